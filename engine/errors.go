@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"errors"
+	"strings"
+)
+
+// The errors that callers tell apart. Everything else is internal.
+var (
+	// ErrNotFound: no live link has this code, or it is another owner's.
+	ErrNotFound = errors.New("link not found")
+	// ErrTaken: the alias is taken, differs from a taken code only by case, or was deleted less than TombstoneDays ago.
+	ErrTaken = errors.New("alias is taken")
+	// ErrVersion: the link is not at the version that the Guard names.
+	ErrVersion = errors.New("link has another version")
+	// ErrLoading: links are still being loaded.
+	ErrLoading = errors.New("loading")
+	// ErrOutcomeUnknown: the store did not answer within CommitTimeout. The write may yet happen.
+	ErrOutcomeUnknown = errors.New("the store did not answer in time; the outcome is unknown")
+	// ErrClosed: the engine is shutting down.
+	ErrClosed = errors.New("engine is closed")
+	// ErrOverloaded: a bounded queue is full. Nothing was changed; try again.
+	ErrOverloaded = errors.New("overloaded")
+)
+
+// FieldError says what is wrong with one field of a request. Field is its JSON name, Code is stable and for programs,
+// Message is for people.
+type FieldError struct {
+	Field   string `json:"field"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+func (e FieldError) Error() string { return e.Field + ": " + e.Message }
+
+// InvalidError carries everything that is wrong with a request's fields.
+type InvalidError []FieldError
+
+func (e InvalidError) Error() string {
+	messages := make([]string, len(e))
+	for i, f := range e {
+		messages[i] = f.Error()
+	}
+	return strings.Join(messages, "; ")
+}

@@ -1,0 +1,179 @@
+package engine
+
+import (
+	"runtime"
+	"time"
+)
+
+// Limits of a link's fields. api.md states them; everything that reads bytes from outside checks against them.
+const (
+	MaxCodeBytes   = 64
+	MaxTargetBytes = 8192
+	MaxTitleBytes  = 512
+	MaxTags        = 32
+	MaxTagBytes    = 64
+
+	// TombstoneDays is how long a deleted code stays taken for everybody but its former owner.
+	TombstoneDays = 90
+)
+
+// Flags are the bits of a link that a redirect needs. The low two bits are the redirect status.
+// They are part of the durable hot record: a bit's meaning never changes.
+type Flags uint8
+
+const (
+	flagStatusMask   Flags = 0b11   // 0: 302, 1: 301, 2: 307, 3: 308
+	FlagForwardQuery Flags = 1 << 2 // the query string after the code is put onto the target
+	FlagExpires      Flags = 1 << 3 // ExpiresAtMs is set
+	FlagCapped       Flags = 1 << 4 // MaxHits is set
+	FlagTombstone    Flags = 1 << 5 // deleted: the code stays taken, DeletedAtMs is set, there is no target
+)
+
+var redirectStatuses = [4]int{302, 301, 307, 308}
+
+// StatusFlags returns the flag bits of an HTTP redirect status, or ok == false if a link cannot have that status.
+func StatusFlags(status int) (f Flags, ok bool) {
+	for i, s := range redirectStatuses {
+		if s == status {
+			return Flags(i), true
+		}
+	}
+	return 0, false
+}
+
+// RedirectStatus returns the HTTP status that the link answers with: 301, 302, 307 or 308.
+func (f Flags) RedirectStatus() int { return redirectStatuses[f&flagStatusMask] }
+
+// Link is what a redirect needs of a link; Resolve returns it by value.
+// Target aliases the shard's arena: read-only, and valid only until the link is released: call Release after the
+// last use of Target. The Link must not outlive that call.
+type Link struct {
+	Target      []byte
+	ID          uint64 // 16 bits node, 48 bits counter; never reused
+	ExpiresAtMs int64  // Unix ms; 0: never
+	MaxHits     uint64 // 0: no cap
+	Owner       uint32
+	Flags       Flags
+	arena       *arena // keeps the mapped memory under Target alive
+}
+
+// Expired tells whether the link's expiry has passed at nowMs (Unix milliseconds).
+func (l *Link) Expired(nowMs int64) bool { return l.ExpiresAtMs != 0 && nowMs >= l.ExpiresAtMs }
+
+// Release ends the life of l.Target. It costs nothing: it only tells the compiler that the memory under Target was
+// needed until here.
+func (l *Link) Release() { runtime.KeepAlive(l.arena) }
+
+// State is what a link is at a moment, in the words of the API.
+type State string
+
+const (
+	StateActive    State = "active"
+	StateExpired   State = "expired"
+	StateExhausted State = "exhausted"
+)
+
+// Hot is the part of a link that redirects need: the durable hot record, keyed by code.
+// The latest version of a code's hot record decides what the code is; a tombstone is such a version.
+type Hot struct {
+	Code        string
+	ID          uint64
+	Owner       uint32
+	Flags       Flags
+	ExpiresAtMs int64  // with FlagExpires
+	MaxHits     uint64 // with FlagCapped
+	DeletedAtMs int64  // with FlagTombstone
+	Target      string // exactly the bytes of Location; empty on a tombstone
+}
+
+// Cold is every other field of a link: the durable cold record, keyed by id.
+type Cold struct {
+	Code         string
+	Version      uint64 // starts at 1, each edit adds one; hits do not change it
+	CreatedAtMs  int64
+	UpdatedAtMs  int64
+	ImportedHits uint64 // hits that an import brought along; contained in the life row
+	Title        string
+	Tags         []string
+}
+
+// Record is a link whole.
+type Record struct {
+	Hot  Hot
+	Cold Cold
+}
+
+// Detail is a link as its owner sees it.
+type Detail struct {
+	Code           string
+	ID             uint64
+	Owner          uint32
+	Target         string
+	RedirectStatus int
+	ForwardQuery   bool
+	State          State
+	ExpiresAt      time.Time // zero: never
+	MaxHits        uint64    // 0: no cap
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	Version        uint64
+	ImportedHits   uint64
+	Title          string
+	Tags           []string
+	Hits           uint64
+}
+
+// Draft asks for a new link. Target must come from a TargetPolicy and Alias must have passed ValidateAlias;
+// Create checks the rest.
+type Draft struct {
+	Alias          string // empty: draw a code
+	Owner          uint32
+	Target         string
+	RedirectStatus int // 0: 302
+	ForwardQuery   bool
+	ExpiresAt      time.Time // zero: never
+	MaxHits        uint64    // 0: no cap
+	Title          string
+	Tags           []string
+
+	// Same, if set, is asked when Alias is taken by a live link of the same Owner. If it answers true, Create returns
+	// that link instead of ErrTaken. It runs while the code is reserved and must not call the engine.
+	Same func(Detail) bool
+}
+
+// Guard is what must hold of a link for an edit or a delete to happen.
+type Guard struct {
+	Owner    uint32 // a link of another owner is ErrNotFound
+	AnyOwner bool   // an admin: Owner is not looked at
+	Version  uint64 // If-Match; 0: any; else ErrVersion if it differs
+}
+
+// Class is what kind of request a redirect answered. It is part of the journal's format.
+type Class uint8
+
+const (
+	ClassHit      Class = iota // a visitor: counts, uses up the cap
+	ClassBot                   // a known bot
+	ClassPrefetch              // a prefetch or preview header
+	ClassHead                  // method HEAD
+	numClasses
+)
+
+// Visit describes one redirect for the counters and the journal. Device, Country and Referrer are 0 when unknown.
+type Visit struct {
+	Visitor  uint64 // SipHash-2-4 of address and User-Agent under the store's key; 0 is as good as any
+	NowMs    int64  // Unix ms
+	Class    Class
+	Device   uint8
+	Country  uint8
+	Referrer uint16
+}
+
+// Stats are the two figures of GET /stats/{code}, and the counts that are kept apart.
+type Stats struct {
+	Hits       uint64
+	Unique     uint64 // never greater than Hits
+	Bots       uint64
+	Prefetches uint64
+	Heads      uint64
+}

@@ -1,0 +1,97 @@
+package engine
+
+import "context"
+
+// Store keeps links and tallies durably. storage.Store is the one in use.
+//
+// Any goroutine may call Apply, ReserveIDs, ReadCold and ReadTally at once. Only the flush goroutine calls Flush and
+// RollUp, never two at once. Everything else is called before serving starts.
+type Store interface {
+	// Identity returns what never changes in a store's life.
+	Identity() Identity
+
+	// ReserveIDs durably reserves n consecutive ids and returns the first. No id is ever given twice, whatever crashes.
+	ReserveIDs(n uint64) (first uint64, err error)
+
+	// Apply commits m as one atomic, synced batch, shared with the mutations of concurrent callers.
+	// It calls done exactly once, from any goroutine, maybe before it returns: with nil once m is durable, or with an
+	// error if m certainly did not and will not happen (ErrOverloaded: the bounded queue is full; ErrClosed).
+	// done must not block. The store keeps nothing of m after done.
+	Apply(m Mutation, done func(error))
+
+	// LoadLinks calls fn for every hot record, tombstones included, on several goroutines at once.
+	// Code and Target are valid only during the call. The first error stops it and is returned.
+	LoadLinks(ctx context.Context, fn func(HotView) error) error
+
+	// LoadHits calls fn with (id, hits) on several goroutines at once; an id may come many times, its total is the sum.
+	LoadHits(ctx context.Context, fn func(id, hits uint64)) error
+
+	// ReadCold returns the cold record of a link; ErrNotFound if there is none.
+	ReadCold(id uint64) (Cold, error)
+
+	// ReadTally returns the link's tally over all time and the sequence number of the last flush that it contains,
+	// both of one snapshot. A link without rows has the zero tally.
+	ReadTally(id uint64) (t Tally, flushSeq uint64, err error)
+
+	// Positions returns what the last Flush committed.
+	Positions() (Positions, error)
+
+	// Flush commits b as one atomic, synced batch. After an error the batch is certainly not durable, and the caller
+	// will pass the same content again, maybe with more.
+	Flush(b FlushBatch) error
+
+	// RollUp rolls hour rows of hours before openHour up into day and life rows, one bounded chunk a call (one atomic
+	// batch together with the mark up to which it went), and removes hour rows older than the kept hours.
+	// more tells that there is more to do. The caller guarantees that no later Flush holds an hour before openHour.
+	RollUp(openHour uint32) (more bool, err error)
+}
+
+// Identity is what never changes in a store's life.
+type Identity struct {
+	StoreID    [16]byte
+	VisitorKey [16]byte // secret key of the visitor hash
+	Node       uint16   // high 16 bits of the ids made here
+}
+
+// Mutation is one write of one link: it becomes one atomic batch.
+type Mutation struct {
+	Hot  Hot  // the new hot record of Hot.Code
+	Cold Cold // the new cold record of Hot.ID; unused with FlagTombstone, which leaves the cold record as it is
+
+	// Before is the link that this one edits or deletes, so that its index rows go; nil on creation.
+	Before *Record
+}
+
+// HotView is a Hot whose strings alias the store's buffers.
+type HotView struct {
+	Code, Target []byte
+	ID           uint64
+	ExpiresAtMs  int64
+	MaxHits      uint64
+	DeletedAtMs  int64
+	Owner        uint32
+	Flags        Flags
+}
+
+// Tally is what is counted of one link or one owner over some span of time. Tallies add up: counts are summed,
+// sketches united.
+type Tally struct {
+	Hits, Bots, Prefetches, Heads uint64
+	Visitors                      Sketch // of the hits only
+}
+
+// Positions says up to where each ring of the journal is contained in the store.
+type Positions struct {
+	Epoch    uint64   // of the journal files; 0: there is no journal yet
+	FlushSeq uint64   // number of the last flush
+	Rings    []uint64 // per ring: records with sequence numbers below it are in the store
+}
+
+// FlushBatch is one flush: deltas, and the journal positions that they cover.
+type FlushBatch struct {
+	Positions Positions
+	// Links and Owners call yield once for each row: the delta of (hour, link id) and of (hour, owner).
+	// The tally is valid only during the call.
+	Links  func(yield func(hour uint32, id uint64, t *Tally) error) error
+	Owners func(yield func(hour uint32, owner uint32, t *Tally) error) error
+}
