@@ -2,63 +2,246 @@ package engine
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
 	"log/slog"
+	"os"
+	"sync/atomic"
 	"time"
 )
 
-type arena struct{}
-
-// CommitTimeout is how long a writer waits for the store before it answers ErrOutcomeUnknown.
-const CommitTimeout = 2 * time.Second
+// Defaults of Options.
+const (
+	DefaultFlushInterval = time.Second
+	DefaultRings         = 8
+	DefaultRingRecords   = 1 << 18 // 8 MiB a ring; 8 of them hold 10 s of 200,000 hits/s
+)
 
 // Options are the engine's settings; the zero value of each field is its default.
 type Options struct {
-	JournalDir    string        // where the journal's rings are; required
+	JournalDir    string        // where the journal's rings are; required, made if it is missing
 	FlushInterval time.Duration // default 1 s
-	RingRecords   int           // records a ring, a power of two; default 1<<18 (8 MiB)
-	Rings         int           // a power of two; default 8
+	RingRecords   int           // records a ring, a power of two from 256 to 2^26
+	Rings         int           // a power of two up to 64
 	Logger        *slog.Logger  // default: discards
 	Now           func() time.Time
 }
 
-// Engine is the redirect engine.
-type Engine struct{}
-
-func Open(store Store, o Options) (*Engine, error)                             { panic("TODO") }
-func (e *Engine) Load(ctx context.Context, progress func(loaded uint64)) error { panic("TODO") }
-func (e *Engine) Ready() bool                                                  { panic("TODO") }
-func (e *Engine) Run(ctx context.Context) error                                { panic("TODO") }
-func (e *Engine) Close() error                                                 { panic("TODO") }
-func (e *Engine) Resolve(code []byte) (l Link, ok bool)                        { panic("TODO") }
-func (e *Engine) Hit(l *Link, v Visit) bool                                    { panic("TODO") }
-func (e *Engine) VisitorKey() (k0, k1 uint64)                                  { panic("TODO") }
-func (e *Engine) Create(ctx context.Context, d Draft) (Detail, bool, error)    { panic("TODO") }
-func (e *Engine) Update(ctx context.Context, code string, g Guard, edit func(*Record) error) (Detail, error) {
-	panic("TODO")
+func (o *Options) setDefaults() error {
+	if o.JournalDir == "" {
+		return errors.New("no journal folder")
+	}
+	if o.FlushInterval == 0 {
+		o.FlushInterval = DefaultFlushInterval
+	}
+	if o.Rings == 0 {
+		o.Rings = DefaultRings
+	}
+	if o.RingRecords == 0 {
+		o.RingRecords = DefaultRingRecords
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o.check()
 }
-func (e *Engine) Delete(ctx context.Context, code string, g Guard) error { panic("TODO") }
-func (e *Engine) Read(code string) (Detail, error)                       { panic("TODO") }
-func (e *Engine) Stats(ctx context.Context, code string) (Stats, error)  { panic("TODO") }
-func (e *Engine) Metrics() Metrics                                       { panic("TODO") }
 
-// Metrics is a snapshot of the engine's own atomics, for a scrape. Reading it costs microseconds.
-type Metrics struct {
-	Links            uint64 // live links, expired ones included
-	Tombstones       uint64
-	IndexBytes       uint64 // slots of the shards' tables
-	ArenaBytes       uint64 // mapped record bytes
-	GarbageBytes     uint64 // of ArenaBytes: superseded records
-	CounterBytes     uint64
-	JournalBytes     uint64
-	PendingBytes     uint64
-	Hits             [4]uint64 // journaled since start, by Class
-	JournalFillRatio float64   // fullest ring
-	JournalReplayed  uint64    // records replayed at start
-	JournalInvalid   uint64    // slots skipped at start: torn or stale
-	JournalDropped   uint64    // hits that count live but could not be journaled: a crash or restart would lose them
-	Flushes          uint64
-	FlushErrors      uint64
-	LastFlush        time.Time
-	LastFlushTook    time.Duration
-	FlushSeconds     float64 // summed
+func (o *Options) check() error {
+	if o.FlushInterval < time.Millisecond || o.FlushInterval > time.Hour {
+		return fmt.Errorf("flush interval %v is not between 1 ms and 1 h", o.FlushInterval)
+	}
+	if n := o.Rings; n < 1 || n > maxRings || n&(n-1) != 0 {
+		return fmt.Errorf("%d rings: not a power of two up to %d", n, maxRings)
+	}
+	if n := o.RingRecords; n < minRingRecords || n > maxRingRecords || n&(n-1) != 0 {
+		return fmt.Errorf("%d records a ring: not a power of two from %d to %d", n, minRingRecords, maxRingRecords)
+	}
+	return nil
+}
+
+// Engine is the redirect engine. Resolve, Hit, Create, Update, Delete, Read, Stats and Metrics may be called from any
+// number of goroutines at once, from Load's end to Close. See the package comment for the design.
+type Engine struct {
+	shards   [numShards]shard
+	hashKey  hashKey
+	counters *counters
+	journal  *journal
+	pending  *pending
+	ids      ids
+	ready    atomic.Bool
+
+	store    Store
+	identity Identity
+	options  Options
+	log      *slog.Logger
+	now      func() time.Time
+
+	flusher     flusher
+	replayed    replayResult
+	mappedBytes atomic.Int64
+}
+
+// Open readies an engine over store: it replays what the journal in o.JournalDir holds beyond the store, commits that,
+// and starts a new epoch of the journal. It starts no goroutine. Links are there after Load.
+func Open(store Store, o Options) (*Engine, error) {
+	if err := o.setDefaults(); err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	e := &Engine{
+		hashKey: newHashKey(), counters: new(counters), store: store, identity: store.Identity(),
+		options: o, log: o.Logger, now: o.Now,
+	}
+	for i := range e.shards {
+		e.shards[i].init(&e.mappedBytes)
+	}
+	e.ids.init()
+	if err := os.MkdirAll(o.JournalDir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the journal folder: %w", err)
+	}
+	if err := e.startEpoch(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// startEpoch commits what the last epoch's journal holds beyond the store, together with the start of a new epoch, and
+// only then makes the new files. A crash before the commit leaves the old epoch as it was; one after it leaves an epoch
+// without files and without hits.
+func (e *Engine) startEpoch() error {
+	p, err := e.store.Positions()
+	if err != nil {
+		return fmt.Errorf("reading journal positions: %w", err)
+	}
+	var left pair
+	warn := func(path string, err error) {
+		e.log.Warn("journal file cannot be replayed; hits of the last flush interval may be missing", "file", path, "error", err)
+	}
+	if e.replayed, err = replay(e.options.JournalDir, e.identity, p, warn, func(r *hitRecord) { left.add(r, p.OpenHour) }); err != nil {
+		return fmt.Errorf("replaying the hit journal: %w", err)
+	}
+	if e.replayed.records+e.replayed.invalid > 0 {
+		e.log.Info("hit journal replayed", "records", e.replayed.records, "invalid", e.replayed.invalid)
+	}
+	p.Epoch, p.FlushSeq, p.Rings = p.Epoch+1, p.FlushSeq+1, make([]uint64, e.options.Rings)
+	if err := e.store.Flush(left.batch(p)); err != nil {
+		return fmt.Errorf("committing the replayed hits: %w", err)
+	}
+	if e.journal, err = newJournal(e.options.JournalDir, e.identity, p.Epoch, e.options.Rings, e.options.RingRecords); err != nil {
+		return err
+	}
+	if err := removeOldRings(e.options.JournalDir, p.Epoch); err != nil {
+		e.log.Warn("old journal files could not be removed", "error", err)
+	}
+	e.pending = newPending(e.journal, p.FlushSeq, p.OpenHour)
+	e.flusher.init(p)
+	return nil
+}
+
+// Load loads every link with its hits. progress, if not nil, is called now and then from several goroutines with the
+// number of records loaded so far. Until Load is done, Ready is false and writes fail with ErrLoading.
+func (e *Engine) Load(ctx context.Context, progress func(loaded uint64)) error {
+	const progressEvery = 1 << 16
+	var loaded atomic.Uint64
+	err := e.store.LoadLinks(ctx, func(h HotView) error {
+		if n := loaded.Add(1); progress != nil && n%progressEvery == 0 {
+			progress(n)
+		}
+		return e.loadLink(&h)
+	})
+	if err != nil {
+		return fmt.Errorf("loading links: %w", err)
+	}
+	err = e.store.LoadHits(ctx, func(id, hits uint64) {
+		if c := e.counters.find(id); c != nil {
+			c.Add(hits)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("loading hits: %w", err)
+	}
+	e.ready.Store(true)
+	return nil
+}
+
+func (e *Engine) loadLink(h *HotView) error {
+	nowMs := e.now().UnixMilli()
+	if h.Flags&FlagTombstone != 0 && !tombstoneHolds(h, nowMs) {
+		return nil
+	}
+	if len(h.Code) == 0 || len(h.Code) > MaxCodeBytes || len(h.Target) > MaxTargetBytes {
+		return fmt.Errorf("link %q: %d bytes of code, %d of target", h.Code, len(h.Code), len(h.Target))
+	}
+	return e.publish(h, nowMs)
+}
+
+// publish makes h what its code is.
+func (e *Engine) publish(h *HotView, nowMs int64) error {
+	if node := uint16(h.ID >> counterBits); node != e.identity.Node {
+		return fmt.Errorf("link %q: id of node %d in a store of node %d", h.Code, node, e.identity.Node)
+	}
+	if err := e.counters.ensure(h.ID); err != nil {
+		return err
+	}
+	p := e.hashKey.place(h.Code)
+	return e.shards[p.shard].put(p.tag, h, nowMs)
+}
+
+// Ready tells whether Load is done.
+func (e *Engine) Ready() bool { return e.ready.Load() }
+
+// VisitorKey returns the store's secret key for SipHash-2-4, as two little-endian words.
+func (e *Engine) VisitorKey() (k0, k1 uint64) {
+	k := e.identity.VisitorKey
+	return binary.LittleEndian.Uint64(k[:8]), binary.LittleEndian.Uint64(k[8:])
+}
+
+// Resolve returns the link that code names, or ok == false. It takes no lock, allocates nothing and does no I/O.
+// Expiry and cap are the caller's to decide: see Link.Expired and Hit. Call Release when done with the link.
+func (e *Engine) Resolve(code []byte) (l Link, ok bool) {
+	if len(code) == 0 || len(code) > MaxCodeBytes {
+		return Link{}, false
+	}
+	p := e.hashKey.place(code)
+	return e.shards[p.shard].lookup(p.tag, code)
+}
+
+// Hit counts one redirect of l: live at once, and in the journal before it returns, so that it outlives the process. It
+// returns false, and has counted nothing, if the link's cap is used up: the answer is then no redirect.
+// It takes no lock and allocates nothing. Only when the journal's ring is full does it wait, up to a bound.
+func (e *Engine) Hit(l Link, v Visit) bool {
+	id := l.ID()
+	counter := e.counters.at(id)
+	switch capped := l.Flags()&FlagCapped != 0; {
+	case v.Class != ClassHit:
+		if capped && counter.Load() >= l.MaxHits() {
+			return false
+		}
+	case !capped:
+		counter.Add(1)
+	case !addUnder(counter, l.MaxHits()):
+		return false
+	}
+	r := hitRecord{
+		linkID: id, visitor: v.Visitor, owner: l.Owner(), hour: uint32(v.NowMs / msPerHour),
+		country: v.Country, class: v.Class, device: v.Device, referrer: v.Referrer,
+	}
+	w := r.words()
+	if ring := e.journal.ringOf(id); !ring.append(&w) {
+		e.appendSlow(ring, &w)
+	}
+	return true
+}
+
+const msPerHour = 3600 * 1000
+
+// Hits returns the live hit count of a link.
+func (e *Engine) hits(id uint64) uint64 {
+	if c := e.counters.find(id); c != nil {
+		return c.Load()
+	}
+	return 0
 }

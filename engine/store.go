@@ -4,7 +4,7 @@ import "context"
 
 // Store keeps links and tallies durably. storage.Store is the one in use.
 //
-// Any goroutine may call Apply, ReserveIDs, ReadCold and ReadTally at once. Only the flush goroutine calls Flush and
+// Any goroutine may call Apply, ReserveIDs, ReadRecord and ReadTally at once. Only the flush goroutine calls Flush and
 // RollUp, never two at once. Everything else is called before serving starts.
 type Store interface {
 	// Identity returns what never changes in a store's life.
@@ -26,8 +26,9 @@ type Store interface {
 	// LoadHits calls fn with (id, hits) on several goroutines at once; an id may come many times, its total is the sum.
 	LoadHits(ctx context.Context, fn func(id, hits uint64)) error
 
-	// ReadCold returns the cold record of a link; ErrNotFound if there is none.
-	ReadCold(id uint64) (Cold, error)
+	// ReadRecord returns the hot record of code and the cold record of its id, both of one snapshot; tombstones too.
+	// ErrNotFound if there is none.
+	ReadRecord(code string) (Record, error)
 
 	// ReadTally returns the link's tally over all time and the sequence number of the last flush that it contains,
 	// both of one snapshot. A link without rows has the zero tally.
@@ -84,6 +85,7 @@ type Tally struct {
 type Positions struct {
 	Epoch    uint64   // of the journal files; 0: there is no journal yet
 	FlushSeq uint64   // number of the last flush
+	OpenHour uint32   // no flush from this one on holds rows of an hour (Unix time / 3600) before it
 	Rings    []uint64 // per ring: records with sequence numbers below it are in the store
 }
 

@@ -1,0 +1,163 @@
+package bench
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"shunt/engine"
+)
+
+// loaded returns an engine over n generated links and a store that keeps nothing, folding and flushing in the
+// background. Benchmarks of one run share it.
+var loaded = sync.OnceValue(func() *engine.Engine {
+	dir, err := os.MkdirTemp("", "shunt-bench-")
+	if err != nil {
+		panic(err)
+	}
+	e, err := engine.Open(&discard{n: links()}, engine.Options{JournalDir: dir})
+	if err != nil {
+		panic(err)
+	}
+	if err := e.Load(context.Background(), nil); err != nil {
+		panic(err)
+	}
+	go func() { _ = e.Run(context.Background()) }() // ends with the process
+	return e
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	dirs, _ := os.ReadDir(os.TempDir())
+	for _, d := range dirs {
+		if strings.HasPrefix(d.Name(), "shunt-bench-") {
+			_ = os.RemoveAll(os.TempDir() + "/" + d.Name())
+		}
+	}
+	os.Exit(code)
+}
+
+// stream is a precomputed run of codes, so that drawing them is not measured.
+func stream(dist string) [][]byte {
+	const n = 1 << 20
+	c := newCodes(links(), dist, 42)
+	s := make([][]byte, n)
+	all := make([]byte, 0, 8*n)
+	for i := range s {
+		all = append(all, c.next()...)
+		s[i] = all[8*i : 8*i+8]
+	}
+	return s
+}
+
+func BenchmarkResolve(b *testing.B) {
+	for _, dist := range []string{"uniform", "zipf"} {
+		b.Run("links="+human(links())+"/dist="+dist, func(b *testing.B) {
+			e, codes := loaded(), stream(dist)
+			b.ReportAllocs()
+			n := 0
+			for b.Loop() {
+				l, ok := e.Resolve(codes[n&(len(codes)-1)])
+				if !ok || len(l.Target()) == 0 {
+					b.Fatal("a link is missing")
+				}
+				l.Release()
+				n++
+			}
+		})
+	}
+}
+
+func BenchmarkResolveHit(b *testing.B) {
+	for _, dist := range []string{"uniform", "zipf"} {
+		b.Run("links="+human(links())+"/dist="+dist, func(b *testing.B) {
+			e, codes := loaded(), stream(dist)
+			nowMs := time.Now().UnixMilli()
+			b.ReportAllocs()
+			n := 0
+			for b.Loop() {
+				l, ok := e.Resolve(codes[n&(len(codes)-1)])
+				if !ok || !e.Hit(l, engine.Visit{Visitor: mix(uint64(n)), NowMs: nowMs}) {
+					b.Fatal("a link is missing")
+				}
+				l.Release()
+				n++
+			}
+			if m := e.Metrics(); m.JournalDropped != 0 {
+				b.Fatalf("%d hits found a full ring", m.JournalDropped)
+			}
+		})
+	}
+}
+
+// BenchmarkMemory reports what the links take: resident memory of the process beyond what it had before they were
+// loaded, and the processor time of one full garbage collection.
+func BenchmarkMemory(b *testing.B) {
+	b.Run("links="+human(links()), func(b *testing.B) {
+		before := residentBytes(b)
+		dir := b.TempDir()
+		e, err := engine.Open(&discard{n: links()}, engine.Options{JournalDir: dir, Rings: 1, RingRecords: 256})
+		if err != nil {
+			b.Fatal(err)
+		}
+		start := time.Now()
+		if err := e.Load(context.Background(), nil); err != nil {
+			b.Fatal(err)
+		}
+		loadSeconds := time.Since(start).Seconds()
+		runtime.GC()
+		runtime.GC()
+		after := residentBytes(b)
+		const cycles = 20
+		cpu := cpuTime()
+		for range cycles {
+			runtime.GC()
+		}
+		gcTime := (cpuTime() - cpu) / cycles
+		for b.Loop() { // resets the figures, so they come after it
+		}
+		b.ReportMetric(float64(links())/loadSeconds, "links-loaded/s")
+		b.ReportMetric(float64(after-before)/float64(links()), "resident-B/link")
+		b.ReportMetric(float64(gcTime.Microseconds())/1000, "GC-cpu-ms")
+		if err := e.Close(); err != nil {
+			b.Fatal(err)
+		}
+	})
+}
+
+// residentBytes is the process's resident memory after what is free was given back to the kernel.
+func residentBytes(b *testing.B) int64 {
+	b.Helper()
+	debug.FreeOSMemory()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			return kb << 10
+		}
+	}
+	b.Fatal("no VmRSS in /proc/self/status")
+	return 0
+}
+
+// cpuTime is the processor time that the process has used.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

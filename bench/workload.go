@@ -1,0 +1,161 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+
+	"shunt/engine"
+)
+
+// links is how many links the benchmarks work on: SHUNT_BENCH_LINKS, 10 M if it is not set.
+func links() uint64 {
+	if s := os.Getenv("SHUNT_BENCH_LINKS"); s != "" {
+		n, err := strconv.ParseUint(s, 10, 40)
+		if err != nil || n == 0 {
+			panic(fmt.Sprintf("SHUNT_BENCH_LINKS=%q is no number of links", s))
+		}
+		return n
+	}
+	return 10_000_000
+}
+
+// human writes a round number of links as benchmark names do: 10M, 50k.
+func human(n uint64) string {
+	switch {
+	case n%1_000_000 == 0:
+		return fmt.Sprintf("%dM", n/1_000_000)
+	case n%1000 == 0:
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return strconv.FormatUint(n, 10)
+}
+
+const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// mix is the finalizer of SplitMix64 (Steele, Lea, Flood 2014): a bijection, so that codes do not repeat by chance of
+// the mixing.
+func mix(x uint64) uint64 {
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// appendCode appends the code of link i: 8 characters. The last five are i in base 62, so that codes are distinct.
+func appendCode(dst []byte, i uint64) []byte {
+	for h, n := mix(i), 0; n < 3; n++ {
+		dst = append(dst, base62[h%62])
+		h /= 62
+	}
+	for n := 0; n < 5; n++ {
+		dst = append(dst, base62[i%62])
+		i /= 62
+	}
+	return dst
+}
+
+// appendTarget appends the target of link i: 40 to 93 bytes, 66.5 in the mean, so that code and target are 74.5.
+func appendTarget(dst []byte, i uint64) []byte {
+	const filler = "a/path/of/some/length/that/is/cut/where/it/should/end/0123456789"
+	dst = append(dst, "https://www.example.com/"...)
+	dst = append(dst, filler[:mix(i)%54]...)
+	h := mix(i + 1)
+	for range 16 {
+		dst = append(dst, base62[h%62])
+		h = h/62 ^ h<<40
+	}
+	return dst
+}
+
+// idOf is the id of link i.
+func idOf(i uint64) uint64 { return i + 1 }
+
+// generate calls fn for n links on two goroutines, as a store does at start.
+func generate(n uint64, fn func(engine.HotView) error) error {
+	var wg sync.WaitGroup
+	var errs [2]error
+	for g := range errs {
+		wg.Go(func() {
+			var code, target []byte
+			for i := uint64(g); i < n && errs[g] == nil; i += uint64(len(errs)) {
+				code, target = appendCode(code[:0], i), appendTarget(target[:0], i)
+				errs[g] = fn(engine.HotView{Code: code, Target: target, ID: idOf(i), Owner: 1})
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// codes draws codes of n links: uniformly, or Zipf-distributed with exponent 1.1, where rank has nothing to do with age.
+type codes struct {
+	n    uint64
+	rng  *rand.Rand
+	zipf *rand.Zipf // nil: uniform
+	buf  []byte
+}
+
+func newCodes(n uint64, dist string, seed uint64) *codes {
+	c := &codes{n: n, rng: rand.New(rand.NewPCG(seed, 1))}
+	if dist == "zipf" {
+		c.zipf = rand.NewZipf(c.rng, 1.1, 1, n-1)
+	}
+	return c
+}
+
+// next returns a code that is valid until the next call.
+func (c *codes) next() []byte {
+	var i uint64
+	if c.zipf != nil {
+		i = mix(c.zipf.Uint64()) % c.n
+	} else {
+		i = c.rng.Uint64N(c.n)
+	}
+	c.buf = appendCode(c.buf[:0], i)
+	return c.buf
+}
+
+// discard is a store that has n generated links and keeps nothing: for benchmarks of what is in memory.
+type discard struct {
+	n         uint64
+	positions engine.Positions
+}
+
+func (d *discard) Identity() engine.Identity { return engine.Identity{} }
+
+func (d *discard) ReserveIDs(uint64) (uint64, error) { return d.n + 1, nil }
+
+func (d *discard) Apply(_ engine.Mutation, done func(error)) { done(nil) }
+
+func (d *discard) LoadLinks(_ context.Context, fn func(engine.HotView) error) error {
+	return generate(d.n, fn)
+}
+
+func (d *discard) LoadHits(context.Context, func(id, hits uint64)) error { return nil }
+
+func (d *discard) ReadRecord(string) (engine.Record, error) {
+	return engine.Record{}, engine.ErrNotFound
+}
+
+func (d *discard) ReadTally(uint64) (engine.Tally, uint64, error) {
+	return engine.Tally{}, d.positions.FlushSeq, nil
+}
+
+func (d *discard) Positions() (engine.Positions, error) { return d.positions, nil }
+
+func (d *discard) Flush(b engine.FlushBatch) error {
+	d.positions = b.Positions
+	return nil
+}
+
+func (d *discard) RollUp(uint32) (bool, error) { return false, nil }

@@ -1,0 +1,199 @@
+package engine
+
+import (
+	"encoding/binary"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+)
+
+const (
+	// firstChunkBytes is the size of an arena's first chunk. Chunk k > 0 is as large as all before it together, up to
+	// maxChunkBytes, so that a shard of any size has few chunks and never copies a record to grow. It is above
+	// maxRecordBytes, because a record never lies across two chunks.
+	firstChunkBytes = 1 << 14
+	maxChunkBytes   = 1 << chunkOffsetBits
+	maxChunks       = 32
+
+	// An offset names a record in an arena: the chunk in its high bits, the place in that below. It is what is left of
+	// an index slot beside the tag.
+	offsetBits      = 36
+	offsetMask      = 1<<offsetBits - 1
+	chunkOffsetBits = 31
+	firstOffset     = 8 // offset 0 means an empty slot
+
+	// hugePageBytes is a huge page of amd64 and arm64.
+	hugePageBytes = 2 << 20
+
+	recordHeaderBytes = 16
+	maxRecordBytes    = recordHeaderBytes + MaxCodeBytes + 16 + MaxTargetBytes
+)
+
+// A record in an arena, little-endian (as every platform that Go and mmap share is, in practice; a test holds it):
+//
+//	 0        2   3      4        8          16
+//	┌────────┬───┬──────┬────────┬──────────┬────────────┬───────────┬─────────┬──────────┐
+//	│ target │code│flags│ owner  │ id       │ code bytes │ expiry or │ cap     │ target   │
+//	│ length │len │     │        │          │            │ deletion  │ 8       │ bytes    │
+//	└────────┴───┴──────┴────────┴──────────┴────────────┴─8─ms──────┴─────────┴──────────┘
+//
+// The expiry stands there with FlagExpires, the deletion with FlagTombstone (which has no expiry), the cap with
+// FlagCapped.
+
+// arena holds the records of one shard. It only grows: bytes that were published are never written again.
+// Readers call at and record at any time; appends need the shard's mutex. The memory lives as long as the arena is
+// reachable.
+type arena struct {
+	bases  [maxChunks]unsafe.Pointer // of the chunks; each is set before any offset in it is published
+	chunks [maxChunks][]byte         // the same, for everybody but the hot path
+	mapped *atomic.Int64             // bytes of all live arenas of the engine; for metrics
+
+	// Guarded by the shard's mutex.
+	last      int    // index of the chunk that is being filled
+	lastBytes int    // filled of it
+	usedBytes uint64 // of the whole arena, including what garbage takes
+}
+
+func newArena(mapped *atomic.Int64) *arena {
+	return &arena{mapped: mapped, lastBytes: firstOffset}
+}
+
+// chunkBytes is the size of chunk k.
+func chunkBytes(k int) int {
+	if k == 0 {
+		return firstChunkBytes
+	}
+	return min(firstChunkBytes<<(k-1), maxChunkBytes)
+}
+
+// at returns where the record with this offset is.
+func (a *arena) at(offset uint64) unsafe.Pointer {
+	return unsafe.Add(a.bases[offset>>chunkOffsetBits%maxChunks], offset&(maxChunkBytes-1))
+}
+
+// record returns the bytes from offset to the end of its chunk.
+func (a *arena) record(offset uint64) []byte {
+	return a.chunks[offset>>chunkOffsetBits][offset&(maxChunkBytes-1):]
+}
+
+// alloc makes room for sizeBytes and returns the offset and the bytes to fill.
+// ok is false if the arena is full. The shard's mutex is held.
+func (a *arena) alloc(sizeBytes int) (offset uint64, b []byte, ok bool) {
+	if a.lastBytes+sizeBytes > chunkBytes(a.last) { // the rest of the chunk is too small: go on in the next one
+		if a.last+1 == maxChunks {
+			return 0, nil, false
+		}
+		a.collapseFull(a.lastBytes, len(a.chunks[a.last]))
+		a.last, a.lastBytes = a.last+1, 0
+	}
+	if a.chunks[a.last] == nil {
+		a.addChunk(a.last)
+	}
+	start := a.lastBytes
+	a.lastBytes += sizeBytes
+	a.usedBytes += uint64(sizeBytes)
+	a.collapseFull(start, a.lastBytes)
+	return uint64(a.last)<<chunkOffsetBits | uint64(start), a.chunks[a.last][start:a.lastBytes], true
+}
+
+// collapseFull makes a huge page of each part of the last chunk that its end passes as it moves from one place to
+// another. A huge page is resident whole: asked for earlier it would cost every shard half of one, in the mean 6 bytes
+// a link at 10 M links.
+func (a *arena) collapseFull(from, to int) {
+	for end := (from/hugePageBytes + 1) * hugePageBytes; end <= to; end += hugePageBytes {
+		collapse(a.chunks[a.last][end-hugePageBytes : end])
+	}
+}
+
+func (a *arena) addChunk(k int) {
+	chunk := mapMemory(chunkBytes(k))
+	a.chunks[k], a.bases[k] = chunk, unsafe.Pointer(unsafe.SliceData(chunk))
+	mapped := a.mapped
+	mapped.Add(int64(len(chunk)))
+	runtime.AddCleanup(a, func(chunk []byte) {
+		unmap(chunk)
+		mapped.Add(-int64(len(chunk)))
+	}, chunk)
+}
+
+// appendRecord writes h as a new record. The shard's mutex is held.
+func (a *arena) appendRecord(h *HotView) (offset uint64, sizeBytes int, ok bool) {
+	sizeBytes = recordBytes(len(h.Code), len(h.Target), h.Flags)
+	offset, b, ok := a.alloc(sizeBytes)
+	if !ok {
+		return 0, 0, false
+	}
+	binary.LittleEndian.PutUint16(b, uint16(len(h.Target)))
+	b[2], b[3] = uint8(len(h.Code)), uint8(h.Flags)
+	binary.LittleEndian.PutUint32(b[4:], h.Owner)
+	binary.LittleEndian.PutUint64(b[8:], h.ID)
+	b = b[recordHeaderBytes:]
+	b = b[copy(b, h.Code):]
+	if h.Flags&(FlagExpires|FlagTombstone) != 0 {
+		ms := h.ExpiresAtMs
+		if h.Flags&FlagTombstone != 0 {
+			ms = h.DeletedAtMs
+		}
+		binary.LittleEndian.PutUint64(b, uint64(ms))
+		b = b[8:]
+	}
+	if h.Flags&FlagCapped != 0 {
+		binary.LittleEndian.PutUint64(b, h.MaxHits)
+		b = b[8:]
+	}
+	copy(b, h.Target)
+	return offset, sizeBytes, true
+}
+
+// recordBytes is the size of a record.
+func recordBytes(codeBytes, targetBytes int, f Flags) int {
+	n := recordHeaderBytes + codeBytes + targetBytes
+	if f&(FlagExpires|FlagTombstone) != 0 {
+		n += 8
+	}
+	if f&FlagCapped != 0 {
+		n += 8
+	}
+	return n
+}
+
+// codeIs tells whether the record at r has this code. Codes of eight bytes, which drawn ones are, are compared as one
+// word.
+func codeIs(r unsafe.Pointer, code []byte) bool {
+	if int(*(*uint8)(unsafe.Add(r, 2))) != len(code) {
+		return false
+	}
+	own := unsafe.Add(r, recordHeaderBytes)
+	if len(code) == 8 {
+		return *(*uint64)(own) == *(*uint64)(unsafe.Pointer(unsafe.SliceData(code)))
+	}
+	return unsafe.String((*byte)(own), len(code)) == string(code)
+}
+
+// view decodes the record that b begins with; its slices alias b.
+func view(b []byte) (v HotView) {
+	targetBytes, codeBytes := int(binary.LittleEndian.Uint16(b)), int(b[2])
+	v.Flags = Flags(b[3])
+	v.Owner = binary.LittleEndian.Uint32(b[4:])
+	v.ID = binary.LittleEndian.Uint64(b[8:])
+	b = b[recordHeaderBytes:]
+	v.Code, b = b[:codeBytes:codeBytes], b[codeBytes:]
+	if v.Flags&(FlagExpires|FlagTombstone|FlagCapped) != 0 {
+		b = v.optional(b)
+	}
+	v.Target = b[:targetBytes:targetBytes]
+	return v
+}
+
+// optional reads the fields that only some records have, and returns what follows them.
+func (v *HotView) optional(b []byte) []byte {
+	if v.Flags&FlagTombstone != 0 {
+		v.DeletedAtMs, b = int64(binary.LittleEndian.Uint64(b)), b[8:]
+	} else if v.Flags&FlagExpires != 0 {
+		v.ExpiresAtMs, b = int64(binary.LittleEndian.Uint64(b)), b[8:]
+	}
+	if v.Flags&FlagCapped != 0 {
+		v.MaxHits, b = binary.LittleEndian.Uint64(b), b[8:]
+	}
+	return b
+}

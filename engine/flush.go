@@ -1,0 +1,234 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// foldInterval is how often the journal is folded. 10 ms of a million hits a second are 10,000 records.
+	foldInterval = 10 * time.Millisecond
+
+	// rollUpGrace is how long after its end an hour stays open for records that a slow writer stamped before it.
+	rollUpGrace = time.Minute
+
+	// rollUpBudget bounds the time of roll-up between two flushes.
+	rollUpBudget = 200 * time.Millisecond
+
+	// appendAttempts bounds how long a hit waits for a slot in a full ring before it goes on without: each attempt folds a
+	// slice or yields the processor.
+	appendAttempts = 1000
+)
+
+// flusher is the state of the goroutine that writes analytic rows, and what metrics read of it.
+type flusher struct {
+	soon      chan struct{} // a ring is half full: do not wait for the interval
+	positions Positions     // the flush goroutine's
+	rollUp    bool          // the flush goroutine's: hours may wait for it
+
+	count, failures atomic.Uint64
+	lastUnixNano    atomic.Int64
+	lastNanos       atomic.Int64
+	sumNanos        atomic.Int64
+}
+
+func (f *flusher) init(p Positions) {
+	f.soon = make(chan struct{}, 1)
+	f.positions = p
+	f.rollUp = true
+}
+
+// Run folds, flushes, rolls up and reserves ids until ctx is done. It joins all that it starts. The final fold and flush
+// are Close's.
+func (e *Engine) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	wg.Go(func() { e.foldLoop(ctx) })
+	wg.Go(func() { e.flushLoop(ctx) })
+	wg.Go(func() { e.refillIDs(ctx) })
+	wg.Wait()
+	return nil
+}
+
+// Close folds and flushes what is left. Run must have returned, and redirects must have ended: a hit after that is
+// replayed at the next start. The store stays open.
+func (e *Engine) Close() error {
+	err := e.pending.foldTo(context.Background(), e.journal.heads())
+	return errors.Join(err, e.Flush(), e.journal.close())
+}
+
+func (e *Engine) foldLoop(ctx context.Context) {
+	tick := time.NewTicker(foldInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			e.pending.fold()
+			e.flushSoonIfFull()
+		}
+	}
+}
+
+func (e *Engine) flushSoonIfFull() {
+	for _, r := range e.journal.rings {
+		if r.fill() > r.size/2 {
+			select {
+			case e.flusher.soon <- struct{}{}:
+			default:
+			}
+			return
+		}
+	}
+}
+
+func (e *Engine) flushLoop(ctx context.Context) {
+	tick := time.NewTicker(e.options.FlushInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-e.flusher.soon:
+		}
+		if err := e.Flush(); err != nil {
+			e.log.Error("flush failed; it is tried again", "error", err)
+			continue
+		}
+		if err := e.rollUp(ctx); err != nil {
+			e.log.Error("roll-up failed; it is tried again", "error", err)
+		}
+	}
+}
+
+// Flush commits what is folded as one batch. After an error the same batch is committed at the next call. Only one
+// goroutine may be in it: Run's, and after that Close's.
+func (e *Engine) Flush() error {
+	f := &e.flusher
+	batch, ok := e.pending.begin(&f.positions)
+	if !ok {
+		return nil
+	}
+	start := time.Now()
+	if err := e.store.Flush(batch.batch(f.positions)); err != nil {
+		f.failures.Add(1)
+		return err
+	}
+	e.pending.committed(&f.positions)
+	took := time.Since(start)
+	f.count.Add(1)
+	f.lastUnixNano.Store(e.now().UnixNano())
+	f.lastNanos.Store(int64(took))
+	f.sumNanos.Add(int64(took))
+	return nil
+}
+
+// batch returns p as the store takes it.
+func (p *pair) batch(positions Positions) FlushBatch {
+	return FlushBatch{
+		Positions: positions,
+		Links:     p.links.each,
+		Owners: func(yield func(hour uint32, owner uint32, t *Tally) error) error {
+			return p.owners.each(func(hour uint32, id uint64, t *Tally) error { return yield(hour, uint32(id), t) })
+		},
+	}
+}
+
+// rollUp closes the hours that are over and rolls them up, for as long as the budget lasts. First the hours are closed
+// in memory, so that nothing more is folded into them, then what is pending of them is flushed, then the store may go
+// over them.
+func (e *Engine) rollUp(ctx context.Context) error {
+	f := &e.flusher
+	if hour := uint32(e.now().Add(-rollUpGrace).Unix() / 3600); hour > f.positions.OpenHour {
+		e.pending.setOpenHour(hour)
+		if err := e.Flush(); err != nil {
+			return err
+		}
+		f.rollUp = true
+	}
+	for start := time.Now(); f.rollUp && ctx.Err() == nil && time.Since(start) < rollUpBudget; {
+		more, err := e.store.RollUp(f.positions.OpenHour)
+		if err != nil {
+			return err
+		}
+		f.rollUp = more
+	}
+	return nil
+}
+
+// appendSlow waits for a slot in a full ring; it folds in the meantime. If none comes free, the hit counts live and is
+// booked as dropped: a restart will not know of it.
+func (e *Engine) appendSlow(r *ring, w *[recordWords]uint64) {
+	for range appendAttempts {
+		if e.pending.mu.TryLock() {
+			e.pending.foldRingLocked(r)
+			e.pending.mu.Unlock()
+		}
+		if r.append(w) {
+			return
+		}
+		runtime.Gosched()
+	}
+	e.journal.dropped.Add(1)
+}
+
+// Metrics is a snapshot of the engine's own atomics, for a scrape. Taking it costs microseconds.
+type Metrics struct {
+	Links              uint64 // live links, expired ones included
+	Tombstones         uint64
+	IndexBytes         uint64 // slots of the shards' tables
+	ArenaBytes         uint64 // mapped for records; what is untouched of it is not resident
+	GarbageBytes       uint64 // of ArenaBytes: superseded records
+	CounterBytes       uint64
+	JournalBytes       uint64
+	PendingBytes       uint64
+	Redirects          [numClasses]uint64 // folded since start, by Class
+	JournalFillRatio   float64            // of the fullest ring
+	JournalReplayed    uint64             // records replayed at start
+	JournalInvalid     uint64             // slots skipped at start: torn or stale
+	JournalDropped     uint64             // redirects that found a full ring: counted live, gone with the process
+	JournalUnprotected uint64             // records that a crash would lose now, since the store stalls
+	Flushes            uint64
+	FlushErrors        uint64
+	LastFlush          time.Time // zero: none yet
+	LastFlushTook      time.Duration
+	FlushSeconds       float64 // summed
+}
+
+// Metrics returns the engine's figures.
+func (e *Engine) Metrics() Metrics {
+	f := &e.flusher
+	m := Metrics{
+		ArenaBytes:      uint64(e.mappedBytes.Load()),
+		CounterBytes:    e.counters.slabs() * 8 << slabBits,
+		PendingBytes:    e.pending.sizeBytes(),
+		JournalReplayed: e.replayed.records, JournalInvalid: e.replayed.invalid,
+		JournalDropped: e.journal.dropped.Load(),
+		Flushes:        f.count.Load(), FlushErrors: f.failures.Load(),
+		LastFlushTook: time.Duration(f.lastNanos.Load()), FlushSeconds: time.Duration(f.sumNanos.Load()).Seconds(),
+	}
+	if ns := f.lastUnixNano.Load(); ns != 0 {
+		m.LastFlush = time.Unix(0, ns)
+	}
+	for i := range e.shards {
+		s := &e.shards[i]
+		m.Links += uint64(s.links.Load())
+		m.Tombstones += uint64(s.tombstones.Load())
+		m.IndexBytes += uint64(s.indexBytes.Load())
+		m.GarbageBytes += uint64(s.garbage.Load())
+	}
+	for i := range m.Redirects {
+		m.Redirects[i] = e.pending.folded[i].Load()
+	}
+	for _, r := range e.journal.rings {
+		m.JournalBytes += uint64(len(r.mapping))
+		m.JournalFillRatio = max(m.JournalFillRatio, float64(r.fill())/float64(r.size))
+		m.JournalUnprotected += r.unprotected()
+	}
+	return m
+}

@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// foldSlice is how many records are folded between two chances for redirects to run: about 0.1 ms.
+	foldSlice = 512
+
+	// A ring whose fill passes 3/4 while the store stalls is freed up to what is folded; see pending.freeLocked.
+	stallNumerator, stallDenominator = 3, 4
+)
+
+// pending is what was folded out of the journal and is not durable yet.
+//
+// Deltas go through two hands: gathering takes what is folded, flushing is what the running flush commits. A flush moves
+// gathering to flushing, with the positions that it covers, and clears flushing once it is durable; after an error it
+// commits the same flushing again. So a delta is at any time in exactly one of gathering, flushing and the store, as
+// flushSeq tells (see Engine.tally).
+type pending struct {
+	journal *journal
+
+	mu struct {
+		sync.Mutex
+		gathering, flushing *pair
+		spare               *pair
+		inFlight            bool   // flushing holds a batch that is not known to be durable
+		flushSeq            uint64 // of the last flush known to be durable
+		openHour            uint32 // records of earlier hours count in this one: those may be rolled up
+	}
+
+	folded [numClasses]atomic.Uint64 // by class, since start
+}
+
+// pair holds the deltas of the same records by link and by owner.
+type pair struct{ links, owners deltas }
+
+func (p *pair) add(r *hitRecord, openHour uint32) {
+	hour := max(r.hour, openHour)
+	p.links.add(hour, r.linkID, r.class, r.visitor)
+	p.owners.add(hour, uint64(r.owner), r.class, r.visitor)
+}
+
+func (p *pair) empty() bool { return len(p.links.entries) == 0 }
+
+func (p *pair) reset() {
+	p.links.reset()
+	p.owners.reset()
+}
+
+func newPending(j *journal, flushSeq uint64, openHour uint32) *pending {
+	p := &pending{journal: j}
+	p.mu.gathering, p.mu.flushing, p.mu.spare = new(pair), new(pair), new(pair)
+	p.mu.flushSeq, p.mu.openHour = flushSeq, openHour
+	return p
+}
+
+// fold folds every record that is published, in slices. It returns once it found nothing more than a slice.
+func (p *pending) fold() {
+	for p.foldSlice() {
+		runtime.Gosched()
+	}
+}
+
+// foldSlice folds at most foldSlice records of each ring and tells whether there may be more.
+func (p *pending) foldSlice() (more bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range p.journal.rings {
+		more = p.foldRingLocked(r) == foldSlice || more
+	}
+	return more
+}
+
+func (p *pending) foldRingLocked(r *ring) (n int) {
+	head := r.head.Load()
+	var rec hitRecord
+	for n < foldSlice && r.folded < head && r.read(r.folded, &rec) {
+		p.mu.gathering.add(&rec, p.mu.openHour)
+		p.folded[rec.class].Add(1)
+		r.folded++
+		n++
+	}
+	r.touchAhead(head)
+	p.freeLocked(r)
+	return n
+}
+
+// freeLocked gives slots back although no flush has made them durable, when the ring would otherwise fill up: the store
+// stalls, and hits go on. A crash loses what is overwritten then; ring.unprotected tells how much that is.
+func (p *pending) freeLocked(r *ring) {
+	if r.fill()*stallDenominator > r.size*stallNumerator {
+		r.limit.Store(r.folded + r.size)
+	}
+}
+
+// foldTo returns once every record below heads is folded. Waiting readers share the work. A slot that is reserved and
+// not published yet belongs to a writer that is about to store into it.
+func (p *pending) foldTo(ctx context.Context, heads []uint64) error {
+	for !p.foldedTo(heads) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		p.foldSlice()
+		runtime.Gosched()
+	}
+	return nil
+}
+
+func (p *pending) foldedTo(heads []uint64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, r := range p.journal.rings {
+		if r.folded < heads[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// begin moves what is gathered to flushing and returns the positions that it covers; or, if a flush is in flight whose
+// outcome was an error, that flush again. ok is false if there is nothing to commit.
+func (p *pending) begin(positions *Positions) (batch *pair, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.inFlight {
+		return p.mu.flushing, true
+	}
+	if p.mu.gathering.empty() && positions.OpenHour == p.mu.openHour {
+		return nil, false
+	}
+	p.mu.gathering, p.mu.flushing, p.mu.spare = p.mu.spare, p.mu.gathering, nil
+	p.mu.inFlight = true
+	positions.FlushSeq = p.mu.flushSeq + 1
+	positions.OpenHour = p.mu.openHour
+	for i, r := range p.journal.rings {
+		positions.Rings[i] = r.folded
+	}
+	return p.mu.flushing, true
+}
+
+// committed ends the flush in flight: positions are durable, and the slots below them are free.
+func (p *pending) committed(positions *Positions) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.flushSeq = positions.FlushSeq
+	p.mu.flushing.reset()
+	p.mu.flushing, p.mu.spare, p.mu.inFlight = new(pair), p.mu.flushing, false
+	for i, r := range p.journal.rings {
+		r.committed.Store(positions.Rings[i])
+		r.limit.Store(max(r.limit.Load(), positions.Rings[i]+r.size))
+	}
+}
+
+// openHour sets the oldest hour that records may still count in. It never goes back.
+func (p *pending) setOpenHour(hour uint32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.openHour = max(p.mu.openHour, hour)
+}
+
+// tally returns what is pending of a link, split by whether it is part of the flush in flight, if there is one, and the
+// number of the last flush that is known to be durable.
+func (p *pending) tally(linkID uint64) (gathering, flushing Tally, flushSeq uint64, inFlight bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.gathering.links.addTo(linkID, &gathering)
+	p.mu.flushing.links.addTo(linkID, &flushing)
+	return gathering, flushing, p.mu.flushSeq, p.mu.inFlight
+}
+
+func (p *pending) sizeBytes() (n uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, x := range []*pair{p.mu.gathering, p.mu.flushing, p.mu.spare} {
+		if x != nil {
+			n += x.links.sizeBytes() + x.owners.sizeBytes()
+		}
+	}
+	return n
+}

@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"context"
+	"sync"
+)
+
+// idBlock is how many ids are reserved at once: one small commit for so many links. What a process leaves of a block is
+// never used.
+const idBlock = 1 << 14
+
+// ids hands out link ids of blocks that the store has reserved. The reservation runs in Engine.Run, so that a stalled
+// store does not hold up a writer for longer than the writer wants.
+type ids struct {
+	want chan struct{} // a refill is wanted; one token
+
+	mu struct {
+		sync.Mutex
+		blocks   []idRange
+		left     uint64
+		refilled chan struct{} // closed at the next refill
+	}
+}
+
+type idRange struct{ next, end uint64 }
+
+func (s *ids) init() {
+	s.want = make(chan struct{}, 1)
+	s.mu.refilled = make(chan struct{})
+}
+
+// take returns a fresh id. It waits for a refill until ctx is done: ErrOverloaded.
+func (s *ids) take(ctx context.Context) (uint64, error) {
+	for {
+		id, ok, refilled := s.tryTake()
+		if ok {
+			return id, nil
+		}
+		select {
+		case <-refilled:
+		case <-ctx.Done():
+			return 0, ErrOverloaded
+		}
+	}
+}
+
+func (s *ids) tryTake() (id uint64, ok bool, refilled <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.left < idBlock/2 {
+		select {
+		case s.want <- struct{}{}:
+		default:
+		}
+	}
+	if s.mu.left == 0 {
+		return 0, false, s.mu.refilled
+	}
+	b := &s.mu.blocks[0]
+	id = b.next
+	b.next++
+	s.mu.left--
+	if b.next == b.end {
+		s.mu.blocks = s.mu.blocks[1:]
+	}
+	return id, true, nil
+}
+
+// refill adds the block that begins at first.
+func (s *ids) refill(first uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.blocks = append(s.mu.blocks, idRange{next: first, end: first + idBlock})
+	s.mu.left += idBlock
+	close(s.mu.refilled)
+	s.mu.refilled = make(chan struct{})
+}
+
+func (s *ids) enough() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.left >= idBlock/2
+}
+
+// refillIDs reserves blocks as they are wanted, until ctx is done.
+func (e *Engine) refillIDs(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-e.ids.want:
+		}
+		if e.ids.enough() {
+			continue
+		}
+		first, err := e.store.ReserveIDs(idBlock)
+		if err != nil {
+			e.log.Error("reserving link ids", "error", err)
+			continue // the next writer asks again
+		}
+		e.ids.refill(first)
+	}
+}

@@ -1,0 +1,231 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// index is a shard array by itself, for tests of the index without a store.
+type index struct {
+	hashKey hashKey
+	shards  [numShards]shard
+	mapped  atomic.Int64
+}
+
+func newIndex() *index {
+	x := &index{hashKey: newHashKey()}
+	for i := range x.shards {
+		x.shards[i].init(&x.mapped)
+	}
+	return x
+}
+
+func (x *index) put(t testing.TB, h HotView) {
+	t.Helper()
+	p := x.hashKey.place(h.Code)
+	if err := x.shards[p.shard].put(p.tag, &h, 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (x *index) get(code string) (Link, bool) {
+	p := x.hashKey.place([]byte(code))
+	return x.shards[p.shard].lookup(p.tag, []byte(code))
+}
+
+func TestCodesThatDifferByCaseAreDifferentLinksInOneProbeChain(t *testing.T) {
+	x := newIndex()
+	for i, code := range []string{"Abc_-9", "abc_-9", "ABC_-9"} {
+		x.put(t, HotView{Code: []byte(code), Target: []byte("https://x/" + code), ID: uint64(i)})
+	}
+	for i, code := range []string{"Abc_-9", "abc_-9", "ABC_-9"} {
+		l, ok := x.get(code)
+		if !ok || l.ID() != uint64(i) || string(l.Target()) != "https://x/"+code {
+			t.Errorf("%s: got %+v, %v", code, l, ok)
+		}
+	}
+	if _, ok := x.get("aBC_-9"); ok {
+		t.Error("a variant that was never put is found")
+	}
+	p := x.hashKey.place([]byte("aBC_-9"))
+	var found []string
+	s := &x.shards[p.shard]
+	s.mu.Lock()
+	s.variantsLocked(p.tag, []byte("aBC_-9"), func(v HotView) { found = append(found, string(v.Code)) })
+	s.mu.Unlock()
+	if len(found) != 3 {
+		t.Errorf("variants of aBC_-9 are %v, want all three", found)
+	}
+}
+
+func TestFoldingJoinsNoCodesButThoseThatDifferByCase(t *testing.T) {
+	seen := make(map[string]byte)
+	for c := range 256 {
+		code := []byte{byte(c)}
+		if !ValidCode(code) {
+			continue
+		}
+		var folded [MaxCodeBytes]byte
+		key := string(foldCase(&folded, code))
+		if other, dup := seen[key]; dup && !strings.EqualFold(string(code), string([]byte{other})) {
+			t.Errorf("%q and %q fold to the same", code, other)
+		}
+		seen[key] = byte(c)
+	}
+	if len(seen) != 38 { // 26 letters, 10 digits, _ and -
+		t.Errorf("%d folded code bytes, want 38", len(seen))
+	}
+}
+
+func TestRecordsKeepEveryField(t *testing.T) {
+	x := newIndex()
+	want := HotView{
+		Code: []byte(strings.Repeat("c", MaxCodeBytes)), Target: []byte(strings.Repeat("t", MaxTargetBytes)), ID: 1<<64 - 2,
+		ExpiresAtMs: 1 << 50, MaxHits: 1<<64 - 1, Owner: 1<<32 - 1, Flags: 3 | FlagForwardQuery | FlagExpires | FlagCapped,
+	}
+	x.put(t, want)
+	l, ok := x.get(string(want.Code))
+	if !ok || l.ID() != want.ID || l.ExpiresAtMs() != want.ExpiresAtMs || l.MaxHits() != want.MaxHits || l.Owner() != want.Owner ||
+		l.Flags() != want.Flags || string(l.Target()) != string(want.Target) {
+		t.Errorf("got %d %d %d %d %b %q, %v", l.ID(), l.ExpiresAtMs(), l.MaxHits(), l.Owner(), l.Flags(), l.Target(), ok)
+	}
+	if l.Flags().RedirectStatus() != 308 {
+		t.Errorf("redirect status %d, want 308", l.Flags().RedirectStatus())
+	}
+}
+
+// TestLinksStayWholeWhileTheirShardIsRewritten edits a few codes without end, so that their shards are rewritten and the
+// old arenas unmapped, while readers hold links and check every byte after garbage collections.
+func TestLinksStayWholeWhileTheirShardIsRewritten(t *testing.T) {
+	const codes, edits = 16, 4000
+	x := newIndex()
+	target := func(code, version int) []byte {
+		return []byte(strings.Repeat(string(rune('a'+version%26)), 600+code))
+	}
+	put := func(code, version int) {
+		x.put(t, HotView{Code: fmt.Appendf(nil, "code%d", code), Target: target(code, version), ID: uint64(code)})
+	}
+	for c := range codes {
+		put(c, 0)
+	}
+	var stop atomic.Bool
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			for n := 0; !stop.Load(); n++ {
+				l, ok := x.get(fmt.Sprintf("code%d", n%codes))
+				if !ok || len(l.Target()) != 600+n%codes {
+					t.Errorf("link lost or of wrong length: %v", ok)
+					return
+				}
+				target := l.Target()
+				if n%64 == 0 {
+					runtime.GC() // lets go of the arenas that nobody holds
+				}
+				if c := target[0]; strings.Trim(string(target), string(rune(c))) != "" {
+					t.Errorf("target is torn: %q", target)
+					return
+				}
+				l.Release()
+			}
+		})
+	}
+	first := x.shards[x.hashKey.place([]byte("code0")).shard].current.Load().arena
+	for v := range edits {
+		put(rand.IntN(codes), v)
+	}
+	for v := range 200 {
+		put(0, v)
+	}
+	stop.Store(true)
+	readers.Wait()
+	if x.shards[x.hashKey.place([]byte("code0")).shard].current.Load().arena == first {
+		t.Error("the shard was never rewritten: the test shows nothing")
+	}
+}
+
+func TestMemoryOfRewrittenArenasIsGivenBack(t *testing.T) {
+	x := newIndex()
+	for v := range 20_000 {
+		x.put(t, HotView{Code: []byte("one"), Target: []byte(strings.Repeat("x", 1000)), ID: uint64(v)})
+	}
+	s := &x.shards[x.hashKey.place([]byte("one")).shard]
+	for range 10 { // cleanups run in a goroutine of their own, after a collection
+		runtime.GC()
+		runtime.Gosched()
+		if x.mapped.Load() < 1<<20 {
+			break
+		}
+	}
+	if got := x.mapped.Load(); got > 1<<20 {
+		t.Errorf("%d bytes are mapped for one link after 20,000 edits of 1,000 bytes", got)
+	}
+	if s.links.Load() != 1 {
+		t.Errorf("%d links, want 1", s.links.Load())
+	}
+}
+
+func TestTombstonesThatAreOverGoWithTheNextRewrite(t *testing.T) {
+	x := newIndex()
+	p := x.hashKey.place([]byte("dead"))
+	s := &x.shards[p.shard]
+	x.put(t, HotView{Code: []byte("dead"), Flags: FlagTombstone, DeletedAtMs: 1000, ID: 1})
+	rewrite := func(nowMs int64) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.rewriteLocked(nowMs)
+	}
+	const overMs = 1000 + TombstoneDays*24*3600*1000
+	rewrite(overMs - 1)
+	if s.tombstones.Load() != 1 {
+		t.Error("a tombstone went before its time")
+	}
+	rewrite(overMs)
+	if s.tombstones.Load() != 0 || s.mu.used != 0 {
+		t.Error("a tombstone stayed beyond its time")
+	}
+}
+
+func TestCountersAreExactUnderACap(t *testing.T) {
+	var c counters
+	must(t, c.ensure(70_000))
+	const limit = 1000
+	var granted atomic.Int64
+	var wg sync.WaitGroup
+	for range 64 {
+		wg.Go(func() {
+			for range 100 {
+				if addUnder(c.at(70_000), limit) {
+					granted.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if granted.Load() != limit || c.at(70_000).Load() != limit {
+		t.Errorf("%d granted, counter at %d, want %d", granted.Load(), c.at(70_000).Load(), limit)
+	}
+}
+
+func TestCountersNeverMove(t *testing.T) {
+	var c counters
+	must(t, c.ensure(5))
+	before := c.at(5)
+	for id := uint64(0); id < 1<<22; id += 1 << slabBits {
+		must(t, c.ensure(id))
+	}
+	if c.at(5) != before {
+		t.Error("a counter moved as others were added")
+	}
+	if c.find(1<<40) != nil {
+		t.Error("an id without a slab has a counter")
+	}
+	if c.ensure(1<<47) == nil {
+		t.Error("an absurd id gets a slab")
+	}
+}

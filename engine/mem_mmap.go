@@ -1,0 +1,73 @@
+//go:build !race
+
+package engine
+
+import (
+	"fmt"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// mapMemory returns sizeBytes of zeroed memory outside the Go heap, which unmap gives back. What is never touched of it
+// takes no memory. From hugePageBytes on it begins at a huge page's boundary. That the kernel cannot map is out of
+// memory, and ends the process as the runtime ends it.
+func mapMemory(sizeBytes int) []byte {
+	slack := 0
+	if sizeBytes >= hugePageBytes {
+		slack = hugePageBytes
+	}
+	p, err := unix.MmapPtr(-1, 0, nil, uintptr(sizeBytes+slack), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		panic(fmt.Sprintf("engine: out of memory: mapping %d bytes: %v", sizeBytes, err))
+	}
+	if slack > 0 {
+		before := int(-uintptr(p) & (hugePageBytes - 1))
+		unmapPtr(p, before)
+		p = unsafe.Add(p, before)
+		unmapPtr(unsafe.Add(p, sizeBytes), slack-before)
+	}
+	return unsafe.Slice((*byte)(p), sizeBytes)
+}
+
+// mapHuge is mapMemory for memory that will be touched all over: it asks for huge pages from the start.
+func mapHuge(sizeBytes int) []byte {
+	b := mapMemory(sizeBytes)
+	if sizeBytes >= hugePageBytes {
+		_ = unix.Madvise(b, unix.MADV_HUGEPAGE) // advice: without it the pages are small
+	}
+	return b
+}
+
+// collapse turns full pages of a huge page's size and alignment into huge pages. It is advice: on a kernel before 6.1,
+// or without free huge pages, they stay small, and look-ups cost some TLB misses more.
+func collapse(b []byte) {
+	const madvCollapse = 25 // MADV_COLLAPSE of linux/mman.h
+	_ = unix.Madvise(b, madvCollapse)
+}
+
+// unmap gives back what mapMemory, mapHuge or mapFile returned.
+func unmap(b []byte) { unmapPtr(unsafe.Pointer(unsafe.SliceData(b)), len(b)) }
+
+func unmapPtr(p unsafe.Pointer, sizeBytes int) {
+	if sizeBytes == 0 {
+		return
+	}
+	if err := unix.MunmapPtr(p, uintptr(sizeBytes)); err != nil {
+		panic(fmt.Sprintf("engine: unmapping: %v", err)) // only a wrong address fails
+	}
+}
+
+// mapFile maps the first sizeBytes of f shared and writable: stores belong to the kernel as soon as they are done, so
+// that they outlive the process.
+func mapFile(f *os.File, sizeBytes int) ([]byte, error) {
+	p, err := unix.MmapPtr(int(f.Fd()), 0, nil, uintptr(sizeBytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("mapping %s: %w", f.Name(), err)
+	}
+	return unsafe.Slice((*byte)(p), sizeBytes), nil
+}
+
+// writeBack has nothing to do: stores into the mapping are stores into the file.
+func writeBack(*os.File, []byte) error { return nil }

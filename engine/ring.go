@@ -1,0 +1,316 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+)
+
+const (
+	recordWords       = 4
+	ringHeaderBytes   = 4096
+	ringFormat        = 1
+	minRingRecords    = 1 << 8
+	maxRingRecords    = 1 << 26
+	maxRings          = 64
+	touchAheadBytes   = 256 << 10
+	pageBytes         = 4096
+	wordsAPage        = pageBytes / 8
+	journalFilePrefix = "ring-"
+)
+
+// A journal file is one ring, little-endian:
+//
+//	 0        8        16               32       40     44      48     52          64       72           4096
+//	┌────────┬────────┬────────────────┬────────┬──────┬───────┬──────┬────────────┬────────┬────────────┬─────────────┐
+//	│"shuntjn"│ format │ store id       │ epoch  │ ring │ rings │ size │ CRC-32C of │ head   │ zeros      │ size slots  │
+//	│ + NUL  │ = 1    │                │        │      │       │      │ 0…52       │        │            │ of 32 bytes │
+//	└────────┴────────┴────────────────┴────────┴──────┴───────┴──────┴────────────┴────────┴────────────┴─────────────┘
+//
+// Head stands on a cache line of its own. Slot i holds the record of the latest sequence number that is i modulo size:
+//
+//	 0           8              16      20    23        24             26      28          32
+//	┌───────────┬──────────────┬───────┬─────┬─────────┬──────────────┬───────┬───────────┐
+//	│ link id   │ visitor hash │ owner │hour │ country │ class,device │referrer│ checksum │
+//	└───────────┴──────────────┴───────┴─────┴─────────┴──────────────┴───────┴───────────┘
+var journalMagic = [8]byte{'s', 'h', 'u', 'n', 't', 'j', 'n', 0}
+
+// hitRecord is a journal record decoded.
+type hitRecord struct {
+	linkID   uint64
+	visitor  uint64
+	owner    uint32
+	hour     uint32 // Unix time / 3600, 24 bits: until the year 3883
+	country  uint8
+	class    Class
+	device   uint8
+	referrer uint16
+}
+
+// words packs the record without its checksum.
+func (r *hitRecord) words() [recordWords]uint64 {
+	return [recordWords]uint64{
+		r.linkID,
+		r.visitor,
+		uint64(r.owner) | uint64(r.hour&0xffffff)<<32 | uint64(r.country)<<56,
+		uint64(r.class) | uint64(r.device)<<8 | uint64(r.referrer)<<16,
+	}
+}
+
+func (r *hitRecord) unpack(w *[recordWords]uint64) {
+	r.linkID, r.visitor = w[0], w[1]
+	r.owner, r.hour, r.country = uint32(w[2]), uint32(w[2]>>32)&0xffffff, uint8(w[2]>>56)
+	r.class, r.device, r.referrer = Class(w[3]), uint8(w[3]>>8), uint16(w[3]>>16)
+}
+
+// checksum is over the record, the epoch and the full sequence number, so that a slot of an earlier lap, of an earlier
+// epoch, or half written does not pass for a record. It mixes by folded 64×64-bit multiplications, as wyhash does.
+func checksum(w *[recordWords]uint64, epoch, seq uint64) uint32 {
+	h := mix(w[0]^0x9e3779b97f4a7c15, w[1]^0xd1b54a32d192ed03)
+	h = mix(h^w[2], (w[3]&0xffffffff)^0x8cb92ba72f3d8dd7)
+	h = mix(h^epoch^0xaef17502108ef2d9, seq^0xd6e8feb86659fd93)
+	return uint32(h ^ h>>32)
+}
+
+func mix(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	return hi ^ lo
+}
+
+// ring is one mapped journal file. Any number of writers append; one reader at a time reads. Sequence numbers count
+// from 0 in each epoch and never wrap.
+type ring struct {
+	// Written by writers.
+	head *atomic.Uint64 // in the mapping: the next sequence number to reserve
+	_    [56]byte
+
+	// Written by the reader side, read by writers.
+	limit atomic.Uint64 // writers reserve below it: what is freed, plus size
+	_     [56]byte
+
+	// Constant.
+	slots []uint64 // size × recordWords words of the mapping, accessed atomically
+	mask  uint64
+	size  uint64
+	epoch uint64
+
+	// The reader's, guarded by the fold's mutex.
+	folded  uint64 // records below it are in pending deltas or further
+	touched uint64 // pages of slots below this sequence number were touched on this lap
+
+	// The flush's; read by metrics.
+	committed atomic.Uint64 // records below it are durable in the store
+
+	file    *os.File
+	mapping []byte // unmapped once the ring is unreachable: a late writer finds it there
+}
+
+// append reserves a slot and publishes the record in it. It returns false if the ring is full, and has then changed
+// nothing. Between the reservation and the last store nothing may panic, allocate or block: until that store the reader
+// stops before this slot. The word with the checksum comes last.
+func (r *ring) append(w *[recordWords]uint64) bool {
+	for {
+		seq := r.head.Load()
+		if seq >= r.limit.Load() {
+			return false
+		}
+		if !r.head.CompareAndSwap(seq, seq+1) {
+			continue
+		}
+		slot := r.slots[(seq&r.mask)*recordWords:][:recordWords]
+		atomic.StoreUint64(&slot[0], w[0])
+		atomic.StoreUint64(&slot[1], w[1])
+		atomic.StoreUint64(&slot[2], w[2])
+		atomic.StoreUint64(&slot[3], w[3]|uint64(checksum(w, r.epoch, seq))<<32)
+		return true
+	}
+}
+
+// read decodes the record with sequence number seq; ok is false if the slot does not hold it (yet, or any more).
+func (r *ring) read(seq uint64, rec *hitRecord) (ok bool) {
+	slot := r.slots[(seq&r.mask)*recordWords:][:recordWords]
+	var w [recordWords]uint64
+	w[3] = atomic.LoadUint64(&slot[3])
+	w[0] = atomic.LoadUint64(&slot[0])
+	w[1] = atomic.LoadUint64(&slot[1])
+	w[2] = atomic.LoadUint64(&slot[2])
+	if uint32(w[3]>>32) != checksum(&w, r.epoch, seq) || Class(w[3]&0xff) >= numClasses {
+		return false
+	}
+	rec.unpack(&w)
+	return true
+}
+
+// touchAhead writes to the pages that the writers come to next, without changing them: after the kernel has written a
+// page back, the first store to it faults, and that should not happen in a redirect.
+func (r *ring) touchAhead(head uint64) {
+	const recordsAPage = wordsAPage / recordWords
+	ahead := head + min(touchAheadBytes/(8*recordWords), r.size)
+	for r.touched = max(r.touched, head); r.touched < ahead; r.touched += recordsAPage {
+		atomic.AddUint64(&r.slots[(r.touched&r.mask)*recordWords], 0)
+	}
+}
+
+// fill returns the number of records that wait to be freed.
+func (r *ring) fill() uint64 {
+	head, limit := r.head.Load(), r.limit.Load()
+	return head - min(head, limit-r.size)
+}
+
+// unprotected returns how many records a crash would lose now: they were freed and overwritten before they were durable.
+func (r *ring) unprotected() uint64 {
+	head, committed := r.head.Load(), r.committed.Load()
+	return max(head, committed+r.size) - (committed + r.size)
+}
+
+// ringName names the file of a ring; each epoch has its own files.
+func ringName(epoch uint64, index int) string {
+	return fmt.Sprintf("%s%d-%02d", journalFilePrefix, epoch, index)
+}
+
+// ringHeader is the constant part of a journal file's header.
+type ringHeader struct {
+	storeID      [16]byte
+	epoch        uint64
+	index, rings uint32
+	records      uint32
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func (h *ringHeader) encode() []byte {
+	b := make([]byte, 0, ringHeaderBytes)
+	b = append(b, journalMagic[:]...)
+	b = binary.LittleEndian.AppendUint64(b, ringFormat)
+	b = append(b, h.storeID[:]...)
+	b = binary.LittleEndian.AppendUint64(b, h.epoch)
+	b = binary.LittleEndian.AppendUint32(b, h.index)
+	b = binary.LittleEndian.AppendUint32(b, h.rings)
+	b = binary.LittleEndian.AppendUint32(b, h.records)
+	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return b[:ringHeaderBytes]
+}
+
+// Errors of opening a journal file.
+var (
+	errForeignRing = errors.New("not a journal file of this store and epoch")
+	errNewerRing   = errors.New("journal file of a newer format")
+)
+
+func (h *ringHeader) decode(b []byte) error {
+	if len(b) < ringHeaderBytes || [8]byte(b[:8]) != journalMagic {
+		return errForeignRing
+	}
+	if f := binary.LittleEndian.Uint64(b[8:]); f > ringFormat {
+		return fmt.Errorf("%w: %d, this version reads up to %d", errNewerRing, f, ringFormat)
+	}
+	if crc32.Checksum(b[:52], castagnoli) != binary.LittleEndian.Uint32(b[52:]) {
+		return fmt.Errorf("%w: damaged header", errForeignRing)
+	}
+	h.storeID = [16]byte(b[16:32])
+	h.epoch = binary.LittleEndian.Uint64(b[32:])
+	h.index = binary.LittleEndian.Uint32(b[40:])
+	h.rings = binary.LittleEndian.Uint32(b[44:])
+	h.records = binary.LittleEndian.Uint32(b[48:])
+	if n := h.records; n < minRingRecords || n > maxRingRecords || n&(n-1) != 0 {
+		return fmt.Errorf("%w: %d records", errForeignRing, n)
+	}
+	return nil
+}
+
+// ringHeadOffset is where head stands in the header: on a cache line of its own.
+const ringHeadOffset = 64
+
+// createRing makes a journal file, writes it full with zeros and syncs it (a sparse page would be a slow store, or
+// SIGBUS on a full disk), and maps it. A file of that name is replaced.
+func createRing(dir string, h ringHeader) (*ring, error) {
+	f, err := os.OpenFile(filepath.Join(dir, ringName(h.epoch, int(h.index))), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	r, err := initRing(f, h)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return r, nil
+}
+
+func initRing(f *os.File, h ringHeader) (*ring, error) {
+	if _, err := f.Write(h.encode()); err != nil {
+		return nil, err
+	}
+	zeros := make([]byte, 1<<20)
+	for left := int(h.records) * recordWords * 8; left > 0; left -= len(zeros) {
+		if _, err := f.Write(zeros[:min(left, len(zeros))]); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.Sync(); err != nil {
+		return nil, err
+	}
+	return newRing(f, h)
+}
+
+// openRing maps the journal file of an earlier run for replay.
+func openRing(path string, want ringHeader) (*ring, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	r, err := checkRing(f, want)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+	}
+	return r, nil
+}
+
+func checkRing(f *os.File, want ringHeader) (*ring, error) {
+	b := make([]byte, ringHeaderBytes)
+	if _, err := f.ReadAt(b, 0); err != nil {
+		return nil, fmt.Errorf("%w: %w", errForeignRing, err)
+	}
+	var h ringHeader
+	if err := h.decode(b); err != nil {
+		return nil, err
+	}
+	if h.storeID != want.storeID || h.epoch != want.epoch || h.index != want.index {
+		return nil, errForeignRing
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() < int64(ringHeaderBytes)+int64(h.records)*recordWords*8 {
+		return nil, fmt.Errorf("%w: truncated", errForeignRing)
+	}
+	return newRing(f, h)
+}
+
+func newRing(f *os.File, h ringHeader) (*ring, error) {
+	b, err := mapFile(f, ringHeaderBytes+int(h.records)*recordWords*8)
+	if err != nil {
+		return nil, err
+	}
+	r := &ring{
+		head:    (*atomic.Uint64)(unsafe.Pointer(&b[ringHeadOffset])),
+		slots:   unsafe.Slice((*uint64)(unsafe.Pointer(&b[ringHeaderBytes])), int(h.records)*recordWords),
+		mask:    uint64(h.records) - 1,
+		size:    uint64(h.records),
+		epoch:   h.epoch,
+		file:    f,
+		mapping: b,
+	}
+	r.limit.Store(r.size)
+	runtime.AddCleanup(r, unmap, b)
+	return r, nil
+}
+
+// close closes the file. What a late writer still appends lands in it and is replayed at the next start.
+func (r *ring) close() error { return errors.Join(writeBack(r.file, r.mapping), r.file.Close()) }

@@ -1,0 +1,392 @@
+package engine
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+)
+
+// TargetPolicy decides which targets a link may lead to. It is applied when a link is written, never when it is
+// loaded or followed. The zero value refuses nothing but malformed targets.
+type TargetPolicy struct {
+	// OwnOrigins are our own addresses, such as "https://sho.rt": a link that leads back to one is a loop.
+	OwnOrigins []string
+	// RefusePrivate refuses private, loopback and link-local addresses in every spelling, and localhost names.
+	RefusePrivate bool
+}
+
+// Parse returns raw as it is to be stored and sent as Location, or a FieldError of field "url".
+//
+// A target is absolute, http or https, has a host and at most MaxTargetBytes bytes, and holds neither user-info nor
+// control bytes, spaces or backslashes. Its host is put in lower case and, where it is not ASCII, in its ASCII
+// (punycode) form by UTS 46, as browsers do it. Nothing else is rewritten: the scheme's spelling, the port (":" without digits too), the
+// path, percent-escapes, query and fragment stay byte for byte; bytes beyond ASCII are allowed there if they are valid UTF-8.
+// Names are never looked up. Parse of a target that Parse returned returns it unchanged.
+func (p TargetPolicy) Parse(raw string) (target string, err error) {
+	if err := checkTargetBytes(raw); err != nil {
+		return "", err
+	}
+	scheme, authority, rest, err := splitTarget(raw)
+	if err != nil {
+		return "", err
+	}
+	h, err := parseAuthority(authority)
+	if err != nil {
+		return "", err
+	}
+	if p.RefusePrivate && h.private() {
+		return "", targetError("private", "must not lead to a private, loopback or link-local address")
+	}
+	if p.own(scheme, h) {
+		return "", targetError("own_origin", "must not lead back to this server")
+	}
+	target = raw[:len(scheme)+len("://")] + h.text + h.portText + rest
+	if len(target) > MaxTargetBytes {
+		return "", errTargetTooLong
+	}
+	return target, nil
+}
+
+var errTargetTooLong = targetError("too_long", fmt.Sprintf("must be at most %d bytes", MaxTargetBytes))
+
+func targetError(code, message string) FieldError { return FieldError{"url", code, message} }
+
+func checkTargetBytes(raw string) error {
+	if raw == "" {
+		return targetError("required", "must not be empty")
+	}
+	if len(raw) > MaxTargetBytes {
+		return errTargetTooLong
+	}
+	if i := strings.IndexFunc(raw, forbiddenInTarget); i >= 0 {
+		return targetError("characters", fmt.Sprintf("must not hold control characters, spaces or backslashes (at byte %d)", i))
+	}
+	if !utf8.ValidString(raw) {
+		return targetError("characters", "must be valid UTF-8")
+	}
+	return nil
+}
+
+// forbiddenInTarget: C0 controls, space, DEL, backslash (browsers take it for a slash), and the C1 controls.
+func forbiddenInTarget(r rune) bool {
+	return r <= ' ' || r == '\\' || 0x7f <= r && r <= 0x9f
+}
+
+// splitTarget cuts scheme://authority from what follows, which begins with /, ? or # or is empty.
+func splitTarget(raw string) (scheme, authority, rest string, err error) {
+	scheme, after, found := strings.Cut(raw, ":")
+	if !found || !isScheme(scheme) {
+		return "", "", "", targetError("not_absolute", "must be an absolute address, with http:// or https:// before it")
+	}
+	if !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
+		return "", "", "", targetError("scheme", "must be http or https")
+	}
+	after, found = strings.CutPrefix(after, "//")
+	if !found {
+		return "", "", "", targetError("host", "must have // and a host after the scheme")
+	}
+	end := strings.IndexAny(after, "/?#")
+	if end < 0 {
+		end = len(after)
+	}
+	return scheme, after[:end], after[end:], nil
+}
+
+// isScheme tells whether s is a scheme by RFC 3986, 3.1.
+func isScheme(s string) bool {
+	for i, c := range []byte(s) {
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+		if !letter && (i == 0 || !('0' <= c && c <= '9' || c == '+' || c == '-' || c == '.')) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// A host is the authority of a target.
+type host struct {
+	text     string     // as stored: ASCII, lower case; an IPv6 literal with its brackets
+	portText string     // as sent: "", ":" or ":" and digits
+	addr     netip.Addr // of an IP literal, however it is spelled; not valid for a name
+}
+
+// parseAuthority takes host and port apart, puts the host into its stored form and checks both.
+func parseAuthority(authority string) (h host, err error) {
+	if strings.Contains(authority, "@") {
+		return host{}, targetError("user_info", "must not hold a user name or password")
+	}
+	if strings.HasPrefix(authority, "[") {
+		return parseIPv6Authority(authority)
+	}
+	name, port, found := strings.Cut(authority, ":")
+	if found {
+		h.portText = ":" + port
+	}
+	if !validPort(h.portText) {
+		return host{}, errPort
+	}
+	if h.text, err = asciiHost(name); err != nil {
+		return host{}, err
+	}
+	if last := lastLabel(h.text); endsInNumber(last) {
+		if h.addr, err = parseIPv4(h.text); err != nil {
+			return host{}, err
+		}
+	}
+	return h, nil
+}
+
+var errHost = targetError("host", "must have a host that is a name, an IPv4 address or an IPv6 address in brackets")
+
+func parseIPv6Authority(authority string) (host, error) {
+	end := strings.IndexByte(authority, ']')
+	if end < 0 {
+		return host{}, errHost
+	}
+	h := host{text: strings.ToLower(authority[:end+1]), portText: authority[end+1:]}
+	addr, err := netip.ParseAddr(authority[1:end])
+	if err != nil || !addr.Is6() || addr.Zone() != "" {
+		return host{}, errHost
+	}
+	if !validPort(h.portText) {
+		return host{}, errPort
+	}
+	h.addr = addr.Unmap()
+	return h, nil
+}
+
+var errPort = targetError("port", "must have a port from 0 to 65535, or none")
+
+// validPort: nothing, or ":" and digits up to 65535. ":" alone is the default port, as in RFC 3986 and in browsers.
+func validPort(text string) bool {
+	digits, found := strings.CutPrefix(text, ":")
+	if !found {
+		return text == ""
+	}
+	n := 0
+	for _, c := range []byte(digits) {
+		if c < '0' || c > '9' {
+			return false
+		}
+		if n = n*10 + int(c-'0'); n > 65535 {
+			return false
+		}
+	}
+	return true
+}
+
+// Limits of a name in the DNS (RFC 1035, 2.3.4), in text form without the trailing dot.
+const (
+	maxNameBytes  = 253
+	maxLabelBytes = 63
+)
+
+// toASCII is UTS 46 as browsers apply it to addresses: non-transitional, without the hyphen rules (names such as
+// volans-.github.io and r3---sn-x.example exist), without STD 3 (underscores exist).
+// What may stand in the result is decided by asciiHost.
+var toASCII = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.BidiRule(), idna.CheckHyphens(false),
+	idna.StrictDomainName(false))
+
+// asciiHost returns name in lower case and ASCII. An ASCII name is not looked at by IDNA: an xn-- label that is none
+// harms nobody, and one of a newer Unicode than ours must pass.
+func asciiHost(name string) (string, error) {
+	if name == "" {
+		return "", targetError("host", "must have a host")
+	}
+	if isASCII(name) {
+		name = strings.ToLower(name)
+	} else {
+		ascii, err := toASCII.ToASCII(name)
+		if err != nil {
+			return "", targetError("host", "must have a host name that IDNA allows")
+		}
+		name = ascii
+	}
+	if !validName(name) {
+		return "", errHost
+	}
+	return name, nil
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// validName tells whether name is dot-separated labels of [0-9a-z_-], with at most one dot at the end.
+// It runs after IDNA's mapping, which can bring forth any ASCII byte ('％' becomes '%').
+func validName(name string) bool {
+	name = strings.TrimSuffix(name, ".")
+	if len(name) > maxNameBytes {
+		return false
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if len(label) == 0 || len(label) > maxLabelBytes {
+			return false
+		}
+		for _, c := range []byte(label) {
+			if !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '_') {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// lastLabel returns what stands after the last dot of name, not counting one dot at its end.
+func lastLabel(name string) string {
+	name = strings.TrimSuffix(name, ".")
+	return name[strings.LastIndexByte(name, '.')+1:]
+}
+
+// endsInNumber tells whether a host with this last label is an IPv4 address in some spelling, never a name
+// (URL Standard, "ends in a number checker"): digits only, or 0x and hex digits only.
+func endsInNumber(last string) bool {
+	if hex, found := strings.CutPrefix(last, "0x"); found {
+		return strings.Trim(hex, "0123456789abcdef") == ""
+	}
+	return strings.Trim(last, "0123456789") == ""
+}
+
+// parseIPv4 reads an IPv4 address as browsers and inet_aton do (URL Standard, "IPv4 parser"): one to four numbers, decimal,
+// octal (0…) or hex (0x…), of which the last fills all bytes that remain.
+func parseIPv4(name string) (netip.Addr, error) {
+	parts := strings.Split(strings.TrimSuffix(name, "."), ".")
+	if len(parts) > 4 {
+		return netip.Addr{}, errHost
+	}
+	var addr uint64
+	for i, part := range parts {
+		n, ok := parseIPv4Number(part)
+		limit := uint64(1) << 8
+		if i == len(parts)-1 {
+			limit = 1 << (8 * (5 - len(parts)))
+		}
+		if !ok || n >= limit {
+			return netip.Addr{}, errHost
+		}
+		addr = addr*limit + n
+	}
+	return netip.AddrFrom4([4]byte{byte(addr >> 24), byte(addr >> 16), byte(addr >> 8), byte(addr)}), nil
+}
+
+func parseIPv4Number(s string) (n uint64, ok bool) {
+	base, digits := uint64(10), s
+	if hex, found := strings.CutPrefix(s, "0x"); found {
+		base, digits = 16, hex // "0x" alone is 0
+	} else if len(s) > 1 && s[0] == '0' {
+		base, digits = 8, s[1:]
+	}
+	for _, c := range []byte(digits) {
+		d := uint64(strings.IndexByte("0123456789abcdef", c))
+		if d >= base { // not a digit: −1 is the largest uint64
+			return 0, false
+		}
+		if n = n*base + d; n > 1<<32 {
+			return 0, false
+		}
+	}
+	return n, s != ""
+}
+
+// privatePrefixes are the addresses that the public internet does not route to others (RFC 6890), as far as they can lead
+// into our own network: "this network" and unspecified, private, shared (CGNAT), loopback, link-local, unique local,
+// the site-local addresses of old, and NAT64 for local use, whose embedded address nobody but its network can tell.
+var privatePrefixes = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),
+	netip.MustParsePrefix("10.0.0.0/8"),
+	netip.MustParsePrefix("100.64.0.0/10"),
+	netip.MustParsePrefix("127.0.0.0/8"),
+	netip.MustParsePrefix("169.254.0.0/16"),
+	netip.MustParsePrefix("172.16.0.0/12"),
+	netip.MustParsePrefix("192.168.0.0/16"),
+	netip.MustParsePrefix("::/128"),
+	netip.MustParsePrefix("::1/128"),
+	netip.MustParsePrefix("64:ff9b:1::/48"),
+	netip.MustParsePrefix("fc00::/7"),
+	netip.MustParsePrefix("fe80::/10"),
+	netip.MustParsePrefix("fec0::/10"),
+}
+
+// embeddings are the IPv6 prefixes that carry an IPv4 address, and at which byte.
+var embeddings = []struct {
+	prefix netip.Prefix
+	at     int
+}{
+	{netip.MustParsePrefix("::/96"), 12},           // IPv4-compatible (RFC 4291, 2.5.5.1)
+	{netip.MustParsePrefix("::ffff:0:0:0/96"), 12}, // IPv4-translated (RFC 7915)
+	{netip.MustParsePrefix("64:ff9b::/96"), 12},    // NAT64 (RFC 6052)
+	{netip.MustParsePrefix("2002::/16"), 2},        // 6to4 (RFC 3056)
+}
+
+// private tells whether h is a private, loopback or link-local address, or a localhost name (RFC 6761, 6.3).
+func (h host) private() bool {
+	if !h.addr.IsValid() {
+		return lastLabel(h.text) == "localhost"
+	}
+	return privateAddr(h.addr)
+}
+
+// PrivateHost tells whether name, a host without port, is one that TargetPolicy.RefusePrivate refuses.
+func PrivateHost(name string) bool {
+	h, err := parseAuthority(name)
+	return err == nil && h.private()
+}
+
+func privateAddr(addr netip.Addr) bool {
+	for _, p := range privatePrefixes {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	bytes := addr.As16()
+	for _, e := range embeddings {
+		if e.prefix.Contains(addr) && privateAddr(netip.AddrFrom4([4]byte(bytes[e.at:]))) {
+			return true
+		}
+	}
+	return false
+}
+
+// own tells whether scheme and h are one of our own origins. http and https on their default ports are one origin
+// here, because the one commonly redirects to the other.
+func (p TargetPolicy) own(scheme string, h host) bool {
+	for _, origin := range p.OwnOrigins {
+		ownScheme, authority, _, err := splitTarget(origin)
+		if err != nil {
+			continue
+		}
+		own, err := parseAuthority(authority)
+		if err == nil && own.canonical() == h.canonical() && own.port(ownScheme) == h.port(scheme) {
+			return true
+		}
+	}
+	return false
+}
+
+// canonical is one text for all spellings of a host: localhost and the loopback addresses are all this machine.
+func (h host) canonical() string {
+	switch {
+	case h.addr.IsLoopback():
+		return "localhost"
+	case h.addr.IsValid():
+		return h.addr.String()
+	}
+	return strings.TrimSuffix(h.text, ".")
+}
+
+// port returns the port as a number without leading zeros, "default" for the default port of http and https.
+func (h host) port(scheme string) string {
+	digits := strings.TrimLeft(strings.TrimPrefix(h.portText, ":"), "0")
+	if len(h.portText) <= 1 || strings.EqualFold(scheme, "http") && digits == "80" || strings.EqualFold(scheme, "https") && digits == "443" {
+		return "default"
+	}
+	return digits
+}

@@ -1,0 +1,338 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// CommitTimeout is how long a writer waits for the store before it answers ErrOutcomeUnknown.
+const CommitTimeout = 2 * time.Second
+
+// drawAttempts bounds how often a code is drawn anew because the last one was taken; at 100 M links that is one draw in
+// ten thousand (see DrawnCodeBytes).
+const drawAttempts = 16
+
+// reservation is the right to write one code, and all that differ from it by case. It is held from before the link is
+// read until what was written is published or has failed, so that racing writers of a code have one order.
+type reservation struct {
+	shard  *shard
+	place  place
+	folded string
+}
+
+// reserve takes the reservation of code, waiting for another writer of it until ctx is done: ErrOverloaded.
+func (e *Engine) reserve(ctx context.Context, code string) (reservation, error) {
+	var folded [MaxCodeBytes]byte
+	p := e.hashKey.place([]byte(code))
+	r := reservation{shard: &e.shards[p.shard], place: p, folded: string(foldCase(&folded, []byte(code)))}
+	for {
+		held := r.shard.tryReserve(r.folded)
+		if held == nil {
+			return r, nil
+		}
+		select {
+		case <-held:
+		case <-ctx.Done():
+			return reservation{}, ErrOverloaded
+		}
+	}
+}
+
+// tryReserve takes the reservation and returns nil, or what is closed when its holder releases it.
+func (s *shard) tryReserve(folded string) (held <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if held, taken := s.mu.reserved[folded]; taken {
+		return held
+	}
+	s.mu.reserved[folded] = make(chan struct{})
+	return nil
+}
+
+func (r *reservation) release() {
+	r.shard.mu.Lock()
+	defer r.shard.mu.Unlock()
+	close(r.shard.mu.reserved[r.folded])
+	delete(r.shard.mu.reserved, r.folded)
+}
+
+// taken tells whether code may not become a new link of owner: it or a variant of it is live, or was deleted not long
+// ago by somebody else. exact is the live link of the code itself, if there is one.
+func (r *reservation) taken(code string, owner uint32, nowMs int64) (taken bool, exact *Hot) {
+	r.shard.mu.Lock()
+	defer r.shard.mu.Unlock()
+	r.shard.variantsLocked(r.place.tag, []byte(code), func(v HotView) {
+		switch {
+		case v.Flags&FlagTombstone == 0:
+			taken = true
+			if string(v.Code) == code {
+				exact = &Hot{Code: code, ID: v.ID, Owner: v.Owner}
+			}
+		case v.Owner != owner && tombstoneHolds(&v, nowMs):
+			taken = true
+		}
+	})
+	return taken, exact
+}
+
+// Create makes a link. It is durable and visible when Create returns. existed tells that the link was there already
+// (see Draft.Same). Errors: ErrTaken, InvalidError, ErrLoading, ErrOverloaded, ErrOutcomeUnknown, ErrClosed.
+func (e *Engine) Create(ctx context.Context, d Draft) (detail Detail, existed bool, err error) {
+	if !e.Ready() {
+		return Detail{}, false, ErrLoading
+	}
+	rec, err := d.record(e.now())
+	if err != nil {
+		return Detail{}, false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
+	defer cancel()
+	if d.Alias != "" {
+		return e.createAs(ctx, d.Alias, rec, d.Same)
+	}
+	for range drawAttempts {
+		code, err := DrawCode(rand.Reader)
+		if err != nil {
+			return Detail{}, false, fmt.Errorf("drawing a code: %w", err)
+		}
+		if detail, _, err = e.createAs(ctx, code, rec, nil); !errors.Is(err, ErrTaken) {
+			return detail, false, err
+		}
+	}
+	return Detail{}, false, fmt.Errorf("no free code in %d draws", drawAttempts)
+}
+
+func (e *Engine) createAs(ctx context.Context, code string, rec Record, same func(Detail) bool) (Detail, bool, error) {
+	r, err := e.reserve(ctx, code)
+	if err != nil {
+		return Detail{}, false, err
+	}
+	if taken, exact := r.taken(code, rec.Hot.Owner, e.now().UnixMilli()); taken {
+		defer r.release()
+		if same == nil || exact == nil || exact.Owner != rec.Hot.Owner {
+			return Detail{}, false, ErrTaken
+		}
+		old, err := e.store.ReadRecord(code)
+		if err != nil {
+			return Detail{}, false, fmt.Errorf("reading link %q: %w", code, err)
+		}
+		if detail := e.detail(&old); same(detail) {
+			return detail, true, nil
+		}
+		return Detail{}, false, ErrTaken
+	}
+	rec.Hot.Code, rec.Cold.Code = code, code
+	if rec.Hot.ID, err = e.ids.take(ctx); err != nil {
+		r.release()
+		return Detail{}, false, err
+	}
+	if err := e.commit(r, Mutation{Hot: rec.Hot, Cold: rec.Cold}); err != nil {
+		return Detail{}, false, err
+	}
+	return e.detail(&rec), false, nil
+}
+
+// record returns the draft as the record of a link without code and id.
+func (d *Draft) record(now time.Time) (Record, error) {
+	status := d.RedirectStatus
+	if status == 0 {
+		status = 302
+	}
+	flags, ok := StatusFlags(status)
+	if !ok {
+		return Record{}, InvalidError{{Field: "redirect_status", Code: "not_supported", Message: "must be 301, 302, 307 or 308"}}
+	}
+	if d.ForwardQuery {
+		flags |= FlagForwardQuery
+	}
+	nowMs := now.UnixMilli()
+	rec := Record{
+		Hot:  Hot{Owner: d.Owner, Flags: flags, MaxHits: d.MaxHits, Target: d.Target},
+		Cold: Cold{Version: 1, CreatedAtMs: nowMs, UpdatedAtMs: nowMs, Title: d.Title, Tags: slices.Clone(d.Tags)},
+	}
+	if !d.ExpiresAt.IsZero() {
+		rec.Hot.ExpiresAtMs = d.ExpiresAt.UnixMilli()
+	}
+	return rec, rec.normalize()
+}
+
+// normalize sets the flags that follow from other fields, and checks what the formats cannot hold.
+func (r *Record) normalize() error {
+	r.Hot.Flags &^= FlagExpires | FlagCapped | FlagTombstone
+	if r.Hot.ExpiresAtMs != 0 {
+		r.Hot.Flags |= FlagExpires
+	}
+	if r.Hot.MaxHits != 0 {
+		r.Hot.Flags |= FlagCapped
+	}
+	var invalid InvalidError
+	check := func(ok bool, field, code, message string) {
+		if !ok {
+			invalid = append(invalid, FieldError{Field: field, Code: code, Message: message})
+		}
+	}
+	check(r.Hot.Target != "" && len(r.Hot.Target) <= MaxTargetBytes, "url", "too_long", "must have 1 to 8192 bytes")
+	check(len(r.Cold.Title) <= MaxTitleBytes, "title", "too_long", "must have at most 512 bytes")
+	check(len(r.Cold.Tags) <= MaxTags, "tags", "too_many", "at most 32")
+	for _, tag := range r.Cold.Tags {
+		check(tag != "" && len(tag) <= MaxTagBytes, "tags", "too_long", "each must have 1 to 64 bytes")
+	}
+	if invalid != nil {
+		return invalid
+	}
+	return nil
+}
+
+// commit writes m, publishes it once it is durable, and then releases r; also when the caller has stopped waiting by
+// then.
+func (e *Engine) commit(r reservation, m Mutation) error {
+	done := make(chan error, 1)
+	e.store.Apply(m, func(err error) {
+		if err == nil {
+			err = e.publish(m.Hot.view(), e.now().UnixMilli())
+		}
+		r.release()
+		done <- err
+	})
+	timeout := time.NewTimer(CommitTimeout)
+	defer timeout.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timeout.C:
+		return ErrOutcomeUnknown
+	}
+}
+
+func (h *Hot) view() *HotView {
+	return &HotView{
+		Code: []byte(h.Code), Target: []byte(h.Target), ID: h.ID, ExpiresAtMs: h.ExpiresAtMs, MaxHits: h.MaxHits,
+		DeletedAtMs: h.DeletedAtMs, Owner: h.Owner, Flags: h.Flags,
+	}
+}
+
+// Update edits a link: edit changes a copy of its record, of which code, id, owner, creation and version stay as they
+// are; an error of edit is returned and nothing happens. The edit is durable and visible when Update returns.
+// Errors: ErrNotFound, ErrVersion, and those of Create.
+func (e *Engine) Update(ctx context.Context, code string, g Guard, edit func(*Record) error) (Detail, error) {
+	var detail Detail
+	err := e.rewrite(ctx, code, g, func(old Record) (Mutation, error) {
+		rec := old
+		rec.Cold.Tags = slices.Clone(old.Cold.Tags)
+		if err := edit(&rec); err != nil {
+			return Mutation{}, err
+		}
+		rec.Hot.Code, rec.Hot.ID, rec.Hot.Owner = old.Hot.Code, old.Hot.ID, old.Hot.Owner
+		rec.Cold.Code, rec.Cold.CreatedAtMs, rec.Cold.ImportedHits = old.Cold.Code, old.Cold.CreatedAtMs, old.Cold.ImportedHits
+		rec.Cold.Version, rec.Cold.UpdatedAtMs = old.Cold.Version+1, e.now().UnixMilli()
+		if err := rec.normalize(); err != nil {
+			return Mutation{}, err
+		}
+		detail = e.detail(&rec)
+		return Mutation{Hot: rec.Hot, Cold: rec.Cold, Before: &old}, nil
+	})
+	if err != nil {
+		return Detail{}, err
+	}
+	return detail, nil
+}
+
+// Delete deletes a link. Its code stays taken for TombstoneDays. Errors as Update.
+func (e *Engine) Delete(ctx context.Context, code string, g Guard) error {
+	return e.rewrite(ctx, code, g, func(old Record) (Mutation, error) {
+		tombstone := Hot{
+			Code: old.Hot.Code, ID: old.Hot.ID, Owner: old.Hot.Owner,
+			Flags: FlagTombstone, DeletedAtMs: e.now().UnixMilli(),
+		}
+		return Mutation{Hot: tombstone, Before: &old}, nil
+	})
+}
+
+// rewrite commits what change makes of a live link that g admits. The code is reserved from before the link is read.
+func (e *Engine) rewrite(ctx context.Context, code string, g Guard, change func(old Record) (Mutation, error)) error {
+	if !e.Ready() {
+		return ErrLoading
+	}
+	if !ValidCode([]byte(code)) {
+		return ErrNotFound
+	}
+	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
+	defer cancel()
+	r, err := e.reserve(ctx, code)
+	if err != nil {
+		return err
+	}
+	m, err := e.change(code, g, change)
+	if err != nil {
+		r.release()
+		return err
+	}
+	return e.commit(r, m)
+}
+
+func (e *Engine) change(code string, g Guard, change func(old Record) (Mutation, error)) (Mutation, error) {
+	old, err := e.readLive(code)
+	switch {
+	case err != nil:
+		return Mutation{}, err
+	case !g.AnyOwner && old.Hot.Owner != g.Owner:
+		return Mutation{}, ErrNotFound
+	case g.Version != 0 && old.Cold.Version != g.Version:
+		return Mutation{}, ErrVersion
+	}
+	return change(old)
+}
+
+// readLive reads a link's record from the store; ErrNotFound if there is none or it was deleted.
+func (e *Engine) readLive(code string) (Record, error) {
+	rec, err := e.store.ReadRecord(code)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return Record{}, ErrNotFound
+	case err != nil:
+		return Record{}, fmt.Errorf("reading link %q: %w", code, err)
+	case rec.Hot.Flags&FlagTombstone != 0:
+		return Record{}, ErrNotFound
+	}
+	return rec, nil
+}
+
+// Read returns a link as its owner sees it. It reads the store.
+func (e *Engine) Read(code string) (Detail, error) {
+	if !e.Ready() {
+		return Detail{}, ErrLoading
+	}
+	if !ValidCode([]byte(code)) {
+		return Detail{}, ErrNotFound
+	}
+	rec, err := e.readLive(code)
+	if err != nil {
+		return Detail{}, err
+	}
+	return e.detail(&rec), nil
+}
+
+func (e *Engine) detail(r *Record) Detail {
+	d := Detail{
+		Code: r.Hot.Code, ID: r.Hot.ID, Owner: r.Hot.Owner, Target: r.Hot.Target,
+		RedirectStatus: r.Hot.Flags.RedirectStatus(), ForwardQuery: r.Hot.Flags&FlagForwardQuery != 0,
+		State: StateActive, MaxHits: r.Hot.MaxHits,
+		CreatedAt: time.UnixMilli(r.Cold.CreatedAtMs).UTC(), UpdatedAt: time.UnixMilli(r.Cold.UpdatedAtMs).UTC(),
+		Version: r.Cold.Version, ImportedHits: r.Cold.ImportedHits, Title: r.Cold.Title, Tags: r.Cold.Tags,
+		Hits: e.hits(r.Hot.ID),
+	}
+	if r.Hot.ExpiresAtMs != 0 {
+		d.ExpiresAt = time.UnixMilli(r.Hot.ExpiresAtMs).UTC()
+	}
+	switch {
+	case r.Hot.ExpiresAtMs != 0 && e.now().UnixMilli() >= r.Hot.ExpiresAtMs:
+		d.State = StateExpired
+	case r.Hot.MaxHits != 0 && d.Hits >= r.Hot.MaxHits:
+		d.State = StateExhausted
+	}
+	return d
+}
