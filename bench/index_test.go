@@ -90,9 +90,7 @@ func BenchmarkResolveHit(b *testing.B) {
 				l.Release()
 				n++
 			}
-			if m := e.Metrics(); m.JournalDropped != 0 {
-				b.Fatalf("%d hits found a full ring", m.JournalDropped)
-			}
+			b.ReportMetric(float64(e.Metrics().JournalWaits), "journal-waits")
 		})
 	}
 }

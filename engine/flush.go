@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,9 +18,8 @@ const (
 	// rollUpBudget bounds the time of roll-up between two flushes.
 	rollUpBudget = 200 * time.Millisecond
 
-	// appendAttempts bounds how long a hit waits for a slot in a full ring before it goes on without: each attempt folds a
-	// slice or yields the processor.
-	appendAttempts = 1000
+	// appendPause is how long a hit that found its ring full waits before it looks again.
+	appendPause = 100 * time.Microsecond
 )
 
 // flusher is the state of the goroutine that writes analytic rows, and what metrics read of it.
@@ -77,12 +75,16 @@ func (e *Engine) foldLoop(ctx context.Context) {
 func (e *Engine) flushSoonIfFull() {
 	for _, r := range e.journal.rings {
 		if r.fill() > r.size/2 {
-			select {
-			case e.flusher.soon <- struct{}{}:
-			default:
-			}
+			e.flushSoon()
 			return
 		}
+	}
+}
+
+func (e *Engine) flushSoon() {
+	select {
+	case e.flusher.soon <- struct{}{}:
+	default: // it was told already
 	}
 }
 
@@ -161,10 +163,13 @@ func (e *Engine) rollUp(ctx context.Context) error {
 	return nil
 }
 
-// appendSlow waits for a slot in a full ring; it folds in the meantime. If none comes free, the hit counts live and is
-// booked as dropped: a restart will not know of it.
+// appendSlow appends to a ring that was found full: more hits came than a flush has yet made room for. It waits for the
+// next flush. If that stalls, the record takes the place of one that is folded and not durable; it never gives up, for
+// folding always makes progress.
 func (e *Engine) appendSlow(r *ring, w *[recordWords]uint64) {
-	for range appendAttempts {
+	e.journal.waits.Add(1)
+	for start := time.Now(); time.Since(start) < stallAfter; time.Sleep(appendPause) {
+		e.flushSoon()
 		if e.pending.mu.TryLock() {
 			e.pending.foldRingLocked(r)
 			e.pending.mu.Unlock()
@@ -172,9 +177,10 @@ func (e *Engine) appendSlow(r *ring, w *[recordWords]uint64) {
 		if r.append(w) {
 			return
 		}
-		runtime.Gosched()
 	}
-	e.journal.dropped.Add(1)
+	for !r.append(w) {
+		e.pending.makeRoom(r)
+	}
 }
 
 // Metrics is a snapshot of the engine's own atomics, for a scrape. Taking it costs microseconds.
@@ -191,7 +197,7 @@ type Metrics struct {
 	JournalFillRatio   float64            // of the fullest ring
 	JournalReplayed    uint64             // records replayed at start
 	JournalInvalid     uint64             // slots skipped at start: torn or stale
-	JournalDropped     uint64             // redirects that found a full ring: counted live, gone with the process
+	JournalWaits       uint64             // redirects that found a full ring and waited
 	JournalUnprotected uint64             // records that a crash would lose now, since the store stalls
 	Flushes            uint64
 	FlushErrors        uint64
@@ -208,8 +214,8 @@ func (e *Engine) Metrics() Metrics {
 		CounterBytes:    e.counters.slabs() * 8 << slabBits,
 		PendingBytes:    e.pending.sizeBytes(),
 		JournalReplayed: e.replayed.records, JournalInvalid: e.replayed.invalid,
-		JournalDropped: e.journal.dropped.Load(),
-		Flushes:        f.count.Load(), FlushErrors: f.failures.Load(),
+		JournalWaits: e.journal.waits.Load(),
+		Flushes:      f.count.Load(), FlushErrors: f.failures.Load(),
 		LastFlushTook: time.Duration(f.lastNanos.Load()), FlushSeconds: time.Duration(f.sumNanos.Load()).Seconds(),
 	}
 	if ns := f.lastUnixNano.Load(); ns != 0 {

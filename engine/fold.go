@@ -5,14 +5,16 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 const (
 	// foldSlice is how many records are folded between two chances for redirects to run: about 0.1 ms.
 	foldSlice = 512
 
-	// A ring whose fill passes 3/4 while the store stalls is freed up to what is folded; see pending.freeLocked.
-	stallNumerator, stallDenominator = 3, 4
+	// A flush that takes longer, retries included, is a stall: from then on rings are freed up to what is folded before
+	// they fill up; see pending.freeLocked.
+	stallAfter = time.Second
 )
 
 // pending is what was folded out of the journal and is not durable yet.
@@ -28,7 +30,8 @@ type pending struct {
 		sync.Mutex
 		gathering, flushing *pair
 		spare               *pair
-		inFlight            bool   // flushing holds a batch that is not known to be durable
+		inFlight            bool // flushing holds a batch that is not known to be durable
+		inFlightSince       time.Time
 		flushSeq            uint64 // of the last flush known to be durable
 		openHour            uint32 // records of earlier hours count in this one: those may be rolled up
 	}
@@ -86,16 +89,22 @@ func (p *pending) foldRingLocked(r *ring) (n int) {
 		n++
 	}
 	r.touchAhead(head)
-	p.freeLocked(r)
+	if r.fill() > r.size*3/4 && p.mu.inFlight && time.Since(p.mu.inFlightSince) > stallAfter {
+		p.freeLocked(r)
+	}
 	return n
 }
 
-// freeLocked gives slots back although no flush has made them durable, when the ring would otherwise fill up: the store
-// stalls, and hits go on. A crash loses what is overwritten then; ring.unprotected tells how much that is.
-func (p *pending) freeLocked(r *ring) {
-	if r.fill()*stallDenominator > r.size*stallNumerator {
-		r.limit.Store(r.folded + r.size)
-	}
+// freeLocked gives the slots of folded records back although no flush has made them durable: the store stalls, and hits
+// go on. A crash loses what is overwritten then; ring.unprotected tells how much that is.
+func (p *pending) freeLocked(r *ring) { r.limit.Store(max(r.limit.Load(), r.folded+r.size)) }
+
+// makeRoom is for a writer that has waited too long for a slot: it folds a slice of the ring and frees what is folded.
+func (p *pending) makeRoom(r *ring) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.foldRingLocked(r)
+	p.freeLocked(r)
 }
 
 // foldTo returns once every record below heads is folded. Waiting readers share the work. A slot that is reserved and
@@ -134,7 +143,7 @@ func (p *pending) begin(positions *Positions) (batch *pair, ok bool) {
 		return nil, false
 	}
 	p.mu.gathering, p.mu.flushing, p.mu.spare = p.mu.spare, p.mu.gathering, nil
-	p.mu.inFlight = true
+	p.mu.inFlight, p.mu.inFlightSince = true, time.Now()
 	positions.FlushSeq = p.mu.flushSeq + 1
 	positions.OpenHour = p.mu.openHour
 	for i, r := range p.journal.rings {

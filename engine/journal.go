@@ -13,9 +13,9 @@ import (
 
 // journal is the set of rings that hits are recorded in.
 type journal struct {
-	rings   []*ring // a power of two
-	shift   uint8   // (id * golden) >> shift is the index of its ring
-	dropped atomic.Uint64
+	rings []*ring       // a power of two
+	shift uint8         // (id * golden) >> shift is the index of its ring
+	waits atomic.Uint64 // appends that found their ring full
 }
 
 // ringOf returns the ring of a link: always the same one while the process lives, so that a link's records keep their

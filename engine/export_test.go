@@ -1,0 +1,5 @@
+package engine
+
+// Abandon leaves the engine as a killed process would: nothing is folded or flushed, and the journal's files hold what
+// was recorded.
+func (e *Engine) Abandon() error { return e.journal.close() }

@@ -1,0 +1,564 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"shunt/engine"
+	"shunt/storage"
+)
+
+// TestTheEngineIsAMapThatCounts runs random operations against the engine on its real store and against a plain map,
+// with readers running beside, and compares everything that can be asked after each operation. `go test -rapid.checks=N`
+// runs more; a failure prints how to replay it.
+func TestTheEngineIsAMapThatCounts(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		m := newModel(t, rt)
+		defer m.close()
+		rt.Repeat(map[string]func(*rapid.T){
+			"":                m.check,
+			"create":          m.create,
+			"create an alias": m.createAlias,
+			"race an alias":   m.raceAlias,
+			"edit":            m.edit,
+			"delete":          m.delete,
+			"hit":             m.hit,
+			"hit many":        m.hitMany,
+			"race a cap":      m.raceCap,
+			"let time pass":   m.passTime,
+			"let hours pass":  m.passHours,
+			"flush":           m.flush,
+			"restart":         m.restart,
+			"kill":            m.kill,
+		})
+	})
+}
+
+// modelLink is what the map knows of a code.
+type modelLink struct {
+	target, title string
+	tags          []string
+	owner         uint32
+	version       uint64
+	status        int
+	expiresAtMs   int64
+	maxHits       uint64
+	deletedAtMs   int64 // 0: live
+
+	hits, bots, prefetches, heads uint64
+	visitors                      map[uint64]bool
+}
+
+func (l *modelLink) live() bool { return l.deletedAtMs == 0 }
+
+type model struct {
+	links map[string]*modelLink
+	nowMs atomic.Int64
+
+	t     *testing.T
+	dir   string
+	store *storage.Store
+	e     *engine.Engine
+	stop  context.CancelFunc // of the engine's goroutines
+	done  sync.WaitGroup
+
+	stopStore context.CancelFunc
+	storeDone sync.WaitGroup
+
+	readers   sync.WaitGroup
+	stopped   atomic.Bool
+	published sync.Map // code: *sync.Map of every target that it ever had
+}
+
+var owners = []uint32{1, 2}
+
+func newModel(t *testing.T, rt *rapid.T) *model {
+	m := &model{t: t, links: make(map[string]*modelLink), dir: t.TempDir()}
+	m.nowMs.Store(time.Date(2026, 1, 2, 3, 59, 0, 0, time.UTC).UnixMilli())
+	m.open()
+	return m
+}
+
+func (m *model) now() time.Time { return time.UnixMilli(m.nowMs.Load()) }
+
+func (m *model) open() {
+	var err error
+	if m.store, err = storage.Open(filepath.Join(m.dir, "data"), storage.Options{Create: true}); err != nil {
+		m.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	m.stopStore = stop
+	m.storeDone.Go(func() { _ = m.store.Run(ctx) })
+	m.openEngine()
+}
+
+func (m *model) openEngine() {
+	var err error
+	m.e, err = engine.Open(m.store, engine.Options{
+		JournalDir: filepath.Join(m.dir, "journal"), Rings: 2, RingRecords: 512, FlushInterval: 3 * time.Millisecond, Now: m.now,
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.start()
+	if err := m.e.Load(context.Background(), nil); err != nil {
+		m.t.Fatal(err)
+	}
+	m.startReaders()
+}
+
+func (m *model) start() {
+	ctx, stop := context.WithCancel(context.Background())
+	m.stop = stop
+	m.done.Go(func() { _ = m.e.Run(ctx) })
+}
+
+// startReaders resolves what was published, without end: a code has one of the targets that it was ever given, or is
+// gone.
+func (m *model) startReaders() {
+	m.stopped.Store(false)
+	for range 2 {
+		e := m.e
+		m.readers.Go(func() {
+			for !m.stopped.Load() {
+				m.published.Range(func(code, targets any) bool {
+					if l, ok := e.Resolve([]byte(code.(string))); ok {
+						if _, known := targets.(*sync.Map).Load(string(l.Target())); !known {
+							m.t.Errorf("%s resolves to %q, which it never was", code, l.Target())
+						}
+						l.Release()
+					}
+					return !m.stopped.Load()
+				})
+			}
+		})
+	}
+}
+
+func (m *model) stopAll() {
+	m.stopped.Store(true)
+	m.readers.Wait()
+	m.stop()
+	m.done.Wait()
+}
+
+func (m *model) close() {
+	m.stopAll()
+	err := m.e.Close()
+	m.stopStore()
+	m.storeDone.Wait()
+	if err := errors.Join(err, m.store.Close()); err != nil {
+		m.t.Error(err)
+	}
+}
+
+// mayPublish tells the readers that code may lead to target from now on.
+func (m *model) mayPublish(code, target string) {
+	fresh := new(sync.Map)
+	fresh.Store(target, true)
+	if targets, known := m.published.LoadOrStore(code, fresh); known {
+		targets.(*sync.Map).Store(target, true)
+	}
+}
+
+func drawTarget(rt *rapid.T) string {
+	return "https://example.com/" + rapid.StringMatching(`[a-z]{0,40}`).Draw(rt, "path")
+}
+
+func (m *model) drawDraft(rt *rapid.T) engine.Draft {
+	d := engine.Draft{
+		Owner: rapid.SampledFrom(owners).Draw(rt, "owner"), Target: drawTarget(rt),
+		RedirectStatus: rapid.SampledFrom([]int{0, 301, 302, 307, 308}).Draw(rt, "status"),
+		Title:          rapid.StringMatching(`[a-z]{0,9}`).Draw(rt, "title"),
+		Tags:           rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 3, rapid.ID).Draw(rt, "tags"),
+		MaxHits:        rapid.SampledFrom([]uint64{0, 0, 0, 1, 3, 20}).Draw(rt, "max_hits"),
+	}
+	if s := rapid.SampledFrom([]int{0, 0, 0, 1, 100, 9000}).Draw(rt, "expires in s"); s > 0 {
+		d.ExpiresAt = m.now().Add(time.Duration(s) * time.Second)
+	}
+	return d
+}
+
+func newModelLink(d engine.Draft) *modelLink {
+	l := &modelLink{
+		target: d.Target, title: d.Title, tags: d.Tags, owner: d.Owner, version: 1,
+		status: d.RedirectStatus, maxHits: d.MaxHits, visitors: make(map[uint64]bool),
+	}
+	if l.status == 0 {
+		l.status = 302
+	}
+	if !d.ExpiresAt.IsZero() {
+		l.expiresAtMs = d.ExpiresAt.UnixMilli()
+	}
+	return l
+}
+
+func (m *model) create(rt *rapid.T) {
+	d := m.drawDraft(rt)
+	got, existed, err := m.e.Create(context.Background(), d)
+	if err != nil || existed || len(got.Code) != engine.DrawnCodeBytes {
+		rt.Fatalf("create: %+v, %v, %v", got, existed, err)
+	}
+	if m.links[got.Code] != nil {
+		rt.Fatalf("drew %s, which is taken", got.Code)
+	}
+	m.mayPublish(got.Code, d.Target)
+	m.links[got.Code] = newModelLink(d)
+}
+
+func drawAlias(rt *rapid.T) string { return rapid.StringMatching(`[abAB_]{1,3}`).Draw(rt, "alias") }
+
+// taken is the contract's rule.
+func (m *model) taken(alias string, owner uint32) bool {
+	for code, l := range m.links {
+		held := m.nowMs.Load() < l.deletedAtMs+engine.TombstoneDays*24*3600*1000
+		if strings.EqualFold(code, alias) && (l.live() || l.owner != owner && held) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *model) createAlias(rt *rapid.T) {
+	d := m.drawDraft(rt)
+	d.Alias = drawAlias(rt)
+	if rapid.Bool().Draw(rt, "same is asked") {
+		d.Same = func(old engine.Detail) bool { return old.Title == d.Title }
+	}
+	old, taken := m.links[d.Alias], m.taken(d.Alias, d.Owner)
+	wantExisting := taken && old != nil && old.live() && old.owner == d.Owner && d.Same != nil && old.title == d.Title
+	if !taken {
+		m.mayPublish(d.Alias, d.Target)
+	}
+	got, existed, err := m.e.Create(context.Background(), d)
+	switch {
+	case wantExisting:
+		if err != nil || !existed || got.Target != old.target {
+			rt.Fatalf("create of %s, which is there: %+v, %v, %v", d.Alias, got, existed, err)
+		}
+	case taken:
+		if !errors.Is(err, engine.ErrTaken) {
+			rt.Fatalf("create of %s, which is taken: %v", d.Alias, err)
+		}
+	case err != nil || existed || got.Code != d.Alias:
+		rt.Fatalf("create of %s, which is free: %+v, %v, %v", d.Alias, got, existed, err)
+	default:
+		m.links[d.Alias] = newModelLink(d)
+	}
+}
+
+// raceAlias has several writers create variants of one alias at once: one wins if it was free, none otherwise.
+func (m *model) raceAlias(rt *rapid.T) {
+	alias := drawAlias(rt)
+	const racers = 6
+	drafts := make([]engine.Draft, racers)
+	free := true
+	for i := range drafts {
+		drafts[i] = m.drawDraft(rt)
+		drafts[i].Alias, drafts[i].Owner = alias, 1
+		if i%2 == 1 {
+			drafts[i].Alias = strings.ToUpper(alias)
+		}
+		m.mayPublish(drafts[i].Alias, drafts[i].Target)
+	}
+	free = !m.taken(alias, 1)
+	var wins atomic.Int64
+	var winner atomic.Int64
+	var wg sync.WaitGroup
+	for i, d := range drafts {
+		wg.Go(func() {
+			_, _, err := m.e.Create(context.Background(), d)
+			if err == nil {
+				wins.Add(1)
+				winner.Store(int64(i))
+			} else if !errors.Is(err, engine.ErrTaken) {
+				m.t.Errorf("racing create: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	switch {
+	case free && wins.Load() != 1, !free && wins.Load() != 0:
+		rt.Fatalf("%d winners of %s, which was free: %v", wins.Load(), alias, free)
+	case free:
+		d := drafts[winner.Load()]
+		m.links[d.Alias] = newModelLink(d)
+	}
+}
+
+// pick draws a code that the model knows, as a rule a live one.
+func (m *model) pick(rt *rapid.T) (string, *modelLink) {
+	if len(m.links) == 0 {
+		rt.Skip("no links")
+	}
+	codes := slices.Sorted(maps.Keys(m.links))
+	code := rapid.SampledFrom(codes).Draw(rt, "code")
+	return code, m.links[code]
+}
+
+func (m *model) drawGuard(rt *rapid.T, l *modelLink) (g engine.Guard, want error) {
+	g.Owner = rapid.SampledFrom(owners).Draw(rt, "as")
+	g.AnyOwner = rapid.IntRange(0, 4).Draw(rt, "admin") == 0
+	g.Version = rapid.SampledFrom([]uint64{0, 0, l.version, l.version + 1}).Draw(rt, "if-match")
+	switch {
+	case !l.live() || !g.AnyOwner && g.Owner != l.owner:
+		return g, engine.ErrNotFound
+	case g.Version != 0 && g.Version != l.version:
+		return g, engine.ErrVersion
+	}
+	return g, nil
+}
+
+func (m *model) edit(rt *rapid.T) {
+	code, l := m.pick(rt)
+	g, want := m.drawGuard(rt, l)
+	d := m.drawDraft(rt)
+	if want == nil {
+		m.mayPublish(code, d.Target)
+	}
+	refuse := rapid.IntRange(0, 9).Draw(rt, "refuse") == 0
+	errRefused := errors.New("refused")
+	if refuse && want == nil {
+		want = errRefused
+	}
+	got, err := m.e.Update(context.Background(), code, g, func(r *engine.Record) error {
+		if refuse {
+			return errRefused
+		}
+		next := newModelLink(d)
+		flags, _ := engine.StatusFlags(next.status)
+		r.Hot.Target, r.Hot.Flags, r.Hot.MaxHits, r.Hot.ExpiresAtMs = d.Target, flags, d.MaxHits, next.expiresAtMs
+		r.Cold.Title, r.Cold.Tags = d.Title, d.Tags
+		r.Hot.Owner, r.Cold.Version = 77, 77 // not for an edit to decide
+		return nil
+	})
+	if !errors.Is(err, want) {
+		rt.Fatalf("edit of %s: %v, want %v", code, err, want)
+	}
+	if want != nil {
+		return
+	}
+	next := newModelLink(d)
+	l.target, l.title, l.tags, l.status, l.maxHits, l.expiresAtMs = next.target, next.title, next.tags, next.status, next.maxHits, next.expiresAtMs
+	l.version++
+	if got.Version != l.version || got.Owner != l.owner {
+		rt.Fatalf("edited %s: version %d of owner %d, want %d of %d", code, got.Version, got.Owner, l.version, l.owner)
+	}
+}
+
+func (m *model) delete(rt *rapid.T) {
+	code, l := m.pick(rt)
+	g, want := m.drawGuard(rt, l)
+	if err := m.e.Delete(context.Background(), code, g); !errors.Is(err, want) {
+		rt.Fatalf("delete of %s: %v, want %v", code, err, want)
+	}
+	if want == nil {
+		l.deletedAtMs = m.nowMs.Load()
+	}
+}
+
+// hashed makes a visitor hash of a number: a sketch expects uniform bits (SplitMix64's finalizer).
+func hashed(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// redirect does what the front end does, and tells whether it redirected.
+func (m *model) redirect(code string, class engine.Class, visitor uint64) bool {
+	link, ok := m.e.Resolve([]byte(code))
+	if !ok || link.Expired(m.nowMs.Load()) {
+		return false
+	}
+	defer link.Release()
+	return m.e.Hit(link, engine.Visit{Visitor: hashed(visitor), NowMs: m.nowMs.Load(), Class: class})
+}
+
+// count is what a redirect does to the model; it tells whether there is one.
+func (m *model) count(l *modelLink, class engine.Class, visitor uint64) bool {
+	expired := l.expiresAtMs != 0 && m.nowMs.Load() >= l.expiresAtMs
+	if !l.live() || expired || l.maxHits != 0 && l.hits >= l.maxHits {
+		return false
+	}
+	switch class {
+	case engine.ClassHit:
+		l.hits++
+		l.visitors[visitor] = true
+	case engine.ClassBot:
+		l.bots++
+	case engine.ClassPrefetch:
+		l.prefetches++
+	case engine.ClassHead:
+		l.heads++
+	}
+	return true
+}
+
+func (m *model) hit(rt *rapid.T) {
+	code, l := m.pick(rt)
+	class := engine.Class(rapid.IntRange(0, 3).Draw(rt, "class"))
+	visitor := rapid.Uint64Range(1, 5).Draw(rt, "visitor")
+	if got, want := m.redirect(code, class, visitor), m.count(l, class, visitor); got != want {
+		rt.Fatalf("redirect of %s: %v, want %v (%+v)", code, got, want, *l)
+	}
+}
+
+// hitMany hits a link from several goroutines, more often than the rings have slots.
+func (m *model) hitMany(rt *rapid.T) {
+	code, l := m.pick(rt)
+	const clients, each = 4, 400
+	first := rapid.Uint64Range(1, 1<<40).Draw(rt, "first visitor")
+	if !l.live() || l.maxHits != 0 || l.expiresAtMs != 0 {
+		rt.Skip("not a plain link")
+	}
+	var wg sync.WaitGroup
+	for c := range uint64(clients) {
+		wg.Go(func() {
+			for i := range uint64(each) {
+				if !m.redirect(code, engine.ClassHit, first+(c*each+i)%700) {
+					m.t.Errorf("no redirect of %s", code)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range uint64(clients * each) {
+		m.count(l, engine.ClassHit, first+i%700)
+	}
+}
+
+// raceCap has many clients use up a cap: exactly as many get a redirect as are left.
+func (m *model) raceCap(rt *rapid.T) {
+	code, l := m.pick(rt)
+	if !l.live() || l.maxHits == 0 || l.expiresAtMs != 0 {
+		rt.Skip("not a capped link")
+	}
+	left := l.maxHits - min(l.hits, l.maxHits)
+	var got atomic.Uint64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 5 {
+				if m.redirect(code, engine.ClassHit, 9) {
+					got.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got.Load() != left {
+		rt.Fatalf("%d redirects of %s with %d left of its cap", got.Load(), code, left)
+	}
+	for range left {
+		m.count(l, engine.ClassHit, 9)
+	}
+}
+
+func (m *model) passTime(rt *rapid.T) {
+	m.nowMs.Add(rapid.Int64Range(1, 200_000).Draw(rt, "ms"))
+}
+
+// passHours closes hours, so that they are rolled up, and at times outlives tombstones.
+func (m *model) passHours(rt *rapid.T) {
+	hours := rapid.SampledFrom([]int64{1, 2, 30, 60, 91 * 24}).Draw(rt, "hours")
+	m.nowMs.Add(hours * 3600 * 1000)
+}
+
+func (m *model) flush(rt *rapid.T) {
+	m.stop()
+	m.done.Wait()
+	if err := m.e.Flush(); err != nil {
+		rt.Fatal(err)
+	}
+	m.start()
+}
+
+func (m *model) restart(rt *rapid.T) {
+	m.close()
+	m.open()
+}
+
+// kill leaves everything as a killed process does, except for the store's own recovery, which has tests of its own.
+func (m *model) kill(rt *rapid.T) {
+	m.stopAll()
+	if err := m.e.Abandon(); err != nil {
+		rt.Fatal(err)
+	}
+	m.openEngine()
+}
+
+// check compares everything.
+func (m *model) check(rt *rapid.T) {
+	live := uint64(0)
+	for code, l := range m.links {
+		if l.live() {
+			live++
+		}
+		m.checkLink(rt, code, l)
+	}
+	metrics := m.e.Metrics()
+	if metrics.Links != live {
+		rt.Fatalf("%d links, want %d", metrics.Links, live)
+	}
+	if metrics.JournalUnprotected != 0 {
+		rt.Fatalf("%d hits would not outlive a crash", metrics.JournalUnprotected)
+	}
+}
+
+func (m *model) checkLink(rt *rapid.T, code string, l *modelLink) {
+	link, ok := m.e.Resolve([]byte(code))
+	if ok != l.live() {
+		rt.Fatalf("%s resolves: %v, want %v", code, ok, l.live())
+	}
+	got, err := m.e.Read(code)
+	if !ok {
+		if !errors.Is(err, engine.ErrNotFound) {
+			rt.Fatalf("reading %s, which is deleted: %v", code, err)
+		}
+		return
+	}
+	if string(link.Target()) != l.target || link.Owner() != l.owner || link.MaxHits() != l.maxHits || link.ExpiresAtMs() != l.expiresAtMs {
+		rt.Fatalf("%s resolves to %q of %d, want %+v", code, link.Target(), link.Owner(), *l)
+	}
+	link.Release()
+	state := engine.StateActive
+	if l.expiresAtMs != 0 && m.nowMs.Load() >= l.expiresAtMs {
+		state = engine.StateExpired
+	} else if l.maxHits != 0 && l.hits >= l.maxHits {
+		state = engine.StateExhausted
+	}
+	describe := func(target, title string, tags []string, owner uint32, version, hits uint64, status int, state engine.State) string {
+		return fmt.Sprintf("%q %q %v %d v%d %d hits %d %s", target, title, tags, owner, version, hits, status, state)
+	}
+	have := describe(got.Target, got.Title, got.Tags, got.Owner, got.Version, got.Hits, got.RedirectStatus, got.State)
+	want := describe(l.target, l.title, l.tags, l.owner, l.version, l.hits, l.status, state)
+	if err != nil || have != want {
+		rt.Fatalf("%s: %v\ngot  %s\nwant %s", code, err, have, want)
+	}
+	s, err := m.e.Stats(context.Background(), code)
+	wantStats := engine.Stats{Hits: l.hits, Unique: uint64(len(l.visitors)), Bots: l.bots, Prefetches: l.prefetches, Heads: l.heads}
+	if wantStats.Unique > engine.MaxExactVisitors { // an estimate
+		if !within(s.Unique, wantStats.Unique, 0.05) {
+			rt.Fatalf("%s has %d unique visitors, want about %d", code, s.Unique, wantStats.Unique)
+		}
+		s.Unique = wantStats.Unique
+	}
+	if err != nil || s != wantStats {
+		rt.Fatalf("%s: stats %+v, %v, want %+v", code, s, err, wantStats)
+	}
+}
+
+func within(got, want uint64, part float64) bool {
+	return float64(got) >= float64(want)*(1-part) && float64(got) <= float64(want)*(1+part)
+}
