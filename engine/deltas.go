@@ -12,9 +12,10 @@ const (
 
 	hashesABlock = 7
 
-	// maxHashBlocks bounds the memory of pending visitor hashes: 2^22 blocks are 256 MiB. While the store stalls and
-	// they are used up, visitors are dropped and counted; counts never are.
-	maxHashBlocks = 1 << 22
+	// These bound the memory of pending visitors to 256 MiB of hashes and as much of dense sketches. While the store
+	// stalls and they are used up, further visitors are dropped, and counted as dropped; hits never are.
+	maxHashBlocks   = 1 << 22
+	maxDenseEntries = 1 << 14
 
 	minDeltaSlots = 1 << 10
 )
@@ -26,6 +27,7 @@ type deltas struct {
 	index    []uint32 // position in entries + 1; a power of two, at most 3/4 used
 	entries  []delta
 	blocks   []hashBlock
+	free     uint32   // chain of blocks that compact gave back
 	sketches []Sketch // of entries that turned dense
 	hours    []uint32 // that occur; a few
 	scratch  []uint64 // of compact
@@ -122,18 +124,22 @@ func (d *deltas) addVisitor(e *delta, hash uint64) {
 
 func (d *deltas) appendHash(e *delta, hash uint64) {
 	if e.visitors == compactAfter {
+		if len(d.sketches) == maxDenseEntries {
+			d.droppedVisitors++
+			return
+		}
 		d.compact(e)
 		d.addVisitor(e, hash)
 		return
 	}
 	at := (e.visitors - 1) % hashesABlock
 	if at == 0 {
-		if len(d.blocks) >= maxHashBlocks {
+		block := d.newBlock()
+		if block == 0 {
 			d.droppedVisitors++
 			return
 		}
-		d.blocks = append(d.blocks, hashBlock{older: e.chain})
-		e.chain = uint32(len(d.blocks))
+		d.blocks[block-1].older, e.chain = e.chain, block
 	}
 	block := &d.blocks[e.chain-1]
 	if at > 0 && block.hashes[at-1] == hash {
@@ -141,6 +147,19 @@ func (d *deltas) appendHash(e *delta, hash uint64) {
 	}
 	block.hashes[at] = hash
 	e.visitors++
+}
+
+// newBlock returns the index + 1 of a block, or 0 if there are too many.
+func (d *deltas) newBlock() uint32 {
+	if block := d.free; block != 0 {
+		d.free = d.blocks[block-1].older
+		return block
+	}
+	if len(d.blocks) >= maxHashBlocks {
+		return 0
+	}
+	d.blocks = append(d.blocks, hashBlock{})
+	return uint32(len(d.blocks))
 }
 
 // list gathers an entry's list in scratch, sorted and without repetitions.
@@ -163,38 +182,30 @@ func (d *deltas) list(e *delta, scratch []uint64) []uint64 {
 	return list
 }
 
-// compact frees an entry's list of repetitions, or turns it into a dense sketch. The chain's blocks are used again.
+// compact frees an entry's list of repetitions, or turns it into a dense sketch.
 func (d *deltas) compact(e *delta) {
 	d.scratch = d.list(e, d.scratch)
 	distinct := d.scratch
+	d.freeChain(e)
 	if len(distinct) > MaxExactVisitors {
 		var s Sketch
 		s.AddAll(distinct)
 		d.sketches = append(d.sketches, s)
-		e.sketch, e.visitors, e.chain = uint32(len(d.sketches)), 0, 0
+		e.sketch = uint32(len(d.sketches))
 		return
 	}
-	e.first, e.visitors = distinct[0], 1
-	rest := distinct[1:]
-	blocks := d.chainOf(e) // oldest first
-	e.chain = 0
-	for _, at := range blocks {
-		if len(rest) == 0 {
-			break // the blocks that are left over stay unused until the flush
-		}
-		n := copy(d.blocks[at-1].hashes[:], rest)
-		rest = rest[n:]
-		e.visitors += uint32(n)
-		d.blocks[at-1].older, e.chain = e.chain, at
+	for _, hash := range distinct {
+		d.addVisitor(e, hash)
 	}
 }
 
-func (d *deltas) chainOf(e *delta) (blocks []uint32) {
-	for at := e.chain; at != 0; at = d.blocks[at-1].older {
-		blocks = append(blocks, at)
+// freeChain empties an entry's list and gives its blocks back.
+func (d *deltas) freeChain(e *delta) {
+	for e.chain != 0 {
+		block := &d.blocks[e.chain-1]
+		e.chain, block.older, d.free = block.older, d.free, e.chain
 	}
-	slices.Reverse(blocks)
-	return blocks
+	e.visitors = 0
 }
 
 // tally sets t to the entry's. t shares memory with d and with the scratch space, which tally returns, maybe grown.
@@ -258,6 +269,7 @@ func (d *deltas) reset() {
 	clear(d.index)
 	clear(d.sketches) // pointers: let them go
 	d.entries, d.blocks, d.sketches, d.hours = d.entries[:0], d.blocks[:0], d.sketches[:0], d.hours[:0]
+	d.free = 0
 }
 
 // sizeBytes is what d holds.

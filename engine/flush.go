@@ -199,6 +199,7 @@ type Metrics struct {
 	JournalInvalid     uint64             // slots skipped at start: torn or stale
 	JournalWaits       uint64             // redirects that found a full ring and waited
 	JournalUnprotected uint64             // records that a crash would lose now, since the store stalls
+	VisitorsDropped    uint64             // hits that count without their visitor, since the store stalled too long
 	Flushes            uint64
 	FlushErrors        uint64
 	LastFlush          time.Time // zero: none yet
@@ -212,12 +213,12 @@ func (e *Engine) Metrics() Metrics {
 	m := Metrics{
 		ArenaBytes:      uint64(e.mappedBytes.Load()),
 		CounterBytes:    e.counters.slabs() * 8 << slabBits,
-		PendingBytes:    e.pending.sizeBytes(),
 		JournalReplayed: e.replayed.records, JournalInvalid: e.replayed.invalid,
 		JournalWaits: e.journal.waits.Load(),
 		Flushes:      f.count.Load(), FlushErrors: f.failures.Load(),
 		LastFlushTook: time.Duration(f.lastNanos.Load()), FlushSeconds: time.Duration(f.sumNanos.Load()).Seconds(),
 	}
+	m.PendingBytes, m.VisitorsDropped = e.pending.size()
 	if ns := f.lastUnixNano.Load(); ns != 0 {
 		m.LastFlush = time.Unix(0, ns)
 	}

@@ -182,13 +182,15 @@ func (p *pending) tally(linkID uint64) (gathering, flushing Tally, flushSeq uint
 	return gathering, flushing, p.mu.flushSeq, p.mu.inFlight
 }
 
-func (p *pending) sizeBytes() (n uint64) {
+// size returns the memory that deltas take, and how many visitors were dropped for want of it.
+func (p *pending) size() (sizeBytes, droppedVisitors uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, x := range []*pair{p.mu.gathering, p.mu.flushing, p.mu.spare} {
 		if x != nil {
-			n += x.links.sizeBytes() + x.owners.sizeBytes()
+			sizeBytes += x.links.sizeBytes() + x.owners.sizeBytes()
+			droppedVisitors += x.links.droppedVisitors + x.owners.droppedVisitors
 		}
 	}
-	return n
+	return sizeBytes, droppedVisitors
 }

@@ -1,0 +1,163 @@
+package bench
+
+import (
+	"context"
+	"math"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"shunt/engine"
+	"shunt/storage"
+)
+
+// hitsASecond is the steady load of BenchmarkFoldFlush.
+const hitsASecond = 200_000
+
+// preloaded is a real store that hands out generated links at start instead of its own.
+type preloaded struct {
+	*storage.Store
+	n uint64
+}
+
+func (p preloaded) LoadLinks(_ context.Context, fn func(engine.HotView) error) error {
+	return generate(p.n, fn)
+}
+
+func (p preloaded) LoadHits(context.Context, func(id, hits uint64)) error { return nil }
+
+// BenchmarkFoldFlush puts a steady load of 200,000 hits/s, spread evenly over all links, on an engine for
+// SHUNT_BENCH_SECONDS (60 if it is not set), and reports what a hit took (Resolve and Hit together, waiting for the
+// processor included) and what the process used of the processors. fold=off is the same load without fold and flush:
+// the difference of the cpu figures is their share. Compaction debt is sampled every second.
+func BenchmarkFoldFlush(b *testing.B) {
+	b.Run("links="+human(links())+"/fold=off", func(b *testing.B) {
+		seconds := min(seconds(b), 30) // the rings hold that much
+		e, err := engine.Open(&discard{n: links()}, engine.Options{JournalDir: b.TempDir(), RingRecords: 1 << 20})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := e.Load(context.Background(), nil); err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			runLoad(b, e, seconds, nil)
+		}
+	})
+	b.Run("links="+human(links())+"/fold=on", func(b *testing.B) {
+		dir := b.TempDir()
+		store, err := storage.Open(filepath.Join(dir, "data"), storage.Options{Create: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		e, err := engine.Open(preloaded{store, links()}, engine.Options{JournalDir: filepath.Join(dir, "journal")})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := e.Load(context.Background(), nil); err != nil {
+			b.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		var wg sync.WaitGroup
+		wg.Go(func() { _ = e.Run(ctx) })
+		for b.Loop() {
+			runLoad(b, e, seconds(b), store)
+		}
+		m := e.Metrics()
+		b.ReportMetric(m.FlushSeconds/float64(max(1, m.Flushes)), "s/flush")
+		b.ReportMetric(float64(m.JournalWaits), "journal-waits")
+		stop()
+		wg.Wait()
+		if err := e.Close(); err != nil {
+			b.Fatal(err)
+		}
+		if err := store.Close(); err != nil {
+			b.Fatal(err)
+		}
+	})
+}
+
+func seconds(b *testing.B) int {
+	s := os.Getenv("SHUNT_BENCH_SECONDS")
+	if s == "" {
+		return 60
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		b.Fatalf("SHUNT_BENCH_SECONDS=%q is no number of seconds", s)
+	}
+	return n
+}
+
+// runLoad hits links every millisecond for so many seconds, as many as are due. The figures are reported at the end.
+func runLoad(b *testing.B, e *engine.Engine, seconds int, store *storage.Store) {
+	var latencies histogram
+	var debt []float64
+	draw := newCodes(links(), "uniform", 7)
+	cpu, start := cpuTime(), time.Now()
+	done := 0
+	for second := range seconds {
+		for end := start.Add(time.Duration(second+1) * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			due := int(time.Since(start).Seconds() * hitsASecond)
+			nowMs := time.Now().UnixMilli()
+			for ; done < due; done++ {
+				code := draw.next()
+				before := time.Now()
+				l, ok := e.Resolve(code)
+				if !ok || !e.Hit(l, engine.Visit{Visitor: mix(draw.rng.Uint64N(5_000_000)), NowMs: nowMs}) {
+					b.Fatal("a link is missing")
+				}
+				latencies.add(time.Since(before))
+			}
+		}
+		if store != nil {
+			debt = append(debt, float64(store.Metrics().CompactionDebtBytes))
+		}
+	}
+	elapsed := time.Since(start).Seconds()
+	b.ReportMetric(float64(done)/elapsed, "hits/s")
+	b.ReportMetric((cpuTime()-cpu).Seconds()/elapsed, "cpu-s/s")
+	b.ReportMetric(latencies.quantile(0.5), "p50-ns")
+	b.ReportMetric(latencies.quantile(0.99), "p99-ns")
+	b.ReportMetric(latencies.quantile(0.999), "p99.9-ns")
+	if n := len(debt) / 3; n > 0 {
+		b.ReportMetric(mean(debt[:n])/(1<<20), "debt-first-third-MiB")
+		b.ReportMetric(mean(debt[len(debt)-n:])/(1<<20), "debt-last-third-MiB")
+	}
+}
+
+func mean(v []float64) (sum float64) {
+	for _, x := range v {
+		sum += x
+	}
+	return sum / float64(len(v))
+}
+
+// histogram counts durations in buckets of 1/16 of a power of two of nanoseconds.
+type histogram struct {
+	buckets [64 * 16]uint64
+	n       uint64
+}
+
+func (h *histogram) add(d time.Duration) {
+	ns := uint64(max(d, 16))
+	exp := bits.Len64(ns) - 5
+	h.buckets[(exp+1)*16+int(ns>>exp&15)]++
+	h.n++
+}
+
+// quantile returns the upper bound of the bucket that quantile q falls in, in nanoseconds.
+func (h *histogram) quantile(q float64) float64 {
+	left := uint64(math.Ceil(q * float64(h.n)))
+	for i, n := range h.buckets {
+		if left <= n {
+			return float64(uint64(16+i%16+1) << (i/16 - 1))
+		}
+		left -= n
+	}
+	return math.Inf(1)
+}

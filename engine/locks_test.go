@@ -1,0 +1,40 @@
+package engine
+
+import (
+	"testing"
+	"time"
+)
+
+// TestResolveAndHitTakeNoLock holds every lock of the engine while a redirect goes through.
+func TestResolveAndHitTakeNoLock(t *testing.T) {
+	e := &Engine{counters: new(counters), hashKey: newHashKey()}
+	for i := range e.shards {
+		e.shards[i].init(&e.mappedBytes)
+	}
+	j, err := newJournal(t.TempDir(), Identity{}, 1, 2, 256)
+	must(t, err)
+	e.journal, e.pending = j, newPending(j, 0, 0)
+	must(t, e.publish(&HotView{Code: []byte("code"), Target: []byte("https://x"), ID: 5, Flags: FlagCapped, MaxHits: 9}, 0))
+
+	for i := range e.shards {
+		e.shards[i].mu.Lock()
+	}
+	e.counters.mu.Lock()
+	e.pending.mu.Lock()
+	e.ids.mu.Lock()
+	done := make(chan bool)
+	go func() {
+		l, ok := e.Resolve([]byte("code"))
+		done <- ok && e.Hit(l, Visit{})
+	}()
+	select {
+	case ok := <-done:
+		if !ok {
+			t.Error("no redirect")
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("a redirect waits for a lock")
+	}
+	e.pending.mu.Unlock()
+	must(t, j.close())
+}
