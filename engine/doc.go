@@ -1,0 +1,113 @@
+// Package engine is the core of shunt: links in memory, hits in a journal, both durable in a Store. It knows nothing of
+// HTTP, Pebble or Prometheus.
+//
+// # Terminology
+//
+// A code is what follows the slash of a short address, an alias a code that a person chose, the target where a link
+// leads. A redirect of a visitor is a hit; redirects of bots, prefetches and HEAD requests are counted apart. The journal
+// is a set of rings of hit records. The fold takes records out of the rings into deltas, the flush commits deltas to the
+// store. A sketch is a set of visitors, a tally is counts and a sketch. The roll-up adds closed hours to days and to the
+// whole life of a link.
+//
+// # Memory layout
+//
+//	code ──hash──┬─ 6 bits ─▶ shard ──atomic──▶ table ─▶ groups ─ 28 bits ─▶ group ─▶ slot: tag 28 │ offset 36
+//	             └──────────────────────────────▶ arena ◀───────────────────────────────────────────────┘
+//	                                               record: id, owner, flags, code, expiry, cap, target
+//	             id ──▶ counters ─ slab ─ 8 bytes of hits
+//
+// The hash is of the case-folded code under a random key of the process, so that codes that differ only by case meet in
+// one probe sequence (the alias check is one look-up) and nobody can choose codes that collide. A group is a cache line: a
+// control word with a byte of each of seven tags, and the seven slots. A look-up therefore waits for two cache misses, the
+// group's and the record's, and has no branch that the processor mispredicts more often than once in ten.
+//
+// Nothing of this is a pointer for the garbage collector to follow: arenas, large tables and counters are mapped outside
+// the Go heap, smaller tables are pointer-free. A Link is two words, the record and its arena; as long as it is
+// reachable, so is the mapping: an arena is unmapped by a cleanup that hangs on it. Link.Release marks the last use.
+//
+// A link takes 16 bytes of record header, its code and target, 8 bytes of counter, and 9 to 21 bytes of index (64 bytes a
+// group, from six of seven slots used down to three).
+//
+// # Concurrency
+//
+// Resolve and Hit take no lock, ever. A shard's writers hold its mutex; what they publish, they publish by one atomic
+// store: a slot before its control word, a table by its pointer. Bytes of an arena that were published are never written
+// again: an edit appends a record and stores another slot. A table that is full is replaced by one of twice the size over
+// the same arena; a shard whose garbage passes a quarter gets a new arena and table. Readers go on with what they have.
+// Slots are never emptied, since a deleted code stays taken: its record is a tombstone, which a rewrite drops when it is
+// over.
+//
+// Ids are never reused and counters never move, so that no hit is lost to a racing edit, growth or rewrite. A capped
+// link's counter is raised by compare-and-swap and never beyond the cap.
+//
+// A write of a code goes: reserve the code (and its case variants) in the shard; read and check; hand one Mutation to the
+// store; when that is durable publish it, and release the reservation, in the store's callback. So writers of one code
+// have one order and one winner, nothing is visible before it is durable, and a caller that stops waiting
+// (ErrOutcomeUnknown after CommitTimeout) leaves all this to happen.
+//
+// Locks, in the order in which they may be taken together: shard.mu, then counters.mu. pending.mu and ids.mu stand alone.
+// The store's callbacks take shard.mu and counters.mu.
+//
+// Goroutines: Run has three. One folds every 10 ms. One flushes every interval, and rolls up in between: it alone calls
+// Store.Flush and Store.RollUp. One reserves ids. Nothing else is started.
+//
+// # Why a hit is counted exactly once
+//
+// A hit is one addition to the link's counter, and one record in a ring: a mapped file, so that the record is the
+// kernel's as soon as it is stored, whatever becomes of the process. The steps, and what a crash after each leaves:
+//
+//  1. The writer reserves sequence number s: compare-and-swap on head, never at or past limit. A crash leaves a slot
+//     whose checksum is not that of s (the checksum is over record, epoch and s): replay skips and counts it. The redirect
+//     was not answered.
+//  2. It stores the record, the word with the checksum last. A crash from here on leaves a record that replay takes. The
+//     answer may not have been sent: recovered hits lie between answered and sent ones.
+//  3. The fold reads the slots in order, stopping at one that is not published, and adds them to the gathering deltas.
+//     This is in memory only: a crash replays from the committed position.
+//  4. The flush moves gathering to flushing together with the positions it was folded up to (one critical section, so the
+//     deltas are exactly the records below the positions), and commits both in one atomic batch. A crash before it is
+//     durable replays all of it; a crash after, none of it. If the commit fails, the same batch is committed again.
+//  5. Only then is limit raised: slots below the committed positions may be overwritten. So at any moment
+//     [position, head) is either in the rings or, under a stall (a flush that takes over a second), in part only in memory:
+//     Metrics.JournalUnprotected says how many records a crash would lose then.
+//
+// At start, replay folds [max(position, head−size), head) of each ring of the stored epoch, and commits the deltas,
+// zero positions and the next epoch in one batch; only then are the files of that epoch made, and those of older ones
+// removed. A crash before the commit repeats the replay, a crash after it finds an epoch without files, and no hits were
+// taken in that. A file of another epoch or store is never read.
+//
+// A reader of statistics first has everything folded that was recorded when it began, so that it finds its own hits. How
+// it unites pending deltas and the store without counting a delta twice is said at Engine.tally.
+//
+// Hours: a record carries the hour of its redirect. When an hour is over (and a minute's grace), it is first closed in
+// memory, so that late records count in the next one; then what is pending of it is flushed; then the store rolls it up.
+// The closed hour is part of the positions, so that a replay keeps to it.
+//
+// # Durability of writes
+//
+// Store.Apply answers when the mutation is synced. The journal is not synced: it outlives the process, not the power. A
+// power cut loses at most the hits since the last flush.
+//
+// # Decisions
+//
+// The figures of record are in bench/RESULTS.md.
+//
+//   - Groups of seven slots in a cache line instead of single slots with linear probing: the same memory, and the number
+//     of probes no longer depends on luck that a branch predictor cannot know.
+//   - A Link of two words that reads its record on demand. A struct of ten words, returned by value, was copied on the
+//     way: 16-byte loads of 8-byte stores just done wait until those retire, which ends the overlap of one look-up's cache
+//     misses with the next one's. Resolve over 10 M links, drawn uniformly, on a machine whose memory takes 170 ns a dependent
+//     load: 479 ns with it, 196 ns without.
+//   - Huge pages: an arena asks for each one when it has filled it (MADV_COLLAPSE), tables and counters from the start.
+//     Advising whole chunks beforehand makes half a huge page a shard resident for nothing, 6 bytes a link at 10 M links.
+//   - Our own hash (wyhash's folded multiplication under a random key) instead of hash/maphash: inlined eight-byte steps
+//     instead of a call and a copy; the instructions saved are part of the same overlap.
+//   - Counters are addressed by the link's id, not by a local index in the record: four bytes a link less, and hit totals
+//     load without any map from id to index. Ids that were reserved and never used cost 8 bytes of address space each.
+//   - A hit that finds its ring full waits for the next flush instead of overwriting what is not durable. The rings hold
+//     10 s of 200,000 hits/s by default, and a flush starts early when one is half full.
+//   - The exact form of a sketch ends at 1,024 visitors, and dense sketches come next: the library's sparse form costs
+//     115 to 462 ns an insert there, depends on the order of insertion, and has only 25 bits (design measurements).
+//
+// To be revisited: one journal for all memory nodes, once there is hardware with several; tombstones stay in memory for 90
+// days, about 50 bytes each.
+package engine
