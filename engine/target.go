@@ -22,9 +22,10 @@ type TargetPolicy struct {
 //
 // A target is absolute, http or https, has a host and at most MaxTargetBytes bytes, and holds neither user-info nor
 // control bytes, spaces or backslashes. Its host is put in lower case and, where it is not ASCII, in its ASCII
-// (punycode) form by UTS 46, as browsers do it. Nothing else is rewritten: the scheme's spelling, the port (":" without digits too), the
-// path, percent-escapes, query and fragment stay byte for byte; bytes beyond ASCII are allowed there if they are valid UTF-8.
-// Names are never looked up. Parse of a target that Parse returned returns it unchanged.
+// (punycode) form by UTS 46, as browsers do it. Nothing else is rewritten: the scheme's spelling, the port (":"
+// without digits too), the path, percent-escapes, query and fragment stay byte for byte; bytes beyond ASCII are
+// allowed there if they are valid UTF-8. Names are never looked up. Parse of a target that Parse returned returns it
+// unchanged.
 func (p TargetPolicy) Parse(raw string) (target string, err error) {
 	if err := checkTargetBytes(raw); err != nil {
 		return "", err
@@ -62,7 +63,7 @@ func checkTargetBytes(raw string) error {
 		return errTargetTooLong
 	}
 	if i := strings.IndexFunc(raw, forbiddenInTarget); i >= 0 {
-		return targetError("characters", fmt.Sprintf("must not hold control characters, spaces or backslashes (at byte %d)", i))
+		return targetError("characters", fmt.Sprintf("must not hold controls, spaces or backslashes (at byte %d)", i))
 	}
 	if !utf8.ValidString(raw) {
 		return targetError("characters", "must be valid UTF-8")
@@ -255,8 +256,8 @@ func endsInNumber(last string) bool {
 	return strings.Trim(last, "0123456789") == ""
 }
 
-// parseIPv4 reads an IPv4 address as browsers and inet_aton do (URL Standard, "IPv4 parser"): one to four numbers, decimal,
-// octal (0…) or hex (0x…), of which the last fills all bytes that remain.
+// parseIPv4 reads an IPv4 address as browsers and inet_aton do (URL Standard, "IPv4 parser"): one to four numbers,
+// decimal, octal (0…) or hex (0x…), of which the last fills all bytes that remain.
 func parseIPv4(name string) (netip.Addr, error) {
 	parts := strings.Split(strings.TrimSuffix(name, "."), ".")
 	if len(parts) > 4 {
@@ -385,7 +386,11 @@ func (h host) canonical() string {
 // port returns the port as a number without leading zeros, "default" for the default port of http and https.
 func (h host) port(scheme string) string {
 	digits := strings.TrimLeft(strings.TrimPrefix(h.portText, ":"), "0")
-	if len(h.portText) <= 1 || strings.EqualFold(scheme, "http") && digits == "80" || strings.EqualFold(scheme, "https") && digits == "443" {
+	standard := "443"
+	if strings.EqualFold(scheme, "http") {
+		standard = "80"
+	}
+	if len(h.portText) <= 1 || digits == standard {
 		return "default"
 	}
 	return digits

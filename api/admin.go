@@ -1,0 +1,65 @@
+package api
+
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/valyala/fasthttp"
+	"github.com/valyala/fasthttp/fasthttpadaptor"
+	"github.com/valyala/fasthttp/pprofhandler"
+)
+
+func (s *Server) buildAdminRoutes() map[string]fasthttp.RequestHandler {
+	return map[string]fasthttp.RequestHandler{
+		"/metrics": fasthttpadaptor.NewFastHTTPHandler(promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{})),
+		"/healthz": s.healthy,
+		"/readyz":  s.ready,
+	}
+}
+
+// handleAdmin is the way of every request on the admin address.
+func (s *Server) handleAdmin(ctx *fasthttp.RequestCtx) {
+	defer s.recovered(ctx)
+	path := string(ctx.Path())
+	handle, found := s.adminRoutes[path]
+	if !found && strings.HasPrefix(path, "/debug/pprof/") && s.mayProfile(addrOf(ctx.LocalAddr())) {
+		handle, found = pprofhandler.PprofHandler, true
+	}
+	switch {
+	case !found:
+		writeProblem(ctx, refusal{kind: kindNotFound, detail: "see /metrics, /healthz and /readyz"})
+	case !ctx.IsGet() && !ctx.IsHead():
+		ctx.Response.Header.Set("Allow", "GET, HEAD")
+		writeProblem(ctx, refusal{kind: kindMethod, detail: "only GET and HEAD"})
+	default:
+		ctx.Response.Header.Set("Cache-Control", "no-store")
+		handle(ctx)
+	}
+}
+
+// mayProfile: profiles show what is in memory and cost time, so they are for this machine, unless asked for.
+func (s *Server) mayProfile(local netip.Addr) bool {
+	return s.pprof || local.IsLoopback()
+}
+
+// healthy: the process answers.
+func (s *Server) healthy(ctx *fasthttp.RequestCtx) { writeText(ctx, fasthttp.StatusOK, "ok\n") }
+
+// ready: redirects are answered, and go on being answered.
+func (s *Server) ready(ctx *fasthttp.RequestCtx) {
+	switch {
+	case s.draining.Load():
+		writeText(ctx, fasthttp.StatusServiceUnavailable, "draining\n")
+	case !s.engine.Ready():
+		writeText(ctx, fasthttp.StatusServiceUnavailable, "loading\n")
+	default:
+		writeText(ctx, fasthttp.StatusOK, "ready\n")
+	}
+}
+
+func writeText(ctx *fasthttp.RequestCtx, status int, text string) {
+	ctx.SetStatusCode(status)
+	ctx.SetContentType("text/plain; charset=utf-8")
+	ctx.SetBodyString(text)
+}

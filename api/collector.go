@@ -1,0 +1,116 @@
+package api
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// collector reads the engine's and the front end's own atomics when Prometheus asks, so that the hot path pays
+// nothing for it.
+type collector struct{ s *Server }
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("shunt_"+name, help, labels, nil)
+}
+
+var (
+	descRedirects    = desc("redirects_total", "Redirects answered, by HTTP status.", "status")
+	descMisses       = desc("redirect_misses_total", "Requests for codes that got no redirect.", "reason")
+	descHits         = desc("hits_total", "Redirects counted, by who made the request.", "class")
+	descConnections  = desc("connections", "Open public connections.")
+	descLinks        = desc("links", "Live links, expired ones included.")
+	descEngineBytes  = desc("engine_bytes", "Memory of the engine. garbage is a part of arena.", "part")
+	descJournalFill  = desc("journal_fill_ratio", "How full the fullest ring of the hit journal is.")
+	descReplayed     = desc("journal_replayed_records", "Hits found in the journal at start.")
+	descFlushSeconds = desc("flush_duration_seconds", "Flushes of counters and sketches to the store.")
+	descFlushErrors  = desc("flush_errors_total", "Flushes that failed. They are tried again.")
+	descLastFlush    = desc("last_flush_timestamp_seconds", "When the last flush ended, in Unix time.")
+)
+
+// missReasons are the labels of outcomes.
+var missReasons = [numOutcomes]string{
+	unknownCode: "not_found", expired: "expired", exhausted: "exhausted",
+	stillLoading: "loading", wrongMethod: "method", locationTooLong: "too_long",
+}
+
+// hitClasses are the labels of engine.Class.
+var hitClasses = [4]string{"hit", "bot", "prefetch", "head"}
+
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		descRedirects, descMisses, descHits, descConnections, descLinks, descEngineBytes, descJournalFill,
+		descReplayed, descFlushSeconds, descFlushErrors, descLastFlush,
+	} {
+		ch <- d
+	}
+}
+
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	c.collectFront(ch)
+	c.collectEngine(ch)
+}
+
+func (c *collector) collectFront(ch chan<- prometheus.Metric) {
+	counts := c.s.redirects.counts
+	for i, n := range counts.sum() {
+		counter(ch, descRedirects, float64(n), strconv.Itoa(countedStatuses[i]))
+	}
+	for o, reason := range missReasons {
+		if reason != "" {
+			counter(ch, descMisses, float64(counts.misses[o].Load()), reason)
+		}
+	}
+	gauge(ch, descConnections, float64(c.s.public.open()))
+}
+
+func (c *collector) collectEngine(ch chan<- prometheus.Metric) {
+	m := c.s.engine.Metrics()
+	for class, n := range m.Redirects {
+		counter(ch, descHits, float64(n), hitClasses[class])
+	}
+	gauge(ch, descLinks, float64(m.Links))
+	gauge(ch, descEngineBytes, float64(m.IndexBytes), "index")
+	gauge(ch, descEngineBytes, float64(m.ArenaBytes), "arena")
+	gauge(ch, descEngineBytes, float64(m.GarbageBytes), "garbage")
+	gauge(ch, descEngineBytes, float64(m.CounterBytes), "counters")
+	gauge(ch, descEngineBytes, float64(m.JournalBytes), "journal")
+	gauge(ch, descEngineBytes, float64(m.PendingBytes), "pending")
+	gauge(ch, descJournalFill, m.JournalFillRatio)
+	gauge(ch, descReplayed, float64(m.JournalReplayed))
+	ch <- prometheus.MustNewConstSummary(descFlushSeconds, m.Flushes, m.FlushSeconds, nil)
+	counter(ch, descFlushErrors, float64(m.FlushErrors))
+	last := 0.0
+	if !m.LastFlush.IsZero() {
+		last = float64(m.LastFlush.UnixMilli()) / 1000
+	}
+	gauge(ch, descLastFlush, last)
+}
+
+func counter(ch chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels ...string) {
+	ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
+}
+
+func gauge(ch chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels ...string) {
+	ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+}
+
+// storageCollector shows what the store says of itself. Its names are the store's, so it describes nothing in advance.
+type storageCollector struct{ read func() map[string]float64 }
+
+func (storageCollector) Describe(chan<- *prometheus.Desc) {}
+
+func (c storageCollector) Collect(ch chan<- prometheus.Metric) {
+	if c.read == nil {
+		return
+	}
+	for name, v := range c.read() {
+		d := desc("storage_"+name, "Of the store: "+strings.ReplaceAll(name, "_", " ")+".")
+		if strings.HasSuffix(name, "_total") {
+			counter(ch, d, v)
+		} else {
+			gauge(ch, d, v)
+		}
+	}
+}

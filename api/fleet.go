@@ -1,0 +1,123 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// A fleet is the listeners of one way in, with the HTTP server that they share.
+type fleet struct {
+	owner    *Server
+	http     *fasthttp.Server
+	patience patience
+	mu       struct {
+		sync.Mutex
+		listeners []*listener
+	}
+}
+
+func (s *Server) newFleet(handle fasthttp.RequestHandler, p patience) *fleet {
+	return &fleet{owner: s, http: s.newFastHTTP(handle), patience: p}
+}
+
+var errShutDown = errors.New("api: the server is shut down")
+
+// serve serves ln until Shutdown is through, or until ln fails.
+func (f *fleet) serve(ln net.Listener) error {
+	l := newListener(ln, f.patience, f.owner.log)
+	if !f.add(l) {
+		return errShutDown
+	}
+	done := make(chan struct{})
+	var sweeper sync.WaitGroup
+	sweeper.Go(func() { l.sweepUntil(done) })
+	err := f.http.Serve(l)
+	if f.owner.draining.Load() {
+		<-f.owner.stopped
+	} else {
+		l.closeAll()
+	}
+	close(done)
+	sweeper.Wait()
+	f.remove(l)
+	return err
+}
+
+// add returns false if the server is draining.
+func (f *fleet) add(l *listener) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.owner.draining.Load() {
+		return false
+	}
+	f.mu.listeners = append(f.mu.listeners, l)
+	return true
+}
+
+func (f *fleet) remove(l *listener) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.listeners = slices.DeleteFunc(f.mu.listeners, func(other *listener) bool { return other == l })
+}
+
+// open returns the number of connections.
+func (f *fleet) open() (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, l := range f.mu.listeners {
+		n += l.open()
+	}
+	return n
+}
+
+func (f *fleet) closeListeners() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var errs []error
+	for _, l := range f.mu.listeners {
+		errs = append(errs, l.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Bounds of draining.
+const (
+	drainFor  = 3 * time.Second       // how long keep-alive clients have to come once more and be told to close
+	drainPoll = 10 * time.Millisecond // how often it is looked whether all have gone
+)
+
+// Shutdown drains: /readyz says not ready, every answer that follows carries Connection: close, the public and the
+// local listeners are closed. Clients have drainFor to finish and go; then idle connections are closed, and requests
+// under way are waited for until ctx ends. The admin address goes last. After an error of ctx, connections may be
+// left.
+func (s *Server) Shutdown(ctx context.Context) error {
+	if s.draining.Swap(true) {
+		return errShutDown
+	}
+	defer close(s.stopped)
+	err := errors.Join(s.public.closeListeners(), s.local.closeListeners())
+	s.awaitClients(ctx)
+	err = errors.Join(err, s.public.http.ShutdownWithContext(ctx), s.local.http.ShutdownWithContext(ctx))
+	return errors.Join(err, s.admin.closeListeners(), s.admin.http.ShutdownWithContext(ctx))
+}
+
+// awaitClients waits until the public and local connections are gone, for drainFor at most.
+func (s *Server) awaitClients(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, drainFor)
+	defer cancel()
+	poll := time.NewTicker(drainPoll)
+	defer poll.Stop()
+	for s.public.open()+s.local.open() > 0 {
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

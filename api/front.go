@@ -1,0 +1,132 @@
+package api
+
+import (
+	"bytes"
+
+	"github.com/valyala/fasthttp"
+)
+
+// scratch is what one redirect needs beside its RequestCtx; a pool keeps it.
+type scratch struct {
+	request request
+	buf     []byte // of answer
+}
+
+// scratchBytes is room for all but one in a thousand locations; a longer one makes its scratch larger for good.
+const scratchBytes = 512
+
+var (
+	headerLocation     = []byte("Location")
+	headerCacheControl = []byte("Cache-Control")
+)
+
+// handlePublic is the way of every request on the public address. Codes go to the redirector, everything else to the
+// router.
+func (s *Server) handlePublic(ctx *fasthttp.RequestCtx) {
+	defer s.recovered(ctx)
+	if s.draining.Load() {
+		ctx.SetConnectionClose()
+	}
+	if err := checkFraming(ctx); err != nil {
+		ctx.SetConnectionClose()
+		s.fail(ctx, err)
+		return
+	}
+	path, query := splitURI(ctx.Request.Header.RequestURI())
+	if code := matchCode(path); code != nil {
+		s.serveCode(ctx, code, query)
+		return
+	}
+	s.publicRoutes(ctx)
+}
+
+// serveCode is fasthttp's caller of the redirector.
+func (s *Server) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
+	sc := s.scratch.Get().(*scratch)
+	method := ctx.Method()
+	head := string(method) == fasthttp.MethodHead
+	sc.request = request{
+		code:      code,
+		query:     query,
+		userAgent: ctx.UserAgent(),
+		client:    s.proxies.clientAddr(ctx, peerAddr(ctx)),
+		nowMs:     s.timeOf(ctx).UnixMilli(),
+		safe:      head || string(method) == fasthttp.MethodGet,
+		head:      head,
+		prefetch:  isPrefetch(&ctx.Request.Header),
+	}
+	var a answer
+	a, sc.buf = s.redirects.answer(sc.buf[:0], &sc.request)
+	if a.outcome == redirected {
+		ctx.Response.SetStatusCode(a.status)
+		ctx.Response.Header.SetCanonical(headerLocation, a.location)
+		ctx.Response.Header.SetCanonical(headerCacheControl, a.cacheControl)
+	} else {
+		writePage(ctx, a.outcome)
+	}
+	sc.request = request{} // nothing of ctx outlives it
+	s.scratch.Put(sc)
+}
+
+// prefetchHeaders say what a request is for, in the words of today's browsers and of yesterday's.
+var prefetchHeaders = [...]string{"Sec-Purpose", "Purpose", "X-Purpose", "X-Moz"}
+
+// isPrefetch tells whether a header names prefetch or preview, alone or among parameters ("prefetch;prerender").
+func isPrefetch(h *fasthttp.RequestHeader) bool {
+	for _, name := range prefetchHeaders {
+		if value := h.Peek(name); len(value) > 0 && (containsFold(value, "prefetch") || containsFold(value, "preview")) {
+			return true
+		}
+	}
+	return false
+}
+
+// containsFold tells whether b contains the lower-case letters of word, in any case.
+func containsFold(b []byte, word string) bool {
+	for i := 0; i+len(word) <= len(b); i++ {
+		if equalFold(b[i:i+len(word)], word) {
+			return true
+		}
+	}
+	return false
+}
+
+func equalFold(b []byte, word string) bool {
+	for i, c := range b {
+		if c|0x20 != word[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// checkFraming refuses requests whose end somebody before us may have read differently: versions that we do not
+// speak, GET and HEAD with a body, and Transfer-Encoding beside Content-Length (RFC 9112, 6.1). The connection is
+// closed after them.
+func checkFraming(ctx *fasthttp.RequestCtx) error {
+	h := &ctx.Request.Header
+	if !h.IsHTTP11() && string(h.Protocol()) != "HTTP/1.0" {
+		return refuse(kindBadRequest, "only HTTP/1.1 and HTTP/1.0 are spoken here")
+	}
+	if length := h.ContentLength(); h.IsGet() || h.IsHead() {
+		if length > 0 || length == -1 { // −1: chunked
+			return refuse(kindBadRequest, "GET and HEAD take no body")
+		}
+		return nil
+	}
+	if hasHeaderLine(h.RawHeaders(), "transfer-encoding:") && hasHeaderLine(h.RawHeaders(), "content-length:") {
+		return refuse(kindBadRequest, "Transfer-Encoding and Content-Length exclude each other")
+	}
+	return nil
+}
+
+// hasHeaderLine tells whether a line of the raw header block begins with prefix, which is lower-case and ends in a colon.
+// fasthttp refuses spaces before the colon.
+func hasHeaderLine(raw []byte, prefix string) bool {
+	for line := range bytes.SplitSeq(raw, []byte{'\n'}) {
+		if len(line) >= len(prefix) && bytes.EqualFold(line[:len(prefix)], []byte(prefix)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,334 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp/fasthttputil"
+
+	"shunt/api/account"
+	"shunt/engine"
+	"shunt/storage"
+)
+
+// A site is the whole server over a real store in a temporary folder, reached through listeners in memory.
+type site struct {
+	*Server
+	t        testing.TB
+	engine   *engine.Engine
+	accounts *account.Accounts
+	now      atomic.Int64 // Unix ms; the clock of server, engine and accounts
+	log      *syncBuffer
+	token    string // of the admin, all scopes
+
+	publicAt, adminAt, localAt *fasthttputil.InmemoryListener
+}
+
+// syncBuffer is a log that tests can read while it is written.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// withAddr lets every connection come from addr.
+type withAddr struct {
+	net.Listener
+	addr *atomic.Pointer[net.TCPAddr]
+}
+
+type connFrom struct {
+	net.Conn
+	addr net.Addr
+}
+
+func (c connFrom) RemoteAddr() net.Addr { return c.addr }
+
+func (l withAddr) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if addr := l.addr.Load(); err == nil && addr != nil {
+		return connFrom{c, addr}, nil
+	}
+	return c, err
+}
+
+// newSite starts a site and loads it. change may alter its options.
+func newSite(t testing.TB, change func(*Options)) *site {
+	t.Helper()
+	st := unloadedSite(t, change)
+	if err := st.engine.Load(t.Context(), func(uint64) {}); err != nil {
+		t.Fatal(err)
+	}
+	st.run(func(ctx context.Context) error { return st.engine.Run(ctx) })
+	return st
+}
+
+func unloadedSite(t testing.TB, change func(*Options)) *site {
+	t.Helper()
+	st := &site{t: t, log: new(syncBuffer)}
+	st.now.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMilli())
+	clock := func() time.Time { return time.UnixMilli(st.now.Load()).UTC() }
+	logger := testLogger(st.log)
+
+	dir := t.TempDir()
+	store, err := storage.Open(filepath.Join(dir, "store"), storage.Options{Create: true, Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { check(t, store.Close()) })
+	st.run(store.Run)
+	st.engine, err = engine.Open(store, engine.Options{
+		JournalDir: filepath.Join(dir, "journal"), Rings: 2, RingRecords: 1 << 12, Now: clock, Logger: logger,
+		FlushInterval: time.Hour, // a test that wants a flush says so
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { check(t, st.engine.Close()) })
+	st.accounts = account.New(store.Accounts(), clock)
+	o := Options{
+		Engine: st.engine, Accounts: st.accounts, BaseURL: "http://127.0.0.1:8080", Logger: logger, Now: clock, Version: "test",
+	}
+	if change != nil {
+		change(&o)
+	}
+	if st.Server, err = NewServer(o); err != nil {
+		t.Fatal(err)
+	}
+	st.publicAt, st.adminAt, st.localAt = st.serve(st.ServePublic), st.serve(st.ServeAdmin), st.serve(st.ServeLocal)
+	t.Cleanup(func() {
+		if err := st.Shutdown(context.Background()); err != nil && err != errShutDown {
+			t.Error(err)
+		}
+	})
+	admin, _, err := st.accounts.EnsureAdmin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.token = st.issue(account.CallerOf(admin), account.AllScopes...)
+	return st
+}
+
+func testLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
+
+func check(t testing.TB, err error) {
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// run runs fn until the test's end, and joins it before what was opened before is closed.
+func (st *site) run(fn func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := fn(ctx); err != nil && ctx.Err() == nil {
+			st.t.Error(err)
+		}
+	})
+	st.t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+}
+
+func (st *site) serve(serve func(net.Listener) error) *fasthttputil.InmemoryListener {
+	ln := fasthttputil.NewInmemoryListener()
+	st.serveOn(ln, serve)
+	return ln
+}
+
+func (st *site) serveOn(ln net.Listener, serve func(net.Listener) error) {
+	var serving sync.WaitGroup
+	serving.Go(func() { check(st.t, serve(ln)) })
+	st.t.Cleanup(serving.Wait) // runs after the Shutdown that is registered later
+}
+
+// from serves the public address once more, to connections that come from addr.
+func (st *site) from(addr string) *fasthttputil.InmemoryListener {
+	ln := fasthttputil.NewInmemoryListener()
+	at := new(atomic.Pointer[net.TCPAddr])
+	at.Store(tcpAddr(addr))
+	var serving sync.WaitGroup
+	serving.Go(func() { check(st.t, st.ServePublic(withAddr{ln, at})) })
+	st.t.Cleanup(func() {
+		_ = ln.Close()
+		serving.Wait()
+	})
+	return ln
+}
+
+func (st *site) issue(c account.Caller, scopes ...account.Scope) string {
+	st.t.Helper()
+	_, text, err := st.accounts.IssueToken(c, account.TokenDraft{Name: "test", Scopes: scopes})
+	if err != nil {
+		st.t.Fatal(err)
+	}
+	return text
+}
+
+// member makes a user and returns a token of theirs.
+func (st *site) member(name string, scopes ...account.Scope) string {
+	st.t.Helper()
+	u, err := st.accounts.AddUser(name, account.RoleMember)
+	if err != nil {
+		st.t.Fatal(err)
+	}
+	return st.issue(account.CallerOf(u), scopes...)
+}
+
+// A reply is an HTTP response, read to its end.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+	close  bool
+}
+
+// problem returns the code of a problem reply, "" if it is none.
+func (r reply) problem() string {
+	if r.header.Get("Content-Type") != "application/problem+json" {
+		return ""
+	}
+	var p problemBody
+	if json.Unmarshal([]byte(r.body), &p) != nil || p.Status != r.status || p.Type != "urn:shunt:problem:"+p.Code {
+		return "not a problem: " + r.body
+	}
+	return p.Code
+}
+
+// fields returns "field:code" of each error of a problem.
+func (r reply) fields() string {
+	var p problemBody
+	_ = json.Unmarshal([]byte(r.body), &p)
+	texts := make([]string, len(p.Errors))
+	for i, e := range p.Errors {
+		texts[i] = e.Field + ":" + e.Code
+	}
+	return strings.Join(texts, " ")
+}
+
+// send writes raw bytes on a connection of its own and reads one reply to a request of method.
+func send(t testing.TB, ln *fasthttputil.InmemoryListener, method, raw string) reply {
+	t.Helper()
+	c, err := ln.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	go io.WriteString(c, raw) // the server may answer before it has read all
+	return readReply(t, bufio.NewReader(c), method)
+}
+
+func readReply(t testing.TB, r *bufio.Reader, method string) reply {
+	t.Helper()
+	res, err := http.ReadResponse(r, &http.Request{Method: method})
+	if err != nil {
+		t.Fatalf("reading the answer: %v", err)
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatalf("reading the body: %v", err)
+	}
+	return reply{res.StatusCode, res.Header, string(body), res.Close}
+}
+
+// request is the text of a request with header lines ("Name: value").
+func requestText(method, target, body string, lines ...string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: any.example\r\n", method, target)
+	for _, line := range lines {
+		b.WriteString(line + "\r\n")
+	}
+	if body != "" {
+		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(body))
+	}
+	b.WriteString("\r\n" + body)
+	return b.String()
+}
+
+// get asks the public address for a path.
+func (st *site) get(path string, lines ...string) reply {
+	st.t.Helper()
+	return send(st.t, st.publicAt, "GET", requestText("GET", path, "", lines...))
+}
+
+// call makes an API request with the admin's token.
+func (st *site) call(method, path, body string, lines ...string) reply {
+	st.t.Helper()
+	return st.callAs(st.token, method, path, body, lines...)
+}
+
+func (st *site) callAs(token, method, path, body string, lines ...string) reply {
+	st.t.Helper()
+	lines = append(lines, "Authorization: Bearer "+token)
+	if body != "" {
+		lines = append(lines, "Content-Type: application/json")
+	}
+	return send(st.t, st.publicAt, method, requestText(method, "/api/v1"+path, body, lines...))
+}
+
+// shorten makes a link of these JSON fields.
+func (st *site) shorten(fields string) linkObject {
+	st.t.Helper()
+	r := st.call("POST", "/shorten", fields)
+	var o linkObject
+	if err := json.Unmarshal([]byte(r.body), &o); err != nil || r.status != 201 {
+		st.t.Fatalf("POST /shorten %s: got %d %s (%v), want 201", fields, r.status, r.body, err)
+	}
+	return o
+}
+
+// wantStats checks the figures of a link, as the API gives them.
+func (st *site) wantStats(code string, hits, unique uint64) {
+	st.t.Helper()
+	r := st.call("GET", "/stats/"+code, "")
+	if want := fmt.Sprintf("{\"hits\":%d,\"unique\":%d}\n", hits, unique); r.status != 200 || r.body != want {
+		st.t.Errorf("stats of %s: got %d %s, want %s", code, r.status, r.body, want)
+	}
+}
+
+// counted returns how many links there are, and how many redirects were answered and hits counted.
+func (st *site) counted() string {
+	total := uint64(0)
+	for _, n := range st.redirects.counts.sum() {
+		total += n
+	}
+	return fmt.Sprintf("%d links, %d redirects", st.engine.Metrics().Links, total)
+}
+
+// metric returns the value of a line of /metrics.
+func (st *site) metric(line string) string {
+	st.t.Helper()
+	r := send(st.t, st.adminAt, "GET", requestText("GET", "/metrics", ""))
+	for l := range strings.SplitSeq(r.body, "\n") {
+		if value, found := strings.CutPrefix(l, line+" "); found {
+			return value
+		}
+	}
+	return "none"
+}

@@ -1,0 +1,290 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"shunt/api/account"
+)
+
+// Bad input of issue 2: each is refused with its status and problem code, and nothing is created or counted.
+
+// unchanged runs fn and checks that it has created and counted nothing.
+func (st *site) unchanged(t *testing.T, fn func()) {
+	t.Helper()
+	before := st.counted()
+	fn()
+	if after := st.counted(); after != before {
+		t.Errorf("something was created or counted: %s became %s", before, after)
+	}
+}
+
+var badBodies = map[string]struct {
+	body   string
+	status int
+	code   string
+	fields string
+}{
+	"empty object":             {`{}`, 422, "invalid", "url:required"},
+	"null url":                 {`{"url":null}`, 422, "invalid", "url:required"},
+	"cut off":                  {`{"url":"http://a/"`, 400, "malformed_json", ""},
+	"not JSON":                 {`url=http://a/`, 400, "malformed_json", ""},
+	"something behind it":      {`{"url":"http://a/"} {}`, 400, "malformed_json", ""},
+	"trailing comma":           {`{"url":"http://a/",}`, 400, "malformed_json", ""},
+	"single quotes":            {`{'url':'http://a/'}`, 400, "malformed_json", ""},
+	"invalid UTF-8":            {"{\"url\":\"http://a/\xff\"}", 400, "malformed_json", ""},
+	"half a surrogate pair":    {`{"url":"http://a/\ud83c"}`, 400, "malformed_json", ""},
+	"raw control byte":         {"{\"url\":\"http://a/\n\"}", 400, "malformed_json", ""},
+	"deep nesting":             {`{"url":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`, 400, "malformed_json", ""},
+	"array":                    {`[{"url":"http://a/"}]`, 422, "invalid", ":type"},
+	"string":                   {`"http://a/"`, 422, "invalid", ":type"},
+	"null":                     {`null`, 422, "invalid", ":type"},
+	"unknown field":            {`{"url":"http://a/","colour":"red"}`, 422, "invalid", "colour:unknown"},
+	"field in other case":      {`{"URL":"http://a/"}`, 422, "invalid", "URL:unknown url:required"},
+	"field twice":              {`{"url":"http://a/","url":"http://b/"}`, 422, "invalid", "url:duplicate"},
+	"everything wrong at once": {`{"url":1,"alias":2,"redirect_status":"x","expires_at":3,"max_hits":"4","title":5,"tags":6,"forward_query":7}`, 422, "invalid", "url:type alias:type redirect_status:type expires_at:type max_hits:type title:type tags:type forward_query:type"},
+
+	"javascript":              {`{"url":"javascript:alert(1)"}`, 422, "invalid", "url:scheme"},
+	"ftp":                     {`{"url":"ftp://a/"}`, 422, "invalid", "url:scheme"},
+	"relative":                {`{"url":"/a"}`, 422, "invalid", "url:not_absolute"},
+	"no host":                 {`{"url":"http:///a"}`, 422, "invalid", "url:host"},
+	"our own origin":          {`{"url":"http://127.0.0.1:8080/x"}`, 422, "invalid", "url:own_origin"},
+	"control byte in the url": {`{"url":"http://a/\u0001"}`, 422, "invalid", "url:characters"},
+	"CR and LF in the url":    {`{"url":"http://a/\r\nSet-Cookie: a=b"}`, 422, "invalid", "url:characters"},
+	"user-info":               {`{"url":"http://user:pw@a/"}`, 422, "invalid", "url:user_info"},
+	"9,000 bytes":             {`{"url":"http://a/` + strings.Repeat("x", 8991) + `"}`, 422, "invalid", "url:too_long"},
+
+	"reserved alias api": {`{"url":"http://a/","alias":"api"}`, 422, "invalid", "alias:reserved"},
+	"reserved alias _":   {`{"url":"http://a/","alias":"_"}`, 422, "invalid", "alias:reserved"},
+	"empty alias":        {`{"url":"http://a/","alias":""}`, 422, "invalid", "alias:required"},
+	"alias with a slash": {`{"url":"http://a/","alias":"a/b"}`, 422, "invalid", "alias:characters"},
+	"alias of 65 bytes":  {`{"url":"http://a/","alias":"` + strings.Repeat("x", 65) + `"}`, 422, "invalid", "alias:too_long"},
+
+	"status 303":             {`{"url":"http://a/","redirect_status":303}`, 422, "invalid", "redirect_status:range"},
+	"status 302.5":           {`{"url":"http://a/","redirect_status":302.5}`, 422, "invalid", "redirect_status:type"},
+	"status 2^32+302":        {`{"url":"http://a/","redirect_status":4294967598}`, 422, "invalid", "redirect_status:range"},
+	"no hits":                {`{"url":"http://a/","max_hits":0}`, 422, "invalid", "max_hits:range"},
+	"fewer than no hits":     {`{"url":"http://a/","max_hits":-1}`, 422, "invalid", "max_hits:range"},
+	"too many hits":          {`{"url":"http://a/","max_hits":9007199254740993}`, 422, "invalid", "max_hits:range"},
+	"more hits than 64 bits": {`{"url":"http://a/","max_hits":99999999999999999999}`, 422, "invalid", "max_hits:type"},
+	"expired already":        {`{"url":"http://a/","expires_at":"2020-01-01T00:00:00Z"}`, 422, "invalid", "expires_at:past"},
+	"expires now":            {`{"url":"http://a/","expires_at":"2026-01-02T03:04:05Z"}`, 422, "invalid", "expires_at:past"},
+	"a day, not a time":      {`{"url":"http://a/","expires_at":"2030-01-01"}`, 422, "invalid", "expires_at:format"},
+	"title too long":         {`{"url":"http://a/","title":"` + strings.Repeat("x", 513) + `"}`, 422, "invalid", "title:too_long"},
+	"title of two lines":     {`{"url":"http://a/","title":"a\nb"}`, 422, "invalid", "title:characters"},
+	"33 tags":                {`{"url":"http://a/","tags":[` + strings.TrimSuffix(strings.Repeat(`"x",`, 33), ",") + `]}`, 422, "invalid", "tags:too_many"},
+	"tag too long":           {`{"url":"http://a/","tags":["` + strings.Repeat("x", 65) + `"]}`, 422, "invalid", "tags[0]:too_long"},
+	"empty tag":              {`{"url":"http://a/","tags":["a",""]}`, 422, "invalid", "tags[1]:required"},
+	"the same tag twice":     {`{"url":"http://a/","tags":["a","a"]}`, 422, "invalid", "tags[1]:duplicate"},
+	"null among the tags":    {`{"url":"http://a/","tags":[null]}`, 422, "invalid", "tags:type"},
+}
+
+func TestABadBodyCreatesNothing(t *testing.T) {
+	st := newSite(t, nil)
+	for name, c := range badBodies {
+		t.Run(name, func(t *testing.T) {
+			st.unchanged(t, func() {
+				r := st.call("POST", "/shorten", c.body)
+				if r.status != c.status || r.problem() != c.code || r.fields() != c.fields {
+					t.Errorf("got %d %s, want %d %s %s", r.status, r.body, c.status, c.code, c.fields)
+				}
+			})
+		})
+	}
+}
+
+func TestABodyMustBeJSONAndOfBoundedSize(t *testing.T) {
+	st := newSite(t, nil)
+	post := func(body string, lines ...string) reply {
+		lines = append(lines, "Authorization: Bearer "+st.token)
+		return send(t, st.publicAt, "POST", requestText("POST", "/api/v1/shorten", body, lines...))
+	}
+	const good = `{"url":"http://a/"}`
+	for name, c := range map[string]struct {
+		r      reply
+		status int
+		code   string
+	}{
+		"no content type":       {post(good), 415, "unsupported_media_type"},
+		"form":                  {post(good, "Content-Type: application/x-www-form-urlencoded"), 415, "unsupported_media_type"},
+		"text":                  {post(good, "Content-Type: text/json"), 415, "unsupported_media_type"},
+		"multipart":             {post(good, "Content-Type: multipart/form-data; boundary=x"), 415, "unsupported_media_type"},
+		"latin-1":               {post(good, "Content-Type: application/json; charset=iso-8859-1"), 415, "unsupported_media_type"},
+		"no body":               {post("", "Content-Type: application/json", "Content-Length: 0"), 400, "malformed_json"},
+		"one byte over 64 KiB":  {post(good+strings.Repeat(" ", 64<<10-len(good)+1), "Content-Type: application/json"), 413, "body_too_large"},
+		"far more than 64 KiB":  {post(strings.Repeat(" ", 1<<20), "Content-Type: application/json"), 413, "body_too_large"},
+		"length that is a lie":  {send(t, st.publicAt, "POST", "POST /api/v1/shorten HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999\r\n\r\n{"), 413, "body_too_large"},
+		"length that overflows": {send(t, st.publicAt, "POST", "POST /api/v1/shorten HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999999999999\r\n\r\n{"), 400, "bad_request"},
+		"chunks over 64 KiB": {send(t, st.publicAt, "POST", "POST /api/v1/shorten HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"+
+			strings.Repeat("4000\r\n"+strings.Repeat(" ", 0x4000)+"\r\n", 5)+"0\r\n\r\n"), 413, "body_too_large"},
+	} {
+		if c.r.status != c.status || c.r.problem() != c.code {
+			t.Errorf("%s: got %d %s, want %d %s", name, c.r.status, c.r.body, c.status, c.code)
+		}
+	}
+	if got := st.counted(); got != "0 links, 0 redirects" {
+		t.Errorf("something was created: %s", got)
+	}
+	for name, r := range map[string]reply{
+		"parameters":     post(good, "Content-Type: Application/JSON ; charset=\"UTF-8\""),
+		"exactly 64 KiB": post(good+strings.Repeat(" ", 64<<10-len(good)), "Content-Type: application/json"),
+	} {
+		if r.status != 201 {
+			t.Errorf("%s: got %d %s, want 201", name, r.status, r.body)
+		}
+	}
+}
+
+func TestATakenAliasIsRefused(t *testing.T) {
+	st := newSite(t, nil)
+	other := st.member("ann@example.com", account.LinksWrite)
+	st.shorten(`{"url":"http://a/","alias":"Promo"}`)
+	st.shorten(`{"url":"http://a/","alias":"gone"}`)
+	st.call("DELETE", "/links/gone", "")
+	for name, c := range map[string]struct{ token, alias, url string }{
+		"same owner, another target": {st.token, "Promo", "http://b/"},
+		"another owner, same target": {other, "Promo", "http://a/"},
+		"differs only by case":       {st.token, "pROMO", "http://a/"},
+		"deleted by somebody else":   {other, "gone", "http://a/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st.unchanged(t, func() {
+				r := st.callAs(c.token, "POST", "/shorten", fmt.Sprintf(`{"url":%q,"alias":%q}`, c.url, c.alias))
+				if r.status != 409 || r.problem() != "alias_taken" {
+					t.Errorf("got %d %s, want 409 alias_taken", r.status, r.body)
+				}
+			})
+		})
+	}
+	if r := st.call("POST", "/shorten", `{"url":"http://c/","alias":"gone"}`); r.status != 201 {
+		t.Errorf("its former owner takes a deleted code again: got %d %s, want 201", r.status, r.body)
+	}
+}
+
+func TestARepeatedCreateOfAnAliasGivesTheLinkIfEverySentFieldIsEqual(t *testing.T) {
+	st := newSite(t, nil)
+	const whole = `{"url":"http://A/","alias":"x","redirect_status":307,"expires_at":"2030-01-01T00:00:00.5Z","max_hits":7,"title":"T","tags":["b","a"],"forward_query":true}`
+	st.shorten(whole)
+	for name, body := range map[string]string{
+		"the same again":    whole,
+		"fewer fields":      `{"url":"http://a/","alias":"x"}`,
+		"nulls are absent":  `{"url":"http://a/","alias":"x","title":null,"max_hits":null}`,
+		"another time zone": `{"url":"http://a/","alias":"x","expires_at":"2030-01-01T01:00:00.500+01:00"}`,
+	} {
+		r := st.call("POST", "/shorten", body)
+		if r.status != 200 || r.header.Get("Location") != "/api/v1/links/x" || r.header.Get("ETag") != `"1"` || !strings.Contains(r.body, `"title":"T"`) {
+			t.Errorf("%s: got %d %s, want 200 and the link", name, r.status, r.body)
+		}
+	}
+	for _, field := range []string{
+		`"url":"http://b/"`, `"redirect_status":302`, `"expires_at":"2030-01-01T00:00:00Z"`, `"max_hits":8`, `"title":""`,
+		`"tags":["a","b"]`, `"tags":[]`, `"forward_query":false`,
+	} {
+		body := `{"alias":"x",` + field + `}`
+		if !strings.Contains(field, "url") {
+			body = `{"alias":"x","url":"http://a/",` + field + `}`
+		}
+		if r := st.call("POST", "/shorten", body); r.problem() != "alias_taken" {
+			t.Errorf("%s: got %d %s, want 409", field, r.status, r.body)
+		}
+	}
+	if got := st.counted(); got != "1 links, 0 redirects" {
+		t.Errorf("got %s, want one link", got)
+	}
+}
+
+func TestPathsThatAreNoCodesCountNothing(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"abc"}`)
+	for name, c := range map[string]struct {
+		target string
+		status int
+	}{
+		"percent-encoded":              {"/%61bc", 404},
+		"percent-encoded slash":        {"/abc%2F", 404},
+		"percent-encoded NUL":          {"/abc%00", 404},
+		"doubled slash":                {"//abc", 404},
+		"doubled slash behind":         {"/abc//", 404},
+		"dotted":                       {"/./abc", 404},
+		"dot-dotted":                   {"/x/../abc", 404},
+		"dots encoded":                 {"/%2e%2e/abc", 404},
+		"over-long":                    {"/" + strings.Repeat("a", 65), 404},
+		"very long":                    {"/" + strings.Repeat("a", 12_000), 404},
+		"other case":                   {"/ABC", 404},
+		"two segments":                 {"/abc/d", 404},
+		"fragment":                     {"/abc#x", 404},
+		"beyond ASCII":                 {"/abc\xff", 404},
+		"backslash":                    {"/\\abc", 404},
+		"NUL":                          {"/abc\x00", 400},
+		"control byte":                 {"/abc\x01", 400},
+		"no slash":                     {"abc", 400},
+		"absolute form, other path":    {"http://any.example/x/abc", 404},
+		"absolute form, without path":  {"http://any.example", 404},
+		"absolute form, doubled slash": {"http://any.example//abc", 404},
+		"root":                         {"/", 404},
+		"asterisk":                     {"/*", 404},
+		"asterisk form":                {"*", 404},
+		"outside of the API":           {"/api/", 404},
+		"API of another version":       {"/api/v2/me", 404},
+		"API with a trailing slash":    {"/api/v1/me/", 404},
+		"API with a doubled slash":     {"/api//v1/me", 404},
+		"API in other case":            {"/API/v1/me", 404},
+		"reserved":                     {"/api", 404},
+		"reserved, underscore":         {"/_", 404},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st.unchanged(t, func() {
+				r := st.get(c.target, browser)
+				if r.status != c.status || r.header.Get("Location") != "" {
+					t.Errorf("got %d %v, want %d", r.status, r.header, c.status)
+				}
+			})
+		})
+	}
+	for _, target := range []string{"/abc", "/abc/", "/abc?x=%00", "http://any.example/abc", "HTTPS://user@any.example:80/abc/?x"} {
+		if r := st.get(target, browser); r.status != 302 {
+			t.Errorf("%s: got %d, want 302", target, r.status)
+		}
+	}
+	st.wantStats("abc", 5, 1)
+}
+
+func TestMalformedRequestsAreRefusedAndTheConnectionClosed(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"x","redirect_status":307}`)
+	for name, c := range map[string]struct {
+		raw    string
+		status int
+	}{
+		"garbage":                            {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400},
+		"no version":                         {"GET /x\r\n\r\n", 400},
+		"HTTP/2 preface":                     {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400},
+		"no host":                            {"GET /x HTTP/1.1\r\n\r\n", 400},
+		"two hosts":                          {"GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
+		"space before the colon":             {"GET /x HTTP/1.1\r\nHost : a\r\n\r\n", 400},
+		"NUL in a header":                    {"GET /x HTTP/1.1\r\nHost: a\r\nX: \x00\r\n\r\n", 400},
+		"header too large":                   {"GET /x HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 17<<10) + "\r\n\r\n", 431},
+		"GET with a body":                    {"GET /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc", 400},
+		"GET with chunks":                    {"GET /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", 400},
+		"length and chunks":                  {"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+		"chunks and length":                  {"POST /x HTTP/1.1\r\nHost: a\r\ntransfer-encoding: chunked\r\ncontent-length: 3\r\n\r\n0\r\n\r\n", 400},
+		"length and identity":                {"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: identity\r\n\r\nabc", 400},
+		"two lengths":                        {"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", 400},
+		"a transfer coding that we have not": {"POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400},
+		"bad chunk":                          {"POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n", 400},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st.unchanged(t, func() {
+				method, _, _ := strings.Cut(c.raw, " ")
+				r := send(t, st.publicAt, method, c.raw)
+				if r.status != c.status || r.problem() == "" || !r.close {
+					t.Errorf("got %d %s, close %v; want %d, a problem, and the connection closed", r.status, r.body, r.close, c.status)
+				}
+			})
+		})
+	}
+	if log := st.log.String(); strings.Contains(log, "contents") || strings.Contains(log, "xxxx") {
+		t.Errorf("the log holds bytes of requests: %s", log)
+	}
+}

@@ -1,0 +1,188 @@
+package api
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+	"shunt/engine"
+)
+
+// linkObject is a link in JSON.
+type linkObject struct {
+	Code           string       `json:"code"`
+	ShortURL       string       `json:"short_url"`
+	URL            string       `json:"url"`
+	RedirectStatus int          `json:"redirect_status"`
+	State          engine.State `json:"state"`
+	Owner          uint32       `json:"owner"`
+	CreatedAt      time.Time    `json:"created_at"`
+	UpdatedAt      time.Time    `json:"updated_at"`
+	ExpiresAt      *time.Time   `json:"expires_at"`
+	MaxHits        *uint64      `json:"max_hits"`
+	Title          string       `json:"title"`
+	Tags           []string     `json:"tags"`
+	ForwardQuery   bool         `json:"forward_query"`
+	Hits           uint64       `json:"hits"`
+	Unique         *uint64      `json:"unique,omitempty"` // where one link is read
+}
+
+func (s *Server) linkObject(d engine.Detail) linkObject {
+	o := linkObject{
+		Code: d.Code, ShortURL: s.baseURL + "/" + d.Code, URL: d.Target, RedirectStatus: d.RedirectStatus,
+		State: d.State, Owner: d.Owner, CreatedAt: d.CreatedAt.UTC(), UpdatedAt: d.UpdatedAt.UTC(),
+		Title: d.Title, Tags: d.Tags, ForwardQuery: d.ForwardQuery, Hits: d.Hits,
+	}
+	if o.Tags == nil {
+		o.Tags = []string{}
+	}
+	if !d.ExpiresAt.IsZero() {
+		expires := d.ExpiresAt.UTC()
+		o.ExpiresAt = &expires
+	}
+	if d.MaxHits != 0 {
+		o.MaxHits = &d.MaxHits
+	}
+	return o
+}
+
+// createLink is POST /shorten.
+func (s *Server) createLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	draft, err := s.readDraft(ctx, caller.User.ID)
+	if err != nil {
+		return err
+	}
+	d, existed, err := s.engine.Create(context.Background(), draft)
+	s.metrics.wrote("create", err)
+	if err != nil {
+		return err
+	}
+	setETag(ctx, d.Version)
+	ctx.Response.Header.Set("Location", "/api/v1/links/"+d.Code)
+	status := fasthttp.StatusCreated
+	if existed {
+		status = fasthttp.StatusOK
+	}
+	return writeJSON(ctx, status, s.linkObject(d))
+}
+
+// readLink is GET /links/{code}.
+func (s *Server) readLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	code, guard, err := linkAsked(ctx, caller)
+	if err != nil {
+		return err
+	}
+	d, err := s.engine.Read(code)
+	if err != nil {
+		return err
+	}
+	if !guard.AnyOwner && d.Owner != guard.Owner {
+		return engine.ErrNotFound
+	}
+	stats, err := s.engine.Stats(context.Background(), code)
+	if err != nil {
+		return err
+	}
+	o := s.linkObject(d)
+	o.Hits, o.Unique = stats.Hits, &stats.Unique // of one moment: unique never exceeds hits
+	setETag(ctx, d.Version)
+	return writeJSON(ctx, fasthttp.StatusOK, o)
+}
+
+// deleteLink is DELETE /links/{code}.
+func (s *Server) deleteLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	code, guard, err := linkAsked(ctx, caller)
+	if err != nil {
+		return err
+	}
+	if guard.Version, err = s.ifMatch(ctx, code, guard); err != nil {
+		return err
+	}
+	err = s.engine.Delete(context.Background(), code, guard)
+	s.metrics.wrote("delete", err)
+	if err != nil {
+		return err
+	}
+	ctx.SetStatusCode(fasthttp.StatusNoContent)
+	return nil
+}
+
+// linkAsked returns the {code} of the path, and whose link it may be: the caller's, or by owner=all or owner=ID, which
+// need scope admin, anybody's. No other query parameter is known.
+func linkAsked(ctx *fasthttp.RequestCtx, caller account.Caller) (code string, g engine.Guard, err error) {
+	g.Owner = caller.User.ID
+	for name, value := range ctx.QueryArgs().All() {
+		if string(name) != "owner" {
+			return "", g, fieldError(string(name), "unknown", "is not a parameter of this request")
+		}
+		if !caller.Has(account.Admin) {
+			return "", g, refuse(kindForbidden, "owner needs the scope %s", account.Admin)
+		}
+		if g.AnyOwner = string(value) == "all"; g.AnyOwner {
+			continue
+		}
+		id, err := strconv.ParseUint(string(value), 10, 32)
+		if err != nil || id == 0 {
+			return "", g, fieldError("owner", "range", "must be a user's id or all")
+		}
+		g.Owner = uint32(id)
+	}
+	aliased, _ := ctx.UserValue("code").(string)
+	if !engine.ValidCode([]byte(aliased)) {
+		return "", g, engine.ErrNotFound
+	}
+	return strings.Clone(aliased), g, nil // the router's value dies with the request; a write may outlive it
+}
+
+func setETag(ctx *fasthttp.RequestCtx, version uint64) {
+	ctx.Response.Header.Set("ETag", `"`+strconv.FormatUint(version, 10)+`"`)
+}
+
+// noVersion is a version that no link has.
+const noVersion = 1<<64 - 1
+
+// ifMatch returns the version that If-Match demands, 0 if it demands none. Of several tags it is the one that the
+// link has now; the engine compares it again while the code is reserved.
+func (s *Server) ifMatch(ctx *fasthttp.RequestCtx, code string, g engine.Guard) (uint64, error) {
+	var versions []uint64
+	for _, line := range ctx.Request.Header.PeekAll("If-Match") {
+		for tag := range strings.SplitSeq(string(line), ",") {
+			tag = strings.TrimSpace(tag)
+			if tag == "*" {
+				return 0, nil
+			}
+			versions = append(versions, versionOf(tag))
+		}
+	}
+	if len(versions) == 0 {
+		return 0, nil
+	}
+	if len(versions) == 1 {
+		return versions[0], nil
+	}
+	d, err := s.engine.Read(code)
+	if err != nil {
+		return 0, err
+	}
+	for _, v := range versions {
+		if v == d.Version && (g.AnyOwner || g.Owner == d.Owner) {
+			return v, nil
+		}
+	}
+	return noVersion, nil
+}
+
+// versionOf returns the version in a strong entity tag of ours, noVersion if it is none: it then matches nothing.
+func versionOf(tag string) uint64 {
+	digits, opened := strings.CutPrefix(tag, `"`)
+	digits, closed := strings.CutSuffix(digits, `"`)
+	version, err := strconv.ParseUint(digits, 10, 64)
+	if !opened || !closed || err != nil || version == 0 || strconv.FormatUint(version, 10) != digits {
+		return noVersion
+	}
+	return version
+}

@@ -1,0 +1,107 @@
+package api
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+)
+
+// The pages are constant but for two phrases of ours: nothing of the request or the link is in them, so nothing needs
+// escaping.
+const pageHTML = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="robots" content="noindex">
+<title>TITLE</title>
+<style>
+body { font: 1.1rem/1.5 system-ui, sans-serif; max-width: 32rem; margin: 20vh auto; padding: 0 1rem }
+@media (prefers-color-scheme: dark) { body { background: #111; color: #ddd } }
+</style>
+<h1>TITLE</h1>
+<p>TEXT</p>
+</html>
+`
+
+// pagePolicy lets a page have its style and nothing else.
+const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; " +
+	"frame-ancestors 'none'"
+
+// A page is how an outcome that is no redirect is shown.
+type page struct {
+	kind  *kind
+	html  []byte
+	plain string // the problem's detail
+}
+
+func newPage(k *kind, title, text string) page {
+	return page{k, []byte(strings.NewReplacer("TITLE", title, "TEXT", text).Replace(pageHTML)), text}
+}
+
+var pages = [numOutcomes]page{
+	unknownCode:     newPage(kindNotFound, "No such link", "There is no link at this address. Mind upper and lower case."),
+	expired:         newPage(kindGone, "This link has expired", "It worked until a certain time, and that is past."),
+	exhausted:       newPage(kindGone, "This link is used up", "It worked a certain number of times, and that is reached."),
+	stillLoading:    newPage(kindLoading, "One moment", "This server has just been started and is reading its links."),
+	wrongMethod:     newPage(kindMethod, "Not this way", "This link can only be opened, that is, with GET or HEAD."),
+	locationTooLong: newPage(kindURITooLong, "Too long", "With this query, the link leads to too long an address."),
+}
+
+// writePage answers with a page, or with a problem if the client would rather have JSON.
+func writePage(ctx *fasthttp.RequestCtx, o outcome) {
+	p := &pages[o]
+	h := &ctx.Response.Header
+	h.Set("Vary", "Accept")
+	if p.kind == kindMethod {
+		h.Set("Allow", "GET, HEAD")
+	}
+	if prefersJSON(ctx) {
+		writeProblem(ctx, refusal{kind: p.kind, detail: p.plain})
+		return
+	}
+	if p.kind.retryAfter != "" {
+		h.Set("Retry-After", p.kind.retryAfter)
+	}
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", pagePolicy)
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.SetContentType("text/html; charset=utf-8")
+	ctx.SetStatusCode(p.kind.status)
+	ctx.Response.SetBodyRaw(p.html)
+}
+
+// prefersJSON tells whether Accept names JSON, and not HTML as much or more. Wildcards count for neither, so that
+// curl and browsers get pages, and clients that write "application/json, */*" get JSON.
+func prefersJSON(ctx *fasthttp.RequestCtx) bool {
+	json, html := 0.0, 0.0
+	for _, line := range ctx.Request.Header.PeekAll("Accept") {
+		for part := range strings.SplitSeq(string(line), ",") {
+			mediaType, parameters, _ := strings.Cut(part, ";")
+			switch strings.ToLower(strings.TrimSpace(mediaType)) {
+			case "application/json", "application/problem+json":
+				json = max(json, quality(parameters))
+			case "text/html", "application/xhtml+xml":
+				html = max(html, quality(parameters))
+			}
+		}
+	}
+	return json > html
+}
+
+// quality returns the q of a media range's parameters (RFC 9110, 12.4.2): 1 if there is none, 0 if it is malformed.
+func quality(parameters string) float64 {
+	for p := range strings.SplitSeq(parameters, ";") {
+		name, value, _ := strings.Cut(strings.TrimSpace(p), "=")
+		if !strings.EqualFold(name, "q") {
+			continue
+		}
+		q, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(q >= 0 && q <= 1) {
+			return 0
+		}
+		return q
+	}
+	return 1
+}

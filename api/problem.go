@@ -1,0 +1,149 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+	"shunt/engine"
+)
+
+// A kind of problem: what a client sees of an error (RFC 9457). The set is closed and its codes are stable.
+type kind struct {
+	status     int
+	code       string
+	title      string
+	retryAfter string // seconds; empty: no such field
+}
+
+var (
+	kindMalformedJSON   = &kind{400, "malformed_json", "The body is not well-formed JSON", ""}
+	kindBadRequest      = &kind{400, "bad_request", "The request is malformed", ""}
+	kindUnauthorized    = &kind{401, "unauthorized", "A valid token is needed", ""}
+	kindForbidden       = &kind{403, "forbidden", "The token lacks a scope", ""}
+	kindHTTPSRequired   = &kind{403, "https_required", "Tokens travel over HTTPS only", ""}
+	kindNotFound        = &kind{404, "not_found", "Not found", ""}
+	kindMethod          = &kind{405, "method_not_allowed", "The method is not allowed here", ""}
+	kindTimeout         = &kind{408, "timeout", "The request took too long to arrive", ""}
+	kindAliasTaken      = &kind{409, "alias_taken", "The alias is taken", ""}
+	kindGone            = &kind{410, "gone", "The link is no longer active", ""}
+	kindPrecondition    = &kind{412, "precondition_failed", "The link has another version", ""}
+	kindBodyTooLarge    = &kind{413, "body_too_large", "The body is too large", ""}
+	kindURITooLong      = &kind{414, "uri_too_long", "The address is too long", ""}
+	kindMediaType       = &kind{415, "unsupported_media_type", "The body must be application/json", ""}
+	kindInvalid         = &kind{422, "invalid", "Fields are invalid", ""}
+	kindHeadersTooLarge = &kind{431, "headers_too_large", "The header fields are too large", ""}
+	kindInternal        = &kind{500, "internal", "Something went wrong here", ""}
+	kindLoading         = &kind{503, "loading", "Links are still being loaded", "1"}
+	kindOverloaded      = &kind{503, "overloaded", "Too much to do at present", "1"}
+	kindOutcomeUnknown  = &kind{503, "outcome_unknown", "The store did not answer in time", "1"}
+)
+
+// problemTable is the one place where errors of the domain become problems. Whatever is not in it is kindInternal.
+var problemTable = []struct {
+	err  error
+	kind *kind
+}{
+	{engine.ErrNotFound, kindNotFound},
+	{engine.ErrTaken, kindAliasTaken},
+	{engine.ErrVersion, kindPrecondition},
+	{engine.ErrLoading, kindLoading},
+	{engine.ErrOutcomeUnknown, kindOutcomeUnknown},
+	{engine.ErrOverloaded, kindOverloaded},
+	{engine.ErrClosed, kindOverloaded},
+	{account.ErrUnauthorized, kindUnauthorized},
+	{account.ErrNoToken, kindNotFound},
+}
+
+// A refusal is an error that knows its kind.
+type refusal struct {
+	kind   *kind
+	detail string // for people; never anything of the inside
+	fields []engine.FieldError
+}
+
+func (r refusal) Error() string { return r.kind.code + ": " + r.detail }
+
+func refuse(k *kind, format string, args ...any) error {
+	return refusal{kind: k, detail: fmt.Sprintf(format, args...)}
+}
+
+// refusalOf turns any error into what a client may see of it. known is false for what should not have happened.
+func refusalOf(err error) (r refusal, known bool) {
+	if errors.As(err, &r) {
+		return r, true
+	}
+	var fields engine.InvalidError
+	var field engine.FieldError
+	switch {
+	case errors.As(err, &fields):
+		return refusal{kindInvalid, fields.Error(), fields}, true
+	case errors.As(err, &field):
+		return refusal{kindInvalid, field.Error(), []engine.FieldError{field}}, true
+	}
+	for _, row := range problemTable {
+		if errors.Is(err, row.err) {
+			return refusal{kind: row.kind, detail: row.err.Error()}, true
+		}
+	}
+	return refusal{kind: kindInternal, detail: "the cause is in the server's log"}, false
+}
+
+// problemBody is RFC 9457's object with our code and errors.
+type problemBody struct {
+	Type   string              `json:"type"`
+	Title  string              `json:"title"`
+	Status int                 `json:"status"`
+	Detail string              `json:"detail"`
+	Code   string              `json:"code"`
+	Errors []engine.FieldError `json:"errors,omitempty"`
+}
+
+// fail answers an API request with the problem that err stands for, and logs the cause if it is of the inside.
+func (s *Server) fail(ctx *fasthttp.RequestCtx, err error) {
+	r, known := refusalOf(err)
+	if !known {
+		s.log.Error("request failed", slog.String("method", knownMethod(ctx.Method())), slog.Any("cause", err))
+	}
+	writeProblem(ctx, r)
+}
+
+func writeProblem(ctx *fasthttp.RequestCtx, r refusal) {
+	h := &ctx.Response.Header
+	if r.kind.retryAfter != "" {
+		h.Set("Retry-After", r.kind.retryAfter)
+	}
+	if r.kind == kindUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="shunt"`)
+	}
+	h.Set("Cache-Control", "no-store")
+	writeJSONAs(ctx, "application/problem+json", r.kind.status, problemBody{
+		Type: "urn:shunt:problem:" + r.kind.code, Title: r.kind.title, Status: r.kind.status,
+		Detail: r.detail, Code: r.kind.code, Errors: r.fields,
+	})
+}
+
+func writeJSON(ctx *fasthttp.RequestCtx, status int, v any) error {
+	ctx.Response.Header.Set("Cache-Control", "no-store")
+	writeJSONAs(ctx, "application/json", status, v)
+	return nil
+}
+
+func writeJSONAs(ctx *fasthttp.RequestCtx, contentType string, status int, v any) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // addresses stay legible
+	if err := enc.Encode(v); err != nil {
+		panic(fmt.Sprintf("api: encoding an answer: %v", err)) // our own types; the top recovers it
+	}
+	h := &ctx.Response.Header
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.SetContentType(contentType)
+	ctx.SetStatusCode(status)
+	ctx.SetBody(b.Bytes())
+}

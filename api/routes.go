@@ -1,0 +1,110 @@
+package api
+
+import (
+	"bytes"
+	"strings"
+	"time"
+
+	"github.com/fasthttp/router"
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+)
+
+// A handler answers an API request of a caller who may make it. What it returns becomes a problem.
+type handler func(ctx *fasthttp.RequestCtx, caller account.Caller) error
+
+// anyScope: a token is needed, but no scope.
+const anyScope account.Scope = ""
+
+// An endpoint is one row of the API. HEAD is answered where GET is.
+type endpoint struct {
+	method string
+	path   string // behind /api/v1; also the label route of the metrics
+	scope  account.Scope
+	handle handler
+}
+
+func (s *Server) endpoints() []endpoint {
+	return []endpoint{
+		{"POST", "/shorten", account.LinksWrite, s.createLink},
+		{"GET", "/links/{code}", account.LinksRead, s.readLink},
+		{"DELETE", "/links/{code}", account.LinksWrite, s.deleteLink},
+		{"GET", "/stats/{code}", account.StatsRead, s.readStats},
+		{"GET", "/tokens", account.TokensWrite, s.listTokens},
+		{"POST", "/tokens", account.TokensWrite, s.issueToken},
+		{"DELETE", "/tokens/{id}", account.TokensWrite, s.revokeToken},
+		{"GET", "/me", anyScope, s.readMe},
+	}
+}
+
+// noRoute labels API requests that no route took.
+const noRoute = "none"
+
+// apiPrefix begins the paths of the API.
+const apiPrefix = "/api/"
+
+// routes returns the API as it is behind door, and 404 for all else. The router corrects no path: a wrong one is a
+// 404. It sees only paths of the API, because it has meanings of its own for others ("/*").
+func (s *Server) routes(door door) fasthttp.RequestHandler {
+	r := router.New()
+	r.RedirectTrailingSlash = false
+	r.RedirectFixedPath = false
+	r.HandleOPTIONS = false
+	r.HandleMethodNotAllowed = true
+	r.NotFound = s.notFound
+	r.MethodNotAllowed = s.methodNotAllowed
+	for _, e := range s.endpoints() {
+		h := s.behind(door, e)
+		r.Handle(e.method, "/api/v1"+e.path, h)
+		if e.method == fasthttp.MethodGet {
+			r.Handle(fasthttp.MethodHead, "/api/v1"+e.path, h)
+		}
+	}
+	return func(ctx *fasthttp.RequestCtx) {
+		if path, _ := splitURI(ctx.Request.Header.RequestURI()); !bytes.HasPrefix(path, []byte(apiPrefix)) {
+			s.redirects.miss(unknownCode)
+			writePage(ctx, unknownCode)
+			return
+		}
+		r.Handler(ctx)
+	}
+}
+
+// behind lets e be called by whom door knows and e's scope allows. Who may not call it learns nothing else, so the
+// body is not looked at before.
+func (s *Server) behind(door door, e endpoint) fasthttp.RequestHandler {
+	seconds := s.metrics.requestSeconds.WithLabelValues(e.path)
+	return func(ctx *fasthttp.RequestCtx) {
+		start := time.Now()
+		if err := call(ctx, door, e); err != nil {
+			s.fail(ctx, err)
+		}
+		seconds.Observe(time.Since(start).Seconds())
+		s.metrics.request(e.path, ctx)
+	}
+}
+
+func call(ctx *fasthttp.RequestCtx, door door, e endpoint) error {
+	caller, err := door(ctx)
+	if err != nil {
+		return err
+	}
+	if e.scope != anyScope && !caller.Has(e.scope) {
+		return refuse(kindForbidden, "this needs the scope %s", e.scope)
+	}
+	return e.handle(ctx, caller)
+}
+
+func (s *Server) notFound(ctx *fasthttp.RequestCtx) {
+	writeProblem(ctx, refusal{kind: kindNotFound, detail: "the API has no such path"})
+	s.metrics.request(noRoute, ctx)
+}
+
+// methodNotAllowed: the router has set Allow. It names OPTIONS, which we do not answer.
+func (s *Server) methodNotAllowed(ctx *fasthttp.RequestCtx) {
+	allow := string(ctx.Response.Header.Peek("Allow"))
+	ctx.Response.Header.Set("Allow", strings.ReplaceAll(strings.Replace(allow, "OPTIONS, ", "", 1), ", OPTIONS", ""))
+	writeProblem(ctx, refusal{kind: kindMethod, detail: "see Allow for the methods of this path"})
+	s.metrics.request(noRoute, ctx)
+}

@@ -1,0 +1,241 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+	"shunt/engine"
+)
+
+// Limits of the front end.
+const (
+	maxHeaderBytes = 16 << 10 // request line and header fields together
+	maxBodyBytes   = 64 << 10
+	maxConnections = 1 << 15 // at 16 + 4 KiB of buffers each: 640 MiB
+)
+
+// Options are what a Server needs.
+type Options struct {
+	Engine   *engine.Engine    // required
+	Accounts *account.Accounts // required
+	BaseURL  string            // required: an origin without path, such as https://sho.rt; short addresses begin with it
+
+	TrustedProxies []netip.Prefix
+	ClientIPHeader string // default X-Forwarded-For; believed only from TrustedProxies
+	PrivateTargets string // allow, refuse, or auto (default): allowed if BaseURL itself is of a private network
+	AllowHTTP      bool   // tokens may come over plain HTTP from anywhere
+	Pprof          bool   // /debug/pprof on the admin address even if that is not loopback
+
+	Logger         *slog.Logger              // default: discards
+	Version        string                    // for build_info
+	StorageMetrics func() map[string]float64 // gauges, or counters if the name ends in _total; shunt_storage_ is put before
+	Now            func() time.Time          // default time.Now
+}
+
+// Server is the HTTP front end: the public address, the admin address, and the socket of local commands.
+type Server struct {
+	engine   *engine.Engine
+	accounts *account.Accounts
+	baseURL  string
+	targets  engine.TargetPolicy
+	proxies  proxies
+	log      *slog.Logger
+	now      func() time.Time // nil: the time at which fasthttp took the request
+
+	allowHTTP   bool
+	warnedProxy sync.Once
+
+	redirects    redirector
+	scratch      sync.Pool // of *scratch
+	publicRoutes fasthttp.RequestHandler
+	localRoutes  fasthttp.RequestHandler
+	adminRoutes  map[string]fasthttp.RequestHandler
+	pprof        bool
+	metrics      *metrics
+
+	public, local, admin *fleet
+	draining             atomic.Bool
+	stopped              chan struct{} // closed when Shutdown is through
+}
+
+// NewServer returns a server that serves nothing yet. It starts no goroutine.
+func NewServer(o Options) (*Server, error) {
+	if o.Engine == nil || o.Accounts == nil {
+		return nil, errors.New("api: Options need an Engine and Accounts")
+	}
+	origin, err := parseOrigin(o.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	refusePrivate, err := refusesPrivate(o.PrivateTargets, origin.Hostname())
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		engine: o.Engine, accounts: o.Accounts, baseURL: strings.TrimSuffix(o.BaseURL, "/"),
+		targets:   engine.TargetPolicy{OwnOrigins: []string{o.BaseURL}, RefusePrivate: refusePrivate},
+		proxies:   proxies{trusted: o.TrustedProxies, header: o.ClientIPHeader},
+		log:       o.Logger,
+		now:       o.Now,
+		allowHTTP: o.AllowHTTP,
+		pprof:     o.Pprof,
+		stopped:   make(chan struct{}),
+	}
+	if s.proxies.header == "" {
+		s.proxies.header = fasthttp.HeaderXForwardedFor
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	s.build(o)
+	return s, nil
+}
+
+func (s *Server) build(o Options) {
+	s.scratch.New = func() any { return &scratch{buf: make([]byte, 0, scratchBytes)} }
+	s.redirects = redirector{engine: o.Engine, agents: new(agentCache), counts: new(redirectCounts)}
+	s.redirects.k0, s.redirects.k1 = o.Engine.VisitorKey()
+	s.metrics = newMetrics(s, o)
+	s.publicRoutes = s.routes(s.publicDoor)
+	s.localRoutes = s.routes(s.localDoor)
+	s.adminRoutes = s.buildAdminRoutes()
+	s.public = s.newFleet(s.handlePublic, publicPatience)
+	s.local = s.newFleet(s.handleLocal, publicPatience)
+	s.admin = s.newFleet(s.handleAdmin, adminPatience)
+}
+
+// parseOrigin reads the base URL: http or https, a host, and nothing behind it.
+func parseOrigin(baseURL string) (*url.URL, error) {
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		return nil, fmt.Errorf("base URL: %w", err)
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
+		strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("base URL %q must be an origin without path, such as https://sho.rt", baseURL)
+	}
+	if _, err := (engine.TargetPolicy{}).Parse(baseURL); err != nil {
+		return nil, fmt.Errorf("base URL %q: %w", baseURL, err)
+	}
+	return u, nil
+}
+
+// refusesPrivate says whether private targets are refused by that policy, on a server of that host name.
+func refusesPrivate(policy, host string) (bool, error) {
+	switch policy {
+	case "allow":
+		return false, nil
+	case "refuse":
+		return true, nil
+	case "auto", "":
+		if strings.Contains(host, ":") {
+			host = "[" + host + "]"
+		}
+		singleLabel := !strings.ContainsAny(strings.TrimSuffix(host, "."), ".:")
+		return !engine.PrivateHost(host) && !singleLabel, nil
+	}
+	return false, fmt.Errorf("private targets: %q is none of allow, refuse, auto", policy)
+}
+
+// timeOf returns when the request was taken.
+func (s *Server) timeOf(ctx *fasthttp.RequestCtx) time.Time {
+	if s.now != nil {
+		return s.now()
+	}
+	return ctx.Time()
+}
+
+// ServePublic serves redirects and the API on ln until Shutdown. ln may be a TLS listener. It may be called for
+// several listeners.
+func (s *Server) ServePublic(ln net.Listener) error { return s.public.serve(ln) }
+
+// ServeLocal serves the API to local commands on ln until Shutdown. Whoever can connect is trusted with everything:
+// ln is a Unix socket that only the owner of the data folder can open, or in memory.
+func (s *Server) ServeLocal(ln net.Listener) error { return s.local.serve(ln) }
+
+// ServeAdmin serves /metrics, /healthz, /readyz and maybe /debug/pprof on ln until Shutdown. It asks for no token.
+func (s *Server) ServeAdmin(ln net.Listener) error { return s.admin.serve(ln) }
+
+// newFastHTTP returns the HTTP server of one way in.
+//
+// Header names are normalized (DisableHeaderNamesNormalizing stays off), because Peek compares canonical names and
+// clients write them in any case. Timeouts are the fleet's: ReadTimeout and IdleTimeout cost 0.66 µs of the 5 µs of a
+// request.
+func (s *Server) newFastHTTP(handle fasthttp.RequestHandler) *fasthttp.Server {
+	return &fasthttp.Server{
+		Handler:                      handle,
+		ErrorHandler:                 s.parseFailed,
+		ConnState:                    noteState,
+		Concurrency:                  maxConnections,
+		ReadBufferSize:               maxHeaderBytes,
+		MaxRequestBodySize:           maxBodyBytes,
+		DisablePreParseMultipartForm: true,
+		NoDefaultServerHeader:        true,
+		NoDefaultContentType:         true,
+		SecureErrorLogMessage:        true,
+		CloseOnShutdown:              true,
+		Logger:                       silent{},
+	}
+}
+
+// silent is fasthttp's log: what it says of a bad request holds bytes of it. Bad requests are counted instead.
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+// badRequest labels requests that could not be read.
+const badRequest = "malformed"
+
+// parseFailed answers a request that fasthttp could not read, and closes the connection.
+func (s *Server) parseFailed(ctx *fasthttp.RequestCtx, err error) {
+	r := refusal{kind: kindBadRequest, detail: "the request could not be read"}
+	var small *fasthttp.ErrSmallBuffer
+	switch {
+	case errors.As(err, &small):
+		r.kind, r.detail = kindHeadersTooLarge, fmt.Sprintf("request line and fields must be at most %d bytes", maxHeaderBytes)
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		r.kind, r.detail = kindBodyTooLarge, fmt.Sprintf("the body must be at most %d bytes", maxBodyBytes)
+	case isTimeout(err):
+		r.kind, r.detail = kindTimeout, "the request did not arrive in time"
+	}
+	linger(ctx.Conn())
+	writeProblem(ctx, r)
+	s.metrics.request(badRequest, ctx)
+}
+
+// handleLocal is the way of every request on the socket of local commands.
+func (s *Server) handleLocal(ctx *fasthttp.RequestCtx) {
+	defer s.recovered(ctx)
+	if s.draining.Load() {
+		ctx.SetConnectionClose()
+	}
+	if err := checkFraming(ctx); err != nil {
+		ctx.SetConnectionClose()
+		s.fail(ctx, err)
+		return
+	}
+	s.localRoutes(ctx)
+}
+
+// recovered is deferred once at the top of every request: fasthttp would let a panic end the process.
+func (s *Server) recovered(ctx *fasthttp.RequestCtx) {
+	if v := recover(); v != nil {
+		s.log.Error("panic in a request", slog.Any("cause", v), slog.String("stack", string(debug.Stack())))
+		ctx.Response.Reset()
+		ctx.SetConnectionClose()
+		writeProblem(ctx, refusal{kind: kindInternal, detail: "the cause is in the server's log"})
+	}
+}

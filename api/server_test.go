@@ -1,0 +1,366 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"github.com/valyala/fasthttp/fasthttputil"
+
+	"shunt/api/account"
+)
+
+func TestShutdownLetsClientsFinishAndTellsThemToClose(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	c, err := st.publicAt.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	r := bufio.NewReader(c)
+	ask := func() reply {
+		if _, err := io.WriteString(c, requestText("GET", "/x", "", browser)); err != nil {
+			t.Fatal(err)
+		}
+		return readReply(t, r, "GET")
+	}
+	if first := ask(); first.close {
+		t.Errorf("before: got Connection: close")
+	}
+	done := make(chan error)
+	go func() { done <- st.Shutdown(t.Context()) }()
+	for !st.draining.Load() {
+		runtime.Gosched()
+	}
+	if r := send(t, st.adminAt, "GET", requestText("GET", "/readyz", "")); r.status != 503 || r.body != "draining\n" {
+		t.Errorf("/readyz: got %+v", r)
+	}
+	if last := ask(); last.status != 302 || !last.close {
+		t.Errorf("while it drains: got %+v, want a redirect and Connection: close", last)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if _, err := st.publicAt.Dial(); err == nil {
+		t.Error("the public listener is still open")
+	}
+	if err := st.Shutdown(t.Context()); !errors.Is(err, errShutDown) {
+		t.Errorf("a second Shutdown: got %v", err)
+	}
+	if err := st.ServePublic(fasthttputil.NewInmemoryListener()); !errors.Is(err, errShutDown) {
+		t.Errorf("ServePublic after Shutdown: got %v", err)
+	}
+}
+
+func TestAPanicIsAnsweredAndLoggedOnce(t *testing.T) {
+	st := newSite(t, nil)
+	var req fasthttp.Request
+	ctx := new(fasthttp.RequestCtx)
+	ctx.Init(&req, nil, nil)
+	func() {
+		defer st.recovered(ctx)
+		panic("boom")
+	}()
+	if body := string(ctx.Response.Body()); ctx.Response.StatusCode() != 500 || !strings.Contains(body, `"code":"internal"`) || strings.Contains(body, "boom") {
+		t.Errorf("got %d %s", ctx.Response.StatusCode(), body)
+	}
+	if log := st.log.String(); strings.Count(log, "boom") != 1 {
+		t.Errorf("log: got %s", log)
+	}
+}
+
+func TestAnErrorOfTheInsideIsLoggedNotShown(t *testing.T) {
+	st := newSite(t, nil)
+	ctx := requestFrom(tcpAddr("192.0.2.1"))
+	st.fail(ctx, fmt.Errorf("reading: %w", errors.New("disk 7 is on fire")))
+	if body := string(ctx.Response.Body()); ctx.Response.StatusCode() != 500 || strings.Contains(body, "fire") {
+		t.Errorf("got %d %s", ctx.Response.StatusCode(), body)
+	}
+	if !strings.Contains(st.log.String(), "disk 7 is on fire") {
+		t.Errorf("log: got %s", st.log)
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	st := newSite(t, nil)
+	for base, ok := range map[string]bool{
+		"https://sho.rt": true, "https://sho.rt/": true, "http://127.0.0.1:8080": true, "http://[::1]:8080": true,
+		"": false, "sho.rt": false, "ftp://sho.rt": false, "https://sho.rt/x": false, "https://sho.rt?x": false,
+		"https://u@sho.rt": false, "https://": false, "https://a b": false,
+	} {
+		_, err := NewServer(Options{Engine: st.engine, Accounts: st.accounts, BaseURL: base})
+		if (err == nil) != ok {
+			t.Errorf("base URL %q: got %v, want accepted == %v", base, err, ok)
+		}
+	}
+	for _, c := range []struct {
+		policy, host string
+		refuse       bool
+	}{
+		{"allow", "sho.rt", false}, {"refuse", "localhost", true}, {"auto", "sho.rt", true}, {"", "sho.rt", true},
+		{"auto", "localhost", false}, {"auto", "go", false}, {"auto", "10.1.2.3", false}, {"auto", "::1", false},
+		{"auto", "2001:db8::1", true}, {"auto", "8.8.8.8", true},
+	} {
+		if got, err := refusesPrivate(c.policy, c.host); got != c.refuse || err != nil {
+			t.Errorf("%s on %s: got %v, %v; want %v", c.policy, c.host, got, err, c.refuse)
+		}
+	}
+	if _, err := refusesPrivate("maybe", "sho.rt"); err == nil {
+		t.Error("policy maybe: got no error")
+	}
+}
+
+func TestPrivateTargetsAreRefusedOnAPublicServer(t *testing.T) {
+	st := newSite(t, func(o *Options) { o.BaseURL = "https://sho.rt" })
+	for _, host := range []string{"127.0.0.1", "2130706433", "localhost", "[::ffff:10.0.0.1]"} {
+		if r := st.call("POST", "/shorten", `{"url":"http://`+host+`/"}`); r.fields() != "url:private" {
+			t.Errorf("%s: got %d %s, want 422", host, r.status, r.body)
+		}
+	}
+	if r := st.call("POST", "/shorten", `{"url":"http://SHO.RT/x"}`); r.fields() != "url:own_origin" {
+		t.Errorf("own origin: got %d %s", r.status, r.body)
+	}
+	if l := st.shorten(`{"url":"http://0xacab.org/"}`); l.ShortURL != "https://sho.rt/"+l.Code || len(l.Code) != 8 {
+		t.Errorf("got %+v", l)
+	}
+}
+
+func TestTheAdminAddressShowsMetricsAndProfilesOnlyToThisMachine(t *testing.T) {
+	st := newSite(t, func(o *Options) {
+		o.StorageMetrics = func() map[string]float64 { return map[string]float64{"disk_bytes": 7, "compactions_total": 3} }
+	})
+	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	st.get("/x", browser)
+	st.get("/x", "User-Agent: Twitterbot/1.0")
+	st.get("/y")
+	st.call("DELETE", "/links/y", "")
+	st.call("BREW", "/nothing-"+strings.Repeat("x", 50), "")
+	st.wantStats("x", 1, 1) // which folds
+	for line, want := range map[string]string{
+		`shunt_redirects_total{status="302"}`:                                    "2",
+		`shunt_redirects_total{status="301"}`:                                    "0",
+		`shunt_redirect_misses_total{reason="not_found"}`:                        "1",
+		`shunt_hits_total{class="hit"}`:                                          "1",
+		`shunt_hits_total{class="bot"}`:                                          "1",
+		`shunt_links`:                                                            "1",
+		`shunt_link_writes_total{op="create",result="ok"}`:                       "1",
+		`shunt_link_writes_total{op="delete",result="refused"}`:                  "1",
+		`shunt_http_requests_total{code="201",method="POST",route="/shorten"}`:   "1",
+		`shunt_http_requests_total{code="404",method="other",route="none"}`:      "1",
+		`shunt_request_duration_seconds_count{route="/shorten"}`:                 "1",
+		`shunt_storage_disk_bytes`:                                               "7",
+		`shunt_storage_compactions_total`:                                        "3",
+		`shunt_flush_errors_total`:                                               "0",
+		`shunt_build_info{goversion="` + runtime.Version() + `",version="test"}`: "1",
+	} {
+		if got := st.metric(line); got != want {
+			t.Errorf("%s: got %s, want %s", line, got, want)
+		}
+	}
+	for path, want := range map[string]int{
+		"/healthz": 200, "/readyz": 200, "/metrics": 200, "/debug/pprof/cmdline": 200, "/": 404, "/x": 404, "/metrics/": 404,
+	} {
+		if r := send(t, st.adminAt, "GET", requestText("GET", path, "")); r.status != want {
+			t.Errorf("%s: got %d, want %d", path, r.status, want)
+		}
+	}
+	if r := send(t, st.adminAt, "POST", requestText("POST", "/metrics", "")); r.status != 405 {
+		t.Errorf("POST /metrics: got %d, want 405", r.status)
+	}
+}
+
+func TestProfilesAreServedWhereTheContractSaysSo(t *testing.T) {
+	for name, c := range map[string]struct {
+		local string
+		pprof bool
+		want  bool
+	}{
+		"loopback":        {"127.0.0.1", false, true},
+		"loopback, IPv6":  {"::1", false, true},
+		"another address": {"192.0.2.1", false, false},
+		"asked for":       {"192.0.2.1", true, true},
+	} {
+		s := &Server{pprof: c.pprof}
+		if got := s.mayProfile(netip.MustParseAddr(c.local)); got != c.want {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// failing is a listener whose Accept fails some times before it works.
+type failing struct {
+	net.Listener
+	errs []error
+}
+
+func (f *failing) Accept() (net.Conn, error) {
+	if len(f.errs) > 0 {
+		err := f.errs[0]
+		f.errs = f.errs[1:]
+		return nil, err
+	}
+	return f.Listener.Accept()
+}
+
+func TestWantOfFileDescriptorsIsWaitedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		errs := make([]error, 12)
+		for i := range errs {
+			errs[i] = &net.OpError{Op: "accept", Err: syscall.EMFILE}
+		}
+		ln := fasthttputil.NewInmemoryListener()
+		log := new(syncBuffer)
+		l := newListener(&failing{ln, errs}, publicPatience, testLogger(log))
+		go func() {
+			if c, err := ln.Dial(); err == nil {
+				_ = c.Close()
+			}
+		}()
+		start := time.Now()
+		c, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		// 5 + 10 + … + 640 ms are 1,275 ms, then 4 times 1 s.
+		if took, want := time.Since(start), 5275*time.Millisecond; took != want {
+			t.Errorf("waited %v, want %v", took, want)
+		}
+		if n := strings.Count(log.String(), "trying again"); n != 1 {
+			t.Errorf("logged %d times, want once", n)
+		}
+		check(t, c.Close())
+		check(t, l.Close())
+		if _, err := l.Accept(); err != io.EOF {
+			t.Errorf("Accept after Close: got %v, want io.EOF", err)
+		}
+	})
+}
+
+func TestABrokenListenerEndsServing(t *testing.T) {
+	broken := errors.New("broken")
+	l := newListener(&failing{nil, []error{broken}}, publicPatience, testLogger(io.Discard))
+	if _, err := l.Accept(); err != broken {
+		t.Errorf("got %v, want %v", err, broken)
+	}
+}
+
+func TestConnectionsAreSweptWhenTheyTakeTooLong(t *testing.T) {
+	ln := fasthttputil.NewInmemoryListener()
+	l := newListener(ln, patience{request: 3 * time.Second, idle: 5 * time.Second}, testLogger(io.Discard))
+	accept := func() (client net.Conn, c *conn) {
+		var dialing sync.WaitGroup
+		dialing.Go(func() { client, _ = ln.Dial() })
+		accepted, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		dialing.Wait()
+		return client, accepted.(*conn)
+	}
+	_, silent := accept()
+	_, idle := accept()
+	_, lively := accept()
+	noteState(idle, fasthttp.StateIdle)
+	for second := 1; second <= 7; second++ {
+		noteState(lively, fasthttp.StateActive)
+		noteState(lively, fasthttp.StateIdle)
+		l.sweep()
+		if second != 4 {
+			continue
+		}
+		if _, err := silent.Read(make([]byte, 1)); !isTimeout(err) {
+			t.Errorf("after 4 s of silence: got %v, want a timeout", err)
+		}
+	}
+	if _, err := idle.Write([]byte("x")); err == nil {
+		t.Error("a connection idle for 7 s is still open")
+	}
+	if _, err := silent.Write([]byte("x")); err == nil {
+		t.Error("a connection silent for 7 s is still open")
+	}
+	if _, err := lively.Write([]byte("x")); err != nil {
+		t.Errorf("a lively connection was closed: %v", err)
+	}
+	for _, c := range []*conn{silent, idle, lively} {
+		_ = c.Close()
+	}
+	if got := l.open(); got != 0 {
+		t.Errorf("got %d connections left, want 0", got)
+	}
+}
+
+func TestTheFirstUserOfANewStoreIsItsAdmin(t *testing.T) {
+	st := newSite(t, nil)
+	u, created, err := st.accounts.EnsureAdmin()
+	if err != nil || created || u.Name != account.AdminName || u.ID != 1 {
+		t.Errorf("got %+v, %v, %v", u, created, err)
+	}
+}
+
+func TestALateRequestIsAnswered408(t *testing.T) {
+	st := newSite(t, nil)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.serveOn(ln, st.ServePublic)
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, "GET /x HTTP/1.1\r\nHost: "); err != nil {
+		t.Fatal(err)
+	}
+	for st.public.open() == 0 {
+		runtime.Gosched()
+	}
+	st.public.mu.Lock()
+	l := st.public.mu.listeners[len(st.public.mu.listeners)-1]
+	st.public.mu.Unlock()
+	for range publicPatience.request/time.Second + 1 {
+		l.sweep()
+	}
+	if r := readReply(t, bufio.NewReader(c), "GET"); r.status != 408 || r.problem() != "timeout" || !r.close {
+		t.Errorf("got %+v, want 408", r)
+	}
+	check(t, st.Shutdown(context.Background()))
+}
+
+// Over a real socket a server that closes with unread bytes resets the connection, and the answer may be lost.
+func TestTheAnswerToABodyTooLargeArrivesOverARealSocket(t *testing.T) {
+	st := newSite(t, nil)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.serveOn(ln, st.ServePublic)
+	for range 20 {
+		c, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := strings.Repeat(" ", 300<<10)
+		if _, err := io.WriteString(c, requestText("POST", "/api/v1/shorten", body)); err != nil {
+			t.Fatalf("sending: %v", err)
+		}
+		if r := readReply(t, bufio.NewReader(c), "POST"); r.problem() != "body_too_large" {
+			t.Errorf("got %+v, want 413", r)
+		}
+		_ = c.Close()
+	}
+	check(t, st.Shutdown(context.Background()))
+}

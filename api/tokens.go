@@ -1,0 +1,104 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+)
+
+// tokenObject is a token in JSON.
+type tokenObject struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Scopes    []account.Scope `json:"scopes"`
+	CreatedAt time.Time       `json:"created_at"`
+	ExpiresAt *time.Time      `json:"expires_at"`
+	Token     string          `json:"token,omitempty"` // only in the answer that made it
+}
+
+func newTokenObject(t account.Token) tokenObject {
+	o := tokenObject{ID: t.ID, Name: t.Name, Scopes: t.Scopes, CreatedAt: t.CreatedAt}
+	if !t.ExpiresAt.IsZero() {
+		o.ExpiresAt = &t.ExpiresAt
+	}
+	return o
+}
+
+// tokenFields are the fields of POST /tokens. What they may hold, account decides.
+var tokenFields = map[string]fieldReader[account.TokenDraft]{
+	"name": func(d *account.TokenDraft, value json.RawMessage) (err error) {
+		d.Name, err = readString(value)
+		return err
+	},
+	"scopes": func(d *account.TokenDraft, value json.RawMessage) error {
+		texts, err := readStrings(value)
+		d.Scopes = make([]account.Scope, len(texts))
+		for i, text := range texts {
+			d.Scopes[i] = account.Scope(text)
+		}
+		return err
+	},
+	"expires_at": func(d *account.TokenDraft, value json.RawMessage) (err error) {
+		d.ExpiresAt, err = readTime(value)
+		return err
+	},
+}
+
+// issueToken is POST /tokens.
+func (s *Server) issueToken(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	var draft account.TokenDraft
+	_, invalid, err := readBody(ctx, &draft, tokenFields)
+	if err != nil {
+		return err
+	}
+	if len(invalid) > 0 {
+		return invalid
+	}
+	t, text, err := s.accounts.IssueToken(caller, draft)
+	if err != nil {
+		return err
+	}
+	o := newTokenObject(t)
+	o.Token = text
+	ctx.Response.Header.Set("Location", "/api/v1/tokens/"+t.ID)
+	return writeJSON(ctx, fasthttp.StatusCreated, o)
+}
+
+// listTokens is GET /tokens. A user has at most account.MaxTokens live ones, so the list has one page.
+func (s *Server) listTokens(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	tokens, err := s.accounts.ListTokens(caller.User.ID)
+	if err != nil {
+		return err
+	}
+	list := struct {
+		Data []tokenObject `json:"data"`
+	}{make([]tokenObject, len(tokens))}
+	for i, t := range tokens {
+		list.Data[i] = newTokenObject(t)
+	}
+	return writeJSON(ctx, fasthttp.StatusOK, list)
+}
+
+// revokeToken is DELETE /tokens/{id}.
+func (s *Server) revokeToken(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	id, _ := ctx.UserValue("id").(string)
+	if err := s.accounts.RevokeToken(caller.User.ID, id); err != nil {
+		return err
+	}
+	ctx.SetStatusCode(fasthttp.StatusNoContent)
+	return nil
+}
+
+// readMe is GET /me.
+func (s *Server) readMe(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	return writeJSON(ctx, fasthttp.StatusOK, struct {
+		ID      uint32          `json:"id"`
+		Email   string          `json:"email"`
+		Role    account.Role    `json:"role"`
+		Scopes  []account.Scope `json:"scopes"`
+		TokenID string          `json:"token_id,omitempty"`
+	}{caller.User.ID, caller.User.Name, caller.User.Role, caller.Scopes, caller.TokenID})
+}
