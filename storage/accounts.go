@@ -1,0 +1,60 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// AccountTable is the table in which api/account keeps its rows: it implements the interface that stands there. Keys and
+// values are what that package lays out. Any goroutine may call its methods at once.
+type AccountTable struct{ s *Store }
+
+// Accounts returns the table of accounts.
+func (s *Store) Accounts() *AccountTable { return &AccountTable{s} }
+
+func accountKey(key []byte) []byte { return append([]byte{tableAccounts}, key...) }
+
+// Get returns the value of key, nil if there is none. The caller may keep it.
+func (t *AccountTable) Get(key []byte) ([]byte, error) {
+	v, err := t.s.get(accountKey(key))
+	if err != nil {
+		return nil, fmt.Errorf("storage: %w", err)
+	}
+	return v, nil
+}
+
+// Scan calls fn for each row whose key begins with prefix, in the order of keys, until fn returns false or an error. Key
+// and value are valid only during the call. All is of one moment.
+func (t *AccountTable) Scan(prefix []byte, fn func(key, value []byte) (more bool, err error)) (err error) {
+	keys := prefixRange(accountKey(prefix))
+	it, err := t.s.db.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	if err != nil {
+		return fmt.Errorf("storage: scanning accounts: %w", err)
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for valid := it.First(); valid; valid = it.Next() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return fmt.Errorf("storage: scanning accounts: %w", err)
+		}
+		if more, err := fn(it.Key()[1:], value); !more || err != nil {
+			return err
+		}
+	}
+	return it.Error()
+}
+
+// Write does all sets (key, value) and then all deletes as one atomic batch that is durable when it returns nil.
+func (t *AccountTable) Write(sets [][2][]byte, deletes [][]byte) error {
+	b := t.s.db.NewBatch()
+	defer b.Close()
+	for _, row := range sets {
+		set(b, accountKey(row[0]), row[1])
+	}
+	for _, key := range deletes {
+		remove(b, accountKey(key))
+	}
+	return t.s.sync(b, "storage: writing accounts")
+}

@@ -1,0 +1,195 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"shunt/engine"
+)
+
+// benchFlush is a flush of rows that each count one hit of one visitor, by distinct random ids up to ids.
+type benchFlush struct {
+	ids   []uint64
+	rng   *rand.Rand
+	tally engine.Tally
+	hash  [1]uint64
+}
+
+func newBenchFlush(rows int) *benchFlush {
+	f := &benchFlush{ids: make([]uint64, rows), rng: rand.New(rand.NewPCG(1, 2))}
+	f.tally = engine.Tally{Hits: 1, Visitors: engine.ExactSketch(f.hash[:])}
+	return f
+}
+
+func (f *benchFlush) draw(ids uint64) {
+	for i := range f.ids {
+		f.ids[i] = 1 + f.rng.Uint64N(ids)
+	}
+	slices.SortFunc(f.ids, cmp.Compare[uint64])
+}
+
+func (f *benchFlush) batch(seq uint64) engine.FlushBatch {
+	return engine.FlushBatch{
+		Positions: engine.Positions{Epoch: 1, FlushSeq: seq, Rings: make([]uint64, 8)},
+		Links: func(yield func(uint32, uint64, *engine.Tally) error) error {
+			for _, id := range f.ids {
+				f.hash[0] = f.rng.Uint64()
+				if err := yield(1000+uint32(seq/60), id, &f.tally); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// cpuSeconds is what this process has used of processors.
+func cpuSeconds() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
+}
+
+// BenchmarkFlush commits one flush of 200,000 rows an iteration, as a server does each second at 200,000 hits/s over 10 M
+// links; a new hour begins every 60 flushes. cpu-s/op holds everything: sorting nothing, encoding, the commit, memtable
+// flushes and compactions. debt-MB is what compaction has not done by the end.
+func BenchmarkFlush(b *testing.B) {
+	const rows, ids = 200_000, 10_000_000
+	s := openTemp(b)
+	f := newBenchFlush(rows)
+	seq := uint64(0)
+	cpu := 0.0
+	for b.Loop() {
+		b.StopTimer()
+		f.draw(ids)
+		before := cpuSeconds()
+		b.StartTimer()
+		seq++
+		if err := s.Flush(f.batch(seq)); err != nil {
+			b.Fatal(err)
+		}
+		cpu += cpuSeconds() - before
+	}
+	m := s.Metrics()
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row")
+	b.ReportMetric(cpu/float64(b.N), "cpu-s/op")
+	b.ReportMetric(float64(m.CompactionDebtBytes)/1e6, "debt-MB")
+	b.ReportMetric(float64(m.L0Sublevels), "L0-sublevels")
+	b.ReportMetric(float64(m.DiskBytes)/1e6, "disk-MB")
+}
+
+// BenchmarkRollUp rolls one hour of 200,000 rows up an iteration.
+func BenchmarkRollUp(b *testing.B) {
+	const rows = 200_000
+	s := openTemp(b)
+	f := newBenchFlush(rows)
+	hour := uint32(1000)
+	for b.Loop() {
+		b.StopTimer()
+		f.draw(10_000_000)
+		if err := s.Flush(f.batch(uint64(hour-1000) * 60)); err != nil {
+			b.Fatal(err)
+		}
+		hour++
+		b.StartTimer()
+		rollUpAll(b, s, hour, nil)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row")
+}
+
+// BenchmarkApply creates links. Each writer waits for its commit before it goes on.
+func BenchmarkApply(b *testing.B) {
+	for _, writers := range []int{1, 16, 256} {
+		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
+			s := openTemp(b)
+			var next atomic.Uint64
+			before := s.Metrics()
+			var wg sync.WaitGroup
+			for w := range writers {
+				wg.Go(func() {
+					for range (b.N + w) / writers {
+						id := next.Add(1)
+						if err := tryApply(s, creation(link(fmt.Sprintf("c%d", id), id, 1))); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			after := s.Metrics()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "links/s")
+			b.ReportMetric(float64(after.Mutations-before.Mutations)/float64(after.CommitBatches-before.CommitBatches), "links/fsync")
+		})
+	}
+}
+
+// BenchmarkReadTally reads a link of which the life row and one open hour have some rows.
+func BenchmarkReadTally(b *testing.B) {
+	s := openTemp(b)
+	f := newBenchFlush(200_000)
+	for seq := range uint64(3) {
+		f.draw(100_000)
+		if err := s.Flush(f.batch(seq * 60)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	rollUpAll(b, s, 1002, nil)
+	rng := rand.New(rand.NewPCG(3, 4))
+	for b.Loop() {
+		if _, _, err := s.ReadTally(1 + rng.Uint64N(100_000)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkLoad loads a million links an iteration, and their hits.
+func BenchmarkLoad(b *testing.B) {
+	const links = 1_000_000
+	dir := filepath.Join(b.TempDir(), "store")
+	s := open(b, dir, Options{})
+	stop := start(b, s)
+	slots := make(chan struct{}, commitQueueLimit)
+	for id := uint64(1); id <= links; id++ {
+		rec := link(fmt.Sprintf("%08x", id*0x9e3779b97f4a7c15>>32), id, 1)
+		rec.Cold.ImportedHits = id
+		slots <- struct{}{}
+		s.Apply(creation(rec), func(error) { <-slots })
+	}
+	stop()
+	defer closeStore(b, s)
+	var loaded atomic.Uint64
+	b.ResetTimer()
+	for range b.N {
+		err := s.LoadLinks(context.Background(), func(engine.HotView) error { loaded.Add(1); return nil })
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := s.LoadHits(context.Background(), func(uint64, uint64) { loaded.Add(1) }); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(loaded.Load())/b.Elapsed().Seconds(), "rows/s")
+}
+
+// BenchmarkMerge merges two rows of one visitor, the usual case of a compaction.
+func BenchmarkMerge(b *testing.B) {
+	merger := newMerger()
+	x, y := hit(1).row(), hit(2).row()
+	b.ReportAllocs()
+	for b.Loop() {
+		m, _ := merger.Merge(nil, x)
+		_ = m.MergeNewer(y)
+		_, _, _ = m.Finish(true)
+	}
+}

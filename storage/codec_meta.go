@@ -1,0 +1,98 @@
+package storage
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"shunt/engine"
+)
+
+const (
+	positionsVersion = 1
+	markVersion      = 1
+
+	// maxRings bounds the rings of a decoded value; the engine has at most 64.
+	maxRings = 1024
+)
+
+// appendPositions appends the positions of a flush.
+//
+//	┌───────────┬───────┬───────────┬───────────┬──────────────────────────────┐
+//	│ version 1 │ epoch │ flush seq │ open hour │ number of rings · positions  │
+//	└───────────┴───────┴───────────┴───────────┴──────────────────────────────┘
+func appendPositions(dst []byte, p *engine.Positions) []byte {
+	dst = binary.AppendUvarint(append(dst, positionsVersion), p.Epoch)
+	dst = binary.AppendUvarint(dst, p.FlushSeq)
+	dst = binary.AppendUvarint(dst, uint64(p.OpenHour))
+	dst = binary.AppendUvarint(dst, uint64(len(p.Rings)))
+	for _, position := range p.Rings {
+		dst = binary.AppendUvarint(dst, position)
+	}
+	return dst
+}
+
+func decodePositions(v []byte) (engine.Positions, error) {
+	r := readValue("positions", v, positionsVersion)
+	p := engine.Positions{Epoch: r.uvarint(), FlushSeq: r.uvarint(), OpenHour: r.uint32()}
+	n := r.uvarint()
+	if n > maxRings {
+		r.fail("too many rings")
+		return engine.Positions{}, r.err
+	}
+	if n > 0 {
+		p.Rings = make([]uint64, n)
+	}
+	for i := range p.Rings {
+		p.Rings[i] = r.uvarint()
+	}
+	return p, r.end()
+}
+
+// stage is which of an hour's two tables the roll-up goes over.
+type stage byte
+
+const (
+	stageLinks stage = iota
+	stageOwners
+)
+
+// mark says how far the roll-up went. In the order of (hour, stage, link id or owner), every row before
+// (Hour, Stage, Next) is contained in day and life rows, and none from there on is.
+type mark struct {
+	hour  uint32
+	stage stage
+	next  uint64
+}
+
+// passed tells whether the row of (hour, id) is contained in the link's life row.
+func (m mark) passed(hour uint32, id uint64) bool {
+	return hour < m.hour || hour == m.hour && (m.stage > stageLinks || id < m.next)
+}
+
+// appendMark appends the roll-up mark.
+//
+//	┌───────────┬──────┬─────────┬──────────────────────────┐
+//	│ version 1 │ hour │ stage 1 │ next link id, or owner   │
+//	└───────────┴──────┴─────────┴──────────────────────────┘
+func appendMark(dst []byte, m mark) []byte {
+	dst = binary.AppendUvarint(append(dst, markVersion), uint64(m.hour))
+	return binary.AppendUvarint(append(dst, byte(m.stage)), m.next)
+}
+
+func decodeMark(v []byte) (mark, error) {
+	r := readValue("roll-up mark", v, markVersion)
+	m := mark{hour: r.uint32(), stage: stage(r.byte()), next: r.uvarint()}
+	if m.stage > stageOwners {
+		r.fail("unknown stage")
+	}
+	return m, r.end()
+}
+
+// decodeFixed copies a value of a fixed width.
+func decodeFixed(dst, v []byte, what string) error {
+	if len(v) != len(dst) {
+		return fmt.Errorf("%w: %s has %d bytes instead of %d", ErrCorrupt, what, len(v), len(dst))
+	}
+	copy(dst, v)
+	return nil
+}

@@ -1,0 +1,193 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/engine"
+)
+
+const (
+	// commitQueueLimit bounds the mutations that wait for a commit. The largest has about 40 KB with its index rows, the
+	// usual one 300 bytes.
+	commitQueueLimit = 4096
+
+	// commitBatchBytes is how large a batch may grow before it is committed and the next one begun.
+	commitBatchBytes = 4 << 20
+)
+
+var errRunning = errors.New("the committer is running")
+
+// committer turns mutations into batches: all that wait when a commit ends share the next one and its fsync.
+//
+// A mutation is in queue, then in hand of the goroutine that is in run, which calls its done. Once closed is set, under mu,
+// nothing enters the queue; whoever set it answers what is left. So what was accepted is answered exactly once.
+type committer struct {
+	db   *pebble.DB
+	wake chan struct{} // one token: the queue is not empty
+
+	mu struct {
+		sync.Mutex
+		queue           []queued // at most commitQueueLimit
+		running, closed bool
+	}
+
+	spare []queued // run's: the empty slice that queue is swapped for
+	batch mutationBatch
+
+	batches, mutations, refused atomic.Uint64
+}
+
+type queued struct {
+	m    engine.Mutation
+	done func(error)
+}
+
+func (c *committer) init(db *pebble.DB) {
+	c.db = db
+	c.wake = make(chan struct{}, 1)
+}
+
+// Apply implements engine.Store. It waits for nothing: Run commits m. A mutation that no record could hold is an error.
+func (s *Store) Apply(m engine.Mutation, done func(error)) {
+	if err := checkMutation(&m); err != nil {
+		done(fmt.Errorf("storage: refusing a mutation: %w", err))
+		return
+	}
+	if err := s.commits.enqueue(queued{m, done}); err != nil {
+		s.commits.refused.Add(1)
+		done(err)
+	}
+}
+
+// Run commits mutations until ctx is done. Then it commits what waits, and answers with engine.ErrClosed what comes later.
+// It may be called once.
+func (s *Store) Run(ctx context.Context) error {
+	if err := s.commits.run(ctx); err != nil {
+		return fmt.Errorf("storage: %w", err)
+	}
+	return nil
+}
+
+func (c *committer) enqueue(q queued) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.mu.closed:
+		return engine.ErrClosed
+	case len(c.mu.queue) >= commitQueueLimit:
+		return engine.ErrOverloaded
+	}
+	c.mu.queue = append(c.mu.queue, q)
+	if len(c.mu.queue) == 1 {
+		select {
+		case c.wake <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+func (c *committer) run(ctx context.Context) error {
+	if err := c.begin(); err != nil {
+		return err
+	}
+	c.batch.batch = c.db.NewBatch(pebble.WithMaxRetainedSizeBytes(2 * commitBatchBytes))
+	for ctx.Err() == nil {
+		select {
+		case <-c.wake:
+			c.commit(c.take())
+		case <-ctx.Done():
+		}
+	}
+	c.commit(c.takeLast())
+	return c.batch.batch.Close()
+}
+
+func (c *committer) begin() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.mu.running:
+		return errRunning
+	case c.mu.closed:
+		return engine.ErrClosed
+	}
+	c.mu.running = true
+	return nil
+}
+
+// take returns what waits, and leaves the spare slice for what will.
+func (c *committer) take() []queued {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	taken := c.mu.queue
+	c.mu.queue, c.spare = c.spare[:0], taken
+	return taken
+}
+
+// takeLast closes the queue and returns what waits.
+func (c *committer) takeLast() []queued {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.closed, c.mu.running = true, false
+	taken := c.mu.queue
+	c.mu.queue = nil
+	return taken
+}
+
+// close answers what waits with ErrClosed if there is no run to commit it.
+func (c *committer) close() error {
+	c.mu.Lock()
+	running := c.mu.running
+	c.mu.Unlock()
+	if running {
+		return errRunning
+	}
+	for _, q := range c.takeLast() {
+		q.done(engine.ErrClosed)
+	}
+	return nil
+}
+
+// commit commits the mutations in their order, in as many batches as their size asks for, and answers them.
+func (c *committer) commit(waiting []queued) {
+	for rest := waiting; len(rest) > 0; {
+		n := 0
+		for n < len(rest) && c.batch.batch.Len() < commitBatchBytes {
+			c.batch.add(&rest[n].m)
+			n++
+		}
+		c.answer(rest[:n], c.commitBatch(n))
+		rest = rest[n:]
+	}
+	clear(waiting) // lets go of strings and callbacks
+}
+
+func (c *committer) commitBatch(mutations int) error {
+	defer c.batch.batch.Reset()
+	if err := c.db.Apply(c.batch.batch, pebble.Sync); err != nil {
+		return fmt.Errorf("storage: committing links: %w", err)
+	}
+	c.batches.Add(1)
+	c.mutations.Add(uint64(mutations))
+	return nil
+}
+
+func (c *committer) answer(committed []queued, err error) {
+	for i := range committed {
+		committed[i].done(err)
+	}
+}
+
+// queueLength is how many mutations wait.
+func (c *committer) queueLength() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.mu.queue)
+}

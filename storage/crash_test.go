@@ -1,0 +1,180 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"shunt/engine"
+)
+
+// crasher is a file system in memory that takes a clone, as a crash would leave it, before every operation on it.
+type crasher struct {
+	mem *vfs.MemFS
+	cfg func() vfs.CrashCloneCfg
+
+	mu struct {
+		sync.Mutex
+		armed  bool
+		clones []*vfs.MemFS
+	}
+}
+
+func newCrasher(cfg func() vfs.CrashCloneCfg) (*crasher, vfs.FS) {
+	c := &crasher{mem: vfs.NewCrashableMem(), cfg: cfg}
+	return c, errorfs.Wrap(c.mem, errorfs.InjectorFunc(c.before))
+}
+
+// before implements errorfs.Injector; it injects no error. Reading loses nothing.
+func (c *crasher) before(op errorfs.Op) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.armed && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+		c.mu.clones = append(c.mu.clones, c.mem.CrashClone(c.cfg()))
+	}
+	return nil
+}
+
+func (c *crasher) arm(armed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.armed = armed
+}
+
+// taken returns the clones, and one of now.
+func (c *crasher) taken() []*vfs.MemFS {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append(c.mu.clones, c.mem.CrashClone(c.cfg()))
+}
+
+// loseAll loses everything that was not synced; loseSome loses each block with a probability of one half.
+func loseAll() vfs.CrashCloneCfg { return vfs.CrashCloneCfg{} }
+
+func loseSome(seed uint64) func() vfs.CrashCloneCfg {
+	rng := rand.New(rand.NewPCG(seed, seed))
+	return func() vfs.CrashCloneCfg { return vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rng} }
+}
+
+func TestACreationThatCrashedAnywhereIsMadeUpFor(t *testing.T) {
+	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseSome(1), loseSome(2)} {
+		c, fs := newCrasher(cfg)
+		c.arm(true)
+		s := open(t, "/data/store", Options{FS: fs})
+		c.arm(false)
+		closeStore(t, s)
+		clones := c.taken()
+		if len(clones) < 20 {
+			t.Fatalf("got %d points to crash at", len(clones))
+		}
+		for i, clone := range clones {
+			s, err := Open("/data/store", Options{FS: clone, Logger: quiet})
+			if err == nil {
+				closeStore(t, s)
+			} else if !errors.Is(err, ErrNoStore) {
+				t.Errorf("crash %d, without Create: got %v, want ErrNoStore", i, err)
+			}
+			s = openMem(t, clone)
+			if first, err := s.ReserveIDs(1); err != nil || first != 1 {
+				t.Errorf("crash %d: got id %d, %v", i, first, err)
+			}
+			closeStore(t, s)
+		}
+	}
+}
+
+func TestAcknowledgedMutationsSurviveACrashAtAnyMoment(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	s := openMem(t, mem)
+	stop := start(t, s)
+	for i := range 20 {
+		rec := link(fmt.Sprintf("c%d", i), uint64(i+1), 1, "tag")
+		apply(t, s, creation(rec))
+		if i%5 == 4 {
+			apply(t, s, deletion(rec))
+		}
+		after := openMem(t, mem.CrashClone(loseAll()))
+		for j := range i + 1 {
+			got, err := after.ReadRecord(fmt.Sprintf("c%d", j))
+			if deleted := got.Hot.Flags == engine.FlagTombstone; err != nil || deleted != (j%5 == 4) {
+				t.Fatalf("link %d after crash %d: got %+v, %v", j, i, got, err)
+			}
+		}
+		closeStore(t, after)
+	}
+	stop()
+	closeStore(t, s)
+}
+
+func TestReservedIDsSurviveACrash(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	s := openMem(t, mem)
+	first, err := s.ReserveIDs(100)
+	if err != nil || first != 1 {
+		t.Fatalf("got %d, %v", first, err)
+	}
+	after := openMem(t, mem.CrashClone(loseAll()))
+	if next, err := after.ReserveIDs(1); err != nil || next != 101 {
+		t.Errorf("after a crash: got %d, %v, want 101", next, err)
+	}
+	closeStore(t, after)
+	closeStore(t, s)
+}
+
+// crashFlushes returns the flushes of TestAFlushIsInTheStoreWholeOrNotAtAll: number i adds i hits to each of 40 links.
+func crashFlush(i uint64) *modelFlush {
+	f := newModelFlush()
+	for id := range uint64(40) {
+		m := &model{hits: i, visitors: map[uint64]bool{}}
+		for v := range i {
+			m.visitors[visitorHash(i<<8|v)] = true
+		}
+		f.add(100, id, 1, m)
+	}
+	return f
+}
+
+func TestAFlushIsInTheStoreWholeOrNotAtAll(t *testing.T) {
+	const flushes = 8
+	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseSome(3), loseSome(4)} {
+		c, fs := newCrasher(cfg)
+		s := open(t, "/data/store", Options{FS: fs})
+		c.arm(true)
+		for i := range uint64(flushes) {
+			flush(t, s, i+1, crashFlush(i+1))
+		}
+		c.arm(false)
+		closeStore(t, s)
+		seen := map[uint64]bool{}
+		for _, clone := range c.taken() {
+			after := openMem(t, clone)
+			seen[wantWholeFlushes(t, after)] = true
+			closeStore(t, after)
+		}
+		if len(seen) < flushes {
+			t.Errorf("crashes left only %d different states", len(seen))
+		}
+	}
+}
+
+// wantWholeFlushes checks that all links hold exactly the flushes that the positions tell of, and returns their number.
+func wantWholeFlushes(t *testing.T, s *Store) uint64 {
+	t.Helper()
+	p, err := s.Positions()
+	if err != nil || p.FlushSeq > 0 && p.Rings[0] != p.FlushSeq {
+		t.Fatalf("got positions %+v, %v", p, err)
+	}
+	var want model
+	for i := range p.FlushSeq {
+		want.add(crashFlush(i + 1).links[linkHour{100, 0}])
+	}
+	for id := range uint64(40) {
+		wantTally(t, s, id, &want)
+	}
+	return p.FlushSeq
+}

@@ -1,0 +1,75 @@
+package storage
+
+import (
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/engine"
+)
+
+func TestAFlushAllocatesNothingForARow(t *testing.T) {
+	const rows = 10_000
+	s := openTemp(t)
+	f := newBenchFlush(rows)
+	seq := uint64(0)
+	allocs := testing.AllocsPerRun(10, func() {
+		seq++
+		f.draw(1 << 40)
+		if err := s.Flush(f.batch(seq)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocs > rows/10 { // Pebble's own, above all for new memtables
+		t.Errorf("got %v allocations for %d rows", allocs, rows)
+	}
+}
+
+// flushDense commits a flush of links rows of one hour, each of the same 2,000 visitors.
+func flushDense(t *testing.T, s *Store, hour uint32, links uint64) *model {
+	t.Helper()
+	m := &model{hits: 2000, visitors: map[uint64]bool{}}
+	for v := range uint64(2000) {
+		m.visitors[visitorHash(v)] = true
+	}
+	dense := m.tally()
+	err := s.Flush(engine.FlushBatch{Links: func(yield func(uint32, uint64, *engine.Tally) error) error {
+		for id := range links {
+			if err := yield(hour, id, dense); err != nil {
+				return err
+			}
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestAFlushOverHalfAMemtableIsWholeAndTheNextOneToo has a batch that Pebble keeps the buffer of.
+func TestAFlushOverHalfAMemtableIsWholeAndTheNextOneToo(t *testing.T) {
+	const links = memTableBytes / 2 / (16 << 10)
+	s := openMem(t, vfs.NewMem())
+	defer closeStore(t, s)
+	m := flushDense(t, s, 10, links)
+	f := newModelFlush()
+	f.add(10, 5, 1, hit(1))
+	flush(t, s, 2, f)
+	wantTally(t, s, 0, m)
+	wantTally(t, s, links-1, m)
+	m.add(hit(1))
+	wantTally(t, s, 5, m)
+}
+
+func TestChunksOfDenseRowsEndByTheirSize(t *testing.T) {
+	const links = 600
+	s := openMem(t, vfs.NewMem())
+	defer closeStore(t, s)
+	m := flushDense(t, s, 10, links)
+	if chunks := rollUpAll(t, s, 11, nil); chunks != 6 { // 128 rows, of 16 KB twice, are 4 MiB; and one of no owners
+		t.Errorf("got %d chunks of %d dense rows, want 6", chunks, links)
+	}
+	wantTally(t, s, 0, m)
+	wantTally(t, s, links-1, m)
+}

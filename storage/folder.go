@@ -1,0 +1,235 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Names in the store's folder. The others' are known here because a folder that holds nothing else is no stranger's.
+const (
+	formatName    = "format"
+	formatNewName = "format.new"
+	dbName        = "db"
+	lockName      = "LOCK" // in db
+
+	formatPrefix = "shunt store, format "
+
+	folderMode = 0o700
+
+	// maxFormatBytes bounds what is read of the format file.
+	maxFormatBytes = 256
+)
+
+// harmless are the names that may stand in a folder in which a store is created: what a creation that did not end leaves,
+// what others of this program make, and what a fresh file system has.
+var harmless = map[string]bool{
+	formatNewName: true, dbName: true, "journal": true, "shunt.sock": true, "lost+found": true,
+}
+
+// folder is the store's folder as it is outside of Pebble. What it holds is one of
+//
+//	absent      nothing, or what is harmless
+//	unfinished  format.new, and whatever Pebble has made in db: nobody has seen this store yet
+//	stored      format: a store whole
+//
+// A creation makes the folders, takes the lock, writes format.new, empties db, has Pebble make a database and the first
+// rows durable, and renames format.new to format. So one that crashed anywhere begins again from an empty db; that is
+// needed, because Pebble's own creation may leave, after a power cut, a database that it does not open. And what does not
+// say by format or format.new that it is ours is never written to.
+type folder struct {
+	fs  vfs.FS
+	dir string
+}
+
+type folderState int
+
+const (
+	absent folderState = iota
+	unfinished
+	stored
+)
+
+func (f *folder) path(name string) string { return f.fs.PathJoin(f.dir, name) }
+
+// inspect tells what the folder holds. It changes nothing. Errors: ErrNewerFormat, ErrNotAStore.
+func (f *folder) inspect() (folderState, error) {
+	names, err := f.list(f.dir)
+	if err != nil {
+		return absent, err
+	}
+	if slices.Contains(names, formatName) {
+		return stored, f.checkFormat(formatName)
+	}
+	for _, name := range names {
+		if !harmless[name] {
+			return absent, fmt.Errorf("%w: %q in %s", ErrNotAStore, name, f.dir)
+		}
+	}
+	return f.inspectDB(slices.Contains(names, formatNewName))
+}
+
+// inspectDB tells unfinished from absent. Only a db that is as good as empty may stand there without a whole format.new,
+// which is durable before Pebble's first file.
+func (f *folder) inspectDB(announced bool) (folderState, error) {
+	names, err := f.list(f.path(dbName))
+	if err != nil {
+		return absent, err
+	}
+	if len(names) == 0 || len(names) == 1 && names[0] == lockName {
+		return absent, nil
+	}
+	if !announced {
+		return absent, fmt.Errorf("%w: %s holds a folder %q", ErrNotAStore, f.dir, dbName)
+	}
+	return unfinished, f.checkFormat(formatNewName)
+}
+
+// list returns the names in a folder; none if it does not exist.
+func (f *folder) list(dir string) ([]string, error) {
+	names, err := f.fs.List(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading folder %s: %w", dir, err)
+	}
+	return names, nil
+}
+
+func (f *folder) checkFormat(name string) error {
+	file, err := f.fs.Open(f.path(name))
+	if err != nil {
+		return fmt.Errorf("reading the store's format: %w", err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxFormatBytes))
+	if err != nil {
+		return fmt.Errorf("reading the store's format: %w", err)
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	number, found := strings.CutPrefix(line, formatPrefix)
+	version, err := strconv.ParseUint(number, 10, 32)
+	if !found || err != nil || version == 0 {
+		return fmt.Errorf("%w: %s is not ours", ErrNotAStore, f.path(name))
+	}
+	return checkLayout(uint32(version))
+}
+
+func checkLayout(version uint32) error {
+	if version > layoutVersion {
+		return fmt.Errorf("%w: it has format %d, this program knows up to %d", ErrNewerFormat, version, layoutVersion)
+	}
+	return nil
+}
+
+// make makes the folder and the one of Pebble, and sees to it that they outlive a crash, also if they were there already:
+// whoever made them may have crashed before that. A parent that may not be read cannot be synced.
+func (f *folder) make() error {
+	parents := []string{f.dir, f.fs.PathDir(f.dir)}
+	for dir := parents[1]; f.fs.PathDir(dir) != dir; dir = f.fs.PathDir(dir) {
+		if _, err := f.fs.Stat(dir); err == nil {
+			break
+		}
+		parents = append(parents, f.fs.PathDir(dir))
+	}
+	if err := f.fs.MkdirAll(f.path(dbName), folderMode); err != nil {
+		return fmt.Errorf("making the store's folder: %w", err)
+	}
+	for _, parent := range parents {
+		if err := f.syncDir(parent); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+	}
+	return nil
+}
+
+// beginCreation announces a store, and removes what an unfinished one has left. It wants the lock.
+func (f *folder) beginCreation() error {
+	if err := f.writeFormat(); err != nil {
+		return fmt.Errorf("writing the store's format: %w", err)
+	}
+	if err := f.syncDir(f.dir); err != nil {
+		return err
+	}
+	names, err := f.list(f.path(dbName))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if name == lockName {
+			continue
+		}
+		if err := f.fs.RemoveAll(f.fs.PathJoin(f.path(dbName), name)); err != nil {
+			return fmt.Errorf("removing what an unfinished store has left: %w", err)
+		}
+	}
+	return nil
+}
+
+func (f *folder) writeFormat() error {
+	file, err := f.fs.Create(f.path(formatNewName), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(file, "%s%d\n", formatPrefix, layoutVersion)
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
+
+// endCreation makes it a store.
+func (f *folder) endCreation() error {
+	if err := f.fs.Rename(f.path(formatNewName), f.path(formatName)); err != nil {
+		return fmt.Errorf("renaming the store's format: %w", err)
+	}
+	return f.syncDir(f.dir)
+}
+
+func (f *folder) syncDir(dir string) error {
+	d, err := f.fs.OpenDir(dir)
+	if err != nil {
+		return fmt.Errorf("syncing folder %s: %w", dir, err)
+	}
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return fmt.Errorf("syncing folder %s: %w", dir, err)
+	}
+	return nil
+}
+
+// lock takes Pebble's lock, before anything that a process which holds it may be using is written.
+func (f *folder) lock() (*pebble.Lock, error) {
+	lock, err := pebble.LockDirectory(f.path(dbName), f.fs)
+	switch {
+	case err == nil:
+		return lock, nil
+	case heldElsewhere(err):
+		return nil, fmt.Errorf("%w: %s", ErrLocked, f.dir)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w: %s is gone", ErrCorrupt, f.path(dbName))
+	}
+	return nil, fmt.Errorf("locking the store: %w", err)
+}
+
+// heldElsewhere tells whether an error of vfs.FS.Lock means that somebody has the lock: EAGAIN or EACCES of fcntl, bare, if
+// it is another process; an error of Pebble without a number if it is this one. An error of making the file has a path.
+func heldElsewhere(err error) bool {
+	var pathError *fs.PathError
+	var errno syscall.Errno
+	switch {
+	case errors.As(err, &pathError):
+		return false
+	case errors.As(err, &errno):
+		return errno == syscall.EAGAIN || errno == syscall.EACCES
+	}
+	return true
+}

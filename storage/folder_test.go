@@ -1,0 +1,239 @@
+package storage
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// contents returns the bytes of every file below dir, and the names of its folders.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			found[path] = "folder"
+			return err
+		}
+		text, err := os.ReadFile(path)
+		found[path] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// wantUntouched opens dir, which must fail with want and change nothing.
+func wantUntouched(t *testing.T, dir string, create bool, want error) {
+	t.Helper()
+	before := contents(t, dir)
+	s, err := Open(dir, Options{Create: create, Logger: quiet})
+	if err == nil {
+		closeStore(t, s)
+	}
+	if !errors.Is(err, want) {
+		t.Errorf("create %v: got %v, want %v", create, err, want)
+	}
+	if after := contents(t, dir); !maps.Equal(before, after) {
+		t.Errorf("create %v: the folder has changed: from %d files to %d", create, len(before), len(after))
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAFolderWithoutStoreIsNoStoreUnlessCreated(t *testing.T) {
+	dir := t.TempDir()
+	wantUntouched(t, dir, false, ErrNoStore)
+	missing := filepath.Join(dir, "a", "b")
+	if _, err := Open(missing, Options{Logger: quiet}); !errors.Is(err, ErrNoStore) {
+		t.Errorf("got %v, want ErrNoStore", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "a")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder was made")
+	}
+	closeStore(t, open(t, missing, Options{}))
+	info, err := os.Stat(missing)
+	if err != nil || info.Mode().Perm() != folderMode {
+		t.Errorf("got mode %v, %v, want %o", info.Mode(), err, folderMode)
+	}
+	text, err := os.ReadFile(filepath.Join(missing, formatName))
+	if got, want := string(text), "shunt store, format 1\n"; err != nil || got != want {
+		t.Errorf("format file: got %q, %v, want %q", got, err, want)
+	}
+	s, err := Open(missing, Options{Logger: quiet})
+	if err != nil {
+		t.Fatalf("reopening: %v", err)
+	}
+	closeStore(t, s)
+}
+
+func TestAStrangersFolderIsLeftAlone(t *testing.T) {
+	for _, name := range []string{"thesis.doc", "db/CURRENT", ".git/HEAD"} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, "mine")
+		wantUntouched(t, dir, true, ErrNotAStore)
+		wantUntouched(t, dir, false, ErrNotAStore)
+	}
+}
+
+func TestAFormatFileThatIsNotOursIsLeftAlone(t *testing.T) {
+	for _, text := range []string{
+		"", "format: A4\n", "shunt store, format \n", "shunt store, format -1\n", "shunt store, format 0\n",
+	} {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, formatName), text)
+		wantUntouched(t, dir, true, ErrNotAStore)
+	}
+}
+
+func TestAStoreOfANewerFormatIsLeftAlone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	closeStore(t, open(t, dir, Options{}))
+	write(t, filepath.Join(dir, formatName), "shunt store, format 2\nand more that we do not know\n")
+	wantUntouched(t, dir, true, ErrNewerFormat)
+	wantUntouched(t, dir, false, ErrNewerFormat)
+}
+
+func TestANewerLayoutInTheDatabaseIsRefused(t *testing.T) {
+	mem := vfs.NewMem()
+	s := openMem(t, mem)
+	b := s.db.NewBatch()
+	set(b, metaKey(metaLayout), binary.BigEndian.AppendUint32(nil, layoutVersion+1))
+	if err := s.sync(b, "test"); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	for range 2 { // the second time: the first one has let go of the lock
+		if _, err := Open("/data/store", Options{FS: mem, Logger: quiet}); !errors.Is(err, ErrNewerFormat) {
+			t.Errorf("got %v, want ErrNewerFormat", err)
+		}
+	}
+}
+
+func TestAStoreWithoutMetaOrDatabaseIsCorruptAndNotMadeAnew(t *testing.T) {
+	for name, damage := range map[string]func(s *Store, mem *vfs.MemFS) error{
+		"no layout version": func(s *Store, mem *vfs.MemFS) error {
+			return errors.Join(s.db.Delete(metaKey(metaLayout), pebble.Sync), s.Close())
+		},
+		"no visitor key": func(s *Store, mem *vfs.MemFS) error {
+			return errors.Join(s.db.Delete(metaKey(metaVisitorKey), pebble.Sync), s.Close())
+		},
+		"empty folder db": func(s *Store, mem *vfs.MemFS) error {
+			return errors.Join(s.Close(), mem.RemoveAll("/data/store/db"), mem.MkdirAll("/data/store/db", 0o700))
+		},
+		"no folder db": func(s *Store, mem *vfs.MemFS) error {
+			return errors.Join(s.Close(), mem.RemoveAll("/data/store/db"))
+		},
+	} {
+		mem := vfs.NewMem()
+		if err := damage(openMem(t, mem), mem); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second time: the first one has let go of the lock
+			if _, err := Open("/data/store", Options{FS: mem, Logger: quiet, Create: true}); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%s: got %v, want ErrCorrupt", name, err)
+			}
+		}
+	}
+}
+
+func TestAStoreKeepsItsIdentity(t *testing.T) {
+	mem := vfs.NewMem()
+	s := openMem(t, mem)
+	first := s.Identity()
+	closeStore(t, s)
+	s = openMem(t, mem)
+	defer closeStore(t, s)
+	if got := s.Identity(); got != first || got.Node != 0 || got.StoreID == [16]byte{} || got.VisitorKey == [16]byte{} {
+		t.Errorf("got %x, want %x", got, first)
+	}
+	other := openMem(t, vfs.NewMem())
+	defer closeStore(t, other)
+	if got := other.Identity(); got.StoreID == first.StoreID || got.VisitorKey == first.VisitorKey {
+		t.Error("two stores have one identity")
+	}
+}
+
+func TestAVisitorKeyIsTakenOnlyWhereAStoreIsCreated(t *testing.T) {
+	mem := vfs.NewMem()
+	first, second := [16]byte{1}, [16]byte{2}
+	for _, key := range []*[16]byte{&first, &second, nil} {
+		s := open(t, "/data/store", Options{FS: mem, VisitorKey: key})
+		if got := s.Identity().VisitorKey; got != first {
+			t.Errorf("got key %x, want %x", got, first)
+		}
+		closeStore(t, s)
+	}
+}
+
+func TestAStoreThatThisProcessHoldsIsLocked(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s := open(t, dir, Options{})
+	wantUntouched(t, dir, true, ErrLocked)
+	closeStore(t, s)
+	closeStore(t, open(t, dir, Options{}))
+}
+
+func TestAStoreThatAnotherProcessHoldsIsLocked(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	closeStore(t, open(t, dir, Options{}))
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"=hold "+dir)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != "held\n" {
+		t.Fatalf("the other process: %q, %v", line, err)
+	}
+	wantUntouched(t, dir, true, ErrLocked)
+	wantUntouched(t, dir, false, ErrLocked)
+	if err := errors.Join(stdin.Close(), cmd.Wait()); err != nil {
+		t.Errorf("the other process: %v", err)
+	}
+	closeStore(t, open(t, dir, Options{}))
+}
+
+func TestAFatalErrorOfPebbleEndsTheProcessWithOneLine(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"=fatal")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	var exit *exec.ExitError
+	if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("got %v, want exit code 1", err)
+	}
+	if got := stderr.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "disk full is 1") {
+		t.Errorf("got %q, want one line with the cause", got)
+	}
+}

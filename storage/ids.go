@@ -1,0 +1,27 @@
+package storage
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// idCounterBits is the width of an id's counter; the node stands above it.
+const idCounterBits = 48
+
+// ReserveIDs implements engine.Store. Counters start at 1. Its commit is its own. Errors: ErrNoIDs.
+func (s *Store) ReserveIDs(n uint64) (first uint64, err error) {
+	s.ids.Lock()
+	defer s.ids.Unlock()
+	bound := s.ids.bound
+	if n > 1<<idCounterBits-bound {
+		return 0, fmt.Errorf("storage: reserving %d ids from %d on: %w", n, bound, ErrNoIDs)
+	}
+	value := binary.BigEndian.AppendUint64(nil, bound+n)
+	if err := s.db.Set(metaKey(metaIDBound), value, pebble.Sync); err != nil {
+		return 0, fmt.Errorf("storage: reserving ids: %w", err)
+	}
+	s.ids.bound = bound + n
+	return uint64(s.identity.Node)<<idCounterBits | bound, nil
+}

@@ -1,0 +1,161 @@
+package storage
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+)
+
+// layoutVersion is the version of everything below DIR/db: tables, keys, and the set of value formats. It stands in
+// DIR/format and in the meta table. Each value format has a version byte of its own as well.
+const layoutVersion = 1
+
+// Tables. Every key begins with the byte of its table; numbers in keys are big-endian, so that keys sort as numbers do.
+// A table's byte never changes its meaning, and that of a table that has gone is not given again.
+//
+//	 byte  table         key after the byte                              value
+//	┌────┬─────────────┬───────────────────────────────────────────────┬──────────────────────────┐
+//	│ 10 │ meta        │ name 1 (see metaKey)                          │ by name                  │
+//	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
+//	│ 20 │ hot         │ code 1…64                                     │ hot record, tombstones   │
+//	│ 21 │ cold        │ link id 8                                     │ cold record              │
+//	│ 22 │ by owner    │ owner 4 · ^link id 8                          │ index value              │
+//	│ 23 │ by tag      │ owner 4 · tag length 1 · tag · ^link id 8     │ index value              │
+//	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
+//	│ 30 │ link hours  │ hour 4 · link id 8                            │ tally row (merged)       │
+//	│ 31 │ owner hours │ hour 4 · owner 4                              │ tally row (merged)       │
+//	│ 32 │ link days   │ link id 8 · day 4                             │ tally row (merged)       │
+//	│ 33 │ link lives  │ link id 8                                     │ tally row (merged)       │
+//	│ 34 │ owner days  │ owner 4 · day 4                               │ tally row (merged)       │
+//	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
+//	│ 40 │ idempotency │ token hash 32 · key hash 32                   │ reserved: none written   │
+//	│ 50 │ accounts    │ what api/account lays out: users, names,      │ what api/account encodes │
+//	│    │             │ tokens by hash, tokens of a user              │                          │
+//	└────┴─────────────┴───────────────────────────────────────────────┴──────────────────────────┘
+//
+// Hours are Unix time / 3600, days hours / 24. The complement ^link id makes the newest link come first. Hour rows begin
+// with the hour, not the link: an hour is rolled up by one sequential scan, and old hours go by one range deletion. The
+// tag has its length before it, so that no byte is forbidden in tags and no tag is a prefix of another.
+const (
+	tableMeta        = 0x10
+	tableHot         = 0x20
+	tableCold        = 0x21
+	tableByOwner     = 0x22
+	tableByTag       = 0x23
+	tableLinkHours   = 0x30
+	tableOwnerHours  = 0x31
+	tableLinkDays    = 0x32
+	tableLinkLives   = 0x33
+	tableOwnerDays   = 0x34
+	tableIdempotency = 0x40
+	tableAccounts    = 0x50
+)
+
+// Names in the meta table.
+//
+//	f  layout version            4 bytes big-endian
+//	s  store id                  16 random bytes
+//	v  visitor key               16 random bytes, secret: of the visitor hash
+//	n  node                      2 bytes big-endian: the high 16 bits of the ids that are made here
+//	i  id bound                  8 bytes big-endian: every id below it, of this node, may have been given
+//	p  positions                 epoch, flush sequence number, open hour, rings: see appendPositions
+//	m  roll-up mark              see appendMark
+const (
+	metaLayout     = 'f'
+	metaStoreID    = 's'
+	metaVisitorKey = 'v'
+	metaNode       = 'n'
+	metaIDBound    = 'i'
+	metaPositions  = 'p'
+	metaMark       = 'm'
+)
+
+const hoursPerDay = 24
+
+func metaKey(name byte) []byte { return []byte{tableMeta, name} }
+
+func appendHotKey[S string | []byte](dst []byte, code S) []byte {
+	return append(append(dst, tableHot), code...)
+}
+
+func appendColdKey(dst []byte, id uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, tableCold), id)
+}
+
+func appendByOwnerKey(dst []byte, owner uint32, id uint64) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, tableByOwner), owner)
+	return binary.BigEndian.AppendUint64(dst, ^id)
+}
+
+// appendByTagKey wants a tag of at most 255 bytes.
+func appendByTagKey(dst []byte, owner uint32, tag string, id uint64) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, tableByTag), owner)
+	dst = append(append(dst, byte(len(tag))), tag...)
+	return binary.BigEndian.AppendUint64(dst, ^id)
+}
+
+func appendLinkHourKey(dst []byte, hour uint32, id uint64) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, tableLinkHours), hour)
+	return binary.BigEndian.AppendUint64(dst, id)
+}
+
+func appendOwnerHourKey(dst []byte, hour, owner uint32) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, tableOwnerHours), hour)
+	return binary.BigEndian.AppendUint32(dst, owner)
+}
+
+func appendLinkDayKey(dst []byte, id uint64, day uint32) []byte {
+	dst = binary.BigEndian.AppendUint64(append(dst, tableLinkDays), id)
+	return binary.BigEndian.AppendUint32(dst, day)
+}
+
+func appendLinkLifeKey(dst []byte, id uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, tableLinkLives), id)
+}
+
+func appendOwnerDayKey(dst []byte, owner, day uint32) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, tableOwnerDays), owner)
+	return binary.BigEndian.AppendUint32(dst, day)
+}
+
+// appendHourKey returns the prefix of an hour in one of the two tables of hours.
+func appendHourKey(dst []byte, table byte, hour uint32) []byte {
+	return binary.BigEndian.AppendUint32(append(dst, table), hour)
+}
+
+// hourSuffix returns what follows the hour in a key of the link hours or the owner hours: the link id or the owner.
+func hourSuffix(key []byte) (uint64, error) {
+	switch {
+	case len(key) == 1+4+8 && key[0] == tableLinkHours:
+		return binary.BigEndian.Uint64(key[5:]), nil
+	case len(key) == 1+4+4 && key[0] == tableOwnerHours:
+		return uint64(binary.BigEndian.Uint32(key[5:])), nil
+	}
+	return 0, fmt.Errorf("%w: key %x in a table of hours", ErrCorrupt, key)
+}
+
+// keyRange is the keys from lower to before upper.
+type keyRange struct{ lower, upper []byte }
+
+// prefixRange returns the range of the keys that begin with prefix, which must hold a byte other than 0xff.
+func prefixRange(prefix []byte) keyRange {
+	upper := bytes.Clone(prefix)
+	for upper[len(upper)-1] == 0xff {
+		upper = upper[:len(upper)-1]
+	}
+	upper[len(upper)-1]++
+	return keyRange{lower: prefix, upper: upper}
+}
+
+func tableRange(table byte) keyRange { return prefixRange([]byte{table}) }
+
+// hourOf returns the hour of a key in a table of hours that hourSuffix takes.
+func hourOf(key []byte) uint32 { return binary.BigEndian.Uint32(key[1:]) }
+
+// appendSuffix appends what follows the hour in a key of the given table of hours: the inverse of hourSuffix.
+func appendSuffix(dst []byte, table byte, suffix uint64) []byte {
+	if table == tableLinkHours {
+		return binary.BigEndian.AppendUint64(dst, suffix)
+	}
+	return binary.BigEndian.AppendUint32(dst, uint32(suffix))
+}

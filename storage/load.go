@@ -1,0 +1,178 @@
+package storage
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"golang.org/x/sync/errgroup"
+
+	"shunt/engine"
+)
+
+const (
+	// partsAWorker is how many parts each goroutine of a scan gets on average. Parts are cut by key, not by count of rows,
+	// so they differ in size; whoever is done takes the next.
+	partsAWorker = 32
+
+	// rowsBetweenChecks is how many rows a scan reads between two looks at its context: about 1 ms.
+	rowsBetweenChecks = 1024
+)
+
+// LoadLinks implements engine.Store.
+func (s *Store) LoadLinks(ctx context.Context, fn func(engine.HotView) error) error {
+	err := scan(ctx, s.db, []keyRange{tableRange(tableHot)}, func(key, value []byte) error {
+		h, err := decodeHot(key[1:], value)
+		if err != nil {
+			return fmt.Errorf("code %q: %w", key[1:], err)
+		}
+		return fn(h)
+	})
+	if err != nil {
+		return fmt.Errorf("storage: loading links: %w", err)
+	}
+	return nil
+}
+
+// LoadHits implements engine.Store. All is of one snapshot.
+func (s *Store) LoadHits(ctx context.Context, fn func(id, hits uint64)) error {
+	snapshot, hours := s.hours.snapshot(s.db)
+	defer snapshot.Close()
+	if err := loadHits(ctx, snapshot, hours, fn); err != nil {
+		return fmt.Errorf("storage: loading hits: %w", err)
+	}
+	return nil
+}
+
+func loadHits(ctx context.Context, r pebble.Reader, hours []uint32, fn func(id, hits uint64)) error {
+	m, err := readMark(r)
+	if err != nil {
+		return err
+	}
+	ranges := []keyRange{tableRange(tableLinkLives)}
+	for _, hour := range hours {
+		ranges = append(ranges, prefixRange(appendHourKey(nil, tableLinkHours, hour)))
+	}
+	return scan(ctx, r, ranges, func(key, value []byte) error {
+		if len(key) < 1+8 {
+			return fmt.Errorf("%w: key %x in a table of tallies", ErrCorrupt, key)
+		}
+		id := binary.BigEndian.Uint64(key[len(key)-8:])
+		if key[0] == tableLinkHours && m.passed(hourOf(key), id) {
+			return nil
+		}
+		hits, err := decodeTallyHits(value)
+		if err != nil {
+			return fmt.Errorf("row %x: %w", key, err)
+		}
+		if hits > 0 {
+			fn(id, hits)
+		}
+		return nil
+	})
+}
+
+// scan calls fn for every row in ranges, on as many goroutines as Go may use processors. Key and value are valid only
+// during the call. The first error stops it and is returned.
+func scan(ctx context.Context, r pebble.Reader, ranges []keyRange, fn func(key, value []byte) error) error {
+	workers := runtime.GOMAXPROCS(0)
+	var parts []keyRange
+	for _, keys := range ranges {
+		cut, err := cutRange(r, keys, workers*partsAWorker)
+		if err != nil {
+			return err
+		}
+		parts = append(parts, cut...)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	var next atomic.Int64
+	for range min(workers, len(parts)) {
+		g.Go(func() error { return scanParts(ctx, r, parts, &next, fn) })
+	}
+	return g.Wait()
+}
+
+// scanParts takes parts, by the counter next, until there are no more.
+func scanParts(
+	ctx context.Context, r pebble.Reader, parts []keyRange, next *atomic.Int64, fn func(key, value []byte) error,
+) (err error) {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: parts[0].lower, UpperBound: parts[0].upper})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for i := next.Add(1) - 1; i < int64(len(parts)); i = next.Add(1) - 1 {
+		it.SetBounds(parts[i].lower, parts[i].upper)
+		if err := scanPart(ctx, it, fn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func scanPart(ctx context.Context, it *pebble.Iterator, fn func(key, value []byte) error) error {
+	rows := 0
+	for valid := it.First(); valid; valid = it.Next() {
+		if rows++; rows%rowsBetweenChecks == 0 && ctx.Err() != nil {
+			break
+		}
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		if err := fn(it.Key(), value); err != nil {
+			return err
+		}
+	}
+	return errors.Join(ctx.Err(), it.Error())
+}
+
+// cutRange cuts a range into at most n parts. They have about the same number of rows if keys are spread evenly over the
+// eight bytes that follow what the range's first and last key have in common: ids do, since they are numbers in a row;
+// codes do to within a factor of two, since they have 64 of 77 successive bytes.
+func cutRange(r pebble.Reader, keys keyRange, n int) ([]keyRange, error) {
+	first, last, err := ends(r, keys)
+	if err != nil || first == nil {
+		return nil, err
+	}
+	common := 0
+	for common < min(len(first), len(last)) && first[common] == last[common] {
+		common++
+	}
+	low, high := eightBytes(first[common:]), eightBytes(last[common:])
+	step := (high - low) / uint64(n)
+	parts := make([]keyRange, 0, n)
+	for i := 1; i < n && step > 0; i++ {
+		cut := binary.BigEndian.AppendUint64(append([]byte{}, first[:common]...), low+uint64(i)*step)
+		parts = append(parts, keyRange{keys.lower, cut})
+		keys.lower = cut
+	}
+	return append(parts, keys), nil
+}
+
+// ends returns the first and the last key of a range; nil if it is empty.
+func ends(r pebble.Reader, keys keyRange) (first, last []byte, err error) {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	if it.First() {
+		first = append([]byte{}, it.Key()...)
+	}
+	if it.Last() {
+		last = append([]byte{}, it.Key()...)
+	}
+	return first, last, it.Error()
+}
+
+// eightBytes returns the first eight bytes of b as a number, as if zeros followed it.
+func eightBytes(b []byte) uint64 {
+	var padded [8]byte
+	copy(padded[:], b)
+	return binary.BigEndian.Uint64(padded[:])
+}

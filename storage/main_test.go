@@ -1,0 +1,276 @@
+package storage
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"go.uber.org/goleak"
+
+	"shunt/engine"
+)
+
+// childEnv makes the test binary a process that does one thing to a store: see child.
+const childEnv = "SHUNT_STORAGE_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if task := os.Getenv(childEnv); task != "" {
+		child(task)
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// child does a task "hold DIR", to hold a store open until standard input ends, or "fatal".
+func child(task string) {
+	what, dir, _ := strings.Cut(task, " ")
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	switch what {
+	case "fatal":
+		pebbleLogger{log}.Fatalf("disk %s\nis %d", "full", 1)
+	case "hold":
+		s, err := Open(dir, Options{})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println("held")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		if err := s.Close(); err != nil {
+			panic(err)
+		}
+	}
+}
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// open opens a store for a test, which closes it.
+func open(t testing.TB, dir string, o Options) *Store {
+	t.Helper()
+	o.Create = true
+	if o.Logger == nil {
+		o.Logger = quiet
+	}
+	s, err := Open(dir, o)
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	return s
+}
+
+func closeStore(t testing.TB, s *Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatalf("Close: %v", err)
+	}
+}
+
+// openTemp opens a new store in a folder of its own, running, until the test ends.
+func openTemp(t testing.TB) *Store {
+	s := open(t, filepath.Join(t.TempDir(), "store"), Options{})
+	stop := start(t, s)
+	t.Cleanup(func() {
+		stop()
+		closeStore(t, s)
+	})
+	return s
+}
+
+// openMem opens the store of a file system in memory.
+func openMem(t testing.TB, mem *vfs.MemFS) *Store { return open(t, "/data/store", Options{FS: mem}) }
+
+// start lets s run until stop is called.
+func start(t testing.TB, s *Store) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	}
+}
+
+// apply commits a mutation and waits for it.
+func apply(t testing.TB, s *Store, m engine.Mutation) {
+	t.Helper()
+	if err := tryApply(s, m); err != nil {
+		t.Fatalf("Apply(%q): %v", m.Hot.Code, err)
+	}
+}
+
+func tryApply(s *Store, m engine.Mutation) error {
+	done := make(chan error, 1)
+	s.Apply(m, func(err error) { done <- err })
+	return <-done
+}
+
+// link returns the record of a link.
+func link(code string, id uint64, owner uint32, tags ...string) engine.Record {
+	return engine.Record{
+		Hot:  engine.Hot{Code: code, ID: id, Owner: owner, Target: "https://example.com/" + code},
+		Cold: engine.Cold{Code: code, Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000, Title: "title of " + code, Tags: tags},
+	}
+}
+
+func creation(r engine.Record) engine.Mutation { return engine.Mutation{Hot: r.Hot, Cold: r.Cold} }
+
+func edit(before, after engine.Record) engine.Mutation {
+	return engine.Mutation{Hot: after.Hot, Cold: after.Cold, Before: &before}
+}
+
+func deletion(r engine.Record) engine.Mutation {
+	return engine.Mutation{
+		Hot:    engine.Hot{Code: r.Hot.Code, ID: r.Hot.ID, Owner: r.Hot.Owner, Flags: engine.FlagTombstone, DeletedAtMs: 2000},
+		Before: &r,
+	}
+}
+
+// model is what tallies must be: counts and a plain set of visitors.
+type model struct {
+	hits, bots, prefetches, heads uint64
+	visitors                      map[uint64]bool
+}
+
+func (m *model) add(o *model) {
+	m.hits += o.hits
+	m.bots += o.bots
+	m.prefetches += o.prefetches
+	m.heads += o.heads
+	if m.visitors == nil {
+		m.visitors = map[uint64]bool{}
+	}
+	maps.Copy(m.visitors, o.visitors)
+}
+
+func (m *model) tally() *engine.Tally {
+	t := &engine.Tally{Hits: m.hits, Bots: m.bots, Prefetches: m.prefetches, Heads: m.heads}
+	t.Visitors.AddAll(slices.Collect(maps.Keys(m.visitors)))
+	return t
+}
+
+func (m *model) row() []byte { return appendTally(nil, m.tally()) }
+
+// hit is the model of one hit.
+func hit(visitor uint64) *model { return &model{hits: 1, visitors: map[uint64]bool{visitor: true}} }
+
+// linkHour and ownerHour are keys of a model of a flush.
+type linkHour struct {
+	hour uint32
+	id   uint64
+}
+
+type modelFlush struct{ links, owners map[linkHour]*model }
+
+func newModelFlush() *modelFlush {
+	return &modelFlush{links: map[linkHour]*model{}, owners: map[linkHour]*model{}}
+}
+
+func (f *modelFlush) add(hour uint32, id uint64, owner uint32, m *model) {
+	for _, x := range []struct {
+		rows map[linkHour]*model
+		key  linkHour
+	}{{f.links, linkHour{hour, id}}, {f.owners, linkHour{hour, uint64(owner)}}} {
+		if x.rows[x.key] == nil {
+			x.rows[x.key] = &model{}
+		}
+		x.rows[x.key].add(m)
+	}
+}
+
+func (f *modelFlush) batch(p engine.Positions) engine.FlushBatch {
+	return engine.FlushBatch{
+		Positions: p,
+		Links: func(yield func(uint32, uint64, *engine.Tally) error) error {
+			return eachSorted(f.links, yield)
+		},
+		Owners: func(yield func(uint32, uint32, *engine.Tally) error) error {
+			return eachSorted(f.owners, func(hour uint32, owner uint64, t *engine.Tally) error {
+				return yield(hour, uint32(owner), t)
+			})
+		},
+	}
+}
+
+func eachSorted(rows map[linkHour]*model, yield func(uint32, uint64, *engine.Tally) error) error {
+	keys := slices.SortedFunc(maps.Keys(rows), func(a, b linkHour) int {
+		return cmp.Or(cmp.Compare(a.hour, b.hour), cmp.Compare(a.id, b.id))
+	})
+	for _, k := range keys {
+		if err := yield(k.hour, k.id, rows[k].tally()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func flush(t testing.TB, s *Store, seq uint64, f *modelFlush) {
+	t.Helper()
+	if err := s.Flush(f.batch(engine.Positions{Epoch: 1, FlushSeq: seq, Rings: []uint64{seq}})); err != nil {
+		t.Fatalf("Flush: %v", err)
+	}
+}
+
+// wantTally checks a link's tally against a model.
+func wantTally(t testing.TB, s *Store, id uint64, want *model) {
+	t.Helper()
+	got, _, err := s.ReadTally(id)
+	if err != nil {
+		t.Fatalf("ReadTally(%d): %v", id, err)
+	}
+	if !bytes.Equal(appendTally(nil, &got), want.row()) {
+		t.Fatalf("ReadTally(%d): got %d hits of %d visitors, want %d of %d", id, got.Hits, got.Visitors.Count(), want.hits, len(want.visitors))
+	}
+}
+
+// rows returns the rows of a table, or of a part of it, as strings.
+func rows(t testing.TB, s *Store, prefix ...byte) map[string]string {
+	t.Helper()
+	keys := prefixRange(prefix)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	found := map[string]string{}
+	for valid := it.First(); valid; valid = it.Next() {
+		found[string(it.Key())] = string(it.Value())
+	}
+	if err := it.Error(); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// hitsOf sums what LoadHits yields.
+func hitsOf(t testing.TB, s *Store) map[uint64]uint64 {
+	t.Helper()
+	type pair struct{ id, hits uint64 }
+	pairs := make(chan pair, 1024)
+	summed := make(chan map[uint64]uint64)
+	go func() {
+		sums := map[uint64]uint64{}
+		for p := range pairs {
+			sums[p.id] += p.hits
+		}
+		summed <- sums
+	}()
+	err := s.LoadHits(context.Background(), func(id, hits uint64) { pairs <- pair{id, hits} })
+	close(pairs)
+	sums := <-summed
+	if err != nil {
+		t.Fatalf("LoadHits: %v", err)
+	}
+	return sums
+}

@@ -1,0 +1,39 @@
+package storage
+
+// Metrics is a snapshot of the store's figures, for a scrape: plain numbers, so that who serves them needs no Pebble.
+// Counts are since Open.
+type Metrics struct {
+	DiskBytes           uint64 // tables, logs, and what waits for removal
+	MemTableBytes       uint64
+	BlockCacheBytes     uint64
+	WALBytes            uint64
+	CompactionDebtBytes uint64
+	L0Files             uint64
+	L0Sublevels         uint64 // read amplification of L0
+	MemTableFlushes     uint64
+	Compactions         uint64
+	CommitQueueLength   uint64 // mutations that wait for a commit
+	CommitBatches       uint64
+	Mutations           uint64 // committed; Mutations / CommitBatches share one fsync
+	MutationsRefused    uint64 // for a full queue, or after the end
+}
+
+// Metrics returns the store's figures. It takes Pebble's mutex for some microseconds.
+func (s *Store) Metrics() Metrics {
+	p := s.db.Metrics()
+	return Metrics{
+		DiskBytes:           p.DiskSpaceUsage(),
+		MemTableBytes:       p.MemTable.Size,
+		BlockCacheBytes:     uint64(p.BlockCache.Size),
+		WALBytes:            p.WAL.Size,
+		CompactionDebtBytes: p.Compact.EstimatedDebt,
+		L0Files:             uint64(p.Levels[0].TablesCount),
+		L0Sublevels:         uint64(p.Levels[0].Sublevels),
+		MemTableFlushes:     uint64(p.Flush.Count),
+		Compactions:         uint64(p.Compact.Count),
+		CommitQueueLength:   uint64(s.commits.queueLength()),
+		CommitBatches:       s.commits.batches.Load(),
+		Mutations:           s.commits.mutations.Load(),
+		MutationsRefused:    s.commits.refused.Load(),
+	}
+}

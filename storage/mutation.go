@@ -1,0 +1,65 @@
+package storage
+
+import (
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/engine"
+)
+
+// mutationBatch writes mutations into a Pebble batch. Its buffers are used again for each row.
+type mutationBatch struct {
+	batch      *pebble.Batch
+	key, value []byte
+}
+
+// add writes what m changes: the hot record always; on creation and edit the cold record and the index rows; on an edit
+// and a deletion it removes the index rows of before that are no more.
+func (b *mutationBatch) add(m *engine.Mutation) {
+	b.key = appendHotKey(b.key[:0], m.Hot.Code)
+	b.value = appendHot(b.value[:0], &m.Hot)
+	set(b.batch, b.key, b.value)
+	deleted := m.Hot.Flags&engine.FlagTombstone != 0
+	if m.Before != nil {
+		b.removeIndexRows(m.Before, m, deleted)
+	}
+	if deleted {
+		return
+	}
+	b.key = appendColdKey(b.key[:0], m.Hot.ID)
+	b.value = appendCold(b.value[:0], &m.Cold)
+	set(b.batch, b.key, b.value)
+	b.addIndexRows(m)
+	if m.Before == nil && m.Cold.ImportedHits > 0 {
+		b.key = appendLinkLifeKey(b.key[:0], m.Hot.ID)
+		b.value = appendTally(b.value[:0], &engine.Tally{Hits: m.Cold.ImportedHits})
+		merge(b.batch, b.key, b.value)
+	}
+}
+
+// removeIndexRows removes the index rows of before, but for those that m writes anew in any case.
+func (b *mutationBatch) removeIndexRows(before *engine.Record, m *engine.Mutation, deleted bool) {
+	old := &before.Hot
+	stays := !deleted && old.Owner == m.Hot.Owner && old.ID == m.Hot.ID
+	if !stays {
+		b.key = appendByOwnerKey(b.key[:0], old.Owner, old.ID)
+		remove(b.batch, b.key)
+	}
+	for _, tag := range before.Cold.Tags {
+		if !stays || !slices.Contains(m.Cold.Tags, tag) {
+			b.key = appendByTagKey(b.key[:0], old.Owner, tag, old.ID)
+			remove(b.batch, b.key)
+		}
+	}
+}
+
+func (b *mutationBatch) addIndexRows(m *engine.Mutation) {
+	b.value = appendIndexValue(b.value[:0], indexValue{m.Hot.Code, hostOf(m.Hot.Target), m.Cold.Title})
+	b.key = appendByOwnerKey(b.key[:0], m.Hot.Owner, m.Hot.ID)
+	set(b.batch, b.key, b.value)
+	for _, tag := range m.Cold.Tags {
+		b.key = appendByTagKey(b.key[:0], m.Hot.Owner, tag, m.Hot.ID)
+		set(b.batch, b.key, b.value)
+	}
+}

@@ -1,0 +1,307 @@
+package storage
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
+
+	"shunt/engine"
+)
+
+// rollUpAll rolls up to openHour and calls after, if it is not nil, after each chunk. It returns the number of chunks.
+func rollUpAll(t testing.TB, s *Store, openHour uint32, after func()) (chunks int) {
+	t.Helper()
+	for more := true; more; chunks++ {
+		var err error
+		if more, err = s.RollUp(openHour); err != nil {
+			t.Fatalf("RollUp(%d): %v", openHour, err)
+		}
+		if after != nil {
+			after()
+		}
+	}
+	return chunks - 1
+}
+
+func TestRolledUpHoursAreInDaysAndLives(t *testing.T) {
+	s := openTemp(t)
+	f := newModelFlush()
+	f.add(23, 1, 7, hit(1))
+	f.add(24, 1, 7, hit(1))
+	f.add(24, 1, 7, hit(2))
+	f.add(25, 2, 7, &model{hits: 1, bots: 3, visitors: map[uint64]bool{2: true}})
+	f.add(30, 1, 7, hit(3))
+	flush(t, s, 1, f)
+	rollUpAll(t, s, 30, nil)
+	two := &model{hits: 2, visitors: map[uint64]bool{1: true, 2: true}}
+	three := &model{hits: 3, visitors: two.visitors}
+	for name, c := range map[string]struct {
+		key  []byte
+		want *model
+	}{
+		"link 1, day 0":  {appendLinkDayKey(nil, 1, 0), hit(1)},
+		"link 1, day 1":  {appendLinkDayKey(nil, 1, 1), two},
+		"link 1":         {appendLinkLifeKey(nil, 1), three},
+		"link 2":         {appendLinkLifeKey(nil, 2), f.links[linkHour{25, 2}]},
+		"owner 7, day 0": {appendOwnerDayKey(nil, 7, 0), hit(1)},
+		"owner 7, day 1": {appendOwnerDayKey(nil, 7, 1), &model{hits: 3, bots: 3, visitors: two.visitors}},
+	} {
+		got, err := s.get(c.key)
+		if err != nil || !bytes.Equal(got, c.want.row()) {
+			t.Errorf("%s: got %x, %v, want %x", name, got, err, c.want.row())
+		}
+	}
+	three.add(hit(3)) // of the open hour
+	wantTally(t, s, 1, three)
+	if got, want := hitsOf(t, s), map[uint64]uint64{1: 4, 2: 1}; !maps.Equal(got, want) {
+		t.Errorf("LoadHits: got %v, want %v", got, want)
+	}
+}
+
+func TestAFlushOfARolledUpHourIsRefused(t *testing.T) {
+	s := openTemp(t)
+	f := newModelFlush()
+	f.add(10, 1, 7, hit(1))
+	flush(t, s, 1, f)
+	rollUpAll(t, s, 11, nil)
+	if err := s.Flush(f.batch(engine.Positions{FlushSeq: 2})); err == nil {
+		t.Error("got no error")
+	}
+	wantTally(t, s, 1, hit(1))
+	if p, err := s.Positions(); err != nil || p.FlushSeq != 1 {
+		t.Errorf("got flush %d, %v, want 1", p.FlushSeq, err)
+	}
+}
+
+func TestAFlushThatFailsLeavesNothing(t *testing.T) {
+	s := openTemp(t)
+	stop := errors.New("stop")
+	b := engine.FlushBatch{Links: func(yield func(uint32, uint64, *engine.Tally) error) error {
+		return errors.Join(yield(10, 1, hit(1).tally()), stop)
+	}}
+	if err := s.Flush(b); !errors.Is(err, stop) {
+		t.Errorf("got %v, want the callback's error", err)
+	}
+	wantTally(t, s, 1, &model{})
+	f := newModelFlush()
+	f.add(10, 1, 7, hit(1))
+	flush(t, s, 1, f)
+	wantTally(t, s, 1, hit(1))
+}
+
+// TestRollUpGoesOnAfterACrashBetweenAnyTwoChunks rolls two hours of 9,000 links up in ten chunks, and crashes after each.
+func TestRollUpGoesOnAfterACrashBetweenAnyTwoChunks(t *testing.T) {
+	const links = 9000
+	mem := vfs.NewCrashableMem()
+	s := openMem(t, mem)
+	f := newModelFlush()
+	want := map[uint64]uint64{}
+	for id := uint64(1); id <= links; id++ {
+		f.add(100, id, uint32(id%5000), hit(id))
+		f.add(103, id, uint32(id%5000), hit(id/2))
+		want[id] = 2
+	}
+	flush(t, s, 1, f)
+	check := func(s *Store) {
+		t.Helper()
+		if got := hitsOf(t, s); !maps.Equal(got, want) {
+			t.Fatal("LoadHits: the totals have changed")
+		}
+		for id := uint64(1); id <= links; id += 61 {
+			both := *hit(id)
+			both.add(hit(id / 2))
+			wantTally(t, s, id, &both)
+		}
+	}
+	crashes := 0
+	for more := true; more; crashes++ {
+		var err error
+		if more, err = s.RollUp(200); err != nil {
+			t.Fatal(err)
+		}
+		check(s)
+		mem = mem.CrashClone(loseAll())
+		closeStore(t, s)
+		s = openMem(t, mem)
+		check(s)
+	}
+	defer closeStore(t, s)
+	if crashes != 11 {
+		t.Errorf("got %d chunks, want 2 × (3 + 2) and one of nothing", crashes)
+	}
+	if got := len(rows(t, s, tableOwnerDays)); got != 5000 {
+		t.Errorf("owner days: got %d rows, want 5000", got)
+	}
+	for key, row := range rows(t, s, tableOwnerDays) {
+		if hits, err := decodeTallyHits([]byte(row)); err != nil || hits != 2 && hits != 4 {
+			t.Fatalf("owner day %x: got %d hits, %v", key, hits, err)
+		}
+	}
+}
+
+func TestHourRowsStayFor48HoursAndUntilTheyAreRolledUp(t *testing.T) {
+	s := openTemp(t)
+	f := newModelFlush()
+	for _, hour := range []uint32{100, 120, 149, 150} {
+		f.add(hour, 1, 7, hit(uint64(hour)))
+	}
+	flush(t, s, 1, f)
+	hours := func() (found []uint32) {
+		for key := range rows(t, s, tableLinkHours) {
+			found = append(found, hourOf([]byte(key)))
+		}
+		if links, owners := len(found), len(rows(t, s, tableOwnerHours)); links != owners {
+			t.Errorf("got %d link hours and %d owner hours", links, owners)
+		}
+		slices.Sort(found)
+		return found
+	}
+	for _, c := range []struct {
+		openHour uint32
+		want     []uint32
+	}{
+		{120, []uint32{100, 120, 149, 150}},
+		{148, []uint32{100, 120, 149, 150}},
+		{149, []uint32{120, 149, 150}},
+		{1000, nil},
+		{1001, nil},
+	} {
+		rollUpAll(t, s, c.openHour, nil)
+		if got := hours(); !slices.Equal(got, c.want) {
+			t.Errorf("open hour %d: got hours %v, want %v", c.openHour, got, c.want)
+		}
+	}
+	want := model{}
+	for _, m := range f.links {
+		want.add(m)
+	}
+	wantTally(t, s, 1, &want)
+}
+
+func TestACorruptRowStopsTheRollUpWithoutLoss(t *testing.T) {
+	s := openTemp(t)
+	f := newModelFlush()
+	f.add(10, 1, 7, hit(1))
+	flush(t, s, 1, f)
+	b := s.db.NewBatch()
+	set(b, appendLinkHourKey(nil, 10, 2), []byte{1, 1})
+	if err := s.sync(b, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.RollUp(11); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %v, want ErrCorrupt", err)
+	}
+	if got := rows(t, s, tableLinkLives); len(got) != 0 {
+		t.Errorf("got life rows %x", got)
+	}
+	wantTally(t, s, 1, hit(1))
+}
+
+// TestTalliesAreThoseOfAPlainMapThroughAnyHistory is a model test: random flushes, roll-ups, compactions and crashes.
+func TestTalliesAreThoseOfAPlainMapThroughAnyHistory(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		mem := vfs.NewCrashableMem()
+		s := openMem(t, mem)
+		defer func() { closeStore(t, s) }()
+		const links = 3
+		want := [links]model{}
+		hour, seq := uint32(1000), uint64(0)
+		for range rapid.IntRange(1, 25).Draw(rt, "steps") {
+			switch rapid.IntRange(0, 6).Draw(rt, "step") {
+			case 0, 1, 2:
+				f := newModelFlush()
+				for range rapid.IntRange(1, 4).Draw(rt, "rows") {
+					id, m := rapid.Uint64Max(links-1).Draw(rt, "id"), genModel().Draw(rt, "tally")
+					f.add(hour+rapid.Uint32Max(2).Draw(rt, "hour"), id, uint32(id), m)
+					want[id].add(m)
+				}
+				seq++
+				flush(t, s, seq, f)
+			case 3:
+				hour += rapid.SampledFrom([]uint32{1, 2, 60}).Draw(rt, "hours")
+				if _, err := s.RollUp(hour); err != nil {
+					t.Fatal(err)
+				}
+			case 4:
+				rollUpAll(t, s, hour, nil)
+			case 5:
+				if err := s.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false); err != nil {
+					t.Fatal(err)
+				}
+			case 6:
+				mem = mem.CrashClone(loseAll())
+				closeStore(t, s)
+				s = openMem(t, mem)
+			}
+			for id := range uint64(links) {
+				wantTally(t, s, id, &want[id])
+			}
+		}
+		for id, hits := range hitsOf(t, s) {
+			if hits != want[id].hits {
+				t.Fatalf("LoadHits of %d: got %d, want %d", id, hits, want[id].hits)
+			}
+		}
+	})
+}
+
+// TestReadersBesideFlushAndRollUpNeverMissAHit reads while rows move from hours to lives.
+func TestReadersBesideFlushAndRollUpNeverMissAHit(t *testing.T) {
+	s := openTemp(t)
+	const flushes = 300
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i := range uint64(flushes) {
+			f := newModelFlush()
+			f.add(uint32(i), 1, 7, hit(visitorHash(i)))
+			if err := s.Flush(f.batch(engine.Positions{FlushSeq: i + 1})); err != nil {
+				t.Errorf("Flush: %v", err)
+			}
+			if _, err := s.RollUp(uint32(i)); err != nil {
+				t.Errorf("RollUp: %v", err)
+			}
+		}
+	}()
+	for running := true; running; {
+		select {
+		case <-ended:
+			running = false
+		default:
+		}
+		got, seq, err := s.ReadTally(1)
+		if err != nil || got.Hits != seq || got.Visitors.Count() != seq {
+			t.Fatalf("after flush %d: got %d hits of %d visitors, %v", seq, got.Hits, got.Visitors.Count(), err)
+		}
+	}
+}
+
+func TestOpenHoursAreFoundAgain(t *testing.T) {
+	mem := vfs.NewMem()
+	s := openMem(t, mem)
+	f := newModelFlush()
+	for hour := uint32(10); hour < 20; hour += 3 {
+		for id := range uint64(50) {
+			f.add(hour, id, uint32(id), hit(id))
+		}
+	}
+	flush(t, s, 1, f)
+	rollUpAll(t, s, 12, nil)
+	b := s.db.NewBatch() // an hour that only an owner has
+	merge(b, appendOwnerHourKey(nil, 30, 1), hit(1).row())
+	if err := s.db.Apply(b, pebble.Sync); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	s = openMem(t, mem)
+	defer closeStore(t, s)
+	if got, want := s.hours.mu.hours, []uint32{13, 16, 19, 30}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

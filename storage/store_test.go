@@ -1,0 +1,271 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/engine"
+)
+
+func TestALinkIsReadAsItWasApplied(t *testing.T) {
+	s := openTemp(t)
+	rec := link("promo", 1, 7, "spring", "sale")
+	rec.Hot.Flags = engine.FlagExpires | engine.FlagCapped | engine.FlagForwardQuery | 3
+	rec.Hot.ExpiresAtMs, rec.Hot.MaxHits, rec.Cold.ImportedHits = 5000, 10, 4
+	apply(t, s, creation(rec))
+	if got, err := s.ReadRecord("promo"); err != nil || !reflect.DeepEqual(got, rec) {
+		t.Errorf("got %+v, %v, want %+v", got, err, rec)
+	}
+	if _, err := s.ReadRecord("Promo"); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("another code: got %v, want ErrNotFound", err)
+	}
+}
+
+func TestATombstoneKeepsTheColdRecord(t *testing.T) {
+	s := openTemp(t)
+	rec := link("gone", 1, 7, "spring")
+	apply(t, s, creation(rec))
+	apply(t, s, deletion(rec))
+	got, err := s.ReadRecord("gone")
+	if err != nil || got.Hot.Flags != engine.FlagTombstone || got.Hot.DeletedAtMs != 2000 || got.Hot.Target != "" {
+		t.Errorf("got %+v, %v, want a tombstone", got, err)
+	}
+	if !reflect.DeepEqual(got.Cold, rec.Cold) {
+		t.Errorf("cold record: got %+v, want %+v", got.Cold, rec.Cold)
+	}
+}
+
+func TestImportedHitsAreInTheLifeRowOnce(t *testing.T) {
+	s := openTemp(t)
+	rec := link("old", 9, 7)
+	rec.Cold.ImportedHits = 1000
+	apply(t, s, creation(rec))
+	after := rec
+	after.Cold.Version++
+	apply(t, s, edit(rec, after))
+	wantTally(t, s, 9, &model{hits: 1000})
+	if got := hitsOf(t, s); !maps.Equal(got, map[uint64]uint64{9: 1000}) {
+		t.Errorf("LoadHits: got %v", got)
+	}
+}
+
+func TestMutationsThatNoRecordHoldsAreRefused(t *testing.T) {
+	s := openTemp(t)
+	for name, change := range map[string]func(*engine.Mutation){
+		"no code":                func(m *engine.Mutation) { m.Hot.Code, m.Cold.Code = "", "" },
+		"unknown flag":           func(m *engine.Mutation) { m.Hot.Flags |= 1 << 7 },
+		"long target":            func(m *engine.Mutation) { m.Hot.Target = string(make([]byte, engine.MaxTargetBytes+1)) },
+		"tombstone with target":  func(m *engine.Mutation) { m.Hot.Flags = engine.FlagTombstone },
+		"another code when cold": func(m *engine.Mutation) { m.Cold.Code = "other" },
+		"long title":             func(m *engine.Mutation) { m.Cold.Title = string(make([]byte, engine.MaxTitleBytes+1)) },
+		"33 tags":                func(m *engine.Mutation) { m.Cold.Tags = make([]string, engine.MaxTags+1) },
+		"long tag":               func(m *engine.Mutation) { m.Cold.Tags = []string{string(make([]byte, engine.MaxTagBytes+1))} },
+	} {
+		m := creation(link("code", 1, 1))
+		change(&m)
+		if err := tryApply(s, m); err == nil {
+			t.Errorf("%s: got no error", name)
+		}
+	}
+	if got := rows(t, s, tableHot); len(got) != 0 {
+		t.Errorf("got rows %q", got)
+	}
+}
+
+// wantIndexes checks both indexes and nothing but the rows of links in them.
+func wantIndexes(t testing.TB, s *Store, links map[string]engine.Record) {
+	t.Helper()
+	want := map[string]string{}
+	for _, r := range links {
+		value := string(appendIndexValue(nil, indexValue{r.Hot.Code, hostOf(r.Hot.Target), r.Cold.Title}))
+		want[string(appendByOwnerKey(nil, r.Hot.Owner, r.Hot.ID))] = value
+		for _, tag := range r.Cold.Tags {
+			want[string(appendByTagKey(nil, r.Hot.Owner, tag, r.Hot.ID))] = value
+		}
+	}
+	got := rows(t, s, tableByOwner)
+	maps.Copy(got, rows(t, s, tableByTag))
+	if !maps.Equal(got, want) {
+		t.Fatalf("index rows: got %q, want %q", got, want)
+	}
+}
+
+// TestIndexesFollowLinksThroughAnyHistory is a model test: random creations, edits, deletions and replacements of a few
+// codes; after each, the store holds what a plain map holds.
+func TestIndexesFollowLinksThroughAnyHistory(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := openMem(t, vfs.NewMem())
+		stop := start(t, s)
+		defer func() { stop(); closeStore(t, s) }()
+		live := map[string]engine.Record{}
+		tags := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "ab", "\x00", ""}), 0, 4)
+		for id := range uint64(rapid.IntRange(1, 30).Draw(rt, "steps")) {
+			code := rapid.SampledFrom([]string{"x", "y", "X"}).Draw(rt, "code")
+			old, exists := live[code]
+			switch {
+			case exists && rapid.Bool().Draw(rt, "delete"):
+				apply(t, s, deletion(old))
+				delete(live, code)
+			case exists:
+				next := link(code, old.Hot.ID, old.Hot.Owner, tags.Draw(rt, "tags")...)
+				next.Hot.Target = rapid.SampledFrom([]string{"https://a.b/1", "https://c.d/"}).Draw(rt, "target")
+				next.Cold.Version = old.Cold.Version + 1
+				apply(t, s, edit(old, next))
+				live[code] = next
+			default:
+				next := link(code, id+1, uint32(id%2), tags.Draw(rt, "tags")...)
+				apply(t, s, creation(next))
+				live[code] = next
+			}
+			wantIndexes(t, s, live)
+		}
+		for code, want := range live {
+			got, err := s.ReadRecord(code)
+			if err != nil || got.Hot != want.Hot || !slices.Equal(got.Cold.Tags, want.Cold.Tags) {
+				t.Fatalf("ReadRecord(%q): got %+v, %v, want %+v", code, got, err, want)
+			}
+		}
+	})
+}
+
+func TestReservedIDsAreNeverGivenTwice(t *testing.T) {
+	mem := vfs.NewMem()
+	given := map[uint64]bool{}
+	for range 3 {
+		s := openMem(t, mem)
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				first, err := s.ReserveIDs(5)
+				mu.Lock()
+				defer mu.Unlock()
+				for id := first; id < first+5; id++ {
+					if err != nil || given[id] || id == 0 {
+						t.Errorf("id %d: given again, %v", id, err)
+					}
+					given[id] = true
+				}
+			})
+		}
+		wg.Wait()
+		closeStore(t, s)
+	}
+	if !given[1] || !given[120] || len(given) != 120 {
+		t.Errorf("got %d ids, want 1 to 120", len(given))
+	}
+}
+
+func TestIDsRunOutWithAnError(t *testing.T) {
+	s := openTemp(t)
+	if _, err := s.ReserveIDs(1<<48 - 2); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.ReserveIDs(2); !errors.Is(err, ErrNoIDs) {
+		t.Errorf("got %v, want ErrNoIDs", err)
+	}
+	if first, err := s.ReserveIDs(1); err != nil || first != 1<<48-1 {
+		t.Errorf("the last id: got %d, %v", first, err)
+	}
+	if _, err := s.ReserveIDs(1); !errors.Is(err, ErrNoIDs) {
+		t.Errorf("got %v, want ErrNoIDs", err)
+	}
+}
+
+func TestEveryLinkIsLoadedOnceOnSeveralGoroutines(t *testing.T) {
+	s := openTemp(t)
+	want := map[string]engine.Hot{}
+	for i := range 5000 {
+		rec := link(fmt.Sprintf("%c%c%d", "09AZaz_-"[i%8], "09AZaz_-"[i/8%8], i), uint64(i+1), 1)
+		want[rec.Hot.Code] = rec.Hot
+		s.Apply(creation(rec), func(err error) {
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		if i%commitQueueLimit == commitQueueLimit-1 {
+			apply(t, s, creation(rec))
+		}
+	}
+	gone := link("gone", 6000, 1)
+	apply(t, s, creation(gone))
+	apply(t, s, deletion(gone))
+	want["gone"] = deletion(gone).Hot
+	got := map[string]engine.Hot{}
+	var mu sync.Mutex
+	err := s.LoadLinks(context.Background(), func(h engine.HotView) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if _, again := got[string(h.Code)]; again {
+			t.Errorf("%q came twice", h.Code)
+		}
+		got[string(h.Code)] = ownHot(&h)
+		return nil
+	})
+	if err != nil || !maps.Equal(got, want) {
+		t.Errorf("got %d links, %v, want %d", len(got), err, len(want))
+	}
+}
+
+func TestLoadingStopsAtTheFirstErrorAndWithItsContext(t *testing.T) {
+	s := openTemp(t)
+	for i := range 3000 {
+		apply(t, s, creation(link(fmt.Sprintf("c%d", i), uint64(i+1), 1)))
+	}
+	stop := errors.New("stop")
+	if err := s.LoadLinks(context.Background(), func(engine.HotView) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("got %v, want the callback's error", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := s.LoadLinks(ctx, func(engine.HotView) error { return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+}
+
+func TestAnEmptyStoreLoadsNothing(t *testing.T) {
+	s := openTemp(t)
+	err := s.LoadLinks(context.Background(), func(h engine.HotView) error { return fmt.Errorf("got %q", h.Code) })
+	if err != nil || len(hitsOf(t, s)) != 0 {
+		t.Errorf("got %v", err)
+	}
+	wantTally(t, s, 1, &model{})
+	if p, err := s.Positions(); err != nil || p.Epoch != 0 || p.Rings != nil {
+		t.Errorf("Positions: got %+v, %v, want none", p, err)
+	}
+}
+
+func TestMetricsTellOfCommitsAndBytes(t *testing.T) {
+	s := openTemp(t)
+	apply(t, s, creation(link("a", 1, 1)))
+	m := s.Metrics()
+	if m.Mutations != 1 || m.CommitBatches != 1 || m.DiskBytes == 0 || m.MemTableBytes == 0 || m.WALBytes == 0 {
+		t.Errorf("got %+v", m)
+	}
+}
+
+func TestACorruptRecordIsAnErrorThatNamesItsCode(t *testing.T) {
+	s := openTemp(t)
+	b := s.db.NewBatch()
+	set(b, appendHotKey(nil, "bad"), []byte{1, 0})
+	if err := s.sync(b, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.ReadRecord("bad"); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("ReadRecord: got %v, want ErrCorrupt", err)
+	}
+	err := s.LoadLinks(context.Background(), func(engine.HotView) error { return nil })
+	if !errors.Is(err, ErrCorrupt) {
+		t.Errorf("LoadLinks: got %v, want ErrCorrupt", err)
+	}
+}
