@@ -32,7 +32,7 @@ var errShutDown = errors.New("api: the server is shut down")
 func (f *fleet) serve(ln net.Listener) error {
 	l := newListener(ln, f.patience, f.owner.log)
 	if !f.add(l) {
-		return errShutDown
+		return ln.Close() // Shutdown came first: there is nothing to serve
 	}
 	done := make(chan struct{})
 	var sweeper sync.WaitGroup

@@ -96,7 +96,7 @@ func seconds(b *testing.B) int {
 // runLoad hits links every millisecond for so many seconds, as many as are due. The figures are reported at the end.
 func runLoad(b *testing.B, e *engine.Engine, seconds int, store *storage.Store) {
 	var latencies histogram
-	var debt []float64
+	var debt, sublevels []float64
 	draw := newCodes(links(), "uniform", 7)
 	cpu, start := cpuTime(), time.Now()
 	done := 0
@@ -115,7 +115,12 @@ func runLoad(b *testing.B, e *engine.Engine, seconds int, store *storage.Store) 
 			}
 		}
 		if store != nil {
-			debt = append(debt, float64(store.Metrics().CompactionDebtBytes))
+			m := store.Metrics()
+			debt = append(debt, float64(m.CompactionDebtBytes))
+			sublevels = append(sublevels, float64(m.L0Sublevels))
+			if second%20 == 19 {
+				b.Logf("after %d s: %d MiB of compaction debt, %d L0 sublevels, %d MiB on disk", second+1, m.CompactionDebtBytes>>20, m.L0Sublevels, m.DiskBytes>>20)
+			}
 		}
 	}
 	elapsed := time.Since(start).Seconds()
@@ -125,8 +130,10 @@ func runLoad(b *testing.B, e *engine.Engine, seconds int, store *storage.Store) 
 	b.ReportMetric(latencies.quantile(0.99), "p99-ns")
 	b.ReportMetric(latencies.quantile(0.999), "p99.9-ns")
 	if n := len(debt) / 3; n > 0 {
-		b.ReportMetric(mean(debt[:n])/(1<<20), "debt-first-third-MiB")
+		b.ReportMetric(mean(debt[n:2*n])/(1<<20), "debt-second-third-MiB")
 		b.ReportMetric(mean(debt[len(debt)-n:])/(1<<20), "debt-last-third-MiB")
+		b.ReportMetric(mean(sublevels[n:2*n]), "L0-sublevels-second-third")
+		b.ReportMetric(mean(sublevels[len(debt)-n:]), "L0-sublevels-last-third")
 	}
 }
 

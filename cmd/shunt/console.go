@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mattn/go-isatty"
+)
+
+// A console says on standard error what a server is doing: to a person at a terminal in a few lines, to everything else
+// as log lines. Standard output stays free for results.
+type console struct {
+	log    *slog.Logger
+	w      io.Writer
+	person bool // somebody reads along
+
+	progress struct {
+		sync.Mutex // progress comes from several goroutines
+		shown      time.Time
+		drawn      bool // there is an unfinished line on the terminal
+	}
+}
+
+func newConsole(w io.Writer, format string, level slog.Level) *console {
+	options := &slog.HandlerOptions{Level: level}
+	c := &console{w: w, log: slog.New(slog.NewTextHandler(w, options))}
+	if format == "json" {
+		c.log = slog.New(slog.NewJSONHandler(w, options))
+		return c
+	}
+	f, ok := w.(*os.File)
+	c.person = ok && isatty.IsTerminal(f.Fd())
+	return c
+}
+
+// addresses are where a server can be reached.
+type addresses struct {
+	baseURL, public, admin, data string
+}
+
+func (c *console) listening(a addresses, created bool) {
+	if !c.person {
+		c.log.Info("listening", "base_url", a.baseURL, "public", a.public, "admin", a.admin, "data", a.data, "new", created)
+		return
+	}
+	folder := a.data
+	if created {
+		folder += " (new)"
+	}
+	fmt.Fprintf(c.w, "shunt %s\n\n", versionText())
+	fmt.Fprintf(c.w, "  short links and API  %s\n", a.baseURL)
+	if a.public != a.baseURL {
+		fmt.Fprintf(c.w, "  listening on         %s\n", a.public)
+	}
+	fmt.Fprintf(c.w, "  health and metrics   %s\n", a.admin)
+	fmt.Fprintf(c.w, "  data                 %s\n\n", folder)
+}
+
+// next says which command to run next.
+func (c *console) next(why string, command ...string) {
+	for i, word := range command {
+		command[i] = shellQuote(word)
+	}
+	line := strings.Join(command, " ")
+	if !c.person {
+		c.log.Info(why, "run", line)
+		return
+	}
+	fmt.Fprintf(c.w, "%s. In another terminal, run:\n\n  %s\n\n", why, line)
+}
+
+const (
+	personProgressInterval = 200 * time.Millisecond
+	logProgressInterval    = 5 * time.Second
+)
+
+// loading shows how many links are loaded; it may be called from any goroutine, and as often as one likes.
+func (c *console) loading(start time.Time, loaded uint64) {
+	p := &c.progress
+	p.Lock()
+	defer p.Unlock()
+	interval := logProgressInterval
+	if c.person {
+		interval = personProgressInterval
+	}
+	if p.shown.IsZero() {
+		p.shown = start
+	}
+	if time.Since(p.shown) < interval {
+		return
+	}
+	p.shown = time.Now()
+	if !c.person {
+		c.log.Info("loading", "links", loaded)
+		return
+	}
+	p.drawn = true
+	fmt.Fprintf(c.w, "\rloading links: %d", loaded)
+}
+
+// loaded ends the progress line.
+func (c *console) loaded(links uint64, took time.Duration) {
+	took = took.Round(time.Millisecond)
+	if !c.person {
+		c.log.Info("loaded", "links", links, "took", took)
+	} else if c.progress.drawn {
+		fmt.Fprintf(c.w, "\rloading links: %d in %v\n", links, took)
+	}
+}
+
+// ready says that every link is there.
+func (c *console) ready(links uint64) {
+	if !c.person {
+		c.log.Info("ready")
+		return
+	}
+	fmt.Fprintf(c.w, "Ready: %d links. Ctrl-C stops.\n", links)
+}
+
+func (c *console) draining() {
+	if !c.person {
+		c.log.Info("draining; a second signal stops at once")
+		return
+	}
+	fmt.Fprintln(c.w, "\nFinishing what is under way; press Ctrl-C again to stop at once.")
+}
+
+func (c *console) stopped() {
+	if !c.person {
+		c.log.Info("stopped")
+		return
+	}
+	fmt.Fprintln(c.w, "Stopped; everything is on disk.")
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"shunt/api"
+	"shunt/api/account"
+	"shunt/engine"
+	"shunt/storage"
+)
+
+// A core is what serve and the local commands share: the store, the engine over it, and the accounts.
+type core struct {
+	store    *storage.Store
+	engine   *engine.Engine
+	accounts *account.Accounts
+	created  bool // the folder was made by this process
+}
+
+// openStore opens the store in s.dataDir as a part of parts, and makes it if there is none and create says so.
+func (c *core) openStore(parts *stack, s *dataSettings, create bool, log *slog.Logger) (err error) {
+	c.store, err = storage.Open(s.dataDir, storage.Options{Logger: log})
+	if errors.Is(err, storage.ErrNoStore) && create {
+		c.created = true
+		c.store, err = storage.Open(s.dataDir, storage.Options{Logger: log, Create: true})
+	}
+	if err != nil {
+		return storeError(s.dataDir, err)
+	}
+	parts.onStop("store", c.store.Close)
+	parts.run("store", c.store.Run)
+	c.accounts = account.New(c.store.Accounts(), nil)
+	return nil
+}
+
+// load loads every link and says how far it is.
+func (c *core) load(ctx context.Context, say *console) error {
+	start := time.Now()
+	err := c.engine.Load(ctx, func(loaded uint64) { say.loading(start, loaded) })
+	say.loaded(c.engine.Metrics().Links, time.Since(start))
+	if err != nil {
+		return fmt.Errorf("opening the store: %w", err)
+	}
+	return nil
+}
+
+// apiOptions returns what the API needs of c; serve adds its own.
+func (c *core) apiOptions(s *dataSettings, baseURL string, log *slog.Logger) api.Options {
+	return api.Options{
+		Engine: c.engine, Accounts: c.accounts, BaseURL: baseURL, PrivateTargets: s.privateTargets,
+		Logger: log, Version: versionText(), StorageMetrics: c.storageMetrics,
+	}
+}
+
+// storageMetrics names the store's figures as the API shows them, behind shunt_storage_.
+func (c *core) storageMetrics() map[string]float64 {
+	m := c.store.Metrics()
+	return map[string]float64{
+		"disk_bytes":              float64(m.DiskBytes),
+		"memtable_bytes":          float64(m.MemTableBytes),
+		"block_cache_bytes":       float64(m.BlockCacheBytes),
+		"wal_bytes":               float64(m.WALBytes),
+		"compaction_debt_bytes":   float64(m.CompactionDebtBytes),
+		"l0_files":                float64(m.L0Files),
+		"l0_sublevels":            float64(m.L0Sublevels),
+		"memtable_flushes_total":  float64(m.MemTableFlushes),
+		"compactions_total":       float64(m.Compactions),
+		"commit_queue_length":     float64(m.CommitQueueLength),
+		"commit_batches_total":    float64(m.CommitBatches),
+		"mutations_total":         float64(m.Mutations),
+		"mutations_refused_total": float64(m.MutationsRefused),
+	}
+}
+
+// serveOn serves ln as a part of parts; it ends by the server's Shutdown. What becomes of a listener after that is no
+// failure: the server may have been shut down before it came to serve.
+func serveOn(parts *stack, name string, serve func(net.Listener) error, ln net.Listener) {
+	parts.run(name, func(context.Context) error {
+		err := serve(ln)
+		if parts.stopping.Load() {
+			return nil
+		}
+		return err
+	})
+}
+
+// drainTimeout is how long requests under way are waited for; idle clients get api's own 3 s of it.
+const drainTimeout = 10 * time.Second
+
+// drainOnStop makes the end of server's listeners the first thing of the stop.
+func drainOnStop(parts *stack, server *api.Server, log *slog.Logger) {
+	parts.onStop("drain", func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+		defer cancel()
+		err := server.Shutdown(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			log.Warn("some requests did not end in time and were cut off", "after", drainTimeout)
+			return nil
+		}
+		return err
+	})
+}
+
+// storeError says what to do about an error of storage.Open.
+func storeError(dir string, err error) error {
+	switch {
+	case errors.Is(err, storage.ErrNoStore):
+		return fmt.Errorf("there is no store in %s (--data); 'shunt serve' and 'shunt token add' make one", dir)
+	case errors.Is(err, storage.ErrLocked):
+		return fmt.Errorf("%s: %w", dir, storage.ErrLocked)
+	case errors.Is(err, storage.ErrNewerFormat):
+		return fmt.Errorf("%s: %w; nothing was changed", dir, err)
+	default:
+		return fmt.Errorf("opening %s: %w", dir, err)
+	}
+}
+
+const socketName = "shunt.sock"
+
+// maxSocketPathBytes is what fits into sockaddr_un beside the final zero (unix(7)).
+const maxSocketPathBytes = 107
+
+// socketPath returns where the server on dir can be talked to by whoever may open that folder.
+func socketPath(dir string) (string, error) {
+	path := filepath.Join(dir, socketName)
+	if len(path) > maxSocketPathBytes {
+		return "", fmt.Errorf("the path of the socket %s has %d bytes, and a socket's path at most %d: "+
+			"use a folder with a shorter path (--data), or give it relative to where you are", path, len(path), maxSocketPathBytes)
+	}
+	return path, nil
+}
+
+// shellQuote returns text as one word of a POSIX shell.
+func shellQuote(text string) string {
+	plain := func(r rune) bool {
+		return 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-+,:@%=", r)
+	}
+	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

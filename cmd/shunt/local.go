@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/valyala/fasthttp/fasthttputil"
+
+	"shunt/api"
+	"shunt/engine"
+	"shunt/storage"
+)
+
+// lockPatience is how long a command waits for a folder that is locked by a process without a socket: a server that is
+// starting or stopping, or another command.
+const (
+	lockPatience  = 10 * time.Second
+	retryInterval = 50 * time.Millisecond
+)
+
+// localTarget says which server a command talks to.
+type localTarget struct {
+	data   dataSettings
+	server string
+	token  string
+	user   string
+
+	create   bool          // make the folder if there is none
+	patience time.Duration // with a folder that is locked by a process without a socket
+}
+
+func addLocalSettings(cmd *cobra.Command, t *localTarget) {
+	t.patience = lockPatience
+	addDataSettings(cmd, &t.data)
+	fs := cmd.Flags()
+	for _, name := range []string{"listen", "private-targets", "journal-dir"} {
+		must(fs.MarkHidden(name)) // taken from serve's file or environment; of no interest in the help
+	}
+	checkedVar(fs, &t.server, "server", "URL", "", "talk to the server at this origin; the token is in SHUNT_TOKEN", parseOrigin)
+	fs.StringVar(&t.token, "token", "", "`TOKEN` for --server; others see arguments, so use SHUNT_TOKEN or SHUNT_TOKEN_FILE")
+	must(fs.SetAnnotation("token", secretAnnotation, []string{}))
+	fs.StringVar(&t.user, "user", "", "`EMAIL` of the user to act as (default: the oldest admin)")
+	markArguments(fs, "user")
+}
+
+// connect returns a client of --server; else of the server that runs on the folder; else of one that it starts in this
+// process, on the folder and without a network. Closing the client ends the latter.
+func (t *localTarget) connect(ctx context.Context, stderr io.Writer) (*client, error) {
+	if t.server != "" {
+		return t.connectRemote(stderr)
+	}
+	path, err := socketPath(t.data.dataDir)
+	if err != nil {
+		return nil, err
+	}
+	patience, cancel := context.WithTimeout(ctx, t.patience)
+	defer cancel()
+	for {
+		if c := t.connectSocket(patience, path); c != nil {
+			return c, nil
+		}
+		c, err := t.openAlone(ctx, stderr)
+		if !errors.Is(err, storage.ErrLocked) {
+			return c, err
+		}
+		select {
+		case <-patience.Done():
+			return nil, fmt.Errorf("%w (and for %v nobody has answered at %s)", err, t.patience, path)
+		case <-time.After(retryInterval):
+		}
+	}
+}
+
+func (t *localTarget) connectRemote(stderr io.Writer) (*client, error) {
+	if t.token == "" {
+		return nil, usageErrorf("--server needs a token: set SHUNT_TOKEN, or SHUNT_TOKEN_FILE to the path of a file that holds it")
+	}
+	if t.user != "" {
+		return nil, usageErrorf("--user is for local commands: at --server the token tells the user")
+	}
+	c := newClient(t.server, nil)
+	c.token = t.token
+	if host := strings.TrimPrefix(t.server, "http://"); host != t.server && !isLoopback(hostOf(host)) {
+		fmt.Fprintf(stderr, "shunt: warning: the token travels to %s unencrypted\n", t.server)
+	}
+	return c, nil
+}
+
+func hostOf(hostPort string) string {
+	if host, _, err := net.SplitHostPort(hostPort); err == nil {
+		return host
+	}
+	return strings.Trim(hostPort, "[]")
+}
+
+// connectSocket returns a client of the server at the socket, nil if nobody listens there.
+func (t *localTarget) connectSocket(ctx context.Context, path string) *client {
+	dial := func(ctx context.Context) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "unix", path) }
+	conn, err := dial(ctx)
+	if err != nil {
+		return nil
+	}
+	_ = conn.Close() // it was only to see whether somebody listens
+	return t.localClient(dial)
+}
+
+// localClient returns a client of a local listener, whose caller needs no token.
+func (t *localTarget) localClient(dial func(context.Context) (net.Conn, error)) *client {
+	c := newClient("http://localhost", dial)
+	c.local, c.user = true, t.user
+	return c
+}
+
+// The journal of a command that lives for one call: it follows no redirect, so it records no hit.
+const (
+	aloneRings       = 1
+	aloneRingRecords = 256
+)
+
+// openAlone opens the folder and serves the API on it to the client that it returns, and to nobody else: one code path
+// for commands with and without a running server.
+func (t *localTarget) openAlone(ctx context.Context, stderr io.Writer) (*client, error) {
+	parts := newStack()
+	c, err := t.startAlone(ctx, parts, stderr)
+	if err != nil {
+		return nil, errors.Join(err, parts.stop())
+	}
+	c.onClose = parts.stop
+	return c, nil
+}
+
+func (t *localTarget) startAlone(ctx context.Context, parts *stack, stderr io.Writer) (*client, error) {
+	baseURL, err := t.data.resolveBaseURL(t.data.listen)
+	if err != nil {
+		return nil, err
+	}
+	say := newConsole(stderr, "text", slog.LevelWarn)
+	core := core{}
+	if err := core.openStore(parts, &t.data, t.create, say.log); err != nil {
+		return nil, err
+	}
+	if core.created {
+		fmt.Fprintf(stderr, "shunt: made the data folder %s\n", t.data.dataDir)
+	}
+	options := engine.Options{Rings: aloneRings, RingRecords: aloneRingRecords, Logger: say.log}
+	if err := core.openEngine(parts, &t.data, options); err != nil {
+		return nil, err
+	}
+	if err := core.load(ctx, say); err != nil {
+		return nil, err
+	}
+	parts.run("engine", core.engine.Run)
+	server, err := api.NewServer(core.apiOptions(&t.data, baseURL, say.log))
+	if err != nil {
+		return nil, err
+	}
+	door := fasthttputil.NewInmemoryListener()
+	serveOn(parts, "local", server.ServeLocal, door)
+	drainOnStop(parts, server, say.log)
+	return t.localClient(func(context.Context) (net.Conn, error) { return door.Dial() }), nil
+}

@@ -1,0 +1,115 @@
+// Command shunt is a redirect engine: it answers short links from memory, counts every hit and estimates unique visitors.
+//
+// main.go holds the command tree, one file a subcommand follows it; config.go says where settings come from;
+// serve.go wires the server top to bottom and stack.go stops it in reverse; local.go lets the other commands talk to it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes, as the contract has them.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args, os.Stdout, os.Stderr))
+}
+
+// run is the program without its process: args as in os.Args, the exit code returned. The end of ctx stops it as
+// SIGTERM does. Results go to stdout; everything else (errors, logs, progress, advice) to stderr.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot(args[0], stdout, stderr)
+	root.SetArgs(args[1:])
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
+	}
+	fmt.Fprintln(stderr, "shunt:", err)
+	if usage := (usageError{}); errors.As(err, &usage) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+func newRoot(program string, stdout, stderr io.Writer) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "shunt",
+		Short: "A redirect engine: short links from memory, every hit counted",
+		Long: `shunt answers short links from memory, counts every hit, estimates unique visitors and loses nothing.
+The data is in one folder.
+
+Every setting is a flag, an environment variable (SHUNT_ and the flag in capitals: SHUNT_BASE_URL is --base-url) and a
+key of the TOML file that --config names, in that order of force. Secrets can be read from a file: SHUNT_TOKEN_FILE.
+Arguments that belong to one call (such as --alias) are flags only.`,
+		Example: `  shunt serve                                      serve http://127.0.0.1:8080 from ./shunt-data
+  shunt token add --name laptop                    make an API token
+  shunt add https://example.org/a/long/address     make a short link
+  shunt stats Ab3dE5fG                             how often it was followed`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          knownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.SetOut(stderr)
+			_ = cmd.Help() // only writes
+			return usageErrorf("name a command")
+		},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return loadSettings(cmd, os.Environ(), stderr)
+		},
+	}
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageErrorf("%w (see '%s --help')", err, cmd.CommandPath())
+	})
+	token := newToken()
+	token.AddCommand(newTokenAdd(stdout, stderr))
+	root.AddCommand(newServe(program, stderr), token, newAdd(stdout, stderr), newStats(stdout, stderr), newVersion(stdout))
+	return root
+}
+
+// knownCommand refuses the arguments of a command that only has subcommands.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("there is no command %q", cmd.CommandPath()+" "+args[0])
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		text += "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usageErrorf("%s (see '%s --help')", text, cmd.CommandPath())
+}
+
+// exactly takes as many arguments as it has names.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > len(names) {
+			return usageErrorf("unexpected argument %q (see '%s --help')", args[len(names)], cmd.CommandPath())
+		}
+		if len(args) < len(names) {
+			return usageErrorf("%s is missing (see '%s --help')", names[len(args)], cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// usageError is a mistake of the caller's: exit 2.
+type usageError struct{ cause error }
+
+func (e usageError) Error() string { return e.cause.Error() }
+func (e usageError) Unwrap() error { return e.cause }
+
+func usageErrorf(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// binary is the path of the program under test, built by TestMain.
+var binary string
+
+// processTimeout ends a process that neither does what a test waits for nor ends; it is far beyond what any of it
+// takes.
+const processTimeout = 3 * time.Minute
+
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "curl" {
+		os.Exit(standInForCurl(os.Args[1:], os.Stdout))
+	}
+	os.Exit(buildAndRun(m))
+}
+
+func buildAndRun(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "shunt-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	for _, variable := range os.Environ() { // the tests say what is set
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, envPrefix) {
+			os.Unsetenv(name)
+		}
+	}
+	binary = filepath.Join(dir, "shunt")
+	// Never with -race: such builds keep the journal on the heap, and a killed process would take its hits along.
+	build := exec.Command("go", "build", "-tags", buildTags, "-o", binary, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%v: %v\n%s", build, err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// result is what a command left behind.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+// shunt runs the binary to its end in folder dir, with env added to the environment.
+func shunt(t *testing.T, dir string, env []string, args ...string) result {
+	t.Helper()
+	cmd := exec.Command(binary, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timeout := time.AfterFunc(processTimeout, func() { _ = cmd.Process.Kill() })
+	defer timeout.Stop()
+	_ = cmd.Wait() // the exit code tells
+	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// A process is a running `shunt serve`.
+type process struct {
+	t             *testing.T
+	cmd           *exec.Cmd
+	dir           string // its data folder
+	public, admin string // http://host:port
+	ended         chan struct{}
+	ready         chan struct{}
+
+	mu struct {
+		sync.Mutex
+		stderr strings.Builder
+	}
+}
+
+// startServer starts the binary on dir and free ports, and returns when it is ready. It is killed when the test ends.
+func startServer(t *testing.T, dir string, args ...string) *process {
+	t.Helper()
+	p := launch(t, dir, args...)
+	select {
+	case <-p.ready:
+		return p
+	case <-p.ended:
+		t.Fatalf("serve ended before it was ready:\n%s", p.stderr())
+		return nil
+	}
+}
+
+// launch starts the binary on dir and free ports.
+func launch(t *testing.T, dir string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, dir: dir, ended: make(chan struct{}), ready: make(chan struct{})}
+	defaults := []string{"--data", dir, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-format", "json"}
+	p.cmd = exec.Command(binary, append(append([]string{"serve"}, defaults...), args...)...)
+	stderr, err := p.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timeout := time.AfterFunc(processTimeout, func() { _ = p.cmd.Process.Kill() })
+	go func() {
+		p.read(stderr)
+		_ = p.cmd.Wait() // the exit code tells
+		timeout.Stop()
+		close(p.ended)
+	}()
+	t.Cleanup(p.kill)
+	return p
+}
+
+var ( // in text or JSON
+	listeningLine = regexp.MustCompile(`msg"?[:=]"?listening.* ?public"?[:=]"?(http://[\d.:]+)"?[, ]"?admin"?[:=]"?(http://[\d.:]+)`)
+	readyLine     = regexp.MustCompile(`msg"?[:=]"?ready\b`)
+)
+
+// read keeps what the process logs, and takes its addresses out of it.
+func (p *process) read(stderr io.Reader) {
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		p.mu.Lock()
+		p.mu.stderr.WriteString(lines.Text() + "\n")
+		p.mu.Unlock()
+		if found := listeningLine.FindStringSubmatch(lines.Text()); found != nil {
+			p.public, p.admin = found[1], found[2]
+		}
+		if readyLine.MatchString(lines.Text()) {
+			close(p.ready)
+		}
+	}
+}
+
+func (p *process) stderr() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.stderr.String()
+}
+
+// terminate sends SIGTERM and holds the process to exit code 0.
+func (p *process) terminate() {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Fatal(err)
+	}
+	<-p.ended
+	if code := p.cmd.ProcessState.ExitCode(); code != exitDone {
+		p.t.Fatalf("SIGTERM: got exit code %d, want 0:\n%s", code, p.stderr())
+	}
+}
+
+// kill sends SIGKILL and waits for the end.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // it may have ended
+	<-p.ended
+}
+
+// token makes a token for the running server.
+func (p *process) token(scopes ...string) string {
+	p.t.Helper()
+	args := []string{"token", "add", "--name", "test", "--data", p.dir}
+	if len(scopes) > 0 {
+		args = append(args, "--scopes", strings.Join(scopes, ","))
+	}
+	r := shunt(p.t, "", nil, args...)
+	if r.code != exitDone {
+		p.t.Fatalf("token add: exit code %d: %s", r.code, r.stderr)
+	}
+	return strings.TrimSpace(r.stdout)
+}

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"shunt/api"
+	"shunt/api/account"
+	"shunt/engine"
+)
+
+// serveConfig is what serve can be told.
+type serveConfig struct {
+	data           dataSettings
+	adminListen    string
+	trustedProxies []netip.Prefix
+	clientIPHeader string
+	flushInterval  time.Duration
+	allowHTTP      bool
+	pprof          bool
+	logFormat      string
+	logLevel       slog.Level
+}
+
+func newServe(program string, stderr io.Writer) *cobra.Command {
+	cfg := serveConfig{}
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve redirects and the API",
+		Long: `Serve redirects and the API. The first start needs no configuration: it makes the data folder and says what to do next.
+
+SIGTERM (or Ctrl-C) drains: what is under way is finished, every hit is written, the exit code is 0. A second signal stops at
+once; no hit that was answered is lost then either, the next start replays them.`,
+		Example: `  shunt serve
+  shunt serve --data /var/lib/shunt --listen :8080 --base-url https://sho.rt --trusted-proxy 10.0.0.0/8
+  shunt serve --config /etc/shunt.toml`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return serve(cmd.Context(), &cfg, newConsole(stderr, cfg.logFormat, cfg.logLevel), program)
+		},
+	}
+	addDataSettings(cmd, &cfg.data)
+	fs := cmd.Flags()
+	checkedVar(fs, &cfg.adminListen, "admin-listen", "ADDRESS", defaultAdminListen,
+		"address of /metrics, /healthz and /readyz", parseListen)
+	fs.Var(prefixes{&cfg.trustedProxies}, "trusted-proxy", "address or network of a proxy that is believed; may be repeated")
+	checkedVar(fs, &cfg.clientIPHeader, "client-ip-header", "HEADER", "X-Forwarded-For",
+		"the header in which a trusted proxy names the client", parseHeaderName)
+	checkedVar(fs, &cfg.flushInterval, "flush-interval", "DURATION", engine.DefaultFlushInterval.String(),
+		"how often hits are written; a power cut loses at most as much", parseFlushInterval)
+	fs.BoolVar(&cfg.allowHTTP, "allow-http", false, "take tokens over plain HTTP from anywhere (in a network that you trust)")
+	fs.BoolVar(&cfg.pprof, "pprof", false, "serve /debug/pprof on the admin address even if that is not loopback")
+	checkedVar(fs, &cfg.logFormat, "log-format", "FORMAT", "text", "text or json", oneOf("text", "json"))
+	checkedVar(fs, &cfg.logLevel, "log-level", "LEVEL", "info", "debug, info, warn or error", parseLevel)
+	return cmd
+}
+
+// serve runs the server until ctx ends or a signal comes, and stops it. A second signal ends it in the middle of
+// stopping. program is how this one was called.
+func serve(ctx context.Context, cfg *serveConfig, say *console, program string) error {
+	if err := cfg.data.checkBaseURL(); err != nil {
+		return err
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
+	defer signal.Stop(signals)
+	ctx, drain := context.WithCancel(ctx)
+	defer drain()
+
+	s := &server{cfg: cfg, say: say, program: program, parts: newStack()}
+	ended := make(chan error, 1)
+	go func() { ended <- s.run(ctx) }()
+	for first := (time.Time{}); ; {
+		select {
+		case err := <-ended:
+			return err
+		case sig := <-signals:
+			if first.IsZero() {
+				first = time.Now()
+				drain()
+			} else if time.Since(first) > sameSignal {
+				return fmt.Errorf("stopped at once by a second signal (%v); the next start replays the hits of the journal", sig)
+			}
+		}
+	}
+}
+
+// sameSignal is how long a signal counts as the first one: timeout(1), make and process managers signal a process and
+// its group.
+const sameSignal = 200 * time.Millisecond
+
+// server is the process of serve: start fills it from top to bottom.
+type server struct {
+	cfg     *serveConfig
+	say     *console
+	program string
+	parts   *stack
+
+	public, admin, local net.Listener
+	core                 core
+}
+
+// run serves until ctx ends or a part fails, and stops every part that it has started.
+func (s *server) run(ctx context.Context) error {
+	err := s.start(ctx)
+	if err == nil {
+		select {
+		case <-ctx.Done():
+			s.say.draining()
+		case err = <-s.parts.fails():
+		}
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = nil // stopped while loading
+	}
+	if err = errors.Join(err, s.parts.stop()); err == nil {
+		s.say.stopped()
+	}
+	return err
+}
+
+// start starts the parts in the order in which they rely on each other. Whatever can refuse comes before what writes.
+func (s *server) start(ctx context.Context) error {
+	if err := s.listen(); err != nil {
+		return err
+	}
+	baseURL, err := s.cfg.data.resolveBaseURL(s.public.Addr().String())
+	if err != nil {
+		return err
+	}
+	if err := s.openData(); err != nil {
+		return err
+	}
+	loaded := make(chan struct{})
+	s.parts.run("engine", func(ctx context.Context) error {
+		select { // loading must not meet a flush or a roll-up
+		case <-loaded:
+			return s.core.engine.Run(ctx)
+		case <-ctx.Done():
+			return nil
+		}
+	})
+	if err := s.serveAPI(baseURL); err != nil {
+		return err
+	}
+	s.say.listening(addresses{
+		baseURL: baseURL, public: "http://" + s.public.Addr().String(), admin: "http://" + s.admin.Addr().String(),
+		data: s.cfg.data.dataDir,
+	}, s.core.created)
+	if err := s.core.load(ctx, s.say); err != nil {
+		return err
+	}
+	close(loaded)
+	if err := s.sayNext(); err != nil {
+		return err
+	}
+	s.say.ready(s.core.engine.Metrics().Links)
+	return nil
+}
+
+// listen takes the ports first: a second server on a port fails before it has touched its data.
+func (s *server) listen() (err error) {
+	if s.public, err = s.listenOn("--listen", s.cfg.data.listen); err != nil {
+		return err
+	}
+	s.admin, err = s.listenOn("--admin-listen", s.cfg.adminListen)
+	return err
+}
+
+func (s *server) listenOn(flag, address string) (net.Listener, error) {
+	ln, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", flag, address, err)
+	}
+	s.parts.onStop(flag, closeListener(ln))
+	return ln, nil
+}
+
+// closeListener closes ln unless its server has.
+func closeListener(ln net.Listener) func() error {
+	return func() error {
+		if err := ln.Close(); !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil
+	}
+}
+
+// openData opens the store, which locks the folder, then the socket in it, then the engine.
+func (s *server) openData() error {
+	path, err := socketPath(s.cfg.data.dataDir)
+	if err != nil {
+		return err
+	}
+	if err := s.core.openStore(s.parts, &s.cfg.data, true, s.say.log); err != nil {
+		return err
+	}
+	if s.local, err = listenSocket(path); err != nil {
+		return err
+	}
+	s.parts.onStop("socket", closeListener(s.local))
+	options := engine.Options{FlushInterval: s.cfg.flushInterval, Logger: s.say.log}
+	return s.core.openEngine(s.parts, &s.cfg.data, options)
+}
+
+// listenSocket listens at path, which only this user can open. The store's lock is held: a socket that is there is
+// nobody's.
+func listenSocket(path string) (net.Listener, error) {
+	info, err := os.Lstat(path)
+	if err == nil && info.Mode().Type() == fs.ModeSocket {
+		err = os.Remove(path)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("removing an old socket: %w", err)
+	}
+	ln, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("the socket for local commands: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("the socket for local commands: %w", err), ln.Close())
+	}
+	return ln, nil
+}
+
+// serveAPI serves the three ways in. While links are being loaded, they answer so.
+func (s *server) serveAPI(baseURL string) error {
+	o := s.core.apiOptions(&s.cfg.data, baseURL, s.say.log)
+	o.TrustedProxies, o.ClientIPHeader = s.cfg.trustedProxies, s.cfg.clientIPHeader
+	o.AllowHTTP, o.Pprof = s.cfg.allowHTTP, s.cfg.pprof
+	server, err := api.NewServer(o)
+	if err != nil {
+		return usageError{err}
+	}
+	serveOn(s.parts, "public address", server.ServePublic, s.public)
+	serveOn(s.parts, "admin address", server.ServeAdmin, s.admin)
+	serveOn(s.parts, "socket", server.ServeLocal, s.local)
+	drainOnStop(s.parts, server, s.say.log)
+	if s.cfg.allowHTTP {
+		s.say.log.Warn("tokens are taken over plain HTTP from anywhere (--allow-http)")
+	}
+	return nil
+}
+
+// sayNext tells whoever has no token yet how to make one.
+func (s *server) sayNext() error {
+	admin, err := s.core.accounts.OldestAdmin()
+	if err == nil {
+		var tokens []account.Token
+		if tokens, err = s.core.accounts.ListTokens(admin.ID); len(tokens) > 0 {
+			return nil
+		}
+	}
+	if err != nil && !errors.Is(err, account.ErrNoUser) {
+		return err
+	}
+	command := []string{s.program, "token", "add", "--name", "first"}
+	if s.cfg.data.dataDir != defaultDataDir {
+		command = append(command, "--data", s.cfg.data.dataDir)
+	}
+	s.say.next("There is no API token yet", command...)
+	return nil
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// syncBuffer is what a server in this process writes to.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+// TestAServerJoinsEverythingThatItStarts runs serve in this process, where the race detector and goleak see it: it
+// starts, is used by several clients and local commands at once, and is stopped in the middle of that.
+func TestAServerJoinsEverythingThatItStarts(t *testing.T) {
+	leaks := []goleak.Option{
+		goleak.IgnoreCurrent(),
+		// fasthttp's own housekeeping; it sleeps for 1 s and 10 s and then sees that its server is gone.
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
+	}
+	dir := t.TempDir()
+	ctx, stop := context.WithCancel(t.Context())
+	stderr := newReadyWriter()
+	code := make(chan int)
+	go func() {
+		args := []string{"--data", dir, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--flush-interval", "10ms"}
+		code <- run(ctx, append([]string{"shunt", "serve"}, args...), io.Discard, stderr)
+	}()
+	public := <-stderr.ready
+
+	var added syncBuffer
+	if got := run(t.Context(), []string{"shunt", "add", "https://example.org/a", "--data", dir}, &added, stderr); got != exitDone {
+		t.Fatalf("add: exit code %d\n%s", got, stderr)
+	}
+	short := strings.TrimSpace(added.b.String())
+	if !strings.HasPrefix(short, public) {
+		t.Fatalf("got %q, want an address of %s", short, public)
+	}
+	var clients sync.WaitGroup
+	for range 4 {
+		clients.Go(func() {
+			for range 50 {
+				follow(t, short, "https://example.org/a")
+			}
+		})
+		clients.Go(func() {
+			if got := run(t.Context(), []string{"shunt", "stats", short, "--data", dir}, io.Discard, stderr); got != exitDone {
+				t.Errorf("stats: exit code %d", got)
+			}
+		})
+	}
+	clients.Wait()
+	stop()
+	if got := <-code; got != exitDone {
+		t.Errorf("got exit code %d, want 0:\n%s", got, stderr)
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	goleak.VerifyNone(t, leaks...)
+
+	var stats syncBuffer
+	run(t.Context(), []string{"shunt", "stats", short, "--data", dir}, &stats, stderr)
+	if got := stats.b.String(); got != "hits    200\nunique  1\n" {
+		t.Errorf("got %q, want every hit\n%s", got, stderr)
+	}
+	goleak.VerifyNone(t, leaks...)
+}
+
+// readyWriter delivers the public address of a server when it says that it is ready.
+type readyWriter struct {
+	syncBuffer
+	ready chan string
+}
+
+func newReadyWriter() *readyWriter { return &readyWriter{ready: make(chan string, 1)} }
+
+func (w *readyWriter) Write(p []byte) (int, error) {
+	n, err := w.syncBuffer.Write(p)
+	if readyLine.Match(p) {
+		w.ready <- listeningLine.FindStringSubmatch(w.String())[1]
+	}
+	return n, err
+}
+
+func (w *readyWriter) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.b.String()
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"shunt/engine"
+)
+
+// The settings that more than one command takes, and how their texts are read.
+
+const (
+	defaultDataDir     = "./shunt-data"
+	defaultListen      = "127.0.0.1:8080"
+	defaultAdminListen = "127.0.0.1:8081"
+
+	minFlushInterval = 10 * time.Millisecond // below it the disk does nothing but fsync
+	maxFlushInterval = time.Hour             // the journal is long full by then
+)
+
+// dataSettings say where the data is and how links in it are written.
+type dataSettings struct {
+	dataDir        string
+	journalDir     string
+	listen         string
+	baseURL        string
+	privateTargets string
+}
+
+// addDataSettings gives cmd the settings of whoever opens a store.
+func addDataSettings(cmd *cobra.Command, s *dataSettings) {
+	fs := cmd.Flags()
+	fs.String("config", "", "TOML `FILE` of settings")
+	checkedVar(fs, &s.dataDir, "data", "DIR", defaultDataDir, "folder of the data", parseNotEmpty)
+	fs.StringVar(&s.journalDir, "journal-dir", "",
+		"`DIR` of the hit journal; may be a tmpfs (default: where it was, at first journal in the data folder)")
+	checkedVar(fs, &s.listen, "listen", "ADDRESS", defaultListen, "address of redirects and the API", parseListen)
+	checkedVar(fs, &s.baseURL, "base-url", "URL", "",
+		"origin of the short addresses, such as https://sho.rt (default: http://<listen> if that is loopback)", parseOrigin)
+	checkedVar(fs, &s.privateTargets, "private-targets", "WORD", "auto",
+		"targets in private networks: allow, refuse, or auto (allow if the base URL is private itself)",
+		oneOf("allow", "refuse", "auto"))
+}
+
+// resolveBaseURL returns the origin of the short addresses of a server that listens on address: --listen, with the port
+// that was drawn if it is 0.
+func (s *dataSettings) resolveBaseURL(address string) (string, error) {
+	if s.baseURL != "" {
+		return s.baseURL, nil
+	}
+	if err := s.checkBaseURL(); err != nil {
+		return "", err
+	}
+	host, _, _ := net.SplitHostPort(s.listen)
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix("http://"+net.JoinHostPort(host, port), ":80"), nil
+}
+
+// checkBaseURL refuses a missing base URL where the address to listen on does not tell it.
+func (s *dataSettings) checkBaseURL() error {
+	host, _, _ := net.SplitHostPort(s.listen)
+	if s.baseURL == "" && !isLoopback(host) {
+		return usageErrorf("--base-url is missing: %q (--listen) is not loopback, so it does not tell the address "+
+			"that people will use; give it as --base-url https://your.domain", s.listen)
+	}
+	return nil
+}
+
+// isLoopback tells whether host, an address or a name, can only be this machine.
+func isLoopback(host string) bool {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return addr.Unmap().IsLoopback()
+	}
+	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	return name == "localhost" || strings.HasSuffix(name, ".localhost")
+}
+
+func parseNotEmpty(text string) (string, error) {
+	if text == "" {
+		return "", errors.New("must not be empty")
+	}
+	return text, nil
+}
+
+func parseListen(text string) (string, error) {
+	_, port, err := net.SplitHostPort(text)
+	if err != nil || port == "" {
+		return "", errors.New("must be host:port, such as 127.0.0.1:8080 or :8080")
+	}
+	return text, nil
+}
+
+// parseOrigin returns text as scheme://host[:port], the host in the form that targets are stored in.
+func parseOrigin(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "", err
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return "", errors.New("must begin with http:// or https:// and a host")
+	}
+	if u.User != nil || strings.TrimSuffix(u.Path, "/") != "" || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#") {
+		return "", errors.New("must be an origin: scheme, host and port, nothing else")
+	}
+	origin, err := engine.TargetPolicy{}.Parse(u.Scheme + "://" + u.Host)
+	if err != nil {
+		return "", err
+	}
+	return origin, nil
+}
+
+func parseFlushInterval(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, errors.New("must be a duration such as 1s or 250ms")
+	}
+	if d < minFlushInterval || d > maxFlushInterval {
+		return 0, fmt.Errorf("must be from %v to %v", minFlushInterval, maxFlushInterval)
+	}
+	return d, nil
+}
+
+func parseHeaderName(text string) (string, error) {
+	for _, c := range []byte(text) {
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+		if !letter && !('0' <= c && c <= '9') && c != '-' && c != '_' {
+			return "", errors.New("must be the name of a header")
+		}
+	}
+	return parseNotEmpty(text)
+}
+
+func parseLevel(text string) (level slog.Level, err error) {
+	if level.UnmarshalText([]byte(text)) != nil {
+		return 0, errors.New("must be debug, info, warn or error")
+	}
+	return level, nil
+}
+
+// prefixes is a flag that holds networks and may be repeated.
+type prefixes struct{ list *[]netip.Prefix }
+
+var _ pflag.Value = prefixes{}
+
+func (p prefixes) Set(text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		prefix, err := parsePrefix(strings.TrimSpace(part))
+		if err != nil {
+			return err
+		}
+		*p.list = append(*p.list, prefix)
+	}
+	return nil
+}
+
+func (p prefixes) String() string {
+	texts := make([]string, len(*p.list))
+	for i, prefix := range *p.list {
+		texts[i] = prefix.String()
+	}
+	return strings.Join(texts, ",")
+}
+
+func (p prefixes) Type() string { return "NETWORK" }
+
+// parsePrefix reads a network such as 10.0.0.0/8, or a single address.
+func parsePrefix(text string) (netip.Prefix, error) {
+	if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
+		addr = addr.Unmap()
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil {
+		return netip.Prefix{}, fmt.Errorf("%q is neither an address nor a network such as 10.0.0.0/8", text)
+	}
+	return prefix.Masked(), nil
+}

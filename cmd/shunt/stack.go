@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+)
+
+// A stack is the life of a process: parts are started top to bottom, each relying on those above it, and stopped in
+// reverse. It is used by one goroutine; the parts run on their own.
+type stack struct {
+	stops    []func() error
+	stopping atomic.Bool
+	failed   chan error // the first part that ended by itself
+}
+
+func newStack() *stack { return &stack{failed: make(chan error, 1)} }
+
+// run starts a part on a goroutine of its own. At its turn in stop, the part's ctx ends and its return is awaited.
+// A part that returns before stop, even without an error, has failed: fails tells.
+func (s *stack) run(name string, run func(ctx context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		err := run(ctx)
+		if !s.stopping.Load() {
+			s.fail(name, err)
+		}
+		ended <- err
+	}()
+	s.onStop(name, func() error {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			return err
+		}
+		return nil
+	})
+}
+
+// onStop registers what stop does when it comes back to this place.
+func (s *stack) onStop(name string, stop func() error) {
+	s.stops = append(s.stops, func() error {
+		if err := stop(); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+// fails delivers the error of a part that ended by itself.
+func (s *stack) fails() <-chan error { return s.failed }
+
+func (s *stack) fail(name string, err error) {
+	if err == nil {
+		err = errors.New("ended unexpectedly")
+	}
+	select {
+	case s.failed <- fmt.Errorf("%s: %w", name, err):
+	default: // an earlier failure is the cause
+	}
+}
+
+// stop stops every part in reverse order, whatever fails on the way, and joins their goroutines.
+func (s *stack) stop() error {
+	s.stopping.Store(true)
+	var errs []error
+	for len(s.stops) > 0 {
+		last := len(s.stops) - 1
+		errs = append(errs, s.stops[last]())
+		s.stops = s.stops[:last]
+	}
+	return errors.Join(errs...)
+}

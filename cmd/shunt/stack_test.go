@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestAStackStopsItsPartsInReverseAndJoinsThem(t *testing.T) {
+	var log []string // written by one part after the other: stop waits for each
+	s := newStack()
+	s.onStop("store", func() error { log = append(log, "store closed"); return nil })
+	for _, name := range []string{"journal", "server"} {
+		s.run(name, func(ctx context.Context) error {
+			<-ctx.Done()
+			log = append(log, name+" ended")
+			return ctx.Err()
+		})
+	}
+	if err := s.stop(); err != nil {
+		t.Errorf("stop: got %v, want nil: the end of a part's context is no failure", err)
+	}
+	want := []string{"server ended", "journal ended", "store closed"}
+	if !slices.Equal(log, want) {
+		t.Errorf("got %q, want %q", log, want)
+	}
+	if err := s.stop(); err != nil || len(log) != len(want) {
+		t.Errorf("a second stop: got %v and %q, want it to do nothing", err, log)
+	}
+}
+
+func TestAPartThatEndsByItselfIsAFailure(t *testing.T) {
+	for name, err := range map[string]error{"with an error": errors.New("disk on fire"), "without one": nil} {
+		t.Run(name, func(t *testing.T) {
+			s := newStack()
+			s.run("store", func(context.Context) error { return err })
+			got := <-s.fails()
+			if got == nil || !strings.HasPrefix(got.Error(), "store: ") {
+				t.Errorf("got %v, want an error that names the part", got)
+			}
+			if stopped := s.stop(); (stopped == nil) != (err == nil) {
+				t.Errorf("stop: got %v, want the part's own %v", stopped, err)
+			}
+		})
+	}
+}
+
+func TestEveryPartIsStoppedAlthoughOneFails(t *testing.T) {
+	closed := false
+	broken := errors.New("broken")
+	s := newStack()
+	s.onStop("store", func() error { closed = true; return nil })
+	s.onStop("journal", func() error { return broken })
+	if err := s.stop(); !errors.Is(err, broken) || !closed {
+		t.Errorf("got %v, closed %v; want the error, and the store closed", err, closed)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build shuntinvariants
+
+package main
+
+const buildTags = "shuntinvariants"

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func newToken() *cobra.Command {
+	return &cobra.Command{
+		Use:   "token",
+		Short: "API tokens",
+		Args:  knownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.SetOut(cmd.ErrOrStderr())
+			_ = cmd.Help() // only writes
+			return usageErrorf("name a command of %s", cmd.CommandPath())
+		},
+	}
+}
+
+// tokenDraft is the body of POST /tokens.
+type tokenDraft struct {
+	Name      string     `json:"name"`
+	Scopes    []string   `json:"scopes,omitempty"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+}
+
+func newTokenAdd(stdout, stderr io.Writer) *cobra.Command {
+	where, draft, expires := localTarget{}, tokenDraft{}, expiry{}
+	cmd := &cobra.Command{
+		Use:   "add --name NAME",
+		Short: "Make an API token and print it",
+		Long: `Make an API token and print it, and only it, on standard output. Nobody can read it again.
+
+It works beside a running server and without one. If there is no data folder yet, it makes one. The first token of the
+first user, an admin, has all scopes; later ones have all but admin unless --scopes says otherwise.`,
+		Example: `  shunt token add --name laptop
+  shunt token add --name ci --scopes links:write,stats:read --expires 90d
+  TOKEN=$(shunt token add --name script)`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			draft.ExpiresAt = expires.at()
+			return addToken(cmd.Context(), &where, draft, stdout, stderr)
+		},
+	}
+	where.create = true
+	addLocalSettings(cmd, &where)
+	fs := cmd.Flags()
+	fs.StringVar(&draft.Name, "name", "", "`NAME` that tells the token from others (required)")
+	fs.StringSliceVar(&draft.Scopes, "scopes", nil, "`SCOPES`, with commas: links:read, links:write, stats:read, tokens:write, admin")
+	fs.Var(&expires, "expires", "when it ends: 90d, 12h, 2030-12-31 or 2030-12-31T23:59:59Z (default never)")
+	markArguments(fs, "name", "scopes", "expires")
+	return cmd
+}
+
+func addToken(ctx context.Context, where *localTarget, draft tokenDraft, stdout, stderr io.Writer) error {
+	if draft.Name == "" {
+		return usageErrorf("--name is missing: a name tells tokens apart, such as --name laptop")
+	}
+	c, err := where.connect(ctx, stderr)
+	if err != nil {
+		return err
+	}
+	made := struct{ Token string }{}
+	err = func() error {
+		if err := firstTokenScopes(ctx, c, &draft); err != nil {
+			return err
+		}
+		return c.callInto(ctx, http.MethodPost, "/tokens", draft, &made)
+	}()
+	if err := errors.Join(err, c.close()); err != nil {
+		return fmt.Errorf("token add: %w", err)
+	}
+	_, err = fmt.Fprintln(stdout, made.Token)
+	return err
+}
+
+// firstTokenScopes asks for all of the user's scopes, admin included, for the first token: without it nobody could
+// administrate over the API.
+func firstTokenScopes(ctx context.Context, c *client, draft *tokenDraft) error {
+	if len(draft.Scopes) > 0 || !c.local {
+		return nil
+	}
+	tokens := struct{ Data []json.RawMessage }{}
+	if err := c.callInto(ctx, http.MethodGet, "/tokens", nil, &tokens); err != nil || len(tokens.Data) > 0 {
+		return err
+	}
+	me := struct{ Scopes []string }{}
+	err := c.callInto(ctx, http.MethodGet, "/me", nil, &me)
+	draft.Scopes = me.Scopes
+	return err
+}
+
+// expiry is a flag: a time, or a span from now.
+type expiry struct {
+	text string
+	time time.Time
+}
+
+func (e *expiry) at() *time.Time {
+	if e.time.IsZero() {
+		return nil
+	}
+	return &e.time
+}
+
+func (e *expiry) Set(text string) (err error) {
+	e.text = text
+	e.time, err = parseExpiry(text, time.Now())
+	return err
+}
+
+func (e *expiry) String() string { return e.text }
+func (e *expiry) Type() string   { return "TIME" }
+
+// maxExpiryDays keeps a span in days within what a time can hold in JSON: years have four digits.
+const maxExpiryDays = 366 * 1000
+
+func parseExpiry(text string, now time.Time) (time.Time, error) {
+	if days, found := strings.CutSuffix(text, "d"); found {
+		if n, err := strconv.Atoi(days); err == nil && 0 < n && n <= maxExpiryDays {
+			return now.UTC().AddDate(0, 0, n), nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return now.UTC().Add(d), nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	return time.Time{}, errors.New("must be a span such as 90d or 12h, or a time such as 2030-12-31 or 2030-12-31T23:59:59Z")
+}
