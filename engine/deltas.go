@@ -12,8 +12,9 @@ const (
 
 	hashesABlock = 7
 
-	// These bound the memory of pending visitors to 256 MiB of hashes and as much of dense sketches. While the store
-	// stalls and they are used up, further visitors are dropped, and counted as dropped; hits never are.
+	// These bound the memory of pending visitors to 256 MiB of hashes and as much of dense sketches, for each of the four
+	// deltas that there may be in a stall (by link and by owner, gathering and flushing). When they are used up, further
+	// visitors are dropped, and counted as dropped; hits never are.
 	maxHashBlocks   = 1 << 22
 	maxDenseEntries = 1 << 14
 
@@ -41,7 +42,7 @@ type delta struct {
 	id       uint64 // link id or owner
 	first    uint64 // visitor hash; with visitors > 0
 	hour     uint32
-	counts   [numClasses]uint32
+	counts   [numClasses]uint64
 	visitors uint32 // length of the list
 	chain    uint32 // index of the newest block + 1; 0: none
 	sketch   uint32 // index in sketches + 1; 0: the visitors are a list
@@ -210,8 +211,8 @@ func (d *deltas) freeChain(e *delta) {
 
 // tally sets t to the entry's. t shares memory with d and with the scratch space, which tally returns, maybe grown.
 func (d *deltas) tally(e *delta, t *Tally, scratch []uint64) []uint64 {
-	t.Hits, t.Bots = uint64(e.counts[ClassHit]), uint64(e.counts[ClassBot])
-	t.Prefetches, t.Heads = uint64(e.counts[ClassPrefetch]), uint64(e.counts[ClassHead])
+	t.Hits, t.Bots = e.counts[ClassHit], e.counts[ClassBot]
+	t.Prefetches, t.Heads = e.counts[ClassPrefetch], e.counts[ClassHead]
 	if e.sketch != 0 {
 		t.Visitors = d.sketches[e.sketch-1]
 		return scratch
@@ -274,5 +275,5 @@ func (d *deltas) reset() {
 
 // sizeBytes is what d holds.
 func (d *deltas) sizeBytes() uint64 {
-	return uint64(4*cap(d.index) + 48*cap(d.entries) + 64*cap(d.blocks) + len(d.sketches)*(1<<sketchPrecision))
+	return uint64(4*cap(d.index) + 64*cap(d.entries) + 64*cap(d.blocks) + len(d.sketches)*(1<<sketchPrecision))
 }

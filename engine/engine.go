@@ -123,8 +123,12 @@ func (e *Engine) startEpoch() error {
 	if e.replayed, err = replay(e.options.JournalDir, e.identity, p, warn, func(r *hitRecord) { left.add(r, p.OpenHour) }); err != nil {
 		return fmt.Errorf("replaying the hit journal: %w", err)
 	}
-	if e.replayed.records+e.replayed.invalid > 0 {
-		e.log.Info("hit journal replayed", "records", e.replayed.records, "invalid", e.replayed.invalid)
+	if e.replayed.records > 0 {
+		e.log.Info("hit journal replayed", "records", e.replayed.records)
+	}
+	if e.replayed.invalid+e.replayed.lost > 0 {
+		e.log.Warn("slots of the hit journal hold no record: their redirects were not answered, or hits are missing",
+			"slots", e.replayed.invalid, "overwritten", e.replayed.lost)
 	}
 	p.Epoch, p.FlushSeq, p.Rings = p.Epoch+1, p.FlushSeq+1, make([]uint64, e.options.Rings)
 	if err := e.store.Flush(left.batch(p)); err != nil {
@@ -133,7 +137,7 @@ func (e *Engine) startEpoch() error {
 	if e.journal, err = newJournal(e.options.JournalDir, e.identity, p.Epoch, e.options.Rings, e.options.RingRecords); err != nil {
 		return err
 	}
-	if err := removeOldRings(e.options.JournalDir, p.Epoch); err != nil {
+	if err := removeOldRings(e.options.JournalDir, e.identity.StoreID, p.Epoch); err != nil {
 		e.log.Warn("old journal files could not be removed", "error", err)
 	}
 	e.pending = newPending(e.journal, p.FlushSeq, p.OpenHour)
@@ -211,8 +215,11 @@ func (e *Engine) Resolve(code []byte) (l Link, ok bool) {
 
 // Hit counts one redirect of l: live at once, and in the journal before it returns, so that it outlives the process. It
 // returns false, and has counted nothing, if the link's cap is used up: the answer is then no redirect.
-// It takes no lock and allocates nothing. Only when the journal's ring is full does it wait, up to a bound.
+// It takes no lock and allocates nothing, unless the journal's ring is full: then it waits for room, see appendSlow.
 func (e *Engine) Hit(l Link, v Visit) bool {
+	if v.Class >= numClasses {
+		panic("engine: unknown class of visit") // such a record would stop the fold for ever
+	}
 	id := l.ID()
 	counter := e.counters.at(id)
 	switch capped := l.Flags()&FlagCapped != 0; {

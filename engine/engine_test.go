@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -22,10 +24,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // gate is the real store with doors that a test can close.
 type gate struct {
 	*storage.Store
-	failFlush atomic.Pointer[error]               // flushes fail with it
-	hold      atomic.Pointer[chan struct{}]       // flushes wait until it is closed
-	apply     atomic.Pointer[func(commit func())] // gets what hands a mutation to the store
-	flushed   atomic.Uint64                       // flushes that reached the store
+	failFlush   atomic.Pointer[error]               // flushes fail with it
+	hold        atomic.Pointer[chan struct{}]       // flushes wait until it is closed
+	apply       atomic.Pointer[func(commit func())] // gets what hands a mutation to the store
+	onReadTally atomic.Pointer[func()]              // runs before a tally is read
+	flushed     atomic.Uint64                       // flushes that reached the store
 }
 
 func (g *gate) Flush(b engine.FlushBatch) error {
@@ -39,6 +42,13 @@ func (g *gate) Flush(b engine.FlushBatch) error {
 	return g.Store.Flush(b)
 }
 
+func (g *gate) ReadTally(id uint64) (engine.Tally, uint64, error) {
+	if f := g.onReadTally.Load(); f != nil {
+		(*f)()
+	}
+	return g.Store.ReadTally(id)
+}
+
 func (g *gate) Apply(m engine.Mutation, done func(error)) {
 	if f := g.apply.Load(); f != nil {
 		(*f)(func() { g.Store.Apply(m, done) })
@@ -50,8 +60,10 @@ func (g *gate) Apply(m engine.Mutation, done func(error)) {
 // testEngine is a running engine on a real store in memory.
 type testEngine struct {
 	*engine.Engine
-	gate *gate
-	stop func() // ends Run of both, joins them, closes the engine and then the store
+	gate        *gate
+	stopEngine  func()       // ends the engine's Run and joins it
+	closeEngine func() error // does that and closes the engine
+	stop        func()       // does that, ends the store's Run and closes it
 }
 
 func newTestEngine(t *testing.T, o engine.Options) *testEngine {
@@ -79,10 +91,16 @@ func newTestEngine(t *testing.T, o engine.Options) *testEngine {
 	var engineDone, storeDone sync.WaitGroup
 	engineDone.Go(func() { _ = e.Run(ctx) })
 	storeDone.Go(func() { _ = store.Run(storeCtx) })
-	stop := sync.OnceFunc(func() {
+	stopEngine := func() {
 		cancelEngine()
 		engineDone.Wait()
-		err := e.Close()
+	}
+	closeEngine := sync.OnceValue(func() error {
+		stopEngine()
+		return e.Close()
+	})
+	stop := sync.OnceFunc(func() {
+		err := closeEngine()
 		cancelStore()
 		storeDone.Wait()
 		if err := errors.Join(err, store.Close()); err != nil {
@@ -90,7 +108,7 @@ func newTestEngine(t *testing.T, o engine.Options) *testEngine {
 		}
 	})
 	t.Cleanup(stop)
-	return &testEngine{Engine: e, gate: g, stop: stop}
+	return &testEngine{Engine: e, gate: g, stopEngine: stopEngine, closeEngine: closeEngine, stop: stop}
 }
 
 func (e *testEngine) create(t *testing.T, alias string) engine.Link {
@@ -164,8 +182,9 @@ func TestOneReadsOnesOwnHits(t *testing.T) {
 	})
 	for n := uint64(1); n <= 500; n++ {
 		e.Hit(l, engine.Visit{Visitor: hashed(n), NowMs: time.Now().UnixMilli()})
-		if s := e.stats(t, "own"); s.Hits != n || s.Unique != n {
-			t.Fatalf("after %d hits by as many visitors the stats are %+v", n, s)
+		e.Hit(l, engine.Visit{Class: engine.ClassBot, NowMs: time.Now().UnixMilli()}) // counted nowhere but in tallies
+		if s := e.stats(t, "own"); s != (engine.Stats{Hits: n, Unique: n, Bots: n}) {
+			t.Fatalf("after %d hits by as many visitors, and as many bots, the stats are %+v", n, s)
 		}
 	}
 	stop.Store(true)
@@ -231,6 +250,56 @@ func TestAStalledStoreDoesNotStopRedirects(t *testing.T) {
 	}
 	eventually(t, "the engine to know that", func() bool { return e.Metrics().JournalUnprotected == 0 })
 	l.Release()
+}
+
+// TestCloseFlushesWhatAFailedFlushLeft stops an engine whose flushes failed for a while, after more hits than the rings
+// hold.
+func TestCloseFlushesWhatAFailedFlushLeft(t *testing.T) {
+	e := newTestEngine(t, engine.Options{FlushInterval: time.Millisecond, Rings: 1, RingRecords: 256})
+	l := e.create(t, "x")
+	boom := errors.New("boom")
+	e.gate.failFlush.Store(&boom)
+	const hits = 2000
+	for n := range uint64(hits) {
+		e.Hit(l, engine.Visit{Visitor: hashed(n % 300), NowMs: time.Now().UnixMilli()})
+	}
+	eventually(t, "a failure", func() bool { return e.Metrics().FlushErrors > 0 })
+	e.stopEngine()
+	e.gate.failFlush.Store(nil)
+	if err := e.closeEngine(); err != nil {
+		t.Fatal(err)
+	}
+	if tally, _, err := e.gate.ReadTally(l.ID()); err != nil || tally.Hits != hits || tally.Visitors.Count() != 300 {
+		t.Errorf("the store has %d hits of %d visitors, %v; want %d of 300", tally.Hits, tally.Visitors.Count(), err, hits)
+	}
+	l.Release()
+}
+
+// TestStatsOutliveARewriteOfTheirShard edits the link, and so rewrites its shard and unmaps the old arena, while its
+// tally is read.
+func TestStatsOutliveARewriteOfTheirShard(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	e.create(t, "x").Release()
+	long := "https://example.com/" + strings.Repeat("x", 8000)
+	reads := 0
+	onRead := func() {
+		reads++
+		for range 40 {
+			if _, err := e.Update(context.Background(), "x", engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
+				r.Hot.Target = long
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+		}
+		for range 3 {
+			runtime.GC()
+		}
+	}
+	e.gate.onReadTally.Store(&onRead)
+	if s := e.stats(t, "x"); s != (engine.Stats{}) || reads != 1 {
+		t.Errorf("stats %+v after %d reads of the store", s, reads)
+	}
 }
 
 // TestACreateThatTheStoreDoesNotAnswerIsUnknown goes by a fake clock.

@@ -55,7 +55,10 @@ func (e *Engine) Run(ctx context.Context) error {
 // replayed at the next start. The store stays open.
 func (e *Engine) Close() error {
 	err := e.pending.foldTo(context.Background(), e.journal.heads())
-	return errors.Join(err, e.Flush(), e.journal.close())
+	for err == nil && e.pending.waits() { // twice if a failed flush is still in flight
+		err = e.Flush()
+	}
+	return errors.Join(err, e.journal.close())
 }
 
 func (e *Engine) foldLoop(ctx context.Context) {
@@ -91,17 +94,20 @@ func (e *Engine) flushSoon() {
 func (e *Engine) flushLoop(ctx context.Context) {
 	tick := time.NewTicker(e.options.FlushInterval)
 	defer tick.Stop()
+	soon := e.flusher.soon
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-e.flusher.soon:
+		case <-soon:
 		}
 		if err := e.Flush(); err != nil {
 			e.log.Error("flush failed; it is tried again", "error", err)
+			soon = nil // full rings do not hurry a store that fails
 			continue
 		}
+		soon = e.flusher.soon
 		if err := e.rollUp(ctx); err != nil {
 			e.log.Error("roll-up failed; it is tried again", "error", err)
 		}
@@ -148,10 +154,10 @@ func (e *Engine) rollUp(ctx context.Context) error {
 	f := &e.flusher
 	if hour := uint32(e.now().Add(-rollUpGrace).Unix() / 3600); hour > f.positions.OpenHour {
 		e.pending.setOpenHour(hour)
+		f.rollUp = true
 		if err := e.Flush(); err != nil {
 			return err
 		}
-		f.rollUp = true
 	}
 	for start := time.Now(); f.rollUp && ctx.Err() == nil && time.Since(start) < rollUpBudget; {
 		more, err := e.store.RollUp(f.positions.OpenHour)
@@ -183,7 +189,8 @@ func (e *Engine) appendSlow(r *ring, w *[recordWords]uint64) {
 	}
 }
 
-// Metrics is a snapshot of the engine's own atomics, for a scrape. Taking it costs microseconds.
+// Metrics is a snapshot of the engine's figures, for a scrape. Taking it costs microseconds; it may wait for a slice of
+// the fold.
 type Metrics struct {
 	Links              uint64 // live links, expired ones included
 	Tombstones         uint64
@@ -197,6 +204,7 @@ type Metrics struct {
 	JournalFillRatio   float64            // of the fullest ring
 	JournalReplayed    uint64             // records replayed at start
 	JournalInvalid     uint64             // slots skipped at start: torn or stale
+	JournalMissing     uint64             // journal files that could not be replayed at start
 	JournalWaits       uint64             // redirects that found a full ring and waited
 	JournalUnprotected uint64             // records that a crash would lose now, since the store stalls
 	VisitorsDropped    uint64             // hits that count without their visitor, since the store stalled too long
@@ -214,8 +222,9 @@ func (e *Engine) Metrics() Metrics {
 		ArenaBytes:      uint64(e.mappedBytes.Load()),
 		CounterBytes:    e.counters.slabs() * 8 << slabBits,
 		JournalReplayed: e.replayed.records, JournalInvalid: e.replayed.invalid,
-		JournalWaits: e.journal.waits.Load(),
-		Flushes:      f.count.Load(), FlushErrors: f.failures.Load(),
+		JournalMissing: e.replayed.missing,
+		JournalWaits:   e.journal.waits.Load(),
+		Flushes:        f.count.Load(), FlushErrors: f.failures.Load(),
 		LastFlushTook: time.Duration(f.lastNanos.Load()), FlushSeconds: time.Duration(f.sumNanos.Load()).Seconds(),
 	}
 	m.PendingBytes, m.VisitorsDropped = e.pending.size()

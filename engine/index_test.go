@@ -99,9 +99,57 @@ func TestRecordsKeepEveryField(t *testing.T) {
 	}
 }
 
+func TestVariantsMadeAndDeletedShareOneSlot(t *testing.T) {
+	x := newIndex()
+	p := x.hashKey.place([]byte("abcdefghijkl"))
+	s := &x.shards[p.shard]
+	for n := range int64(1 << 12) {
+		code := []byte("abcdefghijkl")
+		for i := range code {
+			if n>>i&1 == 1 {
+				code[i] -= 'a' - 'A'
+			}
+		}
+		x.put(t, HotView{Code: code, Target: []byte("https://x"), ID: uint64(n)})
+		if l, ok := x.get(string(code)); !ok || l.ID() != uint64(n) {
+			t.Fatalf("%s is lost", code)
+		}
+		x.put(t, HotView{Code: code, Flags: FlagTombstone, DeletedAtMs: n + 1, ID: uint64(n)})
+	}
+	if s.mu.used != 1 || s.tombstones.Load() != 1 || s.links.Load() != 0 {
+		t.Errorf("4,096 variants made and deleted leave %d slots, %d tombstones, %d links", s.mu.used, s.tombstones.Load(), s.links.Load())
+	}
+	// As on loading, in any order: what blocks less does not displace what blocks more.
+	x.put(t, HotView{Code: []byte("Abcdefghijkl"), Flags: FlagTombstone, DeletedAtMs: 5})
+	x.put(t, HotView{Code: []byte("aBcdefghijkl"), Target: []byte("https://live")})
+	x.put(t, HotView{Code: []byte("abCdefghijkl"), Flags: FlagTombstone, DeletedAtMs: 1 << 40})
+	if l, ok := x.get("aBcdefghijkl"); !ok || string(l.Target()) != "https://live" || s.mu.used != 1 {
+		t.Errorf("the live variant resolves: %v, in %d slots", ok, s.mu.used)
+	}
+}
+
+// TestAControlWordIsNoSlot has six tag bytes that lead the match to borrow into byte 7.
+func TestAControlWordIsNoSlot(t *testing.T) {
+	for _, control := range []uint64{0x0001_101f_ffff_ffff, 0x0001_0101_0101_0101, 0x00ff_ffff_ffff_ff01} {
+		for want := uint64(1); want < 256; want++ {
+			m := matchByte(control, want*lowBits)
+			if m>>56 != 0 {
+				t.Errorf("matching %#x in %#x marks byte 7", want, control)
+			}
+			for i := range groupSlots {
+				if byte(control>>(8*i)) == byte(want) && m>>(8*i+7)&1 == 0 {
+					t.Errorf("matching %#x in %#x misses byte %d", want, control, i)
+				}
+			}
+		}
+	}
+}
+
 // TestLinksStayWholeWhileTheirShardIsRewritten edits a few codes without end, so that their shards are rewritten and the
 // old arenas unmapped, while readers hold links and check every byte after garbage collections.
 func TestLinksStayWholeWhileTheirShardIsRewritten(t *testing.T) {
+	defer func(n int) { mappedTableBytes = n }(mappedTableBytes)
+	mappedTableBytes = 0 // so that old tables are unmapped as well
 	const codes, edits = 16, 4000
 	x := newIndex()
 	target := func(code, version int) []byte {

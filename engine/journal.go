@@ -60,16 +60,16 @@ func (j *journal) heads() []uint64 {
 type replayResult struct {
 	records uint64 // valid ones that the store did not contain yet
 	invalid uint64 // slots that hold no record: torn, or reserved and never written
-	missing int    // rings that the store knows and whose file cannot be used
+	lost    uint64 // overwritten under a stall before they were in the store
+	missing uint64 // rings that the store knows and whose file cannot be used
 }
 
-// replay calls fn for every record of the journal that the store does not contain: of each ring those in
-// [max(position, head − size), head). A file that is missing, foreign or damaged in its header is skipped and logged;
+// replay calls fn for every record of the journal that the store does not contain. A file that is missing, foreign or damaged in its header is skipped and logged;
 // a file of a newer format is an error.
 func replay(dir string, id Identity, p Positions, warn func(path string, err error), fn func(*hitRecord)) (replayResult, error) {
 	var res replayResult
 	for i, position := range p.Rings {
-		path := filepath.Join(dir, ringName(p.Epoch, i))
+		path := filepath.Join(dir, ringName(id.StoreID, p.Epoch, i))
 		r, err := openRing(path, ringHeader{storeID: id.StoreID, epoch: p.Epoch, index: uint32(i)})
 		if errors.Is(err, errNewerRing) {
 			return res, err
@@ -87,32 +87,41 @@ func replay(dir string, id Identity, p Positions, warn func(path string, err err
 	return res, nil
 }
 
+// replay looks at the slots of [position, position + size), which is all that there is unless the store stalled; and, if
+// it did, of [head − size, head). Records prove themselves by their checksums, so that a head that is damaged, or was not
+// written back when the power went, costs no record of the first range.
 func (r *ring) replay(position uint64, res *replayResult, fn func(*hitRecord)) {
 	head := r.head.Load()
-	seq := position
-	if head > r.size {
-		seq = max(seq, head-r.size)
+	r.replayRange(position, position+r.size, head, res, fn)
+	if head > position+r.size {
+		r.replayRange(max(position+r.size, head-r.size), head, head, res, fn)
 	}
+}
+
+func (r *ring) replayRange(from, to, head uint64, res *replayResult, fn func(*hitRecord)) {
 	var rec hitRecord
-	for ; seq < head; seq++ {
-		if r.read(seq, &rec) {
+	for seq := from; seq < to; seq++ {
+		switch {
+		case r.read(seq, &rec):
 			res.records++
 			fn(&rec)
-		} else {
+		case seq+r.size < head:
+			res.lost++
+		case seq < head:
 			res.invalid++
 		}
 	}
 }
 
-// removeOldRings deletes the journal files of epochs before epoch. Their content is in the store.
-func removeOldRings(dir string, epoch uint64) error {
+// removeOldRings deletes a store's journal files of epochs before epoch. Their content is in the store.
+func removeOldRings(dir string, storeID [16]byte, epoch uint64) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, e := range entries {
-		rest, ours := strings.CutPrefix(e.Name(), journalFilePrefix)
+		rest, ours := strings.CutPrefix(e.Name(), ringPrefix(storeID))
 		number, _, ok := strings.Cut(rest, "-")
 		n, err := strconv.ParseUint(number, 10, 64)
 		if ours && ok && err == nil && n < epoch {

@@ -377,12 +377,17 @@ func hashed(x uint64) uint64 {
 
 // redirect does what the front end does, and tells whether it redirected.
 func (m *model) redirect(code string, class engine.Class, visitor uint64) bool {
+	return m.redirectLate(code, class, visitor, 0)
+}
+
+// redirectLate is a redirect that was stamped a while before it is recorded.
+func (m *model) redirectLate(code string, class engine.Class, visitor uint64, lateMs int64) bool {
 	link, ok := m.e.Resolve([]byte(code))
 	if !ok || link.Expired(m.nowMs.Load()) {
 		return false
 	}
 	defer link.Release()
-	return m.e.Hit(link, engine.Visit{Visitor: hashed(visitor), NowMs: m.nowMs.Load(), Class: class})
+	return m.e.Hit(link, engine.Visit{Visitor: hashed(visitor), NowMs: m.nowMs.Load() - lateMs, Class: class})
 }
 
 // count is what a redirect does to the model; it tells whether there is one.
@@ -409,7 +414,8 @@ func (m *model) hit(rt *rapid.T) {
 	code, l := m.pick(rt)
 	class := engine.Class(rapid.IntRange(0, 3).Draw(rt, "class"))
 	visitor := rapid.Uint64Range(1, 5).Draw(rt, "visitor")
-	if got, want := m.redirect(code, class, visitor), m.count(l, class, visitor); got != want {
+	lateMs := rapid.SampledFrom([]int64{0, 0, 1000, 3 * 3600 * 1000}).Draw(rt, "late by ms")
+	if got, want := m.redirectLate(code, class, visitor, lateMs), m.count(l, class, visitor); got != want {
 		rt.Fatalf("redirect of %s: %v, want %v (%+v)", code, got, want, *l)
 	}
 }

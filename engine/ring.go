@@ -14,16 +14,15 @@ import (
 )
 
 const (
-	recordWords       = 4
-	ringHeaderBytes   = 4096
-	ringFormat        = 1
-	minRingRecords    = 1 << 8
-	maxRingRecords    = 1 << 26
-	maxRings          = 64
-	touchAheadBytes   = 256 << 10
-	pageBytes         = 4096
-	wordsAPage        = pageBytes / 8
-	journalFilePrefix = "ring-"
+	recordWords     = 4
+	ringHeaderBytes = 4096
+	ringFormat      = 1
+	minRingRecords  = 1 << 8
+	maxRingRecords  = 1 << 26
+	maxRings        = 64
+	touchAheadBytes = 256 << 10
+	pageBytes       = 4096
+	wordsAPage      = pageBytes / 8
 )
 
 // A journal file is one ring, little-endian:
@@ -148,10 +147,12 @@ func (r *ring) read(seq uint64, rec *hitRecord) (ok bool) {
 	return true
 }
 
-// touchAhead writes to the pages that the writers come to next, without changing them: after the kernel has written a
-// page back, the first store to it faults, and that should not happen in a redirect.
+// touchAhead writes to the pages that the writers are at and come to next, without changing them: after the kernel has
+// written a page back, the first store to it faults, and that should not happen in a redirect.
 func (r *ring) touchAhead(head uint64) {
 	const recordsAPage = wordsAPage / recordWords
+	r.head.Add(0)
+	atomic.AddUint64(&r.slots[(head&r.mask)*recordWords], 0)
 	ahead := head + min(touchAheadBytes/(8*recordWords), r.size)
 	for r.touched = max(r.touched, head); r.touched < ahead; r.touched += recordsAPage {
 		atomic.AddUint64(&r.slots[(r.touched&r.mask)*recordWords], 0)
@@ -170,10 +171,12 @@ func (r *ring) unprotected() uint64 {
 	return max(head, committed+r.size) - (committed + r.size)
 }
 
-// ringName names the file of a ring; each epoch has its own files.
-func ringName(epoch uint64, index int) string {
-	return fmt.Sprintf("%s%d-%02d", journalFilePrefix, epoch, index)
+// ringName names the file of a ring. Each epoch has its own files, and each store, so that two can share a folder.
+func ringName(storeID [16]byte, epoch uint64, index int) string {
+	return fmt.Sprintf("%s%d-%02d", ringPrefix(storeID), epoch, index)
 }
+
+func ringPrefix(storeID [16]byte) string { return fmt.Sprintf("ring-%x-", storeID[:8]) }
 
 // ringHeader is the constant part of a journal file's header.
 type ringHeader struct {
@@ -208,11 +211,11 @@ func (h *ringHeader) decode(b []byte) error {
 	if len(b) < ringHeaderBytes || [8]byte(b[:8]) != journalMagic {
 		return errForeignRing
 	}
-	if f := binary.LittleEndian.Uint64(b[8:]); f > ringFormat {
-		return fmt.Errorf("%w: %d, this version reads up to %d", errNewerRing, f, ringFormat)
-	}
 	if crc32.Checksum(b[:52], castagnoli) != binary.LittleEndian.Uint32(b[52:]) {
 		return fmt.Errorf("%w: damaged header", errForeignRing)
+	}
+	if f := binary.LittleEndian.Uint64(b[8:]); f > ringFormat {
+		return fmt.Errorf("%w: %d, this version reads up to %d", errNewerRing, f, ringFormat)
 	}
 	h.storeID = [16]byte(b[16:32])
 	h.epoch = binary.LittleEndian.Uint64(b[32:])
@@ -231,7 +234,7 @@ const ringHeadOffset = 64
 // createRing makes a journal file, writes it full with zeros and syncs it (a sparse page would be a slow store, or
 // SIGBUS on a full disk), and maps it. A file of that name is replaced.
 func createRing(dir string, h ringHeader) (*ring, error) {
-	f, err := os.OpenFile(filepath.Join(dir, ringName(h.epoch, int(h.index))), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, ringName(h.storeID, h.epoch, int(h.index))), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	shardBits = 6 // 64 shards: a rewrite blocks the writers of one 64th of the links
+	shardBits = 6 // 64 shards: a rewrite, during which writers wait, copies one 64th of the links
 	numShards = 1 << shardBits
 
 	// An index slot is a tag and an offset: tag<<offsetBits | offset. The tag is part of the hash of the case-folded
@@ -31,7 +31,7 @@ const (
 	minGarbageBytes = 64 << 10
 )
 
-// errShardFull: a shard cannot take another record (64 GiB or 2^28 groups).
+// errShardFull: a shard cannot take another record (30 GiB or 2^28 groups).
 var errShardFull = errors.New("shard is full")
 
 // table is one version of a shard's index: groups of seven slots, linear probing over groups.
@@ -53,9 +53,12 @@ type table struct {
 
 type group [groupWords]uint64
 
+// mappedTableBytes is the size from which a table is mapped outside the Go heap. A variable for tests.
+var mappedTableBytes = hugePageBytes
+
 func newTable(groups int, a *arena) *table {
 	t := &table{shift: uint8(tagBits - bits.TrailingZeros(uint(groups))), arena: a}
-	if sizeBytes := 8 * groupWords * groups; sizeBytes < hugePageBytes {
+	if sizeBytes := 8 * groupWords * groups; sizeBytes < mappedTableBytes {
 		t.groups = make([]group, groups)
 	} else {
 		b := mapHuge(sizeBytes)
@@ -67,7 +70,7 @@ func newTable(groups int, a *arena) *table {
 
 const (
 	lowBits  = 0x0101010101010101
-	highBits = 0x8080808080808080
+	highBits = 0x0080808080808080 // not of byte 7, which is no slot's
 )
 
 // tagByte is the tag's byte in control words: its low byte, but never 0.
@@ -130,14 +133,14 @@ func (t *table) entries(yield func(entry uint64) bool) {
 	runtime.KeepAlive(t)
 }
 
-// probe yields the entries that a look-up of tag meets and whose tag it is. The shard's mutex is held.
-func (t *table) probe(tag uint64) iter.Seq[uint64] {
-	return func(yield func(uint64) bool) {
+// probe yields the slots that a look-up of tag meets and whose tag it is. The shard's mutex is held.
+func (t *table) probe(tag uint64) iter.Seq[*uint64] {
+	return func(yield func(*uint64) bool) {
 		mask := uint(len(t.groups) - 1)
 		for n := uint(tag >> t.shift); ; n++ {
 			g := &t.groups[n&mask]
-			for _, entry := range g[1:] {
-				if entry != 0 && entry>>offsetBits == tag && !yield(entry) {
+			for i := 1; i < groupWords; i++ {
+				if g[i] != 0 && g[i]>>offsetBits == tag && !yield(&g[i]) {
 					return
 				}
 			}
@@ -156,7 +159,8 @@ type shard struct {
 		sync.Mutex
 		reserved     map[string]chan struct{} // case-folded codes that a writer holds; closed on release
 		used         int                      // slots in use
-		garbageBytes uint64                   // of the arena: superseded records
+		puts         uint64
+		garbageBytes uint64 // of the arena: superseded records
 	}
 
 	// Written with mu held, read by metrics.
@@ -248,8 +252,8 @@ func (s *shard) variantsLocked(tag uint64, code []byte, fn func(HotView)) {
 	t := s.current.Load()
 	var a, b [MaxCodeBytes]byte
 	folded := string(foldCase(&a, code))
-	for entry := range t.probe(tag) {
-		if v := view(t.arena.record(entry & offsetMask)); string(foldCase(&b, v.Code)) == folded {
+	for slot := range t.probe(tag) {
+		if v := view(t.arena.record(*slot & offsetMask)); string(foldCase(&b, v.Code)) == folded {
 			fn(v)
 		}
 	}
@@ -259,8 +263,15 @@ func (s *shard) variantsLocked(tag uint64, code []byte, fn func(HotView)) {
 func (s *shard) put(tag uint64, h *HotView, nowMs int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.mu.puts++
 	t := s.current.Load()
 	old, slot := t.find(tag, h.Code)
+	if old == nil {
+		var superseded bool
+		if old, slot, superseded = t.tombstoneVariant(tag, h); superseded {
+			return nil
+		}
+	}
 	if old == nil {
 		var err error
 		if t, err = s.roomLocked(t); err != nil {
@@ -285,6 +296,29 @@ func (s *shard) put(tag uint64, h *HotView, nowMs int64) error {
 	}
 	s.checkLocked()
 	return nil
+}
+
+// tombstoneVariant returns the tombstone of a code that differs from h's only by case, whose slot h takes over: it would
+// block the same codes for the same time or longer. So a folded code has at most one slot beside live links, and nobody
+// can fill a probe sequence by making and deleting variants of one code. superseded tells that h itself is a tombstone
+// that blocks nothing which the index does not block already, as may happen on loading. The shard's mutex is held.
+func (t *table) tombstoneVariant(tag uint64, h *HotView) (old unsafe.Pointer, slot *uint64, superseded bool) {
+	var a, b [MaxCodeBytes]byte
+	folded := string(foldCase(&a, h.Code))
+	for s := range t.probe(tag) {
+		v := view(t.arena.record(*s & offsetMask))
+		if string(foldCase(&b, v.Code)) != folded {
+			continue
+		}
+		dead := v.Flags&FlagTombstone != 0
+		if h.Flags&FlagTombstone != 0 && (!dead || v.DeletedAtMs >= h.DeletedAtMs) {
+			return nil, nil, true
+		}
+		if dead {
+			old, slot = t.arena.at(*s&offsetMask), s
+		}
+	}
+	return old, slot, false
 }
 
 // retireLocked books a superseded record as garbage.
@@ -348,9 +382,10 @@ func tombstoneHolds(v *HotView, nowMs int64) bool {
 	return nowMs < v.DeletedAtMs+TombstoneDays*24*3600*1000
 }
 
-// checkLocked verifies the shard whole, one time in 256 writes, in builds with invariants.
+// checkLocked verifies the shard whole, in builds with invariants: at each write while it is small, and then at one in
+// 256.
 func (s *shard) checkLocked() {
-	if !invariants || s.mu.used%256 != 0 {
+	if !invariants || s.mu.used > 256 && s.mu.puts%256 != 0 {
 		return
 	}
 	t := s.current.Load()

@@ -15,14 +15,16 @@ func (e *Engine) Stats(ctx context.Context, code string) (Stats, error) {
 	if !ok {
 		return Stats{}, ErrNotFound
 	}
+	id := l.ID()
+	l.Release()
 	if err := e.pending.foldTo(ctx, e.journal.heads()); err != nil {
 		return Stats{}, err
 	}
-	t, err := e.tally(ctx, l.ID())
+	t, err := e.tally(ctx, id)
 	if err != nil {
 		return Stats{}, fmt.Errorf("reading the tally of %q: %w", code, err)
 	}
-	hits := e.hits(l.ID())
+	hits := e.hits(id)
 	return Stats{
 		Hits: hits, Unique: min(t.Visitors.Count(), hits),
 		Bots: t.Bots, Prefetches: t.Prefetches, Heads: t.Heads,

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// CommitTimeout is how long a writer waits for the store before it answers ErrOutcomeUnknown.
+// CommitTimeout is how long a writer waits in all: for another writer of the code (ErrOverloaded) and for the store
+// (ErrOutcomeUnknown).
 const CommitTimeout = 2 * time.Second
 
 // drawAttempts bounds how often a code is drawn anew because the last one was taken; at 100 M links that is one draw in
@@ -130,7 +131,7 @@ func (e *Engine) createAs(ctx context.Context, code string, rec Record, same fun
 		r.release()
 		return Detail{}, false, err
 	}
-	if err := e.commit(r, Mutation{Hot: rec.Hot, Cold: rec.Cold}); err != nil {
+	if err := e.commit(ctx, r, Mutation{Hot: rec.Hot, Cold: rec.Cold}); err != nil {
 		return Detail{}, false, err
 	}
 	return e.detail(&rec), false, nil
@@ -187,9 +188,9 @@ func (r *Record) normalize() error {
 	return nil
 }
 
-// commit writes m, publishes it once it is durable, and then releases r; also when the caller has stopped waiting by
-// then.
-func (e *Engine) commit(r reservation, m Mutation) error {
+// commit writes m, publishes it once it is durable, and then releases r; also when ctx is done by then and the caller has
+// gone: ErrOutcomeUnknown.
+func (e *Engine) commit(ctx context.Context, r reservation, m Mutation) error {
 	done := make(chan error, 1)
 	e.store.Apply(m, func(err error) {
 		if err == nil {
@@ -198,12 +199,10 @@ func (e *Engine) commit(r reservation, m Mutation) error {
 		r.release()
 		done <- err
 	})
-	timeout := time.NewTimer(CommitTimeout)
-	defer timeout.Stop()
 	select {
 	case err := <-done:
 		return err
-	case <-timeout.C:
+	case <-ctx.Done():
 		return ErrOutcomeUnknown
 	}
 }
@@ -266,12 +265,18 @@ func (e *Engine) rewrite(ctx context.Context, code string, g Guard, change func(
 	if err != nil {
 		return err
 	}
+	committing := false
+	defer func() {
+		if !committing { // change has failed, or panicked
+			r.release()
+		}
+	}()
 	m, err := e.change(code, g, change)
 	if err != nil {
-		r.release()
 		return err
 	}
-	return e.commit(r, m)
+	committing = true
+	return e.commit(ctx, r, m)
 }
 
 func (e *Engine) change(code string, g Guard, change func(old Record) (Mutation, error)) (Mutation, error) {
@@ -301,7 +306,8 @@ func (e *Engine) readLive(code string) (Record, error) {
 	return rec, nil
 }
 
-// Read returns a link as its owner sees it. It reads the store.
+// Read returns a link as its owner sees it. It reads the store, with the code reserved: a reader would see what a write
+// under way has put there and not made durable yet. Errors: ErrNotFound, ErrLoading, ErrOverloaded.
 func (e *Engine) Read(code string) (Detail, error) {
 	if !e.Ready() {
 		return Detail{}, ErrLoading
@@ -309,6 +315,13 @@ func (e *Engine) Read(code string) (Detail, error) {
 	if !ValidCode([]byte(code)) {
 		return Detail{}, ErrNotFound
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), CommitTimeout)
+	defer cancel()
+	r, err := e.reserve(ctx, code)
+	if err != nil {
+		return Detail{}, err
+	}
+	defer r.release()
 	rec, err := e.readLive(code)
 	if err != nil {
 		return Detail{}, err
