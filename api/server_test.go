@@ -60,8 +60,12 @@ func TestShutdownLetsClientsFinishAndTellsThemToClose(t *testing.T) {
 	if err := st.Shutdown(t.Context()); !errors.Is(err, errShutDown) {
 		t.Errorf("a second Shutdown: got %v", err)
 	}
-	if err := st.ServePublic(fasthttputil.NewInmemoryListener()); !errors.Is(err, errShutDown) {
+	late := fasthttputil.NewInmemoryListener()
+	if err := st.ServePublic(late); err != nil {
 		t.Errorf("ServePublic after Shutdown: got %v", err)
+	}
+	if _, err := late.Dial(); err == nil {
+		t.Error("a listener that came after Shutdown is open")
 	}
 }
 

@@ -2,9 +2,11 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"sync/atomic"
@@ -79,6 +81,7 @@ type Engine struct {
 	options  Options
 	log      *slog.Logger
 	now      func() time.Time
+	random   io.Reader // of drawn codes
 
 	flusher     flusher
 	replayed    replayResult
@@ -93,7 +96,7 @@ func Open(store Store, o Options) (*Engine, error) {
 	}
 	e := &Engine{
 		hashKey: newHashKey(), counters: new(counters), store: store, identity: store.Identity(),
-		options: o, log: o.Logger, now: o.Now,
+		options: o, log: o.Logger, now: o.Now, random: rand.Reader,
 	}
 	for i := range e.shards {
 		e.shards[i].init(&e.mappedBytes)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -211,7 +212,8 @@ func TestAFailedFlushIsCommittedLaterAndOnce(t *testing.T) {
 		t.Errorf("while flushes fail: %+v, want %+v", s, want)
 	}
 	e.gate.failFlush.Store(nil)
-	eventually(t, "a flush", func() bool { return e.gate.flushed.Load() > 2 })
+	flushed := e.Metrics().Flushes
+	eventually(t, "a flush", func() bool { return e.Metrics().Flushes > flushed })
 	if s := e.stats(t, "x"); s != want {
 		t.Errorf("after flushes go again: %+v, want %+v", s, want)
 	}
@@ -365,6 +367,43 @@ func TestNothingIsServedOrWrittenBeforeLoading(t *testing.T) {
 	}
 	if err := e.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestACodeIsDrawnAgainWhileItIsTaken(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	draw := strings.Repeat("\x01", 16)
+	e.DrawFrom(strings.NewReader(draw + draw + strings.Repeat("\x0b", 16) + strings.Repeat("\x25", 16) + strings.Repeat("\x02", 16)))
+	var codes []string
+	for range 3 {
+		d, _, err := e.Create(context.Background(), engine.Draft{Owner: 1, Target: "https://example.com"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		codes = append(codes, d.Code)
+	}
+	// BBBBBBBB (11) is free, bbbbbbbb (37) differs from it only by case.
+	if want := []string{"11111111", "BBBBBBBB", "22222222"}; !slices.Equal(codes, want) {
+		t.Errorf("drew %q, want %q", codes, want)
+	}
+	if _, _, err := e.Create(context.Background(), engine.Draft{Owner: 1, Target: "https://example.com"}); err == nil {
+		t.Error("no error when no randomness is left")
+	}
+}
+
+func TestAStaleVersionDoesNotMatchALinkThatTookTheCodeLater(t *testing.T) {
+	e, ctx := newTestEngine(t, engine.Options{}), context.Background()
+	e.create(t, "x").Release()
+	first, err := e.Read("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Delete(ctx, "x", engine.Guard{Owner: 1}); err != nil {
+		t.Fatal(err)
+	}
+	e.create(t, "x").Release()
+	if err := e.Delete(ctx, "x", engine.Guard{Owner: 1, Version: first.Version}); !errors.Is(err, engine.ErrVersion) {
+		t.Errorf("deleting the second link by the first one's version: %v", err)
 	}
 }
 

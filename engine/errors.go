@@ -31,7 +31,12 @@ type FieldError struct {
 	Message string `json:"message"`
 }
 
-func (e FieldError) Error() string { return e.Field + ": " + e.Message }
+func (e FieldError) Error() string {
+	if e.Field == "" { // the request as a whole
+		return e.Message
+	}
+	return e.Field + ": " + e.Message
+}
 
 // InvalidError carries everything that is wrong with a request's fields.
 type InvalidError []FieldError

@@ -120,6 +120,7 @@ func (e *Engine) Flush() error {
 	f := &e.flusher
 	batch, ok := e.pending.begin(&f.positions)
 	if !ok {
+		f.lastUnixNano.Store(e.now().UnixNano())
 		return nil
 	}
 	start := time.Now()
@@ -210,7 +211,7 @@ type Metrics struct {
 	VisitorsDropped    uint64             // hits that count without their visitor, since the store stalled too long
 	Flushes            uint64
 	FlushErrors        uint64
-	LastFlush          time.Time // zero: none yet
+	LastFlush          time.Time // when all that was folded was last seen durable; zero: not yet
 	LastFlushTook      time.Duration
 	FlushSeconds       float64 // summed
 }

@@ -204,6 +204,14 @@ func newModelLink(d engine.Draft) *modelLink {
 	return l
 }
 
+// replace makes l the link of code; it counts on from the versions of an earlier one.
+func (m *model) replace(code string, l *modelLink) {
+	if old := m.links[code]; old != nil {
+		l.version = old.version + 2
+	}
+	m.links[code] = l
+}
+
 func (m *model) create(rt *rapid.T) {
 	d := m.drawDraft(rt)
 	got, existed, err := m.e.Create(context.Background(), d)
@@ -254,7 +262,7 @@ func (m *model) createAlias(rt *rapid.T) {
 	case err != nil || existed || got.Code != d.Alias:
 		rt.Fatalf("create of %s, which is free: %+v, %v, %v", d.Alias, got, existed, err)
 	default:
-		m.links[d.Alias] = newModelLink(d)
+		m.replace(d.Alias, newModelLink(d))
 	}
 }
 
@@ -293,7 +301,7 @@ func (m *model) raceAlias(rt *rapid.T) {
 		rt.Fatalf("%d winners of %s, which was free: %v", wins.Load(), alias, free)
 	case free:
 		d := drafts[winner.Load()]
-		m.links[d.Alias] = newModelLink(d)
+		m.replace(d.Alias, newModelLink(d))
 	}
 }
 

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -96,7 +95,7 @@ func (e *Engine) Create(ctx context.Context, d Draft) (detail Detail, existed bo
 		return e.createAs(ctx, d.Alias, rec, d.Same)
 	}
 	for range drawAttempts {
-		code, err := DrawCode(rand.Reader)
+		code, err := DrawCode(e.random)
 		if err != nil {
 			return Detail{}, false, fmt.Errorf("drawing a code: %w", err)
 		}
@@ -127,7 +126,7 @@ func (e *Engine) createAs(ctx context.Context, code string, rec Record, same fun
 		return Detail{}, false, ErrTaken
 	}
 	rec.Hot.Code, rec.Cold.Code = code, code
-	if rec.Hot.ID, err = e.ids.take(ctx); err != nil {
+	if err := e.number(ctx, &rec); err != nil {
 		r.release()
 		return Detail{}, false, err
 	}
@@ -135,6 +134,20 @@ func (e *Engine) createAs(ctx context.Context, code string, rec Record, same fun
 		return Detail{}, false, err
 	}
 	return e.detail(&rec), false, nil
+}
+
+// number gives a new link its id, and a version that no link of this code had: deleting the last one counts as an edit of
+// it, so that an If-Match of that does not match this.
+func (e *Engine) number(ctx context.Context, rec *Record) (err error) {
+	old, err := e.store.ReadRecord(rec.Hot.Code)
+	switch {
+	case err == nil:
+		rec.Cold.Version = old.Cold.Version + 2
+	case !errors.Is(err, ErrNotFound):
+		return fmt.Errorf("reading link %q: %w", rec.Hot.Code, err)
+	}
+	rec.Hot.ID, err = e.ids.take(ctx)
+	return err
 }
 
 // record returns the draft as the record of a link without code and id.
