@@ -1,6 +1,7 @@
 package api
 
 import (
+	"net/http/pprof"
 	"net/netip"
 	"strings"
 
@@ -18,13 +19,20 @@ func (s *Server) buildAdminRoutes() map[string]fasthttp.RequestHandler {
 	}
 }
 
+const pprofIndexPath = "/debug/pprof/"
+
+var pprofIndex = fasthttpadaptor.NewFastHTTPHandlerFunc(pprof.Index)
+
 // handleAdmin is the way of every request on the admin address.
 func (s *Server) handleAdmin(ctx *fasthttp.RequestCtx) {
 	defer s.recovered(ctx)
 	path := string(ctx.Path())
 	handle, found := s.adminRoutes[path]
-	if !found && strings.HasPrefix(path, "/debug/pprof/") && s.mayProfile(addrOf(ctx.LocalAddr())) {
+	if !found && strings.HasPrefix(path, pprofIndexPath) && s.mayProfile(addrOf(ctx.LocalAddr())) {
 		handle, found = pprofhandler.PprofHandler, true
+		if path == pprofIndexPath {
+			handle = pprofIndex // PprofHandler refuses every path that ends in a slash
+		}
 	}
 	switch {
 	case !found:

@@ -172,7 +172,7 @@ func TestABadTokenRequestMakesNone(t *testing.T) {
 	st := newSite(t, nil)
 	maker := st.member("ann@example.com", account.TokensWrite, account.LinksRead)
 	for body, want := range map[string]string{
-		`{}`:                                    "name:invalid",
+		`{}`:                                    "name:required",
 		`{"name":" "}`:                          "name:invalid",
 		`{"name":"n","scopes":["links:write"]}`: "scopes[0]:exceeds",
 		`{"name":"n","scopes":["admin"]}`:       "scopes[0]:exceeds",
@@ -205,9 +205,9 @@ func TestIfMatchIsHonoured(t *testing.T) {
 			t.Errorf("If-Match: %s: got %d %s, want 412", tag, r.status, r.body)
 		}
 	}
-	for _, tag := range []string{`"1"`, `"2", "1"`, `*`} {
-		st.shorten(`{"url":"http://a/","alias":"y"}`)
-		if r := st.call("DELETE", "/links/y", "", "If-Match: "+tag); r.status != 204 {
+	for i, tag := range []string{`"1"`, `"2", "1"`, `*`} {
+		l := st.shorten(fmt.Sprintf(`{"url":"http://a/","alias":"y%d"}`, i)) // a code taken again has another version
+		if r := st.call("DELETE", "/links/"+l.Code, "", "If-Match: "+tag); r.status != 204 {
 			t.Errorf("If-Match: %s: got %d %s, want 204", tag, r.status, r.body)
 		}
 	}
@@ -306,6 +306,20 @@ func TestMethodsThatARouteHasNotAre405(t *testing.T) {
 	for _, path := range []string{"", "/", "/nothing", "/shorten/", "/stats", "/stats/", "/stats/a/b", "/links/%61", "/stats/" + strings.Repeat("x", 65)} {
 		if r := st.call("GET", path, ""); r.status != 404 || r.problem() != "not_found" {
 			t.Errorf("GET %s: got %d %s, want 404 and a problem", path, r.status, r.body)
+		}
+	}
+}
+
+func TestUnknownQueryParametersAreRefused(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	for _, c := range []struct{ method, path, body string }{
+		{"GET", "/me", ""}, {"GET", "/tokens", ""}, {"POST", "/tokens", `{"name":"n"}`}, {"DELETE", "/tokens/none", ""},
+		{"GET", "/links/x", ""}, {"DELETE", "/links/x", ""}, {"GET", "/stats/x", ""},
+	} {
+		r := st.call(c.method, c.path+"?colour=red", c.body)
+		if r.status != 422 || r.problem() != "invalid" || r.fields() != "colour:unknown" {
+			t.Errorf("%s %s: got %d %s, want 422 colour:unknown", c.method, c.path, r.status, r.body)
 		}
 	}
 }

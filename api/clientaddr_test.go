@@ -1,6 +1,8 @@
 package api
 
 import (
+	"bufio"
+	"bytes"
 	"net"
 	"net/netip"
 	"testing"
@@ -14,8 +16,18 @@ func requestFrom(peer net.Addr, lines ...string) *fasthttp.RequestCtx {
 	for i := 0; i < len(lines); i += 2 {
 		req.Header.Add(lines[i], lines[i+1])
 	}
+	return parsed(&req, peer)
+}
+
+// parsed returns req as the server has it after reading it from peer: with its raw headers.
+func parsed(req *fasthttp.Request, peer net.Addr) *fasthttp.RequestCtx {
+	req.Header.SetHost("any.example")
+	var read fasthttp.Request
+	if err := read.Header.Read(bufio.NewReaderSize(bytes.NewReader(req.Header.Header()), maxHeaderBytes)); err != nil {
+		panic(err) // of the test's own headers
+	}
 	ctx := new(fasthttp.RequestCtx)
-	ctx.Init(&req, peer, nil)
+	ctx.Init(&read, peer, nil)
 	return ctx
 }
 

@@ -86,16 +86,26 @@ func (f *fleet) closeListeners() error {
 	return errors.Join(errs...)
 }
 
+// closeSilent ends the connections that were opened at least age ago and have sent nothing yet.
+func (f *fleet) closeSilent(age time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, l := range f.mu.listeners {
+		l.closeSilent(age)
+	}
+}
+
 // Bounds of draining.
 const (
 	drainFor  = 3 * time.Second       // how long keep-alive clients have to come once more and be told to close
 	drainPoll = 10 * time.Millisecond // how often it is looked whether all have gone
+	silentFor = 2 * sweepInterval     // how old a connection without a byte must be to be cut; more than one, less than drainFor
 )
 
 // Shutdown drains: /readyz says not ready, every answer that follows carries Connection: close, the public and the
-// local listeners are closed. Clients have drainFor to finish and go; then idle connections are closed, and requests
-// under way are waited for until ctx ends. The admin address goes last. After an error of ctx, connections may be
-// left.
+// local listeners are closed. Clients have drainFor to finish and go, those that have never sent a byte silentFor;
+// then idle connections are closed, and requests under way are waited for until ctx ends. The admin address goes
+// last. After an error of ctx, connections may be left.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if s.draining.Swap(true) {
 		return errShutDown
@@ -103,8 +113,12 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	defer close(s.stopped)
 	err := errors.Join(s.public.closeListeners(), s.local.closeListeners())
 	s.awaitClients(ctx)
+	s.public.closeSilent(0)
+	s.local.closeSilent(0)
 	err = errors.Join(err, s.public.http.ShutdownWithContext(ctx), s.local.http.ShutdownWithContext(ctx))
-	return errors.Join(err, s.admin.closeListeners(), s.admin.http.ShutdownWithContext(ctx))
+	err = errors.Join(err, s.admin.closeListeners())
+	s.admin.closeSilent(0)
+	return errors.Join(err, s.admin.http.ShutdownWithContext(ctx))
 }
 
 // awaitClients waits until the public and local connections are gone, for drainFor at most.
@@ -114,6 +128,8 @@ func (s *Server) awaitClients(ctx context.Context) {
 	poll := time.NewTicker(drainPoll)
 	defer poll.Stop()
 	for s.public.open()+s.local.open() > 0 {
+		s.public.closeSilent(silentFor)
+		s.local.closeSilent(silentFor)
 		select {
 		case <-poll.C:
 		case <-ctx.Done():

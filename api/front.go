@@ -27,9 +27,7 @@ func (s *Server) handlePublic(ctx *fasthttp.RequestCtx) {
 	if s.draining.Load() {
 		ctx.SetConnectionClose()
 	}
-	if err := checkFraming(ctx); err != nil {
-		ctx.SetConnectionClose()
-		s.fail(ctx, err)
+	if s.misframed(ctx) {
 		return
 	}
 	path, query := splitURI(ctx.Request.Header.RequestURI())
@@ -53,7 +51,7 @@ func (s *Server) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 		nowMs:     s.timeOf(ctx).UnixMilli(),
 		safe:      head || string(method) == fasthttp.MethodGet,
 		head:      head,
-		prefetch:  isPrefetch(&ctx.Request.Header),
+		prefetch:  isPrefetch(ctx.Request.Header.RawHeaders()),
 	}
 	var a answer
 	a, sc.buf = s.redirects.answer(sc.buf[:0], &sc.request)
@@ -69,16 +67,43 @@ func (s *Server) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 }
 
 // prefetchHeaders say what a request is for, in the words of today's browsers and of yesterday's.
-var prefetchHeaders = [...]string{"Sec-Purpose", "Purpose", "X-Purpose", "X-Moz"}
+var prefetchHeaders = [...]string{"sec-purpose:", "purpose:", "x-purpose:", "x-moz:"}
 
-// isPrefetch tells whether a header names prefetch or preview, alone or among parameters ("prefetch;prerender").
-func isPrefetch(h *fasthttp.RequestHeader) bool {
-	for _, name := range prefetchHeaders {
-		if value := h.Peek(name); len(value) > 0 && (containsFold(value, "prefetch") || containsFold(value, "preview")) {
+// isPrefetch tells whether a line of the raw header block names prefetch or preview, alone or among parameters
+// ("prefetch;prerender"). A header may come in several lines, of which Peek sees the first; PeekAll of four names would
+// be four passes over all headers, and fasthttp's iterators parse cookies or allocate.
+func isPrefetch(raw []byte) bool {
+	for len(raw) > 0 {
+		line := raw
+		if end := bytes.IndexByte(raw, '\n'); end >= 0 {
+			line, raw = raw[:end], raw[end+1:]
+		} else {
+			raw = nil
+		}
+		if value := purposeOf(line); len(value) > 0 && (containsFold(value, "prefetch") || containsFold(value, "preview")) {
 			return true
 		}
 	}
 	return false
+}
+
+// purposeOf returns the value of a header line that is one of prefetchHeaders, nil of any other. Its first letter
+// rules out most lines.
+func purposeOf(line []byte) []byte {
+	if len(line) == 0 {
+		return nil
+	}
+	switch line[0] | 0x20 {
+	case 's', 'p', 'x':
+	default:
+		return nil
+	}
+	for _, name := range prefetchHeaders {
+		if len(line) > len(name) && equalFold(line[:len(name)], name) {
+			return line[len(name):]
+		}
+	}
+	return nil
 }
 
 // containsFold tells whether b contains the lower-case letters of word, in any case.
@@ -97,6 +122,18 @@ func equalFold(b []byte, word string) bool {
 			return false
 		}
 	}
+	return true
+}
+
+// misframed answers a request that checkFraming refuses, and closes the connection.
+func (s *Server) misframed(ctx *fasthttp.RequestCtx) bool {
+	err := checkFraming(ctx)
+	if err == nil {
+		return false
+	}
+	ctx.SetConnectionClose()
+	s.fail(ctx, err)
+	s.metrics.request(badRequest, ctx)
 	return true
 }
 

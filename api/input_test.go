@@ -251,28 +251,29 @@ func TestPathsThatAreNoCodesCountNothing(t *testing.T) {
 }
 
 func TestMalformedRequestsAreRefusedAndTheConnectionClosed(t *testing.T) {
+	const marker = "SesameOpen" // in every request, and nowhere else
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x","redirect_status":307}`)
 	for name, c := range map[string]struct {
 		raw    string
 		status int
 	}{
-		"garbage":                            {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400},
-		"no version":                         {"GET /x\r\n\r\n", 400},
-		"HTTP/2 preface":                     {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400},
-		"no host":                            {"GET /x HTTP/1.1\r\n\r\n", 400},
-		"two hosts":                          {"GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
-		"space before the colon":             {"GET /x HTTP/1.1\r\nHost : a\r\n\r\n", 400},
-		"NUL in a header":                    {"GET /x HTTP/1.1\r\nHost: a\r\nX: \x00\r\n\r\n", 400},
-		"header too large":                   {"GET /x HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 17<<10) + "\r\n\r\n", 431},
-		"GET with a body":                    {"GET /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc", 400},
-		"GET with chunks":                    {"GET /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", 400},
-		"length and chunks":                  {"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
-		"chunks and length":                  {"POST /x HTTP/1.1\r\nHost: a\r\ntransfer-encoding: chunked\r\ncontent-length: 3\r\n\r\n0\r\n\r\n", 400},
-		"length and identity":                {"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: identity\r\n\r\nabc", 400},
-		"two lengths":                        {"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", 400},
-		"a transfer coding that we have not": {"POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400},
-		"bad chunk":                          {"POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n", 400},
+		"garbage":                            {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + marker + "\r\n\r\n", 400},
+		"no version":                         {"GET /x" + marker + "\r\n\r\n", 400},
+		"HTTP/2 preface":                     {"PRI * HTTP/2.0\r\n\r\nSM" + marker + "\r\n\r\n", 400},
+		"no host":                            {"GET /x HTTP/1.1\r\nX: " + marker + "\r\n\r\n", 400},
+		"two hosts":                          {"GET /x HTTP/1.1\r\nHost: a\r\nHost: " + marker + "\r\n\r\n", 400},
+		"space before the colon":             {"GET /x HTTP/1.1\r\nHost : " + marker + "\r\n\r\n", 400},
+		"NUL in a header":                    {"GET /x HTTP/1.1\r\nHost: a\r\nX: " + marker + "\x00\r\n\r\n", 400},
+		"header too large":                   {"GET /x HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat(marker, 17<<10/len(marker)) + "\r\n\r\n", 431},
+		"GET with a body":                    {"GET /x HTTP/1.1\r\nHost: " + marker + "\r\nContent-Length: 3\r\n\r\nabc", 400},
+		"GET with chunks":                    {"GET /x HTTP/1.1\r\nHost: " + marker + "\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", 400},
+		"length and chunks":                  {"POST /x HTTP/1.1\r\nHost: " + marker + "\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+		"chunks and length":                  {"POST /x HTTP/1.1\r\nHost: " + marker + "\r\ntransfer-encoding: chunked\r\ncontent-length: 3\r\n\r\n0\r\n\r\n", 400},
+		"length and identity":                {"POST /x HTTP/1.1\r\nHost: " + marker + "\r\nContent-Length: 3\r\nTransfer-Encoding: identity\r\n\r\nabc", 400},
+		"two lengths":                        {"POST /x HTTP/1.1\r\nHost: " + marker + "\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", 400},
+		"a transfer coding that we have not": {"POST /x HTTP/1.1\r\nHost: " + marker + "\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400},
+		"bad chunk":                          {"POST /x HTTP/1.1\r\nHost: " + marker + "\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n", 400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			st.unchanged(t, func() {
@@ -284,7 +285,45 @@ func TestMalformedRequestsAreRefusedAndTheConnectionClosed(t *testing.T) {
 			})
 		})
 	}
-	if log := st.log.String(); strings.Contains(log, "contents") || strings.Contains(log, "xxxx") {
+	if log := st.log.String(); strings.Contains(log, marker) {
 		t.Errorf("the log holds bytes of requests: %s", log)
+	}
+	if _, ok := st.public.http.Logger.(silent); !ok {
+		t.Errorf("fasthttp logs to %T, and what it says quotes requests", st.public.http.Logger)
+	}
+}
+
+func TestMalformedRequestsAreCountedOnEveryWayIn(t *testing.T) {
+	st := newSite(t, nil)
+	const framing = "DELETE /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+	send(t, st.publicAt, "DELETE", framing)
+	send(t, st.localAt, "DELETE", framing)
+	send(t, st.publicAt, "GET", "GET /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc")
+	send(t, st.publicAt, "POST", "POST /x HTTP/1.1\r\nHost : a\r\n\r\n")
+	send(t, st.localAt, "GET", "\x16\x03\x01\r\n\r\n")
+	for method, want := range map[string]string{"DELETE": "2", "GET": "1", "other": "2", "POST": "none"} {
+		if got := st.metric(`shunt_http_requests_total{code="400",method="` + method + `",route="malformed"}`); got != want {
+			t.Errorf("%s: got %s, want %s", method, got, want)
+		}
+	}
+}
+
+// A 307 or 308 link redirects any method and has no use for the body, but fasthttp reads it before the handler runs, up
+// to maxBodyBytes. So a client that sends more gets 413, and nothing is counted.
+func TestABodyOver64KiBIsTooLargeForALinkThatKeepsTheMethodToo(t *testing.T) {
+	st := newSite(t, nil)
+	for _, status := range []int{307, 308} {
+		code := fmt.Sprintf("s%d", status)
+		st.shorten(fmt.Sprintf(`{"url":"http://a/","alias":%q,"redirect_status":%d}`, code, status))
+		post := func(size int) reply {
+			return send(t, st.publicAt, "POST", requestText("POST", "/"+code, strings.Repeat("x", size), browser))
+		}
+		if r := post(64 << 10); r.status != status {
+			t.Errorf("64 KiB to a %d link: got %+v", status, r)
+		}
+		if r := post(64<<10 + 1); r.status != 413 || r.problem() != "body_too_large" || r.header.Get("Location") != "" {
+			t.Errorf("a byte more to a %d link: got %+v, want 413", status, r)
+		}
+		st.wantStats(code, 1, 1)
 	}
 }

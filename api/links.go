@@ -117,7 +117,7 @@ func linkAsked(ctx *fasthttp.RequestCtx, caller account.Caller) (code string, g 
 	g.Owner = caller.User.ID
 	for name, value := range ctx.QueryArgs().All() {
 		if string(name) != "owner" {
-			return "", g, fieldError(string(name), "unknown", "is not a parameter of this request")
+			return "", g, unknownParameter(name)
 		}
 		if !caller.Has(account.Admin) {
 			return "", g, refuse(kindForbidden, "owner needs the scope %s", account.Admin)
@@ -136,6 +136,18 @@ func linkAsked(ctx *fasthttp.RequestCtx, caller account.Caller) (code string, g 
 		return "", g, engine.ErrNotFound
 	}
 	return strings.Clone(aliased), g, nil // the router's value dies with the request; a write may outlive it
+}
+
+// noParameters refuses a request that has a query parameter.
+func noParameters(ctx *fasthttp.RequestCtx) error {
+	for name := range ctx.QueryArgs().All() {
+		return unknownParameter(name)
+	}
+	return nil
+}
+
+func unknownParameter(name []byte) error {
+	return fieldError(string(name), "unknown", "is not a parameter of this request")
 }
 
 func setETag(ctx *fasthttp.RequestCtx, version uint64) {

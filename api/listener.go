@@ -178,12 +178,37 @@ func (l *listener) closeAll() {
 	}
 }
 
-// A conn notes when it became busy or idle.
+// closeSilent ends the connections that were opened at least age ago and have sent nothing yet. fasthttp takes a new
+// connection for a busy one before its first byte, so its Shutdown would wait for them as for requests.
+func (l *listener) closeSilent(age time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.seconds.Load()
+	for c := range l.mu.conns {
+		since, _ := c.noted()
+		if !c.heard.Load() && time.Duration(now-since)*time.Second >= age {
+			_ = c.Conn.Close() // its own goroutine does the rest
+		}
+	}
+}
+
+// A conn notes when it became busy or idle, and whether its client ever sent something.
 type conn struct {
 	net.Conn
 	owner   *listener
 	state   atomic.Int64 // since, on the owner's clock, << 1 | busy
+	heard   atomic.Bool  // written by Read
 	lingers atomic.Bool
+}
+
+// Read reads, and notes the first time that something came. Of TLS that is the first byte of a request, not of the
+// handshake.
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 && !c.heard.Load() {
+		c.heard.Store(true)
+	}
+	return n, err
 }
 
 func (c *conn) note(busy bool) {

@@ -112,6 +112,25 @@ func TestBotsPrefetchesAndHeadsAreRedirectedAndCountedApart(t *testing.T) {
 	}
 }
 
+func TestAWrongMethodIs405WhateverHasBecomeOfTheLink(t *testing.T) {
+	st := newSite(t, nil)
+	expires := time.UnixMilli(st.now.Load() + 1000).UTC().Format(time.RFC3339Nano)
+	for _, status := range []int{302, 307} {
+		st.shorten(fmt.Sprintf(`{"url":"http://a/","alias":"expired%d","redirect_status":%[1]d,"expires_at":%q}`, status, expires))
+		st.shorten(fmt.Sprintf(`{"url":"http://a/","alias":"used%d","redirect_status":%[1]d,"max_hits":1}`, status))
+		st.get(fmt.Sprintf("/used%d", status), browser)
+	}
+	st.now.Add(1000)
+	for code, want := range map[string]int{"expired302": 405, "used302": 405, "expired307": 410, "used307": 410} {
+		if r := send(t, st.publicAt, "POST", requestText("POST", "/"+code, "x", browser)); r.status != want {
+			t.Errorf("POST /%s: got %d, want %d", code, r.status, want)
+		}
+		if r := st.get("/"+code, browser); r.status != 410 {
+			t.Errorf("GET /%s: got %d, want 410", code, r.status)
+		}
+	}
+}
+
 func TestALinkEndsAtItsExpiry(t *testing.T) {
 	st := newSite(t, nil)
 	expires := time.UnixMilli(st.now.Load() + 10_500).UTC().Format(time.RFC3339Nano)
@@ -267,12 +286,10 @@ func TestVisitorsAreToldApartByAddressAndUserAgent(t *testing.T) {
 func redirectOf(st *site, code, agent string) (ctx *fasthttp.RequestCtx, redirect func()) {
 	var req fasthttp.Request
 	req.Header.SetRequestURI("/" + code)
-	req.Header.SetHost("sho.rt")
 	req.Header.SetUserAgent(agent)
 	req.Header.Set("Accept", "text/html,application/xhtml+xml")
 	req.Header.Set("X-Forwarded-For", "192.0.2.77, 10.0.0.9")
-	ctx = new(fasthttp.RequestCtx)
-	ctx.Init(&req, tcpAddr("10.0.0.1"), nil)
+	ctx = parsed(&req, tcpAddr("10.0.0.1"))
 	return ctx, func() {
 		ctx.Response.Reset()
 		st.handlePublic(ctx)

@@ -58,13 +58,20 @@ func (m *metrics) request(route string, ctx *fasthttp.RequestCtx) {
 	m.requests.WithLabelValues(route, knownMethod(ctx.Method()), strconv.Itoa(ctx.Response.StatusCode())).Inc()
 }
 
+// unread counts a request that could not be read: there is no telling its method.
+func (m *metrics) unread(ctx *fasthttp.RequestCtx) {
+	m.requests.WithLabelValues(badRequest, otherMethod, strconv.Itoa(ctx.Response.StatusCode())).Inc()
+}
+
+const otherMethod = "other"
+
 // knownMethod returns the method, if it is one of the usual ones: clients can make up others without end.
 func knownMethod(method []byte) string {
 	switch m := string(method); m {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
 		return m
 	}
-	return "other"
+	return otherMethod
 }
 
 // wrote counts a write of a link.

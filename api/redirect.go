@@ -86,10 +86,10 @@ func (h *redirector) answer(buf []byte, r *request) (answer, []byte) {
 func (h *redirector) follow(buf []byte, l engine.Link, r *request) (answer, []byte) {
 	status := l.Flags().RedirectStatus()
 	switch {
+	case !r.safe && status < 307: // first: the method is wrong whatever has become of the link
+		return h.miss(wrongMethod), buf
 	case l.Expired(r.nowMs):
 		return h.miss(expired), buf
-	case !r.safe && status < 307:
-		return h.miss(wrongMethod), buf
 	}
 	var query []byte
 	if l.Flags()&engine.FlagForwardQuery != 0 {

@@ -91,8 +91,36 @@ func TestPrefetchHeadersAreKnownInEverySpelling(t *testing.T) {
 	} {
 		name, value, _ := strings.Cut(line, ":")
 		ctx := requestFrom(tcpAddr("192.0.2.1"), name, strings.TrimSpace(value))
-		if got := isPrefetch(&ctx.Request.Header); got != want {
+		if got := isPrefetch(ctx.Request.Header.RawHeaders()); got != want {
 			t.Errorf("%s: got %v, want %v", line, got, want)
 		}
+	}
+}
+
+func TestEveryLineOfAPrefetchHeaderCounts(t *testing.T) {
+	for name, c := range map[string]struct {
+		raw  string
+		want bool
+	}{
+		"in the second line":         {"Purpose: foo\r\nPurpose: prefetch\r\n", true},
+		"in the first line":          {"Purpose: prefetch\r\nPurpose: foo\r\n", true},
+		"after another header":       {"Sec-Purpose: navigate\r\nAccept: */*\r\nx-moz:PREVIEW\r\n", true},
+		"without the last line end":  {"Purpose: prefetch", true},
+		"in the line behind":         {"Purpose: foo\r\nAccept: prefetch\r\n", false},
+		"in the name":                {"Prefetch: Purpose: prefetch\r\n", false},
+		"a longer name":              {"X-Purposes: prefetch\r\n", false},
+		"a line that is only a name": {"Purpose:\r\nX-Moz:", false},
+		"empty lines":                {"\r\n\n\r\n", false},
+		"nothing":                    {"", false},
+	} {
+		if got := isPrefetch([]byte(c.raw)); got != c.want {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+	ctx := requestFrom(tcpAddr("192.0.2.1"), "Purpose", "foo", "Cookie", "a=b; c=d", "Purpose", "prefetch")
+	var got bool
+	allocations := testing.AllocsPerRun(100, func() { got = isPrefetch(ctx.Request.Header.RawHeaders()) })
+	if !got || allocations != 0 {
+		t.Errorf("two lines and cookies: got %v and %v allocations, want true and 0", got, allocations)
 	}
 }

@@ -196,7 +196,7 @@ type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-// badRequest labels requests that could not be read.
+// badRequest labels requests that could not be read, or whose framing is refused.
 const badRequest = "malformed"
 
 // parseFailed answers a request that fasthttp could not read, and closes the connection.
@@ -213,7 +213,7 @@ func (s *Server) parseFailed(ctx *fasthttp.RequestCtx, err error) {
 	}
 	linger(ctx.Conn())
 	writeProblem(ctx, r)
-	s.metrics.request(badRequest, ctx)
+	s.metrics.unread(ctx)
 }
 
 // handleLocal is the way of every request on the socket of local commands.
@@ -222,9 +222,7 @@ func (s *Server) handleLocal(ctx *fasthttp.RequestCtx) {
 	if s.draining.Load() {
 		ctx.SetConnectionClose()
 	}
-	if err := checkFraming(ctx); err != nil {
-		ctx.SetConnectionClose()
-		s.fail(ctx, err)
+	if s.misframed(ctx) {
 		return
 	}
 	s.localRoutes(ctx)

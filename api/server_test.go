@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"runtime"
 	"strings"
 	"sync"
@@ -175,7 +174,7 @@ func TestTheAdminAddressShowsMetricsAndProfilesOnlyToThisMachine(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]int{
-		"/healthz": 200, "/readyz": 200, "/metrics": 200, "/debug/pprof/cmdline": 200, "/": 404, "/x": 404, "/metrics/": 404,
+		"/healthz": 200, "/readyz": 200, "/metrics": 200, "/debug/pprof/": 200, "/debug/pprof/cmdline": 200, "/": 404, "/x": 404, "/metrics/": 404,
 	} {
 		if r := send(t, st.adminAt, "GET", requestText("GET", path, "")); r.status != want {
 			t.Errorf("%s: got %d, want %d", path, r.status, want)
@@ -186,7 +185,17 @@ func TestTheAdminAddressShowsMetricsAndProfilesOnlyToThisMachine(t *testing.T) {
 	}
 }
 
+// connAt is a connection that arrived at an address of ours.
+type connAt struct {
+	net.Conn
+	local net.Addr
+}
+
+func (c connAt) LocalAddr() net.Addr  { return c.local }
+func (c connAt) RemoteAddr() net.Addr { return tcpAddr("192.0.2.9") }
+
 func TestProfilesAreServedWhereTheContractSaysSo(t *testing.T) {
+	st := newSite(t, nil)
 	for name, c := range map[string]struct {
 		local string
 		pprof bool
@@ -197,9 +206,19 @@ func TestProfilesAreServedWhereTheContractSaysSo(t *testing.T) {
 		"another address": {"192.0.2.1", false, false},
 		"asked for":       {"192.0.2.1", true, true},
 	} {
-		s := &Server{pprof: c.pprof}
-		if got := s.mayProfile(netip.MustParseAddr(c.local)); got != c.want {
-			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		st.pprof = c.pprof
+		for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline"} {
+			ctx := new(fasthttp.RequestCtx)
+			ctx.Init2(connAt{local: tcpAddr(c.local)}, silent{}, false)
+			ctx.Request.SetRequestURI(path)
+			st.handleAdmin(ctx)
+			want := fasthttp.StatusNotFound
+			if c.want {
+				want = fasthttp.StatusOK
+			}
+			if got := ctx.Response.StatusCode(); got != want {
+				t.Errorf("%s, %s: got %d, want %d", name, path, got, want)
+			}
 		}
 	}
 }

@@ -49,6 +49,9 @@ var tokenFields = map[string]fieldReader[account.TokenDraft]{
 
 // issueToken is POST /tokens.
 func (s *Server) issueToken(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	if err := noParameters(ctx); err != nil {
+		return err
+	}
 	var draft account.TokenDraft
 	_, invalid, err := readBody(ctx, &draft, tokenFields)
 	if err != nil {
@@ -69,6 +72,9 @@ func (s *Server) issueToken(ctx *fasthttp.RequestCtx, caller account.Caller) err
 
 // listTokens is GET /tokens. A user has at most account.MaxTokens live ones, so the list has one page.
 func (s *Server) listTokens(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	if err := noParameters(ctx); err != nil {
+		return err
+	}
 	tokens, err := s.accounts.ListTokens(caller.User.ID)
 	if err != nil {
 		return err
@@ -84,6 +90,9 @@ func (s *Server) listTokens(ctx *fasthttp.RequestCtx, caller account.Caller) err
 
 // revokeToken is DELETE /tokens/{id}.
 func (s *Server) revokeToken(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	if err := noParameters(ctx); err != nil {
+		return err
+	}
 	id, _ := ctx.UserValue("id").(string)
 	if err := s.accounts.RevokeToken(caller.User.ID, id); err != nil {
 		return err
@@ -94,6 +103,9 @@ func (s *Server) revokeToken(ctx *fasthttp.RequestCtx, caller account.Caller) er
 
 // readMe is GET /me.
 func (s *Server) readMe(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	if err := noParameters(ctx); err != nil {
+		return err
+	}
 	return writeJSON(ctx, fasthttp.StatusOK, struct {
 		ID      uint32          `json:"id"`
 		Email   string          `json:"email"`

@@ -163,7 +163,9 @@ func (a *Accounts) IssueToken(maker Caller, d TokenDraft) (Token, string, error)
 func (a *Accounts) draftToken(maker Caller, d TokenDraft) (Token, error) {
 	now := a.now()
 	scopes, invalid := chooseScopes(maker, d.Scopes)
-	if problem := nameProblem(d.Name, maxTokenNameBytes); problem != "" {
+	if d.Name == "" {
+		invalid = append(invalid, fieldError("name", "required", "is missing"))
+	} else if problem := nameProblem(d.Name, maxTokenNameBytes); problem != "" {
 		invalid = append(invalid, fieldError("name", "invalid", problem))
 	}
 	expires := d.ExpiresAt

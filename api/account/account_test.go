@@ -215,7 +215,7 @@ func TestATokenIsNoStrongerThanItsMaker(t *testing.T) {
 		"no scope":           {admin, TokenDraft{Name: "n", Scopes: []Scope{}}, "required"},
 		"outlives its maker": {weak, TokenDraft{Name: "n", ExpiresAt: hour.Add(time.Millisecond)}, "exceeds"},
 		"expired":            {admin, TokenDraft{Name: "n", ExpiresAt: f.now}, "past"},
-		"no name":            {admin, TokenDraft{}, "invalid"},
+		"no name":            {admin, TokenDraft{}, "required"},
 	} {
 		var invalid engine.InvalidError
 		if _, _, err := f.IssueToken(c.maker, c.draft); !errors.As(err, &invalid) || invalid[0].Code != c.want {

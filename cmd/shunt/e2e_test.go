@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +20,8 @@ import (
 )
 
 // The main job on real input: addresses become links, redirects are counted, and all of it outlives a restart and a
-// kill. `make e2e-urls URLS=FILE` runs it on a file of one's own, `make test` on testdata/urls.txt.
+// kill. `make e2e-urls URLS=FILE` runs it on a file of one's own, `make test` on testdata/urls.txt, which are real,
+// and testdata/odd-urls.txt, which are not.
 const (
 	urlsVariable = "SHUNTTEST_URLS" // the file; not SHUNT_…: it is no setting of the program
 
@@ -46,9 +48,14 @@ type tracked struct {
 }
 
 func TestEveryLinkHitAndVisitorOutlivesARestartAndAKill(t *testing.T) {
-	file := "testdata/urls.txt"
-	if f := os.Getenv(urlsVariable); f != "" {
-		file = f
+	var lines []string
+	if file := os.Getenv(urlsVariable); file != "" {
+		lines = readLines(t, file)
+	} else {
+		lines = append(readLines(t, "testdata/urls.txt"), readLines(t, "testdata/odd-urls.txt")...)
+	}
+	if len(lines) < 100 {
+		t.Fatalf("there are only %d addresses", len(lines))
 	}
 	dir := t.TempDir()
 	createStore(t, dir)
@@ -56,7 +63,7 @@ func TestEveryLinkHitAndVisitorOutlivesARestartAndAKill(t *testing.T) {
 	token := p.token("links:write", "links:read", "stats:read", "admin")
 	r := &e2e{t: t, server: p, token: token, random: rand.New(rand.NewPCG(seed[0], seed[1]))}
 
-	r.timed("every address is posted", func() { r.post(readLines(t, file)) })
+	r.timed("every address is posted", func() { r.post(lines) })
 	r.timed("every redirect is followed", func() { r.visitEach() })
 	r.timed(fmt.Sprintf("%d redirects", hits), func() { r.visit(hits) })
 	r.timed("every figure is read", r.check)
@@ -90,11 +97,7 @@ func readLines(t *testing.T, file string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-	if len(lines) < 100 {
-		t.Fatalf("%s has only %d lines", file, len(lines))
-	}
-	return lines
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
 type e2e struct {
@@ -179,6 +182,15 @@ func (r *e2e) post(lines []string) {
 	r.t.Logf("%d addresses: %d links, %d refused", len(lines), len(r.links), refused)
 }
 
+// checkNumber compares the number of links with what the server says: a refused address has left none.
+func (r *e2e) checkNumber() {
+	_, value, _ := strings.Cut(ask(r.t, r.server.admin+"/metrics", ""), "\nshunt_links ")
+	value, _, _ = strings.Cut(value, "\n")
+	if got, err := strconv.ParseFloat(value, 64); err != nil || got != float64(len(r.links)) {
+		r.t.Errorf("got %q links, want %d", value, len(r.links))
+	}
+}
+
 func (r *e2e) postOne(c *fasthttp.HostClient, line string) *tracked {
 	body, err := json.Marshal(map[string]string{"url": line})
 	if err != nil {
@@ -195,6 +207,10 @@ func (r *e2e) postOne(c *fasthttp.HostClient, line string) *tracked {
 		return nil
 	}
 	if want == "" {
+		problem := struct{ Code string }{}
+		if err := json.Unmarshal(response.Body(), &problem); err != nil || problem.Code != "invalid" {
+			r.t.Errorf("%s: got problem %s, want code invalid", line, response.Body())
+		}
 		return nil
 	}
 	link := struct{ Code, URL string }{}
@@ -208,7 +224,8 @@ func (r *e2e) postOne(c *fasthttp.HostClient, line string) *tracked {
 }
 
 // storedForm returns how an address must be stored, "" if it must be refused. It states the rule on its own: only http
-// and https, and nothing but the host is rewritten, to lower case and punycode.
+// and https, with a host, without user-info, spaces, control bytes and backslashes, of 8,192 bytes at most; and nothing
+// but the host is rewritten, to lower case and punycode.
 func storedForm(line string) string {
 	scheme, rest, found := strings.Cut(line, "://")
 	if !found || !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
@@ -219,7 +236,8 @@ func storedForm(line string) string {
 		end = len(rest)
 	}
 	host, err := idna.Punycode.ToASCII(strings.ToLower(rest[:end]))
-	if err != nil {
+	unfit := func(c rune) bool { return c <= ' ' || c == 0x7f || c == '\\' }
+	if err != nil || host == "" || strings.Contains(host, "@") || strings.ContainsFunc(line, unfit) || len(line) > 8192 {
 		return ""
 	}
 	return scheme + "://" + host + rest[end:]
@@ -279,6 +297,7 @@ func (r *e2e) checkLocation(l *tracked, response *fasthttp.Response) {
 
 // check compares every link with what the server knows: where it leads, its hits, its unique visitors.
 func (r *e2e) check() {
+	r.checkNumber()
 	var mu sync.Mutex
 	beyond, worst := 0, 0.0
 	r.each(len(r.links), func(c *fasthttp.HostClient, i int) {

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"shunt/storage"
 )
@@ -101,31 +103,49 @@ func TestASocketPathThatIsTooLongIsRefused(t *testing.T) {
 	}
 }
 
+// In a bubble, Wait returns once connect has met the lock and waits, and not before.
 func TestACommandWaitsForALockedFolder(t *testing.T) {
 	dir := t.TempDir()
-	hold := func() *storage.Store {
-		store, err := storage.Open(dir, storage.Options{Create: true})
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		hold := func() *storage.Store {
+			store, err := storage.Open(dir, storage.Options{Create: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return store
 		}
-		return store
-	}
-	store := hold()
-	where := localTarget{data: dataSettings{dataDir: dir, listen: defaultListen, privateTargets: "auto"}}
-	if _, err := where.connect(t.Context(), io.Discard); !errors.Is(err, storage.ErrLocked) || !strings.Contains(err.Error(), dir) {
-		t.Errorf("without patience: got %v, want an error that names the folder", err)
-	}
-	released := make(chan error, 1)
-	go func() { released <- store.Close() }()
-	where.patience = lockPatience
-	c, err := where.connect(t.Context(), io.Discard)
-	if err != nil {
-		t.Fatalf("with patience: got %v, want it to wait", err)
-	}
-	if err := errors.Join(<-released, c.close()); err != nil {
-		t.Error(err)
-	}
-	if err := hold().Close(); err != nil {
-		t.Errorf("after the command: %v", err)
-	}
+		store := hold()
+		where := localTarget{data: dataSettings{dataDir: dir, listen: defaultListen, privateTargets: "auto"}}
+		if _, err := where.connect(t.Context(), io.Discard); !errors.Is(err, storage.ErrLocked) || !strings.Contains(err.Error(), dir) {
+			t.Errorf("without patience: got %v, want an error that names the folder", err)
+		}
+		where.patience = lockPatience
+		var c *client
+		var err error
+		connected := make(chan struct{})
+		go func() {
+			defer close(connected)
+			c, err = where.connect(t.Context(), io.Discard)
+		}()
+		synctest.Wait()
+		select {
+		case <-connected:
+			t.Fatalf("with patience, while the folder is locked: got %v, want it to wait", err)
+		default:
+		}
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+		<-connected
+		if err != nil {
+			t.Fatalf("with patience: got %v, want it to wait", err)
+		}
+		if err := c.close(); err != nil {
+			t.Error(err)
+		}
+		if err := hold().Close(); err != nil {
+			t.Errorf("after the command: %v", err)
+		}
+		time.Sleep(time.Minute) // of the bubble, which takes no time: fasthttp looks once in 10 s whether it has ended
+	})
 }

@@ -19,9 +19,18 @@ import (
 // binary is the path of the program under test, built by TestMain.
 var binary string
 
-// processTimeout ends a process that neither does what a test waits for nor ends; it is far beyond what any of it
-// takes.
-const processTimeout = 3 * time.Minute
+// killAtDeadline ends a process that neither does what t waits for nor ends, shortly before go test would end t and
+// leave the process behind. It has as long as t itself: a test of one's own addresses takes what they take.
+func killAtDeadline(t *testing.T, p *os.Process) (timeout *time.Timer) {
+	return time.AfterFunc(processTimeout(t.Deadline()), func() { _ = p.Kill() })
+}
+
+func processTimeout(deadline time.Time, limited bool) time.Duration {
+	if !limited {
+		return time.Hour
+	}
+	return time.Until(deadline) - 5*time.Second
+}
 
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "curl" {
@@ -69,7 +78,7 @@ func shunt(t *testing.T, dir string, env []string, args ...string) result {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	timeout := time.AfterFunc(processTimeout, func() { _ = cmd.Process.Kill() })
+	timeout := killAtDeadline(t, cmd.Process)
 	defer timeout.Stop()
 	_ = cmd.Wait() // the exit code tells
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
@@ -116,7 +125,7 @@ func launch(t *testing.T, dir string, args ...string) *process {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	timeout := time.AfterFunc(processTimeout, func() { _ = p.cmd.Process.Kill() })
+	timeout := killAtDeadline(t, p.cmd.Process)
 	go func() {
 		p.read(stderr)
 		_ = p.cmd.Wait() // the exit code tells
