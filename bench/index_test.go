@@ -22,7 +22,7 @@ var loaded = sync.OnceValue(func() *engine.Engine {
 	if err != nil {
 		panic(err)
 	}
-	e, err := engine.Open(&discard{n: links()}, engine.Options{JournalDir: dir, RingRecords: ringRecords})
+	e, err := engine.Open(&discard{n: links()}, engine.Options{JournalDir: dir})
 	if err != nil {
 		panic(err)
 	}
@@ -32,8 +32,8 @@ var loaded = sync.OnceValue(func() *engine.Engine {
 	return e
 })
 
-// ringRecords gives the eight rings room for 8 M hits.
-const ringRecords = 1 << 20
+// drainEvery is a quarter of what the rings have room for, since some get more than others.
+const drainEvery = engine.DefaultRings * engine.DefaultRingRecords / 4
 
 // drain folds and flushes what was hit.
 func drain(b *testing.B, e *engine.Engine) {
@@ -112,7 +112,7 @@ func benchmarkResolveHit(b *testing.B, codes [][]byte, fold bool) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for n := range b.N {
-		if !fold && n%(4*ringRecords) == 4*ringRecords-1 { // an uneven spread over the rings has room, too
+		if !fold && n%drainEvery == drainEvery-1 {
 			b.StopTimer()
 			drain(b, e)
 			b.StartTimer()

@@ -225,14 +225,8 @@ func (e *Engine) Hit(l Link, v Visit) bool {
 	}
 	id := l.ID()
 	counter := e.counters.at(id)
-	switch capped := l.Flags()&FlagCapped != 0; {
-	case v.Class != ClassHit:
-		if capped && counter.Load() >= l.MaxHits() {
-			return false
-		}
-	case !capped:
-		counter.Add(1)
-	case !addUnder(counter, l.MaxHits()):
+	capped := l.Flags()&FlagCapped != 0
+	if capped && !admit(counter, l.MaxHits(), v.Class) {
 		return false
 	}
 	r := hitRecord{
@@ -243,7 +237,18 @@ func (e *Engine) Hit(l Link, v Visit) bool {
 	if ring := e.journal.ringOf(id); !ring.append(&w) {
 		e.appendSlow(ring, &w)
 	}
+	if !capped && v.Class == ClassHit {
+		counter.Add(1) // last: it waits for memory, and what comes after need not
+	}
 	return true
+}
+
+// admit tells whether a capped link still redirects, and takes one of its hits if the redirect is one.
+func admit(counter *atomic.Uint64, maxHits uint64, class Class) bool {
+	if class != ClassHit {
+		return counter.Load() < maxHits
+	}
+	return addUnder(counter, maxHits)
 }
 
 const msPerHour = 3600 * 1000
