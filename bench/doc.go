@@ -1,6 +1,6 @@
 // Package bench is shunt's benchmark suite: one file a subject.
 //
-//	make bench                             all of it, with 10 M links; about 10 minutes on two cores
+//	make bench                             all of it, with 10 M links
 //	make bench LINKS=1000000 SECONDS=10    quicker
 //
 // What is measured is reported as the benchmark's own figures, so that benchstat can compare two runs:
