@@ -37,8 +37,10 @@
 // Slots are never emptied, since a deleted code stays taken: its record is a tombstone, which a rewrite drops when it is
 // over.
 //
-// Ids are never reused and counters never move, so that no hit is lost to a racing edit, growth or rewrite. A capped
-// link's counter is raised by compare-and-swap and never beyond the cap.
+// Ids are never reused and counters never move, so that no hit is lost to a racing edit, growth or rewrite. The fold
+// raises the counter of an uncapped link; who reads one has everything folded first. A capped link's is raised by the hit
+// itself, by compare-and-swap and never beyond the cap, and its record says so (counted). Before a link that had no cap
+// gets one, it is published with a cap that cannot be used up, and folded: from then on the counter is complete.
 //
 // A write of a code goes: reserve the code (and its case variants) in the shard; read and check; hand one Mutation to the
 // store; when that is durable publish it, and release the reservation, in the store's callback. So writers of one code
@@ -53,8 +55,9 @@
 //
 // # Why a hit is counted exactly once
 //
-// A hit is one addition to the link's counter, and one record in a ring: a mapped file, so that the record is the
-// kernel's as soon as it is stored, whatever becomes of the process. The steps, and what a crash after each leaves:
+// A hit is one record in a ring: a mapped file, so that the record is the kernel's as soon as it is stored, whatever
+// becomes of the process. Live counters are memory, and made anew from the store and the rings at start. The steps, and
+// what a crash after each leaves:
 //
 //  1. The writer reserves sequence number s: compare-and-swap on head, never at or past limit. A crash leaves a slot
 //     whose checksum is not that of s (the checksum is over record, epoch and s): replay skips and counts it. The redirect
@@ -103,6 +106,8 @@
 //     instead of a call and a copy; the instructions saved are part of the same overlap.
 //   - Counters are addressed by the link's id, not by a local index in the record: four bytes a link less, and hit totals
 //     load without any map from id to index. Ids that were reserved and never used cost 8 bytes of address space each.
+//   - The fold raises the counters of uncapped links, not the hit: one cache miss less in the redirect. The fold's misses
+//     overlap, a redirect's do not.
 //   - A hit that finds its ring full waits for the next flush instead of overwriting what is not durable. The rings hold
 //     10 s of 200,000 hits/s by default, and a flush starts early when one is half full.
 //   - The exact form of a sketch ends at 1,024 visitors, and dense sketches come next: the library's sparse form costs

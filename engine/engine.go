@@ -143,7 +143,7 @@ func (e *Engine) startEpoch() error {
 	if err := removeOldRings(e.options.JournalDir, e.identity.StoreID, p.Epoch); err != nil {
 		e.log.Warn("old journal files could not be removed", "error", err)
 	}
-	e.pending = newPending(e.journal, p.FlushSeq, p.OpenHour)
+	e.pending = newPending(e.journal, e.counters, p.FlushSeq, p.OpenHour)
 	e.flusher.init(p)
 	return nil
 }
@@ -216,29 +216,26 @@ func (e *Engine) Resolve(code []byte) (l Link, ok bool) {
 	return e.shards[p.shard].lookup(p.tag, code)
 }
 
-// Hit counts one redirect of l: live at once, and in the journal before it returns, so that it outlives the process. It
-// returns false, and has counted nothing, if the link's cap is used up: the answer is then no redirect.
+// Hit counts one redirect of l: it is in the journal before Hit returns, so that it outlives the process, and the fold
+// counts it from there. Only a capped link's counter is raised here. Hit returns false, and has counted nothing, if the
+// cap is used up: the answer is then no redirect.
 // It takes no lock and allocates nothing, unless the journal's ring is full: then it waits for room, see appendSlow.
 func (e *Engine) Hit(l Link, v Visit) bool {
 	if v.Class >= numClasses {
 		panic("engine: unknown class of visit") // such a record would stop the fold for ever
 	}
 	id := l.ID()
-	counter := e.counters.at(id)
 	capped := l.Flags()&FlagCapped != 0
-	if capped && !admit(counter, l.MaxHits(), v.Class) {
+	if capped && !admit(e.counters.at(id), l.MaxHits(), v.Class) {
 		return false
 	}
 	r := hitRecord{
 		linkID: id, visitor: v.Visitor, owner: l.Owner(), hour: uint32(v.NowMs / msPerHour),
-		country: v.Country, class: v.Class, device: v.Device, referrer: v.Referrer,
+		country: v.Country, class: v.Class, counted: capped, device: v.Device, referrer: v.Referrer,
 	}
 	w := r.words()
 	if ring := e.journal.ringOf(id); !ring.append(&w) {
 		e.appendSlow(ring, &w)
-	}
-	if !capped && v.Class == ClassHit {
-		counter.Add(1) // last: it waits for memory, and what comes after need not
 	}
 	return true
 }
@@ -253,7 +250,7 @@ func admit(counter *atomic.Uint64, maxHits uint64, class Class) bool {
 
 const msPerHour = 3600 * 1000
 
-// Hits returns the live hit count of a link.
+// hits returns a link's hit count: for a capped link at this moment, else as of the last fold.
 func (e *Engine) hits(id uint64) uint64 {
 	if c := e.counters.find(id); c != nil {
 		return c.Load()

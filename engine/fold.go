@@ -25,7 +25,8 @@ const (
 // commits the same flushing again. So a delta is at any time in exactly one of gathering, flushing and the store, as
 // flushSeq tells (see Engine.tally).
 type pending struct {
-	journal *journal
+	journal  *journal
+	counters *counters
 
 	mu struct {
 		sync.Mutex
@@ -56,8 +57,8 @@ func (p *pair) reset() {
 	p.owners.reset()
 }
 
-func newPending(j *journal, flushSeq uint64, openHour uint32) *pending {
-	p := &pending{journal: j}
+func newPending(j *journal, c *counters, flushSeq uint64, openHour uint32) *pending {
+	p := &pending{journal: j, counters: c}
 	p.mu.gathering, p.mu.flushing, p.mu.spare = new(pair), new(pair), new(pair)
 	p.mu.flushSeq, p.mu.openHour = flushSeq, openHour
 	return p
@@ -85,7 +86,7 @@ func (p *pending) foldRingLocked(r *ring) (n int) {
 	var rec hitRecord
 	for n < foldSlice && r.folded < head && r.read(r.folded, &rec) {
 		p.mu.gathering.add(&rec, p.mu.openHour)
-		p.folded[rec.class].Add(1)
+		p.count(&rec)
 		r.folded++
 		n++
 	}
@@ -94,6 +95,17 @@ func (p *pending) foldRingLocked(r *ring) (n int) {
 		p.freeLocked(r)
 	}
 	return n
+}
+
+// count raises the counters that a record is the first to raise.
+func (p *pending) count(r *hitRecord) {
+	p.folded[r.class].Add(1)
+	if r.class != ClassHit || r.counted {
+		return
+	}
+	if c := p.counters.find(r.linkID); c != nil {
+		c.Add(1)
+	}
 }
 
 // freeLocked gives the slots of folded records back although no flush has made them durable: the store stalls, and hits

@@ -13,8 +13,9 @@ func TestResolveAndHitTakeNoLock(t *testing.T) {
 	}
 	j, err := newJournal(t.TempDir(), Identity{}, 1, 2, 256)
 	must(t, err)
-	e.journal, e.pending = j, newPending(j, 0, 0)
-	must(t, e.publish(&HotView{Code: []byte("code"), Target: []byte("https://x"), ID: 5, Flags: FlagCapped, MaxHits: 9}, 0))
+	e.journal, e.pending = j, newPending(j, e.counters, 0, 0)
+	must(t, e.publish(&HotView{Code: []byte("capped"), Target: []byte("https://x"), ID: 5, Flags: FlagCapped, MaxHits: 9}, 0))
+	must(t, e.publish(&HotView{Code: []byte("plain"), Target: []byte("https://x"), ID: 6}, 0))
 
 	for i := range e.shards {
 		e.shards[i].mu.Lock()
@@ -24,8 +25,9 @@ func TestResolveAndHitTakeNoLock(t *testing.T) {
 	e.ids.mu.Lock()
 	done := make(chan bool)
 	go func() {
-		l, ok := e.Resolve([]byte("code"))
-		done <- ok && e.Hit(l, Visit{})
+		capped, ok := e.Resolve([]byte("capped"))
+		plain, ok2 := e.Resolve([]byte("plain"))
+		done <- ok && ok2 && e.Hit(capped, Visit{}) && e.Hit(plain, Visit{})
 	}()
 	select {
 	case ok := <-done:

@@ -41,6 +41,12 @@ const (
 //	└───────────┴──────────────┴───────┴─────┴─────────┴──────────────┴───────┴───────────┘
 var journalMagic = [8]byte{'s', 'h', 'u', 'n', 't', 'j', 'n', 0}
 
+// The class byte: bits 0 to 6 the class, bit 7 counted.
+const (
+	classMask  = 0x7f
+	countedBit = 0x80
+)
+
 // hitRecord is a journal record decoded.
 type hitRecord struct {
 	linkID   uint64
@@ -49,6 +55,7 @@ type hitRecord struct {
 	hour     uint32 // Unix time / 3600, 24 bits: until the year 3883
 	country  uint8
 	class    Class
+	counted  bool // the link's counter was raised when this was recorded, so the fold must not raise it
 	device   uint8
 	referrer uint16
 }
@@ -59,14 +66,22 @@ func (r *hitRecord) words() [recordWords]uint64 {
 		r.linkID,
 		r.visitor,
 		uint64(r.owner) | uint64(r.hour&0xffffff)<<32 | uint64(r.country)<<56,
-		uint64(r.class) | uint64(r.device)<<8 | uint64(r.referrer)<<16,
+		uint64(r.class) | boolBit(r.counted)*countedBit | uint64(r.device)<<8 | uint64(r.referrer)<<16,
 	}
+}
+
+func boolBit(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 func (r *hitRecord) unpack(w *[recordWords]uint64) {
 	r.linkID, r.visitor = w[0], w[1]
 	r.owner, r.hour, r.country = uint32(w[2]), uint32(w[2]>>32)&0xffffff, uint8(w[2]>>56)
-	r.class, r.device, r.referrer = Class(w[3]), uint8(w[3]>>8), uint16(w[3]>>16)
+	r.class, r.counted = Class(w[3]&classMask), w[3]&countedBit != 0
+	r.device, r.referrer = uint8(w[3]>>8), uint16(w[3]>>16)
 }
 
 // checksum is over the record, the epoch and the full sequence number, so that a slot of an earlier lap, of an earlier
@@ -140,7 +155,7 @@ func (r *ring) read(seq uint64, rec *hitRecord) (ok bool) {
 	w[0] = atomic.LoadUint64(&slot[0])
 	w[1] = atomic.LoadUint64(&slot[1])
 	w[2] = atomic.LoadUint64(&slot[2])
-	if uint32(w[3]>>32) != checksum(&w, r.epoch, seq) || Class(w[3]&0xff) >= numClasses {
+	if uint32(w[3]>>32) != checksum(&w, r.epoch, seq) || Class(w[3]&classMask) >= numClasses {
 		return false
 	}
 	rec.unpack(&w)

@@ -17,7 +17,7 @@ func (e *Engine) Stats(ctx context.Context, code string) (Stats, error) {
 	}
 	id := l.ID()
 	l.Release()
-	if err := e.pending.foldTo(ctx, e.journal.heads()); err != nil {
+	if err := e.foldNow(ctx); err != nil {
 		return Stats{}, err
 	}
 	t, err := e.tally(ctx, id)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -119,6 +120,9 @@ func (e *Engine) createAs(ctx context.Context, code string, rec Record, same fun
 		old, err := e.store.ReadRecord(code)
 		if err != nil {
 			return Detail{}, false, fmt.Errorf("reading link %q: %w", code, err)
+		}
+		if err := e.foldNow(ctx); err != nil {
+			return Detail{}, false, err
 		}
 		if detail := e.detail(&old); same(detail) {
 			return detail, true, nil
@@ -244,6 +248,14 @@ func (e *Engine) Update(ctx context.Context, code string, g Guard, edit func(*Re
 		if err := rec.normalize(); err != nil {
 			return Mutation{}, err
 		}
+		if rec.Hot.MaxHits != 0 && old.Hot.MaxHits == 0 {
+			if err := e.countAtOnce(&old.Hot); err != nil {
+				return Mutation{}, err
+			}
+		}
+		if err := e.foldNow(ctx); err != nil {
+			return Mutation{}, err
+		}
 		detail = e.detail(&rec)
 		return Mutation{Hot: rec.Hot, Cold: rec.Cold, Before: &old}, nil
 	})
@@ -252,6 +264,19 @@ func (e *Engine) Update(ctx context.Context, code string, g Guard, edit func(*Re
 	}
 	return detail, nil
 }
+
+// countAtOnce publishes an uncapped link with a cap that cannot be used up. From then on hits raise its counter
+// themselves; after one fold the counter is complete, and a cap that is published then is exact. (A redirect that resolved
+// the link before and has not counted its hit yet comes on top: it is as if it had come before the edit.)
+func (e *Engine) countAtOnce(h *Hot) error {
+	inexhaustible := *h
+	inexhaustible.Flags |= FlagCapped
+	inexhaustible.MaxHits = math.MaxUint64
+	return e.publish(inexhaustible.view(), e.now().UnixMilli())
+}
+
+// foldNow folds every hit that was recorded before the call.
+func (e *Engine) foldNow(ctx context.Context) error { return e.pending.foldTo(ctx, e.journal.heads()) }
 
 // Delete deletes a link. Its code stays taken for TombstoneDays. Errors as Update.
 func (e *Engine) Delete(ctx context.Context, code string, g Guard) error {
@@ -337,6 +362,9 @@ func (e *Engine) Read(code string) (Detail, error) {
 	defer r.release()
 	rec, err := e.readLive(code)
 	if err != nil {
+		return Detail{}, err
+	}
+	if err := e.foldNow(ctx); err != nil {
 		return Detail{}, err
 	}
 	return e.detail(&rec), nil

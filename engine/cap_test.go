@@ -1,0 +1,116 @@
+package engine_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"shunt/engine"
+)
+
+func capAt(t *testing.T, e *testEngine, code string, maxHits uint64) engine.Detail {
+	t.Helper()
+	d, err := e.Update(context.Background(), code, engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
+		r.Hot.MaxHits = maxHits
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestACapGivenToALinkInUseCountsTheHitsBefore(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	stale := e.create(t, "x")
+	defer stale.Release()
+	e.stopEngine() // nothing folds any more but who needs it
+	visit := engine.Visit{NowMs: time.Now().UnixMilli()}
+	for range 100 {
+		e.Hit(stale, visit)
+	}
+	if d := capAt(t, e, "x", 150); d.Hits != 100 || d.State != engine.StateActive {
+		t.Errorf("after 100 hits the edit says %d hits, %s", d.Hits, d.State)
+	}
+	l, _ := e.Resolve([]byte("x"))
+	defer l.Release()
+	more := 0
+	for e.Hit(l, visit) {
+		more++
+	}
+	if more != 50 {
+		t.Errorf("a cap of 150 given after 100 hits allows %d more", more)
+	}
+	if !e.Hit(stale, visit) {
+		t.Error("a redirect that resolved the link before the edit is refused")
+	}
+	d, err := e.Read("x")
+	if err != nil || d.Hits != 151 || d.State != engine.StateExhausted {
+		t.Errorf("at last the link has %d hits and is %s (%v)", d.Hits, d.State, err)
+	}
+}
+
+func TestACapTakenAwayAndGivenAgainLosesNoHit(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	e.create(t, "x")
+	e.stopEngine()
+	hit := func(n int) (answered int) {
+		for range n {
+			l, _ := e.Resolve([]byte("x"))
+			if e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()}) {
+				answered++
+			}
+			l.Release()
+		}
+		return answered
+	}
+	for _, step := range []struct {
+		maxHits        uint64
+		sent, answered int
+	}{{10, 20, 10}, {0, 5, 5}, {18, 9, 3}, {0, 2, 2}, {20, 1, 0}} {
+		capAt(t, e, "x", step.maxHits)
+		if got := hit(step.sent); got != step.answered {
+			t.Errorf("under a cap of %d, %d of %d are answered, want %d", step.maxHits, got, step.sent, step.answered)
+		}
+	}
+	if s := e.stats(t, "x"); s.Hits != 20 {
+		t.Errorf("%d hits, want 20", s.Hits)
+	}
+}
+
+// TestACapGivenUnderFire lets clients race with the edit. Each may have resolved the link before it and count its hit
+// after it; beyond that the cap is exact.
+func TestACapGivenUnderFire(t *testing.T) {
+	const clients, maxHits = 16, 50_000
+	e := newTestEngine(t, engine.Options{Rings: 1, RingRecords: 1 << 14})
+	l := e.create(t, "x")
+	l.Release()
+	var answered atomic.Uint64
+	var wg sync.WaitGroup
+	for range clients {
+		wg.Go(func() {
+			for {
+				l, _ := e.Resolve([]byte("x"))
+				ok := e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()})
+				l.Release()
+				if !ok {
+					return
+				}
+				answered.Add(1)
+			}
+		})
+	}
+	eventually(t, "some hits", func() bool { return answered.Load() > 100 })
+	capAt(t, e, "x", maxHits)
+	after := e.stats(t, "x").Hits
+	wg.Wait()
+	got := answered.Load()
+	if got < maxHits || got > max(maxHits, after)+clients {
+		t.Errorf("%d hits answered with a cap of %d and %d clients; after the edit there were %d", got, maxHits, clients, after)
+	}
+	if s := e.stats(t, "x"); s.Hits != got {
+		t.Errorf("%d hits counted, %d answered", s.Hits, got)
+	}
+}
