@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/bits"
 	"os"
@@ -33,9 +34,8 @@ func (p preloaded) LoadHits(context.Context, func(id, hits uint64)) error { retu
 // BenchmarkFoldFlush puts a steady load of 200,000 hits/s, spread evenly over all links, on an engine for
 // SHUNT_BENCH_SECONDS (60 if it is not set), and reports what a hit took (Resolve and Hit together, waiting for the
 // processor included) and what the process used of the processors. fold=off is the same load without fold and flush:
-// the difference of the cpu figures is their share. Every second the store is sampled: its compaction debt as a part of what is
-// on disk (what an LSM tree of that size owes by its shape is a constant part; a backlog would make it grow), and the
-// sublevels of L0, which grow when compaction does not keep up.
+// the difference of the cpu figures is their share. Every second the store is sampled, and the means are printed for each
+// twentieth of the time: see samples.
 func BenchmarkFoldFlush(b *testing.B) {
 	b.Run("links="+human(links())+"/fold=off", func(b *testing.B) {
 		seconds := min(seconds(b), 30) // the rings hold that much
@@ -98,7 +98,7 @@ func seconds(b *testing.B) int {
 // runLoad hits links every millisecond for so many seconds, as many as are due. The figures are reported at the end.
 func runLoad(b *testing.B, e *engine.Engine, seconds int, store *storage.Store) {
 	var latencies histogram
-	var debt, sublevels []float64
+	var series samples
 	draw := newCodes(links(), "uniform", 7)
 	cpu, start := cpuTime(), time.Now()
 	done := 0
@@ -117,9 +117,7 @@ func runLoad(b *testing.B, e *engine.Engine, seconds int, store *storage.Store) 
 			}
 		}
 		if store != nil {
-			m := store.Metrics()
-			debt = append(debt, float64(m.CompactionDebtBytes)/float64(m.DiskBytes))
-			sublevels = append(sublevels, float64(m.L0Sublevels))
+			series.add(store.Metrics())
 		}
 	}
 	elapsed := time.Since(start).Seconds()
@@ -128,19 +126,61 @@ func runLoad(b *testing.B, e *engine.Engine, seconds int, store *storage.Store) 
 	b.ReportMetric(latencies.quantile(0.5), "p50-ns")
 	b.ReportMetric(latencies.quantile(0.99), "p99-ns")
 	b.ReportMetric(latencies.quantile(0.999), "p99.9-ns")
-	if n := len(debt) / 3; n > 0 {
+	if store != nil {
+		series.report(b)
+		b.ReportMetric(settle(store).Seconds(), "s-to-settle")
+	}
+}
+
+// samples are the store's figures, one a second. What an LSM tree owes by its shape grows with the tree: a backlog shows
+// in a debt that grows beyond its part of what is on disk, in more sublevels of L0, and in a long time to settle.
+type samples []storage.Metrics
+
+func (s *samples) add(m storage.Metrics) { *s = append(*s, m) }
+
+// report prints the series, and reports the means of each third.
+func (s samples) report(b *testing.B) {
+	debt := func(m storage.Metrics) float64 { return float64(m.CompactionDebtBytes) }
+	disk := func(m storage.Metrics) float64 { return float64(m.DiskBytes) }
+	sublevels := func(m storage.Metrics) float64 { return float64(m.L0Sublevels) }
+	const mib = 1 << 20
+	fmt.Println("# second  disk MiB  debt MiB  debt/disk  L0 sublevels  compacted MiB/s  rows rolled up") // b.Log would cut it
+	for at, step := 0, max(1, len(s)/20); at+step <= len(s); at += step {
+		part := s[at : at+step]
+		last := part[step-1]
+		compacted := float64(last.CompactedBytes-part[0].CompactedBytes) / float64(max(1, step-1))
+		fmt.Printf("# %6d %9.0f %9.0f %10.2f %13.1f %16.0f %15d\n", at+step, part.mean(disk)/mib, part.mean(debt)/mib,
+			part.mean(debt)/part.mean(disk), part.mean(sublevels), compacted/mib, last.RolledUpRows)
+	}
+	if n := len(s) / 3; n > 0 {
 		for i, third := range []string{"1st", "2nd", "3rd"} {
-			b.ReportMetric(mean(debt[i*n:][:n]), "debt/disk-"+third+"-third")
-			b.ReportMetric(mean(sublevels[i*n:][:n]), "L0-sublevels-"+third+"-third")
+			part := s[i*n:][:n]
+			b.ReportMetric(part.mean(debt)/part.mean(disk), "debt/disk-"+third+"-third")
+			b.ReportMetric(part.mean(sublevels), "L0-sublevels-"+third+"-third")
 		}
 	}
 }
 
-func mean(v []float64) (sum float64) {
-	for _, x := range v {
-		sum += x
+func (s samples) mean(of func(storage.Metrics) float64) (mean float64) {
+	for _, m := range s {
+		mean += of(m) / float64(len(s))
 	}
-	return sum / float64(len(v))
+	return mean
+}
+
+// settle waits until no compaction runs, after the load has ended, and returns how long that took. What was a backlog is
+// worked off then.
+func settle(store *storage.Store) time.Duration {
+	const quiet, limit = 2 * time.Second, 10 * time.Minute
+	start := time.Now()
+	busy := start
+	for time.Since(busy) < quiet && time.Since(start) < limit {
+		if store.Metrics().RunningCompactions > 0 {
+			busy = time.Now()
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return busy.Sub(start)
 }
 
 // histogram counts durations in buckets of 1/16 of a power of two of nanoseconds.

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -26,6 +27,8 @@ type flusher struct {
 
 	mark          mark   // as last committed
 	droppedBefore uint32 // hour rows before it were deleted since Open; 0: not yet
+
+	rolledUp atomic.Uint64 // rows since Open; read by metrics
 }
 
 func (f *flusher) init(db *pebble.DB) {

@@ -12,6 +12,9 @@ type Metrics struct {
 	L0Sublevels         uint64 // read amplification of L0
 	MemTableFlushes     uint64
 	Compactions         uint64
+	CompactedBytes      uint64 // written by compactions
+	RunningCompactions  uint64
+	RolledUpRows        uint64 // hour rows that went into day and life rows
 	CommitQueueLength   uint64 // mutations that wait for a commit
 	CommitBatches       uint64
 	Mutations           uint64 // committed; Mutations / CommitBatches share one fsync
@@ -21,6 +24,10 @@ type Metrics struct {
 // Metrics returns the store's figures. It takes Pebble's mutex for some microseconds.
 func (s *Store) Metrics() Metrics {
 	p := s.db.Metrics()
+	var compacted uint64
+	for i := range p.Levels {
+		compacted += p.Levels[i].TableBytesCompacted
+	}
 	return Metrics{
 		DiskBytes:           p.DiskSpaceUsage(),
 		MemTableBytes:       p.MemTable.Size,
@@ -31,6 +38,9 @@ func (s *Store) Metrics() Metrics {
 		L0Sublevels:         uint64(p.Levels[0].Sublevels),
 		MemTableFlushes:     uint64(p.Flush.Count),
 		Compactions:         uint64(p.Compact.Count),
+		CompactedBytes:      compacted,
+		RunningCompactions:  uint64(p.Compact.NumInProgress),
+		RolledUpRows:        s.flusher.rolledUp.Load(),
 		CommitQueueLength:   uint64(s.commits.queueLength()),
 		CommitBatches:       s.commits.batches.Load(),
 		Mutations:           s.commits.mutations.Load(),

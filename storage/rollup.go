@@ -40,7 +40,7 @@ func (s *Store) RollUp(openHour uint32) (more bool, err error) {
 func (s *Store) rollChunk(from mark) error {
 	b := s.db.NewBatch()
 	defer b.Close()
-	to, err := s.rollRows(b, from)
+	to, rows, err := s.rollRows(b, from)
 	if err != nil {
 		return err
 	}
@@ -49,12 +49,14 @@ func (s *Store) rollChunk(from mark) error {
 		return err
 	}
 	s.flusher.mark = to
+	s.flusher.rolledUp.Add(rows)
 	s.hours.removeBefore(to.hour)
 	return nil
 }
 
-// rollRows puts the rows of a chunk into b as merge operands of day and life rows, and returns the mark after it.
-func (s *Store) rollRows(b *pebble.Batch, from mark) (to mark, err error) {
+// rollRows puts the rows of a chunk into b as merge operands of day and life rows, and returns the mark after it and
+// how many they are.
+func (s *Store) rollRows(b *pebble.Batch, from mark) (to mark, rows uint64, err error) {
 	table, add := byte(tableLinkHours), rollLink
 	if from.stage == stageOwners {
 		table, add = tableOwnerHours, rollOwner
@@ -63,25 +65,24 @@ func (s *Store) rollRows(b *pebble.Batch, from mark) (to mark, err error) {
 	keys.lower = appendSuffix(bytes.Clone(keys.lower), table, from.next)
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
 	if err != nil {
-		return from, err
+		return from, 0, err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
-	rows := 0
 	for valid := it.First(); valid; valid = it.Next() {
 		suffix, err := hourSuffix(it.Key())
 		if err != nil {
-			return from, err
+			return from, 0, err
 		}
 		if rows == chunkRows || b.Len() >= chunkBytes {
-			return mark{from.hour, from.stage, suffix}, nil
+			return mark{from.hour, from.stage, suffix}, rows, nil
 		}
 		if err := checkTally(it.Value()); err != nil {
-			return from, fmt.Errorf("row %x: %w", it.Key(), err)
+			return from, 0, fmt.Errorf("row %x: %w", it.Key(), err)
 		}
 		add(b, from.hour/hoursPerDay, suffix, it.Value())
 		rows++
 	}
-	return from.nextStage(), it.Error()
+	return from.nextStage(), rows, it.Error()
 }
 
 // nextStage returns the mark at the end of a table of an hour.

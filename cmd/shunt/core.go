@@ -72,6 +72,8 @@ func (c *core) storageMetrics() map[string]float64 {
 		"l0_sublevels":            float64(m.L0Sublevels),
 		"memtable_flushes_total":  float64(m.MemTableFlushes),
 		"compactions_total":       float64(m.Compactions),
+		"compacted_bytes_total":   float64(m.CompactedBytes),
+		"rolled_up_rows_total":    float64(m.RolledUpRows),
 		"commit_queue_length":     float64(m.CommitQueueLength),
 		"commit_batches_total":    float64(m.CommitBatches),
 		"mutations_total":         float64(m.Mutations),
