@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -35,6 +36,9 @@ func processTimeout(deadline time.Time, limited bool) time.Duration {
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "curl" {
 		os.Exit(standInForCurl(os.Args[1:], os.Stdout))
+	}
+	if filepath.Base(os.Args[0]) == killerName {
+		os.Exit(standInForKiller(os.Args[1:], os.Stdout))
 	}
 	os.Exit(buildAndRun(m))
 }
@@ -192,4 +196,46 @@ func (p *process) token(scopes ...string) string {
 		p.t.Fatalf("token add: exit code %d: %s", r.code, r.stderr)
 	}
 	return strings.TrimSpace(r.stdout)
+}
+
+// killAfter sends SIGKILL to p from a process of its own, so that the moment has nothing to do with what the clients are
+// doing, and returns the time right before the signal.
+func killAfter(t *testing.T, p *process, moment time.Duration) (signalled time.Time) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, moment.String(), strconv.Itoa(p.cmd.Process.Pid))
+	cmd.Args[0] = killerName
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("the killer: %v", err)
+	}
+	nano, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
+	if err != nil {
+		t.Fatalf("the killer: %v", err)
+	}
+	return time.Unix(0, nano)
+}
+
+// killerName is what the test program is called as a killer: NAME MOMENT PID.
+const killerName = "shunt-test-killer"
+
+func standInForKiller(args []string, stdout io.Writer) (code int) {
+	moment, err := time.ParseDuration(args[0])
+	if err != nil {
+		return exitUsage
+	}
+	pid, err := strconv.Atoi(args[1])
+	if err != nil {
+		return exitUsage
+	}
+	time.Sleep(moment)
+	signalled := time.Now()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		return exitFailed
+	}
+	fmt.Fprintln(stdout, signalled.UnixNano())
+	return exitDone
 }
