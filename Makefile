@@ -54,6 +54,10 @@ bench: ## run the benchmark suite on 10 M links (BENCH=regexp, COUNT=10 for benc
 	SHUNT_BENCH_LINKS=$(LINKS) SHUNT_BENCH_SECONDS=$(SECONDS) \
 		$(GO) test -p 1 ./... -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -count $(or $(COUNT),1) -timeout 60m
 
+.PHONY: accuracy
+accuracy: ## print how accurate unique visitors are: 1,000 trials of up to a million visitors (30 CPU seconds)
+	SHUNTTEST_ACCURACY_TRIALS=1000 $(GO) test ./engine -run '^TestUniqueIsAsAccurateAsItsTheory$$' -v -count=1
+
 .PHONY: e2e-urls
 e2e-urls: ## the main job on a file of addresses, one a line: make e2e-urls URLS=FILE
 	@test -n "$(URLS)" || { echo "make e2e-urls URLS=FILE: name a file of addresses, one a line"; exit 2; }

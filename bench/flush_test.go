@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -38,7 +36,7 @@ func (p preloaded) LoadHits(context.Context, func(id, hits uint64)) error { retu
 // twentieth of the time: see samples.
 func BenchmarkFoldFlush(b *testing.B) {
 	b.Run("links="+human(links())+"/fold=off", func(b *testing.B) {
-		seconds := min(seconds(b), 30) // the rings hold that much
+		seconds := min(int(number("SHUNT_BENCH_SECONDS", 60)), 30) // the rings hold that much
 		e, err := engine.Open(&discard{n: links()}, engine.Options{JournalDir: b.TempDir(), RingRecords: 1 << 20})
 		if err != nil {
 			b.Fatal(err)
@@ -67,7 +65,7 @@ func BenchmarkFoldFlush(b *testing.B) {
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = e.Run(ctx) })
 		for b.Loop() {
-			runLoad(b, e, seconds(b), store)
+			runLoad(b, e, int(number("SHUNT_BENCH_SECONDS", 60)), store)
 		}
 		m := e.Metrics()
 		b.ReportMetric(m.FlushSeconds/float64(max(1, m.Flushes)), "s/flush")
@@ -83,23 +81,11 @@ func BenchmarkFoldFlush(b *testing.B) {
 	})
 }
 
-func seconds(b *testing.B) int {
-	s := os.Getenv("SHUNT_BENCH_SECONDS")
-	if s == "" {
-		return 60
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 {
-		b.Fatalf("SHUNT_BENCH_SECONDS=%q is no number of seconds", s)
-	}
-	return n
-}
-
 // runLoad hits links every millisecond for so many seconds, as many as are due. The figures are reported at the end.
 func runLoad(b *testing.B, e *engine.Engine, seconds int, store *storage.Store) {
 	var latencies histogram
 	var series samples
-	draw := newCodes(links(), "uniform", 7)
+	draw, visits := newCodes(links(), "uniform", 7), newVisits(e, 8)
 	cpu, start := cpuTime(), time.Now()
 	done := 0
 	for second := range seconds {
@@ -107,10 +93,10 @@ func runLoad(b *testing.B, e *engine.Engine, seconds int, store *storage.Store) 
 			due := int(time.Since(start).Seconds() * hitsASecond)
 			nowMs := time.Now().UnixMilli()
 			for ; done < due; done++ {
-				code := draw.next()
+				code, visit := draw.next(), visits.next(nowMs)
 				before := time.Now()
 				l, ok := e.Resolve(code)
-				if !ok || !e.Hit(l, engine.Visit{Visitor: mix(draw.rng.Uint64N(5_000_000)), NowMs: nowMs}) {
+				if !ok || !e.Hit(l, visit) {
 					b.Fatal("a link is missing")
 				}
 				latencies.add(time.Since(before))

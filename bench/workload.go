@@ -12,15 +12,19 @@ import (
 )
 
 // links is how many links the benchmarks work on: SHUNT_BENCH_LINKS, 10 M if it is not set.
-func links() uint64 {
-	if s := os.Getenv("SHUNT_BENCH_LINKS"); s != "" {
-		n, err := strconv.ParseUint(s, 10, 40)
-		if err != nil || n == 0 {
-			panic(fmt.Sprintf("SHUNT_BENCH_LINKS=%q is no number of links", s))
-		}
-		return n
+func links() uint64 { return number("SHUNT_BENCH_LINKS", 10_000_000) }
+
+// number reads a positive number from the environment.
+func number(name string, unset uint64) uint64 {
+	s := os.Getenv(name)
+	if s == "" {
+		return unset
 	}
-	return 10_000_000
+	n, err := strconv.ParseUint(s, 10, 40)
+	if err != nil || n == 0 {
+		panic(fmt.Sprintf("%s=%q is no positive number", name, s))
+	}
+	return n
 }
 
 // human writes a round number of links as benchmark names do: 10M, 50k.
@@ -147,9 +151,9 @@ func (d *discard) ReadRecord(string) (engine.Record, error) {
 	return engine.Record{}, engine.ErrNotFound
 }
 
-func (d *discard) ReadTally(uint64) (engine.Tally, uint64, error) {
-	return engine.Tally{}, d.positions.FlushSeq, nil
-}
+func (d *discard) View() (engine.View, error) { return nothing{d.positions.FlushSeq}, nil }
+
+func (d *discard) ListLinks(uint32, string, func(uint64, string) bool) error { return nil }
 
 func (d *discard) Positions() (engine.Positions, error) { return d.positions, nil }
 
@@ -158,4 +162,55 @@ func (d *discard) Flush(b engine.FlushBatch) error {
 	return nil
 }
 
-func (d *discard) RollUp(uint32) (bool, error) { return false, nil }
+func (d *discard) RollUp(engine.RollUpLimits) (bool, error) { return false, nil }
+
+// nothing is a view of no tallies.
+type nothing struct{ flushSeq uint64 }
+
+func (n nothing) FlushSeq() uint64 { return n.flushSeq }
+
+func (nothing) ReadLife(uint64, engine.Parts) (engine.Tally, error) { return engine.Tally{}, nil }
+
+func (nothing) ReadSpans([]uint64, []engine.Span, engine.Parts, func(i, j int, t *engine.Tally) error) error {
+	return nil
+}
+
+func (nothing) ReadOwnerSpans(uint32, []engine.Span, engine.Parts, func(j int, t *engine.Tally) error) error {
+	return nil
+}
+
+func (nothing) Close() error { return nil }
+
+// visits draws what hits are like: visitors uniformly out of 5 M; half of them without a referrer, the others
+// Zipf-distributed over 2,000 hosts; 60 countries, 3 devices, 8 browsers, the first ones more often.
+type visits struct {
+	rng       *rand.Rand
+	referrers [2000]uint16
+	hosts     *rand.Zipf
+}
+
+func newVisits(e *engine.Engine, seed uint64) *visits {
+	v := &visits{rng: rand.New(rand.NewPCG(seed, 2))}
+	for i := range v.referrers {
+		v.referrers[i] = e.Referrer(fmt.Appendf(nil, "site-%d.example.com", i))
+	}
+	v.hosts = rand.NewZipf(v.rng, 1.2, 1, uint64(len(v.referrers)-1))
+	return v
+}
+
+func (v *visits) next(nowMs int64) engine.Visit {
+	bits := v.rng.Uint64()
+	skewed := func(n uint64) uint64 { // the product of two uniform draws
+		x, y := bits&0xff, bits>>8&0xff
+		bits >>= 16
+		return x * y * n >> 16
+	}
+	visit := engine.Visit{
+		NowMs: nowMs, Visitor: mix(v.rng.Uint64N(5_000_000)),
+		Country: engine.Country(1 + skewed(60)), Device: engine.Device(1 + skewed(3)), Browser: engine.Browser(1 + skewed(8)),
+	}
+	if bits&1 == 0 {
+		visit.Referrer = v.referrers[v.hosts.Uint64()]
+	}
+	return visit
+}

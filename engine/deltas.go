@@ -5,21 +5,7 @@ import (
 	"slices"
 )
 
-const (
-	// compactAfter is the length at which a delta's list of visitor hashes is sorted and freed of repetitions; if more
-	// than MaxExactVisitors remain, it turns into a dense sketch. So a delta never takes more than that of either.
-	compactAfter = 2 * MaxExactVisitors
-
-	hashesABlock = 7
-
-	// These bound the memory of pending visitors to 256 MiB of hashes and as much of dense sketches, for each of the four
-	// deltas that there may be in a stall (by link and by owner, gathering and flushing). When they are used up, further
-	// visitors are dropped, and counted as dropped; hits never are.
-	maxHashBlocks   = 1 << 22
-	maxDenseEntries = 1 << 14
-
-	minDeltaSlots = 1 << 10
-)
+const minDeltaSlots = 1 << 10
 
 // deltas gathers what was folded and not flushed, by (hour, link) or by (hour, owner). It is built to take hundreds of
 // thousands of keys a second: open addressing over slices without pointers, which are kept from flush to flush.
@@ -27,30 +13,36 @@ const (
 type deltas struct {
 	index    []uint32 // position in entries + 1; a power of two, at most 3/4 used
 	entries  []delta
-	blocks   []hashBlock
-	free     uint32   // chain of blocks that compact gave back
-	sketches []Sketch // of entries that turned dense
 	hours    []uint32 // that occur; a few
-	scratch  []uint64 // of compact
-
-	droppedVisitors uint64
+	visitors visitorLists
+	values   valueCells
 }
 
-// delta is one entry. Its visitors are the first one in place and the others in a chain of blocks, or a sketch.
-// The list may repeat visitors.
+// delta is one entry, a cache line. Of its visitors the first is in place and the others are in visitorLists; as long as
+// all hits have the same values of all dimensions, those are in place, and then in valueCells.
 type delta struct {
-	id       uint64 // link id or owner
-	first    uint64 // visitor hash; with visitors > 0
-	hour     uint32
-	counts   [numClasses]uint64
-	visitors uint32 // length of the list
-	chain    uint32 // index of the newest block + 1; 0: none
-	sketch   uint32 // index in sketches + 1; 0: the visitors are a list
+	id     uint64 // link id or owner
+	first  uint64 // visitor hash; with visitors > 0
+	hits   uint64
+	bots   uint64
+	hour   uint32
+	length uint32 // of the list of visitors, which may repeat them; visitorsDense: they are a sketch
+	chain  uint32 // of visitorLists: the newest block + 1, or 0; with visitorsDense the sketch
+	cells  uint32 // of valueCells: the newest cell + 1, or noCells; 0: all hits have the values alike
+
+	// 2^32 of them in an hour would be more than a million a second, of one link.
+	prefetches uint32
+	heads      uint32
+
+	alike values
 }
 
-type hashBlock struct {
-	hashes [hashesABlock]uint64
-	older  uint32 // index + 1; 0: none
+// values are what one hit has of each dimension.
+type values struct {
+	referrer uint16
+	device   Device
+	browser  Browser
+	country  Country
 }
 
 func deltaHash(hour uint32, id uint64) uint64 {
@@ -71,8 +63,8 @@ func (d *deltas) find(hour uint32, id uint64) *delta {
 	return nil
 }
 
-// entry returns the entry of (hour, id), which it makes if need be.
-func (d *deltas) entry(hour uint32, id uint64) *delta {
+// entry returns the place of the entry of (hour, id), which it makes if need be.
+func (d *deltas) entry(hour uint32, id uint64) (at uint32) {
 	if 4*(len(d.entries)+1) > 3*len(d.index) {
 		d.grow()
 	}
@@ -80,7 +72,7 @@ func (d *deltas) entry(hour uint32, id uint64) *delta {
 	i := deltaHash(hour, id) & mask
 	for ; d.index[i] != 0; i = (i + 1) & mask {
 		if e := &d.entries[d.index[i]-1]; e.id == id && e.hour == hour {
-			return e
+			return d.index[i] - 1
 		}
 	}
 	d.entries = append(d.entries, delta{id: id, hour: hour})
@@ -88,7 +80,7 @@ func (d *deltas) entry(hour uint32, id uint64) *delta {
 	if !slices.Contains(d.hours, hour) {
 		d.hours = append(d.hours, hour)
 	}
-	return &d.entries[len(d.entries)-1]
+	return uint32(len(d.entries) - 1)
 }
 
 func (d *deltas) grow() {
@@ -103,143 +95,67 @@ func (d *deltas) grow() {
 	}
 }
 
-// add counts one record for (hour, id). A visitor is remembered for hits only.
-func (d *deltas) add(hour uint32, id uint64, class Class, visitor uint64) {
-	e := d.entry(hour, id)
-	e.counts[class]++
-	if class == ClassHit {
-		d.addVisitor(e, visitor)
+// add counts one record for (hour, id). Visitor and values are remembered for hits only.
+func (d *deltas) add(hour uint32, id uint64, r *hitRecord) {
+	at := d.entry(hour, id)
+	e := &d.entries[at]
+	switch r.class {
+	case ClassHit:
+		e.hits++
+		d.visitors.add(e, r.visitor)
+		d.values.add(at, e, values{r.referrer, r.device, r.browser, r.country})
+	case ClassBot:
+		e.bots++
+	case ClassPrefetch:
+		e.prefetches++
+	default:
+		e.heads++
 	}
 }
 
-func (d *deltas) addVisitor(e *delta, hash uint64) {
-	switch {
-	case e.sketch != 0:
-		d.sketches[e.sketch-1].Add(hash)
-	case e.visitors == 0:
-		e.first, e.visitors = hash, 1
-	case e.first != hash:
-		d.appendHash(e, hash)
-	}
+// reader reads tallies out of deltas. Its memory is used again from one to the next.
+type reader struct {
+	deltas    *deltas
+	referrers *referrers
+	wanted    Parts
+	hashes    []uint64
+	breakdown Dimensions
 }
 
-func (d *deltas) appendHash(e *delta, hash uint64) {
-	if e.visitors == compactAfter {
-		if len(d.sketches) == maxDenseEntries {
-			d.droppedVisitors++
-			return
-		}
-		d.compact(e)
-		d.addVisitor(e, hash)
-		return
+// tally sets t to an entry's. t shares memory with the deltas and the reader.
+func (r *reader) tally(e *delta, t *Tally) {
+	*t = Tally{Hits: e.hits, Bots: e.bots, Prefetches: uint64(e.prefetches), Heads: uint64(e.heads)}
+	if r.wanted&Visitors != 0 {
+		t.Visitors, r.hashes = r.deltas.visitors.sketch(e, r.hashes)
 	}
-	at := (e.visitors - 1) % hashesABlock
-	if at == 0 {
-		block := d.newBlock()
-		if block == 0 {
-			d.droppedVisitors++
-			return
-		}
-		d.blocks[block-1].older, e.chain = e.chain, block
+	if r.wanted&Breakdowns != 0 {
+		r.deltas.values.breakdown(e, r.referrers, &r.breakdown)
+		t.Dimensions = r.breakdown
 	}
-	block := &d.blocks[e.chain-1]
-	if at > 0 && block.hashes[at-1] == hash {
-		return
-	}
-	block.hashes[at] = hash
-	e.visitors++
-}
-
-// newBlock returns the index + 1 of a block, or 0 if there are too many.
-func (d *deltas) newBlock() uint32 {
-	if block := d.free; block != 0 {
-		d.free = d.blocks[block-1].older
-		return block
-	}
-	if len(d.blocks) >= maxHashBlocks {
-		return 0
-	}
-	d.blocks = append(d.blocks, hashBlock{})
-	return uint32(len(d.blocks))
-}
-
-// list gathers an entry's list in scratch, sorted and without repetitions.
-func (d *deltas) list(e *delta, scratch []uint64) []uint64 {
-	if e.visitors == 0 {
-		return scratch[:0]
-	}
-	list := append(scratch[:0], e.first)
-	n := (e.visitors - 1) % hashesABlock // used in the newest block
-	if n == 0 {
-		n = hashesABlock
-	}
-	for at := e.chain; at != 0; at, n = d.blocks[at-1].older, hashesABlock {
-		list = append(list, d.blocks[at-1].hashes[:n]...)
-	}
-	if len(list) > 1 {
-		slices.Sort(list)
-		list = slices.Compact(list)
-	}
-	return list
-}
-
-// compact frees an entry's list of repetitions, or turns it into a dense sketch.
-func (d *deltas) compact(e *delta) {
-	d.scratch = d.list(e, d.scratch)
-	distinct := d.scratch
-	d.freeChain(e)
-	if len(distinct) > MaxExactVisitors {
-		var s Sketch
-		s.AddAll(distinct)
-		d.sketches = append(d.sketches, s)
-		e.sketch = uint32(len(d.sketches))
-		return
-	}
-	for _, hash := range distinct {
-		d.addVisitor(e, hash)
-	}
-}
-
-// freeChain empties an entry's list and gives its blocks back.
-func (d *deltas) freeChain(e *delta) {
-	for e.chain != 0 {
-		block := &d.blocks[e.chain-1]
-		e.chain, block.older, d.free = block.older, d.free, e.chain
-	}
-	e.visitors = 0
-}
-
-// tally sets t to the entry's. t shares memory with d and with the scratch space, which tally returns, maybe grown.
-func (d *deltas) tally(e *delta, t *Tally, scratch []uint64) []uint64 {
-	t.Hits, t.Bots = e.counts[ClassHit], e.counts[ClassBot]
-	t.Prefetches, t.Heads = e.counts[ClassPrefetch], e.counts[ClassHead]
-	if e.sketch != 0 {
-		t.Visitors = d.sketches[e.sketch-1]
-		return scratch
-	}
-	scratch = d.list(e, scratch)
-	if len(scratch) <= MaxExactVisitors {
-		t.Visitors = ExactSketch(scratch)
-	} else {
-		t.Visitors = Sketch{}
-		t.Visitors.AddAll(scratch)
-	}
-	return scratch
 }
 
 // addTo adds what d knows of id, of all hours, to t.
-func (d *deltas) addTo(id uint64, t *Tally) {
+func (d *deltas) addTo(id uint64, wanted Parts, referrers *referrers, t *Tally) {
 	for _, hour := range d.hours {
-		if e := d.find(hour, id); e != nil {
-			var u Tally
-			d.tally(e, &u, nil)
-			t.Add(&u)
-		}
+		d.addHourTo(hour, id, wanted, referrers, t)
 	}
 }
 
+// addHourTo adds what d knows of id in an hour to t, if there is anything.
+func (d *deltas) addHourTo(hour uint32, id uint64, wanted Parts, referrers *referrers, t *Tally) (found bool) {
+	e := d.find(hour, id)
+	if e == nil {
+		return false
+	}
+	r := reader{deltas: d, referrers: referrers, wanted: wanted}
+	var u Tally
+	r.tally(e, &u)
+	t.Add(&u)
+	return true
+}
+
 // each calls yield for every entry, in the order of the store's keys: hour, then id.
-func (d *deltas) each(yield func(hour uint32, id uint64, t *Tally) error) error {
+func (d *deltas) each(referrers *referrers, yield func(hour uint32, id uint64, t *Tally) error) error {
 	order := make([]uint32, len(d.entries))
 	for i := range order {
 		order[i] = uint32(i)
@@ -248,11 +164,11 @@ func (d *deltas) each(yield func(hour uint32, id uint64, t *Tally) error) error 
 		x, y := &d.entries[a], &d.entries[b]
 		return cmp.Or(cmp.Compare(x.hour, y.hour), cmp.Compare(x.id, y.id))
 	})
+	r := reader{deltas: d, referrers: referrers, wanted: Visitors | Breakdowns}
 	var t Tally
-	var scratch []uint64
 	for _, i := range order {
 		e := &d.entries[i]
-		scratch = d.tally(e, &t, scratch)
+		r.tally(e, &t)
 		if err := yield(e.hour, e.id, &t); err != nil {
 			return err
 		}
@@ -264,16 +180,16 @@ func (d *deltas) each(yield func(hour uint32, id uint64, t *Tally) error) error 
 func (d *deltas) reset() {
 	const spare = 8
 	if len(d.index) > minDeltaSlots && spare*len(d.entries) < len(d.index) {
-		*d = deltas{droppedVisitors: d.droppedVisitors}
+		*d = deltas{visitors: visitorLists{dropped: d.visitors.dropped}, values: valueCells{dropped: d.values.dropped}}
 		return
 	}
 	clear(d.index)
-	clear(d.sketches) // pointers: let them go
-	d.entries, d.blocks, d.sketches, d.hours = d.entries[:0], d.blocks[:0], d.sketches[:0], d.hours[:0]
-	d.free = 0
+	d.entries, d.hours = d.entries[:0], d.hours[:0]
+	d.visitors.reset()
+	d.values.reset()
 }
 
 // sizeBytes is what d holds.
 func (d *deltas) sizeBytes() uint64 {
-	return uint64(4*cap(d.index) + 64*cap(d.entries) + 64*cap(d.blocks) + len(d.sketches)*(1<<sketchPrecision))
+	return uint64(4*cap(d.index)+64*cap(d.entries)) + d.visitors.sizeBytes() + d.values.sizeBytes()
 }

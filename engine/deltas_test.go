@@ -2,13 +2,21 @@ package engine
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
+	"unsafe"
 
 	"pgregory.net/rapid"
 )
 
 // TestDeltasAreTheirRecords gathers random records and compares with a map.
 func TestDeltasAreTheirRecords(t *testing.T) {
+	names := newTestReferrers(t)
+	hosts := []uint16{noReferrer, otherReferrer}
+	for i := range 20 {
+		hosts = append(hosts, names.number(fmt.Appendf(nil, "host%d.example", i)))
+	}
 	rapid.Check(t, func(rt *rapid.T) {
 		type key struct {
 			hour uint32
@@ -24,14 +32,20 @@ func TestDeltasAreTheirRecords(t *testing.T) {
 				if want[k] == nil {
 					want[k] = new(Tally)
 				}
+				r := hitRecord{class: class, referrer: rapid.SampledFrom(hosts).Draw(rt, "referrer")}
+				various := rapid.Bool().Draw(rt, "various")
 				for i := range rapid.SampledFrom([]uint64{1, 3, 8, 15, 2600}).Draw(rt, "records") {
-					visitor := mix(i%visitors+1, 0x9e3779b97f4a7c15)
-					d.add(k.hour, k.id, class, visitor)
-					count(want[k], class, visitor)
+					r.visitor = mix(i%visitors+1, 0x9e3779b97f4a7c15)
+					if various {
+						r.referrer, r.device = hosts[i%uint64(len(hosts))], Device(i%6)
+						r.browser, r.country = Browser(i%30), Country(i%250)
+					}
+					d.add(k.hour, k.id, &r)
+					count(want[k], &r, names)
 				}
 			}
 			var last key
-			err := d.each(func(hour uint32, id uint64, got *Tally) error {
+			err := d.each(names, func(hour uint32, id uint64, got *Tally) error {
 				k := key{hour, id}
 				if hour < last.hour || hour == last.hour && id <= last.id {
 					rt.Errorf("%v comes after %v", k, last)
@@ -52,17 +66,32 @@ func TestDeltasAreTheirRecords(t *testing.T) {
 	})
 }
 
-func count(t *Tally, class Class, visitor uint64) {
-	switch class {
+func count(t *Tally, r *hitRecord, names *referrers) {
+	switch r.class {
 	case ClassHit:
 		t.Hits++
-		t.Visitors.Add(visitor)
+		t.Visitors.Add(r.visitor)
+		countValues(&t.Dimensions, r, names)
 	case ClassBot:
 		t.Bots++
 	case ClassPrefetch:
 		t.Prefetches++
 	case ClassHead:
 		t.Heads++
+	}
+}
+
+func countValues(d *Dimensions, r *hitRecord, names *referrers) {
+	one := func(dim Dimension, value string) { d[dim].Add(Breakdown{{value, 1}}) }
+	if host, ok := names.name(r.referrer); ok {
+		one(Referrers, host)
+	}
+	for dim, value := range map[Dimension]byte{
+		Countries: byte(r.country), Devices: byte(r.device), Browsers: byte(r.browser),
+	} {
+		if value != 0 {
+			one(dim, string([]byte{value}))
+		}
 	}
 }
 
@@ -76,28 +105,52 @@ func compareTally(rt *rapid.T, got, want *Tally) {
 	if string(got.Visitors.AppendBinary(nil)) != string(want.Visitors.AppendBinary(nil)) {
 		rt.Errorf("other visitors: %d, want %d", got.Visitors.Count(), want.Visitors.Count())
 	}
+	for i := range want.Dimensions {
+		if !slices.Equal(got.Dimensions[i], want.Dimensions[i]) {
+			rt.Errorf("dimension %d: got %v, want %v", i, got.Dimensions[i], want.Dimensions[i])
+		}
+	}
 }
 
 func TestARepeatedVisitorTakesNoMemory(t *testing.T) {
 	var d deltas
 	for i := range uint64(1_000_000) {
-		d.add(1, 1, ClassHit, mix(i%1000+1, 0x9e3779b97f4a7c15))
+		d.add(1, 1, &hitRecord{visitor: mix(i%1000+1, 0x9e3779b97f4a7c15)})
 	}
-	if blocks := len(d.blocks); blocks > 2*compactAfter {
+	if blocks := len(d.visitors.blocks); blocks > 2*compactAfter {
 		t.Errorf("1,000 visitors of a million hits take %d blocks", blocks)
 	}
-	if s := d.find(1, 1); s.sketch != 0 {
+	if s := d.find(1, 1); s.length == visitorsDense {
 		t.Error("1,000 visitors are kept as an estimate")
 	}
 }
 
 func TestTheFirstErrorEndsAFlush(t *testing.T) {
 	var d deltas
-	d.add(1, 1, ClassHit, 1)
-	d.add(1, 2, ClassHit, 1)
+	d.add(1, 1, new(hitRecord))
+	d.add(1, 2, new(hitRecord))
 	boom, calls := errors.New("boom"), 0
-	err := d.each(func(uint32, uint64, *Tally) error { calls++; return boom })
+	err := d.each(newTestReferrers(t), func(uint32, uint64, *Tally) error { calls++; return boom })
 	if !errors.Is(err, boom) || calls != 1 {
 		t.Errorf("%d calls, error %v", calls, err)
+	}
+}
+
+func TestADeltaIsACacheLine(t *testing.T) {
+	if size := unsafe.Sizeof(delta{}); size != 64 {
+		t.Errorf("%d bytes", size)
+	}
+}
+
+func TestValuesAreDroppedWhenThereIsNoRoomAndHitsAreNot(t *testing.T) {
+	var d deltas
+	d.values = valueCells{index: make([]uint32, 2*maxCells), cells: make([]valueCell, maxCells)} // as full as they get
+	for i := range 3 {
+		d.add(1, 1, &hitRecord{visitor: 1, device: Device(i + 1)})
+	}
+	var got Tally
+	d.addTo(1, Visitors|Breakdowns, newTestReferrers(t), &got)
+	if got.Hits != 3 || !got.Dimensions.Empty() || d.values.dropped == 0 {
+		t.Errorf("%d hits, %v, %d values dropped", got.Hits, got.Dimensions, d.values.dropped)
 	}
 }

@@ -16,8 +16,15 @@ import (
 // Defaults of Options.
 const (
 	DefaultFlushInterval = time.Second
+	DefaultKeptHours     = 48
+	DefaultKeptDays      = 400
 	DefaultRings         = 8
 	DefaultRingRecords   = 1 << 18 // 8 MiB a ring; 8 of them hold 10 s of 200,000 hits/s
+)
+
+const (
+	maxKeptHours = 31 * hoursPerDay
+	maxKeptDays  = 3660
 )
 
 // Options are the engine's settings; the zero value of each field is its default.
@@ -26,6 +33,8 @@ type Options struct {
 	FlushInterval time.Duration // default 1 s
 	RingRecords   int           // records a ring, a power of two from 256 to 2^26
 	Rings         int           // a power of two up to 64
+	KeptHours     int           // for how many hours there are figures by the hour; default 48
+	KeptDays      int           // for how many days there are figures by the day; default 400
 	Logger        *slog.Logger  // default: discards
 	Now           func() time.Time
 }
@@ -43,6 +52,12 @@ func (o *Options) setDefaults() error {
 	if o.RingRecords == 0 {
 		o.RingRecords = DefaultRingRecords
 	}
+	if o.KeptHours == 0 {
+		o.KeptHours = DefaultKeptHours
+	}
+	if o.KeptDays == 0 {
+		o.KeptDays = DefaultKeptDays
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -56,6 +71,10 @@ func (o *Options) check() error {
 	if o.FlushInterval < time.Millisecond || o.FlushInterval > time.Hour {
 		return fmt.Errorf("flush interval %v is not between 1 ms and 1 h", o.FlushInterval)
 	}
+	if o.KeptHours < 1 || o.KeptHours > maxKeptHours || o.KeptDays < 1 || o.KeptDays > maxKeptDays {
+		return fmt.Errorf("%d hours and %d days kept: not 1 to %d hours and 1 to %d days",
+			o.KeptHours, o.KeptDays, maxKeptHours, maxKeptDays)
+	}
 	if n := o.Rings; n < 1 || n > maxRings || n&(n-1) != 0 {
 		return fmt.Errorf("%d rings: not a power of two up to %d", n, maxRings)
 	}
@@ -68,13 +87,14 @@ func (o *Options) check() error {
 // Engine is the redirect engine. Resolve, Hit, Create, Update, Delete, Read, Stats and Metrics may be called from any
 // number of goroutines at once, from Load's end to Close. See the package comment for the design.
 type Engine struct {
-	shards   [numShards]shard
-	hashKey  hashKey
-	counters *counters
-	journal  *journal
-	pending  *pending
-	ids      ids
-	ready    atomic.Bool
+	shards    [numShards]shard
+	hashKey   hashKey
+	counters  *counters
+	journal   *journal
+	referrers *referrers
+	pending   *pending
+	ids       ids
+	ready     atomic.Bool
 
 	store    Store
 	identity Identity
@@ -133,12 +153,16 @@ func (e *Engine) startEpoch() error {
 		e.log.Warn("slots of the hit journal hold no record: their redirects were not answered, or hits are missing",
 			"slots", e.replayed.invalid, "overwritten", e.replayed.lost)
 	}
+	names := e.oldReferrers(p)
 	p.Epoch, p.FlushSeq, p.Rings = p.Epoch+1, p.FlushSeq+1, make([]uint64, e.options.Rings)
-	if err := e.store.Flush(left.batch(p)); err != nil {
+	if err := e.store.Flush(left.batch(p, names)); err != nil {
 		return fmt.Errorf("committing the replayed hits: %w", err)
 	}
 	if e.journal, err = newJournal(e.options.JournalDir, e.identity, p.Epoch, e.options.Rings, e.options.RingRecords); err != nil {
 		return err
+	}
+	if e.referrers, err = newReferrers(e.options.JournalDir, e.identity, p.Epoch, e.journal, e.now); err != nil {
+		return errors.Join(err, e.journal.close())
 	}
 	if err := removeOldRings(e.options.JournalDir, e.identity.StoreID, p.Epoch); err != nil {
 		e.log.Warn("old journal files could not be removed", "error", err)
@@ -146,6 +170,19 @@ func (e *Engine) startEpoch() error {
 	e.pending = newPending(e.journal, e.counters, p.FlushSeq, p.OpenHour)
 	e.flusher.init(p)
 	return nil
+}
+
+// oldReferrers returns the names of what was replayed. Without the file, referrers show under "other".
+func (e *Engine) oldReferrers(p Positions) *referrers {
+	if e.replayed.records == 0 {
+		return new(referrers)
+	}
+	names, err := readReferrers(e.options.JournalDir, e.identity, p.Epoch)
+	if err != nil {
+		e.log.Warn("the dictionary of referrers cannot be read; those of the replayed hits show under other", "error", err)
+		return new(referrers)
+	}
+	return names
 }
 
 // Load loads every link with its hits. progress, if not nil, is called now and then from several goroutines with the
@@ -231,7 +268,7 @@ func (e *Engine) Hit(l Link, v Visit) bool {
 	}
 	r := hitRecord{
 		linkID: id, visitor: v.Visitor, owner: l.Owner(), hour: uint32(v.NowMs / msPerHour),
-		country: v.Country, class: v.Class, counted: capped, device: v.Device, referrer: v.Referrer,
+		country: v.Country, class: v.Class, counted: capped, device: v.Device & MaxDevice, browser: v.Browser, referrer: v.Referrer,
 	}
 	w := r.words()
 	if ring := e.journal.ringOf(id); !ring.append(&w) {
@@ -248,7 +285,12 @@ func admit(counter *atomic.Uint64, maxHits uint64, class Class) bool {
 	return addUnder(counter, maxHits)
 }
 
-const msPerHour = 3600 * 1000
+const (
+	msPerHour   = 3600 * 1000
+	hoursPerDay = 24
+)
+
+func hourOf(t time.Time) uint32 { return uint32(t.Unix() / 3600) }
 
 // hits returns a link's hit count: for a capped link at this moment, else as of the last fold.
 func (e *Engine) hits(id uint64) uint64 {

@@ -58,7 +58,7 @@ func (e *Engine) Close() error {
 	for err == nil && e.pending.waits() { // twice if a failed flush is still in flight
 		err = e.Flush()
 	}
-	return errors.Join(err, e.journal.close())
+	return errors.Join(err, e.journal.close(), e.referrers.close())
 }
 
 func (e *Engine) foldLoop(ctx context.Context) {
@@ -124,7 +124,7 @@ func (e *Engine) Flush() error {
 		return nil
 	}
 	start := time.Now()
-	if err := e.store.Flush(batch.batch(f.positions)); err != nil {
+	if err := e.store.Flush(batch.batch(f.positions, e.referrers)); err != nil {
 		f.failures.Add(1)
 		return err
 	}
@@ -138,12 +138,14 @@ func (e *Engine) Flush() error {
 }
 
 // batch returns p as the store takes it.
-func (p *pair) batch(positions Positions) FlushBatch {
+func (p *pair) batch(positions Positions, names *referrers) FlushBatch {
 	return FlushBatch{
 		Positions: positions,
-		Links:     p.links.each,
+		Links: func(yield func(hour uint32, id uint64, t *Tally) error) error {
+			return p.links.each(names, yield)
+		},
 		Owners: func(yield func(hour uint32, owner uint32, t *Tally) error) error {
-			return p.owners.each(func(hour uint32, id uint64, t *Tally) error { return yield(hour, uint32(id), t) })
+			return p.owners.each(names, func(hour uint32, id uint64, t *Tally) error { return yield(hour, uint32(id), t) })
 		},
 	}
 }
@@ -161,13 +163,26 @@ func (e *Engine) rollUp(ctx context.Context) error {
 		}
 	}
 	for start := time.Now(); f.rollUp && ctx.Err() == nil && time.Since(start) < rollUpBudget; {
-		more, err := e.store.RollUp(f.positions.OpenHour)
+		more, err := e.store.RollUp(e.limits(f.positions.OpenHour))
 		if err != nil {
 			return err
 		}
 		f.rollUp = more
 	}
 	return nil
+}
+
+// limits are what a roll-up does at this time. One hour more than is promised stays, so that none goes while it is read.
+func (e *Engine) limits(openHour uint32) RollUpLimits {
+	l := RollUpLimits{OpenHour: openHour}
+	nowHour := hourOf(e.now())
+	if kept := uint32(e.options.KeptHours); nowHour > kept {
+		l.FirstHour = nowHour - kept
+	}
+	if today, kept := nowHour/hoursPerDay, uint32(e.options.KeptDays); today > kept {
+		l.FirstDay = today - kept
+	}
+	return l
 }
 
 // appendSlow appends to a ring that was found full: more hits came than a flush has yet made room for. It waits for the
@@ -209,6 +224,7 @@ type Metrics struct {
 	JournalWaits       uint64             // redirects that found a full ring and waited
 	JournalUnprotected uint64             // records that a crash would lose now, since the store stalls
 	VisitorsDropped    uint64             // hits that count without their visitor, since the store stalled too long
+	ValuesDropped      uint64             // values of hits (referrers and so on) that show under "other" for the same reason
 	Flushes            uint64
 	FlushErrors        uint64
 	LastFlush          time.Time // when all that was folded was last seen durable; zero: not yet
@@ -228,7 +244,7 @@ func (e *Engine) Metrics() Metrics {
 		Flushes:        f.count.Load(), FlushErrors: f.failures.Load(),
 		LastFlushTook: time.Duration(f.lastNanos.Load()), FlushSeconds: time.Duration(f.sumNanos.Load()).Seconds(),
 	}
-	m.PendingBytes, m.VisitorsDropped = e.pending.size()
+	m.PendingBytes, m.VisitorsDropped, m.ValuesDropped = e.pending.size()
 	if ns := f.lastUnixNano.Load(); ns != 0 {
 		m.LastFlush = time.Unix(0, ns)
 	}

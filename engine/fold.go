@@ -23,7 +23,7 @@ const (
 // Deltas go through two hands: gathering takes what is folded, flushing is what the running flush commits. A flush moves
 // gathering to flushing, with the positions that it covers, and clears flushing once it is durable; after an error it
 // commits the same flushing again. So a delta is at any time in exactly one of gathering, flushing and the store, as
-// flushSeq tells (see Engine.tally).
+// flushSeq tells (see openView).
 type pending struct {
 	journal  *journal
 	counters *counters
@@ -46,8 +46,8 @@ type pair struct{ links, owners deltas }
 
 func (p *pair) add(r *hitRecord, openHour uint32) {
 	hour := max(r.hour, openHour)
-	p.links.add(hour, r.linkID, r.class, r.visitor)
-	p.owners.add(hour, uint64(r.owner), r.class, r.visitor)
+	p.links.add(hour, r.linkID, r)
+	p.owners.add(hour, uint64(r.owner), r)
 }
 
 func (p *pair) empty() bool { return len(p.links.entries) == 0 }
@@ -192,25 +192,24 @@ func (p *pending) setOpenHour(hour uint32) {
 	p.mu.openHour = max(p.mu.openHour, hour)
 }
 
-// tally returns what is pending of a link, split by whether it is part of the flush in flight, if there is one, and the
-// number of the last flush that is known to be durable.
-func (p *pending) tally(linkID uint64) (gathering, flushing Tally, flushSeq uint64, inFlight bool) {
+// readPending returns what read finds in the deltas at one moment, in those that gather and in those of the flush in
+// flight, if there is one, and the number of the last flush that is known to be durable.
+func readPending[T any](p *pending, read func(*pair) T) (gathering, flushing T, flushSeq uint64, inFlight bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.gathering.links.addTo(linkID, &gathering)
-	p.mu.flushing.links.addTo(linkID, &flushing)
-	return gathering, flushing, p.mu.flushSeq, p.mu.inFlight
+	return read(p.mu.gathering), read(p.mu.flushing), p.mu.flushSeq, p.mu.inFlight
 }
 
-// size returns the memory that deltas take, and how many visitors were dropped for want of it.
-func (p *pending) size() (sizeBytes, droppedVisitors uint64) {
+// size returns the memory that deltas take, and how many visitors and values were dropped for want of it.
+func (p *pending) size() (sizeBytes, droppedVisitors, droppedValues uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, x := range []*pair{p.mu.gathering, p.mu.flushing, p.mu.spare} {
 		if x != nil {
 			sizeBytes += x.links.sizeBytes() + x.owners.sizeBytes()
-			droppedVisitors += x.links.droppedVisitors + x.owners.droppedVisitors
+			droppedVisitors += x.links.visitors.dropped + x.owners.visitors.dropped
+			droppedValues += x.links.values.dropped + x.owners.values.dropped
 		}
 	}
-	return sizeBytes, droppedVisitors
+	return sizeBytes, droppedVisitors, droppedValues
 }

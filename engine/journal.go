@@ -56,6 +56,16 @@ func (j *journal) heads() []uint64 {
 	return heads
 }
 
+// committedTo tells whether every record below heads is durable in the store.
+func (j *journal) committedTo(heads []uint64) bool {
+	for i, r := range j.rings {
+		if r.committed.Load() < heads[i] {
+			return false
+		}
+	}
+	return true
+}
+
 // replayResult is what an earlier run left.
 type replayResult struct {
 	records uint64 // valid ones that the store did not contain yet

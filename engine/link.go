@@ -194,14 +194,15 @@ const (
 	numClasses
 )
 
-// Visit describes one redirect for the counters and the journal. Device, Country and Referrer are 0 when unknown.
+// Visit describes one redirect for the counters and the journal. Device, Browser and Country are 0 when unknown.
 type Visit struct {
 	Visitor  uint64 // SipHash-2-4 of address and User-Agent under the store's key; 0 is as good as any
 	NowMs    int64  // Unix ms
 	Class    Class
-	Device   uint8
-	Country  uint8
-	Referrer uint16
+	Device   Device
+	Browser  Browser
+	Country  Country
+	Referrer uint16 // see Engine.Referrer
 }
 
 // Stats are the two figures of GET /stats/{code}, and the counts that are kept apart.

@@ -41,10 +41,11 @@ const (
 //	└───────────┴──────────────┴───────┴─────┴─────────┴──────────────┴───────┴───────────┘
 var journalMagic = [8]byte{'s', 'h', 'u', 'n', 't', 'j', 'n', 0}
 
-// The class byte: bits 0 to 6 the class, bit 7 counted.
+// The two bytes of class and device: bits 0 and 1 the class, 2 counted, 3 none, 4 to 7 the device, 8 to 15 the browser.
 const (
-	classMask  = 0x7f
-	countedBit = 0x80
+	classMask   = 0b11
+	countedBit  = 0b100
+	deviceShift = 4
 )
 
 // hitRecord is a journal record decoded.
@@ -53,10 +54,11 @@ type hitRecord struct {
 	visitor  uint64
 	owner    uint32
 	hour     uint32 // Unix time / 3600, 24 bits: until the year 3883
-	country  uint8
+	country  Country
 	class    Class
-	counted  bool // the link's counter was raised when this was recorded, so the fold must not raise it
-	device   uint8
+	counted  bool   // the link's counter was raised when this was recorded, so the fold must not raise it
+	device   Device // up to MaxDevice
+	browser  Browser
 	referrer uint16
 }
 
@@ -66,7 +68,8 @@ func (r *hitRecord) words() [recordWords]uint64 {
 		r.linkID,
 		r.visitor,
 		uint64(r.owner) | uint64(r.hour&0xffffff)<<32 | uint64(r.country)<<56,
-		uint64(r.class) | boolBit(r.counted)*countedBit | uint64(r.device)<<8 | uint64(r.referrer)<<16,
+		uint64(r.class) | boolBit(r.counted)*countedBit | uint64(r.device)<<deviceShift | uint64(r.browser)<<8 |
+			uint64(r.referrer)<<16,
 	}
 }
 
@@ -79,9 +82,9 @@ func boolBit(b bool) uint64 {
 
 func (r *hitRecord) unpack(w *[recordWords]uint64) {
 	r.linkID, r.visitor = w[0], w[1]
-	r.owner, r.hour, r.country = uint32(w[2]), uint32(w[2]>>32)&0xffffff, uint8(w[2]>>56)
+	r.owner, r.hour, r.country = uint32(w[2]), uint32(w[2]>>32)&0xffffff, Country(w[2]>>56)
 	r.class, r.counted = Class(w[3]&classMask), w[3]&countedBit != 0
-	r.device, r.referrer = uint8(w[3]>>8), uint16(w[3]>>16)
+	r.device, r.browser, r.referrer = Device(w[3]>>deviceShift&MaxDevice), Browser(w[3]>>8), uint16(w[3]>>16)
 }
 
 // checksum is over the record, the epoch and the full sequence number, so that a slot of an earlier lap, of an earlier
@@ -155,7 +158,7 @@ func (r *ring) read(seq uint64, rec *hitRecord) (ok bool) {
 	w[0] = atomic.LoadUint64(&slot[0])
 	w[1] = atomic.LoadUint64(&slot[1])
 	w[2] = atomic.LoadUint64(&slot[2])
-	if uint32(w[3]>>32) != checksum(&w, r.epoch, seq) || Class(w[3]&classMask) >= numClasses {
+	if uint32(w[3]>>32) != checksum(&w, r.epoch, seq) {
 		return false
 	}
 	rec.unpack(&w)
@@ -229,14 +232,20 @@ func (h *ringHeader) decode(b []byte) error {
 	if crc32.Checksum(b[:52], castagnoli) != binary.LittleEndian.Uint32(b[52:]) {
 		return fmt.Errorf("%w: damaged header", errForeignRing)
 	}
-	if f := binary.LittleEndian.Uint64(b[8:]); f > ringFormat {
+	switch f := binary.LittleEndian.Uint64(b[8:]); {
+	case f > ringFormat:
 		return fmt.Errorf("%w: %d, this version reads up to %d", errNewerRing, f, ringFormat)
+	case f < ringFormat:
+		return fmt.Errorf("%w: format %d", errForeignRing, f)
 	}
 	h.storeID = [16]byte(b[16:32])
 	h.epoch = binary.LittleEndian.Uint64(b[32:])
 	h.index = binary.LittleEndian.Uint32(b[40:])
 	h.rings = binary.LittleEndian.Uint32(b[44:])
 	h.records = binary.LittleEndian.Uint32(b[48:])
+	if h.rings > maxRings || h.index >= h.rings {
+		return fmt.Errorf("%w: ring %d of %d", errForeignRing, h.index, h.rings)
+	}
 	if n := h.records; n < minRingRecords || n > maxRingRecords || n&(n-1) != 0 {
 		return fmt.Errorf("%w: %d records", errForeignRing, n)
 	}

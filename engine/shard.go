@@ -214,13 +214,18 @@ func newHashKey() (k hashKey) {
 // place hashes the case-folded code, eight bytes at a time by folded multiplication as wyhash does. The few instructions
 // matter: the less there is in a look-up, the more of it overlaps with waiting for memory.
 func (k *hashKey) place(code []byte) place {
+	h := k.sum(code)
+	return place{shard: int(h >> (64 - shardBits)), tag: h & (1<<tagBits - 1)}
+}
+
+// sum is the hash itself. It folds case.
+func (k *hashKey) sum(code []byte) uint64 {
 	h := k[0] ^ uint64(len(code))
 	for len(code) > 8 {
 		h = mix(h^caseFold(binary.LittleEndian.Uint64(code)), k[1])
 		code = code[8:]
 	}
-	h = mix(mix(h^caseFold(tail(code)), k[1]), k[2])
-	return place{shard: int(h >> (64 - shardBits)), tag: h & (1<<tagBits - 1)}
+	return mix(mix(h^caseFold(tail(code)), k[1]), k[2])
 }
 
 // tail packs up to eight bytes into a word, such that codes of one length differ in it.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/axiomhq/hyperloglog"
 	"pgregory.net/rapid"
 )
 
@@ -163,5 +164,34 @@ func FuzzDecodeSketch(f *testing.F) {
 		}
 		s.Add(42)
 		s.Count()
+	})
+}
+
+func TestTheEstimateIsTheLibrarys(t *testing.T) {
+	for _, n := range []uint64{0, 1, 500, 1025, 5_000, 20_000, 100_000, 3_000_000} {
+		s := Sketch{dense: hyperloglog.NewNoSparse()}
+		for i := range n {
+			s.Add(mix(i+1, 0x9e3779b97f4a7c15))
+		}
+		if got, want := s.Count(), s.dense.Estimate(); max(got, want)-min(got, want) > 1 { // rounding
+			t.Errorf("of %d visitors %d, the library says %d", n, got, want)
+		}
+	}
+}
+
+func BenchmarkCountDense(b *testing.B) {
+	var s Sketch
+	for i := range uint64(100_000) {
+		s.Add(mix(i+1, 0x9e3779b97f4a7c15))
+	}
+	b.Run("impl=ours", func(b *testing.B) {
+		for b.Loop() {
+			s.Count()
+		}
+	})
+	b.Run("impl=library", func(b *testing.B) {
+		for b.Loop() {
+			s.dense.Estimate()
+		}
 	})
 }

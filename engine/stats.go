@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -20,7 +21,7 @@ func (e *Engine) Stats(ctx context.Context, code string) (Stats, error) {
 	if err := e.foldNow(ctx); err != nil {
 		return Stats{}, err
 	}
-	t, err := e.tally(ctx, id)
+	t, _, err := e.life(ctx, id, Visitors)
 	if err != nil {
 		return Stats{}, fmt.Errorf("reading the tally of %q: %w", code, err)
 	}
@@ -31,28 +32,48 @@ func (e *Engine) Stats(ctx context.Context, code string) (Stats, error) {
 	}, nil
 }
 
-// tally returns a link's tally over all time: what the store has and what is pending, each delta exactly once.
+// life returns a link's tally over all time, and how many of its hits are durable.
+func (e *Engine) life(ctx context.Context, id uint64, wanted Parts) (t Tally, durableHits uint64, err error) {
+	view, beyond, err := openView(ctx, e, func(p *pair) (t Tally) {
+		p.links.addTo(id, wanted, e.referrers, &t)
+		return t
+	})
+	if err != nil {
+		return Tally{}, 0, err
+	}
+	defer func() { err = errors.Join(err, view.Close()) }()
+	if t, err = view.ReadLife(id, wanted); err != nil {
+		return Tally{}, 0, err
+	}
+	durableHits = t.Hits
+	for i := range beyond {
+		t.Add(&beyond[i])
+	}
+	return t, durableHits, nil
+}
+
+// openView returns a view of the store, and what read finds in the pending deltas that the view does not contain: each
+// delta is in exactly one of the two.
 //
-// It takes what is pending at one moment, when flush number committed was the last durable one, and then a snapshot of
-// the store that contains all flushes up to some later number. If that is committed, the flush in flight is missing in
-// the snapshot; if it is the next one, it is contained; if it is beyond, then also part of what was gathering at that
+// It reads what is pending at one moment, when flush number committed was the last durable one, and then takes a view of
+// the store, which contains all flushes up to some later number. If that is committed, the flush in flight is missing in
+// the view; if it is the next one, it is contained; if it is beyond, then also part of what was gathering at that
 // moment is contained, and we look again.
-func (e *Engine) tally(ctx context.Context, linkID uint64) (Tally, error) {
+func openView[T any](ctx context.Context, e *Engine, read func(*pair) T) (view View, beyond []T, err error) {
 	for ctx.Err() == nil {
-		gathering, flushing, committed, inFlight := e.pending.tally(linkID)
-		t, flushSeq, err := e.store.ReadTally(linkID)
-		if err != nil {
-			return Tally{}, err
+		gathering, flushing, committed, inFlight := readPending(e.pending, read)
+		if view, err = e.store.View(); err != nil {
+			return nil, nil, err
 		}
-		switch {
-		case flushSeq == committed:
-			t.Add(&gathering)
-			t.Add(&flushing)
-			return t, nil
-		case flushSeq == committed+1 && inFlight:
-			t.Add(&gathering)
-			return t, nil
+		switch seq := view.FlushSeq(); {
+		case seq == committed:
+			return view, []T{flushing, gathering}, nil
+		case seq == committed+1 && inFlight:
+			return view, []T{gathering}, nil
+		}
+		if err := view.Close(); err != nil {
+			return nil, nil, err
 		}
 	}
-	return Tally{}, ctx.Err()
+	return nil, nil, ctx.Err()
 }

@@ -1,10 +1,13 @@
 package engine
 
-import "context"
+import (
+	"context"
+	"math"
+)
 
 // Store keeps links and tallies durably. storage.Store is the one in use.
 //
-// Any goroutine may call Apply, ReserveIDs, ReadRecord and ReadTally at once. Only the flush goroutine calls Flush and
+// Any goroutine may call Apply, ReserveIDs, ReadRecord, View and ListLinks at once. Only the flush goroutine calls Flush and
 // RollUp, never two at once. Everything else is called before serving starts.
 type Store interface {
 	// Identity returns what never changes in a store's life.
@@ -30,9 +33,12 @@ type Store interface {
 	// ErrNotFound if there is none.
 	ReadRecord(code string) (Record, error)
 
-	// ReadTally returns the link's tally over all time and the sequence number of the last flush that it contains,
-	// both of one snapshot. A link without rows has the zero tally.
-	ReadTally(id uint64) (t Tally, flushSeq uint64, err error)
+	// View returns a snapshot of the tallies, to be closed by the caller. Taking it costs microseconds.
+	View() (View, error)
+
+	// ListLinks calls fn for the live links of owner, newest first, until it returns false; with a tag only for those
+	// that have it.
+	ListLinks(owner uint32, tag string, fn func(id uint64, code string) bool) error
 
 	// Positions returns what the last Flush committed.
 	Positions() (Positions, error)
@@ -41,11 +47,51 @@ type Store interface {
 	// will pass the same content again, maybe with more.
 	Flush(b FlushBatch) error
 
-	// RollUp rolls hour rows of hours before openHour up into day and life rows, one bounded chunk a call (one atomic
-	// batch together with the mark up to which it went), and removes hour rows older than the kept hours.
-	// more tells that there is more to do. The caller guarantees that no later Flush holds an hour before openHour.
-	RollUp(openHour uint32) (more bool, err error)
+	// RollUp rolls hour rows of hours before l.OpenHour up into day and life rows, one bounded chunk a call (one atomic
+	// batch together with the mark up to which it went), and removes rows of hours and days that are not kept.
+	// more tells that there is more to do. The caller guarantees that no later Flush holds an hour before l.OpenHour.
+	RollUp(l RollUpLimits) (more bool, err error)
 }
+
+// RollUpLimits say what RollUp is to do.
+type RollUpLimits struct {
+	OpenHour  uint32 // hours before it are rolled up
+	FirstHour uint32 // hour rows before it go, once they are rolled up
+	FirstDay  uint32 // day rows before it go (days are hours / 24)
+}
+
+// View is the store's tallies at one moment. One goroutine at a time may use it.
+type View interface {
+	// FlushSeq is the number of the last flush that the view contains.
+	FlushSeq() uint64
+
+	// ReadLife returns what wanted of a link's tally over all time. A link without rows has the zero tally.
+	ReadLife(id uint64, wanted Parts) (Tally, error)
+
+	// ReadSpans adds up the rows of each link in ids over each of spans, and calls yield with what was wanted of the
+	// tally of ids[i] over spans[j]; only if it is not zero, in ascending order of i and j. The tally is valid only during the
+	// call. A span must consist of whole days, or lie in the kept hours. An error of yield ends it and is returned.
+	ReadSpans(ids []uint64, spans []Span, wanted Parts, yield func(i, j int, t *Tally) error) error
+
+	// ReadOwnerSpans is ReadSpans for the rows of one owner.
+	ReadOwnerSpans(owner uint32, spans []Span, wanted Parts, yield func(j int, t *Tally) error) error
+
+	Close() error
+}
+
+// Parts are the parts of a tally that a reader wants. Counts are always there.
+type Parts uint8
+
+const (
+	Visitors   Parts = 1 << iota // the sketch
+	Breakdowns                   // the dimensions
+)
+
+// Span is the hours from FromHour to before ToHour (Unix time / 3600).
+type Span struct{ FromHour, ToHour uint32 }
+
+// Endless as a span's ToHour takes rows of the future in, which a clock that was ahead has left.
+const Endless = math.MaxUint32
 
 // Identity is what never changes in a store's life.
 type Identity struct {
@@ -78,7 +124,8 @@ type HotView struct {
 // sketches united.
 type Tally struct {
 	Hits, Bots, Prefetches, Heads uint64
-	Visitors                      Sketch // of the hits only
+	Visitors                      Sketch     // of the hits only
+	Dimensions                    Dimensions // of the hits only
 }
 
 // Positions says up to where each ring of the journal is contained in the store.

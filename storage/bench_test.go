@@ -18,10 +18,31 @@ import (
 
 // benchFlush is a flush of rows that each count one hit of one visitor, by distinct random ids up to ids.
 type benchFlush struct {
-	ids   []uint64
-	rng   *rand.Rand
-	tally engine.Tally
-	hash  [1]uint64
+	ids     []uint64
+	rng     *rand.Rand
+	tally   engine.Tally
+	hash    [1]uint64
+	divided bool // the hit has a referrer out of 100, a country out of 30, a device and a browser
+}
+
+var benchReferrers = func() (names [100]string) {
+	for i := range names {
+		names[i] = fmt.Sprintf("www.site%d.example", i)
+	}
+	return names
+}()
+
+// divide draws the values of a hit.
+func (f *benchFlush) divide() {
+	d := &f.tally.Dimensions
+	for i := range d {
+		if len(d[i]) == 0 {
+			d[i] = make(engine.Breakdown, 1)
+		}
+		d[i][0] = engine.ValueHits{Value: oneByteStrings[1+f.rng.IntN(5)], Hits: 1}
+	}
+	d[engine.Referrers][0].Value = benchReferrers[f.rng.IntN(100)]
+	d[engine.Countries][0].Value = oneByteStrings[1+f.rng.IntN(30)]
 }
 
 func newBenchFlush(rows int) *benchFlush {
@@ -43,6 +64,9 @@ func (f *benchFlush) batch(seq uint64) engine.FlushBatch {
 		Links: func(yield func(uint32, uint64, *engine.Tally) error) error {
 			for _, id := range f.ids {
 				f.hash[0] = f.rng.Uint64()
+				if f.divided {
+					f.divide()
+				}
 				if err := yield(1000+uint32(seq/60), id, &f.tally); err != nil {
 					return err
 				}
@@ -65,9 +89,16 @@ func cpuSeconds() float64 {
 // links; a new hour begins every 60 flushes. cpu-s/op holds everything: sorting nothing, encoding, the commit, memtable
 // flushes and compactions. debt-MB is what compaction has not done by the end.
 func BenchmarkFlush(b *testing.B) {
+	for _, divided := range []bool{false, true} {
+		b.Run(fmt.Sprintf("dimensions=%v", divided), func(b *testing.B) { benchmarkFlush(b, divided) })
+	}
+}
+
+func benchmarkFlush(b *testing.B, divided bool) {
 	const rows, ids = 200_000, 10_000_000
 	s := openTemp(b)
 	f := newBenchFlush(rows)
+	f.divided = divided
 	seq := uint64(0)
 	cpu := 0.0
 	for b.Loop() {
@@ -91,9 +122,16 @@ func BenchmarkFlush(b *testing.B) {
 
 // BenchmarkRollUp rolls one hour of 200,000 rows up an iteration.
 func BenchmarkRollUp(b *testing.B) {
+	for _, divided := range []bool{false, true} {
+		b.Run(fmt.Sprintf("dimensions=%v", divided), func(b *testing.B) { benchmarkRollUp(b, divided) })
+	}
+}
+
+func benchmarkRollUp(b *testing.B, divided bool) {
 	const rows = 200_000
 	s := openTemp(b)
 	f := newBenchFlush(rows)
+	f.divided = divided
 	hour := uint32(1000)
 	for b.Loop() {
 		b.StopTimer()
@@ -103,7 +141,7 @@ func BenchmarkRollUp(b *testing.B) {
 		}
 		hour++
 		b.StartTimer()
-		rollUpAll(b, s, hour, nil)
+		rollUpAll(b, s, upTo(hour), nil)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row")
 }
@@ -134,8 +172,8 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// BenchmarkReadTally reads a link of which the life row and one open hour have some rows.
-func BenchmarkReadTally(b *testing.B) {
+// BenchmarkReadLife reads a link of which the life row and one open hour have some rows.
+func BenchmarkReadLife(b *testing.B) {
 	s := openTemp(b)
 	f := newBenchFlush(200_000)
 	for seq := range uint64(3) {
@@ -144,10 +182,10 @@ func BenchmarkReadTally(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	rollUpAll(b, s, 1002, nil)
+	rollUpAll(b, s, upTo(1002), nil)
 	rng := rand.New(rand.NewPCG(3, 4))
 	for b.Loop() {
-		if _, _, err := s.ReadTally(1 + rng.Uint64N(100_000)); err != nil {
+		if _, _, err := readLife(b, s, 1+rng.Uint64N(100_000)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -182,14 +220,49 @@ func BenchmarkLoad(b *testing.B) {
 	b.ReportMetric(float64(loaded.Load())/b.Elapsed().Seconds(), "rows/s")
 }
 
-// BenchmarkMerge merges two rows of one visitor, the usual case of a compaction.
+// BenchmarkMerge merges rows: two of one visitor, the usual case of a compaction, and heavier ones.
 func BenchmarkMerge(b *testing.B) {
+	many := make([][]byte, 100)
+	for i := range many {
+		many[i] = hitFrom(uint64(i), benchReferrers[i], byte(i%30), byte(i%4), byte(i%9)).row()
+	}
+	full := make([][]byte, 2)
+	dense := make([][]byte, 2)
+	for i := range full {
+		m := &model{hits: 1000}
+		for value := range 256 {
+			m.count(engine.Referrers, fmt.Sprintf("www.site%d.example", value+i), 1)
+		}
+		full[i] = m.row()
+		t := engine.Tally{Hits: 3000}
+		for v := range uint64(3000) {
+			t.Visitors.Add(visitorHash(v + uint64(i)))
+		}
+		dense[i] = appendTally(nil, &t)
+	}
+	for _, c := range []struct {
+		name string
+		rows [][]byte
+	}{
+		{"rows=2/dimensions=false", [][]byte{hit(1).row(), hit(2).row()}},
+		{"rows=2/dimensions=true", many[:2]},
+		{"rows=100/dimensions=true", many},
+		{"rows=2/referrers=256", full},
+		{"rows=2/visitors=dense", dense},
+	} {
+		b.Run(c.name, func(b *testing.B) { benchmarkMerge(b, c.rows) })
+	}
+}
+
+func benchmarkMerge(b *testing.B, rows [][]byte) {
 	merger := newMerger()
-	x, y := hit(1).row(), hit(2).row()
 	b.ReportAllocs()
 	for b.Loop() {
-		m, _ := merger.Merge(nil, x)
-		_ = m.MergeNewer(y)
+		m, _ := merger.Merge(nil, rows[0])
+		for _, row := range rows[1:] {
+			_ = m.MergeNewer(row)
+		}
 		_, _, _ = m.Finish(true)
 	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(rows)), "ns/row")
 }

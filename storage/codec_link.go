@@ -140,6 +140,13 @@ func decodeIndexValue(v []byte) (indexValue, error) {
 	return x, r.end()
 }
 
+// decodeIndexCode reads the code of an index value, and looks at no more than that.
+func decodeIndexCode(v []byte) (string, error) {
+	r := readValue("index value", v, indexVersion)
+	code := string(r.bytes(engine.MaxCodeBytes))
+	return code, r.err
+}
+
 // hostOf returns the host of a target, with its port if it has one, as far as the indexes keep it.
 func hostOf(target string) string {
 	_, host, _ := strings.Cut(target, "://")

@@ -10,6 +10,7 @@ import (
 const (
 	positionsVersion = 1
 	markVersion      = 1
+	sweepVersion     = 1
 
 	// maxRings bounds the rings of a decoded value; the engine has at most 64.
 	maxRings = 1024
@@ -48,12 +49,13 @@ func decodePositions(v []byte) (engine.Positions, error) {
 	return p, r.end()
 }
 
-// stage is which of an hour's two tables the roll-up goes over.
+// stage is which of two tables, of hours or of days, the roll-up or a sweep goes over.
 type stage byte
 
 const (
 	stageLinks stage = iota
 	stageOwners
+	stageDone // of a sweep only
 )
 
 // mark says how far the roll-up went. In the order of (hour, stage, link id or owner), every row before
@@ -64,9 +66,9 @@ type mark struct {
 	next  uint64
 }
 
-// passed tells whether the row of (hour, id) is contained in the link's life row.
-func (m mark) passed(hour uint32, id uint64) bool {
-	return hour < m.hour || hour == m.hour && (m.stage > stageLinks || id < m.next)
+// passed tells whether the row of (hour, id) in the stage's table is contained in day and life rows.
+func (m mark) passed(s stage, hour uint32, id uint64) bool {
+	return hour < m.hour || hour == m.hour && (s < m.stage || s == m.stage && id < m.next)
 }
 
 // appendMark appends the roll-up mark.
@@ -86,6 +88,33 @@ func decodeMark(v []byte) (mark, error) {
 		r.fail("unknown stage")
 	}
 	return m, r.end()
+}
+
+// sweep says how far the deletion of old day rows went. In the order of (Stage, link id or owner), no row of a day before
+// FirstDay is left before (Stage, Next), but for those that were rolled up later.
+type sweep struct {
+	firstDay uint32
+	stage    stage
+	next     uint64 // 0 if done
+}
+
+// appendSweep appends the sweep mark.
+//
+//	┌───────────┬───────────┬──────────────────────────────────┬──────────────────────────┐
+//	│ version 1 │ first day │ stage 1: 0 links 1 owners 2 done │ next link id, or owner   │
+//	└───────────┴───────────┴──────────────────────────────────┴──────────────────────────┘
+func appendSweep(dst []byte, w sweep) []byte {
+	dst = binary.AppendUvarint(append(dst, sweepVersion), uint64(w.firstDay))
+	return binary.AppendUvarint(append(dst, byte(w.stage)), w.next)
+}
+
+func decodeSweep(v []byte) (sweep, error) {
+	r := readValue("sweep mark", v, sweepVersion)
+	w := sweep{firstDay: r.uint32(), stage: stage(r.byte()), next: r.uvarint()}
+	if w.stage > stageDone || w.stage == stageDone && w.next != 0 {
+		r.fail("unknown stage")
+	}
+	return w, r.end()
 }
 
 // decodeFixed copies a value of a fixed width.

@@ -6,22 +6,30 @@
 //   - A row is a key and a value. The first byte of a key is its table; keys.go draws all tables.
 //   - A batch is a set of writes that becomes visible and durable as one. Every batch here is synced before anybody is told.
 //   - The hot record of a code is what a redirect needs; the cold record of a link id is everything else of the link.
-//   - A tally row holds counts and the set of visitors (an engine.Sketch) of a link or an owner in an hour, in a day, or,
-//     of a link, over its life. A merge operand is a tally row that Pebble adds to those of the same key later.
+//   - A tally row holds counts, the set of visitors (an engine.Sketch) and breakdowns by dimension of a link or an owner in
+//     an hour, in a day, or, of a link, over its life. A merge operand is a tally row that Pebble adds to those of the same
+//     key later.
 //   - A flush writes what the engine has counted since the last one, with the positions of the journal that it covers.
 //   - The roll-up adds the rows of an hour that is over to days and lives. The mark says how far it went. An hour is open
 //     while it has rows that the mark has not passed.
+//   - A sweep deletes the day rows of days that are no longer kept.
+//   - A view is the tallies of one moment. A span is hours from one to another, of which a view adds the rows up.
 //
 // # The folder
 //
-//	DIR/format       "shunt store, format 1": read before Pebble is opened, so that a newer store is left as it is
+//	DIR/format       "shunt store, format 2": read before Pebble is opened, so that a newer store is left as it is
 //	DIR/db/          Pebble
 //	DIR/journal/     the engine's hit journal
 //	DIR/shunt.sock   the command line's
 //
 // A folder that does not say that it is ours is never written to. A creation begins with format.new and ends with its
 // renaming to format, after the first rows are durable; one that crashed anywhere in between is begun again from an empty
-// db. Pebble's lock, DIR/db/LOCK, is taken before anything but empty folders is written.
+// db. Pebble's lock, DIR/db/LOCK, is taken before anything but empty folders is written. Format files are written under the
+// name format.tmp and renamed, so that they are whole at any moment: a torn format.new beside a db would be a stranger's.
+//
+// A store of layout 1 becomes one of layout 2 when it is opened: format first, then the meta row, both before anything else
+// is written. Every row of layout 1 is one of layout 2, so a crash in between leaves nothing to mend. A store of a newer
+// layout than the program's is refused as it is.
 //
 // # Key space
 //
@@ -54,9 +62,23 @@
 //
 // A flush writes one merge operand a row and reads nothing. Pebble hands the operands of a key to tallyMerge whenever it
 // meets them: in reads, memtable flushes and compactions, in any grouping. Sums and unions are associative and commutative
-// and the encoding depends on nothing else, so every grouping gives the same bytes. The usual merge is of two rows of one
-// visitor: 0.23 µs and one allocation, the result. Hashes are read in place; only a set over 1,024 visitors needs a
-// Sketch. A malformed operand is an error and stops the read or the compaction. The merger is not deletable.
+// and the encoding depends on nothing else, so every grouping gives the same bytes; but for breakdowns by more than 256
+// referrers, which are summaries (engine.Breakdown), each within the same bound. A malformed operand is an error and stops
+// the read or the compaction; so Flush refuses breakdowns that could not be read. The merger is not deletable.
+//
+// tallySum adds rows up, for the merger and for views. Hashes are read in place. Once more than 1,024 they go into registers,
+// with which those of dense rows are united eight at a time. A country, device or browser is a byte, and has a cell of its
+// own; referrers are kept in order, with their names in one arena. So a row costs no allocation, however many there are:
+//
+//	two rows of one visitor             0.26 µs (0.28 before there were breakdowns), 1 allocation: the result
+//	two, of all dimensions              0.67 µs, 1 allocation
+//	100, of all dimensions              0.27 µs a row, 1 allocation in all
+//	two of 256 referrers                23 µs
+//	two dense ones                      17 µs (103 by way of engine.Sketch)
+//
+// A flush of 200,000 rows costs 0.23 CPU seconds with all dimensions and 0.15 without, memtable flushes and compactions
+// included, and 1.36 times the bytes on disk (BenchmarkFlush, 60 flushes; 2 shared cores, so the best of several runs here
+// and below). Rolling a row up costs 1.9 µs and 1.5.
 //
 // # Roll-up
 //
@@ -70,19 +92,40 @@
 //  3. Hour rows are deleted only for hours before the mark's.
 //
 // The batch moves rows to the other side of the mark and adds them to days and lives at once, so a crash leaves (1) as it
-// was before or as it is after, and roll-up goes on where the mark is. A reader takes a snapshot: the life row, and those
-// hour rows that the snapshot's own mark has not passed. So its sum holds each flush exactly once, whatever roll-up does
-// meanwhile. To know which hours to look at without a scan, the set of open hours is kept in memory: an hour enters before
-// its first row is committed and leaves after the mark that passes it is, and a snapshot is taken under the set's lock. So
-// the set may hold an hour too many, never one too few.
+// was before or as it is after, and roll-up goes on where the mark is.
 //
-// Hour rows stay for 48 hours, for statistics by the hour, and then go by one range deletion for each table and hour.
+// Hour rows that are rolled up and no longer kept go by one range deletion for each table. Day rows that are no longer kept
+// are in another order, (link, day): a sweep skips from link to link, 4,096 a chunk, and deletes the oldest rows of each, by
+// key if it is one (so it is every day), by a range if they are several (so it is when fewer days are kept than before). Each
+// chunk is one batch with the sweep mark, (first day, table, next id), so that it resumes. Life rows stay.
+//
+// # Views
+//
+// A view is one Pebble snapshot and the set of hours that have rows. That set is kept in memory, so that no reader scans for
+// them: an hour enters before its first row is committed and leaves after the deletion of its rows is, and a snapshot is
+// taken under the set's lock. So the set may hold an hour too many, never one too few. At start it is found by skipping from
+// hour to hour.
+//
+// A life is the life row and those hour rows that the snapshot's own mark has not passed. A span of whole days is, alike, the
+// day rows in it and those hour rows that the mark has not passed; any other span is all hour rows in it, as long as they are
+// kept. So a sum holds each flush exactly once, whatever roll-up does meanwhile. The days of an id are read by one iterator
+// with bounds, in one pass over all spans. Hour rows of one or a few ids are read by Get, since most do not exist and a Bloom
+// filter tells so; those of many, block by block of ids, hour by hour in the order of ids (hourrows.go). Only what is wanted
+// of a row is decoded: for hits alone neither sketch nor breakdowns are looked at.
+//
+//	opening and closing a view                                   2.5 µs
+//	400 days of a link, of 1 visitor each                        hits 0.16 ms, all 0.27 ms, a series of 400 spans 0.36 ms
+//	    of 100 visitors                                          hits 0.43 ms, all 1.3 ms, series 0.73 ms
+//	    of 2,000 visitors: dense, 6.5 MB                         hits 13 ms, all 17 ms, series 23 ms
+//	hits of 10,000 links over 30 days, without and with 2 hours  0.2 s: 0.7 µs a row
+//	hits of 10,000 links over 48 hours of 155,000 links each     0.5 s
+//	a sweep                                                      4.7 µs a link
 //
 // # Concurrency
 //
 // Run's goroutine owns the batch of links. The flush goroutine (whoever calls Flush and RollUp, one at a time) owns the
-// batch of tallies and the mark. The id bound and the open hours have a lock each, which is held over no other. Everything
-// else reads Pebble, which needs no lock.
+// batch of tallies and the marks. A view is used by one goroutine at a time. The id bound and the set of hours have a lock
+// each, which is held over no other. Everything else reads Pebble, which needs no lock.
 //
 // # Decisions
 //
@@ -102,6 +145,12 @@
 // Index rows hold code, host and title, so that a list with a prefix query reads no cold record; an edit of those rewrites
 // up to 33 index rows, which is rare and one batch.
 //
-// The sketch's exact form is known here as well as in the engine (exactHashes), because a Sketch for each operand would
-// cost three allocations a merge; tests hold both to the same bytes.
+// The forms of a sketch are known here as well as in the engine (codec_sketch.go), because a Sketch for each operand would
+// cost three allocations a merge, and one for a dense row 33 KB and the most of 50 µs; tests hold both to the same bytes.
+//
+// Breakdowns are in the tally row, not in rows of their own: a key for each value would multiply what a flush writes by
+// five. They stand before the sketch with their length, so that either is skipped without being read.
+//
+// Hits that overflow 64 bits, which an import can bring about, stay at the maximum and lose their breakdowns: a row whose
+// breakdowns exceed its hits is corrupt, and the merger must never write one.
 package storage

@@ -25,8 +25,8 @@ type flusher struct {
 	hour       uint32 // of the row before, if hourKnown: rows come sorted
 	hourKnown  bool
 
-	mark          mark   // as last committed
-	droppedBefore uint32 // hour rows before it were deleted since Open; 0: not yet
+	mark  mark  // as last committed
+	sweep sweep // as last committed
 
 	rolledUp atomic.Uint64 // rows since Open; read by metrics
 }
@@ -82,6 +82,9 @@ func (s *Store) addFlushed(hour uint32, t *engine.Tally) error {
 	}
 	if f.batch.Len() > maxFlushBytes {
 		return fmt.Errorf("more than %d bytes", maxFlushBytes)
+	}
+	if err := checkDimensions(t); err != nil {
+		return err
 	}
 	f.value = appendTally(f.value[:0], t)
 	merge(f.batch, f.key, f.value)

@@ -67,7 +67,7 @@ func TestChunksOfDenseRowsEndByTheirSize(t *testing.T) {
 	s := openMem(t, vfs.NewMem())
 	defer closeStore(t, s)
 	m := flushDense(t, s, 10, links)
-	if chunks := rollUpAll(t, s, 11, nil); chunks != 6 { // 128 rows, of 16 KB twice, are 4 MiB; and one of no owners
+	if chunks := rollUpAll(t, s, upTo(11), nil); chunks != 6 { // 128 rows, of 16 KB twice, are 4 MiB; and one of no owners
 		t.Errorf("got %d chunks of %d dense rows, want 6", chunks, links)
 	}
 	wantTally(t, s, 0, m)

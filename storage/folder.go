@@ -18,6 +18,7 @@ import (
 const (
 	formatName    = "format"
 	formatNewName = "format.new"
+	formatTmpName = "format.tmp"
 	dbName        = "db"
 	lockName      = "LOCK" // in db
 
@@ -32,7 +33,7 @@ const (
 // harmless are the names that may stand in a folder in which a store is created: what a creation that did not end leaves,
 // what others of this program make, and what a fresh file system has.
 var harmless = map[string]bool{
-	formatNewName: true, dbName: true, "journal": true, "shunt.sock": true, "lost+found": true,
+	formatNewName: true, formatTmpName: true, dbName: true, "journal": true, "shunt.sock": true, "lost+found": true,
 }
 
 // folder is the store's folder as it is outside of Pebble. What it holds is one of
@@ -105,23 +106,29 @@ func (f *folder) list(dir string) ([]string, error) {
 	return names, nil
 }
 
+// checkFormat tells whether a format file is ours and of a version that this program knows.
 func (f *folder) checkFormat(name string) error {
+	_, err := f.readFormat(name)
+	return err
+}
+
+func (f *folder) readFormat(name string) (version uint32, err error) {
 	file, err := f.fs.Open(f.path(name))
 	if err != nil {
-		return fmt.Errorf("reading the store's format: %w", err)
+		return 0, fmt.Errorf("reading the store's format: %w", err)
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxFormatBytes))
 	if err != nil {
-		return fmt.Errorf("reading the store's format: %w", err)
+		return 0, fmt.Errorf("reading the store's format: %w", err)
 	}
-	line, _, _ := strings.Cut(string(text), "\n")
-	number, found := strings.CutPrefix(line, formatPrefix)
-	version, err := strconv.ParseUint(number, 10, 32)
-	if !found || err != nil || version == 0 {
-		return fmt.Errorf("%w: %s is not ours", ErrNotAStore, f.path(name))
+	line, _, ended := strings.Cut(string(text), "\n")
+	digits, found := strings.CutPrefix(line, formatPrefix)
+	number, err := strconv.ParseUint(digits, 10, 32)
+	if !ended || !found || err != nil || digits[0] == '0' {
+		return 0, fmt.Errorf("%w: %s is not ours", ErrNotAStore, f.path(name))
 	}
-	return checkLayout(uint32(version))
+	return uint32(number), checkLayout(uint32(number))
 }
 
 func checkLayout(version uint32) error {
@@ -154,10 +161,7 @@ func (f *folder) make() error {
 
 // beginCreation announces a store, and removes what an unfinished one has left. It wants the lock.
 func (f *folder) beginCreation() error {
-	if err := f.writeFormat(); err != nil {
-		return fmt.Errorf("writing the store's format: %w", err)
-	}
-	if err := f.syncDir(f.dir); err != nil {
+	if err := f.writeFormat(formatNewName); err != nil {
 		return err
 	}
 	names, err := f.list(f.path(dbName))
@@ -175,13 +179,24 @@ func (f *folder) beginCreation() error {
 	return nil
 }
 
-func (f *folder) writeFormat() error {
-	file, err := f.fs.Create(f.path(formatNewName), vfs.WriteCategoryUnspecified)
+// writeFormat makes a format file or replaces it, durably. It is whole at every moment: one that was torn would make a
+// folder with a database in it a stranger's.
+func (f *folder) writeFormat(name string) error {
+	if err := f.writeSynced(formatTmpName, fmt.Sprintf("%s%d\n", formatPrefix, layoutVersion)); err != nil {
+		return fmt.Errorf("writing the store's format: %w", err)
+	}
+	if err := f.fs.Rename(f.path(formatTmpName), f.path(name)); err != nil {
+		return fmt.Errorf("writing the store's format: %w", err)
+	}
+	return f.syncDir(f.dir)
+}
+
+func (f *folder) writeSynced(name, text string) error {
+	file, err := f.fs.Create(f.path(name), vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(file, "%s%d\n", formatPrefix, layoutVersion)
-	if err == nil {
+	if _, err = io.WriteString(file, text); err == nil {
 		err = file.Sync()
 	}
 	return errors.Join(err, file.Close())

@@ -5,11 +5,14 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -75,7 +78,7 @@ func TestAFolderWithoutStoreIsNoStoreUnlessCreated(t *testing.T) {
 		t.Errorf("got mode %v, %v, want %o", info.Mode(), err, folderMode)
 	}
 	text, err := os.ReadFile(filepath.Join(missing, formatName))
-	if got, want := string(text), "shunt store, format 1\n"; err != nil || got != want {
+	if got, want := string(text), "shunt store, format 2\n"; err != nil || got != want {
 		t.Errorf("format file: got %q, %v, want %q", got, err, want)
 	}
 	s, err := Open(missing, Options{Logger: quiet})
@@ -101,6 +104,7 @@ func TestAStrangersFolderIsLeftAlone(t *testing.T) {
 func TestAFormatFileThatIsNotOursIsLeftAlone(t *testing.T) {
 	for _, text := range []string{
 		"", "format: A4\n", "shunt store, format \n", "shunt store, format -1\n", "shunt store, format 0\n",
+		"shunt store, format 01\n", "shunt store, format 1",
 	} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, formatName), text)
@@ -111,7 +115,7 @@ func TestAFormatFileThatIsNotOursIsLeftAlone(t *testing.T) {
 func TestAStoreOfANewerFormatIsLeftAlone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	closeStore(t, open(t, dir, Options{}))
-	write(t, filepath.Join(dir, formatName), "shunt store, format 2\nand more that we do not know\n")
+	write(t, filepath.Join(dir, formatName), "shunt store, format 3\nand more that we do not know\n")
 	wantUntouched(t, dir, true, ErrNewerFormat)
 	wantUntouched(t, dir, false, ErrNewerFormat)
 }
@@ -236,4 +240,66 @@ func TestAFatalErrorOfPebbleEndsTheProcessWithOneLine(t *testing.T) {
 	if got := stderr.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "disk full is 1") {
 		t.Errorf("got %q, want one line with the cause", got)
 	}
+}
+
+// firstLine is what a format file of ours begins with.
+var firstLine = regexp.MustCompile(`\Ashunt store, format ([1-9][0-9]*)\n`)
+
+// FuzzFormatFile inspects a folder whose format file is any bytes: what is taken begins with the line of a version just as
+// writeFormat writes it, a newer version is told apart, all else is no store, and the file stays as it is.
+func FuzzFormatFile(f *testing.F) {
+	for _, text := range []string{
+		"", "shunt store, format 1\n", "shunt store, format 1", "shunt store, format 1\nand more\n", "shunt store, format 2\n", "shunt store, format 3\n",
+		"shunt store, format 01\n", "shunt store, format 0\n", "shunt store, format 4294967296\n", "shunt store, format 1\r\n",
+		"shunt store, format " + strings.Repeat("0", maxFormatBytes) + "1\n", "format: A4\n",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		want := ErrNotAStore
+		if match := firstLine.FindSubmatch(text); match != nil {
+			if version, err := strconv.ParseUint(string(match[1]), 10, 32); err == nil && version > layoutVersion {
+				want = ErrNewerFormat
+			} else if err == nil {
+				want = nil
+			}
+		}
+		mem := vfs.NewMem()
+		writeMem(t, mem, formatName, text)
+		state, err := (&folder{fs: mem, dir: ""}).inspect()
+		if state != stored || !errors.Is(err, want) {
+			t.Fatalf("%q: got state %d, %v, want %v", text, state, err, want)
+		}
+		if after := readMem(t, mem, formatName); !bytes.Equal(after, text) {
+			t.Fatalf("%q has become %q", text, after)
+		}
+	})
+}
+
+func writeMem(t *testing.T, mem *vfs.MemFS, path string, text []byte) {
+	t.Helper()
+	file, err := mem.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.Write(bytes.Clone(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readMem(t *testing.T, mem *vfs.MemFS, path string) []byte {
+	t.Helper()
+	file, err := mem.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }

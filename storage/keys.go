@@ -8,7 +8,10 @@ import (
 
 // layoutVersion is the version of everything below DIR/db: tables, keys, and the set of value formats. It stands in
 // DIR/format and in the meta table. Each value format has a version byte of its own as well.
-const layoutVersion = 1
+//
+//	1  the first
+//	2  tally rows of version 2, with breakdowns; the sweep mark. Nothing of 1 has changed: upgrading writes the version only
+const layoutVersion = 2
 
 // Tables. Every key begins with the byte of its table; numbers in keys are big-endian, so that keys sort as numbers do.
 // A table's byte never changes its meaning, and that of a table that has gone is not given again.
@@ -60,6 +63,7 @@ const (
 //	i  id bound                  8 bytes big-endian: every id below it, of this node, may have been given
 //	p  positions                 epoch, flush sequence number, open hour, rings: see appendPositions
 //	m  roll-up mark              see appendMark
+//	d  sweep mark                see appendSweep
 const (
 	metaLayout     = 'f'
 	metaStoreID    = 's'
@@ -68,6 +72,7 @@ const (
 	metaIDBound    = 'i'
 	metaPositions  = 'p'
 	metaMark       = 'm'
+	metaSweep      = 'd'
 )
 
 const hoursPerDay = 24
@@ -113,6 +118,14 @@ func appendLinkLifeKey(dst []byte, id uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, tableLinkLives), id)
 }
 
+// appendDayKey appends a key of one of the two tables of days.
+func appendDayKey(dst []byte, table byte, id uint64, day uint32) []byte {
+	if table == tableLinkDays {
+		return appendLinkDayKey(dst, id, day)
+	}
+	return appendOwnerDayKey(dst, uint32(id), day)
+}
+
 func appendOwnerDayKey(dst []byte, owner, day uint32) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, tableOwnerDays), owner)
 	return binary.BigEndian.AppendUint32(dst, day)
@@ -132,6 +145,32 @@ func hourSuffix(key []byte) (uint64, error) {
 		return uint64(binary.BigEndian.Uint32(key[5:])), nil
 	}
 	return 0, fmt.Errorf("%w: key %x in a table of hours", ErrCorrupt, key)
+}
+
+// splitDayKey takes a key of the link days or the owner days apart.
+func splitDayKey(key []byte) (id uint64, day uint32, err error) {
+	switch {
+	case len(key) == 1+8+4 && key[0] == tableLinkDays:
+		return binary.BigEndian.Uint64(key[1:]), binary.BigEndian.Uint32(key[9:]), nil
+	case len(key) == 1+4+4 && key[0] == tableOwnerDays:
+		return uint64(binary.BigEndian.Uint32(key[1:])), binary.BigEndian.Uint32(key[5:]), nil
+	}
+	return 0, 0, fmt.Errorf("%w: key %x in a table of days", ErrCorrupt, key)
+}
+
+// dayOf returns the day of a key of the link days or the owner days.
+func dayOf(key []byte) (uint32, error) {
+	_, day, err := splitDayKey(key)
+	return day, err
+}
+
+// linkOf returns the link id of a key of the link hours or the link lives.
+func linkOf(key []byte) (uint64, error) {
+	switch {
+	case len(key) == 1+8 && key[0] == tableLinkLives, len(key) == 1+4+8 && key[0] == tableLinkHours:
+		return binary.BigEndian.Uint64(key[len(key)-8:]), nil
+	}
+	return 0, fmt.Errorf("%w: key %x in a table of link tallies", ErrCorrupt, key)
 }
 
 // keyRange is the keys from lower to before upper.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,9 +60,194 @@ func TestAKeyOfWrongLengthIsCorrupt(t *testing.T) {
 	}
 }
 
+func TestALoadRefusesHitsUnderAKeyOfWrongLength(t *testing.T) {
+	s := openTemp(t)
+	b := s.db.NewBatch()
+	merge(b, append(appendLinkLifeKey(nil, 1), 0), hit(1).row())
+	if err := s.sync(b, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.LoadHits(t.Context(), func(id, hits uint64) { t.Errorf("got %d hits of link %d", hits, id) }); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %v, want ErrCorrupt", err)
+	}
+}
+
 func TestTheRangeOfAPrefixEndsAfterItsLastKey(t *testing.T) {
 	r := prefixRange([]byte{0x30, 0xff, 0xff})
 	if !bytes.Equal(r.lower, []byte{0x30, 0xff, 0xff}) || !bytes.Equal(r.upper, []byte{0x31}) {
 		t.Errorf("got %x", r)
 	}
+}
+
+// tallyTuple takes a key of a table of hours apart. It must be that of what it holds, and no other key may be taken.
+func tallyTuple(t *testing.T, key []byte) (tuple [3]uint64, ok bool) {
+	t.Helper()
+	suffix, err := hourSuffix(key)
+	if err != nil {
+		if !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("%x: got %v, want ErrCorrupt", key, err)
+		}
+		return tuple, false
+	}
+	hour := hourOf(key)
+	again := appendOwnerHourKey(nil, hour, uint32(suffix))
+	if key[0] == tableLinkHours {
+		again = appendLinkHourKey(nil, hour, suffix)
+	}
+	if apart := appendSuffix(appendHourKey(nil, key[0], hour), key[0], suffix); !bytes.Equal(again, key) || !bytes.Equal(apart, key) {
+		t.Fatalf("%x was taken, and is %x or %x again", key, again, apart)
+	}
+	return [3]uint64{uint64(key[0]), uint64(hour), suffix}, true
+}
+
+// FuzzHourKey takes any two keys apart: what is taken sorts as what it holds.
+func FuzzHourKey(f *testing.F) {
+	a, b := appendLinkHourKey(nil, 472_222, 1<<48|5), appendOwnerHourKey(nil, 472_222, 7)
+	for _, other := range [][]byte{
+		b, appendLinkHourKey(nil, 472_223, 0), appendOwnerHourKey(nil, 0, 1<<32-1), appendLinkDayKey(nil, 5, 19_675), a[:12], {},
+		append(bytes.Clone(b), make([]byte, 4)...),
+	} {
+		f.Add(a, other)
+		f.Add(other, b)
+	}
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		x, okX := tallyTuple(t, a)
+		y, okY := tallyTuple(t, b)
+		if want, got := slices.Compare(x[:], y[:]), bytes.Compare(a, b); okX && okY && got != want {
+			t.Fatalf("%x and %x sort by %d, and what they hold by %d", a, b, got, want)
+		}
+	})
+}
+
+// FuzzDayKey takes any key apart as one of a table of days.
+func FuzzDayKey(f *testing.F) {
+	for _, key := range [][]byte{
+		appendLinkDayKey(nil, 1<<48|5, 19_675), appendOwnerDayKey(nil, 7, 19_675), appendLinkHourKey(nil, 472_222, 5), {},
+	} {
+		f.Add(key)
+		f.Add(append(bytes.Clone(key), 0))
+	}
+	f.Fuzz(func(t *testing.T, key []byte) {
+		id, day, err := splitDayKey(key)
+		if err != nil {
+			if !errors.Is(err, ErrCorrupt) {
+				t.Fatalf("%x: got %v, want ErrCorrupt", key, err)
+			}
+			return
+		}
+		if again := appendDayKey(nil, key[0], id, day); !bytes.Equal(again, key) {
+			t.Fatalf("%x was taken, and is %x again", key, again)
+		}
+	})
+}
+
+// FuzzLinkOf takes any key apart from which a load reads a link id.
+func FuzzLinkOf(f *testing.F) {
+	for _, key := range [][]byte{
+		appendLinkLifeKey(nil, 1<<48|5), appendLinkHourKey(nil, 472_222, 5), appendLinkDayKey(nil, 5, 19_675),
+		appendOwnerHourKey(nil, 472_222, 7), {tableLinkHours, 0, 0, 0, 1, 0, 0, 0, 5}, {},
+	} {
+		f.Add(key)
+		f.Add(append(bytes.Clone(key), 0))
+	}
+	f.Fuzz(func(t *testing.T, key []byte) {
+		id, err := linkOf(key)
+		if err != nil {
+			if !errors.Is(err, ErrCorrupt) {
+				t.Fatalf("%x: got %v, want ErrCorrupt", key, err)
+			}
+			return
+		}
+		again := appendLinkLifeKey(nil, id)
+		if key[0] == tableLinkHours {
+			again = appendLinkHourKey(nil, hourOf(key), id)
+		}
+		if !bytes.Equal(again, key) {
+			t.Fatalf("%x was taken, and is %x again", key, again)
+		}
+	})
+}
+
+// fields are what keys hold, of which each table takes some.
+type fields struct {
+	number uint32 // an hour, a day or an owner
+	id     uint64 // a link's, or, cut to 32 bits, an owner
+	text   string // a code or a tag
+}
+
+// tableOrders are the keys of each table, and the order that keys.go promises of them.
+var tableOrders = map[string]struct {
+	key     func(x fields) []byte
+	compare func(a, b fields) int
+}{
+	"hot":  {func(x fields) []byte { return appendHotKey(nil, x.text) }, func(a, b fields) int { return cmp.Compare(a.text, b.text) }},
+	"cold": {func(x fields) []byte { return appendColdKey(nil, x.id) }, func(a, b fields) int { return cmp.Compare(a.id, b.id) }},
+	"by owner": {func(x fields) []byte { return appendByOwnerKey(nil, x.number, x.id) }, func(a, b fields) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(b.id, a.id))
+	}},
+	"by tag": {func(x fields) []byte { return appendByTagKey(nil, x.number, x.text, x.id) }, func(a, b fields) int {
+		byTag := cmp.Or(cmp.Compare(len(a.text), len(b.text)), cmp.Compare(a.text, b.text))
+		return cmp.Or(cmp.Compare(a.number, b.number), byTag, cmp.Compare(b.id, a.id))
+	}},
+	"link hours": {func(x fields) []byte { return appendLinkHourKey(nil, x.number, x.id) }, func(a, b fields) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.id, b.id))
+	}},
+	"owner hours": {func(x fields) []byte { return appendOwnerHourKey(nil, x.number, uint32(x.id)) }, func(a, b fields) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(uint32(a.id), uint32(b.id)))
+	}},
+	"link days": {func(x fields) []byte { return appendLinkDayKey(nil, x.id, x.number) }, func(a, b fields) int {
+		return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.number, b.number))
+	}},
+	"link lives": {func(x fields) []byte { return appendLinkLifeKey(nil, x.id) }, func(a, b fields) int { return cmp.Compare(a.id, b.id) }},
+	"owner days": {func(x fields) []byte { return appendOwnerDayKey(nil, uint32(x.id), x.number) }, func(a, b fields) int {
+		return cmp.Or(cmp.Compare(uint32(a.id), uint32(b.id)), cmp.Compare(a.number, b.number))
+	}},
+}
+
+// FuzzKeyOrder makes two keys of each table: they sort as what they hold, and are equal only if that is.
+func FuzzKeyOrder(f *testing.F) {
+	f.Add(uint32(7), uint64(5), "tag", uint32(7), uint64(6), "tag")
+	f.Add(uint32(7), uint64(5), "tag", uint32(7), uint64(5), "tags")
+	f.Add(uint32(1), uint64(1<<32|1), "", uint32(1), uint64(1), "\x00")
+	f.Add(uint32(255), ^uint64(0), "b", uint32(256), uint64(0), "aa")
+	f.Add(uint32(0), uint64(255), "\xff", ^uint32(0), uint64(256), strings.Repeat("\xff", 255))
+	f.Fuzz(func(t *testing.T, numberA uint32, idA uint64, textA string, numberB uint32, idB uint64, textB string) {
+		a := fields{numberA, idA, textA[:min(len(textA), 255)]}
+		b := fields{numberB, idB, textB[:min(len(textB), 255)]}
+		for table, order := range tableOrders {
+			keyA, keyB := order.key(a), order.key(b)
+			if got, want := bytes.Compare(keyA, keyB), order.compare(a, b); got != want {
+				t.Errorf("%s: %x and %x sort by %d, and what they hold by %d", table, keyA, keyB, got, want)
+			}
+		}
+		list := appendByTagKey(nil, a.number, a.text, a.id)
+		list = list[:len(list)-8]
+		inList := bytes.HasPrefix(appendByTagKey(nil, b.number, b.text, b.id), list)
+		if want := a.number == b.number && a.text == b.text; inList != want {
+			t.Errorf("%+v in the list of tag %q of owner %d: got %v, want %v", b, a.text, a.number, inList, want)
+		}
+	})
+}
+
+// FuzzPrefixRange looks for any key in the range of any prefix: it holds the keys with that prefix, and no others.
+func FuzzPrefixRange(f *testing.F) {
+	f.Add([]byte{tableAccounts}, []byte{tableAccounts, 0xff, 0xff})
+	f.Add([]byte{tableAccounts}, []byte{tableAccounts + 1})
+	f.Add([]byte{tableLinkHours, 0xff, 0xff}, []byte{tableLinkHours, 0xff, 0xff, 0xff, 0xff})
+	f.Add([]byte{tableLinkHours, 0xff, 0xff}, []byte{tableOwnerHours})
+	f.Add([]byte{tableLinkHours, 0, 1}, []byte{tableLinkHours, 0, 0, 0xff})
+	f.Fuzz(func(t *testing.T, prefix, key []byte) {
+		if len(bytes.Trim(prefix, "\xff")) == 0 {
+			t.Skip("no prefix that a table has")
+		}
+		before := bytes.Clone(prefix)
+		r := prefixRange(prefix)
+		in := bytes.Compare(r.lower, key) <= 0 && bytes.Compare(key, r.upper) < 0
+		if want := bytes.HasPrefix(key, prefix); in != want {
+			t.Fatalf("%x in the range of %x: got %v, want %v", key, prefix, in, want)
+		}
+		if !bytes.Equal(prefix, before) || !bytes.Equal(r.lower, before) {
+			t.Fatalf("the range of %x begins with %x", before, r.lower)
+		}
+	})
 }

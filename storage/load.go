@@ -54,15 +54,15 @@ func loadHits(ctx context.Context, r pebble.Reader, hours []uint32, fn func(id, 
 		return err
 	}
 	ranges := []keyRange{tableRange(tableLinkLives)}
-	for _, hour := range hours {
+	for _, hour := range hoursFrom(hours, m.hour) {
 		ranges = append(ranges, prefixRange(appendHourKey(nil, tableLinkHours, hour)))
 	}
 	return scan(ctx, r, ranges, func(key, value []byte) error {
-		if len(key) < 1+8 {
-			return fmt.Errorf("%w: key %x in a table of tallies", ErrCorrupt, key)
+		id, err := linkOf(key)
+		if err != nil {
+			return err
 		}
-		id := binary.BigEndian.Uint64(key[len(key)-8:])
-		if key[0] == tableLinkHours && m.passed(hourOf(key), id) {
+		if key[0] == tableLinkHours && m.passed(stageLinks, hourOf(key), id) {
 			return nil
 		}
 		hits, err := decodeTallyHits(value)

@@ -44,6 +44,7 @@ func child(task string) {
 		if err != nil {
 			panic(err)
 		}
+		s.db.TestOnlyWaitForCleaning() // so that the folder stays as it is
 		fmt.Println("held")
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		if err := s.Close(); err != nil {
@@ -137,10 +138,11 @@ func deletion(r engine.Record) engine.Mutation {
 	}
 }
 
-// model is what tallies must be: counts and a plain set of visitors.
+// model is what tallies must be: counts, a plain set of visitors, and plain maps of hits by value.
 type model struct {
 	hits, bots, prefetches, heads uint64
 	visitors                      map[uint64]bool
+	values                        [engine.NumDimensions]map[string]uint64
 }
 
 func (m *model) add(o *model) {
@@ -152,11 +154,29 @@ func (m *model) add(o *model) {
 		m.visitors = map[uint64]bool{}
 	}
 	maps.Copy(m.visitors, o.visitors)
+	for i := range o.values {
+		for value, hits := range o.values[i] {
+			m.count(engine.Dimension(i), value, hits)
+		}
+	}
+}
+
+// count adds hits of a value, which m.hits must contain already.
+func (m *model) count(dim engine.Dimension, value string, hits uint64) {
+	if m.values[dim] == nil {
+		m.values[dim] = map[string]uint64{}
+	}
+	m.values[dim][value] += hits
 }
 
 func (m *model) tally() *engine.Tally {
 	t := &engine.Tally{Hits: m.hits, Bots: m.bots, Prefetches: m.prefetches, Heads: m.heads}
 	t.Visitors.AddAll(slices.Collect(maps.Keys(m.visitors)))
+	for i := range m.values {
+		for _, value := range slices.Sorted(maps.Keys(m.values[i])) {
+			t.Dimensions[i] = append(t.Dimensions[i], engine.ValueHits{Value: value, Hits: m.values[i][value]})
+		}
+	}
 	return t
 }
 
@@ -164,6 +184,15 @@ func (m *model) row() []byte { return appendTally(nil, m.tally()) }
 
 // hit is the model of one hit.
 func hit(visitor uint64) *model { return &model{hits: 1, visitors: map[uint64]bool{visitor: true}} }
+
+// hitFrom is the model of one hit with a value of each dimension.
+func hitFrom(visitor uint64, referrer string, country, device, browser byte) *model {
+	m := hit(visitor)
+	for i, value := range []string{referrer, string([]byte{country}), string([]byte{device}), string([]byte{browser})} {
+		m.count(engine.Dimension(i), value, 1)
+	}
+	return m
+}
 
 // linkHour and ownerHour are keys of a model of a flush.
 type linkHour struct {
@@ -225,12 +254,37 @@ func flush(t testing.TB, s *Store, seq uint64, f *modelFlush) {
 // wantTally checks a link's tally against a model.
 func wantTally(t testing.TB, s *Store, id uint64, want *model) {
 	t.Helper()
-	got, _, err := s.ReadTally(id)
+	got, _, err := readLife(t, s, id)
 	if err != nil {
-		t.Fatalf("ReadTally(%d): %v", id, err)
+		t.Fatalf("ReadLife(%d): %v", id, err)
 	}
 	if !bytes.Equal(appendTally(nil, &got), want.row()) {
-		t.Fatalf("ReadTally(%d): got %d hits of %d visitors, want %d of %d", id, got.Hits, got.Visitors.Count(), want.hits, len(want.visitors))
+		t.Fatalf("ReadLife(%d): got %d hits of %d visitors, want %d of %d", id, got.Hits, got.Visitors.Count(), want.hits, len(want.visitors))
+	}
+}
+
+// readLife reads a link's tally in a view of its own, and the view's flush number.
+func readLife(t testing.TB, s *Store, id uint64) (engine.Tally, uint64, error) {
+	t.Helper()
+	v := openView(t, s)
+	defer closeView(t, v)
+	tally, err := v.ReadLife(id, allParts)
+	return tally, v.FlushSeq(), err
+}
+
+func openView(t testing.TB, s *Store) engine.View {
+	t.Helper()
+	v, err := s.View()
+	if err != nil {
+		t.Fatalf("View: %v", err)
+	}
+	return v
+}
+
+func closeView(t testing.TB, v engine.View) {
+	t.Helper()
+	if err := v.Close(); err != nil {
+		t.Fatalf("closing the view: %v", err)
 	}
 }
 

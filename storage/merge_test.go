@@ -3,6 +3,9 @@ package storage
 import (
 	"bytes"
 	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -12,10 +15,18 @@ import (
 
 // mergeRows merges rows by the merger as Pebble does, newer first or older first.
 func mergeRows(t rapid.TB, newer bool, rows [][]byte) []byte {
+	merged, err := tryMerge(newer, rows...)
+	if err != nil {
+		t.Fatalf("merging: %v", err)
+	}
+	return merged
+}
+
+func tryMerge(newer bool, rows ...[]byte) ([]byte, error) {
 	m, err := newMerger().Merge(nil, rows[0])
 	for _, row := range rows[1:] {
 		if err != nil {
-			break
+			return nil, err
 		}
 		if newer {
 			err = m.MergeNewer(row)
@@ -24,13 +35,13 @@ func mergeRows(t rapid.TB, newer bool, rows [][]byte) []byte {
 		}
 	}
 	if err != nil {
-		t.Fatalf("merging: %v", err)
+		return nil, err
 	}
 	merged, closer, err := m.Finish(true)
-	if err != nil || closer != nil {
-		t.Fatalf("Finish: %v", err)
+	if closer != nil {
+		return nil, errors.New("got a closer")
 	}
-	return merged
+	return merged, err
 }
 
 func TestMergedTalliesAreThoseOfAPlainMapHoweverTheyAreGrouped(t *testing.T) {
@@ -72,20 +83,98 @@ func TestManyOperandsOfOneVisitorCrossTheExactBoundWithoutLoss(t *testing.T) {
 	}
 }
 
+// TestMoreReferrersThanAreKeptAreUnderestimatedWithinTheBound merges rows of 3,000 referrers in random groups: no value is
+// shown with more hits than it has, nor with fewer than the bound of engine.Breakdown allows.
+func TestMoreReferrersThanAreKeptAreUnderestimatedWithinTheBound(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		zipf := rand.NewZipf(rng, 1.1, 1, 3000)
+		var want model
+		var rows [][]byte
+		for range 300 {
+			m := &model{}
+			for range 1 + rng.IntN(200) {
+				m.count(engine.Referrers, referrerName(int(zipf.Uint64())), 1)
+				m.hits++
+			}
+			m.hits += rng.Uint64N(2) // without a known referrer
+			want.add(m)
+			rows = append(rows, m.row())
+		}
+		for len(rows) > 1 {
+			from := rng.IntN(len(rows))
+			to := min(len(rows), from+1+rng.IntN(2+int(seed)*4))
+			merged := mergeRows(t, rng.IntN(2) == 0, rows[from:to])
+			rows = slices.Replace(rows, from, to, merged)
+		}
+		wantWithinBound(t, rows[0], &want)
+	}
+}
+
+func wantWithinBound(t *testing.T, row []byte, want *model) {
+	t.Helper()
+	got, err := decodeTally(row)
+	if err != nil || got.Hits != want.hits {
+		t.Fatalf("got %d hits, %v, want %d", got.Hits, err, want.hits)
+	}
+	b := got.Dimensions[engine.Referrers]
+	bound := (got.Hits - b.Sum()) / (engine.MaxValues + 1)
+	shown := map[string]uint64{}
+	for _, v := range b {
+		shown[v.Value] = v.Hits
+	}
+	for value, hits := range want.values[engine.Referrers] {
+		if shown[value] > hits || shown[value]+bound < hits {
+			t.Errorf("%q: got %d hits, want at most %d and at least %d fewer", value, shown[value], hits, bound)
+		}
+	}
+	if len(b) > engine.MaxValues || len(b) == 0 {
+		t.Errorf("got %d values", len(b))
+	}
+}
+
+func TestHitsThatOverflowGiveTheirBreakdownsUp(t *testing.T) {
+	most := &model{hits: math.MaxUint64}
+	rows := [][]byte{most.row(), hitFrom(1, "a.b", 5, 2, 1).row()}
+	want := &model{hits: math.MaxUint64, visitors: map[uint64]bool{1: true}}
+	if got := mergeRows(t, true, rows); !bytes.Equal(got, want.row()) {
+		t.Errorf("got %x, want %x", got, want.row())
+	}
+	twice := hitFrom(1, "a.b", 5, 2, 1)
+	twice.add(hitFrom(1, "a.b", 5, 2, 1))
+	if got := mergeRows(t, true, [][]byte{rows[1], rows[1]}); !bytes.Equal(got, twice.row()) {
+		t.Errorf("the next merge: got %x, want %x", got, twice.row())
+	}
+}
+
+func TestDenseRowsAreUnitedAsTheirSketchesAre(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	for range 20 {
+		var want engine.Tally
+		var rows [][]byte
+		for range 1 + rng.IntN(5) {
+			tally := engine.Tally{Hits: 1}
+			for range rng.IntN(6000) {
+				tally.Visitors.Add(rng.Uint64() >> rng.IntN(60)) // high registers as well
+			}
+			rows = append(rows, appendTally(nil, &tally))
+			want.Add(&tally)
+		}
+		if got := mergeRows(t, true, rows); !bytes.Equal(got, appendTally(nil, &want)) {
+			t.Errorf("%d rows: the merged row differs", len(rows))
+		}
+	}
+}
+
 func TestACorruptOperandStopsTheMerge(t *testing.T) {
 	good := hit(1).row()
 	for name, bad := range map[string][]byte{
-		"no bytes": {}, "newer format": {2, 0}, "cut off": good[:len(good)-1], "dense without registers": {1, tallyVisitors, sketchDense, 2},
+		"no bytes": {}, "newer format": {3, 0}, "cut off": good[:len(good)-1], "dense without registers": {1, tallyVisitors, sketchDense, 2},
 	} {
-		if _, err := newMerger().Merge(nil, bad); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s, first: got %v, want ErrCorrupt", name, err)
-		}
-		m, err := newMerger().Merge(nil, good)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := m.MergeNewer(bad); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s, second: got %v, want ErrCorrupt", name, err)
+		for _, rows := range [][][]byte{{bad}, {bad, good}, {good, bad}, {good, good, bad}} {
+			if _, err := tryMerge(true, rows...); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%s, in %x: got %v, want ErrCorrupt", name, rows, err)
+			}
 		}
 	}
 }
@@ -98,20 +187,38 @@ func TestACorruptRowIsAnErrorToItsReader(t *testing.T) {
 	if err := s.sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.ReadTally(1); !errors.Is(err, ErrCorrupt) {
+	if _, _, err := readLife(t, s, 1); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("got %v, want ErrCorrupt", err)
 	}
 }
 
-func TestMergingSmallOperandsAllocatesOnlyTheResult(t *testing.T) {
-	merger := newMerger()
-	a, b := hit(1).row(), hit(2).row()
-	allocs := testing.AllocsPerRun(1000, func() {
-		m, _ := merger.Merge(nil, a)
-		_ = m.MergeNewer(b)
-		_, _, _ = m.Finish(true)
-	})
-	if allocs > 1 {
-		t.Errorf("got %v allocations, want 1", allocs)
+// FuzzMerge merges any two operands: both are refused or taken as their decoder does, and their sum is that of the decoded.
+func FuzzMerge(f *testing.F) {
+	seeds := append(tallySeeds(), hit(1).row(), appendTally(nil, &engine.Tally{Hits: math.MaxUint64, Heads: 1}))
+	for _, a := range seeds {
+		for _, b := range seeds {
+			f.Add(a, b)
+		}
+		f.Add(a, a[:len(a)-1])
 	}
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		want, errA := decodeTally(a)
+		other, errB := decodeTally(b)
+		if _, err := tryMerge(true, a); (err == nil) != (errA == nil) || err != nil && !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("%x, alone: got %v, and from its decoder %v", a, err, errA)
+		}
+		if _, err := tryMerge(true, a, b); (err == nil) != (errA == nil && errB == nil) || err != nil && !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("%x and %x: got %v, and from their decoders %v, %v", a, b, err, errA, errB)
+		}
+		if errA != nil || errB != nil || want.Hits+other.Hits < want.Hits {
+			return
+		}
+		want.Add(&other)
+		row := appendTally(nil, &want)
+		for _, operands := range [][][]byte{{a, b}, {b, a}} {
+			if got := mergeRows(t, true, operands); !bytes.Equal(got, row) {
+				t.Fatalf("%x: got %x, want %x", operands, got, row)
+			}
+		}
+	})
 }

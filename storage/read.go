@@ -1,10 +1,9 @@
 package storage
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -47,101 +46,47 @@ func readRecord(r pebble.Reader, code string) (engine.Record, error) {
 	return rec, nil
 }
 
-// openHours is the set of hours that have rows which the roll-up mark has not passed, or may have: an hour enters before
-// the batch with its first row is committed, and leaves after the batch with the mark that passes it is. A snapshot that is
-// taken under mu therefore never has such rows of an hour that is not in hours at that moment.
-type openHours struct {
-	mu struct {
-		sync.RWMutex
-		hours []uint32 // ascending; replaced, never changed
-	}
-}
-
-func (o *openHours) add(hour uint32) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if at, found := slices.BinarySearch(o.mu.hours, hour); !found {
-		o.mu.hours = slices.Insert(slices.Clone(o.mu.hours), at, hour)
-	}
-}
-
-// removeBefore removes the hours before hour.
-func (o *openHours) removeBefore(hour uint32) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	at, _ := slices.BinarySearch(o.mu.hours, hour)
-	o.mu.hours = slices.Clone(o.mu.hours[at:])
-}
-
-// oldest returns the first hour of the set.
-func (o *openHours) oldest() (hour uint32, ok bool) {
-	o.mu.RLock()
-	defer o.mu.RUnlock()
-	if len(o.mu.hours) == 0 {
-		return 0, false
-	}
-	return o.mu.hours[0], true
-}
-
-// snapshot returns a snapshot of the database, and the open hours of that moment.
-func (o *openHours) snapshot(db *pebble.DB) (*pebble.Snapshot, []uint32) {
-	o.mu.RLock()
-	defer o.mu.RUnlock()
-	return db.NewSnapshot(), o.mu.hours
-}
-
-// ReadTally implements engine.Store: the life row, and the hour rows that are not contained in it.
-func (s *Store) ReadTally(id uint64) (engine.Tally, uint64, error) {
-	snapshot, hours := s.hours.snapshot(s.db)
-	defer snapshot.Close()
-	t, flushSeq, err := readTally(snapshot, hours, id)
-	if err != nil {
-		return engine.Tally{}, 0, fmt.Errorf("storage: tally of link %d: %w", id, err)
-	}
-	return t, flushSeq, nil
-}
-
-func readTally(r pebble.Reader, hours []uint32, id uint64) (t engine.Tally, flushSeq uint64, err error) {
-	m, err := readMark(r)
-	if err != nil {
-		return t, 0, err
-	}
-	p, err := readPositions(r)
-	if err != nil {
-		return t, 0, err
-	}
-	var key [maxTallyKeyBytes]byte
-	if err := addRow(r, appendLinkLifeKey(key[:0], id), &t); err != nil {
-		return t, 0, err
-	}
-	for _, hour := range hours {
-		if m.passed(hour, id) {
-			continue
-		}
-		if err := addRow(r, appendLinkHourKey(key[:0], hour, id), &t); err != nil {
-			return t, 0, err
-		}
-	}
-	return t, p.FlushSeq, nil
-}
-
-const maxTallyKeyBytes = 1 + 8 + 4
-
-// addRow adds the tally row of key to t, if there is one.
-func addRow(r pebble.Reader, key []byte, t *engine.Tally) error {
-	v, closer, err := r.Get(key)
-	if errors.Is(err, pebble.ErrNotFound) {
+// ListLinks implements engine.Store.
+func (s *Store) ListLinks(owner uint32, tag string, fn func(id uint64, code string) bool) error {
+	prefix := appendByOwnerKey(nil, owner, 0)
+	switch {
+	case len(tag) > engine.MaxTagBytes: // no link has it
 		return nil
+	case tag != "":
+		prefix = appendByTagKey(nil, owner, tag, 0)
 	}
-	if err != nil {
-		return fmt.Errorf("row %x: %w", key, err)
+	if err := s.listIndex(prefix[:len(prefix)-8], fn); err != nil {
+		return fmt.Errorf("storage: listing links of owner %d: %w", owner, err)
 	}
-	row, err := decodeTally(v)
-	if err = errors.Join(err, closer.Close()); err != nil {
-		return fmt.Errorf("row %x: %w", key, err)
-	}
-	t.Add(&row)
 	return nil
+}
+
+// listIndex goes over the index rows whose keys are prefix and a link id.
+func (s *Store) listIndex(prefix []byte, fn func(id uint64, code string) bool) (err error) {
+	keys := prefixRange(prefix)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for valid := it.First(); valid; valid = it.Next() {
+		key := it.Key()
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		if len(key) != len(prefix)+8 {
+			return fmt.Errorf("%w: key %x in an index", ErrCorrupt, key)
+		}
+		code, err := decodeIndexCode(value)
+		if err != nil {
+			return fmt.Errorf("row %x: %w", key, err)
+		}
+		if !fn(^binary.BigEndian.Uint64(key[len(prefix):]), code) {
+			return nil
+		}
+	}
+	return it.Error()
 }
 
 // Positions implements engine.Store. Before the first flush they are zero.
@@ -167,4 +112,12 @@ func readMark(r pebble.Reader) (mark, error) {
 		return mark{}, err
 	}
 	return decodeMark(v)
+}
+
+func readSweep(r pebble.Reader) (sweep, error) {
+	v, err := read(r, metaKey(metaSweep))
+	if err != nil || v == nil {
+		return sweep{stage: stageDone}, err
+	}
+	return decodeSweep(v)
 }

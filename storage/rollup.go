@@ -6,34 +6,37 @@ import (
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/engine"
 )
 
 const (
-	// keptHours is how long hour rows stay, for statistics by the hour.
-	keptHours = 48
-
 	// A chunk of roll-up ends after so many rows, or once its batch has so many bytes: dense rows take 16 KB.
 	chunkRows  = 4096
 	chunkBytes = 4 << 20
 )
 
-// RollUp implements engine.Store. A chunk is at most 4,096 rows of one table of one hour; about 10 ms and an fsync.
-func (s *Store) RollUp(openHour uint32) (more bool, err error) {
-	hour, ok := s.hours.oldest()
-	if !ok || hour >= openHour {
-		if err := s.dropOldHours(openHour); err != nil {
-			return false, fmt.Errorf("storage: deleting old hour rows: %w", err)
+// RollUp implements engine.Store. A chunk is at most 4,096 rows of one table of one hour, about 10 ms and an fsync; or a
+// chunk of a sweep of days, once all hours are rolled up.
+func (s *Store) RollUp(l engine.RollUpLimits) (more bool, err error) {
+	hour, ok := s.hours.first(s.flusher.mark.hour)
+	if ok && hour < l.OpenHour {
+		from := s.flusher.mark
+		if from.hour != hour { // the hours between have no rows, and will have none
+			from = mark{hour: hour}
 		}
-		return false, nil
+		if err := s.rollChunk(from); err != nil {
+			return false, fmt.Errorf("storage: rolling up hour %d: %w", hour, err)
+		}
+		return true, nil
 	}
-	from := s.flusher.mark
-	if from.hour != hour { // the hours between have no rows, and will have none
-		from = mark{hour: hour}
+	if err := s.dropHours(l.FirstHour); err != nil {
+		return false, fmt.Errorf("storage: deleting old hour rows: %w", err)
 	}
-	if err := s.rollChunk(from); err != nil {
-		return false, fmt.Errorf("storage: rolling up hour %d: %w", hour, err)
+	if more, err = s.sweepDays(l.FirstDay); err != nil {
+		return false, fmt.Errorf("storage: deleting old day rows: %w", err)
 	}
-	return true, nil
+	return more, nil
 }
 
 // rollChunk rolls up one chunk that begins at from, in one batch with the mark after it.
@@ -50,7 +53,6 @@ func (s *Store) rollChunk(from mark) error {
 	}
 	s.flusher.mark = to
 	s.flusher.rolledUp.Add(rows)
-	s.hours.removeBefore(to.hour)
 	return nil
 }
 
@@ -104,57 +106,21 @@ func rollOwner(b *pebble.Batch, day uint32, owner uint64, row []byte) {
 	merge(b, appendOwnerDayKey(key[:0], uint32(owner), day), row)
 }
 
-// dropOldHours deletes the rows of hours that are rolled up and no longer kept, once for each hour that goes.
-func (s *Store) dropOldHours(openHour uint32) error {
-	f := &s.flusher
-	if openHour < keptHours {
-		return nil
-	}
-	before := min(openHour-keptHours, f.mark.hour)
-	if before <= f.droppedBefore {
+// dropHours deletes the rows of hours before firstHour that are rolled up, by one range for each table.
+func (s *Store) dropHours(firstHour uint32) error {
+	before := min(firstHour, s.flusher.mark.hour)
+	oldest, ok := s.hours.first(0)
+	if !ok || oldest >= before {
 		return nil
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
 	for _, table := range []byte{tableLinkHours, tableOwnerHours} {
-		lower, upper := appendHourKey(nil, table, f.droppedBefore), appendHourKey(nil, table, before)
-		must(b.DeleteRange(lower, upper, nil))
+		must(b.DeleteRange(appendHourKey(nil, table, oldest), appendHourKey(nil, table, before), nil))
 	}
 	if err := s.sync(b, "committing"); err != nil {
 		return err
 	}
-	f.droppedBefore = before
+	s.hours.removeBefore(before)
 	return nil
-}
-
-// findOpenHours reads the mark, and finds the hours that have rows beyond it by skipping from hour to hour.
-func (s *Store) findOpenHours() (err error) {
-	if s.flusher.mark, err = readMark(s.db); err != nil {
-		return err
-	}
-	for _, table := range []byte{tableLinkHours, tableOwnerHours} {
-		if err := s.findHoursIn(table); err != nil {
-			return fmt.Errorf("finding open hours: %w", err)
-		}
-	}
-	return nil
-}
-
-func (s *Store) findHoursIn(table byte) (err error) {
-	keys := tableRange(table)
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	valid := it.SeekGE(appendHourKey(nil, table, s.flusher.mark.hour))
-	for valid {
-		if _, err := hourSuffix(it.Key()); err != nil {
-			return err
-		}
-		hour := hourOf(it.Key())
-		s.hours.add(hour)
-		valid = it.SeekGE(prefixRange(appendHourKey(nil, table, hour)).upper)
-	}
-	return it.Error()
 }

@@ -14,13 +14,16 @@ import (
 	"shunt/engine"
 )
 
-// rollUpAll rolls up to openHour and calls after, if it is not nil, after each chunk. It returns the number of chunks.
-func rollUpAll(t testing.TB, s *Store, openHour uint32, after func()) (chunks int) {
+// upTo is what rolls up the hours before openHour, and deletes nothing.
+func upTo(openHour uint32) engine.RollUpLimits { return engine.RollUpLimits{OpenHour: openHour} }
+
+// rollUpAll does all that l says and calls after, if it is not nil, after each chunk. It returns the number of chunks.
+func rollUpAll(t testing.TB, s *Store, l engine.RollUpLimits, after func()) (chunks int) {
 	t.Helper()
 	for more := true; more; chunks++ {
 		var err error
-		if more, err = s.RollUp(openHour); err != nil {
-			t.Fatalf("RollUp(%d): %v", openHour, err)
+		if more, err = s.RollUp(l); err != nil {
+			t.Fatalf("RollUp(%+v): %v", l, err)
 		}
 		if after != nil {
 			after()
@@ -38,7 +41,7 @@ func TestRolledUpHoursAreInDaysAndLives(t *testing.T) {
 	f.add(25, 2, 7, &model{hits: 1, bots: 3, visitors: map[uint64]bool{2: true}})
 	f.add(30, 1, 7, hit(3))
 	flush(t, s, 1, f)
-	rollUpAll(t, s, 30, nil)
+	rollUpAll(t, s, upTo(30), nil)
 	two := &model{hits: 2, visitors: map[uint64]bool{1: true, 2: true}}
 	three := &model{hits: 3, visitors: two.visitors}
 	for name, c := range map[string]struct {
@@ -69,7 +72,7 @@ func TestAFlushOfARolledUpHourIsRefused(t *testing.T) {
 	f := newModelFlush()
 	f.add(10, 1, 7, hit(1))
 	flush(t, s, 1, f)
-	rollUpAll(t, s, 11, nil)
+	rollUpAll(t, s, upTo(11), nil)
 	if err := s.Flush(f.batch(engine.Positions{FlushSeq: 2})); err == nil {
 		t.Error("got no error")
 	}
@@ -122,7 +125,7 @@ func TestRollUpGoesOnAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	crashes := 0
 	for more := true; more; crashes++ {
 		var err error
-		if more, err = s.RollUp(200); err != nil {
+		if more, err = s.RollUp(upTo(200)); err != nil {
 			t.Fatal(err)
 		}
 		check(s)
@@ -145,7 +148,7 @@ func TestRollUpGoesOnAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	}
 }
 
-func TestHourRowsStayFor48HoursAndUntilTheyAreRolledUp(t *testing.T) {
+func TestHourRowsStayAsLongAsTheyAreKeptAndUntilTheyAreRolledUp(t *testing.T) {
 	s := openTemp(t)
 	f := newModelFlush()
 	for _, hour := range []uint32{100, 120, 149, 150} {
@@ -163,18 +166,24 @@ func TestHourRowsStayFor48HoursAndUntilTheyAreRolledUp(t *testing.T) {
 		return found
 	}
 	for _, c := range []struct {
-		openHour uint32
-		want     []uint32
+		openHour, firstHour uint32
+		want                []uint32
 	}{
-		{120, []uint32{100, 120, 149, 150}},
-		{148, []uint32{100, 120, 149, 150}},
-		{149, []uint32{120, 149, 150}},
-		{1000, nil},
-		{1001, nil},
+		{120, 0, []uint32{100, 120, 149, 150}},
+		{120, 100, []uint32{100, 120, 149, 150}},
+		{121, 101, []uint32{120, 149, 150}},
+		{121, 500, []uint32{149, 150}},
+		{1000, 0, []uint32{149, 150}},
+		{1000, 150, []uint32{150}},
+		{1000, 1000, nil},
+		{1001, 1001, nil},
 	} {
-		rollUpAll(t, s, c.openHour, nil)
+		rollUpAll(t, s, engine.RollUpLimits{OpenHour: c.openHour, FirstHour: c.firstHour}, nil)
 		if got := hours(); !slices.Equal(got, c.want) {
-			t.Errorf("open hour %d: got hours %v, want %v", c.openHour, got, c.want)
+			t.Errorf("open hour %d, first hour %d: got hours %v, want %v", c.openHour, c.firstHour, got, c.want)
+		}
+		if got := s.hours.mu.hours; !slices.Equal(got, c.want) {
+			t.Errorf("open hour %d, first hour %d: the set has %v, want %v", c.openHour, c.firstHour, got, c.want)
 		}
 	}
 	want := model{}
@@ -194,7 +203,7 @@ func TestACorruptRowStopsTheRollUpWithoutLoss(t *testing.T) {
 	if err := s.sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.RollUp(11); !errors.Is(err, ErrCorrupt) {
+	if _, err := s.RollUp(upTo(11)); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("got %v, want ErrCorrupt", err)
 	}
 	if got := rows(t, s, tableLinkLives); len(got) != 0 {
@@ -225,11 +234,11 @@ func TestTalliesAreThoseOfAPlainMapThroughAnyHistory(t *testing.T) {
 				flush(t, s, seq, f)
 			case 3:
 				hour += rapid.SampledFrom([]uint32{1, 2, 60}).Draw(rt, "hours")
-				if _, err := s.RollUp(hour); err != nil {
+				if _, err := s.RollUp(upTo(hour)); err != nil {
 					t.Fatal(err)
 				}
 			case 4:
-				rollUpAll(t, s, hour, nil)
+				rollUpAll(t, s, upTo(hour), nil)
 			case 5:
 				if err := s.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false); err != nil {
 					t.Fatal(err)
@@ -264,7 +273,7 @@ func TestReadersBesideFlushAndRollUpNeverMissAHit(t *testing.T) {
 			if err := s.Flush(f.batch(engine.Positions{FlushSeq: i + 1})); err != nil {
 				t.Errorf("Flush: %v", err)
 			}
-			if _, err := s.RollUp(uint32(i)); err != nil {
+			if _, err := s.RollUp(upTo(uint32(i))); err != nil {
 				t.Errorf("RollUp: %v", err)
 			}
 		}
@@ -275,14 +284,14 @@ func TestReadersBesideFlushAndRollUpNeverMissAHit(t *testing.T) {
 			running = false
 		default:
 		}
-		got, seq, err := s.ReadTally(1)
+		got, seq, err := readLife(t, s, 1)
 		if err != nil || got.Hits != seq || got.Visitors.Count() != seq {
 			t.Fatalf("after flush %d: got %d hits of %d visitors, %v", seq, got.Hits, got.Visitors.Count(), err)
 		}
 	}
 }
 
-func TestOpenHoursAreFoundAgain(t *testing.T) {
+func TestHoursAreFoundAgain(t *testing.T) {
 	mem := vfs.NewMem()
 	s := openMem(t, mem)
 	f := newModelFlush()
@@ -292,7 +301,7 @@ func TestOpenHoursAreFoundAgain(t *testing.T) {
 		}
 	}
 	flush(t, s, 1, f)
-	rollUpAll(t, s, 12, nil)
+	rollUpAll(t, s, upTo(12), nil)
 	b := s.db.NewBatch() // an hour that only an owner has
 	merge(b, appendOwnerHourKey(nil, 30, 1), hit(1).row())
 	if err := s.db.Apply(b, pebble.Sync); err != nil {
@@ -301,7 +310,10 @@ func TestOpenHoursAreFoundAgain(t *testing.T) {
 	closeStore(t, s)
 	s = openMem(t, mem)
 	defer closeStore(t, s)
-	if got, want := s.hours.mu.hours, []uint32{13, 16, 19, 30}; !slices.Equal(got, want) {
+	if got, want := s.hours.mu.hours, []uint32{10, 13, 16, 19, 30}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+	if hour, ok := s.hours.first(s.flusher.mark.hour); !ok || hour != 13 {
+		t.Errorf("got the open hour %d, %v, want 13", hour, ok)
 	}
 }

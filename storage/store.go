@@ -31,13 +31,14 @@ type Store struct {
 	db       *pebble.DB
 	lock     *pebble.Lock
 	identity engine.Identity
+	layout   uint32 // as read
 
 	commits committer
 	ids     struct {
 		sync.Mutex
 		bound uint64 // every id below it may have been given
 	}
-	hours   openHours
+	hours   hourSet
 	flusher flusher
 }
 
@@ -108,6 +109,9 @@ func openLocked(f *folder, o *Options, lock *pebble.Lock) (*Store, error) {
 	if err == nil {
 		err = s.start()
 	}
+	if err == nil {
+		err = s.upgrade(f)
+	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -136,18 +140,58 @@ func (s *Store) create(f *folder, visitorKey *[16]byte) error {
 }
 
 // start reads what is kept in memory.
-func (s *Store) start() error {
-	var layout [4]byte
-	if err := s.readFixed(metaLayout, layout[:], "layout version"); err != nil {
-		return err
-	}
-	if err := checkLayout(binary.BigEndian.Uint32(layout[:])); err != nil {
+func (s *Store) start() (err error) {
+	if s.layout, err = s.readLayout(); err != nil {
 		return err
 	}
 	if err := s.readMeta(); err != nil {
 		return err
 	}
-	return s.findOpenHours()
+	if s.flusher.mark, err = readMark(s.db); err != nil {
+		return err
+	}
+	if s.flusher.sweep, err = readSweep(s.db); err != nil {
+		return err
+	}
+	return s.findHours()
+}
+
+func (s *Store) readLayout() (version uint32, err error) {
+	var layout [4]byte
+	if err := s.readFixed(metaLayout, layout[:], "layout version"); err != nil {
+		return 0, err
+	}
+	version = binary.BigEndian.Uint32(layout[:])
+	if version == 0 {
+		return 0, fmt.Errorf("%w: layout version 0", ErrCorrupt)
+	}
+	return version, checkLayout(version)
+}
+
+// upgrade makes a store of an older layout one of this program's: what has changed is that rows may be written which older
+// programs do not know, so it is only the two versions that are written, first the one that such a program reads first.
+// Both are durable before any such row is. A crash in between leaves two versions, of which each is known.
+func (s *Store) upgrade(f *folder) error {
+	version, err := f.readFormat(formatName)
+	if err != nil {
+		return err
+	}
+	if version < layoutVersion {
+		if err := f.writeFormat(formatName); err != nil {
+			return err
+		}
+	}
+	if s.layout == layoutVersion {
+		return nil
+	}
+	b := s.db.NewBatch()
+	defer b.Close()
+	set(b, metaKey(metaLayout), binary.BigEndian.AppendUint32(nil, layoutVersion))
+	if err := s.sync(b, "upgrading the store"); err != nil {
+		return err
+	}
+	s.layout = layoutVersion
+	return nil
 }
 
 func (s *Store) readMeta() error {
@@ -161,6 +205,9 @@ func (s *Store) readMeta() error {
 	)
 	s.identity.Node = binary.BigEndian.Uint16(node[:])
 	s.ids.bound = binary.BigEndian.Uint64(bound[:])
+	if err == nil && (s.ids.bound == 0 || s.ids.bound > 1<<idCounterBits) {
+		err = fmt.Errorf("%w: id bound %d", ErrCorrupt, s.ids.bound)
+	}
 	return err
 }
 

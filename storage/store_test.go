@@ -138,6 +138,68 @@ func TestIndexesFollowLinksThroughAnyHistory(t *testing.T) {
 	})
 }
 
+// listed returns what ListLinks yields, at most limit links, as "id code".
+func listed(t testing.TB, s *Store, owner uint32, tag string, limit int) (found []string) {
+	t.Helper()
+	err := s.ListLinks(owner, tag, func(id uint64, code string) bool {
+		found = append(found, fmt.Sprint(id, " ", code))
+		return len(found) < limit
+	})
+	if err != nil {
+		t.Fatalf("ListLinks(%d, %q): %v", owner, tag, err)
+	}
+	return found
+}
+
+func TestLinksAreListedNewestFirst(t *testing.T) {
+	s := openTemp(t)
+	apply(t, s, creation(link("a", 1, 7, "x")))
+	apply(t, s, creation(link("b", 2, 7, "x", "xy")))
+	apply(t, s, creation(link("c", 300, 7)))
+	apply(t, s, creation(link("d", 4, 8, "x")))
+	gone := link("e", 5, 7, "x")
+	apply(t, s, creation(gone))
+	apply(t, s, deletion(gone))
+	for _, c := range []struct {
+		owner uint32
+		tag   string
+		limit int
+		want  []string
+	}{
+		{7, "", 9, []string{"300 c", "2 b", "1 a"}},
+		{7, "", 2, []string{"300 c", "2 b"}},
+		{7, "x", 9, []string{"2 b", "1 a"}},
+		{7, "xy", 9, []string{"2 b"}},
+		{7, "y", 9, nil},
+		{7, string(make([]byte, 300)), 9, nil},
+		{8, "", 9, []string{"4 d"}},
+		{9, "", 9, nil},
+		{1<<32 - 1, "", 9, nil},
+	} {
+		if got := listed(t, s, c.owner, c.tag, c.limit); !slices.Equal(got, c.want) {
+			t.Errorf("owner %d, tag %q: got %q, want %q", c.owner, c.tag, got, c.want)
+		}
+	}
+}
+
+func TestACorruptIndexRowIsAnErrorOfTheList(t *testing.T) {
+	for name, row := range map[string][2][]byte{
+		"value": {appendByOwnerKey(nil, 7, 1), {2, 0}},
+		"key":   {append(appendByOwnerKey(nil, 7, 1), 0), appendIndexValue(nil, indexValue{"a", "b", "c"})},
+	} {
+		s := openMem(t, vfs.NewMem())
+		b := s.db.NewBatch()
+		set(b, row[0], row[1])
+		if err := s.sync(b, "test"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.ListLinks(7, "", func(uint64, string) bool { return true }); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
+		}
+		closeStore(t, s)
+	}
+}
+
 func TestReservedIDsAreNeverGivenTwice(t *testing.T) {
 	mem := vfs.NewMem()
 	given := map[uint64]bool{}

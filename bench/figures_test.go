@@ -1,0 +1,267 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"shunt/engine"
+	"shunt/storage"
+)
+
+// figured is a running engine on a real store, with a clock that the benchmark sets.
+type figured struct {
+	*engine.Engine
+	store *storage.Store
+	clock atomic.Int64 // Unix ms
+	stop  func()
+}
+
+// newFigured returns one over n generated links, which the store does not know, or with 0 over none.
+func newFigured(b *testing.B, n uint64) *figured {
+	b.Helper()
+	f := new(figured)
+	f.clock.Store(time.Date(2026, 1, 5, 0, 30, 0, 0, time.UTC).UnixMilli())
+	dir := b.TempDir()
+	var err error
+	if f.store, err = storage.Open(filepath.Join(dir, "data"), storage.Options{Create: true}); err != nil {
+		b.Fatal(err)
+	}
+	var store engine.Store = f.store
+	if n > 0 {
+		store = preloaded{f.store, n}
+	}
+	f.Engine, err = engine.Open(store, engine.Options{
+		JournalDir: filepath.Join(dir, "journal"), FlushInterval: 20 * time.Millisecond, Now: f.now,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := f.Load(context.Background(), nil); err != nil {
+		b.Fatal(err)
+	}
+	f.run(b)
+	return f
+}
+
+func (f *figured) now() time.Time { return time.UnixMilli(f.clock.Load()) }
+
+func (f *figured) run(b *testing.B) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = f.Run(ctx) })
+	wg.Go(func() { _ = f.store.Run(ctx) })
+	f.stop = func() {
+		cancel()
+		wg.Wait()
+		if err := errors.Join(f.Close(), f.store.Close()); err != nil {
+			b.Error(err)
+		}
+	}
+}
+
+// create makes n links of owner 1 with tag "t" and returns their codes.
+func (f *figured) create(b *testing.B, n int) (codes []string) {
+	b.Helper()
+	codes = make([]string, n)
+	var g errgroup.Group
+	g.SetLimit(128)
+	for i := range codes {
+		g.Go(func() error {
+			d, _, err := f.Create(context.Background(), engine.Draft{
+				Owner: 1, Target: string(appendTarget(nil, uint64(i))), Tags: []string{"t"},
+			})
+			codes[i] = d.Code
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		b.Fatal(err)
+	}
+	return codes
+}
+
+// hit is one redirect now.
+func (f *figured) hit(b *testing.B, code []byte, v engine.Visit) {
+	l, ok := f.Resolve(code)
+	if !ok || !f.Hit(l, v) {
+		b.Fatal("a link is missing")
+	}
+	l.Release()
+}
+
+// pass sets the clock forward, and waits until every hour that is over then is rolled up.
+func (f *figured) pass(b *testing.B, d time.Duration) {
+	b.Helper()
+	const quiet, limit = 100 * time.Millisecond, 10 * time.Minute
+	for f.Metrics().JournalFillRatio > 0 { // all is flushed: what is not would count in a later hour
+		time.Sleep(time.Millisecond)
+	}
+	before := f.store.Metrics().RolledUpRows
+	f.clock.Add(d.Milliseconds())
+	last, since := before, time.Now()
+	for start := since; last == before || time.Since(since) < quiet; time.Sleep(time.Millisecond) {
+		if rows := f.store.Metrics().RolledUpRows; rows != last {
+			last, since = rows, time.Now()
+		}
+		if time.Since(start) > limit {
+			b.Fatal("the roll-up does not end")
+		}
+	}
+}
+
+// BenchmarkStorage reports what a link costs a day, with so many visitors a day, each with one hit, over 24 hours: on
+// disk, everything compacted, in rows by the hour (kept for 48 hours), in the row of the day and in that of its life.
+func BenchmarkStorage(b *testing.B) {
+	for _, c := range []struct{ visitors, links uint64 }{{1, 100_000}, {10, 20_000}, {1_000, 500}, {100_000, 10}} {
+		b.Run("visitors="+human(c.visitors), func(b *testing.B) {
+			for b.Loop() {
+				f := newFigured(b, c.links)
+				for hour := range uint64(24) {
+					f.dayHits(b, c.links, c.visitors, func(i uint64) bool { return mix(i)%24 == hour })
+					f.pass(b, time.Hour)
+				}
+				f.report(b, float64(c.links), "B/link")
+				f.stop()
+			}
+		})
+	}
+}
+
+// dayHits hits each link once for those of its visitors that come now.
+func (f *figured) dayHits(b *testing.B, links, visitors uint64, now func(i uint64) bool) {
+	v := newVisits(f.Engine, 5)
+	var code []byte
+	for i := range links * visitors {
+		if now(i) {
+			code = appendCode(code[:0], i/visitors)
+			visit := v.next(f.clock.Load())
+			visit.Visitor = mix(i + 1)
+			f.hit(b, code, visit)
+		}
+	}
+}
+
+// report reports what the store has on disk, divided by unit.
+func (f *figured) report(b *testing.B, unit float64, name string) {
+	b.Helper()
+	u, err := f.store.Usage(context.Background())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(u.Hours)/unit, "hours-"+name)
+	b.ReportMetric(float64(u.Days)/unit, "day-"+name)
+	b.ReportMetric(float64(u.Lives)/unit, "lives-"+name)
+}
+
+// BenchmarkPending reports what a link takes in memory until the next flush, with so many visitors since the last one.
+func BenchmarkPending(b *testing.B) {
+	for _, c := range []struct{ visitors, links uint64 }{{1, 100_000}, {10, 50_000}, {1_000, 500}, {100_000, 10}} {
+		b.Run("visitors="+human(c.visitors), func(b *testing.B) {
+			for b.Loop() {
+				e, err := engine.Open(&discard{n: c.links}, engine.Options{JournalDir: b.TempDir(), RingRecords: 1 << 20})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := e.Load(context.Background(), nil); err != nil {
+					b.Fatal(err)
+				}
+				f := &figured{Engine: e}
+				f.dayHits(b, c.links, c.visitors, func(uint64) bool { return true })
+				if _, err := e.Stats(context.Background(), string(appendCode(nil, 0))); err != nil { // folds everything
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(e.Metrics().PendingBytes)/float64(c.links), "pending-B/link")
+				if err := e.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkDay is a day of a busy service: SHUNT_BENCH_DAY_HITS hits (10 M if it is not set) by 5 M visitors on 1 M
+// links, Zipf-distributed, and what they take on disk at its end.
+func BenchmarkDay(b *testing.B) {
+	const n = 1_000_000
+	hits := number("SHUNT_BENCH_DAY_HITS", 10_000_000)
+	b.Run(fmt.Sprintf("links=%s/hits=%s", human(n), human(hits)), func(b *testing.B) {
+		for b.Loop() {
+			f := newFigured(b, n)
+			v, codes := newVisits(f.Engine, 5), newCodes(n, "zipf", 6)
+			for range 24 {
+				for range hits / 24 {
+					f.hit(b, codes.next(), v.next(f.clock.Load()))
+				}
+				f.pass(b, time.Hour)
+			}
+			m := f.store.Metrics()
+			b.ReportMetric(float64(m.DiskBytes)/(1<<20), "MiB-as-it-is")
+			f.report(b, 1<<20, "MiB")
+			b.ReportMetric(float64(m.RolledUpRows)/24, "rows/hour")
+			f.stop()
+		}
+	})
+}
+
+// BenchmarkReport is what statistics cost to read.
+func BenchmarkReport(b *testing.B) {
+	const allParts = engine.Visitors | engine.Breakdowns
+	for _, visitors := range []int{10, 3000} {
+		b.Run(fmt.Sprintf("of=link/buckets=400d/visitors=%d-a-day", visitors), func(b *testing.B) {
+			f := newFigured(b, 0)
+			defer f.stop()
+			codes := f.create(b, 1)
+			f.days(b, codes, 400, visitors)
+			q := engine.Query{From: f.now().AddDate(0, 0, -399), Interval: engine.Daily, Parts: allParts}
+			for b.Loop() {
+				r, err := f.LinkReport(context.Background(), codes[0], q)
+				if err != nil || len(r.Series) != 400 || r.Hits != uint64(400*visitors) {
+					b.Fatalf("%d buckets, %d hits, %v", len(r.Series), r.Hits, err)
+				}
+			}
+		})
+	}
+	f := newFigured(b, 0)
+	defer f.stop()
+	const links = 10_000
+	f.days(b, f.create(b, links), 30, 3*links)
+	q := engine.Query{From: f.now().AddDate(0, 0, -29), Parts: allParts}
+	for _, tag := range []string{"", "t"} {
+		name := map[string]string{"": "owner", "t": "tag"}[tag]
+		b.Run("of="+name+"/links=10k/days=30", func(b *testing.B) {
+			for b.Loop() {
+				if r, err := f.OwnerReport(context.Background(), 1, tag, q); err != nil || r.Hits != 30*3*links {
+					b.Fatalf("%d hits, %v", r.Hits, err)
+				}
+			}
+		})
+	}
+	b.Run("of=top-20/links=10k/days=30", func(b *testing.B) {
+		for b.Loop() {
+			if top, err := f.TopLinks(context.Background(), 1, "", q, 20); err != nil || len(top) != 20 {
+				b.Fatalf("%d links, %v", len(top), err)
+			}
+		}
+	})
+}
+
+// days lets as many days go by, up to today, on each of which links get hits, uniformly.
+func (f *figured) days(b *testing.B, links []string, days, hits int) {
+	v := newVisits(f.Engine, 5)
+	for day := range days {
+		if day > 0 {
+			f.pass(b, 24*time.Hour)
+		}
+		for range hits {
+			f.hit(b, []byte(links[v.rng.IntN(len(links))]), v.next(f.clock.Load()))
+		}
+	}
+}

@@ -1,0 +1,456 @@
+package engine_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
+
+	"shunt/engine"
+	"shunt/storage"
+)
+
+// exactTally is a tally without estimate.
+type exactTally struct {
+	hits, bots, prefetches, heads uint64
+	visitors                      map[uint64]bool
+	values                        [engine.NumDimensions]map[string]uint64
+}
+
+func newExactTally() *exactTally {
+	t := &exactTally{visitors: make(map[uint64]bool)}
+	for d := range t.values {
+		t.values[d] = make(map[string]uint64)
+	}
+	return t
+}
+
+func (t *exactTally) add(u *exactTally) {
+	t.hits, t.bots, t.prefetches, t.heads = t.hits+u.hits, t.bots+u.bots, t.prefetches+u.prefetches, t.heads+u.heads
+	maps.Copy(t.visitors, u.visitors)
+	for d := range t.values {
+		for value, hits := range u.values[d] {
+			t.values[d][value] += hits
+		}
+	}
+}
+
+// figures is an engine without goroutines on a store in memory, and beside it what it must say: a tally for each link and
+// hour, kept exactly.
+type figures struct {
+	t     *testing.T
+	fs    *vfs.MemFS
+	dir   string
+	store *storage.Store
+	e     *engine.Engine
+	now   time.Time
+
+	stopStore  func()
+	stopEngine func() // the reserving of ids: nothing else runs
+
+	openHour int64
+	links    []figuredLink
+	hours    map[figuredHour]*exactTally
+}
+
+type figuredLink struct {
+	code    string
+	owner   uint32
+	tag     string
+	deleted bool
+}
+
+type figuredHour struct {
+	link int
+	hour int64
+}
+
+func newFigures(t *testing.T) *figures {
+	f := &figures{
+		t: t, fs: vfs.NewMem(), dir: t.TempDir(), hours: make(map[figuredHour]*exactTally),
+		now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC),
+	}
+	f.open()
+	for i, owner := range []uint32{1, 1, 2} {
+		f.addLink(fmt.Sprintf("link%d", i), owner, []string{"a", "b", "a"}[i])
+	}
+	return f
+}
+
+func (f *figures) addLink(code string, owner uint32, tag string) {
+	_, _, err := f.e.Create(context.Background(), engine.Draft{
+		Alias: code, Owner: owner, Target: "https://example.com", Tags: []string{tag},
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.links = append(f.links, figuredLink{code, owner, tag, false})
+}
+
+func (f *figures) open() {
+	var err error
+	if f.store, err = storage.Open("data", storage.Options{Create: true, FS: f.fs}); err != nil {
+		f.t.Fatal(err)
+	}
+	store := f.store
+	f.stopStore = start(func(ctx context.Context) { _ = store.Run(ctx) })
+	f.openEngine()
+}
+
+func (f *figures) openEngine() {
+	var err error
+	f.e, err = engine.Open(f.store, engine.Options{
+		JournalDir: filepath.Join(f.dir, "journal"), Rings: 2, RingRecords: 1 << 13, Now: func() time.Time { return f.now },
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if err := f.e.Load(context.Background(), nil); err != nil {
+		f.t.Fatal(err)
+	}
+	f.stopEngine = start(f.e.RefillIDs)
+}
+
+// start runs f on a goroutine; stop ends and joins it.
+func start(f func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		f(ctx)
+		close(done)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+func (f *figures) close() {
+	f.stopEngine()
+	err := f.e.Close()
+	f.stopStore()
+	if err := errors.Join(err, f.store.Close()); err != nil {
+		f.t.Error(err)
+	}
+}
+
+func (f *figures) kill() {
+	f.stopEngine()
+	if err := f.e.Abandon(); err != nil {
+		f.t.Fatal(err)
+	}
+	f.openEngine()
+}
+
+// closeHours rolls up what is over, and keeps the model's idea of what that is.
+func (f *figures) closeHours() {
+	if err := f.e.CloseHours(context.Background()); err != nil {
+		f.t.Fatal(err)
+	}
+	f.openHour = max(f.openHour, f.now.Add(-time.Minute).Unix()/3600)
+}
+
+var figuredHosts = []string{"", "news.example", "a.example", "search.example"}
+
+// hit is one redirect now.
+func (f *figures) hit(link int, class engine.Class, visitor uint64) {
+	l, ok := f.e.Resolve([]byte(f.links[link].code))
+	if !ok {
+		f.t.Fatalf("%s is gone", f.links[link].code)
+	}
+	host := figuredHosts[visitor%4]
+	v := engine.Visit{
+		Visitor: hashed(visitor), NowMs: f.now.UnixMilli(), Class: class, Referrer: f.e.Referrer([]byte(host)),
+		Device: engine.Device(visitor % 3), Browser: engine.Browser(visitor % 7), Country: engine.Country(visitor % 200),
+	}
+	if !f.e.Hit(l, v) {
+		f.t.Fatal("no redirect")
+	}
+	l.Release()
+	key := figuredHour{link, max(f.now.Unix()/3600, f.openHour)}
+	if f.hours[key] == nil {
+		f.hours[key] = newExactTally()
+	}
+	f.hours[key].hit(class, visitor, host, v)
+}
+
+func (t *exactTally) hit(class engine.Class, visitor uint64, host string, v engine.Visit) {
+	switch class {
+	case engine.ClassBot:
+		t.bots++
+	case engine.ClassPrefetch:
+		t.prefetches++
+	case engine.ClassHead:
+		t.heads++
+	default:
+		t.hits++
+		t.visitors[visitor] = true
+		t.values[engine.Referrers][host]++
+		for d, value := range [engine.NumDimensions]byte{
+			engine.Devices: byte(v.Device), engine.Browsers: byte(v.Browser), engine.Countries: byte(v.Country),
+		} {
+			if value != 0 {
+				t.values[d][string([]byte{value})]++
+			}
+		}
+	}
+}
+
+// want adds up what links that pass have in the hours from … to; if to is beyond the present hour, also what is later.
+func (f *figures) want(pass func(figuredLink) bool, from, to time.Time) *exactTally {
+	total := newExactTally()
+	endless := to.Unix()/3600 > f.now.Unix()/3600
+	for key, t := range f.hours {
+		hour := time.Unix(key.hour*3600, 0)
+		if pass(f.links[key.link]) && !hour.Before(from) && (hour.Before(to) || endless) {
+			total.add(t)
+		}
+	}
+	return total
+}
+
+// compare compares a report with what it must say.
+func (f *figures) compare(rt fatal, what string, r *engine.Report, pass func(figuredLink) bool) {
+	want := f.want(pass, r.From, r.To)
+	wantStats := engine.Stats{
+		Hits: want.hits, Unique: uint64(len(want.visitors)), Bots: want.bots, Prefetches: want.prefetches, Heads: want.heads,
+	}
+	if r.Stats != wantStats {
+		rt.Fatalf("%s from %v to %v: got %+v, want %+v", what, r.From, r.To, r.Stats, wantStats)
+	}
+	for d := range want.values {
+		var wanted engine.Breakdown
+		for value, hits := range want.values[d] {
+			wanted = append(wanted, engine.ValueHits{Value: value, Hits: hits})
+		}
+		slices.SortFunc(wanted, func(a, b engine.ValueHits) int { return cmp.Compare(a.Value, b.Value) })
+		if !slices.Equal(r.Dimensions[d], wanted) {
+			rt.Fatalf("%s, dimension %d: got %v, want %v", what, d, r.Dimensions[d], wanted)
+		}
+	}
+	sum := uint64(0)
+	for i, b := range r.Series {
+		end := r.To
+		if i+1 < len(r.Series) {
+			end = r.Series[i+1].From
+		}
+		in := f.want(pass, b.From, end)
+		if sum += b.Hits; b.Hits != in.hits || b.Unique != uint64(len(in.visitors)) {
+			rt.Fatalf("%s, bucket %v: %d hits, %d unique, want %d, %d", what, b.From, b.Hits, b.Unique, in.hits, len(in.visitors))
+		}
+	}
+	if r.Series != nil && sum != r.Hits {
+		rt.Fatalf("%s: the buckets have %d hits, the window %d", what, sum, r.Hits)
+	}
+}
+
+type fatal interface{ Fatalf(string, ...any) }
+
+const allParts = engine.Visitors | engine.Breakdowns
+
+// check compares a window in all ways that it can be asked for.
+func (f *figures) check(rt fatal, q engine.Query) {
+	ctx := context.Background()
+	q.Parts = allParts
+	for i, l := range f.links {
+		if l.deleted {
+			continue
+		}
+		this := func(x figuredLink) bool { return x == f.links[i] }
+		r, err := f.e.LinkReport(ctx, l.code, q)
+		if refused(err) {
+			continue
+		} else if err != nil {
+			rt.Fatalf("%s: %v", l.code, err)
+		}
+		f.compare(rt, l.code, &r, this)
+		life, err := f.e.LinkReport(ctx, l.code, engine.Query{AllTime: true, Parts: allParts})
+		if err != nil {
+			rt.Fatalf("%s: %v", l.code, err)
+		}
+		life.To = f.now.Add(time.Hour)
+		f.compare(rt, l.code+" over all time", &life, this)
+	}
+	r, err := f.e.OwnerReport(ctx, 1, "", q)
+	if !refused(err) {
+		f.compare(rt, "owner 1", &r, func(l figuredLink) bool { return l.owner == 1 })
+	}
+	if r, err = f.e.OwnerReport(ctx, 1, "b", q); !refused(err) {
+		f.compare(rt, "tag b", &r, func(l figuredLink) bool { return l.owner == 1 && l.tag == "b" && !l.deleted })
+	}
+	f.checkTop(rt, q)
+}
+
+func (f *figures) checkTop(rt fatal, q engine.Query) {
+	ctx := context.Background()
+	top, err := f.e.TopLinks(ctx, 1, "", q, 5)
+	q.Interval = engine.NoSeries
+	r, err2 := f.e.OwnerReport(ctx, 1, "", q)
+	if refused(err) || refused(err2) {
+		return
+	}
+	if err := errors.Join(err, err2); err != nil {
+		rt.Fatalf("%v", err)
+	}
+	var want []engine.LinkHits
+	for _, l := range f.links {
+		in := f.want(func(x figuredLink) bool { return x == l && x.owner == 1 && !x.deleted }, r.From, r.To)
+		if in.hits > 0 {
+			want = append(want, engine.LinkHits{Code: l.code, Hits: in.hits, Unique: uint64(len(in.visitors))})
+		}
+	}
+	slices.SortFunc(want, func(a, b engine.LinkHits) int {
+		return cmp.Or(cmp.Compare(b.Hits, a.Hits), cmp.Compare(a.Code, b.Code))
+	})
+	if !slices.Equal(top, want) {
+		rt.Fatalf("top links: got %v, want %v", top, want)
+	}
+}
+
+// refused tells whether there can be no such window: query_test.go has the rules.
+func refused(err error) bool { return errors.As(err, new(engine.InvalidError)) }
+
+// TestEveryWindowHasItsHitsAndVisitors hits links at random times, with clocks that jump, and asks for random windows,
+// before and after hours are rolled up, the server is killed or restarted.
+func TestEveryWindowHasItsHitsAndVisitors(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		f := newFigures(t)
+		defer func() { f.close() }()
+		rt.Repeat(map[string]func(*rapid.T){
+			"hit":           f.drawHits,
+			"hit again":     f.drawHits,
+			"let time pass": f.passTime,
+			"clock set back": func(rt *rapid.T) {
+				f.now = f.now.Add(-time.Duration(rapid.IntRange(1, 150).Draw(rt, "minutes back")) * time.Minute)
+			},
+			"close hours": func(*rapid.T) { f.closeHours() },
+			"flush": func(*rapid.T) {
+				if err := f.e.Flush(); err != nil {
+					rt.Fatal(err)
+				}
+			},
+			"kill or restart": func(rt *rapid.T) {
+				if rapid.Bool().Draw(rt, "kill") {
+					f.kill()
+					return
+				}
+				f.close()
+				f.open()
+			},
+			"delete": func(rt *rapid.T) {
+				if l := &f.links[1]; !l.deleted && rapid.IntRange(0, 3).Draw(rt, "really") == 0 {
+					l.deleted = true
+					if err := f.e.Delete(context.Background(), l.code, engine.Guard{AnyOwner: true}); err != nil {
+						rt.Fatal(err)
+					}
+				}
+			},
+			"": func(rt *rapid.T) { f.check(rt, f.drawQuery(rt)) },
+		})
+	})
+}
+
+func (f *figures) drawHits(rt *rapid.T) {
+	link := rapid.IntRange(0, 2).Draw(rt, "link")
+	if f.links[link].deleted {
+		return
+	}
+	class := rapid.SampledFrom([]engine.Class{0, 0, 0, 1, 2, 3}).Draw(rt, "class")
+	first := rapid.Uint64Range(1, 400).Draw(rt, "first visitor")
+	for i := range rapid.SampledFrom([]uint64{1, 2, 30, 400}).Draw(rt, "hits") {
+		f.hit(link, class, first+i)
+	}
+}
+
+func (f *figures) passTime(rt *rapid.T) {
+	minutes := rapid.SampledFrom([]int{1, 20, 60, 300, 1440, 3 * 1440, 30 * 1440}).Draw(rt, "minutes")
+	f.now = f.now.Add(time.Duration(minutes) * time.Minute)
+}
+
+func (f *figures) drawQuery(rt *rapid.T) engine.Query {
+	back := func(what string) time.Time {
+		switch rapid.IntRange(0, 3).Draw(rt, what) {
+		case 0:
+			return time.Time{}
+		case 1:
+			return f.now.Add(-time.Duration(rapid.IntRange(-60, 50*60).Draw(rt, what+" minutes ago")) * time.Minute)
+		}
+		return f.now.Add(-time.Duration(rapid.IntRange(0, 2000).Draw(rt, what+" hours ago")) * time.Hour)
+	}
+	return engine.Query{
+		From: back("from"), To: back("to"),
+		Interval: rapid.SampledFrom([]engine.Interval{engine.NoSeries, engine.Hourly, engine.Daily}).Draw(rt, "interval"),
+	}
+}
+
+// TestWindowsOfManyVisitorsAreWithinThreeStandardErrors has more visitors than are counted one by one, with a fixed seed.
+func TestWindowsOfManyVisitorsAreWithinThreeStandardErrors(t *testing.T) {
+	f := newFigures(t)
+	defer f.close()
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 30 { // days
+		for range 2 {
+			for range 1500 {
+				f.hit(rng.IntN(3), engine.ClassHit, rng.Uint64N(12_000))
+			}
+			f.now = f.now.Add(12 * time.Hour)
+			f.closeHours()
+		}
+	}
+	dense := 0
+	for days := 1; days <= 31; days += 3 {
+		q := engine.Query{From: f.now.AddDate(0, 0, -days), Parts: allParts}
+		r, err := f.e.OwnerReport(context.Background(), 1, "", q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := f.want(func(l figuredLink) bool { return l.owner == 1 }, r.From, r.To)
+		distinct := uint64(len(want.visitors))
+		part := 3 * r.UniqueError
+		if r.Hits != want.hits || !within(r.Unique, distinct, part) {
+			t.Errorf("%d days: %d hits, %d unique, want %d, %d", days, r.Hits, r.Unique, want.hits, distinct)
+		}
+		if distinct > engine.MaxExactVisitors {
+			dense++
+		}
+	}
+	if dense < 8 {
+		t.Errorf("only %d windows have an estimate", dense)
+	}
+}
+
+// TestUniqueIsNeverAboveHits has every visitor come once, so that about half of the estimates are too high.
+func TestUniqueIsNeverAboveHits(t *testing.T) {
+	f := newFigures(t)
+	defer f.close()
+	clamped, hits := 0, uint64(0)
+	for range 60 {
+		for range 150 {
+			hits++
+			f.hit(0, engine.ClassHit, hits)
+		}
+		s, err := f.e.Stats(context.Background(), f.links[0].code)
+		r, err2 := f.e.LinkReport(context.Background(), f.links[0].code, engine.Query{From: f.now.Add(-time.Hour), Parts: allParts})
+		if err := errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		if s.Hits != hits || s.Unique > hits || r.Hits != hits || r.Unique > hits {
+			t.Fatalf("%d visitors: %+v, and in the window %+v", hits, s, r.Stats)
+		}
+		if hits > engine.MaxExactVisitors && s.Unique == hits {
+			clamped++
+		}
+	}
+	if clamped == 0 {
+		t.Error("no estimate was too high: this shows nothing")
+	}
+}

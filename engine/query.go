@@ -1,0 +1,171 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+)
+
+// Interval is the width of the buckets of a series.
+type Interval uint8
+
+const (
+	NoSeries Interval = iota
+	Hourly
+	Daily
+)
+
+// Days and hours that a series goes back to when a query does not say from when.
+const (
+	defaultSeriesHours = 48
+	defaultSeriesDays  = 30
+)
+
+// Query asks for the figures of a window of time. From and To are widened to whole buckets: hours as long as they are
+// kept, days before and in a Daily series.
+type Query struct {
+	From     time.Time // zero: the link's creation; with an Interval 48 hours or 30 days back; for an owner as far as days are kept
+	To       time.Time // zero or in the future: now
+	Interval Interval  // of the series, if there is to be one
+	AllTime  bool      // the whole life of a link; From, To and Interval are not looked at
+	Parts    Parts     // Visitors for Unique, Breakdowns for Dimensions
+}
+
+// window is a Query in the store's terms.
+type window struct {
+	from, to uint32 // hours
+	spans    []Span // that make it up, ascending; the buckets of a series
+}
+
+// kept says what a store has rows of, at a moment.
+type kept struct {
+	hour      uint32 // the current one
+	firstHour uint32
+	firstDay  uint32
+}
+
+func (e *Engine) kept(now time.Time) kept {
+	hour := hourOf(now)
+	return kept{
+		hour:      hour,
+		firstHour: hour - min(hour, uint32(e.options.KeptHours)-1),
+		firstDay:  hour/hoursPerDay - min(hour/hoursPerDay, uint32(e.options.KeptDays)-1),
+	}
+}
+
+// window returns what q asks for. Created is when what it asks about came to be: before that there is nothing to keep.
+func (q *Query) window(k kept, now, created time.Time) (window, error) {
+	if created.After(now) { // the clock was set back
+		created = now
+	}
+	from, err := q.from(k, now, created)
+	if err != nil {
+		return window{}, err
+	}
+	to := k.hour + 1
+	if !q.To.IsZero() && q.To.Before(now) {
+		to = clampedHour(q.To.Add(time.Hour - 1))
+	}
+	switch {
+	case q.Interval == Hourly:
+	case q.Interval == Daily, to < k.hour+1 && from < k.firstHour && to-to%hoursPerDay < k.firstHour:
+		to = ceilDay(to)
+	}
+	if to <= from {
+		return window{}, windowError("to", "reversed", "must be after %s, where the window begins", hourTime(from).Format(time.RFC3339))
+	}
+	w := window{from: from, to: to}
+	w.split(k, q.Interval)
+	return w, nil
+}
+
+const hoursKept = "figures by the hour are kept since %s: ask for days"
+
+// from returns the first hour of the window.
+func (q *Query) from(k kept, now, created time.Time) (uint32, error) {
+	switch {
+	case q.From.IsZero():
+		if q.Interval == Hourly && !q.To.IsZero() && clampedHour(q.To) < k.firstHour {
+			return 0, windowError("to", "not_kept", hoursKept, hourTime(k.firstHour).Format(time.RFC3339))
+		}
+		return q.defaultFrom(k, created), nil
+	case !q.From.Before(now):
+		return 0, windowError("from", "in_future", "must be in the past")
+	case !q.To.IsZero() && !q.From.Before(q.To):
+		return 0, windowError("from", "reversed", "must be before to")
+	}
+	from, oldest := q.From, q.From
+	if from.Before(created) && (q.To.IsZero() || created.Before(q.To)) {
+		oldest = created
+	}
+	hour := clampedHour(from)
+	switch {
+	case q.Interval == Hourly && hour < k.firstHour:
+		return 0, windowError("from", "not_kept", hoursKept, hourTime(k.firstHour).Format(time.RFC3339))
+	case clampedHour(oldest)/hoursPerDay < k.firstDay:
+		return 0, windowError("from", "not_kept", "figures are kept since %s", hourTime(k.firstDay*hoursPerDay).Format(time.RFC3339))
+	}
+	return q.widenFrom(k, clampedHour(oldest)), nil
+}
+
+// widenFrom returns the beginning of the bucket that hour is in.
+func (q *Query) widenFrom(k kept, hour uint32) uint32 {
+	if q.Interval == Daily || hour < k.firstHour {
+		return hour - hour%hoursPerDay
+	}
+	return hour
+}
+
+func (q *Query) defaultFrom(k kept, created time.Time) uint32 {
+	switch q.Interval {
+	case Hourly:
+		return max(k.firstHour, k.hour-min(k.hour, defaultSeriesHours-1))
+	case Daily:
+		today := k.hour / hoursPerDay
+		return hoursPerDay * max(k.firstDay, today-min(today, defaultSeriesDays-1))
+	}
+	return q.widenFrom(k, max(clampedHour(created), k.firstDay*hoursPerDay))
+}
+
+// split cuts the window into buckets of the interval, or into as few spans as the store can read.
+func (w *window) split(k kept, interval Interval) {
+	switch {
+	case interval == Hourly:
+		w.cut(w.from, w.to, 1)
+	case interval == Daily:
+		w.cut(w.from, w.to, hoursPerDay)
+	case w.from >= k.firstHour:
+		w.cut(w.from, w.to, w.to-w.from)
+	default:
+		days := w.to - w.to%hoursPerDay
+		if w.to > k.hour {
+			days = ceilDay(w.to) // today is whole as far as it goes
+		}
+		w.cut(w.from, days, days-w.from)
+		w.cut(days, w.to, w.to-min(days, w.to))
+	}
+	if n := len(w.spans); n > 0 && w.to > k.hour {
+		w.spans[n-1].ToHour = Endless
+	}
+}
+
+func (w *window) cut(from, to, step uint32) {
+	for ; from < to; from += step {
+		w.spans = append(w.spans, Span{from, from + step})
+	}
+}
+
+func ceilDay(hour uint32) uint32 { return (hour + hoursPerDay - 1) / hoursPerDay * hoursPerDay }
+
+// clampedHour is hourOf for times that may be before 1970.
+func clampedHour(t time.Time) uint32 {
+	if t.Unix() < 0 {
+		return 0
+	}
+	return hourOf(t)
+}
+
+func hourTime(hour uint32) time.Time { return time.Unix(int64(hour)*3600, 0).UTC() }
+
+func windowError(field, code, format string, args ...any) error {
+	return InvalidError{{Field: field, Code: code, Message: fmt.Sprintf(format, args...)}}
+}

@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+)
+
+func at(text string) time.Time {
+	for _, layout := range []string{"2006-01-02 15:04", "2006-01-02"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t
+		}
+	}
+	panic(text)
+}
+
+// now of the windows below is 2026-11-21 14:30, a Saturday; 48 hours and 400 days are kept.
+var (
+	windowNow  = at("2026-11-21 14:30")
+	windowKept = kept{
+		hour: hourOf(at("2026-11-21 14:00")), firstHour: hourOf(at("2026-11-19 15:00")), firstDay: hourOf(at("2025-10-18")) / hoursPerDay,
+	}
+)
+
+func TestWindowsAreWidenedToWholeBuckets(t *testing.T) {
+	old, young := at("2026-01-05 10:20"), at("2026-11-21 09:40")
+	for name, c := range map[string]struct {
+		q       Query
+		created time.Time
+		want    string // from … to, number of spans, and whether the last one is endless
+	}{
+		"all there is, of an old link":   {Query{}, old, "2026-01-05 00:00 … 2026-11-21 15:00 1 endless"},
+		"all there is, of a young link":  {Query{}, young, "2026-11-21 09:00 … 2026-11-21 15:00 1 endless"},
+		"all there is, of an owner":      {Query{}, time.Time{}, "2025-10-18 00:00 … 2026-11-21 15:00 1 endless"},
+		"hours of today":                 {Query{From: at("2026-11-21 03:10"), To: at("2026-11-21 04:00")}, old, "2026-11-21 03:00 … 2026-11-21 04:00 1"},
+		"hours over midnight":            {Query{From: at("2026-11-20 23:59"), To: at("2026-11-21 00:01")}, old, "2026-11-20 23:00 … 2026-11-21 01:00 1"},
+		"the oldest kept hour":           {Query{From: at("2026-11-19 15:00"), To: at("2026-11-19 15:01")}, old, "2026-11-19 15:00 … 2026-11-19 16:00 1"},
+		"an hour that is not kept":       {Query{From: at("2026-11-19 14:59"), To: at("2026-11-19 15:01")}, old, "2026-11-19 00:00 … 2026-11-20 00:00 1"},
+		"a day":                          {Query{From: at("2026-10-03"), To: at("2026-10-04")}, old, "2026-10-03 00:00 … 2026-10-04 00:00 1"},
+		"parts of two days":              {Query{From: at("2026-10-03 12:00"), To: at("2026-10-04 00:01")}, old, "2026-10-03 00:00 … 2026-10-05 00:00 1"},
+		"from a day to an hour of today": {Query{From: at("2026-11-01 05:00"), To: at("2026-11-21 04:30")}, old, "2026-11-01 00:00 … 2026-11-21 05:00 2"},
+		"to an hour of the first kept day, which is not whole": {Query{From: at("2026-11-01"), To: at("2026-11-19 17:00")}, old, "2026-11-01 00:00 … 2026-11-20 00:00 1"},
+		"to yesterday's end":                {Query{From: at("2026-11-01"), To: at("2026-11-21")}, old, "2026-11-01 00:00 … 2026-11-21 00:00 1"},
+		"to the future":                     {Query{From: at("2026-11-21 14:00"), To: at("2030-01-01")}, old, "2026-11-21 14:00 … 2026-11-21 15:00 1 endless"},
+		"from long ago, the link was there": {Query{From: at("2025-10-18 07:00")}, at("2020-01-01"), "2025-10-18 00:00 … 2026-11-21 15:00 1 endless"},
+		"from before the link was":          {Query{From: at("1900-01-01")}, old, "2026-01-05 00:00 … 2026-11-21 15:00 1 endless"},
+		"all before the link was":           {Query{From: at("2025-12-01"), To: at("2025-12-02")}, old, "2025-12-01 00:00 … 2025-12-02 00:00 1"},
+		"hourly":                            {Query{Interval: Hourly}, old, "2026-11-19 15:00 … 2026-11-21 15:00 48 endless"},
+		"hourly, some":                      {Query{Interval: Hourly, From: at("2026-11-21 01:30"), To: at("2026-11-21 03:30")}, old, "2026-11-21 01:00 … 2026-11-21 04:00 3"},
+		"daily":                             {Query{Interval: Daily}, old, "2026-10-23 00:00 … 2026-11-22 00:00 30 endless"},
+		"daily, of hours":                   {Query{Interval: Daily, From: at("2026-11-20 01:30"), To: at("2026-11-21 03:30")}, old, "2026-11-20 00:00 … 2026-11-22 00:00 2 endless"},
+		"daily, all":                        {Query{Interval: Daily, From: at("2025-10-18")}, time.Time{}, "2025-10-18 00:00 … 2026-11-22 00:00 400 endless"},
+	} {
+		w, err := c.q.window(windowKept, windowNow, c.created)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got := hourTime(w.from).Format("2006-01-02 15:04") + " … " + hourTime(w.to).Format("2006-01-02 15:04")
+		got += " " + strconv.Itoa(len(w.spans))
+		if w.spans[len(w.spans)-1].ToHour == Endless {
+			got += " endless"
+		}
+		if got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+		checkSpans(t, name, w)
+	}
+}
+
+// checkSpans checks that spans are the window without gap, and that the store can read each.
+func checkSpans(t *testing.T, name string, w window) {
+	t.Helper()
+	at := w.from
+	for i, s := range w.spans {
+		to := s.ToHour
+		if to == Endless {
+			if to = w.to; i != len(w.spans)-1 {
+				t.Errorf("%s: span %d is endless", name, i)
+			}
+		}
+		if s.FromHour != at || to <= at && len(w.spans) > 0 {
+			t.Errorf("%s: span %d is %d to %d, after %d", name, i, s.FromHour, s.ToHour, at)
+		}
+		days := s.FromHour%hoursPerDay == 0 && (to%hoursPerDay == 0 || s.ToHour == Endless)
+		if !days && s.FromHour < windowKept.firstHour {
+			t.Errorf("%s: span %d is %d to %d: neither days nor kept hours", name, i, s.FromHour, s.ToHour)
+		}
+		at = to
+	}
+	if at < w.to {
+		t.Errorf("%s: spans end at %d, the window at %d", name, at, w.to)
+	}
+}
+
+func TestImpossibleWindowsAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		q           Query
+		field, code string
+	}{
+		"reversed":                     {Query{From: at("2026-11-03"), To: at("2026-11-02")}, "from", "reversed"},
+		"empty":                        {Query{From: at("2026-11-03"), To: at("2026-11-03")}, "from", "reversed"},
+		"in the future":                {Query{From: at("2026-11-21 14:31")}, "from", "in_future"},
+		"hours that are not kept":      {Query{Interval: Hourly, From: at("2026-11-19 14:59")}, "from", "not_kept"},
+		"days that are not kept":       {Query{From: at("2025-10-17 23:59")}, "from", "not_kept"},
+		"days of another age":          {Query{From: at("0001-01-02"), To: at("2026-11-02"), Interval: Daily}, "from", "not_kept"},
+		"to an hour before those kept": {Query{Interval: Hourly, To: at("2026-11-19 14:00")}, "to", "not_kept"},
+		"to before the default from":   {Query{Interval: Daily, To: at("2026-10-01")}, "to", "reversed"},
+	} {
+		_, err := c.q.window(windowKept, windowNow, at("2020-01-01"))
+		var invalid InvalidError
+		if !errors.As(err, &invalid) || invalid[0].Field != c.field || invalid[0].Code != c.code {
+			t.Errorf("%s: got %v, want %s of %s", name, err, c.code, c.field)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+func newTestReferrers(t *testing.T) *referrers {
+	t.Helper()
+	dir := t.TempDir()
+	j, err := newJournal(dir, Identity{}, 1, 2, 256)
+	must(t, err)
+	r, err := newReferrers(dir, Identity{}, 1, j, time.Now)
+	must(t, err)
+	t.Cleanup(func() { must(t, errors.Join(r.close(), j.close())) })
+	return r
+}
+
+func TestAReferrerHasItsNumberAndItsNameBack(t *testing.T) {
+	r := newTestReferrers(t)
+	numbers := make(map[uint16]string)
+	for i := range 1000 {
+		host := fmt.Sprintf("host%d.example", i)
+		n := r.number([]byte(host))
+		if other, taken := numbers[n]; taken || n == noReferrer || n == otherReferrer {
+			t.Fatalf("%s has number %d, and so has %q", host, n, other)
+		}
+		numbers[n] = host
+	}
+	for n, host := range numbers {
+		if again := r.number([]byte(host)); again != n {
+			t.Errorf("%s has number %d, and later %d", host, n, again)
+		}
+		if name, ok := r.name(n); !ok || name != host {
+			t.Errorf("number %d is %q, want %s", n, name, host)
+		}
+	}
+	if r.number(nil) != noReferrer || r.number(make([]byte, MaxReferrerBytes+1)) != otherReferrer {
+		t.Error("none or a name too long is taken for a name")
+	}
+	if _, ok := r.name(otherReferrer); ok {
+		t.Error("other has a name")
+	}
+}
+
+// TestAFullDictionaryIsEmptiedWhenNothingNamesItAnyMore uses both halves up, and then the first one again.
+func TestAFullDictionaryIsEmptiedWhenNothingNamesItAnyMore(t *testing.T) {
+	r := newTestReferrers(t)
+	now := time.Now()
+	r.now = func() time.Time { return now }
+	host := func(i int) []byte { return fmt.Appendf(nil, "%d.example", i) }
+	fill := func(from int) (n int) {
+		for r.number(host(from+n)) != otherReferrer {
+			n++
+		}
+		return n
+	}
+	first := r.number(host(0))
+	n := fill(0)
+	if n < 2*25_000 || n > 2*referrersAHalf {
+		t.Fatalf("both halves have %d names", n)
+	}
+	if name, _ := r.name(first); name != string(host(0)) {
+		t.Errorf("number %d of the other half is %q now", first, name)
+	}
+	r.journal.rings[1].head.Add(5) // records that name the other half
+	now = now.Add(restOfHalf)
+	if r.number([]byte("new.example")) != otherReferrer { // takes the heads
+		t.Error("a name is taken at once")
+	}
+	now = now.Add(restOfHalf)
+	if r.number([]byte("new.example")) != otherReferrer {
+		t.Error("a name is taken while the journal names the half that must go")
+	}
+	if name, _ := r.name(first); name != string(host(0)) {
+		t.Errorf("number %d is %q before its records are committed", first, name)
+	}
+	r.journal.rings[1].committed.Store(5)
+	now = now.Add(restOfHalf)
+	again := r.number([]byte("new.example"))
+	if name, _ := r.name(again); name != "new.example" || again != first {
+		t.Errorf("the emptied half gives number %d (%q), want its first, %d", again, name, first)
+	}
+	if known := r.number(host(0)); known == first {
+		t.Error("a name of the emptied half is still known by its number")
+	}
+}
+
+func TestADictionaryOutlivesItsProcess(t *testing.T) {
+	r := newTestReferrers(t)
+	dir := filepath.Dir(r.file.Name())
+	numbers := make([]uint16, 500)
+	for i := range numbers {
+		numbers[i] = r.number(fmt.Appendf(nil, "%d.example", i))
+	}
+	must(t, writeBack(r.file, r.mapping))
+	old, err := readReferrers(dir, Identity{}, 1)
+	must(t, err)
+	for i, n := range numbers {
+		if name, _ := old.name(n); name != fmt.Sprintf("%d.example", i) {
+			t.Fatalf("number %d is %q, want %d.example", n, name, i)
+		}
+	}
+	if _, ok := old.name(numbers[499] + 1); ok {
+		t.Error("a number that was never given has a name")
+	}
+	if _, err := readReferrers(dir, Identity{StoreID: [16]byte{1}}, 1); err == nil {
+		t.Error("a dictionary is taken by another store")
+	}
+	must(t, os.Truncate(r.file.Name(), dictionaryBytes/2))
+	if _, err := readReferrers(dir, Identity{}, 1); err == nil {
+		t.Error("a truncated dictionary is taken")
+	}
+}
+
+// FuzzDictionary flips bytes of a dictionary: no name may come out that was not put in.
+func FuzzDictionary(f *testing.F) {
+	f.Add(uint32(ringHeaderBytes+halfHeaderBytes+3), byte(1), uint32(ringHeaderBytes), byte(2))
+	f.Add(uint32(ringHeaderBytes+halfHeaderBytes+20), byte(255), uint32(3), byte(0))
+	f.Fuzz(func(t *testing.T, at uint32, x byte, at2 uint32, y byte) {
+		b := make([]byte, dictionaryBytes)
+		appendDictionaryHeader(b[:0], [16]byte{}, 1)
+		text, known := b[ringHeaderBytes+halfHeaderBytes:], make(map[string]int)
+		for i := 1; i <= 40; i++ {
+			name := fmt.Sprintf("%d.example", i)
+			known[name] = i
+			text = text[copy(text, appendName(nil, 0, i, name)):]
+		}
+		b[at%dictionaryBytes] ^= x
+		b[at2%dictionaryBytes] ^= y
+		r, err := decodeReferrers(b, Identity{}, 1)
+		if err != nil {
+			return
+		}
+		for n := range uint16(60) {
+			if name, ok := r.name(n); ok && n != 0 && known[name] != int(n) {
+				t.Fatalf("number %d is %q", n, name)
+			}
+		}
+	})
+}
+
+func TestAKnownReferrerCostsNoAllocationAndNoLock(t *testing.T) {
+	r := newTestReferrers(t)
+	host := []byte("news.example.com")
+	r.number(host)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := testing.AllocsPerRun(1000, func() { r.number(host) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestRacingRedirectsAgreeOnNumbers(t *testing.T) {
+	r := newTestReferrers(t)
+	var numbers [8][2000]uint16
+	var wg sync.WaitGroup
+	for g := range numbers {
+		wg.Go(func() {
+			for i := range numbers[g] {
+				numbers[g][i] = r.number(fmt.Appendf(nil, "%d.example", i))
+			}
+		})
+	}
+	wg.Wait()
+	for g := range numbers {
+		if numbers[g] != numbers[0] {
+			t.Fatalf("goroutine %d got other numbers", g)
+		}
+	}
+}

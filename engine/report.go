@@ -1,0 +1,280 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Bucket is one step of a series.
+type Bucket struct {
+	From         time.Time
+	Hits, Unique uint64
+}
+
+// Report is the answer to a Query.
+type Report struct {
+	From, To    time.Time // as used; zero with AllTime
+	Stats                 // of the window
+	UniqueError float64   // relative standard error of Unique; 0: it is exact
+	Series      []Bucket  // empty buckets included; nil without Interval
+	Dimensions  Dimensions
+	DurableHits uint64    // of Hits: what the store has
+	FlushedAt   time.Time // when all that was folded was last seen durable
+}
+
+// LinkHits is one row of a list of the most-hit links.
+type LinkHits struct {
+	Code         string
+	Hits, Unique uint64
+}
+
+// MaxScannedLinks bounds the links that a query by tag or for the most-hit links goes over: ErrTooManyLinks.
+const MaxScannedLinks = 10_000
+
+// LinkReport returns the figures of a link. Every redirect that was answered before the call is in them. Errors:
+// ErrNotFound if code is no live link, InvalidError if there can be no such window, ErrLoading.
+func (e *Engine) LinkReport(ctx context.Context, code string, q Query) (Report, error) {
+	detail, err := e.Read(code) // folds
+	if err != nil {
+		return Report{}, err
+	}
+	if q.AllTime {
+		return e.lifeReport(ctx, &detail, q.Parts)
+	}
+	r, err := e.windowReport(ctx, q, detail.CreatedAt, linkSource(detail.ID))
+	if err != nil {
+		return Report{}, fmt.Errorf("figures of %q: %w", code, err)
+	}
+	return r, nil
+}
+
+func (e *Engine) lifeReport(ctx context.Context, detail *Detail, wanted Parts) (Report, error) {
+	t, durableHits, err := e.life(ctx, detail.ID, wanted)
+	if err != nil {
+		return Report{}, fmt.Errorf("figures of %q: %w", detail.Code, err)
+	}
+	t.Hits = e.hits(detail.ID)
+	r := Report{DurableHits: min(durableHits, t.Hits), FlushedAt: e.Metrics().LastFlush}
+	r.set(&t)
+	return r, nil
+}
+
+// OwnerReport returns the figures of all links that an owner has and had; with a tag, of those live links that have it.
+// Without a tag deleted links stay in the figures. Errors: InvalidError, ErrTooManyLinks, ErrLoading.
+func (e *Engine) OwnerReport(ctx context.Context, owner uint32, tag string, q Query) (Report, error) {
+	if !e.Ready() {
+		return Report{}, ErrLoading
+	}
+	source := ownerSource(owner)
+	if tag != "" {
+		links, err := e.scanLinks(owner, tag)
+		if err != nil {
+			return Report{}, err
+		}
+		source = linkSource(links.ids...)
+	}
+	if err := e.foldNow(ctx); err != nil {
+		return Report{}, err
+	}
+	r, err := e.windowReport(ctx, q, time.Time{}, source)
+	if err != nil {
+		return Report{}, fmt.Errorf("figures of owner %d: %w", owner, err)
+	}
+	return r, nil
+}
+
+// TopLinks returns the n live links of an owner with the most hits in the window, descending; with a tag, of those that
+// have it. Links without hits are not in it. Errors: InvalidError, ErrTooManyLinks, ErrLoading.
+func (e *Engine) TopLinks(ctx context.Context, owner uint32, tag string, q Query, n int) ([]LinkHits, error) {
+	if !e.Ready() {
+		return nil, ErrLoading
+	}
+	links, err := e.scanLinks(owner, tag)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.foldNow(ctx); err != nil {
+		return nil, err
+	}
+	now := e.now()
+	q.Interval = NoSeries
+	w, err := q.window(e.kept(now), now, time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	hits := make([]uint64, len(links.ids))
+	err = e.readSpans(ctx, linkSource(links.ids...), w.spans, 0, func(i, _ int, t *Tally, _ bool) { hits[i] += t.Hits })
+	if err != nil {
+		return nil, fmt.Errorf("hits of the links of owner %d: %w", owner, err)
+	}
+	return e.topOf(ctx, links, hits, w.spans, n)
+}
+
+// topOf returns the n links with the most hits, with their unique visitors.
+func (e *Engine) topOf(ctx context.Context, links ownedLinks, hits []uint64, spans []Span, n int) ([]LinkHits, error) {
+	order := make([]int, 0, len(hits))
+	for i, h := range hits {
+		if h > 0 {
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(hits[b], hits[a]), cmp.Compare(links.codes[a], links.codes[b]))
+	})
+	order = order[:min(n, len(order))]
+	ids := make([]uint64, len(order))
+	for at, i := range order {
+		ids[at] = links.ids[i]
+	}
+	totals := make([]Tally, len(order))
+	err := e.readSpans(ctx, linkSource(ids...), spans, Visitors, func(i, _ int, t *Tally, _ bool) { totals[i].Add(t) })
+	if err != nil {
+		return nil, err
+	}
+	top := make([]LinkHits, len(order))
+	for at, i := range order {
+		t := &totals[at]
+		top[at] = LinkHits{Code: links.codes[i], Hits: t.Hits, Unique: min(t.Visitors.Count(), t.Hits)}
+	}
+	return top, nil
+}
+
+type ownedLinks struct {
+	ids   []uint64
+	codes []string
+}
+
+func (e *Engine) scanLinks(owner uint32, tag string) (links ownedLinks, err error) {
+	tooMany := false
+	err = e.store.ListLinks(owner, tag, func(id uint64, code string) bool {
+		if len(links.ids) == MaxScannedLinks {
+			tooMany = true
+			return false
+		}
+		links.ids, links.codes = append(links.ids, id), append(links.codes, code)
+		return true
+	})
+	switch {
+	case err != nil:
+		return ownedLinks{}, fmt.Errorf("listing links of owner %d: %w", owner, err)
+	case tooMany:
+		return ownedLinks{}, ErrTooManyLinks
+	}
+	return links, nil
+}
+
+// windowReport adds up what source has in the window.
+func (e *Engine) windowReport(ctx context.Context, q Query, created time.Time, s source) (Report, error) {
+	now := e.now()
+	w, err := q.window(e.kept(now), now, created)
+	if err != nil {
+		return Report{}, err
+	}
+	r := Report{From: hourTime(w.from), To: hourTime(w.to), FlushedAt: e.Metrics().LastFlush}
+	buckets := make([]Tally, len(w.spans))
+	err = e.readSpans(ctx, s, w.spans, q.Parts, func(_, j int, t *Tally, durable bool) {
+		buckets[j].Add(t)
+		if durable {
+			r.DurableHits += t.Hits
+		}
+	})
+	if err != nil {
+		return Report{}, err
+	}
+	var total Tally
+	for j := range buckets {
+		b := &buckets[j]
+		if q.Interval != NoSeries {
+			r.Series = append(r.Series, Bucket{hourTime(w.spans[j].FromHour), b.Hits, min(b.Visitors.Count(), b.Hits)})
+		}
+		total.Add(b)
+	}
+	r.set(&total)
+	return r, nil
+}
+
+// set takes the figures of the window over from t.
+func (r *Report) set(t *Tally) {
+	r.Stats = Stats{
+		Hits: t.Hits, Unique: min(t.Visitors.Count(), t.Hits),
+		Bots: t.Bots, Prefetches: t.Prefetches, Heads: t.Heads,
+	}
+	if t.Visitors.Dense() {
+		r.UniqueError = DenseError
+	}
+	r.Dimensions = t.Dimensions
+}
+
+// source is what figures are added up of: links, or one owner.
+type source struct {
+	links   []uint64
+	owner   uint32
+	isOwner bool
+}
+
+func linkSource(ids ...uint64) source { return source{links: ids} }
+
+func ownerSource(owner uint32) source { return source{owner: owner, isOwner: true} }
+
+// pendingSpan is what is pending of links[i] in spans[j].
+type pendingSpan struct {
+	i, j  int
+	tally Tally
+}
+
+// readSpans calls add with the tallies of links[i], or of the owner (i is 0), over spans[j]: any number of times, to be
+// added up. Durable tells whether it is the store's. The tally is valid only during the call.
+func (e *Engine) readSpans(
+	ctx context.Context, s source, spans []Span, wanted Parts, add func(i, j int, t *Tally, durable bool),
+) (err error) {
+	view, beyond, err := openView(ctx, e, func(p *pair) []pendingSpan { return s.pending(p, spans, wanted, e.referrers) })
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, view.Close()) }()
+	if s.isOwner {
+		err = view.ReadOwnerSpans(s.owner, spans, wanted, func(j int, t *Tally) error {
+			add(0, j, t, true)
+			return nil
+		})
+	} else {
+		err = view.ReadSpans(s.links, spans, wanted, func(i, j int, t *Tally) error {
+			add(i, j, t, true)
+			return ctx.Err()
+		})
+	}
+	if err != nil {
+		return err
+	}
+	for _, part := range beyond {
+		for i := range part {
+			add(part[i].i, part[i].j, &part[i].tally, false)
+		}
+	}
+	return nil
+}
+
+// pending returns what p has of s.
+func (s *source) pending(p *pair, spans []Span, wanted Parts, names *referrers) (found []pendingSpan) {
+	d, ids := &p.links, s.links
+	if s.isOwner {
+		d, ids = &p.owners, []uint64{uint64(s.owner)}
+	}
+	for _, hour := range d.hours {
+		j := slices.IndexFunc(spans, func(x Span) bool { return x.FromHour <= hour && hour < x.ToHour })
+		if j < 0 {
+			continue
+		}
+		for i, id := range ids {
+			var t Tally
+			if d.addHourTo(hour, id, wanted, names, &t) {
+				found = append(found, pendingSpan{i, j, t})
+			}
+		}
+	}
+	return found
+}

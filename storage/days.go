@@ -1,0 +1,99 @@
+package storage
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/engine"
+)
+
+// dayReader goes over the day rows of one id after the other. All are read through one iterator, whose bounds are the days
+// of the id that are asked for: so an id costs one seek, a further day one step, and no row beyond is merged.
+type dayReader struct {
+	it             *pebble.Iterator // nil: no span has days
+	table          byte
+	fromDay, toDay uint32 // of all spans
+	lower, upper   []byte
+	id             uint64
+
+	// Where the iterator is. Every row of id before the day next has been read or passed over.
+	begun bool
+	valid bool
+	next  uint32
+}
+
+// openDays returns a reader of the days of all plans.
+func (v *view) openDays(rows rowKind, plans []spanPlan) (*dayReader, error) {
+	d := &dayReader{table: rows.days, fromDay: math.MaxUint32}
+	for j := range plans {
+		if p := &plans[j]; p.fromDay < p.toDay {
+			d.fromDay, d.toDay = min(d.fromDay, p.fromDay), max(d.toDay, p.toDay)
+		}
+	}
+	if d.fromDay >= d.toDay {
+		return d, nil
+	}
+	keys := tableRange(rows.days)
+	it, err := v.snapshot.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	d.it = it
+	return d, err
+}
+
+func (d *dayReader) close() error {
+	if d.it == nil {
+		return nil
+	}
+	return d.it.Close()
+}
+
+// begin goes to another id.
+func (d *dayReader) begin(id uint64) {
+	if d.it == nil {
+		return
+	}
+	d.id, d.begun, d.valid = id, false, false
+	d.lower = appendDayKey(d.lower[:0], d.table, id, d.fromDay)
+	d.upper = appendDayKey(d.upper[:0], d.table, id, d.toDay)
+	d.it.SetBounds(d.lower, d.upper)
+}
+
+// add adds the rows of the days from one to before another.
+func (d *dayReader) add(sum *tallySum, fromDay, toDay uint32, wanted engine.Parts) error {
+	d.seek(fromDay)
+	for d.valid {
+		day, err := dayOf(d.it.Key())
+		if err != nil {
+			return err
+		}
+		if day >= toDay {
+			break
+		}
+		row, err := d.it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		if err := sum.add(row, wanted); err != nil {
+			return fmt.Errorf("row %x: %w", d.it.Key(), err)
+		}
+		d.valid = d.it.Next()
+	}
+	d.next = toDay
+	return d.it.Error()
+}
+
+// seek goes to the first row of a day or later, if the iterator is not there.
+func (d *dayReader) seek(day uint32) {
+	switch {
+	case !d.begun && day == d.fromDay:
+		d.valid = d.it.First()
+	case !d.begun || day < d.next:
+		d.valid = d.it.SeekGE(appendDayKey(nil, d.table, d.id, day))
+	case d.valid:
+		if at, err := dayOf(d.it.Key()); err == nil && at < day {
+			d.valid = d.it.SeekGE(appendDayKey(nil, d.table, d.id, day))
+		}
+	}
+	d.begun = true
+}

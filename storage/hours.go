@@ -1,0 +1,87 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// hourSet is the set of hours that have rows in the tables of hours, or may have: an hour enters before the batch with its
+// first row is committed, and leaves after the batch that deletes its rows is. A snapshot that is taken under mu therefore
+// never has rows of an hour that is not in hours at that moment. An hour is open from the roll-up mark on.
+type hourSet struct {
+	mu struct {
+		sync.RWMutex
+		hours []uint32 // ascending; replaced, never changed. As many as are kept, some 800 at most
+	}
+}
+
+func (o *hourSet) add(hour uint32) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if at, found := slices.BinarySearch(o.mu.hours, hour); !found {
+		o.mu.hours = slices.Insert(slices.Clone(o.mu.hours), at, hour)
+	}
+}
+
+// removeBefore removes the hours before hour.
+func (o *hourSet) removeBefore(hour uint32) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.hours = slices.Clone(hoursFrom(o.mu.hours, hour))
+}
+
+// first returns the first hour of the set from an hour on.
+func (o *hourSet) first(from uint32) (hour uint32, ok bool) {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	hours := hoursFrom(o.mu.hours, from)
+	if len(hours) == 0 {
+		return 0, false
+	}
+	return hours[0], true
+}
+
+// snapshot returns a snapshot of the database, and the hours of that moment.
+func (o *hourSet) snapshot(db *pebble.DB) (*pebble.Snapshot, []uint32) {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	return db.NewSnapshot(), o.mu.hours
+}
+
+// hoursFrom returns the part of ascending hours that begins at from.
+func hoursFrom(hours []uint32, from uint32) []uint32 {
+	at, _ := slices.BinarySearch(hours, from)
+	return hours[at:]
+}
+
+// findHours finds the hours that have rows, by skipping from hour to hour.
+func (s *Store) findHours() error {
+	for _, table := range []byte{tableLinkHours, tableOwnerHours} {
+		if err := s.findHoursIn(table); err != nil {
+			return fmt.Errorf("finding hours: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) findHoursIn(table byte) (err error) {
+	keys := tableRange(table)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for valid := it.First(); valid; {
+		if _, err := hourSuffix(it.Key()); err != nil {
+			return err
+		}
+		hour := hourOf(it.Key())
+		s.hours.add(hour)
+		valid = it.SeekGE(prefixRange(appendHourKey(nil, table, hour)).upper)
+	}
+	return it.Error()
+}

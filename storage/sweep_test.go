@@ -1,0 +1,170 @@
+package storage
+
+import (
+	"errors"
+	"maps"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/engine"
+)
+
+// daysLeft returns how many rows there are of each day in a table of days.
+func daysLeft(t testing.TB, s *Store, table byte) map[uint32]int {
+	t.Helper()
+	found := map[uint32]int{}
+	for key := range rows(t, s, table) {
+		_, day, err := splitDayKey([]byte(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[day]++
+	}
+	return found
+}
+
+func wantDays(t testing.TB, s *Store, links, owners map[uint32]int) {
+	t.Helper()
+	if got := daysLeft(t, s, tableLinkDays); !maps.Equal(got, links) {
+		t.Errorf("link days: got %v, want %v", got, links)
+	}
+	if got := daysLeft(t, s, tableOwnerDays); !maps.Equal(got, owners) {
+		t.Errorf("owner days: got %v, want %v", got, owners)
+	}
+}
+
+// addDay adds a row of the first hour of a day for each of links links, and one for as many owners.
+func addDay(f *modelFlush, day uint32, links uint64) {
+	for id := range links {
+		f.add(day*hoursPerDay, id, uint32(id), hit(id))
+	}
+}
+
+// TestASweepGoesOnAfterACrashBetweenAnyTwoChunks has links with one, with several and without old rows.
+func TestASweepGoesOnAfterACrashBetweenAnyTwoChunks(t *testing.T) {
+	const links = 9000
+	mem := vfs.NewCrashableMem()
+	s := openMem(t, mem)
+	f := newModelFlush()
+	addDay(f, 8, links/9)
+	addDay(f, 9, links/3)
+	addDay(f, 10, links)
+	flush(t, s, 1, f)
+	rollUpAll(t, s, upTo(1000), nil)
+	limits := engine.RollUpLimits{OpenHour: 1000, FirstDay: 10}
+	crashes := 0
+	for more := true; more; crashes++ {
+		var err error
+		if more, err = s.RollUp(limits); err != nil {
+			t.Fatal(err)
+		}
+		mem = mem.CrashClone(loseAll())
+		closeStore(t, s)
+		s = openMem(t, mem)
+	}
+	defer closeStore(t, s)
+	if crashes != 7 {
+		t.Errorf("got %d chunks, want 2 × 3 and one of nothing", crashes)
+	}
+	wantDays(t, s, map[uint32]int{10: links}, map[uint32]int{10: links})
+	if got := len(rows(t, s, tableLinkLives)); got != links {
+		t.Errorf("got %d life rows, want %d", got, links)
+	}
+	three := &model{}
+	for _, day := range []uint32{8, 9, 10} {
+		three.add(f.links[linkHour{day * hoursPerDay, 5}])
+	}
+	wantTally(t, s, 5, three)
+}
+
+func TestDaysAreSweptOnceForEachFirstDay(t *testing.T) {
+	s := openTemp(t)
+	f := newModelFlush()
+	for day := uint32(1); day <= 5; day++ {
+		addDay(f, day, 3)
+	}
+	flush(t, s, 1, f)
+	all := func(days ...uint32) map[uint32]int {
+		left := map[uint32]int{}
+		for _, day := range days {
+			left[day] = 3
+		}
+		return left
+	}
+	for _, c := range []struct {
+		firstDay uint32
+		chunks   int
+		left     map[uint32]int
+	}{
+		{0, 0, all(1, 2, 3, 4, 5)},
+		{2, 2, all(2, 3, 4, 5)},
+		{2, 0, all(2, 3, 4, 5)},
+		{4, 2, all(4, 5)},
+		{3, 0, all(4, 5)}, // more days are kept again
+		{0, 0, all(4, 5)},
+		{5, 2, all(5)},
+		{100, 2, all()},
+	} {
+		rollUpAll(t, s, upTo(1000), nil)
+		if got := rollUpAll(t, s, engine.RollUpLimits{OpenHour: 1000, FirstDay: c.firstDay}, nil); got != c.chunks {
+			t.Errorf("first day %d: got %d chunks, want %d", c.firstDay, got, c.chunks)
+		}
+		wantDays(t, s, c.left, c.left)
+	}
+}
+
+// TestASweepThatIsUnderWayEndsUnlessItsRowsAreToStay changes what is kept in the middle of a sweep.
+func TestASweepThatIsUnderWayEndsUnlessItsRowsAreToStay(t *testing.T) {
+	const links = sweepIDs + 1
+	for name, c := range map[string]struct {
+		next          uint32
+		links, owners map[uint32]int
+	}{
+		"fewer days are kept": {5, map[uint32]int{5: links}, map[uint32]int{5: links}},
+		"more days are kept":  {3, map[uint32]int{3: 1, 5: links}, map[uint32]int{3: links, 5: links}},
+		"all days are kept":   {0, map[uint32]int{2: 1, 3: 1, 5: links}, map[uint32]int{2: links, 3: links, 5: links}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openTemp(t)
+			f := newModelFlush()
+			addDay(f, 2, links)
+			addDay(f, 3, links)
+			addDay(f, 5, links)
+			flush(t, s, 1, f)
+			rollUpAll(t, s, upTo(1000), nil)
+			if more, err := s.RollUp(engine.RollUpLimits{OpenHour: 1000, FirstDay: 4}); err != nil || !more {
+				t.Fatalf("got %v, %v", more, err)
+			}
+			rollUpAll(t, s, engine.RollUpLimits{OpenHour: 1000, FirstDay: c.next}, nil)
+			wantDays(t, s, c.links, c.owners)
+		})
+	}
+}
+
+func TestTheLastLinkIsSweptAsWell(t *testing.T) {
+	s := openTemp(t)
+	f := newModelFlush()
+	f.add(24, 1<<64-1, 1<<32-1, hit(1))
+	flush(t, s, 1, f)
+	rollUpAll(t, s, engine.RollUpLimits{OpenHour: 1000, FirstDay: 10}, nil)
+	wantDays(t, s, map[uint32]int{}, map[uint32]int{})
+	if s.flusher.sweep != (sweep{firstDay: 10, stage: stageDone}) {
+		t.Errorf("got %+v", s.flusher.sweep)
+	}
+}
+
+func TestACorruptKeyStopsTheSweep(t *testing.T) {
+	s := openTemp(t)
+	b := s.db.NewBatch()
+	merge(b, append(appendLinkDayKey(nil, 1, 1), 0), hit(1).row())
+	if err := s.sync(b, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.RollUp(engine.RollUpLimits{FirstDay: 10}); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %v, want ErrCorrupt", err)
+	}
+	if got := len(rows(t, s, tableLinkDays)); got != 1 {
+		t.Errorf("got %d rows, want 1", got)
+	}
+}

@@ -1,0 +1,227 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/engine"
+)
+
+// view is the engine.View in use: a snapshot of the database, and the hours that may have rows in it. All that it reads is
+// added up in sum.
+type view struct {
+	snapshot *pebble.Snapshot
+	hours    []uint32
+	mark     mark
+	flushSeq uint64
+	sum      *tallySum
+	key      [maxTallyKeyBytes]byte
+}
+
+const maxTallyKeyBytes = 1 + 8 + 4
+
+// View implements engine.Store.
+func (s *Store) View() (engine.View, error) {
+	snapshot, hours := s.hours.snapshot(s.db)
+	v, err := newView(snapshot, hours)
+	if err != nil {
+		return nil, fmt.Errorf("storage: opening a view: %w", errors.Join(err, snapshot.Close()))
+	}
+	return v, nil
+}
+
+func newView(snapshot *pebble.Snapshot, hours []uint32) (*view, error) {
+	m, err := readMark(snapshot)
+	if err != nil {
+		return nil, err
+	}
+	p, err := readPositions(snapshot)
+	if err != nil {
+		return nil, err
+	}
+	return &view{snapshot: snapshot, hours: hours, mark: m, flushSeq: p.FlushSeq, sum: newSum()}, nil
+}
+
+// FlushSeq implements engine.View.
+func (v *view) FlushSeq() uint64 { return v.flushSeq }
+
+// Close implements engine.View.
+func (v *view) Close() error {
+	v.sum.release()
+	v.sum = nil
+	if err := v.snapshot.Close(); err != nil {
+		return fmt.Errorf("storage: closing a view: %w", err)
+	}
+	return nil
+}
+
+// ReadLife implements engine.View: the life row, and the hour rows that are not contained in it.
+func (v *view) ReadLife(id uint64, wanted engine.Parts) (engine.Tally, error) {
+	v.sum.reset()
+	if err := v.addLife(id, wanted); err != nil {
+		return engine.Tally{}, fmt.Errorf("storage: tally of link %d: %w", id, err)
+	}
+	return v.sum.ownTally(), nil
+}
+
+func (v *view) addLife(id uint64, wanted engine.Parts) error {
+	if err := v.addRow(appendLinkLifeKey(v.key[:0], id), wanted); err != nil {
+		return err
+	}
+	for _, hour := range hoursFrom(v.hours, v.mark.hour) {
+		if v.mark.passed(stageLinks, hour, id) {
+			continue
+		}
+		if err := v.addRow(appendLinkHourKey(v.key[:0], hour, id), wanted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addRow adds what is wanted of the tally row of key, if there is one.
+func (v *view) addRow(key []byte, wanted engine.Parts) error {
+	row, closer, err := v.snapshot.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("row %x: %w", key, err)
+	}
+	err = v.sum.add(row, wanted)
+	if err = errors.Join(err, closer.Close()); err != nil {
+		return fmt.Errorf("row %x: %w", key, err)
+	}
+	return nil
+}
+
+// rowKind is whose rows are read: links' or owners'.
+type rowKind struct {
+	hours, days byte // tables
+	stage       stage
+}
+
+var (
+	linkRows  = rowKind{tableLinkHours, tableLinkDays, stageLinks}
+	ownerRows = rowKind{tableOwnerHours, tableOwnerDays, stageOwners}
+)
+
+// ReadSpans implements engine.View. The spans may come in any order; it is cheapest if they ascend and do not overlap.
+func (v *view) ReadSpans(
+	ids []uint64, spans []engine.Span, wanted engine.Parts, yield func(i, j int, t *engine.Tally) error,
+) error {
+	return v.readSpans(linkRows, ids, spans, wanted, yield)
+}
+
+// ReadOwnerSpans implements engine.View.
+func (v *view) ReadOwnerSpans(
+	owner uint32, spans []engine.Span, wanted engine.Parts, yield func(j int, t *engine.Tally) error,
+) error {
+	return v.readSpans(ownerRows, []uint64{uint64(owner)}, spans, wanted, func(_, j int, t *engine.Tally) error { return yield(j, t) })
+}
+
+func (v *view) readSpans(
+	rows rowKind, ids []uint64, spans []engine.Span, wanted engine.Parts, yield func(i, j int, t *engine.Tally) error,
+) (err error) {
+	plans := v.plan(spans)
+	days, err := v.openDays(rows, plans)
+	if err != nil {
+		return fmt.Errorf("storage: reading days: %w", err)
+	}
+	defer func() { err = errors.Join(err, days.close()) }()
+	hours, err := v.openHours(rows, len(ids), plans, wanted)
+	if err != nil {
+		return fmt.Errorf("storage: reading hours: %w", err)
+	}
+	defer func() { err = errors.Join(err, hours.close()) }()
+	r := spanReader{view: v, kind: rows, plans: plans, days: days, hours: hours, wanted: wanted}
+	for first := 0; first < len(ids); first += hours.blockSize() {
+		block := ids[first:min(first+hours.blockSize(), len(ids))]
+		if err := hours.load(block); err != nil {
+			return fmt.Errorf("storage: reading hours: %w", err)
+		}
+		err := r.readBlock(block, func(i, j int, t *engine.Tally) error { return yield(first+i, j, t) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spanReader is one call of readSpans.
+type spanReader struct {
+	view   *view
+	kind   rowKind
+	plans  []spanPlan
+	days   *dayReader
+	hours  *hourReader
+	wanted engine.Parts
+}
+
+// readBlock reads the ids of which hours holds the rows.
+func (r *spanReader) readBlock(block []uint64, yield func(i, j int, t *engine.Tally) error) error {
+	sum := r.view.sum
+	for i, id := range block {
+		r.days.begin(id)
+		for j := range r.plans {
+			sum.reset()
+			if err := r.addSpan(i, id, &r.plans[j]); err != nil {
+				return fmt.Errorf("storage: tally of %d in span %d: %w", id, j, err)
+			}
+			if sum.empty() {
+				continue
+			}
+			t := sum.tally()
+			sum.giveNames()
+			if err := yield(i, j, &t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *spanReader) addSpan(i int, id uint64, p *spanPlan) error {
+	if p.fromDay < p.toDay {
+		if err := r.days.add(r.view.sum, p.fromDay, p.toDay, r.wanted); err != nil {
+			return err
+		}
+	}
+	return r.hours.add(r.view.sum, r.kind, i, id, p)
+}
+
+// spanPlan is what is read for a span.
+type spanPlan struct {
+	fromDay, toDay uint32   // day rows; empty for a span of hours
+	hours          []uint32 // hour rows
+	open           bool     // only those that day rows do not contain
+}
+
+// endOfDays is after every day that has hours.
+const endOfDays = math.MaxUint32/hoursPerDay + 1
+
+// plan decides what to read. What begins and ends with a day is read from day rows, as far as roll-up has come; all else
+// from hour rows, which are kept for some time after they were rolled up. Only hours that exist are looked at.
+func (v *view) plan(spans []engine.Span) []spanPlan {
+	plans := make([]spanPlan, len(spans))
+	for j, span := range spans {
+		p := &plans[j]
+		p.hours = hoursFrom(v.hours, span.FromHour)
+		if span.ToHour != engine.Endless {
+			p.hours = p.hours[:len(p.hours)-len(hoursFrom(p.hours, span.ToHour))]
+		}
+		if span.FromHour%hoursPerDay != 0 || span.ToHour != engine.Endless && span.ToHour%hoursPerDay != 0 {
+			continue
+		}
+		p.open = true
+		p.hours = hoursFrom(p.hours, v.mark.hour)
+		p.fromDay, p.toDay = span.FromHour/hoursPerDay, span.ToHour/hoursPerDay
+		if span.ToHour == engine.Endless {
+			p.toDay = endOfDays
+		}
+	}
+	return plans
+}

@@ -1,0 +1,358 @@
+package storage
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
+
+	"shunt/engine"
+)
+
+// history is a store and what plain maps hold of all that was done to it.
+type history struct {
+	t      *testing.T
+	mem    *vfs.MemFS
+	s      *Store
+	links  map[linkHour]*model
+	owners map[linkHour]*model
+	seq    uint64
+	hour   uint32              // rows before it may be rolled up
+	limits engine.RollUpLimits // the highest that were asked for
+}
+
+const historyLinks, historyOwners = 4, 2
+
+func newHistory(t *testing.T) *history {
+	mem := vfs.NewCrashableMem()
+	return &history{
+		t: t, mem: mem, s: openMem(t, mem), hour: 1000, links: map[linkHour]*model{}, owners: map[linkHour]*model{},
+	}
+}
+
+// step does one thing to the store.
+func (h *history) step(rt *rapid.T) {
+	switch rapid.IntRange(0, 8).Draw(rt, "step") {
+	case 0, 1, 2, 3:
+		h.flush(rt)
+	case 4:
+		h.hour += rapid.SampledFrom([]uint32{1, 2, 23, 60}).Draw(rt, "hours")
+		if _, err := h.s.RollUp(upTo(h.hour)); err != nil {
+			h.t.Fatal(err)
+		}
+	case 5:
+		h.limits.OpenHour = h.hour
+		rollUpAll(h.t, h.s, h.limits, nil)
+	case 6:
+		if err := h.s.db.Compact(h.t.Context(), []byte{0}, []byte{0xff}, false); err != nil {
+			h.t.Fatal(err)
+		}
+	case 7:
+		h.mem = h.mem.CrashClone(loseAll())
+		closeStore(h.t, h.s)
+		h.s = openMem(h.t, h.mem)
+	case 8:
+		h.limits.FirstHour = max(h.limits.FirstHour, h.hour-rapid.Uint32Max(100).Draw(rt, "kept hours"))
+		h.limits.FirstDay = max(h.limits.FirstDay, h.hour/hoursPerDay-rapid.Uint32Max(10).Draw(rt, "kept days"))
+		h.limits.OpenHour = h.hour
+		rollUpAll(h.t, h.s, h.limits, nil)
+	}
+}
+
+func (h *history) flush(rt *rapid.T) {
+	f := newModelFlush()
+	for range rapid.IntRange(1, 4).Draw(rt, "rows") {
+		id, hour := rapid.Uint64Max(historyLinks-1).Draw(rt, "id"), h.hour+rapid.Uint32Max(50).Draw(rt, "hour")
+		f.add(hour, id, uint32(id%historyOwners), genModel().Draw(rt, "tally"))
+	}
+	h.seq++
+	flush(h.t, h.s, h.seq, f)
+	for all, rows := range map[*map[linkHour]*model]map[linkHour]*model{&h.links: f.links, &h.owners: f.owners} {
+		for key, m := range rows {
+			if (*all)[key] == nil {
+				(*all)[key] = &model{}
+			}
+			(*all)[key].add(m)
+		}
+	}
+}
+
+// genSpan draws a span that the store has all rows of: whole days, or hours that are kept.
+func (h *history) genSpan() *rapid.Generator[engine.Span] {
+	return rapid.Custom(func(rt *rapid.T) engine.Span {
+		from := max(h.limits.FirstHour, 980) + rapid.Uint32Max(200).Draw(rt, "from")
+		to := from + rapid.Uint32Max(100).Draw(rt, "length")
+		if rapid.Bool().Draw(rt, "days") {
+			from = hoursPerDay * (max(h.limits.FirstDay, 40) + rapid.Uint32Max(8).Draw(rt, "first day"))
+			to = from + hoursPerDay*rapid.Uint32Max(8).Draw(rt, "days")
+		}
+		if rapid.IntRange(0, 4).Draw(rt, "endless") == 0 {
+			to = engine.Endless
+		}
+		return engine.Span{FromHour: from, ToHour: to}
+	})
+}
+
+// want returns what is wanted of the sum of rows of an id over a span; nil if there is nothing.
+func want(rows map[linkHour]*model, id uint64, span engine.Span, wanted engine.Parts) []byte {
+	sum := model{}
+	for key, m := range rows {
+		if key.id == id && span.FromHour <= key.hour && key.hour < span.ToHour {
+			sum.add(m)
+		}
+	}
+	if wanted&engine.Visitors == 0 {
+		sum.visitors = nil
+	}
+	if wanted&engine.Breakdowns == 0 {
+		sum.values = model{}.values
+	}
+	if sum.hits|sum.bots|sum.prefetches|sum.heads == 0 && len(sum.visitors) == 0 {
+		return nil
+	}
+	return sum.row()
+}
+
+// seen gathers what a view yields as encoded rows, by i and j, and checks their order.
+type seen struct {
+	rows map[[2]int][]byte
+	last [2]int
+}
+
+func (s *seen) add(i, j int, t *engine.Tally) error {
+	if at := [2]int{i, j}; len(s.rows) > 0 && slices.Compare(at[:], s.last[:]) <= 0 {
+		return fmt.Errorf("%v came after %v", at, s.last)
+	}
+	s.last = [2]int{i, j}
+	s.rows[s.last] = appendTally(nil, t)
+	return nil
+}
+
+// check compares what a view yields of random windows with the maps.
+func (h *history) check(rt *rapid.T) {
+	v := openView(h.t, h.s)
+	defer closeView(h.t, v)
+	wanted := engine.Parts(rapid.Uint8Max(uint8(allParts)).Draw(rt, "wanted"))
+	ids := rapid.Permutation([]uint64{0, 1, 2, 3, 4}).Draw(rt, "ids")
+	spans := rapid.SliceOfN(h.genSpan(), 1, 6).Draw(rt, "spans")
+	if rapid.Bool().Draw(rt, "sorted") {
+		slices.SortFunc(spans, func(a, b engine.Span) int { return int(a.FromHour) - int(b.FromHour) })
+	}
+	got, wantRows := seen{rows: map[[2]int][]byte{}}, map[[2]int][]byte{}
+	if err := v.ReadSpans(ids, spans, wanted, got.add); err != nil {
+		h.t.Fatalf("ReadSpans: %v", err)
+	}
+	for i, id := range ids {
+		for j, span := range spans {
+			if row := want(h.links, id, span, wanted); row != nil {
+				wantRows[[2]int{i, j}] = row
+			}
+		}
+	}
+	h.compare("links", spans, got.rows, wantRows)
+	for owner := range uint32(historyOwners) {
+		h.checkOwner(v, owner, spans, wanted)
+	}
+	for _, id := range ids {
+		tally, err := v.ReadLife(id, wanted)
+		want := want(h.links, id, engine.Span{ToHour: engine.Endless}, wanted)
+		if row := appendTally(nil, &tally); err != nil || want != nil && !bytes.Equal(row, want) || want == nil && len(row) != 2 {
+			h.t.Fatalf("ReadLife(%d): got %d bytes, %v, want %d", id, len(row), err, len(want))
+		}
+	}
+}
+
+func (h *history) checkOwner(v engine.View, owner uint32, spans []engine.Span, wanted engine.Parts) {
+	got, wantRows := seen{rows: map[[2]int][]byte{}}, map[[2]int][]byte{}
+	err := v.ReadOwnerSpans(owner, spans, wanted, func(j int, t *engine.Tally) error { return got.add(0, j, t) })
+	if err != nil {
+		h.t.Fatalf("ReadOwnerSpans: %v", err)
+	}
+	for j, span := range spans {
+		if row := want(h.owners, uint64(owner), span, wanted); row != nil {
+			wantRows[[2]int{0, j}] = row
+		}
+	}
+	h.compare(fmt.Sprintf("owner %d", owner), spans, got.rows, wantRows)
+}
+
+func (h *history) compare(what string, spans []engine.Span, got, want map[[2]int][]byte) {
+	h.t.Helper()
+	if maps.EqualFunc(got, want, bytes.Equal) {
+		return
+	}
+	for at, row := range want {
+		if !bytes.Equal(row, got[at]) {
+			h.t.Errorf("%s, %v, span %+v: got %.60x, want %.60x", what, at, spans[at[1]], got[at], row)
+		}
+	}
+	h.t.Fatalf("%s over %+v: got %d tallies, want %d", what, spans, len(got), len(want))
+}
+
+// TestWindowsAreThoseOfPlainMapsThroughAnyHistory is a model test: random flushes, roll-ups, compactions, crashes, and
+// deletions of hours and days that are not kept. None of them but a flush changes a window.
+func TestWindowsAreThoseOfPlainMapsThroughAnyHistory(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		h := newHistory(t)
+		defer func() { closeStore(t, h.s) }()
+		for range rapid.IntRange(1, 20).Draw(rt, "steps") {
+			h.step(rt)
+			h.check(rt)
+		}
+	})
+}
+
+// TestManyLinksAreReadAsFewAre reads more ids than a block has, in any order, some of them twice or without rows.
+func TestManyLinksAreReadAsFewAre(t *testing.T) {
+	s := openTemp(t)
+	rng := rand.New(rand.NewPCG(1, 1))
+	all := map[linkHour]*model{}
+	for seq, hours := range [][]uint32{{95, 96, 97}, {98, 99}} {
+		f := newModelFlush()
+		for _, hour := range hours {
+			for range 1000 {
+				id := rng.Uint64N(3000)
+				f.add(hour, id, 7, hitFrom(rng.Uint64N(100), referrerName(int(id%100)), byte(id), 2, 1))
+			}
+		}
+		flush(t, s, uint64(seq+1), f)
+		maps.Copy(all, f.links)
+		if seq == 0 {
+			rollUpAll(t, s, upTo(97), nil)
+		}
+	}
+	if _, err := s.RollUp(upTo(98)); err != nil { // the links of hour 97, and not the owners
+		t.Fatal(err)
+	}
+	ids := []uint64{5, 5, math.MaxUint64}
+	for id := uint64(3100); id > 0; id-- {
+		ids = append(ids, id-1)
+	}
+	rng.Shuffle(len(ids)/2, func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	spans := []engine.Span{{FromHour: 97, ToHour: 99}, {FromHour: 72, ToHour: 96}, {FromHour: 96, ToHour: engine.Endless}}
+	v := openView(t, s)
+	defer closeView(t, v)
+	for _, wanted := range []engine.Parts{0, engine.Breakdowns, engine.Visitors, allParts} {
+		got, wantRows := seen{rows: map[[2]int][]byte{}}, map[[2]int][]byte{}
+		if err := v.ReadSpans(ids, spans, wanted, got.add); err != nil {
+			t.Fatal(err)
+		}
+		byID := map[uint64]map[linkHour]*model{}
+		for key, m := range all {
+			if byID[key.id] == nil {
+				byID[key.id] = map[linkHour]*model{}
+			}
+			byID[key.id][key] = m
+		}
+		for i, id := range ids {
+			for j, span := range spans {
+				if row := want(byID[id], id, span, wanted); row != nil {
+					wantRows[[2]int{i, j}] = row
+				}
+			}
+		}
+		(&history{t: t}).compare("links", spans, got.rows, wantRows)
+	}
+}
+
+func TestAViewStaysAsItWas(t *testing.T) {
+	s := openTemp(t)
+	f := newModelFlush()
+	f.add(100, 1, 7, hitFrom(1, "a.b", 5, 2, 1))
+	flush(t, s, 1, f)
+	v := openView(t, s)
+	defer closeView(t, v)
+	flush(t, s, 2, f)
+	rollUpAll(t, s, engine.RollUpLimits{OpenHour: 200, FirstHour: 200, FirstDay: 100}, nil)
+	want := f.links[linkHour{100, 1}].row()
+	tally, err := v.ReadLife(1, allParts)
+	if got := appendTally(nil, &tally); err != nil || !bytes.Equal(got, want) || v.FlushSeq() != 1 {
+		t.Errorf("life: got %x of flush %d, %v, want %x", got, v.FlushSeq(), err, want)
+	}
+	for _, span := range []engine.Span{{FromHour: 96, ToHour: 120}, {FromHour: 100, ToHour: 101}, {ToHour: engine.Endless}} {
+		got := seen{rows: map[[2]int][]byte{}}
+		if err := v.ReadSpans([]uint64{1}, []engine.Span{span}, allParts, got.add); err != nil || !bytes.Equal(got.rows[[2]int{}], want) {
+			t.Errorf("%+v: got %x, %v, want %x", span, got.rows, err, want)
+		}
+	}
+}
+
+func TestSpansReachTheEndOfTime(t *testing.T) {
+	s := openTemp(t)
+	f := newModelFlush()
+	const last = math.MaxUint32 - 1 // a span ends before its ToHour, and the last hour is Endless
+	f.add(last, 1, 7, hit(1))
+	f.add(last-hoursPerDay, math.MaxUint64, math.MaxUint32, hit(2))
+	flush(t, s, 1, f)
+	for _, rolled := range []bool{false, true} {
+		if rolled {
+			rollUpAll(t, s, upTo(math.MaxUint32), nil)
+		}
+		for _, from := range []uint32{0, 48, 49} {
+			got, v := seen{rows: map[[2]int][]byte{}}, openView(t, s)
+			err := v.ReadSpans([]uint64{1, math.MaxUint64}, []engine.Span{{FromHour: from, ToHour: engine.Endless}}, allParts, got.add)
+			want := map[[2]int][]byte{{0, 0}: hit(1).row(), {1, 0}: hit(2).row()}
+			if err != nil || !maps.EqualFunc(got.rows, want, bytes.Equal) {
+				t.Errorf("from hour %d: got %x, %v, want %x", from, got.rows, err, want)
+			}
+			closeView(t, v)
+		}
+	}
+}
+
+func TestAnErrorOfYieldEndsAReading(t *testing.T) {
+	s := openTemp(t)
+	f := newModelFlush()
+	f.add(100, 1, 7, hit(1))
+	f.add(100, 2, 7, hit(1))
+	flush(t, s, 1, f)
+	v := openView(t, s)
+	defer closeView(t, v)
+	stop, calls := errors.New("stop"), 0
+	err := v.ReadSpans([]uint64{1, 2}, []engine.Span{{ToHour: engine.Endless}}, 0, func(int, int, *engine.Tally) error { calls++; return stop })
+	if !errors.Is(err, stop) || calls != 1 {
+		t.Errorf("got %v after %d calls", err, calls)
+	}
+}
+
+func TestWhatIsYieldedMayBeKeptByItsStrings(t *testing.T) {
+	s := openTemp(t)
+	f := newModelFlush()
+	for id := range uint64(20) {
+		f.add(100, id, 7, hitFrom(id, fmt.Sprintf("referrer%02d", id), 1, 2, 3))
+	}
+	flush(t, s, 1, f)
+	v := openView(t, s)
+	ids := slices.Collect(func(yield func(uint64) bool) {
+		for id := range uint64(20) {
+			if !yield(id) {
+				return
+			}
+		}
+	})
+	names := map[string]bool{}
+	var kept []string
+	err := v.ReadSpans(ids, []engine.Span{{ToHour: engine.Endless}}, allParts, func(_, _ int, t *engine.Tally) error {
+		kept = append(kept, t.Dimensions[engine.Referrers][0].Value)
+		return nil
+	})
+	life, lifeErr := v.ReadLife(3, allParts)
+	if err := errors.Join(err, lifeErr); err != nil {
+		t.Fatal(err)
+	}
+	closeView(t, v)
+	wantTally(t, s, 9, f.links[linkHour{100, 9}])
+	for _, name := range kept {
+		names[name] = true
+	}
+	if len(names) != 20 || !names["referrer07"] || life.Dimensions[0][0].Value != "referrer03" || life.Visitors.Count() != 1 {
+		t.Errorf("got %q and %+v", kept, life)
+	}
+}
