@@ -40,7 +40,7 @@ func TestKnownBotsAreToldFromVisitors(t *testing.T) {
 		"a bot of no list":   {"examplebot/1.0 (+https://example.com/bot)", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := isBot([]byte(c.agent)); got != c.bot {
+			if got := classify([]byte(c.agent)).bot(); got != c.bot {
 				t.Errorf("%q: got %v, want %v", c.agent, got, c.bot)
 			}
 		})
@@ -74,8 +74,16 @@ func TestTheAgentCacheKeepsAHashOfZeroToo(t *testing.T) {
 	}
 }
 
-func FuzzIsBot(f *testing.F) {
+func FuzzClassify(f *testing.F) {
 	f.Add([]byte("Mozilla/5.0 (compatible; x/1; +http://x)"))
 	f.Add([]byte("((((;;;)))//  \xff"))
-	f.Fuzz(func(_ *testing.T, agent []byte) { isBot(agent) }) // never panics
+	f.Fuzz(func(t *testing.T, agent []byte) {
+		info := classify(agent)
+		if info&agentKnown == 0 || info.device().String() == "unknown" && info.device() != 0 || info.browser().String() == "unknown" && info.browser() != 0 {
+			t.Errorf("got %#x, want a device and a browser that have names", info)
+		}
+		if info.bot() && (info.device() != 0 || info.browser() != 0) {
+			t.Errorf("got %#x, want nothing more of a bot", info)
+		}
+	})
 }

@@ -5,26 +5,52 @@ package api
 import (
 	"strings"
 	"testing"
+
+	"github.com/maxmind/mmdbwriter"
+	"github.com/maxmind/mmdbwriter/mmdbtype"
 )
 
 // The race detector lets sync.Pool drop what it is given, so this is measured without it.
 
-func TestARedirectForAKnownUserAgentAllocatesNothing(t *testing.T) {
-	st := newSite(t, func(o *Options) { o.TrustedProxies = someProxies.trusted })
+func TestARedirectForAKnownUserAgentAndReferrerAllocatesNothing(t *testing.T) {
+	table := readCountries(t, geoIPFile(t, mmdbwriter.Options{IncludeReservedNetworks: true}, map[string]mmdbtype.DataType{
+		"192.0.2.0/24": countryRecord("DE", ""),
+	}))
+	st := newSite(t, func(o *Options) {
+		o.TrustedProxies, o.Countries, o.CountryHeader = someProxies.trusted, table, "CF-IPCountry"
+	})
 	st.shorten(`{"url":"http://a/","alias":"plain"}`)
 	st.shorten(`{"url":"http://a/?b#c","alias":"query","forward_query":true,"redirect_status":308}`)
 	st.shorten(`{"url":"http://a/","alias":"capped","max_hits":1000000}`)
 	st.shorten(`{"url":"http://a/","alias":"soon","redirect_status":301,"expires_at":"2026-01-02T03:05:00Z"}`)
 	st.shorten(`{"url":"http://a/` + strings.Repeat("x", 8000) + `","alias":"long"}`)
-	for _, code := range []string{"plain", "query?x=1", "capped", "soon", "long"} {
-		for _, agent := range []string{"Mozilla/5.0 (X11; Linux x86_64) Firefox/127.0", "Twitterbot/1.0", ""} {
-			ctx, redirect := redirectOf(st, code, agent)
+	const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0"
+	for name, c := range map[string]struct {
+		method, agent string
+		lines         []string
+	}{
+		"a hit":                         {"GET", firefox, nil},
+		"a hit with a referrer":         {"GET", firefox, []string{"Referer", "https://WWW.Example.com:443/a/b?c"}},
+		"a hit from an IPv6 referrer":   {"GET", firefox, []string{"Referer", "http://[2001:DB8::7]/"}},
+		"a hit from an app":             {"GET", firefox, []string{"Referer", "android-app://com.example.app/"}},
+		"a hit with a bad referrer":     {"GET", firefox, []string{"Referer", strings.Repeat("nonsense", 1000)}},
+		"a hit whose country is said":   {"GET", firefox, []string{"CF-IPCountry", "FR", "Referer", "https://example.com/"}},
+		"a hit whose country is unsaid": {"GET", firefox, []string{"CF-IPCountry", "XX"}},
+		"a hit without a User-Agent":    {"GET", "", []string{"Referer", "https://example.com/"}},
+		"a hit by a tool":               {"GET", "curl/8.8.0", nil},
+		"a bot":                         {"GET", "Twitterbot/1.0", []string{"Referer", "https://example.com/"}},
+		"a prefetch":                    {"GET", firefox, []string{"Sec-Purpose", "prefetch", "Referer", "https://example.com/"}},
+		"a HEAD":                        {"HEAD", firefox, []string{"Referer", "https://example.com/"}},
+	} {
+		for _, code := range []string{"plain", "query?x=1", "capped", "soon", "long"} {
+			ctx, redirect := redirectOf(st, code, c.agent, c.lines...)
+			ctx.Request.Header.SetMethod(c.method)
 			redirect()
 			if n := testing.AllocsPerRun(200, redirect); n != 0 {
-				t.Errorf("/%s for %q: got %v allocations, want 0", code, agent, n)
+				t.Errorf("/%s, %s: got %v allocations, want 0", code, name, n)
 			}
 			if got := ctx.Response.StatusCode(); got < 301 || got > 308 {
-				t.Errorf("/%s: got %d, want a redirect", code, got)
+				t.Errorf("/%s, %s: got %d, want a redirect", code, name, got)
 			}
 		}
 	}

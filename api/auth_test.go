@@ -80,6 +80,10 @@ func TestATokenMayDoWhatItsScopesSay(t *testing.T) {
 		{account.LinksRead, "HEAD", "/links/x", "", 200},
 		{account.StatsRead, "GET", "/stats/x", "", 200},
 		{account.StatsRead, "HEAD", "/stats/x", "", 200},
+		{account.StatsRead, "GET", "/stats/x?include=bots", "", 200},
+		{account.StatsRead, "GET", "/stats", "", 200},
+		{account.StatsRead, "HEAD", "/stats/x/live", "", 200},
+		{account.Admin, "GET", "/misses", "", 200},
 		{account.LinksWrite, "DELETE", "/links/x", "", 204},
 		{account.TokensWrite, "GET", "/tokens", "", 200},
 		{account.TokensWrite, "POST", "/tokens", `{"name":"n"}`, 201},
@@ -126,7 +130,7 @@ func TestAForeignLinkLooksLikeAMissingOne(t *testing.T) {
 	if r := st.call("GET", "/links/x?owner=2", ""); r.status != 200 || !strings.Contains(r.body, `"owner":2`) {
 		t.Errorf("owner=2 as admin: got %+v", r)
 	}
-	for _, query := range []string{"owner=", "owner=0", "owner=x", "from=2026-01-01", "include=bots", "x"} {
+	for _, query := range []string{"owner=", "owner=0", "owner=x", "owner=all&owner=1", "from=x", "include=hits", "x"} {
 		if r := st.call("GET", "/stats/x?"+query, ""); r.problem() != "invalid" {
 			t.Errorf("?%s: got %d %s, want 422", query, r.status, r.body)
 		}
@@ -303,7 +307,7 @@ func TestMethodsThatARouteHasNotAre405(t *testing.T) {
 			t.Errorf("%s %s: got %d, Allow %q; want 405, %q", c.method, c.path, r.status, r.header.Get("Allow"), c.allow)
 		}
 	}
-	for _, path := range []string{"", "/", "/nothing", "/shorten/", "/stats", "/stats/", "/stats/a/b", "/links/%61", "/stats/" + strings.Repeat("x", 65)} {
+	for _, path := range []string{"", "/", "/nothing", "/shorten/", "/stats/", "/stats/a/b", "/stats/a/live/", "/misses/", "/links/%61", "/stats/" + strings.Repeat("x", 65)} {
 		if r := st.call("GET", path, ""); r.status != 404 || r.problem() != "not_found" {
 			t.Errorf("GET %s: got %d %s, want 404 and a problem", path, r.status, r.body)
 		}
@@ -315,7 +319,8 @@ func TestUnknownQueryParametersAreRefused(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	for _, c := range []struct{ method, path, body string }{
 		{"GET", "/me", ""}, {"GET", "/tokens", ""}, {"POST", "/tokens", `{"name":"n"}`}, {"DELETE", "/tokens/none", ""},
-		{"GET", "/links/x", ""}, {"DELETE", "/links/x", ""}, {"GET", "/stats/x", ""},
+		{"GET", "/links/x", ""}, {"DELETE", "/links/x", ""}, {"GET", "/stats/x", ""}, {"GET", "/stats", ""}, {"GET", "/stats/x/live", ""},
+		{"GET", "/misses", ""},
 	} {
 		r := st.call(c.method, c.path+"?colour=red", c.body)
 		if r.status != 422 || r.problem() != "invalid" || r.fields() != "colour:unknown" {

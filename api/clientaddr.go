@@ -28,6 +28,8 @@ func addrOf(a net.Addr) netip.Addr {
 type proxies struct {
 	trusted []netip.Prefix
 	header  string // the one header that is believed; empty: none
+
+	countryHeader string // the header in which they say the client's country; empty: none
 }
 
 func (p *proxies) trust(addr netip.Addr) bool {
@@ -54,6 +56,19 @@ func (p *proxies) clientAddr(ctx *fasthttp.RequestCtx, peer netip.Addr) netip.Ad
 		}
 	}
 	return client
+}
+
+// countryCode returns what a trusted peer says of the client's country; nil if it says nothing. The last line counts: a
+// proxy that adds its own behind the client's puts it there. It does not allocate.
+func (p *proxies) countryCode(ctx *fasthttp.RequestCtx, peer netip.Addr) []byte {
+	if p.countryHeader == "" || !p.trust(peer) {
+		return nil
+	}
+	lines := ctx.Request.Header.PeekAll(p.countryHeader)
+	if len(lines) == 0 {
+		return nil
+	}
+	return lines[len(lines)-1]
 }
 
 // rightmostHop goes through a line's hops from the right, as long as they are trusted proxies. nearest is the hop, or the

@@ -7,7 +7,9 @@
 // token, the local door by being able to open the socket in the data folder. An endpoint is one row of the API's
 // table. A problem is an error as a client sees it, a kind is its status and code, a refusal an error that knows its
 // kind. A fleet is the listeners of one way in (public, local, admin) with the HTTP server that they share; patience
-// is how long a connection may take.
+// is how long a connection may take. A live stream is an answer that goes on (live.go): fasthttp reads it on the connection's
+// goroutine, and each look at the figures tells the sweep that the connection is well. Misses of unknown codes are counted
+// in a Space-Saving summary (misses.go).
 //
 // # The way of a request
 //
@@ -33,7 +35,7 @@
 // slices alias that buffer. front.go is its one caller: it keeps request and buffer in a pool, and sets Location with
 // SetCanonical, because fasthttp's own Redirect rewrites targets. Measured on two cores of an AMD EPYC (go test
 // -bench Redirect ./api, trusted proxy and X-Forwarded-For included): 0.67 µs and no allocation in the handler for a
-// browser, 0.61 µs for a bot; a test holds the zero.
+// browser, 0.61 µs for a bot; a referrer and a country cost 0.1 µs more (dims=on against dims=off); a test holds the zero.
 //
 // The order of checks is the order of the outcomes' strength: not loaded, unknown, wrong method, expired, too long,
 // used up. Hit comes last, so that only what passes all others counts; a redirect is in the journal before its answer
@@ -50,7 +52,24 @@
 // and the inner hash is the agent cache's key too. That cache is 16,384 sets of four 8-byte words, without pointers
 // or locks:
 //
-//	| 48 high bits of the hash | known 1 | bot 1 | 14 bits for what analytics will want to know |
+//	| 48 high bits of the hash | known 1 | bot 1 | 2 bits | device 4 | browser 8 |
+//
+// # What the hit was
+//
+// Only hits have dimensions: device, browser, country, referrer. None costs an allocation, and what clients make up
+// without end takes no memory without end.
+//
+// Device and browser come with the agent cache's answer. A User-Agent that is not in it is classified by the words that
+// it has (agentrules.go): apps before the browsers that they embed, consoles and televisions before the systems that they
+// run. A browser that hides, as Brave does, is what it says it is.
+//
+// The referrer is the host in the Referer header (referrer.go), without "www.", so that one site is one referrer. The
+// engine's dictionary gives it a number; when that is full, new hosts are "other", and so is what is no host.
+//
+// The country is what a trusted proxy says in the header of CountryHeader, or else what Countries has of the client's
+// address: a MaxMind file, read whole at start into two sorted arrays (country.go). The top 16 bits of an address
+// choose some ranges, which a binary search goes through: 9 ns for a random IPv4 address among 250,000 ranges, 36 ns
+// for IPv6. 6to4 and Teredo addresses have no country.
 //
 // # Who the client is
 //
@@ -93,6 +112,10 @@
 //
 // Nothing of a request is logged. fasthttp's own log quotes raw header bytes, so it is silenced, and what it could
 // not read is counted: shunt_http_requests_total{route="malformed"}.
+//
+// Countries are copied. The file could be mapped and its tree walked by every hit, with a cache of its records by offset:
+// then a file that is rewritten in place is a SIGBUS, a damaged one is found out by a visitor, and a look-up reads up to 32
+// nodes. The copy is 5 bytes a range; a new file needs a restart.
 //
 // Rejected: a map of User-Agents (a lock or an allocation per request, and a bound that needs an eviction list);
 // html/template (the pages hold nothing of the request); redirects as a route of the router (it keeps captured values in

@@ -103,14 +103,15 @@ const (
 )
 
 // Shutdown drains: /readyz says not ready, every answer that follows carries Connection: close, the public and the
-// local listeners are closed. Clients have drainFor to finish and go, those that have never sent a byte silentFor;
-// then idle connections are closed, and requests under way are waited for until ctx ends. The admin address goes
-// last. After an error of ctx, connections may be left.
+// local listeners are closed, live streams end. Clients have drainFor to finish and go, those that have never sent a
+// byte silentFor; then idle connections are closed, and requests under way are waited for until ctx ends. The admin
+// address goes last. After an error of ctx, connections may be left.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if s.draining.Swap(true) {
 		return errShutDown
 	}
 	defer close(s.stopped)
+	close(s.live.ending)
 	err := errors.Join(s.public.closeListeners(), s.local.closeListeners())
 	s.awaitClients(ctx)
 	s.public.closeSilent(0)

@@ -43,11 +43,14 @@ func (s *Server) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 	sc := s.scratch.Get().(*scratch)
 	method := ctx.Method()
 	head := string(method) == fasthttp.MethodHead
+	peer := peerAddr(ctx)
 	sc.request = request{
 		code:      code,
 		query:     query,
 		userAgent: ctx.UserAgent(),
-		client:    s.proxies.clientAddr(ctx, peerAddr(ctx)),
+		referrer:  ctx.Request.Header.Referer(),
+		country:   s.proxies.countryCode(ctx, peer),
+		client:    s.proxies.clientAddr(ctx, peer),
 		nowMs:     s.timeOf(ctx).UnixMilli(),
 		safe:      head || string(method) == fasthttp.MethodGet,
 		head:      head,

@@ -120,22 +120,38 @@ func linkAsked(ctx *fasthttp.RequestCtx, caller account.Caller) (code string, g 
 			return "", g, unknownParameter(name)
 		}
 		if !caller.Has(account.Admin) {
-			return "", g, refuse(kindForbidden, "owner needs the scope %s", account.Admin)
+			return "", g, errOwnerNeedsAdmin
 		}
-		if g.AnyOwner = string(value) == "all"; g.AnyOwner {
-			continue
+		if err := readOwner(&g, value); err != nil {
+			return "", g, err
 		}
-		id, err := strconv.ParseUint(string(value), 10, 32)
-		if err != nil || id == 0 {
-			return "", g, fieldError("owner", "range", "must be a user's id or all")
-		}
-		g.Owner = uint32(id)
 	}
+	code, err = codeAsked(ctx)
+	return code, g, err
+}
+
+var errOwnerNeedsAdmin = refuse(kindForbidden, "owner needs the scope %s", account.Admin)
+
+// readOwner reads the parameter owner: all, or a user's id.
+func readOwner(g *engine.Guard, value []byte) error {
+	if g.AnyOwner = string(value) == "all"; g.AnyOwner {
+		return nil
+	}
+	id, err := strconv.ParseUint(string(value), 10, 32)
+	if err != nil || id == 0 {
+		return fieldError("owner", "range", "must be a user's id or all")
+	}
+	g.Owner = uint32(id)
+	return nil
+}
+
+// codeAsked returns the {code} of the path.
+func codeAsked(ctx *fasthttp.RequestCtx) (string, error) {
 	aliased, _ := ctx.UserValue("code").(string)
 	if !engine.ValidCode([]byte(aliased)) {
-		return "", g, engine.ErrNotFound
+		return "", engine.ErrNotFound
 	}
-	return strings.Clone(aliased), g, nil // the router's value dies with the request; a write may outlive it
+	return strings.Clone(aliased), nil // the router's value dies with the request; a write may outlive it
 }
 
 // noParameters refuses a request that has a query parameter.
@@ -146,7 +162,7 @@ func noParameters(ctx *fasthttp.RequestCtx) error {
 	return nil
 }
 
-func unknownParameter(name []byte) error {
+func unknownParameter(name []byte) engine.FieldError {
 	return fieldError(string(name), "unknown", "is not a parameter of this request")
 }
 

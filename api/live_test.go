@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/valyala/fasthttp"
 )
 
 const browser = "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0"
@@ -280,35 +278,4 @@ func TestVisitorsAreToldApartByAddressAndUserAgent(t *testing.T) {
 		send(t, direct, "GET", requestText("GET", "/x", "", fmt.Sprintf("X-Forwarded-For: 192.0.2.%d", 100+i), "User-Agent: A"))
 	}
 	st.wantStats("x", 12, 6)
-}
-
-// redirectOf is a handler call for one code, without a network: what a redirect costs us.
-func redirectOf(st *site, code, agent string) (ctx *fasthttp.RequestCtx, redirect func()) {
-	var req fasthttp.Request
-	req.Header.SetRequestURI("/" + code)
-	req.Header.SetUserAgent(agent)
-	req.Header.Set("Accept", "text/html,application/xhtml+xml")
-	req.Header.Set("X-Forwarded-For", "192.0.2.77, 10.0.0.9")
-	ctx = parsed(&req, tcpAddr("10.0.0.1"))
-	return ctx, func() {
-		ctx.Response.Reset()
-		st.handlePublic(ctx)
-	}
-}
-
-func BenchmarkRedirect(b *testing.B) {
-	st := newSite(b, func(o *Options) { o.TrustedProxies = someProxies.trusted; o.Now = nil })
-	st.shorten(`{"url":"https://example.com/some/path/of/usual/length?with=query&and=more","alias":"x"}`)
-	for name, agent := range map[string]string{"agent=browser": strings.TrimPrefix(browser, "User-Agent: "), "agent=bot": "Twitterbot/1.0"} {
-		b.Run(name, func(b *testing.B) {
-			ctx, redirect := redirectOf(st, "x", agent)
-			b.ReportAllocs()
-			for b.Loop() {
-				redirect()
-			}
-			if ctx.Response.StatusCode() != 302 {
-				b.Fatalf("got %d", ctx.Response.StatusCode())
-			}
-		})
-	}
 }

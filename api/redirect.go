@@ -22,6 +22,8 @@ type request struct {
 	code      []byte
 	query     []byte // what follows the first '?', without it
 	userAgent []byte
+	referrer  []byte // the Referer header
+	country   []byte // the country's code, if a trusted proxy says one
 	client    netip.Addr
 	nowMs     int64
 	safe      bool // GET or HEAD: what every link redirects
@@ -53,10 +55,12 @@ type answer struct {
 
 // redirector answers requests for codes. Everything in it is read-only or atomic.
 type redirector struct {
-	engine *engine.Engine
-	k0, k1 uint64 // the visitor key
-	agents *agentCache
-	counts *redirectCounts
+	engine    *engine.Engine
+	k0, k1    uint64 // the visitor key
+	agents    *agentCache
+	countries *CountryTable // nil: none are known
+	counts    *redirectCounts
+	missed    *misses // has locks of its own; only unknown codes take them
 }
 
 var (
@@ -67,14 +71,15 @@ var (
 const storeBrieflySeconds = 90
 
 // answer decides what a request for a code gets, and counts it. It appends to buf what the answer's slices need and
-// returns it, so that it can be used again. It takes no lock and does no I/O; if buf is large enough and the
-// User-Agent was seen before, it allocates nothing.
+// returns it, so that it can be used again. It takes no lock, except to count an unknown code, and does no I/O; if buf is large enough, and User-Agent and
+// referrer were seen before, it allocates nothing.
 func (h *redirector) answer(buf []byte, r *request) (answer, []byte) {
 	if !h.engine.Ready() {
 		return h.miss(stillLoading), buf
 	}
 	l, ok := h.engine.Resolve(r.code)
 	if !ok {
+		h.missed.add(r.code)
 		return h.miss(unknownCode), buf
 	}
 	a, buf := h.follow(buf, l, r)
@@ -152,7 +157,7 @@ func appendMaxAge(buf []byte, expiresAtMs, nowMs int64) (value, rest []byte) {
 
 // visit tells what kind of request it is, and of whom. A HEAD is a head whoever sends it, then a prefetch is a prefetch,
 // then a bot is a bot: what the request says of itself is certain, what its User-Agent says is a guess, and the hash is
-// computed only where it is needed. Only hits need the visitor.
+// computed only where it is needed. Only hits need the visitor and the dimensions.
 func (h *redirector) visit(r *request) engine.Visit {
 	v := engine.Visit{NowMs: r.nowMs}
 	switch {
@@ -164,12 +169,25 @@ func (h *redirector) visit(r *request) engine.Visit {
 		return v
 	}
 	agent := siphash.Hash(h.k0, h.k1, r.userAgent)
-	if h.agents.lookup(agent, r.userAgent).bot() {
+	info := h.agents.lookup(agent, r.userAgent)
+	if info.bot() {
 		v.Class = engine.ClassBot
 		return v
 	}
 	v.Visitor = visitorHash(h.k0, h.k1, r.client, agent)
+	v.Device, v.Browser = info.device(), info.browser()
+	v.Country = h.country(r)
+	v.Referrer = h.referrer(r.referrer)
 	return v
+}
+
+// country returns where a request comes from. What a trusted proxy says of it counts even if it says that it does not
+// know (XX, T1): it sees more than an address.
+func (h *redirector) country(r *request) engine.Country {
+	if len(r.country) > 0 {
+		return engine.CountryOf(r.country)
+	}
+	return h.countries.of(r.client)
 }
 
 // visitorHash is SipHash-2-4 of (address, SipHash-2-4 of the User-Agent): 24 bytes on the stack, and no copy of the

@@ -1,9 +1,16 @@
 package api
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/maxmind/mmdbwriter"
+	"github.com/maxmind/mmdbwriter/mmdbtype"
+	"github.com/valyala/fasthttp"
 )
 
 func TestTheQueryIsPutBeforeTheFragment(t *testing.T) {
@@ -122,5 +129,108 @@ func TestEveryLineOfAPrefetchHeaderCounts(t *testing.T) {
 	allocations := testing.AllocsPerRun(100, func() { got = isPrefetch(ctx.Request.Header.RawHeaders()) })
 	if !got || allocations != 0 {
 		t.Errorf("two lines and cookies: got %v and %v allocations, want true and 0", got, allocations)
+	}
+}
+
+// breakdown returns a link's hits by the values of a dimension, in alphabetical order.
+func (st *site) breakdown(code, dimension string) string {
+	st.t.Helper()
+	r := st.call("GET", "/stats/"+code+"?include="+dimension, "")
+	var lists map[string]json.RawMessage
+	var values []valueObject
+	err := json.Unmarshal([]byte(r.body), &lists)
+	if err == nil {
+		err = json.Unmarshal(lists[dimension], &values)
+	}
+	if err != nil {
+		st.t.Fatalf("%s of %s: got %d %s: %v", dimension, code, r.status, r.body, err)
+	}
+	var texts []string
+	for _, v := range values {
+		texts = append(texts, fmt.Sprint(v.Value, " ", v.Hits))
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, ", ")
+}
+
+func TestHitsAreBrokenDownAndNothingElseIs(t *testing.T) {
+	table := readCountries(t, geoIPFile(t, mmdbwriter.Options{}, someCountries))
+	st := newSite(t, func(o *Options) {
+		o.TrustedProxies, o.Countries, o.CountryHeader = someProxies.trusted, table, "CF-IPCountry"
+	})
+	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	proxy, direct := st.from("10.0.0.1"), st.from("91.1.2.3")
+	const iPhone = "User-Agent: " + onIPhone + "Version/17.5 Mobile/15E148 Safari/604.1"
+	send(t, proxy, "GET", requestText("GET", "/x", "", browser, "X-Forwarded-For: 1.0.0.1", "Referer: https://www.example.com/a"))
+	send(t, proxy, "GET", requestText("GET", "/x", "", iPhone, "X-Forwarded-For: 91.1.2.3", "CF-IPCountry: FR", "Referer: HTTP://EXAMPLE.com"))
+	send(t, proxy, "GET", requestText("GET", "/x", "", iPhone, "X-Forwarded-For: 91.1.2.3", "CF-IPCountry: XX", "Referer: nonsense"))
+	send(t, direct, "GET", requestText("GET", "/x", "", "User-Agent: curl/8.8.0", "CF-IPCountry: FR"))
+	send(t, direct, "HEAD", requestText("HEAD", "/x", "", browser, "Referer: https://head.example/"))
+	send(t, direct, "GET", requestText("GET", "/x", "", browser, "Sec-Purpose: prefetch", "Referer: https://prefetch.example/"))
+	send(t, direct, "GET", requestText("GET", "/x", "", "User-Agent: Twitterbot/1.0", "Referer: https://bot.example/"))
+	for dimension, want := range map[string]string{
+		"referrers": "direct 1, example.com 2, other 1",
+		"countries": "AU 1, DE 1, FR 1, other 1",
+		"devices":   "desktop 1, mobile 2, other 1",
+		"browsers":  "Firefox 1, Safari 2, command line 1",
+	} {
+		if got := st.breakdown("x", dimension); got != want {
+			t.Errorf("%s: got %s, want %s", dimension, got, want)
+		}
+	}
+	st.wantStats("x", 4, 3)
+}
+
+// redirectOf is a handler call for one code, without a network: what a redirect costs us. lines are further header lines
+// (name, value, name, value…).
+func redirectOf(st *site, code, agent string, lines ...string) (ctx *fasthttp.RequestCtx, redirect func()) {
+	var req fasthttp.Request
+	req.Header.SetRequestURI("/" + code)
+	req.Header.SetUserAgent(agent)
+	req.Header.Set("Accept", "text/html,application/xhtml+xml")
+	req.Header.Set("X-Forwarded-For", "192.0.2.77, 10.0.0.9")
+	for i := 0; i < len(lines); i += 2 {
+		req.Header.Set(lines[i], lines[i+1])
+	}
+	ctx = parsed(&req, tcpAddr("10.0.0.1"))
+	return ctx, func() {
+		ctx.Response.Reset()
+		st.handlePublic(ctx)
+	}
+}
+
+// BenchmarkRedirect: dims=on has a referrer and a country, which a file or a proxy tells; dims=off has neither. Device
+// and browser come with the look-up of the bot, so they are in both.
+func BenchmarkRedirect(b *testing.B) {
+	const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0"
+	table := readCountries(b, geoIPFile(b, mmdbwriter.Options{IncludeReservedNetworks: true}, map[string]mmdbtype.DataType{
+		"192.0.2.0/24": countryRecord("DE", ""), "91.0.0.0/10": countryRecord("DE", ""),
+	}))
+	lines := []string{"Referer", "https://www.example.com/some/page?of=usual&length=yes", "CF-IPCountry", "DE"}
+	for _, c := range []struct {
+		name, agent   string
+		countries     *CountryTable
+		countryHeader string
+		lines         []string
+	}{
+		{"agent=bot/dims=off", "Twitterbot/1.0", nil, "", nil},
+		{"agent=browser/dims=off", firefox, nil, "", nil},
+		{"agent=browser/dims=on/country=file", firefox, table, "", lines[:2]},
+		{"agent=browser/dims=on/country=header", firefox, table, "CF-IPCountry", lines},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			st := newSite(b, func(o *Options) {
+				o.TrustedProxies, o.Now, o.Countries, o.CountryHeader = someProxies.trusted, nil, c.countries, c.countryHeader
+			})
+			st.shorten(`{"url":"https://example.com/some/path/of/usual/length?with=query&and=more","alias":"x"}`)
+			ctx, redirect := redirectOf(st, "x", c.agent, c.lines...)
+			b.ReportAllocs()
+			for b.Loop() {
+				redirect()
+			}
+			if ctx.Response.StatusCode() != 302 {
+				b.Fatalf("got %d", ctx.Response.StatusCode())
+			}
+		})
 	}
 }

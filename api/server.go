@@ -34,10 +34,12 @@ type Options struct {
 	BaseURL  string            // required: an origin without path, such as https://sho.rt; short addresses begin with it
 
 	TrustedProxies []netip.Prefix
-	ClientIPHeader string // default X-Forwarded-For; believed only from TrustedProxies
-	PrivateTargets string // allow, refuse, or auto (default): allowed if BaseURL itself is of a private network
-	AllowHTTP      bool   // tokens may come over plain HTTP from anywhere
-	Pprof          bool   // /debug/pprof on the admin address even if that is not loopback
+	ClientIPHeader string        // default X-Forwarded-For; believed only from TrustedProxies
+	CountryHeader  string        // believed only from TrustedProxies, and then before Countries; empty: none
+	Countries      *CountryTable // of client addresses; nil: not looked up
+	PrivateTargets string        // allow, refuse, or auto (default): allowed if BaseURL itself is of a private network
+	AllowHTTP      bool          // tokens may come over plain HTTP from anywhere
+	Pprof          bool          // /debug/pprof on the admin address even if that is not loopback
 
 	Logger         *slog.Logger              // default: discards
 	Version        string                    // for build_info
@@ -66,6 +68,7 @@ type Server struct {
 	pprof        bool
 	metrics      *metrics
 
+	live                 liveStreams
 	public, local, admin *fleet
 	draining             atomic.Bool
 	stopped              chan struct{} // closed when Shutdown is through
@@ -87,7 +90,7 @@ func NewServer(o Options) (*Server, error) {
 	s := &Server{
 		engine: o.Engine, accounts: o.Accounts, baseURL: strings.TrimSuffix(o.BaseURL, "/"),
 		targets:   engine.TargetPolicy{OwnOrigins: []string{o.BaseURL}, RefusePrivate: refusePrivate},
-		proxies:   proxies{trusted: o.TrustedProxies, header: o.ClientIPHeader},
+		proxies:   proxies{trusted: o.TrustedProxies, header: o.ClientIPHeader, countryHeader: o.CountryHeader},
 		log:       o.Logger,
 		now:       o.Now,
 		allowHTTP: o.AllowHTTP,
@@ -106,7 +109,9 @@ func NewServer(o Options) (*Server, error) {
 
 func (s *Server) build(o Options) {
 	s.scratch.New = func() any { return &scratch{buf: make([]byte, 0, scratchBytes)} }
-	s.redirects = redirector{engine: o.Engine, agents: new(agentCache), counts: new(redirectCounts)}
+	s.redirects = redirector{engine: o.Engine, agents: new(agentCache), countries: o.Countries, counts: new(redirectCounts)}
+	s.redirects.missed = newMisses(s.clock())
+	s.live.init()
 	s.redirects.k0, s.redirects.k1 = o.Engine.VisitorKey()
 	s.metrics = newMetrics(s, o)
 	s.publicRoutes = s.routes(s.publicDoor)
@@ -148,6 +153,14 @@ func refusesPrivate(policy, host string) (bool, error) {
 		return !engine.PrivateHost(host) && !singleLabel, nil
 	}
 	return false, fmt.Errorf("private targets: %q is none of allow, refuse, auto", policy)
+}
+
+// clock returns the time.
+func (s *Server) clock() time.Time {
+	if s.now != nil {
+		return s.now()
+	}
+	return time.Now()
 }
 
 // timeOf returns when the request was taken.

@@ -22,9 +22,10 @@ const (
 	DefaultRingRecords   = 1 << 18 // 8 MiB a ring; 8 of them hold 10 s of 200,000 hits/s
 )
 
+// Limits of Options.
 const (
-	maxKeptHours = 31 * hoursPerDay
-	maxKeptDays  = 3660
+	MaxKeptHours = 31 * hoursPerDay
+	MaxKeptDays  = 3660
 )
 
 // Options are the engine's settings; the zero value of each field is its default.
@@ -71,9 +72,9 @@ func (o *Options) check() error {
 	if o.FlushInterval < time.Millisecond || o.FlushInterval > time.Hour {
 		return fmt.Errorf("flush interval %v is not between 1 ms and 1 h", o.FlushInterval)
 	}
-	if o.KeptHours < 1 || o.KeptHours > maxKeptHours || o.KeptDays < 1 || o.KeptDays > maxKeptDays {
+	if o.KeptHours < 1 || o.KeptHours > MaxKeptHours || o.KeptDays < 1 || o.KeptDays > MaxKeptDays {
 		return fmt.Errorf("%d hours and %d days kept: not 1 to %d hours and 1 to %d days",
-			o.KeptHours, o.KeptDays, maxKeptHours, maxKeptDays)
+			o.KeptHours, o.KeptDays, MaxKeptHours, MaxKeptDays)
 	}
 	if n := o.Rings; n < 1 || n > maxRings || n&(n-1) != 0 {
 		return fmt.Errorf("%d rings: not a power of two up to %d", n, maxRings)

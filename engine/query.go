@@ -93,18 +93,16 @@ func (q *Query) from(k kept, now, created time.Time) (uint32, error) {
 	case !q.To.IsZero() && !q.From.Before(q.To):
 		return 0, windowError("from", "reversed", "must be before to")
 	}
-	from, oldest := q.From, q.From
-	if from.Before(created) && (q.To.IsZero() || created.Before(q.To)) {
-		oldest = created
-	}
-	hour := clampedHour(from)
+	hour := clampedHour(q.From)
 	switch {
 	case q.Interval == Hourly && hour < k.firstHour:
 		return 0, windowError("from", "not_kept", hoursKept, hourTime(k.firstHour).Format(time.RFC3339))
-	case clampedHour(oldest)/hoursPerDay < k.firstDay:
-		return 0, windowError("from", "not_kept", "figures are kept since %s", hourTime(k.firstDay*hoursPerDay).Format(time.RFC3339))
+	case hour/hoursPerDay >= k.firstDay:
+		return q.widenFrom(k, hour), nil
+	case clampedHour(created)/hoursPerDay >= k.firstDay && (q.To.IsZero() || created.Before(q.To)):
+		return q.widenFrom(k, clampedHour(created)), nil // before that there was nothing to keep
 	}
-	return q.widenFrom(k, clampedHour(oldest)), nil
+	return 0, windowError("from", "not_kept", "figures are kept since %s", hourTime(k.firstDay*hoursPerDay).Format(time.RFC3339))
 }
 
 // widenFrom returns the beginning of the bucket that hour is in.

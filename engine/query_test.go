@@ -46,6 +46,7 @@ func TestWindowsAreWidenedToWholeBuckets(t *testing.T) {
 		"to the future":                     {Query{From: at("2026-11-21 14:00"), To: at("2030-01-01")}, old, "2026-11-21 14:00 … 2026-11-21 15:00 1 endless"},
 		"from long ago, the link was there": {Query{From: at("2025-10-18 07:00")}, at("2020-01-01"), "2025-10-18 00:00 … 2026-11-21 15:00 1 endless"},
 		"from before the link was":          {Query{From: at("1900-01-01")}, old, "2026-01-05 00:00 … 2026-11-21 15:00 1 endless"},
+		"from before the link was, kept":    {Query{From: at("2025-12-24 18:00")}, old, "2025-12-24 00:00 … 2026-11-21 15:00 1 endless"},
 		"all before the link was":           {Query{From: at("2025-12-01"), To: at("2025-12-02")}, old, "2025-12-01 00:00 … 2025-12-02 00:00 1"},
 		"hourly":                            {Query{Interval: Hourly}, old, "2026-11-19 15:00 … 2026-11-21 15:00 48 endless"},
 		"hourly, some":                      {Query{Interval: Hourly, From: at("2026-11-21 01:30"), To: at("2026-11-21 03:30")}, old, "2026-11-21 01:00 … 2026-11-21 04:00 3"},

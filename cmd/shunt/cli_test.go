@@ -94,6 +94,8 @@ func TestUsageErrorsExitWith2AndNameTheMistake(t *testing.T) {
 		"no base URL where it is needed":   {[]string{"serve", "--listen", ":0"}, "--base-url"},
 		"an unknown key of the file":       {[]string{"serve", "--config", config}, `"lisen"`},
 		"an address without a port":        {[]string{"serve", "--listen", "localhost"}, "--listen"},
+		"no hours kept":                    {[]string{"serve", "--keep-hours", "0"}, "--keep-hours"},
+		"too many days kept":               {[]string{"serve", "--keep-days", "3661"}, "--keep-days"},
 		"a flush interval of nothing":      {[]string{"serve", "--flush-interval", "0"}, "--flush-interval"},
 		"a token without a name":           {[]string{"token", "add"}, "--name"},
 		"a time that is none":              {[]string{"add", "http://a.b", "--expires", "soon"}, "--expires"},

@@ -149,7 +149,10 @@ func (t *localTarget) startAlone(ctx context.Context, parts *stack, stderr io.Wr
 	if core.created {
 		fmt.Fprintf(stderr, "shunt: made the data folder %s\n", t.data.dataDir)
 	}
-	options := engine.Options{Rings: aloneRings, RingRecords: aloneRingRecords, Logger: say.log}
+	options := engine.Options{
+		Rings: aloneRings, RingRecords: aloneRingRecords, Logger: say.log,
+		KeptHours: engine.MaxKeptHours, KeptDays: engine.MaxKeptDays, // what goes is serve's to decide
+	}
 	if err := core.openEngine(parts, &t.data, options); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -27,7 +28,11 @@ type serveConfig struct {
 	adminListen    string
 	trustedProxies []netip.Prefix
 	clientIPHeader string
+	geoIP          string
+	countryHeader  string
 	flushInterval  time.Duration
+	keptHours      int
+	keptDays       int
 	allowHTTP      bool
 	pprof          bool
 	logFormat      string
@@ -58,8 +63,16 @@ once; no hit that was answered is lost then either, the next start replays them.
 	fs.Var(prefixes{&cfg.trustedProxies}, "trusted-proxy", "address or network of a proxy that is believed; may be repeated")
 	checkedVar(fs, &cfg.clientIPHeader, "client-ip-header", "HEADER", "X-Forwarded-For",
 		"the header in which a trusted proxy names the client", parseHeaderName)
+	fs.StringVar(&cfg.geoIP, "geoip", "", "`FILE` in MaxMind's DB format that tells the countries of visitors; read once, at start")
+	checkedVar(fs, &cfg.countryHeader, "country-header", "HEADER", "",
+		"the header in which a trusted proxy says the visitor's country, such as CF-IPCountry; it counts before --geoip",
+		parseHeaderName)
 	checkedVar(fs, &cfg.flushInterval, "flush-interval", "DURATION", engine.DefaultFlushInterval.String(),
 		"how often hits are written; a power cut loses at most as much", parseFlushInterval)
+	checkedVar(fs, &cfg.keptHours, "keep-hours", "N", strconv.Itoa(engine.DefaultKeptHours),
+		"for how many hours figures by the hour are kept", countUpTo(engine.MaxKeptHours))
+	checkedVar(fs, &cfg.keptDays, "keep-days", "N", strconv.Itoa(engine.DefaultKeptDays),
+		"for how many days figures by the day are kept; those of a link's whole life always are", countUpTo(engine.MaxKeptDays))
 	fs.BoolVar(&cfg.allowHTTP, "allow-http", false, "take tokens over plain HTTP from anywhere (in a network that you trust)")
 	fs.BoolVar(&cfg.pprof, "pprof", false, "serve /debug/pprof on the admin address even if that is not loopback")
 	checkedVar(fs, &cfg.logFormat, "log-format", "FORMAT", "text", "text or json", oneOf("text", "json"))
@@ -67,10 +80,18 @@ once; no hit that was answered is lost then either, the next start replays them.
 	return cmd
 }
 
+// check refuses settings that do not go together.
+func (cfg *serveConfig) check() error {
+	if cfg.countryHeader != "" && len(cfg.trustedProxies) == 0 {
+		return usageErrorf("--country-header needs --trusted-proxy: nobody else is believed where a visitor comes from")
+	}
+	return cfg.data.checkBaseURL()
+}
+
 // serve runs the server until ctx ends or a signal comes, and stops it. A second signal ends it in the middle of
 // stopping. program is how this one was called.
 func serve(ctx context.Context, cfg *serveConfig, say *console, program string) error {
-	if err := cfg.data.checkBaseURL(); err != nil {
+	if err := cfg.check(); err != nil {
 		return err
 	}
 	signals := make(chan os.Signal, 1)
@@ -108,6 +129,7 @@ type server struct {
 	program string
 	parts   *stack
 
+	countries            *api.CountryTable // nil without --geoip
 	public, admin, local net.Listener
 	core                 core
 }
@@ -133,6 +155,9 @@ func (s *server) run(ctx context.Context) error {
 
 // start starts the parts in the order in which they rely on each other. Whatever can refuse comes before what writes.
 func (s *server) start(ctx context.Context) error {
+	if err := s.readCountries(); err != nil {
+		return err
+	}
 	if err := s.listen(); err != nil {
 		return err
 	}
@@ -170,7 +195,18 @@ func (s *server) start(ctx context.Context) error {
 	return nil
 }
 
-// listen takes the ports first: a second server on a port fails before it has touched its data.
+// readCountries reads the file of --geoip. What becomes of the file while it is served from does not matter.
+func (s *server) readCountries() (err error) {
+	if s.cfg.geoIP == "" {
+		return nil
+	}
+	if s.countries, err = api.ReadCountries(s.cfg.geoIP); err != nil {
+		return fmt.Errorf("--geoip: %w", err)
+	}
+	return nil
+}
+
+// listen takes the ports before the data is opened: a second server on a port fails before it has touched its data.
 func (s *server) listen() (err error) {
 	if s.public, err = s.listenOn("--listen", s.cfg.data.listen); err != nil {
 		return err
@@ -211,7 +247,9 @@ func (s *server) openData() error {
 		return err
 	}
 	s.parts.onStop("socket", closeListener(s.local))
-	options := engine.Options{FlushInterval: s.cfg.flushInterval, Logger: s.say.log}
+	options := engine.Options{
+		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, Logger: s.say.log,
+	}
 	return s.core.openEngine(s.parts, &s.cfg.data, options)
 }
 
@@ -239,6 +277,7 @@ func listenSocket(path string) (net.Listener, error) {
 func (s *server) serveAPI(baseURL string) error {
 	o := s.core.apiOptions(&s.cfg.data, baseURL, s.say.log)
 	o.TrustedProxies, o.ClientIPHeader = s.cfg.trustedProxies, s.cfg.clientIPHeader
+	o.CountryHeader, o.Countries = s.cfg.countryHeader, s.countries
 	o.AllowHTTP, o.Pprof = s.cfg.allowHTTP, s.cfg.pprof
 	server, err := api.NewServer(o)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -130,6 +131,17 @@ func parseFlushInterval(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("must be from %v to %v", minFlushInterval, maxFlushInterval)
 	}
 	return d, nil
+}
+
+// countUpTo parses a number from 1 to most.
+func countUpTo(most int) func(text string) (int, error) {
+	return func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > most {
+			return 0, fmt.Errorf("must be a number from 1 to %d", most)
+		}
+		return n, nil
+	}
 }
 
 func parseHeaderName(text string) (string, error) {

@@ -10,29 +10,54 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 )
 
+// statsAsked is what stats is asked for beside the two figures; empty: nothing.
+type statsAsked struct{ from, to, interval, include string }
+
+// parameters are those of GET /stats/{code}.
+func (a statsAsked) parameters() url.Values {
+	v := make(url.Values)
+	for name, value := range map[string]string{
+		"from": a.from, "to": a.to, "interval": a.interval, "include": a.include,
+	} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	return v
+}
+
 func newStats(stdout, stderr io.Writer) *cobra.Command {
-	where, asJSON := localTarget{}, false
+	where, asked, asJSON := localTarget{}, statsAsked{}, false
 	cmd := &cobra.Command{
 		Use:   "stats CODE",
 		Short: "Print the hits and unique visitors of a link",
-		Long: `Print the hits and unique visitors of a link. The whole short address does as well as its code.
+		Long: `Print the hits and unique visitors of a link, over all time or in a window, and what they are made of. The whole short
+address does as well as the code. All times are UTC.
 
 It talks to the server that runs on the data folder; if none does, it opens the folder itself; with --server (and the
 token in SHUNT_TOKEN) it talks to a server elsewhere.`,
 		Example: `  shunt stats spring
-  shunt stats http://127.0.0.1:8080/spring --json`,
+  shunt stats spring --interval day --include referrers,countries
+  shunt stats http://127.0.0.1:8080/spring --from 2026-11-01 --json`,
 		Args: exactly("CODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return printStats(cmd.Context(), &where, codeOf(args[0]), asJSON, stdout, stderr)
+			return printStats(cmd.Context(), &where, codeOf(args[0]), asked, asJSON, stdout, stderr)
 		},
 	}
 	addLocalSettings(cmd, &where)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer of the API")
-	markArguments(cmd.Flags(), "json")
+	fs := cmd.Flags()
+	fs.StringVar(&asked.from, "from", "", "`TIME` from when on, such as 2026-11-01 or 2026-11-01T12:00:00Z")
+	fs.StringVar(&asked.to, "to", "", "`TIME` before which; both are widened to whole hours or days")
+	fs.StringVar(&asked.interval, "interval", "", "hour or `day`: the figures of each")
+	fs.StringVar(&asked.include, "include", "",
+		"`WORDS`, with commas between, of bots, referrers, countries, devices, browsers, durability, error")
+	fs.BoolVar(&asJSON, "json", false, "print the answer of the API")
+	markArguments(fs, "json", "from", "to", "interval", "include")
 	return cmd
 }
 
@@ -45,24 +70,103 @@ func codeOf(text string) string {
 	return strings.Trim(u.EscapedPath(), "/")
 }
 
-func printStats(ctx context.Context, where *localTarget, code string, asJSON bool, stdout, stderr io.Writer) error {
+func printStats(
+	ctx context.Context, where *localTarget, code string, asked statsAsked, asJSON bool, stdout, stderr io.Writer,
+) error {
 	c, err := where.connect(ctx, stderr)
 	if err != nil {
 		return err
 	}
-	answer, err := c.call(ctx, http.MethodGet, "/stats/"+url.PathEscape(code), nil)
+	path := "/stats/" + url.PathEscape(code)
+	if query := asked.parameters().Encode(); query != "" {
+		path += "?" + query
+	}
+	answer, err := c.call(ctx, http.MethodGet, path, nil)
 	if err := errors.Join(err, c.close()); err != nil {
 		return fmt.Errorf("stats %s: %w", code, err)
 	}
 	if asJSON {
 		return printJSON(stdout, answer)
 	}
-	stats := struct{ Hits, Unique uint64 }{}
+	var stats statsAnswer
 	if err := json.Unmarshal(answer, &stats); err != nil {
 		return fmt.Errorf("stats %s: the server's answer: %w", code, err)
 	}
-	_, err = fmt.Fprintf(stdout, "hits    %d\nunique  %d\n", stats.Hits, stats.Unique)
+	_, err = io.WriteString(stdout, stats.text())
 	return err
+}
+
+// statsAnswer is what the API says; what was not asked for is not there.
+type statsAnswer struct {
+	Hits, Unique uint64
+	From, To     string
+	Error        *float64
+	Bots         *struct{ Bots, Prefetches, Heads uint64 }
+	Durability   *struct {
+		DurableHits uint64  `json:"durable_hits"`
+		FlushedAt   *string `json:"flushed_at"`
+	}
+	Series []struct {
+		From         string
+		Hits, Unique uint64
+	}
+	Referrers, Countries, Devices, Browsers []struct {
+		Value string
+		Hits  uint64
+	}
+}
+
+// text writes the figures one below the other, and each list as a table of its own.
+func (a *statsAnswer) text() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	row := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
+	if a.From != "" {
+		row("from", a.From)
+		row("to", a.To)
+	}
+	row("hits", a.Hits)
+	row("unique", a.Unique)
+	if a.Error != nil {
+		row("error", fmt.Sprintf("%.2f %%", 100**a.Error))
+	}
+	if a.Bots != nil {
+		row("bots", a.Bots.Bots)
+		row("prefetches", a.Bots.Prefetches)
+		row("heads", a.Bots.Heads)
+	}
+	if d := a.Durability; d != nil {
+		row("durable", d.DurableHits)
+		if d.FlushedAt != nil {
+			row("flushed", *d.FlushedAt)
+		}
+	}
+	a.tables(w)
+	must(w.Flush()) // into memory
+	return b.String()
+}
+
+func (a *statsAnswer) tables(w io.Writer) {
+	if a.Series != nil {
+		fmt.Fprintln(w, "\nFROM\tHITS\tUNIQUE")
+		for _, x := range a.Series {
+			fmt.Fprintf(w, "%s\t%d\t%d\n", x.From, x.Hits, x.Unique)
+		}
+	}
+	for _, list := range []struct {
+		name string
+		rows []struct {
+			Value string
+			Hits  uint64
+		}
+	}{{"REFERRER", a.Referrers}, {"COUNTRY", a.Countries}, {"DEVICE", a.Devices}, {"BROWSER", a.Browsers}} {
+		if list.rows != nil {
+			fmt.Fprintf(w, "\n%s\tHITS\n", list.name)
+		}
+		for _, x := range list.rows {
+			fmt.Fprintf(w, "%s\t%d\n", x.Value, x.Hits)
+		}
+	}
 }
 
 // printJSON prints an answer of the API as it came, indented.

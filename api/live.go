@@ -1,0 +1,275 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+	"shunt/engine"
+)
+
+// Limits of live figures. A stream costs a connection with its buffers, two goroutines, and once a second a read of the
+// token and of the link's counts from the store.
+const (
+	maxLiveStreams       = 256
+	maxLiveStreamsCaller = 16
+	liveInterval         = time.Second      // between two looks at the figures, and between two events at least
+	liveCommentInterval  = 15 * time.Second // between two signs of life
+)
+
+// liveStreams bounds the streams of live figures, and ends them all at shutdown.
+type liveStreams struct {
+	ending chan struct{} // closed by Shutdown
+	mu     struct {
+		sync.Mutex
+		open     int
+		byCaller map[uint32]int // by the caller's id; those without a stream are not in it
+	}
+}
+
+func (l *liveStreams) init() {
+	l.ending = make(chan struct{})
+	l.mu.byCaller = make(map[uint32]int)
+}
+
+// take takes one of the streams, to be given back with release.
+func (l *liveStreams) take(caller uint32) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.mu.open >= maxLiveStreams:
+		return refuse(kindOverloaded, "%d live streams are open, and no more are served", maxLiveStreams)
+	case l.mu.byCaller[caller] >= maxLiveStreamsCaller:
+		return refuse(kindOverloaded, "you have %d live streams open; close some", maxLiveStreamsCaller)
+	}
+	l.mu.open++
+	l.mu.byCaller[caller]++
+	return nil
+}
+
+func (l *liveStreams) release(caller uint32) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.open--
+	if l.mu.byCaller[caller]--; l.mu.byCaller[caller] == 0 {
+		delete(l.mu.byCaller, caller)
+	}
+}
+
+// streamStats is GET /stats/{code}/live: the two figures as server-sent events (HTML, 9.2). HEAD gets the header fields.
+func (s *Server) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	code, guard, err := linkAsked(ctx, caller)
+	if err != nil {
+		return err
+	}
+	id, err := s.linkOf(code, guard)
+	if err != nil {
+		return err
+	}
+	if !ctx.IsHead() {
+		if err := s.live.take(caller.User.ID); err != nil {
+			return err
+		}
+	}
+	h := &ctx.Response.Header
+	h.SetContentType("text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // nginx would gather events
+	h.Set("X-Content-Type-Options", "nosniff")
+	if !ctx.IsHead() {
+		s.stream(ctx, caller, code, id, guard)
+	}
+	return nil
+}
+
+// stream makes live figures of the link the body of the answer.
+func (s *Server) stream(ctx *fasthttp.RequestCtx, caller account.Caller, code string, id uint64, guard engine.Guard) {
+	// Nothing follows on this connection, so whatever comes on it, its end above all, means that the client is through.
+	ctx.SetConnectionClose()
+	recheck := s.recheck(ctx, caller, guard)
+	ctx.SetBodyStream(&liveStream{
+		hits: func() (uint64, error) {
+			if err := recheck(); err != nil {
+				return 0, err
+			}
+			return s.liveHits(code, id, guard)
+		},
+		figures: func() (liveFigures, error) {
+			stats, err := s.engine.Stats(context.Background(), code)
+			return liveFigures{stats.Hits, stats.Unique}, err
+		},
+		ending:  s.live.ending,
+		conn:    ctx.Conn(),
+		release: func() { s.live.release(caller.User.ID) },
+		log:     s.log,
+	}, -1)
+}
+
+// recheck returns a function that tells whether the caller may still see the figures: the token may have been revoked,
+// or its user demoted. Whoever came by the local door may.
+func (s *Server) recheck(ctx *fasthttp.RequestCtx, caller account.Caller, g engine.Guard) func() error {
+	if caller.TokenID == "" {
+		return func() error { return nil }
+	}
+	token, _ := bearerToken(ctx.Request.Header.Peek("Authorization"))
+	foreign := g.AnyOwner || g.Owner != caller.User.ID
+	return func() error {
+		c, err := s.accounts.Authenticate(token)
+		if err == nil && (!c.Has(account.StatsRead) || foreign && !c.Has(account.Admin)) {
+			err = account.ErrUnauthorized
+		}
+		return err
+	}
+}
+
+// liveHits returns the hits of code, or ErrNotFound if it is no longer the link id: a deleted code may have been taken
+// again. It reads no visitors, because most looks find that nothing has changed.
+func (s *Server) liveHits(code string, id uint64, g engine.Guard) (uint64, error) {
+	switch now, err := s.linkOf(code, g); {
+	case err != nil:
+		return 0, err
+	case now != id:
+		return 0, engine.ErrNotFound
+	}
+	r, err := s.engine.LinkReport(context.Background(), code, engine.Query{AllTime: true})
+	return r.Hits, err
+}
+
+// liveFigures is the data of an event.
+type liveFigures struct{ hits, unique uint64 }
+
+// A liveStream is the body of an answer that goes on. fasthttp reads it on the connection's goroutine, and sends what a
+// Read returns before it reads again. So each Read tells the sweep that the connection is well: one whose client does
+// not take what is sent is swept like any other request that takes too long.
+//
+// A second goroutine, watch, waits for the client to go away. It ends with the connection, which is closed after the
+// stream's end: nobody could wake it before without cutting off what is still to be sent.
+type liveStream struct {
+	hits    func() (uint64, error)      // called before figures; an error ends the stream
+	figures func() (liveFigures, error) // dearer
+	ending  <-chan struct{}             // closed when the server shuts down
+	conn    net.Conn
+	release func()
+	log     *slog.Logger
+
+	gone      chan struct{} // closed by watch; nil until the first Read
+	timer     *time.Timer   // to the next look
+	commented time.Time     // when the last comment was sent
+	last      liveFigures   // sent
+	settled   bool          // last was seen twice: until its hits change it is what there is
+	unread    []byte        // of what is to be sent
+	ended     bool
+}
+
+// Read waits for something to send. It implements io.Reader.
+func (l *liveStream) Read(p []byte) (int, error) {
+	if l.gone == nil {
+		l.start()
+	}
+	for len(l.unread) == 0 {
+		if l.ended {
+			return 0, io.EOF
+		}
+		l.wait()
+	}
+	n := copy(p, l.unread)
+	l.unread = l.unread[n:]
+	return n, nil
+}
+
+// Close ends the stream, whether or not it was read to its end.
+func (l *liveStream) Close() error {
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	l.release()
+	return nil
+}
+
+func (l *liveStream) start() {
+	l.gone = make(chan struct{})
+	go l.watch()
+	l.commented = time.Now()
+	l.timer = time.NewTimer(liveInterval)
+	if figures, err := l.figures(); err != nil {
+		l.fail(err)
+	} else {
+		l.send(figures)
+	}
+}
+
+// watch waits for the client's end of the connection, or for a byte, which is as bad.
+func (l *liveStream) watch() {
+	defer close(l.gone)
+	_, _ = l.conn.Read(make([]byte, 1))
+}
+
+// wait waits for the next look, and looks.
+func (l *liveStream) wait() {
+	select {
+	case <-l.gone:
+		l.ended = true
+		return
+	case <-l.ending:
+		l.end("shutdown")
+		return
+	case <-l.timer.C:
+	}
+	noteState(l.conn, fasthttp.StateActive)
+	if err := l.look(); err != nil {
+		l.fail(err)
+	}
+	if now := time.Now(); !l.ended && now.Sub(l.commented) >= liveCommentInterval {
+		l.commented = now
+		l.unread = append(l.unread, ":\n\n"...)
+	}
+	l.timer.Reset(liveInterval)
+}
+
+// look sends the figures if they have changed. Hits are counted a moment before their visitors, so after a change it
+// looks at both once more.
+func (l *liveStream) look() error {
+	hits, err := l.hits()
+	if err != nil || hits == l.last.hits && l.settled {
+		return err
+	}
+	figures, err := l.figures()
+	if err != nil {
+		return err
+	}
+	if l.settled = figures == l.last; !l.settled {
+		l.send(figures)
+	}
+	return nil
+}
+
+func (l *liveStream) send(f liveFigures) {
+	l.last = f
+	l.unread = fmt.Appendf(l.unread, "data: {\"hits\":%d,\"unique\":%d}\n\n", f.hits, f.unique)
+}
+
+// end sends why there is nothing more to come: who is told "deleted" or "unauthorized" need not come again.
+func (l *liveStream) end(reason string) {
+	l.unread = fmt.Appendf(l.unread, "event: end\ndata: {\"reason\":%q}\n\n", reason)
+	l.ended = true
+}
+
+func (l *liveStream) fail(err error) {
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		l.end("deleted")
+	case errors.Is(err, account.ErrUnauthorized):
+		l.end("unauthorized")
+	default:
+		l.log.Error("live figures failed", slog.Any("cause", err))
+		l.end("error")
+	}
+}

@@ -1,0 +1,451 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"shunt/api/account"
+	"shunt/engine"
+)
+
+// A live client reads a stream of live figures over a real socket.
+type liveClient struct {
+	t      *testing.T
+	conn   net.Conn
+	header http.Header
+	events chan string // an event's or a comment's lines, joined by |; closed at the stream's end
+	err    error       // of the stream, once events is closed; nil: its end was a regular one
+}
+
+// realAddress serves the public address on a real socket.
+func (st *site) realAddress() string {
+	st.t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		st.t.Fatal(err)
+	}
+	st.serveOn(ln, st.ServePublic)
+	st.t.Cleanup(func() {
+		if err := st.Shutdown(context.Background()); err != nil && err != errShutDown {
+			st.t.Error(err)
+		}
+	})
+	return ln.Addr().String()
+}
+
+// live opens a stream. If it gets another answer than 200, it returns that.
+func live(t *testing.T, address, token, path string) (*liveClient, reply) {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if _, err := io.WriteString(conn, requestText("GET", "/api/v1/stats/"+path, "", "Authorization: Bearer "+token)); err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(conn)
+	res, err := http.ReadResponse(r, &http.Request{Method: "GET"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.StatusCode != 200 {
+		body, _ := io.ReadAll(res.Body)
+		return nil, reply{res.StatusCode, res.Header, string(body), res.Close}
+	}
+	c := &liveClient{t: t, conn: conn, header: res.Header, events: make(chan string, 100)}
+	go c.read(res.Body)
+	return c, reply{}
+}
+
+func (c *liveClient) read(body io.Reader) {
+	defer close(c.events)
+	var lines []string
+	scanner := bufio.NewScanner(body)
+	for scanner.Scan() {
+		if line := scanner.Text(); line != "" {
+			lines = append(lines, line)
+			continue
+		}
+		c.events <- strings.Join(lines, "|")
+		lines = nil
+	}
+	c.err = scanner.Err()
+}
+
+// want checks that the next event comes within d; "" is the regular end.
+func (c *liveClient) want(d time.Duration, want string) {
+	c.t.Helper()
+	select {
+	case got, open := <-c.events:
+		if got != want || open == (want == "") {
+			c.t.Errorf("got %q, want %q", got, want)
+		}
+		if !open && c.err != nil {
+			c.t.Errorf("the stream broke off: %v", c.err)
+		}
+	case <-time.After(d):
+		c.t.Errorf("no %q within %v", want, d)
+	}
+}
+
+func (c *liveClient) silent(d time.Duration) {
+	c.t.Helper()
+	select {
+	case got := <-c.events:
+		c.t.Errorf("got %q, want nothing for %v", got, d)
+	case <-time.After(d):
+	}
+}
+
+func figuresEvent(hits, unique int) string {
+	return fmt.Sprintf(`data: {"hits":%d,"unique":%d}`, hits, unique)
+}
+
+// openStreams returns the number of streams that hold a place.
+func (s *Server) openStreams() int {
+	s.live.mu.Lock()
+	defer s.live.mu.Unlock()
+	if s.live.mu.open == 0 && len(s.live.mu.byCaller) != 0 {
+		return -1
+	}
+	return s.live.mu.open
+}
+
+// awaitStreams waits until n streams are open.
+func (st *site) awaitStreams(n int) {
+	st.t.Helper()
+	for start := time.Now(); st.openStreams() != n; time.Sleep(time.Millisecond) {
+		if time.Since(start) > 2*time.Second {
+			st.t.Fatalf("%d streams are open after 2 s, want %d", st.openStreams(), n)
+		}
+	}
+}
+
+// fasthttpCleaner sleeps 10 s before it sees that its server is shut down.
+var fasthttpCleaner = goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2")
+
+const soon = 500 * time.Millisecond
+
+func TestLiveFiguresComeAtOnceAndWhenTheyChange(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), fasthttpCleaner)
+	t.Run("site", func(t *testing.T) {
+		st := newSite(t, nil)
+		st.shorten(`{"url":"http://a/","alias":"x"}`)
+		st.get("/x", browser)
+		c, _ := live(t, st.realAddress(), st.token, "x/live")
+		c.want(soon, figuresEvent(1, 1))
+		for name, want := range map[string]string{
+			"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no", "Content-Encoding": "", "X-Content-Type-Options": "nosniff",
+		} {
+			if got := c.header.Get(name); got != want {
+				t.Errorf("%s: got %q, want %q", name, got, want)
+			}
+		}
+		st.get("/x", browser)
+		st.get("/x", "User-Agent: curl/8")
+		c.want(2*time.Second, figuresEvent(3, 2))
+		c.silent(2500 * time.Millisecond)
+		st.get("/x", "User-Agent: Twitterbot/1.0")
+		c.silent(1500 * time.Millisecond)
+		st.get("/x", browser)
+		c.want(2*time.Second, figuresEvent(4, 2))
+		st.call("DELETE", "/links/x", "")
+		c.want(2*time.Second, `event: end|data: {"reason":"deleted"}`)
+		c.want(soon, "")
+		st.awaitStreams(0)
+	})
+}
+
+func TestALiveStreamEndsWithTheTokenThatOpenedIt(t *testing.T) {
+	t.Parallel()
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	address := st.realAddress()
+	admin, _, err := st.accounts.EnsureAdmin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	revoked, text, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "revoked"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, expiring, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "expiring", ExpiresAt: time.UnixMilli(st.now.Load() + 60_000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stays, _ := live(t, address, st.token, "x/live?owner=all")
+	first, _ := live(t, address, text, "x/live")
+	second, _ := live(t, address, expiring, "x/live")
+	for _, c := range []*liveClient{stays, first, second} {
+		c.want(soon, figuresEvent(0, 0))
+	}
+	check(t, st.accounts.RevokeToken(admin.ID, revoked.ID))
+	first.want(2*time.Second, `event: end|data: {"reason":"unauthorized"}`)
+	first.want(soon, "")
+	second.silent(0)
+	st.now.Add(60_000)
+	second.want(2*time.Second, `event: end|data: {"reason":"unauthorized"}`)
+	second.want(soon, "")
+	st.get("/x", browser)
+	stays.want(2*time.Second, figuresEvent(1, 1))
+	st.awaitStreams(1)
+}
+
+func TestShutdownEndsLiveStreams(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), fasthttpCleaner)
+	t.Run("site", func(t *testing.T) {
+		st := newSite(t, nil)
+		st.shorten(`{"url":"http://a/","alias":"x"}`)
+		c, _ := live(t, st.realAddress(), st.token, "x/live")
+		c.want(soon, figuresEvent(0, 0))
+		start := time.Now()
+		if err := st.Shutdown(t.Context()); err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("Shutdown took %v, want at most 2 s", took)
+		}
+		c.want(soon, `event: end|data: {"reason":"shutdown"}`)
+		c.want(soon, "")
+	})
+}
+
+func TestLiveStreamsAreBoundedForACallerAndInAll(t *testing.T) {
+	t.Parallel()
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	address := st.realAddress()
+	clients := make([]*liveClient, maxLiveStreamsCaller)
+	for i := range clients {
+		clients[i], _ = live(t, address, st.token, "x/live")
+		clients[i].want(soon, figuresEvent(0, 0))
+	}
+	if _, r := live(t, address, st.token, "x/live"); r.status != 503 || r.problem() != "overloaded" || r.header.Get("Retry-After") == "" {
+		t.Errorf("one too many: got %+v, want 503 overloaded", r)
+	}
+	ann := st.member("ann@example.com")
+	st.callAs(ann, "POST", "/shorten", `{"url":"http://a/","alias":"y"}`)
+	other, _ := live(t, address, ann, "y/live")
+	other.want(soon, figuresEvent(0, 0))
+	check(t, clients[0].conn.Close())
+	st.awaitStreams(maxLiveStreamsCaller) // its place is free long before anything is sent
+	again, _ := live(t, address, st.token, "x/live")
+	again.want(soon, figuresEvent(0, 0))
+
+	var l liveStreams
+	l.init()
+	for i := range uint32(maxLiveStreams) {
+		check(t, l.take(i/maxLiveStreamsCaller))
+	}
+	if err := l.take(1 << 20); err == nil {
+		t.Errorf("stream %d: got none refused", maxLiveStreams+1)
+	}
+	l.release(3)
+	check(t, l.take(1<<20))
+}
+
+func TestHEADOpensNoLiveStream(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	for range maxLiveStreamsCaller + 1 {
+		r := st.call("HEAD", "/stats/x/live", "")
+		if r.status != 200 || r.header.Get("Content-Type") != "text/event-stream" || r.body != "" || r.close {
+			t.Errorf("got %+v", r)
+		}
+	}
+	if r := st.call("HEAD", "/stats/y/live", ""); r.status != 404 {
+		t.Errorf("a missing link: got %+v, want 404", r)
+	}
+	st.awaitStreams(0)
+}
+
+func TestAClientThatDoesNotReadItsLiveStreamIsCutAndOthersAreNot(t *testing.T) {
+	t.Parallel()
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	stuck, err := st.publicAt.Dial() // in memory: nothing is kept for a client that does not read
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stuck.Close()
+	if _, err := io.WriteString(stuck, requestText("GET", "/api/v1/stats/x/live", "", "Authorization: Bearer "+st.token)); err != nil {
+		t.Fatal(err)
+	}
+	well, _ := live(t, st.realAddress(), st.token, "x/live")
+	well.want(soon, figuresEvent(0, 0))
+	st.awaitStreams(2)
+	var hits int
+	for start := time.Now(); st.openStreams() == 2; { // hours of sweeps, a few a second
+		if time.Since(start) > 20*time.Second {
+			t.Fatal("the client that does not read is still there")
+		}
+		st.get("/x", browser)
+		hits++
+		well.want(2*time.Second, figuresEvent(hits, 1))
+		st.public.mu.Lock()
+		for _, l := range st.public.mu.listeners {
+			for range 10 {
+				l.sweep()
+			}
+		}
+		st.public.mu.Unlock()
+	}
+	st.get("/x", browser)
+	well.want(2*time.Second, figuresEvent(hits+1, 1))
+}
+
+// A bubble is a stream in a bubble of fake time: what its two functions say is up to the test.
+type bubble struct {
+	liveStream
+	hitsNow atomic.Uint64
+	err     atomic.Pointer[error]
+	reads   atomic.Int64 // calls of figures
+	client  net.Conn
+	freed   int
+}
+
+func newBubble() *bubble {
+	b := new(bubble)
+	b.hits = func() (uint64, error) {
+		if err := b.err.Load(); err != nil {
+			return 0, *err
+		}
+		return b.hitsNow.Load(), nil
+	}
+	b.figures = func() (liveFigures, error) {
+		b.reads.Add(1)
+		return liveFigures{b.hitsNow.Load(), min(b.hitsNow.Load(), 1)}, nil
+	}
+	b.client, b.conn = net.Pipe()
+	b.ending, b.release, b.log = make(chan struct{}), func() { b.freed++ }, testLogger(io.Discard)
+	return b
+}
+
+// next returns the next thing that is sent, and how long that took.
+func (b *bubble) next() (string, time.Duration) {
+	buf := make([]byte, 1000)
+	start := time.Now()
+	n, err := b.Read(buf)
+	if err != nil {
+		return err.Error(), time.Since(start)
+	}
+	return strings.ReplaceAll(strings.TrimSuffix(string(buf[:n]), "\n\n"), "\n", "|"), time.Since(start)
+}
+
+func (b *bubble) want(t *testing.T, after time.Duration, want string) {
+	t.Helper()
+	if got, took := b.next(); got != want || took != after {
+		t.Errorf("got %q after %v, want %q after %v", got, took, want, after)
+	}
+}
+
+func TestALiveStreamKeepsItsTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble()
+		b.want(t, 0, figuresEvent(0, 0))
+		b.want(t, 15*time.Second, ":")
+		b.want(t, 15*time.Second, ":")
+		if n := b.reads.Load(); n != 2 {
+			t.Errorf("figures were read %d times without a change, want 2", n)
+		}
+		b.hitsNow.Store(5)
+		b.want(t, time.Second, figuresEvent(5, 1))
+		b.hitsNow.Store(6)
+		b.want(t, time.Second, figuresEvent(6, 1))
+		b.want(t, 13*time.Second, ":")
+		b.hitsNow.Store(7)
+		var hits sync.WaitGroup
+		hits.Go(func() {
+			for range 100 { // ten a second
+				b.hitsNow.Add(1)
+				time.Sleep(100 * time.Millisecond)
+			}
+		})
+		for range 10 {
+			if got, took := b.next(); took != time.Second || !strings.HasPrefix(got, "data: ") {
+				t.Errorf("got %q after %v, want an event a second", got, took)
+			}
+		}
+		hits.Wait()
+		check(t, b.Close())
+		check(t, b.conn.Close())
+		if b.freed != 1 {
+			t.Errorf("its place was given back %d times", b.freed)
+		}
+	})
+}
+
+func TestALiveStreamSaysWhyItEnds(t *testing.T) {
+	for want, err := range map[string]error{
+		"deleted": fmt.Errorf("x: %w", engine.ErrNotFound), "unauthorized": account.ErrUnauthorized, "error": errors.New("disk 7 is on fire"),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBubble()
+			b.want(t, 0, figuresEvent(0, 0))
+			time.Sleep(400 * time.Millisecond)
+			b.err.Store(&err)
+			b.want(t, 600*time.Millisecond, `event: end|data: {"reason":"`+want+`"}`)
+			b.want(t, 0, "EOF")
+			check(t, b.Close())
+			check(t, b.conn.Close())
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble()
+		b.want(t, 0, figuresEvent(0, 0))
+		time.AfterFunc(300*time.Millisecond, func() { check(t, b.client.Close()) })
+		b.want(t, 300*time.Millisecond, "EOF")
+		check(t, b.Close())
+		check(t, b.conn.Close())
+	})
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble()
+		check(t, b.Close()) // of a stream that nobody has read
+		if b.freed != 1 {
+			t.Errorf("its place was given back %d times", b.freed)
+		}
+	})
+}
+
+func TestFiguresThatLagBehindTheirHitsAreSentLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble()
+		unique := uint64(0)
+		b.figures = func() (liveFigures, error) { return liveFigures{b.hitsNow.Load(), unique}, nil }
+		b.want(t, 0, figuresEvent(0, 0))
+		b.hitsNow.Store(1) // counted, its visitor not yet
+		b.want(t, time.Second, figuresEvent(1, 0))
+		unique = 1
+		b.want(t, time.Second, figuresEvent(1, 1))
+		check(t, b.Close())
+		check(t, b.conn.Close())
+	})
+}
+
+func TestShutdownIsToldToStreamsOfTheSocketInMemoryToo(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	got := make(chan reply)
+	go func() {
+		got <- send(t, st.localAt, "GET", requestText("GET", "/api/v1/stats/x/live", ""))
+	}()
+	st.awaitStreams(1)
+	check(t, st.Shutdown(context.Background()))
+	if r := <-got; r.status != 200 || r.body != figuresEvent(0, 0)+"\n\nevent: end\ndata: {\"reason\":\"shutdown\"}\n\n" {
+		t.Errorf("got %+v", r)
+	}
+}

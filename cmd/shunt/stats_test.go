@@ -1,0 +1,51 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+func TestStatsAreTablesBelowTheTwoFigures(t *testing.T) {
+	const answer = `{"hits":12,"unique":7,"from":"2026-11-20T00:00:00Z","to":"2026-11-22T00:00:00Z",
+		"series":[{"from":"2026-11-20T00:00:00Z","hits":2,"unique":1},{"from":"2026-11-21T00:00:00Z","hits":10,"unique":6}],
+		"bots":{"bots":3,"prefetches":0,"heads":1},"error":0.008125,"durability":{"durable_hits":11,"flushed_at":null},
+		"referrers":[{"value":"news.example","hits":9},{"value":"other","hits":3}],"countries":[]}`
+	const want = `from        2026-11-20T00:00:00Z
+to          2026-11-22T00:00:00Z
+hits        12
+unique      7
+error       0.81 %
+bots        3
+prefetches  0
+heads       1
+durable     11
+
+FROM                  HITS  UNIQUE
+2026-11-20T00:00:00Z  2     1
+2026-11-21T00:00:00Z  10    6
+
+REFERRER      HITS
+news.example  9
+other         3
+
+COUNTRY  HITS
+`
+	var stats statsAnswer
+	if err := json.Unmarshal([]byte(answer), &stats); err != nil {
+		t.Fatal(err)
+	}
+	if got := stats.text(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestStatsAskForNoMoreThanWasSaid(t *testing.T) {
+	if got := (statsAsked{}).parameters().Encode(); got != "" {
+		t.Errorf("nothing is asked for as %q", got)
+	}
+	asked := statsAsked{from: "2026-11-21T12:00:00+02:00", interval: "day", include: "bots,error"}
+	const want = "from=2026-11-21T12%3A00%3A00%2B02%3A00&include=bots%2Cerror&interval=day"
+	if got := asked.parameters().Encode(); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
