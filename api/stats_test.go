@@ -78,7 +78,7 @@ func TestAWindowAddsUpItsBuckets(t *testing.T) {
 		"?from=2026-01-02T04:00:00Z&to=2026-01-02T04:00:01Z":  `{"hits":2,"unique":2,"from":"2026-01-02T04:00:00Z","to":"2026-01-02T05:00:00Z"}`,
 		"?from=2026-01-02T06:00:00+02:00":                     `{"hits":2,"unique":2,"from":"2026-01-02T04:00:00Z","to":"2026-01-02T07:00:00Z"}`, // + is a space
 		"?from=2026-01-02T03:00:00.999999999-00:00":           `{"hits":4,"unique":2,"from":"2026-01-02T03:00:00Z","to":"2026-01-02T07:00:00Z"}`,
-		"?from=2026-01-02&to=2026-01-02T04:00:00Z":            `{"hits":2,"unique":1,"from":"2026-01-02T03:00:00Z","to":"2026-01-02T04:00:00Z"}`,
+		"?from=2026-01-02&to=2026-01-02T04:00:00Z":            `{"hits":2,"unique":1,"from":"2026-01-02T00:00:00Z","to":"2026-01-02T04:00:00Z"}`,
 		"?to=9999-12-31T23:59:59Z":                            `{"hits":4,"unique":2,"from":"2026-01-02T03:00:00Z","to":"2026-01-02T07:00:00Z"}`,
 		"?from=0000-01-01":                                    `{"hits":4,"unique":2,"from":"2026-01-02T03:00:00Z","to":"2026-01-02T07:00:00Z"}`,
 		"?from=2026-01-02&interval=day": `{"hits":4,"unique":2,"from":"2026-01-02T00:00:00Z","to":"2026-01-03T00:00:00Z",` +
@@ -117,7 +117,7 @@ func TestWhatIsIncludedIsAddedToTheFigures(t *testing.T) {
 	const durable = `,"durability":{"durable_hits":6,"flushed_at":"2026-01-02T03:04:05Z"},"error":0}`
 	st.wantBody("/stats/x?include="+all, counts+bots+lists+durable)
 	st.wantBody("/stats/x?include=error&include=bots,durability&include=devices,browsers,devices&include=referrers,countries", counts+bots+lists+durable)
-	st.wantBody("/stats/x?from=2026-01-01&include="+all, counts+window+bots+lists+durable)
+	st.wantBody("/stats/x?from=2026-01-02T03:59:59Z&include="+all, counts+window+bots+lists+durable)
 	st.wantBody("/stats?from=2026-01-02T03:00:00Z&include="+all, counts+window+bots+lists+durable)
 	st.wantBody("/stats/x?include=error", counts+`,"error":0}`)
 }
