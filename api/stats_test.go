@@ -117,7 +117,7 @@ func TestWhatIsIncludedIsAddedToTheFigures(t *testing.T) {
 	const durable = `,"durability":{"durable_hits":6,"flushed_at":"2026-01-02T03:04:05Z"},"error":0}`
 	st.wantBody("/stats/x?include="+all, counts+bots+lists+durable)
 	st.wantBody("/stats/x?include=error&include=bots,durability&include=devices,browsers,devices&include=referrers,countries", counts+bots+lists+durable)
-	st.wantBody("/stats/x?from=2026-01-02T03:59:59Z&include="+all, counts+window+bots+lists+durable)
+	st.wantBody("/stats/x?from=2026-01-02T03:00:01Z&include="+all, counts+window+bots+lists+durable)
 	st.wantBody("/stats?from=2026-01-02T03:00:00Z&include="+all, counts+window+bots+lists+durable)
 	st.wantBody("/stats/x?include=error", counts+`,"error":0}`)
 }
