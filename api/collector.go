@@ -26,6 +26,8 @@ var (
 	descReplayed     = desc("journal_replayed_records", "Hits found in the journal at start.")
 	descFlushSeconds = desc("flush_duration_seconds", "Flushes of counters and sketches to the store.")
 	descFlushErrors  = desc("flush_errors_total", "Flushes that failed. They are tried again.")
+	descReduced      = desc("flushes_reduced_total", "Flushes that were too large, and left out what hits are made of.")
+	descLost         = desc("hit_parts_lost_total", "What is not counted of hits that are, for want of room.", "part")
 	descLastFlush    = desc("last_flush_timestamp_seconds", "When the last flush ended, in Unix time.")
 )
 
@@ -41,7 +43,7 @@ var hitClasses = [4]string{"hit", "bot", "prefetch", "head"}
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descRedirects, descMisses, descHits, descConnections, descLinks, descEngineBytes, descJournalFill,
-		descReplayed, descFlushSeconds, descFlushErrors, descLastFlush,
+		descReplayed, descFlushSeconds, descFlushErrors, descReduced, descLost, descLastFlush,
 	} {
 		ch <- d
 	}
@@ -81,6 +83,10 @@ func (c *collector) collectEngine(ch chan<- prometheus.Metric) {
 	gauge(ch, descReplayed, float64(m.JournalReplayed))
 	ch <- prometheus.MustNewConstSummary(descFlushSeconds, m.Flushes, m.FlushSeconds, nil)
 	counter(ch, descFlushErrors, float64(m.FlushErrors))
+	counter(ch, descReduced, float64(m.FlushesReduced))
+	counter(ch, descLost, float64(m.VisitorsDropped), "visitor")
+	counter(ch, descLost, float64(m.ValuesDropped), "value")
+	counter(ch, descLost, float64(m.ReferrersRefused), "referrer")
 	last := 0.0
 	if !m.LastFlush.IsZero() {
 		last = float64(m.LastFlush.UnixMilli()) / 1000

@@ -74,6 +74,9 @@ func (s *Server) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller) er
 	if err != nil {
 		return err
 	}
+	if !ctx.Request.Header.IsHTTP11() {
+		return refuse(kindBadRequest, "an answer without end needs HTTP/1.1")
+	}
 	if !ctx.IsHead() {
 		if err := s.live.take(caller.User.ID); err != nil {
 			return err

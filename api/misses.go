@@ -155,12 +155,13 @@ type missedCode struct {
 	Error uint64 `json:"error"` // how much too high the count may be
 }
 
-// top returns the n codes that keep lets in with the highest counts, descending, and the number of all misses. It costs a
+// top returns the n codes that keep lets in with the most misses that are certain (count − error), descending, so that a
+// scan does not push codes down that are missed again and again; and the number of all misses. It costs a
 // millisecond or two, and holds the lock for a fraction of one.
 func (m *misses) top(n int, keep func(code []byte) bool) (top []missedCode, total uint64) {
 	rows, total := m.rows()
 	slices.SortFunc(rows, func(a, b missedCode) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Code, b.Code))
+		return cmp.Or(cmp.Compare(b.Count-b.Error, a.Count-a.Error), cmp.Compare(b.Count, a.Count), strings.Compare(a.Code, b.Code))
 	})
 	top = make([]missedCode, 0, min(n, len(rows)))
 	for _, row := range rows {

@@ -15,6 +15,9 @@ import (
 // maxParameterBytes bounds the value of a query parameter: the longest that means something is a tag.
 const maxParameterBytes = engine.MaxTagBytes
 
+// maxParameters bounds how many parameters are looked at, and complained about.
+const maxParameters = 32
+
 // maxTop is the largest top: how many links, or missed codes, are listed at most.
 const maxTop = 1000
 
@@ -61,6 +64,9 @@ func readStatsQuery(
 	q := statsQuery{guard: engine.Guard{Owner: caller.User.ID}}
 	var invalid engine.InvalidError
 	seen := make(map[string]bool)
+	if ctx.QueryArgs().Len() > maxParameters {
+		return q, refuse(kindBadRequest, "more than %d query parameters", maxParameters)
+	}
 	for nameBytes, value := range ctx.QueryArgs().All() {
 		name := string(nameBytes)
 		read, known := readers[name]

@@ -39,7 +39,7 @@ func newFigured(b *testing.B, n uint64) *figured {
 		store = preloaded{f.store, n}
 	}
 	f.Engine, err = engine.Open(store, engine.Options{
-		JournalDir: filepath.Join(dir, "journal"), FlushInterval: 20 * time.Millisecond, Now: f.now,
+		JournalDir: filepath.Join(dir, "journal"), FlushInterval: 20 * time.Millisecond, Now: f.now, ClockSettles: -1,
 	})
 	if err != nil {
 		b.Fatal(err)

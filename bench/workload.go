@@ -153,6 +153,8 @@ func (d *discard) ReadRecord(string) (engine.Record, error) {
 
 func (d *discard) View() (engine.View, error) { return nothing{d.positions.FlushSeq}, nil }
 
+func (d *discard) Kept() (firstHour, firstDay uint32) { return 0, 0 }
+
 func (d *discard) ListLinks(uint32, string, func(uint64, string) bool) error { return nil }
 
 func (d *discard) Positions() (engine.Positions, error) { return d.positions, nil }

@@ -154,8 +154,8 @@ func (d *deltas) addHourTo(hour uint32, id uint64, wanted Parts, referrers *refe
 	return true
 }
 
-// each calls yield for every entry, in the order of the store's keys: hour, then id.
-func (d *deltas) each(referrers *referrers, yield func(hour uint32, id uint64, t *Tally) error) error {
+// each calls yield with the wanted parts of every entry, in the order of the store's keys: hour, then id.
+func (d *deltas) each(referrers *referrers, wanted Parts, yield func(hour uint32, id uint64, t *Tally) error) error {
 	order := make([]uint32, len(d.entries))
 	for i := range order {
 		order[i] = uint32(i)
@@ -164,7 +164,7 @@ func (d *deltas) each(referrers *referrers, yield func(hour uint32, id uint64, t
 		x, y := &d.entries[a], &d.entries[b]
 		return cmp.Or(cmp.Compare(x.hour, y.hour), cmp.Compare(x.id, y.id))
 	})
-	r := reader{deltas: d, referrers: referrers, wanted: Visitors | Breakdowns}
+	r := reader{deltas: d, referrers: referrers, wanted: wanted}
 	var t Tally
 	for _, i := range order {
 		e := &d.entries[i]

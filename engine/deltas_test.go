@@ -45,7 +45,7 @@ func TestDeltasAreTheirRecords(t *testing.T) {
 				}
 			}
 			var last key
-			err := d.each(names, func(hour uint32, id uint64, got *Tally) error {
+			err := d.each(names, Visitors|Breakdowns, func(hour uint32, id uint64, got *Tally) error {
 				k := key{hour, id}
 				if hour < last.hour || hour == last.hour && id <= last.id {
 					rt.Errorf("%v comes after %v", k, last)
@@ -130,7 +130,7 @@ func TestTheFirstErrorEndsAFlush(t *testing.T) {
 	d.add(1, 1, new(hitRecord))
 	d.add(1, 2, new(hitRecord))
 	boom, calls := errors.New("boom"), 0
-	err := d.each(newTestReferrers(t), func(uint32, uint64, *Tally) error { calls++; return boom })
+	err := d.each(newTestReferrers(t), 0, func(uint32, uint64, *Tally) error { calls++; return boom })
 	if !errors.Is(err, boom) || calls != 1 {
 		t.Errorf("%d calls, error %v", calls, err)
 	}

@@ -41,7 +41,7 @@
 // Ids are never reused and counters never move, so that no hit is lost to a racing edit, growth or rewrite. The fold
 // raises the counter of an uncapped link; who reads one has everything folded first. A capped link's is raised by the hit
 // itself, by compare-and-swap and never beyond the cap, and its record says so (counted). Before a link that had no cap
-// gets one, it is published with a cap that cannot be used up, and folded: from then on the counter is complete.
+// gets one, it is published with a flag that makes its hits do the same, and folded: then the counter is complete.
 //
 // A write of a code goes: reserve the code (and its case variants) in the shard; read and check; hand one Mutation to the
 // store; when that is durable publish it, and release the reservation, in the store's callback. So writers of one code
@@ -102,7 +102,8 @@
 //
 // Hours: a record carries the hour of its redirect. When an hour is over (and a minute's grace), it is first closed in
 // memory, so that late records count in the next one; then what is pending of it is flushed; then the store rolls it up.
-// The closed hour is part of the positions, so that a replay keeps to it.
+// The closed hour is part of the positions, so that a replay keeps to it. A clock that is ahead would close hours, and
+// delete days, for good: so both wait until it has run evenly for ten minutes, after a start and after each jump.
 //
 // # Durability of writes
 //

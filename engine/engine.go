@@ -18,6 +18,7 @@ const (
 	DefaultFlushInterval = time.Second
 	DefaultKeptHours     = 48
 	DefaultKeptDays      = 400
+	DefaultClockSettles  = 10 * time.Minute
 	DefaultRings         = 8
 	DefaultRingRecords   = 1 << 18 // 8 MiB a ring; 8 of them hold 10 s of 200,000 hits/s
 )
@@ -36,6 +37,7 @@ type Options struct {
 	Rings         int           // a power of two up to 64
 	KeptHours     int           // for how many hours there are figures by the hour; default 48
 	KeptDays      int           // for how many days there are figures by the day; default 400
+	ClockSettles  time.Duration // how long the clock runs evenly before hours are closed by it; default 10 min; negative: 0
 	Logger        *slog.Logger  // default: discards
 	Now           func() time.Time
 }
@@ -55,6 +57,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.KeptHours == 0 {
 		o.KeptHours = DefaultKeptHours
+	}
+	if o.ClockSettles == 0 {
+		o.ClockSettles = DefaultClockSettles
 	}
 	if o.KeptDays == 0 {
 		o.KeptDays = DefaultKeptDays
@@ -156,7 +161,7 @@ func (e *Engine) startEpoch() error {
 	}
 	names := e.oldReferrers(p)
 	p.Epoch, p.FlushSeq, p.Rings = p.Epoch+1, p.FlushSeq+1, make([]uint64, e.options.Rings)
-	if err := e.store.Flush(left.batch(p, names)); err != nil {
+	if err := e.commitPair(&left, p, names); err != nil {
 		return fmt.Errorf("committing the replayed hits: %w", err)
 	}
 	if e.journal, err = newJournal(e.options.JournalDir, e.identity, p.Epoch, e.options.Rings, e.options.RingRecords); err != nil {
@@ -170,6 +175,7 @@ func (e *Engine) startEpoch() error {
 	}
 	e.pending = newPending(e.journal, e.counters, p.FlushSeq, p.OpenHour)
 	e.flusher.init(p)
+	e.flusher.lastUnixNano.Store(e.now().UnixNano())
 	return nil
 }
 
@@ -263,17 +269,29 @@ func (e *Engine) Hit(l Link, v Visit) bool {
 		panic("engine: unknown class of visit") // such a record would stop the fold for ever
 	}
 	id := l.ID()
-	capped := l.Flags()&FlagCapped != 0
-	if capped && !admit(e.counters.at(id), l.MaxHits(), v.Class) {
+	atOnce := l.Flags()&(FlagCapped|flagCountsAtOnce) != 0
+	if atOnce && !e.count(l, id, v.Class) {
 		return false
 	}
 	r := hitRecord{
 		linkID: id, visitor: v.Visitor, owner: l.Owner(), hour: uint32(v.NowMs / msPerHour),
-		country: v.Country, class: v.Class, counted: capped, device: v.Device & MaxDevice, browser: v.Browser, referrer: v.Referrer,
+		country: v.Country, class: v.Class, counted: atOnce, device: v.Device & MaxDevice, browser: v.Browser, referrer: v.Referrer,
 	}
 	w := r.words()
 	if ring := e.journal.ringOf(id); !ring.append(&w) {
 		e.appendSlow(ring, &w)
+	}
+	return true
+}
+
+// count raises the counter of a link whose hits do that themselves. It returns false if the cap is used up.
+func (e *Engine) count(l Link, id uint64, class Class) bool {
+	counter := e.counters.at(id)
+	switch {
+	case l.Flags()&FlagCapped != 0:
+		return admit(counter, l.MaxHits(), class)
+	case class == ClassHit:
+		counter.Add(1)
 	}
 	return true
 }
@@ -291,7 +309,8 @@ const (
 	hoursPerDay = 24
 )
 
-func hourOf(t time.Time) uint32 { return uint32(t.Unix() / 3600) }
+// hourOf returns the hour of a time; before 1970 it is 0.
+func hourOf(t time.Time) uint32 { return uint32(max(0, t.Unix()) / 3600) }
 
 // hits returns a link's hit count: for a capped link at this moment, else as of the last fold.
 func (e *Engine) hits(id uint64) uint64 {

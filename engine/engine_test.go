@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -30,6 +31,7 @@ type gate struct {
 	apply     atomic.Pointer[func(commit func())] // gets what hands a mutation to the store
 	onView    atomic.Pointer[func()]              // runs before a view is taken
 	flushed   atomic.Uint64                       // flushes that reached the store
+	tooLarge  atomic.Int64                        // so many flushes are refused as too large
 }
 
 func (g *gate) Flush(b engine.FlushBatch) error {
@@ -38,6 +40,10 @@ func (g *gate) Flush(b engine.FlushBatch) error {
 	}
 	if err := g.failFlush.Load(); err != nil {
 		return *err
+	}
+	if g.tooLarge.Load() > 0 {
+		g.tooLarge.Add(-1)
+		return fmt.Errorf("gate: %w", engine.ErrFlushTooLarge)
 	}
 	g.flushed.Add(1)
 	return g.Store.Flush(b)

@@ -19,6 +19,8 @@ var (
 	ErrOutcomeUnknown = errors.New("the store did not answer in time; the outcome is unknown")
 	// ErrClosed: the engine is shutting down.
 	ErrClosed = errors.New("engine is closed")
+	// ErrFlushTooLarge: the store cannot take so much in one batch.
+	ErrFlushTooLarge = errors.New("flush is too large")
 	// ErrTooManyLinks: the query would go over more than MaxScannedLinks links.
 	ErrTooManyLinks = errors.New("too many links")
 	// ErrOverloaded: a bounded queue is full. Nothing was changed; try again.

@@ -26,3 +26,6 @@ func (e *Engine) CloseHours(ctx context.Context) error {
 	}
 	return nil
 }
+
+// RollUp is one turn of the roll-up, with the clock that the engine has.
+func (e *Engine) RollUp(ctx context.Context) error { return e.rollUp(ctx) }

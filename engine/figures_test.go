@@ -54,6 +54,8 @@ type figures struct {
 	e     *engine.Engine
 	now   time.Time
 
+	keptHours, keptDays int // 0: the engine's default
+
 	stopStore  func()
 	stopEngine func() // the reserving of ids: nothing else runs
 
@@ -109,7 +111,8 @@ func (f *figures) open() {
 func (f *figures) openEngine() {
 	var err error
 	f.e, err = engine.Open(f.store, engine.Options{
-		JournalDir: filepath.Join(f.dir, "journal"), Rings: 2, RingRecords: 1 << 13, Now: func() time.Time { return f.now },
+		JournalDir: filepath.Join(f.dir, "journal"), Rings: 2, RingRecords: 1 << 13, Now: func() time.Time { return f.now }, ClockSettles: -1,
+		KeptHours: f.keptHours, KeptDays: f.keptDays,
 	})
 	if err != nil {
 		f.t.Fatal(err)

@@ -26,9 +26,12 @@ const (
 type flusher struct {
 	soon      chan struct{} // a ring is half full: do not wait for the interval
 	positions Positions     // the flush goroutine's
-	rollUp    bool          // the flush goroutine's: hours may wait for it
+	clock     clockWatch    // the flush goroutine's
+	limits    RollUpLimits  // the flush goroutine's
+	rollUp    bool          // the flush goroutine's: there may be something to do within limits
 
 	count, failures atomic.Uint64
+	reduced         atomic.Uint64 // flushes that left parts out
 	lastUnixNano    atomic.Int64
 	lastNanos       atomic.Int64
 	sumNanos        atomic.Int64
@@ -37,6 +40,7 @@ type flusher struct {
 func (f *flusher) init(p Positions) {
 	f.soon = make(chan struct{}, 1)
 	f.positions = p
+	f.limits = RollUpLimits{OpenHour: p.OpenHour}
 	f.rollUp = true
 }
 
@@ -124,7 +128,7 @@ func (e *Engine) Flush() error {
 		return nil
 	}
 	start := time.Now()
-	if err := e.store.Flush(batch.batch(f.positions, e.referrers)); err != nil {
+	if err := e.commitPair(batch, f.positions, e.referrers); err != nil {
 		f.failures.Add(1)
 		return err
 	}
@@ -137,15 +141,31 @@ func (e *Engine) Flush() error {
 	return nil
 }
 
-// batch returns p as the store takes it.
-func (p *pair) batch(positions Positions, names *referrers) FlushBatch {
+// commitPair commits p. What is too large after a long stall is committed without breakdowns, or even without visitors:
+// counts are never lost.
+func (e *Engine) commitPair(p *pair, positions Positions, names *referrers) error {
+	err := e.store.Flush(p.batch(positions, names, Visitors|Breakdowns))
+	for _, parts := range []Parts{Visitors, 0} {
+		if !errors.Is(err, ErrFlushTooLarge) {
+			break
+		}
+		e.log.Warn("a flush is too large; referrers, countries, devices and browsers of its hits are lost, or even their visitors",
+			"links", len(p.links.entries), "visitors lost", parts&Visitors == 0)
+		e.flusher.reduced.Add(1)
+		err = e.store.Flush(p.batch(positions, names, parts))
+	}
+	return err
+}
+
+// batch returns those parts of p as the store takes them.
+func (p *pair) batch(positions Positions, names *referrers, parts Parts) FlushBatch {
 	return FlushBatch{
 		Positions: positions,
 		Links: func(yield func(hour uint32, id uint64, t *Tally) error) error {
-			return p.links.each(names, yield)
+			return p.links.each(names, parts, yield)
 		},
 		Owners: func(yield func(hour uint32, owner uint32, t *Tally) error) error {
-			return p.owners.each(names, func(hour uint32, id uint64, t *Tally) error { return yield(hour, uint32(id), t) })
+			return p.owners.each(names, parts, func(hour uint32, id uint64, t *Tally) error { return yield(hour, uint32(id), t) })
 		},
 	}
 }
@@ -155,15 +175,14 @@ func (p *pair) batch(positions Positions, names *referrers) FlushBatch {
 // over them.
 func (e *Engine) rollUp(ctx context.Context) error {
 	f := &e.flusher
-	if hour := uint32(e.now().Add(-rollUpGrace).Unix() / 3600); hour > f.positions.OpenHour {
-		e.pending.setOpenHour(hour)
-		f.rollUp = true
-		if err := e.Flush(); err != nil {
+	now := e.now()
+	if f.clock.steady(now, time.Now(), e.options.ClockSettles) {
+		if err := e.closeHours(now); err != nil {
 			return err
 		}
 	}
 	for start := time.Now(); f.rollUp && ctx.Err() == nil && time.Since(start) < rollUpBudget; {
-		more, err := e.store.RollUp(e.limits(f.positions.OpenHour))
+		more, err := e.store.RollUp(f.limits)
 		if err != nil {
 			return err
 		}
@@ -172,14 +191,46 @@ func (e *Engine) rollUp(ctx context.Context) error {
 	return nil
 }
 
-// limits are what a roll-up does at this time. One hour more than is promised stays, so that none goes while it is read.
-func (e *Engine) limits(openHour uint32) RollUpLimits {
-	l := RollUpLimits{OpenHour: openHour}
-	nowHour := hourOf(e.now())
-	if kept := uint32(e.options.KeptHours); nowHour > kept {
-		l.FirstHour = nowHour - kept
+func (e *Engine) closeHours(now time.Time) error {
+	f := &e.flusher
+	if hour := hourOf(now.Add(-rollUpGrace)); hour > f.positions.OpenHour {
+		e.pending.setOpenHour(hour)
+		if err := e.Flush(); err != nil {
+			return err
+		}
 	}
-	if today, kept := nowHour/hoursPerDay, uint32(e.options.KeptDays); today > kept {
+	if l := e.limits(f.positions.OpenHour, now); l != f.limits {
+		f.limits, f.rollUp = l, true
+	}
+	return nil
+}
+
+// clockWatch tells whether the wall clock runs evenly. What a wrong clock closes or deletes is gone for good, so neither
+// happens until it has run as evenly as the monotonic clock for a while, after a start and after each jump.
+type clockWatch struct {
+	wall, monotonic time.Time // when last looked
+	since           time.Time // monotonic: of the last jump
+}
+
+func (c *clockWatch) steady(wall, monotonic time.Time, settles time.Duration) bool {
+	const jump = time.Minute
+	wall = wall.Round(0)
+	if c.since.IsZero() || wall.Sub(c.wall)-monotonic.Sub(c.monotonic) > jump || monotonic.Sub(c.monotonic)-wall.Sub(c.wall) > jump {
+		c.since = monotonic
+	}
+	c.wall, c.monotonic = wall, monotonic
+	return settles < 0 || monotonic.Sub(c.since) >= settles
+}
+
+// limits are what a roll-up does at this time. One hour and one day more than are shown stay, so that none goes while it
+// is read.
+func (e *Engine) limits(openHour uint32, now time.Time) RollUpLimits {
+	l := RollUpLimits{OpenHour: openHour}
+	hour := hourOf(now)
+	if kept := uint32(e.options.KeptHours) + 1; hour > kept {
+		l.FirstHour = hour - kept
+	}
+	if today, kept := hour/hoursPerDay, uint32(e.options.KeptDays)+1; today > kept {
 		l.FirstDay = today - kept
 	}
 	return l
@@ -225,8 +276,10 @@ type Metrics struct {
 	JournalUnprotected uint64             // records that a crash would lose now, since the store stalls
 	VisitorsDropped    uint64             // hits that count without their visitor, since the store stalled too long
 	ValuesDropped      uint64             // values of hits (referrers and so on) that show under "other" for the same reason
+	ReferrersRefused   uint64             // hits whose referrer shows under "other", since there were too many new ones
 	Flushes            uint64
 	FlushErrors        uint64
+	FlushesReduced     uint64    // flushes that were too large, and left breakdowns out, or visitors too
 	LastFlush          time.Time // when all that was folded was last seen durable; zero: not yet
 	LastFlushTook      time.Duration
 	FlushSeconds       float64 // summed
@@ -240,8 +293,8 @@ func (e *Engine) Metrics() Metrics {
 		CounterBytes:    e.counters.slabs() * 8 << slabBits,
 		JournalReplayed: e.replayed.records, JournalInvalid: e.replayed.invalid,
 		JournalMissing: e.replayed.missing,
-		JournalWaits:   e.journal.waits.Load(),
-		Flushes:        f.count.Load(), FlushErrors: f.failures.Load(),
+		JournalWaits:   e.journal.waits.Load(), ReferrersRefused: e.referrers.refused.Load(),
+		Flushes: f.count.Load(), FlushErrors: f.failures.Load(), FlushesReduced: f.reduced.Load(),
 		LastFlushTook: time.Duration(f.lastNanos.Load()), FlushSeconds: time.Duration(f.sumNanos.Load()).Seconds(),
 	}
 	m.PendingBytes, m.VisitorsDropped, m.ValuesDropped = e.pending.size()

@@ -29,6 +29,9 @@ const (
 	FlagExpires      Flags = 1 << 3 // ExpiresAtMs is set
 	FlagCapped       Flags = 1 << 4 // MaxHits is set
 	FlagTombstone    Flags = 1 << 5 // deleted: the code stays taken, DeletedAtMs is set, there is no target
+
+	// In memory only: hits raise the counter themselves, as those of capped links do. See Engine.countAtOnce.
+	flagCountsAtOnce Flags = 1 << 7
 )
 
 var redirectStatuses = [4]int{302, 301, 307, 308}

@@ -69,5 +69,9 @@ func mapFile(f *os.File, sizeBytes int) ([]byte, error) {
 	return unsafe.Slice((*byte)(p), sizeBytes), nil
 }
 
+// syncPages writes mapped pages of a file to the disk. That it cannot be done leaves what it was to prevent possible, and
+// nothing else.
+func syncPages(b []byte) { _ = unix.Msync(b, unix.MS_SYNC) }
+
 // writeBack has nothing to do: stores into the mapping are stores into the file.
 func writeBack(*os.File, []byte) error { return nil }

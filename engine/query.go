@@ -23,7 +23,7 @@ const (
 // Query asks for the figures of a window of time. From and To are widened to whole buckets: hours as long as they are
 // kept, days before and in a Daily series.
 type Query struct {
-	From     time.Time // zero: the link's creation; with an Interval 48 hours or 30 days back; for an owner as far as days are kept
+	From     time.Time // zero: the link's creation; with an Interval 48 hours or 30 days back; never before days are kept
 	To       time.Time // zero or in the future: now
 	Interval Interval  // of the series, if there is to be one
 	AllTime  bool      // the whole life of a link; From, To and Interval are not looked at
@@ -36,7 +36,7 @@ type window struct {
 	spans    []Span // that make it up, ascending; the buckets of a series
 }
 
-// kept says what a store has rows of, at a moment.
+// kept says what there are figures of, at a moment.
 type kept struct {
 	hour      uint32 // the current one
 	firstHour uint32
@@ -44,11 +44,12 @@ type kept struct {
 }
 
 func (e *Engine) kept(now time.Time) kept {
-	hour := hourOf(now)
+	hour, today := hourOf(now), hourOf(now)/hoursPerDay
+	wholeHour, wholeDay := e.store.Kept()
 	return kept{
 		hour:      hour,
-		firstHour: hour - min(hour, uint32(e.options.KeptHours)-1),
-		firstDay:  hour/hoursPerDay - min(hour/hoursPerDay, uint32(e.options.KeptDays)-1),
+		firstHour: max(wholeHour, hour-min(hour, uint32(e.options.KeptHours))),
+		firstDay:  max(wholeDay, today-min(today, uint32(e.options.KeptDays))),
 	}
 }
 
@@ -63,7 +64,7 @@ func (q *Query) window(k kept, now, created time.Time) (window, error) {
 	}
 	to := k.hour + 1
 	if !q.To.IsZero() && q.To.Before(now) {
-		to = clampedHour(q.To.Add(time.Hour - 1))
+		to = hourOf(q.To.Add(time.Hour - 1))
 	}
 	switch {
 	case q.Interval == Hourly:
@@ -84,7 +85,7 @@ const hoursKept = "figures by the hour are kept since %s: ask for days"
 func (q *Query) from(k kept, now, created time.Time) (uint32, error) {
 	switch {
 	case q.From.IsZero():
-		if q.Interval == Hourly && !q.To.IsZero() && clampedHour(q.To) < k.firstHour {
+		if q.Interval == Hourly && !q.To.IsZero() && hourOf(q.To) < k.firstHour {
 			return 0, windowError("to", "not_kept", hoursKept, hourTime(k.firstHour).Format(time.RFC3339))
 		}
 		return q.defaultFrom(k, created), nil
@@ -93,16 +94,11 @@ func (q *Query) from(k kept, now, created time.Time) (uint32, error) {
 	case !q.To.IsZero() && !q.From.Before(q.To):
 		return 0, windowError("from", "reversed", "must be before to")
 	}
-	hour := clampedHour(q.From)
-	switch {
-	case q.Interval == Hourly && hour < k.firstHour:
+	hour := hourOf(q.From)
+	if q.Interval == Hourly && hour < k.firstHour {
 		return 0, windowError("from", "not_kept", hoursKept, hourTime(k.firstHour).Format(time.RFC3339))
-	case hour/hoursPerDay >= k.firstDay:
-		return q.widenFrom(k, hour), nil
-	case clampedHour(created)/hoursPerDay >= k.firstDay && (q.To.IsZero() || created.Before(q.To)):
-		return q.widenFrom(k, clampedHour(created)), nil // before that there was nothing to keep
 	}
-	return 0, windowError("from", "not_kept", "figures are kept since %s", hourTime(k.firstDay*hoursPerDay).Format(time.RFC3339))
+	return q.widenFrom(k, max(hour, k.firstDay*hoursPerDay)), nil
 }
 
 // widenFrom returns the beginning of the bucket that hour is in.
@@ -121,7 +117,7 @@ func (q *Query) defaultFrom(k kept, created time.Time) uint32 {
 		today := k.hour / hoursPerDay
 		return hoursPerDay * max(k.firstDay, today-min(today, defaultSeriesDays-1))
 	}
-	return q.widenFrom(k, max(clampedHour(created), k.firstDay*hoursPerDay))
+	return q.widenFrom(k, max(hourOf(created), k.firstDay*hoursPerDay))
 }
 
 // split cuts the window into buckets of the interval, or into as few spans as the store can read.
@@ -153,14 +149,6 @@ func (w *window) cut(from, to, step uint32) {
 }
 
 func ceilDay(hour uint32) uint32 { return (hour + hoursPerDay - 1) / hoursPerDay * hoursPerDay }
-
-// clampedHour is hourOf for times that may be before 1970.
-func clampedHour(t time.Time) uint32 {
-	if t.Unix() < 0 {
-		return 0
-	}
-	return hourOf(t)
-}
 
 func hourTime(hour uint32) time.Time { return time.Unix(int64(hour)*3600, 0).UTC() }
 

@@ -20,7 +20,7 @@ func at(text string) time.Time {
 var (
 	windowNow  = at("2026-11-21 14:30")
 	windowKept = kept{
-		hour: hourOf(at("2026-11-21 14:00")), firstHour: hourOf(at("2026-11-19 15:00")), firstDay: hourOf(at("2025-10-18")) / hoursPerDay,
+		hour: hourOf(at("2026-11-21 14:00")), firstHour: hourOf(at("2026-11-19 14:00")), firstDay: hourOf(at("2025-10-17")) / hoursPerDay,
 	}
 )
 
@@ -33,22 +33,23 @@ func TestWindowsAreWidenedToWholeBuckets(t *testing.T) {
 	}{
 		"all there is, of an old link":   {Query{}, old, "2026-01-05 00:00 … 2026-11-21 15:00 1 endless"},
 		"all there is, of a young link":  {Query{}, young, "2026-11-21 09:00 … 2026-11-21 15:00 1 endless"},
-		"all there is, of an owner":      {Query{}, time.Time{}, "2025-10-18 00:00 … 2026-11-21 15:00 1 endless"},
+		"all there is, of an owner":      {Query{}, time.Time{}, "2025-10-17 00:00 … 2026-11-21 15:00 1 endless"},
 		"hours of today":                 {Query{From: at("2026-11-21 03:10"), To: at("2026-11-21 04:00")}, old, "2026-11-21 03:00 … 2026-11-21 04:00 1"},
 		"hours over midnight":            {Query{From: at("2026-11-20 23:59"), To: at("2026-11-21 00:01")}, old, "2026-11-20 23:00 … 2026-11-21 01:00 1"},
-		"the oldest kept hour":           {Query{From: at("2026-11-19 15:00"), To: at("2026-11-19 15:01")}, old, "2026-11-19 15:00 … 2026-11-19 16:00 1"},
-		"an hour that is not kept":       {Query{From: at("2026-11-19 14:59"), To: at("2026-11-19 15:01")}, old, "2026-11-19 00:00 … 2026-11-20 00:00 1"},
+		"the oldest kept hour":           {Query{From: at("2026-11-19 14:30"), To: at("2026-11-19 14:31")}, old, "2026-11-19 14:00 … 2026-11-19 15:00 1"},
+		"an hour that is not kept":       {Query{From: at("2026-11-19 13:59"), To: at("2026-11-19 15:01")}, old, "2026-11-19 00:00 … 2026-11-20 00:00 1"},
 		"a day":                          {Query{From: at("2026-10-03"), To: at("2026-10-04")}, old, "2026-10-03 00:00 … 2026-10-04 00:00 1"},
 		"parts of two days":              {Query{From: at("2026-10-03 12:00"), To: at("2026-10-04 00:01")}, old, "2026-10-03 00:00 … 2026-10-05 00:00 1"},
 		"from a day to an hour of today": {Query{From: at("2026-11-01 05:00"), To: at("2026-11-21 04:30")}, old, "2026-11-01 00:00 … 2026-11-21 05:00 2"},
 		"to an hour of the first kept day, which is not whole": {Query{From: at("2026-11-01"), To: at("2026-11-19 17:00")}, old, "2026-11-01 00:00 … 2026-11-20 00:00 1"},
 		"to yesterday's end":                {Query{From: at("2026-11-01"), To: at("2026-11-21")}, old, "2026-11-01 00:00 … 2026-11-21 00:00 1"},
 		"to the future":                     {Query{From: at("2026-11-21 14:00"), To: at("2030-01-01")}, old, "2026-11-21 14:00 … 2026-11-21 15:00 1 endless"},
-		"from long ago, the link was there": {Query{From: at("2025-10-18 07:00")}, at("2020-01-01"), "2025-10-18 00:00 … 2026-11-21 15:00 1 endless"},
-		"from before the link was":          {Query{From: at("1900-01-01")}, old, "2026-01-05 00:00 … 2026-11-21 15:00 1 endless"},
+		"from long ago, the link was there": {Query{From: at("2024-10-18 07:00")}, at("2020-01-01"), "2025-10-17 00:00 … 2026-11-21 15:00 1 endless"},
+		"from before the link was":          {Query{From: at("1900-01-01")}, old, "2025-10-17 00:00 … 2026-11-21 15:00 1 endless"},
 		"from before the link was, kept":    {Query{From: at("2025-12-24 18:00")}, old, "2025-12-24 00:00 … 2026-11-21 15:00 1 endless"},
 		"all before the link was":           {Query{From: at("2025-12-01"), To: at("2025-12-02")}, old, "2025-12-01 00:00 … 2025-12-02 00:00 1"},
 		"hourly":                            {Query{Interval: Hourly}, old, "2026-11-19 15:00 … 2026-11-21 15:00 48 endless"},
+		"hourly, from 48 hours ago":         {Query{Interval: Hourly, From: at("2026-11-19 14:30")}, old, "2026-11-19 14:00 … 2026-11-21 15:00 49 endless"},
 		"hourly, some":                      {Query{Interval: Hourly, From: at("2026-11-21 01:30"), To: at("2026-11-21 03:30")}, old, "2026-11-21 01:00 … 2026-11-21 04:00 3"},
 		"daily":                             {Query{Interval: Daily}, old, "2026-10-23 00:00 … 2026-11-22 00:00 30 endless"},
 		"daily, of hours":                   {Query{Interval: Daily, From: at("2026-11-20 01:30"), To: at("2026-11-21 03:30")}, old, "2026-11-20 00:00 … 2026-11-22 00:00 2 endless"},
@@ -104,10 +105,9 @@ func TestImpossibleWindowsAreRefused(t *testing.T) {
 		"reversed":                     {Query{From: at("2026-11-03"), To: at("2026-11-02")}, "from", "reversed"},
 		"empty":                        {Query{From: at("2026-11-03"), To: at("2026-11-03")}, "from", "reversed"},
 		"in the future":                {Query{From: at("2026-11-21 14:31")}, "from", "in_future"},
-		"hours that are not kept":      {Query{Interval: Hourly, From: at("2026-11-19 14:59")}, "from", "not_kept"},
-		"days that are not kept":       {Query{From: at("2025-10-17 23:59")}, "from", "not_kept"},
-		"days of another age":          {Query{From: at("0001-01-02"), To: at("2026-11-02"), Interval: Daily}, "from", "not_kept"},
-		"to an hour before those kept": {Query{Interval: Hourly, To: at("2026-11-19 14:00")}, "to", "not_kept"},
+		"hours that are not kept":      {Query{Interval: Hourly, From: at("2026-11-19 13:59")}, "from", "not_kept"},
+		"days that are not kept":       {Query{From: at("1900-01-02"), To: at("2025-10-16")}, "to", "reversed"},
+		"to an hour before those kept": {Query{Interval: Hourly, To: at("2026-11-19 13:00")}, "to", "not_kept"},
 		"to before the default from":   {Query{Interval: Daily, To: at("2026-10-01")}, "to", "reversed"},
 	} {
 		_, err := c.q.window(windowKept, windowNow, at("2020-01-01"))

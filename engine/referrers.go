@@ -64,7 +64,9 @@ type referrers struct {
 	key     hashKey
 	current atomic.Pointer[half]
 	halves  [2]atomic.Pointer[half] // of names: by the high bit of a number
-	retryAt atomic.Int64            // Unix ns: before it a full dictionary does not look whether the other half is free
+	retryAt atomic.Int64            // ns since start: before it a full dictionary does not look whether the other half is free
+	start   time.Time
+	refused atomic.Uint64 // names that got no number for want of room
 
 	journal *journal
 	rest    time.Duration
@@ -86,8 +88,8 @@ type half struct {
 	used  int    // of text; guarded by referrers.mu
 	count int    // guarded by referrers.mu
 	full  atomic.Bool
-	index [referrerPlaces]atomic.Uint64 // high 48 bits of the hash, then the number; 0: free
-	names [referrersAHalf + 1]atomic.Pointer[string]
+	index [referrerPlaces]atomic.Uint64   // high 48 bits of the hash, then the number; 0: free
+	names [halfBit]atomic.Pointer[string] // by place
 }
 
 // Referrer returns the number of a referrer host, as Visit takes it. Host is in lower case, of at most MaxReferrerBytes;
@@ -122,7 +124,8 @@ func (h *half) find(hash uint64, host []byte) uint16 {
 }
 
 func (r *referrers) numberSlow(hash uint64, host []byte) uint16 {
-	if r.current.Load().full.Load() && r.now().UnixNano() < r.retryAt.Load() {
+	if r.current.Load().full.Load() && int64(r.now().Sub(r.start)) < r.retryAt.Load() {
+		r.refused.Add(1)
 		return otherReferrer
 	}
 	r.mu.Lock()
@@ -134,6 +137,7 @@ func (r *referrers) numberSlow(hash uint64, host []byte) uint16 {
 	if !h.fits(host) {
 		h.full.Store(true)
 		if h = r.emptyLocked(h); h == nil {
+			r.refused.Add(1)
 			return otherReferrer
 		}
 	}
@@ -186,14 +190,16 @@ func (r *referrers) emptyLocked(full *half) *half {
 		r.current.Store(next)
 		return next
 	}
-	r.retryAt.Store(now.Add(r.rest / 100).UnixNano())
+	r.retryAt.Store(int64(now.Sub(r.start) + r.rest/100))
 	return nil
 }
 
-// newHalf begins a turn of half number i. What it held before no longer proves itself.
+// newHalf begins a turn of half number i. What it held before no longer proves itself, not even after a power cut: the
+// turn is on disk before a name is.
 func (r *referrers) newHalf(i int, turn uint64) *half {
 	text := r.mapping[ringHeaderBytes+i*halfBytes:][:halfBytes]
 	binary.LittleEndian.PutUint64(text, turn)
+	syncPages(text[:pageBytes])
 	h := &half{bit: uint16(i) * halfBit, turn: turn, text: text, used: halfHeaderBytes}
 	r.halves[i].Store(h)
 	return h
@@ -243,7 +249,7 @@ func newReferrers(dir string, id Identity, epoch uint64, j *journal, now func() 
 	if err != nil {
 		return nil, fmt.Errorf("making the dictionary of referrers: %w", err)
 	}
-	r := &referrers{key: newHashKey(), journal: j, rest: restOfHalf, now: now}
+	r := &referrers{key: newHashKey(), journal: j, rest: restOfHalf, now: now, start: now()}
 	if err := r.init(f, id.StoreID, epoch); err != nil {
 		return nil, errors.Join(fmt.Errorf("making the dictionary of referrers: %w", err), f.Close())
 	}
@@ -317,7 +323,7 @@ func decodeHalf(text []byte) *half {
 	rest := text[halfHeaderBytes:]
 	for place := 1; place <= referrersAHalf && len(rest) > referrerOverhead; place++ {
 		n := 1 + int(rest[0])
-		if n == 1 || len(rest) < n+4 || binary.LittleEndian.Uint32(rest[n:]) != nameChecksum(h.turn, place, rest[:n]) {
+		if n == 1 || n > 1+MaxReferrerBytes || len(rest) < n+4 || binary.LittleEndian.Uint32(rest[n:]) != nameChecksum(h.turn, place, rest[:n]) {
 			break
 		}
 		name := string(rest[1:n])

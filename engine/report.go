@@ -38,26 +38,55 @@ const MaxScannedLinks = 10_000
 // LinkReport returns the figures of a link. Every redirect that was answered before the call is in them. Errors:
 // ErrNotFound if code is no live link, InvalidError if there can be no such window, ErrLoading.
 func (e *Engine) LinkReport(ctx context.Context, code string, q Query) (Report, error) {
-	detail, err := e.Read(code) // folds
-	if err != nil {
+	if !e.Ready() {
+		return Report{}, ErrLoading
+	}
+	l, ok := e.Resolve([]byte(code))
+	if !ok {
+		return Report{}, ErrNotFound
+	}
+	id := l.ID()
+	l.Release()
+	if err := e.foldNow(ctx); err != nil {
 		return Report{}, err
 	}
-	if q.AllTime {
-		return e.lifeReport(ctx, &detail, q.Parts)
-	}
-	r, err := e.windowReport(ctx, q, detail.CreatedAt, linkSource(detail.ID))
+	r, err := e.linkReport(ctx, code, id, q)
 	if err != nil {
 		return Report{}, fmt.Errorf("figures of %q: %w", code, err)
 	}
 	return r, nil
 }
 
-func (e *Engine) lifeReport(ctx context.Context, detail *Detail, wanted Parts) (Report, error) {
-	t, durableHits, err := e.life(ctx, detail.ID, wanted)
-	if err != nil {
-		return Report{}, fmt.Errorf("figures of %q: %w", detail.Code, err)
+func (e *Engine) linkReport(ctx context.Context, code string, id uint64, q Query) (Report, error) {
+	if q.AllTime {
+		return e.lifeReport(ctx, id, q.Parts)
 	}
-	t.Hits = e.hits(detail.ID)
+	created, err := e.created(code, id)
+	if err != nil {
+		return Report{}, err
+	}
+	return e.windowReport(ctx, q, created, linkSource(id))
+}
+
+// created returns when a link was made, or the zero time if it is gone by now. It takes no reservation: a link's creation
+// does not change.
+func (e *Engine) created(code string, id uint64) (time.Time, error) {
+	rec, err := e.store.ReadRecord(code)
+	switch {
+	case errors.Is(err, ErrNotFound), err == nil && rec.Hot.ID != id:
+		return time.Time{}, nil
+	case err != nil:
+		return time.Time{}, err
+	}
+	return time.UnixMilli(rec.Cold.CreatedAtMs), nil
+}
+
+func (e *Engine) lifeReport(ctx context.Context, id uint64, wanted Parts) (Report, error) {
+	t, durableHits, err := e.life(ctx, id, wanted)
+	if err != nil {
+		return Report{}, err
+	}
+	t.Hits = e.hits(id)
 	r := Report{DurableHits: min(durableHits, t.Hits), FlushedAt: e.Metrics().LastFlush}
 	r.set(&t)
 	return r, nil

@@ -36,6 +36,9 @@ type Store interface {
 	// View returns a snapshot of the tallies, to be closed by the caller. Taking it costs microseconds.
 	View() (View, error)
 
+	// Kept returns from when on rows are whole: rows of hours and of days before them have gone, or are going. 0: all are.
+	Kept() (firstHour, firstDay uint32)
+
 	// ListLinks calls fn for the live links of owner, newest first, until it returns false; with a tag only for those
 	// that have it.
 	ListLinks(owner uint32, tag string, fn func(id uint64, code string) bool) error
@@ -44,7 +47,7 @@ type Store interface {
 	Positions() (Positions, error)
 
 	// Flush commits b as one atomic, synced batch. After an error the batch is certainly not durable, and the caller
-	// will pass the same content again, maybe with more.
+	// will pass the same content again; after ErrFlushTooLarge less of it.
 	Flush(b FlushBatch) error
 
 	// RollUp rolls hour rows of hours before l.OpenHour up into day and life rows, one bounded chunk a call (one atomic

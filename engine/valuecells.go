@@ -142,7 +142,12 @@ func sortBreakdown(b Breakdown) Breakdown {
 	return kept
 }
 
+// reset empties c and keeps its memory, unless that is much more than was needed.
 func (c *valueCells) reset() {
+	if len(c.index) > minCellSlots && 16*len(c.cells) < len(c.index) {
+		*c = valueCells{dropped: c.dropped}
+		return
+	}
 	clear(c.index)
 	c.cells = c.cells[:0]
 }

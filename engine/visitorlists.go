@@ -147,7 +147,13 @@ func (v *visitorLists) sketch(e *delta, scratch []uint64) (Sketch, []uint64) {
 	return s, scratch
 }
 
+// reset empties v and keeps its memory, unless that is much more than was needed.
 func (v *visitorLists) reset() {
+	const few = 1 << 12
+	if cap(v.blocks) > few && 16*len(v.blocks) < cap(v.blocks) {
+		*v = visitorLists{dropped: v.dropped}
+		return
+	}
 	clear(v.sketches) // pointers: let them go
 	v.blocks, v.sketches, v.free = v.blocks[:0], v.sketches[:0], 0
 }

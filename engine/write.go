@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 )
@@ -265,14 +264,13 @@ func (e *Engine) Update(ctx context.Context, code string, g Guard, edit func(*Re
 	return detail, nil
 }
 
-// countAtOnce publishes an uncapped link with a cap that cannot be used up. From then on hits raise its counter
-// themselves; after one fold the counter is complete, and a cap that is published then is exact. (A redirect that resolved
-// the link before and has not counted its hit yet comes on top: it is as if it had come before the edit.)
+// countAtOnce publishes an uncapped link such that hits raise its counter themselves. After one fold the counter is then
+// complete, and a cap that is published later is exact. (A redirect that resolved the link before and has not counted its
+// hit yet comes on top: it is as if it had come before the edit.) If the edit comes to nothing, the link stays as good.
 func (e *Engine) countAtOnce(h *Hot) error {
-	inexhaustible := *h
-	inexhaustible.Flags |= FlagCapped
-	inexhaustible.MaxHits = math.MaxUint64
-	return e.publish(inexhaustible.view(), e.now().UnixMilli())
+	v := h.view()
+	v.Flags |= flagCountsAtOnce
+	return e.publish(v, e.now().UnixMilli())
 }
 
 // foldNow folds every hit that was recorded before the call.

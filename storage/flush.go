@@ -13,10 +13,11 @@ const (
 	// flushRetainBytes is the largest buffer of a flush that is kept for the next one: of about a million rows. (Pebble
 	// keeps for itself the buffer of a batch over half a memtable.)
 	flushRetainBytes = 32 << 20
-
-	// maxFlushBytes bounds a flush; Pebble's own limit, which it panics at, is 4 GiB. 1 GiB holds 30 million small rows.
-	maxFlushBytes = 1 << 30
 )
+
+// maxFlushBytes bounds a flush; Pebble's own limit, which it panics at, is 4 GiB. 1 GiB holds 30 million rows without
+// visitors and breakdowns. It is a variable for tests.
+var maxFlushBytes = 1 << 30
 
 // flusher is the state of the one goroutine that flushes and rolls up.
 type flusher struct {
@@ -81,7 +82,7 @@ func (s *Store) addFlushed(hour uint32, t *engine.Tally) error {
 		s.hours.add(hour)
 	}
 	if f.batch.Len() > maxFlushBytes {
-		return fmt.Errorf("more than %d bytes", maxFlushBytes)
+		return fmt.Errorf("%w: more than %d bytes", engine.ErrFlushTooLarge, maxFlushBytes)
 	}
 	if err := checkDimensions(t); err != nil {
 		return err

@@ -13,10 +13,11 @@ import (
 )
 
 const (
-	// Ids are read in blocks of so many. Of one with visitors, a row can have 16 KB, so a block has 64 MB at worst: 64 ids
-	// with dense rows in each of 64 hours; without visitors a row has a few bytes.
-	hourBlockIDs         = 1024
-	hourBlockVisitorsIDs = 64
+	// Ids are read in blocks: from few to many, as long as what is kept of a block stays small. A row can have 80 KB.
+	minHourBlock    = 16
+	maxHourBlock    = 1024
+	smallBlockBytes = 1 << 20
+	largeBlockBytes = 8 << 20
 
 	// From so many ids on, rows are found by an iterator that goes through them in order. Below, by a Get each, which
 	// mostly finds by a Bloom filter that there is no row.
@@ -34,6 +35,7 @@ type hourReader struct {
 	it       *pebble.Iterator // nil: few ids
 	key      []byte
 	strip    tallySum
+	block    int // ids of the last block
 	order    []int
 	rows     []hourRow // by (i, hour)
 	contents []byte
@@ -69,12 +71,17 @@ func (h *hourReader) close() error {
 	return h.it.Close()
 }
 
-// blockSize is how many ids a block has.
+// blockSize is how many ids the next block has: more if little was kept of the last one, fewer if much was.
 func (h *hourReader) blockSize() int {
-	if h.wanted&engine.Visitors != 0 {
-		return hourBlockVisitorsIDs
+	switch kept := len(h.contents); {
+	case h.block == 0:
+		h.block = minHourBlock
+	case kept > largeBlockBytes:
+		h.block = max(1, h.block/4)
+	case kept < smallBlockBytes:
+		h.block = min(maxHourBlock, 4*h.block)
 	}
-	return hourBlockIDs
+	return h.block
 }
 
 // load reads the rows of a block of ids.

@@ -64,6 +64,7 @@ const (
 //	p  positions                 epoch, flush sequence number, open hour, rings: see appendPositions
 //	m  roll-up mark              see appendMark
 //	d  sweep mark                see appendSweep
+//	h  first whole hour          4 bytes big-endian: hour rows before it are deleted
 const (
 	metaLayout     = 'f'
 	metaStoreID    = 's'
@@ -73,6 +74,7 @@ const (
 	metaPositions  = 'p'
 	metaMark       = 'm'
 	metaSweep      = 'd'
+	metaFirstHour  = 'h'
 )
 
 const hoursPerDay = 24

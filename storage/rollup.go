@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -37,6 +38,26 @@ func (s *Store) RollUp(l engine.RollUpLimits) (more bool, err error) {
 		return false, fmt.Errorf("storage: deleting old day rows: %w", err)
 	}
 	return more, nil
+}
+
+// Kept implements engine.Store.
+func (s *Store) Kept() (firstHour, firstDay uint32) { return s.firstHour.Load(), s.firstDay.Load() }
+
+// readKept reads what Kept returns.
+func (s *Store) readKept() error {
+	v, err := read(s.db, metaKey(metaFirstHour))
+	if err != nil {
+		return err
+	}
+	if v != nil {
+		var hour [4]byte
+		if err := decodeFixed(hour[:], v, "first whole hour"); err != nil {
+			return err
+		}
+		s.firstHour.Store(binary.BigEndian.Uint32(hour[:]))
+	}
+	s.firstDay.Store(s.flusher.sweep.firstDay)
+	return nil
 }
 
 // rollChunk rolls up one chunk that begins at from, in one batch with the mark after it.
@@ -118,6 +139,8 @@ func (s *Store) dropHours(firstHour uint32) error {
 	for _, table := range []byte{tableLinkHours, tableOwnerHours} {
 		must(b.DeleteRange(appendHourKey(nil, table, oldest), appendHourKey(nil, table, before), nil))
 	}
+	set(b, metaKey(metaFirstHour), binary.BigEndian.AppendUint32(nil, before))
+	s.firstHour.Store(before) // first, so that nobody takes what goes for zeros
 	if err := s.sync(b, "committing"); err != nil {
 		return err
 	}

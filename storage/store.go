@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -40,6 +41,8 @@ type Store struct {
 	}
 	hours   hourSet
 	flusher flusher
+
+	firstHour, firstDay atomic.Uint32 // see Kept; written by the flusher
 }
 
 var _ engine.Store = (*Store)(nil)
@@ -151,6 +154,9 @@ func (s *Store) start() (err error) {
 		return err
 	}
 	if s.flusher.sweep, err = readSweep(s.db); err != nil {
+		return err
+	}
+	if err := s.readKept(); err != nil {
 		return err
 	}
 	return s.findHours()

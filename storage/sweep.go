@@ -12,13 +12,13 @@ import (
 const sweepIDs = 4096
 
 // sweepDays deletes one chunk of the day rows before firstDay, if they were not swept already. A sweep that was begun is
-// ended before the next one, unless its rows are to stay after all.
+// ended before the next one, although fewer days are to go by then: nobody is told that they are whole.
 func (s *Store) sweepDays(firstDay uint32) (more bool, err error) {
 	w := s.flusher.sweep
 	switch {
 	case firstDay == 0, w.stage == stageDone && firstDay <= w.firstDay:
 		return false, nil
-	case w.stage == stageDone || firstDay < w.firstDay:
+	case w.stage == stageDone:
 		w = sweep{firstDay: firstDay}
 	}
 	b := s.db.NewBatch()
@@ -27,6 +27,7 @@ func (s *Store) sweepDays(firstDay uint32) (more bool, err error) {
 		return false, err
 	}
 	set(b, metaKey(metaSweep), appendSweep(nil, w))
+	s.firstDay.Store(max(s.firstDay.Load(), w.firstDay)) // first, so that nobody takes what goes for zeros
 	if err := s.sync(b, "committing a chunk"); err != nil {
 		return false, err
 	}

@@ -114,15 +114,15 @@ func TestDaysAreSweptOnceForEachFirstDay(t *testing.T) {
 	}
 }
 
-// TestASweepThatIsUnderWayEndsUnlessItsRowsAreToStay changes what is kept in the middle of a sweep.
-func TestASweepThatIsUnderWayEndsUnlessItsRowsAreToStay(t *testing.T) {
+// TestASweepThatIsUnderWayEnds changes what is kept in the middle of a sweep.
+func TestASweepThatIsUnderWayEnds(t *testing.T) {
 	const links = sweepIDs + 1
 	for name, c := range map[string]struct {
 		next          uint32
 		links, owners map[uint32]int
 	}{
 		"fewer days are kept": {5, map[uint32]int{5: links}, map[uint32]int{5: links}},
-		"more days are kept":  {3, map[uint32]int{3: 1, 5: links}, map[uint32]int{3: links, 5: links}},
+		"more days are kept":  {3, map[uint32]int{5: links}, map[uint32]int{5: links}},
 		"all days are kept":   {0, map[uint32]int{2: 1, 3: 1, 5: links}, map[uint32]int{2: links, 3: links, 5: links}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,8 +138,34 @@ func TestASweepThatIsUnderWayEndsUnlessItsRowsAreToStay(t *testing.T) {
 			}
 			rollUpAll(t, s, engine.RollUpLimits{OpenHour: 1000, FirstDay: c.next}, nil)
 			wantDays(t, s, c.links, c.owners)
+			if _, day := s.Kept(); day < 4 {
+				t.Errorf("days from %d on are said to be whole", day)
+			}
 		})
 	}
+}
+
+func TestAStoreRemembersFromWhenOnItIsWhole(t *testing.T) {
+	fs := vfs.NewMem()
+	s := openMem(t, fs)
+	if hour, day := s.Kept(); hour != 0 || day != 0 {
+		t.Errorf("a new store is whole from hour %d and day %d on", hour, day)
+	}
+	f := newModelFlush()
+	f.add(50, 1, 1, hit(1))
+	f.add(99, 1, 1, hit(1))
+	flush(t, s, 1, f)
+	rollUpAll(t, s, engine.RollUpLimits{OpenHour: 99, FirstHour: 60, FirstDay: 3}, nil)
+	check := func(when string) {
+		if hour, day := s.Kept(); hour != 51 || day != 3 {
+			t.Errorf("%s: whole from hour %d and day %d on, want 51 (hour 50 was the last one rolled up) and 3", when, hour, day)
+		}
+	}
+	check("at once")
+	closeStore(t, s)
+	s = openMem(t, fs)
+	check("opened again")
+	closeStore(t, s)
 }
 
 func TestTheLastLinkIsSweptAsWell(t *testing.T) {

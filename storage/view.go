@@ -138,8 +138,9 @@ func (v *view) readSpans(
 	}
 	defer func() { err = errors.Join(err, hours.close()) }()
 	r := spanReader{view: v, kind: rows, plans: plans, days: days, hours: hours, wanted: wanted}
-	for first := 0; first < len(ids); first += hours.blockSize() {
-		block := ids[first:min(first+hours.blockSize(), len(ids))]
+	for first, next := 0, 0; first < len(ids); first = next {
+		next = min(first+hours.blockSize(), len(ids))
+		block := ids[first:next]
 		if err := hours.load(block); err != nil {
 			return fmt.Errorf("storage: reading hours: %w", err)
 		}

@@ -1,0 +1,144 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"shunt/engine"
+)
+
+func TestAFlushThatIsTooLargeLeavesPartsOutAndNoHit(t *testing.T) {
+	for refused, want := range map[int64]struct {
+		visitors   uint64
+		breakdowns bool
+	}{0: {3, true}, 1: {3, false}, 2: {0, false}} {
+		e := newTestEngine(t, engine.Options{FlushInterval: time.Hour})
+		l := e.create(t, "x")
+		for visitor := range uint64(3) {
+			e.Hit(l, engine.Visit{Visitor: hashed(visitor), NowMs: time.Now().UnixMilli(), Device: engine.Mobile})
+		}
+		e.stopEngine()
+		e.stats(t, "x") // folds
+		e.gate.tooLarge.Store(refused)
+		if err := e.Flush(); err != nil {
+			t.Fatalf("%d refusals: %v", refused, err)
+		}
+		tally, _, err := e.gate.readLife(l.ID())
+		if err != nil || tally.Hits != 3 || tally.Visitors.Count() != want.visitors || tally.Dimensions.Empty() == want.breakdowns {
+			t.Errorf("%d refusals: %d hits, %d visitors, %v (%v)", refused, tally.Hits, tally.Visitors.Count(), tally.Dimensions, err)
+		}
+		if got := e.Metrics().FlushesReduced; got != uint64(refused) {
+			t.Errorf("%d refusals: %d counted", refused, got)
+		}
+		l.Release()
+	}
+}
+
+func TestAnEditThatIsRefusedChangesNothingOfTheLink(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	e.create(t, "x").Release()
+	stopped := func(func()) {} // the store never answers
+	e.gate.apply.Store(&stopped)
+	_, err := e.Update(context.Background(), "x", engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
+		r.Hot.MaxHits = 5
+		return nil
+	})
+	if !errors.Is(err, engine.ErrOutcomeUnknown) {
+		t.Fatal(err)
+	}
+	l, _ := e.Resolve([]byte("x"))
+	defer l.Release()
+	if l.Flags()&engine.FlagCapped != 0 || l.MaxHits() != 0 {
+		t.Errorf("flags %b, cap %d", l.Flags(), l.MaxHits())
+	}
+	for range 10 {
+		if !e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()}) {
+			t.Fatal("no redirect")
+		}
+	}
+	if s := e.stats(t, "x"); s.Hits != 10 {
+		t.Errorf("%d hits, want 10", s.Hits)
+	}
+	// Its figures can be read although the edit holds the code.
+	r, err := e.LinkReport(context.Background(), "x", engine.Query{Interval: engine.Daily})
+	if err != nil || r.Hits != 10 {
+		t.Errorf("%d hits in the report, %v", r.Hits, err)
+	}
+}
+
+func TestANumberThatIsNoReferrersIsOther(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	l := e.create(t, "x")
+	defer l.Release()
+	for _, number := range []uint16{1, 0x7ffe, 0x7fff, 0x8000, 0x8001, 0xfffe, 0xffff} {
+		e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli(), Referrer: number})
+	}
+	r, err := e.LinkReport(context.Background(), "x", engine.Query{AllTime: true, Parts: engine.Breakdowns})
+	if err != nil || r.Hits != 7 || r.Dimensions[engine.Referrers].Sum() != 0 {
+		t.Errorf("%d hits, %v, %v", r.Hits, r.Dimensions, err)
+	}
+}
+
+// TestFiguresThatWereDeletedAreNotShownAsZero keeps little for a while, and then more.
+func TestFiguresThatWereDeletedAreNotShownAsZero(t *testing.T) {
+	f := newFigures(t)
+	defer func() { f.close() }()
+	f.keptHours, f.keptDays = 5, 3
+	f.close()
+	f.open()
+	for range 10 * 24 {
+		f.hit(0, engine.ClassHit, 1)
+		f.now = f.now.Add(time.Hour)
+		f.closeHours()
+	}
+	f.keptHours, f.keptDays = 100, 100
+	f.close()
+	f.open()
+	for _, back := range []time.Duration{3, 5, 6, 7, 20, 30, 70, 71, 72, 96, 97, 98, 120, 200} {
+		f.check(t, engine.Query{From: f.now.Add(-back * time.Hour)})
+		f.check(t, engine.Query{To: f.now.Add(-back * time.Hour)})
+		f.check(t, engine.Query{From: f.now.Add(-back * time.Hour), Interval: engine.Hourly})
+		f.check(t, engine.Query{From: f.now.Add(-back * time.Hour), Interval: engine.Daily})
+	}
+	_, err := f.e.LinkReport(context.Background(), "link0", engine.Query{From: f.now.Add(-20 * time.Hour), Interval: engine.Hourly})
+	if !refused(err) {
+		t.Errorf("hours that went are shown: %v", err)
+	}
+	r, err := f.e.LinkReport(context.Background(), "link0", engine.Query{From: f.now.AddDate(0, 0, -9), Interval: engine.Daily})
+	if err != nil || len(r.Series) > 5 || r.Hits < 24*4 {
+		t.Errorf("%d days with %d hits, %v", len(r.Series), r.Hits, err)
+	}
+}
+
+// TestAClockThatIsAheadForAWhileClosesAndDeletesNothing lets the clock of an engine jump, as it is by default.
+func TestAClockThatIsAheadForAWhileClosesAndDeletesNothing(t *testing.T) {
+	var ahead time.Duration
+	e := newTestEngine(t, engine.Options{FlushInterval: time.Hour, Now: func() time.Time { return time.Now().Add(ahead) }})
+	l := e.create(t, "x")
+	defer l.Release()
+	e.stopEngine()
+	day := func() uint64 {
+		r, err := e.LinkReport(context.Background(), "x", engine.Query{From: time.Now().Add(-24 * time.Hour)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Hits
+	}
+	for n := uint64(1); n <= 6; n++ {
+		e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()})
+		if got := day(); got != n {
+			t.Fatalf("%d hits, want %d", got, n)
+		}
+		ahead = time.Duration(n%2) * 2 * 365 * 24 * time.Hour
+		if err := errors.Join(e.Flush(), e.RollUp(context.Background())); err != nil {
+			t.Fatal(err)
+		}
+		ahead = 0
+	}
+	p, err := e.gate.Positions()
+	if now := uint32(time.Now().Unix() / 3600); err != nil || p.OpenHour > now {
+		t.Errorf("hours before %d are closed, it is %d (%v)", p.OpenHour, now, err)
+	}
+}
