@@ -1,0 +1,43 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"shunt/engine"
+)
+
+// TestOnlyWhatARedirectNeedsIsInMemory makes links of which everything else takes 2.5 KB each, 10 MB in all.
+func TestOnlyWhatARedirectNeedsIsInMemory(t *testing.T) {
+	const links = 4096
+	e := newTestEngine(t, engine.Options{})
+	tags := make([]string, engine.MaxTags)
+	for i := range tags {
+		tags[i] = fmt.Sprintf("%02d%s", i, strings.Repeat("t", engine.MaxTagBytes-2))
+	}
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for range links / 16 {
+				_, _, err := e.Create(context.Background(), engine.Draft{
+					Owner: 1, Target: "https://example.com/", Title: strings.Repeat("x", engine.MaxTitleBytes), Tags: tags,
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	m := e.Metrics()
+	if got, limit := m.ArenaBytes+m.IndexBytes, uint64(links*500); got > limit {
+		t.Errorf("%d links of 28 bytes of code and target take %d bytes in memory, want at most %d", links, got, limit)
+	}
+	if m.Links != links {
+		t.Errorf("%d links", m.Links)
+	}
+}
