@@ -102,7 +102,7 @@
 //
 // Hours: a record carries the hour of its redirect. When an hour is over (and a minute's grace), it is first closed in
 // memory, so that late records count in the next one; then what is pending of it is flushed; then the store rolls it up.
-// The closed hour is part of the positions, so that a replay keeps to it. A clock that is ahead would close hours, and
+// That waits while compaction is behind. The closed hour is part of the positions, so that a replay keeps to it. A clock that is ahead would close hours, and
 // delete days, for good: so both wait until it has run evenly for ten minutes, after a start and after each jump.
 //
 // # Durability of writes

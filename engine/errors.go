@@ -19,6 +19,8 @@ var (
 	ErrOutcomeUnknown = errors.New("the store did not answer in time; the outcome is unknown")
 	// ErrClosed: the engine is shutting down.
 	ErrClosed = errors.New("engine is closed")
+	// ErrBehind: the store has to catch up first. Try later.
+	ErrBehind = errors.New("store is behind")
 	// ErrFlushTooLarge: the store cannot take so much in one batch.
 	ErrFlushTooLarge = errors.New("flush is too large")
 	// ErrTooManyLinks: the query would go over more than MaxScannedLinks links.

@@ -183,6 +183,9 @@ func (e *Engine) rollUp(ctx context.Context) error {
 	}
 	for start := time.Now(); f.rollUp && ctx.Err() == nil && time.Since(start) < rollUpBudget; {
 		more, err := e.store.RollUp(f.limits)
+		if errors.Is(err, ErrBehind) {
+			return nil // at the next turn
+		}
 		if err != nil {
 			return err
 		}

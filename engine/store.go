@@ -52,7 +52,7 @@ type Store interface {
 
 	// RollUp rolls hour rows of hours before l.OpenHour up into day and life rows, one bounded chunk a call (one atomic
 	// batch together with the mark up to which it went), and removes rows of hours and days that are not kept.
-	// more tells that there is more to do. The caller guarantees that no later Flush holds an hour before l.OpenHour.
+	// more tells that there is more to do. ErrBehind: not now, because the store has enough to do. The caller guarantees that no later Flush holds an hour before l.OpenHour.
 	RollUp(l RollUpLimits) (more bool, err error)
 }
 

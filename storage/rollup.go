@@ -17,9 +17,16 @@ const (
 	chunkBytes = 4 << 20
 )
 
+// rollUpL0Sublevels is how far behind compaction may be for a chunk of roll-up: there are 40 before writes stall. Without
+// it, the hour of a load of 200,000 hits/s over 10 million links brought L0 from 4 sublevels to 36.
+const rollUpL0Sublevels = 8
+
 // RollUp implements engine.Store. A chunk is at most 4,096 rows of one table of one hour, about 10 ms and an fsync; or a
 // chunk of a sweep of days, once all hours are rolled up.
 func (s *Store) RollUp(l engine.RollUpLimits) (more bool, err error) {
+	if s.l0Sublevels() > rollUpL0Sublevels {
+		return true, engine.ErrBehind
+	}
 	hour, ok := s.hours.first(s.flusher.mark.hour)
 	if ok && hour < l.OpenHour {
 		from := s.flusher.mark
@@ -39,6 +46,8 @@ func (s *Store) RollUp(l engine.RollUpLimits) (more bool, err error) {
 	}
 	return more, nil
 }
+
+func (s *Store) l0Sublevels() int32 { return s.db.Metrics().Levels[0].Sublevels }
 
 // Kept implements engine.Store.
 func (s *Store) Kept() (firstHour, firstDay uint32) { return s.firstHour.Load(), s.firstDay.Load() }
