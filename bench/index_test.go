@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -100,7 +99,6 @@ type mappedLink struct {
 	target string
 	id     uint64
 	owner  uint32
-	hits   atomic.Uint64
 }
 
 func (m *mapped) shard(code []byte) map[string]*mappedLink {
