@@ -87,11 +87,7 @@ func (c *collector) collectEngine(ch chan<- prometheus.Metric) {
 	counter(ch, descLost, float64(m.VisitorsDropped), "visitor")
 	counter(ch, descLost, float64(m.ValuesDropped), "value")
 	counter(ch, descLost, float64(m.ReferrersRefused), "referrer")
-	last := 0.0
-	if !m.LastFlush.IsZero() {
-		last = float64(m.LastFlush.UnixMilli()) / 1000
-	}
-	gauge(ch, descLastFlush, last)
+	gauge(ch, descLastFlush, float64(m.LastFlush.UnixMilli())/1000)
 }
 
 func counter(ch chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels ...string) {

@@ -47,8 +47,8 @@ type valueObject struct {
 }
 
 type durabilityObject struct {
-	DurableHits uint64     `json:"durable_hits"`
-	FlushedAt   *time.Time `json:"flushed_at"`
+	DurableHits uint64    `json:"durable_hits"`
+	FlushedAt   time.Time `json:"flushed_at"`
 }
 
 type topObject struct {
@@ -167,11 +167,7 @@ func (q *statsQuery) object(r *engine.Report) statsObject {
 		o.Bots = &botsObject{r.Bots, r.Prefetches, r.Heads}
 	}
 	if q.include.durability {
-		o.Durability = &durabilityObject{DurableHits: r.DurableHits}
-		if !r.FlushedAt.IsZero() {
-			flushed := r.FlushedAt.UTC()
-			o.Durability.FlushedAt = &flushed
-		}
+		o.Durability = &durabilityObject{r.DurableHits, r.FlushedAt.UTC()}
 	}
 	if q.include.uncertain {
 		o.Error = &r.UniqueError

@@ -9,7 +9,7 @@ import (
 )
 
 // BenchmarkDependentLoad is the machine's own measure: one load from memory that has to wait for the one before, over
-// 1 GiB in huge pages. A look-up of a link out of 10 M has two such loads, and a hit a third. Machines are shared, and
+// 1 GiB in huge pages. A look-up of a link out of 10 M has two such loads, and a hit no more. Machines are shared, and
 // this figure moves with what the neighbours do: compare with it, not with yesterday.
 func BenchmarkDependentLoad(b *testing.B) {
 	const sizeBytes, lineWords = 1 << 30, 8

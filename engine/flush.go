@@ -44,6 +44,9 @@ func (f *flusher) init(p Positions) {
 	f.rollUp = true
 }
 
+// last returns when all that was folded was last seen durable.
+func (f *flusher) last() time.Time { return time.Unix(0, f.lastUnixNano.Load()) }
+
 // Run folds, flushes, rolls up and reserves ids until ctx is done. It joins all that it starts. The final fold and flush
 // are Close's.
 func (e *Engine) Run(ctx context.Context) error {
@@ -283,7 +286,7 @@ type Metrics struct {
 	Flushes            uint64
 	FlushErrors        uint64
 	FlushesReduced     uint64    // flushes that were too large, and left breakdowns out, or visitors too
-	LastFlush          time.Time // when all that was folded was last seen durable; zero: not yet
+	LastFlush          time.Time // when all that was folded was last seen durable; at first the start
 	LastFlushTook      time.Duration
 	FlushSeconds       float64 // summed
 }
@@ -301,9 +304,7 @@ func (e *Engine) Metrics() Metrics {
 		LastFlushTook: time.Duration(f.lastNanos.Load()), FlushSeconds: time.Duration(f.sumNanos.Load()).Seconds(),
 	}
 	m.PendingBytes, m.VisitorsDropped, m.ValuesDropped = e.pending.size()
-	if ns := f.lastUnixNano.Load(); ns != 0 {
-		m.LastFlush = time.Unix(0, ns)
-	}
+	m.LastFlush = f.last()
 	for i := range e.shards {
 		s := &e.shards[i]
 		m.Links += uint64(s.links.Load())

@@ -26,7 +26,7 @@ type Query struct {
 	From     time.Time // zero: the link's creation; with an Interval 48 hours or 30 days back; never before days are kept
 	To       time.Time // zero or in the future: now
 	Interval Interval  // of the series, if there is to be one
-	AllTime  bool      // the whole life of a link; From, To and Interval are not looked at
+	AllTime  bool      // the whole life of a link (for LinkReport only); From, To and Interval are not looked at
 	Parts    Parts     // Visitors for Unique, Breakdowns for Dimensions
 }
 

@@ -87,7 +87,7 @@ func (e *Engine) lifeReport(ctx context.Context, id uint64, wanted Parts) (Repor
 		return Report{}, err
 	}
 	t.Hits = e.hits(id)
-	r := Report{DurableHits: min(durableHits, t.Hits), FlushedAt: e.Metrics().LastFlush}
+	r := Report{DurableHits: min(durableHits, t.Hits), FlushedAt: e.flusher.last()}
 	r.set(&t)
 	return r, nil
 }
@@ -203,7 +203,7 @@ func (e *Engine) windowReport(ctx context.Context, q Query, created time.Time, s
 	if err != nil {
 		return Report{}, err
 	}
-	r := Report{From: hourTime(w.from), To: hourTime(w.to), FlushedAt: e.Metrics().LastFlush}
+	r := Report{From: hourTime(w.from), To: hourTime(w.to), FlushedAt: e.flusher.last()}
 	buckets := make([]Tally, len(w.spans))
 	err = e.readSpans(ctx, s, w.spans, q.Parts, func(_, j int, t *Tally, durable bool) {
 		buckets[j].Add(t)

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -60,6 +61,35 @@ func TestAFlushOverHalfAMemtableIsWholeAndTheNextOneToo(t *testing.T) {
 	wantTally(t, s, links-1, m)
 	m.add(hit(1))
 	wantTally(t, s, 5, m)
+}
+
+func TestAFlushThatIsTooLargeIsRefusedWholeAndASmallerOneIsTaken(t *testing.T) {
+	defer func(limit int) { maxFlushBytes = limit }(maxFlushBytes)
+	maxFlushBytes = 4 << 10
+	s := openMem(t, vfs.NewMem())
+	defer closeStore(t, s)
+	row := hit(1)
+	f := newModelFlush()
+	for id := range uint64(200) {
+		f.add(10, id, 1, row)
+	}
+	before, err := s.Positions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Flush(f.batch(engine.Positions{Epoch: 1, FlushSeq: 1})); !errors.Is(err, engine.ErrFlushTooLarge) {
+		t.Fatalf("200 rows in 4 KiB: %v", err)
+	}
+	if after, err := s.Positions(); err != nil || after.FlushSeq != before.FlushSeq {
+		t.Errorf("flush %d is there, want %d (%v)", after.FlushSeq, before.FlushSeq, err)
+	}
+	wantTally(t, s, 7, &model{})
+	small := newModelFlush()
+	small.add(10, 7, 1, row)
+	flush(t, s, 1, small)
+	one := &model{}
+	one.add(row)
+	wantTally(t, s, 7, one)
 }
 
 func TestChunksOfDenseRowsEndByTheirSize(t *testing.T) {

@@ -103,8 +103,8 @@ type statsAnswer struct {
 	Error        *float64
 	Bots         *struct{ Bots, Prefetches, Heads uint64 }
 	Durability   *struct {
-		DurableHits uint64  `json:"durable_hits"`
-		FlushedAt   *string `json:"flushed_at"`
+		DurableHits uint64 `json:"durable_hits"`
+		FlushedAt   string `json:"flushed_at"`
 	}
 	Series []struct {
 		From         string
@@ -137,9 +137,7 @@ func (a *statsAnswer) text() string {
 	}
 	if d := a.Durability; d != nil {
 		row("durable", d.DurableHits)
-		if d.FlushedAt != nil {
-			row("flushed", *d.FlushedAt)
-		}
+		row("flushed", d.FlushedAt)
 	}
 	a.tables(w)
 	must(w.Flush()) // into memory
