@@ -181,6 +181,33 @@ func TestHitsAreBrokenDownAndNothingElseIs(t *testing.T) {
 	st.wantStats("x", 4, 3)
 }
 
+func TestLongAndBinaryUserAgentsAndReferrersAreRedirectedAndCounted(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	const long = 8 << 10
+	hits := uint64(0)
+	for _, lines := range [][]string{
+		{browser, "Referer: https://" + strings.Repeat("a", long) + ".example/"},
+		{browser, "Referer: https://news.example/" + strings.Repeat("p", long)},
+		{"User-Agent: " + strings.Repeat("u", long)},
+		{"User-Agent: \xff\xfe\x80" + strings.Repeat("\xc3\x28", 200), "Referer: \xff\xfe://\x80"},
+		{browser, "Referer: not a URL"},
+	} {
+		hits++
+		if r := st.get("/x", lines...); r.status != 302 {
+			t.Errorf("%.40q: got %d", lines, r.status)
+		}
+	}
+	if got, want := st.breakdown("x", "referrers"), "direct 1, news.example 1, other 3"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	st.wantStats("x", hits, 3) // three User-Agents
+	if r := st.get("/x", browser, "Referer: https://"+strings.Repeat("a", 17<<10)); r.status != 431 {
+		t.Errorf("a header over 16 KiB: got %d", r.status)
+	}
+	st.wantStats("x", hits, 3)
+}
+
 // redirectOf is a handler call for one code, without a network: what a redirect costs us. lines are further header lines
 // (name, value, name, value…).
 func redirectOf(st *site, code, agent string, lines ...string) (ctx *fasthttp.RequestCtx, redirect func()) {
