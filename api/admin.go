@@ -54,13 +54,16 @@ func (s *Server) mayProfile(local netip.Addr) bool {
 // healthy: the process answers.
 func (s *Server) healthy(ctx *fasthttp.RequestCtx) { writeText(ctx, fasthttp.StatusOK, "ok\n") }
 
-// ready: redirects are answered, and go on being answered.
+// ready: redirects are answered, and go on being answered. That holds when there is no space for writes, too: whoever
+// balances load by this must not take away the node that redirects.
 func (s *Server) ready(ctx *fasthttp.RequestCtx) {
 	switch {
 	case s.draining.Load():
 		writeText(ctx, fasthttp.StatusServiceUnavailable, "draining\n")
 	case !s.engine.Ready():
 		writeText(ctx, fasthttp.StatusServiceUnavailable, "loading\n")
+	case s.engine.ReadOnly():
+		writeText(ctx, fasthttp.StatusOK, "ready, read_only: there is too little space to write links\n")
 	default:
 		writeText(ctx, fasthttp.StatusOK, "ready\n")
 	}

@@ -19,6 +19,7 @@ var (
 	descRedirects    = desc("redirects_total", "Redirects answered, by HTTP status.", "status")
 	descMisses       = desc("redirect_misses_total", "Requests for codes that got no redirect.", "reason")
 	descHits         = desc("hits_total", "Redirects counted, by who made the request.", "class")
+	descReadOnly     = desc("read_only", "1 if links cannot be written at present, since there is too little space.")
 	descConnections  = desc("connections", "Open public connections.")
 	descLinks        = desc("links", "Live links, expired ones included.")
 	descEngineBytes  = desc("engine_bytes", "Memory of the engine. garbage is a part of arena.", "part")
@@ -43,7 +44,7 @@ var hitClasses = [4]string{"hit", "bot", "prefetch", "head"}
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descRedirects, descMisses, descHits, descConnections, descLinks, descEngineBytes, descJournalFill,
-		descReplayed, descFlushSeconds, descFlushErrors, descReduced, descLost, descLastFlush,
+		descReplayed, descReadOnly, descFlushSeconds, descFlushErrors, descReduced, descLost, descLastFlush,
 	} {
 		ch <- d
 	}
@@ -73,6 +74,7 @@ func (c *collector) collectEngine(ch chan<- prometheus.Metric) {
 		counter(ch, descHits, float64(n), hitClasses[class])
 	}
 	gauge(ch, descLinks, float64(m.Links))
+	gauge(ch, descReadOnly, oneIf(c.s.engine.ReadOnly()))
 	gauge(ch, descEngineBytes, float64(m.IndexBytes), "index")
 	gauge(ch, descEngineBytes, float64(m.ArenaBytes), "arena")
 	gauge(ch, descEngineBytes, float64(m.GarbageBytes), "garbage")
@@ -88,6 +90,13 @@ func (c *collector) collectEngine(ch chan<- prometheus.Metric) {
 	counter(ch, descLost, float64(m.ValuesDropped), "value")
 	counter(ch, descLost, float64(m.ReferrersRefused), "referrer")
 	gauge(ch, descLastFlush, float64(m.LastFlush.UnixMilli())/1000)
+}
+
+func oneIf(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 func counter(ch chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels ...string) {

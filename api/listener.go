@@ -36,6 +36,7 @@ const sweepInterval = time.Second
 type listener struct {
 	net.Listener
 	patience patience
+	slots    chan struct{} // one taken by each connection, and by an Accept under way
 	log      *slog.Logger
 
 	seconds atomic.Int64 // the sweeper's clock: seconds since it started; written by sweep
@@ -48,18 +49,35 @@ type listener struct {
 	}
 }
 
-func newListener(ln net.Listener, p patience, log *slog.Logger) *listener {
-	l := &listener{Listener: ln, patience: p, log: log, closed: make(chan struct{})}
+func newListener(ln net.Listener, connections int, p patience, log *slog.Logger) *listener {
+	l := &listener{
+		Listener: ln, patience: p, slots: make(chan struct{}, connections), log: log, closed: make(chan struct{}),
+	}
 	l.mu.conns = make(map[*conn]struct{})
 	return l
 }
 
-// Accept waits for a connection. Want of file descriptors or memory ends in time, so it waits for that too.
+// Accept waits for a connection, and before that until there may be one more: others wait in the backlog meanwhile. Want
+// of file descriptors or memory ends in time, so it waits for that too.
 func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case l.slots <- struct{}{}:
+	case <-l.closed:
+		return nil, io.EOF
+	}
+	c, err := l.accept()
+	if err != nil {
+		<-l.slots
+		return nil, err
+	}
+	return l.track(c), nil
+}
+
+func (l *listener) accept() (net.Conn, error) {
 	for delay := time.Duration(0); ; {
 		c, err := l.Listener.Accept()
 		if err == nil {
-			return l.track(c), nil
+			return c, nil
 		}
 		select {
 		case <-l.closed:
@@ -82,9 +100,9 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// nextDelay doubles from 5 ms to 1 s.
+// nextDelay doubles from 5 ms to 250 ms, so that service resumes within a second after there are descriptors again.
 func nextDelay(delay time.Duration) time.Duration {
-	return min(max(2*delay, 5*time.Millisecond), time.Second)
+	return min(max(2*delay, 5*time.Millisecond), 250*time.Millisecond)
 }
 
 var passingErrors = []error{
@@ -121,6 +139,16 @@ func (l *listener) track(c net.Conn) net.Conn {
 		return tlsConn{tracked}
 	}
 	return tracked
+}
+
+// forget ends the tracking of c, once.
+func (l *listener) forget(c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, tracked := l.mu.conns[c]; tracked {
+		delete(l.mu.conns, c)
+		<-l.slots
+	}
 }
 
 // open returns the number of connections.
@@ -234,9 +262,7 @@ const (
 // answer that it has not read yet: so a lingering connection is closed for writing first, and what still comes is
 // dropped for a while.
 func (c *conn) Close() error {
-	c.owner.mu.Lock()
-	delete(c.owner.mu.conns, c)
-	c.owner.mu.Unlock()
+	c.owner.forget(c)
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.lingers.Swap(false) && half.CloseWrite() == nil {
 		_ = c.SetReadDeadline(time.Now().Add(lingerTime))
 		_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes) // whatever it ends with, the connection is closed next

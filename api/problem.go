@@ -40,6 +40,7 @@ var (
 	kindHeadersTooLarge = &kind{431, "headers_too_large", "The header fields are too large", ""}
 	kindInternal        = &kind{500, "internal", "Something went wrong here", ""}
 	kindLoading         = &kind{503, "loading", "Links are still being loaded", "1"}
+	kindReadOnly        = &kind{503, "read_only", "Nothing can be written at present", "10"}
 	kindOverloaded      = &kind{503, "overloaded", "Too much to do at present", "1"}
 	kindOutcomeUnknown  = &kind{503, "outcome_unknown", "The store did not answer in time", "1"}
 )
@@ -54,6 +55,7 @@ var problemTable = []struct {
 	{engine.ErrVersion, kindPrecondition},
 	{engine.ErrLoading, kindLoading},
 	{engine.ErrOutcomeUnknown, kindOutcomeUnknown},
+	{engine.ErrReadOnly, kindReadOnly},
 	{engine.ErrOverloaded, kindOverloaded},
 	{engine.ErrClosed, kindOverloaded},
 	{account.ErrUnauthorized, kindUnauthorized},

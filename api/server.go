@@ -25,6 +25,7 @@ const (
 	maxHeaderBytes = 16 << 10 // request line and header fields together
 	maxBodyBytes   = 64 << 10
 	maxConnections = 1 << 15 // at 16 + 4 KiB of buffers each: 640 MiB
+	maxOperators   = 32      // connections to the admin address, and to the socket
 )
 
 // Options are what a Server needs.
@@ -39,6 +40,7 @@ type Options struct {
 	Countries      *CountryTable // of client addresses; nil: not looked up
 	PrivateTargets string        // allow, refuse, or auto (default): allowed if BaseURL itself is of a private network
 	AllowHTTP      bool          // tokens may come over plain HTTP from anywhere
+	MaxConnections int           // public ones at a time, at most 32,768; default that
 	Pprof          bool          // /debug/pprof on the admin address even if that is not loopback
 
 	Logger         *slog.Logger              // default: discards
@@ -117,9 +119,13 @@ func (s *Server) build(o Options) {
 	s.publicRoutes = s.routes(s.publicDoor)
 	s.localRoutes = s.routes(s.localDoor)
 	s.adminRoutes = s.buildAdminRoutes()
-	s.public = s.newFleet(s.handlePublic, publicPatience)
-	s.local = s.newFleet(s.handleLocal, publicPatience)
-	s.admin = s.newFleet(s.handleAdmin, adminPatience)
+	public := maxConnections
+	if o.MaxConnections > 0 {
+		public = min(public, o.MaxConnections)
+	}
+	s.public = s.newFleet(s.handlePublic, public, publicPatience)
+	s.local = s.newFleet(s.handleLocal, maxOperators, publicPatience)
+	s.admin = s.newFleet(s.handleAdmin, maxOperators, adminPatience)
 }
 
 // parseOrigin reads the base URL: http or https, a host, and nothing behind it.

@@ -244,6 +244,9 @@ func (e *Engine) publish(h *HotView, nowMs int64) error {
 // Ready tells whether Load is done.
 func (e *Engine) Ready() bool { return e.ready.Load() }
 
+// ReadOnly tells whether links cannot be written at present, since there is too little space.
+func (e *Engine) ReadOnly() bool { return e.store.ReadOnly() }
+
 // VisitorKey returns the store's secret key for SipHash-2-4, as two little-endian words.
 func (e *Engine) VisitorKey() (k0, k1 uint64) {
 	k := e.identity.VisitorKey

@@ -25,6 +25,8 @@ var (
 	ErrFlushTooLarge = errors.New("flush is too large")
 	// ErrTooManyLinks: the query would go over more than MaxScannedLinks links.
 	ErrTooManyLinks = errors.New("too many links")
+	// ErrReadOnly: the store takes no writes, for want of space, until there is more. Nothing was changed.
+	ErrReadOnly = errors.New("no space: nothing can be written at present")
 	// ErrOverloaded: a bounded queue is full. Nothing was changed; try again.
 	ErrOverloaded = errors.New("overloaded")
 )

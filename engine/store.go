@@ -18,7 +18,7 @@ type Store interface {
 
 	// Apply commits m as one atomic, synced batch, shared with the mutations of concurrent callers.
 	// It calls done exactly once, from any goroutine, maybe before it returns: with nil once m is durable, or with an
-	// error if m certainly did not and will not happen (ErrOverloaded: the bounded queue is full; ErrClosed).
+	// error if m certainly did not and will not happen (ErrOverloaded: the bounded queue is full; ErrReadOnly; ErrClosed).
 	// done must not block. The store keeps nothing of m after done.
 	Apply(m Mutation, done func(error))
 
@@ -43,16 +43,19 @@ type Store interface {
 	// that have it.
 	ListLinks(owner uint32, tag string, fn func(id uint64, code string) bool) error
 
+	// ReadOnly tells whether writes fail with ErrReadOnly at present, for want of space.
+	ReadOnly() bool
+
 	// Positions returns what the last Flush committed.
 	Positions() (Positions, error)
 
 	// Flush commits b as one atomic, synced batch. After an error the batch is certainly not durable, and the caller
-	// will pass the same content again; after ErrFlushTooLarge less of it.
+	// will pass the same content again; after ErrFlushTooLarge less of it. ErrReadOnly: not now, for want of space.
 	Flush(b FlushBatch) error
 
 	// RollUp rolls hour rows of hours before l.OpenHour up into day and life rows, one bounded chunk a call (one atomic
 	// batch together with the mark up to which it went), and removes rows of hours and days that are not kept.
-	// more tells that there is more to do. ErrBehind: not now, because the store has enough to do. The caller guarantees that no later Flush holds an hour before l.OpenHour.
+	// more tells that there is more to do. ErrBehind: not now, because the store has enough to do, or no space. The caller guarantees that no later Flush holds an hour before l.OpenHour.
 	RollUp(l RollUpLimits) (more bool, err error)
 }
 

@@ -48,6 +48,9 @@ func (t *AccountTable) Scan(prefix []byte, fn func(key, value []byte) (more bool
 
 // Write does all sets (key, value) and then all deletes as one atomic batch that is durable when it returns nil.
 func (t *AccountTable) Write(sets [][2][]byte, deletes [][]byte) error {
+	if err := t.s.space.check(); err != nil {
+		return err
+	}
 	b := t.s.db.NewBatch()
 	defer b.Close()
 	for _, row := range sets {

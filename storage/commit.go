@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
+	"golang.org/x/sync/errgroup"
 
 	"shunt/engine"
 )
@@ -29,6 +30,7 @@ var errRunning = errors.New("the committer is running")
 // nothing enters the queue; whoever set it answers what is left. So what was accepted is answered exactly once.
 type committer struct {
 	db   *pebble.DB
+	w    *writer
 	wake chan struct{} // one token: the queue is not empty
 
 	mu struct {
@@ -48,8 +50,8 @@ type queued struct {
 	done func(error)
 }
 
-func (c *committer) init(db *pebble.DB) {
-	c.db = db
+func (c *committer) init(db *pebble.DB, w *writer) {
+	c.db, c.w = db, w
 	c.wake = make(chan struct{}, 1)
 }
 
@@ -59,7 +61,11 @@ func (s *Store) Apply(m engine.Mutation, done func(error)) {
 		done(fmt.Errorf("storage: refusing a mutation: %w", err))
 		return
 	}
-	if err := s.commits.enqueue(queued{m, done}); err != nil {
+	err := s.space.check()
+	if err == nil {
+		err = s.commits.enqueue(queued{m, done})
+	}
+	if err != nil {
 		s.commits.refused.Add(1)
 		done(err)
 	}
@@ -67,8 +73,16 @@ func (s *Store) Apply(m engine.Mutation, done func(error)) {
 
 // Run commits mutations until ctx is done. Then it commits what waits, and answers with engine.ErrClosed what comes later.
 // It may be called once.
+// Meanwhile it watches the free space.
 func (s *Store) Run(ctx context.Context) error {
-	if err := s.commits.run(ctx); err != nil {
+	watched, stop := context.WithCancel(ctx)
+	var g errgroup.Group
+	g.Go(func() error { return s.space.watch(watched) })
+	g.Go(func() error {
+		defer stop()
+		return s.commits.run(ctx)
+	})
+	if err := g.Wait(); err != nil {
 		return fmt.Errorf("storage: %w", err)
 	}
 	return nil
@@ -171,7 +185,7 @@ func (c *committer) commit(waiting []queued) {
 
 func (c *committer) commitBatch(mutations int) error {
 	defer c.batch.batch.Reset()
-	if err := c.db.Apply(c.batch.batch, pebble.Sync); err != nil {
+	if err := c.w.commit(c.batch.batch); err != nil {
 		return fmt.Errorf("storage: committing links: %w", err)
 	}
 	c.batches.Add(1)

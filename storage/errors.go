@@ -18,6 +18,9 @@ var (
 var (
 	// ErrCorrupt: a key or a value is not what this package writes.
 	ErrCorrupt = errors.New("store is corrupt")
+	// ErrLostWrites: the store does not contain every write that was acknowledged: a damaged disk, or a copy of a folder that
+	// was in use. Open refuses it unless Options.AcceptLoss.
+	ErrLostWrites = errors.New("store has lost writes that were acknowledged")
 	// ErrNoIDs: the node has given all of its 2^48 − 1 link ids.
 	ErrNoIDs = errors.New("no link ids left")
 )

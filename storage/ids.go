@@ -3,8 +3,6 @@ package storage
 import (
 	"encoding/binary"
 	"fmt"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // idCounterBits is the width of an id's counter; the node stands above it.
@@ -18,9 +16,11 @@ func (s *Store) ReserveIDs(n uint64) (first uint64, err error) {
 	if n > 1<<idCounterBits-bound {
 		return 0, fmt.Errorf("storage: reserving %d ids from %d on: %w", n, bound, ErrNoIDs)
 	}
-	value := binary.BigEndian.AppendUint64(nil, bound+n)
-	if err := s.db.Set(metaKey(metaIDBound), value, pebble.Sync); err != nil {
-		return 0, fmt.Errorf("storage: reserving ids: %w", err)
+	b := s.db.NewBatch()
+	defer b.Close()
+	set(b, metaKey(metaIDBound), binary.BigEndian.AppendUint64(nil, bound+n))
+	if err := s.sync(b, "storage: reserving ids"); err != nil {
+		return 0, err
 	}
 	s.ids.bound = bound + n
 	return uint64(s.identity.Node)<<idCounterBits | bound, nil

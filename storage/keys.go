@@ -11,7 +11,8 @@ import (
 //
 //	1  the first
 //	2  tally rows of version 2, with breakdowns; the sweep mark. Nothing of 1 has changed: upgrading writes the version only
-const layoutVersion = 2
+//	3  the sequence of writes: upgrading begins it
+const layoutVersion = 3
 
 // Tables. Every key begins with the byte of its table; numbers in keys are big-endian, so that keys sort as numbers do.
 // A table's byte never changes its meaning, and that of a table that has gone is not given again.
@@ -65,6 +66,7 @@ const (
 //	m  roll-up mark              see appendMark
 //	d  sweep mark                see appendSweep
 //	h  first whole hour          4 bytes big-endian: hour rows before it are deleted
+//	q  sequence of writes        (merged) see appendSequence
 const (
 	metaLayout     = 'f'
 	metaStoreID    = 's'
@@ -75,6 +77,7 @@ const (
 	metaMark       = 'm'
 	metaSweep      = 'd'
 	metaFirstHour  = 'h'
+	metaSequence   = 'q'
 )
 
 const hoursPerDay = 24

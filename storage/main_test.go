@@ -88,7 +88,7 @@ func openTemp(t testing.TB) *Store {
 }
 
 // openMem opens the store of a file system in memory.
-func openMem(t testing.TB, mem *vfs.MemFS) *Store { return open(t, "/data/store", Options{FS: mem}) }
+func openMem(t testing.TB, mem vfs.FS) *Store { return open(t, "/data/store", Options{FS: mem}) }
 
 // start lets s run until stop is called.
 func start(t testing.TB, s *Store) (stop func()) {

@@ -33,7 +33,11 @@ var mergePool = sync.Pool{New: func() any { return &tallyMerge{sum: tallySum{sor
 func newMerger() *pebble.Merger {
 	return &pebble.Merger{
 		Name: mergerName,
-		Merge: func(_, operand []byte) (pebble.ValueMerger, error) {
+		Merge: func(key, operand []byte) (pebble.ValueMerger, error) {
+			if len(key) > 0 && key[0] == tableMeta {
+				m := new(sequenceMerge)
+				return m, m.MergeNewer(operand)
+			}
 			m := mergePool.Get().(*tallyMerge)
 			m.row, m.single = append(m.row[:0], operand...), true
 			return m, nil

@@ -15,6 +15,7 @@ type Metrics struct {
 	CompactedBytes      uint64 // written by compactions
 	RunningCompactions  uint64
 	RolledUpRows        uint64 // hour rows that went into day and life rows
+	FreeBytes           uint64 // where the store is, its reserve included; 0 if that cannot be told
 	CommitQueueLength   uint64 // mutations that wait for a commit
 	CommitBatches       uint64
 	Mutations           uint64 // committed; Mutations / CommitBatches share one fsync
@@ -41,6 +42,7 @@ func (s *Store) Metrics() Metrics {
 		CompactedBytes:      compacted,
 		RunningCompactions:  uint64(p.Compact.NumInProgress),
 		RolledUpRows:        s.flusher.rolledUp.Load(),
+		FreeBytes:           s.space.free.Load(),
 		CommitQueueLength:   uint64(s.commits.queueLength()),
 		CommitBatches:       s.commits.batches.Load(),
 		Mutations:           s.commits.mutations.Load(),

@@ -37,21 +37,20 @@ const (
 	blockBytes       = 16 << 10
 	indexBlockBytes  = 128 << 10
 	bloomBitsPerKey  = 10 // 1 % false positives
-	maxOpenFiles     = 1000
-	maxCompactions   = 2 // as many as the smallest machine that we measure on has cores
+	maxCompactions   = 2  // as many as the smallest machine that we measure on has cores
 	debtACompaction  = 1 << 30
 	fileGrowthFactor = 2
 )
 
-func pebbleOptions(fs vfs.FS, log *slog.Logger, lock *pebble.Lock, create bool) *pebble.Options {
+func pebbleOptions(fs vfs.FS, s *Options, lock *pebble.Lock, create bool) *pebble.Options {
 	o := &pebble.Options{
 		FS: fs, Lock: lock, ErrorIfExists: create, ErrorIfNotExists: !create,
 		FormatMajorVersion: formatMajorVersion,
 		Merger:             newMerger(),
-		Logger:             pebbleLogger{log},
+		Logger:             pebbleLogger{s.Logger},
 		MemTableSize:       memTableBytes, MemTableStopWritesThreshold: maxQueuedMemTables,
 		CacheSize:                  blockCacheBytes,
-		MaxOpenFiles:               maxOpenFiles,
+		MaxOpenFiles:               s.MaxOpenFiles,
 		L0CompactionThreshold:      l0CompactionSublevels,
 		L0StopWritesThreshold:      l0StopSublevels,
 		LBaseMaxBytes:              baseLevelBytes,

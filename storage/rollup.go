@@ -24,7 +24,7 @@ const rollUpL0Sublevels = 8
 // RollUp implements engine.Store. A chunk is at most 4,096 rows of one table of one hour, about 10 ms and an fsync; or a
 // chunk of a sweep of days, once all hours are rolled up.
 func (s *Store) RollUp(l engine.RollUpLimits) (more bool, err error) {
-	if s.l0Sublevels() > rollUpL0Sublevels {
+	if s.l0Sublevels() > rollUpL0Sublevels || s.space.readOnly.Load() {
 		return true, engine.ErrBehind
 	}
 	hour, ok := s.hours.first(s.flusher.mark.hour)

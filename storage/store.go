@@ -15,6 +15,9 @@ import (
 	"shunt/engine"
 )
 
+// DefaultOpenFiles is how many tables are kept open, unless Options say otherwise.
+const DefaultOpenFiles = 1000
+
 // Options are the settings of Open; the zero value of each field but Create is its default.
 type Options struct {
 	Create bool         // make the store if there is none
@@ -24,6 +27,13 @@ type Options struct {
 	// VisitorKey, if set, becomes the secret key of a store that is created; default: drawn. For tests that count on
 	// estimates.
 	VisitorKey *[16]byte
+
+	// MinFree is how much free space is wanted for writes of links.
+	MinFree Floor
+	// AcceptLoss opens a store although it has lost writes that were acknowledged (ErrLostWrites), and goes on without them.
+	AcceptLoss bool
+	// MaxOpenFiles bounds the tables that are kept open; default DefaultOpenFiles.
+	MaxOpenFiles int
 }
 
 // Store keeps links and tallies in Pebble. It is the engine.Store in use; what may be called at once is said there.
@@ -34,6 +44,9 @@ type Store struct {
 	identity engine.Identity
 	layout   uint32 // as read
 
+	fs      *patientFS
+	space   space
+	writer  writer
 	commits committer
 	ids     struct {
 		sync.Mutex
@@ -48,7 +61,7 @@ type Store struct {
 var _ engine.Store = (*Store)(nil)
 
 // Open opens the store in the folder dir. It starts no goroutine of its own; Pebble's end with Close.
-// Errors: ErrNoStore, ErrLocked, ErrNewerFormat, ErrNotAStore, ErrCorrupt.
+// Errors: ErrNoStore, ErrLocked, ErrNewerFormat, ErrNotAStore, ErrLostWrites, ErrCorrupt.
 func Open(dir string, o Options) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -56,69 +69,151 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.FS == nil {
 		o.FS = vfs.Default
 	}
-	s, err := openFolder(&folder{fs: o.FS, dir: dir}, &o)
-	if err != nil {
+	if o.MaxOpenFiles == 0 {
+		o.MaxOpenFiles = DefaultOpenFiles
+	}
+	s := &Store{fs: &patientFS{FS: o.FS}}
+	s.fs.full = s.space.full
+	s.space.init(dir, &o)
+	if err := s.openFolder(&folder{fs: s.fs, dir: dir}, &o); err != nil {
 		return nil, fmt.Errorf("storage: %w", err)
 	}
 	return s, nil
 }
 
-func openFolder(f *folder, o *Options) (*Store, error) {
+func (s *Store) openFolder(f *folder, o *Options) error {
 	state, err := f.inspect()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if state != stored {
 		if !o.Create {
-			return nil, fmt.Errorf("%w in %s", ErrNoStore, f.dir)
+			return fmt.Errorf("%w in %s", ErrNoStore, f.dir)
 		}
 		if err := f.make(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	lock, err := f.lock()
-	if err != nil {
-		return nil, err
+	if s.lock, err = f.lock(); err != nil {
+		return err
 	}
-	s, err := openLocked(f, o, lock)
-	if err != nil {
-		return nil, errors.Join(err, lock.Close())
+	if err := s.openLocked(f, o); err != nil {
+		return errors.Join(err, s.lock.Close())
 	}
-	return s, nil
+	return nil
 }
 
 // openLocked looks at the folder once more, since another process may have created the store meanwhile.
-func openLocked(f *folder, o *Options, lock *pebble.Lock) (*Store, error) {
+func (s *Store) openLocked(f *folder, o *Options) error {
 	state, err := f.inspect()
-	if err == nil && state != stored {
+	if err != nil {
+		return err
+	}
+	if state == stored {
+		err = f.checkWrites(o, s.lock)
+	} else {
 		err = f.beginCreation()
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	db, err := pebble.Open(f.path(dbName), pebbleOptions(f.fs, o.Logger, lock, state != stored))
+	if s.db, err = f.openDB(pebbleOptions(f.fs, o, s.lock, state != stored)); err != nil {
+		return err
+	}
+	if err := s.begin(f, o, state != stored); err != nil {
+		return errors.Join(err, s.writer.acked.close(), s.db.Close())
+	}
+	s.fs.waits.Store(true)
+	return nil
+}
+
+// openDB opens the database.
+func (f *folder) openDB(o *pebble.Options) (*pebble.DB, error) {
+	db, err := pebble.Open(f.path(dbName), o)
 	if errors.Is(err, pebble.ErrDBDoesNotExist) {
 		err = fmt.Errorf("%w: no database in %s", ErrCorrupt, f.path(dbName))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
 	}
-	s := &Store{db: db, lock: lock}
-	s.commits.init(db)
-	s.flusher.init(db)
-	if state != stored {
-		err = s.create(f, o.VisitorKey)
+	return db, nil
+}
+
+// checkWrites looks, without writing anything, whether the store contains every write that was acknowledged. Whatever opens
+// a damaged database for writing tidies up, and with that goes what could be saved.
+func (f *folder) checkWrites(o *Options, lock *pebble.Lock) (err error) {
+	options := pebbleOptions(f.fs, o, lock, false)
+	options.ReadOnly = true
+	db, err := f.openDB(options)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = s.start()
+	defer func() { err = errors.Join(err, db.Close()) }()
+	contained, err := readSequence(db)
+	if err != nil {
+		return err
 	}
+	var storeID [16]byte
+	v, err := read(db, metaKey(metaStoreID))
 	if err == nil {
-		err = s.upgrade(f)
+		err = decodeFixed(storeID[:], v, "store id")
 	}
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return err
 	}
-	return s, nil
+	acked, known, err := f.readAcked(storeID)
+	if err != nil {
+		return fmt.Errorf("reading the number of the last acknowledged write: %w", err)
+	}
+	if !known {
+		acked = contained.last
+		if contained.last > 0 {
+			o.Logger.Warn("it is not known which writes were acknowledged, so none is missed", "file", f.path(ackedName))
+		}
+	}
+	if err = checkWhole(contained, acked); errors.Is(err, ErrLostWrites) && o.AcceptLoss {
+		o.Logger.Warn("going on without writes that were acknowledged", "cause", err)
+		return nil
+	}
+	return err
+}
+
+// begin makes s of an open database.
+func (s *Store) begin(f *folder, o *Options, create bool) error {
+	s.writer.init(s.db, o.Logger)
+	s.commits.init(s.db, &s.writer)
+	s.flusher.init(s.db)
+	if create {
+		if err := s.create(f, o.VisitorKey); err != nil {
+			return err
+		}
+	}
+	if err := s.start(); err != nil {
+		return err
+	}
+	if err := s.beginWriting(f, o); err != nil {
+		return err
+	}
+	return s.upgrade(f)
+}
+
+// beginWriting continues the numbers of writes, and notes that what the store contains is acknowledged.
+func (s *Store) beginWriting(f *folder, o *Options) error {
+	contained, err := readSequence(s.db)
+	if err != nil {
+		return err
+	}
+	s.writer.mu.last = contained.last
+	if err := s.writer.acked.open(f, s.identity.StoreID, contained.last, o.Logger); err != nil {
+		return fmt.Errorf("noting the last acknowledged write: %w", err)
+	}
+	if err := s.writer.closeGap(contained); err != nil {
+		return err
+	}
+	if err := s.space.open(); err != nil {
+		return fmt.Errorf("looking at free space: %w", err)
+	}
+	return nil
 }
 
 // create writes what never changes in the store's life, and the first id bound, in one batch, and makes it a store.
@@ -232,7 +327,8 @@ func (s *Store) Close() error {
 	if err := s.commits.close(); err != nil {
 		return fmt.Errorf("storage: %w", err)
 	}
-	if err := errors.Join(s.flusher.batch.Close(), s.db.Close(), s.lock.Close()); err != nil {
+	s.fs.waits.Store(false)
+	if err := errors.Join(s.flusher.batch.Close(), s.db.Close(), s.writer.acked.close(), s.lock.Close()); err != nil {
 		return fmt.Errorf("storage: closing: %w", err)
 	}
 	return nil
@@ -260,9 +356,9 @@ func read(r pebble.Reader, key []byte) ([]byte, error) {
 	return v, nil
 }
 
-// sync commits b durably. Pebble returns no commit errors (see pebbleLogger.Fatalf), but others.
+// sync commits b durably.
 func (s *Store) sync(b *pebble.Batch, doing string) error {
-	if err := s.db.Apply(b, pebble.Sync); err != nil {
+	if err := s.writer.commit(b); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"shunt/api"
@@ -26,10 +27,11 @@ type core struct {
 
 // openStore opens the store in s.dataDir as a part of parts, and makes it if there is none and create says so.
 func (c *core) openStore(parts *stack, s *dataSettings, create bool, log *slog.Logger) (err error) {
-	c.store, err = storage.Open(s.dataDir, storage.Options{Logger: log})
+	o := storage.Options{Logger: log, MinFree: s.minFree, AcceptLoss: s.acceptLoss, MaxOpenFiles: openTables()}
+	c.store, err = storage.Open(s.dataDir, o)
 	if errors.Is(err, storage.ErrNoStore) && create {
-		c.created = true
-		c.store, err = storage.Open(s.dataDir, storage.Options{Logger: log, Create: true})
+		c.created, o.Create = true, true
+		c.store, err = storage.Open(s.dataDir, o)
 	}
 	if err != nil {
 		return storeError(s.dataDir, err)
@@ -54,7 +56,8 @@ func (c *core) load(ctx context.Context, say *console) error {
 // apiOptions returns what the API needs of c; serve adds its own.
 func (c *core) apiOptions(s *dataSettings, baseURL string, log *slog.Logger) api.Options {
 	return api.Options{
-		Engine: c.engine, Accounts: c.accounts, BaseURL: baseURL, PrivateTargets: s.privateTargets,
+		MaxConnections: maxConnections(),
+		Engine:         c.engine, Accounts: c.accounts, BaseURL: baseURL, PrivateTargets: s.privateTargets,
 		Logger: log, Version: versionText(), StorageMetrics: c.storageMetrics,
 	}
 }
@@ -74,6 +77,7 @@ func (c *core) storageMetrics() map[string]float64 {
 		"compactions_total":       float64(m.Compactions),
 		"compacted_bytes_total":   float64(m.CompactedBytes),
 		"rolled_up_rows_total":    float64(m.RolledUpRows),
+		"free_bytes":              float64(m.FreeBytes),
 		"commit_queue_length":     float64(m.CommitQueueLength),
 		"commit_batches_total":    float64(m.CommitBatches),
 		"mutations_total":         float64(m.Mutations),
@@ -119,6 +123,11 @@ func storeError(dir string, err error) error {
 		return fmt.Errorf("%s: %w", dir, storage.ErrLocked)
 	case errors.Is(err, storage.ErrNewerFormat):
 		return fmt.Errorf("%s: %w; nothing was changed", dir, err)
+	case errors.Is(err, storage.ErrLostWrites):
+		return fmt.Errorf("%s: %w. Nothing was changed. Restore a backup ('shunt restore'), or start with 'shunt serve "+
+			"--accept-loss' to go on without them", dir, err)
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("opening %s: %w; make some space and start again", dir, err)
 	default:
 		return fmt.Errorf("opening %s: %w", dir, err)
 	}

@@ -40,7 +40,7 @@ func addLocalSettings(cmd *cobra.Command, t *localTarget) {
 	t.patience = lockPatience
 	addDataSettings(cmd, &t.data)
 	fs := cmd.Flags()
-	for _, name := range []string{"listen", "private-targets", "journal-dir"} {
+	for _, name := range []string{"listen", "private-targets", "journal-dir", "min-free-space"} {
 		must(fs.MarkHidden(name)) // taken from serve's file or environment; of no interest in the help
 	}
 	checkedVar(fs, &t.server, "server", "URL", "", "talk to the server at this origin; the token is in SHUNT_TOKEN", parseOrigin)

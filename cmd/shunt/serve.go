@@ -74,6 +74,8 @@ once; no hit that was answered is lost then either, the next start replays them.
 	checkedVar(fs, &cfg.keptDays, "keep-days", "N", strconv.Itoa(engine.DefaultKeptDays),
 		"for how many days figures by the day are kept; those of a link's whole life always are", countUpTo(engine.MaxKeptDays))
 	fs.BoolVar(&cfg.allowHTTP, "allow-http", false, "take tokens over plain HTTP from anywhere (in a network that you trust)")
+	fs.BoolVar(&cfg.data.acceptLoss, "accept-loss", false,
+		"start although the store has lost writes that were acknowledged, and go on without them")
 	fs.BoolVar(&cfg.pprof, "pprof", false, "serve /debug/pprof on the admin address even if that is not loopback")
 	checkedVar(fs, &cfg.logFormat, "log-format", "FORMAT", "text", "text or json", oneOf("text", "json"))
 	checkedVar(fs, &cfg.logLevel, "log-level", "LEVEL", "info", "debug, info, warn or error", parseLevel)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"shunt/engine"
+	"shunt/storage"
 )
 
 // The settings that more than one command takes, and how their texts are read.
@@ -32,6 +33,8 @@ const (
 type dataSettings struct {
 	dataDir        string
 	journalDir     string
+	minFree        storage.Floor
+	acceptLoss     bool
 	listen         string
 	baseURL        string
 	privateTargets string
@@ -44,6 +47,8 @@ func addDataSettings(cmd *cobra.Command, s *dataSettings) {
 	checkedVar(fs, &s.dataDir, "data", "DIR", defaultDataDir, "folder of the data", parseNotEmpty)
 	fs.StringVar(&s.journalDir, "journal-dir", "",
 		"`DIR` of the hit journal; may be a tmpfs (default: where it was, at first journal in the data folder)")
+	checkedVar(fs, &s.minFree, "min-free-space", "SIZE", "auto",
+		"free space below which links are not written, such as 1GiB, 5% or off (auto: the smaller of 512MiB and 5%)", parseFloor)
 	checkedVar(fs, &s.listen, "listen", "ADDRESS", defaultListen, "address of redirects and the API", parseListen)
 	checkedVar(fs, &s.baseURL, "base-url", "URL", "",
 		"origin of the short addresses, such as https://sho.rt (default: http://<listen> if that is loopback)", parseOrigin)
@@ -87,6 +92,34 @@ func isLoopback(host string) bool {
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
+
+// parseFloor reads how much space is to stay free.
+func parseFloor(text string) (storage.Floor, error) {
+	wrong := errors.New("must be auto, off, a share such as 5%, or a size such as 512MiB")
+	switch text {
+	case "auto":
+		return storage.Floor{}, nil
+	case "off":
+		return storage.Floor{Off: true}, nil
+	}
+	if share, ok := strings.CutSuffix(text, "%"); ok {
+		percent, err := strconv.ParseFloat(share, 64)
+		if err != nil || !(percent > 0 && percent < 100) {
+			return storage.Floor{}, wrong
+		}
+		return storage.Floor{Percent: percent}, nil
+	}
+	number := strings.TrimRight(text, "KMGTiB")
+	n, err := strconv.ParseUint(number, 10, 32)
+	shift, known := sizeUnits[text[len(number):]]
+	if err != nil || !known || n == 0 {
+		return storage.Floor{}, wrong
+	}
+	return storage.Floor{Bytes: n << shift}, nil
+}
+
+// sizeUnits are what a size may end in, as powers of two.
+var sizeUnits = map[string]uint{"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}
 
 func parseNotEmpty(text string) (string, error) {
 	if text == "" {

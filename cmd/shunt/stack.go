@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 )
 
 // A stack is the life of a process: parts are started top to bottom, each relying on those above it, and stopped in
@@ -61,9 +62,25 @@ func (s *stack) fail(name string, err error) {
 	}
 }
 
-// stop stops every part in reverse order, whatever fails on the way, and joins their goroutines.
+// stopTimeout is how long stopping may take: the draining of clients, and as long again for what is written last.
+const stopTimeout = 2*drainTimeout + 5*time.Second
+
+// stop stops every part in reverse order, whatever fails on the way, and joins their goroutines. A disk that is full or does
+// not answer may hold a part for ever: after stopTimeout that is an error, and the caller is to end the process.
 func (s *stack) stop() error {
 	s.stopping.Store(true)
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.stopAll() }()
+	select {
+	case err := <-stopped:
+		return err
+	case <-time.After(stopTimeout):
+		return fmt.Errorf("not stopped within %v: the disk is full or does not answer; hits that are not written are in the "+
+			"journal, and the next start counts them", stopTimeout)
+	}
+}
+
+func (s *stack) stopAll() error {
 	var errs []error
 	for len(s.stops) > 0 {
 		last := len(s.stops) - 1

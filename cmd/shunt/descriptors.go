@@ -1,0 +1,33 @@
+package main
+
+import (
+	"syscall"
+
+	"shunt/storage"
+)
+
+// How the file descriptors of the process are shared out. Tables of the store get up to a quarter, clients what is left:
+// a connection too many waits in the listener's backlog, and does not take the descriptor that a write needs.
+
+const (
+	// otherDescriptors are the log and its successor, folders that are synced, tables being written, the journal's rings,
+	// listeners, the socket's clients.
+	otherDescriptors = 128
+
+	defaultDescriptors = 1024 // where the limit cannot be told
+)
+
+// descriptors returns the process's limit. Go has raised it to the hard one at start.
+func descriptors() int {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return defaultDescriptors
+	}
+	return int(min(limit.Cur, 1<<30))
+}
+
+// openTables is how many tables the store may keep open.
+func openTables() int { return max(16, min(storage.DefaultOpenFiles, descriptors()/4)) }
+
+// maxConnections is how many clients may be connected at a time.
+func maxConnections() int { return max(16, descriptors()-openTables()-otherDescriptors) }

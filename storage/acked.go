@@ -1,0 +1,117 @@
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"log/slog"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// ackedName is the file that has the number of the last batch that was acknowledged.
+//
+//	┌──────────────┬──────────────────────────────────────┬─────────────┐
+//	│ number 8, LE │ CRC-32C 4, LE: of store id and number │ zeros …4096 │
+//	└──────────────┴──────────────────────────────────────┴─────────────┘
+//
+// It is written after each commit and never synced: a write of 12 bytes into a page that is there, about 1 µs beside the
+// commit's fsync. So it outlives the process; after a power cut it may be older than the store, but never newer.
+const ackedName = "acked"
+
+const (
+	ackedBytes     = 12
+	ackedFileBytes = 4096
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// ackedFile is the file in use. Any goroutine may call raise.
+type ackedFile struct {
+	storeID [16]byte
+	log     *slog.Logger
+
+	mu struct {
+		sync.Mutex
+		file   vfs.File
+		number uint64
+		failed bool // was told
+	}
+}
+
+// encodeAcked returns the file's first bytes.
+func encodeAcked(storeID [16]byte, number uint64) []byte {
+	b := binary.LittleEndian.AppendUint64(make([]byte, 0, ackedBytes), number)
+	return binary.LittleEndian.AppendUint32(b, ackedSum(storeID, b))
+}
+
+func ackedSum(storeID [16]byte, number []byte) uint32 {
+	return crc32.Update(crc32.Checksum(storeID[:], castagnoli), castagnoli, number)
+}
+
+// readAcked returns the number in the file, or known == false if there is no file or it is not this store's.
+func (f *folder) readAcked(storeID [16]byte) (number uint64, known bool, err error) {
+	file, err := f.fs.Open(f.path(ackedName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	defer file.Close()
+	var b [ackedBytes]byte
+	if _, err := io.ReadFull(file, b[:]); err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return 0, false, nil
+		}
+		return 0, false, err
+	}
+	known = ackedSum(storeID, b[:8]) == binary.LittleEndian.Uint32(b[8:])
+	return binary.LittleEndian.Uint64(b[:]), known, nil
+}
+
+// open begins the file at number. Its page is allocated, so that a full disk does not keep it from being written.
+func (a *ackedFile) open(f *folder, storeID [16]byte, number uint64, log *slog.Logger) error {
+	file, err := f.fs.OpenReadWrite(f.path(ackedName), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	page := make([]byte, ackedFileBytes)
+	copy(page, encodeAcked(storeID, number))
+	if _, err := file.WriteAt(page, 0); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	a.storeID, a.log = storeID, log
+	a.mu.file, a.mu.number = file, number
+	return nil
+}
+
+// raise notes that the batch of that number is acknowledged. If that cannot be written, the next start finds an older
+// number: it may then miss that writes were lost, and nothing else.
+func (a *ackedFile) raise(number uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if number <= a.mu.number {
+		return
+	}
+	a.mu.number = number
+	if a.mu.file == nil { // the store is being made
+		return
+	}
+	if _, err := a.mu.file.WriteAt(encodeAcked(a.storeID, number), 0); err != nil && !a.mu.failed {
+		a.mu.failed = true
+		a.log.Warn("the number of the last write cannot be noted", "file", ackedName, "error", err)
+	}
+}
+
+func (a *ackedFile) close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.mu.file == nil {
+		return nil
+	}
+	return a.mu.file.Close()
+}

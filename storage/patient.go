@@ -1,0 +1,144 @@
+package storage
+
+import (
+	"errors"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const (
+	// retryPause is how long an operation waits that found no space or descriptor, before it is tried again.
+	retryPause = 50 * time.Millisecond
+
+	// readPatience is how long a read waits for a descriptor: somebody waits for the answer.
+	readPatience = 2 * time.Second
+)
+
+// patientFS makes a full disk, and want of file descriptors, a stall instead of a failure: what changes something waits and
+// is tried again until it succeeds. Pebble ends the process when its log cannot be written; so it goes on once there is
+// space. What Pebble is told of a stall is nothing; the writers of links wait for no commit longer than their timeout.
+//
+// A failed fsync is not tried again: the second one would tell nothing of what the first one has lost.
+type patientFS struct {
+	vfs.FS
+	full func() // called when there is no space; it may make some
+
+	waits atomic.Bool // else an operation is tried once more, and then fails
+}
+
+func (p *patientFS) Unwrap() vfs.FS { return p.FS }
+
+// insist does what changes something until it does not fail for want of space or descriptors.
+func (p *patientFS) insist(do func() error) error {
+	for attempt := 0; ; attempt++ {
+		err := do()
+		switch {
+		case wantsSpace(err):
+			p.full()
+		case !wantsDescriptor(err):
+			return err
+		}
+		if !p.waits.Load() && attempt > 0 {
+			return err
+		}
+		time.Sleep(retryPause)
+	}
+}
+
+func wantsSpace(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+func wantsDescriptor(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
+// file insists on open's file, and makes it patient.
+func (p *patientFS) file(open func() (vfs.File, error)) (f vfs.File, err error) {
+	err = p.insist(func() (err error) {
+		f, err = open()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return patientFile{f, p}, nil
+}
+
+// Create implements vfs.FS.
+func (p *patientFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return p.file(func() (vfs.File, error) { return p.FS.Create(name, category) })
+}
+
+// OpenReadWrite implements vfs.FS.
+func (p *patientFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {
+	return p.file(func() (vfs.File, error) { return p.FS.OpenReadWrite(name, category, o...) })
+}
+
+// ReuseForWrite implements vfs.FS. The renaming may have happened when the opening fails, so it is not tried again whole.
+func (p *patientFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := p.Rename(oldname, newname); err != nil {
+		return nil, err
+	}
+	return p.OpenReadWrite(newname, category)
+}
+
+// OpenDir implements vfs.FS. Folders are opened to be synced.
+func (p *patientFS) OpenDir(name string) (vfs.File, error) {
+	return p.file(func() (vfs.File, error) { return p.FS.OpenDir(name) })
+}
+
+// Open implements vfs.FS.
+func (p *patientFS) Open(name string, o ...vfs.OpenOption) (vfs.File, error) {
+	for start := time.Now(); ; time.Sleep(retryPause) {
+		f, err := p.FS.Open(name, o...)
+		if !wantsDescriptor(err) || !p.waits.Load() || time.Since(start) > readPatience {
+			return f, err
+		}
+	}
+}
+
+// Link implements vfs.FS.
+func (p *patientFS) Link(oldname, newname string) error {
+	return p.insist(func() error { return p.FS.Link(oldname, newname) })
+}
+
+// Rename implements vfs.FS.
+func (p *patientFS) Rename(oldname, newname string) error {
+	return p.insist(func() error { return p.FS.Rename(oldname, newname) })
+}
+
+// MkdirAll implements vfs.FS.
+func (p *patientFS) MkdirAll(dir string, mode os.FileMode) error {
+	return p.insist(func() error { return p.FS.MkdirAll(dir, mode) })
+}
+
+// patientFile is a file of a patientFS.
+type patientFile struct {
+	vfs.File
+	fs *patientFS
+}
+
+// Write writes all of b. What was written before space ran out is not written again.
+func (f patientFile) Write(b []byte) (n int, err error) {
+	err = f.fs.insist(func() error {
+		written, err := f.File.Write(b[n:])
+		n += written
+		return err
+	})
+	return n, err
+}
+
+// WriteAt implements vfs.File.
+func (f patientFile) WriteAt(b []byte, offset int64) (n int, err error) {
+	err = f.fs.insist(func() error {
+		written, err := f.File.WriteAt(b[n:], offset+int64(n))
+		n += written
+		return err
+	})
+	return n, err
+}

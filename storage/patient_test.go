@@ -1,0 +1,184 @@
+package storage
+
+import (
+	"errors"
+	"io"
+	"os"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+)
+
+// sick is a file system in memory on which each operation of some kinds fails for a while.
+type sick struct {
+	*patientFS
+	err      error
+	left     int // operations that fail
+	kinds    []errorfs.OpKind
+	wasFull  int
+	attempts int
+}
+
+func newSick(err error, left int, kinds ...errorfs.OpKind) *sick {
+	s := &sick{err: err, left: left, kinds: kinds}
+	inject := func(op errorfs.Op) error {
+		for _, kind := range s.kinds {
+			if op.Kind != kind {
+				continue
+			}
+			if s.attempts++; s.left != 0 {
+				s.left--
+				return &os.PathError{Op: "test", Path: op.Path, Err: s.err}
+			}
+		}
+		return nil
+	}
+	s.patientFS = &patientFS{
+		FS: errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(inject)), full: func() { s.wasFull++ },
+	}
+	return s
+}
+
+func TestAFullDiskIsWaitedForAndNothingIsWrittenTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSick(syscall.ENOSPC, 100, errorfs.OpFileWrite)
+		s.waits.Store(true)
+		f, err := s.Create("a", vfs.WriteCategoryUnspecified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		if n, err := f.Write([]byte("whole")); n != 5 || err != nil {
+			t.Errorf("got %d, %v", n, err)
+		}
+		if took := time.Since(start); took != 100*retryPause || s.wasFull != 100 {
+			t.Errorf("it took %v, and %d times the disk was full", took, s.wasFull)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wantContent(t, s, "a", "whole")
+	})
+}
+
+func wantContent(t *testing.T, s *sick, name, want string) {
+	t.Helper()
+	f, err := s.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if got, err := io.ReadAll(f); string(got) != want || err != nil {
+		t.Errorf("%s: got %q, %v, want %q", name, got, err, want)
+	}
+}
+
+// shortFile writes two bytes at a time and then finds the disk full.
+type shortFile struct {
+	vfs.File
+	got []byte
+}
+
+func (f *shortFile) Write(b []byte) (int, error) {
+	if len(b) <= 2 {
+		f.got = append(f.got, b...)
+		return len(b), nil
+	}
+	f.got = append(f.got, b[:2]...)
+	return 2, syscall.ENOSPC
+}
+
+func TestAWriteGoesOnWhereSpaceRanOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSick(nil, 0)
+		s.waits.Store(true)
+		short := new(shortFile)
+		if n, err := (patientFile{short, s.patientFS}).Write([]byte("1234567")); n != 7 || err != nil || string(short.got) != "1234567" {
+			t.Errorf("got %d, %v, %q", n, err, short.got)
+		}
+	})
+}
+
+func TestEveryChangingOperationWaitsForSpaceAndForDescriptors(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind errorfs.OpKind
+		do   func(fs vfs.FS) error
+	}{
+		"create":  {errorfs.OpCreate, func(fs vfs.FS) error { return closed(fs.Create("new", "")) }},
+		"open rw": {errorfs.OpOpen, func(fs vfs.FS) error { return closed(fs.OpenReadWrite("old", "")) }},
+		"reuse":   {errorfs.OpRename, func(fs vfs.FS) error { return closed(fs.ReuseForWrite("old", "reused", "")) }},
+		"dir":     {errorfs.OpOpenDir, func(fs vfs.FS) error { return closed(fs.OpenDir("")) }},
+		"link":    {errorfs.OpLink, func(fs vfs.FS) error { return fs.Link("old", "linked") }},
+		"rename":  {errorfs.OpRename, func(fs vfs.FS) error { return fs.Rename("old", "renamed") }},
+		"mkdir":   {errorfs.OpMkdirAll, func(fs vfs.FS) error { return fs.MkdirAll("dir", 0o700) }},
+	} {
+		for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE} {
+			t.Run(name+" "+errno.Error(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newSick(errno, 3)
+					if err := closed(s.Create("old", "")); err != nil {
+						t.Fatal(err)
+					}
+					s.waits.Store(true)
+					s.kinds = []errorfs.OpKind{c.kind}
+					if err := c.do(s); err != nil || s.attempts != 4 {
+						t.Errorf("got %v after %d attempts", err, s.attempts)
+					}
+				})
+			})
+		}
+	}
+}
+
+func closed(f vfs.File, err error) error {
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func TestBeforeItWaitsAnOperationIsTriedTwice(t *testing.T) {
+	s := newSick(syscall.ENOSPC, -1, errorfs.OpCreate)
+	if err := closed(s.Create("a", "")); !errors.Is(err, syscall.ENOSPC) || s.attempts != 2 || s.wasFull != 2 {
+		t.Errorf("got %v after %d attempts, %d times full", err, s.attempts, s.wasFull)
+	}
+}
+
+func TestOtherErrorsAreNotWaitedForAndNoSyncIsTriedAgain(t *testing.T) {
+	s := newSick(syscall.EIO, -1, errorfs.OpCreate)
+	s.waits.Store(true)
+	if err := closed(s.Create("a", "")); !errors.Is(err, syscall.EIO) || s.attempts != 1 {
+		t.Errorf("create: got %v after %d attempts", err, s.attempts)
+	}
+	s = newSick(syscall.ENOSPC, -1, errorfs.OpFileSync)
+	s.waits.Store(true)
+	f, err := s.Create("a", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Sync(); !errors.Is(err, syscall.ENOSPC) || s.attempts != 1 {
+		t.Errorf("sync: got %v after %d attempts", err, s.attempts)
+	}
+}
+
+func TestAReaderWaitsForADescriptorNotForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSick(syscall.EMFILE, 5, errorfs.OpOpen)
+		s.waits.Store(true)
+		if err := closed(s.Create("a", "")); err != nil {
+			t.Fatal(err)
+		}
+		if err := closed(s.Open("a")); err != nil {
+			t.Error(err)
+		}
+		s.left = -1
+		start := time.Now()
+		if err := closed(s.Open("a")); !errors.Is(err, syscall.EMFILE) || time.Since(start) > 2*readPatience {
+			t.Errorf("got %v after %v", err, time.Since(start))
+		}
+	})
+}

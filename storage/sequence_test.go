@@ -1,0 +1,267 @@
+package storage
+
+import (
+	"encoding/hex"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+func TestTheSequenceOfWritesIsAsPinned(t *testing.T) {
+	if got := hex.EncodeToString(appendSequence(nil, sequence{count: 3, last: 300})); got != "0103ac02" {
+		t.Errorf("row: got %s", got)
+	}
+	if got := hex.EncodeToString(encodeAcked([16]byte{1}, 300)); got != "2c01000000000000"+"86e19138" {
+		t.Errorf("acked: got %s", got)
+	}
+}
+
+// writes returns what a store says it contains.
+func writes(t *testing.T, s *Store) sequence {
+	t.Helper()
+	q, err := readSequence(s.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+func TestEveryWriteIsNumberedInTheOrderOfTheLog(t *testing.T) {
+	mem := vfs.NewMem()
+	s := openMem(t, mem)
+	stop := start(t, s)
+	before := writes(t, s)
+	var writers sync.WaitGroup
+	for i := range uint64(8) {
+		writers.Go(func() {
+			apply(t, s, creation(link(strings.Repeat("c", int(i+1)), i+1, 1)))
+			if _, err := s.ReserveIDs(1); err != nil {
+				t.Error(err)
+			}
+			if err := s.Accounts().Write([][2][]byte{{{byte(i)}, nil}}, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for i := range uint64(8) {
+		f := newModelFlush()
+		f.add(1, 1, 1, hit(i))
+		flush(t, s, i+1, f)
+	}
+	writers.Wait()
+	stop()
+	after := writes(t, s)
+	if after.count != after.last || after.last < before.last+8+8+8+1 {
+		t.Errorf("got %+v after %+v", after, before)
+	}
+	closeStore(t, s)
+	if s = openMem(t, mem); writes(t, s) != after {
+		t.Errorf("opened again: got %+v, want %+v", writes(t, s), after)
+	}
+	closeStore(t, s)
+}
+
+// setSequence makes the database in dir say that it contains q.
+func setSequence(t *testing.T, dir string, q sequence) {
+	t.Helper()
+	db, err := pebble.Open(filepath.Join(dir, dbName), pebbleOptions(vfs.Default, &Options{Logger: quiet}, nil, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Set(metaKey(metaSequence), appendSequence(nil, q), pebble.Sync); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAStoreThatHasLostWritesIsRefusedAndLeftAsItIsUnlessTheLossIsAccepted(t *testing.T) {
+	for name, lose := range map[string]func(sequence) sequence{
+		"the last one":  func(q sequence) sequence { return sequence{q.count - 1, q.last - 1} },
+		"one before":    func(q sequence) sequence { return sequence{q.count - 1, q.last} },
+		"the last five": func(q sequence) sequence { return sequence{q.count - 5, q.last - 5} },
+		"all":           func(sequence) sequence { return sequence{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "store")
+			s := open(t, dir, Options{})
+			for range 8 {
+				if _, err := s.ReserveIDs(1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			had := writes(t, s)
+			closeStore(t, s)
+			setSequence(t, dir, lose(had))
+			wantUntouched(t, dir, false, ErrLostWrites)
+			wantUntouched(t, dir, true, ErrLostWrites)
+
+			s, err := Open(dir, Options{AcceptLoss: true, Logger: quiet})
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeStore(t, s)
+			s = open(t, dir, Options{}) // from now on it is whole
+			if q := writes(t, s); q.count != q.last {
+				t.Errorf("got %+v", q)
+			}
+			closeStore(t, s)
+		})
+	}
+}
+
+func TestAnAckedFileThatIsDamagedOrMissingIsSaidAndMadeAnew(t *testing.T) {
+	for name, damage := range map[string]func(path string) error{
+		"missing":   os.Remove,
+		"truncated": func(path string) error { return os.Truncate(path, 7) },
+		"empty":     func(path string) error { return os.Truncate(path, 0) },
+		"flipped": func(path string) error {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			b[0] ^= 0x80
+			return os.WriteFile(path, b, 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "store")
+			closeStore(t, open(t, dir, Options{}))
+			path := filepath.Join(dir, ackedName)
+			if err := damage(path); err != nil {
+				t.Fatal(err)
+			}
+			var log strings.Builder
+			s, err := Open(dir, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := writes(t, s).last
+			closeStore(t, s)
+			if !strings.Contains(log.String(), "it is not known which writes were acknowledged") {
+				t.Errorf("got log %q", log.String())
+			}
+			f := &folder{fs: vfs.Default, dir: dir}
+			if got, known, err := f.readAcked(s.identity.StoreID); got != want || !known || err != nil {
+				t.Errorf("afterwards: got %d, %v, %v, want %d", got, known, err, want)
+			}
+			if _, known, _ := f.readAcked([16]byte{1}); known {
+				t.Error("it passes for another store's")
+			}
+		})
+	}
+}
+
+// TestAStoreFromBeforeAnAcknowledgedWriteIsRefused puts back an earlier copy of the database, as whoever restores a disk
+// does, or a file system that has lost what it had synced.
+func TestAStoreFromBeforeAnAcknowledgedWriteIsRefused(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	closeStore(t, open(t, dir, Options{}))
+	earlier := filepath.Join(t.TempDir(), "db")
+	if err := os.CopyFS(earlier, os.DirFS(filepath.Join(dir, dbName))); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, dir, Options{})
+	stop := start(t, s)
+	apply(t, s, creation(link("acknowledged", 1, 1)))
+	stop()
+	closeStore(t, s)
+	if err := os.RemoveAll(filepath.Join(dir, dbName)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(dir, dbName), os.DirFS(earlier)); err != nil {
+		t.Fatal(err)
+	}
+	wantUntouched(t, dir, false, ErrLostWrites)
+}
+
+// TestAFlippedBitInTheLogOrTheManifestLosesNothingSilently: some flips leave Pebble with a database that opens and lacks
+// what was acknowledged.
+func TestAFlippedBitInTheLogOrTheManifestLosesNothingSilently(t *testing.T) {
+	const links = 20
+	mem := vfs.NewCrashableMem()
+	s := openMem(t, mem)
+	stop := start(t, s)
+	for i := range uint64(links) {
+		apply(t, s, creation(link("c"+strings.Repeat("x", int(i)), i+1, 1)))
+	}
+	killed := mem.CrashClone(loseNothing()) // with its log, as a killed process leaves it
+	stop()
+	closeStore(t, s)
+
+	names, err := killed.List("/data/store/" + dbName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flips, bySequence := 0, 0
+	for _, name := range names {
+		if !strings.HasSuffix(name, ".log") && !strings.HasPrefix(name, "MANIFEST") {
+			continue
+		}
+		size := len(content(t, killed, name))
+		for at := 0; at < size; at += max(1, size/100) {
+			flips++
+			damaged := killed.CrashClone(loseNothing())
+			flip(t, damaged, name, at)
+			s, err := Open("/data/store", Options{FS: damaged, Logger: quiet})
+			if err != nil {
+				bySequence += btoi(errors.Is(err, ErrLostWrites))
+				continue
+			}
+			for i := range links {
+				if _, err := s.ReadRecord("c" + strings.Repeat("x", i)); err != nil {
+					t.Errorf("%s, byte %d of %d: link %d: %v", name, at, size, i, err)
+				}
+			}
+			closeStore(t, s)
+		}
+	}
+	t.Logf("of %d flips the sequence of writes alone has told of %d", flips, bySequence)
+	if bySequence == 0 {
+		t.Error("Pebble itself has noticed everything: is the sequence needed?")
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// content returns the bytes of a file of the database, without zeros at its end.
+func content(t *testing.T, fs vfs.FS, name string) string {
+	t.Helper()
+	f, err := fs.Open("/data/store/" + dbName + "/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimRight(string(b), "\x00")
+}
+
+func flip(t *testing.T, fs vfs.FS, name string, at int) {
+	t.Helper()
+	flipped := content(t, fs, name)[at] ^ 1<<(at%8)
+	f, err := fs.OpenReadWrite("/data/store/"+dbName+"/"+name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte{flipped}, int64(at)); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,197 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/engine"
+)
+
+const (
+	// spaceInterval is how often free space is looked at. A file system that fills up faster is noticed by the operation that
+	// finds it full.
+	spaceInterval = time.Second
+
+	defaultFloorBytes   = 512 << 20
+	defaultFloorPercent = 5
+
+	// reserveName is a file that takes space while there is some, and is removed when there is none: enough for what was
+	// begun to end, and for an operator to get in.
+	reserveName     = "reserve"
+	maxReserveBytes = 64 << 20
+
+	// fullFor is how long a disk counts as full after an operation has found it so, whatever the file system says is free:
+	// that may be more than a quota allows.
+	fullFor = 3 * time.Second
+)
+
+// Floor is how much free space the store wants below which it takes no writes of links: the smaller one of what is set. The
+// zero value is 5 % or 512 MiB.
+type Floor struct {
+	Bytes   uint64
+	Percent float64 // of the file system
+	Off     bool    // no floor: only a full disk counts
+}
+
+func (f Floor) of(total uint64) uint64 {
+	if f == (Floor{}) {
+		f = Floor{Bytes: defaultFloorBytes, Percent: defaultFloorPercent}
+	}
+	share := uint64(float64(total) * f.Percent / 100)
+	switch {
+	case f.Off:
+		return 0
+	case f.Percent == 0:
+		return f.Bytes
+	case f.Bytes == 0:
+		return share
+	}
+	return min(f.Bytes, share)
+}
+
+// space watches how much is free where the store is.
+//
+//	at the floor or above     everything is written
+//	below it                  links and accounts are refused (ErrReadOnly); hits are flushed
+//	below half of it          hits wait as well, so that what is left is for compaction
+type space struct {
+	fs    vfs.FS // not patient
+	dir   string
+	floor Floor
+	log   *slog.Logger
+
+	readOnly, tight atomic.Bool
+	free            atomic.Uint64 // bytes, as last looked at, the reserve included
+
+	mu struct {
+		sync.Mutex
+		reserve  uint64 // bytes of the reserve file that is there
+		lastFull time.Time
+	}
+}
+
+func (s *space) init(dir string, o *Options) {
+	s.fs, s.dir, s.floor, s.log = o.FS, dir, o.MinFree, o.Logger
+}
+
+func (s *space) path() string { return s.fs.PathJoin(s.dir, reserveName) }
+
+// open finds the reserve of an earlier run and looks at the space for the first time.
+func (s *space) open() error {
+	if info, err := s.fs.Stat(s.path()); err == nil {
+		s.mu.reserve = uint64(info.Size())
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return s.look()
+}
+
+// watch looks at the space until ctx is done.
+func (s *space) watch(ctx context.Context) error {
+	tick := time.NewTicker(spaceInterval)
+	defer tick.Stop()
+	for said := false; ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := s.look(); err != nil && !said {
+			said = true
+			s.log.Warn("free space cannot be watched", "folder", s.dir, "error", err)
+		}
+	}
+}
+
+// look compares free space with the floor.
+func (s *space) look() error {
+	usage, err := s.fs.GetDiskUsage(s.dir)
+	switch {
+	case errors.Is(err, vfs.ErrUnsupported): // a file system in memory
+		return nil
+	case err != nil:
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	floor := s.floor.of(usage.TotalBytes)
+	free := usage.AvailBytes + s.mu.reserve
+	s.free.Store(free)
+	if time.Since(s.mu.lastFull) < fullFor {
+		return nil
+	}
+	s.tight.Store(free < floor/2)
+	s.changeLocked(free < floor, "free_bytes", free, "floor_bytes", floor)
+	if size := min(maxReserveBytes, floor/4); size > 0 && s.mu.reserve == 0 && usage.AvailBytes >= floor+size {
+		s.makeReserveLocked(size)
+	}
+	return nil
+}
+
+// full is told by an operation that found no space: the reserve goes, and nothing new is begun until there is space again.
+func (s *space) full() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.lastFull = time.Now()
+	s.tight.Store(true)
+	s.changeLocked(true, "cause", "no space left")
+	if s.mu.reserve == 0 {
+		return
+	}
+	s.mu.reserve = 0
+	if err := s.fs.Remove(s.path()); err != nil {
+		s.log.Error("the reserve file cannot be removed", "file", s.path(), "error", err)
+	}
+}
+
+func (s *space) changeLocked(readOnly bool, why ...any) {
+	if s.readOnly.Swap(readOnly) == readOnly {
+		return
+	}
+	why = append(why, "folder", s.dir)
+	if readOnly {
+		s.log.Error("too little space: links cannot be written until there is more; redirects go on", why...)
+	} else {
+		s.log.Info("there is space again: links are written", why...)
+	}
+}
+
+// makeReserveLocked makes the reserve file where the file system can set space aside; elsewhere there is none.
+func (s *space) makeReserveLocked(sizeBytes uint64) {
+	if err := s.allocate(sizeBytes); err != nil {
+		s.log.Debug("no reserve file", "error", err)
+		_ = s.fs.Remove(s.path()) // it may not be there
+		return
+	}
+	s.mu.reserve = sizeBytes
+}
+
+func (s *space) allocate(sizeBytes uint64) error {
+	file, err := s.fs.OpenReadWrite(s.path(), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	if err = file.Preallocate(0, int64(sizeBytes)); err == nil {
+		_, err = file.WriteAt([]byte{0}, int64(sizeBytes)-1) // so that its size tells
+	}
+	return errors.Join(err, file.Close())
+}
+
+// ReadOnly implements engine.Store.
+func (s *Store) ReadOnly() bool { return s.space.readOnly.Load() }
+
+// check is called before a write of links or accounts.
+func (s *space) check() error {
+	if s.readOnly.Load() {
+		return fmt.Errorf("storage: %w", engine.ErrReadOnly)
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package storage
+
+import (
+	"errors"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"shunt/engine"
+)
+
+// limited is a file system in memory that has as much free space as avail says.
+type limited struct {
+	vfs.FS
+	avail atomic.Uint64
+}
+
+const limitedTotal = 100 << 30
+
+func (l *limited) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	return vfs.DiskUsage{AvailBytes: l.avail.Load(), TotalBytes: limitedTotal}, nil
+}
+
+func TestAFloorIsTheSmallerOfWhatIsSet(t *testing.T) {
+	for _, c := range []struct {
+		floor       Floor
+		total, want uint64
+	}{
+		{Floor{}, 100 << 30, 512 << 20},
+		{Floor{}, 1 << 30, 1 << 30 / 20},
+		{Floor{Bytes: 7}, 100, 7},
+		{Floor{Percent: 10}, 100, 10},
+		{Floor{Bytes: 7, Percent: 5}, 100, 5},
+		{Floor{Off: true}, 100, 0},
+	} {
+		if got := c.floor.of(c.total); got != c.want {
+			t.Errorf("%+v of %d: got %d, want %d", c.floor, c.total, got, c.want)
+		}
+	}
+}
+
+// TestBelowTheFloorLinksAreRefusedAndBelowHalfOfItHitsWait goes down and up again; the default floor is 512 MiB here.
+func TestBelowTheFloorLinksAreRefusedAndBelowHalfOfItHitsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &limited{FS: vfs.NewMem()}
+		disk.avail.Store(10 << 30)
+		s := open(t, "/data/store", Options{FS: disk})
+		stop := start(t, s)
+		flushed, id := uint64(0), uint64(0)
+		for i, step := range []struct {
+			free            uint64
+			readOnly, tight bool
+		}{
+			{512 << 20, false, false},
+			{512<<20 - 1, true, false},
+			{256 << 20, true, false},
+			{256<<20 - 1, true, true},
+			{0, true, true},
+			{300 << 20, true, false},
+			{10 << 30, false, false},
+		} {
+			disk.avail.Store(step.free - min(step.free, reserveOf(s)))
+			time.Sleep(2 * spaceInterval)
+			if s.ReadOnly() != step.readOnly {
+				t.Errorf("step %d: read only is %v", i, s.ReadOnly())
+			}
+			f := newModelFlush()
+			f.add(1, 1, 1, hit(1))
+			err := s.Flush(f.batch(engine.Positions{FlushSeq: flushed + 1}))
+			if err == nil {
+				flushed++
+			}
+			if errors.Is(err, engine.ErrReadOnly) != step.tight || !step.tight && err != nil {
+				t.Errorf("step %d: flush: got %v", i, err)
+			}
+			id++
+			wantWritable(t, s, id, !step.readOnly)
+		}
+		stop()
+		closeStore(t, s)
+	})
+}
+
+func reserveOf(s *Store) uint64 {
+	s.space.mu.Lock()
+	defer s.space.mu.Unlock()
+	return s.space.mu.reserve
+}
+
+// wantWritable tries a create and a write of accounts.
+func wantWritable(t *testing.T, s *Store, id uint64, want bool) {
+	t.Helper()
+	done := make(chan error, 1)
+	s.Apply(creation(link(string(rune('a'+id)), id, 1)), func(err error) { done <- err })
+	for what, err := range map[string]error{
+		"create":   <-done,
+		"accounts": s.Accounts().Write([][2][]byte{{{1}, nil}}, nil),
+	} {
+		if !want && !errors.Is(err, engine.ErrReadOnly) || want && err != nil {
+			t.Errorf("link %d, %s: got %v, want it done: %v", id, what, err, want)
+		}
+	}
+}
+
+func TestAFullDiskIsReadOnlyAtOnceGivesUpItsReserveAndRecovers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &limited{FS: vfs.NewMem()}
+		disk.avail.Store(10 << 30)
+		s := open(t, "/data/store", Options{FS: disk})
+		stop := start(t, s)
+		path := "/data/store/" + reserveName
+		if info, err := disk.Stat(path); err != nil || info.Size() != maxReserveBytes {
+			t.Fatalf("reserve: got %v, %v", info, err)
+		}
+		disk.avail.Store(0)
+		s.space.full()
+		if !s.ReadOnly() || !s.space.tight.Load() {
+			t.Error("a full disk is not read-only")
+		}
+		if _, err := disk.Stat(path); err == nil {
+			t.Error("the reserve is still there")
+		}
+		disk.avail.Store(10 << 30) // more than a quota allows, maybe
+		time.Sleep(fullFor - spaceInterval)
+		if !s.ReadOnly() {
+			t.Error("it is taken for writable although an operation has just found no space")
+		}
+		time.Sleep(3 * spaceInterval)
+		if s.ReadOnly() {
+			t.Error("it has not recovered")
+		}
+		if info, err := disk.Stat(path); err != nil || info.Size() != maxReserveBytes {
+			t.Errorf("reserve: got %v, %v", info, err)
+		}
+		wantWritable(t, s, 1, true)
+		stop()
+		closeStore(t, s)
+
+		disk.avail.Store(0) // a reserve of an earlier run is known
+		s = openMem(t, disk)
+		if got := reserveOf(s); got != maxReserveBytes {
+			t.Errorf("opened again: got a reserve of %d bytes", got)
+		}
+		closeStore(t, s)
+	})
+}
+
+func TestAStoreThatCannotBeWrittenForWantOfSpaceDoesNotOpenAndLosesNothing(t *testing.T) {
+	mem := vfs.NewMem()
+	s := openMem(t, mem)
+	stop := start(t, s)
+	apply(t, s, creation(link("kept", 1, 1)))
+	stop()
+	closeStore(t, s)
+	full := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && op.Kind != errorfs.OpRemove {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	if s, err := Open("/data/store", Options{FS: full, Logger: quiet}); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("got %v, %v, want ENOSPC", s, err)
+	}
+	s = openMem(t, mem)
+	if _, err := s.ReadRecord("kept"); err != nil {
+		t.Error(err)
+	}
+	closeStore(t, s)
+}
