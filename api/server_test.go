@@ -257,8 +257,8 @@ func TestWantOfFileDescriptorsIsWaitedOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// 5 + 10 + … + 640 ms are 1,275 ms, then 4 times 1 s.
-		if took, want := time.Since(start), 5275*time.Millisecond; took != want {
+		// 5 + 10 + … + 160 ms are 315 ms, then 6 times 250 ms.
+		if took, want := time.Since(start), 1815*time.Millisecond; took != want {
 			t.Errorf("waited %v, want %v", took, want)
 		}
 		if n := strings.Count(log.String(), "trying again"); n != 1 {

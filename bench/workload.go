@@ -135,6 +135,8 @@ type discard struct {
 	positions engine.Positions
 }
 
+func (d *discard) ReadOnly() bool { return false }
+
 func (d *discard) Identity() engine.Identity { return engine.Identity{} }
 
 func (d *discard) ReserveIDs(uint64) (uint64, error) { return d.n + 1, nil }

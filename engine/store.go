@@ -50,7 +50,7 @@ type Store interface {
 	Positions() (Positions, error)
 
 	// Flush commits b as one atomic, synced batch. After an error the batch is certainly not durable, and the caller
-	// will pass the same content again; after ErrFlushTooLarge less of it. ErrReadOnly: not now, for want of space.
+	// will pass the same content again; after ErrFlushTooLarge less of it.
 	Flush(b FlushBatch) error
 
 	// RollUp rolls hour rows of hours before l.OpenHour up into day and life rows, one bounded chunk a call (one atomic

@@ -39,9 +39,6 @@ func (f *flusher) init(db *pebble.DB) {
 // Flush implements engine.Store. It allocates nothing for a row; one with a few visitors costs about 0.2 µs before its
 // commit. A row of an hour that is rolled up is an error: it would never be counted.
 func (s *Store) Flush(b engine.FlushBatch) error {
-	if s.space.tight.Load() {
-		return fmt.Errorf("storage: flush %d: %w", b.Positions.FlushSeq, engine.ErrReadOnly)
-	}
 	f := &s.flusher
 	defer f.batch.Reset()
 	if err := s.collect(&b); err != nil {

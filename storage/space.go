@@ -57,19 +57,16 @@ func (f Floor) of(total uint64) uint64 {
 	return min(f.Bytes, share)
 }
 
-// space watches how much is free where the store is.
-//
-//	at the floor or above     everything is written
-//	below it                  links and accounts are refused (ErrReadOnly); hits are flushed
-//	below half of it          hits wait as well, so that what is left is for compaction
+// space watches how much is free where the store is. Below the floor links and accounts are refused (ErrReadOnly), so that
+// what is left is for hits and compaction. On a full disk those wait (patientFS).
 type space struct {
 	fs    vfs.FS // not patient
 	dir   string
 	floor Floor
 	log   *slog.Logger
 
-	readOnly, tight atomic.Bool
-	free            atomic.Uint64 // bytes, as last looked at, the reserve included
+	readOnly atomic.Bool
+	free     atomic.Uint64 // bytes, as last looked at, the reserve included
 
 	mu struct {
 		sync.Mutex
@@ -128,7 +125,6 @@ func (s *space) look() error {
 	if time.Since(s.mu.lastFull) < fullFor {
 		return nil
 	}
-	s.tight.Store(free < floor/2)
 	s.changeLocked(free < floor, "free_bytes", free, "floor_bytes", floor)
 	if size := min(maxReserveBytes, floor/4); size > 0 && s.mu.reserve == 0 && usage.AvailBytes >= floor+size {
 		s.makeReserveLocked(size)
@@ -141,7 +137,6 @@ func (s *space) full() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.lastFull = time.Now()
-	s.tight.Store(true)
 	s.changeLocked(true, "cause", "no space left")
 	if s.mu.reserve == 0 {
 		return

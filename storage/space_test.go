@@ -44,42 +44,26 @@ func TestAFloorIsTheSmallerOfWhatIsSet(t *testing.T) {
 	}
 }
 
-// TestBelowTheFloorLinksAreRefusedAndBelowHalfOfItHitsWait goes down and up again; the default floor is 512 MiB here.
-func TestBelowTheFloorLinksAreRefusedAndBelowHalfOfItHitsWait(t *testing.T) {
+// TestBelowTheFloorLinksAreRefusedAndHitsAreFlushed goes down and up again; the default floor is 512 MiB here.
+func TestBelowTheFloorLinksAreRefusedAndHitsAreFlushed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &limited{FS: vfs.NewMem()}
 		disk.avail.Store(10 << 30)
 		s := open(t, "/data/store", Options{FS: disk})
 		stop := start(t, s)
-		flushed, id := uint64(0), uint64(0)
 		for i, step := range []struct {
-			free            uint64
-			readOnly, tight bool
-		}{
-			{512 << 20, false, false},
-			{512<<20 - 1, true, false},
-			{256 << 20, true, false},
-			{256<<20 - 1, true, true},
-			{0, true, true},
-			{300 << 20, true, false},
-			{10 << 30, false, false},
-		} {
+			free     uint64
+			readOnly bool
+		}{{512 << 20, false}, {512<<20 - 1, true}, {0, true}, {300 << 20, true}, {10 << 30, false}} {
 			disk.avail.Store(step.free - min(step.free, reserveOf(s)))
 			time.Sleep(2 * spaceInterval)
 			if s.ReadOnly() != step.readOnly {
 				t.Errorf("step %d: read only is %v", i, s.ReadOnly())
 			}
 			f := newModelFlush()
-			f.add(1, 1, 1, hit(1))
-			err := s.Flush(f.batch(engine.Positions{FlushSeq: flushed + 1}))
-			if err == nil {
-				flushed++
-			}
-			if errors.Is(err, engine.ErrReadOnly) != step.tight || !step.tight && err != nil {
-				t.Errorf("step %d: flush: got %v", i, err)
-			}
-			id++
-			wantWritable(t, s, id, !step.readOnly)
+			f.add(1, 1, 1, hit(uint64(i)))
+			flush(t, s, uint64(i+1), f)
+			wantWritable(t, s, uint64(i+1), !step.readOnly)
 		}
 		stop()
 		closeStore(t, s)
@@ -119,7 +103,7 @@ func TestAFullDiskIsReadOnlyAtOnceGivesUpItsReserveAndRecovers(t *testing.T) {
 		}
 		disk.avail.Store(0)
 		s.space.full()
-		if !s.ReadOnly() || !s.space.tight.Load() {
+		if !s.ReadOnly() {
 			t.Error("a full disk is not read-only")
 		}
 		if _, err := disk.Stat(path); err == nil {
