@@ -3,8 +3,11 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/engine"
 )
 
 // AccountTable is the table in which api/account keeps its rows: it implements the interface that stands there. Keys and
@@ -46,11 +49,36 @@ func (t *AccountTable) Scan(prefix []byte, fn func(key, value []byte) (more bool
 	return it.Error()
 }
 
+// maxAccountWrites bounds the writes under way. Only on a disk that does not answer there is ever more than a few.
+const maxAccountWrites = 64
+
 // Write does all sets (key, value) and then all deletes as one atomic batch that is durable when it returns nil.
+// Errors: engine.ErrReadOnly, engine.ErrOverloaded, and engine.ErrOutcomeUnknown if the disk has not answered within
+// engine.CommitTimeout: then it will happen once it does, unless the process ends before.
 func (t *AccountTable) Write(sets [][2][]byte, deletes [][]byte) error {
 	if err := t.s.space.check(); err != nil {
 		return err
 	}
+	w := &t.s.accountWrites
+	select {
+	case w.slots <- struct{}{}:
+	default:
+		return fmt.Errorf("storage: writing accounts: %w", engine.ErrOverloaded)
+	}
+	written := make(chan error, 1)
+	w.Go(func() {
+		written <- t.write(sets, deletes)
+		<-w.slots
+	})
+	select {
+	case err := <-written:
+		return err
+	case <-time.After(engine.CommitTimeout):
+		return fmt.Errorf("storage: writing accounts: %w", engine.ErrOutcomeUnknown)
+	}
+}
+
+func (t *AccountTable) write(sets [][2][]byte, deletes [][]byte) error {
 	b := t.s.db.NewBatch()
 	defer b.Close()
 	for _, row := range sets {

@@ -121,10 +121,36 @@
 //	hits of 10,000 links over 48 hours of 155,000 links each     0.5 s
 //	a sweep                                                      4.7 µs a link
 //
+// # Writes that are lost
+//
+// A flipped bit in the manifest, or in the last records of the log, can leave Pebble with a database that opens and lacks
+// what was acknowledged (99 of 140 flips in TestAFlippedBitInTheLogOrTheManifestLosesNothingSilently). So every batch that
+// changes the store is numbered, under a lock that makes the order of the numbers that of the log, and adds (1, its number)
+// to one row by a merge: how many batches are contained, and the highest number. A crash takes only the end of the log, so in
+// a store that has lost nothing the two are equal, and no less than the number of the last batch that was acknowledged, which
+// stands in the file "acked". A start compares them on a database opened read-only, since whatever opens it for writing
+// tidies up. What a store lacks otherwise (a table that is gone, a block that is damaged), Pebble notices itself.
+//
+// The number is written by pwrite after the commit, about 1 µs beside its fsync, and not mapped as the design had it: so it
+// goes through the same file system as all else, and through its tests. Opening twice costs a second replay of the log:
+// 0.8 s in all for 200,000 links that a killed process left there, 9 ms for one that was closed (one run).
+//
+// # Full disks
+//
+// Pebble ends the process when its log cannot be written. Under it, patientFS waits instead and tries again, when there is no
+// space or no descriptor, until there is: commits stall, as they do on a disk that does not answer, and go on by themselves.
+// What has failed otherwise, and a failed fsync whatever it says, ends the process by pebbleLogger.Fatalf; nobody who waits is
+// answered before. Until the store is open an operation fails after its second attempt, so that a start says what is wrong.
+//
+// Before it comes to that, space watches what is free, once a second. Below the floor links and accounts are refused with
+// engine.ErrReadOnly, so that what is left is for hits and for compaction, which frees. An operation that finds the disk
+// full says so at once, and gives the reserve file up.
+//
 // # Concurrency
 //
 // Run's goroutine owns the batch of links. The flush goroutine (whoever calls Flush and RollUp, one at a time) owns the
-// batch of tallies and the marks. A view is used by one goroutine at a time. The id bound and the set of hours have a lock
+// batch of tallies and the marks. A write of accounts has a goroutine of its own, so that its caller need not wait for a
+// disk that does not answer; Close joins them. A view is used by one goroutine at a time. The id bound and the set of hours have a lock
 // each, which is held over no other. Everything else reads Pebble, which needs no lock.
 //
 // # Decisions

@@ -55,6 +55,11 @@ type Store struct {
 	hours   hourSet
 	flusher flusher
 
+	accountWrites struct {
+		sync.WaitGroup
+		slots chan struct{}
+	}
+
 	firstHour, firstDay atomic.Uint32 // see Kept; written by the flusher
 }
 
@@ -74,6 +79,7 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s := &Store{fs: &patientFS{FS: o.FS}}
 	s.fs.full = s.space.full
+	s.accountWrites.slots = make(chan struct{}, maxAccountWrites)
 	s.space.init(dir, &o)
 	if err := s.openFolder(&folder{fs: s.fs, dir: dir}, &o); err != nil {
 		return nil, fmt.Errorf("storage: %w", err)
@@ -328,6 +334,7 @@ func (s *Store) Close() error {
 		return fmt.Errorf("storage: %w", err)
 	}
 	s.fs.waits.Store(false)
+	s.accountWrites.Wait()
 	if err := errors.Join(s.flusher.batch.Close(), s.db.Close(), s.writer.acked.close(), s.lock.Close()); err != nil {
 		return fmt.Errorf("storage: closing: %w", err)
 	}
