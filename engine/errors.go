@@ -25,6 +25,10 @@ var (
 	ErrFlushTooLarge = errors.New("flush is too large")
 	// ErrTooManyLinks: the query would go over more than MaxScannedLinks links.
 	ErrTooManyLinks = errors.New("too many links")
+	// ErrMismatch: the sender has used this request key for another request.
+	ErrMismatch = errors.New("the key was used for another request")
+	// ErrTooManyReceipts: the sender has as many request keys in use as one may have.
+	ErrTooManyReceipts = errors.New("too many keys are in use")
 	// ErrOverloaded: a bounded queue is full. Nothing was changed; try again.
 	ErrOverloaded = errors.New("overloaded")
 )

@@ -60,6 +60,12 @@ type modelLink struct {
 	visitors                      map[uint64]bool
 }
 
+// sameAs tells whether l and o are the same in all that an edit may change.
+func (l *modelLink) sameAs(o *modelLink) bool {
+	return l.target == o.target && l.title == o.title && slices.Equal(l.tags, o.tags) && l.status == o.status &&
+		l.maxHits == o.maxHits && l.expiresAtMs == o.expiresAtMs
+}
+
 func (l *modelLink) live() bool { return l.deletedAtMs == 0 }
 
 type model struct {
@@ -358,8 +364,10 @@ func (m *model) edit(rt *rapid.T) {
 		return
 	}
 	next := newModelLink(d)
+	if !next.sameAs(l) {
+		l.version++
+	}
 	l.target, l.title, l.tags, l.status, l.maxHits, l.expiresAtMs = next.target, next.title, next.tags, next.status, next.maxHits, next.expiresAtMs
-	l.version++
 	if got.Version != l.version || got.Owner != l.owner {
 		rt.Fatalf("edited %s: version %d of owner %d, want %d of %d", code, got.Version, got.Owner, l.version, l.owner)
 	}

@@ -85,58 +85,86 @@ func (e *Engine) Create(ctx context.Context, d Draft) (detail Detail, existed bo
 	if !e.Ready() {
 		return Detail{}, false, ErrLoading
 	}
+	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
+	defer cancel()
+	return e.create(ctx, d, nil)
+}
+
+// create makes a link; o, if not nil, is the request that it answers.
+func (e *Engine) create(ctx context.Context, d Draft, o *once) (detail Detail, existed bool, err error) {
 	rec, err := d.record(e.now())
 	if err != nil {
 		return Detail{}, false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
-	defer cancel()
 	if d.Alias != "" {
-		return e.createAs(ctx, d.Alias, rec, d.Same)
+		return e.createAs(ctx, d.Alias, rec, d.Same, o)
 	}
 	for range drawAttempts {
 		code, err := DrawCode(e.random)
 		if err != nil {
 			return Detail{}, false, fmt.Errorf("drawing a code: %w", err)
 		}
-		if detail, _, err = e.createAs(ctx, code, rec, nil); !errors.Is(err, ErrTaken) {
+		if detail, _, err = e.createAs(ctx, code, rec, nil, o); !errors.Is(err, ErrTaken) {
 			return detail, false, err
 		}
 	}
 	return Detail{}, false, fmt.Errorf("no free code in %d draws", drawAttempts)
 }
 
-func (e *Engine) createAs(ctx context.Context, code string, rec Record, same func(Detail) bool) (Detail, bool, error) {
+func (e *Engine) createAs(
+	ctx context.Context, code string, rec Record, same func(Detail) bool, o *once,
+) (_ Detail, existed bool, err error) {
 	r, err := e.reserve(ctx, code)
 	if err != nil {
 		return Detail{}, false, err
 	}
+	committing := false
+	defer func() {
+		if !committing {
+			r.release()
+		}
+	}()
+	m, existed, err := e.creation(ctx, &r, code, rec, same)
+	if err != nil {
+		return Detail{}, false, err
+	}
+	made := Record{Hot: m.Hot, Cold: m.Cold}
+	if existed && o == nil { // there is nothing to write
+		return e.detail(&made), true, nil
+	}
+	m.Receipt = o.receipt(existed, e.now())
+	committing = true
+	if err := e.commit(ctx, r, m, o); err != nil {
+		return Detail{}, false, err
+	}
+	return e.detail(&made), existed, nil
+}
+
+// creation returns what makes rec the link of code; or, if existed, what writes the link there anew that is the same.
+func (e *Engine) creation(
+	ctx context.Context, r *reservation, code string, rec Record, same func(Detail) bool,
+) (m Mutation, existed bool, err error) {
 	if taken, exact := r.taken(code, rec.Hot.Owner, e.now().UnixMilli()); taken {
-		defer r.release()
 		if same == nil || exact == nil || exact.Owner != rec.Hot.Owner {
-			return Detail{}, false, ErrTaken
+			return Mutation{}, false, ErrTaken
 		}
 		old, err := e.store.ReadRecord(code)
 		if err != nil {
-			return Detail{}, false, fmt.Errorf("reading link %q: %w", code, err)
+			return Mutation{}, false, fmt.Errorf("reading link %q: %w", code, err)
 		}
 		if err := e.foldNow(ctx); err != nil {
-			return Detail{}, false, err
+			return Mutation{}, false, err
 		}
-		if detail := e.detail(&old); same(detail) {
-			return detail, true, nil
+		if !same(e.detail(&old)) {
+			return Mutation{}, false, ErrTaken
 		}
-		return Detail{}, false, ErrTaken
+		return Mutation{Hot: old.Hot, Cold: old.Cold, Before: &old}, true, nil
 	}
 	rec.Hot.Code, rec.Cold.Code = code, code
 	if err := e.number(ctx, &rec); err != nil {
-		r.release()
-		return Detail{}, false, err
+		return Mutation{}, false, err
 	}
-	if err := e.commit(ctx, r, Mutation{Hot: rec.Hot, Cold: rec.Cold}); err != nil {
-		return Detail{}, false, err
-	}
-	return e.detail(&rec), false, nil
+	return Mutation{Hot: rec.Hot, Cold: rec.Cold}, false, nil
 }
 
 // number gives a new link its id, and a version that no link of this code had: deleting the last one counts as an edit of
@@ -204,15 +232,22 @@ func (r *Record) normalize() error {
 	return nil
 }
 
-// commit writes m, publishes it once it is durable, and then releases r; also when ctx is done by then and the caller has
-// gone: ErrOutcomeUnknown.
-func (e *Engine) commit(ctx context.Context, r reservation, m Mutation) error {
+// commit writes m, publishes it once it is durable, and then releases r and settles o, if there is one; also when ctx is
+// done by then and the caller has gone: ErrOutcomeUnknown.
+func (e *Engine) commit(ctx context.Context, r reservation, m Mutation, o *once) error {
+	if o != nil {
+		o.settling = true
+	}
 	done := make(chan error, 1)
 	e.store.Apply(m, func(err error) {
-		if err == nil {
+		written := err == nil
+		if written {
 			err = e.publish(m.Hot.view(), e.now().UnixMilli())
 		}
 		r.release()
+		if o != nil {
+			o.settle(written)
+		}
 		done <- err
 	})
 	select {
@@ -231,23 +266,18 @@ func (h *Hot) view() *HotView {
 }
 
 // Update edits a link: edit changes a copy of its record, of which code, id, owner, creation and version stay as they
-// are; an error of edit is returned and nothing happens. The edit is durable and visible when Update returns.
+// are; an error of edit is returned and nothing happens. The edit is durable and visible when Update returns. One that
+// leaves everything as it was writes nothing, and the link keeps its version.
 // Errors: ErrNotFound, ErrVersion, and those of Create.
 func (e *Engine) Update(ctx context.Context, code string, g Guard, edit func(*Record) error) (Detail, error) {
 	var detail Detail
 	err := e.rewrite(ctx, code, g, func(old Record) (Mutation, error) {
-		rec := old
-		rec.Cold.Tags = slices.Clone(old.Cold.Tags)
-		if err := edit(&rec); err != nil {
+		rec, err := e.edited(&old, edit)
+		if err != nil {
 			return Mutation{}, err
 		}
-		rec.Hot.Code, rec.Hot.ID, rec.Hot.Owner = old.Hot.Code, old.Hot.ID, old.Hot.Owner
-		rec.Cold.Code, rec.Cold.CreatedAtMs, rec.Cold.ImportedHits = old.Cold.Code, old.Cold.CreatedAtMs, old.Cold.ImportedHits
-		rec.Cold.Version, rec.Cold.UpdatedAtMs = old.Cold.Version+1, e.now().UnixMilli()
-		if err := rec.normalize(); err != nil {
-			return Mutation{}, err
-		}
-		if rec.Hot.MaxHits != 0 && old.Hot.MaxHits == 0 {
+		changed := rec.Cold.Version != old.Cold.Version
+		if changed && rec.Hot.MaxHits != 0 && old.Hot.MaxHits == 0 {
 			if err := e.countAtOnce(&old.Hot); err != nil {
 				return Mutation{}, err
 			}
@@ -256,12 +286,38 @@ func (e *Engine) Update(ctx context.Context, code string, g Guard, edit func(*Re
 			return Mutation{}, err
 		}
 		detail = e.detail(&rec)
+		if !changed {
+			return Mutation{}, errUnchanged
+		}
 		return Mutation{Hot: rec.Hot, Cold: rec.Cold, Before: &old}, nil
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errUnchanged) {
 		return Detail{}, err
 	}
 	return detail, nil
+}
+
+// errUnchanged: an edit has left everything as it was.
+var errUnchanged = errors.New("nothing is changed")
+
+// edited returns what edit makes of a link; of the next version if that differs.
+func (e *Engine) edited(old *Record, edit func(*Record) error) (Record, error) {
+	rec := *old
+	rec.Cold.Tags = slices.Clone(old.Cold.Tags)
+	if err := edit(&rec); err != nil {
+		return Record{}, err
+	}
+	title, tags := rec.Cold.Title, rec.Cold.Tags
+	rec.Cold = old.Cold
+	rec.Cold.Title, rec.Cold.Tags = title, tags
+	rec.Hot.Code, rec.Hot.ID, rec.Hot.Owner = old.Hot.Code, old.Hot.ID, old.Hot.Owner
+	if err := rec.normalize(); err != nil {
+		return Record{}, err
+	}
+	if rec.Hot != old.Hot || title != old.Cold.Title || !slices.Equal(tags, old.Cold.Tags) {
+		rec.Cold.Version, rec.Cold.UpdatedAtMs = old.Cold.Version+1, e.now().UnixMilli()
+	}
+	return rec, nil
 }
 
 // countAtOnce publishes an uncapped link such that hits raise its counter themselves. After one fold the counter is then
@@ -312,7 +368,7 @@ func (e *Engine) rewrite(ctx context.Context, code string, g Guard, change func(
 		return err
 	}
 	committing = true
-	return e.commit(ctx, r, m)
+	return e.commit(ctx, r, m, nil)
 }
 
 func (e *Engine) change(code string, g Guard, change func(old Record) (Mutation, error)) (Mutation, error) {
