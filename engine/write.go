@@ -183,25 +183,16 @@ func (e *Engine) number(ctx context.Context, rec *Record) (err error) {
 
 // record returns the draft as the record of a link without code and id.
 func (d *Draft) record(now time.Time) (Record, error) {
-	status := d.RedirectStatus
-	if status == 0 {
-		status = 302
-	}
-	flags, ok := StatusFlags(status)
-	if !ok {
-		return Record{}, InvalidError{{Field: "redirect_status", Code: "not_supported", Message: "must be 301, 302, 307 or 308"}}
-	}
-	if d.ForwardQuery {
-		flags |= FlagForwardQuery
-	}
 	nowMs := now.UnixMilli()
 	rec := Record{
-		Hot:  Hot{Owner: d.Owner, Flags: flags, MaxHits: d.MaxHits, Target: d.Target},
+		Hot:  Hot{Owner: d.Owner, MaxHits: d.MaxHits, Target: d.Target},
 		Cold: Cold{Version: 1, CreatedAtMs: nowMs, UpdatedAtMs: nowMs, Title: d.Title, Tags: slices.Clone(d.Tags)},
 	}
-	if !d.ExpiresAt.IsZero() {
-		rec.Hot.ExpiresAtMs = d.ExpiresAt.UnixMilli()
+	if !rec.SetRedirectStatus(d.RedirectStatus) {
+		return Record{}, InvalidError{{Field: "redirect_status", Code: "not_supported", Message: "must be 301, 302, 307 or 308"}}
 	}
+	rec.SetForwardQuery(d.ForwardQuery)
+	rec.SetExpiry(d.ExpiresAt)
 	return rec, rec.normalize()
 }
 
