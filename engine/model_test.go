@@ -30,6 +30,7 @@ func TestTheEngineIsAMapThatCounts(t *testing.T) {
 			"":                m.check,
 			"create":          m.create,
 			"create an alias": m.createAlias,
+			"create once":     m.createOnce,
 			"race an alias":   m.raceAlias,
 			"edit":            m.edit,
 			"delete":          m.delete,
@@ -69,8 +70,9 @@ func (l *modelLink) sameAs(o *modelLink) bool {
 func (l *modelLink) live() bool { return l.deletedAtMs == 0 }
 
 type model struct {
-	links map[string]*modelLink
-	nowMs atomic.Int64
+	links    map[string]*modelLink
+	receipts map[engine.RequestKey]*modelReceipt
+	nowMs    atomic.Int64
 
 	t     *testing.T
 	dir   string
@@ -90,7 +92,7 @@ type model struct {
 var owners = []uint32{1, 2}
 
 func newModel(t *testing.T, rt *rapid.T) *model {
-	m := &model{t: t, links: make(map[string]*modelLink), dir: t.TempDir()}
+	m := &model{t: t, links: make(map[string]*modelLink), receipts: make(map[engine.RequestKey]*modelReceipt), dir: t.TempDir()}
 	m.nowMs.Store(time.Date(2026, 1, 2, 3, 59, 0, 0, time.UTC).UnixMilli())
 	m.open()
 	return m
