@@ -84,6 +84,7 @@ func TestATokenMayDoWhatItsScopesSay(t *testing.T) {
 		{account.StatsRead, "GET", "/stats", "", 200},
 		{account.StatsRead, "HEAD", "/stats/x/live", "", 200},
 		{account.Admin, "GET", "/misses", "", 200},
+		{account.LinksWrite, "PATCH", "/links/x", `{"title":"t"}`, 200},
 		{account.LinksWrite, "DELETE", "/links/x", "", 204},
 		{account.TokensWrite, "GET", "/tokens", "", 200},
 		{account.TokensWrite, "POST", "/tokens", `{"name":"n"}`, 201},
@@ -112,15 +113,17 @@ func TestAForeignLinkLooksLikeAMissingOne(t *testing.T) {
 	if r := st.callAs(ann, "POST", "/shorten", `{"url":"http://a/","alias":"x"}`); r.status != 201 {
 		t.Fatal(r)
 	}
-	for _, c := range []struct{ method, path string }{{"GET", "/links/"}, {"DELETE", "/links/"}, {"GET", "/stats/"}} {
-		missing, foreign := st.callAs(ben, c.method, c.path+"y", ""), st.callAs(ben, c.method, c.path+"x", "")
+	for _, c := range []struct{ method, path, body string }{
+		{"GET", "/links/", ""}, {"PATCH", "/links/", `{"title":"t"}`}, {"PATCH", "/links/", "{}"}, {"DELETE", "/links/", ""}, {"GET", "/stats/", ""},
+	} {
+		missing, foreign := st.callAs(ben, c.method, c.path+"y", c.body), st.callAs(ben, c.method, c.path+"x", c.body)
 		if foreign.status != 404 || foreign.body != missing.body || fmt.Sprint(foreign.header) != fmt.Sprint(missing.header) {
 			t.Errorf("%s %s: foreign %+v, missing %+v", c.method, c.path, foreign, missing)
 		}
-		if r := st.callAs(ben, c.method, c.path+"x?owner=all", ""); r.problem() != "forbidden" {
+		if r := st.callAs(ben, c.method, c.path+"x?owner=all", c.body); r.problem() != "forbidden" {
 			t.Errorf("%s owner=all without scope admin: got %+v", c.method, r)
 		}
-		if r := st.call(c.method, c.path+"x?owner=1", ""); r.status != 404 {
+		if r := st.call(c.method, c.path+"x?owner=1", c.body); r.status != 404 {
 			t.Errorf("%s owner=1 as admin, another's link: got %+v", c.method, r)
 		}
 	}
@@ -134,6 +137,9 @@ func TestAForeignLinkLooksLikeAMissingOne(t *testing.T) {
 		if r := st.call("GET", "/stats/x?"+query, ""); r.problem() != "invalid" {
 			t.Errorf("?%s: got %d %s, want 422", query, r.status, r.body)
 		}
+	}
+	if r := st.call("PATCH", "/links/x?owner=all", `{"title":"by an admin"}`); r.status != 200 || !strings.Contains(r.body, `"owner":2`) {
+		t.Errorf("patch with owner=all as admin: got %+v", r)
 	}
 	if r := st.call("DELETE", "/links/x?owner=all", ""); r.status != 204 {
 		t.Errorf("delete with owner=all as admin: got %+v", r)
@@ -299,7 +305,7 @@ func TestMethodsThatARouteHasNotAre405(t *testing.T) {
 	st := newSite(t, nil)
 	for _, c := range []struct{ method, path, allow string }{
 		{"GET", "/shorten", "POST"}, {"PUT", "/shorten", "POST"}, {"OPTIONS", "/shorten", "POST"}, {"BREW", "/shorten", "POST"},
-		{"POST", "/stats/x", "GET, HEAD"}, {"PATCH", "/links/x", "DELETE, GET, HEAD"}, {"DELETE", "/me", "GET, HEAD"},
+		{"POST", "/stats/x", "GET, HEAD"}, {"PUT", "/links/x", "DELETE, GET, HEAD, PATCH"}, {"DELETE", "/me", "GET, HEAD"},
 		{"DELETE", "/tokens", "GET, HEAD, POST"},
 	} {
 		r := st.call(c.method, c.path, "")
@@ -319,7 +325,7 @@ func TestUnknownQueryParametersAreRefused(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	for _, c := range []struct{ method, path, body string }{
 		{"GET", "/me", ""}, {"GET", "/tokens", ""}, {"POST", "/tokens", `{"name":"n"}`}, {"DELETE", "/tokens/none", ""},
-		{"GET", "/links/x", ""}, {"DELETE", "/links/x", ""}, {"GET", "/stats/x", ""}, {"GET", "/stats", ""}, {"GET", "/stats/x/live", ""},
+		{"GET", "/links/x", ""}, {"PATCH", "/links/x", `{"title":"t"}`}, {"DELETE", "/links/x", ""}, {"GET", "/stats/x", ""}, {"GET", "/stats", ""}, {"GET", "/stats/x/live", ""},
 		{"GET", "/misses", ""},
 	} {
 		r := st.call(c.method, c.path+"?colour=red", c.body)

@@ -20,7 +20,7 @@
 //	     handlePublic           recover · drain · framing          (front.go, server.go)
 //	           │  path.go       raw path: /{code} or /{code}/ ?
 //	    ┌──────┴───────┐
-//	serveCode        routes     door → scope → handler → problem   (auth.go, routes.go, links.go, stats.go, tokens.go)
+//	serveCode        routes     door → scope → handler → problem   (auth.go, routes.go, links.go, patch.go, stats.go, tokens.go)
 //	    │
 //	redirector                  Resolve → method → expiry → location → class → Hit   (redirect.go)
 //	    │
@@ -103,6 +103,16 @@
 // named, all at once; half a surrogate pair is malformed, because encoding/json would put another character in its
 // place. A JSON value that is no object is 422, not 400: it is well-formed. Unknown query parameters are 422 too, so
 // that a misspelt one does not answer another question.
+//
+// A patch is a draft. PATCH reads its fields with the readers of POST, into a draft of zero values, which are the defaults;
+// then each field that was sent, null too, is taken over from the draft. A field that is not sent is not checked, so that an
+// expired link can be retitled. A patch that changes nothing writes nothing, and the link keeps version and updated_at.
+//
+// Idempotency keys belong to a token (of local commands: to a user), since that is what a client has. What is compared is
+// a hash of path and body, 16 bytes of a SHA-256: whoever makes two bodies of one hash fools only themselves. A repeat shows
+// the link as it was first answered, whatever has become of it, but with the hits and the state of now. Only successes are
+// kept, so a refused request may be corrected under the same key. Keys live 24 hours and at most 5 minutes beyond
+// in what counts for the limit of 100,000.
 //
 // Codes of one owner. An admin sees other people's links only by saying owner=all or owner=ID; without it a foreign
 // link is missing for admins too.

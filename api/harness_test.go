@@ -79,7 +79,13 @@ func (l withAddr) Accept() (net.Conn, error) {
 // newSite starts a site and loads it. change may alter its options.
 func newSite(t testing.TB, change func(*Options)) *site {
 	t.Helper()
-	st := unloadedSite(t, change)
+	return newSiteOn(t, nil, change)
+}
+
+// newSiteOn is newSite with an engine whose options tune may alter.
+func newSiteOn(t testing.TB, tune func(*engine.Options), change func(*Options)) *site {
+	t.Helper()
+	st := unloadedSiteOn(t, tune, change)
 	if err := st.engine.Load(t.Context(), func(uint64) {}); err != nil {
 		t.Fatal(err)
 	}
@@ -88,6 +94,11 @@ func newSite(t testing.TB, change func(*Options)) *site {
 }
 
 func unloadedSite(t testing.TB, change func(*Options)) *site {
+	t.Helper()
+	return unloadedSiteOn(t, nil, change)
+}
+
+func unloadedSiteOn(t testing.TB, tune func(*engine.Options), change func(*Options)) *site {
 	t.Helper()
 	st := &site{t: t, log: new(syncBuffer)}
 	st.now.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMilli())
@@ -101,10 +112,14 @@ func unloadedSite(t testing.TB, change func(*Options)) *site {
 	}
 	t.Cleanup(func() { check(t, store.Close()) })
 	st.run(store.Run)
-	st.engine, err = engine.Open(store, engine.Options{
+	engineOptions := engine.Options{
 		JournalDir: filepath.Join(dir, "journal"), Rings: 2, RingRecords: 1 << 12, Now: clock, Logger: logger,
 		FlushInterval: time.Hour, // a test that wants a flush says so
-	})
+	}
+	if tune != nil {
+		tune(&engineOptions)
+	}
+	st.engine, err = engine.Open(store, engineOptions)
 	if err != nil {
 		t.Fatal(err)
 	}

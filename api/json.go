@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,13 +32,22 @@ type fieldReader[T any] func(v *T, value json.RawMessage) error
 func readBody[T any](ctx *fasthttp.RequestCtx, v *T, readers map[string]fieldReader[T]) (
 	sent []string, invalid engine.InvalidError, err error,
 ) {
-	if !isJSON(ctx.Request.Header.ContentType()) {
+	if !isJSON(ctx.Request.Header.ContentType(), "application/json") {
 		return nil, nil, refuse(kindMediaType, "Content-Type must be application/json")
 	}
 	members, err := parseObject(ctx.PostBody())
 	if err != nil {
 		return nil, nil, err
 	}
+	sent, _, invalid = readMembers(members, v, readers)
+	return sent, invalid, nil
+}
+
+// readMembers reads the members of an object into v. It returns which were sent with a value and which as null; no
+// reader is called for those.
+func readMembers[T any](members []member, v *T, readers map[string]fieldReader[T]) (
+	sent, null []string, invalid engine.InvalidError,
+) {
 	seen := make(map[string]bool, len(members))
 	for _, m := range members {
 		read, known := readers[m.name]
@@ -47,13 +57,14 @@ func readBody[T any](ctx *fasthttp.RequestCtx, v *T, readers map[string]fieldRea
 		case seen[m.name]:
 			invalid = append(invalid, fieldError(m.name, "duplicate", "must not be sent twice"))
 		case string(m.value) == "null":
+			null = append(null, m.name)
 		default:
 			sent = append(sent, m.name)
 			invalid = appendFieldError(invalid, m.name, read(v, m.value))
 		}
 		seen[m.name] = true
 	}
-	return sent, invalid, nil
+	return sent, null, invalid
 }
 
 func fieldError(name, code, message string) engine.FieldError {
@@ -77,10 +88,10 @@ func appendFieldError(invalid engine.InvalidError, name string, err error) engin
 	}
 }
 
-// isJSON: application/json, in any case and with any parameters but a charset other than UTF-8.
-func isJSON(contentType []byte) bool {
+// isJSON: one of mediaTypes, in any case and with any parameters but a charset other than UTF-8.
+func isJSON(contentType []byte, mediaTypes ...string) bool {
 	mediaType, parameters, _ := strings.Cut(strings.ToLower(string(contentType)), ";")
-	if strings.TrimSpace(mediaType) != "application/json" {
+	if !slices.Contains(mediaTypes, strings.TrimSpace(mediaType)) {
 		return false
 	}
 	for p := range strings.SplitSeq(parameters, ";") {

@@ -52,12 +52,11 @@ func (s *Server) linkObject(d engine.Detail) linkObject {
 
 // createLink is POST /shorten.
 func (s *Server) createLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	draft, err := s.readDraft(ctx, caller.User.ID)
+	request, err := requestAsked(ctx, caller, "/shorten")
 	if err != nil {
 		return err
 	}
-	d, existed, err := s.engine.Create(context.Background(), draft)
-	s.metrics.wrote("create", err)
+	d, existed, err := s.create(request, func() (engine.Draft, error) { return s.readDraft(ctx, caller.User.ID) })
 	if err != nil {
 		return err
 	}
@@ -68,6 +67,28 @@ func (s *Server) createLink(ctx *fasthttp.RequestCtx, caller account.Caller) err
 		status = fasthttp.StatusOK
 	}
 	return writeJSON(ctx, status, s.linkObject(d))
+}
+
+// create makes the link of draft, or finds it; request is what its sender may repeat, nil if nothing.
+func (s *Server) create(request *engine.Request, draft func() (engine.Draft, error)) (engine.Detail, bool, error) {
+	if request == nil {
+		asked, err := draft()
+		if err != nil {
+			return engine.Detail{}, false, err
+		}
+		d, existed, err := s.engine.Create(context.Background(), asked)
+		s.metrics.wrote("create", err)
+		return d, existed, err
+	}
+	var draftErr error
+	d, existed, err := s.engine.CreateOnce(context.Background(), *request, func() (asked engine.Draft, _ error) {
+		asked, draftErr = draft()
+		return asked, draftErr
+	})
+	if draftErr == nil {
+		s.metrics.wrote("create", err)
+	}
+	return d, existed, err
 }
 
 // readLink is GET /links/{code}.

@@ -35,7 +35,7 @@ var (
 	kindPrecondition    = &kind{412, "precondition_failed", "The link has another version", ""}
 	kindBodyTooLarge    = &kind{413, "body_too_large", "The body is too large", ""}
 	kindURITooLong      = &kind{414, "uri_too_long", "The address is too long", ""}
-	kindMediaType       = &kind{415, "unsupported_media_type", "The body must be application/json", ""}
+	kindMediaType       = &kind{415, "unsupported_media_type", "The body must be JSON", ""}
 	kindInvalid         = &kind{422, "invalid", "Fields are invalid", ""}
 	kindHeadersTooLarge = &kind{431, "headers_too_large", "The header fields are too large", ""}
 	kindInternal        = &kind{500, "internal", "Something went wrong here", ""}
@@ -43,6 +43,9 @@ var (
 	kindReadOnly        = &kind{503, "read_only", "Nothing can be written at present", "10"}
 	kindOverloaded      = &kind{503, "overloaded", "Too much to do at present", "1"}
 	kindOutcomeUnknown  = &kind{503, "outcome_unknown", "The store did not answer in time", "1"}
+
+	kindIdempotencyMismatch = &kind{422, "idempotency_mismatch", "The Idempotency-Key was used for another request", ""}
+	kindRateLimited         = &kind{429, "rate_limited", "Too many requests", "300"} // receipts are swept as often
 )
 
 // problemTable is the one place where errors of the domain become problems. Whatever is not in it is kindInternal.
@@ -53,6 +56,8 @@ var problemTable = []struct {
 	{engine.ErrNotFound, kindNotFound},
 	{engine.ErrTaken, kindAliasTaken},
 	{engine.ErrVersion, kindPrecondition},
+	{engine.ErrMismatch, kindIdempotencyMismatch},
+	{engine.ErrTooManyReceipts, kindRateLimited},
 	{engine.ErrLoading, kindLoading},
 	{engine.ErrOutcomeUnknown, kindOutcomeUnknown},
 	{engine.ErrReadOnly, kindReadOnly},

@@ -29,6 +29,7 @@ func (s *Server) endpoints() []endpoint {
 	return []endpoint{
 		{"POST", "/shorten", account.LinksWrite, s.createLink},
 		{"GET", "/links/{code}", account.LinksRead, s.readLink},
+		{"PATCH", "/links/{code}", account.LinksWrite, s.patchLink},
 		{"DELETE", "/links/{code}", account.LinksWrite, s.deleteLink},
 		{"GET", "/stats/{code}", account.StatsRead, s.readStats},
 		{"GET", "/stats/{code}/live", account.StatsRead, s.streamStats},

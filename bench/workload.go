@@ -153,6 +153,12 @@ func (d *discard) ReadRecord(string) (engine.Record, error) {
 	return engine.Record{}, engine.ErrNotFound
 }
 
+func (d *discard) LoadReceipts(context.Context, func(engine.RequestKey)) error { return nil }
+
+func (d *discard) ReadReceipt(engine.RequestKey) (engine.Receipt, error) {
+	return engine.Receipt{}, engine.ErrNotFound
+}
+
 func (d *discard) View() (engine.View, error) { return nothing{d.positions.FlushSeq}, nil }
 
 func (d *discard) Kept() (firstHour, firstDay uint32) { return 0, 0 }
@@ -167,6 +173,8 @@ func (d *discard) Flush(b engine.FlushBatch) error {
 }
 
 func (d *discard) RollUp(engine.RollUpLimits) (bool, error) { return false, nil }
+
+func (d *discard) SweepReceipts(engine.ReceiptSweep) (bool, error) { return false, nil }
 
 // nothing is a view of no tallies.
 type nothing struct{ flushSeq uint64 }

@@ -48,11 +48,18 @@
 // have one order and one winner, nothing is visible before it is durable, and a caller that stops waiting
 // (ErrOutcomeUnknown after CommitTimeout) leaves all this to happen.
 //
-// Locks: shard.mu, counters.mu, pending.mu and ids.mu; none is taken while another is held. The store's callbacks take
-// shard.mu and counters.mu; a rewrite of a shard (about 0.1 µs a link) happens in one, and holds up all writers.
+// A create may be one that its sender repeats (CreateOnce): then the key of the request is reserved first, and released by
+// the same callback. The mutation carries a receipt, with the whole link as it is answered, so that link and receipt are
+// durable together; a repeat is answered from the receipt, and a concurrent one waits for the key. So a request whose
+// outcome was unknown never makes a second link. In memory are the keys under way and a count of receipts for each sender,
+// which a scan of their keys brings back at start. Receipts are swept by the flush goroutine, with their keys reserved.
+//
+// Locks: shard.mu, counters.mu, pending.mu, ids.mu and receipts.mu; none is taken while another is held. The store's
+// callbacks take shard.mu, counters.mu and receipts.mu; a rewrite of a shard (about 0.1 µs a link) happens in one, and
+// holds up all writers.
 //
 // Goroutines: Run has three. One folds every 10 ms. One flushes every interval, and rolls up in between: it alone calls
-// Store.Flush and Store.RollUp. One reserves ids. Nothing else is started.
+// Store.Flush, Store.RollUp and Store.SweepReceipts. One reserves ids. Nothing else is started.
 //
 // # Why a hit is counted exactly once
 //
@@ -136,6 +143,8 @@
 //     that is hit 100,000 times a second has a few cells that stay in the cache, where a list would have to be sorted.
 //   - The exact form of a sketch ends at 1,024 visitors, and dense sketches come next: the library's sparse form costs
 //     115 to 462 ns an insert there, depends on the order of insertion, and has only 25 bits (design measurements).
+//   - A receipt holds the link instead of its code: what was answered does not depend on what the link is now, or on
+//     whether the body would still be taken. It costs the bytes of the link once more, for a day.
 //
 // To be revisited: one journal for all memory nodes, once there is hardware with several; tombstones stay in memory for 90
 // days, about 50 bytes each.

@@ -37,6 +37,7 @@ type Options struct {
 	Rings         int           // a power of two up to 64
 	KeptHours     int           // for how many hours there are figures by the hour; default 48
 	KeptDays      int           // for how many days there are figures by the day; default 400
+	MaxReceipts   int           // how many receipts a sender may have at a time (CreateOnce); default 100,000
 	ClockSettles  time.Duration // how long the clock runs evenly before hours are closed by it; default 10 min; negative: 0
 	Logger        *slog.Logger  // default: discards
 	Now           func() time.Time
@@ -64,6 +65,9 @@ func (o *Options) setDefaults() error {
 	if o.KeptDays == 0 {
 		o.KeptDays = DefaultKeptDays
 	}
+	if o.MaxReceipts == 0 {
+		o.MaxReceipts = DefaultMaxReceipts
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -90,7 +94,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// Engine is the redirect engine. Resolve, Hit, Create, Update, Delete, Read, Stats and Metrics may be called from any
+// Engine is the redirect engine. Resolve, Hit, Create, CreateOnce, Update, Delete, Read, Stats and Metrics may be called from any
 // number of goroutines at once, from Load's end to Close. See the package comment for the design.
 type Engine struct {
 	shards    [numShards]shard
@@ -100,6 +104,7 @@ type Engine struct {
 	referrers *referrers
 	pending   *pending
 	ids       ids
+	receipts  receipts
 	ready     atomic.Bool
 
 	store    Store
@@ -128,6 +133,7 @@ func Open(store Store, o Options) (*Engine, error) {
 		e.shards[i].init(&e.mappedBytes)
 	}
 	e.ids.init()
+	e.receipts.init(o.MaxReceipts)
 	if err := os.MkdirAll(o.JournalDir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the journal folder: %w", err)
 	}
@@ -213,6 +219,9 @@ func (e *Engine) Load(ctx context.Context, progress func(loaded uint64)) error {
 	})
 	if err != nil {
 		return fmt.Errorf("loading hits: %w", err)
+	}
+	if err := e.store.LoadReceipts(ctx, e.receipts.loaded); err != nil {
+		return fmt.Errorf("counting receipts: %w", err)
 	}
 	e.ready.Store(true)
 	return nil

@@ -307,9 +307,9 @@ func TestStatsOutliveARewriteOfTheirShard(t *testing.T) {
 	reads := 0
 	onRead := func() {
 		reads++
-		for range 40 {
+		for i := range 40 {
 			if _, err := e.Update(context.Background(), "x", engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
-				r.Hot.Target = long
+				r.Hot.Target = fmt.Sprintf("%s%d", long, i)
 				return nil
 			}); err != nil {
 				t.Error(err)

@@ -27,6 +27,10 @@ var (
 	ErrTooManyLinks = errors.New("too many links")
 	// ErrReadOnly: the store takes no writes, for want of space, until there is more. Nothing was changed.
 	ErrReadOnly = errors.New("no space: nothing can be written at present")
+	// ErrMismatch: the sender has used this request key for another request.
+	ErrMismatch = errors.New("the key was used for another request")
+	// ErrTooManyReceipts: the sender has as many request keys in use as one may have.
+	ErrTooManyReceipts = errors.New("too many keys are in use")
 	// ErrOverloaded: a bounded queue is full. Nothing was changed; try again.
 	ErrOverloaded = errors.New("overloaded")
 )

@@ -175,11 +175,12 @@ func (p *pair) batch(positions Positions, names *referrers, parts Parts) FlushBa
 
 // rollUp closes the hours that are over and rolls them up, for as long as the budget lasts. First the hours are closed
 // in memory, so that nothing more is folded into them, then what is pending of them is flushed, then the store may go
-// over them.
+// over them. After that, expired receipts are swept.
 func (e *Engine) rollUp(ctx context.Context) error {
 	f := &e.flusher
 	now := e.now()
-	if f.clock.steady(now, time.Now(), e.options.ClockSettles) {
+	steady := f.clock.steady(now, time.Now(), e.options.ClockSettles)
+	if steady {
 		if err := e.closeHours(now); err != nil {
 			return err
 		}
@@ -194,7 +195,10 @@ func (e *Engine) rollUp(ctx context.Context) error {
 		}
 		f.rollUp = more
 	}
-	return nil
+	if !steady {
+		return nil
+	}
+	return e.sweepReceipts(ctx, now)
 }
 
 func (e *Engine) closeHours(now time.Time) error {

@@ -141,6 +141,35 @@ type Record struct {
 	Cold Cold
 }
 
+// SetRedirectStatus sets the HTTP status that the link answers with, 302 if status is 0. It returns false, and has
+// changed nothing, if a link cannot have that status.
+func (r *Record) SetRedirectStatus(status int) bool {
+	if status == 0 {
+		status = redirectStatuses[0]
+	}
+	f, ok := StatusFlags(status)
+	if ok {
+		r.Hot.Flags = r.Hot.Flags&^flagStatusMask | f
+	}
+	return ok
+}
+
+// SetForwardQuery sets whether the query string after the code is put onto the target.
+func (r *Record) SetForwardQuery(forward bool) {
+	r.Hot.Flags &^= FlagForwardQuery
+	if forward {
+		r.Hot.Flags |= FlagForwardQuery
+	}
+}
+
+// SetExpiry sets when the link ends; the zero time: never.
+func (r *Record) SetExpiry(at time.Time) {
+	r.Hot.ExpiresAtMs = 0
+	if !at.IsZero() {
+		r.Hot.ExpiresAtMs = at.UnixMilli()
+	}
+}
+
 // Detail is a link as its owner sees it.
 type Detail struct {
 	Code           string

@@ -30,6 +30,7 @@ func TestTheEngineIsAMapThatCounts(t *testing.T) {
 			"":                m.check,
 			"create":          m.create,
 			"create an alias": m.createAlias,
+			"create once":     m.createOnce,
 			"race an alias":   m.raceAlias,
 			"edit":            m.edit,
 			"delete":          m.delete,
@@ -60,11 +61,18 @@ type modelLink struct {
 	visitors                      map[uint64]bool
 }
 
+// sameAs tells whether l and o are the same in all that an edit may change.
+func (l *modelLink) sameAs(o *modelLink) bool {
+	return l.target == o.target && l.title == o.title && slices.Equal(l.tags, o.tags) && l.status == o.status &&
+		l.maxHits == o.maxHits && l.expiresAtMs == o.expiresAtMs
+}
+
 func (l *modelLink) live() bool { return l.deletedAtMs == 0 }
 
 type model struct {
-	links map[string]*modelLink
-	nowMs atomic.Int64
+	links    map[string]*modelLink
+	receipts map[engine.RequestKey]*modelReceipt
+	nowMs    atomic.Int64
 
 	t     *testing.T
 	dir   string
@@ -84,7 +92,7 @@ type model struct {
 var owners = []uint32{1, 2}
 
 func newModel(t *testing.T, rt *rapid.T) *model {
-	m := &model{t: t, links: make(map[string]*modelLink), dir: t.TempDir()}
+	m := &model{t: t, links: make(map[string]*modelLink), receipts: make(map[engine.RequestKey]*modelReceipt), dir: t.TempDir()}
 	m.nowMs.Store(time.Date(2026, 1, 2, 3, 59, 0, 0, time.UTC).UnixMilli())
 	m.open()
 	return m
@@ -358,8 +366,10 @@ func (m *model) edit(rt *rapid.T) {
 		return
 	}
 	next := newModelLink(d)
+	if !next.sameAs(l) {
+		l.version++
+	}
 	l.target, l.title, l.tags, l.status, l.maxHits, l.expiresAtMs = next.target, next.title, next.tags, next.status, next.maxHits, next.expiresAtMs
-	l.version++
 	if got.Version != l.version || got.Owner != l.owner {
 		rt.Fatalf("edited %s: version %d of owner %d, want %d of %d", code, got.Version, got.Owner, l.version, l.owner)
 	}

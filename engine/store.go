@@ -7,8 +7,8 @@ import (
 
 // Store keeps links and tallies durably. storage.Store is the one in use.
 //
-// Any goroutine may call Apply, ReserveIDs, ReadRecord, View and ListLinks at once. Only the flush goroutine calls Flush and
-// RollUp, never two at once. Everything else is called before serving starts.
+// Any goroutine may call Apply, ReserveIDs, ReadRecord, ReadReceipt, View and ListLinks at once. Only the flush goroutine
+// calls Flush, RollUp and SweepReceipts, never two at once. Everything else is called before serving starts.
 type Store interface {
 	// Identity returns what never changes in a store's life.
 	Identity() Identity
@@ -32,6 +32,12 @@ type Store interface {
 	// ReadRecord returns the hot record of code and the cold record of its id, both of one snapshot; tombstones too.
 	// ErrNotFound if there is none.
 	ReadRecord(code string) (Record, error)
+
+	// LoadReceipts calls fn for every receipt, expired ones too, on several goroutines at once.
+	LoadReceipts(ctx context.Context, fn func(RequestKey)) error
+
+	// ReadReceipt returns the receipt of a request, whatever its age. ErrNotFound if there is none.
+	ReadReceipt(k RequestKey) (Receipt, error)
 
 	// View returns a snapshot of the tallies, to be closed by the caller. Taking it costs microseconds.
 	View() (View, error)
@@ -57,6 +63,21 @@ type Store interface {
 	// batch together with the mark up to which it went), and removes rows of hours and days that are not kept.
 	// more tells that there is more to do. ErrBehind: not now, because the store has enough to do, or no space. The caller guarantees that no later Flush holds an hour before l.OpenHour.
 	RollUp(l RollUpLimits) (more bool, err error)
+
+	// SweepReceipts deletes receipts as w says, in one bounded chunk a call that is an atomic, synced batch. It goes on
+	// where the last call ended; more tells that the end is not reached.
+	SweepReceipts(w ReceiptSweep) (more bool, err error)
+}
+
+// ReceiptSweep says what SweepReceipts is to do.
+type ReceiptSweep struct {
+	BeforeMs int64 // receipts of requests that succeeded before it go; Unix ms
+
+	// Reserve is asked before a receipt goes. If it answers true, nobody writes one of that key until SweepReceipts has
+	// returned; what the store then has of it counts. Otherwise the receipt stays.
+	Reserve func(RequestKey) bool
+
+	Gone func(RequestKey) // is told of each deletion, once it is durable
 }
 
 // RollUpLimits say what RollUp is to do.
@@ -113,6 +134,10 @@ type Mutation struct {
 
 	// Before is the link that this one edits or deletes, so that its index rows go; nil on creation.
 	Before *Record
+
+	// Receipt is of the request that this write answers; nil: none is kept. Its Link is unused: it is Hot and Cold. A
+	// deletion has none.
+	Receipt *Receipt
 }
 
 // HotView is a Hot whose strings alias the store's buffers.

@@ -85,58 +85,86 @@ func (e *Engine) Create(ctx context.Context, d Draft) (detail Detail, existed bo
 	if !e.Ready() {
 		return Detail{}, false, ErrLoading
 	}
+	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
+	defer cancel()
+	return e.create(ctx, d, nil)
+}
+
+// create makes a link; o, if not nil, is the request that it answers.
+func (e *Engine) create(ctx context.Context, d Draft, o *once) (detail Detail, existed bool, err error) {
 	rec, err := d.record(e.now())
 	if err != nil {
 		return Detail{}, false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
-	defer cancel()
 	if d.Alias != "" {
-		return e.createAs(ctx, d.Alias, rec, d.Same)
+		return e.createAs(ctx, d.Alias, rec, d.Same, o)
 	}
 	for range drawAttempts {
 		code, err := DrawCode(e.random)
 		if err != nil {
 			return Detail{}, false, fmt.Errorf("drawing a code: %w", err)
 		}
-		if detail, _, err = e.createAs(ctx, code, rec, nil); !errors.Is(err, ErrTaken) {
+		if detail, _, err = e.createAs(ctx, code, rec, nil, o); !errors.Is(err, ErrTaken) {
 			return detail, false, err
 		}
 	}
 	return Detail{}, false, fmt.Errorf("no free code in %d draws", drawAttempts)
 }
 
-func (e *Engine) createAs(ctx context.Context, code string, rec Record, same func(Detail) bool) (Detail, bool, error) {
+func (e *Engine) createAs(
+	ctx context.Context, code string, rec Record, same func(Detail) bool, o *once,
+) (_ Detail, existed bool, err error) {
 	r, err := e.reserve(ctx, code)
 	if err != nil {
 		return Detail{}, false, err
 	}
+	committing := false
+	defer func() {
+		if !committing {
+			r.release()
+		}
+	}()
+	m, existed, err := e.creation(ctx, &r, code, rec, same)
+	if err != nil {
+		return Detail{}, false, err
+	}
+	made := Record{Hot: m.Hot, Cold: m.Cold}
+	if existed && o == nil { // there is nothing to write
+		return e.detail(&made), true, nil
+	}
+	m.Receipt = o.receipt(existed, e.now())
+	committing = true
+	if err := e.commit(ctx, r, m, o); err != nil {
+		return Detail{}, false, err
+	}
+	return e.detail(&made), existed, nil
+}
+
+// creation returns what makes rec the link of code; or, if existed, what writes the link there anew that is the same.
+func (e *Engine) creation(
+	ctx context.Context, r *reservation, code string, rec Record, same func(Detail) bool,
+) (m Mutation, existed bool, err error) {
 	if taken, exact := r.taken(code, rec.Hot.Owner, e.now().UnixMilli()); taken {
-		defer r.release()
 		if same == nil || exact == nil || exact.Owner != rec.Hot.Owner {
-			return Detail{}, false, ErrTaken
+			return Mutation{}, false, ErrTaken
 		}
 		old, err := e.store.ReadRecord(code)
 		if err != nil {
-			return Detail{}, false, fmt.Errorf("reading link %q: %w", code, err)
+			return Mutation{}, false, fmt.Errorf("reading link %q: %w", code, err)
 		}
 		if err := e.foldNow(ctx); err != nil {
-			return Detail{}, false, err
+			return Mutation{}, false, err
 		}
-		if detail := e.detail(&old); same(detail) {
-			return detail, true, nil
+		if !same(e.detail(&old)) {
+			return Mutation{}, false, ErrTaken
 		}
-		return Detail{}, false, ErrTaken
+		return Mutation{Hot: old.Hot, Cold: old.Cold, Before: &old}, true, nil
 	}
 	rec.Hot.Code, rec.Cold.Code = code, code
 	if err := e.number(ctx, &rec); err != nil {
-		r.release()
-		return Detail{}, false, err
+		return Mutation{}, false, err
 	}
-	if err := e.commit(ctx, r, Mutation{Hot: rec.Hot, Cold: rec.Cold}); err != nil {
-		return Detail{}, false, err
-	}
-	return e.detail(&rec), false, nil
+	return Mutation{Hot: rec.Hot, Cold: rec.Cold}, false, nil
 }
 
 // number gives a new link its id, and a version that no link of this code had: deleting the last one counts as an edit of
@@ -155,25 +183,16 @@ func (e *Engine) number(ctx context.Context, rec *Record) (err error) {
 
 // record returns the draft as the record of a link without code and id.
 func (d *Draft) record(now time.Time) (Record, error) {
-	status := d.RedirectStatus
-	if status == 0 {
-		status = 302
-	}
-	flags, ok := StatusFlags(status)
-	if !ok {
-		return Record{}, InvalidError{{Field: "redirect_status", Code: "not_supported", Message: "must be 301, 302, 307 or 308"}}
-	}
-	if d.ForwardQuery {
-		flags |= FlagForwardQuery
-	}
 	nowMs := now.UnixMilli()
 	rec := Record{
-		Hot:  Hot{Owner: d.Owner, Flags: flags, MaxHits: d.MaxHits, Target: d.Target},
+		Hot:  Hot{Owner: d.Owner, MaxHits: d.MaxHits, Target: d.Target},
 		Cold: Cold{Version: 1, CreatedAtMs: nowMs, UpdatedAtMs: nowMs, Title: d.Title, Tags: slices.Clone(d.Tags)},
 	}
-	if !d.ExpiresAt.IsZero() {
-		rec.Hot.ExpiresAtMs = d.ExpiresAt.UnixMilli()
+	if !rec.SetRedirectStatus(d.RedirectStatus) {
+		return Record{}, InvalidError{{Field: "redirect_status", Code: "not_supported", Message: "must be 301, 302, 307 or 308"}}
 	}
+	rec.SetForwardQuery(d.ForwardQuery)
+	rec.SetExpiry(d.ExpiresAt)
 	return rec, rec.normalize()
 }
 
@@ -204,15 +223,22 @@ func (r *Record) normalize() error {
 	return nil
 }
 
-// commit writes m, publishes it once it is durable, and then releases r; also when ctx is done by then and the caller has
-// gone: ErrOutcomeUnknown.
-func (e *Engine) commit(ctx context.Context, r reservation, m Mutation) error {
+// commit writes m, publishes it once it is durable, and then releases r and settles o, if there is one; also when ctx is
+// done by then and the caller has gone: ErrOutcomeUnknown.
+func (e *Engine) commit(ctx context.Context, r reservation, m Mutation, o *once) error {
+	if o != nil {
+		o.settling = true
+	}
 	done := make(chan error, 1)
 	e.store.Apply(m, func(err error) {
-		if err == nil {
+		written := err == nil
+		if written {
 			err = e.publish(m.Hot.view(), e.now().UnixMilli())
 		}
 		r.release()
+		if o != nil {
+			o.settle(written)
+		}
 		done <- err
 	})
 	select {
@@ -229,52 +255,6 @@ func (h *Hot) view() *HotView {
 		DeletedAtMs: h.DeletedAtMs, Owner: h.Owner, Flags: h.Flags,
 	}
 }
-
-// Update edits a link: edit changes a copy of its record, of which code, id, owner, creation and version stay as they
-// are; an error of edit is returned and nothing happens. The edit is durable and visible when Update returns.
-// Errors: ErrNotFound, ErrVersion, and those of Create.
-func (e *Engine) Update(ctx context.Context, code string, g Guard, edit func(*Record) error) (Detail, error) {
-	var detail Detail
-	err := e.rewrite(ctx, code, g, func(old Record) (Mutation, error) {
-		rec := old
-		rec.Cold.Tags = slices.Clone(old.Cold.Tags)
-		if err := edit(&rec); err != nil {
-			return Mutation{}, err
-		}
-		rec.Hot.Code, rec.Hot.ID, rec.Hot.Owner = old.Hot.Code, old.Hot.ID, old.Hot.Owner
-		rec.Cold.Code, rec.Cold.CreatedAtMs, rec.Cold.ImportedHits = old.Cold.Code, old.Cold.CreatedAtMs, old.Cold.ImportedHits
-		rec.Cold.Version, rec.Cold.UpdatedAtMs = old.Cold.Version+1, e.now().UnixMilli()
-		if err := rec.normalize(); err != nil {
-			return Mutation{}, err
-		}
-		if rec.Hot.MaxHits != 0 && old.Hot.MaxHits == 0 {
-			if err := e.countAtOnce(&old.Hot); err != nil {
-				return Mutation{}, err
-			}
-		}
-		if err := e.foldNow(ctx); err != nil {
-			return Mutation{}, err
-		}
-		detail = e.detail(&rec)
-		return Mutation{Hot: rec.Hot, Cold: rec.Cold, Before: &old}, nil
-	})
-	if err != nil {
-		return Detail{}, err
-	}
-	return detail, nil
-}
-
-// countAtOnce publishes an uncapped link such that hits raise its counter themselves. After one fold the counter is then
-// complete, and a cap that is published later is exact. (A redirect that resolved the link before and has not counted its
-// hit yet comes on top: it is as if it had come before the edit.) If the edit comes to nothing, the link stays as good.
-func (e *Engine) countAtOnce(h *Hot) error {
-	v := h.view()
-	v.Flags |= flagCountsAtOnce
-	return e.publish(v, e.now().UnixMilli())
-}
-
-// foldNow folds every hit that was recorded before the call.
-func (e *Engine) foldNow(ctx context.Context) error { return e.pending.foldTo(ctx, e.journal.heads()) }
 
 // Delete deletes a link. Its code stays taken for TombstoneDays. Errors as Update.
 func (e *Engine) Delete(ctx context.Context, code string, g Guard) error {
@@ -312,7 +292,7 @@ func (e *Engine) rewrite(ctx context.Context, code string, g Guard, change func(
 		return err
 	}
 	committing = true
-	return e.commit(ctx, r, m)
+	return e.commit(ctx, r, m, nil)
 }
 
 func (e *Engine) change(code string, g Guard, change func(old Record) (Mutation, error)) (Mutation, error) {

@@ -84,6 +84,17 @@ func (r *reader) bytes(limit int) []byte {
 	return b
 }
 
+// fixed returns n bytes, which alias the value.
+func (r *reader) fixed(n int) []byte {
+	if n > len(r.rest) {
+		r.fail("it ends early")
+		return nil
+	}
+	b := r.rest[:n:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
 // remaining returns what is left, at most limit bytes; it aliases the value.
 func (r *reader) remaining(limit int) []byte {
 	b := r.rest

@@ -169,6 +169,8 @@ func checkMutation(m *engine.Mutation) error {
 		return fmt.Errorf("target of %d bytes", len(h.Target))
 	case deleted && h.Target != "":
 		return errors.New("tombstone with a target")
+	case deleted && m.Receipt != nil:
+		return errors.New("tombstone with a receipt")
 	case deleted:
 		return nil
 	case c.Code != h.Code:

@@ -3,6 +3,7 @@ package storage
 import (
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -40,6 +41,13 @@ var codecs = map[string]func(v []byte) ([]byte, error){
 		m, err := decodeMark(v)
 		return appendMark(nil, m), err
 	},
+	"receipt": func(v []byte) ([]byte, error) {
+		r, err := decodeReceipt(goldenReceipt.RequestKey, v)
+		if at, timeErr := decodeReceiptTime(v); err == nil && (timeErr != nil || at != r.CreatedAtMs) {
+			return nil, fmt.Errorf("its time is %d, and %d (%v) by itself", r.CreatedAtMs, at, timeErr)
+		}
+		return appendReceipt(nil, &r, &r.Link.Hot, &r.Link.Cold), err
+	},
 	"sweep": func(v []byte) ([]byte, error) {
 		w, err := decodeSweep(v)
 		return appendSweep(nil, w), err
@@ -60,7 +68,11 @@ var (
 	}
 	goldenPositions = engine.Positions{Epoch: 3, FlushSeq: 200, OpenHour: 472_222, Rings: []uint64{0, 1 << 40}}
 	goldenSweep     = sweep{firstDay: 29_465, stage: stageOwners, next: 128}
-	goldenMark      = mark{hour: 472_222, stage: stageOwners, next: 128}
+	goldenReceipt   = engine.Receipt{
+		Request:     engine.Request{RequestKey: engine.RequestKey{Sender: [32]byte{1}, Key: [32]byte{2}}, Body: [16]byte{1, 2, 15: 0xff}},
+		CreatedAtMs: 1_700_000_000_002, Existed: true, Link: engine.Record{Hot: goldenHot, Cold: goldenCold},
+	}
+	goldenMark = mark{hour: 472_222, stage: stageOwners, next: 128}
 )
 
 // TestFormatsAreAsPinned holds the bytes on disk. Whoever changes one of these literals changes a format: then its version
@@ -78,7 +90,12 @@ func TestFormatsAreAsPinned(t *testing.T) {
 		"mark":       {appendMark(nil, goldenMark), "01 9ee91c 01 8001"},
 		"first mark": {appendMark(nil, mark{}), "01 00 00 00"},
 		"sweep":      {appendSweep(nil, goldenSweep), "01 99e601 01 8001"},
-		"swept":      {appendSweep(nil, sweep{firstDay: 1, stage: stageDone}), "01 01 02 00"},
+		"receipt": {
+			appendReceipt(nil, &goldenReceipt, &goldenHot, &goldenCold), "01 84a0abfef962 010200000000000000000000000000ff 01 " +
+				"1f 01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f " +
+				"01 04636f6465 02 8080f4f6905d 01 8101 025469 02 0178 02797a",
+		},
+		"swept": {appendSweep(nil, sweep{firstDay: 1, stage: stageDone}), "01 01 02 00"},
 	} {
 		wantBytes(t, name, c.got, c.want)
 	}
@@ -153,6 +170,15 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 		if got, err := decodeCold(appendCold(nil, &cold)); err != nil || !reflect.DeepEqual(got, cold) {
 			t.Fatalf("cold: got %+v, %v, want %+v", got, err, cold)
 		}
+		receipt := engine.Receipt{
+			Request:     engine.Request{RequestKey: goldenReceipt.RequestKey, Body: [16]byte(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "body"))},
+			CreatedAtMs: rapid.Int64().Draw(t, "at"), Existed: rapid.Bool().Draw(t, "existed"), Link: engine.Record{Hot: hot, Cold: cold},
+		}
+		receipt.Link.Hot.Code = cold.Code
+		got, err := decodeReceipt(receipt.RequestKey, appendReceipt(nil, &receipt, &hot, &cold))
+		if err != nil || !reflect.DeepEqual(got, receipt) {
+			t.Fatalf("receipt: got %+v, %v, want %+v", got, err, receipt)
+		}
 		index := indexValue{
 			genText(engine.MaxCodeBytes).Draw(t, "code"), genText(maxHostBytes).Draw(t, "host"),
 			genText(engine.MaxTitleBytes).Draw(t, "title"),
@@ -206,6 +232,11 @@ func TestMalformedValuesAreRefusedAsCorrupt(t *testing.T) {
 		"nothing":                        {"mark", ""},
 		"sweep of an unknown stage":      {"sweep", "01 05 03 00"},
 		"sweep that is done but goes on": {"sweep", "01 05 02 01"},
+		"receipt of unknown outcome":     {"receipt", "01 00" + strings.Repeat("00", 16) + "02 04 01000507 01 00 00 00 00 00 00 00"},
+		"receipt with half a body hash":  {"receipt", "01 00 0000000000000000"},
+		"receipt without a link":         {"receipt", "01 00" + strings.Repeat("00", 16) + "00"},
+		"receipt with half a hot record": {"receipt", "01 00" + strings.Repeat("00", 16) + "00 02 0100 01 00 00 00 00 00 00 00"},
+		"receipt of a newer format":      {"receipt", "02 00"},
 		"sweep with a day over 32 bits":  {"sweep", "01 8080808010 00 00"},
 	} {
 		wantCorrupt(t, name, c.codec, unhex(t, c.value))
@@ -266,6 +297,12 @@ func FuzzIndexValue(f *testing.F) {
 func FuzzPositions(f *testing.F) { fuzzCodec(f, "positions", appendPositions(nil, &goldenPositions)) }
 
 func FuzzMark(f *testing.F) { fuzzCodec(f, "mark", appendMark(nil, goldenMark)) }
+
+func FuzzReceipt(f *testing.F) {
+	tombstone := goldenTombstone
+	fuzzCodec(f, "receipt", appendReceipt(nil, &goldenReceipt, &goldenHot, &goldenCold),
+		appendReceipt(nil, &engine.Receipt{}, &tombstone, &engine.Cold{}))
+}
 
 func FuzzSweep(f *testing.F) {
 	fuzzCodec(f, "sweep", appendSweep(nil, goldenSweep), appendSweep(nil, sweep{stage: stageDone}))

@@ -12,12 +12,13 @@
 //   - A flush writes what the engine has counted since the last one, with the positions of the journal that it covers.
 //   - The roll-up adds the rows of an hour that is over to days and lives. The mark says how far it went. An hour is open
 //     while it has rows that the mark has not passed.
-//   - A sweep deletes the day rows of days that are no longer kept.
+//   - A receipt is what is kept of a request that made a link, so that a repeat of it gets the same answer.
+//   - A sweep deletes the day rows of days that are no longer kept; another one deletes receipts whose time is over.
 //   - A view is the tallies of one moment. A span is hours from one to another, of which a view adds the rows up.
 //
 // # The folder
 //
-//	DIR/format       "shunt store, format 2": read before Pebble is opened, so that a newer store is left as it is
+//	DIR/format       "shunt store, format 3": read before Pebble is opened, so that a newer store is left as it is
 //	DIR/db/          Pebble
 //	DIR/journal/     the engine's hit journal
 //	DIR/shunt.sock   the command line's
@@ -27,8 +28,8 @@
 // db. Pebble's lock, DIR/db/LOCK, is taken before anything but empty folders is written. Format files are written under the
 // name format.tmp and renamed, so that they are whole at any moment: a torn format.new beside a db would be a stranger's.
 //
-// A store of layout 1 becomes one of layout 2 when it is opened: format first, then the meta row, both before anything else
-// is written. Every row of layout 1 is one of layout 2, so a crash in between leaves nothing to mend. A store of a newer
+// A store of an older layout becomes one of this program's when it is opened: format first, then the meta row, both before
+// anything else is written. Every row of an older layout is one of the newer, so a crash in between leaves nothing to mend. A store of a newer
 // layout than the program's is refused as it is.
 //
 // # Key space
@@ -38,7 +39,7 @@
 //	│ meta │ hot cold │ by      by     │ link   owner │ link  link   owner   │ idem-     │ accounts │
 //	│      │          │ owner   tag    │ hours  hours │ days  lives  days    │ potency   │          │
 //	└──────┴──────────┴────────────────┴──────────────┴──────────────────────┴───────────┴──────────┘
-//	  once   links: Apply writes        Flush merges    RollUp merges           reserved    AccountTable
+//	  once   links: Apply writes        Flush merges    RollUp merges           Apply       AccountTable
 //
 // # Formats
 //
@@ -99,6 +100,14 @@
 // key if it is one (so it is every day), by a range if they are several (so it is when fewer days are kept than before). Each
 // chunk is one batch with the sweep mark, (first day, table, next id), so that it resumes. Life rows stay.
 //
+// # Receipts
+//
+// A receipt is in the batch of the link that it is of, so a crash leaves both or neither. It holds the whole link as it was
+// answered, some 200 bytes, because the link may be edited or deleted before the request is repeated, and what a body is
+// made of may be checked by other rules by then. A sweep reads all receipts, 4,096 a chunk, and deletes the old ones by their
+// keys; there is no index by time, which would be a second row for each. It works on a snapshot, so it has each key reserved
+// and reads the receipt again before that goes.
+//
 // # Views
 //
 // A view is one Pebble snapshot and the set of hours that have rows. That set is kept in memory, so that no reader scans for
@@ -148,9 +157,9 @@
 //
 // # Concurrency
 //
-// Run's goroutine owns the batch of links. The flush goroutine (whoever calls Flush and RollUp, one at a time) owns the
-// batch of tallies and the marks. A write of accounts has a goroutine of its own, so that its caller need not wait for a
-// disk that does not answer; Close joins them. A view is used by one goroutine at a time. The id bound and the set of hours have a lock
+// Run's goroutine owns the batch of links. The flush goroutine (whoever calls Flush, RollUp and SweepReceipts, one at a time)
+// owns the batch of tallies and the marks. A write of accounts has a goroutine of its own, so that its caller need not wait
+// for a disk that does not answer; Close joins them. A view is used by one goroutine at a time. The id bound and the set of hours have a lock
 // each, which is held over no other. Everything else reads Pebble, which needs no lock.
 //
 // # Decisions

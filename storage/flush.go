@@ -29,6 +29,8 @@ type flusher struct {
 	mark  mark  // as last committed
 	sweep sweep // as last committed
 
+	nextReceipt []byte // where the sweep of receipts goes on; nil: at the first
+
 	rolledUp atomic.Uint64 // rows since Open; read by metrics
 }
 

@@ -249,7 +249,7 @@ var firstLine = regexp.MustCompile(`\Ashunt store, format ([1-9][0-9]*)\n`)
 // writeFormat writes it, a newer version is told apart, all else is no store, and the file stays as it is.
 func FuzzFormatFile(f *testing.F) {
 	for _, text := range []string{
-		"", "shunt store, format 1\n", "shunt store, format 1", "shunt store, format 1\nand more\n", "shunt store, format 2\n", "shunt store, format 3\n",
+		"", "shunt store, format 1\n", "shunt store, format 1", "shunt store, format 1\nand more\n", "shunt store, format 3\n", "shunt store, format 4\n",
 		"shunt store, format 01\n", "shunt store, format 0\n", "shunt store, format 4294967296\n", "shunt store, format 1\r\n",
 		"shunt store, format " + strings.Repeat("0", maxFormatBytes) + "1\n", "format: A4\n",
 	} {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+
+	"shunt/engine"
 )
 
 // layoutVersion is the version of everything below DIR/db: tables, keys, and the set of value formats. It stands in
@@ -11,7 +13,7 @@ import (
 //
 //	1  the first
 //	2  tally rows of version 2, with breakdowns; the sweep mark. Nothing of 1 has changed: upgrading writes the version only
-//	3  the sequence of writes: upgrading begins it
+//	3  receipts in the idempotency table; the sequence of writes, which upgrading begins. Nothing of 2 has changed
 const layoutVersion = 3
 
 // Tables. Every key begins with the byte of its table; numbers in keys are big-endian, so that keys sort as numbers do.
@@ -32,7 +34,7 @@ const layoutVersion = 3
 //	│ 33 │ link lives  │ link id 8                                     │ tally row (merged)       │
 //	│ 34 │ owner days  │ owner 4 · day 4                               │ tally row (merged)       │
 //	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
-//	│ 40 │ idempotency │ token hash 32 · key hash 32                   │ reserved: none written   │
+//	│ 40 │ idempotency │ sender hash 32 · key hash 32                  │ receipt                  │
 //	│ 50 │ accounts    │ what api/account lays out: users, names,      │ what api/account encodes │
 //	│    │             │ tokens by hash, tokens of a user              │                          │
 //	└────┴─────────────┴───────────────────────────────────────────────┴──────────────────────────┘
@@ -134,6 +136,20 @@ func appendDayKey(dst []byte, table byte, id uint64, day uint32) []byte {
 func appendOwnerDayKey(dst []byte, owner, day uint32) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, tableOwnerDays), owner)
 	return binary.BigEndian.AppendUint32(dst, day)
+}
+
+func appendReceiptKey(dst []byte, k *engine.RequestKey) []byte {
+	return append(append(append(dst, tableIdempotency), k.Sender[:]...), k.Key[:]...)
+}
+
+// requestOf takes a key of the idempotency table apart.
+func requestOf(key []byte) (k engine.RequestKey, err error) {
+	if len(key) != 1+len(k.Sender)+len(k.Key) || key[0] != tableIdempotency {
+		return k, fmt.Errorf("%w: key %x in the table of receipts", ErrCorrupt, key)
+	}
+	copy(k.Sender[:], key[1:])
+	copy(k.Key[:], key[1+len(k.Sender):])
+	return k, nil
 }
 
 // appendHourKey returns the prefix of an hour in one of the two tables of hours.

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"shunt/engine"
 )
 
 // TestKeysAreAsPinned holds the keys on disk, as TestFormatsAreAsPinned holds the values.
@@ -29,7 +31,11 @@ func TestKeysAreAsPinned(t *testing.T) {
 		"link days":   {appendLinkDayKey(nil, 3, 0x0102), "32 0000000000000003 00000102"},
 		"link lives":  {appendLinkLifeKey(nil, 3), "33 0000000000000003"},
 		"owner days":  {appendOwnerDayKey(nil, 3, 0x0102), "34 00000003 00000102"},
-		"accounts":    {accountKey([]byte("u1")), "50 7531"},
+		"receipt": {
+			appendReceiptKey(nil, &engine.RequestKey{Sender: [32]byte{1}, Key: [32]byte{31: 2}}),
+			"40 01" + strings.Repeat("00", 62) + "02",
+		},
+		"accounts": {accountKey([]byte("u1")), "50 7531"},
 	} {
 		want, err := hex.DecodeString(strings.ReplaceAll(c.want, " ", ""))
 		if err != nil || !bytes.Equal(c.got, want) {
@@ -164,6 +170,26 @@ func FuzzLinkOf(f *testing.F) {
 			again = appendLinkHourKey(nil, hourOf(key), id)
 		}
 		if !bytes.Equal(again, key) {
+			t.Fatalf("%x was taken, and is %x again", key, again)
+		}
+	})
+}
+
+// FuzzRequestOf takes any key apart as one of a receipt.
+func FuzzRequestOf(f *testing.F) {
+	key := appendReceiptKey(nil, &engine.RequestKey{Sender: [32]byte{1, 2}, Key: [32]byte{3, 4}})
+	for _, key := range [][]byte{key, key[:64], append(bytes.Clone(key), 0), {tableIdempotency}, {}} {
+		f.Add(key)
+	}
+	f.Fuzz(func(t *testing.T, key []byte) {
+		k, err := requestOf(key)
+		if err != nil {
+			if !errors.Is(err, ErrCorrupt) {
+				t.Fatalf("%x: got %v, want ErrCorrupt", key, err)
+			}
+			return
+		}
+		if again := appendReceiptKey(nil, &k); !bytes.Equal(again, key) {
 			t.Fatalf("%x was taken, and is %x again", key, again)
 		}
 	})

@@ -15,11 +15,16 @@ type mutationBatch struct {
 }
 
 // add writes what m changes: the hot record always; on creation and edit the cold record and the index rows; on an edit
-// and a deletion it removes the index rows of before that are no more.
+// and a deletion it removes the index rows of before that are no more; and the receipt, if there is one.
 func (b *mutationBatch) add(m *engine.Mutation) {
 	b.key = appendHotKey(b.key[:0], m.Hot.Code)
 	b.value = appendHot(b.value[:0], &m.Hot)
 	set(b.batch, b.key, b.value)
+	if m.Receipt != nil {
+		b.key = appendReceiptKey(b.key[:0], &m.Receipt.RequestKey)
+		b.value = appendReceipt(b.value[:0], m.Receipt, &m.Hot, &m.Cold)
+		set(b.batch, b.key, b.value)
+	}
 	deleted := m.Hot.Flags&engine.FlagTombstone != 0
 	if m.Before != nil {
 		b.removeIndexRows(m.Before, m, deleted)

@@ -3,14 +3,18 @@ package storage
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// makeOld makes a folder of layout 1, with a link, a flush and rolled-up rows of version 1, as that version of the program
-// left them.
-func makeOld(t *testing.T, mem vfs.FS) *modelFlush {
+// oldLayouts are those that are upgraded by writing the version only.
+var oldLayouts = []uint32{1, 2}
+
+// makeOld makes a folder of an old layout, with a link, a flush and rolled-up rows of version 1, as that version of the
+// program left them.
+func makeOld(t *testing.T, mem vfs.FS, layout uint32) *modelFlush {
 	t.Helper()
 	s := open(t, "/data/store", Options{FS: mem})
 	stop := start(t, s)
@@ -22,21 +26,21 @@ func makeOld(t *testing.T, mem vfs.FS) *modelFlush {
 	f.add(12, 2, 7, hit(3))
 	flush(t, s, 1, f)
 	rollUpAll(t, s, upTo(12), nil)
-	writeOldVersions(t, s, mem)
+	writeOldVersions(t, s, mem, layout)
 	closeStore(t, s)
 	return f
 }
 
-func writeOldVersions(t *testing.T, s *Store, mem vfs.FS) {
+func writeOldVersions(t *testing.T, s *Store, mem vfs.FS, layout uint32) {
 	t.Helper()
 	b := s.db.NewBatch()
-	set(b, metaKey(metaLayout), binary.BigEndian.AppendUint32(nil, 1))
+	set(b, metaKey(metaLayout), binary.BigEndian.AppendUint32(nil, layout))
 	if err := s.sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
-	s.layout = 1
+	s.layout = layout
 	folder := &folder{fs: mem, dir: "/data/store"}
-	if err := folder.writeSynced(formatName, "shunt store, format 1\n"); err != nil {
+	if err := folder.writeSynced(formatName, fmt.Sprintf("shunt store, format %d\n", layout)); err != nil {
 		t.Fatal(err)
 	}
 	if err := folder.syncDir(folder.dir); err != nil {
@@ -80,10 +84,10 @@ func wantAllUpgraded(t *testing.T, clones []*vfs.MemFS) {
 	}
 }
 
-func TestAStoreOfLayout1IsUpgradedWhereverItsOpeningCrashes(t *testing.T) {
-	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseNothing} {
+func TestAStoreOfAnOldLayoutIsUpgradedWhereverItsOpeningCrashes(t *testing.T) {
+	for i, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseNothing, loseAll, loseNothing} {
 		c, fs := newCrasher(cfg)
-		makeOld(t, c.mem)
+		makeOld(t, c.mem, oldLayouts[i/2])
 		c.arm(true)
 		s := open(t, "/data/store", Options{FS: fs})
 		c.arm(false)
@@ -100,9 +104,10 @@ func TestAStoreOfLayout1IsUpgradedWhereverItsOpeningCrashes(t *testing.T) {
 func TestAnUpgradeBearsAnyLoss(t *testing.T) {
 	for seed := range uint64(10) {
 		c, fs := newCrasher(loseSome(seed))
-		makeOld(t, c.mem)
+		layout := oldLayouts[seed%2]
+		makeOld(t, c.mem, layout)
 		s := open(t, "/data/store", Options{FS: fs})
-		writeOldVersions(t, s, fs)
+		writeOldVersions(t, s, fs, layout)
 		c.arm(true)
 		if err := s.upgrade(&folder{fs: fs, dir: "/data/store"}); err != nil {
 			t.Fatal(err)
@@ -116,7 +121,7 @@ func TestAnUpgradeBearsAnyLoss(t *testing.T) {
 
 func TestAnUpgradedStoreTakesRowsThatOlderProgramsDoNotKnow(t *testing.T) {
 	mem := vfs.NewMem()
-	makeOld(t, mem)
+	makeOld(t, mem, 1)
 	s := openMem(t, mem)
 	f := newModelFlush()
 	f.add(12, 2, 7, hitFrom(4, "a.b", 5, 2, 1))

@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// Update edits a link: edit changes a copy of its record, of which code, id, owner, creation and version stay as they
+// are; an error of edit is returned and nothing happens. The edit is durable and visible when Update returns. One that
+// leaves everything as it was writes nothing, and the link keeps its version.
+// Errors: ErrNotFound, ErrVersion, and those of Create.
+func (e *Engine) Update(ctx context.Context, code string, g Guard, edit func(*Record) error) (Detail, error) {
+	var detail Detail
+	err := e.rewrite(ctx, code, g, func(old Record) (Mutation, error) {
+		rec, err := e.edited(&old, edit)
+		if err != nil {
+			return Mutation{}, err
+		}
+		changed := rec.Cold.Version != old.Cold.Version
+		if changed && rec.Hot.MaxHits != 0 && old.Hot.MaxHits == 0 {
+			if err := e.countAtOnce(&old.Hot); err != nil {
+				return Mutation{}, err
+			}
+		}
+		if err := e.foldNow(ctx); err != nil {
+			return Mutation{}, err
+		}
+		detail = e.detail(&rec)
+		if !changed {
+			return Mutation{}, errUnchanged
+		}
+		return Mutation{Hot: rec.Hot, Cold: rec.Cold, Before: &old}, nil
+	})
+	if err != nil && !errors.Is(err, errUnchanged) {
+		return Detail{}, err
+	}
+	return detail, nil
+}
+
+// errUnchanged: an edit has left everything as it was.
+var errUnchanged = errors.New("nothing is changed")
+
+// edited returns what edit makes of a link; of the next version if that differs.
+func (e *Engine) edited(old *Record, edit func(*Record) error) (Record, error) {
+	rec := *old
+	rec.Cold.Tags = slices.Clone(old.Cold.Tags)
+	if err := edit(&rec); err != nil {
+		return Record{}, err
+	}
+	title, tags := rec.Cold.Title, rec.Cold.Tags
+	rec.Cold = old.Cold
+	rec.Cold.Title, rec.Cold.Tags = title, tags
+	rec.Hot.Code, rec.Hot.ID, rec.Hot.Owner = old.Hot.Code, old.Hot.ID, old.Hot.Owner
+	if err := rec.normalize(); err != nil {
+		return Record{}, err
+	}
+	if rec.Hot != old.Hot || title != old.Cold.Title || !slices.Equal(tags, old.Cold.Tags) {
+		rec.Cold.Version, rec.Cold.UpdatedAtMs = old.Cold.Version+1, e.now().UnixMilli()
+	}
+	return rec, nil
+}
+
+// countAtOnce publishes an uncapped link such that hits raise its counter themselves. After one fold the counter is then
+// complete, and a cap that is published later is exact. (A redirect that resolved the link before and has not counted its
+// hit yet comes on top: it is as if it had come before the edit.) If the edit comes to nothing, the link stays as good.
+func (e *Engine) countAtOnce(h *Hot) error {
+	v := h.view()
+	v.Flags |= flagCountsAtOnce
+	return e.publish(v, e.now().UnixMilli())
+}
+
+// foldNow folds every hit that was recorded before the call.
+func (e *Engine) foldNow(ctx context.Context) error { return e.pending.foldTo(ctx, e.journal.heads()) }

@@ -1,0 +1,309 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"shunt/engine"
+	"shunt/storage"
+)
+
+// request is a request of sender 1 under a key.
+func request(key string) engine.Request {
+	q := engine.Request{RequestKey: engine.RequestKey{Sender: [32]byte{1}}, Body: [16]byte{1}}
+	copy(q.Key[:], key)
+	return q
+}
+
+// once makes a link by a request that may be repeated.
+func (e *testEngine) once(key string) (engine.Detail, error) {
+	return createOnce(e.Engine, key)
+}
+
+func createOnce(e *engine.Engine, key string) (engine.Detail, error) {
+	d, _, err := e.CreateOnce(context.Background(), request(key), func() (engine.Draft, error) {
+		return engine.Draft{Owner: 1, Target: "https://example.com/" + key}, nil
+	})
+	return d, err
+}
+
+// TestARepeatOfAnUnknownOutcomeGetsTheLinkThatWasMade goes by a fake clock.
+func TestARepeatOfAnUnknownOutcomeGetsTheLinkThatWasMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newTestEngine(t, engine.Options{})
+		defer e.stop()
+		e.create(t, "before").Release() // has ids reserved
+		var held func()
+		stall := func(commit func()) { held = commit }
+		e.gate.apply.Store(&stall)
+		if _, err := e.once("key"); !errors.Is(err, engine.ErrOutcomeUnknown) {
+			t.Errorf("the first: %v", err)
+		}
+		start := time.Now()
+		if _, err := e.once("key"); !errors.Is(err, engine.ErrOutcomeUnknown) || time.Since(start) != engine.CommitTimeout {
+			t.Errorf("a repeat while the first is under way: %v after %v", err, time.Since(start))
+		}
+		e.gate.apply.Store(nil)
+		if _, err := e.once("another key"); err != nil {
+			t.Errorf("another request meanwhile: %v", err)
+		}
+		links := e.Metrics().Links
+		var waiting sync.WaitGroup
+		var details [3]engine.Detail
+		for i := range details {
+			waiting.Go(func() {
+				var err error
+				if details[i], err = e.once("key"); err != nil {
+					t.Errorf("a repeat that waits: %v", err)
+				}
+			})
+		}
+		synctest.Wait()
+		held()
+		waiting.Wait()
+		again, err := e.once("key")
+		if err != nil || again.Code == "" || details[0].Code != again.Code || details[1].Code != again.Code || details[2].Code != again.Code {
+			t.Errorf("repeats got %q, %q, %q and later %q, %v", details[0].Code, details[1].Code, details[2].Code, again.Code, err)
+		}
+		if l, ok := e.Resolve([]byte(again.Code)); !ok || e.Metrics().Links != links+1 {
+			t.Errorf("%d links more, want 1", e.Metrics().Links-links)
+		} else {
+			l.Release()
+		}
+	})
+}
+
+// failing is a store that refuses mutations as long as err is set.
+type failing struct {
+	*storage.Store
+	err atomic.Pointer[error]
+}
+
+func (f *failing) Apply(m engine.Mutation, done func(error)) {
+	if err := f.err.Load(); err != nil {
+		done(*err)
+		return
+	}
+	f.Store.Apply(m, done)
+}
+
+// A keeper is an engine on a store on disk, which can be opened again, and a clock.
+type keeper struct {
+	*engine.Engine
+	store *failing
+	close func()
+}
+
+func openKeeper(t *testing.T, dir string, now func() time.Time, maxReceipts int) *keeper {
+	t.Helper()
+	store, err := storage.Open(filepath.Join(dir, "data"), storage.Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &keeper{store: &failing{Store: store}}
+	k.Engine, err = engine.Open(k.store, engine.Options{
+		JournalDir: filepath.Join(dir, "journal"), Rings: 1, RingRecords: 256, Now: now, ClockSettles: -1, MaxReceipts: maxReceipts,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Load(context.Background(), nil); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = store.Run(ctx) })
+	running.Go(func() { k.RefillIDs(ctx) }) // no loops: the test says when to roll up
+	k.close = sync.OnceFunc(func() {
+		if err := k.Engine.Close(); err != nil {
+			t.Error(err)
+		}
+		cancel()
+		running.Wait()
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(k.close)
+	return k
+}
+
+func TestReceiptsOutliveARestartAndStillCount(t *testing.T) {
+	dir := t.TempDir()
+	k := openKeeper(t, dir, time.Now, 3)
+	var first [3]engine.Detail
+	for i := range first {
+		var err error
+		if first[i], err = createOnce(k.Engine, fmt.Sprint(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k.close()
+	k = openKeeper(t, dir, time.Now, 3)
+	for i := range first {
+		if d, err := createOnce(k.Engine, fmt.Sprint(i)); err != nil || d.Code != first[i].Code || d.Version != 1 {
+			t.Errorf("after a restart: got %+v, %v, want %+v", d, err, first[i])
+		}
+	}
+	if _, err := createOnce(k.Engine, "fourth"); !errors.Is(err, engine.ErrTooManyReceipts) {
+		t.Errorf("a fourth key: got %v, want ErrTooManyReceipts", err)
+	}
+	if n := k.Metrics().Links; n != 3 {
+		t.Errorf("got %d links, want 3", n)
+	}
+}
+
+func TestExpiredReceiptsAreSweptAndMakeRoom(t *testing.T) {
+	var nowMs atomic.Int64
+	nowMs.Store(time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC).UnixMilli())
+	pass := func(d time.Duration) { nowMs.Add(d.Milliseconds()) }
+	k := openKeeper(t, t.TempDir(), func() time.Time { return time.UnixMilli(nowMs.Load()) }, 2)
+	turn := func() {
+		if err := k.RollUp(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	room := func(key string) bool {
+		_, err := createOnce(k.Engine, key)
+		if err != nil && !errors.Is(err, engine.ErrTooManyReceipts) {
+			t.Fatal(err)
+		}
+		return err == nil
+	}
+	turn()
+	if !room("a") {
+		t.Fatal("no room for the first")
+	}
+	pass(time.Hour)
+	if !room("b") || room("c") {
+		t.Fatal("there is not room for two")
+	}
+	pass(engine.ReceiptLife - time.Hour)
+	turn() // a is a day old, to the millisecond, and answered no more; the sweep deletes what is older
+	if room("c") {
+		t.Error("there is room before a sweep has found the first too old")
+	}
+	pass(engine.ReceiptSweepInterval - time.Millisecond)
+	turn()
+	if room("c") {
+		t.Error("the next sweep is early")
+	}
+	pass(time.Millisecond)
+	turn()
+	if !room("c") || room("d") {
+		t.Error("a sweep does not make room for one")
+	}
+	if _, err := k.store.ReadReceipt(request("a").RequestKey); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("the first receipt: got %v, want ErrNotFound", err)
+	}
+	if n := k.Metrics().Links; n != 3 {
+		t.Errorf("got %d links, want 3", n)
+	}
+}
+
+func TestAKeyUnderWhichNothingWasWrittenIsFree(t *testing.T) {
+	k := openKeeper(t, t.TempDir(), time.Now, 1)
+	for i, refused := range []error{engine.ErrOverloaded, engine.ErrClosed, errors.New("disk")} {
+		k.store.err.Store(&refused)
+		if _, err := createOnce(k.Engine, fmt.Sprint(i)); !errors.Is(err, refused) {
+			t.Errorf("got %v, want %v", err, refused)
+		}
+	}
+	k.store.err.Store(nil)
+	badDraft := errors.New("bad draft")
+	_, _, err := k.CreateOnce(context.Background(), request("x"), func() (engine.Draft, error) { return engine.Draft{}, badDraft })
+	if !errors.Is(err, badDraft) {
+		t.Errorf("got %v, want %v", err, badDraft)
+	}
+	func() {
+		defer func() { _ = recover() }()
+		_, _, _ = k.CreateOnce(context.Background(), request("x"), func() (engine.Draft, error) { panic("in a draft") })
+	}()
+	if _, err := createOnce(k.Engine, "x"); err != nil {
+		t.Errorf("after failures: %v", err)
+	}
+}
+
+// TestASweepUnderFireKeepsWhatIsWrittenAnew lets requests whose receipts are over be made again while they are swept.
+func TestASweepUnderFireKeepsWhatIsWrittenAnew(t *testing.T) {
+	var nowMs atomic.Int64
+	nowMs.Store(time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC).UnixMilli())
+	const keys = 50
+	k := openKeeper(t, t.TempDir(), func() time.Time { return time.UnixMilli(nowMs.Load()) }, keys)
+	for range 10 {
+		nowMs.Add((engine.ReceiptLife + engine.ReceiptSweepInterval).Milliseconds())
+		var made [keys]engine.Detail
+		var racing sync.WaitGroup
+		for i := range keys {
+			racing.Go(func() {
+				var err error
+				if made[i], err = createOnce(k.Engine, fmt.Sprint(i)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		if err := k.RollUp(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		racing.Wait()
+		for i := range made {
+			if d, err := createOnce(k.Engine, fmt.Sprint(i)); err != nil || d.Code != made[i].Code {
+				t.Fatalf("request %d: made %q, and its repeat got %q, %v", i, made[i].Code, d.Code, err)
+			}
+		}
+		if _, err := createOnce(k.Engine, "one more"); !errors.Is(err, engine.ErrTooManyReceipts) {
+			t.Fatalf("one more than there is room for: %v", err)
+		}
+	}
+}
+
+// modelReceipt is what the map knows of a request that was answered.
+type modelReceipt struct {
+	body [16]byte
+	atMs int64
+	link engine.Detail
+}
+
+// createOnce makes a link by a request of one of three keys, of which each may be a repeat.
+func (m *model) createOnce(rt *rapid.T) {
+	q := engine.Request{Body: [16]byte{rapid.ByteMax(1).Draw(rt, "body")}}
+	q.Key[0] = rapid.ByteMax(2).Draw(rt, "key")
+	old, asked := m.receipts[q.RequestKey], false
+	if old != nil && m.nowMs.Load()-old.atMs >= engine.ReceiptLife.Milliseconds() {
+		old = nil
+	}
+	d := m.drawDraft(rt)
+	got, existed, err := m.e.CreateOnce(context.Background(), q, func() (engine.Draft, error) {
+		asked = true
+		return d, nil
+	})
+	if asked != (old == nil) || existed {
+		rt.Fatalf("the draft was asked for: %v; existed: %v", asked, existed)
+	}
+	switch {
+	case old != nil && old.body != q.Body:
+		if !errors.Is(err, engine.ErrMismatch) {
+			rt.Fatalf("another body: %+v, %v", got, err)
+		}
+	case err != nil:
+		rt.Fatalf("create: %v", err)
+	case old != nil:
+		got.Hits, got.State = old.link.Hits, old.link.State // those are of now
+		if fmt.Sprint(got) != fmt.Sprint(old.link) {
+			rt.Fatalf("a repeat: %+v, and first %+v", got, old.link)
+		}
+	default:
+		m.mayPublish(got.Code, d.Target)
+		m.links[got.Code] = newModelLink(d)
+		m.receipts[q.RequestKey] = &modelReceipt{q.Body, m.nowMs.Load(), got}
+	}
+}

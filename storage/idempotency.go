@@ -1,0 +1,126 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/engine"
+)
+
+// receiptChunk is how many receipts a chunk of a sweep looks at: some 5 ms, and an fsync if any of them goes.
+const receiptChunk = 4096
+
+// ReadReceipt implements engine.Store.
+func (s *Store) ReadReceipt(k engine.RequestKey) (engine.Receipt, error) {
+	v, err := s.get(appendReceiptKey(nil, &k))
+	if err != nil {
+		return engine.Receipt{}, fmt.Errorf("storage: %w", err)
+	}
+	if v == nil {
+		return engine.Receipt{}, engine.ErrNotFound
+	}
+	r, err := decodeReceipt(k, v)
+	if err != nil {
+		return engine.Receipt{}, fmt.Errorf("storage: %w", err)
+	}
+	return r, nil
+}
+
+// LoadReceipts implements engine.Store. It looks at keys only.
+func (s *Store) LoadReceipts(ctx context.Context, fn func(engine.RequestKey)) error {
+	err := scan(ctx, s.db, []keyRange{tableRange(tableIdempotency)}, func(key, _ []byte) error {
+		k, err := requestOf(key)
+		if err == nil {
+			fn(k)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("storage: loading receipts: %w", err)
+	}
+	return nil
+}
+
+// SweepReceipts implements engine.Store. Where it goes on is kept in memory only: a sweep that a restart cut off begins
+// anew. There is no index by time, which would be a second row for each receipt: a sweep reads them all.
+func (s *Store) SweepReceipts(w engine.ReceiptSweep) (more bool, err error) {
+	if more, err = s.sweepReceipts(&w); err != nil {
+		return false, fmt.Errorf("storage: deleting old receipts: %w", err)
+	}
+	return more, nil
+}
+
+func (s *Store) sweepReceipts(w *engine.ReceiptSweep) (more bool, err error) {
+	b := s.db.NewBatch()
+	defer b.Close()
+	gone, next, err := s.oldReceipts(b, w)
+	if err != nil {
+		return false, err
+	}
+	if len(gone) > 0 {
+		if err := s.sync(b, "committing a chunk"); err != nil {
+			return false, err
+		}
+	}
+	for _, k := range gone {
+		w.Gone(k)
+	}
+	s.flusher.nextReceipt = next
+	return next != nil, nil
+}
+
+// oldReceipts puts the deletions of a chunk into b. It returns whose receipts those are, and the key at which the next
+// chunk begins; nil if this is the last one.
+func (s *Store) oldReceipts(b *pebble.Batch, w *engine.ReceiptSweep) (gone []engine.RequestKey, next []byte, err error) {
+	keys := tableRange(tableIdempotency)
+	if s.flusher.nextReceipt != nil {
+		keys.lower = s.flusher.nextReceipt
+	}
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	seen := 0
+	for valid := it.First(); valid; valid = it.Next() {
+		if seen == receiptChunk {
+			return gone, bytes.Clone(it.Key()), nil
+		}
+		seen++
+		k, err := requestOf(it.Key())
+		if err != nil {
+			return nil, nil, err
+		}
+		old, err := s.isOldReceipt(it, w, k)
+		if err != nil {
+			return nil, nil, fmt.Errorf("row %x: %w", it.Key(), err)
+		}
+		if old {
+			remove(b, it.Key())
+			gone = append(gone, k)
+		}
+	}
+	return gone, nil, it.Error()
+}
+
+// isOldReceipt tells whether the receipt at which the iterator is may go. The iterator shows the store as it was before
+// the key was reserved, and the receipt may have been written anew since: so it is read once more.
+func (s *Store) isOldReceipt(it *pebble.Iterator, w *engine.ReceiptSweep, k engine.RequestKey) (bool, error) {
+	v, err := it.ValueAndErr()
+	if err != nil {
+		return false, err
+	}
+	createdAtMs, err := decodeReceiptTime(v)
+	if err != nil || createdAtMs >= w.BeforeMs || !w.Reserve(k) {
+		return false, err
+	}
+	if v, err = s.get(it.Key()); err != nil || v == nil {
+		return false, err
+	}
+	createdAtMs, err = decodeReceiptTime(v)
+	return createdAtMs < w.BeforeMs, err
+}

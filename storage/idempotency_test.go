@@ -1,0 +1,171 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/engine"
+)
+
+// requestKey is the key of request i of a sender.
+func requestKey(sender byte, i int) engine.RequestKey {
+	return engine.RequestKey{Sender: [32]byte{sender}, Key: [32]byte{byte(i >> 8), byte(i)}}
+}
+
+// once is a creation with a receipt.
+func once(k engine.RequestKey, rec engine.Record, createdAtMs int64) engine.Mutation {
+	m := creation(rec)
+	m.Receipt = &engine.Receipt{Request: engine.Request{RequestKey: k, Body: [16]byte{7}}, CreatedAtMs: createdAtMs}
+	return m
+}
+
+func TestALinkAndItsReceiptAreInTheStoreTogetherOrNotAtAll(t *testing.T) {
+	const links = 12
+	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseSome(5), loseSome(6)} {
+		c, fs := newCrasher(cfg)
+		s := open(t, "/data/store", Options{FS: fs})
+		stop := start(t, s)
+		c.arm(true)
+		for i := range links {
+			apply(t, s, once(requestKey(1, i), link(fmt.Sprintf("c%d", i), uint64(i+1), 1, "tag"), 1000))
+		}
+		c.arm(false)
+		stop()
+		closeStore(t, s)
+		seen := map[int]bool{}
+		for _, clone := range c.taken() {
+			after := openMem(t, clone)
+			found := 0
+			for i := range links {
+				rec, linkErr := after.ReadRecord(fmt.Sprintf("c%d", i))
+				receipt, err := after.ReadReceipt(requestKey(1, i))
+				if (err == nil) != (linkErr == nil) || err == nil && (receipt.Link.Hot != rec.Hot || receipt.CreatedAtMs != 1000) {
+					t.Fatalf("link %d: got %+v, %v, and its receipt %+v, %v", i, rec, linkErr, receipt, err)
+				}
+				if err == nil {
+					found++
+				}
+			}
+			seen[found] = true
+			closeStore(t, after)
+		}
+		if len(seen) < links || !seen[links] {
+			t.Errorf("crashes left only %d different states", len(seen))
+		}
+	}
+}
+
+// sweepAll sweeps until the end is reached, and returns whose receipts went.
+func sweepAll(t *testing.T, s *Store, beforeMs int64, reserve func(engine.RequestKey) bool) (gone []engine.RequestKey, chunks int) {
+	t.Helper()
+	for more := true; more; chunks++ {
+		var err error
+		more, err = s.SweepReceipts(engine.ReceiptSweep{
+			BeforeMs: beforeMs, Reserve: reserve, Gone: func(k engine.RequestKey) { gone = append(gone, k) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return gone, chunks
+}
+
+func always(engine.RequestKey) bool { return true }
+
+func TestASweepDeletesTheReceiptsThatAreOldAndNoOthers(t *testing.T) {
+	s := openTemp(t)
+	for i := range 6 {
+		apply(t, s, once(requestKey(byte(i%2), i), link(fmt.Sprintf("c%d", i), uint64(i+1), 1), int64(i)*1000))
+	}
+	busy := requestKey(1, 1)
+	gone, chunks := sweepAll(t, s, 4000, func(k engine.RequestKey) bool { return k != busy })
+	want := []engine.RequestKey{requestKey(0, 0), requestKey(0, 2), requestKey(1, 3)}
+	if !slices.Equal(gone, want) || chunks != 1 {
+		t.Errorf("gone are %v in %d chunks, want %v in 1", gone, chunks, want)
+	}
+	var left sync.Map
+	if err := s.LoadReceipts(t.Context(), func(k engine.RequestKey) { left.Store(k, true) }); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 6 {
+		k := requestKey(byte(i%2), i)
+		if _, found := left.Load(k); found != !slices.Contains(want, k) {
+			t.Errorf("receipt %d is left: %v", i, found)
+		}
+	}
+	if got := len(rows(t, s, tableHot)); got != 6 {
+		t.Errorf("%d links are left, want all 6", got)
+	}
+	if again, _ := sweepAll(t, s, 4000, always); !slices.Equal(again, []engine.RequestKey{busy}) {
+		t.Errorf("the next sweep deleted %v, want the one that was reserved", again)
+	}
+}
+
+// TestAReceiptThatIsWrittenAnewUnderASweepStays writes it after the sweep has taken its snapshot.
+func TestAReceiptThatIsWrittenAnewUnderASweepStays(t *testing.T) {
+	s := openTemp(t)
+	k := requestKey(1, 1)
+	apply(t, s, once(k, link("old", 1, 1), 1000))
+	gone, _ := sweepAll(t, s, 2000, func(engine.RequestKey) bool {
+		apply(t, s, once(k, link("new", 2, 1), 3000))
+		return true
+	})
+	if r, err := s.ReadReceipt(k); len(gone) != 0 || err != nil || r.Link.Hot.Code != "new" {
+		t.Errorf("%v are gone, and the receipt is %+v, %v", gone, r, err)
+	}
+}
+
+func TestALargeSweepGoesByChunks(t *testing.T) {
+	const receipts = 2*receiptChunk + 1
+	s := openTemp(t)
+	b := s.db.NewBatch()
+	var old engine.Receipt
+	for i := range receipts {
+		k := requestKey(1, i)
+		set(b, appendReceiptKey(nil, &k), appendReceipt(nil, &old, &engine.Hot{}, &engine.Cold{}))
+	}
+	if err := s.sync(b, "test"); err != nil {
+		t.Fatal(err)
+	}
+	gone, chunks := sweepAll(t, s, 1, always)
+	if len(gone) != receipts || chunks != 3 {
+		t.Errorf("%d receipts went in %d chunks, want %d in 3", len(gone), chunks, receipts)
+	}
+	if left := len(rows(t, s, tableIdempotency)); left != 0 {
+		t.Errorf("%d are left", left)
+	}
+}
+
+func TestATombstoneWithAReceiptIsRefused(t *testing.T) {
+	s := openTemp(t)
+	rec := link("x", 1, 1)
+	apply(t, s, creation(rec))
+	m := deletion(rec)
+	m.Receipt = &engine.Receipt{}
+	if err := tryApply(s, m); err == nil {
+		t.Error("no error")
+	}
+	if _, err := s.ReadReceipt(engine.RequestKey{}); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("got %v, want ErrNotFound", err)
+	}
+}
+
+func TestADamagedReceiptIsAnErrorNotAGuess(t *testing.T) {
+	s := openTemp(t)
+	k := requestKey(1, 1)
+	b := s.db.NewBatch()
+	set(b, appendReceiptKey(nil, &k), []byte{9})
+	if err := s.sync(b, "test"); err != nil {
+		t.Fatal(err)
+	}
+	_, readErr := s.ReadReceipt(k)
+	_, sweepErr := s.SweepReceipts(engine.ReceiptSweep{BeforeMs: 1, Reserve: always})
+	if !errors.Is(readErr, ErrCorrupt) || !errors.Is(sweepErr, ErrCorrupt) {
+		t.Errorf("got %v and %v, want ErrCorrupt", readErr, sweepErr)
+	}
+}
