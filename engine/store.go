@@ -7,7 +7,7 @@ import (
 
 // Store keeps links and tallies durably. storage.Store is the one in use.
 //
-// Any goroutine may call Apply, ReserveIDs, ReadRecord, View and ListLinks at once. Only the flush goroutine calls Flush and
+// Any goroutine may call Apply, ReserveIDs, ReadRecord, View, ListLinks and Positions at once. Only the flush goroutine calls Flush and
 // RollUp, never two at once. Everything else is called before serving starts.
 type Store interface {
 	// Identity returns what never changes in a store's life.

@@ -30,6 +30,7 @@ type Options struct {
 // Run commits what Apply takes, so it must run while links are written.
 type Store struct {
 	db       *pebble.DB
+	folder   *folder
 	lock     *pebble.Lock
 	identity engine.Identity
 	layout   uint32 // as read
@@ -41,6 +42,7 @@ type Store struct {
 	}
 	hours   hourSet
 	flusher flusher
+	backups sync.Mutex // held by the backup under way
 
 	firstHour, firstDay atomic.Uint32 // see Kept; written by the flusher
 }
@@ -48,7 +50,8 @@ type Store struct {
 var _ engine.Store = (*Store)(nil)
 
 // Open opens the store in the folder dir. It starts no goroutine of its own; Pebble's end with Close.
-// Errors: ErrNoStore, ErrLocked, ErrNewerFormat, ErrNotAStore, ErrCorrupt.
+// Errors: ErrNoStore, ErrLocked, ErrNewerFormat, ErrNotAStore, ErrBackup, ErrUnfinishedBackup, ErrUnfinishedRestore,
+// ErrCorrupt.
 func Open(dir string, o Options) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -103,7 +106,7 @@ func openLocked(f *folder, o *Options, lock *pebble.Lock) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
 	}
-	s := &Store{db: db, lock: lock}
+	s := &Store{db: db, folder: f, lock: lock}
 	s.commits.init(db)
 	s.flusher.init(db)
 	if state != stored {
@@ -139,7 +142,7 @@ func (s *Store) create(f *folder, visitorKey *[16]byte) error {
 	if err := s.sync(b, "creating the store"); err != nil {
 		return err
 	}
-	return f.endCreation()
+	return f.end(formatNewName)
 }
 
 // start reads what is kept in memory.
@@ -178,12 +181,12 @@ func (s *Store) readLayout() (version uint32, err error) {
 // programs do not know, so it is only the two versions that are written, first the one that such a program reads first.
 // Both are durable before any such row is. A crash in between leaves two versions, of which each is known.
 func (s *Store) upgrade(f *folder) error {
-	version, err := f.readFormat(formatName)
+	version, _, err := f.readFormat(formatName)
 	if err != nil {
 		return err
 	}
 	if version < layoutVersion {
-		if err := f.writeFormat(formatName); err != nil {
+		if err := f.writeFormat(formatName, formatPrefix, layoutVersion); err != nil {
 			return err
 		}
 	}
