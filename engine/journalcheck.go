@@ -48,7 +48,7 @@ const maxCutWriters = 64
 func CheckJournal(dir string, id Identity, p Positions, live bool, faults *Faults) (JournalReport, error) {
 	c := journalCheck{dir: dir, id: id, p: p, live: live, faults: faults}
 	present, err := c.list()
-	if err != nil || p.Epoch == 0 {
+	if err != nil || len(p.Rings) == 0 { // no start yet, or none since it was restored
 		return c.report, err
 	}
 	c.untouched = !slices.ContainsFunc(p.Rings, func(position uint64) bool { return position > 0 })

@@ -54,6 +54,18 @@ func Restore(ctx context.Context, from, dir string, o RestoreOptions) (RestoreRe
 	return r.result, nil
 }
 
+// Restorable tells beforehand whether Restore would begin: nil, or the error that it would return. fs may be nil: vfs.Default.
+func Restorable(from, dir string, fs vfs.FS) error {
+	if fs == nil {
+		fs = vfs.Default
+	}
+	r := restore{from: &folder{fs: fs, dir: from}, to: &folder{fs: fs, dir: dir}}
+	if _, err := r.inspect(); err != nil {
+		return fmt.Errorf("storage: restore: %w", err)
+	}
+	return nil
+}
+
 type restore struct {
 	from, to *folder
 	o        *RestoreOptions
@@ -62,14 +74,8 @@ type restore struct {
 }
 
 func (r *restore) run(ctx context.Context) error {
-	layout, err := r.from.wantBackup()
+	layout, err := r.inspect()
 	if err != nil {
-		return err
-	}
-	if err := apart(r.to.fs, r.to.dir, r.from.dir); err != nil {
-		return err
-	}
-	if err := r.to.wantRestorable(); err != nil {
 		return err
 	}
 	if err := r.to.make(); err != nil {
@@ -80,6 +86,17 @@ func (r *restore) run(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(r.runLocked(ctx, lock, layout), lock.Close())
+}
+
+// inspect looks at both folders, and changes nothing.
+func (r *restore) inspect() (layout uint32, err error) {
+	if layout, err = r.from.wantBackup(); err != nil {
+		return 0, err
+	}
+	if err := apart(r.to.fs, r.to.dir, r.from.dir); err != nil {
+		return 0, err
+	}
+	return layout, r.to.wantRestorable()
 }
 
 // runLocked looks at the target once more, since another process may have been there meanwhile.

@@ -56,6 +56,7 @@ func (c *core) apiOptions(s *dataSettings, baseURL string, log *slog.Logger) api
 	return api.Options{
 		Engine: c.engine, Accounts: c.accounts, BaseURL: baseURL, PrivateTargets: s.privateTargets,
 		Logger: log, Version: versionText(), StorageMetrics: c.storageMetrics,
+		Operations: api.Operations{Backup: c.backUp, Check: c.check},
 	}
 }
 
@@ -119,6 +120,12 @@ func storeError(dir string, err error) error {
 		return fmt.Errorf("%s: %w", dir, storage.ErrLocked)
 	case errors.Is(err, storage.ErrNewerFormat):
 		return fmt.Errorf("%s: %w; nothing was changed", dir, err)
+	case errors.Is(err, storage.ErrUnfinishedRestore):
+		return fmt.Errorf("a restore did not finish in %s; run it again: shunt restore BACKUP --data %s", dir, shellQuote(dir))
+	case errors.Is(err, storage.ErrUnfinishedBackup):
+		return fmt.Errorf("a backup did not finish in %s, and nothing can be made of it; remove the folder", dir)
+	case errors.Is(err, storage.ErrBackup):
+		return fmt.Errorf("%s is a backup, and stays as it is; make data of it: shunt restore %s --data NEW", dir, shellQuote(dir))
 	default:
 		return fmt.Errorf("opening %s: %w", dir, err)
 	}
