@@ -182,6 +182,9 @@ func (r *restore) copyDB(ctx context.Context) error {
 		if name == lockName {
 			continue
 		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if err := r.copyFile(ctx, name); err != nil {
 			return fmt.Errorf("copying %s: %w", name, err)
 		}
