@@ -31,6 +31,7 @@ var (
 	kindMethod          = &kind{405, "method_not_allowed", "The method is not allowed here", ""}
 	kindTimeout         = &kind{408, "timeout", "The request took too long to arrive", ""}
 	kindAliasTaken      = &kind{409, "alias_taken", "The alias is taken", ""}
+	kindBusy            = &kind{409, "busy", "Another operation is under way", ""}
 	kindGone            = &kind{410, "gone", "The link is no longer active", ""}
 	kindPrecondition    = &kind{412, "precondition_failed", "The link has another version", ""}
 	kindBodyTooLarge    = &kind{413, "body_too_large", "The body is too large", ""}

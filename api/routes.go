@@ -48,9 +48,9 @@ const noRoute = "none"
 // apiPrefix begins the paths of the API.
 const apiPrefix = "/api/"
 
-// routes returns the API as it is behind door, and 404 for all else. The router corrects no path: a wrong one is a
+// routes returns the endpoints as they are behind door, and 404 for all else. The router corrects no path: a wrong one is a
 // 404. It sees only paths of the API, because it has meanings of its own for others ("/*").
-func (s *Server) routes(door door) fasthttp.RequestHandler {
+func (s *Server) routes(door door, endpoints []endpoint) fasthttp.RequestHandler {
 	r := router.New()
 	r.RedirectTrailingSlash = false
 	r.RedirectFixedPath = false
@@ -58,7 +58,7 @@ func (s *Server) routes(door door) fasthttp.RequestHandler {
 	r.HandleMethodNotAllowed = true
 	r.NotFound = s.notFound
 	r.MethodNotAllowed = s.methodNotAllowed
-	for _, e := range s.endpoints() {
+	for _, e := range endpoints {
 		h := s.behind(door, e)
 		r.Handle(e.method, "/api/v1"+e.path, h)
 		if e.method == fasthttp.MethodGet {

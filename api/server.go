@@ -42,6 +42,7 @@ type Options struct {
 	AllowHTTP      bool          // tokens may come over plain HTTP from anywhere
 	MaxConnections int           // public ones at a time, at most 32,768; default that
 	Pprof          bool          // /debug/pprof on the admin address even if that is not loopback
+	Operations     Operations    // on the socket of local commands only
 
 	Logger         *slog.Logger              // default: discards
 	Version        string                    // for build_info
@@ -70,6 +71,9 @@ type Server struct {
 	pprof        bool
 	metrics      *metrics
 
+	operations Operations
+	operating  sync.Mutex // held by the operation under way
+
 	live                 liveStreams
 	public, local, admin *fleet
 	draining             atomic.Bool
@@ -96,8 +100,8 @@ func NewServer(o Options) (*Server, error) {
 		log:       o.Logger,
 		now:       o.Now,
 		allowHTTP: o.AllowHTTP,
-		pprof:     o.Pprof,
-		stopped:   make(chan struct{}),
+		pprof:     o.Pprof, operations: o.Operations,
+		stopped: make(chan struct{}),
 	}
 	if s.proxies.header == "" {
 		s.proxies.header = fasthttp.HeaderXForwardedFor
@@ -116,8 +120,8 @@ func (s *Server) build(o Options) {
 	s.live.init()
 	s.redirects.k0, s.redirects.k1 = o.Engine.VisitorKey()
 	s.metrics = newMetrics(s, o)
-	s.publicRoutes = s.routes(s.publicDoor)
-	s.localRoutes = s.routes(s.localDoor)
+	s.publicRoutes = s.routes(s.publicDoor, s.endpoints())
+	s.localRoutes = s.routes(s.localDoor, append(s.endpoints(), s.operationEndpoints()...))
 	s.adminRoutes = s.buildAdminRoutes()
 	public := maxConnections
 	if o.MaxConnections > 0 {

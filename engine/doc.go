@@ -86,6 +86,10 @@
 // removed. A crash before the commit repeats the replay, a crash after it finds an epoch without files, and no hits were
 // taken in that. A file of another epoch or store is never read; their names differ.
 //
+// A store that is restored from a backup has the id of its original and may share its journal folder. So the high half of an
+// epoch is a history: NewHistory draws one, and files of other histories are neither replayed nor removed. CheckJournal says
+// which slots without a record a crash explains.
+//
 // A reader of statistics first has everything folded that was recorded when it began, so that it finds its own hits. How
 // it unites pending deltas and the store without counting a delta twice is said at openView.
 //

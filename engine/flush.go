@@ -25,6 +25,8 @@ const (
 // flusher is the state of the goroutine that writes analytic rows, and what metrics read of it.
 type flusher struct {
 	soon      chan struct{} // a ring is half full: do not wait for the interval
+	asked     chan flushAsked
+	ended     chan struct{} // closed when the flush goroutine has ended
 	positions Positions     // the flush goroutine's
 	clock     clockWatch    // the flush goroutine's
 	limits    RollUpLimits  // the flush goroutine's
@@ -39,6 +41,7 @@ type flusher struct {
 
 func (f *flusher) init(p Positions) {
 	f.soon = make(chan struct{}, 1)
+	f.asked, f.ended = make(chan flushAsked), make(chan struct{})
 	f.positions = p
 	f.limits = RollUpLimits{OpenHour: p.OpenHour}
 	f.rollUp = true
@@ -99,6 +102,7 @@ func (e *Engine) flushSoon() {
 }
 
 func (e *Engine) flushLoop(ctx context.Context) {
+	defer close(e.flusher.ended)
 	tick := time.NewTicker(e.options.FlushInterval)
 	defer tick.Stop()
 	soon := e.flusher.soon
@@ -108,6 +112,9 @@ func (e *Engine) flushLoop(ctx context.Context) {
 			return
 		case <-tick.C:
 		case <-soon:
+		case asked := <-e.flusher.asked:
+			asked.answer <- e.flushTo(asked.heads)
+			continue
 		}
 		if err := e.Flush(); err != nil {
 			e.log.Error("flush failed; it is tried again", "error", err)
@@ -119,6 +126,45 @@ func (e *Engine) flushLoop(ctx context.Context) {
 			e.log.Error("roll-up failed; it is tried again", "error", err)
 		}
 	}
+}
+
+// flushAsked asks the flush goroutine to make every record below heads durable in the store.
+type flushAsked struct {
+	heads  []uint64
+	answer chan<- error // has room for it
+}
+
+// FlushRecorded returns once every hit that was answered before the call is durable in the store, or ctx ends. It asks the
+// flush goroutine, since nobody else may call Flush: so Run must be running, and it may be called by many at once.
+func (e *Engine) FlushRecorded(ctx context.Context) error {
+	heads := e.journal.heads()
+	if err := e.pending.foldTo(ctx, heads); err != nil {
+		return err
+	}
+	answer := make(chan error, 1)
+	select {
+	case e.flusher.asked <- flushAsked{heads, answer}:
+	case <-e.flusher.ended:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select { // what was asked is answered, unless the store never returns
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// flushTo flushes until all below heads, which is folded, is committed: twice if a failed flush is still in flight.
+func (e *Engine) flushTo(heads []uint64) error {
+	for !e.journal.committedTo(heads) {
+		if err := e.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Flush commits what is folded as one batch. After an error the same batch is committed at the next call. Only one

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -123,7 +125,27 @@ func (r *ring) replayRange(from, to, head uint64, res *replayResult, fn func(*hi
 	}
 }
 
-// removeOldRings deletes a store's journal files of epochs before epoch. Their content is in the store.
+// historyBits is how many low bits of an epoch count the starts of one history of a store. The bits above are the history: 0
+// for a store as it was made, a random number for one that was restored from a backup (see NewHistory).
+const historyBits = 32
+
+// NewHistory returns the positions of a store that is restored from a backup with positions p. The original goes on from p
+// too, so each gets journal files of its own: files of another history are neither replayed nor removed, although both
+// stores have one id and may have one journal folder. What the backup's journal held is not in it: the rings are empty.
+func NewHistory(p Positions) Positions {
+	old, history := p.Epoch>>historyBits, uint64(0)
+	for history == 0 || history == old {
+		var b [4]byte
+		rand.Read(b[:])
+		history = uint64(binary.LittleEndian.Uint32(b[:]))
+	}
+	p.Epoch, p.Rings = history<<historyBits, nil
+	return p
+}
+
+func sameHistory(a, b uint64) bool { return a>>historyBits == b>>historyBits }
+
+// removeOldRings deletes a store's journal files of epochs before epoch, of the same history. Their content is in the store.
 func removeOldRings(dir string, storeID [16]byte, epoch uint64) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -134,7 +156,7 @@ func removeOldRings(dir string, storeID [16]byte, epoch uint64) error {
 		rest, ours := strings.CutPrefix(e.Name(), ringPrefix(storeID))
 		number, _, ok := strings.Cut(rest, "-")
 		n, err := strconv.ParseUint(number, 10, 64)
-		if ours && ok && err == nil && n < epoch {
+		if ours && ok && err == nil && n < epoch && sameHistory(n, epoch) {
 			errs = append(errs, os.Remove(filepath.Join(dir, e.Name())))
 		}
 	}

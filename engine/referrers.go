@@ -240,8 +240,10 @@ func (r *referrers) name(number uint16) (name string, ok bool) {
 }
 
 func referrersName(storeID [16]byte, epoch uint64) string {
-	return fmt.Sprintf("%s%d-%s", ringPrefix(storeID), epoch, "referrers")
+	return fmt.Sprintf("%s%d-%s", ringPrefix(storeID), epoch, dictionarySuffix)
 }
+
+const dictionarySuffix = "referrers"
 
 // newReferrers makes the dictionary file of an epoch.
 func newReferrers(dir string, id Identity, epoch uint64, j *journal, now func() time.Time) (*referrers, error) {
@@ -328,6 +330,7 @@ func decodeHalf(text []byte) *half {
 		}
 		name := string(rest[1:n])
 		h.names[place].Store(&name)
+		h.count = place
 		rest = rest[n+4:]
 	}
 	return h

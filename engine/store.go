@@ -7,8 +7,8 @@ import (
 
 // Store keeps links and tallies durably. storage.Store is the one in use.
 //
-// Any goroutine may call Apply, ReserveIDs, ReadRecord, ReadReceipt, View and ListLinks at once. Only the flush goroutine
-// calls Flush, RollUp and SweepReceipts, never two at once. Everything else is called before serving starts.
+// Any goroutine may call Apply, ReserveIDs, ReadRecord, ReadReceipt, View, ListLinks and Positions at once. Only the flush
+// goroutine calls Flush, RollUp and SweepReceipts, never two at once. Everything else is called before serving starts.
 type Store interface {
 	// Identity returns what never changes in a store's life.
 	Identity() Identity

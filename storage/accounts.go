@@ -12,16 +12,19 @@ import (
 
 // AccountTable is the table in which api/account keeps its rows: it implements the interface that stands there. Keys and
 // values are what that package lays out. Any goroutine may call its methods at once.
-type AccountTable struct{ s *Store }
+type AccountTable struct {
+	r pebble.Reader
+	s *Store // nil: it is only read
+}
 
 // Accounts returns the table of accounts.
-func (s *Store) Accounts() *AccountTable { return &AccountTable{s} }
+func (s *Store) Accounts() *AccountTable { return &AccountTable{s.db, s} }
 
 func accountKey(key []byte) []byte { return append([]byte{tableAccounts}, key...) }
 
 // Get returns the value of key, nil if there is none. The caller may keep it.
 func (t *AccountTable) Get(key []byte) ([]byte, error) {
-	v, err := t.s.get(accountKey(key))
+	v, err := read(t.r, accountKey(key))
 	if err != nil {
 		return nil, fmt.Errorf("storage: %w", err)
 	}
@@ -32,7 +35,7 @@ func (t *AccountTable) Get(key []byte) ([]byte, error) {
 // and value are valid only during the call. All is of one moment.
 func (t *AccountTable) Scan(prefix []byte, fn func(key, value []byte) (more bool, err error)) (err error) {
 	keys := prefixRange(accountKey(prefix))
-	it, err := t.s.db.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	it, err := t.r.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
 	if err != nil {
 		return fmt.Errorf("storage: scanning accounts: %w", err)
 	}
@@ -56,6 +59,9 @@ const maxAccountWrites = 64
 // Errors: engine.ErrReadOnly, engine.ErrOverloaded, and engine.ErrOutcomeUnknown if the disk has not answered within
 // engine.CommitTimeout: then it will happen once it does, unless the process ends before.
 func (t *AccountTable) Write(sets [][2][]byte, deletes [][]byte) error {
+	if t.s == nil {
+		return errors.New("storage: writing accounts: the store is only read")
+	}
 	if err := t.s.space.check(); err != nil {
 		return err
 	}

@@ -28,6 +28,12 @@
 // db. Pebble's lock, DIR/db/LOCK, is taken before anything but empty folders is written. Format files are written under the
 // name format.tmp and renamed, so that they are whole at any moment: a torn format.new beside a db would be a stranger's.
 //
+// A backup is such a folder without a journal: db is a checkpoint of Pebble, whose table files are hard links where they can
+// be, and format says "shunt backup, format 2", so Open refuses it and it stays as it is. It begins with format.backup and ends
+// with its renaming to format. A restore begins with format.restoring, copies db, gives the copy a journal history of its own
+// (engine.NewHistory), and ends with the renaming to format. So what a crash leaves of either is neither a store nor empty:
+// Open says what it is, and Restore begins again.
+//
 // A store of an older layout becomes one of this program's when it is opened: format first, then the meta row, both before
 // anything else is written. Every row of an older layout is one of the newer, so a crash in between leaves nothing to mend. A store of a newer
 // layout than the program's is refused as it is.
@@ -129,6 +135,12 @@
 //	hits of 10,000 links over 30 days, without and with 2 hours  0.2 s: 0.7 µs a row
 //	hits of 10,000 links over 48 hours of 155,000 links each     0.5 s
 //	a sweep                                                      4.7 µs a link
+//
+// # Check
+//
+// Inspect opens a store or a backup read-only, without changing a byte, or takes a snapshot of an open one; Check reads all of
+// it. First every block of every table file, with its checksum; then every row, as the type check says; last, offline only, the
+// order of levels. Rows of tables that are not in checkedTables are faults. What accounts are, api/account checks.
 //
 // # Writes that are lost
 //

@@ -13,6 +13,22 @@ var (
 	ErrNewerFormat = errors.New("store was written by a newer version of shunt")
 	// ErrNotAStore: the folder holds something else.
 	ErrNotAStore = errors.New("folder holds other files and no store")
+	// ErrBackup: the folder is a backup, which Restore makes a store of. Inspect opens it.
+	ErrBackup = errors.New("folder is a backup")
+	// ErrUnfinishedBackup: a backup into the folder was cut off. Nothing can be made of it.
+	ErrUnfinishedBackup = errors.New("a backup did not finish here")
+	// ErrUnfinishedRestore: a restore into the folder was cut off. Restore begins it again.
+	ErrUnfinishedRestore = errors.New("a restore did not finish here")
+)
+
+// The errors of Backup and Restore that callers tell apart.
+var (
+	// ErrNotEmpty: the target exists and is not empty. It is as it was.
+	ErrNotEmpty = errors.New("folder is not empty")
+	// ErrInside: one of source and target lies in the other.
+	ErrInside = errors.New("folder lies inside the other one")
+	// ErrBackupRuns: another backup of this store is under way.
+	ErrBackupRuns = errors.New("another backup is under way")
 )
 
 var (

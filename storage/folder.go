@@ -16,13 +16,16 @@ import (
 
 // Names in the store's folder. The others' are known here because a folder that holds nothing else is no stranger's.
 const (
-	formatName    = "format"
-	formatNewName = "format.new"
-	formatTmpName = "format.tmp"
-	dbName        = "db"
-	lockName      = "LOCK" // in db
+	formatName       = "format"
+	formatNewName    = "format.new"       // becomes format when the store is made
+	formatBackupName = "format.backup"    // becomes format when the backup is whole
+	formatRestName   = "format.restoring" // becomes format when the restored store is whole
+	formatTmpName    = "format.tmp"
+	dbName           = "db"
+	lockName         = "LOCK" // in db
 
 	formatPrefix = "shunt store, format "
+	backupPrefix = "shunt backup, format "
 
 	folderMode = 0o700
 
@@ -41,7 +44,9 @@ var harmless = map[string]bool{
 //
 //	absent      nothing, or what is harmless
 //	unfinished  format.new, and whatever Pebble has made in db: nobody has seen this store yet
-//	stored      format: a store whole
+//	stored      format: a store whole, or a backup, which says so in its format and is not opened for writing
+//
+// or what a backup or a restore has left that was cut off: format.backup, format.restoring.
 //
 // A creation makes the folders, takes the lock, writes format.new, empties db, has Pebble make a database and the first
 // rows durable, and renames format.new to format. So one that crashed anywhere begins again from an empty db; that is
@@ -68,7 +73,12 @@ func (f *folder) inspect() (folderState, error) {
 	if err != nil {
 		return absent, err
 	}
-	if slices.Contains(names, formatName) {
+	switch {
+	case slices.Contains(names, formatBackupName):
+		return absent, fmt.Errorf("%w: %s", ErrUnfinishedBackup, f.dir)
+	case slices.Contains(names, formatRestName):
+		return absent, fmt.Errorf("%w: %s", ErrUnfinishedRestore, f.dir)
+	case slices.Contains(names, formatName):
 		return stored, f.checkFormat(formatName)
 	}
 	for _, name := range names {
@@ -107,29 +117,36 @@ func (f *folder) list(dir string) ([]string, error) {
 	return names, nil
 }
 
-// checkFormat tells whether a format file is ours and of a version that this program knows.
+// checkFormat tells whether a format file is that of a store, and of a version that this program knows.
 func (f *folder) checkFormat(name string) error {
-	_, err := f.readFormat(name)
+	_, backup, err := f.readFormat(name)
+	if err == nil && backup {
+		err = fmt.Errorf("%w: %s", ErrBackup, f.dir)
+	}
 	return err
 }
 
-func (f *folder) readFormat(name string) (version uint32, err error) {
+// readFormat reads the format file of a store or of a backup.
+func (f *folder) readFormat(name string) (version uint32, backup bool, err error) {
 	file, err := f.fs.Open(f.path(name))
 	if err != nil {
-		return 0, fmt.Errorf("reading the store's format: %w", err)
+		return 0, false, fmt.Errorf("reading the store's format: %w", err)
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxFormatBytes))
 	if err != nil {
-		return 0, fmt.Errorf("reading the store's format: %w", err)
+		return 0, false, fmt.Errorf("reading the store's format: %w", err)
 	}
 	line, _, ended := strings.Cut(string(text), "\n")
 	digits, found := strings.CutPrefix(line, formatPrefix)
-	number, err := strconv.ParseUint(digits, 10, 32)
-	if !ended || !found || err != nil || digits[0] == '0' {
-		return 0, fmt.Errorf("%w: %s is not ours", ErrNotAStore, f.path(name))
+	if !found {
+		digits, backup = strings.CutPrefix(line, backupPrefix)
 	}
-	return uint32(number), checkLayout(uint32(number))
+	number, err := strconv.ParseUint(digits, 10, 32)
+	if !ended || !found && !backup || err != nil || digits[0] == '0' {
+		return 0, false, fmt.Errorf("%w: %s is not ours", ErrNotAStore, f.path(name))
+	}
+	return uint32(number), backup, checkLayout(uint32(number))
 }
 
 func checkLayout(version uint32) error {
@@ -141,16 +158,19 @@ func checkLayout(version uint32) error {
 
 // make makes the folder and the one of Pebble, and sees to it that they outlive a crash, also if they were there already:
 // whoever made them may have crashed before that. A parent that may not be read cannot be synced.
-func (f *folder) make() error {
+func (f *folder) make() error { return f.makeDir(f.path(dbName)) }
+
+// makeDir makes the folder, and dir, which is it or is in it.
+func (f *folder) makeDir(dir string) error {
 	parents := []string{f.dir, f.fs.PathDir(f.dir)}
-	for dir := parents[1]; f.fs.PathDir(dir) != dir; dir = f.fs.PathDir(dir) {
-		if _, err := f.fs.Stat(dir); err == nil {
+	for above := parents[1]; f.fs.PathDir(above) != above; above = f.fs.PathDir(above) {
+		if _, err := f.fs.Stat(above); err == nil {
 			break
 		}
-		parents = append(parents, f.fs.PathDir(dir))
+		parents = append(parents, f.fs.PathDir(above))
 	}
-	if err := f.fs.MkdirAll(f.path(dbName), folderMode); err != nil {
-		return fmt.Errorf("making the store's folder: %w", err)
+	if err := f.fs.MkdirAll(dir, folderMode); err != nil {
+		return fmt.Errorf("making folder %s: %w", dir, err)
 	}
 	for _, parent := range parents {
 		if err := f.syncDir(parent); err != nil && !errors.Is(err, fs.ErrPermission) {
@@ -162,9 +182,14 @@ func (f *folder) make() error {
 
 // beginCreation announces a store, and removes what an unfinished one has left. It wants the lock.
 func (f *folder) beginCreation() error {
-	if err := f.writeFormat(formatNewName); err != nil {
+	if err := f.writeFormat(formatNewName, formatPrefix, layoutVersion); err != nil {
 		return err
 	}
+	return f.emptyDB()
+}
+
+// emptyDB removes what is in db but the lock.
+func (f *folder) emptyDB() error {
 	names, err := f.list(f.path(dbName))
 	if err != nil {
 		return err
@@ -182,8 +207,8 @@ func (f *folder) beginCreation() error {
 
 // writeFormat makes a format file or replaces it, durably. It is whole at every moment: one that was torn would make a
 // folder with a database in it a stranger's.
-func (f *folder) writeFormat(name string) error {
-	if err := f.writeSynced(formatTmpName, fmt.Sprintf("%s%d\n", formatPrefix, layoutVersion)); err != nil {
+func (f *folder) writeFormat(name, prefix string, version uint32) error {
+	if err := f.writeSynced(formatTmpName, fmt.Sprintf("%s%d\n", prefix, version)); err != nil {
 		return fmt.Errorf("writing the store's format: %w", err)
 	}
 	if err := f.fs.Rename(f.path(formatTmpName), f.path(name)); err != nil {
@@ -203,9 +228,9 @@ func (f *folder) writeSynced(name, text string) error {
 	return errors.Join(err, file.Close())
 }
 
-// endCreation makes it a store.
-func (f *folder) endCreation() error {
-	if err := f.fs.Rename(f.path(formatNewName), f.path(formatName)); err != nil {
+// end makes it a store, or a backup: name is the format file that says what is under way.
+func (f *folder) end(name string) error {
+	if err := f.fs.Rename(f.path(name), f.path(formatName)); err != nil {
 		return fmt.Errorf("renaming the store's format: %w", err)
 	}
 	return f.syncDir(f.dir)

@@ -3,6 +3,8 @@ package storage
 import (
 	"errors"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -25,6 +27,7 @@ const (
 // A failed fsync is not tried again: the second one would tell nothing of what the first one has lost.
 type patientFS struct {
 	vfs.FS
+	dir  string // what lies in it is waited for; a backup is elsewhere, and fails
 	full func() // called when there is no space; it may make some
 
 	waits atomic.Bool // else an operation is tried once more, and then fails
@@ -32,11 +35,19 @@ type patientFS struct {
 
 func (p *patientFS) Unwrap() vfs.FS { return p.FS }
 
+// concerns tells whether a file is of the store. A backup lies elsewhere, maybe on another disk.
+func (p *patientFS) concerns(name string) bool {
+	rest, err := filepath.Rel(p.dir, name)
+	return err == nil && rest != ".." && !strings.HasPrefix(rest, ".."+string(filepath.Separator))
+}
+
 // insist does what changes something until it does not fail for want of space or descriptors.
-func (p *patientFS) insist(do func() error) error {
+func (p *patientFS) insist(name string, do func() error) error {
 	for attempt := 0; ; attempt++ {
 		err := do()
 		switch {
+		case err == nil || !p.concerns(name):
+			return err
 		case wantsSpace(err):
 			p.full()
 		case !wantsDescriptor(err):
@@ -58,8 +69,11 @@ func wantsDescriptor(err error) bool {
 }
 
 // file insists on open's file, and makes it patient.
-func (p *patientFS) file(open func() (vfs.File, error)) (f vfs.File, err error) {
-	err = p.insist(func() (err error) {
+func (p *patientFS) file(name string, open func() (vfs.File, error)) (f vfs.File, err error) {
+	if !p.concerns(name) {
+		return open()
+	}
+	err = p.insist(name, func() (err error) {
 		f, err = open()
 		return err
 	})
@@ -71,12 +85,12 @@ func (p *patientFS) file(open func() (vfs.File, error)) (f vfs.File, err error) 
 
 // Create implements vfs.FS.
 func (p *patientFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return p.file(func() (vfs.File, error) { return p.FS.Create(name, category) })
+	return p.file(name, func() (vfs.File, error) { return p.FS.Create(name, category) })
 }
 
 // OpenReadWrite implements vfs.FS.
 func (p *patientFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {
-	return p.file(func() (vfs.File, error) { return p.FS.OpenReadWrite(name, category, o...) })
+	return p.file(name, func() (vfs.File, error) { return p.FS.OpenReadWrite(name, category, o...) })
 }
 
 // ReuseForWrite implements vfs.FS. The renaming may have happened when the opening fails, so it is not tried again whole.
@@ -89,7 +103,7 @@ func (p *patientFS) ReuseForWrite(oldname, newname string, category vfs.DiskWrit
 
 // OpenDir implements vfs.FS. Folders are opened to be synced.
 func (p *patientFS) OpenDir(name string) (vfs.File, error) {
-	return p.file(func() (vfs.File, error) { return p.FS.OpenDir(name) })
+	return p.file(name, func() (vfs.File, error) { return p.FS.OpenDir(name) })
 }
 
 // Open implements vfs.FS.
@@ -104,17 +118,17 @@ func (p *patientFS) Open(name string, o ...vfs.OpenOption) (vfs.File, error) {
 
 // Link implements vfs.FS.
 func (p *patientFS) Link(oldname, newname string) error {
-	return p.insist(func() error { return p.FS.Link(oldname, newname) })
+	return p.insist(newname, func() error { return p.FS.Link(oldname, newname) })
 }
 
 // Rename implements vfs.FS.
 func (p *patientFS) Rename(oldname, newname string) error {
-	return p.insist(func() error { return p.FS.Rename(oldname, newname) })
+	return p.insist(newname, func() error { return p.FS.Rename(oldname, newname) })
 }
 
 // MkdirAll implements vfs.FS.
 func (p *patientFS) MkdirAll(dir string, mode os.FileMode) error {
-	return p.insist(func() error { return p.FS.MkdirAll(dir, mode) })
+	return p.insist(dir, func() error { return p.FS.MkdirAll(dir, mode) })
 }
 
 // patientFile is a file of a patientFS.
@@ -125,7 +139,7 @@ type patientFile struct {
 
 // Write writes all of b. What was written before space ran out is not written again.
 func (f patientFile) Write(b []byte) (n int, err error) {
-	err = f.fs.insist(func() error {
+	err = f.fs.insist(f.fs.dir, func() error {
 		written, err := f.File.Write(b[n:])
 		n += written
 		return err
@@ -135,7 +149,7 @@ func (f patientFile) Write(b []byte) (n int, err error) {
 
 // WriteAt implements vfs.File.
 func (f patientFile) WriteAt(b []byte, offset int64) (n int, err error) {
-	err = f.fs.insist(func() error {
+	err = f.fs.insist(f.fs.dir, func() error {
 		written, err := f.File.WriteAt(b[n:], offset+int64(n))
 		n += written
 		return err

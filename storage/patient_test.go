@@ -38,7 +38,7 @@ func newSick(err error, left int, kinds ...errorfs.OpKind) *sick {
 		return nil
 	}
 	s.patientFS = &patientFS{
-		FS: errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(inject)), full: func() { s.wasFull++ },
+		FS: errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(inject)), dir: "/", full: func() { s.wasFull++ },
 	}
 	return s
 }
@@ -47,7 +47,7 @@ func TestAFullDiskIsWaitedForAndNothingIsWrittenTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSick(syscall.ENOSPC, 100, errorfs.OpFileWrite)
 		s.waits.Store(true)
-		f, err := s.Create("a", vfs.WriteCategoryUnspecified)
+		f, err := s.Create("/a", vfs.WriteCategoryUnspecified)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestAFullDiskIsWaitedForAndNothingIsWrittenTwice(t *testing.T) {
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
-		wantContent(t, s, "a", "whole")
+		wantContent(t, s, "/a", "whole")
 	})
 }
 
@@ -108,19 +108,19 @@ func TestEveryChangingOperationWaitsForSpaceAndForDescriptors(t *testing.T) {
 		kind errorfs.OpKind
 		do   func(fs vfs.FS) error
 	}{
-		"create":  {errorfs.OpCreate, func(fs vfs.FS) error { return closed(fs.Create("new", "")) }},
-		"open rw": {errorfs.OpOpen, func(fs vfs.FS) error { return closed(fs.OpenReadWrite("old", "")) }},
-		"reuse":   {errorfs.OpRename, func(fs vfs.FS) error { return closed(fs.ReuseForWrite("old", "reused", "")) }},
-		"dir":     {errorfs.OpOpenDir, func(fs vfs.FS) error { return closed(fs.OpenDir("")) }},
-		"link":    {errorfs.OpLink, func(fs vfs.FS) error { return fs.Link("old", "linked") }},
-		"rename":  {errorfs.OpRename, func(fs vfs.FS) error { return fs.Rename("old", "renamed") }},
-		"mkdir":   {errorfs.OpMkdirAll, func(fs vfs.FS) error { return fs.MkdirAll("dir", 0o700) }},
+		"create":  {errorfs.OpCreate, func(fs vfs.FS) error { return closed(fs.Create("/new", "")) }},
+		"open rw": {errorfs.OpOpen, func(fs vfs.FS) error { return closed(fs.OpenReadWrite("/old", "")) }},
+		"reuse":   {errorfs.OpRename, func(fs vfs.FS) error { return closed(fs.ReuseForWrite("/old", "/reused", "")) }},
+		"dir":     {errorfs.OpOpenDir, func(fs vfs.FS) error { return closed(fs.OpenDir("/")) }},
+		"link":    {errorfs.OpLink, func(fs vfs.FS) error { return fs.Link("/old", "/linked") }},
+		"rename":  {errorfs.OpRename, func(fs vfs.FS) error { return fs.Rename("/old", "/renamed") }},
+		"mkdir":   {errorfs.OpMkdirAll, func(fs vfs.FS) error { return fs.MkdirAll("/dir", 0o700) }},
 	} {
 		for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE} {
 			t.Run(name+" "+errno.Error(), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := newSick(errno, 3)
-					if err := closed(s.Create("old", "")); err != nil {
+					if err := closed(s.Create("/old", "")); err != nil {
 						t.Fatal(err)
 					}
 					s.waits.Store(true)
@@ -143,7 +143,27 @@ func closed(f vfs.File, err error) error {
 
 func TestBeforeItWaitsAnOperationIsTriedTwice(t *testing.T) {
 	s := newSick(syscall.ENOSPC, -1, errorfs.OpCreate)
-	if err := closed(s.Create("a", "")); !errors.Is(err, syscall.ENOSPC) || s.attempts != 2 || s.wasFull != 2 {
+	if err := closed(s.Create("/a", "")); !errors.Is(err, syscall.ENOSPC) || s.attempts != 2 || s.wasFull != 2 {
+		t.Errorf("got %v after %d attempts, %d times full", err, s.attempts, s.wasFull)
+	}
+}
+
+func TestOnlyWhatLiesInTheStoresFolderIsWaitedFor(t *testing.T) {
+	for _, c := range []struct {
+		dir, name string
+		want      bool
+	}{
+		{"/a/b", "/a/b", true}, {"/a/b", "/a/b/db/1.log", true}, {"/a/b", "/a/bc", false}, {"/a/b", "/a", false}, {"/a/b", "/c", false},
+		{"./b", "b/db/1.log", true}, {".", "db/1.log", true}, {"b", "../b/1.log", false}, {"b", "c", false}, {"b/", "b/..c", true},
+	} {
+		if got := (&patientFS{dir: c.dir}).concerns(c.name); got != c.want {
+			t.Errorf("%s in %s: got %v", c.name, c.dir, got)
+		}
+	}
+	s := newSick(syscall.ENOSPC, -1, errorfs.OpCreate)
+	s.dir = "/store"
+	s.waits.Store(true)
+	if err := closed(s.Create("/backup", "")); !errors.Is(err, syscall.ENOSPC) || s.attempts != 1 || s.wasFull != 0 {
 		t.Errorf("got %v after %d attempts, %d times full", err, s.attempts, s.wasFull)
 	}
 }
@@ -151,12 +171,12 @@ func TestBeforeItWaitsAnOperationIsTriedTwice(t *testing.T) {
 func TestOtherErrorsAreNotWaitedForAndNoSyncIsTriedAgain(t *testing.T) {
 	s := newSick(syscall.EIO, -1, errorfs.OpCreate)
 	s.waits.Store(true)
-	if err := closed(s.Create("a", "")); !errors.Is(err, syscall.EIO) || s.attempts != 1 {
+	if err := closed(s.Create("/a", "")); !errors.Is(err, syscall.EIO) || s.attempts != 1 {
 		t.Errorf("create: got %v after %d attempts", err, s.attempts)
 	}
 	s = newSick(syscall.ENOSPC, -1, errorfs.OpFileSync)
 	s.waits.Store(true)
-	f, err := s.Create("a", "")
+	f, err := s.Create("/a", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,15 +189,15 @@ func TestAReaderWaitsForADescriptorNotForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSick(syscall.EMFILE, 5, errorfs.OpOpen)
 		s.waits.Store(true)
-		if err := closed(s.Create("a", "")); err != nil {
+		if err := closed(s.Create("/a", "")); err != nil {
 			t.Fatal(err)
 		}
-		if err := closed(s.Open("a")); err != nil {
+		if err := closed(s.Open("/a")); err != nil {
 			t.Error(err)
 		}
 		s.left = -1
 		start := time.Now()
-		if err := closed(s.Open("a")); !errors.Is(err, syscall.EMFILE) || time.Since(start) > 2*readPatience {
+		if err := closed(s.Open("/a")); !errors.Is(err, syscall.EMFILE) || time.Since(start) > 2*readPatience {
 			t.Errorf("got %v after %v", err, time.Since(start))
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -48,6 +49,7 @@ func pebbleOptions(fs vfs.FS, s *Options, lock *pebble.Lock, create bool) *pebbl
 		FormatMajorVersion: formatMajorVersion,
 		Merger:             newMerger(),
 		Logger:             pebbleLogger{s.Logger},
+		EventListener:      &pebble.EventListener{DataCorruption: tellDamage(s.Logger)},
 		MemTableSize:       memTableBytes, MemTableStopWritesThreshold: maxQueuedMemTables,
 		CacheSize:                  blockCacheBytes,
 		MaxOpenFiles:               s.MaxOpenFiles,
@@ -67,6 +69,17 @@ func pebbleOptions(fs vfs.FS, s *Options, lock *pebble.Lock, create bool) *pebbl
 		fileBytes *= fileGrowthFactor
 	}
 	return o
+}
+
+// tellDamage says that a file is damaged, once for each. By default Pebble ends the process then; here whoever has met the
+// damage gets an error, and everything else goes on, as redirects do.
+func tellDamage(log *slog.Logger) func(pebble.DataCorruptionInfo) {
+	var told sync.Map
+	return func(info pebble.DataCorruptionInfo) {
+		if _, known := told.LoadOrStore(info.Path, true); !known {
+			log.Error("a file of the store is damaged: restore a backup", "file", info.Path, "cause", info.Details)
+		}
+	}
 }
 
 // pebbleLogger tells Pebble's messages to a slog.Logger.

@@ -40,6 +40,7 @@ type Options struct {
 // Run commits what Apply takes, so it must run while links are written.
 type Store struct {
 	db       *pebble.DB
+	folder   *folder
 	lock     *pebble.Lock
 	identity engine.Identity
 	layout   uint32 // as read
@@ -54,6 +55,7 @@ type Store struct {
 	}
 	hours   hourSet
 	flusher flusher
+	backups sync.Mutex // held by the backup under way
 
 	accountWrites struct {
 		sync.WaitGroup
@@ -66,7 +68,8 @@ type Store struct {
 var _ engine.Store = (*Store)(nil)
 
 // Open opens the store in the folder dir. It starts no goroutine of its own; Pebble's end with Close.
-// Errors: ErrNoStore, ErrLocked, ErrNewerFormat, ErrNotAStore, ErrLostWrites, ErrCorrupt.
+// Errors: ErrNoStore, ErrLocked, ErrNewerFormat, ErrNotAStore, ErrBackup, ErrUnfinishedBackup, ErrUnfinishedRestore,
+// ErrLostWrites, ErrCorrupt.
 func Open(dir string, o Options) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -77,11 +80,12 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.MaxOpenFiles == 0 {
 		o.MaxOpenFiles = DefaultOpenFiles
 	}
-	s := &Store{fs: &patientFS{FS: o.FS}}
+	s := &Store{fs: &patientFS{FS: o.FS, dir: dir}}
 	s.fs.full = s.space.full
+	s.folder = &folder{fs: s.fs, dir: dir}
 	s.accountWrites.slots = make(chan struct{}, maxAccountWrites)
 	s.space.init(dir, &o)
-	if err := s.openFolder(&folder{fs: s.fs, dir: dir}, &o); err != nil {
+	if err := s.openFolder(s.folder, &o); err != nil {
 		return nil, fmt.Errorf("storage: %w", err)
 	}
 	return s, nil
@@ -240,7 +244,7 @@ func (s *Store) create(f *folder, visitorKey *[16]byte) error {
 	if err := s.sync(b, "creating the store"); err != nil {
 		return err
 	}
-	return f.endCreation()
+	return f.end(formatNewName)
 }
 
 // start reads what is kept in memory.
@@ -279,12 +283,12 @@ func (s *Store) readLayout() (version uint32, err error) {
 // programs do not know, so it is only the two versions that are written, first the one that such a program reads first.
 // Both are durable before any such row is. A crash in between leaves two versions, of which each is known.
 func (s *Store) upgrade(f *folder) error {
-	version, err := f.readFormat(formatName)
+	version, _, err := f.readFormat(formatName)
 	if err != nil {
 		return err
 	}
 	if version < layoutVersion {
-		if err := f.writeFormat(formatName); err != nil {
+		if err := f.writeFormat(formatName, formatPrefix, layoutVersion); err != nil {
 			return err
 		}
 	}

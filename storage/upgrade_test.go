@@ -61,7 +61,7 @@ func wantUpgraded(t *testing.T, s *Store, mem vfs.FS) {
 	if day, err := s.get(appendOwnerDayKey(nil, 7, 0)); err != nil || !bytes.Equal(day, both.row()) {
 		t.Errorf("owner day: got %x, %v, want %x", day, err, both.row())
 	}
-	version, err := (&folder{fs: mem, dir: "/data/store"}).readFormat(formatName)
+	version, _, err := (&folder{fs: mem, dir: "/data/store"}).readFormat(formatName)
 	if err != nil || version != layoutVersion {
 		t.Errorf("format file: got %d, %v", version, err)
 	}

@@ -59,6 +59,7 @@ func (c *core) apiOptions(s *dataSettings, baseURL string, log *slog.Logger) api
 		MaxConnections: maxConnections(),
 		Engine:         c.engine, Accounts: c.accounts, BaseURL: baseURL, PrivateTargets: s.privateTargets,
 		Logger: log, Version: versionText(), StorageMetrics: c.storageMetrics,
+		Operations: api.Operations{Backup: c.backUp, Check: c.check},
 	}
 }
 
@@ -128,6 +129,12 @@ func storeError(dir string, err error) error {
 			"--accept-loss' to go on without them", dir, err)
 	case errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("opening %s: %w; make some space and start again", dir, err)
+	case errors.Is(err, storage.ErrUnfinishedRestore):
+		return fmt.Errorf("a restore did not finish in %s; run it again: shunt restore BACKUP --data %s", dir, shellQuote(dir))
+	case errors.Is(err, storage.ErrUnfinishedBackup):
+		return fmt.Errorf("a backup did not finish in %s, and nothing can be made of it; remove the folder", dir)
+	case errors.Is(err, storage.ErrBackup):
+		return fmt.Errorf("%s is a backup, and stays as it is; make data of it: shunt restore %s --data NEW", dir, shellQuote(dir))
 	default:
 		return fmt.Errorf("opening %s: %w", dir, err)
 	}

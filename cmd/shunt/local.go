@@ -15,7 +15,6 @@ import (
 
 	"shunt/api"
 	"shunt/engine"
-	"shunt/storage"
 )
 
 // lockPatience is how long a command waits for a folder that is locked by a process without a socket: a server that is
@@ -56,26 +55,18 @@ func (t *localTarget) connect(ctx context.Context, stderr io.Writer) (*client, e
 	if t.server != "" {
 		return t.connectRemote(stderr)
 	}
-	path, err := socketPath(t.data.dataDir)
-	if err != nil {
+	if _, err := socketPath(t.data.dataDir); err != nil {
 		return nil, err
 	}
-	patience, cancel := context.WithTimeout(ctx, t.patience)
-	defer cancel()
-	for {
-		if c := t.connectSocket(patience, path); c != nil {
-			return c, nil
-		}
-		c, err := t.openAlone(ctx, stderr)
-		if !errors.Is(err, storage.ErrLocked) {
-			return c, err
-		}
-		select {
-		case <-patience.Done():
-			return nil, fmt.Errorf("%w (and for %v nobody has answered at %s)", err, t.patience, path)
-		case <-time.After(retryInterval):
-		}
+	var alone *client
+	c, err := t.reach(ctx, func() (err error) {
+		alone, err = t.openAlone(ctx, stderr)
+		return err
+	})
+	if c != nil || err != nil {
+		return c, err
 	}
+	return alone, nil
 }
 
 func (t *localTarget) connectRemote(stderr io.Writer) (*client, error) {

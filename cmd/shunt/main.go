@@ -55,7 +55,8 @@ Arguments that belong to one call (such as --alias) are flags only.`,
 		Example: `  shunt serve                                      serve http://127.0.0.1:8080 from ./shunt-data
   shunt token add --name laptop                    make an API token
   shunt add https://example.org/a/long/address     make a short link
-  shunt stats Ab3dE5fG                             how often it was followed`,
+  shunt stats Ab3dE5fG                             how often it was followed
+  shunt backup /backups/monday                     back everything up, while it is served`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          knownCommand,
@@ -76,7 +77,8 @@ Arguments that belong to one call (such as --alias) are flags only.`,
 	})
 	token := newToken()
 	token.AddCommand(newTokenAdd(stdout, stderr))
-	root.AddCommand(newServe(program, stderr), token, newAdd(stdout, stderr), newStats(stdout, stderr), newVersion(stdout))
+	root.AddCommand(newServe(program, stderr), token, newAdd(stdout, stderr), newStats(stdout, stderr),
+		newBackup(stdout, stderr), newRestore(stdout, stderr), newCheck(stdout, stderr), newVersion(stdout))
 	return root
 }
 

@@ -1,0 +1,81 @@
+package account
+
+import (
+	"encoding/binary"
+	"strings"
+	"testing"
+
+	"shunt/engine"
+)
+
+func checkTable(t *testing.T, f *folder) (CheckReport, []engine.Fault) {
+	t.Helper()
+	faults := new(engine.Faults)
+	report, err := Check(f.store.Accounts(), faults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _ := faults.Found()
+	return report, first
+}
+
+func TestEachFaultOfATableOfAccountsIsFound(t *testing.T) {
+	hash := strings.Repeat("h", 32)
+	two, stranger := binary.BigEndian.AppendUint32(nil, 2), User{ID: 9, Name: "x@example.org", Role: RoleMember}
+	for name, c := range map[string]struct {
+		key, value []byte // no value: the row is deleted
+		want       string
+	}{
+		"nothing":                       {},
+		"a row of no form":              {[]byte{'z'}, []byte{1}, "no known form"},
+		"a user that is no JSON":        {userKey(2), []byte("{"), "unknown format"},
+		"a user of another number":      {userKey(2), encodeUser(User{ID: 1, Name: "b@example.org", Role: RoleMember}), "it is of user 1"},
+		"a user of no role":             {userKey(2), encodeUser(User{ID: 2, Name: "b@example.org", Role: "king"}), `role "king"`},
+		"a user written otherwise":      {userKey(2), []byte(`{"v":1, "id":2}`), "not written as this program"},
+		"a user whose name is missing":  {nameKey("B@example.org"), nil, "does not lead to it"},
+		"a name of nobody":              {nameKey("c@example.org"), two, "who has not this name"},
+		"a name that is cut off":        {nameKey("c@example.org"), two[:3], "3 bytes instead of 4"},
+		"a missing user":                {userKey(2), nil, "who has not this name"},
+		"a user after the last":         {userKey(9), encodeUser(stranger), "although there is a user 9"},
+		"a token without an index row":  {tokenKey([]byte(hash)), encodeToken(Token{ID: "t", UserID: 1}, []byte(hash)), "not among the tokens of user 1"},
+		"a token of another hash":       {tokenKey([]byte(hash)), encodeToken(Token{ID: "t", UserID: 1}, []byte("other")), "of another hash"},
+		"an index row without a token":  {tokenIndexKey(1, "t"), []byte(hash), "no token of its hash"},
+		"an index row that is cut off":  {tokenIndexKey(1, "t"), []byte(hash)[:5], "5 bytes instead of 32"},
+		"no last user number":           {lastUserKey, nil, "although there is a user 2"},
+		"a last user number of 3 bytes": {lastUserKey, two[:3], "3 bytes instead of 4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFolder(t)
+			if _, _, err := f.IssueToken(f.admin(t), TokenDraft{Name: "n"}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.AddUser("b@example.org", RoleMember); err != nil {
+				t.Fatal(err)
+			}
+			var sets [][2][]byte
+			var deletes [][]byte
+			if c.value != nil {
+				sets = append(sets, [2][]byte{c.key, c.value})
+			} else if c.key != nil {
+				deletes = append(deletes, c.key)
+			}
+			if err := f.store.Accounts().Write(sets, deletes); err != nil {
+				t.Fatal(err)
+			}
+			report, faults := checkTable(t, f)
+			if c.want == "" {
+				if len(faults) > 0 || report != (CheckReport{Users: 2, Tokens: 1}) {
+					t.Errorf("got %+v and faults %+v", report, faults)
+				}
+				return
+			}
+			found := ""
+			for _, fault := range faults {
+				found += fault.Where + ": " + fault.What + "\n"
+			}
+			if !strings.Contains(found, c.want) {
+				t.Errorf("got %q, want %q", found, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,191 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+	"shunt/engine"
+)
+
+// Operations are what the process can do to its data besides serving it. They are offered on the socket of local commands,
+// and nowhere else. Each ends soon after its ctx does; say may be called from any goroutine, and as often as one likes. The
+// result goes out as JSON, and so does the error's text: who can open the socket owns the data.
+type Operations struct {
+	Backup func(ctx context.Context, dir string, say func(progress string)) (result any, err error)
+	Check  func(ctx context.Context, say func(progress string)) (result any, err error)
+}
+
+// progressInterval is how often the answer of an operation has a line: the sign of life that both sides go by.
+const progressInterval = time.Second
+
+// maxDirBytes bounds the path of a folder: PATH_MAX of Linux.
+const maxDirBytes = 4096
+
+// operationEndpoints are what the socket of local commands has besides the API.
+func (s *Server) operationEndpoints() []endpoint {
+	var all []endpoint
+	if s.operations.Backup != nil {
+		all = append(all, endpoint{"POST", "/backup", account.Admin, s.backup})
+	}
+	if s.operations.Check != nil {
+		all = append(all, endpoint{"POST", "/check", account.Admin, s.check})
+	}
+	return all
+}
+
+type backupRequest struct{ dir string }
+
+var backupFields = map[string]fieldReader[backupRequest]{
+	"dir": func(r *backupRequest, value json.RawMessage) (err error) {
+		r.dir, err = readString(value)
+		if err == nil && (!filepath.IsAbs(r.dir) || len(r.dir) > maxDirBytes || bytes.IndexByte([]byte(r.dir), 0) >= 0) {
+			err = fieldError("", "invalid", "must be an absolute path")
+		}
+		return err
+	},
+}
+
+// backup is POST /backup {"dir": path}.
+func (s *Server) backup(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+	var r backupRequest
+	_, invalid, err := readBody(ctx, &r, backupFields)
+	switch {
+	case err != nil:
+		return err
+	case len(invalid) > 0:
+		return invalid
+	case r.dir == "":
+		return fieldError("dir", "required", "is missing")
+	}
+	return s.operate(ctx, func(ctx context.Context, say func(string)) (any, error) {
+		return s.operations.Backup(ctx, r.dir, say)
+	})
+}
+
+// check is POST /check.
+func (s *Server) check(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+	return s.operate(ctx, s.operations.Check)
+}
+
+// operate makes the progress of an operation the body of the answer: lines of JSON, {"progress": text} each second, at last
+// {"result": …} or {"error": text}. One operation goes at a time.
+func (s *Server) operate(ctx *fasthttp.RequestCtx, do func(context.Context, func(string)) (any, error)) error {
+	if !s.engine.Ready() {
+		return engine.ErrLoading
+	}
+	if !s.operating.TryLock() {
+		return refuse(kindBusy, "a backup or a check is under way; try again when it is over")
+	}
+	ctx.SetConnectionClose()
+	ctx.Response.Header.SetContentType("application/x-ndjson")
+	ctx.SetBodyStream(&operation{
+		do: do, ending: s.live.ending, conn: ctx.Conn(), release: s.operating.Unlock, log: s.log,
+	}, -1)
+	return nil
+}
+
+// An operation is the body of an answer that tells how it goes. fasthttp reads it on the connection's goroutine. The client's
+// going away shows when a line cannot be sent: then fasthttp closes the body, which ends the operation.
+type operation struct {
+	do      func(ctx context.Context, say func(string)) (any, error)
+	ending  <-chan struct{} // closed when the server shuts down
+	conn    net.Conn
+	release func()
+	log     *slog.Logger
+
+	cancel context.CancelFunc // nil until the first Read
+	ended  chan struct{}      // closed when do has returned
+	result any                // set before ended is closed
+	err    error              // set before ended is closed
+	timer  *time.Ticker
+	unread []byte
+	last   bool // unread ends with the result
+
+	mu struct {
+		sync.Mutex
+		said string
+	}
+}
+
+// Read waits for a line. It implements io.Reader.
+func (o *operation) Read(p []byte) (int, error) {
+	if o.cancel == nil {
+		o.start()
+	}
+	if len(o.unread) == 0 {
+		if o.last {
+			return 0, io.EOF
+		}
+		o.wait()
+	}
+	n := copy(p, o.unread)
+	o.unread = o.unread[n:]
+	return n, nil
+}
+
+// Close ends the operation, whether or not its answer was read to its end, and waits for it.
+func (o *operation) Close() error {
+	defer o.release()
+	if o.cancel != nil {
+		o.cancel()
+		o.timer.Stop()
+		<-o.ended
+	}
+	return nil
+}
+
+func (o *operation) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	o.cancel, o.ended, o.timer = cancel, make(chan struct{}), time.NewTicker(progressInterval)
+	go func() {
+		defer close(o.ended)
+		o.result, o.err = o.do(ctx, o.say)
+	}()
+}
+
+func (o *operation) say(progress string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.said = progress
+}
+
+// wait waits for the next line.
+func (o *operation) wait() {
+	select {
+	case <-o.ended:
+	case <-o.ending:
+		o.cancel()
+		<-o.ended
+	case <-o.timer.C:
+		noteState(o.conn, fasthttp.StateActive) // it is at work: the sweep leaves it alone
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.line(map[string]any{"progress": o.mu.said})
+		return
+	}
+	o.last = true
+	if o.err != nil {
+		o.line(map[string]any{"error": o.err.Error()})
+		return
+	}
+	o.line(map[string]any{"result": o.result})
+}
+
+func (o *operation) line(v any) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		o.log.Error("the result of an operation cannot be told", slog.Any("cause", err))
+		text = []byte(`{"error":"the result cannot be told"}`)
+	}
+	o.unread = append(append(o.unread, text...), '\n')
+}

@@ -1,0 +1,175 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// operations lets a test be the operation: it gets each one's context and folder, and says what becomes of it.
+type operations struct {
+	begun chan string // the folder
+	end   chan error
+	ended chan struct{}
+}
+
+func newOperations() *operations {
+	return &operations{begun: make(chan string, 1), end: make(chan error, 1), ended: make(chan struct{}, 1)}
+}
+
+func (o *operations) do(ctx context.Context, dir string, say func(string)) (any, error) {
+	defer func() { o.ended <- struct{}{} }()
+	say("copying <" + dir + ">")
+	o.begun <- dir
+	select {
+	case err := <-o.end:
+		return map[string]string{"dir": dir}, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (o *operations) options(options *Options) {
+	options.Operations = Operations{Backup: o.do, Check: func(ctx context.Context, say func(string)) (any, error) { return o.do(ctx, "", say) }}
+}
+
+// ask begins an operation, by the socket of local commands.
+func ask(t *testing.T, st *site, dial func() (net.Conn, error), path, body string, header ...string) *http.Response {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/api/v1"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return dial() }}
+	t.Cleanup(transport.CloseIdleConnections)
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = response.Body.Close() })
+	return response
+}
+
+func lastLine(t *testing.T, r io.Reader) (progress []string, last map[string]any) {
+	t.Helper()
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		last = nil
+		if err := json.Unmarshal(lines.Bytes(), &last); err != nil {
+			t.Fatalf("%q: %v", lines.Text(), err)
+		}
+		if said, ok := last["progress"].(string); ok {
+			progress = append(progress, said)
+		}
+	}
+	return progress, last
+}
+
+func TestAnOperationTellsHowItGoesAndWhatCameOut(t *testing.T) {
+	o := newOperations()
+	st := newSite(t, o.options)
+	response := ask(t, st, st.localAt.Dial, "/backup", `{"dir":"/backups/a"}`)
+	if dir := <-o.begun; dir != "/backups/a" || response.StatusCode != 200 {
+		t.Fatalf("got %q, %d", dir, response.StatusCode)
+	}
+	first, err := bufio.NewReader(response.Body).ReadString('\n') // the rest comes by another reader
+	if err != nil || first != `{"progress":"copying \u003c/backups/a\u003e"}`+"\n" {
+		t.Errorf("got %q, %v", first, err)
+	}
+	busy := ask(t, st, st.localAt.Dial, "/check", "")
+	if text, _ := io.ReadAll(busy.Body); busy.StatusCode != 409 || !strings.Contains(string(text), `"busy"`) {
+		t.Errorf("beside another one: got %d %s", busy.StatusCode, text)
+	}
+	o.end <- nil
+	<-o.ended
+	for _, c := range []struct {
+		err  error
+		want string
+	}{{nil, `map[result:map[dir:]]`}, {errors.New("disk is full"), "map[error:disk is full]"}} {
+		o.end <- c.err
+		_, last := lastLine(t, ask(t, st, st.localAt.Dial, "/check", "").Body)
+		<-o.begun
+		<-o.ended
+		if got := fmt.Sprint(last); got != c.want {
+			t.Errorf("got %s, want %s", got, c.want)
+		}
+	}
+}
+
+func TestAnOperationEndsWhenNobodyWantsItAnyMore(t *testing.T) {
+	o := newOperations()
+	st := newSite(t, o.options)
+	response := ask(t, st, st.localAt.Dial, "/check", "")
+	<-o.begun
+	if err := response.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-o.ended
+
+	response = ask(t, st, st.localAt.Dial, "/check", "")
+	<-o.begun
+	go func() { _ = st.Shutdown(context.Background()) }()
+	<-o.ended
+	if _, last := lastLine(t, response.Body); last["error"] != context.Canceled.Error() {
+		t.Errorf("at shutdown: got %v", last)
+	}
+}
+
+func TestOperationsAreOnTheSocketOnlyAndForAdmins(t *testing.T) {
+	o := newOperations()
+	st := newSite(t, o.options)
+	if _, err := st.accounts.AddUser("b@example.org", "member"); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		dial       func() (net.Conn, error)
+		path, body string
+		header     []string
+		want       int
+	}{
+		"on the public address": {st.publicAt.Dial, "/backup", `{"dir":"/a"}`, []string{"Authorization", "Bearer " + st.token}, 404},
+		"check there":           {st.publicAt.Dial, "/check", "", []string{"Authorization", "Bearer " + st.token}, 404},
+		"as a member":           {st.localAt.Dial, "/backup", `{"dir":"/a"}`, []string{"Shunt-User", "b@example.org"}, 403},
+		"a relative folder":     {st.localAt.Dial, "/backup", `{"dir":"a"}`, nil, 422},
+		"no folder":             {st.localAt.Dial, "/backup", `{}`, nil, 422},
+		"a folder with a NUL":   {st.localAt.Dial, "/backup", `{"dir":"/a\u0000b"}`, nil, 422},
+		"a folder of 5000":      {st.localAt.Dial, "/backup", `{"dir":"/` + strings.Repeat("a", 5000) + `"}`, nil, 422},
+		"no JSON":               {st.localAt.Dial, "/backup", `dir=/a`, nil, 400},
+	} {
+		response := ask(t, st, c.dial, c.path, c.body, c.header...)
+		if text, _ := io.ReadAll(response.Body); response.StatusCode != c.want {
+			t.Errorf("%s: got %d %s, want %d", name, response.StatusCode, text, c.want)
+		}
+	}
+	if len(o.begun) > 0 {
+		t.Error("one of them was begun")
+	}
+}
+
+func TestAServerWithoutOperationsOffersNone(t *testing.T) {
+	st := newSite(t, nil)
+	if response := ask(t, st, st.localAt.Dial, "/backup", `{"dir":"/a"}`); response.StatusCode != 404 {
+		t.Errorf("got %d", response.StatusCode)
+	}
+}
+
+func TestNoOperationBeginsBeforeTheLinksAreLoaded(t *testing.T) {
+	o := newOperations()
+	st := unloadedSite(t, o.options)
+	if response := ask(t, st, st.localAt.Dial, "/check", ""); response.StatusCode != 503 {
+		t.Errorf("got %d", response.StatusCode)
+	}
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"shunt/api/account"
+	"shunt/engine"
+	"shunt/storage"
+)
+
+// checkOutcome is what a check found, as --json prints it.
+type checkOutcome struct {
+	OK         bool                 `json:"ok"`
+	Data       string               `json:"data"`
+	Live       bool                 `json:"live"`   // a server runs on it
+	Backup     bool                 `json:"backup"` // it is a backup, which has no journal
+	Records    storage.CheckReport  `json:"records"`
+	Accounts   account.CheckReport  `json:"accounts"`
+	Journal    engine.JournalReport `json:"journal"`
+	FaultCount uint64               `json:"fault_count"`
+	Faults     []engine.Fault       `json:"faults"` // the first
+	TookMs     int64                `json:"took_ms"`
+}
+
+var errFaults = errors.New("the data has faults")
+
+func newCheck(stdout, stderr io.Writer) *cobra.Command {
+	where, asJSON := localTarget{patience: lockPatience}, false
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Read every record and verify it",
+		Long: `Read every record of the data and every file of the hit journal, and verify them: checksums, formats, and that records
+agree with each other (links with their indexes, owners and figures; hours with days and lives). Nothing is changed. If a
+server runs on the data folder, it checks a snapshot of its own, and goes on serving. --data may name a backup, too.
+
+The exit code is 1 if there is a fault, or if the check could not be done. The first faults are listed, all are counted.`,
+		Example: `  shunt check
+  shunt check --data /backups/monday --json`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return checkData(cmd.Context(), &where, asJSON, stdout, stderr)
+		},
+	}
+	addFolderSettings(cmd, &where.data)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	markArguments(cmd.Flags(), "json")
+	return cmd
+}
+
+func checkData(ctx context.Context, where *localTarget, asJSON bool, stdout, stderr io.Writer) error {
+	var found checkOutcome
+	show := newProgress(stderr)
+	c, err := where.reach(ctx, func() (err error) {
+		found, err = checkAlone(ctx, &where.data, show.say, stderr)
+		return err
+	})
+	if c != nil {
+		err = c.operate(ctx, "/check", nil, show.say, &found)
+	}
+	show.end()
+	if err != nil {
+		return fmt.Errorf("check: %w", err)
+	}
+	found.Data = where.data.dataDir
+	if asJSON {
+		err = printValue(stdout, found)
+	} else {
+		_, err = io.WriteString(stdout, found.text())
+	}
+	if err == nil && !found.OK {
+		err = fmt.Errorf("check: %w: %d; make no backup over a good one, and restore the last good one if need be", errFaults, found.FaultCount)
+	}
+	return err
+}
+
+// checkAlone checks a folder that nobody serves.
+func checkAlone(ctx context.Context, s *dataSettings, say func(string), stderr io.Writer) (found checkOutcome, err error) {
+	v, err := storage.Inspect(s.dataDir, storage.Options{Logger: newConsole(stderr, "text", slog.LevelWarn).log})
+	if err != nil {
+		return found, storeError(s.dataDir, err)
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	return inspect(ctx, v, say, func(faults *engine.Faults) (engine.JournalReport, error) {
+		return checkLeftJournal(v, s, faults)
+	})
+}
+
+// checkLeftJournal checks the journal that the last process has left.
+func checkLeftJournal(v *storage.Inspection, s *dataSettings, faults *engine.Faults) (report engine.JournalReport, err error) {
+	if v.Backup() {
+		return report, nil
+	}
+	dir, err := s.lastJournal()
+	if err != nil {
+		return report, err
+	}
+	id, idErr := v.Identity()
+	p, positionsErr := v.Positions()
+	if idErr != nil || positionsErr != nil {
+		return report, nil // told among the meta rows
+	}
+	return engine.CheckJournal(dir, id, p, false, faults)
+}
+
+// check checks a store that is being served.
+func (c *core) check(ctx context.Context, say func(string)) (_ any, err error) {
+	v := c.store.Inspect()
+	defer func() { err = errors.Join(err, v.Close()) }()
+	found, err := inspect(ctx, v, say, c.engine.CheckJournal)
+	found.Live = true
+	return found, err
+}
+
+// inspect checks a store: its records, what api/account has in it, and its journal.
+func inspect(
+	ctx context.Context, v *storage.Inspection, say func(string), journal func(*engine.Faults) (engine.JournalReport, error),
+) (found checkOutcome, err error) {
+	start, faults := time.Now(), new(engine.Faults)
+	found.Backup = v.Backup()
+	found.Records, err = v.Check(ctx, storage.CheckOptions{
+		Faults:     faults,
+		KnowsOwner: func(owner uint32) (bool, error) { return account.Known(v.Accounts(), owner) },
+		Progress:   func(step string, done uint64) { say(checkProgress(step, done)) },
+	})
+	if err != nil {
+		return found, err
+	}
+	if found.Records.Accounts > 0 {
+		if found.Accounts, err = account.Check(v.Accounts(), faults); err != nil {
+			return found, err
+		}
+	}
+	if found.Journal, err = journal(faults); err != nil {
+		return found, err
+	}
+	found.Faults, found.FaultCount = faults.Found()
+	found.OK, found.TookMs = found.FaultCount == 0, time.Since(start).Milliseconds()
+	return found, nil
+}
+
+func checkProgress(step string, done uint64) string {
+	switch {
+	case done == 0:
+		return "checking " + step
+	case step == "files":
+		return "checking files: " + byteText(done)
+	}
+	return fmt.Sprintf("checking %s: %d records", step, done)
+}
+
+// text is what a check prints for people.
+func (o *checkOutcome) text() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	row := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
+	r := &o.Records
+	row("links", r.Links)
+	row("deleted links", fmt.Sprintf("%d tombstones, %d records", r.Tombstones, r.DeletedRecords))
+	row("index records", fmt.Sprintf("%d by owner, %d by tag", r.ByOwner, r.ByTag))
+	row("figures of links", fmt.Sprintf("%d hours, %d days, %d lives", r.LinkHours, r.LinkDays, r.LinkLives))
+	row("figures of owners", fmt.Sprintf("%d hours, %d days", r.OwnerHours, r.OwnerDays))
+	row("accounts", fmt.Sprintf("%d users, %d tokens", o.Accounts.Users, o.Accounts.Tokens))
+	row("database", fmt.Sprintf("%d files, %s", r.Files, byteText(r.FileBytes)))
+	if o.Backup {
+		row("journal", "a backup has none")
+	} else {
+		row("journal", o.journalText())
+	}
+	if r.Skipped != "" {
+		row("not checked", r.Skipped)
+	}
+	row("faults", o.FaultCount)
+	_ = w.Flush() // into memory
+	for _, f := range o.Faults {
+		fmt.Fprintf(&b, "  %s: %s\n", printable(f.Where), printable(f.What))
+	}
+	if more := o.FaultCount - uint64(len(o.Faults)); more > 0 {
+		fmt.Fprintf(&b, "  and %d more\n", more)
+	}
+	return b.String()
+}
+
+func (o *checkOutcome) journalText() string {
+	j := &o.Journal
+	text := fmt.Sprintf("%d files, %d hits to be written", j.Files, j.Waiting)
+	for _, x := range []struct {
+		n    uint64
+		what string
+	}{
+		{j.Torn, "slots torn by a crash"}, {j.Lost, "hits lost to a stall"}, {j.Unnamed, "of them without their referrer's name"},
+		{uint64(j.Unfinished), "files of a start that was cut off"}, {uint64(j.Old), "old files"},
+	} {
+		if x.n > 0 {
+			text += fmt.Sprintf(", %d %s", x.n, x.what)
+		}
+	}
+	return text
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"shunt/storage"
+)
+
+func newRestore(stdout, stderr io.Writer) *cobra.Command {
+	data, asJSON, skipCheck := dataSettings{}, false, false
+	cmd := &cobra.Command{
+		Use:   "restore DIR",
+		Short: "Make a data folder of a backup",
+		Long: `Make a data folder (--data) of the backup in the folder DIR. The data folder must not exist or be empty: to go back to a
+backup, stop the server and move the old folder away first. The backup is verified, then copied, and stays as it is.
+
+A restore that is cut off leaves a folder that nothing serves; run it again, and it begins again. The restored data starts a
+journal of its own, so hits that the original recorded after the backup are not in it, whatever becomes of their journal.`,
+		Example: `  mv shunt-data shunt-data.old
+  shunt restore /backups/monday
+  shunt restore /backups/monday --data /var/lib/shunt`,
+		Args: exactly("DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return restoreData(cmd.Context(), &data, args[0], skipCheck, asJSON, stdout, stderr)
+		},
+	}
+	addFolderSettings(cmd, &data)
+	cmd.Flags().BoolVar(&skipCheck, "skip-check", false, "copy the backup without verifying it first")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	markArguments(cmd.Flags(), "json", "skip-check")
+	return cmd
+}
+
+func restoreData(
+	ctx context.Context, data *dataSettings, from string, skipCheck, asJSON bool, stdout, stderr io.Writer,
+) error {
+	if from == "" {
+		return usageErrorf("DIR must not be empty")
+	}
+	show := newProgress(stderr)
+	defer show.end()
+	log := newConsole(stderr, "text", slog.LevelWarn).log
+	if err := storage.Restorable(from, data.dataDir, nil); err != nil {
+		return restoreError(from, data.dataDir, err)
+	}
+	if !skipCheck {
+		if err := checkBackup(ctx, from, show, stderr); err != nil {
+			return err
+		}
+	}
+	made, err := storage.Restore(ctx, from, data.dataDir, storage.RestoreOptions{
+		Logger: log,
+		Progress: func(copied, all uint64) {
+			show.say(fmt.Sprintf("copying: %s of %s", byteText(copied), byteText(all)))
+		},
+	})
+	show.end()
+	if err != nil {
+		return restoreError(from, data.dataDir, err)
+	}
+	if asJSON {
+		return printValue(stdout, made)
+	}
+	_, err = fmt.Fprintf(stdout, "restored %s in %d files to %s\n", byteText(made.Bytes), made.Files, made.Dir)
+	return err
+}
+
+// checkBackup refuses a backup that has faults.
+func checkBackup(ctx context.Context, from string, show *progress, stderr io.Writer) error {
+	found, err := checkAlone(ctx, &dataSettings{dataDir: from}, show.say, stderr)
+	show.end()
+	switch {
+	case err != nil:
+		return fmt.Errorf("restore: %w", err)
+	case !found.OK:
+		fmt.Fprint(stderr, found.text())
+		return fmt.Errorf("restore: %w, in the backup %s; nothing was restored (--skip-check does it all the same)", errFaults, from)
+	}
+	return nil
+}
+
+// restoreError says what to do about an error of storage.Restore.
+func restoreError(from, dir string, err error) error {
+	switch {
+	case errors.Is(err, storage.ErrNotEmpty):
+		err = fmt.Errorf("there is something in %s (--data) already; if it is the data of a server, stop that and move the folder away "+
+			"(mv %s %s.old), then run this again; nothing was changed", dir, shellQuote(dir), shellQuote(dir))
+	case errors.Is(err, storage.ErrLocked):
+		err = fmt.Errorf("%s (--data) is in use: a server or another restore runs on it; nothing was changed", dir)
+	case errors.Is(err, storage.ErrUnfinishedBackup):
+		err = fmt.Errorf("the backup in %s did not finish, and nothing can be made of it", from)
+	case errors.Is(err, storage.ErrNotAStore):
+		err = fmt.Errorf("there is no backup in %s: %w", from, err)
+	case errors.Is(err, storage.ErrNoStore):
+		err = fmt.Errorf("there is no backup in %s", from)
+	case errors.Is(err, storage.ErrInside):
+		err = errors.New("the backup and the data folder (--data) must not lie in each other")
+	}
+	return fmt.Errorf("restore: %w", err)
+}

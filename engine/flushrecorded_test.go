@@ -1,0 +1,99 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"shunt/engine"
+)
+
+func hitTimes(e *testEngine, l engine.Link, n int) {
+	for i := range n {
+		e.Hit(l, engine.Visit{Visitor: uint64(i), NowMs: time.Now().UnixMilli(), Class: engine.ClassHit})
+	}
+}
+
+// inStore returns the hits of a link that the store itself has.
+func (e *testEngine) inStore(t *testing.T, id uint64) uint64 {
+	t.Helper()
+	tally, _, err := e.gate.readLife(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tally.Hits
+}
+
+func TestWhatWasRecordedIsInTheStoreWhenAFlushWasAskedFor(t *testing.T) {
+	e := newTestEngine(t, engine.Options{FlushInterval: time.Hour})
+	l := e.create(t, "asked")
+	defer l.Release()
+	want := uint64(0)
+	for range 20 {
+		hitTimes(e, l, 50)
+		want += 50
+		var asking sync.WaitGroup
+		for range 3 {
+			asking.Go(func() {
+				if err := e.FlushRecorded(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		asking.Wait()
+		if got := e.inStore(t, l.ID()); got != want {
+			t.Fatalf("got %d hits in the store, want %d", got, want)
+		}
+	}
+	if err := e.FlushRecorded(t.Context()); err != nil { // nothing to flush
+		t.Error(err)
+	}
+}
+
+func TestAFlushThatWasAskedForTellsWhyItFailed(t *testing.T) {
+	e := newTestEngine(t, engine.Options{FlushInterval: time.Hour})
+	l := e.create(t, "failing")
+	defer l.Release()
+	broken := errors.New("disk is broken")
+	e.gate.failFlush.Store(&broken)
+	hitTimes(e, l, 5)
+	if err := e.FlushRecorded(t.Context()); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	e.gate.failFlush.Store(nil)
+	hitTimes(e, l, 5) // behind the batch that failed, which is committed first
+	if err := e.FlushRecorded(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := e.inStore(t, l.ID()); got != 10 {
+		t.Errorf("got %d hits in the store, want 10", got)
+	}
+}
+
+func TestWhoAsksForAFlushWaitsNoLongerThanItsContext(t *testing.T) {
+	e := newTestEngine(t, engine.Options{FlushInterval: time.Hour})
+	l := e.create(t, "held")
+	defer l.Release()
+	held := make(chan struct{})
+	e.gate.hold.Store(&held)
+	hitTimes(e, l, 5)
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := make(chan error)
+	for range 2 { // one is in the store, one waits for the flush goroutine
+		go func() { asked <- e.FlushRecorded(ctx) }()
+	}
+	cancel()
+	for range 2 {
+		if err := <-asked; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	}
+	e.gate.hold.Store(nil)
+	close(held)
+	e.stopEngine()
+	if err := e.FlushRecorded(t.Context()); !errors.Is(err, engine.ErrClosed) {
+		t.Errorf("after Run's end: got %v, want ErrClosed", err)
+	}
+}

@@ -1,0 +1,254 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var checkedID = Identity{StoreID: [16]byte{0xab, 1}}
+
+const (
+	checkedEpoch = 5
+	checkedSlots = 256
+)
+
+// leftJournal makes a journal of two rings as a killed process leaves it. Ring 0 is on its third lap, of which 100 records
+// wait; ring 1 is on its first, of which 10 wait.
+func leftJournal(t *testing.T) (dir string, p Positions) {
+	t.Helper()
+	dir = t.TempDir()
+	j, err := newJournal(dir, checkedID, checkedEpoch, 2, checkedSlots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := newReferrers(dir, checkedID, checkedEpoch, j, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := names.number([]byte("a.example"))
+	fill := func(r *ring, records uint64) {
+		for i := range records {
+			rec := record(i)
+			rec.referrer = number
+			w := rec.words()
+			r.limit.Store(i + 1)
+			r.append(&w)
+		}
+	}
+	fill(j.rings[0], 2*checkedSlots+100)
+	fill(j.rings[1], 50)
+	for _, err := range []error{j.close(), names.close()} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir, Positions{Epoch: checkedEpoch, FlushSeq: 3, Rings: []uint64{2 * checkedSlots, 40}}
+}
+
+func checkLeft(t *testing.T, dir string, p Positions) (JournalReport, string) {
+	t.Helper()
+	faults := new(Faults)
+	report, err := CheckJournal(dir, checkedID, p, false, faults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _ := faults.Found()
+	found := ""
+	for _, f := range first {
+		found += fmt.Sprintf("%s: %s\n", filepath.Base(f.Where), f.What)
+	}
+	return report, found
+}
+
+// change changes a file of the journal.
+func change(t *testing.T, dir, name string, change func(b []byte) []byte) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	b, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, change(b), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// slotAt returns the bytes of a slot.
+func slotAt(file []byte, slot int) []byte {
+	return file[ringHeaderBytes+slot*recordWords*8:][:recordWords*8]
+}
+
+func TestWhatACrashLeavesInTheJournalIsCountedAndNoFault(t *testing.T) {
+	ring0, ring1 := ringName(checkedID.StoreID, checkedEpoch, 0), ringName(checkedID.StoreID, checkedEpoch, 1)
+	healthy := JournalReport{Files: 3, Waiting: 110, Referrers: 1}
+	torn := func(waiting, torn uint64) JournalReport {
+		r := healthy
+		r.Waiting, r.Torn = waiting, torn
+		return r
+	}
+	for name, c := range map[string]struct {
+		file   string
+		change func(b []byte) []byte
+		want   JournalReport
+	}{
+		"nothing": {ring0, func(b []byte) []byte { return b }, healthy},
+		"a page that was not written back, of an earlier lap": {ring0, func(b []byte) []byte {
+			for slot := range 20 {
+				w := record(uint64(slot)).words()
+				w[3] |= uint64(checksum(&w, checkedEpoch, uint64(checkedSlots+slot))) << 32
+				for i := range w {
+					binary.LittleEndian.PutUint64(slotAt(b, slot)[8*i:], w[i])
+				}
+			}
+			return b
+		}, torn(90, 20)},
+		"slots that were never written": {ring1, func(b []byte) []byte {
+			clear(slotAt(b, 41))
+			clear(slotAt(b, 42))
+			return b
+		}, torn(108, 2)},
+		"a writer that was stopped on the first lap": {ring1, func(b []byte) []byte {
+			clear(slotAt(b, 45)[24:])
+			return b
+		}, torn(109, 1)},
+		"a writer that was stopped on a later lap": {ring0, func(b []byte) []byte {
+			slotAt(b, 50)[3]++
+			return b
+		}, torn(109, 1)},
+		"a head that was not written back": {ring1, func(b []byte) []byte {
+			binary.LittleEndian.PutUint64(b[ringHeadOffset:], 3)
+			return b
+		}, healthy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, p := leftJournal(t)
+			change(t, dir, c.file, c.change)
+			if report, found := checkLeft(t, dir, p); report != c.want || found != "" {
+				t.Errorf("got %+v and faults %q\nwant %+v", report, found, c.want)
+			}
+		})
+	}
+}
+
+func TestAStartThatWasCutOffIsNoFaultOfTheJournal(t *testing.T) {
+	dir, p := leftJournal(t)
+	p.Rings = []uint64{0, 0}
+	ring1 := ringName(checkedID.StoreID, checkedEpoch, 1)
+	change(t, dir, ringName(checkedID.StoreID, checkedEpoch, 0), func(b []byte) []byte {
+		binary.LittleEndian.PutUint64(b[ringHeadOffset:], 0)
+		return b[:ringHeaderBytes+100]
+	})
+	if err := os.Remove(filepath.Join(dir, ring1)); err != nil {
+		t.Fatal(err)
+	}
+	change(t, dir, referrersName(checkedID.StoreID, checkedEpoch), func(b []byte) []byte { return b[:10] })
+	if report, found := checkLeft(t, dir, p); report != (JournalReport{Unfinished: 3}) || found != "" {
+		t.Errorf("got %+v and faults %q", report, found)
+	}
+	if report, found := checkLeft(t, filepath.Join(dir, "none"), Positions{}); report != (JournalReport{}) || found != "" {
+		t.Errorf("without a folder: got %+v and faults %q", report, found)
+	}
+}
+
+func TestEachFaultOfAJournalIsFound(t *testing.T) {
+	ring0, ring1 := ringName(checkedID.StoreID, checkedEpoch, 0), ringName(checkedID.StoreID, checkedEpoch, 1)
+	dictionary := referrersName(checkedID.StoreID, checkedEpoch)
+	flip := func(at int) func([]byte) []byte {
+		return func(b []byte) []byte {
+			b[at] ^= 4
+			return b
+		}
+	}
+	for name, c := range map[string]struct {
+		file   string
+		change func(b []byte) []byte
+		want   string
+	}{
+		"a header with a flipped bit":      {ring0, flip(35), "damaged header"},
+		"a magic with a flipped bit":       {ring0, flip(0), "not a journal file"},
+		"a truncated ring":                 {ring0, func(b []byte) []byte { return b[:len(b)-1] }, "truncated"},
+		"a ring that ends in its header":   {ring0, func(b []byte) []byte { return b[:80] }, "not a journal file"},
+		"a ring of another epoch":          {ring0, header(func(h *ringHeader) { h.epoch++ }), "not a journal file"},
+		"a ring of another store":          {ring0, header(func(h *ringHeader) { h.storeID[9]++ }), "not a journal file"},
+		"another ring":                     {ring0, header(func(h *ringHeader) { h.index = 1 }), "not a journal file"},
+		"a ring of another number of them": {ring0, header(func(h *ringHeader) { h.rings = 4 }), "not a journal file"},
+		"a record with a flipped bit":      {ring1, flip(ringHeaderBytes + 45*32 + 3), "1 records were whole and are damaged, the first with sequence number 45"},
+		"more torn slots than writers": {ring0, func(b []byte) []byte {
+			for slot := range maxCutWriters + 1 {
+				slotAt(b, slot)[0]++
+			}
+			return b
+		}, "65 slots fail their checksum"},
+		"a damaged head":                {ring0, flip(ringHeadOffset + 5), "slots fail their checksum"},
+		"a dictionary of another store": {dictionary, flip(20), "not the dictionary"},
+		"a truncated dictionary":        {dictionary, func(b []byte) []byte { return b[:1000] }, "EOF"},
+		"a file with a name of no use":  {ring0 + "x", nil, "no file of a journal has such a name"},
+		"a ring too many":               {ringName(checkedID.StoreID, checkedEpoch, 2), nil, "the store knows 2 rings only"},
+		"a ring of a later epoch":       {ringName(checkedID.StoreID, checkedEpoch+1, 0), nil, "has only come to 5"},
+		"a missing ring":                {ring0, func([]byte) []byte { return nil }, "it is missing"},
+		"a missing dictionary of names": {dictionary, func([]byte) []byte { return nil }, "it is missing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, p := leftJournal(t)
+			if c.change == nil {
+				if err := os.WriteFile(filepath.Join(dir, c.file), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			} else if change(t, dir, c.file, c.change); c.change([]byte(strings.Repeat("x", ringHeaderBytes+checkedSlots*32))) == nil {
+				if err := os.Remove(filepath.Join(dir, c.file)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, found := checkLeft(t, dir, p); !strings.Contains(found, c.want) || !strings.HasPrefix(found, c.file) {
+				t.Errorf("got %q, want %q", found, c.want)
+			}
+		})
+	}
+}
+
+// header returns a change that rewrites the constant part of a header, with a checksum that is right.
+func header(edit func(*ringHeader)) func([]byte) []byte {
+	return func(b []byte) []byte {
+		h := ringHeader{storeID: checkedID.StoreID, epoch: checkedEpoch, rings: 2, records: checkedSlots}
+		edit(&h)
+		copy(b, h.encode()[:56])
+		return b
+	}
+}
+
+func TestOtherHistoriesKeepTheirFilesAndAreNotReplayed(t *testing.T) {
+	dir, p := leftJournal(t)
+	restored := NewHistory(p)
+	if sameHistory(restored.Epoch, p.Epoch) || restored.FlushSeq != p.FlushSeq || len(restored.Rings) != 0 {
+		t.Errorf("got %+v of %+v", restored, p)
+	}
+	if again := NewHistory(restored); sameHistory(again.Epoch, restored.Epoch) {
+		t.Errorf("a restore of a restored store: got %+v of %+v", again, restored)
+	}
+	report, err := replay(dir, checkedID, restored, func(string, error) {}, func(*hitRecord) { t.Error("a record was replayed") })
+	if err != nil || report != (replayResult{}) {
+		t.Errorf("got %+v, %v", report, err)
+	}
+	if err := removeOldRings(dir, checkedID.StoreID, restored.Epoch+1); err != nil {
+		t.Fatal(err)
+	}
+	if report, found := checkLeft(t, dir, p); report.Files != 3 || found != "" {
+		t.Errorf("the restored store has touched the original's files: %+v, faults %q", report, found)
+	}
+	restored.Epoch++
+	restored.Rings = []uint64{0}
+	if report, found := checkLeft(t, dir, restored); report.Old != 3 || found != "" {
+		t.Errorf("got %+v and faults %q", report, found)
+	}
+	if err := removeOldRings(dir, checkedID.StoreID, p.Epoch+1); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("of its own history: %d files are left, %v", len(left), err)
+	}
+}

@@ -1,0 +1,155 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// A backup is a folder like a store's:
+//
+//	DIR/format   "shunt backup, format 2": so Open refuses it, and Restore knows it
+//	DIR/db/      a checkpoint of Pebble
+//
+// While it is made, format is named format.backup; it is renamed when all else is durable. There is no journal in it.
+
+// BackupResult says what Backup made.
+type BackupResult struct {
+	Dir   string `json:"dir"`
+	Bytes uint64 `json:"bytes"` // of all its files, those that share their blocks with the store's included
+	Files int    `json:"files"`
+}
+
+// Backup makes a backup of the store in dir, an absolute path, while everything else goes on. What was durable before the
+// call is in it, and it is a state that the store had. It is durable when Backup returns. Table files are hard links where
+// dir is on the same file system, and copies else. dir must not exist or be empty, and must not lie in the store's folder.
+// After an error, what was made in dir is removed again. Errors: ErrNotEmpty, ErrInside, ErrBackupRuns, those of ctx.
+func (s *Store) Backup(ctx context.Context, dir string) (BackupResult, error) {
+	result, err := s.backup(ctx, &folder{fs: s.folder.fs, dir: dir})
+	if err != nil {
+		return BackupResult{}, fmt.Errorf("storage: backup: %w", err)
+	}
+	return result, nil
+}
+
+func (s *Store) backup(ctx context.Context, to *folder) (BackupResult, error) {
+	if !s.backups.TryLock() {
+		return BackupResult{}, ErrBackupRuns
+	}
+	defer s.backups.Unlock()
+	if err := to.wantEmpty(); err != nil {
+		return BackupResult{}, err
+	}
+	if err := apart(to.fs, to.dir, s.folder.dir); err != nil {
+		return BackupResult{}, err
+	}
+	err := to.makeFor(formatBackupName, backupPrefix, s.layout)
+	if err == nil {
+		err = s.fill(ctx, to)
+	}
+	if err != nil {
+		return BackupResult{}, errors.Join(err, to.removeBackup())
+	}
+	return to.measure()
+}
+
+// fill makes the checkpoint, and lets the backup be one.
+func (s *Store) fill(ctx context.Context, to *folder) error {
+	if err := s.db.Checkpoint(to.path(dbName), pebble.WithFlushedWAL()); err != nil {
+		return fmt.Errorf("making a checkpoint: %w", err)
+	}
+	if err := errors.Join(ctx.Err(), to.syncDir(to.path(dbName)), to.syncDir(to.dir)); err != nil {
+		return err
+	}
+	return to.end(formatBackupName)
+}
+
+// wantEmpty wants the folder to be absent or empty.
+func (f *folder) wantEmpty() error {
+	names, err := f.list(f.dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if name != "lost+found" { // of a fresh file system
+			return fmt.Errorf("%w: %q in %s", ErrNotEmpty, name, f.dir)
+		}
+	}
+	return nil
+}
+
+// makeFor makes the folder, durably, and the file that says what is under way in it.
+func (f *folder) makeFor(name, prefix string, version uint32) error {
+	if err := f.makeDir(f.dir); err != nil {
+		return err
+	}
+	return f.writeFormat(name, prefix, version)
+}
+
+// removeBackup removes what a backup has made, the file last that says so.
+func (f *folder) removeBackup() error {
+	var errs []error
+	for _, name := range []string{formatName, dbName, formatTmpName, formatBackupName} {
+		if err := f.fs.RemoveAll(f.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("removing what was made: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// measure counts the files of a backup.
+func (f *folder) measure() (BackupResult, error) {
+	result := BackupResult{Dir: f.dir, Files: 1}
+	names, err := f.list(f.path(dbName))
+	if err != nil {
+		return BackupResult{}, err
+	}
+	for _, name := range names {
+		info, err := f.fs.Stat(f.fs.PathJoin(f.path(dbName), name))
+		if err != nil {
+			return BackupResult{}, fmt.Errorf("looking at the files that were made: %w", err)
+		}
+		result.Files++
+		result.Bytes += uint64(info.Size())
+	}
+	return result, nil
+}
+
+// apart wants neither of two folders to lie in the other. Links are followed, of as much of the paths as there is.
+func apart(fs vfs.FS, a, b string) error {
+	if fs == vfs.Default {
+		a, b = realPath(a), realPath(b)
+	}
+	for _, pair := range [][2]string{{a, b}, {b, a}} {
+		inner, outer := pair[0], pair[1]
+		rel, err := filepath.Rel(outer, inner)
+		if err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			return fmt.Errorf("%w: %s in %s", ErrInside, inner, outer)
+		}
+	}
+	return nil
+}
+
+// realPath returns path as an absolute one without symbolic links.
+func realPath(path string) string {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	for rest := ""; ; {
+		real, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			return filepath.Join(real, rest)
+		}
+		if path == filepath.Dir(path) {
+			return filepath.Join(path, rest)
+		}
+		path, rest = filepath.Dir(path), filepath.Join(filepath.Base(path), rest)
+	}
+}

@@ -1,0 +1,134 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"shunt/engine"
+)
+
+// load is clients of an engine: some make and delete links, one follows them. It knows what was acknowledged.
+type load struct {
+	e    *engine.Engine
+	stop atomic.Bool
+	sent atomic.Uint64 // hits that were begun
+
+	mu    sync.Mutex
+	moved *sync.Cond
+	live  map[string]string // code → target
+	dead  map[string]bool
+	hits  uint64 // that were answered
+	doing int    // writes and hits done
+}
+
+func newLoad(e *engine.Engine) *load {
+	l := &load{e: e, live: map[string]string{}, dead: map[string]bool{}}
+	l.moved = sync.NewCond(&l.mu)
+	return l
+}
+
+// did notes what was acknowledged.
+func (l *load) did(note func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	note()
+	l.doing++
+	l.moved.Broadcast()
+}
+
+func (l *load) write(t *testing.T, writer int) {
+	for i := 0; !l.stop.Load(); i++ {
+		code := fmt.Sprintf("w%d-%d", writer, i)
+		target := "https://example.com/" + code
+		_, _, err := l.e.Create(context.Background(), engine.Draft{
+			Alias: code, Owner: checkedOwner, Target: target, Tags: []string{"load"}, Title: code,
+		})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		l.did(func() { l.live[code] = target })
+		if i%5 != 4 {
+			continue
+		}
+		l.did(func() { delete(l.live, code) }) // from here on it may be either
+		if err := l.e.Delete(context.Background(), code, engine.Guard{AnyOwner: true}); err != nil {
+			t.Error(err)
+			return
+		}
+		l.did(func() { l.dead[code] = true })
+	}
+}
+
+func (l *load) visit() {
+	for i := uint64(0); !l.stop.Load(); i++ {
+		link, ok := l.e.Resolve(fmt.Appendf(nil, "w%d-%d", i%3, i%50))
+		if !ok {
+			continue
+		}
+		l.sent.Add(1)
+		l.e.Hit(link, engine.Visit{NowMs: time.Now().UnixMilli(), Visitor: visitorHash(i % 500), Class: engine.ClassHit})
+		link.Release()
+		l.did(func() { l.hits++ })
+	}
+}
+
+type acknowledged struct {
+	live map[string]string
+	dead map[string]bool
+	hits uint64
+}
+
+// acknowledged returns what was, once so many things were done.
+func (l *load) acknowledged(done int) acknowledged {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.doing < done {
+		l.moved.Wait()
+	}
+	return acknowledged{maps.Clone(l.live), maps.Clone(l.dead), l.hits}
+}
+
+// compare wants all that was acknowledged before in the backup, and no hit more than was sent.
+func (l *load) compare(t *testing.T, dir string, before acknowledged) {
+	t.Helper()
+	sent := l.sent.Load()
+	v := inspect(t, dir, nil)
+	defer closeInspection(t, v)
+	report, faults, total := checkAll(t, v)
+	if total > 0 {
+		t.Errorf("got %d faults:\n%s", total, tell(faults))
+	}
+	for code, target := range before.live {
+		rec, err := readRecord(v.r, code)
+		if err == nil && rec.Hot.Flags&engine.FlagTombstone != 0 {
+			continue // deleted since
+		}
+		if err != nil || rec.Hot.Target != target || rec.Cold.Title != code || len(rec.Cold.Tags) != 1 {
+			t.Errorf("%s: got %+v, %v", code, rec, err)
+		}
+	}
+	for code := range before.dead {
+		if rec, err := readRecord(v.r, code); err != nil || rec.Hot.Flags&engine.FlagTombstone == 0 {
+			t.Errorf("%s was deleted: got %+v, %v", code, rec, err)
+		}
+	}
+	hits := uint64(0)
+	for key, row := range allRows(t, v) {
+		if key[0] == tableLinkHours {
+			n, err := decodeTallyHits([]byte(row))
+			if err != nil {
+				t.Error(err)
+			}
+			hits += n
+		}
+	}
+	if hits < before.hits || hits > sent || report.Links < uint64(len(before.live))/2 {
+		t.Errorf("got %d links and %d hits, want at least %d and from %d to %d", report.Links, hits, len(before.live), before.hits, sent)
+	}
+}

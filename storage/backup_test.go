@@ -1,0 +1,361 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"shunt/engine"
+)
+
+const (
+	storeDir  = "/data/store"
+	backupDir = "/backups/one"
+	otherDir  = "/other/store"
+)
+
+func backup(t testing.TB, s *Store, dir string) BackupResult {
+	t.Helper()
+	result, err := s.Backup(t.Context(), dir)
+	if err != nil {
+		t.Fatalf("Backup: %v", err)
+	}
+	return result
+}
+
+// allRows returns every row of a store or backup but the journal's positions.
+func allRows(t testing.TB, v *Inspection) map[string]string {
+	t.Helper()
+	it, err := v.r.NewIter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	found := map[string]string{}
+	for valid := it.First(); valid; valid = it.Next() {
+		found[string(it.Key())] = string(it.Value())
+	}
+	delete(found, string(metaKey(metaPositions)))
+	return found
+}
+
+// wantWhole wants a folder that has the rows, and no fault.
+func wantWhole(t testing.TB, dir string, fs vfs.FS, want map[string]string) {
+	t.Helper()
+	v := inspect(t, dir, fs)
+	defer closeInspection(t, v)
+	if got := allRows(t, v); !maps.Equal(got, want) {
+		t.Errorf("%s: got %d rows, want %d that are others", dir, len(got), len(want))
+	}
+	if _, faults, total := checkAll(t, v); total > 0 {
+		t.Errorf("%s: got %d faults:\n%s", dir, total, tell(faults))
+	}
+}
+
+// memBackup returns a file system with a store of everything, which is closed, and a backup of it, and the rows of both.
+func memBackup(t testing.TB) (*vfs.MemFS, map[string]string) {
+	t.Helper()
+	mem := vfs.NewCrashableMem()
+	s := openMem(t, mem)
+	fillForCheck(t, s)
+	v := s.Inspect()
+	rows := allRows(t, v)
+	closeInspection(t, v)
+	backup(t, s, backupDir)
+	closeStore(t, s)
+	return mem, rows
+}
+
+func TestABackupIsWholeAndIsNotOpenedAsAStore(t *testing.T) {
+	mem, rows := memBackup(t)
+	wantWhole(t, backupDir, mem, rows)
+	for _, create := range []bool{false, true} {
+		if _, err := Open(backupDir, Options{FS: mem, Create: create, Logger: quiet}); !errors.Is(err, ErrBackup) {
+			t.Errorf("Open with Create %v: got %v, want ErrBackup", create, err)
+		}
+	}
+	v := inspect(t, backupDir, mem)
+	defer closeInspection(t, v)
+	if !v.Backup() {
+		t.Error("it does not know that it is a backup")
+	}
+}
+
+func TestABackupRefusesATargetThatIsNotItsOwn(t *testing.T) {
+	home := t.TempDir()
+	dir := filepath.Join(home, "store")
+	s := open(t, dir, Options{})
+	defer closeStore(t, s)
+	full, link := filepath.Join(home, "full"), filepath.Join(t.TempDir(), "link")
+	if err := errors.Join(os.Mkdir(full, 0o700), os.WriteFile(filepath.Join(full, "letter"), nil, 0o600), os.Symlink(dir, link)); err != nil {
+		t.Fatal(err)
+	}
+	before := contents(t, home)
+	for target, want := range map[string]error{
+		full:                            ErrNotEmpty,
+		home:                            ErrNotEmpty,
+		dir:                             ErrNotEmpty,
+		filepath.Join(dir, "backup"):    ErrInside,
+		filepath.Join(dir, "a", "b"):    ErrInside,
+		filepath.Join(link, "backup"):   ErrInside,
+		filepath.Join(link, "db", "xy"): ErrInside,
+	} {
+		if _, err := s.Backup(t.Context(), target); !errors.Is(err, want) {
+			t.Errorf("%s: got %v, want %v", target, err, want)
+		}
+	}
+	s.backups.Lock()
+	if _, err := s.Backup(t.Context(), filepath.Join(home, "second")); !errors.Is(err, ErrBackupRuns) {
+		t.Errorf("beside another one: got %v, want ErrBackupRuns", err)
+	}
+	s.backups.Unlock()
+	if !maps.Equal(contents(t, home), before) {
+		t.Error("something has changed")
+	}
+}
+
+func TestABackupThatFailsLeavesNothing(t *testing.T) {
+	mem := vfs.NewMem()
+	s := openMem(t, mem)
+	defer closeStore(t, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Backup(ctx, backupDir); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if names, err := mem.List(backupDir); err != nil || len(names) > 0 {
+		t.Errorf("got %q, %v in the folder", names, err)
+	}
+	backup(t, s, backupDir)
+}
+
+// TestABackupThatCrashedAnywhereIsWholeOrRefused crashes before each write of a backup.
+func TestABackupThatCrashedAnywhereIsWholeOrRefused(t *testing.T) {
+	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseNothing} {
+		c, fs := newCrasher(cfg)
+		s := open(t, storeDir, Options{FS: fs})
+		fillForCheck(t, s)
+		v := s.Inspect()
+		rows := allRows(t, v)
+		closeInspection(t, v)
+		c.arm(true)
+		backup(t, s, backupDir)
+		c.arm(false)
+		closeStore(t, s)
+		clones, whole := c.taken(), 0
+		for i, clone := range clones {
+			v, err := Inspect(backupDir, Options{FS: clone, Logger: quiet})
+			switch {
+			case err == nil:
+				whole++
+				closeInspection(t, v)
+				wantWhole(t, backupDir, clone, rows)
+			case !errors.Is(err, ErrUnfinishedBackup) && !errors.Is(err, ErrNoStore):
+				t.Errorf("crash %d: got %v", i, err)
+			}
+			if s, err := Open(backupDir, Options{FS: clone, Logger: quiet}); err == nil {
+				closeStore(t, s)
+				t.Errorf("crash %d: it was opened as a store", i)
+			}
+		}
+		if whole == 0 || whole == len(clones) || len(clones) < 20 {
+			t.Errorf("%d of %d are whole", whole, len(clones))
+		}
+	}
+}
+
+func restoreTo(fs vfs.FS, dir string) error {
+	_, err := Restore(context.Background(), backupDir, dir, RestoreOptions{FS: fs, Logger: quiet})
+	return err
+}
+
+func TestARestoredStoreIsTheOriginalWithAJournalOfItsOwn(t *testing.T) {
+	mem, rows := memBackup(t)
+	progress, last := 0, uint64(0)
+	result, err := Restore(t.Context(), backupDir, otherDir, RestoreOptions{FS: mem, Logger: quiet, Progress: func(copied, all uint64) {
+		if progress++; copied < last || copied > all {
+			t.Errorf("%d of %d bytes after %d", copied, all, last)
+		}
+		last = copied
+	}})
+	if err != nil || progress == 0 || result.Bytes == 0 || result.Bytes != last {
+		t.Fatalf("got %+v, %v, %d times progress", result, err, progress)
+	}
+	wantWhole(t, otherDir, mem, rows)
+	wantWhole(t, backupDir, mem, rows)
+
+	original := open(t, storeDir, Options{FS: mem})
+	restored := open(t, otherDir, Options{FS: mem})
+	defer closeStore(t, original)
+	defer closeStore(t, restored)
+	if original.Identity() != restored.Identity() {
+		t.Error("the identity is another")
+	}
+	was, _ := original.Positions()
+	is, err := restored.Positions()
+	if err != nil || len(is.Rings) != 0 || is.Epoch>>32 == was.Epoch>>32 || is.FlushSeq != was.FlushSeq || is.OpenHour != was.OpenHour {
+		t.Errorf("got %+v, %v, after %+v", is, err, was)
+	}
+}
+
+func TestTwoRestoresOfOneBackupHaveTwoHistories(t *testing.T) {
+	mem, _ := memBackup(t)
+	seen := map[uint64]bool{}
+	for i := range 4 {
+		dir := fmt.Sprintf("/other/%d", i)
+		if err := restoreTo(mem, dir); err != nil {
+			t.Fatal(err)
+		}
+		v := inspect(t, dir, mem)
+		p, err := v.Positions()
+		closeInspection(t, v)
+		if err != nil || seen[p.Epoch] {
+			t.Errorf("got epoch %d, %v", p.Epoch, err)
+		}
+		seen[p.Epoch] = true
+	}
+}
+
+// TestARestoreThatCrashedAnywhereIsRefusedUntilItIsRunAgain crashes before each write of a restore, and lets the second one
+// run to its end.
+func TestARestoreThatCrashedAnywhereIsRefusedUntilItIsRunAgain(t *testing.T) {
+	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseNothing, loseSome(1)} {
+		mem, rows := memBackup(t)
+		c := &crasher{mem: mem, cfg: cfg}
+		c.arm(true)
+		if err := restoreTo(errorfs.Wrap(mem, errorfs.InjectorFunc(c.before)), otherDir); err != nil {
+			t.Fatal(err)
+		}
+		c.arm(false)
+		clones, unfinished := c.taken(), 0
+		for i, clone := range clones {
+			s, err := Open(otherDir, Options{FS: clone, Logger: quiet})
+			switch {
+			case err == nil:
+				closeStore(t, s)
+				if err := restoreTo(clone, otherDir); !errors.Is(err, ErrNotEmpty) {
+					t.Errorf("crash %d: got %v of a restore into what is whole", i, err)
+				}
+				continue
+			case errors.Is(err, ErrUnfinishedRestore):
+				unfinished++
+				if _, err := Open(otherDir, Options{FS: clone, Logger: quiet, Create: true}); !errors.Is(err, ErrUnfinishedRestore) {
+					t.Errorf("crash %d, with Create: got %v", i, err)
+				}
+			case !errors.Is(err, ErrNoStore):
+				t.Errorf("crash %d: got %v", i, err)
+			}
+			if err := restoreTo(clone, otherDir); err != nil {
+				t.Errorf("crash %d: the second restore: %v", i, err)
+				continue
+			}
+			wantWhole(t, otherDir, clone, rows)
+		}
+		if unfinished < 10 {
+			t.Errorf("only %d of %d crashes left a restore that did not finish", unfinished, len(clones))
+		}
+	}
+}
+
+func TestARestoreRefusesWhatItShouldNotTouch(t *testing.T) {
+	mem, _ := memBackup(t)
+	touch := func(path string) {
+		if err := mem.MkdirAll(mem.PathDir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		f, err := mem.Create(path, vfs.WriteCategoryUnspecified)
+		if err = errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	touch("/full/letter")
+	touch("/strange/db/CURRENT")
+	touch("/journal-only/journal/ring")
+	for target, want := range map[string]error{
+		storeDir: ErrNotEmpty, "/full": ErrNotEmpty, "/strange": ErrNotEmpty, "/journal-only": ErrNotEmpty,
+		backupDir: ErrInside, backupDir + "/new": ErrInside, "/backups": ErrInside,
+	} {
+		before := mem.String()
+		if err := restoreTo(mem, target); !errors.Is(err, want) {
+			t.Errorf("to %s: got %v, want %v", target, err, want)
+		}
+		if err := Restorable(backupDir, target, mem); !errors.Is(err, want) {
+			t.Errorf("Restorable, to %s: got %v, want %v", target, err, want)
+		}
+		if mem.String() != before {
+			t.Errorf("%s has changed", target)
+		}
+	}
+	for from, want := range map[string]error{"/nothing": ErrNoStore, storeDir: ErrNotAStore, "/full": ErrNotAStore} {
+		if _, err := Restore(t.Context(), from, otherDir, RestoreOptions{FS: mem, Logger: quiet}); !errors.Is(err, want) {
+			t.Errorf("from %s: got %v, want %v", from, err, want)
+		}
+	}
+	if _, err := mem.Stat(otherDir); err == nil {
+		t.Error("a refused restore has made its target")
+	}
+}
+
+func TestARestoreThatIsStoppedIsUnfinished(t *testing.T) {
+	mem, rows := memBackup(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := Restore(ctx, backupDir, otherDir, RestoreOptions{FS: mem, Logger: quiet, Progress: func(uint64, uint64) { cancel() }})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := Open(otherDir, Options{FS: mem, Logger: quiet}); !errors.Is(err, ErrUnfinishedRestore) {
+		t.Errorf("got %v", err)
+	}
+	if err := restoreTo(mem, otherDir); err != nil {
+		t.Fatal(err)
+	}
+	wantWhole(t, otherDir, mem, rows)
+}
+
+// TestABackupUnderLoadHasWhatWasAcknowledgedBeforeIt runs an engine with writers and visitors, and backs up meanwhile.
+func TestABackupUnderLoadHasWhatWasAcknowledgedBeforeIt(t *testing.T) {
+	home := t.TempDir()
+	s := open(t, filepath.Join(home, "store"), Options{})
+	defer closeStore(t, s)
+	defer start(t, s)()
+	e, err := engine.Open(s, engine.Options{JournalDir: filepath.Join(home, "journal"), Rings: 2, RingRecords: 1 << 14})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Load(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var loops, run sync.WaitGroup
+	run.Go(func() { _ = e.Run(ctx) })
+	l := newLoad(e)
+	for i := range 3 {
+		loops.Go(func() { l.write(t, i) })
+	}
+	loops.Go(func() { l.visit() })
+
+	for i := range 5 {
+		before := l.acknowledged(2_000 * (i + 1))
+		dir := filepath.Join(home, fmt.Sprintf("backup-%d", i))
+		if err := e.FlushRecorded(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		backup(t, s, dir)
+		l.compare(t, dir, before)
+	}
+	l.stop.Store(true)
+	loops.Wait()
+	stop()
+	run.Wait()
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

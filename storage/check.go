@@ -1,0 +1,325 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"golang.org/x/sync/errgroup"
+
+	"shunt/engine"
+)
+
+// CheckOptions are the settings of Check.
+type CheckOptions struct {
+	Faults *engine.Faults // takes what is found
+
+	// KnowsOwner tells whether there is a user of that number. Any goroutine may call it; nil: all are.
+	KnowsOwner func(owner uint32) (bool, error)
+
+	// Progress is called now and then, from any goroutine, with the step and its rows, or its bytes, so far; nil: not.
+	Progress func(step string, done uint64)
+}
+
+// CheckReport counts what Check has read.
+type CheckReport struct {
+	Links          uint64 `json:"links"`
+	Tombstones     uint64 `json:"tombstones"`
+	DeletedRecords uint64 `json:"deleted_records"` // cold records of deleted links
+	ByOwner        uint64 `json:"by_owner"`
+	ByTag          uint64 `json:"by_tag"`
+	LinkHours      uint64 `json:"link_hours"`
+	OwnerHours     uint64 `json:"owner_hours"`
+	LinkDays       uint64 `json:"link_days"`
+	OwnerDays      uint64 `json:"owner_days"`
+	LinkLives      uint64 `json:"link_lives"`
+	Accounts       uint64 `json:"accounts"`
+	Meta           uint64 `json:"meta"`
+	Files          uint64 `json:"files"` // of the database
+	FileBytes      uint64 `json:"file_bytes"`
+	Skipped        string `json:"skipped,omitempty"` // what was not looked at, and why
+}
+
+// A checkedTable is one row of the table of tables: what Check does with the rows of one.
+type checkedTable struct {
+	table byte
+	name  string
+
+	// begin readies the check of one part of the table's rows, which come in the order of keys. Parts are checked at once.
+	begin func(*check) (checkedPart, error)
+	rows  func(*CheckReport) *uint64
+}
+
+// checkedPart checks the rows of one part. An error ends the check: it is for what cannot be read, which is no row's fault.
+type checkedPart interface {
+	row(key, value []byte) error
+	end() error
+}
+
+// checkedTables are all tables, ascending. Rows of others are faults: who adds a table adds its line here.
+var checkedTables = []checkedTable{
+	{tableMeta, "meta", beginMeta, func(r *CheckReport) *uint64 { return &r.Meta }},
+	{tableHot, "hot", beginHot, func(r *CheckReport) *uint64 { return new(uint64) }}, // counted as links and tombstones
+	{tableCold, "cold", beginCold, func(r *CheckReport) *uint64 { return new(uint64) }},
+	{tableByOwner, "by owner", beginIndex, func(r *CheckReport) *uint64 { return &r.ByOwner }},
+	{tableByTag, "by tag", beginIndex, func(r *CheckReport) *uint64 { return &r.ByTag }},
+	{tableLinkHours, "link hours", beginLinkHours, func(r *CheckReport) *uint64 { return &r.LinkHours }},
+	{tableOwnerHours, "owner hours", beginOwnerHours, func(r *CheckReport) *uint64 { return &r.OwnerHours }},
+	{tableLinkDays, "link days", beginLinkDays, func(r *CheckReport) *uint64 { return &r.LinkDays }},
+	{tableLinkLives, "link lives", beginLinkLives, func(r *CheckReport) *uint64 { return &r.LinkLives }},
+	{tableOwnerDays, "owner days", beginOwnerDays, func(r *CheckReport) *uint64 { return &r.OwnerDays }},
+	{tableAccounts, "accounts", beginAccounts, func(r *CheckReport) *uint64 { return &r.Accounts }},
+}
+
+// check is one run of Check.
+//
+// It holds no table of links in memory. Every row is read once, in the order of keys. What belongs together is joined where
+// two tables have one order (days, lives and cold records: all by id), and looked up where they have not. That nothing is
+// missing or left over follows from counting: each cold record of a live link finds its hot record and its index rows, and if
+// there are exactly as many hot records and index rows as were found, there are no others. Only if the numbers differ,
+// a second pass looks each of them up, to say which it is.
+type check struct {
+	ctx    context.Context
+	v      *Inspection
+	r      pebble.Reader
+	o      *CheckOptions
+	report CheckReport
+
+	meta   checkedMeta
+	links  checkedLinks
+	totals checkedTotals
+}
+
+// Check reads every record and verifies it, and what it says of others. What it finds goes to o.Faults; an error is something
+// that kept it from looking. It takes memory for the sums of hours and days, and for nothing else that grows.
+func (v *Inspection) Check(ctx context.Context, o CheckOptions) (CheckReport, error) {
+	if o.KnowsOwner == nil {
+		o.KnowsOwner = func(uint32) (bool, error) { return true, nil }
+	}
+	if o.Progress == nil {
+		o.Progress = func(string, uint64) {}
+	}
+	c := &check{ctx: ctx, v: v, r: v.r, o: &o}
+	c.totals.init()
+	if err := c.run(); err != nil {
+		return c.report, fmt.Errorf("storage: check: %w", err)
+	}
+	return c.report, nil
+}
+
+func (c *check) run() error {
+	if err := c.checkFiles(); err != nil {
+		return err
+	}
+	if _, total := c.o.Faults.Found(); total > 0 && c.v.live {
+		c.report.Skipped = "records were not read: a running server ends when it meets a damaged block; stop it and check again"
+		return nil
+	}
+	c.readMeta()
+	for i := range checkedTables {
+		t := &checkedTables[i]
+		rows, err := c.checkRows(t.name, tableRange(t.table), t.begin)
+		if err != nil {
+			return err
+		}
+		*t.rows(&c.report) = rows
+	}
+	if err := c.checkOthers(); err != nil {
+		return err
+	}
+	c.links.tell(&c.report)
+	if err := c.nameStrays(); err != nil {
+		return err
+	}
+	c.compareTotals()
+	return c.checkLevels()
+}
+
+// checkOthers finds rows of tables that there are not.
+func (c *check) checkOthers() error {
+	lower := []byte{}
+	for _, t := range checkedTables {
+		if _, err := c.checkRows("other tables", keyRange{lower, []byte{t.table}}, beginUnknown); err != nil {
+			return err
+		}
+		lower = []byte{t.table + 1}
+	}
+	_, err := c.checkRows("other tables", keyRange{lower, bytes.Repeat([]byte{0xff}, 128)}, beginUnknown)
+	return err
+}
+
+type unknownPart struct{ c *check }
+
+func beginUnknown(c *check) (checkedPart, error) { return unknownPart{c}, nil }
+
+func (p unknownPart) row(key, _ []byte) error {
+	p.c.o.Faults.Add(where("", key), "a row of no known table")
+	return nil
+}
+
+func (p unknownPart) end() error { return nil }
+
+// where names a row.
+func where(table string, key []byte) string {
+	if table == "" {
+		return fmt.Sprintf("key %x", key)
+	}
+	return fmt.Sprintf("%s, key %x", table, key)
+}
+
+// checkRows checks the rows of a range in parts, on as many goroutines as Go may use processors, and counts them. Where rows
+// cannot be read, that is a fault, and the rest of the part is not looked at.
+func (c *check) checkRows(name string, keys keyRange, begin func(*check) (checkedPart, error)) (uint64, error) {
+	workers := runtime.GOMAXPROCS(0)
+	parts, err := cutRange(c.r, keys, workers*partsAWorker)
+	if err != nil {
+		c.o.Faults.Add(name, "it cannot be read: %v", err)
+		parts = []keyRange{keys}
+	}
+	var next atomic.Int64
+	var rows atomic.Uint64
+	g, ctx := errgroup.WithContext(c.ctx)
+	for range min(workers, len(parts)) {
+		g.Go(func() error {
+			for i := next.Add(1) - 1; i < int64(len(parts)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				if err := c.checkPart(name, parts[i], begin, &rows); err != nil {
+					return err
+				}
+			}
+			return ctx.Err()
+		})
+	}
+	err = g.Wait()
+	return rows.Load(), err
+}
+
+func (c *check) checkPart(name string, keys keyRange, begin func(*check) (checkedPart, error), rows *atomic.Uint64) (err error) {
+	part, err := begin(c)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, part.end()) }()
+	it, err := c.r.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	if err != nil {
+		return err
+	}
+	var last []byte
+	defer func() {
+		if unread := it.Close(); unread != nil {
+			c.o.Faults.Add(where(name, last), "rows after it cannot be read: %v", unread)
+		}
+	}()
+	for valid := it.First(); valid; valid = it.Next() {
+		if n := rows.Add(1); n%rowsBetweenChecks == 0 {
+			c.o.Progress(name, n)
+			if c.ctx.Err() != nil {
+				return c.ctx.Err()
+			}
+		}
+		last = append(last[:0], it.Key()...)
+		value, err := it.ValueAndErr()
+		if err != nil {
+			c.o.Faults.Add(where(name, last), "it cannot be read: %v", err)
+			continue
+		}
+		if err := part.row(it.Key(), value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookup returns a value, nil if there is none, which is valid until done is called. One that cannot be read is a fault.
+func (c *check) lookup(name string, key []byte) (value []byte, done func()) {
+	value, closer, err := c.r.Get(key)
+	if err == nil {
+		return value, func() { _ = closer.Close() } // reports what Get has
+	}
+	if !errors.Is(err, pebble.ErrNotFound) {
+		c.o.Faults.Add(where(name, key), "it cannot be read: %v", err)
+	}
+	return nil, func() {}
+}
+
+// join goes over a table beside another one that has the same order of ids.
+type join struct {
+	it    *pebble.Iterator
+	asked []byte
+	valid bool
+}
+
+func (c *check) newJoin(table byte) (*join, error) {
+	keys := tableRange(table)
+	it, err := c.r.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	if err != nil {
+		return nil, err
+	}
+	return &join{it: it}, nil
+}
+
+// find returns the value of key, ok == false if there is none. Keys that ascend cost a step or a short seek.
+func (j *join) find(key []byte) (value []byte, ok bool) {
+	ahead := j.valid && bytes.Compare(j.it.Key(), key) >= 0 && bytes.Compare(j.asked, key) <= 0
+	if !ahead {
+		j.valid = j.it.SeekGE(key)
+	}
+	j.asked = append(j.asked[:0], key...)
+	if !j.valid || !bytes.Equal(j.it.Key(), key) {
+		return nil, false
+	}
+	value, err := j.it.ValueAndErr()
+	return value, err == nil // what cannot be read is told where its own table is checked
+}
+
+// end closes the iterator. An error of it is one of its table's rows, which is told there.
+func (j *join) end() {
+	if j != nil {
+		_ = j.it.Close()
+	}
+}
+
+// knownOwners remembers owners that were found, so that the accounts are not asked for each row.
+type knownOwners struct {
+	mu    sync.Mutex
+	known map[uint32]bool // at most maxKnownOwners
+}
+
+const maxKnownOwners = 1 << 16
+
+func (c *check) wantOwner(owner uint32, table string, key []byte) error {
+	k := &c.links.owners
+	k.mu.Lock()
+	known := k.known[owner]
+	k.mu.Unlock()
+	if known {
+		return nil
+	}
+	known, err := c.o.KnowsOwner(owner)
+	if err != nil {
+		return err
+	}
+	if !known {
+		c.o.Faults.Add(where(table, key), "there is no user %d", owner)
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.known == nil || len(k.known) >= maxKnownOwners {
+		k.known = map[uint32]bool{}
+	}
+	k.known[owner] = true
+	return nil
+}
+
+// accountsPart only counts: what the rows are is for api/account to check.
+type accountsPart struct{}
+
+func beginAccounts(*check) (checkedPart, error) { return accountsPart{}, nil }
+
+func (accountsPart) row(_, _ []byte) error { return nil }
+func (accountsPart) end() error            { return nil }

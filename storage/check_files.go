@@ -1,0 +1,92 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// checkFiles reads every block of every table file and compares its checksum. Beside a running server a file may go while
+// this goes on: then compaction has read it.
+func (c *check) checkFiles() error {
+	levels, err := c.v.db.SSTables()
+	if err != nil {
+		return fmt.Errorf("listing table files: %w", err)
+	}
+	o := pebbleOptions(c.v.fs, &Options{Logger: slog.New(slog.DiscardHandler)}, nil, false)
+	o.EnsureDefaults()
+	readerOptions := o.MakeReaderOptions()
+	seen := map[string]bool{} // some files stand in for several tables
+	for _, tables := range levels {
+		for i := range tables {
+			name := tables[i].BackingSSTNum.String() + ".sst"
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			if err := c.ctx.Err(); err != nil {
+				return err
+			}
+			c.checkFile(name, readerOptions)
+			c.o.Progress("files", c.report.FileBytes)
+		}
+	}
+	return nil
+}
+
+func (c *check) checkFile(name string, o sstable.ReaderOptions) {
+	path := c.v.fs.PathJoin(c.v.folder.path(dbName), name)
+	size, err := checkBlocks(c.v.fs, path, o)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && c.v.live:
+		return
+	case err != nil:
+		c.o.Faults.Add(path, "%v", err)
+	}
+	c.report.Files++
+	c.report.FileBytes += size
+}
+
+func checkBlocks(fs vfs.FS, path string, o sstable.ReaderOptions) (sizeBytes uint64, err error) {
+	f, err := fs.Open(path, vfs.SequentialReadsOption)
+	if err != nil {
+		return 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return 0, errors.Join(err, f.Close())
+	}
+	readable, err := sstable.NewSimpleReadable(f)
+	if err != nil {
+		return 0, errors.Join(err, f.Close())
+	}
+	r, err := sstable.NewReader(context.Background(), readable, o)
+	if err != nil {
+		return uint64(info.Size()), errors.Join(err, readable.Close())
+	}
+	return uint64(info.Size()), errors.Join(r.ValidateBlockChecksums(), r.Close())
+}
+
+// checkLevels has Pebble check that in no level an older version of a row hides a newer one, and unite every row. It cannot
+// be stopped, so it is not for beside a server, which may be told to stop.
+func (c *check) checkLevels() error {
+	if c.v.live {
+		c.report.Skipped = "the order of the database's levels: only without a running server"
+		return nil
+	}
+	if _, total := c.o.Faults.Found(); total > 0 {
+		c.report.Skipped = "the order of the database's levels, since there are faults"
+		return nil // it would stop at what has been told
+	}
+	c.o.Progress("levels", 0)
+	if err := c.v.db.CheckLevels(new(pebble.CheckLevelsStats)); err != nil {
+		c.o.Faults.Add("levels of the database", "%v", err)
+	}
+	return nil
+}

@@ -1,0 +1,230 @@
+package storage
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync/atomic"
+
+	"shunt/engine"
+)
+
+// checkedLinks counts links over all parts.
+type checkedLinks struct {
+	live, tombstones     atomic.Uint64 // hot records
+	matched, matchedTags atomic.Uint64 // cold records of live links, and their tags
+	deleted              atomic.Uint64 // cold records of deleted links
+	owners               knownOwners
+}
+
+func (l *checkedLinks) tell(r *CheckReport) {
+	r.Links, r.Tombstones, r.DeletedRecords = l.live.Load(), l.tombstones.Load(), l.deleted.Load()
+}
+
+// hotPart checks hot records by themselves. Whether each has its cold record is counted; see nameStrays.
+type hotPart struct{ c *check }
+
+func beginHot(c *check) (checkedPart, error) { return hotPart{c}, nil }
+
+func (p hotPart) row(key, value []byte) error {
+	c := p.c
+	h, err := decodeHot(key[1:], value)
+	if err != nil {
+		c.o.Faults.Add(where("hot", key), "code %q: %v", key[1:], err)
+		return nil
+	}
+	if h.Flags&engine.FlagTombstone != 0 {
+		c.links.tombstones.Add(1)
+	} else {
+		c.links.live.Add(1)
+	}
+	switch why := c.meta.idProblem(h.ID); {
+	case !engine.ValidCode(h.Code):
+		c.o.Faults.Add(where("hot", key), "code %q is none", h.Code)
+	case why != "":
+		c.o.Faults.Add(where("hot", key), "code %q: %s", h.Code, why)
+	case h.Flags&engine.FlagTombstone == 0 && len(h.Target) == 0:
+		c.o.Faults.Add(where("hot", key), "code %q has no target", h.Code)
+	}
+	return c.wantOwner(h.Owner, "hot", key)
+}
+
+func (hotPart) end() error { return nil }
+
+// coldPart checks cold records: each has a hot record of its code. If that is live and has its id, the link has its index
+// rows. If it has another id, the link was deleted and its code given again.
+type coldPart struct {
+	c          *check
+	key, value []byte // kept for their memory
+}
+
+func beginCold(c *check) (checkedPart, error) { return &coldPart{c: c}, nil }
+
+func (p *coldPart) end() error { return nil }
+
+func (p *coldPart) row(key, value []byte) error {
+	c := p.c
+	if len(key) != 1+8 {
+		c.o.Faults.Add(where("cold", key), "a link id has 8 bytes")
+		return nil
+	}
+	id := binary.BigEndian.Uint64(key[1:])
+	if why := c.meta.idProblem(id); why != "" {
+		c.o.Faults.Add(where("cold", key), "%s", why)
+	}
+	cold, err := decodeCold(value)
+	if err != nil {
+		c.o.Faults.Add(where("cold", key), "id %d: %v", id, err)
+		return nil
+	}
+	p.key = appendHotKey(p.key[:0], cold.Code)
+	hotValue, done := c.lookup("hot", p.key)
+	defer done()
+	if hotValue == nil {
+		c.o.Faults.Add(where("cold", key), "id %d: no hot record has its code %q", id, cold.Code)
+		return nil
+	}
+	hot, err := decodeHot([]byte(cold.Code), hotValue)
+	switch {
+	case err != nil: // told where hot records are checked
+	case hot.ID != id || hot.Flags&engine.FlagTombstone != 0:
+		c.links.deleted.Add(1)
+	default:
+		c.links.matched.Add(1)
+		p.wantIndexRows(&hot, &cold)
+	}
+	return nil
+}
+
+// wantIndexRows wants what an edit of the link would write.
+func (p *coldPart) wantIndexRows(hot *engine.HotView, cold *engine.Cold) {
+	p.value = appendIndexValue(p.value[:0], indexValue{cold.Code, hostOf(string(hot.Target)), cold.Title})
+	p.key = appendByOwnerKey(p.key[:0], hot.Owner, hot.ID)
+	p.wantIndexRow("by owner", cold.Code)
+	for i, tag := range cold.Tags {
+		if slices.Contains(cold.Tags[:i], tag) {
+			continue
+		}
+		p.c.links.matchedTags.Add(1)
+		p.key = appendByTagKey(p.key[:0], hot.Owner, tag, hot.ID)
+		p.wantIndexRow("by tag", cold.Code)
+	}
+}
+
+func (p *coldPart) wantIndexRow(table, code string) {
+	value, done := p.c.lookup(table, p.key)
+	defer done()
+	switch {
+	case value == nil:
+		p.c.o.Faults.Add(where(table, p.key), "the row of code %q is missing", code)
+	case !slices.Equal(value, p.value):
+		p.c.o.Faults.Add(where(table, p.key), "the row of code %q is not what the link is: %x instead of %x", code, value, p.value)
+	}
+}
+
+// indexPart checks index rows by themselves.
+type indexPart struct{ c *check }
+
+func beginIndex(c *check) (checkedPart, error) { return indexPart{c}, nil }
+
+func (indexPart) end() error { return nil }
+
+func (p indexPart) row(key, value []byte) error {
+	name := indexName(key)
+	if _, _, ok := splitIndexKey(key); !ok {
+		p.c.o.Faults.Add(where(name, key), "its length is wrong")
+	} else if _, err := decodeIndexValue(value); err != nil {
+		p.c.o.Faults.Add(where(name, key), "%v", err)
+	}
+	return nil
+}
+
+func indexName(key []byte) string {
+	if key[0] == tableByTag {
+		return "by tag"
+	}
+	return "by owner"
+}
+
+// splitIndexKey returns the tag, empty by owner, and the id of a key of an index.
+func splitIndexKey(key []byte) (tag string, id uint64, ok bool) {
+	if len(key) < 1+4+8 {
+		return "", 0, false
+	}
+	middle := key[5 : len(key)-8]
+	if key[0] == tableByTag {
+		if len(middle) == 0 || int(middle[0]) != len(middle)-1 {
+			return "", 0, false
+		}
+		tag = string(middle[1:])
+	} else if len(middle) > 0 {
+		return "", 0, false
+	}
+	return tag, ^binary.BigEndian.Uint64(key[len(key)-8:]), true
+}
+
+// nameStrays looks for hot records without a cold one, and index rows without a link, if there are any: then there are more
+// of them than cold records have found.
+func (c *check) nameStrays() error {
+	l := &c.links
+	for _, x := range []struct {
+		table     byte
+		step      string
+		got, want uint64
+		begin     func(*check) (checkedPart, error)
+	}{
+		{tableHot, "hot, looking for strays", l.live.Load(), l.matched.Load(), beginStrayHot},
+		{tableByOwner, "by owner, looking for strays", c.report.ByOwner, l.matched.Load(), beginStrayIndex},
+		{tableByTag, "by tag, looking for strays", c.report.ByTag, l.matchedTags.Load(), beginStrayIndex},
+	} {
+		if x.got == x.want {
+			continue
+		}
+		if _, err := c.checkRows(x.step, tableRange(x.table), x.begin); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type strayHot struct{ c *check }
+
+func beginStrayHot(c *check) (checkedPart, error) { return strayHot{c}, nil }
+
+func (strayHot) end() error { return nil }
+
+func (p strayHot) row(key, value []byte) error {
+	h, err := decodeHot(key[1:], value)
+	if err != nil || h.Flags&engine.FlagTombstone != 0 {
+		return nil
+	}
+	v, done := p.c.lookup("cold", appendColdKey(nil, h.ID))
+	defer done()
+	if v == nil {
+		p.c.o.Faults.Add(where("hot", key), "code %q has no cold record of its id %d", h.Code, h.ID)
+	} else if cold, err := decodeCold(v); err == nil && cold.Code != string(h.Code) {
+		p.c.o.Faults.Add(where("hot", key), "the cold record of its id %d is of code %q, not %q", h.ID, cold.Code, h.Code)
+	}
+	return nil
+}
+
+type strayIndex struct{ c *check }
+
+func beginStrayIndex(c *check) (checkedPart, error) { return strayIndex{c}, nil }
+
+func (strayIndex) end() error { return nil }
+
+func (p strayIndex) row(key, value []byte) error {
+	tag, id, ok := splitIndexKey(key)
+	x, err := decodeIndexValue(value)
+	if !ok || err != nil {
+		return nil // told before
+	}
+	rec, err := readRecord(p.c.r, x.code)
+	switch owner := binary.BigEndian.Uint32(key[1:]); {
+	case err == nil && rec.Hot.Flags&engine.FlagTombstone == 0 && rec.Hot.ID == id && rec.Hot.Owner == owner &&
+		(key[0] == tableByOwner || slices.Contains(rec.Cold.Tags, tag)):
+	default:
+		p.c.o.Faults.Add(where(indexName(key), key), "there is no such link: code %q, id %d, owner %d, tag %q", x.code, id, owner, tag)
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"shunt/engine"
+)
+
+// checkedMeta is what the meta rows say, as far as they could be read.
+type checkedMeta struct {
+	layout, firstHour uint32
+	node              uint16
+	idBound           uint64
+	positions         engine.Positions
+	mark              mark
+	sweep             sweep
+	sequence          sequence
+}
+
+// knownMeta are the rows of the meta table: who adds a name adds its line here.
+var knownMeta = []struct {
+	name     byte
+	what     string
+	required bool
+	read     func(m *checkedMeta, value []byte) error
+}{
+	{metaLayout, "layout version", true, func(m *checkedMeta, v []byte) error { return readUint32(&m.layout, v) }},
+	{metaStoreID, "store id", true, func(_ *checkedMeta, v []byte) error { return wantLength(v, 16) }},
+	{metaVisitorKey, "visitor key", true, func(_ *checkedMeta, v []byte) error { return wantLength(v, 16) }},
+	{metaNode, "node", true, func(m *checkedMeta, v []byte) error {
+		if err := wantLength(v, 2); err != nil {
+			return err
+		}
+		m.node = binary.BigEndian.Uint16(v)
+		return nil
+	}},
+	{metaIDBound, "id bound", true, func(m *checkedMeta, v []byte) error {
+		if err := wantLength(v, 8); err != nil {
+			return err
+		}
+		m.idBound = binary.BigEndian.Uint64(v)
+		return nil
+	}},
+	{metaPositions, "positions", false, func(m *checkedMeta, v []byte) (err error) {
+		m.positions, err = decodePositions(v)
+		return err
+	}},
+	{metaMark, "roll-up mark", false, func(m *checkedMeta, v []byte) (err error) {
+		m.mark, err = decodeMark(v)
+		return err
+	}},
+	{metaSweep, "sweep mark", false, func(m *checkedMeta, v []byte) (err error) {
+		m.sweep, err = decodeSweep(v)
+		return err
+	}},
+	{metaSequence, "sequence of writes", false, func(m *checkedMeta, v []byte) (err error) {
+		m.sequence, err = decodeSequence(v)
+		return err
+	}},
+	{metaFirstHour, "first whole hour", false, func(m *checkedMeta, v []byte) error { return readUint32(&m.firstHour, v) }},
+}
+
+func wantLength(v []byte, n int) error { return decodeFixed(make([]byte, n), v, "it") }
+
+func readUint32(dst *uint32, v []byte) error {
+	if err := wantLength(v, 4); err != nil {
+		return err
+	}
+	*dst = binary.BigEndian.Uint32(v)
+	return nil
+}
+
+// readMeta reads the meta rows, and checks them against each other.
+func (c *check) readMeta() {
+	m := &c.meta
+	m.sweep = sweep{stage: stageDone}
+	for _, row := range knownMeta {
+		value, err := read(c.r, metaKey(row.name))
+		switch {
+		case err != nil:
+		case value != nil:
+			err = row.read(m, value)
+		case row.required:
+			err = errors.New("it is missing")
+		}
+		if err != nil {
+			c.o.Faults.Add("meta, "+row.what, "%v", err)
+		}
+	}
+	for what, why := range m.problems() {
+		c.o.Faults.Add("meta, "+what, "%s", why)
+	}
+	c.checkFormatFile()
+	c.checkWrites()
+}
+
+// checkWrites compares the sequence of writes with the number of the last acknowledged one. That of a store in use is ahead
+// of a snapshot; a backup has none.
+func (c *check) checkWrites() {
+	acked := uint64(0)
+	if !c.v.live && !c.v.backup {
+		identity, err := c.v.Identity()
+		if err != nil {
+			return // told as a missing row
+		}
+		number, known, err := c.v.folder.readAcked(identity.StoreID)
+		if err != nil {
+			c.o.Faults.Add(c.v.folder.path(ackedName), "%v", err)
+		} else if known {
+			acked = number
+		}
+	}
+	if err := checkWhole(c.meta.sequence, acked); err != nil {
+		c.o.Faults.Add("meta, sequence of writes", "%v", err)
+	}
+}
+
+// problems returns what cannot be, by the name of the row.
+func (m *checkedMeta) problems() map[string]string {
+	found := map[string]string{}
+	if m.layout == 0 || m.layout > layoutVersion {
+		found["layout version"] = fmt.Sprintf("%d; this program knows 1 to %d", m.layout, layoutVersion)
+	}
+	if m.idBound == 0 || m.idBound > 1<<idCounterBits {
+		found["id bound"] = fmt.Sprintf("%d is none", m.idBound)
+	}
+	if m.mark.hour > m.positions.OpenHour {
+		found["roll-up mark"] = fmt.Sprintf("hour %d, although hours from %d on are open", m.mark.hour, m.positions.OpenHour)
+	}
+	if m.firstHour > m.mark.hour {
+		found["first whole hour"] = fmt.Sprintf("%d, although hours from %d on are not rolled up", m.firstHour, m.mark.hour)
+	}
+	if p := &m.positions; p.Epoch == 0 && (p.FlushSeq > 0 || len(p.Rings) > 0) {
+		found["positions"] = "positions of no epoch"
+	}
+	return found
+}
+
+// checkFormatFile compares the two layout versions: an upgrade that was cut off leaves the file's ahead.
+func (c *check) checkFormatFile() {
+	version, _, err := c.v.folder.readFormat(formatName)
+	if err == nil && version < c.meta.layout {
+		err = fmt.Errorf("format %d, and the database has %d", version, c.meta.layout)
+	}
+	if err != nil {
+		c.o.Faults.Add(c.v.folder.path(formatName), "%v", err)
+	}
+}
+
+type metaPart struct{ c *check }
+
+func beginMeta(c *check) (checkedPart, error) { return metaPart{c}, nil }
+
+// row wants a name that there is: readMeta has looked at the value.
+func (p metaPart) row(key, _ []byte) error {
+	for _, row := range knownMeta {
+		if len(key) == 2 && key[1] == row.name {
+			return nil
+		}
+	}
+	p.c.o.Faults.Add(where("meta", key), "a row of no known name")
+	return nil
+}
+
+func (metaPart) end() error { return nil }
+
+// idProblem says why an id cannot have been given, "" if it can.
+func (m *checkedMeta) idProblem(id uint64) string {
+	counter := id & (1<<idCounterBits - 1)
+	switch node := uint16(id >> idCounterBits); {
+	case node != m.node:
+		return fmt.Sprintf("id %d is of node %d, and the store of node %d", id, node, m.node)
+	case counter == 0 || counter >= m.idBound:
+		return fmt.Sprintf("id %d was never given: the bound is %d", id, m.idBound)
+	}
+	return ""
+}

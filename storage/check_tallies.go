@@ -1,0 +1,359 @@
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"shunt/engine"
+)
+
+// counts are the sums of tally rows. They may wrap round, on both sides of a comparison alike.
+type counts struct{ hits, bots, prefetches, heads uint64 }
+
+func (s *counts) add(t *rawTally) {
+	s.hits += t.hits
+	s.bots += t.bots
+	s.prefetches += t.prefetches
+	s.heads += t.heads
+}
+
+// checkedTotals are the sums of each hour and each day, over all links and over all owners: every record counts for both.
+// There are as many as hours and days are kept, some 5,000 at most, unless clocks were wrong.
+type checkedTotals struct {
+	mu  sync.Mutex
+	all map[totalKey]*counts
+}
+
+type totalKey struct {
+	table byte
+	when  uint32 // hour or day
+}
+
+func (t *checkedTotals) init() { t.all = map[totalKey]*counts{} }
+
+func (t *checkedTotals) add(key totalKey, s *counts) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.all[key] == nil {
+		t.all[key] = new(counts)
+	}
+	sum := t.all[key]
+	sum.hits += s.hits
+	sum.bots += s.bots
+	sum.prefetches += s.prefetches
+	sum.heads += s.heads
+}
+
+// compareTotals compares links with owners, hour by hour and day by day.
+func (c *check) compareTotals() {
+	for key := range c.totals.all {
+		switch key.table {
+		case tableLinkHours:
+			c.compareTotal(key, totalKey{tableOwnerHours, key.when})
+		case tableLinkDays:
+			c.compareTotal(key, totalKey{tableOwnerDays, key.when})
+		case tableOwnerHours:
+			c.compareLeft(totalKey{tableLinkHours, key.when}, key)
+		case tableOwnerDays:
+			c.compareLeft(totalKey{tableLinkDays, key.when}, key)
+		}
+	}
+}
+
+// compareLeft compares the sums of owners where links have none.
+func (c *check) compareLeft(linkKey, ownerKey totalKey) {
+	if c.totals.all[linkKey] == nil {
+		c.compareTotal(linkKey, ownerKey)
+	}
+}
+
+// compareTotal leaves out days that are being swept, and the day that is being rolled up: there links may be ahead of owners.
+func (c *check) compareTotal(linkKey, ownerKey totalKey) {
+	what, m := "hour", &c.meta
+	if linkKey.table == tableLinkDays {
+		what = "day"
+		between := m.mark.stage != stageLinks || m.mark.next != 0
+		if linkKey.when < m.sweep.firstDay || between && linkKey.when == m.mark.hour/hoursPerDay {
+			return
+		}
+	}
+	var links, owners counts
+	if s := c.totals.all[linkKey]; s != nil {
+		links = *s
+	}
+	if s := c.totals.all[ownerKey]; s != nil {
+		owners = *s
+	}
+	if links != owners {
+		c.o.Faults.Add(fmt.Sprintf("tallies of %s %d", what, linkKey.when), "all links have %d hits, and all owners %d (with bots, prefetches and HEAD: %d and %d)",
+			links.hits, owners.hits, links.all(), owners.all())
+	}
+}
+
+func (s *counts) all() uint64 { return s.hits + s.bots + s.prefetches + s.heads }
+
+// tallyPart is what the checks of all five tables of tallies share.
+type tallyPart struct {
+	c     *check
+	name  string
+	cold  *join // of link tallies
+	key   []byte
+	total totalKey
+	sum   counts // of total
+}
+
+func (c *check) newTallyPart(name string, ofLinks bool) (p tallyPart, err error) {
+	p = tallyPart{c: c, name: name}
+	if ofLinks {
+		p.cold, err = c.newJoin(tableCold)
+	}
+	return p, err
+}
+
+func (p *tallyPart) end() error {
+	p.cold.end()
+	p.flush()
+	return nil
+}
+
+func (p *tallyPart) flush() {
+	if p.sum != (counts{}) {
+		p.c.totals.add(p.total, &p.sum)
+	}
+	p.sum = counts{}
+}
+
+// tally checks a value, and adds it to the sums of its hour or day.
+func (p *tallyPart) tally(key, value []byte, total totalKey) (t rawTally, ok bool) {
+	t, err := checkedTally(value)
+	if err != nil {
+		p.c.o.Faults.Add(where(p.name, key), "%v", err)
+		return t, false
+	}
+	if total != p.total {
+		p.flush()
+		p.total = total
+	}
+	p.sum.add(&t)
+	return t, true
+}
+
+func (p *tallyPart) wantLink(key []byte, id uint64) {
+	p.key = appendColdKey(p.key[:0], id)
+	if why := p.c.meta.idProblem(id); why != "" {
+		p.c.o.Faults.Add(where(p.name, key), "%s", why)
+	} else if _, ok := p.cold.find(p.key); !ok {
+		p.c.o.Faults.Add(where(p.name, key), "no link, not even a deleted one, has id %d", id)
+	}
+}
+
+// checkedTally wants a tally row in its one encoding, and no more visitors than hits. That breakdowns have no more hits than
+// the row is part of their encoding; they may have less, since what is not known is in none.
+func checkedTally(value []byte) (rawTally, error) {
+	if err := checkTally(value); err != nil {
+		return rawTally{}, err
+	}
+	t, err := parseTally(value)
+	if err != nil || t.sketch == nil {
+		return t, err
+	}
+	if least := leastVisitors(t.sketch); t.hits < least {
+		return t, fmt.Errorf("%d hits of at least %d visitors", t.hits, least)
+	}
+	return t, nil
+}
+
+// leastVisitors returns how many visitors a sketch, which is well-formed, has at least: each has set one register.
+func leastVisitors(sketch []byte) (n uint64) {
+	if sketch[0] == sketchExact {
+		n, _ = binary.Uvarint(sketch[1:])
+		return n
+	}
+	for _, register := range sketch[len(denseHead):] {
+		if register != 0 {
+			n++
+		}
+	}
+	return max(n, engine.MaxExactVisitors+1)
+}
+
+// linkHours: a row before the mark is contained in its day.
+type linkHours struct {
+	tallyPart
+	days *join
+}
+
+func beginLinkHours(c *check) (checkedPart, error) {
+	p := &linkHours{}
+	var err, daysErr error
+	p.tallyPart, err = c.newTallyPart("link hours", true)
+	p.days, daysErr = c.newJoin(tableLinkDays)
+	return p, errors.Join(err, daysErr)
+}
+
+func (p *linkHours) end() error {
+	p.days.end()
+	return p.tallyPart.end()
+}
+
+func (p *linkHours) row(key, value []byte) error {
+	id, err := hourSuffix(key)
+	if err != nil {
+		p.c.o.Faults.Add(where(p.name, key), "%v", err)
+		return nil
+	}
+	p.wantLink(key, id)
+	return p.hour(key, value, id, stageLinks, p.days)
+}
+
+// hour checks a row of an hour against the marks, and against its day.
+func (p *tallyPart) hour(key, value []byte, id uint64, s stage, days *join) error {
+	m, hour := &p.c.meta, hourOf(key)
+	t, ok := p.tally(key, value, totalKey{key[0], hour})
+	day := hour / hoursPerDay
+	switch {
+	case !ok:
+	case hour < m.firstHour:
+		p.c.o.Faults.Add(where(p.name, key), "hours before %d are deleted", m.firstHour)
+	case m.mark.passed(s, hour, id) && day >= m.sweep.firstDay:
+		table := byte(tableLinkDays)
+		if s == stageOwners {
+			table = tableOwnerDays
+		}
+		p.key = appendDayKey(p.key[:0], table, id, day)
+		v, found := days.find(p.key)
+		if in, err := parseTally(v); !found || err == nil && (in.hits < t.hits || in.bots < t.bots) {
+			p.c.o.Faults.Add(where(p.name, key), "it is rolled up, and its day %d has only %d hits of its %d", day, in.hits, t.hits)
+		}
+	}
+	return nil
+}
+
+type ownerHours struct {
+	tallyPart
+	days *join
+}
+
+func beginOwnerHours(c *check) (checkedPart, error) {
+	p := &ownerHours{}
+	var err, daysErr error
+	p.tallyPart, err = c.newTallyPart("owner hours", false)
+	p.days, daysErr = c.newJoin(tableOwnerDays)
+	return p, errors.Join(err, daysErr)
+}
+
+func (p *ownerHours) end() error {
+	p.days.end()
+	return p.tallyPart.end()
+}
+
+func (p *ownerHours) row(key, value []byte) error {
+	owner, err := hourSuffix(key)
+	if err != nil {
+		p.c.o.Faults.Add(where(p.name, key), "%v", err)
+		return nil
+	}
+	if err := p.c.wantOwner(uint32(owner), p.name, key); err != nil {
+		return err
+	}
+	return p.hour(key, value, owner, stageOwners, p.days)
+}
+
+// linkDays: the days of a link have no more hits than its life.
+type linkDays struct {
+	tallyPart
+	lives *join
+	id    uint64
+	hits  uint64 // of the days of id in this part
+}
+
+func beginLinkDays(c *check) (checkedPart, error) {
+	p := &linkDays{}
+	var err, livesErr error
+	p.tallyPart, err = c.newTallyPart("link days", true)
+	p.lives, livesErr = c.newJoin(tableLinkLives)
+	return p, errors.Join(err, livesErr)
+}
+
+func (p *linkDays) end() error {
+	p.wantLife()
+	p.lives.end()
+	return p.tallyPart.end()
+}
+
+func (p *linkDays) row(key, value []byte) error {
+	id, day, err := splitDayKey(key)
+	if err != nil {
+		p.c.o.Faults.Add(where(p.name, key), "%v", err)
+		return nil
+	}
+	if id != p.id {
+		p.wantLife()
+		p.id = id
+		p.wantLink(key, id)
+	}
+	if t, ok := p.day(key, value, day); ok {
+		p.hits += t.hits
+	}
+	return nil
+}
+
+func (p *linkDays) wantLife() {
+	if p.id == 0 {
+		return
+	}
+	key := appendLinkLifeKey(nil, p.id)
+	v, found := p.lives.find(key)
+	if in, err := parseTally(v); !found || err == nil && in.hits < p.hits {
+		p.c.o.Faults.Add(where("link lives", key), "the life of link %d has %d hits, and its days %d", p.id, in.hits, p.hits)
+	}
+	p.hits = 0
+}
+
+// day checks a row of a day against the mark: a day has rows once one of its hours is rolled up.
+func (p *tallyPart) day(key, value []byte, day uint32) (rawTally, bool) {
+	t, ok := p.tally(key, value, totalKey{key[0], day})
+	if last := p.c.meta.mark.hour / hoursPerDay; ok && day > last {
+		p.c.o.Faults.Add(where(p.name, key), "no hour of day %d is rolled up: that went as far as hour %d", day, p.c.meta.mark.hour)
+	}
+	return t, ok
+}
+
+type ownerDays struct{ tallyPart }
+
+func beginOwnerDays(c *check) (checkedPart, error) {
+	p, err := c.newTallyPart("owner days", false)
+	return &ownerDays{p}, err
+}
+
+func (p *ownerDays) row(key, value []byte) error {
+	owner, day, err := splitDayKey(key)
+	if err != nil {
+		p.c.o.Faults.Add(where(p.name, key), "%v", err)
+		return nil
+	}
+	p.day(key, value, day)
+	return p.c.wantOwner(uint32(owner), p.name, key)
+}
+
+type linkLives struct{ tallyPart }
+
+func beginLinkLives(c *check) (checkedPart, error) {
+	p, err := c.newTallyPart("link lives", true)
+	return &linkLives{p}, err
+}
+
+func (p *linkLives) row(key, value []byte) error {
+	id, err := linkOf(key)
+	if err != nil {
+		p.c.o.Faults.Add(where(p.name, key), "%v", err)
+		return nil
+	}
+	p.wantLink(key, id)
+	if _, err := checkedTally(value); err != nil {
+		p.c.o.Faults.Add(where(p.name, key), "%v", err)
+	}
+	return nil
+}

@@ -1,0 +1,321 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/engine"
+)
+
+// The store that the tests of Check look at has links with and without tags, an edited one, a tombstone, a code that was
+// given again, hours that are rolled up, half rolled up and open, days, lives, dense sketches and breakdowns.
+const (
+	checkedHour  = 480_000
+	checkedOwner = 7
+)
+
+func fillForCheck(t testing.TB, s *Store) {
+	t.Helper()
+	stop := start(t, s)
+	defer stop()
+	if _, err := s.ReserveIDs(100); err != nil {
+		t.Fatal(err)
+	}
+	for id := uint64(1); id <= 20; id++ {
+		r := link(fmt.Sprintf("code%02d", id), id, checkedOwner, "spring")
+		if id%2 == 0 {
+			r.Cold.Tags = nil
+		}
+		r.Cold.ImportedHits = id % 3
+		apply(t, s, creation(r))
+	}
+	edited := link("code01", 1, checkedOwner, "autumn", "spring")
+	edited.Cold.Version = 2
+	apply(t, s, edit(link("code01", 1, checkedOwner, "spring"), edited))
+	apply(t, s, deletion(link("code03", 3, checkedOwner, "spring")))
+	apply(t, s, deletion(link("code05", 5, checkedOwner, "spring")))
+	apply(t, s, creation(link("code05", 50, checkedOwner)))
+
+	hour := uint32(checkedHour)
+	for seq := range uint64(4) {
+		f := newModelFlush()
+		for id := uint64(1); id <= 10; id++ {
+			f.add(hour, id, checkedOwner, hitFrom(visitorHash(seq*100+id), "a.example", 5, 2, 1))
+			f.add(hour, id, checkedOwner, &model{bots: 1, heads: 2})
+		}
+		dense := &model{hits: 3000, visitors: map[uint64]bool{}}
+		for i := range uint64(3000) {
+			dense.visitors[visitorHash(i)] = true
+		}
+		f.add(hour, 20, checkedOwner, dense)
+		p := engine.Positions{Epoch: 1, FlushSeq: seq + 1, OpenHour: hour, Rings: []uint64{10 * (seq + 1)}}
+		if err := s.Flush(f.batch(p)); err != nil {
+			t.Fatal(err)
+		}
+		hour++
+	}
+	for more := true; more; {
+		var err error
+		if more, err = s.RollUp(engine.RollUpLimits{OpenHour: checkedHour + 2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// checkAll returns what Check finds in an inspection, and what it counts.
+func checkAll(t testing.TB, v *Inspection) (CheckReport, []engine.Fault, uint64) {
+	t.Helper()
+	faults := new(engine.Faults)
+	report, err := v.Check(t.Context(), CheckOptions{
+		Faults: faults, KnowsOwner: func(owner uint32) (bool, error) { return owner == checkedOwner, nil },
+	})
+	if err != nil {
+		t.Fatalf("Check: %v", err)
+	}
+	first, total := faults.Found()
+	return report, first, total
+}
+
+func inspect(t testing.TB, dir string, fs vfs.FS) *Inspection {
+	t.Helper()
+	v, err := Inspect(dir, Options{Logger: quiet, FS: fs})
+	if err != nil {
+		t.Fatalf("Inspect: %v", err)
+	}
+	return v
+}
+
+func closeInspection(t testing.TB, v *Inspection) {
+	t.Helper()
+	if err := v.Close(); err != nil {
+		t.Errorf("closing the inspection: %v", err)
+	}
+}
+
+func TestAHealthyStoreOfEverythingHasNoFaults(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s := open(t, dir, Options{})
+	fillForCheck(t, s)
+	live := s.Inspect()
+	report, faults, total := checkAll(t, live)
+	if total != 0 {
+		t.Errorf("beside the store: got %d faults: %+v", total, faults)
+	}
+	want := CheckReport{
+		Links: 19, Tombstones: 1, DeletedRecords: 2, ByOwner: 19, ByTag: 9, LinkHours: 44, OwnerHours: 4, LinkDays: 11,
+		OwnerDays: 1, LinkLives: 17, Meta: 7,
+	}
+	report.Files, report.FileBytes, report.Skipped = 0, 0, ""
+	if report != want {
+		t.Errorf("got %+v\nwant %+v", report, want)
+	}
+	closeInspection(t, live)
+	if err := s.db.Flush(); err != nil { // table files, and not only the log
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+
+	before := contents(t, dir)
+	v := inspect(t, dir, nil)
+	report, faults, total = checkAll(t, v)
+	closeInspection(t, v)
+	if want.Files, want.FileBytes = report.Files, report.FileBytes; total != 0 || report != want || report.Files == 0 {
+		t.Errorf("alone: got %+v and %d faults: %+v\nwant %+v", report, total, faults, want)
+	}
+	if after := contents(t, dir); !maps.Equal(after, before) {
+		t.Error("the check has changed the folder")
+	}
+}
+
+func TestEachFaultOfARowIsFound(t *testing.T) {
+	mem := vfs.NewMem()
+	s := openMem(t, mem)
+	fillForCheck(t, s)
+	closeStore(t, s)
+	owner2, hot01, code04 := uint32(8), link("code01", 1, checkedOwner, "autumn", "spring"), link("code04", 4, checkedOwner)
+	for name, c := range map[string]struct {
+		plant func(b *pebble.Batch)
+		want  string // in where and what of a fault
+	}{
+		"a hot record without a cold one":          {delRow(appendColdKey(nil, 4)), `code "code04" has no cold record of its id 4`},
+		"a cold record of another code":            {putRow(appendColdKey(nil, 4), appendCold(nil, &engine.Cold{Code: "code02"})), `the cold record of its id 4 is of code "code02"`},
+		"a cold record of a code that is unknown":  {putRow(appendColdKey(nil, 60), appendCold(nil, &engine.Cold{Code: "nobody"})), `no hot record has its code "nobody"`},
+		"a cold record with bytes after it":        {putRow(appendColdKey(nil, 4), append(appendCold(nil, &code04.Cold), 0)), "bytes after its end"},
+		"two live codes of one id":                 {putRow(appendHotKey(nil, "twice"), appendHot(nil, &engine.Hot{ID: 4, Owner: 7, Target: "https://a.b/"})), `the cold record of its id 4 is of code "code04", not "twice"`},
+		"a hot record of an unknown flag":          {putRow(appendHotKey(nil, "code04"), []byte{1, 0x40, 4, 7}), "unknown flags"},
+		"a hot record of an id that was not given": {putRow(appendHotKey(nil, "code04"), appendHot(nil, &engine.Hot{ID: 4000, Owner: 7, Target: "https://a.b/"})), "id 4000 was never given"},
+		"a hot record of another node":             {putRow(appendHotKey(nil, "code04"), appendHot(nil, &engine.Hot{ID: 1<<48 | 4, Owner: 7, Target: "https://a.b/"})), "is of node 1"},
+		"a hot record without a target":            {putRow(appendHotKey(nil, "code04"), appendHot(nil, &engine.Hot{ID: 4, Owner: 7})), "no target"},
+		"a hot record under a key that is no code": {putRow(appendHotKey(nil, "a b"), appendHot(nil, &engine.Hot{ID: 4, Owner: 7, Target: "https://a.b/"})), `code "a b" is none`},
+		"a tombstone of nobody":                    {putRow(appendHotKey(nil, "code03"), appendHot(nil, &engine.Hot{ID: 3, Owner: owner2, Flags: engine.FlagTombstone})), "there is no user 8"},
+		"a missing row by owner":                   {delRow(appendByOwnerKey(nil, 7, 4)), `by owner, key 2200000007fffffffffffffffb: the row of code "code04" is missing`},
+		"a missing row by tag":                     {delRow(appendByTagKey(nil, 7, "spring", 1)), `the row of code "code01" is missing`},
+		"a row by owner too many":                  {putRow(appendByOwnerKey(nil, 7, 3), appendIndexValue(nil, indexValue{code: "code03"})), "there is no such link"},
+		"a row by owner of another owner":          {putRow(appendByOwnerKey(nil, owner2, 4), appendIndexValue(nil, indexValue{code: "code04"})), "there is no such link"},
+		"a row by tag too many":                    {putRow(appendByTagKey(nil, 7, "winter", 1), appendIndexValue(nil, indexValue{code: "code01"})), `tag "winter"`},
+		"a row by tag with a wrong length":         {putRow(append([]byte{tableByTag, 0, 0, 0, 7, 9, 'a'}, make([]byte, 8)...), appendIndexValue(nil, indexValue{code: "code01"})), "its length is wrong"},
+		"a row by owner of another title":          {putRow(appendByOwnerKey(nil, 7, 1), appendIndexValue(nil, indexValue{"code01", "example.com", "old"})), "is not what the link is"},
+		"a row by tag with the old host":           {putRow(appendByTagKey(nil, 7, "autumn", 1), appendIndexValue(nil, indexValue{"code01", "old.example", hot01.Cold.Title})), "is not what the link is"},
+		"an index value that is cut off":           {putRow(appendByOwnerKey(nil, 7, 4), []byte{1, 6, 'c'}), "string too long"},
+		"a tally of no link":                       {putRow(appendLinkLifeKey(nil, 77), hit(1).row()), "no link, not even a deleted one, has id 77"},
+		"a tally of an id that was not given":      {putRow(appendLinkDayKey(nil, 5000, checkedHour/24), hit(1).row()), "id 5000 was never given"},
+		"a tally of no user":                       {putRow(appendOwnerDayKey(nil, owner2, checkedHour/24), hit(1).row()), "there is no user 8"},
+		"a tally that is cut off":                  {putRow(appendLinkLifeKey(nil, 4), hit(1).row()[:5]), "link lives, key 330000000000000004"},
+		"a merge operand that is cut off":          {func(b *pebble.Batch) { merge(b, appendLinkLifeKey(nil, 2), hit(1).row()[:5]) }, "link lives"},
+		"more visitors than hits":                  {putRow(appendLinkLifeKey(nil, 4), appendTally(nil, moreVisitors(2, 3))), "2 hits of at least 3 visitors"},
+		"more visitors than hits in registers":     {putRow(appendLinkLifeKey(nil, 20), appendTally(nil, moreVisitors(1000, 3000))), "1000 hits of at least"},
+		"a life with less hits than its days":      {putRow(appendLinkLifeKey(nil, 4), hit(1).row()), "the life of link 4 has 1 hits, and its days 2"},
+		"a link without a life":                    {delRow(appendLinkLifeKey(nil, 4)), "the life of link 4 has 0 hits, and its days 2"},
+		"an hour that its day does not have":       {putRow(appendLinkDayKey(nil, 4, checkedHour/24), hit(1).row()[:0:0]), "link days"},
+		"an hour that is rolled up without a day":  {delRow(appendLinkDayKey(nil, 4, checkedHour/24)), "it is rolled up, and its day 20000 has only 0 hits of its 1"},
+		"an owner's hour without a day":            {delRow(appendOwnerDayKey(nil, 7, checkedHour/24)), "owner hours"},
+		"links and owners that differ in an hour":  {putRow(appendLinkHourKey(nil, checkedHour+3, 12), hit(1).row()), "tallies of hour 480003: all links have 3011 hits, and all owners 3010"},
+		"an hour of owners only":                   {putRow(appendOwnerHourKey(nil, checkedHour+9, 7), hit(1).row()), "tallies of hour 480009: all links have 0 hits, and all owners 1"},
+		"links and owners that differ in a day":    {putRow(appendOwnerDayKey(nil, 7, checkedHour/24-1), hit(1).row()), "tallies of day 19999: all links have 0 hits, and all owners 1"},
+		"a day of the future":                      {putRow(appendLinkDayKey(nil, 4, checkedHour/24+1), hit(1).row()), "no hour of day 20001 is rolled up"},
+		"an hour that should be deleted":           {putRow(metaKey(metaFirstHour), binary.BigEndian.AppendUint32(nil, checkedHour+1)), "hours before 480001 are deleted"},
+		"a mark beyond the open hour":              {putRow(metaKey(metaMark), appendMark(nil, mark{hour: checkedHour + 100})), "roll-up mark: hour 480100"},
+		"a key of hours with a wrong length":       {putRow([]byte{tableLinkHours, 1, 2}, nil), "in a table of hours"},
+		"no store id":                              {delRow(metaKey(metaStoreID)), "store id: it is missing"},
+		"a visitor key of 15 bytes":                {putRow(metaKey(metaVisitorKey), make([]byte, 15)), "visitor key: "},
+		"positions that are cut off":               {putRow(metaKey(metaPositions), []byte{1, 1}), "positions: "},
+		"a meta row of an unknown name":            {putRow(metaKey('?'), nil), "a row of no known name"},
+		"an id bound of 0":                         {putRow(metaKey(metaIDBound), make([]byte, 8)), "id bound: 0 is none"},
+		"a newer layout":                           {putRow(metaKey(metaLayout), []byte{0, 0, 0, 9}), "layout version: 9"},
+		"a row of a table that there is not":       {putRow([]byte{0x66, 1}, nil), "key 6601: a row of no known table"},
+		"a row before all tables":                  {putRow([]byte{0x01}, nil), "key 01: a row of no known table"},
+		"a row after all tables":                   {putRow([]byte{0xfe}, nil), "key fe: a row of no known table"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			damaged := cloneStore(t, mem)
+			plant(t, damaged, c.plant)
+			v := inspect(t, "/data/store", damaged)
+			defer closeInspection(t, v)
+			_, faults, total := checkAll(t, v)
+			if total == 0 || !strings.Contains(tell(faults), c.want) {
+				t.Errorf("got %d faults\n%swant %q", total, tell(faults), c.want)
+			}
+		})
+	}
+}
+
+func tell(faults []engine.Fault) string {
+	var b strings.Builder
+	for _, f := range faults {
+		fmt.Fprintf(&b, "%s: %s\n", f.Where, f.What)
+	}
+	return b.String()
+}
+
+func putRow(key, value []byte) func(*pebble.Batch) {
+	return func(b *pebble.Batch) { set(b, key, value) }
+}
+
+func delRow(key []byte) func(*pebble.Batch) { return func(b *pebble.Batch) { remove(b, key) } }
+
+func moreVisitors(hits, visitors uint64) *engine.Tally {
+	t := &engine.Tally{Hits: hits}
+	for i := range visitors {
+		t.Visitors.Add(visitorHash(i))
+	}
+	return t
+}
+
+// cloneStore returns a copy of a file system in memory.
+func cloneStore(t testing.TB, mem *vfs.MemFS) *vfs.MemFS {
+	t.Helper()
+	to := vfs.NewMem()
+	if _, err := vfs.Clone(mem, to, "/data/store", "/data/store"); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// plant writes what a store would not.
+func plant(t testing.TB, fs vfs.FS, write func(*pebble.Batch)) {
+	t.Helper()
+	db, err := pebble.Open("/data/store/db", pebbleOptions(fs, &Options{Logger: quiet}, nil, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := db.NewBatch()
+	write(b)
+	if err := db.Apply(b, pebble.Sync); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAFlippedBitAnywhereInATableFileIsFound(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s := open(t, dir, Options{})
+	fillForCheck(t, s)
+	if err := s.db.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	files, err := filepath.Glob(filepath.Join(dir, "db", "*.sst"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("got files %q, %v", files, err)
+	}
+	for _, file := range files {
+		whole, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 16 {
+			flipped := bytes.Clone(whole)
+			flipped[i*(len(whole)-1)/15] ^= 1 << (i % 8)
+			if err := os.WriteFile(file, flipped, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			v := inspect(t, dir, nil)
+			_, faults, total := checkAll(t, v)
+			closeInspection(t, v)
+			if total == 0 || !strings.Contains(tell(faults), filepath.Base(file)) {
+				t.Errorf("bit %d of %d bytes: got %d faults\n%s", i, len(whole), total, tell(faults))
+			}
+		}
+		if err := os.WriteFile(file, whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestManyFaultsAreCountedAndTheFirstAreTold(t *testing.T) {
+	mem := vfs.NewMem()
+	closeStore(t, openMem(t, mem))
+	plant(t, mem, func(b *pebble.Batch) {
+		for i := range 100 {
+			set(b, []byte{0x66, byte(i)}, nil)
+		}
+	})
+	v := inspect(t, "/data/store", mem)
+	defer closeInspection(t, v)
+	if _, faults, total := checkAll(t, v); len(faults) != engine.MaxFaults || total != 100 {
+		t.Errorf("got %d of %d faults", len(faults), total)
+	}
+}
+
+func TestACheckEndsWithItsContext(t *testing.T) {
+	s := openTemp(t)
+	v := s.Inspect()
+	defer closeInspection(t, v)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := v.Check(ctx, CheckOptions{Faults: new(engine.Faults)}); err == nil {
+		t.Error("got no error")
+	}
+}

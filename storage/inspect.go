@@ -1,0 +1,133 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/engine"
+)
+
+// Inspection is a store at one moment, to be looked at and not to be changed: one that is not in use, a backup, or a
+// snapshot of an open one.
+type Inspection struct {
+	fs     vfs.FS
+	folder *folder
+	db     *pebble.DB
+	r      pebble.Reader // db itself, or a snapshot of it
+	backup bool
+	live   bool // of a Store in use
+	close  func() error
+}
+
+// Inspect opens the store or the backup in dir without changing a byte of it. Errors: those of Open.
+func Inspect(dir string, o Options) (*Inspection, error) {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	v, err := inspectFolder(&folder{fs: onlyRead{o.FS}, dir: dir}, &o)
+	if err != nil {
+		return nil, fmt.Errorf("storage: %w", err)
+	}
+	return v, nil
+}
+
+func inspectFolder(f *folder, options *Options) (*Inspection, error) {
+	state, err := f.inspect()
+	backup := errors.Is(err, ErrBackup)
+	switch {
+	case backup:
+		if _, _, err := f.readFormat(formatName); err != nil {
+			return nil, err
+		}
+	case err != nil:
+		return nil, err
+	case state != stored:
+		return nil, fmt.Errorf("%w in %s", ErrNoStore, f.dir)
+	}
+	lock, err := f.lock()
+	if err != nil {
+		return nil, err
+	}
+	o := pebbleOptions(f.fs, options, lock, false)
+	o.ReadOnly, o.DisableTableStats = true, true
+	// Damage is for whoever reads to tell; by default it ends the process.
+	o.EventListener = &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}}
+	db, err := pebble.Open(f.path(dbName), o)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the database: %w", err), lock.Close())
+	}
+	return &Inspection{
+		fs: f.fs, folder: f, db: db, r: db, backup: backup,
+		close: func() error { return errors.Join(db.Close(), lock.Close()) },
+	}, nil
+}
+
+// Inspect returns the store at this moment, to be closed before the store is.
+func (s *Store) Inspect() *Inspection {
+	snapshot := s.db.NewSnapshot()
+	return &Inspection{fs: s.folder.fs, folder: s.folder, db: s.db, r: snapshot, live: true, close: snapshot.Close}
+}
+
+// Close ends the inspection.
+func (v *Inspection) Close() error {
+	if err := v.close(); err != nil {
+		return fmt.Errorf("storage: %w", err)
+	}
+	return nil
+}
+
+// Backup tells whether it is one.
+func (v *Inspection) Backup() bool { return v.backup }
+
+// Accounts returns the table of accounts, of which nothing can be written.
+func (v *Inspection) Accounts() *AccountTable { return &AccountTable{r: v.r} }
+
+// Identity returns the store's identity, as far as it can be read.
+func (v *Inspection) Identity() (id engine.Identity, err error) {
+	for _, row := range []struct {
+		name byte
+		dst  []byte
+	}{{metaStoreID, id.StoreID[:]}, {metaVisitorKey, id.VisitorKey[:]}} {
+		value, err := read(v.r, metaKey(row.name))
+		if err == nil {
+			err = decodeFixed(row.dst, value, "identity")
+		}
+		if err != nil {
+			return engine.Identity{}, fmt.Errorf("storage: %w", err)
+		}
+	}
+	return id, nil
+}
+
+// Positions returns the journal's positions.
+func (v *Inspection) Positions() (engine.Positions, error) {
+	p, err := readPositions(v.r)
+	if err != nil {
+		return engine.Positions{}, fmt.Errorf("storage: %w", err)
+	}
+	return p, nil
+}
+
+// onlyRead is a file system on which taking the lock makes no file: a backup has none, and may be on a disk that nobody can
+// write to. Where there is no lock file, nobody has ever opened the database.
+type onlyRead struct{ vfs.FS }
+
+func (o onlyRead) Lock(name string) (io.Closer, error) {
+	if _, err := o.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		return noLock{}, nil
+	}
+	return o.FS.Lock(name)
+}
+
+type noLock struct{}
+
+func (noLock) Close() error { return nil }

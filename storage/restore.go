@@ -1,0 +1,262 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/engine"
+)
+
+// copyChunkBytes is how much of a file is copied between two looks at the context.
+const copyChunkBytes = 1 << 20
+
+// RestoreOptions are the settings of Restore; the zero value of each field is its default.
+type RestoreOptions struct {
+	Logger   *slog.Logger                    // default: slog.Default()
+	FS       vfs.FS                          // default: vfs.Default
+	Progress func(copiedBytes, bytes uint64) // called after each MiB
+}
+
+// RestoreResult says what Restore made.
+type RestoreResult struct {
+	Dir   string `json:"dir"`
+	Bytes uint64 `json:"bytes"`
+	Files int    `json:"files"`
+}
+
+// Restore makes a store in dir of the backup in from. dir must be absent, or empty, or what a restore left that was cut
+// off: then it begins again. The files are copied, so that the store shares none with the backup. The store has the id of
+// the original and a journal history of its own (engine.NewHistory).
+//
+// While it is under way, DIR/format is named DIR/format.restoring, and Open refuses the folder; it is renamed when all else
+// is durable. Errors: ErrNoStore, ErrNotAStore and ErrUnfinishedBackup of from; ErrNotEmpty, ErrLocked and ErrInside of dir;
+// those of ctx.
+func Restore(ctx context.Context, from, dir string, o RestoreOptions) (RestoreResult, error) {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.Progress == nil {
+		o.Progress = func(uint64, uint64) {}
+	}
+	r := restore{from: &folder{fs: o.FS, dir: from}, to: &folder{fs: o.FS, dir: dir}, o: &o}
+	if err := r.run(ctx); err != nil {
+		return RestoreResult{}, fmt.Errorf("storage: restore: %w", err)
+	}
+	return r.result, nil
+}
+
+// Restorable tells beforehand whether Restore would begin: nil, or the error that it would return. fs may be nil: vfs.Default.
+func Restorable(from, dir string, fs vfs.FS) error {
+	if fs == nil {
+		fs = vfs.Default
+	}
+	r := restore{from: &folder{fs: fs, dir: from}, to: &folder{fs: fs, dir: dir}}
+	if _, err := r.inspect(); err != nil {
+		return fmt.Errorf("storage: restore: %w", err)
+	}
+	return nil
+}
+
+type restore struct {
+	from, to *folder
+	o        *RestoreOptions
+	result   RestoreResult
+	bytes    uint64 // that are to be copied
+}
+
+func (r *restore) run(ctx context.Context) error {
+	layout, err := r.inspect()
+	if err != nil {
+		return err
+	}
+	if err := r.to.make(); err != nil {
+		return err
+	}
+	lock, err := r.to.lock()
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.runLocked(ctx, lock, layout), lock.Close())
+}
+
+// inspect looks at both folders, and changes nothing.
+func (r *restore) inspect() (layout uint32, err error) {
+	if layout, err = r.from.wantBackup(); err != nil {
+		return 0, err
+	}
+	if err := apart(r.to.fs, r.to.dir, r.from.dir); err != nil {
+		return 0, err
+	}
+	return layout, r.to.wantRestorable()
+}
+
+// runLocked looks at the target once more, since another process may have been there meanwhile.
+func (r *restore) runLocked(ctx context.Context, lock *pebble.Lock, layout uint32) error {
+	if err := r.to.wantRestorable(); err != nil {
+		return err
+	}
+	if err := r.to.writeFormat(formatRestName, formatPrefix, layout); err != nil {
+		return err
+	}
+	if err := r.to.emptyDB(); err != nil {
+		return err
+	}
+	if err := r.copyDB(ctx); err != nil {
+		return err
+	}
+	if err := r.beginHistory(lock); err != nil {
+		return err
+	}
+	r.result.Dir = r.to.dir
+	return r.to.end(formatRestName)
+}
+
+// wantBackup wants a whole backup and returns its layout version.
+func (f *folder) wantBackup() (layout uint32, err error) {
+	state, err := f.inspect()
+	switch {
+	case errors.Is(err, ErrBackup):
+		layout, _, err = f.readFormat(formatName)
+		return layout, err
+	case err != nil:
+		return 0, err
+	case state == stored:
+		return 0, fmt.Errorf("%w: %s is a store and no backup", ErrNotAStore, f.dir)
+	}
+	return 0, fmt.Errorf("%w in %s", ErrNoStore, f.dir)
+}
+
+// wantRestorable wants a folder that is empty, or what is left of a restore that was cut off.
+func (f *folder) wantRestorable() error {
+	switch _, err := f.inspect(); {
+	case errors.Is(err, ErrUnfinishedRestore):
+		return nil
+	case err != nil && !errors.Is(err, ErrNotAStore):
+		return err
+	}
+	names, err := f.list(f.dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if name == formatTmpName || name == "lost+found" { // cut off before it was renamed; of a fresh file system
+			continue
+		}
+		if name == dbName {
+			inner, err := f.list(f.path(dbName))
+			if err != nil {
+				return err
+			}
+			if len(inner) == 0 || len(inner) == 1 && inner[0] == lockName {
+				continue
+			}
+		}
+		return fmt.Errorf("%w: %q in %s", ErrNotEmpty, name, f.dir)
+	}
+	return nil
+}
+
+// copyDB copies the database.
+func (r *restore) copyDB(ctx context.Context) error {
+	names, err := r.from.list(r.from.path(dbName))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		info, err := r.from.fs.Stat(r.from.fs.PathJoin(r.from.path(dbName), name))
+		if err != nil {
+			return fmt.Errorf("looking at the backup: %w", err)
+		}
+		r.bytes += uint64(info.Size())
+	}
+	for _, name := range names {
+		if name == lockName {
+			continue
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := r.copyFile(ctx, name); err != nil {
+			return fmt.Errorf("copying %s: %w", name, err)
+		}
+		r.result.Files++
+	}
+	return r.to.syncDir(r.to.path(dbName))
+}
+
+func (r *restore) copyFile(ctx context.Context, name string) (err error) {
+	source, err := r.from.fs.Open(r.from.fs.PathJoin(r.from.path(dbName), name), vfs.SequentialReadsOption)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	target, err := r.to.fs.Create(r.to.fs.PathJoin(r.to.path(dbName), name), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, target.Close()) }()
+	for {
+		n, err := io.CopyN(target, source, copyChunkBytes)
+		r.result.Bytes += uint64(n)
+		r.o.Progress(r.result.Bytes, r.bytes)
+		switch {
+		case errors.Is(err, io.EOF):
+			return target.Sync()
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+	}
+}
+
+// beginHistory gives the copy a journal history of its own.
+func (r *restore) beginHistory(lock *pebble.Lock) (err error) {
+	db, err := r.to.openDB(pebbleOptions(r.to.fs, &Options{Logger: r.o.Logger}, lock, false))
+	if err != nil {
+		return fmt.Errorf("the copy: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	p, err := readPositions(db)
+	if err != nil {
+		return err
+	}
+	p = engine.NewHistory(p)
+	if err := db.Set(metaKey(metaPositions), appendPositions(nil, &p), pebble.Sync); err != nil {
+		return fmt.Errorf("beginning a history of the journal: %w", err)
+	}
+	return r.noteWrites(db)
+}
+
+// noteWrites says that the restored store contains every write that it should. A backup without that is not taken for one.
+func (r *restore) noteWrites(db *pebble.DB) (err error) {
+	contained, err := readSequence(db)
+	if err == nil {
+		err = checkWhole(contained, contained.last)
+	}
+	if err != nil {
+		return err
+	}
+	var storeID [16]byte
+	v, err := read(db, metaKey(metaStoreID))
+	if err == nil {
+		err = decodeFixed(storeID[:], v, "store id")
+	}
+	if err != nil {
+		return err
+	}
+	var acked ackedFile
+	if err := acked.open(r.to, storeID, contained.last, r.o.Logger); err != nil {
+		return fmt.Errorf("noting the last acknowledged write: %w", err)
+	}
+	return acked.close()
+}
