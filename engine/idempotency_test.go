@@ -233,6 +233,47 @@ func TestAKeyUnderWhichNothingWasWrittenIsFree(t *testing.T) {
 	}
 }
 
+// TestASweepLeavesAKeyAloneUnderWhichALinkIsBeingMade sweeps while a request is in the store's hands whose last receipt is
+// too old.
+func TestASweepLeavesAKeyAloneUnderWhichALinkIsBeingMade(t *testing.T) {
+	var passed atomic.Int64
+	e := newTestEngine(t, engine.Options{
+		Now:          func() time.Time { return time.Now().Add(time.Duration(passed.Load())) },
+		ClockSettles: -1, FlushInterval: time.Hour, MaxReceipts: 1,
+	})
+	if _, err := e.once("key"); err != nil {
+		t.Fatal(err)
+	}
+	passed.Store(int64(engine.ReceiptLife + time.Hour))
+	inStore := make(chan func(), 1)
+	stall := func(commit func()) { inStore <- commit }
+	e.gate.apply.Store(&stall)
+	var made engine.Detail
+	var making sync.WaitGroup
+	making.Go(func() {
+		var err error
+		if made, err = e.once("key"); err != nil {
+			t.Error(err)
+		}
+	})
+	commit := <-inStore
+	if err := e.RollUp(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.gate.ReadReceipt(request("key").RequestKey); err != nil {
+		t.Errorf("the old receipt was swept: %v", err)
+	}
+	e.gate.apply.Store(nil)
+	commit()
+	making.Wait()
+	if d, err := e.once("key"); err != nil || d.Code != made.Code {
+		t.Errorf("a repeat got %q, %v, want %q", d.Code, err, made.Code)
+	}
+	if _, err := e.once("another"); !errors.Is(err, engine.ErrTooManyReceipts) {
+		t.Errorf("a second key: got %v, want ErrTooManyReceipts", err)
+	}
+}
+
 // TestASweepUnderFireKeepsWhatIsWrittenAnew lets requests whose receipts are over be made again while they are swept.
 func TestASweepUnderFireKeepsWhatIsWrittenAnew(t *testing.T) {
 	var nowMs atomic.Int64
