@@ -29,6 +29,7 @@ type flusher struct {
 	clock     clockWatch    // the flush goroutine's
 	limits    RollUpLimits  // the flush goroutine's
 	rollUp    bool          // the flush goroutine's: there may be something to do within limits
+	purge     purger        // the flush goroutine's
 
 	count, failures atomic.Uint64
 	reduced         atomic.Uint64 // flushes that left parts out
@@ -116,7 +117,7 @@ func (e *Engine) flushLoop(ctx context.Context) {
 		}
 		soon = e.flusher.soon
 		if err := e.rollUp(ctx); err != nil {
-			e.log.Error("roll-up failed; it is tried again", "error", err)
+			e.log.Error("roll-up or purge failed; it is tried again", "error", err)
 		}
 	}
 }
@@ -175,11 +176,12 @@ func (p *pair) batch(positions Positions, names *referrers, parts Parts) FlushBa
 
 // rollUp closes the hours that are over and rolls them up, for as long as the budget lasts. First the hours are closed
 // in memory, so that nothing more is folded into them, then what is pending of them is flushed, then the store may go
-// over them.
+// over them. Once nothing is left to roll up, links are purged.
 func (e *Engine) rollUp(ctx context.Context) error {
 	f := &e.flusher
 	now := e.now()
-	if f.clock.steady(now, time.Now(), e.options.ClockSettles) {
+	steady := f.clock.steady(now, time.Now(), e.options.ClockSettles)
+	if steady {
 		if err := e.closeHours(now); err != nil {
 			return err
 		}
@@ -193,6 +195,9 @@ func (e *Engine) rollUp(ctx context.Context) error {
 			return err
 		}
 		f.rollUp = more
+	}
+	if steady && !f.rollUp && ctx.Err() == nil {
+		return e.purge(now)
 	}
 	return nil
 }
@@ -266,7 +271,7 @@ func (e *Engine) appendSlow(r *ring, w *[recordWords]uint64) {
 // the fold.
 type Metrics struct {
 	Links              uint64 // live links, expired ones included
-	Tombstones         uint64
+	Tombstones         uint64 // deleted codes in the index: until they are purged, up to an hour longer than they are taken
 	IndexBytes         uint64 // slots of the shards' tables
 	ArenaBytes         uint64 // mapped for records; what is untouched of it is not resident
 	GarbageBytes       uint64 // of ArenaBytes: superseded records

@@ -44,8 +44,9 @@ type committer struct {
 }
 
 type queued struct {
-	m    engine.Mutation
-	done func(error)
+	m      engine.Mutation
+	purged *purgedRows // of a purge
+	done   func(error)
 }
 
 func (c *committer) init(db *pebble.DB) {
@@ -54,12 +55,22 @@ func (c *committer) init(db *pebble.DB) {
 }
 
 // Apply implements engine.Store. It waits for nothing: Run commits m. A mutation that no record could hold is an error.
+// Only for a purge it reads, which therefore the flush goroutine alone may ask for.
 func (s *Store) Apply(m engine.Mutation, done func(error)) {
 	if err := checkMutation(&m); err != nil {
 		done(fmt.Errorf("storage: refusing a mutation: %w", err))
 		return
 	}
-	if err := s.commits.enqueue(queued{m, done}); err != nil {
+	q := queued{m: m, done: done}
+	if m.Purge != nil {
+		rows, err := s.rowsToPurge(m.Purge.ID)
+		if err != nil {
+			done(fmt.Errorf("storage: purging link %d: %w", m.Purge.ID, err))
+			return
+		}
+		q.purged = rows
+	}
+	if err := s.commits.enqueue(q); err != nil {
 		s.commits.refused.Add(1)
 		done(err)
 	}
@@ -160,7 +171,7 @@ func (c *committer) commit(waiting []queued) {
 	for rest := waiting; len(rest) > 0; {
 		n := 0
 		for n < len(rest) && c.batch.batch.Len() < commitBatchBytes {
-			c.batch.add(&rest[n].m)
+			c.batch.addQueued(&rest[n])
 			n++
 		}
 		c.answer(rest[:n], c.commitBatch(n))

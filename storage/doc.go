@@ -17,7 +17,7 @@
 //
 // # The folder
 //
-//	DIR/format       "shunt store, format 2": read before Pebble is opened, so that a newer store is left as it is
+//	DIR/format       "shunt store, format 3": read before Pebble is opened, so that a newer store is left as it is
 //	DIR/db/          Pebble
 //	DIR/journal/     the engine's hit journal
 //	DIR/shunt.sock   the command line's
@@ -27,18 +27,20 @@
 // db. Pebble's lock, DIR/db/LOCK, is taken before anything but empty folders is written. Format files are written under the
 // name format.tmp and renamed, so that they are whole at any moment: a torn format.new beside a db would be a stranger's.
 //
-// A store of layout 1 becomes one of layout 2 when it is opened: format first, then the meta row, both before anything else
-// is written. Every row of layout 1 is one of layout 2, so a crash in between leaves nothing to mend. A store of a newer
-// layout than the program's is refused as it is.
+// A store of an older layout becomes one of this program's when it is opened: the format file first, which keeps older
+// programs out, then the rows that the older layout has not, and last the layout in the meta row. Every row of layouts 1
+// and 2 is one of layout 3; what they lack is the index by deletion (upgrade.go). A crash in between leaves the older layout
+// in the meta row, and the next opening does all of it again. A store of a newer layout than the program's is refused as it
+// is.
 //
 // # Key space
 //
-//	 10       20   21      22        23     30     31      32    33     34     40           50
-//	┌──────┬──────────┬────────────────┬──────────────┬──────────────────────┬───────────┬──────────┐
-//	│ meta │ hot cold │ by      by     │ link   owner │ link  link   owner   │ idem-     │ accounts │
-//	│      │          │ owner   tag    │ hours  hours │ days  lives  days    │ potency   │          │
-//	└──────┴──────────┴────────────────┴──────────────┴──────────────────────┴───────────┴──────────┘
-//	  once   links: Apply writes        Flush merges    RollUp merges           reserved    AccountTable
+//	 10       20   21      22      23    24       30     31      32    33     34     40           50
+//	┌──────┬──────────┬───────────────────────┬──────────────┬──────────────────────┬───────────┬──────────┐
+//	│ meta │ hot cold │ by      by    by      │ link   owner │ link  link   owner   │ idem-     │ accounts │
+//	│      │          │ owner   tag   deletion│ hours  hours │ days  lives  days    │ potency   │          │
+//	└──────┴──────────┴───────────────────────┴──────────────┴──────────────────────┴───────────┴──────────┘
+//	  once   links: Apply writes               Flush merges    RollUp merges           reserved    AccountTable
 //
 // # Formats
 //
@@ -57,6 +59,16 @@
 // What the queue takes is answered exactly once: a mutation is either in the queue or in the hands of Run, and whoever
 // closes the queue, Run at its end or Close if there was no Run, answers what is left in it. Pebble returns no commit
 // errors, it calls Logger.Fatalf, and that ends the process: so an error of Apply always means that nothing was written.
+//
+// # Deleted links
+//
+// A deletion replaces the hot record by a tombstone, removes the rows by owner and by tag, and adds one by deletion. All else
+// stays until the engine purges the link. A purge is a mutation like any other, so it has an order with what is created
+// under the same code; its batch removes all rows of the id, the one by deletion with them, so it is done whole or not at
+// all. The hot record goes only if it is the link's own: a code that its owner has taken again is another link's by then.
+// Hour rows that roll-up has passed are left to go with their hour. Day rows are looked for when the purge is asked for, by
+// the goroutine that alone writes such rows, and deleted by their keys, unless they are more than 64: every reader has to
+// know of a range deletion until it is compacted. Rows of owners stay.
 //
 // # Merging
 //

@@ -15,7 +15,7 @@ type mutationBatch struct {
 }
 
 // add writes what m changes: the hot record always; on creation and edit the cold record and the index rows; on an edit
-// and a deletion it removes the index rows of before that are no more.
+// and a deletion it removes the index rows of before that are no more; on a deletion the row of the index by deletion.
 func (b *mutationBatch) add(m *engine.Mutation) {
 	b.key = appendHotKey(b.key[:0], m.Hot.Code)
 	b.value = appendHot(b.value[:0], &m.Hot)
@@ -25,6 +25,7 @@ func (b *mutationBatch) add(m *engine.Mutation) {
 		b.removeIndexRows(m.Before, m, deleted)
 	}
 	if deleted {
+		b.addDeletion(deletionHour(m.Hot.DeletedAtMs), m.Hot.ID, m.Hot.Code)
 		return
 	}
 	b.key = appendColdKey(b.key[:0], m.Hot.ID)
