@@ -162,6 +162,38 @@ func TestATakenAliasIsRefused(t *testing.T) {
 	}
 }
 
+// TestADeletedCodeStaysTakenFor90DaysForOthersOnly looks at the last moment and at the one after it.
+func TestADeletedCodeStaysTakenFor90DaysForOthersOnly(t *testing.T) {
+	st := newSite(t, nil)
+	other := st.member("ann@example.com", account.LinksWrite)
+	const ninetyDaysMs = 90 * 24 * 3600_000
+	st.shorten(`{"url":"http://a/","alias":"mine"}`)
+	st.get("/mine")
+	st.wantStats("mine", 1, 1)
+	want := func(r reply, status int, problem string) {
+		t.Helper()
+		if r.status != status || r.problem() != problem {
+			t.Errorf("got %d %s, want %d %s", r.status, r.body, status, problem)
+		}
+	}
+	want(st.call("DELETE", "/links/mine", ""), 204, "")
+	if got := st.get("/mine").status; got != 404 {
+		t.Errorf("a deleted link: got %d, want 404", got)
+	}
+	want(st.call("GET", "/stats/mine", ""), 404, "not_found")
+	take := `{"url":"http://b/","alias":"mine"}`
+	want(st.callAs(other, "POST", "/shorten", take), 409, "alias_taken")
+	want(st.call("POST", "/shorten", take), 201, "") // its former owner, at once
+	st.wantStats("mine", 0, 0)
+	want(st.call("DELETE", "/links/mine", ""), 204, "")
+	st.now.Add(ninetyDaysMs)
+	want(st.callAs(other, "POST", "/shorten", take), 409, "alias_taken")
+	want(st.callAs(other, "POST", "/shorten", `{"url":"http://b/","alias":"Mine"}`), 409, "alias_taken")
+	st.now.Add(1)
+	want(st.callAs(other, "POST", "/shorten", take), 201, "")
+	want(st.call("POST", "/shorten", take), 409, "alias_taken")
+}
+
 func TestARepeatedCreateOfAnAliasGivesTheLinkIfEverySentFieldIsEqual(t *testing.T) {
 	st := newSite(t, nil)
 	const whole = `{"url":"http://A/","alias":"x","redirect_status":307,"expires_at":"2030-01-01T00:00:00.5Z","max_hits":7,"title":"T","tags":["b","a"],"forward_query":true}`

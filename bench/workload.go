@@ -165,6 +165,8 @@ func (d *discard) Kept() (firstHour, firstDay uint32) { return 0, 0 }
 
 func (d *discard) ListLinks(uint32, string, func(uint64, string) bool) error { return nil }
 
+func (d *discard) Deletions(uint32, int) ([]engine.Deletion, error) { return nil, nil }
+
 func (d *discard) Positions() (engine.Positions, error) { return d.positions, nil }
 
 func (d *discard) Flush(b engine.FlushBatch) error {

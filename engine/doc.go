@@ -35,8 +35,8 @@
 // store: a slot before its control word, a table by its pointer. Bytes of an arena that were published are never written
 // again: an edit appends a record and stores another slot. A table that is full is replaced by one of twice the size over
 // the same arena; a shard whose garbage passes a quarter gets a new arena and table. Readers go on with what they have.
-// Slots are never emptied, since a deleted code stays taken: its record is a tombstone, which a rewrite drops when it is
-// over.
+// Slots are never emptied, since a deleted code stays taken: its record is a tombstone, which is ignored once it is over.
+// When the link is purged the slot gets a record that stands for nothing and is garbage, which the next rewrite drops.
 //
 // Ids are never reused and counters never move, so that no hit is lost to a racing edit, growth or rewrite. The fold
 // raises the counter of an uncapped link; who reads one has everything folded first. A capped link's is raised by the hit
@@ -58,8 +58,9 @@
 // callbacks take shard.mu, counters.mu and receipts.mu; a rewrite of a shard (about 0.1 µs a link) happens in one, and
 // holds up all writers.
 //
-// Goroutines: Run has three. One folds every 10 ms. One flushes every interval, and rolls up in between: it alone calls
-// Store.Flush, Store.RollUp and Store.SweepReceipts. One reserves ids. Nothing else is started.
+// Goroutines: Run has three. One folds every 10 ms. One flushes every interval, and rolls up, purges deleted links and sweeps
+// receipts in between: it alone calls Store.Flush, Store.RollUp and Store.SweepReceipts. One reserves ids. Nothing else is
+// started.
 //
 // # Why a hit is counted exactly once
 //
@@ -114,7 +115,7 @@
 // Hours: a record carries the hour of its redirect. When an hour is over (and a minute's grace), it is first closed in
 // memory, so that late records count in the next one; then what is pending of it is flushed; then the store rolls it up.
 // That waits while compaction is behind. The closed hour is part of the positions, so that a replay keeps to it. A clock that is ahead would close hours, and
-// delete days, for good: so both wait until it has run evenly for ten minutes, after a start and after each jump.
+// delete days and deleted links, for good: so all of that waits until it has run evenly for ten minutes, after a start and after each jump.
 //
 // # Durability of writes
 //
@@ -151,5 +152,5 @@
 //     whether the body would still be taken. It costs the bytes of the link once more, for a day.
 //
 // To be revisited: one journal for all memory nodes, once there is hardware with several; tombstones stay in memory for 90
-// days, about 50 bytes each.
+// days, about 50 bytes each, and a purge goes at 256 links a flush interval.
 package engine

@@ -67,7 +67,7 @@ func (e *Engine) edited(old *Record, edit func(*Record) error) (Record, error) {
 func (e *Engine) countAtOnce(h *Hot) error {
 	v := h.view()
 	v.Flags |= flagCountsAtOnce
-	return e.publish(v, e.now().UnixMilli())
+	return e.publish(v)
 }
 
 // foldNow folds every hit that was recorded before the call.

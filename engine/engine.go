@@ -228,18 +228,14 @@ func (e *Engine) Load(ctx context.Context, progress func(loaded uint64)) error {
 }
 
 func (e *Engine) loadLink(h *HotView) error {
-	nowMs := e.now().UnixMilli()
-	if h.Flags&FlagTombstone != 0 && !tombstoneHolds(h, nowMs) {
-		return nil
-	}
 	if len(h.Code) == 0 || len(h.Code) > MaxCodeBytes || len(h.Target) > MaxTargetBytes {
 		return fmt.Errorf("link %q: %d bytes of code, %d of target", h.Code, len(h.Code), len(h.Target))
 	}
-	return e.publish(h, nowMs)
+	return e.publish(h)
 }
 
 // publish makes h what its code is.
-func (e *Engine) publish(h *HotView, nowMs int64) error {
+func (e *Engine) publish(h *HotView) error {
 	if node := uint16(h.ID >> counterBits); node != e.identity.Node {
 		return fmt.Errorf("link %q: id of node %d in a store of node %d", h.Code, node, e.identity.Node)
 	}
@@ -247,7 +243,7 @@ func (e *Engine) publish(h *HotView, nowMs int64) error {
 		return err
 	}
 	p := e.hashKey.place(h.Code)
-	return e.shards[p.shard].put(p.tag, h, nowMs)
+	return e.shards[p.shard].put(p.tag, h)
 }
 
 // Ready tells whether Load is done.

@@ -32,6 +32,7 @@ type gate struct {
 	onView    atomic.Pointer[func()]              // runs before a view is taken
 	flushed   atomic.Uint64                       // flushes that reached the store
 	tooLarge  atomic.Int64                        // so many flushes are refused as too large
+	failPurge atomic.Pointer[error]               // purges fail with it
 }
 
 func (g *gate) Flush(b engine.FlushBatch) error {
@@ -67,6 +68,10 @@ func (g *gate) readLife(id uint64) (engine.Tally, uint64, error) {
 }
 
 func (g *gate) Apply(m engine.Mutation, done func(error)) {
+	if err := g.failPurge.Load(); err != nil && m.Purge != nil {
+		done(*err)
+		return
+	}
 	if f := g.apply.Load(); f != nil {
 		(*f)(func() { g.Store.Apply(m, done) })
 		return

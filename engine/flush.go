@@ -31,6 +31,7 @@ type flusher struct {
 	clock     clockWatch    // the flush goroutine's
 	limits    RollUpLimits  // the flush goroutine's
 	rollUp    bool          // the flush goroutine's: there may be something to do within limits
+	purge     purger        // the flush goroutine's
 
 	count, failures atomic.Uint64
 	reduced         atomic.Uint64 // flushes that left parts out
@@ -123,7 +124,7 @@ func (e *Engine) flushLoop(ctx context.Context) {
 		}
 		soon = e.flusher.soon
 		if err := e.rollUp(ctx); err != nil {
-			e.log.Error("roll-up failed; it is tried again", "error", err)
+			e.log.Error("roll-up or purge failed; it is tried again", "error", err)
 		}
 	}
 }
@@ -221,7 +222,7 @@ func (p *pair) batch(positions Positions, names *referrers, parts Parts) FlushBa
 
 // rollUp closes the hours that are over and rolls them up, for as long as the budget lasts. First the hours are closed
 // in memory, so that nothing more is folded into them, then what is pending of them is flushed, then the store may go
-// over them. After that, expired receipts are swept.
+// over them. Once nothing is left to roll up, links are purged; then expired receipts are swept.
 func (e *Engine) rollUp(ctx context.Context) error {
 	f := &e.flusher
 	now := e.now()
@@ -241,8 +242,13 @@ func (e *Engine) rollUp(ctx context.Context) error {
 		}
 		f.rollUp = more
 	}
-	if !steady {
+	if !steady || ctx.Err() != nil {
 		return nil
+	}
+	if !f.rollUp {
+		if err := e.purge(now); err != nil {
+			return err
+		}
 	}
 	return e.sweepReceipts(ctx, now)
 }
@@ -316,7 +322,7 @@ func (e *Engine) appendSlow(r *ring, w *[recordWords]uint64) {
 // the fold.
 type Metrics struct {
 	Links              uint64 // live links, expired ones included
-	Tombstones         uint64
+	Tombstones         uint64 // deleted codes in the index: until they are purged, up to an hour longer than they are taken
 	IndexBytes         uint64 // slots of the shards' tables
 	ArenaBytes         uint64 // mapped for records; what is untouched of it is not resident
 	GarbageBytes       uint64 // of ArenaBytes: superseded records

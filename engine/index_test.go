@@ -28,7 +28,7 @@ func newIndex() *index {
 func (x *index) put(t testing.TB, h HotView) {
 	t.Helper()
 	p := x.hashKey.place(h.Code)
-	if err := x.shards[p.shard].put(p.tag, &h, 0); err != nil {
+	if err := x.shards[p.shard].put(p.tag, &h); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -218,24 +218,42 @@ func TestMemoryOfRewrittenArenasIsGivenBack(t *testing.T) {
 	}
 }
 
-func TestTombstonesThatAreOverGoWithTheNextRewrite(t *testing.T) {
+// TestAPurgedCodeIsCountedNoMoreAndGoesWithTheNextRewrite looks at the slot through each step, and at the memory.
+func TestAPurgedCodeIsCountedNoMoreAndGoesWithTheNextRewrite(t *testing.T) {
 	x := newIndex()
 	p := x.hashKey.place([]byte("dead"))
 	s := &x.shards[p.shard]
-	x.put(t, HotView{Code: []byte("dead"), Flags: FlagTombstone, DeletedAtMs: 1000, ID: 1})
-	rewrite := func(nowMs int64) {
+	want := func(when string, tombstones, slots int) {
+		t.Helper()
+		if got := int(s.tombstones.Load()); got != tombstones || s.mu.used != slots {
+			t.Errorf("%s: got %d tombstones in %d slots, want %d in %d", when, got, s.mu.used, tombstones, slots)
+		}
+	}
+	rewrite := func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.rewriteLocked(nowMs)
+		s.rewriteLocked()
 	}
-	const overMs = 1000 + TombstoneDays*24*3600*1000
-	rewrite(overMs - 1)
-	if s.tombstones.Load() != 1 {
-		t.Error("a tombstone went before its time")
+	dead := HotView{Code: []byte("dead"), Flags: FlagTombstone, DeletedAtMs: 1000, ID: 1}
+	x.put(t, dead)
+	rewrite()
+	want("rewritten", 1, 1)
+	s.forget(p.tag, "dEad", 1)
+	want("a variant was purged", 1, 1)
+	s.forget(p.tag, "dead", 1)
+	want("purged", 0, 1)
+	x.put(t, dead)
+	want("taken and deleted again", 1, 1)
+	s.forget(p.tag, "dead", 1)
+	rewrite()
+	want("rewritten again", 0, 0)
+	for id := range uint64(1 << 14) {
+		dead.ID = id
+		x.put(t, dead)
+		s.forget(p.tag, "dead", id)
 	}
-	rewrite(overMs)
-	if s.tombstones.Load() != 0 || s.mu.used != 0 {
-		t.Error("a tombstone stayed beyond its time")
+	if got := s.current.Load().arena.usedBytes; got > 2*minGarbageBytes {
+		t.Errorf("%d bytes of records for one code that was purged 16,384 times", got)
 	}
 }
 

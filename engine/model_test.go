@@ -91,6 +91,8 @@ type model struct {
 
 var owners = []uint32{1, 2}
 
+const tombstoneMs = engine.TombstoneDays * 24 * 3600 * 1000
+
 func newModel(t *testing.T, rt *rapid.T) *model {
 	m := &model{t: t, links: make(map[string]*modelLink), receipts: make(map[engine.RequestKey]*modelReceipt), dir: t.TempDir()}
 	m.nowMs.Store(time.Date(2026, 1, 2, 3, 59, 0, 0, time.UTC).UnixMilli())
@@ -212,9 +214,9 @@ func newModelLink(d engine.Draft) *modelLink {
 	return l
 }
 
-// replace makes l the link of code; it counts on from the versions of an earlier one.
-func (m *model) replace(code string, l *modelLink) {
-	if old := m.links[code]; old != nil {
+// replace makes l the link of code; it counts on from the versions of an earlier one, unless that may be purged and was.
+func (m *model) replace(code string, l *modelLink, version uint64) {
+	if old := m.links[code]; old != nil && !(version == 1 && m.nowMs.Load() > old.deletedAtMs+tombstoneMs) {
 		l.version = old.version + 2
 	}
 	m.links[code] = l
@@ -238,7 +240,7 @@ func drawAlias(rt *rapid.T) string { return rapid.StringMatching(`[abAB_]{1,3}`)
 // taken is the contract's rule.
 func (m *model) taken(alias string, owner uint32) bool {
 	for code, l := range m.links {
-		held := m.nowMs.Load() < l.deletedAtMs+engine.TombstoneDays*24*3600*1000
+		held := m.nowMs.Load() <= l.deletedAtMs+tombstoneMs
 		if strings.EqualFold(code, alias) && (l.live() || l.owner != owner && held) {
 			return true
 		}
@@ -270,7 +272,7 @@ func (m *model) createAlias(rt *rapid.T) {
 	case err != nil || existed || got.Code != d.Alias:
 		rt.Fatalf("create of %s, which is free: %+v, %v, %v", d.Alias, got, existed, err)
 	default:
-		m.replace(d.Alias, newModelLink(d))
+		m.replace(d.Alias, newModelLink(d), got.Version)
 	}
 }
 
@@ -289,14 +291,15 @@ func (m *model) raceAlias(rt *rapid.T) {
 		m.mayPublish(drafts[i].Alias, drafts[i].Target)
 	}
 	free = !m.taken(alias, 1)
-	var wins atomic.Int64
-	var winner atomic.Int64
+	var wins, winner atomic.Int64
+	var version atomic.Uint64
 	var wg sync.WaitGroup
 	for i, d := range drafts {
 		wg.Go(func() {
-			_, _, err := m.e.Create(context.Background(), d)
+			got, _, err := m.e.Create(context.Background(), d)
 			if err == nil {
 				wins.Add(1)
+				version.Store(got.Version)
 				winner.Store(int64(i))
 			} else if !errors.Is(err, engine.ErrTaken) {
 				m.t.Errorf("racing create: %v", err)
@@ -309,7 +312,7 @@ func (m *model) raceAlias(rt *rapid.T) {
 		rt.Fatalf("%d winners of %s, which was free: %v", wins.Load(), alias, free)
 	case free:
 		d := drafts[winner.Load()]
-		m.replace(d.Alias, newModelLink(d))
+		m.replace(d.Alias, newModelLink(d), version.Load())
 	}
 }
 

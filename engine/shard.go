@@ -264,10 +264,14 @@ func (s *shard) variantsLocked(tag uint64, code []byte, fn func(HotView)) {
 	}
 }
 
-// put publishes h as what its code is from now on. nowMs decides which tombstones are over when it has to rewrite.
-func (s *shard) put(tag uint64, h *HotView, nowMs int64) error {
+// put publishes h as what its code is from now on.
+func (s *shard) put(tag uint64, h *HotView) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.putLocked(tag, h)
+}
+
+func (s *shard) putLocked(tag uint64, h *HotView) error {
 	s.mu.puts++
 	t := s.current.Load()
 	old, slot := t.find(tag, h.Code)
@@ -295,9 +299,12 @@ func (s *shard) put(tag uint64, h *HotView, nowMs int64) error {
 		t.insert(entry)
 		s.mu.used++
 	}
-	s.countLocked(h.Flags, 1)
+	s.countLocked(h, 1)
+	if h.purged() {
+		s.discardLocked(h)
+	}
 	if s.mu.garbageBytes > max(t.arena.usedBytes/4, minGarbageBytes) {
-		s.rewriteLocked(nowMs)
+		s.rewriteLocked()
 	}
 	s.checkLocked()
 	return nil
@@ -328,15 +335,23 @@ func (t *table) tombstoneVariant(tag uint64, h *HotView) (old unsafe.Pointer, sl
 
 // retireLocked books a superseded record as garbage.
 func (s *shard) retireLocked(v HotView) {
-	s.mu.garbageBytes += uint64(recordBytes(len(v.Code), len(v.Target), v.Flags))
-	s.garbage.Store(int64(s.mu.garbageBytes))
-	s.countLocked(v.Flags, -1)
+	if !v.purged() { // that one is garbage from the start
+		s.discardLocked(&v)
+	}
+	s.countLocked(&v, -1)
 }
 
-func (s *shard) countLocked(f Flags, n int64) {
-	if f&FlagTombstone != 0 {
+func (s *shard) discardLocked(v *HotView) {
+	s.mu.garbageBytes += uint64(recordBytes(len(v.Code), len(v.Target), v.Flags))
+	s.garbage.Store(int64(s.mu.garbageBytes))
+}
+
+func (s *shard) countLocked(v *HotView, n int64) {
+	switch {
+	case v.purged():
+	case v.Flags&FlagTombstone != 0:
 		s.tombstones.Add(n)
-	} else {
+	default:
 		s.links.Add(n)
 	}
 }
@@ -359,15 +374,14 @@ func (s *shard) roomLocked(t *table) (*table, error) {
 }
 
 // rewriteLocked copies what is live into a new arena and publishes it. Readers that still hold a link of the old arena
-// keep that alive. Tombstones that are over go.
-func (s *shard) rewriteLocked(nowMs int64) {
+// keep that alive. Codes that were purged go.
+func (s *shard) rewriteLocked() {
 	old := s.current.Load()
 	fresh := newTable(len(old.groups), newArena(s.mapped))
 	used := 0
 	for entry := range old.entries {
 		v := view(old.arena.record(entry & offsetMask))
-		if v.Flags&FlagTombstone != 0 && !tombstoneHolds(&v, nowMs) {
-			s.countLocked(v.Flags, -1)
+		if v.purged() {
 			continue
 		}
 		offset, _, ok := fresh.arena.appendRecord(&v)
@@ -380,11 +394,6 @@ func (s *shard) rewriteLocked(nowMs int64) {
 	s.mu.used, s.mu.garbageBytes = used, 0
 	s.garbage.Store(0)
 	s.publishTable(fresh)
-}
-
-// tombstoneHolds tells whether a deleted code is still taken.
-func tombstoneHolds(v *HotView, nowMs int64) bool {
-	return nowMs < v.DeletedAtMs+TombstoneDays*24*3600*1000
 }
 
 // checkLocked verifies the shard whole, in builds with invariants: at each write while it is small, and then at one in
@@ -401,9 +410,11 @@ func (s *shard) checkLocked() {
 		if r, _ := t.find(entry>>offsetBits, v.Code); r != t.arena.at(entry&offsetMask) {
 			panic(fmt.Sprintf("engine: code %q is not found in its own slot", v.Code))
 		}
-		if v.Flags&FlagTombstone != 0 {
+		switch {
+		case v.purged():
+		case v.Flags&FlagTombstone != 0:
 			dead++
-		} else {
+		default:
 			live++
 		}
 	}

@@ -8,7 +8,8 @@ import (
 // Store keeps links and tallies durably. storage.Store is the one in use.
 //
 // Any goroutine may call Apply, ReserveIDs, ReadRecord, ReadReceipt, View, ListLinks and Positions at once. Only the flush
-// goroutine calls Flush, RollUp and SweepReceipts, never two at once. Everything else is called before serving starts.
+// goroutine calls Flush, RollUp, SweepReceipts, Deletions, and Apply with a Purge, for whose end it waits; never two at once.
+// Everything else is called before serving starts.
 type Store interface {
 	// Identity returns what never changes in a store's life.
 	Identity() Identity
@@ -48,6 +49,9 @@ type Store interface {
 	// ListLinks calls fn for the live links of owner, newest first, until it returns false; with a tag only for those
 	// that have it.
 	ListLinks(owner uint32, tag string, fn func(id uint64, code string) bool) error
+
+	// Deletions returns the deleted links that were deleted before an hour and not purged, oldest first, at most limit.
+	Deletions(beforeHour uint32, limit int) ([]Deletion, error)
 
 	// ReadOnly tells whether writes fail with ErrReadOnly at present, for want of space.
 	ReadOnly() bool
@@ -138,6 +142,22 @@ type Mutation struct {
 	// Receipt is of the request that this write answers; nil: none is kept. Its Link is unused: it is Hot and Cold. A
 	// deletion has none.
 	Receipt *Receipt
+
+	// Purge, if set, is all that is done. Only the flush goroutine asks for it.
+	Purge *Purge
+}
+
+// Deletion is what the store finds deleted links by.
+type Deletion struct {
+	Hour uint32 // of the deletion (Unix time / 3600); 0 may stand for any
+	ID   uint64
+	Code string // which may be another link's by now
+}
+
+// Purge deletes every row of a deleted link but for the tallies of hours that are rolled up, which go with their hour.
+type Purge struct {
+	Deletion
+	FreesCode bool // the hot record of Code is the tombstone of ID, and goes too
 }
 
 // HotView is a Hot whose strings alias the store's buffers.

@@ -26,9 +26,7 @@ type reservation struct {
 
 // reserve takes the reservation of code, waiting for another writer of it until ctx is done: ErrOverloaded.
 func (e *Engine) reserve(ctx context.Context, code string) (reservation, error) {
-	var folded [MaxCodeBytes]byte
-	p := e.hashKey.place([]byte(code))
-	r := reservation{shard: &e.shards[p.shard], place: p, folded: string(foldCase(&folded, []byte(code)))}
+	r := e.reservationOf(code)
 	for {
 		held := r.shard.tryReserve(r.folded)
 		if held == nil {
@@ -40,6 +38,13 @@ func (e *Engine) reserve(ctx context.Context, code string) (reservation, error) 
 			return reservation{}, ErrOverloaded
 		}
 	}
+}
+
+// reservationOf returns the reservation of code, which is not taken.
+func (e *Engine) reservationOf(code string) reservation {
+	var folded [MaxCodeBytes]byte
+	p := e.hashKey.place([]byte(code))
+	return reservation{shard: &e.shards[p.shard], place: p, folded: string(foldCase(&folded, []byte(code)))}
 }
 
 // tryReserve takes the reservation and returns nil, or what is closed when its holder releases it.
@@ -72,7 +77,7 @@ func (r *reservation) taken(code string, owner uint32, nowMs int64) (taken bool,
 			if string(v.Code) == code {
 				exact = &Hot{Code: code, ID: v.ID, Owner: v.Owner}
 			}
-		case v.Owner != owner && tombstoneHolds(&v, nowMs):
+		case v.Owner != owner && tombstoneHolds(v.DeletedAtMs, nowMs):
 			taken = true
 		}
 	})
@@ -168,7 +173,7 @@ func (e *Engine) creation(
 }
 
 // number gives a new link its id, and a version that no link of this code had: deleting the last one counts as an edit of
-// it, so that an If-Match of that does not match this.
+// it, so that an If-Match of that does not match this. After a purge nobody knows that link, and versions begin anew.
 func (e *Engine) number(ctx context.Context, rec *Record) (err error) {
 	old, err := e.store.ReadRecord(rec.Hot.Code)
 	switch {
@@ -233,7 +238,7 @@ func (e *Engine) commit(ctx context.Context, r reservation, m Mutation, o *once)
 	e.store.Apply(m, func(err error) {
 		written := err == nil
 		if written {
-			err = e.publish(m.Hot.view(), e.now().UnixMilli())
+			err = e.publish(m.Hot.view())
 		}
 		r.release()
 		if o != nil {
@@ -256,7 +261,7 @@ func (h *Hot) view() *HotView {
 	}
 }
 
-// Delete deletes a link. Its code stays taken for TombstoneDays. Errors as Update.
+// Delete deletes a link. Its code stays taken for TombstoneDays; after that its rows go (see purge.go). Errors as Update.
 func (e *Engine) Delete(ctx context.Context, code string, g Guard) error {
 	return e.rewrite(ctx, code, g, func(old Record) (Mutation, error) {
 		tombstone := Hot{

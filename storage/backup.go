@@ -123,7 +123,7 @@ func (f *folder) measure() (BackupResult, error) {
 
 // apart wants neither of two folders to lie in the other. Links are followed, of as much of the paths as there is.
 func apart(fs vfs.FS, a, b string) error {
-	if fs == vfs.Default {
+	if vfs.Root(fs) == vfs.Default {
 		a, b = realPath(a), realPath(b)
 	}
 	for _, pair := range [][2]string{{a, b}, {b, a}} {

@@ -33,6 +33,8 @@ type CheckReport struct {
 	DeletedRecords uint64 `json:"deleted_records"` // cold records of deleted links
 	ByOwner        uint64 `json:"by_owner"`
 	ByTag          uint64 `json:"by_tag"`
+	ByDeletion     uint64 `json:"by_deletion"`
+	Receipts       uint64 `json:"receipts"`
 	LinkHours      uint64 `json:"link_hours"`
 	OwnerHours     uint64 `json:"owner_hours"`
 	LinkDays       uint64 `json:"link_days"`
@@ -68,11 +70,13 @@ var checkedTables = []checkedTable{
 	{tableCold, "cold", beginCold, func(r *CheckReport) *uint64 { return new(uint64) }},
 	{tableByOwner, "by owner", beginIndex, func(r *CheckReport) *uint64 { return &r.ByOwner }},
 	{tableByTag, "by tag", beginIndex, func(r *CheckReport) *uint64 { return &r.ByTag }},
+	{tableByDeletion, "by deletion", beginDeletions, func(r *CheckReport) *uint64 { return &r.ByDeletion }},
 	{tableLinkHours, "link hours", beginLinkHours, func(r *CheckReport) *uint64 { return &r.LinkHours }},
 	{tableOwnerHours, "owner hours", beginOwnerHours, func(r *CheckReport) *uint64 { return &r.OwnerHours }},
 	{tableLinkDays, "link days", beginLinkDays, func(r *CheckReport) *uint64 { return &r.LinkDays }},
 	{tableLinkLives, "link lives", beginLinkLives, func(r *CheckReport) *uint64 { return &r.LinkLives }},
 	{tableOwnerDays, "owner days", beginOwnerDays, func(r *CheckReport) *uint64 { return &r.OwnerDays }},
+	{tableIdempotency, "receipts", beginReceipts, func(r *CheckReport) *uint64 { return &r.Receipts }},
 	{tableAccounts, "accounts", beginAccounts, func(r *CheckReport) *uint64 { return &r.Accounts }},
 }
 

@@ -34,6 +34,7 @@ func (p hotPart) row(key, value []byte) error {
 	}
 	if h.Flags&engine.FlagTombstone != 0 {
 		c.links.tombstones.Add(1)
+		c.wantDeletion(&h, key)
 	} else {
 		c.links.live.Add(1)
 	}

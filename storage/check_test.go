@@ -44,7 +44,9 @@ func fillForCheck(t testing.TB, s *Store) {
 	apply(t, s, edit(link("code01", 1, checkedOwner, "spring"), edited))
 	apply(t, s, deletion(link("code03", 3, checkedOwner, "spring")))
 	apply(t, s, deletion(link("code05", 5, checkedOwner, "spring")))
-	apply(t, s, creation(link("code05", 50, checkedOwner)))
+	again := creation(link("code05", 50, checkedOwner))
+	again.Receipt = &engine.Receipt{CreatedAtMs: 1}
+	apply(t, s, again)
 
 	hour := uint32(checkedHour)
 	for seq := range uint64(4) {
@@ -112,8 +114,8 @@ func TestAHealthyStoreOfEverythingHasNoFaults(t *testing.T) {
 		t.Errorf("beside the store: got %d faults: %+v", total, faults)
 	}
 	want := CheckReport{
-		Links: 19, Tombstones: 1, DeletedRecords: 2, ByOwner: 19, ByTag: 9, LinkHours: 44, OwnerHours: 4, LinkDays: 11,
-		OwnerDays: 1, LinkLives: 17, Meta: 7,
+		Links: 19, Tombstones: 1, DeletedRecords: 2, ByOwner: 19, ByTag: 9, ByDeletion: 2, LinkHours: 44, OwnerHours: 4,
+		LinkDays: 11, OwnerDays: 1, LinkLives: 17, Receipts: 1, Meta: 8,
 	}
 	report.Files, report.FileBytes, report.Skipped = 0, 0, ""
 	if report != want {
@@ -180,8 +182,15 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"an hour that is rolled up without a day":  {delRow(appendLinkDayKey(nil, 4, checkedHour/24)), "it is rolled up, and its day 20000 has only 0 hits of its 1"},
 		"an owner's hour without a day":            {delRow(appendOwnerDayKey(nil, 7, checkedHour/24)), "owner hours"},
 		"links and owners that differ in an hour":  {putRow(appendLinkHourKey(nil, checkedHour+3, 12), hit(1).row()), "tallies of hour 480003: all links have 3011 hits, and all owners 3010"},
-		"an hour of owners only":                   {putRow(appendOwnerHourKey(nil, checkedHour+9, 7), hit(1).row()), "tallies of hour 480009: all links have 0 hits, and all owners 1"},
-		"links and owners that differ in a day":    {putRow(appendOwnerDayKey(nil, 7, checkedHour/24-1), hit(1).row()), "tallies of day 19999: all links have 0 hits, and all owners 1"},
+		"a day of links only":                      {putRow(appendLinkDayKey(nil, 4, checkedHour/24-1), hit(1).row()), "tallies of day 19999: all links have 1 hits, and all owners 0"},
+		"a tombstone that no purge will find":      {delRow(appendByDeletionKey(nil, 0, 3)), `the tombstone of code "code03" is not in the index by deletion`},
+		"a live link among the deleted ones":       {putRow(appendByDeletionKey(nil, 7, 4), appendDeletion(nil, "code04")), "the link is not deleted"},
+		"a deletion of a code that is unknown":     {putRow(appendByDeletionKey(nil, 7, 9), appendDeletion(nil, "nobody")), "no hot record has its code"},
+		"a deletion without a code":                {putRow(appendByDeletionKey(nil, 0, 3), appendDeletion(nil, "")), "no code"},
+		"a receipt that is cut off":                {putRow(appendReceiptKey(nil, &engine.RequestKey{}), []byte{1, 2}), "receipts, key"},
+		"a receipt under a key of a wrong length":  {putRow([]byte{tableIdempotency, 1}, []byte{1, 2}), "in the table of receipts"},
+		"writes in the middle that are gone":       {putRow(metaKey(metaSequence), appendSequence(nil, sequence{5, 6})), "it contains 5 of its first 6"},
+		"writes at the end that are gone":          {putRow(metaKey(metaSequence), appendSequence(nil, sequence{5, 5})), "it contains 5, "},
 		"a day of the future":                      {putRow(appendLinkDayKey(nil, 4, checkedHour/24+1), hit(1).row()), "no hour of day 20001 is rolled up"},
 		"an hour that should be deleted":           {putRow(metaKey(metaFirstHour), binary.BigEndian.AppendUint32(nil, checkedHour+1)), "hours before 480001 are deleted"},
 		"a mark beyond the open hour":              {putRow(metaKey(metaMark), appendMark(nil, mark{hour: checkedHour + 100})), "roll-up mark: hour 480100"},

@@ -10,9 +10,10 @@ import (
 )
 
 const (
-	hotVersion   = 1
-	coldVersion  = 1
-	indexVersion = 1
+	hotVersion      = 1
+	coldVersion     = 1
+	indexVersion    = 1
+	deletionVersion = 1
 
 	// knownFlags are the flag bits of a hot record of version 1: some of them say which fields follow.
 	knownFlags engine.Flags = 1<<6 - 1
@@ -147,6 +148,24 @@ func decodeIndexCode(v []byte) (string, error) {
 	return code, r.err
 }
 
+// appendDeletion appends the value of a row of the index by deletion.
+//
+//	┌───────────┬────────────┐
+//	│ version 1 │ code …end  │
+//	└───────────┴────────────┘
+func appendDeletion[S string | []byte](dst []byte, code S) []byte {
+	return append(append(dst, deletionVersion), code...)
+}
+
+func decodeDeletion(v []byte) (code string, err error) {
+	r := readValue("deletion", v, deletionVersion)
+	code = string(r.remaining(engine.MaxCodeBytes))
+	if code == "" {
+		r.fail("no code")
+	}
+	return code, r.end()
+}
+
 // hostOf returns the host of a target, with its port if it has one, as far as the indexes keep it.
 func hostOf(target string) string {
 	_, host, _ := strings.Cut(target, "://")
@@ -161,6 +180,10 @@ func checkMutation(m *engine.Mutation) error {
 	h, c := &m.Hot, &m.Cold
 	deleted := h.Flags&engine.FlagTombstone != 0
 	switch {
+	case m.Purge != nil && (m.Purge.Code == "" || len(m.Purge.Code) > engine.MaxCodeBytes):
+		return fmt.Errorf("purge of a code of %d bytes", len(m.Purge.Code))
+	case m.Purge != nil:
+		return nil
 	case h.Code == "" || len(h.Code) > engine.MaxCodeBytes:
 		return fmt.Errorf("code of %d bytes", len(h.Code))
 	case h.Flags&^knownFlags != 0:

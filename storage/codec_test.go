@@ -29,6 +29,10 @@ var codecs = map[string]func(v []byte) ([]byte, error){
 		x, err := decodeIndexValue(v)
 		return appendIndexValue(nil, x), err
 	},
+	"deletion": func(v []byte) ([]byte, error) {
+		code, err := decodeDeletion(v)
+		return appendDeletion(nil, code), err
+	},
 	"tally": func(v []byte) ([]byte, error) {
 		t, err := decodeTally(v)
 		return appendTally(nil, &t), err
@@ -86,6 +90,7 @@ func TestFormatsAreAsPinned(t *testing.T) {
 		"tombstone":  {appendHot(nil, &goldenTombstone), "01 20 05 07 82a0abfef962"},
 		"cold":       {appendCold(nil, &goldenCold), "01 04636f6465 02 8080f4f6905d 01 8101 025469 02 0178 02797a"},
 		"index":      {appendIndexValue(nil, indexValue{"code", "a.b", "Ti"}), "01 04636f6465 03612e62 5469"},
+		"deletion":   {appendDeletion(nil, "aZ"), "01 615a"},
 		"positions":  {appendPositions(nil, &goldenPositions), "01 03 c801 9ee91c 02 00 808080808020"},
 		"mark":       {appendMark(nil, goldenMark), "01 9ee91c 01 8001"},
 		"first mark": {appendMark(nil, mark{}), "01 00 00 00"},
@@ -225,6 +230,9 @@ func TestMalformedValuesAreRefusedAsCorrupt(t *testing.T) {
 		"cold whose title is cut off":    {"cold", "01 0161 01 00 00 00 05 61"},
 		"cold with a long code":          {"cold", "01 41" + strings.Repeat("61", 65) + "01 00 00 00 00 00"},
 		"index without a host":           {"index", "01 0161"},
+		"deletion of a newer format":     {"deletion", "02 61"},
+		"deletion of no code":            {"deletion", "01"},
+		"deletion of a long code":        {"deletion", "01" + strings.Repeat("61", 65)},
 		"positions with 1,025 rings":     {"positions", "01 00 00 00 8108"},
 		"positions without their rings":  {"positions", "01 00 00 00 02 00"},
 		"mark of an unknown stage":       {"mark", "01 00 02 00"},
@@ -293,6 +301,8 @@ func FuzzCold(f *testing.F) { fuzzCodec(f, "cold", appendCold(nil, &goldenCold))
 func FuzzIndexValue(f *testing.F) {
 	fuzzCodec(f, "index", appendIndexValue(nil, indexValue{"code", "a.b", "Ti"}))
 }
+
+func FuzzDeletion(f *testing.F) { fuzzCodec(f, "deletion", appendDeletion(nil, "aZ")) }
 
 func FuzzPositions(f *testing.F) { fuzzCodec(f, "positions", appendPositions(nil, &goldenPositions)) }
 

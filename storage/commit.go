@@ -46,8 +46,9 @@ type committer struct {
 }
 
 type queued struct {
-	m    engine.Mutation
-	done func(error)
+	m      engine.Mutation
+	purged *purgedRows // of a purge
+	done   func(error)
 }
 
 func (c *committer) init(db *pebble.DB, w *writer) {
@@ -56,14 +57,22 @@ func (c *committer) init(db *pebble.DB, w *writer) {
 }
 
 // Apply implements engine.Store. It waits for nothing: Run commits m. A mutation that no record could hold is an error.
+// Only for a purge it reads, which therefore the flush goroutine alone may ask for.
 func (s *Store) Apply(m engine.Mutation, done func(error)) {
 	if err := checkMutation(&m); err != nil {
 		done(fmt.Errorf("storage: refusing a mutation: %w", err))
 		return
 	}
+	q := queued{m: m, done: done}
 	err := s.space.check()
+	if err == nil && m.Purge != nil {
+		if q.purged, err = s.rowsToPurge(m.Purge.ID); err != nil {
+			done(fmt.Errorf("storage: purging link %d: %w", m.Purge.ID, err))
+			return
+		}
+	}
 	if err == nil {
-		err = s.commits.enqueue(queued{m, done})
+		err = s.commits.enqueue(q)
 	}
 	if err != nil {
 		s.commits.refused.Add(1)
@@ -174,7 +183,7 @@ func (c *committer) commit(waiting []queued) {
 	for rest := waiting; len(rest) > 0; {
 		n := 0
 		for n < len(rest) && c.batch.batch.Len() < commitBatchBytes {
-			c.batch.add(&rest[n].m)
+			c.batch.addQueued(&rest[n])
 			n++
 		}
 		c.answer(rest[:n], c.commitBatch(n))

@@ -34,18 +34,20 @@
 // (engine.NewHistory), and ends with the renaming to format. So what a crash leaves of either is neither a store nor empty:
 // Open says what it is, and Restore begins again.
 //
-// A store of an older layout becomes one of this program's when it is opened: format first, then the meta row, both before
-// anything else is written. Every row of an older layout is one of the newer, so a crash in between leaves nothing to mend. A store of a newer
-// layout than the program's is refused as it is.
+// A store of an older layout becomes one of this program's when it is opened: the format file first, which keeps older
+// programs out, then the rows that the older layout has not, and last the layout in the meta row. Every row of layouts 1
+// and 2 is one of layout 3; what they lack is the index by deletion (upgrade.go). A crash in between leaves the older layout
+// in the meta row, and the next opening does all of it again. A store of a newer layout than the program's is refused as it
+// is.
 //
 // # Key space
 //
-//	 10       20   21      22        23     30     31      32    33     34     40           50
-//	┌──────┬──────────┬────────────────┬──────────────┬──────────────────────┬───────────┬──────────┐
-//	│ meta │ hot cold │ by      by     │ link   owner │ link  link   owner   │ idem-     │ accounts │
-//	│      │          │ owner   tag    │ hours  hours │ days  lives  days    │ potency   │          │
-//	└──────┴──────────┴────────────────┴──────────────┴──────────────────────┴───────────┴──────────┘
-//	  once   links: Apply writes        Flush merges    RollUp merges           Apply       AccountTable
+//	 10       20   21      22      23    24       30     31      32    33     34     40           50
+//	┌──────┬──────────┬───────────────────────┬──────────────┬──────────────────────┬───────────┬──────────┐
+//	│ meta │ hot cold │ by      by    by      │ link   owner │ link  link   owner   │ idem-     │ accounts │
+//	│      │          │ owner   tag   deletion│ hours  hours │ days  lives  days    │ potency   │          │
+//	└──────┴──────────┴───────────────────────┴──────────────┴──────────────────────┴───────────┴──────────┘
+//	  once   links: Apply writes               Flush merges    RollUp merges           Apply       AccountTable
 //
 // # Formats
 //
@@ -64,6 +66,16 @@
 // What the queue takes is answered exactly once: a mutation is either in the queue or in the hands of Run, and whoever
 // closes the queue, Run at its end or Close if there was no Run, answers what is left in it. Pebble returns no commit
 // errors, it calls Logger.Fatalf, and that ends the process: so an error of Apply always means that nothing was written.
+//
+// # Deleted links
+//
+// A deletion replaces the hot record by a tombstone, removes the rows by owner and by tag, and adds one by deletion. All else
+// stays until the engine purges the link. A purge is a mutation like any other, so it has an order with what is created
+// under the same code; its batch removes all rows of the id, the one by deletion with them, so it is done whole or not at
+// all. The hot record goes only if it is the link's own: a code that its owner has taken again is another link's by then.
+// Hour rows that roll-up has passed are left to go with their hour. Day rows are looked for when the purge is asked for, by
+// the goroutine that alone writes such rows, and deleted by their keys, unless they are more than 64: every reader has to
+// know of a range deletion until it is compacted. Rows of owners stay.
 //
 // # Merging
 //

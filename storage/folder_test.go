@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -78,7 +79,7 @@ func TestAFolderWithoutStoreIsNoStoreUnlessCreated(t *testing.T) {
 		t.Errorf("got mode %v, %v, want %o", info.Mode(), err, folderMode)
 	}
 	text, err := os.ReadFile(filepath.Join(missing, formatName))
-	if got, want := string(text), "shunt store, format 3\n"; err != nil || got != want {
+	if got, want := string(text), fmt.Sprintf("shunt store, format %d\n", layoutVersion); err != nil || got != want {
 		t.Errorf("format file: got %q, %v, want %q", got, err, want)
 	}
 	s, err := Open(missing, Options{Logger: quiet})
@@ -115,7 +116,7 @@ func TestAFormatFileThatIsNotOursIsLeftAlone(t *testing.T) {
 func TestAStoreOfANewerFormatIsLeftAlone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	closeStore(t, open(t, dir, Options{}))
-	write(t, filepath.Join(dir, formatName), "shunt store, format 4\nand more that we do not know\n")
+	write(t, filepath.Join(dir, formatName), fmt.Sprintf("shunt store, format %d\nand more that we do not know\n", layoutVersion+1))
 	wantUntouched(t, dir, true, ErrNewerFormat)
 	wantUntouched(t, dir, false, ErrNewerFormat)
 }

@@ -45,6 +45,13 @@ func (o *hourSet) first(from uint32) (hour uint32, ok bool) {
 	return hours[0], true
 }
 
+// from returns the hours of the set from an hour on.
+func (o *hourSet) from(hour uint32) []uint32 {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	return hoursFrom(o.mu.hours, hour)
+}
+
 // snapshot returns a snapshot of the database, and the hours of that moment.
 func (o *hourSet) snapshot(db *pebble.DB) (*pebble.Snapshot, []uint32) {
 	o.mu.RLock()

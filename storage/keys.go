@@ -13,8 +13,12 @@ import (
 //
 //	1  the first
 //	2  tally rows of version 2, with breakdowns; the sweep mark. Nothing of 1 has changed: upgrading writes the version only
-//	3  receipts in the idempotency table; the sequence of writes, which upgrading begins. Nothing of 2 has changed
+//	3  receipts in the idempotency table; the sequence of writes, which upgrading begins; the index by deletion: upgrading
+//	   writes a row for each tombstone (see indexDeletions)
 const layoutVersion = 3
+
+// layoutOfDeletions is the first layout with the index by deletion.
+const layoutOfDeletions = 3
 
 // Tables. Every key begins with the byte of its table; numbers in keys are big-endian, so that keys sort as numbers do.
 // A table's byte never changes its meaning, and that of a table that has gone is not given again.
@@ -27,6 +31,7 @@ const layoutVersion = 3
 //	│ 21 │ cold        │ link id 8                                     │ cold record              │
 //	│ 22 │ by owner    │ owner 4 · ^link id 8                          │ index value              │
 //	│ 23 │ by tag      │ owner 4 · tag length 1 · tag · ^link id 8     │ index value              │
+//	│ 24 │ by deletion │ hour of deletion 4 · link id 8                │ deletion: the code       │
 //	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
 //	│ 30 │ link hours  │ hour 4 · link id 8                            │ tally row (merged)       │
 //	│ 31 │ owner hours │ hour 4 · owner 4                              │ tally row (merged)       │
@@ -42,12 +47,16 @@ const layoutVersion = 3
 // Hours are Unix time / 3600, days hours / 24. The complement ^link id makes the newest link come first. Hour rows begin
 // with the hour, not the link: an hour is rolled up by one sequential scan, and old hours go by one range deletion. The
 // tag has its length before it, so that no byte is forbidden in tags and no tag is a prefix of another.
+//
+// The index by deletion has a row for each deleted link that has other rows, also for one whose code is another link's by
+// now: it is how a purge finds the oldest. An hour that is not known is 0.
 const (
 	tableMeta        = 0x10
 	tableHot         = 0x20
 	tableCold        = 0x21
 	tableByOwner     = 0x22
 	tableByTag       = 0x23
+	tableByDeletion  = 0x24
 	tableLinkHours   = 0x30
 	tableOwnerHours  = 0x31
 	tableLinkDays    = 0x32
@@ -104,6 +113,19 @@ func appendByTagKey(dst []byte, owner uint32, tag string, id uint64) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, tableByTag), owner)
 	dst = append(append(dst, byte(len(tag))), tag...)
 	return binary.BigEndian.AppendUint64(dst, ^id)
+}
+
+func appendByDeletionKey(dst []byte, hour uint32, id uint64) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, tableByDeletion), hour)
+	return binary.BigEndian.AppendUint64(dst, id)
+}
+
+// splitByDeletionKey takes a key of the index by deletion apart.
+func splitByDeletionKey(key []byte) (hour uint32, id uint64, err error) {
+	if len(key) != 1+4+8 || key[0] != tableByDeletion {
+		return 0, 0, fmt.Errorf("%w: key %x in the index by deletion", ErrCorrupt, key)
+	}
+	return binary.BigEndian.Uint32(key[1:]), binary.BigEndian.Uint64(key[5:]), nil
 }
 
 func appendLinkHourKey(dst []byte, hour uint32, id uint64) []byte {

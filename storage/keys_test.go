@@ -26,6 +26,7 @@ func TestKeysAreAsPinned(t *testing.T) {
 		"cold":        {appendColdKey(nil, 0x0102), "21 0000000000000102"},
 		"by owner":    {appendByOwnerKey(nil, 7, 1), "22 00000007 fffffffffffffffe"},
 		"by tag":      {appendByTagKey(nil, 7, "ab", 1), "23 00000007 02 6162 fffffffffffffffe"},
+		"by deletion": {appendByDeletionKey(nil, 0x0102, 3), "24 00000102 0000000000000003"},
 		"link hours":  {appendLinkHourKey(nil, 0x0102, 3), "30 00000102 0000000000000003"},
 		"owner hours": {appendOwnerHourKey(nil, 0x0102, 3), "31 00000102 00000003"},
 		"link days":   {appendLinkDayKey(nil, 3, 0x0102), "32 0000000000000003 00000102"},
@@ -195,6 +196,25 @@ func FuzzRequestOf(f *testing.F) {
 	})
 }
 
+// FuzzByDeletionKey takes any key of the index by deletion apart.
+func FuzzByDeletionKey(f *testing.F) {
+	f.Add(appendByDeletionKey(nil, 472_222, 1<<48|5))
+	f.Add(appendByDeletionKey(nil, 472_222, 5)[:12])
+	f.Add(appendLinkHourKey(nil, 472_222, 5))
+	f.Fuzz(func(t *testing.T, key []byte) {
+		hour, id, err := splitByDeletionKey(key)
+		if err != nil {
+			if !errors.Is(err, ErrCorrupt) {
+				t.Fatalf("%x: got %v, want ErrCorrupt", key, err)
+			}
+			return
+		}
+		if again := appendByDeletionKey(nil, hour, id); !bytes.Equal(again, key) {
+			t.Fatalf("%x was taken, and is %x again", key, again)
+		}
+	})
+}
+
 // fields are what keys hold, of which each table takes some.
 type fields struct {
 	number uint32 // an hour, a day or an owner
@@ -215,6 +235,9 @@ var tableOrders = map[string]struct {
 	"by tag": {func(x fields) []byte { return appendByTagKey(nil, x.number, x.text, x.id) }, func(a, b fields) int {
 		byTag := cmp.Or(cmp.Compare(len(a.text), len(b.text)), cmp.Compare(a.text, b.text))
 		return cmp.Or(cmp.Compare(a.number, b.number), byTag, cmp.Compare(b.id, a.id))
+	}},
+	"by deletion": {func(x fields) []byte { return appendByDeletionKey(nil, x.number, x.id) }, func(a, b fields) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.id, b.id))
 	}},
 	"link hours": {func(x fields) []byte { return appendLinkHourKey(nil, x.number, x.id) }, func(a, b fields) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.id, b.id))

@@ -15,7 +15,8 @@ type mutationBatch struct {
 }
 
 // add writes what m changes: the hot record always; on creation and edit the cold record and the index rows; on an edit
-// and a deletion it removes the index rows of before that are no more; and the receipt, if there is one.
+// and a deletion it removes the index rows of before that are no more; on a deletion the row of the index by deletion; and
+// the receipt, if there is one.
 func (b *mutationBatch) add(m *engine.Mutation) {
 	b.key = appendHotKey(b.key[:0], m.Hot.Code)
 	b.value = appendHot(b.value[:0], &m.Hot)
@@ -30,6 +31,7 @@ func (b *mutationBatch) add(m *engine.Mutation) {
 		b.removeIndexRows(m.Before, m, deleted)
 	}
 	if deleted {
+		b.addDeletion(deletionHour(m.Hot.DeletedAtMs), m.Hot.ID, m.Hot.Code)
 		return
 	}
 	b.key = appendColdKey(b.key[:0], m.Hot.ID)

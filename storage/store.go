@@ -279,32 +279,6 @@ func (s *Store) readLayout() (version uint32, err error) {
 	return version, checkLayout(version)
 }
 
-// upgrade makes a store of an older layout one of this program's: what has changed is that rows may be written which older
-// programs do not know, so it is only the two versions that are written, first the one that such a program reads first.
-// Both are durable before any such row is. A crash in between leaves two versions, of which each is known.
-func (s *Store) upgrade(f *folder) error {
-	version, _, err := f.readFormat(formatName)
-	if err != nil {
-		return err
-	}
-	if version < layoutVersion {
-		if err := f.writeFormat(formatName, formatPrefix, layoutVersion); err != nil {
-			return err
-		}
-	}
-	if s.layout == layoutVersion {
-		return nil
-	}
-	b := s.db.NewBatch()
-	defer b.Close()
-	set(b, metaKey(metaLayout), binary.BigEndian.AppendUint32(nil, layoutVersion))
-	if err := s.sync(b, "upgrading the store"); err != nil {
-		return err
-	}
-	s.layout = layoutVersion
-	return nil
-}
-
 func (s *Store) readMeta() error {
 	var node [2]byte
 	var bound [8]byte

@@ -165,7 +165,8 @@ func (o *checkOutcome) text() string {
 	r := &o.Records
 	row("links", r.Links)
 	row("deleted links", fmt.Sprintf("%d tombstones, %d records", r.Tombstones, r.DeletedRecords))
-	row("index records", fmt.Sprintf("%d by owner, %d by tag", r.ByOwner, r.ByTag))
+	row("index records", fmt.Sprintf("%d by owner, %d by tag, %d by deletion", r.ByOwner, r.ByTag, r.ByDeletion))
+	row("receipts of creates", r.Receipts)
 	row("figures of links", fmt.Sprintf("%d hours, %d days, %d lives", r.LinkHours, r.LinkDays, r.LinkLives))
 	row("figures of owners", fmt.Sprintf("%d hours, %d days", r.OwnerHours, r.OwnerDays))
 	row("accounts", fmt.Sprintf("%d users, %d tokens", o.Accounts.Users, o.Accounts.Tokens))

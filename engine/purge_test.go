@@ -1,0 +1,440 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
+
+	"shunt/engine"
+)
+
+// holdsFor is how long a deleted code stays taken.
+const holdsFor = engine.TombstoneDays * 24 * time.Hour
+
+// deletedCodes is an engine of figures, and a plain map of who may take which code.
+type deletedCodes struct {
+	*figures
+	codes  map[string]*deletedCode // by code: its last link
+	purged map[uint64]bool         // ids of deleted links; in the end all of them must have gone
+}
+
+type deletedCode struct {
+	owner     uint32
+	id        uint64
+	live      bool
+	deletedAt time.Time
+}
+
+// TestADeletedCodeIsTakenFor90DaysAndThenFreeAndGone runs creates, deletes and hits of two owners over months, with purges,
+// restarts and kills in between. In the end, when all is due, no row of a deleted link is in the store.
+func TestADeletedCodeIsTakenFor90DaysAndThenFreeAndGone(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		d := &deletedCodes{figures: newFigures(t), codes: map[string]*deletedCode{}, purged: map[uint64]bool{}}
+		rt.Repeat(map[string]func(*rapid.T){
+			"":              d.check,
+			"create":        d.create,
+			"delete":        d.delete,
+			"hit":           d.hitOne,
+			"let time pass": d.passTime,
+			"let a code go": d.passToTheEnd,
+			"purge":         func(*rapid.T) { d.closeHours() },
+			"restart":       func(*rapid.T) { d.close(); d.open() },
+			"kill":          func(*rapid.T) { d.kill() },
+		})
+		d.now = d.now.Add(holdsFor + 2*time.Hour)
+		d.closeHours()
+		if n := d.e.Metrics().Tombstones; n != 0 {
+			rt.Errorf("%d tombstones in memory after the last purge", n)
+		}
+		d.close()
+		d.wantNoneLeft(rt)
+	})
+}
+
+// taken is the contract's rule.
+func (d *deletedCodes) taken(alias string, owner uint32) bool {
+	for code, c := range d.codes {
+		holds := c.live || c.owner != owner && !d.now.After(c.deletedAt.Add(holdsFor))
+		if strings.EqualFold(code, alias) && holds {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *deletedCodes) create(rt *rapid.T) {
+	alias := rapid.StringMatching(`[aAb]{1,2}`).Draw(rt, "alias")
+	owner := rapid.SampledFrom(owners).Draw(rt, "owner")
+	taken := d.taken(alias, owner)
+	got, _, err := d.e.Create(context.Background(), engine.Draft{Alias: alias, Owner: owner, Target: "https://x.example/" + alias})
+	switch {
+	case taken && !errors.Is(err, engine.ErrTaken):
+		rt.Fatalf("create of %s, which is taken: %v", alias, err)
+	case !taken && (err != nil || got.Hits != 0):
+		rt.Fatalf("create of %s, which is free: %d hits, %v", alias, got.Hits, err)
+	case !taken:
+		d.codes[alias] = &deletedCode{owner: owner, id: got.ID, live: true}
+	}
+}
+
+func (d *deletedCodes) pick(rt *rapid.T) (string, *deletedCode) {
+	if len(d.codes) == 0 {
+		rt.Skip("no codes")
+	}
+	code := rapid.SampledFrom(slices.Sorted(maps.Keys(d.codes))).Draw(rt, "code")
+	return code, d.codes[code]
+}
+
+func (d *deletedCodes) delete(rt *rapid.T) {
+	code, c := d.pick(rt)
+	err := d.e.Delete(context.Background(), code, engine.Guard{Owner: c.owner})
+	if c.live != (err == nil) {
+		rt.Fatalf("delete of %s, which is live: %v: %v", code, c.live, err)
+	}
+	if c.live {
+		c.live, c.deletedAt = false, d.now
+		d.purged[c.id] = true
+	}
+}
+
+func (d *deletedCodes) hitOne(rt *rapid.T) {
+	code, c := d.pick(rt)
+	l, ok := d.e.Resolve([]byte(code))
+	if ok != c.live {
+		rt.Fatalf("%s resolves: %v, want %v", code, ok, c.live)
+	}
+	if ok {
+		d.e.Hit(l, engine.Visit{Visitor: hashed(c.id), NowMs: d.now.UnixMilli()})
+		l.Release()
+	}
+}
+
+func (d *deletedCodes) passTime(rt *rapid.T) {
+	hours := rapid.SampledFrom([]int{1, 30, 24 * 30, 24 * 89, 24 * 91}).Draw(rt, "hours")
+	d.now = d.now.Add(time.Duration(hours)*time.Hour + time.Duration(rapid.IntRange(0, 3600_000).Draw(rt, "ms"))*time.Millisecond)
+}
+
+// passToTheEnd goes to about the last moment at which a code is taken.
+func (d *deletedCodes) passToTheEnd(rt *rapid.T) {
+	_, c := d.pick(rt)
+	end := c.deletedAt.Add(holdsFor + time.Duration(rapid.IntRange(-1, 1).Draw(rt, "ms"))*time.Millisecond)
+	if c.live || end.Before(d.now) {
+		rt.Skip("it is free")
+	}
+	d.now = end
+}
+
+func (d *deletedCodes) check(rt *rapid.T) {
+	for code, c := range d.codes {
+		l, ok := d.e.Resolve([]byte(code))
+		if ok != c.live || ok && l.ID() != c.id {
+			rt.Fatalf("%s resolves: %v, want %v", code, ok, c.live)
+		}
+		if ok {
+			l.Release()
+		}
+		got, err := d.e.Read(code)
+		if c.live && (err != nil || got.ID != c.id) || !c.live && !errors.Is(err, engine.ErrNotFound) {
+			rt.Fatalf("reading %s, which is live: %v: %+v, %v", code, c.live, got, err)
+		}
+	}
+}
+
+// wantNoneLeft looks for a deleted link in every table with ids, of the closed store.
+func (d *deletedCodes) wantNoneLeft(rt *rapid.T) {
+	left := map[uint64]bool{}
+	for _, key := range storedKeys(d.t, d.fs) {
+		if id, ok := idOf(key); ok {
+			left[id] = true
+			if d.purged[id] {
+				rt.Errorf("row %x of deleted link %d is left", key, id)
+			}
+		}
+	}
+	for code, c := range d.codes {
+		if c.live && !left[c.id] {
+			rt.Errorf("link %s has no row", code)
+		}
+	}
+}
+
+// storedKeys returns every key of a closed store. Its values are not looked at, so the merger need not be the store's own.
+func storedKeys(t *testing.T, fs vfs.FS) (keys [][]byte) {
+	t.Helper()
+	merger := *pebble.DefaultMerger
+	merger.Name = "shunt.tally.v1"
+	db, err := pebble.Open("data/db", &pebble.Options{FS: fs, ReadOnly: true, Merger: &merger, Logger: quietPebble{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	it, err := db.NewIter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for valid := it.First(); valid; valid = it.Next() {
+		keys = append(keys, slices.Clone(it.Key()))
+	}
+	if err := errors.Join(it.Close(), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+type quietPebble struct{}
+
+func (quietPebble) Infof(string, ...any)              {}
+func (quietPebble) Errorf(string, ...any)             {}
+func (quietPebble) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+
+// idOf returns the link id in a key, as storage/keys.go draws it; of hour rows only in hours that are kept 31 days at most,
+// which is what all are by the end of the test.
+func idOf(key []byte) (id uint64, ok bool) {
+	switch key[0] {
+	case 0x21, 0x32, 0x33: // cold, link days, link lives
+		return binary.BigEndian.Uint64(key[1:]), true
+	case 0x24, 0x30: // by deletion, link hours
+		return binary.BigEndian.Uint64(key[5:]), true
+	case 0x22, 0x23: // by owner, by tag
+		return ^binary.BigEndian.Uint64(key[len(key)-8:]), true
+	}
+	return 0, false
+}
+
+func TestADeletedCodeIsFreeAMillisecondAfter90DaysAlsoAfterARestart(t *testing.T) {
+	f := newFigures(t)
+	defer f.close()
+	deleted := f.now
+	if err := f.e.Delete(context.Background(), "link0", engine.Guard{Owner: 1}); err != nil {
+		t.Fatal(err)
+	}
+	take := func() error {
+		_, _, err := f.e.Create(context.Background(), engine.Draft{Alias: "link0", Owner: 2, Target: "https://x.example"})
+		return err
+	}
+	f.now = deleted.Add(holdsFor)
+	for _, when := range []string{"at 90 days", "after a purge", "after a restart"} {
+		if err := take(); !errors.Is(err, engine.ErrTaken) {
+			t.Errorf("%s: got %v, want ErrTaken", when, err)
+		}
+		f.closeHours()
+		if when == "after a purge" {
+			f.close()
+			f.open()
+		}
+	}
+	f.now = f.now.Add(time.Millisecond)
+	if err := take(); err != nil {
+		t.Errorf("a millisecond later: %v", err)
+	}
+}
+
+// atClock runs an engine whose own goroutines do nothing but reserve ids, at a clock of the test's.
+func atClock(t *testing.T, settles time.Duration) (e *testEngine, now *atomic.Int64) {
+	now = new(atomic.Int64)
+	now.Store(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC).UnixMilli())
+	e = newTestEngine(t, engine.Options{
+		Now: func() time.Time { return time.UnixMilli(now.Load()) }, FlushInterval: time.Hour, ClockSettles: settles,
+	})
+	return e, now
+}
+
+func (e *testEngine) turn(t *testing.T) {
+	t.Helper()
+	if err := e.RollUp(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (e *testEngine) delete(t *testing.T, code string) {
+	t.Helper()
+	if err := e.Delete(context.Background(), code, engine.Guard{AnyOwner: true}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (e *testEngine) takes(code string, owner uint32) error {
+	_, _, err := e.Create(context.Background(), engine.Draft{Alias: code, Owner: owner, Target: "https://x.example/"})
+	return err
+}
+
+func TestATurnPurgesABoundedNumberOfLinks(t *testing.T) {
+	e, now := atClock(t, -1)
+	const links = 600
+	for i := range links {
+		code := fmt.Sprintf("code%d", i)
+		e.create(t, code).Release()
+		e.delete(t, code)
+	}
+	now.Add(holdsFor.Milliseconds() + 3600_000)
+	for _, want := range []uint64{links - 256, links - 512, 0, 0} {
+		e.turn(t)
+		if m := e.Metrics(); m.Tombstones != want || m.Links != 0 {
+			t.Errorf("got %d tombstones and %d links, want %d", m.Tombstones, m.Links, want)
+		}
+	}
+}
+
+// TestAClockThatIsWrongForAWhileFreesNoCodeForGood has a clock that is 91 days ahead: while it is, codes are free, and after
+// that they are taken again.
+func TestAClockThatIsWrongForAWhileFreesNoCodeForGood(t *testing.T) {
+	e, now := atClock(t, time.Hour)
+	e.create(t, "mine").Release()
+	e.delete(t, "mine")
+	now.Add(91 * 24 * 3600_000)
+	for range 3 {
+		e.turn(t)
+	}
+	if err := e.Load(context.Background(), nil); err != nil { // as a start at that time does
+		t.Fatal(err)
+	}
+	now.Add(-91 * 24 * 3600_000)
+	e.turn(t)
+	if err := e.takes("mine", 2); !errors.Is(err, engine.ErrTaken) {
+		t.Errorf("got %v, want ErrTaken", err)
+	}
+	if rec, err := e.gate.ReadRecord("mine"); err != nil || rec.Hot.Flags&engine.FlagTombstone == 0 {
+		t.Errorf("in the store: got %+v, %v, want a tombstone", rec, err)
+	}
+}
+
+// TestACreateWaitsForAPurgeOfItsCode holds the purge in the store.
+func TestACreateWaitsForAPurgeOfItsCode(t *testing.T) {
+	e, now := atClock(t, -1)
+	e.create(t, "code").Release()
+	e.delete(t, "code")
+	now.Add(holdsFor.Milliseconds() + 3600_000)
+	purging, goOn := make(chan struct{}), make(chan struct{})
+	hold := func(commit func()) {
+		close(purging)
+		<-goOn
+		commit()
+	}
+	e.gate.apply.Store(&hold)
+	var both sync.WaitGroup
+	both.Go(func() { e.turn(t) })
+	<-purging
+	e.gate.apply.Store(nil)
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, code := range []string{"code", "cOde"} {
+		_, _, err := e.Create(gone, engine.Draft{Alias: code, Owner: 2, Target: "https://x.example/"})
+		if !errors.Is(err, engine.ErrOverloaded) {
+			t.Errorf("a create of %s that does not wait: got %v, want ErrOverloaded", code, err)
+		}
+	}
+	created := make(chan error, 2)
+	both.Go(func() { created <- e.takes("cOde", 2) })
+	both.Go(func() { created <- e.takes("code", 2) })
+	close(goOn)
+	both.Wait()
+	if a, b := <-created, <-created; (a == nil) == (b == nil) {
+		t.Errorf("got %v and %v, want one winner", a, b)
+	}
+	if due, err := e.gate.Deletions(engine.Endless, 9); err != nil || len(due) != 0 {
+		t.Errorf("left to purge: %v, %v", due, err)
+	}
+}
+
+// TestAPurgeLeavesACodeThatIsBeingWrittenToTheNextTurn holds the create in the store.
+func TestAPurgeLeavesACodeThatIsBeingWrittenToTheNextTurn(t *testing.T) {
+	e, now := atClock(t, -1)
+	e.create(t, "code").Release()
+	e.delete(t, "code")
+	now.Add(holdsFor.Milliseconds() + 3600_000)
+	creating, goOn := make(chan struct{}), make(chan struct{})
+	hold := func(commit func()) {
+		close(creating)
+		<-goOn
+		commit()
+	}
+	e.gate.apply.Store(&hold)
+	created := make(chan error, 1)
+	go func() { created <- e.takes("code", 2) }()
+	<-creating
+	e.gate.apply.Store(nil)
+	e.turn(t)
+	close(goOn)
+	if err := <-created; err != nil {
+		t.Fatal(err)
+	}
+	e.turn(t)
+	if due, err := e.gate.Deletions(engine.Endless, 9); err != nil || len(due) != 0 {
+		t.Errorf("left to purge: %v, %v", due, err)
+	}
+	if d, err := e.Read("code"); err != nil || d.Owner != 2 {
+		t.Errorf("got %+v, %v, want the link of owner 2", d, err)
+	}
+}
+
+func TestAPurgeThatTheStoreRefusesIsTriedAgain(t *testing.T) {
+	e, now := atClock(t, -1)
+	e.create(t, "code").Release()
+	e.delete(t, "code")
+	now.Add(holdsFor.Milliseconds() + 3600_000)
+	for _, refused := range []error{engine.ErrOverloaded, errors.New("broken")} {
+		e.gate.failPurge.Store(&refused)
+		if err := e.RollUp(context.Background()); errors.Is(err, refused) != (refused != engine.ErrOverloaded) {
+			t.Errorf("got %v of %v", err, refused)
+		}
+		if n := e.Metrics().Tombstones; n != 1 {
+			t.Errorf("got %d tombstones, want 1", n)
+		}
+	}
+	e.gate.failPurge.Store(nil)
+	e.turn(t)
+	if n := e.Metrics().Tombstones; n != 0 {
+		t.Errorf("got %d tombstones, want none", n)
+	}
+}
+
+// TestCreatesRaceAPurgeOfTheirCode has all of the engine's goroutines run, and variants of one code wanted by many the
+// moment that it becomes free.
+func TestCreatesRaceAPurgeOfTheirCode(t *testing.T) {
+	var now atomic.Int64
+	now.Store(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC).UnixMilli())
+	e := newTestEngine(t, engine.Options{
+		Now: func() time.Time { return time.UnixMilli(now.Load()) }, FlushInterval: time.Millisecond, ClockSettles: -1,
+	})
+	variants := []string{"code", "Code", "CODE"}
+	for round := range 60 {
+		var won atomic.Pointer[engine.Detail]
+		var racers sync.WaitGroup
+		now.Add(holdsFor.Milliseconds() + 3600_000)
+		for i := range uint32(6) {
+			racers.Go(func() {
+				got, _, err := e.Create(context.Background(), engine.Draft{Alias: variants[i%3], Owner: i, Target: "https://x.example/"})
+				if err == nil && !won.CompareAndSwap(nil, &got) {
+					t.Error("two writers have won")
+				} else if err != nil && !errors.Is(err, engine.ErrTaken) {
+					t.Error(err)
+				}
+			})
+		}
+		racers.Wait()
+		winner := won.Load()
+		if winner == nil {
+			t.Fatalf("round %d: nobody has won", round)
+		}
+		if got, err := e.Read(winner.Code); err != nil || got.ID != winner.ID {
+			t.Fatalf("round %d: got %+v, %v, want %+v", round, got, err, winner)
+		}
+		e.delete(t, winner.Code)
+	}
+	now.Add(holdsFor.Milliseconds() + 3600_000)
+	eventually(t, "the last purge", func() bool { return e.Metrics().Tombstones == 0 })
+	if due, err := e.gate.Deletions(engine.Endless, 9); err != nil || len(due) != 0 {
+		t.Errorf("left to purge: %v, %v", due, err)
+	}
+}

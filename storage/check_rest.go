@@ -1,0 +1,81 @@
+package storage
+
+import (
+	"errors"
+
+	"shunt/engine"
+)
+
+// The parts of a check that look at deleted links and at receipts.
+
+// deletionPart checks rows of the index by deletion: each is of a deleted link.
+type deletionPart struct {
+	c   *check
+	key []byte // kept for its memory
+}
+
+func beginDeletions(c *check) (checkedPart, error) { return &deletionPart{c: c}, nil }
+
+func (*deletionPart) end() error { return nil }
+
+func (p *deletionPart) row(key, value []byte) error {
+	c := p.c
+	_, id, err := splitByDeletionKey(key)
+	code := ""
+	if err == nil {
+		code, err = decodeDeletion(value)
+	}
+	if err == nil {
+		err = p.wantDeleted(id, code)
+	}
+	if err != nil {
+		c.o.Faults.Add(where("by deletion", key), "%v", err)
+	}
+	return nil
+}
+
+func (p *deletionPart) wantDeleted(id uint64, code string) error {
+	if why := p.c.meta.idProblem(id); why != "" {
+		return errors.New(why)
+	}
+	p.key = appendHotKey(p.key[:0], code)
+	value, done := p.c.lookup("hot", p.key)
+	defer done()
+	if value == nil {
+		return errors.New("no hot record has its code")
+	}
+	if hot, err := decodeHot([]byte(code), value); err == nil && hot.ID == id && hot.Flags&engine.FlagTombstone == 0 {
+		return errors.New("the link is not deleted")
+	}
+	return nil
+}
+
+// wantDeletion wants the row of a tombstone in the index by deletion, without which it would stay for ever.
+func (c *check) wantDeletion(h *engine.HotView, key []byte) {
+	if c.meta.layout < layoutOfDeletions {
+		return
+	}
+	value, done := c.lookup("by deletion", appendByDeletionKey(nil, deletionHour(h.DeletedAtMs), h.ID))
+	defer done()
+	if value == nil {
+		c.o.Faults.Add(where("hot", key), "the tombstone of code %q is not in the index by deletion", h.Code)
+	}
+}
+
+// receiptPart checks receipts by themselves: what became of their links is another matter.
+type receiptPart struct{ c *check }
+
+func beginReceipts(c *check) (checkedPart, error) { return receiptPart{c}, nil }
+
+func (receiptPart) end() error { return nil }
+
+func (p receiptPart) row(key, value []byte) error {
+	k, err := requestOf(key)
+	if err == nil {
+		_, err = decodeReceipt(k, value)
+	}
+	if err != nil {
+		p.c.o.Faults.Add(where("receipts", key), "%v", err)
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+package storage
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/engine"
+)
+
+// rowsOfLinks returns how many rows each link id has in all tables together, but for those of hours that were rolled up.
+func rowsOfLinks(t testing.TB, s *Store) map[uint64]int {
+	t.Helper()
+	found := map[uint64]int{}
+	for key, value := range rows(t, s, tableHot) {
+		h, err := decodeHot([]byte(key[1:]), []byte(value))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[h.ID]++
+	}
+	for key := range rows(t, s, tableByOwner) {
+		found[^binary.BigEndian.Uint64([]byte(key[5:]))]++
+	}
+	for key := range rows(t, s, tableByTag) {
+		found[^binary.BigEndian.Uint64([]byte(key[len(key)-8:]))]++
+	}
+	at := map[byte]int{tableCold: 1, tableByDeletion: 5, tableLinkHours: 5, tableLinkDays: 1, tableLinkLives: 1}
+	for table, at := range at {
+		for key := range rows(t, s, table) {
+			if table == tableLinkHours && hourOf([]byte(key)) < s.flusher.mark.hour {
+				continue
+			}
+			found[binary.BigEndian.Uint64([]byte(key[at:]))]++
+		}
+	}
+	return found
+}
+
+func wantRowsOf(t testing.TB, s *Store, ids ...uint64) {
+	t.Helper()
+	if got := slices.Sorted(maps.Keys(rowsOfLinks(t, s))); !slices.Equal(got, ids) {
+		t.Errorf("got rows of links %v, want %v", got, ids)
+	}
+}
+
+func purgeOf(d engine.Deletion, freesCode bool) engine.Mutation {
+	return engine.Mutation{Purge: &engine.Purge{Deletion: d, FreesCode: freesCode}}
+}
+
+// deletedAt is the deletion of a link in an hour.
+func deletedAt(r engine.Record, hour int64) engine.Mutation {
+	m := deletion(r)
+	m.Hot.DeletedAtMs = hour*msPerHour + 5
+	return m
+}
+
+func deletions(t testing.TB, s *Store, beforeHour uint32, limit int) []engine.Deletion {
+	t.Helper()
+	found, err := s.Deletions(beforeHour, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestDeletionsComeOldestFirstUpToAnHourAndALimit(t *testing.T) {
+	s := openTemp(t)
+	for id, hour := range []int64{1: 700, 2: -9, 3: 300, 4: 300, 5: math.MaxInt64 / msPerHour / 2} {
+		if id == 0 {
+			continue
+		}
+		rec := link(fmt.Sprintf("c%d", id), uint64(id), 1, "tag")
+		apply(t, s, creation(rec))
+		apply(t, s, deletedAt(rec, hour))
+	}
+	all := []engine.Deletion{{Hour: 0, ID: 2, Code: "c2"}, {Hour: 300, ID: 3, Code: "c3"}, {Hour: 300, ID: 4, Code: "c4"}, {Hour: 700, ID: 1, Code: "c1"}}
+	for _, c := range []struct {
+		before uint32
+		limit  int
+		want   []engine.Deletion
+	}{
+		{0, 9, nil}, {1, 9, all[:1]}, {300, 9, all[:1]}, {301, 9, all[:3]}, {301, 2, all[:2]}, {math.MaxUint32, 9, all},
+	} {
+		if got := deletions(t, s, c.before, c.limit); !slices.Equal(got, c.want) {
+			t.Errorf("before %d, at most %d: got %v, want %v", c.before, c.limit, got, c.want)
+		}
+	}
+}
+
+// TestAPurgeLeavesNoRowOfTheLinkAndAllOfOthers has links with few and with many days, in hours that are rolled up and, as a
+// clock that was ahead leaves them, in one to come; and neighbours of their ids.
+func TestAPurgeLeavesNoRowOfTheLinkAndAllOfOthers(t *testing.T) {
+	s := openTemp(t)
+	const few, many, ahead = 3, maxDaysByKey + 9, 9999
+	f := newModelFlush()
+	for id := range uint64(7) {
+		apply(t, s, creation(link(fmt.Sprintf("c%d", id), id, 7, "tag")))
+		days := uint32(few)
+		if id == 4 {
+			days = many
+		}
+		for day := range days {
+			f.add(day*hoursPerDay, id, 7, hit(id))
+		}
+		f.add(ahead, id, 7, hit(id))
+	}
+	flush(t, s, 1, f)
+	rollUpAll(t, s, upTo(ahead), nil)
+	before := rowsOfLinks(t, s)
+	owners := rows(t, s, tableOwnerDays)
+	for _, id := range []uint64{2, 4} {
+		apply(t, s, deletedAt(link(fmt.Sprintf("c%d", id), id, 7, "tag"), 5))
+	}
+	for _, d := range deletions(t, s, 6, 9) {
+		apply(t, s, purgeOf(d, true))
+	}
+	rollUpAll(t, s, upTo(ahead+1), nil)
+	wantRowsOf(t, s, 0, 1, 3, 5, 6)
+	after := rowsOfLinks(t, s)
+	for _, id := range []uint64{0, 1, 3, 5, 6} {
+		if after[id] != before[id] { // the hour to come has become a day
+			t.Errorf("link %d: got %d rows, had %d", id, after[id], before[id])
+		}
+		wantTally(t, s, id, &model{hits: few + 1, visitors: map[uint64]bool{id: true}})
+	}
+	if got := rows(t, s, tableOwnerDays); len(got) != len(owners)+1 {
+		t.Errorf("got %d days of the owner, want %d and that of the hour to come", len(got), len(owners))
+	}
+}
+
+func TestAPurgeOfALinkWhoseCodeWasTakenAgainLeavesTheNewOne(t *testing.T) {
+	s := openTemp(t)
+	old, anew := link("c", 1, 7, "tag"), link("c", 2, 7, "tag")
+	apply(t, s, creation(old))
+	apply(t, s, deletedAt(old, 5))
+	apply(t, s, creation(anew))
+	apply(t, s, purgeOf(engine.Deletion{Hour: 5, ID: 1, Code: "c"}, false))
+	wantRowsOf(t, s, 2)
+	if rec, err := s.ReadRecord("c"); err != nil || rec.Hot.ID != 2 || rec.Cold.Title != anew.Cold.Title {
+		t.Errorf("got %+v, %v", rec, err)
+	}
+}
+
+func TestAPurgeOfNoCodeIsRefused(t *testing.T) {
+	s := openTemp(t)
+	for _, code := range []string{"", string(make([]byte, engine.MaxCodeBytes+1))} {
+		if err := tryApply(s, purgeOf(engine.Deletion{ID: 1, Code: code}, true)); err == nil {
+			t.Errorf("a code of %d bytes was taken", len(code))
+		}
+	}
+}
+
+// TestAPurgeIsDoneWholeOrNotAtAll crashes at every write of purges: a link has all its rows, those by which it is found
+// included, or none; no other link loses any; and a second run ends it.
+func TestAPurgeIsDoneWholeOrNotAtAll(t *testing.T) {
+	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseNothing} {
+		c, fs := newCrasher(cfg)
+		s := open(t, "/data/store", Options{FS: fs})
+		stop := start(t, s)
+		f := newModelFlush()
+		for id := uint64(1); id <= 8; id++ {
+			rec := link(fmt.Sprintf("c%d", id), id, 7, "tag")
+			apply(t, s, creation(rec))
+			f.add(1, id, 7, hit(id))
+			f.add(30, id, 7, hit(id))
+			if id%2 == 0 {
+				apply(t, s, deletedAt(rec, 40))
+			}
+		}
+		flush(t, s, 1, f)
+		rollUpAll(t, s, upTo(50), nil)
+		whole := rowsOfLinks(t, s)
+		c.arm(true)
+		purgeAll(t, s)
+		c.arm(false)
+		wantRowsOf(t, s, 1, 3, 5, 7)
+		stop()
+		closeStore(t, s)
+		wantPurgesWhole(t, c.taken(), whole)
+	}
+}
+
+func purgeAll(t testing.TB, s *Store) {
+	t.Helper()
+	for _, d := range deletions(t, s, math.MaxUint32, 100) {
+		apply(t, s, purgeOf(d, true))
+	}
+}
+
+func wantPurgesWhole(t *testing.T, clones []*vfs.MemFS, whole map[uint64]int) {
+	t.Helper()
+	seen := map[int]bool{}
+	for i, clone := range clones {
+		s := openMem(t, clone)
+		left := rowsOfLinks(t, s)
+		seen[len(left)] = true
+		for id, n := range left {
+			if n != whole[id] {
+				t.Errorf("crash %d: link %d has %d rows, want %d or none", i, id, n, whole[id])
+			}
+		}
+		stop := start(t, s)
+		purgeAll(t, s)
+		stop()
+		wantRowsOf(t, s, 1, 3, 5, 7)
+		closeStore(t, s)
+	}
+	if len(seen) < 5 {
+		t.Errorf("crashes left only %d different states", len(seen))
+	}
+}
