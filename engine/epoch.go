@@ -78,15 +78,15 @@ func (e *Engine) sayReplayed(p Positions) {
 	if r.records > 0 {
 		e.log.Info("hit journal replayed", "records", r.records)
 	}
-	if r.invalid+r.lost > 0 {
-		e.log.Warn("slots of the hit journal hold no record: their redirects were not answered, or hits are missing",
-			"slots", r.invalid, "overwritten", r.lost)
-	}
-	if len(r.faults) > 0 {
+	slots := []any{"slots", r.invalid, "overwritten", r.lost}
+	switch {
+	case len(r.faults) > 0:
 		e.log.Warn("the hit journal cannot be replayed whole: of the hits since the last flush before the stop, those of these files "+
 			"are missing; at most one flush interval's, unless the store had stalled. Nothing is to be done, but to see to the disk",
-			"folder", e.options.JournalDir, "files", len(r.faults), "of", len(p.Rings),
-			"flush_interval", e.options.FlushInterval, "error", errors.Join(r.faults...))
+			append(slots, "folder", e.options.JournalDir, "files", len(r.faults), "of", len(p.Rings),
+				"flush_interval", e.options.FlushInterval, "error", errors.Join(r.faults...))...)
+	case r.invalid+r.lost > 0:
+		e.log.Warn("slots of the hit journal hold no record: their redirects were not answered, or hits are missing", slots...)
 	}
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -40,12 +41,14 @@ func BreakMapping(t *testing.T, f func(*os.File, int) ([]byte, error)) {
 	t.Cleanup(func() { mapJournal = old })
 }
 
-// BreakWrites lets the journal's new files be written by f, which may call write, until the test ends.
+// BreakWrites lets the journal's new files be written by f, which may call write, until the test ends or it is called
+// again.
 func BreakWrites(t *testing.T, f func(write func() error) error) {
-	old := writeJournal
-	writeJournal = func(file *os.File, b []byte) error { return f(func() error { return old(file, b) }) }
-	t.Cleanup(func() { writeJournal = old })
+	writeJournal = func(file *os.File, b []byte) error { return f(func() error { return realWrite(file, b) }) }
+	t.Cleanup(func() { writeJournal = realWrite })
 }
+
+var realWrite = writeJournal
 
 // RingPath is where ring number i of the epoch that the store is in has its file.
 func RingPath(dir string, s Store, i int) (string, error) {
@@ -58,3 +61,8 @@ func (e *Engine) Fold() { e.pending.fold() }
 
 // AtRisk returns how many records are in the journal alone, and how many are only in memory.
 func (e *Engine) AtRisk() (inJournal, lost uint64) { return e.atRisk() }
+
+// NoMapping is the error of mapping f that err causes.
+func NoMapping(f *os.File, err error) error {
+	return fmt.Errorf("%w: %s: %w", errNoMapping, f.Name(), err)
+}
