@@ -24,8 +24,8 @@ const (
 	DefaultCloseTimeout  = 10 * time.Second
 
 	// DefaultPendingEntries bounds what waits for a store that stalls: a cache line an entry is 1 GiB, with the index
-	// 1.3 GiB. That is 100 s of 155,000 different links a second. A flush of so many rows has 51 bytes each at most
-	// without visitors and breakdowns, so it fits into what a store takes at once.
+	// 1.3 GiB. That is 100 s of 155,000 other links each second. Without visitors and breakdowns a flush of so many rows
+	// has 48 bytes each at most, 768 MiB, and a store takes 1 GiB at once: so counts are never too large to flush.
 	DefaultPendingEntries = 1 << 24
 )
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+
+	"shunt/engine"
 )
 
 // A stack is the life of a process: parts are started top to bottom, each relying on those above it, and stopped in
@@ -61,14 +63,19 @@ func (s *stack) fail(name string, err error) {
 	}
 }
 
-// stop stops every part in reverse order, whatever fails on the way, and joins their goroutines.
+// stop stops every part in reverse order, whatever fails on the way, and joins their goroutines. Only if a part hangs in
+// one below it, those are left as they are: the process must end.
 func (s *stack) stop() error {
 	s.stopping.Store(true)
 	var errs []error
 	for len(s.stops) > 0 {
 		last := len(s.stops) - 1
-		errs = append(errs, s.stops[last]())
+		err := s.stops[last]()
+		errs = append(errs, err)
 		s.stops = s.stops[:last]
+		if errors.Is(err, engine.ErrStalled) {
+			s.stops = nil
+		}
 	}
 	return errors.Join(errs...)
 }
