@@ -264,3 +264,29 @@ func TestTwoHistoriesOfAStoreShareNoEpoch(t *testing.T) {
 		l.close()
 	}
 }
+
+// TestAJournalThatIsGoneAsAWholeIsSaid loses all rings before anything of their epoch was committed: the dictionary, which
+// is made last, tells that they were there; and then the folder, as a tmpfs is lost when the machine restarts: the
+// committed positions tell.
+func TestAJournalThatIsGoneAsAWholeIsSaid(t *testing.T) {
+	l := newLife(t, 1)
+	l.open(engine.Options{})
+	l.hit(0, 3, 1)
+	l.crash()
+	if err := errors.Join(os.Remove(l.ringPath(0)), os.Remove(l.ringPath(1))); err != nil {
+		t.Fatal(err)
+	}
+	l.open(engine.Options{})
+	l.wantLog(1, "cannot be replayed whole", "files=2")
+	l.hit(0, 1, 1)
+	if err := l.flush(); err != nil {
+		t.Fatal(err)
+	}
+	l.crash()
+	if err := os.RemoveAll(l.dir); err != nil {
+		t.Fatal(err)
+	}
+	l.open(engine.Options{})
+	l.wantLog(1, "cannot be replayed whole", "files=2")
+	l.close()
+}

@@ -44,10 +44,10 @@ func TestWhatWaitsForAStalledStoreIsBoundedAndWhatIsDroppedIsCounted(t *testing.
 		wantLive(i, rounds+uint64(max(0, min(1, 2-i))))
 	}
 	l.gate.failFlush.Store(nil)
-	if err := l.flush(); err != nil {
+	if err := l.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	l.hit(7, 2, 1) // normal service again
+	l.hit(7, 2, 1) // there is room again as soon as the flush in flight is durable
 	if err := l.flush(); err != nil {
 		t.Fatal(err)
 	}
