@@ -166,8 +166,8 @@ func (m *journalModel) killAndDamage(rt *rapid.T) {
 	case "slot":
 		for range rapid.IntRange(1, 20).Draw(rt, "slots") {
 			at := slotsAt + slotBytes*rapid.IntRange(0, m.records-1).Draw(rt, "slot")
-			b[at+rapid.IntRange(0, slotBytes-1).Draw(rt, "byte")] ^= byte(rapid.IntRange(1, 255).Draw(rt, "bits"))
 			m.lose(binary.LittleEndian.Uint64(b[at+8:]))
+			b[at+rapid.IntRange(0, slotBytes-1).Draw(rt, "byte")] ^= byte(rapid.IntRange(1, 255).Draw(rt, "bits"))
 			copy(b[at+8:], "damaged.") // also for the oracle
 		}
 	case "header":
