@@ -25,10 +25,12 @@ var (
 	descEngineBytes  = desc("engine_bytes", "Memory of the engine. garbage is a part of arena.", "part")
 	descJournalFill  = desc("journal_fill_ratio", "How full the fullest ring of the hit journal is.")
 	descReplayed     = desc("journal_replayed_records", "Hits found in the journal at start.")
+	descMissing      = desc("journal_missing_files", "Files of the journal that could not be replayed at start, or not whole.")
+	descUnprotected  = desc("journal_unprotected_records", "Hits that a crash would lose now, since the store stalls.")
 	descFlushSeconds = desc("flush_duration_seconds", "Flushes of counters and sketches to the store.")
 	descFlushErrors  = desc("flush_errors_total", "Flushes that failed. They are tried again.")
 	descReduced      = desc("flushes_reduced_total", "Flushes that were too large, and left out what hits are made of.")
-	descLost         = desc("hit_parts_lost_total", "What is not counted of hits that are, for want of room.", "part")
+	descLost         = desc("hit_parts_lost_total", "What is not kept of hits, for want of room. count: they are in live counters, until the next start.", "part")
 	descLastFlush    = desc("last_flush_timestamp_seconds", "When the last flush ended, in Unix time.")
 )
 
@@ -44,7 +46,8 @@ var hitClasses = [4]string{"hit", "bot", "prefetch", "head"}
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descRedirects, descMisses, descHits, descConnections, descLinks, descEngineBytes, descJournalFill,
-		descReplayed, descReadOnly, descFlushSeconds, descFlushErrors, descReduced, descLost, descLastFlush,
+		descReplayed, descMissing, descUnprotected, descReadOnly, descFlushSeconds, descFlushErrors, descReduced, descLost,
+		descLastFlush,
 	} {
 		ch <- d
 	}
@@ -83,9 +86,12 @@ func (c *collector) collectEngine(ch chan<- prometheus.Metric) {
 	gauge(ch, descEngineBytes, float64(m.PendingBytes), "pending")
 	gauge(ch, descJournalFill, m.JournalFillRatio)
 	gauge(ch, descReplayed, float64(m.JournalReplayed))
+	gauge(ch, descMissing, float64(m.JournalMissing))
+	gauge(ch, descUnprotected, float64(m.JournalUnprotected))
 	ch <- prometheus.MustNewConstSummary(descFlushSeconds, m.Flushes, m.FlushSeconds, nil)
 	counter(ch, descFlushErrors, float64(m.FlushErrors))
 	counter(ch, descReduced, float64(m.FlushesReduced))
+	counter(ch, descLost, float64(m.HitsMissing), "count")
 	counter(ch, descLost, float64(m.VisitorsDropped), "visitor")
 	counter(ch, descLost, float64(m.ValuesDropped), "value")
 	counter(ch, descLost, float64(m.ReferrersRefused), "referrer")

@@ -167,6 +167,9 @@ func TestTheAdminAddressShowsMetricsAndProfilesOnlyToThisMachine(t *testing.T) {
 		`shunt_storage_disk_bytes`:                                               "7",
 		`shunt_storage_compactions_total`:                                        "3",
 		`shunt_flush_errors_total`:                                               "0",
+		`shunt_hit_parts_lost_total{part="count"}`:                               "0",
+		`shunt_journal_missing_files`:                                            "0",
+		`shunt_journal_unprotected_records`:                                      "0",
 		`shunt_build_info{goversion="` + runtime.Version() + `",version="test"}`: "1",
 	} {
 		if got := st.metric(line); got != want {

@@ -59,37 +59,78 @@
 // holds up all writers.
 //
 // Goroutines: Run has three. One folds every 10 ms. One flushes every interval, and rolls up, purges deleted links and sweeps
-// receipts in between: it alone calls Store.Flush, Store.RollUp and Store.SweepReceipts. One reserves ids. Nothing else is
-// started.
+// receipts in between: it alone calls Store.Flush, Store.RollUp and Store.SweepReceipts. One reserves ids. A fourth tells when
+// they have ended, for a store may hang: then Run and Close leave them behind, the process ends, and what they may still do is
+// said at Close.
 //
 // # Why a hit is counted exactly once
 //
-// A hit is one record in a ring: a mapped file, so that the record is the kernel's as soon as it is stored, whatever
-// becomes of the process. Live counters are memory, and made anew from the store and the rings at start. The steps, and
-// what a crash after each leaves:
+// Terms. Records of a ring have sequence numbers from 0 in each epoch; s stands in slot s modulo size. Head is the next
+// number to reserve, limit the one that may not be reserved yet, folded the first that is in no delta, committed the first
+// that is not in the store: committed ≤ folded ≤ head ≤ limit, and limit ≤ committed + size unless the store stalls.
+// Positions are a store's (epoch, committed of each ring). The kernel has a record as soon as it is stored in the mapped
+// file, so it outlives the process (a crash: kill -9, a panic, no memory) and not the power (a cut). Live counters are
+// memory, made anew at start from the store. What holds throughout: the store's rows are exactly the records below its
+// positions, for one batch moves both. So a record is counted twice only if it is replayed from below the positions, which
+// never happens, and lost only if it is overwritten, damaged or dropped from deltas, which is each counted.
 //
-//  1. The writer reserves sequence number s: compare-and-swap on head, never at or past limit. A crash leaves a slot
-//     whose checksum is not that of s (the checksum is over record, epoch and s): replay skips and counts it. The redirect
-//     was not answered.
-//  2. It stores the record, the word with the checksum last. A crash from here on leaves a record that replay takes. The
-//     answer may not have been sent: recovered hits lie between answered and sent ones.
-//  3. The fold reads the slots in order, stopping at one that is not published, and adds them to the gathering deltas.
-//     This is in memory only: a crash replays from the committed position.
-//  4. The flush moves gathering to flushing together with the positions it was folded up to (one critical section, so the
-//     deltas are exactly the records below the positions), and commits both in one atomic batch. A crash before it is
-//     durable replays all of it; a crash after, none of it. If the commit fails, the same batch is committed again.
-//  5. Only then is limit raised: slots below the committed positions may be overwritten. So at any moment
-//     [position, head) is either in the rings or, under a stall (a flush that takes over a second), in part only in memory:
-//     Metrics.JournalUnprotected says how many records a crash would lose then.
+// Running:
 //
-// At start, replay folds what lies beyond the position in each ring of the stored epoch, and commits the deltas,
-// zero positions and the next epoch in one batch; only then are the files of that epoch made, and those of older ones
-// removed. A crash before the commit repeats the replay, a crash after it finds an epoch without files, and no hits were
-// taken in that. A file of another epoch or store is never read; their names differ.
+//  1. The writer reserves s: compare-and-swap on head, never at or past limit. Crash: a slot whose checksum is not that of
+//     s (it is over record, epoch and s), so replay skips and counts it. The redirect was not answered.
+//  2. It stores the record, the word with the checksum last, and answers. Crash: replay takes the record; if the answer was
+//     not sent yet, it counts all the same: recovered hits lie between answered and sent ones. Cut: what was recorded since
+//     the last flush is lost, in whole or, where the kernel had written pages back, in part. A head that is too low or
+//     damaged costs nothing: replay tries every slot of [committed, committed + size), and records prove themselves.
+//  3. The fold reads the slots in order, stops at one that is not published, and adds them to the gathering deltas. That is
+//     memory only: crash and cut are as in 2.
+//  4. The flush moves gathering to flushing with the positions that it was folded up to (one critical section: the deltas
+//     are exactly the records from committed up to those), and commits both as one synced batch. Crash or cut before it is
+//     durable: as in 2. After: its records are below the positions, so they are neither replayed nor lost.
+//  5. Only then is limit raised to committed + size. Crash before that: limit is made anew at start.
 //
-// A store that is restored from a backup has the id of its original and may share its journal folder. So the high half of an
-// epoch is a history: NewHistory draws one, and files of other histories are neither replayed nor removed. CheckJournal says
-// which slots without a record a crash explains.
+// Failing and full:
+//
+//  6. Store.Flush returns an error: the batch is certainly not durable (an error inside a commit that leaves this open
+//     ends the process: Pebble calls Fatalf). The same deltas with the same positions are committed again, so what was
+//     folded since never mixes with them. A batch too large is committed without breakdowns, then without visitors.
+//  7. Store.Flush hangs: its outcome is open and nobody asks. The deltas stay in flushing until it returns; if the process
+//     is killed, the store has all of the batch and its positions, or neither.
+//  8. A ring is full: the writer waits for step 5, a second at most. It folds meanwhile, so its wait needs no other
+//     goroutine.
+//  9. A flush takes over a second, retries included: a stall. Slots are freed up to folded, and [committed, head − size) is
+//     in deltas only: Metrics.JournalUnprotected counts it. Crash: replay takes [committed, committed + size) as far as it
+//     is not overwritten, and [head − size, head); it says how many were overwritten. When the store goes on, the deltas
+//     are committed, and nothing is lost.
+//  10. Deltas are bounded: values are dropped first, then visitors, and at 16 Mi entries (DefaultPendingEntries, gathering
+//     and flushing together) records that need a new entry. Those are in the live counter and in Metrics.HitsMissing, and
+//     the next positions pass them. Until those are committed a crash brings them back, as far as 9 says.
+//
+// Stopping and starting:
+//
+//  11. Close, after the last redirect: fold, flush, close the files. Every record is below the positions, so the next start
+//     replays none. If the store hangs, Run's end and Close wait ten seconds each, and what is left is as in 7 and 9.
+//  12. Replay reads the files of the stored epoch, in whatever number and size they are; it never writes to them. A crash
+//     or a cut repeats it. If memory does not suffice for all, it commits in parts, each with the positions behind it.
+//  13. The rest of the replay, zero positions and the next epoch are one batch. Before it is durable the old epoch is what
+//     it was, files included; after it the old files are never read again (12 reads the stored epoch's), so it does not
+//     matter when they go: before the new ones are made, which may need their room.
+//  14. The new files are made, the dictionary of referrers last. Crash, cut or a full disk: an epoch without files, or with
+//     half-made ones, and no redirect was served. The next start finds positions of zero and no dictionary, expects
+//     nothing, and begins another epoch.
+//  15. A restored backup has the id of its original, and may share its journal folder. So the high bits of an epoch are a
+//     history, which a restore draws (NewHistory): files of other histories are neither replayed nor removed. A copied
+//     folder has the history of its original; the low bits of each epoch are drawn, so neither takes the other's records
+//     for its own, but they should not share a folder, where each removes older epochs.
+//
+// A file of the stored epoch may be missing, cut, or somebody else's. If anything shows that hits were taken in that epoch
+// (a position, a record, the dictionary), the start goes on, says once which files, and that what they had since the last
+// flush is missing, and counts them (Metrics.JournalMissing). A file that is cut is replayed up to there. Only a file of a
+// newer format stops the start, for a newer program can replay it. A file that somebody damages in place while we run
+// cannot be helped: changed slots do not prove themselves, which stops the fold of that ring at the first one not folded
+// yet; a file that is cut short under its mapping is SIGBUS, and that ends the process.
+//
+// CheckJournal says which slots without a record a crash explains.
 //
 // A reader of statistics first has everything folded that was recorded when it began, so that it finds its own hits. How
 // it unites pending deltas and the store without counting a delta twice is said at openView.

@@ -21,6 +21,12 @@ const (
 	DefaultClockSettles  = 10 * time.Minute
 	DefaultRings         = 8
 	DefaultRingRecords   = 1 << 18 // 8 MiB a ring; 8 of them hold 10 s of 200,000 hits/s
+	DefaultCloseTimeout  = 10 * time.Second
+
+	// DefaultPendingEntries bounds what waits for a store that stalls: a cache line an entry is 1 GiB, with the index
+	// 1.3 GiB. That is 100 s of 155,000 other links each second. Without visitors and breakdowns a flush of so many rows
+	// has 48 bytes each at most, 768 MiB, and a store takes 1 GiB at once: so counts are never too large to flush.
+	DefaultPendingEntries = 1 << 24
 )
 
 // Limits of Options.
@@ -39,8 +45,14 @@ type Options struct {
 	KeptDays      int           // for how many days there are figures by the day; default 400
 	MaxReceipts   int           // how many receipts a sender may have at a time (CreateOnce); default 100,000
 	ClockSettles  time.Duration // how long the clock runs evenly before hours are closed by it; default 10 min; negative: 0
-	Logger        *slog.Logger  // default: discards
-	Now           func() time.Time
+	CloseTimeout  time.Duration // how long Run's end and Close each wait for a store that hangs; default 10 s
+
+	// PendingEntries is how many (hour, link) and (hour, owner) may wait in memory for the store; at least 2, at most the
+	// default. Redirects beyond are in live counters only: see Metrics.HitsMissing.
+	PendingEntries int
+
+	Logger *slog.Logger // default: discards
+	Now    func() time.Time
 }
 
 func (o *Options) setDefaults() error {
@@ -68,6 +80,12 @@ func (o *Options) setDefaults() error {
 	if o.MaxReceipts == 0 {
 		o.MaxReceipts = DefaultMaxReceipts
 	}
+	if o.CloseTimeout == 0 {
+		o.CloseTimeout = DefaultCloseTimeout
+	}
+	if o.PendingEntries == 0 {
+		o.PendingEntries = DefaultPendingEntries
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -84,6 +102,12 @@ func (o *Options) check() error {
 	if o.KeptHours < 1 || o.KeptHours > MaxKeptHours || o.KeptDays < 1 || o.KeptDays > MaxKeptDays {
 		return fmt.Errorf("%d hours and %d days kept: not 1 to %d hours and 1 to %d days",
 			o.KeptHours, o.KeptDays, MaxKeptHours, MaxKeptDays)
+	}
+	if o.CloseTimeout < 0 {
+		return fmt.Errorf("close timeout %v is negative", o.CloseTimeout)
+	}
+	if n := o.PendingEntries; n < 2 || n > DefaultPendingEntries {
+		return fmt.Errorf("%d pending entries: not 2 to %d", n, DefaultPendingEntries)
 	}
 	if n := o.Rings; n < 1 || n > maxRings || n&(n-1) != 0 {
 		return fmt.Errorf("%d rings: not a power of two up to %d", n, maxRings)
@@ -115,6 +139,8 @@ type Engine struct {
 	random   io.Reader // of drawn codes
 
 	flusher     flusher
+	stall       stallLog
+	loopsEnded  chan struct{} // closed once all of Run's goroutines have returned; nil before Run
 	replayed    replayResult
 	mappedBytes atomic.Int64
 }
@@ -135,67 +161,12 @@ func Open(store Store, o Options) (*Engine, error) {
 	e.ids.init()
 	e.receipts.init(o.MaxReceipts)
 	if err := os.MkdirAll(o.JournalDir, 0o700); err != nil {
-		return nil, fmt.Errorf("making the journal folder: %w", err)
+		return nil, e.journalError(err)
 	}
 	if err := e.startEpoch(); err != nil {
 		return nil, err
 	}
 	return e, nil
-}
-
-// startEpoch commits what the last epoch's journal holds beyond the store, together with the start of a new epoch, and
-// only then makes the new files. A crash before the commit leaves the old epoch as it was; one after it leaves an epoch
-// without files and without hits.
-func (e *Engine) startEpoch() error {
-	p, err := e.store.Positions()
-	if err != nil {
-		return fmt.Errorf("reading journal positions: %w", err)
-	}
-	var left pair
-	warn := func(path string, err error) {
-		e.log.Warn("journal file cannot be replayed; hits of the last flush interval may be missing", "file", path, "error", err)
-	}
-	if e.replayed, err = replay(e.options.JournalDir, e.identity, p, warn, func(r *hitRecord) { left.add(r, p.OpenHour) }); err != nil {
-		return fmt.Errorf("replaying the hit journal: %w", err)
-	}
-	if e.replayed.records > 0 {
-		e.log.Info("hit journal replayed", "records", e.replayed.records)
-	}
-	if e.replayed.invalid+e.replayed.lost > 0 {
-		e.log.Warn("slots of the hit journal hold no record: their redirects were not answered, or hits are missing",
-			"slots", e.replayed.invalid, "overwritten", e.replayed.lost)
-	}
-	names := e.oldReferrers(p)
-	p.Epoch, p.FlushSeq, p.Rings = p.Epoch+1, p.FlushSeq+1, make([]uint64, e.options.Rings)
-	if err := e.commitPair(&left, p, names); err != nil {
-		return fmt.Errorf("committing the replayed hits: %w", err)
-	}
-	if e.journal, err = newJournal(e.options.JournalDir, e.identity, p.Epoch, e.options.Rings, e.options.RingRecords); err != nil {
-		return err
-	}
-	if e.referrers, err = newReferrers(e.options.JournalDir, e.identity, p.Epoch, e.journal, e.now); err != nil {
-		return errors.Join(err, e.journal.close())
-	}
-	if err := removeOldRings(e.options.JournalDir, e.identity.StoreID, p.Epoch); err != nil {
-		e.log.Warn("old journal files could not be removed", "error", err)
-	}
-	e.pending = newPending(e.journal, e.counters, p.FlushSeq, p.OpenHour)
-	e.flusher.init(p)
-	e.flusher.lastUnixNano.Store(e.now().UnixNano())
-	return nil
-}
-
-// oldReferrers returns the names of what was replayed. Without the file, referrers show under "other".
-func (e *Engine) oldReferrers(p Positions) *referrers {
-	if e.replayed.records == 0 {
-		return new(referrers)
-	}
-	names, err := readReferrers(e.options.JournalDir, e.identity, p.Epoch)
-	if err != nil {
-		e.log.Warn("the dictionary of referrers cannot be read; those of the replayed hits show under other", "error", err)
-		return new(referrers)
-	}
-	return names
 }
 
 // Load loads every link with its hits. progress, if not nil, is called now and then from several goroutines with the

@@ -27,6 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type gate struct {
 	*storage.Store
 	failFlush atomic.Pointer[error]               // flushes fail with it
+	failAfter atomic.Int64                        // so many succeed before
 	hold      atomic.Pointer[chan struct{}]       // flushes wait until it is closed
 	apply     atomic.Pointer[func(commit func())] // gets what hands a mutation to the store
 	onView    atomic.Pointer[func()]              // runs before a view is taken
@@ -39,7 +40,7 @@ func (g *gate) Flush(b engine.FlushBatch) error {
 	if c := g.hold.Load(); c != nil {
 		<-*c
 	}
-	if err := g.failFlush.Load(); err != nil {
+	if err := g.failFlush.Load(); err != nil && g.failAfter.Add(-1) < 0 {
 		return *err
 	}
 	if g.tooLarge.Load() > 0 {

@@ -23,6 +23,8 @@ var (
 	ErrBehind = errors.New("store is behind")
 	// ErrFlushTooLarge: the store cannot take so much in one batch.
 	ErrFlushTooLarge = errors.New("flush is too large")
+	// ErrStalled: the store did not answer before the engine had to close. End the process without closing the store.
+	ErrStalled = errors.New("the store hangs")
 	// ErrTooManyLinks: the query would go over more than MaxScannedLinks links.
 	ErrTooManyLinks = errors.New("too many links")
 	// ErrReadOnly: the store takes no writes, for want of space, until there is more. Nothing was changed.

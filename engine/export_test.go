@@ -3,7 +3,11 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"testing"
 )
 
 // DrawFrom lets codes be drawn from r.
@@ -29,3 +33,36 @@ func (e *Engine) CloseHours(ctx context.Context) error {
 
 // RollUp is one turn of the roll-up, with the clock that the engine has.
 func (e *Engine) RollUp(ctx context.Context) error { return e.rollUp(ctx) }
+
+// BreakMapping lets files be mapped by f until the test ends.
+func BreakMapping(t *testing.T, f func(*os.File, int) ([]byte, error)) {
+	old := mapJournal
+	mapJournal = f
+	t.Cleanup(func() { mapJournal = old })
+}
+
+// BreakWrites lets the journal's new files be written by f, which may call write, until the test ends or it is called
+// again.
+func BreakWrites(t *testing.T, f func(write func() error) error) {
+	writeJournal = func(file *os.File, b []byte) error { return f(func() error { return realWrite(file, b) }) }
+	t.Cleanup(func() { writeJournal = realWrite })
+}
+
+var realWrite = writeJournal
+
+// RingPath is where ring number i of the epoch that the store is in has its file.
+func RingPath(dir string, s Store, i int) (string, error) {
+	p, err := s.Positions()
+	return filepath.Join(dir, ringName(s.Identity().StoreID, p.Epoch, i)), err
+}
+
+// Fold folds all that was recorded.
+func (e *Engine) Fold() { e.pending.fold() }
+
+// AtRisk returns how many records are in the journal alone, and how many are only in memory.
+func (e *Engine) AtRisk() (inJournal, lost uint64) { return e.atRisk() }
+
+// NoMapping is the error of mapping f that err causes.
+func NoMapping(f *os.File, err error) error {
+	return fmt.Errorf("%w: %s: %w", errNoMapping, f.Name(), err)
+}

@@ -26,12 +26,14 @@ const (
 type flusher struct {
 	soon      chan struct{} // a ring is half full: do not wait for the interval
 	asked     chan flushAsked
-	ended     chan struct{} // closed when the flush goroutine has ended
-	positions Positions     // the flush goroutine's
-	clock     clockWatch    // the flush goroutine's
-	limits    RollUpLimits  // the flush goroutine's
-	rollUp    bool          // the flush goroutine's: there may be something to do within limits
-	purge     purger        // the flush goroutine's
+	ended     atomic.Pointer[chan struct{}] // of the last Run; closed when its flush goroutine has ended
+	positions Positions                     // the flush goroutine's
+	clock     clockWatch                    // the flush goroutine's
+	limits    RollUpLimits                  // the flush goroutine's
+	rollUp    bool                          // the flush goroutine's: there may be something to do within limits
+	purge     purger                        // the flush goroutine's
+
+	rollUpFails bool // the flush goroutine's: it was said
 
 	count, failures atomic.Uint64
 	reduced         atomic.Uint64 // flushes that left parts out
@@ -42,7 +44,8 @@ type flusher struct {
 
 func (f *flusher) init(p Positions) {
 	f.soon = make(chan struct{}, 1)
-	f.asked, f.ended = make(chan flushAsked), make(chan struct{})
+	f.asked = make(chan flushAsked)
+	f.ended.Store(new(chan struct{}))
 	f.positions = p
 	f.limits = RollUpLimits{OpenHour: p.OpenHour}
 	f.rollUp = true
@@ -51,25 +54,26 @@ func (f *flusher) init(p Positions) {
 // last returns when all that was folded was last seen durable.
 func (f *flusher) last() time.Time { return time.Unix(0, f.lastUnixNano.Load()) }
 
-// Run folds, flushes, rolls up and reserves ids until ctx is done. It joins all that it starts. The final fold and flush
-// are Close's.
+// Run folds, flushes, rolls up and reserves ids until ctx is done. It joins all that it starts, unless the store hangs:
+// then it waits for CloseTimeout and leaves the rest to Close. The final fold and flush are Close's.
 func (e *Engine) Run(ctx context.Context) error {
-	var wg sync.WaitGroup
-	wg.Go(func() { e.foldLoop(ctx) })
-	wg.Go(func() { e.flushLoop(ctx) })
-	wg.Go(func() { e.refillIDs(ctx) })
-	wg.Wait()
-	return nil
-}
-
-// Close folds and flushes what is left. Run must have returned, and redirects must have ended: a hit after that is
-// replayed at the next start. The store stays open.
-func (e *Engine) Close() error {
-	err := e.pending.foldTo(context.Background(), e.journal.heads())
-	for err == nil && e.pending.waits() { // twice if a failed flush is still in flight
-		err = e.Flush()
+	ended := make(chan struct{})
+	e.flusher.ended.Store(&ended)
+	var loops sync.WaitGroup
+	loops.Go(func() { e.foldLoop(ctx) })
+	loops.Go(func() { e.flushLoop(ctx) })
+	loops.Go(func() { e.refillIDs(ctx) })
+	e.loopsEnded = make(chan struct{})
+	go func() {
+		loops.Wait()
+		close(e.loopsEnded)
+	}()
+	<-ctx.Done()
+	select {
+	case <-e.loopsEnded:
+	case <-time.After(e.options.CloseTimeout):
 	}
-	return errors.Join(err, e.journal.close(), e.referrers.close())
+	return nil
 }
 
 func (e *Engine) foldLoop(ctx context.Context) {
@@ -82,6 +86,7 @@ func (e *Engine) foldLoop(ctx context.Context) {
 		case <-tick.C:
 			e.pending.fold()
 			e.flushSoonIfFull()
+			e.watchStall()
 		}
 	}
 }
@@ -103,7 +108,7 @@ func (e *Engine) flushSoon() {
 }
 
 func (e *Engine) flushLoop(ctx context.Context) {
-	defer close(e.flusher.ended)
+	defer close(*e.flusher.ended.Load())
 	tick := time.NewTicker(e.options.FlushInterval)
 	defer tick.Stop()
 	soon := e.flusher.soon
@@ -118,14 +123,13 @@ func (e *Engine) flushLoop(ctx context.Context) {
 			continue
 		}
 		if err := e.Flush(); err != nil {
-			e.log.Error("flush failed; it is tried again", "error", err)
+			e.stall.begin(e.log, e.pending.dropped(), err)
 			soon = nil // full rings do not hurry a store that fails
 			continue
 		}
 		soon = e.flusher.soon
-		if err := e.rollUp(ctx); err != nil {
-			e.log.Error("roll-up or purge failed; it is tried again", "error", err)
-		}
+		e.stall.end(e.log, e.pending.dropped())
+		e.rollUpOrSay(ctx)
 	}
 }
 
@@ -145,7 +149,7 @@ func (e *Engine) FlushRecorded(ctx context.Context) error {
 	answer := make(chan error, 1)
 	select {
 	case e.flusher.asked <- flushAsked{heads, answer}:
-	case <-e.flusher.ended:
+	case <-*e.flusher.ended.Load():
 		return ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()
@@ -166,6 +170,16 @@ func (e *Engine) flushTo(heads []uint64) error {
 		}
 	}
 	return nil
+}
+
+// rollUpOrSay rolls up, and says when that begins to fail.
+func (e *Engine) rollUpOrSay(ctx context.Context) {
+	f := &e.flusher
+	err := e.rollUp(ctx)
+	if err != nil && !f.rollUpFails {
+		e.log.Error("roll-up or purge failed; it is tried again until it succeeds", "error", err)
+	}
+	f.rollUpFails = err != nil
 }
 
 // Flush commits what is folded as one batch. After an error the same batch is committed at the next call. Only one
@@ -192,19 +206,27 @@ func (e *Engine) Flush() error {
 }
 
 // commitPair commits p. What is too large after a long stall is committed without breakdowns, or even without visitors:
-// counts are never lost.
+// counts always fit, see DefaultPendingEntries.
 func (e *Engine) commitPair(p *pair, positions Positions, names *referrers) error {
-	err := e.store.Flush(p.batch(positions, names, Visitors|Breakdowns))
-	for _, parts := range []Parts{Visitors, 0} {
-		if !errors.Is(err, ErrFlushTooLarge) {
-			break
+	for {
+		err := e.store.Flush(p.batch(positions, names, (Visitors|Breakdowns)&^p.left))
+		if !errors.Is(err, ErrFlushTooLarge) || p.left&Visitors != 0 {
+			return err
 		}
-		e.log.Warn("a flush is too large; referrers, countries, devices and browsers of its hits are lost, or even their visitors",
-			"links", len(p.links.entries), "visitors lost", parts&Visitors == 0)
+		p.leaveOut()
 		e.flusher.reduced.Add(1)
-		err = e.store.Flush(p.batch(positions, names, parts))
+		e.log.Warn("a flush is too large; referrers, countries, devices and browsers of its hits are lost, or even their visitors",
+			"links", len(p.links.entries), "visitors lost", p.left&Visitors != 0)
 	}
-	return err
+}
+
+// leaveOut makes the batch of p smaller.
+func (p *pair) leaveOut() {
+	if p.left == 0 {
+		p.left = Breakdowns
+		return
+	}
+	p.left |= Visitors
 }
 
 // batch returns those parts of p as the store takes them.
@@ -333,10 +355,11 @@ type Metrics struct {
 	JournalFillRatio   float64            // of the fullest ring
 	JournalReplayed    uint64             // records replayed at start
 	JournalInvalid     uint64             // slots skipped at start: torn or stale
-	JournalMissing     uint64             // journal files that could not be replayed at start
+	JournalMissing     uint64             // journal files that could not be replayed at start, or not whole
 	JournalWaits       uint64             // redirects that found a full ring and waited
 	JournalUnprotected uint64             // records that a crash would lose now, since the store stalls
 	VisitorsDropped    uint64             // hits that count without their visitor, since the store stalled too long
+	HitsMissing        uint64             // redirects, with hits in live counters, that the store will lack, since it stalled far too long
 	ValuesDropped      uint64             // values of hits (referrers and so on) that show under "other" for the same reason
 	ReferrersRefused   uint64             // hits whose referrer shows under "other", since there were too many new ones
 	Flushes            uint64
@@ -354,8 +377,8 @@ func (e *Engine) Metrics() Metrics {
 		ArenaBytes:      uint64(e.mappedBytes.Load()),
 		CounterBytes:    e.counters.slabs() * 8 << slabBits,
 		JournalReplayed: e.replayed.records, JournalInvalid: e.replayed.invalid,
-		JournalMissing: e.replayed.missing,
-		JournalWaits:   e.journal.waits.Load(), ReferrersRefused: e.referrers.refused.Load(),
+		JournalMissing: uint64(len(e.replayed.faults)), HitsMissing: e.pending.missing.Load(),
+		JournalWaits: e.journal.waits.Load(), ReferrersRefused: e.referrers.refused.Load(),
 		Flushes: f.count.Load(), FlushErrors: f.failures.Load(), FlushesReduced: f.reduced.Load(),
 		LastFlushTook: time.Duration(f.lastNanos.Load()), FlushSeconds: time.Duration(f.sumNanos.Load()).Seconds(),
 	}

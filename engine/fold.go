@@ -37,30 +37,46 @@ type pending struct {
 		flushSeq            uint64 // of the last flush known to be durable
 		openHour            uint32 // records of earlier hours count in this one: those may be rolled up
 	}
+	limit int // of entries, in gathering and flushing together
 
-	folded [numClasses]atomic.Uint64 // by class, since start
+	folded  [numClasses]atomic.Uint64 // by class, since start
+	missing atomic.Uint64             // records that found no room; see Metrics.HitsMissing
 }
 
 // pair holds the deltas of the same records by link and by owner.
-type pair struct{ links, owners deltas }
-
-func (p *pair) add(r *hitRecord, openHour uint32) {
-	hour := max(r.hour, openHour)
-	p.links.add(hour, r.linkID, r)
-	p.owners.add(hour, uint64(r.owner), r)
+type pair struct {
+	links, owners deltas
+	limit         int   // of entries
+	left          Parts // what the flush has left out already, since it was too large
 }
 
-func (p *pair) empty() bool { return len(p.links.entries) == 0 }
+// add counts a record. It is not kept, or not in both, if it needs an entry for which there is no room.
+func (p *pair) add(r *hitRecord, openHour uint32) (kept bool) {
+	hour := max(r.hour, openHour)
+	full := p.full()
+	p.links.closed, p.owners.closed = full, full
+	ofLink := p.links.add(hour, r.linkID, r)
+	ofOwner := p.owners.add(hour, uint64(r.owner), r)
+	return ofLink && ofOwner
+}
+
+func (p *pair) entries() int { return len(p.links.entries) + len(p.owners.entries) }
+
+// full tells that there is no room for a new link of a new owner.
+func (p *pair) full() bool { return p.entries()+2 > p.limit }
+
+func (p *pair) empty() bool { return p.entries() == 0 }
 
 func (p *pair) reset() {
 	p.links.reset()
 	p.owners.reset()
+	p.left = 0
 }
 
-func newPending(j *journal, c *counters, flushSeq uint64, openHour uint32) *pending {
-	p := &pending{journal: j, counters: c}
-	p.mu.gathering, p.mu.flushing, p.mu.spare = new(pair), new(pair), new(pair)
-	p.mu.flushSeq, p.mu.openHour = flushSeq, openHour
+func newPending(j *journal, c *counters, at Positions, limit int) *pending {
+	p := &pending{journal: j, counters: c, limit: limit}
+	p.mu.gathering, p.mu.flushing, p.mu.spare = &pair{limit: limit}, new(pair), new(pair)
+	p.mu.flushSeq, p.mu.openHour = at.FlushSeq, at.OpenHour
 	return p
 }
 
@@ -85,16 +101,29 @@ func (p *pending) foldRingLocked(r *ring) (n int) {
 	head := r.head.Load()
 	var rec hitRecord
 	for n < foldSlice && r.folded < head && r.read(r.folded, &rec) {
-		p.mu.gathering.add(&rec, p.mu.openHour)
+		if !p.mu.gathering.add(&rec, p.mu.openHour) {
+			p.missing.Add(1)
+		}
 		p.count(&rec)
 		r.folded++
 		n++
 	}
 	r.touchAhead(head)
-	if r.fill() > r.size*3/4 && p.mu.inFlight && time.Since(p.mu.inFlightSince) > stallAfter {
+	if r.fill() > r.size*3/4 && p.stalledLocked() {
 		p.freeLocked(r)
 	}
 	return n
+}
+
+func (p *pending) stalledLocked() bool {
+	return p.mu.inFlight && time.Since(p.mu.inFlightSince) > stallAfter
+}
+
+// stalled tells whether a flush takes longer than stallAfter, failed ones included.
+func (p *pending) stalled() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stalledLocked()
 }
 
 // count raises the counters that a record is the first to raise.
@@ -156,6 +185,7 @@ func (p *pending) begin(positions *Positions) (batch *pair, ok bool) {
 		return nil, false
 	}
 	p.mu.gathering, p.mu.flushing, p.mu.spare = p.mu.spare, p.mu.gathering, nil
+	p.mu.gathering.limit = p.limit - p.mu.flushing.entries()
 	p.mu.inFlight, p.mu.inFlightSince = true, time.Now()
 	positions.FlushSeq = p.mu.flushSeq + 1
 	positions.OpenHour = p.mu.openHour
@@ -172,6 +202,7 @@ func (p *pending) committed(positions *Positions) {
 	p.mu.flushSeq = positions.FlushSeq
 	p.mu.flushing.reset()
 	p.mu.flushing, p.mu.spare, p.mu.inFlight = new(pair), p.mu.flushing, false
+	p.mu.gathering.limit = p.limit
 	for i, r := range p.journal.rings {
 		r.committed.Store(positions.Rings[i])
 		r.limit.Store(max(r.limit.Load(), positions.Rings[i]+r.size))

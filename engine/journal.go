@@ -1,10 +1,7 @@
 package engine
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"math/bits"
 	"os"
 	"path/filepath"
@@ -34,7 +31,7 @@ func newJournal(dir string, id Identity, epoch uint64, rings, records int) (*jou
 			storeID: id.StoreID, epoch: epoch, index: uint32(i), rings: uint32(rings), records: uint32(records),
 		})
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("making the hit journal: %w", err), j.close())
+			return nil, errors.Join(err, j.close())
 		}
 		j.rings = append(j.rings, r)
 	}
@@ -68,85 +65,8 @@ func (j *journal) committedTo(heads []uint64) bool {
 	return true
 }
 
-// replayResult is what an earlier run left.
-type replayResult struct {
-	records uint64 // valid ones that the store did not contain yet
-	invalid uint64 // slots that hold no record: torn, or reserved and never written
-	lost    uint64 // overwritten under a stall before they were in the store
-	missing uint64 // rings that the store knows and whose file cannot be used
-}
-
-// replay calls fn for every record of the journal that the store does not contain. A file that is missing, foreign or damaged in its header is skipped and logged;
-// a file of a newer format is an error.
-func replay(dir string, id Identity, p Positions, warn func(path string, err error), fn func(*hitRecord)) (replayResult, error) {
-	var res replayResult
-	for i, position := range p.Rings {
-		path := filepath.Join(dir, ringName(id.StoreID, p.Epoch, i))
-		r, err := openRing(path, ringHeader{storeID: id.StoreID, epoch: p.Epoch, index: uint32(i)})
-		if errors.Is(err, errNewerRing) {
-			return res, err
-		}
-		if err != nil {
-			warn(path, err)
-			res.missing++
-			continue
-		}
-		r.replay(position, &res, fn)
-		if err := r.close(); err != nil {
-			return res, err
-		}
-	}
-	return res, nil
-}
-
-// replay looks at the slots of [position, position + size), which is all that there is unless the store stalled; and, if
-// it did, of [head − size, head). Records prove themselves by their checksums, so that a head that is damaged, or was not
-// written back when the power went, costs no record of the first range.
-func (r *ring) replay(position uint64, res *replayResult, fn func(*hitRecord)) {
-	head := r.head.Load()
-	r.replayRange(position, position+r.size, head, res, fn)
-	if head > position+r.size {
-		r.replayRange(max(position+r.size, head-r.size), head, head, res, fn)
-	}
-}
-
-func (r *ring) replayRange(from, to, head uint64, res *replayResult, fn func(*hitRecord)) {
-	var rec hitRecord
-	for seq := from; seq < to; seq++ {
-		switch {
-		case r.read(seq, &rec):
-			res.records++
-			fn(&rec)
-		case seq+r.size < head:
-			res.lost++
-		case seq < head:
-			res.invalid++
-		}
-	}
-}
-
-// historyBits is how many low bits of an epoch count the starts of one history of a store. The bits above are the history: 0
-// for a store as it was made, a random number for one that was restored from a backup (see NewHistory).
-const historyBits = 32
-
-// NewHistory returns the positions of a store that is restored from a backup with positions p. The original goes on from p
-// too, so each gets journal files of its own: files of another history are neither replayed nor removed, although both
-// stores have one id and may have one journal folder. What the backup's journal held is not in it: the rings are empty.
-func NewHistory(p Positions) Positions {
-	old, history := p.Epoch>>historyBits, uint64(0)
-	for history == 0 || history == old {
-		var b [4]byte
-		rand.Read(b[:])
-		history = uint64(binary.LittleEndian.Uint32(b[:]))
-	}
-	p.Epoch, p.Rings = history<<historyBits, nil
-	return p
-}
-
-func sameHistory(a, b uint64) bool { return a>>historyBits == b>>historyBits }
-
-// removeOldRings deletes a store's journal files of epochs before epoch, of the same history. Their content is in the store.
-func removeOldRings(dir string, storeID [16]byte, epoch uint64) error {
+// removeEpochs deletes a store's journal files of those epochs.
+func removeEpochs(dir string, storeID [16]byte, which func(epoch uint64) bool) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -156,7 +76,7 @@ func removeOldRings(dir string, storeID [16]byte, epoch uint64) error {
 		rest, ours := strings.CutPrefix(e.Name(), ringPrefix(storeID))
 		number, _, ok := strings.Cut(rest, "-")
 		n, err := strconv.ParseUint(number, 10, 64)
-		if ours && ok && err == nil && n < epoch && sameHistory(n, epoch) {
+		if ours && ok && err == nil && which(n) {
 			errs = append(errs, os.Remove(filepath.Join(dir, e.Name())))
 		}
 	}

@@ -13,7 +13,7 @@ func TestResolveAndHitTakeNoLock(t *testing.T) {
 	}
 	j, err := newJournal(t.TempDir(), Identity{}, 1, 2, 256)
 	must(t, err)
-	e.journal, e.pending = j, newPending(j, e.counters, 0, 0)
+	e.journal, e.pending = j, newPending(j, e.counters, Positions{}, DefaultPendingEntries)
 	must(t, e.publish(&HotView{Code: []byte("capped"), Target: []byte("https://x"), ID: 5, Flags: FlagCapped, MaxHits: 9}))
 	must(t, e.publish(&HotView{Code: []byte("plain"), Target: []byte("https://x"), ID: 6}))
 

@@ -64,7 +64,7 @@ func unmapPtr(p unsafe.Pointer, sizeBytes int) {
 func mapFile(f *os.File, sizeBytes int) ([]byte, error) {
 	p, err := unix.MmapPtr(int(f.Fd()), 0, nil, uintptr(sizeBytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return nil, fmt.Errorf("mapping %s: %w", f.Name(), err)
+		return nil, fmt.Errorf("%w: %s: %w", errNoMapping, f.Name(), err)
 	}
 	return unsafe.Slice((*byte)(p), sizeBytes), nil
 }

@@ -247,13 +247,13 @@ const dictionarySuffix = "referrers"
 
 // newReferrers makes the dictionary file of an epoch.
 func newReferrers(dir string, id Identity, epoch uint64, j *journal, now func() time.Time) (*referrers, error) {
-	f, err := os.OpenFile(filepath.Join(dir, referrersName(id.StoreID, epoch)), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := createJournalFile(filepath.Join(dir, referrersName(id.StoreID, epoch)))
 	if err != nil {
-		return nil, fmt.Errorf("making the dictionary of referrers: %w", err)
+		return nil, err
 	}
 	r := &referrers{key: newHashKey(), journal: j, rest: restOfHalf, now: now, start: now()}
 	if err := r.init(f, id.StoreID, epoch); err != nil {
-		return nil, errors.Join(fmt.Errorf("making the dictionary of referrers: %w", err), f.Close())
+		return nil, errors.Join(err, f.Close())
 	}
 	return r, nil
 }
@@ -262,13 +262,13 @@ func newReferrers(dir string, id Identity, epoch uint64, j *journal, now func() 
 func (r *referrers) init(f *os.File, storeID [16]byte, epoch uint64) error {
 	b := make([]byte, dictionaryBytes)
 	appendDictionaryHeader(b[:0], storeID, epoch)
-	if _, err := f.Write(b); err != nil {
+	if err := writeJournal(f, b); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	mapping, err := mapFile(f, dictionaryBytes)
+	mapping, err := mapJournal(f, dictionaryBytes)
 	if err != nil {
 		return err
 	}
@@ -295,7 +295,7 @@ func (r *referrers) close() error { return errors.Join(writeBack(r.file, r.mappi
 
 // readReferrers reads the dictionary file of an earlier run: only name may be called then.
 func readReferrers(dir string, id Identity, epoch uint64) (*referrers, error) {
-	f, err := os.Open(filepath.Join(dir, referrersName(id.StoreID, epoch)))
+	f, err := openOld(filepath.Join(dir, referrersName(id.StoreID, epoch)))
 	if err != nil {
 		return nil, err
 	}

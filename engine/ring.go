@@ -15,6 +15,7 @@ import (
 
 const (
 	recordWords     = 4
+	slotBytes       = 8 * recordWords
 	ringHeaderBytes = 4096
 	ringFormat      = 1
 	minRingRecords  = 1 << 8
@@ -85,6 +86,15 @@ func (r *hitRecord) unpack(w *[recordWords]uint64) {
 	r.owner, r.hour, r.country = uint32(w[2]), uint32(w[2]>>32)&0xffffff, Country(w[2]>>56)
 	r.class, r.counted = Class(w[3]&classMask), w[3]&countedBit != 0
 	r.device, r.browser, r.referrer = Device(w[3]>>deviceShift&MaxDevice), Browser(w[3]>>8), uint16(w[3]>>16)
+}
+
+// unpackIf unpacks the words of a slot if they prove to be the record with sequence number seq of an epoch.
+func (r *hitRecord) unpackIf(w *[recordWords]uint64, epoch, seq uint64) bool {
+	if uint32(w[3]>>32) != checksum(w, epoch, seq) {
+		return false
+	}
+	r.unpack(w)
+	return true
 }
 
 // checksum is over the record, the epoch and the full sequence number, so that a slot of an earlier lap, of an earlier
@@ -158,11 +168,7 @@ func (r *ring) read(seq uint64, rec *hitRecord) (ok bool) {
 	w[0] = atomic.LoadUint64(&slot[0])
 	w[1] = atomic.LoadUint64(&slot[1])
 	w[2] = atomic.LoadUint64(&slot[2])
-	if uint32(w[3]>>32) != checksum(&w, r.epoch, seq) {
-		return false
-	}
-	rec.unpack(&w)
-	return true
+	return rec.unpackIf(&w, r.epoch, seq)
 }
 
 // touchAhead writes to the pages that the writers are at and come to next, without changing them: after the kernel has
@@ -171,7 +177,7 @@ func (r *ring) touchAhead(head uint64) {
 	const recordsAPage = wordsAPage / recordWords
 	r.head.Add(0)
 	atomic.AddUint64(&r.slots[(head&r.mask)*recordWords], 0)
-	ahead := head + min(touchAheadBytes/(8*recordWords), r.size)
+	ahead := head + min(touchAheadBytes/slotBytes, r.size)
 	for r.touched = max(r.touched, head); r.touched < ahead; r.touched += recordsAPage {
 		atomic.AddUint64(&r.slots[(r.touched&r.mask)*recordWords], 0)
 	}
@@ -204,6 +210,9 @@ type ringHeader struct {
 	records      uint32
 }
 
+// fileBytes is the size of the ring's file.
+func (h *ringHeader) fileBytes() int64 { return ringHeaderBytes + int64(h.records)*slotBytes }
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func (h *ringHeader) encode() []byte {
@@ -223,6 +232,7 @@ func (h *ringHeader) encode() []byte {
 var (
 	errForeignRing = errors.New("not a journal file of this store and epoch")
 	errNewerRing   = errors.New("journal file of a newer format")
+	errNoMapping   = errors.New("mapping a journal file")
 )
 
 func (h *ringHeader) decode(b []byte) error {
@@ -255,10 +265,16 @@ func (h *ringHeader) decode(b []byte) error {
 // ringHeadOffset is where head stands in the header: on a cache line of its own.
 const ringHeadOffset = 64
 
+// Seams for tests, which put a full disk and a file system that cannot map files in their places.
+var (
+	writeJournal = func(f *os.File, b []byte) error { _, err := f.Write(b); return err }
+	mapJournal   = mapFile
+)
+
 // createRing makes a journal file, writes it full with zeros and syncs it (a sparse page would be a slow store, or
 // SIGBUS on a full disk), and maps it. A file of that name is replaced.
 func createRing(dir string, h ringHeader) (*ring, error) {
-	f, err := os.OpenFile(filepath.Join(dir, ringName(h.storeID, h.epoch, int(h.index))), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := createJournalFile(filepath.Join(dir, ringName(h.storeID, h.epoch, int(h.index))))
 	if err != nil {
 		return nil, err
 	}
@@ -269,13 +285,17 @@ func createRing(dir string, h ringHeader) (*ring, error) {
 	return r, nil
 }
 
+func createJournalFile(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+}
+
 func initRing(f *os.File, h ringHeader) (*ring, error) {
-	if _, err := f.Write(h.encode()); err != nil {
+	if err := writeJournal(f, h.encode()); err != nil {
 		return nil, err
 	}
 	zeros := make([]byte, 1<<20)
-	for left := int(h.records) * recordWords * 8; left > 0; left -= len(zeros) {
-		if _, err := f.Write(zeros[:min(left, len(zeros))]); err != nil {
+	for left := int(h.records) * slotBytes; left > 0; left -= len(zeros) {
+		if err := writeJournal(f, zeros[:min(left, len(zeros))]); err != nil {
 			return nil, err
 		}
 	}
@@ -285,43 +305,8 @@ func initRing(f *os.File, h ringHeader) (*ring, error) {
 	return newRing(f, h)
 }
 
-// openRing maps the journal file of an earlier run for replay.
-func openRing(path string, want ringHeader) (*ring, error) {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return nil, err
-	}
-	r, err := checkRing(f, want)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
-	}
-	return r, nil
-}
-
-func checkRing(f *os.File, want ringHeader) (*ring, error) {
-	b := make([]byte, ringHeaderBytes)
-	if _, err := f.ReadAt(b, 0); err != nil {
-		return nil, fmt.Errorf("%w: %w", errForeignRing, err)
-	}
-	var h ringHeader
-	if err := h.decode(b); err != nil {
-		return nil, err
-	}
-	if h.storeID != want.storeID || h.epoch != want.epoch || h.index != want.index {
-		return nil, errForeignRing
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() < int64(ringHeaderBytes)+int64(h.records)*recordWords*8 {
-		return nil, fmt.Errorf("%w: truncated", errForeignRing)
-	}
-	return newRing(f, h)
-}
-
 func newRing(f *os.File, h ringHeader) (*ring, error) {
-	b, err := mapFile(f, ringHeaderBytes+int(h.records)*recordWords*8)
+	b, err := mapJournal(f, int(h.fileBytes()))
 	if err != nil {
 		return nil, err
 	}

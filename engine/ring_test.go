@@ -5,9 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"hash/crc32"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 )
@@ -147,98 +144,6 @@ func TestRacingWritersLoseNoRecord(t *testing.T) {
 	wg.Wait()
 }
 
-func TestReplayTakesWhatTheStoreDoesNotContain(t *testing.T) {
-	dir, id := t.TempDir(), Identity{}
-	j, err := newJournal(dir, id, 3, 1, 256)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := j.rings[0]
-	for i := range uint64(300) {
-		w := record(i).words()
-		r.limit.Store(i + 1) // everything was freed, as under a stall
-		r.append(&w)
-	}
-	r.slots[(290&r.mask)*recordWords] ^= 1 // a torn record
-	if err := j.close(); err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct{ position, first, records, invalid uint64 }{
-		"nothing is in the store":    {position: 0, first: 44, records: 255, invalid: 1},
-		"some is in the store":       {position: 280, first: 280, records: 19, invalid: 1},
-		"everything is in the store": {position: 300, records: 0},
-	} {
-		var got []uint64
-		res, err := replay(dir, id, Positions{Epoch: 3, Rings: []uint64{c.position}}, nil, func(r *hitRecord) { got = append(got, r.linkID) })
-		if err != nil {
-			t.Fatal(err)
-		}
-		if res.records != c.records || res.invalid != c.invalid || uint64(len(got)) != c.records || (c.records > 0 && got[0] != c.first) {
-			t.Errorf("%s: replayed %d (%d invalid) from %v, want %d (%d) from %d", name, res.records, res.invalid, got[:min(1, len(got))], c.records, c.invalid, c.first)
-		}
-	}
-}
-
-func TestJournalFilesThatCannotBeReplayedAreSkippedAndSaid(t *testing.T) {
-	id := Identity{StoreID: [16]byte{1}}
-	cases := map[string]func(t *testing.T, path string){
-		"missing":            func(t *testing.T, path string) { must(t, os.Remove(path)) },
-		"truncated":          func(t *testing.T, path string) { must(t, os.Truncate(path, 5000)) },
-		"empty":              func(t *testing.T, path string) { must(t, os.Truncate(path, 0)) },
-		"of another kind":    func(t *testing.T, path string) { must(t, os.WriteFile(path, make([]byte, 20000), 0o600)) },
-		"of another epoch":   func(t *testing.T, path string) { patchHeader(t, path, func(h *ringHeader) { h.epoch++ }) },
-		"of another store":   func(t *testing.T, path string) { patchHeader(t, path, func(h *ringHeader) { h.storeID[0]++ }) },
-		"of impossible size": func(t *testing.T, path string) { patchHeader(t, path, func(h *ringHeader) { h.records = 257 }) },
-	}
-	for name, spoil := range cases {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			j, err := newJournal(dir, id, 1, 2, 256)
-			must(t, err)
-			for i := range uint64(20) {
-				w := record(i).words()
-				j.rings[i%2].append(&w)
-			}
-			must(t, j.close())
-			spoil(t, filepath.Join(dir, ringName(id.StoreID, 1, 0)))
-			warned := 0
-			warn := func(string, error) { warned++ }
-			res, err := replay(dir, id, Positions{Epoch: 1, Rings: []uint64{0, 0}}, warn, func(*hitRecord) {})
-			if err != nil || warned != 1 || res.missing != 1 || res.records != 10 {
-				t.Errorf("got %+v, %d warnings, error %v; want the 10 records of the other ring and a warning", res, warned, err)
-			}
-		})
-	}
-}
-
-func TestANewerJournalFormatIsAnError(t *testing.T) {
-	dir := t.TempDir()
-	j, err := newJournal(dir, Identity{}, 1, 1, 256)
-	must(t, err)
-	must(t, j.close())
-	path := filepath.Join(dir, ringName([16]byte{}, 1, 0))
-	b, err := os.ReadFile(path)
-	must(t, err)
-	b[8] = ringFormat + 1
-	binary.LittleEndian.PutUint32(b[52:], crc32.Checksum(b[:52], castagnoli))
-	must(t, os.WriteFile(path, b, 0o600))
-	_, err = replay(dir, Identity{}, Positions{Epoch: 1, Rings: []uint64{0}}, nil, nil)
-	if err == nil || !strings.Contains(err.Error(), "newer format") {
-		t.Errorf("got %v, want an error that names the newer format", err)
-	}
-}
-
-func patchHeader(t *testing.T, path string, patch func(*ringHeader)) {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	must(t, err)
-	var h ringHeader
-	must(t, h.decode(b))
-	patch(&h)
-	copy(b, h.encode()[:56])
-	must(t, os.WriteFile(path, b, 0o600))
-}
-
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -279,26 +184,6 @@ func FuzzRecord(f *testing.F) {
 		var rec hitRecord
 		if !r.read(seq, &rec) || rec.words() != w || rec.class >= numClasses || rec.device > MaxDevice {
 			t.Errorf("words %x are read as %+v", w, rec)
-		}
-	})
-}
-
-// FuzzReplay replays a ring whose head and slots are any bytes: it must end, and take no more than the slots.
-func FuzzReplay(f *testing.F) {
-	f.Add(uint64(3), uint64(0), []byte("slots"))
-	f.Add(^uint64(0), uint64(5), []byte{})
-	r, err := createRing(f.TempDir(), ringHeader{epoch: 1, rings: 1, records: 256})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Fuzz(func(t *testing.T, head, position uint64, slots []byte) {
-		r.head.Store(head)
-		clear(r.mapping[ringHeaderBytes:])
-		copy(r.mapping[ringHeaderBytes:], slots)
-		var res replayResult
-		r.replay(position, &res, func(*hitRecord) {})
-		if res.records+res.invalid > 2*r.size {
-			t.Errorf("replay counts %d slots of %d", res.records+res.invalid, r.size)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -90,6 +91,24 @@ func TestAFlushThatIsTooLargeIsRefusedWholeAndASmallerOneIsTaken(t *testing.T) {
 	one := &model{}
 	one.add(row)
 	wantTally(t, s, 7, one)
+}
+
+// TestAFlushOfCountsAloneIsNeverTooLarge does the sum for the largest rows that there can be, of as many as may wait.
+func TestAFlushOfCountsAloneIsNeverTooLarge(t *testing.T) {
+	s := openMem(t, vfs.NewMem())
+	defer closeStore(t, s)
+	largest := &engine.Tally{Hits: math.MaxUint64, Bots: math.MaxUint64, Prefetches: math.MaxUint32, Heads: math.MaxUint32}
+	b := s.db.NewBatch()
+	defer b.Close()
+	before := b.Len()
+	merge(b, appendLinkHourKey(nil, math.MaxUint32, math.MaxUint64), appendTally(nil, largest))
+	row := b.Len() - before
+	if row != 48 { // as engine.DefaultPendingEntries says
+		t.Errorf("a row takes %d bytes", row)
+	}
+	if sum := row * engine.DefaultPendingEntries; sum > maxFlushBytes {
+		t.Errorf("%d rows take %d bytes, a flush at most %d", engine.DefaultPendingEntries, sum, maxFlushBytes)
+	}
 }
 
 func TestChunksOfDenseRowsEndByTheirSize(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"shunt/engine"
 )
 
 // A stack is the life of a process: parts are started top to bottom, each relying on those above it, and stopped in
@@ -66,7 +68,8 @@ func (s *stack) fail(name string, err error) {
 const stopTimeout = 2*drainTimeout + 5*time.Second
 
 // stop stops every part in reverse order, whatever fails on the way, and joins their goroutines. A disk that is full or does
-// not answer may hold a part for ever: after stopTimeout that is an error, and the caller is to end the process.
+// not answer may hold a part for ever: after stopTimeout that is an error. If a part says so itself (engine.ErrStalled), what
+// lies below it is left as it is. Either way the caller is to end the process.
 func (s *stack) stop() error {
 	s.stopping.Store(true)
 	stopped := make(chan error, 1)
@@ -84,8 +87,12 @@ func (s *stack) stopAll() error {
 	var errs []error
 	for len(s.stops) > 0 {
 		last := len(s.stops) - 1
-		errs = append(errs, s.stops[last]())
+		err := s.stops[last]()
+		errs = append(errs, err)
 		s.stops = s.stops[:last]
+		if errors.Is(err, engine.ErrStalled) {
+			s.stops = nil
+		}
 	}
 	return errors.Join(errs...)
 }

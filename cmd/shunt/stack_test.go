@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"shunt/engine"
 )
 
 func TestAStackStopsItsPartsInReverseAndJoinsThem(t *testing.T) {
@@ -55,5 +57,16 @@ func TestEveryPartIsStoppedAlthoughOneFails(t *testing.T) {
 	s.onStop("journal", func() error { return broken })
 	if err := s.stop(); !errors.Is(err, broken) || !closed {
 		t.Errorf("got %v, closed %v; want the error, and the store closed", err, closed)
+	}
+}
+
+func TestNothingBelowAPartThatHangsIsStopped(t *testing.T) {
+	s := newStack()
+	s.onStop("store", func() error { t.Error("the store was closed under a flush"); return nil })
+	s.onStop("last flush", func() error { return engine.ErrStalled })
+	closed := false
+	s.onStop("server", func() error { closed = true; return nil })
+	if err := s.stop(); !errors.Is(err, engine.ErrStalled) || !closed {
+		t.Errorf("got %v, server closed %v", err, closed)
 	}
 }

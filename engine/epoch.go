@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+)
+
+// startEpoch commits what the last epoch's journal holds beyond the store, together with the start of a new epoch, and
+// only then makes the new files. A crash before the commit leaves the old epoch as it was; one after it leaves an epoch
+// without files, or with some, and without hits.
+func (e *Engine) startEpoch() error {
+	p, err := e.store.Positions()
+	if err != nil {
+		return fmt.Errorf("reading journal positions: %w", err)
+	}
+	if err := e.commitLast(&p); err != nil {
+		return err
+	}
+	e.removeOldEpochs(p.Epoch) // before the new files: they may need the room
+	if err := e.makeJournal(p.Epoch); err != nil {
+		return err
+	}
+	e.pending = newPending(e.journal, e.counters, p, e.options.PendingEntries)
+	e.flusher.init(p)
+	e.flusher.lastUnixNano.Store(e.now().UnixNano())
+	return nil
+}
+
+// commitLast commits what the journal of p's epoch holds beyond p, and sets p to the start of the next epoch, which the
+// same batch begins.
+func (e *Engine) commitLast(p *Positions) (err error) {
+	left := pair{limit: e.options.PendingEntries}
+	names := sync.OnceValue(func() *referrers { return e.oldReferrers(*p) })
+	seq := p.FlushSeq
+	e.replayed, err = replay(e.options.JournalDir, e.identity, *p, func(passed *Positions, r *hitRecord) error {
+		if left.full() { // rings of another run may be that large
+			seq++
+			passed.FlushSeq = seq
+			if err := e.commitPair(&left, *passed, names()); err != nil {
+				return err
+			}
+			left.reset()
+		}
+		left.add(r, p.OpenHour)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("replaying the hit journal: %w", err)
+	}
+	if !e.wasUsed(*p) {
+		e.replayed.faults = nil
+	}
+	e.sayReplayed(*p)
+	old := new(referrers)
+	if !left.empty() {
+		old = names()
+	}
+	p.Epoch, p.FlushSeq, p.Rings = nextEpoch(p.Epoch), seq+1, make([]uint64, e.options.Rings)
+	if err := e.commitPair(&left, *p, old); err != nil {
+		return fmt.Errorf("committing the replayed hits: %w", err)
+	}
+	return nil
+}
+
+// The bits of an epoch, from the highest: 24 of its history, 24 that count the starts, 16 that are drawn.
+const (
+	lotBits     = 16
+	historyBits = 24
+)
+
+// nextEpoch counts, and draws the low bits, so that two copies of a folder that go on from one epoch do not take each other's
+// journal for their own.
+func nextEpoch(epoch uint64) uint64 {
+	return (epoch>>lotBits+1)<<lotBits | rand.Uint64N(1<<lotBits)
+}
+
+// NewHistory returns the positions of a store that is restored from a backup with positions p. The original goes on from p
+// too, so each gets journal files of its own: files of another history are neither replayed nor removed, although both
+// stores have one id and may have one journal folder. What the backup's journal held is not in it: the rings are empty. A store
+// as it was made has history 0.
+func NewHistory(p Positions) Positions {
+	epoch := p.Epoch
+	for epoch == 0 || sameHistory(epoch, p.Epoch) {
+		epoch = rand.Uint64N(1<<historyBits) << (64 - historyBits)
+	}
+	p.Epoch, p.Rings = epoch, nil
+	return p
+}
+
+func sameHistory(a, b uint64) bool { return a>>(64-historyBits) == b>>(64-historyBits) }
+
+// sayReplayed logs what the last journal was like.
+func (e *Engine) sayReplayed(p Positions) {
+	r := &e.replayed
+	if r.records > 0 {
+		e.log.Info("hit journal replayed", "records", r.records)
+	}
+	slots := []any{"slots", r.invalid, "overwritten", r.lost}
+	switch {
+	case len(r.faults) > 0:
+		e.log.Warn("the hit journal cannot be replayed whole: of the hits since the last flush before the stop, those of these files "+
+			"are missing; at most one flush interval's, unless the store had stalled. Nothing is to be done, but to see to the disk",
+			append(slots, "folder", e.options.JournalDir, "files", len(r.faults), "of", len(p.Rings),
+				"flush_interval", e.options.FlushInterval, "error", errors.Join(r.faults...))...)
+	case r.invalid+r.lost > 0:
+		e.log.Warn("slots of the hit journal hold no record: their redirects were not answered, or hits are missing", slots...)
+	}
+}
+
+// wasUsed tells whether hits were taken in an epoch: something of it was committed, or its files were all made. If not,
+// its files may be missing or half made, since a start crashed or failed on the way.
+func (e *Engine) wasUsed(p Positions) bool {
+	for _, position := range p.Rings {
+		if position > 0 {
+			return true
+		}
+	}
+	_, err := os.Lstat(filepath.Join(e.options.JournalDir, referrersName(e.identity.StoreID, p.Epoch))) // made last
+	return e.replayed.records > 0 || !errors.Is(err, fs.ErrNotExist)
+}
+
+// oldReferrers returns the names of what was replayed. Without the file, referrers show under "other".
+func (e *Engine) oldReferrers(p Positions) *referrers {
+	names, err := readReferrers(e.options.JournalDir, e.identity, p.Epoch)
+	if err != nil {
+		e.log.Warn("the dictionary of referrers cannot be read; those of the replayed hits show under other", "error", err)
+		return new(referrers)
+	}
+	return names
+}
+
+// removeOldEpochs removes the files of earlier epochs of this history: their content is in the store.
+func (e *Engine) removeOldEpochs(epoch uint64) {
+	err := removeEpochs(e.options.JournalDir, e.identity.StoreID, func(n uint64) bool { return n < epoch && sameHistory(n, epoch) })
+	if err != nil {
+		e.log.Warn("old journal files could not be removed; they are of no use any more, remove them by hand", "error", err)
+	}
+}
+
+// makeJournal makes the files of an epoch, all or none.
+func (e *Engine) makeJournal(epoch uint64) (err error) {
+	o := &e.options
+	defer func() {
+		if err != nil {
+			err = e.journalError(err)
+			gone := removeEpochs(o.JournalDir, e.identity.StoreID, func(n uint64) bool { return n == epoch })
+			err = errors.Join(err, gone)
+		}
+	}()
+	if e.journal, err = newJournal(o.JournalDir, e.identity, epoch, o.Rings, o.RingRecords); err != nil {
+		return err
+	}
+	if e.referrers, err = newReferrers(o.JournalDir, e.identity, epoch, e.journal, e.now); err != nil {
+		return errors.Join(err, e.journal.close())
+	}
+	return nil
+}
+
+// journalError says what to do about an error of making the journal's files.
+func (e *Engine) journalError(err error) error {
+	o := &e.options
+	hint := "it needs a folder that this process may write to"
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		h := ringHeader{records: uint32(o.RingRecords)}
+		mib := (int64(o.Rings)*h.fileBytes() + dictionaryBytes + 1<<20 - 1) >> 20
+		hint = fmt.Sprintf("it needs %d MiB: make room", mib)
+	case errors.Is(err, errNoMapping):
+		hint = "its file system must be able to map files (mmap)"
+	}
+	return fmt.Errorf("making the hit journal in %s: %w (%s, or name another folder with --journal-dir)", o.JournalDir, err, hint)
+}

@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// BenchmarkJournalCost compares redirects (resolve and count) with the journal's record against ones that only raise the
+// counter. cpu-ns/op is the CPU time of the whole process, so with the fold, which runs as Run's does, and gives the slots
+// back ten times a second as if they were flushed; the store's share is bench's to measure. SHUNT_BENCH_LINKS says how
+// many links there are, drawn uniformly; 1 M if it is not set.
+func BenchmarkJournalCost(b *testing.B) {
+	links := uint64(1_000_000)
+	if s := os.Getenv("SHUNT_BENCH_LINKS"); s != "" {
+		var err error
+		if links, err = strconv.ParseUint(s, 10, 64); err != nil {
+			b.Fatal(err)
+		}
+	}
+	e := costEngine(b, links)
+	for _, on := range []bool{false, true} {
+		name := map[bool]string{false: "off", true: "on"}[on]
+		b.Run(fmt.Sprintf("links=%d/journal=%s", links, name), func(b *testing.B) {
+			visit := Visit{Visitor: 1, NowMs: time.Now().UnixMilli(), Device: Mobile}
+			draw := rand.New(rand.NewPCG(1, 2))
+			b.ReportAllocs()
+			stop := e.foldAndFree()
+			before := processTime(b)
+			for b.Loop() {
+				var code [8]byte
+				costCode(&code, draw.Uint64N(links))
+				l, ok := e.Resolve(code[:])
+				if !ok {
+					b.Fatalf("%s does not resolve", code)
+				}
+				if on {
+					visit.Visitor += 0x9e3779b97f4a7c15
+					e.Hit(l, visit)
+				} else {
+					e.counters.at(l.ID()).Add(1)
+				}
+				l.Release()
+			}
+			stop()
+			b.ReportMetric(float64(processTime(b)-before)/float64(b.N), "cpu-ns/op")
+		})
+	}
+	b.Logf("%d redirects waited for a full ring", e.journal.waits.Load())
+}
+
+// costEngine returns an engine with links and a journal, and without a store.
+func costEngine(b *testing.B, links uint64) *Engine {
+	e := &Engine{counters: new(counters), hashKey: newHashKey(), now: time.Now, log: slog.New(slog.DiscardHandler)}
+	e.flusher.init(Positions{})
+	for i := range e.shards {
+		e.shards[i].init(&e.mappedBytes)
+	}
+	j, err := newJournal(b.TempDir(), Identity{}, 1, DefaultRings, DefaultRingRecords)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = j.close() })
+	e.journal, e.pending = j, newPending(j, e.counters, Positions{}, DefaultPendingEntries)
+	target := []byte("https://www.example.com/a/path/as/long/as/most-are?and=a-query")
+	for i := range links {
+		var code [8]byte
+		costCode(&code, i)
+		if err := e.publish(&HotView{Code: code[:], Target: target, ID: i + 1, Owner: 1}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return e
+}
+
+// costCode spells n with 6 bits a character.
+func costCode(code *[8]byte, n uint64) {
+	const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
+	for i := range code {
+		code[i] = alphabet[n>>(6*i)&63]
+	}
+}
+
+// foldAndFree folds as Run does, and frees what is folded without a store, until stop, which folds what is left.
+func (e *Engine) foldAndFree() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var loops sync.WaitGroup
+	free := func() {
+		positions := Positions{Rings: make([]uint64, len(e.journal.rings))}
+		if _, ok := e.pending.begin(&positions); ok {
+			e.pending.committed(&positions)
+		}
+	}
+	loops.Go(func() { e.foldLoop(ctx) })
+	loops.Go(func() {
+		for tick := time.NewTicker(100 * time.Millisecond); ctx.Err() == nil; {
+			select {
+			case <-ctx.Done():
+			case <-e.flusher.soon:
+				free()
+			case <-tick.C:
+				free()
+			}
+		}
+	})
+	return func() {
+		cancel()
+		loops.Wait()
+		e.pending.fold()
+		free()
+	}
+}
+
+// processTime returns the CPU time of the process so far.
+func processTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

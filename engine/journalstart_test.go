@@ -1,0 +1,292 @@
+package engine_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"shunt/engine"
+)
+
+func TestHitsOutliveAnotherNumberAndSizeOfRings(t *testing.T) {
+	l := newLife(t, 9)
+	want := uint64(0)
+	for _, o := range []engine.Options{
+		{Rings: 4, RingRecords: 512}, {Rings: 1, RingRecords: 4096}, {Rings: 8, RingRecords: 256}, {Rings: 2, RingRecords: 1024}, {Rings: 2, RingRecords: 256},
+	} {
+		l.open(o)
+		for i := range 9 {
+			l.hit(i, 20, 7)
+		}
+		want += 20
+		l.crash()
+	}
+	l.open(engine.Options{})
+	for i := range 9 {
+		if got := l.durable(i); got != want {
+			t.Errorf("link%d has %d hits, want %d", i, got, want)
+		}
+	}
+	l.wantLog(0)
+	l.close()
+}
+
+// TestALostJournalFileIsSaidOnce spoils one of two files, in an epoch of which something was committed and in one of
+// which nothing was, and leaves the hits of the other file.
+func TestALostJournalFileIsSaidOnce(t *testing.T) {
+	for name, spoil := range map[string]func(path string) error{
+		"missing":         os.Remove,
+		"truncated":       func(path string) error { return os.Truncate(path, 4096) },
+		"garbage":         func(path string) error { return os.WriteFile(path, make([]byte, 12288), 0o600) },
+		"a folder":        func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
+		"a dangling link": func(path string) error { return errors.Join(os.Remove(path), os.Symlink("nowhere", path)) },
+	} {
+		for _, flushed := range []bool{true, false} {
+			t.Run(name, func(t *testing.T) {
+				l := newLife(t, 8)
+				l.open(engine.Options{})
+				if flushed {
+					l.hit(0, 1, 1)
+					if err := l.flush(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for i := range 8 {
+					l.hit(i, 1, 1)
+				}
+				l.crash()
+				path := l.ringPath(1)
+				if err := spoil(path); err != nil {
+					t.Fatal(err)
+				}
+				l.log.take()
+				l.open(engine.Options{})
+				l.wantLog(1, "cannot be replayed whole", path, "at most one flush interval's", "flush_interval=1h")
+				if m := l.Metrics(); m.JournalMissing != 1 || m.JournalReplayed == 0 || m.JournalReplayed == 8 {
+					t.Errorf("%d files missing, %d records replayed", m.JournalMissing, m.JournalReplayed)
+				}
+				l.hit(0, 1, 1)
+				l.close()
+			})
+		}
+	}
+}
+
+// TestAnEpochThatWasOnlyBegunStartsCleanly lets starts fail after their commit, with none or some of the files made.
+func TestAnEpochThatWasOnlyBegunStartsCleanly(t *testing.T) {
+	for fine := range 9 {
+		l := newLife(t, 1)
+		l.open(engine.Options{})
+		l.hit(0, 3, 1)
+		l.crash()
+		left := fine
+		engine.BreakWrites(t, func(write func() error) error {
+			if left == 0 {
+				panic("crash") // leaves the files as they are
+			}
+			left--
+			return write()
+		})
+		crashed := func() (crashed bool) {
+			defer func() { crashed = recover() != nil }()
+			l.open(engine.Options{})
+			l.crash()
+			return false
+		}()
+		if want := fine < 5; crashed != want { // a header and the slots of each ring, and the dictionary
+			t.Fatalf("with %d writes: crashed is %v", fine, crashed)
+		}
+		engine.BreakWrites(t, func(write func() error) error { return write() })
+		l.log.take()
+		l.open(engine.Options{})
+		l.wantLog(0)
+		if got := l.durable(0); got != 3 || l.Metrics().JournalMissing != 0 {
+			t.Errorf("with %d writes: %d hits, %d files missing", fine, got, l.Metrics().JournalMissing)
+		}
+		l.close()
+		if files := journalFiles(t, l.dir); len(files) != 3 {
+			t.Errorf("with %d writes, these files are left: %q", fine, files)
+		}
+	}
+}
+
+func journalFiles(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestTooLittleSpaceForTheJournalIsSaidAndLeavesNothing(t *testing.T) {
+	for fine := range 5 {
+		l := newLife(t, 1)
+		l.open(engine.Options{})
+		l.hit(0, 3, 1)
+		l.crash()
+		left := fine
+		engine.BreakWrites(t, func(write func() error) error {
+			if left == 0 {
+				return &os.PathError{Op: "write", Path: "ring", Err: syscall.ENOSPC}
+			}
+			left--
+			return write()
+		})
+		err := l.tryOpen(engine.Options{})
+		if !errors.Is(err, syscall.ENOSPC) || !said(err, "--journal-dir", l.dir, "needs 3 MiB") {
+			t.Errorf("with %d writes: %v", fine, err)
+		}
+		if files := journalFiles(t, l.dir); len(files) != 0 {
+			t.Errorf("with %d writes, these files are left: %q", fine, files)
+		}
+		engine.BreakWrites(t, func(write func() error) error { return write() })
+		l.open(engine.Options{})
+		l.wantLog(0)
+		if got := l.durable(0); got != 3 {
+			t.Errorf("with %d writes: %d hits", fine, got)
+		}
+		l.close()
+	}
+}
+
+func said(err error, parts ...string) bool {
+	for _, part := range parts {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			return false
+		}
+	}
+	return true
+}
+
+func TestAFileSystemWithoutMappingIsSaidAndItsHitsAreReplayed(t *testing.T) {
+	l := newLife(t, 1)
+	l.open(engine.Options{})
+	l.hit(0, 3, 1)
+	l.crash()
+	engine.BreakMapping(t, func(f *os.File, _ int) ([]byte, error) { return nil, engine.NoMapping(f, syscall.ENODEV) })
+	err := l.tryOpen(engine.Options{})
+	if !errors.Is(err, syscall.ENODEV) || !said(err, "--journal-dir", "mmap", l.dir) {
+		t.Error(err)
+	}
+	if got := l.durable(0); got != 3 {
+		t.Errorf("%d hits were replayed, want 3", got)
+	}
+	if files := journalFiles(t, l.dir); len(files) != 0 {
+		t.Errorf("these files are left: %q", files)
+	}
+}
+
+func TestAJournalFolderThatCannotBeWrittenToIsSaid(t *testing.T) {
+	l := newLife(t, 1)
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{file, filepath.Join(file, "below")} {
+		if err := l.tryOpen(engine.Options{JournalDir: dir}); !said(err, "--journal-dir", dir) {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	l.open(engine.Options{})
+	l.hit(0, 3, 1)
+	l.crash()
+	engine.Immutable(t, l.dir)
+	l.log.take()
+	if err := l.tryOpen(engine.Options{}); !said(err, "--journal-dir", l.dir) {
+		t.Error(err)
+	}
+	l.wantLog(1, "old journal files could not be removed", l.dir)
+	if got := l.durable(0); got != 3 {
+		t.Errorf("%d hits were replayed, want 3", got)
+	}
+}
+
+// TestAReplayThatNeedsMoreMemoryThanAllowedGoesInParts replays for an engine that may gather only two links at a time,
+// and crashes after each part.
+func TestAReplayThatNeedsMoreMemoryThanAllowedGoesInParts(t *testing.T) {
+	l := newLife(t, 20)
+	l.open(engine.Options{})
+	for i := range 60 {
+		l.hit(i%20, 1, 5)
+	}
+	l.crash()
+	small := engine.Options{PendingEntries: 4}
+	boom := errors.New("boom")
+	for starts := 1; ; starts++ {
+		l.gate.failAfter.Store(2) // two parts are committed
+		l.gate.failFlush.Store(&boom)
+		err := l.tryOpen(small)
+		if err == nil {
+			if starts < 3 {
+				t.Errorf("it took only %d starts", starts)
+			}
+			break
+		}
+		if !errors.Is(err, boom) || starts > 100 {
+			t.Fatal(err)
+		}
+	}
+	l.gate.failFlush.Store(nil)
+	for i := range 20 {
+		if got := l.durable(i); got != 3 {
+			t.Errorf("link%d has %d hits, want 3", i, got)
+		}
+	}
+	l.close()
+}
+
+// TestTwoHistoriesOfAStoreShareNoEpoch starts the same state of a store twice, as a copy of it would.
+func TestTwoHistoriesOfAStoreShareNoEpoch(t *testing.T) {
+	l := newLife(t, 1)
+	seen := make(map[string]bool)
+	for range 3 {
+		before, err := l.gate.Positions()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			l.open(engine.Options{JournalDir: t.TempDir()})
+			after, err := l.gate.Positions()
+			if err != nil || after.Epoch <= before.Epoch || seen[l.ringPath(0)] {
+				t.Errorf("epoch %d comes after %d (%v)", after.Epoch, before.Epoch, err)
+			}
+			seen[l.ringPath(0)] = true
+			l.close()
+			if err := l.gate.Flush(engine.FlushBatch{Positions: before}); err != nil { // as a backup has it
+				t.Fatal(err)
+			}
+		}
+		l.open(engine.Options{JournalDir: t.TempDir()})
+		l.close()
+	}
+}
+
+// TestAJournalThatIsGoneAsAWholeIsSaid loses all rings before anything of their epoch was committed: the dictionary, which
+// is made last, tells that they were there; and then the folder, as a tmpfs is lost when the machine restarts: the
+// committed positions tell.
+func TestAJournalThatIsGoneAsAWholeIsSaid(t *testing.T) {
+	l := newLife(t, 1)
+	l.open(engine.Options{})
+	l.hit(0, 3, 1)
+	l.crash()
+	if err := errors.Join(os.Remove(l.ringPath(0)), os.Remove(l.ringPath(1))); err != nil {
+		t.Fatal(err)
+	}
+	l.open(engine.Options{})
+	l.wantLog(1, "cannot be replayed whole", "files=2")
+	l.hit(0, 1, 1)
+	if err := l.flush(); err != nil {
+		t.Fatal(err)
+	}
+	l.crash()
+	if err := os.RemoveAll(l.dir); err != nil {
+		t.Fatal(err)
+	}
+	l.open(engine.Options{})
+	l.wantLog(1, "cannot be replayed whole", "files=2")
+	l.close()
+}

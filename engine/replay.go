@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+// replayResult is what an earlier run left.
+type replayResult struct {
+	records uint64  // valid ones that the store did not contain yet
+	invalid uint64  // slots that hold no record: torn, or reserved and never written
+	lost    uint64  // overwritten under a stall before they were in the store
+	faults  []error // a file that cannot be used, or not whole, each; the error names it
+}
+
+// replay calls fn for every record of the journal that the store does not contain. What cannot be read is skipped, and
+// told in the result; a file of a newer format is an error, and so is one of fn. passed are the positions below which all
+// records were handed to fn before: committing them with those is a step that a replay can begin after.
+//
+// Files are only read, never mapped: so those of a read-only folder can be replayed, and of a file system without mmap.
+func replay(dir string, id Identity, p Positions, fn func(passed *Positions, r *hitRecord) error) (replayResult, error) {
+	var res replayResult
+	passed := p
+	passed.Rings = slices.Clone(p.Rings)
+	for i := range p.Rings {
+		path := filepath.Join(dir, ringName(id.StoreID, p.Epoch, i))
+		r, err := openOldRing(path, ringHeader{storeID: id.StoreID, epoch: p.Epoch, index: uint32(i)})
+		switch {
+		case errors.Is(err, errNewerRing):
+			return res, err
+		case err != nil:
+			res.faults = append(res.faults, err)
+			continue
+		}
+		err = r.replay(&passed.Rings[i], &res, func(r *hitRecord) error { return fn(&passed, r) })
+		if r.fault != nil {
+			res.faults = append(res.faults, fmt.Errorf("%s: %w", path, r.fault))
+		}
+		if err = errors.Join(err, r.file.Close()); err != nil {
+			return res, err
+		}
+	}
+	return res, nil
+}
+
+const (
+	chunkRecords = 1 << 11 // 64 KiB
+	noChunk      = math.MaxUint64
+)
+
+// oldRing is the journal file of an earlier run.
+type oldRing struct {
+	file  *os.File
+	epoch uint64
+	size  uint64
+	head  uint64
+
+	chunk   [chunkRecords * slotBytes]byte
+	chunkAt uint64 // number of the chunk that is read, or noChunk
+	fault   error  // why the file is not whole, if it is not
+}
+
+// openOld opens a file of an earlier run for reading, and only a file: a pipe in its place would never answer.
+func openOld(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: not a regular file", path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// openOldRing opens the journal file that want names. Its size is its own: rings of another run may have been larger.
+func openOldRing(path string, want ringHeader) (*oldRing, error) {
+	f, err := openOld(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &oldRing{file: f, chunkAt: noChunk}
+	if err := r.readHeader(want); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+	}
+	return r, nil
+}
+
+func (r *oldRing) readHeader(want ringHeader) error {
+	b := make([]byte, ringHeaderBytes)
+	if _, err := r.file.ReadAt(b, 0); err != nil {
+		return fmt.Errorf("%w: reading its header: %w", errForeignRing, err)
+	}
+	var h ringHeader
+	if err := h.decode(b); err != nil {
+		return err
+	}
+	if h.storeID != want.storeID || h.epoch != want.epoch || h.index != want.index {
+		return fmt.Errorf("%w, but of store %x, epoch %d, ring %d", errForeignRing, h.storeID, h.epoch, h.index)
+	}
+	info, err := r.file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() != h.fileBytes() {
+		r.fault = fmt.Errorf("it has %d bytes, and by its header %d", info.Size(), h.fileBytes())
+	}
+	r.epoch, r.size, r.head = h.epoch, uint64(h.records), binary.LittleEndian.Uint64(b[ringHeadOffset:])
+	return nil
+}
+
+// replay looks at the slots of [position, position + size), which is all that there is unless the store stalled; and, if
+// it did, of [head − size, head). Records prove themselves by their checksums, so that a head that is damaged, or was not
+// written back when the power went, costs no record of the first range.
+func (r *oldRing) replay(position *uint64, res *replayResult, fn func(*hitRecord) error) error {
+	from := *position
+	if err := r.replayRange(from, from+r.size, position, res, fn); err != nil || r.head <= from+r.size {
+		return err
+	}
+	read := res.records
+	if err := r.replayRange(max(from+r.size, r.head-r.size), r.head, position, res, fn); err != nil {
+		return err
+	}
+	if res.records > read { // else nothing proves this head
+		res.lost += r.head - r.size - from
+	}
+	return nil
+}
+
+// replayRange moves position on past each record that fn took.
+func (r *oldRing) replayRange(from, to uint64, position *uint64, res *replayResult, fn func(*hitRecord) error) error {
+	var rec hitRecord
+	for seq := from; seq < to; seq++ {
+		if !r.read(seq, &rec) {
+			if seq < r.head && seq+r.size >= r.head {
+				res.invalid++
+			}
+			continue
+		}
+		if err := fn(&rec); err != nil {
+			return err
+		}
+		res.records++
+		*position = seq + 1
+	}
+	return nil
+}
+
+// read is ring.read for a file that nobody writes to.
+func (r *oldRing) read(seq uint64, rec *hitRecord) (ok bool) {
+	slot := seq & (r.size - 1)
+	if at := slot / chunkRecords; at != r.chunkAt {
+		r.readChunk(at)
+	}
+	b := r.chunk[slot%chunkRecords*slotBytes:][:slotBytes]
+	var w [recordWords]uint64
+	for i := range w {
+		w[i] = binary.LittleEndian.Uint64(b[8*i:])
+	}
+	return rec.unpackIf(&w, r.epoch, seq)
+}
+
+// readChunk reads chunk number at. Slots that cannot be read hold no record.
+func (r *oldRing) readChunk(at uint64) {
+	n, err := r.file.ReadAt(r.chunk[:], ringHeaderBytes+int64(at)*int64(len(r.chunk)))
+	clear(r.chunk[n:])
+	r.chunkAt = at
+	if err != nil && !errors.Is(err, io.EOF) && r.fault == nil {
+		r.fault = err
+	}
+}

@@ -1,0 +1,251 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// replayed replays a journal into a list of link ids.
+func replayed(t *testing.T, dir string, id Identity, p Positions) (ids []uint64, res replayResult) {
+	t.Helper()
+	res, err := replay(dir, id, p, func(_ *Positions, r *hitRecord) error {
+		ids = append(ids, r.linkID)
+		return nil
+	})
+	must(t, err)
+	if uint64(len(ids)) != res.records {
+		t.Errorf("%d records are counted as %d", len(ids), res.records)
+	}
+	return ids, res
+}
+
+func TestReplayTakesWhatTheStoreDoesNotContain(t *testing.T) {
+	dir, id := t.TempDir(), Identity{}
+	j, err := newJournal(dir, id, 3, 1, 256)
+	must(t, err)
+	r := j.rings[0]
+	for i := range uint64(700) {
+		w := record(i).words()
+		r.limit.Store(i + 1) // everything was freed, as under a stall
+		r.append(&w)
+	}
+	r.slots[(690&r.mask)*recordWords] ^= 1 // a torn record
+	must(t, j.close())
+	for name, c := range map[string]struct{ position, first, records, invalid, lost uint64 }{
+		"nothing is in the store":             {position: 0, first: 444, records: 255, invalid: 1, lost: 444},
+		"the first lap is partly in it":       {position: 100, first: 444, records: 255, invalid: 1, lost: 344},
+		"what is left are two laps in part":   {position: 300, first: 444, records: 255, invalid: 1, lost: 144},
+		"most is in the store":                {position: 680, first: 680, records: 19, invalid: 1},
+		"everything is in the store":          {position: 700},
+		"the store is ahead of a file's head": {position: 900},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, res := replayed(t, dir, id, Positions{Epoch: 3, Rings: []uint64{c.position}})
+			if res.records != c.records || res.invalid != c.invalid || res.lost != c.lost || (c.records > 0 && got[0] != c.first) {
+				t.Errorf("%+v from %v, want %+v", res, got[:min(1, len(got))], c)
+			}
+		})
+	}
+}
+
+func TestReplayGoesOnAfterTheRecordsThatItHasPassed(t *testing.T) {
+	dir, id := t.TempDir(), Identity{}
+	j, err := newJournal(dir, id, 3, 2, 256)
+	must(t, err)
+	for i := range uint64(600) {
+		w, r := record(i).words(), j.rings[i%2]
+		r.limit.Store(1 << 20)
+		r.append(&w) // 300 each
+	}
+	must(t, j.close())
+	seen, at := make(map[uint64]int), Positions{Epoch: 3, Rings: []uint64{0, 0}}
+	stop := errors.New("crash")
+	for crashed := true; crashed; {
+		n, next := 0, at
+		_, err := replay(dir, id, at, func(passed *Positions, r *hitRecord) error {
+			if n == 100 { // commits what was passed, and crashes
+				next.Rings = append([]uint64(nil), passed.Rings...)
+				return stop
+			}
+			seen[r.linkID]++
+			n++
+			return nil
+		})
+		at, crashed = next, errors.Is(err, stop)
+	}
+	for id, n := range seen {
+		if n != 1 || id < 88 {
+			t.Fatalf("record %d was taken %d times", id, n)
+		}
+	}
+	if len(seen) != 512 {
+		t.Errorf("%d records, want 512", len(seen))
+	}
+}
+
+// TestReplayKnowsARecordOfAnotherTime puts records of another lap, epoch and ring into slots: none may pass.
+func TestReplayKnowsARecordOfAnotherTime(t *testing.T) {
+	for name, forge := range map[string]func(seq uint64) (epoch, as uint64){
+		"of the lap before":   func(seq uint64) (uint64, uint64) { return 3, seq - 256 },
+		"of the lap after":    func(seq uint64) (uint64, uint64) { return 3, seq + 256 },
+		"of the epoch before": func(seq uint64) (uint64, uint64) { return 2, seq },
+		"of another history":  func(seq uint64) (uint64, uint64) { return 3<<32 | 7, seq },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, id := t.TempDir(), Identity{}
+			j, err := newJournal(dir, id, 3, 1, 256)
+			must(t, err)
+			r := j.rings[0]
+			r.head.Store(1000)
+			for seq := uint64(900); seq < 1000; seq++ {
+				w := record(seq).words()
+				epoch, as := uint64(3), seq
+				if seq%2 == 0 {
+					epoch, as = forge(seq)
+				}
+				slot := r.slots[(seq&r.mask)*recordWords:][:recordWords]
+				copy(slot, w[:])
+				slot[3] |= uint64(checksum(&w, epoch, as)) << 32
+			}
+			must(t, j.close())
+			got, res := replayed(t, dir, id, Positions{Epoch: 3, Rings: []uint64{900}})
+			if len(got) != 50 || got[0] != 901 || res.invalid != 50 || res.lost != 0 {
+				t.Errorf("%d records, %+v, want the 50 that are in place", len(got), res)
+			}
+		})
+	}
+}
+
+func TestADamagedHeadCostsNoRecord(t *testing.T) {
+	for _, head := range []uint64{0, 19, 21, 300, 1 << 40, ^uint64(0)} {
+		dir, id := t.TempDir(), Identity{}
+		j, err := newJournal(dir, id, 1, 1, 256)
+		must(t, err)
+		for i := range uint64(20) {
+			w := record(i).words()
+			j.rings[0].append(&w)
+		}
+		j.rings[0].head.Store(head)
+		must(t, j.close())
+		if got, res := replayed(t, dir, id, Positions{Epoch: 1, Rings: []uint64{5}}); len(got) != 15 || res.lost != 0 {
+			t.Errorf("head %d: %d records, %+v, want 15", head, len(got), res)
+		}
+	}
+}
+
+func TestJournalFilesThatCannotBeReplayedAreSkippedAndSaid(t *testing.T) {
+	id := Identity{StoreID: [16]byte{1}}
+	truncate := func(size int64) func(t *testing.T, path string) {
+		return func(t *testing.T, path string) { must(t, os.Truncate(path, size)) }
+	}
+	cases := map[string]struct {
+		spoil func(t *testing.T, path string)
+		kept  int // of the file's 10 records
+	}{
+		"missing":              {spoil: func(t *testing.T, path string) { must(t, os.Remove(path)) }},
+		"truncated after four": {spoil: truncate(ringHeaderBytes + 4*slotBytes + 7), kept: 4},
+		"longer than it says":  {spoil: truncate(20000), kept: 10},
+		"cut in its header":    {spoil: truncate(40)},
+		"empty":                {spoil: truncate(0)},
+		"of another kind":      {spoil: func(t *testing.T, path string) { must(t, os.WriteFile(path, make([]byte, 20000), 0o600)) }},
+		"of another epoch":     {spoil: func(t *testing.T, path string) { patchHeader(t, path, func(h *ringHeader) { h.epoch++ }) }},
+		"of another store":     {spoil: func(t *testing.T, path string) { patchHeader(t, path, func(h *ringHeader) { h.storeID[0]++ }) }},
+		"of another ring":      {spoil: func(t *testing.T, path string) { patchHeader(t, path, func(h *ringHeader) { h.index++ }) }},
+		"of impossible size":   {spoil: func(t *testing.T, path string) { patchHeader(t, path, func(h *ringHeader) { h.records = 257 }) }},
+		"a folder": {spoil: func(t *testing.T, path string) {
+			must(t, errors.Join(os.Remove(path), os.Mkdir(path, 0o700)))
+		}},
+		"a pipe": {spoil: func(t *testing.T, path string) { must(t, errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600))) }},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			j, err := newJournal(dir, id, 1, 2, 256)
+			must(t, err)
+			for i := range uint64(20) {
+				w := record(i).words()
+				j.rings[i%2].append(&w)
+			}
+			must(t, j.close())
+			path := filepath.Join(dir, ringName(id.StoreID, 1, 0))
+			c.spoil(t, path)
+			got, res := replayed(t, dir, id, Positions{Epoch: 1, Rings: []uint64{0, 0}})
+			if len(got) != 10+c.kept || len(res.faults) != 1 || !strings.Contains(res.faults[0].Error(), path) {
+				t.Errorf("%d records, %v; want %d, and an error that names the file", len(got), res.faults, 10+c.kept)
+			}
+		})
+	}
+}
+
+func TestAReadOnlyJournalFileIsReplayed(t *testing.T) {
+	dir := t.TempDir()
+	j, err := newJournal(dir, Identity{}, 1, 1, 256)
+	must(t, err)
+	w := record(7).words()
+	j.rings[0].append(&w)
+	must(t, j.close())
+	path := filepath.Join(dir, ringName([16]byte{}, 1, 0))
+	must(t, os.Chmod(path, 0o400))
+	immutable(t, path) // for root, whom modes do not stop
+	if got, res := replayed(t, dir, Identity{}, Positions{Epoch: 1, Rings: []uint64{0}}); len(got) != 1 || res.faults != nil {
+		t.Errorf("%d records, %v", len(got), res.faults)
+	}
+}
+
+func TestANewerJournalFormatIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	j, err := newJournal(dir, Identity{}, 1, 1, 256)
+	must(t, err)
+	must(t, j.close())
+	path := filepath.Join(dir, ringName([16]byte{}, 1, 0))
+	b, err := os.ReadFile(path)
+	must(t, err)
+	b[8] = ringFormat + 1
+	binary.LittleEndian.PutUint32(b[52:], crc32.Checksum(b[:52], castagnoli))
+	must(t, os.WriteFile(path, b, 0o600))
+	_, err = replay(dir, Identity{}, Positions{Epoch: 1, Rings: []uint64{0}}, nil)
+	if err == nil || !strings.Contains(err.Error(), "newer format") || !strings.Contains(err.Error(), path) {
+		t.Errorf("got %v, want an error that names the newer format and the file", err)
+	}
+}
+
+func patchHeader(t *testing.T, path string, patch func(*ringHeader)) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	must(t, err)
+	var h ringHeader
+	must(t, h.decode(b))
+	h.rings += 2 // so that another ring is a possible one
+	patch(&h)
+	copy(b, h.encode()[:56])
+	must(t, os.WriteFile(path, b, 0o600))
+}
+
+// FuzzReplay replays a ring whose head and slots are any bytes: it must end, and take no more than the slots.
+func FuzzReplay(f *testing.F) {
+	f.Add(uint64(3), uint64(0), []byte("slots"))
+	f.Add(^uint64(0), uint64(5), []byte{})
+	f.Add(uint64(1000), ^uint64(0)-3, []byte{})
+	h := ringHeader{epoch: 1, rings: 1, records: 256}
+	path := filepath.Join(f.TempDir(), "ring")
+	f.Fuzz(func(t *testing.T, head, position uint64, slots []byte) {
+		b := make([]byte, h.fileBytes())
+		copy(b, h.encode())
+		binary.LittleEndian.PutUint64(b[ringHeadOffset:], head)
+		copy(b[ringHeaderBytes:], slots)
+		must(t, os.WriteFile(path, b, 0o600))
+		r, err := openOldRing(path, h)
+		must(t, err)
+		var res replayResult
+		must(t, errors.Join(r.replay(&position, &res, func(*hitRecord) error { return nil }), r.file.Close()))
+		if res.records+res.invalid > 2*r.size {
+			t.Errorf("replay counts %d slots of %d", res.records+res.invalid, r.size)
+		}
+	})
+}

@@ -1,0 +1,220 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shunt/engine"
+)
+
+func TestWhatWaitsForAStalledStoreIsBoundedAndWhatIsDroppedIsCounted(t *testing.T) {
+	l := newLife(t, 8)
+	l.open(engine.Options{Rings: 1, RingRecords: 512, PendingEntries: 8}) // one ring: hits are folded in their order
+	boom := errors.New("boom")
+	l.gate.failFlush.Store(&boom)
+	for i := range 2 { // two links of two owners: four entries in flight
+		l.hit(i, 1, 1)
+	}
+	if err := l.flush(); !errors.Is(err, boom) {
+		t.Fatal(err)
+	}
+	const rounds = 50
+	for range rounds {
+		for i := range 8 { // of which the first two have the four entries that are left
+			l.hit(i, 1, 1)
+		}
+		l.Fold()
+	}
+	if got, want := l.Metrics().HitsMissing, uint64(6*rounds); got != want {
+		t.Errorf("%d hits will be missing, want %d", got, want)
+	}
+	wantLive := func(i int, want uint64) {
+		t.Helper()
+		if s, err := l.Stats(context.Background(), fmt.Sprintf("link%d", i)); err != nil || s.Hits != want {
+			t.Errorf("link%d shows %d hits, %v; want %d", i, s.Hits, err, want)
+		}
+	}
+	for i := range 8 {
+		wantLive(i, rounds+uint64(max(0, min(1, 2-i))))
+	}
+	l.gate.failFlush.Store(nil)
+	if err := l.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	l.hit(7, 2, 1) // there is room again as soon as the flush in flight is durable
+	if err := l.flush(); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []uint64{rounds + 1, rounds + 1, 0, 0, 0, 0, 0, 2} {
+		if got := l.durable(i); got != want {
+			t.Errorf("link%d has %d hits in the store, want %d", i, got, want)
+		}
+	}
+	wantLive(7, rounds+2)
+	if got, want := l.Metrics().HitsMissing, uint64(6*rounds); got != want {
+		t.Errorf("%d hits are missing, want %d", got, want)
+	}
+	l.close()
+}
+
+// TestAStallIsSaidWhenItBeginsDropsAndEnds lets flushes fail, or hang, for two minutes of faked time.
+func TestAStallIsSaidWhenItBeginsDropsAndEnds(t *testing.T) {
+	for name, hangs := range map[string]bool{"flushes fail": false, "a flush hangs": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log logBuffer
+				e := newTestEngine(t, engine.Options{PendingEntries: 4, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				defer e.stop()
+				var links []engine.Link
+				for i := range 4 {
+					links = append(links, e.create(t, fmt.Sprintf("link%d", i)))
+				}
+				hitAll := func() {
+					for _, l := range links {
+						e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()})
+					}
+				}
+				log.take()
+				for range 2 { // stalls
+					boom, hold := errors.New("boom"), make(chan struct{})
+					if hangs {
+						e.gate.hold.Store(&hold)
+					} else {
+						e.gate.failFlush.Store(&boom)
+					}
+					e.Hit(links[0], engine.Visit{NowMs: time.Now().UnixMilli()})
+					time.Sleep(time.Minute)
+					hitAll()
+					time.Sleep(time.Minute)
+					e.gate.hold.Store(nil)
+					e.gate.failFlush.Store(nil)
+					close(hold)
+					time.Sleep(3 * time.Second)
+					got := log.take()
+					begins := "a flush failed"
+					if hangs {
+						begins = "a flush takes long"
+					}
+					if len(got) != 3 || !strings.Contains(got[0], begins) || !strings.Contains(got[1], "memory for hits is used up") ||
+						!strings.Contains(got[2], "takes hits again") || !strings.Contains(got[2], "hits_lost=3") {
+						t.Errorf("got these lines:\n%s", strings.Join(got, "\n"))
+					}
+				}
+				hitAll()
+				time.Sleep(time.Minute)
+				if got := log.take(); len(got) != 0 {
+					t.Errorf("without a stall: %q", got)
+				}
+				for _, l := range links {
+					l.Release()
+				}
+			})
+		})
+	}
+}
+
+// TestCloseEndsThoughTheStoreHangs hangs the last flush, of more hits than the ring holds.
+func TestCloseEndsThoughTheStoreHangs(t *testing.T) {
+	for hits, want := range map[int]string{
+		3:   "3 redirects are in the journal alone, and the next start counts them; 0 are lost",
+		300: "256 redirects are in the journal alone, and the next start counts them; 44 are lost",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLife(t, 1)
+			defer l.stop()
+			l.open(engine.Options{Rings: 1, RingRecords: 256, CloseTimeout: 7 * time.Second})
+			hold := make(chan struct{})
+			l.gate.hold.Store(&hold)
+			l.hit(0, hits, 1)
+			start := time.Now()
+			err := l.Close()
+			if took := time.Since(start); took != 7*time.Second || !errors.Is(err, engine.ErrStalled) || !said(err, want) {
+				t.Errorf("after %v: %v; want %s", took, err, want)
+			}
+			close(hold) // the disk answers before the process ends
+			synctest.Wait()
+			if got := l.durable(0); got != uint64(hits) {
+				t.Errorf("%d hits in the store, want %d", got, hits)
+			}
+		})
+	}
+}
+
+// TestRunEndsThoughTheStoreHangs hangs a flush of Run's: Run gives up waiting, and Close does not wait once more.
+func TestRunEndsThoughTheStoreHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLife(t, 1)
+		defer l.stop()
+		l.open(engine.Options{FlushInterval: time.Second})
+		hold := make(chan struct{})
+		var start time.Time
+		l.running(func() {
+			l.gate.hold.Store(&hold)
+			l.hit(0, 3, 1)
+			time.Sleep(5 * time.Second)
+			start = time.Now()
+		})
+		if took := time.Since(start); took != engine.DefaultCloseTimeout {
+			t.Errorf("Run took %v to end", took)
+		}
+		l.hit(0, 2, 1)
+		err := l.Close()
+		if took := time.Since(start); took != engine.DefaultCloseTimeout || !errors.Is(err, engine.ErrStalled) || !said(err, "5 redirects are in the journal alone") {
+			t.Errorf("after %v: %v", took, err)
+		}
+		close(hold)
+		synctest.Wait()
+		if got := l.durable(0); got != 5 { // Close goes on, too
+			t.Errorf("%d hits in the store, want 5", got)
+		}
+	})
+}
+
+func TestCloseSaysWhatAFailedFlushLeaves(t *testing.T) {
+	l := newLife(t, 1)
+	l.open(engine.Options{})
+	l.hit(0, 3, 1)
+	boom := errors.New("boom")
+	l.gate.failFlush.Store(&boom)
+	err := l.Close()
+	if !errors.Is(err, boom) || errors.Is(err, engine.ErrStalled) || !said(err, "3 redirects are in the journal alone", "0 are lost") {
+		t.Error(err)
+	}
+	l.gate.failFlush.Store(nil)
+	l.open(engine.Options{})
+	if got := l.durable(0); got != 3 {
+		t.Errorf("%d hits after the next start, want 3", got)
+	}
+	l.close()
+}
+
+// TestABatchThatWasCutIsNotTriedWhole refuses a flush as too large, and then fails for a while: what was left out is left
+// out, and said, once.
+func TestABatchThatWasCutIsNotTriedWhole(t *testing.T) {
+	l := newLife(t, 1)
+	l.open(engine.Options{})
+	l.hit(0, 3, 1)
+	l.Fold()
+	l.log.take()
+	boom := errors.New("boom")
+	l.gate.tooLarge.Store(1)
+	l.gate.failFlush.Store(&boom)
+	l.gate.failAfter.Store(1) // the first one reaches the refusal
+	for range 5 {
+		if err := l.Flush(); !errors.Is(err, boom) {
+			t.Fatal(err)
+		}
+	}
+	l.wantLog(1, "a flush is too large")
+	l.gate.failFlush.Store(nil)
+	l.close()
+	if got := l.Metrics().FlushesReduced; got != 1 || l.durable(0) != 3 {
+		t.Errorf("%d flushes were reduced, %d hits", got, l.durable(0))
+	}
+}
