@@ -90,4 +90,3 @@ func (l *sickLoad) checkUndisturbed() {
 		l.t.Errorf("no redirect was answered for %v", gap)
 	}
 }
-

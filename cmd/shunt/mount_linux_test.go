@@ -23,10 +23,11 @@ import (
 
 // A mount is a mounted file system.
 type mount struct {
-	t        *testing.T
-	dir      string
-	guardian io.Writer
-	folder   *os.File // dir, opened before anything is frozen
+	t      *testing.T
+	dir    string
+	folder *os.File // dir, opened before anything is frozen
+
+	emptyFiller func() // set by fill
 }
 
 // needRoot ends a test that mounts file systems. The variables that ask for such tests are set by make; whoever asks for
@@ -143,16 +144,6 @@ func (m *mount) sync() {
 	if err := unix.Syncfs(int(m.folder.Fd())); err != nil {
 		m.t.Fatal(err)
 	}
-}
-
-// free returns how many bytes are free.
-func (m *mount) free() int64 {
-	m.t.Helper()
-	var s unix.Statfs_t
-	if err := unix.Fstatfs(int(m.folder.Fd()), &s); err != nil {
-		m.t.Fatal(err)
-	}
-	return int64(s.Bavail) * s.Bsize
 }
 
 const ( // of linux/fs.h

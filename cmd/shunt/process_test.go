@@ -185,7 +185,7 @@ func (p *process) stderr() string {
 func (p *process) terminate() {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		p.t.Fatal(err)
+		p.t.Fatalf("SIGTERM: %v:\n%s", err, p.stderr())
 	}
 	<-p.ended
 	if code := p.cmd.ProcessState.ExitCode(); code != exitDone {

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"golang.org/x/sys/unix"
+)
+
+// The process may open no more files: either it was started with few, and clients hold them all, or the limit is lowered
+// while it runs, so that the store's own files meet it as well.
+const (
+	fdLimitVariable = "SHUNTTEST_FDLIMIT" // seconds
+
+	fewDescriptors = 256
+	holders        = 4 * fewDescriptors
+	spare          = 2  // descriptors above what is open, when the limit is lowered
+	newConnections = 16 // clients that open one for each redirect
+	longestHeld    = 5 * time.Second
+	newcomerWaits  = 500 * time.Millisecond
+	newcomerLimit  = time.Second // in how long a new connection is served after descriptors are free
+)
+
+func TestAServerWithoutDescriptorsServesWhoIsConnectedAndLosesNothing(t *testing.T) {
+	lasts := secondsOf(t, fdLimitVariable)
+	l := newSickLoad(t, filepath.Join(t.TempDir(), "data"))
+	l.paths = strings.Repeat("a/", 3500) // so that logs and tables of the store fill and follow each other
+	f := &fewFiles{sickLoad: l}
+	begun := time.Now()
+	for i := 0; i < 2 || time.Since(begun) < lasts; i++ {
+		held := min(longestHeld, lasts/2)
+		if i%2 == 0 {
+			f.round([]string{"prlimit", fmt.Sprintf("--nofile=%d:%d", fewDescriptors, fewDescriptors)}, func() { f.holdConnections(held) })
+		} else {
+			f.round(nil, func() { f.lowerLimit(held) })
+		}
+	}
+	l.summary(fmt.Sprintf("%v of rounds without descriptors", lasts), fmt.Sprintf(
+		"%d rounds of %d connections at a limit of %d, %d of a limit lowered to what is open",
+		f.heldRounds, holders, fewDescriptors, f.loweredRounds),
+		fmt.Sprintf("new connections meanwhile: %d redirected, %d not served within %v", f.served, f.unserved, newcomerWaits),
+		fmt.Sprintf("after it the first new connection served within %v, the first create within %v", rounded(f.slowestNew), rounded(f.slowestCreate)))
+	l.serve(nil)
+	l.timed("all of it", l.check)
+	l.server.terminate()
+}
+
+// fewFiles is a load on a server that may open few files.
+type fewFiles struct {
+	*sickLoad
+	heldRounds, loweredRounds int
+	slowestNew, slowestCreate time.Duration
+
+	newcomers        sync.Mutex
+	served, unserved int
+}
+
+// round serves well for a moment, then sick, then well again. Each round is of a new process: its memtables are small at
+// first, so that the store has to open files soon.
+func (f *fewFiles) round(starter []string, sick func()) {
+	f.t.Helper()
+	f.serve(starter)
+	f.begin()
+	time.Sleep(500 * time.Millisecond)
+	f.during(f.sick, sick)
+	time.Sleep(500 * time.Millisecond)
+	f.end()
+	if f.t.Failed() {
+		f.t.Fatalf("the server said:\n%s", f.server.stderr())
+	}
+	f.server.terminate()
+}
+
+// holdConnections opens far more connections than the server may have, and leaves them idle for a while.
+func (f *fewFiles) holdConnections(held time.Duration) {
+	f.t.Helper()
+	release := f.openIdle(holders)
+	f.sendNewcomers(held)
+	release()
+	f.heldRounds++
+	f.awaitService()
+}
+
+// openIdle opens n connections that send nothing, as far as the kernel's queue takes them.
+func (f *fewFiles) openIdle(n int) (release func()) {
+	var conns []net.Conn
+	for range n {
+		if c, err := net.DialTimeout("tcp", f.address(), newcomerWaits); err == nil {
+			conns = append(conns, c)
+		}
+	}
+	return func() {
+		for _, c := range conns {
+			c.Close()
+		}
+	}
+}
+
+// lowerLimit leaves the running server next to no descriptor for a while.
+func (f *fewFiles) lowerLimit(held time.Duration) {
+	f.t.Helper()
+	pid := f.server.cmd.Process.Pid
+	var before unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &before); err != nil {
+		f.t.Fatal(err)
+	}
+	lowered := unix.Rlimit{Cur: highestDescriptor(f.t, pid) + 1, Max: before.Max}
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &lowered, nil); err != nil {
+		f.t.Fatal(err)
+	}
+	defer f.openIdle(fewDescriptors)() // they take what is free below the highest descriptor
+	f.sendNewcomers(held)
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &before, nil); err != nil {
+		f.t.Fatal(err)
+	}
+	f.loweredRounds++
+	f.awaitService()
+}
+
+func highestDescriptor(t *testing.T, pid int) (highest uint64) {
+	t.Helper()
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		n, err := strconv.ParseUint(e.Name(), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		highest = max(highest, n)
+	}
+	return highest
+}
+
+func (f *fewFiles) address() string { return strings.TrimPrefix(f.server.public, "http://") }
+
+// sendNewcomers opens a connection for each redirect for a while. Some are served and some are not; both are counted.
+func (f *fewFiles) sendNewcomers(held time.Duration) {
+	var clients sync.WaitGroup
+	until := time.Now().Add(held)
+	for range newConnections {
+		random := rand.New(rand.NewPCG(f.seed, f.random.Uint64()))
+		clients.Go(func() {
+			for time.Now().Before(until) {
+				f.newcomer(f.draw(random), newcomerWaits)
+				time.Sleep(10 * time.Millisecond)
+			}
+		})
+	}
+	clients.Wait()
+}
+
+// newcomer follows a link over a connection of its own and tells whether it was redirected.
+func (f *fewFiles) newcomer(v visit, waits time.Duration) (redirected bool) {
+	begun := time.Now()
+	c, err := net.DialTimeout("tcp", f.address(), waits)
+	if err != nil {
+		f.countNewcomer(false)
+		return false
+	}
+	defer c.Close()
+	_ = c.SetDeadline(begun.Add(waits))
+	var request bytes.Buffer
+	f.writeVisit(&request, v)
+	response := new(fasthttp.Response)
+	if _, err = c.Write(request.Bytes()); err == nil {
+		err = response.Read(bufio.NewReaderSize(c, answerBytes))
+	}
+	if redirected = err == nil && response.StatusCode() != http.StatusServiceUnavailable; redirected || err != nil {
+		f.visited(v, response, begun, err)
+	}
+	if redirected {
+		f.spellOf(begun).newConns.add(time.Since(begun))
+	}
+	f.countNewcomer(redirected)
+	return redirected
+}
+
+func (f *fewFiles) countNewcomer(redirected bool) {
+	f.newcomers.Lock()
+	defer f.newcomers.Unlock()
+	if redirected {
+		f.served++
+	} else {
+		f.unserved++
+	}
+}
+
+// awaitService waits until new connections are served and creates done, now that there are descriptors.
+func (f *fewFiles) awaitService() {
+	f.t.Helper()
+	free := time.Now()
+	took := f.await("a new connection is served", recoveryLimit, func() bool { return f.newcomer(f.draw(f.random), recoveryLimit) })
+	if took > newcomerLimit {
+		f.t.Errorf("after descriptors were free, a new connection was served after %v", took)
+	}
+	f.slowestNew = max(f.slowestNew, took)
+	f.slowestCreate = max(f.slowestCreate, f.awaitCreate(free))
+}
