@@ -121,7 +121,7 @@ func TestAServerOnAFullDiskStopsInTimeAndStartsOnceThereIsRoom(t *testing.T) {
 	disk := newMounts(t).tmpfs(fullDiskBytes)
 	l := newSickLoad(t, filepath.Join(disk.dir, "data"))
 	l.paths = strings.Repeat("a/", 3500)
-	l.serve(nil, "--min-free-space", "0") // so that creates go on until the store itself waits for room
+	l.serve(nil, "--min-free-space", "off") // so that creates go on until the store itself waits for room
 	l.begin()
 	time.Sleep(time.Second)
 	l.end()

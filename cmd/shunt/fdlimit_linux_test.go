@@ -36,7 +36,8 @@ const (
 func TestAServerWithoutDescriptorsServesWhoIsConnectedAndLosesNothing(t *testing.T) {
 	lasts := secondsOf(t, fdLimitVariable)
 	l := newSickLoad(t, filepath.Join(t.TempDir(), "data"))
-	l.paths = strings.Repeat("a/", 3500) // so that logs and tables of the store fill and follow each other
+	l.paths = strings.Repeat("a/", 3500) // so that logs of the store fill and follow each other
+	l.createInterval = 10 * time.Millisecond
 	f := &fewFiles{sickLoad: l}
 	begun := time.Now()
 	for i := 0; i < 2 || time.Since(begun) < lasts; i++ {
@@ -50,6 +51,7 @@ func TestAServerWithoutDescriptorsServesWhoIsConnectedAndLosesNothing(t *testing
 	l.summary(fmt.Sprintf("%v of rounds without descriptors", lasts), fmt.Sprintf(
 		"%d rounds of %d connections at a limit of %d, %d of a limit lowered to what is open",
 		f.heldRounds, holders, fewDescriptors, f.loweredRounds),
+		fmt.Sprintf("in %d of them the store began a new log meanwhile, or right after", f.rotated),
 		fmt.Sprintf("new connections meanwhile: %d redirected, %d not served within %v", f.served, f.unserved, newcomerWaits),
 		fmt.Sprintf("after it the first new connection served within %v, the first create within %v", rounded(f.slowestNew), rounded(f.slowestCreate)))
 	l.serve(nil)
@@ -62,6 +64,7 @@ type fewFiles struct {
 	*sickLoad
 	heldRounds, loweredRounds int
 	slowestNew, slowestCreate time.Duration
+	rotated                   int // rounds in which the store began a new log while it was sick, or right after
 
 	newcomers        sync.Mutex
 	served, unserved int
@@ -74,13 +77,34 @@ func (f *fewFiles) round(starter []string, sick func()) {
 	f.serve(starter)
 	f.begin()
 	time.Sleep(500 * time.Millisecond)
+	newest := f.newestLog()
 	f.during(f.sick, sick)
+	if f.newestLog() > newest {
+		f.rotated++
+	}
 	time.Sleep(500 * time.Millisecond)
 	f.end()
 	if f.t.Failed() {
 		f.t.Fatalf("the server said:\n%s", f.server.stderr())
 	}
 	f.server.terminate()
+}
+
+// newestLog returns the number of the store's newest log: they grow, and each is a file that had to be opened.
+func (f *fewFiles) newestLog() (newest int) {
+	f.t.Helper()
+	logs, err := filepath.Glob(filepath.Join(f.dir, "db", "*.log"))
+	if err != nil || len(logs) == 0 {
+		f.t.Fatalf("the store has no log: %v", err)
+	}
+	for _, path := range logs {
+		n := 0
+		if _, err := fmt.Sscanf(filepath.Base(path), "%d.log", &n); err != nil {
+			f.t.Errorf("%s: %v", path, err)
+		}
+		newest = max(newest, n)
+	}
+	return newest
 }
 
 // holdConnections opens far more connections than the server may have, and leaves them idle for a while.

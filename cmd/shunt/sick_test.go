@@ -26,7 +26,7 @@ const (
 	pacedClients    = 4   // together pacedRate a second, whatever the others do
 	pacedRate       = 200 // requests a second
 	createClients   = 4
-	createInterval  = 50 * time.Millisecond // of each
+	createInterval  = 50 * time.Millisecond // of each, if nothing else is said
 	readInterval    = 20 * time.Millisecond // of statistics
 	watchInterval   = 20 * time.Millisecond // of the admin address
 
@@ -66,6 +66,8 @@ type sickLoad struct {
 	paths   string // of the targets: longer ones fill memtables faster
 	unnamed bool   // half of the creates leave the code to the server
 
+	createInterval time.Duration
+
 	well, sick   *spell
 	now          atomic.Pointer[spell]
 	wellSince    atomic.Int64 // Unix nanoseconds, 0 before the first sick spell
@@ -104,7 +106,7 @@ func newSickLoad(t *testing.T, dir string) *sickLoad {
 			e2e: &e2e{t: t, random: rand.New(rand.NewPCG(seed, 0))}, dir: dir, seed: seed,
 			lines: []string{"https://example.org/sick", "http://example.net/disk?x=1"}, round: new(killRound),
 		},
-		well: newSpell("well"), sick: newSpell("sick"),
+		createInterval: createInterval, well: newSpell("well"), sick: newSpell("sick"),
 	}
 	return l
 }
@@ -138,7 +140,7 @@ func (l *sickLoad) begin() {
 	l.startPaced(pacedClients, time.Second*pacedClients/pacedRate, func(c *fasthttp.HostClient, due time.Time, random *rand.Rand) {
 		l.follow(c, due, random, func(s *spell) *latencies { return &s.paced })
 	})
-	l.startPaced(createClients, createInterval, func(c *fasthttp.HostClient, _ time.Time, _ *rand.Rand) { l.create(c) })
+	l.startPaced(createClients, l.createInterval, func(c *fasthttp.HostClient, _ time.Time, _ *rand.Rand) { l.create(c) })
 	l.startPaced(1, readInterval, func(c *fasthttp.HostClient, _ time.Time, random *rand.Rand) { l.readStats(c, random) })
 	l.startPaced(1, watchInterval, func(*fasthttp.HostClient, time.Time, *rand.Rand) { l.watch() })
 	l.t.Cleanup(l.end)
