@@ -37,6 +37,7 @@ func TestAFullDiskCostsNoRedirectAndNoAcknowledgedLink(t *testing.T) {
 	lasts := secondsOf(t, diskFullVariable)
 	disk := newMounts(t).tmpfs(fullDiskBytes)
 	l := newSickLoad(t, filepath.Join(disk.dir, "data"))
+	l.paths = strings.Repeat("a/", 1000) // so that the store begins new logs now and then
 	l.serve(nil)
 	l.begin()
 	f := &fullDisk{sickLoad: l, disk: disk}
@@ -135,7 +136,13 @@ func TestAServerOnAFullDiskStopsInTimeAndStartsOnceThereIsRoom(t *testing.T) {
 
 	before := contents(t, l.dir)
 	p := launch(t, l.dir, sickArgs()...)
-	<-p.ended
+	select {
+	case <-p.ended:
+	case <-p.ready:
+		t.Fatalf("a server is ready on a full disk:\n%s", p.stderr())
+	case <-time.After(stopLimit):
+		t.Fatalf("a start on a full disk has not ended after %v:\n%s", stopLimit, p.stderr())
+	}
 	code, said := p.cmd.ProcessState.ExitCode(), lastLine(p.stderr())
 	t.Logf("start on a full disk: exit code %d: %s", code, said)
 	if code != exitFailed || !saysNoSpace(said) {
