@@ -49,7 +49,7 @@ func TestAFullDiskCostsNoRedirectAndNoAcknowledgedLink(t *testing.T) {
 			f.fullForMoments()
 		}
 		if t.Failed() {
-			t.Fatalf("the server said:\n%s", l.server.stderr())
+			t.Fatalf("the server said:\n%s", l.server.lastWords())
 		}
 	}
 	l.end()
@@ -139,9 +139,9 @@ func TestAServerOnAFullDiskStopsInTimeAndStartsOnceThereIsRoom(t *testing.T) {
 	select {
 	case <-p.ended:
 	case <-p.ready:
-		t.Fatalf("a server is ready on a full disk:\n%s", p.stderr())
+		t.Fatalf("a server is ready on a full disk:\n%s", p.lastWords())
 	case <-time.After(stopLimit):
-		t.Fatalf("a start on a full disk has not ended after %v:\n%s", stopLimit, p.stderr())
+		t.Fatalf("a start on a full disk has not ended after %v:\n%s", stopLimit, p.lastWords())
 	}
 	code, said := p.cmd.ProcessState.ExitCode(), lastLine(p.stderr())
 	t.Logf("start on a full disk: exit code %d: %s", code, said)
@@ -164,7 +164,7 @@ func (l *sickLoad) createUntilStalled() {
 	for range mostCreates / connections {
 		l.each(connections, func(c *fasthttp.HostClient, _ int) { l.create(c) })
 		if l.t.Failed() {
-			l.t.Fatalf("the server said:\n%s", l.server.stderr())
+			l.t.Fatalf("the server said:\n%s", l.server.lastWords())
 		}
 		if len(l.repeats.unknown) > 0 {
 			return
@@ -189,7 +189,7 @@ func (l *sickLoad) terminateSick() (took time.Duration) {
 	select {
 	case <-l.server.ended:
 	case <-time.After(stopLimit):
-		l.t.Fatalf("the server has not ended %v after SIGTERM:\n%s", stopLimit, l.server.stderr())
+		l.t.Fatalf("the server has not ended %v after SIGTERM:\n%s", stopLimit, l.server.lastWords())
 	}
 	code, said := l.server.cmd.ProcessState.ExitCode(), lastLine(l.server.stderr())
 	if code != exitFailed || !saysNoSpace(said) {

@@ -85,7 +85,7 @@ func (f *fewFiles) round(starter []string, sick func()) {
 	time.Sleep(500 * time.Millisecond)
 	f.end()
 	if f.t.Failed() {
-		f.t.Fatalf("the server said:\n%s", f.server.stderr())
+		f.t.Fatalf("the server said:\n%s", f.server.lastWords())
 	}
 	f.server.terminate()
 }

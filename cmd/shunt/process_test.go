@@ -181,6 +181,13 @@ func (p *process) stderr() string {
 	return p.mu.stderr.String()
 }
 
+// lastWords returns the end of what the process has logged.
+func (p *process) lastWords() string {
+	const words = 20
+	lines := strings.SplitAfter(p.stderr(), "\n")
+	return strings.Join(lines[max(0, len(lines)-words):], "")
+}
+
 // terminate sends SIGTERM and holds the process to exit code 0.
 func (p *process) terminate() {
 	p.t.Helper()

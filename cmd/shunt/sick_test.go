@@ -386,7 +386,7 @@ func (l *sickLoad) await(what string, limit time.Duration, isSo func() bool) tim
 	begun := time.Now()
 	for !isSo() {
 		if time.Since(begun) > limit {
-			l.t.Fatalf("after %v still not: %s (the admin address says %+v)\n%s", limit, what, l.admin.Load(), l.server.stderr())
+			l.t.Fatalf("after %v still not: %s (the admin address says %+v)\n%s", limit, what, l.admin.Load(), l.server.lastWords())
 		}
 		time.Sleep(time.Millisecond)
 	}
