@@ -35,6 +35,7 @@ const (
 
 func TestAFullDiskCostsNoRedirectAndNoAcknowledgedLink(t *testing.T) {
 	lasts := secondsOf(t, diskFullVariable)
+	t.Parallel() // to the other, which mostly waits
 	disk := newMounts(t).tmpfs(fullDiskBytes)
 	l := newSickLoad(t, filepath.Join(disk.dir, "data"))
 	l.paths = strings.Repeat("a/", 1000) // so that the store begins new logs now and then
@@ -119,6 +120,7 @@ func (f *fullDisk) awaitRoom(emptied time.Time) {
 
 func TestAServerOnAFullDiskStopsInTimeAndStartsOnceThereIsRoom(t *testing.T) {
 	secondsOf(t, diskFullVariable)
+	t.Parallel()
 	disk := newMounts(t).tmpfs(fullDiskBytes)
 	l := newSickLoad(t, filepath.Join(disk.dir, "data"))
 	l.paths = strings.Repeat("a/", 3500)
@@ -166,7 +168,7 @@ func (l *sickLoad) createUntilStalled() {
 		if l.t.Failed() {
 			l.t.Fatalf("the server said:\n%s", l.server.lastWords())
 		}
-		if len(l.repeats.unknown) > 0 {
+		if l.unknowns() > 0 {
 			return
 		}
 	}

@@ -30,6 +30,7 @@ const (
 	newConnections = 16 // clients that open one for each redirect
 	longestHeld    = 5 * time.Second
 	newcomerWaits  = 500 * time.Millisecond
+	latestLog      = 30 * time.Second
 	newcomerLimit  = time.Second // in how long a new connection is served after descriptors are free
 )
 
@@ -51,7 +52,6 @@ func TestAServerWithoutDescriptorsServesWhoIsConnectedAndLosesNothing(t *testing
 	l.summary(fmt.Sprintf("%v of rounds without descriptors", lasts), fmt.Sprintf(
 		"%d rounds of %d connections at a limit of %d, %d of a limit lowered to what is open",
 		f.heldRounds, holders, fewDescriptors, f.loweredRounds),
-		fmt.Sprintf("in %d of them the store began a new log meanwhile, or right after", f.rotated),
 		fmt.Sprintf("new connections meanwhile: %d redirected, %d not served within %v", f.served, f.unserved, newcomerWaits),
 		fmt.Sprintf("after it the first new connection served within %v, the first create within %v", rounded(f.slowestNew), rounded(f.slowestCreate)))
 	l.serve(nil)
@@ -64,7 +64,6 @@ type fewFiles struct {
 	*sickLoad
 	heldRounds, loweredRounds int
 	slowestNew, slowestCreate time.Duration
-	rotated                   int // rounds in which the store began a new log while it was sick, or right after
 
 	newcomers        sync.Mutex
 	served, unserved int
@@ -77,11 +76,7 @@ func (f *fewFiles) round(starter []string, sick func()) {
 	f.serve(starter)
 	f.begin()
 	time.Sleep(500 * time.Millisecond)
-	newest := f.newestLog()
 	f.during(f.sick, sick)
-	if f.newestLog() > newest {
-		f.rotated++
-	}
 	time.Sleep(500 * time.Millisecond)
 	f.end()
 	if f.t.Failed() {
@@ -145,7 +140,9 @@ func (f *fewFiles) lowerLimit(held time.Duration) {
 		f.t.Fatal(err)
 	}
 	defer f.openIdle(fewDescriptors)() // they take what is free below the highest descriptor
+	newest, unknown := f.newestLog(), f.unknowns()
 	f.sendNewcomers(held)
+	f.await("the store wants another log", latestLog, func() bool { return f.unknowns() > unknown || f.newestLog() > newest })
 	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &before, nil); err != nil {
 		f.t.Fatal(err)
 	}

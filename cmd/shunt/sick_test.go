@@ -30,7 +30,7 @@ const (
 	readInterval    = 20 * time.Millisecond // of statistics
 	watchInterval   = 20 * time.Millisecond // of the admin address
 
-	// createLimit is in how long every create must be answered: 2 s, and a grace for a client that shares two cores with
+	// createLimit is in how long every create must be answered, if nothing else is said: 2 s, and a grace for a client that shares two cores with
 	// all others and the server.
 	createLimit = 3 * time.Second
 
@@ -67,6 +67,7 @@ type sickLoad struct {
 	unnamed bool   // half of the creates leave the code to the server
 
 	createInterval time.Duration
+	createLimit    time.Duration
 
 	well, sick   *spell
 	now          atomic.Pointer[spell]
@@ -99,16 +100,17 @@ type adminView struct {
 }
 
 func newSickLoad(t *testing.T, dir string) *sickLoad {
+	t.Helper()
 	seed := numberOf(t, seedVariable, rand.Uint64())
 	t.Logf("%s=%d", seedVariable, seed)
-	l := &sickLoad{
+	return &sickLoad{
 		killing: &killing{
 			e2e: &e2e{t: t, random: rand.New(rand.NewPCG(seed, 0))}, dir: dir, seed: seed,
 			lines: []string{"https://example.org/sick", "http://example.net/disk?x=1"}, round: new(killRound),
 		},
-		createInterval: createInterval, well: newSpell("well"), sick: newSpell("sick"),
+		createInterval: createInterval, createLimit: createLimit,
+		well: newSpell("well"), sick: newSpell("sick"),
 	}
-	return l
 }
 
 // serve starts a server on the folder.
@@ -250,7 +252,7 @@ func (l *sickLoad) create(c *fasthttp.HostClient) {
 		return
 	}
 	s.creates.add(took)
-	if took > createLimit {
+	if took > l.createLimit {
 		l.failed("a create took %v", took)
 	}
 	s.count(s.outcomes, l.settle(d, response, begun))
@@ -305,6 +307,13 @@ func (l *sickLoad) settle(d sentCreate, response *fasthttp.Response, begun time.
 	}
 	l.failed("a create: got %d %s", response.StatusCode(), response.Body())
 	return fmt.Sprint(response.StatusCode(), " ", problem.Code)
+}
+
+// unknowns returns of how many creates the outcome is unknown.
+func (l *sickLoad) unknowns() int {
+	l.repeats.Lock()
+	defer l.repeats.Unlock()
+	return len(l.repeats.unknown)
 }
 
 func (l *sickLoad) unknown(d sentCreate) {
