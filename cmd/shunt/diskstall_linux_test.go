@@ -16,7 +16,8 @@ const (
 	mountVariable     = "SHUNTTEST_DISKSTALL_OPTIONS" // of the mount of the data, such as lazytime
 
 	stallDiskBytes = 1 << 30
-	calm           = time.Second // before and after
+	calm           = time.Second     // before and after
+	commitInterval = 5 * time.Second // ext4's
 )
 
 func TestRedirectsGoOnWhileTheDiskDoesNotAnswerAndNothingIsLost(t *testing.T) {
@@ -30,7 +31,12 @@ func TestRedirectsGoOnWhileTheDiskDoesNotAnswerAndNothingIsLost(t *testing.T) {
 		{"the file system is frozen, the journal on it", false, false},
 		{"the device hangs, the journal on it", true, false},
 	} {
-		t.Run(c.name, func(t *testing.T) { stallDisk(t, stall, c.device, c.inMemory) })
+		t.Run(c.name, func(t *testing.T) {
+			if c.device && !c.inMemory && stall <= commitInterval {
+				t.Skipf("the file system's log, which redirects come to wait for, is written every %v", commitInterval)
+			}
+			stallDisk(t, stall, c.device, c.inMemory)
+		})
 	}
 }
 

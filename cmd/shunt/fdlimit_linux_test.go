@@ -38,7 +38,7 @@ func TestAServerWithoutDescriptorsServesWhoIsConnectedAndLosesNothing(t *testing
 	lasts := secondsOf(t, fdLimitVariable)
 	l := newSickLoad(t, filepath.Join(t.TempDir(), "data"))
 	l.paths = strings.Repeat("a/", 3500) // so that logs of the store fill and follow each other
-	l.createInterval = 10 * time.Millisecond
+	l.createClients = connections
 	f := &fewFiles{sickLoad: l}
 	begun := time.Now()
 	for i := 0; i < 2 || time.Since(begun) < lasts; i++ {

@@ -22,10 +22,10 @@ import (
 // happens, and note what they are told and how long it took. Afterwards everything is held to what kill_test.go holds a
 // killed server to: what was answered is there, once; what is unknown is there whole, or not at all.
 const (
-	redirectClients = 2   // one request after the other
-	pacedClients    = 4   // together pacedRate a second, whatever the others do
-	pacedRate       = 200 // requests a second
-	createClients   = 4
+	redirectClients = 2                     // one request after the other
+	pacedClients    = 4                     // together pacedRate a second, whatever the others do
+	pacedRate       = 200                   // requests a second
+	createClients   = 4                     // if nothing else is said
 	createInterval  = 50 * time.Millisecond // of each, if nothing else is said
 	readInterval    = 20 * time.Millisecond // of statistics
 	watchInterval   = 20 * time.Millisecond // of the admin address
@@ -66,6 +66,7 @@ type sickLoad struct {
 	paths   string // of the targets: longer ones fill memtables faster
 	unnamed bool   // half of the creates leave the code to the server
 
+	createClients  int
 	createInterval time.Duration
 	createLimit    time.Duration
 
@@ -108,7 +109,7 @@ func newSickLoad(t *testing.T, dir string) *sickLoad {
 			e2e: &e2e{t: t, random: rand.New(rand.NewPCG(seed, 0))}, dir: dir, seed: seed,
 			lines: []string{"https://example.org/sick", "http://example.net/disk?x=1"}, round: new(killRound),
 		},
-		createInterval: createInterval, createLimit: createLimit,
+		createClients: createClients, createInterval: createInterval, createLimit: createLimit,
 		well: newSpell("well"), sick: newSpell("sick"),
 	}
 }
@@ -142,7 +143,7 @@ func (l *sickLoad) begin() {
 	l.startPaced(pacedClients, time.Second*pacedClients/pacedRate, func(c *fasthttp.HostClient, due time.Time, random *rand.Rand) {
 		l.follow(c, due, random, func(s *spell) *latencies { return &s.paced })
 	})
-	l.startPaced(createClients, l.createInterval, func(c *fasthttp.HostClient, _ time.Time, _ *rand.Rand) { l.create(c) })
+	l.startPaced(l.createClients, l.createInterval, func(c *fasthttp.HostClient, _ time.Time, _ *rand.Rand) { l.create(c) })
 	l.startPaced(1, readInterval, func(c *fasthttp.HostClient, _ time.Time, random *rand.Rand) { l.readStats(c, random) })
 	l.startPaced(1, watchInterval, func(*fasthttp.HostClient, time.Time, *rand.Rand) { l.watch() })
 	l.t.Cleanup(l.end)
@@ -156,6 +157,7 @@ func (l *sickLoad) end() {
 		close(l.stopping)
 	}
 	l.clients.Wait()
+	http.DefaultClient.CloseIdleConnections()
 }
 
 func (l *sickLoad) client() *fasthttp.HostClient {
@@ -170,7 +172,9 @@ func (l *sickLoad) start(n int, do func(c *fasthttp.HostClient, random *rand.Ran
 	for range n {
 		random := rand.New(rand.NewPCG(l.seed, l.random.Uint64()))
 		l.clients.Go(func() {
-			for c := l.client(); !l.stopped(); {
+			c := l.client()
+			defer c.CloseIdleConnections() // a server that stops waits for idle ones
+			for !l.stopped() {
 				do(c, random)
 			}
 		})
