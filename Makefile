@@ -69,7 +69,7 @@ e2e-urls: ## the main job on a file of addresses, one a line: make e2e-urls URLS
 	SHUNTTEST_URLS="$(abspath $(URLS))" $(GO) test ./cmd/shunt -run '^TestEveryLinkHitAndVisitor' -v -count=1 -timeout 20m
 
 # The tests of sick disks mount, fill and freeze file systems of their own. They need Linux, root, loop devices, mkfs.ext4 and
-# mount: Debian's packages e2fsprogs and mount, which are installed if they are missing. fdlimit needs prlimit (util-linux) only.
+# mount: Debian's packages e2fsprogs and mount, which are installed if they are missing.
 SICK = $(GO) test ./cmd/shunt -v -count=1 -timeout $$(( $(SECONDS) * 4 + 300 ))s
 
 .PHONY: sick-tools
@@ -89,7 +89,7 @@ diskstall: sick-tools ## disks that do not answer for SECONDS (30); needs root
 
 .PHONY: fdlimit
 fdlimit: SECONDS = 60
-fdlimit: ## no file descriptors left, for SECONDS (60)
+fdlimit: sick-tools ## no file descriptors left, for SECONDS (60); needs root
 	SHUNTTEST_FDLIMIT=$(SECONDS) $(SICK) -run '^TestAServerWithoutDescriptors'
 
 .PHONY: check

@@ -36,7 +36,8 @@ const (
 
 func TestAServerWithoutDescriptorsServesWhoIsConnectedAndLosesNothing(t *testing.T) {
 	lasts := secondsOf(t, fdLimitVariable)
-	l := newSickLoad(t, filepath.Join(t.TempDir(), "data"))
+	memory := newMounts(t).tmpfs(fullDiskBytes) // so that nothing but descriptors is waited for
+	l := newSickLoad(t, filepath.Join(memory.dir, "data"))
 	l.paths = strings.Repeat("a/", 3500) // so that logs of the store fill and follow each other
 	l.createClients = connections
 	f := &fewFiles{sickLoad: l}
