@@ -20,7 +20,8 @@ import (
 )
 
 // The process may open no more files: either it was started with few, and clients hold them all, or the limit is lowered
-// while it runs, so that the store's own files meet it as well.
+// while it runs, so that the store's own files meet it as well: in a long run, its tables (a log takes the
+// descriptor of the one before it).
 const (
 	fdLimitVariable = "SHUNTTEST_FDLIMIT" // seconds
 
@@ -30,7 +31,7 @@ const (
 	newConnections = 16 // clients that open one for each redirect
 	longestHeld    = 5 * time.Second
 	newcomerWaits  = 500 * time.Millisecond
-	latestLog      = 30 * time.Second
+	flushedBytes   = 70 << 20    // of memtables: more than the store leaves in memory before it makes a table of them
 	newcomerLimit  = time.Second // in how long a new connection is served after descriptors are free
 )
 
@@ -38,9 +39,9 @@ func TestAServerWithoutDescriptorsServesWhoIsConnectedAndLosesNothing(t *testing
 	lasts := secondsOf(t, fdLimitVariable)
 	memory := newMounts(t).tmpfs(fullDiskBytes) // so that nothing but descriptors is waited for
 	l := newSickLoad(t, filepath.Join(memory.dir, "data"))
-	l.paths = strings.Repeat("a/", 3500) // so that logs of the store fill and follow each other
-	l.createClients = connections
-	f := &fewFiles{sickLoad: l}
+	l.paths = strings.Repeat("a/", 3500) // so that memtables of the store fill
+	l.createClients, l.createInterval = connections, 20*time.Millisecond
+	f := &fewFiles{sickLoad: l, lasts: lasts}
 	begun := time.Now()
 	for i := 0; i < 2 || time.Since(begun) < lasts; i++ {
 		held := min(longestHeld, lasts/2)
@@ -53,6 +54,7 @@ func TestAServerWithoutDescriptorsServesWhoIsConnectedAndLosesNothing(t *testing
 	l.summary(fmt.Sprintf("%v of rounds without descriptors", lasts), fmt.Sprintf(
 		"%d rounds of %d connections at a limit of %d, %d of a limit lowered to what is open",
 		f.heldRounds, holders, fewDescriptors, f.loweredRounds),
+		fmt.Sprintf("in %d of them the store had to make a table, and did as soon as it could", f.flushedRounds),
 		fmt.Sprintf("new connections meanwhile: %d redirected, %d not served within %v", f.served, f.unserved, newcomerWaits),
 		fmt.Sprintf("after it the first new connection served within %v, the first create within %v", rounded(f.slowestNew), rounded(f.slowestCreate)))
 	l.serve(nil)
@@ -63,15 +65,16 @@ func TestAServerWithoutDescriptorsServesWhoIsConnectedAndLosesNothing(t *testing
 // fewFiles is a load on a server that may open few files.
 type fewFiles struct {
 	*sickLoad
+	lasts                     time.Duration
 	heldRounds, loweredRounds int
+	flushedRounds             int // lowered rounds in which the store had to make a table
 	slowestNew, slowestCreate time.Duration
 
 	newcomers        sync.Mutex
 	served, unserved int
 }
 
-// round serves well for a moment, then sick, then well again. Each round is of a new process: its memtables are small at
-// first, so that the store has to open files soon.
+// round serves well for a moment, then sick, then well again. Each round is of a new process.
 func (f *fewFiles) round(starter []string, sick func()) {
 	f.t.Helper()
 	f.serve(starter)
@@ -84,23 +87,6 @@ func (f *fewFiles) round(starter []string, sick func()) {
 		f.t.Fatalf("the server said:\n%s", f.server.lastWords())
 	}
 	f.server.terminate()
-}
-
-// newestLog returns the number of the store's newest log: they grow, and each is a file that had to be opened.
-func (f *fewFiles) newestLog() (newest int) {
-	f.t.Helper()
-	logs, err := filepath.Glob(filepath.Join(f.dir, "db", "*.log"))
-	if err != nil || len(logs) == 0 {
-		f.t.Fatalf("the store has no log: %v", err)
-	}
-	for _, path := range logs {
-		n := 0
-		if _, err := fmt.Sscanf(filepath.Base(path), "%d.log", &n); err != nil {
-			f.t.Errorf("%s: %v", path, err)
-		}
-		newest = max(newest, n)
-	}
-	return newest
 }
 
 // holdConnections opens far more connections than the server may have, and leaves them idle for a while.
@@ -141,14 +127,21 @@ func (f *fewFiles) lowerLimit(held time.Duration) {
 		f.t.Fatal(err)
 	}
 	defer f.openIdle(fewDescriptors)() // they take what is free below the highest descriptor
-	newest, unknown := f.newestLog(), f.unknowns()
-	f.sendNewcomers(held)
-	f.await("the store wants another log", latestLog, func() bool { return f.unknowns() > unknown || f.newestLog() > newest })
+	flushes, begun := f.admin.Load().flushes, time.Now()
+	wants := func() bool { return f.admin.Load().memtables > flushedBytes }
+	for time.Since(begun) < held || !wants() && time.Since(begun) < f.lasts {
+		f.sendNewcomers(time.Second)
+	}
+	wanted := wants()
 	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &before, nil); err != nil {
 		f.t.Fatal(err)
 	}
 	f.loweredRounds++
 	f.awaitService()
+	if wanted {
+		f.await("the store flushes its memtable", recoveryLimit, func() bool { return f.admin.Load().flushes > flushes })
+		f.flushedRounds++
+	}
 }
 
 func highestDescriptor(t *testing.T, pid int) (highest uint64) {

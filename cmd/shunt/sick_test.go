@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -97,7 +98,9 @@ type sentCreate struct {
 type adminView struct {
 	readyStatus int
 	ready       string
-	readOnly    string // the metric
+	readOnly    string // the metric, as are the following
+	memtables   float64
+	flushes     float64 // of memtables
 }
 
 func newSickLoad(t *testing.T, dir string) *sickLoad {
@@ -372,10 +375,19 @@ func (l *sickLoad) watch() {
 		v.readyStatus, v.ready = response.StatusCode, bodyOf(response)
 	}
 	if response, err := http.Get(l.server.admin + "/metrics"); err == nil {
-		_, v.readOnly, _ = strings.Cut(bodyOf(response), "\nshunt_read_only ")
-		v.readOnly, _, _ = strings.Cut(v.readOnly, "\n")
+		metrics := bodyOf(response)
+		v.readOnly = metricIn(metrics, "shunt_read_only")
+		v.memtables, _ = strconv.ParseFloat(metricIn(metrics, "shunt_storage_memtable_bytes"), 64)
+		v.flushes, _ = strconv.ParseFloat(metricIn(metrics, "shunt_storage_memtable_flushes_total"), 64)
 	}
 	l.admin.Store(v)
+}
+
+// metricIn returns the value of a metric without labels, "" if it is not there.
+func metricIn(metrics, name string) string {
+	_, value, _ := strings.Cut(metrics, "\n"+name+" ")
+	value, _, _ = strings.Cut(value, "\n")
+	return value
 }
 
 func bodyOf(response *http.Response) string {
