@@ -27,17 +27,16 @@ const (
 
 	fewDescriptors = 256
 	holders        = 4 * fewDescriptors
-	spare          = 2  // descriptors above what is open, when the limit is lowered
 	newConnections = 16 // clients that open one for each redirect
 	longestHeld    = 5 * time.Second
 	newcomerWaits  = 500 * time.Millisecond
-	flushedBytes   = 70 << 20    // of memtables: more than the store leaves in memory before it makes a table of them
+	flushedBytes   = 200 << 20   // of memtables: they double up to 128 MiB, and then those before it become a table
 	newcomerLimit  = time.Second // in how long a new connection is served after descriptors are free
 )
 
 func TestAServerWithoutDescriptorsServesWhoIsConnectedAndLosesNothing(t *testing.T) {
 	lasts := secondsOf(t, fdLimitVariable)
-	memory := newMounts(t).tmpfs(fullDiskBytes) // so that nothing but descriptors is waited for
+	memory := newMounts(t).tmpfs(2 * fullDiskBytes) // so that nothing but descriptors is waited for
 	l := newSickLoad(t, filepath.Join(memory.dir, "data"))
 	l.paths = strings.Repeat("a/", 3500) // so that memtables of the store fill
 	l.createClients, l.createInterval = connections, 20*time.Millisecond
