@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"sync"
+	"testing"
 	"time"
 )
 
@@ -62,4 +63,16 @@ func rounded(d time.Duration) time.Duration {
 		}
 	}
 	return d.Round(time.Second)
+}
+
+func TestAPercentileIsAtMostASixteenthTooLarge(t *testing.T) {
+	l := new(latencies)
+	for i := range 1000 {
+		l.add(time.Duration(i+1) * 123 * time.Microsecond)
+	}
+	for p, want := range map[float64]time.Duration{0.5: 61500 * time.Microsecond, 0.99: 121770 * time.Microsecond, 1: 123 * time.Millisecond} {
+		if got := l.percentile(p); got < want || got > want*17/16 {
+			t.Errorf("%v: got %v, want %v, a sixteenth more at most", p, got, want)
+		}
+	}
 }

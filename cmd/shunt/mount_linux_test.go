@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -189,7 +190,7 @@ func unmount(dir string) (err error) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	return fmt.Errorf("%w; %w", err, unix.Unmount(dir, unix.MNT_DETACH))
+	return errors.Join(err, unix.Unmount(dir, unix.MNT_DETACH))
 }
 
 // blockedThreads returns the kernel's stacks of those threads of a process that wait uninterruptibly, with their number.
