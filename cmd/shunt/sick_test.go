@@ -3,13 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,28 +34,6 @@ const (
 	// recoveryLimit is in how long creates must succeed again.
 	recoveryLimit = 10 * time.Second
 )
-
-// A spell is what the clients saw while the disk was in one state.
-type spell struct {
-	name                     string
-	redirects, paced         latencies // paced: from when a request was due, so that those count that could not be sent
-	creates, reads, newConns latencies
-	longestGap               atomic.Int64 // between two answers to redirects
-
-	mu       sync.Mutex
-	outcomes map[string]int // of creates: 201, or the problem's code
-	refused  map[string]int // reads that were answered otherwise than by 200
-}
-
-func newSpell(name string) *spell {
-	return &spell{name: name, outcomes: map[string]int{}, refused: map[string]int{}}
-}
-
-func (s *spell) count(m map[string]int, what string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	m[what]++
-}
 
 // sickLoad is the clients. There is one spell in which all is well, and one in which it is not; both may come often.
 type sickLoad struct {
@@ -92,15 +66,6 @@ type sickLoad struct {
 type sentCreate struct {
 	draft
 	key string
-}
-
-// adminView is what the admin address has said last. The zero value is that it has not answered.
-type adminView struct {
-	readyStatus int
-	ready       string
-	readOnly    string // the metric, as are the following
-	memtables   float64
-	flushes     float64 // of memtables
 }
 
 func newSickLoad(t *testing.T, dir string) *sickLoad {
@@ -368,43 +333,6 @@ func (l *sickLoad) readStats(c *fasthttp.HostClient, random *rand.Rand) {
 	}
 }
 
-// watch looks at the admin address.
-func (l *sickLoad) watch() {
-	v := &adminView{}
-	if response, err := http.Get(l.server.admin + "/readyz"); err == nil {
-		v.readyStatus, v.ready = response.StatusCode, bodyOf(response)
-	}
-	if response, err := http.Get(l.server.admin + "/metrics"); err == nil {
-		metrics := bodyOf(response)
-		v.readOnly = metricIn(metrics, "shunt_read_only")
-		v.memtables, _ = strconv.ParseFloat(metricIn(metrics, "shunt_storage_memtable_bytes"), 64)
-		v.flushes, _ = strconv.ParseFloat(metricIn(metrics, "shunt_storage_memtable_flushes_total"), 64)
-	}
-	l.admin.Store(v)
-}
-
-// metricIn returns the value of a metric without labels, "" if it is not there.
-func metricIn(metrics, name string) string {
-	_, value, _ := strings.Cut(metrics, "\n"+name+" ")
-	value, _, _ = strings.Cut(value, "\n")
-	return value
-}
-
-func bodyOf(response *http.Response) string {
-	defer response.Body.Close()
-	body, _ := io.ReadAll(response.Body) // what is missing is not as expected
-	return strings.TrimSpace(string(body))
-}
-
-// saysReadOnly tells whether readiness and metric both say so.
-func (v *adminView) saysReadOnly() bool {
-	return v != nil && v.readyStatus == http.StatusOK && strings.HasPrefix(v.ready, "ready, read_only:") && v.readOnly == "1"
-}
-
-func (v *adminView) saysWell() bool {
-	return v != nil && v.readyStatus == http.StatusOK && v.ready == "ready" && v.readOnly == "0"
-}
-
 // await waits until something is so and returns how long that took. It fails the test after the limit.
 func (l *sickLoad) await(what string, limit time.Duration, isSo func() bool) time.Duration {
 	l.t.Helper()
@@ -430,41 +358,6 @@ func (l *sickLoad) restart(args ...string) {
 	l.server.terminate()
 	l.serve(nil, args...)
 	l.timed("all of it after a restart", l.check)
-}
-
-// summary is a table of what was seen.
-func (l *sickLoad) summary(title string, lines ...string) {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n%-34s  %9s  %9s  %9s  %9s  %9s\n", title, "", "answered", "p50", "p99", "p99.9", "slowest")
-	for _, s := range []*spell{l.well, l.sick} {
-		row := func(what string, of *latencies) {
-			if of.n > 0 {
-				fmt.Fprintf(&b, "%-34s  %v\n", s.name+": "+what, of)
-			}
-		}
-		row("redirects, closed loop", &s.redirects)
-		row(fmt.Sprintf("redirects, %d/s", pacedRate), &s.paced)
-		row("creates", &s.creates)
-		row("statistics", &s.reads)
-		row("redirects, new connections", &s.newConns)
-		fmt.Fprintf(&b, "%-34s  %v\n", s.name+": longest without a redirect", rounded(time.Duration(s.longestGap.Load())))
-		fmt.Fprintf(&b, "%-34s  %s\n", s.name+": creates", counts(s.outcomes))
-		if len(s.refused) > 0 {
-			fmt.Fprintf(&b, "%-34s  %s\n", s.name+": statistics not answered", counts(s.refused))
-		}
-	}
-	for _, line := range lines {
-		fmt.Fprintln(&b, line)
-	}
-	l.t.Logf("\n%s", &b)
-}
-
-func counts(m map[string]int) string {
-	var texts []string
-	for _, what := range slices.Sorted(maps.Keys(m)) {
-		texts = append(texts, fmt.Sprintf("%d × %s", m[what], what))
-	}
-	return strings.Join(texts, ", ")
 }
 
 // secondsOf returns for how long a test of a sick disk runs, and skips it if nobody has asked for it.
