@@ -93,7 +93,7 @@ func stallDisk(t *testing.T, stall time.Duration, device, inMemory bool) {
 // into a frozen file system, or, to update the file's mtime, into a file system's log that waits for the device. The
 // thread then hangs in the kernel, with the processor that Go's scheduler gave it, and the process answers nobody.
 func (l *sickLoad) checkUndisturbed() {
-	const noise = 50 * time.Millisecond // on two cores that are shared
+	const noise = 250 * time.Millisecond // on two cores that others use as well; a redirect that waits for the disk waits for seconds
 	well, sick := l.well.paced.percentile(0.99), l.sick.paced.percentile(0.99)
 	if sick > max(10*well, noise) {
 		l.t.Errorf("redirects: p99 is %v, and was %v before", sick, well)
