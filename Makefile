@@ -12,6 +12,11 @@ ARGS ?=
 FUZZTIME ?= 10s
 CHECK_FUZZTIME ?= 3s
 
+# How many seconds each test of a sick disk runs in make check.
+CHECK_DISKFULL ?= 30
+CHECK_DISKSTALL ?= 5
+CHECK_FDLIMIT ?= 10
+
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +68,33 @@ e2e-urls: ## the main job on a file of addresses, one a line: make e2e-urls URLS
 	@test -n "$(URLS)" || { echo "make e2e-urls URLS=FILE: name a file of addresses, one a line"; exit 2; }
 	SHUNTTEST_URLS="$(abspath $(URLS))" $(GO) test ./cmd/shunt -run '^TestEveryLinkHitAndVisitor' -v -count=1 -timeout 20m
 
+# The tests of sick disks mount, fill and freeze file systems of their own. They need Linux, root, loop devices, mkfs.ext4 and
+# mount: Debian's packages e2fsprogs and mount, which are installed if they are missing.
+SICK = $(GO) test ./cmd/shunt -v -count=1 -timeout $$(( $(SECONDS) * 4 + 300 ))s
+
+.PHONY: sick-tools
+sick-tools:
+	@test "$$(id -u)" = 0 || { echo "this needs root: it mounts file systems of its own"; exit 1; }
+	@{ command -v mkfs.ext4 && command -v mount; } >/dev/null || { apt-get update -q; apt-get install -qy e2fsprogs mount; }
+
+.PHONY: diskfull
+diskfull: SECONDS = 600
+diskfull: sick-tools ## a disk that is full at times, for SECONDS (600); needs root
+	SHUNTTEST_DISKFULL=$(SECONDS) $(SICK) -run '^Test(AFullDiskCosts|AServerOnAFullDisk)'
+
+.PHONY: diskstall
+diskstall: SECONDS = 30
+diskstall: sick-tools ## disks that do not answer for SECONDS (30); needs root
+	SHUNTTEST_DISKSTALL=$(SECONDS) $(SICK) -run '^TestRedirectsGoOnWhileTheDiskDoesNotAnswer'
+
+.PHONY: fdlimit
+fdlimit: SECONDS = 60
+fdlimit: sick-tools ## no file descriptors left, for SECONDS (60); needs root
+	SHUNTTEST_FDLIMIT=$(SECONDS) $(SICK) -run '^TestAServerWithoutDescriptors'
+
 .PHONY: check
-check: lint race ## what CI runs besides test: lint, race, every fuzz test shortly
+check: lint race ## what CI runs besides test: lint, race, every fuzz test and every sick disk shortly; needs root
 	$(MAKE) fuzz FUZZTIME=$(CHECK_FUZZTIME)
+	$(MAKE) diskfull SECONDS=$(CHECK_DISKFULL)
+	$(MAKE) diskstall SECONDS=$(CHECK_DISKSTALL)
+	$(MAKE) fdlimit SECONDS=$(CHECK_FDLIMIT)

@@ -30,6 +30,8 @@ const (
 	hits        = 200_000
 	killedHits  = 20_000 // before kill -9
 
+	answerBytes = 16 << 10 // what a client reads at once: the longest Location, and other headers
+
 	exactVisitors = 1_024 // up to here unique is exact
 	tolerance     = 0.02  // beyond
 )
@@ -128,6 +130,7 @@ func (r *e2e) each(n int, do func(c *fasthttp.HostClient, i int)) {
 			c := &fasthttp.HostClient{
 				Addr: strings.TrimPrefix(r.server.public, "http://"), MaxConns: 1, MaxIdemponentCallAttempts: 1,
 				DisablePathNormalizing: true, NoDefaultUserAgentHeader: true, ReadTimeout: time.Minute,
+				ReadBufferSize: answerBytes,
 			}
 			defer c.CloseIdleConnections()
 			for i := range next {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -39,6 +40,9 @@ func TestMain(m *testing.M) {
 	}
 	if filepath.Base(os.Args[0]) == killerName {
 		os.Exit(standInForKiller(os.Args[1:], os.Stdout))
+	}
+	if filepath.Base(os.Args[0]) == guardianName {
+		os.Exit(standInForGuardian(os.Stdin))
 	}
 	os.Exit(buildAndRun(m))
 }
@@ -106,22 +110,33 @@ type process struct {
 // startServer starts the binary on dir and free ports, and returns when it is ready. It is killed when the test ends.
 func startServer(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
-	p := launch(t, dir, args...)
+	return launch(t, dir, args...).waitReady()
+}
+
+// waitReady returns p once it is ready.
+func (p *process) waitReady() *process {
+	p.t.Helper()
 	select {
 	case <-p.ready:
-		return p
 	case <-p.ended:
-		t.Fatalf("serve ended before it was ready:\n%s", p.stderr())
-		return nil
+		p.t.Fatalf("serve ended before it was ready:\n%s", p.stderr())
 	}
+	return p
 }
 
 // launch starts the binary on dir and free ports.
 func launch(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
+	return launchThrough(t, nil, dir, args...)
+}
+
+// launchThrough is launch by a command that becomes the binary, such as nice or prlimit.
+func launchThrough(t *testing.T, starter []string, dir string, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, dir: dir, ended: make(chan struct{}), ready: make(chan struct{})}
-	defaults := []string{"--data", dir, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-format", "json"}
-	p.cmd = exec.Command(binary, append(append([]string{"serve"}, defaults...), args...)...)
+	command := append(slices.Clone(starter), binary, "serve",
+		"--data", dir, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-format", "json")
+	p.cmd = exec.Command(command[0], append(command[1:], args...)...)
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -166,11 +181,18 @@ func (p *process) stderr() string {
 	return p.mu.stderr.String()
 }
 
+// lastWords returns the end of what the process has logged.
+func (p *process) lastWords() string {
+	const words = 20
+	lines := strings.SplitAfter(p.stderr(), "\n")
+	return strings.Join(lines[max(0, len(lines)-words):], "")
+}
+
 // terminate sends SIGTERM and holds the process to exit code 0.
 func (p *process) terminate() {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		p.t.Fatal(err)
+		p.t.Fatalf("SIGTERM: %v:\n%s", err, p.stderr())
 	}
 	<-p.ended
 	if code := p.cmd.ProcessState.ExitCode(); code != exitDone {

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+	"time"
+)
+
+// The disk does not answer. Two such disks: a file system that is frozen, as for a snapshot, and one whose device hangs on
+// every write: its device is a file of another file system, and that is frozen. The journal is on that disk, or in memory.
+const (
+	diskStallVariable = "SHUNTTEST_DISKSTALL"         // seconds of each stall
+	mountVariable     = "SHUNTTEST_DISKSTALL_OPTIONS" // of the mount of the data, such as lazytime
+
+	stallDiskBytes = 1 << 30
+	calm           = time.Second     // before and after
+	commitInterval = 5 * time.Second // ext4's
+)
+
+func TestRedirectsGoOnWhileTheDiskDoesNotAnswerAndNothingIsLost(t *testing.T) {
+	stall := secondsOf(t, diskStallVariable)
+	for _, c := range []struct {
+		name             string
+		device, inMemory bool
+	}{
+		{"the file system is frozen, the journal in memory", false, true},
+		{"the device hangs, the journal in memory", true, true},
+		{"the file system is frozen, the journal on it", false, false},
+		{"the device hangs, the journal on it", true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.device && !c.inMemory && stall <= commitInterval {
+				t.Skipf("the file system's log, which redirects come to wait for, is written every %v", commitInterval)
+			}
+			stallDisk(t, stall, c.device, c.inMemory)
+		})
+	}
+}
+
+func stallDisk(t *testing.T, stall time.Duration, device, inMemory bool) {
+	m := newMounts(t)
+	memory := m.tmpfs(3 * stallDiskBytes)
+	outer := m.loop("ext4", memory.dir, 2*stallDiskBytes, "")
+	disk := m.loop("ext4", outer.dir, stallDiskBytes, os.Getenv(mountVariable))
+	stalled := disk
+	if device {
+		stalled = outer
+	}
+	l := newSickLoad(t, disk.dir+"/data")
+	l.unnamed = true
+	var args []string
+	if inMemory {
+		args = []string{"--journal-dir", memory.dir}
+	} else {
+		l.createLimit += stall // see checkUndisturbed
+	}
+	l.serve(nil, args...)
+	l.begin()
+	time.Sleep(calm)
+
+	var blocked map[string]int
+	var resumed, created time.Duration
+	l.during(l.sick, func() {
+		disk.sync() // the worst moment: every page of the journal is clean
+		thaw := stalled.freeze(stall)
+		time.Sleep(stall)
+		blocked = blockedThreads(l.server.cmd.Process.Pid)
+		thaw()
+		thawed := time.Now()
+		resumed = l.await("a redirect is answered", recoveryLimit, func() bool { return l.lastRedirect.Load() > thawed.UnixNano() })
+		created = l.awaitCreate(thawed)
+	})
+	time.Sleep(calm)
+	l.end()
+	l.summary(t.Name(), fmt.Sprintf("stall %v; after it the first redirect within %v, the first create within %v",
+		stall, rounded(resumed), rounded(created)))
+	for _, stack := range slices.Sorted(maps.Keys(blocked)) {
+		t.Logf("%d threads blocked in: %s", blocked[stack], stack)
+	}
+	if inMemory {
+		l.checkUndisturbed()
+	}
+	l.repeatUnknown()
+	l.restart(args...)
+	l.server.terminate()
+}
+
+// checkUndisturbed holds redirects under the sick disk to what they were before. It is so only if the journal is not on
+// that disk. A hit is a store to a mapped page, and the first store to a page since the kernel has written it back faults:
+// into a frozen file system, or, to update the file's mtime, into a file system's log that waits for the device. The
+// thread then hangs in the kernel, with the processor that Go's scheduler gave it, and the process answers nobody.
+func (l *sickLoad) checkUndisturbed() {
+	const noise = 250 * time.Millisecond // on two cores that others use as well; a redirect that waits for the disk waits for seconds
+	well, sick := l.well.paced.percentile(0.99), l.sick.paced.percentile(0.99)
+	if sick > max(10*well, noise) {
+		l.t.Errorf("redirects: p99 is %v, and was %v before", sick, well)
+	}
+	if gap := time.Duration(l.sick.longestGap.Load()); gap > time.Second {
+		l.t.Errorf("no redirect was answered for %v", gap)
+	}
+}
