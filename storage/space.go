@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -27,6 +29,9 @@ const (
 	// begun to end, and for an operator to get in.
 	reserveName     = "reserve"
 	maxReserveBytes = 64 << 20
+
+	// startBytes is the space that opening a store takes beside what its log holds: a manifest, a log, the journal is apart.
+	startBytes = 16 << 20
 
 	// fullFor is how long a disk counts as full after an operation has found it so, whatever the file system says is free:
 	// that may be more than a quota allows.
@@ -81,14 +86,48 @@ func (s *space) init(dir string, o *Options) {
 
 func (s *space) path() string { return s.fs.PathJoin(s.dir, reserveName) }
 
-// open finds the reserve of an earlier run and looks at the space for the first time.
-func (s *space) open() error {
-	if info, err := s.fs.Stat(s.path()); err == nil {
+// findReserve finds the reserve of an earlier run.
+func (s *space) findReserve() error {
+	info, err := s.fs.Stat(s.path())
+	switch {
+	case err == nil:
 		s.mu.reserve = uint64(info.Size())
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	return s.look()
+	return nil
+}
+
+// wantRoom refuses to open the store in f where there is too little space for that: what its logs hold is written into
+// tables, and as long as that fails Pebble tries again. The reserve goes first.
+func (s *space) wantRoom(f *folder) error {
+	need := uint64(startBytes)
+	names, err := f.list(f.path(dbName))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if !strings.HasSuffix(name, ".log") {
+			continue
+		}
+		info, err := f.fs.Stat(f.fs.PathJoin(f.path(dbName), name))
+		if err != nil {
+			return err
+		}
+		need += uint64(info.Size())
+	}
+	usage, err := s.fs.GetDiskUsage(s.dir)
+	if errors.Is(err, vfs.ErrUnsupported) {
+		return nil
+	}
+	if err == nil && usage.AvailBytes < need {
+		s.full()
+		usage, err = s.fs.GetDiskUsage(s.dir)
+	}
+	if err == nil && usage.AvailBytes < need {
+		err = fmt.Errorf("%w: %d MiB are free in %s, and %d are needed to open it", syscall.ENOSPC, usage.AvailBytes>>20, s.dir, need>>20)
+	}
+	return err
 }
 
 // watch looks at the space until ctx is done.

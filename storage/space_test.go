@@ -125,12 +125,20 @@ func TestAFullDiskIsReadOnlyAtOnceGivesUpItsReserveAndRecovers(t *testing.T) {
 		stop()
 		closeStore(t, s)
 
-		disk.avail.Store(0) // a reserve of an earlier run is known
+		disk.avail.Store(2 * startBytes) // a reserve of an earlier run is known
 		s = openMem(t, disk)
-		if got := reserveOf(s); got != maxReserveBytes {
-			t.Errorf("opened again: got a reserve of %d bytes", got)
+		if got := reserveOf(s); got != maxReserveBytes || !s.ReadOnly() {
+			t.Errorf("opened again: got a reserve of %d bytes, read only is %v", got, s.ReadOnly())
 		}
 		closeStore(t, s)
+
+		disk.avail.Store(startBytes - 1) // not even that is enough: the reserve goes, and this disk is still full
+		if s, err := Open("/data/store", Options{FS: disk, Logger: quiet}); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("got %v, %v, want ENOSPC", s, err)
+		}
+		if _, err := disk.Stat(path); err == nil {
+			t.Error("the reserve is still there")
+		}
 	})
 }
 

@@ -119,15 +119,23 @@ func (s *Store) openLocked(f *folder, o *Options) error {
 	if err != nil {
 		return err
 	}
+	if err := s.space.findReserve(); err != nil {
+		return err
+	}
 	if state == stored {
 		err = f.checkWrites(o, s.lock)
+		if err == nil {
+			err = s.space.wantRoom(f)
+		}
 	} else {
 		err = f.beginCreation()
 	}
 	if err != nil {
 		return err
 	}
-	if s.db, err = f.openDB(pebbleOptions(f.fs, o, s.lock, state != stored)); err != nil {
+	options := pebbleOptions(f.fs, o, s.lock, state != stored)
+	options.EventListener.BackgroundError = s.backgroundError(o.Logger)
+	if s.db, err = f.openDB(options); err != nil {
 		return err
 	}
 	if err := s.begin(f, o, state != stored); err != nil {
@@ -147,6 +155,17 @@ func (f *folder) openDB(o *pebble.Options) (*pebble.DB, error) {
 		return nil, fmt.Errorf("opening the database: %w", err)
 	}
 	return db, nil
+}
+
+// backgroundError says what Pebble tries again. While the store is opened that may be for ever: without space, that ends the
+// process. Later nothing fails for want of space.
+func (s *Store) backgroundError(log *slog.Logger) func(error) {
+	return func(err error) {
+		if wantsSpace(err) && !s.fs.waits.Load() {
+			pebbleLogger{log}.Fatalf("opening it: %v", err)
+		}
+		log.Error("pebble: background error, it is tried again", "error", err)
+	}
 }
 
 // checkWrites looks, without writing anything, whether the store contains every write that was acknowledged. Whatever opens
@@ -220,7 +239,7 @@ func (s *Store) beginWriting(f *folder, o *Options) error {
 	if err := s.writer.closeGap(contained); err != nil {
 		return err
 	}
-	if err := s.space.open(); err != nil {
+	if err := s.space.look(); err != nil {
 		return fmt.Errorf("looking at free space: %w", err)
 	}
 	return nil

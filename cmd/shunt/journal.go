@@ -36,11 +36,23 @@ func (c *core) openEngine(parts *stack, s *dataSettings, o engine.Options) error
 	if c.engine, err = engine.Open(c.store, o); err != nil {
 		return fmt.Errorf("opening %s: %w", s.dataDir, err)
 	}
-	parts.onStop("last flush", c.engine.Close)
+	parts.onStop("last flush", c.closeEngine)
 	if o.JournalDir == last {
 		return nil
 	}
 	return s.rememberJournal(o.JournalDir)
+}
+
+// closeEngine closes the engine, and says why if that could not be done.
+func (c *core) closeEngine() error {
+	err := c.engine.Close()
+	switch {
+	case !errors.Is(err, engine.ErrStalled):
+		return err
+	case c.engine.ReadOnly():
+		return fmt.Errorf("%w (there is no space left)", err)
+	}
+	return fmt.Errorf("%w (the disk does not answer)", err)
 }
 
 // lastJournal returns the folder of the journal of whoever had the store before.
