@@ -20,6 +20,8 @@ type crash struct {
 	mixed bool              // pages of it are of the one time or the other
 	rng   *rand.Rand
 
+	opening bool // it came while what an earlier crash left was opened
+
 	fs      *vfs.MemFS
 	journal string // folder
 }
@@ -32,6 +34,10 @@ type moments struct {
 
 func (c *crash) String() string {
 	switch {
+	case c.opening && c.kill:
+		return "kill while opening"
+	case c.opening:
+		return "power cut while opening"
 	case c.kill:
 		return "kill"
 	case c.stale == nil:
@@ -70,6 +76,14 @@ func (c *crash) take(fs *vfs.MemFS, journal string) {
 	c.fs = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: c.kept, RNG: c.rng})
 	if err := writeFiles(c.journal, kept); err != nil {
 		panic(err)
+	}
+}
+
+// of makes c a crash that came while what earlier left was opened: nothing was acknowledged in between.
+func (c *crash) of(earlier *crash) {
+	c.opening, c.moments = true, earlier.moments
+	if c.kill && !earlier.kill { // of the journal there was no more than the power cut had left
+		c.kill, c.stale = false, map[string][]byte{}
 	}
 }
 

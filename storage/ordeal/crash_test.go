@@ -132,8 +132,7 @@ func (h *history) reopen(c *crash) *life {
 	crashed := !p.disarm()
 	rows := h.check(l.session, c)
 	if again != nil && crashed {
-		again.kill = again.kill && c.kill
-		again.moments = c.moments
+		again.of(c)
 		h.examine(again)
 	}
 	h.ledger.settle(rows)
