@@ -146,10 +146,16 @@ func (e *Engine) startEpoch() error {
 		return fmt.Errorf("reading journal positions: %w", err)
 	}
 	var left pair
+	named := map[uint16]uint64{} // hits by the number of their referrer
 	warn := func(path string, err error) {
 		e.log.Warn("journal file cannot be replayed; hits of the last flush interval may be missing", "file", path, "error", err)
 	}
-	if e.replayed, err = replay(e.options.JournalDir, e.identity, p, warn, func(r *hitRecord) { left.add(r, p.OpenHour) }); err != nil {
+	if e.replayed, err = replay(e.options.JournalDir, e.identity, p, warn, func(r *hitRecord) {
+		left.add(r, p.OpenHour)
+		if r.class == ClassHit {
+			named[r.referrer]++
+		}
+	}); err != nil {
 		return fmt.Errorf("replaying the hit journal: %w", err)
 	}
 	if e.replayed.records > 0 {
@@ -159,7 +165,7 @@ func (e *Engine) startEpoch() error {
 		e.log.Warn("slots of the hit journal hold no record: their redirects were not answered, or hits are missing",
 			"slots", e.replayed.invalid, "overwritten", e.replayed.lost)
 	}
-	names := e.oldReferrers(p)
+	names := e.oldReferrers(p, named)
 	p.Epoch, p.FlushSeq, p.Rings = p.Epoch+1, p.FlushSeq+1, make([]uint64, e.options.Rings)
 	if err := e.commitPair(&left, p, names); err != nil {
 		return fmt.Errorf("committing the replayed hits: %w", err)
@@ -179,15 +185,24 @@ func (e *Engine) startEpoch() error {
 	return nil
 }
 
-// oldReferrers returns the names of what was replayed. Without the file, referrers show under "other".
-func (e *Engine) oldReferrers(p Positions) *referrers {
+// oldReferrers returns the names of what was replayed, and counts the hits whose number has none any more: their referrers
+// show under "other".
+func (e *Engine) oldReferrers(p Positions, named map[uint16]uint64) *referrers {
 	if e.replayed.records == 0 {
 		return new(referrers)
 	}
 	names, err := readReferrers(e.options.JournalDir, e.identity, p.Epoch)
 	if err != nil {
 		e.log.Warn("the dictionary of referrers cannot be read; those of the replayed hits show under other", "error", err)
-		return new(referrers)
+		names = new(referrers)
+	}
+	for number, hits := range named {
+		if _, ok := names.name(number); !ok && number != otherReferrer {
+			e.replayed.nameless += hits
+		}
+	}
+	if e.replayed.nameless > 0 {
+		e.log.Warn("names are missing in the dictionary of referrers; replayed hits show under other", "hits", e.replayed.nameless)
 	}
 	return names
 }

@@ -72,6 +72,8 @@ type replayResult struct {
 	invalid uint64 // slots that hold no record: torn, or reserved and never written
 	lost    uint64 // overwritten under a stall before they were in the store
 	missing uint64 // rings that the store knows and whose file cannot be used
+
+	nameless uint64 // records whose referrer has no name in the dictionary, which is damaged
 }
 
 // replay calls fn for every record of the journal that the store does not contain. A file that is missing, foreign or damaged in its header is skipped and logged;

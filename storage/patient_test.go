@@ -97,7 +97,7 @@ func TestAWriteGoesOnWhereSpaceRanOut(t *testing.T) {
 		s := newSick(nil, 0)
 		s.waits.Store(true)
 		short := new(shortFile)
-		if n, err := (patientFile{short, s.patientFS}).Write([]byte("1234567")); n != 7 || err != nil || string(short.got) != "1234567" {
+		if n, err := (patientFile{short, s.patientFS, "file"}).Write([]byte("1234567")); n != 7 || err != nil || string(short.got) != "1234567" {
 			t.Errorf("got %d, %v, %q", n, err, short.got)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -40,6 +41,11 @@ const (
 	maxCompactions   = 2  // as many as the smallest machine that we measure on has cores
 	debtACompaction  = 1 << 30
 	fileGrowthFactor = 2
+
+	// damagePause is how long whoever came upon a damaged block waits before it gets its error. A block is an error of its
+	// readers only: by itself Pebble would end the process, and a question for one link's figures could end the redirects of
+	// all. But a compaction that fails is begun again at once, and without a pause would keep a processor busy.
+	damagePause = 100 * time.Millisecond
 )
 
 func pebbleOptions(fs vfs.FS, s *Options, lock *pebble.Lock, create bool) *pebble.Options {
@@ -56,6 +62,10 @@ func pebbleOptions(fs vfs.FS, s *Options, lock *pebble.Lock, create bool) *pebbl
 		LBaseMaxBytes:              baseLevelBytes,
 		CompactionConcurrencyRange: func() (lower, upper int) { return 1, maxCompactions },
 	}
+	o.EventListener = &pebble.EventListener{DataCorruption: func(info pebble.DataCorruptionInfo) {
+		o.Logger.Errorf("data is damaged: %s: %v", info.Path, info.Details)
+		time.Sleep(damagePause)
+	}}
 	o.Experimental.L0CompactionConcurrency = 2 * l0CompactionSublevels
 	o.Experimental.CompactionDebtConcurrency = debtACompaction
 	fileBytes := int64(l0FileBytes)

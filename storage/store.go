@@ -72,7 +72,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.MaxOpenFiles == 0 {
 		o.MaxOpenFiles = DefaultOpenFiles
 	}
-	s := &Store{fs: &patientFS{FS: o.FS}}
+	s := &Store{fs: &patientFS{FS: o.FS, fatal: pebbleLogger{o.Logger}.Fatalf}}
 	s.fs.full = s.space.full
 	s.space.init(dir, &o)
 	if err := s.openFolder(&folder{fs: s.fs, dir: dir}, &o); err != nil {

@@ -77,7 +77,7 @@ func (h *history) checkDrawn(s *session, c *crash, rows map[string]found) {
 			h.t.Errorf("after %v, both %s and %s are there", c, code, other)
 		}
 		folded[strings.ToLower(code)] = code
-		if _, known := rows[code]; known || h.ledger.last(code) != gone {
+		if _, known := rows[code]; known || h.ledger.knows(code) {
 			continue
 		}
 		f, err := s.read(code)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -89,6 +90,7 @@ func (h *history) run(crashes int) {
 			h.examine(c)
 		}
 		last = l.taken[len(l.taken)-1]
+		runtime.GC() // engines are mapped memory, which goes only then
 	}
 	h.examine(last)
 }

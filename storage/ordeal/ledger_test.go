@@ -78,24 +78,36 @@ func (l *ledger) refuse(a *attempt) {
 // gone is what a row is before anything was asked of it.
 var gone = new(attempt)
 
-// candidates returns what a row may be after a crash between two moments: the last that was acknowledged before it, and what
-// was under way.
-func (l *ledger) candidates(row string, from, to int64) []*attempt {
+// candidates returns what a row may be after a crash between two moments: what was acknowledged last before it, and what was
+// under way. Of two that were under way together the ledger does not know which came last.
+func (l *ledger) candidates(row string, from, to int64) (may []*attempt) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	last := gone
-	var may []*attempt
 	for _, a := range l.rows[row] {
-		switch {
-		case a.acked != 0 && a.acked < from:
-			if a.acked > last.acked {
-				last = a
-			}
-		case !a.refused && a.begun < to:
+		if !a.refused && a.begun < to && (a.acked == 0 || a.acked >= from) {
 			may = append(may, a)
 		}
 	}
-	return append(may, last)
+	return append(may, l.lastLocked(row, from)...)
+}
+
+// lastLocked returns what was acknowledged before a moment and not followed by what was begun, and acknowledged, after it.
+func (l *ledger) lastLocked(row string, before int64) (last []*attempt) {
+	newest := int64(0) // when the last of them all was begun
+	for _, a := range l.rows[row] {
+		if a.acked != 0 && a.acked < before {
+			newest = max(newest, a.begun)
+		}
+	}
+	for _, a := range l.rows[row] {
+		if a.acked != 0 && a.acked < before && a.acked >= newest {
+			last = append(last, a)
+		}
+	}
+	if last == nil {
+		return []*attempt{gone}
+	}
+	return last
 }
 
 // nameless returns the creation under way that row may be the outcome of: its code was not known when the crash came.
@@ -151,17 +163,21 @@ func (l *ledger) settle(rows map[string]found) {
 	}
 }
 
-// last returns what a row was last acknowledged to be.
+// last returns what a row was last acknowledged to be; gone if that is not certain.
 func (l *ledger) last(row string) *attempt {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	last := gone
-	for _, a := range l.rows[row] {
-		if a.acked > last.acked {
-			last = a
-		}
+	if last := l.lastLocked(row, l.clock+1); len(last) == 1 {
+		return last[0]
 	}
-	return last
+	return gone
+}
+
+// knows tells whether anything was asked of a row by its name.
+func (l *ledger) knows(row string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.rows[row]) > 0
 }
 
 // durable notes hits that a flush has committed.

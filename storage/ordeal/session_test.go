@@ -24,6 +24,7 @@ type setting struct {
 	flushInterval time.Duration
 	log           *slog.Logger
 	flushed       func(hits map[uint64]uint64) // told after each flush, if set
+	floor         storage.Floor
 }
 
 // session is engine and store opened as a server opens them.
@@ -54,7 +55,7 @@ func (w watched) Flush(b engine.FlushBatch) error {
 
 // openSession opens both and loads the links. Nothing runs before start.
 func openSession(o setting) (*session, error) {
-	store, err := storage.Open(o.dir, storage.Options{Create: true, FS: o.fs, Logger: o.log, VisitorKey: new([16]byte)})
+	store, err := storage.Open(o.dir, storage.Options{Create: true, FS: o.fs, Logger: o.log, MinFree: o.floor, VisitorKey: new([16]byte)})
 	if err != nil {
 		return nil, err
 	}
