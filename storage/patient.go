@@ -18,6 +18,9 @@ const (
 	// logSuffix is what the names of Pebble's write-ahead logs end with.
 	logSuffix = ".log"
 
+	// markerPrefix is what the names of Pebble's markers begin with.
+	markerPrefix = "marker."
+
 	// readPatience is how long a read waits for a descriptor: somebody waits for the answer.
 	readPatience = 2 * time.Second
 )
@@ -84,8 +87,14 @@ func (p *patientFS) logged(name string, err error) error {
 	return err
 }
 
-// Create implements vfs.FS.
+// Create implements vfs.FS. A marker of Pebble's says which manifest counts, so that must be there after a power cut if the
+// marker is. Most file systems keep the order in which names were made in a folder; nothing says that they must.
 func (p *patientFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if strings.HasPrefix(p.PathBase(name), markerPrefix) {
+		if err := p.syncDir(p.PathDir(name)); err != nil {
+			return nil, err
+		}
+	}
 	return p.file(name, func() (vfs.File, error) { return p.FS.Create(name, category) })
 }
 
@@ -109,6 +118,14 @@ func (p *patientFS) OpenDir(name string) (vfs.File, error) {
 		return nil, err
 	}
 	return patientDir{f, p, name}, nil
+}
+
+func (p *patientFS) syncDir(name string) error {
+	dir, err := p.OpenDir(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // Open implements vfs.FS.
