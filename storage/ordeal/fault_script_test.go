@@ -34,7 +34,7 @@ type step struct {
 
 const (
 	scriptSteps = 200
-	scriptLinks = 24
+	scriptLinks = 60
 	hitsAStep   = 4
 )
 
@@ -52,21 +52,21 @@ func drawStep(rng *rand.Rand, n int) step {
 	s := step{row: fmt.Sprintf("link-%d", rng.IntN(scriptLinks))}
 	s.draft = engine.Draft{
 		Alias: s.row, Owner: 1, RedirectStatus: 302, Title: fmt.Sprintf("title %d", n), Tags: []string{"a", "b"}[:rng.IntN(3)],
-		Target: fmt.Sprintf("https://example.com/%d/%s", n, strings.Repeat("x", rng.IntN(2)*8000)), // so that tables of memory fill up
+		Target: fmt.Sprintf("https://example.com/%d/%s", n, strings.Repeat("x", rng.IntN(2000))),
 	}
 	switch k := rng.IntN(100); {
-	case k < 30:
+	case k < 40:
 		s.verb = "create"
-	case k < 55:
+	case k < 70:
 		s.verb = "edit"
-	case k < 62:
+	case k < 74:
 		s.verb = "delete"
 	case k < 85:
 		s.verb = "hit"
 	case k < 93:
 		s.verb, s.row = "account", accountRow+strconv.Itoa(rng.IntN(4))
 		if rng.IntN(3) > 0 {
-			s.value = fmt.Sprintf("value %d", n)
+			s.value = fmt.Sprintf("value %d %s", n, strings.Repeat("v", 50_000)) // so that tables of memory fill up, and logs change
 		}
 	case k < 97:
 		s.verb = "hour"

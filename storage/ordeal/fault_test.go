@@ -22,7 +22,7 @@ import (
 
 const (
 	childDeadline = 20 * time.Second
-	children      = 2 // at once
+	children      = 4 // at once: they wait for the disk most of the time
 	exitPanic     = 2
 )
 
