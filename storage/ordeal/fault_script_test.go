@@ -66,7 +66,7 @@ func drawStep(rng *rand.Rand, n int) step {
 	case k < 93:
 		s.verb, s.row = "account", accountRow+strconv.Itoa(rng.IntN(4))
 		if rng.IntN(3) > 0 {
-			s.value = fmt.Sprintf("value %d %s", n, strings.Repeat("v", 50_000)) // so that tables of memory fill up, and logs change
+			s.value = fmt.Sprintf("value %d %s", n, strings.Repeat("v", 300_000)) // so that tables of memory fill up, and logs change
 		}
 	case k < 97:
 		s.verb = "hour"
