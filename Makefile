@@ -8,6 +8,14 @@ GO ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 ARGS ?=
 
+# How much of the reliability proofs runs by itself, and in make check: crashes, bits flipped, every how many-th file
+# operation fails.
+N ?= 10000
+EVERY ?= 1
+CHECK_CRASHES ?= 100
+CHECK_FLIPS ?= 60
+CHECK_EVERY ?= 16
+
 # How long one fuzz test runs, in make fuzz and in make check.
 FUZZTIME ?= 10s
 CHECK_FUZZTIME ?= 3s
@@ -19,7 +27,7 @@ CHECK_FDLIMIT ?= 10
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: build ## build and serve http://127.0.0.1:8080 from ./shunt-data (ARGS='--listen 127.0.0.1:9000')
@@ -63,6 +71,18 @@ bench: ## run the benchmark suite on 10 M links (BENCH=regexp, COUNT=10 for benc
 accuracy: ## print how accurate unique visitors are: 1,000 trials of up to a million visitors (30 CPU seconds)
 	SHUNTTEST_ACCURACY_TRIALS=1000 $(GO) test ./engine -run '^TestUniqueIsAsAccurateAsItsTheory$$' -v -count=1
 
+.PHONY: crash-clone
+crash-clone: ## crash engine and store N (10000) times at random moments, and look at what is left (15 min)
+	SHUNTTEST_CRASHES=$(N) $(GO) test ./storage/ordeal -run '^TestNothingAcknowledgedIsLostByACrash$$' -v -count=1 -timeout 2h
+
+.PHONY: faults
+faults: ## fail each file operation of a scripted run in each way, or every EVERY-th (10 min)
+	SHUNTTEST_FAULT_STEP=$(EVERY) $(GO) test ./storage/ordeal -run '^TestAFailedFileOperationIsHarmlessOrClear$$' -v -count=1 -timeout 2h
+
+.PHONY: bitflip
+bitflip: ## flip N (10000) bits of a data folder, one at a time, and look at everything in it (15 min)
+	SHUNTTEST_FLIPS=$(N) $(GO) test ./storage/ordeal -run '^TestAFlippedBitIsNeverSilentlyWrong$$' -v -count=1 -timeout 2h
+
 .PHONY: e2e-urls
 e2e-urls: ## the main job on a file of addresses, one a line: make e2e-urls URLS=FILE
 	@test -n "$(URLS)" || { echo "make e2e-urls URLS=FILE: name a file of addresses, one a line"; exit 2; }
@@ -93,7 +113,10 @@ fdlimit: sick-tools ## no file descriptors left, for SECONDS (60); needs root
 	SHUNTTEST_FDLIMIT=$(SECONDS) $(SICK) -run '^TestAServerWithoutDescriptors'
 
 .PHONY: check
-check: lint race ## what CI runs besides test: lint, race, every fuzz test and every sick disk shortly; needs root
+check: lint race ## what CI runs besides test: lint, race, fuzz, the reliability proofs and sick disks shortly; needs root
+	$(MAKE) crash-clone N=$(CHECK_CRASHES)
+	$(MAKE) faults EVERY=$(CHECK_EVERY)
+	$(MAKE) bitflip N=$(CHECK_FLIPS)
 	$(MAKE) fuzz FUZZTIME=$(CHECK_FUZZTIME)
 	$(MAKE) diskfull SECONDS=$(CHECK_DISKFULL)
 	$(MAKE) diskstall SECONDS=$(CHECK_DISKSTALL)

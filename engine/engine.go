@@ -142,7 +142,7 @@ type Engine struct {
 	stall       stallLog
 	loopsEnded  chan struct{} // closed once all of Run's goroutines have returned; nil before Run
 	replayed    replayResult
-	mappedBytes atomic.Int64
+	mappedBytes *atomic.Int64 // by itself: the arenas' cleanups hold it, and must not hold the engine
 }
 
 // Open readies an engine over store: it replays what the journal in o.JournalDir holds beyond the store, commits that,
@@ -153,10 +153,10 @@ func Open(store Store, o Options) (*Engine, error) {
 	}
 	e := &Engine{
 		hashKey: newHashKey(), counters: new(counters), store: store, identity: store.Identity(),
-		options: o, log: o.Logger, now: o.Now, random: rand.Reader,
+		options: o, log: o.Logger, now: o.Now, random: rand.Reader, mappedBytes: new(atomic.Int64),
 	}
 	for i := range e.shards {
-		e.shards[i].init(&e.mappedBytes)
+		e.shards[i].init(e.mappedBytes)
 	}
 	e.ids.init()
 	e.receipts.init(o.MaxReceipts)

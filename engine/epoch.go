@@ -37,6 +37,7 @@ func (e *Engine) startEpoch() error {
 func (e *Engine) commitLast(p *Positions) (err error) {
 	left := pair{limit: e.options.PendingEntries}
 	names := sync.OnceValue(func() *referrers { return e.oldReferrers(*p) })
+	named := map[uint16]uint64{} // hits by the number of their referrer
 	seq := p.FlushSeq
 	e.replayed, err = replay(e.options.JournalDir, e.identity, *p, func(passed *Positions, r *hitRecord) error {
 		if left.full() { // rings of another run may be that large
@@ -48,6 +49,9 @@ func (e *Engine) commitLast(p *Positions) (err error) {
 			left.reset()
 		}
 		left.add(r, p.OpenHour)
+		if r.class == ClassHit {
+			named[r.referrer]++
+		}
 		return nil
 	})
 	if err != nil {
@@ -61,6 +65,7 @@ func (e *Engine) commitLast(p *Positions) (err error) {
 	if !left.empty() {
 		old = names()
 	}
+	e.countNameless(old, named)
 	p.Epoch, p.FlushSeq, p.Rings = nextEpoch(p.Epoch), seq+1, make([]uint64, e.options.Rings)
 	if err := e.commitPair(&left, *p, old); err != nil {
 		return fmt.Errorf("committing the replayed hits: %w", err)
@@ -133,6 +138,18 @@ func (e *Engine) oldReferrers(p Positions) *referrers {
 		return new(referrers)
 	}
 	return names
+}
+
+// countNameless counts the replayed hits whose referrer has a number and no name any more: it shows under "other".
+func (e *Engine) countNameless(names *referrers, named map[uint16]uint64) {
+	for number, hits := range named {
+		if _, ok := names.name(number); !ok && number != otherReferrer {
+			e.replayed.nameless += hits
+		}
+	}
+	if e.replayed.nameless > 0 {
+		e.log.Warn("names are missing in the dictionary of referrers; replayed hits show under other", "hits", e.replayed.nameless)
+	}
 }
 
 // removeOldEpochs removes the files of earlier epochs of this history: their content is in the store.

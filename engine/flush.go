@@ -356,6 +356,7 @@ type Metrics struct {
 	JournalReplayed    uint64             // records replayed at start
 	JournalInvalid     uint64             // slots skipped at start: torn or stale
 	JournalMissing     uint64             // journal files that could not be replayed at start, or not whole
+	JournalNameless    uint64             // records replayed at start whose referrer shows under "other", since its name is damaged
 	JournalWaits       uint64             // redirects that found a full ring and waited
 	JournalUnprotected uint64             // records that a crash would lose now, since the store stalls
 	VisitorsDropped    uint64             // hits that count without their visitor, since the store stalled too long
@@ -378,7 +379,8 @@ func (e *Engine) Metrics() Metrics {
 		CounterBytes:    e.counters.slabs() * 8 << slabBits,
 		JournalReplayed: e.replayed.records, JournalInvalid: e.replayed.invalid,
 		JournalMissing: uint64(len(e.replayed.faults)), HitsMissing: e.pending.missing.Load(),
-		JournalWaits: e.journal.waits.Load(), ReferrersRefused: e.referrers.refused.Load(),
+		JournalNameless: e.replayed.nameless,
+		JournalWaits:    e.journal.waits.Load(), ReferrersRefused: e.referrers.refused.Load(),
 		Flushes: f.count.Load(), FlushErrors: f.failures.Load(), FlushesReduced: f.reduced.Load(),
 		LastFlushTook: time.Duration(f.lastNanos.Load()), FlushSeconds: time.Duration(f.sumNanos.Load()).Seconds(),
 	}

@@ -61,7 +61,7 @@ func costEngine(b *testing.B, links uint64) *Engine {
 	e := &Engine{counters: new(counters), hashKey: newHashKey(), now: time.Now, log: slog.New(slog.DiscardHandler)}
 	e.flusher.init(Positions{})
 	for i := range e.shards {
-		e.shards[i].init(&e.mappedBytes)
+		e.shards[i].init(e.mappedBytes)
 	}
 	j, err := newJournal(b.TempDir(), Identity{}, 1, DefaultRings, DefaultRingRecords)
 	if err != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -9,7 +10,7 @@ import (
 func TestResolveAndHitTakeNoLock(t *testing.T) {
 	e := &Engine{counters: new(counters), hashKey: newHashKey()}
 	for i := range e.shards {
-		e.shards[i].init(&e.mappedBytes)
+		e.shards[i].init(new(atomic.Int64))
 	}
 	j, err := newJournal(t.TempDir(), Identity{}, 1, 2, 256)
 	must(t, err)

@@ -14,10 +14,11 @@ import (
 
 // replayResult is what an earlier run left.
 type replayResult struct {
-	records uint64  // valid ones that the store did not contain yet
-	invalid uint64  // slots that hold no record: torn, or reserved and never written
-	lost    uint64  // overwritten under a stall before they were in the store
-	faults  []error // a file that cannot be used, or not whole, each; the error names it
+	records  uint64  // valid ones that the store did not contain yet
+	invalid  uint64  // slots that hold no record: torn, or reserved and never written
+	lost     uint64  // overwritten under a stall before they were in the store
+	nameless uint64  // records whose referrer has no name in the dictionary, which is damaged
+	faults   []error // a file that cannot be used, or not whole, each; the error names it
 }
 
 // replay calls fn for every record of the journal that the store does not contain. What cannot be read is skipped, and

@@ -77,6 +77,16 @@
 // the goroutine that alone writes such rows, and deleted by their keys, unless they are more than 64: every reader has to
 // know of a range deletion until it is compacted. Rows of owners stay.
 //
+// # When files fail
+//
+// What fails ends the process with one line, "the store cannot go on", or is an error of whoever asked; nothing that was
+// acknowledged is lost by either, and nothing is acknowledged that is not durable. The log, the manifest and a sync of the
+// folder end it: Pebble does so itself, or would panic, and then patientFS does it before. Want of space or descriptors is
+// waited for. A damaged block is an error of its readers only, since redirects do not need it.
+//
+// The package ordeal holds this to account: it fails each file operation in each way, crashes at random moments, and flips
+// bits.
+//
 // # Merging
 //
 // A flush writes one merge operand a row and reads nothing. Pebble hands the operands of a key to tallyMerge whenever it

@@ -164,6 +164,9 @@ func ends(r pebble.Reader, keys keyRange) (first, last []byte, err error) {
 	if it.First() {
 		first = append([]byte{}, it.Key()...)
 	}
+	if err := it.Error(); err != nil { // Last would forget it, and the range count as empty
+		return nil, nil, err
+	}
 	if it.Last() {
 		last = append([]byte{}, it.Key()...)
 	}

@@ -16,6 +16,12 @@ const (
 	// retryPause is how long an operation waits that found no space or descriptor, before it is tried again.
 	retryPause = 50 * time.Millisecond
 
+	// logSuffix is what the names of Pebble's write-ahead logs end with.
+	logSuffix = ".log"
+
+	// markerPrefix is what the names of Pebble's markers begin with.
+	markerPrefix = "marker."
+
 	// readPatience is how long a read waits for a descriptor: somebody waits for the answer.
 	readPatience = 2 * time.Second
 )
@@ -24,11 +30,14 @@ const (
 // is tried again until it succeeds. Pebble ends the process when its log cannot be written; so it goes on once there is
 // space. What Pebble is told of a stall is nothing; the writers of links wait for no commit longer than their timeout.
 //
-// A failed fsync is not tried again: the second one would tell nothing of what the first one has lost.
+// A failed fsync is not tried again: the second one would tell nothing of what the first one has lost. Where Pebble panics
+// because of an error, which would be a stack and no clear line, the process ends by fatal before: when its log fails while
+// the store is open, and when a sync of its folder fails.
 type patientFS struct {
 	vfs.FS
-	dir  string // what lies in it is waited for; a backup is elsewhere, and fails
-	full func() // called when there is no space; it may make some
+	dir   string                           // what lies in it is waited for; a backup is elsewhere, and fails
+	full  func()                           // called when there is no space; it may make some
+	fatal func(format string, args ...any) // ends the process
 
 	waits atomic.Bool // else an operation is tried once more, and then fails
 }
@@ -77,14 +86,28 @@ func (p *patientFS) file(name string, open func() (vfs.File, error)) (f vfs.File
 		f, err = open()
 		return err
 	})
-	if err != nil {
+	if err = p.logged(name, err); err != nil {
 		return nil, err
 	}
-	return patientFile{f, p}, nil
+	return patientFile{f, p, name}, nil
 }
 
-// Create implements vfs.FS.
+// logged returns err unless it is of the log.
+func (p *patientFS) logged(name string, err error) error {
+	if err != nil && strings.HasSuffix(name, logSuffix) && p.waits.Load() {
+		p.fatal("the log fails: %v", err)
+	}
+	return err
+}
+
+// Create implements vfs.FS. A marker of Pebble's says which manifest counts, so that must be there after a power cut if the
+// marker is. Most file systems keep the order in which names were made in a folder; nothing says that they must.
 func (p *patientFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if strings.HasPrefix(p.PathBase(name), markerPrefix) {
+		if err := p.syncDir(p.PathDir(name)); err != nil {
+			return nil, err
+		}
+	}
 	return p.file(name, func() (vfs.File, error) { return p.FS.Create(name, category) })
 }
 
@@ -95,7 +118,7 @@ func (p *patientFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, o
 
 // ReuseForWrite implements vfs.FS. The renaming may have happened when the opening fails, so it is not tried again whole.
 func (p *patientFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	if err := p.Rename(oldname, newname); err != nil {
+	if err := p.logged(newname, p.Rename(oldname, newname)); err != nil {
 		return nil, err
 	}
 	return p.OpenReadWrite(newname, category)
@@ -103,7 +126,19 @@ func (p *patientFS) ReuseForWrite(oldname, newname string, category vfs.DiskWrit
 
 // OpenDir implements vfs.FS. Folders are opened to be synced.
 func (p *patientFS) OpenDir(name string) (vfs.File, error) {
-	return p.file(name, func() (vfs.File, error) { return p.FS.OpenDir(name) })
+	f, err := p.file(name, func() (vfs.File, error) { return p.FS.OpenDir(name) })
+	if err != nil || !p.concerns(name) {
+		return f, err
+	}
+	return patientDir{f, p, name}, nil
+}
+
+func (p *patientFS) syncDir(name string) error {
+	dir, err := p.OpenDir(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // Open implements vfs.FS.
@@ -134,7 +169,8 @@ func (p *patientFS) MkdirAll(dir string, mode os.FileMode) error {
 // patientFile is a file of a patientFS.
 type patientFile struct {
 	vfs.File
-	fs *patientFS
+	fs   *patientFS
+	name string
 }
 
 // Write writes all of b. What was written before space ran out is not written again.
@@ -144,7 +180,7 @@ func (f patientFile) Write(b []byte) (n int, err error) {
 		n += written
 		return err
 	})
-	return n, err
+	return n, f.fs.logged(f.name, err)
 }
 
 // WriteAt implements vfs.File.
@@ -154,5 +190,42 @@ func (f patientFile) WriteAt(b []byte, offset int64) (n int, err error) {
 		n += written
 		return err
 	})
-	return n, err
+	return n, f.fs.logged(f.name, err)
+}
+
+// Sync implements vfs.File.
+func (f patientFile) Sync() error { return f.fs.logged(f.name, f.File.Sync()) }
+
+// SyncData implements vfs.File.
+func (f patientFile) SyncData() error { return f.fs.logged(f.name, f.File.SyncData()) }
+
+// SyncTo implements vfs.File.
+func (f patientFile) SyncTo(length int64) (fullSync bool, err error) {
+	fullSync, err = f.File.SyncTo(length)
+	return fullSync, f.fs.logged(f.name, err)
+}
+
+// Stat implements vfs.File. Pebble asks for the size of a log that it writes anew.
+func (f patientFile) Stat() (vfs.FileInfo, error) {
+	info, err := f.File.Stat()
+	return info, f.fs.logged(f.name, err)
+}
+
+// Close implements vfs.File.
+func (f patientFile) Close() error { return f.fs.logged(f.name, f.File.Close()) }
+
+// patientDir is a folder that is opened to be synced.
+type patientDir struct {
+	vfs.File
+	fs   *patientFS
+	name string
+}
+
+// Sync implements vfs.File. What Pebble has renamed and cannot sync may be there or not, and it does not go on then.
+func (d patientDir) Sync() error {
+	err := d.File.Sync()
+	if err != nil && d.fs.PathBase(d.name) == dbName {
+		d.fs.fatal("syncing a folder: %v", err)
+	}
+	return err
 }

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"syscall"
@@ -97,7 +98,7 @@ func TestAWriteGoesOnWhereSpaceRanOut(t *testing.T) {
 		s := newSick(nil, 0)
 		s.waits.Store(true)
 		short := new(shortFile)
-		if n, err := (patientFile{short, s.patientFS}).Write([]byte("1234567")); n != 7 || err != nil || string(short.got) != "1234567" {
+		if n, err := (patientFile{short, s.patientFS, "file"}).Write([]byte("1234567")); n != 7 || err != nil || string(short.got) != "1234567" {
 			t.Errorf("got %d, %v, %q", n, err, short.got)
 		}
 	})
@@ -201,4 +202,61 @@ func TestAReaderWaitsForADescriptorNotForEver(t *testing.T) {
 			t.Errorf("got %v after %v", err, time.Since(start))
 		}
 	})
+}
+
+// fatal makes s note what would end the process.
+func (s *sick) fatal() (said *[]string) {
+	said = new([]string)
+	s.patientFS.fatal = func(format string, args ...any) { *said = append(*said, fmt.Sprintf(format, args...)) }
+	return said
+}
+
+func TestWhatPebblePanicsAtEndsTheProcessWithALine(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind    errorfs.OpKind
+		do      func(fs vfs.FS) error
+		endsNow bool // before the store is open too
+		goesOn  bool // while it is open too
+	}{
+		"a log is created":          {kind: errorfs.OpCreate, do: func(fs vfs.FS) error { return create(fs, "db/000001.log") }},
+		"a log is synced":           {kind: errorfs.OpFileSync, do: func(fs vfs.FS) error { return create(fs, "db/000001.log") }},
+		"a log is written":          {kind: errorfs.OpFileWrite, do: func(fs vfs.FS) error { return create(fs, "db/000001.log") }},
+		"Pebble's folder is synced": {kind: errorfs.OpFileSync, do: func(fs vfs.FS) error { return syncDir(fs, "db") }, endsNow: true},
+		"a table is written":        {kind: errorfs.OpFileWrite, do: func(fs vfs.FS) error { return create(fs, "db/000001.sst") }, goesOn: true},
+		"our own folder is synced":  {kind: errorfs.OpFileSync, do: func(fs vfs.FS) error { return syncDir(fs, "") }, goesOn: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, open := range []bool{false, true} {
+				s := newSick(syscall.EIO, -1, c.kind)
+				said := s.fatal()
+				if err := s.MkdirAll("db", 0o700); err != nil {
+					t.Fatal(err)
+				}
+				s.waits.Store(open)
+				if err := c.do(s.patientFS); !errors.Is(err, syscall.EIO) {
+					t.Errorf("got %v", err)
+				}
+				if want := !c.goesOn && (open || c.endsNow); len(*said) > 0 != want {
+					t.Errorf("open %v: ends the process: %q, want %v", open, *said, want)
+				}
+			}
+		})
+	}
+}
+
+func create(fs vfs.FS, name string) error {
+	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write([]byte("some"))
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func syncDir(fs vfs.FS, name string) error {
+	d, err := fs.OpenDir(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }

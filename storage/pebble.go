@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -41,6 +42,10 @@ const (
 	maxCompactions   = 2  // as many as the smallest machine that we measure on has cores
 	debtACompaction  = 1 << 30
 	fileGrowthFactor = 2
+
+	// damagePause is how long whoever came upon a damaged block waits before it gets its error: a compaction that fails is
+	// begun again at once, and without a pause would keep a processor busy.
+	damagePause = 100 * time.Millisecond
 )
 
 func pebbleOptions(fs vfs.FS, s *Options, lock *pebble.Lock, create bool) *pebble.Options {
@@ -72,13 +77,14 @@ func pebbleOptions(fs vfs.FS, s *Options, lock *pebble.Lock, create bool) *pebbl
 }
 
 // tellDamage says that a file is damaged, once for each. By default Pebble ends the process then; here whoever has met the
-// damage gets an error, and everything else goes on, as redirects do.
+// damage gets an error, and everything else goes on: a question for one link's figures must not end the redirects of all.
 func tellDamage(log *slog.Logger) func(pebble.DataCorruptionInfo) {
 	var told sync.Map
 	return func(info pebble.DataCorruptionInfo) {
 		if _, known := told.LoadOrStore(info.Path, true); !known {
 			log.Error("a file of the store is damaged: restore a backup", "file", info.Path, "cause", info.Details)
 		}
+		time.Sleep(damagePause)
 	}
 }
 

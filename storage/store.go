@@ -80,7 +80,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.MaxOpenFiles == 0 {
 		o.MaxOpenFiles = DefaultOpenFiles
 	}
-	s := &Store{fs: &patientFS{FS: o.FS, dir: dir}}
+	s := &Store{fs: &patientFS{FS: o.FS, dir: dir, fatal: pebbleLogger{o.Logger}.Fatalf}}
 	s.fs.full = s.space.full
 	s.folder = &folder{fs: s.fs, dir: dir}
 	s.accountWrites.slots = make(chan struct{}, maxAccountWrites)

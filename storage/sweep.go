@@ -86,6 +86,9 @@ func sweepID(b *pebble.Batch, it *pebble.Iterator, firstDay uint32) (id uint64, 
 			return id, nil
 		}
 	}
+	if err := it.Error(); err != nil {
+		return id, err
+	}
 	remove(b, key)
 	return id, nil
 }

@@ -1,0 +1,71 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+)
+
+// badRead fails one read of tables, once it is armed.
+type badRead struct{ left atomic.Int64 }
+
+func (b *badRead) before(op errorfs.Op) error {
+	if op.Kind == errorfs.OpFileReadAt && strings.HasSuffix(op.Path, ".sst") && b.left.Add(-1) == 0 {
+		return syscall.EIO
+	}
+	return nil
+}
+
+// TestAScanThatCannotReadABlockFails fails each read of a scan of links: none may be missing in silence, and if the first block
+// cannot be read the range is not empty.
+func TestAScanThatCannotReadABlockFails(t *testing.T) {
+	const links = 200
+	mem := vfs.NewMem()
+	s := openMem(t, mem)
+	stop := start(t, s)
+	for i := range links {
+		rec := link(fmt.Sprintf("code%d", i), uint64(i+1), 1)
+		for n := range uint64(100) { // so that there are many blocks
+			rec.Hot.Target += fmt.Sprintf("%x", visitorHash(uint64(i)<<32|n))
+		}
+		apply(t, s, creation(rec))
+	}
+	stop()
+	closeStore(t, s)
+	closeStore(t, openMem(t, mem))                                            // makes a table of the log
+	fives := keyRange{appendHotKey(nil, "code5"), appendHotKey(nil, "code6")} // not the first block of the table, which an opening reads
+	failures := 0
+	for k := int64(1); ; k++ {
+		bad := new(badRead)
+		s := openMem(t, errorfs.Wrap(mem, errorfs.InjectorFunc(bad.before)))
+		bad.left.Store(k)
+		var loaded atomic.Int64
+		err := scan(context.Background(), s.db, []keyRange{fives}, func(_, _ []byte) error {
+			loaded.Add(1)
+			return nil
+		})
+		failed := bad.left.Load() <= 0
+		closeStore(t, s)
+		switch {
+		case err != nil && !errors.Is(err, syscall.EIO):
+			t.Errorf("read %d: %v", k, err)
+		case err == nil && loaded.Load() != 11:
+			t.Errorf("read %d fails: %d of 11 links are read, and no error", k, loaded.Load())
+		case err != nil:
+			failures++
+		}
+		if !failed {
+			break
+		}
+	}
+	if failures == 0 {
+		t.Error("no read of a scan was failed")
+	}
+}
