@@ -19,6 +19,7 @@ var (
 	descRedirects    = desc("redirects_total", "Redirects answered, by HTTP status.", "status")
 	descMisses       = desc("redirect_misses_total", "Requests for codes that got no redirect.", "reason")
 	descHits         = desc("hits_total", "Redirects counted, by who made the request.", "class")
+	descTombstones   = desc("tombstones", "Deleted links whose codes are still taken, or not purged yet.")
 	descReadOnly     = desc("read_only", "1 if links cannot be written at present, since there is too little space.")
 	descConnections  = desc("connections", "Open public connections.")
 	descLinks        = desc("links", "Live links, expired ones included.")
@@ -46,7 +47,7 @@ var hitClasses = [4]string{"hit", "bot", "prefetch", "head"}
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descRedirects, descMisses, descHits, descConnections, descLinks, descEngineBytes, descJournalFill,
-		descReplayed, descMissing, descUnprotected, descReadOnly, descFlushSeconds, descFlushErrors, descReduced, descLost,
+		descTombstones, descReplayed, descMissing, descUnprotected, descReadOnly, descFlushSeconds, descFlushErrors, descReduced, descLost,
 		descLastFlush,
 	} {
 		ch <- d
@@ -77,6 +78,7 @@ func (c *collector) collectEngine(ch chan<- prometheus.Metric) {
 		counter(ch, descHits, float64(n), hitClasses[class])
 	}
 	gauge(ch, descLinks, float64(m.Links))
+	gauge(ch, descTombstones, float64(m.Tombstones))
 	gauge(ch, descReadOnly, oneIf(c.s.engine.ReadOnly()))
 	gauge(ch, descEngineBytes, float64(m.IndexBytes), "index")
 	gauge(ch, descEngineBytes, float64(m.ArenaBytes), "arena")

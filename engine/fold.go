@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -153,7 +154,10 @@ func (p *pending) makeRoom(r *ring) {
 // not published yet belongs to a writer that is about to store into it.
 func (p *pending) foldTo(ctx context.Context, heads []uint64) error {
 	for !p.foldedTo(heads) {
-		if err := ctx.Err(); err != nil {
+		switch err := ctx.Err(); {
+		case errors.Is(err, context.DeadlineExceeded):
+			return ErrOverloaded
+		case err != nil:
 			return err
 		}
 		p.foldSlice()

@@ -218,18 +218,18 @@ func TestWhatPebblePanicsAtEndsTheProcessWithALine(t *testing.T) {
 		endsNow bool // before the store is open too
 		goesOn  bool // while it is open too
 	}{
-		"a log is created":          {kind: errorfs.OpCreate, do: func(fs vfs.FS) error { return create(fs, "db/000001.log") }},
-		"a log is synced":           {kind: errorfs.OpFileSync, do: func(fs vfs.FS) error { return create(fs, "db/000001.log") }},
-		"a log is written":          {kind: errorfs.OpFileWrite, do: func(fs vfs.FS) error { return create(fs, "db/000001.log") }},
-		"Pebble's folder is synced": {kind: errorfs.OpFileSync, do: func(fs vfs.FS) error { return syncDir(fs, "db") }, endsNow: true},
-		"a table is written":        {kind: errorfs.OpFileWrite, do: func(fs vfs.FS) error { return create(fs, "db/000001.sst") }, goesOn: true},
-		"our own folder is synced":  {kind: errorfs.OpFileSync, do: func(fs vfs.FS) error { return syncDir(fs, "") }, goesOn: true},
+		"a log is created":          {kind: errorfs.OpCreate, do: func(fs vfs.FS) error { return create(fs, "/db/000001.log") }},
+		"a log is synced":           {kind: errorfs.OpFileSync, do: func(fs vfs.FS) error { return create(fs, "/db/000001.log") }},
+		"a log is written":          {kind: errorfs.OpFileWrite, do: func(fs vfs.FS) error { return create(fs, "/db/000001.log") }},
+		"Pebble's folder is synced": {kind: errorfs.OpFileSync, do: func(fs vfs.FS) error { return syncDir(fs, "/db") }, endsNow: true},
+		"a table is written":        {kind: errorfs.OpFileWrite, do: func(fs vfs.FS) error { return create(fs, "/db/000001.sst") }, goesOn: true},
+		"our own folder is synced":  {kind: errorfs.OpFileSync, do: func(fs vfs.FS) error { return syncDir(fs, "/") }, goesOn: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, open := range []bool{false, true} {
 				s := newSick(syscall.EIO, -1, c.kind)
 				said := s.fatal()
-				if err := s.MkdirAll("db", 0o700); err != nil {
+				if err := s.MkdirAll("/db", 0o700); err != nil {
 					t.Fatal(err)
 				}
 				s.waits.Store(open)
