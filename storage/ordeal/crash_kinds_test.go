@@ -51,7 +51,7 @@ func (c *crash) String() string {
 // plan draws a crash to come.
 func (h *history) plan(journal string) *crash {
 	c := &crash{journal: h.newFolder(), rng: rand.New(rand.NewPCG(h.rng.Uint64(), 1))}
-	if c.kill = h.rng.IntN(3) == 0; c.kill {
+	if c.kill = h.rng.IntN(3) == 0 && mapped; c.kill {
 		c.kept = 100
 		return c
 	}

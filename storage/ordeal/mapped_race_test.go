@@ -1,0 +1,5 @@
+//go:build race
+
+package ordeal
+
+const mapped = false
