@@ -110,6 +110,7 @@ func unloadedSite(t testing.TB, change func(*Options)) *site {
 	}
 	t.Cleanup(func() { check(t, st.engine.Close()) })
 	st.accounts = account.New(store.Accounts(), clock)
+	st.run(func(ctx context.Context) error { return st.accounts.Run(ctx, logger) })
 	o := Options{
 		Engine: st.engine, Accounts: st.accounts, BaseURL: "http://127.0.0.1:8080", Logger: logger, Now: clock, Version: "test",
 	}
@@ -194,7 +195,7 @@ func (st *site) issue(c account.Caller, scopes ...account.Scope) string {
 // member makes a user and returns a token of theirs.
 func (st *site) member(name string, scopes ...account.Scope) string {
 	st.t.Helper()
-	u, err := st.accounts.AddUser(name, account.RoleMember)
+	u, err := st.accounts.AddUser(account.UserDraft{Email: name, Role: account.RoleMember})
 	if err != nil {
 		st.t.Fatal(err)
 	}

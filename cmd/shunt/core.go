@@ -39,6 +39,7 @@ func (c *core) openStore(parts *stack, s *dataSettings, create bool, log *slog.L
 	parts.onStop("store", c.store.Close)
 	parts.run("store", c.store.Run)
 	c.accounts = account.New(c.store.Accounts(), nil)
+	parts.run("accounts", func(ctx context.Context) error { return c.accounts.Run(ctx, log) })
 	return nil
 }
 
