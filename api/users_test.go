@@ -108,6 +108,17 @@ func TestLinksOutliveTheirOwnerOnlyIfThatIsAskedFor(t *testing.T) {
 	}
 }
 
+func TestWhatAccountsRefuseHasItsProblem(t *testing.T) {
+	for err, want := range map[error]*kind{
+		account.ErrUnauthorized: kindUnauthorized, account.ErrNoUser: kindNotFound, account.ErrNoToken: kindNotFound,
+		account.ErrOverloaded: kindOverloaded,
+	} {
+		if r, known := refusalOf(fmt.Errorf("wrapped: %w", err)); r.kind != want || !known {
+			t.Errorf("%v: got %v, want %v", err, r.kind, want)
+		}
+	}
+}
+
 func TestTheListOfTokensSaysWhenEachWasUsedLast(t *testing.T) {
 	st := newSite(t, nil)
 	ann := st.member("ann@example.com", account.LinksRead, account.TokensWrite)
