@@ -19,15 +19,14 @@ const userHeader = "Shunt-User"
 // A door is a way in to the API: it says who somebody is who comes through it.
 type door func(ctx *fasthttp.RequestCtx) (account.Caller, error)
 
-// publicDoor: whoever brings a token, over a connection that nobody listens in on.
+// publicDoor: whoever brings a token, or else the cookie of a session, over a connection that nobody listens in on.
 func (s *Server) publicDoor(ctx *fasthttp.RequestCtx) (account.Caller, error) {
 	if err := s.requireHTTPS(ctx); err != nil {
 		return account.Caller{}, err
 	}
 	token, found := bearerToken(ctx.Request.Header.Peek("Authorization"))
 	if !found {
-		s.metrics.authFailures.Inc()
-		return account.Caller{}, refuse(kindUnauthorized, "send Authorization: Bearer and a token")
+		return s.sessionCaller(ctx)
 	}
 	caller, err := s.accounts.Authenticate(token)
 	if errors.Is(err, account.ErrUnauthorized) {

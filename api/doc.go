@@ -4,7 +4,7 @@
 //
 // A code is what follows the slash; a request for a code has one outcome: it is redirected, or it is a miss for a
 // reason. The redirector decides it. A door is a way in to the API and says who the caller is: the public door by
-// token, the local door by being able to open the socket in the data folder. An endpoint is one row of the API's
+// token or by the cookie of a session, the local door by being able to open the socket in the data folder. An endpoint is one row of the API's
 // table. A problem is an error as a client sees it, a kind is its status and code, a refusal an error that knows its
 // kind. A fleet is the listeners of one way in (public, local, admin) with the HTTP server that they share; patience
 // is how long a connection may take. A live stream is an answer that goes on (live.go): fasthttp reads it on the connection's
@@ -20,7 +20,7 @@
 //	     handlePublic           recover · drain · framing          (front.go, server.go)
 //	           │  path.go       raw path: /{code} or /{code}/ ?
 //	    ┌──────┴───────┐
-//	serveCode        routes     door → scope → handler → problem   (auth.go, routes.go, links.go, patch.go, stats.go, tokens.go)
+//	serveCode        routes     door → scope → handler → problem   (auth.go, session.go, routes.go, links.go, patch.go, users.go …)
 //	    │
 //	redirector                  Resolve → method → expiry → location → class → Hit   (redirect.go)
 //	    │
@@ -78,6 +78,19 @@
 // without an IP address (a Unix socket) is this machine. Tokens are taken over plain HTTP only from this machine, and
 // a forwarding header says that a request is not from this machine, whatever its socket says.
 //
+// # Sessions
+//
+// Pages log in with POST /session and have a cookie then (session.go): HttpOnly, SameSite=Strict, and over HTTPS __Host- and
+// Secure. Over plain HTTP, which is for loopback and --allow-http, it is neither: Chrome and Firefox take http://localhost and
+// 127.0.0.1 for trustworthy and keep Secure cookies of them, Safari does not, and on __Host- ones browsers have disagreed. A
+// browser does not tell ports of a host apart, so on loopback other programs of this machine can see that cookie.
+//
+// SameSite stops other sites, not neighbours on the same site or another port. So a change that comes with a cookie must say
+// Sec-Fetch-Site: same-origin, or, without that field, have the Origin of base_url. Browsers without either (before 2023, and
+// for plain HTTP in an intranet those without Origin) can read but not write. A request with a bearer token needs none of
+// that, whatever cookies it has: no page of another origin can add that field. Logging in asks for no such proof, because
+// curl may; but a browser that says it comes from elsewhere is refused, so that nobody is logged in as somebody else.
+//
 // # Time and connections
 //
 // fasthttp's ReadTimeout and IdleTimeout cost 0.66 µs of the 5 µs of a request, so they are off. A connection notes
@@ -116,6 +129,14 @@
 //
 // Codes of one owner. An admin sees other people's links only by saying owner=all or owner=ID; without it a foreign
 // link is missing for admins too.
+//
+// Links outlive their owner. DELETE /users/{id} refuses a user with links unless links=keep says that they stay: links are
+// printed on paper, and must not die with an account. They stay under the number of the deleted user, which admins name with
+// owner=ID. Handing them to somebody else was rejected: figures are kept by owner as well as by link, so the new owner's would
+// not add up, and a transfer of a million links is no atomic write. A link whose creation is under way while its owner is
+// deleted is kept too.
+//
+// 422 for the last admin. Deleting or demoting the only admin is invalid, code last_admin, not a conflict: no repetition helps.
 //
 // Refused framing. GET and HEAD with a body, and Transfer-Encoding beside Content-Length, are answered 400 and the
 // connection is closed: fasthttp takes them, and others before us may read them differently.

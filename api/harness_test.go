@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,9 +31,15 @@ type site struct {
 	t        testing.TB
 	engine   *engine.Engine
 	accounts *account.Accounts
-	now      atomic.Int64 // Unix ms; the clock of server, engine and accounts
+	table    account.Table // of accounts
+	now      atomic.Int64  // Unix ms; the clock of server, engine and accounts
 	log      *syncBuffer
 	token    string // of the admin, all scopes
+
+	secrets struct { // tokens, passwords and cookies: at the end none of them may be in the log
+		sync.Mutex
+		texts []string
+	}
 
 	publicAt, adminAt, localAt *fasthttputil.InmemoryListener
 }
@@ -105,6 +112,7 @@ func unloadedSiteOn(t testing.TB, tune func(*engine.Options), change func(*Optio
 	clock := func() time.Time { return time.UnixMilli(st.now.Load()).UTC() }
 	logger := testLogger(st.log)
 
+	t.Cleanup(st.wantNothingSecretLogged) // after everything has stopped
 	dir := t.TempDir()
 	store, err := storage.Open(filepath.Join(dir, "store"), storage.Options{Create: true, Logger: logger})
 	if err != nil {
@@ -124,7 +132,9 @@ func unloadedSiteOn(t testing.TB, tune func(*engine.Options), change func(*Optio
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { check(t, st.engine.Close()) })
-	st.accounts = account.New(store.Accounts(), clock)
+	st.table = store.Accounts()
+	st.accounts = account.New(st.table, clock)
+	st.run(func(ctx context.Context) error { return st.accounts.Run(ctx, logger) })
 	o := Options{
 		Engine: st.engine, Accounts: st.accounts, BaseURL: "http://127.0.0.1:8080", Logger: logger, Now: clock, Version: "test",
 	}
@@ -203,13 +213,84 @@ func (st *site) issue(c account.Caller, scopes ...account.Scope) string {
 	if err != nil {
 		st.t.Fatal(err)
 	}
+	return st.secret(text)
+}
+
+// secret notes that text must not turn up in the log.
+func (st *site) secret(text string) string {
+	st.secrets.Lock()
+	defer st.secrets.Unlock()
+	st.secrets.texts = append(st.secrets.texts, text)
 	return text
 }
+
+func (st *site) wantNothingSecretLogged() { st.wantNothingSecretIn("the log", st.log.String()) }
+
+func (st *site) wantNothingSecretIn(name, text string) {
+	st.t.Helper()
+	st.secrets.Lock()
+	defer st.secrets.Unlock()
+	for _, secret := range st.secrets.texts {
+		if strings.Contains(text, secret) {
+			st.t.Errorf("%s holds %q:\n%s", name, secret, text)
+		}
+	}
+}
+
+// spoil makes a row of the accounts unreadable.
+func (st *site) spoil(key string) {
+	st.t.Helper()
+	check(st.t, st.table.Write([][2][]byte{{[]byte(key), []byte("{")}}, nil))
+}
+
+// password is everybody's who logs in.
+const password = "correct horse battery"
+
+// person makes a user who can log in.
+func (st *site) person(email string, role account.Role) account.User {
+	st.t.Helper()
+	u, err := st.accounts.AddUser(account.UserDraft{Email: email, Role: role, Password: st.secret(password)})
+	if err != nil {
+		st.t.Fatal(err)
+	}
+	return u
+}
+
+// logIn returns the cookie line of a new session.
+func (st *site) logIn(email string) string {
+	st.t.Helper()
+	r := st.post("/session", fmt.Sprintf(`{"email":%q,"password":%q}`, email, password))
+	cookie, _, found := strings.Cut(r.header.Get("Set-Cookie"), ";")
+	if _, value, _ := strings.Cut(cookie, "="); r.status != 200 || !found || len(value) != 43 {
+		st.t.Fatalf("log in as %s: got %+v", email, r)
+	} else {
+		st.secret(value)
+	}
+	return "Cookie: " + cookie
+}
+
+// post sends JSON without a token.
+func (st *site) post(path, body string, lines ...string) reply {
+	st.t.Helper()
+	return st.as(lines, "POST", path, body)
+}
+
+// as makes an API request with these lines.
+func (st *site) as(lines []string, method, path, body string) reply {
+	st.t.Helper()
+	if body != "" {
+		lines = append(slices.Clone(lines), "Content-Type: application/json")
+	}
+	return send(st.t, st.publicAt, method, requestText(method, "/api/v1"+path, body, lines...))
+}
+
+// ownPage is what a browser says of a request by one of our own pages.
+const ownPage = "Sec-Fetch-Site: same-origin"
 
 // member makes a user and returns a token of theirs.
 func (st *site) member(name string, scopes ...account.Scope) string {
 	st.t.Helper()
-	u, err := st.accounts.AddUser(name, account.RoleMember)
+	u, err := st.accounts.AddUser(account.UserDraft{Email: name, Role: account.RoleMember})
 	if err != nil {
 		st.t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func (s *Server) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller) er
 func (s *Server) stream(ctx *fasthttp.RequestCtx, caller account.Caller, code string, id uint64, guard engine.Guard) {
 	// Nothing follows on this connection, so whatever comes on it, its end above all, means that the client is through.
 	ctx.SetConnectionClose()
-	recheck := s.recheck(ctx, caller, guard)
+	recheck := s.recheck(caller, guard)
 	ctx.SetBodyStream(&liveStream{
 		hits: func() (uint64, error) {
 			if err := recheck(); err != nil {
@@ -116,16 +116,12 @@ func (s *Server) stream(ctx *fasthttp.RequestCtx, caller account.Caller, code st
 	}, -1)
 }
 
-// recheck returns a function that tells whether the caller may still see the figures: the token may have been revoked,
-// or its user demoted. Whoever came by the local door may.
-func (s *Server) recheck(ctx *fasthttp.RequestCtx, caller account.Caller, g engine.Guard) func() error {
-	if caller.TokenID == "" {
-		return func() error { return nil }
-	}
-	token, _ := bearerToken(ctx.Request.Header.Peek("Authorization"))
+// recheck returns a function that tells whether the caller may still see the figures: the token may have been revoked, the
+// session ended, or the user demoted.
+func (s *Server) recheck(caller account.Caller, g engine.Guard) func() error {
 	foreign := g.AnyOwner || g.Owner != caller.User.ID
 	return func() error {
-		c, err := s.accounts.Authenticate(token)
+		c, err := s.accounts.Recheck(caller)
 		if err == nil && (!c.Has(account.StatsRead) || foreign && !c.Has(account.Admin)) {
 			err = account.ErrUnauthorized
 		}

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"shunt/api/account"
 )
 
 // operations lets a test be the operation: it gets each one's context and folder, and says what becomes of it.
@@ -131,7 +133,7 @@ func TestAnOperationEndsWhenNobodyWantsItAnyMore(t *testing.T) {
 func TestOperationsAreOnTheSocketOnlyAndForAdmins(t *testing.T) {
 	o := newOperations()
 	st := newSite(t, o.options)
-	if _, err := st.accounts.AddUser("b@example.org", "member"); err != nil {
+	if _, err := st.accounts.AddUser(account.UserDraft{Email: "b@example.org", Role: account.RoleMember}); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {

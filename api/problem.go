@@ -24,8 +24,8 @@ type kind struct {
 var (
 	kindMalformedJSON   = &kind{400, "malformed_json", "The body is not well-formed JSON", ""}
 	kindBadRequest      = &kind{400, "bad_request", "The request is malformed", ""}
-	kindUnauthorized    = &kind{401, "unauthorized", "A valid token is needed", ""}
-	kindForbidden       = &kind{403, "forbidden", "The token lacks a scope", ""}
+	kindUnauthorized    = &kind{401, "unauthorized", "A valid token or session is needed", ""}
+	kindForbidden       = &kind{403, "forbidden", "This is not allowed", ""}
 	kindHTTPSRequired   = &kind{403, "https_required", "Tokens travel over HTTPS only", ""}
 	kindNotFound        = &kind{404, "not_found", "Not found", ""}
 	kindMethod          = &kind{405, "method_not_allowed", "The method is not allowed here", ""}
@@ -66,6 +66,8 @@ var problemTable = []struct {
 	{engine.ErrClosed, kindOverloaded},
 	{account.ErrUnauthorized, kindUnauthorized},
 	{account.ErrNoToken, kindNotFound},
+	{account.ErrNoUser, kindNotFound},
+	{account.ErrOverloaded, kindOverloaded},
 }
 
 // A refusal is an error that knows its kind.

@@ -14,8 +14,10 @@ import (
 // A handler answers an API request of a caller who may make it. What it returns becomes a problem.
 type handler func(ctx *fasthttp.RequestCtx, caller account.Caller) error
 
-// anyScope: a token is needed, but no scope.
-const anyScope account.Scope = ""
+const (
+	anyScope account.Scope = ""          // a caller is needed, but no scope
+	noCaller account.Scope = "no caller" // anybody may: the handler gets the zero Caller
+)
 
 // An endpoint is one row of the API. HEAD is answered where GET is.
 type endpoint struct {
@@ -39,6 +41,12 @@ func (s *Server) endpoints() []endpoint {
 		{"POST", "/tokens", account.TokensWrite, s.issueToken},
 		{"DELETE", "/tokens/{id}", account.TokensWrite, s.revokeToken},
 		{"GET", "/me", anyScope, s.readMe},
+		{"GET", "/users", account.Admin, s.listUsers},
+		{"POST", "/users", account.Admin, s.addUser},
+		{"PATCH", "/users/{id}", account.Admin, s.editUser},
+		{"DELETE", "/users/{id}", account.Admin, s.removeUser},
+		{"POST", "/session", noCaller, s.beginSession},
+		{"DELETE", "/session", noCaller, s.endSession},
 	}
 }
 
@@ -90,6 +98,9 @@ func (s *Server) behind(door door, e endpoint) fasthttp.RequestHandler {
 }
 
 func call(ctx *fasthttp.RequestCtx, door door, e endpoint) error {
+	if e.scope == noCaller {
+		return e.handle(ctx, account.Caller{})
+	}
 	caller, err := door(ctx)
 	if err != nil {
 		return err

@@ -11,18 +11,22 @@ import (
 
 // tokenObject is a token in JSON.
 type tokenObject struct {
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Scopes    []account.Scope `json:"scopes"`
-	CreatedAt time.Time       `json:"created_at"`
-	ExpiresAt *time.Time      `json:"expires_at"`
-	Token     string          `json:"token,omitempty"` // only in the answer that made it
+	ID         string          `json:"id"`
+	Name       string          `json:"name"`
+	Scopes     []account.Scope `json:"scopes"`
+	CreatedAt  time.Time       `json:"created_at"`
+	ExpiresAt  *time.Time      `json:"expires_at"`
+	LastUsedAt *time.Time      `json:"last_used_at"`    // to the minute after a crash
+	Token      string          `json:"token,omitempty"` // only in the answer that made it
 }
 
 func newTokenObject(t account.Token) tokenObject {
 	o := tokenObject{ID: t.ID, Name: t.Name, Scopes: t.Scopes, CreatedAt: t.CreatedAt}
 	if !t.ExpiresAt.IsZero() {
 		o.ExpiresAt = &t.ExpiresAt
+	}
+	if !t.LastUsedAt.IsZero() {
+		o.LastUsedAt = &t.LastUsedAt
 	}
 	return o
 }
@@ -99,18 +103,4 @@ func (s *Server) revokeToken(ctx *fasthttp.RequestCtx, caller account.Caller) er
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
 	return nil
-}
-
-// readMe is GET /me.
-func (s *Server) readMe(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	if err := noParameters(ctx); err != nil {
-		return err
-	}
-	return writeJSON(ctx, fasthttp.StatusOK, struct {
-		ID      uint32          `json:"id"`
-		Email   string          `json:"email"`
-		Role    account.Role    `json:"role"`
-		Scopes  []account.Scope `json:"scopes"`
-		TokenID string          `json:"token_id,omitempty"`
-	}{caller.User.ID, caller.User.Name, caller.User.Role, caller.Scopes, caller.TokenID})
 }

@@ -41,7 +41,7 @@ const layoutOfDeletions = 3
 //	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
 //	│ 40 │ idempotency │ sender hash 32 · key hash 32                  │ receipt                  │
 //	│ 50 │ accounts    │ what api/account lays out: users, names,      │ what api/account encodes │
-//	│    │             │ tokens by hash, tokens of a user              │                          │
+//	│    │             │ tokens, sessions, last uses                   │                          │
 //	└────┴─────────────┴───────────────────────────────────────────────┴──────────────────────────┘
 //
 // Hours are Unix time / 3600, days hours / 24. The complement ^link id makes the newest link come first. Hour rows begin

@@ -76,7 +76,7 @@ func reserveOf(s *Store) uint64 {
 	return s.space.mu.reserve
 }
 
-// wantWritable tries a create and a write of accounts.
+// wantWritable tries a create and writes of accounts.
 func wantWritable(t *testing.T, s *Store, id uint64, want bool) {
 	t.Helper()
 	done := make(chan error, 1)
@@ -88,6 +88,9 @@ func wantWritable(t *testing.T, s *Store, id uint64, want bool) {
 		if !want && !errors.Is(err, engine.ErrReadOnly) || want && err != nil {
 			t.Errorf("link %d, %s: got %v, want it done: %v", id, what, err, want)
 		}
+	}
+	if err := s.Accounts().Write(nil, [][]byte{{1}}); err != nil { // a token is revoked whatever the space
+		t.Errorf("link %d, deletes of accounts alone: got %v", id, err)
 	}
 }
 

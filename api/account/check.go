@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -12,12 +13,13 @@ import (
 
 // CheckReport counts what Check has read.
 type CheckReport struct {
-	Users  uint64 `json:"users"`
-	Tokens uint64 `json:"tokens"`
+	Users    uint64 `json:"users"`
+	Tokens   uint64 `json:"tokens"`
+	Sessions uint64 `json:"sessions"`
 }
 
 // Check reads every row of the table and verifies it: its key, that its value is what this package writes, and that users and
-// names, and tokens and their index rows, belong to each other both ways. What it finds goes to faults; an error is
+// names, and tokens, sessions and their index rows, belong to each other both ways. What it finds goes to faults; an error is
 // something that kept it from looking. The table must be at rest, and bear a Get during a Scan.
 func Check(table Table, faults *engine.Faults) (CheckReport, error) {
 	c := tableCheck{table: table, faults: faults}
@@ -37,13 +39,26 @@ func Check(table Table, faults *engine.Faults) (CheckReport, error) {
 	return c.report, nil
 }
 
-// Known tells whether there is a user of that number. Its row may be malformed: that is for Check to say.
+// Known tells whether there is or was a user of that number: links of one who was deleted may stay.
 func Known(table Table, user uint32) (bool, error) {
-	value, err := table.Get(userKey(user))
+	last, err := table.Get(lastUserKey)
 	if err != nil {
-		return false, fmt.Errorf("read user %d: %w", user, err)
+		return false, fmt.Errorf("read the last user's number: %w", err)
 	}
-	return value != nil, nil
+	return user > 0 && len(last) == 4 && user <= binary.BigEndian.Uint32(last), nil
+}
+
+func (c *tableCheck) there(user uint32) (string, error) {
+	value, err := c.table.Get(userKey(user))
+	if err == nil && value == nil {
+		return fmt.Sprintf("there is no user %d", user), nil
+	}
+	return "", err
+}
+
+// canonical tells whether a value is what this program writes for it, in whatever version. row is a pointer.
+func canonical(row any, value []byte) bool {
+	return json.Unmarshal(value, row) == nil && bytes.Equal(encode(row), value)
 }
 
 type tableCheck struct {
@@ -70,6 +85,12 @@ func (c *tableCheck) row(key, value []byte) (why string, err error) {
 		return c.token(rest, value)
 	case key[0] == 'x' && len(rest) > 4:
 		return c.tokenIndex(binary.BigEndian.Uint32(rest), string(rest[4:]), value)
+	case key[0] == 'c' && len(rest) == sha256.Size:
+		return c.session(rest, value)
+	case key[0] == 'y' && len(rest) == 4+sha256.Size:
+		return c.sessionIndex(binary.BigEndian.Uint32(rest), rest[4:], value)
+	case key[0] == 'l' && len(rest) == sha256.Size:
+		return c.use(rest, value)
 	}
 	return "a row of no known form", nil
 }
@@ -88,7 +109,7 @@ func (c *tableCheck) user(id uint32, value []byte) (string, error) {
 	switch {
 	case err != nil:
 		return err.Error(), nil
-	case !bytes.Equal(encodeUser(u), value):
+	case !canonical(new(userRow), value):
 		return "it is not written as this program writes it", nil
 	case u.ID != id || id == 0:
 		return fmt.Sprintf("it is of user %d", u.ID), nil
@@ -123,7 +144,7 @@ func (c *tableCheck) token(hash, value []byte) (string, error) {
 	switch {
 	case err != nil:
 		return err.Error(), nil
-	case !bytes.Equal(encodeToken(t, kept), value):
+	case !canonical(new(tokenRow), value):
 		return "it is not written as this program writes it", nil
 	case !bytes.Equal(kept, hash):
 		return "it is of another hash", nil
@@ -135,11 +156,56 @@ func (c *tableCheck) token(hash, value []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	known, err := Known(c.table, t.UserID)
-	if err == nil && !known {
-		return fmt.Sprintf("there is no user %d", t.UserID), nil
+	return c.there(t.UserID)
+}
+
+func (c *tableCheck) session(hash, value []byte) (string, error) {
+	c.report.Sessions++
+	s, kept, err := decodeSession(value)
+	switch {
+	case err != nil:
+		return err.Error(), nil
+	case !canonical(new(sessionRow), value):
+		return "it is not written as this program writes it", nil
+	case !bytes.Equal(kept, hash):
+		return "it is of another hash", nil
 	}
-	return "", err
+	indexed, err := c.table.Get(sessionIndexKey(s.UserID, hash))
+	if err == nil && indexed == nil {
+		return fmt.Sprintf("it is not among the sessions of user %d", s.UserID), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return c.there(s.UserID)
+}
+
+func (c *tableCheck) sessionIndex(user uint32, hash, value []byte) (string, error) {
+	if why := wantWidth(value, 0); why != "" {
+		return why, nil
+	}
+	text, err := c.table.Get(sessionKey(hash))
+	if err != nil {
+		return "", err
+	}
+	if text == nil {
+		return "there is no session of its hash", nil
+	}
+	if s, _, err := decodeSession(text); err == nil && s.UserID != user {
+		return fmt.Sprintf("its session is of user %d", s.UserID), nil
+	}
+	return "", nil
+}
+
+// use: a token or session that was removed while its use was noted leaves such a row, which says nothing of anybody.
+func (c *tableCheck) use(_, value []byte) (string, error) {
+	if _, err := decodeUse(value); err != nil {
+		return err.Error(), nil
+	}
+	if !canonical(new(useRow), value) {
+		return "it is not written as this program writes it", nil
+	}
+	return "", nil
 }
 
 func (c *tableCheck) tokenIndex(user uint32, id string, hash []byte) (string, error) {

@@ -21,7 +21,7 @@ func checkTable(t *testing.T, f *folder) (CheckReport, []engine.Fault) {
 
 func TestEachFaultOfATableOfAccountsIsFound(t *testing.T) {
 	hash := strings.Repeat("h", 32)
-	two, stranger := binary.BigEndian.AppendUint32(nil, 2), User{ID: 9, Name: "x@example.org", Role: RoleMember}
+	two, stranger := binary.BigEndian.AppendUint32(nil, 2), userRecord{User: User{ID: 9, Name: "x@example.org", Role: RoleMember}}
 	for name, c := range map[string]struct {
 		key, value []byte // no value: the row is deleted
 		want       string
@@ -29,8 +29,8 @@ func TestEachFaultOfATableOfAccountsIsFound(t *testing.T) {
 		"nothing":                       {},
 		"a row of no form":              {[]byte{'z'}, []byte{1}, "no known form"},
 		"a user that is no JSON":        {userKey(2), []byte("{"), "unknown format"},
-		"a user of another number":      {userKey(2), encodeUser(User{ID: 1, Name: "b@example.org", Role: RoleMember}), "it is of user 1"},
-		"a user of no role":             {userKey(2), encodeUser(User{ID: 2, Name: "b@example.org", Role: "king"}), `role "king"`},
+		"a user of another number":      {userKey(2), encodeUser(userRecord{User: User{ID: 1, Name: "b@example.org", Role: RoleMember}}), "it is of user 1"},
+		"a user of no role":             {userKey(2), encodeUser(userRecord{User: User{ID: 2, Name: "b@example.org", Role: "king"}}), `role "king"`},
 		"a user written otherwise":      {userKey(2), []byte(`{"v":1, "id":2}`), "not written as this program"},
 		"a user whose name is missing":  {nameKey("B@example.org"), nil, "does not lead to it"},
 		"a name of nobody":              {nameKey("c@example.org"), two, "who has not this name"},
@@ -41,6 +41,11 @@ func TestEachFaultOfATableOfAccountsIsFound(t *testing.T) {
 		"a token of another hash":       {tokenKey([]byte(hash)), encodeToken(Token{ID: "t", UserID: 1}, []byte("other")), "of another hash"},
 		"an index row without a token":  {tokenIndexKey(1, "t"), []byte(hash), "no token of its hash"},
 		"an index row that is cut off":  {tokenIndexKey(1, "t"), []byte(hash)[:5], "5 bytes instead of 32"},
+		"a session that is no JSON":     {sessionKey([]byte(hash)), []byte("{"), "unknown format"},
+		"a session of another hash":     {sessionKey([]byte(hash)), encodeSession(session{UserID: 1}, []byte("other")), "of another hash"},
+		"a session without an index":    {sessionKey([]byte(hash)), encodeSession(session{UserID: 1}, []byte(hash)), "not among the sessions of user 1"},
+		"an index without a session":    {sessionIndexKey(1, []byte(hash)), []byte{}, "no session of its hash"},
+		"a use that is no JSON":         {useKey([]byte(hash)), []byte("{"), "unknown format"},
 		"no last user number":           {lastUserKey, nil, "although there is a user 2"},
 		"a last user number of 3 bytes": {lastUserKey, two[:3], "3 bytes instead of 4"},
 	} {
@@ -49,7 +54,7 @@ func TestEachFaultOfATableOfAccountsIsFound(t *testing.T) {
 			if _, _, err := f.IssueToken(f.admin(t), TokenDraft{Name: "n"}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := f.AddUser("b@example.org", RoleMember); err != nil {
+			if _, err := f.AddUser(UserDraft{Email: "b@example.org", Role: RoleMember}); err != nil {
 				t.Fatal(err)
 			}
 			var sets [][2][]byte

@@ -1,9 +1,11 @@
-// Package account keeps users and their API tokens in a small table of bytes that somebody else makes durable.
+// Package account keeps users, their API tokens and their sessions in a small table of bytes that somebody else makes durable.
 //
 // # Terminology
 //
 // A user owns links; its number is the owner of a link. A token is a secret that acts for its user, within its scopes. A
-// caller is who a request turned out to be: a user, and the scopes that the token left it.
+// session is what a user has in a browser after logging in with a password: a secret in a cookie, and every scope of the
+// user's role. A caller is who a request turned out to be: a user, the scopes that the token left it, and what it was proved
+// with, so that Recheck can ask again later.
 //
 // # Tokens
 //
@@ -14,6 +16,16 @@
 // GitHub chose in 2021). The table knows a token only by its SHA-256. A slow hash would gain nothing: nobody guesses
 // 178 bits.
 //
+// # Passwords and sessions
+//
+// A password has 8 to 1,024 bytes and is kept as argon2id (19 MiB, 2 passes, 1 lane, 16 bytes of salt). At most 4 are hashed
+// at a time (76 MiB), 64 wait for up to 2 s, and everybody else is refused: ErrOverloaded. A login by a name that there is
+// not is hashed for as well. A hash of other parameters is replaced at the next login.
+//
+// A session's cookie is 256 random bits in base64url, known to the table by its SHA-256 only. It ends 7 days after its last
+// use, which is noted once an hour, 30 days after its beginning, when it is logged out of, when its user gets a new password
+// (unless it asked for that), and when the user is deleted. Tokens outlive a new password: programs have them.
+//
 // # Layout of the table
 //
 // All numbers are big-endian, values are JSON with a format version "v". Names are keyed in lower case.
@@ -23,12 +35,19 @@
 //	'n' | name                         → user id (4)
 //	't' | SHA-256 of the token (32)    → token
 //	'x' | user id (4) | token id       → SHA-256 of the token (32)
+//	'c' | SHA-256 of the cookie (32)   → session
+//	'y' | user id (4) | SHA-256 (32)   → nothing
+//	'l' | SHA-256 (32)                 → when that token or session was last used
 //
-// A user or a token is written with its index row in one batch.
+// A user, token or session is written, and deleted, with its other rows in one batch.
 //
 // # Concurrency and durability
 //
 // Any number of goroutines may call everything at once; writers take one mutex, because each of them looks before it
-// writes. What a function has written is durable when it returns. Authenticate reads the table on each call (two gets
-// and two JSON values, 7 µs) and caches nothing: a token is dead when RevokeToken returns.
+// writes. What a function has written is durable when it returns. Who somebody is, is read from the table on each call (two
+// gets and two JSON values, 7 µs; three for a session) and cached nowhere: what is revoked, ended, demoted or deleted is so
+// when the function returns, for requests on open connections too. What was asked for before is checked once more where it
+// matters: IssueToken looks at its maker again under the mutex.
+//
+// Only last uses wait: in memory, of what was verified and no more than 65,536, for Run to write them once a minute.
 package account

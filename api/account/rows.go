@@ -1,6 +1,7 @@
 package account
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -9,8 +10,15 @@ import (
 	"time"
 )
 
-// formatVersion is "v" in every value. A row of a newer version is an error, never a guess.
-const formatVersion = 1
+// Versions: "v" in every value. A row of a newer version is an error, never a guess.
+//
+//	users     1  the first
+//	          2  password, the argon2id hash; without one, what 1 is
+//	all else  1  the first
+const (
+	userVersion   = 2
+	formatVersion = 1
+)
 
 var errFormat = errors.New("account row of unknown format")
 
@@ -23,12 +31,42 @@ func tokenKey(hash []byte) []byte                 { return append([]byte{'t'}, h
 func tokensOf(user uint32) []byte                 { return binary.BigEndian.AppendUint32([]byte{'x'}, user) }
 func tokenIndexKey(user uint32, id string) []byte { return append(tokensOf(user), id...) }
 
+func sessionKey(hash []byte) []byte { return append([]byte{'c'}, hash...) }
+func sessionsOf(user uint32) []byte { return binary.BigEndian.AppendUint32([]byte{'y'}, user) }
+func useKey(hash []byte) []byte     { return append([]byte{'l'}, hash...) }
+
+func sessionIndexKey(user uint32, hash []byte) []byte { return append(sessionsOf(user), hash...) }
+
+// tokenRows returns the keys of all rows of a token.
+func tokenRows(t Token, hash []byte) [][]byte {
+	return [][]byte{tokenIndexKey(t.UserID, t.ID), tokenKey(hash), useKey(hash)}
+}
+
+// sessionRows returns the keys of all rows of a session.
+func sessionRows(user uint32, hash [sha256.Size]byte) [][]byte {
+	return [][]byte{sessionIndexKey(user, hash[:]), sessionKey(hash[:]), useKey(hash[:])}
+}
+
 type userRow struct {
 	V         int    `json:"v"`
 	ID        uint32 `json:"id"`
 	Name      string `json:"name"`
 	Role      Role   `json:"role"`
 	CreatedMs int64  `json:"created_ms"`
+	Password  string `json:"password,omitempty"`
+}
+
+type sessionRow struct {
+	V         int    `json:"v"`
+	Hash      []byte `json:"hash"` // again, so that it is compared with what was asked for
+	User      uint32 `json:"user"`
+	CreatedMs int64  `json:"created_ms"`
+}
+
+// useRow stands apart from the token or session, so that noting a use writes nothing that decides who somebody is.
+type useRow struct {
+	V    int   `json:"v"`
+	AtMs int64 `json:"at_ms"`
 }
 
 type tokenRow struct {
@@ -42,9 +80,17 @@ type tokenRow struct {
 	ExpiresMs int64   `json:"expires_ms,omitempty"` // 0: never
 }
 
-func encodeUser(u User) []byte {
-	return encode(userRow{V: formatVersion, ID: u.ID, Name: u.Name, Role: u.Role, CreatedMs: u.CreatedAt.UnixMilli()})
+func encodeUser(u userRecord) []byte {
+	return encode(userRow{
+		V: userVersion, ID: u.ID, Name: u.Name, Role: u.Role, CreatedMs: u.CreatedAt.UnixMilli(), Password: u.password,
+	})
 }
+
+func encodeSession(s session, hash []byte) []byte {
+	return encode(sessionRow{V: formatVersion, Hash: hash, User: s.UserID, CreatedMs: s.CreatedAt.UnixMilli()})
+}
+
+func encodeUse(at time.Time) []byte { return encode(useRow{V: formatVersion, AtMs: at.UnixMilli()}) }
 
 func encodeToken(t Token, hash []byte) []byte {
 	row := tokenRow{
@@ -65,12 +111,37 @@ func encode(row any) []byte {
 	return b
 }
 
-func decodeUser(value []byte) (User, error) {
+func decodeUser(value []byte) (userRecord, error) {
 	var row userRow
-	if err := json.Unmarshal(value, &row); err != nil || row.V != formatVersion {
-		return User{}, fmt.Errorf("%w (version %d)", errFormat, row.V)
+	if err := json.Unmarshal(value, &row); err != nil || row.V < 1 || row.V > userVersion {
+		return userRecord{}, fmt.Errorf("%w (version %d)", errFormat, row.V)
 	}
-	return User{ID: row.ID, Name: row.Name, Role: row.Role, CreatedAt: time.UnixMilli(row.CreatedMs).UTC()}, nil
+	if row.V < 2 {
+		row.Password = ""
+	}
+	return userRecord{
+		User: User{
+			ID: row.ID, Name: row.Name, Role: row.Role, CreatedAt: time.UnixMilli(row.CreatedMs).UTC(),
+			HasPassword: row.Password != "",
+		},
+		password: row.Password,
+	}, nil
+}
+
+func decodeSession(value []byte) (s session, hash []byte, err error) {
+	var row sessionRow
+	if err := json.Unmarshal(value, &row); err != nil || row.V != formatVersion {
+		return session{}, nil, fmt.Errorf("%w (version %d)", errFormat, row.V)
+	}
+	return session{row.User, time.UnixMilli(row.CreatedMs).UTC()}, row.Hash, nil
+}
+
+func decodeUse(value []byte) (time.Time, error) {
+	var row useRow
+	if err := json.Unmarshal(value, &row); err != nil || row.V != formatVersion {
+		return time.Time{}, fmt.Errorf("%w (version %d)", errFormat, row.V)
+	}
+	return time.UnixMilli(row.AtMs).UTC(), nil
 }
 
 func decodeToken(value []byte) (t Token, hash []byte, err error) {
@@ -86,62 +157,4 @@ func decodeToken(value []byte) (t Token, hash []byte, err error) {
 		t.ExpiresAt = time.UnixMilli(row.ExpiresMs).UTC()
 	}
 	return t, row.Hash, nil
-}
-
-func (a *Accounts) readUser(id uint32) (User, error) {
-	value, err := a.table.Get(userKey(id))
-	if err != nil {
-		return User{}, fmt.Errorf("read user %d: %w", id, err)
-	}
-	if value == nil {
-		return User{}, ErrNoUser
-	}
-	return decodeUser(value)
-}
-
-// readToken returns the token of a hash and the hash that is kept in it, or ErrUnauthorized.
-func (a *Accounts) readToken(hash []byte) (Token, []byte, error) {
-	value, err := a.table.Get(tokenKey(hash))
-	if err != nil {
-		return Token{}, nil, fmt.Errorf("read token: %w", err)
-	}
-	if value == nil {
-		return Token{}, nil, ErrUnauthorized
-	}
-	return decodeToken(value)
-}
-
-// eachUser calls fn for each user, the lowest number first, until it returns false.
-func (a *Accounts) eachUser(fn func(User) (more bool)) error {
-	err := a.table.Scan([]byte{'u'}, func(_, value []byte) (bool, error) {
-		u, err := decodeUser(value)
-		return err == nil && fn(u), err
-	})
-	if err != nil {
-		return fmt.Errorf("read users: %w", err)
-	}
-	return nil
-}
-
-// eachToken calls fn for each token of user. The scan is over before the first call, because it must not call the table.
-func (a *Accounts) eachToken(user uint32, fn func(t Token, hash []byte)) error {
-	var hashes [][]byte
-	err := a.table.Scan(tokensOf(user), func(_, hash []byte) (bool, error) {
-		hashes = append(hashes, append([]byte(nil), hash...))
-		return true, nil
-	})
-	if err != nil {
-		return fmt.Errorf("read tokens of user %d: %w", user, err)
-	}
-	for _, hash := range hashes {
-		t, _, err := a.readToken(hash)
-		if errors.Is(err, ErrUnauthorized) {
-			continue // revoked since the scan
-		}
-		if err != nil {
-			return err
-		}
-		fn(t, hash)
-	}
-	return nil
 }

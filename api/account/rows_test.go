@@ -1,17 +1,61 @@
 package account
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"reflect"
 	"testing"
 	"time"
 )
 
+func TestRowsAreWrittenAsTheyAlwaysWere(t *testing.T) {
+	at := time.UnixMilli(1767323045000).UTC()
+	u := userRecord{User: User{ID: 3, Name: "a@b", Role: RoleMember, CreatedAt: at, HasPassword: true}, password: "$argon2id$x"}
+	none := u
+	none.HasPassword, none.password = false, ""
+	for name, row := range map[string]struct {
+		got  []byte
+		want string
+	}{
+		"user":                    {encodeUser(u), `{"v":2,"id":3,"name":"a@b","role":"member","created_ms":1767323045000,"password":"$argon2id$x"}`},
+		"user without a password": {encodeUser(none), `{"v":2,"id":3,"name":"a@b","role":"member","created_ms":1767323045000}`},
+		"token": {
+			encodeToken(Token{ID: "i", UserID: 3, Name: "n", Scopes: []Scope{LinksRead}, CreatedAt: at, ExpiresAt: at}, []byte{1, 2}),
+			`{"v":1,"id":"i","hash":"AQI=","user":3,"name":"n","scopes":["links:read"],"created_ms":1767323045000,"expires_ms":1767323045000}`,
+		},
+		"session":  {encodeSession(session{3, at}, []byte{1, 2}), `{"v":1,"hash":"AQI=","user":3,"created_ms":1767323045000}`},
+		"last use": {encodeUse(at), `{"v":1,"at_ms":1767323045000}`},
+	} {
+		if string(row.got) != row.want {
+			t.Errorf("%s: got %s, want %s", name, row.got, row.want)
+		}
+	}
+	if got, err := decodeUser([]byte(`{"v":1,"id":3,"name":"a@b","role":"member","created_ms":1767323045000}`)); got != none || err != nil {
+		t.Errorf("a user of version 1: got %+v, %v, want %+v", got, err, none)
+	}
+}
+
+func TestKeysOfAccountsAreAsPinned(t *testing.T) {
+	hash := sha256.Sum256([]byte("x"))
+	h := string(hash[:])
+	for want, got := range map[string][]byte{
+		"u\x00\x00\x00\x07": userKey(7), "s": lastUserKey, "na@b": nameKey("A@b"), "t" + h: tokenKey(hash[:]),
+		"x\x00\x00\x00\x07id": tokenIndexKey(7, "id"), "c" + h: sessionKey(hash[:]),
+		"y\x00\x00\x00\x07" + h: sessionIndexKey(7, hash[:]), "l" + h: useKey(hash[:]),
+	} {
+		if string(got) != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // Whatever stands in a row, decoding it does not panic, and what it takes for a row survives being written again.
 
 func FuzzDecodeUser(f *testing.F) {
-	f.Add(encodeUser(User{ID: 7, Name: "ann@example.com", Role: RoleMember, CreatedAt: time.UnixMilli(1_800_000_000_000)}))
+	f.Add(encodeUser(userRecord{User{ID: 7, Name: "ann@example.com", Role: RoleMember, CreatedAt: time.UnixMilli(1_800_000_000_000)}, "$"}))
 	f.Add([]byte(`{"v":1,"id":4294967295,"name":"\ud83c","role":"king","created_ms":-9223372036854775808}`))
-	f.Add([]byte(`{"v":2}`))
+	f.Add([]byte(`{"v":1,"password":"x"}`))
+	f.Add([]byte(`{"v":3}`))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, value []byte) {
 		u, err := decodeUser(value)
@@ -41,6 +85,25 @@ func FuzzDecodeToken(f *testing.F) {
 		again, hashAgain, err := decodeToken(encodeToken(token, hash))
 		if err != nil || !reflect.DeepEqual(again, token) || !reflect.DeepEqual(hashAgain, hash) {
 			t.Errorf("got %+v, %x, %v, want %+v, %x", again, hashAgain, err, token, hash)
+		}
+	})
+}
+
+func FuzzDecodeSessionAndUse(f *testing.F) {
+	f.Add(encodeSession(session{7, time.UnixMilli(1_800_000_000_000)}, []byte("a hash")))
+	f.Add(encodeUse(time.UnixMilli(1_800_000_000_000)))
+	f.Add([]byte(`{"v":1,"at_ms":-9223372036854775808,"created_ms":9223372036854775807}`))
+	f.Fuzz(func(t *testing.T, value []byte) {
+		if s, hash, err := decodeSession(value); err == nil {
+			again, hashAgain, err := decodeSession(encodeSession(s, hash))
+			if err != nil || again != s || !bytes.Equal(hashAgain, hash) {
+				t.Errorf("got %+v, %x, %v, want %+v, %x", again, hashAgain, err, s, hash)
+			}
+		}
+		if at, err := decodeUse(value); err == nil {
+			if again, err := decodeUse(encodeUse(at)); err != nil || !again.Equal(at) {
+				t.Errorf("got %v, %v, want %v", again, err, at)
+			}
 		}
 	})
 }

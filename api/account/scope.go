@@ -38,6 +38,14 @@ func (r Role) scopes() []Scope {
 	return withoutAdmin(AllScopes)
 }
 
+// limit returns those of scopes that a user of role r can hold.
+func (r Role) limit(scopes []Scope) []Scope {
+	if r == RoleAdmin {
+		return scopes
+	}
+	return withoutAdmin(scopes)
+}
+
 func withoutAdmin(scopes []Scope) []Scope {
 	return slices.DeleteFunc(slices.Clone(scopes), func(s Scope) bool { return s == Admin })
 }

@@ -9,7 +9,24 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"shunt/engine"
 )
+
+// User is somebody who owns links.
+type User struct {
+	ID          uint32 // from 1; the owner number of links; never reused
+	Name        string // what they log in with: an e-mail address, or AdminName
+	Role        Role
+	CreatedAt   time.Time
+	HasPassword bool // may log in
+}
+
+// userRecord is a user and what is kept of the password.
+type userRecord struct {
+	User
+	password string // its argon2id hash; empty: none
+}
 
 // EnsureAdmin returns the oldest admin. If there is no user at all, it makes one: AdminName, without a password.
 func (a *Accounts) EnsureAdmin() (u User, created bool, err error) {
@@ -26,29 +43,62 @@ func (a *Accounts) EnsureAdmin() (u User, created bool, err error) {
 	if last != 0 {
 		return User{}, false, fmt.Errorf("none of the users is an admin: %w", ErrNoUser)
 	}
-	u, err = a.addUserLocked(AdminName, RoleAdmin)
+	u, err = a.addUserLocked(userRecord{User: User{Name: AdminName, Role: RoleAdmin}})
 	return u, err == nil, err
 }
 
-// AddUser makes a user, or returns an engine.FieldError of "email" if the name is malformed or taken.
-// Names that differ only by case are one name.
-func (a *Accounts) AddUser(name string, role Role) (User, error) {
-	if problem := nameProblem(name, maxUserNameBytes); problem != "" {
-		return User{}, fieldError("email", "invalid", problem)
+// UserDraft asks for a user.
+type UserDraft struct {
+	Email    string
+	Role     Role
+	Password string // empty: none, so that they cannot log in
+}
+
+// AddUser makes a user, or returns an engine.FieldError or engine.InvalidError that says what is wrong: an address that is
+// malformed or taken (those that differ only by case are one), a role that there is not, a bad password, MaxUsers.
+func (a *Accounts) AddUser(d UserDraft) (User, error) {
+	u := userRecord{User: User{Role: d.Role}}
+	var invalid engine.InvalidError
+	email, err := normalizeEmail(d.Email)
+	invalid = appendInvalid(invalid, err)
+	invalid = appendInvalid(invalid, validRole(d.Role))
+	if invalid != nil {
+		return User{}, invalid
+	}
+	if u.Name = email; d.Password != "" {
+		if u.password, err = a.hashing.hash(d.Password); err != nil {
+			return User{}, err
+		}
 	}
 	a.writing.Lock()
 	defer a.writing.Unlock()
-	_, err := a.UserByName(name)
-	if err == nil {
-		return User{}, fieldError("email", "taken", "there is a user of this name already")
-	}
-	if !errors.Is(err, ErrNoUser) {
+	if err := a.checkFree(email); err != nil {
 		return User{}, err
 	}
-	return a.addUserLocked(name, role)
+	return a.addUserLocked(u)
 }
 
-func (a *Accounts) addUserLocked(name string, role Role) (User, error) {
+func appendInvalid(invalid engine.InvalidError, err error) engine.InvalidError {
+	var field engine.FieldError
+	if errors.As(err, &field) {
+		invalid = append(invalid, field)
+	}
+	return invalid
+}
+
+// checkFree returns an engine.FieldError if there is a user of that name.
+func (a *Accounts) checkFree(name string) error {
+	_, err := a.userByName(name)
+	switch {
+	case err == nil:
+		return fieldError("email", "taken", "there is a user of this address already")
+	case errors.Is(err, ErrNoUser):
+		return nil
+	}
+	return err
+}
+
+func (a *Accounts) addUserLocked(u userRecord) (User, error) {
 	last, err := a.lastUserID()
 	if err != nil {
 		return User{}, err
@@ -56,23 +106,49 @@ func (a *Accounts) addUserLocked(name string, role Role) (User, error) {
 	if last == math.MaxUint32 {
 		return User{}, errors.New("no user numbers are left")
 	}
-	u := User{ID: last + 1, Name: name, Role: role, CreatedAt: a.now().UTC().Truncate(time.Millisecond)}
+	if err := a.checkRoom(last); err != nil {
+		return User{}, err
+	}
+	u.ID, u.CreatedAt, u.HasPassword = last+1, a.moment(), u.password != ""
 	sets := [][2][]byte{
 		{userKey(u.ID), encodeUser(u)},
-		{nameKey(name), binary.BigEndian.AppendUint32(nil, u.ID)},
+		{nameKey(u.Name), binary.BigEndian.AppendUint32(nil, u.ID)},
 		{lastUserKey, binary.BigEndian.AppendUint32(nil, u.ID)},
 	}
 	if err := a.table.Write(sets, nil); err != nil {
 		return User{}, fmt.Errorf("write user %d: %w", u.ID, err)
 	}
-	return u, nil
+	return u.User, nil
+}
+
+// checkRoom returns an engine.FieldError if there are MaxUsers users. Only if there ever were, they are counted.
+func (a *Accounts) checkRoom(last uint32) error {
+	if last < MaxUsers {
+		return nil
+	}
+	users := 0
+	err := a.eachUser(func(User) bool { users++; return true })
+	if err == nil && users >= MaxUsers {
+		err = fieldError("", "too_many", fmt.Sprintf("there are %d users already; delete some", users))
+	}
+	return err
+}
+
+// ListUsers returns all users, the lowest number first. There are at most MaxUsers.
+func (a *Accounts) ListUsers() ([]User, error) {
+	users := []User{}
+	err := a.eachUser(func(u User) bool { users = append(users, u); return true })
+	return users, err
 }
 
 // OldestAdmin returns the admin with the lowest number, or ErrNoUser.
-func (a *Accounts) OldestAdmin() (User, error) {
+func (a *Accounts) OldestAdmin() (User, error) { return a.adminBut(0) }
+
+// adminBut returns the admin with the lowest number other than id, or ErrNoUser.
+func (a *Accounts) adminBut(id uint32) (User, error) {
 	found := User{}
 	err := a.eachUser(func(u User) (more bool) {
-		if u.Role == RoleAdmin {
+		if u.Role == RoleAdmin && u.ID != id {
 			found = u
 		}
 		return found.ID == 0
@@ -83,17 +159,26 @@ func (a *Accounts) OldestAdmin() (User, error) {
 	return found, err
 }
 
-// UserByName returns the user of that name, whatever its case, or ErrNoUser.
+// UserByName returns the user of that e-mail address, whatever its case, or of AdminName; or ErrNoUser.
 func (a *Accounts) UserByName(name string) (User, error) {
+	u, err := a.userByName(name)
+	return u.User, err
+}
+
+func (a *Accounts) userByName(text string) (userRecord, error) {
+	name, ok := loginName(text)
+	if !ok {
+		return userRecord{}, ErrNoUser
+	}
 	id, err := a.table.Get(nameKey(name))
 	if err != nil {
-		return User{}, fmt.Errorf("read user %q: %w", name, err)
+		return userRecord{}, fmt.Errorf("read a user by name: %w", err)
 	}
 	if id == nil {
-		return User{}, ErrNoUser
+		return userRecord{}, ErrNoUser
 	}
 	if len(id) != 4 {
-		return User{}, fmt.Errorf("name row of user %q: %w", name, errFormat)
+		return userRecord{}, fmt.Errorf("name row of a user: %w", errFormat)
 	}
 	return a.readUser(binary.BigEndian.Uint32(id))
 }
@@ -112,7 +197,7 @@ func (a *Accounts) lastUserID() (uint32, error) {
 	return binary.BigEndian.Uint32(last), nil
 }
 
-// nameProblem says in words what is wrong with a name, "" if nothing is.
+// nameProblem says in words what is wrong with a token's name, "" if nothing is.
 func nameProblem(name string, maxBytes int) string {
 	switch {
 	case strings.TrimSpace(name) == "":

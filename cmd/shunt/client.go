@@ -17,8 +17,8 @@ import (
 
 const (
 	callTimeout = 30 * time.Second
-	// maxAnswerBytes bounds what is read of an answer; a link object has at most about 20 KiB.
-	maxAnswerBytes = 1 << 20
+	// maxAnswerBytes bounds what is read of an answer. The longest is a list of 10,000 users of at most 400 bytes.
+	maxAnswerBytes = 8 << 20
 	// loadPatience is enough for 20 million links: a server loads over two million a second.
 	loadPatience = 10 * time.Second
 )

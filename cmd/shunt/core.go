@@ -39,6 +39,7 @@ func (c *core) openStore(parts *stack, s *dataSettings, create bool, log *slog.L
 	parts.onStop("store", c.store.Close)
 	parts.run("store", c.store.Run)
 	c.accounts = account.New(c.store.Accounts(), nil)
+	parts.run("accounts", func(ctx context.Context) error { return c.accounts.Run(ctx, log) })
 	return nil
 }
 
@@ -119,7 +120,7 @@ func drainOnStop(parts *stack, server *api.Server, log *slog.Logger) {
 func storeError(dir string, err error) error {
 	switch {
 	case errors.Is(err, storage.ErrNoStore):
-		return fmt.Errorf("there is no store in %s (--data); 'shunt serve' and 'shunt token add' make one", dir)
+		return fmt.Errorf("there is no store in %s (--data); 'shunt serve', 'shunt token add' and 'shunt user add' make one", dir)
 	case errors.Is(err, storage.ErrLocked):
 		return fmt.Errorf("%s: %w", dir, storage.ErrLocked)
 	case errors.Is(err, storage.ErrNewerFormat):

@@ -75,9 +75,8 @@ Arguments that belong to one call (such as --alias) are flags only.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageErrorf("%w (see '%s --help')", err, cmd.CommandPath())
 	})
-	token := newToken()
-	token.AddCommand(newTokenAdd(stdout, stderr))
-	root.AddCommand(newServe(program, stderr), token, newAdd(stdout, stderr), newStats(stdout, stderr),
+	root.AddCommand(newServe(program, stderr), newUser(stdout, stderr), newToken(stdout, stderr),
+		newAdd(stdout, stderr), newStats(stdout, stderr),
 		newBackup(stdout, stderr), newRestore(stdout, stderr), newCheck(stdout, stderr), newVersion(stdout))
 	return root
 }

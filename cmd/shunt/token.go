@@ -14,19 +14,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newToken() *cobra.Command {
-	return &cobra.Command{
-		Use:   "token",
-		Short: "API tokens",
-		Args:  knownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cmd.SetOut(cmd.ErrOrStderr())
-			_ = cmd.Help() // only writes
-			return usageErrorf("name a command of %s", cmd.CommandPath())
-		},
-	}
-}
-
 // tokenDraft is the body of POST /tokens.
 type tokenDraft struct {
 	Name      string     `json:"name"`

@@ -1,0 +1,215 @@
+package api
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"shunt/api/account"
+)
+
+// accessTable says who gets what, for every endpoint: a line a request, the columns in the order of its head. {code} is a link
+// of the owner, {token} a token of the owner, {user} a user who is none of the others. A 404 is what a missing one gets, too.
+//
+//	owner, other, admin   their tokens: all scopes of a member, of a member, of an admin
+//	reader                a token of the owner for links:read and stats:read only
+//	page, page2           a page of ours in the browser of the owner, of the other
+const accessTable = `
+request                                   owner other admin reader revoked expired none malformed page page2
+POST /shorten                             201   201   201   403    401     401     401  401       201  201
+GET /links/{code}                         200   404   404   200    401     401     401  401       200  404
+GET /links/{code}?owner=all               403   403   200   403    401     401     401  401       403  403
+GET /links/{code}?owner={owner}           403   403   200   403    401     401     401  401       403  403
+GET /links/{code}?owner={other}           403   403   404   403    401     401     401  401       403  403
+DELETE /links/{code}                      204   404   404   403    401     401     401  401       204  404
+DELETE /links/{code}?owner=all            403   403   204   403    401     401     401  401       403  403
+GET /stats/{code}                         200   404   404   200    401     401     401  401       200  404
+GET /stats/{code}?owner=all               403   403   200   403    401     401     401  401       403  403
+GET /stats/{code}?interval=day            200   404   404   200    401     401     401  401       200  404
+GET /stats/{code}/live                    200   404   404   200    401     401     401  401       200  404
+GET /stats/{code}/live?owner={owner}      403   403   200   403    401     401     401  401       403  403
+GET /stats                                200   200   200   200    401     401     401  401       200  200
+GET /stats?owner={owner}                  403   403   200   403    401     401     401  401       403  403
+GET /misses                               403   403   200   403    401     401     401  401       403  403
+GET /tokens                               200   200   200   403    401     401     401  401       200  200
+POST /tokens                              201   201   201   403    401     401     401  401       201  201
+DELETE /tokens/{token}                    204   404   404   403    401     401     401  401       204  404
+GET /me                                   200   200   200   200    401     401     401  401       200  200
+GET /users                                403   403   200   403    401     401     401  401       403  403
+POST /users                               403   403   201   403    401     401     401  401       403  403
+PATCH /users/{user}                       403   403   200   403    401     401     401  401       403  403
+DELETE /users/{user}                      403   403   204   403    401     401     401  401       403  403
+POST /session                             200   200   200   200    200     200     200  200       200  200
+DELETE /session                           204   204   204   204    204     204     204  204       204  204
+`
+
+// accessBodies are the bodies of requests that need one; N is another number each time.
+var accessBodies = map[string]string{
+	"POST /shorten":       `{"url":"https://a.example/"}`,
+	"POST /tokens":        `{"name":"n"}`,
+	"POST /users":         `{"email":"nN@example.com"}`,
+	"PATCH /users/{user}": `{"role":"member"}`,
+	"POST /session":       `{"email":"owner@example.com","password":"` + password + `"}`,
+}
+
+// access is a site with the people of accessTable.
+type access struct {
+	*site
+	owner, other, admin account.User
+	lines               map[string][]string // by column: the header lines that its requests have
+	made                int
+}
+
+func newAccess(t *testing.T) *access {
+	a := &access{site: newSite(t, nil)}
+	a.owner, a.other = a.person("owner@example.com", account.RoleMember), a.person("other@example.com", account.RoleMember)
+	a.admin = a.person("boss@example.com", account.RoleAdmin)
+	bearer := func(token string) []string { return []string{"Authorization: Bearer " + token} }
+	a.lines = map[string][]string{
+		"owner":     bearer(a.issue(account.CallerOf(a.owner))),
+		"other":     bearer(a.issue(account.CallerOf(a.other))),
+		"admin":     bearer(a.issue(account.CallerOf(a.admin), account.AllScopes...)),
+		"reader":    bearer(a.issue(account.CallerOf(a.owner), account.LinksRead, account.StatsRead)),
+		"revoked":   bearer(a.revokedToken()),
+		"expired":   bearer(a.expiredToken()),
+		"none":      nil,
+		"malformed": bearer("shunt_" + strings.Repeat("x", 36)),
+	}
+	a.logInPages()
+	return a
+}
+
+func (a *access) logInPages() {
+	a.t.Helper()
+	a.lines["page"] = []string{a.logIn("owner@example.com"), ownPage}
+	a.lines["page2"] = []string{a.logIn("other@example.com"), ownPage}
+}
+
+func (a *access) revokedToken() string {
+	t, text, err := a.accounts.IssueToken(account.CallerOf(a.owner), account.TokenDraft{Name: "revoked"})
+	if err == nil {
+		err = a.accounts.RevokeToken(a.owner.ID, t.ID)
+	}
+	check(a.t, err)
+	return text
+}
+
+func (a *access) expiredToken() string {
+	end := a.clock().Add(time.Minute)
+	_, text, err := a.accounts.IssueToken(account.CallerOf(a.owner), account.TokenDraft{Name: "expired", ExpiresAt: end})
+	check(a.t, err)
+	a.now.Store(end.UnixMilli())
+	return text
+}
+
+// secretTarget is where the links lead that only their owner and admins may see.
+const secretTarget = "https://secret.example/"
+
+// fresh makes what the path of a request names, and returns the path with it, and with what is not there in its place.
+func (a *access) fresh(path string) (there, missing string) {
+	a.t.Helper()
+	a.made++
+	n := strconv.Itoa(a.made)
+	there, missing = path, path
+	replace := func(name, present, absent string) {
+		there, missing = strings.ReplaceAll(there, name, present), strings.ReplaceAll(missing, name, absent)
+	}
+	if strings.Contains(path, "{code}") {
+		body := fmt.Sprintf(`{"url":"%s%s","alias":"code%s"}`, secretTarget, n, n)
+		if r := a.as(a.lines["owner"], "POST", "/shorten", body); r.status != 201 {
+			a.t.Fatalf("got %+v", r)
+		}
+		replace("{code}", "code"+n, "none"+n)
+	}
+	if strings.Contains(path, "{token}") {
+		t, text, err := a.accounts.IssueToken(account.CallerOf(a.owner), account.TokenDraft{Name: "secret"})
+		check(a.t, err)
+		a.secret(text)
+		replace("{token}", t.ID, strings.Repeat("a", len(t.ID)))
+	}
+	if strings.Contains(path, "{user}") {
+		u, err := a.accounts.AddUser(account.UserDraft{Email: "secret" + n + "@example.com", Role: account.RoleMember})
+		check(a.t, err)
+		replace("{user}", strconv.Itoa(int(u.ID)), strconv.Itoa(int(u.ID)+1))
+	}
+	replace("{owner}", strconv.Itoa(int(a.owner.ID)), strconv.Itoa(int(a.owner.ID)))
+	replace("{other}", strconv.Itoa(int(a.other.ID)), strconv.Itoa(int(a.other.ID)))
+	return there, missing
+}
+
+// ask makes a request of the table. Live figures are asked for by HEAD: they have no end.
+func (a *access) ask(column, request, path string) reply {
+	a.t.Helper()
+	method, _, _ := strings.Cut(request, " ")
+	if strings.Contains(path, "/live") {
+		method = "HEAD"
+	}
+	return a.as(a.lines[column], method, path, strings.ReplaceAll(accessBodies[request], "N", strconv.Itoa(a.made)))
+}
+
+// eachAccess calls fn for each row and column of accessTable.
+func eachAccess(fn func(request, column string, status int)) {
+	lines := strings.Split(strings.TrimSpace(accessTable), "\n")
+	columns := strings.Fields(lines[0])[1:]
+	for _, line := range lines[1:] {
+		cells := strings.Fields(line)
+		for i, column := range columns {
+			status, _ := strconv.Atoi(cells[i+2])
+			fn(cells[0]+" "+cells[1], column, status)
+		}
+	}
+}
+
+// routeOf returns the endpoint that a request of the table is for.
+func routeOf(request string) string {
+	route, _, _ := strings.Cut(request, "?")
+	return strings.NewReplacer("{token}", "{id}", "{user}", "{id}").Replace(route)
+}
+
+func TestEveryEndpointAnswersThoseWhoMayAndNobodyElse(t *testing.T) {
+	a := newAccess(t)
+	tried := map[string]bool{}
+	eachAccess(func(request, column string, want int) {
+		tried[routeOf(request)] = true
+		_, path, _ := strings.Cut(request, " ")
+		there, _ := a.fresh(path)
+		r := a.ask(column, request, there)
+		if r.status != want {
+			t.Errorf("%s as %s: got %d %s, want %d", request, column, r.status, r.body, want)
+		}
+		if want/100 != 2 && strings.Contains(fmt.Sprint(r), "secret") {
+			t.Errorf("%s as %s: got %+v, which tells too much", request, column, r)
+		}
+		if request == "DELETE /session" && strings.HasPrefix(column, "page") {
+			a.logInPages()
+		}
+	})
+	for _, e := range a.endpoints() {
+		if !tried[e.method+" "+e.path] {
+			t.Errorf("accessTable has no line for %s %s", e.method, e.path)
+		}
+	}
+}
+
+func TestWhatIsForeignLooksLikeWhatIsMissing(t *testing.T) {
+	a := newAccess(t)
+	eachAccess(func(request, column string, want int) {
+		_, path, _ := strings.Cut(request, " ")
+		there, missing := a.fresh(path)
+		if there == missing || want/100 == 2 {
+			return
+		}
+		foreign, none := a.ask(column, request, there), a.ask(column, request, missing)
+		if got, want := whole(foreign), whole(none); got != want {
+			t.Errorf("%s as %s: a foreign one gets\n%s\nand a missing one\n%s", request, column, got, want)
+		}
+	})
+}
+
+// whole is all of an answer but the time. Nothing of the request is in it, so nothing has to be left out.
+func whole(r reply) string {
+	r.header.Del("Date")
+	return fmt.Sprint(r)
+}

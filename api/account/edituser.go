@@ -1,0 +1,164 @@
+package account
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"shunt/engine"
+)
+
+// UserEdit says what changes of a user; nil: nothing.
+type UserEdit struct {
+	Email    *string
+	Role     *Role
+	Password *string
+}
+
+// EditUser changes a user, as by asked for, all of it or nothing. A new password ends the user's sessions, but the one that it
+// was asked for with. Who is no admin any more has tokens without the scope Admin; those that had no other are revoked.
+// Errors: ErrNoUser, those of AddUser, and an engine.FieldError of "role" if there would be no admin.
+func (a *Accounts) EditUser(by Caller, id uint32, e UserEdit) (User, error) {
+	if _, err := a.readUser(id); err != nil {
+		return User{}, err
+	}
+	email, invalid := e.check()
+	if invalid != nil {
+		return User{}, invalid
+	}
+	password := ""
+	if e.Password != nil {
+		var err error
+		if password, err = a.hashing.hash(*e.Password); err != nil {
+			return User{}, err
+		}
+	}
+	a.writing.Lock()
+	defer a.writing.Unlock()
+	u, err := a.readUser(id)
+	if err != nil {
+		return User{}, err
+	}
+	w := &userWrite{old: u, new: u}
+	for _, change := range []func() error{
+		func() error { return a.changeName(w, email) },
+		func() error { return a.changeRole(w, e.Role) },
+		func() error { return a.changePassword(w, by, password) },
+	} {
+		if err := change(); err != nil {
+			return User{}, err
+		}
+	}
+	w.sets = append(w.sets, [2][]byte{userKey(id), encodeUser(w.new)})
+	if err := a.table.Write(w.sets, w.deletes); err != nil {
+		return User{}, fmt.Errorf("write user %d: %w", id, err)
+	}
+	return w.new.User, nil
+}
+
+// check returns the new address in the form in which it is kept, "" if there is none, and what is wrong with e.
+func (e UserEdit) check() (email string, invalid engine.InvalidError) {
+	if e.Email != nil {
+		var err error
+		email, err = normalizeEmail(*e.Email)
+		invalid = appendInvalid(invalid, err)
+	}
+	if e.Role != nil {
+		invalid = appendInvalid(invalid, validRole(*e.Role))
+	}
+	return email, invalid
+}
+
+// userWrite gathers the rows of one edit.
+type userWrite struct {
+	old, new userRecord
+	sets     [][2][]byte
+	deletes  [][]byte
+}
+
+func (a *Accounts) changeName(w *userWrite, name string) error {
+	if name == "" || name == w.old.Name {
+		return nil
+	}
+	if err := a.checkFree(name); err != nil {
+		return err
+	}
+	w.new.Name = name
+	w.sets = append(w.sets, [2][]byte{nameKey(name), binary.BigEndian.AppendUint32(nil, w.old.ID)})
+	w.deletes = append(w.deletes, nameKey(w.old.Name))
+	return nil
+}
+
+func (a *Accounts) changeRole(w *userWrite, role *Role) error {
+	if role == nil || *role == w.old.Role {
+		return nil
+	}
+	if w.new.Role = *role; *role == RoleAdmin {
+		return nil
+	}
+	if err := a.checkNotLast(w.old.User, "role"); err != nil {
+		return err
+	}
+	return a.eachToken(w.old.ID, func(t Token, hash []byte) {
+		scopes := role.limit(t.Scopes)
+		switch {
+		case len(scopes) == 0:
+			w.deletes = append(w.deletes, tokenRows(t, hash)...)
+		case len(scopes) < len(t.Scopes):
+			t.Scopes = scopes
+			w.sets = append(w.sets, [2][]byte{tokenKey(hash), encodeToken(t, hash)})
+		}
+	})
+}
+
+func (a *Accounts) changePassword(w *userWrite, by Caller, hash string) error {
+	if hash == "" {
+		return nil
+	}
+	w.new.password, w.new.HasPassword = hash, true
+	others, err := a.otherSessions(w.old.ID, by)
+	w.deletes = append(w.deletes, others...)
+	return err
+}
+
+// checkNotLast returns an engine.FieldError of field if u is the only admin.
+func (a *Accounts) checkNotLast(u User, field string) error {
+	if u.Role != RoleAdmin {
+		return nil
+	}
+	_, err := a.adminBut(u.ID)
+	if errors.Is(err, ErrNoUser) {
+		return fieldError(field, "last_admin", "this is the last admin; make somebody else an admin first")
+	}
+	return err
+}
+
+// RemoveUser deletes a user with all tokens and sessions, at once. mayGo is asked last, and its error returned: it knows what
+// else there is of the user. The number is never given again. Errors: ErrNoUser, and an engine.FieldError if it is the last
+// admin.
+func (a *Accounts) RemoveUser(id uint32, mayGo func() error) error {
+	a.writing.Lock()
+	defer a.writing.Unlock()
+	u, err := a.readUser(id)
+	if err != nil {
+		return err
+	}
+	if err := a.checkNotLast(u.User, ""); err != nil {
+		return err
+	}
+	rows, err := a.otherSessions(id, Caller{})
+	if err != nil {
+		return err
+	}
+	err = a.eachToken(id, func(t Token, hash []byte) { rows = append(rows, tokenRows(t, hash)...) })
+	if err != nil {
+		return err
+	}
+	if err := mayGo(); err != nil {
+		return err
+	}
+	if err := a.table.Write(nil, append(rows, userKey(id), nameKey(u.Name))); err != nil {
+		return fmt.Errorf("delete user %d: %w", id, err)
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package account
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+
+	"shunt/engine"
+)
+
+const maxLocalPartBytes = 64 // RFC 5321, 4.5.3.1.1
+
+// domains brings the name of a domain into its ASCII form (UTS #46, not transitional, as browsers do).
+var domains = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(true), idna.VerifyDNSLength(true))
+
+// normalizeEmail returns an e-mail address as it is kept: in lower case, the domain in its ASCII form. The part before the @
+// is a dot-atom (RFC 5322, 3.2.3): quoted strings and comments are not for logging in with. Lower case takes addresses for one
+// that a mail server may tell apart; nobody has met one that does.
+func normalizeEmail(text string) (string, error) {
+	text = strings.TrimSpace(text)
+	at := strings.LastIndexByte(text, '@')
+	if at < 0 {
+		return "", emailError("must be an e-mail address, such as ann@example.com")
+	}
+	local := strings.ToLower(text[:at])
+	if len(local) > maxLocalPartBytes || !isDotAtom(local) {
+		return "", emailError("must have letters, digits and .!#$%&'*+/=?^_`{|}~- before the @, at most 64 bytes of them")
+	}
+	domain, err := domains.ToASCII(text[at+1:])
+	if err != nil || !utf8.ValidString(text) || strings.HasSuffix(domain, ".") {
+		return "", emailError("must have the name of a domain behind the @")
+	}
+	if email := local + "@" + strings.ToLower(domain); len(email) <= maxEmailBytes {
+		return email, nil
+	}
+	return "", emailError("must be at most 254 bytes")
+}
+
+func emailError(message string) error { return fieldError("email", "invalid", message) }
+
+// isDotAtom tells whether text is atoms with single dots between them.
+func isDotAtom(text string) bool {
+	for atom := range strings.SplitSeq(text, ".") {
+		if atom == "" {
+			return false
+		}
+		for _, c := range []byte(atom) {
+			letter := 'a' <= c && c <= 'z' || '0' <= c && c <= '9'
+			if !letter && strings.IndexByte("!#$%&'*+/=?^_`{|}~-", c) < 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// loginName returns the name under which a user is kept who is called text: an e-mail address, or AdminName.
+func loginName(text string) (string, bool) {
+	if strings.EqualFold(strings.TrimSpace(text), AdminName) {
+		return AdminName, true
+	}
+	if len(text) > 2*maxEmailBytes { // a longer one has no form that is kept; it is not worth looking at
+		return "", false
+	}
+	if email, err := normalizeEmail(text); err == nil {
+		return email, true
+	}
+	return strings.ToLower(text), true // rows of version 1 took any text
+}
+
+func validRole(r Role) error {
+	if r == RoleAdmin || r == RoleMember {
+		return nil
+	}
+	return engine.FieldError{Field: "role", Code: "unknown", Message: "must be admin or member"}
+}

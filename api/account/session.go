@@ -1,0 +1,205 @@
+package account
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// How long a session lives.
+const (
+	SessionLifetime = 30 * 24 * time.Hour // at most
+	sessionIdle     = 7 * 24 * time.Hour  // after its last use, which is noted once an hour
+	sessionSlide    = time.Hour
+)
+
+const cookieSecretBytes = 32
+
+// session is what is kept of a session; its cookie is known only to the browser.
+type session struct {
+	UserID    uint32
+	CreatedAt time.Time
+}
+
+// newCookie draws the text of a session's cookie: 256 bits in base64url.
+func newCookie(r io.Reader) (string, error) {
+	var secret [cookieSecretBytes]byte
+	if _, err := io.ReadFull(r, secret[:]); err != nil {
+		return "", fmt.Errorf("draw a cookie: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(secret[:]), nil
+}
+
+// parseCookie returns the hash under which a session is kept, or ok == false if text cannot be a cookie of ours.
+func parseCookie(text string) (hash [sha256.Size]byte, ok bool) {
+	if len(text) != base64.RawURLEncoding.EncodedLen(cookieSecretBytes) {
+		return hash, false
+	}
+	if _, err := base64.RawURLEncoding.Strict().DecodeString(text); err != nil {
+		return hash, false
+	}
+	return sha256.Sum256([]byte(text)), true
+}
+
+// LogIn begins a session of the user of that e-mail address (or AdminName) if the password is theirs, and returns its cookie.
+// Everything else that is wrong is ErrUnauthorized, after as much work: also that there is no such user, or that they have no
+// password. A hash of outdated parameters is replaced. ErrOverloaded: too many others log in.
+func (a *Accounts) LogIn(name, password string) (Caller, string, error) {
+	u, err := a.userByName(name)
+	if err != nil && !errors.Is(err, ErrNoUser) {
+		return Caller{}, "", err
+	}
+	ok, outdated, err := a.hashing.matches(password, u.password)
+	if err != nil {
+		return Caller{}, "", err
+	}
+	if !ok {
+		return Caller{}, "", ErrUnauthorized
+	}
+	rehashed := u.password
+	if outdated {
+		if rehashed, err = a.hashing.hash(password); err != nil {
+			return Caller{}, "", err
+		}
+	}
+	return a.beginSession(u, rehashed)
+}
+
+// beginSession begins a session of u, as u was when the password was checked, and keeps its new hash.
+func (a *Accounts) beginSession(checked userRecord, password string) (Caller, string, error) {
+	cookie, err := newCookie(a.random)
+	if err != nil {
+		return Caller{}, "", err
+	}
+	a.writing.Lock()
+	defer a.writing.Unlock()
+	u, err := a.readUser(checked.ID)
+	if errors.Is(err, ErrNoUser) || err == nil && u.password != checked.password { // changed since
+		return Caller{}, "", ErrUnauthorized
+	}
+	if err != nil {
+		return Caller{}, "", err
+	}
+	dead, err := a.sessionRoom(u.ID)
+	if err != nil {
+		return Caller{}, "", err
+	}
+	hash := sha256.Sum256([]byte(cookie))
+	sets := [][2][]byte{
+		{sessionKey(hash[:]), encodeSession(session{u.ID, a.moment()}, hash[:])},
+		{sessionIndexKey(u.ID, hash[:]), {}},
+	}
+	if password != u.password {
+		u.password = password
+		sets = append(sets, [2][]byte{userKey(u.ID), encodeUser(u)})
+	}
+	if err := a.table.Write(sets, dead); err != nil {
+		return Caller{}, "", fmt.Errorf("write session: %w", err)
+	}
+	c := CallerOf(u.User)
+	c.credential = credential{bySession, hash}
+	return c, cookie, nil
+}
+
+func (a *Accounts) callerBySession(hash [sha256.Size]byte) (Caller, error) {
+	s, kept, err := a.readSession(hash[:])
+	if err != nil {
+		return Caller{}, err
+	}
+	if subtle.ConstantTimeCompare(kept, hash[:]) != 1 {
+		return Caller{}, ErrUnauthorized
+	}
+	used, err := a.sessionUse(s, hash)
+	if err != nil {
+		return Caller{}, err
+	}
+	now := a.now()
+	if s.expired(now, used) {
+		return Caller{}, ErrUnauthorized
+	}
+	u, err := a.callersUser(s.UserID)
+	if err != nil {
+		return Caller{}, err
+	}
+	if now.Sub(used) >= sessionSlide {
+		a.uses.note(hash, now)
+	}
+	c := CallerOf(u)
+	c.credential = credential{bySession, hash}
+	return c, nil
+}
+
+// sessionUse returns when a session was last used, as far as that is noted: its beginning is a use.
+func (a *Accounts) sessionUse(s session, hash [sha256.Size]byte) (time.Time, error) {
+	used, err := a.lastUse(hash)
+	if used.Before(s.CreatedAt) {
+		used = s.CreatedAt
+	}
+	return used, err
+}
+
+func (s session) expired(now, used time.Time) bool {
+	return now.Sub(s.CreatedAt) >= SessionLifetime || now.Sub(used) >= sessionIdle
+}
+
+// sessionRoom returns the rows of the user's sessions that end to make room for one more: those that have expired, and of
+// MaxSessions others the one that has been idle longest.
+func (a *Accounts) sessionRoom(user uint32) (dead [][]byte, err error) {
+	live, now := 0, a.now()
+	var idlest [sha256.Size]byte
+	var idlestUsed time.Time
+	err = a.eachSession(user, func(s session, hash [sha256.Size]byte) error {
+		used, err := a.sessionUse(s, hash)
+		if err != nil {
+			return err
+		}
+		if s.expired(now, used) {
+			dead = append(dead, sessionRows(user, hash)...)
+			return nil
+		}
+		if live++; live == 1 || used.Before(idlestUsed) {
+			idlest, idlestUsed = hash, used
+		}
+		return nil
+	})
+	if live >= MaxSessions {
+		dead = append(dead, sessionRows(user, idlest)...)
+	}
+	return dead, err
+}
+
+// EndSession ends the session of a cookie at once; one that there is not has ended.
+func (a *Accounts) EndSession(cookie string) error {
+	hash, ok := parseCookie(cookie)
+	if !ok {
+		return nil
+	}
+	a.writing.Lock()
+	defer a.writing.Unlock()
+	s, _, err := a.readSession(hash[:])
+	if errors.Is(err, ErrUnauthorized) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := a.table.Write(nil, sessionRows(s.UserID, hash)); err != nil {
+		return fmt.Errorf("end session: %w", err)
+	}
+	return nil
+}
+
+// otherSessions returns the rows of all sessions of user but the one that by has, if any.
+func (a *Accounts) otherSessions(user uint32, by Caller) (rows [][]byte, err error) {
+	err = a.eachSession(user, func(_ session, hash [sha256.Size]byte) error {
+		if by.credential != (credential{bySession, hash}) {
+			rows = append(rows, sessionRows(user, hash)...)
+		}
+		return nil
+	})
+	return rows, err
+}

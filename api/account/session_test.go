@@ -1,0 +1,290 @@
+package account
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alexedwards/argon2id"
+)
+
+const rightPassword = "correct horse battery"
+
+// withPassword adds a member who can log in.
+func (f *folder) withPassword(t *testing.T, email string) User {
+	t.Helper()
+	u, err := f.AddUser(UserDraft{Email: email, Role: RoleMember, Password: rightPassword})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func (f *folder) logIn(t *testing.T, email string) (Caller, string) {
+	t.Helper()
+	c, cookie, err := f.LogIn(email, rightPassword)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, cookie
+}
+
+// live tells whether a cookie is of a session.
+func (f *folder) live(t *testing.T, cookie string) bool {
+	t.Helper()
+	_, err := f.AuthenticateSession(cookie)
+	if err != nil && !errors.Is(err, ErrUnauthorized) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+func TestOnlyTheRightPasswordLogsIn(t *testing.T) {
+	f := newFolder(t)
+	f.admin(t) // has no password
+	u := f.withPassword(t, "ann@example.com")
+	for name, c := range map[string]struct{ email, password string }{
+		"wrong password":                       {"ann@example.com", "correct horse batterY"},
+		"a part of it":                         {"ann@example.com", rightPassword[:8]},
+		"no password":                          {"ann@example.com", ""},
+		"too long a password":                  {"ann@example.com", strings.Repeat("x", 1025)},
+		"nobody":                               {"ben@example.com", rightPassword},
+		"nobody, and what is hashed for them":  {"ben@example.com", "A"},
+		"somebody without a password":          {"admin", ""},
+		"somebody without a password, guessed": {"admin", rightPassword},
+		"too long an address":                  {strings.Repeat("a", 1000) + "@example.com", rightPassword},
+		"no address":                           {"", rightPassword},
+	} {
+		if _, cookie, err := f.LogIn(c.email, c.password); !errors.Is(err, ErrUnauthorized) || cookie != "" {
+			t.Errorf("%s: got %v, want %v", name, err, ErrUnauthorized)
+		}
+	}
+	c, cookie, err := f.LogIn(" ANN@Example.com", rightPassword)
+	if err != nil || c.User != u || c.Has(Admin) || !c.Has(TokensWrite) {
+		t.Fatalf("got %+v, %v", c, err)
+	}
+	f.reopen(t)
+	if again, err := f.AuthenticateSession(cookie); err != nil || again.User != u || again.TokenID != "" {
+		t.Errorf("after a restart: got %+v, %v", again, err)
+	}
+	for _, wrong := range []string{"", cookie[1:], cookie + "A", "A" + cookie[1:], cookie[:42] + "=", strings.Repeat("-", 43)} {
+		if wrong != cookie && f.live(t, wrong) {
+			t.Errorf("the cookie %q passes", wrong)
+		}
+	}
+	if f.live(t, cookie) == false || f.EndSession(cookie) != nil || f.live(t, cookie) || f.EndSession(cookie) != nil {
+		t.Error("the session does not end when it is ended")
+	}
+}
+
+// Who is there and who is not is as dear to ask: both are hashed for, which shows when there is no slot for it.
+func TestWhoIsNobodyIsHashedForToo(t *testing.T) {
+	f := newFolder(t)
+	f.admin(t)
+	f.withPassword(t, "ann@example.com")
+	ok, outdated, err := f.hashing.matches(rightPassword, "")
+	if ok || outdated || err != nil {
+		t.Errorf("no password: got %v, outdated %v, %v; want the work of today's parameters", ok, outdated, err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f.hashing = newHashing()
+		for range maxHashings {
+			if err := f.hashing.take(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, name := range []string{"ann@example.com", "ben@example.com", "admin", "no address"} {
+			start := time.Now()
+			if _, _, err := f.LogIn(name, rightPassword); !errors.Is(err, ErrOverloaded) || time.Since(start) != hashingPatience {
+				t.Errorf("%s: got %v after %v, want %v after %v", name, err, time.Since(start), ErrOverloaded, hashingPatience)
+			}
+		}
+		f.hashing.release()
+		if _, _, err := f.LogIn("ben@example.com", rightPassword); !errors.Is(err, ErrUnauthorized) {
+			t.Errorf("with a slot: got %v, want %v", err, ErrUnauthorized)
+		}
+	})
+}
+
+func TestNoMoreThanFourPasswordsAreHashedAndFewWaitForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHashing()
+		results := make(chan error, maxHashings+maxHashWaiters+5)
+		var askers sync.WaitGroup
+		for range cap(results) {
+			askers.Go(func() { results <- h.take() })
+		}
+		synctest.Wait() // without any time passing
+		if in, out := len(h.slots), len(results); in != maxHashings || out != maxHashings+5 {
+			t.Errorf("%d hash and %d have an answer, want %d and %d", in, out, maxHashings, maxHashings+5)
+		}
+		askers.Wait()
+		overloaded := 0
+		for range cap(results) {
+			if errors.Is(<-results, ErrOverloaded) {
+				overloaded++
+			}
+		}
+		if want := maxHashWaiters + 5; overloaded != want || h.waiting.Load() != 0 {
+			t.Errorf("%d were refused, and %d wait still; want %d and none", overloaded, h.waiting.Load(), want)
+		}
+	})
+}
+
+func TestAHashOfOtherParametersIsReplacedAtLogin(t *testing.T) {
+	f := newFolder(t)
+	u := f.withPassword(t, "ann@example.com")
+	old, err := argon2id.CreateHash(rightPassword, &argon2id.Params{Memory: 1 << 10, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := [2][]byte{userKey(u.ID), encodeUser(userRecord{u, old})}
+	if err := f.table.Write([][2][]byte{row}, nil); err != nil {
+		t.Fatal(err)
+	}
+	f.logIn(t, "ann@example.com")
+	kept, err := f.readUser(u.ID)
+	if err != nil || !strings.HasPrefix(kept.password, "$argon2id$v=19$m=19456,t=2,p=1$") {
+		t.Errorf("got %s, %v, want a hash of today's parameters", kept.password, err)
+	}
+	f.logIn(t, "ann@example.com")
+	if again, err := f.readUser(u.ID); again != kept || err != nil {
+		t.Errorf("a second login changed the hash")
+	}
+}
+
+func TestASessionEndsAWeekAfterItsLastUseAndAMonthAfterItsBeginning(t *testing.T) {
+	f := newFolder(t)
+	f.withPassword(t, "ann@example.com")
+	_, idle := f.logIn(t, "ann@example.com")
+	_, used := f.logIn(t, "ann@example.com")
+	begin := f.now
+	for f.now.Sub(begin) < SessionLifetime-time.Hour {
+		f.now = f.now.Add(24*time.Hour - time.Minute)
+		if !f.live(t, used) {
+			t.Fatalf("a session that is used daily ended after %v", f.now.Sub(begin))
+		}
+		if err := f.WriteUses(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.now = begin.Add(SessionLifetime - time.Millisecond)
+	if !f.live(t, used) {
+		t.Error("it ended before its time")
+	}
+	f.now = begin.Add(SessionLifetime)
+	if f.live(t, used) {
+		t.Error("it outlives its time")
+	}
+	f.now = begin.Add(sessionIdle)
+	if f.live(t, idle) {
+		t.Error("an idle session lives for longer than a week")
+	}
+	f.now = begin.Add(sessionIdle - time.Millisecond)
+	if !f.live(t, idle) {
+		t.Error("an idle session lives for less than a week")
+	}
+}
+
+func TestTheUseOfASessionIsNotedOnceAnHour(t *testing.T) {
+	f := newFolder(t)
+	f.withPassword(t, "ann@example.com")
+	_, cookie := f.logIn(t, "ann@example.com")
+	for minute := range 60 {
+		f.live(t, cookie)
+		if n := len(f.uses.pending); n != 0 {
+			t.Fatalf("noted after %d minutes", minute)
+		}
+		f.now = f.now.Add(time.Minute)
+	}
+	f.live(t, cookie)
+	if n := len(f.uses.pending); n != 1 {
+		t.Errorf("after an hour %d uses are noted, want 1", n)
+	}
+}
+
+func TestAUserHasABoundedNumberOfSessions(t *testing.T) {
+	f := newFolder(t)
+	u := f.withPassword(t, "ann@example.com")
+	checked, err := f.readUser(u.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cookies := make([]string, MaxSessions+1)
+	for i := range cookies {
+		f.now = f.now.Add(time.Hour)
+		if i == MaxSessions && !f.live(t, cookies[0]) { // so that the second is idle longest
+			t.Fatal("a session ended too early")
+		}
+		if _, cookies[i], err = f.beginSession(checked, checked.password); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, cookie := range cookies {
+		if got, want := f.live(t, cookie), i != 1; got != want {
+			t.Errorf("session %d: got live %v, want %v", i, got, want)
+		}
+	}
+	f.now = f.now.Add(SessionLifetime)
+	if _, _, err = f.beginSession(checked, checked.password); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(rows(t, f), `"y`); n != 1 {
+		t.Errorf("%d sessions are kept, want the new one only", n)
+	}
+}
+
+func TestANewPasswordEndsAllSessionsButItsOwn(t *testing.T) {
+	f := newFolder(t)
+	u := f.withPassword(t, "ann@example.com")
+	f.withPassword(t, "ben@example.com")
+	own, ownCookie := f.logIn(t, "ann@example.com")
+	_, other := f.logIn(t, "ann@example.com")
+	_, bens := f.logIn(t, "ben@example.com")
+	checked, err := f.readUser(u.ID) // a login that is on its way
+	if err != nil {
+		t.Fatal(err)
+	}
+	password := "another password"
+	if _, err := f.EditUser(own, u.ID, UserEdit{Password: &password}); err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string]bool{
+		"own": f.live(t, ownCookie), "other": !f.live(t, other), "somebody else's": f.live(t, bens),
+	} {
+		if !got {
+			t.Errorf("the %s session: it lives or has ended, and should not", name)
+		}
+	}
+	if _, _, err := f.beginSession(checked, checked.password); !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("a login whose password was changed under it: got %v", err)
+	}
+	if _, _, err := f.LogIn("ann@example.com", rightPassword); !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("the old password: got %v", err)
+	}
+	if _, err := f.EditUser(Caller{}, u.ID, UserEdit{Password: &password}); err != nil || f.live(t, ownCookie) {
+		t.Errorf("set by somebody else: %v, or the session lives", err)
+	}
+}
+
+func TestTheStoreHoldsNeitherPasswordsNorCookies(t *testing.T) {
+	f := newFolder(t)
+	f.withPassword(t, "ann@example.com")
+	_, cookie := f.logIn(t, "ann@example.com")
+	err := f.store.Accounts().Scan(nil, func(key, value []byte) (bool, error) {
+		for _, secret := range []string{rightPassword, cookie, cookie[:20]} {
+			if bytes.Contains(fmt.Appendf(nil, "%s%s", key, value), []byte(secret)) {
+				t.Errorf("row %q holds %q", key, secret)
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

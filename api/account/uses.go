@@ -1,0 +1,137 @@
+package account
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"shunt/engine"
+)
+
+const (
+	useInterval    = time.Minute // between two writes of when tokens and sessions were last used
+	maxPendingUses = 1 << 16     // noted and not written, about 6 MiB; further ones wait for the next minute
+	usesPerWrite   = 1 << 10     // in one batch: others who write wait so long
+)
+
+// uses are when tokens and sessions were last used, as far as that is not written. Only what was verified is noted, so nobody
+// fills it with guesses.
+type uses struct {
+	mu      *sync.Mutex
+	pending map[[sha256.Size]byte]time.Time // by hash
+}
+
+func newUses() uses { return uses{new(sync.Mutex), make(map[[sha256.Size]byte]time.Time)} }
+
+// note notes that a token or session was used. It costs a lock and a look-up, and never a write.
+func (u *uses) note(hash [sha256.Size]byte, at time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if _, known := u.pending[hash]; known || len(u.pending) < maxPendingUses {
+		u.pending[hash] = at
+	}
+}
+
+func (u *uses) of(hash [sha256.Size]byte) time.Time {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.pending[hash]
+}
+
+func (u *uses) copy() map[[sha256.Size]byte]time.Time {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return maps.Clone(u.pending)
+}
+
+// forget drops what is written, unless there was another use since.
+func (u *uses) forget(written map[[sha256.Size]byte]time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for hash, at := range written {
+		if u.pending[hash].Equal(at) {
+			delete(u.pending, hash)
+		}
+	}
+}
+
+// Run writes once a minute, and when ctx ends, when tokens and sessions were last used. What a crash takes is a minute of
+// that. An error is logged, and what was not written is tried again.
+func (a *Accounts) Run(ctx context.Context, log *slog.Logger) error {
+	tick := time.NewTicker(useInterval)
+	defer tick.Stop()
+	for ended := false; !ended; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			ended = true
+		}
+		if err := a.WriteUses(); err != nil && !errors.Is(err, engine.ErrReadOnly) { // that is told elsewhere
+			log.Warn("when tokens were last used is not written", slog.Any("cause", err))
+		}
+	}
+	return nil
+}
+
+// WriteUses writes when tokens and sessions were last used, as far as that is not written. Run calls it.
+func (a *Accounts) WriteUses() error {
+	pending := a.uses.copy()
+	for hashes := range slices.Chunk(slices.Collect(maps.Keys(pending)), usesPerWrite) {
+		if err := a.writeUses(hashes, pending); err != nil {
+			return err
+		}
+	}
+	a.uses.forget(pending)
+	return nil
+}
+
+// writeUses writes the uses of those hashes that are still of a token or session.
+func (a *Accounts) writeUses(hashes [][sha256.Size]byte, at map[[sha256.Size]byte]time.Time) error {
+	a.writing.Lock()
+	defer a.writing.Unlock()
+	sets := make([][2][]byte, 0, len(hashes))
+	for _, hash := range hashes {
+		live, err := a.hasHash(hash[:])
+		if err != nil {
+			return err
+		}
+		if live {
+			sets = append(sets, [2][]byte{useKey(hash[:]), encodeUse(at[hash])})
+		}
+	}
+	if len(sets) == 0 {
+		return nil
+	}
+	if err := a.table.Write(sets, nil); err != nil {
+		return fmt.Errorf("write last uses: %w", err)
+	}
+	return nil
+}
+
+// hasHash tells whether there is a token or a session of that hash.
+func (a *Accounts) hasHash(hash []byte) (bool, error) {
+	for _, key := range [][]byte{tokenKey(hash), sessionKey(hash)} {
+		if value, err := a.table.Get(key); err != nil || value != nil {
+			return value != nil, err
+		}
+	}
+	return false, nil
+}
+
+// lastUse returns when the token or session was last used, zero if that is not known.
+func (a *Accounts) lastUse(hash [sha256.Size]byte) (time.Time, error) {
+	if at := a.uses.of(hash); !at.IsZero() {
+		return at.UTC().Truncate(time.Millisecond), nil
+	}
+	value, err := a.table.Get(useKey(hash[:]))
+	if err != nil || value == nil {
+		return time.Time{}, err
+	}
+	return decodeUse(value)
+}

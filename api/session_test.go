@@ -1,0 +1,265 @@
+package api
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"shunt/api/account"
+)
+
+const annsLogin = `{"email":"ann@example.com","password":"` + password + `"}`
+
+func TestTheCookieOfASessionIsAsSafeAsItsConnection(t *testing.T) {
+	for name, c := range map[string]struct {
+		peer, line string
+		change     func(*Options)
+		want       string // before and behind the cookie's value; empty: refused
+	}{
+		"loopback": {"127.0.0.1", "X-A: b", nil, "shunt_session=…; Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict"},
+		"trusted proxy by HTTPS": {
+			"10.0.0.1", "X-Forwarded-Proto: https", func(o *Options) { o.TrustedProxies = someProxies.trusted[:1] },
+			"__Host-shunt_session=…; Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict; Secure",
+		},
+		"trusted proxy by HTTP":           {"10.0.0.1", "X-Forwarded-Proto: http", func(o *Options) { o.TrustedProxies = someProxies.trusted[:1] }, ""},
+		"another machine":                 {"192.0.2.1", "X-A: b", nil, ""},
+		"another machine that says HTTPS": {"192.0.2.1", "X-Forwarded-Proto: https", nil, ""},
+		"--allow-http": {
+			"192.0.2.1", "X-A: b", func(o *Options) { o.AllowHTTP = true },
+			"shunt_session=…; Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict",
+		},
+		"--allow-http behind HTTPS": {
+			"192.0.2.1", "X-A: b", func(o *Options) { o.AllowHTTP, o.BaseURL = true, "https://sho.rt" },
+			"__Host-shunt_session=…; Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict; Secure",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := newSite(t, c.change)
+			st.person("ann@example.com", account.RoleMember)
+			ln := st.from(c.peer)
+			ask := func(method, path, body string, lines ...string) reply {
+				lines = append(lines, "Content-Type: application/json", c.line)
+				return send(t, ln, method, requestText(method, "/api/v1"+path, body, lines...))
+			}
+			r := ask("POST", "/session", annsLogin)
+			cookie := r.header.Get("Set-Cookie")
+			if c.want == "" {
+				r2 := ask("DELETE", "/session", "")
+				if r.problem() != "https_required" || r2.problem() != "https_required" || cookie != "" {
+					t.Errorf("got %+v and %+v, want https_required", r, r2)
+				}
+				return
+			}
+			before, behind, _ := strings.Cut(c.want, "…")
+			value := strings.TrimSuffix(strings.TrimPrefix(cookie, before), behind)
+			if r.status != 200 || before+value+behind != cookie || len(value) != 43 {
+				t.Fatalf("got %d %q, want 200 %q", r.status, cookie, c.want)
+			}
+			for prefix, want := range map[string]int{secureCookie: 401, plainCookie: 401, strings.TrimSuffix(before, "="): 200} {
+				if r := ask("GET", "/me", "", "Cookie: a=b; "+prefix+"="+value); r.status != want && prefix+"=" == before || r.status == 200 && prefix+"=" != before {
+					t.Errorf("the cookie as %s: got %d %s", prefix, r.status, r.body)
+				}
+			}
+			r = ask("DELETE", "/session", "", "Cookie: "+before+value, ownPage)
+			if got, want := r.header.Get("Set-Cookie"), before+strings.Replace(behind, "2592000", "0", 1); r.status != 204 || got != want {
+				t.Errorf("logging out: got %d %q, want 204 %q", r.status, got, want)
+			}
+			if r := ask("GET", "/me", "", "Cookie: "+before+value); r.problem() != "unauthorized" {
+				t.Errorf("after logging out: got %+v", r)
+			}
+		})
+	}
+}
+
+func TestOnlyOurOwnPagesChangeThingsWithASession(t *testing.T) {
+	st := newSite(t, nil)
+	st.person("ann@example.com", account.RoleMember)
+	cookie := st.logIn("ann@example.com")
+	for name, c := range map[string]struct {
+		lines         []string
+		change, login int // status of a change with the cookie, and of logging in without it
+	}{
+		"our page":                             {[]string{ownPage}, 201, 200},
+		"our page, whatever Origin says":       {[]string{ownPage, "Origin: http://localhost:8080"}, 201, 200},
+		"an older browser":                     {[]string{"Origin: http://127.0.0.1:8080"}, 201, 200},
+		"another site":                         {[]string{"Sec-Fetch-Site: cross-site"}, 403, 403},
+		"a neighbour":                          {[]string{"Sec-Fetch-Site: same-site"}, 403, 403},
+		"the address bar":                      {[]string{"Sec-Fetch-Site: none"}, 403, 403},
+		"another site with our Origin":         {[]string{"Sec-Fetch-Site: cross-site", "Origin: http://127.0.0.1:8080"}, 403, 403},
+		"another Origin":                       {[]string{"Origin: http://127.0.0.1:8081"}, 403, 403},
+		"another scheme":                       {[]string{"Origin: https://127.0.0.1:8080"}, 403, 403},
+		"an Origin that begins like ours":      {[]string{"Origin: http://127.0.0.1:8080.evil.example"}, 403, 403},
+		"no Origin to speak of":                {[]string{"Origin: null"}, 403, 403},
+		"no browser, or one that says nothing": {nil, 403, 200},
+	} {
+		with := append([]string{cookie}, c.lines...)
+		if r := st.as(with, "POST", "/shorten", `{"url":"http://a/"}`); r.status != c.change || c.change == 403 && r.problem() != "forbidden" {
+			t.Errorf("%s: a change: got %d %s, want %d", name, r.status, r.body, c.change)
+		}
+		if c.change == 403 {
+			if r := st.as(with, "DELETE", "/session", ""); r.status != 403 {
+				t.Errorf("%s: logging out: got %d, want 403", name, r.status)
+			}
+		}
+		if r := st.as(with, "GET", "/me", ""); r.status != 200 {
+			t.Errorf("%s: reading: got %d, want 200", name, r.status)
+		}
+		if r := st.as(c.lines, "POST", "/session", annsLogin); r.status != c.login {
+			t.Errorf("%s: logging in: got %d %s, want %d", name, r.status, r.body, c.login)
+		}
+	}
+}
+
+func TestTheOriginOfABaseURLIsAsBrowsersWriteIt(t *testing.T) {
+	for baseURL, want := range map[string]string{
+		"https://sho.rt": "https://sho.rt", "https://sho.rt:443": "https://sho.rt", "http://sho.rt:443": "http://sho.rt:443",
+		"http://SHO.rt:80": "http://sho.rt", "http://[::1]:8080": "http://[::1]:8080", "http://[::1]:80": "http://[::1]",
+	} {
+		if got := originOf(baseURL); got != want {
+			t.Errorf("%s: got %s, want %s", baseURL, got, want)
+		}
+	}
+}
+
+func TestATokenIsStrongerThanACookie(t *testing.T) {
+	st := newSite(t, nil)
+	st.person("ann@example.com", account.RoleMember)
+	cookie := st.logIn("ann@example.com")
+	if r := st.as([]string{cookie, "Authorization: Bearer " + st.token}, "GET", "/me", ""); !strings.Contains(r.body, `"email":"admin"`) {
+		t.Errorf("both: got %s, want the token's user", r.body)
+	}
+	if r := st.as([]string{cookie, "Authorization: Bearer " + st.token}, "POST", "/shorten", `{"url":"http://a/"}`); r.status != 201 {
+		t.Errorf("both, a change by no page: got %d, want 201", r.status)
+	}
+	if r := st.as([]string{cookie, ownPage, "Authorization: Bearer shunt_x"}, "GET", "/me", ""); r.status != 401 {
+		t.Errorf("a wrong token and a good cookie: got %d, want 401", r.status)
+	}
+	if r := st.as([]string{cookie, "Authorization: Basic YTpi"}, "GET", "/me", ""); r.status != 200 {
+		t.Errorf("what a proxy asks for, and a good cookie: got %d, want 200", r.status)
+	}
+}
+
+func TestAFailedLoginTellsNothing(t *testing.T) {
+	st := newSite(t, nil)
+	st.person("ann@example.com", account.RoleMember)
+	want := ""
+	for _, body := range []string{
+		`{"email":"ann@example.com","password":"wrong password"}`, `{"email":"ben@example.com","password":"` + password + `"}`,
+		`{"email":"admin","password":"` + password + `"}`, `{"email":"no address","password":"x"}`,
+		`{"email":"ann@example.com","password":"` + strings.Repeat("x", 2000) + `"}`,
+	} {
+		r := st.post("/session", body)
+		if r.header.Del("Date"); want == "" {
+			want = fmt.Sprint(r)
+		}
+		if r.problem() != "unauthorized" || r.header.Get("Set-Cookie") != "" || fmt.Sprint(r) != want {
+			t.Errorf("%.60s: got %+v, want %s", body, r, want)
+		}
+	}
+	for body, want := range map[string]string{
+		`{}`: ":required", `{"email":"ann@example.com"}`: ":required", `{"email":1,"password":null}`: "email:type",
+		`{"email":"a","password":"b","x":1}`: "x:unknown",
+	} {
+		if r := st.post("/session", body); r.status != 422 || r.fields() != want {
+			t.Errorf("%s: got %d %s, want 422 %s", body, r.status, r.body, want)
+		}
+	}
+	for _, method := range []string{"POST", "DELETE"} {
+		if r := st.as(nil, method, "/session?x=1", ""); r.fields() != "x:unknown" {
+			t.Errorf("%s with a parameter: got %+v", method, r)
+		}
+	}
+	if got := st.metric("shunt_auth_failures_total"); got != "5" {
+		t.Errorf("auth_failures_total: got %s, want 5", got)
+	}
+}
+
+// A connection that is open has no memory of who spoke on it.
+func TestRevokingWorksOnOpenConnections(t *testing.T) {
+	st := newSite(t, nil)
+	ann := st.person("ann@example.com", account.RoleMember)
+	issued, text, err := st.accounts.IssueToken(account.CallerOf(ann), account.TokenDraft{Name: "n"})
+	check(t, err)
+	cookie := st.logIn("ann@example.com")
+	for name, c := range map[string]struct {
+		line string
+		end  func()
+	}{
+		"token":   {"Authorization: Bearer " + st.secret(text), func() { check(t, st.accounts.RevokeToken(ann.ID, issued.ID)) }},
+		"session": {cookie, func() { st.as([]string{cookie, ownPage}, "DELETE", "/session", "") }},
+	} {
+		conn, err := st.publicAt.Dial()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		answers := bufio.NewReader(conn)
+		for _, want := range []int{200, 401} {
+			if _, err := io.WriteString(conn, requestText("GET", "/api/v1/me", "", c.line)); err != nil {
+				t.Fatal(err)
+			}
+			if r := readReply(t, answers, "GET"); r.status != want {
+				t.Errorf("%s: got %d, want %d", name, r.status, want)
+			}
+			if want == 200 {
+				c.end()
+			}
+		}
+	}
+}
+
+func TestALiveStreamEndsWithItsSession(t *testing.T) {
+	st := newSite(t, nil)
+	st.person("ann@example.com", account.RoleMember)
+	cookie := st.logIn("ann@example.com")
+	if r := st.as([]string{cookie, ownPage}, "POST", "/shorten", `{"url":"http://a/","alias":"x"}`); r.status != 201 {
+		t.Fatal(r)
+	}
+	conn, err := st.publicAt.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, requestText("GET", "/api/v1/stats/x/live", "", cookie)); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(conn)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "data: ") {
+	}
+	if r := st.as([]string{cookie, ownPage}, "DELETE", "/session", ""); r.status != 204 {
+		t.Fatal(r)
+	}
+	rest := ""
+	for lines.Scan() {
+		rest += lines.Text() + "\n"
+	}
+	if !strings.Contains(rest, `{"reason":"unauthorized"}`) {
+		t.Errorf("got %q, want the end for want of a session", rest)
+	}
+}
+
+func TestASessionIsAsGoodAsItsUsersRole(t *testing.T) {
+	st := newSite(t, nil)
+	boss := st.person("boss@example.com", account.RoleAdmin)
+	page := []string{st.logIn("boss@example.com"), ownPage}
+	if r := st.as(page, "GET", "/users", ""); r.status != 200 {
+		t.Errorf("an admin: got %+v", r)
+	}
+	if r := st.call("PATCH", fmt.Sprintf("/users/%d", boss.ID), `{"role":"member"}`); r.status != 200 {
+		t.Fatal(r)
+	}
+	if r := st.as(page, "GET", "/users", ""); r.problem() != "forbidden" {
+		t.Errorf("demoted: got %+v", r)
+	}
+	r := st.as(page, "POST", "/tokens", `{"name":"n"}`)
+	if r.status != 201 || !strings.Contains(r.body, `"scopes":["links:read","links:write","stats:read","tokens:write"]`) {
+		t.Errorf("a token made by a page: got %+v", r)
+	}
+	st.now.Add((7 * 24 * time.Hour).Milliseconds())
+	if r := st.as(page, "GET", "/me", ""); r.problem() != "unauthorized" {
+		t.Errorf("a week later: got %+v", r)
+	}
+}

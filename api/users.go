@@ -1,0 +1,193 @@
+package api
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+)
+
+// userObject is a user in JSON. The password is never in it.
+type userObject struct {
+	ID          uint32       `json:"id"`
+	Email       string       `json:"email"`
+	Role        account.Role `json:"role"`
+	HasPassword bool         `json:"has_password"`
+	CreatedAt   time.Time    `json:"created_at"`
+}
+
+func newUserObject(u account.User) userObject {
+	return userObject{u.ID, u.Name, u.Role, u.HasPassword, u.CreatedAt}
+}
+
+// meObject is the caller in JSON.
+type meObject struct {
+	ID      uint32          `json:"id"`
+	Email   string          `json:"email"`
+	Role    account.Role    `json:"role"`
+	Scopes  []account.Scope `json:"scopes"`
+	TokenID string          `json:"token_id,omitempty"`
+}
+
+func newMeObject(c account.Caller) meObject {
+	return meObject{c.User.ID, c.User.Name, c.User.Role, c.Scopes, c.TokenID}
+}
+
+// readMe is GET /me.
+func (s *Server) readMe(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	if err := noParameters(ctx); err != nil {
+		return err
+	}
+	return writeJSON(ctx, fasthttp.StatusOK, newMeObject(caller))
+}
+
+// userFields are the fields of POST and PATCH /users. What they may hold, account decides.
+var userFields = map[string]fieldReader[account.UserEdit]{
+	"email": func(e *account.UserEdit, value json.RawMessage) error {
+		email, err := readString(value)
+		e.Email = &email
+		return err
+	},
+	"role": func(e *account.UserEdit, value json.RawMessage) error {
+		role, err := readString(value)
+		e.Role = (*account.Role)(&role)
+		return err
+	},
+	"password": func(e *account.UserEdit, value json.RawMessage) error {
+		password, err := readString(value)
+		e.Password = &password
+		return err
+	},
+}
+
+// readUser reads the body of POST and PATCH /users.
+func readUser(ctx *fasthttp.RequestCtx) (edit account.UserEdit, err error) {
+	if err := noParameters(ctx); err != nil {
+		return edit, err
+	}
+	_, invalid, err := readBody(ctx, &edit, userFields)
+	if err == nil && len(invalid) > 0 {
+		err = invalid
+	}
+	return edit, err
+}
+
+// addUser is POST /users. Without a role it makes a member; without a password one who cannot log in.
+func (s *Server) addUser(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+	asked, err := readUser(ctx)
+	if err != nil {
+		return err
+	}
+	if asked.Email == nil {
+		return fieldError("email", "required", "is missing")
+	}
+	draft := account.UserDraft{Email: *asked.Email, Role: account.RoleMember}
+	if asked.Role != nil {
+		draft.Role = *asked.Role
+	}
+	if asked.Password != nil {
+		if draft.Password = *asked.Password; draft.Password == "" {
+			return fieldError("password", "too_short", "must not be empty; leave it out for a user who cannot log in")
+		}
+	}
+	u, err := s.accounts.AddUser(draft)
+	if err != nil {
+		return err
+	}
+	ctx.Response.Header.Set("Location", "/api/v1/users/"+strconv.FormatUint(uint64(u.ID), 10))
+	return writeJSON(ctx, fasthttp.StatusCreated, newUserObject(u))
+}
+
+// listUsers is GET /users. There are at most account.MaxUsers, so the list has one page.
+func (s *Server) listUsers(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+	if err := noParameters(ctx); err != nil {
+		return err
+	}
+	users, err := s.accounts.ListUsers()
+	if err != nil {
+		return err
+	}
+	list := struct {
+		Data []userObject `json:"data"`
+	}{make([]userObject, len(users))}
+	for i, u := range users {
+		list.Data[i] = newUserObject(u)
+	}
+	return writeJSON(ctx, fasthttp.StatusOK, list)
+}
+
+// editUser is PATCH /users/{id}. A field that is absent or null stays as it is.
+func (s *Server) editUser(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	edit, err := readUser(ctx)
+	if err != nil {
+		return err
+	}
+	id, err := userAsked(ctx)
+	if err != nil {
+		return err
+	}
+	u, err := s.accounts.EditUser(caller, id, edit)
+	if err != nil {
+		return err
+	}
+	return writeJSON(ctx, fasthttp.StatusOK, newUserObject(u))
+}
+
+// keepLinks is the one value of the parameter links of DELETE /users/{id}.
+const keepLinks = "keep"
+
+// removeUser is DELETE /users/{id}. Links outlive their owner only if the caller says so, with links=keep: they go on
+// redirecting and counting under the owner's number, which is nobody else's ever, and admins reach them by owner=ID.
+// (Handing them over would leave the owner's figures, which are kept by owner, behind.)
+func (s *Server) removeUser(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+	keep, err := linksKept(ctx)
+	if err != nil {
+		return err
+	}
+	id, err := userAsked(ctx)
+	if err != nil {
+		return err
+	}
+	err = s.accounts.RemoveUser(id, func() error {
+		if keep {
+			return nil
+		}
+		owns, err := s.engine.OwnsLinks(id)
+		if err == nil && owns {
+			err = fieldError("links", "required", "this user has links: with links=keep they stay, under the number of the user")
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	ctx.SetStatusCode(fasthttp.StatusNoContent)
+	return nil
+}
+
+// linksKept reads the query parameter links.
+func linksKept(ctx *fasthttp.RequestCtx) (keep bool, err error) {
+	for name, value := range ctx.QueryArgs().All() {
+		switch {
+		case string(name) != "links":
+			return false, unknownParameter(name)
+		case string(value) != keepLinks:
+			return false, fieldError("links", "range", "must be "+keepLinks)
+		}
+		keep = true
+	}
+	return keep, nil
+}
+
+// userAsked returns the {id} of the path.
+func userAsked(ctx *fasthttp.RequestCtx) (uint32, error) {
+	text, _ := ctx.UserValue("id").(string)
+	id, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || id == 0 || strconv.FormatUint(id, 10) != text {
+		return 0, account.ErrNoUser
+	}
+	return uint32(id), nil
+}

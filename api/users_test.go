@@ -1,0 +1,179 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"shunt/api/account"
+)
+
+func TestAnAdminMakesEditsAndDeletesUsers(t *testing.T) {
+	st := newSite(t, nil)
+	want := `{"id":2,"email":"ann@example.com","role":"member","has_password":true,"created_at":"2026-01-02T03:04:05Z"}` + "\n"
+	r := st.call("POST", "/users", `{"email":"Ann@Example.com","password":"`+st.secret(password)+`"}`)
+	if r.status != 201 || r.body != want || r.header.Get("Location") != "/api/v1/users/2" {
+		t.Fatalf("got %+v, want %s", r, want)
+	}
+	cookie := st.logIn("ann@example.com")
+	if r := st.call("GET", "/users", ""); r.status != 200 || !strings.HasSuffix(r.body, ","+strings.TrimSpace(want)+"]}\n") {
+		t.Errorf("the list: got %s", r.body)
+	}
+	r = st.call("PATCH", "/users/2", `{"email":"anna@example.com","role":null}`)
+	if want := strings.Replace(want, "ann@", "anna@", 1); r.status != 200 || r.body != want {
+		t.Errorf("edit: got %+v, want %s", r, want)
+	}
+	if r := st.as([]string{cookie}, "GET", "/me", ""); r.status != 200 || !strings.Contains(r.body, "anna@") {
+		t.Errorf("the session after an edit: got %+v", r)
+	}
+	if r := st.call("PATCH", "/users/2", `{"password":"`+st.secret("another password")+`"}`); r.status != 200 {
+		t.Errorf("a new password: got %+v", r)
+	}
+	if r := st.as([]string{cookie}, "GET", "/me", ""); r.status != 401 {
+		t.Errorf("the session after a new password: got %+v", r)
+	}
+	if r := st.call("DELETE", "/users/2", ""); r.status != 204 {
+		t.Errorf("delete: got %+v", r)
+	}
+	for _, path := range []string{"/users/2", "/users/3", "/users/0", "/users/02", "/users/x", "/users/4294967297"} {
+		if del, patch := st.call("DELETE", path, ""), st.call("PATCH", path, `{}`); del.status != 404 || patch.status != 404 {
+			t.Errorf("%s: got %+v and %+v, want 404", path, del, patch)
+		}
+	}
+}
+
+func TestABadUserRequestChangesNothing(t *testing.T) {
+	st := newSite(t, nil)
+	st.person("ann@example.com", account.RoleMember)
+	before := st.call("GET", "/users", "").body
+	for _, c := range []struct{ method, path, body, want string }{
+		{"POST", "/users", `{}`, "email:required"},
+		{"POST", "/users", `{"email":null}`, "email:required"},
+		{"POST", "/users", `{"email":"ANN@example.com"}`, "email:taken"},
+		{"POST", "/users", `{"email":"x","role":"king"}`, "email:invalid role:unknown"},
+		{"POST", "/users", `{"email":"x@y.z","password":"short"}`, "password:too_short"},
+		{"POST", "/users", `{"email":"x@y.z","password":""}`, "password:too_short"},
+		{"POST", "/users", `{"email":1,"role":2,"password":3,"x":4}`, "email:type role:type password:type x:unknown"},
+		{"POST", "/users?x=1", `{"email":"x@y.z"}`, "x:unknown"},
+		{"PATCH", "/users/2", `{"email":"admin"}`, "email:invalid"},
+		{"PATCH", "/users/2", `{"password":""}`, "password:too_short"},
+		{"PATCH", "/users/1", `{"role":"member"}`, "role:last_admin"},
+		{"PATCH", "/users/1", `{"role":""}`, "role:unknown"},
+		{"PATCH", "/users/2?x=1", `{}`, "x:unknown"},
+		{"DELETE", "/users/1", "", ":last_admin"},
+		{"DELETE", "/users/1?links=keep", "", ":last_admin"},
+		{"DELETE", "/users/2?links=drop", "", "links:range"},
+		{"DELETE", "/users/2?x=1", "", "x:unknown"},
+		{"GET", "/users?x=1", "", "x:unknown"},
+	} {
+		if r := st.call(c.method, c.path, c.body); r.status != 422 || r.fields() != c.want {
+			t.Errorf("%s %s %s: got %d %s, want 422 %s", c.method, c.path, c.body, r.status, r.body, c.want)
+		}
+	}
+	if after := st.call("GET", "/users", "").body; after != before {
+		t.Errorf("got %s, want %s", after, before)
+	}
+}
+
+func TestLinksOutliveTheirOwnerOnlyIfThatIsAskedFor(t *testing.T) {
+	st := newSite(t, nil)
+	ann := st.member("ann@example.com")
+	if r := st.callAs(ann, "POST", "/shorten", `{"url":"http://a/","alias":"x"}`); r.status != 201 {
+		t.Fatal(r)
+	}
+	if r := st.call("DELETE", "/users/2", ""); r.status != 422 || r.fields() != "links:required" || !strings.Contains(r.body, "links=keep") {
+		t.Errorf("without a word about the links: got %+v", r)
+	}
+	if r := st.callAs(ann, "GET", "/me", ""); r.status != 200 {
+		t.Errorf("after that: got %+v", r)
+	}
+	if r := st.call("DELETE", "/users/2?links=keep", ""); r.status != 204 {
+		t.Errorf("links=keep: got %+v", r)
+	}
+	if r := st.callAs(ann, "GET", "/me", ""); r.status != 401 {
+		t.Errorf("the token of a deleted user: got %+v", r)
+	}
+	if r := st.get("/x"); r.status != 302 {
+		t.Errorf("the link: got %d, want 302", r.status)
+	}
+	if r := st.call("GET", "/links/x?owner=2", ""); r.status != 200 || !strings.Contains(r.body, `"owner":2,`) {
+		t.Errorf("the link for an admin: got %+v", r)
+	}
+	if r := st.call("DELETE", "/links/x?owner=2", ""); r.status != 204 {
+		t.Errorf("deleting it: got %+v", r)
+	}
+	ben := st.member("ann@example.com") // the address again
+	if r := st.callAs(ben, "GET", "/me", ""); !strings.Contains(r.body, `"id":3,`) {
+		t.Errorf("the address again: got %s, want another number", r.body)
+	}
+}
+
+func TestWhatAccountsRefuseHasItsProblem(t *testing.T) {
+	for err, want := range map[error]*kind{
+		account.ErrUnauthorized: kindUnauthorized, account.ErrNoUser: kindNotFound, account.ErrNoToken: kindNotFound,
+		account.ErrOverloaded: kindOverloaded,
+	} {
+		if r, known := refusalOf(fmt.Errorf("wrapped: %w", err)); r.kind != want || !known {
+			t.Errorf("%v: got %v, want %v", err, r.kind, want)
+		}
+	}
+}
+
+func TestTheListOfTokensSaysWhenEachWasUsedLast(t *testing.T) {
+	st := newSite(t, nil)
+	ann := st.member("ann@example.com", account.LinksRead, account.TokensWrite)
+	st.now.Add(90_000)
+	if r := st.callAs(ann, "POST", "/tokens", `{"name":"unused"}`); r.status != 201 || !strings.Contains(r.body, `"last_used_at":null`) {
+		t.Errorf("a new token: got %+v", r)
+	}
+	r := st.callAs(ann, "GET", "/tokens", "")
+	if strings.Count(r.body, `"last_used_at":null`) != 1 || !strings.Contains(r.body, `"last_used_at":"2026-01-02T03:05:35Z"`) {
+		t.Errorf("got %s", r.body)
+	}
+}
+
+// The log is looked at whenever a site ends; here it has most to say: every kind of answer, and rows that cannot be read.
+func TestNoSecretIsInTheLogTheMetricsOrAProblem(t *testing.T) {
+	a := newAccess(t)
+	bodies := ""
+	eachAccess(func(request, column string, want int) {
+		_, path, _ := strings.Cut(request, " ")
+		_, missing := a.fresh(path)
+		bodies += a.ask(column, request, missing).body
+	})
+	for _, body := range []string{
+		annsLogin, `{"email":"owner@example.com","password":"` + password + `"`, `{"password":"` + password + `"}`,
+		`["` + password + `"]`, `{"email":"` + password + `","password":"` + password + `","role":"` + password + `"}`,
+	} {
+		for _, path := range []string{"/session", "/users", "/tokens", "/shorten"} {
+			bodies += a.post(path, body).body + a.call("POST", path, body).body
+		}
+	}
+	issued := map[string]bool{}
+	for line := range strings.Lines(bodies) { // a new token is told once, to who asked for it
+		if _, rest, found := strings.Cut(line, `"token":"`); found {
+			issued[rest[:42]] = true
+			bodies = strings.ReplaceAll(bodies, line, "")
+			a.secret(rest[:42])
+		}
+	}
+	if len(issued) == 0 {
+		t.Error("no token was issued on the way")
+	}
+	a.spoil(fmt.Sprintf("u\x00\x00\x00%c", a.owner.ID))
+	for _, column := range []string{"owner", "page", "admin"} {
+		for _, request := range []string{"GET /me", "POST /session", "GET /users"} {
+			_, path, _ := strings.Cut(request, " ")
+			r := a.ask(column, request, path)
+			bodies += r.body
+		}
+	}
+	if !strings.Contains(a.log.String(), "request failed") || !strings.Contains(bodies, `"code":"internal"`) {
+		t.Error("a row that cannot be read is not noticed")
+	}
+	a.wantNothingSecretIn("an answer", bodies)
+	a.wantNothingSecretIn("the metrics", send(t, a.adminAt, "GET", requestText("GET", "/metrics", "")).body)
+	if !strings.Contains(strings.Join(a.secrets.texts, " "), password) || len(a.secrets.texts) < 10 {
+		t.Errorf("only %d secrets were looked for", len(a.secrets.texts))
+	}
+}

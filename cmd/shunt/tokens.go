@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// token.go has token add; here are the commands for tokens that there are.
+
+func newToken(stdout, stderr io.Writer) *cobra.Command {
+	return newGroup("token", "API tokens", newTokenAdd(stdout, stderr), newTokenLs(stdout, stderr), newTokenRm(stderr))
+}
+
+// tokenAnswer is a token as the API has it.
+type tokenAnswer struct {
+	ID         string     `json:"id"`
+	Name       string     `json:"name"`
+	Scopes     []string   `json:"scopes"`
+	CreatedAt  time.Time  `json:"created_at"`
+	ExpiresAt  *time.Time `json:"expires_at"`
+	LastUsedAt *time.Time `json:"last_used_at"`
+}
+
+const whereTokensAre = `
+It talks to the server that runs on the data folder; if none does, it opens the folder itself; with --server (and the
+token in SHUNT_TOKEN) it talks to a server elsewhere.`
+
+func newTokenLs(stdout, stderr io.Writer) *cobra.Command {
+	where, asJSON := localTarget{}, false
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List a user's API tokens",
+		Long: `List the API tokens of a user, the oldest first, with what they may be used for and when they were used last. The tokens
+themselves nobody can list.
+` + whereTokensAre,
+		Example: `  shunt token ls
+  shunt token ls --user ann@example.com --json`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return listInto(cmd.Context(), &where, "/tokens", asJSON, tokensTable, stdout, stderr)
+		},
+	}
+	addLocalSettings(cmd, &where)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer of the API")
+	markArguments(cmd.Flags(), "json")
+	return cmd
+}
+
+func tokensTable(tokens []tokenAnswer) [][]string {
+	rows := [][]string{{"ID", "NAME", "SCOPES", "CREATED", "EXPIRES", "LAST USED"}}
+	orNever := func(t *time.Time) string {
+		if t == nil {
+			return "never"
+		}
+		return timeText(*t)
+	}
+	for _, t := range tokens {
+		rows = append(rows, []string{
+			t.ID, t.Name, strings.Join(t.Scopes, ","), timeText(t.CreatedAt), orNever(t.ExpiresAt), orNever(t.LastUsedAt),
+		})
+	}
+	return rows
+}
+
+func newTokenRm(stderr io.Writer) *cobra.Command {
+	where := localTarget{}
+	cmd := &cobra.Command{
+		Use:   "rm ID",
+		Short: "Revoke an API token",
+		Long: `Revoke an API token: it is dead at once. 'shunt token ls' lists the IDs; of another user's token, --user must be given.
+` + whereTokensAre,
+		Args: exactly("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return removeToken(cmd.Context(), &where, args[0], stderr)
+		},
+	}
+	addLocalSettings(cmd, &where)
+	return cmd
+}
+
+func removeToken(ctx context.Context, where *localTarget, id string, stderr io.Writer) error {
+	if id == "" {
+		return usageErrorf("ID is empty")
+	}
+	if strings.HasPrefix(id, "shunt_") {
+		return usageErrorf("that looks like a token; give its ID, which 'shunt token ls' lists")
+	}
+	err := where.with(ctx, stderr, func(c *client) error {
+		_, err := c.call(ctx, http.MethodDelete, "/tokens/"+url.PathEscape(id), nil)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("token rm: %w", err)
+	}
+	return nil
+}

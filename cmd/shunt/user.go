@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// newGroup is a command that only has subcommands.
+func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
+	group := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  knownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.SetOut(cmd.ErrOrStderr())
+			_ = cmd.Help() // only writes
+			return usageErrorf("name a command of %s", cmd.CommandPath())
+		},
+	}
+	group.AddCommand(commands...)
+	return group
+}
+
+func newUser(stdout, stderr io.Writer) *cobra.Command {
+	return newGroup("user", "Users: who owns links and may log in",
+		newUserAdd(stdout, stderr), newUserPasswd(stderr), newUserLs(stdout, stderr), newUserRm(stderr))
+}
+
+// userAnswer is a user as the API has them.
+type userAnswer struct {
+	ID          uint32    `json:"id"`
+	Email       string    `json:"email"`
+	Role        string    `json:"role"`
+	HasPassword bool      `json:"has_password"`
+	CreatedAt   time.Time `json:"created_at"`
+}
+
+const whereUsersAre = `
+It talks to the server that runs on the data folder; if none does, it opens the folder itself; with --server (and the
+token of an admin in SHUNT_TOKEN) it talks to a server elsewhere.`
+
+// addUserSettings is addLocalSettings for commands that only an admin may use: they act as the oldest.
+func addUserSettings(cmd *cobra.Command, where *localTarget) {
+	addLocalSettings(cmd, where)
+	must(cmd.Flags().MarkHidden("user"))
+}
+
+func newUserAdd(stdout, stderr io.Writer) *cobra.Command {
+	where, admin, asJSON := localTarget{create: true}, false, false
+	cmd := &cobra.Command{
+		Use:   "add EMAIL",
+		Short: "Make a user",
+		Long: `Make a user and print the e-mail address in the form in which it is kept. Without a password, which 'shunt user passwd'
+sets, the user has links and tokens but cannot log in. If there is no data folder yet, it makes one.
+` + whereUsersAre,
+		Example: `  shunt user add ann@example.com
+  shunt user add ann@example.com --admin && shunt user passwd ann@example.com
+  shunt token add --user ann@example.com --name laptop`,
+		Args: exactly("EMAIL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return addUser(cmd.Context(), &where, args[0], admin, asJSON, stdout, stderr)
+		},
+	}
+	addUserSettings(cmd, &where)
+	fs := cmd.Flags()
+	fs.BoolVar(&admin, "admin", false, "may administrate: users, and everybody's links")
+	fs.BoolVar(&asJSON, "json", false, "print the user object")
+	markArguments(fs, "admin", "json")
+	return cmd
+}
+
+func addUser(ctx context.Context, where *localTarget, email string, admin, asJSON bool, stdout, stderr io.Writer) error {
+	body := map[string]string{"email": email, "role": "member"}
+	if admin {
+		body["role"] = "admin"
+	}
+	var answer json.RawMessage
+	err := where.with(ctx, stderr, func(c *client) (err error) {
+		answer, err = c.call(ctx, http.MethodPost, "/users", body)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("user add: %w", err)
+	}
+	if asJSON {
+		return printJSON(stdout, answer)
+	}
+	made := userAnswer{}
+	if err := json.Unmarshal(answer, &made); err != nil {
+		return fmt.Errorf("user add: the server's answer: %w", err)
+	}
+	_, err = fmt.Fprintln(stdout, printable(made.Email))
+	return err
+}
+
+// with calls fn with a client of the server that t is about, and closes it.
+func (t *localTarget) with(ctx context.Context, stderr io.Writer, fn func(*client) error) error {
+	c, err := t.connect(ctx, stderr)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fn(c), c.close())
+}
+
+func newUserLs(stdout, stderr io.Writer) *cobra.Command {
+	where, asJSON := localTarget{}, false
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List the users",
+		Long:  "List the users, the oldest first. Their numbers are the owners of links.\n" + whereUsersAre,
+		Args:  exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return listInto(cmd.Context(), &where, "/users", asJSON, usersTable, stdout, stderr)
+		},
+	}
+	addUserSettings(cmd, &where)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer of the API")
+	markArguments(cmd.Flags(), "json")
+	return cmd
+}
+
+// listInto prints a list of the API: as a table, or as it came.
+func listInto[T any](
+	ctx context.Context, where *localTarget, path string, asJSON bool, table func(rows []T) [][]string, stdout, stderr io.Writer,
+) error {
+	var answer json.RawMessage
+	err := where.with(ctx, stderr, func(c *client) (err error) {
+		answer, err = c.call(ctx, http.MethodGet, path, nil)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("listing %s: %w", path[1:], err)
+	}
+	if asJSON {
+		return printJSON(stdout, answer)
+	}
+	list := struct{ Data []T }{}
+	if err := json.Unmarshal(answer, &list); err != nil {
+		return fmt.Errorf("listing %s: the server's answer: %w", path[1:], err)
+	}
+	return printTable(stdout, table(list.Data))
+}
+
+// printTable prints rows of cells in columns, the head first.
+func printTable(stdout io.Writer, rows [][]string) error {
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = printable(cell)
+		}
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	return w.Flush()
+}
+
+func usersTable(users []userAnswer) [][]string {
+	rows := [][]string{{"ID", "EMAIL", "ROLE", "PASSWORD", "CREATED"}}
+	for _, u := range users {
+		password := "none"
+		if u.HasPassword {
+			password = "set"
+		}
+		rows = append(rows, []string{strconv.Itoa(int(u.ID)), u.Email, u.Role, password, timeText(u.CreatedAt)})
+	}
+	return rows
+}
+
+func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+func newUserRm(stderr io.Writer) *cobra.Command {
+	where, keepLinks := localTarget{}, false
+	cmd := &cobra.Command{
+		Use:   "rm EMAIL",
+		Short: "Delete a user",
+		Long: `Delete a user, with all tokens and sessions, at once. A user who has links is deleted only with --keep-links: the links
+go on redirecting, under the user's number, and admins can change them (owner=NUMBER in the API). The number and the
+links are never given to somebody else, not even to a new user of the same address.
+` + whereUsersAre,
+		Args: exactly("EMAIL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return removeUser(cmd.Context(), &where, args[0], keepLinks, stderr)
+		},
+	}
+	addUserSettings(cmd, &where)
+	cmd.Flags().BoolVar(&keepLinks, "keep-links", false, "delete the user although there are links, which stay")
+	markArguments(cmd.Flags(), "keep-links")
+	return cmd
+}
+
+func removeUser(ctx context.Context, where *localTarget, email string, keepLinks bool, stderr io.Writer) error {
+	query := ""
+	if keepLinks {
+		query = "?links=keep"
+	}
+	err := where.with(ctx, stderr, func(c *client) error {
+		u, err := c.findUser(ctx, email)
+		if err != nil {
+			return err
+		}
+		_, err = c.call(ctx, http.MethodDelete, fmt.Sprintf("/users/%d%s", u.ID, query), nil)
+		return err
+	})
+	if p := (problem{}); errors.As(err, &p) && len(p.Errors) == 1 && p.Errors[0].Field == "links" {
+		return errors.New("user rm: this user has links; with --keep-links they stay, under the number of the user")
+	}
+	if err != nil {
+		return fmt.Errorf("user rm: %w", err)
+	}
+	return nil
+}
+
+// findUser returns the user of an e-mail address, in any case.
+func (c *client) findUser(ctx context.Context, email string) (userAnswer, error) {
+	list := struct{ Data []userAnswer }{}
+	if err := c.callInto(ctx, http.MethodGet, "/users", nil, &list); err != nil {
+		return userAnswer{}, err
+	}
+	for _, u := range list.Data {
+		if strings.EqualFold(u.Email, strings.TrimSpace(email)) {
+			return u, nil
+		}
+	}
+	return userAnswer{}, fmt.Errorf("there is no user %q; 'shunt user ls' lists them", email)
+}
