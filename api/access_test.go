@@ -23,6 +23,8 @@ GET /links/{code}                         200   404   404   200    401     401  
 GET /links/{code}?owner=all               403   403   200   403    401     401     401  401       403  403
 GET /links/{code}?owner={owner}           403   403   200   403    401     401     401  401       403  403
 GET /links/{code}?owner={other}           403   403   404   403    401     401     401  401       403  403
+PATCH /links/{code}                        200   404   404   403    401     401     401  401       200  404
+PATCH /links/{code}?owner=all              403   403   200   403    401     401     401  401       403  403
 DELETE /links/{code}                      204   404   404   403    401     401     401  401       204  404
 DELETE /links/{code}?owner=all            403   403   204   403    401     401     401  401       403  403
 GET /stats/{code}                         200   404   404   200    401     401     401  401       200  404
@@ -47,6 +49,7 @@ DELETE /session                           204   204   204   204    204     204  
 
 // accessBodies are the bodies of requests that need one; N is another number each time.
 var accessBodies = map[string]string{
+	"PATCH /links/{code}": `{"title":"t"}`, "PATCH /links/{code}?owner=all": `{"title":"t"}`,
 	"POST /shorten":       `{"url":"https://a.example/"}`,
 	"POST /tokens":        `{"name":"n"}`,
 	"POST /users":         `{"email":"nN@example.com"}`,
