@@ -1,12 +1,15 @@
 package api
 
-import "bytes"
+import (
+	"bytes"
+	"net/netip"
+)
 
 // The character classes of RFC 9110 and RFC 3986 that the gate knows.
 const (
 	inToken  = 1 << iota // tchar (RFC 9110, 5.6.2)
 	inTarget             // printable ASCII but the fragment's mark. Quotes, braces and the like are not clean, but harmless and common
-	inName               // of reg-name (RFC 3986, 3.2.2), and % of its escapes
+	inName               // of reg-name (RFC 3986, 3.2.2), but for escapes: no name has any, and readers differ on them
 	inText               // of field values and chunk extensions: VCHAR, obs-text, SP, HTAB
 )
 
@@ -22,7 +25,7 @@ func classes() (c [256]uint8) {
 		if 0x21 <= b && b <= 0x7e && b != '#' {
 			c[b] |= inTarget
 		}
-		if alphanumeric || bytes.IndexByte([]byte("-._~%!$&'()*+,;="), byte(b)) >= 0 {
+		if alphanumeric || bytes.IndexByte([]byte("-._~!$&'()*+,;="), byte(b)) >= 0 {
 			c[b] |= inName
 		}
 		if b == '\t' || b >= 0x20 && b != 0x7f {
@@ -45,21 +48,28 @@ func allIn(b []byte, class uint8) bool {
 	return true
 }
 
-// isHost: uri-host [ ":" port ] (RFC 9110, 7.2), not empty. Of an IP literal in brackets only the bytes are looked at.
+// isHost: uri-host [ ":" port ] (RFC 9110, 7.2), not empty. IP literals of other versions than 6 do not exist.
 func isHost(b []byte) bool {
 	end := bytes.IndexByte(b, ':')
 	if len(b) > 0 && b[0] == '[' {
-		if end = bytes.IndexByte(b, ']') + 1; end < len("[::]") {
+		end = bytes.IndexByte(b, ']')
+		if end < 0 {
 			return false
 		}
-		literal := bytes.ReplaceAll(b[1:end-1], []byte{':'}, nil)
-		return allIn(literal, inName) && isPort(b[end:])
+		addr, err := netip.ParseAddr(viewString(b[1:end]))
+		return err == nil && addr.Is6() && addr.Zone() == "" && isHostPort(b[end+1:])
 	}
 	if end < 0 {
 		end = len(b)
 	}
-	return end > 0 && allIn(b[:end], inName) && isPort(b[end:])
+	return end > 0 && allIn(b[:end], inName) && isHostPort(b[end:])
 }
+
+// isHostPort is isPort, but that a port may be empty (RFC 3986, 3.2.3).
+func isHostPort(b []byte) bool { return string(b) == ":" || isPort(b) }
+
+// isWord tells whether b is the lower-case word, in any case. bytes.EqualFold knows Unicode, by which K, the sign of kelvins, is a k.
+func isWord(b []byte, word string) bool { return len(b) == len(word) && equalFold(b, word) }
 
 // trimOWS drops optional white space (RFC 9110, 5.6.3) around b. bytes.TrimSpace would drop what is none.
 func trimOWS(b []byte) []byte {
@@ -81,7 +91,7 @@ func hasOption(list []byte, option string) bool {
 		} else {
 			list = nil
 		}
-		if member = trimOWS(member); len(member) == len(option) && equalFold(member, option) {
+		if isWord(trimOWS(member), option) {
 			return true
 		}
 	}

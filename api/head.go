@@ -111,7 +111,7 @@ func checkTarget(g *gate, method string, target []byte) {
 // absoluteForm: http or https, an authority, and what follows it.
 func absoluteForm(target []byte) bool {
 	scheme, rest, _ := bytes.Cut(target, []byte("://"))
-	if !bytes.EqualFold(scheme, []byte("http")) && !bytes.EqualFold(scheme, []byte("https")) {
+	if !isWord(scheme, "http") && !isWord(scheme, "https") {
 		return false
 	}
 	if end := bytes.IndexAny(rest, "/?"); end >= 0 {
@@ -135,13 +135,13 @@ func (h *head) readField(g *gate, line []byte) {
 		return
 	}
 	switch name := line[:colon]; {
-	case colon == len("host") && equalFold(name, "host"):
+	case isWord(name, "host"):
 		h.readHost(g, trimOWS(line[colon+1:]))
-	case colon == len("connection") && equalFold(name, "connection"):
+	case isWord(name, "connection"):
 		h.closes = h.closes || hasOption(line[colon+1:], "close")
-	case colon == len("content-length") && equalFold(name, "content-length"):
+	case isWord(name, "content-length"):
 		h.readLength(g, trimOWS(line[colon+1:]))
-	case colon == len("transfer-encoding") && equalFold(name, "transfer-encoding"):
+	case isWord(name, "transfer-encoding"):
 		h.readCoding(g, trimOWS(line[colon+1:]))
 	}
 }
@@ -178,12 +178,12 @@ func (h *head) readCoding(g *gate, value []byte) {
 	if comma := bytes.LastIndexByte(value, ','); comma >= 0 {
 		first, last = trimOWS(value[:comma]), trimOWS(value[comma+1:])
 	}
-	switch chunked := []byte("chunked"); {
+	switch {
 	case h.chunked:
 		g.refuse(kindBadRequest, "there must be one Transfer-Encoding")
-	case last == nil && bytes.EqualFold(first, chunked):
+	case last == nil && isWord(first, "chunked"):
 		h.chunked = true
-	case bytes.EqualFold(last, chunked) && isToken(first) && !bytes.EqualFold(first, chunked):
+	case isWord(last, "chunked") && isToken(first) && !isWord(first, "chunked"):
 		g.refuse(kindNotImplemented, "chunked is the only transfer coding here")
 	default:
 		g.refuse(kindBadRequest, "the transfer coding must be chunked")
