@@ -84,7 +84,7 @@
 // with one atomic store, by a clock that ticks once a second, when it became busy or idle; a sweep once a second ends
 // what is busy for more than 30 s (408 if the request is still being read) or idle for more than 75 s. A request has
 // its 30 s from its first byte to the last of its answer, so a client that trickles gains nothing. What this does not
-// bound is many connections of one address; all together are bounded by maxConnections.
+// bound is many connections of one address; all together are bounded by MaxConnections.
 //
 // Shutdown drains: /readyz says so, every answer carries Connection: close, listeners are closed; connections of two
 // seconds' age that have never sent a byte are cut (fasthttp takes them for busy); after 3 s idle connections are cut,

@@ -10,12 +10,13 @@ import (
 
 // Limits of the front end.
 const (
+	MaxConnections    = 1 << 15 // to the public address, at 16 + 4 KiB of buffers each: 640 MiB
+	DefaultPerAddress = 512     // of them from one address; Options.MaxPerAddress
+
 	maxHeaderBytes     = 16 << 10 // request line and header fields together
 	maxBodyBytes       = 64 << 10 // where the endpoint does not say otherwise
-	maxConnections     = 1 << 15  // at 16 + 4 KiB of buffers each: 640 MiB
-	maxPerAddress      = 512      // connections, if the options do not say otherwise
 	maxOperators       = 32       // connections to the admin address, and to the socket
-	maxRequestsPerConn = 100_000  // so that clients of a balancer spread again after a change
+	maxRequestsPerConn = 100_000  // so that the clients of a balancer spread again after a change
 )
 
 // bodyLimits returns the limits that endpoints have of their own. Only paths without parameters may have one.

@@ -121,7 +121,7 @@ func (s *Server) build(o Options) {
 }
 
 func (s *Server) publicLimits(o Options) limits {
-	lim := limits{connections: maxConnections, perAddress: maxPerAddress, exempt: &s.proxies, counts: &s.connections}
+	lim := limits{connections: MaxConnections, perAddress: DefaultPerAddress, exempt: &s.proxies, counts: &s.connections}
 	if o.MaxConnections > 0 {
 		lim.connections = min(lim.connections, o.MaxConnections)
 	}
@@ -202,7 +202,7 @@ func (s *Server) newFastHTTP(handle fasthttp.RequestHandler) *fasthttp.Server {
 		ErrorHandler:                 s.parseFailed,
 		HeaderReceived:               s.prepareBody,
 		ConnState:                    noteState,
-		Concurrency:                  maxConnections,
+		Concurrency:                  MaxConnections,
 		ReadBufferSize:               maxHeaderBytes,
 		MaxRequestBodySize:           maxBodyBytes,
 		MaxRequestsPerConn:           maxRequestsPerConn,
