@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/api/wiretest"
 )
 
 // A reading is what one reader makes of a request.
@@ -91,9 +93,9 @@ func netHTTPSees(raw []byte) (seen []reading) {
 
 // seeds are some of the rows, each with a request behind it: of all of them, gathering coverage would take as long as fuzzing.
 func seeds() (raws [][]byte) {
-	for i, row := range append(acceptedRows(), refusedRows()...) {
-		if len(row.raw) < 2000 && i%7 == 0 {
-			raws = append(raws, []byte(row.raw+smuggled))
+	for i, row := range append(wiretest.Accepted(), wiretest.Refused()...) {
+		if len(row.Raw) < 2000 && i%7 == 0 {
+			raws = append(raws, []byte(row.Raw+wiretest.Smuggled))
 		}
 	}
 	return raws

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/api/wiretest"
 )
 
 func TestAPanicAnywhereIsAnswered500AndLoggedOnce(t *testing.T) {
@@ -24,7 +26,7 @@ func TestAPanicAnywhereIsAnswered500AndLoggedOnce(t *testing.T) {
 			st := newSite(t, nil)
 			c.sabotage(st)
 			for range 5 {
-				r := onlyAnswer(t, exchange(t, st.realAddress(), requestText("GET", c.path, "")+smuggled), "GET")
+				r := onlyAnswer(t, exchange(t, st.realAddress(), requestText("GET", c.path, "")+wiretest.Smuggled), "GET")
 				if r.problem() != "internal" || r.status != 500 || !r.close || strings.Contains(r.body, "secret") {
 					t.Errorf("got %+v, want 500 and the connection closed", r)
 				}

@@ -7,13 +7,12 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
-)
 
-func quoted(s string) string { return strconv.QuoteToASCII(s) }
+	"shunt/api/wiretest"
+)
 
 // patienceOfTests ends what hangs; nothing is measured by it.
 const patienceOfTests = 20 * time.Second
@@ -51,24 +50,22 @@ func onlyAnswer(t testing.TB, answers []byte, method string) reply {
 	return answer
 }
 
-const smuggled = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
-
 func TestWhatCouldBeReadInTwoWaysIsRefusedAndNothingBehindItAnswered(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"keep","redirect_status":307}`)
 	st.shorten(`{"url":"http://a/","alias":"smuggled"}`)
 	addr := st.realAddress()
-	rows := refusedRows()
+	rows := wiretest.Refused()
 	if len(rows) < 200 {
 		t.Errorf("there are only %d rows", len(rows))
 	}
 	before := st.counted()
 	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			method, _, _ := strings.Cut(row.raw, " ")
-			r := onlyAnswer(t, exchange(t, addr, row.raw+smuggled), method)
-			if !slices.Contains(row.want, r.status) || !r.close {
-				t.Errorf("%s: got %d, close %v; want %v, and the connection closed", row.section, r.status, r.close, row.want)
+		t.Run(row.Name, func(t *testing.T) {
+			method, _, _ := strings.Cut(row.Raw, " ")
+			r := onlyAnswer(t, exchange(t, addr, row.Raw+wiretest.Smuggled), method)
+			if !slices.Contains(row.Want, r.status) || !r.close {
+				t.Errorf("%s: got %d, close %v; want %v, and the connection closed", row.Section, r.status, r.close, row.Want)
 			}
 			if r.problem() == "" && method != http.MethodHead {
 				t.Errorf("got %+v, want a problem", r)
@@ -82,10 +79,10 @@ func TestWhatCouldBeReadInTwoWaysIsRefusedAndNothingBehindItAnswered(t *testing.
 
 // A request that comes byte by byte is the same request.
 func TestARefusedRequestIsRefusedHoweverItIsCut(t *testing.T) {
-	for _, row := range refusedRows() {
-		whole, bytewise := verdictOf(row.raw+smuggled, len(row.raw)+len(smuggled)), verdictOf(row.raw+smuggled, 1)
+	for _, row := range wiretest.Refused() {
+		whole, bytewise := verdictOf(row.Raw+wiretest.Smuggled, len(row.Raw)+len(wiretest.Smuggled)), verdictOf(row.Raw+wiretest.Smuggled, 1)
 		if whole != bytewise {
-			t.Errorf("%s: in one piece %s, byte by byte %s", row.name, whole, bytewise)
+			t.Errorf("%s: in one piece %s, byte by byte %s", row.Name, whole, bytewise)
 		}
 	}
 }

@@ -1,17 +1,25 @@
-package api
+// Package wiretest has requests as bytes, for tests of whoever reads them: what could be read in two ways, and what is unusual
+// and valid. The server answers them, proxies in front of it pass some on, fuzz tests begin with them.
+package wiretest
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
-// A row is a request as bytes, and what RFC 9110 (H:) or RFC 9112 (M:) says of it.
-type row struct {
-	name, section, raw string
-	want               []int
+// A Row is a request, and what RFC 9110 (H:) or RFC 9112 (M:) says of it.
+type Row struct {
+	Name, Section, Raw string
+	Want               []int // the statuses that are right
 }
 
+// Smuggled is a request that stands behind others: for a link of that name, which nobody asks for otherwise.
+const Smuggled = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
+
 // on returns the rows of one subject: each variant put in place of § in a request.
-func on(subject, section, request string, want []int, variants ...string) (rows []row) {
+func on(subject, section, request string, want []int, variants ...string) (rows []Row) {
 	for _, v := range variants {
-		rows = append(rows, row{subject + " " + shown(v), section, strings.Replace(request, "§", v, 1), want})
+		rows = append(rows, Row{subject + " " + shown(v), section, strings.Replace(request, "§", v, 1), want})
 	}
 	return rows
 }
@@ -21,7 +29,7 @@ func shown(v string) string {
 	if len(v) > 40 {
 		v = v[:30] + "…"
 	}
-	return strings.ReplaceAll(strings.Trim(quoted(v), `"`), "/", "∕")
+	return strings.ReplaceAll(strings.Trim(strconv.QuoteToASCII(v), `"`), "/", "∕")
 }
 
 var (
@@ -47,8 +55,12 @@ const (
 	withBody   = "§ HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabcde"
 )
 
-func refusedRows() (rows []row) {
-	for _, of := range [][]row{
+// maxRequestLine is the longest request line that the server takes.
+const maxRequestLine = 9 << 10
+
+// Refused returns requests that are refused, after which the connection is closed. /keep is a link that redirects every method.
+func Refused() (rows []Row) {
+	for _, of := range [][]Row{
 		lengthRows(), codingRows(), chunkRows(), trailerRows(), lineRows(), fieldRows(), requestLineRows(), hostRows(),
 		targetRows(), sizeRows(), bodyRows(),
 	} {
@@ -57,7 +69,7 @@ func refusedRows() (rows []row) {
 	return rows
 }
 
-func lengthRows() []row {
+func lengthRows() []Row {
 	rows := on("length", "H:8.6", withLength, badOr413,
 		" +5", " -5", " -0", " 5,5", " 5, 5", " 5 5", " 5;5", " 0x5", " 5h", " five", " 5.0", " 5e0", "", " ", " \t", " ５", " 05x", " '5'", " \"5\"",
 		" 5\x00", " 5\x0b", " 5\x0c", " \x0b5", " \xa05", " 5\r", " \r5", " 5_0", " 1_000", " ٥",
@@ -70,7 +82,7 @@ func lengthRows() []row {
 			"Content-Length: 5\r\nContent-Length: 5", "Content-Length: 0\r\nContent-Length: 5", "content-length: 5\r\nContent-Length: 0")...)
 }
 
-func codingRows() []row {
+func codingRows() []Row {
 	rows := on("coding", "M:6.1", withCoding, badOr501,
 		" identity", " xchunked", " chunkedx", " chunk", " chunked, identity", " identity, chunked", " chunked, chunked", " gzip", " gzip, chunked",
 		" chunked, gzip", " chunked;q=1", " chunked;", " ;chunked", ",chunked", " chunked,", " , chunked", " ", "", " \"chunked\"", " 'chunked'",
@@ -93,7 +105,7 @@ func codingRows() []row {
 		"Transfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nConnection: keep-alive", "Transfer-Encoding: chunked\r\nContent-Length: 5")...)
 }
 
-func chunkRows() []row {
+func chunkRows() []Row {
 	rows := on("chunk size", "M:7.1", withChunks, badOr413,
 		"+5\r\nabcde\r\n0\r\n\r\n", "-5\r\nabcde\r\n0\r\n\r\n", "0x5\r\nabcde\r\n0\r\n\r\n", "5h\r\nabcde\r\n0\r\n\r\n", "g\r\n\r\n", "\r\n", " 5\r\nabcde\r\n0\r\n\r\n",
 		"\t5\r\nabcde\r\n0\r\n\r\n", "5 \r\nabcde\r\n0\r\n\r\n", "5\t\r\nabcde\r\n0\r\n\r\n", "5 5\r\nabcde\r\n0\r\n\r\n", "5,\r\nabcde\r\n0\r\n\r\n", "5_\r\nabcde\r\n0\r\n\r\n",
@@ -108,14 +120,14 @@ func chunkRows() []row {
 		"5;"+strings.Repeat("x", 8<<10)+"\r\nabcde\r\n0\r\n\r\n", strings.Repeat("1;aaaaaaaa\r\nx\r\n", 1000)+"0\r\n\r\n", "5 x\r\nabcde\r\n0\r\n\r\n")...)
 }
 
-func trailerRows() []row {
+func trailerRows() []Row {
 	return on("trailer", "M:7.1.2", withChunks, []int{400, 431},
 		"0\r\nX\r\n\r\n", "0\r\nX : y\r\n\r\n", "0\r\n X: y\r\n\r\n", "0\r\nX: y\r\n z\r\n\r\n", "0\r\nX: y\n\r\n", "0\r\nX: y\r\n\n", "0\r\nX: y\n\n", "0\r\nX: \x00\r\n\r\n", "0\r\nX: a\rb\r\n\r\n", "0\r\n: y\r\n\r\n",
 		"0\r\nX\x00: y\r\n\r\n", "0\r\nX: "+strings.Repeat("y", 8<<10)+"\r\n\r\n", "0\r\n"+strings.Repeat("X: y\r\n", 2000)+"\r\n", "0\r\n\rX: y\r\n\r\n", "0\r\nGET /keep HTTP/1.1\r\n\r\n")
 }
 
-func lineRows() []row {
-	rows := []row{
+func lineRows() []Row {
+	rows := []Row{
 		{"LF behind the request line", "M:2.2", "GET /keep HTTP/1.1\nHost: a\r\n\r\n", bad},
 		{"LF behind a field", "M:2.2", "GET /keep HTTP/1.1\r\nHost: a\nX: y\r\n\r\n", bad},
 		{"LF at the end", "M:2.2", "GET /keep HTTP/1.1\r\nHost: a\r\n\n", bad},
@@ -147,7 +159,7 @@ func lineRows() []row {
 		"X: y\r\n z", "X: y\r\n\tz", "X:\r\n y", "X: y\r\n ", "X: y\r\n \r\n z", "X: y\r\n Content-Length: 5", "Connection:\r\n close")...)
 }
 
-func fieldRows() []row {
+func fieldRows() []Row {
 	rows := on("name", "M:5.1", withField, bad,
 		"X : y", "X\t: y", " X: y", ": y", ":", "X", "X y", "X y: z", "X(: y", "X): y", "X<: y", "X>: y", "X@: y", "X,: y", "X;: y", "X\\: y", "X\": y", "X/: y", "X[: y", "X]: y", "X?: y",
 		"X=: y", "X{: y", "X}: y", "X\x00: y", "X\x01: y", "X\x0b: y", "X\x7f: y", "X\x80: y", "Xé: y", "\x00: y", "Host : b", "Content-Length : 5", "Content Length: 5", "\xffHost: b")
@@ -155,7 +167,7 @@ func fieldRows() []row {
 		"X: \x00", "X: y\x00z", "X: \x01", "X: \x02", "X: \x07", "X: \x08", "X: \x0b", "X: \x0c", "X: \x0e", "X: \x1b[2J", "X: \x1f", "X: \x7f", "X: y\rz", "X: \r", "X: y\r\rz")...)
 }
 
-func requestLineRows() []row {
+func requestLineRows() []Row {
 	rows := on("request line", "M:3", withLine, bad,
 		"GET  /keep HTTP/1.1", "GET /keep  HTTP/1.1", "GET /keep HTTP/1.1 ", " GET /keep HTTP/1.1", "\tGET /keep HTTP/1.1", "GET\t/keep\tHTTP/1.1", "GET\t/keep HTTP/1.1", "GET /keep\tHTTP/1.1",
 		"GET /ke ep HTTP/1.1", "GET/keep HTTP/1.1", "GET /keepHTTP/1.1", "GET HTTP/1.1", "/keep HTTP/1.1", "GET /keep", "GET", "GET ", "GET  HTTP/1.1", "GET /keep HTTP/1.1 x", "GET\x0b/keep HTTP/1.1",
@@ -168,13 +180,13 @@ func requestLineRows() []row {
 		"", "G(T", "G\x00T", "GET\x00", "GÉT", "G\x80T", "G,T", "G:T", "G/T", "G;T", "G@T", "G\"T", "G{T", "G\x7fT", "G\rT", "[GET]", strings.Repeat("X", 33), strings.Repeat("X", 5000))...)
 }
 
-func hostRows() []row {
+func hostRows() []Row {
 	rows := on("host", "M:3.2", withHost, bad,
 		"X: y", "Host:", "Host: ", "Host: \t", "Host: a\r\nHost: a", "Host: a\r\nHost: b", "Host: a\r\nhost: a", "Host:\r\nHost: a", "Host: a\r\nHost:", "Host: a b", "Host: a,b", "Host: a, a", "Host: a/b", "Host: a?b", "Host: a#b",
 		"Host: a@b", "Host: u:p@b", "Host: http://a", "Host: a\\b", "Host: a\x00", "Host: \xe9", "Host: a\x7f", "Host: a\x01b", "Host: a:b", "Host: a:80:80", "Host: a:-1", "Host: a:123456", "Host: a:8 0", "Host: :80",
 		"Host: ::1", "Host: [::1", "Host: ::1]", "Host: []", "Host: [::1]x", "Host: [::1]:x", "Host: [::1]:80:80", "Host: [a b]", "Host: [::1\x00]", "Host: <a>", "Host: a\"b", "Host: {a}", "Host: a|b", "Host: a^b", "Host: a`b", "Host : a", "Host\t: a", " Host: a", "Hos: a")
 	for i := range rows {
-		if strings.Contains(rows[i].raw, "a,b") { // a comma is a sub-delim of reg-name (RFC 3986, 3.2.2)
+		if strings.Contains(rows[i].Raw, "a,b") { // a comma is a sub-delim of reg-name (RFC 3986, 3.2.2)
 			rows = append(rows[:i], rows[i+1:]...)
 			break
 		}
@@ -182,13 +194,13 @@ func hostRows() []row {
 	return rows
 }
 
-func targetRows() []row {
+func targetRows() []Row {
 	rows := on("target", "M:3.2", withTarget, bad,
 		"keep", "keep/", "*", "a:80", "//", "\x00", "/keep\x00", "/keep\x01", "/keep\x0b", "/keep\x1f", "/keep\x7f", "/keep\x80", "/keep\xff", "/ké", "/keep#x", "/#", "#", "/keep?x#y", "/keep?x\x00", "/keep?x\xff", "?x", "/keep\r", "..", "./keep",
 		"http:/keep", "http:keep", "http//a/keep", "://a/keep", "ftp://a/keep", "ws://a/keep", "file:///keep", "javascript:/keep", "http://", "http:///keep", "http://?x", "http://u@a/keep", "http://u:p@a/keep", "http://@a/keep",
 		"http://a b/keep", "http://a:b/keep", "http://a:123456/keep", "http://[::1/keep", "http://[]/keep", "http://a\\b/keep", "http://a\x00/keep", "http://a#/keep", "http://é/keep", "http://a|b/keep", "https://<a>/keep", "xhttp://a/keep", "http ://a/keep")
 	for i := range rows {
-		if strings.HasPrefix(rows[i].raw, "GET // ") { // an origin-form of two empty segments, and no code: 404
+		if strings.HasPrefix(rows[i].Raw, "GET // ") { // an origin-form of two empty segments, and no code: 404
 			rows = append(rows[:i], rows[i+1:]...)
 			break
 		}
@@ -196,15 +208,15 @@ func targetRows() []row {
 	return append(rows, on("CONNECT", "H:9.3.6", "CONNECT § HTTP/1.1\r\nHost: a\r\n\r\n", badOr501, "a:80", "a", "/keep", "*", "[::1]:443", "http://a/keep")...)
 }
 
-func sizeRows() []row {
+func sizeRows() []Row {
 	long := func(n int) string { return strings.Repeat("x", n) }
-	rows := on("URI too long", "H:15.5.15", withTarget, tooLong, "/"+long(maxRequestLineBytes), "/keep?"+long(maxRequestLineBytes), "/"+long(20<<10), "/keep?"+long(100<<10), "http://a/"+long(10<<10))
+	rows := on("URI too long", "H:15.5.15", withTarget, tooLong, "/"+long(maxRequestLine), "/keep?"+long(maxRequestLine), "/"+long(20<<10), "/keep?"+long(100<<10), "http://a/"+long(10<<10))
 	return append(rows, on("fields too large", "M:5.4", withField, tooLarge,
 		"X: "+long(16<<10), "X: "+long(100<<10), long(17<<10)+": y", strings.Repeat("X: "+long(100)+"\r\n", 170)+"X: y", strings.Repeat("X:\r\n", 200)+"X: y",
 		strings.Repeat("X:\r\n", 128)+"X:", "Host:"+strings.Repeat(" ", 17<<10)+"a", "Cookie: "+long(17<<10))...)
 }
 
-func bodyRows() []row {
+func bodyRows() []Row {
 	rows := on("body on", "H:9.3.1", withBody, bad, "GET /keep", "HEAD /keep", "GET /", "HEAD /", "GET /api/v1/me", "GET http://a/keep")
 	rows = append(rows, on("chunks on", "H:9.3.1", "§ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n", bad, "GET /keep", "HEAD /keep", "GET /api/v1/me")...)
 	rows = append(rows, on("no chunks on", "H:9.3.1", "§ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", bad, "GET /keep", "HEAD /keep")...)
