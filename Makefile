@@ -63,6 +63,14 @@ e2e-urls: ## the main job on a file of addresses, one a line: make e2e-urls URLS
 	@test -n "$(URLS)" || { echo "make e2e-urls URLS=FILE: name a file of addresses, one a line"; exit 2; }
 	SHUNTTEST_URLS="$(abspath $(URLS))" $(GO) test ./cmd/shunt -run '^TestEveryLinkHitAndVisitor' -v -count=1 -timeout 20m
 
+.PHONY: desync
+desync: ## what could be read in two ways, through a real nginx and HAProxy (Debian: nginx-light, haproxy)
+	SHUNTTEST_DESYNC=1 $(GO) test ./cmd/shunt -run '^TestNoProxyAndServerGetOutOfStep$$' -v -count=1 -timeout 10m
+
+.PHONY: slow
+slow: ## slow clients by slowhttptest (Debian: slowhttptest), and what an idle connection costs; SIEGE=short for a quick run
+	SHUNTTEST_SLOW=$(or $(SIEGE),long) $(GO) test ./cmd/shunt -run '^TestSlowClientsHarmNobody$$' -v -count=1 -timeout 30m
+
 .PHONY: check
 check: lint race ## what CI runs besides test: lint, race, every fuzz test shortly
 	$(MAKE) fuzz FUZZTIME=$(CHECK_FUZZTIME)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +37,7 @@ var fronts = map[string]struct {
 	"nginx": {
 		"nginx.conf", "nginx",
 		func(config string) []string {
-			return []string{"-c", config, "-e", "stderr", "-g", "daemon off; pid " + config + ".pid;"}
+			return []string{"-c", config, "-e", "stderr", "-g", "daemon off; user root; pid " + config + ".pid;"}
 		},
 		func(server, listen, dir string) []string {
 			temp := "http {\n"
@@ -249,7 +250,7 @@ func (p *front) smuggle() {
 			return
 		}
 	}
-	p.t.Logf("%d sentinels, %d out of step; the server has %s connections", asked, out, p.connections())
+	p.t.Logf("%d sentinels, %d out of step; the server has %d connections", asked, out, p.metric("shunt_connections"))
 }
 
 // wire is a connection whose answers are read one by one.
@@ -278,15 +279,26 @@ func (p *front) sentinel(c *wire, i int) bool {
 		return false
 	}
 	_, err = io.Copy(io.Discard, response.Body)
+	if response.Close { // nginx has so many requests on a connection
+		c.Close()
+		*c = *p.dial()
+	}
 	return err == nil && response.StatusCode == 302 && response.Header.Get("Location") == fmt.Sprintf("http://sentinel/%d", i) && c.answers.Buffered() == 0
 }
 
-// connections returns how many connections the server has: few, since they are used again.
-func (p *front) connections() string {
+// metric returns a metric of the server, 0 if there is none of that name.
+func (p *front) metric(name string) int {
+	p.t.Helper()
 	direct := *p
 	direct.addr = strings.TrimPrefix(p.server.admin, "http://")
 	_, text := direct.do("GET", "/metrics", "")
-	_, after, _ := strings.Cut(text, "\nshunt_connections ")
-	n, _, _ := strings.Cut(after, "\n")
-	return n
+	_, after, found := strings.Cut(text, "\n"+name+" ")
+	if !found {
+		return 0
+	}
+	value, err := strconv.ParseFloat(strings.Fields(after)[0], 64)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return int(value)
 }

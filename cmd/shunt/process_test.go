@@ -141,7 +141,7 @@ func launch(t *testing.T, dir string, args ...string) *process {
 }
 
 var ( // in text or JSON
-	listeningLine = regexp.MustCompile(`msg"?[:=]"?listening.* ?public"?[:=]"?(http://[\d.:]+)"?[, ]"?admin"?[:=]"?(http://[\d.:]+)`)
+	listeningLine = regexp.MustCompile(`msg"?[:=]"?listening.* ?public"?[:=]"?(http://[\d.:[\]]+)"?[, ]"?admin"?[:=]"?(http://[\d.:[\]]+)`)
 	readyLine     = regexp.MustCompile(`msg"?[:=]"?ready\b`)
 )
 
