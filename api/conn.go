@@ -112,12 +112,25 @@ func (c *conn) Close() error {
 	return err
 }
 
-// reset closes the connection at once, and lets the kernel drop what its client has not taken.
+// drop closes the connection for somebody else than its goroutine, which does the rest. It never blocks: of TLS it closes the
+// socket, because a goodbye would wait for a client that does not read.
+func (c *conn) drop() {
+	_ = c.socket().Close()
+}
+
+// reset is drop, and lets the kernel forget what the client has not taken.
 func (c *conn) reset() {
-	if tcp, ok := c.Conn.(*net.TCPConn); ok {
+	if tcp, ok := c.socket().(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}
-	_ = c.Conn.Close() // its own goroutine does the rest
+	c.drop()
+}
+
+func (c *conn) socket() net.Conn {
+	if t, ok := c.Conn.(*tls.Conn); ok {
+		return t.NetConn()
+	}
+	return c.Conn
 }
 
 // tlsConn shows fasthttp that a connection is one of TLS.

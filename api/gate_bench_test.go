@@ -1,6 +1,8 @@
 package api
 
 import (
+	"fmt"
+	"io"
 	"strings"
 	"testing"
 )
@@ -22,6 +24,23 @@ func BenchmarkGate(b *testing.B) {
 				if n := g.pass(text); n != len(text) {
 					b.Fatalf("%d of %d bytes let through: %v", n, len(text), g.refused)
 				}
+			}
+		})
+	}
+}
+
+// BenchmarkSweep is what a second of the sweep costs when every connection is well.
+func BenchmarkSweep(b *testing.B) {
+	for _, n := range []int{1000, 10_000} {
+		b.Run(fmt.Sprintf("connections=%d", n), func(b *testing.B) {
+			l := newListener(nil, limits{connections: n}, publicPatience, testLogger(io.Discard))
+			for range n {
+				c := &conn{Conn: &pieces{}, owner: l}
+				l.mu.conns[c] = struct{}{}
+			}
+			for b.Loop() {
+				l.seconds.Store(0)
+				l.sweep()
 			}
 		})
 	}

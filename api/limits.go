@@ -44,6 +44,9 @@ func (s *Server) prepareBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 // bodyLimit returns how large h's body may be. fasthttp reads it whole before anybody asks who sends it, so more than the
 // usual is for those whose token is good. The socket's clients send none, and live with the usual.
 func (s *Server) bodyLimit(h *fasthttp.RequestHeader) int {
+	if len(s.bodyLimits) == 0 {
+		return maxBodyBytes
+	}
 	path, _, _ := bytes.Cut(h.RequestURI(), []byte{'?'})
 	limit, found := s.bodyLimits[string(h.Method())+" "+string(path)]
 	switch {

@@ -170,7 +170,7 @@ func (l *listener) track(c net.Conn) net.Conn {
 	room, replaced := l.add(tracked)
 	if replaced != nil {
 		l.limits.counts.evicted.Add(1)
-		_ = replaced.Conn.Close() // its own goroutine does the rest
+		replaced.drop()
 	}
 	switch _, ok := c.(*tls.Conn); {
 	case !room:
@@ -217,6 +217,6 @@ func (l *listener) closeAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.mu.conns {
-		_ = c.Conn.Close()
+		c.drop()
 	}
 }

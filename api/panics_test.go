@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,23 @@ func TestAPanicAnywhereIsAnswered500AndLoggedOnce(t *testing.T) {
 				t.Errorf("logged %d times, want once: %s", n, st.log)
 			}
 		})
+	}
+}
+
+// fasthttp reads a stream outside of the handler: a panic there would be the end of the process.
+func TestAPanicInALiveStreamEndsTheStreamOnly(t *testing.T) {
+	client, server := net.Pipe()
+	defer client.Close()
+	log := new(syncBuffer)
+	l := &liveStream{
+		figures: func() (liveFigures, error) { panic("boom") }, conn: server, release: func() {}, log: testLogger(log),
+	}
+	if n, err := l.Read(make([]byte, 100)); n != 0 || err != errStreamBroken {
+		t.Errorf("got %d, %v", n, err)
+	}
+	check(t, l.Close())
+	if strings.Count(log.String(), "boom") != 1 {
+		t.Errorf("log: got %s", log)
 	}
 }
 

@@ -122,7 +122,7 @@ func (l *listener) makeRoom() {
 		l.fruitless.Store(now)
 	}
 	for _, c := range idle {
-		_ = c.Conn.Close() // its own goroutine does the rest
+		c.drop()
 	}
 	l.limits.counts.evicted.Add(uint64(len(idle)))
 }

@@ -87,7 +87,7 @@ func (l *listener) sweep() {
 		_ = c.SetReadDeadline(time.Unix(1, 0)) // if it fails, the connection is dead already
 	}
 	for _, c := range found[idle] {
-		_ = c.Conn.Close() // its own goroutine does the rest
+		c.drop()
 	}
 	for _, c := range found[dead] {
 		c.reset()
@@ -103,7 +103,7 @@ func (l *listener) closeSilent(age time.Duration) {
 	for c := range l.mu.conns {
 		since, _ := c.noted()
 		if !c.heard.Load() && time.Duration(now-since)*time.Second >= age {
-			_ = c.Conn.Close() // its own goroutine does the rest
+			c.drop()
 		}
 	}
 }
