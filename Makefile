@@ -112,6 +112,14 @@ fdlimit: SECONDS = 60
 fdlimit: sick-tools ## no file descriptors left, for SECONDS (60); needs root
 	SHUNTTEST_FDLIMIT=$(SECONDS) $(SICK) -run '^TestAServerWithoutDescriptors'
 
+.PHONY: desync
+desync: ## what could be read in two ways, through a real nginx and HAProxy (Debian: nginx-light, haproxy)
+	SHUNTTEST_DESYNC=1 $(GO) test ./cmd/shunt -run '^TestNoProxyAndServerGetOutOfStep$$' -v -count=1 -timeout 10m
+
+.PHONY: slow
+slow: ## slow clients by slowhttptest (Debian: slowhttptest), and what an idle connection costs; SIEGE=short for a quick run
+	SHUNTTEST_SLOW=$(or $(SIEGE),long) $(GO) test ./cmd/shunt -run '^TestSlowClientsHarmNobody$$' -v -count=1 -timeout 30m
+
 .PHONY: check
 check: lint race ## what CI runs besides test: lint, race, fuzz, the reliability proofs and sick disks shortly; needs root
 	$(MAKE) crash-clone N=$(CHECK_CRASHES)

@@ -22,6 +22,7 @@ var (
 	descTombstones   = desc("tombstones", "Deleted links whose codes are still taken, or not purged yet.")
 	descReadOnly     = desc("read_only", "1 if links cannot be written at present, since there is too little space.")
 	descConnections  = desc("connections", "Open public connections.")
+	descEnded        = desc("connections_ended_total", "Public connections that were closed or refused, by why.", "reason")
 	descLinks        = desc("links", "Live links, expired ones included.")
 	descEngineBytes  = desc("engine_bytes", "Memory of the engine. garbage is a part of arena.", "part")
 	descJournalFill  = desc("journal_fill_ratio", "How full the fullest ring of the hit journal is.")
@@ -46,7 +47,7 @@ var hitClasses = [4]string{"hit", "bot", "prefetch", "head"}
 
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descRedirects, descMisses, descHits, descConnections, descLinks, descEngineBytes, descJournalFill,
+		descRedirects, descMisses, descHits, descConnections, descEnded, descLinks, descEngineBytes, descJournalFill,
 		descTombstones, descReplayed, descMissing, descUnprotected, descReadOnly, descFlushSeconds, descFlushErrors, descReduced, descLost,
 		descLastFlush,
 	} {
@@ -70,6 +71,11 @@ func (c *collector) collectFront(ch chan<- prometheus.Metric) {
 		}
 	}
 	gauge(ch, descConnections, float64(c.s.public.open()))
+	ended := &c.s.connections
+	counter(ch, descEnded, float64(ended.late.Load()), "late")
+	counter(ch, descEnded, float64(ended.idle.Load()), "idle")
+	counter(ch, descEnded, float64(ended.evicted.Load()), "evicted")
+	counter(ch, descEnded, float64(ended.address.Load()), "address")
 }
 
 func (c *collector) collectEngine(ch chan<- prometheus.Metric) {

@@ -37,7 +37,7 @@ func TestShutdownDoesNotWaitForConnectionsThatNeverSentAByte(t *testing.T) {
 
 func TestOnlyConnectionsThatHaveLongBeenSilentAreCut(t *testing.T) {
 	ln := fasthttputil.NewInmemoryListener()
-	l := newListener(ln, maxConnections, publicPatience, testLogger(io.Discard))
+	l := newListener(ln, limits{connections: MaxConnections}, publicPatience, testLogger(io.Discard))
 	accept := func(greeting string) net.Conn {
 		go func() {
 			if c, err := ln.Dial(); err == nil {

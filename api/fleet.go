@@ -13,25 +13,25 @@ import (
 
 // A fleet is the listeners of one way in, with the HTTP server that they share.
 type fleet struct {
-	owner       *Server
-	http        *fasthttp.Server
-	connections int // of each listener at a time
-	patience    patience
-	mu          struct {
+	owner    *Server
+	http     *fasthttp.Server
+	limits   limits // of each listener
+	patience patience
+	mu       struct {
 		sync.Mutex
 		listeners []*listener
 	}
 }
 
-func (s *Server) newFleet(handle fasthttp.RequestHandler, connections int, p patience) *fleet {
-	return &fleet{owner: s, http: s.newFastHTTP(handle), connections: connections, patience: p}
+func (s *Server) newFleet(handle fasthttp.RequestHandler, lim limits, p patience) *fleet {
+	return &fleet{owner: s, http: s.newFastHTTP(handle), limits: lim, patience: p}
 }
 
 var errShutDown = errors.New("api: the server is shut down")
 
 // serve serves ln until Shutdown is through, or until ln fails.
 func (f *fleet) serve(ln net.Listener) error {
-	l := newListener(ln, f.connections, f.patience, f.owner.log)
+	l := newListener(ln, f.limits, f.patience, f.owner.log)
 	if !f.add(l) {
 		return ln.Close() // Shutdown came first: there is nothing to serve
 	}

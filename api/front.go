@@ -27,9 +27,6 @@ func (s *Server) handlePublic(ctx *fasthttp.RequestCtx) {
 	if s.draining.Load() {
 		ctx.SetConnectionClose()
 	}
-	if s.misframed(ctx) {
-		return
-	}
 	path, query := splitURI(ctx.Request.Header.RequestURI())
 	if code := matchCode(path); code != nil {
 		s.serveCode(ctx, code, query)
@@ -126,47 +123,4 @@ func equalFold(b []byte, word string) bool {
 		}
 	}
 	return true
-}
-
-// misframed answers a request that checkFraming refuses, and closes the connection.
-func (s *Server) misframed(ctx *fasthttp.RequestCtx) bool {
-	err := checkFraming(ctx)
-	if err == nil {
-		return false
-	}
-	ctx.SetConnectionClose()
-	s.fail(ctx, err)
-	s.metrics.request(badRequest, ctx)
-	return true
-}
-
-// checkFraming refuses requests whose end somebody before us may have read differently: versions that we do not
-// speak, GET and HEAD with a body, and Transfer-Encoding beside Content-Length (RFC 9112, 6.1). The connection is
-// closed after them.
-func checkFraming(ctx *fasthttp.RequestCtx) error {
-	h := &ctx.Request.Header
-	if !h.IsHTTP11() && string(h.Protocol()) != "HTTP/1.0" {
-		return refuse(kindBadRequest, "only HTTP/1.1 and HTTP/1.0 are spoken here")
-	}
-	if length := h.ContentLength(); h.IsGet() || h.IsHead() {
-		if length > 0 || length == -1 { // −1: chunked
-			return refuse(kindBadRequest, "GET and HEAD take no body")
-		}
-		return nil
-	}
-	if hasHeaderLine(h.RawHeaders(), "transfer-encoding:") && hasHeaderLine(h.RawHeaders(), "content-length:") {
-		return refuse(kindBadRequest, "Transfer-Encoding and Content-Length exclude each other")
-	}
-	return nil
-}
-
-// hasHeaderLine tells whether a line of the raw header block begins with prefix, which is lower-case and ends in a colon.
-// fasthttp refuses spaces before the colon.
-func hasHeaderLine(raw []byte, prefix string) bool {
-	for line := range bytes.SplitSeq(raw, []byte{'\n'}) {
-		if len(line) >= len(prefix) && bytes.EqualFold(line[:len(prefix)], []byte(prefix)) {
-			return true
-		}
-	}
-	return false
 }

@@ -6,28 +6,13 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/valyala/fasthttp"
 )
-
-// patience is how long a connection may take.
-type patience struct {
-	request time.Duration // from its first byte to the last of its answer; also for the first byte of a new connection
-	idle    time.Duration // between requests
-}
-
-var (
-	publicPatience = patience{request: 30 * time.Second, idle: 75 * time.Second}
-	adminPatience  = patience{request: 5 * time.Minute, idle: 75 * time.Second} // a CPU profile takes what it is asked to
-)
-
-// sweepInterval is the grain of patience.
-const sweepInterval = time.Second
 
 // A listener hands out connections that it knows: it sweeps them, so that none is held for ever, without a deadline
 // or a look at the clock per request. A connection notes when its state changed, by the sweeper's own clock (one
@@ -36,41 +21,89 @@ const sweepInterval = time.Second
 type listener struct {
 	net.Listener
 	patience patience
+	limits   limits
 	slots    chan struct{} // one taken by each connection, and by an Accept under way
 	log      *slog.Logger
 
-	seconds atomic.Int64 // the sweeper's clock: seconds since it started; written by sweep
-	closed  chan struct{}
-	closing sync.Once
+	seconds   atomic.Int64 // the sweeper's clock: seconds since it started; written by sweep
+	waiting   atomic.Bool  // an Accept waits for a slot
+	fruitless atomic.Int64 // the second in which it was last found that no connection can make room
+	closed    chan struct{}
+	closing   sync.Once
 
 	mu struct {
 		sync.Mutex
-		conns map[*conn]struct{}
+		conns     map[*conn]struct{}
+		addresses map[netip.Addr]addressConns // of those that are counted, see room.go
 	}
 }
 
-func newListener(ln net.Listener, connections int, p patience, log *slog.Logger) *listener {
-	l := &listener{
-		Listener: ln, patience: p, slots: make(chan struct{}, connections), log: log, closed: make(chan struct{}),
+// limits bound the connections of a listener.
+type limits struct {
+	connections int
+	perAddress  int      // 0: no limit
+	exempt      *proxies // from perAddress; nil: none
+	counts      *connectionCounts
+}
+
+// connectionCounts are what became of connections that were not let be, since start.
+type connectionCounts struct {
+	late    atomic.Uint64 // took too long with a request, or its client with the answer
+	idle    atomic.Uint64 // had no request for too long
+	evicted atomic.Uint64 // idle, and others needed the room
+	address atomic.Uint64 // refused: its address has its share
+}
+
+func newListener(ln net.Listener, lim limits, p patience, log *slog.Logger) *listener {
+	if lim.counts == nil {
+		lim.counts = new(connectionCounts)
 	}
+	l := &listener{
+		Listener: ln, patience: p, limits: lim, slots: make(chan struct{}, lim.connections), log: log,
+		closed: make(chan struct{}),
+	}
+	l.fruitless.Store(-1)
 	l.mu.conns = make(map[*conn]struct{})
+	l.mu.addresses = make(map[netip.Addr]addressConns)
 	return l
 }
 
 // Accept waits for a connection, and before that until there may be one more: others wait in the backlog meanwhile. Want
 // of file descriptors or memory ends in time, so it waits for that too.
 func (l *listener) Accept() (net.Conn, error) {
-	select {
-	case l.slots <- struct{}{}:
-	case <-l.closed:
+	if !l.takeSlot() {
 		return nil, io.EOF
 	}
-	c, err := l.accept()
-	if err != nil {
-		<-l.slots
-		return nil, err
+	for {
+		c, err := l.accept()
+		if err != nil {
+			<-l.slots
+			return nil, err
+		}
+		if tracked := l.track(c); tracked != nil {
+			return tracked, nil
+		}
+		l.limits.counts.address.Add(1)
+		_ = c.Close()
 	}
-	return l.track(c), nil
+}
+
+// takeSlot waits for a slot. It returns false if the listener was closed instead.
+func (l *listener) takeSlot() bool {
+	select {
+	case l.slots <- struct{}{}:
+		return true
+	default:
+	}
+	l.waiting.Store(true)
+	defer l.waiting.Store(false)
+	l.makeRoom()
+	select {
+	case l.slots <- struct{}{}:
+		return true
+	case <-l.closed:
+		return false
+	}
 }
 
 func (l *listener) accept() (net.Conn, error) {
@@ -129,16 +162,36 @@ func (l *listener) Close() error {
 	return err
 }
 
+// track begins the tracking of c. It returns nil if c's address has its share of connections.
 func (l *listener) track(c net.Conn) net.Conn {
 	tracked := &conn{Conn: c, owner: l}
+	tracked.inHead.Store(true)
 	tracked.note(true)
-	l.mu.Lock()
-	l.mu.conns[tracked] = struct{}{}
-	l.mu.Unlock()
-	if _, ok := c.(*tls.Conn); ok {
+	room, replaced := l.add(tracked)
+	if replaced != nil {
+		l.limits.counts.evicted.Add(1)
+		replaced.drop()
+	}
+	switch _, ok := c.(*tls.Conn); {
+	case !room:
+		return nil
+	case ok:
 		return tlsConn{tracked}
 	}
 	return tracked
+}
+
+func (l *listener) add(c *conn) (room bool, replaced *conn) {
+	addr, counted := l.countedAddress(addrOf(c.RemoteAddr()))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if counted {
+		if room, replaced = l.joinLocked(c, addr); !room {
+			return false, nil
+		}
+	}
+	l.mu.conns[c] = struct{}{}
+	return true, replaced
 }
 
 // forget ends the tracking of c, once.
@@ -147,6 +200,7 @@ func (l *listener) forget(c *conn) {
 	defer l.mu.Unlock()
 	if _, tracked := l.mu.conns[c]; tracked {
 		delete(l.mu.conns, c)
+		l.leaveLocked(c)
 		<-l.slots
 	}
 }
@@ -158,144 +212,11 @@ func (l *listener) open() int {
 	return len(l.mu.conns)
 }
 
-// sweepUntil sweeps until done is closed.
-func (l *listener) sweepUntil(done <-chan struct{}) {
-	tick := time.NewTicker(sweepInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			l.sweep()
-		case <-done:
-			return
-		}
-	}
-}
-
-// sweep lets one second pass and ends what took too long. A request that is still being read is told so: its read
-// fails, and fasthttp answers 408. Whatever is left a grain later is closed.
-func (l *listener) sweep() {
-	now := l.seconds.Add(int64(sweepInterval / time.Second))
-	var late, dead []*conn
-	l.mu.Lock()
-	for c := range l.mu.conns {
-		since, busy := c.noted()
-		took := time.Duration(now-since) * time.Second
-		switch {
-		case busy && took > l.patience.request+2*sweepInterval, !busy && took > l.patience.idle:
-			dead = append(dead, c)
-		case busy && took > l.patience.request:
-			late = append(late, c)
-		}
-	}
-	l.mu.Unlock()
-	for _, c := range late {
-		_ = c.SetReadDeadline(time.Unix(1, 0)) // if it fails, the connection is dead already
-	}
-	for _, c := range dead {
-		_ = c.Conn.Close() // its own goroutine does the rest
-	}
-}
-
 // closeAll ends every connection.
 func (l *listener) closeAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.mu.conns {
-		_ = c.Conn.Close()
-	}
-}
-
-// closeSilent ends the connections that were opened at least age ago and have sent nothing yet. fasthttp takes a new
-// connection for a busy one before its first byte, so its Shutdown would wait for them as for requests.
-func (l *listener) closeSilent(age time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := l.seconds.Load()
-	for c := range l.mu.conns {
-		since, _ := c.noted()
-		if !c.heard.Load() && time.Duration(now-since)*time.Second >= age {
-			_ = c.Conn.Close() // its own goroutine does the rest
-		}
-	}
-}
-
-// A conn notes when it became busy or idle, and whether its client ever sent something.
-type conn struct {
-	net.Conn
-	owner   *listener
-	state   atomic.Int64 // since, on the owner's clock, << 1 | busy
-	heard   atomic.Bool  // written by Read
-	lingers atomic.Bool
-}
-
-// Read reads, and notes the first time that something came. Of TLS that is the first byte of a request, not of the
-// handshake.
-func (c *conn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if n > 0 && !c.heard.Load() {
-		c.heard.Store(true)
-	}
-	return n, err
-}
-
-func (c *conn) note(busy bool) {
-	state := c.owner.seconds.Load() << 1
-	if busy {
-		state |= 1
-	}
-	c.state.Store(state)
-}
-
-func (c *conn) noted() (since int64, busy bool) {
-	state := c.state.Load()
-	return state >> 1, state&1 != 0
-}
-
-// Limits of lingering.
-const (
-	lingerTime  = time.Second
-	lingerBytes = 1 << 20
-)
-
-// Close closes the connection. If there is something unread, closing would reset it, and the client might lose an
-// answer that it has not read yet: so a lingering connection is closed for writing first, and what still comes is
-// dropped for a while.
-func (c *conn) Close() error {
-	c.owner.forget(c)
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.lingers.Swap(false) && half.CloseWrite() == nil {
-		_ = c.SetReadDeadline(time.Now().Add(lingerTime))
-		_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes) // whatever it ends with, the connection is closed next
-	}
-	return c.Conn.Close()
-}
-
-// tlsConn shows fasthttp that a connection is one of TLS.
-type tlsConn struct{ *conn }
-
-func (c tlsConn) Handshake() error                     { return c.Conn.(*tls.Conn).Handshake() }
-func (c tlsConn) ConnectionState() tls.ConnectionState { return c.Conn.(*tls.Conn).ConnectionState() }
-
-func connOf(c net.Conn) *conn {
-	switch c := c.(type) {
-	case *conn:
-		return c
-	case tlsConn:
-		return c.conn
-	}
-	return nil
-}
-
-// noteState is fasthttp's ConnState hook.
-func noteState(c net.Conn, state fasthttp.ConnState) {
-	if tracked := connOf(c); tracked != nil {
-		tracked.note(state != fasthttp.StateIdle)
-	}
-}
-
-// linger makes the close of a connection wait for its client to read the answer.
-func linger(c net.Conn) {
-	if tracked := connOf(c); tracked != nil {
-		tracked.lingers.Store(true)
+		c.drop()
 	}
 }

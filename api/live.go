@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -168,8 +169,16 @@ type liveStream struct {
 	ended     bool
 }
 
-// Read waits for something to send. It implements io.Reader.
-func (l *liveStream) Read(p []byte) (int, error) {
+var errStreamBroken = errors.New("api: the stream is broken")
+
+// Read waits for something to send. It implements io.Reader. It runs where nobody recovers a panic but itself.
+func (l *liveStream) Read(p []byte) (n int, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			l.log.Error("panic in live figures", slog.Any("cause", v), slog.String("stack", string(debug.Stack())))
+			n, err = 0, errStreamBroken
+		}
+	}()
 	if l.gone == nil {
 		l.start()
 	}
@@ -179,7 +188,7 @@ func (l *liveStream) Read(p []byte) (int, error) {
 		}
 		l.wait()
 	}
-	n := copy(p, l.unread)
+	n = copy(p, l.unread)
 	l.unread = l.unread[n:]
 	return n, nil
 }

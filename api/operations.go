@@ -35,10 +35,10 @@ const maxDirBytes = 4096
 func (s *Server) operationEndpoints() []endpoint {
 	var all []endpoint
 	if s.operations.Backup != nil {
-		all = append(all, endpoint{"POST", "/backup", account.Admin, s.backup})
+		all = append(all, endpoint{"POST", "/backup", account.Admin, s.backup, 0})
 	}
 	if s.operations.Check != nil {
-		all = append(all, endpoint{"POST", "/check", account.Admin, s.check})
+		all = append(all, endpoint{"POST", "/check", account.Admin, s.check, 0})
 	}
 	return all
 }

@@ -40,6 +40,8 @@ var (
 	kindInvalid         = &kind{422, "invalid", "Fields are invalid", ""}
 	kindHeadersTooLarge = &kind{431, "headers_too_large", "The header fields are too large", ""}
 	kindInternal        = &kind{500, "internal", "Something went wrong here", ""}
+	kindNotImplemented  = &kind{501, "not_implemented", "The server does not do that", ""}
+	kindVersion         = &kind{505, "http_version", "This version of HTTP is not spoken here", ""}
 	kindLoading         = &kind{503, "loading", "Links are still being loaded", "1"}
 	kindReadOnly        = &kind{503, "read_only", "Nothing can be written at present", "10"}
 	kindOverloaded      = &kind{503, "overloaded", "Too much to do at present", "1"}

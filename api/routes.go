@@ -21,40 +21,44 @@ const (
 
 // An endpoint is one row of the API. HEAD is answered where GET is.
 type endpoint struct {
-	method string
-	path   string // behind /api/v1; also the label route of the metrics
-	scope  account.Scope
-	handle handler
+	method  string
+	path    string // behind apiRoot; also the label route of the metrics
+	scope   account.Scope
+	handle  handler
+	maxBody int // bytes; 0: maxBodyBytes. Only of a path without parameters
 }
 
 func (s *Server) endpoints() []endpoint {
 	return []endpoint{
-		{"POST", "/shorten", account.LinksWrite, s.createLink},
-		{"GET", "/links/{code}", account.LinksRead, s.readLink},
-		{"PATCH", "/links/{code}", account.LinksWrite, s.patchLink},
-		{"DELETE", "/links/{code}", account.LinksWrite, s.deleteLink},
-		{"GET", "/stats/{code}", account.StatsRead, s.readStats},
-		{"GET", "/stats/{code}/live", account.StatsRead, s.streamStats},
-		{"GET", "/stats", account.StatsRead, s.readOwnerStats},
-		{"GET", "/misses", account.Admin, s.readMisses},
-		{"GET", "/tokens", account.TokensWrite, s.listTokens},
-		{"POST", "/tokens", account.TokensWrite, s.issueToken},
-		{"DELETE", "/tokens/{id}", account.TokensWrite, s.revokeToken},
-		{"GET", "/me", anyScope, s.readMe},
-		{"GET", "/users", account.Admin, s.listUsers},
-		{"POST", "/users", account.Admin, s.addUser},
-		{"PATCH", "/users/{id}", account.Admin, s.editUser},
-		{"DELETE", "/users/{id}", account.Admin, s.removeUser},
-		{"POST", "/session", noCaller, s.beginSession},
-		{"DELETE", "/session", noCaller, s.endSession},
+		{"POST", "/shorten", account.LinksWrite, s.createLink, 0},
+		{"GET", "/links/{code}", account.LinksRead, s.readLink, 0},
+		{"PATCH", "/links/{code}", account.LinksWrite, s.patchLink, 0},
+		{"DELETE", "/links/{code}", account.LinksWrite, s.deleteLink, 0},
+		{"GET", "/stats/{code}", account.StatsRead, s.readStats, 0},
+		{"GET", "/stats/{code}/live", account.StatsRead, s.streamStats, 0},
+		{"GET", "/stats", account.StatsRead, s.readOwnerStats, 0},
+		{"GET", "/misses", account.Admin, s.readMisses, 0},
+		{"GET", "/tokens", account.TokensWrite, s.listTokens, 0},
+		{"POST", "/tokens", account.TokensWrite, s.issueToken, 0},
+		{"DELETE", "/tokens/{id}", account.TokensWrite, s.revokeToken, 0},
+		{"GET", "/me", anyScope, s.readMe, 0},
+		{"GET", "/users", account.Admin, s.listUsers, 0},
+		{"POST", "/users", account.Admin, s.addUser, 0},
+		{"PATCH", "/users/{id}", account.Admin, s.editUser, 0},
+		{"DELETE", "/users/{id}", account.Admin, s.removeUser, 0},
+		{"POST", "/session", noCaller, s.beginSession, 0},
+		{"DELETE", "/session", noCaller, s.endSession, 0},
 	}
 }
 
 // noRoute labels API requests that no route took.
 const noRoute = "none"
 
-// apiPrefix begins the paths of the API.
-const apiPrefix = "/api/"
+// apiPrefix begins the paths of the API, apiRoot those of the version that there is.
+const (
+	apiPrefix = "/api/"
+	apiRoot   = apiPrefix + "v1"
+)
 
 // routes returns the endpoints as they are behind door, and 404 for all else. The router corrects no path: a wrong one is a
 // 404. It sees only paths of the API, because it has meanings of its own for others ("/*").
@@ -68,9 +72,9 @@ func (s *Server) routes(door door, endpoints []endpoint) fasthttp.RequestHandler
 	r.MethodNotAllowed = s.methodNotAllowed
 	for _, e := range endpoints {
 		h := s.behind(door, e)
-		r.Handle(e.method, "/api/v1"+e.path, h)
+		r.Handle(e.method, apiRoot+e.path, h)
 		if e.method == fasthttp.MethodGet {
-			r.Handle(fasthttp.MethodHead, "/api/v1"+e.path, h)
+			r.Handle(fasthttp.MethodHead, apiRoot+e.path, h)
 		}
 	}
 	return func(ctx *fasthttp.RequestCtx) {

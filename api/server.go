@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,14 +17,6 @@ import (
 
 	"shunt/api/account"
 	"shunt/engine"
-)
-
-// Limits of the front end.
-const (
-	maxHeaderBytes = 16 << 10 // request line and header fields together
-	maxBodyBytes   = 64 << 10
-	maxConnections = 1 << 15 // at 16 + 4 KiB of buffers each: 640 MiB
-	maxOperators   = 32      // connections to the admin address, and to the socket
 )
 
 // Options are what a Server needs.
@@ -41,6 +32,7 @@ type Options struct {
 	PrivateTargets string        // allow, refuse, or auto (default): allowed if BaseURL itself is of a private network
 	AllowHTTP      bool          // tokens may come over plain HTTP from anywhere
 	MaxConnections int           // public ones at a time, at most 32,768; default that
+	MaxPerAddress  int           // of them from one address (IPv6: from one /64); default 512; negative: no limit
 	Pprof          bool          // /debug/pprof on the admin address even if that is not loopback
 	Operations     Operations    // on the socket of local commands only
 
@@ -64,7 +56,9 @@ type Server struct {
 	warnedProxy sync.Once
 
 	redirects    redirector
-	scratch      sync.Pool // of *scratch
+	scratch      sync.Pool      // of *scratch
+	bodyLimits   map[string]int // of endpoints that have one of their own, by method and path
+	panics       panicLog
 	publicRoutes fasthttp.RequestHandler
 	localRoutes  fasthttp.RequestHandler
 	adminRoutes  map[string]fasthttp.RequestHandler
@@ -74,6 +68,7 @@ type Server struct {
 	operations Operations
 	operating  sync.Mutex // held by the operation under way
 
+	connections          connectionCounts // public ones
 	live                 liveStreams
 	public, local, admin *fleet
 	draining             atomic.Bool
@@ -120,16 +115,24 @@ func (s *Server) build(o Options) {
 	s.live.init()
 	s.redirects.k0, s.redirects.k1 = o.Engine.VisitorKey()
 	s.metrics = newMetrics(s, o)
+	s.bodyLimits = bodyLimits(s.endpoints())
 	s.publicRoutes = s.routes(s.publicDoor, s.endpoints())
 	s.localRoutes = s.routes(s.localDoor, append(s.endpoints(), s.operationEndpoints()...))
 	s.adminRoutes = s.buildAdminRoutes()
-	public := maxConnections
+	s.public = s.newFleet(s.handlePublic, s.publicLimits(o), publicPatience)
+	s.local = s.newFleet(s.handleLocal, limits{connections: maxOperators}, publicPatience)
+	s.admin = s.newFleet(s.handleAdmin, limits{connections: maxOperators}, adminPatience)
+}
+
+func (s *Server) publicLimits(o Options) limits {
+	lim := limits{connections: MaxConnections, perAddress: DefaultPerAddress, exempt: &s.proxies, counts: &s.connections}
 	if o.MaxConnections > 0 {
-		public = min(public, o.MaxConnections)
+		lim.connections = min(lim.connections, o.MaxConnections)
 	}
-	s.public = s.newFleet(s.handlePublic, public, publicPatience)
-	s.local = s.newFleet(s.handleLocal, maxOperators, publicPatience)
-	s.admin = s.newFleet(s.handleAdmin, maxOperators, adminPatience)
+	if o.MaxPerAddress != 0 {
+		lim.perAddress = max(0, o.MaxPerAddress)
+	}
+	return lim
 }
 
 // parseOrigin reads the base URL: http or https, a host, and nothing behind it.
@@ -201,10 +204,12 @@ func (s *Server) newFastHTTP(handle fasthttp.RequestHandler) *fasthttp.Server {
 	return &fasthttp.Server{
 		Handler:                      handle,
 		ErrorHandler:                 s.parseFailed,
+		HeaderReceived:               s.prepareBody,
 		ConnState:                    noteState,
-		Concurrency:                  maxConnections,
+		Concurrency:                  MaxConnections,
 		ReadBufferSize:               maxHeaderBytes,
 		MaxRequestBodySize:           maxBodyBytes,
+		MaxRequestsPerConn:           maxRequestsPerConn,
 		DisablePreParseMultipartForm: true,
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
@@ -219,44 +224,11 @@ type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-// badRequest labels requests that could not be read, or whose framing is refused.
-const badRequest = "malformed"
-
-// parseFailed answers a request that fasthttp could not read, and closes the connection.
-func (s *Server) parseFailed(ctx *fasthttp.RequestCtx, err error) {
-	r := refusal{kind: kindBadRequest, detail: "the request could not be read"}
-	var small *fasthttp.ErrSmallBuffer
-	switch {
-	case errors.As(err, &small):
-		r.kind, r.detail = kindHeadersTooLarge, fmt.Sprintf("request line and fields must be at most %d bytes", maxHeaderBytes)
-	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		r.kind, r.detail = kindBodyTooLarge, fmt.Sprintf("the body must be at most %d bytes", maxBodyBytes)
-	case isTimeout(err):
-		r.kind, r.detail = kindTimeout, "the request did not arrive in time"
-	}
-	linger(ctx.Conn())
-	writeProblem(ctx, r)
-	s.metrics.unread(ctx)
-}
-
 // handleLocal is the way of every request on the socket of local commands.
 func (s *Server) handleLocal(ctx *fasthttp.RequestCtx) {
 	defer s.recovered(ctx)
 	if s.draining.Load() {
 		ctx.SetConnectionClose()
 	}
-	if s.misframed(ctx) {
-		return
-	}
 	s.localRoutes(ctx)
-}
-
-// recovered is deferred once at the top of every request: fasthttp would let a panic end the process.
-func (s *Server) recovered(ctx *fasthttp.RequestCtx) {
-	if v := recover(); v != nil {
-		s.log.Error("panic in a request", slog.Any("cause", v), slog.String("stack", string(debug.Stack())))
-		ctx.Response.Reset()
-		ctx.SetConnectionClose()
-		writeProblem(ctx, refusal{kind: kindInternal, detail: "the cause is in the server's log"})
-	}
 }

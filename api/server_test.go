@@ -249,7 +249,7 @@ func TestWantOfFileDescriptorsIsWaitedOut(t *testing.T) {
 		}
 		ln := fasthttputil.NewInmemoryListener()
 		log := new(syncBuffer)
-		l := newListener(&failing{ln, errs}, maxConnections, publicPatience, testLogger(log))
+		l := newListener(&failing{ln, errs}, limits{connections: MaxConnections}, publicPatience, testLogger(log))
 		go func() {
 			if c, err := ln.Dial(); err == nil {
 				_ = c.Close()
@@ -277,7 +277,7 @@ func TestWantOfFileDescriptorsIsWaitedOut(t *testing.T) {
 
 func TestABrokenListenerEndsServing(t *testing.T) {
 	broken := errors.New("broken")
-	l := newListener(&failing{nil, []error{broken}}, maxConnections, publicPatience, testLogger(io.Discard))
+	l := newListener(&failing{nil, []error{broken}}, limits{connections: MaxConnections}, publicPatience, testLogger(io.Discard))
 	if _, err := l.Accept(); err != broken {
 		t.Errorf("got %v, want %v", err, broken)
 	}
@@ -285,7 +285,7 @@ func TestABrokenListenerEndsServing(t *testing.T) {
 
 func TestConnectionsAreSweptWhenTheyTakeTooLong(t *testing.T) {
 	ln := fasthttputil.NewInmemoryListener()
-	l := newListener(ln, maxConnections, patience{request: 3 * time.Second, idle: 5 * time.Second}, testLogger(io.Discard))
+	l := newListener(ln, limits{connections: MaxConnections}, patience{request: 3 * time.Second, idle: 5 * time.Second}, testLogger(io.Discard))
 	accept := func() (client net.Conn, c *conn) {
 		var dialing sync.WaitGroup
 		dialing.Go(func() { client, _ = ln.Dial() })

@@ -156,7 +156,7 @@ func launchThrough(t *testing.T, starter []string, dir string, args ...string) *
 }
 
 var ( // in text or JSON
-	listeningLine = regexp.MustCompile(`msg"?[:=]"?listening.* ?public"?[:=]"?(http://[\d.:]+)"?[, ]"?admin"?[:=]"?(http://[\d.:]+)`)
+	listeningLine = regexp.MustCompile(`msg"?[:=]"?listening.* ?public"?[:=]"?(http://[\d.:[\]]+)"?[, ]"?admin"?[:=]"?(http://[\d.:[\]]+)`)
 	readyLine     = regexp.MustCompile(`msg"?[:=]"?ready\b`)
 )
 

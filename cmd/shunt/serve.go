@@ -33,6 +33,8 @@ type serveConfig struct {
 	flushInterval  time.Duration
 	keptHours      int
 	keptDays       int
+	connections    int // 0: as many as there are descriptors for
+	perAddress     int // negative: no limit
 	allowHTTP      bool
 	pprof          bool
 	logFormat      string
@@ -73,6 +75,12 @@ once; no hit that was answered is lost then either, the next start replays them.
 		"for how many hours figures by the hour are kept", countUpTo(engine.MaxKeptHours))
 	checkedVar(fs, &cfg.keptDays, "keep-days", "N", strconv.Itoa(engine.DefaultKeptDays),
 		"for how many days figures by the day are kept; those of a link's whole life always are", countUpTo(engine.MaxKeptDays))
+	checkedVar(fs, &cfg.connections, "max-connections", "N", "auto",
+		"clients that may be connected at a time (auto: 32768, or as many as there are file descriptors for)",
+		countOr("auto", 0, api.MaxConnections))
+	checkedVar(fs, &cfg.perAddress, "max-connections-per-address", "N", strconv.Itoa(api.DefaultPerAddress),
+		"of them from one address, or from one IPv6 /64; this machine and trusted proxies have no limit; or off",
+		countOr("off", -1, api.MaxConnections))
 	fs.BoolVar(&cfg.allowHTTP, "allow-http", false, "take tokens over plain HTTP from anywhere (in a network that you trust)")
 	fs.BoolVar(&cfg.data.acceptLoss, "accept-loss", false,
 		"start although the store has lost writes that were acknowledged, and go on without them")
@@ -281,6 +289,10 @@ func (s *server) serveAPI(baseURL string) error {
 	o.TrustedProxies, o.ClientIPHeader = s.cfg.trustedProxies, s.cfg.clientIPHeader
 	o.CountryHeader, o.Countries = s.cfg.countryHeader, s.countries
 	o.AllowHTTP, o.Pprof = s.cfg.allowHTTP, s.cfg.pprof
+	o.MaxPerAddress = s.cfg.perAddress
+	if s.cfg.connections > 0 {
+		o.MaxConnections = min(o.MaxConnections, s.cfg.connections)
+	}
 	server, err := api.NewServer(o)
 	if err != nil {
 		return usageError{err}

@@ -177,6 +177,20 @@ func countUpTo(most int) func(text string) (int, error) {
 	}
 }
 
+// countOr reads a number from 1 to most, or a word that stands for a number beyond.
+func countOr(word string, number, most int) func(text string) (int, error) {
+	return func(text string) (int, error) {
+		if text == word {
+			return number, nil
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > most {
+			return 0, fmt.Errorf("must be a number from 1 to %d, or %s", most, word)
+		}
+		return n, nil
+	}
+}
+
 func parseHeaderName(text string) (string, error) {
 	for _, c := range []byte(text) {
 		letter := 'a' <= c|0x20 && c|0x20 <= 'z'

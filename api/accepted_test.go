@@ -1,0 +1,102 @@
+package api
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"shunt/api/wiretest"
+)
+
+const sentinel = "GET /sentinel HTTP/1.1\r\nHost: a\r\n\r\n"
+
+// Each row goes out with a request behind it, once in one piece, once byte by byte, all on one connection.
+func TestUnusualRequestsAreAnsweredAndTheConnectionGoesOn(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"keep","redirect_status":307}`)
+	st.shorten(`{"url":"http://a/","alias":"once"}`)
+	st.shorten(`{"url":"http://sentinel/","alias":"sentinel"}`)
+	rows := wiretest.Accepted()
+	if len(rows) < 40 {
+		t.Errorf("there are only %d rows", len(rows))
+	}
+	for _, piece := range []int{1 << 20, 1} {
+		c, err := net.Dial("tcp", st.realAddress())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if err := c.SetDeadline(time.Now().Add(patienceOfTests)); err != nil {
+			t.Fatal(err)
+		}
+		r := bufio.NewReader(c)
+		for _, row := range rows {
+			writePieces(t, c, row.Raw+sentinel, piece)
+			answer := readReply(t, r, strings.Fields(row.Raw)[0])
+			if want := row.Name == "an expectation"; (answer.status == 100) != want {
+				t.Errorf("%s: got %d, want 100: %v", row.Name, answer.status, want)
+			} else if want {
+				answer = readReply(t, r, "POST")
+			}
+			if answer.status != row.Want[0] || answer.close {
+				t.Fatalf("%s, %s: got %+v, want %d", row.Name, row.Section, answer, row.Want[0])
+			}
+			if next := readReply(t, r, "GET"); next.header.Get("Location") != "http://sentinel/" {
+				t.Fatalf("behind %s: got %+v, want the answer to the next request", row.Name, next)
+			}
+		}
+	}
+}
+
+func writePieces(t *testing.T, w io.Writer, raw string, piece int) {
+	t.Helper()
+	for len(raw) > 0 {
+		n := min(piece, len(raw))
+		if _, err := io.WriteString(w, raw[:n]); err != nil {
+			t.Fatal(err)
+		}
+		raw = raw[n:]
+	}
+}
+
+// Of these, too, each is answered, and nothing behind it.
+func TestWhoAsksToCloseIsClosed(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"keep","redirect_status":307}`)
+	st.shorten(`{"url":"http://a/","alias":"smuggled"}`)
+	for name, raw := range map[string]string{
+		"close":               "GET /keep HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+		"in capitals":         "GET /keep HTTP/1.1\r\nHost: a\r\nConnection: CLOSE\r\n\r\n",
+		"among others":        "GET /keep HTTP/1.1\r\nHost: a\r\nConnection: TE , close,\r\n\r\n",
+		"in two lines":        "GET /keep HTTP/1.1\r\nHost: a\r\nConnection: close\r\nConnection: keep-alive\r\n\r\n",
+		"with a body":         "POST /keep HTTP/1.1\r\nHost: a\r\nconnection: Close\r\nContent-Length: 5\r\n\r\nabcde",
+		"with chunks":         "POST /keep HTTP/1.1\r\nHost: a\r\nConnection: Close\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"HTTP/1.0":            "GET /keep HTTP/1.0\r\n\r\n",
+		"HTTP/1.0, all of it": "GET /keep HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n",
+	} {
+		r := onlyAnswer(t, exchange(t, st.realAddress(), raw+wiretest.Smuggled), "GET")
+		if r.status != 307 {
+			t.Errorf("%s: got %+v, want a redirect", name, r)
+		}
+	}
+	st.wantStats("smuggled", 0, 0)
+}
+
+// fasthttp puts trailer fields among the header fields, and somebody might believe them.
+func TestATrailerIsNoHeader(t *testing.T) {
+	st := newSite(t, func(o *Options) {
+		o.TrustedProxies, o.ClientIPHeader = someProxies.trusted, "CF-Connecting-IP"
+	})
+	st.shorten(`{"url":"http://a/","alias":"keep","redirect_status":307}`)
+	ln := st.from("10.0.0.1")
+	for _, client := range []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"} {
+		r := send(t, ln, "POST", "POST /keep HTTP/1.1\r\nHost: a\r\n"+browser+"\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nCF-Connecting-IP: "+client+"\r\n\r\n")
+		if r.status != 307 {
+			t.Errorf("got %+v", r)
+		}
+	}
+	st.wantStats("keep", 3, 1)
+}

@@ -1,0 +1,70 @@
+package api
+
+import (
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// recovered is deferred once at the top of every request: fasthttp would let a panic end the process.
+func (s *Server) recovered(ctx *fasthttp.RequestCtx) {
+	if v := recover(); v != nil {
+		s.panics.log(s.log, v)
+		ctx.Response.Reset()
+		ctx.SetConnectionClose()
+		writeProblem(ctx, refusal{kind: kindInternal, detail: "the cause is in the server's log"})
+	}
+}
+
+const (
+	panicInterval = time.Minute // between two log lines of one place
+	maxPanicSites = 64          // more than there are places that panic in one program
+)
+
+// A panicLog logs panics, those of one place once a minute: one that every request meets would fill the disk that the hits
+// need.
+type panicLog struct {
+	mu struct {
+		sync.Mutex
+		sites map[panicSite]panics // at most maxPanicSites
+	}
+}
+
+// A panicSite is where a panic came from: the program counters of the functions under way, innermost first.
+type panicSite [8]uintptr
+
+type panics struct {
+	logged   time.Time
+	unlogged int
+}
+
+// log logs a panic with v. Its caller was deferred by a function on the way.
+func (l *panicLog) log(log *slog.Logger, v any) {
+	var site panicSite
+	runtime.Callers(4, site[:]) // without Callers, log, recovered and gopanic
+	if repeats, first := l.count(site, time.Now()); first {
+		log.Error("panic in a request", slog.Any("cause", v), slog.Int("repeated_unlogged", repeats),
+			slog.String("stack", string(debug.Stack())))
+	}
+}
+
+// count counts a panic. due tells whether it is to be logged, and unlogged how many of its kind were not since the last one.
+func (l *panicLog) count(site panicSite, now time.Time) (unlogged int, due bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p, known := l.mu.sites[site]
+	if known && now.Sub(p.logged) < panicInterval {
+		p.unlogged++
+		l.mu.sites[site] = p
+		return 0, false
+	}
+	if l.mu.sites == nil || len(l.mu.sites) >= maxPanicSites {
+		l.mu.sites = make(map[panicSite]panics)
+	}
+	l.mu.sites[site] = panics{logged: now}
+	return p.unlogged, true
+}

@@ -1,0 +1,80 @@
+package api
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/wiretest"
+)
+
+func TestAPanicAnywhereIsAnswered500AndLoggedOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		sabotage func(st *site)
+		path     string
+	}{
+		"in the hot path": {func(st *site) { st.redirects.missed = nil }, "/unknown"},
+		"before a page":   {func(st *site) { st.Server.now = func() time.Time { panic("no time") } }, "/x"},
+		"behind the router": {func(st *site) {
+			st.publicRoutes = func(*fasthttp.RequestCtx) { panic(fmt.Errorf("secret %d", 7)) }
+		}, "/api/v1/me"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := newSite(t, nil)
+			c.sabotage(st)
+			for range 5 {
+				r := onlyAnswer(t, exchange(t, st.realAddress(), requestText("GET", c.path, "")+wiretest.Smuggled), "GET")
+				if r.problem() != "internal" || r.status != 500 || !r.close || strings.Contains(r.body, "secret") {
+					t.Errorf("got %+v, want 500 and the connection closed", r)
+				}
+			}
+			if n := strings.Count(st.log.String(), "panic in a request"); n != 1 {
+				t.Errorf("logged %d times, want once: %s", n, st.log)
+			}
+		})
+	}
+}
+
+// fasthttp reads a stream outside of the handler: a panic there would be the end of the process.
+func TestAPanicInALiveStreamEndsTheStreamOnly(t *testing.T) {
+	client, server := net.Pipe()
+	defer client.Close()
+	log := new(syncBuffer)
+	l := &liveStream{
+		figures: func() (liveFigures, error) { panic("boom") }, conn: server, release: func() {}, log: testLogger(log),
+	}
+	if n, err := l.Read(make([]byte, 100)); n != 0 || err != errStreamBroken {
+		t.Errorf("got %d, %v", n, err)
+	}
+	check(t, l.Close())
+	if strings.Count(log.String(), "boom") != 1 {
+		t.Errorf("log: got %s", log)
+	}
+}
+
+func TestPanicsOfOnePlaceAreLoggedOnceAMinute(t *testing.T) {
+	var l panicLog
+	now := time.Now()
+	expect := func(site uintptr, after time.Duration, unlogged int, due bool) {
+		t.Helper()
+		if u, d := l.count(panicSite{site}, now.Add(after)); u != unlogged || d != due {
+			t.Errorf("site %d after %v: got %d, %v; want %d, %v", site, after, u, d, unlogged, due)
+		}
+	}
+	expect(1, 0, 0, true)
+	expect(1, time.Second, 0, false)
+	expect(2, time.Second, 0, true)
+	expect(1, 59*time.Second, 0, false)
+	expect(1, 60*time.Second, 2, true)
+	expect(1, 61*time.Second, 0, false)
+	for site := range uintptr(10 * maxPanicSites) {
+		l.count(panicSite{site + 100}, now)
+	}
+	if n := len(l.mu.sites); n > maxPanicSites {
+		t.Errorf("%d places are remembered, want at most %d", n, maxPanicSites)
+	}
+}
