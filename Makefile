@@ -25,6 +25,9 @@ CHECK_DISKFULL ?= 30
 CHECK_DISKSTALL ?= 5
 CHECK_FDLIMIT ?= 10
 
+# How often make check kills the server.
+CHECK_CRASH ?= 12
+
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,6 +91,11 @@ e2e-urls: ## the main job on a file of addresses, one a line: make e2e-urls URLS
 	@test -n "$(URLS)" || { echo "make e2e-urls URLS=FILE: name a file of addresses, one a line"; exit 2; }
 	SHUNTTEST_URLS="$(abspath $(URLS))" $(GO) test ./cmd/shunt -run '^TestEveryLinkHitAndVisitor' -v -count=1 -timeout 20m
 
+.PHONY: crash
+crash: N = 1000
+crash: ## kill the server N (1000) times under load, and compare all that is there with what its clients were told
+	SHUNTTEST_CRASHES=$(N) $(GO) test ./cmd/shunt -run '^TestAllThatClientsWereTold' -v -count=1 -timeout $$(( $(N) * 5 + 300 ))s
+
 # The tests of sick disks mount, fill and freeze file systems of their own. They need Linux, root, loop devices, mkfs.ext4 and
 # mount: Debian's packages e2fsprogs and mount, which are installed if they are missing.
 SICK = $(GO) test ./cmd/shunt -v -count=1 -timeout $$(( $(SECONDS) * 4 + 300 ))s
@@ -126,6 +134,7 @@ check: lint race ## what CI runs besides test: lint, race, fuzz, the reliability
 	$(MAKE) faults EVERY=$(CHECK_EVERY)
 	$(MAKE) bitflip N=$(CHECK_FLIPS)
 	$(MAKE) fuzz FUZZTIME=$(CHECK_FUZZTIME)
+	$(MAKE) crash N=$(CHECK_CRASH)
 	$(MAKE) diskfull SECONDS=$(CHECK_DISKFULL)
 	$(MAKE) diskstall SECONDS=$(CHECK_DISKSTALL)
 	$(MAKE) fdlimit SECONDS=$(CHECK_FDLIMIT)

@@ -54,7 +54,7 @@ func pebbleOptions(fs vfs.FS, s *Options, lock *pebble.Lock, create bool) *pebbl
 		FormatMajorVersion: formatMajorVersion,
 		Merger:             newMerger(),
 		Logger:             pebbleLogger{s.Logger},
-		EventListener:      &pebble.EventListener{DataCorruption: tellDamage(s.Logger)},
+		EventListener:      listen(s.Logger),
 		MemTableSize:       memTableBytes, MemTableStopWritesThreshold: maxQueuedMemTables,
 		CacheSize:                  blockCacheBytes,
 		MaxOpenFiles:               s.MaxOpenFiles,
@@ -74,6 +74,16 @@ func pebbleOptions(fs vfs.FS, s *Options, lock *pebble.Lock, create bool) *pebbl
 		fileBytes *= fileGrowthFactor
 	}
 	return o
+}
+
+// listen tells what Pebble does: damage to everybody, and at level debug when a memtable is flushed or tables are compacted.
+func listen(log *slog.Logger) *pebble.EventListener {
+	said := pebble.MakeLoggingEventListener(pebbleLogger{log})
+	return &pebble.EventListener{
+		DataCorruption: tellDamage(log),
+		FlushBegin:     said.FlushBegin, FlushEnd: said.FlushEnd,
+		CompactionBegin: said.CompactionBegin, CompactionEnd: said.CompactionEnd,
+	}
 }
 
 // tellDamage says that a file is damaged, once for each. By default Pebble ends the process then; here whoever has met the

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -100,6 +101,7 @@ type process struct {
 	public, admin string // http://host:port
 	ended         chan struct{}
 	ready         chan struct{}
+	watch         atomic.Pointer[func(line string)] // is told each line that the process logs
 
 	mu struct {
 		sync.Mutex
@@ -166,6 +168,9 @@ func (p *process) read(stderr io.Reader) {
 		p.mu.Lock()
 		p.mu.stderr.WriteString(lines.Text() + "\n")
 		p.mu.Unlock()
+		if watch := p.watch.Load(); watch != nil {
+			(*watch)(lines.Text())
+		}
 		if found := listeningLine.FindStringSubmatch(lines.Text()); found != nil {
 			p.public, p.admin = found[1], found[2]
 		}
