@@ -129,7 +129,7 @@ func (t *purgeTurn) commit() {
 	committing.Wait()
 	for i, err := range errs {
 		switch p := &t.purges[i]; {
-		case errors.Is(err, ErrOverloaded), errors.Is(err, ErrClosed):
+		case errors.Is(err, ErrOverloaded), errors.Is(err, ErrReadOnly), errors.Is(err, ErrClosed):
 			t.again = true
 		case err != nil:
 			t.fail(fmt.Errorf("purging link %q: %w", p.Code, err))

@@ -43,6 +43,8 @@ func (s *Store) backup(ctx context.Context, to *folder) (BackupResult, error) {
 		return BackupResult{}, ErrBackupRuns
 	}
 	defer s.backups.Unlock()
+	s.fs.backup.Store(&ctx)
+	defer s.fs.backup.Store(nil)
 	if err := to.wantEmpty(); err != nil {
 		return BackupResult{}, err
 	}

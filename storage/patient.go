@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -40,6 +41,8 @@ type patientFS struct {
 	fatal func(format string, args ...any) // ends the process
 
 	waits atomic.Bool // else an operation is tried once more, and then fails
+
+	backup atomic.Pointer[context.Context] // of the backup under way: what lies elsewhere fails once it ends
 }
 
 func (p *patientFS) Unwrap() vfs.FS { return p.FS }
@@ -80,7 +83,13 @@ func wantsDescriptor(err error) bool {
 // file insists on open's file, and makes it patient.
 func (p *patientFS) file(name string, open func() (vfs.File, error)) (f vfs.File, err error) {
 	if !p.concerns(name) {
-		return open()
+		if err := p.ended(); err != nil {
+			return nil, err
+		}
+		if f, err = open(); err != nil {
+			return nil, err
+		}
+		return foreignFile{f, p}, nil
 	}
 	err = p.insist(name, func() (err error) {
 		f, err = open()
@@ -90,6 +99,28 @@ func (p *patientFS) file(name string, open func() (vfs.File, error)) (f vfs.File
 		return nil, err
 	}
 	return patientFile{f, p, name}, nil
+}
+
+// ended tells whether the backup under way is to end.
+func (p *patientFS) ended() error {
+	if ctx := p.backup.Load(); ctx != nil {
+		return (*ctx).Err()
+	}
+	return nil
+}
+
+// foreignFile is a file of a backup.
+type foreignFile struct {
+	vfs.File
+	fs *patientFS
+}
+
+// Write implements vfs.File.
+func (f foreignFile) Write(b []byte) (int, error) {
+	if err := f.fs.ended(); err != nil {
+		return 0, err
+	}
+	return f.File.Write(b)
 }
 
 // logged returns err unless it is of the log.

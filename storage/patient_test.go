@@ -1,10 +1,13 @@
 package storage
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -259,4 +262,63 @@ func syncDir(fs vfs.FS, name string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+func TestABackupEndsWithItsContext(t *testing.T) {
+	s := newSick(nil, 0)
+	s.dir = "/store"
+	ctx, cancel := context.WithCancel(t.Context())
+	s.patientFS.backup.Store(&ctx)
+	f, err := s.Create("/backup", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte("a")); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := f.Write([]byte("b")); !errors.Is(err, context.Canceled) {
+		t.Errorf("write: got %v", err)
+	}
+	if err := closed(s.Create("/backup2", "")); !errors.Is(err, context.Canceled) {
+		t.Errorf("create: got %v", err)
+	}
+	s.waits.Store(true)
+	if err := s.MkdirAll("/store", 0o700); err != nil {
+		t.Error(err)
+	}
+	if err := closed(s.Create("/store/a", "")); err != nil {
+		t.Errorf("in the store: %v", err)
+	}
+}
+
+// TestAStoreThatIsClosedOnAFullDiskKeepsWhatItHas has a table under way that finds no space.
+func TestAStoreThatIsClosedOnAFullDiskKeepsWhatItHas(t *testing.T) {
+	mem := vfs.NewMem()
+	var full atomic.Bool
+	disk := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if full.Load() && op.Kind == errorfs.OpFileWrite && strings.HasSuffix(op.Path, ".sst") {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	s := open(t, "/data/store", Options{FS: disk})
+	stop := start(t, s)
+	apply(t, s, creation(link("kept", 1, 1)))
+	stop()
+	full.Store(true)
+	_, err := s.db.AsyncFlush()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for !s.ReadOnly() { // the table waits
+		time.Sleep(time.Millisecond)
+	}
+	closeStore(t, s)
+	full.Store(false)
+	s = openMem(t, mem)
+	if _, err := s.ReadRecord("kept"); err != nil {
+		t.Error(err)
+	}
+	closeStore(t, s)
 }

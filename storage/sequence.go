@@ -82,18 +82,6 @@ func (w *writer) init(db *pebble.DB, log *slog.Logger) {
 	w.db, w.fatal = db, pebbleLogger{log}.Fatalf
 }
 
-// closeGap makes up for writes that are lost and accepted to be.
-func (w *writer) closeGap(contained sequence) error {
-	missing := contained.last - contained.count
-	if missing == 0 {
-		return nil
-	}
-	b := w.db.NewBatch()
-	defer b.Close()
-	merge(b, metaKey(metaSequence), appendSequence(nil, sequence{count: missing}))
-	return w.commit(b)
-}
-
 // commit makes b durable. An error means that it has not happened and will not: Pebble cannot go on after a failed write of
 // its log, and then the process ends before anybody is answered.
 func (w *writer) commit(b *pebble.Batch) error {

@@ -105,16 +105,19 @@ func TestAStoreThatHasLostWritesIsRefusedAndLeftAsItIsUnlessTheLossIsAccepted(t 
 			wantUntouched(t, dir, false, ErrLostWrites)
 			wantUntouched(t, dir, true, ErrLostWrites)
 
+			bound := uint64(9) // of eight ids
 			s, err := Open(dir, Options{AcceptLoss: true, Logger: quiet})
 			if err != nil {
 				t.Fatal(err)
 			}
-			closeStore(t, s)
-			s = open(t, dir, Options{}) // from now on it is whole
-			if q := writes(t, s); q.count != q.last {
-				t.Errorf("got %+v", q)
+			if q := writes(t, s); q.count != q.last || q.last <= had.last {
+				t.Errorf("got %+v, and there were %+v", q, had)
+			}
+			if id, err := s.ReserveIDs(1); err != nil || id < bound+idsALostWrite {
+				t.Errorf("got id %d, %v: a lost write may have reserved it", id, err)
 			}
 			closeStore(t, s)
+			closeStore(t, open(t, dir, Options{})) // from now on it is whole
 		})
 	}
 }

@@ -46,6 +46,8 @@ type Store struct {
 	layout   uint32 // as read
 
 	fs      *patientFS
+	opening atomic.Bool
+	lost    uint64 // number of the last write that was acknowledged, if the store has lost some and that is accepted
 	space   space
 	writer  writer
 	commits committer
@@ -123,7 +125,7 @@ func (s *Store) openLocked(f *folder, o *Options) error {
 		return err
 	}
 	if state == stored {
-		err = f.checkWrites(o, s.lock)
+		s.lost, err = f.checkWrites(o, s.lock)
 		if err == nil {
 			err = s.space.wantRoom(f)
 		}
@@ -133,6 +135,8 @@ func (s *Store) openLocked(f *folder, o *Options) error {
 	if err != nil {
 		return err
 	}
+	s.opening.Store(true)
+	defer s.opening.Store(false)
 	options := pebbleOptions(f.fs, o, s.lock, state != stored)
 	options.EventListener.BackgroundError = s.backgroundError(o.Logger)
 	if s.db, err = f.openDB(options); err != nil {
@@ -158,10 +162,10 @@ func (f *folder) openDB(o *pebble.Options) (*pebble.DB, error) {
 }
 
 // backgroundError says what Pebble tries again. While the store is opened that may be for ever: without space, that ends the
-// process. Later nothing fails for want of space.
+// process. Later nothing fails for want of space, unless the store is closed meanwhile: what was to be written is in the log.
 func (s *Store) backgroundError(log *slog.Logger) func(error) {
 	return func(err error) {
-		if wantsSpace(err) && !s.fs.waits.Load() {
+		if wantsSpace(err) && s.opening.Load() {
 			pebbleLogger{log}.Fatalf("opening it: %v", err)
 		}
 		log.Error("pebble: background error, it is tried again", "error", err)
@@ -169,42 +173,49 @@ func (s *Store) backgroundError(log *slog.Logger) func(error) {
 }
 
 // checkWrites looks, without writing anything, whether the store contains every write that was acknowledged. Whatever opens
-// a damaged database for writing tidies up, and with that goes what could be saved.
-func (f *folder) checkWrites(o *Options, lock *pebble.Lock) (err error) {
+// a damaged database for writing tidies up, and with that goes what could be saved. If it does not and that is accepted,
+// lost is the number of the last write that there was.
+func (f *folder) checkWrites(o *Options, lock *pebble.Lock) (lost uint64, err error) {
 	options := pebbleOptions(f.fs, o, lock, false)
 	options.ReadOnly = true
 	db, err := f.openDB(options)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	contained, err := readSequence(db)
 	if err != nil {
-		return err
+		return 0, err
 	}
+	acked, err := f.ackedOf(db, contained, o.Logger)
+	if err != nil {
+		return 0, fmt.Errorf("reading the number of the last acknowledged write: %w", err)
+	}
+	if err = checkWhole(contained, acked); errors.Is(err, ErrLostWrites) && o.AcceptLoss {
+		o.Logger.Warn("going on without writes that were acknowledged", "cause", err)
+		return max(contained.last, acked), nil
+	}
+	return 0, err
+}
+
+// ackedOf returns the number of the last acknowledged write, or, where that is not known, of the last one that db contains.
+func (f *folder) ackedOf(db *pebble.DB, contained sequence, log *slog.Logger) (uint64, error) {
 	var storeID [16]byte
 	v, err := read(db, metaKey(metaStoreID))
 	if err == nil {
 		err = decodeFixed(storeID[:], v, "store id")
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
 	acked, known, err := f.readAcked(storeID)
-	if err != nil {
-		return fmt.Errorf("reading the number of the last acknowledged write: %w", err)
+	if err != nil || known {
+		return acked, err
 	}
-	if !known {
-		acked = contained.last
-		if contained.last > 0 {
-			o.Logger.Warn("it is not known which writes were acknowledged, so none is missed", "file", f.path(ackedName))
-		}
+	if contained.last > 0 {
+		log.Warn("it is not known which writes were acknowledged, so none is missed", "file", f.path(ackedName))
 	}
-	if err = checkWhole(contained, acked); errors.Is(err, ErrLostWrites) && o.AcceptLoss {
-		o.Logger.Warn("going on without writes that were acknowledged", "cause", err)
-		return nil
-	}
-	return err
+	return contained.last, nil
 }
 
 // begin makes s of an open database.
@@ -232,17 +243,34 @@ func (s *Store) beginWriting(f *folder, o *Options) error {
 	if err != nil {
 		return err
 	}
-	s.writer.mu.last = contained.last
-	if err := s.writer.acked.open(f, s.identity.StoreID, contained.last, o.Logger); err != nil {
-		return fmt.Errorf("noting the last acknowledged write: %w", err)
+	s.writer.mu.last = max(contained.last, s.lost)
+	if s.lost > 0 {
+		if err := s.closeGap(contained); err != nil {
+			return fmt.Errorf("going on without what is lost: %w", err)
+		}
 	}
-	if err := s.writer.closeGap(contained); err != nil {
-		return err
+	if err := s.writer.acked.open(f, s.identity.StoreID, s.writer.mu.last, o.Logger); err != nil {
+		return fmt.Errorf("noting the last acknowledged write: %w", err)
 	}
 	if err := s.space.look(); err != nil {
 		return fmt.Errorf("looking at free space: %w", err)
 	}
 	return nil
+}
+
+// idsALostWrite is how many ids a write that is lost may have reserved: more than anybody asks for at once.
+const idsALostWrite = 1 << 16
+
+// closeGap makes up for writes that are lost and accepted to be. Each may have been a reservation of ids: the links that had
+// them are gone, but their hits may be in the journal, so they are not given again.
+func (s *Store) closeGap(contained sequence) error {
+	b := s.db.NewBatch()
+	defer b.Close()
+	missing := s.lost - contained.count
+	merge(b, metaKey(metaSequence), appendSequence(nil, sequence{count: missing, last: s.lost}))
+	s.ids.bound = min(s.ids.bound+missing*idsALostWrite, 1<<idCounterBits)
+	set(b, metaKey(metaIDBound), binary.BigEndian.AppendUint64(nil, s.ids.bound))
+	return s.writer.commit(b)
 }
 
 // create writes what never changes in the store's life, and the first id bound, in one batch, and makes it a store.
@@ -330,6 +358,7 @@ func (s *Store) Close() error {
 	if err := s.commits.close(); err != nil {
 		return fmt.Errorf("storage: %w", err)
 	}
+	s.backups.Lock() // for good: waits for one that is under way
 	s.fs.waits.Store(false)
 	s.accountWrites.Wait()
 	if err := errors.Join(s.flusher.batch.Close(), s.db.Close(), s.writer.acked.close(), s.lock.Close()); err != nil {

@@ -64,8 +64,9 @@ func (s *stack) fail(name string, err error) {
 	}
 }
 
-// stopTimeout is how long stopping may take: the draining of clients, and as long again for what is written last.
-const stopTimeout = 2*drainTimeout + 5*time.Second
+// stopTimeout is how long stopping may take: the draining of clients, the end of the engine's loops, its last flush, and what
+// is below.
+const stopTimeout = drainTimeout + 2*engine.DefaultCloseTimeout + 5*time.Second
 
 // stop stops every part in reverse order, whatever fails on the way, and joins their goroutines. A disk that is full or does
 // not answer may hold a part for ever: after stopTimeout that is an error. If a part says so itself (engine.ErrStalled), what
