@@ -192,8 +192,11 @@ func (p *patientFS) Rename(oldname, newname string) error {
 	return p.insist(newname, func() error { return p.FS.Rename(oldname, newname) })
 }
 
-// MkdirAll implements vfs.FS.
+// MkdirAll implements vfs.FS. A backup is as secret as the store.
 func (p *patientFS) MkdirAll(dir string, mode os.FileMode) error {
+	if !p.concerns(dir) {
+		mode = folderMode
+	}
 	return p.insist(dir, func() error { return p.FS.MkdirAll(dir, mode) })
 }
 

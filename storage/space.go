@@ -99,7 +99,7 @@ func (s *space) findReserve() error {
 }
 
 // wantRoom refuses to open the store in f where there is too little space for that: what its logs hold is written into
-// tables, and as long as that fails Pebble tries again. The reserve goes first.
+// tables, and as long as that fails Pebble tries again. The reserve goes if that suffices.
 func (s *space) wantRoom(f *folder) error {
 	need := uint64(startBytes)
 	names, err := f.list(f.path(dbName))
@@ -120,14 +120,15 @@ func (s *space) wantRoom(f *folder) error {
 	if errors.Is(err, vfs.ErrUnsupported) {
 		return nil
 	}
-	if err == nil && usage.AvailBytes < need {
-		s.full()
-		usage, err = s.fs.GetDiskUsage(s.dir)
+	switch free := usage.AvailBytes + s.mu.reserve; {
+	case err != nil || usage.AvailBytes >= need:
+		return err
+	case free < need:
+		return fmt.Errorf("%w: %d MiB are free in %s, and %d are needed to open it", syscall.ENOSPC, free>>20, s.dir, need>>20)
 	}
-	if err == nil && usage.AvailBytes < need {
-		err = fmt.Errorf("%w: %d MiB are free in %s, and %d are needed to open it", syscall.ENOSPC, usage.AvailBytes>>20, s.dir, need>>20)
-	}
-	return err
+	s.log.Warn("too little space to open the store: its reserve is given up for that", "folder", s.dir, "free_bytes", usage.AvailBytes)
+	s.mu.reserve = 0
+	return s.fs.Remove(s.path())
 }
 
 // watch looks at the space until ctx is done.
@@ -165,11 +166,14 @@ func (s *space) look() error {
 		return nil
 	}
 	s.changeLocked(free < floor, "free_bytes", free, "floor_bytes", floor)
-	if size := min(maxReserveBytes, floor/4); size > 0 && s.mu.reserve == 0 && usage.AvailBytes >= floor+size {
+	if size := reserveBytes(floor); floor > 0 && s.mu.reserve == 0 && usage.AvailBytes >= floor+size {
 		s.makeReserveLocked(size)
 	}
 	return nil
 }
+
+// reserveBytes is how large the reserve is: a quarter of the floor, but enough to open the store.
+func reserveBytes(floor uint64) uint64 { return min(maxReserveBytes, max(floor/4, 2*startBytes)) }
 
 // full is told by an operation that found no space: the reserve goes, and nothing new is begun until there is space again.
 func (s *space) full() {

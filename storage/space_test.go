@@ -135,12 +135,15 @@ func TestAFullDiskIsReadOnlyAtOnceGivesUpItsReserveAndRecovers(t *testing.T) {
 		}
 		closeStore(t, s)
 
-		disk.avail.Store(startBytes - 1) // not even that is enough: the reserve goes, and this disk is still full
-		if s, err := Open("/data/store", Options{FS: disk, Logger: quiet}); !errors.Is(err, syscall.ENOSPC) {
-			t.Errorf("got %v, %v, want ENOSPC", s, err)
+		disk.avail.Store(0) // the reserve goes, and that is enough
+		s = openMem(t, disk)
+		if _, err := disk.Stat(path); err == nil || !s.ReadOnly() {
+			t.Errorf("the reserve is still there; read only is %v", s.ReadOnly())
 		}
-		if _, err := disk.Stat(path); err == nil {
-			t.Error("the reserve is still there")
+		closeStore(t, s)
+
+		if s, err := Open("/data/store", Options{FS: disk, Logger: quiet}); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("without a reserve: got %v, %v, want ENOSPC", s, err)
 		}
 	})
 }

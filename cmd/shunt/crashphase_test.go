@@ -122,8 +122,7 @@ func (k *crash) request(c *fasthttp.HostClient, client int, phase *crashPhase, r
 	for answered := true; answered; {
 		switch role {
 		case 'b':
-			k.burst(c.Addr, random)
-			return
+			answered = k.burst(c.Addr, random)
 		case 'c':
 			answered = k.create(c, random)
 		case 'd':

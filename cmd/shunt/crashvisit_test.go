@@ -47,15 +47,17 @@ func (k *crash) visit(c *fasthttp.HostClient, random *rand.Rand) (answered bool)
 }
 
 // burst sends many redirects before it reads their answers: a kill finds redirects that are counted and not answered.
-func (k *crash) burst(address string, random *rand.Rand) {
+//
+// It ends after maxBursts and tells whether all were answered: the server closes a connection after 100,000 requests.
+func (k *crash) burst(address string, random *rand.Rand) (answered bool) {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		k.failed("redirect", time.Now(), err)
-		return
+		return false
 	}
 	defer conn.Close()
 	answers := bufio.NewReaderSize(conn, answerBytes)
-	for err == nil {
+	for n := 0; n < maxBursts && err == nil; n++ {
 		var requests bytes.Buffer
 		flights := make([]flight, burstVisits)
 		for i := range flights {
@@ -76,7 +78,10 @@ func (k *crash) burst(address string, random *rand.Rand) {
 			k.land(f, response, begun, err)
 		}
 	}
+	return err == nil
 }
+
+const maxBursts = 50_000 / burstVisits
 
 // land notes how a redirect ended: in an answer or in err.
 func (k *crash) land(f flight, response *fasthttp.Response, begun time.Time, err error) {
