@@ -204,8 +204,7 @@ func (k *killing) request(c *fasthttp.HostClient, role int, random *rand.Rand) {
 		case 2, 3:
 			answered = k.visit(c, k.draw(random))
 		case 1:
-			k.burst(c.Addr, random)
-			return
+			answered = k.burst(c.Addr, random)
 		default:
 			answered = k.create(c)
 		}
@@ -234,20 +233,20 @@ func (k *killing) visit(c *fasthttp.HostClient, v visit) (answered bool) {
 	return err == nil
 }
 
-// burst sends many redirects before it reads their answers, again and again until they are cut off. The server sends such
+// burst sends many redirects before it reads their answers, maxBursts times or until they are cut off. The server sends such
 // answers together, so that a kill finds redirects that are counted and not answered.
-func (k *killing) burst(address string, random *rand.Rand) {
+func (k *killing) burst(address string, random *rand.Rand) (answered bool) {
 	begun := time.Now()
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.wasCutLocked(&k.round.cutRedirects, begun, err)
-		return
+		return false
 	}
 	defer conn.Close()
 	answers := bufio.NewReader(conn)
-	for err == nil {
+	for n := 0; n < maxBursts && err == nil; n++ {
 		var requests bytes.Buffer
 		visits := make([]visit, burstVisits)
 		for i := range visits {
@@ -264,6 +263,7 @@ func (k *killing) burst(address string, random *rand.Rand) {
 			k.visited(v, response, begun, err)
 		}
 	}
+	return err == nil
 }
 
 func (k *killing) writeVisit(to *bytes.Buffer, v visit) {
