@@ -240,7 +240,9 @@ func (st *site) wantNothingSecretIn(name, text string) {
 // spoil makes a row of the accounts unreadable.
 func (st *site) spoil(key string) {
 	st.t.Helper()
-	check(st.t, st.table.Write([][2][]byte{{[]byte(key), []byte("{")}}, nil))
+	done := make(chan error, 1)
+	st.table.Write([][2][]byte{{[]byte(key), []byte("{")}}, nil, func(err error) { done <- err })
+	check(st.t, <-done)
 }
 
 // password is everybody's who logs in.

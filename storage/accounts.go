@@ -3,7 +3,6 @@ package storage
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -52,14 +51,28 @@ func (t *AccountTable) Scan(prefix []byte, fn func(key, value []byte) (more bool
 	return it.Error()
 }
 
-// maxAccountWrites bounds the writes under way. Only on a disk that does not answer there is ever more than a few.
+// maxAccountWrites bounds the writes under way. api/account has no more than one.
 const maxAccountWrites = 64
 
-// Write does all sets (key, value) and then all deletes as one atomic batch that is durable when it returns nil.
+// Write does all sets (key, value) and then all deletes as one atomic batch, and calls done, exactly once, when that has
+// ended: with nil once the batch is durable. It waits for nothing: on a disk that does not answer done is called when it does,
+// and Close returns after that. What is refused calls done before Write returns: engine.ErrReadOnly, engine.ErrOverloaded.
 // Deletes alone are done without space for other writes too: a token must be revoked whatever the disk is like.
-// Errors: engine.ErrReadOnly, engine.ErrOverloaded, and engine.ErrOutcomeUnknown if the disk has not answered within
-// engine.CommitTimeout: then it will happen once it does, unless the process ends before.
-func (t *AccountTable) Write(sets [][2][]byte, deletes [][]byte) error {
+func (t *AccountTable) Write(sets [][2][]byte, deletes [][]byte, done func(error)) {
+	if err := t.admit(sets); err != nil {
+		done(err)
+		return
+	}
+	w := &t.s.accountWrites
+	w.Go(func() {
+		err := t.write(sets, deletes)
+		<-w.slots // before done, which may lead to the next write
+		done(err)
+	})
+}
+
+// admit takes a slot for a write, or says why there is none.
+func (t *AccountTable) admit(sets [][2][]byte) error {
 	if t.s == nil {
 		return errors.New("storage: writing accounts: the store is only read")
 	}
@@ -68,22 +81,11 @@ func (t *AccountTable) Write(sets [][2][]byte, deletes [][]byte) error {
 			return err
 		}
 	}
-	w := &t.s.accountWrites
 	select {
-	case w.slots <- struct{}{}:
+	case t.s.accountWrites.slots <- struct{}{}:
+		return nil
 	default:
 		return fmt.Errorf("storage: writing accounts: %w", engine.ErrOverloaded)
-	}
-	written := make(chan error, 1)
-	w.Go(func() {
-		written <- t.write(sets, deletes)
-		<-w.slots
-	})
-	select {
-	case err := <-written:
-		return err
-	case <-time.After(engine.CommitTimeout):
-		return fmt.Errorf("storage: writing accounts: %w", engine.ErrOutcomeUnknown)
 	}
 }
 

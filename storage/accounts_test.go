@@ -3,12 +3,25 @@ package storage
 import (
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"shunt/engine"
 )
 
 func put(key, value string) [2][]byte { return [2][]byte{[]byte(key), []byte(value)} }
+
+// writeAccounts writes rows of accounts and waits until that has ended.
+func writeAccounts(table *AccountTable, sets [][2][]byte, deletes [][]byte) error {
+	done := make(chan error, 1)
+	table.Write(sets, deletes, func(err error) { done <- err })
+	return <-done
+}
 
 func scanAccounts(t *testing.T, table *AccountTable, prefix string) (found []string) {
 	t.Helper()
@@ -27,7 +40,7 @@ func TestAccountRowsAreKeptBesideTheOtherTables(t *testing.T) {
 	s := openMem(t, mem)
 	table := s.Accounts()
 	sets := [][2][]byte{put("ub", "2"), put("ua", "1"), put("t\xff", "x"), put("u", ""), put("uz", "9")}
-	if err := table.Write(sets, [][]byte{[]byte("uz")}); err != nil {
+	if err := writeAccounts(table, sets, [][]byte{[]byte("uz")}); err != nil {
 		t.Fatal(err)
 	}
 	after := openMem(t, mem.CrashClone(vfs.CrashCloneCfg{}))
@@ -54,7 +67,7 @@ func TestAccountRowsAreKeptBesideTheOtherTables(t *testing.T) {
 func TestAScanOfAccountsEndsWhenItsCallbackSaysSo(t *testing.T) {
 	s := openTemp(t)
 	table := s.Accounts()
-	if err := table.Write([][2][]byte{put("a", "1"), put("b", "2")}, nil); err != nil {
+	if err := writeAccounts(table, [][2][]byte{put("a", "1"), put("b", "2")}, nil); err != nil {
 		t.Fatal(err)
 	}
 	calls, stop := 0, errors.New("stop")
@@ -64,5 +77,65 @@ func TestAScanOfAccountsEndsWhenItsCallbackSaysSo(t *testing.T) {
 	}
 	if err := table.Scan(nil, func(_, _ []byte) (bool, error) { return true, stop }); !errors.Is(err, stop) {
 		t.Errorf("got %v, want the callback's error", err)
+	}
+}
+
+// held is a file system whose files, while it is held, sync only once they are let go.
+type held struct {
+	vfs.FS
+	until atomic.Pointer[chan struct{}] // nil: it is not held
+}
+
+func (h *held) before(op errorfs.Op) error {
+	switch op.Kind {
+	case errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo:
+		if until := h.until.Load(); until != nil {
+			<-*until
+		}
+	}
+	return nil
+}
+
+func TestAWriteOfAccountsIsDoneWhenTheDiskSaysSoAndCloseWaitsForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &held{FS: vfs.NewMem()}
+		s := openMem(t, errorfs.Wrap(disk.FS, errorfs.InjectorFunc(disk.before)))
+		letGo := make(chan struct{})
+		disk.until.Store(&letGo)
+		table := s.Accounts()
+		done := make(chan error, maxAccountWrites+1)
+		for i := range maxAccountWrites {
+			table.Write([][2][]byte{{{byte(i)}, nil}}, nil, func(err error) { done <- err })
+		}
+		synctest.Wait()
+		if len(done) != 0 {
+			t.Fatalf("%d writes are done on a disk that does not answer", len(done))
+		}
+		if err := writeAccounts(table, [][2][]byte{put("more", "")}, nil); !errors.Is(err, engine.ErrOverloaded) {
+			t.Errorf("one more: got %v, want %v", err, engine.ErrOverloaded)
+		}
+		time.AfterFunc(10*engine.CommitTimeout, func() { close(letGo) })
+		start := time.Now()
+		closeStore(t, s)
+		if took := time.Since(start); took != 10*engine.CommitTimeout || len(done) != maxAccountWrites {
+			t.Errorf("Close returned after %v with %d writes done, want %v and all %d", took, len(done), 10*engine.CommitTimeout, maxAccountWrites)
+		}
+		for range len(done) {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestARefusedWriteOfAccountsIsDoneOnce(t *testing.T) {
+	calls := 0
+	(&AccountTable{}).Write(nil, [][]byte{{1}}, func(err error) {
+		if calls++; err == nil {
+			t.Error("a table that is only read was written")
+		}
+	})
+	if calls != 1 {
+		t.Errorf("done was called %d times, want once", calls)
 	}
 }

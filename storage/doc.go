@@ -193,7 +193,7 @@
 //
 // Run's goroutine owns the batch of links. The flush goroutine (whoever calls Flush, RollUp and SweepReceipts, one at a time)
 // owns the batch of tallies and the marks. A write of accounts has a goroutine of its own, so that its caller need not wait
-// for a disk that does not answer; Close joins them. A view is used by one goroutine at a time. The id bound and the set of hours have a lock
+// for a disk that does not answer, and tells when it has ended; Close joins them. A view is used by one goroutine at a time. The id bound and the set of hours have a lock
 // each, which is held over no other. Everything else reads Pebble, which needs no lock.
 //
 // # Decisions

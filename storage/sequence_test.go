@@ -46,7 +46,7 @@ func TestEveryWriteIsNumberedInTheOrderOfTheLog(t *testing.T) {
 			if _, err := s.ReserveIDs(1); err != nil {
 				t.Error(err)
 			}
-			if err := s.Accounts().Write([][2][]byte{{{byte(i)}, nil}}, nil); err != nil {
+			if err := writeAccounts(s.Accounts(), [][2][]byte{{{byte(i)}, nil}}, nil); err != nil {
 				t.Error(err)
 			}
 		})

@@ -83,13 +83,13 @@ func wantWritable(t *testing.T, s *Store, id uint64, want bool) {
 	s.Apply(creation(link(string(rune('a'+id)), id, 1)), func(err error) { done <- err })
 	for what, err := range map[string]error{
 		"create":   <-done,
-		"accounts": s.Accounts().Write([][2][]byte{{{1}, nil}}, nil),
+		"accounts": writeAccounts(s.Accounts(), [][2][]byte{{{1}, nil}}, nil),
 	} {
 		if !want && !errors.Is(err, engine.ErrReadOnly) || want && err != nil {
 			t.Errorf("link %d, %s: got %v, want it done: %v", id, what, err, want)
 		}
 	}
-	if err := s.Accounts().Write(nil, [][]byte{{1}}); err != nil { // a token is revoked whatever the space
+	if err := writeAccounts(s.Accounts(), nil, [][]byte{{1}}); err != nil { // a token is revoked whatever the space
 		t.Errorf("link %d, deletes of accounts alone: got %v", id, err)
 	}
 }

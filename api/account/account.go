@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
-	"sync"
 	"time"
 )
 
@@ -16,8 +15,12 @@ type Table interface {
 	// Scan calls fn for each row whose key begins with prefix, in the order of keys, until fn returns false or an error.
 	// Key and value are valid only during the call, which must not call the table.
 	Scan(prefix []byte, fn func(key, value []byte) (more bool, err error)) error
-	// Write does all sets (key, value) and deletes as one atomic batch that is durable when it returns nil.
-	Write(sets [][2][]byte, deletes [][]byte) error
+	// Write does all sets (key, value) and deletes as one atomic batch. It does not wait for that: done is called exactly
+	// once, by any goroutine and maybe before Write returns, when the write has really ended, however long that takes: with
+	// nil if the batch is durable and every Get and Scan from now on sees it, with an error if nothing of it will ever be
+	// seen. A write that began may not be given up before. done returns soon, and calls nothing of the table. The slices
+	// stay as they are until done.
+	Write(sets [][2][]byte, deletes [][]byte, done func(error))
 }
 
 // How many there may be.
@@ -54,7 +57,7 @@ type Accounts struct {
 	now    func() time.Time
 	random io.Reader
 
-	writing sync.Mutex // held from looking to writing
+	turns   chan struct{} // one may write; see turn
 	hashing hashing
 	uses    uses
 }
@@ -64,7 +67,7 @@ func New(table Table, now func() time.Time) *Accounts {
 	if now == nil {
 		now = time.Now
 	}
-	return &Accounts{table: table, now: now, random: rand.Reader, hashing: newHashing(), uses: newUses()}
+	return &Accounts{table: table, now: now, random: rand.Reader, turns: make(chan struct{}, 1), hashing: newHashing(), uses: newUses()}
 }
 
 // moment returns the time as rows can hold it: UTC, to the millisecond.

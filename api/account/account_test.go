@@ -55,6 +55,13 @@ func (f *folder) reopen(t *testing.T) {
 	f.open(t)
 }
 
+// writeRows writes rows past everything that looks at them.
+func (f *folder) writeRows(sets [][2][]byte, deletes [][]byte) error {
+	done := make(chan error, 1)
+	f.store.Accounts().Write(sets, deletes, func(err error) { done <- err })
+	return <-done
+}
+
 func (f *folder) admin(t *testing.T) Caller {
 	t.Helper()
 	u, _, err := f.EnsureAdmin()
@@ -260,7 +267,7 @@ func TestAUserHasABoundedNumberOfTokensAndExpiredOnesMakeRoom(t *testing.T) {
 		}
 		sets = append(sets, [2][]byte{tokenKey(hash), encodeToken(token, hash)}, [2][]byte{tokenIndexKey(admin.User.ID, token.ID), hash})
 	}
-	if err := f.store.Accounts().Write(sets, nil); err != nil {
+	if err := f.writeRows(sets, nil); err != nil {
 		t.Fatal(err)
 	}
 	var invalid engine.FieldError
@@ -285,7 +292,7 @@ func TestARowOfANewerFormatIsAnError(t *testing.T) {
 	f := newFolder(t)
 	admin := f.admin(t)
 	newer := [2][]byte{userKey(admin.User.ID), []byte(`{"v":3,"id":1}`)}
-	if err := f.store.Accounts().Write([][2][]byte{newer}, nil); err != nil {
+	if err := f.writeRows([][2][]byte{newer}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.UserByName("admin"); !errors.Is(err, errFormat) {

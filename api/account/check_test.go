@@ -64,7 +64,7 @@ func TestEachFaultOfATableOfAccountsIsFound(t *testing.T) {
 			} else if c.key != nil {
 				deletes = append(deletes, c.key)
 			}
-			if err := f.store.Accounts().Write(sets, deletes); err != nil {
+			if err := f.writeRows(sets, deletes); err != nil {
 				t.Fatal(err)
 			}
 			report, faults := checkTable(t, f)

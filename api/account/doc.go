@@ -43,11 +43,13 @@
 //
 // # Concurrency and durability
 //
-// Any number of goroutines may call everything at once; writers take one mutex, because each of them looks before it
-// writes. What a function has written is durable when it returns. Who somebody is, is read from the table on each call (two
+// Any number of goroutines may call everything at once; writers take turns, because each of them looks before it writes. A
+// turn ends when the write has ended in the table, not when its caller has waited enough (engine.CommitTimeout, for the turn
+// and the table together): engine.ErrOutcomeUnknown leaves a write to happen, and until then others get engine.ErrOverloaded
+// in as much time. What a function has written is durable when it returns nil. Who somebody is, is read from the table on each call (two
 // gets and two JSON values, 7 µs; three for a session) and cached nowhere: what is revoked, ended, demoted or deleted is so
 // when the function returns, for requests on open connections too. What was asked for before is checked once more where it
-// matters: IssueToken looks at its maker again under the mutex.
+// matters: IssueToken looks at its maker again in its turn.
 //
 // Only last uses wait: in memory, of what was verified and no more than 65,536, for Run to write them once a minute.
 package account

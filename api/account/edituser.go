@@ -33,8 +33,11 @@ func (a *Accounts) EditUser(by Caller, id uint32, e UserEdit) (User, error) {
 			return User{}, err
 		}
 	}
-	a.writing.Lock()
-	defer a.writing.Unlock()
+	turn, err := a.takeTurn()
+	if err != nil {
+		return User{}, err
+	}
+	defer turn.end()
 	u, err := a.readUser(id)
 	if err != nil {
 		return User{}, err
@@ -50,7 +53,7 @@ func (a *Accounts) EditUser(by Caller, id uint32, e UserEdit) (User, error) {
 		}
 	}
 	w.sets = append(w.sets, [2][]byte{userKey(id), encodeUser(w.new)})
-	if err := a.table.Write(w.sets, w.deletes); err != nil {
+	if err := turn.write(w.sets, w.deletes); err != nil {
 		return User{}, fmt.Errorf("write user %d: %w", id, err)
 	}
 	return w.new.User, nil
@@ -137,8 +140,11 @@ func (a *Accounts) checkNotLast(u User, field string) error {
 // else there is of the user. The number is never given again. Errors: ErrNoUser, and an engine.FieldError if it is the last
 // admin.
 func (a *Accounts) RemoveUser(id uint32, mayGo func() error) error {
-	a.writing.Lock()
-	defer a.writing.Unlock()
+	turn, err := a.takeTurn()
+	if err != nil {
+		return err
+	}
+	defer turn.end()
 	u, err := a.readUser(id)
 	if err != nil {
 		return err
@@ -157,7 +163,7 @@ func (a *Accounts) RemoveUser(id uint32, mayGo func() error) error {
 	if err := mayGo(); err != nil {
 		return err
 	}
-	if err := a.table.Write(nil, append(rows, userKey(id), nameKey(u.Name))); err != nil {
+	if err := turn.write(nil, append(rows, userKey(id), nameKey(u.Name))); err != nil {
 		return fmt.Errorf("delete user %d: %w", id, err)
 	}
 	return nil

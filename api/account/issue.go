@@ -36,8 +36,11 @@ func (a *Accounts) IssueToken(maker Caller, d TokenDraft) (Token, string, error)
 	if err != nil {
 		return Token{}, "", err
 	}
-	a.writing.Lock()
-	defer a.writing.Unlock()
+	turn, err := a.takeTurn()
+	if err != nil {
+		return Token{}, "", err
+	}
+	defer turn.end()
 	if maker, err = a.Recheck(maker); err != nil { // nobody makes a token with one that was revoked a moment ago
 		return Token{}, "", err
 	}
@@ -54,7 +57,7 @@ func (a *Accounts) IssueToken(maker Caller, d TokenDraft) (Token, string, error)
 		{tokenKey(hash[:]), encodeToken(t, hash[:])},
 		{tokenIndexKey(t.UserID, t.ID), hash[:]},
 	}
-	if err := a.table.Write(sets, dead); err != nil {
+	if err := turn.write(sets, dead); err != nil {
 		return Token{}, "", fmt.Errorf("write token: %w", err)
 	}
 	return t, text, nil
@@ -121,8 +124,11 @@ func (a *Accounts) ListTokens(user uint32) ([]Token, error) {
 
 // RevokeToken ends a token of user at once, or returns ErrNoToken.
 func (a *Accounts) RevokeToken(user uint32, id string) error {
-	a.writing.Lock()
-	defer a.writing.Unlock()
+	turn, err := a.takeTurn()
+	if err != nil {
+		return err
+	}
+	defer turn.end()
 	index := tokenIndexKey(user, id)
 	hash, err := a.table.Get(index)
 	if err != nil {
@@ -131,7 +137,7 @@ func (a *Accounts) RevokeToken(user uint32, id string) error {
 	if hash == nil {
 		return ErrNoToken
 	}
-	if err := a.table.Write(nil, [][]byte{index, tokenKey(hash), useKey(hash)}); err != nil {
+	if err := turn.write(nil, [][]byte{index, tokenKey(hash), useKey(hash)}); err != nil {
 		return fmt.Errorf("revoke token %s: %w", id, err)
 	}
 	return nil

@@ -75,8 +75,11 @@ func (a *Accounts) beginSession(checked userRecord, password string) (Caller, st
 	if err != nil {
 		return Caller{}, "", err
 	}
-	a.writing.Lock()
-	defer a.writing.Unlock()
+	turn, err := a.takeTurn()
+	if err != nil {
+		return Caller{}, "", err
+	}
+	defer turn.end()
 	u, err := a.readUser(checked.ID)
 	if errors.Is(err, ErrNoUser) || err == nil && u.password != checked.password { // changed since
 		return Caller{}, "", ErrUnauthorized
@@ -97,7 +100,7 @@ func (a *Accounts) beginSession(checked userRecord, password string) (Caller, st
 		u.password = password
 		sets = append(sets, [2][]byte{userKey(u.ID), encodeUser(u)})
 	}
-	if err := a.table.Write(sets, dead); err != nil {
+	if err := turn.write(sets, dead); err != nil {
 		return Caller{}, "", fmt.Errorf("write session: %w", err)
 	}
 	c := CallerOf(u.User)
@@ -178,8 +181,11 @@ func (a *Accounts) EndSession(cookie string) error {
 	if !ok {
 		return nil
 	}
-	a.writing.Lock()
-	defer a.writing.Unlock()
+	turn, err := a.takeTurn()
+	if err != nil {
+		return err
+	}
+	defer turn.end()
 	s, _, err := a.readSession(hash[:])
 	if errors.Is(err, ErrUnauthorized) {
 		return nil
@@ -187,7 +193,7 @@ func (a *Accounts) EndSession(cookie string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.table.Write(nil, sessionRows(s.UserID, hash)); err != nil {
+	if err := turn.write(nil, sessionRows(s.UserID, hash)); err != nil {
 		return fmt.Errorf("end session: %w", err)
 	}
 	return nil

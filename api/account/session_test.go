@@ -144,7 +144,7 @@ func TestAHashOfOtherParametersIsReplacedAtLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := [2][]byte{userKey(u.ID), encodeUser(userRecord{u, old})}
-	if err := f.table.Write([][2][]byte{row}, nil); err != nil {
+	if err := f.writeRows([][2][]byte{row}, nil); err != nil {
 		t.Fatal(err)
 	}
 	f.logIn(t, "ann@example.com")

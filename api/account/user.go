@@ -30,8 +30,11 @@ type userRecord struct {
 
 // EnsureAdmin returns the oldest admin. If there is no user at all, it makes one: AdminName, without a password.
 func (a *Accounts) EnsureAdmin() (u User, created bool, err error) {
-	a.writing.Lock()
-	defer a.writing.Unlock()
+	turn, err := a.takeTurn()
+	if err != nil {
+		return User{}, false, err
+	}
+	defer turn.end()
 	u, err = a.OldestAdmin()
 	if !errors.Is(err, ErrNoUser) {
 		return u, false, err
@@ -43,7 +46,7 @@ func (a *Accounts) EnsureAdmin() (u User, created bool, err error) {
 	if last != 0 {
 		return User{}, false, fmt.Errorf("none of the users is an admin: %w", ErrNoUser)
 	}
-	u, err = a.addUserLocked(userRecord{User: User{Name: AdminName, Role: RoleAdmin}})
+	u, err = turn.addUser(userRecord{User: User{Name: AdminName, Role: RoleAdmin}})
 	return u, err == nil, err
 }
 
@@ -70,12 +73,15 @@ func (a *Accounts) AddUser(d UserDraft) (User, error) {
 			return User{}, err
 		}
 	}
-	a.writing.Lock()
-	defer a.writing.Unlock()
+	turn, err := a.takeTurn()
+	if err != nil {
+		return User{}, err
+	}
+	defer turn.end()
 	if err := a.checkFree(email); err != nil {
 		return User{}, err
 	}
-	return a.addUserLocked(u)
+	return turn.addUser(u)
 }
 
 func appendInvalid(invalid engine.InvalidError, err error) engine.InvalidError {
@@ -98,7 +104,8 @@ func (a *Accounts) checkFree(name string) error {
 	return err
 }
 
-func (a *Accounts) addUserLocked(u userRecord) (User, error) {
+func (t *turn) addUser(u userRecord) (User, error) {
+	a := t.accounts
 	last, err := a.lastUserID()
 	if err != nil {
 		return User{}, err
@@ -115,7 +122,7 @@ func (a *Accounts) addUserLocked(u userRecord) (User, error) {
 		{nameKey(u.Name), binary.BigEndian.AppendUint32(nil, u.ID)},
 		{lastUserKey, binary.BigEndian.AppendUint32(nil, u.ID)},
 	}
-	if err := a.table.Write(sets, nil); err != nil {
+	if err := t.write(sets, nil); err != nil {
 		return User{}, fmt.Errorf("write user %d: %w", u.ID, err)
 	}
 	return u.User, nil

@@ -50,12 +50,12 @@ func (u *uses) copy() map[[sha256.Size]byte]time.Time {
 	return maps.Clone(u.pending)
 }
 
-// forget drops what is written, unless there was another use since.
-func (u *uses) forget(written map[[sha256.Size]byte]time.Time) {
+// forget drops what is written of those hashes, unless there was another use since.
+func (u *uses) forget(hashes [][sha256.Size]byte, written map[[sha256.Size]byte]time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for hash, at := range written {
-		if u.pending[hash].Equal(at) {
+	for _, hash := range hashes {
+		if u.pending[hash].Equal(written[hash]) {
 			delete(u.pending, hash)
 		}
 	}
@@ -87,14 +87,16 @@ func (a *Accounts) WriteUses() error {
 			return err
 		}
 	}
-	a.uses.forget(pending)
 	return nil
 }
 
-// writeUses writes the uses of those hashes that are still of a token or session.
+// writeUses writes the uses of those hashes that are still of a token or session, and forgets them once that is done.
 func (a *Accounts) writeUses(hashes [][sha256.Size]byte, at map[[sha256.Size]byte]time.Time) error {
-	a.writing.Lock()
-	defer a.writing.Unlock()
+	turn, err := a.takeTurn()
+	if err != nil {
+		return err
+	}
+	defer turn.end()
 	sets := make([][2][]byte, 0, len(hashes))
 	for _, hash := range hashes {
 		live, err := a.hasHash(hash[:])
@@ -105,10 +107,12 @@ func (a *Accounts) writeUses(hashes [][sha256.Size]byte, at map[[sha256.Size]byt
 			sets = append(sets, [2][]byte{useKey(hash[:]), encodeUse(at[hash])})
 		}
 	}
+	forget := func() { a.uses.forget(hashes, at) }
 	if len(sets) == 0 {
+		forget()
 		return nil
 	}
-	if err := a.table.Write(sets, nil); err != nil {
+	if err := turn.writeThen(sets, nil, forget); err != nil {
 		return fmt.Errorf("write last uses: %w", err)
 	}
 	return nil

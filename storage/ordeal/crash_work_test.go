@@ -230,7 +230,7 @@ func (w *worker) account() {
 		sets = [][2][]byte{{[]byte(key), []byte(a.state)}}
 	}
 	noted := w.h.ledger.begin(a)
-	w.outcome(noted, engine.Detail{}, w.s.store.Accounts().Write(sets, deletes))
+	w.outcome(noted, engine.Detail{}, w.s.writeAccounts(sets, deletes))
 }
 
 // hit redirects some known visitors.

@@ -92,6 +92,18 @@ func (s *session) close() error {
 	return errors.Join(s.e.Close(), s.store.Close())
 }
 
+// writeAccounts writes rows of accounts, and waits for that as long as writers of links do.
+func (s *session) writeAccounts(sets [][2][]byte, deletes [][]byte) error {
+	done := make(chan error, 1)
+	s.store.Accounts().Write(sets, deletes, func(err error) { done <- err })
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(engine.CommitTimeout):
+		return engine.ErrOutcomeUnknown
+	}
+}
+
 // shows is what a link shows of itself, but for its version and its hits.
 func shows(target, title string, tags []string, owner uint32, limit uint64, expiresAtMs int64, status int) string {
 	return fmt.Sprintf("%q %q %q owner %d cap %d expires %d status %d", target, title, tags, owner, limit, expiresAtMs, status)
