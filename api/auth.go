@@ -55,7 +55,7 @@ func (s *Server) localDoor(ctx *fasthttp.RequestCtx) (account.Caller, error) {
 	}
 	u, err := s.accounts.UserByName(name)
 	if errors.Is(err, account.ErrNoUser) {
-		err = fieldError(userHeader, "unknown", fmt.Sprintf("there is no user %q", name))
+		err = fieldError("user", "unknown", fmt.Sprintf("there is no user %q", name))
 	}
 	return account.CallerOf(u), err
 }

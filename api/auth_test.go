@@ -290,7 +290,7 @@ func TestALocalCommandActsAsTheOldestAdminOrWhomItNames(t *testing.T) {
 	if r := local("GET", "/api/v1/stats/anns?owner=all", "", "Shunt-User: ann@example.com"); r.problem() != "forbidden" {
 		t.Errorf("a member is no admin here either: got %+v", r)
 	}
-	if r := local("GET", "/api/v1/me", "", "Shunt-User: nobody@example.com"); r.problem() != "invalid" || r.fields() != "Shunt-User:unknown" {
+	if r := local("GET", "/api/v1/me", "", "Shunt-User: nobody@example.com"); r.problem() != "invalid" || r.fields() != "user:unknown" {
 		t.Errorf("as nobody: got %+v", r)
 	}
 	if r := local("POST", "/api/v1/tokens", `{"name":"cli","scopes":["admin"]}`); r.status != 201 {

@@ -338,7 +338,7 @@ func TestACheckThatFindsAFaultExitsWith1AndARestoreOfItIsRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(home, "b", "format"), []byte("shunt backup, format 1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	shunt(t, home, nil, "restore", "b", "--data", "new").want(t, exitFailed, "", "format 1, and the database has 2(.|\n)*nothing was restored")
+	shunt(t, home, nil, "restore", "b", "--data", "new").want(t, exitFailed, "", "format 1, and the database has 3(.|\n)*nothing was restored")
 	if exists(t, filepath.Join(home, "new")) {
 		t.Error("something was restored")
 	}

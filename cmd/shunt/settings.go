@@ -133,6 +133,9 @@ func parseListen(text string) (string, error) {
 	if err != nil || port == "" {
 		return "", errors.New("must be host:port, such as 127.0.0.1:8080 or :8080")
 	}
+	if n, err := strconv.Atoi(port); err == nil && (n < 0 || n > 65535) {
+		return "", fmt.Errorf("there is no port %d", n)
+	}
 	return text, nil
 }
 
