@@ -233,6 +233,7 @@ func (s *Store) beginWriting(f *folder, o *Options) error {
 		return err
 	}
 	s.writer.mu.last = contained.last
+	s.writer.raise(contained.last)
 	if err := s.writer.acked.open(f, s.identity.StoreID, contained.last, o.Logger); err != nil {
 		return fmt.Errorf("noting the last acknowledged write: %w", err)
 	}
