@@ -46,8 +46,8 @@ func (c *cursors) encode(q *engine.LinkQuery, below uint64) string {
 
 // decode returns the id below which q goes on, or ok == false if text is no cursor of it.
 func (c *cursors) decode(q *engine.LinkQuery, text string) (below uint64, ok bool) {
-	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(b) != cursorBytes || b[0] != cursorVersion {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text) // which skips line ends
+	if err != nil || len(text) != base64.RawURLEncoding.EncodedLen(cursorBytes) || len(b) != cursorBytes || b[0] != cursorVersion {
 		return 0, false
 	}
 	head, mac := b[:1+8], b[1+8:]
