@@ -19,6 +19,13 @@ import (
 const accessTable = `
 request                                   owner other admin reader revoked expired none malformed page page2
 POST /shorten                             201   201   201   403    401     401     401  401       201  201
+POST /shorten/bulk                        200   200   200   403    401     401     401  401       200  200
+GET /links                                200   200   200   200    401     401     401  401       200  200
+GET /links?owner=all                      403   403   200   403    401     401     401  401       403  403
+GET /links?owner={owner}                  403   403   200   403    401     401     401  401       403  403
+GET /export                               200   200   200   200    401     401     401  401       200  200
+GET /export?owner=all                     403   403   200   403    401     401     401  401       403  403
+GET /export?owner={other}                 403   403   200   403    401     401     401  401       403  403
 GET /links/{code}                         200   404   404   200    401     401     401  401       200  404
 GET /links/{code}?owner=all               403   403   200   403    401     401     401  401       403  403
 GET /links/{code}?owner={owner}           403   403   200   403    401     401     401  401       403  403
@@ -51,6 +58,7 @@ DELETE /session                           204   204   204   204    204     204  
 var accessBodies = map[string]string{
 	"PATCH /links/{code}": `{"title":"t"}`, "PATCH /links/{code}?owner=all": `{"title":"t"}`,
 	"POST /shorten":       `{"url":"https://a.example/"}`,
+	"POST /shorten/bulk":  `[{"url":"https://a.example/"}]`,
 	"POST /tokens":        `{"name":"n"}`,
 	"POST /users":         `{"email":"nN@example.com"}`,
 	"PATCH /users/{user}": `{"role":"member"}`,

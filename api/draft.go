@@ -110,11 +110,20 @@ func checkTags(tags []string) error {
 
 // readDraft reads the body of POST /shorten for a caller's new link.
 func (s *Server) readDraft(ctx *fasthttp.RequestCtx, owner uint32) (engine.Draft, error) {
-	r := shortenRequest{policy: s.targets, now: s.timeOf(ctx)}
-	sent, invalid, err := readBody(ctx, &r, shortenFields)
+	if err := wantJSON(ctx); err != nil {
+		return engine.Draft{}, err
+	}
+	return s.parseDraft(ctx.PostBody(), owner, s.timeOf(ctx))
+}
+
+// parseDraft reads what is asked of a new link of owner: the JSON object text.
+func (s *Server) parseDraft(text []byte, owner uint32, now time.Time) (engine.Draft, error) {
+	r := shortenRequest{policy: s.targets, now: now}
+	members, err := parseObject(text)
 	if err != nil {
 		return engine.Draft{}, err
 	}
+	sent, _, invalid := readMembers(members, &r, shortenFields)
 	missing := !slices.Contains(sent, "url")
 	if missing {
 		invalid = append(invalid, fieldError("url", "required", "must be given"))

@@ -32,8 +32,8 @@ type fieldReader[T any] func(v *T, value json.RawMessage) error
 func readBody[T any](ctx *fasthttp.RequestCtx, v *T, readers map[string]fieldReader[T]) (
 	sent []string, invalid engine.InvalidError, err error,
 ) {
-	if !isJSON(ctx.Request.Header.ContentType(), "application/json") {
-		return nil, nil, refuse(kindMediaType, "Content-Type must be application/json")
+	if err := wantJSON(ctx); err != nil {
+		return nil, nil, err
 	}
 	members, err := parseObject(ctx.PostBody())
 	if err != nil {
@@ -41,6 +41,13 @@ func readBody[T any](ctx *fasthttp.RequestCtx, v *T, readers map[string]fieldRea
 	}
 	sent, _, invalid = readMembers(members, v, readers)
 	return sent, invalid, nil
+}
+
+func wantJSON(ctx *fasthttp.RequestCtx) error {
+	if !isJSON(ctx.Request.Header.ContentType(), "application/json") {
+		return refuse(kindMediaType, "Content-Type must be application/json")
+	}
+	return nil
 }
 
 // readMembers reads the members of an object into v. It returns which were sent with a value and which as null; no

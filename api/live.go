@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -28,41 +27,13 @@ const (
 
 // liveStreams bounds the streams of live figures, and ends them all at shutdown.
 type liveStreams struct {
+	places
 	ending chan struct{} // closed by Shutdown
-	mu     struct {
-		sync.Mutex
-		open     int
-		byCaller map[uint32]int // by the caller's id; those without a stream are not in it
-	}
 }
 
 func (l *liveStreams) init() {
 	l.ending = make(chan struct{})
-	l.mu.byCaller = make(map[uint32]int)
-}
-
-// take takes one of the streams, to be given back with release.
-func (l *liveStreams) take(caller uint32) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.mu.open >= maxLiveStreams:
-		return refuse(kindOverloaded, "%d live streams are open, and no more are served", maxLiveStreams)
-	case l.mu.byCaller[caller] >= maxLiveStreamsCaller:
-		return refuse(kindOverloaded, "you have %d live streams open; close some", maxLiveStreamsCaller)
-	}
-	l.mu.open++
-	l.mu.byCaller[caller]++
-	return nil
-}
-
-func (l *liveStreams) release(caller uint32) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.mu.open--
-	if l.mu.byCaller[caller]--; l.mu.byCaller[caller] == 0 {
-		delete(l.mu.byCaller, caller)
-	}
+	l.places.init("live streams", maxLiveStreams, maxLiveStreamsCaller)
 }
 
 // streamStats is GET /stats/{code}/live: the two figures as server-sent events (HTML, 9.2). HEAD gets the header fields.
@@ -98,7 +69,7 @@ func (s *Server) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller) er
 func (s *Server) stream(ctx *fasthttp.RequestCtx, caller account.Caller, code string, id uint64, guard engine.Guard) {
 	// Nothing follows on this connection, so whatever comes on it, its end above all, means that the client is through.
 	ctx.SetConnectionClose()
-	recheck := s.recheck(caller, guard)
+	recheck := s.recheck(caller, guard, account.StatsRead)
 	ctx.SetBodyStream(&liveStream{
 		hits: func() (uint64, error) {
 			if err := recheck(); err != nil {
@@ -117,13 +88,13 @@ func (s *Server) stream(ctx *fasthttp.RequestCtx, caller account.Caller, code st
 	}, -1)
 }
 
-// recheck returns a function that tells whether the caller may still see the figures: the token may have been revoked, the
-// session ended, or the user demoted.
-func (s *Server) recheck(caller account.Caller, g engine.Guard) func() error {
+// recheck returns a function that tells whether the caller may still see what needs scope: the token may have been revoked,
+// the session ended, or the user demoted.
+func (s *Server) recheck(caller account.Caller, g engine.Guard, scope account.Scope) func() error {
 	foreign := g.AnyOwner || g.Owner != caller.User.ID
 	return func() error {
 		c, err := s.accounts.Recheck(caller)
-		if err == nil && (!c.Has(account.StatsRead) || foreign && !c.Has(account.Admin)) {
+		if err == nil && (!c.Has(scope) || foreign && !c.Has(account.Admin)) {
 			err = account.ErrUnauthorized
 		}
 		return err

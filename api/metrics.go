@@ -82,7 +82,8 @@ func (m *metrics) wrote(op string, err error) {
 	case err == nil:
 		result = "ok"
 	case errors.Is(err, engine.ErrTaken), errors.Is(err, engine.ErrNotFound), errors.Is(err, engine.ErrVersion),
-		errors.Is(err, engine.ErrMismatch), errors.Is(err, engine.ErrTooManyReceipts),
+		errors.Is(err, engine.ErrMismatch), errors.Is(err, engine.ErrTooManyReceipts), errors.Is(err, engine.ErrDeleted),
+		errors.Is(err, engine.ErrRefused),
 		errors.As(err, &invalid):
 		result = "refused"
 	}

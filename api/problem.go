@@ -61,6 +61,8 @@ var problemTable = []struct {
 	{engine.ErrVersion, kindPrecondition},
 	{engine.ErrMismatch, kindIdempotencyMismatch},
 	{engine.ErrTooManyReceipts, kindRateLimited},
+	{engine.ErrDeleted, kindGone},
+	{engine.ErrRefused, kindInvalid},
 	{engine.ErrLoading, kindLoading},
 	{engine.ErrOutcomeUnknown, kindOutcomeUnknown},
 	{engine.ErrReadOnly, kindReadOnly},
@@ -134,10 +136,14 @@ func writeProblem(ctx *fasthttp.RequestCtx, r refusal) {
 		h.Set("WWW-Authenticate", `Bearer realm="shunt"`)
 	}
 	h.Set("Cache-Control", "no-store")
-	writeJSONAs(ctx, "application/problem+json", r.kind.status, problemBody{
+	writeJSONAs(ctx, "application/problem+json", r.kind.status, problemOf(r))
+}
+
+func problemOf(r refusal) problemBody {
+	return problemBody{
 		Type: "urn:shunt:problem:" + r.kind.code, Title: r.kind.title, Status: r.kind.status,
 		Detail: r.detail, Code: r.kind.code, Errors: r.fields,
-	})
+	}
 }
 
 func writeJSON(ctx *fasthttp.RequestCtx, status int, v any) error {
@@ -147,15 +153,20 @@ func writeJSON(ctx *fasthttp.RequestCtx, status int, v any) error {
 }
 
 func writeJSONAs(ctx *fasthttp.RequestCtx, contentType string, status int, v any) {
+	h := &ctx.Response.Header
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.SetContentType(contentType)
+	ctx.SetStatusCode(status)
+	ctx.SetBody(encodeJSON(v))
+}
+
+// encodeJSON returns a line of JSON.
+func encodeJSON(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false) // addresses stay legible
 	if err := enc.Encode(v); err != nil {
 		panic(fmt.Sprintf("api: encoding an answer: %v", err)) // our own types; the top recovers it
 	}
-	h := &ctx.Response.Header
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.SetContentType(contentType)
-	ctx.SetStatusCode(status)
-	ctx.SetBody(b.Bytes())
+	return b.Bytes()
 }

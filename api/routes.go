@@ -31,6 +31,9 @@ type endpoint struct {
 func (s *Server) endpoints() []endpoint {
 	return []endpoint{
 		{"POST", "/shorten", account.LinksWrite, s.createLink, 0},
+		{"POST", "/shorten/bulk", account.LinksWrite, s.createBulk, maxBulkBytes},
+		{"GET", "/links", account.LinksRead, s.listLinks, 0},
+		{"GET", "/export", account.LinksRead, s.exportLinks, 0},
 		{"GET", "/links/{code}", account.LinksRead, s.readLink, 0},
 		{"PATCH", "/links/{code}", account.LinksWrite, s.patchLink, 0},
 		{"DELETE", "/links/{code}", account.LinksWrite, s.deleteLink, 0},

@@ -56,6 +56,7 @@ type Server struct {
 	warnedProxy sync.Once
 
 	redirects    redirector
+	cursors      cursors
 	scratch      sync.Pool      // of *scratch
 	bodyLimits   map[string]int // of endpoints that have one of their own, by method and path
 	panics       panicLog
@@ -70,6 +71,7 @@ type Server struct {
 
 	connections          connectionCounts // public ones
 	live                 liveStreams
+	exports              places
 	public, local, admin *fleet
 	draining             atomic.Bool
 	stopped              chan struct{} // closed when Shutdown is through
@@ -114,6 +116,8 @@ func (s *Server) build(o Options) {
 	s.redirects.missed = newMisses(s.clock())
 	s.live.init()
 	s.redirects.k0, s.redirects.k1 = o.Engine.VisitorKey()
+	s.cursors = newCursors(s.redirects.k0, s.redirects.k1)
+	s.exports.init("exports", maxExports, maxExportsCaller)
 	s.metrics = newMetrics(s, o)
 	s.bodyLimits = bodyLimits(s.endpoints())
 	s.publicRoutes = s.routes(s.publicDoor, s.endpoints())

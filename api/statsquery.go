@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
 
@@ -12,11 +11,8 @@ import (
 	"shunt/engine"
 )
 
-// maxParameterBytes bounds the value of a query parameter: the longest that means something is a tag.
-const maxParameterBytes = engine.MaxTagBytes
-
-// maxParameters bounds how many parameters are looked at, and complained about.
-const maxParameters = 32
+// maxStatsValueBytes bounds the value of a parameter: the longest that means something is a tag.
+const maxStatsValueBytes = engine.MaxTagBytes
 
 // maxTop is the largest top: how many links, or missed codes, are listed at most.
 const maxTop = 1000
@@ -43,51 +39,22 @@ var listNames = [engine.NumDimensions]string{
 	engine.Referrers: "referrers", engine.Countries: "countries", engine.Devices: "devices", engine.Browsers: "browsers",
 }
 
-// A parameterReader reads one query parameter into q and returns what is wrong with it: a FieldError without Field.
-type parameterReader func(q *statsQuery, value string) error
-
 // linkParameters are the parameters of GET /stats/{code}, ownerParameters those of GET /stats; both know owner too.
 var (
-	linkParameters = map[string]parameterReader{
+	linkParameters = map[string]parameterReader[statsQuery]{
 		"from": readFrom, "to": readTo, "interval": readInterval, "include": readInclude,
 	}
-	ownerParameters = map[string]parameterReader{
+	ownerParameters = map[string]parameterReader[statsQuery]{
 		"from": readFrom, "to": readTo, "interval": readInterval, "include": readInclude, "top": readTop, "tag": readTag,
 	}
 )
 
-// readStatsQuery reads the query parameters: none may be unknown, only include may come twice. Everything that is wrong
-// is returned at once, but for an owner that the caller may not ask for.
+// readStatsQuery reads the query parameters.
 func readStatsQuery(
-	ctx *fasthttp.RequestCtx, caller account.Caller, readers map[string]parameterReader,
-) (statsQuery, error) {
-	q := statsQuery{guard: engine.Guard{Owner: caller.User.ID}}
-	var invalid engine.InvalidError
-	seen := make(map[string]bool)
-	if ctx.QueryArgs().Len() > maxParameters {
-		return q, refuse(kindBadRequest, "more than %d query parameters", maxParameters)
-	}
-	for nameBytes, value := range ctx.QueryArgs().All() {
-		name := string(nameBytes)
-		read, known := readers[name]
-		switch {
-		case name == "owner" && !caller.Has(account.Admin):
-			return q, errOwnerNeedsAdmin
-		case !known && name != "owner":
-			invalid = append(invalid, unknownParameter(nameBytes))
-		case seen[name] && name != "include":
-			invalid = append(invalid, fieldError(name, "duplicate", "must not be given twice"))
-		case len(value) > maxParameterBytes:
-			invalid = append(invalid, fieldError(name, "too_long", "must be at most "+strconv.Itoa(maxParameterBytes)+" bytes"))
-		case name == "owner":
-			invalid = appendFieldError(invalid, name, readOwner(&q.guard, value))
-		default:
-			invalid = appendFieldError(invalid, name, read(&q, string(value)))
-		}
-		seen[name] = true
-	}
-	if len(invalid) > 0 {
-		return q, invalid
+	ctx *fasthttp.RequestCtx, caller account.Caller, readers map[string]parameterReader[statsQuery],
+) (q statsQuery, err error) {
+	if q.guard, err = readParameters(ctx, caller, &q, readers, maxStatsValueBytes); err != nil {
+		return q, err
 	}
 	q.AllTime, q.Parts = !q.windowed, q.include.parts()
 	return q, nil
@@ -204,8 +171,5 @@ func readTag(q *statsQuery, value string) error {
 	if value == "" {
 		return fieldError("", "required", "must not be empty")
 	}
-	if !utf8.ValidString(value) {
-		return fieldError("", "characters", "must be UTF-8")
-	}
-	return checkText("", value, engine.MaxTagBytes)
+	return checkTextParameter(value, engine.MaxTagBytes)
 }

@@ -143,6 +143,10 @@ func (d *discard) ReserveIDs(uint64) (uint64, error) { return d.n + 1, nil }
 
 func (d *discard) Apply(_ engine.Mutation, done func(error)) { done(nil) }
 
+func (d *discard) ApplyAll(_ engine.Bulk, done func(error)) { done(nil) }
+
+func (d *discard) Listing(context.Context) (engine.Listing, error) { return nil, engine.ErrNotFound }
+
 func (d *discard) LoadLinks(_ context.Context, fn func(engine.HotView) error) error {
 	return generate(d.n, fn)
 }

@@ -34,6 +34,7 @@ type gate struct {
 	flushed   atomic.Uint64                       // flushes that reached the store
 	tooLarge  atomic.Int64                        // so many flushes are refused as too large
 	failPurge atomic.Pointer[error]               // purges fail with it
+	failBulk  atomic.Pointer[error]               // bulks fail with it
 }
 
 func (g *gate) Flush(b engine.FlushBatch) error {

@@ -33,6 +33,10 @@ var (
 	ErrMismatch = errors.New("the key was used for another request")
 	// ErrTooManyReceipts: the sender has as many request keys in use as one may have.
 	ErrTooManyReceipts = errors.New("too many keys are in use")
+	// ErrDeleted: the link that the request made, or found, was deleted since.
+	ErrDeleted = errors.New("the link was deleted since the request was first answered")
+	// ErrRefused: this part of the request was refused when it was first answered; nobody knows why any more.
+	ErrRefused = errors.New("it was refused when the request was first answered")
 	// ErrOverloaded: a bounded queue is full. Nothing was changed; try again.
 	ErrOverloaded = errors.New("overloaded")
 )

@@ -33,12 +33,13 @@ type Request struct {
 }
 
 // Receipt is what is kept of a request that made a link, durable together with it, so that a repeat gets the same answer
-// whatever has become of the link or of the rules that it was checked by.
+// whatever has become of the link or of the rules that it was checked by. One for several links has Items instead.
 type Receipt struct {
 	Request
 	CreatedAtMs int64 // when the request succeeded
 	Existed     bool  // the link was there already
 	Link        Record
+	Items       []ReceiptItem // of a request for several links, at most MaxBulk; nil: it was for one
 }
 
 // receipts knows which requests are under way, and how many receipts each sender has. The receipts themselves are in the
@@ -134,6 +135,19 @@ type once struct {
 	settling bool // the commit's callback will settle it
 }
 
+// count counts the receipt that is about to be written, unless it replaces one. ErrTooManyReceipts if there is no room. A
+// nil once keeps nothing.
+func (o *once) count(replaces bool) error {
+	if o == nil || replaces {
+		return nil
+	}
+	if err := o.receipts.add(o.request.Sender); err != nil {
+		return err
+	}
+	o.counted = true
+	return nil
+}
+
 // settle ends the request: its receipt was written or not.
 func (o *once) settle(written bool) {
 	if o.counted && !written {
@@ -155,36 +169,57 @@ func (o *once) receipt(existed bool, now time.Time) *Receipt {
 // success got, with the hits and the state that this has now, also if the link was edited or deleted since; concurrent
 // repeats wait for the first. Failures leave no receipt. Errors: those of draft and of Create; ErrMismatch,
 // ErrTooManyReceipts; ErrOutcomeUnknown too if another such request did not end in time.
-func (e *Engine) CreateOnce(ctx context.Context, q Request, draft func() (Draft, error)) (_ Detail, existed bool, err error) {
+func (e *Engine) CreateOnce(ctx context.Context, q Request, draft func() (Draft, error)) (d Detail, existed bool, err error) {
+	err = e.answerOnce(ctx, q, func(ctx context.Context, o *once, replaces bool) (err error) {
+		d, existed, err = e.createOnce(ctx, o, replaces, draft)
+		return err
+	}, func(ctx context.Context, r *Receipt) (err error) {
+		d, existed, err = e.repeat(ctx, r)
+		return err
+	})
+	if err != nil {
+		return Detail{}, false, err
+	}
+	return d, existed, nil
+}
+
+// answerOnce has q answered by first, if it has no receipt, or by again. A receipt whose time is over counts as none;
+// first is told that it replaces one.
+func (e *Engine) answerOnce(
+	ctx context.Context, q Request,
+	first func(ctx context.Context, o *once, replaces bool) error, again func(ctx context.Context, r *Receipt) error,
+) error {
 	if !e.Ready() {
-		return Detail{}, false, ErrLoading
+		return ErrLoading
 	}
 	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
 	defer cancel()
 	if err := e.receipts.reserve(ctx, q.RequestKey); err != nil {
-		return Detail{}, false, err
+		return err
 	}
 	o := &once{receipts: &e.receipts, request: q}
 	defer func() {
-		if !o.settling { // nothing is being written, or draft has panicked
+		if !o.settling { // nothing is being written, or first has panicked
 			o.settle(false)
 		}
 	}()
 	old, err := e.store.ReadReceipt(q.RequestKey)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return e.createOnce(ctx, o, false, draft)
+		return first(ctx, o, false)
 	case err != nil:
-		return Detail{}, false, fmt.Errorf("reading a receipt: %w", err)
+		return fmt.Errorf("reading a receipt: %w", err)
 	case e.now().UnixMilli()-old.CreatedAtMs >= ReceiptLife.Milliseconds():
-		return e.createOnce(ctx, o, true, draft)
+		return first(ctx, o, true)
+	case old.Body != q.Body:
+		return ErrMismatch
 	}
-	return e.repeat(ctx, &old, q)
+	return again(ctx, &old)
 }
 
-// repeat answers a request that has a receipt.
-func (e *Engine) repeat(ctx context.Context, r *Receipt, q Request) (Detail, bool, error) {
-	if r.Body != q.Body {
+// repeat answers a request for one link that has a receipt.
+func (e *Engine) repeat(ctx context.Context, r *Receipt) (Detail, bool, error) {
+	if r.Items != nil {
 		return Detail{}, false, ErrMismatch
 	}
 	if err := e.foldNow(ctx); err != nil {
@@ -199,11 +234,8 @@ func (e *Engine) createOnce(ctx context.Context, o *once, replaces bool, draft f
 	if err != nil {
 		return Detail{}, false, err
 	}
-	if !replaces {
-		if err := e.receipts.add(o.request.Sender); err != nil {
-			return Detail{}, false, err
-		}
-		o.counted = true
+	if err := o.count(replaces); err != nil {
+		return Detail{}, false, err
 	}
 	return e.create(ctx, d, o)
 }

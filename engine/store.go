@@ -7,7 +7,7 @@ import (
 
 // Store keeps links and tallies durably. storage.Store is the one in use.
 //
-// Any goroutine may call Apply, ReserveIDs, ReadRecord, ReadReceipt, View, ListLinks and Positions at once. Only the flush
+// Any goroutine may call Apply, ApplyAll, ReserveIDs, ReadRecord, ReadReceipt, View, Listing, ListLinks and Positions at once. Only the flush
 // goroutine calls Flush, RollUp, SweepReceipts, Deletions, and Apply with a Purge, for whose end it waits; never two at once.
 // Everything else is called before serving starts.
 type Store interface {
@@ -22,6 +22,10 @@ type Store interface {
 	// error if m certainly did not and will not happen (ErrOverloaded: the bounded queue is full; ErrReadOnly; ErrClosed).
 	// done must not block. The store keeps nothing of m after done.
 	Apply(m Mutation, done func(error))
+
+	// ApplyAll is Apply for the creations of one request: they are in one batch with its receipt, so that all of it is
+	// durable or nothing.
+	ApplyAll(b Bulk, done func(error))
 
 	// LoadLinks calls fn for every hot record, tombstones included, on several goroutines at once.
 	// Code and Target are valid only during the call. The first error stops it and is returned.
@@ -49,6 +53,10 @@ type Store interface {
 	// ListLinks calls fn for the live links of owner, newest first, until it returns false; with a tag only for those
 	// that have it.
 	ListLinks(owner uint32, tag string, fn func(id uint64, code string) bool) error
+
+	// Listing returns the links of one moment, all of it durable, to be closed by the caller. What was durable before the
+	// call is in it. It waits for a write under way until ctx is done: ErrOverloaded.
+	Listing(ctx context.Context) (Listing, error)
 
 	// Deletions returns the deleted links that were deleted before an hour and not purged, oldest first, at most limit.
 	Deletions(beforeHour uint32, limit int) ([]Deletion, error)
@@ -110,6 +118,34 @@ type View interface {
 	Close() error
 }
 
+// Listing is the store's links at one moment. One goroutine at a time may use it. As long as it is open, the store keeps what
+// was deleted or replaced since.
+type Listing interface {
+	// Scan goes over at most limit rows that stand for the links of r, newest first, and calls fn for those that are live and
+	// have the tag, until it returns false. It returns the id of the last row that it looked at, and whether there are
+	// more.
+	Scan(r ListRange, limit int, fn func(LinkEntry) bool) (last uint64, more bool, err error)
+
+	// ReadRecord is Store.ReadRecord for this moment.
+	ReadRecord(code string) (Record, error)
+
+	Close() error
+}
+
+// ListRange says which links a Scan goes over.
+type ListRange struct {
+	Owner    uint32
+	AnyOwner bool   // Owner is not looked at
+	Tag      string // only those that have it; empty: all
+	Below    uint64 // only those with a smaller id; 0: all
+}
+
+// LinkEntry is what the store tells of a link without reading it whole. It is valid only during a call.
+type LinkEntry struct {
+	ID                uint64
+	Code, Host, Title []byte
+}
+
 // Parts are the parts of a tally that a reader wants. Counts are always there.
 type Parts uint8
 
@@ -145,6 +181,12 @@ type Mutation struct {
 
 	// Purge, if set, is all that is done. Only the flush goroutine asks for it.
 	Purge *Purge
+}
+
+// Bulk is the creations of one request.
+type Bulk struct {
+	Creations []Mutation // without Before, Receipt and Purge; no code twice
+	Receipt   *Receipt   // of the request: with Items, without Link; nil: none is kept
 }
 
 // Deletion is what the store finds deleted links by.

@@ -204,6 +204,26 @@ func checkMutation(m *engine.Mutation) error {
 	return checkTags(c.Tags)
 }
 
+// checkBulk is checkMutation for the creations of one request and their receipt.
+func checkBulk(b *engine.Bulk) error {
+	if len(b.Creations) > engine.MaxBulk {
+		return fmt.Errorf("%d creations", len(b.Creations))
+	}
+	for i := range b.Creations {
+		m := &b.Creations[i]
+		if m.Before != nil || m.Receipt != nil || m.Purge != nil || m.Hot.Flags&engine.FlagTombstone != 0 {
+			return fmt.Errorf("creation of %q is another mutation", m.Hot.Code)
+		}
+		if err := checkMutation(m); err != nil {
+			return err
+		}
+	}
+	if b.Receipt != nil {
+		return checkReceiptItems(b.Receipt.Items)
+	}
+	return nil
+}
+
 func checkTags(tags []string) error {
 	if len(tags) > engine.MaxTags {
 		return fmt.Errorf("%d tags", len(tags))

@@ -50,6 +50,9 @@ var codecs = map[string]func(v []byte) ([]byte, error){
 		if at, timeErr := decodeReceiptTime(v); err == nil && (timeErr != nil || at != r.CreatedAtMs) {
 			return nil, fmt.Errorf("its time is %d, and %d (%v) by itself", r.CreatedAtMs, at, timeErr)
 		}
+		if r.Items != nil {
+			return appendBulkReceipt(nil, &r), errors.Join(err, checkReceiptItems(r.Items))
+		}
 		return appendReceipt(nil, &r, &r.Link.Hot, &r.Link.Cold), err
 	},
 	"sweep": func(v []byte) ([]byte, error) {
@@ -76,6 +79,12 @@ var (
 		Request:     engine.Request{RequestKey: engine.RequestKey{Sender: [32]byte{1}, Key: [32]byte{2}}, Body: [16]byte{1, 2, 15: 0xff}},
 		CreatedAtMs: 1_700_000_000_002, Existed: true, Link: engine.Record{Hot: goldenHot, Cold: goldenCold},
 	}
+	goldenBulkReceipt = engine.Receipt{
+		Request: goldenReceipt.Request, CreatedAtMs: 1_700_000_000_002, Items: []engine.ReceiptItem{
+			{Outcome: engine.OutcomeCreated, ID: 5, Code: "code"}, {Outcome: engine.OutcomeExisted, ID: 300, Code: "a"},
+			{Outcome: engine.OutcomeTaken}, {Outcome: engine.OutcomeRefused},
+		},
+	}
 	goldenMark = mark{hour: 472_222, stage: stageOwners, next: 128}
 )
 
@@ -99,6 +108,10 @@ func TestFormatsAreAsPinned(t *testing.T) {
 			appendReceipt(nil, &goldenReceipt, &goldenHot, &goldenCold), "01 84a0abfef962 010200000000000000000000000000ff 01 " +
 				"1f 01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f " +
 				"01 04636f6465 02 8080f4f6905d 01 8101 025469 02 0178 02797a",
+		},
+		"bulk receipt": {
+			appendBulkReceipt(nil, &goldenBulkReceipt), "02 84a0abfef962 010200000000000000000000000000ff 04 " +
+				"00 05 04636f6465 01 ac02 0161 02 03",
 		},
 		"swept": {appendSweep(nil, sweep{firstDay: 1, stage: stageDone}), "01 01 02 00"},
 	} {
@@ -244,7 +257,13 @@ func TestMalformedValuesAreRefusedAsCorrupt(t *testing.T) {
 		"receipt with half a body hash":  {"receipt", "01 00 0000000000000000"},
 		"receipt without a link":         {"receipt", "01 00" + strings.Repeat("00", 16) + "00"},
 		"receipt with half a hot record": {"receipt", "01 00" + strings.Repeat("00", 16) + "00 02 0100 01 00 00 00 00 00 00 00"},
-		"receipt of a newer format":      {"receipt", "02 00"},
+		"receipt of a newer format":      {"receipt", "03 00"},
+		"bulk receipt that ends early":   {"receipt", "02 00"},
+		"bulk receipt without items":     {"receipt", "02 00" + strings.Repeat("00", 16) + "00"},
+		"bulk receipt of 1,001 items":    {"receipt", "02 00" + strings.Repeat("00", 16) + "e907" + strings.Repeat("02", 1001)},
+		"bulk receipt, unknown outcome":  {"receipt", "02 00" + strings.Repeat("00", 16) + "01 04"},
+		"bulk receipt without a code":    {"receipt", "02 00" + strings.Repeat("00", 16) + "01 00 05 00"},
+		"bulk receipt and more":          {"receipt", "02 00" + strings.Repeat("00", 16) + "01 02 02"},
 		"sweep with a day over 32 bits":  {"sweep", "01 8080808010 00 00"},
 	} {
 		wantCorrupt(t, name, c.codec, unhex(t, c.value))
@@ -311,7 +330,7 @@ func FuzzMark(f *testing.F) { fuzzCodec(f, "mark", appendMark(nil, goldenMark)) 
 func FuzzReceipt(f *testing.F) {
 	tombstone := goldenTombstone
 	fuzzCodec(f, "receipt", appendReceipt(nil, &goldenReceipt, &goldenHot, &goldenCold),
-		appendReceipt(nil, &engine.Receipt{}, &tombstone, &engine.Cold{}))
+		appendReceipt(nil, &engine.Receipt{}, &tombstone, &engine.Cold{}), appendBulkReceipt(nil, &goldenBulkReceipt))
 }
 
 func FuzzSweep(f *testing.F) {

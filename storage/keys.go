@@ -13,8 +13,8 @@ import (
 //
 //	1  the first
 //	2  tally rows of version 2, with breakdowns; the sweep mark. Nothing of 1 has changed: upgrading writes the version only
-//	3  receipts in the idempotency table; the sequence of writes, which upgrading begins; the index by deletion: upgrading
-//	   writes a row for each tombstone (see indexDeletions)
+//	3  receipts in the idempotency table, of one link and of several; the sequence of writes, which upgrading begins; the
+//	   index by deletion: upgrading writes a row for each tombstone (see indexDeletions)
 const layoutVersion = 3
 
 // layoutOfDeletions is the first layout with the index by deletion.

@@ -45,6 +45,18 @@ func (b *mutationBatch) add(m *engine.Mutation) {
 	}
 }
 
+// addBulk writes the creations of one request and its receipt.
+func (b *mutationBatch) addBulk(x *engine.Bulk) {
+	for i := range x.Creations {
+		b.add(&x.Creations[i])
+	}
+	if x.Receipt != nil {
+		b.key = appendReceiptKey(b.key[:0], &x.Receipt.RequestKey)
+		b.value = appendBulkReceipt(b.value[:0], x.Receipt)
+		set(b.batch, b.key, b.value)
+	}
+}
+
 // removeIndexRows removes the index rows of before, but for those that m writes anew in any case.
 func (b *mutationBatch) removeIndexRows(before *engine.Record, m *engine.Mutation, deleted bool) {
 	old := &before.Hot

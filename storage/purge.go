@@ -106,11 +106,14 @@ func daysOfLink(id uint64) keyRange {
 }
 
 func (b *mutationBatch) addQueued(q *queued) {
-	if q.m.Purge != nil {
+	switch {
+	case q.bulk != nil:
+		b.addBulk(q.bulk)
+	case q.m.Purge != nil:
 		b.purge(q.m.Purge, q.purged)
-		return
+	default:
+		b.add(&q.m)
 	}
-	b.add(&q.m)
 }
 
 // purge removes every row of a deleted link, but for hour rows that roll-up has passed, which are not read without a code

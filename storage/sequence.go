@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -8,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/engine"
 )
 
 const sequenceVersion = 1
@@ -76,6 +79,12 @@ type writer struct {
 		last uint64 // number of the last batch handed to Pebble
 		row  []byte
 	}
+
+	durable struct {
+		sync.Mutex
+		last   uint64        // number of the last batch that is durable; so are all before it
+		raised chan struct{} // closed when last rises; nil unless somebody waits for that
+	}
 }
 
 func (w *writer) init(db *pebble.DB, log *slog.Logger) {
@@ -94,7 +103,51 @@ func (w *writer) commit(b *pebble.Batch) error {
 		return err
 	}
 	w.acked.raise(number)
+	w.raise(number)
 	return nil
+}
+
+// raise notes that the batch of that number is durable.
+func (w *writer) raise(number uint64) {
+	d := &w.durable
+	d.Lock()
+	defer d.Unlock()
+	if d.last >= number {
+		return
+	}
+	if d.last = number; d.raised != nil {
+		close(d.raised)
+		d.raised = nil
+	}
+}
+
+// awaitDurable waits until the batch of that number is durable, or until ctx is done: engine.ErrOverloaded.
+func (w *writer) awaitDurable(ctx context.Context, number uint64) error {
+	for {
+		raised := w.below(number)
+		if raised == nil {
+			return nil
+		}
+		select {
+		case <-raised:
+		case <-ctx.Done():
+			return engine.ErrOverloaded
+		}
+	}
+}
+
+// below returns nil if the batch of that number is durable, or else what is closed when another one is.
+func (w *writer) below(number uint64) <-chan struct{} {
+	d := &w.durable
+	d.Lock()
+	defer d.Unlock()
+	if d.last >= number {
+		return nil
+	}
+	if d.raised == nil {
+		d.raised = make(chan struct{})
+	}
+	return d.raised
 }
 
 // apply numbers b and puts it into the log. The lock makes the order of the numbers that of the log.

@@ -244,6 +244,7 @@ func (s *Store) beginWriting(f *folder, o *Options) error {
 		return err
 	}
 	s.writer.mu.last = max(contained.last, s.lost)
+	s.writer.raise(s.writer.mu.last)
 	if s.lost > 0 {
 		if err := s.closeGap(contained); err != nil {
 			return fmt.Errorf("going on without what is lost: %w", err)

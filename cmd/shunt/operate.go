@@ -64,7 +64,7 @@ func (c *client) operate(ctx context.Context, path string, body any, say func(st
 	defer cancel()
 	silence := time.AfterFunc(callTimeout, cancel)
 	defer silence.Stop()
-	answer, err := c.openOperation(ctx, path, body)
+	answer, err := c.openStream(ctx, http.MethodPost, path, body)
 	if err != nil {
 		return errors.Join(err, c.close())
 	}
@@ -92,12 +92,13 @@ func (c *client) operate(ctx context.Context, path string, body any, say func(st
 	return errors.Join(err, answer.Close(), c.close())
 }
 
-// openOperation sends the request and returns the body of the answer. While the server loads its links, it tries again.
-func (c *client) openOperation(ctx context.Context, path string, body any) (io.ReadCloser, error) {
+// openStream sends a request and returns the body of the answer, which may go on for long. While the server loads its
+// links, it tries again.
+func (c *client) openStream(ctx context.Context, method, path string, body any) (io.ReadCloser, error) {
 	endless := *c.http
 	endless.Timeout = 0
 	for start := time.Now(); ; {
-		request, err := c.request(ctx, http.MethodPost, path, body)
+		request, err := c.request(ctx, method, path, body)
 		if err != nil {
 			return nil, err
 		}

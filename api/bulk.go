@@ -1,0 +1,180 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+	"shunt/engine"
+)
+
+// Limits of POST /shorten/bulk beside engine.MaxBulk.
+const (
+	maxBulkBytes     = 8 << 20
+	maxBulkItemBytes = maxBodyBytes // as much as the body of POST /shorten
+	maxItemErrors    = 20           // of one item are told
+)
+
+// ndjsonTypes are the media types of lines of JSON.
+var ndjsonTypes = []string{"application/x-ndjson", "application/ndjson"}
+
+// bulkAnswer is the answer of POST /shorten/bulk.
+type bulkAnswer struct {
+	Created  int        `json:"created"`
+	Existing int        `json:"existing"`
+	Failed   int        `json:"failed"`
+	Results  []bulkItem `json:"results"`
+}
+
+// bulkItem is what became of one item: a link or a problem, with the status that POST /shorten would have answered.
+type bulkItem struct {
+	Index   int          `json:"index"`
+	Status  int          `json:"status"`
+	Link    *linkObject  `json:"link,omitempty"`
+	Problem *problemBody `json:"problem,omitempty"`
+}
+
+// createBulk is POST /shorten/bulk. Items that are refused keep no other from being made; but a request that is answered with
+// a problem as a whole has made nothing, outcome_unknown excepted.
+func (s *Server) createBulk(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	if err := noParameters(ctx); err != nil {
+		return err
+	}
+	request, err := requestAsked(ctx, caller, "/shorten/bulk")
+	if err != nil {
+		return err
+	}
+	texts, err := readBulk(ctx.Request.Header.ContentType(), ctx.PostBody())
+	if err != nil {
+		return err
+	}
+	items := make([]engine.BulkItem, len(texts))
+	for i, text := range texts {
+		items[i].Draft, items[i].Refused = s.bulkDraft(text, caller.User.ID, ctx)
+	}
+	results, err := s.createItems(request, items)
+	if err != nil {
+		return err
+	}
+	return writeJSON(ctx, fasthttp.StatusOK, s.bulkAnswer(results))
+}
+
+// bulkDraft is the draft of one item, by the rules of POST /shorten.
+func (s *Server) bulkDraft(text []byte, owner uint32, ctx *fasthttp.RequestCtx) (engine.Draft, error) {
+	if len(text) > maxBulkItemBytes {
+		return engine.Draft{}, refuse(kindBodyTooLarge, "an item must be at most %d bytes", maxBulkItemBytes)
+	}
+	draft, err := s.parseDraft(text, owner, s.timeOf(ctx))
+	var invalid engine.InvalidError
+	if errors.As(err, &invalid) && len(invalid) > maxItemErrors {
+		err = invalid[:maxItemErrors]
+	}
+	return draft, err
+}
+
+func (s *Server) createItems(request *engine.Request, items []engine.BulkItem) (results []engine.BulkResult, err error) {
+	if request == nil {
+		results, err = s.engine.CreateBulk(context.Background(), items)
+	} else {
+		results, err = s.engine.CreateBulkOnce(context.Background(), *request, items)
+	}
+	if err != nil {
+		s.metrics.wrote("create", err)
+		return nil, err
+	}
+	for i := range results {
+		if items[i].Refused == nil {
+			s.metrics.wrote("create", results[i].Err)
+		}
+	}
+	return results, nil
+}
+
+func (s *Server) bulkAnswer(results []engine.BulkResult) bulkAnswer {
+	answer := bulkAnswer{Results: make([]bulkItem, len(results))}
+	for i := range results {
+		item := &answer.Results[i]
+		switch r := &results[i]; {
+		case r.Err != nil:
+			refused, _ := refusalOf(r.Err)
+			problem := problemOf(refused)
+			*item = bulkItem{Status: problem.Status, Problem: &problem}
+			answer.Failed++
+		case r.Existed:
+			*item = s.madeItem(fasthttp.StatusOK, r)
+			answer.Existing++
+		default:
+			*item = s.madeItem(fasthttp.StatusCreated, r)
+			answer.Created++
+		}
+		item.Index = i
+	}
+	return answer
+}
+
+func (s *Server) madeItem(status int, r *engine.BulkResult) bulkItem {
+	o := s.linkObject(r.Detail)
+	return bulkItem{Status: status, Link: &o}
+}
+
+// readBulk takes a body apart into the texts of its items: the elements of one JSON array, or, if its media type is that of
+// NDJSON, its lines that are not blank. A line that is no JSON is an item that comes to nothing; an array is read whole or
+// not at all. The texts alias nothing that is written later.
+func readBulk(contentType, body []byte) (items [][]byte, err error) {
+	switch {
+	case isJSON(contentType, ndjsonTypes...):
+		items, err = splitLines(body)
+	case isJSON(contentType, "application/json"):
+		items, err = splitArray(body)
+	default:
+		return nil, refuse(kindMediaType, "Content-Type must be application/json or %s", ndjsonTypes[0])
+	}
+	if err == nil && len(items) == 0 {
+		err = fieldError("", "required", "the body must have at least one item")
+	}
+	return items, err
+}
+
+var errTooManyItems = fieldError("", "too_many", "the body must have at most "+strconv.Itoa(engine.MaxBulk)+" items")
+
+func splitLines(body []byte) (items [][]byte, err error) {
+	for line := range bytes.SplitSeq(body, []byte{'\n'}) {
+		if line = bytes.Trim(line, " \t\r"); len(line) == 0 {
+			continue
+		}
+		if len(items) == engine.MaxBulk {
+			return nil, errTooManyItems
+		}
+		items = append(items, line)
+	}
+	return items, nil
+}
+
+var errMalformedArray = refuse(kindMalformedJSON, "the body must be one JSON array in UTF-8")
+
+func splitArray(body []byte) (items [][]byte, err error) {
+	if !json.Valid(body) || !utf8.Valid(body) {
+		return nil, errMalformedArray
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	if open, err := dec.Token(); err != nil || open != json.Delim('[') {
+		return nil, fieldError("", "type", "the body must be a JSON array")
+	}
+	for dec.More() {
+		if len(items) == engine.MaxBulk {
+			return nil, errTooManyItems
+		}
+		var item json.RawMessage
+		if err := dec.Decode(&item); err != nil {
+			return nil, errMalformedArray
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}

@@ -1,0 +1,72 @@
+package api
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+
+	"shunt/engine"
+)
+
+// A cursor says where a list goes on. It is base64url without padding of
+//
+//	┌───────────┬────────────────────┬────────────────────────────────────────────┐
+//	│ version 1 │ id of a link 8     │ first 16 bytes of an HMAC-SHA256 over both │
+//	│           │ big-endian         │ and the list: owner, tag, prefix           │
+//	└───────────┴────────────────────┴────────────────────────────────────────────┘
+//
+// under a key that is derived from the store's secret one. So it is taken only for the very list that it was given for, and
+// nobody learns from it, or can try out, what ids others have. Whose links are listed is never in it: that the request says,
+// and is asked for its scope each time. Ids are never given again, so it holds as long as the store does.
+const (
+	cursorVersion  = 1
+	cursorMACBytes = 16
+	cursorBytes    = 1 + 8 + cursorMACBytes
+)
+
+var errCursor = fieldError("cursor", "invalid", "is not one that this list was continued with; begin anew without it")
+
+// cursors makes cursors and reads them.
+type cursors struct{ key [sha256.Size]byte }
+
+// newCursors derives the key from the store's visitor key.
+func newCursors(k0, k1 uint64) cursors {
+	secret := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, k0), k1)
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte("shunt: cursors of lists"))
+	return cursors{[sha256.Size]byte(mac.Sum(nil))}
+}
+
+// encode returns the cursor behind which q goes on below an id.
+func (c *cursors) encode(q *engine.LinkQuery, below uint64) string {
+	b := binary.BigEndian.AppendUint64([]byte{cursorVersion}, below)
+	return base64.RawURLEncoding.EncodeToString(append(b, c.mac(q, b)...))
+}
+
+// decode returns the id below which q goes on, or ok == false if text is no cursor of it.
+func (c *cursors) decode(q *engine.LinkQuery, text string) (below uint64, ok bool) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text) // which skips line ends
+	if err != nil || len(text) != base64.RawURLEncoding.EncodedLen(cursorBytes) || len(b) != cursorBytes || b[0] != cursorVersion {
+		return 0, false
+	}
+	head, mac := b[:1+8], b[1+8:]
+	below = binary.BigEndian.Uint64(head[1:])
+	return below, below != 0 && hmac.Equal(mac, c.mac(q, head))
+}
+
+// mac authenticates the head of a cursor of q. Every field but the last has a fixed width or its length before it.
+func (c *cursors) mac(q *engine.LinkQuery, head []byte) []byte {
+	list := []byte{0}
+	if q.AnyOwner {
+		list[0] = 1
+	} else {
+		list = binary.BigEndian.AppendUint32(list, q.Owner)
+	}
+	list = binary.BigEndian.AppendUint32(list, uint32(len(q.Tag)))
+	list = append(append(list, q.Tag...), q.Prefix...)
+	mac := hmac.New(sha256.New, c.key[:])
+	mac.Write(head)
+	mac.Write(list)
+	return mac.Sum(nil)[:cursorMACBytes]
+}

@@ -1,0 +1,58 @@
+package api
+
+import (
+	"encoding/base64"
+	"testing"
+
+	"shunt/engine"
+)
+
+func TestACursorIsTakenOnlyForTheListThatItWasGivenFor(t *testing.T) {
+	c, other := newCursors(1, 2), newCursors(1, 3)
+	list := func(owner uint32, any bool, tag, prefix string) *engine.LinkQuery {
+		return &engine.LinkQuery{ListRange: engine.ListRange{Owner: owner, AnyOwner: any, Tag: tag}, Prefix: prefix}
+	}
+	q := list(7, false, "ab", "c")
+	text := c.encode(q, 1<<48|5)
+	if below, ok := c.decode(q, text); below != 1<<48|5 || !ok {
+		t.Errorf("got %d, %v", below, ok)
+	}
+	for name, foreign := range map[string]*engine.LinkQuery{
+		"another owner": list(8, false, "ab", "c"), "all owners": list(0, true, "ab", "c"), "another tag": list(7, false, "a", "c"),
+		"another prefix": list(7, false, "ab", "cd"), "another split of both": list(7, false, "a", "bc"), "neither": list(7, false, "", ""),
+	} {
+		if _, ok := c.decode(foreign, text); ok {
+			t.Errorf("%s: it is taken", name)
+		}
+	}
+	if _, ok := other.decode(q, text); ok {
+		t.Error("it is taken by another store")
+	}
+	raw, _ := base64.RawURLEncoding.DecodeString(text)
+	for i := range 8 * len(raw) {
+		raw[i/8] ^= 1 << (i % 8)
+		if _, ok := c.decode(q, base64.RawURLEncoding.EncodeToString(raw)); ok {
+			t.Errorf("it is taken with bit %d flipped", i)
+		}
+		raw[i/8] ^= 1 << (i % 8)
+	}
+	for _, bad := range []string{"", "x", text + "A", text[1:], text + "=", text + "\n", "!" + text[1:]} {
+		if _, ok := c.decode(q, bad); ok {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+// FuzzCursor takes nothing that was not made for the list, and makes what it takes again.
+func FuzzCursor(f *testing.F) {
+	c := newCursors(1, 2)
+	q := &engine.LinkQuery{ListRange: engine.ListRange{Owner: 7}}
+	f.Add(c.encode(q, 1))
+	f.Add(c.encode(q, 1<<63))
+	f.Add("AQAAAAAAAAAB")
+	f.Fuzz(func(t *testing.T, text string) {
+		if below, ok := c.decode(q, text); ok && c.encode(q, below) != text {
+			t.Errorf("%q is taken for %d, which is %q", text, below, c.encode(q, below))
+		}
+	})
+}

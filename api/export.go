@@ -1,0 +1,158 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+	"shunt/engine"
+)
+
+// Limits of exports. Each keeps a snapshot of the store open, which keeps what was deleted since, and a page of links in
+// memory: some 100 KB, 2 MB if their targets are as long as can be.
+const (
+	maxExports       = 16
+	maxExportsCaller = 2
+	exportPage       = 256
+)
+
+// exportLinks is GET /export: link objects, one a line, newest first. The links are those of the moment at which the export
+// began; hits, visitors and state those of the moment at which the line was written. It is whole if, and only if, the answer
+// ends as chunked answers do, with the last chunk. If it cannot go on, its last line is a problem instead of a link
+// (its type begins with urn:shunt:problem:), and the connection ends without the last chunk.
+func (s *Server) exportLinks(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	q, guard, err := s.readListQuery(ctx, caller, exportParameters)
+	if err != nil {
+		return err
+	}
+	if !ctx.Request.Header.IsHTTP11() {
+		return refuse(kindBadRequest, "without chunks the end of an export cannot be told from an error: it needs HTTP/1.1")
+	}
+	if !ctx.IsHead() {
+		if err := s.startExport(ctx, caller, q, guard); err != nil {
+			return err
+		}
+	}
+	h := &ctx.Response.Header
+	h.SetContentType("application/x-ndjson")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	return nil
+}
+
+// startExport makes the links the body of the answer. The first page is read before, so that what fails at once is an
+// answer of its own.
+func (s *Server) startExport(ctx *fasthttp.RequestCtx, caller account.Caller, q engine.LinkQuery, guard engine.Guard) error {
+	if err := s.exports.take(caller.User.ID); err != nil {
+		return err
+	}
+	list, err := s.engine.OpenList(context.Background())
+	if err != nil {
+		s.exports.release(caller.User.ID)
+		return err
+	}
+	q.Limit = exportPage
+	x := &exportStream{
+		server: s, query: q, list: list, recheck: s.recheck(caller, guard, account.LinksRead), conn: connOf(ctx.Conn()),
+		release: func() { s.exports.release(caller.User.ID) },
+	}
+	if err := x.readPage(); err != nil {
+		return errors.Join(err, x.Close())
+	}
+	ctx.SetBodyStream(x, -1)
+	return nil
+}
+
+// An exportStream is the body of an export. fasthttp reads it on the connection's goroutine, sends what a Read returns
+// before it reads again, and closes it when the client has gone, too. What is sent earns time like any large answer: a
+// client that takes less than minRate is reset, and so cannot hold the snapshot for ever.
+type exportStream struct {
+	server  *Server
+	query   engine.LinkQuery // of the next page
+	list    *engine.LinkList
+	recheck func() error // whether the caller may still see the links
+	conn    *conn
+	release func()
+
+	page   bytes.Buffer // lines that are to be sent
+	ending error        // once page is sent: io.EOF or errStreamBroken; nil: there are more pages
+}
+
+// Read implements io.Reader. It runs where nobody recovers a panic but itself.
+func (x *exportStream) Read(p []byte) (n int, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			x.server.log.Error("panic in an export", slog.Any("cause", v), slog.String("stack", string(debug.Stack())))
+			n, err = 0, errStreamBroken
+		}
+	}()
+	for x.page.Len() == 0 {
+		if x.ending != nil {
+			return 0, x.ending
+		}
+		if err := x.nextPage(); err != nil {
+			x.fail(err)
+		}
+	}
+	n, _ = x.page.Read(p)
+	if x.conn != nil {
+		x.conn.moved.Add(int64(n))
+	}
+	return n, nil
+}
+
+// Close ends the export, whether or not it was read to its end.
+func (x *exportStream) Close() error {
+	defer x.release()
+	return x.list.Close()
+}
+
+var errExportShutdown = refuse(kindOverloaded, "the server is shutting down; export again")
+
+func (x *exportStream) nextPage() error {
+	select {
+	case <-x.server.live.ending:
+		return errExportShutdown
+	default:
+	}
+	if err := x.recheck(); err != nil {
+		return err
+	}
+	return x.readPage()
+}
+
+func (x *exportStream) readPage() error {
+	page, err := x.list.Page(context.Background(), x.query)
+	if err != nil {
+		return err
+	}
+	enc := json.NewEncoder(&x.page)
+	enc.SetEscapeHTML(false)
+	for i := range page.Links {
+		if err := enc.Encode(x.server.listedObject(&x.query, &page.Links[i])); err != nil {
+			return err
+		}
+	}
+	if x.query.Below = page.Next; page.Next == 0 {
+		x.ending = io.EOF
+	}
+	return nil
+}
+
+// fail ends the export with the problem that err stands for.
+func (x *exportStream) fail(err error) {
+	r, known := refusalOf(err)
+	if !known {
+		x.server.log.Error("an export failed", slog.Any("cause", err))
+	}
+	x.page.Reset()
+	x.page.Write(encodeJSON(problemOf(r)))
+	x.ending = errStreamBroken
+}

@@ -1,0 +1,123 @@
+package api
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+	"shunt/engine"
+)
+
+// maxListValueBytes bounds the value of a parameter: the longest that means something is the beginning of a host or a title.
+const maxListValueBytes = 256
+
+// defaultListed is how many links a page has unless limit says otherwise.
+const defaultListed = 50
+
+// listQuery is what a request asks of a list of links.
+type listQuery struct {
+	engine.LinkQuery
+	cursor string
+}
+
+// listParameters are the parameters of GET /links, exportParameters those of GET /export; both know owner too. An empty
+// cursor, q or tag is as good as none.
+var (
+	listParameters = map[string]parameterReader[listQuery]{
+		"limit": readLimit, "include": readUnique,
+		"cursor": func(q *listQuery, value string) error {
+			q.cursor = value
+			return nil
+		},
+		"q": func(q *listQuery, value string) error {
+			q.Prefix = value
+			return checkTextParameter(value, maxListValueBytes)
+		},
+		"tag": func(q *listQuery, value string) error {
+			q.Tag = value
+			return checkTextParameter(value, engine.MaxTagBytes)
+		},
+	}
+	exportParameters = map[string]parameterReader[listQuery]{"include": readUnique}
+)
+
+func readLimit(q *listQuery, value string) error {
+	n, err := strconv.ParseUint(value, 10, 16) // takes no sign
+	if err != nil || n < 1 || n > engine.MaxListed {
+		return fieldError("", "range", "must be 1 to "+strconv.Itoa(engine.MaxListed))
+	}
+	q.Limit = int(n)
+	return nil
+}
+
+// readUnique reads a list of names, of which there is one.
+func readUnique(q *listQuery, value string) error {
+	for name := range strings.SplitSeq(value, ",") {
+		if name != "unique" {
+			return fieldError("", "range", "must be unique")
+		}
+	}
+	q.Unique = true
+	return nil
+}
+
+// readListQuery reads the query parameters.
+func (s *Server) readListQuery(
+	ctx *fasthttp.RequestCtx, caller account.Caller, readers map[string]parameterReader[listQuery],
+) (engine.LinkQuery, engine.Guard, error) {
+	q := listQuery{LinkQuery: engine.LinkQuery{Limit: defaultListed}}
+	guard, err := readParameters(ctx, caller, &q, readers, maxListValueBytes)
+	if err != nil {
+		return q.LinkQuery, guard, err
+	}
+	if q.AnyOwner = guard.AnyOwner; !q.AnyOwner {
+		q.Owner = guard.Owner
+	}
+	if q.cursor != "" {
+		below, ok := s.cursors.decode(&q.LinkQuery, q.cursor)
+		if !ok {
+			return q.LinkQuery, guard, errCursor
+		}
+		q.Below = below
+	}
+	return q.LinkQuery, guard, nil
+}
+
+// listAnswer is the answer of GET /links.
+type listAnswer struct {
+	Data       []linkObject `json:"data"`
+	NextCursor *string      `json:"next_cursor"`
+}
+
+// listLinks is GET /links.
+func (s *Server) listLinks(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	q, _, err := s.readListQuery(ctx, caller, listParameters)
+	if err != nil {
+		return err
+	}
+	page, err := s.engine.ListLinks(context.Background(), q)
+	if err != nil {
+		return err
+	}
+	answer := listAnswer{Data: make([]linkObject, len(page.Links))}
+	for i := range page.Links {
+		answer.Data[i] = s.listedObject(&q, &page.Links[i])
+	}
+	if page.Next != 0 {
+		next := s.cursors.encode(&q, page.Next)
+		answer.NextCursor = &next
+	}
+	return writeJSON(ctx, fasthttp.StatusOK, answer)
+}
+
+// listedObject is a link object, with its visitors if q asks for them.
+func (s *Server) listedObject(q *engine.LinkQuery, link *engine.ListedLink) linkObject {
+	o := s.linkObject(link.Detail)
+	if q.Unique {
+		o.Unique = &link.Unique
+	}
+	return o
+}

@@ -1,0 +1,140 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"shunt/api/account"
+)
+
+// list asks for a page.
+func (st *site) list(token, query string) (listAnswer, reply) {
+	st.t.Helper()
+	r := st.callAs(token, "GET", "/links?"+query, "")
+	var page listAnswer
+	if r.status == 200 {
+		if err := json.Unmarshal([]byte(r.body), &page); err != nil {
+			st.t.Fatal(err)
+		}
+	}
+	return page, r
+}
+
+func (p *listAnswer) codes() string {
+	codes := make([]string, len(p.Data))
+	for i, o := range p.Data {
+		codes[i] = o.Code
+	}
+	return strings.Join(codes, " ")
+}
+
+func TestLinksAreListedByPagesNewestFirst(t *testing.T) {
+	st := newSite(t, nil)
+	for i := range 5 {
+		st.shorten(fmt.Sprintf(`{"url":"https://a.example/","alias":"l%d","title":"T%d","tags":["t%d"]}`, i, i, i%2))
+	}
+	first, r := st.list(st.token, "limit=2&cursor=&q=&tag=")
+	if first.codes() != "l4 l3" || first.NextCursor == nil {
+		t.Fatalf("got %+v", r)
+	}
+	one := st.call("GET", "/links/l4", "")
+	if listed := fmt.Sprintf("%s", mustJSON(t, first.Data[0])); !strings.Contains(one.body, strings.TrimSuffix(listed, "}")) {
+		t.Errorf("a listed link is %s, and read by itself %s", listed, one.body)
+	}
+	st.shorten(`{"url":"https://a.example/","alias":"new"}`)
+	st.call("DELETE", "/links/l3", "") // at which the page ended
+	second, _ := st.list(st.token, "limit=2&cursor="+*first.NextCursor)
+	last, _ := st.list(st.token, "limit=1000&cursor="+*second.NextCursor)
+	if second.codes() != "l2 l1" || last.codes() != "l0" || last.NextCursor != nil {
+		t.Errorf("got %q, %q and %v", second.codes(), last.codes(), last.NextCursor)
+	}
+	for query, want := range map[string]string{"tag=t1": "l1", "q=t2": "l2", "q=L&tag=t0": "l4 l2 l0", "q=nothing": "", "q=A.EX&limit=1": "new"} {
+		if page, _ := st.list(st.token, query); page.codes() != want {
+			t.Errorf("%s: got %q, want %q", query, page.codes(), want)
+		}
+	}
+}
+
+func mustJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestUniqueIsListedWhereItIsAskedFor(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"https://a.example/","alias":"x"}`)
+	for _, agent := range []string{"a", "b", "b"} {
+		st.get("/x", "User-Agent: "+agent)
+	}
+	with, _ := st.list(st.token, "include=unique")
+	without, r := st.list(st.token, "")
+	if o := with.Data[0]; o.Hits != 3 || o.Unique == nil || *o.Unique != 2 {
+		t.Errorf("got %+v", o)
+	}
+	if without.Data[0].Hits != 3 || strings.Contains(r.body, "unique") {
+		t.Errorf("got %s", r.body)
+	}
+}
+
+func TestACursorIsNoWayToOtherPeoplesLinks(t *testing.T) {
+	st := newSite(t, nil)
+	ann, bob := st.member("ann@example.com"), st.member("bob@example.com")
+	for i := range 3 {
+		for _, token := range []string{ann, bob} {
+			st.callAs(token, "POST", "/shorten", fmt.Sprintf(`{"url":"https://a.example/%d"}`, i))
+		}
+	}
+	page, _ := st.list(ann, "limit=1")
+	all, _ := st.list(st.token, "limit=1&owner=all")
+	for name, c := range map[string]struct{ token, query string }{
+		"another's cursor":       {bob, "cursor=" + *page.NextCursor},
+		"that of all owners":     {bob, "cursor=" + *all.NextCursor},
+		"that of another tag":    {ann, "tag=x&cursor=" + *page.NextCursor},
+		"that of another prefix": {ann, "q=x&cursor=" + *page.NextCursor},
+		"a malformed one":        {ann, "cursor=AAAA"},
+		"one of another version": {ann, "cursor=AA" + (*page.NextCursor)[2:]},
+	} {
+		if _, r := st.list(c.token, c.query); r.status != 422 || r.fields() != "cursor:invalid" {
+			t.Errorf("%s: got %d %s", name, r.status, r.body)
+		}
+	}
+	if _, r := st.list(ann, "owner=all&cursor="+*all.NextCursor); r.status != 403 {
+		t.Errorf("a member with the cursor of all owners: got %d", r.status)
+	}
+	rest, _ := st.list(st.token, "owner=all&cursor="+*all.NextCursor)
+	if mine, _ := st.list(ann, "limit=1&cursor="+*page.NextCursor); len(mine.Data) != 1 || len(rest.Data) != 5 {
+		t.Errorf("ann's goes on with %d links, all go on with %d", len(mine.Data), len(rest.Data))
+	}
+}
+
+func TestBadListParametersAreNamed(t *testing.T) {
+	st := newSite(t, nil)
+	member := st.member("ann@example.com")
+	for query, want := range map[string]string{
+		"limit=0": "limit:range", "limit=1001": "limit:range", "limit=-1": "limit:range", "limit=": "limit:range", "limit=1&limit=2": "limit:duplicate",
+		"include=hits": "include:range", "include=": "include:range", "x=1": "x:unknown", "owner=0": "owner:range",
+		"q=" + strings.Repeat("x", 257): "q:too_long", "q=%00": "q:characters", "q=%ff": "q:characters",
+		"tag=" + strings.Repeat("x", 65): "tag:too_long", "tag=%ff": "tag:characters", "limit=x&cursor=y": "limit:range",
+	} {
+		if _, r := st.list(st.token, query); r.status != 422 || r.fields() != want {
+			t.Errorf("%s: got %d %s, want %s", query, r.status, r.fields(), want)
+		}
+	}
+	if _, r := st.list(member, "owner=1&limit=x"); r.status != 403 {
+		t.Errorf("owner without the scope: got %d", r.status)
+	}
+	long := strings.Repeat("é", 128)
+	if _, r := st.list(member, "q="+url.QueryEscape(long)); r.status != 200 {
+		t.Errorf("256 bytes of q: got %d %s", r.status, r.body)
+	}
+	if _, r := st.list(st.member("no@example.com", account.StatsRead), ""); r.status != 403 {
+		t.Errorf("without links:read: got %d", r.status)
+	}
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// The same commands alone, beside a server, and at a server elsewhere.
+func TestLinksAreListedExportedAndDeletedWhereverTheServerIs(t *testing.T) {
+	alone := filepath.Join(t.TempDir(), "data")
+	beside, remote := startServer(t, filepath.Join(t.TempDir(), "data")), startServer(t, filepath.Join(t.TempDir(), "data"))
+	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--data", alone)
+	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--data", beside.dir)
+	for name, where := range map[string]struct{ args, env []string }{
+		"alone":    {[]string{"--data", alone}, nil},
+		"beside":   {[]string{"--data", beside.dir}, nil},
+		"--server": {[]string{"--server", remote.public}, []string{"SHUNT_TOKEN=" + remote.token()}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := func(args ...string) result {
+				t.Helper()
+				return shunt(t, t.TempDir(), where.env, append(args, where.args...)...)
+			}
+			run("ls").want(t, exitDone, `^CODE +HITS +STATE +CREATED +TARGET +TITLE\n$`, "")
+			run("export").want(t, exitDone, "", "")
+			for _, alias := range []string{"a1", "a2", "b1"} {
+				run("add", "https://example.org/"+alias, "--alias", alias, "--title", "T "+alias, "--tag", alias[:1]).want(t, exitDone, alias, "")
+			}
+			run("ls").want(t, exitDone, `(?s)\nb1 +0 +active .* https://example.org/b1 +T b1\na2 .*\na1 `, "")
+			run("ls", "--tag", "a", "--q", "t A2").want(t, exitDone, `^CODE[^\n]*\na2 [^\n]*\n$`, "")
+			run("ls", "--limit", "1").want(t, exitDone, `^CODE[^\n]*\nb1 [^\n]*\n$`, `--all lists them`)
+			run("ls", "--limit", "0").want(t, exitUsage, "", "limit")
+			run("ls", "--limit", "1", "--all").want(t, exitUsage, "", "exclude")
+			wantCodes(t, run("ls", "--all", "--json").stdout, "b1 a2 a1")
+			wantCodes(t, run("export", "--owner", "all", "--unique").stdout, "b1 a2 a1")
+			run("rm", "http://127.0.0.1:8080/a2").want(t, exitDone, "", "")
+			run("rm", "a2").want(t, exitFailed, "", `404 not_found`)
+			wantCodes(t, run("export").stdout, "b1 a1")
+		})
+	}
+}
+
+// wantCodes checks the codes of link objects, one a line.
+func wantCodes(t *testing.T, lines, want string) {
+	t.Helper()
+	var codes []string
+	for line := range strings.Lines(lines) {
+		var l struct{ Code string }
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		codes = append(codes, l.Code)
+	}
+	if got := strings.Join(codes, " "); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestAnExportThatIsNotWholeFails(t *testing.T) {
+	const link = `{"code":"a"}` + "\n"
+	broken := errors.New("cut off")
+	for name, c := range map[string]struct {
+		body      io.Reader
+		out, want string
+	}{
+		"whole":     {strings.NewReader(link + link), link + link, ""},
+		"empty":     {strings.NewReader(""), "", ""},
+		"a problem": {strings.NewReader(link + `{"type":"urn:shunt:problem:overloaded","detail":"gone","status":503,"code":"overloaded"}` + "\n"), link, "it is not whole: gone (503 overloaded)"},
+		"cut off":   {io.MultiReader(strings.NewReader(link), iotest.ErrReader(broken)), link, "it is not whole: cut off"},
+		"half line": {strings.NewReader(link + `{"code":`), link, "it is not whole: the answer breaks off"},
+	} {
+		var out strings.Builder
+		err := copyLinks(&out, c.body, func() {})
+		if got := out.String(); got != c.out || (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+			t.Errorf("%s: got %q, %v, want %q, %q", name, got, err, c.out, c.want)
+		}
+	}
+}

@@ -1,0 +1,325 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// MaxBulk is how many links one request may make.
+const MaxBulk = 1000
+
+// BulkItem is one of the links that a request asks for.
+type BulkItem struct {
+	Draft   Draft
+	Refused error // if set, what is wrong with it: the item comes to nothing
+}
+
+// BulkResult is what became of a BulkItem. Err is its Refused, an InvalidError, ErrTaken, or, in a repeat, ErrDeleted or
+// ErrRefused.
+type BulkResult struct {
+	Detail  Detail
+	Existed bool // the link was there already, or an earlier item has made it
+	Err     error
+}
+
+// CreateBulk makes links, in one commit: all that can be made are durable and visible when it returns, and after an error
+// none is. Each item has a result of its own. They have the order of the items: of two that want one code the first gets it.
+// Errors: ErrLoading, ErrOverloaded, ErrReadOnly, ErrOutcomeUnknown, ErrClosed.
+func (e *Engine) CreateBulk(ctx context.Context, items []BulkItem) ([]BulkResult, error) {
+	if !e.Ready() {
+		return nil, ErrLoading
+	}
+	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
+	defer cancel()
+	return e.createBulk(ctx, items, nil, false)
+}
+
+// CreateBulkOnce is CreateBulk for a request that may be repeated (see CreateOnce): it makes nothing a second time. Its
+// receipt has codes and ids only, so a repeat shows each link as it is now, ErrDeleted if it is gone. A request of which
+// nothing succeeded leaves no receipt. Errors also: ErrMismatch, ErrTooManyReceipts.
+func (e *Engine) CreateBulkOnce(ctx context.Context, q Request, items []BulkItem) (results []BulkResult, err error) {
+	err = e.answerOnce(ctx, q, func(ctx context.Context, o *once, replaces bool) (err error) {
+		results, err = e.createBulk(ctx, items, o, replaces)
+		return err
+	}, func(ctx context.Context, r *Receipt) (err error) {
+		results, err = e.repeatBulk(ctx, r, items)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+// bulk is a CreateBulk under way. Racing ones do not wait for each other in a circle: each takes the reservations of its
+// aliases in the order of the folded codes; of a code that it draws it takes one that is free, and waits for none. It holds
+// all of them until its commit is through.
+type bulk struct {
+	engine    *Engine
+	held      map[string]reservation // by folded code
+	made      map[string]*Record     // by folded code: what is about to be made
+	records   []*Record              // by item; nil if it came to nothing
+	results   []BulkResult
+	creations []Mutation
+}
+
+func (e *Engine) createBulk(ctx context.Context, items []BulkItem, o *once, replaces bool) ([]BulkResult, error) {
+	b := &bulk{
+		engine: e, held: make(map[string]reservation), made: make(map[string]*Record),
+		records: make([]*Record, len(items)), results: make([]BulkResult, len(items)),
+	}
+	committing := false
+	defer func() {
+		if !committing {
+			b.release()
+		}
+	}()
+	if err := b.reserveAliases(ctx, items); err != nil {
+		return nil, err
+	}
+	for i := range items {
+		if err := b.prepare(ctx, i, &items[i]); err != nil {
+			return nil, err
+		}
+	}
+	if b.writes(o) {
+		if err := o.count(replaces); err != nil {
+			return nil, err
+		}
+		committing = true
+		if err := b.commit(ctx, o); err != nil {
+			return nil, err
+		}
+	}
+	for i, rec := range b.records {
+		if rec != nil {
+			b.results[i].Detail = e.detail(rec)
+		}
+	}
+	return b.results, nil
+}
+
+func (b *bulk) reserveAliases(ctx context.Context, items []BulkItem) error {
+	wanted := make(map[string]string) // an alias by its folded code
+	for i := range items {
+		if alias := items[i].Draft.Alias; alias != "" && items[i].Refused == nil {
+			wanted[b.engine.reservationOf(alias).folded] = alias
+		}
+	}
+	for _, folded := range slices.Sorted(maps.Keys(wanted)) {
+		r, err := b.engine.reserve(ctx, wanted[folded])
+		if err != nil {
+			return err
+		}
+		b.held[folded] = r
+	}
+	return nil
+}
+
+func (b *bulk) release() {
+	for _, r := range b.held {
+		r.release()
+	}
+}
+
+// prepare decides what becomes of item i. An error is one of the whole request.
+func (b *bulk) prepare(ctx context.Context, i int, item *BulkItem) error {
+	rec, existed, err := b.record(ctx, item)
+	var invalid InvalidError
+	switch {
+	case item.Refused != nil, errors.Is(err, ErrTaken), errors.As(err, &invalid):
+		b.results[i].Err = err
+		return nil
+	case err != nil:
+		return err
+	}
+	b.records[i], b.results[i].Existed = rec, existed
+	return nil
+}
+
+func (b *bulk) record(ctx context.Context, item *BulkItem) (made *Record, existed bool, err error) {
+	if item.Refused != nil {
+		return nil, false, item.Refused
+	}
+	rec, err := item.Draft.record(b.engine.now())
+	if err != nil {
+		return nil, false, err
+	}
+	if item.Draft.Alias != "" {
+		return b.takeAlias(ctx, &item.Draft, rec)
+	}
+	for range drawAttempts {
+		code, err := DrawCode(b.engine.random)
+		if err != nil {
+			return nil, false, fmt.Errorf("drawing a code: %w", err)
+		}
+		if made, err = b.takeDrawn(ctx, code, rec); !errors.Is(err, ErrTaken) {
+			return made, false, err
+		}
+	}
+	return nil, false, fmt.Errorf("no free code in %d draws: %w", drawAttempts, ErrOverloaded)
+}
+
+// takeAlias makes rec the link of an alias that is reserved, or finds the same one.
+func (b *bulk) takeAlias(ctx context.Context, d *Draft, rec Record) (_ *Record, existed bool, err error) {
+	r := b.held[b.engine.reservationOf(d.Alias).folded]
+	if earlier := b.made[r.folded]; earlier != nil {
+		if earlier.Hot.Code != d.Alias || d.Same == nil || !d.Same(b.engine.detail(earlier)) {
+			return nil, false, ErrTaken
+		}
+		return earlier, true, nil
+	}
+	return b.create(ctx, &r, d.Alias, rec, d.Same)
+}
+
+// takeDrawn makes rec the link of a code that was drawn; ErrTaken also if somebody is writing it.
+func (b *bulk) takeDrawn(ctx context.Context, code string, rec Record) (*Record, error) {
+	r := b.engine.reservationOf(code)
+	if _, held := b.held[r.folded]; held || r.shard.tryReserve(r.folded) != nil {
+		return nil, ErrTaken
+	}
+	b.held[r.folded] = r
+	made, _, err := b.create(ctx, &r, code, rec, nil)
+	return made, err
+}
+
+func (b *bulk) create(
+	ctx context.Context, r *reservation, code string, rec Record, same func(Detail) bool,
+) (made *Record, existed bool, err error) {
+	m, existed, err := b.engine.creation(ctx, r, code, rec, same)
+	if err != nil {
+		return nil, false, err
+	}
+	made = &Record{Hot: m.Hot, Cold: m.Cold}
+	if !existed {
+		b.made[r.folded] = made
+		b.creations = append(b.creations, m)
+	}
+	return made, existed, nil
+}
+
+// writes tells whether there is anything to commit: links, or the receipt of o for links that were there.
+func (b *bulk) writes(o *once) bool {
+	return len(b.creations) > 0 || o != nil && slices.ContainsFunc(b.records, func(r *Record) bool { return r != nil })
+}
+
+// commit is Engine.commit for all that b makes.
+func (b *bulk) commit(ctx context.Context, o *once) error {
+	if o != nil {
+		o.settling = true
+	}
+	done := make(chan error, 1)
+	b.engine.store.ApplyAll(Bulk{Creations: b.creations, Receipt: b.receipt(o)}, func(err error) {
+		written := err == nil
+		if written {
+			err = b.publish()
+		}
+		b.release()
+		if o != nil {
+			o.settle(written)
+		}
+		done <- err
+	})
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ErrOutcomeUnknown
+	}
+}
+
+func (b *bulk) publish() error {
+	var errs []error
+	for i := range b.creations {
+		errs = append(errs, b.engine.publish(b.creations[i].Hot.view()))
+	}
+	return errors.Join(errs...)
+}
+
+// ReceiptItem is what is kept of one link of a request for several.
+type ReceiptItem struct {
+	Outcome Outcome
+	ID      uint64 // of a link
+	Code    string // of a link
+}
+
+// Outcome is what became of a BulkItem. Its numbers are durable.
+type Outcome uint8
+
+const (
+	OutcomeCreated Outcome = iota
+	OutcomeExisted
+	OutcomeTaken
+	OutcomeRefused
+	NumOutcomes
+)
+
+// receipt returns what is to be kept of the request. Links are not there whole, as in the receipt of a single one: those of
+// one request may have 10 MB, and a request that finds 1,000 links would write them all again.
+func (b *bulk) receipt(o *once) *Receipt {
+	r := o.receipt(false, b.engine.now())
+	if r == nil {
+		return nil
+	}
+	r.Items = make([]ReceiptItem, len(b.results))
+	for i, rec := range b.records {
+		item := &r.Items[i]
+		switch {
+		case rec != nil:
+			*item = ReceiptItem{Outcome: OutcomeCreated, ID: rec.Hot.ID, Code: rec.Hot.Code}
+			if b.results[i].Existed {
+				item.Outcome = OutcomeExisted
+			}
+		case errors.Is(b.results[i].Err, ErrTaken):
+			item.Outcome = OutcomeTaken
+		default:
+			item.Outcome = OutcomeRefused
+		}
+	}
+	return r
+}
+
+// repeatBulk answers a request that has a receipt. What is wrong with items that were refused, items say once more, unless
+// the rules have changed since.
+func (e *Engine) repeatBulk(ctx context.Context, r *Receipt, items []BulkItem) (_ []BulkResult, err error) {
+	if len(r.Items) != len(items) {
+		return nil, ErrMismatch
+	}
+	listing, err := e.store.Listing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, listing.Close()) }()
+	if err := e.foldNow(ctx); err != nil {
+		return nil, err
+	}
+	results := make([]BulkResult, len(items))
+	for i := range r.Items {
+		if results[i], err = e.repeatItem(listing, &r.Items[i], &items[i]); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+func (e *Engine) repeatItem(listing Listing, kept *ReceiptItem, item *BulkItem) (BulkResult, error) {
+	switch {
+	case kept.Outcome == OutcomeTaken:
+		return BulkResult{Err: ErrTaken}, nil
+	case kept.Outcome == OutcomeRefused && item.Refused != nil:
+		return BulkResult{Err: item.Refused}, nil
+	case kept.Outcome == OutcomeRefused:
+		return BulkResult{Err: ErrRefused}, nil
+	}
+	rec, err := listing.ReadRecord(kept.Code)
+	switch {
+	case errors.Is(err, ErrNotFound), err == nil && (rec.Hot.ID != kept.ID || rec.Hot.Flags&FlagTombstone != 0):
+		return BulkResult{Err: ErrDeleted}, nil
+	case err != nil:
+		return BulkResult{}, fmt.Errorf("reading link %q: %w", kept.Code, err)
+	}
+	return BulkResult{Detail: e.detail(&rec), Existed: kept.Outcome == OutcomeExisted}, nil
+}

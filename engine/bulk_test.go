@@ -1,0 +1,233 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shunt/engine"
+)
+
+var errBadItem = errors.New("bad item")
+
+// items reads a bulk from words: an alias, "alias=title", "-" for a drawn code, "!" for an item that is refused.
+func items(words string) []engine.BulkItem {
+	var all []engine.BulkItem
+	for word := range strings.FieldsSeq(words) {
+		alias, title, _ := strings.Cut(word, "=")
+		d := engine.Draft{Owner: 1, Alias: alias, Target: "https://example.com/", Title: title}
+		d.Same = func(there engine.Detail) bool { return there.Title == title }
+		switch word {
+		case "-":
+			d.Alias = ""
+		case "!":
+			all = append(all, engine.BulkItem{Refused: errBadItem})
+			continue
+		}
+		all = append(all, engine.BulkItem{Draft: d})
+	}
+	return all
+}
+
+// outcomes says what became of each item in one word.
+func outcomes(results []engine.BulkResult) string {
+	words := make([]string, len(results))
+	for i, r := range results {
+		switch {
+		case errors.Is(r.Err, engine.ErrTaken):
+			words[i] = "taken"
+		case errors.Is(r.Err, errBadItem):
+			words[i] = "bad"
+		case errors.Is(r.Err, engine.ErrDeleted):
+			words[i] = "deleted"
+		case errors.Is(r.Err, engine.ErrRefused):
+			words[i] = "refused"
+		case r.Err != nil:
+			words[i] = r.Err.Error()
+		case r.Existed:
+			words[i] = "existed"
+		default:
+			words[i] = "created"
+		}
+		if r.Err == nil && r.Detail.Code == "" {
+			words[i] += " without a link"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func TestEachItemOfABulkHasAResultOfItsOwn(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	e.make(t, engine.Draft{Alias: "mine", Title: "t"})
+	e.make(t, engine.Draft{Alias: "theirs", Owner: 2, Title: "t"})
+	for _, c := range []struct{ words, want string }{
+		{"a - -", "created created created"},
+		{"a b a=other B b", "existed created taken taken existed"},
+		{"mine=t mine=u MINE theirs=t", "existed taken taken taken"},
+		{"! c ! c", "bad created bad existed"},
+		{"! theirs", "bad taken"},
+	} {
+		results, err := e.CreateBulk(context.Background(), items(c.words))
+		if err != nil || outcomes(results) != c.want {
+			t.Errorf("%s: got %q, %v, want %q", c.words, outcomes(results), err, c.want)
+		}
+		for i, r := range results {
+			l, ok := e.Resolve([]byte(r.Detail.Code))
+			if ok != (r.Err == nil) {
+				t.Errorf("%s: item %d is %+v, and redirects: %v", c.words, i, r, ok)
+			}
+			if ok {
+				l.Release()
+			}
+		}
+	}
+	if got := e.Metrics().Links; got != 7 {
+		t.Errorf("%d links, want 7", got)
+	}
+	e.make(t, engine.Draft{Alias: "theirs2"}) // no reservation is left
+	if err := e.Delete(context.Background(), "theirs", engine.Guard{AnyOwner: true}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRacingBulksOfTheSameAliasesDoNotDeadlockAndEachAliasHasOneWinner has each want the aliases in another order.
+func TestRacingBulksOfTheSameAliasesDoNotDeadlockAndEachAliasHasOneWinner(t *testing.T) {
+	const racers, aliases = 16, 24
+	e := newTestEngine(t, engine.Options{})
+	var racing sync.WaitGroup
+	var created [racers]int
+	for i := range racers {
+		racing.Go(func() {
+			var words []string
+			for k := range aliases {
+				words = append(words, fmt.Sprintf("Alias%d=by%d", (k*(2*i+1)+i)%aliases, i))
+			}
+			results, err := e.CreateBulk(context.Background(), items(strings.Join(words, " ")))
+			if err != nil {
+				t.Error(err)
+			}
+			for _, r := range results {
+				if r.Err == nil && !r.Existed {
+					created[i]++
+				}
+			}
+		})
+	}
+	racing.Wait()
+	total := 0
+	for _, n := range created {
+		total += n
+	}
+	if total != aliases || e.Metrics().Links != aliases {
+		t.Errorf("%d were created, and %d links are there, want %d", total, e.Metrics().Links, aliases)
+	}
+}
+
+func (e *testEngine) bulkOnce(key, words string) (string, []engine.BulkResult, error) {
+	results, err := e.CreateBulkOnce(context.Background(), request(key), items(words))
+	return outcomes(results), results, err
+}
+
+func TestARepeatedBulkMakesNothingASecondTime(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	e.make(t, engine.Draft{Alias: "there"})
+	e.make(t, engine.Draft{Alias: "taken", Owner: 2})
+	const words, want = "a - there taken ! b", "created created existed taken bad created"
+	got, first, err := e.bulkOnce("key", words)
+	if got != want || err != nil {
+		t.Fatalf("got %q, %v, want %q", got, err, want)
+	}
+	links := e.Metrics().Links
+	for _, code := range []string{"b", "taken"} {
+		if err := e.Delete(context.Background(), code, engine.Guard{AnyOwner: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, again, err := e.bulkOnce("key", words)
+	if want := "created created existed taken bad deleted"; got != want || err != nil {
+		t.Errorf("the repeat: got %q, %v, want %q", got, err, want)
+	}
+	if first[1].Detail.Code != again[1].Detail.Code || e.Metrics().Links != links-2 {
+		t.Errorf("the repeat shows %q for %q, and %d links are there, want %d",
+			again[1].Detail.Code, first[1].Detail.Code, e.Metrics().Links, links-2)
+	}
+	q := request("key")
+	q.Body[0]++
+	if _, err := e.CreateBulkOnce(context.Background(), q, items(words)); !errors.Is(err, engine.ErrMismatch) {
+		t.Errorf("another body: got %v, want ErrMismatch", err)
+	}
+	if _, _, err := e.CreateOnce(context.Background(), request("key"), nil); !errors.Is(err, engine.ErrMismatch) {
+		t.Errorf("a request for one link: got %v, want ErrMismatch", err)
+	}
+	if got, _, err := e.bulkOnce("failing", "! !"); got != "bad bad" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if got, _, err := e.bulkOnce("failing", "x"); got != "created" || err != nil {
+		t.Errorf("a corrected request under the key of one that came to nothing: got %q, %v", got, err)
+	}
+	if got, _, err := e.bulkOnce("failing", "!"); got != "created" || err != nil {
+		t.Errorf("a repeat by stricter rules: got %q, %v", got, err)
+	}
+}
+
+func (g *gate) ApplyAll(b engine.Bulk, done func(error)) {
+	if err := g.failBulk.Load(); err != nil {
+		done(*err)
+		return
+	}
+	if f := g.apply.Load(); f != nil {
+		(*f)(func() { g.Store.ApplyAll(b, done) })
+		return
+	}
+	g.Store.ApplyAll(b, done)
+}
+
+// TestABulkOfUnknownOutcomeIsFoundByItsRepeat goes by a fake clock.
+func TestABulkOfUnknownOutcomeIsFoundByItsRepeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newTestEngine(t, engine.Options{})
+		defer e.stop()
+		e.create(t, "before").Release()
+		var held func()
+		stall := func(commit func()) { held = commit }
+		e.gate.apply.Store(&stall)
+		start := time.Now()
+		if _, _, err := e.bulkOnce("key", "a - b"); !errors.Is(err, engine.ErrOutcomeUnknown) || time.Since(start) != engine.CommitTimeout {
+			t.Errorf("got %v after %v, want ErrOutcomeUnknown after %v", err, time.Since(start), engine.CommitTimeout)
+		}
+		if _, ok := e.Resolve([]byte("a")); ok {
+			t.Error("a link is visible that is not durable")
+		}
+		e.gate.apply.Store(nil)
+		if _, err := e.CreateBulk(context.Background(), items("b c")); !errors.Is(err, engine.ErrOverloaded) {
+			t.Errorf("a bulk of a code under way: got %v, want ErrOverloaded", err)
+		}
+		held()
+		got, _, err := e.bulkOnce("key", "a - b")
+		if links := e.Metrics().Links; got != "created created created" || err != nil || links != 1+3 {
+			t.Errorf("the repeat: got %q, %v, and there are %d links, want 4", got, err, links)
+		}
+	})
+}
+
+func TestABulkThatTheStoreRefusesMakesNothing(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	for _, refusal := range []error{engine.ErrReadOnly, engine.ErrOverloaded} {
+		e.gate.failBulk.Store(&refusal)
+		if _, _, err := e.bulkOnce("key", "a - b"); !errors.Is(err, refusal) {
+			t.Errorf("got %v, want %v", err, refusal)
+		}
+	}
+	e.gate.failBulk.Store(nil)
+	if n := e.Metrics().Links; n != 0 {
+		t.Errorf("%d links are there", n)
+	}
+	if got, _, err := e.bulkOnce("key", "a - b"); got != "created created created" || err != nil {
+		t.Errorf("the same request later: got %q, %v", got, err)
+	}
+}

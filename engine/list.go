@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// MaxListed is how many links a page may have.
+	MaxListed = 1000
+
+	// maxListScan bounds the rows that are gone over for a page. They take some 10 ms; of all owners, which have no index,
+	// some 100.
+	maxListScan = 10_000
+
+	// maxListBytes ends a page early: what its links hold in targets, titles and tags. At some 100 bytes a link it is more
+	// than a page of 1,000; but it might be 11 MB.
+	maxListBytes = 1 << 20
+)
+
+// LinkQuery asks for a page of links, newest first. The order is that of ids, which never change and are never given
+// again: so a list that is read page by page has no link twice, and every link that was there throughout.
+type LinkQuery struct {
+	ListRange        // Below is the Next of the page before
+	Prefix    string // of code, host or title, in any case; empty: any link
+	Limit     int    // 1 to MaxListed
+	Unique    bool   // Unique is wanted
+}
+
+// ListedLink is a link in a list.
+type ListedLink struct {
+	Detail
+	Unique uint64 // never greater than Hits; 0 unless it was asked for
+}
+
+// LinkPage is a part of a list. It may be short, or empty, although there are more.
+type LinkPage struct {
+	Links []ListedLink
+	Next  uint64 // Below of the next page; 0: this was the last one
+}
+
+// LinkList is the links of one moment, to be read page by page; but their hits and state are those of when a page is read.
+// One goroutine at a time may use it. The store keeps what was deleted since, so it should not stay open for long.
+type LinkList struct {
+	engine  *Engine
+	listing Listing
+}
+
+// ListLinks returns a page of links. Every write that was acknowledged before is in it. Errors: ErrLoading, ErrOverloaded.
+func (e *Engine) ListLinks(ctx context.Context, q LinkQuery) (_ LinkPage, err error) {
+	l, err := e.OpenList(ctx)
+	if err != nil {
+		return LinkPage{}, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	return l.Page(ctx, q)
+}
+
+// OpenList returns the links of this moment, to be closed by the caller. Errors: ErrLoading, ErrOverloaded.
+func (e *Engine) OpenList(ctx context.Context) (*LinkList, error) {
+	if !e.Ready() {
+		return nil, ErrLoading
+	}
+	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
+	defer cancel()
+	listing, err := e.store.Listing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &LinkList{engine: e, listing: listing}, nil
+}
+
+// Close lets the store forget what was only kept for l.
+func (l *LinkList) Close() error { return l.listing.Close() }
+
+// Page returns a page of l.
+func (l *LinkList) Page(ctx context.Context, q LinkQuery) (LinkPage, error) {
+	records, next, err := l.records(&q)
+	if err != nil {
+		return LinkPage{}, err
+	}
+	e := l.engine
+	if err := e.foldNow(ctx); err != nil {
+		return LinkPage{}, err
+	}
+	page := LinkPage{Links: make([]ListedLink, len(records)), Next: next}
+	for i := range records {
+		link := &page.Links[i]
+		if q.Unique {
+			t, _, err := e.life(ctx, records[i].Hot.ID, Visitors)
+			if err != nil {
+				return LinkPage{}, fmt.Errorf("reading the tally of %q: %w", records[i].Hot.Code, err)
+			}
+			link.Unique = t.Visitors.Count()
+		}
+		link.Detail = e.detail(&records[i]) // its hits are read after its visitors
+		link.Unique = min(link.Unique, link.Hits)
+	}
+	return page, nil
+}
+
+// records returns the links of a page, and the Below of the next one.
+func (l *LinkList) records(q *LinkQuery) (found []Record, next uint64, err error) {
+	wanted, sizeBytes := foldPrefix(q.Prefix), 0
+	var readErr error
+	last, more, err := l.listing.Scan(q.ListRange, maxListScan, func(entry LinkEntry) bool {
+		if !wanted.begins(entry.Code) && !wanted.begins(entry.Host) && !wanted.begins(entry.Title) {
+			return true
+		}
+		var rec Record
+		if rec, readErr = l.readEntry(&entry); readErr != nil {
+			return false
+		}
+		found = append(found, rec)
+		sizeBytes += recordBytesOf(&rec)
+		return len(found) < q.Limit && sizeBytes < maxListBytes
+	})
+	if err = errors.Join(err, readErr); err != nil {
+		return nil, 0, fmt.Errorf("listing links: %w", err)
+	}
+	if more {
+		next = last
+	}
+	return found, next, nil
+}
+
+// readEntry reads the link that a row stands for, which is of the same moment: if it is another one, the store is damaged.
+func (l *LinkList) readEntry(entry *LinkEntry) (Record, error) {
+	rec, err := l.listing.ReadRecord(string(entry.Code))
+	switch {
+	case err != nil:
+		return Record{}, fmt.Errorf("listed link %q: %w", entry.Code, errNotAsListed(err))
+	case rec.Hot.ID != entry.ID || rec.Hot.Flags&FlagTombstone != 0:
+		return Record{}, fmt.Errorf("link %q is listed with id %d, and has id %d and flags %#x", entry.Code, entry.ID, rec.Hot.ID, rec.Hot.Flags)
+	}
+	return rec, nil
+}
+
+// errNotAsListed keeps a link that is listed and missing from looking like one that nobody has.
+func errNotAsListed(err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return errors.New("it is not there")
+	}
+	return err
+}
+
+func recordBytesOf(r *Record) int {
+	n := len(r.Hot.Target) + len(r.Cold.Title)
+	for _, tag := range r.Cold.Tags {
+		n += len(tag)
+	}
+	return n
+}
+
+// foldedPrefix is a prefix in which each character stands for all that differ from it by case.
+type foldedPrefix []rune
+
+func foldPrefix(prefix string) (folded foldedPrefix) {
+	for _, r := range prefix {
+		folded = append(folded, foldRune(r))
+	}
+	return folded
+}
+
+// begins tells whether text begins with p, in any case.
+func (p foldedPrefix) begins(text []byte) bool {
+	for _, want := range p {
+		r, size := utf8.DecodeRune(text)
+		if size == 0 || foldRune(r) != want {
+			return false
+		}
+		text = text[size:]
+	}
+	return true
+}
+
+// foldRune returns the least of the characters that differ from r by case (Unicode's simple folding).
+func foldRune(r rune) rune {
+	if 'a' <= r && r <= 'z' {
+		return r - 'a' + 'A'
+	}
+	if r < utf8.RuneSelf {
+		return r
+	}
+	least := r
+	for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+		least = min(least, other)
+	}
+	return least
+}

@@ -1,0 +1,177 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"shunt/engine"
+)
+
+// make makes a link of owner 1.
+func (e *testEngine) make(t testing.TB, d engine.Draft) engine.Detail {
+	t.Helper()
+	if d.Owner == 0 {
+		d.Owner = 1
+	}
+	if d.Target == "" {
+		d.Target = "https://example.com/"
+	}
+	made, _, err := e.Create(context.Background(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// codes reads the list to its end, page by page, and returns its codes and the number of pages.
+func (e *testEngine) codes(t testing.TB, q engine.LinkQuery) (codes []string, pages int) {
+	t.Helper()
+	for {
+		page, err := e.ListLinks(context.Background(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages++
+		for _, l := range page.Links {
+			codes = append(codes, l.Code)
+		}
+		if q.Below = page.Next; q.Below == 0 {
+			return codes, pages
+		}
+	}
+}
+
+func TestAListFindsLinksByThePrefixOfCodeHostOrTitleInAnyCase(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	e.make(t, engine.Draft{Alias: "Spring", Title: "Frühling"})
+	e.make(t, engine.Draft{Alias: "b", Target: "https://springer.example:8443/x", Title: "Σίσυφος"})
+	e.make(t, engine.Draft{Alias: "c", Title: "The spring"})
+	for prefix, want := range map[string]string{
+		"": "c b Spring", "spring": "b Spring", "SPRING": "b Spring", "springer.EXAMPLE:8443": "b", "springer.example:8443/": "",
+		"FRÜH": "Spring", "früh": "Spring", "fruh": "", "the": "c", "ΣΊΣΥΦΟΣ": "b", "σίσυφοσ": "b", "c": "c", "\u212a": "",
+		"s": "b Spring", "\u017fpring": "b Spring", "The spring and more": "",
+	} {
+		codes, _ := e.codes(t, engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Prefix: prefix, Limit: 9})
+		if got := strings.Join(codes, " "); got != want {
+			t.Errorf("%q: got %q, want %q", prefix, got, want)
+		}
+	}
+}
+
+// TestAPageIsShortIfItsLinksAreLargeAndTheNextOneGoesOn: 100 links of 20 KB would be 2 MB.
+func TestAPageIsShortIfItsLinksAreLargeAndTheNextOneGoesOn(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	large := engine.Draft{Target: "https://example.com/" + strings.Repeat("x", 8100)}
+	items := make([]engine.BulkItem, 300)
+	for i := range items {
+		items[i].Draft = large
+		items[i].Draft.Owner = 1
+	}
+	if _, err := e.CreateBulk(context.Background(), items); err != nil {
+		t.Fatal(err)
+	}
+	codes, pages := e.codes(t, engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 1000})
+	slices.Sort(codes)
+	if got := len(slices.Compact(codes)); got != 300 || pages != 3 {
+		t.Errorf("got %d links on %d pages, want 300 on 3", got, pages)
+	}
+}
+
+func TestAListSaysTheHitsAndVisitorsOfEachLink(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	for i := range 3 {
+		l := e.create(t, fmt.Sprint("l", i))
+		for hit := range 2 * i {
+			e.Hit(l, engine.Visit{Visitor: uint64(hit / 2), NowMs: 1000})
+		}
+		l.Release()
+	}
+	for _, unique := range []bool{false, true} {
+		page, err := e.ListLinks(context.Background(), engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 9, Unique: unique})
+		if err != nil || len(page.Links) != 3 {
+			t.Fatalf("got %d links, %v", len(page.Links), err)
+		}
+		for i, l := range page.Links {
+			hits, visitors := uint64(4-2*i), uint64(2-i)
+			if !unique {
+				visitors = 0
+			}
+			if l.Hits != hits || l.Unique != visitors {
+				t.Errorf("unique %v, %s: got %d hits of %d, want %d of %d", unique, l.Code, l.Hits, l.Unique, hits, visitors)
+			}
+		}
+	}
+}
+
+// TestAListThatIsReadByPagesHasEveryLinkThatWasThereThroughoutOnce creates, deletes and edits links between pages.
+func TestAListThatIsReadByPagesHasEveryLinkThatWasThereThroughoutOnce(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	run := uint32(0)
+	rapid.Check(t, func(rt *rapid.T) {
+		run++
+		live := map[string]bool{}
+		create := func() {
+			live[e.make(t, engine.Draft{Owner: run}).Code] = true
+		}
+		for range rapid.IntRange(0, 12).Draw(rt, "links") {
+			create()
+		}
+		throughout := map[string]bool{}
+		for code := range live {
+			throughout[code] = true
+		}
+		q := engine.LinkQuery{ListRange: engine.ListRange{Owner: run}, Limit: rapid.IntRange(1, 4).Draw(rt, "limit")}
+		seen := map[string]bool{}
+		for {
+			page, err := e.ListLinks(context.Background(), q)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			for _, l := range page.Links {
+				if seen[l.Code] || !live[l.Code] {
+					rt.Fatalf("%q is listed again, or was deleted", l.Code)
+				}
+				seen[l.Code] = true
+			}
+			if q.Below = page.Next; q.Below == 0 {
+				break
+			}
+			for _, code := range slices.Sorted(func(yield func(string) bool) {
+				for code := range live {
+					if !yield(code) {
+						return
+					}
+				}
+			}) {
+				switch rapid.IntRange(0, 4).Draw(rt, "what") {
+				case 0:
+					if err := e.Delete(context.Background(), code, engine.Guard{AnyOwner: true}); err != nil {
+						rt.Fatal(err)
+					}
+					delete(live, code)
+					delete(throughout, code)
+				case 1:
+					_, err := e.Update(context.Background(), code, engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
+						r.Cold.Title += "x"
+						return nil
+					})
+					if err != nil {
+						rt.Fatal(err)
+					}
+				case 2:
+					create()
+				}
+			}
+		}
+		for code := range throughout {
+			if !seen[code] {
+				rt.Fatalf("%q was there throughout and is not listed", code)
+			}
+		}
+	})
+}

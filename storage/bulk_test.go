@@ -1,0 +1,176 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/engine"
+)
+
+// bulkOf is the creation of links with these ids, with a receipt.
+func bulkOf(k engine.RequestKey, ids ...uint64) engine.Bulk {
+	b := engine.Bulk{Receipt: &engine.Receipt{Request: engine.Request{RequestKey: k}, CreatedAtMs: 1000}}
+	for _, id := range ids {
+		rec := link(fmt.Sprintf("c%d", id), id, 1, "tag")
+		b.Creations = append(b.Creations, creation(rec))
+		b.Receipt.Items = append(b.Receipt.Items, engine.ReceiptItem{ID: id, Code: rec.Hot.Code})
+	}
+	return b
+}
+
+func tryApplyAll(s *Store, b engine.Bulk) error {
+	done := make(chan error, 1)
+	s.ApplyAll(b, func(err error) { done <- err })
+	return <-done
+}
+
+func TestTheLinksOfABulkAndItsReceiptAreInTheStoreTogetherOrNotAtAll(t *testing.T) {
+	const bulks, size = 6, 5
+	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseSome(7), loseSome(8)} {
+		c, fs := newCrasher(cfg)
+		s := open(t, "/data/store", Options{FS: fs})
+		stop := start(t, s)
+		c.arm(true)
+		for i := range uint64(bulks) {
+			if err := tryApplyAll(s, bulkOf(requestKey(1, int(i)), i*size+1, i*size+2, i*size+3, i*size+4, i*size+5)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.arm(false)
+		stop()
+		closeStore(t, s)
+		seen := map[int]bool{}
+		for _, clone := range c.taken() {
+			after := openMem(t, clone)
+			found := 0
+			for i := range bulks {
+				receipt, err := after.ReadReceipt(requestKey(1, i))
+				for id := i*size + 1; id <= (i+1)*size; id++ {
+					if _, linkErr := after.ReadRecord(fmt.Sprintf("c%d", id)); (linkErr == nil) != (err == nil) {
+						t.Fatalf("bulk %d: link %d: %v, receipt %+v: %v", i, id, linkErr, receipt, err)
+					}
+				}
+				if err == nil {
+					found++
+				}
+			}
+			seen[found] = true
+			closeStore(t, after)
+		}
+		if len(seen) < bulks || !seen[bulks] {
+			t.Errorf("crashes left only %d different states", len(seen))
+		}
+	}
+}
+
+// TestABulkIsNeverCutIntoTwoBatches fills a batch nearly, so that a cut would come in the middle of the bulk.
+func TestABulkIsNeverCutIntoTwoBatches(t *testing.T) {
+	s := openTempStopped(t)
+	large := link("large", 1, 1)
+	large.Cold.Title = string(make([]byte, engine.MaxTitleBytes))
+	var bulk engine.Bulk
+	for i := range engine.MaxBulk {
+		rec := large
+		rec.Hot.Target = "https://x.example/" + string(make([]byte, 8000))
+		rec.Hot.ID, rec.Hot.Code = uint64(i+1), fmt.Sprintf("large%d", i)
+		rec.Cold.Code = rec.Hot.Code
+		bulk.Creations = append(bulk.Creations, creation(rec))
+	}
+	done := make(chan error, 2)
+	s.ApplyAll(bulk, func(err error) { done <- err })
+	s.Apply(creation(link("small", 5000, 1)), func(err error) { done <- err })
+	before := s.commits.batches.Load()
+	stop := start(t, s)
+	defer stop()
+	if err := errors.Join(<-done, <-done); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.commits.batches.Load() - before; got != 2 {
+		t.Errorf("%d batches, want 2: the bulk, and what came behind it", got)
+	}
+	if got := s.commits.mutations.Load(); got != engine.MaxBulk+1 {
+		t.Errorf("%d mutations are counted, want %d", got, engine.MaxBulk+1)
+	}
+}
+
+// openTempStopped is openTemp of a store that does not run yet.
+func openTempStopped(t *testing.T) *Store {
+	s := openMem(t, vfs.NewMem())
+	t.Cleanup(func() { closeStore(t, s) })
+	return s
+}
+
+func TestABulkCountsAsItsLinksInTheQueue(t *testing.T) {
+	s := openTempStopped(t)
+	bulk := engine.Bulk{Creations: make([]engine.Mutation, engine.MaxBulk)}
+	for i := range bulk.Creations {
+		bulk.Creations[i] = creation(link(fmt.Sprintf("c%d", i), uint64(i+1), 1))
+	}
+	answers := make(chan error, 10)
+	for range 5 {
+		s.ApplyAll(bulk, func(err error) { answers <- err })
+	}
+	if err := <-answers; !errors.Is(err, engine.ErrOverloaded) {
+		t.Errorf("the fifth: got %v, want ErrOverloaded", err)
+	}
+	for range commitQueueLimit - 4*engine.MaxBulk {
+		s.Apply(creation(link("x", 9999, 1)), func(error) {})
+	}
+	s.Apply(creation(link("x", 9999, 1)), func(err error) { answers <- err })
+	if err := <-answers; !errors.Is(err, engine.ErrOverloaded) {
+		t.Errorf("one more than the queue takes: got %v, want ErrOverloaded", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Run(ctx); err != nil { // commits what waits
+		t.Error(err)
+	}
+	for range 4 {
+		if err := <-answers; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestABulkThatIsNoneIsRefused(t *testing.T) {
+	s := openTemp(t)
+	for name, b := range map[string]engine.Bulk{
+		"too many":              {Creations: make([]engine.Mutation, engine.MaxBulk+1)},
+		"with a deletion":       {Creations: []engine.Mutation{deletion(link("a", 1, 1))}},
+		"with an edit":          {Creations: []engine.Mutation{edit(link("a", 1, 1), link("a", 1, 1))}},
+		"with a receipt inside": {Creations: []engine.Mutation{once(requestKey(1, 1), link("a", 1, 1), 1)}},
+		"of a link without code": {Creations: []engine.Mutation{
+			creation(link("", 1, 1)),
+		}},
+		"with an empty receipt":      {Receipt: &engine.Receipt{}},
+		"with an unknown outcome":    {Receipt: &engine.Receipt{Items: []engine.ReceiptItem{{Outcome: engine.NumOutcomes}}}},
+		"with a receipt of no codes": {Receipt: &engine.Receipt{Items: []engine.ReceiptItem{{}}}},
+	} {
+		if err := tryApplyAll(s, b); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if got := len(rows(t, s, tableHot)) + len(rows(t, s, tableIdempotency)); got != 0 {
+		t.Errorf("%d rows were written", got)
+	}
+}
+
+func TestABulkReceiptIsReadAsItWasWrittenAndSwept(t *testing.T) {
+	s := openTemp(t)
+	b := bulkOf(requestKey(1, 1), 1, 2)
+	b.Receipt.Items = append(b.Receipt.Items, engine.ReceiptItem{Outcome: engine.OutcomeTaken}, engine.ReceiptItem{Outcome: engine.OutcomeRefused})
+	if err := tryApplyAll(s, b); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.ReadReceipt(requestKey(1, 1)); err != nil || !reflect.DeepEqual(got, *b.Receipt) {
+		t.Errorf("got %+v, %v, want %+v", got, err, *b.Receipt)
+	}
+	if gone, _ := sweepAll(t, s, 2000, always); len(gone) != 1 {
+		t.Errorf("%d are gone, want 1", len(gone))
+	}
+}

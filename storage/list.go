@@ -1,0 +1,163 @@
+package storage
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/engine"
+)
+
+// listing is the engine.Listing in use: a snapshot of the database.
+type listing struct{ snapshot *pebble.Snapshot }
+
+// Listing implements engine.Store. A snapshot has what Pebble has applied and not synced yet, too. The number of its last
+// batch tells what to wait for: the log is in the order of the numbers, so once that batch is durable, all of it is.
+func (s *Store) Listing(ctx context.Context) (engine.Listing, error) {
+	snapshot := s.db.NewSnapshot()
+	contained, err := readSequence(snapshot)
+	if err == nil {
+		err = s.writer.awaitDurable(ctx, contained.last)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("storage: opening a listing: %w", errors.Join(err, snapshot.Close()))
+	}
+	return &listing{snapshot}, nil
+}
+
+// Close implements engine.Listing.
+func (l *listing) Close() error {
+	if err := l.snapshot.Close(); err != nil {
+		return fmt.Errorf("storage: closing a listing: %w", err)
+	}
+	return nil
+}
+
+// ReadRecord implements engine.Listing.
+func (l *listing) ReadRecord(code string) (engine.Record, error) {
+	rec, err := readRecord(l.snapshot, code)
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		return engine.Record{}, fmt.Errorf("storage: %w", err)
+	}
+	return rec, err
+}
+
+// Scan implements engine.Listing. The links of one owner have an index, whose rows say all that fn is told. Those of all
+// owners have not: there it goes over the cold records, newest first, and reads the hot record of each.
+func (l *listing) Scan(r engine.ListRange, limit int, fn func(engine.LinkEntry) bool) (last uint64, more bool, err error) {
+	if len(r.Tag) > engine.MaxTagBytes { // no link has it
+		return 0, false, nil
+	}
+	s := l.ownerScan(&r)
+	if r.AnyOwner {
+		s = l.coldScan(&r)
+	}
+	if last, more, err = s.run(l.snapshot, limit, fn); err != nil {
+		return 0, false, fmt.Errorf("storage: listing links: %w", err)
+	}
+	return last, more, nil
+}
+
+// rowScan goes over rows that stand for links, newest first.
+type rowScan struct {
+	keys        keyRange
+	first, next func(*pebble.Iterator) bool
+	read        func(key, value []byte) (entry engine.LinkEntry, listed bool, err error) // entry.ID also if it is not listed
+}
+
+// run looks at limit rows at most. Key and value of a row are its fn's only during the call.
+func (s *rowScan) run(r pebble.Reader, limit int, fn func(engine.LinkEntry) bool) (last uint64, more bool, err error) {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: s.keys.lower, UpperBound: s.keys.upper})
+	if err != nil {
+		return 0, false, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	more = s.first(it)
+	for ; more && limit > 0; limit-- {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return 0, false, err
+		}
+		entry, listed, err := s.read(it.Key(), value)
+		if err != nil {
+			return 0, false, fmt.Errorf("row %x: %w", it.Key(), err)
+		}
+		last = entry.ID
+		goesOn := !listed || fn(entry)
+		more = s.next(it)
+		if !goesOn {
+			break
+		}
+	}
+	return last, more, it.Error()
+}
+
+// ownerScan goes over an index by owner or by tag.
+func (l *listing) ownerScan(r *engine.ListRange) rowScan {
+	key := appendByOwnerKey(nil, r.Owner, 0)
+	if r.Tag != "" {
+		key = appendByTagKey(nil, r.Owner, r.Tag, 0)
+	}
+	prefix := key[:len(key)-8]
+	keys := prefixRange(prefix)
+	if r.Below != 0 {
+		keys.lower = binary.BigEndian.AppendUint64(slices.Clone(prefix), ^(r.Below - 1))
+	}
+	return rowScan{
+		keys: keys, first: (*pebble.Iterator).First, next: (*pebble.Iterator).Next,
+		read: func(key, value []byte) (engine.LinkEntry, bool, error) {
+			if len(key) != len(prefix)+8 {
+				return engine.LinkEntry{}, false, fmt.Errorf("%w: key of an index", ErrCorrupt)
+			}
+			entry, err := decodeEntry(value)
+			entry.ID = ^binary.BigEndian.Uint64(key[len(prefix):])
+			return entry, true, err
+		},
+	}
+}
+
+// decodeEntry decodes an index value. The result aliases it.
+func decodeEntry(v []byte) (engine.LinkEntry, error) {
+	r := readValue("index value", v, indexVersion)
+	x := engine.LinkEntry{
+		Code: r.bytes(engine.MaxCodeBytes), Host: r.bytes(maxHostBytes), Title: r.remaining(engine.MaxTitleBytes),
+	}
+	return x, r.end()
+}
+
+// coldScan goes over all cold records; those of deleted links are not listed.
+func (l *listing) coldScan(r *engine.ListRange) rowScan {
+	keys := tableRange(tableCold)
+	if r.Below != 0 {
+		keys.upper = appendColdKey(nil, r.Below)
+	}
+	return rowScan{
+		keys: keys, first: (*pebble.Iterator).Last, next: (*pebble.Iterator).Prev,
+		read: func(key, value []byte) (engine.LinkEntry, bool, error) { return l.readCold(key, value, r.Tag) },
+	}
+}
+
+func (l *listing) readCold(key, value []byte, tag string) (entry engine.LinkEntry, listed bool, err error) {
+	if len(key) != 1+8 {
+		return entry, false, fmt.Errorf("%w: key of a cold record", ErrCorrupt)
+	}
+	entry.ID = binary.BigEndian.Uint64(key[1:])
+	cold, err := decodeCold(value)
+	if err != nil || tag != "" && !slices.Contains(cold.Tags, tag) {
+		return entry, false, err
+	}
+	v, err := read(l.snapshot, appendHotKey(nil, cold.Code))
+	if err != nil || v == nil {
+		return entry, false, err
+	}
+	hot, err := decodeHot([]byte(cold.Code), v)
+	if err != nil || hot.ID != entry.ID || hot.Flags&engine.FlagTombstone != 0 {
+		return entry, false, err
+	}
+	entry.Code, entry.Host, entry.Title = hot.Code, []byte(hostOf(string(hot.Target))), []byte(cold.Title)
+	return entry, true, nil
+}

@@ -1,0 +1,226 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"shunt/engine"
+)
+
+func openListing(t testing.TB, s *Store) engine.Listing {
+	t.Helper()
+	l, err := s.Listing(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// page scans once, and returns "id code host title" of each entry.
+func page(t testing.TB, l engine.Listing, r engine.ListRange, limit int) (entries []string, last uint64, more bool) {
+	t.Helper()
+	last, more, err := l.Scan(r, limit, func(e engine.LinkEntry) bool {
+		entries = append(entries, fmt.Sprintf("%d %s %s %s", e.ID, e.Code, e.Host, e.Title))
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries, last, more
+}
+
+func TestAListingHasTheLinksOfAnOwnerOrATagNewestFirst(t *testing.T) {
+	s := openTemp(t)
+	for i, rec := range []engine.Record{
+		link("a", 1, 1, "x"), link("b", 2, 2, "x"), link("c", 3, 1), link("d", 4, 1, "x", "xy"), link("e", 5, 1, "xy"),
+	} {
+		apply(t, s, creation(rec))
+		if i == 2 {
+			apply(t, s, deletion(rec))
+		}
+	}
+	apply(t, s, creation(link("c", 6, 2))) // the same code is another owner's now
+	l := openListing(t, s)
+	for name, c := range map[string]struct {
+		r    engine.ListRange
+		want string
+	}{
+		"an owner's":                 {engine.ListRange{Owner: 1}, "5 4 1"},
+		"another's":                  {engine.ListRange{Owner: 2}, "6 2"},
+		"nobody's":                   {engine.ListRange{Owner: 3}, ""},
+		"with a tag":                 {engine.ListRange{Owner: 1, Tag: "x"}, "4 1"},
+		"with a longer tag":          {engine.ListRange{Owner: 1, Tag: "xy"}, "5 4"},
+		"with too long a tag":        {engine.ListRange{Owner: 1, Tag: strings.Repeat("x", 256)}, ""},
+		"below an id":                {engine.ListRange{Owner: 1, Below: 5}, "4 1"},
+		"below an id that is none":   {engine.ListRange{Owner: 1, Below: 3}, "1"},
+		"below the first":            {engine.ListRange{Owner: 1, Below: 1}, ""},
+		"below, with a tag":          {engine.ListRange{Owner: 1, Tag: "x", Below: 4}, "1"},
+		"everybody's":                {engine.ListRange{AnyOwner: true}, "6 5 4 2 1"},
+		"everybody's, with a tag":    {engine.ListRange{AnyOwner: true, Tag: "x"}, "4 2 1"},
+		"everybody's, below":         {engine.ListRange{AnyOwner: true, Below: 5}, "4 2 1"},
+		"everybody's, with no limit": {engine.ListRange{AnyOwner: true, Owner: 1, Below: 1<<64 - 1}, "6 5 4 2 1"},
+	} {
+		entries, _, more := page(t, l, c.r, 100)
+		for i := range entries {
+			entries[i], _, _ = strings.Cut(entries[i], " ")
+		}
+		if got := strings.Join(entries, " "); got != c.want || more {
+			t.Errorf("%s: got %q, more %v, want %q", name, got, more, c.want)
+		}
+	}
+	for _, any := range []bool{false, true} {
+		entries, _, _ := page(t, l, engine.ListRange{Owner: 1, AnyOwner: any, Below: 2}, 1)
+		if want := []string{"1 a example.com title of a"}; !slices.Equal(entries, want) {
+			t.Errorf("of all owners %v: got %q, want %q", any, entries, want)
+		}
+	}
+}
+
+// TestAScanEndsAtItsLimitAndGoesOnBehindIt counts deleted links, too: there may be many of them.
+func TestAScanEndsAtItsLimitAndGoesOnBehindIt(t *testing.T) {
+	s := openTemp(t)
+	for id := uint64(1); id <= 10; id++ {
+		rec := link("c"+strconv.Itoa(int(id)), id, 1)
+		apply(t, s, creation(rec))
+		if id%2 == 0 {
+			apply(t, s, deletion(rec))
+		}
+	}
+	l := openListing(t, s)
+	r, listed, scans := engine.ListRange{AnyOwner: true}, 0, 0
+	for more := true; more; scans++ {
+		var entries []string
+		entries, r.Below, more = page(t, l, r, 4)
+		listed += len(entries)
+	}
+	if listed != 5 || scans != 3 {
+		t.Errorf("got %d links in %d scans, want 5 in 3", listed, scans)
+	}
+	last, more, err := l.Scan(engine.ListRange{Owner: 1}, 4, func(engine.LinkEntry) bool { return false })
+	if last != 9 || !more || err != nil {
+		t.Errorf("a scan that is ended at its first link: got %d, %v, %v, want 9, true", last, more, err)
+	}
+	last, more, err = l.Scan(engine.ListRange{Owner: 1, Below: 2}, 4, func(engine.LinkEntry) bool { return false })
+	if last != 1 || more || err != nil {
+		t.Errorf("one that is ended at the last link: got %d, %v, %v, want 1, false", last, more, err)
+	}
+}
+
+func TestAListingOfAHundredThousandLinksIsReadByPages(t *testing.T) {
+	const links, owners, pageRows = 100_000, 4, 10_000
+	s := openTempStopped(t)
+	b := mutationBatch{batch: s.db.NewBatch()}
+	for id := uint64(1); id <= links; id++ {
+		m := creation(link(strconv.FormatUint(id, 36), id, uint32(id%owners), "tag"))
+		b.add(&m)
+	}
+	if err := s.sync(b.batch, "test"); err != nil {
+		t.Fatal(err)
+	}
+	l := openListing(t, s)
+	for _, r := range []engine.ListRange{{Owner: 1}, {Owner: 1, Tag: "tag"}, {AnyOwner: true}} {
+		want, step := uint64(links), uint64(1)
+		if !r.AnyOwner {
+			want, step = links-owners+1, owners
+		}
+		seen := 0
+		for more := true; more; {
+			var err error
+			r.Below, more, err = l.Scan(r, pageRows, func(e engine.LinkEntry) bool {
+				if e.ID != want {
+					t.Fatalf("%+v: got link %d, want %d", r, e.ID, want)
+				}
+				want -= step
+				seen++
+				return true
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if wantSeen := links / int(step); seen != wantSeen {
+			t.Errorf("%+v: got %d links, want %d", r, seen, wantSeen)
+		}
+	}
+}
+
+func TestAListingIsOfOneMoment(t *testing.T) {
+	s := openTemp(t)
+	rec := link("a", 1, 1)
+	apply(t, s, creation(rec))
+	l := openListing(t, s)
+	apply(t, s, deletion(rec))
+	apply(t, s, creation(link("b", 2, 1)))
+	for _, any := range []bool{false, true} {
+		if entries, _, _ := page(t, l, engine.ListRange{Owner: 1, AnyOwner: any}, 9); len(entries) != 1 {
+			t.Errorf("got %q, want a alone", entries)
+		}
+	}
+	if got, err := l.ReadRecord("a"); err != nil || got.Hot.Target != rec.Hot.Target {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if _, err := l.ReadRecord("b"); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("b: got %v, want ErrNotFound", err)
+	}
+}
+
+// TestAListingWaitsUntilWhatItHasIsDurable has a batch applied that nobody has waited for.
+func TestAListingWaitsUntilWhatItHasIsDurable(t *testing.T) {
+	s := openTemp(t)
+	apply(t, s, creation(link("a", 1, 1)))
+	openListing(t, s)
+	b := mutationBatch{batch: s.db.NewBatch()}
+	m := creation(link("b", 2, 1))
+	b.add(&m)
+	number, err := s.writer.apply(b.batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Listing(ended); !errors.Is(err, engine.ErrOverloaded) {
+		t.Errorf("before it is durable: got %v, want ErrOverloaded", err)
+	}
+	opened := make(chan error)
+	go func() {
+		l, err := s.Listing(context.Background())
+		if err == nil {
+			err = l.Close()
+		}
+		opened <- err
+	}()
+	if err := b.batch.SyncWait(); err != nil {
+		t.Fatal(err)
+	}
+	s.writer.raise(number)
+	if err := <-opened; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestADamagedRowIsAnErrorOfTheListNotAGuess(t *testing.T) {
+	for name, key := range map[string][]byte{
+		"index value": appendByOwnerKey(nil, 1, 7), "index key": append(appendByOwnerKey(nil, 1, 7), 0), "cold record": appendColdKey(nil, 7),
+	} {
+		s := openTemp(t)
+		b := s.db.NewBatch()
+		set(b, key, []byte{9})
+		if err := s.sync(b, "test"); err != nil {
+			t.Fatal(err)
+		}
+		r := engine.ListRange{Owner: 1, AnyOwner: name == "cold record"}
+		if _, _, err := openListing(t, s).Scan(r, 1, func(engine.LinkEntry) bool { return true }); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
+		}
+	}
+}
