@@ -60,6 +60,9 @@ func (s *Server) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 		ctx.Response.Header.SetCanonical(headerLocation, a.location)
 		ctx.Response.Header.SetCanonical(headerCacheControl, a.cacheControl)
 	} else {
+		if a.outcome == unknownCode && !s.mayMiss(ctx, sc.request.client) {
+			a.outcome = tooManyMisses
+		}
 		writePage(ctx, a.outcome)
 	}
 	sc.request = request{} // nothing of ctx outlives it

@@ -30,6 +30,7 @@ type Options struct {
 	CountryHeader  string        // believed only from TrustedProxies, and then before Countries; empty: none
 	Countries      *CountryTable // of client addresses; nil: not looked up
 	PrivateTargets string        // allow, refuse, or auto (default): allowed if BaseURL itself is of a private network
+	RateLimits     RateLimits    // default: none; see DefaultRateLimits
 	AllowHTTP      bool          // tokens may come over plain HTTP from anywhere
 	MaxConnections int           // public ones at a time, at most 32,768; default that
 	MaxPerAddress  int           // of them from one address (IPv6: from one /64); default 512; negative: no limit
@@ -56,7 +57,8 @@ type Server struct {
 	warnedProxy sync.Once
 
 	redirects    redirector
-	scratch      sync.Pool      // of *scratch
+	scratch      sync.Pool // of *scratch
+	rules        *rules
 	bodyLimits   map[string]int // of endpoints that have one of their own, by method and path
 	panics       panicLog
 	publicRoutes fasthttp.RequestHandler
@@ -112,6 +114,7 @@ func (s *Server) build(o Options) {
 	s.scratch.New = func() any { return &scratch{buf: make([]byte, 0, scratchBytes)} }
 	s.redirects = redirector{engine: o.Engine, agents: new(agentCache), countries: o.Countries, counts: new(redirectCounts)}
 	s.redirects.missed = newMisses(s.clock())
+	s.rules = newRules(o.RateLimits, s.clock())
 	s.live.init()
 	s.redirects.k0, s.redirects.k1 = o.Engine.VisitorKey()
 	s.metrics = newMetrics(s, o)

@@ -212,3 +212,17 @@ func TestATakeAllocatesNothing(t *testing.T) {
 		t.Errorf("got %v allocations, want 0", n)
 	}
 }
+
+// Three a second are one in 333⅓ ms.
+func TestAThirdOfAMillisecondCounts(t *testing.T) {
+	table := newTable(t, "3/s:1")
+	table.Take(key(1), epoch, 1)
+	for _, c := range []struct {
+		ms   time.Duration
+		want bool
+	}{{333, false}, {334, true}, {666, false}, {668, true}} {
+		if got := table.Take(key(1), epoch.Add(c.ms*time.Millisecond), 1); got.Allowed != c.want {
+			t.Errorf("after %d ms: got %+v, want %v", c.ms, got, c.want)
+		}
+	}
+}

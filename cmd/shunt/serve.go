@@ -35,6 +35,7 @@ type serveConfig struct {
 	keptDays       int
 	connections    int // 0: as many as there are descriptors for
 	perAddress     int // negative: no limit
+	rateLimits     api.RateLimits
 	allowHTTP      bool
 	pprof          bool
 	logFormat      string
@@ -81,6 +82,7 @@ once; no hit that was answered is lost then either, the next start replays them.
 	checkedVar(fs, &cfg.perAddress, "max-connections-per-address", "N", strconv.Itoa(api.DefaultPerAddress),
 		"of them from one address, or from one IPv6 /64; this machine and trusted proxies have no limit; or off",
 		countOr("off", -1, api.MaxConnections))
+	addRateLimits(fs, &cfg.rateLimits)
 	fs.BoolVar(&cfg.allowHTTP, "allow-http", false, "take tokens over plain HTTP from anywhere (in a network that you trust)")
 	fs.BoolVar(&cfg.data.acceptLoss, "accept-loss", false,
 		"start although the store has lost writes that were acknowledged, and go on without them")
@@ -289,7 +291,7 @@ func (s *server) serveAPI(baseURL string) error {
 	o.TrustedProxies, o.ClientIPHeader = s.cfg.trustedProxies, s.cfg.clientIPHeader
 	o.CountryHeader, o.Countries = s.cfg.countryHeader, s.countries
 	o.AllowHTTP, o.Pprof = s.cfg.allowHTTP, s.cfg.pprof
-	o.MaxPerAddress = s.cfg.perAddress
+	o.MaxPerAddress, o.RateLimits = s.cfg.perAddress, s.cfg.rateLimits
 	if s.cfg.connections > 0 {
 		o.MaxConnections = min(o.MaxConnections, s.cfg.connections)
 	}
