@@ -54,6 +54,9 @@ func (s *Server) createBulk(ctx *fasthttp.RequestCtx, caller account.Caller) err
 	if err != nil {
 		return err
 	}
+	if err := s.mayCreateMore(ctx, caller, len(texts)-1); err != nil {
+		return err
+	}
 	items := make([]engine.BulkItem, len(texts))
 	for i, text := range texts {
 		items[i].Draft, items[i].Refused = s.bulkDraft(text, caller.User.ID, ctx)

@@ -23,6 +23,7 @@ var (
 	descReadOnly     = desc("read_only", "1 if links cannot be written at present, since there is too little space.")
 	descConnections  = desc("connections", "Open public connections.")
 	descEnded        = desc("connections_ended_total", "Public connections that were closed or refused, by why.", "reason")
+	descRateLimited  = desc("rate_limited_total", "Requests refused because there were too many, by what is limited.", "scope")
 	descLinks        = desc("links", "Live links, expired ones included.")
 	descEngineBytes  = desc("engine_bytes", "Memory of the engine. garbage is a part of arena.", "part")
 	descJournalFill  = desc("journal_fill_ratio", "How full the fullest ring of the hit journal is.")
@@ -47,7 +48,7 @@ var hitClasses = [4]string{"hit", "bot", "prefetch", "head"}
 
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descRedirects, descMisses, descHits, descConnections, descEnded, descLinks, descEngineBytes, descJournalFill,
+		descRedirects, descMisses, descHits, descConnections, descEnded, descRateLimited, descLinks, descEngineBytes, descJournalFill,
 		descTombstones, descReplayed, descMissing, descUnprotected, descReadOnly, descFlushSeconds, descFlushErrors, descReduced, descLost,
 		descLastFlush,
 	} {
@@ -69,6 +70,9 @@ func (c *collector) collectFront(ch chan<- prometheus.Metric) {
 		if reason != "" {
 			counter(ch, descMisses, float64(counts.misses[o].Load()), reason)
 		}
+	}
+	for scope, name := range ruleScopes {
+		counter(ch, descRateLimited, float64(c.s.rules.refused[scope].Load()), name)
 	}
 	gauge(ch, descConnections, float64(c.s.public.open()))
 	ended := &c.s.connections

@@ -113,25 +113,31 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	defer close(s.stopped)
 	close(s.live.ending)
-	err := errors.Join(s.public.closeListeners(), s.local.closeListeners())
+	err := errors.Join(s.public.closeListeners(), s.insecure.closeListeners(), s.local.closeListeners())
 	s.awaitClients(ctx)
-	s.public.closeSilent(0)
-	s.local.closeSilent(0)
-	err = errors.Join(err, s.public.http.ShutdownWithContext(ctx), s.local.http.ShutdownWithContext(ctx))
+	for _, f := range s.clients() {
+		f.closeSilent(0)
+	}
+	err = errors.Join(err, s.public.http.ShutdownWithContext(ctx), s.insecure.http.ShutdownWithContext(ctx),
+		s.local.http.ShutdownWithContext(ctx))
 	err = errors.Join(err, s.admin.closeListeners())
 	s.admin.closeSilent(0)
 	return errors.Join(err, s.admin.http.ShutdownWithContext(ctx))
 }
 
-// awaitClients waits until the public and local connections are gone, for drainFor at most.
+// clients returns the ways in whose clients are waited for.
+func (s *Server) clients() []*fleet { return []*fleet{s.public, s.insecure, s.local} }
+
+// awaitClients waits until the connections of clients are gone, for drainFor at most.
 func (s *Server) awaitClients(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, drainFor)
 	defer cancel()
 	poll := time.NewTicker(drainPoll)
 	defer poll.Stop()
-	for s.public.open()+s.local.open() > 0 {
-		s.public.closeSilent(silentFor)
-		s.local.closeSilent(silentFor)
+	for s.public.open()+s.insecure.open()+s.local.open() > 0 {
+		for _, f := range s.clients() {
+			f.closeSilent(silentFor)
+		}
 		select {
 		case <-poll.C:
 		case <-ctx.Done():

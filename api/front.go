@@ -32,6 +32,7 @@ func (s *Server) handlePublic(ctx *fasthttp.RequestCtx) {
 		s.serveCode(ctx, code, query)
 		return
 	}
+	s.demandHTTPS(ctx)
 	s.publicRoutes(ctx)
 }
 
@@ -60,6 +61,10 @@ func (s *Server) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 		ctx.Response.Header.SetCanonical(headerLocation, a.location)
 		ctx.Response.Header.SetCanonical(headerCacheControl, a.cacheControl)
 	} else {
+		if a.outcome == unknownCode && !s.mayMiss(ctx, sc.request.client) {
+			a.outcome = tooManyMisses
+		}
+		s.demandHTTPS(ctx)
 		writePage(ctx, a.outcome)
 	}
 	sc.request = request{} // nothing of ctx outlives it

@@ -45,6 +45,7 @@ var pages = [numOutcomes]page{
 	exhausted:       newPage(kindGone, "This link is used up", "It worked a certain number of times, and that is reached."),
 	stillLoading:    newPage(kindLoading, "One moment", "This server has just been started and is reading its links."),
 	wrongMethod:     newPage(kindMethod, "Not this way", "This link can only be opened, that is, with GET or HEAD."),
+	tooManyMisses:   newPage(kindRateLimited, "Too many wrong links", "From here came too many wrong addresses. Try again in a minute."),
 	locationTooLong: newPage(kindURITooLong, "Too long", "With this query, the link leads to too long an address."),
 }
 

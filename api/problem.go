@@ -48,7 +48,8 @@ var (
 	kindOutcomeUnknown  = &kind{503, "outcome_unknown", "The store did not answer in time", "1"}
 
 	kindIdempotencyMismatch = &kind{422, "idempotency_mismatch", "The Idempotency-Key was used for another request", ""}
-	kindRateLimited         = &kind{429, "rate_limited", "Too many requests", "300"} // receipts are swept as often
+	kindRateLimited         = &kind{429, "rate_limited", "Too many requests", ""}               // whoever refuses says for how long
+	kindTooManyReceipts     = &kind{429, "rate_limited", "Too many requests with a key", "300"} // receipts are swept as often
 )
 
 // problemTable is the one place where errors of the domain become problems. Whatever is not in it is kindInternal.
@@ -60,7 +61,7 @@ var problemTable = []struct {
 	{engine.ErrTaken, kindAliasTaken},
 	{engine.ErrVersion, kindPrecondition},
 	{engine.ErrMismatch, kindIdempotencyMismatch},
-	{engine.ErrTooManyReceipts, kindRateLimited},
+	{engine.ErrTooManyReceipts, kindTooManyReceipts},
 	{engine.ErrDeleted, kindGone},
 	{engine.ErrRefused, kindInvalid},
 	{engine.ErrLoading, kindLoading},

@@ -42,6 +42,7 @@ const (
 	stillLoading
 	wrongMethod
 	locationTooLong
+	tooManyMisses // an unknown code, of a client who has asked for too many: front.go finds out
 	numOutcomes
 )
 

@@ -28,11 +28,17 @@ func (l *listener) countedAddress(peer netip.Addr) (addr netip.Addr, counted boo
 	if l.limits.perAddress <= 0 || peer.IsLoopback() || l.limits.exempt != nil && l.limits.exempt.trust(peer) {
 		return netip.Addr{}, false
 	}
-	if peer.Is6() {
-		prefix, _ := peer.Prefix(64) // 64 is no error
-		peer = prefix.Addr()
+	return networkOf(peer), true
+}
+
+// networkOf returns what stands for an address where clients are counted: an IPv6 one's /64, because a household or a phone has
+// all of it.
+func networkOf(addr netip.Addr) netip.Addr {
+	if addr.Is6() && !addr.Is4In6() {
+		prefix, _ := addr.Prefix(64) // 64 is no error
+		return prefix.Addr()
 	}
-	return peer, true
+	return addr
 }
 
 // joinLocked counts c for its address. If that has its share already, c takes the place of the one that has been idle for

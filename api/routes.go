@@ -96,7 +96,7 @@ func (s *Server) behind(door door, e endpoint) fasthttp.RequestHandler {
 	seconds := s.metrics.requestSeconds.WithLabelValues(e.path)
 	return func(ctx *fasthttp.RequestCtx) {
 		start := time.Now()
-		if err := call(ctx, door, e); err != nil {
+		if err := s.call(ctx, door, e); err != nil {
 			s.fail(ctx, err)
 		}
 		seconds.Observe(time.Since(start).Seconds())
@@ -104,13 +104,24 @@ func (s *Server) behind(door door, e endpoint) fasthttp.RequestHandler {
 	}
 }
 
-func call(ctx *fasthttp.RequestCtx, door door, e endpoint) error {
-	if e.scope == noCaller {
-		return e.handle(ctx, account.Caller{})
+// creates tells whether e makes links: those calls have a limit of their own.
+func (e endpoint) creates() bool { return strings.HasPrefix(e.path, "/shorten") }
+
+// call counts before it looks at scopes; a caller whom door does not know is counted by address.
+func (s *Server) call(ctx *fasthttp.RequestCtx, door door, e endpoint) error {
+	var caller account.Caller
+	var err error
+	if e.scope != noCaller {
+		caller, err = door(ctx)
 	}
-	caller, err := door(ctx)
+	if limited := s.mayCall(ctx, caller, e.creates()); limited != nil {
+		return limited
+	}
 	if err != nil {
 		return err
+	}
+	if e.scope == noCaller {
+		return e.handle(ctx, caller)
 	}
 	if e.scope != anyScope && !caller.Has(e.scope) {
 		return refuse(kindForbidden, "this needs the scope %s", e.scope)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+	"github.com/valyala/fasthttp/fasthttpadaptor"
 
 	"shunt/api/account"
 	"shunt/engine"
@@ -30,6 +32,9 @@ type Options struct {
 	CountryHeader  string        // believed only from TrustedProxies, and then before Countries; empty: none
 	Countries      *CountryTable // of client addresses; nil: not looked up
 	PrivateTargets string        // allow, refuse, or auto (default): allowed if BaseURL itself is of a private network
+	RateLimits     RateLimits    // default: none; see DefaultRateLimits
+	HSTSMaxAge     time.Duration // answers over TLS demand HTTPS for so long; default: they do not
+	ACMEChallenges http.Handler  // answers http-01 challenges on ServeRedirects; nil: nobody does
 	AllowHTTP      bool          // tokens may come over plain HTTP from anywhere
 	MaxConnections int           // public ones at a time, at most 32,768; default that
 	MaxPerAddress  int           // of them from one address (IPv6: from one /64); default 512; negative: no limit
@@ -54,9 +59,12 @@ type Server struct {
 
 	allowHTTP   bool
 	warnedProxy sync.Once
+	hsts        string                  // the value of Strict-Transport-Security; empty: none
+	challenges  fasthttp.RequestHandler // nil: none
 
 	redirects    redirector
 	cursors      cursors
+	rules        *rules
 	scratch      sync.Pool      // of *scratch
 	bodyLimits   map[string]int // of endpoints that have one of their own, by method and path
 	panics       panicLog
@@ -73,6 +81,7 @@ type Server struct {
 	live                 liveStreams
 	exports              places
 	public, local, admin *fleet
+	insecure             *fleet
 	draining             atomic.Bool
 	stopped              chan struct{} // closed when Shutdown is through
 }
@@ -114,6 +123,7 @@ func (s *Server) build(o Options) {
 	s.scratch.New = func() any { return &scratch{buf: make([]byte, 0, scratchBytes)} }
 	s.redirects = redirector{engine: o.Engine, agents: new(agentCache), countries: o.Countries, counts: new(redirectCounts)}
 	s.redirects.missed = newMisses(s.clock())
+	s.rules = newRules(o.RateLimits, s.clock())
 	s.live.init()
 	s.redirects.k0, s.redirects.k1 = o.Engine.VisitorKey()
 	s.cursors = newCursors(s.redirects.k0, s.redirects.k1)
@@ -124,6 +134,13 @@ func (s *Server) build(o Options) {
 	s.localRoutes = s.routes(s.localDoor, append(s.endpoints(), s.operationEndpoints()...))
 	s.adminRoutes = s.buildAdminRoutes()
 	s.public = s.newFleet(s.handlePublic, s.publicLimits(o), publicPatience)
+	s.insecure = s.newFleet(s.handleInsecure, s.redirectLimits(o), publicPatience)
+	if o.HSTSMaxAge > 0 {
+		s.hsts = fmt.Sprintf("max-age=%d", int64(o.HSTSMaxAge/time.Second))
+	}
+	if o.ACMEChallenges != nil {
+		s.challenges = fasthttpadaptor.NewFastHTTPHandler(o.ACMEChallenges)
+	}
 	s.local = s.newFleet(s.handleLocal, limits{connections: maxOperators}, publicPatience)
 	s.admin = s.newFleet(s.handleAdmin, limits{connections: maxOperators}, adminPatience)
 }
@@ -136,6 +153,13 @@ func (s *Server) publicLimits(o Options) limits {
 	if o.MaxPerAddress != 0 {
 		lim.perAddress = max(0, o.MaxPerAddress)
 	}
+	return lim
+}
+
+func (s *Server) redirectLimits(o Options) limits {
+	lim := s.publicLimits(o)
+	lim.connections = min(lim.connections, RedirectConnections)
+	lim.perAddress = min(lim.perAddress, RedirectConnections/8)
 	return lim
 }
 

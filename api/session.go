@@ -148,10 +148,6 @@ func (s *Server) readCredentials(ctx *fasthttp.RequestCtx) (c credentials, err e
 	return c, err
 }
 
-// mayLogIn is asked before a password is looked at. It is the place to refuse, with a kind of 429, an account or an address
-// for which too many passwords were tried; at present everybody may try, as fast as passwords are hashed.
-func (s *Server) mayLogIn(_ *fasthttp.RequestCtx, _ string) error { return nil }
-
 // endSession is DELETE /session. Who has no session has none afterwards either.
 func (s *Server) endSession(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	if err := s.requireHTTPS(ctx); err != nil {

@@ -55,6 +55,12 @@ func isDotAtom(text string) bool {
 	return true
 }
 
+// LoginName returns the one form of whatever somebody may write for a user's name when logging in, "" if nobody can be called so.
+func LoginName(text string) string {
+	name, _ := loginName(text)
+	return name
+}
+
 // loginName returns the name under which a user is kept who is called text: an e-mail address, or AdminName.
 func loginName(text string) (string, bool) {
 	if strings.EqualFold(strings.TrimSpace(text), AdminName) {

@@ -35,6 +35,8 @@ type serveConfig struct {
 	keptDays       int
 	connections    int // 0: as many as there are descriptors for
 	perAddress     int // negative: no limit
+	rateLimits     api.RateLimits
+	https          httpsSettings
 	allowHTTP      bool
 	pprof          bool
 	logFormat      string
@@ -81,6 +83,8 @@ once; no hit that was answered is lost then either, the next start replays them.
 	checkedVar(fs, &cfg.perAddress, "max-connections-per-address", "N", strconv.Itoa(api.DefaultPerAddress),
 		"of them from one address, or from one IPv6 /64; this machine and trusted proxies have no limit; or off",
 		countOr("off", -1, api.MaxConnections))
+	addRateLimits(fs, &cfg.rateLimits)
+	addHTTPSSettings(fs, &cfg.https)
 	fs.BoolVar(&cfg.allowHTTP, "allow-http", false, "take tokens over plain HTTP from anywhere (in a network that you trust)")
 	fs.BoolVar(&cfg.data.acceptLoss, "accept-loss", false,
 		"start although the store has lost writes that were acknowledged, and go on without them")
@@ -94,6 +98,9 @@ once; no hit that was answered is lost then either, the next start replays them.
 func (cfg *serveConfig) check() error {
 	if cfg.countryHeader != "" && len(cfg.trustedProxies) == 0 {
 		return usageErrorf("--country-header needs --trusted-proxy: nobody else is believed where a visitor comes from")
+	}
+	if err := cfg.https.check(&cfg.data); err != nil {
+		return err
 	}
 	return cfg.data.checkBaseURL()
 }
@@ -140,7 +147,9 @@ type server struct {
 	parts   *stack
 
 	countries            *api.CountryTable // nil without --geoip
+	certs                certSource        // nil: no HTTPS
 	public, admin, local net.Listener
+	redirects            net.Listener // to HTTPS; nil: none
 	core                 core
 }
 
@@ -168,6 +177,9 @@ func (s *server) start(ctx context.Context) error {
 	if err := s.readCountries(); err != nil {
 		return err
 	}
+	if err := s.chooseCertificates(); err != nil {
+		return err
+	}
 	if err := s.listen(); err != nil {
 		return err
 	}
@@ -191,7 +203,7 @@ func (s *server) start(ctx context.Context) error {
 		return err
 	}
 	s.say.listening(addresses{
-		baseURL: baseURL, public: "http://" + s.public.Addr().String(), admin: "http://" + s.admin.Addr().String(),
+		baseURL: baseURL, public: s.scheme() + s.public.Addr().String(), admin: "http://" + s.admin.Addr().String(),
 		data: s.cfg.data.dataDir,
 	}, s.core.created)
 	if err := s.core.load(ctx, s.say); err != nil {
@@ -220,6 +232,11 @@ func (s *server) readCountries() (err error) {
 func (s *server) listen() (err error) {
 	if s.public, err = s.listenOn("--listen", s.cfg.data.listen); err != nil {
 		return err
+	}
+	if s.cfg.https.redirectListen != "" {
+		if s.redirects, err = s.listenOn("--http-redirect-listen", s.cfg.https.redirectListen); err != nil {
+			return err
+		}
 	}
 	s.admin, err = s.listenOn("--admin-listen", s.cfg.adminListen)
 	return err
@@ -289,15 +306,19 @@ func (s *server) serveAPI(baseURL string) error {
 	o.TrustedProxies, o.ClientIPHeader = s.cfg.trustedProxies, s.cfg.clientIPHeader
 	o.CountryHeader, o.Countries = s.cfg.countryHeader, s.countries
 	o.AllowHTTP, o.Pprof = s.cfg.allowHTTP, s.cfg.pprof
-	o.MaxPerAddress = s.cfg.perAddress
+	o.MaxPerAddress, o.RateLimits = s.cfg.perAddress, s.cfg.rateLimits
 	if s.cfg.connections > 0 {
 		o.MaxConnections = min(o.MaxConnections, s.cfg.connections)
 	}
+	s.speakHTTPS(&o)
 	server, err := api.NewServer(o)
 	if err != nil {
 		return usageError{err}
 	}
 	serveOn(s.parts, "public address", server.ServePublic, s.public)
+	if s.redirects != nil {
+		serveOn(s.parts, "redirect address", server.ServeRedirects, s.redirects)
+	}
 	serveOn(s.parts, "admin address", server.ServeAdmin, s.admin)
 	serveOn(s.parts, "socket", server.ServeLocal, s.local)
 	drainOnStop(s.parts, server, s.say.log)

@@ -37,6 +37,8 @@ type dataSettings struct {
 	acceptLoss     bool
 	listen         string
 	baseURL        string
+	acmeDomain     string
+	secure         bool // the server speaks HTTPS
 	privateTargets string
 }
 
@@ -51,7 +53,10 @@ func addDataSettings(cmd *cobra.Command, s *dataSettings) {
 		"free space below which links are not written, such as 1GiB, 5% or off (auto: the smaller of 512MiB and 5%)", parseFloor)
 	checkedVar(fs, &s.listen, "listen", "ADDRESS", defaultListen, "address of redirects and the API", parseListen)
 	checkedVar(fs, &s.baseURL, "base-url", "URL", "",
-		"origin of the short addresses, such as https://sho.rt (default: http://<listen> if that is loopback)", parseOrigin)
+		"origin of the short addresses, such as https://sho.rt (default: https://<acme-domain>, or http://<listen> if that is loopback)", parseOrigin)
+	checkedVar(fs, &s.acmeDomain, "acme-domain", "NAME", "",
+		"domain for which an ACME authority (Let's Encrypt) is asked for a certificate, for HTTPS; it must lead to --listen on port 443, "+
+			"or to --http-redirect-listen on port 80", parseDomain)
 	checkedVar(fs, &s.privateTargets, "private-targets", "WORD", "auto",
 		"targets in private networks: allow, refuse, or auto (allow if the base URL is private itself)",
 		oneOf("allow", "refuse", "auto"))
@@ -66,10 +71,16 @@ func (s *dataSettings) resolveBaseURL(address string) (string, error) {
 	if err := s.checkBaseURL(); err != nil {
 		return "", err
 	}
+	if s.acmeDomain != "" {
+		return "https://" + s.acmeDomain, nil
+	}
 	host, _, _ := net.SplitHostPort(s.listen)
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return "", err
+	}
+	if s.secure {
+		return strings.TrimSuffix("https://"+net.JoinHostPort(host, port), ":443"), nil
 	}
 	return strings.TrimSuffix("http://"+net.JoinHostPort(host, port), ":80"), nil
 }
@@ -77,7 +88,7 @@ func (s *dataSettings) resolveBaseURL(address string) (string, error) {
 // checkBaseURL refuses a missing base URL where the address to listen on does not tell it.
 func (s *dataSettings) checkBaseURL() error {
 	host, _, _ := net.SplitHostPort(s.listen)
-	if s.baseURL == "" && !isLoopback(host) {
+	if s.baseURL == "" && s.acmeDomain == "" && !isLoopback(host) {
 		return usageErrorf("--base-url is missing: %q (--listen) is not loopback, so it does not tell the address "+
 			"that people will use; give it as --base-url https://your.domain", s.listen)
 	}

@@ -1,0 +1,102 @@
+package rate
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dchest/siphash"
+)
+
+// The size of a table, 1 MiB, and its locks.
+const (
+	ways  = 8       // entries of a set, of 16 bytes: two cache lines
+	sets  = 1 << 13 // 65,536 entries
+	locks = 64      // a set has one of them
+)
+
+// MaxCost is how many events one Take can be for.
+const MaxCost = 1000
+
+// An entry is what is known of one client.
+type entry struct {
+	client uint64 // SipHash-2-4 of its key
+	tat    int64  // see gcra; in a fresh table 0, which is the epoch
+}
+
+// A Table holds clients to a Limit. Any number of goroutines may use it at once. See the package comment for what it does when
+// there are more clients than it has entries.
+type Table struct {
+	gcra   gcra
+	epoch  time.Time
+	k0, k1 uint64 // a secret, so that nobody can choose who shares a set with whom
+
+	sets  [sets][ways]entry
+	locks [locks]struct {
+		sync.Mutex
+		_ [56]byte // a cache line each
+	}
+}
+
+// NewTable returns a table for l, nil if l is off. Times that it is told must not be before epoch.
+func NewTable(l Limit, epoch time.Time) *Table {
+	if l.Off() {
+		return nil
+	}
+	var secret [16]byte
+	if _, err := rand.Read(secret[:]); err != nil {
+		panic(fmt.Sprintf("rate: no random bytes: %v", err)) // crypto/rand ends the process before
+	}
+	return &Table{
+		gcra: newGCRA(l), epoch: epoch,
+		k0: binary.LittleEndian.Uint64(secret[:8]), k1: binary.LittleEndian.Uint64(secret[8:]),
+	}
+}
+
+// A Verdict is what became of a Take.
+type Verdict struct {
+	Allowed   bool
+	Remaining int           // events that are allowed at once from now on
+	Wait      time.Duration // until as many are allowed; 0 if they are
+	Full      time.Duration // until the full allowance is back
+}
+
+// Take takes cost events, from 1 to MaxCost, from the allowance of the client that key names, or nothing if they are too many.
+// It allocates nothing, and does not keep key.
+func (t *Table) Take(key []byte, at time.Time, cost int) Verdict {
+	client := siphash.Hash(t.k0, t.k1, key)
+	set := client % sets
+	now := t.gcra.time(at.Sub(t.epoch))
+	lock := &t.locks[set%locks]
+	lock.Lock()
+	e := find(&t.sets[set], client)
+	next, wait := t.gcra.take(e.tat, now, int64(min(max(cost, 1), MaxCost)))
+	if wait == 0 {
+		e.client = client
+	}
+	e.tat = next
+	lock.Unlock()
+	return Verdict{
+		Allowed:   wait == 0,
+		Remaining: int(t.gcra.remaining(next, now)),
+		Wait:      t.gcra.duration(wait),
+		Full:      t.gcra.duration(next - now),
+	}
+}
+
+// find returns the client's entry, or the one that it is to take over: the one that is back at full allowance first.
+func find(set *[ways]entry, client uint64) *entry {
+	least := &set[0]
+	for i := range set {
+		e := &set[i]
+		if e.client == client {
+			return e
+		}
+		if e.tat < least.tat {
+			least = e
+		}
+	}
+	return least
+}

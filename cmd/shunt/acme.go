@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/crypto/acme"
+	"golang.org/x/crypto/acme/autocert"
+)
+
+const (
+	acmeFolder = "acme" // of the data folder; autocert makes it 0700 and its files 0600
+
+	// acmeLookInterval is how often it is asked for the certificate that is in force. autocert renews it by itself.
+	acmeLookInterval = time.Hour
+
+	// After a failure it is asked for again, by and by less often: certificate authorities count failures (Let's Encrypt: 5 an
+	// hour for a name).
+	acmeMinRetry = 2 * time.Minute
+	acmeMaxRetry = time.Hour
+)
+
+// An acmeSource is the certificate of one domain from an ACME authority. It is got and renewed in the background, so that no
+// handshake waits for an authority, or asks it for anything.
+type acmeSource struct {
+	domain  string
+	manager *autocert.Manager
+	log     *slog.Logger
+	current atomic.Pointer[tls.Certificate] // nil: there is none yet
+}
+
+func newACMESource(s *httpsSettings, domain, dataDir string, log *slog.Logger) *acmeSource {
+	return &acmeSource{
+		domain: domain,
+		log:    log,
+		manager: &autocert.Manager{
+			Prompt:     func(string) bool { return s.acmeTerms },
+			Cache:      autocert.DirCache(filepath.Join(dataDir, acmeFolder)),
+			HostPolicy: autocert.HostWhitelist(domain),
+			Email:      s.acmeEmail,
+			Client:     &acme.Client{DirectoryURL: s.acmeDirectory, UserAgent: "shunt"},
+		},
+	}
+}
+
+// challenges answers http-01 challenges. From its call on the authority is offered them; without it only tls-alpn-01.
+func (a *acmeSource) challenges() http.Handler { return a.manager.HTTPHandler(http.NotFoundHandler()) }
+
+// certificate is what a handshake is given: the authority's own gets the answer to its challenge.
+func (a *acmeSource) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if slices.Equal(hello.SupportedProtos, []string{acme.ALPNProto}) {
+		return a.manager.GetCertificate(hello)
+	}
+	if name := strings.TrimSuffix(hello.ServerName, "."); name != "" && !strings.EqualFold(name, a.domain) {
+		return nil, fmt.Errorf("this is %s only", a.domain)
+	}
+	if current := a.current.Load(); current != nil {
+		return current, nil
+	}
+	return nil, errNoCertificate
+}
+
+// Run gets the certificate, and later the ones that have replaced it, until ctx ends.
+func (a *acmeSource) Run(ctx context.Context) error {
+	retry := acmeMinRetry
+	for {
+		wait := acmeLookInterval
+		if err := a.fetch(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			wait, retry = retry, min(2*retry, acmeMaxRetry)
+			a.log.Warn("no certificate; trying again", slog.String("domain", a.domain), slog.Any("cause", err), slog.Duration("in", wait))
+		} else {
+			retry = acmeMinRetry
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// fetch asks for the certificate in force: autocert's memory has it, or its folder, or else the authority is asked, which may take
+// minutes. autocert cannot be told to stop, so its goroutine is left behind when ctx ends, which is when the process does.
+func (a *acmeSource) fetch(ctx context.Context) error {
+	type result struct {
+		cert *tls.Certificate
+		err  error
+	}
+	got := make(chan result, 1)
+	go func() {
+		cert, err := a.manager.GetCertificate(&tls.ClientHelloInfo{ // of a client that takes ECDSA
+			ServerName:       a.domain,
+			SignatureSchemes: []tls.SignatureScheme{tls.ECDSAWithP256AndSHA256},
+			SupportedCurves:  []tls.CurveID{tls.CurveP256},
+			CipherSuites:     []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
+		})
+		got <- result{cert, err}
+	}()
+	select {
+	case r := <-got:
+		return a.take(r.cert, r.err)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (a *acmeSource) take(cert *tls.Certificate, err error) error {
+	if err == nil && cert.Leaf == nil {
+		err = errors.New("the certificate cannot be read")
+	}
+	if err != nil {
+		return err
+	}
+	if old := a.current.Swap(cert); old == nil || !old.Leaf.Equal(cert.Leaf) {
+		a.log.Info("there is a certificate", slog.String("domain", a.domain), slog.Time("expires", cert.Leaf.NotAfter))
+	}
+	return nil
+}
+
+// parseDomain reads a name that an authority can look up.
+func parseDomain(text string) (string, error) {
+	origin, err := parseOrigin("https://" + text)
+	name := strings.TrimPrefix(origin, "https://")
+	if err != nil || strings.ContainsAny(name, ":[]") || !strings.Contains(strings.Trim(name, "."), ".") || isAddress(name) {
+		return "", errors.New("must be the name of a domain, such as sho.rt")
+	}
+	return strings.TrimSuffix(name, "."), nil
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/crypto/acme"
+	"golang.org/x/crypto/acme/autocert"
+
+	"shunt/api"
+)
+
+// httpsSettings say how the public address speaks HTTPS, if it does. The domain of ACME is among the dataSettings, because the base
+// URL follows from it.
+type httpsSettings struct {
+	certFile, keyFile string
+	acmeEmail         string
+	acmeTerms         bool
+	acmeDirectory     string
+	hstsMaxAge        time.Duration
+	redirectListen    string // empty: none
+}
+
+func addHTTPSSettings(fs *pflag.FlagSet, s *httpsSettings) {
+	fs.StringVar(&s.certFile, "tls-cert", "", "PEM `FILE` of the certificate and its chain, for HTTPS; read again when it changes")
+	fs.StringVar(&s.keyFile, "tls-key", "", "PEM `FILE` of its private key")
+	checkedVar(fs, &s.acmeEmail, "acme-email", "ADDRESS", "", "where the certificate authority may write to", parseEmail)
+	fs.BoolVar(&s.acmeTerms, "acme-accept-terms", false, "accept the authority's terms of service; --acme-domain needs it")
+	checkedVar(fs, &s.acmeDirectory, "acme-directory", "URL", autocert.DefaultACMEDirectory, "the authority's directory", parseURL)
+	checkedVar(fs, &s.hstsMaxAge, "hsts-max-age", "DURATION", "365d",
+		"for how long browsers that have seen a page over HTTPS are to use nothing else (Strict-Transport-Security); or off", parseMaxAge)
+	checkedVar(fs, &s.redirectListen, "http-redirect-listen", "ADDRESS", "",
+		"address at which plain HTTP is redirected to the base URL, such as :80; ACME's challenges are answered there", parseListen)
+}
+
+// check refuses settings that do not go together.
+func (s *httpsSettings) check(data *dataSettings) error {
+	switch acmeSet, filesSet := data.acmeDomain != "", s.certFile != "" || s.keyFile != ""; {
+	case acmeSet && filesSet:
+		return usageErrorf("--acme-domain and --tls-cert, --tls-key are two ways to get a certificate: choose one")
+	case filesSet && (s.certFile == "" || s.keyFile == ""):
+		return usageErrorf("--tls-cert and --tls-key need each other")
+	case acmeSet && !s.acmeTerms:
+		return usageErrorf("--acme-domain needs --acme-accept-terms: read the terms of service of the authority (%s) first", s.acmeDirectory)
+	case s.redirectListen == "":
+	case !acmeSet && !filesSet:
+		return usageErrorf("--http-redirect-listen needs --tls-cert and --tls-key, or --acme-domain")
+	case strings.HasPrefix(data.baseURL, "http://"):
+		return usageErrorf("--http-redirect-listen redirects to --base-url, which must begin with https://")
+	}
+	return nil
+}
+
+// A certSource is where the certificate comes from.
+type certSource interface {
+	certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) // may be called from any goroutine, and does not block
+	Run(ctx context.Context) error                              // keeps it up to date
+}
+
+// tlsConfig is TLS 1.2 and 1.3 with forward secrecy and authenticated encryption (RFC 9325), for HTTP/1.1: fasthttp speaks no
+// other, so h2 is not offered, which autocert's own configuration does.
+func tlsConfig(from certSource) *tls.Config {
+	c := &tls.Config{
+		GetCertificate: from.certificate,
+		MinVersion:     tls.VersionTLS12,
+		NextProtos:     []string{"http/1.1"},
+		CipherSuites: []uint16{ // of TLS 1.2; those of 1.3 are all good
+			tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+			tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+			tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+		},
+	}
+	if _, ok := from.(*acmeSource); ok {
+		c.NextProtos = append(c.NextProtos, acme.ALPNProto)
+	}
+	return c
+}
+
+// chooseCertificates opens the source of certificates, if there is one. It writes nothing.
+func (s *server) chooseCertificates() (err error) {
+	switch {
+	case s.cfg.https.certFile != "":
+		s.certs, err = openCertFiles(s.cfg.https.certFile, s.cfg.https.keyFile, s.say.log)
+	case s.cfg.data.acmeDomain != "":
+		s.certs = newACMESource(&s.cfg.https, s.cfg.data.acmeDomain, s.cfg.data.dataDir, s.say.log)
+	default:
+		return nil
+	}
+	s.cfg.data.secure = true
+	return err
+}
+
+func (s *server) scheme() string {
+	if s.certs != nil {
+		return "https://"
+	}
+	return "http://"
+}
+
+// speakHTTPS puts TLS under the public address, and makes o's answers fit.
+func (s *server) speakHTTPS(o *api.Options) {
+	if s.certs == nil {
+		return
+	}
+	s.parts.run("certificate", s.certs.Run)
+	s.public = tls.NewListener(s.public, tlsConfig(s.certs))
+	o.HSTSMaxAge = s.cfg.https.hstsMaxAge
+	if s.redirects == nil {
+		return
+	}
+	o.MaxConnections = max(1, o.MaxConnections-api.RedirectConnections)
+	if a, ok := s.certs.(*acmeSource); ok {
+		o.ACMEChallenges = a.challenges()
+	}
+}
+
+// parseMaxAge reads a duration such as 365d, 12h or off.
+func parseMaxAge(text string) (time.Duration, error) {
+	const most = 10 * 365 * 24 * time.Hour
+	if text == "off" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		var n uint64
+		n, err = strconv.ParseUint(days, 10, 16)
+		d = time.Duration(n) * 24 * time.Hour
+	}
+	if err != nil || d < time.Second || d > most {
+		return 0, errors.New("must be off, or a duration from 1s to 3650d, such as 365d or 12h")
+	}
+	return d, nil
+}
+
+func parseEmail(text string) (string, error) {
+	if a, err := mail.ParseAddress(text); err != nil || a.Address != text {
+		return "", errors.New("must be an e-mail address, such as ann@example.com")
+	}
+	return text, nil
+}
+
+func parseURL(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		return "", fmt.Errorf("must be a URL, such as %s", autocert.DefaultACMEDirectory)
+	}
+	return text, nil
+}
+
+func isAddress(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
+}

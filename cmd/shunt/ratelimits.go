@@ -1,0 +1,22 @@
+package main
+
+import (
+	"github.com/spf13/pflag"
+
+	"shunt/api"
+	"shunt/api/rate"
+)
+
+// addRateLimits adds the settings of how often clients may ask.
+func addRateLimits(fs *pflag.FlagSet, l *api.RateLimits) {
+	byDefault := api.DefaultRateLimits()
+	add := func(p *rate.Limit, name string, d rate.Limit, usage string) {
+		checkedVar(fs, p, name, "LIMIT", d.String(), usage, rate.Parse)
+	}
+	add(&l.Creates, "limit-creates", byDefault.Creates,
+		"links that a token, or an address, may create: events/period, maybe :burst; or off (tokens with scope admin have no limit)")
+	add(&l.Calls, "limit-calls", byDefault.Calls, "other API requests of a token, or an address; or off")
+	add(&l.Logins, "limit-logins", byDefault.Logins, "attempts to log in to an account from an address; or off")
+	add(&l.AddressLogins, "limit-address-logins", byDefault.AddressLogins, "attempts to log in from an address; or off")
+	add(&l.Misses, "limit-misses", byDefault.Misses, "unknown codes asked for from an address; or off (known codes have no limit)")
+}
