@@ -104,7 +104,7 @@
 //     are committed, and nothing is lost.
 //  10. Deltas are bounded: values are dropped first, then visitors, and at 16 Mi entries (DefaultPendingEntries, gathering
 //     and flushing together) records that need a new entry. Those are in the live counter and in Metrics.HitsMissing, and
-//     the next positions pass them. Until those are committed a crash brings them back, as far as 9 says.
+//     the next positions pass them, alone if nothing else is to be committed. Until those are committed a crash brings them back, as far as 9 says.
 //
 // Stopping and starting:
 //
@@ -121,7 +121,11 @@
 //  15. A restored backup has the id of its original, and may share its journal folder. So the high bits of an epoch are a
 //     history, which a restore draws (NewHistory): files of other histories are neither replayed nor removed. A copied
 //     folder has the history of its original; the low bits of each epoch are drawn, so neither takes the other's records
-//     for its own, but they should not share a folder, where each removes older epochs.
+//     for its own. An engine has its files locked (inuse.go): locked ones are neither replayed, which would count their hits
+//     in both, nor replaced, nor removed; a start on them is refused. But two copies should not share a folder, where each
+//     removes older epochs of the other once that has ended.
+//  16. The journal moves to another folder (ReplayJournal): 12 and 13 with an epoch without rings, and no files are made in
+//     the old folder. Crash: the next start, wherever it is, finds nothing to replay.
 //
 // A file of the stored epoch may be missing, cut, or somebody else's. If anything shows that hits were taken in that epoch
 // (a position, a record, the dictionary), the start goes on, says once which files, and that what they had since the last

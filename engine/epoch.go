@@ -19,7 +19,11 @@ func (e *Engine) startEpoch() error {
 	if err != nil {
 		return fmt.Errorf("reading journal positions: %w", err)
 	}
-	if err := e.commitLast(&p); err != nil {
+	if err := journalInUse(e.options.JournalDir, e.identity, p); err != nil {
+		return fmt.Errorf("the hit journal in %s is not this store's alone: %w. Its hits are counted there; "+
+			"name a folder of this store's own with --journal-dir", e.options.JournalDir, err)
+	}
+	if err := e.commitLast(&p, e.options.Rings); err != nil {
 		return err
 	}
 	e.removeOldEpochs(p.Epoch) // before the new files: they may need the room
@@ -33,8 +37,8 @@ func (e *Engine) startEpoch() error {
 }
 
 // commitLast commits what the journal of p's epoch holds beyond p, and sets p to the start of the next epoch, which the
-// same batch begins.
-func (e *Engine) commitLast(p *Positions) (err error) {
+// same batch begins with so many rings.
+func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 	left := pair{limit: e.options.PendingEntries}
 	names := sync.OnceValue(func() *referrers { return e.oldReferrers(*p) })
 	named := map[uint16]uint64{} // hits by the number of their referrer
@@ -66,7 +70,7 @@ func (e *Engine) commitLast(p *Positions) (err error) {
 		old = names()
 	}
 	e.countNameless(old, named)
-	p.Epoch, p.FlushSeq, p.Rings = nextEpoch(p.Epoch), seq+1, make([]uint64, e.options.Rings)
+	p.Epoch, p.FlushSeq, p.Rings = nextEpoch(p.Epoch), seq+1, make([]uint64, rings)
 	if err := e.commitPair(&left, *p, old); err != nil {
 		return fmt.Errorf("committing the replayed hits: %w", err)
 	}
@@ -155,9 +159,52 @@ func (e *Engine) countNameless(names *referrers, named map[uint16]uint64) {
 // removeOldEpochs removes the files of earlier epochs of this history: their content is in the store.
 func (e *Engine) removeOldEpochs(epoch uint64) {
 	err := removeEpochs(e.options.JournalDir, e.identity.StoreID, func(n uint64) bool { return n < epoch && sameHistory(n, epoch) })
-	if err != nil {
+	switch {
+	case errors.Is(err, errJournalInUse):
+		e.log.Warn("another server, on a copy of this store, has its hit journal in the same folder; name another folder for one of "+
+			"them with --journal-dir, or hits may be lost", "error", err)
+	case err != nil:
 		e.log.Warn("old journal files could not be removed; they are of no use any more, remove them by hand", "error", err)
 	}
+}
+
+// ReplayJournal brings what the journal in o.JournalDir holds beyond the store into it, and removes its files, for an engine
+// that is to be opened with another journal folder. The folder may be one that cannot be written to: no file is made there.
+// If it cannot be read either, or is gone, that is said, and the store goes on without those hits; so it does if the journal
+// is of a running server on another copy of the store, which counts them.
+func ReplayJournal(store Store, o Options) error {
+	if err := o.setDefaults(); err != nil {
+		return fmt.Errorf("engine: %w", err)
+	}
+	e := &Engine{store: store, identity: store.Identity(), options: o, log: o.Logger, now: o.Now}
+	p, err := store.Positions()
+	if err != nil {
+		return fmt.Errorf("reading journal positions: %w", err)
+	}
+	if len(p.Rings) == 0 { // it was never begun, or this was done
+		return nil
+	}
+	if err := journalInUse(o.JournalDir, e.identity, p); err != nil {
+		e.log.Warn("the last hit journal is not this store's alone: its hits are counted there, and not here", "error", err)
+		return e.leaveEpoch(&p)
+	}
+	files := len(p.Rings)
+	if err := e.commitLast(&p, 0); err != nil {
+		return err
+	}
+	if len(e.replayed.faults) < files { // else there is nothing to remove, and it was said why
+		e.removeOldEpochs(p.Epoch)
+	}
+	return nil
+}
+
+// leaveEpoch commits the start of an epoch without rings, and nothing of the last one's.
+func (e *Engine) leaveEpoch(p *Positions) error {
+	p.Epoch, p.FlushSeq, p.Rings = nextEpoch(p.Epoch), p.FlushSeq+1, nil
+	if err := e.commitPair(new(pair), *p, new(referrers)); err != nil {
+		return fmt.Errorf("committing the start of an epoch: %w", err)
+	}
+	return nil
 }
 
 // makeJournal makes the files of an epoch, all or none.

@@ -44,11 +44,25 @@ func BreakMapping(t *testing.T, f func(*os.File, int) ([]byte, error)) {
 // BreakWrites lets the journal's new files be written by f, which may call write, until the test ends or it is called
 // again.
 func BreakWrites(t *testing.T, f func(write func() error) error) {
-	writeJournal = func(file *os.File, b []byte) error { return f(func() error { return realWrite(file, b) }) }
+	writeJournal = func(file *os.File, b []byte) error {
+		written = append(written, file)
+		return f(func() error { return realWrite(file, b) })
+	}
 	t.Cleanup(func() { writeJournal = realWrite })
 }
 
-var realWrite = writeJournal
+var (
+	realWrite = writeJournal
+	written   []*os.File // by BreakWrites
+)
+
+// EndProcess gives back the locks of what was written, as the end of a process does.
+func EndProcess() {
+	for _, f := range written {
+		unlockJournalFile(f)
+	}
+	written = nil
+}
 
 // RingPath is where ring number i of the epoch that the store is in has its file.
 func RingPath(dir string, s Store, i int) (string, error) {

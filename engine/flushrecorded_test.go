@@ -72,6 +72,43 @@ func TestAFlushThatWasAskedForTellsWhyItFailed(t *testing.T) {
 	}
 }
 
+// TestAFlushCoversHitsThatFoundNoRoom drops hits while nothing gathers: only positions are left to commit then.
+func TestAFlushCoversHitsThatFoundNoRoom(t *testing.T) {
+	e := newTestEngine(t, engine.Options{FlushInterval: time.Hour, PendingEntries: 2})
+	kept, dropped := e.create(t, "kept"), e.create(t, "dropped")
+	defer kept.Release()
+	defer dropped.Release()
+	broken := errors.New("disk is broken")
+	e.gate.failFlush.Store(&broken)
+	hitTimes(e, kept, 5)
+	if err := e.FlushRecorded(t.Context()); !errors.Is(err, broken) {
+		t.Fatalf("got %v", err)
+	}
+	hitTimes(e, dropped, 3)
+	e.Fold()
+	e.gate.failFlush.Store(nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := e.FlushRecorded(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if m := e.Metrics(); m.HitsMissing != 3 || m.Flushes != 2 {
+		t.Errorf("%d hits are missing and %d flushes were made, want 3 and 2: one with the hits, one with positions alone", m.HitsMissing, m.Flushes)
+	}
+	for range 3 { // idle
+		if err := e.FlushRecorded(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.stopEngine()
+	if err := e.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if got := e.Metrics().Flushes; got != 2 {
+		t.Errorf("an idle engine flushed %d times", got-2)
+	}
+}
+
 func TestWhoAsksForAFlushWaitsNoLongerThanItsContext(t *testing.T) {
 	e := newTestEngine(t, engine.Options{FlushInterval: time.Hour})
 	l := e.create(t, "held")

@@ -185,7 +185,7 @@ func (p *pending) begin(positions *Positions) (batch *pair, ok bool) {
 	if p.mu.inFlight {
 		return p.mu.flushing, true
 	}
-	if p.mu.gathering.empty() && positions.OpenHour == p.mu.openHour {
+	if p.mu.gathering.empty() && positions.OpenHour == p.mu.openHour && !p.passedLocked() {
 		return nil, false
 	}
 	p.mu.gathering, p.mu.flushing, p.mu.spare = p.mu.spare, p.mu.gathering, nil
@@ -217,7 +217,18 @@ func (p *pending) committed(positions *Positions) {
 func (p *pending) waits() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.mu.inFlight || !p.mu.gathering.empty()
+	return p.mu.inFlight || !p.mu.gathering.empty() || p.passedLocked()
+}
+
+// passedLocked tells whether records were folded that the store's positions do not cover: they are gathered, or in flight,
+// or all found no room, so that nothing but the positions is left to commit of them.
+func (p *pending) passedLocked() bool {
+	for _, r := range p.journal.rings {
+		if r.folded > r.committed.Load() {
+			return true
+		}
+	}
+	return false
 }
 
 // setOpenHour sets the oldest hour that records may still count in. It never goes back.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"io/fs"
 	"math/bits"
 	"os"
 	"path/filepath"
@@ -65,9 +66,12 @@ func (j *journal) committedTo(heads []uint64) bool {
 	return true
 }
 
-// removeEpochs deletes a store's journal files of those epochs.
+// removeEpochs deletes a store's journal files of those epochs. An error that is errJournalInUse is of a file that stays.
 func removeEpochs(dir string, storeID [16]byte, which func(epoch uint64) bool) error {
 	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -77,7 +81,7 @@ func removeEpochs(dir string, storeID [16]byte, which func(epoch uint64) bool) e
 		number, _, ok := strings.Cut(rest, "-")
 		n, err := strconv.ParseUint(number, 10, 64)
 		if ours && ok && err == nil && which(n) {
-			errs = append(errs, os.Remove(filepath.Join(dir, e.Name())))
+			errs = append(errs, removeUnused(filepath.Join(dir, e.Name())))
 		}
 	}
 	return errors.Join(errs...)

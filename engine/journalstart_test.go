@@ -99,6 +99,7 @@ func TestAnEpochThatWasOnlyBegunStartsCleanly(t *testing.T) {
 		if want := fine < 5; crashed != want { // a header and the slots of each ring, and the dictionary
 			t.Fatalf("with %d writes: crashed is %v", fine, crashed)
 		}
+		engine.EndProcess()
 		engine.BreakWrites(t, func(write func() error) error { return write() })
 		l.log.take()
 		l.open(engine.Options{})

@@ -291,7 +291,7 @@ func appendDictionaryHeader(dst []byte, storeID [16]byte, epoch uint64) []byte {
 const dictionaryHeaderBytes = 44
 
 // close closes the file. Names of what is committed are in the store.
-func (r *referrers) close() error { return errors.Join(writeBack(r.file, r.mapping), r.file.Close()) }
+func (r *referrers) close() error { return closeJournalFile(r.file, r.mapping) }
 
 // readReferrers reads the dictionary file of an earlier run: only name may be called then.
 func readReferrers(dir string, id Identity, epoch uint64) (*referrers, error) {

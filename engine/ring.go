@@ -285,8 +285,19 @@ func createRing(dir string, h ringHeader) (*ring, error) {
 	return r, nil
 }
 
+// createJournalFile makes a file, or empties the one of that name, and locks it until it is closed.
 func createJournalFile(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err = lockJournalFile(f); err == nil {
+		err = f.Truncate(0)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 func initRing(f *os.File, h ringHeader) (*ring, error) {
@@ -325,4 +336,10 @@ func newRing(f *os.File, h ringHeader) (*ring, error) {
 }
 
 // close closes the file. What a late writer still appends lands in it and is replayed at the next start.
-func (r *ring) close() error { return errors.Join(writeBack(r.file, r.mapping), r.file.Close()) }
+func (r *ring) close() error { return closeJournalFile(r.file, r.mapping) }
+
+func closeJournalFile(f *os.File, mapping []byte) error {
+	err := writeBack(f, mapping)
+	unlockJournalFile(f)
+	return errors.Join(err, f.Close())
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"hash/crc32"
 	"sync"
 	"testing"
@@ -186,4 +187,22 @@ func FuzzRecord(f *testing.F) {
 			t.Errorf("words %x are read as %+v", w, rec)
 		}
 	})
+}
+
+func TestARingThatIsInUseIsNotReplaced(t *testing.T) {
+	dir, h := t.TempDir(), ringHeader{epoch: 7, rings: 1, records: 256}
+	r, err := createRing(dir, h)
+	must(t, err)
+	if _, err := createRing(dir, h); !errors.Is(err, errJournalInUse) {
+		t.Errorf("got %v", err)
+	}
+	info, err := r.file.Stat()
+	must(t, err)
+	if got := info.Size(); got != h.fileBytes() {
+		t.Errorf("it has %d bytes, want %d", got, h.fileBytes())
+	}
+	must(t, r.close()) // its mapping stays, and must not hold the lock
+	again, err := createRing(dir, h)
+	must(t, err)
+	must(t, again.close())
 }

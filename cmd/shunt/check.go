@@ -84,22 +84,25 @@ func checkData(ctx context.Context, where *localTarget, asJSON bool, stdout, std
 
 // checkAlone checks a folder that nobody serves.
 func checkAlone(ctx context.Context, s *dataSettings, say func(string), stderr io.Writer) (found checkOutcome, err error) {
-	v, err := storage.Inspect(s.dataDir, storage.Options{Logger: newConsole(stderr, "text", slog.LevelWarn).log})
+	log := newConsole(stderr, "text", slog.LevelWarn).log
+	v, err := storage.Inspect(s.dataDir, storage.Options{Logger: log})
 	if err != nil {
 		return found, storeError(s.dataDir, err)
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
 	return inspect(ctx, v, say, func(faults *engine.Faults) (engine.JournalReport, error) {
-		return checkLeftJournal(v, s, faults)
+		return checkLeftJournal(v, s, log, faults)
 	})
 }
 
 // checkLeftJournal checks the journal that the last process has left.
-func checkLeftJournal(v *storage.Inspection, s *dataSettings, faults *engine.Faults) (report engine.JournalReport, err error) {
+func checkLeftJournal(
+	v *storage.Inspection, s *dataSettings, log *slog.Logger, faults *engine.Faults,
+) (report engine.JournalReport, err error) {
 	if v.Backup() {
 		return report, nil
 	}
-	dir, err := s.lastJournal()
+	dir, err := s.lastJournal(log)
 	if err != nil {
 		return report, err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,14 +22,12 @@ const rememberedJournal = "journal-dir"
 // openEngine opens the engine over the open store as a part of parts. Hits of an earlier process that are only in its
 // journal are replayed.
 func (c *core) openEngine(parts *stack, s *dataSettings, o engine.Options) error {
-	last, err := s.lastJournal()
+	last, err := s.lastJournal(o.Logger)
 	if err != nil {
 		return err
 	}
-	if o.JournalDir = last; s.journalDir != "" {
-		if o.JournalDir, err = filepath.Abs(s.journalDir); err != nil {
-			return err
-		}
+	if o.JournalDir, err = s.nextJournal(last); err != nil {
+		return err
 	}
 	if err := c.replayLastJournal(last, o); err != nil {
 		return fmt.Errorf("replaying the journal in %s: %w", last, err)
@@ -37,9 +36,6 @@ func (c *core) openEngine(parts *stack, s *dataSettings, o engine.Options) error
 		return fmt.Errorf("opening %s: %w", s.dataDir, err)
 	}
 	parts.onStop("last flush", c.closeEngine)
-	if o.JournalDir == last {
-		return nil
-	}
 	return s.rememberJournal(o.JournalDir)
 }
 
@@ -55,13 +51,30 @@ func (c *core) closeEngine() error {
 	return fmt.Errorf("%w (the disk does not answer)", err)
 }
 
-// lastJournal returns the folder of the journal of whoever had the store before.
-func (s *dataSettings) lastJournal() (string, error) {
-	text, err := os.ReadFile(filepath.Join(s.dataDir, rememberedJournal))
+// lastJournal returns the folder of the journal of whoever had the store before. Only a folder that is not the default is
+// ever written down, so if what was written is gone, it is rather the one that is named now.
+func (s *dataSettings) lastJournal(log *slog.Logger) (string, error) {
+	path := filepath.Join(s.dataDir, rememberedJournal)
+	text, err := os.ReadFile(path)
+	byDefault, defaultErr := s.defaultJournal()
 	if errors.Is(err, fs.ErrNotExist) {
-		return s.defaultJournal()
+		return byDefault, defaultErr
 	}
-	return strings.TrimSpace(string(text)), err
+	if dir := strings.Trim(string(text), " \t\r\n\x00"); err != nil || dir != "" {
+		return dir, err
+	}
+	dir, err := s.nextJournal(byDefault)
+	log.Warn("the file that names the folder of the hit journal is empty, as a power cut may leave it; hits that are in a journal "+
+		"elsewhere will be missing", "file", path, "folder", dir)
+	return dir, errors.Join(err, defaultErr)
+}
+
+// nextJournal returns the folder of the journal from now on.
+func (s *dataSettings) nextJournal(last string) (string, error) {
+	if s.journalDir == "" {
+		return last, nil
+	}
+	return filepath.Abs(s.journalDir)
 }
 
 func (s *dataSettings) defaultJournal() (string, error) {
@@ -70,25 +83,53 @@ func (s *dataSettings) defaultJournal() (string, error) {
 
 // replayLastJournal brings the hits of the last journal into the store if the next one will be elsewhere.
 func (c *core) replayLastJournal(last string, o engine.Options) error {
-	if _, err := os.Stat(last); last == o.JournalDir || errors.Is(err, fs.ErrNotExist) {
+	if last == o.JournalDir {
 		return nil
 	}
-	o.JournalDir, o.Rings, o.RingRecords = last, aloneRings, aloneRingRecords
-	e, err := engine.Open(c.store, o)
+	o.JournalDir = last
+	return engine.ReplayJournal(c.store, o)
+}
+
+// rememberJournal writes dir down, unless it is written down. It writes no path of the default, so that a data folder can
+// be moved.
+func (s *dataSettings) rememberJournal(dir string) error {
+	path := filepath.Join(s.dataDir, rememberedJournal)
+	byDefault, err := s.defaultJournal()
 	if err != nil {
 		return err
 	}
-	return e.Close()
+	written, err := os.ReadFile(path)
+	switch isDefault, absent := dir == byDefault, errors.Is(err, fs.ErrNotExist); {
+	case isDefault && absent, !isDefault && err == nil && string(written) == dir+"\n":
+		return nil
+	case isDefault:
+		err = os.Remove(path)
+	default:
+		err = replaceSynced(path, dir+"\n")
+	}
+	if err != nil {
+		return err
+	}
+	return syncFolder(s.dataDir)
 }
 
-// rememberJournal writes no path of the default, so that a data folder can be moved.
-func (s *dataSettings) rememberJournal(dir string) error {
-	path := filepath.Join(s.dataDir, rememberedJournal)
-	if byDefault, err := s.defaultJournal(); err != nil || dir == byDefault {
-		return errors.Join(err, os.Remove(path))
+// replaceSynced replaces a file by one that is whole on the disk already: a power cut leaves the old one or the new one.
+func replaceSynced(path, text string) error {
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
 	}
-	if err := os.WriteFile(path+".new", []byte(dir+"\n"), 0o600); err != nil {
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(path+".new", path)
+}
+
+func syncFolder(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Files of a journal are locked (flock) by the engine that has made them, until it closes them or its process ends. The
+// lock on a data folder does not do: a copy of the folder, made while a server runs, names the same files, and two copies
+// of a store may have one journal folder. Whoever finds a file locked neither replays, nor replaces, nor removes it. A
+// file system without such locks protects from none of this, and the journal works there all the same.
+
+// errJournalInUse says that a living engine, of another copy of the store, writes to a file.
+var errJournalInUse = errors.New("in use by a running server on another copy of this store")
+
+// lockJournalFile takes the lock of a file that is about to be written.
+func lockJournalFile(f *os.File) error { return flock(f, syscall.LOCK_EX) }
+
+// flock takes a lock without waiting. Only that somebody else has it is an error.
+func flock(f *os.File, how int) error {
+	if err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
+		return fmt.Errorf("%s: %w", f.Name(), errJournalInUse)
+	}
+	return nil
+}
+
+// unlockJournalFile gives the lock back. Closing the file does not, as long as it is mapped.
+func unlockJournalFile(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+
+// checkUnused returns errJournalInUse if the file is locked, or why it could not be opened. A shared lock is enough to see
+// that, and can be had of a file that may only be read.
+func checkUnused(path string) error {
+	f, err := openOld(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(flock(f, syscall.LOCK_SH), f.Close())
+}
+
+// journalInUse returns errJournalInUse if any file of p's epoch is locked. What cannot be opened is replay's to tell.
+func journalInUse(dir string, id Identity, p Positions) error {
+	names := []string{referrersName(id.StoreID, p.Epoch)}
+	for i := range p.Rings {
+		names = append(names, ringName(id.StoreID, p.Epoch, i))
+	}
+	for _, name := range names {
+		if err := checkUnused(filepath.Join(dir, name)); errors.Is(err, errJournalInUse) {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeUnused removes a file of a journal, unless it is in use, or not to be opened: then nobody can tell.
+func removeUnused(path string) error {
+	if err := checkUnused(path); errors.Is(err, errJournalInUse) || errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return os.Remove(path)
+}

@@ -1,0 +1,156 @@
+package engine_test
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"shunt/engine"
+)
+
+// TestTheJournalOfARunningServerIsNeitherReplayedNorRemoved opens engines as a copy of the data folder would: on the
+// positions that a running engine has, and on earlier ones.
+func TestTheJournalOfARunningServerIsNeitherReplayedNorRemoved(t *testing.T) {
+	l := newLife(t, 1)
+	before, err := l.gate.Positions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.open(engine.Options{})
+	running, files := l.Engine, journalFiles(t, l.dir)
+	l.hit(0, 3, 1)
+	if err := l.tryOpen(engine.Options{}); !said(err, l.dir, "running server", "--journal-dir") {
+		t.Errorf("on the same positions: %v", err)
+	}
+	if err := l.replayJournal(l.dir); err != nil {
+		t.Error(err)
+	}
+	l.wantLog(1, "not this store's alone", l.dir)
+	if err := l.gate.Flush(engine.FlushBatch{Positions: before}); err != nil {
+		t.Fatal(err)
+	}
+	l.open(engine.Options{})
+	l.close()
+	l.log.take() // which of the two has the later epoch was drawn; the next one is the latest
+	l.open(engine.Options{})
+	l.wantLog(1, "another server", "--journal-dir", l.dir)
+	for _, path := range files {
+		if !slices.Contains(journalFiles(t, l.dir), path) {
+			t.Errorf("%s was removed", path)
+		}
+	}
+	if got := l.durable(0); got != 0 {
+		t.Errorf("%d hits of the running server were replayed", got)
+	}
+	l.close()
+	if err := running.Abandon(); err != nil {
+		t.Fatal(err)
+	}
+	l.open(engine.Options{}) // the server is gone, and its files are old ones
+	l.wantLog(0)
+	if left := journalFiles(t, l.dir); len(left) != len(files) {
+		t.Errorf("these files are left: %q", left)
+	}
+	l.close()
+}
+
+// replayJournal replays the journal in dir for an engine that is to have another one.
+func (l *life) replayJournal(dir string) error {
+	l.t.Helper()
+	return engine.ReplayJournal(l.gate, engine.Options{JournalDir: dir, Logger: slog.New(slog.NewTextHandler(&l.log, nil))})
+}
+
+func (l *life) epoch() uint64 {
+	l.t.Helper()
+	p, err := l.gate.Positions()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return p.Epoch
+}
+
+func TestAJournalThatMovesIsReplayedAndRemovedAndNoFileIsMade(t *testing.T) {
+	l := newLife(t, 1)
+	l.open(engine.Options{})
+	l.hit(0, 3, 1)
+	l.crash()
+	engine.BreakWrites(t, func(func() error) error {
+		t.Error("a file was made")
+		return os.ErrInvalid
+	})
+	for range 2 {
+		if err := l.replayJournal(l.dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	engine.BreakWrites(t, func(write func() error) error { return write() })
+	if left := journalFiles(t, l.dir); len(left) != 0 {
+		t.Errorf("these files are left: %q", left)
+	}
+	l.open(engine.Options{JournalDir: t.TempDir()})
+	l.wantLog(0)
+	if got := l.durable(0); got != 3 {
+		t.Errorf("%d hits were replayed, want 3", got)
+	}
+	l.close()
+}
+
+func TestAJournalMovesOutOfAFolderThatCannotBeWrittenTo(t *testing.T) {
+	l := newLife(t, 1)
+	l.open(engine.Options{})
+	l.hit(0, 3, 1)
+	l.crash()
+	engine.Immutable(t, l.dir)
+	l.log.take()
+	if err := l.replayJournal(l.dir); err != nil {
+		t.Fatal(err)
+	}
+	l.wantLog(1, "old journal files could not be removed", l.dir)
+	l.open(engine.Options{JournalDir: t.TempDir()})
+	l.wantLog(0)
+	if got := l.durable(0); got != 3 {
+		t.Errorf("%d hits were replayed, want 3", got)
+	}
+	l.close()
+}
+
+func TestAJournalMovesOutOfAFolderThatCannotBeReadAndThatIsSaidOnce(t *testing.T) {
+	for name, spoil := range map[string]func(dir string) error{
+		"gone":       os.RemoveAll,
+		"a file":     func(dir string) error { return os.WriteFile(dir, nil, 0o600) },
+		"a loop":     func(dir string) error { return os.Symlink(dir, dir) },
+		"in no path": func(dir string) error { return os.WriteFile(filepath.Dir(dir), nil, 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLife(t, 1)
+			l.dir = filepath.Join(l.dir, "below")
+			l.open(engine.Options{})
+			l.hit(0, 1, 1)
+			if err := l.flush(); err != nil {
+				t.Fatal(err)
+			}
+			l.crash()
+			for _, dir := range []string{l.dir, map[string]string{"in no path": filepath.Dir(l.dir)}[name]} {
+				if err := os.RemoveAll(dir); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := spoil(l.dir); err != nil {
+				t.Fatal(err)
+			}
+			if err := l.replayJournal(l.dir); err != nil {
+				t.Fatal(err)
+			}
+			l.wantLog(1, "cannot be replayed whole", "files=2", l.dir)
+			begun := l.epoch()
+			if err := l.replayJournal(l.dir); err != nil || l.epoch() != begun {
+				t.Errorf("again: %v, epoch %d after %d", err, l.epoch(), begun)
+			}
+			l.open(engine.Options{JournalDir: t.TempDir()})
+			l.wantLog(0)
+			l.close()
+		})
+	}
+}
