@@ -23,6 +23,9 @@ func (e *Engine) startEpoch() error {
 		return fmt.Errorf("the hit journal in %s is not this store's alone: %w. Its hits are counted there; "+
 			"name a folder of this store's own with --journal-dir", e.options.JournalDir, err)
 	}
+	if err := e.mayRead(p); err != nil {
+		return err
+	}
 	if err := e.commitLast(&p, e.options.Rings); err != nil {
 		return err
 	}
@@ -33,6 +36,24 @@ func (e *Engine) startEpoch() error {
 	e.pending = newPending(e.journal, e.counters, p, e.options.PendingEntries)
 	e.flusher.init(p)
 	e.flusher.lastUnixNano.Store(e.now().UnixNano())
+	return nil
+}
+
+// mayRead refuses a start whose journal is there and cannot be opened for a reason that an operator can mend: going on would
+// give its hits up.
+func (e *Engine) mayRead(p Positions) error {
+	for i := range p.Rings {
+		path := filepath.Join(e.options.JournalDir, ringName(e.identity.StoreID, p.Epoch, i))
+		f, err := openOld(path)
+		switch {
+		case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+			return fmt.Errorf("the hit journal cannot be read, and has hits that are nowhere else: %w; make its files readable for "+
+				"this user (or give them up with another --journal-dir)", err)
+		case err == nil:
+			err = f.Close()
+		}
+		_ = err // told by the replay
+	}
 	return nil
 }
 
@@ -116,7 +137,7 @@ func (e *Engine) sayReplayed(p Positions) {
 		e.log.Warn("the hit journal cannot be replayed whole: of the hits since the last flush before the stop, those of these files "+
 			"are missing; at most one flush interval's, unless the store had stalled. Nothing is to be done, but to see to the disk",
 			append(slots, "folder", e.options.JournalDir, "files", len(r.faults), "of", len(p.Rings),
-				"flush_interval", e.options.FlushInterval, "error", errors.Join(r.faults...))...)
+				"flush_interval", e.options.FlushInterval, "first_error", r.faults[0])...)
 	case r.invalid+r.lost > 0:
 		e.log.Warn("slots of the hit journal hold no record: their redirects were not answered, or hits are missing", slots...)
 	}

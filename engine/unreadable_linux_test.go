@@ -1,0 +1,67 @@
+package engine_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"shunt/engine"
+)
+
+// TestAJournalThatMayNotBeReadIsKeptAndStopsTheStart takes the right to read a file from this process, root or not, and gives it
+// back: no hit is lost by that.
+func TestAJournalThatMayNotBeReadIsKeptAndStopsTheStart(t *testing.T) {
+	l := newLife(t, 2)
+	l.open(engine.Options{})
+	l.hit(0, 20, 1)
+	l.hit(1, 20, 1)
+	l.crash()
+	path := l.ringPath(1)
+	if err := os.Chmod(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	asNobody(t, filepath.Dir(path), func() {
+		if err := l.tryOpen(engine.Options{}); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("got %v, want a word on the permission", err)
+		}
+	})
+	if err := os.Chmod(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.open(engine.Options{})
+	if got := l.durable(0) + l.durable(1); got != 40 {
+		t.Errorf("got %d hits, want 40", got)
+	}
+	l.close()
+}
+
+// asNobody does f with the file rights of nobody, who can reach dir. (The capabilities of root that concern files go with
+// the thread's fsuid.)
+func asNobody(t *testing.T, dir string, f func()) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		f()
+		return
+	}
+	for ; dir != filepath.Clean(os.TempDir()) && dir != "/"; dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if _, err := unix.SetfsuidRetUid(65534); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if _, err := unix.SetfsuidRetUid(0); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	f()
+}
