@@ -192,21 +192,21 @@ func TestTLSIsOfToday(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		config   tls.Config
+		config   *tls.Config
 		ok       bool
 		protocol string
 	}{
-		"TLS 1.0":                      {tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10}, false, ""},
-		"TLS 1.1":                      {tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, false, ""},
-		"TLS 1.2":                      {tls.Config{MaxVersion: tls.VersionTLS12}, true, ""},
-		"TLS 1.3":                      {tls.Config{MinVersion: tls.VersionTLS13}, true, ""},
-		"TLS 1.2, CBC":                 {tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA}}, false, ""},
-		"a browser":                    {tls.Config{NextProtos: []string{"h2", "http/1.1"}}, true, "http/1.1"},
-		"HTTP/2 only":                  {tls.Config{NextProtos: []string{"h2"}}, false, ""},
-		"a challenge that nobody made": {tls.Config{NextProtos: []string{acme.ALPNProto}}, false, ""},
+		"TLS 1.0":                      {&tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10}, false, ""},
+		"TLS 1.1":                      {&tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, false, ""},
+		"TLS 1.2":                      {&tls.Config{MaxVersion: tls.VersionTLS12}, true, ""},
+		"TLS 1.3":                      {&tls.Config{MinVersion: tls.VersionTLS13}, true, ""},
+		"TLS 1.2, CBC":                 {&tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA}}, false, ""},
+		"a browser":                    {&tls.Config{NextProtos: []string{"h2", "http/1.1"}}, true, "http/1.1"},
+		"HTTP/2 only":                  {&tls.Config{NextProtos: []string{"h2"}}, false, ""},
+		"a challenge that nobody made": {&tls.Config{NextProtos: []string{acme.ALPNProto}}, false, ""},
 	} {
 		c.config.RootCAs, c.config.ServerName = a.pool(), "localhost"
-		state, err := handshake(t, source, &c.config)
+		state, err := handshake(t, source, c.config)
 		if (err == nil) != c.ok || c.ok && state.NegotiatedProtocol != c.protocol {
 			t.Errorf("%s: got %v, protocol %q, want %v, %q", name, err, state.NegotiatedProtocol, c.ok, c.protocol)
 		}
