@@ -21,7 +21,7 @@
 //	     handlePublic           recover · drain                    (front.go, panics.go)
 //	           │  path.go       raw path: /{code} or /{code}/ ?
 //	    ┌──────┴───────┐
-//	serveCode        routes     door → scope → handler → problem   (auth.go, session.go, routes.go, links.go, patch.go, users.go …)
+//	serveCode        routes     door → limit → scope → handler → problem   (auth.go, ratelimit.go, session.go, routes.go, links.go, patch.go, users.go …)
 //	    │
 //	redirector                  Resolve → method → expiry → location → class → Hit   (redirect.go)
 //	    │
@@ -78,6 +78,31 @@
 // itself. A hop that is no address ends the walk at the hop before it, which a trusted proxy vouched for. A peer
 // without an IP address (a Unix socket) is this machine. Tokens are taken over plain HTTP only from this machine, and
 // a forwarding header says that a request is not from this machine, whatever its socket says.
+//
+// # How often
+//
+// ratelimit.go holds clients to limits by GCRA, in the fixed tables of api/rate. A call is counted when the door has said who the
+// caller is, before its scope and body are looked at: for the token (of sessions, the user), and then for the client's address;
+// what the address is refused for has been counted for the token. Who is not known is counted by address only, so that guesses of
+// tokens are, too. Creating calls have a limit of their own; each counts as one there, and more is for its handler to say
+// (mayCreateMore). Logins are counted for (address, account), and then for the address, before a password is hashed.
+//
+// Redirects know nothing of it: unknown codes are counted where the page for them is chosen (front.go), behind the one look at
+// the outcome that is there anyway. This machine's addresses have limits like any other; its sockets have none.
+//
+// Fields are those of draft-ietf-httpapi-ratelimit-headers-11 (May 2026), a member for the token and one for the address: q is the
+// burst, w the seconds in which it comes back, r what remains, t the seconds until all of it is back. Retry-After says when the
+// same request would be allowed.
+//
+// # HTTPS
+//
+// ServePublic takes a TLS listener. The handshake happens on the connection's goroutine, in fasthttp's first look at it; until its
+// first request a connection counts as one that is in a head, so the sweep ends a handshake after 10 s, whatever
+// trickles. The gate stands above TLS and reads what it has decrypted: framing is the same. fasthttp speaks HTTP/1.1, so
+// nothing else is offered (ALPN). Answers over TLS demand HTTPS (RFC 6797) but for redirects of known codes, which cost nothing so.
+//
+// insecure.go is the plain listener beside it: a 301, or a 308 that keeps the method, to the same bytes of path and query on
+// BaseURL, never on the Host of the request; and ACME's http-01 challenges.
 //
 // # Sessions
 //

@@ -4,31 +4,79 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
+	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"shunt/api/wiretest"
 )
 
-func TestTokensAreTakenOverTLSFromAnywhere(t *testing.T) {
-	st := newSite(t, nil)
+// secureAddress serves the public address over TLS on a socket, to clients that come from that address, and returns where, and
+// the listener that sweeps it.
+func (st *site) secureAddress(from string) (addr string, l *listener) {
+	st.t.Helper()
 	source := httptest.NewTLSServer(nil) // for its certificate
-	config := source.TLS
-	config.NextProtos = []string{"http/1.1"}
+	config := &tls.Config{Certificates: source.TLS.Certificates, NextProtos: []string{"http/1.1"}}
 	source.Close()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		st.t.Fatal(err)
 	}
 	at := new(atomic.Pointer[net.TCPAddr])
-	at.Store(tcpAddr("192.0.2.1"))
+	at.Store(tcpAddr(from))
 	st.serveOn(tls.NewListener(withAddr{ln, at}, config), st.ServePublic)
-	c, err := tls.Dial("tcp", ln.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+	st.t.Cleanup(func() {
+		if err := st.Shutdown(context.Background()); err != nil && !errors.Is(err, errShutDown) {
+			st.t.Error(err)
+		}
+	})
+	for l == nil {
+		st.public.mu.Lock()
+		for _, of := range st.public.mu.listeners {
+			if of.Addr().String() == ln.Addr().String() {
+				l = of
+			}
+		}
+		st.public.mu.Unlock()
+		runtime.Gosched()
+	}
+	return ln.Addr().String(), l
+}
+
+func dialTLS(t testing.TB, addr string) *tls.Conn {
+	t.Helper()
+	c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = c.Close() })
+	check(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
+	return c
+}
+
+// askTLS makes a request on a connection of its own.
+func askTLS(t testing.TB, addr, method, raw string) reply {
+	t.Helper()
+	c := dialTLS(t, addr)
 	defer c.Close()
+	if _, err := io.WriteString(c, raw); err != nil {
+		t.Fatal(err)
+	}
+	return readReply(t, bufio.NewReader(c), method)
+}
+
+func TestTokensAreTakenOverTLSFromAnywhere(t *testing.T) {
+	st := newSite(t, nil)
+	addr, _ := st.secureAddress("192.0.2.1")
+	c := dialTLS(t, addr)
 	r := bufio.NewReader(c)
 	for range 2 {
 		if _, err := io.WriteString(c, requestText("GET", "/api/v1/me", "", "Authorization: Bearer "+st.token)); err != nil {
@@ -38,6 +86,143 @@ func TestTokensAreTakenOverTLSFromAnywhere(t *testing.T) {
 			t.Errorf("got %+v, want 200", got)
 		}
 	}
-	_ = c.Close()
-	check(t, st.Shutdown(context.Background()))
+}
+
+func TestFramingRulesHoldInsideTLS(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"keep","redirect_status":307}`)
+	st.shorten(`{"url":"http://a/","alias":"smuggled"}`)
+	addr, _ := st.secureAddress("192.0.2.1")
+	before := st.counted()
+	for i, row := range wiretest.Refused() {
+		if i%5 != 0 { // the rules are those of plain connections; handshakes are dear
+			continue
+		}
+		c := dialTLS(t, addr)
+		go func() { _, _ = io.WriteString(c, row.Raw+wiretest.Smuggled) }() // the server may close before it has read all
+		answers, err := io.ReadAll(c)
+		if err != nil {
+			t.Fatalf("%s: the connection was not closed: %v", row.Name, err)
+		}
+		method, _, _ := strings.Cut(row.Raw, " ")
+		if r := onlyAnswer(t, answers, method); !slices.Contains(row.Want, r.status) || !r.close {
+			t.Errorf("%s: got %d, close %v; want %v, and the connection closed", row.Name, r.status, r.close, row.Want)
+		}
+	}
+	if after := st.counted(); after != before {
+		t.Errorf("something was created or counted: %s became %s", before, after)
+	}
+}
+
+// clientHello is how a client of TLS begins, cut off: a record that says it has 512 bytes.
+const clientHello = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
+
+func TestAHandshakeThatDoesNotEndIsReaped(t *testing.T) {
+	for name, sent := range map[string]string{"nothing is sent": "", "it stops in the middle": clientHello} {
+		t.Run(name, func(t *testing.T) {
+			st := newSite(t, nil)
+			addr, l := st.secureAddress("192.0.2.1")
+			c, _ := dial(t, addr, sent)
+			l.await(func(c *conn) bool { return true })
+			for range publicPatience.head / sweepInterval {
+				l.sweep()
+			}
+			if n := l.open(); n != 1 {
+				t.Errorf("after 10 s there are %d connections, want 1", n)
+			}
+			l.sweep()
+			rest, _ := io.ReadAll(c) // an alert, or nothing; then the end, or a reset
+			if strings.Contains(string(rest), "HTTP/") {
+				t.Errorf("got %q in the clear", rest)
+			}
+			for l.open() > 0 {
+				runtime.Gosched()
+			}
+		})
+	}
+}
+
+// A byte now and then prolongs nothing.
+func TestAHandshakeThatTricklesIsReaped(t *testing.T) {
+	st := newSite(t, nil)
+	addr, l := st.secureAddress("192.0.2.1")
+	c, _ := dial(t, addr, clientHello)
+	l.await(func(c *conn) bool { return true })
+	for range publicPatience.head/sweepInterval + 1 {
+		_, _ = io.WriteString(c, "x") // fails at last
+		l.sweep()
+	}
+	for l.open() > 0 {
+		runtime.Gosched()
+	}
+}
+
+func TestPlainHTTPOnTheTLSAddressIsClosedWithoutAnAnswerInTheClear(t *testing.T) {
+	st := newSite(t, nil)
+	addr, l := st.secureAddress("192.0.2.1")
+	_, r := dial(t, addr, requestText("GET", "/x", ""))
+	rest, _ := io.ReadAll(r)
+	if strings.Contains(string(rest), "HTTP/") {
+		t.Errorf("got %q", rest)
+	}
+	for l.open() > 0 {
+		runtime.Gosched()
+	}
+}
+
+func TestALiveStreamGoesOnOverTLS(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"promo"}`)
+	addr, l := st.secureAddress("192.0.2.1")
+	c := dialTLS(t, addr)
+	if _, err := io.WriteString(c, requestText("GET", "/api/v1/stats/promo/live", "", "Authorization: Bearer "+st.token)); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(response.Body)
+	next := func(want string) {
+		t.Helper()
+		for lines.Scan() {
+			if strings.HasPrefix(lines.Text(), "data:") {
+				if got := lines.Text(); !strings.Contains(got, want) {
+					t.Errorf("got %s, want %s", got, want)
+				}
+				return
+			}
+		}
+		t.Fatalf("the stream has ended: %v", lines.Err())
+	}
+	next(`"hits":0`)
+	if r := askTLS(t, addr, "GET", requestText("GET", "/promo", "", browser)); r.status != 302 {
+		t.Fatalf("got %+v", r)
+	}
+	next(`"hits":1`)
+	for range 5 {
+		l.sweep()
+	}
+	if r := askTLS(t, addr, "GET", requestText("GET", "/promo", "", browser)); r.status != 302 {
+		t.Fatalf("got %+v", r)
+	}
+	next(`"hits":2`)
+}
+
+func TestPagesAndAPIAnswersOverTLSDemandHTTPS(t *testing.T) {
+	st := newSite(t, func(o *Options) { o.HSTSMaxAge = 365 * 24 * time.Hour })
+	st.shorten(`{"url":"http://a/","alias":"known"}`)
+	addr, _ := st.secureAddress("192.0.2.1")
+	token := "Authorization: Bearer " + st.token
+	for path, want := range map[string]string{
+		"/unknown": "max-age=31536000", "/no/such/path": "max-age=31536000", "/api/v1/me": "max-age=31536000",
+		"/api/v1/links/none": "max-age=31536000", "/known": "",
+	} {
+		if got := askTLS(t, addr, "GET", requestText("GET", path, "", token)).header.Get("Strict-Transport-Security"); got != want {
+			t.Errorf("%s: got %q, want %q", path, got, want)
+		}
+		if got := st.get(path, token).header.Get("Strict-Transport-Security"); got != "" { // RFC 6797, 7.2
+			t.Errorf("%s over plain HTTP: got %q", path, got)
+		}
+	}
 }

@@ -98,7 +98,7 @@ type process struct {
 	t             *testing.T
 	cmd           *exec.Cmd
 	dir           string // its data folder
-	public, admin string // http://host:port
+	public, admin string // http://host:port; public may be https://
 	ended         chan struct{}
 	ready         chan struct{}
 	watch         atomic.Pointer[func(line string)] // is told each line that the process logs
@@ -158,7 +158,7 @@ func launchThrough(t *testing.T, starter []string, dir string, args ...string) *
 }
 
 var ( // in text or JSON
-	listeningLine = regexp.MustCompile(`msg"?[:=]"?listening.* ?public"?[:=]"?(http://[\d.:[\]]+)"?[, ]"?admin"?[:=]"?(http://[\d.:[\]]+)`)
+	listeningLine = regexp.MustCompile(`msg"?[:=]"?listening.* ?public"?[:=]"?(https?://[\d.:[\]]+)"?[, ]"?admin"?[:=]"?(http://[\d.:[\]]+)`)
 	readyLine     = regexp.MustCompile(`msg"?[:=]"?ready\b`)
 )
 
