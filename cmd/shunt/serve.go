@@ -29,6 +29,8 @@ type serveConfig struct {
 	trustedProxies []netip.Prefix
 	clientIPHeader string
 	geoIP          string
+	blockList      string
+	rootRedirect   string
 	countryHeader  string
 	flushInterval  time.Duration
 	keptHours      int
@@ -69,6 +71,9 @@ once; no hit that was answered is lost then either, the next start replays them.
 	checkedVar(fs, &cfg.countryHeader, "country-header", "HEADER", "",
 		"the header in which a trusted proxy says the visitor's country, such as CF-IPCountry; it counts before --geoip",
 		parseHeaderName)
+	fs.StringVar(&cfg.blockList, "block-list", "",
+		"`FILE` of hosts and beginnings of addresses, one a line, that no link may lead to; read again when it changes")
+	checkedVar(fs, &cfg.rootRedirect, "root-redirect", "URL", "", "where / leads (default: a page)", parseTarget)
 	checkedVar(fs, &cfg.flushInterval, "flush-interval", "DURATION", engine.DefaultFlushInterval.String(),
 		"how often hits are written; a power cut loses at most as much", parseFlushInterval)
 	checkedVar(fs, &cfg.keptHours, "keep-hours", "N", strconv.Itoa(engine.DefaultKeptHours),
@@ -140,6 +145,7 @@ type server struct {
 	parts   *stack
 
 	countries            *api.CountryTable // nil without --geoip
+	blocks               *api.BlockFile    // nil without --block-list
 	public, admin, local net.Listener
 	core                 core
 }
@@ -166,6 +172,9 @@ func (s *server) run(ctx context.Context) error {
 // start starts the parts in the order in which they rely on each other. Whatever can refuse comes before what writes.
 func (s *server) start(ctx context.Context) error {
 	if err := s.readCountries(); err != nil {
+		return err
+	}
+	if err := s.readBlocks(); err != nil {
 		return err
 	}
 	if err := s.listen(); err != nil {
@@ -213,6 +222,18 @@ func (s *server) readCountries() (err error) {
 	if s.countries, err = api.ReadCountries(s.cfg.geoIP); err != nil {
 		return fmt.Errorf("--geoip: %w", err)
 	}
+	return nil
+}
+
+// readBlocks reads the file of --block-list. From then on it is read again when it changes.
+func (s *server) readBlocks() (err error) {
+	if s.cfg.blockList == "" {
+		return nil
+	}
+	if s.blocks, err = api.OpenBlockFile(s.cfg.blockList, s.say.log); err != nil {
+		return fmt.Errorf("--block-list: %w", err)
+	}
+	s.parts.run("block list", s.blocks.Run)
 	return nil
 }
 
@@ -288,6 +309,7 @@ func (s *server) serveAPI(baseURL string) error {
 	o := s.core.apiOptions(&s.cfg.data, baseURL, s.say.log)
 	o.TrustedProxies, o.ClientIPHeader = s.cfg.trustedProxies, s.cfg.clientIPHeader
 	o.CountryHeader, o.Countries = s.cfg.countryHeader, s.countries
+	o.Blocks, o.RootRedirect = s.blocks, s.cfg.rootRedirect
 	o.AllowHTTP, o.Pprof = s.cfg.allowHTTP, s.cfg.pprof
 	o.MaxPerAddress = s.cfg.perAddress
 	if s.cfg.connections > 0 {
