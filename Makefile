@@ -86,6 +86,10 @@ faults: ## fail each file operation of a scripted run in each way, or every EVER
 bitflip: ## flip N (10000) bits of a data folder, one at a time, and look at everything in it (15 min)
 	SHUNTTEST_FLIPS=$(N) $(GO) test ./storage/ordeal -run '^TestAFlippedBitIsNeverSilentlyWrong$$' -v -count=1 -timeout 2h
 
+.PHONY: targets
+targets: ## a million (TARGETS=n) generated targets through the API and back, byte for byte (a few minutes)
+	SHUNTTEST_TARGETS=$(or $(TARGETS),1000000) $(GO) test ./api -run '^TestAcceptedTargetsGoOutByteForByte$$' -v -count=1 -timeout 1h
+
 .PHONY: e2e-urls
 e2e-urls: ## the main job on a file of addresses, one a line: make e2e-urls URLS=FILE
 	@test -n "$(URLS)" || { echo "make e2e-urls URLS=FILE: name a file of addresses, one a line"; exit 2; }

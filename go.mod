@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/alexedwards/argon2id v1.0.0
 	github.com/axiomhq/hyperloglog v0.3.0
+	github.com/boombuler/barcode v1.1.0
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/dchest/siphash v1.2.3
 	github.com/fasthttp/router v1.5.4

@@ -18,6 +18,7 @@ func TestARedirectForAKnownUserAgentAndReferrerAllocatesNothing(t *testing.T) {
 	}))
 	st := newSite(t, func(o *Options) {
 		o.TrustedProxies, o.Countries, o.CountryHeader = someProxies.trusted, table, "CF-IPCountry"
+		o.Blocks = openBlockFile(t, writeTo(t, "list", []byte("evil.example\na.b.example\nhttp://a/x/\n203.0.113.66\n")), o.Logger)
 	})
 	st.shorten(`{"url":"http://a/","alias":"plain"}`)
 	st.shorten(`{"url":"http://a/?b#c","alias":"query","forward_query":true,"redirect_status":308}`)

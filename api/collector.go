@@ -40,7 +40,7 @@ var (
 // missReasons are the labels of outcomes.
 var missReasons = [numOutcomes]string{
 	unknownCode: "not_found", expired: "expired", exhausted: "exhausted",
-	stillLoading: "loading", wrongMethod: "method", locationTooLong: "too_long",
+	stillLoading: "loading", wrongMethod: "method", locationTooLong: "too_long", targetBlocked: "blocked",
 }
 
 // hitClasses are the labels of engine.Class.

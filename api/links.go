@@ -37,6 +37,9 @@ func (s *Server) linkObject(d engine.Detail) linkObject {
 		State: d.State, Owner: d.Owner, CreatedAt: d.CreatedAt.UTC(), UpdatedAt: d.UpdatedAt.UTC(),
 		Title: d.Title, Tags: d.Tags, ForwardQuery: d.ForwardQuery, Hits: d.Hits,
 	}
+	if o.State != engine.StateExpired && s.redirects.blocks.Blocks([]byte(d.Target)) {
+		o.State = engine.StateBlocked
+	}
 	if o.Tags == nil {
 		o.Tags = []string{}
 	}

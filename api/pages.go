@@ -1,32 +1,45 @@
 package api
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"strconv"
 	"strings"
 
 	"github.com/valyala/fasthttp"
 )
 
-// The pages are constant but for two phrases of ours: nothing of the request or the link is in them, so nothing needs
-// escaping.
+// pageStyle is the style of all pages. It stands in them, so that a page is one request, and is let in by its hash.
+const pageStyle = `
+body { font: 1.1rem/1.5 system-ui, sans-serif; max-width: 32rem; margin: 20vh auto; padding: 0 1rem }
+.address { font-family: ui-monospace, monospace; overflow-wrap: anywhere; padding: .5rem 1rem; border: 1px solid #8888 }
+@media (prefers-color-scheme: dark) { body { background: #111; color: #ddd } a { color: #8bf } }
+`
+
+// pagePolicy lets a page have its style and nothing else.
+var pagePolicy = func() string {
+	hash := sha256.Sum256([]byte(pageStyle))
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) +
+		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+}()
+
+// The words in capitals are replaced. What stands for TITLE and TEXT is HTML already.
 const pageHTML = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <meta name="robots" content="noindex">
 <title>TITLE</title>
-<style>
-body { font: 1.1rem/1.5 system-ui, sans-serif; max-width: 32rem; margin: 20vh auto; padding: 0 1rem }
-@media (prefers-color-scheme: dark) { body { background: #111; color: #ddd } }
-</style>
+<style>STYLE</style>
 <h1>TITLE</h1>
-<p>TEXT</p>
+TEXT
 </html>
 `
 
-// pagePolicy lets a page have its style and nothing else.
-const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; " +
-	"frame-ancestors 'none'"
+// htmlPage returns a page. It goes over pageHTML once, so that nothing in title or text is replaced.
+func htmlPage(title, text string) []byte {
+	return []byte(strings.NewReplacer("STYLE", pageStyle, "TITLE", title, "TEXT", text).Replace(pageHTML))
+}
 
 // A page is how an outcome that is no redirect is shown.
 type page struct {
@@ -36,7 +49,7 @@ type page struct {
 }
 
 func newPage(k *kind, title, text string) page {
-	return page{k, []byte(strings.NewReplacer("TITLE", title, "TEXT", text).Replace(pageHTML)), text}
+	return page{k, htmlPage(title, "<p>"+text+"</p>"), text}
 }
 
 var pages = [numOutcomes]page{
@@ -44,9 +57,10 @@ var pages = [numOutcomes]page{
 	expired:         newPage(kindGone, "This link has expired", "It worked until a certain time, and that is past."),
 	exhausted:       newPage(kindGone, "This link is used up", "It worked a certain number of times, and that is reached."),
 	stillLoading:    newPage(kindLoading, "One moment", "This server has just been started and is reading its links."),
-	wrongMethod:     newPage(kindMethod, "Not this way", "This link can only be opened, that is, with GET or HEAD."),
+	wrongMethod:     newPage(kindMethod, "Not this way", "This address can only be opened, that is, with GET or HEAD."),
 	tooManyMisses:   newPage(kindRateLimited, "Too many wrong links", "From here came too many wrong addresses. Try again in a minute."),
 	locationTooLong: newPage(kindURITooLong, "Too long", "With this query, the link leads to too long an address."),
+	targetBlocked:   newPage(kindBlocked, "This link is blocked", "It leads to an address that this server does not lead to any more."),
 }
 
 // writePage answers with a page, or with a problem if the client would rather have JSON.
@@ -65,12 +79,24 @@ func writePage(ctx *fasthttp.RequestCtx, o outcome) {
 		h.Set("Retry-After", p.kind.retryAfter)
 	}
 	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Security-Policy", pagePolicy)
+	ctx.SetStatusCode(p.kind.status)
+	writeHTML(ctx, p.html)
+}
+
+// writeHTML sends a page with what every page has in its header.
+func writeHTML(ctx *fasthttp.RequestCtx, html []byte) {
+	guardPage(ctx, pagePolicy)
+	ctx.Response.Header.SetContentType("text/html; charset=utf-8")
+	ctx.Response.SetBodyRaw(html)
+}
+
+// guardPage says to browsers what they may do with an answer that they show: no more than policy, in no frame, as the type that
+// it has, and without telling the next site where they were.
+func guardPage(ctx *fasthttp.RequestCtx, policy string) {
+	h := &ctx.Response.Header
+	h.Set("Content-Security-Policy", policy)
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.SetContentType("text/html; charset=utf-8")
-	ctx.SetStatusCode(p.kind.status)
-	ctx.Response.SetBodyRaw(p.html)
 }
 
 // prefersJSON tells whether Accept names JSON, and not HTML as much or more. Wildcards count for neither, so that

@@ -42,7 +42,7 @@ var fixedFields = map[string]string{
 	"alias":      "cannot be changed; make another link",
 	"short_url":  "cannot be changed; make another link",
 	"owner":      "cannot be changed",
-	"state":      "is read-only; it follows from expires_at, max_hits and hits",
+	"state":      "is read-only; it follows from expires_at, max_hits, hits and the block list",
 	"created_at": "is read-only",
 	"updated_at": "is read-only",
 	"hits":       "is read-only",

@@ -26,6 +26,7 @@ var (
 	kindBadRequest      = &kind{400, "bad_request", "The request is malformed", ""}
 	kindUnauthorized    = &kind{401, "unauthorized", "A valid token or session is needed", ""}
 	kindForbidden       = &kind{403, "forbidden", "This is not allowed", ""}
+	kindBlocked         = &kind{403, "blocked", "The target is blocked here", ""}
 	kindHTTPSRequired   = &kind{403, "https_required", "Tokens travel over HTTPS only", ""}
 	kindNotFound        = &kind{404, "not_found", "Not found", ""}
 	kindMethod          = &kind{405, "method_not_allowed", "The method is not allowed here", ""}
@@ -97,9 +98,9 @@ func refusalOf(err error) (r refusal, known bool) {
 	var field engine.FieldError
 	switch {
 	case errors.As(err, &fields):
-		return refusal{kindInvalid, fields.Error(), fields}, true
+		return refusal{kindOfFields(fields), fields.Error(), fields}, true
 	case errors.As(err, &field):
-		return refusal{kindInvalid, field.Error(), []engine.FieldError{field}}, true
+		return refusalOf(engine.InvalidError{field})
 	}
 	for _, row := range problemTable {
 		if errors.Is(err, row.err) {
@@ -107,6 +108,14 @@ func refusalOf(err error) (r refusal, known bool) {
 		}
 	}
 	return refusal{kind: kindInternal, detail: "the cause is in the server's log"}, false
+}
+
+// kindOfFields: a target that is blocked is well-formed, and forbidden, if nothing else is wrong with the request.
+func kindOfFields(fields engine.InvalidError) *kind {
+	if len(fields) == 1 && fields[0].Code == engine.BlockedTarget {
+		return kindBlocked
+	}
+	return kindInvalid
 }
 
 // problemBody is RFC 9457's object with our code and errors.

@@ -43,6 +43,7 @@ const (
 	wrongMethod
 	locationTooLong
 	tooManyMisses // an unknown code, of a client who has asked for too many: front.go finds out
+	targetBlocked
 	numOutcomes
 )
 
@@ -59,7 +60,8 @@ type redirector struct {
 	engine    *engine.Engine
 	k0, k1    uint64 // the visitor key
 	agents    *agentCache
-	countries *CountryTable // nil: none are known
+	countries *CountryTable     // nil: none are known
+	blocks    *engine.BlockList // nil: nothing is blocked
 	counts    *redirectCounts
 	missed    *misses // has locks of its own; only unknown codes take them
 }
@@ -80,8 +82,7 @@ func (h *redirector) answer(buf []byte, r *request) (answer, []byte) {
 	}
 	l, ok := h.engine.Resolve(r.code)
 	if !ok {
-		h.missed.add(r.code)
-		return h.miss(unknownCode), buf
+		return h.unknown(r.code), buf
 	}
 	a, buf := h.follow(buf, l, r)
 	l.Release()
@@ -105,6 +106,9 @@ func (h *redirector) follow(buf []byte, l engine.Link, r *request) (answer, []by
 	if len(buf) > maxLocationBytes {
 		return h.miss(locationTooLong), buf
 	}
+	if h.blocks.Blocks(buf) {
+		return h.miss(targetBlocked), buf
+	}
 	visit := h.visit(r)
 	if !h.engine.Hit(l, visit) {
 		return h.miss(exhausted), buf
@@ -117,6 +121,12 @@ func (h *redirector) follow(buf []byte, l engine.Link, r *request) (answer, []by
 		a.cacheControl, buf = appendMaxAge(buf, l.ExpiresAtMs(), r.nowMs)
 	}
 	return a, buf
+}
+
+// unknown counts a request for a code that no link has.
+func (h *redirector) unknown(code []byte) answer {
+	h.missed.add(code)
+	return h.miss(unknownCode)
 }
 
 func (h *redirector) miss(o outcome) answer {

@@ -82,8 +82,7 @@ func (s *Server) routes(door door, endpoints []endpoint) fasthttp.RequestHandler
 	}
 	return func(ctx *fasthttp.RequestCtx) {
 		if path, _ := splitURI(ctx.Request.Header.RequestURI()); !bytes.HasPrefix(path, []byte(apiPrefix)) {
-			s.redirects.miss(unknownCode)
-			writePage(ctx, unknownCode)
+			s.servePath(ctx, path)
 			return
 		}
 		r.Handler(ctx)

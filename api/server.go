@@ -36,6 +36,8 @@ type Options struct {
 	HSTSMaxAge     time.Duration // answers over TLS demand HTTPS for so long; default: they do not
 	ACMEChallenges http.Handler  // answers http-01 challenges on ServeRedirects; nil: nobody does
 	AllowHTTP      bool          // tokens may come over plain HTTP from anywhere
+	Blocks         *BlockFile    // targets that are refused and not redirected to; nil: none
+	RootRedirect   string        // where / leads; empty: a page
 	MaxConnections int           // public ones at a time, at most 32,768; default that
 	MaxPerAddress  int           // of them from one address (IPv6: from one /64); default 512; negative: no limit
 	Pprof          bool          // /debug/pprof on the admin address even if that is not loopback
@@ -66,6 +68,9 @@ type Server struct {
 	cursors      cursors
 	rules        *rules
 	scratch      sync.Pool      // of *scratch
+	rootRedirect string         // empty: a page
+	previews     turnstile      // reads of the store by previews
+	qrCodes      turnstile      // QR codes that are drawn
 	bodyLimits   map[string]int // of endpoints that have one of their own, by method and path
 	panics       panicLog
 	publicRoutes fasthttp.RequestHandler
@@ -99,14 +104,19 @@ func NewServer(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	rootRedirect, err := rootRedirectOf(o)
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{
 		engine: o.Engine, accounts: o.Accounts, baseURL: strings.TrimSuffix(o.BaseURL, "/"),
 		targets:   engine.TargetPolicy{OwnOrigins: []string{o.BaseURL}, RefusePrivate: refusePrivate},
 		proxies:   proxies{trusted: o.TrustedProxies, header: o.ClientIPHeader, countryHeader: o.CountryHeader},
 		log:       o.Logger,
 		now:       o.Now,
-		allowHTTP: o.AllowHTTP,
-		pprof:     o.Pprof, operations: o.Operations,
+		allowHTTP: o.AllowHTTP, rootRedirect: rootRedirect,
+		previews: newTurnstile(maxPreviews, maxPreviewsWaiting), qrCodes: newTurnstile(maxQRCodes(), maxQRCodesWaiting),
+		pprof: o.Pprof, operations: o.Operations,
 		stopped: make(chan struct{}),
 	}
 	if s.proxies.header == "" {
@@ -122,6 +132,9 @@ func NewServer(o Options) (*Server, error) {
 func (s *Server) build(o Options) {
 	s.scratch.New = func() any { return &scratch{buf: make([]byte, 0, scratchBytes)} }
 	s.redirects = redirector{engine: o.Engine, agents: new(agentCache), countries: o.Countries, counts: new(redirectCounts)}
+	if o.Blocks != nil {
+		s.targets.Blocked, s.redirects.blocks = &o.Blocks.list, &o.Blocks.list
+	}
 	s.redirects.missed = newMisses(s.clock())
 	s.rules = newRules(o.RateLimits, s.clock())
 	s.live.init()

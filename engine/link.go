@@ -109,6 +109,7 @@ const (
 	StateActive    State = "active"
 	StateExpired   State = "expired"
 	StateExhausted State = "exhausted"
+	StateBlocked   State = "blocked" // for whoever knows the block list: the engine does not
 )
 
 // Hot is the part of a link that redirects need: the durable hot record, keyed by code.

@@ -16,7 +16,12 @@ type TargetPolicy struct {
 	OwnOrigins []string
 	// RefusePrivate refuses private, loopback and link-local addresses in every spelling, and localhost names.
 	RefusePrivate bool
+	// Blocked are refused with code BlockedTarget; nil: none are.
+	Blocked *BlockList
 }
+
+// BlockedTarget is the code of the FieldError of a target that is on the block list.
+const BlockedTarget = "blocked"
 
 // Parse returns raw as it is to be stored and sent as Location, or a FieldError of field "url".
 //
@@ -47,6 +52,9 @@ func (p TargetPolicy) Parse(raw string) (target string, err error) {
 	target = raw[:len(scheme)+len("://")] + h.text + h.portText + rest
 	if len(target) > MaxTargetBytes {
 		return "", errTargetTooLong
+	}
+	if p.Blocked.Blocks([]byte(target)) {
+		return "", targetError(BlockedTarget, "must not lead to an address that is blocked here")
 	}
 	return target, nil
 }
@@ -259,16 +267,19 @@ func endsInNumber(last string) bool {
 // parseIPv4 reads an IPv4 address as browsers and inet_aton do (URL Standard, "IPv4 parser"): one to four numbers,
 // decimal, octal (0…) or hex (0x…), of which the last fills all bytes that remain.
 func parseIPv4(name string) (netip.Addr, error) {
-	parts := strings.Split(strings.TrimSuffix(name, "."), ".")
-	if len(parts) > 4 {
+	name = strings.TrimSuffix(name, ".")
+	parts := strings.Count(name, ".") + 1
+	if parts > 4 {
 		return netip.Addr{}, errHost
 	}
 	var addr uint64
-	for i, part := range parts {
+	for more := true; more; {
+		var part string
+		part, name, more = strings.Cut(name, ".")
 		n, ok := parseIPv4Number(part)
 		limit := uint64(1) << 8
-		if i == len(parts)-1 {
-			limit = 1 << (8 * (5 - len(parts)))
+		if !more {
+			limit = 1 << (8 * (5 - parts))
 		}
 		if !ok || n >= limit {
 			return netip.Addr{}, errHost
@@ -316,15 +327,26 @@ var privatePrefixes = []netip.Prefix{
 	netip.MustParsePrefix("fec0::/10"),
 }
 
-// embeddings are the IPv6 prefixes that carry an IPv4 address, and at which byte.
-var embeddings = []struct {
+// An embedding is an IPv6 prefix that carries an IPv4 address, and at which byte.
+type embedding struct {
 	prefix netip.Prefix
 	at     int
-}{
+}
+
+var embeddings = []embedding{
 	{netip.MustParsePrefix("::/96"), 12},           // IPv4-compatible (RFC 4291, 2.5.5.1)
 	{netip.MustParsePrefix("::ffff:0:0:0/96"), 12}, // IPv4-translated (RFC 7915)
 	{netip.MustParsePrefix("64:ff9b::/96"), 12},    // NAT64 (RFC 6052)
 	{netip.MustParsePrefix("2002::/16"), 2},        // 6to4 (RFC 3056)
+}
+
+// in returns the IPv4 address that addr carries, ok == false if it is not of this kind.
+func (e embedding) in(addr netip.Addr) (inner netip.Addr, ok bool) {
+	if !e.prefix.Contains(addr) {
+		return netip.Addr{}, false
+	}
+	bytes := addr.As16()
+	return netip.AddrFrom4([4]byte(bytes[e.at:])), true
 }
 
 // private tells whether h is a private, loopback or link-local address, or a localhost name (RFC 6761, 6.3).
@@ -347,9 +369,8 @@ func privateAddr(addr netip.Addr) bool {
 			return true
 		}
 	}
-	bytes := addr.As16()
 	for _, e := range embeddings {
-		if e.prefix.Contains(addr) && privateAddr(netip.AddrFrom4([4]byte(bytes[e.at:]))) {
+		if inner, ok := e.in(addr); ok && privateAddr(inner) {
 			return true
 		}
 	}

@@ -7,15 +7,15 @@ import "strings"
 func Accepted() []Row {
 	const head = " HTTP/1.1\r\nHost: a\r\n"
 	chunked := "POST /keep" + head + "Transfer-Encoding: chunked\r\n"
-	hit, missing, method := []int{307}, []int{404}, []int{405}
+	hit, landing, missing, method := []int{307}, []int{200}, []int{404}, []int{405}
 	return []Row{
 		{"plain", "M:3", "GET /keep" + head + "\r\n", hit},
 		{"an empty line before the request", "M:2.2", "\r\nGET /keep" + head + "\r\n", hit},
 		{"absolute-form", "M:3.2.2", "GET http://b/keep" + head + "\r\n", hit},
 		{"absolute-form, https", "M:3.2.2", "GET HTTPS://b:443/keep?x" + head + "\r\n", hit},
 		{"absolute-form, IPv6", "M:3.2.2", "GET http://[2001:db8::1]:80/keep" + head + "\r\n", hit},
-		{"absolute-form without a path", "M:3.2.2", "GET http://b" + head + "\r\n", missing},
-		{"absolute-form with a query only", "M:3.2.2", "GET http://b?x" + head + "\r\n", missing},
+		{"absolute-form without a path", "M:3.2.2", "GET http://b" + head + "\r\n", landing},
+		{"absolute-form with a query only", "M:3.2.2", "GET http://b?x" + head + "\r\n", landing},
 		{"asterisk-form", "M:3.2.4", "OPTIONS *" + head + "\r\n", missing},
 		{"a trailing slash", "M:3.2.1", "GET /keep/" + head + "\r\n", hit},
 		{"an empty query", "M:3.2.1", "GET /keep?" + head + "\r\n", hit},

@@ -29,6 +29,8 @@ type serveConfig struct {
 	trustedProxies []netip.Prefix
 	clientIPHeader string
 	geoIP          string
+	blockList      string
+	rootRedirect   string
 	countryHeader  string
 	flushInterval  time.Duration
 	keptHours      int
@@ -71,6 +73,9 @@ once; no hit that was answered is lost then either, the next start replays them.
 	checkedVar(fs, &cfg.countryHeader, "country-header", "HEADER", "",
 		"the header in which a trusted proxy says the visitor's country, such as CF-IPCountry; it counts before --geoip",
 		parseHeaderName)
+	fs.StringVar(&cfg.blockList, "block-list", "",
+		"`FILE` of hosts and beginnings of addresses, one a line, that no link may lead to; read again when it changes")
+	checkedVar(fs, &cfg.rootRedirect, "root-redirect", "URL", "", "where / leads (default: a page)", parseTarget)
 	checkedVar(fs, &cfg.flushInterval, "flush-interval", "DURATION", engine.DefaultFlushInterval.String(),
 		"how often hits are written; a power cut loses at most as much", parseFlushInterval)
 	checkedVar(fs, &cfg.keptHours, "keep-hours", "N", strconv.Itoa(engine.DefaultKeptHours),
@@ -148,6 +153,7 @@ type server struct {
 
 	countries            *api.CountryTable // nil without --geoip
 	certs                certSource        // nil: no HTTPS
+	blocks               *api.BlockFile    // nil without --block-list
 	public, admin, local net.Listener
 	redirects            net.Listener // to HTTPS; nil: none
 	core                 core
@@ -178,6 +184,9 @@ func (s *server) start(ctx context.Context) error {
 		return err
 	}
 	if err := s.chooseCertificates(); err != nil {
+		return err
+	}
+	if err := s.readBlocks(); err != nil {
 		return err
 	}
 	if err := s.listen(); err != nil {
@@ -225,6 +234,18 @@ func (s *server) readCountries() (err error) {
 	if s.countries, err = api.ReadCountries(s.cfg.geoIP); err != nil {
 		return fmt.Errorf("--geoip: %w", err)
 	}
+	return nil
+}
+
+// readBlocks reads the file of --block-list. From then on it is read again when it changes.
+func (s *server) readBlocks() (err error) {
+	if s.cfg.blockList == "" {
+		return nil
+	}
+	if s.blocks, err = api.OpenBlockFile(s.cfg.blockList, s.say.log); err != nil {
+		return fmt.Errorf("--block-list: %w", err)
+	}
+	s.parts.run("block list", s.blocks.Run)
 	return nil
 }
 
@@ -305,6 +326,7 @@ func (s *server) serveAPI(baseURL string) error {
 	o := s.core.apiOptions(&s.cfg.data, baseURL, s.say.log)
 	o.TrustedProxies, o.ClientIPHeader = s.cfg.trustedProxies, s.cfg.clientIPHeader
 	o.CountryHeader, o.Countries = s.cfg.countryHeader, s.countries
+	o.Blocks, o.RootRedirect = s.blocks, s.cfg.rootRedirect
 	o.AllowHTTP, o.Pprof = s.cfg.allowHTTP, s.cfg.pprof
 	o.MaxPerAddress, o.RateLimits = s.cfg.perAddress, s.cfg.rateLimits
 	if s.cfg.connections > 0 {

@@ -169,6 +169,15 @@ func parseOrigin(text string) (string, error) {
 	return origin, nil
 }
 
+// parseTarget reads an address that a link could lead to.
+func parseTarget(text string) (string, error) {
+	target, err := engine.TargetPolicy{}.Parse(text)
+	if err != nil {
+		return "", errors.New(strings.TrimPrefix(err.Error(), "url: "))
+	}
+	return target, nil
+}
+
 func parseFlushInterval(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {

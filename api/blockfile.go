@@ -1,0 +1,165 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"shunt/engine"
+)
+
+const (
+	// blockFileInterval is how often the file of the block list is looked at. With the 0.3 s that a million hosts take to
+	// read, a host that is put on the list is blocked within a second.
+	blockFileInterval = 250 * time.Millisecond
+
+	// blockFileSettles is how long a file that was changed is read again whatever its stat says: a second change within a tick of
+	// the file system's clock shows in nothing but the content.
+	blockFileSettles = 2 * time.Second
+
+	// maxBlockFileBytes is 32 bytes for each of engine.MaxBlocked.
+	maxBlockFileBytes = 32 * engine.MaxBlocked
+
+	// maxLineWarnings bounds the log lines about one version of the file.
+	maxLineWarnings = 20
+)
+
+// A BlockFile is a block list in a file that is read again when it changes. Run and update are for one goroutine.
+type BlockFile struct {
+	list engine.BlockList
+	path string
+	log  *slog.Logger
+
+	stat    os.FileInfo       // when content was read
+	readAt  time.Time         // when content was read
+	content [sha256.Size]byte // the hash of what list was made of
+	warned  map[string]bool   // lines of that content which were skipped
+	failing bool              // the last look failed, and that was said
+}
+
+// OpenBlockFile reads the list at path.
+func OpenBlockFile(path string, log *slog.Logger) (*BlockFile, error) {
+	f := &BlockFile{path: path, log: log}
+	if err := f.update(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Run keeps the list as the file is until ctx ends. A file that cannot be read leaves the list as it was.
+func (f *BlockFile) Run(ctx context.Context) error {
+	ticker := time.NewTicker(blockFileInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+			f.look()
+		}
+	}
+}
+
+// look is one step of Run.
+func (f *BlockFile) look() {
+	err := f.update()
+	switch {
+	case err != nil && !f.failing:
+		f.log.Error("the block list cannot be read; the last one stays", slog.Any("cause", err), slog.Int("entries", f.list.Len()))
+	case err == nil && f.failing:
+		f.log.Info("the block list can be read again", slog.Int("entries", f.list.Len()))
+	}
+	f.failing = err != nil
+}
+
+// update reads the file if it may have changed since it was last read.
+func (f *BlockFile) update() error {
+	stat, err := os.Stat(f.path)
+	if err != nil {
+		return err
+	}
+	if !stat.Mode().IsRegular() { // to open a pipe would wait for its writer
+		return fmt.Errorf("%s is no regular file", f.path)
+	}
+	if f.stat != nil && f.unchanged(stat) {
+		return nil
+	}
+	now := time.Now()
+	text, err := readUpTo(f.path, maxBlockFileBytes)
+	if err != nil {
+		return err
+	}
+	if content := sha256.Sum256(text); f.stat == nil || content != f.content {
+		if err := f.replace(text); err != nil {
+			return err
+		}
+		f.content = content
+	}
+	f.stat, f.readAt = stat, now
+	return nil
+}
+
+// unchanged tells whether the file is certainly what was read.
+func (f *BlockFile) unchanged(stat os.FileInfo) bool {
+	return os.SameFile(f.stat, stat) && f.stat.Size() == stat.Size() && f.stat.ModTime().Equal(stat.ModTime()) &&
+		f.readAt.Sub(stat.ModTime()) > blockFileSettles
+}
+
+func (f *BlockFile) replace(text []byte) error {
+	skipped, err := f.list.Replace(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.path, err)
+	}
+	f.warn(text, skipped)
+	if f.stat != nil {
+		f.log.Info("the block list has changed", slog.Int("entries", f.list.Len()))
+	}
+	return nil
+}
+
+// warn names the lines that were skipped, unless it has already: a line that stays where and what it is is named once.
+func (f *BlockFile) warn(text []byte, skipped []engine.LineError) {
+	warned := make(map[string]bool)
+	number, unnamed := 0, 0
+	for _, e := range skipped {
+		var line []byte
+		for ; number < e.Line; number++ {
+			line, text, _ = bytes.Cut(text, []byte{'\n'})
+		}
+		if len(warned) == maxLineWarnings {
+			unnamed++
+			continue
+		}
+		key := fmt.Sprintf("%d %x", e.Line, sha256.Sum256(line))
+		if warned[key] = true; !f.warned[key] {
+			f.log.Warn("a line of the block list is skipped", slog.String("file", f.path), slog.Int("line", e.Line),
+				slog.String("cause", e.Reason))
+		}
+	}
+	if unnamed > 0 {
+		f.log.Warn("more lines of the block list are skipped", slog.String("file", f.path), slog.Int("lines", unnamed))
+	}
+	f.warned = warned
+}
+
+// readUpTo reads a file of at most limit bytes.
+func readUpTo(path string, limit int64) (text []byte, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if text, err = io.ReadAll(io.LimitReader(file, limit+1)); err != nil {
+		return nil, err
+	}
+	if int64(len(text)) > limit {
+		return nil, fmt.Errorf("%s has more than %d bytes", path, limit)
+	}
+	return text, nil
+}

@@ -1,0 +1,90 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"html"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/engine"
+)
+
+// Previews read the store. So many do at a time, and so many wait: one takes some 10 µs, or a few ms from a disk.
+const (
+	maxPreviews        = 16
+	maxPreviewsWaiting = 1024
+)
+
+// servePreview is GET /{code}+: where the link leads and since when it exists.
+func (s *Server) servePreview(ctx *fasthttp.RequestCtx, code []byte) {
+	seen, o := s.see(ctx, code)
+	if o != redirected {
+		writePage(ctx, o)
+		return
+	}
+	created, err := s.createdAt(string(code), seen.id)
+	switch {
+	case errors.Is(err, engine.ErrNotFound): // deleted since
+		writePage(ctx, unknownCode)
+	case err != nil:
+		s.fail(ctx, err)
+	default:
+		ctx.Response.Header.Set("Cache-Control", "no-store")
+		writeHTML(ctx, htmlPage("Where this link leads", previewText(string(code), seen, created)))
+	}
+}
+
+func (s *Server) createdAt(code string, id uint64) (time.Time, error) {
+	if !s.previews.enter() {
+		return time.Time{}, engine.ErrOverloaded
+	}
+	defer s.previews.leave()
+	return s.engine.CreatedAt(code, id)
+}
+
+// previewText returns the HTML of a preview. Its link is the short one, so that whoever follows it is counted. Of a capped link,
+// whose hits somebody counts on, only the host is shown: the whole would make it free.
+func previewText(code string, seen sight, created time.Time) string {
+	var b strings.Builder
+	shown, host := shownTarget(seen.target)
+	if seen.capped {
+		fmt.Fprintf(&b, "<p>It can be followed a certain number of times, and leads to an address of</p>\n")
+		shown = host
+	}
+	fmt.Fprintf(&b, "<p class=\"address\">%s</p>\n", html.EscapeString(shown))
+	switch readable, doubtful := readableHost(host); {
+	case doubtful:
+		fmt.Fprintf(&b, "<p><strong>Mind the name</strong> %s: written out, it has letters that look like others.</p>\n",
+			html.EscapeString(host))
+	case readable != "":
+		fmt.Fprintf(&b, "<p>%s is how computers write <bdi>%s</bdi>.</p>\n", html.EscapeString(host), html.EscapeString(readable))
+	}
+	fmt.Fprintf(&b, "<p>The link was made on <time datetime=\"%s\">%s UTC</time>.</p>\n", created.UTC().Format(time.RFC3339),
+		created.UTC().Format("2 January 2006, 15:04"))
+	fmt.Fprintf(&b, "<p><a href=\"/%s\" rel=\"nofollow noreferrer\">Follow it</a></p>", code)
+	return b.String()
+}
+
+// shownTarget returns a target as it can be shown to people, and its host. What is not ASCII behind the host is shown
+// as browsers send it: there are characters that change the order in which text is read, or that nobody sees.
+func shownTarget(target string) (shown, host string) {
+	scheme, after, _ := strings.Cut(target, "://")
+	end := strings.IndexAny(after, "/?#")
+	if end < 0 {
+		end = len(after)
+	}
+	var b strings.Builder
+	b.WriteString(scheme + "://" + after[:end])
+	for _, c := range []byte(after[end:]) {
+		if c < 0x80 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String(), (&url.URL{Host: after[:end]}).Hostname()
+}

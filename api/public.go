@@ -1,0 +1,145 @@
+package api
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/engine"
+)
+
+// The public paths that are no code and not of the API.
+
+// A publicPage answers GET and HEAD of a path; code is what the path says beside the page's suffix.
+type publicPage func(s *Server, ctx *fasthttp.RequestCtx, code []byte)
+
+var fixedPages = map[string]publicPage{
+	"/":            (*Server).serveRoot,
+	"/robots.txt":  (*Server).serveRobots,
+	"/favicon.ico": (*Server).serveIcon,
+}
+
+// codePages are what there is of a link behind its code. No suffix is of bytes that a code has.
+var codePages = []struct {
+	suffix []byte
+	serve  publicPage
+}{
+	{[]byte("+"), (*Server).servePreview},
+	{[]byte(".svg"), (*Server).serveSVG},
+	{[]byte(".png"), (*Server).servePNG},
+}
+
+// pageAt returns the page that a raw path names, nil if it names none.
+func pageAt(path []byte) (serve publicPage, code []byte) {
+	if serve := fixedPages[string(path)]; serve != nil {
+		return serve, nil
+	}
+	code, found := bytes.CutPrefix(path, []byte("/"))
+	if !found {
+		return nil, nil
+	}
+	for _, p := range codePages {
+		if code, found := bytes.CutSuffix(code, p.suffix); found && engine.ValidCode(code) {
+			return p.serve, code
+		}
+	}
+	return nil, nil
+}
+
+// servePath is the way of requests whose path is no code and not of the API.
+func (s *Server) servePath(ctx *fasthttp.RequestCtx, path []byte) {
+	serve, code := pageAt(path)
+	switch {
+	case serve == nil:
+		s.redirects.miss(unknownCode)
+		writePage(ctx, unknownCode)
+	case !ctx.IsGet() && !ctx.IsHead():
+		writePage(ctx, wrongMethod)
+	default:
+		serve(s, ctx, code)
+	}
+}
+
+// A sight is what a page about a link needs of it, copied.
+type sight struct {
+	id     uint64
+	target string
+	capped bool
+}
+
+// see returns the link of code as a redirect would find it now, and counts nothing of a link that there is. If the outcome
+// is none of redirected, there is nothing to see.
+func (s *Server) see(ctx *fasthttp.RequestCtx, code []byte) (sight, outcome) {
+	if !s.engine.Ready() {
+		return sight{}, stillLoading
+	}
+	l, ok := s.engine.Resolve(code)
+	if !ok {
+		return sight{}, s.redirects.unknown(code).outcome
+	}
+	defer l.Release()
+	switch {
+	case l.Expired(s.timeOf(ctx).UnixMilli()):
+		return sight{}, expired
+	case s.redirects.blocks.Blocks(l.Target()):
+		return sight{}, targetBlocked
+	case s.engine.UsedUp(l):
+		return sight{}, exhausted
+	}
+	return sight{l.ID(), string(l.Target()), l.Flags()&engine.FlagCapped != 0}, redirected
+}
+
+// rootRedirectOf returns where / leads, in the form that targets have; empty: to a page.
+func rootRedirectOf(o Options) (string, error) {
+	if o.RootRedirect == "" {
+		return "", nil
+	}
+	target, err := engine.TargetPolicy{OwnOrigins: []string{o.BaseURL}}.Parse(o.RootRedirect)
+	if err != nil {
+		return "", fmt.Errorf("root redirect %q: %s", o.RootRedirect, strings.TrimPrefix(err.Error(), "url: "))
+	}
+	return target, nil
+}
+
+var landingPage = htmlPage("Short links", "<p>This server makes long addresses short. Put a + behind a short address to see where it leads.</p>")
+
+// serveRoot is GET /.
+func (s *Server) serveRoot(ctx *fasthttp.RequestCtx, _ []byte) {
+	if s.rootRedirect != "" {
+		ctx.SetStatusCode(fasthttp.StatusFound)
+		ctx.Response.Header.SetCanonical(headerLocation, []byte(s.rootRedirect))
+		ctx.Response.Header.SetCanonical(headerCacheControl, neverStore)
+		return
+	}
+	ctx.Response.Header.Set("Cache-Control", "public, max-age=300")
+	writeHTML(ctx, landingPage)
+}
+
+//go:embed assets/robots.txt
+var robotsText []byte
+
+//go:embed assets/favicon.ico
+var iconImage []byte
+
+func (s *Server) serveRobots(ctx *fasthttp.RequestCtx, _ []byte) {
+	writeAsset(ctx, "text/plain; charset=utf-8", robotsText)
+}
+
+func (s *Server) serveIcon(ctx *fasthttp.RequestCtx, _ []byte) {
+	writeAsset(ctx, "image/x-icon", iconImage)
+}
+
+// assetPolicy lets what is no page do nothing, should a browser show it by itself.
+const assetPolicy = "default-src 'none'; frame-ancestors 'none'"
+
+// writeAsset sends what stays what it is for a day at least.
+func writeAsset(ctx *fasthttp.RequestCtx, contentType string, body []byte) {
+	guardPage(ctx, assetPolicy)
+	h := &ctx.Response.Header
+	h.Set("Cache-Control", "public, max-age=86400")
+	h.SetContentType(contentType)
+	ctx.Response.SetBodyRaw(body)
+}

@@ -1,0 +1,293 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// newPagesSite is a site with a link of each kind.
+func newPagesSite(t *testing.T) *site {
+	st := newSite(t, func(o *Options) {
+		o.BaseURL = "https://sho.rt"
+		o.AllowHTTP = true
+		o.Blocks = openBlockFile(t, writeTo(t, "list", nil), o.Logger)
+	})
+	st.shorten(`{"url":"https://good.example/x?a=1&b=\"<script>\"#y","alias":"live"}`)
+	st.shorten(`{"url":"https://good.example/secret","alias":"capped","max_hits":1}`)
+	st.shorten(`{"url":"https://good.example/","alias":"used","max_hits":1}`)
+	st.shorten(`{"url":"https://good.example/","alias":"past","expires_at":"2026-01-02T03:04:06Z"}`)
+	st.shorten(`{"url":"https://evil.example/","alias":"evil"}`)
+	st.shorten(`{"url":"https://good.example/","alias":"post","redirect_status":307}`)
+	if r := st.get("/used"); r.status != 302 {
+		t.Fatalf("the only hit of a link: got %d", r.status)
+	}
+	if _, err := st.redirects.blocks.Replace([]byte("evil.example")); err != nil {
+		t.Fatal(err)
+	}
+	st.now.Add(time.Minute.Milliseconds())
+	return st
+}
+
+func TestPublicPathsAnswerAsTheContractSays(t *testing.T) {
+	st := newPagesSite(t)
+	for request, want := range map[string]string{
+		"GET /":                                   "200 text/html; charset=utf-8",
+		"GET /?x":                                 "200 text/html; charset=utf-8",
+		"GET http://any.example":                  "200 text/html; charset=utf-8",
+		"GET /robots.txt":                         "200 text/plain; charset=utf-8",
+		"GET /favicon.ico":                        "200 image/x-icon",
+		"GET /live+":                              "200 text/html; charset=utf-8",
+		"GET /live+?x":                            "200 text/html; charset=utf-8",
+		"GET http://a.example/live+":              "200 text/html; charset=utf-8",
+		"GET /capped+":                            "200 text/html; charset=utf-8",
+		"GET /used+":                              "410 text/html; charset=utf-8",
+		"GET /past+":                              "410 text/html; charset=utf-8",
+		"GET /evil+":                              "403 text/html; charset=utf-8",
+		"GET /none+":                              "404 text/html; charset=utf-8",
+		"GET /live.svg":                           "200 image/svg+xml",
+		"GET /live.svg?size=1":                    "200 image/svg+xml",
+		"GET /used.svg":                           "410 text/html; charset=utf-8",
+		"GET /past.svg":                           "410 text/html; charset=utf-8",
+		"GET /evil.svg":                           "403 text/html; charset=utf-8",
+		"GET /none.svg":                           "404 text/html; charset=utf-8",
+		"GET /live.png":                           "200 image/png",
+		"GET /live.png?size=64":                   "200 image/png",
+		"GET /live.png?size=2048&v=1":             "200 image/png",
+		"GET /live.png?size=63":                   "422 application/problem+json",
+		"GET /live.png?size=2049":                 "422 application/problem+json",
+		"GET /live.png?size=":                     "422 application/problem+json",
+		"GET /live.png?size=%2b99":                "422 application/problem+json",
+		"GET /live.png?size=-99":                  "422 application/problem+json",
+		"GET /live.png?size=1e3":                  "422 application/problem+json",
+		"GET /live.png?size=64&size=65":           "422 application/problem+json",
+		"GET /live.png?size=99999999999999999999": "422 application/problem+json",
+		"GET /used.png":                           "410 text/html; charset=utf-8",
+		"GET /none.png":                           "404 text/html; charset=utf-8",
+		"GET /live++":                             "404 text/html; charset=utf-8",
+		"GET /live+/":                             "404 text/html; charset=utf-8",
+		"GET /live%2b":                            "404 text/html; charset=utf-8",
+		"GET /live.svg+":                          "404 text/html; charset=utf-8",
+		"GET /live+.svg":                          "404 text/html; charset=utf-8",
+		"GET /live.SVG":                           "404 text/html; charset=utf-8",
+		"GET /live.gif":                           "404 text/html; charset=utf-8",
+		"GET /+":                                  "404 text/html; charset=utf-8",
+		"GET /.svg":                               "404 text/html; charset=utf-8",
+		"GET //":                                  "404 text/html; charset=utf-8",
+		"GET //live+":                             "404 text/html; charset=utf-8",
+		"GET /a/live+":                            "404 text/html; charset=utf-8",
+		"GET /robots.txt/":                        "404 text/html; charset=utf-8",
+		"GET /_/x":                                "404 text/html; charset=utf-8",
+		"GET /" + strings.Repeat("a", 65) + "+":   "404 text/html; charset=utf-8",
+		"POST /":                                  "405 text/html; charset=utf-8",
+		"PUT /robots.txt":                         "405 text/html; charset=utf-8",
+		"OPTIONS /live+":                          "405 text/html; charset=utf-8",
+		"POST /live.png":                          "405 text/html; charset=utf-8",
+		"DELETE /live.svg":                        "405 text/html; charset=utf-8",
+		"POST /live":                              "405 text/html; charset=utf-8",
+		"POST /live.gif":                          "404 text/html; charset=utf-8",
+		"POST /post":                              "307 ",
+	} {
+		method, target, _ := strings.Cut(request, " ")
+		r := send(t, st.publicAt, method, requestText(method, target, ""))
+		if got := statusAndType(r); got != want {
+			t.Errorf("%s: got %s, want %s", request, got, want)
+		}
+		if allow := r.header.Get("Allow"); (r.status == 405) != (allow == "GET, HEAD") {
+			t.Errorf("%s: got Allow: %s", request, allow)
+		}
+		if r.status != 404 || method != "GET" {
+			continue
+		}
+		asJSON := st.get(target, "Accept: application/json")
+		if asJSON.problem() != "not_found" || asJSON.header.Get("Vary") != "Accept" {
+			t.Errorf("%s by who prefers JSON: got %d %s", request, asJSON.status, asJSON.body)
+		}
+	}
+}
+
+func TestHEADIsAnsweredAsGETWithoutTheBody(t *testing.T) {
+	st := newPagesSite(t)
+	for _, path := range []string{"/", "/robots.txt", "/favicon.ico", "/live+", "/live.svg", "/live.png", "/none+", "/used+", "/evil+", "/live.gif"} {
+		get := st.get(path)
+		head := send(t, st.publicAt, "HEAD", requestText("HEAD", path, ""))
+		if head.status != get.status || head.body != "" || head.header.Get("Content-Length") != fmt.Sprint(len(get.body)) {
+			t.Errorf("%s: got %d, %d bytes, Content-Length %s; want %d, none, %d", path, head.status, len(head.body),
+				head.header.Get("Content-Length"), get.status, len(get.body))
+		}
+		get.header.Del("Content-Length")
+		head.header.Del("Content-Length")
+		if got, want := fmt.Sprint(head.header), fmt.Sprint(get.header); got != want {
+			t.Errorf("%s: got header %s, want %s", path, got, want)
+		}
+	}
+}
+
+func TestEveryPageHasTheHeadersOfAPageAndNothingOfTheServersMake(t *testing.T) {
+	st := newPagesSite(t)
+	const image, page = "default-src 'none'; frame-ancestors 'none'", "page"
+	for path, want := range map[string][2]string{ // policy, Cache-Control
+		"/":               {page, "public, max-age=300"},
+		"/robots.txt":     {image, "public, max-age=86400"},
+		"/favicon.ico":    {image, "public, max-age=86400"},
+		"/live+":          {page, "no-store"},
+		"/capped+":        {page, "no-store"},
+		"/used+":          {page, "no-store"},
+		"/past":           {page, "no-store"},
+		"/used":           {page, "no-store"},
+		"/evil":           {page, "no-store"},
+		"/none":           {page, "no-store"},
+		"/none+":          {page, "no-store"},
+		"/no/such":        {page, "no-store"},
+		"/live.svg":       {image, "public, max-age=300"},
+		"/live.png":       {image, "public, max-age=300"},
+		"/api/v1/none":    {"", "no-store"},
+		"/live.png?size=": {"", "no-store"},
+	} {
+		r := st.get(path)
+		policy := r.header.Get("Content-Security-Policy")
+		if want[0] == page {
+			st.wantStyleAllowed(path, policy, r.body)
+		} else if policy != want[0] {
+			t.Errorf("%s: got policy %s, want %s", path, policy, want[0])
+		}
+		if got := r.header.Get("Cache-Control"); got != want[1] {
+			t.Errorf("%s: got Cache-Control: %s, want %s", path, got, want[1])
+		}
+		if want[0] != "" && r.header.Get("Referrer-Policy") != "no-referrer" || r.header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: got %v", path, r.header)
+		}
+		for _, name := range []string{"Server", "X-Powered-By", "Via"} {
+			if r.header.Get(name) != "" {
+				t.Errorf("%s: got %s: %s", path, name, r.header.Get(name))
+			}
+		}
+	}
+	for o := unknownCode; o < numOutcomes; o++ {
+		ctx := requestFrom(tcpAddr("192.0.2.1"))
+		writePage(ctx, o)
+		h := &ctx.Response.Header
+		st.wantStyleAllowed(missReasons[o], string(h.Peek("Content-Security-Policy")), string(ctx.Response.Body()))
+		if string(h.Peek("Cache-Control")) != "no-store" || string(h.Peek("Vary")) != "Accept" || string(h.Peek("X-Content-Type-Options")) != "nosniff" ||
+			string(h.Peek("Referrer-Policy")) != "no-referrer" {
+			t.Errorf("%s: got %s", missReasons[o], h)
+		}
+	}
+	r := st.get("/live")
+	names := make([]string, 0, len(r.header))
+	for name := range r.header {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if got, want := fmt.Sprint(names), "[Cache-Control Content-Length Date Location]"; got != want {
+		t.Errorf("a redirect has the fields %s, want %s", got, want)
+	}
+}
+
+var styleElement = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
+
+// wantStyleAllowed: the policy lets in nothing but the one style that the page has, and the page has nothing else to let in.
+func (st *site) wantStyleAllowed(path, policy, body string) {
+	st.t.Helper()
+	styles := styleElement.FindAllStringSubmatch(body, -1)
+	if len(styles) != 1 {
+		st.t.Fatalf("%s: got %d styles, want 1", path, len(styles))
+	}
+	want := "default-src 'none'; style-src 'sha256-" + hashOf(styles[0][1]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	if policy != want {
+		st.t.Errorf("%s: got policy %s, want %s", path, policy, want)
+	}
+	if bad := regexp.MustCompile(`<script|<img|<link|<iframe|\sstyle=|\son[a-z]+=|src=`).FindString(body); bad != "" {
+		st.t.Errorf("%s holds %q", path, bad)
+	}
+}
+
+func hashOf(text string) string {
+	hash := sha256.Sum256([]byte(text))
+	return base64.StdEncoding.EncodeToString(hash[:])
+}
+
+func TestTheRootRedirectIsConfigured(t *testing.T) {
+	st := newSite(t, func(o *Options) { o.RootRedirect = "https://WWW.example.com/Home?x#y" })
+	r := st.get("/?utm=1")
+	if r.status != 302 || r.header.Get("Location") != "https://www.example.com/Home?x#y" || r.header.Get("Cache-Control") != "private, no-store" || r.body != "" {
+		t.Errorf("got %+v", r)
+	}
+	if r := send(t, st.publicAt, "POST", requestText("POST", "/", "")); r.status != 405 {
+		t.Errorf("POST: got %d", r.status)
+	}
+	for _, bad := range []string{"/home", "javascript:alert(1)", "http://127.0.0.1:8080/", "http://localhost:8080/x", "http://a b/", "https://u@a/"} {
+		o := Options{Engine: st.engine, Accounts: st.accounts, BaseURL: "http://127.0.0.1:8080", RootRedirect: bad}
+		if _, err := NewServer(o); err == nil || !strings.Contains(err.Error(), "root redirect") {
+			t.Errorf("%s: got %v, want an error that names it", bad, err)
+		}
+	}
+}
+
+func TestPagesAreNotShownWhileLinksAreLoaded(t *testing.T) {
+	st := unloadedSite(t, nil)
+	for path, want := range map[string]int{"/x+": 503, "/x.svg": 503, "/x.png": 503, "/": 200, "/robots.txt": 200} {
+		if r := st.get(path); r.status != want {
+			t.Errorf("%s: got %d, want %d", path, r.status, want)
+		}
+	}
+}
+
+func TestQRCodesAndPreviewsAreRefusedWhenTooManyWait(t *testing.T) {
+	st := newPagesSite(t)
+	for path, gate := range map[string]*turnstile{"/live.svg": &st.qrCodes, "/live.png": &st.qrCodes, "/live+": &st.previews} {
+		gate.present.Add(gate.most)
+		if r := st.get(path, "Accept: application/json"); r.status != 503 || r.problem() != "overloaded" || r.header.Get("Retry-After") == "" {
+			t.Errorf("%s: got %d %s", path, r.status, r.body)
+		}
+		if r := st.get("/live"); r.status != 302 {
+			t.Errorf("a redirect meanwhile: got %d", r.status)
+		}
+		gate.present.Add(-gate.most)
+		if r := st.get(path); r.status != 200 {
+			t.Errorf("%s afterwards: got %d", path, r.status)
+		}
+	}
+}
+
+func TestATurnstileLetsNoMoreInThanItSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := newTurnstile(2, 3)
+		for range 2 {
+			if !gate.enter() {
+				t.Fatal("the first two are refused")
+			}
+		}
+		var let atomic.Int64
+		for range 3 {
+			go func() {
+				if gate.enter() {
+					let.Add(1)
+				}
+			}()
+		}
+		synctest.Wait()
+		if n := let.Load(); n != 0 || gate.enter() {
+			t.Errorf("two are inside, three wait: %d more were let in, or a sixth waits", n)
+		}
+		gate.leave()
+		synctest.Wait()
+		if n := let.Load(); n != 1 {
+			t.Errorf("one has left: %d were let in, want 1", n)
+		}
+		for range 4 {
+			gate.leave()
+			synctest.Wait()
+		}
+		if n := gate.present.Load(); n != 0 || let.Load() != 3 {
+			t.Errorf("all have left: %d are present and %d of three were let in", n, let.Load())
+		}
+	})
+}

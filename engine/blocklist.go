@@ -1,0 +1,329 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"math/bits"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+)
+
+// MaxBlocked is how many entries a BlockList takes: 64 MiB of hashes.
+const MaxBlocked = 4 << 20
+
+// A BlockList says which targets nobody is redirected to. The zero value and a nil *BlockList block nothing. It is replaced
+// whole, by one atomic store, while any number of goroutines ask it.
+//
+// An entry is a host, which stands for everything below it too, or an address, which stands for all that begin with it. In
+// both the scheme and the port do not matter. Hosts are compared in the form that targets are stored in, without a trailing
+// dot, and IP addresses by their value, in whatever spelling, also where an IPv6 address carries a blocked IPv4 address.
+// Paths are compared with their escapes decoded, their dot segments resolved and their slashes in a row taken for one: who
+// wants to get around the list can write a path in all these ways.
+type BlockList struct{ set atomic.Pointer[blockSet] }
+
+// A blockSet is what one text says. It never changes.
+//
+// Of a host it has a hash of 64 bits under a random key, in an open table that is at most half full: 16 to 32 bytes an entry
+// and no pointer, and a look-up is one cache line more often than not. A host that is not in a list of a million is taken
+// for one that is with a probability of 5 in 10^14. Rejected: a map of strings, twice the memory, and pointers for the
+// collector to follow; a mark at every link, which each change of the list would have to look at.
+type blockSet struct {
+	seed     maphash.Seed
+	slots    []uint64 // hashes of hosts; 0: empty; its length is a power of two
+	entries  int      // hosts and prefixes
+	depths   uint64   // bit n: there is a name of n labels (63: or more), so that "com" need not be looked up
+	prefixes map[uint64][][]byte
+}
+
+// A LineError is a line of a block list that says nothing. Lines are counted from 1.
+type LineError struct {
+	Line   int
+	Reason string
+}
+
+// Replace makes b what text says: an entry a line, empty lines, and comments from # to the line's end. It returns the lines
+// that it could not use and has left out. After an error b is what it was.
+func (b *BlockList) Replace(text []byte) (skipped []LineError, err error) {
+	s := &blockSet{seed: maphash.MakeSeed(), prefixes: make(map[uint64][][]byte)}
+	var hosts []uint64
+	for number := 1; len(text) > 0; number++ {
+		var line []byte
+		line, text, _ = bytes.Cut(text, []byte{'\n'})
+		if hosts, err = s.read(hosts, entryOf(line)); err != nil {
+			skipped = append(skipped, LineError{number, reasonOf(err)})
+		}
+		if s.entries > MaxBlocked {
+			return nil, fmt.Errorf("there are more than %d entries", MaxBlocked)
+		}
+	}
+	s.fill(hosts)
+	b.set.Store(s)
+	return skipped, nil
+}
+
+// reasonOf returns what an error of TargetPolicy.Parse says to people.
+func reasonOf(err error) string {
+	var field FieldError
+	if errors.As(err, &field) {
+		return field.Message
+	}
+	return err.Error()
+}
+
+// Len returns the number of entries.
+func (b *BlockList) Len() int {
+	if s := b.set.Load(); s != nil {
+		return s.entries
+	}
+	return 0
+}
+
+// Blocks tells whether target, which came from a TargetPolicy, is on the list. It takes no lock and allocates nothing.
+func (b *BlockList) Blocks(target []byte) bool {
+	if b == nil {
+		return false
+	}
+	s := b.set.Load()
+	return s != nil && s.entries > 0 && s.blocks(target)
+}
+
+// entryOf returns a line without comment and white space. A # within an address is none: it is then refused as a fragment.
+func entryOf(line []byte) string {
+	for i, c := range line {
+		if c == '#' && (i == 0 || line[i-1] == ' ' || line[i-1] == '\t') {
+			line = line[:i]
+			break
+		}
+	}
+	return string(bytes.TrimSpace(line))
+}
+
+// read adds an entry: a host's hash to hosts, a prefix to s.
+func (s *blockSet) read(hosts []uint64, entry string) ([]uint64, error) {
+	if entry == "" {
+		return hosts, nil
+	}
+	if validName(entry) && !endsInNumber(lastLabel(entry)) { // most are in their stored form; it saves three quarters of the time
+		return append(hosts, s.addName([]byte(strings.TrimSuffix(entry, ".")))), nil
+	}
+	if strings.ContainsAny(entry, " \t") {
+		return hosts, errTwoEntries
+	}
+	scheme := ""
+	if !strings.Contains(entry, "://") {
+		scheme = "http://"
+	}
+	target, err := TargetPolicy{}.Parse(scheme + entry)
+	if err != nil {
+		return hosts, err
+	}
+	if strings.Contains(target, "#") {
+		return hosts, targetError("fragment", "must not hold a fragment")
+	}
+	host, rest := splitStored([]byte(target))
+	switch addr := storedAddr(host); {
+	case scheme == "" || len(rest) > 0:
+		hash := s.hash(host)
+		s.prefixes[hash] = append(s.prefixes[hash], appendPlain(nil, rest))
+	case addr.IsValid():
+		hosts = append(hosts, s.hashAddr(addr))
+	default:
+		return append(hosts, s.addName(host)), nil
+	}
+	s.entries++
+	return hosts, nil
+}
+
+// addName notes a name in its stored form, without a dot at its end, and returns its hash.
+func (s *blockSet) addName(name []byte) uint64 {
+	s.entries++
+	s.depths |= 1 << min(63, bytes.Count(name, []byte{'.'})+1)
+	return s.hashName(name)
+}
+
+var errTwoEntries = errors.New("must be one host or address, without spaces")
+
+// fill builds the table.
+func (s *blockSet) fill(hosts []uint64) {
+	s.slots = make([]uint64, 1<<bits.Len(uint(2*len(hosts)))) // one at least is empty
+	for _, hash := range hosts {
+		s.slots[s.find(hash)] = hash
+	}
+}
+
+// find returns the slot that has hash, or the empty one where it would be.
+func (s *blockSet) find(hash uint64) uint64 {
+	mask := uint64(len(s.slots) - 1)
+	i := hash & mask
+	for s.slots[i] != hash && s.slots[i] != 0 {
+		i = (i + 1) & mask
+	}
+	return i
+}
+
+func (s *blockSet) has(hash uint64) bool { return s.slots[s.find(hash)] == hash }
+
+// hash returns the hash of a host in its stored form, which is never 0.
+func (s *blockSet) hash(host []byte) uint64 {
+	if addr := storedAddr(host); addr.IsValid() {
+		return s.hashAddr(addr)
+	}
+	return s.hashName(host)
+}
+
+func (s *blockSet) hashName(name []byte) uint64 { return maphash.Bytes(s.seed, name) | 1 }
+
+// hashAddr: no name begins with a zero byte.
+func (s *blockSet) hashAddr(addr netip.Addr) uint64 {
+	var key [17]byte
+	as16 := addr.As16()
+	copy(key[1:], as16[:])
+	return s.hashName(key[:])
+}
+
+func (s *blockSet) blocks(target []byte) bool {
+	host, rest := splitStored(target)
+	if addr := storedAddr(host); addr.IsValid() {
+		return s.blocksAddr(addr, rest)
+	}
+	depth, hash := 0, uint64(0)
+	for end := len(host); end > 0; {
+		end = bytes.LastIndexByte(host[:end], '.')
+		depth++
+		if end >= 0 && s.depths>>min(63, depth)&1 == 0 {
+			continue
+		}
+		if hash = s.hashName(host[end+1:]); s.has(hash) {
+			return true
+		}
+	}
+	return len(s.prefixes) > 0 && s.blocksPath(hash, rest) // hash is the whole host's now
+}
+
+// blocksAddr asks for addr, and for the IPv4 addresses that it may carry.
+func (s *blockSet) blocksAddr(addr netip.Addr, rest []byte) bool {
+	hash := s.hashAddr(addr)
+	if s.has(hash) || s.blocksPath(hash, rest) {
+		return true
+	}
+	for _, e := range embeddings {
+		if inner, ok := e.in(addr); ok && s.blocksAddr(inner, rest) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *blockSet) blocksPath(host uint64, rest []byte) bool {
+	prefixes := s.prefixes[host]
+	return len(prefixes) > 0 && hasPlainPrefix(rest, prefixes)
+}
+
+// hasPlainPrefix has its buffer on the stack, which is why blocksPath is apart from it.
+//
+//go:noinline
+func hasPlainPrefix(rest []byte, prefixes [][]byte) bool {
+	var buf [MaxTargetBytes + 8]byte
+	plain := appendPlain(buf[:0], rest)
+	for _, p := range prefixes {
+		if bytes.HasPrefix(plain, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// splitStored returns the host of a target as TargetPolicy.Parse returns it, without brackets, port and a dot at its end, and what
+// follows host and port.
+func splitStored(target []byte) (host, rest []byte) {
+	after := target[bytes.IndexByte(target, ':')+len("://"):]
+	end := 0
+	for end < len(after) && after[end] != '/' && after[end] != '?' && after[end] != '#' {
+		end++
+	}
+	host, rest = after[:end], after[end:]
+	if len(host) > 0 && host[0] == '[' {
+		return host[1:bytes.IndexByte(host, ']')], rest
+	}
+	host, _, _ = bytes.Cut(host, []byte{':'})
+	return bytes.TrimSuffix(host, []byte{'.'}), rest
+}
+
+// storedAddr returns the address that a host of splitStored is, in whatever spelling; none if it is a name. The last label of
+// a name begins with no digit, or has other bytes than numbers.
+func storedAddr(host []byte) netip.Addr {
+	last := host[bytes.LastIndexByte(host, '.')+1:]
+	colon := len(host) > 0 && bytes.IndexByte(host, ':') >= 0
+	if len(last) == 0 || !colon && (last[0] < '0' || last[0] > '9') {
+		return netip.Addr{}
+	}
+	text := unsafe.String(unsafe.SliceData(host), len(host)) // read here only
+	if colon {
+		addr, _ := netip.ParseAddr(text)
+		return addr.Unmap()
+	}
+	if !endsInNumber(lastLabel(text)) {
+		return netip.Addr{}
+	}
+	addr, _ := parseIPv4(text)
+	return addr
+}
+
+// appendPlain appends what follows the authority of a target, without its fragment, in the form in which prefixes are compared.
+func appendPlain(dst, rest []byte) []byte {
+	rest, _, _ = bytes.Cut(rest, []byte{'#'})
+	path, query, asked := bytes.Cut(rest, []byte{'?'})
+	root := len(dst)
+	dst = append(dst, '/')
+	for more := len(path) > 0; more; { // dst ends with a slash
+		var segment []byte
+		segment, path, more = bytes.Cut(path, []byte{'/'})
+		start := len(dst)
+		dst = appendUnescaped(dst, segment)
+		switch string(dst[start:]) {
+		case "", ".":
+			dst = dst[:start]
+		case "..":
+			parent := bytes.LastIndexByte(dst[root:start-1], '/') // -1 at the root
+			dst = dst[:max(root, root+parent)+1]
+		default:
+			if more {
+				dst = append(dst, '/')
+			}
+		}
+	}
+	if asked {
+		dst = appendUnescaped(append(dst, '?'), query)
+	}
+	return dst
+}
+
+// appendUnescaped appends b with its percent-escapes decoded; what is no escape stays.
+func appendUnescaped(dst, b []byte) []byte {
+	for i := 0; i < len(b); i++ {
+		c := b[i]
+		if c == '%' && i+2 < len(b) {
+			if high, low := hexDigit(b[i+1]), hexDigit(b[i+2]); high|low < 16 {
+				c = high<<4 | low
+				i += 2
+			}
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
+
+// hexDigit returns the value of a hex digit, 0xff of any other byte.
+func hexDigit(c byte) byte {
+	switch {
+	case '0' <= c && c <= '9':
+		return c - '0'
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return c | 0x20 - 'a' + 10
+	}
+	return 0xff
+}

@@ -1,0 +1,244 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+func blockList(t testing.TB, lines ...string) *BlockList {
+	t.Helper()
+	b := new(BlockList)
+	if skipped, err := b.Replace([]byte(strings.Join(lines, "\n"))); err != nil || len(skipped) > 0 {
+		t.Fatalf("got %v, %v; want every line taken", skipped, err)
+	}
+	return b
+}
+
+// stored returns raw as a link has it.
+func stored(t testing.TB, raw string) []byte {
+	t.Helper()
+	target, err := TargetPolicy{}.Parse(raw)
+	if err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return []byte(target)
+}
+
+func TestAHostIsBlockedInEverySpellingWithAllBelowIt(t *testing.T) {
+	b := blockList(t, "evil.example", "# a comment", "", "  Büro.example\t# another", "1.2.3.4", "[2001:db8::66]", "a.b.c.example", "zip",
+		"EVIL2.example.:8080")
+	for raw, want := range map[string]bool{
+		"http://evil.example":                        true,
+		"HttpS://EVIL.Example.:8443/x?y#z":           true,
+		"http://www.evil.example/":                   true,
+		"http://a.b.c.d.e.evil.example/":             true,
+		"http://evil2.example/":                      true,
+		"http://notevil.example/":                    false,
+		"http://evil.example.org/":                   false,
+		"http://example/":                            false,
+		"http://good.example/?u=http://evil.example": false,
+		"http://xn--bro-hoa.example/":                true,
+		"http://BÜRO.example/":                       true,
+		"http://b.c.example/":                        false,
+		"http://x.a.b.c.example/":                    true,
+		"http://anything.zip/":                       true,
+		"http://zip.example/":                        false,
+		"http://1.2.3.4/":                            true,
+		"http://1.2.3.4.:99/":                        true,
+		"http://16909060/":                           true,
+		"http://0x1020304/":                          true,
+		"http://01.02.03.04/":                        true,
+		"http://1.2.772/":                            true,
+		"http://[::ffff:1.2.3.4]/":                   true,
+		"http://[::1.2.3.4]:80/":                     true,
+		"http://[64:ff9b::102:304]/":                 true,
+		"http://[2002:102:304::]/":                   true,
+		"http://1.2.3.5/":                            false,
+		"http://4.3.2.1/":                            false,
+		"http://[2001:DB8:0::66]/":                   true,
+		"http://[2001:db8:0:0:0:0:0:66]:1/":          true,
+		"http://[2001:db8::67]/":                     false,
+		"http://1.2.3.4.example/":                    false,
+	} {
+		if got := b.Blocks(stored(t, raw)); got != want {
+			t.Errorf("%s: got blocked == %v, want %v", raw, got, want)
+		}
+	}
+}
+
+func TestAPrefixIsBlockedInEverySpellingOfItsPath(t *testing.T) {
+	b := blockList(t, "https://shared.example/bad/", "other.example/a?q=1", "http://whole.example/", "http://1.2.3.4/x", "http://bare.example?x")
+	for raw, want := range map[string]bool{
+		"https://shared.example/bad/":                                     true,
+		"http://shared.example:81/bad/page?x":                             true,
+		"http://Shared.Example./bad/page":                                 true,
+		"http://shared.example/bad":                                       false,
+		"http://shared.example/BAD/":                                      false,
+		"http://shared.example/good/":                                     false,
+		"http://shared.example/":                                          false,
+		"http://www.shared.example/bad/":                                  false,
+		"http://shared.example/%62%61d%2Fx":                               true,
+		"http://shared.example//bad///x":                                  true,
+		"http://shared.example/./bad/x":                                   true,
+		"http://shared.example/x/../bad/x":                                true,
+		"http://shared.example/x/%2e%2E/bad/":                             true,
+		"http://shared.example/../../bad/":                                true,
+		"http://shared.example/bad/..":                                    false,
+		"http://shared.example/bad/../good":                               false,
+		"http://shared.example/good#/bad/":                                false,
+		"http://shared.example/%zz%4":                                     false,
+		"http://other.example/a?q=1":                                      true,
+		"http://other.example/a?%71=12":                                   true,
+		"http://other.example/a?q=2":                                      false,
+		"http://other.example/a":                                          false,
+		"http://whole.example":                                            true,
+		"http://whole.example?x":                                          true,
+		"http://whole.example#x":                                          true,
+		"http://sub.whole.example/":                                       false,
+		"http://0x1020304/xyz":                                            true,
+		"http://[::ffff:102:304]/x":                                       true,
+		"http://1.2.3.4/y":                                                false,
+		"http://bare.example/?xy":                                         true,
+		"http://bare.example?xy":                                          true,
+		"http://bare.example":                                             false,
+		"http://shared.example/" + strings.Repeat("a/../", 1000) + "bad/": true,
+		"http://shared.example" + strings.Repeat("/", 8000):               false,
+	} {
+		if got := b.Blocks(stored(t, raw)); got != want {
+			t.Errorf("%.80s: got blocked == %v, want %v", raw, got, want)
+		}
+	}
+}
+
+func TestALineThatSaysNothingIsSkippedAndNamed(t *testing.T) {
+	b := new(BlockList)
+	skipped, err := b.Replace([]byte("good.example\r\n0.0.0.0 evil.example\n\n*.evil.example\nftp://evil.example/\nhttp://a/#x\n\xff\n" +
+		strings.Repeat("a", 9000) + "\nlast.example"))
+	var lines []int
+	for _, s := range skipped {
+		lines = append(lines, s.Line)
+	}
+	if got, want := fmt.Sprint(lines, err), "[2 4 5 6 7 8] <nil>"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if b.Len() != 2 || !b.Blocks([]byte("http://good.example/")) || !b.Blocks([]byte("http://last.example/")) {
+		t.Errorf("got %d entries, want the two lines that are good", b.Len())
+	}
+}
+
+func TestAListThatIsTooLongChangesNothing(t *testing.T) {
+	b := blockList(t, "evil.example")
+	if _, err := b.Replace([]byte(strings.Repeat("a\n", MaxBlocked+1))); err == nil {
+		t.Error("got no error")
+	}
+	if b.Len() != 1 || !b.Blocks([]byte("http://evil.example/")) {
+		t.Error("the list was changed")
+	}
+}
+
+func TestAListIsReplacedWhole(t *testing.T) {
+	var none *BlockList
+	b := new(BlockList)
+	target := []byte("http://evil.example/")
+	if none.Blocks(target) || b.Blocks(target) {
+		t.Error("an empty list blocks")
+	}
+	b = blockList(t, "evil.example")
+	if _, err := b.Replace([]byte("other.example")); err != nil || b.Blocks(target) {
+		t.Errorf("got %v; want the host no longer blocked", err)
+	}
+	if _, err := b.Replace(nil); err != nil || b.Blocks(target) || b.Blocks([]byte("http://other.example/")) {
+		t.Errorf("got %v; want nothing blocked", err)
+	}
+}
+
+func TestAMillionHostsBlockThemselvesAndNothingElse(t *testing.T) {
+	b := blockList(t, millionHosts())
+	for i := 0; i < 1_000_000; i += 997 {
+		if !b.Blocks(fmt.Appendf(nil, "https://www.h%d.example.com/x", i)) {
+			t.Fatalf("h%d is not blocked", i)
+		}
+		if b.Blocks(fmt.Appendf(nil, "https://g%d.example.com/x", i)) {
+			t.Fatalf("g%d is blocked", i)
+		}
+	}
+}
+
+func millionHosts() string {
+	var text strings.Builder
+	for i := range 1_000_000 {
+		fmt.Fprintf(&text, "h%d.example.com\n", i)
+	}
+	return text.String()
+}
+
+func TestAskingTheBlockListAllocatesNothing(t *testing.T) {
+	b := blockList(t, "evil.example", "1.2.3.4", "http://shared.example/bad", "http://[2001:db8::1]/x")
+	for _, target := range []string{
+		"https://www.good.example/path", "https://evil.example/", "http://0x1020304/", "http://[2001:db8::1]/xy", "http://[::ffff:1.2.3.4]/",
+		"http://shared.example/%62ad", "http://12345.6.7.8.example/",
+	} {
+		bytes := []byte(target)
+		if n := testing.AllocsPerRun(100, func() { b.Blocks(bytes) }); n != 0 {
+			t.Errorf("%s: got %v allocations, want 0", target, n)
+		}
+	}
+}
+
+// BenchmarkBlocks: what a redirect pays for the list, over targets that are on none.
+func BenchmarkBlocks(b *testing.B) {
+	random := rand.New(rand.NewPCG(1, 2))
+	targets := make([][]byte, 4096)
+	for i := range targets {
+		targets[i] = fmt.Appendf(nil, "https://www.g%d.example.com/some/path?with=query", random.IntN(1_000_000))
+	}
+	for name, list := range map[string]*BlockList{
+		"list=none": nil, "list=empty": new(BlockList), "list=2": blockList(b, "evil.example", "a.evil.example"), "list=1M": blockList(b, millionHosts()),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if list.Blocks(targets[i%len(targets)]) {
+					b.Fatal("blocked")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkReadBlockList: how long a million hosts take.
+func BenchmarkReadBlockList(b *testing.B) {
+	text := []byte(millionHosts())
+	for b.Loop() {
+		if _, err := new(BlockList).Replace(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Whatever Parse takes, the list can be asked of, and a target whose own host is listed is blocked.
+func FuzzBlocks(f *testing.F) {
+	for _, seed := range []string{"http://a/b", "https://[::1]:80/x", "http://0x7f.1/../%2e", "http://a?%", "http://[::ffff:1.2.3.4]#", "http://1.2.3.4./"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		target, err := TargetPolicy{}.Parse(raw)
+		if err != nil {
+			return
+		}
+		host, _ := splitStored([]byte(target))
+		line := string(host)
+		if strings.Contains(line, ":") {
+			line = "[" + line + "]"
+		}
+		if !blockList(t, line).Blocks([]byte(target)) {
+			t.Errorf("%q is not blocked by %q", target, line)
+		}
+		withoutFragment, _, _ := strings.Cut(target, "#")
+		if !blockList(t, withoutFragment).Blocks([]byte(target)) {
+			t.Errorf("%q is not blocked by itself", target)
+		}
+	})
+}
