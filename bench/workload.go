@@ -143,6 +143,8 @@ func (d *discard) ReserveIDs(uint64) (uint64, error) { return d.n + 1, nil }
 
 func (d *discard) Apply(_ engine.Mutation, done func(error)) { done(nil) }
 
+func (d *discard) ApplyAll(_ engine.Bulk, done func(error)) { done(nil) }
+
 func (d *discard) LoadLinks(_ context.Context, fn func(engine.HotView) error) error {
 	return generate(d.n, fn)
 }
@@ -164,6 +166,8 @@ func (d *discard) View() (engine.View, error) { return nothing{d.positions.Flush
 func (d *discard) Kept() (firstHour, firstDay uint32) { return 0, 0 }
 
 func (d *discard) ListLinks(uint32, string, func(uint64, string) bool) error { return nil }
+
+func (d *discard) Listing(context.Context) (engine.Listing, error) { return nothing{}, nil }
 
 func (d *discard) Deletions(uint32, int) ([]engine.Deletion, error) { return nil, nil }
 
