@@ -216,6 +216,19 @@
 // Codes of one owner. An admin sees other people's links only by saying owner=all or owner=ID; without it a foreign
 // link is missing for admins too.
 //
+// Cursors are authenticated and not kept (cursor.go): they hold as long as the store, and only for the list that they are of;
+// whose links those are is said, and allowed, by each request. There is nothing for a cursor to become stale by.
+//
+// A bulk is judged item by item, and made as a whole. What is wrong with an item is its result; what keeps the store from
+// writing (read_only, overloaded, outcome_unknown) is the answer of all. An item has the limit of a body of POST /shorten. A
+// repeat under the same Idempotency-Key shows the links as they are now, and a deleted one as 410 gone; a request of which
+// nothing succeeded may be corrected under its key.
+//
+// An export's links are of one moment, its hits and states of when each is written. Whole is what ends with the last chunk; an
+// export that cannot go on (a revoked token, shutdown, a damaged row) has a problem as its last line, and the connection is
+// cut. A line at the end of a whole one, with a count, was rejected: every reader would have to know it. Exports are 16 at a
+// time, 2 a caller, and have to move 16 KiB a second, because each keeps a snapshot open.
+//
 // Links outlive their owner. DELETE /users/{id} refuses a user with links unless links=keep says that they stay: links are
 // printed on paper, and must not die with an account. They stay under the number of the deleted user, which admins name with
 // owner=ID. Handing them to somebody else was rejected: figures are kept by owner as well as by link, so the new owner's would

@@ -78,7 +78,11 @@ func (s *Server) see(ctx *fasthttp.RequestCtx, code []byte) (sight, outcome) {
 	}
 	l, ok := s.engine.Resolve(code)
 	if !ok {
-		return sight{}, s.redirects.unknown(code).outcome
+		missed := s.redirects.unknown(code).outcome
+		if !s.mayMiss(ctx, s.proxies.clientAddr(ctx, peerAddr(ctx))) {
+			missed = tooManyMisses
+		}
+		return sight{}, missed
 	}
 	defer l.Release()
 	switch {

@@ -85,6 +85,8 @@ func TestEachLimitRefusesWhatIsTooMuchAndEndsInTime(t *testing.T) {
 		"creates that fail":    {"POST", "/api/v1/shorten", `{}`, 4, 422, time.Second},
 		"logins":               {"POST", "/api/v1/session", wrong, 2, 401, time.Minute},
 		"misses":               {"GET", "/nosuchcode", "", 3, 404, time.Minute},
+		"misses of previews":   {"GET", "/nosuchcode+", "", 3, 404, time.Minute},
+		"misses of QR codes":   {"GET", "/nosuchcode.svg", "", 3, 404, time.Minute},
 		"misses, another case": {"HEAD", "/nosuchcode/", "", 3, 404, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -145,8 +145,6 @@ func (d *discard) Apply(_ engine.Mutation, done func(error)) { done(nil) }
 
 func (d *discard) ApplyAll(_ engine.Bulk, done func(error)) { done(nil) }
 
-func (d *discard) Listing(context.Context) (engine.Listing, error) { return nil, engine.ErrNotFound }
-
 func (d *discard) LoadLinks(_ context.Context, fn func(engine.HotView) error) error {
 	return generate(d.n, fn)
 }
@@ -169,6 +167,8 @@ func (d *discard) Kept() (firstHour, firstDay uint32) { return 0, 0 }
 
 func (d *discard) ListLinks(uint32, string, func(uint64, string) bool) error { return nil }
 
+func (d *discard) Listing(context.Context) (engine.Listing, error) { return nothing{}, nil }
+
 func (d *discard) Deletions(uint32, int) ([]engine.Deletion, error) { return nil, nil }
 
 func (d *discard) Positions() (engine.Positions, error) { return d.positions, nil }
@@ -182,7 +182,7 @@ func (d *discard) RollUp(engine.RollUpLimits) (bool, error) { return false, nil 
 
 func (d *discard) SweepReceipts(engine.ReceiptSweep) (bool, error) { return false, nil }
 
-// nothing is a view of no tallies.
+// nothing is a view of no tallies, and a listing of no links.
 type nothing struct{ flushSeq uint64 }
 
 func (n nothing) FlushSeq() uint64 { return n.flushSeq }
@@ -196,6 +196,12 @@ func (nothing) ReadSpans([]uint64, []engine.Span, engine.Parts, func(i, j int, t
 func (nothing) ReadOwnerSpans(uint32, []engine.Span, engine.Parts, func(j int, t *engine.Tally) error) error {
 	return nil
 }
+
+func (nothing) Scan(engine.ListRange, int, func(engine.LinkEntry) bool) (uint64, bool, error) {
+	return 0, false, nil
+}
+
+func (nothing) ReadRecord(string) (engine.Record, error) { return engine.Record{}, engine.ErrNotFound }
 
 func (nothing) Close() error { return nil }
 

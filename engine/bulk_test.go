@@ -128,6 +128,36 @@ func TestRacingBulksOfTheSameAliasesDoNotDeadlockAndEachAliasHasOneWinner(t *tes
 	}
 }
 
+// TestBulksThatWaitForEachOtherGoInTurn has two of them wait for a code in the middle, with what they have by then. It goes by
+// a fake clock.
+func TestBulksThatWaitForEachOtherGoInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newTestEngine(t, engine.Options{})
+		defer e.stop()
+		e.create(t, "before").Release()
+		var held func()
+		stall := func(commit func()) { held = commit }
+		e.gate.apply.Store(&stall)
+		var writing sync.WaitGroup
+		writing.Go(func() { e.create(t, "m").Release() })
+		synctest.Wait()
+		e.gate.apply.Store(nil)
+		for _, words := range []string{"a B c D m w X y Z", "Z y X w m D c B a", "w c m"} {
+			writing.Go(func() {
+				if _, err := e.CreateBulk(context.Background(), items(words)); err != nil {
+					t.Errorf("%s: %v", words, err)
+				}
+			})
+		}
+		synctest.Wait()
+		held()
+		writing.Wait()
+		if got := e.Metrics().Links; got != 1+9 {
+			t.Errorf("%d links, want 10", got)
+		}
+	})
+}
+
 func (e *testEngine) bulkOnce(key, words string) (string, []engine.BulkResult, error) {
 	results, err := e.CreateBulkOnce(context.Background(), request(key), items(words))
 	return outcomes(results), results, err

@@ -54,6 +54,13 @@
 // outcome was unknown never makes a second link. In memory are the keys under way and a count of receipts for each sender,
 // which a scan of their keys brings back at start. Receipts are swept by the flush goroutine, with their keys reserved.
 //
+// Several links of one request (CreateBulk) are one commit with one receipt. Their aliases are reserved in the order of the
+// folded codes, so that racing requests do not wait in a circle; a code that is drawn is taken only if it is free, without
+// waiting. The receipt has codes and ids only: a repeat shows the links as they are by then.
+//
+// A list is a Listing of the store, of one moment and durable. Its order is that of ids, so a page goes on below the id at
+// which the last one ended, whatever was made, edited or deleted since. A page goes over at most 10,000 rows.
+//
 // Locks: shard.mu, counters.mu, pending.mu, ids.mu and receipts.mu; none is taken while another is held. The store's
 // callbacks take shard.mu, counters.mu and receipts.mu; a rewrite of a shard (about 0.1 µs a link) happens in one, and
 // holds up all writers.

@@ -136,6 +136,15 @@
 // keys; there is no index by time, which would be a second row for each. It works on a snapshot, so it has each key reserved
 // and reads the receipt again before that goes.
 //
+// A request for several links has one receipt, of version 2: what became of each, and the code and id of those that there
+// are, at most 75 KB. Whole links might be 10 MB, and be written again by every request that finds them.
+//
+// # Listings
+//
+// A listing is a snapshot that waits until all of it is durable: the sequence of writes in it says its last batch. Lists of
+// an owner, or of a tag of one, go over index rows; those of all owners over cold records, newest first, with a Get of the hot
+// record each, since there is no index for them. As long as it is open, compactions keep what it sees.
+//
 // # Views
 //
 // A view is one Pebble snapshot and the set of hours that have rows. That set is kept in memory, so that no reader scans for
