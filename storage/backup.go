@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"path/filepath"
 	"strings"
 
@@ -62,14 +63,37 @@ func (s *Store) backup(ctx context.Context, to *folder) (BackupResult, error) {
 }
 
 // fill makes the checkpoint, and lets the backup be one.
+//
+// A checkpoint is opened before it is called a backup: one of 64 that kills left whole had a manifest without a record, for a
+// reason that is not found yet (RELIABILITY.md).
 func (s *Store) fill(ctx context.Context, to *folder) error {
+	durable := s.writer.lastDurable()
 	if err := s.db.Checkpoint(to.path(dbName), pebble.WithFlushedWAL()); err != nil {
 		return fmt.Errorf("making a checkpoint: %w", err)
 	}
 	if err := errors.Join(ctx.Err(), to.syncDir(to.path(dbName)), to.syncDir(to.dir)); err != nil {
 		return err
 	}
+	if err := s.verify(to, durable); err != nil {
+		return fmt.Errorf("looking at what was made: %w", err)
+	}
 	return to.end(formatBackupName)
+}
+
+// verify opens a checkpoint, only to read, and wants it to contain what was durable before it was made.
+func (s *Store) verify(to *folder, durable uint64) (err error) {
+	options := pebbleOptions(onlyRead{to.fs}, &Options{Logger: slog.New(slog.DiscardHandler)}, nil, false)
+	options.ReadOnly = true
+	db, err := to.openDB(options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	contained, err := readSequence(db)
+	if err != nil {
+		return err
+	}
+	return checkWhole(contained, durable)
 }
 
 // wantEmpty wants the folder to be absent or empty.

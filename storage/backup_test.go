@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -357,5 +358,68 @@ func TestABackupUnderLoadHasWhatWasAcknowledgedBeforeIt(t *testing.T) {
 	run.Wait()
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestABackupOfAStoreThatHasJustBeenOpenedIsWhole opens one whose log is empty, as a start leaves it that is killed at once.
+func TestABackupOfAStoreThatHasJustBeenOpenedIsWhole(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	s := openMem(t, mem)
+	stop := start(t, s)
+	apply(t, s, creation(link("kept", 1, 1)))
+	stop()
+	closeStore(t, s)
+	for range 2 { // the first opening writes what is in the log into a table, the second finds none
+		s = openMem(t, mem)
+		mem = mem.CrashClone(loseNothing())
+		closeStore(t, s)
+	}
+	s = openMem(t, mem)
+	if _, err := s.Backup(t.Context(), "/backup"); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	if _, err := Restore(t.Context(), "/backup", "/restored", RestoreOptions{FS: mem, Logger: quiet}); err != nil {
+		t.Fatal(err)
+	}
+	restored := open(t, "/restored", Options{FS: mem})
+	if _, err := restored.ReadRecord("kept"); err != nil {
+		t.Error(err)
+	}
+	closeStore(t, restored)
+}
+
+// forgetful drops what is written to files of some name.
+type forgetful struct {
+	vfs.FS
+	part string
+}
+
+type droppedFile struct{ vfs.File }
+
+func (droppedFile) Write(b []byte) (int, error) { return len(b), nil }
+
+func (f forgetful) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	file, err := f.FS.Create(name, category)
+	if err == nil && strings.Contains(name, f.part) {
+		return droppedFile{file}, nil
+	}
+	return file, err
+}
+
+func TestACheckpointThatDoesNotOpenOrLacksWritesIsNoBackup(t *testing.T) {
+	for _, part := range []string{"/backup/db/MANIFEST", "/backup/db/0"} { // the manifest; the log
+		mem := vfs.NewMem()
+		s := open(t, "/data/store", Options{FS: forgetful{mem, part}})
+		stop := start(t, s)
+		apply(t, s, creation(link("kept", 1, 1)))
+		if _, err := s.Backup(t.Context(), "/backup"); err == nil {
+			t.Errorf("%s is empty, and it is called a backup", part)
+		}
+		if names, err := mem.List("/backup"); err == nil && len(names) > 0 {
+			t.Errorf("%s is empty: %q is left", part, names)
+		}
+		stop()
+		closeStore(t, s)
 	}
 }

@@ -107,6 +107,13 @@ func (w *writer) commit(b *pebble.Batch) error {
 	return nil
 }
 
+// lastDurable returns the number of the last batch that is durable.
+func (w *writer) lastDurable() uint64 {
+	w.durable.Lock()
+	defer w.durable.Unlock()
+	return w.durable.last
+}
+
 // raise notes that the batch of that number is durable.
 func (w *writer) raise(number uint64) {
 	d := &w.durable
