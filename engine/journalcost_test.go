@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -58,7 +59,7 @@ func BenchmarkJournalCost(b *testing.B) {
 
 // costEngine returns an engine with links and a journal, and without a store.
 func costEngine(b *testing.B, links uint64) *Engine {
-	e := &Engine{counters: new(counters), hashKey: newHashKey(), now: time.Now, log: slog.New(slog.DiscardHandler)}
+	e := &Engine{counters: new(counters), hashKey: newHashKey(), now: time.Now, log: slog.New(slog.DiscardHandler), mappedBytes: new(atomic.Int64)}
 	e.flusher.init(Positions{})
 	for i := range e.shards {
 		e.shards[i].init(e.mappedBytes)
