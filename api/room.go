@@ -12,9 +12,9 @@ import (
 // roomBatch is the share of all slots that is cleared at a time: looking at every connection is dear.
 const roomBatch = 64
 
-// idleEnough is for how many seconds a connection must have been idle to make room: one between two requests of a proxy
-// under load is not.
-const idleEnough = 1
+// idleEnough is for how many of the sweeper's seconds a connection must have been idle to make room. Two of them are more than
+// one of time: one between two requests of a client that goes on is never cut.
+const idleEnough = 2
 
 // An addressConns is the open connections of an address.
 type addressConns struct {

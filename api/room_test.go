@@ -80,6 +80,10 @@ func TestAnAddressWithItsShareGetsAnotherConnectionForTheOneIdleForLongest(t *te
 	if join(t, l, "192.0.2.1") == nil || isOpen(first) || !isOpen(second) || !isOpen(busy) {
 		t.Errorf("got open: idle for 2 s %v, for 1 s %v, busy %v", isOpen(first), isOpen(second), isOpen(busy))
 	}
+	if join(t, l, "192.0.2.1") != nil || !isOpen(second) {
+		t.Error("one that has been idle for a tick, which may be a millisecond, had to make room")
+	}
+	l.sweep()
 	if join(t, l, "192.0.2.1") == nil || isOpen(second) || !isOpen(busy) {
 		t.Error("the next one did not get the place of the next idle one")
 	}
