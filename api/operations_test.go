@@ -74,10 +74,22 @@ func askFree(t *testing.T, st *site, path string) (response *http.Response) {
 		if response.StatusCode == http.StatusOK {
 			return response
 		}
+		_ = response.Body.Close()
 		if time.Now().After(deadline) {
 			t.Fatalf("POST %s: still %d a minute after the last operation", path, response.StatusCode)
 		}
 	}
+}
+
+// next is what comes from a channel of operations, within a minute.
+func next[T any](t *testing.T, from <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-from:
+	case <-time.After(time.Minute):
+		t.Fatal("nothing came for a minute")
+	}
+	return v
 }
 
 func lastLine(t *testing.T, r io.Reader) (progress []string, last map[string]any) {
@@ -99,7 +111,7 @@ func TestAnOperationTellsHowItGoesAndWhatCameOut(t *testing.T) {
 	o := newOperations()
 	st := newSite(t, o.options)
 	response := ask(t, st, st.localAt.Dial, "/backup", `{"dir":"/backups/a"}`)
-	if dir := <-o.begun; dir != "/backups/a" || response.StatusCode != 200 {
+	if dir := next(t, o.begun); dir != "/backups/a" || response.StatusCode != 200 {
 		t.Fatalf("got %q, %d", dir, response.StatusCode)
 	}
 	first, err := bufio.NewReader(response.Body).ReadString('\n') // the rest comes by another reader
@@ -111,15 +123,15 @@ func TestAnOperationTellsHowItGoesAndWhatCameOut(t *testing.T) {
 		t.Errorf("beside another one: got %d %s", busy.StatusCode, text)
 	}
 	o.end <- nil
-	<-o.ended
+	next(t, o.ended)
 	for _, c := range []struct {
 		err  error
 		want string
 	}{{nil, `map[result:map[dir:]]`}, {errors.New("disk is full"), "map[error:disk is full]"}} {
 		o.end <- c.err
 		_, last := lastLine(t, askFree(t, st, "/check").Body)
-		<-o.begun
-		<-o.ended
+		next(t, o.begun)
+		next(t, o.ended)
 		if got := fmt.Sprint(last); got != c.want {
 			t.Errorf("got %s, want %s", got, c.want)
 		}
@@ -130,16 +142,16 @@ func TestAnOperationEndsWhenNobodyWantsItAnyMore(t *testing.T) {
 	o := newOperations()
 	st := newSite(t, o.options)
 	response := ask(t, st, st.localAt.Dial, "/check", "")
-	<-o.begun
+	next(t, o.begun)
 	if err := response.Body.Close(); err != nil {
 		t.Fatal(err)
 	}
-	<-o.ended
+	next(t, o.ended)
 
-	response = ask(t, st, st.localAt.Dial, "/check", "")
-	<-o.begun
+	response = askFree(t, st, "/check")
+	next(t, o.begun)
 	go func() { _ = st.Shutdown(context.Background()) }()
-	<-o.ended
+	next(t, o.ended)
 	if _, last := lastLine(t, response.Body); last["error"] != context.Canceled.Error() {
 		t.Errorf("at shutdown: got %v", last)
 	}
