@@ -22,7 +22,7 @@ CHECK_FUZZTIME ?= 3s
 
 # How many seconds each test of a sick disk runs in make check.
 CHECK_DISKFULL ?= 30
-CHECK_DISKSTALL ?= 5
+CHECK_DISKSTALL ?= 8
 CHECK_FDLIMIT ?= 10
 
 # How often make check kills the server.

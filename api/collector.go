@@ -29,7 +29,8 @@ var (
 	descJournalFill  = desc("journal_fill_ratio", "How full the fullest ring of the hit journal is.")
 	descReplayed     = desc("journal_replayed_records", "Hits found in the journal at start.")
 	descMissing      = desc("journal_missing_files", "Files of the journal that could not be replayed at start, or not whole.")
-	descUnprotected  = desc("journal_unprotected_records", "Hits that a crash would lose now, since the store stalls.")
+	descUnprotected  = desc("journal_unprotected_records", "Hits that a crash would lose now, since the store stalls, or the journal's disk.")
+	descStandby      = desc("journal_standby", "1 while hits go to memory, since the journal's disk does not answer.")
 	descFlushSeconds = desc("flush_duration_seconds", "Flushes of counters and sketches to the store.")
 	descFlushErrors  = desc("flush_errors_total", "Flushes that failed. They are tried again.")
 	descReduced      = desc("flushes_reduced_total", "Flushes that were too large, and left out what hits are made of.")
@@ -49,8 +50,8 @@ var hitClasses = [4]string{"hit", "bot", "prefetch", "head"}
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descRedirects, descMisses, descHits, descConnections, descEnded, descRateLimited, descLinks, descEngineBytes, descJournalFill,
-		descTombstones, descReplayed, descMissing, descUnprotected, descReadOnly, descFlushSeconds, descFlushErrors, descReduced, descLost,
-		descLastFlush,
+		descTombstones, descReplayed, descMissing, descUnprotected, descStandby, descReadOnly, descFlushSeconds, descFlushErrors, descReduced,
+		descLost, descLastFlush,
 	} {
 		ch <- d
 	}
@@ -100,6 +101,7 @@ func (c *collector) collectEngine(ch chan<- prometheus.Metric) {
 	gauge(ch, descReplayed, float64(m.JournalReplayed))
 	gauge(ch, descMissing, float64(m.JournalMissing))
 	gauge(ch, descUnprotected, float64(m.JournalUnprotected))
+	gauge(ch, descStandby, oneIf(m.JournalStandby))
 	ch <- prometheus.MustNewConstSummary(descFlushSeconds, m.Flushes, m.FlushSeconds, nil)
 	counter(ch, descFlushErrors, float64(m.FlushErrors))
 	counter(ch, descReduced, float64(m.FlushesReduced))

@@ -170,6 +170,7 @@ func TestTheAdminAddressShowsMetricsAndProfilesOnlyToThisMachine(t *testing.T) {
 		`shunt_hit_parts_lost_total{part="count"}`:                               "0",
 		`shunt_journal_missing_files`:                                            "0",
 		`shunt_journal_unprotected_records`:                                      "0",
+		`shunt_journal_standby`:                                                  "0",
 		`shunt_build_info{goversion="` + runtime.Version() + `",version="test"}`: "1",
 	} {
 		if got := st.metric(line); got != want {

@@ -61,14 +61,14 @@
 // A list is a Listing of the store, of one moment and durable. Its order is that of ids, so a page goes on below the id at
 // which the last one ended, whatever was made, edited or deleted since. A page goes over at most 10,000 rows.
 //
-// Locks: shard.mu, counters.mu, pending.mu, ids.mu and receipts.mu; none is taken while another is held. The store's
+// Locks: shard.mu, counters.mu, pending.mu, keeper.mu, ids.mu and receipts.mu; none is taken while another is held. The store's
 // callbacks take shard.mu, counters.mu and receipts.mu; a rewrite of a shard (about 0.1 µs a link) happens in one, and
 // holds up all writers.
 //
-// Goroutines: Run has three. One folds every 10 ms. One flushes every interval, and rolls up, purges deleted links and sweeps
-// receipts in between: it alone calls Store.Flush, Store.RollUp and Store.SweepReceipts. One reserves ids. A fourth tells when
-// they have ended, for a store may hang: then Run and Close leave them behind, the process ends, and what they may still do is
-// said at Close.
+// Goroutines: Run has four. One folds every 10 ms. One flushes every interval, and rolls up, purges deleted links and sweeps
+// receipts in between: it alone calls Store.Flush, Store.RollUp and Store.SweepReceipts. One reserves ids. One keeps pages of
+// the journal writable (standby.go). A fifth tells when the first three have ended, for a store or a disk may hang: then Run
+// and Close leave them behind, the process ends, and what they may still do is said at Close.
 //
 // # Why a hit is counted exactly once
 //
@@ -112,26 +112,30 @@
 //  10. Deltas are bounded: values are dropped first, then visitors, and at 16 Mi entries (DefaultPendingEntries, gathering
 //     and flushing together) records that need a new entry. Those are in the live counter and in Metrics.HitsMissing, and
 //     the next positions pass them, alone if nothing else is to be committed. Until those are committed a crash brings them back, as far as 9 says.
+//  11. The journal's disk stalls: hits go to standby rings in memory (standby.go), which have sequence numbers of their own and
+//     are folded, flushed and freed as in 3 to 9, but have no positions in the store. So what a standby ring has beyond
+//     committed, a crash loses, and Metrics.JournalUnprotected counts it; nothing replays it, so nothing counts it twice. At
+//     the switch a writer that has picked its ring goes on in that one: both sets are folded at all times.
 //
 // Stopping and starting:
 //
-//  11. Close, after the last redirect: fold, flush, close the files. Every record is below the positions, so the next start
+//  12. Close, after the last redirect: fold, flush, close the files. Every record is below the positions, so the next start
 //     replays none. If the store hangs, Run's end and Close wait ten seconds each, and what is left is as in 7 and 9.
-//  12. Replay reads the files of the stored epoch, in whatever number and size they are; it never writes to them. A crash
+//  13. Replay reads the files of the stored epoch, in whatever number and size they are; it never writes to them. A crash
 //     or a cut repeats it. If memory does not suffice for all, it commits in parts, each with the positions behind it.
-//  13. The rest of the replay, zero positions and the next epoch are one batch. Before it is durable the old epoch is what
-//     it was, files included; after it the old files are never read again (12 reads the stored epoch's), so it does not
+//  14. The rest of the replay, zero positions and the next epoch are one batch. Before it is durable the old epoch is what
+//     it was, files included; after it the old files are never read again (13 reads the stored epoch's), so it does not
 //     matter when they go: before the new ones are made, which may need their room.
-//  14. The new files are made, the dictionary of referrers last. Crash, cut or a full disk: an epoch without files, or with
+//  15. The new files are made, the dictionary of referrers last. Crash, cut or a full disk: an epoch without files, or with
 //     half-made ones, and no redirect was served. The next start finds positions of zero and no dictionary, expects
 //     nothing, and begins another epoch.
-//  15. A restored backup has the id of its original, and may share its journal folder. So the high bits of an epoch are a
+//  16. A restored backup has the id of its original, and may share its journal folder. So the high bits of an epoch are a
 //     history, which a restore draws (NewHistory): files of other histories are neither replayed nor removed. A copied
 //     folder has the history of its original; the low bits of each epoch are drawn, so neither takes the other's records
 //     for its own. An engine has its files locked (inuse.go): locked ones are neither replayed, which would count their hits
 //     in both, nor replaced, nor removed; a start on them is refused. But two copies should not share a folder, where each
 //     removes older epochs of the other once that has ended.
-//  16. The journal moves to another folder (ReplayJournal): 12 and 13 with an epoch without rings, and no files are made in
+//  17. The journal moves to another folder (ReplayJournal): 13 and 14 with an epoch without rings, and no files are made in
 //     the old folder. Crash: the next start, wherever it is, finds nothing to replay.
 //
 // A file of the stored epoch may be missing, cut, or somebody else's. If anything shows that hits were taken in that epoch

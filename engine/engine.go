@@ -139,6 +139,7 @@ type Engine struct {
 	random   io.Reader // of drawn codes
 
 	flusher     flusher
+	keeper      keeper
 	stall       stallLog
 	loopsEnded  chan struct{} // closed once all of Run's goroutines have returned; nil before Run
 	replayed    replayResult
@@ -159,6 +160,7 @@ func Open(store Store, o Options) (*Engine, error) {
 		e.shards[i].init(e.mappedBytes)
 	}
 	e.ids.init()
+	e.keeper.init()
 	e.receipts.init(o.MaxReceipts)
 	if err := os.MkdirAll(o.JournalDir, 0o700); err != nil {
 		return nil, e.journalError(err)
@@ -258,7 +260,7 @@ func (e *Engine) Hit(l Link, v Visit) bool {
 	}
 	w := r.words()
 	if ring := e.journal.ringOf(id); !ring.append(&w) {
-		e.appendSlow(ring, &w)
+		e.appendSlow(id, &w)
 	}
 	return true
 }

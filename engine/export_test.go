@@ -80,3 +80,9 @@ func (e *Engine) AtRisk() (inJournal, lost uint64) { return e.atRisk() }
 func NoMapping(f *os.File, err error) error {
 	return fmt.Errorf("%w: %s: %w", errNoMapping, f.Name(), err)
 }
+
+// AskFilesBy has the keeper ask journal files by f. Run must not have begun.
+func (e *Engine) AskFilesBy(f func(*os.File) error) { e.keeper.ask = f }
+
+// UseStandby has hits go to the standby rings, or to the files, as if the disk had stalled or answered again.
+func (e *Engine) UseStandby(standby bool) { e.journal.useStandby(standby) }

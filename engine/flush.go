@@ -68,10 +68,19 @@ func (e *Engine) Run(ctx context.Context) error {
 		loops.Wait()
 		close(e.loopsEnded)
 	}()
+	keeperEnded := make(chan struct{}) // by itself: Close does without it
+	go func() {
+		e.keepLoop(ctx)
+		close(keeperEnded)
+	}()
 	<-ctx.Done()
-	select {
-	case <-e.loopsEnded:
-	case <-time.After(e.options.CloseTimeout):
+	timeout := time.After(e.options.CloseTimeout)
+	for _, ended := range []<-chan struct{}{e.loopsEnded, keeperEnded} {
+		select {
+		case <-ended:
+		case <-timeout:
+			return nil
+		}
 	}
 	return nil
 }
@@ -87,6 +96,7 @@ func (e *Engine) foldLoop(ctx context.Context) {
 			e.pending.fold()
 			e.flushSoonIfFull()
 			e.watchStall()
+			e.watchKeeper()
 		}
 	}
 }
@@ -320,23 +330,25 @@ func (e *Engine) limits(openHour uint32, now time.Time) RollUpLimits {
 	return l
 }
 
-// appendSlow appends to a ring that was found full: more hits came than a flush has yet made room for. It waits for the
-// next flush. If that stalls, the record takes the place of one that is folded and not durable; it never gives up, for
-// folding always makes progress.
-func (e *Engine) appendSlow(r *ring, w *[recordWords]uint64) {
+// appendSlow appends to the ring of a link that was found full: more hits came than a flush has yet made room for. It waits
+// for the next flush. If that stalls, the record takes the place of one that is folded and not durable; it never gives up,
+// for folding always makes progress.
+func (e *Engine) appendSlow(linkID uint64, w *[recordWords]uint64) {
 	e.journal.waits.Add(1)
+	r := e.journal.ringOf(linkID)
 	for start := time.Now(); time.Since(start) < stallAfter; time.Sleep(appendPause) {
 		e.flushSoon()
 		if e.pending.mu.TryLock() {
 			e.pending.foldRingLocked(r)
 			e.pending.mu.Unlock()
 		}
-		if r.append(w) {
+		if r = e.journal.ringOf(linkID); r.append(w) {
 			return
 		}
 	}
 	for !r.append(w) {
 		e.pending.makeRoom(r)
+		r = e.journal.ringOf(linkID)
 	}
 }
 
@@ -358,7 +370,8 @@ type Metrics struct {
 	JournalMissing     uint64             // journal files that could not be replayed at start, or not whole
 	JournalNameless    uint64             // records replayed at start whose referrer shows under "other", since its name is damaged
 	JournalWaits       uint64             // redirects that found a full ring and waited
-	JournalUnprotected uint64             // records that a crash would lose now, since the store stalls
+	JournalUnprotected uint64             // records that a crash would lose now, since the store stalls, or the journal's disk
+	JournalStandby     bool               // hits go to memory, since the journal's disk does not answer
 	VisitorsDropped    uint64             // hits that count without their visitor, since the store stalled too long
 	HitsMissing        uint64             // redirects, with hits in live counters, that the store will lack, since it stalled far too long
 	ValuesDropped      uint64             // values of hits (referrers and so on) that show under "other" for the same reason
@@ -379,8 +392,8 @@ func (e *Engine) Metrics() Metrics {
 		CounterBytes:    e.counters.slabs() * 8 << slabBits,
 		JournalReplayed: e.replayed.records, JournalInvalid: e.replayed.invalid,
 		JournalMissing: uint64(len(e.replayed.faults)), HitsMissing: e.pending.missing.Load(),
-		JournalNameless: e.replayed.nameless,
-		JournalWaits:    e.journal.waits.Load(), ReferrersRefused: e.referrers.refused.Load(),
+		JournalNameless: e.replayed.nameless, JournalStandby: e.journal.onStandby(),
+		JournalWaits: e.journal.waits.Load(), ReferrersRefused: e.referrers.refused.Load(),
 		Flushes: f.count.Load(), FlushErrors: f.failures.Load(), FlushesReduced: f.reduced.Load(),
 		LastFlushTook: time.Duration(f.lastNanos.Load()), FlushSeconds: time.Duration(f.sumNanos.Load()).Seconds(),
 	}
@@ -396,8 +409,10 @@ func (e *Engine) Metrics() Metrics {
 	for i := range m.Redirects {
 		m.Redirects[i] = e.pending.folded[i].Load()
 	}
-	for _, r := range e.journal.rings {
+	for _, r := range e.journal.files() {
 		m.JournalBytes += uint64(len(r.mapping))
+	}
+	for _, r := range e.journal.rings {
 		m.JournalFillRatio = max(m.JournalFillRatio, float64(r.fill())/float64(r.size))
 		m.JournalUnprotected += r.unprotected()
 	}

@@ -64,11 +64,17 @@ func costEngine(b *testing.B, links uint64) *Engine {
 	for i := range e.shards {
 		e.shards[i].init(e.mappedBytes)
 	}
-	j, err := newJournal(b.TempDir(), Identity{}, 1, DefaultRings, DefaultRingRecords)
+	e.keeper.init()
+	dir := b.TempDir()
+	j, err := newJournal(dir, Identity{}, 1, DefaultRings, DefaultRingRecords)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = j.close() })
+	if e.referrers, err = newReferrers(dir, Identity{}, 1, j, e.now); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = e.referrers.close() })
 	e.journal, e.pending = j, newPending(j, e.counters, Positions{}, DefaultPendingEntries)
 	target := []byte("https://www.example.com/a/path/as/long/as/most-are?and=a-query")
 	for i := range links {
@@ -94,12 +100,13 @@ func (e *Engine) foldAndFree() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var loops sync.WaitGroup
 	free := func() {
-		positions := Positions{Rings: make([]uint64, len(e.journal.rings))}
+		positions := Positions{Rings: make([]uint64, len(e.journal.files()))}
 		if _, ok := e.pending.begin(&positions); ok {
 			e.pending.committed(&positions)
 		}
 	}
 	loops.Go(func() { e.foldLoop(ctx) })
+	loops.Go(func() { e.keepLoop(ctx) })
 	loops.Go(func() {
 		for tick := time.NewTicker(100 * time.Millisecond); ctx.Err() == nil; {
 			select {

@@ -37,6 +37,7 @@ func TestTheJournalLosesNothingButWhatWasDamaged(t *testing.T) {
 				"flush all":     m.flushAll,
 				"fail a flush":  m.failFlush,
 				"restart":       m.restart,
+				"disk":          m.turnDisk,
 				"crash":         m.kill,
 				"crash, damage": m.killAndDamage,
 			})
@@ -66,7 +67,9 @@ type journalModel struct {
 	appended uint64     // hits in all
 	rings    int
 	records  int
-	stalled  bool // in this run a flush failed, or a full ring waited in vain: slots may have been freed early
+	inMemory map[uint64]bool // visitors of hits of this run that no file has
+	standby  bool            // hits go to memory
+	stalled  bool            // in this run a flush failed, or a full ring waited in vain: slots may have been freed early
 }
 
 const slotsAt, slotBytes, headAt = 4096, 32, 64 // of a journal file, as ring.go draws it
@@ -75,7 +78,13 @@ func (m *journalModel) reopen(rt *rapid.T) {
 	m.rings = rapid.SampledFrom([]int{1, 2, 4}).Draw(rt, "rings")
 	m.records = rapid.SampledFrom([]int{256, 512, 1024}).Draw(rt, "records")
 	m.open(engine.Options{Rings: m.rings, RingRecords: m.records})
-	m.stalled = false
+	m.stalled, m.standby, m.inMemory = false, false, make(map[uint64]bool)
+}
+
+// turnDisk has the journal's disk not answer, or answer again.
+func (m *journalModel) turnDisk(*rapid.T) {
+	m.standby = !m.standby
+	m.UseStandby(m.standby)
 }
 
 func (m *journalModel) hits(rt *rapid.T) {
@@ -84,6 +93,7 @@ func (m *journalModel) hits(rt *rapid.T) {
 		m.visitor++
 		m.hit(i, 1, m.visitor<<20|0xabcde) // no other bytes of a file look like it
 		m.pending[i] = append(m.pending[i], m.visitor<<20|0xabcde)
+		m.inMemory[m.visitor<<20|0xabcde] = m.standby
 		m.appended++
 	}
 }
@@ -153,6 +163,11 @@ func (m *journalModel) kill(rt *rapid.T) {
 func (m *journalModel) die() {
 	m.stalled = m.stalled || m.Metrics().JournalWaits > 0
 	m.crash()
+	for visitor, lost := range m.inMemory {
+		if lost {
+			m.lose(visitor)
+		}
+	}
 }
 
 func (m *journalModel) killAndDamage(rt *rapid.T) {

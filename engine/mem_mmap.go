@@ -5,6 +5,7 @@ package engine
 import (
 	"fmt"
 	"os"
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -67,6 +68,29 @@ func mapFile(f *os.File, sizeBytes int) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s: %w", errNoMapping, f.Name(), err)
 	}
 	return unsafe.Slice((*byte)(p), sizeBytes), nil
+}
+
+// makeWritable does what the first store into each page of b would make the kernel do, b being of a mapped file. It may wait
+// for the disk, and an error is one that would be SIGBUS in a store.
+func makeWritable(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	page := uintptr(os.Getpagesize())
+	start := unsafe.Pointer(unsafe.SliceData(b))
+	before := uintptr(start) & (page - 1)
+	pages := unsafe.Slice((*byte)(unsafe.Add(start, -int(before))), (before+uintptr(len(b))+page-1)&^(page-1))
+	switch err := unix.Madvise(pages, unix.MADV_POPULATE_WRITE); err {
+	case unix.EINVAL: // before Linux 5.14
+		for i := 0; i < len(pages); i += int(page) {
+			atomic.AddUint64((*uint64)(unsafe.Pointer(&pages[i])), 0)
+		}
+		return nil
+	case unix.EINTR, unix.EAGAIN: // until the next time
+		return nil
+	default:
+		return err
+	}
 }
 
 // syncPages writes mapped pages of a file to the disk. That it cannot be done leaves what it was to prevent possible, and

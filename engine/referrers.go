@@ -124,7 +124,8 @@ func (h *half) find(hash uint64, host []byte) uint16 {
 }
 
 func (r *referrers) numberSlow(hash uint64, host []byte) uint16 {
-	if r.current.Load().full.Load() && int64(r.now().Sub(r.start)) < r.retryAt.Load() {
+	tooEarly := r.current.Load().full.Load() && int64(r.now().Sub(r.start)) < r.retryAt.Load()
+	if tooEarly || r.journal.onStandby() { // a new name is stored into the file
 		r.refused.Add(1)
 		return otherReferrer
 	}

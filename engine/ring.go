@@ -21,9 +21,7 @@ const (
 	minRingRecords  = 1 << 8
 	maxRingRecords  = 1 << 26
 	maxRings        = 64
-	touchAheadBytes = 256 << 10
 	pageBytes       = 4096
-	wordsAPage      = pageBytes / 8
 )
 
 // A journal file is one ring, little-endian:
@@ -111,8 +109,8 @@ func mix(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-// ring is one mapped journal file. Any number of writers append; one reader at a time reads. Sequence numbers count
-// from 0 in each epoch and never wrap.
+// ring is one mapped journal file, or one in memory (standby.go). Any number of writers append; one reader at a time reads.
+// Sequence numbers count from 0 in each epoch and never wrap.
 type ring struct {
 	// Written by writers.
 	head *atomic.Uint64 // in the mapping: the next sequence number to reserve
@@ -129,14 +127,16 @@ type ring struct {
 	epoch uint64
 
 	// The reader's, guarded by the fold's mutex.
-	folded  uint64 // records below it are in pending deltas or further
-	touched uint64 // pages of slots below this sequence number were touched on this lap
+	folded uint64 // records below it are in pending deltas or further
 
 	// The flush's; read by metrics.
 	committed atomic.Uint64 // records below it are durable in the store
 
-	file    *os.File
-	mapping []byte // unmapped once the ring is unreachable: a late writer finds it there
+	// The keeper's; read by the fold.
+	keptFrom, kept atomic.Uint64 // pages of these records' slots are writable
+
+	file    *os.File // nil: a standby ring
+	mapping []byte   // unmapped once the ring is unreachable: a late writer finds it there
 }
 
 // append reserves a slot and publishes the record in it. It returns false if the ring is full, and has then changed
@@ -171,18 +171,6 @@ func (r *ring) read(seq uint64, rec *hitRecord) (ok bool) {
 	return rec.unpackIf(&w, r.epoch, seq)
 }
 
-// touchAhead writes to the pages that the writers are at and come to next, without changing them: after the kernel has
-// written a page back, the first store to it faults, and that should not happen in a redirect.
-func (r *ring) touchAhead(head uint64) {
-	const recordsAPage = wordsAPage / recordWords
-	r.head.Add(0)
-	atomic.AddUint64(&r.slots[(head&r.mask)*recordWords], 0)
-	ahead := head + min(touchAheadBytes/slotBytes, r.size)
-	for r.touched = max(r.touched, head); r.touched < ahead; r.touched += recordsAPage {
-		atomic.AddUint64(&r.slots[(r.touched&r.mask)*recordWords], 0)
-	}
-}
-
 // fill returns the number of records that wait to be freed.
 func (r *ring) fill() uint64 {
 	head, limit := r.head.Load(), r.limit.Load()
@@ -190,9 +178,13 @@ func (r *ring) fill() uint64 {
 }
 
 // unprotected returns how many records a crash would lose now: they were freed and overwritten before they were durable.
+// So is everything in a standby ring.
 func (r *ring) unprotected() uint64 {
-	head, committed := r.head.Load(), r.committed.Load()
-	return max(head, committed+r.size) - (committed + r.size)
+	head, kept := r.head.Load(), r.committed.Load()
+	if r.file != nil {
+		kept += r.size
+	}
+	return max(head, kept) - kept
 }
 
 // ringName names the file of a ring. Each epoch has its own files, and each store, so that two can share a folder.
@@ -321,22 +313,36 @@ func newRing(f *os.File, h ringHeader) (*ring, error) {
 	if err != nil {
 		return nil, err
 	}
+	r := ringIn(b, h)
+	r.file = f
+	return r, nil
+}
+
+// newStandbyRing makes a ring in memory.
+func newStandbyRing(h ringHeader) *ring { return ringIn(mapMemory(int(h.fileBytes())), h) }
+
+// ringIn makes a ring of mapped memory, which has what its file has.
+func ringIn(b []byte, h ringHeader) *ring {
 	r := &ring{
 		head:    (*atomic.Uint64)(unsafe.Pointer(&b[ringHeadOffset])),
 		slots:   unsafe.Slice((*uint64)(unsafe.Pointer(&b[ringHeaderBytes])), int(h.records)*recordWords),
 		mask:    uint64(h.records) - 1,
 		size:    uint64(h.records),
 		epoch:   h.epoch,
-		file:    f,
 		mapping: b,
 	}
 	r.limit.Store(r.size)
 	runtime.AddCleanup(r, unmap, b)
-	return r, nil
+	return r
 }
 
 // close closes the file. What a late writer still appends lands in it and is replayed at the next start.
-func (r *ring) close() error { return closeJournalFile(r.file, r.mapping) }
+func (r *ring) close() error {
+	if r.file == nil {
+		return nil
+	}
+	return closeJournalFile(r.file, r.mapping)
+}
 
 func closeJournalFile(f *os.File, mapping []byte) error {
 	err := writeBack(f, mapping)

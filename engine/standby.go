@@ -1,0 +1,212 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// Redirects go on while the disk of the journal does not answer.
+//
+// A hit stores into a page of a mapped file. The first store since the kernel has written that page back faults into the file
+// system, which may have to wait for the disk. The thread then hangs in the kernel with the processor that Go's scheduler
+// gave it, no collection of garbage comes to its end, and the process answers nobody. So the keeper, a goroutine, makes the
+// pages writable that hits come to next. Before, it asks the file system by a system call that waits for whatever such a
+// fault would wait for, and in which a thread holds up nobody. While there is no answer, hits go to standby rings, which are
+// in memory, as many and as large as those of files. Their records are folded and flushed like all others, but until then only
+// the process has them: a kill loses them (Metrics.JournalUnprotected counts them), and no replay sees them.
+//
+// What is left is the time from the disk's last answer to the switch, at most keepInterval and stallAfter. In it the kernel
+// must not write back what hits store into, which it does every 30 s. A freeze of the file system begins with just that, so
+// it holds up redirects all the same. Only a journal in memory (a tmpfs) has no such moment.
+const (
+	// keepInterval is how often pages are made writable, while there are hits. Without them it is idleInterval, since each
+	// time costs the disk some pages.
+	keepInterval = 250 * time.Millisecond
+	idleInterval = 10 * time.Second
+
+	// keepHurry is how long the keeper may wait for a file if hits are about to come to pages that it has not made writable.
+	keepHurry = 200 * time.Millisecond
+
+	// A ring's pages are kept writable for eight times the records that have come since the last time, within these bounds.
+	minKeptRecords = 64
+	maxKeptRecords = 1 << 13 // 256 KiB a ring: eight of them are 0.3 s of 200,000 hits/s
+)
+
+// keeper is the state of the goroutine that keeps pages of the journal's files writable.
+type keeper struct {
+	ask  func(*os.File) error // askFile, but in tests
+	kick chan struct{}        // hits come to the end of what is kept
+
+	mu struct {
+		sync.Mutex
+		since        time.Time // when the wait for a file began; zero: there is none
+		standbySince time.Time // zero: hits go to the files
+	}
+}
+
+func (k *keeper) init() { k.ask, k.kick = askFile, make(chan struct{}, 1) }
+
+// keepLoop keeps pages writable until ctx is done. It may hang in a system call for as long as the disk does.
+func (e *Engine) keepLoop(ctx context.Context) {
+	for {
+		moved, err := e.keep()
+		if ctx.Err() != nil {
+			return
+		}
+		interval := idleInterval
+		switch {
+		case err != nil:
+			interval = time.Second
+			e.keeperFailed(err)
+		case moved:
+			interval = keepInterval
+		}
+		if err == nil {
+			e.fromStandby()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-e.keeper.kick:
+		case <-time.After(interval):
+		}
+	}
+}
+
+// keep makes the pages of each file writable that will be stored into next. Moved tells whether there were hits since the
+// last time.
+func (e *Engine) keep() (moved bool, err error) {
+	for _, r := range e.journal.files() {
+		came, err := e.keeper.timed(r.file, r.keep)
+		if err != nil {
+			return moved, err
+		}
+		moved = moved || came
+	}
+	_, err = e.keeper.timed(e.referrers.file, e.referrers.keep)
+	return moved, err
+}
+
+// timed lets keep make pages of f writable if the file system answers, and lets watchKeeper know how long that takes.
+func (k *keeper) timed(f *os.File, keep func() (bool, error)) (bool, error) {
+	mark := func(at time.Time) {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.mu.since = at
+	}
+	mark(time.Now())
+	defer mark(time.Time{})
+	if err := k.ask(f); err != nil {
+		return false, err
+	}
+	return keep()
+}
+
+// watchKeeper has hits go to the standby rings if the keeper waits for too long, and wakes it if they are faster than it
+// thought.
+func (e *Engine) watchKeeper() {
+	short := false
+	for _, r := range e.journal.files() {
+		short = short || r.keptShort()
+	}
+	k := &e.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch waits := time.Since(k.mu.since); {
+	case k.mu.since.IsZero():
+		if short {
+			k.wake()
+		}
+	case waits > stallAfter || short && waits > keepHurry:
+		e.toStandbyLocked(fmt.Errorf("no answer for %v", waits.Round(time.Millisecond)))
+	}
+}
+
+func (k *keeper) wake() {
+	select {
+	case k.kick <- struct{}{}:
+	default: // it was told already
+	}
+}
+
+func (e *Engine) keeperFailed(err error) {
+	e.keeper.mu.Lock()
+	defer e.keeper.mu.Unlock()
+	e.toStandbyLocked(err)
+}
+
+// toStandbyLocked has hits go to the standby rings, and says so once.
+func (e *Engine) toStandbyLocked(why error) {
+	k := &e.keeper
+	if !k.mu.standbySince.IsZero() {
+		return
+	}
+	k.mu.standbySince = time.Now()
+	e.journal.useStandby(true)
+	e.log.Warn("the disk of the hit journal does not answer; redirects go on, with their hits in memory until they are flushed to "+
+		"the store: a kill of this process loses those since the last flush", "folder", e.options.JournalDir, "cause", why)
+}
+
+// fromStandby has hits go to the files again, whose pages are writable, and what the standby rings have to the store soon.
+func (e *Engine) fromStandby() {
+	k := &e.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.mu.standbySince.IsZero() {
+		return
+	}
+	e.journal.useStandby(false)
+	e.flushSoon()
+	e.log.Info("the disk of the hit journal answers again", "after", time.Since(k.mu.standbySince).Round(time.Millisecond))
+	k.mu.standbySince = time.Time{}
+}
+
+// keep makes the pages writable that writers are at and come to next. Came tells whether records have, since the last time.
+func (r *ring) keep() (came bool, err error) {
+	head, from := r.head.Load(), r.keptFrom.Load()
+	ahead := min(max(8*(head-from), minKeptRecords), maxKeptRecords, r.size)
+	if err := makeWritable(r.mapping[:ringHeaderBytes]); err != nil {
+		return false, err
+	}
+	for seq := head; seq < head+ahead; { // in two parts at the end of a lap
+		slot := seq & r.mask
+		n := min(head+ahead-seq, r.size-slot)
+		if err := makeWritable(r.mapping[ringHeaderBytes+slot*slotBytes:][:n*slotBytes]); err != nil {
+			return false, err
+		}
+		seq += n
+	}
+	r.keptFrom.Store(head)
+	r.kept.Store(head + ahead)
+	return head != from, nil
+}
+
+// keptShort tells whether writers have come through more than half of what is kept writable.
+func (r *ring) keptShort() bool {
+	head, from, kept := r.head.Load(), r.keptFrom.Load(), r.kept.Load()
+	return 2*head > from+kept
+}
+
+// keep makes the pages of the dictionary writable that the next names stand in.
+func (r *referrers) keep() (bool, error) { return false, makeWritable(r.next()) }
+
+// next returns the text that the next names are written to.
+func (r *referrers) next() []byte {
+	const namesAhead = 4 * pageBytes
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.current.Load()
+	return h.text[h.used:min(h.used+namesAhead, len(h.text))]
+}
+
+// askOffset is where a journal file, ring or dictionary, has zeros that nobody reads: at the end of its header's page.
+const askOffset = ringHeaderBytes - 8
+
+// askFile returns once the file system takes a write to a journal file.
+func askFile(f *os.File) error {
+	_, err := f.WriteAt(make([]byte, 8), askOffset)
+	return err
+}

@@ -1,0 +1,215 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shunt/engine"
+)
+
+// sickDisk is how a journal's disk takes the keeper's questions.
+type sickDisk struct {
+	hold atomic.Pointer[chan struct{}] // it answers once this is closed
+	fail atomic.Pointer[error]         // it answers with this
+}
+
+func (d *sickDisk) ask(*os.File) error {
+	if hold := d.hold.Load(); hold != nil {
+		<-*hold
+	}
+	if err := d.fail.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// stall has the disk not answer until resume is called.
+func (d *sickDisk) stall() (resume func()) {
+	hold := make(chan struct{})
+	d.hold.Store(&hold)
+	return func() {
+		d.hold.Store(nil)
+		close(hold)
+	}
+}
+
+// onSickDisk does f with an engine that runs over a journal on d, in faked time.
+func onSickDisk(t *testing.T, o engine.Options, f func(l *life, d *sickDisk)) {
+	synctest.Test(t, func(t *testing.T) {
+		var d sickDisk
+		l := newLife(t, 1)
+		defer l.stop()
+		l.open(o)
+		l.AskFilesBy(d.ask)
+		l.running(func() { f(l, &d) })
+	})
+}
+
+func (l *life) wantStandby(want bool) {
+	l.t.Helper()
+	if got := l.Metrics().JournalStandby; got != want {
+		l.t.Errorf("hits go to memory: %v, want %v", got, want)
+	}
+}
+
+func (l *life) wantUnprotected(want uint64) {
+	l.t.Helper()
+	if got := l.Metrics().JournalUnprotected; got != want {
+		l.t.Errorf("a kill would lose %d hits, want %d", got, want)
+	}
+}
+
+func (l *life) wantHits(want uint64) {
+	l.t.Helper()
+	if s, err := l.Stats(context.Background(), "link0"); err != nil || s.Hits != want {
+		l.t.Errorf("got %d hits, %v; want %d", s.Hits, err, want)
+	}
+}
+
+func (l *life) wantDurable(want uint64) {
+	l.t.Helper()
+	if got := l.durable(0); got != want {
+		l.t.Errorf("%d hits in the store, want %d", got, want)
+	}
+}
+
+func TestHitsGoToMemoryWhileTheDiskOfTheJournalDoesNotAnswer(t *testing.T) {
+	onSickDisk(t, engine.Options{}, func(l *life, d *sickDisk) {
+		l.hit(0, 3, 1)
+		time.Sleep(time.Minute)
+		l.wantStandby(false)
+		l.wantUnprotected(0)
+		l.wantLog(0)
+
+		resume := d.stall()
+		time.Sleep(12 * time.Second) // asked every ten seconds without hits
+		l.wantStandby(true)
+		l.wantLog(1, "does not answer", "folder=")
+		l.hit(0, 5, 2)
+		l.wantHits(8)
+		l.wantUnprotected(5)
+		if err := l.FlushRecorded(context.Background()); err != nil {
+			t.Error(err)
+		}
+		l.wantDurable(8)
+		l.wantUnprotected(0)
+		l.hit(0, 7, 3)
+		time.Sleep(time.Second) // folded
+
+		resume()
+		time.Sleep(2 * time.Second)
+		l.wantStandby(false)
+		l.wantDurable(15) // without waiting for the next interval, which is an hour
+		if got := l.log.take(); len(got) != 1 || !strings.Contains(got[0], "answers again") {
+			t.Errorf("got these lines: %q", got)
+		}
+		l.hit(0, 1, 4)
+		l.wantUnprotected(0)
+		l.wantHits(16)
+	})
+}
+
+// TestAKillLosesOfHitsInMemoryThoseThatWereNotFlushed, and no hit counts twice.
+func TestAKillLosesOfHitsInMemoryThoseThatWereNotFlushed(t *testing.T) {
+	l := newLife(t, 1)
+	l.open(engine.Options{})
+	l.hit(0, 3, 1)
+	l.UseStandby(true)
+	l.hit(0, 5, 2)
+	if err := l.flush(); err != nil {
+		t.Fatal(err)
+	}
+	l.hit(0, 7, 3) // lost
+	l.UseStandby(false)
+	l.hit(0, 11, 4)
+	l.wantUnprotected(7)
+	l.crash()
+	for range 2 { // a start, and one on what that left
+		l.open(engine.Options{})
+		l.wantHits(3 + 5 + 11)
+		l.crash()
+	}
+}
+
+func TestADiskThatFailsToTakeTheJournalIsLikeOneThatDoesNotAnswer(t *testing.T) {
+	onSickDisk(t, engine.Options{}, func(l *life, d *sickDisk) {
+		broken := errors.New("input/output error")
+		d.fail.Store(&broken)
+		time.Sleep(time.Minute)
+		l.wantStandby(true)
+		l.wantLog(1, "input/output error")
+		l.hit(0, 5, 1)
+		l.wantUnprotected(5)
+		time.Sleep(time.Second) // folded
+		d.fail.Store(nil)
+		time.Sleep(2 * time.Second)
+		l.wantStandby(false)
+		l.wantUnprotected(0)
+		l.wantDurable(5)
+	})
+}
+
+// TestHitsThatAreFasterThanTheirPagesWaitForLess lets hits come to the end of what is kept writable while the disk takes half
+// a second, which by itself is no reason.
+func TestHitsThatAreFasterThanTheirPagesWaitForLess(t *testing.T) {
+	for hits, want := range map[int]bool{1: false, 200: true} {
+		onSickDisk(t, engine.Options{Rings: 1, RingRecords: 1024}, func(l *life, d *sickDisk) {
+			time.Sleep(5 * time.Second)
+			resume := d.stall()
+			time.Sleep(5 * time.Second)
+			l.hit(0, hits, 1)
+			time.Sleep(500 * time.Millisecond)
+			l.wantStandby(want)
+			resume()
+			l.wantHits(uint64(hits))
+		})
+	}
+}
+
+// TestNeitherTheDiskOfTheJournalNorTheStoreAnswers has more hits than a standby ring takes.
+func TestNeitherTheDiskOfTheJournalNorTheStoreAnswers(t *testing.T) {
+	onSickDisk(t, engine.Options{Rings: 1, RingRecords: 256}, func(l *life, d *sickDisk) {
+		l.hit(0, 100, 1)
+		resume, hold := d.stall(), make(chan struct{})
+		l.gate.hold.Store(&hold)
+		time.Sleep(12 * time.Second)
+		l.hit(0, 1000, 2)
+		l.wantHits(1100)
+		l.wantUnprotected(1000)
+		l.gate.hold.Store(nil)
+		close(hold)
+		resume()
+		time.Sleep(5 * time.Second)
+		l.wantUnprotected(0)
+		l.wantHits(1100)
+		l.wantDurable(1100)
+		if m := l.Metrics(); m.HitsMissing != 0 {
+			t.Errorf("%d hits are missing", m.HitsMissing)
+		}
+	})
+}
+
+func TestANewReferrerIsNotStoredWhileTheDiskDoesNotAnswer(t *testing.T) {
+	l := newLife(t, 1)
+	l.open(engine.Options{})
+	known := l.Referrer([]byte("known.example"))
+	l.UseStandby(true)
+	other := l.Referrer([]byte("new.example"))
+	if again := l.Referrer([]byte("known.example")); again != known {
+		t.Errorf("a name that stands there has number %d, had %d", again, known)
+	}
+	if refused := l.Metrics().ReferrersRefused; refused != 1 {
+		t.Errorf("%d names were refused, want 1", refused)
+	}
+	l.UseStandby(false)
+	if now := l.Referrer([]byte("new.example")); now == other || now == known {
+		t.Errorf("when the disk answers: got %d", now)
+	}
+	l.close()
+}
