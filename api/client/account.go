@@ -1,0 +1,155 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// A Scope is what a token may be used for.
+type Scope string
+
+// The scopes.
+const (
+	ScopeLinksRead   Scope = "links:read"
+	ScopeLinksWrite  Scope = "links:write"
+	ScopeStatsRead   Scope = "stats:read"
+	ScopeTokensWrite Scope = "tokens:write"
+	ScopeAdmin       Scope = "admin" // everything of everybody; only for users of RoleAdmin
+)
+
+// A Role is what a user may be.
+type Role string
+
+// The roles.
+const (
+	RoleAdmin  Role = "admin"
+	RoleMember Role = "member"
+)
+
+// A Token is an API token of the caller. The secret is known once, to who has issued it.
+type Token struct {
+	ID         string    `json:"id"`
+	Name       string    `json:"name"`
+	Scopes     []Scope   `json:"scopes"`
+	CreatedAt  time.Time `json:"created_at"`
+	ExpiresAt  time.Time `json:"expires_at,omitzero"`   // zero: never
+	LastUsedAt time.Time `json:"last_used_at,omitzero"` // zero: never
+	// Raw is the object as it came.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *Token) UnmarshalJSON(text []byte) error {
+	type fields Token
+	t.Raw = bytes.Clone(text)
+	return json.Unmarshal(text, (*fields)(t))
+}
+
+// A TokenDraft is what is asked of a new token. Only Name must be given.
+type TokenDraft struct {
+	Name      string    `json:"name"`
+	Scopes    []Scope   `json:"scopes,omitempty"`    // of the caller's; empty: all of them but ScopeAdmin
+	ExpiresAt time.Time `json:"expires_at,omitzero"` // no later than the caller's token
+}
+
+// An IssuedToken is a new token.
+type IssuedToken struct {
+	Token
+	Secret string // what requests carry; the server shows it this once
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *IssuedToken) UnmarshalJSON(text []byte) error {
+	if err := json.Unmarshal(text, &t.Token); err != nil {
+		return err
+	}
+	secret := struct{ Token string }{}
+	err := json.Unmarshal(text, &secret)
+	t.Secret = secret.Token
+	return err
+}
+
+// Tokens lists the caller's tokens, the oldest first.
+func (c *Client) Tokens(ctx context.Context) ([]Token, error) {
+	tokens, err := ask[list[Token]](ctx, c, call{method: http.MethodGet, path: "/tokens"}, nil)
+	return tokens.Data, err
+}
+
+// IssueToken makes a token. After an unknown outcome there may be one that nobody knows: Tokens lists it.
+func (c *Client) IssueToken(ctx context.Context, draft TokenDraft) (IssuedToken, error) {
+	return ask[IssuedToken](ctx, c, call{method: http.MethodPost, path: "/tokens", body: draft}, nil)
+}
+
+// RevokeToken ends a token at once.
+func (c *Client) RevokeToken(ctx context.Context, id string) error {
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: "/tokens/" + url.PathEscape(id)}, nil, nil)
+	return err
+}
+
+// Me is who the client's calls come from.
+type Me struct {
+	ID      uint32  `json:"id"`
+	Email   string  `json:"email"`
+	Role    Role    `json:"role"`
+	Scopes  []Scope `json:"scopes"`
+	TokenID string  `json:"token_id"` // empty: it is no token
+}
+
+// Me tells who the client's calls come from.
+func (c *Client) Me(ctx context.Context) (Me, error) {
+	return ask[Me](ctx, c, call{method: http.MethodGet, path: "/me"}, nil)
+}
+
+// A User owns links and tokens, and may log in.
+type User struct {
+	ID          uint32    `json:"id"`
+	Email       string    `json:"email"`
+	Role        Role      `json:"role"`
+	HasPassword bool      `json:"has_password"`
+	CreatedAt   time.Time `json:"created_at"`
+	// Raw is the object as it came.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (u *User) UnmarshalJSON(text []byte) error {
+	type fields User
+	u.Raw = bytes.Clone(text)
+	return json.Unmarshal(text, (*fields)(u))
+}
+
+// UserFields are what is asked of a user. AddUser needs Email at least; EditUser changes those that are not empty.
+type UserFields struct {
+	Email    string `json:"email,omitempty"`
+	Role     Role   `json:"role,omitempty"`     // of a new user, if empty: RoleMember
+	Password string `json:"password,omitempty"` // 8 to 1,024 bytes; a new user without one cannot log in
+}
+
+// Users lists all users, the oldest first. It and the calls below need the scope admin.
+func (c *Client) Users(ctx context.Context) ([]User, error) {
+	users, err := ask[list[User]](ctx, c, call{method: http.MethodGet, path: "/users"}, nil)
+	return users.Data, err
+}
+
+// AddUser makes a user.
+func (c *Client) AddUser(ctx context.Context, fields UserFields) (User, error) {
+	return ask[User](ctx, c, call{method: http.MethodPost, path: "/users", body: fields}, nil)
+}
+
+// EditUser changes a user. A new password ends the user's sessions.
+func (c *Client) EditUser(ctx context.Context, id uint32, fields UserFields) (User, error) {
+	return ask[User](ctx, c, call{method: http.MethodPatch, path: userPath(id), body: fields}, nil)
+}
+
+// RemoveUser removes a user, with all tokens and sessions. Who has links is removed only with KeepLinks.
+func (c *Client) RemoveUser(ctx context.Context, id uint32, options ...Option) error {
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: userPath(id), takes: takesKeepLinks}, options, nil)
+	return err
+}
+
+func userPath(id uint32) string { return "/users/" + strconv.FormatUint(uint64(id), 10) }

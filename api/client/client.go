@@ -1,0 +1,170 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Options are what New may be told. Zero fields have the defaults.
+type Options struct {
+	// Transport makes the connections. Default: http.DefaultTransport. Cookies, redirects and time limits are not its
+	// business, which is why it is no http.Client.
+	Transport http.RoundTripper
+	// UserAgent names the program. Default: "shunt-client".
+	UserAgent string
+	// Header goes with every request. Fields that the package sets itself cannot be in it.
+	Header http.Header
+	// Timeout is how long one attempt of a call may take, from its beginning to the last byte of the answer. For streams (Export,
+	// Live, Lines) it is how long the server may be silent. Default: 30 s. The context bounds all attempts.
+	Timeout time.Duration
+	// Retry says how calls are repeated.
+	Retry Retry
+}
+
+const (
+	defaultUserAgent = "shunt-client"
+	defaultTimeout   = 30 * time.Second
+
+	// maxAnswerBytes bounds an answer that is read whole. The longest are of 1,000 links with targets of 8 KiB, quoted.
+	maxAnswerBytes = 32 << 20
+
+	apiRoot = "/api/v1"
+)
+
+// A Client talks to one server. It is safe for concurrent use.
+type Client struct {
+	http    http.Client
+	origin  string // scheme://host[:port]
+	header  http.Header
+	timeout time.Duration
+	retry   Retry
+}
+
+// New returns a client of the server at baseURL, an origin such as "https://sho.rt". Nothing is sent yet. The token is sent to
+// this origin only; over plain HTTP others can read it on its way, and servers take it only from their own machine. Without a
+// token no Authorization is sent. o may be nil.
+func New(baseURL, token string, o *Options) (*Client, error) {
+	options := Options{}
+	if o != nil {
+		options = *o
+	}
+	origin, err := parseOrigin(baseURL)
+	if err != nil {
+		return nil, err
+	}
+	header, err := options.headerWith(token)
+	if err != nil {
+		return nil, err
+	}
+	retry, err := options.Retry.complete()
+	if err != nil {
+		return nil, err
+	}
+	if options.Timeout < 0 {
+		return nil, errors.New("client: Timeout is negative")
+	}
+	return &Client{
+		http: http.Client{
+			Transport:     options.Transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		origin: origin, header: header, retry: retry,
+		timeout: orDefault(options.Timeout, defaultTimeout),
+	}, nil
+}
+
+func orDefault[T comparable](value, fallback T) T {
+	var zero T
+	if value == zero {
+		return fallback
+	}
+	return value
+}
+
+func parseOrigin(baseURL string) (string, error) {
+	u, err := url.Parse(baseURL)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("client: the base URL: %w", err)
+	case u.Scheme != "https" && u.Scheme != "http", u.Host == "":
+		return "", fmt.Errorf("client: the base URL %q is none: it must be like https://sho.rt", u.Redacted())
+	case u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
+		return "", fmt.Errorf("client: the base URL %q must be an origin, without user, path, query and fragment", u.Redacted())
+	}
+	return u.Scheme + "://" + u.Host, nil
+}
+
+// headerWith returns the fields of every request.
+func (o *Options) headerWith(token string) (http.Header, error) {
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, errors.New("client: the token has characters that no token has")
+	}
+	header := make(http.Header)
+	if token != "" {
+		header.Set("Authorization", "Bearer "+token)
+	}
+	header.Set("User-Agent", orDefault(o.UserAgent, defaultUserAgent))
+	for name, values := range o.Header {
+		switch name = http.CanonicalHeaderKey(name); name {
+		case "Authorization", "User-Agent", "Content-Type", keyHeader, versionHeader:
+			return nil, fmt.Errorf("client: %s is not for Options.Header", name)
+		}
+		header[name] = append(header[name], values...)
+	}
+	return header, nil
+}
+
+// Format shows nothing of the token, whatever the verb.
+func (c *Client) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "client of "+c.origin) }
+
+// A call is what a method asks for.
+type call struct {
+	method string
+	path   string // behind apiRoot, escaped
+	query  url.Values
+	body   any // as JSON; nil: none
+	takes  optionKind
+}
+
+// Do is for calls that this package has no method for. path is what follows /api/v1, escaped, with its query. body is sent as
+// JSON; nil: there is none. The answer is decoded into answer, unless that is nil; a *json.RawMessage gets it as it came. A
+// POST that has no IdempotencyKey is not repeated when its outcome is not known.
+func (c *Client) Do(ctx context.Context, method, path string, body, answer any, options ...Option) error {
+	_, err := c.do(ctx, call{method: method, path: path, body: body, takes: allOptions}, options, answer)
+	return err
+}
+
+func (c *Client) do(ctx context.Context, asked call, options []Option, answer any) (http.Header, error) {
+	r, err := newRequest(asked, options)
+	if err != nil {
+		return nil, err
+	}
+	return retry(ctx, &c.retry, r, func() (http.Header, error) { return c.attempt(ctx, r, answer) })
+}
+
+// attempt sends r once and reads the answer.
+func (c *Client) attempt(ctx context.Context, r *request, answer any) (http.Header, error) {
+	reply, err := c.open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer reply.Close()
+	text, err := reply.readAll()
+	if err != nil {
+		return nil, err
+	}
+	if answer == nil || len(text) == 0 && reply.status == http.StatusNoContent {
+		return reply.header, nil
+	}
+	if err := json.Unmarshal(text, answer); err != nil {
+		return nil, fmt.Errorf("the server's answer: %w", err)
+	}
+	return reply.header, nil
+}

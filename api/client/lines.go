@@ -1,0 +1,135 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// maxLineBytes bounds a line of a stream. A link has at most some 12 KB, a few times that if all of it is quoted.
+const maxLineBytes = 1 << 20
+
+// Lines is Do for an answer of lines of JSON (NDJSON), which may go on for long. A line that is a problem is the error that
+// ends it, and so is an answer that breaks off. A line is the consumer's to keep.
+func (c *Client) Lines(
+	ctx context.Context, method, path string, body any, options ...Option,
+) iter.Seq2[json.RawMessage, error] {
+	return c.lines(ctx, call{method: method, path: path, body: body, takes: allOptions}, options)
+}
+
+func (c *Client) lines(ctx context.Context, asked call, options []Option) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		s, err := c.openStream(ctx, asked, options, c.timeout)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer s.Close()
+		for line, err := range readLines(s) {
+			if !yield(line, err) {
+				return
+			}
+		}
+	}
+}
+
+var errNoJSON = errors.New("the answer breaks off: a line is no JSON")
+
+// readLines takes NDJSON apart. Blank lines mean nothing.
+func readLines(r io.Reader) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		lines := newScanner(r)
+		for lines.Scan() {
+			text := bytes.TrimSpace(lines.Bytes())
+			if len(text) == 0 {
+				continue
+			}
+			if err := problemLine(text); err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(bytes.Clone(text), nil) {
+				return
+			}
+		}
+		if err := scanError(lines); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+var errLineTooLong = fmt.Errorf("client: a line of the answer has more than %d bytes", maxLineBytes)
+
+func scanError(lines *bufio.Scanner) error {
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return errLineTooLong
+	}
+	return lines.Err()
+}
+
+func newScanner(r io.Reader) *bufio.Scanner {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLineBytes)
+	return lines
+}
+
+// problemLine returns the error that a line is.
+func problemLine(text []byte) error {
+	if !json.Valid(text) {
+		return errNoJSON
+	}
+	var line struct{ Type string }
+	if json.Unmarshal(text, &line) != nil || !strings.HasPrefix(line.Type, problemPrefix) {
+		return nil
+	}
+	p := &Problem{Kind: Kind(strings.TrimPrefix(line.Type, problemPrefix))}
+	if json.Unmarshal(text, p) != nil {
+		return fmt.Errorf("a problem: %w", errNoJSON)
+	}
+	return p
+}
+
+// A stream is the body of an answer that goes on. The server may be silent for so long while it is read, and not longer.
+type stream struct {
+	*reply
+	patience time.Duration
+}
+
+// openStream returns the body of the answer once its head is there; until then it is repeated like any call.
+func (c *Client) openStream(ctx context.Context, asked call, options []Option, patience time.Duration) (*stream, error) {
+	r, err := newRequest(asked, options)
+	if err != nil {
+		return nil, err
+	}
+	return retry(ctx, &c.retry, r, func() (*stream, error) {
+		reply, err := c.open(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		reply.timer.Stop()
+		if reply.status != http.StatusOK {
+			return nil, errors.Join(fmt.Errorf("the server's answer is no stream: status %d", reply.status), reply.Close())
+		}
+		reply.timer = time.AfterFunc(patience, func() { reply.cancel(silence(patience)) })
+		return &stream{reply, patience}, nil
+	})
+}
+
+// Read implements io.Reader.
+func (s *stream) Read(p []byte) (int, error) {
+	s.timer.Reset(s.patience)
+	n, err := s.body.Read(p)
+	s.timer.Stop()
+	if err != nil && err != io.EOF {
+		err = s.explain("reading the answer", err)
+	}
+	return n, err
+}

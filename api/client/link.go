@@ -1,0 +1,138 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A State is what a link is at the moment.
+type State string
+
+// The states of a link.
+const (
+	StateActive    State = "active"
+	StateExpired   State = "expired"
+	StateExhausted State = "exhausted" // all hits of its cap are used up
+	StateBlocked   State = "blocked"   // its target is on the block list
+)
+
+// A Link is a short link.
+type Link struct {
+	Code           string    `json:"code"` // what follows the slash
+	ShortURL       string    `json:"short_url"`
+	URL            string    `json:"url"` // the target
+	RedirectStatus int       `json:"redirect_status"`
+	State          State     `json:"state"`
+	Owner          uint32    `json:"owner"` // a user's id
+	CreatedAt      time.Time `json:"created_at"`
+	UpdatedAt      time.Time `json:"updated_at"`
+	ExpiresAt      time.Time `json:"expires_at,omitzero"` // zero: never
+	MaxHits        uint64    `json:"max_hits,omitzero"`   // 0: any number
+	Title          string    `json:"title"`
+	Tags           []string  `json:"tags"`
+	ForwardQuery   bool      `json:"forward_query"`
+	Hits           uint64    `json:"hits"`
+	// Unique is how many visitors the hits are of; nil where it was not asked for.
+	Unique *uint64 `json:"unique,omitempty"`
+	// Version changes with every edit, and not with hits. It is known where one link was read, made or edited, and 0 in lists.
+	Version uint64 `json:"-"`
+	// Raw is the object as it came.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *Link) UnmarshalJSON(text []byte) error {
+	type fields Link
+	l.Raw = bytes.Clone(text)
+	return json.Unmarshal(text, (*fields)(l))
+}
+
+// A Draft is what is asked of a new link. Only URL must be given.
+type Draft struct {
+	URL            string    `json:"url"`
+	Alias          string    `json:"alias,omitempty"`           // a code of one's choice; empty: one is drawn
+	RedirectStatus int       `json:"redirect_status,omitempty"` // 301, 302, 307, 308; 0: 302
+	ExpiresAt      time.Time `json:"expires_at,omitzero"`
+	MaxHits        uint64    `json:"max_hits,omitempty"`
+	Title          string    `json:"title,omitempty"`
+	Tags           []string  `json:"tags,omitempty"`
+	ForwardQuery   bool      `json:"forward_query,omitempty"`
+}
+
+// Shorten makes a link, which is on disk when it returns. If the draft names an alias that the caller has already, and the link
+// has everything that the draft says, it is that link; otherwise ErrAliasTaken.
+func (c *Client) Shorten(ctx context.Context, draft Draft, options ...Option) (Link, error) {
+	return c.askLink(ctx, call{method: http.MethodPost, path: "/shorten", body: draft, takes: creates}, options)
+}
+
+// Link reads a link, Unique included.
+func (c *Client) Link(ctx context.Context, code string, options ...Option) (Link, error) {
+	return c.askLink(ctx, call{method: http.MethodGet, path: linkPath(code), takes: takesOwner}, options)
+}
+
+// Update changes what edit says. An edit that changes nothing leaves Version as it is.
+func (c *Client) Update(ctx context.Context, code string, edit Edit, options ...Option) (Link, error) {
+	return c.askLink(ctx, call{
+		method: http.MethodPatch, path: linkPath(code), body: edit, takes: takesOwner | takesVersion,
+	}, options)
+}
+
+// Delete deletes a link. Its code stays taken for 90 days, but its former owner may take it again.
+func (c *Client) Delete(ctx context.Context, code string, options ...Option) error {
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: linkPath(code), takes: takesOwner | takesVersion}, options, nil)
+	return err
+}
+
+func linkPath(code string) string { return "/links/" + url.PathEscape(code) }
+
+// askLink makes a call whose answer is a link.
+func (c *Client) askLink(ctx context.Context, asked call, options []Option) (Link, error) {
+	var link Link
+	header, err := c.do(ctx, asked, options, &link)
+	if err != nil {
+		return Link{}, err
+	}
+	link.Version, _ = strconv.ParseUint(strings.Trim(header.Get("ETag"), `"`), 10, 64) // 0: another server's
+	return link, nil
+}
+
+// BulkResult is what became of the drafts of a bulk.
+type BulkResult struct {
+	Created  int        `json:"created"`
+	Existing int        `json:"existing"`
+	Failed   int        `json:"failed"`
+	Results  []BulkItem `json:"results"` // in the order of the drafts
+}
+
+// A BulkItem is what became of one draft: either a Link or a Problem.
+type BulkItem struct {
+	Index   int      `json:"index"`
+	Status  int      `json:"status"` // what Shorten would have been answered with
+	Link    *Link    `json:"link"`
+	Problem *Problem `json:"problem"`
+}
+
+// ShortenBulk makes up to 1,000 links in one durable commit. A draft that is refused keeps no other from being made, and is no
+// error; an error means that nothing was made, unless it is one of unknown outcome.
+func (c *Client) ShortenBulk(ctx context.Context, drafts []Draft, options ...Option) (BulkResult, error) {
+	if drafts == nil {
+		drafts = []Draft{}
+	}
+	return ask[BulkResult](ctx, c, call{method: http.MethodPost, path: "/shorten/bulk", body: drafts, takes: creates}, options)
+}
+
+// ask makes a call whose answer is a T.
+func ask[T any](ctx context.Context, c *Client, asked call, options []Option) (T, error) {
+	var answer T
+	if _, err := c.do(ctx, asked, options, &answer); err != nil {
+		var none T
+		return none, err
+	}
+	return answer, nil
+}

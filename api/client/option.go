@@ -1,0 +1,100 @@
+package client
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// An Option says of one call what few calls need. A call that has no use for it returns an error, and sends nothing.
+type Option struct {
+	kind  optionKind
+	value string
+}
+
+// optionKind is a set of options.
+type optionKind uint
+
+const (
+	takesOwner optionKind = 1 << iota
+	takesVersion
+	takesKey
+	takesNoKey
+	takesKeepLinks
+	allOptions = takesOwner | takesVersion | takesKey
+
+	creates = takesKey | takesNoKey
+)
+
+const (
+	keyHeader     = "Idempotency-Key"
+	versionHeader = "If-Match"
+)
+
+var optionNames = map[optionKind]string{
+	takesOwner: "Owner", takesVersion: "IfVersion", takesKey: "IdempotencyKey", takesNoKey: "NoIdempotencyKey", takesKeepLinks: "KeepLinks",
+}
+
+// Owner is for every call about links and figures: the links are those of the user id, and not the caller's. Only admins
+// may.
+func Owner(id uint32) Option { return Option{takesOwner, strconv.FormatUint(uint64(id), 10)} }
+
+// AnyOwner is Owner with the links of all users. OwnerStats does not take it.
+func AnyOwner() Option { return Option{takesOwner, "all"} }
+
+// IfVersion is for Update and Delete: only if the link still has this Version, else ErrPreconditionFailed.
+func IfVersion(version uint64) Option {
+	return Option{takesVersion, `"` + strconv.FormatUint(version, 10) + `"`}
+}
+
+// IdempotencyKey is for Shorten, ShortenBulk and Do: it names the call, so that a program that has died meanwhile can repeat it
+// itself: up to 255 visible ASCII characters. "" is a random one, which Shorten and ShortenBulk have anyway.
+func IdempotencyKey(key string) Option { return Option{takesKey, key} }
+
+// NoIdempotencyKey is for Shorten and ShortenBulk: no key is sent, and the call is not repeated when its outcome is unknown.
+func NoIdempotencyKey() Option { return Option{kind: takesNoKey} }
+
+// KeepLinks is for RemoveUser: the user is removed although there are links, which stay under the user's number.
+func KeepLinks() Option { return Option{kind: takesKeepLinks} }
+
+// apply puts the options, and the query of the call, into r.
+func (r *request) apply(asked *call, options []Option) error {
+	query := make(url.Values)
+	for name, values := range asked.query {
+		query[name] = values
+	}
+	key, wantsKey := "", asked.takes&takesNoKey != 0
+	for _, o := range options {
+		if o.kind&asked.takes == 0 {
+			return fmt.Errorf("client: %s %s has no use for the option %s", asked.method, asked.path, optionNames[o.kind])
+		}
+		switch o.kind {
+		case takesOwner:
+			query.Set("owner", o.value)
+		case takesKeepLinks:
+			query.Set("links", "keep")
+		case takesVersion:
+			r.header.Set(versionHeader, o.value)
+		case takesKey, takesNoKey:
+			key, wantsKey = o.value, o.kind == takesKey
+		}
+	}
+	if wantsKey {
+		r.header.Set(keyHeader, orDefault(key, rand.Text()))
+		r.repeatable = true
+	}
+	r.addQuery(query)
+	return nil
+}
+
+func (r *request) addQuery(query url.Values) {
+	switch {
+	case len(query) == 0:
+	case strings.Contains(r.target, "?"):
+		r.target += "&" + query.Encode()
+	default:
+		r.target += "?" + query.Encode()
+	}
+}

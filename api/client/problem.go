@@ -1,0 +1,133 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// A Kind is what went wrong, in the server's word for it. It is an error: errors.Is(err, client.ErrNotFound).
+type Kind string
+
+// The kinds of problems. A newer server may have others.
+const (
+	ErrMalformedJSON        Kind = "malformed_json"
+	ErrBadRequest           Kind = "bad_request"
+	ErrUnauthorized         Kind = "unauthorized"        // no valid token
+	ErrForbidden            Kind = "forbidden"           // the token has not the scope
+	ErrHTTPSRequired        Kind = "https_required"      // the token came over plain HTTP
+	ErrBlocked              Kind = "blocked"             // the target is on the block list
+	ErrNotFound             Kind = "not_found"           // missing, deleted, or somebody else's
+	ErrMethodNotAllowed     Kind = "method_not_allowed"  //
+	ErrTimeout              Kind = "timeout"             // the request took too long to arrive
+	ErrAliasTaken           Kind = "alias_taken"         //
+	ErrBusy                 Kind = "busy"                // another operation is under way
+	ErrGone                 Kind = "gone"                // of a repeated bulk: the link has been deleted since
+	ErrPreconditionFailed   Kind = "precondition_failed" // the link has another version
+	ErrBodyTooLarge         Kind = "body_too_large"      //
+	ErrURITooLong           Kind = "uri_too_long"
+	ErrUnsupportedMediaType Kind = "unsupported_media_type"
+	ErrInvalid              Kind = "invalid" // Errors says which fields
+	ErrIdempotencyMismatch  Kind = "idempotency_mismatch"
+	ErrRateLimited          Kind = "rate_limited"
+	ErrHeadersTooLarge      Kind = "headers_too_large"
+	ErrInternal             Kind = "internal"
+	ErrNotImplemented       Kind = "not_implemented"
+	ErrReadOnly             Kind = "read_only"       // nothing can be written at present
+	ErrOverloaded           Kind = "overloaded"      //
+	ErrLoading              Kind = "loading"         // links are still being loaded
+	ErrOutcomeUnknown       Kind = "outcome_unknown" // the store did not answer in time; it may yet be done
+	ErrHTTPVersion          Kind = "http_version"
+)
+
+func (k Kind) Error() string { return "shunt: " + printable(string(k)) }
+
+// A Problem is an answer that is no success (RFC 9457).
+type Problem struct {
+	Type   string       `json:"type"`
+	Title  string       `json:"title"`
+	Status int          `json:"status"` // of HTTP
+	Detail string       `json:"detail"`
+	Kind   Kind         `json:"code"` // empty: whoever answered does not speak shunt's API
+	Errors []FieldError `json:"errors"`
+	// RetryAfter is how long to wait; 0: nothing is said.
+	RetryAfter time.Duration `json:"-"`
+}
+
+// A FieldError is what is wrong with one field, or parameter.
+type FieldError struct {
+	Field   string `json:"field"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// problemPrefix begins the type of every problem of shunt.
+const problemPrefix = "urn:shunt:problem:"
+
+func readProblem(status int, header http.Header, text []byte) *Problem {
+	p := &Problem{}
+	if json.Unmarshal(text, p) != nil || p.Kind == "" {
+		*p = Problem{Type: "about:blank", Title: http.StatusText(status)}
+	}
+	p.Status = status
+	p.RetryAfter = retryAfter(header, time.Now())
+	return p
+}
+
+// maxRetryAfter is more than anybody waits: a year.
+const maxRetryAfter = 365 * 24 * time.Hour
+
+// retryAfter reads Retry-After (RFC 9110, 10.2.3). A date is counted from the Date of the answer, if there is one: the server's
+// clock may be another.
+func retryAfter(header http.Header, now time.Time) time.Duration {
+	value := header.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(value, 10, 63); err == nil {
+		return time.Duration(min(seconds, uint64(maxRetryAfter/time.Second))) * time.Second
+	}
+	until, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	if date, err := http.ParseTime(header.Get("Date")); err == nil {
+		now = date
+	}
+	return min(max(until.Sub(now), 0), maxRetryAfter)
+}
+
+// Unwrap returns the Kind.
+func (p *Problem) Unwrap() error {
+	if p.Kind == "" {
+		return nil
+	}
+	return p.Kind
+}
+
+// Error is one line: the fields that are wrong, else what went wrong.
+func (p *Problem) Error() string {
+	if p.Kind == "" {
+		return fmt.Sprintf("the server answered %d %s; is that address a shunt server?", p.Status, p.Title)
+	}
+	var parts []string
+	for _, e := range p.Errors {
+		parts = append(parts, strings.TrimPrefix(e.Field+": "+e.Message, ": "))
+	}
+	if len(parts) == 0 && p.Detail != "" {
+		parts = append(parts, p.Detail)
+	}
+	if len(parts) == 0 {
+		parts = append(parts, p.Title)
+	}
+	return printable(fmt.Sprintf("%s (%d %s)", strings.Join(parts, "; "), p.Status, p.Kind))
+}
+
+// printable shows a server's text as one line that does nothing to a terminal.
+func printable(text string) string {
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		text = strings.Trim(strconv.Quote(text), `"`)
+	}
+	return text
+}

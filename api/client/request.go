@@ -1,0 +1,155 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// A request is a call as it is sent, the same in every attempt.
+type request struct {
+	method string
+	target string // path and query
+	body   []byte // nil: none
+	header http.Header
+	reads  bool // it changes nothing
+	// repeatable: sending it again after an attempt of unknown outcome does no harm.
+	repeatable bool
+}
+
+func newRequest(asked call, options []Option) (*request, error) {
+	r := &request{method: asked.method, target: asked.path, header: make(http.Header)}
+	r.reads = r.method == http.MethodGet || r.method == http.MethodHead
+	r.repeatable = r.method != http.MethodPost
+	if asked.body != nil {
+		text, err := json.Marshal(asked.body)
+		if err != nil {
+			return nil, fmt.Errorf("client: %w", err)
+		}
+		r.body = text
+		r.header.Set("Content-Type", "application/json")
+	}
+	if err := r.apply(&asked, options); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// A lostError is an attempt that got no answer, or not all of one: nobody knows what has become of it.
+type lostError struct {
+	doing string
+	cause error
+}
+
+func (e *lostError) Error() string { return e.doing + ": " + e.cause.Error() }
+func (e *lostError) Unwrap() error { return e.cause }
+
+// A silence is the cause of an attempt that took longer than the server may be silent.
+type silence time.Duration
+
+func (s silence) Error() string { return fmt.Sprintf("nothing was heard for %v", time.Duration(s)) }
+
+// A reply is an answer that is a success, and whose body is still to be read. It must be closed.
+type reply struct {
+	status int
+	header http.Header
+	body   io.ReadCloser
+	asker  context.Context // the caller's
+	ctx    context.Context // of the attempt
+	cancel context.CancelCauseFunc
+	timer  *time.Timer // cancels ctx
+}
+
+// open sends r once. An answer that is no success is a *Problem. The time limit goes on while the body is read.
+func (c *Client) open(asker context.Context, r *request) (*reply, error) {
+	reply := &reply{asker: asker}
+	reply.ctx, reply.cancel = context.WithCancelCause(asker)
+	reply.timer = time.AfterFunc(c.timeout, func() { reply.cancel(silence(c.timeout)) })
+	response, err := c.send(reply.ctx, r)
+	if err != nil {
+		reply.end()
+		return nil, reply.explain("no answer", err)
+	}
+	reply.status, reply.header, reply.body = response.StatusCode, response.Header, response.Body
+	if reply.status/100 == 2 {
+		return reply, nil
+	}
+	defer reply.Close()
+	text, err := reply.readAll()
+	if err != nil && !errors.Is(err, errTooLarge) {
+		return nil, err
+	}
+	return nil, readProblem(reply.status, reply.header, text)
+}
+
+func (c *Client) send(ctx context.Context, r *request) (*http.Response, error) {
+	var body io.Reader
+	if r.body != nil {
+		body = bytes.NewReader(r.body)
+	}
+	request, err := http.NewRequestWithContext(ctx, r.method, c.origin+apiRoot+r.target, body)
+	if err != nil {
+		return nil, err
+	}
+	for _, fields := range []http.Header{c.header, r.header} {
+		for name, values := range fields {
+			request.Header[name] = slices.Clone(values)
+		}
+	}
+	return c.http.Do(request)
+}
+
+// explain says what a failed attempt failed of: the end of the caller's context, something that a repeat will not mend, or
+// something that it may.
+func (r *reply) explain(doing string, err error) error {
+	if r.asker.Err() != nil {
+		return fmt.Errorf("%s: %w", doing, ended(r.asker))
+	}
+	if cause := (silence(0)); errors.As(context.Cause(r.ctx), &cause) {
+		err = cause
+	}
+	if certificate := (*tls.CertificateVerificationError)(nil); errors.As(err, &certificate) {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return &lostError{doing, err}
+}
+
+// ended returns why ctx has ended: context.Canceled or context.DeadlineExceeded, and the cause that somebody gave.
+func ended(ctx context.Context) error {
+	if cause := context.Cause(ctx); cause != ctx.Err() {
+		return fmt.Errorf("%w: %w", ctx.Err(), cause)
+	}
+	return ctx.Err()
+}
+
+var errTooLarge = fmt.Errorf("client: the server's answer has more than %d bytes", maxAnswerBytes)
+
+// readAll reads the body to its end, within the attempt's time.
+func (r *reply) readAll() ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r.body, maxAnswerBytes+1))
+	switch {
+	case err != nil:
+		return nil, r.explain("reading the answer", err)
+	case len(text) > maxAnswerBytes:
+		return nil, errTooLarge
+	}
+	return text, nil
+}
+
+// Close lets go of the answer, read or not.
+func (r *reply) Close() error {
+	r.end()
+	return r.body.Close()
+}
+
+func (r *reply) end() {
+	r.timer.Stop()
+	r.cancel(nil)
+}

@@ -1,0 +1,160 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// An Interval cuts a window into buckets.
+type Interval string
+
+// The intervals. Hours are kept for 48 hours, days for longer.
+const (
+	Hourly Interval = "hour"
+	Daily  Interval = "day"
+)
+
+// An Include names what Stats hold beside the two figures.
+type Include string
+
+// What may be included.
+const (
+	IncludeBots       Include = "bots"
+	IncludeReferrers  Include = "referrers"
+	IncludeCountries  Include = "countries"
+	IncludeDevices    Include = "devices"
+	IncludeBrowsers   Include = "browsers"
+	IncludeDurability Include = "durability"
+	IncludeError      Include = "error"
+)
+
+// StatsQuery says what is asked for. The zero query is the two figures over all time.
+type StatsQuery struct {
+	From, To time.Time // half-open, widened to whole hours or days; zero: the creation, and now
+	Interval Interval  // empty: no Series
+	Include  []Include
+}
+
+// OwnerStatsQuery says what is asked for of all links of an owner.
+type OwnerStatsQuery struct {
+	StatsQuery
+	Tag string // only of the links with it
+	Top int    // how many of the links with the most hits are listed, at most 1,000
+}
+
+// Stats are the figures of a link, or of all links of an owner. What was not asked for is zero.
+type Stats struct {
+	Hits       uint64       `json:"hits"`
+	Unique     uint64       `json:"unique"`              // visitors
+	From       time.Time    `json:"from,omitzero"`       // of the window, as used
+	To         time.Time    `json:"to,omitzero"`         //
+	Series     []Bucket     `json:"series,omitempty"`    // Unique of the buckets does not add up
+	Bots       *BotHits     `json:"bots,omitempty"`      //
+	Referrers  []ValueHits  `json:"referrers,omitempty"` // lists are descending, "other" is last
+	Countries  []ValueHits  `json:"countries,omitempty"`
+	Devices    []ValueHits  `json:"devices,omitempty"`
+	Browsers   []ValueHits  `json:"browsers,omitempty"`
+	Durability *DurableHits `json:"durability,omitempty"`
+	Error      *float64     `json:"error,omitempty"` // relative standard error of Unique
+	Top        []TopLink    `json:"top,omitempty"`
+	// Raw is the object as it came.
+	Raw json.RawMessage `json:"-"`
+}
+
+// A Bucket has the figures from From to the From of the next.
+type Bucket struct {
+	From time.Time `json:"from"`
+	Figures
+}
+
+// BotHits are redirects that are no hits.
+type BotHits struct {
+	Bots       uint64 `json:"bots"`
+	Prefetches uint64 `json:"prefetches"`
+	Heads      uint64 `json:"heads"`
+}
+
+// ValueHits are the hits with one referrer, country, device or browser.
+type ValueHits struct {
+	Value string `json:"value"`
+	Hits  uint64 `json:"hits"`
+}
+
+// DurableHits are the hits that are in the store already, and not in the journal only.
+type DurableHits struct {
+	Hits      uint64    `json:"durable_hits"`
+	FlushedAt time.Time `json:"flushed_at"`
+}
+
+// A TopLink is a link with its figures.
+type TopLink struct {
+	Code string `json:"code"`
+	Figures
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *Stats) UnmarshalJSON(text []byte) error {
+	type fields Stats
+	s.Raw = bytes.Clone(text)
+	return json.Unmarshal(text, (*fields)(s))
+}
+
+// Stats reads the figures of a link. They include every redirect that was answered before.
+func (c *Client) Stats(ctx context.Context, code string, q StatsQuery, options ...Option) (Stats, error) {
+	asked := call{method: http.MethodGet, path: "/stats/" + url.PathEscape(code), query: q.parameters(), takes: takesOwner}
+	return ask[Stats](ctx, c, asked, options)
+}
+
+// OwnerStats reads the figures of all links of the caller, or of Owner. Unique is of visitors across links.
+func (c *Client) OwnerStats(ctx context.Context, q OwnerStatsQuery, options ...Option) (Stats, error) {
+	query := q.parameters()
+	setUnless(query, "", map[string]string{"tag": q.Tag})
+	if q.Top != 0 {
+		query.Set("top", strconv.Itoa(q.Top))
+	}
+	return ask[Stats](ctx, c, call{method: http.MethodGet, path: "/stats", query: query, takes: takesOwner}, options)
+}
+
+func (q *StatsQuery) parameters() url.Values {
+	query := make(url.Values)
+	for name, t := range map[string]time.Time{"from": q.From, "to": q.To} {
+		if !t.IsZero() {
+			query.Set(name, t.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	names := make([]string, len(q.Include))
+	for i, name := range q.Include {
+		names[i] = string(name)
+	}
+	setUnless(query, "", map[string]string{"interval": string(q.Interval), "include": strings.Join(names, ",")})
+	return query
+}
+
+// Misses are the codes most asked for in vain since the server started.
+type Misses struct {
+	Data  []Miss    `json:"data"`
+	Total uint64    `json:"total"` // of all codes
+	Since time.Time `json:"since"`
+}
+
+// A Miss is a code that has no link.
+type Miss struct {
+	Code  string `json:"code"`
+	Count uint64 `json:"count"`
+	Error uint64 `json:"error"` // how much too high Count may be
+}
+
+// Misses lists the top codes, at most 1,000; 0: the server's choice, 50. It needs the scope admin.
+func (c *Client) Misses(ctx context.Context, top int) (Misses, error) {
+	query := make(url.Values)
+	if top != 0 {
+		query.Set("top", strconv.Itoa(top))
+	}
+	return ask[Misses](ctx, c, call{method: http.MethodGet, path: "/misses", query: query}, nil)
+}
