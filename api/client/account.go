@@ -123,11 +123,18 @@ func (u *User) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*fields)(u))
 }
 
-// UserFields are what is asked of a user. AddUser needs Email at least; EditUser changes those that are not empty.
-type UserFields struct {
-	Email    string `json:"email,omitempty"`
-	Role     Role   `json:"role,omitempty"`     // of a new user, if empty: RoleMember
-	Password string `json:"password,omitempty"` // 8 to 1,024 bytes; a new user without one cannot log in
+// A UserDraft is what is asked of a new user. Only Email must be given.
+type UserDraft struct {
+	Email    string `json:"email"`
+	Role     Role   `json:"role,omitempty"`     // empty: RoleMember
+	Password string `json:"password,omitempty"` // 8 to 1,024 bytes; empty: the user cannot log in
+}
+
+// A UserEdit says what EditUser is to change. No field has a default to be reset to.
+type UserEdit struct {
+	Email    Field[string] `json:"email,omitzero"`
+	Role     Field[Role]   `json:"role,omitzero"`
+	Password Field[string] `json:"password,omitzero"`
 }
 
 // Users lists all users, the oldest first. It and the calls below need the scope admin.
@@ -137,13 +144,13 @@ func (c *Client) Users(ctx context.Context) ([]User, error) {
 }
 
 // AddUser makes a user.
-func (c *Client) AddUser(ctx context.Context, fields UserFields) (User, error) {
-	return ask[User](ctx, c, call{method: http.MethodPost, path: "/users", body: fields}, nil)
+func (c *Client) AddUser(ctx context.Context, draft UserDraft) (User, error) {
+	return ask[User](ctx, c, call{method: http.MethodPost, path: "/users", body: draft}, nil)
 }
 
 // EditUser changes a user. A new password ends the user's sessions.
-func (c *Client) EditUser(ctx context.Context, id uint32, fields UserFields) (User, error) {
-	return ask[User](ctx, c, call{method: http.MethodPatch, path: userPath(id), body: fields}, nil)
+func (c *Client) EditUser(ctx context.Context, id uint32, edit UserEdit) (User, error) {
+	return ask[User](ctx, c, call{method: http.MethodPatch, path: userPath(id), body: edit}, nil)
 }
 
 // RemoveUser removes a user, with all tokens and sessions. Who has links is removed only with KeepLinks.

@@ -8,8 +8,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Options are what New may be told. Zero fields have the defaults.
@@ -21,8 +23,8 @@ type Options struct {
 	UserAgent string
 	// Header goes with every request. Fields that the package sets itself cannot be in it.
 	Header http.Header
-	// Timeout is how long one attempt of a call may take, from its beginning to the last byte of the answer. For streams (Export,
-	// Live, Lines) it is how long the server may be silent. Default: 30 s. The context bounds all attempts.
+	// Timeout is how long one attempt of a call may take, from its beginning to the last byte of the answer. For Export and
+	// Lines it is how long the server may be silent. Default: 30 s. The context bounds all attempts.
 	Timeout time.Duration
 	// Retry says how calls are repeated.
 	Retry Retry
@@ -34,6 +36,9 @@ const (
 
 	// maxAnswerBytes bounds an answer that is read whole. The longest are of 1,000 links with targets of 8 KiB, quoted.
 	maxAnswerBytes = 32 << 20
+
+	// maxProblemBytes bounds a problem; one with more is whatever its status says.
+	maxProblemBytes = 1 << 20
 
 	apiRoot = "/api/v1"
 )
@@ -103,7 +108,7 @@ func parseOrigin(baseURL string) (string, error) {
 
 // headerWith returns the fields of every request.
 func (o *Options) headerWith(token string) (http.Header, error) {
-	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if strings.ContainsFunc(token, invisible) {
 		return nil, errors.New("client: the token has characters that no token has")
 	}
 	header := make(http.Header)
@@ -118,8 +123,15 @@ func (o *Options) headerWith(token string) (http.Header, error) {
 		}
 		header[name] = append(header[name], values...)
 	}
+	for name, values := range header {
+		if slices.ContainsFunc(values, hasControls) {
+			return nil, fmt.Errorf("client: the field %q has control characters", name)
+		}
+	}
 	return header, nil
 }
+
+func hasControls(value string) bool { return strings.ContainsFunc(value, unicode.IsControl) }
 
 // Format shows nothing of the token, whatever the verb.
 func (c *Client) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "client of "+c.origin) }
@@ -156,7 +168,7 @@ func (c *Client) attempt(ctx context.Context, r *request, answer any) (http.Head
 		return nil, err
 	}
 	defer reply.Close()
-	text, err := reply.readAll()
+	text, err := reply.readAll(maxAnswerBytes)
 	if err != nil {
 		return nil, err
 	}

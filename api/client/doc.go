@@ -5,8 +5,9 @@
 //	fmt.Println(link.ShortURL)
 //
 // A Client is safe for concurrent use and has nothing to close. Every call takes a context first. Lists are iterators, which
-// fetch page after page and stop when their consumer does. There is a method for every call of the API but two: sessions are
-// for pages in a browser, a program has a token. What has no method yet can be had with Do and Lines.
+// fetch page after page and stop when their consumer does. There is a method for every call of the API but those of sessions,
+// which are for pages in a browser, where a program has a token, and the one for the API's own description. What has no method
+// yet can be had with Do and Lines.
 //
 // # Errors
 //
@@ -47,7 +48,7 @@
 //
 // # What a server can do to a client
 //
-// Redirects are not followed, so the token goes to the origin of New and nowhere else. An answer has at most 32 MiB, a line of
-// a stream 1 MiB; more is an error. A server that is silent for Options.Timeout has gone. Texts of the server in errors are
-// shown without control characters.
+// Redirects are not followed, so the token goes to the origin of New and nowhere else. An answer has at most 32 MiB, a problem
+// and a line of a stream 1 MiB each; more is an error. A server that is silent for Options.Timeout has gone. Texts of the server
+// in errors are shown without control characters.
 package client

@@ -3,6 +3,7 @@ package client
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,6 +35,9 @@ func (c *Client) lines(ctx context.Context, asked call, options []Option) iter.S
 		}
 		defer s.Close()
 		for line, err := range readLines(s) {
+			if err != nil {
+				err = fmt.Errorf("the answer is not whole: %w", err)
+			}
 			if !yield(line, err) {
 				return
 			}
@@ -41,7 +45,7 @@ func (c *Client) lines(ctx context.Context, asked call, options []Option) iter.S
 	}
 }
 
-var errNoJSON = errors.New("the answer breaks off: a line is no JSON")
+var errNoJSON = errors.New("a line is no JSON")
 
 // readLines takes NDJSON apart. Blank lines mean nothing.
 func readLines(r io.Reader) iter.Seq2[json.RawMessage, error] {
@@ -53,7 +57,7 @@ func readLines(r io.Reader) iter.Seq2[json.RawMessage, error] {
 				continue
 			}
 			if err := problemLine(text); err != nil {
-				yield(nil, err)
+				yield(nil, cmp.Or(scanError(lines), err)) // a line that is cut in two is no JSON because of what cut it
 				return
 			}
 			if !yield(bytes.Clone(text), nil) {
@@ -83,17 +87,16 @@ func newScanner(r io.Reader) *bufio.Scanner {
 
 // problemLine returns the error that a line is.
 func problemLine(text []byte) error {
-	if !json.Valid(text) {
+	var line struct{ Type string }
+	err := json.Unmarshal(text, &line)
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 		return errNoJSON
 	}
-	var line struct{ Type string }
-	if json.Unmarshal(text, &line) != nil || !strings.HasPrefix(line.Type, problemPrefix) {
+	if err != nil || !strings.HasPrefix(line.Type, problemPrefix) {
 		return nil
 	}
 	p := &Problem{Kind: Kind(strings.TrimPrefix(line.Type, problemPrefix))}
-	if json.Unmarshal(text, p) != nil {
-		return fmt.Errorf("a problem: %w", errNoJSON)
-	}
+	_ = json.Unmarshal(text, p) // whatever is missing of it, it is a problem
 	return p
 }
 

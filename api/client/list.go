@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
@@ -56,7 +55,9 @@ type list[T any] struct {
 
 func (c *Client) linkPage(ctx context.Context, q LinksQuery, cursor string, options []Option) (list[Link], error) {
 	query := make(url.Values)
-	setUnless(query, "", map[string]string{"q": q.Q, "tag": q.Tag, "cursor": cursor})
+	setGiven(query, "q", q.Q)
+	setGiven(query, "tag", q.Tag)
+	setGiven(query, "cursor", cursor)
 	if q.Unique {
 		query.Set("include", "unique")
 	}
@@ -66,12 +67,10 @@ func (c *Client) linkPage(ctx context.Context, q LinksQuery, cursor string, opti
 	return ask[list[Link]](ctx, c, call{method: http.MethodGet, path: "/links", query: query, takes: takesOwner}, options)
 }
 
-// setUnless sets the parameters that are not none.
-func setUnless(query url.Values, none string, parameters map[string]string) {
-	for name, value := range parameters {
-		if value != none {
-			query.Set(name, value)
-		}
+// setGiven sets a parameter that is not empty.
+func setGiven(query url.Values, name, value string) {
+	if value != "" {
+		query.Set(name, value)
 	}
 }
 
@@ -94,7 +93,7 @@ func (c *Client) Export(ctx context.Context, q ExportQuery, options ...Option) i
 				err = json.Unmarshal(line, &link)
 			}
 			if err != nil {
-				yield(Link{}, fmt.Errorf("the export is not whole: %w", err))
+				yield(Link{}, err)
 				return
 			}
 			if !yield(link, nil) {

@@ -2,6 +2,7 @@ package client
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -33,6 +34,18 @@ const (
 	versionHeader = "If-Match"
 )
 
+// noVersion is the version that a link has where it is not known.
+const noVersion = `"0"`
+
+const maxKeyBytes = 255
+
+var (
+	errNoVersion = errors.New("client: IfVersion(0): read the link for its version; lists do not have it")
+	errKey       = fmt.Errorf("client: an IdempotencyKey has at most %d bytes, of visible ASCII characters", maxKeyBytes)
+)
+
+func invisible(r rune) bool { return r <= ' ' || r > '~' }
+
 var optionNames = map[optionKind]string{
 	takesOwner: "Owner", takesVersion: "IfVersion", takesKey: "IdempotencyKey", takesNoKey: "NoIdempotencyKey", takesKeepLinks: "KeepLinks",
 }
@@ -44,13 +57,14 @@ func Owner(id uint32) Option { return Option{takesOwner, strconv.FormatUint(uint
 // AnyOwner is Owner with the links of all users. OwnerStats does not take it.
 func AnyOwner() Option { return Option{takesOwner, "all"} }
 
-// IfVersion is for Update and Delete: only if the link still has this Version, else ErrPreconditionFailed.
+// IfVersion is for Update and Delete: only if the link still has this Version, else ErrPreconditionFailed. Version 0, which links
+// of lists have, is an error.
 func IfVersion(version uint64) Option {
 	return Option{takesVersion, `"` + strconv.FormatUint(version, 10) + `"`}
 }
 
 // IdempotencyKey is for Shorten, ShortenBulk and Do: it names the call, so that a program that has died meanwhile can repeat it
-// itself: up to 255 visible ASCII characters. "" is a random one, which Shorten and ShortenBulk have anyway.
+// itself: up to 255 visible ASCII characters, no spaces. "" is a random one, which Shorten and ShortenBulk have anyway.
 func IdempotencyKey(key string) Option { return Option{takesKey, key} }
 
 // NoIdempotencyKey is for Shorten and ShortenBulk: no key is sent, and the call is not repeated when its outcome is unknown.
@@ -76,10 +90,16 @@ func (r *request) apply(asked *call, options []Option) error {
 		case takesKeepLinks:
 			query.Set("links", "keep")
 		case takesVersion:
+			if o.value == noVersion {
+				return errNoVersion
+			}
 			r.header.Set(versionHeader, o.value)
 		case takesKey, takesNoKey:
 			key, wantsKey = o.value, o.kind == takesKey
 		}
+	}
+	if len(key) > maxKeyBytes || strings.ContainsFunc(key, invisible) {
+		return errKey
 	}
 	if wantsKey {
 		r.header.Set(keyHeader, orDefault(key, rand.Text()))

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // A Kind is what went wrong, in the server's word for it. It is an error: errors.Is(err, client.ErrNotFound).
@@ -126,7 +125,7 @@ func (p *Problem) Error() string {
 
 // printable shows a server's text as one line that does nothing to a terminal.
 func printable(text string) string {
-	if strings.ContainsFunc(text, unicode.IsControl) {
+	if hasControls(text) {
 		text = strings.Trim(strconv.Quote(text), `"`)
 	}
 	return text

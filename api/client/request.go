@@ -54,7 +54,9 @@ func (e *lostError) Unwrap() error { return e.cause }
 // A silence is the cause of an attempt that took longer than the server may be silent.
 type silence time.Duration
 
-func (s silence) Error() string { return fmt.Sprintf("nothing was heard for %v", time.Duration(s)) }
+func (s silence) Error() string   { return fmt.Sprintf("nothing was heard for %v", time.Duration(s)) }
+func (s silence) Timeout() bool   { return true } // as net.Error has it
+func (s silence) Temporary() bool { return true }
 
 // A reply is an answer that is a success, and whose body is still to be read. It must be closed.
 type reply struct {
@@ -82,7 +84,7 @@ func (c *Client) open(asker context.Context, r *request) (*reply, error) {
 		return reply, nil
 	}
 	defer reply.Close()
-	text, err := reply.readAll()
+	text, err := reply.readAll(maxProblemBytes)
 	if err != nil && !errors.Is(err, errTooLarge) {
 		return nil, err
 	}
@@ -129,16 +131,16 @@ func ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-var errTooLarge = fmt.Errorf("client: the server's answer has more than %d bytes", maxAnswerBytes)
+var errTooLarge = errors.New("the server's answer is too large")
 
 // readAll reads the body to its end, within the attempt's time.
-func (r *reply) readAll() ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r.body, maxAnswerBytes+1))
+func (r *reply) readAll(maxBytes int) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r.body, int64(maxBytes)+1))
 	switch {
 	case err != nil:
 		return nil, r.explain("reading the answer", err)
-	case len(text) > maxAnswerBytes:
-		return nil, errTooLarge
+	case len(text) > maxBytes:
+		return nil, fmt.Errorf("%w: it has more than %d bytes", errTooLarge, maxBytes)
 	}
 	return text, nil
 }

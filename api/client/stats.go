@@ -114,7 +114,7 @@ func (c *Client) Stats(ctx context.Context, code string, q StatsQuery, options .
 // OwnerStats reads the figures of all links of the caller, or of Owner. Unique is of visitors across links.
 func (c *Client) OwnerStats(ctx context.Context, q OwnerStatsQuery, options ...Option) (Stats, error) {
 	query := q.parameters()
-	setUnless(query, "", map[string]string{"tag": q.Tag})
+	setGiven(query, "tag", q.Tag)
 	if q.Top != 0 {
 		query.Set("top", strconv.Itoa(q.Top))
 	}
@@ -123,17 +123,21 @@ func (c *Client) OwnerStats(ctx context.Context, q OwnerStatsQuery, options ...O
 
 func (q *StatsQuery) parameters() url.Values {
 	query := make(url.Values)
-	for name, t := range map[string]time.Time{"from": q.From, "to": q.To} {
-		if !t.IsZero() {
-			query.Set(name, t.UTC().Format(time.RFC3339Nano))
-		}
-	}
+	setTime(query, "from", q.From)
+	setTime(query, "to", q.To)
+	setGiven(query, "interval", string(q.Interval))
 	names := make([]string, len(q.Include))
 	for i, name := range q.Include {
 		names[i] = string(name)
 	}
-	setUnless(query, "", map[string]string{"interval": string(q.Interval), "include": strings.Join(names, ",")})
+	setGiven(query, "include", strings.Join(names, ","))
 	return query
+}
+
+func setTime(query url.Values, name string, t time.Time) {
+	if !t.IsZero() {
+		query.Set(name, t.UTC().Format(time.RFC3339Nano))
+	}
 }
 
 // Misses are the codes most asked for in vain since the server started.
