@@ -120,7 +120,7 @@ func (p *Problem) Error() string {
 	if len(parts) == 0 {
 		parts = append(parts, p.Title)
 	}
-	return printable(fmt.Sprintf("%s (%d %s)", strings.Join(parts, "; "), p.Status, p.Kind))
+	return printable(fmt.Sprintf("%s (%d %s)", strings.Join(parts, "; "), p.Status, string(p.Kind)))
 }
 
 // printable shows a server's text as one line that does nothing to a terminal.

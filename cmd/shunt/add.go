@@ -2,26 +2,21 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/spf13/cobra"
+
+	"shunt/api/client"
 )
 
-// linkDraft is the body of POST /shorten.
+// linkDraft is a draft that tells an alias and a cap which are given as "" and 0, for the server to refuse, from none.
 type linkDraft struct {
-	URL            string     `json:"url"`
-	Alias          *string    `json:"alias,omitempty"`
-	RedirectStatus int        `json:"redirect_status,omitempty"`
-	ExpiresAt      *time.Time `json:"expires_at,omitempty"`
-	MaxHits        *uint64    `json:"max_hits,omitempty"`
-	Title          string     `json:"title,omitempty"`
-	Tags           []string   `json:"tags,omitempty"`
-	ForwardQuery   bool       `json:"forward_query,omitempty"`
+	client.Draft
+	Alias   *string `json:"alias,omitempty"`
+	MaxHits *uint64 `json:"max_hits,omitempty"`
 }
 
 func newAdd(stdout, stderr io.Writer) *cobra.Command {
@@ -38,7 +33,7 @@ token in SHUNT_TOKEN) it talks to a server elsewhere.`,
   SHUNT_TOKEN_FILE=token.txt shunt add https://example.org --server https://sho.rt`,
 		Args: exactly("URL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			draft.URL, draft.ExpiresAt = args[0], expires.at()
+			draft.URL, draft.ExpiresAt = args[0], expires.time
 			omitUnset(cmd, &draft)
 			return addLink(cmd.Context(), &where, draft, asJSON, stdout, stderr)
 		},
@@ -58,7 +53,7 @@ token in SHUNT_TOKEN) it talks to a server elsewhere.`,
 	return cmd
 }
 
-// omitUnset leaves out what was not given, so that an alias or a cap that is given as "" or 0 is refused by the server.
+// omitUnset leaves out what was not given.
 func omitUnset(cmd *cobra.Command, draft *linkDraft) {
 	if !cmd.Flags().Changed("alias") {
 		draft.Alias = nil
@@ -69,23 +64,19 @@ func omitUnset(cmd *cobra.Command, draft *linkDraft) {
 }
 
 func addLink(ctx context.Context, where *localTarget, draft linkDraft, asJSON bool, stdout, stderr io.Writer) error {
-	c, err := where.connect(ctx, stderr)
+	var link client.Link
+	err := where.with(ctx, stderr, func(c *connection) error {
+		return c.Do(ctx, http.MethodPost, "/shorten", draft, &link, c.onceOptions()...)
+	})
 	if err != nil {
-		return err
-	}
-	answer, err := c.call(ctx, http.MethodPost, "/shorten", draft)
-	if err := errors.Join(err, c.close()); err != nil {
 		return fmt.Errorf("add: %w", err)
 	}
 	if asJSON {
-		return printJSON(stdout, answer)
+		return printJSON(stdout, link.Raw)
 	}
-	link := struct {
-		ShortURL string `json:"short_url"`
-	}{}
-	if err := json.Unmarshal(answer, &link); err != nil || link.ShortURL == "" {
+	if link.ShortURL == "" {
 		return errors.New("add: the server's answer holds no short_url")
 	}
-	_, err = fmt.Fprintln(stdout, link.ShortURL)
+	_, err = fmt.Fprintln(stdout, printable(link.ShortURL))
 	return err
 }

@@ -5,26 +5,6 @@ import (
 	"time"
 )
 
-func TestAProblemIsOneLine(t *testing.T) {
-	for name, c := range map[string]struct{ answer, want string }{
-		"fields": {
-			`{"title":"T","detail":"D","code":"invalid","errors":[{"field":"url","message":"is bad"},{"field":"","message":"is worse"}]}`,
-			"url: is bad; is worse (422 invalid)",
-		},
-		"a detail":                     {`{"title":"T","detail":"D","code":"invalid"}`, "D (422 invalid)"},
-		"a title":                      {`{"title":"T","code":"invalid"}`, "T (422 invalid)"},
-		"what is no problem+json":      {`{"error":"no"}`, "the server answered 422 Unprocessable Entity; is that address a shunt server?"},
-		"what is no JSON":              {`<h1>no</h1>`, "the server answered 422 Unprocessable Entity; is that address a shunt server?"},
-		"control characters and lines": {`{"detail":"a\u001b[2J\nb","code":"invalid"}`, `a\x1b[2J\nb (422 invalid)`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := readProblem(422, []byte(c.answer)).Error(); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-		})
-	}
-}
-
 func TestExpiriesAreSpansOrTimes(t *testing.T) {
 	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	for text, want := range map[string]string{

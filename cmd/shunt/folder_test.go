@@ -120,7 +120,7 @@ func TestACommandWaitsForALockedFolder(t *testing.T) {
 			t.Errorf("without patience: got %v, want an error that names the folder", err)
 		}
 		where.patience = lockPatience
-		var c *client
+		var c *connection
 		var err error
 		connected := make(chan struct{})
 		go func() {

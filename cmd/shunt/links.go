@@ -2,19 +2,17 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
+	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
+
+	"shunt/api/client"
 )
 
 // add.go has add; here are the commands for links that there are.
@@ -26,9 +24,26 @@ const (
 
 // listAsked is what ls is asked for.
 type listAsked struct {
-	tag, q, owner string
-	limit         int
-	all, asJSON   bool
+	client.LinksQuery
+	owner       []client.Option
+	limit       int
+	all, asJSON bool
+}
+
+// addOwner gives cmd the flag owner, which becomes options of a call.
+func addOwner(cmd *cobra.Command, options *[]client.Option) {
+	checkedVar(cmd.Flags(), options, "owner", "ID", "", "those of the user with this ID, or of all (for admins)",
+		func(text string) ([]client.Option, error) {
+			if text == "all" {
+				return []client.Option{client.AnyOwner()}, nil
+			}
+			id, err := strconv.ParseUint(text, 10, 32)
+			if err != nil || id == 0 {
+				return nil, errors.New("must be a user's ID, which 'shunt user ls' lists, or all")
+			}
+			return []client.Option{client.Owner(uint32(id))}, nil
+		})
+	markArguments(cmd.Flags(), "owner")
 }
 
 func newLs(stdout, stderr io.Writer) *cobra.Command {
@@ -52,96 +67,93 @@ newest 50.
 	}
 	addLocalSettings(cmd, &where)
 	fs := cmd.Flags()
-	fs.StringVar(&asked.tag, "tag", "", "only those with the `TAG`")
-	fs.StringVar(&asked.q, "q", "", "only those whose code, host or title begins with `TEXT`, in any case")
+	fs.StringVar(&asked.Tag, "tag", "", "only those with the `TAG`")
+	fs.StringVar(&asked.Q, "q", "", "only those whose code, host or title begins with `TEXT`, in any case")
 	fs.IntVar(&asked.limit, "limit", defaultListed, "at most so `MANY`")
 	fs.BoolVar(&asked.all, "all", false, "all of them")
-	fs.StringVar(&asked.owner, "owner", "", "those of the user with this `ID`, or of all (for admins)")
+	addOwner(cmd, &asked.owner)
 	fs.BoolVar(&asked.asJSON, "json", false, "print link objects, one a line")
-	markArguments(fs, "tag", "q", "limit", "all", "owner", "json")
+	markArguments(fs, "tag", "q", "limit", "all", "json")
 	return cmd
-}
-
-// listedLink is what the table shows of a link object.
-type listedLink struct {
-	Code      string    `json:"code"`
-	URL       string    `json:"url"`
-	State     string    `json:"state"`
-	Title     string    `json:"title"`
-	Hits      uint64    `json:"hits"`
-	CreatedAt time.Time `json:"created_at"`
-}
-
-type listPage struct {
-	Data       []json.RawMessage `json:"data"`
-	NextCursor string            `json:"next_cursor"`
 }
 
 func listLinks(ctx context.Context, where *localTarget, asked listAsked, stdout, stderr io.Writer) error {
 	if asked.limit < 1 {
 		return usageErrorf("--limit must be at least 1")
 	}
-	err := where.with(ctx, stderr, func(c *client) error { return c.listLinks(ctx, asked, stdout, stderr) })
+	err := where.with(ctx, stderr, func(c *connection) error { return c.listLinks(ctx, asked, stdout, stderr) })
 	if err != nil {
 		return fmt.Errorf("ls: %w", err)
 	}
 	return nil
 }
 
-// listLinks prints page after page, so that a long list takes no memory.
-func (c *client) listLinks(ctx context.Context, asked listAsked, stdout, stderr io.Writer) error {
-	query := make(url.Values)
-	for name, value := range map[string]string{"tag": asked.tag, "q": asked.q, "owner": asked.owner} {
-		if value != "" {
-			query.Set(name, value)
-		}
+// listLinks prints links as they come, so that a long list takes no memory. One more than is asked for tells whether there are
+// more.
+func (c *connection) listLinks(ctx context.Context, asked listAsked, stdout, stderr io.Writer) error {
+	out := &linkPrinter{w: bufio.NewWriter(stdout), asJSON: asked.asJSON}
+	if asked.PageSize = maxPage; !asked.all {
+		asked.PageSize = min(asked.limit, maxPage-1) + 1
 	}
-	for left, head := asked.limit, true; left > 0; head = false {
-		size := maxPage
-		if !asked.all {
-			size = min(left, maxPage)
+	printed := 0
+	for link, err := range c.Links(ctx, asked.LinksQuery, asked.owner...) {
+		if err != nil {
+			return errors.Join(err, out.flush())
 		}
-		query.Set("limit", strconv.Itoa(size))
-		var page listPage
-		if err := c.callInto(ctx, http.MethodGet, "/links?"+query.Encode(), nil, &page); err != nil {
+		if !asked.all && printed == asked.limit {
+			fmt.Fprintln(stderr, "shunt: there are more; --all lists them")
+			break
+		}
+		if err := out.print(&link); err != nil {
 			return err
 		}
-		if err := printLinks(stdout, page.Data, asked.asJSON, head); err != nil {
-			return err
-		}
-		if page.NextCursor == "" {
-			return nil
-		}
-		query.Set("cursor", page.NextCursor)
-		if !asked.all {
-			left -= len(page.Data)
-		}
+		printed++
 	}
-	fmt.Fprintln(stderr, "shunt: there may be more; --all lists them")
-	return nil
+	if printed == 0 && !asked.asJSON {
+		return errors.Join(out.table(), out.flush())
+	}
+	return out.flush()
 }
 
-func printLinks(stdout io.Writer, links []json.RawMessage, asJSON, head bool) error {
-	if asJSON {
-		for _, link := range links {
-			if _, err := fmt.Fprintf(stdout, "%s\n", bytes.TrimSpace(link)); err != nil {
-				return err
-			}
-		}
+// A linkPrinter prints links: as they came, one a line, or as tables of maxPage rows, the first with a head.
+type linkPrinter struct {
+	w      *bufio.Writer
+	asJSON bool
+	headed bool
+	rows   [][]string // not printed yet
+}
+
+func (p *linkPrinter) print(l *client.Link) error {
+	if p.asJSON {
+		_, err := fmt.Fprintf(p.w, "%s\n", l.Raw)
+		return err
+	}
+	p.rows = append(p.rows, []string{
+		l.Code, strconv.FormatUint(l.Hits, 10), string(l.State), timeText(l.CreatedAt), l.URL, l.Title,
+	})
+	if len(p.rows) < maxPage {
 		return nil
 	}
-	var rows [][]string
-	if head {
-		rows = append(rows, []string{"CODE", "HITS", "STATE", "CREATED", "TARGET", "TITLE"})
+	return p.table()
+}
+
+func (p *linkPrinter) table() error {
+	rows := p.rows
+	if !p.headed {
+		rows = slices.Insert(rows, 0, []string{"CODE", "HITS", "STATE", "CREATED", "TARGET", "TITLE"})
 	}
-	for _, text := range links {
-		var l listedLink
-		if err := json.Unmarshal(text, &l); err != nil {
-			return fmt.Errorf("the server's answer: %w", err)
+	p.headed, p.rows = true, nil
+	return printTable(p.w, rows)
+}
+
+// flush prints what is not printed yet.
+func (p *linkPrinter) flush() error {
+	if len(p.rows) > 0 {
+		if err := p.table(); err != nil {
+			return err
 		}
-		rows = append(rows, []string{l.Code, strconv.FormatUint(l.Hits, 10), l.State, timeText(l.CreatedAt), l.URL, l.Title})
 	}
-	return printTable(stdout, rows)
+	return p.w.Flush()
 }
 
 func newRm(stderr io.Writer) *cobra.Command {
@@ -167,10 +179,7 @@ func removeLink(ctx context.Context, where *localTarget, code string, stderr io.
 	if code == "" {
 		return usageErrorf("CODE is empty")
 	}
-	err := where.with(ctx, stderr, func(c *client) error {
-		_, err := c.call(ctx, http.MethodDelete, "/links/"+url.PathEscape(code), nil)
-		return err
-	})
+	err := where.with(ctx, stderr, func(c *connection) error { return c.Delete(ctx, code) })
 	if err != nil {
 		return fmt.Errorf("rm %s: %w", printable(code), err)
 	}
@@ -178,7 +187,7 @@ func removeLink(ctx context.Context, where *localTarget, code string, stderr io.
 }
 
 func newExport(stdout, stderr io.Writer) *cobra.Command {
-	where, owner, unique := localTarget{}, "", false
+	where, owner, unique := localTarget{}, []client.Option(nil), false
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Print all links, one JSON object a line",
@@ -189,69 +198,38 @@ output is not whole.
   shunt export --owner all --unique`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			query := make(url.Values)
-			if owner != "" {
-				query.Set("owner", owner)
-			}
-			if unique {
-				query.Set("include", "unique")
-			}
-			return exportLinks(cmd.Context(), &where, query, stdout, stderr)
+			return exportLinks(cmd.Context(), &where, unique, owner, stdout, stderr)
 		},
 	}
 	addLocalSettings(cmd, &where)
-	fs := cmd.Flags()
-	fs.StringVar(&owner, "owner", "", "those of the user with this `ID`, or of all (for admins)")
-	fs.BoolVar(&unique, "unique", false, "with the unique visitors of each")
-	markArguments(fs, "owner", "unique")
+	addOwner(cmd, &owner)
+	cmd.Flags().BoolVar(&unique, "unique", false, "with the unique visitors of each")
+	markArguments(cmd.Flags(), "unique")
 	return cmd
 }
 
-func exportLinks(ctx context.Context, where *localTarget, query url.Values, stdout, stderr io.Writer) error {
-	err := where.with(ctx, stderr, func(c *client) error {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		silence := time.AfterFunc(callTimeout, cancel)
-		defer silence.Stop()
-		body, err := c.openStream(ctx, http.MethodGet, strings.TrimSuffix("/export?"+query.Encode(), "?"), nil)
-		if err != nil {
-			return err
+// exportLinks prints lines as they came: what is in a link is nothing to it.
+func exportLinks(
+	ctx context.Context, where *localTarget, unique bool, owner []client.Option, stdout, stderr io.Writer,
+) error {
+	path := "/export"
+	if unique {
+		path += "?include=unique"
+	}
+	out := bufio.NewWriter(stdout)
+	err := where.with(ctx, stderr, func(c *connection) error {
+		for line, err := range c.Lines(ctx, http.MethodGet, path, nil, owner...) {
+			if err == nil {
+				_, err = fmt.Fprintf(out, "%s\n", line)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		return errors.Join(copyLinks(stdout, body, func() { silence.Reset(callTimeout) }), body.Close())
+		return nil
 	})
-	if err != nil {
+	if err := errors.Join(err, out.Flush()); err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
 	return nil
-}
-
-// maxLinkLine bounds a line of an export: a link has at most some 12 KB, twice that if all of it is quoted.
-const maxLinkLine = 1 << 20
-
-// copyLinks copies an export line by line, and calls alive for each. Its end is not whole if it comes with a problem, or
-// before the answer's.
-func copyLinks(stdout io.Writer, body io.Reader, alive func()) error {
-	out := bufio.NewWriter(stdout)
-	lines := bufio.NewScanner(body)
-	lines.Buffer(nil, maxLinkLine)
-	for lines.Scan() {
-		alive()
-		var line struct{ Type string }
-		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			return errors.Join(errors.New("it is not whole: the answer breaks off"), out.Flush())
-		}
-		if strings.HasPrefix(line.Type, "urn:shunt:problem:") {
-			var p problem
-			_ = json.Unmarshal(lines.Bytes(), &p) // whatever is missing, it is a problem
-			return errors.Join(fmt.Errorf("it is not whole: %w", p), out.Flush())
-		}
-		if _, err := fmt.Fprintf(out, "%s\n", lines.Bytes()); err != nil {
-			return err
-		}
-	}
-	err := lines.Err()
-	if err != nil {
-		err = fmt.Errorf("it is not whole: %w", err)
-	}
-	return errors.Join(err, out.Flush())
 }

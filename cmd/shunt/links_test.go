@@ -2,12 +2,9 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
-	"io"
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/iotest"
 )
 
 // The same commands alone, beside a server, and at a server elsewhere.
@@ -33,9 +30,12 @@ func TestLinksAreListedExportedAndDeletedWhereverTheServerIs(t *testing.T) {
 			}
 			run("ls").want(t, exitDone, `(?s)\nb1 +0 +active .* https://example.org/b1 +T b1\na2 .*\na1 `, "")
 			run("ls", "--tag", "a", "--q", "t A2").want(t, exitDone, `^CODE[^\n]*\na2 [^\n]*\n$`, "")
-			run("ls", "--limit", "1").want(t, exitDone, `^CODE[^\n]*\nb1 [^\n]*\n$`, `--all lists them`)
+			run("ls", "--limit", "1").want(t, exitDone, `^CODE[^\n]*\nb1 [^\n]*\n$`, `there are more; --all lists them`)
+			run("ls", "--limit", "3").want(t, exitDone, `(?s)^CODE[^\n]*\nb1 .*\na1 [^\n]*\n$`, "^$")
 			run("ls", "--limit", "0").want(t, exitUsage, "", "limit")
 			run("ls", "--limit", "1", "--all").want(t, exitUsage, "", "exclude")
+			run("ls", "--owner", "me").want(t, exitUsage, "", "--owner")
+			run("ls", "--owner", "4294967295").want(t, exitDone, `^CODE[^\n]*\n$`, "")
 			wantCodes(t, run("ls", "--all", "--json").stdout, "b1 a2 a1")
 			wantCodes(t, run("export", "--owner", "all", "--unique").stdout, "b1 a2 a1")
 			run("rm", "http://127.0.0.1:8080/a2").want(t, exitDone, "", "")
@@ -58,26 +58,5 @@ func wantCodes(t *testing.T, lines, want string) {
 	}
 	if got := strings.Join(codes, " "); got != want {
 		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-func TestAnExportThatIsNotWholeFails(t *testing.T) {
-	const link = `{"code":"a"}` + "\n"
-	broken := errors.New("cut off")
-	for name, c := range map[string]struct {
-		body      io.Reader
-		out, want string
-	}{
-		"whole":     {strings.NewReader(link + link), link + link, ""},
-		"empty":     {strings.NewReader(""), "", ""},
-		"a problem": {strings.NewReader(link + `{"type":"urn:shunt:problem:overloaded","detail":"gone","status":503,"code":"overloaded"}` + "\n"), link, "it is not whole: gone (503 overloaded)"},
-		"cut off":   {io.MultiReader(strings.NewReader(link), iotest.ErrReader(broken)), link, "it is not whole: cut off"},
-		"half line": {strings.NewReader(link + `{"code":`), link, "it is not whole: the answer breaks off"},
-	} {
-		var out strings.Builder
-		err := copyLinks(&out, c.body, func() {})
-		if got := out.String(); got != c.out || (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
-			t.Errorf("%s: got %q, %v, want %q, %q", name, got, err, c.out, c.want)
-		}
 	}
 }

@@ -49,16 +49,16 @@ func addLocalSettings(cmd *cobra.Command, t *localTarget) {
 	markArguments(fs, "user")
 }
 
-// connect returns a client of --server; else of the server that runs on the folder; else of one that it starts in this
-// process, on the folder and without a network. Closing the client ends the latter.
-func (t *localTarget) connect(ctx context.Context, stderr io.Writer) (*client, error) {
+// connect connects to --server; else to the server that runs on the folder; else to one that it starts in this process, on the
+// folder and without a network. Closing the connection ends the latter.
+func (t *localTarget) connect(ctx context.Context, stderr io.Writer) (*connection, error) {
 	if t.server != "" {
 		return t.connectRemote(stderr)
 	}
 	if _, err := socketPath(t.data.dataDir); err != nil {
 		return nil, err
 	}
-	var alone *client
+	var alone *connection
 	c, err := t.reach(ctx, func() (err error) {
 		alone, err = t.openAlone(ctx, stderr)
 		return err
@@ -69,19 +69,17 @@ func (t *localTarget) connect(ctx context.Context, stderr io.Writer) (*client, e
 	return alone, nil
 }
 
-func (t *localTarget) connectRemote(stderr io.Writer) (*client, error) {
+func (t *localTarget) connectRemote(stderr io.Writer) (*connection, error) {
 	if t.token == "" {
 		return nil, usageErrorf("--server needs a token: set SHUNT_TOKEN, or SHUNT_TOKEN_FILE to the path of a file that holds it")
 	}
 	if t.user != "" {
 		return nil, usageErrorf("--user is for local commands: at --server the token tells the user")
 	}
-	c := newClient(t.server, nil)
-	c.token = t.token
 	if host := strings.TrimPrefix(t.server, "http://"); host != t.server && !isLoopback(hostOf(host)) {
 		fmt.Fprintf(stderr, "shunt: warning: the token travels to %s unencrypted\n", t.server)
 	}
-	return c, nil
+	return newConnection(t.server, t.token, nil, nil)
 }
 
 func hostOf(hostPort string) string {
@@ -91,22 +89,15 @@ func hostOf(hostPort string) string {
 	return strings.Trim(hostPort, "[]")
 }
 
-// connectSocket returns a client of the server at the socket, nil if nobody listens there.
-func (t *localTarget) connectSocket(ctx context.Context, path string) *client {
+// connectSocket connects to the server at the socket; nil: nobody listens there.
+func (t *localTarget) connectSocket(ctx context.Context, path string) (*connection, error) {
 	dial := func(ctx context.Context) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "unix", path) }
 	conn, err := dial(ctx)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	_ = conn.Close() // it was only to see whether somebody listens
-	return t.localClient(dial)
-}
-
-// localClient returns a client of a local listener, whose caller needs no token.
-func (t *localTarget) localClient(dial func(context.Context) (net.Conn, error)) *client {
-	c := newClient("http://localhost", dial)
-	c.local, c.user = true, t.user
-	return c
+	return newLocalConnection(t.user, dial)
 }
 
 // The journal of a command that lives for one call: it follows no redirect, so it records no hit.
@@ -115,9 +106,9 @@ const (
 	aloneRingRecords = 256
 )
 
-// openAlone opens the folder and serves the API on it to the client that it returns, and to nobody else: one code path
-// for commands with and without a running server.
-func (t *localTarget) openAlone(ctx context.Context, stderr io.Writer) (*client, error) {
+// openAlone opens the folder and serves the API on it to the connection that it returns, and to nobody else: one code path for
+// commands with and without a running server.
+func (t *localTarget) openAlone(ctx context.Context, stderr io.Writer) (*connection, error) {
 	parts := newStack()
 	c, err := t.startAlone(ctx, parts, stderr)
 	if err != nil {
@@ -127,7 +118,7 @@ func (t *localTarget) openAlone(ctx context.Context, stderr io.Writer) (*client,
 	return c, nil
 }
 
-func (t *localTarget) startAlone(ctx context.Context, parts *stack, stderr io.Writer) (*client, error) {
+func (t *localTarget) startAlone(ctx context.Context, parts *stack, stderr io.Writer) (*connection, error) {
 	baseURL, err := t.data.resolveBaseURL(t.data.listen)
 	if err != nil {
 		return nil, err
@@ -151,12 +142,12 @@ func (t *localTarget) startAlone(ctx context.Context, parts *stack, stderr io.Wr
 		return nil, err
 	}
 	parts.run("engine", core.engine.Run)
-	server, err := api.NewServer(core.apiOptions(&t.data, baseURL, say.log))
+	front, err := api.NewServer(core.apiOptions(&t.data, baseURL, say.log))
 	if err != nil {
 		return nil, err
 	}
 	door := fasthttputil.NewInmemoryListener()
-	serveOn(parts, "local", server.ServeLocal, door)
-	drainOnStop(parts, server, say.log)
-	return t.localClient(func(context.Context) (net.Conn, error) { return door.Dial() }), nil
+	serveOn(parts, "local", front.ServeLocal, door)
+	drainOnStop(parts, front, say.log)
+	return newLocalConnection(t.user, func(context.Context) (net.Conn, error) { return door.Dial() })
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,15 +27,17 @@ func addFolderSettings(cmd *cobra.Command, s *dataSettings) {
 	}
 }
 
-// reach returns a client of the server that runs on the folder; or nil, and what alone has returned: it opens the folder, and
+// reach connects to the server that runs on the folder; or returns nil, and what alone has returned: it opens the folder, and
 // storage.ErrLocked means that a process without a socket has it.
-func (t *localTarget) reach(ctx context.Context, alone func() error) (*client, error) {
+func (t *localTarget) reach(ctx context.Context, alone func() error) (*connection, error) {
 	path, tooLong := socketPath(t.data.dataDir) // too long: no server can run on it, but a backup can be there
 	patience, cancel := context.WithTimeout(ctx, t.patience)
 	defer cancel()
 	for {
-		if c := t.connectSocket(patience, path); tooLong == nil && c != nil {
-			return c, nil
+		if tooLong == nil {
+			if c, err := t.connectSocket(patience, path); c != nil || err != nil {
+				return c, err
+			}
 		}
 		err := alone()
 		if !errors.Is(err, storage.ErrLocked) {
@@ -57,68 +58,29 @@ type operationLine struct {
 	Error    string          `json:"error"`
 }
 
-// operate has the server do something that may take long, and decodes its result into result. A server that is silent for
-// callTimeout has gone. It closes the client.
-func (c *client) operate(ctx context.Context, path string, body any, say func(string), result any) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	silence := time.AfterFunc(callTimeout, cancel)
-	defer silence.Stop()
-	answer, err := c.openStream(ctx, http.MethodPost, path, body)
-	if err != nil {
-		return errors.Join(err, c.close())
-	}
-	lines := bufio.NewReaderSize(io.LimitReader(answer, maxAnswerBytes), 1<<16)
-	err = func() error {
-		for {
-			text, err := lines.ReadBytes('\n')
-			if err != nil {
-				return fmt.Errorf("the server has gone, or was stopped, before it was done: %w", err)
-			}
-			silence.Reset(callTimeout)
-			var line operationLine
-			if err := json.Unmarshal(text, &line); err != nil {
-				return fmt.Errorf("the server's answer: %w", err)
-			}
-			switch {
-			case line.Error != "":
-				return errors.New(printable(line.Error))
-			case line.Result != nil:
-				return json.Unmarshal(line.Result, result)
-			}
-			say(printable(line.Progress))
-		}
-	}()
-	return errors.Join(err, answer.Close(), c.close())
+// operate has the server do something that may take long, and decodes its result into result. It closes c.
+func (c *connection) operate(ctx context.Context, path string, body any, say func(string), result any) error {
+	return errors.Join(c.follow(ctx, path, body, say, result), c.close())
 }
 
-// openStream sends a request and returns the body of the answer, which may go on for long. While the server loads its
-// links, it tries again.
-func (c *client) openStream(ctx context.Context, method, path string, body any) (io.ReadCloser, error) {
-	endless := *c.http
-	endless.Timeout = 0
-	for start := time.Now(); ; {
-		request, err := c.request(ctx, method, path, body)
+func (c *connection) follow(ctx context.Context, path string, body any, say func(string), result any) error {
+	for text, err := range c.Lines(ctx, http.MethodPost, path, body) {
 		if err != nil {
-			return nil, err
+			return err
 		}
-		response, err := endless.Do(request)
-		if err != nil {
-			return nil, fmt.Errorf("no answer: %w", err)
+		var line operationLine
+		if err := json.Unmarshal(text, &line); err != nil {
+			return fmt.Errorf("the server's answer: %w", err)
 		}
-		if response.StatusCode == http.StatusOK {
-			return response.Body, nil
+		switch {
+		case line.Error != "":
+			return errors.New(printable(line.Error))
+		case line.Result != nil:
+			return json.Unmarshal(line.Result, result)
 		}
-		text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
-		if err = errors.Join(err, response.Body.Close()); err != nil {
-			return nil, fmt.Errorf("reading the answer: %w", err)
-		}
-		err = readProblem(response.StatusCode, text)
-		if p := (problem{}); !errors.As(err, &p) || p.Code != "loading" || time.Since(start) > loadPatience {
-			return nil, err
-		}
-		time.Sleep(retryInterval)
+		say(printable(line.Progress))
 	}
+	return errors.New("the server was stopped before it was done")
 }
 
 // A progress shows how a long command goes: to a person one line that changes, else a line now and then.

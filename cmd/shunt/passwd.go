@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/signal"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"shunt/api/client"
 )
 
 func newUserPasswd(stderr io.Writer) *cobra.Command {
@@ -43,8 +44,8 @@ user's sessions end; tokens stay.
 func setPassword(
 	ctx context.Context, where *localTarget, email string, ask func() (string, error), stderr io.Writer,
 ) error {
-	u := userAnswer{}
-	err := where.with(ctx, stderr, func(c *client) (err error) {
+	u := client.User{}
+	err := where.with(ctx, stderr, func(c *connection) (err error) {
 		u, err = c.findUser(ctx, email)
 		return err
 	})
@@ -53,8 +54,8 @@ func setPassword(
 		password, err = ask()
 	}
 	if err == nil {
-		err = where.with(ctx, stderr, func(c *client) error {
-			_, err := c.call(ctx, http.MethodPatch, fmt.Sprintf("/users/%d", u.ID), map[string]string{"password": password})
+		err = where.with(ctx, stderr, func(c *connection) error {
+			_, err := c.EditUser(ctx, u.ID, client.UserEdit{Password: client.Set(password)})
 			return err
 		})
 	}

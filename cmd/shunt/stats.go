@@ -4,15 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"shunt/api/client"
 )
 
 // statsAsked is what stats is asked for beside the two figures; empty: nothing.
@@ -73,57 +75,30 @@ func codeOf(text string) string {
 func printStats(
 	ctx context.Context, where *localTarget, code string, asked statsAsked, asJSON bool, stdout, stderr io.Writer,
 ) error {
-	c, err := where.connect(ctx, stderr)
-	if err != nil {
-		return err
-	}
 	path := "/stats/" + url.PathEscape(code)
 	if query := asked.parameters().Encode(); query != "" {
 		path += "?" + query
 	}
-	answer, err := c.call(ctx, http.MethodGet, path, nil)
-	if err := errors.Join(err, c.close()); err != nil {
-		return fmt.Errorf("stats %s: %w", code, err)
+	var stats client.Stats
+	err := where.with(ctx, stderr, func(c *connection) error { return c.Do(ctx, http.MethodGet, path, nil, &stats) })
+	if err != nil {
+		return fmt.Errorf("stats %s: %w", printable(code), err)
 	}
 	if asJSON {
-		return printJSON(stdout, answer)
+		return printJSON(stdout, stats.Raw)
 	}
-	var stats statsAnswer
-	if err := json.Unmarshal(answer, &stats); err != nil {
-		return fmt.Errorf("stats %s: the server's answer: %w", code, err)
-	}
-	_, err = io.WriteString(stdout, stats.text())
+	_, err = io.WriteString(stdout, statsText(&stats))
 	return err
 }
 
-// statsAnswer is what the API says; what was not asked for is not there.
-type statsAnswer struct {
-	Hits, Unique uint64
-	From, To     string
-	Error        *float64
-	Bots         *struct{ Bots, Prefetches, Heads uint64 }
-	Durability   *struct {
-		DurableHits uint64 `json:"durable_hits"`
-		FlushedAt   string `json:"flushed_at"`
-	}
-	Series []struct {
-		From         string
-		Hits, Unique uint64
-	}
-	Referrers, Countries, Devices, Browsers []struct {
-		Value string
-		Hits  uint64
-	}
-}
-
-// text writes the figures one below the other, and each list as a table of its own.
-func (a *statsAnswer) text() string {
+// statsText writes the figures one below the other, and each list as a table of its own. What was not asked for is not there.
+func statsText(a *client.Stats) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	row := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
-	if a.From != "" {
-		row("from", a.From)
-		row("to", a.To)
+	if !a.From.IsZero() {
+		row("from", timeText(a.From))
+		row("to", timeText(a.To))
 	}
 	row("hits", a.Hits)
 	row("unique", a.Unique)
@@ -136,33 +111,30 @@ func (a *statsAnswer) text() string {
 		row("heads", a.Bots.Heads)
 	}
 	if d := a.Durability; d != nil {
-		row("durable", d.DurableHits)
-		row("flushed", d.FlushedAt)
+		row("durable", d.Hits)
+		row("flushed", d.FlushedAt.UTC().Format(time.RFC3339Nano))
 	}
-	a.tables(w)
+	writeTables(w, a)
 	must(w.Flush()) // into memory
 	return b.String()
 }
 
-func (a *statsAnswer) tables(w io.Writer) {
+func writeTables(w io.Writer, a *client.Stats) {
 	if a.Series != nil {
 		fmt.Fprintln(w, "\nFROM\tHITS\tUNIQUE")
 		for _, x := range a.Series {
-			fmt.Fprintf(w, "%s\t%d\t%d\n", x.From, x.Hits, x.Unique)
+			fmt.Fprintf(w, "%s\t%d\t%d\n", timeText(x.From), x.Hits, x.Unique)
 		}
 	}
 	for _, list := range []struct {
 		name string
-		rows []struct {
-			Value string
-			Hits  uint64
-		}
+		rows []client.ValueHits
 	}{{"REFERRER", a.Referrers}, {"COUNTRY", a.Countries}, {"DEVICE", a.Devices}, {"BROWSER", a.Browsers}} {
 		if list.rows != nil {
 			fmt.Fprintf(w, "\n%s\tHITS\n", list.name)
 		}
 		for _, x := range list.rows {
-			fmt.Fprintf(w, "%s\t%d\n", x.Value, x.Hits)
+			fmt.Fprintf(w, "%s\t%d\n", printable(x.Value), x.Hits)
 		}
 	}
 }

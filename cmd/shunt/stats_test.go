@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"testing"
+
+	"shunt/api/client"
 )
 
 func TestStatsAreTablesBelowTheTwoFigures(t *testing.T) {
@@ -31,11 +33,11 @@ other         3
 
 COUNTRY  HITS
 `
-	var stats statsAnswer
+	var stats client.Stats
 	if err := json.Unmarshal([]byte(answer), &stats); err != nil {
 		t.Fatal(err)
 	}
-	if got := stats.text(); got != want {
+	if got := statsText(&stats); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

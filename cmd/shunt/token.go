@@ -2,27 +2,20 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"shunt/api/client"
 )
 
-// tokenDraft is the body of POST /tokens.
-type tokenDraft struct {
-	Name      string     `json:"name"`
-	Scopes    []string   `json:"scopes,omitempty"`
-	ExpiresAt *time.Time `json:"expires_at,omitempty"`
-}
-
 func newTokenAdd(stdout, stderr io.Writer) *cobra.Command {
-	where, draft, expires := localTarget{}, tokenDraft{}, expiry{}
+	where, draft, scopes, expires := localTarget{}, client.TokenDraft{}, []string{}, expiry{}
 	cmd := &cobra.Command{
 		Use:   "add --name NAME",
 		Short: "Make an API token and print it",
@@ -35,7 +28,10 @@ first user, an admin, has all scopes; later ones have all but admin unless --sco
   TOKEN=$(shunt token add --name script)`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			draft.ExpiresAt = expires.at()
+			draft.ExpiresAt = expires.time
+			for _, scope := range scopes {
+				draft.Scopes = append(draft.Scopes, client.Scope(scope))
+			}
 			return addToken(cmd.Context(), &where, draft, stdout, stderr)
 		},
 	}
@@ -43,61 +39,49 @@ first user, an admin, has all scopes; later ones have all but admin unless --sco
 	addLocalSettings(cmd, &where)
 	fs := cmd.Flags()
 	fs.StringVar(&draft.Name, "name", "", "`NAME` that tells the token from others (required)")
-	fs.StringSliceVar(&draft.Scopes, "scopes", nil, "`SCOPES`, with commas: links:read, links:write, stats:read, tokens:write, admin")
+	fs.StringSliceVar(&scopes, "scopes", nil, "`SCOPES`, with commas: links:read, links:write, stats:read, tokens:write, admin")
 	fs.Var(&expires, "expires", "when it ends: 90d, 12h, 2030-12-31 or 2030-12-31T23:59:59Z (default never)")
 	markArguments(fs, "name", "scopes", "expires")
 	return cmd
 }
 
-func addToken(ctx context.Context, where *localTarget, draft tokenDraft, stdout, stderr io.Writer) error {
+func addToken(ctx context.Context, where *localTarget, draft client.TokenDraft, stdout, stderr io.Writer) error {
 	if draft.Name == "" {
 		return usageErrorf("--name is missing: a name tells tokens apart, such as --name laptop")
 	}
-	c, err := where.connect(ctx, stderr)
-	if err != nil {
-		return err
-	}
-	made := struct{ Token string }{}
-	err = func() error {
-		if err := firstTokenScopes(ctx, c, &draft); err != nil {
-			return err
+	var made client.IssuedToken
+	err := where.with(ctx, stderr, func(c *connection) (err error) {
+		if err = firstTokenScopes(ctx, c, &draft); err == nil {
+			made, err = c.IssueToken(ctx, draft)
 		}
-		return c.callInto(ctx, http.MethodPost, "/tokens", draft, &made)
-	}()
-	if err := errors.Join(err, c.close()); err != nil {
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("token add: %w", err)
 	}
-	_, err = fmt.Fprintln(stdout, made.Token)
+	_, err = fmt.Fprintln(stdout, printable(made.Secret))
 	return err
 }
 
 // firstTokenScopes asks for all of the user's scopes, admin included, for the first token: without it nobody could
 // administrate over the API.
-func firstTokenScopes(ctx context.Context, c *client, draft *tokenDraft) error {
+func firstTokenScopes(ctx context.Context, c *connection, draft *client.TokenDraft) error {
 	if len(draft.Scopes) > 0 || !c.local {
 		return nil
 	}
-	tokens := struct{ Data []json.RawMessage }{}
-	if err := c.callInto(ctx, http.MethodGet, "/tokens", nil, &tokens); err != nil || len(tokens.Data) > 0 {
+	tokens, err := c.Tokens(ctx)
+	if err != nil || len(tokens) > 0 {
 		return err
 	}
-	me := struct{ Scopes []string }{}
-	err := c.callInto(ctx, http.MethodGet, "/me", nil, &me)
+	me, err := c.Me(ctx)
 	draft.Scopes = me.Scopes
 	return err
 }
 
-// expiry is a flag: a time, or a span from now.
+// expiry is a flag: a time, or a span from now; zero: never.
 type expiry struct {
 	text string
 	time time.Time
-}
-
-func (e *expiry) at() *time.Time {
-	if e.time.IsZero() {
-		return nil
-	}
-	return &e.time
 }
 
 func (e *expiry) Set(text string) (err error) {

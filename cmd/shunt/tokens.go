@@ -4,28 +4,18 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"shunt/api/client"
 )
 
 // token.go has token add; here are the commands for tokens that there are.
 
 func newToken(stdout, stderr io.Writer) *cobra.Command {
 	return newGroup("token", "API tokens", newTokenAdd(stdout, stderr), newTokenLs(stdout, stderr), newTokenRm(stderr))
-}
-
-// tokenAnswer is a token as the API has it.
-type tokenAnswer struct {
-	ID         string     `json:"id"`
-	Name       string     `json:"name"`
-	Scopes     []string   `json:"scopes"`
-	CreatedAt  time.Time  `json:"created_at"`
-	ExpiresAt  *time.Time `json:"expires_at"`
-	LastUsedAt *time.Time `json:"last_used_at"`
 }
 
 const whereTokensAre = `
@@ -53,20 +43,28 @@ themselves nobody can list.
 	return cmd
 }
 
-func tokensTable(tokens []tokenAnswer) [][]string {
+func tokensTable(tokens []client.Token) [][]string {
 	rows := [][]string{{"ID", "NAME", "SCOPES", "CREATED", "EXPIRES", "LAST USED"}}
-	orNever := func(t *time.Time) string {
-		if t == nil {
+	orNever := func(t time.Time) string {
+		if t.IsZero() {
 			return "never"
 		}
-		return timeText(*t)
+		return timeText(t)
 	}
 	for _, t := range tokens {
 		rows = append(rows, []string{
-			t.ID, t.Name, strings.Join(t.Scopes, ","), timeText(t.CreatedAt), orNever(t.ExpiresAt), orNever(t.LastUsedAt),
+			t.ID, t.Name, scopesText(t.Scopes), timeText(t.CreatedAt), orNever(t.ExpiresAt), orNever(t.LastUsedAt),
 		})
 	}
 	return rows
+}
+
+func scopesText(scopes []client.Scope) string {
+	texts := make([]string, len(scopes))
+	for i, scope := range scopes {
+		texts[i] = string(scope)
+	}
+	return strings.Join(texts, ",")
 }
 
 func newTokenRm(stderr io.Writer) *cobra.Command {
@@ -92,10 +90,7 @@ func removeToken(ctx context.Context, where *localTarget, id string, stderr io.W
 	if strings.HasPrefix(id, "shunt_") {
 		return usageErrorf("that looks like a token; give its ID, which 'shunt token ls' lists")
 	}
-	err := where.with(ctx, stderr, func(c *client) error {
-		_, err := c.call(ctx, http.MethodDelete, "/tokens/"+url.PathEscape(id), nil)
-		return err
-	})
+	err := where.with(ctx, stderr, func(c *connection) error { return c.RevokeToken(ctx, id) })
 	if err != nil {
 		return fmt.Errorf("token rm: %w", err)
 	}

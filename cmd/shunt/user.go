@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"shunt/api/client"
 )
 
 // newGroup is a command that only has subcommands.
@@ -34,15 +36,6 @@ func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 func newUser(stdout, stderr io.Writer) *cobra.Command {
 	return newGroup("user", "Users: who owns links and may log in",
 		newUserAdd(stdout, stderr), newUserPasswd(stderr), newUserLs(stdout, stderr), newUserRm(stderr))
-}
-
-// userAnswer is a user as the API has them.
-type userAnswer struct {
-	ID          uint32    `json:"id"`
-	Email       string    `json:"email"`
-	Role        string    `json:"role"`
-	HasPassword bool      `json:"has_password"`
-	CreatedAt   time.Time `json:"created_at"`
 }
 
 const whereUsersAre = `
@@ -80,31 +73,27 @@ sets, the user has links and tokens but cannot log in. If there is no data folde
 }
 
 func addUser(ctx context.Context, where *localTarget, email string, admin, asJSON bool, stdout, stderr io.Writer) error {
-	body := map[string]string{"email": email, "role": "member"}
+	draft := client.UserDraft{Email: email, Role: client.RoleMember}
 	if admin {
-		body["role"] = "admin"
+		draft.Role = client.RoleAdmin
 	}
-	var answer json.RawMessage
-	err := where.with(ctx, stderr, func(c *client) (err error) {
-		answer, err = c.call(ctx, http.MethodPost, "/users", body)
+	var made client.User
+	err := where.with(ctx, stderr, func(c *connection) (err error) {
+		made, err = c.AddUser(ctx, draft)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("user add: %w", err)
 	}
 	if asJSON {
-		return printJSON(stdout, answer)
-	}
-	made := userAnswer{}
-	if err := json.Unmarshal(answer, &made); err != nil {
-		return fmt.Errorf("user add: the server's answer: %w", err)
+		return printJSON(stdout, made.Raw)
 	}
 	_, err = fmt.Fprintln(stdout, printable(made.Email))
 	return err
 }
 
-// with calls fn with a client of the server that t is about, and closes it.
-func (t *localTarget) with(ctx context.Context, stderr io.Writer, fn func(*client) error) error {
+// with calls fn with a connection to the server that t is about, and closes it.
+func (t *localTarget) with(ctx context.Context, stderr io.Writer, fn func(c *connection) error) error {
 	c, err := t.connect(ctx, stderr)
 	if err != nil {
 		return err
@@ -134,10 +123,7 @@ func listInto[T any](
 	ctx context.Context, where *localTarget, path string, asJSON bool, table func(rows []T) [][]string, stdout, stderr io.Writer,
 ) error {
 	var answer json.RawMessage
-	err := where.with(ctx, stderr, func(c *client) (err error) {
-		answer, err = c.call(ctx, http.MethodGet, path, nil)
-		return err
-	})
+	err := where.with(ctx, stderr, func(c *connection) error { return c.Do(ctx, http.MethodGet, path, nil, &answer) })
 	if err != nil {
 		return fmt.Errorf("listing %s: %w", path[1:], err)
 	}
@@ -163,14 +149,14 @@ func printTable(stdout io.Writer, rows [][]string) error {
 	return w.Flush()
 }
 
-func usersTable(users []userAnswer) [][]string {
+func usersTable(users []client.User) [][]string {
 	rows := [][]string{{"ID", "EMAIL", "ROLE", "PASSWORD", "CREATED"}}
 	for _, u := range users {
 		password := "none"
 		if u.HasPassword {
 			password = "set"
 		}
-		rows = append(rows, []string{strconv.Itoa(int(u.ID)), u.Email, u.Role, password, timeText(u.CreatedAt)})
+		rows = append(rows, []string{strconv.Itoa(int(u.ID)), u.Email, string(u.Role), password, timeText(u.CreatedAt)})
 	}
 	return rows
 }
@@ -198,19 +184,18 @@ links are never given to somebody else, not even to a new user of the same addre
 }
 
 func removeUser(ctx context.Context, where *localTarget, email string, keepLinks bool, stderr io.Writer) error {
-	query := ""
+	var options []client.Option
 	if keepLinks {
-		query = "?links=keep"
+		options = append(options, client.KeepLinks())
 	}
-	err := where.with(ctx, stderr, func(c *client) error {
+	err := where.with(ctx, stderr, func(c *connection) error {
 		u, err := c.findUser(ctx, email)
 		if err != nil {
 			return err
 		}
-		_, err = c.call(ctx, http.MethodDelete, fmt.Sprintf("/users/%d%s", u.ID, query), nil)
-		return err
+		return c.RemoveUser(ctx, u.ID, options...)
 	})
-	if p := (problem{}); errors.As(err, &p) && len(p.Errors) == 1 && p.Errors[0].Field == "links" {
+	if p := (*client.Problem)(nil); errors.As(err, &p) && len(p.Errors) == 1 && p.Errors[0].Field == "links" {
 		return errors.New("user rm: this user has links; with --keep-links they stay, under the number of the user")
 	}
 	if err != nil {
@@ -220,15 +205,15 @@ func removeUser(ctx context.Context, where *localTarget, email string, keepLinks
 }
 
 // findUser returns the user of an e-mail address, in any case.
-func (c *client) findUser(ctx context.Context, email string) (userAnswer, error) {
-	list := struct{ Data []userAnswer }{}
-	if err := c.callInto(ctx, http.MethodGet, "/users", nil, &list); err != nil {
-		return userAnswer{}, err
+func (c *connection) findUser(ctx context.Context, email string) (client.User, error) {
+	users, err := c.Users(ctx)
+	if err != nil {
+		return client.User{}, err
 	}
-	for _, u := range list.Data {
+	for _, u := range users {
 		if strings.EqualFold(u.Email, strings.TrimSpace(email)) {
 			return u, nil
 		}
 	}
-	return userAnswer{}, fmt.Errorf("there is no user %q; 'shunt user ls' lists them", email)
+	return client.User{}, fmt.Errorf("there is no user %q; 'shunt user ls' lists them", email)
 }
