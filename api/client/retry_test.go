@@ -1,0 +1,282 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shunt/api/client"
+)
+
+// In the tests of waits the clock is a bubble's, so they take no time and can be exact.
+
+func TestWhatIsRepeatedIsRepeatedAndNothingElse(t *testing.T) {
+	type call func(context.Context, *client.Client) error
+	const all = 3
+	for name, c := range map[string]struct {
+		answer   answer
+		call     call
+		attempts int
+	}{
+		"429 of a read":                    {refuses(429, "rate_limited"), reads, all},
+		"429 of a creation":                {refuses(429, "rate_limited"), creates, all},
+		"429 of a token":                   {refuses(429, "rate_limited"), issues, all},
+		"429 of a proxy":                   {says(429, "slow down"), issues, all},
+		"503 of a token":                   {refuses(503, "overloaded"), issues, all},
+		"503 of an edit":                   {refuses(503, "read_only"), edits, all},
+		"an unknown outcome of a creation": {refuses(503, "outcome_unknown"), creates, all},
+		"an unknown outcome of an edit":    {refuses(503, "outcome_unknown"), edits, all},
+		"an unknown outcome of a deletion": {refuses(503, "outcome_unknown"), deletes, all},
+		"an unknown outcome of a token":    {refuses(503, "outcome_unknown"), issues, 1},
+		"an unknown outcome without a key": {refuses(503, "outcome_unknown"), createsWithoutKey, 1},
+		"503 of a proxy to a read":         {says(503, "<h1>no</h1>"), reads, all},
+		"503 of a proxy to a token":        {says(503, "<h1>no</h1>"), issues, 1},
+		"a cut connection of a read":       {cuts, reads, all},
+		"a cut connection of a creation":   {cuts, creates, all},
+		"a cut connection of a token":      {cuts, issues, 1},
+		"a cut connection without a key":   {cuts, createsWithoutKey, 1},
+		"a hanging server":                 {hangs, reads, all},
+		"a success that is no JSON":        {says(200, "<h1>hello</h1>"), reads, 1},
+		"a success that is empty":          {says(200, ""), reads, 1},
+		"a redirect":                       {says(302, "", "Location: https://elsewhere.example/"), reads, 1},
+		"400":                              {refuses(400, "bad_request"), reads, 1},
+		"401":                              {refuses(401, "unauthorized"), reads, 1},
+		"403":                              {refuses(403, "forbidden"), reads, 1},
+		"404":                              {refuses(404, "not_found"), reads, 1},
+		"408":                              {refuses(408, "timeout"), reads, 1},
+		"409":                              {refuses(409, "alias_taken"), creates, 1},
+		"412":                              {refuses(412, "precondition_failed"), edits, 1},
+		"413":                              {refuses(413, "body_too_large"), creates, 1},
+		"415":                              {refuses(415, "unsupported_media_type"), creates, 1},
+		"422":                              {refuses(422, "invalid"), creates, 1},
+		"500":                              {refuses(500, "internal"), reads, 1},
+		"502 of a proxy":                   {says(502, ""), reads, 1},
+		"404 that says when to come again": {refuses(404, "not_found", "Retry-After: 1"), reads, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				caller, script := scripted(t, client.Retry{Attempts: all}, c.answer)
+				if err := c.call(t.Context(), caller); err == nil {
+					t.Error("got no error")
+				}
+				if got := len(script.seen); got != c.attempts {
+					t.Errorf("got %d attempts, want %d", got, c.attempts)
+				}
+			})
+		})
+	}
+}
+
+func TestARepeatIsTheSameRequestWithTheSameKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, script := scripted(t, client.Retry{}, cuts, refuses(503, "outcome_unknown"), says(201, someLink))
+		if err := creates(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		first := script.seen[0]
+		if key := first.Header.Get("Idempotency-Key"); len(key) < 20 || first.body != `{"url":"https://example.org"}` {
+			t.Errorf("got key %q and body %s", key, first.body)
+		}
+		for _, s := range script.seen[1:] {
+			if s.body != first.body || s.Header.Get("Idempotency-Key") != first.Header.Get("Idempotency-Key") {
+				t.Errorf("the repeat is %v %s, want %v %s", s.Header, s.body, first.Header, first.body)
+			}
+		}
+		if err := creates(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		if script.seen[3].Header.Get("Idempotency-Key") == first.Header.Get("Idempotency-Key") {
+			t.Error("another call has the same key")
+		}
+	})
+}
+
+func TestWaitsDoubleAndAreRandom(t *testing.T) {
+	const base, most, attempts = 100 * time.Millisecond, 350 * time.Millisecond, 6
+	limits := []time.Duration{base, 2 * base, most, most, most}
+	distinct := map[time.Duration]bool{}
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			c, script := scripted(t, client.Retry{Attempts: attempts, BaseWait: base, MaxWait: most}, refuses(503, "overloaded"))
+			if err := reads(t.Context(), c); !errors.Is(err, client.ErrOverloaded) {
+				t.Errorf("got %v", err)
+			}
+			waits := script.waits()
+			if len(waits) != len(limits) {
+				t.Fatalf("got waits %v, want %d", waits, len(limits))
+			}
+			for i, wait := range waits {
+				if wait < 0 || wait > limits[i] {
+					t.Errorf("wait %d was %v, want at most %v", i, wait, limits[i])
+				}
+				distinct[wait] = true
+			}
+		})
+	}
+	if len(distinct) < 50 {
+		t.Errorf("of 100 waits %d are distinct; they are to be random", len(distinct))
+	}
+}
+
+func TestRetryAfterIsWaitedFor(t *testing.T) {
+	const base = 10 * time.Millisecond
+	for name, c := range map[string]struct {
+		lines []string
+		want  time.Duration
+	}{
+		"seconds":                          {[]string{"Retry-After: 3"}, 3 * time.Second},
+		"a date by the server's clock":     {[]string{"Retry-After: Fri, 02 Jan 2026 03:04:09 GMT", "Date: Fri, 02 Jan 2026 03:04:05 GMT"}, 4 * time.Second},
+		"a date by ours, a bubble's":       {[]string{"Retry-After: Sat, 01 Jan 2000 00:00:02 GMT"}, 2 * time.Second},
+		"a date that has gone by":          {[]string{"Retry-After: Fri, 31 Dec 1999 00:00:00 GMT"}, 0},
+		"nothing that has a meaning":       {[]string{"Retry-After: soon"}, 0},
+		"a negative number, which is none": {[]string{"Retry-After: -5"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				caller, script := scripted(t, client.Retry{BaseWait: base}, refuses(429, "rate_limited", c.lines...), says(200, someLink))
+				if err := reads(t.Context(), caller); err != nil {
+					t.Fatal(err)
+				}
+				if got := script.waits(); len(got) != 1 || got[0] < c.want || got[0] > c.want+base {
+					t.Errorf("got waits %v, want one of %v and at most %v more", got, c.want, base)
+				}
+			})
+		})
+	}
+}
+
+func TestAWaitThatIsTooLongIsNotBegun(t *testing.T) {
+	for name, c := range map[string]struct {
+		retryAfter string
+		timeout    time.Duration // of the context
+		want       time.Duration
+	}{
+		"beyond the longest wait":      {"21", time.Hour, 21 * time.Second},
+		"beyond what a number holds":   {"9223372036854775807", time.Hour, 365 * 24 * time.Hour},
+		"beyond the context's end":     {"3", 3 * time.Second, 3 * time.Second},
+		"longer than all time there's": {"20", time.Second, 20 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), c.timeout)
+				defer cancel()
+				begun := time.Now()
+				caller, script := scripted(t, client.Retry{}, refuses(429, "rate_limited", "Retry-After: "+c.retryAfter))
+				err := reads(ctx, caller)
+				var problem *client.Problem
+				if !errors.As(err, &problem) || problem.Kind != client.ErrRateLimited || problem.RetryAfter != c.want {
+					t.Errorf("got %#v, want rate_limited and to be told %v", err, c.want)
+				}
+				if took := time.Since(begun); took != 0 || len(script.seen) != 1 {
+					t.Errorf("it took %v and %d attempts, want it told at once", took, len(script.seen))
+				}
+			})
+		})
+	}
+}
+
+func TestTheEndOfTheContextEndsAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		why := errors.New("somebody has had enough")
+		time.AfterFunc(time.Second, func() { cancel(why) })
+		begun := time.Now()
+		c, script := scripted(t, client.Retry{}, refuses(503, "read_only", "Retry-After: 10"))
+		err := reads(ctx, c)
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, why) || !errors.Is(err, client.ErrReadOnly) {
+			t.Errorf("got %v, want why it ended and what it waited after", err)
+		}
+		if took := time.Since(begun); took != time.Second || len(script.seen) != 1 {
+			t.Errorf("it took %v and %d attempts, want a second and one", took, len(script.seen))
+		}
+	})
+}
+
+func TestAServerThatHangsIsGivenUpAndTheContextEndsItAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		c, script := scripted(t, client.Retry{Attempts: 2, BaseWait: 1}, hangs)
+		err := reads(t.Context(), c)
+		if late := net.Error(nil); !errors.As(err, &late) || !late.Timeout() {
+			t.Errorf("got %v, want a timeout", err)
+		}
+		if took := time.Since(begun).Round(time.Millisecond); took != time.Minute || len(script.seen) != 2 {
+			t.Errorf("it took %v and %d attempts, want 30 s each of 2", took, len(script.seen))
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
+		defer cancel()
+		begun := time.Now()
+		c, script := scripted(t, client.Retry{}, hangs)
+		if err := creates(ctx, c); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want the context's end", err)
+		}
+		if took := time.Since(begun); took != 7*time.Second || len(script.seen) != 1 {
+			t.Errorf("it took %v and %d attempts, want 7 s and 1", took, len(script.seen))
+		}
+	})
+}
+
+func TestTheErrorOfARepeatSaysWhatMayHaveBeenDoneBefore(t *testing.T) {
+	type call func(context.Context, *client.Client) error
+	for name, c := range map[string]struct {
+		call    call
+		answers []answer
+		want    []error
+		doubt   bool
+	}{
+		"a deletion whose repeat finds nothing":    {deletes, []answer{cuts, refuses(404, "not_found")}, []error{client.ErrNotFound, errCut}, true},
+		"a deletion that finds nothing":            {deletes, []answer{refuses(404, "not_found")}, []error{client.ErrNotFound}, false},
+		"an edit whose repeat finds a new version": {edits, []answer{refuses(503, "outcome_unknown"), refuses(412, "precondition_failed")}, []error{client.ErrPreconditionFailed, client.ErrOutcomeUnknown}, true},
+		"an edit that is refused twice":            {edits, []answer{refuses(503, "overloaded"), refuses(404, "not_found")}, []error{client.ErrNotFound}, false},
+		"a read whose repeat finds nothing":        {reads, []answer{cuts, refuses(404, "not_found")}, []error{client.ErrNotFound}, false},
+		"an edit of which nothing is heard":        {edits, []answer{cuts}, []error{errCut}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				caller, _ := scripted(t, client.Retry{}, c.answers...)
+				err := c.call(t.Context(), caller)
+				for _, want := range c.want {
+					if !errors.Is(err, want) {
+						t.Errorf("got %v, want %v in it", err, want)
+					}
+				}
+				if joined, ok := err.(interface{ Unwrap() []error }); ok != c.doubt {
+					t.Errorf("got %v (%v), want doubt: %v", err, joined, c.doubt)
+				}
+			})
+		})
+	}
+}
+
+func TestTheProgramHasTheLastWordOnRepeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		retry := client.Retry{If: func(err error) bool { return !errors.Is(err, client.ErrReadOnly) }}
+		c, script := scripted(t, retry, refuses(503, "loading"), refuses(503, "read_only"))
+		if err := reads(t.Context(), c); !errors.Is(err, client.ErrReadOnly) || len(script.seen) != 2 {
+			t.Errorf("got %v after %d attempts, want read_only after 2", err, len(script.seen))
+		}
+	})
+}
+
+func TestAStreamIsRepeatedUntilItBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, script := scripted(t, client.Retry{}, refuses(503, "loading", "Retry-After: 1"), cuts, says(200, someLink+"\n"+someLink+"\n"))
+		var codes []string
+		for link, err := range c.Export(t.Context(), client.ExportQuery{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			codes = append(codes, link.Code)
+		}
+		if !slices.Equal(codes, []string{"a", "a"}) || len(script.seen) != 3 || script.seen[0].Method != http.MethodGet {
+			t.Errorf("got %v by %d attempts, want two links by the third", codes, len(script.seen))
+		}
+	})
+}
