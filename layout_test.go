@@ -42,6 +42,9 @@ var layers = map[string]layer{
 	"bench":   {imports: []string{"engine", "storage", "api"}},
 }
 
+// alone are packages that need the standard library and nothing else: programs of others take on what they import.
+var alone = []string{module + "api/client"}
+
 // pkg is what go list tells of a package.
 type pkg struct {
 	ImportPath string
@@ -98,6 +101,20 @@ func violations(packages []pkg) []string {
 		}
 		found = append(found, reached(p.ImportPath, "imports", p.Imports, l.direct)...)
 		found = append(found, reached(p.ImportPath, "depends on", p.Deps, l.transitive)...)
+		if slices.Contains(alone, p.ImportPath) {
+			found = append(found, company(p)...)
+		}
+	}
+	return found
+}
+
+// company returns a violation for each package that p needs and that is not of the standard library: there, the first folder of a
+// path has no dot.
+func company(p pkg) (found []string) {
+	for _, dep := range p.Deps {
+		if first, _, _ := strings.Cut(dep, "/"); folder(dep) != "" || strings.Contains(first, ".") {
+			found = append(found, fmt.Sprintf("%s depends on %s", p.ImportPath, dep))
+		}
 	}
 	return found
 }
@@ -135,6 +152,8 @@ func TestEachForbiddenDependencyIsFound(t *testing.T) {
 		"storage imports api":                             {ImportPath: "shunt/storage", Imports: []string{"shunt/api"}},
 		"storage imports Prometheus":                      {ImportPath: "shunt/storage", Imports: []string{prometheus + "/prometheus"}},
 		"cmd imports bench":                               {ImportPath: "shunt/cmd/shunt", Imports: []string{"shunt/bench"}},
+		"the client imports the accounts":                 {ImportPath: "shunt/api/client", Deps: []string{"net/http", "shunt/api/account"}},
+		"the client reaches a module of others":           {ImportPath: "shunt/api/client", Deps: []string{"vendor/golang.org/x/net/idna", "golang.org/x/net/idna"}},
 		"a folder that the design does not know":          {ImportPath: "shunt/util"},
 	} {
 		t.Run(name, func(t *testing.T) {

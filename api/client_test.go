@@ -1,0 +1,400 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"shunt/api/account"
+	"shunt/api/client"
+)
+
+// The Go client against the real server. Its own package tests what a server does not do by itself.
+
+// A record is a transport that notes which endpoints answered with a success, and passes all on.
+type record struct {
+	http.Transport
+	endpoints []endpoint
+	requests  atomic.Int64
+
+	mu        sync.Mutex
+	succeeded map[string]bool // "GET /links/{code}"
+	keys      map[string]int  // requests by Idempotency-Key
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *record) RoundTrip(request *http.Request) (*http.Response, error) {
+	r.requests.Add(1)
+	response, err := r.Transport.RoundTrip(request)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.keys[request.Header.Get(idempotencyHeader)]++
+	if err == nil && response.StatusCode/100 == 2 {
+		r.succeeded[r.endpointOf(request)] = true
+	}
+	return response, err
+}
+
+func (r *record) endpointOf(request *http.Request) string {
+	asked := strings.Split(strings.TrimPrefix(request.URL.Path, apiRoot), "/")
+	for _, e := range r.endpoints {
+		parts := strings.Split(e.path, "/")
+		fits := e.method == request.Method && len(parts) == len(asked)
+		for i := 0; fits && i < len(parts); i++ {
+			fits = parts[i] == asked[i] || strings.HasPrefix(parts[i], "{")
+		}
+		if fits {
+			return e.method + " " + e.path
+		}
+	}
+	return ""
+}
+
+// goClient returns a Go client of st, whose connections dial makes; nil: straight ones.
+func (st *site) goClient(token string, dial func() (net.Conn, error)) (*client.Client, *record) {
+	st.t.Helper()
+	if dial == nil {
+		dial = st.publicAt.Dial
+	}
+	r := &record{endpoints: st.endpoints(), succeeded: map[string]bool{}, keys: map[string]int{}}
+	r.DialContext = func(context.Context, string, string) (net.Conn, error) { return dial() }
+	st.t.Cleanup(r.CloseIdleConnections)
+	c, err := client.New("http://127.0.0.1:8080", token, &client.Options{Transport: r, Retry: client.Retry{BaseWait: time.Millisecond}})
+	if err != nil {
+		st.t.Fatal(err)
+	}
+	return c, r
+}
+
+// A tour calls methods of the Go client.
+type tour struct {
+	*testing.T
+	*client.Client
+	site   *site
+	record *record
+}
+
+// must fails the test if a call did.
+func (t *tour) must(err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (t *tour) want(what string, got, want any) {
+	t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+func (t *tour) wantError(err error, want client.Kind) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("got %v, want %s", err, string(want))
+	}
+}
+
+func TestTheGoClientHasAMethodForEveryCallOfTheAPI(t *testing.T) {
+	st := newSite(t, nil)
+	c, r := st.goClient(st.token, nil)
+	for _, visit := range []func(*tour){makeLinks, editLinks, listLinks, readFigures, followFigures, manageTokens, manageUsers, removeLinks} {
+		visit(&tour{t, c, st, r})
+	}
+	left := map[string]bool{"POST /session": true, "DELETE /session": true} // they are for pages
+	for _, e := range st.endpoints() {
+		if name := e.method + " " + e.path; !left[name] && !r.succeeded[name] {
+			t.Errorf("%s was not called with success", name)
+		}
+	}
+}
+
+// words are values as text, with spaces between.
+func words(values ...any) string { return strings.TrimSuffix(fmt.Sprintln(values...), "\n") }
+
+func makeLinks(t *tour) {
+	expires := time.UnixMilli(t.site.now.Load()).UTC().Add(time.Hour)
+	draft := client.Draft{
+		URL: "https://example.org/a?b=c", Alias: "a", RedirectStatus: 307, ExpiresAt: expires, MaxHits: 9, Title: "A", Tags: []string{"x", "y"}, ForwardQuery: true,
+	}
+	a, err := t.Shorten(t.Context(), draft)
+	t.must(err)
+	raw := string(a.Raw)
+	a.Raw = nil
+	t.want("the link", fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", client.Link{
+		Code: "a", ShortURL: "http://127.0.0.1:8080/a", URL: draft.URL, RedirectStatus: 307, State: client.StateActive, Owner: 1,
+		CreatedAt: expires.Add(-time.Hour), UpdatedAt: expires.Add(-time.Hour), ExpiresAt: expires, MaxHits: 9, Title: "A",
+		Tags: []string{"x", "y"}, ForwardQuery: true, Version: a.Version,
+	}))
+	if !strings.HasPrefix(raw, `{"code":"a","short_url":`) || a.Version == 0 {
+		t.Errorf("got raw %s, version %d", raw, a.Version)
+	}
+	again, err := t.Shorten(t.Context(), draft)
+	t.must(err)
+	t.want("the same alias again", again.Version, a.Version)
+	_, err = t.Shorten(t.Context(), client.Draft{URL: "https://example.org/other", Alias: "a"})
+	t.wantError(err, client.ErrAliasTaken)
+
+	made, err := t.ShortenBulk(t.Context(), []client.Draft{{URL: "https://example.org/b", Alias: "b"}, {URL: "ftp://example.org"}, draft})
+	t.must(err)
+	t.want("the bulk", words(made.Created, made.Existing, made.Failed), "1 1 1")
+	t.want("its first", made.Results[0].Link.Code, "b")
+	var problem error = made.Results[1].Problem
+	t.wantError(problem, client.ErrInvalid)
+	t.want("its second's field", made.Results[1].Problem.Errors[0].Field, "url")
+	_, err = t.ShortenBulk(t.Context(), nil)
+	t.wantError(err, client.ErrInvalid)
+}
+
+func editLinks(t *tour) {
+	before, err := t.Link(t.Context(), "a")
+	t.must(err)
+	t.want("unique", *before.Unique, 0)
+	after, err := t.Update(t.Context(), "a", client.Edit{
+		Title: client.Set("B"), Tags: client.Reset[[]string](), ExpiresAt: client.Reset[time.Time](), MaxHits: client.Reset[uint64](), RedirectStatus: client.Set(301),
+	}, client.IfVersion(before.Version))
+	t.must(err)
+	t.want("what was changed", words(after.Title, after.Tags, after.ExpiresAt.IsZero(), after.MaxHits, after.RedirectStatus), "B [] true 0 301")
+	t.want("what was kept", words(after.URL, after.ForwardQuery), words(before.URL, true))
+	_, err = t.Update(t.Context(), "a", client.Edit{Title: client.Set("C")}, client.IfVersion(before.Version))
+	t.wantError(err, client.ErrPreconditionFailed)
+	nothing, err := t.Update(t.Context(), "a", client.Edit{})
+	t.must(err)
+	t.want("the version after an edit of nothing", nothing.Version, after.Version)
+	_, err = t.Update(t.Context(), "a", client.Edit{URL: client.Reset[string]()})
+	t.wantError(err, client.ErrInvalid)
+}
+
+// codesOf returns the codes of a list, and fails if it ended with an error.
+func codesOf(t *tour, list func(yield func(client.Link, error) bool)) string {
+	t.Helper()
+	var codes []string
+	for link, err := range list {
+		t.must(err)
+		codes = append(codes, link.Code)
+	}
+	return strings.Join(codes, " ")
+}
+
+func listLinks(t *tour) {
+	ctx := t.Context()
+	before := t.record.requests.Load()
+	t.want("by pages of one", codesOf(t, t.Links(ctx, client.LinksQuery{PageSize: 1})), "b a")
+	t.want("pages", t.record.requests.Load()-before, 2)
+	t.want("by title", codesOf(t, t.Links(ctx, client.LinksQuery{Q: "b", Tag: ""})), "b a")
+	t.want("by tag", codesOf(t, t.Links(ctx, client.LinksQuery{Tag: "none"})), "")
+	t.want("of all", codesOf(t, t.Export(ctx, client.ExportQuery{})), "b a")
+	for link, err := range t.Export(ctx, client.ExportQuery{Unique: true}, client.Owner(1)) {
+		t.must(err)
+		t.want("unique of "+link.Code, *link.Unique, 0)
+	}
+	for _, err := range t.Links(ctx, client.LinksQuery{PageSize: 1001}) {
+		t.wantError(err, client.ErrInvalid)
+	}
+}
+
+func readFigures(t *tour) {
+	ctx := t.Context()
+	t.want("following", t.site.get("/a", "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", "Referer: https://news.example/").status, 301)
+	t.want("in vain", t.site.get("/nothing").status, 404)
+	s, err := t.Stats(ctx, "a", client.StatsQuery{})
+	t.must(err)
+	t.want("figures", string(s.Raw), `{"hits":1,"unique":1}`)
+	s, err = t.Stats(ctx, "a", client.StatsQuery{
+		From: time.UnixMilli(t.site.now.Load()).Add(-time.Minute), Interval: client.Hourly, Include: []client.Include{client.IncludeBots,
+			client.IncludeReferrers, client.IncludeCountries, client.IncludeDevices, client.IncludeBrowsers, client.IncludeDurability, client.IncludeError,
+		},
+	}, client.AnyOwner())
+	t.must(err)
+	t.want("a window", words(s.Hits, s.Series[0].Hits, s.To.Sub(s.From), *s.Bots, *s.Error, s.Durability.Hits), "1 1 1h0m0s {0 0 0} 0 0")
+	t.want("breakdowns", words(s.Referrers, s.Countries, s.Devices, s.Browsers), "[{news.example 1}] [{other 1}] [{desktop 1}] [{Firefox 1}]")
+	all, err := t.OwnerStats(ctx, client.OwnerStatsQuery{Top: 5})
+	t.must(err)
+	t.want("the owner's figures", words(all.Hits, all.Unique, all.Top), "1 1 [{a {1 1}}]")
+	_, err = t.OwnerStats(ctx, client.OwnerStatsQuery{}, client.AnyOwner())
+	t.wantError(err, client.ErrInvalid)
+	missed, err := t.Misses(ctx, 10)
+	t.must(err)
+	t.want("misses", words(missed.Total, missed.Data), "1 [{nothing 1 0}]")
+}
+
+func followFigures(t *tour) {
+	for figures, err := range t.Live(t.Context(), "a") {
+		t.must(err)
+		t.want("live figures", figures, client.Figures{Hits: 1, Unique: 1})
+		break
+	}
+	for _, err := range t.Live(t.Context(), "nothing") {
+		t.wantError(err, client.ErrNotFound)
+	}
+}
+
+func manageTokens(t *tour) {
+	ctx := t.Context()
+	me, err := t.Me(ctx)
+	t.must(err)
+	t.want("me", words(me.ID, me.Email, me.Role, len(me.Scopes), me.TokenID != ""), "1 admin admin 5 true")
+	made, err := t.IssueToken(ctx, client.TokenDraft{Name: "n", Scopes: []client.Scope{client.ScopeLinksRead}})
+	t.must(err)
+	t.site.secret(made.Secret)
+	other, _ := t.site.goClient(made.Secret, nil)
+	_, err = other.Link(ctx, "a")
+	t.must(err)
+	t.wantError(other.Delete(ctx, "a"), client.ErrForbidden)
+	tokens, err := t.Tokens(ctx)
+	t.must(err)
+	i := slices.IndexFunc(tokens, func(t client.Token) bool { return t.ID == made.ID })
+	t.want("tokens", words(len(tokens), tokens[i].Name, tokens[i].Scopes, tokens[i].ExpiresAt.IsZero()), "2 n [links:read] true")
+	t.must(t.RevokeToken(ctx, made.ID))
+	_, err = other.Link(ctx, "a")
+	t.wantError(err, client.ErrUnauthorized)
+	t.wantError(t.RevokeToken(ctx, made.ID), client.ErrNotFound)
+}
+
+func manageUsers(t *tour) {
+	ctx := t.Context()
+	ann, err := t.AddUser(ctx, client.UserDraft{Email: "ann@example.com"})
+	t.must(err)
+	t.want("ann", words(ann.Email, ann.Role, ann.HasPassword), "ann@example.com member false")
+	ann, err = t.EditUser(ctx, ann.ID, client.UserEdit{Password: client.Set(t.site.secret("long enough")), Role: client.Set(client.RoleAdmin)})
+	t.must(err)
+	t.want("ann, edited", words(ann.Email, ann.Role, ann.HasPassword), "ann@example.com admin true")
+	_, err = t.EditUser(ctx, ann.ID, client.UserEdit{Password: client.Set("")})
+	t.wantError(err, client.ErrInvalid)
+	users, err := t.Users(ctx)
+	t.must(err)
+	t.want("users", words(len(users), users[1].ID == ann.ID), "2 true")
+
+	caller := account.Caller{User: account.User{ID: ann.ID, Name: ann.Email, Role: account.RoleAdmin}, Scopes: account.AllScopes}
+	hers, _ := t.site.goClient(t.site.issue(caller, account.AllScopes...), nil)
+	_, err = hers.Shorten(ctx, client.Draft{URL: "https://example.org/ann", Alias: "ann"})
+	t.must(err)
+	_, err = t.Link(ctx, "ann")
+	t.wantError(err, client.ErrNotFound)
+	_, err = t.Link(ctx, "ann", client.Owner(ann.ID))
+	t.must(err)
+	t.want("everybody's links", codesOf(t, t.Links(ctx, client.LinksQuery{}, client.AnyOwner())), "ann b a")
+	t.wantError(t.RemoveUser(ctx, ann.ID), client.ErrInvalid)
+	t.must(t.RemoveUser(ctx, ann.ID, client.KeepLinks()))
+	t.want("what is left of ann", codesOf(t, t.Export(ctx, client.ExportQuery{}, client.Owner(ann.ID))), "ann")
+}
+
+func removeLinks(t *tour) {
+	ctx := t.Context()
+	b, err := t.Link(ctx, "b")
+	t.must(err)
+	t.wantError(t.Delete(ctx, "b", client.IfVersion(b.Version+1)), client.ErrPreconditionFailed)
+	t.must(t.Delete(ctx, "b", client.IfVersion(b.Version)))
+	t.wantError(t.Delete(ctx, "b"), client.ErrNotFound)
+	t.want("what is left", codesOf(t, t.Links(ctx, client.LinksQuery{})), "a")
+}
+
+// cutting returns a way to st on which each connection of the first n is cut when an answer comes, before anything of it is seen:
+// what was asked has been done.
+func (st *site) cutting(n int64) func() (net.Conn, error) {
+	left := new(atomic.Int64)
+	left.Store(n)
+	return func() (net.Conn, error) {
+		c, err := st.publicAt.Dial()
+		if err != nil || left.Add(-1) < 0 {
+			return c, err
+		}
+		return cutConn{c}, nil
+	}
+}
+
+type cutConn struct{ net.Conn }
+
+func (c cutConn) Read(p []byte) (int, error) {
+	if _, err := c.Conn.Read(p); err != nil {
+		return 0, err
+	}
+	_ = c.Close()
+	return 0, net.ErrClosed
+}
+
+func TestAnAnswerToTheGoClientThatIsLostMakesNoSecondLink(t *testing.T) {
+	drafts := []client.Draft{{URL: "https://example.org/a"}, {URL: "https://example.org/b"}}
+	for name, c := range map[string]struct {
+		make     func(*client.Client) error
+		links    uint64
+		requests int64
+		lost     bool
+	}{
+		"one": {func(c *client.Client) error {
+			_, err := c.Shorten(t.Context(), drafts[0])
+			return err
+		}, 1, 3, false},
+		"a bulk": {func(c *client.Client) error {
+			made, err := c.ShortenBulk(t.Context(), drafts)
+			if err == nil && made.Created != 2 {
+				err = fmt.Errorf("%d were made", made.Created)
+			}
+			return err
+		}, 2, 3, false},
+		"one with a key of the caller's, who calls again": {func(c *client.Client) error {
+			first, err := c.Shorten(t.Context(), drafts[0], client.IdempotencyKey("k"))
+			second, again := c.Shorten(t.Context(), drafts[0], client.IdempotencyKey("k"))
+			if first.Code != second.Code {
+				err = fmt.Errorf("got %s and %s", first.Code, second.Code)
+			}
+			return errors.Join(err, again)
+		}, 1, 4, false},
+		"one without a key": {func(c *client.Client) error {
+			_, err := c.Shorten(t.Context(), drafts[0], client.NoIdempotencyKey())
+			return err
+		}, 1, 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := newSite(t, nil)
+			caller, r := st.goClient(st.token, st.cutting(2))
+			if err := c.make(caller); (err != nil) != c.lost {
+				t.Errorf("got %v, want an error: %v", err, c.lost)
+			}
+			if got := st.engine.Metrics().Links; got != c.links || r.requests.Load() != c.requests || len(r.keys) != 1 {
+				t.Errorf("%d links by %d requests with keys %v, want %d by %d with one", got, r.requests.Load(), r.keys, c.links, c.requests)
+			}
+		})
+	}
+}
+
+func TestChangesByTheGoClientWhoseAnswersAreLostAreDoneOnceAndTold(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"https://example.org","alias":"a"}`)
+	st.shorten(`{"url":"https://example.org","alias":"b"}`)
+	cut := func() *client.Client {
+		c, _ := st.goClient(st.token, st.cutting(1))
+		return c
+	}
+	ctx := t.Context()
+	if a, err := cut().Update(ctx, "a", client.Edit{Title: client.Set("A")}); err != nil || a.Title != "A" {
+		t.Errorf("an edit: got %+v, %v, want it done", a, err)
+	}
+	_, err := cut().Update(ctx, "b", client.Edit{Title: client.Set("B")}, client.IfVersion(1))
+	wantDoubt(t, "an edit of a version", err, client.ErrPreconditionFailed)
+	wantDoubt(t, "a deletion", cut().Delete(ctx, "b"), client.ErrNotFound)
+	if _, err := cut().IssueToken(ctx, client.TokenDraft{Name: "lost"}); err == nil {
+		t.Error("a token whose answer was lost: got no error")
+	}
+	tokens, err := cut().Tokens(ctx)
+	if lost := slices.ContainsFunc(tokens, func(t client.Token) bool { return t.Name == "lost" }); err != nil || !lost || len(tokens) != 2 {
+		t.Errorf("got %v, %v, want the token that nobody knows, once", tokens, err)
+	}
+}
+
+// wantDoubt checks for the error of a repeat that finds the work of the attempt before it.
+func wantDoubt(t *testing.T, what string, err error, want client.Kind) {
+	t.Helper()
+	if !errors.Is(err, want) || !strings.Contains(err.Error(), "an earlier attempt may have been done") {
+		t.Errorf("%s: got %v, want %s and doubt", what, err, string(want))
+	}
+}
