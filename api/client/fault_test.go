@@ -147,17 +147,25 @@ func TestAnExportIsWholeOrEndsWithAnError(t *testing.T) {
 }
 
 func TestWhoeverStopsReadingLetsGoOfTheStream(t *testing.T) {
-	gone := make(chan struct{})
+	gone := make(chan string, 1)
 	c, _ := serving(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, someLink+"\n")
+		_, _ = io.WriteString(w, map[bool]string{true: someLink + "\n", false: "data:{}\n\n"}[r.URL.Path == "/api/v1/export"])
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
-		close(gone)
+		gone <- r.URL.Path
 	})
+	for range c.Live(t.Context(), "a") {
+		break
+	}
+	if got := <-gone; got != "/api/v1/stats/a/live" {
+		t.Errorf("got %s", got)
+	}
 	for range c.Export(t.Context(), client.ExportQuery{}) {
 		break
 	}
-	<-gone
+	if got := <-gone; got != "/api/v1/export" {
+		t.Errorf("got %s", got)
+	}
 }
 
 func TestTheContextEndsAStream(t *testing.T) {

@@ -1,0 +1,85 @@
+package client_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shunt/api/client"
+)
+
+// drips is an answer of pieces, each after a pause; then nothing comes, and the connection stays.
+func drips(pause time.Duration, pieces ...string) answer {
+	return func(request *http.Request) (*http.Response, error) {
+		r, w := io.Pipe()
+		go func() {
+			for _, piece := range pieces {
+				time.Sleep(pause) // of a bubble
+				_, _ = io.WriteString(w, piece)
+			}
+			<-request.Context().Done()
+			_ = w.CloseWithError(request.Context().Err())
+		}()
+		return &http.Response{StatusCode: 200, Body: r}, nil
+	}
+}
+
+func TestAServerThatFallsSilentInAStreamIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := scripted(t, client.Retry{}, drips(29*time.Second, someLink+"\n", someLink+"\n", "\n", someLink+"\n"))
+		begun, links := time.Now(), 0
+		for _, err := range c.Export(t.Context(), client.ExportQuery{}) {
+			if err == nil {
+				links++
+				continue
+			}
+			if late := net.Error(nil); !errors.As(err, &late) || !late.Timeout() {
+				t.Errorf("got %v, want a timeout", err)
+			}
+		}
+		if took := time.Since(begun); links != 3 || took != (4*29+30)*time.Second {
+			t.Errorf("got %d links in %v, want 3, and 30 s of silence", links, took)
+		}
+	})
+}
+
+func TestTheTimeThatAConsumerTakesIsNoSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := scripted(t, client.Retry{}, drips(0, someLink+"\n", someLink+"\n"))
+		begun, links := time.Now(), 0
+		for _, err := range c.Export(t.Context(), client.ExportQuery{}) {
+			if err == nil {
+				links++
+				time.Sleep(time.Hour) // of the bubble
+			}
+		}
+		if took := time.Since(begun); links != 2 || took != 2*time.Hour+30*time.Second {
+			t.Errorf("got %d links in %v, want 2, and then 30 s of silence", links, took)
+		}
+	})
+}
+
+func TestLiveFiguresGoOnAsLongAsTheServerSaysThatItIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const figures, comment = "data: {\"hits\":1}\n\n", ":\n\n"
+		pieces := []string{figures}
+		for range 10 {
+			pieces = append(pieces, comment)
+		}
+		c, _ := scripted(t, client.Retry{}, drips(40*time.Second, append(pieces, figures)...))
+		begun, seen, ended := time.Now(), 0, error(nil)
+		for _, err := range c.Live(t.Context(), "a") {
+			if ended = err; err == nil {
+				seen++
+			}
+		}
+		late := net.Error(nil)
+		if took := time.Since(begun); seen != 2 || !errors.As(ended, &late) || took != (12*40+45)*time.Second {
+			t.Errorf("got %d figures in %v and %v, want 2, and 45 s of silence", seen, took, ended)
+		}
+	})
+}
