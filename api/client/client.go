@@ -16,8 +16,8 @@ import (
 
 // Options are what New may be told. Zero fields have the defaults.
 type Options struct {
-	// Transport makes the connections. Default: http.DefaultTransport. Cookies, redirects and time limits are not its
-	// business, which is why it is no http.Client.
+	// Transport makes the connections. Default: http.DefaultTransport, which goes by the proxy that the environment names. Cookies,
+	// redirects and time limits are not its business, which is why it is no http.Client.
 	Transport http.RoundTripper
 	// UserAgent names the program. Default: "shunt-client".
 	UserAgent string

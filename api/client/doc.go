@@ -24,8 +24,8 @@
 // before what Retry-After says. If that is longer than Retry.MaxWait, or the context would end before, the problem is returned at
 // once. What is repeated, and when:
 //
-//	answer or error                          reads, creating calls,      IssueToken, AddUser,
-//	                                         changes and deletions       POST by Do without a key
+//	answer or error                          reads, creating calls,      IssueToken, AddUser; without a
+//	                                         changes and deletions       key: creating calls, POST by Do
 //	429; 503 but the next two                yes                         yes
 //	503 outcome_unknown, 503 of a proxy      yes                         no
 //	no answer, or one that breaks off        yes                         no
@@ -40,7 +40,8 @@
 //     attempts: the last writer wins, as always without IfVersion. With it, the repeat of an edit that was done is
 //     answered ErrPreconditionFailed.
 //   - Delete, RevokeToken and RemoveUser: the repeat of a deletion that was done is answered ErrNotFound. Who takes a deleted
-//     code again while its Delete has not returned may lose the new link to the repeat; IfVersion does not guard against that.
+//     code again while its Delete has not returned may lose the new link to the repeat; IfVersion guards against
+//     that only if the two versions differ, and every link begins with the same.
 //
 // The error of such a repeat says that an attempt before it had an unknown outcome, and wraps both errors. It is not taken for a
 // success, because a link of somebody else looks like a missing one: whoever gets ErrNotFound or ErrPreconditionFailed has to

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -56,6 +57,47 @@ func TestACommandRepeatsWhatPassesAndTellsTheRestAtOnce(t *testing.T) {
 			}
 			if key := keys[0].Load(); (key == "") != (c.args[0] == "stats") || c.requests == 2 && keys[1].Load() != key {
 				t.Errorf("got keys %v and %v, want one of an add, and the same again", key, keys[1].Load())
+			}
+		})
+	}
+}
+
+func TestAnOperationThatDoesNotEndWithAResultIsAnError(t *testing.T) {
+	const progress, result = `{"progress":"half"}` + "\n", `{"result":{"links":3}}` + "\n"
+	for name, c := range map[string]struct {
+		status int
+		answer string
+		cut    bool
+		want   string
+	}{
+		"done":                  {200, progress + progress + result, false, ""},
+		"failed":                {200, progress + `{"error":"no\u001b space"}`, false, `^no\\x1b space$`},
+		"refused":               {409, `{"code":"busy","detail":"another is under way"}`, false, `^another is under way \(409 busy\)$`},
+		"cut off":               {200, progress, true, "the server has gone, .* unexpected EOF"},
+		"cut off in the result": {200, progress + result[:9], true, "the server has gone, .* unexpected EOF"},
+		"stopped":               {200, progress, false, "^the server was stopped"},
+		"of something else":     {200, "5\n", false, "the server's answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(c.status)
+				fmt.Fprint(w, c.answer)
+				if _ = http.NewResponseController(w).Flush(); c.cut {
+					panic(http.ErrAbortHandler)
+				}
+			}))
+			defer elsewhere.Close()
+			server, err := newConnection(elsewhere.URL, "t", nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said, done := "", backupDone{}
+			err = server.operate(t.Context(), "/backup", nil, func(text string) { said = text }, &done)
+			if err == nil != (c.want == "") || err == nil && (done.Links != 3 || said != "half") {
+				t.Fatalf("got %v, %+v, having said %q", err, done, said)
+			}
+			if err != nil && !regexp.MustCompile(c.want).MatchString(err.Error()) {
+				t.Errorf("got %v, want %s", err, c.want)
 			}
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
+	"shunt/api/client"
 	"shunt/storage"
 )
 
@@ -65,8 +66,11 @@ func (c *connection) operate(ctx context.Context, path string, body any, say fun
 
 func (c *connection) follow(ctx context.Context, path string, body any, say func(string), result any) error {
 	for text, err := range c.Lines(ctx, http.MethodPost, path, body) {
-		if err != nil {
+		if refused := (*client.Problem)(nil); errors.As(err, &refused) {
 			return err
+		}
+		if err != nil {
+			return fmt.Errorf("the server has gone, or was stopped, before it was done: %w", err)
 		}
 		var line operationLine
 		if err := json.Unmarshal(text, &line); err != nil {
