@@ -118,8 +118,8 @@ func TestTheGoClientHasAMethodForEveryCallOfTheAPI(t *testing.T) {
 	}
 }
 
-// words are values as text, with spaces between.
-func words(values ...any) string { return strings.TrimSuffix(fmt.Sprintln(values...), "\n") }
+// inWords are values as text, with spaces between.
+func inWords(values ...any) string { return strings.TrimSuffix(fmt.Sprintln(values...), "\n") }
 
 func makeLinks(t *tour) {
 	expires := time.UnixMilli(t.site.now.Load()).UTC().Add(time.Hour)
@@ -146,7 +146,7 @@ func makeLinks(t *tour) {
 
 	made, err := t.ShortenBulk(t.Context(), []client.Draft{{URL: "https://example.org/b", Alias: "b"}, {URL: "ftp://example.org"}, draft})
 	t.must(err)
-	t.want("the bulk", words(made.Created, made.Existing, made.Failed), "1 1 1")
+	t.want("the bulk", inWords(made.Created, made.Existing, made.Failed), "1 1 1")
 	t.want("its first", made.Results[0].Link.Code, "b")
 	var problem error = made.Results[1].Problem
 	t.wantError(problem, client.ErrInvalid)
@@ -163,8 +163,8 @@ func editLinks(t *tour) {
 		Title: client.Set("B"), Tags: client.Reset[[]string](), ExpiresAt: client.Reset[time.Time](), MaxHits: client.Reset[uint64](), RedirectStatus: client.Set(301),
 	}, client.IfVersion(before.Version))
 	t.must(err)
-	t.want("what was changed", words(after.Title, after.Tags, after.ExpiresAt.IsZero(), after.MaxHits, after.RedirectStatus), "B [] true 0 301")
-	t.want("what was kept", words(after.URL, after.ForwardQuery), words(before.URL, true))
+	t.want("what was changed", inWords(after.Title, after.Tags, after.ExpiresAt.IsZero(), after.MaxHits, after.RedirectStatus), "B [] true 0 301")
+	t.want("what was kept", inWords(after.URL, after.ForwardQuery), inWords(before.URL, true))
 	_, err = t.Update(t.Context(), "a", client.Edit{Title: client.Set("C")}, client.IfVersion(before.Version))
 	t.wantError(err, client.ErrPreconditionFailed)
 	nothing, err := t.Update(t.Context(), "a", client.Edit{})
@@ -215,16 +215,16 @@ func readFigures(t *tour) {
 		},
 	}, client.AnyOwner())
 	t.must(err)
-	t.want("a window", words(s.Hits, s.Series[0].Hits, s.To.Sub(s.From), *s.Bots, *s.Error, s.Durability.Hits), "1 1 1h0m0s {0 0 0} 0 0")
-	t.want("breakdowns", words(s.Referrers, s.Countries, s.Devices, s.Browsers), "[{news.example 1}] [{other 1}] [{desktop 1}] [{Firefox 1}]")
+	t.want("a window", inWords(s.Hits, s.Series[0].Hits, s.To.Sub(s.From), *s.Bots, *s.Error, s.Durability.Hits), "1 1 1h0m0s {0 0 0} 0 0")
+	t.want("breakdowns", inWords(s.Referrers, s.Countries, s.Devices, s.Browsers), "[{news.example 1}] [{other 1}] [{desktop 1}] [{Firefox 1}]")
 	all, err := t.OwnerStats(ctx, client.OwnerStatsQuery{Top: 5})
 	t.must(err)
-	t.want("the owner's figures", words(all.Hits, all.Unique, all.Top), "1 1 [{a {1 1}}]")
+	t.want("the owner's figures", inWords(all.Hits, all.Unique, all.Top), "1 1 [{a {1 1}}]")
 	_, err = t.OwnerStats(ctx, client.OwnerStatsQuery{}, client.AnyOwner())
 	t.wantError(err, client.ErrInvalid)
 	missed, err := t.Misses(ctx, 10)
 	t.must(err)
-	t.want("misses", words(missed.Total, missed.Data), "1 [{nothing 1 0}]")
+	t.want("misses", inWords(missed.Total, missed.Data), "1 [{nothing 1 0}]")
 }
 
 func followFigures(t *tour) {
@@ -242,7 +242,7 @@ func manageTokens(t *tour) {
 	ctx := t.Context()
 	me, err := t.Me(ctx)
 	t.must(err)
-	t.want("me", words(me.ID, me.Email, me.Role, len(me.Scopes), me.TokenID != ""), "1 admin admin 5 true")
+	t.want("me", inWords(me.ID, me.Email, me.Role, len(me.Scopes), me.TokenID != ""), "1 admin admin 5 true")
 	made, err := t.IssueToken(ctx, client.TokenDraft{Name: "n", Scopes: []client.Scope{client.ScopeLinksRead}})
 	t.must(err)
 	t.site.secret(made.Secret)
@@ -253,7 +253,7 @@ func manageTokens(t *tour) {
 	tokens, err := t.Tokens(ctx)
 	t.must(err)
 	i := slices.IndexFunc(tokens, func(t client.Token) bool { return t.ID == made.ID })
-	t.want("tokens", words(len(tokens), tokens[i].Name, tokens[i].Scopes, tokens[i].ExpiresAt.IsZero()), "2 n [links:read] true")
+	t.want("tokens", inWords(len(tokens), tokens[i].Name, tokens[i].Scopes, tokens[i].ExpiresAt.IsZero()), "2 n [links:read] true")
 	t.must(t.RevokeToken(ctx, made.ID))
 	_, err = other.Link(ctx, "a")
 	t.wantError(err, client.ErrUnauthorized)
@@ -264,15 +264,15 @@ func manageUsers(t *tour) {
 	ctx := t.Context()
 	ann, err := t.AddUser(ctx, client.UserDraft{Email: "ann@example.com"})
 	t.must(err)
-	t.want("ann", words(ann.Email, ann.Role, ann.HasPassword), "ann@example.com member false")
+	t.want("ann", inWords(ann.Email, ann.Role, ann.HasPassword), "ann@example.com member false")
 	ann, err = t.EditUser(ctx, ann.ID, client.UserEdit{Password: client.Set(t.site.secret("long enough")), Role: client.Set(client.RoleAdmin)})
 	t.must(err)
-	t.want("ann, edited", words(ann.Email, ann.Role, ann.HasPassword), "ann@example.com admin true")
+	t.want("ann, edited", inWords(ann.Email, ann.Role, ann.HasPassword), "ann@example.com admin true")
 	_, err = t.EditUser(ctx, ann.ID, client.UserEdit{Password: client.Set("")})
 	t.wantError(err, client.ErrInvalid)
 	users, err := t.Users(ctx)
 	t.must(err)
-	t.want("users", words(len(users), users[1].ID == ann.ID), "2 true")
+	t.want("users", inWords(len(users), users[1].ID == ann.ID), "2 true")
 
 	caller := account.Caller{User: account.User{ID: ann.ID, Name: ann.Email, Role: account.RoleAdmin}, Scopes: account.AllScopes}
 	hers, _ := t.site.goClient(t.site.issue(caller, account.AllScopes...), nil)
