@@ -38,6 +38,7 @@ const (
 // Options are the engine's settings; the zero value of each field is its default.
 type Options struct {
 	JournalDir    string        // where the journal's rings are; required, made if it is missing
+	StandbyDir    string        // in memory (a tmpfs), for hits while the disk of JournalDir does not answer; "": a kill loses those
 	FlushInterval time.Duration // default 1 s
 	RingRecords   int           // records a ring, a power of two from 256 to 2^26
 	Rings         int           // a power of two up to 64
@@ -109,8 +110,8 @@ func (o *Options) check() error {
 	if n := o.PendingEntries; n < 2 || n > DefaultPendingEntries {
 		return fmt.Errorf("%d pending entries: not 2 to %d", n, DefaultPendingEntries)
 	}
-	if n := o.Rings; n < 1 || n > maxRings || n&(n-1) != 0 {
-		return fmt.Errorf("%d rings: not a power of two up to %d", n, maxRings)
+	if n := o.Rings; n < 1 || n > maxRings/2 || n&(n-1) != 0 {
+		return fmt.Errorf("%d rings: not a power of two up to %d", n, maxRings/2)
 	}
 	if n := o.RingRecords; n < minRingRecords || n > maxRingRecords || n&(n-1) != 0 {
 		return fmt.Errorf("%d records a ring: not a power of two from %d to %d", n, minRingRecords, maxRingRecords)
@@ -133,6 +134,7 @@ type Engine struct {
 
 	store    Store
 	identity Identity
+	folders  folders
 	options  Options
 	log      *slog.Logger
 	now      func() time.Time
@@ -159,6 +161,7 @@ func Open(store Store, o Options) (*Engine, error) {
 	for i := range e.shards {
 		e.shards[i].init(e.mappedBytes)
 	}
+	e.folders = o.folders(e.identity)
 	e.ids.init()
 	e.keeper.init()
 	e.receipts.init(o.MaxReceipts)

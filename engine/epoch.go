@@ -19,7 +19,7 @@ func (e *Engine) startEpoch() error {
 	if err != nil {
 		return fmt.Errorf("reading journal positions: %w", err)
 	}
-	if err := journalInUse(e.options.JournalDir, e.identity, p); err != nil {
+	if err := journalInUse(e.folders, e.identity, p); err != nil {
 		return fmt.Errorf("the hit journal in %s is not this store's alone: %w. Its hits are counted there; "+
 			"name a folder of this store's own with --journal-dir", e.options.JournalDir, err)
 	}
@@ -43,8 +43,7 @@ func (e *Engine) startEpoch() error {
 // give its hits up.
 func (e *Engine) mayRead(p Positions) error {
 	for i := range p.Rings {
-		path := filepath.Join(e.options.JournalDir, ringName(e.identity.StoreID, p.Epoch, i))
-		f, err := openOld(path)
+		f, err := openOld(e.folders.ring(e.identity, p.Epoch, i, len(p.Rings)))
 		switch {
 		case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 			return fmt.Errorf("the hit journal cannot be read, and has hits that are nowhere else: %w; make its files readable for "+
@@ -58,13 +57,13 @@ func (e *Engine) mayRead(p Positions) error {
 }
 
 // commitLast commits what the journal of p's epoch holds beyond p, and sets p to the start of the next epoch, which the
-// same batch begins with so many rings.
+// same batch begins with so many rings and as many standby rings.
 func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 	left := pair{limit: e.options.PendingEntries}
 	names := sync.OnceValue(func() *referrers { return e.oldReferrers(*p) })
 	named := map[uint16]uint64{} // hits by the number of their referrer
 	seq := p.FlushSeq
-	e.replayed, err = replay(e.options.JournalDir, e.identity, *p, func(passed *Positions, r *hitRecord) error {
+	e.replayed, err = replay(e.folders, e.identity, *p, func(passed *Positions, r *hitRecord) error {
 		if left.full() { // rings of another run may be that large
 			seq++
 			passed.FlushSeq = seq
@@ -91,7 +90,7 @@ func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 		old = names()
 	}
 	e.countNameless(old, named)
-	p.Epoch, p.FlushSeq, p.Rings = nextEpoch(p.Epoch), seq+1, make([]uint64, rings)
+	p.Epoch, p.FlushSeq, p.Rings = nextEpoch(p.Epoch), seq+1, make([]uint64, 2*rings)
 	if err := e.commitPair(&left, *p, old); err != nil {
 		return fmt.Errorf("committing the replayed hits: %w", err)
 	}
@@ -179,7 +178,7 @@ func (e *Engine) countNameless(names *referrers, named map[uint16]uint64) {
 
 // removeOldEpochs removes the files of earlier epochs of this history: their content is in the store.
 func (e *Engine) removeOldEpochs(epoch uint64) {
-	err := removeEpochs(e.options.JournalDir, e.identity.StoreID, func(n uint64) bool { return n < epoch && sameHistory(n, epoch) })
+	err := e.folders.removeEpochs(e.identity.StoreID, func(n uint64) bool { return n < epoch && sameHistory(n, epoch) })
 	switch {
 	case errors.Is(err, errJournalInUse):
 		e.log.Warn("another server, on a copy of this store, has its hit journal in the same folder; name another folder for one of "+
@@ -198,6 +197,7 @@ func ReplayJournal(store Store, o Options) error {
 		return fmt.Errorf("engine: %w", err)
 	}
 	e := &Engine{store: store, identity: store.Identity(), options: o, log: o.Logger, now: o.Now}
+	e.folders = o.folders(e.identity)
 	p, err := store.Positions()
 	if err != nil {
 		return fmt.Errorf("reading journal positions: %w", err)
@@ -205,11 +205,11 @@ func ReplayJournal(store Store, o Options) error {
 	if len(p.Rings) == 0 { // it was never begun, or this was done
 		return nil
 	}
-	if err := journalInUse(o.JournalDir, e.identity, p); err != nil {
+	if err := journalInUse(e.folders, e.identity, p); err != nil {
 		e.log.Warn("the last hit journal is not this store's alone: its hits are counted there, and not here", "error", err)
 		return e.leaveEpoch(&p)
 	}
-	files := len(p.Rings)
+	files := (len(p.Rings) + 1) / 2 // without standby rings, whose absence is no fault
 	if err := e.commitLast(&p, 0); err != nil {
 		return err
 	}
@@ -234,12 +234,16 @@ func (e *Engine) makeJournal(epoch uint64) (err error) {
 	defer func() {
 		if err != nil {
 			err = e.journalError(err)
-			gone := removeEpochs(o.JournalDir, e.identity.StoreID, func(n uint64) bool { return n == epoch })
+			gone := e.folders.removeEpochs(e.identity.StoreID, func(n uint64) bool { return n == epoch })
 			err = errors.Join(err, gone)
 		}
 	}()
-	if e.journal, err = newJournal(o.JournalDir, e.identity, epoch, o.Rings, o.RingRecords); err != nil {
+	var standbyErr error
+	if e.journal, standbyErr, err = newJournal(e.folders, e.identity, epoch, o.Rings, o.RingRecords); err != nil {
 		return err
+	}
+	if standbyErr != nil {
+		e.log.Info("while the disk of the hit journal does not answer, hits will be in the memory of this process only", "cause", standbyErr)
 	}
 	if e.referrers, err = newReferrers(o.JournalDir, e.identity, epoch, e.journal, e.now); err != nil {
 		return errors.Join(err, e.journal.close())

@@ -67,7 +67,8 @@ func EndProcess() {
 // RingPath is where ring number i of the epoch that the store is in has its file.
 func RingPath(dir string, s Store, i int) (string, error) {
 	p, err := s.Positions()
-	return filepath.Join(dir, ringName(s.Identity().StoreID, p.Epoch, i)), err
+	in := folders{dir, standbyFolder(filepath.Dir(dir), s.Identity())} // as life has it
+	return in.ring(s.Identity(), p.Epoch, i, len(p.Rings)), err
 }
 
 // Fold folds all that was recorded.
@@ -86,3 +87,6 @@ func (e *Engine) AskFilesBy(f func(*os.File) error) { e.keeper.ask = f }
 
 // UseStandby has hits go to the standby rings, or to the files, as if the disk had stalled or answered again.
 func (e *Engine) UseStandby(standby bool) { e.journal.useStandby(standby) }
+
+// StandbyFolder is where a store's standby rings are in dir.
+func StandbyFolder(dir string, s Store) string { return standbyFolder(dir, s.Identity()) }

@@ -409,7 +409,7 @@ func (e *Engine) Metrics() Metrics {
 	for i := range m.Redirects {
 		m.Redirects[i] = e.pending.folded[i].Load()
 	}
-	for _, r := range e.journal.files() {
+	for _, r := range e.journal.disk() {
 		m.JournalBytes += uint64(len(r.mapping))
 	}
 	for _, r := range e.journal.rings {

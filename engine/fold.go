@@ -35,9 +35,8 @@ type pending struct {
 		spare               *pair
 		inFlight            bool // flushing holds a batch that is not known to be durable
 		inFlightSince       time.Time
-		covered             []uint64 // by the flush in flight: records below it of each ring, standby rings included
-		flushSeq            uint64   // of the last flush known to be durable
-		openHour            uint32   // records of earlier hours count in this one: those may be rolled up
+		flushSeq            uint64 // of the last flush known to be durable
+		openHour            uint32 // records of earlier hours count in this one: those may be rolled up
 	}
 	limit int // of entries, in gathering and flushing together
 
@@ -79,7 +78,6 @@ func newPending(j *journal, c *counters, at Positions, limit int) *pending {
 	p := &pending{journal: j, counters: c, limit: limit}
 	p.mu.gathering, p.mu.flushing, p.mu.spare = &pair{limit: limit}, new(pair), new(pair)
 	p.mu.flushSeq, p.mu.openHour = at.FlushSeq, at.OpenHour
-	p.mu.covered = make([]uint64, len(j.rings))
 	return p
 }
 
@@ -195,9 +193,8 @@ func (p *pending) begin(positions *Positions) (batch *pair, ok bool) {
 	positions.FlushSeq = p.mu.flushSeq + 1
 	positions.OpenHour = p.mu.openHour
 	for i, r := range p.journal.rings {
-		p.mu.covered[i] = r.folded
+		positions.Rings[i] = r.folded
 	}
-	copy(positions.Rings, p.mu.covered) // which has the files first
 	return p.mu.flushing, true
 }
 
@@ -210,8 +207,8 @@ func (p *pending) committed(positions *Positions) {
 	p.mu.flushing, p.mu.spare, p.mu.inFlight = new(pair), p.mu.flushing, false
 	p.mu.gathering.limit = p.limit
 	for i, r := range p.journal.rings {
-		r.committed.Store(p.mu.covered[i])
-		r.limit.Store(max(r.limit.Load(), p.mu.covered[i]+r.size))
+		r.committed.Store(positions.Rings[i])
+		r.limit.Store(max(r.limit.Load(), positions.Rings[i]+r.size))
 	}
 }
 

@@ -42,13 +42,13 @@ func checkUnused(path string) error {
 }
 
 // journalInUse returns errJournalInUse if any file of p's epoch is locked. What cannot be opened is replay's to tell.
-func journalInUse(dir string, id Identity, p Positions) error {
-	names := []string{referrersName(id.StoreID, p.Epoch)}
+func journalInUse(in folders, id Identity, p Positions) error {
+	paths := []string{filepath.Join(in.rings, referrersName(id.StoreID, p.Epoch))}
 	for i := range p.Rings {
-		names = append(names, ringName(id.StoreID, p.Epoch, i))
+		paths = append(paths, in.ring(id, p.Epoch, i, len(p.Rings)))
 	}
-	for _, name := range names {
-		if err := checkUnused(filepath.Join(dir, name)); errors.Is(err, errJournalInUse) {
+	for _, path := range paths { // "" opens nothing
+		if err := checkUnused(path); errors.Is(err, errJournalInUse) {
 			return err
 		}
 	}

@@ -13,8 +13,8 @@ import (
 
 // journal is the set of rings that hits are recorded in.
 type journal struct {
-	rings []*ring       // first those of files, a power of two, then as many standby rings
-	first atomic.Uint64 // of those that are written to: 0, or the number of files (useStandby)
+	rings []*ring       // first those of the disk, a power of two, then as many standby rings
+	first atomic.Uint64 // of those that are written to: 0, or the first standby ring (useStandby)
 	shift uint8         // (id * golden) >> shift is the index of its ring
 	waits atomic.Uint64 // appends that found their ring full
 }
@@ -24,27 +24,53 @@ func (j *journal) ringOf(linkID uint64) *ring {
 	return j.rings[j.first.Load()+linkID*0x9e3779b97f4a7c15>>j.shift]
 }
 
-// newJournal makes the files of a new epoch in dir.
-func newJournal(dir string, id Identity, epoch uint64, rings, records int) (*journal, error) {
-	j := &journal{shift: uint8(64 - bits.TrailingZeros(uint(rings)))}
-	h := ringHeader{storeID: id.StoreID, epoch: epoch, rings: uint32(rings), records: uint32(records)}
-	for ; h.index < h.rings; h.index++ {
-		r, err := createRing(dir, h)
-		if err != nil {
-			return nil, errors.Join(err, j.close())
-		}
-		j.rings = append(j.rings, r)
+// standbyShare is by how much a standby ring is smaller.
+const standbyShare = 8
+
+// newJournal makes the files of a new epoch: so many rings of so many records, and as many standby rings. If those cannot have
+// files, standbyErr says why, and they are in the memory of the process.
+func newJournal(in folders, id Identity, epoch uint64, rings, records int) (j *journal, standbyErr, err error) {
+	j = &journal{shift: uint8(64 - bits.TrailingZeros(uint(rings)))}
+	h := ringHeader{storeID: id.StoreID, epoch: epoch, rings: 2 * uint32(rings), records: uint32(records)}
+	if j.rings, err = createRings(in.rings, h, rings); err != nil {
+		return nil, nil, err
 	}
-	for range rings {
-		j.rings = append(j.rings, newStandbyRing(h))
+	h.index, h.records = uint32(rings), max(minRingRecords, h.records/standbyShare)
+	if standbyErr = errors.New("no folder in memory"); in.standby != "" {
+		standbyErr = makePrivate(in.standby)
 	}
-	return j, nil
+	var standby []*ring
+	if standbyErr == nil {
+		standby, standbyErr = createRings(in.standby, h, rings)
+	}
+	for ; standbyErr != nil && len(standby) < rings; h.index++ {
+		standby = append(standby, newMemoryRing(h))
+	}
+	j.rings = append(j.rings, standby...)
+	return j, standbyErr, nil
 }
 
-// files returns the rings of files: those that the store has positions of.
-func (j *journal) files() []*ring { return j.rings[:len(j.rings)/2] }
+// createRings makes the files of n rings from h.index on, or none.
+func createRings(dir string, h ringHeader, n int) ([]*ring, error) {
+	var rings []*ring
+	for range n {
+		r, err := createRing(dir, h)
+		if err != nil {
+			for i, r := range rings {
+				err = errors.Join(err, r.close(), os.Remove(filepath.Join(dir, ringName(h.storeID, h.epoch, int(h.index)-len(rings)+i))))
+			}
+			return nil, err
+		}
+		rings = append(rings, r)
+		h.index++
+	}
+	return rings, nil
+}
 
-// useStandby has hits go to the standby rings, or to the files.
+// disk returns the rings that are not standby rings.
+func (j *journal) disk() []*ring { return j.rings[:len(j.rings)/2] }
+
+// useStandby has hits go to the standby rings, or to those of the disk.
 func (j *journal) useStandby(standby bool) {
 	first := 0
 	if standby {

@@ -31,8 +31,8 @@ type JournalReport struct {
 // one ring. That lasts some nanoseconds, so there are never more of them than processors, but for what the system put aside.
 const maxCutWriters = 64
 
-// CheckJournal verifies the files that a store has in the journal folder dir, and changes nothing. p are the store's
-// positions. With live, an engine has the files mapped: then their heads and slots change, and only what stays is looked
+// CheckJournal verifies the files that a store has in the journal folder dir and in standbyDir (see Options), and changes
+// nothing. p are the store's positions. With live, an engine has the files mapped: then their heads and slots change, and only what stays is looked
 // at. An error means that the folder could not be read.
 //
 // A slot of [position, head) without its record is torn, not a fault, if a crash explains it. A writer reserves the slot,
@@ -45,22 +45,24 @@ const maxCutWriters = 64
 //
 // Whatever else fails its checksum was once whole and has changed since: a fault. Heads prove nothing either way: one that is
 // behind its position was not written back when the power went.
-func CheckJournal(dir string, id Identity, p Positions, live bool, faults *Faults) (JournalReport, error) {
-	c := journalCheck{dir: dir, id: id, p: p, live: live, faults: faults}
-	present, err := c.list()
+func CheckJournal(dir, standbyDir string, id Identity, p Positions, live bool, faults *Faults) (JournalReport, error) {
+	c := journalCheck{in: folders{dir, standbyFolder(standbyDir, id)}, id: id, p: p, live: live, faults: faults}
+	c.paths = map[string]string{}
+	err := c.in.each(c.list)
 	if err != nil || len(p.Rings) == 0 { // no start yet, or none since it was restored
 		return c.report, err
 	}
 	c.untouched = !slices.ContainsFunc(p.Rings, func(position uint64) bool { return position > 0 })
-	c.names = c.readNames(present)
+	c.names = c.readNames()
 	for i := range p.Rings {
-		c.checkRing(i, present)
+		c.checkRing(i)
 	}
 	return c.report, nil
 }
 
 type journalCheck struct {
-	dir       string
+	in        folders
+	paths     map[string]string // of the files of the store's epoch, by name
 	id        Identity
 	p         Positions
 	live      bool
@@ -70,64 +72,62 @@ type journalCheck struct {
 	report    JournalReport
 }
 
-// list returns the names of the files of the store's epoch, and counts those of others.
-func (c *journalCheck) list() (present map[string]bool, err error) {
-	entries, err := os.ReadDir(c.dir)
+// list notes the files of the store's epoch in dir, and counts those of others.
+func (c *journalCheck) list(dir string) error {
+	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the journal folder: %w", err)
+		return fmt.Errorf("reading the journal folder: %w", err)
 	}
-	present = map[string]bool{}
 	for _, e := range entries {
 		rest, ours := strings.CutPrefix(e.Name(), ringPrefix(c.id.StoreID))
 		if !ours {
 			continue
 		}
+		path := filepath.Join(dir, e.Name())
 		number, what, _ := strings.Cut(rest, "-")
 		epoch, err := strconv.ParseUint(number, 10, 64)
 		index, indexErr := strconv.ParseUint(what, 10, 8)
 		switch {
 		case err != nil || indexErr != nil && what != dictionarySuffix:
-			c.faults.Add(c.path(e.Name()), "no file of a journal has such a name")
+			c.faults.Add(path, "no file of a journal has such a name")
 		case epoch != c.p.Epoch:
-			c.noteOther(e.Name(), epoch)
+			c.noteOther(path, epoch)
 		case indexErr == nil && index >= uint64(len(c.p.Rings)):
-			c.faults.Add(c.path(e.Name()), "the store knows %d rings only", len(c.p.Rings))
+			c.faults.Add(path, "the store knows %d rings only", len(c.p.Rings))
 		default:
-			present[e.Name()] = true
+			c.paths[e.Name()] = path
 		}
 	}
-	return present, nil
+	return nil
 }
 
 // noteOther counts a file of another epoch. One that is later than the store's, and of the same history, has hits that will
 // never be in the store.
-func (c *journalCheck) noteOther(name string, epoch uint64) {
+func (c *journalCheck) noteOther(path string, epoch uint64) {
 	c.report.Old++
 	if sameHistory(epoch, c.p.Epoch) && epoch > c.p.Epoch {
-		c.faults.Add(c.path(name), "it is of epoch %d, and the store has only come to %d: was an older copy of the store put here by hand?",
+		c.faults.Add(path, "it is of epoch %d, and the store has only come to %d: was an older copy of the store put here by hand?",
 			epoch, c.p.Epoch)
 	}
 }
 
-func (c *journalCheck) path(name string) string { return filepath.Join(c.dir, name) }
-
 // readNames checks the dictionary of referrers.
-func (c *journalCheck) readNames(present map[string]bool) *referrers {
-	name := referrersName(c.id.StoreID, c.p.Epoch)
-	if !present[name] {
-		c.absent(name)
+func (c *journalCheck) readNames() *referrers {
+	path, present := c.paths[referrersName(c.id.StoreID, c.p.Epoch)]
+	if !present {
+		c.absent(filepath.Join(c.in.rings, referrersName(c.id.StoreID, c.p.Epoch)))
 		return nil
 	}
-	names, err := readReferrers(c.dir, c.id, c.p.Epoch)
+	names, err := readReferrers(filepath.Dir(path), c.id, c.p.Epoch)
 	switch {
-	case err != nil && c.untouched && !c.live && c.short(name, dictionaryBytes):
+	case err != nil && c.untouched && !c.live && short(path, dictionaryBytes):
 		c.report.Unfinished++
 		return nil
 	case err != nil:
-		c.faults.Add(c.path(name), "%v", err)
+		c.faults.Add(path, "%v", err)
 		return nil
 	}
 	c.report.Files++
@@ -138,35 +138,38 @@ func (c *journalCheck) readNames(present map[string]bool) *referrers {
 }
 
 // absent: a start that was cut off before it had made all files leaves an epoch without hits.
-func (c *journalCheck) absent(name string) {
+func (c *journalCheck) absent(path string) {
 	switch {
 	case c.live:
-		c.faults.Add(c.path(name), "it is missing, although the server that runs writes to it")
+		c.faults.Add(path, "it is missing, although the server that runs writes to it")
 	case !c.untouched:
-		c.faults.Add(c.path(name), "it is missing; the hits since the last flush are in it")
+		c.faults.Add(path, "it is missing; the hits since the last flush are in it")
 	default:
 		c.report.Unfinished++
 	}
 }
 
-func (c *journalCheck) short(name string, sizeBytes int64) bool {
-	info, err := os.Stat(c.path(name))
+func short(path string, sizeBytes int64) bool {
+	info, err := os.Stat(path)
 	return err == nil && info.Size() < sizeBytes
 }
 
 // checkRing checks one file.
-func (c *journalCheck) checkRing(index int, present map[string]bool) {
-	name := ringName(c.id.StoreID, c.p.Epoch, index)
-	if !present[name] {
-		c.absent(name)
+func (c *journalCheck) checkRing(index int) {
+	path, present := c.paths[ringName(c.id.StoreID, c.p.Epoch, index)]
+	switch {
+	case !present && isStandby(index, len(c.p.Rings)):
+		return
+	case !present:
+		c.absent(c.in.ring(c.id, c.p.Epoch, index, len(c.p.Rings)))
 		return
 	}
-	f, err := os.Open(c.path(name))
+	f, err := os.Open(path)
 	if err == nil {
 		err = errors.Join(c.readRing(f, index), f.Close())
 	}
 	if err != nil {
-		c.faults.Add(c.path(name), "%v", err)
+		c.faults.Add(path, "%v", err)
 	}
 }
 
@@ -302,5 +305,5 @@ func (e *Engine) CheckJournal(faults *Faults) (JournalReport, error) {
 	if err != nil {
 		return JournalReport{}, fmt.Errorf("reading journal positions: %w", err)
 	}
-	return CheckJournal(e.options.JournalDir, e.identity, p, true, faults)
+	return CheckJournal(e.options.JournalDir, e.options.StandbyDir, e.identity, p, true, faults)
 }

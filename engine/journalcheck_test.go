@@ -24,7 +24,7 @@ const (
 func leftJournal(t *testing.T) (dir string, p Positions) {
 	t.Helper()
 	dir = t.TempDir()
-	j, err := newJournal(dir, checkedID, checkedEpoch, 2, checkedSlots)
+	j, _, err := newJournal(folders{rings: dir}, checkedID, checkedEpoch, 2, checkedSlots)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,13 +49,13 @@ func leftJournal(t *testing.T) (dir string, p Positions) {
 			t.Fatal(err)
 		}
 	}
-	return dir, Positions{Epoch: checkedEpoch, FlushSeq: 3, Rings: []uint64{2 * checkedSlots, 40}}
+	return dir, Positions{Epoch: checkedEpoch, FlushSeq: 3, Rings: []uint64{2 * checkedSlots, 40, 0, 0}}
 }
 
 func checkLeft(t *testing.T, dir string, p Positions) (JournalReport, string) {
 	t.Helper()
 	faults := new(Faults)
-	report, err := CheckJournal(dir, checkedID, p, false, faults)
+	report, err := CheckJournal(dir, "", checkedID, p, false, faults)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestWhatACrashLeavesInTheJournalIsCountedAndNoFault(t *testing.T) {
 
 func TestAStartThatWasCutOffIsNoFaultOfTheJournal(t *testing.T) {
 	dir, p := leftJournal(t)
-	p.Rings = []uint64{0, 0}
+	p.Rings = []uint64{0, 0, 0, 0}
 	ring1 := ringName(checkedID.StoreID, checkedEpoch, 1)
 	change(t, dir, ringName(checkedID.StoreID, checkedEpoch, 0), func(b []byte) []byte {
 		binary.LittleEndian.PutUint64(b[ringHeadOffset:], 0)
@@ -178,7 +178,7 @@ func TestEachFaultOfAJournalIsFound(t *testing.T) {
 		"a ring of another epoch":          {ring0, header(func(h *ringHeader) { h.epoch++ }), "not a journal file"},
 		"a ring of another store":          {ring0, header(func(h *ringHeader) { h.storeID[9]++ }), "not a journal file"},
 		"another ring":                     {ring0, header(func(h *ringHeader) { h.index = 1 }), "not a journal file"},
-		"a ring of another number of them": {ring0, header(func(h *ringHeader) { h.rings = 4 }), "not a journal file"},
+		"a ring of another number of them": {ring0, header(func(h *ringHeader) { h.rings = 8 }), "not a journal file"},
 		"a record with a flipped bit":      {ring1, flip(ringHeaderBytes + 45*32 + 3), "1 records were whole and are damaged, the first with sequence number 45"},
 		"more torn slots than writers": {ring0, func(b []byte) []byte {
 			for slot := range maxCutWriters + 1 {
@@ -190,7 +190,7 @@ func TestEachFaultOfAJournalIsFound(t *testing.T) {
 		"a dictionary of another store": {dictionary, flip(20), "not the dictionary"},
 		"a truncated dictionary":        {dictionary, func(b []byte) []byte { return b[:1000] }, "EOF"},
 		"a file with a name of no use":  {ring0 + "x", nil, "no file of a journal has such a name"},
-		"a ring too many":               {ringName(checkedID.StoreID, checkedEpoch, 2), nil, "the store knows 2 rings only"},
+		"a ring too many":               {ringName(checkedID.StoreID, checkedEpoch, 4), nil, "the store knows 4 rings only"},
 		"a ring of a later epoch":       {ringName(checkedID.StoreID, checkedEpoch+1, 0), nil, "has only come to 5"},
 		"a missing ring":                {ring0, func([]byte) []byte { return nil }, "it is missing"},
 		"a missing dictionary of names": {dictionary, func([]byte) []byte { return nil }, "it is missing"},
@@ -216,7 +216,7 @@ func TestEachFaultOfAJournalIsFound(t *testing.T) {
 // header returns a change that rewrites the constant part of a header, with a checksum that is right.
 func header(edit func(*ringHeader)) func([]byte) []byte {
 	return func(b []byte) []byte {
-		h := ringHeader{storeID: checkedID.StoreID, epoch: checkedEpoch, rings: 2, records: checkedSlots}
+		h := ringHeader{storeID: checkedID.StoreID, epoch: checkedEpoch, rings: 4, records: checkedSlots}
 		edit(&h)
 		copy(b, h.encode()[:56])
 		return b
@@ -232,17 +232,17 @@ func TestOtherHistoriesKeepTheirFilesAndAreNotReplayed(t *testing.T) {
 	if again := NewHistory(restored); sameHistory(again.Epoch, restored.Epoch) {
 		t.Errorf("a restore of a restored store: got %+v of %+v", again, restored)
 	}
-	report, err := replay(dir, checkedID, restored, func(*Positions, *hitRecord) error { return errors.New("a record was replayed") })
+	report, err := replay(folders{rings: dir}, checkedID, restored, func(*Positions, *hitRecord) error { return errors.New("a record was replayed") })
 	if err != nil || report.records+report.invalid+report.lost+uint64(len(report.faults)) != 0 {
 		t.Errorf("got %+v, %v", report, err)
 	}
-	e := &Engine{identity: checkedID, options: Options{JournalDir: dir}, log: slog.New(slog.DiscardHandler)}
+	e := &Engine{identity: checkedID, folders: folders{rings: dir}, log: slog.New(slog.DiscardHandler)}
 	e.removeOldEpochs(nextEpoch(restored.Epoch))
 	if report, found := checkLeft(t, dir, p); report.Files != 3 || found != "" {
 		t.Errorf("the restored store has touched the original's files: %+v, faults %q", report, found)
 	}
 	restored.Epoch++
-	restored.Rings = []uint64{0}
+	restored.Rings = []uint64{0, 0}
 	if report, found := checkLeft(t, dir, restored); report.Old != 3 || found != "" {
 		t.Errorf("got %+v and faults %q", report, found)
 	}

@@ -66,7 +66,7 @@ func costEngine(b *testing.B, links uint64) *Engine {
 	}
 	e.keeper.init()
 	dir := b.TempDir()
-	j, err := newJournal(dir, Identity{}, 1, DefaultRings, DefaultRingRecords)
+	j, _, err := newJournal(folders{rings: dir}, Identity{}, 1, DefaultRings, DefaultRingRecords)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func (e *Engine) foldAndFree() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var loops sync.WaitGroup
 	free := func() {
-		positions := Positions{Rings: make([]uint64, len(e.journal.files()))}
+		positions := Positions{Rings: make([]uint64, len(e.journal.rings))}
 		if _, ok := e.pending.begin(&positions); ok {
 			e.pending.committed(&positions)
 		}

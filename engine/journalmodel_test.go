@@ -67,9 +67,8 @@ type journalModel struct {
 	appended uint64     // hits in all
 	rings    int
 	records  int
-	inMemory map[uint64]bool // visitors of hits of this run that no file has
-	standby  bool            // hits go to memory
-	stalled  bool            // in this run a flush failed, or a full ring waited in vain: slots may have been freed early
+	standby  bool // hits go to the standby rings
+	stalled  bool // in this run a flush failed, or a full ring waited in vain: slots may have been freed early
 }
 
 const slotsAt, slotBytes, headAt = 4096, 32, 64 // of a journal file, as ring.go draws it
@@ -78,7 +77,7 @@ func (m *journalModel) reopen(rt *rapid.T) {
 	m.rings = rapid.SampledFrom([]int{1, 2, 4}).Draw(rt, "rings")
 	m.records = rapid.SampledFrom([]int{256, 512, 1024}).Draw(rt, "records")
 	m.open(engine.Options{Rings: m.rings, RingRecords: m.records})
-	m.stalled, m.standby, m.inMemory = false, false, make(map[uint64]bool)
+	m.stalled, m.standby = false, false
 }
 
 // turnDisk has the journal's disk not answer, or answer again.
@@ -93,7 +92,6 @@ func (m *journalModel) hits(rt *rapid.T) {
 		m.visitor++
 		m.hit(i, 1, m.visitor<<20|0xabcde) // no other bytes of a file look like it
 		m.pending[i] = append(m.pending[i], m.visitor<<20|0xabcde)
-		m.inMemory[m.visitor<<20|0xabcde] = m.standby
 		m.appended++
 	}
 }
@@ -163,24 +161,20 @@ func (m *journalModel) kill(rt *rapid.T) {
 func (m *journalModel) die() {
 	m.stalled = m.stalled || m.Metrics().JournalWaits > 0
 	m.crash()
-	for visitor, lost := range m.inMemory {
-		if lost {
-			m.lose(visitor)
-		}
-	}
 }
 
 func (m *journalModel) killAndDamage(rt *rapid.T) {
 	m.die()
-	path := m.ringPath(rapid.IntRange(0, m.rings-1).Draw(rt, "ring"))
+	path := m.ringPath(rapid.IntRange(0, 2*m.rings-1).Draw(rt, "ring"))
 	b, err := os.ReadFile(path)
 	if err != nil {
 		rt.Fatal(err)
 	}
+	records := (len(b) - slotsAt) / slotBytes
 	switch rapid.SampledFrom([]string{"slot", "slot", "header", "head", "truncate", "remove"}).Draw(rt, "damage") {
 	case "slot":
 		for range rapid.IntRange(1, 20).Draw(rt, "slots") {
-			at := slotsAt + slotBytes*rapid.IntRange(0, m.records-1).Draw(rt, "slot")
+			at := slotsAt + slotBytes*rapid.IntRange(0, records-1).Draw(rt, "slot")
 			m.lose(binary.LittleEndian.Uint64(b[at+8:]))
 			b[at+rapid.IntRange(0, slotBytes-1).Draw(rt, "byte")] ^= byte(rapid.IntRange(1, 255).Draw(rt, "bits"))
 			copy(b[at+8:], "damaged.") // also for the oracle
@@ -189,7 +183,7 @@ func (m *journalModel) killAndDamage(rt *rapid.T) {
 		b[rapid.IntRange(0, 55).Draw(rt, "byte")] ^= byte(rapid.IntRange(1, 255).Draw(rt, "bits"))
 		m.loseSlots(b[slotsAt:])
 	case "head":
-		if m.waiting() <= m.records { // else the first range is not all
+		if m.waiting() <= records { // else the first range is not all
 			copy(b[headAt:], rapid.SliceOfN(rapid.Byte(), 8, 8).Draw(rt, "head"))
 		}
 	case "truncate":
@@ -252,7 +246,7 @@ func (m *journalModel) recover(rt *rapid.T) {
 // loseOverwritten takes out of pending what no slot of the files has any more, in a stall.
 func (m *journalModel) loseOverwritten() {
 	kept := make(map[uint64]bool)
-	for i := range m.rings {
+	for i := range 2 * m.rings {
 		b, err := os.ReadFile(m.ringPath(i))
 		if err != nil || len(b) < slotsAt {
 			continue // it was damaged

@@ -24,11 +24,13 @@ type life struct {
 	*engine.Engine
 	t     testing.TB
 	gate  *gate
-	dir   string
+	dir   string // of the journal; standby rings are in a folder beside it
 	log   logBuffer
 	links int
 	ids   []uint64
 	stop  func() // closes the store
+
+	noStandby bool // standby rings have no files
 }
 
 // logBuffer collects what engines log.
@@ -105,6 +107,9 @@ func (l *life) tryOpen(o engine.Options) (err error) {
 	}
 	if o.JournalDir == "" {
 		o.JournalDir = l.dir
+	}
+	if o.StandbyDir == "" && !l.noStandby {
+		o.StandbyDir = filepath.Dir(l.dir)
 	}
 	o.Logger = slog.New(slog.NewTextHandler(&l.log, nil))
 	if l.Engine, err = engine.Open(l.gate, o); err != nil {

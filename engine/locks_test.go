@@ -12,7 +12,7 @@ func TestResolveAndHitTakeNoLock(t *testing.T) {
 	for i := range e.shards {
 		e.shards[i].init(new(atomic.Int64))
 	}
-	j, err := newJournal(t.TempDir(), Identity{}, 1, 2, 256)
+	j, _, err := newJournal(folders{rings: t.TempDir()}, Identity{}, 1, 2, 256)
 	must(t, err)
 	e.journal, e.pending = j, newPending(j, e.counters, Positions{}, DefaultPendingEntries)
 	must(t, e.publish(&HotView{Code: []byte("capped"), Target: []byte("https://x"), ID: 5, Flags: FlagCapped, MaxHits: 9}))

@@ -13,7 +13,7 @@ import (
 func newTestReferrers(t *testing.T) *referrers {
 	t.Helper()
 	dir := t.TempDir()
-	j, err := newJournal(dir, Identity{}, 1, 2, 256)
+	j, _, err := newJournal(folders{rings: dir}, Identity{}, 1, 2, 256)
 	must(t, err)
 	r, err := newReferrers(dir, Identity{}, 1, j, time.Now)
 	must(t, err)

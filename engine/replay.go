@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"syscall"
 )
@@ -26,16 +26,21 @@ type replayResult struct {
 // records were handed to fn before: committing them with those is a step that a replay can begin after.
 //
 // Files are only read, never mapped: so those of a read-only folder can be replayed, and of a file system without mmap.
-func replay(dir string, id Identity, p Positions, fn func(passed *Positions, r *hitRecord) error) (replayResult, error) {
+func replay(in folders, id Identity, p Positions, fn func(passed *Positions, r *hitRecord) error) (replayResult, error) {
 	var res replayResult
 	passed := p
 	passed.Rings = slices.Clone(p.Rings)
 	for i := range p.Rings {
-		path := filepath.Join(dir, ringName(id.StoreID, p.Epoch, i))
+		path := in.ring(id, p.Epoch, i, len(p.Rings))
+		if path == "" {
+			continue
+		}
 		r, err := openOldRing(path, ringHeader{storeID: id.StoreID, epoch: p.Epoch, index: uint32(i)})
 		switch {
 		case errors.Is(err, errNewerRing):
 			return res, err
+		case errors.Is(err, fs.ErrNotExist) && isStandby(i, len(p.Rings)):
+			continue
 		case err != nil:
 			res.faults = append(res.faults, err)
 			continue

@@ -14,7 +14,7 @@ import (
 // replayed replays a journal into a list of link ids.
 func replayed(t *testing.T, dir string, id Identity, p Positions) (ids []uint64, res replayResult) {
 	t.Helper()
-	res, err := replay(dir, id, p, func(_ *Positions, r *hitRecord) error {
+	res, err := replay(folders{rings: dir}, id, p, func(_ *Positions, r *hitRecord) error {
 		ids = append(ids, r.linkID)
 		return nil
 	})
@@ -27,7 +27,7 @@ func replayed(t *testing.T, dir string, id Identity, p Positions) (ids []uint64,
 
 func TestReplayTakesWhatTheStoreDoesNotContain(t *testing.T) {
 	dir, id := t.TempDir(), Identity{}
-	j, err := newJournal(dir, id, 3, 1, 256)
+	j, _, err := newJournal(folders{rings: dir}, id, 3, 1, 256)
 	must(t, err)
 	r := j.rings[0]
 	for i := range uint64(700) {
@@ -46,7 +46,7 @@ func TestReplayTakesWhatTheStoreDoesNotContain(t *testing.T) {
 		"the store is ahead of a file's head": {position: 900},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, res := replayed(t, dir, id, Positions{Epoch: 3, Rings: []uint64{c.position}})
+			got, res := replayed(t, dir, id, Positions{Epoch: 3, Rings: []uint64{c.position, 0}})
 			if res.records != c.records || res.invalid != c.invalid || res.lost != c.lost || (c.records > 0 && got[0] != c.first) {
 				t.Errorf("%+v from %v, want %+v", res, got[:min(1, len(got))], c)
 			}
@@ -56,7 +56,7 @@ func TestReplayTakesWhatTheStoreDoesNotContain(t *testing.T) {
 
 func TestReplayGoesOnAfterTheRecordsThatItHasPassed(t *testing.T) {
 	dir, id := t.TempDir(), Identity{}
-	j, err := newJournal(dir, id, 3, 2, 256)
+	j, _, err := newJournal(folders{rings: dir}, id, 3, 2, 256)
 	must(t, err)
 	for i := range uint64(600) {
 		w, r := record(i).words(), j.rings[i%2]
@@ -64,11 +64,11 @@ func TestReplayGoesOnAfterTheRecordsThatItHasPassed(t *testing.T) {
 		r.append(&w) // 300 each
 	}
 	must(t, j.close())
-	seen, at := make(map[uint64]int), Positions{Epoch: 3, Rings: []uint64{0, 0}}
+	seen, at := make(map[uint64]int), Positions{Epoch: 3, Rings: []uint64{0, 0, 0, 0}}
 	stop := errors.New("crash")
 	for crashed := true; crashed; {
 		n, next := 0, at
-		_, err := replay(dir, id, at, func(passed *Positions, r *hitRecord) error {
+		_, err := replay(folders{rings: dir}, id, at, func(passed *Positions, r *hitRecord) error {
 			if n == 100 { // commits what was passed, and crashes
 				next.Rings = append([]uint64(nil), passed.Rings...)
 				return stop
@@ -99,7 +99,7 @@ func TestReplayKnowsARecordOfAnotherTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, id := t.TempDir(), Identity{}
-			j, err := newJournal(dir, id, 3, 1, 256)
+			j, _, err := newJournal(folders{rings: dir}, id, 3, 1, 256)
 			must(t, err)
 			r := j.rings[0]
 			r.head.Store(1000)
@@ -114,7 +114,7 @@ func TestReplayKnowsARecordOfAnotherTime(t *testing.T) {
 				slot[3] |= uint64(checksum(&w, epoch, as)) << 32
 			}
 			must(t, j.close())
-			got, res := replayed(t, dir, id, Positions{Epoch: 3, Rings: []uint64{900}})
+			got, res := replayed(t, dir, id, Positions{Epoch: 3, Rings: []uint64{900, 0}})
 			if len(got) != 50 || got[0] != 901 || res.invalid != 50 || res.lost != 0 {
 				t.Errorf("%d records, %+v, want the 50 that are in place", len(got), res)
 			}
@@ -125,7 +125,7 @@ func TestReplayKnowsARecordOfAnotherTime(t *testing.T) {
 func TestADamagedHeadCostsNoRecord(t *testing.T) {
 	for _, head := range []uint64{0, 19, 21, 300, 1 << 40, ^uint64(0)} {
 		dir, id := t.TempDir(), Identity{}
-		j, err := newJournal(dir, id, 1, 1, 256)
+		j, _, err := newJournal(folders{rings: dir}, id, 1, 1, 256)
 		must(t, err)
 		for i := range uint64(20) {
 			w := record(i).words()
@@ -133,7 +133,7 @@ func TestADamagedHeadCostsNoRecord(t *testing.T) {
 		}
 		j.rings[0].head.Store(head)
 		must(t, j.close())
-		if got, res := replayed(t, dir, id, Positions{Epoch: 1, Rings: []uint64{5}}); len(got) != 15 || res.lost != 0 {
+		if got, res := replayed(t, dir, id, Positions{Epoch: 1, Rings: []uint64{5, 0}}); len(got) != 15 || res.lost != 0 {
 			t.Errorf("head %d: %d records, %+v, want 15", head, len(got), res)
 		}
 	}
@@ -166,7 +166,7 @@ func TestJournalFilesThatCannotBeReplayedAreSkippedAndSaid(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			j, err := newJournal(dir, id, 1, 2, 256)
+			j, _, err := newJournal(folders{rings: dir}, id, 1, 2, 256)
 			must(t, err)
 			for i := range uint64(20) {
 				w := record(i).words()
@@ -175,7 +175,7 @@ func TestJournalFilesThatCannotBeReplayedAreSkippedAndSaid(t *testing.T) {
 			must(t, j.close())
 			path := filepath.Join(dir, ringName(id.StoreID, 1, 0))
 			c.spoil(t, path)
-			got, res := replayed(t, dir, id, Positions{Epoch: 1, Rings: []uint64{0, 0}})
+			got, res := replayed(t, dir, id, Positions{Epoch: 1, Rings: []uint64{0, 0, 0, 0}})
 			if len(got) != 10+c.kept || len(res.faults) != 1 || !strings.Contains(res.faults[0].Error(), path) {
 				t.Errorf("%d records, %v; want %d, and an error that names the file", len(got), res.faults, 10+c.kept)
 			}
@@ -185,7 +185,7 @@ func TestJournalFilesThatCannotBeReplayedAreSkippedAndSaid(t *testing.T) {
 
 func TestAReadOnlyJournalFileIsReplayed(t *testing.T) {
 	dir := t.TempDir()
-	j, err := newJournal(dir, Identity{}, 1, 1, 256)
+	j, _, err := newJournal(folders{rings: dir}, Identity{}, 1, 1, 256)
 	must(t, err)
 	w := record(7).words()
 	j.rings[0].append(&w)
@@ -193,14 +193,14 @@ func TestAReadOnlyJournalFileIsReplayed(t *testing.T) {
 	path := filepath.Join(dir, ringName([16]byte{}, 1, 0))
 	must(t, os.Chmod(path, 0o400))
 	immutable(t, path) // for root, whom modes do not stop
-	if got, res := replayed(t, dir, Identity{}, Positions{Epoch: 1, Rings: []uint64{0}}); len(got) != 1 || res.faults != nil {
+	if got, res := replayed(t, dir, Identity{}, Positions{Epoch: 1, Rings: []uint64{0, 0}}); len(got) != 1 || res.faults != nil {
 		t.Errorf("%d records, %v", len(got), res.faults)
 	}
 }
 
 func TestANewerJournalFormatIsAnError(t *testing.T) {
 	dir := t.TempDir()
-	j, err := newJournal(dir, Identity{}, 1, 1, 256)
+	j, _, err := newJournal(folders{rings: dir}, Identity{}, 1, 1, 256)
 	must(t, err)
 	must(t, j.close())
 	path := filepath.Join(dir, ringName([16]byte{}, 1, 0))
@@ -209,7 +209,7 @@ func TestANewerJournalFormatIsAnError(t *testing.T) {
 	b[8] = ringFormat + 1
 	binary.LittleEndian.PutUint32(b[52:], crc32.Checksum(b[:52], castagnoli))
 	must(t, os.WriteFile(path, b, 0o600))
-	_, err = replay(dir, Identity{}, Positions{Epoch: 1, Rings: []uint64{0}}, nil)
+	_, err = replay(folders{rings: dir}, Identity{}, Positions{Epoch: 1, Rings: []uint64{0, 0}}, nil)
 	if err == nil || !strings.Contains(err.Error(), "newer format") || !strings.Contains(err.Error(), path) {
 		t.Errorf("got %v, want an error that names the newer format and the file", err)
 	}

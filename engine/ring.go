@@ -20,7 +20,7 @@ const (
 	ringFormat      = 1
 	minRingRecords  = 1 << 8
 	maxRingRecords  = 1 << 26
-	maxRings        = 64
+	maxRings        = 64 // standby rings included
 	pageBytes       = 4096
 )
 
@@ -135,7 +135,7 @@ type ring struct {
 	// The keeper's; read by the fold.
 	keptFrom, kept atomic.Uint64 // pages of these records' slots are writable
 
-	file    *os.File // nil: a standby ring
+	file    *os.File // nil: it is in the memory of the process
 	mapping []byte   // unmapped once the ring is unreachable: a late writer finds it there
 }
 
@@ -178,7 +178,7 @@ func (r *ring) fill() uint64 {
 }
 
 // unprotected returns how many records a crash would lose now: they were freed and overwritten before they were durable.
-// So is everything in a standby ring.
+// So is everything in a ring that has no file.
 func (r *ring) unprotected() uint64 {
 	head, kept := r.head.Load(), r.committed.Load()
 	if r.file != nil {
@@ -318,8 +318,8 @@ func newRing(f *os.File, h ringHeader) (*ring, error) {
 	return r, nil
 }
 
-// newStandbyRing makes a ring in memory.
-func newStandbyRing(h ringHeader) *ring { return ringIn(mapMemory(int(h.fileBytes())), h) }
+// newMemoryRing makes a ring in the memory of the process.
+func newMemoryRing(h ringHeader) *ring { return ringIn(mapMemory(int(h.fileBytes())), h) }
 
 // ringIn makes a ring of mapped memory, which has what its file has.
 func ringIn(b []byte, h ringHeader) *ring {

@@ -136,7 +136,11 @@ func (e *Engine) close() error {
 			err = e.unflushed(err)
 		}
 	}
-	return errors.Join(err, e.journal.close(), e.referrers.close())
+	flushed := err == nil
+	if err = errors.Join(err, e.journal.close(), e.referrers.close()); flushed {
+		_ = e.folders.removeStandby(e.identity.StoreID) // memory that is of no use; the next start tries again
+	}
+	return err
 }
 
 // unflushed says what becomes of the hits that could not be flushed because of err.

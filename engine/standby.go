@@ -14,9 +14,10 @@ import (
 // system, which may have to wait for the disk. The thread then hangs in the kernel with the processor that Go's scheduler
 // gave it, no collection of garbage comes to its end, and the process answers nobody. So the keeper, a goroutine, makes the
 // pages writable that hits come to next. Before, it asks the file system by a system call that waits for whatever such a
-// fault would wait for, and in which a thread holds up nobody. While there is no answer, hits go to standby rings, which are
-// in memory, as many and as large as those of files. Their records are folded and flushed like all others, but until then only
-// the process has them: a kill loses them (Metrics.JournalUnprotected counts them), and no replay sees them.
+// fault would wait for, and in which a thread holds up nobody. While there is no answer, hits go to standby rings, as many as
+// there are others. Their files are in memory (Options.StandbyDir), so that they outlive the process, and in all else they are
+// like the others. Without such a folder they are in the memory of the process: a kill loses what was not flushed
+// (Metrics.JournalUnprotected counts it), and no replay sees it.
 //
 // What is left is the time from the disk's last answer to the switch, at most keepInterval and stallAfter. In it the kernel
 // must not write back what hits store into, which it does every 30 s. A freeze of the file system begins with just that, so
@@ -79,7 +80,7 @@ func (e *Engine) keepLoop(ctx context.Context) {
 // keep makes the pages of each file writable that will be stored into next. Moved tells whether there were hits since the
 // last time.
 func (e *Engine) keep() (moved bool, err error) {
-	for _, r := range e.journal.files() {
+	for _, r := range e.journal.disk() {
 		came, err := e.keeper.timed(r.file, r.keep)
 		if err != nil {
 			return moved, err
@@ -109,7 +110,7 @@ func (k *keeper) timed(f *os.File, keep func() (bool, error)) (bool, error) {
 // thought.
 func (e *Engine) watchKeeper() {
 	short := false
-	for _, r := range e.journal.files() {
+	for _, r := range e.journal.disk() {
 		short = short || r.keptShort()
 	}
 	k := &e.keeper
@@ -146,8 +147,11 @@ func (e *Engine) toStandbyLocked(why error) {
 	}
 	k.mu.standbySince = time.Now()
 	e.journal.useStandby(true)
-	e.log.Warn("the disk of the hit journal does not answer; redirects go on, with their hits in memory until they are flushed to "+
-		"the store: a kill of this process loses those since the last flush", "folder", e.options.JournalDir, "cause", why)
+	hits := "in " + e.folders.standby
+	if e.journal.rings[len(e.journal.disk())].file == nil {
+		hits = "in the memory of this process: a kill loses those since the last flush"
+	}
+	e.log.Warn("the disk of the hit journal does not answer; redirects go on", "folder", e.options.JournalDir, "hits", hits, "cause", why)
 }
 
 // fromStandby has hits go to the files again, whose pages are writable, and what the standby rings have to the store soon.

@@ -3,7 +3,9 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -45,6 +47,7 @@ func onSickDisk(t *testing.T, o engine.Options, f func(l *life, d *sickDisk)) {
 		var d sickDisk
 		l := newLife(t, 1)
 		defer l.stop()
+		l.noStandby = true // so that what is unprotected tells where hits went
 		l.open(o)
 		l.AskFilesBy(d.ask)
 		l.running(func() { f(l, &d) })
@@ -115,25 +118,92 @@ func TestHitsGoToMemoryWhileTheDiskOfTheJournalDoesNotAnswer(t *testing.T) {
 	})
 }
 
-// TestAKillLosesOfHitsInMemoryThoseThatWereNotFlushed, and no hit counts twice.
-func TestAKillLosesOfHitsInMemoryThoseThatWereNotFlushed(t *testing.T) {
+// TestAKillLosesNoHitThatWentToAStandbyRing, and no hit counts twice. Only if those have no files, what was not flushed goes.
+func TestAKillLosesNoHitThatWentToAStandbyRing(t *testing.T) {
+	for noFiles, want := range map[bool]uint64{false: 3 + 5 + 7 + 11, true: 3 + 5 + 11} {
+		l := newLife(t, 1)
+		l.noStandby = noFiles
+		l.open(engine.Options{})
+		l.hit(0, 3, 1)
+		l.UseStandby(true)
+		l.hit(0, 5, 2)
+		if err := l.flush(); err != nil {
+			t.Fatal(err)
+		}
+		l.hit(0, 7, 3)
+		l.UseStandby(false)
+		l.hit(0, 11, 4)
+		l.wantUnprotected(3 + 5 + 7 + 11 - want)
+		l.crash()
+		for range 2 { // a start, and one on what that left
+			l.open(engine.Options{})
+			l.wantHits(want)
+			l.crash()
+		}
+		l.wantLog(0)
+	}
+}
+
+func TestStandbyRingsAreGoneAfterACleanStop(t *testing.T) {
 	l := newLife(t, 1)
 	l.open(engine.Options{})
-	l.hit(0, 3, 1)
 	l.UseStandby(true)
-	l.hit(0, 5, 2)
+	l.hit(0, 5, 1)
+	path := filepath.Dir(l.ringPath(3))
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("before: %v, %v", info, err)
+	}
+	l.close()
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after: %v", err)
+	}
+	l.wantDurable(5)
+}
+
+// TestARebootLosesStandbyRingsAndNothingIsSaidOfIt: what they had is lost as what the page cache had is.
+func TestARebootLosesStandbyRingsAndNothingIsSaidOfIt(t *testing.T) {
+	l := newLife(t, 1)
+	l.open(engine.Options{})
+	l.UseStandby(true)
+	l.hit(0, 5, 1)
 	if err := l.flush(); err != nil {
 		t.Fatal(err)
 	}
-	l.hit(0, 7, 3) // lost
-	l.UseStandby(false)
-	l.hit(0, 11, 4)
-	l.wantUnprotected(7)
+	l.hit(0, 7, 1)
 	l.crash()
-	for range 2 { // a start, and one on what that left
+	if err := os.RemoveAll(filepath.Dir(l.ringPath(3))); err != nil {
+		t.Fatal(err)
+	}
+	l.open(engine.Options{})
+	l.wantHits(5)
+	l.wantLog(0)
+	l.close()
+}
+
+// TestAStandbyFolderOfSomebodyElseIsNotUsed: /dev/shm is open to everybody.
+func TestAStandbyFolderOfSomebodyElseIsNotUsed(t *testing.T) {
+	for name, put := range map[string]func(path string) error{
+		"open to others": func(path string) error { return errors.Join(os.Mkdir(path, 0o700), os.Chmod(path, 0o777)) },
+		"a link":         func(path string) error { return os.Symlink(t.TempDir(), path) },
+		"a file":         func(path string) error { return os.WriteFile(path, []byte("mine"), 0o600) },
+	} {
+		l := newLife(t, 1)
+		path := engine.StandbyFolder(filepath.Dir(l.dir), l.gate)
+		if err := put(path); err != nil {
+			t.Fatal(err)
+		}
 		l.open(engine.Options{})
-		l.wantHits(3 + 5 + 11)
-		l.crash()
+		l.UseStandby(true)
+		l.hit(0, 5, 1)
+		l.wantUnprotected(5)
+		l.close()
+		l.wantDurable(5)
+		if _, err := os.Lstat(path); err != nil {
+			t.Errorf("%s: it is no more: %v", name, err)
+		}
+		if entries, _ := os.ReadDir(path); len(entries) != 0 {
+			t.Errorf("%s: it has %d files", name, len(entries))
+		}
 	}
 }
 

@@ -111,7 +111,7 @@ func checkLeftJournal(
 	if idErr != nil || positionsErr != nil {
 		return report, nil // told among the meta rows
 	}
-	return engine.CheckJournal(dir, id, p, false, faults)
+	return engine.CheckJournal(dir, memoryFolder(), id, p, false, faults)
 }
 
 // check checks a store that is being served.

@@ -29,6 +29,7 @@ func (c *core) openEngine(parts *stack, s *dataSettings, o engine.Options) error
 	if o.JournalDir, err = s.nextJournal(last); err != nil {
 		return err
 	}
+	o.StandbyDir = memoryFolder()
 	if err := c.replayLastJournal(last, o); err != nil {
 		return fmt.Errorf("replaying the journal in %s: %w", last, err)
 	}

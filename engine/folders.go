@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// folders are where the files of a journal are: rings and dictionary in one, standby rings in the other.
+type folders struct {
+	rings   string
+	standby string // in memory; "" or not there: standby rings are in the memory of the process
+}
+
+func (o *Options) folders(id Identity) folders {
+	return folders{o.JournalDir, standbyFolder(o.StandbyDir, id)}
+}
+
+// standbyFolder is a store's own folder in dir, which may be one that anybody can write to.
+func standbyFolder(dir string, id Identity) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, fmt.Sprintf("shunt-%x", id.StoreID[:8]))
+}
+
+// ring returns the path of ring i of n. The second half are standby rings, but for a journal of a version that had none; the
+// path of one that can have no file is "".
+func (d *folders) ring(id Identity, epoch uint64, i, n int) string {
+	name := ringName(id.StoreID, epoch, i)
+	path := filepath.Join(d.rings, name)
+	if !isStandby(i, n) {
+		return path
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return path
+	}
+	if !d.hasStandby() {
+		return ""
+	}
+	return filepath.Join(d.standby, name)
+}
+
+func (d *folders) hasStandby() bool { return d.standby != "" && private(d.standby) == nil }
+
+// isStandby tells whether ring i of n is a standby ring. Its file is gone if the power is.
+func isStandby(i, n int) bool { return i >= n/2 }
+
+// each calls do for the folders that may have files of the journal.
+func (d *folders) each(do func(dir string) error) error {
+	err := do(d.rings)
+	if d.hasStandby() {
+		err = errors.Join(err, do(d.standby))
+	}
+	return err
+}
+
+// removeEpochs deletes a store's journal files of those epochs. An error that is errJournalInUse is of a file that stays.
+func (d *folders) removeEpochs(storeID [16]byte, which func(epoch uint64) bool) error {
+	return d.each(func(dir string) error { return removeEpochs(dir, storeID, which) })
+}
+
+// removeStandby deletes a store's standby rings that no engine has.
+func (d *folders) removeStandby(storeID [16]byte) error {
+	if !d.hasStandby() {
+		return nil
+	}
+	err := removeEpochs(d.standby, storeID, func(uint64) bool { return true })
+	return errors.Join(err, os.Remove(d.standby))
+}
+
+// makePrivate makes a folder for this user alone, if it is not there. One of somebody else, or open to others, is an error.
+func makePrivate(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return private(dir)
+}
+
+func private(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || !ok || int(stat.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s is not a folder of this user alone", dir)
+	}
+	return nil
+}
