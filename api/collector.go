@@ -30,7 +30,7 @@ var (
 	descReplayed     = desc("journal_replayed_records", "Hits found in the journal at start.")
 	descMissing      = desc("journal_missing_files", "Files of the journal that could not be replayed at start, or not whole.")
 	descUnprotected  = desc("journal_unprotected_records", "Hits that a crash would lose now, since the store stalls, or the journal's disk.")
-	descStandby      = desc("journal_standby", "1 while hits go to memory, since the journal's disk does not answer.")
+	descStandby      = desc("journal_standby", "1 while hits go to files in memory, since the journal's disk does not answer.")
 	descFlushSeconds = desc("flush_duration_seconds", "Flushes of counters and sketches to the store.")
 	descFlushErrors  = desc("flush_errors_total", "Flushes that failed. They are tried again.")
 	descReduced      = desc("flushes_reduced_total", "Flushes that were too large, and left out what hits are made of.")

@@ -112,15 +112,16 @@
 //  10. Deltas are bounded: values are dropped first, then visitors, and at 16 Mi entries (DefaultPendingEntries, gathering
 //     and flushing together) records that need a new entry. Those are in the live counter and in Metrics.HitsMissing, and
 //     the next positions pass them, alone if nothing else is to be committed. Until those are committed a crash brings them back, as far as 9 says.
-//  11. The journal's disk stalls: hits go to standby rings in memory (standby.go), which have sequence numbers of their own and
-//     are folded, flushed and freed as in 3 to 9, but have no positions in the store. So what a standby ring has beyond
-//     committed, a crash loses, and Metrics.JournalUnprotected counts it; nothing replays it, so nothing counts it twice. At
-//     the switch a writer that has picked its ring goes on in that one: both sets are folded at all times.
+//  11. The journal's disk stalls: hits go to standby rings (standby.go), which have sequence numbers and positions of their own,
+//     and all of 1 to 10 holds for them. Their files are in memory: a crash leaves them and a cut does not, so to replay one that
+//     is missing is to replay nothing. If they could have no files, a crash loses what a standby ring has beyond committed,
+//     and Metrics.JournalUnprotected counts it. At the switch a writer that has picked its ring goes on in that one: both sets
+//     are folded at all times.
 //
 // Stopping and starting:
 //
 //  12. Close, after the last redirect: fold, flush, close the files. Every record is below the positions, so the next start
-//     replays none. If the store hangs, Run's end and Close wait ten seconds each, and what is left is as in 7 and 9.
+//     replays none, and the files of standby rings are removed. If the store hangs, Run's end and Close wait ten seconds each, and what is left is as in 7 and 9.
 //  13. Replay reads the files of the stored epoch, in whatever number and size they are; it never writes to them. A crash
 //     or a cut repeats it. If memory does not suffice for all, it commits in parts, each with the positions behind it.
 //  14. The rest of the replay, zero positions and the next epoch are one batch. Before it is durable the old epoch is what

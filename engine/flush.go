@@ -371,7 +371,7 @@ type Metrics struct {
 	JournalNameless    uint64             // records replayed at start whose referrer shows under "other", since its name is damaged
 	JournalWaits       uint64             // redirects that found a full ring and waited
 	JournalUnprotected uint64             // records that a crash would lose now, since the store stalls, or the journal's disk
-	JournalStandby     bool               // hits go to memory, since the journal's disk does not answer
+	JournalStandby     bool               // hits go to the standby rings, since the disk does not answer
 	VisitorsDropped    uint64             // hits that count without their visitor, since the store stalled too long
 	HitsMissing        uint64             // redirects, with hits in live counters, that the store will lack, since it stalled far too long
 	ValuesDropped      uint64             // values of hits (referrers and so on) that show under "other" for the same reason
