@@ -189,6 +189,8 @@
 //     10 M links, drawn uniformly: 479 ns with the struct, 196 ns without (one run each). In a loop over the look-up alone,
 //     finding the record took 149 ns and returning the struct 248 more. Our explanation, not tested further: 16-byte loads
 //     of 8-byte stores just done wait until those retire, which ends the overlap of one look-up's cache misses with the next.
+//   - A hit's record is packed from a literal whose address is taken. Assigned to a variable first, it is stored in pieces and
+//     copied by 16-byte loads, which wait as above until the pieces' stores retire.
 //   - Huge pages: an arena asks for each one when it has filled it (MADV_COLLAPSE), tables and counters from the start.
 //     Advising whole chunks beforehand makes half a huge page a shard resident for nothing, 6 bytes a link at 10 M links.
 //   - Our own hash (wyhash's folded multiplication under a random key) instead of hash/maphash: inlined eight-byte steps

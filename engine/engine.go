@@ -257,11 +257,10 @@ func (e *Engine) Hit(l Link, v Visit) bool {
 	if atOnce && !e.count(l, id, v.Class) {
 		return false
 	}
-	r := hitRecord{
+	w := (&hitRecord{ // the address spares a copy: see "Decisions" in doc.go
 		linkID: id, visitor: v.Visitor, owner: l.Owner(), hour: uint32(v.NowMs / msPerHour),
 		country: v.Country, class: v.Class, counted: atOnce, device: v.Device & MaxDevice, browser: v.Browser, referrer: v.Referrer,
-	}
-	w := r.words()
+	}).words()
 	if ring := e.journal.ringOf(id); !ring.append(&w) {
 		e.appendSlow(id, &w)
 	}
