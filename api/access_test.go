@@ -52,6 +52,7 @@ PATCH /users/{user}                       403   403   200   403    401     401  
 DELETE /users/{user}                      403   403   204   403    401     401     401  401       403  403
 POST /session                             200   200   200   200    200     200     200  200       200  200
 DELETE /session                           204   204   204   204    204     204     204  204       204  204
+GET /openapi.json                         200   200   200   200    200     200     200  200       200  200
 `
 
 // accessBodies are the bodies of requests that need one; N is another number each time.

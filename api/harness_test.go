@@ -144,6 +144,7 @@ func unloadedSiteOn(t testing.TB, tune func(*engine.Options), change func(*Optio
 	if st.Server, err = NewServer(o); err != nil {
 		t.Fatal(err)
 	}
+	st.watch()
 	st.publicAt, st.adminAt, st.localAt = st.serve(st.ServePublic), st.serve(st.ServeAdmin), st.serve(st.ServeLocal)
 	t.Cleanup(func() {
 		if err := st.Shutdown(context.Background()); err != nil && err != errShutDown {

@@ -55,6 +55,9 @@ func (s *Server) linkObject(d engine.Detail) linkObject {
 
 // createLink is POST /shorten.
 func (s *Server) createLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	if err := noParameters(ctx); err != nil {
+		return err
+	}
 	request, err := requestAsked(ctx, caller, "/shorten")
 	if err != nil {
 		return err

@@ -51,6 +51,7 @@ func (s *Server) endpoints() []endpoint {
 		{"DELETE", "/users/{id}", account.Admin, s.removeUser, 0},
 		{"POST", "/session", noCaller, s.beginSession, 0},
 		{"DELETE", "/session", noCaller, s.endSession, 0},
+		{"GET", "/openapi.json", noCaller, s.readDocument, 0},
 	}
 }
 

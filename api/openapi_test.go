@@ -1,0 +1,208 @@
+package api
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"shunt/api/account"
+)
+
+// TestMain also fails when the whole suite has passed, but has not seen each success and each problem that the document has.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if whole := flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.skip").Value.String() == ""; code == 0 && whole {
+		answers, unseen := theContract().tally()
+		if fmt.Printf("%d answers of the API were held to openapi.json\n", answers); len(unseen) > 0 {
+			fmt.Printf("FAIL: no test has got\n\t%s\n", strings.Join(unseen, "\n\t"))
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// tally returns how many answers were held, and which documented successes and problems none of them was.
+func (c *contract) tally() (answers int, unseen []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	problems := make(map[string]bool)
+	for key, n := range c.held {
+		answers += n
+		problems[key[strings.LastIndexByte(key, ' ')+1:]] = true
+	}
+	for operation := range c.operations() {
+		for status := range operation.Responses.Map() {
+			if key := operation.name + " " + status; status < "400" && c.held[key] == 0 {
+				unseen = append(unseen, key)
+			}
+		}
+	}
+	for _, code := range c.problemCodes() {
+		if !problems[code] && code != "gone" { // which comes in items of a bulk only
+			unseen = append(unseen, "the problem "+code)
+		}
+	}
+	slices.Sort(unseen)
+	return answers, unseen
+}
+
+// A namedOperation is an operation of the document under "METHOD path".
+type namedOperation struct {
+	*openapi3.Operation
+	name string
+}
+
+func (c *contract) operations() map[namedOperation]bool {
+	all := make(map[namedOperation]bool)
+	for path, item := range c.doc.Paths.Map() {
+		for method, operation := range item.Operations() {
+			all[namedOperation{operation, method + " " + path}] = true
+		}
+	}
+	return all
+}
+
+// problemCodes are the codes that a problem may have by the document.
+func (c *contract) problemCodes() (codes []string) {
+	for _, code := range c.doc.Components.Schemas["Problem"].Value.Properties["code"].Value.Enum {
+		codes = append(codes, code.(string))
+	}
+	return codes
+}
+
+func TestTheDocumentIsValidOpenAPI31(t *testing.T) {
+	c, err := newContract(documentText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !c.doc.IsOpenAPI31OrLater() || c.doc.OpenAPI != "3.1.0" {
+		t.Errorf("it is of version %s, want 3.1.0", c.doc.OpenAPI)
+	}
+}
+
+func TestTheDocumentHasEveryEndpointWithItsScopeAndNoOther(t *testing.T) {
+	want := make(map[string]string)
+	for _, e := range new(Server).endpoints() {
+		want[e.method+" "+e.path] = "[" + string(e.scope) + "]"
+		if e.scope == noCaller || e.scope == anyScope {
+			want[e.method+" "+e.path] = map[account.Scope]string{noCaller: "nobody", anyScope: "[]"}[e.scope]
+		}
+	}
+	got := make(map[string]string)
+	for operation := range theContract().operations() {
+		got[operation.name] = "nobody"
+		for _, way := range *operation.Security {
+			for scheme, scopes := range way {
+				got[operation.name] = fmt.Sprint(scopes)
+				if scheme != "token" && scheme != "session" {
+					t.Errorf("%s has the scheme %s", operation.name, scheme)
+				}
+			}
+		}
+		if n := len(*operation.Security); n != 0 && n != 2 {
+			t.Errorf("%s has %d ways to say who asks, want a token and a session", operation.name, n)
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("the document has\n%v\nand the server\n%v", got, want)
+	}
+}
+
+// problemRow is a row of the kinds in problem.go.
+type problemRow struct {
+	status      int
+	code, title string
+}
+
+// problemRows reads all kinds of problems out of the source: a new one cannot be forgotten.
+func problemRows(t *testing.T) (rows []problemRow) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "problem.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		literal, ok := n.(*ast.CompositeLit)
+		if name, _ := literalType(literal, ok).(*ast.Ident); name == nil || name.Name != "kind" {
+			return true
+		}
+		status, _ := strconv.Atoi(literal.Elts[0].(*ast.BasicLit).Value)
+		code, _ := strconv.Unquote(literal.Elts[1].(*ast.BasicLit).Value)
+		title, _ := strconv.Unquote(literal.Elts[2].(*ast.BasicLit).Value)
+		rows = append(rows, problemRow{status, code, title})
+		return true
+	})
+	return rows
+}
+
+func literalType(literal *ast.CompositeLit, ok bool) ast.Expr {
+	if !ok {
+		return nil
+	}
+	return literal.Type
+}
+
+// TestTheDocumentHasEveryProblemAndNoOther: in the schema, and with an example that has status and title as they are sent.
+func TestTheDocumentHasEveryProblemAndNoOther(t *testing.T) {
+	rows := problemRows(t)
+	if len(rows) < 25 {
+		t.Fatalf("problem.go has %v; is it read aright?", rows)
+	}
+	inCode, inSchema, inExamples := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	known := map[problemRow]bool{}
+	for _, row := range rows {
+		if row.code == kindBusy.code { // of backup and check, which are of the socket of local commands only
+			continue
+		}
+		inCode[row.code], known[row] = true, true
+	}
+	for _, code := range theContract().problemCodes() {
+		inSchema[code] = true
+	}
+	eachProblem(documentValue(t), func(p map[string]any) {
+		row := problemRow{int(p["status"].(float64)), p["code"].(string), p["title"].(string)}
+		inExamples[row.code] = true
+		if !known[row] || p["type"] != "urn:shunt:problem:"+row.code {
+			t.Errorf("an example is no problem of ours: %v", p)
+		}
+	})
+	if !maps.Equal(inCode, inSchema) || !maps.Equal(inCode, inExamples) {
+		t.Errorf("problem.go has %v\nthe schema Problem %v\nthe examples %v", inCode, inSchema, inExamples)
+	}
+}
+
+func documentValue(t *testing.T) (v any) {
+	t.Helper()
+	if err := json.Unmarshal(documentText, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// eachProblem calls fn for every problem that stands in v.
+func eachProblem(v any, fn func(p map[string]any)) {
+	switch v := v.(type) {
+	case map[string]any:
+		if text, _ := v["type"].(string); strings.HasPrefix(text, "urn:shunt:problem:") {
+			fn(v)
+		}
+		for _, inner := range v {
+			eachProblem(inner, fn)
+		}
+	case []any:
+		for _, inner := range v {
+			eachProblem(inner, fn)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package api
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"reflect"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"github.com/valyala/fasthttp"
+)
+
+// watch holds every answer of the API that st gives to the document, whoever asks for it and however, and fails the test whose
+// answer is another. It stands around all that answers on the public address and on the socket of local commands: handlers,
+// what recovers their panics, and what refuses requests that cannot be read. It changes no byte.
+func (st *site) watch() {
+	if _, measured := st.t.(*testing.B); measured {
+		return
+	}
+	for _, f := range []*fleet{st.public, st.local} {
+		handle, refuse := f.http.Handler, f.http.ErrorHandler
+		f.http.Handler = func(ctx *fasthttp.RequestCtx) {
+			handle(ctx)
+			st.watched(ctx)
+		}
+		f.http.ErrorHandler = func(ctx *fasthttp.RequestCtx, err error) {
+			refuse(ctx, err)
+			st.watchedRefusal(ctx)
+		}
+	}
+}
+
+// localOnly are paths of the socket of local commands that are none of the API.
+var localOnly = []string{apiRoot + "/backup", apiRoot + "/check"}
+
+func (st *site) watched(ctx *fasthttp.RequestCtx) {
+	x := exchangeOf(ctx)
+	path, _ := splitURI([]byte(x.target))
+	if !bytes.HasPrefix(path, []byte(apiPrefix)) || slices.Contains(localOnly, string(path)) {
+		return
+	}
+	if ctx.Response.IsBodyStream() {
+		st.watchStream(ctx, x)
+		return
+	}
+	x.body = bytes.Clone(ctx.Response.Body())
+	check(st.t, theContract().hold(x))
+}
+
+// watchedRefusal holds the answer to what is no HTTP, whatever path it would have been for, to the component Unread.
+func (st *site) watchedRefusal(ctx *fasthttp.RequestCtx) {
+	x := exchangeOf(ctx)
+	x.body = bytes.Clone(ctx.Response.Body())
+	check(st.t, theContract().holdUnread(x))
+}
+
+// exchangeOf returns the request and the head of the answer, copied.
+func exchangeOf(ctx *fasthttp.RequestCtx) *exchanged {
+	x := &exchanged{
+		method: string(ctx.Method()), target: string(ctx.Request.Header.RequestURI()), asked: make(http.Header),
+		request: bytes.Clone(ctx.PostBody()), status: ctx.Response.StatusCode(), header: make(http.Header),
+	}
+	for name, value := range ctx.Request.Header.All() {
+		x.asked.Add(string(name), string(value))
+	}
+	for name, value := range ctx.Response.Header.All() {
+		x.header.Add(string(name), string(value))
+	}
+	return x
+}
+
+// watchStream lets a watchedStream be sent in place of the answer's body. SetBodyStream would close what it replaces.
+func (st *site) watchStream(ctx *fasthttp.RequestCtx, x *exchanged) {
+	field := reflect.ValueOf(&ctx.Response).Elem().FieldByName("bodyStream")
+	body := (*io.Reader)(unsafe.Pointer(field.UnsafeAddr()))
+	*body = &watchedStream{ReadCloser: (*body).(io.ReadCloser), st: st, x: x}
+}
+
+// A watchedStream is a body that goes on. It is held to the document when it is closed, as far as it was read.
+type watchedStream struct {
+	io.ReadCloser
+	st *site
+	x  *exchanged
+}
+
+func (w *watchedStream) Read(p []byte) (int, error) {
+	n, err := w.ReadCloser.Read(p)
+	w.x.body = append(w.x.body, p[:n]...)
+	return n, err
+}
+
+func (w *watchedStream) Close() error {
+	check(w.st.t, theContract().hold(w.x))
+	return w.ReadCloser.Close()
+}
