@@ -44,7 +44,18 @@ func newContract(text []byte) (*contract, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &contract{doc: doc, held: make(map[string]int)}, doc.Validate(context.Background())
+	c := &contract{doc: doc, held: make(map[string]int)}
+	return c, errors.Join(doc.Validate(context.Background()), c.holdHeaderExamples())
+}
+
+// holdHeaderExamples does what Validate does not: it has an eye on all other examples.
+func (c *contract) holdHeaderExamples() error {
+	for name, header := range c.doc.Components.Headers {
+		if err := header.Value.Schema.Value.VisitJSON(header.Value.Example, openapi3.EnableJSONSchema2020()); err != nil {
+			return fmt.Errorf("the example of the header %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // An exchanged is a request to the API with its answer. Its body may be the beginning of one that goes on.

@@ -141,21 +141,15 @@ func (s *Server) deleteLink(ctx *fasthttp.RequestCtx, caller account.Caller) err
 // linkAsked returns the {code} of the path, and whose link it may be: the caller's, or by owner=all or owner=ID, which
 // need scope admin, anybody's. No other query parameter is known.
 func linkAsked(ctx *fasthttp.RequestCtx, caller account.Caller) (code string, g engine.Guard, err error) {
-	g.Owner = caller.User.ID
-	for name, value := range ctx.QueryArgs().All() {
-		if string(name) != "owner" {
-			return "", g, unknownParameter(name)
-		}
-		if !caller.Has(account.Admin) {
-			return "", g, errOwnerNeedsAdmin
-		}
-		if err := readOwner(&g, value); err != nil {
-			return "", g, err
-		}
+	if g, err = readParameters[struct{}](ctx, caller, nil, nil, maxOwnerBytes); err != nil {
+		return "", g, err
 	}
 	code, err = codeAsked(ctx)
 	return code, g, err
 }
+
+// maxOwnerBytes is more than any user's id has.
+const maxOwnerBytes = 32
 
 var errOwnerNeedsAdmin = refuse(kindForbidden, "owner needs the scope %s", account.Admin)
 

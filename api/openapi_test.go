@@ -206,3 +206,52 @@ func eachProblem(v any, fn func(p map[string]any)) {
 		}
 	}
 }
+
+func TestTheDocumentIsServedToEverybodyAndOnlyOnceToWhoHasIt(t *testing.T) {
+	st := newSite(t, nil)
+	far := st.from("192.0.2.1") // by plain HTTP: whoever has a token would be refused
+	get := func(method string, lines ...string) reply {
+		return send(t, far, method, requestText(method, "/api/v1/openapi.json", "", lines...))
+	}
+	first := get("GET")
+	tag := first.header.Get("ETag")
+	if first.status != 200 || first.header.Get("Cache-Control") != "public, max-age=300" || tag == "" {
+		t.Errorf("got %d %v", first.status, first.header)
+	}
+	if c, err := newContract([]byte(first.body)); err != nil || len(c.operations()) != len(st.endpoints()) {
+		t.Errorf("what is served is another document: %v", err)
+	}
+	if head := get("HEAD"); head.status != 200 || head.body != "" || head.header.Get("Content-Length") != strconv.Itoa(len(first.body)) {
+		t.Errorf("HEAD: got %d %v", head.status, head.header)
+	}
+	local := send(t, st.localAt, "GET", requestText("GET", "/api/v1/openapi.json", ""))
+	if local.body != first.body {
+		t.Errorf("on the socket: got %d, and another document", local.status)
+	}
+	for value, want := range map[string]int{
+		tag: 304, "W/" + tag: 304, "*": 304, `"x", ` + tag: 304, `"x"`: 200, strings.Trim(tag, `"`): 200, "": 200,
+	} {
+		if r := get("GET", "If-None-Match: "+value); r.status != want || r.header.Get("ETag") != tag || (r.body == "") != (want == 304) {
+			t.Errorf("If-None-Match: %s: got %d, want %d", value, r.status, want)
+		}
+	}
+}
+
+func TestNoParameterIsAcceptedThatIsNotDocumented(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"abc"}`)
+	body := map[string]string{"POST /shorten": `{"url":"http://a/"}`, "POST /shorten/bulk": `[{"url":"http://a/"}]`}
+	for operation := range theContract().operations() {
+		method, path, _ := strings.Cut(operation.name, " ")
+		path = strings.NewReplacer("{code}", "abc", "{id}", "1").Replace(path)
+		if r := st.call(method, path+"?pretty=1", body[operation.name]); r.status != 422 || r.fields() != "pretty:unknown" {
+			t.Errorf("%s: got %d %s", operation.name, r.status, r.body)
+		}
+	}
+	for _, request := range []string{"GET /links/abc?owner=all&owner=1", "DELETE /users/1?links=keep&links=keep"} {
+		method, path, _ := strings.Cut(request, " ")
+		if r := st.call(method, path, ""); r.status != 422 || !strings.HasSuffix(r.fields(), ":duplicate") {
+			t.Errorf("%s: got %d %s", request, r.status, r.body)
+		}
+	}
+}

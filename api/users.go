@@ -174,6 +174,8 @@ func linksKept(ctx *fasthttp.RequestCtx) (keep bool, err error) {
 		switch {
 		case string(name) != "links":
 			return false, unknownParameter(name)
+		case keep:
+			return false, fieldError("links", "duplicate", "must not be given twice")
 		case string(value) != keepLinks:
 			return false, fieldError("links", "range", "must be "+keepLinks)
 		}

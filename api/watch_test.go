@@ -38,7 +38,7 @@ var localOnly = []string{apiRoot + "/backup", apiRoot + "/check"}
 func (st *site) watched(ctx *fasthttp.RequestCtx) {
 	x := exchangeOf(ctx)
 	path, _ := splitURI([]byte(x.target))
-	if !bytes.HasPrefix(path, []byte(apiPrefix)) || slices.Contains(localOnly, string(path)) {
+	if !bytes.HasPrefix(path, []byte(apiPrefix)) || matchCode(path) != nil || slices.Contains(localOnly, string(path)) {
 		return
 	}
 	if ctx.Response.IsBodyStream() {

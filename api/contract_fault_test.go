@@ -1,0 +1,151 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// An answer and a request that are as documented; each fault below changes one thing of them.
+const (
+	aLink = `{"code":"hello","short_url":"https://sho.rt/hello","url":"https://example.org/","redirect_status":302,"state":"active",` +
+		`"owner":1,"created_at":"2026-11-21T12:00:00Z","updated_at":"2026-11-21T12:00:00Z","expires_at":null,"max_hits":null,` +
+		`"title":"","tags":[],"forward_query":false,"hits":0}`
+	aProblem = `{"type":"urn:shunt:problem:alias_taken","title":"The alias is taken","status":409,"detail":"d","code":"alias_taken"}`
+)
+
+func createdExchange() *exchanged {
+	return &exchanged{
+		method: "POST", target: "/api/v1/shorten", request: []byte(`{"url":"https://example.org/"}`),
+		asked:  http.Header{"Content-Type": {"application/json"}},
+		status: 201, body: []byte(aLink),
+		header: http.Header{"Content-Type": {"application/json"}, "Etag": {`"1"`}, "Location": {"/api/v1/links/hello"}},
+	}
+}
+
+func (x *exchanged) problem(status int, body string) {
+	x.status, x.body, x.header = status, []byte(body), http.Header{"Content-Type": {"application/problem+json"}}
+}
+
+func (x *exchanged) replace(old, new string) {
+	x.body = []byte(strings.Replace(string(x.body), old, new, 1))
+}
+
+// contractFaults each make of a documented exchange one that is not.
+var contractFaults = map[string]func(x *exchanged){
+	"a field more":                 func(x *exchanged) { x.replace(`"hits":0`, `"hits":0,"clicks":0`) },
+	"a field less":                 func(x *exchanged) { x.replace(`,"hits":0`, ``) },
+	"null where none may be":       func(x *exchanged) { x.replace(`"title":""`, `"title":null`) },
+	"another type":                 func(x *exchanged) { x.replace(`"owner":1`, `"owner":"1"`) },
+	"another word":                 func(x *exchanged) { x.replace(`"active"`, `"asleep"`) },
+	"a time that is none":          func(x *exchanged) { x.replace(`2026-11-21T12:00:00Z`, `2026-11-21 12:00`) },
+	"no JSON":                      func(x *exchanged) { x.body = []byte("<html>") },
+	"another media type":           func(x *exchanged) { x.header.Set("Content-Type", "text/html") },
+	"no media type":                func(x *exchanged) { x.header.Del("Content-Type") },
+	"another status":               func(x *exchanged) { x.status = 202 },
+	"a header field more":          func(x *exchanged) { x.header.Set("X-Shard", "7") },
+	"a header field less":          func(x *exchanged) { x.header.Del("Location") },
+	"a header field of other form": func(x *exchanged) { x.header.Set("Etag", "1") },
+	"another path":                 func(x *exchanged) { x.target = "/api/v1/shorter" },
+	"another method":               func(x *exchanged) { x.method = "PUT" },
+	"a parameter more":             func(x *exchanged) { x.target += "?dry_run=1" },
+	"a field of the request more":  func(x *exchanged) { x.request = []byte(`{"url":"https://example.org/","note":""}`) },
+	"a field of the request less":  func(x *exchanged) { x.request = []byte(`{}`) },
+	"a request of another type":    func(x *exchanged) { x.asked.Set("Content-Type", "text/plain") },
+	"a problem that it cannot be":  func(x *exchanged) { x.problem(409, strings.ReplaceAll(aProblem, "alias_taken", "not_found")) },
+	"a status that it cannot have": func(x *exchanged) { x.problem(404, strings.ReplaceAll(aProblem, "409", "404")) },
+	"a problem without its field": func(x *exchanged) {
+		x.problem(401, strings.NewReplacer("alias_taken", "unauthorized", "409", "401").Replace(aProblem))
+	},
+	"a body where none may be": func(x *exchanged) {
+		x.method, x.target, x.request, x.status = "DELETE", "/api/v1/links/hello", nil, 204
+		x.header = http.Header{"Content-Type": {"application/json"}}
+	},
+	"a line that is neither link nor problem": func(x *exchanged) {
+		x.method, x.target, x.request, x.status, x.body = "GET", "/api/v1/export", nil, 200, []byte(aLink+"\n{}\n")
+		x.header = http.Header{"Content-Type": {"application/x-ndjson"}}
+	},
+	"an event of another name": func(x *exchanged) {
+		x.method, x.target, x.request, x.status = "GET", "/api/v1/stats/hello/live", nil, 200
+		x.body = []byte("event: hit\ndata: {\"hits\":1,\"unique\":1}\n\n")
+		x.header = http.Header{"Content-Type": {"text/event-stream"}}
+	},
+	"an item of a bulk": func(x *exchanged) {
+		x.target, x.request = "/api/v1/shorten/bulk", []byte(`[{"url":"https://example.org/","note":""}]`)
+		x.status, x.body = 200, []byte(`{"created":1,"existing":0,"failed":0,"results":[{"index":0,"status":201,"link":`+aLink+`}]}`)
+		x.header = http.Header{"Content-Type": {"application/json"}}
+	},
+}
+
+func TestWhatTheDocumentDoesNotSayFailsTheTestThatMeetsIt(t *testing.T) {
+	c, err := newContract(documentText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.hold(createdExchange()); err != nil {
+		t.Errorf("what is documented: got %v, want no error", err)
+	}
+	for name, fault := range contractFaults {
+		x := createdExchange()
+		fault(x)
+		if err := c.hold(x); err == nil {
+			t.Errorf("%s: got no error", name)
+		}
+	}
+}
+
+// forgotten each make the document wrong, either by itself or about createdExchange.
+var forgotten = map[string][2]string{
+	"a field":                  {`"hits": {"type": "integer", "description": "How often it was followed by visitors, and not by bots.", "minimum": 0},`, ``},
+	"a status":                 {`          "201": {`, `          "203": {`},
+	"that null may be":         {`"type": ["string", "null"]`, `"type": "string"`},
+	"a word":                   {`"enum": ["active", `, `"enum": [`},
+	"a header field":           {`"Location": {"$ref": "#/components/headers/Location"},`, ``},
+	"a component":              {`      "NewLink": {`, `      "FreshLink": {`},
+	"its version":              {`"openapi": "3.1.0",`, ``},
+	"what an example is of":    {`"state": "active"`, `"state": "asleep"`},
+	"what a parameter may be":  {`"enum": ["hour", "day"]`, `"enum": ["hour"]`},
+	"what a header is":         {`"example": "/api/v1/links/hello"`, `"example": "/links/hello"`},
+	"what a request's body is": {`"value": {"name": "laptop"}`, `"value": {"title": "laptop"}`},
+}
+
+func TestADocumentThatForgetsSomethingFails(t *testing.T) {
+	for what, change := range forgotten {
+		text := strings.ReplaceAll(string(documentText), change[0], change[1])
+		if text == string(documentText) {
+			t.Errorf("%s: the document does not have %s", what, change[0])
+		}
+		c, err := newContract([]byte(text))
+		if err == nil {
+			err = c.hold(createdExchange())
+		}
+		if err == nil {
+			t.Errorf("it forgets %s: got no error", what)
+		}
+	}
+}
+
+// TestExamplesOfLinesAndEventsAreWhatTheyShow: kin-openapi holds all other examples to their schemas when it loads the document.
+func TestExamplesOfLinesAndEventsAreWhatTheyShow(t *testing.T) {
+	c, shown := theContract(), 0
+	for operation := range c.operations() {
+		for _, response := range operation.Responses.Map() {
+			for contentType, media := range response.Value.Content {
+				for name, example := range media.Examples {
+					text, _ := example.Value.Value.(string)
+					x := &exchanged{status: 200, header: http.Header{"Content-Type": {contentType}}, body: []byte(text)}
+					if text == "" {
+						continue
+					}
+					shown++
+					if err := c.holdLines(response.Value, x); err != nil {
+						t.Errorf("%s, example %s: %v", operation.name, name, err)
+					}
+				}
+			}
+		}
+	}
+	if shown < 3 {
+		t.Errorf("there are %d examples of lines and events, want the export's and the live figures'", shown)
+	}
+}
