@@ -17,11 +17,14 @@ body { font: 1.1rem/1.5 system-ui, sans-serif; max-width: 32rem; margin: 20vh au
 `
 
 // pagePolicy lets a page have its style and nothing else.
-var pagePolicy = func() string {
-	hash := sha256.Sum256([]byte(pageStyle))
+var pagePolicy = policyFor(pageStyle)
+
+// policyFor returns the policy of a page that has a style and nothing else.
+func policyFor(style string) string {
+	hash := sha256.Sum256([]byte(style))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) +
 		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-}()
+}
 
 // The words in capitals are replaced. What stands for TITLE and TEXT is HTML already.
 const pageHTML = `<!doctype html>

@@ -20,6 +20,7 @@ var fixedPages = map[string]publicPage{
 	"/":            (*Server).serveRoot,
 	"/robots.txt":  (*Server).serveRobots,
 	"/favicon.ico": (*Server).serveIcon,
+	docsPath:       (*Server).serveDocs,
 }
 
 // codePages are what there is of a link behind its code. No suffix is of bytes that a code has.
@@ -108,7 +109,8 @@ func rootRedirectOf(o Options) (string, error) {
 	return target, nil
 }
 
-var landingPage = htmlPage("Short links", "<p>This server makes long addresses short. Put a + behind a short address to see where it leads.</p>")
+var landingPage = htmlPage("Short links", "<p>This server makes long addresses short. Put a + behind a short address to see where it leads.</p>\n"+
+	`<p>Programs have an <a href="`+docsPath+`">API</a>.</p>`)
 
 // serveRoot is GET /.
 func (s *Server) serveRoot(ctx *fasthttp.RequestCtx, _ []byte) {

@@ -69,6 +69,7 @@ type Server struct {
 	rules        *rules
 	scratch      sync.Pool      // of *scratch
 	rootRedirect string         // empty: a page
+	docs         document       // the reference page
 	previews     turnstile      // reads of the store by previews
 	qrCodes      turnstile      // QR codes that are drawn
 	bodyLimits   map[string]int // of endpoints that have one of their own, by method and path
@@ -124,6 +125,9 @@ func NewServer(o Options) (*Server, error) {
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	if s.docs, err = newDocs(s.baseURL); err != nil {
+		return nil, err
 	}
 	s.build(o)
 	return s, nil
