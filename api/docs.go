@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"regexp"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 )
@@ -23,7 +24,7 @@ var (
 // docsPolicy lets the reference page have its style and nothing else.
 var docsPolicy = policyFor(docsStyle)
 
-var docsTemplate = template.Must(template.New("docs").Funcs(template.FuncMap{"prose": prose}).Parse(docsHTML))
+var docsTemplate = template.Must(template.New("docs").Funcs(template.FuncMap{"prose": prose, "inline": inline}).Parse(docsHTML))
 
 // A docsPage is what the template is given.
 type docsPage struct {
@@ -58,10 +59,14 @@ var (
 
 // prose is what the page takes of CommonMark: paragraphs, and code between backticks.
 func prose(text string) template.HTML {
-	var b bytes.Buffer
+	var b strings.Builder
 	for _, paragraph := range paragraphEnd.Split(text, -1) {
-		escaped := template.HTMLEscapeString(paragraph)
-		fmt.Fprintf(&b, "<p>%s</p>\n", codeSpan.ReplaceAllString(escaped, "<code>$1</code>"))
+		b.WriteString("<p>" + string(inline(paragraph)) + "</p>\n")
 	}
 	return template.HTML(b.String())
+}
+
+// inline is prose within a line.
+func inline(text string) template.HTML {
+	return template.HTML(codeSpan.ReplaceAllString(template.HTMLEscapeString(text), "<code>$1</code>"))
 }

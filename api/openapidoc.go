@@ -36,7 +36,6 @@ type apiOperation struct {
 type apiParameter struct {
 	Ref                   string `json:"$ref"`
 	Name, In, Description string
-	Required              bool
 	Schema                apiSchema
 	Example               json.RawMessage
 }
@@ -73,6 +72,7 @@ type apiSchema struct {
 	Default             json.RawMessage
 	Minimum, Maximum    *int64
 	Items               *apiSchema
+	OneOf               []apiSchema
 	Required            []string
 	Properties          ordered[apiSchema]
 }
@@ -147,6 +147,18 @@ func (d *openAPI) described(s *apiSchema) (name string, _ apiSchema) {
 	return name, deref(d.Components.Schemas, s.Ref, *s)
 }
 
+// objectsOf names the objects that s may be, or may be lines of.
+func (d *openAPI) objectsOf(s *apiSchema) (names []string) {
+	name, of := d.described(s)
+	for i := range of.OneOf {
+		names = append(names, d.objectsOf(&of.OneOf[i])...)
+	}
+	if len(of.Properties.names) > 0 {
+		names = append(names, name)
+	}
+	return names
+}
+
 // typeOf says in words what a value may be.
 func (d *openAPI) typeOf(s *apiSchema) string {
 	if s.Items != nil {
@@ -156,10 +168,12 @@ func (d *openAPI) typeOf(s *apiSchema) string {
 	switch {
 	case len(of.Properties.names) > 0:
 		return refName(s.Ref)
-	case len(of.Enum) > 0:
-		return oneOf(of.Enum)
+	case len(of.Enum) > 0 && len(of.Enum) <= maxShownWords:
+		return strings.Join(wordsOf(of.Enum), " · ")
 	case of.Format == "date-time":
 		return orNull(of.Type, "time")
+	case len(of.OneOf) > 0:
+		return strings.Join(d.objectsOf(s), " or ")
 	case len(of.Type) == 0:
 		return "object"
 	}
@@ -177,12 +191,15 @@ func orNull(types words, text string) string {
 	return text
 }
 
-func oneOf(values []json.RawMessage) string {
-	texts := make([]string, len(values))
+// maxShownWords is how many words stand in the place of their type; more are part of the description.
+const maxShownWords = 8
+
+func wordsOf(values []json.RawMessage) words {
+	texts := make(words, len(values))
 	for i, v := range values {
 		texts[i] = strings.Trim(string(v), `"`)
 	}
-	return strings.Join(texts, " · ")
+	return texts
 }
 
 // between says what bounds a number has. 0 is no bound worth a word.

@@ -115,7 +115,7 @@ func TestPublicPathsAnswerAsTheContractSays(t *testing.T) {
 
 func TestHEADIsAnsweredAsGETWithoutTheBody(t *testing.T) {
 	st := newPagesSite(t)
-	for _, path := range []string{"/", "/robots.txt", "/favicon.ico", "/live+", "/live.svg", "/live.png", "/none+", "/used+", "/evil+", "/live.gif"} {
+	for _, path := range []string{"/", "/_/docs", "/robots.txt", "/favicon.ico", "/live+", "/live.svg", "/live.png", "/none+", "/used+", "/evil+", "/live.gif"} {
 		get := st.get(path)
 		head := send(t, st.publicAt, "HEAD", requestText("HEAD", path, ""))
 		if head.status != get.status || head.body != "" || head.header.Get("Content-Length") != fmt.Sprint(len(get.body)) {
@@ -135,6 +135,7 @@ func TestEveryPageHasTheHeadersOfAPageAndNothingOfTheServersMake(t *testing.T) {
 	const image, page = "default-src 'none'; frame-ancestors 'none'", "page"
 	for path, want := range map[string][2]string{ // policy, Cache-Control
 		"/":               {page, "public, max-age=300"},
+		"/_/docs":         {page, "public, max-age=300"},
 		"/robots.txt":     {image, "public, max-age=86400"},
 		"/favicon.ico":    {image, "public, max-age=86400"},
 		"/live+":          {page, "no-store"},

@@ -33,9 +33,8 @@ type refOperation struct {
 
 // A refField is a field of an object, a parameter or a header field.
 type refField struct {
-	Name, Where, Type, Description string
-	Required                       bool
-	Object                         string // that the type is of; empty: none of Objects
+	Name, Mark, Type, Description string
+	Object                        string // that the type is of; empty: none of Objects
 }
 
 type refBody struct {
@@ -46,9 +45,10 @@ type refBody struct {
 }
 
 type refAnswer struct {
-	Status, Description, Type, Object string
-	Headers                           []refField
-	Examples                          []refExample
+	Status, Description, Type string
+	Objects                   []string
+	Headers                   []refField
+	Examples                  []refExample
 }
 
 type refExample struct{ Summary, Text string }
@@ -86,7 +86,7 @@ func readReference(text []byte) (*reference, error) {
 	}
 	for name, s := range d.Components.Schemas.all {
 		if len(s.Properties.names) > 0 && !asked[name] {
-			r.Objects = append(r.Objects, d.object(name, &s))
+			r.Objects = append(r.Objects, d.object(name, &s, "", "may be absent"))
 		}
 	}
 	for name, e := range d.Components.Examples.all {
@@ -104,7 +104,7 @@ func (d *openAPI) operation(method, path string, o *apiOperation) refOperation {
 	}
 	for _, p := range o.Parameters {
 		p = deref(d.Components.Parameters, p.Ref, p)
-		shown.Parameters = append(shown.Parameters, d.field(p.Name, &p.Schema, p.Description, p.Required, p.In))
+		shown.Parameters = append(shown.Parameters, d.field(p.Name, &p.Schema, p.Description, p.In))
 	}
 	for status, r := range o.Responses.all {
 		r = deref(d.Components.Responses, r.Ref, r)
@@ -139,7 +139,7 @@ func (d *openAPI) body(b *apiBody) *refBody {
 	for mediaType, m := range b.Content.all {
 		shown.Types = append(shown.Types, mediaType)
 		if name, s := d.described(&m.Schema); len(s.Properties.names) > 0 {
-			shown.Object = d.object(name, &s)
+			shown.Object = d.object(name, &s, "required", "")
 		}
 		for _, e := range d.examples(&m) {
 			if !slices.Contains(shown.Examples, e) {
@@ -154,14 +154,11 @@ func (d *openAPI) answer(status string, r *apiResponse) refAnswer {
 	shown := refAnswer{Status: status, Description: r.Description}
 	for name, h := range r.Headers.all {
 		h = deref(d.Components.Headers, h.Ref, h)
-		shown.Headers = append(shown.Headers, d.field(name, &h.Schema, h.Description, h.Required, "header"))
+		shown.Headers = append(shown.Headers, d.field(name, &h.Schema, h.Description, ""))
 	}
 	for mediaType, m := range r.Content.all {
 		shown.Type, shown.Examples = mediaType, d.examples(&m)
-		shown.Object, _ = d.described(&m.Schema)
-		if m.Line.Ref != "" {
-			shown.Object = refName(m.Line.Ref)
-		}
+		shown.Objects = append(d.objectsOf(&m.Schema), d.objectsOf(&m.Line)...)
 	}
 	return shown
 }
@@ -210,15 +207,20 @@ func exampleText(value json.RawMessage) string {
 	return b.String()
 }
 
-func (d *openAPI) object(name string, s *apiSchema) refObject {
+// object shows the fields of a schema with one of two marks: for those that are required, and for others.
+func (d *openAPI) object(name string, s *apiSchema, required, optional string) refObject {
 	shown := refObject{Name: name, Description: s.Description}
 	for field, of := range s.Properties.all {
-		shown.Fields = append(shown.Fields, d.field(field, &of, of.Description, slices.Contains(s.Required, field), ""))
+		mark := optional
+		if slices.Contains(s.Required, field) {
+			mark = required
+		}
+		shown.Fields = append(shown.Fields, d.field(field, &of, of.Description, mark))
 	}
 	return shown
 }
 
-func (d *openAPI) field(name string, s *apiSchema, description string, required bool, where string) refField {
+func (d *openAPI) field(name string, s *apiSchema, description, mark string) refField {
 	object, described := d.described(s)
 	if len(described.Properties.names) == 0 {
 		object = ""
@@ -226,7 +228,10 @@ func (d *openAPI) field(name string, s *apiSchema, description string, required 
 	if description == "" {
 		description = described.Description
 	}
-	return refField{name, where, d.typeOf(s), description, required, object}
+	if len(described.Enum) > maxShownWords {
+		description += " One of `" + strings.Join(wordsOf(described.Enum), "`, `") + "`."
+	}
+	return refField{name, mark, d.typeOf(s), description, object}
 }
 
 // A refCurl is a command line that makes a request: what stands before and behind the base URL.

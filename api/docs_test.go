@@ -1,0 +1,154 @@
+package api
+
+import (
+	"html"
+	"regexp"
+	"strings"
+	"testing"
+
+	"shunt/api/account"
+)
+
+func TestTheReferencePageHasAllOfTheDocument(t *testing.T) {
+	st := newSite(t, nil)
+	page := st.get("/_/docs").body
+	doc := theContract().doc
+	want := func(what, markup string) {
+		t.Helper()
+		if !strings.Contains(page, markup) {
+			t.Errorf("the page does not have %s: %s", what, markup)
+		}
+	}
+	for operation := range theContract().operations() {
+		_, path, _ := strings.Cut(operation.name, " ")
+		want(operation.name, `<section id="`+operation.OperationID+`">`)
+		want(operation.name, "<code>/api/v1"+path+"</code>")
+		want(operation.name+" in the contents", `<li><a href="#`+operation.OperationID+`">`)
+		for _, p := range operation.Parameters {
+			want("a parameter of "+operation.name, "<code>"+p.Value.Name+"</code>")
+		}
+	}
+	for name, schema := range doc.Components.Schemas {
+		for field := range schema.Value.Properties {
+			want("a field of "+name, "<code>"+field+"</code>")
+		}
+	}
+	for _, code := range theContract().problemCodes() {
+		want("the problem "+code, "</span> "+code+"</a></h3>")
+	}
+}
+
+func TestEveryLinkWithinTheReferencePageLeadsSomewhere(t *testing.T) {
+	st := newSite(t, nil)
+	page := st.get("/_/docs").body
+	targets := regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(page, -1)
+	if len(targets) < 100 {
+		t.Errorf("got %d links", len(targets))
+	}
+	for _, target := range targets {
+		fragment, within := strings.CutPrefix(target[1], "#")
+		if within && strings.Count(page, `id="`+fragment+`"`) != 1 {
+			t.Errorf("%s leads to %d places", target[1], strings.Count(page, `id="`+fragment+`"`))
+		}
+		if !within && st.get(target[1]).status != 200 {
+			t.Errorf("%s is not there", target[1])
+		}
+	}
+}
+
+func TestTheReferencePageIsAtOnePathAndOnlyRead(t *testing.T) {
+	st := newSite(t, nil)
+	tag := st.get("/_/docs").header.Get("ETag")
+	if r := st.get("/_/docs", "If-None-Match: "+tag); r.status != 304 || r.body != "" {
+		t.Errorf("who has it: got %d", r.status)
+	}
+	for request, want := range map[string]int{"GET /_/docs/": 404, "GET /_/DOCS": 404, "GET /_/": 404, "POST /_/docs": 405} {
+		method, path, _ := strings.Cut(request, " ")
+		if r := send(t, st.publicAt, method, requestText(method, path, "")); r.status != want {
+			t.Errorf("%s: got %d, want %d", request, r.status, want)
+		}
+	}
+}
+
+var shellWord = regexp.MustCompile(`'[^']*'|"[^"]*"|[^ '"]+`)
+
+// shellWords takes a command line apart as a shell does that knows single and double quotes, and one variable.
+func shellWords(line, token string) (all []string) {
+	for _, word := range shellWord.FindAllString(line, -1) {
+		if quote := word[0]; quote == '\'' || quote == '"' {
+			word = word[1 : len(word)-1]
+		}
+		all = append(all, strings.ReplaceAll(word, "$TOKEN", token))
+	}
+	return all
+}
+
+// curl makes the request of a command line of the page, and fails if there is anything in it that it does not know.
+func (st *site) curl(words []string) reply {
+	st.t.Helper()
+	method, path, body := "GET", "", ""
+	var lines []string
+	for i := 1; i < len(words); i++ {
+		word := words[i]
+		after, isAddress := strings.CutPrefix(word, st.baseURL)
+		switch {
+		case isAddress:
+			path = after
+			continue
+		case word == "-N": // not buffered
+			method = "HEAD" // an answer without end
+			continue
+		}
+		i++
+		switch word {
+		case "-X":
+			method = words[i]
+		case "-H":
+			lines = append(lines, words[i])
+		case "--json":
+			body, lines = words[i], append(lines, "Content-Type: application/json")
+			if method == "GET" {
+				method = "POST"
+			}
+		default:
+			st.t.Fatalf("%q: what is %s?", words, word)
+		}
+	}
+	return send(st.t, st.publicAt, method, requestText(method, path, body, lines...))
+}
+
+func TestEveryCommandLineOfTheReferencePageWorks(t *testing.T) {
+	commands := regexp.MustCompile(`<code class="curl">(.*?)</code>`)
+	st := newSite(t, nil)
+	found := commands.FindAllStringSubmatch(st.get("/_/docs").body, -1)
+	if len(found) != len(st.endpoints()) {
+		t.Errorf("there are %d command lines, want one for each of %d endpoints", len(found), len(st.endpoints()))
+	}
+	for _, command := range found {
+		st := newSite(t, nil) // each is for somebody who has just begun
+		line := st.prepare(html.UnescapeString(command[1]))
+		if r := st.curl(shellWords(line, st.token)); r.status/100 != 2 {
+			t.Errorf("%s: got %+v", line, r)
+		}
+	}
+}
+
+// prepare makes what a command line is about, and returns the line with its id.
+func (st *site) prepare(line string) string {
+	st.t.Helper()
+	if strings.Contains(line, "/hello") {
+		st.shorten(`{"url":"https://example.org/","alias":"hello"}`)
+	}
+	if strings.Contains(line, "/session") || strings.Contains(line, "/users/2") {
+		st.person("ann@example.com", account.RoleMember)
+	}
+	const exampleID = "mfrggzdfmy2tqnrz"
+	if !strings.Contains(line, exampleID) {
+		return line
+	}
+	admin, err := st.accounts.UserByName(account.AdminName)
+	check(st.t, err)
+	made, _, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "t"})
+	check(st.t, err)
+	return strings.Replace(line, exampleID, made.ID, 1)
+}
