@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"shunt/api/account"
@@ -92,7 +93,17 @@ func newSite(t testing.TB, change func(*Options)) *site {
 // newSiteOn is newSite with an engine whose options tune may alter.
 func newSiteOn(t testing.TB, tune func(*engine.Options), change func(*Options)) *site {
 	t.Helper()
-	st := unloadedSiteOn(t, tune, change)
+	return loaded(t, unloadedSiteOn(t, storage.Options{}, tune, change))
+}
+
+// newSiteOver is newSite over files of fs.
+func newSiteOver(t testing.TB, fs vfs.FS) *site {
+	t.Helper()
+	return loaded(t, unloadedSiteOn(t, storage.Options{FS: fs}, nil, nil))
+}
+
+func loaded(t testing.TB, st *site) *site {
+	t.Helper()
 	if err := st.engine.Load(t.Context(), func(uint64) {}); err != nil {
 		t.Fatal(err)
 	}
@@ -102,10 +113,10 @@ func newSiteOn(t testing.TB, tune func(*engine.Options), change func(*Options)) 
 
 func unloadedSite(t testing.TB, change func(*Options)) *site {
 	t.Helper()
-	return unloadedSiteOn(t, nil, change)
+	return unloadedSiteOn(t, storage.Options{}, nil, change)
 }
 
-func unloadedSiteOn(t testing.TB, tune func(*engine.Options), change func(*Options)) *site {
+func unloadedSiteOn(t testing.TB, kept storage.Options, tune func(*engine.Options), change func(*Options)) *site {
 	t.Helper()
 	st := &site{t: t, log: new(syncBuffer)}
 	st.now.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMilli())
@@ -114,7 +125,8 @@ func unloadedSiteOn(t testing.TB, tune func(*engine.Options), change func(*Optio
 
 	t.Cleanup(st.wantNothingSecretLogged) // after everything has stopped
 	dir := t.TempDir()
-	store, err := storage.Open(filepath.Join(dir, "store"), storage.Options{Create: true, Logger: logger})
+	kept.Create, kept.Logger = true, logger
+	store, err := storage.Open(filepath.Join(dir, "store"), kept)
 	if err != nil {
 		t.Fatal(err)
 	}

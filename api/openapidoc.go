@@ -54,7 +54,8 @@ type apiResponse struct {
 
 type apiMedia struct {
 	Schema   apiSchema
-	Line     apiSchema `json:"x-line"` // of a body of lines
+	Line     apiSchema          `json:"x-line"`   // of a body of lines
+	Events   ordered[apiSchema] `json:"x-events"` // of a stream, by their names
 	Examples ordered[apiExample]
 }
 

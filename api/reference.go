@@ -159,6 +159,9 @@ func (d *openAPI) answer(status string, r *apiResponse) refAnswer {
 	for mediaType, m := range r.Content.all {
 		shown.Type, shown.Examples = mediaType, d.examples(&m)
 		shown.Objects = append(d.objectsOf(&m.Schema), d.objectsOf(&m.Line)...)
+		for _, event := range m.Events.all {
+			shown.Objects = append(shown.Objects, d.objectsOf(&event)...)
+		}
 	}
 	return shown
 }

@@ -1,0 +1,143 @@
+package api
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/api/account"
+)
+
+// A sickDisk is the file system of this machine, which can be full, or hang.
+type sickDisk struct {
+	vfs.FS
+	full  atomic.Bool  // nothing is free
+	hangs sync.RWMutex // locked: no sync ends
+}
+
+func (d *sickDisk) GetDiskUsage(path string) (vfs.DiskUsage, error) {
+	usage, err := d.FS.GetDiskUsage(path)
+	if d.full.Load() {
+		usage.AvailBytes = 0
+	}
+	return usage, err
+}
+
+func (d *sickDisk) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	file, err := d.FS.Create(name, category)
+	return d.file(file, err)
+}
+
+func (d *sickDisk) ReuseForWrite(from, to string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	file, err := d.FS.ReuseForWrite(from, to, category)
+	return d.file(file, err)
+}
+
+func (d *sickDisk) file(file vfs.File, err error) (vfs.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &sickFile{file, d}, nil
+}
+
+type sickFile struct {
+	vfs.File
+	disk *sickDisk
+}
+
+func (f *sickFile) Sync() error {
+	f.disk.hangs.RLock()
+	defer f.disk.hangs.RUnlock()
+	return f.File.Sync()
+}
+
+func (f *sickFile) SyncData() error {
+	f.disk.hangs.RLock()
+	defer f.disk.hangs.RUnlock()
+	return f.File.SyncData()
+}
+
+// writes are all calls that write, of what prepareWrites has made.
+var writes = map[string]string{
+	"POST /shorten":       `{"url":"http://a/"}`,
+	"POST /shorten/bulk":  `[{"url":"http://a/"}]`,
+	"PATCH /links/abc":    `{"title":"t"}`,
+	"DELETE /links/abd":   ``,
+	"POST /tokens":        `{"name":"n"}`,
+	"DELETE /tokens/{id}": ``,
+	"POST /users":         `{"email":"new@example.com"}`,
+	"PATCH /users/2":      `{"role":"admin"}`,
+	"DELETE /users/3":     ``,
+	"POST /session":       `{"email":"ann@example.com","password":"` + password + `"}`,
+}
+
+func (st *site) prepareWrites() (tokenID string) {
+	st.t.Helper()
+	st.shorten(`{"url":"http://a/","alias":"abc"}`)
+	st.shorten(`{"url":"http://a/","alias":"abd"}`)
+	st.person("ann@example.com", account.RoleMember)
+	st.person("bob@example.com", account.RoleMember)
+	admin, err := st.accounts.UserByName(account.AdminName)
+	check(st.t, err)
+	token, _, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "t"})
+	check(st.t, err)
+	return token.ID
+}
+
+func (st *site) write(request, tokenID string) reply {
+	method, path, _ := strings.Cut(request, " ")
+	return st.call(method, strings.ReplaceAll(path, "{id}", tokenID), writes[request])
+}
+
+// freeing are the writes that a full disk bears: what takes away. A deleted link is a row more.
+var freeing = map[string]bool{"DELETE /tokens/{id}": true, "DELETE /users/3": true}
+
+func TestAFullDiskRefusesWhatAdds(t *testing.T) {
+	disk := &sickDisk{FS: vfs.Default}
+	st := newSiteOver(t, disk)
+	tokenID := st.prepareWrites()
+	disk.full.Store(true)
+	for deadline := time.Now().Add(patienceOfTests); st.metric("shunt_read_only") != "1"; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the full disk is not noticed")
+		}
+	}
+	for request := range writes {
+		r := st.write(request, tokenID)
+		if freeing[request] {
+			if r.status != 204 {
+				t.Errorf("%s: got %d %s, want 204", request, r.status, r.body)
+			}
+			continue
+		}
+		if r.problem() != "read_only" || r.header.Get("Retry-After") != "10" {
+			t.Errorf("%s: got %d %s, want read_only", request, r.status, r.body)
+		}
+	}
+}
+
+func TestADiskThatHangsLeavesTheOutcomeOfWritesUnknown(t *testing.T) {
+	disk := &sickDisk{FS: vfs.Default}
+	st := newSiteOver(t, disk)
+	tokenID := st.prepareWrites()
+	disk.hangs.Lock()
+	var asked sync.WaitGroup
+	for request := range writes {
+		asked.Go(func() {
+			// accounts are written one after another: who is not the first may learn that nothing was begun
+			r := st.write(request, tokenID)
+			if p := r.problem(); p != "outcome_unknown" && p != "overloaded" || r.header.Get("Retry-After") != "1" {
+				t.Errorf("%s: got %d %s, want outcome_unknown or overloaded", request, r.status, r.body)
+			}
+			if r.problem() == "overloaded" && strings.Contains(request, "shorten") {
+				t.Errorf("%s: got overloaded", request)
+			}
+		})
+	}
+	asked.Wait()
+	disk.hangs.Unlock()
+}
