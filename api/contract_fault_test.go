@@ -106,6 +106,7 @@ var forgotten = map[string][2]string{
 	"what an example is of":    {`"state": "active"`, `"state": "asleep"`},
 	"what a parameter may be":  {`"enum": ["hour", "day"]`, `"enum": ["hour"]`},
 	"what a header is":         {`"example": "/api/v1/links/hello"`, `"example": "/links/hello"`},
+	"that it would be held":    {`"enum": ["hour", "day"]`, `"const": "day"`},
 	"what a request's body is": {`"value": {"name": "laptop"}`, `"value": {"title": "laptop"}`},
 }
 

@@ -88,6 +88,18 @@
 // Pages have no script and no picture, nothing from elsewhere, and one style, which the policy names by its hash. Redirects
 // have none of these fields: browsers look at nothing of a redirect but Location and Cache-Control.
 //
+// # The document
+//
+// openapi.json describes the API for programs. It is written by hand, because what is worth reading in it, the descriptions and
+// examples, is nowhere else; what is in the code too (paths, scopes, fields, limits, problems) is held to the code by tests. In
+// tests a watch stands around the HTTP servers (watch_test.go): each request that is accepted and each answer, of whatever test, is
+// held to the document by kin-openapi, and what is not in it fails the test that met it. So a field, status, header field, problem or
+// parameter cannot be added, or dropped, on one side only. Rejected: to generate it from the handlers, whose types say little of
+// what they mean; to have handlers read it, which would make a wrong document a wrong server.
+//
+// The reference page (docs.go) is made from it when the server is built: reference.go chooses what is shown, openapidoc.go reads
+// the document in its own order, assets/docs.html is the page. It has no script, and one style.
+//
 // # The block list
 //
 // A file of hosts and beginnings of addresses (blockfile.go), which engine.BlockList looks up. It is stat'ed four times a second
@@ -250,6 +262,6 @@
 // nodes. The copy is 5 bytes a range; a new file needs a restart.
 //
 // Rejected: a map of User-Agents (a lock or an allocation per request, and a bound that needs an eviction list);
-// html/template (one page holds three values of a link, each escaped where it is put in, and a test looks); redirects as a route of the router (it keeps captured values in
-// a map, and has meanings of its own for some paths).
+// html/template for pages about links (one holds three values of a link, each escaped where it is put in, and a test looks);
+// redirects as a route of the router (it keeps captured values in a map, and has meanings of its own for some paths).
 package api
