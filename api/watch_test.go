@@ -36,11 +36,11 @@ func (st *site) watch() {
 var localOnly = []string{apiRoot + "/backup", apiRoot + "/check"}
 
 func (st *site) watched(ctx *fasthttp.RequestCtx) {
-	x := exchangeOf(ctx)
-	path, _ := splitURI([]byte(x.target))
+	path, _ := splitURI(ctx.Request.Header.RequestURI())
 	if !bytes.HasPrefix(path, []byte(apiPrefix)) || matchCode(path) != nil || slices.Contains(localOnly, string(path)) {
 		return
 	}
+	x := exchangeOf(ctx)
 	if ctx.Response.IsBodyStream() {
 		st.watchStream(ctx, x)
 		return
