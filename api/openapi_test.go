@@ -248,6 +248,11 @@ func TestNoParameterIsAcceptedThatIsNotDocumented(t *testing.T) {
 			t.Errorf("%s: got %d %s", operation.name, r.status, r.body)
 		}
 	}
+	for _, path := range []string{"/links", "/links/abc", "/stats", "/stats/abc", "/stats/abc/live", "/export"} {
+		if r := st.call("GET", path+"?"+strings.Repeat("owner=1&", maxParameters+1), ""); r.problem() != "bad_request" {
+			t.Errorf("%s with too many parameters: got %d %s", path, r.status, r.body)
+		}
+	}
 	for _, request := range []string{"GET /links/abc?owner=all&owner=1", "DELETE /users/1?links=keep&links=keep"} {
 		method, path, _ := strings.Cut(request, " ")
 		if r := st.call(method, path, ""); r.status != 422 || !strings.HasSuffix(r.fields(), ":duplicate") {
