@@ -97,8 +97,8 @@
 // parameter cannot be added, or dropped, on one side only. Rejected: to generate it from the handlers, whose types say little of
 // what they mean; to have handlers read it, which would make a wrong document a wrong server.
 //
-// The reference page (docs.go) is made from it when the server is built: reference.go chooses what is shown, openapidoc.go reads
-// the document in its own order, assets/docs.html is the page. It has no script, and one style.
+// The reference page (docs.go) is made from it when it is first asked for: reference.go chooses what is shown, openapidoc.go reads
+// the document in its own order. It has no script, and one style.
 //
 // # The block list
 //
@@ -262,6 +262,7 @@
 // nodes. The copy is 5 bytes a range; a new file needs a restart.
 //
 // Rejected: a map of User-Agents (a lock or an allocation per request, and a bound that needs an eviction list);
-// html/template for pages about links (one holds three values of a link, each escaped where it is put in, and a test looks);
-// redirects as a route of the router (it keeps captured values in a map, and has meanings of its own for some paths).
+// html/template (it calls methods by names that only it knows, so that the linker keeps every method of everything: the binary
+// was 39.6 MB instead of 31.2; what it would escape is three values of a link, each escaped where it is put in, and a test looks, and
+// a document of our own); redirects as a route of the router (it keeps captured values in a map, and has meanings of its own for some paths).
 package api

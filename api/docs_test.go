@@ -152,3 +152,29 @@ func (st *site) prepare(line string) string {
 	check(st.t, err)
 	return strings.Replace(line, exampleID, made.ID, 1)
 }
+
+func TestNothingOfTheDocumentBecomesMarkup(t *testing.T) {
+	const sharp = `<b a="x">&`
+	example := refExample{sharp, sharp}
+	problem := refError{Name: "n", Status: sharp, Code: sharp, Summary: sharp, Text: sharp}
+	field := refField{Name: sharp, Mark: sharp, Type: sharp, Description: sharp}
+	o := refOperation{
+		ID: "id", Method: sharp, Path: sharp, Summary: sharp, Description: sharp, Access: sharp, Parameters: []refField{field},
+		Body: &refBody{Description: sharp, Types: []string{sharp}, Examples: []refExample{example}}, Curl: refCurl{sharp, sharp},
+		Answers: []refAnswer{{Status: sharp, Description: sharp, Type: sharp, Headers: []refField{field}, Examples: []refExample{example}}},
+		Errors:  []refError{problem},
+	}
+	p := docsPage{baseURL: sharp}
+	p.reference(&reference{
+		Title: sharp, Summary: sharp, Description: "`" + sharp + "`",
+		Groups:  []refGroup{{sharp, sharp, []refOperation{o}}},
+		Objects: []refObject{{"Name", sharp, []refField{field}}}, Errors: []refError{problem},
+	})
+	page := p.html.String()
+	if strings.Contains(page, "<b ") || strings.Count(page, "&lt;b a=&#34;x&#34;&gt;&amp;") < 40 {
+		t.Errorf("got %s", page)
+	}
+	if docs := newDocs("https://sho.rt"); strings.Contains(page+string(docs.body), "%!") {
+		t.Error("a format of the page lacks a value, or has one too many")
+	}
+}

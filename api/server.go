@@ -67,12 +67,12 @@ type Server struct {
 	redirects    redirector
 	cursors      cursors
 	rules        *rules
-	scratch      sync.Pool      // of *scratch
-	rootRedirect string         // empty: a page
-	docs         document       // the reference page
-	previews     turnstile      // reads of the store by previews
-	qrCodes      turnstile      // QR codes that are drawn
-	bodyLimits   map[string]int // of endpoints that have one of their own, by method and path
+	scratch      sync.Pool       // of *scratch
+	rootRedirect string          // empty: a page
+	docs         func() document // the reference page; made when it is first asked for
+	previews     turnstile       // reads of the store by previews
+	qrCodes      turnstile       // QR codes that are drawn
+	bodyLimits   map[string]int  // of endpoints that have one of their own, by method and path
 	panics       panicLog
 	publicRoutes fasthttp.RequestHandler
 	localRoutes  fasthttp.RequestHandler
@@ -126,14 +126,12 @@ func NewServer(o Options) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	if s.docs, err = newDocs(s.baseURL); err != nil {
-		return nil, err
-	}
 	s.build(o)
 	return s, nil
 }
 
 func (s *Server) build(o Options) {
+	s.docs = sync.OnceValue(func() document { return newDocs(s.baseURL) })
 	s.scratch.New = func() any { return &scratch{buf: make([]byte, 0, scratchBytes)} }
 	s.redirects = redirector{engine: o.Engine, agents: new(agentCache), countries: o.Countries, counts: new(redirectCounts)}
 	if o.Blocks != nil {
