@@ -87,7 +87,7 @@ bitflip: ## flip N (10000) bits of a data folder, one at a time, and look at eve
 	SHUNTTEST_FLIPS=$(N) $(GO) test ./storage/ordeal -run '^TestAFlippedBitIsNeverSilentlyWrong$$' -v -count=1 -timeout 2h
 
 .PHONY: targets
-targets: ## a million (TARGETS=n) generated targets through the API and back, byte for byte (a few minutes)
+targets: ## a million (TARGETS=n) generated targets through the API and back, byte for byte (a minute)
 	SHUNTTEST_TARGETS=$(or $(TARGETS),1000000) $(GO) test ./api -run '^TestAcceptedTargetsGoOutByteForByte$$' -v -count=1 -timeout 1h
 
 .PHONY: e2e-urls
@@ -127,6 +127,15 @@ fdlimit: sick-tools ## no file descriptors left, for SECONDS (60); needs root
 .PHONY: desync
 desync: ## what could be read in two ways, through a real nginx and HAProxy (Debian: nginx-light, haproxy)
 	SHUNTTEST_DESYNC=1 $(GO) test ./cmd/shunt -run '^TestNoProxyAndServerGetOutOfStep$$' -v -count=1 -timeout 10m
+
+# The authority is Let's Encrypt's for tests. It is no dependency of the program: go install fetches and builds it elsewhere.
+ACME_SERVER ?= github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.1
+
+.PHONY: acme
+acme: ## certificates by ACME, got, renewed and kept, from a real authority on this machine (a minute; fetches its source)
+	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
+		GOBIN=$$tools $(GO) install $(ACME_SERVER); \
+		SHUNTTEST_ACME=$$tools/pebble $(GO) test ./cmd/shunt -run 'ACertificate|AnACME|AnAuthority' -v -count=1 -timeout 10m
 
 .PHONY: slow
 slow: ## slow clients by slowhttptest (Debian: slowhttptest), and what an idle connection costs; SIEGE=short for a quick run
