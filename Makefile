@@ -124,8 +124,17 @@ fdlimit: SECONDS = 60
 fdlimit: sick-tools ## no file descriptors left, for SECONDS (60); needs root
 	SHUNTTEST_FDLIMIT=$(SECONDS) $(SICK) -run '^TestAServerWithoutDescriptors'
 
+# The proxies are Debian's packages nginx-light and haproxy, installed if they are missing, and not started (policy-rc.d).
+.PHONY: proxies
+proxies:
+	@if ! { command -v nginx && command -v haproxy; } >/dev/null; then \
+		policy=/usr/sbin/policy-rc.d; \
+		test -e $$policy || { trap "rm -f $$policy" EXIT; printf '#!/bin/sh\nexit 101\n' >$$policy; chmod +x $$policy; }; \
+		apt-get update -q; DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends nginx-light haproxy; \
+	fi
+
 .PHONY: desync
-desync: ## what could be read in two ways, through a real nginx and HAProxy (Debian: nginx-light, haproxy)
+desync: proxies ## what could be read in two ways, through a real nginx and HAProxy (20 s); as root it installs them
 	SHUNTTEST_DESYNC=1 $(GO) test ./cmd/shunt -run '^TestNoProxyAndServerGetOutOfStep$$' -v -count=1 -timeout 10m
 
 # The authority is Let's Encrypt's for tests. It is no dependency of the program: go install fetches and builds it elsewhere.
@@ -142,12 +151,13 @@ slow: ## slow clients by slowhttptest (Debian: slowhttptest), and what an idle c
 	SHUNTTEST_SLOW=$(or $(SIEGE),long) $(GO) test ./cmd/shunt -run '^TestSlowClientsHarmNobody$$' -v -count=1 -timeout 30m
 
 .PHONY: check
-check: lint race ## what CI runs besides test: lint, race, fuzz, the reliability proofs and sick disks shortly; needs root
+check: lint race ## what CI runs besides test: lint, race, fuzz, proxies, the reliability proofs and sick disks shortly; needs root
 	$(MAKE) crash-clone N=$(CHECK_CRASHES)
 	$(MAKE) faults EVERY=$(CHECK_EVERY)
 	$(MAKE) bitflip N=$(CHECK_FLIPS)
 	$(MAKE) fuzz FUZZTIME=$(CHECK_FUZZTIME)
 	$(MAKE) crash N=$(CHECK_CRASH)
+	$(MAKE) desync
 	$(MAKE) diskfull SECONDS=$(CHECK_DISKFULL)
 	$(MAKE) diskstall SECONDS=$(CHECK_DISKSTALL)
 	$(MAKE) fdlimit SECONDS=$(CHECK_FDLIMIT)
