@@ -117,6 +117,6 @@ func (s *Server) warnUntrustedProxy(peer netip.Addr) {
 	}
 	s.warnedProxy.Do(func() {
 		s.log.Warn("refused a request that a proxy passed on; if the proxy is yours, name it with --trusted-proxy",
-			slog.String("peer", network))
+			slog.String("network", network))
 	})
 }

@@ -20,24 +20,26 @@ import (
 // A plantedClient is a visitor with values that nobody else has.
 type plantedClient struct {
 	what            string
+	round           int        // how many clients came the same way before
 	address         netip.Addr // of the client
 	direct          netip.Addr // of the socket, if the client comes without the proxy; loopback
 	agent, referrer string
 	secret          string // a cookie, a query, a password, and whatever else a request may have
 }
 
-// plantedClients draws n clients, every other one with an IPv6 address. Each part of an address has as many digits as it can.
+// plantedClients draws n clients. Of those that come the same way, every other one has an IPv6 address. Each part of an address has as
+// many digits as it can.
 func plantedClients(n int) []*plantedClient {
 	random := rand.New(rand.NewPCG(20261121, 5))
 	wide := func() byte { return byte(100 + random.IntN(156)) }
 	clients := make([]*plantedClient, n)
 	for i := range clients {
 		c := &plantedClient{
-			what: fmt.Sprintf("client %d", i), direct: netip.AddrFrom4([4]byte{127, wide(), wide(), wide()}),
+			what: fmt.Sprintf("client %d", i), round: i / len(plantedWays), direct: netip.AddrFrom4([4]byte{127, wide(), wide(), wide()}),
 			agent: plantedWord(random, "Agent"), referrer: plantedWord(random, "Page"), secret: plantedWord(random, "Secret"),
 		}
 		c.address = netip.AddrFrom4([4]byte{128 + wide()%64, wide(), wide(), wide()})
-		if i%2 == 1 {
+		if c.round%2 == 1 {
 			c.address = plantedIPv6(random)
 		}
 		clients[i] = c
@@ -75,7 +77,7 @@ func (c *plantedClient) plantIn(n *needles) {
 // userAgent is one of a browser, a tool, a bot, or nothing but the word.
 func (c *plantedClient) userAgent() string {
 	forms := []string{"Mozilla/5.0 (X11; Linux x86_64) %s/1.0 Firefox/140.0", "curl/8.14 %s", "Mozilla/5.0 (compatible; Googlebot/2.1; %s)", "%s"}
-	return fmt.Sprintf(forms[len(c.what)*7%len(forms)], c.agent)
+	return fmt.Sprintf(forms[c.round/2%len(forms)], c.agent)
 }
 
 // A plantedWay is a request. Words in braces stand for what the client has.
@@ -130,6 +132,16 @@ var plantedWays = []plantedWay{
 	{name: "the landing page", status: 200, line: "GET /"},
 	{name: "robots.txt", status: 200, line: "GET /robots.txt"},
 
+	{name: "a referrer with a password and a port", status: 302,
+		raw: "GET /known HTTP/1.1\r\nHost: a\r\nUser-Agent: {agent}\r\nReferer: https://{secret}:{secret}@kept-referrer.example:444/{referrer}#{referrer}\r\n" +
+			"X-Forwarded-For: {client}\r\n\r\n"},
+	{name: "a referrer that is none", status: 302,
+		raw: "GET /known HTTP/1.1\r\nHost: a\r\nUser-Agent: {agent}\r\nReferer: {referrer} {secret}\r\nX-Forwarded-For: {client}\r\n\r\n"},
+	{name: "a chain of proxies", status: 302, raw: "GET /known HTTP/1.1\r\nHost: a\r\nUser-Agent: {agent}\r\nX-Forwarded-For: {client}, 127.0.0.1\r\n\r\n"},
+	{name: "headers that are not believed", status: 302, line: "GET /known",
+		fields: "Forwarded: for=\"{client}\"\r\nX-Real-IP: {client}\r\nX-Client-IP: {client}\r\nCF-Connecting-IP: {client}\r\nFrom: {secret}@a.example\r\n"},
+	{name: "a password of HTTP", status: 302, line: "GET /known", fields: "Authorization: Basic {secret}\r\nProxy-Authorization: Basic {secret}\r\n"},
+
 	{name: "no Host", status: 400, raw: "GET /known HTTP/1.1\r\n" + plantedFields + "\r\n"},
 	{name: "two Hosts", status: 400, raw: "GET /known" + plantedHead + "Host: b\r\n\r\n"},
 	{name: "a folded line", status: 400, raw: "GET /known" + plantedHead + "X: a\r\n {secret}\r\n\r\n"},
@@ -166,6 +178,7 @@ var plantedWays = []plantedWay{
 	{name: "an export", status: 200, line: "GET /api/v1/export", fields: asAdmin},
 	{name: "live figures", status: 200, line: "GET /api/v1/stats/known/live", fields: asAdmin},
 	{name: "a new token", status: 201, line: "POST /api/v1/tokens", fields: asAdmin, body: `{"name":"planted"}`},
+	{name: "a session that is none", status: 401, line: "GET /api/v1/me", fields: "Cookie: shunt_session={secret}; __Host-shunt_session={secret}\r\n"},
 	{name: "a login", status: 200, line: login, fields: inJSON, body: `{"email":"ann@planted.example","password":"correct horse battery"}`},
 	{name: "a wrong password", status: 401, line: login, fields: inJSON, body: `{"email":"ann@planted.example","password":"{secret}"}`},
 	{name: "a user who is none", status: 401, line: login, fields: inJSON, body: `{"email":"{secret}@planted.example","password":"{secret}"}`},
@@ -204,7 +217,7 @@ func (w *plantedWay) request(c *plantedClient, words map[string]string) string {
 
 // forwarded is how a proxy writes the address: bare, or as a socket.
 func (c *plantedClient) forwarded() string {
-	if len(c.what)%2 == 0 {
+	if c.round%3 == 0 {
 		return netip.AddrPortFrom(c.address, 4711).String()
 	}
 	return c.address.String()
