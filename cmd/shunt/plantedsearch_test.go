@@ -134,14 +134,19 @@ func (n *needles) addBinary(what string, b []byte) {
 	}
 }
 
-// search looks through a haystack.
+var emptyPage [4096]byte
+
+// search looks through a haystack. Most of a journal is zeros, which are passed over.
 func (n *needles) search(place string, haystack []byte) {
 	n.searched += uint64(len(haystack))
 	padded := append(slices.Clone(haystack), make([]byte, 8)...)
 	window := endian.LittleEndian.Uint64(padded) << 8
-	for i := range haystack {
+	for i := 0; i < len(haystack); i++ {
 		window = window>>8 | uint64(padded[i+7])<<56
 		if window == 0 {
+			if bytes.HasPrefix(padded[i:], emptyPage[:]) {
+				i += len(emptyPage) - 8
+			}
 			continue
 		}
 		if n.longFilter.has(window) {
