@@ -57,9 +57,9 @@ lint: ## gofmt, go vet and staticcheck, for every build tag
 	$(GO) tool staticcheck -tags shuntinvariants,race ./...
 
 .PHONY: fuzz
-fuzz: ## run each fuzz test for FUZZTIME (10s)
+fuzz: ## run each fuzz test for FUZZTIME (10s), or those whose name matches FUZZ (a regexp)
 	@grep -rl --include='*_test.go' '^func Fuzz' . | xargs -r -n1 dirname | sort -u | while read -r dir; do \
-		for name in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$$dir"/*_test.go | cut -c6-); do \
+		for name in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$$dir"/*_test.go | cut -c6- | grep -E '$(or $(FUZZ),.)'); do \
 			echo "fuzz: $$dir $$name"; \
 			$(GO) test "$$dir" -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s </dev/null; \
 		done; \
