@@ -108,9 +108,15 @@ func saysHTTPS(ctx *fasthttp.RequestCtx) bool {
 	return strings.EqualFold(string(last), "https")
 }
 
+// warnUntrustedProxy says once that a proxy on this machine is not trusted. The log names its network only: no address of who
+// asked is in it, whatever that is.
 func (s *Server) warnUntrustedProxy(peer netip.Addr) {
+	network := "127.0.0.0/8"
+	if peer.Is6() {
+		network = "::1"
+	}
 	s.warnedProxy.Do(func() {
 		s.log.Warn("refused a request that a proxy passed on; if the proxy is yours, name it with --trusted-proxy",
-			slog.String("peer", peer.String()))
+			slog.String("network", network))
 	})
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -58,6 +59,11 @@ func FuzzParseObject(f *testing.F) {
 		}
 		if len(got) != len(want) {
 			t.Fatalf("%q: got %d names, want %d", body, len(got), len(want))
+		}
+		for name, value := range want { // of a name that comes twice, the last
+			if !bytes.Equal(got[name], value) {
+				t.Fatalf("%q: %q is %q, want %q", body, name, got[name], value)
+			}
 		}
 	})
 }
