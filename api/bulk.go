@@ -18,7 +18,6 @@ import (
 const (
 	maxBulkBytes     = 8 << 20
 	maxBulkItemBytes = maxBodyBytes // as much as the body of POST /shorten
-	maxItemErrors    = 20           // of one item are told
 )
 
 // ndjsonTypes are the media types of lines of JSON.
@@ -75,8 +74,8 @@ func (s *Server) bulkDraft(text []byte, owner uint32, ctx *fasthttp.RequestCtx) 
 	}
 	draft, err := s.parseDraft(text, owner, s.timeOf(ctx))
 	var invalid engine.InvalidError
-	if errors.As(err, &invalid) && len(invalid) > maxItemErrors {
-		err = invalid[:maxItemErrors]
+	if errors.As(err, &invalid) && len(invalid) > maxToldErrors {
+		err = invalid[:maxToldErrors]
 	}
 	return draft, err
 }

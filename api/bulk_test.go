@@ -119,8 +119,8 @@ func TestABulkMayBeLargeAndItsItemsNot(t *testing.T) {
 	if !strings.HasPrefix(got, "998 0 2: 201 ") || !strings.HasSuffix(got, " 201 413 422") {
 		t.Fatalf("got %.100q %d", got, r.status)
 	}
-	if n := len(answer.Results[999].Problem.Errors); n != maxItemErrors {
-		t.Errorf("%d errors of an item are told, want %d", n, maxItemErrors)
+	if n := len(answer.Results[999].Problem.Errors); n != maxToldErrors {
+		t.Errorf("%d errors of an item are told, want %d", n, maxToldErrors)
 	}
 	if _, _, r := st.bulk("application/json", strings.Repeat(" ", maxBulkBytes+1)); r.status != 413 {
 		t.Errorf("more than 8 MiB: got %d", r.status)

@@ -35,6 +35,22 @@ func TestDeepNestingIsRefusedNotFollowed(t *testing.T) {
 	}
 }
 
+// Nobody needs a token for POST /session, and an answer twenty times as large as the body would be a gift to whoever floods.
+func TestABodyOfUnknownFieldsGetsAShortAnswer(t *testing.T) {
+	st := newSite(t, nil)
+	body := `{"":0` + strings.Repeat(`,"":0`, 13_000-1) + `}`
+	for _, path := range []string{"/session", "/shorten"} {
+		r := st.call("POST", path, body)
+		var p problemBody
+		if err := json.Unmarshal([]byte(r.body), &p); err != nil || r.status != 422 || len(p.Errors) != maxToldErrors {
+			t.Errorf("%s: got %d, %v and %d errors, want 422 and %d", path, r.status, err, len(p.Errors), maxToldErrors)
+		}
+		if len(r.body) > 4<<10 {
+			t.Errorf("%s: got %d bytes for %d", path, len(r.body), len(body))
+		}
+	}
+}
+
 // Whatever comes: an object or a refusal, never anything else; and what is taken apart is what encoding/json would read.
 func FuzzParseObject(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"url":"http://a"}`, `{"a":1,"a":2}`, `[1]`, `{"a":{"b":[null]}} x`, "{\"a\":\"\xff\"}", `{"a":"\ud800"}`, ``} {
