@@ -67,11 +67,11 @@ type Server struct {
 	redirects    redirector
 	cursors      cursors
 	rules        *rules
-	scratch      sync.Pool      // of *scratch
-	rootRedirect string         // empty: a page
-	previews     turnstile      // reads of the store by previews
-	qrCodes      turnstile      // QR codes that are drawn
-	bodyLimits   map[string]int // of endpoints that have one of their own, by method and path
+	scratch      sync.Pool           // of *scratch
+	rootRedirect string              // empty: a page
+	previews     turnstile           // reads of the store by previews
+	qrCodes      turnstile           // QR codes that are drawn
+	bodyLimits   map[string]endpoint // those that have a limit of their own, by method and path
 	panics       panicLog
 	publicRoutes fasthttp.RequestHandler
 	localRoutes  fasthttp.RequestHandler
