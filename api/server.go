@@ -85,6 +85,7 @@ type Server struct {
 	connections          connectionCounts // public ones
 	live                 liveStreams
 	exports              places
+	heavyReads           heavyReads
 	public, local, admin *fleet
 	insecure             *fleet
 	draining             atomic.Bool
@@ -141,6 +142,7 @@ func (s *Server) build(o Options) {
 	s.redirects.k0, s.redirects.k1 = o.Engine.VisitorKey()
 	s.cursors = newCursors(s.redirects.k0, s.redirects.k1)
 	s.exports.init("exports", maxExports, maxExportsCaller)
+	s.heavyReads.init()
 	s.metrics = newMetrics(s, o)
 	s.bodyLimits = bodyLimits(s.endpoints())
 	s.publicRoutes = s.routes(s.publicDoor, s.endpoints())

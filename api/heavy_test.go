@@ -1,0 +1,82 @@
+package api
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+
+	"shunt/api/account"
+)
+
+// awaitHeavy waits until so many places for heavy reads are taken.
+func (st *site) awaitHeavy(n int) {
+	for open := -1; open != n; runtime.Gosched() {
+		st.heavyReads.mu.Lock()
+		open = st.heavyReads.mu.open
+		st.heavyReads.mu.Unlock()
+	}
+}
+
+func TestACallerHasSoManyHeavyReadsAtATime(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"a"}`)
+	other := st.member("ann@example.com", account.LinksRead)
+	admin, err := st.accounts.OldestAdmin()
+	check(t, err)
+	for range maxHeavyReadsCaller {
+		check(t, st.heavyReads.take(admin.ID))
+	}
+	for _, path := range []string{"/links", "/stats", "/stats/a?interval=day", "/tokens"} {
+		if r := st.call("GET", path, ""); r.status != 503 || r.problem() != "overloaded" || r.header.Get("Retry-After") == "" {
+			t.Errorf("%s: got %d %s, want 503 overloaded", path, r.status, r.body)
+		}
+	}
+	for _, path := range []string{"/links/a", "/stats/a", "/me"} {
+		if r := st.call("GET", path, ""); r.status != 200 {
+			t.Errorf("%s: got %d %s, want 200", path, r.status, r.body)
+		}
+	}
+	if r := st.callAs(other, "GET", "/links", ""); r.status != 200 {
+		t.Errorf("somebody else: got %d %s, want 200", r.status, r.body)
+	}
+	st.heavyReads.release(admin.ID)
+	for _, path := range []string{"/links", "/stats", "/stats/a?interval=day", "/tokens", "/links?limit=0"} {
+		if r := st.call("GET", path, ""); r.status == 503 {
+			t.Errorf("%s, when there is a place: got %s", path, r.body)
+		}
+	}
+	st.awaitHeavy(maxHeavyReadsCaller - 1)
+}
+
+// heavyAnswer asks for a list of some 800 KB, more than there is room for on the way.
+func (st *site) heavyAnswer() net.Conn {
+	st.t.Helper()
+	c, err := st.publicAt.Dial()
+	check(st.t, err)
+	st.t.Cleanup(func() { _ = c.Close() })
+	_, err = io.WriteString(c, requestText("GET", "/api/v1/links?limit=1000", "", "Authorization: Bearer "+st.token))
+	check(st.t, err)
+	return c
+}
+
+func TestALargeAnswerKeepsItsPlaceUntilItIsSent(t *testing.T) {
+	st := newSite(t, nil)
+	item := fmt.Sprintf(`{"url":"http://a/%s"}`, strings.Repeat("x", 8000))
+	if r := st.call("POST", "/shorten/bulk", "["+strings.Repeat(item+",", 99)+item+"]"); r.status != 200 {
+		t.Fatalf("got %d %s", r.status, r.body)
+	}
+	slow, gone := st.heavyAnswer(), st.heavyAnswer()
+	for _, c := range []net.Conn{slow, gone} {
+		if _, err := io.ReadFull(c, make([]byte, 100)); err != nil { // it is on its way
+			t.Fatal(err)
+		}
+	}
+	st.awaitHeavy(2)
+	check(t, gone.Close())
+	st.awaitHeavy(1)
+	go func() { _, _ = io.Copy(io.Discard, slow) }()
+	st.awaitHeavy(0)
+}
