@@ -51,6 +51,27 @@ func TestACallerHasSoManyHeavyReadsAtATime(t *testing.T) {
 	st.awaitHeavy(maxHeavyReadsCaller - 1)
 }
 
+func TestWhoAsksForManyTokensAtATimeKeepsNobodyFromRevokingOne(t *testing.T) {
+	st := newSite(t, nil)
+	admin, err := st.accounts.OldestAdmin()
+	check(t, err)
+	for range maxIssuesCaller {
+		check(t, st.issues.take(admin.ID))
+	}
+	if r := st.call("POST", "/tokens", `{"name":"x"}`); r.status != 503 || r.problem() != "overloaded" {
+		t.Errorf("one more: got %d %s, want 503 overloaded", r.status, r.body)
+	}
+	if r := st.call("DELETE", "/tokens/none", ""); r.status != 404 {
+		t.Errorf("revoking: got %d %s, want 404", r.status, r.body)
+	}
+	st.issues.release(admin.ID)
+	for range 2 * maxIssuesCaller {
+		if r := st.call("POST", "/tokens", `{"name":"x"}`); r.status != 201 {
+			t.Errorf("when there is a place: got %d %s, want 201", r.status, r.body)
+		}
+	}
+}
+
 // heavyAnswer asks for a list of some 800 KB, more than there is room for on the way.
 func (st *site) heavyAnswer() net.Conn {
 	st.t.Helper()

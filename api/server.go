@@ -86,6 +86,7 @@ type Server struct {
 	live                 liveStreams
 	exports              places
 	heavyReads           heavyReads
+	issues               places // of tokens
 	public, local, admin *fleet
 	insecure             *fleet
 	draining             atomic.Bool
@@ -143,6 +144,7 @@ func (s *Server) build(o Options) {
 	s.cursors = newCursors(s.redirects.k0, s.redirects.k1)
 	s.exports.init("exports", maxExports, maxExportsCaller)
 	s.heavyReads.init()
+	s.issues.init("requests for tokens", maxIssues, maxIssuesCaller)
 	s.metrics = newMetrics(s, o)
 	s.bodyLimits = bodyLimits(s.endpoints())
 	s.publicRoutes = s.routes(s.publicDoor, s.endpoints())
