@@ -45,26 +45,38 @@ func (s *Server) createBulk(ctx *fasthttp.RequestCtx, caller account.Caller) err
 	if err := noParameters(ctx); err != nil {
 		return err
 	}
-	request, err := requestAsked(ctx, caller, "/shorten/bulk")
+	var request *engine.Request
+	var items []engine.BulkItem
+	err := s.heavyReads.inTurn(func() (err error) { // 8 MiB of JSON take half a second of a core
+		if request, err = requestAsked(ctx, caller, "/shorten/bulk"); err == nil {
+			items, err = s.bulkItems(ctx, caller)
+		}
+		return err
+	})
 	if err != nil {
 		return err
-	}
-	texts, err := readBulk(ctx.Request.Header.ContentType(), ctx.PostBody())
-	if err != nil {
-		return err
-	}
-	if err := s.mayCreateMore(ctx, caller, len(texts)-1); err != nil {
-		return err
-	}
-	items := make([]engine.BulkItem, len(texts))
-	for i, text := range texts {
-		items[i].Draft, items[i].Refused = s.bulkDraft(text, caller.User.ID, ctx)
 	}
 	results, err := s.createItems(request, items)
 	if err != nil {
 		return err
 	}
 	return writeJSON(ctx, fasthttp.StatusOK, s.bulkAnswer(results))
+}
+
+// bulkItems reads the items of a request, and counts them as so many creates.
+func (s *Server) bulkItems(ctx *fasthttp.RequestCtx, caller account.Caller) ([]engine.BulkItem, error) {
+	texts, err := readBulk(ctx.Request.Header.ContentType(), ctx.PostBody())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.mayCreateMore(ctx, caller, len(texts)-1); err != nil {
+		return nil, err
+	}
+	items := make([]engine.BulkItem, len(texts))
+	for i, text := range texts {
+		items[i].Draft, items[i].Refused = s.bulkDraft(text, caller.User.ID, ctx)
+	}
+	return items, nil
 }
 
 // bulkDraft is the draft of one item, by the rules of POST /shorten.

@@ -116,8 +116,8 @@
 // the outcome that is there anyway. This machine's addresses have limits like any other; its sockets have none.
 //
 // What a call costs is another matter: lists, and figures of more than a link's two counts, read up to ten thousand rows. At most
-// half of the cores are at them, and a caller has 8 at a time, answers on their way included (heavy.go); the next get 503
-// overloaded. Without that, 64 connections of one token at a twentieth of its rate made redirects wait 100 ms and more.
+// half of the cores are at them, and at the reading of bulks, and a caller has 8 at a time, answers on their way included
+// (heavy.go); the next get 503 overloaded. Without that, 64 connections of one token at a twentieth of its rate made redirects wait 100 ms and more.
 //
 // Fields are those of draft-ietf-httpapi-ratelimit-headers-11 (May 2026), a member for the token and one for the address: q is the
 // burst, w the seconds in which it comes back, r what remains, t the seconds until all of it is back. Retry-After says when the

@@ -42,7 +42,7 @@ func (s *Server) heavy(handle handler) handler {
 				release()
 			}
 		}()
-		if err := s.heavyReads.read(ctx, caller, handle); err != nil {
+		if err := s.heavyReads.inTurn(func() error { return handle(ctx, caller) }); err != nil {
 			return err
 		}
 		kept = keepUntilSent(ctx, release)
@@ -50,10 +50,12 @@ func (s *Server) heavy(handle handler) handler {
 	}
 }
 
-func (h *heavyReads) read(ctx *fasthttp.RequestCtx, caller account.Caller, handle handler) error {
+// inTurn calls fn when one of the cores that are for heavy reads is free. Bulks, of which few come at a time (largebody.go), are
+// read in turn too.
+func (h *heavyReads) inTurn(fn func() error) error {
 	h.slots <- struct{}{}
 	defer func() { <-h.slots }()
-	return handle(ctx, caller)
+	return fn()
 }
 
 // keepUntilSent has release called when a large answer has been sent. It returns false if the answer is not large.

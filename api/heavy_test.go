@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"shunt/api/account"
 )
@@ -49,6 +50,40 @@ func TestACallerHasSoManyHeavyReadsAtATime(t *testing.T) {
 		}
 	}
 	st.awaitHeavy(maxHeavyReadsCaller - 1)
+}
+
+func TestHeavyWorkIsDoneInTurnAndNothingElseWaits(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"a"}`)
+	turn := make(chan struct{}) // who takes it, and who gives it back, waits for the test
+	st.heavyReads.slots = turn
+	late := time.After(patienceOfTests)
+	for _, c := range []struct{ method, path, body string }{
+		{"GET", "/links", ""}, {"GET", "/stats", ""}, {"GET", "/stats/a?interval=day", ""}, {"GET", "/tokens", ""},
+		{"POST", "/shorten/bulk", `[{"url":"http://a/"}]`},
+	} {
+		answered := make(chan reply, 1)
+		go func() { answered <- st.call(c.method, c.path, c.body) }()
+		select {
+		case <-turn:
+		case <-late:
+			t.Fatalf("%s never takes a turn", c.path)
+		}
+		if r := st.get("/a"); r.status != 302 {
+			t.Errorf("a redirect beside %s: got %d", c.path, r.status)
+		}
+		if r := st.call("GET", "/stats/a", ""); r.status != 200 {
+			t.Errorf("two figures beside %s: got %d", c.path, r.status)
+		}
+		select {
+		case turn <- struct{}{}:
+		case <-late:
+			t.Fatalf("%s never gives its turn back", c.path)
+		}
+		if r := <-answered; r.status != 200 {
+			t.Errorf("%s: got %d %s, want 200", c.path, r.status, r.body)
+		}
+	}
 }
 
 func TestWhoAsksForManyTokensAtATimeKeepsNobodyFromRevokingOne(t *testing.T) {
