@@ -113,7 +113,7 @@ func TestABulkMayBeLargeAndItsItemsNot(t *testing.T) {
 	st := newSite(t, nil)
 	target := `{"url":"https://a.example/` + strings.Repeat("x", 7000) + `"}`
 	tooLarge := `{"url":"https://a.example/","title":"` + strings.Repeat("x", maxBulkItemBytes) + `"}`
-	manyErrors := "{" + strings.TrimSuffix(strings.Repeat(`"a":1,`, 100), ",") + "}"
+	manyErrors := "{" + strings.TrimSuffix(strings.Repeat(`"a":1,`, maxMembers), ",") + "}"
 	body := strings.Repeat(target+"\n", engine.MaxBulk-2) + tooLarge + "\n" + manyErrors
 	got, answer, r := st.bulk("application/x-ndjson", body)
 	if !strings.HasPrefix(got, "998 0 2: 201 ") || !strings.HasSuffix(got, " 201 413 422") {

@@ -203,7 +203,7 @@
 // # Decisions
 //
 // Strict JSON. A body is one object; unknown fields, fields that come twice and fields of a wrong type are 422 and
-// named, up to 20 at once; half a surrogate pair is malformed, because encoding/json would put another character in its
+// named, up to 20 at once, of an object of up to 64; half a surrogate pair is malformed, because encoding/json would put another character in its
 // place. A JSON value that is no object is 422, not 400: it is well-formed. Unknown query parameters are 422 too, so
 // that a misspelt one does not answer another question.
 //

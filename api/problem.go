@@ -89,8 +89,8 @@ func refuse(k *kind, format string, args ...any) error {
 	return refusal{kind: k, detail: fmt.Sprintf(format, args...)}
 }
 
-// maxToldErrors is how much of what is wrong with a request, or with an item of a bulk, is told: a body has room for thousands of
-// unknown fields, and the answer would be twenty times as large.
+// maxToldErrors is how much of what is wrong with a request, or with an item of a bulk, is told: an answer is not to be much larger
+// than what it answers.
 const maxToldErrors = 20
 
 // refusalOf turns any error into what a client may see of it. known is false for what should not have happened.
