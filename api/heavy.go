@@ -50,8 +50,8 @@ func (s *Server) heavy(handle handler) handler {
 	}
 }
 
-// inTurn calls fn when one of the cores that are for heavy reads is free. Bulks, of which few come at a time (largebody.go), are
-// read in turn too.
+// inTurn calls fn when one of the cores that are for heavy reads is free. Bulks, of which few come at a time (largebody.go), and
+// the pages of exports are read in turn too.
 func (h *heavyReads) inTurn(fn func() error) error {
 	h.slots <- struct{}{}
 	defer func() { <-h.slots }()

@@ -60,7 +60,7 @@ func TestHeavyWorkIsDoneInTurnAndNothingElseWaits(t *testing.T) {
 	late := time.After(patienceOfTests)
 	for _, c := range []struct{ method, path, body string }{
 		{"GET", "/links", ""}, {"GET", "/stats", ""}, {"GET", "/stats/a?interval=day", ""}, {"GET", "/tokens", ""},
-		{"POST", "/shorten/bulk", `[{"url":"http://a/"}]`},
+		{"GET", "/export", ""}, {"POST", "/shorten/bulk", `[{"url":"http://a/"}]`},
 	} {
 		answered := make(chan reply, 1)
 		go func() { answered <- st.call(c.method, c.path, c.body) }()
