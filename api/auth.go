@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -89,11 +90,16 @@ func (s *Server) requireHTTPS(ctx *fasthttp.RequestCtx) error {
 // forwarded tells whether a proxy has passed the request on.
 func (s *Server) forwarded(ctx *fasthttp.RequestCtx) bool {
 	for _, name := range forwardingHeaders {
-		if len(ctx.Request.Header.Peek(name)) > 0 {
+		if hasValue(ctx, name) {
 			return true
 		}
 	}
-	return s.proxies.header != "" && len(ctx.Request.Header.Peek(s.proxies.header)) > 0
+	return s.proxies.header != "" && hasValue(ctx, s.proxies.header)
+}
+
+// hasValue tells whether one of the lines of a header has a value: the first may be the client's, and empty.
+func hasValue(ctx *fasthttp.RequestCtx, name string) bool {
+	return slices.ContainsFunc(ctx.Request.Header.PeekAll(name), func(value []byte) bool { return len(value) > 0 })
 }
 
 // saysHTTPS tells whether the nearest proxy says that it was reached by HTTPS: the last value of the last line is its

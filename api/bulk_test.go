@@ -115,14 +115,14 @@ func TestABulkMayBeLargeAndItsItemsNot(t *testing.T) {
 	st := newSite(t, nil)
 	target := `{"url":"https://a.example/` + strings.Repeat("x", 7000) + `"}`
 	tooLarge := `{"url":"https://a.example/","title":"` + strings.Repeat("x", maxBulkItemBytes) + `"}`
-	manyErrors := "{" + strings.TrimSuffix(strings.Repeat(`"a":1,`, 100), ",") + "}"
+	manyErrors := "{" + strings.TrimSuffix(strings.Repeat(`"a":1,`, maxMembers), ",") + "}"
 	body := strings.Repeat(target+"\n", engine.MaxBulk-2) + tooLarge + "\n" + manyErrors
 	got, answer, r := st.bulk("application/x-ndjson", body)
 	if !strings.HasPrefix(got, "998 0 2: 201 ") || !strings.HasSuffix(got, " 201 413 422") {
 		t.Fatalf("got %.100q %d", got, r.status)
 	}
-	if n := len(answer.Results[999].Problem.Errors); n != maxItemErrors {
-		t.Errorf("%d errors of an item are told, want %d", n, maxItemErrors)
+	if n := len(answer.Results[999].Problem.Errors); n != maxToldErrors {
+		t.Errorf("%d errors of an item are told, want %d", n, maxToldErrors)
 	}
 	if _, _, r := st.bulk("application/json", strings.Repeat(" ", maxBulkBytes+1)); r.status != 413 {
 		t.Errorf("more than 8 MiB: got %d", r.status)

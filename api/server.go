@@ -67,11 +67,11 @@ type Server struct {
 	redirects    redirector
 	cursors      cursors
 	rules        *rules
-	scratch      sync.Pool      // of *scratch
-	rootRedirect string         // empty: a page
-	previews     turnstile      // reads of the store by previews
-	qrCodes      turnstile      // QR codes that are drawn
-	bodyLimits   map[string]int // of endpoints that have one of their own, by method and path
+	scratch      sync.Pool           // of *scratch
+	rootRedirect string              // empty: a page
+	previews     turnstile           // reads of the store by previews
+	qrCodes      turnstile           // QR codes that are drawn
+	bodyLimits   map[string]endpoint // those that have a limit of their own, by method and path
 	panics       panicLog
 	publicRoutes fasthttp.RequestHandler
 	localRoutes  fasthttp.RequestHandler
@@ -85,6 +85,8 @@ type Server struct {
 	connections          connectionCounts // public ones
 	live                 liveStreams
 	exports              places
+	heavyReads           heavyReads
+	issues               places // of tokens
 	public, local, admin *fleet
 	insecure             *fleet
 	draining             atomic.Bool
@@ -141,6 +143,8 @@ func (s *Server) build(o Options) {
 	s.redirects.k0, s.redirects.k1 = o.Engine.VisitorKey()
 	s.cursors = newCursors(s.redirects.k0, s.redirects.k1)
 	s.exports.init("exports", maxExports, maxExportsCaller)
+	s.heavyReads.init()
+	s.issues.init("requests for tokens", maxIssues, maxIssuesCaller)
 	s.metrics = newMetrics(s, o)
 	s.bodyLimits = bodyLimits(s.endpoints())
 	s.publicRoutes = s.routes(s.publicDoor, s.endpoints())

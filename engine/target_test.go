@@ -166,6 +166,10 @@ var malformedTargets = map[string]struct{ raw, want string }{
 	"something after the bracket":    {"http://[2001:db8::1]a/", "port"},
 	"something before the bracket":   {"http://a[2001:db8::1]/", "port"},
 	"brackets around nothing":        {"http://[]/", "host"},
+	"punycode of plain letters":      {"http://xn--localhost-/", "host"},
+	"one label of such punycode":     {"http://www.XN--evil-.example/", "host"},
+	"punycode of a plain number":     {"http://127.0.0.xn--1-/", "host"},
+	"punycode of nothing":            {"http://xn--.example/", "host"},
 }
 
 func TestMalformedTargetsAreRefusedWithAStableCode(t *testing.T) {

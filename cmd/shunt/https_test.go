@@ -164,6 +164,11 @@ func TestAReplacedCertificateIsTakenAndABadOneIsSaidOnce(t *testing.T) {
 	files.put(files.cert, cert)
 	files.put(files.key, key)
 	step("a third one", 5, 4, 3, 2)
+	files.put(files.cert, append(cert, firstCert...))
+	step("the third one with a longer chain", 5, 4, 3, 3)
+	if n := len(source.current.Load().Certificate); n != 2 {
+		t.Errorf("got %d certificates, want the chain of 2", n)
+	}
 	if strings.Contains(log.String(), "PRIVATE") {
 		t.Error("a key is in the log")
 	}
