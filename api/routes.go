@@ -85,7 +85,11 @@ func (s *Server) routes(door door, endpoints []endpoint) fasthttp.RequestHandler
 			s.servePath(ctx, path)
 			return
 		}
+		if s.cors.preflight(ctx) {
+			return
+		}
 		r.Handler(ctx)
+		s.cors.allow(ctx)
 	}
 }
 

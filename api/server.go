@@ -35,6 +35,7 @@ type Options struct {
 	RateLimits     RateLimits    // default: none; see DefaultRateLimits
 	HSTSMaxAge     time.Duration // answers over TLS demand HTTPS for so long; default: they do not
 	ACMEChallenges http.Handler  // answers http-01 challenges on ServeRedirects; nil: nobody does
+	CORSOrigins    []string      // whose pages may call the API, such as https://app.example; "*": everybody's; default: nobody's
 	AllowHTTP      bool          // tokens may come over plain HTTP from anywhere
 	Blocks         *BlockFile    // targets that are refused and not redirected to; nil: none
 	RootRedirect   string        // where / leads; empty: a page
@@ -55,6 +56,7 @@ type Server struct {
 	accounts *account.Accounts
 	baseURL  string
 	targets  engine.TargetPolicy
+	cors     cors
 	proxies  proxies
 	log      *slog.Logger
 	now      func() time.Time // nil: the time at which fasthttp took the request
@@ -110,8 +112,12 @@ func NewServer(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	cors, err := newCORS(o.CORSOrigins)
+	if err != nil {
+		return nil, fmt.Errorf("an origin that may call the API: %w", err)
+	}
 	s := &Server{
-		engine: o.Engine, accounts: o.Accounts, baseURL: strings.TrimSuffix(o.BaseURL, "/"),
+		cors: cors, engine: o.Engine, accounts: o.Accounts, baseURL: strings.TrimSuffix(o.BaseURL, "/"),
 		targets:   engine.TargetPolicy{OwnOrigins: []string{o.BaseURL}, RefusePrivate: refusePrivate},
 		proxies:   proxies{trusted: o.TrustedProxies, header: o.ClientIPHeader, countryHeader: o.CountryHeader},
 		log:       o.Logger,
