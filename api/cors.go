@@ -39,6 +39,12 @@ func newCORS(origins []string) (c cors, err error) {
 	return c, nil
 }
 
+// CheckCORSOrigins returns why Options.CORSOrigins cannot be these.
+func CheckCORSOrigins(origins []string) error {
+	_, err := newCORS(origins)
+	return err
+}
+
 // canonicalOrigin returns an origin as browsers send it (RFC 6454, 6.1).
 func canonicalOrigin(text string) (string, error) {
 	u, err := url.Parse(text)

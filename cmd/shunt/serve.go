@@ -107,6 +107,9 @@ func (cfg *serveConfig) check() error {
 	if cfg.countryHeader != "" && len(cfg.trustedProxies) == 0 {
 		return usageErrorf("--country-header needs --trusted-proxy: nobody else is believed where a visitor comes from")
 	}
+	if err := api.CheckCORSOrigins(cfg.corsOrigins); err != nil {
+		return usageErrorf("--cors-origin: %w", err)
+	}
 	if err := cfg.https.check(&cfg.data); err != nil {
 		return err
 	}
