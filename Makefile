@@ -57,9 +57,9 @@ lint: ## gofmt, go vet and staticcheck, for every build tag
 	$(GO) tool staticcheck -tags shuntinvariants,race ./...
 
 .PHONY: fuzz
-fuzz: ## run each fuzz test for FUZZTIME (10s)
+fuzz: ## run each fuzz test for FUZZTIME (10s), or those whose name matches FUZZ (a regexp)
 	@grep -rl --include='*_test.go' '^func Fuzz' . | xargs -r -n1 dirname | sort -u | while read -r dir; do \
-		for name in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$$dir"/*_test.go | cut -c6-); do \
+		for name in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$$dir"/*_test.go | cut -c6- | grep -E '$(or $(FUZZ),.)'); do \
 			echo "fuzz: $$dir $$name"; \
 			$(GO) test "$$dir" -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s </dev/null; \
 		done; \
@@ -87,7 +87,7 @@ bitflip: ## flip N (10000) bits of a data folder, one at a time, and look at eve
 	SHUNTTEST_FLIPS=$(N) $(GO) test ./storage/ordeal -run '^TestAFlippedBitIsNeverSilentlyWrong$$' -v -count=1 -timeout 2h
 
 .PHONY: targets
-targets: ## a million (TARGETS=n) generated targets through the API and back, byte for byte (a few minutes)
+targets: ## a million (TARGETS=n) generated targets through the API and back, byte for byte (a minute)
 	SHUNTTEST_TARGETS=$(or $(TARGETS),1000000) $(GO) test ./api -run '^TestAcceptedTargetsGoOutByteForByte$$' -v -count=1 -timeout 1h
 
 .PHONY: e2e-urls
@@ -124,21 +124,40 @@ fdlimit: SECONDS = 60
 fdlimit: sick-tools ## no file descriptors left, for SECONDS (60); needs root
 	SHUNTTEST_FDLIMIT=$(SECONDS) $(SICK) -run '^TestAServerWithoutDescriptors'
 
+# The proxies are Debian's packages nginx-light and haproxy, installed if they are missing, and not started (policy-rc.d).
+.PHONY: proxies
+proxies:
+	@if ! { command -v nginx && command -v haproxy; } >/dev/null; then \
+		policy=/usr/sbin/policy-rc.d; \
+		test -e $$policy || { trap "rm -f $$policy" EXIT; printf '#!/bin/sh\nexit 101\n' >$$policy; chmod +x $$policy; }; \
+		apt-get update -q; DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends nginx-light haproxy; \
+	fi
+
 .PHONY: desync
-desync: ## what could be read in two ways, through a real nginx and HAProxy (Debian: nginx-light, haproxy)
+desync: proxies ## what could be read in two ways, through a real nginx and HAProxy (20 s); as root it installs them
 	SHUNTTEST_DESYNC=1 $(GO) test ./cmd/shunt -run '^TestNoProxyAndServerGetOutOfStep$$' -v -count=1 -timeout 10m
+
+# The authority is Let's Encrypt's for tests. It is no dependency of the program: go install fetches and builds it elsewhere.
+ACME_SERVER ?= github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.1
+
+.PHONY: acme
+acme: ## certificates by ACME, got, renewed and kept, from a real authority on this machine (a minute; fetches its source)
+	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
+		GOBIN=$$tools $(GO) install $(ACME_SERVER); \
+		SHUNTTEST_ACME=$$tools/pebble $(GO) test ./cmd/shunt -run 'ACertificate|AnACME|AnAuthority' -v -count=1 -timeout 10m
 
 .PHONY: slow
 slow: ## slow clients by slowhttptest (Debian: slowhttptest), and what an idle connection costs; SIEGE=short for a quick run
 	SHUNTTEST_SLOW=$(or $(SIEGE),long) $(GO) test ./cmd/shunt -run '^TestSlowClientsHarmNobody$$' -v -count=1 -timeout 30m
 
 .PHONY: check
-check: lint race ## what CI runs besides test: lint, race, fuzz, the reliability proofs and sick disks shortly; needs root
+check: lint race ## what CI runs besides test: lint, race, fuzz, proxies, the reliability proofs and sick disks shortly; needs root
 	$(MAKE) crash-clone N=$(CHECK_CRASHES)
 	$(MAKE) faults EVERY=$(CHECK_EVERY)
 	$(MAKE) bitflip N=$(CHECK_FLIPS)
 	$(MAKE) fuzz FUZZTIME=$(CHECK_FUZZTIME)
 	$(MAKE) crash N=$(CHECK_CRASH)
+	$(MAKE) desync
 	$(MAKE) diskfull SECONDS=$(CHECK_DISKFULL)
 	$(MAKE) diskstall SECONDS=$(CHECK_DISKSTALL)
 	$(MAKE) fdlimit SECONDS=$(CHECK_FDLIMIT)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -89,11 +90,16 @@ func (s *Server) requireHTTPS(ctx *fasthttp.RequestCtx) error {
 // forwarded tells whether a proxy has passed the request on.
 func (s *Server) forwarded(ctx *fasthttp.RequestCtx) bool {
 	for _, name := range forwardingHeaders {
-		if len(ctx.Request.Header.Peek(name)) > 0 {
+		if hasValue(ctx, name) {
 			return true
 		}
 	}
-	return s.proxies.header != "" && len(ctx.Request.Header.Peek(s.proxies.header)) > 0
+	return s.proxies.header != "" && hasValue(ctx, s.proxies.header)
+}
+
+// hasValue tells whether one of the lines of a header has a value: the first may be the client's, and empty.
+func hasValue(ctx *fasthttp.RequestCtx, name string) bool {
+	return slices.ContainsFunc(ctx.Request.Header.PeekAll(name), func(value []byte) bool { return len(value) > 0 })
 }
 
 // saysHTTPS tells whether the nearest proxy says that it was reached by HTTPS: the last value of the last line is its
@@ -108,9 +114,15 @@ func saysHTTPS(ctx *fasthttp.RequestCtx) bool {
 	return strings.EqualFold(string(last), "https")
 }
 
+// warnUntrustedProxy says once that a proxy on this machine is not trusted. The log names its network only: no address of who
+// asked is in it, whatever that is.
 func (s *Server) warnUntrustedProxy(peer netip.Addr) {
+	network := "127.0.0.0/8"
+	if peer.Is6() {
+		network = "::1"
+	}
 	s.warnedProxy.Do(func() {
 		s.log.Warn("refused a request that a proxy passed on; if the proxy is yours, name it with --trusted-proxy",
-			slog.String("peer", peer.String()))
+			slog.String("network", network))
 	})
 }

@@ -242,6 +242,7 @@ func TestTokensTravelOverHTTPSOnly(t *testing.T) {
 		"loopback, IPv6":                          {"::1", nil, 200, ""},
 		"another machine":                         {"192.0.2.1", nil, 403, "--allow-http"},
 		"another machine that says https":         {"192.0.2.1", []string{"X-Forwarded-Proto: https"}, 403, "--allow-http"},
+		"loopback proxy behind an empty line":     {"127.0.0.1", []string{"X-Forwarded-For:", "X-Forwarded-For: 192.0.2.1"}, 403, "--trusted-proxy"},
 		"loopback proxy that is not trusted":      {"127.0.0.1", []string{"X-Forwarded-For: 192.0.2.1"}, 403, "--trusted-proxy"},
 		"the same, and it says https":             {"127.0.0.1", []string{"X-Forwarded-Proto: https"}, 403, "--trusted-proxy"},
 		"the same, by Forwarded":                  {"127.0.0.1", []string{"Forwarded: for=192.0.2.1;proto=https"}, 403, "--trusted-proxy"},

@@ -18,7 +18,6 @@ import (
 const (
 	maxBulkBytes     = 8 << 20
 	maxBulkItemBytes = maxBodyBytes // as much as the body of POST /shorten
-	maxItemErrors    = 20           // of one item are told
 )
 
 // ndjsonTypes are the media types of lines of JSON.
@@ -46,26 +45,38 @@ func (s *Server) createBulk(ctx *fasthttp.RequestCtx, caller account.Caller) err
 	if err := noParameters(ctx); err != nil {
 		return err
 	}
-	request, err := requestAsked(ctx, caller, "/shorten/bulk")
+	var request *engine.Request
+	var items []engine.BulkItem
+	err := s.heavyReads.inTurn(func() (err error) { // 8 MiB of JSON take half a second of a core
+		if request, err = requestAsked(ctx, caller, "/shorten/bulk"); err == nil {
+			items, err = s.bulkItems(ctx, caller)
+		}
+		return err
+	})
 	if err != nil {
 		return err
-	}
-	texts, err := readBulk(ctx.Request.Header.ContentType(), ctx.PostBody())
-	if err != nil {
-		return err
-	}
-	if err := s.mayCreateMore(ctx, caller, len(texts)-1); err != nil {
-		return err
-	}
-	items := make([]engine.BulkItem, len(texts))
-	for i, text := range texts {
-		items[i].Draft, items[i].Refused = s.bulkDraft(text, caller.User.ID, ctx)
 	}
 	results, err := s.createItems(request, items)
 	if err != nil {
 		return err
 	}
 	return writeJSON(ctx, fasthttp.StatusOK, s.bulkAnswer(results))
+}
+
+// bulkItems reads the items of a request, and counts them as so many creates.
+func (s *Server) bulkItems(ctx *fasthttp.RequestCtx, caller account.Caller) ([]engine.BulkItem, error) {
+	texts, err := readBulk(ctx.Request.Header.ContentType(), ctx.PostBody())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.mayCreateMore(ctx, caller, len(texts)-1); err != nil {
+		return nil, err
+	}
+	items := make([]engine.BulkItem, len(texts))
+	for i, text := range texts {
+		items[i].Draft, items[i].Refused = s.bulkDraft(text, caller.User.ID, ctx)
+	}
+	return items, nil
 }
 
 // bulkDraft is the draft of one item, by the rules of POST /shorten.
@@ -75,8 +86,8 @@ func (s *Server) bulkDraft(text []byte, owner uint32, ctx *fasthttp.RequestCtx) 
 	}
 	draft, err := s.parseDraft(text, owner, s.timeOf(ctx))
 	var invalid engine.InvalidError
-	if errors.As(err, &invalid) && len(invalid) > maxItemErrors {
-		err = invalid[:maxItemErrors]
+	if errors.As(err, &invalid) && len(invalid) > maxToldErrors {
+		err = invalid[:maxToldErrors]
 	}
 	return draft, err
 }

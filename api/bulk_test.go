@@ -1,8 +1,10 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -113,14 +115,14 @@ func TestABulkMayBeLargeAndItsItemsNot(t *testing.T) {
 	st := newSite(t, nil)
 	target := `{"url":"https://a.example/` + strings.Repeat("x", 7000) + `"}`
 	tooLarge := `{"url":"https://a.example/","title":"` + strings.Repeat("x", maxBulkItemBytes) + `"}`
-	manyErrors := "{" + strings.TrimSuffix(strings.Repeat(`"a":1,`, 100), ",") + "}"
+	manyErrors := "{" + strings.TrimSuffix(strings.Repeat(`"a":1,`, maxMembers), ",") + "}"
 	body := strings.Repeat(target+"\n", engine.MaxBulk-2) + tooLarge + "\n" + manyErrors
 	got, answer, r := st.bulk("application/x-ndjson", body)
 	if !strings.HasPrefix(got, "998 0 2: 201 ") || !strings.HasSuffix(got, " 201 413 422") {
 		t.Fatalf("got %.100q %d", got, r.status)
 	}
-	if n := len(answer.Results[999].Problem.Errors); n != maxItemErrors {
-		t.Errorf("%d errors of an item are told, want %d", n, maxItemErrors)
+	if n := len(answer.Results[999].Problem.Errors); n != maxToldErrors {
+		t.Errorf("%d errors of an item are told, want %d", n, maxToldErrors)
 	}
 	if _, _, r := st.bulk("application/json", strings.Repeat(" ", maxBulkBytes+1)); r.status != 413 {
 		t.Errorf("more than 8 MiB: got %d", r.status)
@@ -172,6 +174,9 @@ func FuzzBulk(f *testing.F) {
 		if len(items) == 0 || len(items) > engine.MaxBulk {
 			t.Fatalf("%d items are taken", len(items))
 		}
+		if want := bulkItemsOf(t, body, lines); !slices.EqualFunc(items, want, sameJSON) {
+			t.Fatalf("%q: got items %q, encoding/json says %q", body, items, want)
+		}
 		sizeBytes := 0
 		for _, item := range items {
 			sizeBytes += len(item)
@@ -185,4 +190,28 @@ func FuzzBulk(f *testing.F) {
 			t.Fatalf("items of %d bytes in a body of %d", sizeBytes, len(body))
 		}
 	})
+}
+
+// bulkItemsOf reads a body by encoding/json alone.
+func bulkItemsOf(t *testing.T, body []byte, lines bool) (items [][]byte) {
+	if !lines {
+		var all []json.RawMessage
+		if err := json.Unmarshal(body, &all); err != nil {
+			t.Fatalf("%q is taken: %v", body, err)
+		}
+		for _, item := range all {
+			items = append(items, item)
+		}
+		return items
+	}
+	for line := range bytes.SplitSeq(body, []byte("\n")) {
+		if line = bytes.Trim(line, " \t\r"); len(line) > 0 { // the white space of JSON
+			items = append(items, line)
+		}
+	}
+	return items
+}
+
+func sameJSON(a, b []byte) bool {
+	return bytes.Equal(bytes.Trim(a, " \t\r\n"), bytes.Trim(b, " \t\r\n"))
 }

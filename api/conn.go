@@ -85,6 +85,7 @@ func (c *conn) note(busy bool) {
 	c.state.Store(state)
 	if c.moved.Load() != 0 {
 		c.moved.Store(0)
+		c.gate.large.leave()
 	}
 }
 
@@ -108,6 +109,7 @@ func (c *conn) Close() error {
 		_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes) // whatever it ends with, the connection is closed next
 	}
 	err := c.Conn.Close()
+	c.gate.large.leave()
 	c.owner.forget(c)
 	return err
 }

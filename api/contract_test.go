@@ -178,10 +178,15 @@ func (c *contract) holdAnswer(route *routers.Route, x *exchanged) error {
 	)
 }
 
-// holdUnread holds the answer to a request that could not be read as HTTP.
+// holdUnread holds the answer to a request that was not read: because it is no HTTP, or because its body is one of too many large
+// ones, which only bulks can have.
 func (c *contract) holdUnread(x *exchanged) error {
+	component := "Unread"
+	if x.status == http.StatusServiceUnavailable {
+		component = "Overloaded"
+	}
 	route := &routers.Route{Spec: &c.quick, Operation: &openapi3.Operation{
-		Responses: openapi3.NewResponses(openapi3.WithName("default", c.doc.Components.Responses["Unread"].Value)),
+		Responses: openapi3.NewResponses(openapi3.WithName("default", c.doc.Components.Responses[component].Value)),
 	}}
 	if err := c.holdAnswer(route, x); err != nil {
 		return fmt.Errorf("what cannot be read is answered %d in another way than openapi.json has it: %w", x.status, err)
@@ -192,6 +197,7 @@ func (c *contract) holdUnread(x *exchanged) error {
 
 // plainFields are header fields that say nothing of the API.
 var plainFields = []string{
+	"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Vary",
 	"Cache-Control", "Connection", "Content-Length", "Content-Type", "Date", headerHSTS, "Transfer-Encoding", "X-Accel-Buffering",
 	"X-Content-Type-Options",
 }

@@ -43,16 +43,32 @@ func TestACursorIsTakenOnlyForTheListThatItWasGivenFor(t *testing.T) {
 	}
 }
 
-// FuzzCursor takes nothing that was not made for the list, and makes what it takes again.
+// FuzzCursor: a cursor of any list is taken for that list and for no other, nor when a byte of it is another; and what is taken for a
+// cursor is what would be given.
 func FuzzCursor(f *testing.F) {
 	c := newCursors(1, 2)
-	q := &engine.LinkQuery{ListRange: engine.ListRange{Owner: 7}}
-	f.Add(c.encode(q, 1))
-	f.Add(c.encode(q, 1<<63))
-	f.Add("AQAAAAAAAAAB")
-	f.Fuzz(func(t *testing.T, text string) {
-		if below, ok := c.decode(q, text); ok && c.encode(q, below) != text {
-			t.Errorf("%q is taken for %d, which is %q", text, below, c.encode(q, below))
+	plain := &engine.LinkQuery{ListRange: engine.ListRange{Owner: 7}}
+	f.Add(c.encode(plain, 1), uint64(1), uint32(7), "", "", byte(0), byte(1))
+	f.Add(c.encode(plain, 1<<63), uint64(1<<63), uint32(1), "tag", "prefix", byte(30), byte(8))
+	f.Add("AQAAAAAAAAAB", uint64(0), uint32(0), "a", "", byte(33), byte('A'^'B'))
+	f.Fuzz(func(t *testing.T, text string, id uint64, owner uint32, tag, prefix string, at, flip byte) {
+		if below, ok := c.decode(plain, text); ok && c.encode(plain, below) != text {
+			t.Errorf("%q is taken for %d, which is %q", text, below, c.encode(plain, below))
+		}
+		q := &engine.LinkQuery{ListRange: engine.ListRange{Owner: owner, Tag: tag}, Prefix: prefix}
+		given := c.encode(q, id)
+		if below, ok := c.decode(q, given); below != id || ok != (id != 0) {
+			t.Errorf("%+v below %d: got %d, %v", q, id, below, ok)
+		}
+		other := *q
+		other.Tag, other.Prefix = q.Prefix, q.Tag
+		if _, ok := c.decode(&other, given); ok && tag != prefix {
+			t.Errorf("a cursor of tag %q and prefix %q is taken for the other way round", tag, prefix)
+		}
+		changed := []byte(given)
+		changed[int(at)%len(changed)] ^= flip
+		if _, ok := c.decode(q, string(changed)); ok && flip != 0 {
+			t.Errorf("%q is taken for %q", changed, given)
 		}
 	})
 }

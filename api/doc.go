@@ -127,6 +127,11 @@
 // Redirects know nothing of it: unknown codes are counted where the page for them is chosen (front.go), behind the one look at
 // the outcome that is there anyway. This machine's addresses have limits like any other; its sockets have none.
 //
+// What a call costs is another matter: lists, and figures of more than a link's two counts, read up to ten thousand rows. At most
+// half of the cores are at them, and at bulks and exports, and a caller has 8 of them at a time, answers on their way
+// included (heavy.go); the next get 503 overloaded. Without that, 64 connections of one token at a twentieth of its rate made
+// redirects wait 100 ms and more.
+//
 // Fields are those of draft-ietf-httpapi-ratelimit-headers-11 (May 2026), a member for the token and one for the address: q is the
 // burst, w the seconds in which it comes back, r what remains, t the seconds until all of it is back. Retry-After says when the
 // same request would be allowed.
@@ -210,8 +215,8 @@
 //
 // # Decisions
 //
-// Strict JSON. A body is one object; unknown fields, fields that come twice and fields of a wrong type are 422 and
-// named, all at once; half a surrogate pair is malformed, because encoding/json would put another character in its
+// Strict JSON. A body is one object of at most 64 fields; unknown fields, fields that come twice and fields of a wrong type are
+// 422 and named, up to 20 at once; half a surrogate pair is malformed, because encoding/json would put another character in its
 // place. A JSON value that is no object is 422, not 400: it is well-formed. Unknown query parameters are 422 too, so
 // that a misspelt one does not answer another question.
 //
@@ -250,7 +255,7 @@
 // 422 for the last admin. Deleting or demoting the only admin is invalid, code last_admin, not a conflict: no repetition helps.
 //
 // Bodies are read whole, before the token is looked at: 64 KiB, and more only where the endpoint's row says so and the
-// token is good (limits.go).
+// token is good for it (limits.go). Of those larger ones 32 come at a time (largebody.go); the next gets 503 overloaded.
 //
 // A panic is answered 500 and ends its connection; those of one place are logged once a minute (panics.go).
 //

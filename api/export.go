@@ -128,7 +128,10 @@ func (x *exportStream) nextPage() error {
 	return x.readPage()
 }
 
-func (x *exportStream) readPage() error {
+// readPage reads and writes a page in turn with other heavy work.
+func (x *exportStream) readPage() error { return x.server.heavyReads.inTurn(x.fillPage) }
+
+func (x *exportStream) fillPage() error {
 	page, err := x.list.Page(context.Background(), x.query)
 	if err != nil {
 		return err

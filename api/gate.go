@@ -30,6 +30,8 @@ type gate struct {
 	head    head
 	line    []byte // of the head: a line whose end has not come yet
 	left    int    // bytes of the body, or of the chunk, that are to come
+	body    int    // bytes of the body that have come
+	large   largePlace
 	chunk   chunk
 	refused *refusal // if set, nothing gets through any more
 }
@@ -68,6 +70,9 @@ func (g *gate) pass(b []byte) (n int) {
 		case partBody, partData:
 			used = min(g.left, len(rest))
 			n += copy(b[n:], rest[:used])
+			if g.body += used; g.body > chunkedLargeBytes {
+				g.admitLarge()
+			}
 			if g.left -= used; g.left == 0 {
 				g.endData()
 			}
@@ -94,7 +99,14 @@ func (g *gate) next() {
 	if g.over {
 		g.part = partOver
 	}
-	g.started = false
+	g.started, g.body = false, 0
+}
+
+// admitLarge refuses a large body if there are as many already as there may be.
+func (g *gate) admitLarge() {
+	if !g.large.take() {
+		g.refuse(kindOverloaded, "too many large bodies are on their way")
+	}
 }
 
 // inHead tells whether the head of a message has begun and not ended.
@@ -154,7 +166,10 @@ func (g *gate) keep(b []byte) {
 // endHead decides what follows the head.
 func (g *gate) endHead() {
 	h := &g.head
-	if h.checkWhole(g); g.refused != nil {
+	if h.checkWhole(g); g.refused == nil && h.length > maxBodyBytes {
+		g.admitLarge()
+	}
+	if g.refused != nil {
 		return
 	}
 	g.line = nil // 16 KiB of an idle connection would be a waste

@@ -2,20 +2,14 @@ package api
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-
-	"github.com/valyala/fasthttp"
 )
 
 // hostileFile has targets that must be refused; its head says how it is read.
@@ -153,107 +147,4 @@ func jsonText(text string) string {
 		}
 	}
 	return b.String() + `"`
-}
-
-// acceptedTargets draws targets that are to be accepted, hosts in any spelling, and the rest of what addresses are made of and of
-// what they should not be made of.
-type acceptedTargets struct{ random *rand.Rand }
-
-func (a acceptedTargets) pick(from ...string) string { return from[a.random.IntN(len(from))] }
-
-func (a acceptedTargets) next() string {
-	var b strings.Builder
-	b.WriteString(a.pick("http://", "https://", "HTTP://", "hTTps://"))
-	b.WriteString(a.pick("good.example", "a.good.example", "GOOD.Example.", "xn--mnchen-3ya.example", "münchen.example", "8.8.8.8", "[2001:db9::1]",
-		"my_host.example", "-a-.example", "0xacab.org", "intranet", "r3---sn.example", "例え。jp", "ﬀ.example"))
-	b.WriteString(a.pick("", "", "", ":", ":80", ":65535", ":00443"))
-	for part, mark := range []string{"/", "?", "#"} {
-		if a.random.IntN(3) > 0 {
-			a.write(b.WriteString, mark, part, a.random.IntN(a.random.IntN(100)+1))
-		}
-	}
-	return b.String()
-}
-
-// write writes a mark and n pieces behind it: single bytes that are allowed, escapes, right and wrong, and letters of all kinds. Those
-// that would begin the next part are left out of the earlier ones.
-func (a acceptedTargets) write(to func(string) (int, error), mark string, part, n int) {
-	_, _ = to(mark)
-	for range n {
-		var piece string
-		switch a.random.IntN(8) {
-		case 0:
-			piece = a.pick("%00", "%0d%0a", "%", "%zz", "%2F", "%25", "..", "//", "./", "<>\"'`{}|^", "&amp;", "http://", "@", ";", "$(x)")
-		case 1:
-			piece = string(rune(0xa0 + a.random.IntN(0xd800-0xa0)))
-		case 2:
-			piece = string(rune(0xe000 + a.random.IntN(0x110000-0xe000)))
-		default:
-			piece = string(rune('!' + a.random.IntN('~'-'!'+1)))
-		}
-		_, _ = to(strings.NewReplacer("\\", "/", []string{"?", "#", "#"}[part], "-", []string{"#", "#", "#"}[part], "-").Replace(piece))
-	}
-}
-
-// TestAcceptedTargetsGoOutByteForByte: a few thousand; SHUNTTEST_TARGETS=1000000 (make targets) is the proof.
-func TestAcceptedTargetsGoOutByteForByte(t *testing.T) {
-	n := 3000
-	if text := os.Getenv("SHUNTTEST_TARGETS"); text != "" {
-		var err error
-		if n, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	st := newSite(t, func(o *Options) { o.PrivateTargets = "refuse" })
-	const writers = 32 // they share commits
-	var left atomic.Int64
-	left.Store(int64(n))
-	var writing sync.WaitGroup
-	for w := range writers {
-		writing.Go(func() {
-			targets := acceptedTargets{rand.New(rand.NewPCG(seed, uint64(w)))}
-			for left.Add(-1) >= 0 && !t.Failed() {
-				st.wantByteForByte(targets.next())
-			}
-		})
-	}
-	writing.Wait()
-}
-
-// wantByteForByte makes a link to target by the API, and follows it, both by the handler of the public address.
-func (st *site) wantByteForByte(target string) {
-	var create fasthttp.Request
-	create.Header.SetMethod("POST")
-	create.Header.SetRequestURI("/api/v1/shorten")
-	create.Header.Set("Authorization", "Bearer "+st.token)
-	create.Header.Set("Content-Type", "application/json")
-	ctx := parsed(&create, tcpAddr("127.0.0.1"))
-	ctx.Request.SetBodyString(`{"url":` + jsonText(target) + `}`)
-	st.handlePublic(ctx)
-	var o linkObject
-	if err := json.Unmarshal(ctx.Response.Body(), &o); err != nil || ctx.Response.StatusCode() != 201 {
-		st.t.Errorf("%q is not accepted: %d %s", target, ctx.Response.StatusCode(), ctx.Response.Body())
-		return
-	}
-	ctx, follow := redirectOf(st, o.Code, "")
-	follow()
-	head := ctx.Response.Header.Header() // the bytes that go out
-	_, after, _ := bytes.Cut(head, []byte("\r\nLocation: "))
-	location, _, _ := bytes.Cut(after, []byte("\r\n"))
-	if !bytes.Equal(location, []byte(storedForm(target))) || o.URL != string(location) || bytes.Count(head, []byte("Location:")) != 1+strings.Count(target, "Location:") {
-		st.t.Errorf("%q: got Location %q", target, location)
-	}
-}
-
-// storedForm is what of a target of acceptedTargets is to go out: all of it as it was sent, but for its host.
-func storedForm(target string) string {
-	scheme, after, _ := strings.Cut(target, "://")
-	end := strings.IndexAny(after, "/?#")
-	if end < 0 {
-		end = len(after)
-	}
-	hosts := strings.NewReplacer("GOOD.Example", "good.example", "münchen", "xn--mnchen-3ya", "例え。jp", "xn--r8jz45g.jp", "ﬀ", "ff")
-	return scheme + "://" + hosts.Replace(after[:end]) + after[end:]
 }

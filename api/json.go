@@ -110,6 +110,12 @@ func isJSON(contentType []byte, mediaTypes ...string) bool {
 	return true
 }
 
+// maxMembers is how many members of an object are looked at: no request has more than a dozen, and taking an object apart costs
+// thirty times as much as checking its grammar.
+const maxMembers = 64
+
+var errTooManyMembers = fieldError("", "too_many", "the object must have at most "+strconv.Itoa(maxMembers)+" fields")
+
 var errMalformedJSON = refuse(kindMalformedJSON, "the body must be one JSON object in UTF-8")
 
 // parseObject takes a JSON object apart. Its depth is bounded by encoding/json (10,000 levels), and so is the work by
@@ -124,6 +130,9 @@ func parseObject(body []byte) ([]member, error) {
 	}
 	var members []member
 	for dec.More() {
+		if len(members) == maxMembers {
+			return nil, errTooManyMembers
+		}
 		name, err := dec.Token()
 		if err != nil {
 			return nil, errMalformedJSON

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -35,6 +36,24 @@ func TestDeepNestingIsRefusedNotFollowed(t *testing.T) {
 	}
 }
 
+// Nobody needs a token for POST /session, and an answer twenty times as large as the body would be a gift to whoever floods.
+func TestABodyOfUnknownFieldsGetsAShortAnswer(t *testing.T) {
+	st := newSite(t, nil)
+	for fields, want := range map[int]int{maxToldErrors: maxToldErrors, maxMembers: maxToldErrors, maxMembers + 1: 1, 13_000: 1} {
+		body := `{"":0` + strings.Repeat(`,"":0`, fields-1) + `}`
+		for _, path := range []string{"/session", "/shorten"} {
+			r := st.call("POST", path, body)
+			var p problemBody
+			if err := json.Unmarshal([]byte(r.body), &p); err != nil || r.status != 422 || len(p.Errors) != want {
+				t.Errorf("%s, %d fields: got %d, %v and %d errors, want 422 and %d", path, fields, r.status, err, len(p.Errors), want)
+			}
+			if len(r.body) > 4<<10 {
+				t.Errorf("%s, %d fields: got %d bytes", path, fields, len(r.body))
+			}
+		}
+	}
+}
+
 // Whatever comes: an object or a refusal, never anything else; and what is taken apart is what encoding/json would read.
 func FuzzParseObject(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"url":"http://a"}`, `{"a":1,"a":2}`, `[1]`, `{"a":{"b":[null]}} x`, "{\"a\":\"\xff\"}", `{"a":"\ud800"}`, ``} {
@@ -48,6 +67,9 @@ func FuzzParseObject(f *testing.F) {
 			}
 			return
 		}
+		if len(members) > maxMembers {
+			t.Fatalf("%q: got %d members", body, len(members))
+		}
 		var want map[string]json.RawMessage
 		if err := json.Unmarshal(body, &want); err != nil {
 			t.Fatalf("%q: taken apart, but encoding/json says %v", body, err)
@@ -58,6 +80,11 @@ func FuzzParseObject(f *testing.F) {
 		}
 		if len(got) != len(want) {
 			t.Fatalf("%q: got %d names, want %d", body, len(got), len(want))
+		}
+		for name, value := range want { // of a name that comes twice, the last
+			if !bytes.Equal(got[name], value) {
+				t.Fatalf("%q: %q is %q, want %q", body, name, got[name], value)
+			}
 		}
 	})
 }

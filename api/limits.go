@@ -19,12 +19,12 @@ const (
 	maxRequestsPerConn = 100_000  // so that the clients of a balancer spread again after a change
 )
 
-// bodyLimits returns the limits that endpoints have of their own. Only paths without parameters may have one.
-func bodyLimits(endpoints []endpoint) map[string]int {
-	limits := make(map[string]int)
+// bodyLimits returns the endpoints that have a limit of their own, by method and path. Only paths without parameters may have one.
+func bodyLimits(endpoints []endpoint) map[string]endpoint {
+	limits := make(map[string]endpoint)
 	for _, e := range endpoints {
 		if e.maxBody > 0 {
-			limits[e.method+" "+apiRoot+e.path] = e.maxBody
+			limits[e.method+" "+apiRoot+e.path] = e
 		}
 	}
 	return limits
@@ -42,24 +42,24 @@ func (s *Server) prepareBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 }
 
 // bodyLimit returns how large h's body may be. fasthttp reads it whole before anybody asks who sends it, so more than the
-// usual is for those whose token is good. The socket's clients send none, and live with the usual.
+// usual is for those whose token is good for the endpoint. The socket's clients send none, and live with the usual.
 func (s *Server) bodyLimit(h *fasthttp.RequestHeader) int {
 	if len(s.bodyLimits) == 0 {
 		return maxBodyBytes
 	}
 	path, _, _ := bytes.Cut(h.RequestURI(), []byte{'?'})
-	limit, found := s.bodyLimits[string(h.Method())+" "+string(path)]
+	e, found := s.bodyLimits[string(h.Method())+" "+string(path)]
 	switch {
 	case !found:
 		return maxBodyBytes
-	case limit <= maxBodyBytes:
-		return limit
+	case e.maxBody <= maxBodyBytes:
+		return e.maxBody
 	}
 	token, _ := bearerToken(h.Peek(fasthttp.HeaderAuthorization))
-	if _, err := s.accounts.Authenticate(token); err != nil {
+	if caller, err := s.accounts.Authenticate(token); err != nil || !caller.Has(e.scope) {
 		return maxBodyBytes
 	}
-	return limit
+	return e.maxBody
 }
 
 // badRequest labels requests that could not be read, or whose framing is refused.
@@ -80,6 +80,9 @@ func (s *Server) parseFailed(ctx *fasthttp.RequestCtx, err error) {
 	case c != nil && c.gate.refused != nil:
 		r = *c.gate.refused
 		ctx.Response.SkipBody = c.gate.head.isHead
+	}
+	if c != nil {
+		c.gate.large.leave() // now, because who is refused may linger
 	}
 	linger(ctx.Conn())
 	writeProblem(ctx, r)

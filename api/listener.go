@@ -26,6 +26,7 @@ type listener struct {
 	log      *slog.Logger
 
 	seconds   atomic.Int64 // the sweeper's clock: seconds since it started; written by sweep
+	large     largeBodies
 	waiting   atomic.Bool  // an Accept waits for a slot
 	fruitless atomic.Int64 // the second in which it was last found that no connection can make room
 	closed    chan struct{}
@@ -165,6 +166,7 @@ func (l *listener) Close() error {
 // track begins the tracking of c. It returns nil if c's address has its share of connections.
 func (l *listener) track(c net.Conn) net.Conn {
 	tracked := &conn{Conn: c, owner: l}
+	tracked.gate.large.of = &l.large
 	tracked.inHead.Store(true)
 	tracked.note(true)
 	room, replaced := l.add(tracked)

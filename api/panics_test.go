@@ -27,13 +27,17 @@ func TestAPanicAnywhereIsAnswered500AndLoggedOnce(t *testing.T) {
 			st := newSite(t, nil)
 			c.sabotage(st)
 			for range 5 {
-				r := onlyAnswer(t, exchange(t, st.realAddress(), requestText("GET", c.path, "")+wiretest.Smuggled), "GET")
+				request := requestText("GET", c.path, "", "User-Agent: kept?", "X-Forwarded-For: 192.0.2.77", "Cookie: kept?")
+				r := onlyAnswer(t, exchange(t, st.realAddress(), request+wiretest.Smuggled), "GET")
 				if r.problem() != "internal" || r.status != 500 || !r.close || strings.Contains(r.body, "secret") {
 					t.Errorf("got %+v, want 500 and the connection closed", r)
 				}
 			}
 			if n := strings.Count(st.log.String(), "panic in a request"); n != 1 {
 				t.Errorf("logged %d times, want once: %s", n, st.log)
+			}
+			if log := st.log.String(); strings.Contains(log, "kept?") || strings.Contains(log, "192.0.2.77") {
+				t.Errorf("who asked is in the log: %s", log)
 			}
 		})
 	}

@@ -89,6 +89,10 @@ func refuse(k *kind, format string, args ...any) error {
 	return refusal{kind: k, detail: fmt.Sprintf(format, args...)}
 }
 
+// maxToldErrors is how much of what is wrong with a request, or with an item of a bulk, is told: an answer is not to be much larger
+// than what it answers.
+const maxToldErrors = 20
+
 // refusalOf turns any error into what a client may see of it. known is false for what should not have happened.
 func refusalOf(err error) (r refusal, known bool) {
 	if errors.As(err, &r) {
@@ -98,6 +102,7 @@ func refusalOf(err error) (r refusal, known bool) {
 	var field engine.FieldError
 	switch {
 	case errors.As(err, &fields):
+		fields = fields[:min(len(fields), maxToldErrors)]
 		return refusal{kindOfFields(fields), fields.Error(), fields}, true
 	case errors.As(err, &field):
 		return refusalOf(engine.InvalidError{field})

@@ -32,16 +32,16 @@ func (s *Server) endpoints() []endpoint {
 	return []endpoint{
 		{"POST", "/shorten", account.LinksWrite, s.createLink, 0},
 		{"POST", "/shorten/bulk", account.LinksWrite, s.createBulk, maxBulkBytes},
-		{"GET", "/links", account.LinksRead, s.listLinks, 0},
+		{"GET", "/links", account.LinksRead, s.heavy(s.listLinks), 0},
 		{"GET", "/export", account.LinksRead, s.exportLinks, 0},
 		{"GET", "/links/{code}", account.LinksRead, s.readLink, 0},
 		{"PATCH", "/links/{code}", account.LinksWrite, s.patchLink, 0},
 		{"DELETE", "/links/{code}", account.LinksWrite, s.deleteLink, 0},
 		{"GET", "/stats/{code}", account.StatsRead, s.readStats, 0},
 		{"GET", "/stats/{code}/live", account.StatsRead, s.streamStats, 0},
-		{"GET", "/stats", account.StatsRead, s.readOwnerStats, 0},
+		{"GET", "/stats", account.StatsRead, s.heavy(s.readOwnerStats), 0},
 		{"GET", "/misses", account.Admin, s.readMisses, 0},
-		{"GET", "/tokens", account.TokensWrite, s.listTokens, 0},
+		{"GET", "/tokens", account.TokensWrite, s.heavy(s.listTokens), 0},
 		{"POST", "/tokens", account.TokensWrite, s.issueToken, 0},
 		{"DELETE", "/tokens/{id}", account.TokensWrite, s.revokeToken, 0},
 		{"GET", "/me", anyScope, s.readMe, 0},
@@ -86,7 +86,11 @@ func (s *Server) routes(door door, endpoints []endpoint) fasthttp.RequestHandler
 			s.servePath(ctx, path)
 			return
 		}
+		if s.cors.preflight(ctx) {
+			return
+		}
 		r.Handler(ctx)
+		s.cors.allow(ctx)
 	}
 }
 

@@ -35,6 +35,7 @@ type Options struct {
 	RateLimits     RateLimits    // default: none; see DefaultRateLimits
 	HSTSMaxAge     time.Duration // answers over TLS demand HTTPS for so long; default: they do not
 	ACMEChallenges http.Handler  // answers http-01 challenges on ServeRedirects; nil: nobody does
+	CORSOrigins    []string      // whose pages may call the API, such as https://app.example; "*": everybody's; default: nobody's
 	AllowHTTP      bool          // tokens may come over plain HTTP from anywhere
 	Blocks         *BlockFile    // targets that are refused and not redirected to; nil: none
 	RootRedirect   string        // where / leads; empty: a page
@@ -55,6 +56,7 @@ type Server struct {
 	accounts *account.Accounts
 	baseURL  string
 	targets  engine.TargetPolicy
+	cors     cors
 	proxies  proxies
 	log      *slog.Logger
 	now      func() time.Time // nil: the time at which fasthttp took the request
@@ -67,12 +69,12 @@ type Server struct {
 	redirects    redirector
 	cursors      cursors
 	rules        *rules
-	scratch      sync.Pool       // of *scratch
-	rootRedirect string          // empty: a page
-	docs         func() document // the reference page; made when it is first asked for
-	previews     turnstile       // reads of the store by previews
-	qrCodes      turnstile       // QR codes that are drawn
-	bodyLimits   map[string]int  // of endpoints that have one of their own, by method and path
+	scratch      sync.Pool           // of *scratch
+	rootRedirect string              // empty: a page
+	docs         func() document     // the reference page; made when it is first asked for
+	previews     turnstile           // reads of the store by previews
+	qrCodes      turnstile           // QR codes that are drawn
+	bodyLimits   map[string]endpoint // those that have a limit of their own, by method and path
 	panics       panicLog
 	publicRoutes fasthttp.RequestHandler
 	localRoutes  fasthttp.RequestHandler
@@ -86,6 +88,8 @@ type Server struct {
 	connections          connectionCounts // public ones
 	live                 liveStreams
 	exports              places
+	heavyReads           heavyReads
+	issues               places // of tokens
 	public, local, admin *fleet
 	insecure             *fleet
 	draining             atomic.Bool
@@ -109,8 +113,12 @@ func NewServer(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	cors, err := newCORS(o.CORSOrigins)
+	if err != nil {
+		return nil, fmt.Errorf("an origin that may call the API: %w", err)
+	}
 	s := &Server{
-		engine: o.Engine, accounts: o.Accounts, baseURL: strings.TrimSuffix(o.BaseURL, "/"),
+		cors: cors, engine: o.Engine, accounts: o.Accounts, baseURL: strings.TrimSuffix(o.BaseURL, "/"),
 		targets:   engine.TargetPolicy{OwnOrigins: []string{o.BaseURL}, RefusePrivate: refusePrivate},
 		proxies:   proxies{trusted: o.TrustedProxies, header: o.ClientIPHeader, countryHeader: o.CountryHeader},
 		log:       o.Logger,
@@ -143,6 +151,8 @@ func (s *Server) build(o Options) {
 	s.redirects.k0, s.redirects.k1 = o.Engine.VisitorKey()
 	s.cursors = newCursors(s.redirects.k0, s.redirects.k1)
 	s.exports.init("exports", maxExports, maxExportsCaller)
+	s.heavyReads.init()
+	s.issues.init("requests for tokens", maxIssues, maxIssuesCaller)
 	s.metrics = newMetrics(s, o)
 	s.bodyLimits = bodyLimits(s.endpoints())
 	s.publicRoutes = s.routes(s.publicDoor, s.endpoints())

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"shunt/api/account"
 )
 
 func TestAConnectionIsJudgedByWhatItHasDoneInItsTime(t *testing.T) {
@@ -155,7 +157,9 @@ func TestAConnectionHasSoManyRequests(t *testing.T) {
 
 func TestAnEndpointMayTakeALargerBodyFromThoseItKnows(t *testing.T) {
 	st := newSite(t, nil)
-	st.bodyLimits = bodyLimits([]endpoint{{method: "POST", path: "/shorten", maxBody: 128 << 10}, {method: "POST", path: "/tokens", maxBody: 100}})
+	st.bodyLimits = bodyLimits([]endpoint{
+		{method: "POST", path: "/shorten", scope: account.LinksWrite, maxBody: 128 << 10}, {method: "POST", path: "/tokens", maxBody: 100},
+	})
 	body := `{"url":"http://a/"}` + strings.Repeat(" ", 100<<10)
 	for name, c := range map[string]struct {
 		token, path, body string
@@ -164,6 +168,7 @@ func TestAnEndpointMayTakeALargerBodyFromThoseItKnows(t *testing.T) {
 		"more than usual":              {st.token, "/shorten", body, 201},
 		"more than that":               {st.token, "/shorten", body + body, 413},
 		"more than usual, of a nobody": {"shunt_wrong", "/shorten", body, 413},
+		"without the scope":            {st.member("ann@example.com", account.LinksRead), "/shorten", body, 413},
 		"elsewhere":                    {st.token, "/links/x", body, 413},
 		"less than usual":              {st.token, "/tokens", body[:101], 413},
 	} {

@@ -51,6 +51,13 @@ var tokenFields = map[string]fieldReader[account.TokenDraft]{
 	},
 }
 
+// Limits of POST /tokens: what is under way holds up every other change of accounts, for as long as it takes to read the thousand
+// tokens that the caller may have. Above all, whoever has stolen a token must not keep others from revoking it.
+const (
+	maxIssues       = 32
+	maxIssuesCaller = 4
+)
+
 // issueToken is POST /tokens.
 func (s *Server) issueToken(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	if err := noParameters(ctx); err != nil {
@@ -64,6 +71,10 @@ func (s *Server) issueToken(ctx *fasthttp.RequestCtx, caller account.Caller) err
 	if len(invalid) > 0 {
 		return invalid
 	}
+	if err := s.issues.take(caller.User.ID); err != nil {
+		return err
+	}
+	defer s.issues.release(caller.User.ID)
 	t, text, err := s.accounts.IssueToken(caller, draft)
 	if err != nil {
 		return err

@@ -40,6 +40,9 @@ func (st *site) watched(ctx *fasthttp.RequestCtx) {
 	if !bytes.HasPrefix(path, []byte(apiPrefix)) || matchCode(path) != nil || slices.Contains(localOnly, string(path)) {
 		return
 	}
+	if ctx.IsOptions() && ctx.Response.StatusCode() == fasthttp.StatusNoContent {
+		return // a preflight, which is the browser's business
+	}
 	x := exchangeOf(ctx)
 	if ctx.Response.IsBodyStream() {
 		st.watchStream(ctx, x)
@@ -92,6 +95,9 @@ func (w *watchedStream) Read(p []byte) (int, error) {
 }
 
 func (w *watchedStream) Close() error {
+	if rest, sized := w.ReadCloser.(interface{ Len() int }); sized && rest.Len() > 0 {
+		return w.ReadCloser.Close() // the client went before it had the whole of what makes sense as a whole only
+	}
 	check(w.st.t, theContract().hold(w.x))
 	return w.ReadCloser.Close()
 }

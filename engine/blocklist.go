@@ -22,7 +22,8 @@ const MaxBlocked = 4 << 20
 // both the scheme and the port do not matter. Hosts are compared in the form that targets are stored in, without a trailing
 // dot, and IP addresses by their value, in whatever spelling, also where an IPv6 address carries a blocked IPv4 address.
 // Paths are compared with their escapes decoded, their dot segments resolved and their slashes in a row taken for one: who
-// wants to get around the list can write a path in all these ways.
+// wants to get around the list can write a path in all these ways. To some servers %2F is a slash like any other, to others it is
+// none; what an entry stands for by either reading is blocked.
 type BlockList struct{ set atomic.Pointer[blockSet] }
 
 // A blockSet is what one text says. It never changes.
@@ -127,8 +128,7 @@ func (s *blockSet) read(hosts []uint64, entry string) ([]uint64, error) {
 	host, rest := splitStored([]byte(target))
 	switch addr := storedAddr(host); {
 	case scheme == "" || len(rest) > 0:
-		hash := s.hash(host)
-		s.prefixes[hash] = append(s.prefixes[hash], appendPlain(nil, rest))
+		s.addPrefix(s.hash(host), rest)
 	case addr.IsValid():
 		hosts = append(hosts, s.hashAddr(addr))
 	default:
@@ -136,6 +136,14 @@ func (s *blockSet) read(hosts []uint64, entry string) ([]uint64, error) {
 	}
 	s.entries++
 	return hosts, nil
+}
+
+// addPrefix notes a prefix in both readings.
+func (s *blockSet) addPrefix(host uint64, rest []byte) {
+	s.prefixes[host] = append(s.prefixes[host], appendPlain(nil, rest, slashDecoded))
+	if hasEscapedSlash(rest) {
+		s.prefixes[host] = append(s.prefixes[host], appendPlain(nil, rest, slashKept))
+	}
 }
 
 // addName notes a name in its stored form, without a dot at its end, and returns its hash.
@@ -228,7 +236,11 @@ func (s *blockSet) blocksPath(host uint64, rest []byte) bool {
 //go:noinline
 func hasPlainPrefix(rest []byte, prefixes [][]byte) bool {
 	var buf [MaxTargetBytes + 8]byte
-	plain := appendPlain(buf[:0], rest)
+	return beginsWithAny(appendPlain(buf[:0], rest, slashDecoded), prefixes) ||
+		hasEscapedSlash(rest) && beginsWithAny(appendPlain(buf[:0], rest, slashKept), prefixes)
+}
+
+func beginsWithAny(plain []byte, prefixes [][]byte) bool {
 	for _, p := range prefixes {
 		if bytes.HasPrefix(plain, p) {
 			return true
@@ -273,37 +285,54 @@ func storedAddr(host []byte) netip.Addr {
 	return addr
 }
 
+// A slashReading says what %2F in a path is.
+type slashReading bool
+
+const (
+	slashDecoded slashReading = true  // a slash
+	slashKept    slashReading = false // a byte of a segment
+)
+
+func hasEscapedSlash(rest []byte) bool {
+	return bytes.Contains(rest, []byte("%2F")) || bytes.Contains(rest, []byte("%2f"))
+}
+
 // appendPlain appends what follows the authority of a target, without its fragment, in the form in which prefixes are compared.
-func appendPlain(dst, rest []byte) []byte {
+func appendPlain(dst, rest []byte, reading slashReading) []byte {
 	rest, _, _ = bytes.Cut(rest, []byte{'#'})
 	path, query, asked := bytes.Cut(rest, []byte{'?'})
 	root := len(dst)
-	dst = append(dst, '/')
-	for more := len(path) > 0; more; { // dst ends with a slash
-		var segment []byte
-		segment, path, more = bytes.Cut(path, []byte{'/'})
-		start := len(dst)
-		dst = appendUnescaped(dst, segment)
-		switch string(dst[start:]) {
-		case "", ".":
-			dst = dst[:start]
-		case "..":
-			parent := bytes.LastIndexByte(dst[root:start-1], '/') // -1 at the root
-			dst = dst[:max(root, root+parent)+1]
-		default:
-			if more {
-				dst = append(dst, '/')
-			}
-		}
-	}
+	dst = appendUnescaped(append(dst, '/'), path, reading)
+	dst = dst[:root+resolveDots(dst[root:])]
 	if asked {
-		dst = appendUnescaped(append(dst, '?'), query)
+		dst = appendUnescaped(append(dst, '?'), query, slashDecoded)
 	}
 	return dst
 }
 
-// appendUnescaped appends b with its percent-escapes decoded; what is no escape stays.
-func appendUnescaped(dst, b []byte) []byte {
+// resolveDots resolves the dot segments of a path in its place, drops its empty ones, and returns its new length. The path begins
+// with a slash.
+func resolveDots(path []byte) int {
+	kept, left := path[:1], path[1:] // kept is never longer than what was read, and ends with a slash until the last segment
+	for more := true; more; {
+		var segment []byte
+		segment, left, more = bytes.Cut(left, []byte{'/'})
+		switch string(segment) {
+		case "", ".":
+		case "..":
+			kept = kept[:max(0, bytes.LastIndexByte(kept[:len(kept)-1], '/'))+1] // the root has none above
+		default:
+			kept = append(kept, segment...)
+			if more {
+				kept = append(kept, '/')
+			}
+		}
+	}
+	return len(kept)
+}
+
+// appendUnescaped appends b with its percent-escapes decoded, %2F as reading says; what is no escape stays.
+func appendUnescaped(dst, b []byte, reading slashReading) []byte {
 	for i := 0; i < len(b); i++ {
 		c := b[i]
 		if c == '%' && i+2 < len(b) {
@@ -312,7 +341,11 @@ func appendUnescaped(dst, b []byte) []byte {
 				i += 2
 			}
 		}
-		dst = append(dst, c)
+		if c == '/' && b[i] != '/' && reading == slashKept {
+			dst = append(dst, "%2F"...)
+		} else {
+			dst = append(dst, c)
+		}
 	}
 	return dst
 }

@@ -85,6 +85,15 @@ func TestAPrefixIsBlockedInEverySpellingOfItsPath(t *testing.T) {
 		"http://shared.example/x/../bad/x":                                true,
 		"http://shared.example/x/%2e%2E/bad/":                             true,
 		"http://shared.example/../../bad/":                                true,
+		"http://shared.example/x%2F..%2Fbad/":                             true,
+		"http://shared.example/x/%2e%2e%2fbad/":                           true,
+		"http://shared.example/.%2Fbad%2f":                                true,
+		"http://shared.example/%2Fbad/%2F%2f":                             true,
+		"http://shared.example/%2F..%2f..%2Fbad/":                         true,
+		"http://shared.example/x%2Fbad/":                                  false,
+		"http://shared.example/bad/%2F..%2F..%2Fgood":                     true, // to those who leave %2F alone
+		"http://shared.example/x%2Fy/../bad/":                             true, // likewise
+		"http://shared.example/x%2F../bad/":                               true,
 		"http://shared.example/bad/..":                                    false,
 		"http://shared.example/bad/../good":                               false,
 		"http://shared.example/good#/bad/":                                false,

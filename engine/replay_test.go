@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -225,6 +227,58 @@ func patchHeader(t *testing.T, path string, patch func(*ringHeader)) {
 	patch(&h)
 	copy(b, h.encode()[:56])
 	must(t, os.WriteFile(path, b, 0o600))
+}
+
+// FuzzReplayedRecords writes some records beyond a position, leaves others out, lets older ones stand, and says any head: exactly those
+// that were written come back, in their order.
+func FuzzReplayedRecords(f *testing.F) {
+	f.Add(uint64(0), uint64(6), []byte{1, 3, 5, 0, 2, 7})
+	f.Add(uint64(1000), uint64(0), bytes.Repeat([]byte{9, 0, 4, 255}, 64))
+	f.Add(uint64(1000), uint64(5000), []byte{1, 2, 3})
+	h := ringHeader{epoch: 1, rings: 1, records: 256}
+	path := filepath.Join(f.TempDir(), "ring")
+	f.Fuzz(func(t *testing.T, position, head uint64, plan []byte) {
+		if position > 1<<60 || len(plan) > int(h.records) {
+			return
+		}
+		b := make([]byte, h.fileBytes())
+		copy(b, h.encode())
+		binary.LittleEndian.PutUint64(b[ringHeadOffset:], head)
+		var want []uint64
+		wantNext := position
+		for i, id := range plan {
+			switch seq := position + uint64(i); {
+			case id%2 == 1:
+				putRecord(b, h, seq, uint64(id))
+				want, wantNext = append(want, uint64(id)), seq+1
+			case id > 0 && seq >= uint64(h.records):
+				putRecord(b, h, seq-uint64(h.records), uint64(id))
+			}
+		}
+		must(t, os.WriteFile(path, b, 0o600))
+		r, err := openOldRing(path, h)
+		must(t, err)
+		var got []uint64
+		var res replayResult
+		next := position
+		must(t, errors.Join(r.replay(&next, &res, func(r *hitRecord) error { got = append(got, r.linkID); return nil }), r.file.Close()))
+		if !slices.Equal(got, want) || res.records != uint64(len(want)) || res.lost != 0 {
+			t.Errorf("got %d, %+v; want %d", got, res, want)
+		}
+		if next != wantNext {
+			t.Errorf("it goes on at %d, want %d", next, wantNext)
+		}
+	})
+}
+
+// putRecord writes a record into the file b.
+func putRecord(b []byte, h ringHeader, seq, linkID uint64) {
+	w := (&hitRecord{linkID: linkID}).words()
+	w[recordWords-1] |= uint64(checksum(&w, h.epoch, seq)) << 32
+	slot := b[ringHeaderBytes+seq%uint64(h.records)*slotBytes:]
+	for i, word := range w {
+		binary.LittleEndian.PutUint64(slot[8*i:], word)
+	}
 }
 
 // FuzzReplay replays a ring whose head and slots are any bytes: it must end, and take no more than the slots.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -148,6 +149,54 @@ func TestMalformedSketchesAreErrors(t *testing.T) {
 	}
 }
 
+// FuzzSketch: a sketch of few visitors is the set of them, in whatever order and by whatever way they come; it is what its bytes say.
+func FuzzSketch(f *testing.F) {
+	f.Add([]byte{1, 2, 3, 2, 1}, byte(2), uint64(3))
+	f.Add(bytes.Repeat([]byte{0, 255, 7}, 700), byte(200), uint64(1)<<60|1)
+	f.Fuzz(func(t *testing.T, visitors []byte, cut byte, factor uint64) {
+		set := map[uint64]bool{}
+		hashes := make([]uint64, len(visitors))
+		for i, v := range visitors {
+			hashes[i] = (uint64(v) + uint64(i%5)<<8) * (factor | 1)
+			set[hashes[i]] = true
+		}
+		if len(set) > MaxExactVisitors {
+			return
+		}
+		var one, other, both, reverse Sketch
+		at := int(cut) % (len(hashes) + 1)
+		for _, h := range hashes[:at] {
+			one.Add(h)
+		}
+		other.AddAll(slices.Clone(hashes[at:]))
+		both.Unite(one)
+		both.Unite(other)
+		for _, h := range slices.Backward(hashes) {
+			reverse.Add(h)
+		}
+		b := both.AppendBinary(nil)
+		if both.Count() != uint64(len(set)) || !bytes.Equal(b, reverse.AppendBinary(nil)) {
+			t.Fatalf("%d visitors are %d, and in another order %d", len(set), both.Count(), reverse.Count())
+		}
+		back, err := DecodeSketch(b)
+		if err != nil || !maps.Equal(setOf(back), set) {
+			t.Fatalf("of %d visitors come back %d, %v", len(set), back.Count(), err)
+		}
+		if back.Unite(one); !bytes.Equal(back.AppendBinary(nil), b) {
+			t.Fatal("united with a part of itself it is another")
+		}
+	})
+}
+
+func setOf(s Sketch) map[uint64]bool {
+	set := map[uint64]bool{}
+	for _, h := range s.exact {
+		set[h] = true
+	}
+	return set
+}
+
+// FuzzDecodeSketch: what is taken for a sketch encodes as it was, and stays so when it is united with itself.
 func FuzzDecodeSketch(f *testing.F) {
 	for _, n := range []int{0, 1, 1024, 1025} {
 		var s Sketch
@@ -162,8 +211,17 @@ func FuzzDecodeSketch(f *testing.F) {
 		if back := s.AppendBinary(nil); !bytes.Equal(back, b) {
 			t.Errorf("%x decodes, and encodes as %x", b, back)
 		}
+		twin, err := DecodeSketch(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Unite(twin); !bytes.Equal(s.AppendBinary(nil), b) || s.Count() != twin.Count() {
+			t.Errorf("united with itself, %d visitors are %d", twin.Count(), s.Count())
+		}
 		s.Add(42)
-		s.Count()
+		if n := s.Count(); s.dense == nil && n != twin.Count() && n != twin.Count()+1 {
+			t.Errorf("%d visitors and one more are %d", twin.Count(), n)
+		}
 	})
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"bufio"
 	"errors"
+	"net/netip"
 	"net/url"
 	"os"
 	"strings"
@@ -165,6 +166,10 @@ var malformedTargets = map[string]struct{ raw, want string }{
 	"something after the bracket":    {"http://[2001:db8::1]a/", "port"},
 	"something before the bracket":   {"http://a[2001:db8::1]/", "port"},
 	"brackets around nothing":        {"http://[]/", "host"},
+	"punycode of plain letters":      {"http://xn--localhost-/", "host"},
+	"one label of such punycode":     {"http://www.XN--evil-.example/", "host"},
+	"punycode of a plain number":     {"http://127.0.0.xn--1-/", "host"},
+	"punycode of nothing":            {"http://xn--.example/", "host"},
 }
 
 func TestMalformedTargetsAreRefusedWithAStableCode(t *testing.T) {
@@ -296,6 +301,12 @@ func checkAgainstNetURL(t *testing.T, raw, got string) {
 		return len(s)
 	}
 	head, rest := got[:authorityEnd(got)], got[authorityEnd(got):]
+	if sent := raw[:authorityEnd(raw)]; isASCII(sent) {
+		scheme, host, _ := strings.Cut(sent, "://")
+		if want := scheme + "://" + strings.ToLower(host); head != want {
+			t.Fatalf("%q: got %q, want %q", raw, head, want)
+		}
+	}
 	if want := raw[authorityEnd(raw):]; rest != want {
 		t.Fatalf("%q: what follows the authority: got %q, want %q", raw, rest, want)
 	}
@@ -305,5 +316,10 @@ func checkAgainstNetURL(t *testing.T, raw, got string) {
 	}
 	if u.User != nil || u.Hostname() == "" || !strings.HasSuffix(head, "://"+u.Host) {
 		t.Fatalf("%q became %q, whose host net/url reads as %q", raw, head, u.Host)
+	}
+	addr, err := netip.ParseAddr(u.Hostname())
+	private := err == nil && (addr.Unmap().IsPrivate() || addr.Unmap().IsLoopback() || addr.Unmap().IsLinkLocalUnicast() || addr.Unmap().IsUnspecified())
+	if same, err := (TargetPolicy{RefusePrivate: true}).Parse(raw); private && err == nil || err == nil && same != got || err != nil && fieldCode(err) != "private" {
+		t.Fatalf("%q, where private addresses are refused: got %q, %v", raw, same, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -20,7 +21,9 @@ import (
 const (
 	acmeFolder = "acme" // of the data folder; autocert makes it 0700 and its files 0600
 
-	// acmeLookInterval is how often it is asked for the certificate that is in force. autocert renews it by itself.
+	// acmeLooks are in the lifetime of a certificate, but there is one an hour at least: how often it is asked for the one that is in
+	// force. autocert renews it by itself when a third of its lifetime is left, at most 30 days.
+	acmeLooks        = 30
 	acmeLookInterval = time.Hour
 
 	// After a failure it is asked for again, by and by less often: certificate authorities count failures (Let's Encrypt: 5 an
@@ -53,7 +56,15 @@ func newACMESource(s *httpsSettings, domain, dataDir string, log *slog.Logger) *
 }
 
 // challenges answers http-01 challenges. From its call on the authority is offered them; without it only tls-alpn-01.
-func (a *acmeSource) challenges() http.Handler { return a.manager.HTTPHandler(http.NotFoundHandler()) }
+func (a *acmeSource) challenges() http.Handler {
+	answer := a.manager.HTTPHandler(http.NotFoundHandler())
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if name, _, err := net.SplitHostPort(r.Host); err == nil {
+			r.Host = name // autocert compares the whole of it with the domain
+		}
+		answer.ServeHTTP(w, r)
+	})
+}
 
 // certificate is what a handshake is given: the authority's own gets the answer to its challenge.
 func (a *acmeSource) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -73,15 +84,16 @@ func (a *acmeSource) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, 
 func (a *acmeSource) Run(ctx context.Context) error {
 	retry := acmeMinRetry
 	for {
-		wait := acmeLookInterval
+		var wait time.Duration
 		if err := a.fetch(ctx); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
 			wait, retry = retry, min(2*retry, acmeMaxRetry)
-			a.log.Warn("no certificate; trying again", slog.String("domain", a.domain), slog.Any("cause", err), slog.Duration("in", wait))
+			a.log.Warn("no certificate; trying again", slog.String("domain", a.domain), slog.Any("cause", err),
+				slog.String("authority", a.manager.Client.DirectoryURL), slog.String("needs", acmeNeeds), slog.Duration("in", wait))
 		} else {
-			retry = acmeMinRetry
+			wait, retry = a.look(time.Now()), acmeMinRetry
 		}
 		select {
 		case <-time.After(wait):
@@ -89,6 +101,22 @@ func (a *acmeSource) Run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// acmeNeeds is what autocert's errors do not say: they leave out why the authority could not verify the domain.
+const acmeNeeds = "the domain's port 443 must lead to --listen, or its port 80 to --http-redirect-listen"
+
+// look says if the certificate should have been renewed by now, since autocert keeps its failures to itself, and returns when to
+// look again.
+func (a *acmeSource) look(now time.Time) (wait time.Duration) {
+	leaf := a.current.Load().Leaf
+	lifetime := leaf.NotAfter.Sub(leaf.NotBefore)
+	renewal := min(lifetime/3, 30*24*time.Hour)
+	if leaf.NotAfter.Sub(now) < renewal*3/4 {
+		a.log.Warn("the certificate has not been renewed", slog.String("domain", a.domain), slog.Time("expires", leaf.NotAfter),
+			slog.String("authority", a.manager.Client.DirectoryURL), slog.String("needs", acmeNeeds))
+	}
+	return max(time.Second, min(lifetime/acmeLooks, acmeLookInterval))
 }
 
 // fetch asks for the certificate in force: autocert's memory has it, or its folder, or else the authority is asked, which may take

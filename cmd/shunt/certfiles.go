@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -121,7 +122,7 @@ func (f *certFiles) look() {
 			slog.String("cert", f.certPath), slog.String("key", f.keyPath), slog.Any("cause", err))
 		return
 	}
-	if old := f.current.Load(); len(old.Certificate) > 0 && bytes.Equal(old.Certificate[0], pair.Certificate[0]) {
+	if slices.EqualFunc(f.current.Load().Certificate, pair.Certificate, bytes.Equal) {
 		return // as after a bad pair that has been taken back
 	}
 	f.current.Store(&pair)

@@ -35,7 +35,8 @@ func addHTTPSSettings(fs *pflag.FlagSet, s *httpsSettings) {
 	fs.StringVar(&s.keyFile, "tls-key", "", "PEM `FILE` of its private key")
 	checkedVar(fs, &s.acmeEmail, "acme-email", "ADDRESS", "", "where the certificate authority may write to", parseEmail)
 	fs.BoolVar(&s.acmeTerms, "acme-accept-terms", false, "accept the authority's terms of service; --acme-domain needs it")
-	checkedVar(fs, &s.acmeDirectory, "acme-directory", "URL", autocert.DefaultACMEDirectory, "the authority's directory", parseURL)
+	checkedVar(fs, &s.acmeDirectory, "acme-directory", "URL", autocert.DefaultACMEDirectory,
+		"the ACME authority's directory; one with a certificate of its own making is trusted by the variable SSL_CERT_FILE", parseURL)
 	checkedVar(fs, &s.hstsMaxAge, "hsts-max-age", "DURATION", "365d",
 		"for how long browsers that have seen a page over HTTPS are to use nothing else (Strict-Transport-Security); or off", parseMaxAge)
 	checkedVar(fs, &s.redirectListen, "http-redirect-listen", "ADDRESS", "",

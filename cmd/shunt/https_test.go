@@ -79,6 +79,10 @@ func (a *authority) issue() (certPEM, keyPEM []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 }
 
+func (a *authority) pem() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
+}
+
 func (a *authority) pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
@@ -160,6 +164,11 @@ func TestAReplacedCertificateIsTakenAndABadOneIsSaidOnce(t *testing.T) {
 	files.put(files.cert, cert)
 	files.put(files.key, key)
 	step("a third one", 5, 4, 3, 2)
+	files.put(files.cert, append(cert, firstCert...))
+	step("the third one with a longer chain", 5, 4, 3, 3)
+	if n := len(source.current.Load().Certificate); n != 2 {
+		t.Errorf("got %d certificates, want the chain of 2", n)
+	}
 	if strings.Contains(log.String(), "PRIVATE") {
 		t.Error("a key is in the log")
 	}
@@ -245,7 +254,7 @@ func TestAnACMESourceIsForItsDomainOnlyAndNeverWaits(t *testing.T) {
 	if protocols := strings.Join(tlsConfig(source).NextProtos, " "); protocols != "http/1.1 "+acme.ALPNProto {
 		t.Errorf("got protocols %s", protocols)
 	}
-	for host, want := range map[string]int{"other.example": 403, "sho.example": 404} {
+	for host, want := range map[string]int{"other.example": 403, "sho.example": 404, "sho.example:80": 404, "other.example:80": 403} {
 		r := httptest.NewRequest("GET", "http://"+host+"/.well-known/acme-challenge/x", nil)
 		w := httptest.NewRecorder()
 		source.challenges().ServeHTTP(w, r)

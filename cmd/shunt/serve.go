@@ -40,6 +40,7 @@ type serveConfig struct {
 	rateLimits     api.RateLimits
 	https          httpsSettings
 	allowHTTP      bool
+	corsOrigins    []string
 	pprof          bool
 	logFormat      string
 	logLevel       slog.Level
@@ -90,6 +91,8 @@ once; no hit that was answered is lost then either, the next start replays them.
 		countOr("off", -1, api.MaxConnections))
 	addRateLimits(fs, &cfg.rateLimits)
 	addHTTPSSettings(fs, &cfg.https)
+	fs.StringSliceVar(&cfg.corsOrigins, "cors-origin", nil,
+		"`ORIGIN` whose pages may call the API with tokens, such as https://app.example, or *; may be repeated (default: none)")
 	fs.BoolVar(&cfg.allowHTTP, "allow-http", false, "take tokens over plain HTTP from anywhere (in a network that you trust)")
 	fs.BoolVar(&cfg.data.acceptLoss, "accept-loss", false,
 		"start although the store has lost writes that were acknowledged, and go on without them")
@@ -103,6 +106,9 @@ once; no hit that was answered is lost then either, the next start replays them.
 func (cfg *serveConfig) check() error {
 	if cfg.countryHeader != "" && len(cfg.trustedProxies) == 0 {
 		return usageErrorf("--country-header needs --trusted-proxy: nobody else is believed where a visitor comes from")
+	}
+	if err := api.CheckCORSOrigins(cfg.corsOrigins); err != nil {
+		return usageErrorf("--cors-origin: %w", err)
 	}
 	if err := cfg.https.check(&cfg.data); err != nil {
 		return err
@@ -327,7 +333,7 @@ func (s *server) serveAPI(baseURL string) error {
 	o.TrustedProxies, o.ClientIPHeader = s.cfg.trustedProxies, s.cfg.clientIPHeader
 	o.CountryHeader, o.Countries = s.cfg.countryHeader, s.countries
 	o.Blocks, o.RootRedirect = s.blocks, s.cfg.rootRedirect
-	o.AllowHTTP, o.Pprof = s.cfg.allowHTTP, s.cfg.pprof
+	o.AllowHTTP, o.Pprof, o.CORSOrigins = s.cfg.allowHTTP, s.cfg.pprof, s.cfg.corsOrigins
 	o.MaxPerAddress, o.RateLimits = s.cfg.perAddress, s.cfg.rateLimits
 	if s.cfg.connections > 0 {
 		o.MaxConnections = min(o.MaxConnections, s.cfg.connections)

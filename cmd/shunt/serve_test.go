@@ -24,6 +24,12 @@ func (b *syncBuffer) Write(p []byte) (int, error) {
 	return b.b.Write(p)
 }
 
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
 // TestAServerJoinsEverythingThatItStarts runs serve in this process, where the race detector and goleak see it: it
 // starts, is used by several clients and local commands at once, and is stopped in the middle of that.
 func TestAServerJoinsEverythingThatItStarts(t *testing.T) {

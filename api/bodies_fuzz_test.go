@@ -1,0 +1,163 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/engine"
+)
+
+// bodySeeds are bodies of POST /shorten and PATCH, good and bad.
+var bodySeeds = []string{
+	`{"url":"http://a/"}`, `{"url":"HTTP://MÜNCHEN.example/%zz?x#é","alias":"b","title":"T","tags":["x","y"],"max_hits":7}`, `{}`,
+	`{"url":"https://b/","expires_at":"2031-01-02T03:04:05.678+01:00","redirect_status":308,"forward_query":true}`, `{"url":"http://a/","url":"http://b/"}`,
+	`{"title":null,"tags":null,"max_hits":null,"expires_at":null,"redirect_status":null,"forward_query":null}`, `{"url":null}`, `{"title":"\u00e9\ud83d\ude00"}`,
+	`{"max_hits":1e3}`, `{"max_hits":9007199254740992}`, `{"redirect_status":303}`, `{"tags":["a","a"]}`, `{"hits":1}`, `[{"url":"http://a/"}]`, `{"url":"http://a/"}x`,
+}
+
+// handle has the API answer a request of the admin.
+func (st *site) handle(method, path string, body []byte) *fasthttp.Response {
+	var req fasthttp.Request
+	req.Header.SetMethod(method)
+	req.Header.SetRequestURI("/api/v1" + path)
+	req.Header.Set("Authorization", "Bearer "+st.token)
+	req.Header.Set("Content-Type", "application/json")
+	ctx := parsed(&req, tcpAddr("127.0.0.1"))
+	ctx.Request.SetBody(body)
+	st.handlePublic(ctx)
+	return &ctx.Response
+}
+
+// linkIn reads the link of an answer, without what changes by itself.
+func linkIn(t *testing.T, answer *fasthttp.Response) (o linkObject) {
+	t.Helper()
+	if err := json.Unmarshal(answer.Body(), &o); err != nil {
+		t.Fatalf("%s: %v", answer.Body(), err)
+	}
+	o.UpdatedAt, o.CreatedAt, o.State, o.Unique = time.Time{}, time.Time{}, "", nil
+	return o
+}
+
+// wantIn puts into o what a body says, read by encoding/json alone: null is the default.
+func (st *site) wantIn(o *linkObject, body []byte) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil {
+		return err
+	}
+	for name, value := range members {
+		if err := st.wantField(o, name, value); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (st *site) wantField(o *linkObject, name string, value json.RawMessage) (err error) {
+	switch name {
+	case "url":
+		var target string
+		if err = json.Unmarshal(value, &target); err == nil {
+			o.URL, err = st.targets.Parse(target) // see FuzzParseTarget
+		}
+	case "alias":
+		return json.Unmarshal(value, &o.Code)
+	case "redirect_status":
+		o.RedirectStatus = 302
+		return json.Unmarshal(value, &o.RedirectStatus)
+	case "expires_at":
+		o.ExpiresAt = nil
+		if err = json.Unmarshal(value, &o.ExpiresAt); o.ExpiresAt != nil {
+			*o.ExpiresAt = o.ExpiresAt.Truncate(time.Millisecond).UTC()
+		}
+	case "max_hits":
+		o.MaxHits = nil
+		return json.Unmarshal(value, &o.MaxHits)
+	case "title":
+		o.Title = ""
+		return json.Unmarshal(value, &o.Title)
+	case "tags":
+		if err = json.Unmarshal(value, &o.Tags); o.Tags == nil {
+			o.Tags = []string{}
+		}
+	case "forward_query":
+		o.ForwardQuery = false
+		return json.Unmarshal(value, &o.ForwardQuery)
+	default:
+		err = errors.New("is no field")
+	}
+	return err
+}
+
+// wantRefusal holds an answer that is no success to a problem.
+func wantRefusal(t *testing.T, body []byte, answer *fasthttp.Response) {
+	t.Helper()
+	var problem problemBody
+	if err := json.Unmarshal(answer.Body(), &problem); err != nil || problem.Code == "" || problem.Status != answer.StatusCode() || problem.Status/100 != 4 {
+		t.Fatalf("%q: got %d %s, want a problem of the client's", body, answer.StatusCode(), answer.Body())
+	}
+}
+
+// FuzzShortenBody: what is taken makes one link, which is what encoding/json reads; what is refused makes none.
+func FuzzShortenBody(f *testing.F) {
+	for _, seed := range bodySeeds {
+		f.Add([]byte(seed))
+	}
+	st := newSite(f, nil)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		answer := st.handle("POST", "/shorten", body)
+		made := st.engine.Metrics().Links
+		if answer.StatusCode() != 201 {
+			if wantRefusal(t, body, answer); made != 0 {
+				t.Fatalf("%q: got %d, and %d links", body, answer.StatusCode(), made)
+			}
+			return
+		}
+		got := linkIn(t, answer)
+		want := linkObject{Code: got.Code, RedirectStatus: 302, Owner: got.Owner, Tags: []string{}}
+		if err := st.wantIn(&want, body); err != nil {
+			t.Fatalf("%q is taken: %v", body, err)
+		}
+		want.ShortURL = st.baseURL + "/" + want.Code
+		read := st.handle("GET", "/links/"+got.Code, nil)
+		if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(linkIn(t, read), want) || made != 1 || !engine.ValidCode([]byte(got.Code)) {
+			t.Fatalf("%q: made %+v, reads %s, %d links; want %+v", body, got, read.Body(), made, want)
+		}
+		if deleted := st.handle("DELETE", "/links/"+got.Code, nil); deleted.StatusCode() != 204 {
+			t.Fatalf("deleting it: %s", deleted.Body())
+		}
+	})
+}
+
+// FuzzPatchBody: what is taken changes the fields that it names, to what encoding/json reads, and no others; what is refused changes
+// nothing.
+func FuzzPatchBody(f *testing.F) {
+	for _, seed := range bodySeeds {
+		f.Add([]byte(seed))
+	}
+	st := newSite(f, nil)
+	st.shorten(`{"url":"http://first/","alias":"victim","title":"T","tags":["a"],"max_hits":5,"redirect_status":301,"forward_query":true}`)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		before := st.handle("GET", "/links/victim", nil)
+		answer := st.handle("PATCH", "/links/victim", body)
+		after := st.handle("GET", "/links/victim", nil)
+		want := linkIn(t, before)
+		if answer.StatusCode() != 200 {
+			wantRefusal(t, body, answer)
+		} else if err := st.wantIn(&want, body); err != nil {
+			t.Fatalf("%q is taken: %v", body, err)
+		}
+		if got := linkIn(t, after); !reflect.DeepEqual(got, want) {
+			t.Fatalf("%q: got %+v, want %+v", body, got, want)
+		}
+		unchanged := string(before.Header.Peek("ETag")) == string(after.Header.Peek("ETag"))
+		if same := reflect.DeepEqual(linkIn(t, before), want); same != unchanged {
+			t.Fatalf("%q: the same version: %v, the same fields: %v", body, unchanged, same)
+		}
+	})
+}

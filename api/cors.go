@@ -1,0 +1,98 @@
+package api
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+)
+
+// cors lets pages of other origins call the API (Fetch, 3.2): those that the operator has named, nobody by default. They come with
+// tokens of their own; cookies are never taken from them, since no answer has Access-Control-Allow-Credentials.
+type cors struct {
+	any     bool // "*": every origin
+	origins map[string]bool
+}
+
+// What a preflight is told, and which headers of an answer a page may read beyond the few that it always may.
+const (
+	corsMethods = "GET, HEAD, POST, PATCH, DELETE"
+	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match"
+	corsExposed = "ETag, Location, Retry-After, RateLimit, RateLimit-Policy"
+	corsMaxAge  = "600" // seconds that a browser need not ask again; two hours is what any of them takes
+)
+
+func newCORS(origins []string) (c cors, err error) {
+	c.origins = make(map[string]bool)
+	for _, text := range origins {
+		if text == "*" {
+			c.any = true
+			continue
+		}
+		origin, err := canonicalOrigin(text)
+		if err != nil {
+			return c, err
+		}
+		c.origins[origin] = true
+	}
+	return c, nil
+}
+
+// CheckCORSOrigins returns why Options.CORSOrigins cannot be these.
+func CheckCORSOrigins(origins []string) error {
+	_, err := newCORS(origins)
+	return err
+}
+
+// canonicalOrigin returns an origin as browsers send it (RFC 6454, 6.1).
+func canonicalOrigin(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Scheme+"://"+u.Host != text {
+		return "", fmt.Errorf("%q must be an origin such as https://app.example, or *", text)
+	}
+	host := strings.ToLower(u.Host)
+	if port := u.Port(); u.Scheme == "http" && port == "80" || u.Scheme == "https" && port == "443" || strings.HasSuffix(host, ":") {
+		host = host[:strings.LastIndexByte(host, ':')]
+	}
+	return u.Scheme + "://" + host, nil
+}
+
+func (c *cors) off() bool { return !c.any && len(c.origins) == 0 }
+
+// preflight answers a browser that asks whether a page may make a request. It returns false if the request is none of those.
+func (c *cors) preflight(ctx *fasthttp.RequestCtx) bool {
+	asked := ctx.Request.Header.Peek(fasthttp.HeaderAccessControlRequestMethod)
+	if c.off() || !ctx.IsOptions() || len(asked) == 0 {
+		return false
+	}
+	ctx.SetStatusCode(fasthttp.StatusNoContent)
+	h := &ctx.Response.Header
+	if c.allow(ctx) {
+		h.Set(fasthttp.HeaderAccessControlAllowMethods, corsMethods)
+		h.Set(fasthttp.HeaderAccessControlAllowHeaders, corsHeaders)
+		h.Set(fasthttp.HeaderAccessControlMaxAge, corsMaxAge)
+	}
+	return true
+}
+
+// allow lets a page of the request's origin read the answer, if it may. Whether it may differs by origin, which caches are told.
+func (c *cors) allow(ctx *fasthttp.RequestCtx) bool {
+	if c.off() {
+		return false
+	}
+	h := &ctx.Response.Header
+	origin := ctx.Request.Header.Peek(fasthttp.HeaderOrigin)
+	switch {
+	case c.any:
+		h.Set(fasthttp.HeaderAccessControlAllowOrigin, "*")
+	case len(origin) > 0 && c.origins[string(origin)]:
+		h.Add(fasthttp.HeaderVary, fasthttp.HeaderOrigin)
+		h.SetBytesV(fasthttp.HeaderAccessControlAllowOrigin, origin)
+	default:
+		h.Add(fasthttp.HeaderVary, fasthttp.HeaderOrigin)
+		return false
+	}
+	h.Set(fasthttp.HeaderAccessControlExposeHeaders, corsExposed)
+	return true
+}

@@ -1,0 +1,319 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"shunt/engine"
+)
+
+// An acceptedTarget is one that is to be accepted, and what of it is to go out: all of it as it was sent, but for its host.
+type acceptedTarget struct{ sent, stored string }
+
+// acceptedTargets draws targets whose host is in any spelling, and whose rest is of what addresses are made of and of what they
+// should not be made of.
+type acceptedTargets struct{ random *rand.Rand }
+
+func (a acceptedTargets) pick(from ...string) string { return from[a.random.IntN(len(from))] }
+
+func (a acceptedTargets) oneIn(n int) bool { return a.random.IntN(n) == 0 }
+
+// anyCase returns text with each letter in either case.
+func (a acceptedTargets) anyCase(text string) string {
+	b := []byte(text)
+	for i, c := range b {
+		if letter := c | 0x20; 'a' <= letter && letter <= 'z' && a.oneIn(2) {
+			b[i] ^= 0x20
+		}
+	}
+	return string(b)
+}
+
+func (a acceptedTargets) next() acceptedTarget {
+	scheme := a.pick("http", "https", a.anyCase("http"), a.anyCase("https")) + "://"
+	sent, stored := a.host()
+	rest := a.pick("", "", "", ":", ":80", ":00443", ":"+strconv.Itoa(a.random.IntN(65536))) + a.rest()
+	if room := engine.MaxTargetBytes - len(scheme) - max(len(sent), len(stored)) - len(rest); a.oneIn(100) {
+		rest += a.fill(rest, room-a.random.IntN(2)*a.random.IntN(room))
+	}
+	return acceptedTarget{scheme + sent + rest, scheme + stored + rest}
+}
+
+// idnHosts are names as people write them and as the DNS has them (UTS 46, non-transitional).
+var idnHosts = [][2]string{
+	{"münchen.example", "xn--mnchen-3ya.example"}, {"MÜNCHEN.example", "xn--mnchen-3ya.example"}, {"bücher.example", "xn--bcher-kva.example"},
+	{"faß.example", "xn--fa-hia.example"}, {"пример.example", "xn--e1afmkfd.example"}, {"中国。example", "xn--fiqs8s.example"},
+	{"例え。jp", "xn--r8jz45g.jp"}, {"日本語．jp", "xn--wgv71a119e.jp"}, {"한국.example", "xn--3e0b707e.example"}, {"ไทย.example", "xn--o3cw4h.example"},
+	{"ﬀ.example", "ff.example"}, {"☃.example", "xn--n3h.example"}, {"💩.example", "xn--ls8h.example"}, {"８.８.８.８", "8.8.8.8"},
+}
+
+// host draws a host and returns it with its stored form.
+func (a acceptedTargets) host() (sent, stored string) {
+	switch a.random.IntN(8) {
+	case 0:
+		pair := idnHosts[a.random.IntN(len(idnHosts))]
+		return pair[0], pair[1]
+	case 1:
+		sent = a.ipv4()
+	case 2:
+		sent = a.ipv6()
+	case 3:
+		sent = a.pick("my_host.example", "-a-.example", "0xacab.org", "intranet", "r3---sn.example", "xn--mnchen-3ya.example", "1.example.", "a.b.c.d.e.f")
+	default:
+		sent = a.name()
+	}
+	return sent, strings.ToLower(sent)
+}
+
+// name draws a name of ASCII, of at most 4 labels of at most 62 bytes.
+func (a acceptedTargets) name() string {
+	const alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+	var b strings.Builder
+	for range a.random.IntN(4) {
+		for range 1 + a.random.IntN(a.random.IntN(62)+1) {
+			b.WriteByte(alphabet[a.random.IntN(len(alphabet))])
+		}
+		b.WriteByte('.')
+	}
+	return b.String() + a.pick("example", "Example", "COM", "example.", "xn--p1ai")
+}
+
+// ipv4 draws an address of the public 8.0.0.0/8, in one of the spellings that browsers take.
+func (a acceptedTargets) ipv4() string {
+	low := a.random.IntN(1 << 24)
+	return fmt.Sprintf(a.pick("8.%[1]d.%[2]d.%[3]d", "8.%[1]d.%[2]d.%[3]d.", "010.%#[1]o.%#[2]x.%[3]d", "0X8.%#[1]X.%[4]d", "%#[5]x", "%[5]d", "8.%[6]d"),
+		low>>16, low>>8&255, low&255, low&0xffff, 8<<24|low, low)
+}
+
+// ipv6 draws an address, in brackets.
+func (a acceptedTargets) ipv6() string {
+	group := func() any { return a.random.IntN(1 << 16) }
+	text := fmt.Sprintf("2001:db9:%x:%x:%x:%x:%x:%04x", group(), group(), group(), group(), group(), group())
+	return "[" + a.anyCase(a.pick(text, text, text, "2001:db9::"+text[len(text)-4:], "::ffff:"+a.pick("8.8.8.8", "808:808"), "64:ff9b::8.8.4.4")) + "]"
+}
+
+// rest draws what follows the authority, or some of it.
+func (a acceptedTargets) rest() string {
+	var b strings.Builder
+	for part, mark := range []string{"/", "?", "#"} {
+		if a.random.IntN(3) > 0 {
+			b.WriteString(mark)
+			for range a.random.IntN(a.random.IntN(100) + 1) {
+				b.WriteString(a.piece(part))
+			}
+		}
+	}
+	return b.String()
+}
+
+// notIn are the bytes that would begin a later part.
+var notIn = []*strings.Replacer{strings.NewReplacer("\\", "/", "?", "-", "#", "-"), strings.NewReplacer("\\", "/", "#", "-"), strings.NewReplacer("\\", "/")}
+
+// piece draws a byte that is allowed, an escape, right or wrong, or a letter of any kind, for a part: path, query or fragment.
+func (a acceptedTargets) piece(part int) string {
+	var piece string
+	switch a.random.IntN(8) {
+	case 0:
+		piece = a.pick("%00", "%0d%0a", "%", "%zz", "%2F", "%25", "..", "//", "./", "<>\"'`{}|^", "&amp;", "http://", "@", ";", "$(x)", "[]", "!$&'()*+,;=",
+			"e\u0301", "\u202e", "\ufeff", "\u00ad", "\U000e0001")
+	case 1:
+		piece = string(rune(0xa0 + a.random.IntN(0xd800-0xa0)))
+	case 2:
+		piece = string(rune(0xe000 + a.random.IntN(0x110000-0xe000)))
+	case 3:
+		piece = fmt.Sprintf(a.pick("%%%02x", "%%%02X"), a.random.IntN(256))
+	default:
+		piece = string(rune('!' + a.random.IntN('~'-'!'+1)))
+	}
+	return notIn[part].Replace(piece)
+}
+
+// fill draws n bytes that may follow rest.
+func (a acceptedTargets) fill(rest string, n int) string {
+	var b strings.Builder
+	if !strings.ContainsAny(rest, "/?#") {
+		b.WriteByte('/')
+	}
+	for b.Len() < n {
+		if piece := a.piece(0); len(piece) <= n-b.Len() {
+			b.WriteString(piece)
+		}
+	}
+	return b.String()
+}
+
+// TestAcceptedTargetsGoOutByteForByte: a few thousand; SHUNTTEST_TARGETS=1000000 (make targets) is the proof.
+func TestAcceptedTargetsGoOutByteForByte(t *testing.T) {
+	n := 4000
+	if text := os.Getenv("SHUNTTEST_TARGETS"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	st := newSite(t, func(o *Options) { o.PrivateTargets = "refuse" })
+	address := st.realAddress()
+	var sums targetSums
+	var left atomic.Int64
+	left.Store(int64(n))
+	var writing sync.WaitGroup
+	for w := range 8 {
+		writing.Go(func() {
+			targets := acceptedTargets{rand.New(rand.NewPCG(seed, uint64(w)))}
+			for left.Add(-targetBatch) > -targetBatch && !t.Failed() {
+				batch := make([]acceptedTarget, targetBatch)
+				for i := range batch {
+					batch[i] = targets.next()
+				}
+				sums.add(batch)
+				st.wantByteForByte(address, batch, w%2 == 0)
+			}
+		})
+	}
+	writing.Wait()
+	t.Logf("%d targets, %d bytes, %d of them of %d bytes", sums.targets.Load(), sums.bytes.Load(), sums.longest.Load(), engine.MaxTargetBytes)
+}
+
+// targetBatch is how many links are made and followed at once. The requests to follow them are 7 KB, less than a socket holds.
+const targetBatch = 200
+
+// targetSums are what went out.
+type targetSums struct{ targets, bytes, longest atomic.Int64 }
+
+func (s *targetSums) add(batch []acceptedTarget) {
+	s.targets.Add(int64(len(batch)))
+	for _, target := range batch {
+		s.bytes.Add(int64(len(target.stored)))
+		if len(target.stored) == engine.MaxTargetBytes {
+			s.longest.Add(1)
+		}
+	}
+}
+
+// wantByteForByte holds what comes of targets to what is to go out.
+func (st *site) wantByteForByte(address string, targets []acceptedTarget, lines bool) {
+	locations, err := st.followAll(address, targets, lines)
+	if err != nil {
+		st.t.Error(err)
+		return
+	}
+	for i, target := range targets {
+		if locations[i] != target.stored {
+			st.t.Errorf("%q: got Location %q, want %q", target.sent, locations[i], target.stored)
+		}
+	}
+}
+
+// followAll makes links to targets by the API, the first by itself and the others in one request, follows them, all on one connection
+// to address, and returns the bytes that come.
+func (st *site) followAll(address string, targets []acceptedTarget, lines bool) (locations []string, err error) {
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(patienceOfTests)); err != nil {
+		return nil, err
+	}
+	answers := bufio.NewReaderSize(conn, 2*engine.MaxTargetBytes)
+	codes, err := st.shortenAll(conn, answers, targets, lines)
+	if err != nil {
+		return nil, err
+	}
+	var requests bytes.Buffer
+	for _, code := range codes {
+		fmt.Fprintf(&requests, "GET /%s HTTP/1.1\r\nHost: a\r\n\r\n", code)
+	}
+	if _, err := conn.Write(requests.Bytes()); err != nil {
+		return nil, err
+	}
+	for range codes {
+		location, err := readLocation(answers)
+		if err != nil {
+			return nil, err
+		}
+		locations = append(locations, location)
+	}
+	return locations, nil
+}
+
+// shortenAll returns the codes of links to targets. Each must have been accepted and be shown as it is to go out.
+func (st *site) shortenAll(conn net.Conn, answers *bufio.Reader, targets []acceptedTarget, lines bool) (codes []string, err error) {
+	items := make([]string, len(targets))
+	for i, target := range targets {
+		items[i] = `{"url":` + jsonText(target.sent) + `}`
+	}
+	contentType, many := "application/json", "["+strings.Join(items[1:], ",")+"]"
+	if lines {
+		contentType, many = ndjsonTypes[0], strings.Join(items[1:], "\n")
+	}
+	var first linkObject
+	if err := st.ask(conn, answers, "/shorten", "application/json", items[0], 201, &first); err != nil {
+		return nil, err
+	}
+	var others bulkAnswer
+	if err := st.ask(conn, answers, "/shorten/bulk", contentType, many, 200, &others); err != nil {
+		return nil, err
+	}
+	links := []*linkObject{&first}
+	for _, result := range others.Results {
+		links = append(links, result.Link)
+	}
+	for i, target := range targets {
+		if i >= len(links) || links[i] == nil || links[i].URL != target.stored {
+			return nil, fmt.Errorf("%q is not accepted as %q: %+v", target.sent, target.stored, others)
+		}
+		codes = append(codes, links[i].Code)
+	}
+	return codes, nil
+}
+
+// ask sends a call of the API on conn and reads its answer into v.
+func (st *site) ask(conn net.Conn, answers *bufio.Reader, path, contentType, body string, status int, v any) error {
+	request := requestText("POST", "/api/v1"+path, body, "Authorization: Bearer "+st.token, "Content-Type: "+contentType)
+	if _, err := conn.Write([]byte(request)); err != nil {
+		return err
+	}
+	r := readReply(st.t, answers, "POST")
+	if r.status != status {
+		return fmt.Errorf("%s: got %d %s", path, r.status, r.body)
+	}
+	return json.Unmarshal([]byte(r.body), v)
+}
+
+// readLocation reads a redirect byte by byte, with no reader of HTTP between, and returns the bytes of its one Location.
+func readLocation(r *bufio.Reader) (location string, err error) {
+	for number, found := 0, 0; ; number++ {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return "", err
+		}
+		line, whole := strings.CutSuffix(line, "\r\n")
+		value, isLocation := strings.CutPrefix(line, "Location: ")
+		switch {
+		case !whole:
+			return "", fmt.Errorf("line %q has no CR", line)
+		case number == 0 && line != "HTTP/1.1 302 Found":
+			return "", fmt.Errorf("got %q", line)
+		case line == "" && found == 1:
+			return location, nil
+		case line == "":
+			return "", fmt.Errorf("%d times Location", found)
+		case isLocation:
+			location, found = value, found+1
+		}
+	}
+}
