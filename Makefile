@@ -18,7 +18,11 @@ CHECK_EVERY ?= 16
 
 # How long one fuzz test runs, in make fuzz and in make check.
 FUZZTIME ?= 10s
-CHECK_FUZZTIME ?= 3s
+CHECK_FUZZTIME ?= 2s
+
+# What reads bytes from outside, and how long each of it is fuzzed in make check.
+OUTSIDE = ^Fuzz(MatchCode|RequestHead|ParseTarget|ParseToken|ShortenBody|PatchBody|Cursor|DecodeSketch|Record|Replay)$$
+CHECK_OUTSIDE_FUZZTIME ?= 20s
 
 # How many seconds each test of a sick disk runs in make check.
 CHECK_DISKFULL ?= 30
@@ -155,6 +159,7 @@ check: lint race ## what CI runs besides test: lint, race, fuzz, proxies, the re
 	$(MAKE) crash-clone N=$(CHECK_CRASHES)
 	$(MAKE) faults EVERY=$(CHECK_EVERY)
 	$(MAKE) bitflip N=$(CHECK_FLIPS)
+	$(MAKE) fuzz FUZZTIME=$(CHECK_OUTSIDE_FUZZTIME) FUZZ='$(OUTSIDE)'
 	$(MAKE) fuzz FUZZTIME=$(CHECK_FUZZTIME)
 	$(MAKE) crash N=$(CHECK_CRASH)
 	$(MAKE) desync

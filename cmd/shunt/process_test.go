@@ -153,7 +153,7 @@ func launchThrough(t *testing.T, starter []string, dir string, args ...string) *
 		timeout.Stop()
 		close(p.ended)
 	}()
-	t.Cleanup(p.kill)
+	t.Cleanup(p.forget)
 	return p
 }
 
@@ -209,6 +209,20 @@ func (p *process) terminate() {
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill() // it may have ended
 	<-p.ended
+}
+
+// forget kills the process, and removes what a killed one leaves in memory for the next start.
+func (p *process) forget() {
+	p.kill()
+	journal := filepath.Join(p.dir, "journal")
+	if text, err := os.ReadFile(filepath.Join(p.dir, rememberedJournal)); err == nil {
+		journal = strings.TrimSpace(string(text))
+	}
+	files, _ := filepath.Glob(filepath.Join(journal, "ring-*"))
+	for _, path := range files {
+		store, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), "ring-"), "-")
+		_ = os.RemoveAll(filepath.Join(memoryFolder(), "shunt-"+store))
+	}
 }
 
 // token makes a token for the running server.
