@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -239,9 +240,13 @@ func (k *crash) settleAlias(c *fasthttp.HostClient, r raceOrder) {
 	k.wrong(altered, "%s: got %d %s (%v), want one of %+v", alias, response.StatusCode(), response.Body(), err, r.orders)
 }
 
-// repeat sends a create with a key again. It gets the first success, or is done now, once.
+// repeat sends a create with a key again. It gets the first success, or is done now, once. As long as the outcome is unknown, it
+// is sent once more: that is what keys are for, and on a busy machine the store may need more than two seconds.
 func (k *crash) repeat(c *fasthttp.HostClient, o order, succeeded bool) {
 	response, err := k.place(c, &o)
+	for deadline := time.Now().Add(time.Minute); err == nil && outcomeUnknown(response) && time.Now().Before(deadline); {
+		response, err = k.place(c, &o)
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	got, shownErr := shown(response)
