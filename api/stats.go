@@ -108,10 +108,10 @@ func (s *Server) readOwnerStats(ctx *fasthttp.RequestCtx, caller account.Caller)
 	if err != nil {
 		return err
 	}
-	if q.guard.AnyOwner {
-		return fieldError("owner", "range", "figures are of one owner: it must be a user's id")
+	if q.owners, err = s.ownersOf(q.guard); err != nil {
+		return err
 	}
-	r, err := s.engine.OwnerReport(context.Background(), q.guard.Owner, q.tag, q.Query)
+	r, err := s.engine.OwnerReport(context.Background(), q.owners, q.tag, q.Query)
 	if err != nil {
 		return q.explain(err)
 	}
@@ -124,6 +124,27 @@ func (s *Server) readOwnerStats(ctx *fasthttp.RequestCtx, caller account.Caller)
 	return writeJSON(ctx, fasthttp.StatusOK, o)
 }
 
+// maxReportedOwners bounds the users whose figures are added up in one answer.
+const maxReportedOwners = 1_000
+
+// ownersOf returns whose links g lets the caller ask of: with owner=all, of everybody who ever was a user.
+func (s *Server) ownersOf(g engine.Guard) (owners []uint32, err error) {
+	if !g.AnyOwner {
+		return []uint32{g.Owner}, nil
+	}
+	last, err := s.accounts.LastUserID()
+	switch {
+	case err != nil:
+		return nil, err
+	case last > maxReportedOwners:
+		return nil, fieldError("owner", "too_many", "there were more than 1,000 users: ask for one of them")
+	}
+	for id := range last {
+		owners = append(owners, id+1)
+	}
+	return owners, nil
+}
+
 // topLinks returns the links with the most hits in the window of r.
 func (s *Server) topLinks(q *statsQuery, r *engine.Report) ([]topObject, error) {
 	if !r.From.Before(r.To) {
@@ -133,7 +154,7 @@ func (s *Server) topLinks(q *statsQuery, r *engine.Report) ([]topObject, error) 
 	if asked.Interval != engine.NoSeries { // the list has none, and without it other defaults
 		asked.From, asked.To = r.From, r.To
 	}
-	links, err := s.engine.TopLinks(context.Background(), q.guard.Owner, q.tag, asked, q.top)
+	links, err := s.engine.TopLinks(context.Background(), q.owners, q.tag, asked, q.top)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -207,7 +208,7 @@ func TestABadStatsQueryIsRefusedWithTheFieldsThatAreWrong(t *testing.T) {
 	for query, fields := range map[string]string{
 		"top=": "top:range", "top=0": "top:range", "top=1001": "top:range", "top=-1": "top:range", "top=%2B1": "top:range", "top=x": "top:range",
 		"top=1&top=2": "top:duplicate", "tag=": "tag:required", "tag=a%0ab": "tag:characters", "tag=%ff": "tag:characters",
-		"tag=" + strings.Repeat("x", 65): "tag:too_long", "tag=a&tag=b": "tag:duplicate", "owner=all": "owner:range", "owner=-1": "owner:range",
+		"tag=" + strings.Repeat("x", 65): "tag:too_long", "tag=a&tag=b": "tag:duplicate", "owner=-1": "owner:range",
 	} {
 		if r := st.call("GET", "/stats?"+query, ""); r.status != 422 || r.fields() != fields {
 			t.Errorf("/stats?%s: got %d %s, want 422 %s", query, r.status, r.body, fields)
@@ -228,7 +229,22 @@ func TestABadStatsQueryIsRefusedWithTheFieldsThatAreWrong(t *testing.T) {
 	}
 }
 
-func TestOwnerStatsAreOfAllLinksOfOneOwner(t *testing.T) {
+func TestOwnerStatsOfAllAreForAdminsAndOfSoManyUsers(t *testing.T) {
+	st := newSite(t, nil)
+	if r := st.callAs(st.member("ann@example.com"), "GET", "/stats?owner=all", ""); r.problem() != "forbidden" {
+		t.Errorf("a member: got %+v", r)
+	}
+	for users, want := range map[uint32]int{maxReportedOwners: 200, maxReportedOwners + 1: 422} {
+		done := make(chan error, 1)
+		st.table.Write([][2][]byte{{[]byte("s"), binary.BigEndian.AppendUint32(nil, users)}}, nil, func(err error) { done <- err })
+		check(t, <-done)
+		if r := st.call("GET", "/stats?owner=all", ""); r.status != want || want == 422 && r.fields() != "owner:too_many" {
+			t.Errorf("%d users: got %d %s", users, r.status, r.body)
+		}
+	}
+}
+
+func TestOwnerStatsAreOfAllLinksOfAnOwnerOrOfAll(t *testing.T) {
 	st := newSite(t, nil)
 	ann, ben := st.member("ann@example.com"), st.member("ben@example.com") // 2 and 3
 	for _, c := range []struct{ token, link string }{
@@ -255,6 +271,9 @@ func TestOwnerStatsAreOfAllLinksOfOneOwner(t *testing.T) {
 		{ben, "?top=2", `{"hits":7,"unique":1,` + kept + `,"top":[{"code":"b1","hits":7,"unique":1}]}`},
 		{st.token, "?top=2", `{"hits":0,"unique":0,` + kept + `,"top":[]}`},
 		{st.token, "?owner=3", `{"hits":7,"unique":1,` + kept + `}`},
+		{st.token, "?owner=all&top=2", `{"hits":12,"unique":3,` + kept + `,"top":[{"code":"b1","hits":7,"unique":1},` + a2 + `]}`},
+		{st.token, "?owner=all&tag=t&top=9", `{"hits":12,"unique":3,` + kept + `,"top":[{"code":"b1","hits":7,"unique":1},` + a2 + `,` + a1 + `]}`},
+		{st.token, "?owner=all&tag=%C3%BC+n", `{"hits":1,"unique":1,` + kept + `}`},
 		{st.token, "?owner=99", `{"hits":0,"unique":0,` + kept + `}`},
 	} {
 		if r := st.callAs(c.token, "GET", "/stats"+c.query, ""); r.status != 200 || r.body != c.want+"\n" {

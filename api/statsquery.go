@@ -21,7 +21,8 @@ const maxTop = 1000
 type statsQuery struct {
 	engine.Query
 	guard    engine.Guard
-	windowed bool // from, to or interval is given
+	owners   []uint32 // of the links that GET /stats is of
+	windowed bool     // from, to or interval is given
 	include  included
 	tag      string
 	top      int // 0: no list

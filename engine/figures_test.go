@@ -283,11 +283,11 @@ func (f *figures) check(rt fatal, q engine.Query) {
 		life.To = f.now.Add(time.Hour)
 		f.compare(rt, l.code+" over all time", &life, this)
 	}
-	r, err := f.e.OwnerReport(ctx, 1, "", q)
+	r, err := f.e.OwnerReport(ctx, []uint32{1}, "", q)
 	if !refused(err) {
 		f.compare(rt, "owner 1", &r, func(l figuredLink) bool { return l.owner == 1 })
 	}
-	if r, err = f.e.OwnerReport(ctx, 1, "b", q); !refused(err) {
+	if r, err = f.e.OwnerReport(ctx, []uint32{1}, "b", q); !refused(err) {
 		f.compare(rt, "tag b", &r, func(l figuredLink) bool { return l.owner == 1 && l.tag == "b" && !l.deleted })
 	}
 	f.checkTop(rt, q)
@@ -295,9 +295,9 @@ func (f *figures) check(rt fatal, q engine.Query) {
 
 func (f *figures) checkTop(rt fatal, q engine.Query) {
 	ctx := context.Background()
-	top, err := f.e.TopLinks(ctx, 1, "", q, 5)
+	top, err := f.e.TopLinks(ctx, []uint32{1}, "", q, 5)
 	q.Interval = engine.NoSeries
-	r, err2 := f.e.OwnerReport(ctx, 1, "", q)
+	r, err2 := f.e.OwnerReport(ctx, []uint32{1}, "", q)
 	if refused(err) || refused(err2) {
 		return
 	}
@@ -412,7 +412,7 @@ func TestWindowsOfManyVisitorsAreWithinThreeStandardErrors(t *testing.T) {
 	dense := 0
 	for days := 1; days <= 31; days += 3 {
 		q := engine.Query{From: f.now.AddDate(0, 0, -days), Parts: allParts}
-		r, err := f.e.OwnerReport(context.Background(), 1, "", q)
+		r, err := f.e.OwnerReport(context.Background(), []uint32{1}, "", q)
 		if err != nil {
 			t.Fatal(err)
 		}

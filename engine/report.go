@@ -92,15 +92,15 @@ func (e *Engine) lifeReport(ctx context.Context, id uint64, wanted Parts) (Repor
 	return r, nil
 }
 
-// OwnerReport returns the figures of all links that an owner has and had; with a tag, of those live links that have it.
+// OwnerReport returns the figures of all links that owners have and had; with a tag, of those live links that have it.
 // Without a tag deleted links stay in the figures. Errors: InvalidError, ErrTooManyLinks, ErrLoading.
-func (e *Engine) OwnerReport(ctx context.Context, owner uint32, tag string, q Query) (Report, error) {
+func (e *Engine) OwnerReport(ctx context.Context, owners []uint32, tag string, q Query) (Report, error) {
 	if !e.Ready() {
 		return Report{}, ErrLoading
 	}
-	source := ownerSource(owner)
+	source := ownerSource(owners)
 	if tag != "" {
-		links, err := e.scanLinks(owner, tag)
+		links, err := e.scanLinks(owners, tag)
 		if err != nil {
 			return Report{}, err
 		}
@@ -111,18 +111,18 @@ func (e *Engine) OwnerReport(ctx context.Context, owner uint32, tag string, q Qu
 	}
 	r, err := e.windowReport(ctx, q, time.Time{}, source)
 	if err != nil {
-		return Report{}, fmt.Errorf("figures of owner %d: %w", owner, err)
+		return Report{}, fmt.Errorf("figures of owners: %w", err)
 	}
 	return r, nil
 }
 
-// TopLinks returns the n live links of an owner with the most hits in the window, descending; with a tag, of those that
+// TopLinks returns the n live links of owners with the most hits in the window, descending; with a tag, of those that
 // have it. Links without hits are not in it. Errors: InvalidError, ErrTooManyLinks, ErrLoading.
-func (e *Engine) TopLinks(ctx context.Context, owner uint32, tag string, q Query, n int) ([]LinkHits, error) {
+func (e *Engine) TopLinks(ctx context.Context, owners []uint32, tag string, q Query, n int) ([]LinkHits, error) {
 	if !e.Ready() {
 		return nil, ErrLoading
 	}
-	links, err := e.scanLinks(owner, tag)
+	links, err := e.scanLinks(owners, tag)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (e *Engine) TopLinks(ctx context.Context, owner uint32, tag string, q Query
 	hits := make([]uint64, len(links.ids))
 	err = e.readSpans(ctx, linkSource(links.ids...), w.spans, 0, func(i, _ int, t *Tally, _ bool) { hits[i] += t.Hits })
 	if err != nil {
-		return nil, fmt.Errorf("hits of the links of owner %d: %w", owner, err)
+		return nil, fmt.Errorf("hits of the links of owners: %w", err)
 	}
 	return e.topOf(ctx, links, hits, w.spans, n)
 }
@@ -189,21 +189,23 @@ type ownedLinks struct {
 	codes []string
 }
 
-func (e *Engine) scanLinks(owner uint32, tag string) (links ownedLinks, err error) {
+func (e *Engine) scanLinks(owners []uint32, tag string) (links ownedLinks, err error) {
 	tooMany := false
-	err = e.store.ListLinks(owner, tag, func(id uint64, code string) bool {
-		if len(links.ids) == MaxScannedLinks {
-			tooMany = true
-			return false
+	for _, owner := range owners {
+		err := e.store.ListLinks(owner, tag, func(id uint64, code string) bool {
+			if len(links.ids) == MaxScannedLinks {
+				tooMany = true
+				return false
+			}
+			links.ids, links.codes = append(links.ids, id), append(links.codes, code)
+			return true
+		})
+		switch {
+		case err != nil:
+			return ownedLinks{}, fmt.Errorf("listing links of owner %d: %w", owner, err)
+		case tooMany:
+			return ownedLinks{}, ErrTooManyLinks
 		}
-		links.ids, links.codes = append(links.ids, id), append(links.codes, code)
-		return true
-	})
-	switch {
-	case err != nil:
-		return ownedLinks{}, fmt.Errorf("listing links of owner %d: %w", owner, err)
-	case tooMany:
-		return ownedLinks{}, ErrTooManyLinks
 	}
 	return links, nil
 }
@@ -250,25 +252,24 @@ func (r *Report) set(t *Tally) {
 	r.Dimensions = t.Dimensions
 }
 
-// source is what figures are added up of: links, or one owner.
+// source is what figures are added up of: links, or owners.
 type source struct {
-	links   []uint64
-	owner   uint32
-	isOwner bool
+	links  []uint64
+	owners []uint32
 }
 
 func linkSource(ids ...uint64) source { return source{links: ids} }
 
-func ownerSource(owner uint32) source { return source{owner: owner, isOwner: true} }
+func ownerSource(owners []uint32) source { return source{owners: owners} }
 
-// pendingSpan is what is pending of links[i] in spans[j].
+// pendingSpan is what is pending of links[i], or owners[i], in spans[j].
 type pendingSpan struct {
 	i, j  int
 	tally Tally
 }
 
-// readSpans calls add with the tallies of links[i], or of the owner (i is 0), over spans[j]: any number of times, to be
-// added up. Durable tells whether it is the store's. The tally is valid only during the call.
+// readSpans calls add with the tallies of links[i], or of owners[i], over spans[j]: any number of times, to be added up.
+// Durable tells whether it is the store's. The tally is valid only during the call.
 func (e *Engine) readSpans(
 	ctx context.Context, s source, spans []Span, wanted Parts, add func(i, j int, t *Tally, durable bool),
 ) (err error) {
@@ -277,17 +278,19 @@ func (e *Engine) readSpans(
 		return err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
-	if s.isOwner {
-		err = view.ReadOwnerSpans(s.owner, spans, wanted, func(j int, t *Tally) error {
-			add(0, j, t, true)
-			return nil
-		})
-	} else {
-		err = view.ReadSpans(s.links, spans, wanted, func(i, j int, t *Tally) error {
+	for i, owner := range s.owners {
+		err := view.ReadOwnerSpans(owner, spans, wanted, func(j int, t *Tally) error {
 			add(i, j, t, true)
 			return ctx.Err()
 		})
+		if err != nil {
+			return err
+		}
 	}
+	err = view.ReadSpans(s.links, spans, wanted, func(i, j int, t *Tally) error {
+		add(i, j, t, true)
+		return ctx.Err()
+	})
 	if err != nil {
 		return err
 	}
@@ -302,8 +305,11 @@ func (e *Engine) readSpans(
 // pending returns what p has of s.
 func (s *source) pending(p *pair, spans []Span, wanted Parts, names *referrers) (found []pendingSpan) {
 	d, ids := &p.links, s.links
-	if s.isOwner {
-		d, ids = &p.owners, []uint64{uint64(s.owner)}
+	if len(s.owners) > 0 {
+		d, ids = &p.owners, make([]uint64, len(s.owners))
+		for i, owner := range s.owners {
+			ids[i] = uint64(owner)
+		}
 	}
 	for _, hour := range d.hours {
 		j := slices.IndexFunc(spans, func(x Span) bool { return x.FromHour <= hour && hour < x.ToHour })

@@ -39,7 +39,7 @@ func (a *Accounts) EnsureAdmin() (u User, created bool, err error) {
 	if !errors.Is(err, ErrNoUser) {
 		return u, false, err
 	}
-	last, err := a.lastUserID()
+	last, err := a.LastUserID()
 	if err != nil {
 		return User{}, false, err
 	}
@@ -106,7 +106,7 @@ func (a *Accounts) checkFree(name string) error {
 
 func (t *turn) addUser(u userRecord) (User, error) {
 	a := t.accounts
-	last, err := a.lastUserID()
+	last, err := a.LastUserID()
 	if err != nil {
 		return User{}, err
 	}
@@ -190,8 +190,8 @@ func (a *Accounts) userByName(text string) (userRecord, error) {
 	return a.readUser(binary.BigEndian.Uint32(id))
 }
 
-// lastUserID returns the highest number that a user ever had, 0 if there was none.
-func (a *Accounts) lastUserID() (uint32, error) {
+// LastUserID returns the highest number that a user ever had, 0 if there was none.
+func (a *Accounts) LastUserID() (uint32, error) {
 	last, err := a.table.Get(lastUserKey)
 	switch {
 	case err != nil:

@@ -54,7 +54,7 @@ var optionNames = map[optionKind]string{
 // may.
 func Owner(id uint32) Option { return Option{takesOwner, strconv.FormatUint(uint64(id), 10)} }
 
-// AnyOwner is Owner with the links of all users. OwnerStats does not take it.
+// AnyOwner is Owner with the links of all users.
 func AnyOwner() Option { return Option{takesOwner, "all"} }
 
 // IfVersion is for Update and Delete: only if the link still has this Version, else ErrPreconditionFailed. Version 0, which links
