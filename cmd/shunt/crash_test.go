@@ -90,6 +90,8 @@ type crash struct {
 	written   atomic.Int64 // creates and edits that were answered in this life
 	folders   int          // of backups and of what was restored
 
+	backupSaid string // what the command of the latest backup under which the server was killed printed, and how it ended
+
 	mu       sync.Mutex
 	book     book
 	failures []failure

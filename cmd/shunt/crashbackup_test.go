@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +32,8 @@ func (k *crash) killInBackup() (signalled time.Time) {
 	dir := k.newFolder("backup")
 	ended := make(chan struct{})
 	cmd := exec.Command(binary, "backup", dir, "--data", k.dir)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {
 		k.t.Error(err)
 		return k.killNow()
@@ -42,6 +46,7 @@ func (k *crash) killInBackup() (signalled time.Time) {
 	time.Sleep(k.upTo(15 * time.Millisecond))
 	signalled = k.killNow()
 	<-ended
+	k.backupSaid = fmt.Sprint(said.String(), cmd.ProcessState)
 	return signalled
 }
 
@@ -84,7 +89,12 @@ func (k *crash) backupMet() bool {
 // restoreWhole restores a backup and checks what comes of it.
 func (k *crash) restoreWhole(dir, to string) {
 	if r := shunt(k.t, "", nil, "restore", dir, "--data", to); r.code != exitDone {
-		k.t.Errorf("restoring a whole backup: got %+v", r)
+		var names []string
+		_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			names = append(names, fmt.Sprint(strings.TrimPrefix(path, dir), " ", err))
+			return nil
+		})
+		k.t.Errorf("restoring a whole backup: got %+v; it has %q; its command said %q", r, names, k.backupSaid)
 		return
 	}
 	backup := printed[checkOutcome](k.t, shunt(k.t, "", nil, "check", "--data", dir, "--json"))
