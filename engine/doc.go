@@ -61,8 +61,8 @@
 // A list is a Listing of the store, of one moment and durable. Its order is that of ids, so a page goes on below the id at
 // which the last one ended, whatever was made, edited or deleted since. A page goes over at most 10,000 rows.
 //
-// Locks: shard.mu, counters.mu, pending.mu, keeper.mu, ids.mu and receipts.mu; none is taken while another is held. The store's
-// callbacks take shard.mu, counters.mu and receipts.mu; a rewrite of a shard (about 0.1 µs a link) happens in one, and
+// Locks: shard.mu, counters.mu, pending.mu, keeper.mu, ids.mu and receipts.mu; none is taken while another is held.
+// So it is with the dictionary's. The store's callbacks take shard.mu, counters.mu and receipts.mu; a rewrite of a shard (about 0.1 µs a link) happens in one, and
 // holds up all writers.
 //
 // Goroutines: Run has four. One folds every 10 ms. One flushes every interval, and rolls up, purges deleted links and sweeps
@@ -116,12 +116,12 @@
 //     and all of 1 to 10 holds for them. Their files are in memory: a crash leaves them and a cut does not, so to replay one that
 //     is missing is to replay nothing. If they could have no files, a crash loses what a standby ring has beyond committed,
 //     and Metrics.JournalUnprotected counts it. At the switch a writer that has picked its ring goes on in that one: both sets
-//     are folded at all times.
+//     are folded at all times. A standby ring is an eighth of another, so 9 comes sooner there if the store stalls as well.
 //
 // Stopping and starting:
 //
 //  12. Close, after the last redirect: fold, flush, close the files. Every record is below the positions, so the next start
-//     replays none, and the files of standby rings are removed. If the store hangs, Run's end and Close wait ten seconds each, and what is left is as in 7 and 9.
+//     replays none, and the files of standby rings are removed, unless hits go to them at that moment. If the store hangs, Run's end and Close wait ten seconds each, and what is left is as in 7 and 9.
 //  13. Replay reads the files of the stored epoch, in whatever number and size they are; it never writes to them. A crash
 //     or a cut repeats it. If memory does not suffice for all, it commits in parts, each with the positions behind it.
 //  14. The rest of the replay, zero positions and the next epoch are one batch. Before it is durable the old epoch is what

@@ -143,7 +143,7 @@ type Engine struct {
 	flusher     flusher
 	keeper      keeper
 	stall       stallLog
-	loopsEnded  chan struct{} // closed once all of Run's goroutines have returned; nil before Run
+	loopsEnded  chan struct{} // closed once all of Run's goroutines but the keeper have returned; nil before Run
 	replayed    replayResult
 	mappedBytes *atomic.Int64 // by itself: the arenas' cleanups hold it, and must not hold the engine
 }

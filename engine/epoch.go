@@ -42,6 +42,10 @@ func (e *Engine) startEpoch() error {
 // mayRead refuses a start whose journal is there and cannot be opened for a reason that an operator can mend: going on would
 // give its hits up.
 func (e *Engine) mayRead(p Positions) error {
+	if err := e.folders.foreign(); err != nil && len(p.Rings) > 0 {
+		return fmt.Errorf("the hit journal has a part in memory that belongs to another user: %w; run this as the user that the server "+
+			"ran as, or remove that folder to give up what it has", err)
+	}
 	for i := range p.Rings {
 		f, err := openOld(e.folders.ring(e.identity, p.Epoch, i, len(p.Rings)))
 		switch {

@@ -95,8 +95,8 @@ func (e *Engine) foldLoop(ctx context.Context) {
 		case <-tick.C:
 			e.pending.fold()
 			e.flushSoonIfFull()
+			e.watchKeeper() // first: what the other one logs may wait for the same disk
 			e.watchStall()
-			e.watchKeeper()
 		}
 	}
 }

@@ -63,13 +63,37 @@ func (d *folders) removeEpochs(storeID [16]byte, which func(epoch uint64) bool) 
 	return d.each(func(dir string) error { return removeEpochs(dir, storeID, which) })
 }
 
-// removeStandby deletes a store's standby rings that no engine has.
-func (d *folders) removeStandby(storeID [16]byte) error {
+// removeStandby deletes the standby rings of an epoch. Those of others may be all that a killed server has left.
+func (d *folders) removeStandby(storeID [16]byte, epoch uint64) error {
 	if !d.hasStandby() {
 		return nil
 	}
-	err := removeEpochs(d.standby, storeID, func(uint64) bool { return true })
+	err := removeEpochs(d.standby, storeID, func(n uint64) bool { return n == epoch })
 	return errors.Join(err, os.Remove(d.standby))
+}
+
+// foreign returns why a folder of standby rings cannot be read, if it is another user's who may have run this store: the owner of
+// its journal, or root. What strangers put there is nobody's.
+func (d *folders) foreign() error {
+	if d.standby == "" {
+		return nil
+	}
+	standby, err := os.Lstat(d.standby)
+	if err != nil || owner(standby) == os.Geteuid() {
+		return nil
+	}
+	if rings, err := os.Stat(d.rings); owner(standby) != 0 && (err != nil || owner(rings) != owner(standby)) {
+		return nil
+	}
+	return &fs.PathError{Op: "open", Path: d.standby, Err: fs.ErrPermission}
+}
+
+// owner returns the number of the user who owns a file, -1 if that is not known.
+func owner(info fs.FileInfo) int {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(stat.Uid)
+	}
+	return -1
 }
 
 // makePrivate makes a folder for this user alone, if it is not there. One of somebody else, or open to others, is an error.
@@ -85,8 +109,7 @@ func private(dir string) error {
 	if err != nil {
 		return err
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || !ok || int(stat.Uid) != os.Geteuid() {
+	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || owner(info) != os.Geteuid() {
 		return fmt.Errorf("%s is not a folder of this user alone", dir)
 	}
 	return nil

@@ -272,7 +272,7 @@ func createRing(dir string, h ringHeader) (*ring, error) {
 	}
 	r, err := initRing(f, h)
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, os.Remove(f.Name()), f.Close())
 	}
 	return r, nil
 }

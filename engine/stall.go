@@ -136,9 +136,9 @@ func (e *Engine) close() error {
 			err = e.unflushed(err)
 		}
 	}
-	flushed := err == nil
-	if err = errors.Join(err, e.journal.close(), e.referrers.close()); flushed {
-		_ = e.folders.removeStandby(e.identity.StoreID) // memory that is of no use; the next start tries again
+	gone := err == nil && !e.journal.onStandby() // a late hit goes where the last ones went
+	if err = errors.Join(err, e.journal.close(), e.referrers.close()); gone {
+		_ = e.folders.removeStandby(e.identity.StoreID, e.flusher.positions.Epoch) // it is of no use; the next start tries again
 	}
 	return err
 }

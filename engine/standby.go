@@ -19,13 +19,15 @@ import (
 // like the others. Without such a folder they are in the memory of the process: a kill loses what was not flushed
 // (Metrics.JournalUnprotected counts it), and no replay sees it.
 //
-// What is left is the time from the disk's last answer to the switch, at most keepInterval and stallAfter. In it the kernel
-// must not write back what hits store into, which it does every 30 s. A freeze of the file system begins with just that, so
+// What is left is the time from the disk's last answer to the switch, at most keepInterval and stallAfter (after a minute without
+// hits idleInterval and stallAfter). In it the kernel must not write back what hits store into, which it does every 30 s, nor may
+// more new referrers come than their pages are kept for. A freeze of the file system begins with just that, so
 // it holds up redirects all the same. Only a journal in memory (a tmpfs) has no such moment.
 const (
-	// keepInterval is how often pages are made writable, while there are hits. Without them it is idleInterval, since each
-	// time costs the disk some pages.
+	// keepInterval is how often pages are made writable, while there are hits. Without any for idleAfter it is idleInterval, since
+	// each time costs the disk some pages.
 	keepInterval = 250 * time.Millisecond
+	idleAfter    = time.Minute
 	idleInterval = 10 * time.Second
 
 	// keepHurry is how long the keeper may wait for a file if hits are about to come to pages that it has not made writable.
@@ -52,17 +54,21 @@ func (k *keeper) init() { k.ask, k.kick = askFile, make(chan struct{}, 1) }
 
 // keepLoop keeps pages writable until ctx is done. It may hang in a system call for as long as the disk does.
 func (e *Engine) keepLoop(ctx context.Context) {
+	var moved time.Time
 	for {
-		moved, err := e.keep()
+		came, err := e.keep()
 		if ctx.Err() != nil {
 			return
+		}
+		if came {
+			moved = time.Now()
 		}
 		interval := idleInterval
 		switch {
 		case err != nil:
 			interval = time.Second
 			e.keeperFailed(err)
-		case moved:
+		case time.Since(moved) < idleAfter:
 			interval = keepInterval
 		}
 		if err == nil {

@@ -3,11 +3,13 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -153,6 +155,7 @@ func TestStandbyRingsAreGoneAfterACleanStop(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("before: %v, %v", info, err)
 	}
+	l.UseStandby(false)
 	l.close()
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("after: %v", err)
@@ -204,6 +207,93 @@ func TestAStandbyFolderOfSomebodyElseIsNotUsed(t *testing.T) {
 		if entries, _ := os.ReadDir(path); len(entries) != 0 {
 			t.Errorf("%s: it has %d files", name, len(entries))
 		}
+	}
+}
+
+// TestACleanStopLeavesStandbyRingsOfOthers: another copy of the store, killed, may have nothing else.
+func TestACleanStopLeavesStandbyRingsOfOthers(t *testing.T) {
+	l := newLife(t, 1)
+	l.open(engine.Options{})
+	p, err := l.gate.Positions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := strings.Replace(l.ringPath(3), fmt.Sprint("-", p.Epoch, "-"), fmt.Sprint("-", engine.NewHistory(p).Epoch, "-"), 1)
+	if err := os.WriteFile(theirs, []byte("theirs"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.close()
+	if _, err := os.Stat(theirs); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAStandbyRingThatFindsNoRoomLeavesNoFile(t *testing.T) {
+	for fine := 4; fine < 8; fine++ { // header and slots of each of two rings, and of each of two standby rings
+		l := newLife(t, 1)
+		left := fine
+		engine.BreakWrites(t, func(write func() error) error {
+			if left--; left == -1 {
+				return syscall.ENOSPC
+			}
+			return write()
+		})
+		l.open(engine.Options{})
+		if entries, _ := os.ReadDir(engine.StandbyFolder(filepath.Dir(l.dir), l.gate)); len(entries) > 0 {
+			t.Errorf("with %d writes: %d files are left", fine, len(entries))
+		}
+		l.UseStandby(true)
+		l.hit(0, 5, 1)
+		l.wantUnprotected(5)
+		l.close()
+		l.wantDurable(5)
+	}
+}
+
+func TestALateHitOnStandbyIsCountedAtTheNextStart(t *testing.T) {
+	l := newLife(t, 1)
+	l.open(engine.Options{})
+	l.UseStandby(true)
+	l.hit(0, 5, 1)
+	link, _ := l.Resolve([]byte("link0"))
+	l.close()
+	l.Hit(link, engine.Visit{Visitor: 2, NowMs: time.Now().UnixMilli()})
+	link.Release()
+	engine.EndProcess()
+	l.open(engine.Options{})
+	l.wantHits(6)
+	l.close()
+}
+
+func TestAStandbyFolderOfTheUserWhoRanTheServerIsNotPassedOver(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root gives files away; CI is root")
+	}
+	const user = 12345
+	for name, c := range map[string]struct{ journal, standby int }{"the journal's owner": {user, user}, "a stranger": {0, user}} {
+		l := newLife(t, 1)
+		l.open(engine.Options{})
+		l.UseStandby(true)
+		l.hit(0, 5, 1)
+		folder := filepath.Dir(l.ringPath(3))
+		l.crash()
+		if err := errors.Join(os.Chown(l.dir, c.journal, -1), os.Chown(folder, c.standby, -1)); err != nil {
+			t.Fatal(err)
+		}
+		err := l.tryOpen(engine.Options{})
+		if refused := err != nil; refused != (c.journal == user) || refused && !strings.Contains(err.Error(), folder) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if err == nil {
+			l.close()
+			continue
+		}
+		if err := os.Chown(folder, 0, -1); err != nil {
+			t.Fatal(err)
+		}
+		l.open(engine.Options{})
+		l.wantHits(5)
+		l.close()
 	}
 }
 
