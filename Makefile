@@ -18,7 +18,7 @@ CHECK_EVERY ?= 16
 
 # How long one fuzz test runs, in make fuzz and in make check.
 FUZZTIME ?= 10s
-CHECK_FUZZTIME ?= 2s
+CHECK_FUZZTIME ?= 1s
 
 # What reads bytes from outside, and how long each of it is fuzzed in make check.
 OUTSIDE = ^Fuzz(MatchCode|RequestHead|ParseTarget|ParseToken|ShortenBody|PatchBody|Cursor|DecodeSketch|Record|Replay)$$
