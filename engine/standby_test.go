@@ -250,18 +250,23 @@ func TestAStandbyRingThatFindsNoRoomLeavesNoFile(t *testing.T) {
 	}
 }
 
-func TestALateHitOnStandbyIsCountedAtTheNextStart(t *testing.T) {
+// TestStandbyRingsStayIfTheStopCameWhileHitsWentThere: a late hit lands in the files, as it does in those of the disk.
+func TestStandbyRingsStayIfTheStopCameWhileHitsWentThere(t *testing.T) {
 	l := newLife(t, 1)
 	l.open(engine.Options{})
 	l.UseStandby(true)
 	l.hit(0, 5, 1)
-	link, _ := l.Resolve([]byte("link0"))
+	path := l.ringPath(3)
 	l.close()
-	l.Hit(link, engine.Visit{Visitor: 2, NowMs: time.Now().UnixMilli()})
-	link.Release()
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
 	engine.EndProcess()
 	l.open(engine.Options{})
-	l.wantHits(6)
+	l.wantHits(5)
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after the next start: %v", err)
+	}
 	l.close()
 }
 
