@@ -1,6 +1,0 @@
-//go:build !linux
-
-package main
-
-// memoryFolder is for Linux.
-func memoryFolder() string { return "" }

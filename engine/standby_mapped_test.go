@@ -1,0 +1,29 @@
+//go:build !race
+
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"shunt/engine"
+)
+
+// TestAHitAfterCloseIsCountedAtTheNextStart, in files of the disk and of standby rings. Race builds have rings on the heap, which are
+// in no file after Close.
+func TestAHitAfterCloseIsCountedAtTheNextStart(t *testing.T) {
+	for _, standby := range []bool{false, true} {
+		l := newLife(t, 1)
+		l.open(engine.Options{})
+		l.UseStandby(standby)
+		l.hit(0, 5, 1)
+		link, _ := l.Resolve([]byte("link0"))
+		l.close()
+		l.Hit(link, engine.Visit{Visitor: 2, NowMs: time.Now().UnixMilli()})
+		link.Release()
+		engine.EndProcess()
+		l.open(engine.Options{})
+		l.wantHits(6)
+		l.close()
+	}
+}
