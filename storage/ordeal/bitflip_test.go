@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,7 +101,7 @@ func (p *flipProof) note(where, outcome string) {
 	defer p.mu.Unlock()
 	name, _, _ := strings.Cut(where, " ")
 	file := kindOfFile(name)
-	if filepath.Dir(name) == "journal" {
+	if strings.HasPrefix(name, "journal/") {
 		file = "journal ring"
 		if strings.HasSuffix(name, "referrers") {
 			file = "journal's dictionary"

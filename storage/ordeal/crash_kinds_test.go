@@ -2,6 +2,7 @@ package ordeal
 
 import (
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -97,15 +98,19 @@ func (c *crash) mix(file, old []byte) {
 	}
 }
 
-// files reads a folder; files that go meanwhile are not in it.
+// files reads a folder and those in it; files that go meanwhile are not in it.
 func files(dir string) map[string][]byte {
 	found := map[string][]byte{}
-	entries, _ := os.ReadDir(dir)
-	for _, e := range entries {
-		if data, err := os.ReadFile(filepath.Join(dir, e.Name())); err == nil {
-			found[e.Name()] = data
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return nil
 		}
-	}
+		if data, err := os.ReadFile(path); err == nil {
+			name, _ := filepath.Rel(dir, path)
+			found[name] = data
+		}
+		return nil
+	})
 	return found
 }
 
@@ -114,7 +119,11 @@ func writeFiles(dir string, files map[string][]byte) error {
 		return err
 	}
 	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
 			return err
 		}
 	}

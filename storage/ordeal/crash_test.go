@@ -40,9 +40,16 @@ func TestNothingAcknowledgedIsLostByACrash(t *testing.T) {
 	t.Logf("\n%s", total)
 }
 
+// A judge takes what is wrong: a test, or one fault of many.
+type judge interface {
+	Errorf(format string, args ...any)
+	Failed() bool
+	TempDir() string
+}
+
 // history is a data folder's life.
 type history struct {
-	t      *testing.T
+	t      judge
 	rng    *rand.Rand
 	dir    string // of journals, which are real files
 	ledger *ledger
@@ -56,7 +63,7 @@ type history struct {
 	folders int
 }
 
-func newHistory(t *testing.T, seed uint64, table *crashTable) *history {
+func newHistory(t judge, seed uint64, table *crashTable) *history {
 	h := &history{t: t, rng: rand.New(rand.NewPCG(seed, 0)), dir: t.TempDir(), ledger: newLedger(), table: table}
 	h.nowMs.Store(time.Date(2026, 1, 2, 3, 59, 0, 0, time.UTC).UnixMilli())
 	return h
@@ -152,7 +159,7 @@ func (h *history) examine(c *crash) {
 	}
 	h.check(l.session, c)
 	if err := l.close(); err != nil {
-		h.t.Error(err)
+		h.t.Errorf("%v", err)
 	}
 	_ = os.RemoveAll(c.journal)
 }

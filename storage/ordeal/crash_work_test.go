@@ -42,7 +42,7 @@ func (h *history) work(l *life, sprung <-chan struct{}) {
 	select {
 	case <-sprung:
 	case <-time.After(patienceLong):
-		h.t.Error("a crash has not come about")
+		h.t.Errorf("a crash has not come about")
 	}
 	stop.Store(true)
 	wg.Wait()

@@ -54,6 +54,9 @@ func TestAFailedFileOperationIsHarmlessOrClear(t *testing.T) {
 	close(next)
 	wg.Wait()
 	t.Logf("%d operations, every %d.\n%s", total, every, p)
+	for _, wrong := range p.wrong { // last, where the end of a long log still has them
+		t.Error(wrong)
+	}
 }
 
 // modesOf are all modes, or two of them if only few operations are tried.
@@ -73,6 +76,30 @@ type faultProof struct {
 	results map[faultMode]map[string]int
 	slowest time.Duration  // from a fault to the end of the process
 	ended   map[string]int // by what failed
+	wrong   []string
+}
+
+// oneFault is the judge of what is left after one fault.
+type oneFault struct {
+	*testing.T
+	p *faultProof
+
+	what   string
+	said   string // on standard error
+	failed bool
+}
+
+func (f *oneFault) Failed() bool { return f.failed }
+
+func (f *oneFault) Errorf(format string, args ...any) {
+	f.p.mu.Lock()
+	defer f.p.mu.Unlock()
+	text := f.what + ": " + fmt.Sprintf(format, args...)
+	if !f.failed {
+		text += "\n" + f.said
+	}
+	f.failed = true
+	f.p.wrong = append(f.p.wrong, text)
 }
 
 // run is what a child said and how it ended.
@@ -121,16 +148,17 @@ func (p *faultProof) judge(k int, mode faultMode) {
 	}
 	outcome := r.outcome()
 	p.note(mode, outcome, r)
+	f := &oneFault{T: p.t, p: p, what: fmt.Sprintf("operation %d, %s, fault %q, which %s", k, mode, r.last("fault"), outcome), said: tail(r.stderr)}
 	if strings.HasPrefix(outcome, "!") {
-		p.t.Errorf("operation %d, %s, fault %q: %s (exit code %d)\n%s", k, mode, r.last("fault"), outcome, r.exit, tail(r.stderr))
+		f.Errorf("exit code %d", r.exit)
 	}
-	h := newHistory(p.t, p.seed, new(crashTable))
+	h := newHistory(f, p.seed, new(crashTable))
 	reserved, err := h.retell(newScript(p.seed), r.stdout)
 	if err == nil {
 		err = h.lookAt(r.dir, reserved)
 	}
 	if err != nil {
-		p.t.Errorf("operation %d, %s, fault %q, which %s: %v\n%s", k, mode, r.last("fault"), outcome, err, tail(r.stderr))
+		f.Errorf("%v", err)
 	}
 }
 
