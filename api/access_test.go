@@ -20,6 +20,8 @@ const accessTable = `
 request                                   owner other admin reader revoked expired none malformed page page2
 POST /shorten                             201   201   201   403    401     401     401  401       201  201
 POST /shorten/bulk                        200   200   200   403    401     401     401  401       200  200
+POST /import                              403   403   200   403    401     401     401  401       403  403
+POST /import?owner={owner}                403   403   200   403    401     401     401  401       403  403
 GET /links                                200   200   200   200    401     401     401  401       200  200
 GET /links?owner=all                      403   403   200   403    401     401     401  401       403  403
 GET /links?owner={owner}                  403   403   200   403    401     401     401  401       403  403
@@ -58,8 +60,9 @@ GET /openapi.json                         200   200   200   200    200     200  
 // accessBodies are the bodies of requests that need one; N is another number each time.
 var accessBodies = map[string]string{
 	"PATCH /links/{code}": `{"title":"t"}`, "PATCH /links/{code}?owner=all": `{"title":"t"}`,
-	"POST /shorten":       `{"url":"https://a.example/"}`,
-	"POST /shorten/bulk":  `[{"url":"https://a.example/"}]`,
+	"POST /shorten":      `{"url":"https://a.example/"}`,
+	"POST /shorten/bulk": `[{"url":"https://a.example/"}]`,
+	"POST /import":       `[{"code":"imported","url":"https://a.example/"}]`, "POST /import?owner={owner}": `[{"code":"Imported","url":"https://a.example/"}]`,
 	"POST /tokens":        `{"name":"n"}`,
 	"POST /users":         `{"email":"nN@example.com"}`,
 	"PATCH /users/{user}": `{"role":"member"}`,

@@ -14,7 +14,7 @@ import (
 	"shunt/engine"
 )
 
-// Limits of POST /shorten/bulk beside engine.MaxBulk.
+// Limits of POST /shorten/bulk and POST /import beside engine.MaxBulk.
 const (
 	maxBulkBytes     = 8 << 20
 	maxBulkItemBytes = maxBodyBytes // as much as the body of POST /shorten
@@ -45,11 +45,22 @@ func (s *Server) createBulk(ctx *fasthttp.RequestCtx, caller account.Caller) err
 	if err := noParameters(ctx); err != nil {
 		return err
 	}
+	return s.createMany(ctx, caller, func() (*engine.Request, error) {
+		return requestAsked(ctx, caller, "/shorten/bulk")
+	}, func(item []byte) (engine.Draft, error) {
+		return s.parseDraft(item, caller.User.ID, s.timeOf(ctx))
+	})
+}
+
+// createMany makes links of the items of a body, each as parse reads it. key says what its sender may repeat.
+func (s *Server) createMany(
+	ctx *fasthttp.RequestCtx, caller account.Caller, key func() (*engine.Request, error), parse func([]byte) (engine.Draft, error),
+) error {
 	var request *engine.Request
 	var items []engine.BulkItem
 	err := s.heavyReads.inTurn(func() (err error) { // 8 MiB of JSON take half a second of a core
-		if request, err = requestAsked(ctx, caller, "/shorten/bulk"); err == nil {
-			items, err = s.bulkItems(ctx, caller)
+		if request, err = key(); err == nil {
+			items, err = s.bulkItems(ctx, caller, parse)
 		}
 		return err
 	})
@@ -64,7 +75,9 @@ func (s *Server) createBulk(ctx *fasthttp.RequestCtx, caller account.Caller) err
 }
 
 // bulkItems reads the items of a request, and counts them as so many creates.
-func (s *Server) bulkItems(ctx *fasthttp.RequestCtx, caller account.Caller) ([]engine.BulkItem, error) {
+func (s *Server) bulkItems(
+	ctx *fasthttp.RequestCtx, caller account.Caller, parse func([]byte) (engine.Draft, error),
+) ([]engine.BulkItem, error) {
 	texts, err := readBulk(ctx.Request.Header.ContentType(), ctx.PostBody())
 	if err != nil {
 		return nil, err
@@ -74,17 +87,17 @@ func (s *Server) bulkItems(ctx *fasthttp.RequestCtx, caller account.Caller) ([]e
 	}
 	items := make([]engine.BulkItem, len(texts))
 	for i, text := range texts {
-		items[i].Draft, items[i].Refused = s.bulkDraft(text, caller.User.ID, ctx)
+		items[i].Draft, items[i].Refused = bulkDraft(text, parse)
 	}
 	return items, nil
 }
 
-// bulkDraft is the draft of one item, by the rules of POST /shorten.
-func (s *Server) bulkDraft(text []byte, owner uint32, ctx *fasthttp.RequestCtx) (engine.Draft, error) {
+// bulkDraft is the draft of one item.
+func bulkDraft(text []byte, parse func([]byte) (engine.Draft, error)) (engine.Draft, error) {
 	if len(text) > maxBulkItemBytes {
 		return engine.Draft{}, refuse(kindBodyTooLarge, "an item must be at most %d bytes", maxBulkItemBytes)
 	}
-	draft, err := s.parseDraft(text, owner, s.timeOf(ctx))
+	draft, err := parse(text)
 	var invalid engine.InvalidError
 	if errors.As(err, &invalid) && len(invalid) > maxToldErrors {
 		err = invalid[:maxToldErrors]

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -107,7 +108,7 @@ func (t *tour) wantError(err error, want client.Kind) {
 func TestTheGoClientHasAMethodForEveryCallOfTheAPI(t *testing.T) {
 	st := newSite(t, nil)
 	c, r := st.goClient(st.token, nil)
-	for _, visit := range []func(*tour){makeLinks, editLinks, listLinks, readFigures, followFigures, manageTokens, manageUsers, removeLinks} {
+	for _, visit := range []func(*tour){importLinks, makeLinks, editLinks, listLinks, readFigures, followFigures, manageTokens, manageUsers, removeLinks} {
 		visit(&tour{t, c, st, r})
 	}
 	left := map[string]bool{"POST /session": true, "DELETE /session": true, "GET /openapi.json": true} // for pages, and for tools
@@ -153,6 +154,30 @@ func makeLinks(t *tour) {
 	t.want("its second's field", made.Results[1].Problem.Errors[0].Field, "url")
 	_, err = t.ShortenBulk(t.Context(), nil)
 	t.wantError(err, client.ErrInvalid)
+}
+
+func importLinks(t *tour) {
+	links := []json.RawMessage{
+		json.RawMessage(`{"code":"old","url":"https://example.org/?a=1&b=2","hits":7,"created_at":"2019-01-01T00:00:00Z"}`),
+		json.RawMessage(`{"code":"bad","url":"ftp://example.org/"}`),
+	}
+	for _, want := range []string{"1 0 1", "0 1 1"} {
+		done, err := t.Import(t.Context(), links, client.Owner(1))
+		t.must(err)
+		t.want("the import", inWords(done.Created, done.Existing, done.Failed), want)
+		var problem error = done.Results[1].Problem
+		t.wantError(problem, client.ErrInvalid)
+	}
+	old, err := t.Link(t.Context(), "old")
+	t.must(err)
+	t.want("what was taken in", inWords(old.URL, old.Hits, old.CreatedAt.Year()), "https://example.org/?a=1&b=2 7 2019")
+	t.must(t.Delete(t.Context(), "old"))
+	_, err = t.Import(t.Context(), nil)
+	t.wantError(err, client.ErrInvalid)
+	_, err = t.Import(t.Context(), links, client.IdempotencyKey("k"))
+	if err == nil || !strings.Contains(err.Error(), "has no use for") {
+		t.Errorf("a key for an import: got %v", err)
+	}
 }
 
 func editLinks(t *tour) {

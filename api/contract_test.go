@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -313,7 +314,7 @@ func (c *contract) holdRequest(route *routers.Route, parameters map[string]strin
 			return fmt.Errorf("the parameter %q was accepted, and is not documented", name)
 		}
 	}
-	bulk := strings.HasSuffix(route.Path, "/bulk")
+	bulk := strings.HasSuffix(route.Path, "/bulk") || strings.HasSuffix(route.Path, "/import")
 	request := &http.Request{
 		Method: route.Method, URL: u, Header: x.asked, Body: io.NopCloser(bytes.NewReader(x.request)), ContentLength: int64(len(x.request)),
 	}
@@ -347,10 +348,12 @@ func (c *contract) holdItems(route *routers.Route, x *exchanged) error {
 	if err != nil {
 		return err
 	}
+	array := route.Operation.RequestBody.Value.Content.Get("application/json").Schema.Value
+	schema := map[string]any{"$ref": path.Base(array.Items.Ref)}
 	var errs []error
 	for _, result := range answer.Results {
 		if result.Link != nil {
-			errs = append(errs, c.holdText(map[string]any{"$ref": "NewLink"}, items[result.Index]))
+			errs = append(errs, c.holdText(schema, items[result.Index]))
 		}
 	}
 	return errors.Join(errs...)

@@ -147,6 +147,11 @@ func sameInFields(draft engine.Draft, sent []string, d engine.Detail) bool {
 		"title":           draft.Title == d.Title,
 		"tags":            slices.Equal(draft.Tags, d.Tags),
 		"forward_query":   draft.ForwardQuery == d.ForwardQuery,
+
+		// Of an import. What goes on counting and changing here is not compared, so that a file can be taken in again.
+		"code":       draft.Alias == d.Code,
+		"created_at": draft.Import != nil && draft.Import.CreatedAt.Equal(d.CreatedAt),
+		"updated_at": true, "hits": true, "unique": true, "state": true, "short_url": true, "owner": true,
 	}
 	return !slices.ContainsFunc(sent, func(field string) bool { return !equal[field] })
 }

@@ -75,6 +75,9 @@ var waysIn = map[string]func(st *site, url, unique string) reply{
 	"POST /shorten/bulk": func(st *site, url, _ string) reply {
 		return itemOf(st.call("POST", "/shorten/bulk", `[{"url":`+url+`}]`))
 	},
+	"POST /import": func(st *site, url, unique string) reply {
+		return itemOf(st.call("POST", "/import", `[{"code":"i`+unique+`","url":`+url+`}]`))
+	},
 	"PATCH /links/{code}": func(st *site, url, _ string) reply { return st.call("PATCH", "/links/victim", `{"url":`+url+`}`) },
 }
 

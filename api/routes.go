@@ -32,6 +32,7 @@ func (s *Server) endpoints() []endpoint {
 	return []endpoint{
 		{"POST", "/shorten", account.LinksWrite, s.createLink, 0},
 		{"POST", "/shorten/bulk", account.LinksWrite, s.createBulk, maxBulkBytes},
+		{"POST", "/import", account.Admin, s.importLinks, maxBulkBytes},
 		{"GET", "/links", account.LinksRead, s.heavy(s.listLinks), 0},
 		{"GET", "/export", account.LinksRead, s.exportLinks, 0},
 		{"GET", "/links/{code}", account.LinksRead, s.readLink, 0},
@@ -109,7 +110,7 @@ func (s *Server) behind(door door, e endpoint) fasthttp.RequestHandler {
 }
 
 // creates tells whether e makes links: those calls have a limit of their own.
-func (e endpoint) creates() bool { return strings.HasPrefix(e.path, "/shorten") }
+func (e endpoint) creates() bool { return strings.HasPrefix(e.path, "/shorten") || e.path == "/import" }
 
 // call counts before it looks at scopes; a caller whom door does not know is counted by address.
 func (s *Server) call(ctx *fasthttp.RequestCtx, door door, e endpoint) error {

@@ -65,6 +65,7 @@ func (f *sickFile) SyncData() error {
 var writes = map[string]string{
 	"POST /shorten":       `{"url":"http://a/"}`,
 	"POST /shorten/bulk":  `[{"url":"http://a/"}]`,
+	"POST /import":        `[{"code":"abe","url":"http://a/"}]`,
 	"PATCH /links/abc":    `{"title":"t"}`,
 	"DELETE /links/abd":   ``,
 	"POST /tokens":        `{"name":"n"}`,

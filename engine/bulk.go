@@ -60,7 +60,7 @@ func (e *Engine) CreateBulkOnce(ctx context.Context, q Request, items []BulkItem
 type bulk struct {
 	engine    *Engine
 	held      map[string]reservation // by folded code
-	made      map[string]*Record     // by folded code: what is about to be made
+	made      map[string][]*Record   // by folded code: what is about to be made
 	records   []*Record              // by item; nil if it came to nothing
 	results   []BulkResult
 	creations []Mutation
@@ -68,7 +68,7 @@ type bulk struct {
 
 func (e *Engine) createBulk(ctx context.Context, items []BulkItem, o *once, replaces bool) ([]BulkResult, error) {
 	b := &bulk{
-		engine: e, held: make(map[string]reservation), made: make(map[string]*Record),
+		engine: e, held: make(map[string]reservation), made: make(map[string][]*Record),
 		records: make([]*Record, len(items)), results: make([]BulkResult, len(items)),
 	}
 	committing := false
@@ -156,7 +156,7 @@ func (b *bulk) record(ctx context.Context, item *BulkItem) (made *Record, existe
 		if err != nil {
 			return nil, false, fmt.Errorf("drawing a code: %w", err)
 		}
-		if made, err = b.takeDrawn(ctx, code, rec); !errors.Is(err, ErrTaken) {
+		if made, err = b.takeDrawn(ctx, code, &item.Draft, rec); !errors.Is(err, ErrTaken) {
 			return made, false, err
 		}
 	}
@@ -166,36 +166,38 @@ func (b *bulk) record(ctx context.Context, item *BulkItem) (made *Record, existe
 // takeAlias makes rec the link of an alias that is reserved, or finds the same one.
 func (b *bulk) takeAlias(ctx context.Context, d *Draft, rec Record) (_ *Record, existed bool, err error) {
 	r := b.held[b.engine.reservationOf(d.Alias).folded]
-	if earlier := b.made[r.folded]; earlier != nil {
-		if earlier.Hot.Code != d.Alias || d.Same == nil || !d.Same(b.engine.detail(earlier)) {
+	for _, earlier := range b.made[r.folded] {
+		switch {
+		case earlier.Hot.Code == d.Alias && d.Same != nil && d.Same(b.engine.detail(earlier)):
+			return earlier, true, nil
+		case earlier.Hot.Code == d.Alias, d.Import == nil:
 			return nil, false, ErrTaken
 		}
-		return earlier, true, nil
 	}
-	return b.create(ctx, &r, d.Alias, rec, d.Same)
+	return b.create(ctx, &r, d.Alias, d, rec)
 }
 
 // takeDrawn makes rec the link of a code that was drawn; ErrTaken also if somebody is writing it.
-func (b *bulk) takeDrawn(ctx context.Context, code string, rec Record) (*Record, error) {
+func (b *bulk) takeDrawn(ctx context.Context, code string, d *Draft, rec Record) (*Record, error) {
 	r := b.engine.reservationOf(code)
 	if _, held := b.held[r.folded]; held || r.shard.tryReserve(r.folded) != nil {
 		return nil, ErrTaken
 	}
 	b.held[r.folded] = r
-	made, _, err := b.create(ctx, &r, code, rec, nil)
+	made, _, err := b.create(ctx, &r, code, d, rec)
 	return made, err
 }
 
 func (b *bulk) create(
-	ctx context.Context, r *reservation, code string, rec Record, same func(Detail) bool,
+	ctx context.Context, r *reservation, code string, d *Draft, rec Record,
 ) (made *Record, existed bool, err error) {
-	m, existed, err := b.engine.creation(ctx, r, code, rec, same)
+	m, existed, err := b.engine.creation(ctx, r, code, rec, d)
 	if err != nil {
 		return nil, false, err
 	}
 	made = &Record{Hot: m.Hot, Cold: m.Cold}
 	if !existed {
-		b.made[r.folded] = made
+		b.made[r.folded] = append(b.made[r.folded], made)
 		b.creations = append(b.creations, m)
 	}
 	return made, existed, nil
@@ -234,7 +236,7 @@ func (b *bulk) commit(ctx context.Context, o *once) error {
 func (b *bulk) publish() error {
 	var errs []error
 	for i := range b.creations {
-		errs = append(errs, b.engine.publish(b.creations[i].Hot.view()))
+		errs = append(errs, b.engine.publishMutation(&b.creations[i]))
 	}
 	return errors.Join(errs...)
 }

@@ -207,6 +207,15 @@ type Draft struct {
 	// Same, if set, is asked when Alias is taken by a live link of the same Owner. If it answers true, Create returns
 	// that link instead of ErrTaken. It runs while the code is reserved and must not call the engine.
 	Same func(Detail) bool
+
+	Import *Import // if set, the link comes from elsewhere
+}
+
+// Import is what a link that comes from elsewhere brings along. Its alias may differ from a taken code only by case, because
+// its addresses are out in the world already. Hits have no time: they are in the link's total, and in no window.
+type Import struct {
+	CreatedAt, UpdatedAt time.Time
+	Hits                 uint64
 }
 
 // Guard is what must hold of a link for an edit or a delete to happen.

@@ -66,12 +66,13 @@ func (r *reservation) release() {
 }
 
 // taken tells whether code may not become a new link of owner: it or a variant of it is live, or was deleted not long
-// ago by somebody else. exact is the live link of the code itself, if there is one.
-func (r *reservation) taken(code string, owner uint32, nowMs int64) (taken bool, exact *Hot) {
+// ago by somebody else. exact is the live link of the code itself, if there is one. To an import variants do not matter.
+func (r *reservation) taken(code string, owner uint32, imported bool, nowMs int64) (taken bool, exact *Hot) {
 	r.shard.mu.Lock()
 	defer r.shard.mu.Unlock()
 	r.shard.variantsLocked(r.place.tag, []byte(code), func(v HotView) {
 		switch {
+		case imported && string(v.Code) != code:
 		case v.Flags&FlagTombstone == 0:
 			taken = true
 			if string(v.Code) == code {
@@ -102,14 +103,14 @@ func (e *Engine) create(ctx context.Context, d Draft, o *once) (detail Detail, e
 		return Detail{}, false, err
 	}
 	if d.Alias != "" {
-		return e.createAs(ctx, d.Alias, rec, d.Same, o)
+		return e.createAs(ctx, d.Alias, rec, &d, o)
 	}
 	for range drawAttempts {
 		code, err := DrawCode(e.random)
 		if err != nil {
 			return Detail{}, false, fmt.Errorf("drawing a code: %w", err)
 		}
-		if detail, _, err = e.createAs(ctx, code, rec, nil, o); !errors.Is(err, ErrTaken) {
+		if detail, _, err = e.createAs(ctx, code, rec, &d, o); !errors.Is(err, ErrTaken) {
 			return detail, false, err
 		}
 	}
@@ -117,7 +118,7 @@ func (e *Engine) create(ctx context.Context, d Draft, o *once) (detail Detail, e
 }
 
 func (e *Engine) createAs(
-	ctx context.Context, code string, rec Record, same func(Detail) bool, o *once,
+	ctx context.Context, code string, rec Record, d *Draft, o *once,
 ) (_ Detail, existed bool, err error) {
 	r, err := e.reserve(ctx, code)
 	if err != nil {
@@ -129,7 +130,7 @@ func (e *Engine) createAs(
 			r.release()
 		}
 	}()
-	m, existed, err := e.creation(ctx, &r, code, rec, same)
+	m, existed, err := e.creation(ctx, &r, code, rec, d)
 	if err != nil {
 		return Detail{}, false, err
 	}
@@ -145,12 +146,13 @@ func (e *Engine) createAs(
 	return e.detail(&made), existed, nil
 }
 
-// creation returns what makes rec the link of code; or, if existed, what writes the link there anew that is the same.
+// creation returns what makes rec, which d asks for, the link of code; or, if existed, what writes the link there anew that is
+// the same.
 func (e *Engine) creation(
-	ctx context.Context, r *reservation, code string, rec Record, same func(Detail) bool,
+	ctx context.Context, r *reservation, code string, rec Record, d *Draft,
 ) (m Mutation, existed bool, err error) {
-	if taken, exact := r.taken(code, rec.Hot.Owner, e.now().UnixMilli()); taken {
-		if same == nil || exact == nil || exact.Owner != rec.Hot.Owner {
+	if taken, exact := r.taken(code, d.Owner, d.Import != nil, e.now().UnixMilli()); taken {
+		if d.Alias == "" || d.Same == nil || exact == nil || exact.Owner != d.Owner {
 			return Mutation{}, false, ErrTaken
 		}
 		old, err := e.store.ReadRecord(code)
@@ -160,7 +162,7 @@ func (e *Engine) creation(
 		if err := e.foldNow(ctx); err != nil {
 			return Mutation{}, false, err
 		}
-		if !same(e.detail(&old)) {
+		if !d.Same(e.detail(&old)) {
 			return Mutation{}, false, ErrTaken
 		}
 		return Mutation{Hot: old.Hot, Cold: old.Cold, Before: &old}, true, nil
@@ -198,6 +200,9 @@ func (d *Draft) record(now time.Time) (Record, error) {
 	}
 	rec.SetForwardQuery(d.ForwardQuery)
 	rec.SetExpiry(d.ExpiresAt)
+	if i := d.Import; i != nil {
+		rec.Cold.CreatedAtMs, rec.Cold.UpdatedAtMs, rec.Cold.ImportedHits = i.CreatedAt.UnixMilli(), i.UpdatedAt.UnixMilli(), i.Hits
+	}
 	return rec, rec.normalize()
 }
 
@@ -238,7 +243,7 @@ func (e *Engine) commit(ctx context.Context, r reservation, m Mutation, o *once)
 	e.store.Apply(m, func(err error) {
 		written := err == nil
 		if written {
-			err = e.publish(m.Hot.view())
+			err = e.publishMutation(&m)
 		}
 		r.release()
 		if o != nil {
@@ -252,6 +257,18 @@ func (e *Engine) commit(ctx context.Context, r reservation, m Mutation, o *once)
 	case <-ctx.Done():
 		return ErrOutcomeUnknown
 	}
+}
+
+// publishMutation publishes what was written. Hits that a new link brings along are its counter's first: in the store they are
+// in its life row.
+func (e *Engine) publishMutation(m *Mutation) error {
+	if m.Before == nil && m.Cold.ImportedHits > 0 {
+		if err := e.counters.ensure(m.Hot.ID); err != nil {
+			return err
+		}
+		e.counters.at(m.Hot.ID).Store(m.Cold.ImportedHits)
+	}
+	return e.publish(m.Hot.view())
 }
 
 func (h *Hot) view() *HotView {

@@ -166,6 +166,12 @@ func (a *Accounts) adminBut(id uint32) (User, error) {
 	return found, err
 }
 
+// CheckUser returns ErrNoUser if no user has the id.
+func (a *Accounts) CheckUser(id uint32) error {
+	_, err := a.readUser(id)
+	return err
+}
+
 // UserByName returns the user of that e-mail address, whatever its case, or of AdminName; or ErrNoUser.
 func (a *Accounts) UserByName(name string) (User, error) {
 	u, err := a.userByName(name)

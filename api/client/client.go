@@ -143,6 +143,8 @@ type call struct {
 	query  url.Values
 	body   any // as JSON; nil: none
 	takes  optionKind
+
+	repeatable bool // also as a POST without a key
 }
 
 // Do is for calls that this package has no method for. path is what follows /api/v1, escaped, with its query. body is sent as

@@ -36,6 +36,7 @@
 //   - Shorten and ShortenBulk always have an Idempotency-Key, the same in all repeats, and the server gives the first success
 //     again instead of making a second link. A server keeps 100,000 keys of a token for 24 hours and answers 429 beyond: who makes
 //     more links a day uses ShortenBulk, which needs one key for 1,000 of them, or NoIdempotencyKey.
+//   - Import finds what an attempt before has made, and counts it as existing.
 //   - Update sets fields to values, so setting them again is the same, unless somebody else has changed one of them between the
 //     attempts: the last writer wins, as always without IfVersion. With it, the repeat of an edit that was done is
 //     answered ErrPreconditionFailed.

@@ -127,6 +127,19 @@ func (c *Client) ShortenBulk(ctx context.Context, drafts []Draft, options ...Opt
 	return ask[BulkResult](ctx, c, call{method: http.MethodPost, path: "/shorten/bulk", body: drafts, takes: creates}, options)
 }
 
+// Import takes in up to 1,000 links that were made elsewhere, each a link object as Export has it (Link.Raw), in one durable
+// commit, with their codes, times and hits. Only admins may; with Owner the links are another user's. A link that is there already
+// with the same fields stays as it is and counts as existing, so that an import may be repeated. A link that is refused keeps no
+// other from being taken in, and is no error.
+func (c *Client) Import(ctx context.Context, links []json.RawMessage, options ...Option) (BulkResult, error) {
+	if links == nil {
+		links = []json.RawMessage{}
+	}
+	return ask[BulkResult](ctx, c, call{
+		method: http.MethodPost, path: "/import", body: links, takes: takesOwner, repeatable: true,
+	}, options)
+}
+
 // ask makes a call whose answer is a T.
 func ask[T any](ctx context.Context, c *Client, asked call, options []Option) (T, error) {
 	var answer T

@@ -27,7 +27,7 @@ type request struct {
 func newRequest(asked call, options []Option) (*request, error) {
 	r := &request{method: asked.method, target: asked.path, header: make(http.Header)}
 	r.reads = r.method == http.MethodGet || r.method == http.MethodHead
-	r.repeatable = r.method != http.MethodPost
+	r.repeatable = r.method != http.MethodPost || asked.repeatable
 	if asked.body != nil {
 		text, err := json.Marshal(asked.body)
 		if err != nil {

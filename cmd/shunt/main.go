@@ -77,6 +77,7 @@ Arguments that belong to one call (such as --alias) are flags only.`,
 	})
 	root.AddCommand(newServe(program, stderr), newUser(stdout, stderr), newToken(stdout, stderr),
 		newAdd(stdout, stderr), newStats(stdout, stderr), newLs(stdout, stderr), newRm(stderr), newExport(stdout, stderr),
+		newImport(stdout, stderr),
 		newBackup(stdout, stderr), newRestore(stdout, stderr), newCheck(stdout, stderr), newVersion(stdout))
 	return root
 }
