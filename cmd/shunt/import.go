@@ -64,7 +64,9 @@ func importFile(
 	ctx context.Context, where *localTarget, name string, owner []client.Option, asJSON bool, stdin io.Reader, stdout, stderr io.Writer,
 ) error {
 	file := stdin
-	if name != "-" {
+	if name == "-" {
+		name = "standard input"
+	} else {
 		f, err := os.Open(name)
 		if err != nil {
 			return fmt.Errorf("import: %w", err)

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// importedFile has what an import takes in, finds and refuses: the numbers of its lines matter.
+const importedFile = "\ufeff" + `{"code":"Old","url":"https://example.org/?a=1&b=<2>","created_at":"2019-05-04T03:02:01Z","hits":41,"tags":["x"]}
+
+{"code":"old","url":"https://example.org/other","redirect_status":301,"expires_at":"2020-01-01T00:00:00Z","short_url":"https://sho.rt/old","owner":9,"state":"expired","unique":3}
+{"code":"bad","url":"javascript:alert(1)"}
+no JSON
+{"code":"loop","url":"http://127.0.0.1:8080/x"}
+{"code":"Old","url":"https://example.org/another"}
+`
+
+// The command alone, beside a server, and at a server elsewhere.
+func TestLinksFromElsewhereAreTakenInWhereverTheServerIs(t *testing.T) {
+	alone := filepath.Join(t.TempDir(), "data")
+	beside, remote := startServer(t, filepath.Join(t.TempDir(), "data")), startServer(t, filepath.Join(t.TempDir(), "data"))
+	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--data", alone)
+	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--data", beside.dir)
+	file := filepath.Join(t.TempDir(), "links.ndjson")
+	if err := os.WriteFile(file, []byte(importedFile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, where := range map[string]struct{ args, env []string }{
+		"alone":    {[]string{"--data", alone, "--base-url", "http://127.0.0.1:8080"}, nil},
+		"beside":   {[]string{"--data", beside.dir}, nil},
+		"--server": {[]string{"--server", remote.public}, []string{"SHUNT_TOKEN=" + remote.token()}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := func(args ...string) result {
+				t.Helper()
+				return shunt(t, t.TempDir(), where.env, append(args, where.args...)...)
+			}
+			refused := `(?s)links.ndjson:5: is no JSON object\n.*:4: bad: url: .*invalid\).*:7: Old: .*alias_taken\)`
+			if name != "alone" { // their own origin is not the one of line 6
+				run("import", file).want(t, exitFailed, `^3 links taken in, 0 were there already, 3 refused\n$`, refused)
+				run("rm", "loop").want(t, exitDone, "", "")
+			} else {
+				run("import", file).want(t, exitFailed, `^2 links taken in, 0 were there already, 4 refused\n$`, refused)
+			}
+			export := run("export").stdout
+			wantCodes(t, export, "old Old")
+			if !strings.Contains(export, `"created_at":"2019-05-04T03:02:01Z"`) || !strings.Contains(export, `"hits":41}`) {
+				t.Errorf("got %s", export)
+			}
+			again := filepath.Join(t.TempDir(), "again.ndjson")
+			if err := os.WriteFile(again, []byte(export), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			run("import", again).want(t, exitDone, `^0 links taken in, 2 were there already, 0 refused\n$`, "^$")
+			run("import", again, "--json").want(t, exitDone, `^\{\s*"created": *0,\s*"existing": *2,\s*"failed": *0\s*\}\n$`, "^$")
+			run("import", again, "--owner", "77").want(t, exitFailed, "", `owner: is no user's id.* before that: 0 links`)
+			run("import", again, "--owner", "all").want(t, exitFailed, "", `must be a user's id`)
+			run("import", filepath.Join(t.TempDir(), "none")).want(t, exitFailed, "", `no such file`)
+			run("import").want(t, exitUsage, "", `FILE is missing`)
+			wantCodes(t, run("export").stdout, "old Old")
+		})
+	}
+}
+
+func TestAnImportEndsWhereItsExportBrokeOff(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--data", dir)
+	file := filepath.Join(t.TempDir(), "links.ndjson")
+	text := `{"code":"a","url":"https://example.org/"}` + "\n" + `{"type":"urn:shunt:problem:overloaded","status":503}` + "\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shunt(t, t.TempDir(), nil, "import", file, "--data", dir).want(t, exitFailed, "", `ndjson:2: the export that this comes from broke off here`)
+	long := `{"code":"a","url":"https://example.org/` + strings.Repeat("x", maxImportBytes) + `"}`
+	if err := os.WriteFile(file, []byte("\n"+long), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shunt(t, t.TempDir(), nil, "import", file, "--data", dir).want(t, exitFailed, "", `ndjson:2: a line has more than 1048576 bytes`)
+}
+
+// A kill right after an import takes nothing of it.
+func TestAnImportOutlivesAKillWithItsHits(t *testing.T) {
+	s := startServer(t, filepath.Join(t.TempDir(), "data"))
+	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--data", s.dir)
+	file := filepath.Join(t.TempDir(), "links.ndjson")
+	var lines strings.Builder
+	for i := range 2500 {
+		fmt.Fprintf(&lines, `{"code":"c%d","url":"https://example.org/","hits":3}`+"\n", i)
+	}
+	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shunt(t, t.TempDir(), nil, "import", file, "--data", s.dir).want(t, exitDone, `^2500 links taken in, 0 were there already, 0 refused\n$`, "^$")
+	s.kill()
+	export := shunt(t, t.TempDir(), nil, "export", "--data", s.dir)
+	if links, hits := strings.Count(export.stdout, "\n"), strings.Count(export.stdout, `"hits":3}`); links != 2500 || hits != 2500 {
+		t.Errorf("got %d links, %d of them with their hits, want 2500; %s", links, hits, export.stderr)
+	}
+	shunt(t, t.TempDir(), nil, "check", "--data", s.dir).want(t, exitDone, `faults +0`, "")
+}
