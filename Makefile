@@ -21,7 +21,7 @@ FUZZTIME ?= 10s
 CHECK_FUZZTIME ?= 1s
 
 # What reads bytes from outside, and how long each of it is fuzzed in make check.
-OUTSIDE = ^Fuzz(MatchCode|RequestHead|ParseTarget|ParseToken|ShortenBody|PatchBody|Cursor|DecodeSketch|Record|Replay)$$
+OUTSIDE = ^Fuzz(MatchCode|RequestHead|ParseTarget|ParseToken|ShortenBody|PatchBody|ImportBody|Cursor|DecodeSketch|Record|Replay)$$
 CHECK_OUTSIDE_FUZZTIME ?= 20s
 
 # How many seconds each test of a sick disk runs in make check.

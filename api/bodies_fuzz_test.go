@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -158,6 +159,70 @@ func FuzzPatchBody(f *testing.F) {
 		unchanged := string(before.Header.Peek("ETag")) == string(after.Header.Peek("ETag"))
 		if same := reflect.DeepEqual(linkIn(t, before), want); same != unchanged {
 			t.Fatalf("%q: the same version: %v, the same fields: %v", body, unchanged, same)
+		}
+	})
+}
+
+// wantImported is wantField for an item of POST /import.
+func (st *site) wantImported(o *linkObject, name string, value json.RawMessage) error {
+	switch name {
+	case "alias":
+		return errors.New("is no field")
+	case "code":
+		return json.Unmarshal(value, &o.Code)
+	case "hits":
+		return json.Unmarshal(value, &o.Hits)
+	case "created_at", "updated_at":
+		return json.Unmarshal(value, new(time.Time))
+	case "short_url", "state", "owner", "unique":
+		return nil
+	}
+	return st.wantField(o, name, value)
+}
+
+// FuzzImportBody is FuzzShortenBody for an item of POST /import, or for several.
+func FuzzImportBody(f *testing.F) {
+	for _, seed := range bodySeeds {
+		f.Add([]byte(seed))
+	}
+	f.Add([]byte(`{"code":"a","url":"http://a/","hits":7,"created_at":"2019-01-02T03:04:05Z","updated_at":null,"state":7,"owner":{},"expires_at":"2020-01-01T00:00:00Z"}`))
+	f.Add([]byte(`{"code":"a","url":"http://a/"},{"code":"A","url":"http://b/"},{"code":"a","url":"http://b/"}`))
+	st := newSite(f, nil)
+	f.Fuzz(func(t *testing.T, item []byte) {
+		body := slices.Concat([]byte("["), item, []byte("]"))
+		answer := st.handle("POST", "/import", body)
+		var all bulkAnswer
+		if answer.StatusCode() != 200 {
+			wantRefusal(t, item, answer)
+		} else if err := json.Unmarshal(answer.Body(), &all); err != nil {
+			t.Fatal(err)
+		}
+		if made := st.engine.Metrics().Links; made != uint64(all.Created) {
+			t.Fatalf("%q: %d links, want %d", item, made, all.Created)
+		}
+		var items []map[string]json.RawMessage
+		if all.Created > 0 && len(all.Results) == 1 {
+			if err := json.Unmarshal(body, &items); err != nil {
+				t.Fatalf("%q is taken: %v", item, err)
+			}
+			want := linkObject{RedirectStatus: 302, Owner: 1, Tags: []string{}}
+			for name, value := range items[0] {
+				if err := st.wantImported(&want, name, value); err != nil {
+					t.Fatalf("%q is taken: %s: %v", item, name, err)
+				}
+			}
+			want.ShortURL = st.baseURL + "/" + want.Code
+			if got := linkIn(t, st.handle("GET", "/links/"+want.Code, nil)); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%q: got %+v, want %+v", item, got, want)
+			}
+		}
+		for _, r := range all.Results {
+			if r.Status == 201 {
+				st.handle("DELETE", "/links/"+r.Link.Code, nil)
+			}
+		}
+		if left := st.engine.Metrics().Links; left != 0 {
+			t.Fatalf("%q: %d links cannot be deleted", item, left)
 		}
 	})
 }
