@@ -175,10 +175,13 @@ func (e *Engine) creation(
 }
 
 // number gives a new link its id, and a version that no link of this code had: deleting the last one counts as an edit of
-// it, so that an If-Match of that does not match this. After a purge nobody knows that link, and versions begin anew.
+// it, so that an If-Match of that does not match this. After a purge nobody knows that link, and versions begin anew. Errors:
+// ErrTaken, if the code was deleted by somebody else and is not free yet.
 func (e *Engine) number(ctx context.Context, rec *Record) (err error) {
 	old, err := e.store.ReadRecord(rec.Hot.Code)
 	switch {
+	case err == nil && old.Hot.Owner != rec.Hot.Owner && tombstoneHolds(old.Hot.DeletedAtMs, e.now().UnixMilli()):
+		return ErrTaken // an import: in the index a variant has taken the tombstone's slot
 	case err == nil:
 		rec.Cold.Version = old.Cold.Version + 2
 	case !errors.Is(err, ErrNotFound):
