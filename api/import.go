@@ -31,7 +31,9 @@ var importFields = func() map[string]fieldReader[importRequest] {
 		return asCode(shortenFields["alias"](&r.shortenRequest, value))
 	}
 	all["expires_at"] = func(r *importRequest, value json.RawMessage) (err error) {
-		r.ExpiresAt, err = readTime(value)
+		if r.ExpiresAt, err = readTime(value); err == nil && r.ExpiresAt.UnixMilli() <= 0 {
+			err = fieldError("", "range", "must be later than 1970; leave it out if the link never expires")
+		}
 		return err
 	}
 	all["created_at"] = func(r *importRequest, value json.RawMessage) (err error) {
@@ -118,11 +120,8 @@ func (s *Server) parseImport(text []byte, owner uint32, now time.Time) (engine.D
 	if r.CreatedAt.IsZero() {
 		r.CreatedAt = now
 	}
-	if r.UpdatedAt.IsZero() {
+	if r.UpdatedAt.Before(r.CreatedAt) { // none is given, or a clock went back
 		r.UpdatedAt = r.CreatedAt
-	}
-	if r.UpdatedAt.Before(r.CreatedAt) {
-		invalid = append(invalid, fieldError("updated_at", "range", "must not be before created_at"))
 	}
 	if len(invalid) > 0 {
 		return engine.Draft{}, invalid

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
 )
 
 // Limits of the front end.
@@ -41,25 +43,55 @@ func (s *Server) prepareBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	return fasthttp.RequestConfig{MaxRequestBodySize: s.bodyLimit(h)}
 }
 
-// bodyLimit returns how large h's body may be. fasthttp reads it whole before anybody asks who sends it, so more than the
-// usual is for those whose token is good for the endpoint. The socket's clients send none, and live with the usual.
-func (s *Server) bodyLimit(h *fasthttp.RequestHeader) int {
+// prepareLocalBody is prepareBody for the socket: whoever can open that may send what the endpoint takes.
+func (s *Server) prepareLocalBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	c := s.prepareBody(h)
+	if e, found := s.limitedEndpoint(h); found {
+		c.MaxRequestBodySize = e.maxBody
+	}
+	return c
+}
+
+// limitedEndpoint returns the endpoint that h is for, if that has a limit of its own.
+func (s *Server) limitedEndpoint(h *fasthttp.RequestHeader) (e endpoint, found bool) {
 	if len(s.bodyLimits) == 0 {
-		return maxBodyBytes
+		return endpoint{}, false
 	}
 	path, _, _ := bytes.Cut(h.RequestURI(), []byte{'?'})
-	e, found := s.bodyLimits[string(h.Method())+" "+string(path)]
+	e, found = s.bodyLimits[string(h.Method())+" "+string(path)]
+	return e, found
+}
+
+// bodyLimit returns how large h's body may be. fasthttp reads it whole before anybody asks who sends it, so more than the
+// usual is for those whose token or session is good for the endpoint.
+func (s *Server) bodyLimit(h *fasthttp.RequestHeader) int {
+	e, found := s.limitedEndpoint(h)
 	switch {
 	case !found:
 		return maxBodyBytes
 	case e.maxBody <= maxBodyBytes:
 		return e.maxBody
 	}
-	token, _ := bearerToken(h.Peek(fasthttp.HeaderAuthorization))
-	if caller, err := s.accounts.Authenticate(token); err != nil || !caller.Has(e.scope) {
-		return maxBodyBytes
+	if s.mayBeOf(h, e.scope) {
+		return e.maxBody
 	}
-	return e.maxBody
+	return maxBodyBytes
+}
+
+// mayBeOf tells whether somebody who has scope sends h. What is still to be asked (is it by the right scheme, from a page of ours?)
+// the door asks when it has the body.
+func (s *Server) mayBeOf(h *fasthttp.RequestHeader, scope account.Scope) bool {
+	if token, _ := bearerToken(h.Peek(fasthttp.HeaderAuthorization)); token != "" {
+		caller, err := s.accounts.Authenticate(token)
+		return err == nil && caller.Has(scope)
+	}
+	for _, name := range []string{secureCookie, plainCookie} {
+		if cookie := h.Cookie(name); len(cookie) > 0 {
+			caller, err := s.accounts.AuthenticateSession(string(cookie))
+			return err == nil && caller.Has(scope)
+		}
+	}
+	return false
 }
 
 // badRequest labels requests that could not be read, or whose framing is refused.

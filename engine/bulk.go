@@ -166,6 +166,9 @@ func (b *bulk) record(ctx context.Context, item *BulkItem) (made *Record, existe
 // takeAlias makes rec the link of an alias that is reserved, or finds the same one.
 func (b *bulk) takeAlias(ctx context.Context, d *Draft, rec Record) (_ *Record, existed bool, err error) {
 	r := b.held[b.engine.reservationOf(d.Alias).folded]
+	if len(b.made[r.folded]) == maxVariants { // beside those that are there already
+		return nil, false, ErrTaken
+	}
 	for _, earlier := range b.made[r.folded] {
 		switch {
 		case earlier.Hot.Code == d.Alias && d.Same != nil && d.Same(b.engine.detail(earlier)):

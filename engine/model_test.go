@@ -242,7 +242,9 @@ func (m *model) create(rt *rapid.T) {
 	m.links[got.Code] = newModelLink(d)
 }
 
-func drawAlias(rt *rapid.T) string { return rapid.StringMatching(`[abAB_]{1,3}`).Draw(rt, "alias") }
+func drawAlias(rt *rapid.T) string {
+	return rapid.OneOf(rapid.StringMatching(`[abAB_]{1,3}`), rapid.SampledFrom([]string{"ab", "aB", "Ab", "AB"})).Draw(rt, "alias")
+}
 
 // taken is the contract's rule.
 func (m *model) taken(alias string, owner uint32, imported bool) bool {

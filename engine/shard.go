@@ -310,16 +310,16 @@ func (s *shard) putLocked(tag uint64, h *HotView) error {
 	return nil
 }
 
-// tombstoneVariant returns the tombstone of a code that differs from h's only by case, whose slot h takes over: it would
-// block the same codes for the same time or longer. So a folded code has at most one slot beside live links, and nobody
-// can fill a probe sequence by making and deleting variants of one code. superseded tells that h itself is a tombstone
-// that blocks nothing which the index does not block already, as may happen on loading. The shard's mutex is held.
+// tombstoneVariant returns the tombstone of a code that differs from h's only by case and had the same owner, whose slot h takes
+// over: it would block the same codes for the same time or longer. So a folded code has at most one slot an owner beside live
+// links, and nobody can fill a probe sequence by making and deleting variants of one code. superseded tells that h itself is a
+// tombstone that blocks nothing which the index does not block already, as may happen on loading. The shard's mutex is held.
 func (t *table) tombstoneVariant(tag uint64, h *HotView) (old unsafe.Pointer, slot *uint64, superseded bool) {
 	var a, b [MaxCodeBytes]byte
 	folded := string(foldCase(&a, h.Code))
 	for s := range t.probe(tag) {
 		v := view(t.arena.record(*s & offsetMask))
-		if string(foldCase(&b, v.Code)) != folded {
+		if v.Owner != h.Owner || string(foldCase(&b, v.Code)) != folded {
 			continue
 		}
 		dead := v.Flags&FlagTombstone != 0

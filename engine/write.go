@@ -16,6 +16,9 @@ const CommitTimeout = 2 * time.Second
 // ten thousand (see DrawnCodeBytes).
 const drawAttempts = 16
 
+// maxVariants is how many codes that differ only by case may be taken in by imports. All of them are in one probe sequence.
+const maxVariants = 64
+
 // reservation is the right to write one code, and all that differ from it by case. It is held from before the link is
 // read until what was written is published or has failed, so that racing writers of a code have one order.
 type reservation struct {
@@ -66,11 +69,14 @@ func (r *reservation) release() {
 }
 
 // taken tells whether code may not become a new link of owner: it or a variant of it is live, or was deleted not long
-// ago by somebody else. exact is the live link of the code itself, if there is one. To an import variants do not matter.
+// ago by somebody else. exact is the live link of the code itself, if there is one. To an import variants do not matter, unless
+// there are maxVariants.
 func (r *reservation) taken(code string, owner uint32, imported bool, nowMs int64) (taken bool, exact *Hot) {
 	r.shard.mu.Lock()
 	defer r.shard.mu.Unlock()
+	variants := 0
 	r.shard.variantsLocked(r.place.tag, []byte(code), func(v HotView) {
+		variants++
 		switch {
 		case imported && string(v.Code) != code:
 		case v.Flags&FlagTombstone == 0:
@@ -82,7 +88,7 @@ func (r *reservation) taken(code string, owner uint32, imported bool, nowMs int6
 			taken = true
 		}
 	})
-	return taken, exact
+	return taken || exact == nil && variants >= maxVariants, exact
 }
 
 // Create makes a link. It is durable and visible when Create returns. existed tells that the link was there already

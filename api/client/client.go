@@ -141,7 +141,7 @@ type call struct {
 	method string
 	path   string // behind apiRoot, escaped
 	query  url.Values
-	body   any // as JSON; nil: none
+	body   any // as JSON, ndjson in lines; nil: none
 	takes  optionKind
 
 	repeatable bool // also as a POST without a key

@@ -132,11 +132,8 @@ func (c *Client) ShortenBulk(ctx context.Context, drafts []Draft, options ...Opt
 // with the same fields stays as it is and counts as existing, so that an import may be repeated. A link that is refused keeps no
 // other from being taken in, and is no error.
 func (c *Client) Import(ctx context.Context, links []json.RawMessage, options ...Option) (BulkResult, error) {
-	if links == nil {
-		links = []json.RawMessage{}
-	}
 	return ask[BulkResult](ctx, c, call{
-		method: http.MethodPost, path: "/import", body: links, takes: takesOwner, repeatable: true,
+		method: http.MethodPost, path: "/import", body: ndjson(links), takes: takesOwner, repeatable: true,
 	}, options)
 }
 

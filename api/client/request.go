@@ -28,18 +28,42 @@ func newRequest(asked call, options []Option) (*request, error) {
 	r := &request{method: asked.method, target: asked.path, header: make(http.Header)}
 	r.reads = r.method == http.MethodGet || r.method == http.MethodHead
 	r.repeatable = r.method != http.MethodPost || asked.repeatable
-	if asked.body != nil {
-		text, err := json.Marshal(asked.body)
-		if err != nil {
-			return nil, fmt.Errorf("client: %w", err)
-		}
-		r.body = text
-		r.header.Set("Content-Type", "application/json")
+	if err := r.write(asked.body); err != nil {
+		return nil, fmt.Errorf("client: %w", err)
 	}
 	if err := r.apply(&asked, options); err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+// ndjson is a body of lines of JSON. One that is wrong is wrong by itself.
+type ndjson []json.RawMessage
+
+// write makes body the body of r.
+func (r *request) write(body any) (err error) {
+	switch body := body.(type) {
+	case nil:
+		return nil
+	case ndjson:
+		r.header.Set("Content-Type", "application/x-ndjson")
+		r.body, err = body.text()
+	default:
+		r.header.Set("Content-Type", "application/json")
+		r.body, err = json.Marshal(body)
+	}
+	return err
+}
+
+func (lines ndjson) text() ([]byte, error) {
+	text := new(bytes.Buffer)
+	for i, line := range lines {
+		if err := json.Compact(text, line); err != nil { // it may have line feeds
+			return nil, fmt.Errorf("line %d: %w", i+1, err)
+		}
+		text.WriteByte('\n')
+	}
+	return text.Bytes(), nil
 }
 
 // A lostError is an attempt that got no answer, or not all of one: nobody knows what has become of it.

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,11 +19,11 @@ import (
 	"shunt/engine"
 )
 
-// What goes at once: as many links as the server takes. The bytes may become six times as many in JSON that escapes & and < for
-// pages, and the server takes 8 MiB.
+// What goes to the server at once.
 const (
 	maxImportLinks = engine.MaxBulk
-	maxImportBytes = 1 << 20
+	maxImportBytes = 4 << 20 // half of what the server takes
+	maxImportLine  = 1 << 20 // more than the server takes of one
 )
 
 // importDone is the result of an import, as --json prints it.
@@ -31,6 +33,10 @@ type importDone struct {
 	Failed   int `json:"failed"`
 }
 
+func (d importDone) String() string {
+	return fmt.Sprintf("%d links taken in, %d were there already, %d refused", d.Created, d.Existing, d.Failed)
+}
+
 func newImport(stdout, stderr io.Writer) *cobra.Command {
 	where, owner, asJSON := localTarget{}, []client.Option(nil), false
 	cmd := &cobra.Command{
@@ -38,62 +44,61 @@ func newImport(stdout, stderr io.Writer) *cobra.Command {
 		Short: "Take in links that were made elsewhere",
 		Long: `Take in links with their codes, times and hits. FILE has one JSON object a line, as 'shunt export' prints them; - is
 standard input. A line needs code and url, and may have redirect_status, created_at, updated_at, expires_at, max_hits, title,
-tags, forward_query and hits.
+tags, forward_query and hits. If the first line is newer than the last, links are made from the last to the first, so that lists
+have them in the same order.
 
 A line that is refused is named on standard error with its number, keeps no other from being taken in, and makes the exit
 code 1. A link that is there already with the same fields stays as it is, so that the command can be run again after it was
-interrupted. The links become yours, or with --owner another user's. Hits count in the total, but visitors and days are not
-in such a file. Only admins may.
+interrupted; one that was edited since is refused, and one that was deleted is made again. The links become yours, or with
+--owner another user's. Hits count in the total; when they were and of how many visitors is not in such a file. Only admins may.
 ` + whereTokensAre,
 		Example: `  shunt import links.ndjson
-  shunt export --server https://old.example | shunt import - --owner 3`,
+  shunt export --server https://old.example > links.ndjson && shunt import links.ndjson --owner 3`,
 		Args: exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return importFile(cmd.Context(), &where, args[0], owner, asJSON, cmd.InOrStdin(), stdout, stderr)
 		},
 	}
 	addLocalSettings(cmd, &where)
-	addOwner(cmd, &owner)
-	cmd.Flags().Lookup("owner").Usage = "make them those of the user with this `ID`"
+	checkedVar(cmd.Flags(), &owner, "owner", "ID", "", "make them those of the user with this ID", func(text string) ([]client.Option, error) {
+		id, err := strconv.ParseUint(text, 10, 32)
+		if err != nil || id == 0 {
+			return nil, errors.New("must be a user's ID, which 'shunt user ls' lists")
+		}
+		return []client.Option{client.Owner(uint32(id))}, nil
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
-	markArguments(cmd.Flags(), "json")
+	markArguments(cmd.Flags(), "owner", "json")
 	return cmd
 }
 
 func importFile(
 	ctx context.Context, where *localTarget, name string, owner []client.Option, asJSON bool, stdin io.Reader, stdout, stderr io.Writer,
 ) error {
-	file := stdin
-	if name == "-" {
-		name = "standard input"
-	} else {
-		f, err := os.Open(name)
-		if err != nil {
-			return fmt.Errorf("import: %w", err)
-		}
-		defer f.Close()
-		file = f
-	}
 	x := &importer{name: name, owner: owner, stderr: stderr, progress: newProgress(stderr)}
+	if err := x.open(stdin); err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
+	defer x.close()
 	err := where.with(ctx, stderr, func(c *connection) error {
 		x.server = c
-		return x.takeIn(ctx, file)
+		return x.takeIn(ctx)
 	})
 	x.progress.end()
-	if err != nil {
+	switch {
+	case err != nil && x.done == importDone{}:
+		return fmt.Errorf("import: %w", err)
+	case err != nil:
 		return fmt.Errorf("import: %w; before that: %s", err, x.done)
+	case asJSON:
+		err = printValue(stdout, x.done)
+	default:
+		_, err = fmt.Fprintln(stdout, x.done)
 	}
-	if err := x.tell(stdout, asJSON); err != nil {
-		return err
+	if err == nil && x.done.Failed > 0 {
+		err = fmt.Errorf("import: refused: %d of %d links", x.done.Failed, x.done.Failed+x.done.Created+x.done.Existing)
 	}
-	if x.done.Failed > 0 {
-		return fmt.Errorf("import: %d lines were refused", x.done.Failed)
-	}
-	return nil
-}
-
-func (d importDone) String() string {
-	return fmt.Sprintf("%d links taken in, %d were there already, %d refused", d.Created, d.Existing, d.Failed)
+	return err
 }
 
 // An importer takes in the lines of a file.
@@ -104,33 +109,113 @@ type importer struct {
 	stderr   io.Writer
 	progress *progress
 
-	line    int               // the number of the last that was read
+	file   *os.File
+	remove bool    // file, at the end
+	starts []int64 // of the lines, and the end of the last
+
 	links   []json.RawMessage // to be sent
-	numbers []int             // their lines
+	numbers []int             // their lines, from 1
 	bytes   int
 	done    importDone
 }
 
-func (x *importer) takeIn(ctx context.Context, file io.Reader) error {
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, maxImportBytes)
-	for lines.Scan() {
-		x.line++
-		text := bytes.TrimSpace(lines.Bytes())
-		if x.line == 1 {
-			text = bytes.TrimPrefix(text, []byte("\ufeff"))
+// open opens the file and finds its lines. What is read only once (standard input, a pipe) becomes a file first.
+func (x *importer) open(stdin io.Reader) (err error) {
+	if x.name == "-" {
+		x.name = "standard input"
+		err = x.spool(stdin)
+	} else if x.file, err = os.Open(x.name); err == nil {
+		if info, statErr := x.file.Stat(); statErr == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			pipe := x.file
+			err = x.spool(pipe)
+			_ = pipe.Close()
 		}
-		if len(text) == 0 {
-			continue
+	}
+	if err == nil {
+		err = x.findLines()
+	}
+	if err != nil {
+		x.close()
+	}
+	return err
+}
+
+// spool makes a file of what is read.
+func (x *importer) spool(from io.Reader) (err error) {
+	if x.file, err = os.CreateTemp("", "shunt-import-"); err == nil {
+		x.remove = true
+		_, err = io.Copy(x.file, from)
+	}
+	return err
+}
+
+func (x *importer) close() {
+	if x.file == nil {
+		return
+	}
+	_ = x.file.Close()
+	if x.remove {
+		_ = os.Remove(x.file.Name())
+	}
+}
+
+func (x *importer) findLines() error {
+	if _, err := x.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	lines := bufio.NewReaderSize(x.file, 1<<16)
+	at := int64(0)
+	for begins := true; ; {
+		part, err := lines.ReadSlice('\n')
+		if begins && len(part) > 0 {
+			x.starts = append(x.starts, at)
 		}
-		if err := x.add(ctx, text); err != nil {
+		at += int64(len(part))
+		begins = err == nil
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return err
 		}
 	}
-	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return fmt.Errorf("%s:%d: a line has more than %d bytes", x.name, x.line+1, maxImportBytes)
-	} else if err != nil {
+	x.starts = append(x.starts, at)
+	return nil
+}
+
+// byteOrderMark may begin a file that was made on Windows.
+var byteOrderMark = []byte("\ufeff")
+
+// read returns line i, from 0; false: it is too long.
+func (x *importer) read(i int) (text []byte, ok bool, err error) {
+	size := x.starts[i+1] - x.starts[i]
+	if size > maxImportLine {
+		return nil, false, nil
+	}
+	text = make([]byte, size)
+	if _, err := x.file.ReadAt(text, x.starts[i]); err != nil {
+		return nil, false, fmt.Errorf("reading line %d: %w", i+1, err)
+	}
+	if i == 0 {
+		text = bytes.TrimPrefix(text, byteOrderMark)
+	}
+	return bytes.TrimSpace(text), true, nil
+}
+
+func (x *importer) takeIn(ctx context.Context) error {
+	backwards, err := x.newestFirst()
+	if err != nil {
 		return err
+	}
+	lines := len(x.starts) - 1
+	for n := range lines {
+		i := n
+		if backwards {
+			i = lines - 1 - n
+		}
+		if err := x.add(ctx, i); err != nil {
+			return err
+		}
 	}
 	return x.send(ctx)
 }
@@ -138,23 +223,53 @@ func (x *importer) takeIn(ctx context.Context, file io.Reader) error {
 // brokenExport begins the type of what ends an export that could not go on.
 const brokenExport = "urn:shunt:problem:"
 
-func (x *importer) add(ctx context.Context, text []byte) error {
-	var object struct {
-		Type string `json:"type"`
+// newestFirst tells whether the first line is of a newer link than the last. It is an error if the last line ends an export that
+// broke off.
+func (x *importer) newestFirst() (bool, error) {
+	var ends [2]struct {
+		Type      string    `json:"type"`
+		CreatedAt time.Time `json:"created_at"`
 	}
-	if err := json.Unmarshal(text, &object); err != nil && !json.Valid(text) {
-		x.refuse(x.line, "", "is no JSON object")
+	last := len(x.starts) - 2
+	for k, i := range []int{0, last} {
+		if i < 0 || i > last {
+			return false, nil
+		}
+		text, _, err := x.read(i)
+		if err != nil {
+			return false, err
+		}
+		if json.Unmarshal(text, &ends[k]) != nil {
+			return false, nil // it will be refused
+		}
+	}
+	if strings.HasPrefix(ends[1].Type, brokenExport) {
+		return false, fmt.Errorf("%s:%d: the export that this comes from broke off here and is not whole; nothing was taken in", x.name, last+1)
+	}
+	return !ends[1].CreatedAt.IsZero() && ends[0].CreatedAt.After(ends[1].CreatedAt), nil
+}
+
+// add adds line i to what is to be sent, and sends that if there is no room.
+func (x *importer) add(ctx context.Context, i int) error {
+	text, short, err := x.read(i)
+	switch {
+	case err != nil:
+		return err
+	case !short:
+		x.refuse(i+1, "", fmt.Sprintf("has more than %d bytes", maxImportLine))
 		return nil
-	}
-	if strings.HasPrefix(object.Type, brokenExport) {
-		return fmt.Errorf("%s:%d: the export that this comes from broke off here: it is not whole", x.name, x.line)
+	case len(text) == 0:
+		return nil
+	case !json.Valid(text):
+		x.refuse(i+1, "", "is no JSON")
+		return nil
 	}
 	if len(x.links) == maxImportLinks || x.bytes+len(text) > maxImportBytes {
 		if err := x.send(ctx); err != nil {
 			return err
 		}
 	}
-	x.links, x.numbers, x.bytes = append(x.links, bytes.Clone(text)), append(x.numbers, x.line), x.bytes+len(text)
+	x.links, x.numbers, x.bytes = append(x.links, text), append(x.numbers, i+1), x.bytes+len(text)
 	return nil
 }
 
@@ -177,8 +292,8 @@ func (x *importer) send(ctx context.Context) error {
 			x.refuse(x.numbers[i], codeIn(x.links[i]), r.Problem.Error())
 		}
 	}
-	x.links, x.numbers, x.bytes = x.links[:0], x.numbers[:0], 0
-	x.progress.say(x.done.String())
+	x.links, x.numbers, x.bytes = nil, nil, 0
+	x.progress.say(fmt.Sprintf("%s, of %d lines", x.done, len(x.starts)-1))
 	return nil
 }
 
@@ -196,13 +311,5 @@ func codeIn(link []byte) string {
 func (x *importer) refuse(line int, code, why string) {
 	x.done.Failed++
 	x.progress.end()
-	fmt.Fprintf(x.stderr, "shunt: %s:%d: %s%s\n", x.name, line, code, why)
-}
-
-func (x *importer) tell(stdout io.Writer, asJSON bool) error {
-	if asJSON {
-		return printValue(stdout, x.done)
-	}
-	_, err := fmt.Fprintln(stdout, x.done)
-	return err
+	fmt.Fprintf(x.stderr, "shunt: %s:%d: %s%s\n", printable(x.name), line, code, why)
 }

@@ -38,7 +38,7 @@ func TestLinksFromElsewhereAreTakenInWhereverTheServerIs(t *testing.T) {
 				t.Helper()
 				return shunt(t, t.TempDir(), where.env, append(args, where.args...)...)
 			}
-			refused := `(?s)links.ndjson:5: is no JSON object\n.*:4: bad: url: .*invalid\).*:7: Old: .*alias_taken\)`
+			refused := `(?s)links.ndjson:5: is no JSON\n.*:4: bad: url: .*invalid\).*:7: Old: .*alias_taken\)`
 			if name != "alone" { // their own origin is not the one of line 6
 				run("import", file).want(t, exitFailed, `^3 links taken in, 0 were there already, 3 refused\n$`, refused)
 				run("rm", "loop").want(t, exitDone, "", "")
@@ -56,8 +56,8 @@ func TestLinksFromElsewhereAreTakenInWhereverTheServerIs(t *testing.T) {
 			}
 			run("import", again).want(t, exitDone, `^0 links taken in, 2 were there already, 0 refused\n$`, "^$")
 			run("import", again, "--json").want(t, exitDone, `^\{\s*"created": *0,\s*"existing": *2,\s*"failed": *0\s*\}\n$`, "^$")
-			run("import", again, "--owner", "77").want(t, exitFailed, "", `owner: is no user's id.* before that: 0 links`)
-			run("import", again, "--owner", "all").want(t, exitFailed, "", `must be a user's id`)
+			run("import", again, "--owner", "77").want(t, exitFailed, "", `^shunt: import: owner: is no user's id \(422 invalid\)\n$`)
+			run("import", again, "--owner", "all").want(t, exitUsage, "", `must be a user's ID`)
 			run("import", filepath.Join(t.TempDir(), "none")).want(t, exitFailed, "", `no such file`)
 			run("import").want(t, exitUsage, "", `FILE is missing`)
 			wantCodes(t, run("export").stdout, "old Old")
@@ -65,7 +65,64 @@ func TestLinksFromElsewhereAreTakenInWhereverTheServerIs(t *testing.T) {
 	}
 }
 
-func TestAnImportEndsWhereItsExportBrokeOff(t *testing.T) {
+// A line of an export has hundreds of bytes, so that a thousand are far more than other bodies may have.
+func TestAnImportKeepsTheOrderOfAnExport(t *testing.T) {
+	from, to := filepath.Join(t.TempDir(), "data"), startServer(t, filepath.Join(t.TempDir(), "data"))
+	for _, dir := range []string{from, to.dir} {
+		shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--data", dir)
+	}
+	var lines strings.Builder
+	for i := range 2100 {
+		fmt.Fprintf(&lines, `{"code":"c%d","url":"https://example.org/%s","created_at":"2020-01-01T00:%02d:%02dZ","title":"%[2]s"}`+"\n",
+			i, strings.Repeat("x", 300), i/60, i%60)
+	}
+	file := filepath.Join(t.TempDir(), "links.ndjson")
+	for _, step := range []struct {
+		dir  string
+		text string
+	}{{from, lines.String()}, {to.dir, ""}} {
+		if step.text == "" {
+			step.text = shunt(t, t.TempDir(), nil, "export", "--data", from).stdout
+		}
+		if err := os.WriteFile(file, []byte(step.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		shunt(t, t.TempDir(), nil, "import", file, "--data", step.dir).want(t, exitDone, `^2100 links taken in, 0 were there already, 0 refused\n$`, "^$")
+	}
+	first := shunt(t, t.TempDir(), nil, "export", "--data", from).stdout
+	second := shunt(t, t.TempDir(), nil, "export", "--data", to.dir).stdout
+	if codes(t, first) != codes(t, second) || !strings.HasPrefix(codes(t, first), "c2099 c2098 ") {
+		t.Errorf("got the order %.40s, want %.40s", codes(t, second), codes(t, first))
+	}
+}
+
+func TestALineThatIsWrongKeepsNoOtherFromBeingTakenIn(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--data", dir)
+	for name, line := range map[string]string{
+		"Latin-1":     `{"code":"bad","url":"https://example.org/","title":"Gr` + "\xf6\xdfe" + `"}`,
+		"deep":        `{"code":"bad","url":"https://example.org/","title":` + strings.Repeat("[", 9998) + strings.Repeat("]", 9998) + `}`,
+		"long":        `{"code":"bad","url":"https://example.org/` + strings.Repeat("x", maxImportLine) + `"}`,
+		"quite long":  `{"code":"bad","url":"https://example.org/` + strings.Repeat("x", maxImportLine/2) + `"}`,
+		"no object":   `7`,
+		"an array":    `[{"code":"bad","url":"https://example.org/"}]`,
+		"cut off":     `{"code":"bad","url":"https://example.org/"`,
+		"two objects": `{"code":"bad","url":"https://example.org/"} {"code":"bad","url":"https://example.org/"}`,
+	} {
+		file := filepath.Join(t.TempDir(), "links.ndjson")
+		good := `{"code":"good` + codeOfName(name) + `%d","url":"https://example.org/"}` + "\r\n"
+		text := fmt.Sprintf(good, 1) + line + "\n" + strings.TrimSpace(fmt.Sprintf(good, 2))
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		shunt(t, t.TempDir(), nil, "import", file, "--data", dir).
+			want(t, exitFailed, `^2 links taken in, 0 were there already, 1 refused\n$`, `ndjson:2: .*\nshunt: import: refused: 1 of 3 links\n$`)
+	}
+}
+
+func codeOfName(name string) string { return strings.ReplaceAll(name, " ", "_") }
+
+func TestAnImportOfAnExportThatBrokeOffIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--data", dir)
 	file := filepath.Join(t.TempDir(), "links.ndjson")
@@ -73,12 +130,10 @@ func TestAnImportEndsWhereItsExportBrokeOff(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	shunt(t, t.TempDir(), nil, "import", file, "--data", dir).want(t, exitFailed, "", `ndjson:2: the export that this comes from broke off here`)
-	long := `{"code":"a","url":"https://example.org/` + strings.Repeat("x", maxImportBytes) + `"}`
-	if err := os.WriteFile(file, []byte("\n"+long), 0o600); err != nil {
-		t.Fatal(err)
+	shunt(t, t.TempDir(), nil, "import", file, "--data", dir).want(t, exitFailed, "^$", `ndjson:2: the export that this comes from broke off here`)
+	if got := shunt(t, t.TempDir(), nil, "export", "--data", dir).stdout; got != "" {
+		t.Errorf("got %s, want nothing", got)
 	}
-	shunt(t, t.TempDir(), nil, "import", file, "--data", dir).want(t, exitFailed, "", `ndjson:2: a line has more than 1048576 bytes`)
 }
 
 // A kill right after an import takes nothing of it.
@@ -88,7 +143,7 @@ func TestAnImportOutlivesAKillWithItsHits(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "links.ndjson")
 	var lines strings.Builder
 	for i := range 2500 {
-		fmt.Fprintf(&lines, `{"code":"c%d","url":"https://example.org/","hits":3}`+"\n", i)
+		fmt.Fprintf(&lines, `{"code":"c%d","url":"https://example.org/","title":"%s","hits":3}`+"\n", i, strings.Repeat("t", 300))
 	}
 	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
 		t.Fatal(err)

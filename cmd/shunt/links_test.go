@@ -48,6 +48,13 @@ func TestLinksAreListedExportedAndDeletedWhereverTheServerIs(t *testing.T) {
 // wantCodes checks the codes of link objects, one a line.
 func wantCodes(t *testing.T, lines, want string) {
 	t.Helper()
+	if got := codes(t, lines); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func codes(t *testing.T, lines string) string {
+	t.Helper()
 	var codes []string
 	for line := range strings.Lines(lines) {
 		var l struct{ Code string }
@@ -56,7 +63,5 @@ func wantCodes(t *testing.T, lines, want string) {
 		}
 		codes = append(codes, l.Code)
 	}
-	if got := strings.Join(codes, " "); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	return strings.Join(codes, " ")
 }

@@ -3,6 +3,7 @@ package ordeal
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -73,6 +74,9 @@ func (c *crash) take(fs *vfs.MemFS, journal string) {
 		for name, data := range c.stale {
 			c.mix(kept[name], data)
 		}
+	}
+	if !c.kill { // standby rings are in memory
+		maps.DeleteFunc(kept, func(name string, _ []byte) bool { return filepath.Dir(name) != "." })
 	}
 	c.fs = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: c.kept, RNG: c.rng})
 	if err := writeFiles(c.journal, kept); err != nil {
