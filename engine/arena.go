@@ -157,17 +157,21 @@ func recordBytes(codeBytes, targetBytes int, f Flags) int {
 	return n
 }
 
-// codeIs tells whether the record at r has this code. Codes of eight bytes, which drawn ones are, are compared as one
-// word.
+// codeIs tells whether the record at r has this code.
 func codeIs(r unsafe.Pointer, code []byte) bool {
 	if int(*(*uint8)(unsafe.Add(r, 2))) != len(code) {
 		return false
 	}
-	own := unsafe.Add(r, recordHeaderBytes)
-	if len(code) == 8 {
-		return *(*uint64)(own) == *(*uint64)(unsafe.Pointer(unsafe.SliceData(code)))
-	}
-	return unsafe.String((*byte)(own), len(code)) == string(code)
+	return unsafe.String((*byte)(unsafe.Add(r, recordHeaderBytes)), len(code)) == string(code)
+}
+
+// wordBytes is the length of codes that are one word: drawn ones are.
+const wordBytes = DrawnCodeBytes
+
+// isLiveWord tells whether the record at r is a link's, with a code that is this word.
+func isLiveWord(r unsafe.Pointer, word uint64) bool {
+	const codeBytesAndTombstone = 0xff | uint32(FlagTombstone)<<8
+	return *(*uint32)(r)>>16&codeBytesAndTombstone == wordBytes && *(*uint64)(unsafe.Add(r, recordHeaderBytes)) == word
 }
 
 // view decodes the record that b begins with; its slices alias b.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"time"
 )
@@ -237,6 +238,23 @@ func (e *Engine) VisitorKey() (k0, k1 uint64) {
 // Resolve returns the link that code names, or ok == false. It takes no lock, allocates nothing and does no I/O.
 // Expiry and cap are the caller's to decide: see Link.Expired and Hit. Call Release when done with the link.
 func (e *Engine) Resolve(code []byte) (l Link, ok bool) {
+	if len(code) == wordBytes { // the short way: few instructions and no calls, see "Decisions" in doc.go
+		word := binary.LittleEndian.Uint64(code)
+		p := e.hashKey.placeOfWord(word)
+		t := e.shards[p.shard].current.Load()
+		if s := t.firstSlot(p.tag); s != nil {
+			entry := atomic.LoadUint64(s)
+			if r := t.arena.at(entry & offsetMask); entry>>offsetBits == p.tag && isLiveWord(r, word) {
+				runtime.KeepAlive(t) // its groups are mapped; what was found is the arena's
+				return Link{record: r, arena: t.arena}, true
+			}
+		}
+	}
+	return e.resolveAny(code)
+}
+
+// resolveAny is Resolve of any code, the long way.
+func (e *Engine) resolveAny(code []byte) (l Link, ok bool) {
 	if len(code) == 0 || len(code) > MaxCodeBytes {
 		return Link{}, false
 	}
@@ -257,12 +275,10 @@ func (e *Engine) Hit(l Link, v Visit) bool {
 	if atOnce && !e.count(l, id, v.Class) {
 		return false
 	}
-	w := (&hitRecord{ // the address spares a copy: see "Decisions" in doc.go
-		linkID: id, visitor: v.Visitor, owner: l.Owner(), hour: uint32(v.NowMs / msPerHour),
-		country: v.Country, class: v.Class, counted: atOnce, device: v.Device & MaxDevice, browser: v.Browser, referrer: v.Referrer,
-	}).words()
-	if ring := e.journal.ringOf(id); !ring.append(&w) {
-		e.appendSlow(id, &w)
+	whose := packWhose(l.Owner(), uint32(v.NowMs/msPerHour), v.Country)
+	what := packWhat(v.Class, atOnce, v.Device&MaxDevice, v.Browser, v.Referrer)
+	if !e.journal.ringOf(id).appendWords(id, v.Visitor, whose, what) {
+		e.appendSlow(id, &[recordWords]uint64{id, v.Visitor, whose, what})
 	}
 	return true
 }

@@ -15,13 +15,13 @@ import (
 type journal struct {
 	rings []*ring       // first those of the disk, a power of two, then as many standby rings
 	first atomic.Uint64 // of those that are written to: 0, or the first standby ring (useStandby)
-	shift uint8         // (id * golden) >> shift is the index of its ring
+	shift uint8         // (id * golden) >> 1 >> shift is the index of its ring
 	waits atomic.Uint64 // appends that found their ring full
 }
 
 // ringOf returns the ring of a link: the same one for as long as the disk answers.
 func (j *journal) ringOf(linkID uint64) *ring {
-	return j.rings[j.first.Load()+linkID*0x9e3779b97f4a7c15>>j.shift]
+	return j.rings[j.first.Load()+linkID*0x9e3779b97f4a7c15>>1>>(j.shift&63)]
 }
 
 // standbyShare is by how much a standby ring is smaller.
@@ -30,7 +30,7 @@ const standbyShare = 8
 // newJournal makes the files of a new epoch: so many rings of so many records, and as many standby rings. If those cannot have
 // files, standbyErr says why, and they are in the memory of the process.
 func newJournal(in folders, id Identity, epoch uint64, rings, records int) (j *journal, standbyErr, err error) {
-	j = &journal{shift: uint8(64 - bits.TrailingZeros(uint(rings)))}
+	j = &journal{shift: uint8(63 - bits.TrailingZeros(uint(rings)))}
 	h := ringHeader{storeID: id.StoreID, epoch: epoch, rings: 2 * uint32(rings), records: uint32(records)}
 	if j.rings, err = createRings(in.rings, h, rings); err != nil {
 		return nil, nil, err

@@ -99,3 +99,6 @@ func syncPages(b []byte) { _ = unix.Msync(b, unix.MS_SYNC) }
 
 // writeBack has nothing to do: stores into the mapping are stores into the file.
 func writeBack(*os.File, []byte) error { return nil }
+
+// storeWord stores into mapped memory. Another goroutine that reads it atomically sees the old word or the new one.
+func storeWord(p *uint64, w uint64) { *p = w }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -39,3 +40,5 @@ func writeBack(f *os.File, b []byte) error {
 	_, err := f.WriteAt(b, 0)
 	return err
 }
+
+func storeWord(p *uint64, w uint64) { atomic.StoreUint64(p, w) }

@@ -64,12 +64,18 @@ type hitRecord struct {
 // words packs the record without its checksum.
 func (r *hitRecord) words() [recordWords]uint64 {
 	return [recordWords]uint64{
-		r.linkID,
-		r.visitor,
-		uint64(r.owner) | uint64(r.hour&0xffffff)<<32 | uint64(r.country)<<56,
-		uint64(r.class) | boolBit(r.counted)*countedBit | uint64(r.device)<<deviceShift | uint64(r.browser)<<8 |
-			uint64(r.referrer)<<16,
+		r.linkID, r.visitor,
+		packWhose(r.owner, r.hour, r.country),
+		packWhat(r.class, r.counted, r.device, r.browser, r.referrer),
 	}
+}
+
+func packWhose(owner, hour uint32, country Country) uint64 {
+	return uint64(owner) | uint64(hour&0xffffff)<<32 | uint64(country)<<56
+}
+
+func packWhat(class Class, counted bool, device Device, browser Browser, referrer uint16) uint64 {
+	return uint64(class) | boolBit(counted)*countedBit | uint64(device)<<deviceShift | uint64(browser)<<8 | uint64(referrer)<<16
 }
 
 func boolBit(b bool) uint64 {
@@ -98,9 +104,17 @@ func (r *hitRecord) unpackIf(w *[recordWords]uint64, epoch, seq uint64) bool {
 // checksum is over the record, the epoch and the full sequence number, so that a slot of an earlier lap, of an earlier
 // epoch, or half written does not pass for a record. It mixes by folded 64×64-bit multiplications, as wyhash does.
 func checksum(w *[recordWords]uint64, epoch, seq uint64) uint32 {
-	h := mix(w[0]^0x9e3779b97f4a7c15, w[1]^0xd1b54a32d192ed03)
-	h = mix(h^w[2], (w[3]&0xffffffff)^0x8cb92ba72f3d8dd7)
-	h = mix(h^epoch^0xaef17502108ef2d9, seq^0xd6e8feb86659fd93)
+	return seal(digest(w[0], w[1], w[2], w[3]), epoch, seq)
+}
+
+// digest is of the record alone: a writer has it before it has a sequence number.
+func digest(w0, w1, w2, w3 uint64) uint64 {
+	h := mix(w0^0x9e3779b97f4a7c15, w1^0xd1b54a32d192ed03)
+	return mix(h^w2, (w3&0xffffffff)^0x8cb92ba72f3d8dd7)
+}
+
+func seal(digest, epoch, seq uint64) uint32 {
+	h := mix(digest^epoch^0xaef17502108ef2d9, seq^0xd6e8feb86659fd93)
 	return uint32(h ^ h>>32)
 }
 
@@ -141,8 +155,14 @@ type ring struct {
 
 // append reserves a slot and publishes the record in it. It returns false if the ring is full, and has then changed
 // nothing. Between the reservation and the last store nothing may panic, allocate or block: until that store the reader
-// stops before this slot. The word with the checksum comes last.
-func (r *ring) append(w *[recordWords]uint64) bool {
+// stops before this slot. The word with the checksum comes last, by an atomic store, which no other passes; the ones before it
+// may be seen in any order, since nothing is a record that the checksum does not prove to be one.
+func (r *ring) append(w *[recordWords]uint64) bool { return r.appendWords(w[0], w[1], w[2], w[3]) }
+
+// appendWords is append of these words: in registers, since a look-up overlaps the next one's wait for memory by as much as fits
+// into the processor's window of instructions.
+func (r *ring) appendWords(w0, w1, w2, w3 uint64) bool {
+	digest := digest(w0, w1, w2, w3)
 	for {
 		seq := r.head.Load()
 		if seq >= r.limit.Load() {
@@ -151,18 +171,23 @@ func (r *ring) append(w *[recordWords]uint64) bool {
 		if !r.head.CompareAndSwap(seq, seq+1) {
 			continue
 		}
-		slot := r.slots[(seq&r.mask)*recordWords:][:recordWords]
-		atomic.StoreUint64(&slot[0], w[0])
-		atomic.StoreUint64(&slot[1], w[1])
-		atomic.StoreUint64(&slot[2], w[2])
-		atomic.StoreUint64(&slot[3], w[3]|uint64(checksum(w, r.epoch, seq))<<32)
+		slot := r.slot(seq)
+		storeWord(&slot[0], w0)
+		storeWord(&slot[1], w1)
+		storeWord(&slot[2], w2)
+		atomic.StoreUint64(&slot[3], w3|uint64(seal(digest, r.epoch, seq))<<32)
 		return true
 	}
 }
 
+// slot returns the words of the slot of a sequence number. A ring has a slot for each value of its mask.
+func (r *ring) slot(seq uint64) *[recordWords]uint64 {
+	return (*[recordWords]uint64)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(r.slots)), seq&r.mask*(8*recordWords)))
+}
+
 // read decodes the record with sequence number seq; ok is false if the slot does not hold it (yet, or any more).
 func (r *ring) read(seq uint64, rec *hitRecord) (ok bool) {
-	slot := r.slots[(seq&r.mask)*recordWords:][:recordWords]
+	slot := r.slot(seq)
 	var w [recordWords]uint64
 	w[3] = atomic.LoadUint64(&slot[3])
 	w[0] = atomic.LoadUint64(&slot[0])

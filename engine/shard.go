@@ -106,6 +106,17 @@ func (t *table) find(tag uint64, code []byte) (record unsafe.Pointer, slot *uint
 	}
 }
 
+// firstSlot returns the slot of the first match in the group where probing for tag starts; nil: there is none.
+func (t *table) firstSlot(tag uint64) *uint64 {
+	n := tag >> (t.shift & 63) & uint64(len(t.groups)-1)
+	g := unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.groups)), n*(8*groupWords))
+	m := matchByte(atomic.LoadUint64((*uint64)(g)), tagByte(tag)*lowBits)
+	if m == 0 {
+		return nil
+	}
+	return (*uint64)(unsafe.Add(g, 1+bits.TrailingZeros64(m))) // the mark of slot i is bit 8*i+7, the slot is at byte 8*i+8
+}
+
 // insert puts an entry into the first free slot of its probe sequence. The shard's mutex is held, and there is room.
 func (t *table) insert(entry uint64) {
 	tag := entry >> offsetBits
@@ -215,6 +226,12 @@ func newHashKey() (k hashKey) {
 // matter: the less there is in a look-up, the more of it overlaps with waiting for memory.
 func (k *hashKey) place(code []byte) place {
 	h := k.sum(code)
+	return place{shard: int(h >> (64 - shardBits)), tag: h & (1<<tagBits - 1)}
+}
+
+// placeOfWord is place of a code of eight bytes.
+func (k *hashKey) placeOfWord(code uint64) place {
+	h := mix(mix(k[0]^wordBytes^caseFold(code), k[1]), k[2])
 	return place{shard: int(h >> (64 - shardBits)), tag: h & (1<<tagBits - 1)}
 }
 
