@@ -64,8 +64,7 @@ func (s *Store) backup(ctx context.Context, to *folder) (BackupResult, error) {
 
 // fill makes the checkpoint, and lets the backup be one.
 //
-// A checkpoint is opened before it is called a backup: one of 64 that kills left whole had a manifest without a record, for a
-// reason that is not found yet (RELIABILITY.md).
+// A checkpoint is opened before it is called a backup.
 func (s *Store) fill(ctx context.Context, to *folder) error {
 	durable := s.writer.lastDurable()
 	if err := s.db.Checkpoint(to.path(dbName), pebble.WithFlushedWAL()); err != nil {

@@ -234,7 +234,27 @@ func (s *Store) begin(f *folder, o *Options, create bool) error {
 	if err := s.beginWriting(f, o); err != nil {
 		return err
 	}
+	if !create && s.db.Metrics().Flush.Count == 0 {
+		if err := s.writeTable(); err != nil {
+			return err
+		}
+	}
 	return s.upgrade(f)
+}
+
+// writeTable has Pebble write a table, and with it a manifest. As a rule it does that in opening, when it has replayed a log. A start
+// that finds none, because the last one was killed when the old logs were gone and the new one was not there yet, would have no
+// manifest until there is another table, and its checkpoints an empty one, which nobody can open.
+func (s *Store) writeTable() error {
+	b := s.db.NewBatch()
+	defer b.Close()
+	if err := s.sync(b, "writing the first table"); err != nil { // nothing is flushed where nothing was written
+		return err
+	}
+	if err := s.db.Flush(); err != nil {
+		return fmt.Errorf("writing the first table: %w", err)
+	}
+	return nil
 }
 
 // beginWriting continues the numbers of writes, and notes that what the store contains is acknowledged.
