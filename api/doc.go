@@ -254,8 +254,8 @@
 //
 // 422 for the last admin. Deleting or demoting the only admin is invalid, code last_admin, not a conflict: no repetition helps.
 //
-// Bodies are read whole, before the token is looked at: 64 KiB, and more only where the endpoint's row says so and the
-// token is good for it (limits.go). Of those larger ones 32 come at a time (largebody.go); the next gets 503 overloaded.
+// Bodies are read whole, before the door is asked: 64 KiB, and more only where the endpoint's row says so and the
+// token or session is good for it, or on the socket (limits.go). Of those larger ones 32 come at a time (largebody.go); the next gets 503 overloaded.
 //
 // A panic is answered 500 and ends its connection; those of one place are logged once a minute (panics.go).
 //

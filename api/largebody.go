@@ -3,7 +3,7 @@ package api
 import "sync/atomic"
 
 // maxLargeBodies is how many bodies of more than the usual size come at a time. fasthttp makes room for a body of a known length
-// before its first byte, so they take 256 MiB, whoever may send how many.
+// before its first byte, so they take 256 MiB a listener, whoever may send how many.
 const maxLargeBodies = 32
 
 // chunkedLargeBytes is what makes a chunked body a large one. fasthttp refuses what is more than usual, of whom it does not

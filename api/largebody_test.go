@@ -1,11 +1,14 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
 	"strings"
 	"testing"
+
+	"shunt/api/account"
 )
 
 // awaitLarge waits until so many places for large bodies are taken.
@@ -75,5 +78,46 @@ func TestWhoIsRefusedALargeBodyKeepsNoPlace(t *testing.T) {
 		if n := l.large.taken.Load(); n != 0 {
 			t.Fatalf("%d places are taken", n)
 		}
+	}
+}
+
+// Who has logged in may send as much as who has a token, and a session that is none no more than anybody.
+func TestALargeBodyOfASessionIsTakenIfItMayBeSent(t *testing.T) {
+	st := newSite(t, nil)
+	st.person("boss@example.com", account.RoleAdmin)
+	st.person("ann@example.com", account.RoleMember)
+	boss, ann := st.logIn("boss@example.com"), st.logIn("ann@example.com")
+	var items []string
+	for i := range 500 {
+		items = append(items, fmt.Sprintf(`{"code":"c%d","url":"http://a/%s"}`, i, strings.Repeat("x", 200)))
+	}
+	large := "[" + strings.Join(items, ",") + "]"
+	for name, c := range map[string]struct {
+		path, cookie string
+		want         int
+	}{
+		"an admin's import":             {"/import", boss, 200},
+		"a member's import":             {"/import", ann, 413},
+		"an import of nobody":           {"/import", "Cookie: " + plainCookie + "=x", 413},
+		"a member's bulk":               {"/shorten/bulk", ann, 200},
+		"a bulk without any credential": {"/shorten/bulk", "Cookie: a=b", 413},
+	} {
+		body := large
+		if c.path != "/import" {
+			body = strings.ReplaceAll(large, `"code"`, `"alias"`)
+		}
+		r := send(t, st.publicAt, "POST", requestText("POST", "/api/v1"+c.path, body, c.cookie, ownPage, "Content-Type: application/json"))
+		if r.status != c.want {
+			t.Errorf("%s: got %d %.200s, want %d", name, r.status, r.body, c.want)
+		}
+	}
+	var socketBody bulkAnswer
+	r := send(t, st.localAt, "POST", requestText("POST", "/api/v1/import", large, "Content-Type: application/json"))
+	if err := json.Unmarshal([]byte(r.body), &socketBody); err != nil || r.status != 200 || len(socketBody.Results) != 500 {
+		t.Errorf("on the socket: got %d %.200s, %v", r.status, r.body, err)
+	}
+	tooLarge := send(t, st.localAt, "POST", requestText("POST", "/api/v1/import", large+strings.Repeat(" ", maxBulkBytes), "Content-Type: application/json"))
+	if tooLarge.status != 413 || !strings.Contains(tooLarge.body, fmt.Sprint(maxBulkBytes)) {
+		t.Errorf("beyond the limit, on the socket: got %d %.200s", tooLarge.status, tooLarge.body)
 	}
 }

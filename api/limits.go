@@ -46,10 +46,15 @@ func (s *Server) prepareBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 // prepareLocalBody is prepareBody for the socket: whoever can open that may send what the endpoint takes.
 func (s *Server) prepareLocalBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	c := s.prepareBody(h)
-	if e, found := s.limitedEndpoint(h); found {
-		c.MaxRequestBodySize = e.maxBody
-	}
+	c.MaxRequestBodySize = s.localBodyLimit(h)
 	return c
+}
+
+func (s *Server) localBodyLimit(h *fasthttp.RequestHeader) int {
+	if e, found := s.limitedEndpoint(h); found {
+		return e.maxBody
+	}
+	return maxBodyBytes
 }
 
 // limitedEndpoint returns the endpoint that h is for, if that has a limit of its own.
@@ -87,8 +92,9 @@ func (s *Server) mayBeOf(h *fasthttp.RequestHeader, scope account.Scope) bool {
 	}
 	for _, name := range []string{secureCookie, plainCookie} {
 		if cookie := h.Cookie(name); len(cookie) > 0 {
-			caller, err := s.accounts.AuthenticateSession(string(cookie))
-			return err == nil && caller.Has(scope)
+			if caller, err := s.accounts.AuthenticateSession(string(cookie)); err == nil && caller.Has(scope) {
+				return true
+			}
 		}
 	}
 	return false
@@ -99,6 +105,15 @@ const badRequest = "malformed"
 
 // parseFailed answers a request that the gate or fasthttp refuses, and closes the connection.
 func (s *Server) parseFailed(ctx *fasthttp.RequestCtx, err error) {
+	s.refuseUnread(ctx, err, s.bodyLimit)
+}
+
+// localParseFailed is parseFailed on the socket.
+func (s *Server) localParseFailed(ctx *fasthttp.RequestCtx, err error) {
+	s.refuseUnread(ctx, err, s.localBodyLimit)
+}
+
+func (s *Server) refuseUnread(ctx *fasthttp.RequestCtx, err error, bodyLimit func(*fasthttp.RequestHeader) int) {
 	r := refusal{kind: kindBadRequest, detail: "the request could not be read"}
 	c := connOf(ctx.Conn())
 	var small *fasthttp.ErrSmallBuffer
@@ -106,7 +121,7 @@ func (s *Server) parseFailed(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &small):
 		r.kind, r.detail = kindHeadersTooLarge, fmt.Sprintf("request line and fields must be at most %d bytes", maxHeaderBytes)
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		r.kind, r.detail = kindBodyTooLarge, fmt.Sprintf("the body must be at most %d bytes", s.bodyLimit(&ctx.Request.Header))
+		r.kind, r.detail = kindBodyTooLarge, fmt.Sprintf("the body must be at most %d bytes", bodyLimit(&ctx.Request.Header))
 	case isTimeout(err):
 		r.kind, r.detail = kindTimeout, "the request did not arrive in time"
 	case c != nil && c.gate.refused != nil:

@@ -167,7 +167,7 @@ func (s *Server) build(o Options) {
 		s.challenges = fasthttpadaptor.NewFastHTTPHandler(o.ACMEChallenges)
 	}
 	s.local = s.newFleet(s.handleLocal, limits{connections: maxOperators}, publicPatience)
-	s.local.http.HeaderReceived = s.prepareLocalBody
+	s.local.http.HeaderReceived, s.local.http.ErrorHandler = s.prepareLocalBody, s.localParseFailed
 	s.admin = s.newFleet(s.handleAdmin, limits{connections: maxOperators}, adminPatience)
 }
 

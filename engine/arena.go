@@ -166,7 +166,7 @@ func codeIs(r unsafe.Pointer, code []byte) bool {
 }
 
 // wordBytes is the length of codes that are one word: drawn ones are.
-const wordBytes = DrawnCodeBytes
+const wordBytes = 8
 
 // isLiveWord tells whether the record at r is a link's, with a code that is this word.
 func isLiveWord(r unsafe.Pointer, word uint64) bool {

@@ -166,9 +166,6 @@ func (b *bulk) record(ctx context.Context, item *BulkItem) (made *Record, existe
 // takeAlias makes rec the link of an alias that is reserved, or finds the same one.
 func (b *bulk) takeAlias(ctx context.Context, d *Draft, rec Record) (_ *Record, existed bool, err error) {
 	r := b.held[b.engine.reservationOf(d.Alias).folded]
-	if len(b.made[r.folded]) == maxVariants { // beside those that are there already
-		return nil, false, ErrTaken
-	}
 	for _, earlier := range b.made[r.folded] {
 		switch {
 		case earlier.Hot.Code == d.Alias && d.Same != nil && d.Same(b.engine.detail(earlier)):
@@ -194,7 +191,7 @@ func (b *bulk) takeDrawn(ctx context.Context, code string, d *Draft, rec Record)
 func (b *bulk) create(
 	ctx context.Context, r *reservation, code string, d *Draft, rec Record,
 ) (made *Record, existed bool, err error) {
-	m, existed, err := b.engine.creation(ctx, r, code, rec, d)
+	m, existed, err := b.engine.creation(ctx, r, code, rec, d, len(b.made[r.folded]))
 	if err != nil {
 		return nil, false, err
 	}

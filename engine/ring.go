@@ -61,15 +61,7 @@ type hitRecord struct {
 	referrer uint16
 }
 
-// words packs the record without its checksum.
-func (r *hitRecord) words() [recordWords]uint64 {
-	return [recordWords]uint64{
-		r.linkID, r.visitor,
-		packWhose(r.owner, r.hour, r.country),
-		packWhat(r.class, r.counted, r.device, r.browser, r.referrer),
-	}
-}
-
+// packWhose and packWhat make the third word, and the fourth without its checksum.
 func packWhose(owner, hour uint32, country Country) uint64 {
 	return uint64(owner) | uint64(hour&0xffffff)<<32 | uint64(country)<<56
 }
@@ -135,7 +127,7 @@ type ring struct {
 	_     [56]byte
 
 	// Constant.
-	slots []uint64 // size × recordWords words of the mapping, accessed atomically
+	slots []uint64 // size × recordWords words of the mapping; the last of a slot makes it a record
 	mask  uint64
 	size  uint64
 	epoch uint64

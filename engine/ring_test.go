@@ -206,3 +206,12 @@ func TestARingThatIsInUseIsNotReplaced(t *testing.T) {
 	must(t, err)
 	must(t, again.close())
 }
+
+// words packs the record without its checksum.
+func (r *hitRecord) words() [recordWords]uint64 {
+	return [recordWords]uint64{
+		r.linkID, r.visitor,
+		packWhose(r.owner, r.hour, r.country),
+		packWhat(r.class, r.counted, r.device, r.browser, r.referrer),
+	}
+}

@@ -50,7 +50,42 @@ func TestCodesOfOneWordAreFoundWhateverStandsBeforeThem(t *testing.T) {
 			t.Errorf("%s was found", code)
 		}
 	}
-	if _, _, err := e.Create(t.Context(), engine.Draft{Alias: "abcdefgH", Owner: 1, Target: "https://example.com/", Import: imported}); !errors.Is(err, engine.ErrTaken) {
+	again := func(alias string) error {
+		_, _, err := e.Create(t.Context(), engine.Draft{Alias: alias, Owner: 1, Target: "https://example.com/", Import: imported})
+		return err
+	}
+	if err := again("abcdefgH"); !errors.Is(err, engine.ErrTaken) {
 		t.Errorf("one more than there may be: got %v, want ErrTaken", err)
+	}
+	if err := again(variant(3)); err != nil {
+		t.Errorf("one that was deleted, by its owner: %v", err)
+	}
+}
+
+func TestABulkMakesNoMoreVariantsThanThereMayBe(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	imported := &engine.Import{CreatedAt: time.Now(), UpdatedAt: time.Now()}
+	made := func(from, to int) (made int) {
+		items := make([]engine.BulkItem, 0, to-from)
+		for i := from; i < to; i++ {
+			code := []byte("abcdefgh")
+			for bit := range 7 {
+				code[bit] -= byte(i >> bit & 1 * ('a' - 'A'))
+			}
+			items = append(items, engine.BulkItem{Draft: engine.Draft{Alias: string(code), Owner: 1, Target: "https://example.com/", Import: imported}})
+		}
+		results, err := e.CreateBulk(t.Context(), items)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range results {
+			if r.Err == nil {
+				made++
+			}
+		}
+		return made
+	}
+	if first, second := made(0, 60), made(60, 128); first != 60 || second != 4 {
+		t.Errorf("made %d and %d, want 60 and 4", first, second)
 	}
 }

@@ -16,7 +16,7 @@ const CommitTimeout = 2 * time.Second
 // ten thousand (see DrawnCodeBytes).
 const drawAttempts = 16
 
-// maxVariants is how many codes that differ only by case may be taken in by imports. All of them are in one probe sequence.
+// maxVariants is how many codes that differ only by case imports may make. All of them are in one probe sequence.
 const maxVariants = 64
 
 // reservation is the right to write one code, and all that differ from it by case. It is held from before the link is
@@ -70,13 +70,17 @@ func (r *reservation) release() {
 
 // taken tells whether code may not become a new link of owner: it or a variant of it is live, or was deleted not long
 // ago by somebody else. exact is the live link of the code itself, if there is one. To an import variants do not matter, unless
-// there are maxVariants.
-func (r *reservation) taken(code string, owner uint32, imported bool, nowMs int64) (taken bool, exact *Hot) {
+// with beside, which are about to be made, there are maxVariants.
+func (r *reservation) taken(code string, owner uint32, imported bool, beside int, nowMs int64) (taken bool, exact *Hot) {
 	r.shard.mu.Lock()
 	defer r.shard.mu.Unlock()
-	variants := 0
+	variants, hasSlot := beside, false
 	r.shard.variantsLocked(r.place.tag, []byte(code), func(v HotView) {
-		variants++
+		if string(v.Code) == code {
+			hasSlot = true
+		} else if !v.purged() {
+			variants++
+		}
 		switch {
 		case imported && string(v.Code) != code:
 		case v.Flags&FlagTombstone == 0:
@@ -88,7 +92,7 @@ func (r *reservation) taken(code string, owner uint32, imported bool, nowMs int6
 			taken = true
 		}
 	})
-	return taken || exact == nil && variants >= maxVariants, exact
+	return taken || imported && !hasSlot && variants >= maxVariants, exact
 }
 
 // Create makes a link. It is durable and visible when Create returns. existed tells that the link was there already
@@ -136,7 +140,7 @@ func (e *Engine) createAs(
 			r.release()
 		}
 	}()
-	m, existed, err := e.creation(ctx, &r, code, rec, d)
+	m, existed, err := e.creation(ctx, &r, code, rec, d, 0)
 	if err != nil {
 		return Detail{}, false, err
 	}
@@ -153,11 +157,11 @@ func (e *Engine) createAs(
 }
 
 // creation returns what makes rec, which d asks for, the link of code; or, if existed, what writes the link there anew that is
-// the same.
+// the same. beside is how many variants of code are about to be made.
 func (e *Engine) creation(
-	ctx context.Context, r *reservation, code string, rec Record, d *Draft,
+	ctx context.Context, r *reservation, code string, rec Record, d *Draft, beside int,
 ) (m Mutation, existed bool, err error) {
-	if taken, exact := r.taken(code, d.Owner, d.Import != nil, e.now().UnixMilli()); taken {
+	if taken, exact := r.taken(code, d.Owner, d.Import != nil, beside, e.now().UnixMilli()); taken {
 		if d.Alias == "" || d.Same == nil || exact == nil || exact.Owner != d.Owner {
 			return Mutation{}, false, ErrTaken
 		}

@@ -44,8 +44,8 @@ func newImport(stdout, stderr io.Writer) *cobra.Command {
 		Short: "Take in links that were made elsewhere",
 		Long: `Take in links with their codes, times and hits. FILE has one JSON object a line, as 'shunt export' prints them; - is
 standard input. A line needs code and url, and may have redirect_status, created_at, updated_at, expires_at, max_hits, title,
-tags, forward_query and hits. If the first line is newer than the last, links are made from the last to the first, so that lists
-have them in the same order.
+tags, forward_query and hits. Exports, and files whose first line is newer than the last, have the newest link first: they are taken
+in from the last line to the first, so that lists have the same order.
 
 A line that is refused is named on standard error with its number, keeps no other from being taken in, and makes the exit
 code 1. A link that is there already with the same fields stays as it is, so that the command can be run again after it was
@@ -76,12 +76,12 @@ func importFile(
 	ctx context.Context, where *localTarget, name string, owner []client.Option, asJSON bool, stdin io.Reader, stdout, stderr io.Writer,
 ) error {
 	x := &importer{name: name, owner: owner, stderr: stderr, progress: newProgress(stderr)}
-	if err := x.open(stdin); err != nil {
-		return fmt.Errorf("import: %w", err)
-	}
 	defer x.close()
 	err := where.with(ctx, stderr, func(c *connection) error {
 		x.server = c
+		if err := x.open(stdin); err != nil {
+			return err
+		}
 		return x.takeIn(ctx)
 	})
 	x.progress.end()
@@ -110,7 +110,6 @@ type importer struct {
 	progress *progress
 
 	file   *os.File
-	remove bool    // file, at the end
 	starts []int64 // of the lines, and the end of the last
 
 	links   []json.RawMessage // to be sent
@@ -134,28 +133,23 @@ func (x *importer) open(stdin io.Reader) (err error) {
 	if err == nil {
 		err = x.findLines()
 	}
-	if err != nil {
-		x.close()
-	}
 	return err
 }
 
-// spool makes a file of what is read.
+// spool makes a file of what is read. It has no name any more, so that nothing of it stays whatever becomes of us.
 func (x *importer) spool(from io.Reader) (err error) {
 	if x.file, err = os.CreateTemp("", "shunt-import-"); err == nil {
-		x.remove = true
+		err = os.Remove(x.file.Name())
+	}
+	if err == nil {
 		_, err = io.Copy(x.file, from)
 	}
 	return err
 }
 
 func (x *importer) close() {
-	if x.file == nil {
-		return
-	}
-	_ = x.file.Close()
-	if x.remove {
-		_ = os.Remove(x.file.Name())
+	if x.file != nil {
+		_ = x.file.Close()
 	}
 }
 
@@ -223,30 +217,44 @@ func (x *importer) takeIn(ctx context.Context) error {
 // brokenExport begins the type of what ends an export that could not go on.
 const brokenExport = "urn:shunt:problem:"
 
-// newestFirst tells whether the first line is of a newer link than the last. It is an error if the last line ends an export that
-// broke off.
+// newestFirst tells whether the file begins with the newest link: if it is an export, or if the first line is of a newer link than the
+// last. It is an error if the last line ends an export that broke off.
 func (x *importer) newestFirst() (bool, error) {
-	var ends [2]struct {
-		Type      string    `json:"type"`
-		CreatedAt time.Time `json:"created_at"`
+	first, err := x.firstOf(func(n int) int { return n })
+	if err != nil {
+		return false, err
 	}
-	last := len(x.starts) - 2
-	for k, i := range []int{0, last} {
-		if i < 0 || i > last {
-			return false, nil
-		}
-		text, _, err := x.read(i)
-		if err != nil {
-			return false, err
-		}
-		if json.Unmarshal(text, &ends[k]) != nil {
-			return false, nil // it will be refused
-		}
+	last, err := x.firstOf(func(n int) int { return len(x.starts) - 2 - n })
+	if err != nil {
+		return false, err
 	}
-	if strings.HasPrefix(ends[1].Type, brokenExport) {
-		return false, fmt.Errorf("%s:%d: the export that this comes from broke off here and is not whole; nothing was taken in", x.name, last+1)
+	if strings.HasPrefix(last.Type, brokenExport) {
+		return false, fmt.Errorf("%s: the last line says that the export broke off here: it is not whole, and nothing was taken in", printable(x.name))
 	}
-	return !ends[1].CreatedAt.IsZero() && ends[0].CreatedAt.After(ends[1].CreatedAt), nil
+	return first.ShortURL != "" || !last.CreatedAt.IsZero() && first.CreatedAt.After(last.CreatedAt), nil
+}
+
+// importedEnd is what is looked at of the first and the last line.
+type importedEnd struct {
+	Type      string    `json:"type"`
+	ShortURL  string    `json:"short_url"` // only exports have it
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// firstOf returns the first line that is not blank, of those that order names.
+func (x *importer) firstOf(order func(n int) int) (end importedEnd, err error) {
+	for n := range len(x.starts) - 1 {
+		text, _, err := x.read(order(n))
+		if err != nil || len(text) == 0 {
+			if err != nil {
+				return end, err
+			}
+			continue
+		}
+		_ = json.Unmarshal(text, &end) // what is wrong will be refused
+		return end, nil
+	}
+	return end, nil
 }
 
 // add adds line i to what is to be sent, and sends that if there is no room.

@@ -126,11 +126,13 @@ func TestAnImportOfAnExportThatBrokeOffIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--data", dir)
 	file := filepath.Join(t.TempDir(), "links.ndjson")
-	text := `{"code":"a","url":"https://example.org/"}` + "\n" + `{"type":"urn:shunt:problem:overloaded","status":503}` + "\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+	link, end := `{"code":"a","url":"https://example.org/"}`+"\n", `{"type":"urn:shunt:problem:overloaded","status":503}`+"\n"
+	for _, text := range []string{link + end, link + end + "\n\r\n", "\n" + link + end, "# exported\n" + link + end, end} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		shunt(t, t.TempDir(), nil, "import", file, "--data", dir).want(t, exitFailed, "^$", `ndjson: the last line says that the export broke off here`)
 	}
-	shunt(t, t.TempDir(), nil, "import", file, "--data", dir).want(t, exitFailed, "^$", `ndjson:2: the export that this comes from broke off here`)
 	if got := shunt(t, t.TempDir(), nil, "export", "--data", dir).stdout; got != "" {
 		t.Errorf("got %s, want nothing", got)
 	}
