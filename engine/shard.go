@@ -329,8 +329,9 @@ func (s *shard) putLocked(tag uint64, h *HotView) error {
 
 // tombstoneVariant returns the tombstone of a code that differs from h's only by case and had the same owner, whose slot h takes
 // over: it would block the same codes for the same time or longer. So a folded code has at most one slot an owner beside links
-// that are or were imported (maxVariants), and nobody can fill a probe sequence by making and deleting variants of one code. superseded tells that h itself is a
-// tombstone that blocks nothing which the index does not block already, as may happen on loading. The shard's mutex is held.
+// that are or were imported (maxVariants), and nobody can fill a probe sequence by making and deleting variants of one code.
+// superseded tells that h itself is a tombstone that blocks nothing which the index does not block already, as may happen on
+// loading. The shard's mutex is held.
 func (t *table) tombstoneVariant(tag uint64, h *HotView) (old unsafe.Pointer, slot *uint64, superseded bool) {
 	var a, b [MaxCodeBytes]byte
 	folded := string(foldCase(&a, h.Code))
