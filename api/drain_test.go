@@ -35,6 +35,16 @@ func TestShutdownDoesNotWaitForConnectionsThatNeverSentAByte(t *testing.T) {
 	}
 }
 
+func TestNobodyAcceptsOnceListenersAreClosed(t *testing.T) {
+	st := newSite(t, nil)
+	for name, f := range map[string]*fleet{"public": st.public, "admin": st.admin, "local": st.local} {
+		check(t, f.closeListeners())
+		if n := f.http.GetOpenConnectionsCount() + 1; n != 0 { // it leaves out one, whoever accepts
+			t.Errorf("%s: %d still accept, or are open", name, n)
+		}
+	}
+}
+
 func TestOnlyConnectionsThatHaveLongBeenSilentAreCut(t *testing.T) {
 	ln := fasthttputil.NewInmemoryListener()
 	l := newListener(ln, limits{connections: MaxConnections}, publicPatience, testLogger(io.Discard))

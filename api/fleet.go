@@ -17,7 +17,9 @@ type fleet struct {
 	http     *fasthttp.Server
 	limits   limits // of each listener
 	patience patience
-	mu       struct {
+
+	accepting sync.WaitGroup // calls of http.Serve; added to while draining is not set, with mu held
+	mu        struct {
 		sync.Mutex
 		listeners []*listener
 	}
@@ -39,6 +41,7 @@ func (f *fleet) serve(ln net.Listener) error {
 	var sweeper sync.WaitGroup
 	sweeper.Go(func() { l.sweepUntil(done) })
 	err := f.http.Serve(l)
+	f.accepting.Done()
 	if f.owner.draining.Load() {
 		<-f.owner.stopped
 	} else {
@@ -58,6 +61,7 @@ func (f *fleet) add(l *listener) bool {
 		return false
 	}
 	f.mu.listeners = append(f.mu.listeners, l)
+	f.accepting.Add(1)
 	return true
 }
 
@@ -77,14 +81,21 @@ func (f *fleet) open() (n int) {
 	return n
 }
 
+// closeListeners returns when no connection is accepted any more: fasthttp counts whoever accepts as a connection, and
+// looks only ten times a second whether all have gone.
 func (f *fleet) closeListeners() error {
+	errs := f.closeEach()
+	f.accepting.Wait()
+	return errors.Join(errs...)
+}
+
+func (f *fleet) closeEach() (errs []error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var errs []error
 	for _, l := range f.mu.listeners {
 		errs = append(errs, l.Close())
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 // closeSilent ends the connections that were opened at least age ago and have sent nothing yet.
