@@ -1,4 +1,8 @@
+//go:build !race
+
 package api
+
+// The race detector would take ten times as long, and there is one goroutine.
 
 import (
 	"net/http"

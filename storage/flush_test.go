@@ -51,6 +51,7 @@ func flushDense(t *testing.T, s *Store, hour uint32, links uint64) *model {
 
 // TestAFlushOverHalfAMemtableIsWholeAndTheNextOneToo has a batch that Pebble keeps the buffer of.
 func TestAFlushOverHalfAMemtableIsWholeAndTheNextOneToo(t *testing.T) {
+	t.Parallel()
 	const links = memTableBytes / 2 / (16 << 10)
 	s := openMem(t, vfs.NewMem())
 	defer closeStore(t, s)

@@ -100,6 +100,7 @@ func TestAFlushThatFailsLeavesNothing(t *testing.T) {
 
 // TestRollUpGoesOnAfterACrashBetweenAnyTwoChunks rolls two hours of 9,000 links up in ten chunks, and crashes after each.
 func TestRollUpGoesOnAfterACrashBetweenAnyTwoChunks(t *testing.T) {
+	t.Parallel()
 	const links = 9000
 	mem := vfs.NewCrashableMem()
 	s := openMem(t, mem)
@@ -214,6 +215,7 @@ func TestACorruptRowStopsTheRollUpWithoutLoss(t *testing.T) {
 
 // TestTalliesAreThoseOfAPlainMapThroughAnyHistory is a model test: random flushes, roll-ups, compactions and crashes.
 func TestTalliesAreThoseOfAPlainMapThroughAnyHistory(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		mem := vfs.NewCrashableMem()
 		s := openMem(t, mem)

@@ -199,6 +199,7 @@ func (h *history) compare(what string, spans []engine.Span, got, want map[[2]int
 // TestWindowsAreThoseOfPlainMapsThroughAnyHistory is a model test: random flushes, roll-ups, compactions, crashes, and
 // deletions of hours and days that are not kept. None of them but a flush changes a window.
 func TestWindowsAreThoseOfPlainMapsThroughAnyHistory(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		h := newHistory(t)
 		defer func() { closeStore(t, h.s) }()
