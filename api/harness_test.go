@@ -305,7 +305,13 @@ const ownPage = "Sec-Fetch-Site: same-origin"
 // member makes a user and returns a token of theirs.
 func (st *site) member(name string, scopes ...account.Scope) string {
 	st.t.Helper()
-	u, err := st.accounts.AddUser(account.UserDraft{Email: name, Role: account.RoleMember})
+	return st.tokenOfNew(name, account.RoleMember, scopes...)
+}
+
+// tokenOfNew returns a token of a new user without a password.
+func (st *site) tokenOfNew(name string, role account.Role, scopes ...account.Scope) string {
+	st.t.Helper()
+	u, err := st.accounts.AddUser(account.UserDraft{Email: name, Role: role})
 	if err != nil {
 		st.t.Fatal(err)
 	}
