@@ -217,14 +217,8 @@ func TestWhatIsForeignLooksLikeWhatIsMissing(t *testing.T) {
 			return
 		}
 		foreign, none := a.ask(column, request, there), a.ask(column, request, missing)
-		if got, want := whole(foreign), whole(none); got != want {
+		if got, want := foreign.whole(), none.whole(); got != want {
 			t.Errorf("%s as %s: a foreign one gets\n%s\nand a missing one\n%s", request, column, got, want)
 		}
 	})
-}
-
-// whole is all of an answer but the time. Nothing of the request is in it, so nothing has to be left out.
-func whole(r reply) string {
-	r.header.Del("Date")
-	return fmt.Sprint(r)
 }

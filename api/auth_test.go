@@ -117,7 +117,7 @@ func TestAForeignLinkLooksLikeAMissingOne(t *testing.T) {
 		{"GET", "/links/", ""}, {"PATCH", "/links/", `{"title":"t"}`}, {"PATCH", "/links/", "{}"}, {"DELETE", "/links/", ""}, {"GET", "/stats/", ""},
 	} {
 		missing, foreign := st.callAs(ben, c.method, c.path+"y", c.body), st.callAs(ben, c.method, c.path+"x", c.body)
-		if foreign.status != 404 || foreign.body != missing.body || fmt.Sprint(foreign.header) != fmt.Sprint(missing.header) {
+		if foreign.status != 404 || foreign.whole() != missing.whole() {
 			t.Errorf("%s %s: foreign %+v, missing %+v", c.method, c.path, foreign, missing)
 		}
 		if r := st.callAs(ben, c.method, c.path+"x?owner=all", c.body); r.problem() != "forbidden" {

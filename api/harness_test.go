@@ -326,6 +326,13 @@ type reply struct {
 	close  bool
 }
 
+// whole is all of r as text but the date: a second may pass between two replies.
+func (r reply) whole() string {
+	r.header = r.header.Clone()
+	r.header.Del("Date")
+	return fmt.Sprint(r)
+}
+
 // problem returns the code of a problem reply, "" if it is none.
 func (r reply) problem() string {
 	if r.header.Get("Content-Type") != "application/problem+json" {

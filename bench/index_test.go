@@ -183,7 +183,7 @@ func benchmarkResolveHit(b *testing.B, codes [][]byte, fold bool) {
 // loaded, and the processor time of one full garbage collection.
 func BenchmarkMemory(b *testing.B) {
 	b.Run("links="+human(links()), func(b *testing.B) {
-		before := residentBytes(b)
+		before := settledBytes(b)
 		dir := b.TempDir()
 		e, err := engine.Open(&discard{n: links()}, engine.Options{JournalDir: dir, Rings: 1, RingRecords: 256})
 		if err != nil {
@@ -212,6 +212,19 @@ func BenchmarkMemory(b *testing.B) {
 			b.Fatal(err)
 		}
 	})
+}
+
+// settledBytes is residentBytes once what earlier runs have left is unmapped, some time after it was collected.
+func settledBytes(b *testing.B) int64 {
+	b.Helper()
+	for last := residentBytes(b); ; {
+		time.Sleep(100 * time.Millisecond)
+		now := residentBytes(b)
+		if now >= last {
+			return now
+		}
+		last = now
+	}
 }
 
 // residentBytes is the process's resident memory after what is free was given back to the kernel.
