@@ -25,6 +25,8 @@ const (
 	// hugePageBytes is a huge page of amd64 and arm64.
 	hugePageBytes = 2 << 20
 
+	cacheLineBytes = 64
+
 	recordHeaderBytes = 16
 	maxRecordBytes    = recordHeaderBytes + MaxCodeBytes + 16 + MaxTargetBytes
 )
@@ -76,23 +78,29 @@ func (a *arena) record(offset uint64) []byte {
 	return a.chunks[offset>>chunkOffsetBits][offset&(maxChunkBytes-1):]
 }
 
-// alloc makes room for sizeBytes and returns the offset and the bytes to fill.
+// alloc makes room for sizeBytes, of which a look-up reads the first readBytes, and returns the offset and the bytes to fill.
+// These first ones are in one cache line if that holds them: otherwise a look-up would wait for two of them in 23 of 64 cases.
+// That costs 5 bytes a link.
 // ok is false if the arena is full. The shard's mutex is held.
-func (a *arena) alloc(sizeBytes int) (offset uint64, b []byte, ok bool) {
-	if a.lastBytes+sizeBytes > chunkBytes(a.last) { // the rest of the chunk is too small: go on in the next one
+func (a *arena) alloc(sizeBytes, readBytes int) (offset uint64, b []byte, ok bool) {
+	before := a.lastBytes
+	start := before
+	if left := cacheLineBytes - start%cacheLineBytes; left < readBytes && readBytes <= cacheLineBytes {
+		start += left
+	}
+	if start+sizeBytes > chunkBytes(a.last) { // the rest of the chunk is too small: go on in the next one
 		if a.last+1 == maxChunks {
 			return 0, nil, false
 		}
-		a.collapseFull(a.lastBytes, len(a.chunks[a.last]))
-		a.last, a.lastBytes = a.last+1, 0
+		a.collapseFull(before, len(a.chunks[a.last]))
+		a.last, before, start = a.last+1, 0, 0
 	}
 	if a.chunks[a.last] == nil {
 		a.addChunk(a.last)
 	}
-	start := a.lastBytes
-	a.lastBytes += sizeBytes
-	a.usedBytes += uint64(sizeBytes)
-	a.collapseFull(start, a.lastBytes)
+	a.lastBytes = start + sizeBytes
+	a.usedBytes += uint64(a.lastBytes - before)
+	a.collapseFull(before, a.lastBytes)
 	return uint64(a.last)<<chunkOffsetBits | uint64(start), a.chunks[a.last][start:a.lastBytes], true
 }
 
@@ -119,7 +127,7 @@ func (a *arena) addChunk(k int) {
 // appendRecord writes h as a new record. The shard's mutex is held.
 func (a *arena) appendRecord(h *HotView) (offset uint64, sizeBytes int, ok bool) {
 	sizeBytes = recordBytes(len(h.Code), len(h.Target), h.Flags)
-	offset, b, ok := a.alloc(sizeBytes)
+	offset, b, ok := a.alloc(sizeBytes, recordHeaderBytes+len(h.Code))
 	if !ok {
 		return 0, 0, false
 	}

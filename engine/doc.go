@@ -26,8 +26,8 @@
 // the Go heap, smaller tables are pointer-free. A Link is two words, the record and its arena; as long as it is
 // reachable, so is the mapping: an arena is unmapped by a cleanup that hangs on it. Link.Release marks the last use.
 //
-// A link takes 16 bytes of record header, its code and target, 8 bytes of counter, and 9 to 21 bytes of index (64 bytes a
-// group, from six of seven slots used down to three).
+// A link takes 16 bytes of record header, its code and target, 5 bytes that keep what a look-up reads in one cache line, 8
+// bytes of counter, and 9 to 21 bytes of index (64 bytes a group, from six of seven slots used down to three).
 //
 // # Concurrency
 //
@@ -194,6 +194,9 @@
 //     the machine that we measure on). So codes of eight bytes have a way of their own in Resolve, inlined, without calls or
 //     spills, and a hit's record goes from registers into its ring: 90 instructions instead of 200 for Resolve, 160 instead of
 //     280 for Hit, by the disassembly. Over 10 M links, drawn uniformly, medians in pairs: Resolve 0.56 of the time, with Hit 0.73.
+//   - A record's header and code stand in one cache line. Packed without gaps they were on the border of two in 23 of 64
+//     cases, and a look-up waited for both. Five pairs over 10 M links, drawn uniformly, medians of the ratios: Resolve 0.88 of the
+//     time, with Hit 0.90, for 5 bytes a link.
 //   - Of the four stores of a journal record only the last is atomic: on amd64 that is a locked instruction, and waits for all
 //     before it. The checksum tells what is a record, so the order of the others does not matter.
 //   - Huge pages: an arena asks for each one when it has filled it (MADV_COLLAPSE), tables and counters from the start.

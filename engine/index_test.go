@@ -100,6 +100,34 @@ func TestRecordsKeepEveryField(t *testing.T) {
 	}
 }
 
+func TestWhatALookUpReadsOfARecordIsInOneCacheLine(t *testing.T) {
+	a := newArena(new(atomic.Int64))
+	rng := rand.New(rand.NewPCG(1, 2))
+	usedBytes := 0
+	for i := range 20_000 { // four chunks, and some
+		h := HotView{Code: make([]byte, 8+rng.IntN(MaxCodeBytes-7)), Target: make([]byte, 10+rng.IntN(200)), ID: uint64(i)}
+		if i%2 == 0 {
+			h.Code = h.Code[:8]
+		}
+		offset, sizeBytes, ok := a.appendRecord(&h)
+		if !ok {
+			t.Fatal("the arena is full")
+		}
+		usedBytes += sizeBytes
+		first := uintptr(a.at(offset))
+		last := first + uintptr(recordHeaderBytes+len(h.Code)) - 1
+		if read := last - first + 1; read <= cacheLineBytes && first/cacheLineBytes != last/cacheLineBytes {
+			t.Fatalf("record %d: bytes %d to %d of a line", i, first%cacheLineBytes, first%cacheLineBytes+read)
+		}
+		if v := view(a.record(offset)); v.ID != h.ID || len(v.Target) != len(h.Target) {
+			t.Fatalf("record %d: got %d, %d bytes of target", i, v.ID, len(v.Target))
+		}
+	}
+	if wasted := a.usedBytes - uint64(usedBytes); wasted == 0 || wasted > uint64(usedBytes)/5 {
+		t.Errorf("%d bytes between records of %d", wasted, usedBytes)
+	}
+}
+
 func TestVariantsMadeAndDeletedShareOneSlot(t *testing.T) {
 	x := newIndex()
 	p := x.hashKey.place([]byte("abcdefghijkl"))
