@@ -8,24 +8,20 @@ import (
 
 // agentInfo is what is known of a User-Agent. It stands in the low 16 bits of a cache slot, so 0 is no info.
 //
-//	| known 1 | bot 1 | 2 bits | device 4 | browser 8 |
+//	| known 1 | bot 1 | 2 bits | engine.Agent 12 |
 type agentInfo uint16
 
 const (
-	agentKnown       agentInfo = 1 << 15 // set in every info
-	agentBot         agentInfo = 1 << 14
-	agentDeviceShift           = 8
+	agentKnown agentInfo = 1 << 15 // set in every info
+	agentBot   agentInfo = 1 << 14
 )
 
 func agentOf(d engine.Device, b engine.Browser) agentInfo {
-	return agentKnown | agentInfo(d&engine.MaxDevice)<<agentDeviceShift | agentInfo(b)
+	return agentKnown | agentInfo(engine.AgentOf(d, b))
 }
 
-func (i agentInfo) bot() bool { return i&agentBot != 0 }
-func (i agentInfo) device() engine.Device {
-	return engine.Device(i>>agentDeviceShift) & engine.MaxDevice
-}
-func (i agentInfo) browser() engine.Browser { return engine.Browser(i) } // the low 8 bits
+func (i agentInfo) bot() bool           { return i&agentBot != 0 }
+func (i agentInfo) agent() engine.Agent { return engine.Agent(i &^ (agentKnown | agentBot)) }
 
 // The cache holds 65,536 User-Agents in 512 KiB.
 const (

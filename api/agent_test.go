@@ -79,10 +79,10 @@ func FuzzClassify(f *testing.F) {
 	f.Add([]byte("((((;;;)))//  \xff"))
 	f.Fuzz(func(t *testing.T, agent []byte) {
 		info := classify(agent)
-		if info&agentKnown == 0 || info.device().String() == "unknown" && info.device() != 0 || info.browser().String() == "unknown" && info.browser() != 0 {
+		if info&agentKnown == 0 || info.agent().Device().String() == "unknown" && info.agent().Device() != 0 || info.agent().Browser().String() == "unknown" && info.agent().Browser() != 0 {
 			t.Errorf("got %#x, want a device and a browser that have names", info)
 		}
-		if info.bot() && (info.device() != 0 || info.browser() != 0) {
+		if info.bot() && (info.agent().Device() != 0 || info.agent().Browser() != 0) {
 			t.Errorf("got %#x, want nothing more of a bot", info)
 		}
 	})

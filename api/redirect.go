@@ -186,7 +186,7 @@ func (h *redirector) visit(r *request) engine.Visit {
 		return v
 	}
 	v.Visitor = visitorHash(h.k0, h.k1, r.client, agent)
-	v.Device, v.Browser = info.device(), info.browser()
+	v.Agent = info.agent()
 	v.Country = h.country(r)
 	v.Referrer = h.referrer(r.referrer)
 	return v

@@ -78,8 +78,8 @@ func TestUserAgentsWithoutEndTakeNoMemory(t *testing.T) {
 		t.Errorf("got %d bytes more on the heap, want at most %d", grown, limit)
 	}
 	for name, a := range agentCases { // after all that, what is looked up is still right
-		if info := c.lookup(siphash.Hash(1, 2, []byte(a.agent)), []byte(a.agent)); info.browser().String() != a.browser {
-			t.Errorf("%s: got %v, want %s", name, info.browser(), a.browser)
+		if info := c.lookup(siphash.Hash(1, 2, []byte(a.agent)), []byte(a.agent)); info.agent().Browser().String() != a.browser {
+			t.Errorf("%s: got %v, want %s", name, info.agent().Browser(), a.browser)
 		}
 	}
 }

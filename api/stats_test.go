@@ -100,12 +100,12 @@ func TestWhatIsIncludedIsAddedToTheFigures(t *testing.T) {
 	}
 	news := st.engine.Referrer([]byte("news.example"))
 	st.hit("x", 2,
-		engine.Visit{Visitor: 1, Country: engine.CountryOf("DE"), Device: engine.Mobile, Browser: engine.Safari, Referrer: news},
+		engine.Visit{Visitor: 1, Values: engine.Values{Country: engine.CountryOf("DE"), Agent: engine.AgentOf(engine.Mobile, engine.Safari), Referrer: news}},
 		engine.Visit{Class: engine.ClassBot}, engine.Visit{Class: engine.ClassPrefetch}, engine.Visit{Class: engine.ClassHead})
 	st.hit("x", 1,
-		engine.Visit{Visitor: 2, Country: engine.CountryOf("FR"), Device: engine.Desktop, Browser: engine.Edge},
+		engine.Visit{Visitor: 2, Values: engine.Values{Country: engine.CountryOf("FR"), Agent: engine.AgentOf(engine.Desktop, engine.Edge)}},
 		engine.Visit{Visitor: 3}, engine.Visit{Class: engine.ClassHead},
-		engine.Visit{Visitor: 4, Referrer: st.engine.Referrer([]byte("other"))}, engine.Visit{Visitor: 5, Referrer: st.engine.Referrer([]byte("direct"))})
+		engine.Visit{Visitor: 4, Values: engine.Values{Referrer: st.engine.Referrer([]byte("other"))}}, engine.Visit{Visitor: 5, Values: engine.Values{Referrer: st.engine.Referrer([]byte("direct"))}})
 	st.wantStats("x", 6, 5) // folds
 	check(t, st.engine.Flush())
 	st.hit("x", 1, engine.Visit{Visitor: 3})
@@ -129,10 +129,10 @@ func TestAListShowsFiftyValuesAndTheRestAsOther(t *testing.T) {
 	total := uint64(0)
 	for i := range 300 { // more than are kept
 		n := 1 + i/10
-		st.hit("x", n, engine.Visit{Visitor: uint64(i), Referrer: st.engine.Referrer(fmt.Appendf(nil, "h%03d.example", i))})
+		st.hit("x", n, engine.Visit{Visitor: uint64(i), Values: engine.Values{Referrer: st.engine.Referrer(fmt.Appendf(nil, "h%03d.example", i))}})
 		total += uint64(n)
 	}
-	st.hit("x", 5000, engine.Visit{Visitor: 1000}, engine.Visit{Visitor: 1001, Browser: engine.Chrome})
+	st.hit("x", 5000, engine.Visit{Visitor: 1000}, engine.Visit{Visitor: 1001, Values: engine.Values{Agent: engine.AgentOf(0, engine.Chrome)}})
 	total += 10_000
 	for _, path := range []string{"/stats/x?include=referrers,browsers", "/stats/x?include=referrers,browsers&from=2026-01-02", "/stats?include=referrers,browsers"} {
 		var o statsObject

@@ -231,7 +231,9 @@ func (v *visits) next(nowMs int64) engine.Visit {
 	}
 	visit := engine.Visit{
 		NowMs: nowMs, Visitor: mix(v.rng.Uint64N(5_000_000)),
-		Country: engine.Country(1 + skewed(60)), Device: engine.Device(1 + skewed(3)), Browser: engine.Browser(1 + skewed(8)),
+		Values: engine.Values{
+			Country: engine.Country(1 + skewed(60)), Agent: engine.AgentOf(engine.Device(1+skewed(3)), engine.Browser(1+skewed(8))),
+		},
 	}
 	if bits&1 == 0 {
 		visit.Referrer = v.referrers[v.hosts.Uint64()]

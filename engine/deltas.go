@@ -35,15 +35,7 @@ type delta struct {
 	prefetches uint32
 	heads      uint32
 
-	alike values
-}
-
-// values are what one hit has of each dimension.
-type values struct {
-	referrer uint16
-	device   Device
-	browser  Browser
-	country  Country
+	alike Values
 }
 
 func deltaHash(hour uint32, id uint64) uint64 {
@@ -112,7 +104,7 @@ func (d *deltas) add(hour uint32, id uint64, r *hitRecord) (kept bool) {
 	case ClassHit:
 		e.hits++
 		d.visitors.add(e, r.visitor)
-		d.values.add(at, e, values{r.referrer, r.device, r.browser, r.country})
+		d.values.add(at, e, r.Values)
 	case ClassBot:
 		e.bots++
 	case ClassPrefetch:

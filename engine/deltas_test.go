@@ -32,13 +32,12 @@ func TestDeltasAreTheirRecords(t *testing.T) {
 				if want[k] == nil {
 					want[k] = new(Tally)
 				}
-				r := hitRecord{class: class, referrer: rapid.SampledFrom(hosts).Draw(rt, "referrer")}
+				r := hitRecord{class: class, Values: Values{Referrer: rapid.SampledFrom(hosts).Draw(rt, "referrer")}}
 				various := rapid.Bool().Draw(rt, "various")
 				for i := range rapid.SampledFrom([]uint64{1, 3, 8, 15, 2600}).Draw(rt, "records") {
 					r.visitor = mix(i%visitors+1, 0x9e3779b97f4a7c15)
 					if various {
-						r.referrer, r.device = hosts[i%uint64(len(hosts))], Device(i%6)
-						r.browser, r.country = Browser(i%30), Country(i%250)
+						r.Values = Values{AgentOf(Device(i%6), Browser(i%30)), Country(i % 250), hosts[i%uint64(len(hosts))]}
 					}
 					d.add(k.hour, k.id, &r)
 					count(want[k], &r, names)
@@ -83,11 +82,11 @@ func count(t *Tally, r *hitRecord, names *referrers) {
 
 func countValues(d *Dimensions, r *hitRecord, names *referrers) {
 	one := func(dim Dimension, value string) { d[dim].Add(Breakdown{{value, 1}}) }
-	if host, ok := names.name(r.referrer); ok {
+	if host, ok := names.name(r.Referrer); ok {
 		one(Referrers, host)
 	}
 	for dim, value := range map[Dimension]byte{
-		Countries: byte(r.country), Devices: byte(r.device), Browsers: byte(r.browser),
+		Countries: byte(r.Country), Devices: byte(r.Agent.Device()), Browsers: byte(r.Agent.Browser()),
 	} {
 		if value != 0 {
 			one(dim, string([]byte{value}))
@@ -146,7 +145,7 @@ func TestValuesAreDroppedWhenThereIsNoRoomAndHitsAreNot(t *testing.T) {
 	var d deltas
 	d.values = valueCells{index: make([]uint32, 2*maxCells), cells: make([]valueCell, maxCells)} // as full as they get
 	for i := range 3 {
-		d.add(1, 1, &hitRecord{visitor: 1, device: Device(i + 1)})
+		d.add(1, 1, &hitRecord{visitor: 1, Values: Values{Agent: AgentOf(Device(i+1), 0)}})
 	}
 	var got Tally
 	d.addTo(1, Visitors|Breakdowns, newTestReferrers(t), &got)

@@ -145,6 +145,23 @@ func (d Dimension) Name(value string) string {
 	return Browser(value[0]).String()
 }
 
+// Agent is what a User-Agent tells of: a device in bits 0 to 3, a browser in bits 4 to 11, as they stand in the journal.
+type Agent uint16
+
+const (
+	browserShift = 4
+	agentMask    = 0xff<<browserShift | MaxDevice
+)
+
+// AgentOf returns the agent of a device, up to MaxDevice, and a browser.
+func AgentOf(d Device, b Browser) Agent { return Agent(d&MaxDevice) | Agent(b)<<browserShift }
+
+// Device returns the agent's device.
+func (a Agent) Device() Device { return Device(a & MaxDevice) }
+
+// Browser returns the agent's browser.
+func (a Agent) Browser() Browser { return Browser(a >> browserShift) }
+
 // Device is the kind of device that a User-Agent tells of. Part of the journal's and the store's format.
 type Device uint8
 

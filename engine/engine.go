@@ -267,18 +267,34 @@ func (e *Engine) resolveAny(code []byte) (l Link, ok bool) {
 // cap is used up: the answer is then no redirect.
 // It takes no lock and allocates nothing, unless the journal's ring is full: then it waits for room, see appendSlow.
 func (e *Engine) Hit(l Link, v Visit) bool {
+	if v.Class >= numClasses || l.Flags()&(FlagCapped|flagCountsAtOnce) != 0 {
+		return e.hitAtOnce(l, v)
+	}
+	id, whose, what := l.ID(), v.whose(l.Owner()), v.what()
+	r := e.journal.ringOf(id)
+	seq, ok := r.reserve()
+	if !ok {
+		return e.record(id, v.Visitor, whose, what)
+	}
+	// What ring.append does, inlined: see "Decisions" in doc.go.
+	fill(r.slot(seq), id, v.Visitor, whose, what|seal(digest(id, v.Visitor, whose, what), r.epoch, seq)<<checksumShift)
+	return true
+}
+
+// hitAtOnce is Hit of a link whose hits raise its counter themselves.
+func (e *Engine) hitAtOnce(l Link, v Visit) bool {
 	if v.Class >= numClasses {
-		panic("engine: unknown class of visit") // such a record would stop the fold for ever
+		panic("engine: unknown class of visit") // such a record would be taken for another
 	}
 	id := l.ID()
-	atOnce := l.Flags()&(FlagCapped|flagCountsAtOnce) != 0
-	if atOnce && !e.count(l, id, v.Class) {
-		return false
-	}
-	whose := packWhose(l.Owner(), uint32(v.NowMs/msPerHour), v.Country)
-	what := packWhat(v.Class, atOnce, v.Device&MaxDevice, v.Browser, v.Referrer)
-	if !e.journal.ringOf(id).appendWords(id, v.Visitor, whose, what) {
-		e.appendSlow(id, &[recordWords]uint64{id, v.Visitor, whose, what})
+	return e.count(l, id, v.Class) && e.record(id, v.Visitor, v.whose(l.Owner()), v.what()|countedBit)
+}
+
+// record appends a record to the ring of its link, the long way, and returns true.
+func (e *Engine) record(linkID, visitor, whose, what uint64) bool {
+	w := [recordWords]uint64{linkID, visitor, whose, what}
+	if !e.journal.ringOf(linkID).append(&w) {
+		e.appendSlow(linkID, &w)
 	}
 	return true
 }

@@ -78,7 +78,7 @@ func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 		}
 		left.add(r, p.OpenHour)
 		if r.class == ClassHit {
-			named[r.referrer]++
+			named[r.Referrer]++
 		}
 		return nil
 	})

@@ -173,8 +173,10 @@ func (f *figures) hit(link int, class engine.Class, visitor uint64) {
 	}
 	host := figuredHosts[visitor%4]
 	v := engine.Visit{
-		Visitor: hashed(visitor), NowMs: f.now.UnixMilli(), Class: class, Referrer: f.e.Referrer([]byte(host)),
-		Device: engine.Device(visitor % 3), Browser: engine.Browser(visitor % 7), Country: engine.Country(visitor % 200),
+		Visitor: hashed(visitor), NowMs: f.now.UnixMilli(), Class: class, Values: engine.Values{
+			Agent: engine.AgentOf(engine.Device(visitor%3), engine.Browser(visitor%7)), Country: engine.Country(visitor % 200),
+			Referrer: f.e.Referrer([]byte(host)),
+		},
 	}
 	if !f.e.Hit(l, v) {
 		f.t.Fatal("no redirect")
@@ -200,7 +202,7 @@ func (t *exactTally) hit(class engine.Class, visitor uint64, host string, v engi
 		t.visitors[visitor] = true
 		t.values[engine.Referrers][host]++
 		for d, value := range [engine.NumDimensions]byte{
-			engine.Devices: byte(v.Device), engine.Browsers: byte(v.Browser), engine.Countries: byte(v.Country),
+			engine.Devices: byte(v.Agent.Device()), engine.Browsers: byte(v.Agent.Browser()), engine.Countries: byte(v.Country),
 		} {
 			if value != 0 {
 				t.values[d][string([]byte{value})]++

@@ -17,7 +17,7 @@ func TestAFlushThatIsTooLargeLeavesPartsOutAndNoHit(t *testing.T) {
 		e := newTestEngine(t, engine.Options{FlushInterval: time.Hour})
 		l := e.create(t, "x")
 		for visitor := range uint64(3) {
-			e.Hit(l, engine.Visit{Visitor: hashed(visitor), NowMs: time.Now().UnixMilli(), Device: engine.Mobile})
+			e.Hit(l, engine.Visit{Visitor: hashed(visitor), NowMs: time.Now().UnixMilli(), Values: engine.Values{Agent: engine.AgentOf(engine.Mobile, 0)}})
 		}
 		e.stopEngine()
 		e.stats(t, "x") // folds
@@ -73,7 +73,7 @@ func TestANumberThatIsNoReferrersIsOther(t *testing.T) {
 	l := e.create(t, "x")
 	defer l.Release()
 	for _, number := range []uint16{1, 0x7ffe, 0x7fff, 0x8000, 0x8001, 0xfffe, 0xffff} {
-		e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli(), Referrer: number})
+		e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli(), Values: engine.Values{Referrer: number}})
 	}
 	r, err := e.LinkReport(context.Background(), "x", engine.Query{AllTime: true, Parts: engine.Breakdowns})
 	if err != nil || r.Hits != 7 || r.Dimensions[engine.Referrers].Sum() != 0 {

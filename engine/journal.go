@@ -3,7 +3,6 @@ package engine
 import (
 	"errors"
 	"io/fs"
-	"math/bits"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,15 +12,18 @@ import (
 
 // journal is the set of rings that hits are recorded in.
 type journal struct {
-	rings []*ring       // first those of the disk, a power of two, then as many standby rings
-	first atomic.Uint64 // of those that are written to: 0, or the first standby ring (useStandby)
-	shift uint8         // (id * golden) >> 1 >> shift is the index of its ring
-	waits atomic.Uint64 // appends that found their ring full
+	rings  []*ring                   // first those of the disk, a power of two, then as many standby rings
+	tables [2]ringTable              // of the rings of the disk, and of the standby rings
+	active atomic.Pointer[ringTable] // the table whose rings hits go to
+	waits  atomic.Uint64             // appends that found their ring full
 }
+
+// ringTable has a ring for each value of a hash of ringHashBits. If there are fewer rings, they repeat.
+type ringTable [1 << ringHashBits]*ring
 
 // ringOf returns the ring of a link: the same one for as long as the disk answers.
 func (j *journal) ringOf(linkID uint64) *ring {
-	return j.rings[j.first.Load()+linkID*0x9e3779b97f4a7c15>>1>>(j.shift&63)]
+	return j.active.Load()[linkID*0x9e3779b97f4a7c15>>(64-ringHashBits)]
 }
 
 // standbyShare is by how much a standby ring is smaller.
@@ -30,7 +32,7 @@ const standbyShare = 8
 // newJournal makes the files of a new epoch: so many rings of so many records, and as many standby rings. If those cannot have
 // files, standbyErr says why, and they are in the memory of the process.
 func newJournal(in folders, id Identity, epoch uint64, rings, records int) (j *journal, standbyErr, err error) {
-	j = &journal{shift: uint8(63 - bits.TrailingZeros(uint(rings)))}
+	j = new(journal)
 	h := ringHeader{storeID: id.StoreID, epoch: epoch, rings: 2 * uint32(rings), records: uint32(records)}
 	if j.rings, err = createRings(in.rings, h, rings); err != nil {
 		return nil, nil, err
@@ -47,6 +49,10 @@ func newJournal(in folders, id Identity, epoch uint64, rings, records int) (j *j
 		standby = append(standby, newMemoryRing(h))
 	}
 	j.rings = append(j.rings, standby...)
+	for i := range j.tables[0] {
+		j.tables[0][i], j.tables[1][i] = j.rings[i%rings], standby[i%rings]
+	}
+	j.useStandby(false)
 	return j, standbyErr, nil
 }
 
@@ -72,15 +78,15 @@ func (j *journal) disk() []*ring { return j.rings[:len(j.rings)/2] }
 
 // useStandby has hits go to the standby rings, or to those of the disk.
 func (j *journal) useStandby(standby bool) {
-	first := 0
 	if standby {
-		first = len(j.rings) / 2
+		j.active.Store(&j.tables[1])
+	} else {
+		j.active.Store(&j.tables[0])
 	}
-	j.first.Store(uint64(first))
 }
 
 // onStandby tells whether hits go to the standby rings.
-func (j *journal) onStandby() bool { return j.first.Load() > 0 }
+func (j *journal) onStandby() bool { return j.active.Load() == &j.tables[1] }
 
 func (j *journal) close() error {
 	var errs []error

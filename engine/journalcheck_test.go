@@ -36,7 +36,7 @@ func leftJournal(t *testing.T) (dir string, p Positions) {
 	fill := func(r *ring, records uint64) {
 		for i := range records {
 			rec := record(i)
-			rec.referrer = number
+			rec.Referrer = number
 			w := rec.words()
 			r.limit.Store(i + 1)
 			r.append(&w)

@@ -30,7 +30,7 @@ func BenchmarkJournalCost(b *testing.B) {
 	for _, on := range []bool{false, true} {
 		name := map[bool]string{false: "off", true: "on"}[on]
 		b.Run(fmt.Sprintf("links=%d/journal=%s", links, name), func(b *testing.B) {
-			visit := Visit{Visitor: 1, NowMs: time.Now().UnixMilli(), Device: Mobile}
+			visit := Visit{Visitor: 1, NowMs: time.Now().UnixMilli(), Values: Values{Agent: AgentOf(Mobile, 0)}}
 			draw := rand.New(rand.NewPCG(1, 2))
 			b.ReportAllocs()
 			stop := e.foldAndFree()

@@ -236,13 +236,18 @@ const (
 	numClasses
 )
 
-// Visit describes one redirect for the counters and the journal. Device, Browser and Country are 0 when unknown.
+// Visit describes one redirect for the counters and the journal. It goes to Hit in registers, which takes it to have no more
+// than four fields, and with Values no more than six.
 type Visit struct {
-	Visitor  uint64 // SipHash-2-4 of address and User-Agent under the store's key; 0 is as good as any
-	NowMs    int64  // Unix ms
-	Class    Class
-	Device   Device
-	Browser  Browser
+	Visitor uint64 // SipHash-2-4 of address and User-Agent under the store's key; 0 is as good as any
+	NowMs   int64  // Unix ms, not before 1970
+	Class   Class
+	Values
+}
+
+// Values are what a hit is broken down by, one of each dimension; 0 is unknown.
+type Values struct {
+	Agent    Agent
 	Country  Country
 	Referrer uint16 // see Engine.Referrer
 }

@@ -31,7 +31,7 @@ func TestReferrersThatADamagedDictionaryHasLostAreCountedAndSaid(t *testing.T) {
 	stopIDs()
 	l, _ := e.Resolve([]byte("code"))
 	for _, host := range []string{"whole.example", "", "broken.example", "broken.example"} {
-		e.Hit(l, engine.Visit{Visitor: 1, NowMs: 1, Referrer: e.Referrer([]byte(host))})
+		e.Hit(l, engine.Visit{Visitor: 1, NowMs: 1, Values: engine.Values{Referrer: e.Referrer([]byte(host))}})
 	}
 	l.Release()
 	if err := e.Abandon(); err != nil {

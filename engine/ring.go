@@ -20,7 +20,8 @@ const (
 	ringFormat      = 1
 	minRingRecords  = 1 << 8
 	maxRingRecords  = 1 << 26
-	maxRings        = 64 // standby rings included
+	ringHashBits    = 5
+	maxRings        = 2 << ringHashBits // standby rings included
 	pageBytes       = 4096
 )
 
@@ -42,46 +43,39 @@ var journalMagic = [8]byte{'s', 'h', 'u', 'n', 't', 'j', 'n', 0}
 
 // The two bytes of class and device: bits 0 and 1 the class, 2 counted, 3 none, 4 to 7 the device, 8 to 15 the browser.
 const (
-	classMask   = 0b11
-	countedBit  = 0b100
-	deviceShift = 4
+	classMask     = 0b11
+	countedBit    = 0b100
+	agentShift    = 4
+	referrerShift = 16
+	checksumShift = 32
 )
 
 // hitRecord is a journal record decoded.
 type hitRecord struct {
-	linkID   uint64
-	visitor  uint64
-	owner    uint32
-	hour     uint32 // Unix time / 3600, 24 bits: until the year 3883
-	country  Country
-	class    Class
-	counted  bool   // the link's counter was raised when this was recorded, so the fold must not raise it
-	device   Device // up to MaxDevice
-	browser  Browser
-	referrer uint16
+	linkID  uint64
+	visitor uint64
+	owner   uint32
+	hour    uint32 // Unix time / 3600, 24 bits: until the year 3883
+	class   Class
+	counted bool // the link's counter was raised when this was recorded, so the fold must not raise it
+	Values
 }
 
-// packWhose and packWhat make the third word, and the fourth without its checksum.
-func packWhose(owner, hour uint32, country Country) uint64 {
-	return uint64(owner) | uint64(hour&0xffffff)<<32 | uint64(country)<<56
+// whose makes the third word of a visit's record.
+func (v Visit) whose(owner uint32) uint64 {
+	return uint64(owner) | uint64(v.NowMs)/msPerHour&0xffffff<<32 | uint64(v.Country)<<56
 }
 
-func packWhat(class Class, counted bool, device Device, browser Browser, referrer uint16) uint64 {
-	return uint64(class) | boolBit(counted)*countedBit | uint64(device)<<deviceShift | uint64(browser)<<8 | uint64(referrer)<<16
-}
-
-func boolBit(b bool) uint64 {
-	if b {
-		return 1
-	}
-	return 0
+// what makes the fourth, without its checksum.
+func (v Visit) what() uint64 {
+	return uint64(v.Class) | uint64(v.Agent&agentMask)<<agentShift | uint64(v.Referrer)<<referrerShift
 }
 
 func (r *hitRecord) unpack(w *[recordWords]uint64) {
 	r.linkID, r.visitor = w[0], w[1]
-	r.owner, r.hour, r.country = uint32(w[2]), uint32(w[2]>>32)&0xffffff, Country(w[2]>>56)
+	r.owner, r.hour, r.Country = uint32(w[2]), uint32(w[2]>>32)&0xffffff, Country(w[2]>>56)
 	r.class, r.counted = Class(w[3]&classMask), w[3]&countedBit != 0
-	r.device, r.browser, r.referrer = Device(w[3]>>deviceShift&MaxDevice), Browser(w[3]>>8), uint16(w[3]>>16)
+	r.Agent, r.Referrer = Agent(w[3]>>agentShift)&agentMask, uint16(w[3]>>referrerShift)
 }
 
 // unpackIf unpacks the words of a slot if they prove to be the record with sequence number seq of an epoch.
@@ -96,18 +90,19 @@ func (r *hitRecord) unpackIf(w *[recordWords]uint64, epoch, seq uint64) bool {
 // checksum is over the record, the epoch and the full sequence number, so that a slot of an earlier lap, of an earlier
 // epoch, or half written does not pass for a record. It mixes by folded 64×64-bit multiplications, as wyhash does.
 func checksum(w *[recordWords]uint64, epoch, seq uint64) uint32 {
-	return seal(digest(w[0], w[1], w[2], w[3]), epoch, seq)
+	return uint32(seal(digest(w[0], w[1], w[2], w[3]&(1<<checksumShift-1)), epoch, seq))
 }
 
-// digest is of the record alone: a writer has it before it has a sequence number.
+// digest is of the record alone, whose last word has no checksum yet. It is apart from seal so that both are inlined.
 func digest(w0, w1, w2, w3 uint64) uint64 {
 	h := mix(w0^0x9e3779b97f4a7c15, w1^0xd1b54a32d192ed03)
-	return mix(h^w2, (w3&0xffffffff)^0x8cb92ba72f3d8dd7)
+	return mix(h^w2, w3^0x8cb92ba72f3d8dd7)
 }
 
-func seal(digest, epoch, seq uint64) uint32 {
+// seal is the checksum in its low 32 bits.
+func seal(digest, epoch, seq uint64) uint64 {
 	h := mix(digest^epoch^0xaef17502108ef2d9, seq^0xd6e8feb86659fd93)
-	return uint32(h ^ h>>32)
+	return h ^ h>>32
 }
 
 func mix(a, b uint64) uint64 {
@@ -147,29 +142,34 @@ type ring struct {
 
 // append reserves a slot and publishes the record in it. It returns false if the ring is full, and has then changed
 // nothing. Between the reservation and the last store nothing may panic, allocate or block: until that store the reader
-// stops before this slot. The word with the checksum comes last, by an atomic store, which no other passes; the ones before it
-// may be seen in any order, since nothing is a record that the checksum does not prove to be one.
-func (r *ring) append(w *[recordWords]uint64) bool { return r.appendWords(w[0], w[1], w[2], w[3]) }
-
-// appendWords is append of these words: in registers, since a look-up overlaps the next one's wait for memory by as much as fits
-// into the processor's window of instructions.
-func (r *ring) appendWords(w0, w1, w2, w3 uint64) bool {
-	digest := digest(w0, w1, w2, w3)
+// stops before this slot. Hit does the same, inlined.
+func (r *ring) append(w *[recordWords]uint64) bool {
 	for {
-		seq := r.head.Load()
+		seq, ok := r.reserve()
+		if ok {
+			fill(r.slot(seq), w[0], w[1], w[2], w[3]|seal(digest(w[0], w[1], w[2], w[3]), r.epoch, seq)<<checksumShift)
+			return true
+		}
 		if seq >= r.limit.Load() {
 			return false
 		}
-		if !r.head.CompareAndSwap(seq, seq+1) {
-			continue
-		}
-		slot := r.slot(seq)
-		storeWord(&slot[0], w0)
-		storeWord(&slot[1], w1)
-		storeWord(&slot[2], w2)
-		atomic.StoreUint64(&slot[3], w3|uint64(seal(digest, r.epoch, seq))<<32)
-		return true
 	}
+}
+
+// reserve takes the next sequence number. It fails if the ring is full, and if another writer was faster.
+func (r *ring) reserve() (seq uint64, ok bool) {
+	head := r.head
+	seq = head.Load()
+	return seq, seq < r.limit.Load() && head.CompareAndSwap(seq, seq+1)
+}
+
+// fill stores a record with its checksum. The stores may be seen in any order, since nothing is a record that the checksum
+// does not prove to be one. So none is a locked instruction, which would wait until the slot's cache line has come.
+func fill(slot *[recordWords]uint64, w0, w1, w2, w3 uint64) {
+	storeWord(&slot[0], w0)
+	storeWord(&slot[1], w1)
+	storeWord(&slot[2], w2)
+	storeWord(&slot[3], w3)
 }
 
 // slot returns the words of the slot of a sequence number. A ring has a slot for each value of its mask.

@@ -21,14 +21,14 @@ func testRing(t *testing.T, records int) *ring {
 }
 
 func record(i uint64) *hitRecord {
-	return &hitRecord{linkID: i, visitor: i * 3, owner: uint32(i), hour: 495000, country: 49, class: ClassBot, device: 5, referrer: 513}
+	return &hitRecord{linkID: i, visitor: i * 3, owner: uint32(i), hour: 495000, class: ClassBot, Values: Values{AgentOf(5, 0), 49, 513}}
 }
 
 func TestJournalRecordsHaveTheDocumentedBytes(t *testing.T) {
 	r := testRing(t, 256)
 	w := (&hitRecord{
-		linkID: 0x0102030405060708, visitor: 0x1112131415161718, owner: 0x21222324, hour: 0x313233, country: 0x41,
-		class: ClassHead, counted: true, device: 0x5, browser: 0x71, referrer: 0x6162,
+		linkID: 0x0102030405060708, visitor: 0x1112131415161718, owner: 0x21222324, hour: 0x313233,
+		class: ClassHead, counted: true, Values: Values{AgentOf(0x5, 0x71), 0x41, 0x6162},
 	}).words()
 	if !r.append(&w) {
 		t.Fatal("append to an empty ring failed")
@@ -183,7 +183,7 @@ func FuzzRecord(f *testing.F) {
 		copy(slot, w[:])
 		slot[3] |= uint64(checksum(&w, r.epoch, seq)) << 32
 		var rec hitRecord
-		if !r.read(seq, &rec) || rec.words() != w || rec.class >= numClasses || rec.device > MaxDevice {
+		if !r.read(seq, &rec) || rec.words() != w || rec.class >= numClasses || rec.Agent > agentMask {
 			t.Errorf("words %x are read as %+v", w, rec)
 		}
 	})
@@ -209,9 +209,10 @@ func TestARingThatIsInUseIsNotReplaced(t *testing.T) {
 
 // words packs the record without its checksum.
 func (r *hitRecord) words() [recordWords]uint64 {
-	return [recordWords]uint64{
-		r.linkID, r.visitor,
-		packWhose(r.owner, r.hour, r.country),
-		packWhat(r.class, r.counted, r.device, r.browser, r.referrer),
+	v := Visit{NowMs: int64(r.hour) * msPerHour, Class: r.class, Values: r.Values}
+	what := v.what()
+	if r.counted {
+		what |= countedBit
 	}
+	return [recordWords]uint64{r.linkID, r.visitor, v.whose(r.owner), what}
 }

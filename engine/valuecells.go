@@ -33,23 +33,23 @@ type valueCell struct {
 }
 
 // known calls f for each dimension of which the value is known.
-func (v values) known(f func(value uint32)) {
-	if v.referrer != otherReferrer {
-		f(uint32(Referrers)<<16 | uint32(v.referrer))
+func (v Values) known(f func(value uint32)) {
+	if v.Referrer != otherReferrer {
+		f(uint32(Referrers)<<16 | uint32(v.Referrer))
 	}
-	if v.country != 0 {
-		f(uint32(Countries)<<16 | uint32(v.country))
+	if v.Country != 0 {
+		f(uint32(Countries)<<16 | uint32(v.Country))
 	}
-	if v.device != 0 {
-		f(uint32(Devices)<<16 | uint32(v.device))
+	if d := v.Agent.Device(); d != 0 {
+		f(uint32(Devices)<<16 | uint32(d))
 	}
-	if v.browser != 0 {
-		f(uint32(Browsers)<<16 | uint32(v.browser))
+	if b := v.Agent.Browser(); b != 0 {
+		f(uint32(Browsers)<<16 | uint32(b))
 	}
 }
 
 // add counts the values of a hit, which e.hits contains already. e is entry number at.
-func (c *valueCells) add(at uint32, e *delta, v values) {
+func (c *valueCells) add(at uint32, e *delta, v Values) {
 	switch {
 	case e.hits == 1:
 		e.alike = v

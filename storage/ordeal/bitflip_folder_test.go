@@ -124,8 +124,10 @@ func (b *builder) hits(code string, n int) {
 	for range n {
 		b.n++
 		v := engine.Visit{
-			Visitor: spread(uint64(b.n % (denseVisitors * 2))), NowMs: b.nowMs.Load(), Device: engine.Device(1 + b.n%3), Browser: engine.Browser(1 + b.n%4),
-			Country: engine.Country(1 + b.n%20), Referrer: b.s.e.Referrer(fmt.Appendf(nil, "host-%d.example", b.n%12)),
+			Visitor: spread(uint64(b.n % (denseVisitors * 2))), NowMs: b.nowMs.Load(), Values: engine.Values{
+				Agent: engine.AgentOf(engine.Device(1+b.n%3), engine.Browser(1+b.n%4)), Country: engine.Country(1 + b.n%20),
+				Referrer: b.s.e.Referrer(fmt.Appendf(nil, "host-%d.example", b.n%12)),
+			},
 		}
 		if b.n%9 == 0 {
 			v.Class = engine.ClassBot
