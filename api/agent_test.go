@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/dchest/siphash"
+
+	"shunt/engine"
 )
 
 func TestKnownBotsAreToldFromVisitors(t *testing.T) {
@@ -71,6 +73,17 @@ func TestTheAgentCacheKeepsAHashOfZeroToo(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(100, func() { c.lookup(0, nil) }); n != 0 {
 		t.Errorf("got %v allocations, want it remembered", n)
+	}
+}
+
+func TestAnAgentInfoHoldsEveryAgent(t *testing.T) {
+	for d := range engine.Device(engine.MaxDevice + 1) {
+		for b := range 256 {
+			info := agentOf(d, engine.Browser(b))
+			if a := info.agent(); a.Device() != d || a.Browser() != engine.Browser(b) || info.bot() || info&agentKnown == 0 {
+				t.Errorf("device %d and browser %d: got %#x", d, b, info)
+			}
+		}
 	}
 }
 

@@ -52,6 +52,55 @@ func TestACapGivenToALinkInUseCountsTheHitsBefore(t *testing.T) {
 	}
 }
 
+func TestAHitOfAnUnknownClassCountsNothing(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	for _, code := range []string{"plain", "capped"} {
+		l := e.create(t, code)
+		if code == "capped" {
+			l.Release()
+			capAt(t, e, code, 1)
+			l, _ = e.Resolve([]byte(code))
+		}
+		for _, class := range []engine.Class{4, 255} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s: class %d is taken", code, class)
+					}
+				}()
+				e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli(), Class: class})
+			}()
+		}
+		if s, err := e.Stats(context.Background(), code); err != nil || s != (engine.Stats{}) {
+			t.Errorf("%s: it counts as %+v (%v)", code, s, err)
+		}
+		if !e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()}) {
+			t.Errorf("%s: it used up the cap", code)
+		}
+		l.Release()
+	}
+}
+
+func TestARaceForASlotIsNotAWaitForRoom(t *testing.T) {
+	const writers, each = 4, 100_000
+	e := newTestEngine(t, engine.Options{Rings: 1, RingRecords: 1 << 19})
+	l := e.create(t, "x")
+	defer l.Release()
+	var wg sync.WaitGroup
+	for range writers {
+		wg.Go(func() {
+			for range each {
+				e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()})
+			}
+		})
+	}
+	wg.Wait()
+	s, err := e.Stats(context.Background(), "x")
+	if waits := e.Metrics().JournalWaits; err != nil || s.Hits != writers*each || waits != 0 {
+		t.Errorf("%d hits are counted as %d, and %d waited (%v)", writers*each, s.Hits, waits, err)
+	}
+}
+
 func TestACapTakenAwayAndGivenAgainLosesNoHit(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	e.create(t, "x")

@@ -190,15 +190,20 @@
 //     finding the record took 149 ns and returning the struct 248 more. Our explanation, not tested further: 16-byte loads
 //     of 8-byte stores just done wait until those retire, which ends the overlap of one look-up's cache misses with the next.
 //   - Few instructions on the way of a redirect. Two loads that wait for each other (the group, then the record) are what a
-//     look-up takes; how much of it overlaps with the next one is how many fit into the processor's window (320 instructions on
-//     the machine that we measure on). So codes of eight bytes have a way of their own in Resolve, inlined, without calls or
-//     spills, and a hit's record goes from registers into its ring: 90 instructions instead of 200 for Resolve, 160 instead of
-//     280 for Hit, by the disassembly. Over 10 M links, drawn uniformly, medians in pairs: Resolve 0.56 of the time, with Hit 0.73.
+//     look-up takes; how much of it overlaps with the next one is how many instructions fit into the processor's window, which is
+//     256 to 512 on the machines that we measure on (half of it while another has the core's second thread, we think: the same
+//     code has two speeds). So codes of eight bytes have a way of their own in Resolve, inlined, without calls or spills: 90
+//     instructions instead of 200. A Visit comes in registers, and Hit has the append inlined; what is rare is in calls: 90
+//     instead of 280, in two steps. Over 10 M links, drawn uniformly, medians in pairs: Resolve 0.56 of the time, with Hit 0.73 and
+//     then again 0.73.
 //   - A record's header and code stand in one cache line. Packed without gaps they were on the border of two in 23 of 64
 //     cases, and a look-up waited for both. Five pairs over 10 M links, drawn uniformly, medians of the ratios: Resolve 0.88 of the
 //     time, with Hit 0.90, for 5 bytes a link.
-//   - Of the four stores of a journal record only the last is atomic: on amd64 that is a locked instruction, and waits for all
-//     before it. The checksum tells what is a record, so the order of the others does not matter.
+//   - On amd64 none of the four stores of a journal record is atomic: that would be a locked instruction, which waits for all
+//     before it. The processor keeps their order, and a word is never half stored. With the last one atomic Resolve and Hit
+//     take 1.01 to 1.21 times as long. Elsewhere it is atomic.
+//   - A ring that only one goroutine at a time writes to would save the other locked instruction, the reservation's. Tried with
+//     plain stores throughout: 0.93 to 1.08 of the time, and more once a sync.Pool chooses the ring. So it is not worth it.
 //   - Huge pages: an arena asks for each one when it has filled it (MADV_COLLAPSE), tables and counters from the start.
 //     Advising whole chunks beforehand makes half a huge page a shard resident for nothing, 6 bytes a link at 10 M links.
 //   - Our own hash (wyhash's folded multiplication under a random key) instead of hash/maphash: inlined eight-byte steps

@@ -42,7 +42,7 @@ type Options struct {
 	StandbyDir    string        // in memory (a tmpfs), for hits while the disk of JournalDir does not answer; "": a kill loses those
 	FlushInterval time.Duration // default 1 s
 	RingRecords   int           // records a ring, a power of two from 256 to 2^26
-	Rings         int           // a power of two up to 64
+	Rings         int           // a power of two up to 32
 	KeptHours     int           // for how many hours there are figures by the hour; default 48
 	KeptDays      int           // for how many days there are figures by the day; default 400
 	MaxReceipts   int           // how many receipts a sender may have at a time (CreateOnce); default 100,000
@@ -263,7 +263,7 @@ func (e *Engine) resolveAny(code []byte) (l Link, ok bool) {
 }
 
 // Hit counts one redirect of l: it is in the journal before Hit returns, so that it outlives the process, and the fold
-// counts it from there. Only a capped link's counter is raised here. Hit returns false, and has counted nothing, if the
+// counts it from there. Only the counter of a link that has a cap, or is about to get one, is raised here. Hit returns false, and has counted nothing, if the
 // cap is used up: the answer is then no redirect.
 // It takes no lock and allocates nothing, unless the journal's ring is full: then it waits for room, see appendSlow.
 func (e *Engine) Hit(l Link, v Visit) bool {
@@ -274,29 +274,33 @@ func (e *Engine) Hit(l Link, v Visit) bool {
 	r := e.journal.ringOf(id)
 	seq, ok := r.reserve()
 	if !ok {
-		return e.record(id, v.Visitor, whose, what)
+		e.record(id, v.Visitor, whose, what)
+		return true
 	}
 	// What ring.append does, inlined: see "Decisions" in doc.go.
-	fill(r.slot(seq), id, v.Visitor, whose, what|seal(digest(id, v.Visitor, whose, what), r.epoch, seq)<<checksumShift)
+	storeRecord(r.slot(seq), id, v.Visitor, whose, what|seal(digest(id, v.Visitor, whose, what), r.epoch, seq)<<checksumShift)
 	return true
 }
 
-// hitAtOnce is Hit of a link whose hits raise its counter themselves.
+// hitAtOnce is Hit of a link whose hits raise its counter themselves, and of a class that there is not.
 func (e *Engine) hitAtOnce(l Link, v Visit) bool {
 	if v.Class >= numClasses {
 		panic("engine: unknown class of visit") // such a record would be taken for another
 	}
 	id := l.ID()
-	return e.count(l, id, v.Class) && e.record(id, v.Visitor, v.whose(l.Owner()), v.what()|countedBit)
+	if !e.count(l, id, v.Class) {
+		return false
+	}
+	e.record(id, v.Visitor, v.whose(l.Owner()), v.what()|countedBit)
+	return true
 }
 
-// record appends a record to the ring of its link, the long way, and returns true.
-func (e *Engine) record(linkID, visitor, whose, what uint64) bool {
+// record appends a record to the ring of its link, also if other writers are faster or the ring is full.
+func (e *Engine) record(linkID, visitor, whose, what uint64) {
 	w := [recordWords]uint64{linkID, visitor, whose, what}
 	if !e.journal.ringOf(linkID).append(&w) {
 		e.appendSlow(linkID, &w)
 	}
-	return true
 }
 
 // count raises the counter of a link whose hits do that themselves. It returns false if the cap is used up.

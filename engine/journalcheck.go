@@ -296,7 +296,7 @@ func (s *slotCheck) onEarlierLap(seq uint64, holds func(seq uint64) bool) bool {
 
 // proves tells whether the words are the record with sequence number seq.
 func proves(w *[recordWords]uint64, epoch, seq uint64) bool {
-	return uint32(w[recordWords-1]>>32) == checksum(w, epoch, seq)
+	return uint32(w[recordWords-1]>>checksumShift) == checksum(w, epoch, seq)
 }
 
 // CheckJournal verifies the files that the engine has mapped, as the function does with live.

@@ -5,6 +5,7 @@ package engine
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"unsafe"
 
@@ -100,5 +101,16 @@ func syncPages(b []byte) { _ = unix.Msync(b, unix.MS_SYNC) }
 // writeBack has nothing to do: stores into the mapping are stores into the file.
 func writeBack(*os.File, []byte) error { return nil }
 
-// storeWord stores into mapped memory. Another goroutine that reads it atomically sees the old word or the new one.
+// storeWord stores into mapped memory. Another goroutine that reads it atomically sees the old word or the new one: a store of
+// one word is never seen in part (https://go.dev/ref/mem).
 func storeWord(p *uint64, w uint64) { *p = w }
+
+// storeLast is storeWord after all stores before it. On amd64 every store is, so it is spared the locked instruction of an atomic
+// one, which would wait until their cache line has come.
+func storeLast(p *uint64, w uint64) {
+	if runtime.GOARCH == "amd64" {
+		*p = w
+	} else {
+		atomic.StoreUint64(p, w)
+	}
+}

@@ -42,3 +42,5 @@ func writeBack(f *os.File, b []byte) error {
 }
 
 func storeWord(p *uint64, w uint64) { atomic.StoreUint64(p, w) }
+
+func storeLast(p *uint64, w uint64) { atomic.StoreUint64(p, w) }

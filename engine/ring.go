@@ -80,7 +80,7 @@ func (r *hitRecord) unpack(w *[recordWords]uint64) {
 
 // unpackIf unpacks the words of a slot if they prove to be the record with sequence number seq of an epoch.
 func (r *hitRecord) unpackIf(w *[recordWords]uint64, epoch, seq uint64) bool {
-	if uint32(w[3]>>32) != checksum(w, epoch, seq) {
+	if uint32(w[3]>>checksumShift) != checksum(w, epoch, seq) {
 		return false
 	}
 	r.unpack(w)
@@ -147,7 +147,7 @@ func (r *ring) append(w *[recordWords]uint64) bool {
 	for {
 		seq, ok := r.reserve()
 		if ok {
-			fill(r.slot(seq), w[0], w[1], w[2], w[3]|seal(digest(w[0], w[1], w[2], w[3]), r.epoch, seq)<<checksumShift)
+			storeRecord(r.slot(seq), w[0], w[1], w[2], w[3]|seal(digest(w[0], w[1], w[2], w[3]), r.epoch, seq)<<checksumShift)
 			return true
 		}
 		if seq >= r.limit.Load() {
@@ -163,13 +163,13 @@ func (r *ring) reserve() (seq uint64, ok bool) {
 	return seq, seq < r.limit.Load() && head.CompareAndSwap(seq, seq+1)
 }
 
-// fill stores a record with its checksum. The stores may be seen in any order, since nothing is a record that the checksum
-// does not prove to be one. So none is a locked instruction, which would wait until the slot's cache line has come.
-func fill(slot *[recordWords]uint64, w0, w1, w2, w3 uint64) {
+// storeRecord stores a record, the word with its checksum last. What came after that could land in the record of the next
+// lap, as soon as this one is folded and its slot free; and CheckJournal tells by it what was cut off.
+func storeRecord(slot *[recordWords]uint64, w0, w1, w2, w3 uint64) {
 	storeWord(&slot[0], w0)
 	storeWord(&slot[1], w1)
 	storeWord(&slot[2], w2)
-	storeWord(&slot[3], w3)
+	storeLast(&slot[3], w3)
 }
 
 // slot returns the words of the slot of a sequence number. A ring has a slot for each value of its mask.

@@ -183,7 +183,7 @@ func FuzzRecord(f *testing.F) {
 		copy(slot, w[:])
 		slot[3] |= uint64(checksum(&w, r.epoch, seq)) << 32
 		var rec hitRecord
-		if !r.read(seq, &rec) || rec.words() != w || rec.class >= numClasses || rec.Agent > agentMask {
+		if !r.read(seq, &rec) || rec.words() != w {
 			t.Errorf("words %x are read as %+v", w, rec)
 		}
 	})
