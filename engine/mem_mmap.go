@@ -105,8 +105,9 @@ func writeBack(*os.File, []byte) error { return nil }
 // one word is never seen in part (https://go.dev/ref/mem).
 func storeWord(p *uint64, w uint64) { *p = w }
 
-// storeLast is storeWord after all stores before it. On amd64 every store is, so it is spared the locked instruction of an atomic
-// one, which would wait until their cache line has come.
+// storeLast is storeWord after all stores before it. On amd64 every store is, and Go 1.26 compiles them in the order in which they
+// are written (by the disassembly of Hit and ring.append); so it is spared the locked instruction of an atomic one, which would
+// wait until their cache line has come.
 func storeLast(p *uint64, w uint64) {
 	if runtime.GOARCH == "amd64" {
 		*p = w
