@@ -55,6 +55,7 @@ DELETE /users/{user}                      403   403   204   403    401     401  
 POST /session                             200   200   200   200    200     200     200  200       200  200
 DELETE /session                           204   204   204   204    204     204     204  204       204  204
 GET /openapi.json                         200   200   200   200    200     200     200  200       200  200
+GET /openapi-3.0.json                     200   200   200   200    200     200     200  200       200  200
 `
 
 // accessBodies are the bodies of requests that need one; N is another number each time.

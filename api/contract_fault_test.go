@@ -20,7 +20,7 @@ const (
 
 func createdExchange() *exchanged {
 	return &exchanged{
-		method: "POST", target: "/api/v1/shorten", request: []byte(`{"url":"https://example.org/"}`),
+		method: "POST", target: "/api/v1/shorten", request: []byte(`{"url":"https://example.org/","title":null,"redirect_status":null}`),
 		asked:  http.Header{"Content-Type": {"application/json"}},
 		status: 201, body: []byte(aLink),
 		header: http.Header{"Content-Type": {"application/json"}, "Etag": {`"1"`}, "Location": {"/api/v1/links/hello"}},
@@ -37,27 +37,29 @@ func (x *exchanged) replace(old, new string) {
 
 // contractFaults each make of a documented exchange one that is not.
 var contractFaults = map[string]func(x *exchanged){
-	"a field more":                 func(x *exchanged) { x.replace(`"hits":0`, `"hits":0,"clicks":0`) },
-	"a field less":                 func(x *exchanged) { x.replace(`,"hits":0`, ``) },
-	"null where none may be":       func(x *exchanged) { x.replace(`"title":""`, `"title":null`) },
-	"another type":                 func(x *exchanged) { x.replace(`"owner":1`, `"owner":"1"`) },
-	"another word":                 func(x *exchanged) { x.replace(`"active"`, `"asleep"`) },
-	"a time that is none":          func(x *exchanged) { x.replace(`2026-11-21T12:00:00Z`, `2026-11-21 12:00`) },
-	"no JSON":                      func(x *exchanged) { x.body = []byte("<html>") },
-	"another media type":           func(x *exchanged) { x.header.Set("Content-Type", "text/html") },
-	"no media type":                func(x *exchanged) { x.header.Del("Content-Type") },
-	"another status":               func(x *exchanged) { x.status = 202 },
-	"a header field more":          func(x *exchanged) { x.header.Set("X-Shard", "7") },
-	"a header field less":          func(x *exchanged) { x.header.Del("Location") },
-	"a header field of other form": func(x *exchanged) { x.header.Set("Etag", "1") },
-	"another path":                 func(x *exchanged) { x.target = "/api/v1/shorter" },
-	"another method":               func(x *exchanged) { x.method = "PUT" },
-	"a parameter more":             func(x *exchanged) { x.target += "?dry_run=1" },
-	"a field of the request more":  func(x *exchanged) { x.request = []byte(`{"url":"https://example.org/","note":""}`) },
-	"a field of the request less":  func(x *exchanged) { x.request = []byte(`{}`) },
-	"a request of another type":    func(x *exchanged) { x.asked.Set("Content-Type", "text/plain") },
-	"a problem that it cannot be":  func(x *exchanged) { x.problem(409, strings.ReplaceAll(aProblem, "alias_taken", "not_found")) },
-	"a status that it cannot have": func(x *exchanged) { x.problem(404, strings.ReplaceAll(aProblem, "409", "404")) },
+	"a field more":                          func(x *exchanged) { x.replace(`"hits":0`, `"hits":0,"clicks":0`) },
+	"a field less":                          func(x *exchanged) { x.replace(`,"hits":0`, ``) },
+	"null where none may be":                func(x *exchanged) { x.replace(`"title":""`, `"title":null`) },
+	"another type":                          func(x *exchanged) { x.replace(`"owner":1`, `"owner":"1"`) },
+	"another word":                          func(x *exchanged) { x.replace(`"active"`, `"asleep"`) },
+	"a time that is none":                   func(x *exchanged) { x.replace(`2026-11-21T12:00:00Z`, `2026-11-21 12:00`) },
+	"no JSON":                               func(x *exchanged) { x.body = []byte("<html>") },
+	"another media type":                    func(x *exchanged) { x.header.Set("Content-Type", "text/html") },
+	"no media type":                         func(x *exchanged) { x.header.Del("Content-Type") },
+	"another status":                        func(x *exchanged) { x.status = 202 },
+	"a header field more":                   func(x *exchanged) { x.header.Set("X-Shard", "7") },
+	"a header field less":                   func(x *exchanged) { x.header.Del("Location") },
+	"a header field of other form":          func(x *exchanged) { x.header.Set("Etag", "1") },
+	"another path":                          func(x *exchanged) { x.target = "/api/v1/shorter" },
+	"another method":                        func(x *exchanged) { x.method = "PUT" },
+	"a parameter more":                      func(x *exchanged) { x.target += "?dry_run=1" },
+	"a field of the request more":           func(x *exchanged) { x.request = []byte(`{"url":"https://example.org/","note":""}`) },
+	"a field of the request less":           func(x *exchanged) { x.request = []byte(`{}`) },
+	"null in the request where none may be": func(x *exchanged) { x.request = []byte(`{"url":null}`) },
+	"another number of the request":         func(x *exchanged) { x.request = []byte(`{"url":"https://example.org/","redirect_status":303}`) },
+	"a request of another type":             func(x *exchanged) { x.asked.Set("Content-Type", "text/plain") },
+	"a problem that it cannot be":           func(x *exchanged) { x.problem(409, strings.ReplaceAll(aProblem, "alias_taken", "not_found")) },
+	"a status that it cannot have":          func(x *exchanged) { x.problem(404, strings.ReplaceAll(aProblem, "409", "404")) },
 	"a problem without its field": func(x *exchanged) {
 		x.problem(401, strings.NewReplacer("alias_taken", "unauthorized", "409", "401").Replace(aProblem))
 	},
@@ -82,36 +84,39 @@ var contractFaults = map[string]func(x *exchanged){
 }
 
 func TestWhatTheDocumentDoesNotSayFailsTheTestThatMeetsIt(t *testing.T) {
-	c, err := newContract(documentText)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.hold(createdExchange()); err != nil {
-		t.Errorf("what is documented: got %v, want no error", err)
-	}
-	for name, fault := range contractFaults {
-		x := createdExchange()
-		fault(x)
-		if err := c.hold(x); err == nil {
-			t.Errorf("%s: got no error", name)
+	for version, text := range map[string][]byte{"3.1": documentText, "3.0": openAPI30Document().body} {
+		c, err := newContract(text)
+		if err != nil {
+			t.Fatalf("version %s: %v", version, err)
+		}
+		if err := c.hold(createdExchange()); err != nil {
+			t.Errorf("version %s, what is documented: got %v, want no error", version, err)
+		}
+		for name, fault := range contractFaults {
+			x := createdExchange()
+			fault(x)
+			if err := c.hold(x); err == nil {
+				t.Errorf("version %s, %s: got no error", version, name)
+			}
 		}
 	}
 }
 
 // forgotten each make the document wrong, either by itself or about createdExchange.
 var forgotten = map[string][2]string{
-	"a field":                  {`"hits": {"type": "integer", "description": "How often it was followed by visitors, and not by bots.", "minimum": 0},`, ``},
-	"a status":                 {`          "201": {`, `          "203": {`},
-	"that null may be":         {`"type": ["string", "null"]`, `"type": "string"`},
-	"a word":                   {`"enum": ["active", `, `"enum": [`},
-	"a header field":           {`"Location": {"$ref": "#/components/headers/Location"},`, ``},
-	"a component":              {`      "NewLink": {`, `      "FreshLink": {`},
-	"its version":              {`"openapi": "3.1.0",`, ``},
-	"what an example is of":    {`"state": "active"`, `"state": "asleep"`},
-	"what a parameter may be":  {`"enum": ["hour", "day"]`, `"enum": ["hour"]`},
-	"what a header is":         {`"example": "/api/v1/links/hello"`, `"example": "/links/hello"`},
-	"that it would be held":    {`"enum": ["hour", "day"]`, `"const": "day"`},
-	"what a request's body is": {`"value": {"name": "laptop"}`, `"value": {"title": "laptop"}`},
+	"a field":                   {`"hits": {"type": "integer", "description": "How often it was followed by visitors, and not by bots.", "format": "int64", "minimum": 0},`, ``},
+	"a status":                  {`          "201": {`, `          "203": {`},
+	"that null may be":          {`"type": ["string", "null"]`, `"type": "string"`},
+	"that a choice may be null": {`, {"type": "null"}]`, `]`},
+	"a word":                    {`"enum": ["active", `, `"enum": [`},
+	"a header field":            {`"Location": {"$ref": "#/components/headers/Location"},`, ``},
+	"a component":               {`      "NewLink": {`, `      "FreshLink": {`},
+	"its version":               {`"openapi": "3.1.0",`, ``},
+	"what an example is of":     {`"state": "active"`, `"state": "asleep"`},
+	"what a parameter may be":   {`"enum": ["hour", "day"]`, `"enum": ["hour"]`},
+	"what a header is":          {`"example": "/api/v1/links/hello"`, `"example": "/links/hello"`},
+	"that it would be held":     {`"enum": ["hour", "day"]`, `"const": "day"`},
+	"what a request's body is":  {`"value": {"name": "laptop"}`, `"value": {"title": "laptop"}`},
 }
 
 func TestADocumentThatForgetsSomethingFails(t *testing.T) {

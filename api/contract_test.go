@@ -42,6 +42,26 @@ var theContract = sync.OnceValue(func() *contract {
 	return c
 })
 
+// theContract30 is that of the same document in version 3.0.
+var theContract30 = sync.OnceValue(func() *contract {
+	c, err := newContract(openAPI30Document().body)
+	if err != nil {
+		panic(err)
+	}
+	return c
+})
+
+// holdBoth returns what is wrong by either document, as hold says it.
+func holdBoth(x *exchanged, hold func(*contract, *exchanged) error) error {
+	if err := hold(theContract(), x); err != nil {
+		return err
+	}
+	if err := hold(theContract30(), x); err != nil {
+		return fmt.Errorf("in version 3.0 only: %w", err)
+	}
+	return nil
+}
+
 func newContract(text []byte) (*contract, error) {
 	for _, lines := range []string{"application/x-ndjson", "application/ndjson", "text/event-stream"} {
 		openapi3filter.RegisterBodyDecoder(lines, openapi3filter.PlainBodyDecoder)
@@ -50,9 +70,20 @@ func newContract(text []byte) (*contract, error) {
 	if err != nil {
 		return nil, err
 	}
+	closeAnswers(doc)
 	c := &contract{doc: doc, quick: *doc, held: make(map[string]int)}
 	c.quick.OpenAPI = "3.0.3"
 	return c, errors.Join(doc.Validate(context.Background()), wantHeld(text), c.holdHeaderExamples())
+}
+
+// closeAnswers lets objects have the fields that are documented, and no others. In the document those of answers are open, because
+// fields may be added within version 1, and there are generated clients that refuse what a closed object does not have.
+func closeAnswers(doc *openapi3.T) {
+	for _, s := range doc.Components.Schemas {
+		if len(s.Value.Properties) > 0 {
+			s.Value.AdditionalProperties.Has = new(bool)
+		}
+	}
 }
 
 // unheld are the keywords of JSON Schema 2020-12 that contract.quick passes over.

@@ -117,7 +117,8 @@ func (p *docsPage) contents(r *reference) {
 		p.add("</ul>")
 	}
 	p.add("<h2>For all of them</h2>\n<ul>\n<li><a href=\"#objects\">Objects</a></li>\n<li><a href=\"#errors\">Errors</a></li>\n" +
-		"<li><a href=\"" + apiRoot + "/openapi.json\">openapi.json</a></li>\n</ul>\n</nav>")
+		"<li><a href=\"" + apiRoot + "/openapi.json\">openapi.json</a></li>\n" +
+		"<li><a href=\"" + apiRoot + "/openapi-3.0.json\">openapi-3.0.json</a></li>\n</ul>\n</nav>")
 }
 
 func (p *docsPage) operation(o *refOperation) {

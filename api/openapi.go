@@ -42,11 +42,20 @@ var openAPIDocument = func() document {
 
 // readDocument is GET /openapi.json. It says nothing that is not in the program, so it needs neither token nor HTTPS.
 func (s *Server) readDocument(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+	return writeOpenAPI(ctx, openAPIDocument)
+}
+
+// readDocument30 is GET /openapi-3.0.json.
+func (s *Server) readDocument30(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+	return writeOpenAPI(ctx, openAPI30Document())
+}
+
+func writeOpenAPI(ctx *fasthttp.RequestCtx, d document) error {
 	if err := noParameters(ctx); err != nil {
 		return err
 	}
 	ctx.Response.Header.Set("X-Content-Type-Options", "nosniff")
-	openAPIDocument.write(ctx, "application/json")
+	d.write(ctx, "application/json")
 	return nil
 }
 

@@ -182,6 +182,33 @@ func TestTheDocumentHasEveryProblemAndNoOther(t *testing.T) {
 	}
 }
 
+// TestAnswersMayGainFieldsAndRequestsMayNot: the API refuses unknown fields, and may add some to answers (info.description).
+func TestAnswersMayGainFieldsAndRequestsMayNot(t *testing.T) {
+	doc, err := openapi3.NewLoader().LoadFromData(documentText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(map[string]bool)
+	for path := range doc.Paths.Map() {
+		for _, operation := range doc.Paths.Find(path).Operations() {
+			if operation.RequestBody == nil {
+				continue
+			}
+			s := operation.RequestBody.Value.Content.Get("application/json").Schema
+			if s.Ref == "" {
+				s = s.Value.Items
+			}
+			asked[refName(s.Ref)] = true
+		}
+	}
+	for name, s := range doc.Components.Schemas {
+		has := s.Value.AdditionalProperties.Has
+		if closed := has != nil && !*has; len(s.Value.Properties) > 0 && closed != asked[name] {
+			t.Errorf("%s: additionalProperties is false: %t; it is of requests: %t", name, closed, asked[name])
+		}
+	}
+}
+
 func documentValue(t *testing.T) (v any) {
 	t.Helper()
 	if err := json.Unmarshal(documentText, &v); err != nil {

@@ -74,6 +74,7 @@ type apiSchema struct {
 	Minimum, Maximum    *int64
 	Items               *apiSchema
 	OneOf               []apiSchema
+	AnyOf               []apiSchema // a schema, and null
 	Required            []string
 	Properties          ordered[apiSchema]
 }
@@ -137,10 +138,13 @@ func deref[T any](components ordered[T], ref string, itself T) T {
 
 func refName(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }
 
-// described returns the schema that s is, or is a list of, with its name if it is a component.
+// described returns the schema that s is, or is a list of, or is if it is not null, with its name if it is a component.
 func (d *openAPI) described(s *apiSchema) (name string, _ apiSchema) {
 	if s.Items != nil {
 		s = s.Items
+	}
+	if len(s.AnyOf) > 0 {
+		s = &s.AnyOf[0]
 	}
 	if s.Ref != "" {
 		name = refName(s.Ref)
@@ -164,6 +168,9 @@ func (d *openAPI) objectsOf(s *apiSchema) (names []string) {
 func (d *openAPI) typeOf(s *apiSchema) string {
 	if s.Items != nil {
 		return orNull(s.Type, "list of "+d.typeOf(s.Items))
+	}
+	if len(s.AnyOf) > 0 {
+		return d.typeOf(&s.AnyOf[0]) + " or null"
 	}
 	of := deref(d.Components.Schemas, s.Ref, *s)
 	switch {

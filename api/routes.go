@@ -53,6 +53,7 @@ func (s *Server) endpoints() []endpoint {
 		{"POST", "/session", noCaller, s.beginSession, 0},
 		{"DELETE", "/session", noCaller, s.endSession, 0},
 		{"GET", "/openapi.json", noCaller, s.readDocument, 0},
+		{"GET", "/openapi-3.0.json", noCaller, s.readDocument30, 0},
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// watch holds every answer of the API that st gives to the document, whoever asks for it and however, and fails the test whose
+// watch holds every answer of the API that st gives to the document, in both of its versions, whoever asks for it and however, and fails the test whose
 // answer is another. It stands around all that answers on the public address and on the socket of local commands: handlers,
 // what recovers their panics, and what refuses requests that cannot be read. It changes no byte.
 func (st *site) watch() {
@@ -49,14 +49,14 @@ func (st *site) watched(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	x.body = bytes.Clone(ctx.Response.Body())
-	check(st.t, theContract().hold(x))
+	check(st.t, holdBoth(x, (*contract).hold))
 }
 
 // watchedRefusal holds the answer to what is no HTTP, whatever path it would have been for, to the component Unread.
 func (st *site) watchedRefusal(ctx *fasthttp.RequestCtx) {
 	x := exchangeOf(ctx)
 	x.body = bytes.Clone(ctx.Response.Body())
-	check(st.t, theContract().holdUnread(x))
+	check(st.t, holdBoth(x, (*contract).holdUnread))
 }
 
 // exchangeOf returns the request and the head of the answer, copied.
@@ -98,6 +98,6 @@ func (w *watchedStream) Close() error {
 	if rest, sized := w.ReadCloser.(interface{ Len() int }); sized && rest.Len() > 0 {
 		return w.ReadCloser.Close() // the client went before it had the whole of what makes sense as a whole only
 	}
-	check(w.st.t, theContract().hold(w.x))
+	check(w.st.t, holdBoth(w.x, (*contract).hold))
 	return w.ReadCloser.Close()
 }

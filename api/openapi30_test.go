@@ -1,0 +1,83 @@
+package api
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+func TestTheDocumentOfVersion30IsValid(t *testing.T) {
+	c, err := newContract(openAPI30Document().body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.doc.OpenAPI != "3.0.3" {
+		t.Errorf("it is of version %s, want 3.0.3", c.doc.OpenAPI)
+	}
+	relabelled := bytes.Replace(documentText, []byte(`"openapi": "3.1.0"`), []byte(`"openapi": "3.0.3"`), 1)
+	if _, err := newContract(relabelled); err == nil {
+		t.Error("the document of version 3.1 is valid as 3.0, too: nothing of 3.1 would be found in this one")
+	}
+}
+
+// nullable returns which schemas of c take null, and how many there are.
+func (c *contract) nullable() (places []string, all int) {
+	c.eachSchema(func(place string, s *openapi3.SchemaRef) {
+		if strings.HasSuffix(place, "/or") {
+			return // a branch: the versions have others
+		}
+		all++
+		if s.Value.VisitJSON(nil) == nil {
+			places = append(places, place)
+		}
+	})
+	slices.Sort(places)
+	return places, all
+}
+
+func TestBothVersionsOfTheDocumentTakeNullInTheSamePlaces(t *testing.T) {
+	want, all := theContract().nullable()
+	got, all30 := theContract30().nullable()
+	if !slices.Equal(got, want) || all != all30 {
+		t.Errorf("of %d schemas in version 3.0, null may be in\n%v\nof %d in 3.1, in\n%v", all30, got, all, want)
+	}
+	for _, place := range []string{"Link/expires_at", "LinkPatch/redirect_status", "LinkPatch/tags", "UserPatch/role"} {
+		if !slices.Contains(got, place) {
+			t.Errorf("%s does not take null", place)
+		}
+	}
+}
+
+func TestBothVersionsOfTheDocumentHaveTheSameOperationsAndComponents(t *testing.T) {
+	names := func(c *contract) (all []string) {
+		for operation := range c.operations() {
+			all = append(all, operation.name+" "+operation.OperationID)
+		}
+		parts := c.doc.Components
+		all = slices.AppendSeq(all, maps.Keys(parts.Schemas))
+		all = slices.AppendSeq(all, maps.Keys(parts.Parameters))
+		all = slices.AppendSeq(all, maps.Keys(parts.Headers))
+		all = slices.AppendSeq(all, maps.Keys(parts.Responses))
+		all = slices.AppendSeq(all, maps.Keys(parts.Examples))
+		slices.Sort(all)
+		return all
+	}
+	if got, want := names(theContract30()), names(theContract()); !slices.Equal(got, want) {
+		t.Errorf("version 3.0 has\n%v\nand 3.1\n%v", got, want)
+	}
+}
+
+// TestExamplesAreTheSameInBothVersions: what looks like a schema of 3.1 in an example is a value.
+func TestExamplesAreTheSameInBothVersions(t *testing.T) {
+	const text = `{"openapi":"3.1.0","info":{"title":"t","summary":"s","license":{"name":"n","identifier":"i"}},` +
+		`"components":{"schemas":{"A":{"type":["string","null"],"example":{"type":["string","null"]},"default":null}}}}`
+	const want = `{"openapi":"3.0.3","info":{"title":"t","license":{"name":"n","url":"https://spdx.org/licenses/i.html"}},` +
+		`"components":{"schemas":{"A":{"type":"string","example":{"type":["string","null"]},"default":null,"nullable":true}}}}`
+	if got, err := openAPI30([]byte(text)); string(got) != want || err != nil {
+		t.Errorf("got %s %v\nwant %s", got, err, want)
+	}
+}
