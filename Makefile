@@ -34,7 +34,7 @@ CHECK_CRASH ?= 12
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: build ## build and serve http://127.0.0.1:8080 from ./shunt-data (ARGS='--listen 127.0.0.1:9000')
@@ -150,6 +150,25 @@ acme: ## certificates by ACME, got, renewed and kept, from a real authority on t
 	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
 		GOBIN=$$tools $(GO) install $(ACME_SERVER); \
 		SHUNTTEST_ACME=$$tools/pebble $(GO) test ./cmd/shunt -run 'ACertificate|AnACME|AnAuthority' -v -count=1 -timeout 10m
+
+# Generators of clients are no dependencies of the program: they are fetched and built elsewhere. Node is Debian's nodejs and npm,
+# installed if they are missing (some 350 small packages, over a minute), which is why check does not run this.
+OPENAPI_GO ?= github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2
+OPENAPI_NODE ?= openapi-typescript@7.13.0 openapi-fetch@0.17.0 typescript@5.9.3 @types/node@20.19.43 @redocly/cli@2.77.0
+
+.PHONY: node
+node:
+	@{ command -v node && command -v npm; } >/dev/null || { \
+		echo "installing Debian's nodejs and npm"; apt-get update -q; \
+		DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends nodejs npm; }
+
+.PHONY: openapi-clients
+openapi-clients: node ## clients for Go and TypeScript, generated from openapi.json, compiled and used; Redocly's lint (a minute; as root it installs Node)
+	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
+		echo "fetching $(OPENAPI_GO) $(OPENAPI_NODE)"; \
+		GOBIN=$$tools $(GO) install $(OPENAPI_GO); \
+		npm install --prefix "$$tools" --no-save --ignore-scripts --no-audit --no-fund --loglevel error $(OPENAPI_NODE); \
+		SHUNTTEST_OPENAPI=$$tools $(GO) test ./cmd/shunt -run '^TestGeneratedClients' -v -count=1 -timeout 10m
 
 .PHONY: slow
 slow: ## slow clients by slowhttptest (Debian: slowhttptest), and what an idle connection costs; SIEGE=short for a quick run

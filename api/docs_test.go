@@ -38,6 +38,19 @@ func TestTheReferencePageHasAllOfTheDocument(t *testing.T) {
 	}
 }
 
+func TestEveryFieldOfTheReferencePageHasAType(t *testing.T) {
+	page := newSite(t, nil).get("/_/docs").body
+	types := regexp.MustCompile(`<td class="type">(?:<a [^>]*>)?([^<]*)`).FindAllStringSubmatch(page, -1)
+	for _, kind := range types {
+		if text := kind[1]; text == "" || strings.HasSuffix(text, " of ") || strings.HasPrefix(text, " ") {
+			t.Errorf("a field is of the type %q", text)
+		}
+	}
+	if len(types) < 100 || !strings.Contains(page, ">301 · 302 · 307 · 308 · null<") {
+		t.Errorf("there are %d types; redirect_status is not among them, or not as it should be", len(types))
+	}
+}
+
 func TestEveryLinkWithinTheReferencePageLeadsSomewhere(t *testing.T) {
 	st := newSite(t, nil)
 	page := st.get("/_/docs").body

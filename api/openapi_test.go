@@ -235,10 +235,16 @@ func eachProblem(v any, fn func(p map[string]any)) {
 }
 
 func TestTheDocumentIsServedToEverybodyAndOnlyOnceToWhoHasIt(t *testing.T) {
+	for _, path := range []string{"/api/v1/openapi.json", "/api/v1/openapi-3.0.json"} {
+		t.Run(path, func(t *testing.T) { holdDocument(t, path) })
+	}
+}
+
+func holdDocument(t *testing.T, path string) {
 	st := newSite(t, nil)
 	far := st.from("192.0.2.1") // by plain HTTP: whoever has a token would be refused
 	get := func(method string, lines ...string) reply {
-		return send(t, far, method, requestText(method, "/api/v1/openapi.json", "", lines...))
+		return send(t, far, method, requestText(method, path, "", lines...))
 	}
 	first := get("GET")
 	tag := first.header.Get("ETag")
@@ -251,7 +257,7 @@ func TestTheDocumentIsServedToEverybodyAndOnlyOnceToWhoHasIt(t *testing.T) {
 	if head := get("HEAD"); head.status != 200 || head.body != "" || head.header.Get("Content-Length") != strconv.Itoa(len(first.body)) {
 		t.Errorf("HEAD: got %d %v", head.status, head.header)
 	}
-	local := send(t, st.localAt, "GET", requestText("GET", "/api/v1/openapi.json", ""))
+	local := send(t, st.localAt, "GET", requestText("GET", path, ""))
 	if local.body != first.body {
 		t.Errorf("on the socket: got %d, and another document", local.status)
 	}

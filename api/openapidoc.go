@@ -74,7 +74,7 @@ type apiSchema struct {
 	Minimum, Maximum    *int64
 	Items               *apiSchema
 	OneOf               []apiSchema
-	AnyOf               []apiSchema // a schema, and null
+	AnyOf               []apiSchema // a choice, and null
 	Required            []string
 	Properties          ordered[apiSchema]
 }
@@ -170,7 +170,7 @@ func (d *openAPI) typeOf(s *apiSchema) string {
 		return orNull(s.Type, "list of "+d.typeOf(s.Items))
 	}
 	if len(s.AnyOf) > 0 {
-		return d.typeOf(&s.AnyOf[0]) + " or null"
+		return d.typeOf(&s.AnyOf[0]) + " · null"
 	}
 	of := deref(d.Components.Schemas, s.Ref, *s)
 	switch {
