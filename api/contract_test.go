@@ -76,8 +76,9 @@ func newContract(text []byte) (*contract, error) {
 	return c, errors.Join(doc.Validate(context.Background()), wantHeld(text), c.holdHeaderExamples())
 }
 
-// closeAnswers lets objects have the fields that are documented, and no others. In the document those of answers are open, because
-// fields may be added within version 1, and there are generated clients that refuse what a closed object does not have.
+// closeAnswers lets objects have the fields that are documented, and no others. In the document
+// those of answers are open, because fields may be added within version 1, and there are generated
+// clients that refuse what a closed object does not have.
 func closeAnswers(doc *openapi3.T) {
 	for _, s := range doc.Components.Schemas {
 		if len(s.Value.Properties) > 0 {

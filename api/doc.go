@@ -100,6 +100,15 @@
 // The reference page (docs.go) is made from it when it is first asked for: reference.go chooses what is shown, openapidoc.go reads
 // the document in its own order. It has no script, and one style.
 //
+// Clients are generated from it, so it keeps to what generators read: each object and enum is a
+// component, since they name types after components; a choice that may be null is anyOf a component
+// and null, since a constant cannot be null; numbers have a width; only objects of requests are
+// closed, since some clients refuse fields that a closed object does not have, and answers may gain
+// fields. Many tools read OpenAPI 3.0 only, so openapi30.go makes that version of it. The watch
+// holds traffic to both. make openapi-clients generates clients for Go and TypeScript and uses
+// them. Rejected: a document of 3.0 alone, since newer tools read 3.1 better; two documents written
+// by hand, which would differ.
+//
 // # The block list
 //
 // A file of hosts and beginnings of addresses (blockfile.go), which engine.BlockList looks up. It is stat'ed four times a second

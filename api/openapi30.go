@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// openAPI30Document is openAPIDocument in OpenAPI 3.0.3, for tools that do not read 3.1. It is made from it, so that the two
-// cannot differ, and when it is first asked for.
+// openAPI30Document is openAPIDocument in OpenAPI 3.0.3, for tools that do not read 3.1. It is made
+// from it, so that the two cannot differ, and when it is first asked for.
 var openAPI30Document = sync.OnceValue(func() document {
 	text, err := openAPI30(documentText)
 	if err != nil {
@@ -19,8 +19,8 @@ var openAPI30Document = sync.OnceValue(func() document {
 	return newDocument(text)
 })
 
-// openAPI30 puts a document of version 3.1 into version 3.0.3. It knows what openapi.json has of 3.1 and leaves all else as it
-// is; a test holds that the result is valid.
+// openAPI30 puts a document of version 3.1 into version 3.0.3. It knows what openapi.json has of
+// 3.1 and leaves all else as it is; a test holds that the result is valid.
 func openAPI30(text []byte) ([]byte, error) {
 	var root tree
 	if err := json.Unmarshal(text, &root); err != nil {
@@ -72,9 +72,10 @@ func (t *tree) nullTypeTo30() {
 	t.object.set("nullable", textTree("true"))
 }
 
-// nullBranchTo30 makes {"type": "string", "allOf": [X], "nullable": true} of {"anyOf": [X, {"type": "null"}]}, where X is a
-// component. By the letter of 3.0.3 that takes no null, because X does not; but tools read it so, and some cannot read what is
-// right by the letter: X's enum again, with null.
+// nullBranchTo30 makes {"type": "string", "allOf": [X], "nullable": true} of {"anyOf": [X, {"type":
+// "null"}]}, where X is a component. By the letter of 3.0.3 that takes no null, because X does not;
+// but tools read it so, and some cannot read what is right by the letter: X's enum again, with
+// null.
 func (t *tree) nullBranchTo30(components *ordered[*tree]) {
 	branches := t.object.values["anyOf"]
 	if branches == nil || len(branches.list) != 2 || string(branches.list[1].appendTo(nil)) != `{"type":"null"}` {
@@ -87,8 +88,8 @@ func (t *tree) nullBranchTo30(components *ordered[*tree]) {
 	t.object.set("nullable", textTree("true"))
 }
 
-// A tree is a JSON value: an object, a list or the text of anything else; nil is null. Objects keep their order, in which some
-// tools write the code that they make.
+// A tree is a JSON value: an object, a list or the text of anything else; nil is null. Objects keep
+// their order, in which some tools write the code that they make.
 type tree struct {
 	object *ordered[*tree]
 	list   []*tree // not nil if it is one

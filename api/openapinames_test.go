@@ -12,7 +12,8 @@ import (
 
 // Generators make types of schemas. These tests hold what they need to make good ones.
 
-// eachSchema calls fn for every schema of c, with its place. A component is a place without a slash.
+// eachSchema calls fn for every schema of c, with its place. A component is a place without a
+// slash.
 func (c *contract) eachSchema(fn func(place string, s *openapi3.SchemaRef)) {
 	var visit func(place string, s *openapi3.SchemaRef)
 	visit = func(place string, s *openapi3.SchemaRef) {
@@ -56,7 +57,8 @@ func eachBody(place string, content openapi3.Content, visit func(string, *openap
 	}
 }
 
-// TestEveryObjectAndChoiceOfTheDocumentHasAName: of one without, a generator makes a type without a name, or one for each place.
+// TestEveryObjectAndChoiceOfTheDocumentHasAName: of one without, a generator makes a type without a
+// name, or one for each place.
 func TestEveryObjectAndChoiceOfTheDocumentHasAName(t *testing.T) {
 	theContract().eachSchema(func(place string, s *openapi3.SchemaRef) {
 		if s.Ref == "" && strings.Contains(place, "/") && len(s.Value.Properties)+len(s.Value.Enum) > 0 {
@@ -65,7 +67,8 @@ func TestEveryObjectAndChoiceOfTheDocumentHasAName(t *testing.T) {
 	})
 }
 
-// TestNoChoiceOfTheDocumentIsNull: a constant that is null cannot be written in most languages, and generators fail.
+// TestNoChoiceOfTheDocumentIsNull: a constant that is null cannot be written in most languages, and
+// generators fail.
 func TestNoChoiceOfTheDocumentIsNull(t *testing.T) {
 	theContract().eachSchema(func(place string, s *openapi3.SchemaRef) {
 		if slices.Contains(s.Value.Enum, nil) {
@@ -74,7 +77,8 @@ func TestNoChoiceOfTheDocumentIsNull(t *testing.T) {
 	})
 }
 
-// TestEveryNumberOfTheDocumentHasAWidth: without one, Java takes 32 bits, and Go what the machine has.
+// TestEveryNumberOfTheDocumentHasAWidth: without one, Java takes 32 bits, and Go what the machine
+// has.
 func TestEveryNumberOfTheDocumentHasAWidth(t *testing.T) {
 	theContract().eachSchema(func(place string, s *openapi3.SchemaRef) {
 		v := s.Value

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A workshop is a folder in which clients are generated from the documents of a running server, compiled and run. The folder above
-// has the tools that make openapi-clients fetches.
+// A workshop is a folder in which clients are generated from the documents of a running server,
+// compiled and run. The folder above has the tools that make openapi-clients fetches.
 type workshop struct {
 	t          *testing.T
 	tools, dir string
@@ -55,7 +55,8 @@ func (w *workshop) get(url string) string {
 	return body
 }
 
-// run runs a command in a folder of the workshop: one of the tools, or of the system. If it fails, the test has failed.
+// run runs a command in a folder of the workshop: one of the tools, or of the system. If it fails,
+// the test has failed.
 func (w *workshop) run(folder string, command ...string) {
 	w.t.Helper()
 	program := command[0]
@@ -72,7 +73,8 @@ func (w *workshop) run(folder string, command ...string) {
 	}
 }
 
-// runClient runs a program of testdata/openapi, which checks each answer, and then asks the server what was done.
+// runClient runs a program of testdata/openapi, which checks each answer, and then asks the server
+// what was done.
 func (w *workshop) runClient(folder string, command ...string) {
 	w.t.Helper()
 	w.run(folder, command...)

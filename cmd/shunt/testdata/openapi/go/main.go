@@ -1,5 +1,6 @@
-// Command clients makes, lists, edits and deletes links through the client that oapi-codegen makes of openapi.json. make
-// openapi-clients puts that client into shuntapi/, builds this and runs it. At the first surprise it ends with exit code 1.
+// Command clients makes, lists, edits and deletes links through the client that oapi-codegen makes
+// of openapi.json. make openapi-clients puts that client into shuntapi/, builds this and runs it.
+// At the first surprise it ends with exit code 1.
 package main
 
 import (
@@ -117,7 +118,8 @@ func (u *user) list() {
 	want(slices.Equal(found, []string{alias}), "listed: %v", found)
 }
 
-// edit sets a field, resets one by null and leaves the others; an entity tag that has passed changes nothing.
+// edit sets a field, resets one by null and leaves the others; an entity tag that has passed
+// changes nothing.
 func (u *user) edit(tag string) {
 	patch := shuntapi.LinkPatch{
 		Title:     nullable.NewNullableWithValue("From Go"),

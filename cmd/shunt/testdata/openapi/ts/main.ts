@@ -1,5 +1,6 @@
-// Makes, lists, edits and deletes links through the types that openapi-typescript makes of openapi.json. make openapi-clients puts
-// those into shunt.ts, compiles this with tsc --strict and runs it. At the first surprise it throws.
+// Makes, lists, edits and deletes links through the types that openapi-typescript makes of
+// openapi.json. make openapi-clients puts those into shunt.ts, compiles this with tsc --strict and runs
+// it. At the first surprise it throws.
 
 import assert from "node:assert/strict";
 import process from "node:process";
