@@ -100,12 +100,15 @@ func refusalOf(err error) (r refusal, known bool) {
 	}
 	var fields engine.InvalidError
 	var field engine.FieldError
+	var taken engine.TakenError
 	switch {
 	case errors.As(err, &fields):
 		fields = fields[:min(len(fields), maxToldErrors)]
 		return refusal{kindOfFields(fields), fields.Error(), fields}, true
 	case errors.As(err, &field):
 		return refusalOf(engine.InvalidError{field})
+	case errors.As(err, &taken):
+		return refusal{kind: kindAliasTaken, detail: taken.Error()}, true
 	}
 	for _, row := range problemTable {
 		if errors.Is(err, row.err) {

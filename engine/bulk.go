@@ -171,7 +171,7 @@ func (b *bulk) takeAlias(ctx context.Context, d *Draft, rec Record) (_ *Record, 
 		case earlier.Hot.Code == d.Alias && d.Same != nil && d.Same(b.engine.detail(earlier)):
 			return earlier, true, nil
 		case earlier.Hot.Code == d.Alias, d.Import == nil:
-			return nil, false, ErrTaken
+			return nil, false, takenError(&earlier.Hot, d)
 		}
 	}
 	return b.create(ctx, &r, d.Alias, d, rec)
@@ -310,7 +310,7 @@ func (e *Engine) repeatBulk(ctx context.Context, r *Receipt, items []BulkItem) (
 func (e *Engine) repeatItem(listing Listing, kept *ReceiptItem, item *BulkItem) (BulkResult, error) {
 	switch {
 	case kept.Outcome == OutcomeTaken:
-		return BulkResult{Err: ErrTaken}, nil
+		return BulkResult{Err: e.takenNow(item)}, nil
 	case kept.Outcome == OutcomeRefused && item.Refused != nil:
 		return BulkResult{Err: item.Refused}, nil
 	case kept.Outcome == OutcomeRefused:

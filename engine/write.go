@@ -69,9 +69,10 @@ func (r *reservation) release() {
 }
 
 // taken tells whether code may not become a new link of owner: it or a variant of it is live, or was deleted not long
-// ago by somebody else. exact is the live link of the code itself, if there is one. To an import variants do not matter, unless
-// with beside, which are about to be made, there are maxVariants.
-func (r *reservation) taken(code string, owner uint32, imported bool, beside int, nowMs int64) (taken bool, exact *Hot) {
+// ago by somebody else. by is what is in the way, the code itself before a link of owner before anything else; nil if there are
+// too many variants. Its target is set if it is owner's. To an import variants do not matter, unless with beside, which are about
+// to be made, there are maxVariants.
+func (r *reservation) taken(code string, owner uint32, imported bool, beside int, nowMs int64) (taken bool, by *Hot) {
 	r.shard.mu.Lock()
 	defer r.shard.mu.Unlock()
 	variants, hasSlot := beside, false
@@ -83,16 +84,14 @@ func (r *reservation) taken(code string, owner uint32, imported bool, beside int
 		}
 		switch {
 		case imported && string(v.Code) != code:
-		case v.Flags&FlagTombstone == 0:
+		case v.Flags&FlagTombstone == 0, v.Owner != owner && tombstoneHolds(v.DeletedAtMs, nowMs):
 			taken = true
-			if string(v.Code) == code {
-				exact = &Hot{Code: code, ID: v.ID, Owner: v.Owner}
+			if next := inTheWay(&v, owner); by == nil || next.nearness(code, owner) > by.nearness(code, owner) {
+				by = next
 			}
-		case v.Owner != owner && tombstoneHolds(v.DeletedAtMs, nowMs):
-			taken = true
 		}
 	})
-	return taken || imported && !hasSlot && variants >= maxVariants, exact
+	return taken || imported && !hasSlot && variants >= maxVariants, by
 }
 
 // Create makes a link. It is durable and visible when Create returns. existed tells that the link was there already
@@ -161,9 +160,9 @@ func (e *Engine) createAs(
 func (e *Engine) creation(
 	ctx context.Context, r *reservation, code string, rec Record, d *Draft, beside int,
 ) (m Mutation, existed bool, err error) {
-	if taken, exact := r.taken(code, d.Owner, d.Import != nil, beside, e.now().UnixMilli()); taken {
-		if d.Alias == "" || d.Same == nil || exact == nil || exact.Owner != d.Owner {
-			return Mutation{}, false, ErrTaken
+	if taken, by := r.taken(code, d.Owner, d.Import != nil, beside, e.now().UnixMilli()); taken {
+		if d.Alias == "" || d.Same == nil || by == nil || by.Code != code || by.Owner != d.Owner {
+			return Mutation{}, false, takenError(by, d)
 		}
 		old, err := e.store.ReadRecord(code)
 		if err != nil {
@@ -173,7 +172,7 @@ func (e *Engine) creation(
 			return Mutation{}, false, err
 		}
 		if !d.Same(e.detail(&old)) {
-			return Mutation{}, false, ErrTaken
+			return Mutation{}, false, takenError(by, d)
 		}
 		return Mutation{Hot: old.Hot, Cold: old.Cold, Before: &old}, true, nil
 	}
