@@ -125,7 +125,7 @@ func (s *Server) beginSession(ctx *fasthttp.RequestCtx, _ account.Caller) error 
 		return err
 	}
 	s.setCookie(ctx, cookie, account.SessionLifetime)
-	return writeJSON(ctx, fasthttp.StatusOK, newMeObject(caller))
+	return writeJSON(ctx, fasthttp.StatusOK, s.meObject(caller))
 }
 
 func (s *Server) readCredentials(ctx *fasthttp.RequestCtx) (c credentials, err error) {

@@ -30,10 +30,11 @@ type meObject struct {
 	Role    account.Role    `json:"role"`
 	Scopes  []account.Scope `json:"scopes"`
 	TokenID string          `json:"token_id,omitempty"`
+	BaseURL string          `json:"base_url"` // of short addresses
 }
 
-func newMeObject(c account.Caller) meObject {
-	return meObject{c.User.ID, c.User.Name, c.User.Role, c.Scopes, c.TokenID}
+func (s *Server) meObject(c account.Caller) meObject {
+	return meObject{c.User.ID, c.User.Name, c.User.Role, c.Scopes, c.TokenID, s.baseURL}
 }
 
 // readMe is GET /me.
@@ -41,7 +42,7 @@ func (s *Server) readMe(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	if err := noParameters(ctx); err != nil {
 		return err
 	}
-	return writeJSON(ctx, fasthttp.StatusOK, newMeObject(caller))
+	return writeJSON(ctx, fasthttp.StatusOK, s.meObject(caller))
 }
 
 // userFields are the fields of POST and PATCH /users. What they may hold, account decides.

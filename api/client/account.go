@@ -98,6 +98,7 @@ type Me struct {
 	Role    Role    `json:"role"`
 	Scopes  []Scope `json:"scopes"`
 	TokenID string  `json:"token_id"` // empty: it is no token
+	BaseURL string  `json:"base_url"` // the origin of the server's short addresses
 }
 
 // Me tells who the client's calls come from.

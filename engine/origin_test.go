@@ -1,0 +1,32 @@
+package engine_test
+
+import (
+	"testing"
+
+	"shunt/engine"
+)
+
+func TestAnOriginIsTheSameInEverySpelling(t *testing.T) {
+	for _, c := range []struct {
+		origin, address string
+		want            bool
+	}{
+		{"https://sho.rt", "https://sho.rt/x", true},
+		{"https://sho.rt", "http://SHO.RT./x", true},
+		{"https://sho.rt", "HTTPS://sho.rt:443", true},
+		{"http://127.0.0.1:8080", "http://localhost:8080/x", true},
+		{"http://[::1]:8080", "http://127.0.0.1:8080/x", true},
+		{"https://xn--bcher-kva.example", "https://Bücher.example/x", true},
+		{"https://sho.rt", "https://sho.rt:8443/x", false},
+		{"https://sho.rt", "https://sho.rt.example/x", false},
+		{"https://sho.rt", "https://sho.rt@bit.ly/x", false},
+		{"https://sho.rt", "ftp://sho.rt/x", false},
+		{"https://sho.rt", "sho.rt/x", false},
+		{"https://sho.rt", "", false},
+		{"", "https://sho.rt/x", false},
+	} {
+		if got := engine.SameOrigin(c.origin, c.address); got != c.want {
+			t.Errorf("%q of %q: got %v, want %v", c.address, c.origin, got, c.want)
+		}
+	}
+}
