@@ -59,6 +59,10 @@ var knownMeta = []struct {
 		m.sequence, err = decodeSequence(v)
 		return err
 	}},
+	{metaBaseURL, "base URL", false, func(_ *checkedMeta, v []byte) error {
+		_, err := decodeBaseURL(v)
+		return err
+	}},
 	{metaFirstHour, "first whole hour", false, func(m *checkedMeta, v []byte) error { return readUint32(&m.firstHour, v) }},
 }
 

@@ -31,6 +31,9 @@ func fillForCheck(t testing.TB, s *Store) {
 	if _, err := s.ReserveIDs(100); err != nil {
 		t.Fatal(err)
 	}
+	if err := s.NoteBaseURL("https://sho.rt"); err != nil {
+		t.Fatal(err)
+	}
 	for id := uint64(1); id <= 20; id++ {
 		r := link(fmt.Sprintf("code%02d", id), id, checkedOwner, "spring")
 		if id%2 == 0 {
@@ -115,7 +118,7 @@ func TestAHealthyStoreOfEverythingHasNoFaults(t *testing.T) {
 	}
 	want := CheckReport{
 		Links: 19, Tombstones: 1, DeletedRecords: 2, ByOwner: 19, ByTag: 9, ByDeletion: 2, LinkHours: 44, OwnerHours: 4,
-		LinkDays: 11, OwnerDays: 1, LinkLives: 17, Receipts: 1, Meta: 8,
+		LinkDays: 11, OwnerDays: 1, LinkLives: 17, Receipts: 1, Meta: 9,
 	}
 	report.Files, report.FileBytes, report.Skipped = 0, 0, ""
 	if report != want {
@@ -199,6 +202,7 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"no store id":                              {delRow(metaKey(metaStoreID)), "store id: it is missing"},
 		"a visitor key of 15 bytes":                {putRow(metaKey(metaVisitorKey), make([]byte, 15)), "visitor key: "},
 		"positions that are cut off":               {putRow(metaKey(metaPositions), []byte{1, 1}), "positions: "},
+		"a base URL that is empty":                 {putRow(metaKey(metaBaseURL), []byte{1}), "base URL: "},
 		"a meta row of an unknown name":            {putRow(metaKey('?'), nil), "a row of no known name"},
 		"an id bound of 0":                         {putRow(metaKey(metaIDBound), make([]byte, 8)), "id bound: 0 is none"},
 		"a newer layout":                           {putRow(metaKey(metaLayout), []byte{0, 0, 0, 9}), "layout version: 9"},

@@ -59,6 +59,10 @@ var codecs = map[string]func(v []byte) ([]byte, error){
 		w, err := decodeSweep(v)
 		return appendSweep(nil, w), err
 	},
+	"base URL": func(v []byte) ([]byte, error) {
+		baseURL, err := decodeBaseURL(v)
+		return appendBaseURL(nil, baseURL), err
+	},
 }
 
 var (
@@ -113,7 +117,8 @@ func TestFormatsAreAsPinned(t *testing.T) {
 			appendBulkReceipt(nil, &goldenBulkReceipt), "02 84a0abfef962 010200000000000000000000000000ff 04 " +
 				"00 05 04636f6465 01 ac02 0161 02 03",
 		},
-		"swept": {appendSweep(nil, sweep{firstDay: 1, stage: stageDone}), "01 01 02 00"},
+		"base URL": {appendBaseURL(nil, "https://sho.rt"), "01 68747470733a2f2f73686f2e7274"},
+		"swept":    {appendSweep(nil, sweep{firstDay: 1, stage: stageDone}), "01 01 02 00"},
 	} {
 		wantBytes(t, name, c.got, c.want)
 	}
@@ -265,6 +270,11 @@ func TestMalformedValuesAreRefusedAsCorrupt(t *testing.T) {
 		"bulk receipt without a code":    {"receipt", "02 00" + strings.Repeat("00", 16) + "01 00 05 00"},
 		"bulk receipt and more":          {"receipt", "02 00" + strings.Repeat("00", 16) + "01 02 02"},
 		"sweep with a day over 32 bits":  {"sweep", "01 8080808010 00 00"},
+		"base URL that is empty":         {"base URL", "01"},
+		"base URL of a newer format":     {"base URL", "02 61"},
+		"base URL with a line feed":      {"base URL", "01 61 0a"},
+		"base URL not in ASCII":          {"base URL", "01 c3a9"},
+		"base URL that is too long":      {"base URL", "01" + strings.Repeat("61", maxBaseURLBytes+1)},
 	} {
 		wantCorrupt(t, name, c.codec, unhex(t, c.value))
 	}
@@ -326,6 +336,8 @@ func FuzzDeletion(f *testing.F) { fuzzCodec(f, "deletion", appendDeletion(nil, "
 func FuzzPositions(f *testing.F) { fuzzCodec(f, "positions", appendPositions(nil, &goldenPositions)) }
 
 func FuzzMark(f *testing.F) { fuzzCodec(f, "mark", appendMark(nil, goldenMark)) }
+
+func FuzzBaseURL(f *testing.F) { fuzzCodec(f, "base URL", appendBaseURL(nil, "https://sho.rt")) }
 
 func FuzzReceipt(f *testing.F) {
 	tombstone := goldenTombstone

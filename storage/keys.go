@@ -78,6 +78,8 @@ const (
 //	d  sweep mark                see appendSweep
 //	h  first whole hour          4 bytes big-endian: hour rows before it are deleted
 //	q  sequence of writes        (merged) see appendSequence
+//	b  base URL                  see appendBaseURL. Absent until a server of a version that writes it has run; layouts do not
+//	                             tell, since a program that does not know the row loses nothing by it
 const (
 	metaLayout     = 'f'
 	metaStoreID    = 's'
@@ -89,6 +91,7 @@ const (
 	metaSweep      = 'd'
 	metaFirstHour  = 'h'
 	metaSequence   = 'q'
+	metaBaseURL    = 'b'
 )
 
 const hoursPerDay = 24

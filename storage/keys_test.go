@@ -22,6 +22,7 @@ func TestKeysAreAsPinned(t *testing.T) {
 	}{
 		"meta":        {metaKey(metaPositions), "10 70"},
 		"sequence":    {metaKey(metaSequence), "10 71"},
+		"base URL":    {metaKey(metaBaseURL), "10 62"},
 		"hot":         {appendHotKey(nil, "aZ"), "20 615a"},
 		"cold":        {appendColdKey(nil, 0x0102), "21 0000000000000102"},
 		"by owner":    {appendByOwnerKey(nil, 7, 1), "22 00000007 fffffffffffffffe"},

@@ -1,0 +1,66 @@
+package storage
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+func wantBaseURL(t *testing.T, s *Store, want string) {
+	t.Helper()
+	if got, err := s.BaseURL(); err != nil || got != want {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}
+
+func TestTheBaseURLOutlivesCrashesBackupsAndRestores(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	s := openMem(t, mem)
+	wantBaseURL(t, s, "")
+	for _, baseURL := range []string{"http://127.0.0.1:8080", "https://sho.rt"} {
+		if err := s.NoteBaseURL(baseURL); err != nil {
+			t.Fatal(err)
+		}
+		wantBaseURL(t, s, baseURL)
+	}
+	backup(t, s, backupDir)
+	crashed := openMem(t, mem.CrashClone(loseAll()))
+	wantBaseURL(t, crashed, "https://sho.rt")
+	closeStore(t, crashed)
+	closeStore(t, s)
+
+	if err := restoreTo(mem, otherDir); err != nil {
+		t.Fatal(err)
+	}
+	restored := open(t, otherDir, Options{FS: mem})
+	wantBaseURL(t, restored, "https://sho.rt")
+	closeStore(t, restored)
+}
+
+// Each start notes the base URL: it does not wait for the disk to have the same once more.
+func TestABaseURLThatIsNotedAlreadyIsNotWritten(t *testing.T) {
+	s := openTemp(t)
+	begun := s.writer.lastDurable()
+	for _, c := range []struct {
+		baseURL string
+		writes  uint64
+	}{{"http://a", 1}, {"http://a", 1}, {"http://b", 2}, {"http://a", 3}} {
+		if err := s.NoteBaseURL(c.baseURL); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.writer.lastDurable() - begun; got != c.writes {
+			t.Errorf("after %s: got %d writes, want %d", c.baseURL, got, c.writes)
+		}
+	}
+}
+
+func TestABaseURLThatIsNoneIsNotNoted(t *testing.T) {
+	s := openTemp(t)
+	for _, baseURL := range []string{"", "http://a\n", "http://é", strings.Repeat("a", maxBaseURLBytes+1)} {
+		if err := s.NoteBaseURL(baseURL); err == nil {
+			t.Errorf("%.20q was noted", baseURL)
+		}
+	}
+	wantBaseURL(t, s, "")
+}
