@@ -61,7 +61,11 @@ func TestUsersAndTokensAreManagedWhereverTheServerIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := func(args ...string) result { return shunt(t, "", where.env, append(args, where.args...)...) }
-			run("user", "add", "Ann@Example.com").want(t, exitDone, `^ann@example.com\n$`, `^(shunt: made the data folder .*\n)?$`)
+			first := []string{"user", "add", "Ann@Example.com"}
+			if name != "--server" {
+				first = append(first, "--init")
+			}
+			run(first...).want(t, exitDone, `^ann@example.com\n$`, `^(shunt: made a store in .*\n)?$`)
 			run("user", "add", "ann@example.com").want(t, exitFailed, "", `^shunt: user add: email: there is a user .*\(422 invalid\)\n$`)
 			run("user", "add", "boss@example.com", "--admin", "--json").want(t, exitDone, `(?s)"role": "admin".*"has_password": false`, "")
 			shuntWithInput(t, testPassword+"\nmore\n", where.env, append([]string{"user", "passwd", "ANN@example.com"}, where.args...)...).

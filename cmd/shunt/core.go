@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -116,11 +117,20 @@ func drainOnStop(parts *stack, server *api.Server, log *slog.Logger) {
 	})
 }
 
-// storeError says what to do about an error of storage.Open.
+// storeError says what to do about an error of storage.Open. It names the folder by its absolute path: a relative one that is
+// wrong looks right.
 func storeError(dir string, err error) error {
+	dir = absolute(dir)
+	const elsewhere = "is your server's data elsewhere? Name its folder with --data"
 	switch {
 	case errors.Is(err, storage.ErrNoStore):
-		return fmt.Errorf("there is no store in %s (--data); 'shunt serve', 'shunt token add' and 'shunt user add' make one", dir)
+		return fmt.Errorf("there is %w in %s; %s", storage.ErrNoStore, dir, elsewhere)
+	case errors.Is(err, storage.ErrNotAStore):
+		return fmt.Errorf("%s is not a data folder (%w); %s", dir, errors.Unwrap(err), elsewhere)
+	case errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("%s is not a folder; %s", dir, elsewhere)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("this user may not open the data folder %s; run the command as the user of the server (sudo -u USER)", dir)
 	case errors.Is(err, storage.ErrLocked):
 		return fmt.Errorf("%s: %w", dir, storage.ErrLocked)
 	case errors.Is(err, storage.ErrNewerFormat):
@@ -139,6 +149,15 @@ func storeError(dir string, err error) error {
 	default:
 		return fmt.Errorf("opening %s: %w", dir, err)
 	}
+}
+
+// absolute returns the absolute path of dir, or dir where nobody knows it: the folder that we are in is gone.
+func absolute(dir string) string {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return dir
+	}
+	return path
 }
 
 const socketName = "shunt.sock"

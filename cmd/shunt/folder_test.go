@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,7 +49,7 @@ func TestAPortInUseIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 
 func TestAFolderOfANewerFormatIsRefusedAndLeftAsItIs(t *testing.T) {
 	dir := t.TempDir()
-	shunt(t, "", nil, "token", "add", "--name", "a", "--data", dir)
+	shunt(t, "", nil, "token", "add", "--name", "a", "--init", "--data", dir)
 	format := filepath.Join(dir, "format")
 	if err := os.WriteFile(format, []byte("shunt store, format 99\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -88,7 +90,59 @@ func TestAFolderOfSomebodyElseIsRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "thesis.txt"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	shunt(t, "", nil, "token", "add", "--name", "a", "--data", dir).want(t, exitFailed, "", "thesis.txt")
+	for _, args := range [][]string{{"ls"}, {"check"}, {"token", "add", "--name", "a"}, {"token", "add", "--name", "a", "--init"}} {
+		shunt(t, "", nil, append(args, "--data", dir)...).want(t, exitFailed, "", regexp.QuoteMeta(dir)+` is not a data folder.*thesis\.txt.*--data`)
+	}
+}
+
+// Whoever is in another folder than they think is told which one it is, and a second, empty store is not made there.
+func TestAFolderWithoutAStoreIsNamedAndLeftAsItIs(t *testing.T) {
+	home := t.TempDir()
+	if err := os.Mkdir(filepath.Join(home, "empty"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"empty", "missing", "empty/missing"} {
+		for _, args := range [][]string{
+			{"token", "add", "--name", "a"}, {"token", "ls"}, {"user", "add", "a@example.org"}, {"user", "ls"}, {"add", "https://example.org"},
+			{"stats", "a"}, {"ls"}, {"rm", "a"}, {"export"}, {"import", os.DevNull}, {"backup", "b"}, {"check"},
+		} {
+			r := shunt(t, home, nil, append(args, "--data", name)...)
+			r.want(t, exitFailed, "", `there is no store in `+regexp.QuoteMeta(filepath.Join(home, name))+`; is your server's data elsewhere\?.*--data`)
+			if offers := strings.Contains(r.stderr, "--init"); offers != (len(args) > 1 && args[1] == "add") {
+				t.Errorf("%v: it says %q", args, r.stderr)
+			}
+		}
+	}
+	entries, err := filepath.Glob(filepath.Join(home, "*", "*"))
+	if err != nil || len(entries) > 0 || exists(t, filepath.Join(home, "missing")) {
+		t.Errorf("something was made: %v, %v", entries, err)
+	}
+}
+
+func TestInitMakesAStoreOnceAndOnlyHere(t *testing.T) {
+	for _, args := range [][]string{{"token", "add", "--name", "a", "--init"}, {"user", "add", "a@example.org", "--init"}} {
+		home := t.TempDir()
+		listening := []string{"SHUNT_LISTEN=:8080"}
+		shunt(t, home, listening, args...).want(t, exitUsage, "", "--base-url is missing")
+		remote := append(args, "--server", "https://sho.rt", "--token", "t")
+		shunt(t, home, nil, remote...).want(t, exitUsage, "", "--init .*--server")
+		if exists(t, filepath.Join(home, "shunt-data")) {
+			t.Error("a refused command made the folder")
+		}
+		shunt(t, home, nil, args...).want(t, exitDone, ".", `^shunt: made a store in `+regexp.QuoteMeta(filepath.Join(home, "shunt-data"))+`\n$`)
+		shunt(t, home, nil, "token", "add", "--name", "b", "--init").want(t, exitDone, tokenLine.String(), "")
+	}
+}
+
+func TestAFolderThatMayNotBeOpenedIsSaidSo(t *testing.T) {
+	for err, want := range map[error]string{
+		&fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}:  `this user may not open the data folder /.*/x; `,
+		&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOTDIR}: `/x is not a folder; .*--data`,
+	} {
+		if got := storeError("x", fmt.Errorf("storage: %w", err)).Error(); !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
 }
 
 func TestASocketPathThatIsTooLongIsRefused(t *testing.T) {

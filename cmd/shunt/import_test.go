@@ -22,7 +22,7 @@ no JSON
 func TestLinksFromElsewhereAreTakenInWhereverTheServerIs(t *testing.T) {
 	alone := filepath.Join(t.TempDir(), "data")
 	beside, remote := startServer(t, filepath.Join(t.TempDir(), "data")), startServer(t, filepath.Join(t.TempDir(), "data"))
-	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--data", alone)
+	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--init", "--data", alone)
 	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--data", beside.dir)
 	file := filepath.Join(t.TempDir(), "links.ndjson")
 	if err := os.WriteFile(file, []byte(importedFile), 0o600); err != nil {
@@ -69,7 +69,7 @@ func TestLinksFromElsewhereAreTakenInWhereverTheServerIs(t *testing.T) {
 func TestAnImportKeepsTheOrderOfAnExport(t *testing.T) {
 	from, to := filepath.Join(t.TempDir(), "data"), startServer(t, filepath.Join(t.TempDir(), "data"))
 	for _, dir := range []string{from, to.dir} {
-		shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--data", dir)
+		shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--init", "--data", dir)
 	}
 	var lines strings.Builder
 	for i := range 2100 {
@@ -98,7 +98,7 @@ func TestAnImportKeepsTheOrderOfAnExport(t *testing.T) {
 
 func TestALineThatIsWrongKeepsNoOtherFromBeingTakenIn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--data", dir)
+	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--init", "--data", dir)
 	for name, line := range map[string]string{
 		"Latin-1":     `{"code":"bad","url":"https://example.org/","title":"Gr` + "\xf6\xdfe" + `"}`,
 		"deep":        `{"code":"bad","url":"https://example.org/","title":` + strings.Repeat("[", 9998) + strings.Repeat("]", 9998) + `}`,
@@ -124,7 +124,7 @@ func codeOfName(name string) string { return strings.ReplaceAll(name, " ", "_") 
 
 func TestAnImportOfAnExportThatBrokeOffIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--data", dir)
+	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--init", "--data", dir)
 	file := filepath.Join(t.TempDir(), "links.ndjson")
 	link, end := `{"code":"a","url":"https://example.org/"}`+"\n", `{"type":"urn:shunt:problem:overloaded","status":503}`+"\n"
 	for _, text := range []string{link + end, link + end + "\n\r\n", "\n" + link + end, "# exported\n" + link + end, end} {

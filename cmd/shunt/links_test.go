@@ -11,7 +11,7 @@ import (
 func TestLinksAreListedExportedAndDeletedWhereverTheServerIs(t *testing.T) {
 	alone := filepath.Join(t.TempDir(), "data")
 	beside, remote := startServer(t, filepath.Join(t.TempDir(), "data")), startServer(t, filepath.Join(t.TempDir(), "data"))
-	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--data", alone)
+	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--init", "--data", alone)
 	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--data", beside.dir)
 	for name, where := range map[string]struct{ args, env []string }{
 		"alone":    {[]string{"--data", alone}, nil},

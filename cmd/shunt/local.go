@@ -15,6 +15,7 @@ import (
 
 	"shunt/api"
 	"shunt/engine"
+	"shunt/storage"
 )
 
 // lockPatience is how long a command waits for a folder that is locked by a process without a socket: a server that is
@@ -31,7 +32,8 @@ type localTarget struct {
 	token  string
 	user   string
 
-	create   bool          // make the folder if there is none
+	mayInit  bool          // the command has --init
+	init     bool          // make the store if there is none
 	patience time.Duration // with a folder that is locked by a process without a socket
 }
 
@@ -47,6 +49,13 @@ func addLocalSettings(cmd *cobra.Command, t *localTarget) {
 	must(fs.SetAnnotation("token", secretAnnotation, []string{}))
 	fs.StringVar(&t.user, "user", "", "`EMAIL` of the user to act as (default: the oldest admin)")
 	markArguments(fs, "user")
+}
+
+// addInit gives cmd, which may be the first on a data folder, the flag init.
+func addInit(cmd *cobra.Command, t *localTarget) {
+	t.mayInit = true
+	cmd.Flags().BoolVar(&t.init, "init", false, "make a store in the data folder if there is none")
+	markArguments(cmd.Flags(), "init")
 }
 
 // connect connects to --server; else to the server that runs on the folder; else to one that it starts in this process, on the
@@ -72,6 +81,9 @@ func (t *localTarget) connect(ctx context.Context, stderr io.Writer) (*connectio
 func (t *localTarget) connectRemote(stderr io.Writer) (*connection, error) {
 	if t.token == "" {
 		return nil, usageErrorf("--server needs a token: set SHUNT_TOKEN, or SHUNT_TOKEN_FILE to the path of a file that holds it")
+	}
+	if t.init {
+		return nil, usageErrorf("--init is for a data folder of this machine, and not for --server")
 	}
 	if t.user != "" {
 		return nil, usageErrorf("--user is for local commands: at --server the token tells the user")
@@ -119,17 +131,14 @@ func (t *localTarget) openAlone(ctx context.Context, stderr io.Writer) (*connect
 }
 
 func (t *localTarget) startAlone(ctx context.Context, parts *stack, stderr io.Writer) (*connection, error) {
-	baseURL, err := t.data.resolveBaseURL(t.data.listen)
-	if err != nil {
-		return nil, err
-	}
 	say := newConsole(stderr, "text", slog.LevelWarn)
 	core := core{}
-	if err := core.openStore(parts, &t.data, t.create, say.log); err != nil {
+	if err := t.openStore(parts, &core, stderr, say.log); err != nil {
 		return nil, err
 	}
-	if core.created {
-		fmt.Fprintf(stderr, "shunt: made the data folder %s\n", t.data.dataDir)
+	baseURL, err := t.data.aloneBaseURL(core.store)
+	if err != nil {
+		return nil, err
 	}
 	options := engine.Options{
 		Rings: aloneRings, RingRecords: aloneRingRecords, Logger: say.log,
@@ -150,4 +159,33 @@ func (t *localTarget) startAlone(ctx context.Context, parts *stack, stderr io.Wr
 	serveOn(parts, "local", front.ServeLocal, door)
 	drainOnStop(parts, front, say.log)
 	return newLocalConnection(t.user, func(context.Context) (net.Conn, error) { return door.Dial() })
+}
+
+// openStore opens the store, and makes it if there is none and --init is given: not before it is known that the command can do
+// something with it.
+func (t *localTarget) openStore(parts *stack, core *core, stderr io.Writer, log *slog.Logger) error {
+	err := core.openStore(parts, &t.data, false, log)
+	switch {
+	case !errors.Is(err, storage.ErrNoStore):
+		return err
+	case !t.init:
+		return t.withoutStore(err)
+	}
+	if err := t.data.checkBaseURL(); err != nil {
+		return err
+	}
+	if err := core.openStore(parts, &t.data, true, log); err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "shunt: made a store in %s\n", absolute(t.data.dataDir))
+	return nil
+}
+
+// withoutStore adds to ErrNoStore what else can be done.
+func (t *localTarget) withoutStore(err error) error {
+	makers := "'shunt serve' makes a store here"
+	if t.mayInit {
+		makers = "'shunt serve' makes a store here, and so does --init"
+	}
+	return fmt.Errorf("%w, or a server with --server (%s)", err, makers)
 }

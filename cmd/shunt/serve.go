@@ -217,6 +217,9 @@ func (s *server) start(ctx context.Context) error {
 	if err := s.serveAPI(baseURL); err != nil {
 		return err
 	}
+	if err := s.core.store.NoteBaseURL(baseURL); err != nil {
+		return err
+	}
 	s.say.listening(addresses{
 		baseURL: baseURL, public: s.scheme() + s.public.Addr().String(), admin: "http://" + s.admin.Addr().String(),
 		data: s.cfg.data.dataDir,

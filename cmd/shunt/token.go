@@ -21,11 +21,12 @@ func newTokenAdd(stdout, stderr io.Writer) *cobra.Command {
 		Short: "Make an API token and print it",
 		Long: `Make an API token and print it, and only it, on standard output. Nobody can read it again.
 
-It works beside a running server and without one. If there is no data folder yet, it makes one. The first token of the
-first user, an admin, has all scopes; later ones have all but admin unless --scopes says otherwise.`,
+It works beside a running server and without one; --init makes a store if the data folder has none. The first token of
+the first user, an admin, has all scopes; later ones have all but admin unless --scopes says otherwise.`,
 		Example: `  shunt token add --name laptop
   shunt token add --name ci --scopes links:write,stats:read --expires 90d
-  TOKEN=$(shunt token add --name script)`,
+  TOKEN=$(shunt token add --name script)
+  shunt token add --name first --init --data /var/lib/shunt`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			draft.ExpiresAt = expires.time
@@ -35,8 +36,8 @@ first user, an admin, has all scopes; later ones have all but admin unless --sco
 			return addToken(cmd.Context(), &where, draft, stdout, stderr)
 		},
 	}
-	where.create = true
 	addLocalSettings(cmd, &where)
+	addInit(cmd, &where)
 	fs := cmd.Flags()
 	fs.StringVar(&draft.Name, "name", "", "`NAME` that tells the token from others (required)")
 	fs.StringSliceVar(&scopes, "scopes", nil, "`SCOPES`, with commas: links:read, links:write, stats:read, tokens:write, admin")

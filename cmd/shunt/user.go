@@ -49,12 +49,12 @@ func addUserSettings(cmd *cobra.Command, where *localTarget) {
 }
 
 func newUserAdd(stdout, stderr io.Writer) *cobra.Command {
-	where, admin, asJSON := localTarget{create: true}, false, false
+	where, admin, asJSON := localTarget{}, false, false
 	cmd := &cobra.Command{
 		Use:   "add EMAIL",
 		Short: "Make a user",
 		Long: `Make a user and print the e-mail address in the form in which it is kept. Without a password, which 'shunt user passwd'
-sets, the user has links and tokens but cannot log in. If there is no data folder yet, it makes one.
+sets, the user has links and tokens but cannot log in. --init makes a store if the data folder has none.
 ` + whereUsersAre,
 		Example: `  shunt user add ann@example.com
   shunt user add ann@example.com --admin && shunt user passwd ann@example.com
@@ -65,6 +65,7 @@ sets, the user has links and tokens but cannot log in. If there is no data folde
 		},
 	}
 	addUserSettings(cmd, &where)
+	addInit(cmd, &where)
 	fs := cmd.Flags()
 	fs.BoolVar(&admin, "admin", false, "may administrate: users, and everybody's links")
 	fs.BoolVar(&asJSON, "json", false, "print the user object")
