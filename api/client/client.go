@@ -148,8 +148,8 @@ type call struct {
 }
 
 // Do is for calls that this package has no method for. path is what follows /api/v1, escaped, with its query. body is sent as
-// JSON; nil: there is none. The answer is decoded into answer, unless that is nil; a *json.RawMessage gets it as it came. A
-// POST that has no IdempotencyKey is not repeated when its outcome is not known.
+// JSON; nil: there is none. The answer is decoded into answer, unless that is nil; a *json.RawMessage gets it as it came, and a
+// *Link its Version too. A POST that has no IdempotencyKey is not repeated when its outcome is not known.
 func (c *Client) Do(ctx context.Context, method, path string, body, answer any, options ...Option) error {
 	_, err := c.do(ctx, call{method: method, path: path, body: body, takes: allOptions}, options, answer)
 	return err
@@ -179,6 +179,9 @@ func (c *Client) attempt(ctx context.Context, r *request, answer any) (http.Head
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
 		return nil, fmt.Errorf("the server's answer: %w", err)
+	}
+	if link, ok := answer.(*Link); ok {
+		link.Version = versionOf(reply.header)
 	}
 	return reply.header, nil
 }

@@ -93,13 +93,13 @@ func linkPath(code string) string { return "/links/" + url.PathEscape(code) }
 
 // askLink makes a call whose answer is a link.
 func (c *Client) askLink(ctx context.Context, asked call, options []Option) (Link, error) {
-	var link Link
-	header, err := c.do(ctx, asked, options, &link)
-	if err != nil {
-		return Link{}, err
-	}
-	link.Version, _ = strconv.ParseUint(strings.Trim(header.Get("ETag"), `"`), 10, 64) // 0: another server's
-	return link, nil
+	return ask[Link](ctx, c, asked, options)
+}
+
+// versionOf returns the version of the link in an answer, 0 if it is another server's.
+func versionOf(header http.Header) uint64 {
+	version, _ := strconv.ParseUint(strings.Trim(header.Get("ETag"), `"`), 10, 64)
+	return version
 }
 
 // BulkResult is what became of the drafts of a bulk.

@@ -12,15 +12,8 @@ import (
 	"shunt/api/client"
 )
 
-// linkDraft is a draft that tells an alias and a cap which are given as "" and 0, for the server to refuse, from none.
-type linkDraft struct {
-	client.Draft
-	Alias   *string `json:"alias,omitempty"`
-	MaxHits *uint64 `json:"max_hits,omitempty"`
-}
-
 func newAdd(stdout, stderr io.Writer) *cobra.Command {
-	where, draft, expires, asJSON := localTarget{}, linkDraft{}, expiry{}, false
+	where, given, asJSON := localTarget{}, map[string]any{}, false
 	cmd := &cobra.Command{
 		Use:   "add URL",
 		Short: "Make a short link and print its address",
@@ -33,40 +26,27 @@ token in SHUNT_TOKEN) it talks to a server elsewhere.`,
   SHUNT_TOKEN_FILE=token.txt shunt add https://example.org --server https://sho.rt`,
 		Args: exactly("URL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			draft.URL, draft.ExpiresAt = args[0], expires.time
-			omitUnset(cmd, &draft)
-			return addLink(cmd.Context(), &where, draft, asJSON, stdout, stderr)
+			given["url"] = args[0]
+			return addLink(cmd.Context(), &where, given, asJSON, stdout, stderr)
 		},
 	}
 	addLocalSettings(cmd, &where)
 	fs := cmd.Flags()
-	draft.Alias, draft.MaxHits = new(string), new(uint64)
-	fs.StringVar(draft.Alias, "alias", "", "`CODE` of your choice: letters, digits, - and _ (default: drawn)")
-	fs.StringVar(&draft.Title, "title", "", "`TEXT` for people")
-	fs.StringArrayVar(&draft.Tags, "tag", nil, "`TAG` to find it by; may be repeated")
-	fs.Var(&expires, "expires", "when it ends: 30d, 12h, 2030-12-31 or 2030-12-31T23:59:59Z (default never)")
-	fs.Uint64Var(draft.MaxHits, "max-hits", 0, "how many `HITS` it answers before it is used up (default: any number)")
-	fs.IntVar(&draft.RedirectStatus, "status", 0, "redirect `STATUS`: 301, 302, 307 or 308 (default 302)")
-	fs.BoolVar(&draft.ForwardQuery, "forward-query", false, "pass the query string after the code on to the target")
+	checkedVar(fs, new(string), "alias", "CODE", "", "a code of your choice: letters, digits, - and _ (default: drawn)",
+		func(text string) (string, error) {
+			given["alias"] = text // an empty one too: the server refuses it
+			return text, nil
+		})
+	addLinkFlags(fs, given, true)
 	fs.BoolVar(&asJSON, "json", false, "print the link object")
-	markArguments(fs, "alias", "title", "tag", "expires", "max-hits", "status", "forward-query", "json")
+	markArguments(fs, "alias", "json")
 	return cmd
 }
 
-// omitUnset leaves out what was not given.
-func omitUnset(cmd *cobra.Command, draft *linkDraft) {
-	if !cmd.Flags().Changed("alias") {
-		draft.Alias = nil
-	}
-	if !cmd.Flags().Changed("max-hits") {
-		draft.MaxHits = nil
-	}
-}
-
-func addLink(ctx context.Context, where *localTarget, draft linkDraft, asJSON bool, stdout, stderr io.Writer) error {
+func addLink(ctx context.Context, where *localTarget, given map[string]any, asJSON bool, stdout, stderr io.Writer) error {
 	var link client.Link
 	err := where.with(ctx, stderr, func(c *connection) error {
-		return c.Do(ctx, http.MethodPost, "/shorten", draft, &link, c.onceOptions()...)
+		return c.Do(ctx, http.MethodPost, "/shorten", given, &link, c.onceOptions()...)
 	})
 	if err != nil {
 		return fmt.Errorf("add: %w", err)

@@ -32,6 +32,7 @@ func worthRepeating(err error) bool {
 // A connection is what a command has to a server, wherever that is.
 type connection struct {
 	*client.Client
+	origin    string
 	transport *http.Transport
 	local     bool // the server knows that we may open its folder, and asks for no token
 	onClose   func() error
@@ -51,7 +52,7 @@ func newConnection(origin, token string, header http.Header, dial dialer) (*conn
 	if err != nil {
 		return nil, err
 	}
-	return &connection{Client: c, transport: transport, onClose: func() error { return nil }}, nil
+	return &connection{Client: c, origin: origin, transport: transport, onClose: func() error { return nil }}, nil
 }
 
 // newLocalConnection is newConnection to a local listener, which asks for no token. user is whom to act as; empty: the oldest admin.

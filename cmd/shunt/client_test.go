@@ -120,16 +120,6 @@ func TestExpiriesAreSpansOrTimes(t *testing.T) {
 	}
 }
 
-func TestTheCodeIsTakenOutOfAShortAddress(t *testing.T) {
-	for text, want := range map[string]string{
-		"spring": "spring", "https://sho.rt/spring": "spring", "https://sho.rt/spring/": "spring", "http://[::1]:80/a-b_C": "a-b_C", "a/b": "a/b", "": "",
-	} {
-		if got := codeOf(text); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
-	}
-}
-
 func TestShellQuoteLeavesPlainWordsAlone(t *testing.T) {
 	for word, want := range map[string]string{
 		"./shunt-data": "./shunt-data", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$HOME": "'$HOME'", "~": "'~'", "ü": "'ü'", "a\nb": "'a\nb'",

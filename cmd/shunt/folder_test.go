@@ -104,7 +104,7 @@ func TestAFolderWithoutAStoreIsNamedAndLeftAsItIs(t *testing.T) {
 	for _, name := range []string{"empty", "missing", "empty/missing"} {
 		for _, args := range [][]string{
 			{"token", "add", "--name", "a"}, {"token", "ls"}, {"user", "add", "a@example.org"}, {"user", "ls"}, {"add", "https://example.org"},
-			{"stats", "a"}, {"ls"}, {"rm", "a"}, {"export"}, {"import", os.DevNull}, {"backup", "b"}, {"check"},
+			{"show", "a"}, {"edit", "a", "--title", "T"}, {"stats", "a"}, {"ls"}, {"rm", "a"}, {"export"}, {"import", os.DevNull}, {"backup", "b"}, {"check"},
 		} {
 			r := shunt(t, home, nil, append(args, "--data", name)...)
 			r.want(t, exitFailed, "", `there is no store in `+regexp.QuoteMeta(filepath.Join(home, name))+`; is your server's data elsewhere\?.*--data`)

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,7 +16,7 @@ import (
 func leaveHit(t *testing.T, dir, journal string) (code string) {
 	t.Helper()
 	p := startServer(t, dir, "--flush-interval", "1h", "--journal-dir", journal)
-	code = codeOf(strings.TrimSpace(shunt(t, "", nil, "add", "https://example.org/a", "--data", dir).stdout))
+	code = path.Base(strings.TrimSpace(shunt(t, "", nil, "add", "https://example.org/a", "--data", dir).stdout))
 	follow(t, p.public+"/"+code, "https://example.org/a")
 	shunt(t, "", nil, "backup", filepath.Join(t.TempDir(), "backup"), "--data", dir).want(t, exitDone, ".*", ".*") // flushes
 	follow(t, p.public+"/"+code, "https://example.org/a")
@@ -71,7 +72,7 @@ func TestACopyOfAFolderInUseLeavesTheServersJournalAlone(t *testing.T) {
 	dir, journals := t.TempDir(), t.TempDir()
 	live, copied := filepath.Join(journals, "live"), filepath.Join(t.TempDir(), "copy")
 	p := startServer(t, dir, "--flush-interval", "1h", "--journal-dir", live)
-	code := codeOf(strings.TrimSpace(shunt(t, "", nil, "add", "https://example.org/a", "--data", dir).stdout))
+	code := path.Base(strings.TrimSpace(shunt(t, "", nil, "add", "https://example.org/a", "--data", dir).stdout))
 	if out, err := exec.Command("cp", "-a", dir, copied).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -162,26 +162,23 @@ func newRm(stderr io.Writer) *cobra.Command {
 		Use:   "rm CODE",
 		Short: "Delete a link",
 		Long: `Delete a link. Its code stays taken for 90 days, but its owner may take it again. The whole short address does as well as
-the code.
+the code; an address of another server is refused.
 ` + whereTokensAre,
 		Example: `  shunt rm spring
   shunt rm http://127.0.0.1:8080/spring`,
 		Args: exactly("CODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return removeLink(cmd.Context(), &where, codeOf(args[0]), stderr)
+			return removeLink(cmd.Context(), &where, args[0], stderr)
 		},
 	}
 	addLocalSettings(cmd, &where)
 	return cmd
 }
 
-func removeLink(ctx context.Context, where *localTarget, code string, stderr io.Writer) error {
-	if code == "" {
-		return usageErrorf("CODE is empty")
-	}
-	err := where.with(ctx, stderr, func(c *connection) error { return c.Delete(ctx, code) })
+func removeLink(ctx context.Context, where *localTarget, name string, stderr io.Writer) error {
+	err := where.withLink(ctx, name, stderr, func(c *connection, code string) error { return c.Delete(ctx, code) })
 	if err != nil {
-		return fmt.Errorf("rm %s: %w", printable(code), err)
+		return fmt.Errorf("rm %s: %w", printable(name), err)
 	}
 	return nil
 }

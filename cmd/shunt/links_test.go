@@ -38,7 +38,7 @@ func TestLinksAreListedExportedAndDeletedWhereverTheServerIs(t *testing.T) {
 			run("ls", "--owner", "4294967295").want(t, exitDone, `^CODE[^\n]*\n$`, "")
 			wantCodes(t, run("ls", "--all", "--json").stdout, "b1 a2 a1")
 			wantCodes(t, run("export", "--owner", "all", "--unique").stdout, "b1 a2 a1")
-			run("rm", "http://127.0.0.1:8080/a2").want(t, exitDone, "", "")
+			run("rm", strings.TrimSpace(run("add", "https://example.org/a2", "--alias", "a2").stdout)).want(t, exitDone, "", "")
 			run("rm", "a2").want(t, exitFailed, "", `404 not_found`)
 			wantCodes(t, run("export").stdout, "b1 a1")
 		})

@@ -76,7 +76,7 @@ Arguments that belong to one call (such as --alias) are flags only.`,
 		return usageErrorf("%w (see '%s --help')", err, cmd.CommandPath())
 	})
 	root.AddCommand(newServe(program, stderr), newUser(stdout, stderr), newToken(stdout, stderr),
-		newAdd(stdout, stderr), newStats(stdout, stderr), newLs(stdout, stderr), newRm(stderr), newExport(stdout, stderr),
+		newAdd(stdout, stderr), newShow(stdout, stderr), newEdit(stdout, stderr), newStats(stdout, stderr), newLs(stdout, stderr), newRm(stderr), newExport(stdout, stderr),
 		newImport(stdout, stderr),
 		newBackup(stdout, stderr), newRestore(stdout, stderr), newCheck(stdout, stderr), newVersion(stdout))
 	return root

@@ -48,7 +48,7 @@ token in SHUNT_TOKEN) it talks to a server elsewhere.`,
   shunt stats http://127.0.0.1:8080/spring --from 2026-11-01 --json`,
 		Args: exactly("CODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return printStats(cmd.Context(), &where, codeOf(args[0]), asked, asJSON, stdout, stderr)
+			return printStats(cmd.Context(), &where, args[0], asked, asJSON, stdout, stderr)
 		},
 	}
 	addLocalSettings(cmd, &where)
@@ -63,26 +63,19 @@ token in SHUNT_TOKEN) it talks to a server elsewhere.`,
 	return cmd
 }
 
-// codeOf takes the code out of a short address as add prints it.
-func codeOf(text string) string {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" {
-		return text
-	}
-	return strings.Trim(u.EscapedPath(), "/")
-}
-
 func printStats(
-	ctx context.Context, where *localTarget, code string, asked statsAsked, asJSON bool, stdout, stderr io.Writer,
+	ctx context.Context, where *localTarget, name string, asked statsAsked, asJSON bool, stdout, stderr io.Writer,
 ) error {
-	path := "/stats/" + url.PathEscape(code)
-	if query := asked.parameters().Encode(); query != "" {
-		path += "?" + query
+	query := asked.parameters().Encode()
+	if query != "" {
+		query = "?" + query
 	}
 	var stats client.Stats
-	err := where.with(ctx, stderr, func(c *connection) error { return c.Do(ctx, http.MethodGet, path, nil, &stats) })
+	err := where.withLink(ctx, name, stderr, func(c *connection, code string) error {
+		return c.Do(ctx, http.MethodGet, "/stats/"+url.PathEscape(code)+query, nil, &stats)
+	})
 	if err != nil {
-		return fmt.Errorf("stats %s: %w", printable(code), err)
+		return fmt.Errorf("stats %s: %w", printable(name), err)
 	}
 	if asJSON {
 		return printJSON(stdout, stats.Raw)

@@ -45,18 +45,19 @@ themselves nobody can list.
 
 func tokensTable(tokens []client.Token) [][]string {
 	rows := [][]string{{"ID", "NAME", "SCOPES", "CREATED", "EXPIRES", "LAST USED"}}
-	orNever := func(t time.Time) string {
-		if t.IsZero() {
-			return "never"
-		}
-		return timeText(t)
-	}
 	for _, t := range tokens {
 		rows = append(rows, []string{
 			t.ID, t.Name, scopesText(t.Scopes), timeText(t.CreatedAt), orNever(t.ExpiresAt), orNever(t.LastUsedAt),
 		})
 	}
 	return rows
+}
+
+func orNever(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return timeText(t)
 }
 
 func scopesText(scopes []client.Scope) string {

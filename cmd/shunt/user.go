@@ -35,7 +35,7 @@ func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 
 func newUser(stdout, stderr io.Writer) *cobra.Command {
 	return newGroup("user", "Users: who owns links and may log in",
-		newUserAdd(stdout, stderr), newUserPasswd(stderr), newUserLs(stdout, stderr), newUserRm(stderr))
+		newUserAdd(stdout, stderr), newUserEdit(stdout, stderr), newUserPasswd(stderr), newUserLs(stdout, stderr), newUserRm(stderr))
 }
 
 const whereUsersAre = `

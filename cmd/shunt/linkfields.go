@@ -1,0 +1,159 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"shunt/api/client"
+)
+
+// A linkField is a field of a link that a person can set.
+type linkField struct {
+	flag   string // of add and edit, and its name in show
+	name   string // in the API
+	kind   string // of its value, as --help has it; "bool" for one that needs no value
+	usage  string
+	inAdd  string                            // what the help of add says beside usage: the default
+	inEdit string                            // what the help of edit says beside usage: how to get the default again
+	read   func(texts []string) (any, error) // what the API is sent for the flag's values; nil: the default
+	show   func(l *client.Link) string
+}
+
+// settableFields are the one list of them: a row here is a flag of add and of edit, and a line of show.
+var settableFields = []linkField{
+	{"url", "url", "URL", "where it leads", "", "",
+		last(readText), func(l *client.Link) string { return l.URL }},
+	{"title", "title", "TEXT", "for people", "", "'': none",
+		last(readText), func(l *client.Link) string { return orDash(l.Title) }},
+	{"tag", "tags", "TAG", "to find it by; may be repeated", "", "'': none",
+		readTags, func(l *client.Link) string { return orDash(strings.Join(l.Tags, ", ")) }},
+	{"expires", "expires_at", "TIME", "when it ends: 30d, 12h, 2030-12-31 or 2030-12-31T23:59:59Z", "default never", "or never",
+		last(readExpiry), func(l *client.Link) string { return orNever(l.ExpiresAt) }},
+	{"max-hits", "max_hits", "HITS", "how many hits it answers before it is used up", "default: any number", "none: any number",
+		last(readMaxHits), showMaxHits},
+	{"status", "redirect_status", "STATUS", "redirect status: 301, 302, 307 or 308", "default 302", "",
+		last(readStatus), func(l *client.Link) string { return strconv.Itoa(l.RedirectStatus) }},
+	{"forward-query", "forward_query", "bool", "pass the query string after the code on to the target", "", "--forward-query=false: do not",
+		last(readYes), func(l *client.Link) string { return strconv.FormatBool(l.ForwardQuery) }},
+}
+
+// addLinkFlags gives add or edit the flags of the fields. The fields that are given are put into given, as the API is to be sent
+// them. The target of a new link is an argument.
+func addLinkFlags(fs *pflag.FlagSet, given map[string]any, ofNew bool) {
+	for i := range settableFields {
+		f := &settableFields[i]
+		if ofNew && f.flag == "url" {
+			continue
+		}
+		flag := fs.VarPF(&linkFlag{field: f, given: given}, f.flag, "", f.help(ofNew))
+		if f.kind == "bool" {
+			flag.NoOptDefVal = "true"
+		}
+		markArguments(fs, f.flag)
+	}
+}
+
+func (f *linkField) help(ofNew bool) string {
+	more := f.inEdit
+	if ofNew {
+		more = f.inAdd
+	}
+	if more == "" {
+		return f.usage
+	}
+	return f.usage + " (" + more + ")"
+}
+
+// A linkFlag is the flag of a field.
+type linkFlag struct {
+	field *linkField
+	given map[string]any
+	texts []string
+}
+
+var _ pflag.Value = (*linkFlag)(nil)
+
+func (f *linkFlag) Set(text string) (err error) {
+	f.texts = append(f.texts, text)
+	f.given[f.field.name], err = f.field.read(f.texts)
+	return err
+}
+
+func (f *linkFlag) String() string { return strings.Join(f.texts, ",") }
+func (f *linkFlag) Type() string   { return f.field.kind }
+
+// last makes a reader of a flag's values of a reader of one: the last counts.
+func last(read func(text string) (any, error)) func(texts []string) (any, error) {
+	return func(texts []string) (any, error) { return read(texts[len(texts)-1]) }
+}
+
+func readText(text string) (any, error) { return text, nil }
+
+func readTags(texts []string) (any, error) {
+	if len(texts) == 1 && texts[0] == "" {
+		return nil, nil
+	}
+	return texts, nil
+}
+
+func readExpiry(text string) (any, error) {
+	if text == "never" || text == "none" {
+		return nil, nil
+	}
+	return parseExpiry(text, time.Now())
+}
+
+func readMaxHits(text string) (any, error) {
+	if text == "none" {
+		return nil, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return nil, errors.New("must be a number of hits, or none")
+	}
+	return n, nil
+}
+
+func readStatus(text string) (any, error) {
+	status, err := oneOf("301", "302", "307", "308")(text)
+	if err != nil {
+		return nil, err
+	}
+	return strconv.Atoi(status)
+}
+
+func readYes(text string) (any, error) {
+	yes, err := strconv.ParseBool(text)
+	if err != nil {
+		return nil, errors.New("must be true or false")
+	}
+	return yes, nil
+}
+
+func showMaxHits(l *client.Link) string {
+	if l.MaxHits == 0 {
+		return "none"
+	}
+	return strconv.FormatUint(l.MaxHits, 10)
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// flagNames lists the flags of the fields.
+func flagNames() string {
+	names := make([]string, len(settableFields))
+	for i, f := range settableFields {
+		names[i] = "--" + f.flag
+	}
+	return fmt.Sprintf("%s or %s", strings.Join(names[:len(names)-1], ", "), names[len(names)-1])
+}

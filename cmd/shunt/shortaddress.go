@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+
+	"shunt/engine"
+)
+
+// Commands take a link by its code, or by its short address: as add prints it, and as people pass it on.
+
+// A linkName is a link as a person names it.
+type linkName struct {
+	code    string
+	address string // the short address, with its scheme; empty: only a code was given
+}
+
+// parseLinkName reads a code or a short address. Whose address it is, connection.codeOf finds out.
+func parseLinkName(text string) (linkName, error) {
+	if text == "" {
+		return linkName{}, usageErrorf("CODE is empty")
+	}
+	if engine.ValidCode([]byte(text)) {
+		return linkName{code: text}, nil
+	}
+	if !strings.Contains(text, "/") {
+		return linkName{}, usageErrorf("%q is not a code (letters, digits, - and _) and not a short address", text)
+	}
+	address := text
+	if !strings.Contains(text, "://") {
+		address = "http://" + text // sho.rt/spring
+	}
+	scheme, _, path := splitAddress(address)
+	code := codeInPath(path)
+	if code == "" || !slices.Contains([]string{"http", "https"}, strings.ToLower(scheme)) {
+		return linkName{}, usageErrorf("%q is not a short address: that is an origin, a slash and a code, such as https://sho.rt/spring", text)
+	}
+	return linkName{code: code, address: address}, nil
+}
+
+// splitAddress cuts scheme://host/path. Query and fragment are left out: no link depends on them.
+func splitAddress(address string) (scheme, host, path string) {
+	scheme, rest, _ := strings.Cut(address, "://")
+	if end := strings.IndexAny(rest, "?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	host, path, _ = strings.Cut(rest, "/")
+	return scheme, host, path
+}
+
+// codeInPath returns the code in the path of a link, of its preview or of its QR code; "" if the path is none of these.
+func codeInPath(path string) string {
+	for _, suffix := range []string{"/", "+", ".svg", ".png"} {
+		if code, found := strings.CutSuffix(path, suffix); found {
+			path = code
+			break
+		}
+	}
+	if !engine.ValidCode([]byte(path)) {
+		return ""
+	}
+	return path
+}
+
+// codeOf returns the code of a link of the server that c talks to. An address of another one is a mistake: the same code may be
+// another link here.
+func (c *connection) codeOf(ctx context.Context, name linkName) (string, error) {
+	if name.address == "" || !c.local && engine.SameOrigin(c.origin, name.address) {
+		return name.code, nil
+	}
+	me, err := c.Me(ctx)
+	if err != nil {
+		return "", err
+	}
+	own := me.BaseURL
+	if own == "" { // an older server
+		own = c.origin
+	}
+	if engine.SameOrigin(own, name.address) {
+		return name.code, nil
+	}
+	_, host, _ := splitAddress(name.address)
+	_, ownHost, _ := splitAddress(own)
+	return "", usageErrorf("%s is not this server (%s)", printable(host), printable(ownHost))
+}
+
+// withLink is with for a command about one link, which text names.
+func (t *localTarget) withLink(ctx context.Context, text string, stderr io.Writer, fn func(c *connection, code string) error) error {
+	name, err := parseLinkName(text)
+	if err != nil {
+		return err
+	}
+	return t.with(ctx, stderr, func(c *connection) error {
+		code, err := c.codeOf(ctx, name)
+		if err != nil {
+			return err
+		}
+		return fn(c, code)
+	})
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"shunt/api/client"
+)
+
+// userChange is what user edit is asked for.
+type userChange struct {
+	admin, member bool
+	email         string
+}
+
+func newUserEdit(stdout, stderr io.Writer) *cobra.Command {
+	where, asked, asJSON := localTarget{}, userChange{}, false
+	cmd := &cobra.Command{
+		Use:   "edit EMAIL",
+		Short: "Change a user's role or e-mail address",
+		Long: `Change a user's role or e-mail address, and print the user. Whoever becomes a member loses the scope admin of all tokens
+at once, and tokens that had no other scope. The last admin stays one. 'shunt user passwd' sets passwords.
+` + whereUsersAre,
+		Example: `  shunt user edit ann@example.com --admin
+  shunt user edit ann@example.com --member --email ann.smith@example.com`,
+		Args: exactly("EMAIL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			edit, err := asked.edit()
+			if err != nil {
+				return err
+			}
+			return editUser(cmd.Context(), &where, args[0], edit, asJSON, stdout, stderr)
+		},
+	}
+	addUserSettings(cmd, &where)
+	fs := cmd.Flags()
+	fs.BoolVar(&asked.admin, "admin", false, "may administrate: users, and everybody's links")
+	fs.BoolVar(&asked.member, "member", false, "may do what a user may with their own links, and no more")
+	checkedVar(fs, &asked.email, "email", "NEW", "", "the new address", parseNotEmpty)
+	fs.BoolVar(&asJSON, "json", false, "print the user object")
+	markArguments(fs, "admin", "member", "email", "json")
+	return cmd
+}
+
+// edit returns what the API is to change.
+func (a *userChange) edit() (e client.UserEdit, err error) {
+	switch {
+	case a.admin && a.member:
+		return e, usageErrorf("--admin and --member exclude each other")
+	case a.admin:
+		e.Role = client.Set(client.RoleAdmin)
+	case a.member:
+		e.Role = client.Set(client.RoleMember)
+	case a.email == "":
+		return e, usageErrorf("say what to change: --admin, --member or --email")
+	}
+	if a.email != "" {
+		e.Email = client.Set(a.email)
+	}
+	return e, nil
+}
+
+func editUser(
+	ctx context.Context, where *localTarget, email string, edit client.UserEdit, asJSON bool, stdout, stderr io.Writer,
+) error {
+	var u client.User
+	err := where.with(ctx, stderr, func(c *connection) (err error) {
+		if u, err = c.findUser(ctx, email); err == nil {
+			u, err = c.EditUser(ctx, u.ID, edit)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("user edit: %w", err)
+	}
+	if asJSON {
+		return printJSON(stdout, u.Raw)
+	}
+	return printTable(stdout, usersTable([]client.User{u}))
+}
