@@ -44,25 +44,25 @@ func shownTarget(target string) string {
 	return strings.ToValidUTF8(target[:maxShownTargetBytes], "") + "…"
 }
 
-// inTheWay returns what v tells owner. The target of somebody else's link is not in it.
-func inTheWay(v *HotView, owner uint32) *Hot {
+// nearness orders what is in the way of a new link of owner, from 1: the code itself is named before a variant, and a variant that
+// owner knows before any other.
+func (v *HotView) nearness(code string, owner uint32) int {
+	switch {
+	case string(v.Code) == code:
+		return 3
+	case v.Owner == owner:
+		return 2
+	}
+	return 1
+}
+
+// inTheWay returns a copy of what owner may know of v. The target of somebody else's link is not in it.
+func (v *HotView) inTheWay(owner uint32) *Hot {
 	h := &Hot{Code: string(v.Code), Owner: v.Owner}
 	if v.Owner == owner {
 		h.Target = string(v.Target)
 	}
 	return h
-}
-
-// nearness orders what is in the way of a new link of owner: the code itself is named before a variant, and a variant that owner
-// knows before any other.
-func (h *Hot) nearness(code string, owner uint32) int {
-	switch {
-	case h.Code == code:
-		return 2
-	case h.Owner == owner:
-		return 1
-	}
-	return 0
 }
 
 // takenError is ErrTaken with as much of by, which is in the way of d's alias, as d's owner may know.

@@ -75,7 +75,7 @@ func (r *reservation) release() {
 func (r *reservation) taken(code string, owner uint32, imported bool, beside int, nowMs int64) (taken bool, by *Hot) {
 	r.shard.mu.Lock()
 	defer r.shard.mu.Unlock()
-	variants, hasSlot := beside, false
+	variants, hasSlot, nearest := beside, false, 0
 	r.shard.variantsLocked(r.place.tag, []byte(code), func(v HotView) {
 		if string(v.Code) == code {
 			hasSlot = true
@@ -86,8 +86,8 @@ func (r *reservation) taken(code string, owner uint32, imported bool, beside int
 		case imported && string(v.Code) != code:
 		case v.Flags&FlagTombstone == 0, v.Owner != owner && tombstoneHolds(v.DeletedAtMs, nowMs):
 			taken = true
-			if next := inTheWay(&v, owner); by == nil || next.nearness(code, owner) > by.nearness(code, owner) {
-				by = next
+			if n := v.nearness(code, owner); n > nearest {
+				nearest, by = n, v.inTheWay(owner)
 			}
 		}
 	})

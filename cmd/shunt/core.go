@@ -117,20 +117,20 @@ func drainOnStop(parts *stack, server *api.Server, log *slog.Logger) {
 	})
 }
 
-// storeError says what to do about an error of storage.Open. It names the folder by its absolute path: a relative one that is
-// wrong looks right.
+// storeError says what to do about an error of storage.Open. A folder that is the wrong one is named by its absolute path: a
+// relative one looks right wherever one is.
 func storeError(dir string, err error) error {
-	dir = absolute(dir)
 	const elsewhere = "is your server's data elsewhere? Name its folder with --data"
 	switch {
 	case errors.Is(err, storage.ErrNoStore):
-		return fmt.Errorf("there is %w in %s; %s", storage.ErrNoStore, dir, elsewhere)
+		return fmt.Errorf("there is %w in %s; %s", storage.ErrNoStore, absolute(dir), elsewhere)
 	case errors.Is(err, storage.ErrNotAStore):
-		return fmt.Errorf("%s is not a data folder (%w); %s", dir, errors.Unwrap(err), elsewhere)
+		return fmt.Errorf("%s is not a data folder (%w); %s", absolute(dir), errors.Unwrap(err), elsewhere)
 	case errors.Is(err, syscall.ENOTDIR):
-		return fmt.Errorf("%s is not a folder; %s", dir, elsewhere)
+		return fmt.Errorf("%s is not a folder; %s", absolute(dir), elsewhere)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("this user may not open the data folder %s; run the command as the user of the server (sudo -u USER)", dir)
+		return fmt.Errorf("this user may not open the data folder %s; run the command as the user of the server (sudo -u USER)",
+			absolute(dir))
 	case errors.Is(err, storage.ErrLocked):
 		return fmt.Errorf("%s: %w", dir, storage.ErrLocked)
 	case errors.Is(err, storage.ErrNewerFormat):
