@@ -1,7 +1,8 @@
 package engine
 
-// SameOrigin reports whether address, such as that of a link, is one of origin. The rule is the one by which TargetPolicy finds
-// loops: the spelling of a host and a default port make no difference, nor does http instead of https.
+// SameOrigin reports whether address begins with origin, by the rule with which TargetPolicy finds
+// loops: in any spelling of the host, all names of loopback being one, and whether http or https,
+// if the ports are equal or both are the default.
 func SameOrigin(origin, address string) bool {
 	scheme, authority, _, err := splitTarget(address)
 	if err != nil {

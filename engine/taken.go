@@ -13,8 +13,8 @@ type TakenError struct {
 	Wanted string // the target that was asked for
 }
 
-// maxShownTargetBytes is how much of a target TakenError.Error shows: enough to recognize it, while an answer about 1,000 items
-// that each meet a target of 8 KiB stays below half a megabyte.
+// maxShownTargetBytes is how much of a target TakenError.Error shows: enough to recognize it, while
+// an answer about 1,000 items that each meet a target of 8 KiB stays below half a megabyte.
 const maxShownTargetBytes = 200
 
 func (e TakenError) Error() string {
@@ -44,8 +44,8 @@ func shownTarget(target string) string {
 	return strings.ToValidUTF8(target[:maxShownTargetBytes], "") + "…"
 }
 
-// nearness orders what is in the way of a new link of owner, from 1: the code itself is named before a variant, and a variant that
-// owner knows before any other.
+// nearness orders what is in the way of a new link of owner, from 1 up: the code itself is named
+// before a variant, and a variant of the same owner before any other.
 func (v *HotView) nearness(code string, owner uint32) int {
 	switch {
 	case string(v.Code) == code:
@@ -56,7 +56,8 @@ func (v *HotView) nearness(code string, owner uint32) int {
 	return 1
 }
 
-// inTheWay returns a copy of what owner may know of v. The target of somebody else's link is not in it.
+// inTheWay returns a copy of what owner may know of v. The target of somebody else's link is not in
+// it.
 func (v *HotView) inTheWay(owner uint32) *Hot {
 	h := &Hot{Code: string(v.Code), Owner: v.Owner}
 	if v.Owner == owner {
@@ -65,7 +66,7 @@ func (v *HotView) inTheWay(owner uint32) *Hot {
 	return h
 }
 
-// takenError is ErrTaken with as much of by, which is in the way of d's alias, as d's owner may know.
+// takenError returns the error of a draft whose alias is taken by by: a TakenError if by is known.
 func takenError(by *Hot, d *Draft) error {
 	if by == nil || d.Alias == "" {
 		return ErrTaken
@@ -77,8 +78,8 @@ func takenError(by *Hot, d *Draft) error {
 	return e
 }
 
-// takenNow is ErrTaken for an item whose alias was taken when its request was first answered. Receipts do not keep by what, so
-// it names what is in the way now, if anything is.
+// takenNow returns the error of an item whose alias was taken when its request was first answered.
+// Receipts do not keep by what, so it names what is in the way now, if anything is.
 func (e *Engine) takenNow(item *BulkItem) error {
 	d := &item.Draft
 	if item.Refused != nil || d.Alias == "" {

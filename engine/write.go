@@ -68,10 +68,11 @@ func (r *reservation) release() {
 	delete(r.shard.mu.reserved, r.folded)
 }
 
-// taken tells whether code may not become a new link of owner: it or a variant of it is live, or was deleted not long
-// ago by somebody else. by is what is in the way, the code itself before a link of owner before anything else; nil if there are
-// too many variants. Its target is set if it is owner's. To an import variants do not matter, unless with beside, which are about
-// to be made, there are maxVariants.
+// taken tells whether code may not become a new link of owner: it or a variant of it is live, or
+// was deleted not long ago by somebody else. by is the nearest link that is in the way (see
+// nearness), with its target if it is owner's; nil if there are only too many variants. To an
+// import variants do not matter, unless with beside, which are about to be made, there are
+// maxVariants.
 func (r *reservation) taken(code string, owner uint32, imported bool, beside int, nowMs int64) (taken bool, by *Hot) {
 	r.shard.mu.Lock()
 	defer r.shard.mu.Unlock()

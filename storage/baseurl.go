@@ -7,8 +7,9 @@ import (
 	"shunt/engine"
 )
 
-// Whoever opens the store while no server runs shows the addresses of links as the server does. So the store keeps the server's
-// base URL, and as a row rather than a file beside the database, because a backup and what is restored from it then have it too.
+// Commands that open the store while no server runs print the short addresses that the server
+// would. So the store keeps the server's base URL: as a row rather than a file beside the database,
+// so that backups and restored stores have it too.
 
 const baseURLVersion = 1
 
@@ -64,8 +65,9 @@ func (s *Store) BaseURL() (string, error) {
 	return baseURL, nil
 }
 
-// NoteBaseURL makes baseURL, an origin in ASCII, what BaseURL returns. It is durable when NoteBaseURL returns. If the store has it
-// already, nothing is written. It is not for concurrent use.
+// NoteBaseURL stores baseURL, an origin in ASCII, for BaseURL to return. It is durable when
+// NoteBaseURL returns; nothing is written if the store has it already. Only one goroutine may call
+// it at a time.
 func (s *Store) NoteBaseURL(baseURL string) error {
 	if why := baseURLProblem(baseURL); why != "" {
 		return fmt.Errorf("storage: noting the base URL %.100q: %s", baseURL, why)

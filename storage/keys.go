@@ -78,8 +78,8 @@ const (
 //	d  sweep mark                see appendSweep
 //	h  first whole hour          4 bytes big-endian: hour rows before it are deleted
 //	q  sequence of writes        (merged) see appendSequence
-//	b  base URL                  see appendBaseURL. Absent until a server of a version that writes it has run; layouts do not
-//	                             tell, since a program that does not know the row loses nothing by it
+//	b  base URL                  see appendBaseURL; absent until a server has run. It has no layout of its own: older
+//	                             programs work without it, and only their check reports the row as unknown
 const (
 	metaLayout     = 'f'
 	metaStoreID    = 's'

@@ -147,9 +147,10 @@ type call struct {
 	repeatable bool // also as a POST without a key
 }
 
-// Do is for calls that this package has no method for. path is what follows /api/v1, escaped, with its query. body is sent as
-// JSON; nil: there is none. The answer is decoded into answer, unless that is nil; a *json.RawMessage gets it as it came, and a
-// *Link its Version too. A POST that has no IdempotencyKey is not repeated when its outcome is not known.
+// Do is for calls that this package has no method for. path is what follows /api/v1, escaped, with
+// its query. body is sent as JSON; nil: there is none. The answer is decoded into answer, unless
+// that is nil; a *json.RawMessage gets it as it came, and a *Link its Version too. A POST that has
+// no IdempotencyKey is not repeated when its outcome is not known.
 func (c *Client) Do(ctx context.Context, method, path string, body, answer any, options ...Option) error {
 	_, err := c.do(ctx, call{method: method, path: path, body: body, takes: allOptions}, options, answer)
 	return err

@@ -6,11 +6,13 @@ import (
 	"shunt/storage"
 )
 
-// A command that opens the data folder itself prints the addresses that the server would. Its own settings rarely name them: a
-// base URL is given to the server, on its command line or in a unit file. So the server leaves it in the store.
+// A command that opens the data folder itself prints the addresses that the server would. Its own
+// settings rarely name them: a base URL is given to the server, on its command line or in a unit
+// file. So the server leaves it in the store.
 
-// aloneBaseURL returns the base URL of a command that has opened store: what its settings name, otherwise that of the last
-// server, otherwise what follows from --listen. --listen comes last because a server on it may speak HTTPS, or have drawn its port.
+// aloneBaseURL returns the base URL of a command that has opened store: what its settings name,
+// otherwise that of the last server, otherwise what follows from --listen. --listen comes last
+// because a server on it may speak HTTPS, or have drawn its port.
 func (s *dataSettings) aloneBaseURL(store *storage.Store) (string, error) {
 	if s.baseURL != "" || s.acmeDomain != "" {
 		return s.resolveBaseURL(s.listen)

@@ -117,8 +117,8 @@ func drainOnStop(parts *stack, server *api.Server, log *slog.Logger) {
 	})
 }
 
-// storeError says what to do about an error of storage.Open. A folder that is the wrong one is named by its absolute path: a
-// relative one looks right wherever one is.
+// storeError says what to do about an error of storage.Open. A wrong folder is named by its
+// absolute path, because a relative one looks right from everywhere.
 func storeError(dir string, err error) error {
 	const elsewhere = "is your server's data elsewhere? Name its folder with --data"
 	switch {
@@ -151,7 +151,7 @@ func storeError(dir string, err error) error {
 	}
 }
 
-// absolute returns the absolute path of dir, or dir where nobody knows it: the folder that we are in is gone.
+// absolute returns the absolute path of dir, or dir itself if the working directory is gone.
 func absolute(dir string) string {
 	path, err := filepath.Abs(dir)
 	if err != nil {

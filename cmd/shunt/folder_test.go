@@ -95,7 +95,7 @@ func TestAFolderOfSomebodyElseIsRefused(t *testing.T) {
 	}
 }
 
-// Whoever is in another folder than they think is told which one it is, and a second, empty store is not made there.
+// A person in the wrong folder is told which one it is, and no second, empty store is made there.
 func TestAFolderWithoutAStoreIsNamedAndLeftAsItIs(t *testing.T) {
 	home := t.TempDir()
 	if err := os.Mkdir(filepath.Join(home, "empty"), 0o700); err != nil {

@@ -24,7 +24,7 @@ type linkField struct {
 	show   func(l *client.Link) string
 }
 
-// settableFields are the one list of them: a row here is a flag of add and of edit, and a line of show.
+// settableFields lists them. A row here is a flag of add and of edit, and a line of show.
 var settableFields = []linkField{
 	{"url", "url", "URL", "where it leads", "", "",
 		last(readText), func(l *client.Link) string { return l.URL }},
@@ -42,8 +42,8 @@ var settableFields = []linkField{
 		last(readYes), func(l *client.Link) string { return strconv.FormatBool(l.ForwardQuery) }},
 }
 
-// addLinkFlags gives add or edit the flags of the fields. The fields that are given are put into given, as the API is to be sent
-// them. The target of a new link is an argument.
+// addLinkFlags gives add or edit the flags of the fields. The fields that are given are put into
+// given, as the API is to be sent them. The target of a new link is an argument.
 func addLinkFlags(fs *pflag.FlagSet, given map[string]any, ofNew bool) {
 	for i := range settableFields {
 		f := &settableFields[i]

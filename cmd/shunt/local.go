@@ -51,7 +51,7 @@ func addLocalSettings(cmd *cobra.Command, t *localTarget) {
 	markArguments(fs, "user")
 }
 
-// addInit gives cmd, which may be the first on a data folder, the flag init.
+// addInit gives cmd the flag --init, with which it may make the store.
 func addInit(cmd *cobra.Command, t *localTarget) {
 	t.mayInit = true
 	cmd.Flags().BoolVar(&t.init, "init", false, "make a store in the data folder if there is none")
@@ -161,8 +161,8 @@ func (t *localTarget) startAlone(ctx context.Context, parts *stack, stderr io.Wr
 	return newLocalConnection(t.user, func(context.Context) (net.Conn, error) { return door.Dial() })
 }
 
-// openStore opens the store, and makes it if there is none and --init is given: not before it is known that the command can do
-// something with it.
+// openStore opens the store. With --init it makes one if there is none, but not before the other
+// settings are known to be right.
 func (t *localTarget) openStore(parts *stack, core *core, stderr io.Writer, log *slog.Logger) error {
 	err := core.openStore(parts, &t.data, false, log)
 	switch {

@@ -9,7 +9,8 @@ import (
 	"shunt/engine"
 )
 
-// Commands take a link by its code, or by its short address: as add prints it, and as people pass it on.
+// Commands take a link by its code, or by its short address: as add prints it, and as people pass
+// it on.
 
 // A linkName is a link as a person names it.
 type linkName struct {
@@ -50,7 +51,8 @@ func splitAddress(address string) (scheme, host, path string) {
 	return scheme, host, path
 }
 
-// codeInPath returns the code in the path of a link, of its preview or of its QR code; "" if the path is none of these.
+// codeInPath returns the code in the path of a link, of its preview or of its QR code; "" if the
+// path is none of these.
 func codeInPath(path string) string {
 	for _, suffix := range []string{"/", "+", ".svg", ".png"} {
 		if code, found := strings.CutSuffix(path, suffix); found {
@@ -64,8 +66,8 @@ func codeInPath(path string) string {
 	return path
 }
 
-// codeOf returns the code of a link of the server that c talks to. An address of another one is a mistake: the same code may be
-// another link here.
+// codeOf returns the code that name names at the server of c. An address of another server is
+// refused, because the same code may be another link here.
 func (c *connection) codeOf(ctx context.Context, name linkName) (string, error) {
 	if name.address == "" || !c.local && engine.SameOrigin(c.origin, name.address) {
 		return name.code, nil

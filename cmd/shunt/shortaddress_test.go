@@ -43,7 +43,8 @@ func TestALinkIsNamedByItsCodeOrItsShortAddress(t *testing.T) {
 	}
 }
 
-// The same codes are at both: whoever passes on an address of another service must not change a link of this one.
+// The same code may be in use at both, so an address of another service must not change a link of
+// this one.
 func TestAnAddressOfAnotherServerIsRefusedByEveryCommand(t *testing.T) {
 	alone := filepath.Join(t.TempDir(), "data")
 	startServer(t, alone, "--base-url", "https://sho.rt").terminate()

@@ -56,7 +56,8 @@ func printLink(stdout io.Writer, l *client.Link, asJSON bool) error {
 	return err
 }
 
-// linkText writes a link one field below the other. No value is empty, so that a line always has two columns.
+// linkText writes a link one field below the other. No value is empty, so that a line always has
+// two columns.
 func linkText(l *client.Link) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
