@@ -109,11 +109,15 @@ func (s *Store) ApplyAll(b engine.Bulk, done func(error)) {
 
 // Run commits mutations until ctx is done. Then it commits what waits, and answers with engine.ErrClosed what comes later.
 // It may be called once.
-// Meanwhile it watches the free space.
+// Meanwhile it watches the free space and the room of the cache.
 func (s *Store) Run(ctx context.Context) error {
 	watched, stop := context.WithCancel(ctx)
 	var g errgroup.Group
 	g.Go(func() error { return s.space.watch(watched) })
+	g.Go(func() error {
+		s.cache.watch(watched, s.db)
+		return nil
+	})
 	g.Go(func() error {
 		defer stop()
 		return s.commits.run(ctx)

@@ -61,10 +61,14 @@ func inspectFolder(f *folder, options *Options) (*Inspection, error) {
 	o.ReadOnly, o.DisableTableStats = true, true
 	// Damage is for whoever reads to tell; by default it ends the process.
 	o.EventListener = &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}}
+	cache := newBlockCache(options.CacheBytes)
+	defer cache.close() // db has its own hold on it
+	cache.use(o)
 	db, err := pebble.Open(f.path(dbName), o)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the database: %w", err), lock.Close())
 	}
+	cache.opened(db)
 	return &Inspection{
 		fs: f.fs, folder: f, db: db, r: db, backup: backup,
 		close: func() error { return errors.Join(db.Close(), lock.Close()) },

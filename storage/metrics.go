@@ -3,23 +3,28 @@ package storage
 // Metrics is a snapshot of the store's figures, for a scrape: plain numbers, so that who serves them needs no Pebble.
 // Counts are since Open.
 type Metrics struct {
-	DiskBytes           uint64 // tables, logs, and what waits for removal
-	MemTableBytes       uint64
-	BlockCacheBytes     uint64
-	WALBytes            uint64
-	CompactionDebtBytes uint64
-	L0Files             uint64
-	L0Sublevels         uint64 // read amplification of L0
-	MemTableFlushes     uint64
-	Compactions         uint64
-	CompactedBytes      uint64 // written by compactions
-	RunningCompactions  uint64
-	RolledUpRows        uint64 // hour rows that went into day and life rows
-	FreeBytes           uint64 // where the store is, its reserve included; 0 if that cannot be told
-	CommitQueueLength   uint64 // mutations that wait for a commit
-	CommitBatches       uint64
-	Mutations           uint64 // committed; Mutations / CommitBatches share one fsync
-	MutationsRefused    uint64 // for a full queue, or after the end
+	DiskBytes     uint64 // tables, logs, and what waits for removal
+	MemTableBytes uint64
+	// MemTableReservedBytes has, too, what Pebble keeps for reuse, or for readers of a memtable that is flushed.
+	MemTableReservedBytes uint64
+	BlockCacheBytes       uint64
+	CacheRoomBytes        uint64 // of blocks, at most: what memtables leave
+	CacheHits             uint64 // blocks that were in the cache when they were read
+	CacheMisses           uint64
+	WALBytes              uint64
+	CompactionDebtBytes   uint64
+	L0Files               uint64
+	L0Sublevels           uint64 // read amplification of L0
+	MemTableFlushes       uint64
+	Compactions           uint64
+	CompactedBytes        uint64 // written by compactions
+	RunningCompactions    uint64
+	RolledUpRows          uint64 // hour rows that went into day and life rows
+	FreeBytes             uint64 // where the store is, its reserve included; 0 if that cannot be told
+	CommitQueueLength     uint64 // mutations that wait for a commit
+	CommitBatches         uint64
+	Mutations             uint64 // committed; Mutations / CommitBatches share one fsync
+	MutationsRefused      uint64 // for a full queue, or after the end
 }
 
 // Metrics returns the store's figures. It takes Pebble's mutex for some microseconds.
@@ -30,22 +35,26 @@ func (s *Store) Metrics() Metrics {
 		compacted += p.Levels[i].TableBytesCompacted
 	}
 	return Metrics{
-		DiskBytes:           p.DiskSpaceUsage(),
-		MemTableBytes:       p.MemTable.Size,
-		BlockCacheBytes:     uint64(p.BlockCache.Size),
-		WALBytes:            p.WAL.Size,
-		CompactionDebtBytes: p.Compact.EstimatedDebt,
-		L0Files:             uint64(p.Levels[0].TablesCount),
-		L0Sublevels:         uint64(p.Levels[0].Sublevels),
-		MemTableFlushes:     uint64(p.Flush.Count),
-		Compactions:         uint64(p.Compact.Count),
-		CompactedBytes:      compacted,
-		RunningCompactions:  uint64(p.Compact.NumInProgress),
-		RolledUpRows:        s.flusher.rolledUp.Load(),
-		FreeBytes:           s.space.free.Load(),
-		CommitQueueLength:   uint64(s.commits.queueLength()),
-		CommitBatches:       s.commits.batches.Load(),
-		Mutations:           s.commits.mutations.Load(),
-		MutationsRefused:    s.commits.refused.Load(),
+		DiskBytes:             p.DiskSpaceUsage(),
+		MemTableBytes:         p.MemTable.Size,
+		MemTableReservedBytes: uint64(reserved(p)),
+		BlockCacheBytes:       uint64(p.BlockCache.Size),
+		CacheRoomBytes:        uint64(s.cache.room(p)),
+		CacheHits:             uint64(p.BlockCache.Hits),
+		CacheMisses:           uint64(p.BlockCache.Misses),
+		WALBytes:              p.WAL.Size,
+		CompactionDebtBytes:   p.Compact.EstimatedDebt,
+		L0Files:               uint64(p.Levels[0].TablesCount),
+		L0Sublevels:           uint64(p.Levels[0].Sublevels),
+		MemTableFlushes:       uint64(p.Flush.Count),
+		Compactions:           uint64(p.Compact.Count),
+		CompactedBytes:        compacted,
+		RunningCompactions:    uint64(p.Compact.NumInProgress),
+		RolledUpRows:          s.flusher.rolledUp.Load(),
+		FreeBytes:             s.space.free.Load(),
+		CommitQueueLength:     uint64(s.commits.queueLength()),
+		CommitBatches:         s.commits.batches.Load(),
+		Mutations:             s.commits.mutations.Load(),
+		MutationsRefused:      s.commits.refused.Load(),
 	}
 }

@@ -26,9 +26,6 @@ const (
 	memTableBytes      = 128 << 20
 	maxQueuedMemTables = 3 // writes stall beyond: 384 MiB
 
-	// Redirects read nothing here. What reads: edits, lists, statistics, roll-up.
-	blockCacheBytes = 64 << 20
-
 	// With merge operands read amplification is paid on each read of a row that is not united yet. Writes stall late,
 	// because commits of links stall as well then, while hits can wait in the journal.
 	l0CompactionSublevels = 4
@@ -56,7 +53,7 @@ func pebbleOptions(fs vfs.FS, s *Options, lock *pebble.Lock, create bool) *pebbl
 		Logger:             pebbleLogger{s.Logger},
 		EventListener:      listen(s.Logger),
 		MemTableSize:       memTableBytes, MemTableStopWritesThreshold: maxQueuedMemTables,
-		CacheSize:                  blockCacheBytes,
+		CacheSize:                  DefaultCacheBytes, // Store and Inspection have a blockCache instead
 		MaxOpenFiles:               s.MaxOpenFiles,
 		L0CompactionThreshold:      l0CompactionSublevels,
 		L0StopWritesThreshold:      l0StopSublevels,

@@ -34,12 +34,15 @@ type Options struct {
 	AcceptLoss bool
 	// MaxOpenFiles bounds the tables that are kept open; default DefaultOpenFiles.
 	MaxOpenFiles int
+	// CacheBytes is the room of the block cache, beside what memtables take; default DefaultCacheBytes.
+	CacheBytes int64
 }
 
 // Store keeps links and tallies in Pebble. It is the engine.Store in use; what may be called at once is said there.
 // Run commits what Apply takes, so it must run while links are written.
 type Store struct {
 	db       *pebble.DB
+	cache    *blockCache
 	folder   *folder
 	lock     *pebble.Lock
 	identity engine.Identity
@@ -87,7 +90,9 @@ func Open(dir string, o Options) (*Store, error) {
 	s.folder = &folder{fs: s.fs, dir: dir}
 	s.accountWrites.slots = make(chan struct{}, maxAccountWrites)
 	s.space.init(dir, &o)
+	s.cache = newBlockCache(o.CacheBytes)
 	if err := s.openFolder(s.folder, &o); err != nil {
+		s.cache.close()
 		return nil, fmt.Errorf("storage: %w", err)
 	}
 	return s, nil
@@ -139,12 +144,15 @@ func (s *Store) openLocked(f *folder, o *Options) error {
 	defer s.opening.Store(false)
 	options := pebbleOptions(f.fs, o, s.lock, state != stored)
 	options.EventListener.BackgroundError = s.backgroundError(o.Logger)
+	options.EventListener.WALCreated = s.cache.expect
+	s.cache.use(options)
 	if s.db, err = f.openDB(options); err != nil {
 		return err
 	}
 	if err := s.begin(f, o, state != stored); err != nil {
 		return errors.Join(err, s.writer.acked.close(), s.db.Close())
 	}
+	s.cache.opened(s.db)
 	s.fs.waits.Store(true)
 	return nil
 }
@@ -382,7 +390,9 @@ func (s *Store) Close() error {
 	s.backups.Lock() // for good: waits for one that is under way
 	s.fs.waits.Store(false)
 	s.accountWrites.Wait()
-	if err := errors.Join(s.flusher.batch.Close(), s.db.Close(), s.writer.acked.close(), s.lock.Close()); err != nil {
+	err := errors.Join(s.flusher.batch.Close(), s.db.Close(), s.writer.acked.close(), s.lock.Close())
+	s.cache.close()
+	if err != nil {
 		return fmt.Errorf("storage: closing: %w", err)
 	}
 	return nil

@@ -106,6 +106,7 @@ func TestUsageErrorsExitWith2AndNameTheMistake(t *testing.T) {
 		"a time that is none":              {[]string{"add", "http://a.b", "--expires", "soon"}, "--expires"},
 		"a server without a token":         {[]string{"add", "http://a.b", "--server", "https://sho.rt"}, "SHUNT_TOKEN"},
 		"a user at a server with a token":  {[]string{"stats", "x", "--server", "https://sho.rt", "--token", "x", "--user", "u"}, "--user"},
+		"a cache of nothing":               {[]string{"serve", "--cache-size", "0"}, "--cache-size.*256MiB"},
 		"a header name with a space in it": {[]string{"serve", "--client-ip-header", "X Y"}, "--client-ip-header"},
 	} {
 		t.Run(name, func(t *testing.T) {

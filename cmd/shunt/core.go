@@ -28,7 +28,9 @@ type core struct {
 
 // openStore opens the store in s.dataDir as a part of parts, and makes it if there is none and create says so.
 func (c *core) openStore(parts *stack, s *dataSettings, create bool, log *slog.Logger) (err error) {
-	o := storage.Options{Logger: log, MinFree: s.minFree, AcceptLoss: s.acceptLoss, MaxOpenFiles: openTables()}
+	o := storage.Options{
+		Logger: log, MinFree: s.minFree, AcceptLoss: s.acceptLoss, MaxOpenFiles: openTables(), CacheBytes: s.cacheBytes,
+	}
 	c.store, err = storage.Open(s.dataDir, o)
 	if errors.Is(err, storage.ErrNoStore) && create {
 		c.created, o.Create = true, true
@@ -71,7 +73,11 @@ func (c *core) storageMetrics() map[string]float64 {
 	return map[string]float64{
 		"disk_bytes":              float64(m.DiskBytes),
 		"memtable_bytes":          float64(m.MemTableBytes),
+		"memtable_reserved_bytes": float64(m.MemTableReservedBytes),
 		"block_cache_bytes":       float64(m.BlockCacheBytes),
+		"cache_room_bytes":        float64(m.CacheRoomBytes),
+		"cache_hits_total":        float64(m.CacheHits),
+		"cache_misses_total":      float64(m.CacheMisses),
 		"wal_bytes":               float64(m.WALBytes),
 		"compaction_debt_bytes":   float64(m.CompactionDebtBytes),
 		"l0_files":                float64(m.L0Files),

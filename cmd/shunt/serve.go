@@ -33,6 +33,7 @@ type serveConfig struct {
 	rootRedirect   string
 	countryHeader  string
 	flushInterval  time.Duration
+	cacheSize      int64
 	keptHours      int
 	keptDays       int
 	connections    int // 0: as many as there are descriptors for
@@ -79,6 +80,8 @@ once; no hit that was answered is lost then either, the next start replays them.
 	checkedVar(fs, &cfg.rootRedirect, "root-redirect", "URL", "", "where / leads (default: a page)", parseTarget)
 	checkedVar(fs, &cfg.flushInterval, "flush-interval", "DURATION", engine.DefaultFlushInterval.String(),
 		"how often hits are written; a power cut loses at most as much", parseFlushInterval)
+	checkedVar(fs, &cfg.cacheSize, "cache-size", "SIZE", "auto",
+		"memory for blocks of the store that were read, such as 256MiB (auto: a sixteenth of the memory, from 64MiB to 1GiB)", parseCacheSize)
 	checkedVar(fs, &cfg.keptHours, "keep-hours", "N", strconv.Itoa(engine.DefaultKeptHours),
 		"for how many hours figures by the hour are kept", countUpTo(engine.MaxKeptHours))
 	checkedVar(fs, &cfg.keptDays, "keep-days", "N", strconv.Itoa(engine.DefaultKeptDays),
@@ -296,6 +299,9 @@ func (s *server) openData() error {
 	path, err := socketPath(s.cfg.data.dataDir)
 	if err != nil {
 		return err
+	}
+	if s.cfg.data.cacheBytes = s.cfg.cacheSize; s.cfg.cacheSize == cacheSizeByMemory {
+		s.cfg.data.cacheBytes = autoCacheBytes(usableMemory(os.DirFS("/")))
 	}
 	if err := s.core.openStore(s.parts, &s.cfg.data, true, s.say.log); err != nil {
 		return err

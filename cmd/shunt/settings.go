@@ -35,6 +35,7 @@ type dataSettings struct {
 	journalDir     string
 	minFree        storage.Floor
 	acceptLoss     bool
+	cacheBytes     int64 // 0: the store's default
 	listen         string
 	baseURL        string
 	acmeDomain     string
@@ -120,13 +121,19 @@ func parseFloor(text string) (storage.Floor, error) {
 		}
 		return storage.Floor{Percent: percent}, nil
 	}
+	n, ok := parseSize(text)
+	if !ok {
+		return storage.Floor{}, wrong
+	}
+	return storage.Floor{Bytes: n}, nil
+}
+
+// parseSize reads a number of bytes such as 512MiB.
+func parseSize(text string) (bytes uint64, ok bool) {
 	number := strings.TrimRight(text, "KMGTiB")
 	n, err := strconv.ParseUint(number, 10, 32)
 	shift, known := sizeUnits[text[len(number):]]
-	if err != nil || !known || n == 0 {
-		return storage.Floor{}, wrong
-	}
-	return storage.Floor{Bytes: n << shift}, nil
+	return n << shift, err == nil && known && n > 0 && n<<shift>>shift == n
 }
 
 // sizeUnits are what a size may end in, as powers of two.

@@ -1,0 +1,128 @@
+package storage
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+const (
+	// DefaultCacheBytes is the size of the block cache, unless Options say otherwise. A page of 1,000 links reads some 2 MB
+	// of blocks, an export of 150,000 links 50 MB.
+	DefaultCacheBytes = 64 << 20
+
+	// memTableRoom bounds what memtables may reserve without taking it from the blocks: the queue (writes stall at
+	// maxQueuedMemTables full ones), the one that is begun then, one that Pebble keeps for reuse, and as many full ones again
+	// that are flushed and still read by somebody. A batch of more than half a memtable (some 850,000 rows of a flush) reserves its
+	// own size until it is flushed, which is seconds.
+	memTableRoom = (2*maxQueuedMemTables + 2) * memTableBytes // 1 GiB
+
+	// settleInterval is for how long, or twice as long, the room may be a memtable too large. Looking costs some 10 µs.
+	settleInterval = time.Second
+)
+
+// A blockCache is Pebble's cache of blocks, with room of its own.
+//
+// Pebble reserves the memory of memtables in its cache (DB.newMemTable, Cache.Reserve), so that both together have one bound.
+// Memtables never shrink, and Pebble keeps a flushed one for reuse: once writes have made two of 128 MiB, a cache of less than
+// 256 MiB holds nothing, index and filter blocks included, until the process ends. So this cache has a capacity of sizeBytes
+// and memTableRoom. What memtables do not reserve of that room is reserved here, or blocks would fill it.
+//
+//	capacity = reserved by Pebble + held here + room of blocks, and room = sizeBytes
+//
+// A memtable is made after its log (DB.makeRoomForWrite). So expect, which Pebble calls when a log is made, lets go of a
+// memtable's worth, and settle, once a second, takes hold of what was too much. In between the room is too large, not too small.
+type blockCache struct {
+	cache     *pebble.Cache
+	sizeBytes int64
+
+	mu struct {
+		sync.Mutex
+		held    int64
+		release func() // nil: nothing is held
+		logs    int    // made since the last settle
+	}
+}
+
+func newBlockCache(sizeBytes int64) *blockCache {
+	if sizeBytes <= 0 {
+		sizeBytes = DefaultCacheBytes
+	}
+	return &blockCache{cache: pebble.NewCache(sizeBytes + memTableRoom), sizeBytes: sizeBytes}
+}
+
+// use has db, which is being opened, use the cache.
+func (c *blockCache) use(o *pebble.Options) { o.Cache = c.cache }
+
+// close gives the cache up. It is freed when the last database that uses it is closed.
+func (c *blockCache) close() { c.cache.Unref() }
+
+// expect makes room for the memtable that follows a log.
+func (c *blockCache) expect(pebble.WALCreateInfo) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.logs++
+	c.holdLocked(c.mu.held - memTableBytes)
+}
+
+// opened settles for the first time. The logs that opening db has made have their memtables.
+func (c *blockCache) opened(db *pebble.DB) {
+	c.mu.Lock()
+	c.mu.logs = 0
+	c.mu.Unlock()
+	c.settle(db)
+}
+
+// watch settles once a second until ctx is done.
+func (c *blockCache) watch(ctx context.Context, db *pebble.DB) {
+	tick := time.NewTicker(settleInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			c.settle(db)
+		}
+	}
+}
+
+// settle holds what memtables have not reserved; but if a log was made since the last time, whose memtable may be about to be
+// made, it leaves that to the next time.
+func (c *blockCache) settle(db *pebble.DB) {
+	taken := reserved(db.Metrics())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.logs == 0 {
+		c.holdLocked(memTableRoom - taken)
+	}
+	c.mu.logs = 0
+}
+
+// holdLocked lets go before it takes hold, so that the room is never too small.
+func (c *blockCache) holdLocked(bytes int64) {
+	bytes = max(bytes, 0)
+	if bytes == c.mu.held {
+		return
+	}
+	if c.mu.release != nil {
+		c.mu.release()
+		c.mu.release = nil
+	}
+	if c.mu.held = bytes; bytes > 0 {
+		c.mu.release = c.cache.Reserve(int(bytes))
+	}
+}
+
+// room returns how many bytes of blocks fit.
+func (c *blockCache) room(m *pebble.Metrics) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return max(0, c.cache.MaxSize()-c.mu.held-reserved(m))
+}
+
+// reserved returns what memtables have reserved: those in use, and those that wait for their readers or for reuse. Pebble counts
+// the latter from all that is reserved.
+func reserved(m *pebble.Metrics) int64 { return int64(m.MemTable.Size + m.MemTable.ZombieSize) }

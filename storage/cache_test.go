@@ -1,0 +1,225 @@
+package storage
+
+import (
+	"encoding/binary"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/engine"
+)
+
+// readsFS counts what is read of tables.
+type readsFS struct {
+	vfs.FS
+	reads *atomic.Int64
+}
+
+func (f readsFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	file, err := f.FS.Open(name, opts...)
+	if err == nil && strings.HasSuffix(name, ".sst") {
+		file = readsFile{file, f.reads}
+	}
+	return file, err
+}
+
+type readsFile struct {
+	vfs.File
+	reads *atomic.Int64
+}
+
+func (f readsFile) ReadAt(p []byte, off int64) (int, error) {
+	f.reads.Add(1)
+	return f.File.ReadAt(p, off)
+}
+
+// A cachedStore is a store with links in its tables, and a count of what is read of those.
+type cachedStore struct {
+	*Store
+	dir   string
+	reads *atomic.Int64
+}
+
+const cachedLinks = engine.MaxBulk
+
+func openCached(t *testing.T, dir string) *cachedStore {
+	t.Helper()
+	c := &cachedStore{dir: dir, reads: new(atomic.Int64)}
+	c.Store = open(t, dir, Options{FS: readsFS{vfs.Default, c.reads}})
+	return c
+}
+
+// newCached makes a store whose links are all in tables.
+func newCached(t *testing.T) *cachedStore {
+	t.Helper()
+	c := openCached(t, filepath.Join(t.TempDir(), "store"))
+	stop := start(t, c.Store)
+	bulk := engine.Bulk{}
+	for id := uint64(1); id <= cachedLinks; id++ {
+		bulk.Creations = append(bulk.Creations, creation(link(cachedCode(id), id, 1)))
+	}
+	done := make(chan error, 1)
+	c.ApplyAll(bulk, func(err error) { done <- err })
+	if err := <-done; err != nil {
+		t.Fatalf("ApplyAll: %v", err)
+	}
+	stop()
+	c.toTables(t)
+	return c
+}
+
+func cachedCode(id uint64) string { return fmt.Sprintf("code%05d", id) }
+
+// toTables has everything written into tables.
+func (c *cachedStore) toTables(t *testing.T) {
+	t.Helper()
+	if err := c.db.Flush(); err != nil {
+		t.Fatalf("Flush: %v", err)
+	}
+}
+
+// fillMemTables writes until the memtable in use is as large as they become, and more than half full. What is written is of
+// no table of ours.
+func (c *cachedStore) fillMemTables(t *testing.T) {
+	t.Helper()
+	row := make([]byte, 64<<10)
+	n := uint32(0)
+	write := func() {
+		n++
+		if err := c.db.Set(binary.BigEndian.AppendUint32([]byte{0xff}, n), row, pebble.NoSync); err != nil {
+			t.Fatalf("Set: %v", err)
+		}
+	}
+	for c.db.Metrics().MemTable.Size < memTableBytes {
+		write()
+	}
+	for range memTableBytes * 5 / 8 / len(row) {
+		write()
+	}
+}
+
+// readAll reads every link, and as many codes that nobody has.
+func (c *cachedStore) readAll(t *testing.T) {
+	t.Helper()
+	for id := uint64(1); id <= cachedLinks; id++ {
+		for _, code := range []string{cachedCode(id), cachedCode(id) + "x"} {
+			if _, err := c.ReadRecord(code); err != nil && !strings.HasSuffix(code, "x") {
+				t.Fatalf("ReadRecord(%q): %v", code, err)
+			}
+		}
+	}
+}
+
+// wantCached fails unless what was read once is read from the cache from then on: rows, indexes and filters.
+func (c *cachedStore) wantCached(t *testing.T) {
+	t.Helper()
+	hits, reads := c.Metrics().CacheHits, int64(-1)
+	for range 20 { // compactions read, too
+		before := c.reads.Load()
+		c.readAll(t)
+		if reads = c.reads.Load() - before; reads == 0 {
+			break
+		}
+	}
+	if reads > 0 {
+		t.Errorf("read again, %d links and as many codes of nobody took %d reads of files, want 0", cachedLinks, reads)
+	}
+	m := c.Metrics()
+	if m.CacheHits == hits || m.BlockCacheBytes == 0 {
+		t.Errorf("the cache has %d bytes and %d hits, want some", m.BlockCacheBytes, m.CacheHits-hits)
+	}
+	if m.CacheRoomBytes < DefaultCacheBytes {
+		t.Errorf("room for %d bytes of blocks beside %d bytes of memtables, want %d", m.CacheRoomBytes, m.MemTableBytes, DefaultCacheBytes)
+	}
+}
+
+func TestTheBlockCacheHasRoomBesideLargeMemtables(t *testing.T) {
+	c := newCached(t)
+	defer closeStore(t, c.Store)
+	c.fillMemTables(t)
+	c.wantCached(t)
+	c.toTables(t) // and one more that is kept for reuse
+	c.wantCached(t)
+}
+
+func TestTheBlockCacheHasRoomAfterARestartWithALargeLog(t *testing.T) {
+	c := newCached(t)
+	c.fillMemTables(t)
+	closeStore(t, c.Store)
+	c = openCached(t, c.dir)
+	defer closeStore(t, c.Store)
+	if m := c.db.Metrics().MemTable; m.Size+m.ZombieSize < memTableBytes/2 {
+		t.Fatalf("after the restart memtables take %d bytes: too few to prove anything", m.Size+m.ZombieSize)
+	}
+	c.wantCached(t)
+}
+
+// What memtables could take and do not is not for blocks: a store of which much is read once must not grow by it.
+func TestTheBlockCacheGrowsNoFurtherThanItsSize(t *testing.T) {
+	const size = 4 << 20
+	s := open(t, filepath.Join(t.TempDir(), "store"), Options{CacheBytes: size})
+	defer closeStore(t, s)
+	row := make([]byte, 8<<10)
+	keys := make([]byte, 5)
+	for n := range uint32(4 * size / len(row)) {
+		rng := binary.BigEndian.AppendUint32(keys[:1], n)
+		for i := range row {
+			row[i] = byte(uint32(i) * (n + 1) * 2654435761 >> 13) // of no use to a compressor
+		}
+		keys[0] = 0xff
+		if err := s.db.Set(rng, row, pebble.NoSync); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.db.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 { // a memtable may be about to be made; with Run that is twice a second
+		s.cache.settle(s.db)
+	}
+	it, err := s.db.NewIter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for it.First(); it.Valid(); it.Next() {
+		if _, err := it.ValueAndErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := it.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m := s.Metrics()
+	if m.BlockCacheBytes < size/2 || m.BlockCacheBytes > size+size/16 { // a block a shard too many
+		t.Errorf("having read %d MiB, the cache of %d bytes has %d", 4*size>>20, size, m.BlockCacheBytes)
+	}
+	if m.CacheRoomBytes < size || m.CacheRoomBytes > size+1024 {
+		t.Errorf("the cache of %d bytes has room for %d", size, m.CacheRoomBytes)
+	}
+}
+
+// A log is made before its memtable is. Whatever comes first then, the room is not too small.
+func TestTheRoomOfTheCacheIsNeverLent(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "store"), Options{})
+	defer closeStore(t, s)
+	for range 3 {
+		s.cache.settle(s.db)
+	}
+	s.cache.expect(pebble.WALCreateInfo{})
+	if got, want := s.Metrics().CacheRoomBytes, uint64(DefaultCacheBytes+memTableBytes); got != want {
+		t.Errorf("before a memtable is made there is room for %d bytes, want %d", got, want)
+	}
+	s.cache.settle(s.db) // the memtable may still not be there
+	if got, want := s.Metrics().CacheRoomBytes, uint64(DefaultCacheBytes+memTableBytes); got != want {
+		t.Errorf("at the next look there is room for %d bytes, want %d", got, want)
+	}
+	s.cache.settle(s.db)
+	if got, want := s.Metrics().CacheRoomBytes, uint64(DefaultCacheBytes); got != want {
+		t.Errorf("at the one after it there is room for %d bytes, want %d", got, want)
+	}
+}
