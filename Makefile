@@ -129,6 +129,11 @@ fdlimit: SECONDS = 60
 fdlimit: sick-tools ## no file descriptors left, for SECONDS (60); needs root
 	SHUNTTEST_FDLIMIT=$(SECONDS) $(SICK) -run '^TestAServerWithoutDescriptors'
 
+.PHONY: restarts
+restarts: N = 200
+restarts: ## start and stop or kill the server N (200) times while another user tries to open its socket (2 min); best as root
+	SHUNTTEST_RESTARTS=$(N) $(GO) test ./cmd/shunt -run '^TestRestartsLetNobodyInAtTheSocket$$' -v -count=1 -timeout 30m
+
 # The proxies are Debian's packages nginx-light and haproxy, installed if they are missing, and not started (policy-rc.d).
 .PHONY: proxies
 proxies:

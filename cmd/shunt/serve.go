@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -306,6 +305,9 @@ func (s *server) openData() error {
 	if err := s.core.openStore(s.parts, &s.cfg.data, true, s.say.log); err != nil {
 		return err
 	}
+	if err := s.warnOfOpenFolder(); err != nil {
+		return err
+	}
 	if s.local, err = listenSocket(path); err != nil {
 		return err
 	}
@@ -314,26 +316,6 @@ func (s *server) openData() error {
 		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, Logger: s.say.log,
 	}
 	return s.core.openEngine(s.parts, &s.cfg.data, options)
-}
-
-// listenSocket listens at path, which only this user can open. The store's lock is held: a socket that is there is
-// nobody's.
-func listenSocket(path string) (net.Listener, error) {
-	info, err := os.Lstat(path)
-	if err == nil && info.Mode().Type() == fs.ModeSocket {
-		err = os.Remove(path)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("removing an old socket: %w", err)
-	}
-	ln, err := net.Listen("unix", path)
-	if err != nil {
-		return nil, fmt.Errorf("the socket for local commands: %w", err)
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		return nil, errors.Join(fmt.Errorf("the socket for local commands: %w", err), ln.Close())
-	}
-	return ln, nil
 }
 
 // serveAPI serves the three ways in. While links are being loaded, they answer so.
