@@ -40,6 +40,7 @@ const (
 type Options struct {
 	JournalDir    string        // where the journal's rings are; required, made if it is missing
 	StandbyDir    string        // in memory (a tmpfs), for hits while the disk of JournalDir does not answer; "": a kill loses those
+	StandbyOf     string        // whose the folder made there is, for LeftStandbyFolders: the data folder
 	FlushInterval time.Duration // default 1 s
 	RingRecords   int           // records a ring, a power of two from 256 to 2^26
 	Rings         int           // a power of two up to 32

@@ -67,7 +67,7 @@ func EndProcess() {
 // RingPath is where ring number i of the epoch that the store is in has its file.
 func RingPath(dir string, s Store, i int) (string, error) {
 	p, err := s.Positions()
-	in := folders{dir, standbyFolder(filepath.Dir(dir), s.Identity())} // as life has it
+	in := folders{rings: dir, standby: standbyFolder(filepath.Dir(dir), s.Identity())} // as life has it
 	return in.ring(s.Identity(), p.Epoch, i, len(p.Rings)), err
 }
 

@@ -13,10 +13,11 @@ import (
 type folders struct {
 	rings   string
 	standby string // in memory; "" or not there: standby rings are in the memory of the process
+	of      string // whose the latter says it is
 }
 
 func (o *Options) folders(id Identity) folders {
-	return folders{o.JournalDir, standbyFolder(o.StandbyDir, id)}
+	return folders{o.JournalDir, standbyFolder(o.StandbyDir, id), o.StandbyOf}
 }
 
 // standbyFolder is a store's own folder in dir, which may be one that anybody can write to.
@@ -24,7 +25,7 @@ func standbyFolder(dir string, id Identity) string {
 	if dir == "" {
 		return ""
 	}
-	return filepath.Join(dir, fmt.Sprintf("shunt-%x", id.StoreID[:8]))
+	return filepath.Join(dir, fmt.Sprintf("%s%x", standbyPrefix, id.StoreID[:standbyIDBytes]))
 }
 
 // ring returns the path of ring i of n. The second half are standby rings, but for a journal of a version that had none; the
@@ -69,7 +70,7 @@ func (d *folders) removeStandby(storeID [16]byte, epoch uint64) error {
 		return nil
 	}
 	err := removeEpochs(d.standby, storeID, func(n uint64) bool { return n == epoch })
-	return errors.Join(err, os.Remove(d.standby))
+	return errors.Join(err, removeStandbyFolder(d.standby))
 }
 
 // foreign returns why a folder of standby rings cannot be read, if it is another user's who may have run this store: the owner of

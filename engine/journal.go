@@ -41,6 +41,9 @@ func newJournal(in folders, id Identity, epoch uint64, rings, records int) (j *j
 	if standbyErr = errors.New("no folder in memory"); in.standby != "" {
 		standbyErr = makePrivate(in.standby)
 	}
+	if standbyErr == nil {
+		standbyErr = noteStandby(in.standby, in.of)
+	}
 	var standby []*ring
 	if standbyErr == nil {
 		standby, standbyErr = createRings(in.standby, h, rings)

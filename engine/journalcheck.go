@@ -46,7 +46,7 @@ const maxCutWriters = 64
 // Whatever else fails its checksum was once whole and has changed since: a fault. Heads prove nothing either way: one that is
 // behind its position was not written back when the power went.
 func CheckJournal(dir, standbyDir string, id Identity, p Positions, live bool, faults *Faults) (JournalReport, error) {
-	c := journalCheck{in: folders{dir, standbyFolder(standbyDir, id)}, id: id, p: p, live: live, faults: faults}
+	c := journalCheck{in: folders{rings: dir, standby: standbyFolder(standbyDir, id)}, id: id, p: p, live: live, faults: faults}
 	c.paths = map[string]string{}
 	err := c.in.each(c.list)
 	if err != nil || len(p.Rings) == 0 { // no start yet, or none since it was restored

@@ -35,6 +35,7 @@ var errFaults = errors.New("the data has faults")
 
 func newCheck(stdout, stderr io.Writer) *cobra.Command {
 	where, asJSON := localTarget{patience: lockPatience}, false
+	left, force := "", false
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Read every record and verify it",
@@ -42,17 +43,29 @@ func newCheck(stdout, stderr io.Writer) *cobra.Command {
 agree with each other (links with their indexes, owners and figures; hours with days and lives). Nothing is changed. If a
 server runs on the data folder, it checks a snapshot of its own, and goes on serving. --data may name a backup, too.
 
-The exit code is 1 if there is a fault, or if the check could not be done. The first faults are listed, all are counted.`,
+The exit code is 1 if there is a fault, or if the check could not be done. The first faults are listed, all are counted.
+
+--remove-standby checks nothing: it removes what a killed server has left in memory and no start will count, since its data
+folder is gone for good. 'shunt serve' names such folders when it starts.`,
 		Example: `  shunt check
-  shunt check --data /backups/monday --json`,
+  shunt check --data /backups/monday --json
+  shunt check --remove-standby /dev/shm/shunt-0123456789abcdef`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case left != "":
+				return removeStandby(left, force, asJSON, stdout)
+			case force:
+				return usageErrorf("--force belongs to --remove-standby")
+			}
 			return checkData(cmd.Context(), &where, asJSON, stdout, stderr)
 		},
 	}
 	addFolderSettings(cmd, &where.data)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
-	markArguments(cmd.Flags(), "json")
+	cmd.Flags().StringVar(&left, "remove-standby", "", "remove `DIR`, which a killed server has left in memory, instead of checking")
+	cmd.Flags().BoolVar(&force, "force", false, "remove it although it may have hits that are counted nowhere else")
+	markArguments(cmd.Flags(), "json", "remove-standby", "force")
 	return cmd
 }
 

@@ -30,6 +30,9 @@ func (c *core) openEngine(parts *stack, s *dataSettings, o engine.Options) error
 		return err
 	}
 	o.StandbyDir = memoryFolder()
+	if o.StandbyOf, err = filepath.Abs(s.dataDir); err != nil {
+		return err
+	}
 	if err := c.replayLastJournal(last, o); err != nil {
 		return fmt.Errorf("replaying the journal in %s: %w", last, err)
 	}

@@ -315,7 +315,11 @@ func (s *server) openData() error {
 	options := engine.Options{
 		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, Logger: s.say.log,
 	}
-	return s.core.openEngine(s.parts, &s.cfg.data, options)
+	if err := s.core.openEngine(s.parts, &s.cfg.data, options); err != nil {
+		return err
+	}
+	sayLeft(memoryFolder(), s.say.log)
+	return nil
 }
 
 // serveAPI serves the three ways in. While links are being loaded, they answer so.

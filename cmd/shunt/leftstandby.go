@@ -1,0 +1,82 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"shunt/engine"
+)
+
+// What killed servers have left in memory (engine.LeftStandby) whose data folders are not there: said at start, and removed only
+// by 'shunt check --remove-standby'.
+
+// maxLeftSaid bounds the lines of a start. Each folder takes some 8 MiB of memory, so there are not many.
+const maxLeftSaid = 10
+
+// sayLeft says which folders are left.
+func sayLeft(dir string, log *slog.Logger) {
+	left, more := engine.LeftStandbyFolders(dir, maxLeftSaid, isGone)
+	for i := range left {
+		l := &left[i]
+		data := l.Of
+		if data == "" {
+			data = "unknown"
+		}
+		log.Warn("a killed server has left a part of its hit journal in memory, and its data folder is not there; mount that again and "+
+			"start a server on it, or remove this part", "folder", l.Path, "data", data, "size", byteText(uint64(l.Bytes)),
+			"age", time.Since(l.Begun).Round(time.Second).String(), "hits", l.Records,
+			"run", "shunt check --remove-standby "+shellQuote(l.Path))
+	}
+	if more > 0 {
+		log.Warn("more such folders are left", "folders", more, "in", dir)
+	}
+}
+
+// isGone reports whether there is no store in a data folder, as far as that can be told.
+func isGone(data string) bool {
+	if data == "" {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(data, "format"))
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// removeStandby removes one such folder.
+func removeStandby(path string, force, asJSON bool, stdout io.Writer) error {
+	left, err := engine.RemoveStandby(memoryFolder(), path, force)
+	switch {
+	case errors.Is(err, engine.ErrUnreplayed):
+		return fmt.Errorf("check: %s: %w: %s. %s, or give them up with --force", path, engine.ErrUnreplayed, hitsLeft(&left), howToReplay(&left))
+	case err != nil:
+		return fmt.Errorf("check: %s: %w; nothing was removed", path, err)
+	case asJSON:
+		return printValue(stdout, map[string]any{"removed": left.Path, "data": left.Of, "bytes": left.Bytes, "hits": left.Records})
+	}
+	_, err = fmt.Fprintf(stdout, "removed %s: %s, %s\n", left.Path, byteText(uint64(left.Bytes)), hitsLeft(&left))
+	return err
+}
+
+func hitsLeft(left *engine.LeftStandby) string {
+	text := fmt.Sprintf("%d hits", left.Records)
+	if left.Records == 1 {
+		text = "1 hit"
+	}
+	if left.Unread > 0 {
+		text += fmt.Sprintf(", and files that cannot be read: %d", left.Unread)
+	}
+	return text
+}
+
+func howToReplay(left *engine.LeftStandby) string {
+	if left.Of == "" {
+		return "Start a server on its data folder, which counts them"
+	}
+	return fmt.Sprintf("Start a server on %s (--data), which counts them", left.Of)
+}
