@@ -129,6 +129,10 @@ fdlimit: SECONDS = 60
 fdlimit: sick-tools ## no file descriptors left, for SECONDS (60); needs root
 	SHUNTTEST_FDLIMIT=$(SECONDS) $(SICK) -run '^TestAServerWithoutDescriptors'
 
+.PHONY: import-memory
+import-memory: ## import a million (LINKS=n) links, and look at the memory of the server until it is given back (2 min)
+	SHUNTTEST_IMPORT=$(or $(LINKS),1000000) $(GO) test ./cmd/shunt -run '^TestMemoryOfAnImportIsGivenBackWithinAMinute$$' -v -count=1 -timeout 30m
+
 .PHONY: restarts
 restarts: N = 200
 restarts: ## start and stop or kill the server N (200) times while another user tries to open its socket (2 min); best as root

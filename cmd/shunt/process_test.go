@@ -63,6 +63,7 @@ func buildAndRun(m *testing.M) int {
 	binary = filepath.Join(dir, "shunt")
 	// Never with -race: such builds keep the journal on the heap, and a killed process would take its hits along.
 	build := exec.Command("go", "build", "-tags", buildTags, "-o", binary, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does: without cgo the store's memory is Go's
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "%v: %v\n%s", build, err, out)
 		return 1

@@ -305,6 +305,7 @@ func (s *server) openData() error {
 	if err := s.core.openStore(s.parts, &s.cfg.data, true, s.say.log); err != nil {
 		return err
 	}
+	s.parts.run("heap", newHeapKeeper(s.core.store.Metrics).run)
 	if err := s.warnOfOpenFolder(); err != nil {
 		return err
 	}
