@@ -9,38 +9,37 @@ import (
 )
 
 const (
-	// DefaultCacheBytes is the size of the block cache, unless Options say otherwise. A page of 1,000 links reads some 2 MB
-	// of blocks, an export of 150,000 links 50 MB.
+	// DefaultCacheBytes is the size of the block cache, unless Options say otherwise. An export of 150,000 links reads 26 MB of
+	// blocks, a page of 1,000 up to 16 MB: a block for each, since codes are in no order of time.
 	DefaultCacheBytes = 64 << 20
 
 	// memTableRoom bounds what memtables may reserve without taking it from the blocks: the queue (writes stall at
 	// maxQueuedMemTables full ones), the one that is begun then, one that Pebble keeps for reuse, and as many full ones again
 	// that are flushed and still read by somebody. A batch of more than half a memtable (some 850,000 rows of a flush) reserves its
-	// own size until it is flushed, which is seconds.
+	// own size beside, until it is flushed, which is seconds; room does not know of that.
 	memTableRoom = (2*maxQueuedMemTables + 2) * memTableBytes // 1 GiB
 
 	// settleInterval is for how long, or twice as long, the room may be a memtable too large. Looking costs some 10 µs.
 	settleInterval = time.Second
 )
 
-// A blockCache is Pebble's cache of blocks, with room of its own.
+// A blockCache is Pebble's cache of blocks, with room of its own. Any goroutine may call its methods.
 //
 // Pebble reserves the memory of memtables in its cache (DB.newMemTable, Cache.Reserve), so that both together have one bound.
 // Memtables never shrink, and Pebble keeps a flushed one for reuse: once writes have made two of 128 MiB, a cache of less than
-// 256 MiB holds nothing, index and filter blocks included, until the process ends. So this cache has a capacity of sizeBytes
-// and memTableRoom. What memtables do not reserve of that room is reserved here, or blocks would fill it.
+// 256 MiB holds nothing, index and filter blocks included, until the process ends. So this cache has a capacity of its size and
+// memTableRoom. What memtables do not reserve of that room is held here, or blocks would fill it:
 //
-//	capacity = reserved by Pebble + held here + room of blocks, and room = sizeBytes
+//	capacity = size + memTableRoom = reserved by Pebble + held here + room of blocks
 //
 // A memtable is made after its log (DB.makeRoomForWrite). So expect, which Pebble calls when a log is made, lets go of a
 // memtable's worth, and settle, once a second, takes hold of what was too much. In between the room is too large, not too small.
 type blockCache struct {
-	cache     *pebble.Cache
-	sizeBytes int64
+	cache *pebble.Cache
 
 	mu struct {
 		sync.Mutex
-		held    int64
+		held    int64  // bytes
 		release func() // nil: nothing is held
 		logs    int    // made since the last settle
 	}
@@ -50,7 +49,7 @@ func newBlockCache(sizeBytes int64) *blockCache {
 	if sizeBytes <= 0 {
 		sizeBytes = DefaultCacheBytes
 	}
-	return &blockCache{cache: pebble.NewCache(sizeBytes + memTableRoom), sizeBytes: sizeBytes}
+	return &blockCache{cache: pebble.NewCache(sizeBytes + memTableRoom)}
 }
 
 // use has db, which is being opened, use the cache.
