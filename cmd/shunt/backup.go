@@ -43,7 +43,7 @@ changes them). So it protects from mistakes, and not from the loss of the disk: 
 			return backUp(cmd.Context(), &where, args[0], asJSON, stdout, stderr)
 		},
 	}
-	addFolderSettings(cmd, &where.data)
+	addStoreSettings(cmd, &where.data)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	markArguments(cmd.Flags(), "json")
 	return cmd

@@ -61,7 +61,8 @@ folder is gone for good. 'shunt serve' names such folders when it starts.`,
 			return checkData(cmd.Context(), &where, asJSON, stdout, stderr)
 		},
 	}
-	addFolderSettings(cmd, &where.data)
+	addFolder(cmd, &where.data)
+	addJournal(cmd, &where.data)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	cmd.Flags().StringVar(&left, "remove-standby", "", "remove `DIR`, which a killed server has left in memory, instead of checking")
 	cmd.Flags().BoolVar(&force, "force", false, "remove it although it may have hits that are counted nowhere else")

@@ -4,14 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 
-	"github.com/knadh/koanf/parsers/toml/v2"
-	"github.com/knadh/koanf/providers/env/v2"
-	"github.com/knadh/koanf/providers/file"
-	"github.com/knadh/koanf/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -25,7 +22,9 @@ const (
 	fileSuffix = "-file" // SHUNT_TOKEN_FILE holds the path of a file that holds the token
 
 	argumentAnnotation = "shunt argument" // belongs to one call: a flag only
-	secretAnnotation   = "shunt secret"   // may be given as the path of a file
+	secretAnnotation   = "shunt secret"   // may be given as the path of a file, and is never shown
+	sourceAnnotation   = "shunt source"   // the variable, or FILE:LINE:COLUMN, that has set it
+	wordsAnnotation    = "shunt words"    // the words that it may be
 
 	// maxSecretFileBytes stops a wrong path (a device, a log) from being read whole. A token has 43 bytes.
 	maxSecretFileBytes = 4096
@@ -60,7 +59,7 @@ func loadSettings(cmd *cobra.Command, environ []string, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
-	if err := apply(cmd.Flags(), variables, environmentName); err != nil {
+	if err := apply(cmd.Flags(), variables); err != nil {
 		return err
 	}
 	path := cmd.Flag("config").Value.String()
@@ -68,10 +67,7 @@ func loadSettings(cmd *cobra.Command, environ []string, stderr io.Writer) error 
 		return nil
 	}
 	keys, err := readFile(path, known)
-	if err != nil {
-		return err
-	}
-	return apply(cmd.Flags(), keys, func(name string) string { return name + " in " + path })
+	return errors.Join(err, apply(cmd.Flags(), keys))
 }
 
 // knownSettings returns the settings of every command, so that one file and one environment serve them all.
@@ -101,32 +97,29 @@ func settingName(variable string) string {
 }
 
 // readEnvironment returns the values of the SHUNT_ variables by setting.
-func readEnvironment(environ []string, known map[string]*pflag.Flag, stderr io.Writer) (*koanf.Koanf, error) {
+func readEnvironment(environ []string, known map[string]*pflag.Flag, stderr io.Writer) (map[string]given, error) {
 	var errs []error
-	seen := map[string]string{} // setting: its variable
-	take := func(variable, value string) (string, any) {
+	settings := map[string]given{}
+	for _, entry := range environ {
+		variable, value, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(variable, envPrefix) {
+			continue
+		}
 		name := settingName(variable)
 		value, err := secretFromFile(&name, value, known)
 		switch {
 		case err != nil:
 			errs = append(errs, usageErrorf("%s: %w", variable, err))
 		case known[name] == nil || variable != strings.ToUpper(variable):
-			fmt.Fprintf(stderr, "shunt: warning: there is no setting %s; ignored\n", variable)
-		case seen[name] != "":
-			errs = append(errs, usageErrorf("%s and %s are both set", seen[name], variable))
+			fmt.Fprintf(stderr, "shunt: warning: %s is ignored: there is no such setting%s\n", variable,
+				didYouMean(name, slices.Collect(maps.Keys(known)), environmentName))
+		case settings[name].source != "":
+			errs = append(errs, usageErrorf("%s and %s are both set; choose one", settings[name].source, variable))
 		default:
-			seen[name] = variable
-			return name, value
+			settings[name] = given{text: value, source: variable}
 		}
-		return "", nil
 	}
-	k := koanf.New(".")
-	err := k.Load(env.Provider(".", env.Opt{
-		Prefix:        envPrefix,
-		TransformFunc: take,
-		EnvironFunc:   func() []string { return environ },
-	}), nil)
-	return k, errors.Join(append(errs, err)...)
+	return settings, errors.Join(errs...)
 }
 
 // secretFromFile reads value's file if name is a secret's name and fileSuffix, and takes the suffix away.
@@ -148,51 +141,21 @@ func secretFromFile(name *string, value string, known map[string]*pflag.Flag) (s
 	return strings.TrimSpace(string(text)), err
 }
 
-// readFile returns the values of the TOML file by setting. Its keys are the flags' names; base_url is base-url.
-func readFile(path string, known map[string]*pflag.Flag) (*koanf.Koanf, error) {
-	raw := koanf.New(".")
-	if err := raw.Load(file.Provider(path), toml.Parser()); err != nil {
-		return nil, usageErrorf("--config: %s: %w", path, err)
-	}
-	k := koanf.New(".")
-	for _, key := range raw.Keys() {
-		name := strings.ReplaceAll(key, "_", "-")
-		if known[name] == nil || name == "config" {
-			return nil, usageErrorf("%s: there is no setting %q", path, key)
-		}
-		if k.Exists(name) {
-			return nil, usageErrorf("%s: %q is given twice, with - and with _", path, name)
-		}
-		must(k.Set(name, raw.Get(key)))
-	}
-	return k, nil
-}
-
-// apply sets those of fs's flags that k has and that nothing stronger has set.
-func apply(fs *pflag.FlagSet, k *koanf.Koanf, source func(name string) string) error {
+// apply sets those of fs's flags that settings has and that nothing stronger has set.
+func apply(fs *pflag.FlagSet, settings map[string]given) error {
 	var errs []error
 	fs.VisitAll(func(f *pflag.Flag) {
-		if f.Changed || !k.Exists(f.Name) {
+		from, found := settings[f.Name]
+		if f.Changed || !found {
 			return
 		}
-		if err := fs.Set(f.Name, settingText(k.Get(f.Name))); err != nil {
-			errs = append(errs, usageErrorf("%w (from %s)", err, source(f.Name)))
+		if err := fs.Set(f.Name, from.text); err != nil {
+			errs = append(errs, usageErrorf("%s%s: %w", from.source, from.key, valueError(f, from.text, err)))
+			return
 		}
+		must(fs.SetAnnotation(f.Name, sourceAnnotation, []string{from.source}))
 	})
 	return errors.Join(errs...)
-}
-
-// settingText writes a TOML value as a flag would be given; an array is a list with commas.
-func settingText(value any) string {
-	list, ok := value.([]any)
-	if !ok {
-		return fmt.Sprint(value)
-	}
-	texts := make([]string, len(list))
-	for i, v := range list {
-		texts[i] = fmt.Sprint(v)
-	}
-	return strings.Join(texts, ",")
 }
 
 // A checked is a flag whose text is parsed, and refused, where it is given.
@@ -222,6 +185,17 @@ func (c *checked[T]) Set(text string) error {
 
 func (c *checked[T]) String() string { return c.text }
 func (c *checked[T]) Type() string   { return c.kind }
+
+// wordVar is checkedVar for a closed set of words, which shells complete.
+func wordVar(fs *pflag.FlagSet, p *string, name, kind, byDefault, usage string, words ...string) {
+	checkedVar(fs, p, name, kind, byDefault, usage, oneOf(words...))
+	completeWords(fs, name, words...)
+}
+
+// completeWords has shells complete the words that a flag may be.
+func completeWords(fs *pflag.FlagSet, name string, words ...string) {
+	must(fs.SetAnnotation(name, wordsAnnotation, words))
+}
 
 // oneOf makes a parser of a closed set of words.
 func oneOf(words ...string) func(string) (string, error) {

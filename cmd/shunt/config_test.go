@@ -88,12 +88,12 @@ func TestBadSettingsAreUsageErrorsThatNameTheirSource(t *testing.T) {
 		environ []string
 		want    []string
 	}{
-		"a bad value in the environment":   {[]string{"SHUNT_FLUSH_INTERVAL=soon"}, []string{"--flush-interval", "SHUNT_FLUSH_INTERVAL", "soon"}},
-		"a bad value in the file":          {toml(`listen = "8080"`), []string{"--listen", "shunt.toml", "host:port"}},
-		"a wrong type in the file":         {toml(`flush-interval = 5`), []string{"--flush-interval", "shunt.toml"}},
-		"two bad values":                   {[]string{"SHUNT_BASE_URL=sho.rt", "SHUNT_PPROF=maybe"}, []string{"--base-url", "--pprof"}},
+		"a bad value in the environment":   {[]string{"SHUNT_FLUSH_INTERVAL=soon"}, []string{"SHUNT_FLUSH_INTERVAL: ", "soon"}},
+		"a bad value in the file":          {toml(`listen = "8080"`), []string{"shunt.toml:1:1: listen: ", "host:port"}},
+		"a wrong type in the file":         {toml(`flush-interval = 5`), []string{"shunt.toml:1:1: flush-interval: "}},
+		"two bad values":                   {[]string{"SHUNT_BASE_URL=sho.rt", "SHUNT_PPROF=maybe"}, []string{"SHUNT_BASE_URL: ", "SHUNT_PPROF: "}},
 		"an unknown key":                   {toml("listem = 1"), []string{`"listem"`, "shunt.toml"}},
-		"an unknown table":                 {toml("[serve]\nlisten = 1"), []string{`"serve.listen"`}},
+		"an unknown table":                 {toml("[serve]\nlisten = 1"), []string{"shunt.toml:1:2: [serve] "}},
 		"an argument of one call":          {toml(`alias = "a"`), []string{`"alias"`}},
 		"a file that names another file":   {toml(`config = "other.toml"`), []string{`"config"`}},
 		"a key in both spellings":          {toml("base_url = \"http://a.b\"\nbase-url = \"http://a.b\""), []string{"base-url", "twice"}},
@@ -102,10 +102,10 @@ func TestBadSettingsAreUsageErrorsThatNameTheirSource(t *testing.T) {
 		"a secret given twice":             {[]string{"SHUNT_TOKEN=a", "SHUNT_TOKEN_FILE=" + writeFile(t, "token", "b")}, []string{"SHUNT_TOKEN", "SHUNT_TOKEN_FILE"}},
 		"a missing file of a secret":       {[]string{"SHUNT_TOKEN_FILE=/does/not/exist"}, []string{"SHUNT_TOKEN_FILE", "/does/not/exist"}},
 		"a secret's file that is endless":  {[]string{"SHUNT_TOKEN_FILE=/dev/zero"}, []string{"SHUNT_TOKEN_FILE", "4096"}},
-		"a network that is none":           {[]string{"SHUNT_TRUSTED_PROXY=10.0.0.0/8,proxy"}, []string{"--trusted-proxy", `"proxy"`}},
-		"a base URL with a bad host":       {[]string{"SHUNT_BASE_URL=https://sho..rt"}, []string{"--base-url", "host"}},
-		"a base URL with a path":           {[]string{"SHUNT_BASE_URL=https://sho.rt/go"}, []string{"--base-url", "origin"}},
-		"a word that is none of the words": {[]string{"SHUNT_PRIVATE_TARGETS=yes"}, []string{"--private-targets", "refuse"}},
+		"a network that is none":           {[]string{"SHUNT_TRUSTED_PROXY=10.0.0.0/8,proxy"}, []string{"SHUNT_TRUSTED_PROXY: ", `"proxy"`}},
+		"a base URL with a bad host":       {[]string{"SHUNT_BASE_URL=https://sho..rt"}, []string{"SHUNT_BASE_URL: ", "host"}},
+		"a base URL with a path":           {[]string{"SHUNT_BASE_URL=https://sho.rt/go"}, []string{"SHUNT_BASE_URL: ", "origin"}},
+		"a word that is none of the words": {[]string{"SHUNT_PRIVATE_TARGETS=yes"}, []string{"SHUNT_PRIVATE_TARGETS: ", "refuse"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := new(settingsProbe).run(t, c.environ)

@@ -282,7 +282,7 @@ func TestSettingsOfHTTPSThatDoNotGoTogetherAreRefused(t *testing.T) {
 	for args, want := range map[string]string{
 		"--tls-cert=a":                        "need each other",
 		"--tls-key=a":                         "need each other",
-		"--tls-cert=/nonexistent --tls-key=a": "--tls-cert: open /nonexistent",
+		"--tls-cert=/nonexistent --tls-key=a": "--tls-cert: /nonexistent does not exist",
 		"--acme-domain=sho.example":           "--acme-accept-terms",
 		"--acme-domain=sho.example --acme-accept-terms --tls-cert=a": "choose one",
 		"--acme-domain=localhost":                                    "the name of a domain",

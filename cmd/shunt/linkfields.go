@@ -42,6 +42,8 @@ var settableFields = []linkField{
 		last(readYes), func(l *client.Link) string { return strconv.FormatBool(l.ForwardQuery) }},
 }
 
+var redirectStatuses = []string{"301", "302", "307", "308"}
+
 // addLinkFlags gives add or edit the flags of the fields. The fields that are given are put into
 // given, as the API is to be sent them. The target of a new link is an argument.
 func addLinkFlags(fs *pflag.FlagSet, given map[string]any, ofNew bool) {
@@ -56,6 +58,7 @@ func addLinkFlags(fs *pflag.FlagSet, given map[string]any, ofNew bool) {
 		}
 		markArguments(fs, f.flag)
 	}
+	completeWords(fs, "status", redirectStatuses...)
 }
 
 func (f *linkField) help(ofNew bool) string {
@@ -120,7 +123,7 @@ func readMaxHits(text string) (any, error) {
 }
 
 func readStatus(text string) (any, error) {
-	status, err := oneOf("301", "302", "307", "308")(text)
+	status, err := oneOf(redirectStatuses...)(text)
 	if err != nil {
 		return nil, err
 	}

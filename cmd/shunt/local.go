@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"shunt/api"
@@ -41,10 +42,8 @@ func addLocalSettings(cmd *cobra.Command, t *localTarget) {
 	t.patience = lockPatience
 	addDataSettings(cmd, &t.data)
 	fs := cmd.Flags()
-	for _, name := range []string{"listen", "private-targets", "journal-dir", "min-free-space"} {
-		must(fs.MarkHidden(name)) // taken from serve's file or environment; of no interest in the help
-	}
-	checkedVar(fs, &t.server, "server", "URL", "", "talk to the server at this origin; the token is in SHUNT_TOKEN", parseOrigin)
+	hide(fs, "listen", "acme-domain", "private-targets", "journal-dir", "min-free-space")
+	checkedVar(fs, &t.server, "server", "URL", "", "talk to the server at this origin, such as https://sho.rt; the token is in SHUNT_TOKEN", parseServer)
 	fs.StringVar(&t.token, "token", "", "`TOKEN` for --server; others see arguments, so use SHUNT_TOKEN or SHUNT_TOKEN_FILE")
 	must(fs.SetAnnotation("token", secretAnnotation, []string{}))
 	fs.StringVar(&t.user, "user", "", "`EMAIL` of the user to act as (default: the oldest admin)")
@@ -56,6 +55,13 @@ func addInit(cmd *cobra.Command, t *localTarget) {
 	t.mayInit = true
 	cmd.Flags().BoolVar(&t.init, "init", false, "make a store in the data folder if there is none")
 	markArguments(cmd.Flags(), "init")
+}
+
+// hide takes settings out of the help that a command takes from serve's file or environment, and a person hardly gives it.
+func hide(fs *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		must(fs.MarkHidden(name))
+	}
 }
 
 // connect connects to --server; else to the server that runs on the folder; else to one that it starts in this process, on the

@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitDone
 	}
-	fmt.Fprintln(stderr, "shunt:", err)
+	fmt.Fprintln(stderr, "shunt:", strings.ReplaceAll(plainText(err), "\n", "\n  "))
 	if usage := (usageError{}); errors.As(err, &usage) {
 		return exitUsage
 	}
@@ -50,8 +50,8 @@ func newRoot(program string, stdout, stderr io.Writer) *cobra.Command {
 The data is in one folder.
 
 Every setting is a flag, an environment variable (SHUNT_ and the flag in capitals: SHUNT_BASE_URL is --base-url) and a
-key of the TOML file that --config names, in that order of force. Secrets can be read from a file: SHUNT_TOKEN_FILE.
-Arguments that belong to one call (such as --alias) are flags only.`,
+key of the TOML file that --config names, in that order of force; 'shunt help environment' has the details. Arguments that
+belong to one call (such as --alias) are flags only.`,
 		Example: `  shunt serve                                      serve http://127.0.0.1:8080 from ./shunt-data
   shunt token add --name laptop                    make an API token
   shunt add https://example.org/a/long/address     make a short link
@@ -72,14 +72,33 @@ Arguments that belong to one call (such as --alias) are flags only.`,
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageErrorf("%w (see '%s --help')", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newServe(program, stderr), newUser(stdout, stderr), newToken(stdout, stderr),
 		newAdd(stdout, stderr), newShow(stdout, stderr), newEdit(stdout, stderr), newStats(stdout, stderr), newLs(stdout, stderr), newRm(stderr), newExport(stdout, stderr),
 		newImport(stdout, stderr),
-		newBackup(stdout, stderr), newRestore(stdout, stderr), newCheck(stdout, stderr), newVersion(stdout))
+		newBackup(stdout, stderr), newRestore(stdout, stderr), newCheck(stdout, stderr), newVersion(stdout),
+		newHealth(stdout), newCompletion(stdout))
+	root.AddCommand(newConfig(root, stdout, stderr)) // has the settings of all the others
+	addVersionFlag(root)
+	addHelp(root)
+	addAliases(root)
+	addCompletions(root)
 	return root
+}
+
+// otherCommands are the words for a command that other programs have.
+var otherCommands = map[string][]string{
+	"add":  {"create", "new"},
+	"edit": {"update"},
+	"ls":   {"list"},
+	"rm":   {"delete", "remove"},
+	"show": {"get"},
+}
+
+func addAliases(root *cobra.Command) {
+	for _, cmd := range commandsOf(root) {
+		cmd.Aliases = append(cmd.Aliases, otherCommands[cmd.Name()]...)
+	}
 }
 
 // knownCommand refuses the arguments of a command that only has subcommands.
@@ -87,12 +106,19 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("there is no command %q", cmd.CommandPath()+" "+args[0])
-	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		text += "; did you mean " + strings.Join(near, " or ") + "?"
+	return noCommand(cmd, args, "command")
+}
+
+// noCommand is the error of a call of args[0], which cmd does not have.
+func noCommand(cmd *cobra.Command, args []string, what string) error {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if !sub.Hidden {
+			names = append(append(names, sub.Name()), sub.Aliases...)
+		}
 	}
-	return usageErrorf("%s (see '%s --help')", text, cmd.CommandPath())
+	return usageErrorf("there is no %s %q%s (see '%s --help')", what, cmd.CommandPath()+" "+args[0],
+		didYouMean(args[0], names, func(name string) string { return cmd.CommandPath() + " " + name }), cmd.CommandPath())
 }
 
 // exactly takes as many arguments as it has names.

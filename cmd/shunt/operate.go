@@ -12,21 +12,12 @@ import (
 	"time"
 
 	"github.com/mattn/go-isatty"
-	"github.com/spf13/cobra"
 
 	"shunt/api/client"
 	"shunt/storage"
 )
 
 // What backup, restore and check share: they work on a whole folder, and may take long.
-
-// addFolderSettings gives cmd the settings of a command that works on a whole folder.
-func addFolderSettings(cmd *cobra.Command, s *dataSettings) {
-	addDataSettings(cmd, s)
-	for _, name := range []string{"listen", "private-targets", "journal-dir", "base-url"} {
-		must(cmd.Flags().MarkHidden(name)) // taken from serve's file or environment; of no interest in the help
-	}
-}
 
 // reach connects to the server that runs on the folder; or returns nil, and what alone has returned: it opens the folder, and
 // storage.ErrLocked means that a process without a socket has it.

@@ -30,7 +30,7 @@ journal of its own, so hits that the original recorded after the backup are not 
 			return restoreData(cmd.Context(), &data, args[0], skipCheck, asJSON, stdout, stderr)
 		},
 	}
-	addFolderSettings(cmd, &data)
+	addFolder(cmd, &data)
 	cmd.Flags().BoolVar(&skipCheck, "skip-check", false, "copy the backup without verifying it first")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	markArguments(cmd.Flags(), "json", "skip-check")

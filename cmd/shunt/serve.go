@@ -63,11 +63,18 @@ once; no hit that was answered is lost then either, the next start replays them.
 			return serve(cmd.Context(), &cfg, newConsole(stderr, cfg.logFormat, cfg.logLevel), program)
 		},
 	}
+	addServeSettings(cmd, &cfg)
+	return cmd
+}
+
+// addServeSettings gives cmd all that serve can be told.
+func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	addDataSettings(cmd, &cfg.data)
 	fs := cmd.Flags()
 	checkedVar(fs, &cfg.adminListen, "admin-listen", "ADDRESS", defaultAdminListen,
 		"address of /metrics, /healthz and /readyz", parseListen)
-	fs.Var(prefixes{&cfg.trustedProxies}, "trusted-proxy", "address or network of a proxy that is believed; may be repeated")
+	fs.Var(prefixes{&cfg.trustedProxies}, "trusted-proxy",
+		"address or network of a proxy that is believed; may be repeated, or be a list with commas")
 	checkedVar(fs, &cfg.clientIPHeader, "client-ip-header", "HEADER", "X-Forwarded-For",
 		"the header in which a trusted proxy names the client", parseHeaderName)
 	fs.StringVar(&cfg.geoIP, "geoip", "", "`FILE` in MaxMind's DB format that tells the countries of visitors; read once, at start")
@@ -94,18 +101,21 @@ once; no hit that was answered is lost then either, the next start replays them.
 	addRateLimits(fs, &cfg.rateLimits)
 	addHTTPSSettings(fs, &cfg.https)
 	fs.StringSliceVar(&cfg.corsOrigins, "cors-origin", nil,
-		"`ORIGIN` whose pages may call the API with tokens, such as https://app.example, or *; may be repeated (default: none)")
+		"`ORIGIN` whose pages may call the API with tokens, such as https://app.example, or *; may be repeated, or be a list with commas (default: none)")
 	fs.BoolVar(&cfg.allowHTTP, "allow-http", false, "take tokens over plain HTTP from anywhere (in a network that you trust)")
 	fs.BoolVar(&cfg.data.acceptLoss, "accept-loss", false,
 		"start although the store has lost writes that were acknowledged, and go on without them")
 	fs.BoolVar(&cfg.pprof, "pprof", false, "serve /debug/pprof on the admin address even if that is not loopback")
-	checkedVar(fs, &cfg.logFormat, "log-format", "FORMAT", "text", "text or json", oneOf("text", "json"))
+	wordVar(fs, &cfg.logFormat, "log-format", "FORMAT", "text", "text or json", "text", "json")
 	checkedVar(fs, &cfg.logLevel, "log-level", "LEVEL", "info", "debug, info, warn or error", parseLevel)
-	return cmd
+	completeWords(fs, "log-level", "debug", "info", "warn", "error")
 }
 
 // check refuses settings that do not go together.
 func (cfg *serveConfig) check() error {
+	if err := cfg.checkAddresses(); err != nil {
+		return err
+	}
 	if cfg.countryHeader != "" && len(cfg.trustedProxies) == 0 {
 		return usageErrorf("--country-header needs --trusted-proxy: nobody else is believed where a visitor comes from")
 	}
@@ -116,6 +126,23 @@ func (cfg *serveConfig) check() error {
 		return err
 	}
 	return cfg.data.checkBaseURL()
+}
+
+// checkAddresses refuses two addresses of which the second could not be listened on.
+func (cfg *serveConfig) checkAddresses() error {
+	taken := map[string]string{}
+	for _, a := range []struct{ flag, address string }{
+		{"--listen", cfg.data.listen}, {"--admin-listen", cfg.adminListen}, {"--http-redirect-listen", cfg.https.redirectListen},
+	} {
+		_, port, _ := net.SplitHostPort(a.address)
+		if other := taken[a.address]; other != "" && port != "0" {
+			return usageErrorf("%s and %s are both %s; give them two addresses", other, a.flag, a.address)
+		}
+		if a.address != "" {
+			taken[a.address] = a.flag
+		}
+	}
+	return nil
 }
 
 // serve runs the server until ctx ends or a signal comes, and stops it. A second signal ends it in the middle of
@@ -277,7 +304,8 @@ func (s *server) listen() (err error) {
 func (s *server) listenOn(flag, address string) (net.Listener, error) {
 	ln, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", flag, address, err)
+		program, _ := os.Executable() // "": an example without it
+		return nil, listenError(flag, address, program, err)
 	}
 	s.parts.onStop(flag, closeListener(ln))
 	return ln, nil

@@ -43,24 +43,42 @@ type dataSettings struct {
 	privateTargets string
 }
 
-// addDataSettings gives cmd the settings of whoever opens a store.
-func addDataSettings(cmd *cobra.Command, s *dataSettings) {
-	fs := cmd.Flags()
-	fs.String("config", "", "TOML `FILE` of settings")
-	checkedVar(fs, &s.dataDir, "data", "DIR", defaultDataDir, "folder of the data", parseNotEmpty)
-	fs.StringVar(&s.journalDir, "journal-dir", "",
+// addFolder gives cmd the settings of whoever looks into the data folder.
+func addFolder(cmd *cobra.Command, s *dataSettings) {
+	addConfig(cmd)
+	checkedVar(cmd.Flags(), &s.dataDir, "data", "DIR", defaultDataDir, "folder of the data", parseNotEmpty)
+}
+
+func addConfig(cmd *cobra.Command) {
+	cmd.Flags().String("config", "", "TOML `FILE` of settings")
+}
+
+func addJournal(cmd *cobra.Command, s *dataSettings) {
+	cmd.Flags().StringVar(&s.journalDir, "journal-dir", "",
 		"`DIR` of the hit journal; may be a tmpfs (default: where it was, at first journal in the data folder)")
-	checkedVar(fs, &s.minFree, "min-free-space", "SIZE", "auto",
+}
+
+// addStoreSettings gives cmd the settings of whoever opens a store.
+func addStoreSettings(cmd *cobra.Command, s *dataSettings) {
+	addFolder(cmd, s)
+	addJournal(cmd, s)
+	checkedVar(cmd.Flags(), &s.minFree, "min-free-space", "SIZE", "auto",
 		"free space below which links are not written, such as 1GiB, 5% or off (auto: the smaller of 512MiB and 5%)", parseFloor)
+}
+
+// addDataSettings gives cmd the settings of whoever opens a store and names the links in it.
+func addDataSettings(cmd *cobra.Command, s *dataSettings) {
+	addStoreSettings(cmd, s)
+	fs := cmd.Flags()
 	checkedVar(fs, &s.listen, "listen", "ADDRESS", defaultListen, "address of redirects and the API", parseListen)
 	checkedVar(fs, &s.baseURL, "base-url", "URL", "",
 		"origin of the short addresses, such as https://sho.rt (default: https://<acme-domain>, or http://<listen> if that is loopback)", parseOrigin)
 	checkedVar(fs, &s.acmeDomain, "acme-domain", "NAME", "",
 		"domain for which an ACME authority (Let's Encrypt) is asked for a certificate, for HTTPS; it must lead to --listen on port 443, "+
 			"or to --http-redirect-listen on port 80", parseDomain)
-	checkedVar(fs, &s.privateTargets, "private-targets", "WORD", "auto",
+	wordVar(fs, &s.privateTargets, "private-targets", "WORD", "auto",
 		"targets in private networks: allow, refuse, or auto (allow if the base URL is private itself)",
-		oneOf("allow", "refuse", "auto"))
+		"allow", "refuse", "auto")
 }
 
 // resolveBaseURL returns the origin of the short addresses of a server that listens on address: --listen, with the port
@@ -151,29 +169,35 @@ func parseListen(text string) (string, error) {
 	if err != nil || port == "" {
 		return "", errors.New("must be host:port, such as 127.0.0.1:8080 or :8080")
 	}
-	if n, err := strconv.Atoi(port); err == nil && (n < 0 || n > 65535) {
-		return "", fmt.Errorf("there is no port %d", n)
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return "", fmt.Errorf("must have a port from 0 to 65535, and not %s", port)
 	}
 	return text, nil
 }
 
 // parseOrigin returns text as scheme://host[:port], the host in the form that targets are stored in.
 func parseOrigin(text string) (string, error) {
+	scheme, rest, _ := strings.Cut(text, "://")
+	if !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") || rest == "" {
+		return "", errors.New("must begin with http:// or https:// and a host, such as https://sho.rt")
+	}
 	u, err := url.Parse(text)
-	if err != nil {
-		return "", err
+	if err != nil || u.User != nil || strings.TrimSuffix(u.Path, "/") != "" || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#") {
+		return "", errors.New("must be an origin: scheme, host and port, nothing else, such as https://sho.rt")
 	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
-		return "", errors.New("must begin with http:// or https:// and a host")
+	return parseTarget(u.Scheme + "://" + u.Host)
+}
+
+// parseServer is parseOrigin, and also takes HOST or HOST:PORT: http on this machine, where no token leaves it, else https.
+func parseServer(text string) (string, error) {
+	if text != "" && !strings.Contains(text, "://") {
+		scheme := "https://"
+		if host, _, _ := strings.Cut(text, "/"); isLoopback(hostOf(host)) {
+			scheme = "http://"
+		}
+		text = scheme + text
 	}
-	if u.User != nil || strings.TrimSuffix(u.Path, "/") != "" || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#") {
-		return "", errors.New("must be an origin: scheme, host and port, nothing else")
-	}
-	origin, err := engine.TargetPolicy{}.Parse(u.Scheme + "://" + u.Host)
-	if err != nil {
-		return "", err
-	}
-	return origin, nil
+	return parseOrigin(text)
 }
 
 // parseTarget reads an address that a link could lead to.
@@ -241,28 +265,51 @@ func parseLevel(text string) (level slog.Level, err error) {
 // prefixes is a flag that holds networks and may be repeated.
 type prefixes struct{ list *[]netip.Prefix }
 
-var _ pflag.Value = prefixes{}
+var (
+	_ pflag.Value      = prefixes{}
+	_ pflag.SliceValue = prefixes{}
+)
 
 func (p prefixes) Set(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
-		prefix, err := parsePrefix(strings.TrimSpace(part))
-		if err != nil {
+		if err := p.Append(strings.TrimSpace(part)); err != nil {
 			return err
 		}
-		*p.list = append(*p.list, prefix)
 	}
 	return nil
 }
 
-func (p prefixes) String() string {
+// Append implements pflag.SliceValue.
+func (p prefixes) Append(text string) error {
+	prefix, err := parsePrefix(text)
+	if err == nil {
+		*p.list = append(*p.list, prefix)
+	}
+	return err
+}
+
+// Replace implements pflag.SliceValue.
+func (p prefixes) Replace(texts []string) error {
+	*p.list = nil
+	for _, text := range texts {
+		if err := p.Append(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// GetSlice implements pflag.SliceValue.
+func (p prefixes) GetSlice() []string {
 	texts := make([]string, len(*p.list))
 	for i, prefix := range *p.list {
 		texts[i] = prefix.String()
 	}
-	return strings.Join(texts, ",")
+	return texts
 }
 
-func (p prefixes) Type() string { return "NETWORK" }
+func (p prefixes) String() string { return strings.Join(p.GetSlice(), ",") }
+func (p prefixes) Type() string   { return "NETWORK" }
 
 // parsePrefix reads a network such as 10.0.0.0/8, or a single address.
 func parsePrefix(text string) (netip.Prefix, error) {

@@ -38,9 +38,11 @@ the first user, an admin, has all scopes; later ones have all but admin unless -
 	}
 	addLocalSettings(cmd, &where)
 	addInit(cmd, &where)
+	hide(cmd.Flags(), "base-url") // a token names no link
 	fs := cmd.Flags()
 	fs.StringVar(&draft.Name, "name", "", "`NAME` that tells the token from others (required)")
 	fs.StringSliceVar(&scopes, "scopes", nil, "`SCOPES`, with commas: links:read, links:write, stats:read, tokens:write, admin")
+	completeWords(fs, "scopes", "links:read", "links:write", "stats:read", "tokens:write", "admin")
 	fs.Var(&expires, "expires", "when it ends: 90d, 12h, 2030-12-31 or 2030-12-31T23:59:59Z (default never)")
 	markArguments(fs, "name", "scopes", "expires")
 	return cmd

@@ -38,6 +38,7 @@ themselves nobody can list.
 		},
 	}
 	addLocalSettings(cmd, &where)
+	hide(cmd.Flags(), "base-url") // a token names no link
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer of the API")
 	markArguments(cmd.Flags(), "json")
 	return cmd
@@ -81,6 +82,7 @@ func newTokenRm(stderr io.Writer) *cobra.Command {
 		},
 	}
 	addLocalSettings(cmd, &where)
+	hide(cmd.Flags(), "base-url") // a token names no link
 	return cmd
 }
 

@@ -45,7 +45,7 @@ token of an admin in SHUNT_TOKEN) it talks to a server elsewhere.`
 // addUserSettings is addLocalSettings for commands that only an admin may use: they act as the oldest.
 func addUserSettings(cmd *cobra.Command, where *localTarget) {
 	addLocalSettings(cmd, where)
-	must(cmd.Flags().MarkHidden("user"))
+	hide(cmd.Flags(), "user", "base-url")
 }
 
 func newUserAdd(stdout, stderr io.Writer) *cobra.Command {

@@ -18,10 +18,21 @@ func newVersion(stdout io.Writer) *cobra.Command {
 		Short: "Print the version",
 		Args:  exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(stdout, "shunt %s %s %s/%s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := io.WriteString(stdout, versionLine())
 			return err
 		},
 	}
+}
+
+func versionLine() string {
+	return fmt.Sprintf("shunt %s %s %s/%s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// addVersionFlag has `shunt --version` print what `shunt version` does.
+func addVersionFlag(root *cobra.Command) {
+	root.Version = versionText()
+	root.SetVersionTemplate(versionLine())
+	root.Flags().Bool("version", false, "print the version")
 }
 
 // versionText is what the Makefile said, else what the Go tool knows (go install, go build in a checkout), else

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// completers write the script of a shell.
+var completers = map[string]func(root *cobra.Command, w io.Writer) error{
+	"bash":       func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) },
+	"zsh":        func(root *cobra.Command, w io.Writer) error { return root.GenZshCompletion(w) },
+	"fish":       func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) },
+	"powershell": func(root *cobra.Command, w io.Writer) error { return root.GenPowerShellCompletionWithDesc(w) },
+}
+
+var shells = []string{"bash", "zsh", "fish", "powershell"}
+
+func newCompletion(stdout io.Writer) *cobra.Command {
+	return &cobra.Command{
+		Use:   "completion SHELL",
+		Short: "Print a script that has a shell complete commands and flags",
+		Long: `Print a script that has SHELL complete the commands, flags and words of shunt: bash, zsh, fish or powershell. Load it now, or
+put it where the shell looks for such scripts. In bash it needs the package bash-completion.`,
+		Example: `  source <(shunt completion bash)
+  shunt completion bash > /etc/bash_completion.d/shunt
+  shunt completion zsh > "${fpath[1]}/_shunt"
+  shunt completion fish > ~/.config/fish/completions/shunt.fish
+  shunt completion powershell | Out-String | Invoke-Expression`,
+		ValidArgs: shells,
+		Args:      exactly("SHELL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			complete := completers[args[0]]
+			if complete == nil {
+				return usageErrorf("there is no completion for %q: choose one of %s", args[0], strings.Join(shells, ", "))
+			}
+			return complete(cmd.Root(), stdout)
+		},
+	}
+}
+
+// addCompletions says of each flag and argument what it may be: words, a folder, a file, or nothing that a shell could know.
+func addCompletions(root *cobra.Command) {
+	for _, cmd := range commandsOf(root) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			must(cmd.RegisterFlagCompletionFunc(f.Name, flagCompletion(f)))
+		})
+		switch name := argumentOf(cmd); {
+		case len(cmd.ValidArgs) > 0 || cmd.ValidArgsFunction != nil || name == "FILE":
+		case name == "DIR":
+			cmd.ValidArgsFunction = completeFolders
+		default:
+			cmd.ValidArgsFunction = cobra.NoFileCompletions
+		}
+	}
+}
+
+// argumentOf returns the name of cmd's argument; "": it takes none.
+func argumentOf(cmd *cobra.Command) string {
+	_, name, _ := strings.Cut(cmd.Use, " ")
+	return name
+}
+
+func flagCompletion(f *pflag.Flag) cobra.CompletionFunc {
+	words := f.Annotations[wordsAnnotation]
+	_, isList := f.Value.(pflag.SliceValue)
+	isList = isList || f.Name == "include" // a list that goes to the API as it is
+	switch kind, _ := pflag.UnquoteUsage(f); {
+	case len(words) > 0 && isList:
+		return completeList(words)
+	case len(words) > 0:
+		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+	case kind == "FILE":
+		return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+	case kind == "DIR":
+		return completeFolders
+	}
+	return cobra.NoFileCompletions
+}
+
+func completeFolders(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// completeList completes the last of words with commas between.
+func completeList(words []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		before := typed[:strings.LastIndexByte(typed, ',')+1]
+		var found []cobra.Completion
+		for _, word := range words {
+			found = append(found, before+word)
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+}

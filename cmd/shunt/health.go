@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+const (
+	// healthTimeout is less than what container engines give a check (Docker: 30 s), so that this one says why.
+	healthTimeout = 5 * time.Second
+
+	maxHealthBytes = 1024 // of an answer, which has a line
+)
+
+func newHealth(stdout io.Writer) *cobra.Command {
+	listen, live := "", false
+	cmd := &cobra.Command{
+		Use:   "health",
+		Short: "Ask a server on this machine whether it is healthy",
+		Long: `Ask the server at the admin address whether it answers redirects, and print what it says. Exit code 0: it is ready; 1: it is
+loading or stopping, or does not answer within 5 s. With --live it is healthy as soon as the process answers, also while it
+loads: choose that where whoever is not healthy is killed. It is meant for containers, which have no curl:
+
+  HEALTHCHECK CMD ["/shunt", "health"]`,
+		Example: `  shunt health
+  shunt health --live --admin-listen 127.0.0.1:9001`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			text, err := askHealth(cmd.Context(), listen, live)
+			if err != nil {
+				return fmt.Errorf("health: %w", err)
+			}
+			_, err = fmt.Fprintln(stdout, text)
+			return err
+		},
+	}
+	addConfig(cmd)
+	checkedVar(cmd.Flags(), &listen, "admin-listen", "ADDRESS", defaultAdminListen, "the server's admin address", parseListen)
+	cmd.Flags().BoolVar(&live, "live", false, "ask only whether the process answers")
+	markArguments(cmd.Flags(), "live")
+	return cmd
+}
+
+// askHealth returns what the server at the admin address says, or why it is not healthy.
+func askHealth(ctx context.Context, listen string, live bool) (string, error) {
+	address, err := dialable(listen)
+	if err != nil {
+		return "", err
+	}
+	path := "/readyz"
+	if live {
+		path = "/healthz"
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, nil)
+	if err != nil {
+		return "", fmt.Errorf("%s (--admin-listen) is not an address", listen)
+	}
+	transport := &http.Transport{DisableKeepAlives: true} // and no proxy, whatever the environment says
+	answer, err := transport.RoundTrip(request)
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("%s (--admin-listen) does not answer within %v", address, healthTimeout)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w (--admin-listen)", err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxHealthBytes))
+	said := printable(strings.TrimSpace(string(text)))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("the answer of %s (--admin-listen): %w", address, err)
+	case answer.StatusCode == http.StatusServiceUnavailable:
+		return "", fmt.Errorf("the server is not ready: %s", said)
+	case answer.StatusCode != http.StatusOK:
+		return "", fmt.Errorf("%s (--admin-listen) answers %s: it is not the admin address of a shunt", address, answer.Status)
+	}
+	return said, nil
+}
+
+// dialable returns where to reach who listens at an address: every address is, among others, this machine's own.
+func dialable(listen string) (string, error) {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "", err // parseListen has let it through: cannot happen
+	}
+	if port == "0" {
+		return "", usageErrorf("--admin-listen has port 0, so the server drew one; name that, which its first lines say")
+	}
+	if addr, err := netip.ParseAddr(host); host == "" || err == nil && addr.IsUnspecified() {
+		if host = "127.0.0.1"; err == nil && addr.Is6() {
+			host = "::1"
+		}
+	}
+	return net.JoinHostPort(host, port), nil
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"shunt/api"
+)
+
+// aboutSettings is what the commands and the topic say about where settings come from.
+const aboutSettings = `Every setting is a flag, an environment variable and a key of the TOML file that --config names, in that order of force:
+
+  flag                    --base-url https://sho.rt
+  environment variable    SHUNT_BASE_URL=https://sho.rt         SHUNT_ and the flag in capitals, with _ for -
+  key of the file         base-url = "https://sho.rt"           or base_url
+
+A list is a flag that is repeated, or has commas in it; a variable with commas in it; an array, or a text with commas:
+
+  flag                    --trusted-proxy 10.0.0.0/8 --trusted-proxy ::1
+  environment variable    SHUNT_TRUSTED_PROXY=10.0.0.0/8,::1
+  key of the file         trusted-proxy = ["10.0.0.0/8", "::1"]
+
+The file has no tables, numbers and true or false stand without quotes, everything else in quotes. One file and one
+environment serve all commands: each takes what it needs. A secret may be read from a file: SHUNT_TOKEN_FILE names one that
+holds what SHUNT_TOKEN would.`
+
+func newConfig(root *cobra.Command, stdout, stderr io.Writer) *cobra.Command {
+	cfg, asJSON, asTOML := serveConfig{}, false, false
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Print the settings in force and where each is from",
+		Long: `Print the settings that 'shunt serve' would have with the same flags, environment and file, and where each of them is from:
+a flag, an environment variable, FILE:LINE:COLUMN, or the default. Secrets are not shown. Nothing is started or changed. If
+settings do not go together, the command says so and exits with 2.
+
+` + aboutSettings,
+		Example: `  shunt config
+  shunt config --config /etc/shunt.toml --json | jq -r '."base-url".value'
+  shunt config --toml > shunt.toml`,
+		Args: knownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asJSON && asTOML {
+				return usageErrorf("--json and --toml exclude each other")
+			}
+			rows := settingRows(cmd.Flags(), &cfg)
+			var err error
+			switch {
+			case asJSON:
+				err = printValue(stdout, rows.byName())
+			case asTOML:
+				_, err = io.WriteString(stdout, rows.toml())
+			default:
+				err = printTable(stdout, rows.table())
+			}
+			return errors.Join(err, cfg.check())
+		},
+	}
+	addAllSettings(cmd, root, &cfg)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print an object with the value and the source of each setting")
+	cmd.Flags().BoolVar(&asTOML, "toml", false, "print a file of settings, with what is the default as comments")
+	markArguments(cmd.Flags(), "json", "toml")
+	cmd.AddCommand(newConfigCheck(root, stdout, stderr))
+	return cmd
+}
+
+// addAllSettings gives cmd the flags of serve, and those settings of the commands below root that serve does not have: they may
+// be in the same file.
+func addAllSettings(cmd, root *cobra.Command, cfg *serveConfig) {
+	addServeSettings(cmd, cfg)
+	for name, f := range knownSettings(root) {
+		if cmd.Flags().Lookup(name) == nil {
+			own := *f // cobra keeps completions by flag
+			cmd.Flags().AddFlag(&own)
+		}
+	}
+}
+
+func newConfigCheck(root *cobra.Command, stdout, stderr io.Writer) *cobra.Command {
+	cfg := serveConfig{}
+	cmd := &cobra.Command{
+		Use:   "check FILE",
+		Short: "Check a file of settings without starting anything",
+		Long: `Check a file of settings as 'shunt serve --config FILE' would, without starting or changing anything: keys, values, settings that
+do not go together, and the files that it names (certificates, block list, countries). Environment and flags count as they do
+for serve. Exit code 0: the file is fine; 1: a file that it names is not; 2: the settings are not. All mistakes in the file
+are named, each with line and column.`,
+		Example: `  shunt config check /etc/shunt.toml`,
+		Args:    exactly("FILE"),
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			must(cmd.Flags().Set("config", args[0]))
+			return loadSettings(cmd, os.Environ(), stderr)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cfg.check(); err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			if err := cfg.checkFiles(stderr); err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			_, err := fmt.Fprintf(stdout, "%s is fine\n", args[0])
+			return err
+		},
+	}
+	addAllSettings(cmd, root, &cfg)
+	must(cmd.Flags().MarkHidden("config"))
+	return cmd
+}
+
+// checkFiles reads the files that settings name, as serve does before it starts.
+func (cfg *serveConfig) checkFiles(stderr io.Writer) error {
+	log := newConsole(stderr, "text", slog.LevelWarn).log
+	var errs []error
+	if cfg.https.certFile != "" {
+		_, err := openCertFiles(cfg.https.certFile, cfg.https.keyFile, log)
+		errs = append(errs, err)
+	}
+	if cfg.geoIP != "" {
+		if _, err := api.ReadCountries(cfg.geoIP); err != nil {
+			errs = append(errs, fmt.Errorf("--geoip: %w", err))
+		}
+	}
+	if cfg.blockList != "" {
+		if _, err := api.OpenBlockFile(cfg.blockList, log); err != nil {
+			errs = append(errs, fmt.Errorf("--block-list: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// A settingRow is a setting as `shunt config` shows it.
+type settingRow struct {
+	name, text string
+	value      any // as in JSON: a text, true or false, or a list of texts; nil: not set, or not shown
+	source     string
+	secret     bool
+}
+
+type settingTable []settingRow
+
+const (
+	fromDefault = "default"
+	fromFlag    = "flag"
+	hiddenValue = "(set, not shown)"
+)
+
+// settingRows returns the settings among fs. What follows from others is shown as what it comes to.
+func settingRows(fs *pflag.FlagSet, cfg *serveConfig) (rows settingTable) {
+	fs.VisitAll(func(f *pflag.Flag) {
+		if f.Name == "help" || annotated(f, argumentAnnotation) {
+			return
+		}
+		row := settingRow{name: f.Name, text: f.Value.String(), source: sourceOf(f), secret: annotated(f, secretAnnotation)}
+		if f.Name == "base-url" && row.text == "" {
+			cfg.data.secure = cfg.https.certFile != ""
+			if row.text, _ = cfg.data.resolveBaseURL(cfg.data.listen); row.text != "" {
+				row.source += ", from " + cfg.baseURLFlag()
+			}
+		}
+		row.value = valueOf(f, row.text)
+		if row.secret && row.text != "" {
+			row.text, row.value = hiddenValue, nil
+		}
+		rows = append(rows, row)
+	})
+	return rows
+}
+
+// baseURLFlag names the setting from which a base URL follows that is not given.
+func (cfg *serveConfig) baseURLFlag() string {
+	if cfg.data.acmeDomain != "" {
+		return "acme-domain"
+	}
+	return "listen"
+}
+
+func sourceOf(f *pflag.Flag) string {
+	switch source := f.Annotations[sourceAnnotation]; {
+	case len(source) > 0:
+		return source[0]
+	case f.Changed:
+		return fromFlag
+	}
+	return fromDefault
+}
+
+func valueOf(f *pflag.Flag, text string) any {
+	list, isList := f.Value.(pflag.SliceValue)
+	switch {
+	case isList:
+		return append([]string{}, list.GetSlice()...)
+	case f.Value.Type() == "bool":
+		return text == "true"
+	case text == "":
+		return nil
+	}
+	return text
+}
+
+func (t settingTable) byName() map[string]any {
+	type shown struct {
+		Value  any    `json:"value"`
+		Source string `json:"source"`
+		Secret bool   `json:"secret,omitempty"`
+	}
+	rows := map[string]any{}
+	for _, row := range t {
+		rows[row.name] = shown{row.value, row.source, row.secret}
+	}
+	return rows
+}
+
+func (t settingTable) table() [][]string {
+	rows := [][]string{{"SETTING", "VALUE", "FROM"}}
+	for _, row := range t {
+		text := row.text
+		if list, ok := row.value.([]string); ok {
+			text = strings.Join(list, ",")
+		}
+		if text == "" {
+			text = "-"
+		}
+		rows = append(rows, []string{row.name, text, row.source})
+	}
+	return rows
+}
+
+// toml returns a file of settings. What is the default is a comment, so that a later default takes effect.
+func (t settingTable) toml() string {
+	var b strings.Builder
+	for _, row := range t {
+		if row.secret || row.value == nil {
+			continue
+		}
+		line, err := toml.Marshal(map[string]any{row.name: row.value})
+		must(err) // texts, and true or false
+		if strings.HasPrefix(row.source, fromDefault) {
+			b.WriteString("# ")
+		}
+		fmt.Fprintf(&b, "%s  # %s\n", strings.TrimSpace(string(line)), row.source)
+	}
+	return b.String()
+}

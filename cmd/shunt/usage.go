@@ -1,0 +1,128 @@
+package main
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// What is said about flags and values that are not taken. The texts of pflag and strconv name functions of theirs.
+
+// flagError says what is wrong with the flags of a call of cmd.
+func flagError(cmd *cobra.Command, err error) error {
+	return usageErrorf("%w (see '%s --help')", flagProblem(cmd, err), cmd.CommandPath())
+}
+
+func flagProblem(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var bare *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	var malformed *pflag.InvalidSyntaxError
+	switch {
+	case errors.As(err, &unknown):
+		return unknownFlag(cmd, unknown)
+	case errors.As(err, &bare):
+		return bareFlag(bare.GetFlag())
+	case errors.As(err, &invalid):
+		f := invalid.GetFlag()
+		return fmt.Errorf("--%s: %w", f.Name, valueError(f, invalid.GetValue(), invalid))
+	case errors.As(err, &malformed):
+		return fmt.Errorf("%q is not a flag", malformed.GetSpecifiedFlag())
+	}
+	return err
+}
+
+// unknownFlag suggests the flag that was meant, or names the command that has it.
+func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) error {
+	name, dashes := err.GetSpecifiedName(), "--"
+	if letters := err.GetSpecifiedShortnames(); letters != "" {
+		name, dashes = letters, "-"
+	}
+	name, _, _ = strings.Cut(name, "=")
+	if owners := commandsWith(cmd.Root(), name); dashes == "--" && len(owners) > 0 {
+		return fmt.Errorf("'%s' takes no --%s; that is for '%s'", cmd.CommandPath(), name, strings.Join(owners, "', '"))
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	suggestion := didYouMean(name, names, func(name string) string { return "--" + name })
+	return fmt.Errorf("there is no flag %s%s%s", dashes, name, suggestion)
+}
+
+// maxOwners is how many commands are named that have a flag.
+const maxOwners = 3
+
+// commandsWith returns the first commands that show a flag.
+func commandsWith(root *cobra.Command, flag string) (paths []string) {
+	for _, cmd := range commandsOf(root) {
+		f := cmd.Flags().Lookup(flag)
+		if f != nil && !f.Hidden && cmd.IsAvailableCommand() && !slices.Contains(paths, cmd.CommandPath()) && len(paths) < maxOwners {
+			paths = append(paths, cmd.CommandPath())
+		}
+	}
+	return paths
+}
+
+// commandsOf returns cmd and all commands below it.
+func commandsOf(cmd *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{cmd}
+	for _, sub := range cmd.Commands() {
+		all = append(all, commandsOf(sub)...)
+	}
+	return all
+}
+
+// bareFlag is the error of a flag at the end of the line that has no value.
+func bareFlag(f *pflag.Flag) error {
+	kind, _ := pflag.UnquoteUsage(f)
+	return fmt.Errorf("--%s needs a value: --%s %s", f.Name, f.Name, strings.ToUpper(kind))
+}
+
+// maxShownValue is how many bytes of a refused value are shown: enough to find it again.
+const maxShownValue = 100
+
+// valueError says why f does not take text, and what text was. cause is what pflag makes of it.
+func valueError(f *pflag.Flag, text string, cause error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(cause, &invalid) {
+		cause = invalid.Unwrap()
+	}
+	reason := reasonOf(f, cause)
+	switch {
+	case annotated(f, secretAnnotation) || strings.Contains(reason.Error(), `"`):
+		return reason
+	case text == "":
+		return fmt.Errorf("%w; it is empty", reason)
+	case len(text) > maxShownValue:
+		text = text[:maxShownValue] + "…"
+	}
+	return fmt.Errorf("%w; it is %q", reason, text)
+}
+
+// reasonOf translates what the parsers of pflag's own kinds of flags return; our own say it well.
+func reasonOf(f *pflag.Flag, cause error) error {
+	var number *strconv.NumError
+	var list *csv.ParseError
+	switch kind := f.Value.Type(); {
+	case errors.As(cause, &list):
+		return errors.New("must be a list with commas, with no quotes in it")
+	case !errors.As(cause, &number):
+		return cause
+	case kind == "bool":
+		return errors.New("must be true or false")
+	case errors.Is(number, strconv.ErrRange):
+		return errors.New("must be a smaller number")
+	case strings.HasPrefix(kind, "uint"):
+		return errors.New("must be a number, and not negative")
+	}
+	return errors.New("must be a number")
+}
