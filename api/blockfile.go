@@ -85,7 +85,7 @@ func (f *BlockFile) update() error {
 		return err
 	}
 	if !stat.Mode().IsRegular() { // to open a pipe would wait for its writer
-		return fmt.Errorf("%s is no regular file", f.path)
+		return fmt.Errorf("%s is not a regular file", f.path)
 	}
 	if f.stat != nil && f.unchanged(stat) {
 		return nil

@@ -2,23 +2,41 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 )
 
-// MaxFaults is how many faults of a check are told in full. All are counted.
-const MaxFaults = 20
+const (
+	// MaxFaults is how many faults of files, and how many others, a check names in full. All are counted.
+	MaxFaults = 20
+	// maxFaultGroups is more than there are tables.
+	maxFaultGroups = 64
+)
 
 // Fault is something that a check found and that no crash explains.
 type Fault struct {
 	Where string `json:"where"` // a file, or a table and a key
 	What  string `json:"what"`
+	// Follows: it was found after a damaged file of tables, and most likely is so because of that.
+	Follows bool `json:"follows,omitempty"`
+}
+
+// A FaultGroup is the faults of one table that follow from a damaged file.
+type FaultGroup struct {
+	Where string `json:"where"` // the table
+	Count uint64 `json:"count"`
+	First Fault  `json:"first"`
 }
 
 // Faults gathers what the parts of a check find. The zero value is ready; any goroutine may call its methods.
 type Faults struct {
 	mu    sync.Mutex
-	first []Fault // at most MaxFaults
+	files []Fault // at most MaxFaults, and so is first
+	first []Fault
 	total uint64
+
+	following bool // see Follow
+	groups    []FaultGroup
 }
 
 // Add adds a fault.
@@ -26,14 +44,56 @@ func (f *Faults) Add(where, format string, args ...any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.total++
+	fault := Fault{Where: where, What: fmt.Sprintf(format, args...), Follows: f.following}
 	if len(f.first) < MaxFaults {
-		f.first = append(f.first, Fault{Where: where, What: fmt.Sprintf(format, args...)})
+		f.first = append(f.first, fault)
+	}
+	if f.following {
+		f.group(fault)
 	}
 }
 
-// Found returns the first faults, and how many there are in all.
+// AddFile adds the fault of a whole file, which Found returns before all that is not of a file.
+func (f *Faults) AddFile(path, format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.total++
+	if len(f.files) < MaxFaults {
+		f.files = append(f.files, Fault{Where: path, What: fmt.Sprintf(format, args...)})
+	}
+}
+
+// Follow is called when files of tables are damaged: what Add is given from now on most likely follows from that.
+func (f *Faults) Follow() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.following = true
+}
+
+// group counts a fault that follows from a damaged file.
+func (f *Faults) group(fault Fault) {
+	table, _, _ := strings.Cut(fault.Where, ", key ")
+	for i := range f.groups {
+		if f.groups[i].Where == table {
+			f.groups[i].Count++
+			return
+		}
+	}
+	if len(f.groups) < maxFaultGroups {
+		f.groups = append(f.groups, FaultGroup{table, 1, fault})
+	}
+}
+
+// Found returns the first faults, those of files before all others, and how many there are in all.
 func (f *Faults) Found() (first []Fault, total uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return append([]Fault{}, f.first...), f.total
+	return append(append([]Fault{}, f.files...), f.first...), f.total
+}
+
+// Groups returns the faults that follow from damaged files, by table.
+func (f *Faults) Groups() []FaultGroup {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]FaultGroup(nil), f.groups...)
 }

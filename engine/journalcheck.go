@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"shunt/engine/plural"
 )
 
 // JournalReport counts what CheckJournal found. None of it is a fault.
@@ -92,11 +94,11 @@ func (c *journalCheck) list(dir string) error {
 		index, indexErr := strconv.ParseUint(what, 10, 8)
 		switch {
 		case err != nil || indexErr != nil && what != dictionarySuffix:
-			c.faults.Add(path, "no file of a journal has such a name")
+			c.faults.AddFile(path, "no file of a journal has such a name")
 		case epoch != c.p.Epoch:
 			c.noteOther(path, epoch)
 		case indexErr == nil && index >= uint64(len(c.p.Rings)):
-			c.faults.Add(path, "the store knows %d rings only", len(c.p.Rings))
+			c.faults.AddFile(path, "the store knows %d rings only", len(c.p.Rings))
 		default:
 			c.paths[e.Name()] = path
 		}
@@ -109,7 +111,7 @@ func (c *journalCheck) list(dir string) error {
 func (c *journalCheck) noteOther(path string, epoch uint64) {
 	c.report.Old++
 	if sameHistory(epoch, c.p.Epoch) && epoch > c.p.Epoch {
-		c.faults.Add(path, "it is of epoch %d, and the store has only come to %d: was an older copy of the store put here by hand?",
+		c.faults.AddFile(path, "it is of epoch %d, and the store has only come to %d: was an older copy of the store put here by hand?",
 			epoch, c.p.Epoch)
 	}
 }
@@ -127,7 +129,7 @@ func (c *journalCheck) readNames() *referrers {
 		c.report.Unfinished++
 		return nil
 	case err != nil:
-		c.faults.Add(path, "%v", err)
+		c.faults.AddFile(path, "%v", err)
 		return nil
 	}
 	c.report.Files++
@@ -141,9 +143,9 @@ func (c *journalCheck) readNames() *referrers {
 func (c *journalCheck) absent(path string) {
 	switch {
 	case c.live:
-		c.faults.Add(path, "it is missing, although the server that runs writes to it")
+		c.faults.AddFile(path, "it is missing, although the server that runs writes to it")
 	case !c.untouched:
-		c.faults.Add(path, "it is missing; the hits since the last flush are in it")
+		c.faults.AddFile(path, "it is missing; the hits since the last flush are in it")
 	default:
 		c.report.Unfinished++
 	}
@@ -169,7 +171,7 @@ func (c *journalCheck) checkRing(index int) {
 		err = errors.Join(c.readRing(f, index), f.Close())
 	}
 	if err != nil {
-		c.faults.Add(path, "%v", err)
+		c.faults.AddFile(path, "%v", err)
 	}
 }
 
@@ -221,7 +223,7 @@ func (c *journalCheck) add(s *slotCheck) error {
 	c.report.Lost += max(s.head, s.position+s.size) - (s.position + s.size)
 	switch {
 	case s.damaged > 0:
-		return fmt.Errorf("%d records were whole and are damaged, the first with sequence number %d", s.damaged, s.firstDamaged)
+		return fmt.Errorf("%s whole and damaged since, the first with sequence number %d", plural.Of(s.damaged, "record was", "records were"), s.firstDamaged)
 	case s.cut > maxCutWriters:
 		return fmt.Errorf("%d slots fail their checksum, more than a crash leaves", s.cut)
 	}

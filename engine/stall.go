@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"shunt/engine/plural"
 )
 
 // A stall begins when a flush fails, or takes longer than stallAfter, and ends with the next one that is durable.
@@ -146,6 +148,6 @@ func (e *Engine) close() error {
 // unflushed says what becomes of the hits that could not be flushed because of err.
 func (e *Engine) unflushed(err error) error {
 	inJournal, lost := e.atRisk()
-	return fmt.Errorf("the last flush: %w; %d redirects are in the journal alone, and the next start counts them; %d are lost",
-		err, inJournal, lost)
+	return fmt.Errorf("the last flush: %w; in the journal alone: %s, for the next start to count; lost: %s",
+		err, plural.Of(inJournal, "redirect", "redirects"), plural.Of(lost, "redirect", "redirects"))
 }

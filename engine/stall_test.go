@@ -122,8 +122,8 @@ func TestAStallIsSaidWhenItBeginsDropsAndEnds(t *testing.T) {
 // TestCloseEndsThoughTheStoreHangs hangs the last flush, of more hits than the ring holds.
 func TestCloseEndsThoughTheStoreHangs(t *testing.T) {
 	for hits, want := range map[int]string{
-		3:   "3 redirects are in the journal alone, and the next start counts them; 0 are lost",
-		300: "256 redirects are in the journal alone, and the next start counts them; 44 are lost",
+		3:   "in the journal alone: 3 redirects, for the next start to count; lost: 0 redirects",
+		300: "in the journal alone: 256 redirects, for the next start to count; lost: 44 redirects",
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLife(t, 1)
@@ -165,7 +165,7 @@ func TestRunEndsThoughTheStoreHangs(t *testing.T) {
 		}
 		l.hit(0, 2, 1)
 		err := l.Close()
-		if took := time.Since(start); took != engine.DefaultCloseTimeout || !errors.Is(err, engine.ErrStalled) || !said(err, "5 redirects are in the journal alone") {
+		if took := time.Since(start); took != engine.DefaultCloseTimeout || !errors.Is(err, engine.ErrStalled) || !said(err, "in the journal alone: 5 redirects") {
 			t.Errorf("after %v: %v", took, err)
 		}
 		close(hold)
@@ -183,7 +183,7 @@ func TestCloseSaysWhatAFailedFlushLeaves(t *testing.T) {
 	boom := errors.New("boom")
 	l.gate.failFlush.Store(&boom)
 	err := l.Close()
-	if !errors.Is(err, boom) || errors.Is(err, engine.ErrStalled) || !said(err, "3 redirects are in the journal alone", "0 are lost") {
+	if !errors.Is(err, boom) || errors.Is(err, engine.ErrStalled) || !said(err, "in the journal alone: 3 redirects", "lost: 0 redirects") {
 		t.Error(err)
 	}
 	l.gate.failFlush.Store(nil)

@@ -182,7 +182,7 @@ func (c *check) checkRows(name string, keys keyRange, begin func(*check) (checke
 	workers := runtime.GOMAXPROCS(0)
 	parts, err := cutRange(c.r, keys, workers*partsAWorker)
 	if err != nil {
-		c.o.Faults.Add(name, "it cannot be read: %v", err)
+		c.o.Faults.Add(name, "%s", unreadable(err))
 		parts = []keyRange{keys}
 	}
 	var next atomic.Int64
@@ -215,7 +215,7 @@ func (c *check) checkPart(name string, keys keyRange, begin func(*check) (checke
 	var last []byte
 	defer func() {
 		if unread := it.Close(); unread != nil {
-			c.o.Faults.Add(where(name, last), "rows after it cannot be read: %v", unread)
+			c.o.Faults.Add(where(name, last), "rows after it: %s", unreadable(unread))
 		}
 	}()
 	for valid := it.First(); valid; valid = it.Next() {
@@ -228,7 +228,7 @@ func (c *check) checkPart(name string, keys keyRange, begin func(*check) (checke
 		last = append(last[:0], it.Key()...)
 		value, err := it.ValueAndErr()
 		if err != nil {
-			c.o.Faults.Add(where(name, last), "it cannot be read: %v", err)
+			c.o.Faults.Add(where(name, last), "%s", unreadable(err))
 			continue
 		}
 		if err := part.row(it.Key(), value); err != nil {
@@ -238,16 +238,17 @@ func (c *check) checkPart(name string, keys keyRange, begin func(*check) (checke
 	return nil
 }
 
-// lookup returns a value, nil if there is none, which is valid until done is called. One that cannot be read is a fault.
-func (c *check) lookup(name string, key []byte) (value []byte, done func()) {
+// lookup returns a value, which is valid until done is called. missing: there is none. One that cannot be read is a fault, and
+// nil.
+func (c *check) lookup(name string, key []byte) (value []byte, missing bool, done func()) {
 	value, closer, err := c.r.Get(key)
 	if err == nil {
-		return value, func() { _ = closer.Close() } // reports what Get has
+		return value, false, func() { _ = closer.Close() } // reports what Get has
 	}
-	if !errors.Is(err, pebble.ErrNotFound) {
-		c.o.Faults.Add(where(name, key), "it cannot be read: %v", err)
+	if missing = errors.Is(err, pebble.ErrNotFound); !missing {
+		c.o.Faults.Add(where(name, key), "%s", unreadable(err))
 	}
-	return nil, func() {}
+	return nil, missing, func() {}
 }
 
 // join goes over a table beside another one that has the same order of ids.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	iofs "io/fs"
 	"log/slog"
+	"path/filepath"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/sstable"
@@ -44,13 +46,35 @@ func (c *check) checkFile(name string, o sstable.ReaderOptions) {
 	path := c.v.fs.PathJoin(c.v.folder.path(dbName), name)
 	size, err := checkBlocks(c.v.fs, path, o)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && c.v.live:
+	case errors.Is(err, iofs.ErrNotExist) && c.v.live:
 		return
 	case err != nil:
-		c.o.Faults.Add(path, "%v", err)
+		what := "it is damaged"
+		if errors.As(err, new(*iofs.PathError)) {
+			what = "it cannot be read"
+		}
+		c.o.Faults.AddFile(path, "%s: %s", what, withoutPebble(err))
+		c.o.Faults.Follow()
 	}
 	c.report.Files++
 	c.report.FileBytes += size
+}
+
+// withoutPebble returns an error's text without the names of Pebble's packages, and of a file that it knows by no number.
+func withoutPebble(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n") // a mark of Pebble's own
+	for _, prefix := range []string{"pebble: ", "pebble/table: ", "file 000000: "} {
+		text = strings.TrimPrefix(text, prefix)
+	}
+	return text
+}
+
+// unreadable says why a row cannot be read.
+func unreadable(err error) string {
+	if damage := pebble.ExtractDataCorruptionInfo(err); damage != nil {
+		return "it cannot be read, because " + filepath.Base(damage.Path) + " is damaged"
+	}
+	return "it cannot be read: " + withoutPebble(err)
 }
 
 func checkBlocks(fs vfs.FS, path string, o sstable.ReaderOptions) (sizeBytes uint64, err error) {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/cockroachdb/pebble/v2"
+
 	"shunt/engine"
 )
 
@@ -78,10 +80,12 @@ func (p *coldPart) row(key, value []byte) error {
 		return nil
 	}
 	p.key = appendHotKey(p.key[:0], cold.Code)
-	hotValue, done := c.lookup("hot", p.key)
+	hotValue, missing, done := c.lookup("hot", p.key)
 	defer done()
-	if hotValue == nil {
+	if missing {
 		c.o.Faults.Add(where("cold", key), "id %d: no hot record has its code %q", id, cold.Code)
+	}
+	if hotValue == nil {
 		return nil
 	}
 	hot, err := decodeHot([]byte(cold.Code), hotValue)
@@ -112,12 +116,12 @@ func (p *coldPart) wantIndexRows(hot *engine.HotView, cold *engine.Cold) {
 }
 
 func (p *coldPart) wantIndexRow(table, code string) {
-	value, done := p.c.lookup(table, p.key)
+	value, missing, done := p.c.lookup(table, p.key)
 	defer done()
 	switch {
-	case value == nil:
+	case missing:
 		p.c.o.Faults.Add(where(table, p.key), "the row of code %q is missing", code)
-	case !slices.Equal(value, p.value):
+	case value != nil && !slices.Equal(value, p.value):
 		p.c.o.Faults.Add(where(table, p.key), "the row of code %q is not what the link is: %x instead of %x", code, value, p.value)
 	}
 }
@@ -198,11 +202,11 @@ func (p strayHot) row(key, value []byte) error {
 	if err != nil || h.Flags&engine.FlagTombstone != 0 {
 		return nil
 	}
-	v, done := p.c.lookup("cold", appendColdKey(nil, h.ID))
+	v, missing, done := p.c.lookup("cold", appendColdKey(nil, h.ID))
 	defer done()
-	if v == nil {
+	if missing {
 		p.c.o.Faults.Add(where("hot", key), "code %q has no cold record of its id %d", h.Code, h.ID)
-	} else if cold, err := decodeCold(v); err == nil && cold.Code != string(h.Code) {
+	} else if cold, err := decodeCold(v); v != nil && err == nil && cold.Code != string(h.Code) {
 		p.c.o.Faults.Add(where("hot", key), "the cold record of its id %d is of code %q, not %q", h.ID, cold.Code, h.Code)
 	}
 	return nil
@@ -224,6 +228,7 @@ func (p strayIndex) row(key, value []byte) error {
 	switch owner := binary.BigEndian.Uint32(key[1:]); {
 	case err == nil && rec.Hot.Flags&engine.FlagTombstone == 0 && rec.Hot.ID == id && rec.Hot.Owner == owner &&
 		(key[0] == tableByOwner || slices.Contains(rec.Cold.Tags, tag)):
+	case pebble.ExtractDataCorruptionInfo(err) != nil: // told where the link's own records are checked
 	default:
 		p.c.o.Faults.Add(where(indexName(key), key), "there is no such link: code %q, id %d, owner %d, tag %q", x.code, id, owner, tag)
 	}

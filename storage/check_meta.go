@@ -111,7 +111,7 @@ func (c *check) checkWrites() {
 		}
 		number, known, err := c.v.folder.readAcked(identity.StoreID)
 		if err != nil {
-			c.o.Faults.Add(c.v.folder.path(ackedName), "%v", err)
+			c.o.Faults.AddFile(c.v.folder.path(ackedName), "%v", err)
 		} else if known {
 			acked = number
 		}
@@ -149,7 +149,7 @@ func (c *check) checkFormatFile() {
 		err = fmt.Errorf("format %d, and the database has %d", version, c.meta.layout)
 	}
 	if err != nil {
-		c.o.Faults.Add(c.v.folder.path(formatName), "%v", err)
+		c.o.Faults.AddFile(c.v.folder.path(formatName), "%v", err)
 	}
 }
 

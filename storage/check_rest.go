@@ -39,10 +39,13 @@ func (p *deletionPart) wantDeleted(id uint64, code string) error {
 		return errors.New(why)
 	}
 	p.key = appendHotKey(p.key[:0], code)
-	value, done := p.c.lookup("hot", p.key)
+	value, missing, done := p.c.lookup("hot", p.key)
 	defer done()
-	if value == nil {
+	if missing {
 		return errors.New("no hot record has its code")
+	}
+	if value == nil {
+		return nil
 	}
 	if hot, err := decodeHot([]byte(code), value); err == nil && hot.ID == id && hot.Flags&engine.FlagTombstone == 0 {
 		return errors.New("the link is not deleted")
@@ -55,9 +58,9 @@ func (c *check) wantDeletion(h *engine.HotView, key []byte) {
 	if c.meta.layout < layoutOfDeletions {
 		return
 	}
-	value, done := c.lookup("by deletion", appendByDeletionKey(nil, deletionHour(h.DeletedAtMs), h.ID))
+	_, missing, done := c.lookup("by deletion", appendByDeletionKey(nil, deletionHour(h.DeletedAtMs), h.ID))
 	defer done()
-	if value == nil {
+	if missing {
 		c.o.Faults.Add(where("hot", key), "the tombstone of code %q is not in the index by deletion", h.Code)
 	}
 }

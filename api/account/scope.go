@@ -1,9 +1,9 @@
 package account
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"shunt/engine"
 )
@@ -21,6 +21,14 @@ const (
 
 // AllScopes are all scopes, in the order in which they are shown.
 var AllScopes = []Scope{LinksRead, LinksWrite, StatsRead, TokensWrite, Admin}
+
+func scopesText() string {
+	texts := make([]string, len(AllScopes))
+	for i, s := range AllScopes {
+		texts[i] = string(s)
+	}
+	return strings.Join(texts, ", ")
+}
 
 // Role is what a user may be given scopes for.
 type Role string
@@ -61,7 +69,7 @@ func chooseScopes(maker Caller, asked []Scope) ([]Scope, engine.InvalidError) {
 		field := "scopes[" + strconv.Itoa(i) + "]"
 		switch {
 		case !slices.Contains(AllScopes, s):
-			invalid = append(invalid, fieldError(field, "unknown", fmt.Sprintf("must be one of %v", AllScopes)))
+			invalid = append(invalid, fieldError(field, "unknown", "must be one of "+scopesText()))
 		case !maker.Has(s):
 			invalid = append(invalid, fieldError(field, "exceeds", "must be a scope that you have yourself"))
 		}

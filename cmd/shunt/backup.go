@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/engine"
+	"shunt/engine/plural"
 	"shunt/storage"
 )
 
@@ -73,7 +75,8 @@ func backUp(ctx context.Context, where *localTarget, dir string, asJSON bool, st
 	if asJSON {
 		return printValue(stdout, done)
 	}
-	_, err = fmt.Fprintf(stdout, "backed up %d links, %s in %d files, to %s\n", done.Links, byteText(done.Bytes), done.Files, done.Dir)
+	_, err = fmt.Fprintf(stdout, "backed up %s, %s in %s, to %s\n", plural.Of(done.Links, "link", "links"),
+		byteText(done.Bytes), plural.Of(done.Files, "file", "files"), done.Dir)
 	fmt.Fprintln(stderr, "shunt: on one file system the backup shares table files with the data: copy it to another disk or machine")
 	return err
 }
@@ -92,7 +95,7 @@ func (c *core) checkpoint(ctx context.Context, dir string, links uint64, start t
 	say("copying or linking files")
 	made, err := c.store.Backup(ctx, dir)
 	if err != nil {
-		return backupDone{}, backupError(dir, err)
+		return backupDone{}, plainError{backupError(dir, err)} // its text may travel over the socket
 	}
 	return backupDone{BackupResult: made, Links: links, TookMs: time.Since(start).Milliseconds()}, nil
 }
@@ -132,6 +135,8 @@ func backupError(dir string, err error) error {
 		return fmt.Errorf("%s is not empty; a backup wants a folder of its own, which it makes", dir)
 	case errors.Is(err, storage.ErrInside):
 		return fmt.Errorf("%s lies in the data folder; choose another place", dir)
+	case errors.As(err, new(*fs.PathError)):
+		return folderError(dir, "DIR", err)
 	}
 	return err
 }
@@ -143,7 +148,7 @@ const progressRows = 1 << 16
 func byteText(n uint64) string {
 	const units = "KMGTPE"
 	if n < 1024 {
-		return fmt.Sprintf("%d bytes", n)
+		return plural.Of(n, "byte", "bytes")
 	}
 	value, unit := float64(n)/1024, 0
 	for value >= 1024 {

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -43,7 +44,7 @@ func openCertFiles(certPath, keyPath string, log *slog.Logger) (*certFiles, erro
 	}
 	pair, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {
-		return nil, fmt.Errorf("--tls-cert %s, --tls-key %s: %w", certPath, keyPath, err)
+		return nil, f.pairError(err)
 	}
 	f.current.Store(&pair)
 	f.seen = digest(certPEM, keyPEM, nil)
@@ -59,6 +60,24 @@ func (f *certFiles) read() (certPEM, keyPEM []byte, err error) {
 		return nil, nil, fmt.Errorf("--tls-key: %w", err)
 	}
 	return certPEM, keyPEM, nil
+}
+
+// mismatch reports whether err, of tls.X509KeyPair, says that a certificate and a key, each whole, are not of one pair. It has no
+// type; a test holds its text.
+func mismatch(err error) bool { return strings.Contains(err.Error(), "does not match public key") }
+
+// pairError says what is wrong with the files.
+func (f *certFiles) pairError(err error) error {
+	why := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "tls: "), "x509: ")
+	switch {
+	case mismatch(err):
+		why = "the key does not belong to the certificate"
+	case strings.Contains(why, "find any PEM data in certificate"):
+		why = "there is no certificate in PEM in the first"
+	case strings.Contains(why, "find any PEM data in key"):
+		why = "there is no private key in PEM in the second"
+	}
+	return fmt.Errorf("--tls-cert %s, --tls-key %s: %s", f.certPath, f.keyPath, why)
 }
 
 func readBounded(path string) ([]byte, error) {
@@ -118,8 +137,7 @@ func (f *certFiles) look() {
 		pair, err = tls.X509KeyPair(certPEM, keyPEM)
 	}
 	if err != nil {
-		f.log.Warn("the certificate has been replaced by something that is none; going on with the old one",
-			slog.String("cert", f.certPath), slog.String("key", f.keyPath), slog.Any("cause", err))
+		f.sayRefused(err)
 		return
 	}
 	if slices.EqualFunc(f.current.Load().Certificate, pair.Certificate, bytes.Equal) {
@@ -127,6 +145,18 @@ func (f *certFiles) look() {
 	}
 	f.current.Store(&pair)
 	f.log.Info("the certificate has been replaced", slog.String("cert", f.certPath), slog.Time("expires", pair.Leaf.NotAfter))
+}
+
+// sayRefused says why the files that there are now are not taken. Whoever renews a certificate replaces one file after the other.
+func (f *certFiles) sayRefused(err error) {
+	files := []any{slog.String("cert", f.certPath), slog.String("key", f.keyPath)}
+	if mismatch(err) {
+		f.log.Warn("the certificate does not match its key yet: one of the files has been replaced, and the other not; going on "+
+			"with the old pair until both are", files...)
+		return
+	}
+	f.log.Warn("the certificate has been replaced by something that is not a certificate and its key; going on with the old pair",
+		append(files, slog.Any("cause", err))...)
 }
 
 var errNoCertificate = errors.New("there is no certificate yet")

@@ -14,6 +14,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/engine"
+	"shunt/engine/plural"
 	"shunt/storage"
 )
 
@@ -27,7 +28,8 @@ type checkOutcome struct {
 	Accounts   account.CheckReport  `json:"accounts"`
 	Journal    engine.JournalReport `json:"journal"`
 	FaultCount uint64               `json:"fault_count"`
-	Faults     []engine.Fault       `json:"faults"` // the first
+	Faults     []engine.Fault       `json:"faults"` // the first, those of files before all others
+	Follow     []engine.FaultGroup  `json:"fault_groups,omitempty"`
 	TookMs     int64                `json:"took_ms"`
 }
 
@@ -160,6 +162,7 @@ func inspect(
 		return found, err
 	}
 	found.Faults, found.FaultCount = faults.Found()
+	found.Follow = faults.Groups()
 	found.OK, found.TookMs = found.FaultCount == 0, time.Since(start).Milliseconds()
 	return found, nil
 }
@@ -171,7 +174,7 @@ func checkProgress(step string, done uint64) string {
 	case step == "files":
 		return "checking files: " + byteText(done)
 	}
-	return fmt.Sprintf("checking %s: %d records", step, done)
+	return fmt.Sprintf("checking %s: %s", step, plural.Of(done, "record", "records"))
 }
 
 // text is what a check prints for people.
@@ -181,13 +184,14 @@ func (o *checkOutcome) text() string {
 	row := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
 	r := &o.Records
 	row("links", r.Links)
-	row("deleted links", fmt.Sprintf("%d tombstones, %d records", r.Tombstones, r.DeletedRecords))
+	row("deleted links", plural.Of(r.Tombstones, "tombstone", "tombstones")+", "+plural.Of(r.DeletedRecords, "record", "records"))
 	row("index records", fmt.Sprintf("%d by owner, %d by tag, %d by deletion", r.ByOwner, r.ByTag, r.ByDeletion))
 	row("receipts of creates", r.Receipts)
-	row("figures of links", fmt.Sprintf("%d hours, %d days, %d lives", r.LinkHours, r.LinkDays, r.LinkLives))
-	row("figures of owners", fmt.Sprintf("%d hours, %d days", r.OwnerHours, r.OwnerDays))
-	row("accounts", fmt.Sprintf("%d users, %d tokens", o.Accounts.Users, o.Accounts.Tokens))
-	row("database", fmt.Sprintf("%d files, %s", r.Files, byteText(r.FileBytes)))
+	row("figures of links", plural.Of(r.LinkHours, "hour", "hours")+", "+plural.Of(r.LinkDays, "day", "days")+", "+
+		plural.Of(r.LinkLives, "life", "lives"))
+	row("figures of owners", plural.Of(r.OwnerHours, "hour", "hours")+", "+plural.Of(r.OwnerDays, "day", "days"))
+	row("accounts", plural.Of(o.Accounts.Users, "user", "users")+", "+plural.Of(o.Accounts.Tokens, "token", "tokens"))
+	row("database", plural.Of(r.Files, "file", "files")+", "+byteText(r.FileBytes))
 	if o.Backup {
 		row("journal", "a backup has none")
 	} else {
@@ -198,10 +202,29 @@ func (o *checkOutcome) text() string {
 	}
 	row("faults", o.FaultCount)
 	_ = w.Flush() // into memory
+	b.WriteString(o.faultsText())
+	return b.String()
+}
+
+// faultsText lists the faults: first the damaged files, with what follows from them by table, then the others.
+func (o *checkOutcome) faultsText() string {
+	var b strings.Builder
+	more := o.FaultCount
 	for _, f := range o.Faults {
-		fmt.Fprintf(&b, "  %s: %s\n", printable(f.Where), printable(f.What))
+		if !f.Follows {
+			fmt.Fprintf(&b, "  %s: %s\n", printable(f.Where), printable(f.What))
+			more--
+		}
 	}
-	if more := o.FaultCount - uint64(len(o.Faults)); more > 0 {
+	for i, g := range o.Follow {
+		if i == 0 {
+			b.WriteString("  most likely because of that:\n")
+		}
+		fmt.Fprintf(&b, "    %s: %s, the first: %s: %s\n", printable(g.Where), plural.Of(g.Count, "fault", "faults"),
+			printable(g.First.Where), printable(g.First.What))
+		more -= g.Count
+	}
+	if more > 0 {
 		fmt.Fprintf(&b, "  and %d more\n", more)
 	}
 	return b.String()
@@ -209,16 +232,17 @@ func (o *checkOutcome) text() string {
 
 func (o *checkOutcome) journalText() string {
 	j := &o.Journal
-	text := fmt.Sprintf("%d files, %d hits to be written", j.Files, j.Waiting)
+	text := plural.Of(j.Files, "file", "files") + ", " + plural.Of(j.Waiting, "hit", "hits") + " to be written"
 	for _, x := range []struct {
-		n    uint64
-		what string
+		n         uint64
+		one, many string
 	}{
-		{j.Torn, "slots torn by a crash"}, {j.Lost, "hits lost to a stall"}, {j.Unnamed, "of them without their referrer's name"},
-		{uint64(j.Unfinished), "files of a start that was cut off"}, {uint64(j.Old), "old files"},
+		{j.Torn, "slot torn by a crash", "slots torn by a crash"}, {j.Lost, "hit lost to a stall", "hits lost to a stall"},
+		{j.Unnamed, "of them without its referrer's name", "of them without their referrer's name"},
+		{uint64(j.Unfinished), "file of a start that was cut off", "files of a start that was cut off"}, {uint64(j.Old), "old file", "old files"},
 	} {
 		if x.n > 0 {
-			text += fmt.Sprintf(", %d %s", x.n, x.what)
+			text += ", " + plural.Of(x.n, x.one, x.many)
 		}
 	}
 	return text

@@ -134,7 +134,7 @@ func (f *configFile) impossible(err error) error {
 	if strings.Contains(text, "strconv.") {
 		text = "the number is too large"
 	}
-	f.refuse(line, column, "%s", f.explain(line, text))
+	f.refuse(line, column, "this cannot be: %s", text)
 	return f.errs[0]
 }
 
@@ -160,6 +160,9 @@ func (f *configFile) explain(line int, parserText string) string {
 	}
 	if found := noEquals.FindStringSubmatch(text); found != nil {
 		return fmt.Sprintf(`a setting and its value have = between them, such as %s = "…"`, found[1])
+	}
+	if strings.Contains(parserText, "strings cannot have new lines") {
+		return "a text that begins here is not closed: its last quote is missing"
 	}
 	return "this is not TOML: " + parserText
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/mattn/go-isatty"
+
+	"shunt/engine/plural"
 )
 
 // A console says on standard error what a server is doing: to a person at a terminal in a few lines, to everything else
@@ -27,7 +29,7 @@ type console struct {
 }
 
 func newConsole(w io.Writer, format string, level slog.Level) *console {
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: withUnits}
 	c := &console{w: w, log: slog.New(slog.NewTextHandler(w, options))}
 	if format == "json" {
 		c.log = slog.New(slog.NewJSONHandler(w, options))
@@ -36,6 +38,14 @@ func newConsole(w io.Writer, format string, level slog.Level) *console {
 	f, ok := w.(*os.File)
 	c.person = ok && isatty.IsTerminal(f.Fd())
 	return c
+}
+
+// withUnits writes a duration as 1.2s in every format: as JSON has it, it would be a number of nanoseconds.
+func withUnits(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }
 
 // addresses are where a server can be reached.
@@ -119,7 +129,7 @@ func (c *console) ready(links uint64) {
 		c.log.Info("ready")
 		return
 	}
-	fmt.Fprintf(c.w, "Ready: %d links. Ctrl-C stops.\n", links)
+	fmt.Fprintf(c.w, "Ready: %s. Ctrl-C stops.\n", plural.Of(links, "link", "links"))
 }
 
 func (c *console) draining() {

@@ -152,9 +152,20 @@ func storeError(dir string, err error) error {
 		return fmt.Errorf("a backup did not finish in %s, and nothing can be made of it; remove the folder", dir)
 	case errors.Is(err, storage.ErrBackup):
 		return fmt.Errorf("%s is a backup, and stays as it is; make data of it: shunt restore %s --data NEW", dir, shellQuote(dir))
-	default:
-		return fmt.Errorf("opening %s: %w", dir, err)
 	}
+	return folderError(dir, "--data", err)
+}
+
+// folderError says what is wrong with a folder that flag, or an argument, names. What was being done to it is no matter then.
+func folderError(dir, flag string, err error) error {
+	inPath := (*fs.PathError)(nil)
+	switch {
+	case !errors.As(err, &inPath):
+		return fmt.Errorf("opening %s: %w", dir, err)
+	case errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("%s (%s) is a file, or lies in one, and not a folder", dir, flag)
+	}
+	return fmt.Errorf("%s (%s): %w", dir, flag, inPath)
 }
 
 // absolute returns the absolute path of dir, or dir itself if the working directory is gone.

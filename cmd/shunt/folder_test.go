@@ -40,7 +40,7 @@ func TestAPortInUseIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 	home := t.TempDir()
 	for _, flag := range []string{"--listen", "--admin-listen"} {
 		args := []string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", flag, ln.Addr().String()}
-		shunt(t, home, nil, args...).want(t, exitFailed, "", flag+".*address already in use")
+		shunt(t, home, nil, args...).want(t, exitFailed, "", flag+".*is in use by another program")
 	}
 	if exists(t, filepath.Join(home, "shunt-data")) {
 		t.Error("it made the data folder")

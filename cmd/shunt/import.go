@@ -17,6 +17,7 @@ import (
 
 	"shunt/api/client"
 	"shunt/engine"
+	"shunt/engine/plural"
 )
 
 // What goes to the server at once.
@@ -34,7 +35,7 @@ type importDone struct {
 }
 
 func (d importDone) String() string {
-	return fmt.Sprintf("%d links taken in, %d were there already, %d refused", d.Created, d.Existing, d.Failed)
+	return fmt.Sprintf("%s taken in, %d already there, %d refused", plural.Of(d.Created, "link", "links"), d.Existing, d.Failed)
 }
 
 func newImport(stdout, stderr io.Writer) *cobra.Command {
@@ -96,7 +97,8 @@ func importFile(
 		_, err = fmt.Fprintln(stdout, x.done)
 	}
 	if err == nil && x.done.Failed > 0 {
-		err = fmt.Errorf("import: refused: %d of %d links", x.done.Failed, x.done.Failed+x.done.Created+x.done.Existing)
+		err = fmt.Errorf("import: refused: %d of %s", x.done.Failed,
+			plural.Of(x.done.Failed+x.done.Created+x.done.Existing, "link", "links"))
 	}
 	return err
 }
@@ -269,7 +271,7 @@ func (x *importer) add(ctx context.Context, i int) error {
 	case len(text) == 0:
 		return nil
 	case !json.Valid(text):
-		x.refuse(i+1, "", "is no JSON")
+		x.refuse(i+1, "", "is not JSON")
 		return nil
 	}
 	if len(x.links) == maxImportLinks || x.bytes+len(text) > maxImportBytes {
@@ -301,7 +303,7 @@ func (x *importer) send(ctx context.Context) error {
 		}
 	}
 	x.links, x.numbers, x.bytes = nil, nil, 0
-	x.progress.say(fmt.Sprintf("%s, of %d lines", x.done, len(x.starts)-1))
+	x.progress.say(fmt.Sprintf("%s, of %s", x.done, plural.Of(len(x.starts)-1, "line", "lines")))
 	return nil
 }
 

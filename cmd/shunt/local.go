@@ -28,10 +28,11 @@ const (
 
 // localTarget says which server a command talks to.
 type localTarget struct {
-	data   dataSettings
-	server string
-	token  string
-	user   string
+	data    dataSettings
+	server  string
+	guessed bool // the scheme of server was not given
+	token   string
+	user    string
 
 	mayInit  bool          // the command has --init
 	init     bool          // make the store if there is none
@@ -43,7 +44,7 @@ func addLocalSettings(cmd *cobra.Command, t *localTarget) {
 	addDataSettings(cmd, &t.data)
 	fs := cmd.Flags()
 	hide(fs, "listen", "acme-domain", "private-targets", "journal-dir", "min-free-space")
-	checkedVar(fs, &t.server, "server", "URL", "", "talk to the server at this origin, such as https://sho.rt; the token is in SHUNT_TOKEN", parseServer)
+	checkedVar(fs, &t.server, "server", "URL", "", "talk to the server at this origin, such as https://sho.rt; the token is in SHUNT_TOKEN", t.parseServer)
 	fs.StringVar(&t.token, "token", "", "`TOKEN` for --server; others see arguments, so use SHUNT_TOKEN or SHUNT_TOKEN_FILE")
 	must(fs.SetAnnotation("token", secretAnnotation, []string{}))
 	fs.StringVar(&t.user, "user", "", "`EMAIL` of the user to act as (default: the oldest admin)")
@@ -94,10 +95,26 @@ func (t *localTarget) connectRemote(stderr io.Writer) (*connection, error) {
 	if t.user != "" {
 		return nil, usageErrorf("--user is for local commands: at --server the token tells the user")
 	}
+	if t.guessed {
+		fmt.Fprintf(stderr, "shunt: --server is taken as %s\n", t.server)
+	}
 	if host := strings.TrimPrefix(t.server, "http://"); host != t.server && !isLoopback(hostOf(host)) {
 		fmt.Fprintf(stderr, "shunt: warning: the token travels to %s unencrypted\n", t.server)
 	}
 	return newConnection(t.server, t.token, nil, nil)
+}
+
+// parseServer is parseOrigin, and also takes HOST or HOST:PORT: http on this machine, where no token leaves it, else https.
+func (t *localTarget) parseServer(text string) (string, error) {
+	t.guessed = text != "" && !strings.Contains(text, "://")
+	if t.guessed {
+		scheme := "https://"
+		if host, _, _ := strings.Cut(text, "/"); isLoopback(hostOf(host)) {
+			scheme = "http://"
+		}
+		text = scheme + text
+	}
+	return parseOrigin(text)
 }
 
 func hostOf(hostPort string) string {

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/url"
@@ -25,7 +26,8 @@ func plainText(err error) string {
 }
 
 // withoutPackages takes away what begins the errors of our packages: a person has one program.
-var withoutPackages = strings.NewReplacer("storage: ", "", "engine: ", "", "client: ", "")
+var withoutPackages = strings.NewReplacer(
+	"storage: backup: ", "", "storage: restore: ", "", "storage: check: ", "", "storage: ", "", "engine: ", "", "client: ", "")
 
 // A plainError is an error in plain words, of which the cause can still be asked.
 type plainError struct{ cause error }
@@ -57,7 +59,9 @@ func plainOne(err error) string {
 	case *os.LinkError:
 		return plainPath(e.Op, e.New, e.Err)
 	case *url.Error:
-		return plainText(e.Err)
+		return plainRequest(e)
+	case *os.SyscallError:
+		return e.Err.Error()
 	case *net.OpError:
 		return plainConnection(e)
 	case *net.DNSError:
@@ -66,6 +70,18 @@ func plainOne(err error) string {
 		return "its certificate is not trusted (" + strings.TrimPrefix(e.Err.Error(), "x509: ") + ")"
 	}
 	return ""
+}
+
+// plainRequest says why a request got no answer.
+func plainRequest(e *url.Error) string {
+	notTLS := errors.As(e.Err, new(tls.RecordHeaderError)) || strings.Contains(e.Err.Error(), "HTTP response to HTTPS client")
+	switch {
+	case notTLS:
+		return "it speaks plain HTTP, and not HTTPS: write http:// before the address"
+	case errors.Is(e.Err, io.EOF), errors.Is(e.Err, io.ErrUnexpectedEOF):
+		return "the connection ended before it"
+	}
+	return plainText(e.Err)
 }
 
 // plainPath says what is wrong with a file or folder.

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"shunt/engine/plural"
 	"shunt/storage"
 )
 
@@ -67,7 +69,7 @@ func restoreData(
 	if asJSON {
 		return printValue(stdout, made)
 	}
-	_, err = fmt.Fprintf(stdout, "restored %s in %d files to %s\n", byteText(made.Bytes), made.Files, made.Dir)
+	_, err = fmt.Fprintf(stdout, "restored %s in %s to %s\n", byteText(made.Bytes), plural.Of(made.Files, "file", "files"), made.Dir)
 	return err
 }
 
@@ -101,6 +103,8 @@ func restoreError(from, dir string, err error) error {
 		err = fmt.Errorf("there is no backup in %s", from)
 	case errors.Is(err, storage.ErrInside):
 		err = errors.New("the backup and the data folder (--data) must not lie in each other")
+	case errors.Is(err, syscall.ENOTDIR):
+		err = fmt.Errorf("%s, or %s (--data), is a file, and not a folder", from, dir)
 	}
 	return fmt.Errorf("restore: %w", err)
 }

@@ -188,18 +188,6 @@ func parseOrigin(text string) (string, error) {
 	return parseTarget(u.Scheme + "://" + u.Host)
 }
 
-// parseServer is parseOrigin, and also takes HOST or HOST:PORT: http on this machine, where no token leaves it, else https.
-func parseServer(text string) (string, error) {
-	if text != "" && !strings.Contains(text, "://") {
-		scheme := "https://"
-		if host, _, _ := strings.Cut(text, "/"); isLoopback(hostOf(host)) {
-			scheme = "http://"
-		}
-		text = scheme + text
-	}
-	return parseOrigin(text)
-}
-
 // parseTarget reads an address that a link could lead to.
 func parseTarget(text string) (string, error) {
 	target, err := engine.TargetPolicy{}.Parse(text)

@@ -1,0 +1,16 @@
+// Package plural writes counts for people: 1 link, 2 links. It knows nothing of what is counted, and imports nothing of ours.
+package plural
+
+import "strconv"
+
+// Of returns n and its noun: one if n is 1, else many.
+func Of[N int | int64 | uint64](n N, one, many string) string {
+	noun := many
+	if n == 1 {
+		noun = one
+	}
+	if n < 0 {
+		return strconv.FormatInt(int64(n), 10) + " " + noun
+	}
+	return strconv.FormatUint(uint64(n), 10) + " " + noun
+}
