@@ -223,7 +223,8 @@ func (c *journalCheck) add(s *slotCheck) error {
 	c.report.Lost += max(s.head, s.position+s.size) - (s.position + s.size)
 	switch {
 	case s.damaged > 0:
-		return fmt.Errorf("%s whole and damaged since, the first with sequence number %d", plural.Of(s.damaged, "record was", "records were"), s.firstDamaged)
+		return fmt.Errorf("%s, the first with sequence number %d",
+			plural.Of(s.damaged, "record was whole and is damaged", "records were whole and are damaged"), s.firstDamaged)
 	case s.cut > maxCutWriters:
 		return fmt.Errorf("%d slots fail their checksum, more than a crash leaves", s.cut)
 	}

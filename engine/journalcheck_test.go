@@ -179,7 +179,7 @@ func TestEachFaultOfAJournalIsFound(t *testing.T) {
 		"a ring of another store":          {ring0, header(func(h *ringHeader) { h.storeID[9]++ }), "not a journal file"},
 		"another ring":                     {ring0, header(func(h *ringHeader) { h.index = 1 }), "not a journal file"},
 		"a ring of another number of them": {ring0, header(func(h *ringHeader) { h.rings = 8 }), "not a journal file"},
-		"a record with a flipped bit":      {ring1, flip(ringHeaderBytes + 45*32 + 3), "1 records were whole and are damaged, the first with sequence number 45"},
+		"a record with a flipped bit":      {ring1, flip(ringHeaderBytes + 45*32 + 3), "1 record was whole and is damaged, the first with sequence number 45"},
 		"more torn slots than writers": {ring0, func(b []byte) []byte {
 			for slot := range maxCutWriters + 1 {
 				slotAt(b, slot)[0]++

@@ -38,6 +38,11 @@ func readFile(path string, known map[string]*pflag.Flag) (map[string]given, erro
 		return nil, usageErrorf("--config: %w", err)
 	}
 	f := &configFile{path: path, text: bytes.TrimPrefix(text, byteOrderMark), known: known}
+	return f.settings()
+}
+
+// settings returns the values of f by setting, or all that is wrong with it.
+func (f *configFile) settings() (map[string]given, error) {
 	keys := f.readKeys()
 	if len(f.errs) > 0 {
 		return nil, errors.Join(f.errs...)
@@ -49,7 +54,7 @@ func readFile(path string, known map[string]*pflag.Flag) (map[string]given, erro
 	settings := map[string]given{}
 	for _, key := range keys {
 		name := settingOfKey(key.text)
-		value, err := fileText(known[name], values[key.text])
+		value, err := fileText(f.known[name], values[key.text])
 		if err != nil {
 			f.refuse(key.line, key.column, "%s: %w", key.text, err)
 			continue
@@ -161,8 +166,11 @@ func (f *configFile) explain(line int, parserText string) string {
 	if found := noEquals.FindStringSubmatch(text); found != nil {
 		return fmt.Sprintf(`a setting and its value have = between them, such as %s = "…"`, found[1])
 	}
-	if strings.Contains(parserText, "strings cannot have new lines") {
-		return "a text that begins here is not closed: its last quote is missing"
+	switch {
+	case strings.Contains(parserText, "strings cannot have new lines"):
+		return "the text that ends here is not closed: its last quote is missing"
+	case strings.HasPrefix(parserText, "expected newline"):
+		return "nothing may follow the value in its line"
 	}
 	return "this is not TOML: " + parserText
 }

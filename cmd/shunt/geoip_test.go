@@ -47,11 +47,11 @@ func TestAFileOfCountriesThatCannotBeReadStopsTheStart(t *testing.T) {
 	}
 	asn := geoIPFile(t, "91.0.0.0/10", "GeoLite2-ASN", mmdbtype.Map{"autonomous_system_number": mmdbtype.Uint32(3320)})
 	for name, c := range map[string]struct{ path, want string }{
-		"it is not there":    {"/does/not/exist.mmdb", `--geoip: open /does/not/exist\.mmdb: no such file`},
+		"it is not there":    {"/does/not/exist.mmdb", `--geoip: /does/not/exist\.mmdb does not exist`},
 		"it is a text":       {writeFile(t, "a.mmdb", "91.0.0.0/10 DE\n"), `--geoip: .*a\.mmdb: `},
 		"it is cut short":    {writeFile(t, "b.mmdb", string(good[:len(good)/2])), `--geoip: .*b\.mmdb: `},
 		"it has no country":  {asn, `--geoip: .*knows no country; its type is "GeoLite2-ASN"`},
-		"it is a folder":     {t.TempDir(), `--geoip: .*is a directory`},
+		"it is a folder":     {t.TempDir(), `--geoip: .* is a folder`},
 		"it has no contents": {writeFile(t, "c.mmdb", ""), `--geoip: .*c\.mmdb`},
 	} {
 		t.Run(name, func(t *testing.T) {

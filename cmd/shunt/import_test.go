@@ -58,7 +58,7 @@ func TestLinksFromElsewhereAreTakenInWhereverTheServerIs(t *testing.T) {
 			run("import", again, "--json").want(t, exitDone, `^\{\s*"created": *0,\s*"existing": *2,\s*"failed": *0\s*\}\n$`, "^$")
 			run("import", again, "--owner", "77").want(t, exitFailed, "", `^shunt: import: owner: is no user's id \(422 invalid\)\n$`)
 			run("import", again, "--owner", "all").want(t, exitUsage, "", `must be a user's ID`)
-			run("import", filepath.Join(t.TempDir(), "none")).want(t, exitFailed, "", `no such file`)
+			run("import", filepath.Join(t.TempDir(), "none")).want(t, exitFailed, "", `does not exist`)
 			run("import").want(t, exitUsage, "", `FILE is missing`)
 			wantCodes(t, run("export").stdout, "old Old")
 		})

@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -61,12 +60,13 @@ func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) error {
 // maxOwners is how many commands are named that have a flag.
 const maxOwners = 3
 
-// commandsWith returns the first commands that show a flag.
+// commandsWith returns the first commands that show a flag. 'shunt config' has those of all others.
 func commandsWith(root *cobra.Command, flag string) (paths []string) {
 	for _, cmd := range commandsOf(root) {
+		path := cmd.CommandPath()
 		f := cmd.Flags().Lookup(flag)
-		if f != nil && !f.Hidden && cmd.IsAvailableCommand() && !slices.Contains(paths, cmd.CommandPath()) && len(paths) < maxOwners {
-			paths = append(paths, cmd.CommandPath())
+		if f != nil && !f.Hidden && !strings.HasPrefix(path, root.Name()+" config") && len(paths) < maxOwners {
+			paths = append(paths, path)
 		}
 	}
 	return paths
