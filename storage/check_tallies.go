@@ -7,7 +7,10 @@ import (
 	"sync"
 
 	"shunt/engine"
+	"shunt/engine/plural"
 )
+
+func hits(n uint64) string { return plural.Of(n, "hit", "hits") }
 
 // counts are the sums of tally rows. They may wrap round, on both sides of a comparison alike.
 type counts struct{ hits, bots, prefetches, heads uint64 }
@@ -74,8 +77,8 @@ func (c *check) compareTotal(linkKey, ownerKey totalKey) {
 		owners = *s
 	}
 	if links.exceeds(&owners) {
-		c.o.Faults.Add(fmt.Sprintf("tallies of %s %d", what, linkKey.when), "all links have %d hits, and all owners %d (with bots, prefetches and HEAD: %d and %d)",
-			links.hits, owners.hits, links.all(), owners.all())
+		c.o.Faults.Add(fmt.Sprintf("tallies of %s %d", what, linkKey.when), "all links have %s, and all owners %d (with bots, prefetches and HEAD: %d and %d)",
+			hits(links.hits), owners.hits, links.all(), owners.all())
 	}
 }
 
@@ -151,7 +154,7 @@ func checkedTally(value []byte) (rawTally, error) {
 		return t, err
 	}
 	if least := leastVisitors(t.sketch); t.hits < least {
-		return t, fmt.Errorf("%d hits of at least %d visitors", t.hits, least)
+		return t, fmt.Errorf("%s of at least %s", hits(t.hits), plural.Of(least, "visitor", "visitors"))
 	}
 	return t, nil
 }
@@ -216,7 +219,7 @@ func (p *tallyPart) hour(key, value []byte, id uint64, s stage, days *join) erro
 		p.key = appendDayKey(p.key[:0], table, id, day)
 		v, found := days.find(p.key)
 		if in, err := parseTally(v); !found || err == nil && (in.hits < t.hits || in.bots < t.bots) {
-			p.c.o.Faults.Add(where(p.name, key), "it is rolled up, and its day %d has only %d hits of its %d", day, in.hits, t.hits)
+			p.c.o.Faults.Add(where(p.name, key), "it is rolled up, and its day %d has only %s of its %d", day, hits(in.hits), t.hits)
 		}
 	}
 	return nil
@@ -298,7 +301,7 @@ func (p *linkDays) wantLife() {
 	key := appendLinkLifeKey(nil, p.id)
 	v, found := p.lives.find(key)
 	if in, err := parseTally(v); !found || err == nil && in.hits < p.hits {
-		p.c.o.Faults.Add(where("link lives", key), "the life of link %d has %d hits, and its days %d", p.id, in.hits, p.hits)
+		p.c.o.Faults.Add(where("link lives", key), "the life of link %d has %s, and its days %d", p.id, hits(in.hits), p.hits)
 	}
 	p.hits = 0
 }

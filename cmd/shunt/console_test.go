@@ -66,3 +66,14 @@ func TestThePersonIsToldWhatToPasteIntoAShell(t *testing.T) {
 		t.Errorf("got %q, want %q in it", out.String(), want)
 	}
 }
+
+func TestDurationsInLogsHaveUnits(t *testing.T) {
+	for format, want := range map[string]string{"text": "after=1.5s in=2m0s", "json": `"after":"1.5s","in":"2m0s"`} {
+		var out strings.Builder
+		c := newConsole(&out, format, slog.LevelInfo)
+		c.log.Info("a", "after", 1500*time.Millisecond, slog.Duration("in", 2*time.Minute))
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s: got %s, want %s in it", format, out.String(), want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -171,6 +172,35 @@ func TestAReplacedCertificateIsTakenAndABadOneIsSaidOnce(t *testing.T) {
 	}
 	if strings.Contains(log.String(), "PRIVATE") {
 		t.Error("a key is in the log")
+	}
+}
+
+func TestAHalfRenewedPairIsSaidToBeThat(t *testing.T) {
+	a := newAuthority(t)
+	cert, key := a.issue()
+	_, laterKey := a.issue()
+	files := newCertFolder(t, cert, key)
+	var log bytes.Buffer
+	source, err := openCertFiles(files.cert, files.key, slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	otherKind := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(rsaKey)})
+	for i, replaced := range [][]byte{laterKey, otherKind} {
+		files.put(files.key, replaced)
+		for range 4 {
+			source.look()
+		}
+		if said := strings.Count(log.String(), "does not match its key yet"); said != i+1 || strings.Contains(log.String(), "tls:") {
+			t.Errorf("got it said %d times, want %d:\n%s", said, i+1, &log)
+		}
+		if _, err := openCertFiles(files.cert, files.key, nil); err == nil || !strings.Contains(err.Error(), "the key does not belong to the certificate") {
+			t.Errorf("at start: got %v", err)
+		}
 	}
 }
 

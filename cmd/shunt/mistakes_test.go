@@ -157,6 +157,7 @@ func TestTypicalMistakesAreAnsweredInWordsThatHelp(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	createStore(t, filepath.Join(dir, "shunt-data"))
 	shunt(t, dir, nil, "token", "add", "--name", "a")
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,0 +1,93 @@
+package storage
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/engine"
+)
+
+// A damaged block of a table file makes many rows unreadable. The file comes first, what follows is grouped, and no row is called
+// missing that is only not readable.
+func TestADamagedFileIsNamedBeforeWhatFollowsFromIt(t *testing.T) {
+	mem := vfs.NewMem()
+	s := openMem(t, mem)
+	stop := start(t, s)
+	if _, err := s.ReserveIDs(5000); err != nil {
+		t.Fatal(err)
+	}
+	for id := uint64(1); id <= 3000; id++ {
+		apply(t, s, creation(link(fmt.Sprintf("code%04d", id), id, checkedOwner, "spring")))
+	}
+	stop()
+	if err := s.db.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	path := damageLargestTable(t, mem, "/data/store/"+dbName)
+
+	v := inspect(t, "/data/store", mem)
+	defer closeInspection(t, v)
+	faults := new(engine.Faults)
+	if _, err := v.Check(t.Context(), CheckOptions{Faults: faults}); err != nil {
+		t.Fatal(err)
+	}
+	first, total := faults.Found()
+	if len(first) < 2 || first[0].Where != path || first[0].Follows || !strings.HasPrefix(first[0].What, "it is damaged: block ") {
+		t.Fatalf("got %+v, want the file first", first)
+	}
+	followed := uint64(0)
+	for _, g := range faults.Groups() {
+		followed += g.Count
+	}
+	if followed != total-1 {
+		t.Errorf("got groups of %d faults, want the other %d", followed, total-1)
+	}
+	for _, f := range first[1:] {
+		if !f.Follows || strings.Contains(f.What, "missing") || !strings.Contains(f.What, filepath.Base(path)+" is damaged") {
+			t.Errorf("got %+v, want that the row cannot be read", f)
+		}
+	}
+	for _, f := range first {
+		if strings.Contains(f.What, "pebble") || strings.Contains(f.What, "\n") {
+			t.Errorf("got %q, want plain words in one line", f.What)
+		}
+	}
+}
+
+// damageLargestTable flips a bit in the middle of the largest table file, and returns its path.
+func damageLargestTable(t *testing.T, mem vfs.FS, dir string) (path string) {
+	t.Helper()
+	names, err := mem.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := int64(0)
+	for _, name := range names {
+		info, err := mem.Stat(mem.PathJoin(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, ".sst") && info.Size() > size {
+			path, size = mem.PathJoin(dir, name), info.Size()
+		}
+	}
+	f, err := mem.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b := make([]byte, 1)
+	if _, err := f.ReadAt(b, size/2); err != nil {
+		t.Fatal(err)
+	}
+	b[0] ^= 0x40
+	if _, err := f.WriteAt(b, size/2); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
