@@ -162,3 +162,15 @@ func TestTheBaseURLFollowsFromAnAddressThatIsLoopbackOnly(t *testing.T) {
 		})
 	}
 }
+
+func TestAServerWithoutASchemeIsHTTPSUnlessItIsThisMachine(t *testing.T) {
+	for text, want := range map[string]string{
+		"127.0.0.1:8080": "http://127.0.0.1:8080", "localhost": "http://localhost", "[::1]:8080": "http://[::1]:8080", "sho.rt": "https://sho.rt",
+		"10.0.0.1:8080/": "https://10.0.0.1:8080", "http://sho.rt": "http://sho.rt", "ftp://sho.rt": "", "": "", "sho.rt/x": "",
+	} {
+		got, err := new(localTarget).parseServer(text)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: got %q, %v, want %q", text, got, err, want)
+		}
+	}
+}
