@@ -116,7 +116,10 @@ func readMaxHits(text string) (any, error) {
 		return nil, nil
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return nil, errors.New("must be a smaller number")
+	case err != nil:
 		return nil, errors.New("must be a number of hits, or none")
 	}
 	return n, nil

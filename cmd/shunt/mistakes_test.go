@@ -75,10 +75,10 @@ var mistakes = []mistake{
 	{call: "serve --trusted-proxy proxy", code: 2,
 		stderr: "shunt: --trusted-proxy: \"proxy\" is neither an address nor a network such as 10.0.0.0/8" + seeServe},
 	{call: "serve --cors-origin a\"b", code: 2, stderr: "shunt: --cors-origin: must be a list with commas, with no quotes in it; it is \"a\\\"b\"" + seeServe},
-	{call: "add https://a.example --max-hits -1", code: 2, stderr: "shunt: --max-hits: must be a number, and not negative; it is \"-1\"" + seeAdd},
+	{call: "add https://a.example --max-hits -1", code: 2, stderr: "shunt: --max-hits: must be a number of hits, or none; it is \"-1\"" + seeAdd},
 	{call: "add https://a.example --max-hits 99999999999999999999", code: 2,
 		stderr: "shunt: --max-hits: must be a smaller number; it is \"99999999999999999999\"" + seeAdd},
-	{call: "add https://a.example --status abc", code: 2, stderr: "shunt: --status: must be a number; it is \"abc\"" + seeAdd},
+	{call: "add https://a.example --status abc", code: 2, stderr: "shunt: --status: must be one of 301, 302, 307, 308; it is \"abc\"" + seeAdd},
 
 	// What does not go together.
 	{call: "serve --listen :8080", code: 2, stderr: "shunt: --base-url is missing: \":8080\" (--listen) is not loopback, so it does not tell the address " +
@@ -90,7 +90,7 @@ var mistakes = []mistake{
 		"(ss -ltnp 'sport = :PORT' names it), or choose another port by --listen\n"},
 	{call: "serve --listen 192.0.2.1:8080 --base-url http://a.b", code: 1,
 		stderr: "shunt: --listen 192.0.2.1:8080: this machine does not have that address; use one of its own, or :8080 for all of them\n"},
-	{call: "serve --data file", code: 1, stderr: "shunt: file (--data) is a file, or lies in one, and not a folder\n"},
+	{call: "serve --data file", code: 1, stderr: "shunt: DIR/file is not a folder; is your server's data elsewhere? Name its folder with --data\n"},
 	{call: "serve --geoip none.mmdb", code: 1, stderr: "shunt: --geoip: none.mmdb does not exist\n"},
 	{call: "serve --block-list folder", code: 1, stderr: "shunt: --block-list: folder is not a regular file\n"},
 	{call: "serve --base-url https://a.b --tls-cert file --tls-key file", code: 1,
