@@ -98,11 +98,11 @@ func (s *Server) see(ctx *fasthttp.RequestCtx, code []byte) (sight, outcome) {
 }
 
 // rootRedirectOf returns where / leads, in the form that targets have; empty: to a page.
-func rootRedirectOf(o Options) (string, error) {
+func rootRedirectOf(o Options, ownOrigins []string) (string, error) {
 	if o.RootRedirect == "" {
 		return "", nil
 	}
-	target, err := engine.TargetPolicy{OwnOrigins: []string{o.BaseURL}}.Parse(o.RootRedirect)
+	target, err := engine.TargetPolicy{OwnOrigins: ownOrigins}.Parse(o.RootRedirect)
 	if err != nil {
 		return "", fmt.Errorf("root redirect %q: %s", o.RootRedirect, strings.TrimPrefix(err.Error(), "url: "))
 	}

@@ -26,6 +26,7 @@ type Options struct {
 	Engine   *engine.Engine    // required
 	Accounts *account.Accounts // required
 	BaseURL  string            // required: an origin without path, such as https://sho.rt; short addresses begin with it
+	Listens  []string          // where the public address listens, as host:port: what leads there is a loop, see ownOrigins
 
 	TrustedProxies []netip.Prefix
 	ClientIPHeader string        // default X-Forwarded-For; believed only from TrustedProxies
@@ -105,11 +106,13 @@ func NewServer(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	refusePrivate, err := refusesPrivate(o.PrivateTargets, origin.Hostname())
+	inOwnNetwork := engine.InOwnNetwork(origin.Host)
+	refusePrivate, err := refusesPrivate(o.PrivateTargets, inOwnNetwork)
 	if err != nil {
 		return nil, err
 	}
-	rootRedirect, err := rootRedirectOf(o)
+	targets := engine.TargetPolicy{OwnOrigins: ownOrigins(o, inOwnNetwork), RefusePrivate: refusePrivate}
+	rootRedirect, err := rootRedirectOf(o, targets.OwnOrigins)
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +121,7 @@ func NewServer(o Options) (*Server, error) {
 		return nil, fmt.Errorf("an origin that may call the API: %w", err)
 	}
 	s := &Server{
-		cors: cors, engine: o.Engine, accounts: o.Accounts, baseURL: strings.TrimSuffix(o.BaseURL, "/"),
-		targets:   engine.TargetPolicy{OwnOrigins: []string{o.BaseURL}, RefusePrivate: refusePrivate},
+		cors: cors, engine: o.Engine, accounts: o.Accounts, baseURL: strings.TrimSuffix(o.BaseURL, "/"), targets: targets,
 		proxies:   proxies{trusted: o.TrustedProxies, header: o.ClientIPHeader, countryHeader: o.CountryHeader},
 		log:       o.Logger,
 		now:       o.Now,
@@ -205,21 +207,34 @@ func parseOrigin(baseURL string) (*url.URL, error) {
 	return u, nil
 }
 
-// refusesPrivate says whether private targets are refused by that policy, on a server of that host name.
-func refusesPrivate(policy, host string) (bool, error) {
+// refusesPrivate reports whether private targets are refused by that policy, on a server that only its own network can
+// reach or on a public one.
+func refusesPrivate(policy string, inOwnNetwork bool) (bool, error) {
 	switch policy {
 	case "allow":
 		return false, nil
 	case "refuse":
 		return true, nil
 	case "auto", "":
-		if strings.Contains(host, ":") {
-			host = "[" + host + "]"
-		}
-		singleLabel := !strings.ContainsAny(strings.TrimSuffix(host, "."), ".:")
-		return !engine.PrivateHost(host) && !singleLabel, nil
+		return !inOwnNetwork, nil
 	}
 	return false, fmt.Errorf("private targets: %q is none of allow, refuse, auto", policy)
+}
+
+// ownOrigins returns the addresses that lead back to this server. Where we listen is one of them only if the base URL is
+// of our own network: whoever follows a link of a public server to 127.0.0.1:8080 comes to a machine of their own.
+func ownOrigins(o Options, inOwnNetwork bool) []string {
+	origins := []string{o.BaseURL}
+	if !inOwnNetwork {
+		return origins
+	}
+	for _, address := range o.Listens {
+		if strings.HasPrefix(address, ":") {
+			address = "0.0.0.0" + address // every address of this machine
+		}
+		origins = append(origins, "http://"+address)
+	}
+	return origins
 }
 
 // clock returns the time.

@@ -19,6 +19,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"shunt/api/account"
+	"shunt/engine"
 )
 
 func TestShutdownLetsClientsFinishAndTellsThemToClose(t *testing.T) {
@@ -114,14 +115,14 @@ func TestOptionsAreChecked(t *testing.T) {
 		refuse       bool
 	}{
 		{"allow", "sho.rt", false}, {"refuse", "localhost", true}, {"auto", "sho.rt", true}, {"", "sho.rt", true},
-		{"auto", "localhost", false}, {"auto", "go", false}, {"auto", "10.1.2.3", false}, {"auto", "::1", false},
-		{"auto", "2001:db8::1", true}, {"auto", "8.8.8.8", true},
+		{"auto", "localhost", false}, {"auto", "go", false}, {"auto", "10.1.2.3", false}, {"auto", "[::1]", false},
+		{"auto", "[2001:db8::1]", true}, {"auto", "8.8.8.8", true},
 	} {
-		if got, err := refusesPrivate(c.policy, c.host); got != c.refuse || err != nil {
+		if got, err := refusesPrivate(c.policy, engine.InOwnNetwork(c.host)); got != c.refuse || err != nil {
 			t.Errorf("%s on %s: got %v, %v; want %v", c.policy, c.host, got, err, c.refuse)
 		}
 	}
-	if _, err := refusesPrivate("maybe", "sho.rt"); err == nil {
+	if _, err := refusesPrivate("maybe", false); err == nil {
 		t.Error("policy maybe: got no error")
 	}
 }

@@ -100,7 +100,8 @@ func (a acceptedTargets) ipv4() string {
 func (a acceptedTargets) ipv6() string {
 	group := func() any { return a.random.IntN(1 << 16) }
 	text := fmt.Sprintf("2001:db9:%x:%x:%x:%x:%x:%04x", group(), group(), group(), group(), group(), group())
-	return "[" + a.anyCase(a.pick(text, text, text, "2001:db9::"+text[len(text)-4:], "::ffff:"+a.pick("8.8.8.8", "808:808"), "64:ff9b::8.8.4.4")) + "]"
+	return "[" + a.anyCase(a.pick(text, text, text, "2001:db9::"+text[len(text)-4:], "::ffff:"+a.pick("8.8.8.8", "808:808"), "64:ff9b::8.8.4.4",
+		"2002:808:404::1", "2001:0:808:808:8000:63bf:f7f7:fbfb", "2001:db9::200:5efe:8.8.4.4")) + "]"
 }
 
 // rest draws what follows the authority, or some of it.

@@ -12,9 +12,12 @@ import (
 // TargetPolicy decides which targets a link may lead to. It is applied when a link is written, never when it is
 // loaded or followed. The zero value refuses nothing but malformed targets.
 type TargetPolicy struct {
-	// OwnOrigins are our own addresses, such as "https://sho.rt": a link that leads back to one is a loop.
+	// OwnOrigins are our own addresses, such as "https://sho.rt": a link that leads back to one is a loop. If only our own
+	// network can reach one (InOwnNetwork), every spelling of this machine at its port is ours too: localhost, 127.0.0.1,
+	// 0.0.0.0, [::] and so on.
 	OwnOrigins []string
-	// RefusePrivate refuses private, loopback and link-local addresses in every spelling, and localhost names.
+	// RefusePrivate refuses addresses that the public internet does not route to one host, such as private, loopback
+	// and multicast ones, in every spelling and however an IPv6 address carries them, and names such as localhost.
 	RefusePrivate bool
 	// Blocked are refused with code BlockedTarget; nil: none are.
 	Blocked *BlockList
@@ -44,9 +47,9 @@ func (p TargetPolicy) Parse(raw string) (target string, err error) {
 		return "", err
 	}
 	if p.RefusePrivate && h.private() {
-		return "", targetError("private", "must not lead to a private, loopback or link-local address")
+		return "", targetError("private", "must not lead to a private, loopback, link-local or reserved address")
 	}
-	if p.own(scheme, h) {
+	if p.own(h) {
 		return "", targetError("own_origin", "must not lead back to this server")
 	}
 	target = raw[:len(scheme)+len("://")] + h.text + h.portText + rest
@@ -309,113 +312,4 @@ func parseIPv4Number(s string) (n uint64, ok bool) {
 		}
 	}
 	return n, s != ""
-}
-
-// privatePrefixes are the addresses that the public internet does not route to others (RFC 6890), as far as they can lead
-// into our own network: "this network" and unspecified, private, shared (CGNAT), loopback, link-local, unique local,
-// the site-local addresses of old, and NAT64 for local use, whose embedded address nobody but its network can tell.
-var privatePrefixes = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"),
-	netip.MustParsePrefix("10.0.0.0/8"),
-	netip.MustParsePrefix("100.64.0.0/10"),
-	netip.MustParsePrefix("127.0.0.0/8"),
-	netip.MustParsePrefix("169.254.0.0/16"),
-	netip.MustParsePrefix("172.16.0.0/12"),
-	netip.MustParsePrefix("192.168.0.0/16"),
-	netip.MustParsePrefix("::/128"),
-	netip.MustParsePrefix("::1/128"),
-	netip.MustParsePrefix("64:ff9b:1::/48"),
-	netip.MustParsePrefix("fc00::/7"),
-	netip.MustParsePrefix("fe80::/10"),
-	netip.MustParsePrefix("fec0::/10"),
-}
-
-// An embedding is an IPv6 prefix that carries an IPv4 address, and at which byte.
-type embedding struct {
-	prefix netip.Prefix
-	at     int
-}
-
-var embeddings = []embedding{
-	{netip.MustParsePrefix("::/96"), 12},           // IPv4-compatible (RFC 4291, 2.5.5.1)
-	{netip.MustParsePrefix("::ffff:0:0:0/96"), 12}, // IPv4-translated (RFC 7915)
-	{netip.MustParsePrefix("64:ff9b::/96"), 12},    // NAT64 (RFC 6052)
-	{netip.MustParsePrefix("2002::/16"), 2},        // 6to4 (RFC 3056)
-}
-
-// in returns the IPv4 address that addr carries, ok == false if it is not of this kind.
-func (e embedding) in(addr netip.Addr) (inner netip.Addr, ok bool) {
-	if !e.prefix.Contains(addr) {
-		return netip.Addr{}, false
-	}
-	bytes := addr.As16()
-	return netip.AddrFrom4([4]byte(bytes[e.at:])), true
-}
-
-// private tells whether h is a private, loopback or link-local address, or a localhost name (RFC 6761, 6.3).
-func (h host) private() bool {
-	if !h.addr.IsValid() {
-		return lastLabel(h.text) == "localhost"
-	}
-	return privateAddr(h.addr)
-}
-
-// PrivateHost tells whether name, a host without port, is one that TargetPolicy.RefusePrivate refuses.
-func PrivateHost(name string) bool {
-	h, err := parseAuthority(name)
-	return err == nil && h.private()
-}
-
-func privateAddr(addr netip.Addr) bool {
-	for _, p := range privatePrefixes {
-		if p.Contains(addr) {
-			return true
-		}
-	}
-	for _, e := range embeddings {
-		if inner, ok := e.in(addr); ok && privateAddr(inner) {
-			return true
-		}
-	}
-	return false
-}
-
-// own tells whether scheme and h are one of our own origins. http and https on their default ports are one origin
-// here, because the one commonly redirects to the other.
-func (p TargetPolicy) own(scheme string, h host) bool {
-	for _, origin := range p.OwnOrigins {
-		ownScheme, authority, _, err := splitTarget(origin)
-		if err != nil {
-			continue
-		}
-		own, err := parseAuthority(authority)
-		if err == nil && own.canonical() == h.canonical() && own.port(ownScheme) == h.port(scheme) {
-			return true
-		}
-	}
-	return false
-}
-
-// canonical is one text for all spellings of a host: localhost and the loopback addresses are all this machine.
-func (h host) canonical() string {
-	switch {
-	case h.addr.IsLoopback():
-		return "localhost"
-	case h.addr.IsValid():
-		return h.addr.String()
-	}
-	return strings.TrimSuffix(h.text, ".")
-}
-
-// port returns the port as a number without leading zeros, "default" for the default port of http and https.
-func (h host) port(scheme string) string {
-	digits := strings.TrimLeft(strings.TrimPrefix(h.portText, ":"), "0")
-	standard := "443"
-	if strings.EqualFold(scheme, "http") {
-		standard = "80"
-	}
-	if len(h.portText) <= 1 || digits == standard {
-		return "default"
-	}
-	return digits
 }

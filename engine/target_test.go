@@ -273,7 +273,7 @@ func TestATargetThatLeadsBackToUsIsRefused(t *testing.T) {
 // authority is what was sent.
 func FuzzParseTarget(f *testing.F) {
 	for _, seed := range []string{"http://a", "https://MÜNCHEN.de:80/x?y#z", "http://[::1]:/", "http://0x7f.1/", "http://a%41/",
-		"http://u@h/", "http:\\\\a", "http://１.2.3.4/", "http://a/\u2028", "ftp://x", "http://a:b@c:1/"} {
+		"http://u@h/", "http:\\\\a", "http://[2001:0:808:808::80ff:fffe]/", "http://１.2.3.4/", "http://a/\u2028", "ftp://x", "http://a:b@c:1/"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
@@ -318,7 +318,7 @@ func checkAgainstNetURL(t *testing.T, raw, got string) {
 		t.Fatalf("%q became %q, whose host net/url reads as %q", raw, head, u.Host)
 	}
 	addr, err := netip.ParseAddr(u.Hostname())
-	private := err == nil && (addr.Unmap().IsPrivate() || addr.Unmap().IsLoopback() || addr.Unmap().IsLinkLocalUnicast() || addr.Unmap().IsUnspecified())
+	private := err == nil && (addr.Unmap().IsPrivate() || addr.Unmap().IsLoopback() || addr.Unmap().IsLinkLocalUnicast() || addr.Unmap().IsUnspecified() || addr.Unmap().IsMulticast())
 	if same, err := (TargetPolicy{RefusePrivate: true}).Parse(raw); private && err == nil || err == nil && same != got || err != nil && fieldCode(err) != "private" {
 		t.Fatalf("%q, where private addresses are refused: got %q, %v", raw, same, err)
 	}

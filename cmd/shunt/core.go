@@ -61,7 +61,7 @@ func (c *core) load(ctx context.Context, say *console) error {
 func (c *core) apiOptions(s *dataSettings, baseURL string, log *slog.Logger) api.Options {
 	return api.Options{
 		MaxConnections: maxConnections(),
-		Engine:         c.engine, Accounts: c.accounts, BaseURL: baseURL, PrivateTargets: s.privateTargets,
+		Engine:         c.engine, Accounts: c.accounts, BaseURL: baseURL, Listens: []string{s.listen}, PrivateTargets: s.privateTargets,
 		Logger: log, Version: versionText(), StorageMetrics: c.storageMetrics,
 		Operations: api.Operations{Backup: c.backUp, Check: c.check},
 	}

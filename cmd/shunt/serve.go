@@ -357,6 +357,7 @@ func (s *server) serveAPI(baseURL string) error {
 	o.TrustedProxies, o.ClientIPHeader = s.cfg.trustedProxies, s.cfg.clientIPHeader
 	o.CountryHeader, o.Countries = s.cfg.countryHeader, s.countries
 	o.Blocks, o.RootRedirect = s.blocks, s.cfg.rootRedirect
+	o.Listens = s.listens()
 	o.AllowHTTP, o.Pprof, o.CORSOrigins = s.cfg.allowHTTP, s.cfg.pprof, s.cfg.corsOrigins
 	o.MaxPerAddress, o.RateLimits = s.cfg.perAddress, s.cfg.rateLimits
 	if s.cfg.connections > 0 {
@@ -378,6 +379,15 @@ func (s *server) serveAPI(baseURL string) error {
 		s.say.log.Warn("tokens are taken over plain HTTP from anywhere (--allow-http)")
 	}
 	return nil
+}
+
+// listens returns the addresses that the public can reach. Unlike --listen, they have the port that was drawn.
+func (s *server) listens() []string {
+	addresses := []string{s.public.Addr().String()}
+	if s.redirects != nil {
+		addresses = append(addresses, s.redirects.Addr().String())
+	}
+	return addresses
 }
 
 // sayNext tells whoever has no token yet how to make one.

@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// own reports whether h is the host and port of one of our own origins. Schemes are not compared: on one port only one
+// of them is spoken.
+func (p TargetPolicy) own(h host) bool {
+	for _, origin := range p.OwnOrigins {
+		_, authority, _, err := splitTarget(origin)
+		if err != nil {
+			continue
+		}
+		own, err := parseAuthority(authority)
+		if err != nil || own.port() != h.port() {
+			continue
+		}
+		if h.sameAs(own) || own.inOwnNetwork() && h.thisMachine() {
+			return true
+		}
+	}
+	return false
+}
+
+// sameAs reports whether h is a spelling of other, or carries its address.
+func (h host) sameAs(other host) bool {
+	if h.addr.IsValid() {
+		return slices.Contains(carried(h.addr), other.addr)
+	}
+	return h.name() == other.name()
+}
+
+// inOwnNetwork reports whether only our own network can reach h.
+func (h host) inOwnNetwork() bool {
+	return h.private() || !h.addr.IsValid() && !strings.Contains(h.name(), ".")
+}
+
+// InOwnNetwork reports whether only our own network can reach authority, a host with or without a port: whether it is
+// what TargetPolicy.RefusePrivate refuses, or a name without a dot, such as "intranet".
+func InOwnNetwork(authority string) bool {
+	h, err := parseAuthority(authority)
+	return err == nil && h.inOwnNetwork()
+}
+
+// thisMachine reports whether h is one of the names of this machine, a loopback address, or an unspecified one, which
+// connects to loopback.
+func (h host) thisMachine() bool {
+	if !h.addr.IsValid() {
+		return machineName(h.name())
+	}
+	return slices.ContainsFunc(carried(h.addr), func(addr netip.Addr) bool {
+		return addr.IsLoopback() || addr.IsUnspecified()
+	})
+}
+
+// name returns the text of a host without the dot at its end.
+func (h host) name() string { return strings.TrimSuffix(h.text, ".") }
+
+// port returns the port of h. The default ports of http and https are one here, 80, because a server commonly has both
+// and redirects from one to the other.
+func (h host) port() int {
+	digits := strings.TrimPrefix(h.portText, ":")
+	if digits == "" {
+		return 80
+	}
+	port, _ := strconv.Atoi(digits) // validPort has checked it
+	if port == 443 {
+		return 80
+	}
+	return port
+}

@@ -1,0 +1,75 @@
+package engine
+
+import "testing"
+
+// machineSpellings are hosts that lead whoever follows them to their own machine.
+var machineSpellings = []string{
+	"localhost", "LocalHost", "localhost.", "x.localhost", "a.b.LOCALHOST.", "ｌocalhost", "localhost.localdomain", "x.localhost.localdomain",
+	"localhost4", "localhost6", "localhost6.localdomain6", "ip6-localhost", "ip6-loopback", "IPv6-Localhost",
+	"127.0.0.1", "127.0.0.1.", "127.1", "127.0.1", "127.255.255.254", "2130706433", "017700000001", "0177.0.0.1", "0x7f.1", "0X7F000001", "１２７.0.0.1",
+	"0.0.0.0", "0", "0x0", "00.0", "0.0", "0000",
+	"[::1]", "[0:0:0:0:0:0:0:1]", "[::0001]", "[::]", "[0::0]", "[::ffff:127.0.0.1]", "[::FFFF:7f00:1]", "[::ffff:0.0.0.0]", "[::127.0.0.1]",
+	"[::ffff:0:127.0.0.1]", "[64:ff9b::127.0.0.1]", "[2002:7f00:1::]", "[fe80::5efe:127.0.0.1]",
+}
+
+func TestEverySpellingOfThisMachineAndPortIsOurOwn(t *testing.T) {
+	for _, origin := range []string{
+		"http://127.0.0.1:8080", "http://localhost:8080", "http://[::1]:8080", "http://0.0.0.0:8080", "http://192.168.1.5:8080",
+		"http://[fd00::5]:8080", "http://169.254.7.7:8080", "http://intranet:8080", "https://127.0.0.1:08080",
+	} {
+		p := TargetPolicy{OwnOrigins: []string{"https://sho.rt", origin}}
+		for _, host := range machineSpellings {
+			for _, scheme := range []string{"http", "HTTPS"} {
+				if _, err := p.Parse(scheme + "://" + host + ":8080/x"); fieldCode(err) != "own_origin" {
+					t.Errorf("%s, at %s: got %v, want it refused as our own", host, origin, err)
+				}
+				if _, err := p.Parse(scheme + "://" + host + ":8081/x"); err != nil {
+					t.Errorf("another port of %s, at %s: got %v, want it taken", host, origin, err)
+				}
+			}
+		}
+	}
+}
+
+func TestAPrivateAddressOfOursIsKnownInEverySpelling(t *testing.T) {
+	p := TargetPolicy{OwnOrigins: []string{"http://192.168.1.5:8080"}}
+	for raw, own := range map[string]bool{
+		"http://192.168.1.5:8080/":                     true,
+		"http://192.168.261:8080/":                     true,
+		"http://3232235781:8080/":                      true,
+		"http://0300.0xa8.1.05.:8080/":                 true,
+		"http://[::ffff:192.168.1.5]:8080/":            true,
+		"http://[::ffff:c0a8:105]:8080/":               true,
+		"http://[64:ff9b::192.168.1.5]:8080/":          true,
+		"http://[2002:c0a8:105::1]:8080/":              true,
+		"http://[2001:0:808:808:0:1:3f57:fefa]:8080/":  true,
+		"http://[fe80::200:5efe:192.168.1.5]:8080/":    true,
+		"http://192.168.1.5/":                          false,
+		"http://192.168.1.6:8080/":                     false,
+		"http://[::ffff:192.168.1.6]:8080/":            false,
+		"http://192.168.1.5.example:8080/":             false,
+		"http://localhost.example:8080/":               false,
+		"http://notlocalhost:8080/":                    false,
+		"http://localdomain:8080/":                     false,
+		"http://ip6-localhost.example:8080/":           false,
+		"http://128.0.0.1:8080/":                       false,
+		"http://example.com:8080/?http://0.0.0.0:8080": false,
+	} {
+		_, err := p.Parse(raw)
+		if got := fieldCode(err) == "own_origin"; got != own || (err != nil) != own {
+			t.Errorf("%s: got %v, want refused == %v", raw, err, own)
+		}
+	}
+}
+
+// Whoever follows a link of a public server to localhost comes to a machine of their own, not to the server's.
+func TestAPublicServerTakesTargetsOnItsVisitorsMachines(t *testing.T) {
+	p := TargetPolicy{OwnOrigins: []string{"https://sho.rt", "https://8.8.8.8", "http://[2620::1]:8080"}}
+	for _, host := range machineSpellings {
+		for _, port := range []string{"", ":443", ":8080"} {
+			if _, err := p.Parse("http://" + host + port + "/x"); err != nil {
+				t.Errorf("%s%s: got %v, want it taken", host, port, err)
+			}
+		}
+	}
+}
