@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// notPublic are the first and the last addresses of what the public internet does not route to one host.
+var notPublic = [][2]string{
+	{"0.0.0.0", "0.255.255.255"}, {"10.0.0.0", "10.255.255.255"}, {"100.64.0.0", "100.127.255.255"}, {"127.0.0.0", "127.255.255.255"},
+	{"169.254.0.0", "169.254.255.255"}, {"172.16.0.0", "172.31.255.255"}, {"192.0.0.0", "192.0.0.255"}, {"192.168.0.0", "192.168.255.255"},
+	{"198.18.0.0", "198.19.255.255"}, {"224.0.0.0", "239.255.255.255"}, {"240.0.0.0", "255.255.255.255"},
+	{"64:ff9b:1::", "64:ff9b:1:ffff:ffff:ffff:ffff:ffff"}, {"100::", "100::1:ffff:ffff:ffff:ffff"}, {"2001:1::", "2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff"},
+	{"5f00::", "5f00:ffff:ffff:ffff:ffff:ffff:ffff:ffff"}, {"fc00::", "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"},
+	{"fe80::", "feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"}, {"ff00::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"},
+}
+
+// wantPrivate holds a host to whether it is refused where private targets are; elsewhere it is taken.
+func wantPrivate(t *testing.T, host string, want bool) {
+	t.Helper()
+	raw := "http://" + host + ":8080/x"
+	_, err := TargetPolicy{RefusePrivate: true}.Parse(raw)
+	if got := fieldCode(err) == "private"; got != want || (err != nil) != want {
+		t.Errorf("%s, refusing private: got %v, want refused == %v", raw, err, want)
+	}
+	if _, err := (TargetPolicy{}).Parse(raw); err != nil {
+		t.Errorf("%s, allowing private: got %v, want it taken", raw, err)
+	}
+}
+
+// literal is addr as the host of a target.
+func literal(addr netip.Addr) string {
+	if addr.Is6() {
+		return "[" + addr.String() + "]"
+	}
+	return addr.String()
+}
+
+func TestSpecialBlocksArePrivateFromTheirFirstAddressToTheLast(t *testing.T) {
+	edges := []netip.Addr{} // of all blocks: one that adjoins another has no public neighbour there
+	for _, ends := range notPublic {
+		edges = append(edges, netip.MustParseAddr(ends[0]), netip.MustParseAddr(ends[1]))
+	}
+	for _, edge := range edges {
+		wantPrivate(t, literal(edge), true)
+	}
+	for _, ends := range notPublic {
+		before, after := netip.MustParseAddr(ends[0]).Prev(), netip.MustParseAddr(ends[1]).Next()
+		carries := netip.MustParsePrefix("2001::/32").Contains(before) // Teredo: that one carries 0.0.0.0
+		if before.IsValid() && !slices.Contains(edges, before) && !carries {
+			wantPrivate(t, literal(before), false)
+		}
+		if after.IsValid() && !slices.Contains(edges, after) {
+			wantPrivate(t, literal(after), false)
+		}
+	}
+}
+
+// transitions are IPv6 addresses that carry an IPv4 address, given as its four bytes.
+var transitions = map[string]func(a, b, c, d byte) string{
+	"IPv4-mapped":      func(a, b, c, d byte) string { return fmt.Sprintf("[::ffff:%d.%d.%d.%d]", a, b, c, d) },
+	"IPv4-compatible":  func(a, b, c, d byte) string { return fmt.Sprintf("[::%d.%d.%d.%d]", a, b, c, d) },
+	"IPv4-translated":  func(a, b, c, d byte) string { return fmt.Sprintf("[::ffff:0:%d.%d.%d.%d]", a, b, c, d) },
+	"NAT64":            func(a, b, c, d byte) string { return fmt.Sprintf("[64:FF9B::%d.%d.%d.%d]", a, b, c, d) },
+	"6to4":             func(a, b, c, d byte) string { return fmt.Sprintf("[2002:%02x%02x:%02x%02x:7::8]", a, b, c, d) },
+	"Teredo, a server": func(a, b, c, d byte) string { return fmt.Sprintf("[2001:0:%02x%02x:%02x%02x::f7f7:f7f7]", a, b, c, d) },
+	"Teredo, a client": func(a, b, c, d byte) string {
+		return fmt.Sprintf("[2001:0000:808:808:8000:63bf:%02x%02x:%02x%02x]", ^a, ^b, ^c, ^d)
+	},
+	"ISATAP":                  func(a, b, c, d byte) string { return fmt.Sprintf("[2620:0:1:2::5efe:%d.%d.%d.%d]", a, b, c, d) },
+	"ISATAP, globally unique": func(a, b, c, d byte) string { return fmt.Sprintf("[2620:0:1:2:200:5EFE:%d.%d.%d.%d]", a, b, c, d) },
+}
+
+func TestAnAddressIsAsPrivateAsTheOneThatItCarries(t *testing.T) {
+	for name, write := range transitions {
+		t.Run(name, func(t *testing.T) {
+			for _, ends := range notPublic {
+				for _, text := range ends {
+					if addr := netip.MustParseAddr(text); addr.Is4() {
+						v4 := addr.As4()
+						wantPrivate(t, write(v4[0], v4[1], v4[2], v4[3]), true)
+					}
+				}
+			}
+			wantPrivate(t, write(8, 8, 8, 8), false)
+			wantPrivate(t, write(203, 0, 113, 1), false)
+		})
+	}
+}
+
+func TestNamesThatEveryMachineGivesItselfArePrivate(t *testing.T) {
+	for _, name := range []string{
+		"localhost", "LOCALHOST.", "foo.localhost", "localhost.localdomain", "foo.Localhost.LocalDomain.", "localhost4", "localhost4.localdomain4", "localhost6",
+		"localhost6.localdomain6", "ip6-localhost", "IP6-Loopback.", "ip6-localnet", "ip6-mcastprefix", "ip6-allnodes", "ip6-allrouters", "ip6-allhosts",
+		"ipv6-localhost", "ipv6-loopback", "broadcasthost", "_gateway", "_outbound", "ｉｐ６-localhost",
+	} {
+		wantPrivate(t, name, true)
+	}
+	for _, name := range []string{
+		"localhost.example", "localhost.localdomain.example", "ip6-localhost.example", "mylocalhost6", "localhost7", "intranet", "gateway", "localdomain.example",
+		strings.Repeat("localhost-", 5) + "x.example",
+	} {
+		wantPrivate(t, name, false)
+	}
+}
