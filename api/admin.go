@@ -26,6 +26,10 @@ var pprofIndex = fasthttpadaptor.NewFastHTTPHandlerFunc(pprof.Index)
 // handleAdmin is the way of every request on the admin address.
 func (s *Server) handleAdmin(ctx *fasthttp.RequestCtx) {
 	defer s.recovered(ctx)
+	if err := s.refuseForPage(ctx); err != nil {
+		s.fail(ctx, err)
+		return
+	}
 	path := string(ctx.Path())
 	handle, found := s.adminRoutes[path]
 	if !found && strings.HasPrefix(path, pprofIndexPath) && s.mayProfile(addrOf(ctx.LocalAddr())) {

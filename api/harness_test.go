@@ -149,6 +149,7 @@ func unloadedSiteOn(t testing.TB, kept storage.Options, tune func(*engine.Option
 	st.run(func(ctx context.Context) error { return st.accounts.Run(ctx, logger) })
 	o := Options{
 		Engine: st.engine, Accounts: st.accounts, BaseURL: "http://127.0.0.1:8080", Logger: logger, Now: clock, Version: "test",
+		AdminHosts: []string{"any.example"}, // the Host of requestText
 	}
 	if change != nil {
 		change(&o)
@@ -158,11 +159,7 @@ func unloadedSiteOn(t testing.TB, kept storage.Options, tune func(*engine.Option
 	}
 	st.watch()
 	st.publicAt, st.adminAt, st.localAt = st.serve(st.ServePublic), st.serve(st.ServeAdmin), st.serve(st.ServeLocal)
-	t.Cleanup(func() {
-		if err := st.Shutdown(context.Background()); err != nil && err != errShutDown {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(st.shutDown)
 	admin, _, err := st.accounts.EnsureAdmin()
 	if err != nil {
 		t.Fatal(err)
@@ -192,6 +189,13 @@ func (st *site) run(fn func(context.Context) error) {
 		cancel()
 		running.Wait()
 	})
+}
+
+// shutDown shuts the server down, if that has not been done.
+func (st *site) shutDown() {
+	if err := st.Shutdown(context.Background()); err != nil && err != errShutDown {
+		st.t.Error(err)
+	}
 }
 
 func (st *site) serve(serve func(net.Listener) error) *fasthttputil.InmemoryListener {

@@ -42,6 +42,7 @@ type Options struct {
 	RootRedirect   string        // where / leads; empty: a page
 	MaxConnections int           // public ones at a time, at most 32,768; default that
 	MaxPerAddress  int           // of them from one address (IPv6: from one /64); default 512; negative: no limit
+	AdminHosts     []string      // hosts under which the admin address may be asked, beside loopback ones; see adminHost
 	Pprof          bool          // /debug/pprof on the admin address even if that is not loopback
 	Operations     Operations    // on the socket of local commands only
 
@@ -80,6 +81,7 @@ type Server struct {
 	publicRoutes fasthttp.RequestHandler
 	localRoutes  fasthttp.RequestHandler
 	adminRoutes  map[string]fasthttp.RequestHandler
+	adminHosts   hostSet
 	pprof        bool
 	metrics      *metrics
 
@@ -120,6 +122,10 @@ func NewServer(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("an origin that may call the API: %w", err)
 	}
+	adminHosts, err := newHostSet(o.AdminHosts)
+	if err != nil {
+		return nil, fmt.Errorf("a host of the admin address: %w", err)
+	}
 	s := &Server{
 		cors: cors, engine: o.Engine, accounts: o.Accounts, baseURL: strings.TrimSuffix(o.BaseURL, "/"), targets: targets,
 		proxies:   proxies{trusted: o.TrustedProxies, header: o.ClientIPHeader, countryHeader: o.CountryHeader},
@@ -127,7 +133,7 @@ func NewServer(o Options) (*Server, error) {
 		now:       o.Now,
 		allowHTTP: o.AllowHTTP, rootRedirect: rootRedirect,
 		previews: newTurnstile(maxPreviews, maxPreviewsWaiting), qrCodes: newTurnstile(maxQRCodes(), maxQRCodesWaiting),
-		pprof: o.Pprof, operations: o.Operations,
+		pprof: o.Pprof, adminHosts: adminHosts, operations: o.Operations,
 		stopped: make(chan struct{}),
 	}
 	if s.proxies.header == "" {

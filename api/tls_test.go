@@ -2,9 +2,7 @@ package api
 
 import (
 	"bufio"
-	"context"
 	"crypto/tls"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -33,11 +31,7 @@ func (st *site) secureAddress(from string) (addr string, l *listener) {
 	at := new(atomic.Pointer[net.TCPAddr])
 	at.Store(tcpAddr(from))
 	st.serveOn(tls.NewListener(withAddr{ln, at}, config), st.ServePublic)
-	st.t.Cleanup(func() {
-		if err := st.Shutdown(context.Background()); err != nil && !errors.Is(err, errShutDown) {
-			st.t.Error(err)
-		}
-	})
+	st.t.Cleanup(st.shutDown)
 	for l == nil {
 		st.public.mu.Lock()
 		for _, of := range st.public.mu.listeners {

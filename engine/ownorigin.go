@@ -57,6 +57,27 @@ func (h host) thisMachine() bool {
 	})
 }
 
+// LoopbackHost reports whether authority, a host with or without a port, can only be this machine: a loopback address in
+// any spelling, localhost, or a name below it (RFC 6761, 6.3). Unlike thisMachine it leaves out names that a
+// resolver may look up elsewhere.
+func LoopbackHost(authority string) bool {
+	h, err := parseAuthority(authority)
+	return err == nil && (h.addr.IsLoopback() || !h.addr.IsValid() && lastLabel(h.text) == "localhost")
+}
+
+// HostName returns the host of authority, which may have a port, as one text for all of its spellings: an address in
+// its usual form without brackets, or a name in ASCII and lower case without a dot at its end.
+func HostName(authority string) (string, error) {
+	h, err := parseAuthority(authority)
+	if err != nil {
+		return "", err
+	}
+	if h.addr.IsValid() {
+		return h.addr.String(), nil
+	}
+	return h.name(), nil
+}
+
 // name returns the text of a host without the dot at its end.
 func (h host) name() string { return strings.TrimSuffix(h.text, ".") }
 

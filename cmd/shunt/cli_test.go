@@ -99,6 +99,7 @@ func TestUsageErrorsExitWith2AndNameTheMistake(t *testing.T) {
 		"connections without end":          {[]string{"serve", "--max-connections", "off"}, "--max-connections"},
 		"no connections of an address":     {[]string{"serve", "--max-connections-per-address", "0"}, "--max-connections-per-address"},
 		"an origin with a path":            {[]string{"serve", "--cors-origin", "https://a.example,https://b.example/x"}, "--cors-origin"},
+		"an admin host with a path":        {[]string{"serve", "--admin-host", "metrics.example,a/b"}, "--admin-host"},
 		"no hours kept":                    {[]string{"serve", "--keep-hours", "0"}, "--keep-hours"},
 		"too many days kept":               {[]string{"serve", "--keep-days", "3661"}, "--keep-days"},
 		"a flush interval of nothing":      {[]string{"serve", "--flush-interval", "0"}, "--flush-interval"},

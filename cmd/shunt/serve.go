@@ -25,6 +25,7 @@ import (
 type serveConfig struct {
 	data           dataSettings
 	adminListen    string
+	adminHosts     []string
 	trustedProxies []netip.Prefix
 	clientIPHeader string
 	geoIP          string
@@ -73,6 +74,10 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	fs := cmd.Flags()
 	checkedVar(fs, &cfg.adminListen, "admin-listen", "ADDRESS", defaultAdminListen,
 		"address of /metrics, /healthz and /readyz", parseListen)
+	fs.StringSliceVar(&cfg.adminHosts, "admin-host", nil,
+		"host `NAME` that the admin address answers to, such as that of a proxy in front of it; may be repeated, or be a list with commas "+
+			"(default: on "+
+			"loopback only localhost and loopback addresses, elsewhere any name)")
 	fs.Var(prefixes{&cfg.trustedProxies}, "trusted-proxy",
 		"address or network of a proxy that is believed; may be repeated, or be a list with commas")
 	checkedVar(fs, &cfg.clientIPHeader, "client-ip-header", "HEADER", "X-Forwarded-For",
@@ -121,6 +126,9 @@ func (cfg *serveConfig) check() error {
 	}
 	if err := api.CheckCORSOrigins(cfg.corsOrigins); err != nil {
 		return usageErrorf("--cors-origin: %w", err)
+	}
+	if err := api.CheckAdminHosts(cfg.adminHosts); err != nil {
+		return usageErrorf("--admin-host: %w", err)
 	}
 	if err := cfg.https.check(&cfg.data); err != nil {
 		return err
@@ -357,7 +365,7 @@ func (s *server) serveAPI(baseURL string) error {
 	o.TrustedProxies, o.ClientIPHeader = s.cfg.trustedProxies, s.cfg.clientIPHeader
 	o.CountryHeader, o.Countries = s.cfg.countryHeader, s.countries
 	o.Blocks, o.RootRedirect = s.blocks, s.cfg.rootRedirect
-	o.Listens = s.listens()
+	o.Listens, o.AdminHosts = s.listens(), s.cfg.adminHosts
 	o.AllowHTTP, o.Pprof, o.CORSOrigins = s.cfg.allowHTTP, s.cfg.pprof, s.cfg.corsOrigins
 	o.MaxPerAddress, o.RateLimits = s.cfg.perAddress, s.cfg.rateLimits
 	if s.cfg.connections > 0 {
