@@ -37,6 +37,17 @@ func (s *Server) publicDoor(ctx *fasthttp.RequestCtx) (account.Caller, error) {
 	return caller, err
 }
 
+// oneAuthorization refuses a request with two Authorization lines, also if they are equal: the field is not a list
+// (RFC 9110, 11.6.2), so somebody before us may have read the other one. As after all that could be read in two ways, the
+// connection is closed.
+func oneAuthorization(ctx *fasthttp.RequestCtx) error {
+	if len(ctx.Request.Header.PeekAll(fasthttp.HeaderAuthorization)) > 1 {
+		ctx.SetConnectionClose()
+		return refuse(kindBadRequest, "there must be only one Authorization")
+	}
+	return nil
+}
+
 // bearerToken returns the credentials of Authorization, if its scheme is Bearer (RFC 6750).
 func bearerToken(authorization []byte) (token string, found bool) {
 	scheme, credentials, found := bytes.Cut(authorization, []byte{' '})

@@ -335,3 +335,23 @@ func TestUnknownQueryParametersAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestTwoAuthorizationLinesAreRefused(t *testing.T) {
+	st := newSite(t, nil)
+	right, wrong := "Authorization: Bearer "+st.token, "Authorization: Bearer shunt_x"
+	member := "authorization: Bearer " + st.member("m@example.com", account.LinksRead)
+	for name, lines := range map[string][]string{
+		"the right one first": {right, wrong}, "the right one last": {wrong, right}, "equal": {right, right}, "of two users": {right, member},
+		"one empty": {right, "Authorization:"}, "another scheme": {"Authorization: Basic YTpi", right}, "three": {right, right, right},
+	} {
+		for _, e := range st.endpoints() {
+			path := strings.NewReplacer("{code}", "victim", "{id}", "1").Replace(e.path)
+			if r := st.as(lines, e.method, path, ""); r.status != 400 || r.problem() != "bad_request" || !r.close {
+				t.Errorf("%s, %s %s: got %d %s, close %v; want 400, and the connection closed", name, e.method, path, r.status, r.body, r.close)
+			}
+		}
+	}
+	if r := st.as([]string{right}, "GET", "/me", ""); r.status != 200 {
+		t.Errorf("one line: got %+v, want 200", r)
+	}
+}

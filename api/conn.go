@@ -23,6 +23,7 @@ type conn struct {
 	inHead  atomic.Bool  // its client has begun a head, or has sent nothing yet; written by Read
 	heard   atomic.Bool  // written by Read
 	lingers atomic.Bool
+	interim interim // of the goroutine that writes
 
 	// In the owner's hands, under its lock.
 	address    netip.Addr // counted for; zero: for none
@@ -61,8 +62,16 @@ func (c *conn) pass(b []byte) int {
 // largeWrite is what a Write takes at a time. A redirect with its head is smaller.
 const largeWrite = 32 << 10
 
-// Write writes large answers piece by piece, so that the sweep sees that their client takes them.
+// Write writes b, without an interim response that is not to be sent.
 func (c *conn) Write(b []byte) (n int, err error) {
+	if c.interim.unwanted {
+		return c.writeWithoutInterim(b)
+	}
+	return c.write(b)
+}
+
+// write writes large answers piece by piece, so that the sweep sees that their client takes them.
+func (c *conn) write(b []byte) (n int, err error) {
 	for len(b)-n > largeWrite && err == nil {
 		var m int
 		m, err = c.Conn.Write(b[n : n+largeWrite])

@@ -32,13 +32,16 @@ func bodyLimits(endpoints []endpoint) map[string]endpoint {
 	return limits
 }
 
+// noBody is fasthttp's ContentLength of a request without Content-Length and Transfer-Encoding.
+const noBody = -2
+
 // prepareBody is fasthttp's HeaderReceived hook: it says how large the body may be. The hot path ends at its first line.
 func (s *Server) prepareBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	if h.IsGet() || h.IsHead() {
 		return fasthttp.RequestConfig{}
 	}
-	if !h.IsHTTP11() {
-		h.Del(fasthttp.HeaderExpect) // a client of HTTP/1.0 does not know 100 (RFC 9110, 10.1.1)
+	if !h.IsHTTP11() || h.ContentLength() == 0 || h.ContentLength() == noBody {
+		h.Del(fasthttp.HeaderExpect) // a client of HTTP/1.0 does not know 100, and one without a body waits for none (interim.go)
 	}
 	return fasthttp.RequestConfig{MaxRequestBodySize: s.bodyLimit(h)}
 }

@@ -116,8 +116,8 @@ func (e endpoint) creates() bool { return strings.HasPrefix(e.path, "/shorten") 
 // call counts before it looks at scopes; a caller whom door does not know is counted by address.
 func (s *Server) call(ctx *fasthttp.RequestCtx, door door, e endpoint) error {
 	var caller account.Caller
-	var err error
-	if e.scope != noCaller {
+	err := oneAuthorization(ctx)
+	if err == nil && e.scope != noCaller {
 		caller, err = door(ctx)
 	}
 	if limited := s.mayCall(ctx, caller, e.creates()); limited != nil {

@@ -280,6 +280,7 @@ func (s *Server) newFastHTTP(handle fasthttp.RequestHandler) *fasthttp.Server {
 		Handler:                      handle,
 		ErrorHandler:                 s.parseFailed,
 		HeaderReceived:               s.prepareBody,
+		ExpectHandler:                expected,
 		ConnState:                    noteState,
 		Concurrency:                  MaxConnections,
 		ReadBufferSize:               maxHeaderBytes,

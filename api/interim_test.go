@@ -1,0 +1,102 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+)
+
+// expecting is the end of a request line, and a head that expects 100.
+const expecting = " HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
+
+// Requests before it in the same packet, whose answers wait in one buffer with the interim response, change nothing.
+func TestOnlyARequestWithABodyIsToldToContinue(t *testing.T) {
+	st := newSite(t, nil)
+	plain := st.realAddress()
+	secure, _ := st.secureAddress("192.0.2.1")
+	for name, connect := range map[string]func() net.Conn{
+		"plain": func() net.Conn { c, _ := dial(t, plain, ""); return c },
+		"TLS":   func() net.Conn { return dialTLS(t, secure) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for pad := range 40 {
+				code := fmt.Sprintf("%s%d", name, pad)
+				st.shorten(fmt.Sprintf(`{"url":"http://a/%s","alias":%q,"redirect_status":307}`, strings.Repeat("x", 5*pad), code))
+				before := strings.Repeat("GET /"+code+" HTTP/1.1\r\nHost: a\r\n\r\n", 30)
+				for request, interims := range map[string]int{
+					"GET /" + code + expecting + "\r\n":                                        0,
+					"HEAD /" + code + expecting + "\r\n":                                       0,
+					"POST /" + code + expecting + "\r\n":                                       0,
+					"POST /" + code + expecting + "Content-Length: 0\r\n\r\n":                  0,
+					"POST /" + code + expecting + "Content-Length: 1\r\n\r\nx":                 1,
+					"PUT /" + code + expecting + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n": 1,
+				} {
+					wantInStep(t, connect(), code, before+request+sentinelOf(code), 32, interims)
+				}
+			}
+		})
+	}
+}
+
+// sentinelOf is the last request, which ends the connection.
+func sentinelOf(code string) string {
+	return "GET /" + code + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+}
+
+// wantInStep wants so many redirects of that code, and so many interim responses, and nothing else, for raw.
+func wantInStep(t *testing.T, c net.Conn, code, raw string, redirects, interims int) {
+	t.Helper()
+	defer c.Close()
+	go func() { _, _ = c.Write([]byte(raw)) }()
+	var got bytes.Buffer
+	if _, err := got.ReadFrom(c); err != nil {
+		t.Fatal(err)
+	}
+	all := got.String()
+	r := bufio.NewReader(&got)
+	for redirects+interims > 0 {
+		switch answer := readReply(t, r, "HEAD"); { // redirects have no body
+		case answer.status == 100 && interims > 0:
+			interims--
+		case answer.status == 307 && redirects > 0:
+			redirects--
+		default:
+			t.Fatalf("%s: got %+v, want %d redirects and %d interim responses more, in %q", code, answer, redirects, interims, all)
+		}
+	}
+	if rest, _ := r.Peek(1); len(rest) > 0 {
+		t.Errorf("%s: something comes behind the last answer in %q", code, all)
+	}
+}
+
+// recorded is a connection that keeps what is written to it.
+type recorded struct {
+	net.Conn
+	sent bytes.Buffer
+}
+
+func (r *recorded) Write(b []byte) (int, error) { return r.sent.Write(b) }
+
+func TestAnUnwantedInterimResponseIsDroppedHoweverItIsCut(t *testing.T) {
+	for _, before := range []string{"", "HTTP/1.1 200 OK\r\n\r\n", "… HTTP/1.1 10", "H", "HTTP/1.1 100 Continue\r\n\r"} {
+		whole := before + interimText
+		for cut := range len(whole) + 1 {
+			out := new(recorded)
+			c := &conn{Conn: out, interim: interim{unwanted: true}}
+			for _, piece := range []string{whole[:cut], whole[cut:], "HTTP/1.1 302 Found\r\n\r\n", interimText} {
+				if piece == whole[cut:] && cut == len(whole) {
+					continue // there is nothing left
+				}
+				if n, err := c.Write([]byte(piece)); n != len(piece) || err != nil {
+					t.Fatalf("got %d, %v", n, err)
+				}
+			}
+			if got, want := out.sent.String(), before+"HTTP/1.1 302 Found\r\n\r\n"+interimText; got != want {
+				t.Errorf("%q, cut at %d: got %q, want %q", before, cut, got, want)
+			}
+		}
+	}
+}
