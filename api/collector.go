@@ -81,6 +81,7 @@ func (c *collector) collectFront(ch chan<- prometheus.Metric) {
 	counter(ch, descEnded, float64(ended.idle.Load()), "idle")
 	counter(ch, descEnded, float64(ended.evicted.Load()), "evicted")
 	counter(ch, descEnded, float64(ended.address.Load()), "address")
+	counter(ch, descEnded, float64(ended.plain.Load()), "plain_http")
 }
 
 func (c *collector) collectEngine(ch chan<- prometheus.Metric) {

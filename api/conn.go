@@ -24,6 +24,7 @@ type conn struct {
 	heard   atomic.Bool  // written by Read
 	lingers atomic.Bool
 	interim interim // of the goroutine that writes
+	plain   bool    // the client spoke HTTP where TLS is spoken; of the connection's goroutine
 
 	// In the owner's hands, under its lock.
 	address    netip.Addr // counted for; zero: for none
@@ -113,9 +114,13 @@ const (
 // answer that it has not read yet: so a lingering connection is closed for writing first, and what still comes is
 // dropped for a while. It counts as open until then.
 func (c *conn) Close() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.lingers.Swap(false) && half.CloseWrite() == nil {
+	talk := c.Conn
+	if c.plain {
+		talk = c.socket()
+	}
+	if half, ok := talk.(interface{ CloseWrite() error }); ok && c.lingers.Swap(false) && half.CloseWrite() == nil {
 		_ = c.SetReadDeadline(time.Now().Add(lingerTime))
-		_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes) // whatever it ends with, the connection is closed next
+		_, _ = io.CopyN(io.Discard, talk, lingerBytes) // whatever it ends with, the connection is closed next
 	}
 	err := c.Conn.Close()
 	c.gate.large.leave()
@@ -147,7 +152,6 @@ func (c *conn) socket() net.Conn {
 // tlsConn shows fasthttp that a connection is one of TLS.
 type tlsConn struct{ *conn }
 
-func (c tlsConn) Handshake() error                     { return c.Conn.(*tls.Conn).Handshake() }
 func (c tlsConn) ConnectionState() tls.ConnectionState { return c.Conn.(*tls.Conn).ConnectionState() }
 
 func connOf(c net.Conn) *conn {

@@ -150,7 +150,8 @@
 // ServePublic takes a TLS listener. The handshake happens on the connection's goroutine, in fasthttp's first look at it; until its
 // first request a connection counts as one that is in a head, so the sweep ends a handshake after 10 s, whatever
 // trickles. The gate stands above TLS and reads what it has decrypted: framing is the same. fasthttp speaks HTTP/1.1, so
-// nothing else is offered (ALPN). Answers over TLS demand HTTPS (RFC 6797) but for redirects of known codes, which cost nothing so.
+// nothing else is offered (ALPN). A client that speaks HTTP instead of TLS is told so in the clear, by a 400, and the connection is
+// closed (plainhttp.go). Answers over TLS demand HTTPS (RFC 6797) but for redirects of known codes, which cost nothing so.
 //
 // insecure.go is the plain listener beside it: a 301, or a 308 that keeps the method, to the same bytes of path and query on
 // BaseURL, never on the Host of the request; and ACME's http-01 challenges.
@@ -180,13 +181,23 @@
 // trusted proxy could name its own address. Extensions and trailers are therefore checked and dropped.
 //
 // What is refused is answered once (400, 413, 414, 431, 501 for codings, CONNECT and very long methods, 505), the connection is
-// closed, and nothing behind it is read. After Connection: close, in any spelling, nothing more is read either. The rows of
+// closed, and nothing behind it is read. Two Authorization lines are refused likewise, but by the API alone (auth.go): a redirect
+// does not read them. After Connection: close, in any spelling, nothing more is read either. The rows of
 // api/wiretest say it request by request; FuzzRequestHead holds that net/http sees the same requests in whatever gets through.
+//
+// An interim response is sent only to a request with a body (interim.go): another client would take it for the answer.
 //
 // It costs a request of the load benchmark 60 to 90 ns of about 20 µs, a browser's some 270, and no allocation
 // (BenchmarkGate): lines are found by IndexByte, names are looked at once, values are left to fasthttp, and a head that comes in
 // one piece is not copied. The handler's own look at the framing is gone for it. Rejected: to look at RawHeaders in the
 // handler, which has neither the request line's end nor chunks; a deadline or a proxy of our own.
+//
+// # The admin address
+//
+// It asks for no token, so it relies on who can connect. A browser of the operator's can, on behalf of any page; adminguard.go
+// refuses what such a page could have sent: on loopback, requests for a host that is not a loopback name or address (DNS
+// rebinding), everywhere those that say Origin or a foreign Sec-Fetch-Site. Rejected: a token of its own, which every scraper and
+// health check would have to be given.
 //
 // # Time and connections
 //

@@ -53,6 +53,7 @@ type connectionCounts struct {
 	idle    atomic.Uint64 // had no request for too long
 	evicted atomic.Uint64 // idle, and others needed the room
 	address atomic.Uint64 // refused: its address has its share
+	plain   atomic.Uint64 // spoke HTTP where HTTPS is spoken
 }
 
 func newListener(ln net.Listener, lim limits, p patience, log *slog.Logger) *listener {
