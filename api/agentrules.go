@@ -140,22 +140,3 @@ var commandLineTools = []string{
 	"python-requests/", "python-urllib", "python-httpx/", "aiohttp/", "go-http-client/", "okhttp/", "axios/", "node-fetch",
 	"undici", "java/", "apache-httpclient/", "ruby", "php/", "guzzlehttp/", "postmanruntime/", "insomnia/",
 }
-
-// knownBots are found anywhere in the User-Agents of link previews, search engines and monitors, in lower case. Most of
-// them the library knows only when a URL stands beside them, and some never.
-var knownBots = []string{
-	// Link previews of messengers and networks.
-	"whatsapp/", "facebookexternalhit", "facebookcatalog", "facebot", "meta-externalagent", "meta-externalfetcher",
-	"slackbot", "slack-imgproxy", "telegrambot", "discordbot", "linkedinbot", "twitterbot", "skypeuripreview",
-	"pinterestbot", "redditbot", "vkshare", "snap url preview", "bitlybot", "embedly", "iframely", "mastodon/",
-	"microsoftpreview", "google-pagerenderer", "bluesky cardyb", "matrix-media-repo", "synapse/",
-	"line-poker", "kakaotalk-scrap", "zoombot",
-	// Search engines, archives, models.
-	"googlebot", "googleother", "google-inspectiontool", "google-read-aloud", "apis-google", "adsbot-google",
-	"mediapartners-google", "bingbot", "bingpreview", "applebot", "baiduspider", "yandex.com/bots", "yandexbot",
-	"duckduckbot", "duckassistbot", "petalbot", "bytespider", "sogou web spider", "ia_archiver", "archive.org_bot",
-	"gptbot", "oai-searchbot", "chatgpt-user", "claudebot", "claude-user", "perplexitybot", "ccbot", "amazonbot",
-	"ahrefsbot", "semrushbot", "mj12bot", "dotbot", "dataforseobot",
-	// Monitors and headless browsers.
-	"uptimerobot", "pingdom", "statuscake", "site24x7", "headlesschrome", "phantomjs", "chrome-lighthouse",
-}

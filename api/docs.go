@@ -93,6 +93,7 @@ func (p *docsPage) reference(r *reference) {
 			p.operation(&o)
 		}
 	}
+	p.hits()
 	p.add("<h2 id=\"objects\">Objects</h2>\n<p>What answers are made of.</p>")
 	for _, o := range r.Objects {
 		p.add("<section id=\"object-%s\">\n<h3><a href=\"#object-%[1]s\">%[1]s</a></h3>\n%s", o.Name, prose(o.Description))
@@ -116,7 +117,8 @@ func (p *docsPage) contents(r *reference) {
 		}
 		p.add("</ul>")
 	}
-	p.add("<h2>For all of them</h2>\n<ul>\n<li><a href=\"#objects\">Objects</a></li>\n<li><a href=\"#errors\">Errors</a></li>\n" +
+	p.add("<h2>For all of them</h2>\n<ul>\n" +
+		"<li><a href=\"#hits\">What counts as a hit</a></li>\n<li><a href=\"#objects\">Objects</a></li>\n<li><a href=\"#errors\">Errors</a></li>\n" +
 		"<li><a href=\"" + apiRoot + "/openapi.json\">openapi.json</a></li>\n" +
 		"<li><a href=\"" + apiRoot + "/openapi-3.0.json\">openapi-3.0.json</a></li>\n</ul>\n</nav>")
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"html"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -189,5 +190,26 @@ func TestNothingOfTheDocumentBecomesMarkup(t *testing.T) {
 	}
 	if docs := newDocs("https://sho.rt"); strings.Contains(page+string(docs.body), "%!") {
 		t.Error("a format of the page lacks a value, or has one too many")
+	}
+}
+
+func TestTheReferencePageNamesEveryBotAndCommandLineTool(t *testing.T) {
+	page := newSite(t, nil).get("/_/docs").body
+	words := slices.Clone(commandLineTools)
+	for _, group := range knownBots {
+		words = append(words, group.words...)
+		if !strings.Contains(page, "<h4>"+group.name+"</h4>") {
+			t.Errorf("there is no %s", group.name)
+		}
+	}
+	for _, word := range words {
+		text, first := strings.CutPrefix(word, "^")
+		want := "<code>" + html.EscapeString(text) + "</code>"
+		if first {
+			want += " (at the beginning)"
+		}
+		if !strings.Contains(page, want) {
+			t.Errorf("%s is not on the page", word)
+		}
 	}
 }

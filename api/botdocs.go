@@ -1,0 +1,36 @@
+package api
+
+import (
+	"html"
+	"strings"
+)
+
+// hits says what counts as a hit, from the tables by which it is decided.
+func (p *docsPage) hits() {
+	p.add("<h2 id=\"hits\">What counts as a hit</h2>\n%s", prose("A redirect counts as a hit, unless the request is a `HEAD`, says that it is a "+
+		"prefetch or a preview (in `Sec-Purpose`, `Purpose`, `X-Purpose` or `X-Moz`), or comes from a known bot. Those get the same redirect and "+
+		"are counted apart: see `include=bots`."))
+	p.add("%s", prose("A bot is known by its User-Agent. The first 512 bytes of that have one of the words below, in upper or lower case, or the "+
+		"library mileusna/useragent calls it a bot: for a name with `bot` in it, or for the address of a web page, as most crawlers give one. "+
+		"Everybody else is a visitor, also without a User-Agent."))
+	for _, group := range knownBots {
+		p.add("<h4>%s</h4>\n<p>%s</p>", group.name, wordList(group.words))
+	}
+	p.add("<h4>%s</h4>\n<p>%s</p>", "Visitors, whatever else they say: what begins with one of these", wordList(commandLineTools))
+}
+
+// wordList writes words as code, and says of which that they must come first.
+func wordList(words []string) markup {
+	var b strings.Builder
+	for i, word := range words {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		text, first := strings.CutPrefix(word, "^")
+		b.WriteString("<code>" + html.EscapeString(text) + "</code>")
+		if first {
+			b.WriteString(" (at the beginning)")
+		}
+	}
+	return markup(b.String())
+}
