@@ -12,7 +12,7 @@ func (p *docsPage) hits() {
 		"are counted apart: see `include=bots`."))
 	p.add("%s", prose("A bot is known by its User-Agent. The first 512 bytes of that have one of the words below, in upper or lower case, or the "+
 		"library mileusna/useragent calls it a bot: for a name with `bot` in it, or for the address of a web page, as most crawlers give one. "+
-		"Everybody else is a visitor, also without a User-Agent."))
+		"Everybody else is a visitor, also without a User-Agent. (␣ is a space.)"))
 	for _, group := range knownBots {
 		p.add("<h4>%s</h4>\n<p>%s</p>", group.name, wordList(group.words))
 	}
@@ -27,10 +27,17 @@ func wordList(words []string) markup {
 			b.WriteString(", ")
 		}
 		text, first := strings.CutPrefix(word, "^")
-		b.WriteString("<code>" + html.EscapeString(text) + "</code>")
+		b.WriteString("<code>" + html.EscapeString(showSpaces(text)) + "</code>")
 		if first {
 			b.WriteString(" (at the beginning)")
 		}
 	}
 	return markup(b.String())
+}
+
+// showSpaces replaces the spaces at the ends of a word, which a browser would not show.
+func showSpaces(word string) string {
+	trimmed := strings.Trim(word, " ")
+	at := strings.Index(word, trimmed)
+	return strings.Repeat("␣", at) + trimmed + strings.Repeat("␣", len(word)-at-len(trimmed))
 }

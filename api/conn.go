@@ -63,16 +63,19 @@ func (c *conn) pass(b []byte) int {
 // largeWrite is what a Write takes at a time. A redirect with its head is smaller.
 const largeWrite = 32 << 10
 
-// Write writes b, without an interim response that is not to be sent.
+// Write writes b, but not an interim response that nobody waits for.
 func (c *conn) Write(b []byte) (n int, err error) {
+	if len(b) > largeWrite || c.interim.unwanted {
+		return c.writeSlow(b)
+	}
+	return c.Conn.Write(b)
+}
+
+// writeSlow writes large answers piece by piece, so that the sweep sees that their client takes them.
+func (c *conn) writeSlow(b []byte) (n int, err error) {
 	if c.interim.unwanted {
 		return c.writeWithoutInterim(b)
 	}
-	return c.write(b)
-}
-
-// write writes large answers piece by piece, so that the sweep sees that their client takes them.
-func (c *conn) write(b []byte) (n int, err error) {
 	for len(b)-n > largeWrite && err == nil {
 		var m int
 		m, err = c.Conn.Write(b[n : n+largeWrite])

@@ -64,7 +64,8 @@
 //
 // Device and browser come with the agent cache's answer. A User-Agent that is not in it is classified by the words that
 // it has (agentrules.go): apps before the browsers that they embed, consoles and televisions before the systems that they
-// run. A browser that hides, as Brave does, is what it says it is.
+// run. A browser that hides, as Brave does, is what it says it is. Bots are known by words too (agentbots.go); the reference page
+// lists them from that table (botdocs.go).
 //
 // The referrer is the host in the Referer header (referrer.go), without "www.", so that one site is one referrer. The
 // engine's dictionary gives it a number; when that is full, new hosts are "other", and so is what is no host.

@@ -204,12 +204,15 @@ func TestTheReferencePageNamesEveryBotAndCommandLineTool(t *testing.T) {
 	}
 	for _, word := range words {
 		text, first := strings.CutPrefix(word, "^")
-		want := "<code>" + html.EscapeString(text) + "</code>"
+		want := "<code>" + html.EscapeString(showSpaces(text)) + "</code>"
 		if first {
 			want += " (at the beginning)"
 		}
 		if !strings.Contains(page, want) {
 			t.Errorf("%s is not on the page", word)
 		}
+	}
+	if want := "<code>␣bot)</code>, <code>␣bot␣</code>"; !strings.Contains(page, want) {
+		t.Errorf("the page does not have %s", want)
 	}
 }

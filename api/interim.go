@@ -37,16 +37,18 @@ func expected(ctx *fasthttp.RequestCtx) int {
 func (c *conn) writeWithoutInterim(b []byte) (n int, err error) {
 	all := slices.Concat(c.interim.begun, b)
 	kept, found := bytes.CutSuffix(all, []byte(interimText))
-	c.interim = interim{unwanted: !found}
+	next := interim{unwanted: !found}
 	if !found {
 		begun := interimBegun(all)
-		kept, c.interim.begun = all[:len(all)-begun], all[len(all)-begun:]
+		kept, next.begun = all[:len(all)-begun], all[len(all)-begun:]
 	}
+	c.interim = interim{} // so that Write writes what is kept
 	if len(kept) > 0 {
-		if _, err := c.write(kept); err != nil {
+		if _, err := c.Write(kept); err != nil {
 			return 0, err
 		}
 	}
+	c.interim = next
 	return len(b), nil
 }
 
