@@ -4,10 +4,10 @@ package engine
 // loops: in any spelling of the host, all names of loopback being one, and whether http or https,
 // if the ports are equal or both are the default.
 func SameOrigin(origin, address string) bool {
-	scheme, authority, _, err := splitTarget(address)
+	_, authority, _, err := splitTarget(address)
 	if err != nil {
 		return false
 	}
 	h, err := parseAuthority(authority)
-	return err == nil && TargetPolicy{OwnOrigins: []string{origin}}.own(scheme, h)
+	return err == nil && TargetPolicy{OwnOrigins: []string{origin}}.own(h)
 }
