@@ -75,9 +75,8 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	checkedVar(fs, &cfg.adminListen, "admin-listen", "ADDRESS", defaultAdminListen,
 		"address of /metrics, /healthz and /readyz", parseListen)
 	fs.StringSliceVar(&cfg.adminHosts, "admin-host", nil,
-		"host `NAME` that the admin address answers to, such as that of a proxy in front of it; may be repeated, or be a list with commas "+
-			"(default: on "+
-			"loopback only localhost and loopback addresses, elsewhere any name)")
+		"host `NAME` that the admin address answers to, such as that of a proxy in front of it; may be repeated, or "+
+			"be a list with commas (default: on loopback only localhost and loopback addresses, elsewhere any name)")
 	fs.Var(prefixes{&cfg.trustedProxies}, "trusted-proxy",
 		"address or network of a proxy that is believed; may be repeated, or be a list with commas")
 	checkedVar(fs, &cfg.clientIPHeader, "client-ip-header", "HEADER", "X-Forwarded-For",
