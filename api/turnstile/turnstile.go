@@ -1,0 +1,226 @@
+package turnstile
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+var (
+	// ErrFull: every place is held, and as many wait as may, or the patience is over.
+	ErrFull = errors.New("turnstile: every place is taken")
+	// ErrShare: the caller has its share.
+	ErrShare = errors.New("turnstile: the caller has its share")
+)
+
+// A Key names a caller. The zero Key is nobody in particular.
+type Key struct {
+	User    uint32     // a user's id; 0: no user is known
+	Network netip.Addr // what a client's address is counted by, if no user is known
+}
+
+// Limits are the bounds of a Turnstile.
+type Limits struct {
+	Places    int           // held at a time, at least 1
+	PerCaller int           // places that a key holds and waits for, together; 0: as many as there are
+	Waiting   int           // requests that wait for a place; 0: none waits
+	Patience  time.Duration // how long each of them waits
+}
+
+// A Turnstile has places that callers hold for a while. Any number of goroutines may use it at once. See the package comment
+// for who is next.
+type Turnstile struct {
+	limits Limits
+
+	mu struct {
+		sync.Mutex
+		held    int
+		waiting int
+		present map[Key]*caller // whoever holds a place or waits
+		queue   []*caller       // whoever waits, the next one first
+	}
+}
+
+// A caller is what is present of a key.
+type caller struct {
+	key     Key
+	present int // places and requests that wait
+	queue   []*request
+}
+
+// A request waits for a place.
+type request struct {
+	of      *caller
+	decided chan struct{} // closed when placed is known
+	placed  bool          // false: it had to make room for another caller's
+}
+
+// New returns a turnstile with every place free.
+func New(l Limits) *Turnstile {
+	t := &Turnstile{limits: l}
+	t.mu.present = make(map[Key]*caller)
+	return t
+}
+
+// Limits returns the bounds of t.
+func (t *Turnstile) Limits() Limits { return t.limits }
+
+// Enter takes a place for key, to be given back with Leave by the same key. It waits for its turn if every place is held.
+// It returns ErrFull or ErrShare, and then there is nothing to give back.
+func (t *Turnstile) Enter(key Key) error {
+	r, err := t.arrive(key)
+	if r == nil {
+		return err
+	}
+	patience := time.NewTimer(t.limits.Patience)
+	defer patience.Stop()
+	select {
+	case <-r.decided:
+	case <-patience.C:
+		t.giveUp(r)
+	}
+	if !r.placed {
+		return ErrFull
+	}
+	return nil
+}
+
+// Do calls fn while it holds a place for key.
+func (t *Turnstile) Do(key Key, fn func() error) error {
+	if err := t.Enter(key); err != nil {
+		return err
+	}
+	defer t.Leave(key)
+	return fn()
+}
+
+// Leave gives a place of key back. The next one that waits has it then.
+func (t *Turnstile) Leave(key Key) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.mu.present[key]
+	if c == nil || c.present == len(c.queue) {
+		panic("turnstile: a place is given back that nobody has taken")
+	}
+	t.toEndLocked(c)
+	t.partLocked(c)
+	if len(t.mu.queue) == 0 {
+		t.mu.held--
+		return
+	}
+	next := t.mu.queue[0]
+	r := next.queue[0]
+	t.removeLocked(r)
+	t.toEndLocked(next)
+	r.placed = true
+	close(r.decided)
+}
+
+// Held returns how many places are held.
+func (t *Turnstile) Held() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.held
+}
+
+// Waiting returns how many requests wait for a place.
+func (t *Turnstile) Waiting() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.waiting
+}
+
+// arrive takes a place, or returns a request that waits for one, or an error.
+func (t *Turnstile) arrive(key Key) (*request, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.mu.present[key]
+	if c == nil {
+		c = &caller{key: key}
+	}
+	switch most := t.limits.PerCaller; {
+	case most > 0 && c.present >= most && key != Key{}:
+		return nil, ErrShare
+	case t.mu.held < t.limits.Places:
+		t.mu.held++
+	case t.mu.waiting >= t.limits.Waiting && !t.crowdOutLocked(len(c.queue)+1):
+		return nil, ErrFull
+	default:
+		t.joinLocked(c)
+		return t.waitLocked(c), nil
+	}
+	t.joinLocked(c)
+	return nil, nil
+}
+
+// joinLocked counts a place or a request of c.
+func (t *Turnstile) joinLocked(c *caller) {
+	c.present++
+	t.mu.present[c.key] = c
+}
+
+// partLocked ends that a place or a request of c is counted. The table has only callers that are present.
+func (t *Turnstile) partLocked(c *caller) {
+	if c.present--; c.present == 0 {
+		delete(t.mu.present, c.key)
+	}
+}
+
+func (t *Turnstile) waitLocked(c *caller) *request {
+	r := &request{of: c, decided: make(chan struct{})}
+	if len(c.queue) == 0 {
+		t.mu.queue = append(t.mu.queue, c)
+	}
+	c.queue = append(c.queue, r)
+	t.mu.waiting++
+	return r
+}
+
+// removeLocked takes r out of its caller's queue.
+func (t *Turnstile) removeLocked(r *request) {
+	c := r.of
+	c.queue = slices.Delete(c.queue, slices.Index(c.queue, r), slices.Index(c.queue, r)+1)
+	if len(c.queue) == 0 {
+		t.mu.queue = slices.Delete(t.mu.queue, slices.Index(t.mu.queue, c), slices.Index(t.mu.queue, c)+1)
+	}
+	t.mu.waiting--
+}
+
+// toEndLocked puts c, which was served, behind the other callers that wait.
+func (t *Turnstile) toEndLocked(c *caller) {
+	if i := slices.Index(t.mu.queue, c); i >= 0 {
+		t.mu.queue = append(slices.Delete(t.mu.queue, i, i+1), c)
+	}
+}
+
+// crowdOutLocked refuses the youngest request of the caller with the most that wait, if after that it has no fewer than asked.
+func (t *Turnstile) crowdOutLocked(asked int) bool {
+	var longest *caller
+	for _, c := range t.mu.queue {
+		if longest == nil || len(c.queue) > len(longest.queue) {
+			longest = c
+		}
+	}
+	if longest == nil || len(longest.queue)-1 < asked {
+		return false
+	}
+	r := longest.queue[len(longest.queue)-1]
+	t.removeLocked(r)
+	t.partLocked(longest)
+	close(r.decided)
+	return true
+}
+
+// giveUp ends that r waits, unless it has been decided meanwhile.
+func (t *Turnstile) giveUp(r *request) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	select {
+	case <-r.decided:
+	default:
+		t.removeLocked(r)
+		t.partLocked(r.of)
+	}
+}
