@@ -17,26 +17,37 @@
 // chance to be one is 3e-8, nobody can choose them, and the table does not hold what the keys were. An entry without a
 // client differs in nothing from one at full allowance.
 //
-// A client that is in none of its set's entries takes over the one that is back at full allowance first, and what is
-// missing of that allowance along with it: the newcomer begins with the debt of whoever it replaces (Space-Saving does so with
-// counts: Metwally, Agrawal, El Abbadi, ICDT 2005). If any entry of the set is back at full allowance, that debt is none, and the
-// table is exact. Otherwise:
+// A client that is in none of its set's entries takes over one that is back at full allowance. Such an entry says nothing of the
+// client that had it, so the newcomer begins with a full allowance. If all eight entries are in debt, the newcomer is allowed what it
+// asks for and is not counted. So:
 //
-//  1. No time in a set ever moves back, so the least of a set does not either. Whoever has lost its entry finds a debt, when it
-//     returns, that is no less than the one it had. So nobody gets allowance by being pushed out, and the table never
-//     allows what an unbounded one would refuse.
-//  2. It may refuse what an unbounded one would allow: to newcomers of a set in which all eight are in debt. They are as the
-//     one of the eight that owes least. To make them all owe a whole burst, somebody has to bring 65,536 whole bursts from
-//     thousands of addresses, and then go on at 65,536 times the limit's rate; with 300 a minute that is 19.7 million requests,
-//     and 327,680 a second from then on. It ends when they do: debts last for a burst's time at most.
+//  1. An entry in debt stays until its debt is over. Nobody gets allowance by being pushed out, and nobody can push out their
+//     own debt: as long as a client has its entry, the table decides exactly as a token bucket of the client's own would.
+//  2. Nobody pays for others: a flood of keys that somebody invents has no newcomer refused.
+//  3. While a set is full of debt, its newcomers have no limit by this table. Nobody can choose a set: the first is full when some
+//     12,000 clients are in debt at a time, one in twenty with 33,000, half of them with 65,536. A client is in debt for one
+//     interval after a single event, for a burst's time after a burst.
 //
-// A refused newcomer takes no entry, so that clients who are refused push nobody out.
+// What the third point means depends on who can make up keys, so whoever asks a table has to ask in the right order:
 //
-// Rejected: a map with a sweep (a million addresses are 100 MiB before it comes round); a least-recently-used list (who has
-// enough addresses pushes himself out, and begins anew); a count-min sketch (of all tables its size, it errs for everybody
-// rather than for newcomers).
+//   - If keys hold something that clients invent (an account at an address), a second table whose keys they cannot invent (the
+//     address) is asked first, and what it refuses is not asked of the first. One address then puts no more entries in
+//     debt than its own limit allows; beyond a full set, that limit decides alone.
+//   - If keys are addresses, tens of thousands of them must come. Those that are counted are allowed as many times the limit already,
+//     so what a few that are not counted get on top matters little. For IPv6, where one attacker has as many /64 as there
+//     are entries, the /48 can be asked as well, before any of its /64 leave a trace.
+//   - If keys are tokens, there are no more than were issued.
+//
+// A refusal changes nothing. Somebody who asks several tables peeks at all of them before taking of any, so that what one refuses
+// costs nothing in the others.
+//
+// Rejected: newcomers that take over the least debt with the entry, as counts in Space-Saving do (Metwally, Agrawal, El Abbadi,
+// ICDT 2005; this was here before: the table never allowed what an unbounded one would refuse, but 980 invented accounts a second kept
+// everybody from logging in); a map with a sweep (a million addresses are 100 MiB before it comes round); a least-recently-used
+// list (who has enough addresses pushes himself out, and begins at full allowance); a count-min sketch (of all tables its size, it
+// errs for everybody).
 //
 // # Concurrency
 //
-// Each set has one of 64 locks, held for the time of eight comparisons. A Take allocates nothing.
+// Each set has one of 64 locks, held for the time of eight comparisons. Neither Take nor Peek allocates.
 package rate

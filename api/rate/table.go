@@ -55,7 +55,7 @@ func NewTable(l Limit, epoch time.Time) *Table {
 	}
 }
 
-// A Verdict is what became of a Take.
+// A Verdict is what became of a Take, or what a Peek has seen.
 type Verdict struct {
 	Allowed   bool
 	Remaining int           // events that are allowed at once from now on
@@ -64,39 +64,46 @@ type Verdict struct {
 }
 
 // Take takes cost events, from 1 to MaxCost, from the allowance of the client that key names, or nothing if they are too many.
-// It allocates nothing, and does not keep key.
-func (t *Table) Take(key []byte, at time.Time, cost int) Verdict {
+// A client for which the table has no room is allowed them, and nothing is noted. It allocates nothing, and does not keep key.
+func (t *Table) Take(key []byte, at time.Time, cost int) Verdict { return t.ask(key, at, cost, true) }
+
+// Peek reports whether a Take would be allowed, and takes nothing.
+func (t *Table) Peek(key []byte, at time.Time, cost int) Verdict { return t.ask(key, at, cost, false) }
+
+func (t *Table) ask(key []byte, at time.Time, cost int, take bool) Verdict {
 	client := siphash.Hash(t.k0, t.k1, key)
 	set := client % sets
 	now := t.gcra.time(at.Sub(t.epoch))
 	lock := &t.locks[set%locks]
 	lock.Lock()
-	e := find(&t.sets[set], client)
-	next, wait := t.gcra.take(e.tat, now, int64(min(max(cost, 1), MaxCost)))
-	if wait == 0 {
-		e.client = client
+	defer lock.Unlock()
+	e := find(&t.sets[set], client, now)
+	if e == nil {
+		e = new(entry) // of a client that is not counted; it does not escape
 	}
-	e.tat = next
-	lock.Unlock()
+	tat := max(e.tat, now)
+	next, wait := t.gcra.take(tat, now, int64(min(max(cost, 1), MaxCost)))
+	if take && wait == 0 {
+		e.client, e.tat = client, next
+		tat = next
+	}
 	return Verdict{
 		Allowed:   wait == 0,
-		Remaining: int(t.gcra.remaining(next, now)),
+		Remaining: int(t.gcra.remaining(tat, now)),
 		Wait:      t.gcra.duration(wait),
-		Full:      t.gcra.duration(next - now),
+		Full:      t.gcra.duration(tat - now),
 	}
 }
 
-// find returns the client's entry, or the one that it is to take over: the one that is back at full allowance first.
-func find(set *[ways]entry, client uint64) *entry {
-	least := &set[0]
+// find returns the client's entry, or one that is back at full allowance and so says nothing of anybody, or nil.
+func find(set *[ways]entry, client uint64, now int64) (free *entry) {
 	for i := range set {
-		e := &set[i]
-		if e.client == client {
+		switch e := &set[i]; {
+		case e.client == client:
 			return e
-		}
-		if e.tat < least.tat {
-			least = e
+		case free == nil && e.tat <= now:
+			free = e
 		}
 	}
-	return least
+	return free
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/dchest/siphash"
 	"pgregory.net/rapid"
 )
 
@@ -157,28 +158,89 @@ func TestAMillionClientsTakeTheMemoryOfATableAndGetNothingByIt(t *testing.T) {
 	}
 }
 
-// Whatever is pushed out, a table never allows more than one that is large enough.
-func TestPushingOutNeverGivesAllowance(t *testing.T) {
+// As long as a client is in debt, whoever else comes, it gets exactly what a bucket of its own would give it; and nobody who is
+// not is refused.
+func TestNoCrowdChangesWhatAClientGets(t *testing.T) {
+	first := newTable(t, "1/s")
+	keys := first.neighbours(3 * ways)
 	rapid.Check(t, func(t *rapid.T) {
 		l := Limit{rapid.IntRange(1, 5).Draw(t, "events"), time.Second, rapid.IntRange(1, 5).Draw(t, "burst")}
-		g := newGCRA(l)
-		var set [ways]entry
-		exact := map[uint64]int64{}
-		now := int64(0)
+		table := NewTable(l, epoch)
+		table.k0, table.k1 = first.k0, first.k1
+		debts := map[int]*bucket{} // of clients that are counted
+		now := epoch
 		for range 200 {
-			now += int64(rapid.IntRange(0, 300).Draw(t, "ms")) * g.den
-			client := uint64(rapid.IntRange(1, 3*ways).Draw(t, "client"))
-			e := find(&set, client)
-			next, wait := g.take(e.tat, now, 1)
-			if wait == 0 {
-				e.client, e.tat = client, next
-				if next, wait = g.take(exact[client], now, 1); wait > 0 {
-					t.Fatalf("client %d is allowed what is not its own", client)
+			now = now.Add(time.Duration(rapid.IntRange(0, 300).Draw(t, "ms")) * time.Millisecond)
+			for client, b := range debts {
+				if _, left := b.take(now, 0); left == int64(l.Burst) {
+					delete(debts, client)
 				}
-				exact[client] = next
+			}
+			client := rapid.IntRange(0, len(keys)-1).Draw(t, "client")
+			b, counted := debts[client]
+			if !counted {
+				b = newBucket(l)
+				if b.at = now; len(debts) < ways {
+					debts[client] = b
+				}
+			}
+			peeked := table.Peek(keys[client], now, 1)
+			got := table.Take(keys[client], now, 1)
+			allowed, left := b.take(now, 1)
+			if got.Allowed != allowed || int64(got.Remaining) != left || peeked.Allowed != allowed {
+				t.Fatalf("client %d, beside %d: peeked %+v, got %+v; want %v and %d left", client, len(debts), peeked, got, allowed, left)
 			}
 		}
 	})
+}
+
+// neighbours returns keys that share a set of t with key(0).
+func (t *Table) neighbours(n int) (keys [][]byte) {
+	set := func(k []byte) uint64 { return siphash.Hash(t.k0, t.k1, k) % sets }
+	for i := 0; len(keys) < n; i++ {
+		if set(key(i)) == set(key(0)) {
+			keys = append(keys, key(i))
+		}
+	}
+	return keys
+}
+
+func TestANewcomerNeverPaysForOthers(t *testing.T) {
+	table := newTable(t, "1/h:3")
+	keys := table.neighbours(ways + 1)
+	for _, k := range keys[:ways] {
+		table.Take(k, epoch, 3)
+	}
+	newcomer := keys[ways]
+	for range 10 {
+		if got := table.Take(newcomer, epoch, 1); !got.Allowed || got.Remaining != 2 || got.Full != time.Hour {
+			t.Fatalf("beside a full set: got %+v, want the first of three", got)
+		}
+	}
+	for _, k := range keys[:ways] {
+		if got := table.Take(k, epoch, 1); got.Allowed {
+			t.Error("one of the set was pushed out")
+		}
+	}
+	later := epoch.Add(3 * time.Hour)
+	for i, want := range []bool{true, true, true, false} {
+		if got := table.Take(newcomer, later, 1); got.Allowed != want {
+			t.Errorf("with room again, %d: got %+v, want %v", i, got, want)
+		}
+	}
+}
+
+func TestAPeekTakesNothing(t *testing.T) {
+	table := newTable(t, "1/h:2")
+	for range 10 {
+		if got := table.Peek(key(1), epoch, 2); !got.Allowed || got.Remaining != 2 || got.Full != 0 {
+			t.Fatalf("got %+v, want two", got)
+		}
+	}
+	table.Take(key(1), epoch, 2)
+	if got := table.Peek(key(1), epoch, 1); got.Allowed || got.Remaining != 0 || got.Wait != time.Hour {
+		t.Errorf("got %+v, want none for an hour", got)
+	}
 }
 
 func TestRacingTakersGetABurstBetweenThem(t *testing.T) {
@@ -208,7 +270,10 @@ func TestNoLimitHasNoTable(t *testing.T) {
 
 func TestATakeAllocatesNothing(t *testing.T) {
 	table, client := newTable(t, "1000/s"), key(1)
-	if n := testing.AllocsPerRun(100, func() { table.Take(client, epoch, 1) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() {
+		table.Peek(client, epoch, 1)
+		table.Take(client, epoch, 1)
+	}); n != 0 {
 		t.Errorf("got %v allocations, want 0", n)
 	}
 }
