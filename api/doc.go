@@ -129,10 +129,14 @@
 // # How often
 //
 // ratelimit.go holds clients to limits by GCRA, in the fixed tables of api/rate. A call is counted when the door has said who the
-// caller is, before its scope and body are looked at: for the token (of sessions, the user), and then for the client's address;
-// what the address is refused for has been counted for the token. Who is not known is counted by address only, so that guesses of
-// tokens are, too. Creating calls have a limit of their own; each counts as one there, and more is for its handler to say
-// (mayCreateMore). Logins are counted for (address, account), and then for the address, before a password is hashed.
+// caller is, before its scope and body are looked at: for the token (of sessions, the user) and for the client's address.
+// A caller that is not known is counted by address only, so that guesses of tokens are, too. Creating calls have a limit of their
+// own; each counts as one there, and more is for its handler to say (mayCreateMore). Logins are counted for (address, account),
+// for the address, and for the /48 of an IPv6 address, before a password is hashed.
+//
+// A request that one limit refuses is not counted for the others. So an attempt that the address is refused leaves no trace in the
+// table of accounts, which a flood of invented names would fill otherwise; and nobody in an office uses up the attempts of the
+// others by going on where an account has had its five. package rate says what a full table does.
 //
 // Redirects know nothing of it: unknown codes are counted where the page for them is chosen (front.go), behind the one look at
 // the outcome that is there anyway. This machine's addresses have limits like any other; its sockets have none.
@@ -142,7 +146,7 @@
 // included (heavy.go); the next get 503 overloaded. Without that, 64 connections of one token at a twentieth of its rate made
 // redirects wait 100 ms and more.
 //
-// Fields are those of draft-ietf-httpapi-ratelimit-headers-11 (May 2026), a member for the token and one for the address: q is the
+// Fields are those of draft-ietf-httpapi-ratelimit-headers-11 (May 2026), a member for each limit that the request came under: q is the
 // burst, w the seconds in which it comes back, r what remains, t the seconds until all of it is back. Retry-After says when the
 // same request would be allowed.
 //

@@ -20,7 +20,7 @@ type RateLimits struct {
 	Creates       rate.Limit // of links: for each token, and for each address
 	Calls         rate.Limit // other API requests: for each token, and for each address
 	Logins        rate.Limit // attempts, for each account and address
-	AddressLogins rate.Limit // attempts, for each address
+	AddressLogins rate.Limit // attempts, for each address; for each /48 of IPv6, siteShare times as many
 	Misses        rate.Limit // unknown codes, for each address
 }
 
@@ -63,11 +63,23 @@ const (
 
 var ruleScopes = [numRuleScopes]string{"creates", "calls", "logins", "misses"}
 
-// rules are the limits of a server. What a scope limits is counted first for the token or account, then for the address.
+// rules are the limits of a server.
 type rules struct {
 	own       [numRuleScopes]rule // by token, or by account and address
 	byAddress [numRuleScopes]rule
+	bySite    [numRuleScopes]rule // by the /48 of an IPv6 address
 	refused   [numRuleScopes]atomic.Uint64
+}
+
+// siteShare is how many times the limit of an address a /48 has. A /48 is what a site is given (RFC 6177), and has 65,536 /64:
+// without a limit of its own, whoever has one could attempt 1.3 million logins in 15 minutes and fill the table of addresses.
+// 16 times 20 are enough for a provider that gives its customers /64 of one /48, as phones get them.
+const siteShare = 16
+
+// siteLimit returns l for a /48.
+func siteLimit(l rate.Limit) rate.Limit {
+	l.Events, l.Burst = min(siteShare*l.Events, rate.MaxEvents), min(siteShare*l.Burst, rate.MaxBurst)
+	return l
 }
 
 func newRules(l RateLimits, epoch time.Time) *rules {
@@ -75,6 +87,7 @@ func newRules(l RateLimits, epoch time.Time) *rules {
 	r.own[createRules], r.byAddress[createRules] = newRule("creates", l.Creates, epoch), newRule("address-creates", l.Creates, epoch)
 	r.own[callRules], r.byAddress[callRules] = newRule("calls", l.Calls, epoch), newRule("address-calls", l.Calls, epoch)
 	r.own[loginRules], r.byAddress[loginRules] = newRule("logins", l.Logins, epoch), newRule("address-logins", l.AddressLogins, epoch)
+	r.bySite[loginRules] = newRule("site-logins", siteLimit(l.AddressLogins), epoch)
 	r.byAddress[missRules] = newRule("misses", l.Misses, epoch)
 	return r
 }
@@ -91,44 +104,74 @@ func (s *Server) addressKey(client netip.Addr) (key [16]byte, counted bool) {
 	return networkOf(client).As16(), !s.proxies.trust(client)
 }
 
-// An allowance is what is left of the rules that a request came under.
-type allowance struct {
-	rules    [2]*rule
-	verdicts [2]rate.Verdict
-	n        int
-}
-
-// take takes cost events by one rule. It returns false if they are too many.
-func (a *allowance) take(r *rule, key []byte, at time.Time, cost int) bool {
-	if r.table == nil {
-		return true
+// siteOf returns the /48 of an IPv6 address; counted is false for IPv4.
+func siteOf(client netip.Addr) (key [16]byte, counted bool) {
+	if !client.Is6() || client.Is4In6() {
+		return key, false
 	}
-	v := r.table.Take(key, at, cost)
-	a.rules[a.n], a.verdicts[a.n] = r, v
-	a.n++
-	return v.Allowed
+	site, _ := client.Prefix(48) // 48 is no error
+	return site.Addr().As16(), true
 }
 
-// limit counts a request of that scope for owner, if there is one, and for the client's address, and refuses it if that is
-// too much for either. What is refused for the address has been counted for the owner.
+// An allowance is what a request asks of the rules that it comes under, from the narrowest to the widest, and what is left of them.
+type allowance struct {
+	asked [3]struct {
+		rule    *rule
+		key     []byte
+		verdict rate.Verdict
+	}
+	n int
+}
+
+// under adds a rule that the request comes under.
+func (a *allowance) under(r *rule, key []byte) {
+	if r.table != nil {
+		a.asked[a.n].rule, a.asked[a.n].key = r, key
+		a.n++
+	}
+}
+
+// take takes cost events by every rule, or nothing if they are too many for one of them; then wait is the longest time until
+// they are not. It looks at all rules before it takes, so that what one refuses leaves no trace in the others, and takes by the
+// widest first, so that an account at an address that races for the last attempt of the address is not counted either.
+func (a *allowance) take(at time.Time, cost int) (wait time.Duration) {
+	for i := range a.asked[:a.n] {
+		q := &a.asked[i]
+		q.verdict = q.rule.table.Peek(q.key, at, cost)
+		wait = max(wait, q.verdict.Wait)
+	}
+	for i := a.n - 1; i >= 0 && wait == 0; i-- {
+		q := &a.asked[i]
+		q.verdict = q.rule.table.Take(q.key, at, cost)
+		wait = q.verdict.Wait
+	}
+	return wait
+}
+
+// limit counts a request of that scope for owner, if there is one, and for the client's address, and refuses it if that is too
+// much for either. A request that is refused is not counted.
 func (s *Server) limit(ctx *fasthttp.RequestCtx, scope ruleScope, owner []byte, cost int) error {
 	if !isLimited(ctx) {
 		return nil
 	}
 	var a allowance
-	at, allowed := s.timeOf(ctx), true
 	if owner != nil {
-		allowed = a.take(&s.rules.own[scope], owner, at, cost)
+		a.under(&s.rules.own[scope], owner)
 	}
-	if key, counted := s.addressKey(s.proxies.clientAddr(ctx, peerAddr(ctx))); allowed && counted {
-		allowed = a.take(&s.rules.byAddress[scope], key[:], at, cost)
+	client := s.proxies.clientAddr(ctx, peerAddr(ctx))
+	if key, counted := s.addressKey(client); counted {
+		a.under(&s.rules.byAddress[scope], key[:])
+		if key, counted := siteOf(client); counted {
+			a.under(&s.rules.bySite[scope], key[:])
+		}
 	}
+	wait := a.take(s.timeOf(ctx), cost)
 	a.write(&ctx.Response.Header)
-	if allowed {
+	if wait == 0 {
 		return nil
 	}
 	s.rules.refused[scope].Add(1)
-	seconds := wholeSeconds(a.verdicts[a.n-1].Wait)
+	seconds := wholeSeconds(wait)
 	ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.FormatInt(seconds, 10))
 	return refuse(kindRateLimited, "try again in %d s; see RateLimit-Policy for the limits", seconds)
 }
@@ -141,14 +184,15 @@ func (a *allowance) write(h *fasthttp.ResponseHeader) {
 	}
 	var policies, left [128]byte
 	p, l := policies[:0], left[:0]
-	for i, r := range a.rules[:a.n] {
+	for i := range a.asked[:a.n] {
+		q := &a.asked[i]
 		if i > 0 {
 			p, l = append(p, ", "...), append(l, ", "...)
 		}
-		p = append(p, r.policy...)
-		l = append(append(append(l, '"'), r.name...), `";r=`...)
-		l = strconv.AppendInt(l, int64(a.verdicts[i].Remaining), 10)
-		l = strconv.AppendInt(append(l, ";t="...), wholeSeconds(a.verdicts[i].Full), 10)
+		p = append(p, q.rule.policy...)
+		l = append(append(append(l, '"'), q.rule.name...), `";r=`...)
+		l = strconv.AppendInt(l, int64(q.verdict.Remaining), 10)
+		l = strconv.AppendInt(append(l, ";t="...), wholeSeconds(q.verdict.Full), 10)
 	}
 	h.SetBytesV("RateLimit-Policy", p)
 	h.SetBytesV("RateLimit", l)
@@ -188,8 +232,9 @@ func ownerKey(caller account.Caller) []byte {
 	return nil
 }
 
-// mayLogIn counts an attempt to log in as email, before a password is looked at. It may be attempted from one address so often
-// for one account, in whatever case or form its name is written, and so often for all of them.
+// mayLogIn counts an attempt to log in as email, before a password is looked at: for the account at this address, in whatever
+// case or form its name is written, and for the address. Names are invented by the thousand, addresses are not: see package rate
+// for why an attempt that the address is refused must not be counted for the account.
 func (s *Server) mayLogIn(ctx *fasthttp.RequestCtx, email string) error {
 	key, _ := s.addressKey(s.proxies.clientAddr(ctx, peerAddr(ctx)))
 	return s.limit(ctx, loginRules, append(key[:], account.LoginName(email)...), 1)
@@ -203,11 +248,13 @@ func (s *Server) mayMiss(ctx *fasthttp.RequestCtx, client netip.Addr) bool {
 		return true
 	}
 	var a allowance
-	if a.take(r, key[:], s.timeOf(ctx), 1) {
+	a.under(r, key[:])
+	wait := a.take(s.timeOf(ctx), 1)
+	if wait == 0 {
 		return true
 	}
 	s.rules.refused[missRules].Add(1)
 	a.write(&ctx.Response.Header)
-	ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.FormatInt(wholeSeconds(a.verdicts[0].Wait), 10))
+	ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.FormatInt(wholeSeconds(wait), 10))
 	return false
 }

@@ -283,7 +283,7 @@ func TestAnAnswerSaysWhatIsLeft(t *testing.T) {
 	st.now.Add(500)
 	want(a.ask("GET", "/api/v1/me", ""), 200, calls, `"calls";r=1;t=2, "address-calls";r=0;t=3`)
 	r := a.ask("GET", "/api/v1/me", "")
-	want(r, 429, calls, `"calls";r=0;t=3, "address-calls";r=0;t=3`)
+	want(r, 429, calls, `"calls";r=1;t=2, "address-calls";r=0;t=3`) // what is refused is not counted for the token
 	if r.problem() != "rate_limited" || r.header.Get("Retry-After") != "1" || r.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("got %+v", r)
 	}
