@@ -58,7 +58,7 @@ func (s *Server) createMany(
 ) error {
 	var request *engine.Request
 	var items []engine.BulkItem
-	err := s.heavyReads.inTurn(func() (err error) { // 8 MiB of JSON take half a second of a core
+	err := s.cores.Do(keyOf(caller), func() (err error) { // 8 MiB of JSON take half a second of a core
 		if request, err = key(); err == nil {
 			items, err = s.bulkItems(ctx, caller, parse)
 		}

@@ -50,18 +50,19 @@ func (s *Server) exportLinks(ctx *fasthttp.RequestCtx, caller account.Caller) er
 // startExport makes the links the body of the answer. The first page is read before, so that what fails at once is an
 // answer of its own.
 func (s *Server) startExport(ctx *fasthttp.RequestCtx, caller account.Caller, q engine.LinkQuery, guard engine.Guard) error {
-	if err := s.exports.take(caller.User.ID); err != nil {
+	key := keyOf(caller)
+	if err := s.exports.take(key); err != nil {
 		return err
 	}
 	list, err := s.engine.OpenList(context.Background())
 	if err != nil {
-		s.exports.release(caller.User.ID)
+		s.exports.Leave(key)
 		return err
 	}
 	q.Limit = exportPage
 	x := &exportStream{
 		server: s, query: q, list: list, recheck: s.recheck(caller, guard, account.LinksRead), conn: connOf(ctx.Conn()),
-		release: func() { s.exports.release(caller.User.ID) },
+		release: func() { s.exports.Leave(key) }, inTurn: func(fn func() error) error { return s.cores.Do(key, fn) },
 	}
 	if err := x.readPage(); err != nil {
 		return errors.Join(err, x.Close())
@@ -80,6 +81,7 @@ type exportStream struct {
 	recheck func() error // whether the caller may still see the links
 	conn    *conn
 	release func()
+	inTurn  func(func() error) error // with other costly work
 
 	page   bytes.Buffer // lines that are to be sent
 	ending error        // once page is sent: io.EOF or errStreamBroken; nil: there are more pages
@@ -128,8 +130,8 @@ func (x *exportStream) nextPage() error {
 	return x.readPage()
 }
 
-// readPage reads and writes a page in turn with other heavy work.
-func (x *exportStream) readPage() error { return x.server.heavyReads.inTurn(x.fillPage) }
+// readPage reads and writes a page in turn.
+func (x *exportStream) readPage() error { return x.inTurn(x.fillPage) }
 
 func (x *exportStream) fillPage() error {
 	page, err := x.list.Page(context.Background(), x.query)

@@ -51,11 +51,7 @@ func (st *site) export(token, query string) (net.Conn, io.Reader) {
 // awaitExports waits until n exports are open.
 func (st *site) awaitExports(n int) {
 	st.t.Helper()
-	open := func() int {
-		st.exports.mu.Lock()
-		defer st.exports.mu.Unlock()
-		return st.exports.mu.open
-	}
+	open := st.exports.Held
 	for start := time.Now(); open() != n; time.Sleep(time.Millisecond) {
 		if time.Since(start) > 5*time.Second {
 			st.t.Fatalf("%d exports are open after 5 s, want %d", open(), n)

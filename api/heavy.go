@@ -2,47 +2,53 @@ package api
 
 import (
 	"bytes"
-	"runtime"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/turnstile"
 )
 
-// Limits of heavy reads: lists, and figures of more than a link's two counts. One of ten thousand links takes some 5 to 30 ms of a
-// core, and an answer has up to 1 MB, which stays in memory until it is sent. So at most half of the cores are at it, and the
-// rest are for redirects.
+// Limits of heavy reads: lists, and figures of more than a link's two counts. An answer has up to 1 MB, which stays in memory
+// until it is sent.
 const (
 	maxHeavyReads       = 32
 	maxHeavyReadsCaller = 8        // with those whose answers are on their way
 	heavyAnswerBytes    = 64 << 10 // a larger answer keeps its place until it is sent
 )
 
-// heavyReads bounds heavy reads and their answers.
-type heavyReads struct {
-	places
-	slots chan struct{} // one taken by each that reads
+// Limits of what waits for a core. What may wait at a time is 32 heavy reads, 16 exports, 64 drawings of QR codes, of which as many
+// as there are places get so far, 4 hashes, and bulks; those beyond the rest of 256 are refused. A request has 30 s in all (sweep.go):
+// after 20 of them it is too late to begin.
+const (
+	maxCostlyWaiting = 256
+	costlyPatience   = 20 * time.Second
+)
+
+// newCores returns the places for all that keeps a core busy for a millisecond or more: half of the cores, so that redirects have
+// the others, whatever is asked of the API. Figures of ten thousand links take 5 to 30 ms, 8 MiB of JSON half a second, a
+// password 40 ms, a QR code 1 to 3 ms. The callers take turns, so lists and exports, which can be cut into pieces, enter
+// for each piece.
+func newCores() *turnstile.Turnstile {
+	return turnstile.New(turnstile.Limits{Places: turnstile.HalfTheCores(), Waiting: maxCostlyWaiting, Patience: costlyPatience})
 }
 
-func (h *heavyReads) init() {
-	h.places.init("lists and figures", maxHeavyReads, maxHeavyReadsCaller)
-	h.slots = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
-}
-
-// heavy lets handle be called so often at a time.
+// heavy bounds how many calls of handle are under way and how many of their answers are on their way. What is costly in them,
+// handle does in turn.
 func (s *Server) heavy(handle handler) handler {
 	return func(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-		if err := s.heavyReads.take(caller.User.ID); err != nil {
+		if err := s.heavyReads.take(keyOf(caller)); err != nil {
 			return err
 		}
-		release := func() { s.heavyReads.release(caller.User.ID) }
+		release := func() { s.heavyReads.Leave(keyOf(caller)) }
 		kept := false
 		defer func() {
 			if !kept {
 				release()
 			}
 		}()
-		if err := s.heavyReads.inTurn(func() error { return handle(ctx, caller) }); err != nil {
+		if err := handle(ctx, caller); err != nil {
 			return err
 		}
 		kept = keepUntilSent(ctx, release)
@@ -50,12 +56,11 @@ func (s *Server) heavy(handle handler) handler {
 	}
 }
 
-// inTurn calls fn when one of the cores that are for heavy reads is free. Bulks, of which few come at a time (largebody.go), and
-// the pages of exports are read in turn too.
-func (h *heavyReads) inTurn(fn func() error) error {
-	h.slots <- struct{}{}
-	defer func() { <-h.slots }()
-	return fn()
+// inTurn calls all of handle in turn with other costly work.
+func (s *Server) inTurn(handle handler) handler {
+	return func(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+		return s.cores.Do(keyOf(caller), func() error { return handle(ctx, caller) })
+	}
 }
 
 // keepUntilSent has release called when a large answer has been sent. It returns false if the answer is not large.

@@ -92,22 +92,28 @@ type listAnswer struct {
 	NextCursor *string      `json:"next_cursor"`
 }
 
-// listLinks is GET /links.
+// listLinks is GET /links. A page of many links is read, and written, in several turns, so that others who ask for a few do not wait
+// for all of it.
 func (s *Server) listLinks(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	q, _, err := s.readListQuery(ctx, caller, listParameters)
 	if err != nil {
 		return err
 	}
-	page, err := s.engine.ListLinks(context.Background(), q)
+	turn := func(step func() error) error { return s.cores.Do(keyOf(caller), step) }
+	page, err := s.engine.ListLinksInTurns(context.Background(), q, turn)
 	if err != nil {
 		return err
 	}
+	return turn(func() error { return s.writeList(ctx, &q, page) })
+}
+
+func (s *Server) writeList(ctx *fasthttp.RequestCtx, q *engine.LinkQuery, page engine.LinkPage) error {
 	answer := listAnswer{Data: make([]linkObject, len(page.Links))}
 	for i := range page.Links {
-		answer.Data[i] = s.listedObject(&q, &page.Links[i])
+		answer.Data[i] = s.listedObject(q, &page.Links[i])
 	}
 	if page.Next != 0 {
-		next := s.cursors.encode(&q, page.Next)
+		next := s.cursors.encode(q, page.Next)
 		answer.NextCursor = &next
 	}
 	return writeJSON(ctx, fasthttp.StatusOK, answer)

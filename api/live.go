@@ -33,7 +33,7 @@ type liveStreams struct {
 
 func (l *liveStreams) init() {
 	l.ending = make(chan struct{})
-	l.places.init("live streams", maxLiveStreams, maxLiveStreamsCaller)
+	l.places = newPlaces("live streams", maxLiveStreams, maxLiveStreamsCaller)
 }
 
 // streamStats is GET /stats/{code}/live: the two figures as server-sent events (HTML, 9.2). HEAD gets the header fields.
@@ -50,7 +50,7 @@ func (s *Server) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller) er
 		return refuse(kindBadRequest, "an answer without end needs HTTP/1.1")
 	}
 	if !ctx.IsHead() {
-		if err := s.live.take(caller.User.ID); err != nil {
+		if err := s.live.take(keyOf(caller)); err != nil {
 			return err
 		}
 	}
@@ -83,7 +83,7 @@ func (s *Server) stream(ctx *fasthttp.RequestCtx, caller account.Caller, code st
 		},
 		ending:  s.live.ending,
 		conn:    ctx.Conn(),
-		release: func() { s.live.release(caller.User.ID) },
+		release: func() { s.live.Leave(keyOf(caller)) },
 		log:     s.log,
 	}, -1)
 }

@@ -1,44 +1,44 @@
 package api
 
-import "sync"
+import (
+	"errors"
 
-// places bounds how many answers that go on there are at a time, in all and for one caller.
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+	"shunt/api/turnstile"
+)
+
+// places are the places for answers that go on: nobody waits for one, and a refusal says what there is too much of.
 type places struct {
-	what             string // they are, in the plural
-	limit, perCaller int
-
-	mu struct {
-		sync.Mutex
-		open     int
-		byCaller map[uint32]int // by the caller's id; those without any are not in it
-	}
+	*turnstile.Turnstile
+	what string // they are for, in the plural
 }
 
-func (p *places) init(what string, limit, perCaller int) {
-	p.what, p.limit, p.perCaller = what, limit, perCaller
-	p.mu.byCaller = make(map[uint32]int)
+func newPlaces(what string, limit, perCaller int) places {
+	return places{turnstile.New(turnstile.Limits{Places: limit, PerCaller: perCaller}), what}
 }
 
-// take takes one of the places, to be given back with release.
-func (p *places) take(caller uint32) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.mu.open >= p.limit:
-		return refuse(kindOverloaded, "%d %s are open, and no more are served", p.limit, p.what)
-	case p.mu.byCaller[caller] >= p.perCaller:
-		return refuse(kindOverloaded, "you have %d %s open; close some", p.perCaller, p.what)
+// take takes one of the places, to be given back with Leave.
+func (p *places) take(key turnstile.Key) error {
+	switch err, l := p.Enter(key), p.Limits(); {
+	case errors.Is(err, turnstile.ErrShare):
+		return refuse(kindOverloaded, "you have %d %s open; close some", l.PerCaller, p.what)
+	case err != nil:
+		return refuse(kindOverloaded, "%d %s are open, and no more are served", l.Places, p.what)
 	}
-	p.mu.open++
-	p.mu.byCaller[caller]++
 	return nil
 }
 
-func (p *places) release(caller uint32) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mu.open--
-	if p.mu.byCaller[caller]--; p.mu.byCaller[caller] == 0 {
-		delete(p.mu.byCaller, caller)
+// keyOf names a caller that a door knows.
+func keyOf(caller account.Caller) turnstile.Key { return turnstile.Key{User: caller.User.ID} }
+
+// strangerKey names a client that nobody knows by its network. It is nobody in particular if a trusted proxy has not said for whom
+// it asks, or if the request came through a socket that only this machine can open.
+func (s *Server) strangerKey(ctx *fasthttp.RequestCtx) turnstile.Key {
+	client := s.proxies.clientAddr(ctx, peerAddr(ctx))
+	if !isLimited(ctx) || s.proxies.trust(client) {
+		return turnstile.Key{}
 	}
+	return turnstile.Key{Network: networkOf(client)}
 }

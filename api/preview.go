@@ -10,14 +10,23 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/turnstile"
 	"shunt/engine"
 )
 
-// Previews read the store. So many do at a time, and so many wait: one takes some 10 µs, or a few ms from a disk.
+// Limits of previews, which read the store: one takes some 10 µs, or a few ms from a disk. 1,024 that wait take 0.5 s then.
 const (
 	maxPreviews        = 16
+	maxPreviewsCaller  = 64 // of one network, those that wait included
 	maxPreviewsWaiting = 1024
+	previewPatience    = 5 * time.Second
 )
+
+func newPreviews() *turnstile.Turnstile {
+	return turnstile.New(turnstile.Limits{
+		Places: maxPreviews, PerCaller: maxPreviewsCaller, Waiting: maxPreviewsWaiting, Patience: previewPatience,
+	})
+}
 
 // servePreview is GET /{code}+: where the link leads and since when it exists.
 func (s *Server) servePreview(ctx *fasthttp.RequestCtx, code []byte) {
@@ -26,7 +35,7 @@ func (s *Server) servePreview(ctx *fasthttp.RequestCtx, code []byte) {
 		writePage(ctx, o)
 		return
 	}
-	created, err := s.createdAt(string(code), seen.id)
+	created, err := s.createdAt(s.strangerKey(ctx), string(code), seen.id)
 	switch {
 	case errors.Is(err, engine.ErrNotFound): // deleted since
 		writePage(ctx, unknownCode)
@@ -38,12 +47,12 @@ func (s *Server) servePreview(ctx *fasthttp.RequestCtx, code []byte) {
 	}
 }
 
-func (s *Server) createdAt(code string, id uint64) (time.Time, error) {
-	if !s.previews.enter() {
-		return time.Time{}, engine.ErrOverloaded
-	}
-	defer s.previews.leave()
-	return s.engine.CreatedAt(code, id)
+func (s *Server) createdAt(key turnstile.Key, code string, id uint64) (at time.Time, err error) {
+	err = s.previews.Do(key, func() (err error) {
+		at, err = s.engine.CreatedAt(code, id)
+		return err
+	})
+	return at, err
 }
 
 // previewText returns the HTML of a preview. Its link is the short one, so that whoever follows it is counted. Of a capped link,

@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/turnstile"
 	"shunt/engine"
 )
 
@@ -74,6 +75,8 @@ var problemTable = []struct {
 	{account.ErrNoToken, kindNotFound},
 	{account.ErrNoUser, kindNotFound},
 	{account.ErrOverloaded, kindOverloaded},
+	{turnstile.ErrFull, kindOverloaded},
+	{turnstile.ErrShare, kindOverloaded},
 }
 
 // A refusal is an error that knows its kind.

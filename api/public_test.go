@@ -7,10 +7,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"shunt/api/turnstile"
 )
 
 // newPagesSite is a site with a link of each kind.
@@ -244,52 +244,18 @@ func TestPagesAreNotShownWhileLinksAreLoaded(t *testing.T) {
 
 func TestQRCodesAndPreviewsAreRefusedWhenTooManyWait(t *testing.T) {
 	st := newPagesSite(t)
-	for path, gate := range map[string]*turnstile{"/live.svg": &st.qrCodes, "/live.png": &st.qrCodes, "/live+": &st.previews} {
-		gate.present.Add(gate.most)
+	for path, gate := range map[string]**turnstile.Turnstile{"/live.svg": &st.qrCodes, "/live.png": &st.qrCodes, "/live+": &st.previews} {
+		whole := *gate
+		*gate = turnstile.New(turnstile.Limits{Places: 1})
+		check(t, (*gate).Enter(turnstile.Key{}))
 		if r := st.get(path, "Accept: application/json"); r.status != 503 || r.problem() != "overloaded" || r.header.Get("Retry-After") == "" {
 			t.Errorf("%s: got %d %s", path, r.status, r.body)
 		}
 		if r := st.get("/live"); r.status != 302 {
 			t.Errorf("a redirect meanwhile: got %d", r.status)
 		}
-		gate.present.Add(-gate.most)
-		if r := st.get(path); r.status != 200 {
-			t.Errorf("%s afterwards: got %d", path, r.status)
+		if *gate = whole; st.get(path).status != 200 {
+			t.Errorf("%s afterwards: refused", path)
 		}
 	}
-}
-
-func TestATurnstileLetsNoMoreInThanItSays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		gate := newTurnstile(2, 3)
-		for range 2 {
-			if !gate.enter() {
-				t.Fatal("the first two are refused")
-			}
-		}
-		var let atomic.Int64
-		for range 3 {
-			go func() {
-				if gate.enter() {
-					let.Add(1)
-				}
-			}()
-		}
-		synctest.Wait()
-		if n := let.Load(); n != 0 || gate.enter() {
-			t.Errorf("two are inside, three wait: %d more were let in, or a sixth waits", n)
-		}
-		gate.leave()
-		synctest.Wait()
-		if n := let.Load(); n != 1 {
-			t.Errorf("one has left: %d were let in, want 1", n)
-		}
-		for range 4 {
-			gate.leave()
-			synctest.Wait()
-		}
-		if n := gate.present.Load(); n != 0 || let.Load() != 3 {
-			t.Errorf("all have left: %d are present and %d of three were let in", n, let.Load())
-		}
-	})
 }

@@ -3,22 +3,30 @@ package api
 import (
 	"fmt"
 	"image/color"
-	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/boombuler/barcode"
 	"github.com/boombuler/barcode/qr"
 	"github.com/valyala/fasthttp"
 
-	"shunt/engine"
+	"shunt/api/turnstile"
 )
 
-// A QR code takes 1 to 3 ms of a core, and anybody may ask for one. So at most half of the cores draw at a time, and the rest are
-// for redirects. A cache would help nobody: there are 1,985 sizes of every code.
-const maxQRCodesWaiting = 64
+// Limits of QR codes. One takes 1 to 3 ms of a core, and anybody may ask for one. 64 that wait take 0.2 s on one core; a page in a
+// browser asks for 6 at a time. A cache would help nobody: there are 1,985 sizes of every code.
+const (
+	maxQRCodesWaiting = 64
+	maxQRCodesCaller  = 16 // of one network, those that wait included
+	qrCodePatience    = 5 * time.Second
+)
 
-func maxQRCodes() int { return max(1, runtime.GOMAXPROCS(0)/2) }
+func newQRCodes() *turnstile.Turnstile {
+	return turnstile.New(turnstile.Limits{
+		Places: turnstile.HalfTheCores(), PerCaller: maxQRCodesCaller, Waiting: maxQRCodesWaiting, Patience: qrCodePatience,
+	})
+}
 
 // The width of a PNG, in pixels.
 const (
@@ -108,7 +116,7 @@ func (s *Server) serveQR(ctx *fasthttp.RequestCtx, code []byte, contentType stri
 		writePage(ctx, o)
 		return
 	}
-	image, err := s.drawQR(s.baseURL+"/"+string(code), draw)
+	image, err := s.drawQR(s.strangerKey(ctx), s.baseURL+"/"+string(code), draw)
 	if err != nil {
 		s.fail(ctx, err)
 		return
@@ -120,14 +128,16 @@ func (s *Server) serveQR(ctx *fasthttp.RequestCtx, code []byte, contentType stri
 	ctx.Response.SetBodyRaw(image)
 }
 
-func (s *Server) drawQR(text string, draw func(qrCode) ([]byte, error)) ([]byte, error) {
-	if !s.qrCodes.enter() {
-		return nil, engine.ErrOverloaded
-	}
-	defer s.qrCodes.leave()
-	q, err := newQRCode(text)
-	if err != nil {
-		return nil, err
-	}
-	return draw(q)
+// drawQR draws for whom key names, in turn with other QR codes and then with all that is costly.
+func (s *Server) drawQR(key turnstile.Key, text string, draw func(qrCode) ([]byte, error)) (image []byte, err error) {
+	err = s.qrCodes.Do(key, func() error {
+		return s.cores.Do(key, func() error {
+			q, err := newQRCode(text)
+			if err == nil {
+				image, err = draw(q)
+			}
+			return err
+		})
+	})
+	return image, err
 }

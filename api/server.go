@@ -18,6 +18,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttpadaptor"
 
 	"shunt/api/account"
+	"shunt/api/turnstile"
 	"shunt/engine"
 )
 
@@ -71,12 +72,13 @@ type Server struct {
 	redirects    redirector
 	cursors      cursors
 	rules        *rules
-	scratch      sync.Pool           // of *scratch
-	rootRedirect string              // empty: a page
-	docs         func() document     // the reference page; made when it is first asked for
-	previews     turnstile           // reads of the store by previews
-	qrCodes      turnstile           // QR codes that are drawn
-	bodyLimits   map[string]endpoint // those that have a limit of their own, by method and path
+	scratch      sync.Pool            // of *scratch
+	rootRedirect string               // empty: a page
+	docs         func() document      // the reference page; made when it is first asked for
+	cores        *turnstile.Turnstile // what keeps a core busy
+	previews     *turnstile.Turnstile // reads of the store by previews
+	qrCodes      *turnstile.Turnstile // QR codes that are drawn
+	bodyLimits   map[string]endpoint  // those that have a limit of their own, by method and path
 	panics       panicLog
 	publicRoutes fasthttp.RequestHandler
 	localRoutes  fasthttp.RequestHandler
@@ -91,7 +93,7 @@ type Server struct {
 	connections          connectionCounts // public ones
 	live                 liveStreams
 	exports              places
-	heavyReads           heavyReads
+	heavyReads           places
 	issues               places // of tokens
 	public, local, admin *fleet
 	insecure             *fleet
@@ -132,7 +134,7 @@ func NewServer(o Options) (*Server, error) {
 		log:       o.Logger,
 		now:       o.Now,
 		allowHTTP: o.AllowHTTP, rootRedirect: rootRedirect,
-		previews: newTurnstile(maxPreviews, maxPreviewsWaiting), qrCodes: newTurnstile(maxQRCodes(), maxQRCodesWaiting),
+		cores: newCores(), previews: newPreviews(), qrCodes: newQRCodes(),
 		pprof: o.Pprof, adminHosts: adminHosts, operations: o.Operations,
 		stopped: make(chan struct{}),
 	}
@@ -158,9 +160,10 @@ func (s *Server) build(o Options) {
 	s.live.init()
 	s.redirects.k0, s.redirects.k1 = o.Engine.VisitorKey()
 	s.cursors = newCursors(s.redirects.k0, s.redirects.k1)
-	s.exports.init("exports", maxExports, maxExportsCaller)
-	s.heavyReads.init()
-	s.issues.init("requests for tokens", maxIssues, maxIssuesCaller)
+	s.accounts.ShareCores(s.cores)
+	s.exports = newPlaces("exports", maxExports, maxExportsCaller)
+	s.heavyReads = newPlaces("lists and figures", maxHeavyReads, maxHeavyReadsCaller)
+	s.issues = newPlaces("requests for tokens", maxIssues, maxIssuesCaller)
 	s.metrics = newMetrics(s, o)
 	s.bodyLimits = bodyLimits(s.endpoints())
 	s.publicRoutes = s.routes(s.publicDoor, s.endpoints())

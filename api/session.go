@@ -116,7 +116,7 @@ func (s *Server) beginSession(ctx *fasthttp.RequestCtx, _ account.Caller) error 
 	if err := s.mayLogIn(ctx, asked.email); err != nil {
 		return err
 	}
-	caller, cookie, err := s.accounts.LogIn(asked.email, asked.password)
+	caller, cookie, err := s.accounts.LogIn(s.strangerKey(ctx), asked.email, asked.password)
 	if errors.Is(err, account.ErrUnauthorized) {
 		s.metrics.authFailures.Inc()
 		return refuse(kindUnauthorized, "the e-mail address or the password is wrong")

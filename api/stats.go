@@ -78,13 +78,13 @@ func (s *Server) readStats(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 		}
 		return writeJSON(ctx, fasthttp.StatusOK, statsObject{Hits: stats.Hits, Unique: stats.Unique})
 	}
-	return s.heavy(func(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+	return s.heavy(s.inTurn(func(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 		r, err := s.engine.LinkReport(context.Background(), code, q.Query)
 		if err != nil {
 			return err
 		}
 		return writeJSON(ctx, fasthttp.StatusOK, q.object(&r))
-	})(ctx, caller)
+	}))(ctx, caller)
 }
 
 // linkOf returns the id of the live link that code names, if g lets the caller see it.

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"shunt/api/account"
+	"shunt/api/turnstile"
 	"shunt/engine"
 )
 
@@ -116,14 +117,7 @@ func figuresEvent(hits, unique int) string {
 }
 
 // openStreams returns the number of streams that hold a place.
-func (s *Server) openStreams() int {
-	s.live.mu.Lock()
-	defer s.live.mu.Unlock()
-	if s.live.mu.open == 0 && len(s.live.mu.byCaller) != 0 {
-		return -1
-	}
-	return s.live.mu.open
-}
+func (s *Server) openStreams() int { return s.live.Held() }
 
 // awaitStreams waits until n streams are open.
 func (st *site) awaitStreams(n int) {
@@ -249,13 +243,13 @@ func TestLiveStreamsAreBoundedForACallerAndInAll(t *testing.T) {
 	var l liveStreams
 	l.init()
 	for i := range uint32(maxLiveStreams) {
-		check(t, l.take(i/maxLiveStreamsCaller))
+		check(t, l.take(turnstile.Key{User: 1 + i/maxLiveStreamsCaller}))
 	}
-	if err := l.take(1 << 20); err == nil {
+	if err := l.take(turnstile.Key{User: 1 << 20}); err == nil {
 		t.Errorf("stream %d: got none refused", maxLiveStreams+1)
 	}
-	l.release(3)
-	check(t, l.take(1<<20))
+	l.Leave(turnstile.Key{User: 3})
+	check(t, l.take(turnstile.Key{User: 1 << 20}))
 }
 
 func TestHEADOpensNoLiveStream(t *testing.T) {

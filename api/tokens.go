@@ -71,10 +71,10 @@ func (s *Server) issueToken(ctx *fasthttp.RequestCtx, caller account.Caller) err
 	if len(invalid) > 0 {
 		return invalid
 	}
-	if err := s.issues.take(caller.User.ID); err != nil {
+	if err := s.issues.take(keyOf(caller)); err != nil {
 		return err
 	}
-	defer s.issues.release(caller.User.ID)
+	defer s.issues.Leave(keyOf(caller))
 	t, text, err := s.accounts.IssueToken(caller, draft)
 	if err != nil {
 		return err

@@ -77,7 +77,7 @@ func readUser(ctx *fasthttp.RequestCtx) (edit account.UserEdit, err error) {
 }
 
 // addUser is POST /users. Without a role it makes a member; without a password one who cannot log in.
-func (s *Server) addUser(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+func (s *Server) addUser(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	asked, err := readUser(ctx)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (s *Server) addUser(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	if asked.Email == nil {
 		return fieldError("email", "required", "is missing")
 	}
-	draft := account.UserDraft{Email: *asked.Email, Role: account.RoleMember}
+	draft := account.UserDraft{Email: *asked.Email, Role: account.RoleMember, By: caller.User.ID}
 	if asked.Role != nil {
 		draft.Role = *asked.Role
 	}

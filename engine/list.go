@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,8 @@ type LinkQuery struct {
 	Prefix    string // of code, host or title, in any case; empty: any link
 	Limit     int    // 1 to MaxListed
 	Unique    bool   // Unique is wanted
+
+	rows, sizeBytes int // bounds of a step, see listturns.go; 0: those of a page
 }
 
 // ListedLink is a link in a list.
@@ -106,7 +109,7 @@ func (l *LinkList) Page(ctx context.Context, q LinkQuery) (LinkPage, error) {
 func (l *LinkList) records(q *LinkQuery) (found []Record, next uint64, err error) {
 	wanted, sizeBytes := foldPrefix(q.Prefix), 0
 	var readErr error
-	last, more, err := l.listing.Scan(q.ListRange, maxListScan, func(entry LinkEntry) bool {
+	last, more, err := l.listing.Scan(q.ListRange, cmp.Or(q.rows, maxListScan), func(entry LinkEntry) bool {
 		if !wanted.begins(entry.Code) && !wanted.begins(entry.Host) && !wanted.begins(entry.Title) {
 			return true
 		}
@@ -116,7 +119,7 @@ func (l *LinkList) records(q *LinkQuery) (found []Record, next uint64, err error
 		}
 		found = append(found, rec)
 		sizeBytes += recordBytesOf(&rec)
-		return len(found) < q.Limit && sizeBytes < maxListBytes
+		return len(found) < q.Limit && sizeBytes < cmp.Or(q.sizeBytes, maxListBytes)
 	})
 	if err = errors.Join(err, readErr); err != nil {
 		return nil, 0, fmt.Errorf("listing links: %w", err)

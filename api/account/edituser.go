@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"shunt/api/turnstile"
 	"shunt/engine"
 )
 
@@ -29,7 +30,7 @@ func (a *Accounts) EditUser(by Caller, id uint32, e UserEdit) (User, error) {
 	password := ""
 	if e.Password != nil {
 		var err error
-		if password, err = a.hashing.hash(*e.Password); err != nil {
+		if password, err = a.hashing.hash(turnstile.Key{User: by.User.ID}, *e.Password); err != nil {
 			return User{}, err
 		}
 	}

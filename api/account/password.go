@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/alexedwards/argon2id"
 	"golang.org/x/crypto/argon2"
+
+	"shunt/api/turnstile"
 )
 
 // Bounds of a password, in bytes. There are no rules of what must be in it (NIST SP 800-63B, 5.1.1.2).
@@ -26,80 +27,78 @@ var passwordParams = argon2id.Params{Memory: 19 << 10, Iterations: 2, Parallelis
 var noPassword = fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version,
 	passwordParams.Memory, passwordParams.Iterations, passwordParams.Parallelism, strings.Repeat("A", 22), strings.Repeat("A", 43))
 
-// Limits of hashing, so that whoever sends passwords takes neither all memory (76 MiB at most) nor all time.
+// Limits of hashing. A hash takes 19 MiB and some 40 ms of a core. So that it takes neither all memory nor all cores, 4 are hashed at
+// a time (76 MiB), and no more than half of the cores are at it. On a machine of two cores, 64 that wait take 2.6 s.
 const (
 	maxHashings     = 4
 	maxHashWaiters  = 64
-	hashingPatience = 2 * time.Second
+	maxHashesCaller = 8 // of one user or network, those that wait included
+	hashingPatience = 5 * time.Second
 )
 
-// hashing lets maxHashings passwords be hashed at a time.
+// hashing bounds how many passwords are hashed at a time.
 type hashing struct {
-	slots   chan struct{}
-	waiting *atomic.Int32
+	places *turnstile.Turnstile
+	cores  *turnstile.Turnstile // for all that keeps a core busy
 }
 
-func newHashing() hashing { return hashing{make(chan struct{}, maxHashings), new(atomic.Int32)} }
-
-// take waits for a slot, to be given back with release; ErrOverloaded if that takes too long or too many wait.
-func (h hashing) take() error {
-	select {
-	case h.slots <- struct{}{}:
-		return nil
-	default:
-	}
-	defer h.waiting.Add(-1)
-	if h.waiting.Add(1) > maxHashWaiters {
-		return ErrOverloaded
-	}
-	patience := time.NewTimer(hashingPatience)
-	defer patience.Stop()
-	select {
-	case h.slots <- struct{}{}:
-		return nil
-	case <-patience.C:
-		return ErrOverloaded
+func newHashing() hashing {
+	return hashing{
+		places: turnstile.New(turnstile.Limits{
+			Places: min(maxHashings, turnstile.HalfTheCores()), PerCaller: maxHashesCaller, Waiting: maxHashWaiters, Patience: hashingPatience,
+		}),
+		cores: turnstile.New(turnstile.Limits{Places: turnstile.HalfTheCores(), Waiting: maxHashings, Patience: hashingPatience}),
 	}
 }
 
-func (h hashing) release() { <-h.slots }
+// ShareCores has passwords hashed only while a place of cores is held, which others take for what keeps a core busy too. It is to
+// be called before anything is hashed.
+func (a *Accounts) ShareCores(cores *turnstile.Turnstile) { a.hashing.cores = cores }
 
-// hash returns what is kept of a password, or an engine.FieldError of "password".
-func (h hashing) hash(password string) (string, error) {
+// inTurn calls fn for from when it is its turn, or returns ErrOverloaded if that takes too long or too many wait.
+func (h hashing) inTurn(from turnstile.Key, fn func() error) error {
+	err := h.places.Do(from, func() error { return h.cores.Do(from, fn) })
+	if errors.Is(err, turnstile.ErrFull) || errors.Is(err, turnstile.ErrShare) {
+		return ErrOverloaded
+	}
+	return err
+}
+
+// hash returns what is kept of a password that from wants to have, or an engine.FieldError of "password".
+func (h hashing) hash(from turnstile.Key, password string) (kept string, err error) {
 	switch {
 	case len(password) < minPasswordBytes:
 		return "", fieldError("password", "too_short", fmt.Sprintf("must be at least %d bytes", minPasswordBytes))
 	case len(password) > maxPasswordBytes:
 		return "", fieldError("password", "too_long", fmt.Sprintf("must be at most %d bytes", maxPasswordBytes))
 	}
-	if err := h.take(); err != nil {
-		return "", err
-	}
-	defer h.release()
-	kept, err := argon2id.CreateHash(password, &passwordParams)
-	if err != nil {
-		return "", fmt.Errorf("hash a password: %w", err)
-	}
-	return kept, nil
+	err = h.inTurn(from, func() (err error) {
+		if kept, err = argon2id.CreateHash(password, &passwordParams); err != nil {
+			err = fmt.Errorf("hash a password: %w", err)
+		}
+		return err
+	})
+	return kept, err
 }
 
-// matches tells whether kept is the hash of password, and whether it is of other parameters than today's. An empty kept
-// matches nothing, in the same time.
-func (h hashing) matches(password, kept string) (ok, outdated bool, err error) {
+// matches reports whether kept is the hash of password, which from has sent, and whether it is of other parameters than today's.
+// An empty kept matches nothing, in the same time.
+func (h hashing) matches(from turnstile.Key, password, kept string) (ok, outdated bool, err error) {
 	if len(password) > maxPasswordBytes { // nobody's, and known without hashing
 		return false, false, nil
 	}
-	if err := h.take(); err != nil {
-		return false, false, err
-	}
-	defer h.release()
 	has := kept != ""
 	if !has {
 		kept = noPassword
 	}
-	ok, params, err := argon2id.CheckHash(password, kept)
-	if err != nil {
-		return false, false, errors.Join(errFormat, err) // neither holds the password
-	}
-	return ok && has, *params != passwordParams, nil
+	err = h.inTurn(from, func() error {
+		var params *argon2id.Params
+		var err error
+		if ok, params, err = argon2id.CheckHash(password, kept); err != nil {
+			return errors.Join(errFormat, err) // neither holds the password
+		}
+		outdated = *params != passwordParams
+		return nil
+	})
+	return ok && has, outdated, err
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"shunt/api/turnstile"
 )
 
 // How long a session lives.
@@ -47,13 +49,13 @@ func parseCookie(text string) (hash [sha256.Size]byte, ok bool) {
 
 // LogIn begins a session of the user of that e-mail address (or AdminName) if the password is theirs, and returns its cookie.
 // Everything else that is wrong is ErrUnauthorized, after as much work: also that there is no such user, or that they have no
-// password. A hash of outdated parameters is replaced. ErrOverloaded: too many others log in.
-func (a *Accounts) LogIn(name, password string) (Caller, string, error) {
+// password. A hash of outdated parameters is replaced. from is whose share of hashing it takes. ErrOverloaded: too many others log in.
+func (a *Accounts) LogIn(from turnstile.Key, name, password string) (Caller, string, error) {
 	u, err := a.userByName(name)
 	if err != nil && !errors.Is(err, ErrNoUser) {
 		return Caller{}, "", err
 	}
-	ok, outdated, err := a.hashing.matches(password, u.password)
+	ok, outdated, err := a.hashing.matches(from, password, u.password)
 	if err != nil {
 		return Caller{}, "", err
 	}
@@ -62,7 +64,7 @@ func (a *Accounts) LogIn(name, password string) (Caller, string, error) {
 	}
 	rehashed := u.password
 	if outdated {
-		if rehashed, err = a.hashing.hash(password); err != nil {
+		if rehashed, err = a.hashing.hash(from, password); err != nil {
 			return Caller{}, "", err
 		}
 	}

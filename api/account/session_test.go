@@ -4,16 +4,23 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/alexedwards/argon2id"
+
+	"shunt/api/turnstile"
 )
 
 const rightPassword = "correct horse battery"
+
+// nobody has no share of hashing.
+var nobody = turnstile.Key{}
 
 // withPassword adds a member who can log in.
 func (f *folder) withPassword(t *testing.T, email string) User {
@@ -27,7 +34,7 @@ func (f *folder) withPassword(t *testing.T, email string) User {
 
 func (f *folder) logIn(t *testing.T, email string) (Caller, string) {
 	t.Helper()
-	c, cookie, err := f.LogIn(email, rightPassword)
+	c, cookie, err := f.LogIn(nobody, email, rightPassword)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,11 +67,11 @@ func TestOnlyTheRightPasswordLogsIn(t *testing.T) {
 		"too long an address":                  {strings.Repeat("a", 1000) + "@example.com", rightPassword},
 		"no address":                           {"", rightPassword},
 	} {
-		if _, cookie, err := f.LogIn(c.email, c.password); !errors.Is(err, ErrUnauthorized) || cookie != "" {
+		if _, cookie, err := f.LogIn(nobody, c.email, c.password); !errors.Is(err, ErrUnauthorized) || cookie != "" {
 			t.Errorf("%s: got %v, want %v", name, err, ErrUnauthorized)
 		}
 	}
-	c, cookie, err := f.LogIn(" ANN@Example.com", rightPassword)
+	c, cookie, err := f.LogIn(nobody, " ANN@Example.com", rightPassword)
 	if err != nil || c.User != u || c.Has(Admin) || !c.Has(TokensWrite) {
 		t.Fatalf("got %+v, %v", c, err)
 	}
@@ -87,53 +94,96 @@ func TestWhoIsNobodyIsHashedForToo(t *testing.T) {
 	f := newFolder(t)
 	f.admin(t)
 	f.withPassword(t, "ann@example.com")
-	ok, outdated, err := f.hashing.matches(rightPassword, "")
+	ok, outdated, err := f.hashing.matches(nobody, rightPassword, "")
 	if ok || outdated || err != nil {
 		t.Errorf("no password: got %v, outdated %v, %v; want the work of today's parameters", ok, outdated, err)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		f.hashing = newHashing()
-		for range maxHashings {
-			if err := f.hashing.take(); err != nil {
+		for range f.hashing.places.Limits().Places {
+			if err := f.hashing.places.Enter(nobody); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for _, name := range []string{"ann@example.com", "ben@example.com", "admin", "no address"} {
 			start := time.Now()
-			if _, _, err := f.LogIn(name, rightPassword); !errors.Is(err, ErrOverloaded) || time.Since(start) != hashingPatience {
+			if _, _, err := f.LogIn(nobody, name, rightPassword); !errors.Is(err, ErrOverloaded) || time.Since(start) != hashingPatience {
 				t.Errorf("%s: got %v after %v, want %v after %v", name, err, time.Since(start), ErrOverloaded, hashingPatience)
 			}
 		}
-		f.hashing.release()
-		if _, _, err := f.LogIn("ben@example.com", rightPassword); !errors.Is(err, ErrUnauthorized) {
+		f.hashing.places.Leave(nobody)
+		if _, _, err := f.LogIn(nobody, "ben@example.com", rightPassword); !errors.Is(err, ErrUnauthorized) {
 			t.Errorf("with a slot: got %v, want %v", err, ErrUnauthorized)
 		}
 	})
 }
 
-func TestNoMoreThanFourPasswordsAreHashedAndFewWaitForIt(t *testing.T) {
+func TestPasswordsAreHashedOnHalfTheCores(t *testing.T) {
+	for cores, want := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 8: 4, 64: 4} {
+		synctest.Test(t, func(t *testing.T) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
+			h := newHashing()
+			end := make(chan struct{})
+			var askers sync.WaitGroup
+			var hashing, refused atomic.Int32
+			for range maxHashings + maxHashWaiters + 5 {
+				askers.Go(func() {
+					if h.inTurn(nobody, func() error { hashing.Add(1); <-end; return nil }) != nil {
+						refused.Add(1)
+					}
+				})
+			}
+			synctest.Wait() // without any time passing
+			if got := int(hashing.Load()); got != want || int(refused.Load()) != maxHashings-want+5 {
+				t.Errorf("%d cores: %d hash and %d are refused, want %d and %d", cores, got, refused.Load(), want, maxHashings-want+5)
+			}
+			time.Sleep(hashingPatience)
+			synctest.Wait()
+			if got := int(refused.Load()); got != maxHashings-want+5+maxHashWaiters {
+				t.Errorf("%d cores: %d are refused in the end, want all that waited", cores, got)
+			}
+			close(end)
+			askers.Wait()
+		})
+	}
+}
+
+func TestOneCallerDoesNotKeepOthersFromHashing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHashing()
-		results := make(chan error, maxHashings+maxHashWaiters+5)
-		var askers sync.WaitGroup
-		for range cap(results) {
-			askers.Go(func() { results <- h.take() })
-		}
-		synctest.Wait() // without any time passing
-		if in, out := len(h.slots), len(results); in != maxHashings || out != maxHashings+5 {
-			t.Errorf("%d hash and %d have an answer, want %d and %d", in, out, maxHashings, maxHashings+5)
-		}
-		askers.Wait()
-		overloaded := 0
-		for range cap(results) {
-			if errors.Is(<-results, ErrOverloaded) {
-				overloaded++
+		greedy, other := turnstile.Key{User: 1}, turnstile.Key{User: 2}
+		for range h.places.Limits().Places {
+			if err := h.places.Enter(nobody); err != nil {
+				t.Fatal(err)
 			}
 		}
-		if want := maxHashWaiters + 5; overloaded != want || h.waiting.Load() != 0 {
-			t.Errorf("%d were refused, and %d wait still; want %d and none", overloaded, h.waiting.Load(), want)
+		var order []turnstile.Key
+		var askers sync.WaitGroup
+		for range maxHashesCaller {
+			askers.Go(func() {
+				check(t, h.inTurn(greedy, func() error { order = append(order, greedy); return nil }))
+			})
+			synctest.Wait()
+		}
+		if err := h.inTurn(greedy, nil); !errors.Is(err, ErrOverloaded) {
+			t.Errorf("one more than a caller's share: got %v, want %v", err, ErrOverloaded)
+		}
+		askers.Go(func() {
+			check(t, h.inTurn(other, func() error { order = append(order, other); return nil }))
+		})
+		synctest.Wait()
+		h.places.Leave(nobody)
+		askers.Wait()
+		if len(order) != maxHashesCaller+1 || order[0] != greedy || order[1] != other {
+			t.Errorf("got %v, want the other caller second", order)
 		}
 	})
+}
+
+func check(t *testing.T, err error) {
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 func TestAHashOfOtherParametersIsReplacedAtLogin(t *testing.T) {
@@ -264,7 +314,7 @@ func TestANewPasswordEndsAllSessionsButItsOwn(t *testing.T) {
 	if _, _, err := f.beginSession(checked, checked.password); !errors.Is(err, ErrUnauthorized) {
 		t.Errorf("a login whose password was changed under it: got %v", err)
 	}
-	if _, _, err := f.LogIn("ann@example.com", rightPassword); !errors.Is(err, ErrUnauthorized) {
+	if _, _, err := f.LogIn(nobody, "ann@example.com", rightPassword); !errors.Is(err, ErrUnauthorized) {
 		t.Errorf("the old password: got %v", err)
 	}
 	if _, err := f.EditUser(Caller{}, u.ID, UserEdit{Password: &password}); err != nil || f.live(t, ownCookie) {

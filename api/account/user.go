@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"shunt/api/turnstile"
 	"shunt/engine"
 )
 
@@ -55,6 +56,7 @@ type UserDraft struct {
 	Email    string
 	Role     Role
 	Password string // empty: none, so that they cannot log in
+	By       uint32 // the user who asks for it, whose share of hashing it takes; 0: nobody's
 }
 
 // AddUser makes a user, or returns an engine.FieldError or engine.InvalidError that says what is wrong: an address that is
@@ -69,7 +71,7 @@ func (a *Accounts) AddUser(d UserDraft) (User, error) {
 		return User{}, invalid
 	}
 	if u.Name = email; d.Password != "" {
-		if u.password, err = a.hashing.hash(d.Password); err != nil {
+		if u.password, err = a.hashing.hash(turnstile.Key{User: d.By}, d.Password); err != nil {
 			return User{}, err
 		}
 	}

@@ -169,7 +169,7 @@ func TestADeletedUserLeavesNothingButTheNumber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, cookie, err := f.LogIn("ann@example.com", "correct horse")
+	_, cookie, err := f.LogIn(nobody, "ann@example.com", "correct horse")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestADeletedUserLeavesNothingButTheNumber(t *testing.T) {
 	}
 	_, byToken := f.Authenticate(token)
 	_, byCookie := f.AuthenticateSession(cookie)
-	_, _, byPassword := f.LogIn("ann@example.com", "correct horse")
+	_, _, byPassword := f.LogIn(nobody, "ann@example.com", "correct horse")
 	for _, err := range []error{byToken, byCookie, byPassword} {
 		if !errors.Is(err, ErrUnauthorized) {
 			t.Errorf("got %v, want %v", err, ErrUnauthorized)

@@ -3,17 +3,23 @@ package turnstile
 import (
 	"errors"
 	"net/netip"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
 )
 
+// What Enter returns. The texts are for clients.
 var (
 	// ErrFull: every place is held, and as many wait as may, or the patience is over.
-	ErrFull = errors.New("turnstile: every place is taken")
+	ErrFull = errors.New("too many requests like this one are under way; try again in a moment")
 	// ErrShare: the caller has its share.
-	ErrShare = errors.New("turnstile: the caller has its share")
+	ErrShare = errors.New("you have too many requests like this one under way; let one of them end first")
 )
+
+// HalfTheCores returns how many things that each keep a core busy may run at a time so that redirects have the other cores:
+// half of them, at least one.
+func HalfTheCores() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
 // A Key names a caller. The zero Key is nobody in particular.
 type Key struct {

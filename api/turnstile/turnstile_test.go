@@ -3,7 +3,6 @@ package turnstile
 import (
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -36,15 +35,17 @@ func userOf(name string) Key {
 	return user(uint32(name[0]))
 }
 
-// arrive lets each of names come, and holds that it gets a place ("placed"), waits, or is refused.
+// arrive lets each of names come, and holds what becomes of it: "placed", "waits", or refused with "full" or "share".
 func (b *bench) arrive(want string, names ...string) {
 	b.t.Helper()
 	for _, name := range names {
 		r, err := b.Turnstile.arrive(userOf(name))
 		got := "placed"
 		switch {
-		case err != nil:
-			got = strings.TrimPrefix(err.Error(), "turnstile: ")
+		case errors.Is(err, ErrFull):
+			got = "full"
+		case errors.Is(err, ErrShare):
+			got = "share"
 		case r != nil:
 			got, b.requests[name] = "waits", r
 		}
@@ -84,11 +85,6 @@ func (b *bench) want(got []string, want ...string) {
 	}
 }
 
-const (
-	full  = "every place is taken"
-	share = "the caller has its share"
-)
-
 func TestCallersThatWaitTakeTurns(t *testing.T) {
 	b := newBench(t, Limits{Places: 1, Waiting: 10})
 	b.arrive("placed", "A1")
@@ -108,12 +104,12 @@ func TestACallerThatIsServedAgainAndAgainStarvesNobody(t *testing.T) {
 func TestACallerHasItsShareAndOthersHaveTheRest(t *testing.T) {
 	b := newBench(t, Limits{Places: 3, PerCaller: 2, Waiting: 2})
 	b.arrive("placed", "A1", "A2")
-	b.arrive(share, "A3")
+	b.arrive("share", "A3")
 	b.arrive("placed", "B1")
 	b.arrive("waits", "B2")
-	b.arrive(share, "B3")
+	b.arrive("share", "B3")
 	b.arrive("waits", "C1")
-	b.arrive(full, "D1")
+	b.arrive("full", "D1")
 	b.want(b.leave("A1", "A2"), "B2", "C1")
 	b.arrive("waits", "A3")
 }
@@ -122,7 +118,7 @@ func TestNobodyInParticularHasNoShare(t *testing.T) {
 	b := newBench(t, Limits{Places: 3, PerCaller: 1, Waiting: 2})
 	b.arrive("placed", "-1", "-2", "-3")
 	b.arrive("waits", "-4", "-5")
-	b.arrive(full, "-6")
+	b.arrive("full", "-6")
 	if b.Held() != 3 || b.Waiting() != 2 {
 		t.Errorf("got %d places and %d waiting, want 3 and 2", b.Held(), b.Waiting())
 	}
@@ -132,12 +128,12 @@ func TestOneCallerNeverKeepsOthersFromWaiting(t *testing.T) {
 	b := newBench(t, Limits{Places: 1, Waiting: 4})
 	b.arrive("placed", "A1")
 	b.arrive("waits", "A2", "A3", "A4", "A5")
-	b.arrive(full, "A6")
+	b.arrive("full", "A6")
 	b.arrive("waits", "B1")
 	b.want(b.decided(), "-A5")
 	b.arrive("waits", "B2")
 	b.want(b.decided(), "-A4")
-	b.arrive(full, "B3") // then A would have fewer than B
+	b.arrive("full", "B3") // then A would have fewer than B
 	b.arrive("waits", "C1")
 	if got := b.decided(); len(got) != 1 || got[0] != "-A3" && got[0] != "-B2" {
 		t.Errorf("got %v, want the youngest of A or B", got)
@@ -147,7 +143,7 @@ func TestOneCallerNeverKeepsOthersFromWaiting(t *testing.T) {
 func TestNoWaitingMeansRefusedAtOnce(t *testing.T) {
 	b := newBench(t, Limits{Places: 1})
 	b.arrive("placed", "A1")
-	b.arrive(full, "A2", "B1")
+	b.arrive("full", "A2", "B1")
 	b.leave("A1")
 	b.arrive("placed", "B1")
 }

@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"context"
+	"errors"
+)
+
+// A page is read in steps, so that somebody who asks for few links does not wait for those who ask for many. One takes about a
+// millisecond, and ten if it reads the disk or visitors.
+const (
+	listStepLinks = 50
+	listStepRows  = maxListScan / (MaxListed / listStepLinks) // so that 20 steps are a page, whichever bound they meet
+)
+
+// ListLinksInTurns is ListLinks in steps, each of which it does within a call of turn. All of them read the same moment. An error
+// of turn ends it. A page that is short although there are more may be shorter than that of ListLinks.
+func (e *Engine) ListLinksInTurns(
+	ctx context.Context, q LinkQuery, turn func(step func() error) error,
+) (page LinkPage, err error) {
+	l, err := e.OpenList(ctx)
+	if err != nil {
+		return LinkPage{}, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	sizeBytes := 0
+	for rows := 0; rows < maxListScan && len(page.Links) < q.Limit && sizeBytes < maxListBytes; rows += listStepRows {
+		step := q
+		step.Limit = min(listStepLinks, q.Limit-len(page.Links))
+		step.rows, step.sizeBytes = listStepRows, maxListBytes-sizeBytes
+		var part LinkPage
+		if err := turn(func() (err error) { part, err = l.Page(ctx, step); return err }); err != nil {
+			return LinkPage{}, err
+		}
+		for i := range part.Links {
+			sizeBytes += part.Links[i].listedBytes()
+		}
+		page.Links, page.Next = append(page.Links, part.Links...), part.Next
+		if q.Below = part.Next; q.Below == 0 {
+			break
+		}
+	}
+	return page, nil
+}
+
+// listedBytes is recordBytesOf the link.
+func (d *Detail) listedBytes() int {
+	n := len(d.Target) + len(d.Title)
+	for _, tag := range d.Tags {
+		n += len(tag)
+	}
+	return n
+}
