@@ -50,10 +50,14 @@ func (c *conn) pass(b []byte) int {
 	if !c.heard.Load() {
 		c.heard.Store(true)
 	}
-	if c.gate.inBody() {
+	inBody := c.gate.inBody()
+	if inBody {
 		c.moved.Add(int64(len(b)))
 	}
 	n := c.gate.pass(b)
+	if inBody && !c.gate.inBody() {
+		c.gate.large.arrived()
+	}
 	if inHead := c.gate.inHead(); inHead != c.inHead.Load() {
 		c.inHead.Store(inHead)
 	}

@@ -102,10 +102,10 @@ func (g *gate) next() {
 	g.started, g.body = false, 0
 }
 
-// admitLarge refuses a large body if there are as many already as there may be.
+// admitLarge waits for a place for a chunked body that is large, and refuses it if there is none.
 func (g *gate) admitLarge() {
-	if !g.large.take() {
-		g.refuse(kindOverloaded, "too many large bodies are on their way")
+	if err := g.large.take(); err != nil {
+		g.refuse(kindOverloaded, err.Error())
 	}
 }
 
@@ -166,10 +166,7 @@ func (g *gate) keep(b []byte) {
 // endHead decides what follows the head.
 func (g *gate) endHead() {
 	h := &g.head
-	if h.checkWhole(g); g.refused == nil && h.length > maxBodyBytes {
-		g.admitLarge()
-	}
-	if g.refused != nil {
+	if h.checkWhole(g); g.refused != nil {
 		return
 	}
 	g.line = nil // 16 KiB of an idle connection would be a waste

@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/turnstile"
 )
 
 // Limits of the front end.
@@ -40,17 +41,26 @@ func (s *Server) prepareBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	if h.IsGet() || h.IsHead() {
 		return fasthttp.RequestConfig{}
 	}
-	if !h.IsHTTP11() || h.ContentLength() == 0 || h.ContentLength() == noBody {
-		h.Del(fasthttp.HeaderExpect) // a client of HTTP/1.0 does not know 100, and one without a body waits for none (interim.go)
-	}
-	return fasthttp.RequestConfig{MaxRequestBodySize: s.bodyLimit(h)}
+	dropExpect(h)
+	limit, key := s.bodyLimitOf(h)
+	return fasthttp.RequestConfig{MaxRequestBodySize: admitBody(h, limit, key)}
 }
 
-// prepareLocalBody is prepareBody for the socket: whoever can open that may send what the endpoint takes.
+// dropExpect takes the wish for 100 Continue out of a request whose client does not know it, which is one of HTTP/1.0
+// (RFC 9110, 10.1.1), or has no body to wait with (interim.go).
+func dropExpect(h *fasthttp.RequestHeader) {
+	if !h.IsHTTP11() || h.ContentLength() == 0 || h.ContentLength() == noBody {
+		h.Del(fasthttp.HeaderExpect)
+	}
+}
+
+// prepareLocalBody is prepareBody for the socket: whoever can open that may send what the endpoint takes, and has no share.
 func (s *Server) prepareLocalBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	c := s.prepareBody(h)
-	c.MaxRequestBodySize = s.localBodyLimit(h)
-	return c
+	if h.IsGet() || h.IsHead() {
+		return fasthttp.RequestConfig{}
+	}
+	dropExpect(h)
+	return fasthttp.RequestConfig{MaxRequestBodySize: admitBody(h, s.localBodyLimit(h), turnstile.Key{})}
 }
 
 func (s *Server) localBodyLimit(h *fasthttp.RequestHeader) int {
@@ -70,37 +80,42 @@ func (s *Server) limitedEndpoint(h *fasthttp.RequestHeader) (e endpoint, found b
 	return e, found
 }
 
-// bodyLimit returns how large h's body may be. fasthttp reads it whole before anybody asks who sends it, so more than the
-// usual is for those whose token or session is good for the endpoint.
-func (s *Server) bodyLimit(h *fasthttp.RequestHeader) int {
+// bodyLimitOf returns how large h's body may be, and whose it is if it may be a large one. fasthttp reads it whole before anybody
+// asks who sends it, so more than the usual is for those whose token or session is good for the endpoint.
+func (s *Server) bodyLimitOf(h *fasthttp.RequestHeader) (limit int, key turnstile.Key) {
 	e, found := s.limitedEndpoint(h)
 	switch {
 	case !found:
-		return maxBodyBytes
+		return maxBodyBytes, key
 	case e.maxBody <= maxBodyBytes:
-		return e.maxBody
+		return e.maxBody, key
 	}
-	if s.mayBeOf(h, e.scope) {
-		return e.maxBody
+	if caller, found := s.maybeSender(h, e.scope); found {
+		return e.maxBody, keyOf(caller)
 	}
-	return maxBodyBytes
+	return maxBodyBytes, key
 }
 
-// mayBeOf tells whether somebody who has scope sends h. What is still to be asked (is it by the right scheme, from a page of ours?)
+func (s *Server) bodyLimit(h *fasthttp.RequestHeader) int {
+	limit, _ := s.bodyLimitOf(h)
+	return limit
+}
+
+// maybeSender returns who sends h, if they have scope. What is still to be asked (is it by the right scheme, from a page of ours?)
 // the door asks when it has the body.
-func (s *Server) mayBeOf(h *fasthttp.RequestHeader, scope account.Scope) bool {
+func (s *Server) maybeSender(h *fasthttp.RequestHeader, scope account.Scope) (caller account.Caller, found bool) {
 	if token, _ := bearerToken(h.Peek(fasthttp.HeaderAuthorization)); token != "" {
 		caller, err := s.accounts.Authenticate(token)
-		return err == nil && caller.Has(scope)
+		return caller, err == nil && caller.Has(scope)
 	}
 	for _, name := range []string{secureCookie, plainCookie} {
 		if cookie := h.Cookie(name); len(cookie) > 0 {
 			if caller, err := s.accounts.AuthenticateSession(string(cookie)); err == nil && caller.Has(scope) {
-				return true
+				return caller, true
 			}
 		}
 	}
-	return false
+	return account.Caller{}, false
 }
 
 // badRequest labels requests that could not be read, or whose framing is refused.
@@ -123,13 +138,15 @@ func (s *Server) refuseUnread(ctx *fasthttp.RequestCtx, err error, bodyLimit fun
 	switch {
 	case errors.As(err, &small):
 		r.kind, r.detail = kindHeadersTooLarge, fmt.Sprintf("request line and fields must be at most %d bytes", maxHeaderBytes)
-	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		r.kind, r.detail = kindBodyTooLarge, fmt.Sprintf("the body must be at most %d bytes", bodyLimit(&ctx.Request.Header))
-	case isTimeout(err):
-		r.kind, r.detail = kindTimeout, "the request did not arrive in time"
 	case c != nil && c.gate.refused != nil:
 		r = *c.gate.refused
 		ctx.Response.SkipBody = c.gate.head.isHead
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		r.kind, r.detail = kindBodyTooLarge, fmt.Sprintf("the body must be at most %d bytes", bodyLimit(&ctx.Request.Header))
+	case isTimeout(err) && c != nil && c.gate.large.cut.Load():
+		r.kind, r.detail = kindTimeout, fmt.Sprintf("others waited, and a large body must move %d KiB a second then", largeBodyRate>>10)
+	case isTimeout(err):
+		r.kind, r.detail = kindTimeout, "the request did not arrive in time"
 	}
 	if c != nil {
 		c.gate.large.leave() // now, because who is refused may linger

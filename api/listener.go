@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"shunt/api/turnstile"
 )
 
 // A listener hands out connections that it knows: it sweeps them, so that none is held for ever, without a deadline
@@ -25,10 +27,10 @@ type listener struct {
 	slots    chan struct{} // one taken by each connection, and by an Accept under way
 	log      *slog.Logger
 
-	seconds   atomic.Int64 // the sweeper's clock: seconds since it started; written by sweep
-	large     largeBodies
-	waiting   atomic.Bool  // an Accept waits for a slot
-	fruitless atomic.Int64 // the second in which it was last found that no connection can make room
+	seconds   atomic.Int64         // the sweeper's clock: seconds since it started; written by sweep
+	large     *turnstile.Turnstile // places for large bodies
+	waiting   atomic.Bool          // an Accept waits for a slot
+	fruitless atomic.Int64         // the second in which it was last found that no connection can make room
 	closed    chan struct{}
 	closing   sync.Once
 
@@ -62,7 +64,7 @@ func newListener(ln net.Listener, lim limits, p patience, log *slog.Logger) *lis
 	}
 	l := &listener{
 		Listener: ln, patience: p, limits: lim, slots: make(chan struct{}, lim.connections), log: log,
-		closed: make(chan struct{}),
+		closed: make(chan struct{}), large: newLargeBodies(),
 	}
 	l.fruitless.Store(-1)
 	l.mu.conns = make(map[*conn]struct{})
@@ -167,7 +169,7 @@ func (l *listener) Close() error {
 // track begins the tracking of c. It returns nil if c's address has its share of connections.
 func (l *listener) track(c net.Conn) net.Conn {
 	tracked := &conn{Conn: c, owner: l}
-	tracked.gate.large.of = &l.large
+	tracked.gate.large.of, tracked.gate.large.clock = l.large, &l.seconds
 	tracked.inHead.Store(true)
 	tracked.note(true)
 	room, replaced := l.add(tracked)

@@ -67,7 +67,8 @@ func (p *patience) judge(c *conn, now int64) verdict {
 	return well
 }
 
-// sweep lets one second pass, ends what took too long, and makes room if somebody waits for it.
+// sweep lets one second pass, ends what took too long, and makes room if somebody waits for it: for a connection, or for a large
+// body.
 func (l *listener) sweep() {
 	now := l.seconds.Add(int64(sweepInterval / time.Second))
 	var found [dead + 1][]*conn
@@ -77,6 +78,7 @@ func (l *listener) sweep() {
 			found[v] = append(found[v], c)
 		}
 	}
+	slow := l.slowLargeLocked(now)
 	l.mu.Unlock()
 	if l.waiting.Load() {
 		l.makeRoom()
@@ -85,6 +87,9 @@ func (l *listener) sweep() {
 	l.limits.counts.late.Add(uint64(len(found[dead])))
 	for _, c := range found[late] {
 		_ = c.SetReadDeadline(time.Unix(1, 0)) // if it fails, the connection is dead already
+	}
+	for _, c := range slow {
+		c.cutLarge()
 	}
 	for _, c := range found[idle] {
 		c.drop()
