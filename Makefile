@@ -183,6 +183,18 @@ openapi-clients: node ## clients for Go and TypeScript, generated from openapi.j
 slow: ## slow clients by slowhttptest (Debian: slowhttptest), and what an idle connection costs; SIEGE=short for a quick run
 	SHUNTTEST_SLOW=$(or $(SIEGE),long) $(GO) test ./cmd/shunt -run '^TestSlowClientsHarmNobody$$' -v -count=1 -timeout 30m
 
+.PHONY: login-flood
+login-flood: SECONDS = 60
+login-flood: ## logins with invented names from three addresses for SECONDS (60), beside 100 right ones: none of those may be refused
+	SHUNTTEST_LOGIN_FLOOD=$(SECONDS) $(GO) test ./cmd/shunt -run '^TestAFloodOfLoginsRefusesNoRightOne$$' -v -count=1 -timeout $$(( $(SECONDS) + 300 ))s
+
+.PHONY: latency
+latency: SECONDS = 10
+latency: PAIRS = 6
+latency: ## 5,000 redirects a second beside logins, large bodies and QR codes, and beside a busy loop: PAIRS (6) of SECONDS (10) each
+	SHUNTTEST_LATENCY_PAIRS=$(PAIRS) SHUNTTEST_LATENCY_SECONDS=$(SECONDS) $(GO) test ./cmd/shunt \
+		-run '^TestRedirectsAreFastBesideCostlyRequests$$' -v -count=1 -timeout $$(( $(PAIRS) * ($(SECONDS) + 2) * 2 + 300 ))s
+
 .PHONY: check
 check: lint race ## what CI runs besides test: lint, race, fuzz, proxies, the reliability proofs and sick disks shortly; needs root
 	$(MAKE) crash-clone N=$(CHECK_CRASHES)

@@ -45,6 +45,9 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == guardianName {
 		os.Exit(standInForGuardian(os.Stdin))
 	}
+	if filepath.Base(os.Args[0]) == busyName {
+		os.Exit(standInForBusyLoop(os.Args[1:]))
+	}
 	os.Exit(buildAndRun(m))
 }
 
