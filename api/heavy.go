@@ -18,9 +18,9 @@ const (
 	heavyAnswerBytes    = 64 << 10 // a larger answer keeps its place until it is sent
 )
 
-// Limits of what waits for a core. What may wait at a time is 32 heavy reads, 16 exports, 64 drawings of QR codes, of which as many
-// as there are places get so far, 4 hashes, and bulks; those beyond the rest of 256 are refused. A request has 30 s in all (sweep.go):
-// after 20 of them it is too late to begin.
+// Limits of what waits for a core: at most 32 heavy reads, 16 exports, 4 hashes, and as many QR codes as there are places; the rest
+// of 256 is for bulks, whose bodies of usual size take 13 MiB. A request has 30 s in all (sweep.go): after 20 of them it is too late to
+// begin.
 const (
 	maxCostlyWaiting = 256
 	costlyPatience   = 20 * time.Second

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/turnstile"
 )
 
 // floodSite has the limits of the contract, and takes logins through a proxy at 10.0.0.1 that says whom it speaks for.
@@ -35,7 +36,7 @@ const (
 	floodSeconds   = 600
 )
 
-// flood attempts to log in with invented addresses, each second from as many of the addresses that from names.
+// flood attempts to log in with invented names, the n-th time from the address that from returns.
 func (st *site) flood(seconds int, from func(n int) string) (allowed int) {
 	for second := range seconds {
 		st.now.Add(1000)
@@ -55,6 +56,7 @@ func (a asker) logIn(email, password string) int {
 }
 
 func TestAFloodOfLoginsLocksNobodyOut(t *testing.T) {
+	t.Parallel()
 	st, from := floodSite(t)
 	allowed := st.flood(floodSeconds, func(int) string { return "192.0.2.1" })
 	if most := 20 + 20*floodSeconds/900 + 1; allowed > most {
@@ -69,6 +71,7 @@ func TestAFloodOfLoginsLocksNobodyOut(t *testing.T) {
 }
 
 func TestAFloodGetsNobodyASixthTry(t *testing.T) {
+	t.Parallel()
 	st, from := floodSite(t)
 	victim := from("198.51.100.1")
 	for n := range 5 {
@@ -109,6 +112,25 @@ func TestARefusedLoginCostsNobodyAnything(t *testing.T) {
 	st.now.Add(45 * time.Second.Milliseconds()) // one comes back
 	if !st.attempt(office, "bob@example.com") {
 		t.Error("what the address was refused was counted for the account")
+	}
+}
+
+func TestALoginThatFindsNoPlaceToHashIsNotCounted(t *testing.T) {
+	st, from := floodSite(t)
+	ann, none := from("192.0.2.1"), account.New(st.table, st.clock)
+	none.ShareCores(turnstile.New(turnstile.Limits{}))
+	some := st.Server.accounts
+	st.Server.accounts = none
+	for range 50 {
+		if got := ann.logIn("ann@example.com", password); got != 503 {
+			t.Fatalf("without a place: got %d, want 503", got)
+		}
+	}
+	st.Server.accounts = some
+	for n := range 5 {
+		if got := ann.logIn("ann@example.com", password); got != 200 {
+			t.Fatalf("with a place, try %d: got %d, want 200", n+1, got)
+		}
 	}
 }
 

@@ -115,7 +115,8 @@ func siteOf(client netip.Addr) (key [16]byte, counted bool) {
 
 // An allowance is what a request asks of the rules that it comes under, from the narrowest to the widest, and what is left of them.
 type allowance struct {
-	asked [3]struct {
+	address, site [16]byte
+	asked         [3]struct {
 		rule    *rule
 		key     []byte
 		verdict rate.Verdict
@@ -148,23 +149,37 @@ func (a *allowance) take(at time.Time, cost int) (wait time.Duration) {
 	return wait
 }
 
-// limit counts a request of that scope for owner, if there is one, and for the client's address, and refuses it if that is too
-// much for either. A request that is refused is not counted.
-func (s *Server) limit(ctx *fasthttp.RequestCtx, scope ruleScope, owner []byte, cost int) error {
-	if !isLimited(ctx) {
-		return nil
+// giveBack undoes a take.
+func (a *allowance) giveBack(at time.Time, cost int) {
+	for i := range a.asked[:a.n] {
+		a.asked[i].rule.table.GiveBack(a.asked[i].key, at, cost)
 	}
-	var a allowance
+}
+
+// askFor adds the rules that a request of that scope comes under: for owner, if there is one, and for the client's address.
+func (s *Server) askFor(a *allowance, ctx *fasthttp.RequestCtx, scope ruleScope, owner []byte) {
+	if !isLimited(ctx) {
+		return
+	}
 	if owner != nil {
 		a.under(&s.rules.own[scope], owner)
 	}
 	client := s.proxies.clientAddr(ctx, peerAddr(ctx))
-	if key, counted := s.addressKey(client); counted {
-		a.under(&s.rules.byAddress[scope], key[:])
-		if key, counted := siteOf(client); counted {
-			a.under(&s.rules.bySite[scope], key[:])
-		}
+	var counted bool
+	if a.address, counted = s.addressKey(client); !counted {
+		return
 	}
+	a.under(&s.rules.byAddress[scope], a.address[:])
+	if a.site, counted = siteOf(client); counted {
+		a.under(&s.rules.bySite[scope], a.site[:])
+	}
+}
+
+// limit counts a request of that scope for owner, if there is one, and for the client's address, and refuses it if that is too
+// much for either. A request that is refused is not counted.
+func (s *Server) limit(ctx *fasthttp.RequestCtx, scope ruleScope, owner []byte, cost int) error {
+	var a allowance
+	s.askFor(&a, ctx, scope, owner)
 	wait := a.take(s.timeOf(ctx), cost)
 	a.write(&ctx.Response.Header)
 	if wait == 0 {
@@ -236,8 +251,20 @@ func ownerKey(caller account.Caller) []byte {
 // case or form its name is written, and for the address. Names are invented by the thousand, addresses are not: see package rate
 // for why an attempt that the address is refused must not be counted for the account.
 func (s *Server) mayLogIn(ctx *fasthttp.RequestCtx, email string) error {
+	return s.limit(ctx, loginRules, s.loginKey(ctx, email), 1)
+}
+
+// hasNotTried takes back that an attempt was counted, because no password was looked at.
+func (s *Server) hasNotTried(ctx *fasthttp.RequestCtx, email string) {
+	var a allowance
+	s.askFor(&a, ctx, loginRules, s.loginKey(ctx, email))
+	a.giveBack(s.timeOf(ctx), 1)
+}
+
+// loginKey names an account at the client's address.
+func (s *Server) loginKey(ctx *fasthttp.RequestCtx, email string) []byte {
 	key, _ := s.addressKey(s.proxies.clientAddr(ctx, peerAddr(ctx)))
-	return s.limit(ctx, loginRules, append(key[:], account.LoginName(email)...), 1)
+	return append(key[:], account.LoginName(email)...)
 }
 
 // mayMiss counts a request for an unknown code. If it is one too many for its address, it has the fields that say so.

@@ -117,6 +117,9 @@ func (s *Server) beginSession(ctx *fasthttp.RequestCtx, _ account.Caller) error 
 		return err
 	}
 	caller, cookie, err := s.accounts.LogIn(s.strangerKey(ctx), asked.email, asked.password)
+	if errors.Is(err, account.ErrOverloaded) {
+		s.hasNotTried(ctx, asked.email)
+	}
 	if errors.Is(err, account.ErrUnauthorized) {
 		s.metrics.authFailures.Inc()
 		return refuse(kindUnauthorized, "the e-mail address or the password is wrong")

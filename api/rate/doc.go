@@ -39,7 +39,8 @@
 //   - If keys are tokens, there are no more than were issued.
 //
 // A refusal changes nothing. Somebody who asks several tables peeks at all of them before taking of any, so that what one refuses
-// costs nothing in the others.
+// costs nothing in the others. What was allowed and then came to nothing can be given back: debts add up, so that is exact whatever
+// was taken in between.
 //
 // Rejected: newcomers that take over the least debt with the entry, as counts in Space-Saving do (Metwally, Agrawal, El Abbadi,
 // ICDT 2005; this was here before: the table never allowed what an unbounded one would refuse, but 980 invented accounts a second kept

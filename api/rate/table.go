@@ -70,6 +70,18 @@ func (t *Table) Take(key []byte, at time.Time, cost int) Verdict { return t.ask(
 // Peek reports whether a Take would be allowed, and takes nothing.
 func (t *Table) Peek(key []byte, at time.Time, cost int) Verdict { return t.ask(key, at, cost, false) }
 
+// GiveBack undoes a Take of cost events that was allowed, for something that came to nothing.
+func (t *Table) GiveBack(key []byte, at time.Time, cost int) {
+	client := siphash.Hash(t.k0, t.k1, key)
+	set := client % sets
+	lock := &t.locks[set%locks]
+	lock.Lock()
+	defer lock.Unlock()
+	if e := find(&t.sets[set], client, t.gcra.time(at.Sub(t.epoch))); e != nil && e.client == client {
+		e.tat = max(0, e.tat-int64(min(max(cost, 1), MaxCost))*t.gcra.interval)
+	}
+}
+
 func (t *Table) ask(key []byte, at time.Time, cost int, take bool) Verdict {
 	client := siphash.Hash(t.k0, t.k1, key)
 	set := client % sets

@@ -243,6 +243,24 @@ func TestAPeekTakesNothing(t *testing.T) {
 	}
 }
 
+func TestWhatIsGivenBackCanBeTakenAgain(t *testing.T) {
+	table := newTable(t, "1/h:3")
+	table.GiveBack(key(1), epoch, 1) // of a client that is not known
+	table.Take(key(1), epoch, 2)
+	table.Take(key(1), epoch, 1)
+	table.GiveBack(key(1), epoch, 2)
+	for i, want := range []bool{true, true, false} {
+		if got := table.Take(key(1), epoch, 1); got.Allowed != want {
+			t.Errorf("event %d: got %+v, want %v", i, got, want)
+		}
+	}
+	later := epoch.Add(24 * time.Hour)
+	table.GiveBack(key(1), later, 3)
+	if got := table.Take(key(1), later, 1); got.Remaining != 2 {
+		t.Errorf("got %+v, want no more than a burst", got)
+	}
+}
+
 func TestRacingTakersGetABurstBetweenThem(t *testing.T) {
 	table := newTable(t, "1/h:1000")
 	var allowed atomic.Int64

@@ -29,7 +29,7 @@ type Key struct {
 
 // Limits are the bounds of a Turnstile.
 type Limits struct {
-	Places    int           // held at a time, at least 1
+	Places    int           // held at a time
 	PerCaller int           // places that a key holds and waits for, together; 0: as many as there are
 	Waiting   int           // requests that wait for a place; 0: none waits
 	Patience  time.Duration // how long each of them waits

@@ -1,0 +1,92 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"shunt/engine"
+)
+
+// inTurns reads the list to its end, page by page, and returns its codes and the most steps of a page.
+func (e *testEngine) inTurns(t *testing.T, q engine.LinkQuery) (codes []string, steps int) {
+	t.Helper()
+	for {
+		taken := 0
+		page, err := e.ListLinksInTurns(context.Background(), q, func(step func() error) error {
+			taken++
+			return step()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Links) > q.Limit {
+			t.Fatalf("got %d links, want %d at most", len(page.Links), q.Limit)
+		}
+		for _, l := range page.Links {
+			codes = append(codes, l.Code)
+		}
+		steps = max(steps, taken)
+		if q.Below = page.Next; q.Below == 0 {
+			return codes, steps
+		}
+	}
+}
+
+func TestAListInTurnsIsTheListInPiecesOfFiftyLinks(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	for i := range 230 {
+		e.make(t, engine.Draft{Title: fmt.Sprint(i % 3), Tags: []string{fmt.Sprint(i % 7)}})
+	}
+	for name, c := range map[string]struct {
+		q     engine.LinkQuery
+		steps int
+	}{
+		"all":            {engine.LinkQuery{Limit: 1000}, 5},
+		"some":           {engine.LinkQuery{Limit: 70}, 2},
+		"as many":        {engine.LinkQuery{Limit: 230}, 5},
+		"few":            {engine.LinkQuery{Limit: 10}, 1},
+		"by title":       {engine.LinkQuery{Limit: 1000, Prefix: "1"}, 2},
+		"by tag":         {engine.LinkQuery{ListRange: engine.ListRange{Tag: "3"}, Limit: 20}, 1},
+		"with visitors":  {engine.LinkQuery{Limit: 60, Unique: true}, 2},
+		"of nobody":      {engine.LinkQuery{ListRange: engine.ListRange{Owner: 2}, Limit: 1000}, 1},
+		"of all, by tag": {engine.LinkQuery{ListRange: engine.ListRange{AnyOwner: true, Tag: "3"}, Limit: 1000}, 1},
+	} {
+		if c.q.Owner == 0 {
+			c.q.Owner = 1
+		}
+		want, _ := e.codes(t, c.q)
+		got, steps := e.inTurns(t, c.q)
+		if strings.Join(got, " ") != strings.Join(want, " ") || steps != c.steps {
+			t.Errorf("%s: got %d links in %d steps a page, want %d in %d", name, len(got), steps, len(want), c.steps)
+		}
+	}
+}
+
+func TestAListInTurnsHasNoMoreBytesThanAPage(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	for range 200 {
+		e.make(t, engine.Draft{Target: "https://example.com/" + strings.Repeat("x", 8000)})
+	}
+	q := engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 1000}
+	whole, err := e.ListLinks(context.Background(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inTurns, err := e.ListLinksInTurns(context.Background(), q, func(step func() error) error { return step() })
+	if err != nil || len(inTurns.Links) != len(whole.Links) || inTurns.Next != whole.Next {
+		t.Errorf("got %d links and %v, want the %d of a page of a MiB", len(inTurns.Links), err, len(whole.Links))
+	}
+}
+
+func TestAListEndsWithAnErrorOfItsTurns(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	e.make(t, engine.Draft{})
+	late := errors.New("too late")
+	q := engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 10}
+	if _, err := e.ListLinksInTurns(context.Background(), q, func(func() error) error { return late }); !errors.Is(err, late) {
+		t.Errorf("got %v, want %v", err, late)
+	}
+}
