@@ -77,9 +77,10 @@
 //
 // # What else anybody may see
 //
-// Behind a code stand + (a preview), .svg and .png (QR codes); no code has these bytes, so no path has two meanings. They see
-// a link as a redirect would find it now, and count nothing of it. What they cost is bounded: QR codes, 1 to 2 ms each, are drawn in turn
-// with other costly work, 16 previews read the store, each client's network has a share of both, and beyond that is 503.
+// Behind a code stand + (a preview), .svg and .png (QR codes); no code has these bytes, so no path
+// has two meanings. They see a link as a redirect would find it now, and count nothing of it. What
+// they cost is bounded: QR codes, 1 to 2 ms each, are drawn in turn with other costly work, 16
+// previews read the store, each client's network has a share of both, and beyond that is 503.
 //
 // A preview shows the target as it is sent, the host in punycode; in its own letters beside it only if they can be told
 // from others (lookalike.go). What is not ASCII behind the host is shown escaped, since some of it changes the order in which
@@ -128,24 +129,28 @@
 //
 // # How often
 //
-// ratelimit.go holds clients to limits by GCRA, in the fixed tables of api/rate. A call is counted when the door has said who the
-// caller is, before its scope and body are looked at: for the token (of sessions, the user) and for the client's address.
-// A caller that is not known is counted by address only, so that guesses of tokens are, too. Creating calls have a limit of their
-// own; each counts as one there, and more is for its handler to say (mayCreateMore). Logins are counted for (address, account),
-// for the address, and for the /48 of an IPv6 address, before a password is hashed.
+// ratelimit.go holds clients to limits by GCRA, in the fixed tables of api/rate. A call is counted
+// when the door has said who the caller is, before its scope and body are looked at: for the token
+// (of sessions, the user) and for the client's address. A caller that is not known is counted by
+// address only, so that guesses of tokens are, too. Creating calls have a limit of their own; each
+// counts as one there, and more is for its handler to say (mayCreateMore). Logins are counted for
+// (address, account), for the address, and for the /48 of an IPv6 address, before a password is
+// hashed.
 //
-// A request that one limit refuses is not counted for the others. So an attempt that the address is refused leaves no trace in the
-// table of accounts, which a flood of invented names would fill otherwise; and nobody in an office uses up the attempts of the
-// others by going on where an account has had its five. package rate says what a full table does.
+// A request that one limit refuses is not counted for the others. So an attempt that the address is
+// refused leaves no trace in the table of accounts, which a flood of invented names would fill
+// otherwise; and nobody in an office uses up the attempts of the others by going on where an
+// account has had its five. package rate says what a full table does.
 //
 // Redirects know nothing of it: unknown codes are counted where the page for them is chosen (front.go), behind the one look at
 // the outcome that is there anyway. This machine's addresses have limits like any other; its sockets have none.
 //
 // # How much at a time
 //
-// What a call costs is another matter. Every place that is bounded is a turnstile's (package turnstile): a number in all, a share for
-// each caller, a number that wait, and callers take turns. A caller is a user, or the network of a client that nobody knows; beyond
-// a share or a queue is 503 overloaded.
+// What a call costs is another matter. Whatever is bounded is bounded by a turnstile (package
+// turnstile): a number in all, a share for each caller, a number that wait, and callers take turns.
+// A caller is a user, or the network of a client that nobody knows. A request beyond a share or a
+// full queue gets 503 overloaded.
 //
 //	                    in all   a caller's   that wait
 //	cores               half                  256, 20 s       heavy.go: everything below that says "cores"
@@ -159,15 +164,18 @@
 //	live streams        256      16
 //	requests for tokens 32       4
 //
-// Places for cores are shared, because whatever keeps a core busy for a millisecond keeps redirects from it: on two cores, a
-// password on one and a QR code on the other left none. A list is read in steps of 50 links, so that somebody else's short one is
-// not behind all of it. Without bounds, 64 connections of one token at a twentieth of its rate made redirects wait 100 ms and more.
+// Places for cores are shared, because whatever keeps a core busy for a millisecond keeps redirects
+// from it: on two cores, a password on one and a QR code on the other left none. A list is read in
+// steps of 50 links, so that a short list of somebody else waits for one step, not for all of them.
+// Without bounds, 64 connections of one token at a twentieth of its rate made redirects wait 100 ms
+// and more.
 //
 // # What an answer says of limits
 //
-// Fields are those of draft-ietf-httpapi-ratelimit-headers-11 (May 2026), a member for each limit that the request came under: q is the
-// burst, w the seconds in which it comes back, r what remains, t the seconds until all of it is back. Retry-After says when the
-// same request would be allowed.
+// Fields are those of draft-ietf-httpapi-ratelimit-headers-11 (May 2026), a member for each limit
+// that the request came under: q is the burst, w the seconds in which it comes back, r what
+// remains, t the seconds until all of it is back. Retry-After says when the same request would be
+// allowed.
 //
 // # HTTPS
 //
@@ -298,10 +306,11 @@
 //
 // 422 for the last admin. Deleting or demoting the only admin is invalid, code last_admin, not a conflict: no repetition helps.
 //
-// Bodies are read whole, before the door is asked: 64 KiB, and more only where the endpoint's row says so and the
-// token or session is good for it, or on the socket (limits.go). Of those larger ones 32 come at a time, 8 of one user; others wait, and
-// meanwhile a body that moves less than 256 KiB a second loses its place with 408 (largebody.go). The place is taken when the head has
-// been read, because it says whose the body is.
+// Bodies are read whole, before the door is asked: 64 KiB, and more only where the endpoint's row
+// says so and the token or session is good for it, or on the socket (limits.go). Of those larger
+// ones 32 come at a time, 8 of one user; others wait, and meanwhile a body that moves less than 256
+// KiB a second loses its place with 408 (largebody.go). The place is taken when the head has been
+// read, because it says whose the body is.
 //
 // A panic is answered 500 and ends its connection; those of one place are logged once a minute (panics.go).
 //

@@ -10,32 +10,32 @@ import (
 	"shunt/api/turnstile"
 )
 
-// Limits of heavy reads: lists, and figures of more than a link's two counts. An answer has up to 1 MB, which stays in memory
-// until it is sent.
+// Limits of heavy reads: lists, and figures of more than a link's two counts. An answer has up to 1
+// MB, which stays in memory until it is sent.
 const (
 	maxHeavyReads       = 32
 	maxHeavyReadsCaller = 8        // with those whose answers are on their way
 	heavyAnswerBytes    = 64 << 10 // a larger answer keeps its place until it is sent
 )
 
-// Limits of what waits for a core: at most 32 heavy reads, 16 exports, 4 hashes, and as many QR codes as there are places; the rest
-// of 256 is for bulks, whose bodies of usual size take 13 MiB. A request has 30 s in all (sweep.go): after 20 of them it is too late to
-// begin.
+// Limits of what waits for a core: at most 32 heavy reads, 16 exports, 4 hashes, and as many QR
+// codes as there are places; the rest of 256 is for bulks, whose bodies of usual size take 13 MiB.
+// A request has 30 s in all (sweep.go): after 20 of them it is too late to begin.
 const (
 	maxCostlyWaiting = 256
 	costlyPatience   = 20 * time.Second
 )
 
-// newCores returns the places for all that keeps a core busy for a millisecond or more: half of the cores, so that redirects have
-// the others, whatever is asked of the API. Figures of ten thousand links take 5 to 30 ms, 8 MiB of JSON half a second, a
-// password 40 ms, a QR code 1 to 3 ms. The callers take turns, so lists and exports, which can be cut into pieces, enter
-// for each piece.
+// newCores returns the places for all that keeps a core busy for a millisecond or more: half of the
+// cores, so that redirects have the others, whatever is asked of the API. Figures of ten thousand
+// links take 5 to 30 ms, 8 MiB of JSON half a second, a password 40 ms, a QR code 1 to 3 ms. The
+// callers take turns, so lists and exports, which can be cut into pieces, enter for each piece.
 func newCores() *turnstile.Turnstile {
 	return turnstile.New(turnstile.Limits{Places: turnstile.HalfTheCores(), Waiting: maxCostlyWaiting, Patience: costlyPatience})
 }
 
-// heavy bounds how many calls of handle are under way and how many of their answers are on their way. What is costly in them,
-// handle does in turn.
+// heavy bounds how many calls of handle are under way and how many of their answers are on their
+// way. What is costly in them, handle does in turn.
 func (s *Server) heavy(handle handler) handler {
 	return func(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 		if err := s.heavyReads.take(keyOf(caller)); err != nil {

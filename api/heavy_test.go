@@ -96,7 +96,8 @@ func (st *site) awaitCostly(n int) {
 	}
 }
 
-// A list of many links is read in steps, each of which enters for itself; so a short one comes second.
+// A list of many links is read in steps, each of which enters for itself; so a short one comes
+// second.
 func TestAShortListDoesNotWaitForTheLongListsOfAnother(t *testing.T) {
 	st := newSite(t, nil)
 	st.cores = turnstile.New(turnstile.Limits{Places: 1, Waiting: maxCostlyWaiting, Patience: costlyPatience})

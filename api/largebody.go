@@ -11,13 +11,15 @@ import (
 	"shunt/api/turnstile"
 )
 
-// Limits of large bodies: those of more than the usual size. fasthttp makes room for a body of a known length before its first
-// byte, so 32 of them take 256 MiB a listener. Nobody has more than a quarter of the places, so that four at least must come
-// together to hold all of them; then others wait, and slow ones lose their place.
+// Limits of large bodies: those of more than the usual size. fasthttp makes room for a body of a
+// known length before its first byte, so 32 of them take 256 MiB a listener. Nobody has more than a
+// quarter of the places, so that four at least must come together to hold all of them; then others
+// wait, and slow ones lose their place.
 //
-// A body that moves 256 KiB a second (2 Mbit/s) from its beginning is never cut: the largest has come after 32 s. A slower one has 4 s
-// for the beginning of its connection and loses its place at the sweep after that, as soon as somebody waits: after 5 s at most,
-// so nobody who waits 10 s waits in vain for slow bodies.
+// A body that moves 256 KiB a second (2 Mbit/s) from its beginning is never cut: the largest has
+// come after 32 s. A slower one has 4 s for the beginning of its connection and loses its place at
+// the sweep after that, as soon as somebody waits: after 5 s at most, so nobody who waits 10 s
+// waits in vain for slow bodies.
 const (
 	maxLargeBodies        = 32
 	maxLargeBodiesCaller  = 8 // those that wait included
@@ -39,8 +41,9 @@ func newLargeBodies() *turnstile.Turnstile {
 	})
 }
 
-// A largePlace is the place that a connection has, or has not, for a large body. The goroutine that reads takes it, and gives it
-// back when the request has been answered or refused; whoever closes the connection gives it back, too. The sweep looks at it.
+// A largePlace is the place that a connection has, or has not, for a large body. The goroutine that
+// reads takes it, and gives it back when the request has been answered or refused; whoever closes
+// the connection gives it back, too. The sweep looks at it.
 type largePlace struct {
 	of    *turnstile.Turnstile // nil: unlimited
 	clock *atomic.Int64        // the sweeper's
@@ -52,7 +55,8 @@ type largePlace struct {
 	cut      atomic.Bool // the sweep has ended it for somebody who waits
 }
 
-// take waits for a place, if the connection has none. It returns an error of the turnstile if there is none in time.
+// take waits for a place, if the connection has none. It returns an error of the turnstile if there
+// is none in time.
 func (p *largePlace) take() error {
 	if p.of == nil || p.taken.Load() {
 		return nil
@@ -77,8 +81,8 @@ func (p *largePlace) leave() {
 	}
 }
 
-// lag returns by how many bytes a body is behind the rate that it must have while others wait; not more than 0 if it has come, or
-// comes in time.
+// lag returns by how many bytes a body is behind the rate that it must have while others wait; not
+// more than 0 if it has come, or comes in time.
 func (p *largePlace) lag(now, moved int64) int64 {
 	if !p.taken.Load() || !p.arriving.Load() {
 		return 0
@@ -86,7 +90,8 @@ func (p *largePlace) lag(now, moved int64) int64 {
 	return (now-p.since.Load()-largeBodyGrace)*largeBodyRate - moved
 }
 
-// slowLargeLocked returns the connections whose large bodies are to make room for others: as many as wait, the slowest first.
+// slowLargeLocked returns the connections whose large bodies are to make room for others: as many
+// as wait, the slowest first.
 func (l *listener) slowLargeLocked(now int64) (slow []*conn) {
 	waiting := l.large.Waiting()
 	if waiting == 0 {
@@ -103,14 +108,15 @@ func (l *listener) slowLargeLocked(now int64) (slow []*conn) {
 	return slow[:min(len(slow), waiting)]
 }
 
-// cutLarge has the read of a slow body fail; fasthttp answers 408 then, and the place is given back.
+// cutLarge has the read of a slow body fail; fasthttp answers 408 then, and the place is given
+// back.
 func (c *conn) cutLarge() {
 	c.gate.large.cut.Store(true)
 	_ = c.SetReadDeadline(time.Unix(1, 0)) // if it fails, the connection is dead already
 }
 
-// admitBody returns how large the body that h announces may be, which is limit, or less if a large one finds no place for key. A
-// chunked body needs a place once it turns out to be large.
+// admitBody returns how large the body that h announces may be, which is limit, or less if a large
+// one finds no place for key. A chunked body needs a place once it turns out to be large.
 func admitBody(h *fasthttp.RequestHeader, limit int, key turnstile.Key) int {
 	length := h.ContentLength()
 	if limit <= maxBodyBytes || length > limit {
@@ -132,8 +138,9 @@ func admitBody(h *fasthttp.RequestHeader, limit int, key turnstile.Key) int {
 	return limit
 }
 
-// contextOf returns the context that h is the header of. fasthttp calls HeaderReceived with a pointer to a field of a field of the
-// connection's context, and has no other way to say whose header it is; TestTheHookForAHeaderFindsItsConnection holds it.
+// contextOf returns the context that h is the header of. fasthttp calls HeaderReceived with a
+// pointer to a field of a field of the connection's context, and has no other way to say whose
+// header it is; TestTheHookForAHeaderFindsItsConnection holds it.
 func contextOf(h *fasthttp.RequestHeader) *fasthttp.RequestCtx {
 	const offset = unsafe.Offsetof(fasthttp.RequestCtx{}.Request) + unsafe.Offsetof(fasthttp.Request{}.Header)
 	return (*fasthttp.RequestCtx)(unsafe.Add(unsafe.Pointer(h), -int(offset)))

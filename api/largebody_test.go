@@ -53,8 +53,8 @@ func (st *site) members(n int) (tokens []string) {
 	return tokens
 }
 
-// holdLarge begins a large body for each of tokens, again and again until every place is held. It returns the first with its
-// reader: of all others, which come in chunks, half has come at least.
+// holdLarge begins a large body for each of tokens, again and again until every place is held. It
+// returns the first with its reader: of all others, which come in chunks, half has come at least.
 func holdLarge(t *testing.T, addr string, l *listener, tokens []string) (first net.Conn, answer *bufio.Reader) {
 	t.Helper()
 	for n := range maxLargeBodies {

@@ -54,7 +54,8 @@ func dropExpect(h *fasthttp.RequestHeader) {
 	}
 }
 
-// prepareLocalBody is prepareBody for the socket: whoever can open that may send what the endpoint takes, and has no share.
+// prepareLocalBody is prepareBody for the socket: whoever can open that may send what the endpoint
+// takes, and has no share.
 func (s *Server) prepareLocalBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	if h.IsGet() || h.IsHead() {
 		return fasthttp.RequestConfig{}
@@ -80,8 +81,9 @@ func (s *Server) limitedEndpoint(h *fasthttp.RequestHeader) (e endpoint, found b
 	return e, found
 }
 
-// bodyLimitOf returns how large h's body may be, and whose it is if it may be a large one. fasthttp reads it whole before anybody
-// asks who sends it, so more than the usual is for those whose token or session is good for the endpoint.
+// bodyLimitOf returns how large h's body may be, and whose it is if it may be a large one. fasthttp
+// reads it whole before anybody asks who sends it, so more than the usual is for those whose token
+// or session is good for the endpoint.
 func (s *Server) bodyLimitOf(h *fasthttp.RequestHeader) (limit int, key turnstile.Key) {
 	e, found := s.limitedEndpoint(h)
 	switch {
@@ -101,8 +103,8 @@ func (s *Server) bodyLimit(h *fasthttp.RequestHeader) int {
 	return limit
 }
 
-// maybeSender returns who sends h, if they have scope. What is still to be asked (is it by the right scheme, from a page of ours?)
-// the door asks when it has the body.
+// maybeSender returns who sends h, if they have scope. What is still to be asked (is it by the
+// right scheme, from a page of ours?) the door asks when it has the body.
 func (s *Server) maybeSender(h *fasthttp.RequestHeader, scope account.Scope) (caller account.Caller, found bool) {
 	if token, _ := bearerToken(h.Peek(fasthttp.HeaderAuthorization)); token != "" {
 		caller, err := s.accounts.Authenticate(token)

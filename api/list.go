@@ -92,8 +92,8 @@ type listAnswer struct {
 	NextCursor *string      `json:"next_cursor"`
 }
 
-// listLinks is GET /links. A page of many links is read, and written, in several turns, so that others who ask for a few do not wait
-// for all of it.
+// listLinks is GET /links. A page of many links is read, and written, in several turns, so that
+// others who ask for a few do not wait for all of it.
 func (s *Server) listLinks(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	q, _, err := s.readListQuery(ctx, caller, listParameters)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"shunt/api/turnstile"
 )
 
-// floodSite has the limits of the contract, and takes logins through a proxy at 10.0.0.1 that says whom it speaks for.
+// floodSite has the limits of the contract, and takes logins through a proxy at 10.0.0.1 that says
+// whom it speaks for.
 func floodSite(t *testing.T) (st *site, from func(addr string) asker) {
 	st = newSite(t, func(o *Options) {
 		o.AllowHTTP, o.RateLimits = true, DefaultRateLimits()
@@ -23,7 +24,8 @@ func floodSite(t *testing.T) (st *site, from func(addr string) asker) {
 	return st, func(addr string) asker { return asker{t, proxy, []string{"X-Forwarded-For: " + addr}} }
 }
 
-// attempt counts an attempt to log in from addr, without a password, and reports whether it is allowed.
+// attempt counts an attempt to log in from addr, without a password, and reports whether it is
+// allowed.
 func (st *site) attempt(addr, email string) bool {
 	var ctx fasthttp.RequestCtx
 	ctx.Init(&fasthttp.Request{}, tcpAddr(addr), nil)

@@ -9,7 +9,8 @@ import (
 	"shunt/api/turnstile"
 )
 
-// places are the places for answers that go on: nobody waits for one, and a refusal says what there is too much of.
+// places are the places for answers that go on: nobody waits for one, and a refusal says what there
+// is too much of.
 type places struct {
 	*turnstile.Turnstile
 	what string // they are for, in the plural
@@ -33,8 +34,9 @@ func (p *places) take(key turnstile.Key) error {
 // keyOf names a caller that a door knows.
 func keyOf(caller account.Caller) turnstile.Key { return turnstile.Key{User: caller.User.ID} }
 
-// strangerKey names a client that nobody knows by its network. It is nobody in particular if a trusted proxy has not said for whom
-// it asks, or if the request came through a socket that only this machine can open.
+// strangerKey names a client that nobody knows by its network. It is nobody in particular if a
+// trusted proxy has not said for whom it asks, or if the request came through a socket that only
+// this machine can open.
 func (s *Server) strangerKey(ctx *fasthttp.RequestCtx) turnstile.Key {
 	client := s.proxies.clientAddr(ctx, peerAddr(ctx))
 	if !isLimited(ctx) || s.proxies.trust(client) {

@@ -14,7 +14,8 @@ import (
 	"shunt/engine"
 )
 
-// Limits of previews, which read the store: one takes some 10 µs, or a few ms from a disk. 1,024 that wait take 0.5 s then.
+// Limits of previews, which read the store: one takes some 10 µs, or a few ms from a disk. 1,024
+// that wait take 0.5 s then.
 const (
 	maxPreviews        = 16
 	maxPreviewsCaller  = 64 // of one network, those that wait included

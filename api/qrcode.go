@@ -14,8 +14,9 @@ import (
 	"shunt/api/turnstile"
 )
 
-// Limits of QR codes. One takes 1 to 3 ms of a core, and anybody may ask for one. 64 that wait take 0.2 s on one core; a page in a
-// browser asks for 6 at a time. A cache would help nobody: there are 1,985 sizes of every code.
+// Limits of QR codes. One takes 1 to 3 ms of a core, and anybody may ask for one. 64 that wait take
+// 0.2 s on one core; a page in a browser asks for 6 at a time. A cache would help nobody: there are
+// 1,985 sizes of every code.
 const (
 	maxQRCodesWaiting = 64
 	maxQRCodesCaller  = 16 // of one network, those that wait included

@@ -71,9 +71,10 @@ type rules struct {
 	refused   [numRuleScopes]atomic.Uint64
 }
 
-// siteShare is how many times the limit of an address a /48 has. A /48 is what a site is given (RFC 6177), and has 65,536 /64:
-// without a limit of its own, whoever has one could attempt 1.3 million logins in 15 minutes and fill the table of addresses.
-// 16 times 20 are enough for a provider that gives its customers /64 of one /48, as phones get them.
+// siteShare is how many times the limit of an address a /48 has. A /48 is what a site is given (RFC
+// 6177), and has 65,536 /64: without a limit of its own, whoever has one could attempt 1.3 million
+// logins in 15 minutes and fill the table of addresses. 16 times 20 are enough for a provider that
+// gives its customers /64 of one /48, as phones get them.
 const siteShare = 16
 
 // siteLimit returns l for a /48.
@@ -113,7 +114,8 @@ func siteOf(client netip.Addr) (key [16]byte, counted bool) {
 	return site.Addr().As16(), true
 }
 
-// An allowance is what a request asks of the rules that it comes under, from the narrowest to the widest, and what is left of them.
+// An allowance is what a request asks of the rules that it comes under, from the narrowest to the
+// widest, and what is left of them.
 type allowance struct {
 	address, site [16]byte
 	asked         [3]struct {
@@ -132,9 +134,10 @@ func (a *allowance) under(r *rule, key []byte) {
 	}
 }
 
-// take takes cost events by every rule, or nothing if they are too many for one of them; then wait is the longest time until
-// they are not. It looks at all rules before it takes, so that what one refuses leaves no trace in the others, and takes by the
-// widest first, so that an account at an address that races for the last attempt of the address is not counted either.
+// take takes cost events by every rule, or nothing if they are too many for one of them; then wait
+// is the longest time until they are not. It looks at all rules before it takes, so that what one
+// refuses leaves no trace in the others, and takes by the widest first, so that an account at an
+// address that races for the last attempt of the address is not counted either.
 func (a *allowance) take(at time.Time, cost int) (wait time.Duration) {
 	for i := range a.asked[:a.n] {
 		q := &a.asked[i]
@@ -156,7 +159,8 @@ func (a *allowance) giveBack(at time.Time, cost int) {
 	}
 }
 
-// askFor adds the rules that a request of that scope comes under: for owner, if there is one, and for the client's address.
+// askFor adds the rules that a request of that scope comes under: for owner, if there is one, and
+// for the client's address.
 func (s *Server) askFor(a *allowance, ctx *fasthttp.RequestCtx, scope ruleScope, owner []byte) {
 	if !isLimited(ctx) {
 		return
@@ -175,8 +179,8 @@ func (s *Server) askFor(a *allowance, ctx *fasthttp.RequestCtx, scope ruleScope,
 	}
 }
 
-// limit counts a request of that scope for owner, if there is one, and for the client's address, and refuses it if that is too
-// much for either. A request that is refused is not counted.
+// limit counts a request of that scope for owner, if there is one, and for the client's address,
+// and refuses it if that is too much for either. A request that is refused is not counted.
 func (s *Server) limit(ctx *fasthttp.RequestCtx, scope ruleScope, owner []byte, cost int) error {
 	var a allowance
 	s.askFor(&a, ctx, scope, owner)
@@ -247,9 +251,10 @@ func ownerKey(caller account.Caller) []byte {
 	return nil
 }
 
-// mayLogIn counts an attempt to log in as email, before a password is looked at: for the account at this address, in whatever
-// case or form its name is written, and for the address. Names are invented by the thousand, addresses are not: see package rate
-// for why an attempt that the address is refused must not be counted for the account.
+// mayLogIn counts an attempt to log in as email, before a password is looked at: for the account at
+// this address, in whatever case or form its name is written, and for the address. Names are
+// invented by the thousand, addresses are not: see package rate for why an attempt that the address
+// is refused must not be counted for the account.
 func (s *Server) mayLogIn(ctx *fasthttp.RequestCtx, email string) error {
 	return s.limit(ctx, loginRules, s.loginKey(ctx, email), 1)
 }

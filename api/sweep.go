@@ -67,8 +67,8 @@ func (p *patience) judge(c *conn, now int64) verdict {
 	return well
 }
 
-// sweep lets one second pass, ends what took too long, and makes room if somebody waits for it: for a connection, or for a large
-// body.
+// sweep lets one second pass, ends what took too long, and makes room if somebody waits for it: for
+// a connection, or for a large body.
 func (l *listener) sweep() {
 	now := l.seconds.Add(int64(sweepInterval / time.Second))
 	var found [dead + 1][]*conn

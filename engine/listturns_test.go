@@ -10,7 +10,8 @@ import (
 	"shunt/engine"
 )
 
-// inTurns reads the list to its end, page by page, and returns its codes and the most steps of a page.
+// inTurns reads the list to its end, page by page, and returns its codes and the most steps of a
+// page.
 func (e *testEngine) inTurns(t *testing.T, q engine.LinkQuery) (codes []string, steps int) {
 	t.Helper()
 	for {

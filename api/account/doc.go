@@ -18,9 +18,11 @@
 //
 // # Passwords and sessions
 //
-// A password has 8 to 1,024 bytes and is kept as argon2id (19 MiB, 2 passes, 1 lane, 16 bytes of salt). At most 4 are hashed
-// at a time (76 MiB), on no more than half of the cores; 64 wait for up to 5 s, 8 of them of one caller, who are served in turn (package
-// turnstile). Everybody else is refused: ErrOverloaded. A login by a name that there is not is hashed for as well. A hash of other parameters is replaced at the next login.
+// A password has 8 to 1,024 bytes and is kept as argon2id (19 MiB, 2 passes, 1 lane, 16 bytes of
+// salt). At most 4 are hashed at a time (76 MiB), on no more than half of the cores; 64 wait for up
+// to 5 s, 8 of them of one caller, who are served in turn (package turnstile). Everybody else is
+// refused: ErrOverloaded. A login by a name that there is not is hashed for as well. A hash of
+// other parameters is replaced at the next login.
 //
 // A session's cookie is 256 random bits in base64url, known to the table by its SHA-256 only. It ends 7 days after its last
 // use, which is noted once an hour, 30 days after its beginning, when it is logged out of, when its user gets a new password

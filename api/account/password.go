@@ -27,8 +27,9 @@ var passwordParams = argon2id.Params{Memory: 19 << 10, Iterations: 2, Parallelis
 var noPassword = fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version,
 	passwordParams.Memory, passwordParams.Iterations, passwordParams.Parallelism, strings.Repeat("A", 22), strings.Repeat("A", 43))
 
-// Limits of hashing. A hash takes 19 MiB and some 40 ms of a core. So that it takes neither all memory nor all cores, 4 are hashed at
-// a time (76 MiB), and no more than half of the cores are at it. On a machine of two cores, 64 that wait take 2.6 s.
+// Limits of hashing. A hash takes 19 MiB and some 40 ms of a core. So that it takes neither all
+// memory nor all cores, 4 are hashed at a time (76 MiB), and no more than half of the cores are at
+// it. On a machine of two cores, 64 that wait take 2.6 s.
 const (
 	maxHashings     = 4
 	maxHashWaiters  = 64
@@ -51,11 +52,12 @@ func newHashing() hashing {
 	}
 }
 
-// ShareCores has passwords hashed only while a place of cores is held, which others take for what keeps a core busy too. It is to
-// be called before anything is hashed.
+// ShareCores has passwords hashed only while a place of cores is held, which others take for what
+// keeps a core busy too. It is to be called before anything is hashed.
 func (a *Accounts) ShareCores(cores *turnstile.Turnstile) { a.hashing.cores = cores }
 
-// inTurn calls fn for from when it is its turn, or returns ErrOverloaded if that takes too long or too many wait.
+// inTurn calls fn for from when it is its turn, or returns ErrOverloaded if that takes too long or
+// too many wait.
 func (h hashing) inTurn(from turnstile.Key, fn func() error) error {
 	err := h.places.Do(from, func() error { return h.cores.Do(from, fn) })
 	if errors.Is(err, turnstile.ErrFull) || errors.Is(err, turnstile.ErrShare) {
@@ -64,7 +66,8 @@ func (h hashing) inTurn(from turnstile.Key, fn func() error) error {
 	return err
 }
 
-// hash returns what is kept of a password that from wants to have, or an engine.FieldError of "password".
+// hash returns what is kept of a password that from wants to have, or an engine.FieldError of
+// "password".
 func (h hashing) hash(from turnstile.Key, password string) (kept string, err error) {
 	switch {
 	case len(password) < minPasswordBytes:
@@ -81,8 +84,8 @@ func (h hashing) hash(from turnstile.Key, password string) (kept string, err err
 	return kept, err
 }
 
-// matches reports whether kept is the hash of password, which from has sent, and whether it is of other parameters than today's.
-// An empty kept matches nothing, in the same time.
+// matches reports whether kept is the hash of password, which from has sent, and whether it is of
+// other parameters than today's. An empty kept matches nothing, in the same time.
 func (h hashing) matches(from turnstile.Key, password, kept string) (ok, outdated bool, err error) {
 	if len(password) > maxPasswordBytes { // nobody's, and known without hashing
 		return false, false, nil

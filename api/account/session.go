@@ -47,9 +47,11 @@ func parseCookie(text string) (hash [sha256.Size]byte, ok bool) {
 	return sha256.Sum256([]byte(text)), true
 }
 
-// LogIn begins a session of the user of that e-mail address (or AdminName) if the password is theirs, and returns its cookie.
-// Everything else that is wrong is ErrUnauthorized, after as much work: also that there is no such user, or that they have no
-// password. A hash of outdated parameters is replaced. from is whose share of hashing it takes. ErrOverloaded: too many others log in.
+// LogIn begins a session of the user of that e-mail address (or AdminName) if the password is
+// theirs, and returns its cookie. Everything else that is wrong is ErrUnauthorized, after as much
+// work: also that there is no such user, or that they have no password. A hash of outdated
+// parameters is replaced. from is whose share of hashing it takes. ErrOverloaded: too many others
+// log in.
 func (a *Accounts) LogIn(from turnstile.Key, name, password string) (Caller, string, error) {
 	u, err := a.userByName(name)
 	if err != nil && !errors.Is(err, ErrNoUser) {

@@ -63,8 +63,9 @@ type Verdict struct {
 	Full      time.Duration // until the full allowance is back
 }
 
-// Take takes cost events, from 1 to MaxCost, from the allowance of the client that key names, or nothing if they are too many.
-// A client for which the table has no room is allowed them, and nothing is noted. It allocates nothing, and does not keep key.
+// Take takes cost events, from 1 to MaxCost, from the allowance of the client that key names, or
+// nothing if they are too many. A client for which the table has no room is allowed them, and
+// nothing is noted. It allocates nothing, and does not keep key.
 func (t *Table) Take(key []byte, at time.Time, cost int) Verdict { return t.ask(key, at, cost, true) }
 
 // Peek reports whether a Take would be allowed, and takes nothing.
@@ -107,7 +108,8 @@ func (t *Table) ask(key []byte, at time.Time, cost int, take bool) Verdict {
 	}
 }
 
-// find returns the client's entry, or one that is back at full allowance and so says nothing of anybody, or nil.
+// find returns the client's entry, or one that is back at full allowance and so says nothing of
+// anybody, or nil.
 func find(set *[ways]entry, client uint64, now int64) (free *entry) {
 	for i := range set {
 		switch e := &set[i]; {

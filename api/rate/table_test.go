@@ -158,8 +158,8 @@ func TestAMillionClientsTakeTheMemoryOfATableAndGetNothingByIt(t *testing.T) {
 	}
 }
 
-// As long as a client is in debt, whoever else comes, it gets exactly what a bucket of its own would give it; and nobody who is
-// not is refused.
+// As long as a client is in debt, whoever else comes, it gets exactly what a bucket of its own
+// would give it; and nobody who is not is refused.
 func TestNoCrowdChangesWhatAClientGets(t *testing.T) {
 	first := newTable(t, "1/s")
 	keys := first.neighbours(3 * ways)

@@ -1,12 +1,15 @@
-// Package turnstile bounds what runs at a time: a fixed number in all, a fixed number for each caller, and a fixed number that
-// wait, each for a limited time. It is the one primitive for every bounded place: what costs a core (password hashes, QR codes,
-// lists), what costs memory (large bodies, answers on their way) and what goes on for long (exports, live streams).
+// Package turnstile bounds what runs at a time: a fixed number in all, a fixed number for each
+// caller, and a fixed number that wait, each for a limited time. It is the one primitive for every
+// bounded place: what costs a core (password hashes, QR codes, lists), what costs memory (large
+// bodies, answers on their way) and what goes on for long (exports, live streams).
 //
 // # Terminology
 //
-// A place is the right to be at it. A key names a caller: a user, or the network of a client that nobody knows. Whoever is
-// present holds a place or waits for one. A caller's share is how often its key may be present. The zero key stands for nobody in
-// particular, such as a trusted proxy that does not say for whom it asks: it has no share of its own.
+// A place is what a request holds while it does the work that is bounded. A key names a caller: a
+// user, or the network of a client that nobody knows. A request is present while it holds a place
+// or waits for one. A caller's share is how many of its requests may be present. The zero key
+// stands for nobody in particular, such as a trusted proxy that does not say for whom it asks: it
+// has no share.
 //
 // # Who is next
 //
@@ -16,23 +19,27 @@
 //	                       │       │
 //	                      A3      B2
 //
-// A place that is given back goes straight to the oldest request of the first caller. That caller then goes to the end, behind
-// the others, if more of its requests wait; so does a caller that gives a place back. So a caller with one request waits for one
-// request of each other caller at most, however many requests those have. This is fair queueing by round robin (Nagle, RFC 970),
-// in which requests count as equal: work that takes long is to be cut into slices, each of which enters for itself.
+// A place that is given back goes straight to the oldest request of the first caller. That caller
+// then goes to the end, behind the others, if more of its requests wait; so does a caller that
+// gives a place back. So at most one request of each other caller is served before the first of
+// a caller, however many requests the others have. This is fair queueing by round robin (Nagle, RFC
+// 970), in which all requests count the same: work that takes long should be cut into slices, each
+// of which enters for itself.
 //
-// When as many wait as may, a request still takes the waiting place of the youngest request of the caller with the most, if
-// that caller would keep at least as many as the newcomer then has (Demers, Keshav, Shenker, SIGCOMM 1989, drop from the longest
-// queue alike). So one caller never keeps the others from waiting, not even the zero key.
+// When the queue is full, a newcomer still gets in if some caller has at least two more waiting
+// requests than the newcomer's caller: the youngest request of the caller with the most is refused
+// instead (buffer stealing, McKenney 1990). So one caller never keeps the others from waiting, not
+// even the zero key.
 //
 // Somebody waits only while every place is held.
 //
 // # Concurrency
 //
-// One mutex for each turnstile, held for a few comparisons; with a full queue for a look at each caller that waits. There is no
-// goroutine: whoever gives a place back wakes the next. A request that waits costs a channel and a timer; one that finds a place
-// costs two look-ups in a map.
+// One mutex for each turnstile, held for a few comparisons; with a full queue for a look at each
+// caller that waits. There is no goroutine: whoever gives a place back wakes the next. A request
+// that waits costs a channel and a timer; one that finds a place costs two look-ups in a map.
 //
-// Rejected: a buffered channel (sync/semaphore alike: first come, first served, so eight requests of one caller are all served
-// before the first of another); a channel for each caller (nobody knows when to remove it); priorities (somebody starves).
+// Rejected: a buffered channel (first come, first served: eight requests of one caller are all
+// served before the first of another); a channel for each caller (nobody
+// knows when to remove it); priorities (somebody starves).
 package turnstile

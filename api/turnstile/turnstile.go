@@ -17,8 +17,8 @@ var (
 	ErrShare = errors.New("you have too many requests like this one under way; let one of them end first")
 )
 
-// HalfTheCores returns how many things that each keep a core busy may run at a time so that redirects have the other cores:
-// half of them, at least one.
+// HalfTheCores returns how many things that each keep a core busy may run at a time so that
+// redirects have the other cores: half of them, at least one.
 func HalfTheCores() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
 // A Key names a caller. The zero Key is nobody in particular.
@@ -35,8 +35,8 @@ type Limits struct {
 	Patience  time.Duration // how long each of them waits
 }
 
-// A Turnstile has places that callers hold for a while. Any number of goroutines may use it at once. See the package comment
-// for who is next.
+// A Turnstile has places that callers hold for a while. Any number of goroutines may use it at
+// once. See the package comment for who is next.
 type Turnstile struct {
 	limits Limits
 
@@ -73,8 +73,8 @@ func New(l Limits) *Turnstile {
 // Limits returns the bounds of t.
 func (t *Turnstile) Limits() Limits { return t.limits }
 
-// Enter takes a place for key, to be given back with Leave by the same key. It waits for its turn if every place is held.
-// It returns ErrFull or ErrShare, and then there is nothing to give back.
+// Enter takes a place for key, to be given back with Leave by the same key. It waits for its turn
+// if every place is held. It returns ErrFull or ErrShare, and then there is nothing to give back.
 func (t *Turnstile) Enter(key Key) error {
 	r, err := t.arrive(key)
 	if r == nil {
@@ -167,7 +167,8 @@ func (t *Turnstile) joinLocked(c *caller) {
 	t.mu.present[c.key] = c
 }
 
-// partLocked ends that a place or a request of c is counted. The table has only callers that are present.
+// partLocked ends that a place or a request of c is counted. The table has only callers that are
+// present.
 func (t *Turnstile) partLocked(c *caller) {
 	if c.present--; c.present == 0 {
 		delete(t.mu.present, c.key)
@@ -201,7 +202,8 @@ func (t *Turnstile) toEndLocked(c *caller) {
 	}
 }
 
-// crowdOutLocked refuses the youngest request of the caller with the most that wait, if after that it has no fewer than asked.
+// crowdOutLocked refuses the youngest request of the caller with the most that wait, if after that
+// it has no fewer than asked.
 func (t *Turnstile) crowdOutLocked(asked int) bool {
 	var longest *caller
 	for _, c := range t.mu.queue {

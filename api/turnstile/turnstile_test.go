@@ -35,7 +35,8 @@ func userOf(name string) Key {
 	return user(uint32(name[0]))
 }
 
-// arrive lets each of names come, and holds what becomes of it: "placed", "waits", or refused with "full" or "share".
+// arrive lets each of names come, and holds what becomes of it: "placed", "waits", or refused with
+// "full" or "share".
 func (b *bench) arrive(want string, names ...string) {
 	b.t.Helper()
 	for _, name := range names {
@@ -55,7 +56,8 @@ func (b *bench) arrive(want string, names ...string) {
 	}
 }
 
-// leave lets each of holders give a place back, and returns the requests that were decided by it, with a minus if they were refused.
+// leave lets each of holders give a place back, and returns the requests that were decided by it,
+// with a minus if they were refused.
 func (b *bench) leave(holders ...string) (decided []string) {
 	for _, name := range holders {
 		b.Leave(userOf(name))
@@ -198,8 +200,8 @@ func TestAPlaceThatNobodyHasCannotBeGivenBack(t *testing.T) {
 	check(user(2)) // it waits
 }
 
-// The model is two lists: who holds places, and who waits in the order of arrival, with the number of times that each caller was
-// served or gave a place back since it began to wait.
+// The model is two lists: who holds places, and who waits in the order of arrival, with the number
+// of times that each caller was served or gave a place back since it began to wait.
 type model struct {
 	limits  Limits
 	held    []Key
@@ -234,7 +236,8 @@ func (m *model) settle(served Key) {
 	}
 }
 
-// next takes out and returns the request that gets the place that key gives back, nil if none waits.
+// next takes out and returns the request that gets the place that key gives back, nil if none
+// waits.
 func (m *model) next(key Key) *request {
 	i := slices.Index(m.held, key)
 	m.held = slices.Delete(m.held, i, i+1)

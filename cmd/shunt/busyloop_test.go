@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// busyName is what the test program is called as a busy loop: NAME SHARE. It keeps one core busy for a share of the time, from 0
-// to 1, until it is killed.
+// busyName is what the test program is called as a busy loop: NAME SHARE. It keeps one core busy
+// for a share of the time, from 0 to 1, until it is killed.
 const busyName = "shunt-test-busy"
 
 // busyTurn is how long it is busy before it rests: as long as a password takes to hash.

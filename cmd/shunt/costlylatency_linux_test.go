@@ -29,8 +29,9 @@ type window struct {
 	cores float64 // that the server kept busy
 }
 
-// TestRedirectsAreFastBesideCostlyRequests compares redirects beside costly requests with redirects beside a busy loop that takes as
-// much of the processors. It shows how fast they are; make latency does it for long enough.
+// TestRedirectsAreFastBesideCostlyRequests compares redirects beside costly requests with redirects
+// beside a busy loop that takes as much of the processors. It shows how fast they are; make latency
+// does it for long enough.
 func TestRedirectsAreFastBesideCostlyRequests(t *testing.T) {
 	pairs := int(numberOf(t, pairsVariable, 0))
 	length, rate := time.Duration(numberOf(t, windowVariable, 10))*time.Second, openLoopRate
@@ -106,7 +107,8 @@ func (r *redirectLoad) prepare() (tokens []string) {
 	return tokens
 }
 
-// measure follows the link while something goes on that begin starts and the function that it returns ends.
+// measure follows the link while something goes on that begin starts and the function that it
+// returns ends.
 func (r *redirectLoad) measure(begin func() (end func())) *window {
 	end := begin()
 	time.Sleep(min(warmUp, r.length))
@@ -154,7 +156,8 @@ func (r *redirectLoad) follow(took *latencies, first time.Time) {
 	}
 }
 
-// processorTime returns how long the process has kept processors busy (proc(5): fields 14 and 15 of stat, in 1/100 s).
+// processorTime returns how long the process has kept processors busy (proc(5): fields 14 and 15 of
+// stat, in 1/100 s).
 func (p *process) processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))

@@ -32,8 +32,8 @@ func behindProxy() []string {
 	return []string{"--trusted-proxy", "127.0.0.1", "--base-url", "https://sho.rt", "--private-targets", "allow"}
 }
 
-// TestAFloodOfLoginsRefusesNoRightOne lets three addresses attempt to log in with invented names, while somebody logs in from fresh
-// addresses with the right password.
+// TestAFloodOfLoginsRefusesNoRightOne lets three addresses attempt to log in with invented names,
+// while somebody logs in from fresh addresses with the right password.
 func TestAFloodOfLoginsRefusesNoRightOne(t *testing.T) {
 	length := time.Duration(numberOf(t, floodVariable, 1)) * time.Second
 	logins := rightLogins
