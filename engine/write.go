@@ -140,48 +140,48 @@ func (e *Engine) createAs(
 			r.release()
 		}
 	}()
-	m, existed, err := e.creation(ctx, &r, code, rec, d, 0)
+	m, detail, existed, err := e.creation(ctx, &r, code, rec, d, 0)
 	if err != nil {
 		return Detail{}, false, err
 	}
-	made := Record{Hot: m.Hot, Cold: m.Cold}
 	if existed && o == nil { // there is nothing to write
-		return e.detail(&made), true, nil
+		return detail, true, nil
 	}
-	m.Receipt = o.receipt(existed, e.now())
+	m.Receipt = o.receipt(existed, detail.Hits, e.now())
 	committing = true
-	if err := e.commit(ctx, r, m, o); err != nil {
+	if err := e.commit(ctx, r, m, o, nil); err != nil {
 		return Detail{}, false, err
 	}
-	return e.detail(&made), existed, nil
+	return detail, existed, nil
 }
 
-// creation returns what makes rec, which d asks for, the link of code; or, if existed, what writes the link there anew that is
-// the same. beside is how many variants of code are about to be made.
+// creation returns what makes rec, which d asks for, the link of code; or, if existed, what writes the link there again that is
+// the same. detail is that link as it is when this is published: nothing else is written meanwhile, and a new link has no
+// hits before. beside is how many variants of code are about to be made.
 func (e *Engine) creation(
 	ctx context.Context, r *reservation, code string, rec Record, d *Draft, beside int,
-) (m Mutation, existed bool, err error) {
+) (m Mutation, detail Detail, existed bool, err error) {
 	if taken, exact := r.taken(code, d.Owner, d.Import != nil, beside, e.now().UnixMilli()); taken {
 		if d.Alias == "" || d.Same == nil || exact == nil || exact.Owner != d.Owner {
-			return Mutation{}, false, ErrTaken
+			return Mutation{}, Detail{}, false, ErrTaken
 		}
 		old, err := e.store.ReadRecord(code)
 		if err != nil {
-			return Mutation{}, false, fmt.Errorf("reading link %q: %w", code, err)
+			return Mutation{}, Detail{}, false, fmt.Errorf("reading link %q: %w", code, err)
 		}
 		if err := e.foldNow(ctx); err != nil {
-			return Mutation{}, false, err
+			return Mutation{}, Detail{}, false, err
 		}
-		if !d.Same(e.detail(&old)) {
-			return Mutation{}, false, ErrTaken
+		if detail = e.detail(&old); !d.Same(detail) {
+			return Mutation{}, Detail{}, false, ErrTaken
 		}
-		return Mutation{Hot: old.Hot, Cold: old.Cold, Before: &old}, true, nil
+		return Mutation{Hot: old.Hot, Cold: old.Cold, Before: &old}, detail, true, nil
 	}
 	rec.Hot.Code, rec.Cold.Code = code, code
 	if err := e.number(ctx, &rec); err != nil {
-		return Mutation{}, false, err
+		return Mutation{}, Detail{}, false, err
 	}
-	return Mutation{Hot: rec.Hot, Cold: rec.Cold}, false, nil
+	return Mutation{Hot: rec.Hot, Cold: rec.Cold}, detailOf(&rec, rec.Cold.ImportedHits, e.now()), false, nil
 }
 
 // number gives a new link its id, and a version that no link of this code had: deleting the last one counts as an edit of
@@ -214,7 +214,8 @@ func (d *Draft) record(now time.Time) (Record, error) {
 	rec.SetForwardQuery(d.ForwardQuery)
 	rec.SetExpiry(d.ExpiresAt)
 	if i := d.Import; i != nil {
-		rec.Cold.CreatedAtMs, rec.Cold.UpdatedAtMs, rec.Cold.ImportedHits = i.CreatedAt.UnixMilli(), i.UpdatedAt.UnixMilli(), i.Hits
+		rec.Cold.CreatedAtMs, rec.Cold.ImportedHits = i.CreatedAt.UnixMilli(), i.Hits
+		rec.Cold.UpdatedAtMs = max(i.UpdatedAt.UnixMilli(), rec.Cold.CreatedAtMs)
 	}
 	return rec, rec.normalize()
 }
@@ -235,6 +236,7 @@ func (r *Record) normalize() error {
 		}
 	}
 	check(r.Hot.Target != "" && len(r.Hot.Target) <= MaxTargetBytes, "url", "too_long", "must have 1 to 8192 bytes")
+	check(r.Cold.ImportedHits <= MaxImportedHits, "hits", "range", "must be at most 2^53")
 	check(len(r.Cold.Title) <= MaxTitleBytes, "title", "too_long", "must have at most 512 bytes")
 	check(len(r.Cold.Tags) <= MaxTags, "tags", "too_many", "at most 32")
 	for _, tag := range r.Cold.Tags {
@@ -246,9 +248,9 @@ func (r *Record) normalize() error {
 	return nil
 }
 
-// commit writes m, publishes it once it is durable, and then releases r and settles o, if there is one; also when ctx is
-// done by then and the caller has gone: ErrOutcomeUnknown.
-func (e *Engine) commit(ctx context.Context, r reservation, m Mutation, o *once) error {
+// commit writes m, publishes it once it is durable, calls published, if that is not nil, and then releases r and settles o, if
+// there is one; also when ctx is done by then and the caller has gone: ErrOutcomeUnknown.
+func (e *Engine) commit(ctx context.Context, r reservation, m Mutation, o *once, published func()) error {
 	if o != nil {
 		o.settling = true
 	}
@@ -257,6 +259,9 @@ func (e *Engine) commit(ctx context.Context, r reservation, m Mutation, o *once)
 		written := err == nil
 		if written {
 			err = e.publishMutation(&m)
+			if published != nil {
+				published()
+			}
 		}
 		r.release()
 		if o != nil {
@@ -273,7 +278,7 @@ func (e *Engine) commit(ctx context.Context, r reservation, m Mutation, o *once)
 }
 
 // publishMutation publishes what was written. Hits that a new link brings along are its counter's first: in the store they are
-// in its life row.
+// in its life row. When it returns, no hit is admitted any more under the cap that a link had before.
 func (e *Engine) publishMutation(m *Mutation) error {
 	if m.Before == nil && m.Cold.ImportedHits > 0 {
 		if err := e.counters.ensure(m.Hot.ID); err != nil {
@@ -281,7 +286,13 @@ func (e *Engine) publishMutation(m *Mutation) error {
 		}
 		e.counters.at(m.Hot.ID).Store(m.Cold.ImportedHits)
 	}
-	return e.publish(m.Hot.view())
+	if err := e.publish(m.Hot.view()); err != nil {
+		return err
+	}
+	if m.Before != nil && m.Before.Hot.MaxHits != m.Hot.MaxHits {
+		e.counters.at(m.Hot.ID).Add(capChange)
+	}
+	return nil
 }
 
 func (h *Hot) view() *HotView {
@@ -299,11 +310,14 @@ func (e *Engine) Delete(ctx context.Context, code string, g Guard) error {
 			Flags: FlagTombstone, DeletedAtMs: e.now().UnixMilli(),
 		}
 		return Mutation{Hot: tombstone, Before: &old}, nil
-	})
+	}, nil)
 }
 
-// rewrite commits what change makes of a live link that g admits. The code is reserved from before the link is read.
-func (e *Engine) rewrite(ctx context.Context, code string, g Guard, change func(old Record) (Mutation, error)) error {
+// rewrite commits what change makes of a live link that g admits, and calls published, as commit does. The code is reserved
+// from before the link is read until after that.
+func (e *Engine) rewrite(
+	ctx context.Context, code string, g Guard, change func(old Record) (Mutation, error), published func(),
+) error {
 	if !e.Ready() {
 		return ErrLoading
 	}
@@ -327,7 +341,7 @@ func (e *Engine) rewrite(ctx context.Context, code string, g Guard, change func(
 		return err
 	}
 	committing = true
-	return e.commit(ctx, r, m, nil)
+	return e.commit(ctx, r, m, nil, published)
 }
 
 func (e *Engine) change(code string, g Guard, change func(old Record) (Mutation, error)) (Mutation, error) {
@@ -357,8 +371,9 @@ func (e *Engine) readLive(code string) (Record, error) {
 	return rec, nil
 }
 
-// Read returns a link as its owner sees it. It reads the store, with the code reserved: a reader would see what a write
-// under way has put there and not made durable yet. Errors: ErrNotFound, ErrLoading, ErrOverloaded.
+// Read returns a link as its owner sees it, with its visitors, all of one moment. It reads the store, with the code reserved: a
+// reader would see what a write under way has put there and not made durable yet, and could see the hits of another
+// link, if this one is deleted and its code taken again. Errors: ErrNotFound, ErrLoading, ErrOverloaded.
 func (e *Engine) Read(code string) (Detail, error) {
 	if !e.Ready() {
 		return Detail{}, ErrLoading
@@ -380,23 +395,45 @@ func (e *Engine) Read(code string) (Detail, error) {
 	if err := e.foldNow(ctx); err != nil {
 		return Detail{}, err
 	}
-	return e.detail(&rec), nil
+	unique, err := e.Visitors(ctx, rec.Hot.ID)
+	if err != nil {
+		return Detail{}, err
+	}
+	d := e.detail(&rec) // its hits are read after its visitors
+	d.Unique = min(unique, d.Hits)
+	return d, nil
 }
 
-func (e *Engine) detail(r *Record) Detail {
+// Visitors returns how many visitors the link of an id has had, deleted or not: those of hits that are folded. It may be more
+// than the hits that were read before.
+func (e *Engine) Visitors(ctx context.Context, id uint64) (uint64, error) {
+	t, _, err := e.life(ctx, id, Visitors)
+	if err != nil {
+		return 0, fmt.Errorf("reading the tally of link %d: %w", id, err)
+	}
+	return t.Visitors.Count(), nil
+}
+
+// detail returns the link of r with the hits that it has now. Hits of a link without a cap are those that were folded.
+func (e *Engine) detail(r *Record) Detail { return detailOf(r, e.hits(r.Hot.ID), e.now()) }
+
+// detailOf returns the link of r as it is now, with so many hits. It shows no update before the creation: earlier versions
+// of shunt wrote such times when the clock had gone back.
+func detailOf(r *Record, hits uint64, now time.Time) Detail {
 	d := Detail{
 		Code: r.Hot.Code, ID: r.Hot.ID, Owner: r.Hot.Owner, Target: r.Hot.Target,
 		RedirectStatus: r.Hot.Flags.RedirectStatus(), ForwardQuery: r.Hot.Flags&FlagForwardQuery != 0,
 		State: StateActive, MaxHits: r.Hot.MaxHits,
-		CreatedAt: time.UnixMilli(r.Cold.CreatedAtMs).UTC(), UpdatedAt: time.UnixMilli(r.Cold.UpdatedAtMs).UTC(),
-		Version: r.Cold.Version, ImportedHits: r.Cold.ImportedHits, Title: r.Cold.Title, Tags: r.Cold.Tags,
-		Hits: e.hits(r.Hot.ID),
+		CreatedAt: time.UnixMilli(r.Cold.CreatedAtMs).UTC(),
+		UpdatedAt: time.UnixMilli(max(r.Cold.UpdatedAtMs, r.Cold.CreatedAtMs)).UTC(),
+		Version:   r.Cold.Version, ImportedHits: r.Cold.ImportedHits, Title: r.Cold.Title, Tags: r.Cold.Tags,
+		Hits: hits,
 	}
 	if r.Hot.ExpiresAtMs != 0 {
 		d.ExpiresAt = time.UnixMilli(r.Hot.ExpiresAtMs).UTC()
 	}
 	switch {
-	case r.Hot.ExpiresAtMs != 0 && e.now().UnixMilli() >= r.Hot.ExpiresAtMs:
+	case r.Hot.ExpiresAtMs != 0 && now.UnixMilli() >= r.Hot.ExpiresAtMs:
 		d.State = StateExpired
 	case r.Hot.MaxHits != 0 && d.Hits >= r.Hot.MaxHits:
 		d.State = StateExhausted
