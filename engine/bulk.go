@@ -27,7 +27,7 @@ type BulkResult struct {
 
 // CreateBulk makes links, in one commit: all that can be made are durable and visible when it returns, and after an error
 // none is. Each item has a result of its own. They have the order of the items: of two that want one code the first gets it.
-// Errors: ErrLoading, ErrOverloaded, ErrReadOnly, ErrOutcomeUnknown, ErrClosed.
+// Errors: ErrOwnerGone, ErrLoading, ErrOverloaded, ErrReadOnly, ErrOutcomeUnknown, ErrClosed.
 func (e *Engine) CreateBulk(ctx context.Context, items []BulkItem) ([]BulkResult, error) {
 	if !e.Ready() {
 		return nil, ErrLoading
@@ -54,11 +54,12 @@ func (e *Engine) CreateBulkOnce(ctx context.Context, q Request, items []BulkItem
 	return results, nil
 }
 
-// bulk is a CreateBulk under way. Racing ones do not wait for each other in a circle: each takes the reservations of its
-// aliases in the order of the folded codes; of a code that it draws it takes one that is free, and waits for none. It holds
-// all of them until its commit is through.
+// bulk is a CreateBulk under way. Racing ones do not wait for each other in a circle: each enters its owners in ascending order,
+// and then takes the reservations of its aliases in the order of the folded codes; of a code that it draws it takes one
+// that is free, and waits for none. It holds all of them until its commit is through.
 type bulk struct {
 	engine    *Engine
+	entered   []uint32               // owners
 	held      map[string]reservation // by folded code
 	made      map[string][]*Detail   // by folded code: what is about to be made
 	results   []BulkResult
@@ -76,6 +77,9 @@ func (e *Engine) createBulk(ctx context.Context, items []BulkItem, o *once, repl
 			b.release()
 		}
 	}()
+	if err := b.enterOwners(ctx, items); err != nil {
+		return nil, err
+	}
 	if err := b.reserveAliases(ctx, items); err != nil {
 		return nil, err
 	}
@@ -94,6 +98,22 @@ func (e *Engine) createBulk(ctx context.Context, items []BulkItem, o *once, repl
 		}
 	}
 	return b.results, nil
+}
+
+func (b *bulk) enterOwners(ctx context.Context, items []BulkItem) error {
+	wanted := make(map[uint32]bool) // one, as a rule
+	for i := range items {
+		if items[i].Refused == nil {
+			wanted[items[i].Draft.Owner] = true
+		}
+	}
+	for _, owner := range slices.Sorted(maps.Keys(wanted)) {
+		if err := b.engine.owners.enter(ctx, owner); err != nil {
+			return err
+		}
+		b.entered = append(b.entered, owner)
+	}
+	return nil
 }
 
 func (b *bulk) reserveAliases(ctx context.Context, items []BulkItem) error {
@@ -116,6 +136,9 @@ func (b *bulk) reserveAliases(ctx context.Context, items []BulkItem) error {
 func (b *bulk) release() {
 	for _, r := range b.held {
 		r.release()
+	}
+	for _, owner := range b.entered {
+		b.engine.owners.leave(owner)
 	}
 }
 

@@ -131,6 +131,7 @@ type Engine struct {
 	pending   *pending
 	ids       ids
 	receipts  receipts
+	owners    owners
 	ready     atomic.Bool
 
 	store    Store
@@ -166,6 +167,7 @@ func Open(store Store, o Options) (*Engine, error) {
 	e.ids.init()
 	e.keeper.init()
 	e.receipts.init(o.MaxReceipts)
+	e.owners.init()
 	if err := os.MkdirAll(o.JournalDir, 0o700); err != nil {
 		return nil, e.journalError(err)
 	}

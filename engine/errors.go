@@ -37,6 +37,10 @@ var (
 	ErrDeleted = errors.New("the link was deleted since the request was first answered")
 	// ErrRefused: this part of the request was refused when it was first answered; nobody knows why any more.
 	ErrRefused = errors.New("it was refused when the request was first answered")
+	// ErrOwnerGone: the owner of the link that is asked for was deleted.
+	ErrOwnerGone = errors.New("the owner was deleted")
+	// ErrOwnsLinks: the owner has links.
+	ErrOwnsLinks = errors.New("the owner has links")
 	// ErrOverloaded: a bounded queue is full. Nothing was changed; try again.
 	ErrOverloaded = errors.New("overloaded")
 )

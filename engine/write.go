@@ -25,6 +25,7 @@ type reservation struct {
 	shard  *shard
 	place  place
 	folded string
+	leave  func() // leaves the owner that was entered for it; nil: none was
 }
 
 // reserve takes the reservation of code, waiting for another writer of it until ctx is done: ErrOverloaded.
@@ -62,10 +63,17 @@ func (s *shard) tryReserve(folded string) (held <-chan struct{}) {
 }
 
 func (r *reservation) release() {
-	r.shard.mu.Lock()
-	defer r.shard.mu.Unlock()
-	close(r.shard.mu.reserved[r.folded])
-	delete(r.shard.mu.reserved, r.folded)
+	r.shard.unreserve(r.folded)
+	if r.leave != nil {
+		r.leave()
+	}
+}
+
+func (s *shard) unreserve(folded string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.mu.reserved[folded])
+	delete(s.mu.reserved, folded)
 }
 
 // taken tells whether code may not become a new link of owner: it or a variant of it is live, or was deleted not long
@@ -96,7 +104,7 @@ func (r *reservation) taken(code string, owner uint32, imported bool, beside int
 }
 
 // Create makes a link. It is durable and visible when Create returns. existed tells that the link was there already
-// (see Draft.Same). Errors: ErrTaken, InvalidError, ErrLoading, ErrOverloaded, ErrOutcomeUnknown, ErrClosed.
+// (see Draft.Same). Errors: ErrTaken, InvalidError, ErrOwnerGone, ErrLoading, ErrOverloaded, ErrOutcomeUnknown, ErrClosed.
 func (e *Engine) Create(ctx context.Context, d Draft) (detail Detail, existed bool, err error) {
 	if !e.Ready() {
 		return Detail{}, false, ErrLoading
@@ -130,7 +138,7 @@ func (e *Engine) create(ctx context.Context, d Draft, o *once) (detail Detail, e
 func (e *Engine) createAs(
 	ctx context.Context, code string, rec Record, d *Draft, o *once,
 ) (_ Detail, existed bool, err error) {
-	r, err := e.reserve(ctx, code)
+	r, err := e.reserveFor(ctx, d.Owner, code)
 	if err != nil {
 		return Detail{}, false, err
 	}
