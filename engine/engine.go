@@ -266,7 +266,7 @@ func (e *Engine) resolveAny(code []byte) (l Link, ok bool) {
 
 // Hit counts one redirect of l: it is in the journal before Hit returns, so that it outlives the process, and the fold
 // counts it from there. Only the counter of a link that has a cap, or is about to get one, is raised here. Hit returns false, and
-// has counted nothing, if the cap is used up: the answer is then no redirect.
+// has counted nothing, if the cap is used up that the link has by now: the answer is then no redirect.
 // It takes no lock and allocates nothing, unless the journal's ring is full: then it waits for room, see appendSlow.
 func (e *Engine) Hit(l Link, v Visit) bool {
 	if v.Class >= numClasses || l.Flags()&(FlagCapped|flagCountsAtOnce) != 0 {

@@ -9,7 +9,8 @@ import (
 var (
 	// ErrNotFound: no live link has this code, or it is another owner's.
 	ErrNotFound = errors.New("link not found")
-	// ErrTaken: the alias is taken, differs from a taken code only by case, or was deleted less than TombstoneDays ago.
+	// ErrTaken: the alias is taken, differs from a taken code only by case, or was deleted by somebody else less than
+	// TombstoneDays ago.
 	ErrTaken = errors.New("alias is taken")
 	// ErrVersion: the link is not at the version that the Guard names.
 	ErrVersion = errors.New("link has another version")

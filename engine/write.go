@@ -76,33 +76,6 @@ func (s *shard) unreserve(folded string) {
 	delete(s.mu.reserved, folded)
 }
 
-// taken tells whether code may not become a new link of owner: it or a variant of it is live, or was deleted not long
-// ago by somebody else. exact is the live link of the code itself, if there is one. To an import variants do not matter, unless
-// with beside, which are about to be made, there are maxVariants.
-func (r *reservation) taken(code string, owner uint32, imported bool, beside int, nowMs int64) (taken bool, exact *Hot) {
-	r.shard.mu.Lock()
-	defer r.shard.mu.Unlock()
-	variants, hasSlot := beside, false
-	r.shard.variantsLocked(r.place.tag, []byte(code), func(v HotView) {
-		if string(v.Code) == code {
-			hasSlot = true
-		} else if !v.purged() {
-			variants++
-		}
-		switch {
-		case imported && string(v.Code) != code:
-		case v.Flags&FlagTombstone == 0:
-			taken = true
-			if string(v.Code) == code {
-				exact = &Hot{Code: code, ID: v.ID, Owner: v.Owner}
-			}
-		case v.Owner != owner && tombstoneHolds(v.DeletedAtMs, nowMs):
-			taken = true
-		}
-	})
-	return taken || imported && !hasSlot && variants >= maxVariants, exact
-}
-
 // Create makes a link. It is durable and visible when Create returns. existed tells that the link was there already
 // (see Draft.Same). Errors: ErrTaken, InvalidError, ErrOwnerGone, ErrLoading, ErrOverloaded, ErrOutcomeUnknown, ErrClosed.
 func (e *Engine) Create(ctx context.Context, d Draft) (detail Detail, existed bool, err error) {
@@ -169,44 +142,65 @@ func (e *Engine) createAs(
 func (e *Engine) creation(
 	ctx context.Context, r *reservation, code string, rec Record, d *Draft, beside int,
 ) (m Mutation, detail Detail, existed bool, err error) {
-	if taken, exact := r.taken(code, d.Owner, d.Import != nil, beside, e.now().UnixMilli()); taken {
-		if d.Alias == "" || d.Same == nil || exact == nil || exact.Owner != d.Owner {
-			return Mutation{}, Detail{}, false, ErrTaken
-		}
-		old, err := e.store.ReadRecord(code)
-		if err != nil {
-			return Mutation{}, Detail{}, false, fmt.Errorf("reading link %q: %w", code, err)
-		}
-		if err := e.foldNow(ctx); err != nil {
-			return Mutation{}, Detail{}, false, err
-		}
-		if detail = e.detail(&old); !d.Same(detail) {
-			return Mutation{}, Detail{}, false, ErrTaken
-		}
-		return Mutation{Hot: old.Hot, Cold: old.Cold, Before: &old}, detail, true, nil
+	c := r.claim(code, d.Owner, d.Import != nil, beside, e.now().UnixMilli())
+	switch {
+	case c.exact != nil:
+		m, detail, err = e.existing(ctx, c.exact, d)
+		return m, detail, true, err
+	case c.full, c.ownVariant, c.othersTombstone:
+		return Mutation{}, Detail{}, false, ErrTaken
 	}
 	rec.Hot.Code, rec.Cold.Code = code, code
-	if err := e.number(ctx, &rec); err != nil {
+	if err := e.number(ctx, &rec, c.othersVariant); err != nil {
 		return Mutation{}, Detail{}, false, err
 	}
 	return Mutation{Hot: rec.Hot, Cold: rec.Cold}, detailOf(&rec, rec.Cold.ImportedHits, e.now()), false, nil
 }
 
-// number gives a new link its id, and a version that no link of this code had: deleting the last one counts as an edit of
-// it, so that an If-Match of that does not match this. After a purge nobody knows that link, and versions begin anew. Errors:
-// ErrTaken, if the code was deleted by somebody else and is not free yet.
-func (e *Engine) number(ctx context.Context, rec *Record) (err error) {
+// existing returns the live link exact, and what writes it again, if it is what d asks for: else ErrTaken.
+func (e *Engine) existing(ctx context.Context, exact *Hot, d *Draft) (m Mutation, detail Detail, err error) {
+	if d.Alias == "" || d.Same == nil || exact.Owner != d.Owner {
+		return Mutation{}, Detail{}, ErrTaken
+	}
+	old, err := e.store.ReadRecord(exact.Code)
+	if err != nil {
+		return Mutation{}, Detail{}, fmt.Errorf("reading link %q: %w", exact.Code, err)
+	}
+	if err := e.foldNow(ctx); err != nil {
+		return Mutation{}, Detail{}, err
+	}
+	if detail = e.detail(&old); !d.Same(detail) {
+		return Mutation{}, Detail{}, ErrTaken
+	}
+	return Mutation{Hot: old.Hot, Cold: old.Cold, Before: &old}, detail, nil
+}
+
+// number gives a new link its id, with the hits that it brings along, and a version that no link of this code had: deleting the last one counts as an edit of
+// it, so that an If-Match of that does not match this. After a purge nobody knows that link, and versions begin at 1 again.
+// The store says whose the code was: in the index a variant may have taken the slot of its tombstone. Errors: ErrTaken if
+// it was deleted by somebody else and is not free yet; and, with formerOnly, if it was not the owner's own until not long ago.
+func (e *Engine) number(ctx context.Context, rec *Record, formerOnly bool) (err error) {
 	old, err := e.store.ReadRecord(rec.Hot.Code)
-	switch {
-	case err == nil && old.Hot.Owner != rec.Hot.Owner && tombstoneHolds(old.Hot.DeletedAtMs, e.now().UnixMilli()):
-		return ErrTaken // an import: in the index a variant has taken the tombstone's slot
-	case err == nil:
-		rec.Cold.Version = old.Cold.Version + 2
-	case !errors.Is(err, ErrNotFound):
+	if err != nil && !errors.Is(err, ErrNotFound) {
 		return fmt.Errorf("reading link %q: %w", rec.Hot.Code, err)
 	}
-	rec.Hot.ID, err = e.ids.take(ctx)
-	return err
+	deleted := err == nil
+	holds := deleted && tombstoneHolds(old.Hot.DeletedAtMs, e.now().UnixMilli())
+	if own := holds && old.Hot.Owner == rec.Hot.Owner; formerOnly && !own || holds && !own {
+		return ErrTaken
+	}
+	if deleted {
+		rec.Cold.Version = old.Cold.Version + 2
+	}
+	if rec.Hot.ID, err = e.ids.take(ctx); err != nil || rec.Cold.ImportedHits == 0 {
+		return err
+	}
+	// Hits that it brings along are its counter's first. They are there before it is durable, for then lists show it.
+	if err := e.counters.ensure(rec.Hot.ID); err != nil {
+		return err
+	}
+	e.counters.at(rec.Hot.ID).Store(rec.Cold.ImportedHits)
+	return nil
 }
 
 // record returns the draft as the record of a link without code and id.
@@ -285,15 +279,8 @@ func (e *Engine) commit(ctx context.Context, r reservation, m Mutation, o *once,
 	}
 }
 
-// publishMutation publishes what was written. Hits that a new link brings along are its counter's first: in the store they are
-// in its life row. When it returns, no hit is admitted any more under the cap that a link had before.
+// publishMutation publishes what was written. When it returns, no hit is admitted any more under the cap that a link had before.
 func (e *Engine) publishMutation(m *Mutation) error {
-	if m.Before == nil && m.Cold.ImportedHits > 0 {
-		if err := e.counters.ensure(m.Hot.ID); err != nil {
-			return err
-		}
-		e.counters.at(m.Hot.ID).Store(m.Cold.ImportedHits)
-	}
 	if err := e.publish(m.Hot.view()); err != nil {
 		return err
 	}
@@ -410,16 +397,6 @@ func (e *Engine) Read(code string) (Detail, error) {
 	d := e.detail(&rec) // its hits are read after its visitors
 	d.Unique = min(unique, d.Hits)
 	return d, nil
-}
-
-// Visitors returns how many visitors the link of an id has had, deleted or not: those of hits that are folded. It may be more
-// than the hits that were read before.
-func (e *Engine) Visitors(ctx context.Context, id uint64) (uint64, error) {
-	t, _, err := e.life(ctx, id, Visitors)
-	if err != nil {
-		return 0, fmt.Errorf("reading the tally of link %d: %w", id, err)
-	}
-	return t.Visitors.Count(), nil
 }
 
 // detail returns the link of r with the hits that it has now. Hits of a link without a cap are those that were folded.
