@@ -67,19 +67,26 @@ func TestARepeatGetsTheFirstSuccessAgain(t *testing.T) {
 	}
 }
 
-func TestARepeatHasTheHitsAndTheStateOfNow(t *testing.T) {
-	st := newSite(t, nil)
-	body := `{"url":"http://a/","alias":"x","max_hits":1,"expires_at":"2026-01-02T04:00:00Z"}`
-	first := st.repeatable("key", body)
-	st.get("/x")
-	want := strings.NewReplacer(`"hits":0`, `"hits":1`, `"active"`, `"exhausted"`).Replace(first.body)
-	if r := st.repeatable("key", body); r.status != 201 || r.body != want {
-		t.Errorf("after a hit: got %d %s, want 201 %s", r.status, r.body, want)
-	}
-	st.now.Add(time.Hour.Milliseconds()) // a new request with this expiry would be refused
-	want = strings.Replace(want, `"exhausted"`, `"expired"`, 1)
-	if r := st.repeatable("key", body); r.status != 201 || r.body != want {
-		t.Errorf("after its expiry: got %d %s, want 201 %s", r.status, r.body, want)
+func TestARepeatHasTheHitsAndTheStateOfTheFirstAnswer(t *testing.T) {
+	for status, hitsBefore := range map[int]int{201: 0, 200: 2} {
+		st := newSite(t, nil)
+		body := `{"url":"http://a/","alias":"x","max_hits":3,"expires_at":"2026-01-02T04:00:00Z"}`
+		if hitsBefore > 0 { // then the first request finds the link
+			st.shorten(body)
+		}
+		for range hitsBefore {
+			st.get("/x")
+		}
+		first := st.repeatable("key", body)
+		if first.status != status || !strings.Contains(first.body, fmt.Sprintf(`"hits":%d}`, hitsBefore)) {
+			t.Errorf("the first: got %d %s, want %d and %d hits", first.status, first.body, status, hitsBefore)
+		}
+		for range 3 {
+			st.get("/x")
+		}
+		wantSame(t, "after more hits", st.repeatable("key", body), first)
+		st.now.Add(time.Hour.Milliseconds()) // a new request with this expiry would be refused
+		wantSame(t, "after its expiry", st.repeatable("key", body), first)
 	}
 }
 

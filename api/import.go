@@ -93,15 +93,17 @@ func (s *Server) importLinks(ctx *fasthttp.RequestCtx, caller account.Caller) er
 	if asked.AnyOwner {
 		return fieldError("owner", "range", "must be a user's id")
 	}
-	if err := s.accounts.CheckUser(asked.Owner); errors.Is(err, account.ErrNoUser) {
-		return fieldError("owner", "unknown", "is no user's id")
-	} else if err != nil {
-		return err
+	err = s.accounts.CheckUser(asked.Owner)
+	if err == nil {
+		noKey := func() (*engine.Request, error) { return nil, nil }
+		err = s.createMany(ctx, caller, noKey, func(text []byte) (engine.Draft, error) {
+			return s.parseImport(text, asked.Owner, s.timeOf(ctx))
+		})
 	}
-	noKey := func() (*engine.Request, error) { return nil, nil }
-	return s.createMany(ctx, caller, noKey, func(text []byte) (engine.Draft, error) {
-		return s.parseImport(text, asked.Owner, s.timeOf(ctx))
-	})
+	if errors.Is(err, account.ErrNoUser) || errors.Is(err, engine.ErrOwnerGone) {
+		return fieldError("owner", "unknown", "is no user's id")
+	}
+	return err
 }
 
 // parseImport reads an item of POST /import for owner.

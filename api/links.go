@@ -28,7 +28,7 @@ type linkObject struct {
 	Tags           []string     `json:"tags"`
 	ForwardQuery   bool         `json:"forward_query"`
 	Hits           uint64       `json:"hits"`
-	Unique         *uint64      `json:"unique,omitempty"` // where one link is read
+	Unique         *uint64      `json:"unique,omitempty"` // where one link is read or changed
 }
 
 func (s *Server) linkObject(d engine.Detail) linkObject {
@@ -110,12 +110,13 @@ func (s *Server) readLink(ctx *fasthttp.RequestCtx, caller account.Caller) error
 	if !guard.AnyOwner && d.Owner != guard.Owner {
 		return engine.ErrNotFound
 	}
-	stats, err := s.engine.Stats(context.Background(), code)
-	if err != nil {
-		return err
-	}
+	return s.writeCounted(ctx, d)
+}
+
+// writeCounted answers with a link and its visitors.
+func (s *Server) writeCounted(ctx *fasthttp.RequestCtx, d engine.Detail) error {
 	o := s.linkObject(d)
-	o.Hits, o.Unique = stats.Hits, &stats.Unique // of one moment: unique never exceeds hits
+	o.Unique = &d.Unique
 	setETag(ctx, d.Version)
 	return writeJSON(ctx, fasthttp.StatusOK, o)
 }

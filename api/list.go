@@ -120,8 +120,8 @@ func (s *Server) writeList(ctx *fasthttp.RequestCtx, q *engine.LinkQuery, page e
 }
 
 // listedObject is a link object, with its visitors if q asks for them.
-func (s *Server) listedObject(q *engine.LinkQuery, link *engine.ListedLink) linkObject {
-	o := s.linkObject(link.Detail)
+func (s *Server) listedObject(q *engine.LinkQuery, link *engine.Detail) linkObject {
+	o := s.linkObject(*link)
 	if q.Unique {
 		o.Unique = &link.Unique
 	}

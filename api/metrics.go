@@ -83,7 +83,7 @@ func (m *metrics) wrote(op string, err error) {
 		result = "ok"
 	case errors.Is(err, engine.ErrTaken), errors.Is(err, engine.ErrNotFound), errors.Is(err, engine.ErrVersion),
 		errors.Is(err, engine.ErrMismatch), errors.Is(err, engine.ErrTooManyReceipts), errors.Is(err, engine.ErrDeleted),
-		errors.Is(err, engine.ErrRefused),
+		errors.Is(err, engine.ErrRefused), errors.Is(err, engine.ErrOwnerGone),
 		errors.As(err, &invalid):
 		result = "refused"
 	}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 
@@ -74,20 +73,18 @@ func (s *Server) patchLink(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 	if err != nil {
 		return err
 	}
-	setETag(ctx, d.Version)
-	return writeJSON(ctx, fasthttp.StatusOK, s.patchedLink(d))
+	return s.writeCounted(ctx, s.withVisitors(d))
 }
 
-// patchedLink is the link object of an edit that has happened: with its visitors, unless it has gone since.
-func (s *Server) patchedLink(d engine.Detail) linkObject {
-	o := s.linkObject(d)
-	switch stats, err := s.engine.Stats(context.Background(), d.Code); {
-	case err == nil:
-		o.Hits, o.Unique = stats.Hits, &stats.Unique
-	case !errors.Is(err, engine.ErrNotFound):
+// withVisitors adds the visitors of a link that was edited. They are looked up by its id, for its code may be another link's
+// by now. The edit has happened even if they cannot be read.
+func (s *Server) withVisitors(d engine.Detail) engine.Detail {
+	unique, err := s.engine.Visitors(context.Background(), d.ID)
+	if err != nil {
 		s.log.Error("a link was edited, and its figures cannot be read", slog.Any("cause", err))
 	}
-	return o
+	d.Unique = min(unique, d.Hits)
+	return d
 }
 
 // readPatch reads the body of PATCH /links/{code}.

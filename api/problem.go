@@ -66,6 +66,7 @@ var problemTable = []struct {
 	{engine.ErrTooManyReceipts, kindTooManyReceipts},
 	{engine.ErrDeleted, kindGone},
 	{engine.ErrRefused, kindInvalid},
+	{engine.ErrOwnerGone, kindUnauthorized}, // the caller, deleted since; an import says which owner
 	{engine.ErrLoading, kindLoading},
 	{engine.ErrOutcomeUnknown, kindOutcomeUnknown},
 	{engine.ErrReadOnly, kindReadOnly},

@@ -1,13 +1,16 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/engine"
 )
 
 // userObject is a user in JSON. The password is never in it.
@@ -152,16 +155,18 @@ func (s *Server) removeUser(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	if err != nil {
 		return err
 	}
-	err = s.accounts.RemoveUser(id, func() error {
-		if keep {
-			return nil
+	err = s.accounts.RemoveUser(id, func(ctx context.Context) (settle func(gone bool), err error) {
+		if keep { // then links that are being made at this moment stay, too
+			return func(bool) {}, nil
 		}
-		owns, err := s.engine.OwnsLinks(id)
-		if err == nil && owns {
-			err = fieldError("links", "required", "this user has links: with links=keep they stay, under the number of the user")
+		if settle, err = s.engine.RetireOwner(ctx, id); errors.Is(err, engine.ErrOverloaded) {
+			err = refuse(kindOverloaded, "links of this user are being written; try again")
 		}
-		return err
+		return settle, err
 	})
+	if errors.Is(err, engine.ErrOwnsLinks) {
+		return fieldError("links", "required", "this user has links: with links=keep they stay, under the number of the user")
+	}
 	if err != nil {
 		return err
 	}

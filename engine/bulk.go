@@ -27,7 +27,7 @@ type BulkResult struct {
 
 // CreateBulk makes links, in one commit: all that can be made are durable and visible when it returns, and after an error
 // none is. Each item has a result of its own. They have the order of the items: of two that want one code the first gets it.
-// Errors: ErrLoading, ErrOverloaded, ErrReadOnly, ErrOutcomeUnknown, ErrClosed.
+// Errors: ErrOwnerGone, ErrLoading, ErrOverloaded, ErrReadOnly, ErrOutcomeUnknown, ErrClosed.
 func (e *Engine) CreateBulk(ctx context.Context, items []BulkItem) ([]BulkResult, error) {
 	if !e.Ready() {
 		return nil, ErrLoading
@@ -54,22 +54,22 @@ func (e *Engine) CreateBulkOnce(ctx context.Context, q Request, items []BulkItem
 	return results, nil
 }
 
-// bulk is a CreateBulk under way. Racing ones do not wait for each other in a circle: each takes the reservations of its
-// aliases in the order of the folded codes; of a code that it draws it takes one that is free, and waits for none. It holds
-// all of them until its commit is through.
+// bulk is a CreateBulk under way. Racing ones do not wait for each other in a circle: each enters its owners in ascending order,
+// and then takes the reservations of its aliases in the order of the folded codes; of a code that it draws it takes one
+// that is free, and waits for none. It holds all of them until its commit is through.
 type bulk struct {
 	engine    *Engine
+	entered   []uint32               // owners
 	held      map[string]reservation // by folded code
-	made      map[string][]*Record   // by folded code: what is about to be made
-	records   []*Record              // by item; nil if it came to nothing
+	made      map[string][]*Detail   // by folded code: what is about to be made
 	results   []BulkResult
 	creations []Mutation
 }
 
 func (e *Engine) createBulk(ctx context.Context, items []BulkItem, o *once, replaces bool) ([]BulkResult, error) {
 	b := &bulk{
-		engine: e, held: make(map[string]reservation), made: make(map[string][]*Record),
-		records: make([]*Record, len(items)), results: make([]BulkResult, len(items)),
+		engine: e, held: make(map[string]reservation), made: make(map[string][]*Detail),
+		results: make([]BulkResult, len(items)),
 	}
 	committing := false
 	defer func() {
@@ -77,6 +77,9 @@ func (e *Engine) createBulk(ctx context.Context, items []BulkItem, o *once, repl
 			b.release()
 		}
 	}()
+	if err := b.enterOwners(ctx, items); err != nil {
+		return nil, err
+	}
 	if err := b.reserveAliases(ctx, items); err != nil {
 		return nil, err
 	}
@@ -94,12 +97,23 @@ func (e *Engine) createBulk(ctx context.Context, items []BulkItem, o *once, repl
 			return nil, err
 		}
 	}
-	for i, rec := range b.records {
-		if rec != nil {
-			b.results[i].Detail = e.detail(rec)
+	return b.results, nil
+}
+
+func (b *bulk) enterOwners(ctx context.Context, items []BulkItem) error {
+	wanted := make(map[uint32]bool) // one, as a rule
+	for i := range items {
+		if items[i].Refused == nil {
+			wanted[items[i].Draft.Owner] = true
 		}
 	}
-	return b.results, nil
+	for _, owner := range slices.Sorted(maps.Keys(wanted)) {
+		if err := b.engine.owners.enter(ctx, owner); err != nil {
+			return err
+		}
+		b.entered = append(b.entered, owner)
+	}
+	return nil
 }
 
 func (b *bulk) reserveAliases(ctx context.Context, items []BulkItem) error {
@@ -123,11 +137,14 @@ func (b *bulk) release() {
 	for _, r := range b.held {
 		r.release()
 	}
+	for _, owner := range b.entered {
+		b.engine.owners.leave(owner)
+	}
 }
 
 // prepare decides what becomes of item i. An error is one of the whole request.
 func (b *bulk) prepare(ctx context.Context, i int, item *BulkItem) error {
-	rec, existed, err := b.record(ctx, item)
+	detail, existed, err := b.take(ctx, item)
 	var invalid InvalidError
 	switch {
 	case item.Refused != nil, errors.Is(err, ErrTaken), errors.As(err, &invalid):
@@ -136,17 +153,18 @@ func (b *bulk) prepare(ctx context.Context, i int, item *BulkItem) error {
 	case err != nil:
 		return err
 	}
-	b.records[i], b.results[i].Existed = rec, existed
+	b.results[i] = BulkResult{Detail: detail, Existed: existed}
 	return nil
 }
 
-func (b *bulk) record(ctx context.Context, item *BulkItem) (made *Record, existed bool, err error) {
+// take makes what item asks for the link of a code, or finds it.
+func (b *bulk) take(ctx context.Context, item *BulkItem) (made Detail, existed bool, err error) {
 	if item.Refused != nil {
-		return nil, false, item.Refused
+		return Detail{}, false, item.Refused
 	}
 	rec, err := item.Draft.record(b.engine.now())
 	if err != nil {
-		return nil, false, err
+		return Detail{}, false, err
 	}
 	if item.Draft.Alias != "" {
 		return b.takeAlias(ctx, &item.Draft, rec)
@@ -154,34 +172,34 @@ func (b *bulk) record(ctx context.Context, item *BulkItem) (made *Record, existe
 	for range drawAttempts {
 		code, err := DrawCode(b.engine.random)
 		if err != nil {
-			return nil, false, fmt.Errorf("drawing a code: %w", err)
+			return Detail{}, false, fmt.Errorf("drawing a code: %w", err)
 		}
 		if made, err = b.takeDrawn(ctx, code, &item.Draft, rec); !errors.Is(err, ErrTaken) {
 			return made, false, err
 		}
 	}
-	return nil, false, fmt.Errorf("no free code in %d draws: %w", drawAttempts, ErrOverloaded)
+	return Detail{}, false, fmt.Errorf("no free code in %d draws: %w", drawAttempts, ErrOverloaded)
 }
 
 // takeAlias makes rec the link of an alias that is reserved, or finds the same one.
-func (b *bulk) takeAlias(ctx context.Context, d *Draft, rec Record) (_ *Record, existed bool, err error) {
+func (b *bulk) takeAlias(ctx context.Context, d *Draft, rec Record) (_ Detail, existed bool, err error) {
 	r := b.held[b.engine.reservationOf(d.Alias).folded]
 	for _, earlier := range b.made[r.folded] {
 		switch {
-		case earlier.Hot.Code == d.Alias && d.Same != nil && d.Same(b.engine.detail(earlier)):
-			return earlier, true, nil
-		case earlier.Hot.Code == d.Alias, d.Import == nil:
-			return nil, false, takenError(&earlier.Hot, d)
+		case earlier.Code == d.Alias && d.Same != nil && d.Same(*earlier):
+			return *earlier, true, nil
+		case earlier.Code == d.Alias, d.Import == nil:
+			return Detail{}, false, takenError(&Hot{Code: earlier.Code, Owner: earlier.Owner, Target: earlier.Target}, d)
 		}
 	}
 	return b.create(ctx, &r, d.Alias, d, rec)
 }
 
 // takeDrawn makes rec the link of a code that was drawn; ErrTaken also if somebody is writing it.
-func (b *bulk) takeDrawn(ctx context.Context, code string, d *Draft, rec Record) (*Record, error) {
+func (b *bulk) takeDrawn(ctx context.Context, code string, d *Draft, rec Record) (Detail, error) {
 	r := b.engine.reservationOf(code)
 	if _, held := b.held[r.folded]; held || r.shard.tryReserve(r.folded) != nil {
-		return nil, ErrTaken
+		return Detail{}, ErrTaken
 	}
 	b.held[r.folded] = r
 	made, _, err := b.create(ctx, &r, code, d, rec)
@@ -190,14 +208,13 @@ func (b *bulk) takeDrawn(ctx context.Context, code string, d *Draft, rec Record)
 
 func (b *bulk) create(
 	ctx context.Context, r *reservation, code string, d *Draft, rec Record,
-) (made *Record, existed bool, err error) {
-	m, existed, err := b.engine.creation(ctx, r, code, rec, d, len(b.made[r.folded]))
+) (made Detail, existed bool, err error) {
+	m, made, existed, err := b.engine.creation(ctx, r, code, rec, d, len(b.made[r.folded]))
 	if err != nil {
-		return nil, false, err
+		return Detail{}, false, err
 	}
-	made = &Record{Hot: m.Hot, Cold: m.Cold}
 	if !existed {
-		b.made[r.folded] = append(b.made[r.folded], made)
+		b.made[r.folded] = append(b.made[r.folded], &made)
 		b.creations = append(b.creations, m)
 	}
 	return made, existed, nil
@@ -205,7 +222,7 @@ func (b *bulk) create(
 
 // writes tells whether there is anything to commit: links, or the receipt of o for links that were there.
 func (b *bulk) writes(o *once) bool {
-	return len(b.creations) > 0 || o != nil && slices.ContainsFunc(b.records, func(r *Record) bool { return r != nil })
+	return len(b.creations) > 0 || o != nil && slices.ContainsFunc(b.results, func(r BulkResult) bool { return r.Err == nil })
 }
 
 // commit is Engine.commit for all that b makes.
@@ -262,20 +279,20 @@ const (
 // receipt returns what is to be kept of the request. Links are not there whole, as in the receipt of a single one: those of
 // one request may have 10 MB, and a request that finds 1,000 links would write them all again.
 func (b *bulk) receipt(o *once) *Receipt {
-	r := o.receipt(false, b.engine.now())
+	r := o.receipt(false, 0, b.engine.now())
 	if r == nil {
 		return nil
 	}
 	r.Items = make([]ReceiptItem, len(b.results))
-	for i, rec := range b.records {
-		item := &r.Items[i]
+	for i := range b.results {
+		item, result := &r.Items[i], &b.results[i]
 		switch {
-		case rec != nil:
-			*item = ReceiptItem{Outcome: OutcomeCreated, ID: rec.Hot.ID, Code: rec.Hot.Code}
-			if b.results[i].Existed {
+		case result.Err == nil:
+			*item = ReceiptItem{Outcome: OutcomeCreated, ID: result.Detail.ID, Code: result.Detail.Code}
+			if result.Existed {
 				item.Outcome = OutcomeExisted
 			}
-		case errors.Is(b.results[i].Err, ErrTaken):
+		case errors.Is(result.Err, ErrTaken):
 			item.Outcome = OutcomeTaken
 		default:
 			item.Outcome = OutcomeRefused

@@ -17,7 +17,15 @@ const (
 	maxSlabs = 1 << 20
 )
 
-// slab is a run of hit counters, outside the Go heap.
+// The word of a counter holds two numbers: the hits, and above them how often the cap of the link was changed, modulo 1,024.
+// A change of the cap therefore makes every compare-and-swap fail that began before it; see Engine.count.
+const (
+	hitsBits  = 54 // MaxImportedHits, and as many again: 285 years of a million hits a second
+	hitsMask  = 1<<hitsBits - 1
+	capChange = 1 << hitsBits // added to a counter after another cap was published
+)
+
+// slab is a run of counters, outside the Go heap.
 type slab [1 << slabBits]atomic.Uint64
 
 // counters are the hit counters of all links of one node, addressed by the counter part of the link's id. Ids are never
@@ -81,18 +89,4 @@ func (c *counters) slabs() (n uint64) {
 		}
 	}
 	return n
-}
-
-// addUnder adds one to counter unless it has reached limit. The sum over all callers that got true is exact: nothing is
-// added and taken back.
-func addUnder(counter *atomic.Uint64, limit uint64) bool {
-	for {
-		n := counter.Load()
-		if n >= limit {
-			return false
-		}
-		if counter.CompareAndSwap(n, n+1) {
-			return true
-		}
-	}
 }

@@ -43,10 +43,28 @@
 // itself, by compare-and-swap and never beyond the cap, and its record says so (counted). Before a link that had no cap
 // gets one, it is published with a flag that makes its hits do the same, and folded: then the counter is complete.
 //
+// The cap that counts is the one in force when a hit is admitted, not the one that the redirect found when it resolved the
+// link: the hit looks the link up once more, after it has read the counter and before it swaps it. An edit publishes another cap
+// first and then changes the upper bits of the counter, which makes the swaps fail that began before (counter.go). So, whatever
+// the edit (a cap given, lowered, raised, taken away and given again): once an edit to a cap of n is published, and the link had
+// h hits at that moment, max(n, h) is all that is admitted until the next edit; h is in the answer of the edit. What comes
+// on top are redirects that resolved the link while it had neither cap nor flag and count their hit after the edit was
+// published, which takes at least an fsync: to find those, every hit would have to look twice. Expiry, disabling
+// and deletion promise nothing for redirects under way: a redirect that resolved the link before is as if it had come before.
+// The hit of a link that was deleted, and its code taken again, counts for the link that was resolved, under its cap.
+//
 // A write of a code goes: reserve the code (and its case variants) in the shard; read and check; hand one Mutation to the
 // store; when that is durable publish it, and release the reservation, in the store's callback. So writers of one code
 // have one order and one winner, nothing is visible before it is durable, and a caller that stops waiting
 // (ErrOutcomeUnknown after CommitTimeout) leaves all this to happen.
+//
+// What a write, or a read of one link, returns is of one moment: hits and version are read while the code is reserved. A new link
+// has the hits that it brings along, which are its counter's before the store has the link. An edit has those of its
+// publication. Lists have no reservation: their hits are looked up by id, later than the rest. No update is earlier than the
+// creation or an update before it, whatever the clock does: then it has the time of that one.
+//
+// A user is deleted only when no link is theirs, and creates may be under way: RetireOwner waits for their commits and lets no
+// more in (owners.go).
 //
 // A create may be one that its sender repeats (CreateOnce): then the key of the request is reserved first, and released by
 // the same callback. The mutation carries a receipt, with the whole link as it is answered, so that link and receipt are
@@ -61,8 +79,8 @@
 // A list is a Listing of the store, of one moment and durable. Its order is that of ids, so a page goes on below the id at
 // which the last one ended, whatever was made, edited or deleted since. A page goes over at most 10,000 rows.
 //
-// Locks: shard.mu, counters.mu, pending.mu, keeper.mu, ids.mu and receipts.mu; none is taken while another is held.
-// So it is with the dictionary's. The store's callbacks take shard.mu, counters.mu and receipts.mu; a rewrite of a shard (about 0.1 µs a link) happens in one, and
+// Locks: shard.mu, counters.mu, pending.mu, keeper.mu, ids.mu, owners.mu and receipts.mu; none is taken while another is held.
+// So it is with the dictionary's. The store's callbacks take shard.mu, counters.mu, owners.mu and receipts.mu; a rewrite of a shard (about 0.1 µs a link) happens in one, and
 // holds up all writers.
 //
 // Goroutines: Run has four. One folds every 10 ms. One flushes every interval, and rolls up, purges deleted links and sweeps
@@ -221,7 +239,10 @@
 //   - The exact form of a sketch ends at 1,024 visitors, and dense sketches come next: the library's sparse form costs
 //     115 to 462 ns an insert there, depends on the order of insertion, and has only 25 bits (design measurements).
 //   - A receipt holds the link instead of its code: what was answered does not depend on what the link is now, or on
-//     whether the body would still be taken. It costs the bytes of the link once more, for a day.
+//     whether the body would still be taken. It costs the bytes of the link once more, for a day. The hits are those of then,
+//     too: beside a version that is no more, hits of now would be a link that never was.
+//   - A former owner may take a code again although somebody else has a variant of it, live or deleted. Only imports make such
+//     neighbours, and each of them had its code before; otherwise whoever comes second, or deletes first, would lose theirs.
 //
 // To be revisited: one journal for all memory nodes, once there is hardware with several; tombstones stay in memory for 90
 // days, about 50 bytes each, and a purge goes at 256 links a flush interval.

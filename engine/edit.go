@@ -8,13 +8,14 @@ import (
 
 // Update edits a link: edit changes a copy of its record, of which code, id, owner, creation and version stay as they
 // are; an error of edit is returned and nothing happens. The edit is durable and visible when Update returns. One that
-// leaves everything as it was writes nothing, and the link keeps its version.
-// Errors: ErrNotFound, ErrVersion, and those of Create.
+// leaves everything as it was writes nothing, and the link keeps its version. The hits returned are those of the moment at
+// which the edit was published. So if it set a cap of n and returned h hits, at most max(n, h) will ever be admitted under it;
+// see "Concurrency" in the package comment for what comes on top where there was no cap. Errors: ErrNotFound, ErrVersion, and those of Create.
 func (e *Engine) Update(ctx context.Context, code string, g Guard, edit func(*Record) error) (Detail, error) {
+	var rec Record
 	var detail Detail
-	err := e.rewrite(ctx, code, g, func(old Record) (Mutation, error) {
-		rec, err := e.edited(&old, edit)
-		if err != nil {
+	err := e.rewrite(ctx, code, g, func(old Record) (_ Mutation, err error) {
+		if rec, err = e.edited(&old, edit); err != nil {
 			return Mutation{}, err
 		}
 		changed := rec.Cold.Version != old.Cold.Version
@@ -26,12 +27,12 @@ func (e *Engine) Update(ctx context.Context, code string, g Guard, edit func(*Re
 		if err := e.foldNow(ctx); err != nil {
 			return Mutation{}, err
 		}
-		detail = e.detail(&rec)
 		if !changed {
+			detail = e.detail(&rec)
 			return Mutation{}, errUnchanged
 		}
 		return Mutation{Hot: rec.Hot, Cold: rec.Cold, Before: &old}, nil
-	})
+	}, func() { detail = e.detail(&rec) })
 	if err != nil && !errors.Is(err, errUnchanged) {
 		return Detail{}, err
 	}
@@ -56,14 +57,16 @@ func (e *Engine) edited(old *Record, edit func(*Record) error) (Record, error) {
 		return Record{}, err
 	}
 	if rec.Hot != old.Hot || title != old.Cold.Title || !slices.Equal(tags, old.Cold.Tags) {
-		rec.Cold.Version, rec.Cold.UpdatedAtMs = old.Cold.Version+1, e.now().UnixMilli()
+		rec.Cold.Version = old.Cold.Version + 1
+		rec.Cold.UpdatedAtMs = max(e.now().UnixMilli(), old.Cold.UpdatedAtMs, old.Cold.CreatedAtMs) // the clock may go back
 	}
 	return rec, nil
 }
 
-// countAtOnce publishes an uncapped link such that hits raise its counter themselves. After one fold the counter is then
-// complete, and a cap that is published later is exact. (A redirect that resolved the link before and has not counted its
-// hit yet comes on top: it is as if it had come before the edit.) If the edit comes to nothing, the link stays as good.
+// countAtOnce publishes an uncapped link such that hits raise its counter themselves, and look for a cap. After one fold the
+// counter is then complete, and a cap that is published later is exact. (A redirect that resolved the link before this and
+// counts its hit after the edit comes on top: it looks at no cap, and is as if it had come before the edit.) If the
+// edit comes to nothing, the link stays as good.
 func (e *Engine) countAtOnce(h *Hot) error {
 	v := h.view()
 	v.Flags |= flagCountsAtOnce

@@ -132,6 +132,7 @@ type Engine struct {
 	pending   *pending
 	ids       ids
 	receipts  receipts
+	owners    owners
 	ready     atomic.Bool
 
 	store    Store
@@ -167,6 +168,7 @@ func Open(store Store, o Options) (*Engine, error) {
 	e.ids.init()
 	e.keeper.init()
 	e.receipts.init(o.MaxReceipts)
+	e.owners.init()
 	if err := os.MkdirAll(o.JournalDir, 0o700); err != nil {
 		return nil, e.journalError(err)
 	}
@@ -265,7 +267,7 @@ func (e *Engine) resolveAny(code []byte) (l Link, ok bool) {
 
 // Hit counts one redirect of l: it is in the journal before Hit returns, so that it outlives the process, and the fold
 // counts it from there. Only the counter of a link that has a cap, or is about to get one, is raised here. Hit returns false, and
-// has counted nothing, if the cap is used up: the answer is then no redirect.
+// has counted nothing, if the cap is used up that the link has by now: the answer is then no redirect.
 // It takes no lock and allocates nothing, unless the journal's ring is full: then it waits for room, see appendSlow.
 func (e *Engine) Hit(l Link, v Visit) bool {
 	if v.Class >= numClasses || l.Flags()&(FlagCapped|flagCountsAtOnce) != 0 {
@@ -304,24 +306,34 @@ func (e *Engine) record(linkID, visitor, whose, what uint64) {
 	}
 }
 
-// count raises the counter of a link whose hits do that themselves. It returns false if the cap is used up.
+// count raises the counter of a link whose hits do that themselves. It returns false if the cap is used up: the cap that is in
+// force by now, not the one that the link had when it was resolved. The cap is looked up after the counter is read. A
+// change of the cap is published first and then added to the counter (capChange), so that a swap succeeds only if the cap was
+// in force at that moment or the change is not over yet. (1,024 changes between load and swap would go unnoticed; each of
+// them waits for an fsync.) Nothing is added and taken back, so the sum over all callers that got true is exact.
 func (e *Engine) count(l Link, id uint64, class Class) bool {
 	counter := e.counters.at(id)
-	switch {
-	case l.Flags()&FlagCapped != 0:
-		return admit(counter, l.MaxHits(), class)
-	case class == ClassHit:
-		counter.Add(1)
+	for {
+		was := counter.Load()
+		limit := e.capInForce(l, id)
+		switch {
+		case limit != 0 && was&hitsMask >= limit:
+			return false
+		case class != ClassHit, counter.CompareAndSwap(was, was+1):
+			return true
+		}
 	}
-	return true
 }
 
-// admit tells whether a capped link still redirects, and takes one of its hits if the redirect is one.
-func admit(counter *atomic.Uint64, maxHits uint64, class Class) bool {
-	if class != ClassHit {
-		return counter.Load() < maxHits
+// capInForce returns the cap that link l has now; 0: none. If the link is gone, it is the cap that it had.
+func (e *Engine) capInForce(l Link, id uint64) uint64 {
+	now, ok := e.Resolve(l.code())
+	if !ok || now.ID() != id {
+		now = l
 	}
-	return addUnder(counter, maxHits)
+	limit := now.MaxHits()
+	now.Release()
+	return limit
 }
 
 const (
@@ -335,7 +347,7 @@ func hourOf(t time.Time) uint32 { return uint32(max(0, t.Unix()) / 3600) }
 // hits returns a link's hit count: for a capped link at this moment, else as of the last fold.
 func (e *Engine) hits(id uint64) uint64 {
 	if c := e.counters.find(id); c != nil {
-		return c.Load()
+		return c.Load() & hitsMask
 	}
 	return 0
 }

@@ -9,8 +9,8 @@ import (
 var (
 	// ErrNotFound: no live link has this code, or it is another owner's.
 	ErrNotFound = errors.New("link not found")
-	// ErrTaken: the alias is taken, differs from a taken code only by case, or was deleted less
-	// than TombstoneDays ago. It may be a TakenError.
+	// ErrTaken: the alias is taken, differs from a taken code only by case, or was deleted by somebody else less than
+	// TombstoneDays ago. It may be a TakenError.
 	ErrTaken = errors.New("alias is taken")
 	// ErrVersion: the link is not at the version that the Guard names.
 	ErrVersion = errors.New("link has another version")
@@ -38,6 +38,10 @@ var (
 	ErrDeleted = errors.New("the link was deleted since the request was first answered")
 	// ErrRefused: this part of the request was refused when it was first answered; nobody knows why any more.
 	ErrRefused = errors.New("it was refused when the request was first answered")
+	// ErrOwnerGone: the owner of the link that is asked for was deleted.
+	ErrOwnerGone = errors.New("the owner was deleted")
+	// ErrOwnsLinks: the owner has links.
+	ErrOwnsLinks = errors.New("the owner has links")
 	// ErrOverloaded: a bounded queue is full. Nothing was changed; try again.
 	ErrOverloaded = errors.New("overloaded")
 )

@@ -36,8 +36,9 @@ type Request struct {
 // whatever has become of the link or of the rules that it was checked by. One for several links has Items instead.
 type Receipt struct {
 	Request
-	CreatedAtMs int64 // when the request succeeded
-	Existed     bool  // the link was there already
+	CreatedAtMs int64  // when the request succeeded
+	Existed     bool   // the link was there already
+	Hits        uint64 // that the link had then; Link.Cold.ImportedHits is the same when it is read
 	Link        Record
 	Items       []ReceiptItem // of a request for several links, at most MaxBulk; nil: it was for one
 }
@@ -157,24 +158,24 @@ func (o *once) settle(written bool) {
 }
 
 // receipt returns what is to be kept of the request. A nil once keeps nothing.
-func (o *once) receipt(existed bool, now time.Time) *Receipt {
+func (o *once) receipt(existed bool, hits uint64, now time.Time) *Receipt {
 	if o == nil {
 		return nil
 	}
-	return &Receipt{Request: o.request, CreatedAtMs: now.UnixMilli(), Existed: existed}
+	return &Receipt{Request: o.request, CreatedAtMs: now.UnixMilli(), Existed: existed, Hits: hits}
 }
 
 // CreateOnce is Create for a request that may be repeated: draft is asked for only if the request has no receipt, and a
 // link that is made, or found to exist, is committed together with one. draft must not call the engine. A repeat within ReceiptLife gets what the first
-// success got, with the hits and the state that this has now, also if the link was edited or deleted since; concurrent
+// success got, with the hits and the state that it had then, whatever has become of the link since; concurrent
 // repeats wait for the first. Failures leave no receipt. Errors: those of draft and of Create; ErrMismatch,
 // ErrTooManyReceipts; ErrOutcomeUnknown too if another such request did not end in time.
 func (e *Engine) CreateOnce(ctx context.Context, q Request, draft func() (Draft, error)) (d Detail, existed bool, err error) {
 	err = e.answerOnce(ctx, q, func(ctx context.Context, o *once, replaces bool) (err error) {
 		d, existed, err = e.createOnce(ctx, o, replaces, draft)
 		return err
-	}, func(ctx context.Context, r *Receipt) (err error) {
-		d, existed, err = e.repeat(ctx, r)
+	}, func(_ context.Context, r *Receipt) (err error) {
+		d, existed, err = repeat(r)
 		return err
 	})
 	if err != nil {
@@ -218,14 +219,11 @@ func (e *Engine) answerOnce(
 }
 
 // repeat answers a request for one link that has a receipt.
-func (e *Engine) repeat(ctx context.Context, r *Receipt) (Detail, bool, error) {
+func repeat(r *Receipt) (Detail, bool, error) {
 	if r.Items != nil {
 		return Detail{}, false, ErrMismatch
 	}
-	if err := e.foldNow(ctx); err != nil {
-		return Detail{}, false, err
-	}
-	return e.detail(&r.Link), r.Existed, nil
+	return detailOf(&r.Link, r.Hits, time.UnixMilli(r.CreatedAtMs)), r.Existed, nil
 }
 
 // createOnce answers a request that has no receipt, or one whose time is over, in whose place the new one comes.

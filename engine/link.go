@@ -15,6 +15,9 @@ const (
 	MaxTags        = 32
 	MaxTagBytes    = 64
 
+	// MaxImportedHits is how many hits an import may bring along: what every JSON reader can hold exactly.
+	MaxImportedHits = 1 << 53
+
 	// TombstoneDays is how long a deleted code stays taken for everybody but its former owner.
 	TombstoneDays = 90
 )
@@ -60,6 +63,11 @@ type Link struct {
 // Target returns the bytes of Location. They alias the shard's arena: read-only, to be copied before Release.
 func (l Link) Target() []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(l.record, l.targetAt())), *(*uint16)(l.record))
+}
+
+// code returns the link's code, which aliases the shard's arena as Target does.
+func (l Link) code() []byte {
+	return unsafe.Slice((*byte)(unsafe.Add(l.record, recordHeaderBytes)), *(*uint8)(unsafe.Add(l.record, 2)))
 }
 
 // Flags returns the link's flags.
@@ -189,6 +197,7 @@ type Detail struct {
 	Title          string
 	Tags           []string
 	Hits           uint64
+	Unique         uint64 // visitors; never greater than Hits; 0 where it is not read
 }
 
 // Draft asks for a new link. Target must come from a TargetPolicy and Alias must have passed ValidateAlias;

@@ -33,19 +33,14 @@ type LinkQuery struct {
 	rows, sizeBytes int // bounds of a step, see listturns.go; 0: those of a page
 }
 
-// ListedLink is a link in a list.
-type ListedLink struct {
-	Detail
-	Unique uint64 // never greater than Hits; 0 unless it was asked for
-}
-
 // LinkPage is a part of a list. It may be short, or empty, although there are more.
 type LinkPage struct {
-	Links []ListedLink
-	Next  uint64 // Below of the next page; 0: this was the last one
+	Links []Detail // Unique is read if it was asked for
+	Next  uint64   // Below of the next page; 0: this was the last one
 }
 
-// LinkList is the links of one moment, to be read page by page; but their hits and state are those of when a page is read.
+// LinkList is the links of one moment, to be read page by page; but their hits and state are those of when a page is read. They
+// are looked up by id, so they are never those of a later link of the same code.
 // One goroutine at a time may use it. The store keeps what was deleted since, so it should not stay open for long.
 type LinkList struct {
 	engine  *Engine
@@ -89,18 +84,17 @@ func (l *LinkList) Page(ctx context.Context, q LinkQuery) (LinkPage, error) {
 	if err := e.foldNow(ctx); err != nil {
 		return LinkPage{}, err
 	}
-	page := LinkPage{Links: make([]ListedLink, len(records)), Next: next}
+	page := LinkPage{Links: make([]Detail, len(records)), Next: next}
 	for i := range records {
-		link := &page.Links[i]
+		var unique uint64
 		if q.Unique {
-			t, _, err := e.life(ctx, records[i].Hot.ID, Visitors)
-			if err != nil {
-				return LinkPage{}, fmt.Errorf("reading the tally of %q: %w", records[i].Hot.Code, err)
+			if unique, err = e.Visitors(ctx, records[i].Hot.ID); err != nil {
+				return LinkPage{}, err
 			}
-			link.Unique = t.Visitors.Count()
 		}
-		link.Detail = e.detail(&records[i]) // its hits are read after its visitors
-		link.Unique = min(link.Unique, link.Hits)
+		d := e.detail(&records[i]) // its hits are read after its visitors
+		d.Unique = min(unique, d.Hits)
+		page.Links[i] = d
 	}
 	return page, nil
 }

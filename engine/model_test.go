@@ -35,6 +35,8 @@ func TestTheEngineIsAMapThatCounts(t *testing.T) {
 			"create":          m.create,
 			"create an alias": m.createAlias,
 			"create once":     m.createOnce,
+			"import variant":  m.importVariant,
+			"take again":      m.takeAgain,
 			"race an alias":   m.raceAlias,
 			"edit":            m.edit,
 			"delete":          m.delete,
@@ -248,27 +250,62 @@ func drawAlias(rt *rapid.T) string {
 
 // taken is the contract's rule.
 func (m *model) taken(alias string, owner uint32, imported bool) bool {
+	mine := m.links[alias]
+	former := mine != nil && !mine.live() && mine.owner == owner && m.held(mine)
 	for code, l := range m.links {
-		if imported && code != alias {
-			continue
-		}
-		held := m.nowMs.Load() <= l.deletedAtMs+tombstoneMs
-		if strings.EqualFold(code, alias) && (l.live() || l.owner != owner && held) {
+		switch others := l.owner != owner; {
+		case imported && code != alias, !strings.EqualFold(code, alias):
+		case l.live() && (code == alias || !others):
+			return true
+		case others && m.held(l) && !former:
 			return true
 		}
 	}
 	return false
 }
 
+// held tells whether a link keeps others from its code: it is live, or was deleted not long ago.
+func (m *model) held(l *modelLink) bool {
+	return l.live() || m.nowMs.Load() <= l.deletedAtMs+tombstoneMs
+}
+
 func (m *model) createAlias(rt *rapid.T) {
 	d := m.drawDraft(rt)
 	d.Alias = drawAlias(rt)
+	if rapid.IntRange(0, 3).Draw(rt, "import") == 0 {
+		m.drawImport(rt, &d)
+	}
+	m.createDraft(rt, d)
+}
+
+// importVariant imports what differs from a code only by case.
+func (m *model) importVariant(rt *rapid.T) {
+	code, _ := m.pick(rt)
+	d := m.drawDraft(rt)
+	d.Alias = rapid.SampledFrom([]string{strings.ToUpper(code), strings.ToLower(code)}).Draw(rt, "alias")
+	m.drawImport(rt, &d)
+	m.createDraft(rt, d)
+}
+
+// takeAgain has the former owner of a deleted code ask for it.
+func (m *model) takeAgain(rt *rapid.T) {
+	code, l := m.pick(rt)
+	if l.live() {
+		rt.Skip("it is live")
+	}
+	d := m.drawDraft(rt)
+	d.Alias, d.Owner = code, l.owner
+	m.createDraft(rt, d)
+}
+
+func (m *model) drawImport(rt *rapid.T, d *engine.Draft) {
+	at := m.now().Add(-time.Hour)
+	d.Import = &engine.Import{CreatedAt: at, UpdatedAt: at, Hits: rapid.SampledFrom([]uint64{0, 1, 19, 1 << 40}).Draw(rt, "hits")}
+}
+
+func (m *model) createDraft(rt *rapid.T, d engine.Draft) {
 	if rapid.Bool().Draw(rt, "same is asked") {
 		d.Same = func(old engine.Detail) bool { return old.Title == d.Title }
-	}
-	if rapid.IntRange(0, 3).Draw(rt, "import") == 0 {
-		at := m.now().Add(-time.Hour)
-		d.Import = &engine.Import{CreatedAt: at, UpdatedAt: at, Hits: rapid.SampledFrom([]uint64{0, 1, 19, 1 << 40}).Draw(rt, "hits")}
 	}
 	old, taken := m.links[d.Alias], m.taken(d.Alias, d.Owner, d.Import != nil)
 	wantExisting := taken && old != nil && old.live() && old.owner == d.Owner && d.Same != nil && old.title == d.Title
@@ -306,7 +343,7 @@ func (m *model) raceAlias(rt *rapid.T) {
 		}
 		m.mayPublish(drafts[i].Alias, drafts[i].Target)
 	}
-	free = !m.taken(alias, 1, false)
+	free = !m.taken(alias, 1, false) || !m.taken(strings.ToUpper(alias), 1, false)
 	var wins, winner atomic.Int64
 	var version atomic.Uint64
 	var wg sync.WaitGroup

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// A deleted code stays taken, for everybody but its former owner, until TombstoneDays after its deletion and not a
-// millisecond longer: tombstoneHolds is the rule, for what is in memory and for what is read from the store alike. The rows
+// A deleted code, and what differs from it only by case, stays taken until TombstoneDays after its deletion and not a
+// millisecond longer, for everybody but its former owner (and, of a variant, whoever's own that was until not long ago):
+// tombstoneHolds is the rule, for what is in memory and for what is read from the store alike. The rows
 // of the deleted link go some time later, up to an hour as a rule, by a purge; nobody can tell the difference.
 //
 // Purging is the flush goroutine's, after flush and roll-up. It goes over the store's deletions, oldest first, and takes

@@ -172,18 +172,6 @@ func (e *Engine) topOf(ctx context.Context, links ownedLinks, hits []uint64, spa
 	return top, nil
 }
 
-// OwnsLinks tells whether owner has a live link.
-func (e *Engine) OwnsLinks(owner uint32) (owns bool, err error) {
-	err = e.store.ListLinks(owner, "", func(uint64, string) bool {
-		owns = true
-		return false
-	})
-	if err != nil {
-		return false, fmt.Errorf("listing links of owner %d: %w", owner, err)
-	}
-	return owns, nil
-}
-
 type ownedLinks struct {
 	ids   []uint64
 	codes []string

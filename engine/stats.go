@@ -32,6 +32,16 @@ func (e *Engine) Stats(ctx context.Context, code string) (Stats, error) {
 	}, nil
 }
 
+// Visitors returns how many visitors the link of an id has had, deleted or not: those of hits that are folded. It may be more
+// than the hits that were read before.
+func (e *Engine) Visitors(ctx context.Context, id uint64) (uint64, error) {
+	t, _, err := e.life(ctx, id, Visitors)
+	if err != nil {
+		return 0, fmt.Errorf("reading the tally of link %d: %w", id, err)
+	}
+	return t.Visitors.Count(), nil
+}
+
 // life returns a link's tally over all time, and how many of its hits are durable.
 func (e *Engine) life(ctx context.Context, id uint64, wanted Parts) (t Tally, durableHits uint64, err error) {
 	view, beyond, err := openView(ctx, e, func(p *pair) (t Tally) {

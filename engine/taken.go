@@ -86,6 +86,6 @@ func (e *Engine) takenNow(item *BulkItem) error {
 		return ErrTaken
 	}
 	r := e.reservationOf(d.Alias)
-	_, by := r.taken(d.Alias, d.Owner, d.Import != nil, 0, e.now().UnixMilli())
-	return takenError(by, d)
+	c := r.claim(d.Alias, d.Owner, d.Import != nil, 0, e.now().UnixMilli())
+	return takenError(c.by, d)
 }

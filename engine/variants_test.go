@@ -89,3 +89,90 @@ func TestABulkMakesNoMoreVariantsThanThereMayBe(t *testing.T) {
 		t.Errorf("made %d and %d, want 60 and 4", first, second)
 	}
 }
+
+// TestEachOfTwoOwnersMayTakeItsOwnVariantAgain has two owners import codes that differ only by case and delete them. Nobody
+// else may take one, and each owner its own: whether or not the index still has its tombstone.
+func TestEachOfTwoOwnersMayTakeItsOwnVariantAgain(t *testing.T) {
+	for name, hidden := range map[string]bool{"tombstones of their own": false, "a tombstone each for two variants": true} {
+		t.Run(name, func(t *testing.T) {
+			f := newFigures(t)
+			defer func() { f.close() }()
+			now := f.now
+			codes := map[string]uint32{"abc": 1, "ABC": 2}
+			if hidden { // after a restart the index has one tombstone an owner
+				codes["aBc"], codes["AbC"] = 1, 2
+			}
+			for code, owner := range codes {
+				d := engine.Draft{Alias: code, Owner: owner, Target: "https://x.example/", Import: &engine.Import{CreatedAt: now, UpdatedAt: now}}
+				if _, _, err := f.e.Create(t.Context(), d); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for code, owner := range codes {
+				if err := f.e.Delete(t.Context(), code, engine.Guard{Owner: owner}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.close()
+			f.open()
+			f.now = now.Add(holdsFor)
+			take := func(code string, owner uint32, want error) {
+				t.Helper()
+				d, _, err := f.e.Create(t.Context(), engine.Draft{Alias: code, Owner: owner, Target: "https://again.example/"})
+				if !errors.Is(err, want) || err == nil && (d.Hits != 0 || d.Version == 1) {
+					t.Errorf("%s for owner %d: got %+v, %v, want %v", code, owner, d, err, want)
+				}
+			}
+			take("abc", 2, engine.ErrTaken)
+			take("ABC", 1, engine.ErrTaken)
+			take("abc", 3, engine.ErrTaken)
+			take("Abc", 1, engine.ErrTaken) // it was never theirs, and somebody else has deleted a variant
+			take("abc", 1, nil)
+			take("ABC", 2, nil)
+			if hidden {
+				take("aBc", 1, engine.ErrTaken) // beside a live link of their own
+			}
+			for code, owner := range map[string]uint32{"abc": 1, "ABC": 2} {
+				if l, ok := f.e.Resolve([]byte(code)); !ok || l.Owner() != owner {
+					t.Errorf("%s does not resolve", code)
+				}
+			}
+		})
+	}
+}
+
+// After 90 days what an owner had counts no more than what anybody had, whether or not it was purged.
+func TestAFormerOwnerHasNoMoreRightsAfter90Days(t *testing.T) {
+	f := newFigures(t)
+	defer func() { f.close() }()
+	take := func(code string, owner uint32, i *engine.Import) error {
+		_, _, err := f.e.Create(t.Context(), engine.Draft{Alias: code, Owner: owner, Target: "https://x.example/", Import: i})
+		return err
+	}
+	imported := &engine.Import{CreatedAt: f.now, UpdatedAt: f.now}
+	deletions := []struct {
+		code  string
+		owner uint32
+	}{{"abc", 1}, {"ABC", 2}}
+	for _, d := range deletions {
+		if err := take(d.code, d.owner, imported); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, d := range deletions { // ABC an hour after abc
+		if err := f.e.Delete(t.Context(), d.code, engine.Guard{Owner: d.owner}); err != nil {
+			t.Fatal(err)
+		}
+		f.now = f.now.Add(time.Hour)
+	}
+	f.now = f.now.Add(holdsFor - 90*time.Minute)
+	for _, when := range []string{"before a purge", "after it"} {
+		if err := take("abc", 1, nil); !errors.Is(err, engine.ErrTaken) {
+			t.Errorf("%s: got %v, want ErrTaken", when, err)
+		}
+		f.closeHours()
+	}
+	if err := take("ABC", 2, nil); err != nil {
+		t.Errorf("who deleted it later: %v", err)
+	}
+}

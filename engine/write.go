@@ -25,6 +25,7 @@ type reservation struct {
 	shard  *shard
 	place  place
 	folded string
+	leave  func() // leaves the owner that was entered for it; nil: none was
 }
 
 // reserve takes the reservation of code, waiting for another writer of it until ctx is done: ErrOverloaded.
@@ -62,41 +63,21 @@ func (s *shard) tryReserve(folded string) (held <-chan struct{}) {
 }
 
 func (r *reservation) release() {
-	r.shard.mu.Lock()
-	defer r.shard.mu.Unlock()
-	close(r.shard.mu.reserved[r.folded])
-	delete(r.shard.mu.reserved, r.folded)
+	r.shard.unreserve(r.folded)
+	if r.leave != nil {
+		r.leave()
+	}
 }
 
-// taken tells whether code may not become a new link of owner: it or a variant of it is live, or
-// was deleted not long ago by somebody else. by is the nearest link that is in the way (see
-// nearness), with its target if it is owner's; nil if there are only too many variants. To an
-// import variants do not matter, unless with beside, which are about to be made, there are
-// maxVariants.
-func (r *reservation) taken(code string, owner uint32, imported bool, beside int, nowMs int64) (taken bool, by *Hot) {
-	r.shard.mu.Lock()
-	defer r.shard.mu.Unlock()
-	variants, hasSlot, nearest := beside, false, 0
-	r.shard.variantsLocked(r.place.tag, []byte(code), func(v HotView) {
-		if string(v.Code) == code {
-			hasSlot = true
-		} else if !v.purged() {
-			variants++
-		}
-		switch {
-		case imported && string(v.Code) != code:
-		case v.Flags&FlagTombstone == 0, v.Owner != owner && tombstoneHolds(v.DeletedAtMs, nowMs):
-			taken = true
-			if n := v.nearness(code, owner); n > nearest {
-				nearest, by = n, v.inTheWay(owner)
-			}
-		}
-	})
-	return taken || imported && !hasSlot && variants >= maxVariants, by
+func (s *shard) unreserve(folded string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.mu.reserved[folded])
+	delete(s.mu.reserved, folded)
 }
 
 // Create makes a link. It is durable and visible when Create returns. existed tells that the link was there already
-// (see Draft.Same). Errors: ErrTaken, InvalidError, ErrLoading, ErrOverloaded, ErrOutcomeUnknown, ErrClosed.
+// (see Draft.Same). Errors: ErrTaken, InvalidError, ErrOwnerGone, ErrLoading, ErrOverloaded, ErrOutcomeUnknown, ErrClosed.
 func (e *Engine) Create(ctx context.Context, d Draft) (detail Detail, existed bool, err error) {
 	if !e.Ready() {
 		return Detail{}, false, ErrLoading
@@ -130,7 +111,7 @@ func (e *Engine) create(ctx context.Context, d Draft, o *once) (detail Detail, e
 func (e *Engine) createAs(
 	ctx context.Context, code string, rec Record, d *Draft, o *once,
 ) (_ Detail, existed bool, err error) {
-	r, err := e.reserve(ctx, code)
+	r, err := e.reserveFor(ctx, d.Owner, code)
 	if err != nil {
 		return Detail{}, false, err
 	}
@@ -140,65 +121,89 @@ func (e *Engine) createAs(
 			r.release()
 		}
 	}()
-	m, existed, err := e.creation(ctx, &r, code, rec, d, 0)
+	m, detail, existed, err := e.creation(ctx, &r, code, rec, d, 0)
 	if err != nil {
 		return Detail{}, false, err
 	}
-	made := Record{Hot: m.Hot, Cold: m.Cold}
 	if existed && o == nil { // there is nothing to write
-		return e.detail(&made), true, nil
+		return detail, true, nil
 	}
-	m.Receipt = o.receipt(existed, e.now())
+	m.Receipt = o.receipt(existed, detail.Hits, e.now())
 	committing = true
-	if err := e.commit(ctx, r, m, o); err != nil {
+	if err := e.commit(ctx, r, m, o, nil); err != nil {
 		return Detail{}, false, err
 	}
-	return e.detail(&made), existed, nil
+	return detail, existed, nil
 }
 
-// creation returns what makes rec, which d asks for, the link of code; or, if existed, what writes the link there anew that is
-// the same. beside is how many variants of code are about to be made.
+// creation returns what makes rec, which d asks for, the link of code; or, if existed, what writes the link there again that is
+// the same. detail is that link as it is when this is published: nothing else is written meanwhile, and a new link has no
+// hits before. beside is how many variants of code are about to be made.
 func (e *Engine) creation(
 	ctx context.Context, r *reservation, code string, rec Record, d *Draft, beside int,
-) (m Mutation, existed bool, err error) {
-	if taken, by := r.taken(code, d.Owner, d.Import != nil, beside, e.now().UnixMilli()); taken {
-		if d.Alias == "" || d.Same == nil || by == nil || by.Code != code || by.Owner != d.Owner {
-			return Mutation{}, false, takenError(by, d)
-		}
-		old, err := e.store.ReadRecord(code)
-		if err != nil {
-			return Mutation{}, false, fmt.Errorf("reading link %q: %w", code, err)
-		}
-		if err := e.foldNow(ctx); err != nil {
-			return Mutation{}, false, err
-		}
-		if !d.Same(e.detail(&old)) {
-			return Mutation{}, false, takenError(by, d)
-		}
-		return Mutation{Hot: old.Hot, Cold: old.Cold, Before: &old}, true, nil
+) (m Mutation, detail Detail, existed bool, err error) {
+	c := r.claim(code, d.Owner, d.Import != nil, beside, e.now().UnixMilli())
+	switch {
+	case c.exact != nil:
+		m, detail, err = e.existing(ctx, c.exact, d)
+		return m, detail, true, err
+	case c.full, c.ownVariant, c.othersTombstone:
+		return Mutation{}, Detail{}, false, takenError(c.by, d)
 	}
 	rec.Hot.Code, rec.Cold.Code = code, code
-	if err := e.number(ctx, &rec); err != nil {
-		return Mutation{}, false, err
+	switch err := e.number(ctx, &rec, c.othersVariant); {
+	case errors.Is(err, ErrTaken):
+		return Mutation{}, Detail{}, false, takenError(c.by, d)
+	case err != nil:
+		return Mutation{}, Detail{}, false, err
 	}
-	return Mutation{Hot: rec.Hot, Cold: rec.Cold}, false, nil
+	return Mutation{Hot: rec.Hot, Cold: rec.Cold}, detailOf(&rec, rec.Cold.ImportedHits, e.now()), false, nil
 }
 
-// number gives a new link its id, and a version that no link of this code had: deleting the last one counts as an edit of
-// it, so that an If-Match of that does not match this. After a purge nobody knows that link, and versions begin anew. Errors:
-// ErrTaken, if the code was deleted by somebody else and is not free yet.
-func (e *Engine) number(ctx context.Context, rec *Record) (err error) {
+// existing returns the live link exact, and what writes it again, if it is what d asks for: else ErrTaken.
+func (e *Engine) existing(ctx context.Context, exact *Hot, d *Draft) (m Mutation, detail Detail, err error) {
+	if d.Alias == "" || d.Same == nil || exact.Owner != d.Owner {
+		return Mutation{}, Detail{}, takenError(exact, d)
+	}
+	old, err := e.store.ReadRecord(exact.Code)
+	if err != nil {
+		return Mutation{}, Detail{}, fmt.Errorf("reading link %q: %w", exact.Code, err)
+	}
+	if err := e.foldNow(ctx); err != nil {
+		return Mutation{}, Detail{}, err
+	}
+	if detail = e.detail(&old); !d.Same(detail) {
+		return Mutation{}, Detail{}, takenError(exact, d)
+	}
+	return Mutation{Hot: old.Hot, Cold: old.Cold, Before: &old}, detail, nil
+}
+
+// number gives a new link its id, with the hits that it brings along, and a version that no link of this code had: deleting the last one counts as an edit of
+// it, so that an If-Match of that does not match this. After a purge nobody knows that link, and versions begin at 1 again.
+// The store says whose the code was: in the index a variant may have taken the slot of its tombstone. Errors: ErrTaken if
+// it was deleted by somebody else and is not free yet; and, with formerOnly, if it was not the owner's own until not long ago.
+func (e *Engine) number(ctx context.Context, rec *Record, formerOnly bool) (err error) {
 	old, err := e.store.ReadRecord(rec.Hot.Code)
-	switch {
-	case err == nil && old.Hot.Owner != rec.Hot.Owner && tombstoneHolds(old.Hot.DeletedAtMs, e.now().UnixMilli()):
-		return ErrTaken // an import: in the index a variant has taken the tombstone's slot
-	case err == nil:
-		rec.Cold.Version = old.Cold.Version + 2
-	case !errors.Is(err, ErrNotFound):
+	if err != nil && !errors.Is(err, ErrNotFound) {
 		return fmt.Errorf("reading link %q: %w", rec.Hot.Code, err)
 	}
-	rec.Hot.ID, err = e.ids.take(ctx)
-	return err
+	deleted := err == nil
+	holds := deleted && tombstoneHolds(old.Hot.DeletedAtMs, e.now().UnixMilli())
+	if own := holds && old.Hot.Owner == rec.Hot.Owner; formerOnly && !own || holds && !own {
+		return ErrTaken
+	}
+	if deleted {
+		rec.Cold.Version = old.Cold.Version + 2
+	}
+	if rec.Hot.ID, err = e.ids.take(ctx); err != nil || rec.Cold.ImportedHits == 0 {
+		return err
+	}
+	// Hits that it brings along are its counter's first. They are there before it is durable, for then lists show it.
+	if err := e.counters.ensure(rec.Hot.ID); err != nil {
+		return err
+	}
+	e.counters.at(rec.Hot.ID).Store(rec.Cold.ImportedHits)
+	return nil
 }
 
 // record returns the draft as the record of a link without code and id.
@@ -214,7 +219,8 @@ func (d *Draft) record(now time.Time) (Record, error) {
 	rec.SetForwardQuery(d.ForwardQuery)
 	rec.SetExpiry(d.ExpiresAt)
 	if i := d.Import; i != nil {
-		rec.Cold.CreatedAtMs, rec.Cold.UpdatedAtMs, rec.Cold.ImportedHits = i.CreatedAt.UnixMilli(), i.UpdatedAt.UnixMilli(), i.Hits
+		rec.Cold.CreatedAtMs, rec.Cold.ImportedHits = i.CreatedAt.UnixMilli(), i.Hits
+		rec.Cold.UpdatedAtMs = max(i.UpdatedAt.UnixMilli(), rec.Cold.CreatedAtMs)
 	}
 	return rec, rec.normalize()
 }
@@ -235,6 +241,7 @@ func (r *Record) normalize() error {
 		}
 	}
 	check(r.Hot.Target != "" && len(r.Hot.Target) <= MaxTargetBytes, "url", "too_long", "must have 1 to 8192 bytes")
+	check(r.Cold.ImportedHits <= MaxImportedHits, "hits", "range", "must be at most 2^53")
 	check(len(r.Cold.Title) <= MaxTitleBytes, "title", "too_long", "must have at most 512 bytes")
 	check(len(r.Cold.Tags) <= MaxTags, "tags", "too_many", "at most 32")
 	for _, tag := range r.Cold.Tags {
@@ -246,9 +253,9 @@ func (r *Record) normalize() error {
 	return nil
 }
 
-// commit writes m, publishes it once it is durable, and then releases r and settles o, if there is one; also when ctx is
-// done by then and the caller has gone: ErrOutcomeUnknown.
-func (e *Engine) commit(ctx context.Context, r reservation, m Mutation, o *once) error {
+// commit writes m, publishes it once it is durable, calls published, if that is not nil, and then releases r and settles o, if
+// there is one; also when ctx is done by then and the caller has gone: ErrOutcomeUnknown.
+func (e *Engine) commit(ctx context.Context, r reservation, m Mutation, o *once, published func()) error {
 	if o != nil {
 		o.settling = true
 	}
@@ -257,6 +264,9 @@ func (e *Engine) commit(ctx context.Context, r reservation, m Mutation, o *once)
 		written := err == nil
 		if written {
 			err = e.publishMutation(&m)
+			if published != nil {
+				published()
+			}
 		}
 		r.release()
 		if o != nil {
@@ -272,16 +282,15 @@ func (e *Engine) commit(ctx context.Context, r reservation, m Mutation, o *once)
 	}
 }
 
-// publishMutation publishes what was written. Hits that a new link brings along are its counter's first: in the store they are
-// in its life row.
+// publishMutation publishes what was written. When it returns, no hit is admitted any more under the cap that a link had before.
 func (e *Engine) publishMutation(m *Mutation) error {
-	if m.Before == nil && m.Cold.ImportedHits > 0 {
-		if err := e.counters.ensure(m.Hot.ID); err != nil {
-			return err
-		}
-		e.counters.at(m.Hot.ID).Store(m.Cold.ImportedHits)
+	if err := e.publish(m.Hot.view()); err != nil {
+		return err
 	}
-	return e.publish(m.Hot.view())
+	if m.Before != nil && m.Before.Hot.MaxHits != m.Hot.MaxHits {
+		e.counters.at(m.Hot.ID).Add(capChange)
+	}
+	return nil
 }
 
 func (h *Hot) view() *HotView {
@@ -299,11 +308,14 @@ func (e *Engine) Delete(ctx context.Context, code string, g Guard) error {
 			Flags: FlagTombstone, DeletedAtMs: e.now().UnixMilli(),
 		}
 		return Mutation{Hot: tombstone, Before: &old}, nil
-	})
+	}, nil)
 }
 
-// rewrite commits what change makes of a live link that g admits. The code is reserved from before the link is read.
-func (e *Engine) rewrite(ctx context.Context, code string, g Guard, change func(old Record) (Mutation, error)) error {
+// rewrite commits what change makes of a live link that g admits, and calls published, as commit does. The code is reserved
+// from before the link is read until after that.
+func (e *Engine) rewrite(
+	ctx context.Context, code string, g Guard, change func(old Record) (Mutation, error), published func(),
+) error {
 	if !e.Ready() {
 		return ErrLoading
 	}
@@ -327,7 +339,7 @@ func (e *Engine) rewrite(ctx context.Context, code string, g Guard, change func(
 		return err
 	}
 	committing = true
-	return e.commit(ctx, r, m, nil)
+	return e.commit(ctx, r, m, nil, published)
 }
 
 func (e *Engine) change(code string, g Guard, change func(old Record) (Mutation, error)) (Mutation, error) {
@@ -357,8 +369,9 @@ func (e *Engine) readLive(code string) (Record, error) {
 	return rec, nil
 }
 
-// Read returns a link as its owner sees it. It reads the store, with the code reserved: a reader would see what a write
-// under way has put there and not made durable yet. Errors: ErrNotFound, ErrLoading, ErrOverloaded.
+// Read returns a link as its owner sees it, with its visitors, all of one moment. It reads the store, with the code reserved: a
+// reader would see what a write under way has put there and not made durable yet, and could see the hits of another
+// link, if this one is deleted and its code taken again. Errors: ErrNotFound, ErrLoading, ErrOverloaded.
 func (e *Engine) Read(code string) (Detail, error) {
 	if !e.Ready() {
 		return Detail{}, ErrLoading
@@ -380,23 +393,35 @@ func (e *Engine) Read(code string) (Detail, error) {
 	if err := e.foldNow(ctx); err != nil {
 		return Detail{}, err
 	}
-	return e.detail(&rec), nil
+	unique, err := e.Visitors(ctx, rec.Hot.ID)
+	if err != nil {
+		return Detail{}, err
+	}
+	d := e.detail(&rec) // its hits are read after its visitors
+	d.Unique = min(unique, d.Hits)
+	return d, nil
 }
 
-func (e *Engine) detail(r *Record) Detail {
+// detail returns the link of r with the hits that it has now. Hits of a link without a cap are those that were folded.
+func (e *Engine) detail(r *Record) Detail { return detailOf(r, e.hits(r.Hot.ID), e.now()) }
+
+// detailOf returns the link of r as it is now, with so many hits. It shows no update before the creation: earlier versions
+// of shunt wrote such times when the clock had gone back.
+func detailOf(r *Record, hits uint64, now time.Time) Detail {
 	d := Detail{
 		Code: r.Hot.Code, ID: r.Hot.ID, Owner: r.Hot.Owner, Target: r.Hot.Target,
 		RedirectStatus: r.Hot.Flags.RedirectStatus(), ForwardQuery: r.Hot.Flags&FlagForwardQuery != 0,
 		State: StateActive, MaxHits: r.Hot.MaxHits,
-		CreatedAt: time.UnixMilli(r.Cold.CreatedAtMs).UTC(), UpdatedAt: time.UnixMilli(r.Cold.UpdatedAtMs).UTC(),
-		Version: r.Cold.Version, ImportedHits: r.Cold.ImportedHits, Title: r.Cold.Title, Tags: r.Cold.Tags,
-		Hits: e.hits(r.Hot.ID),
+		CreatedAt: time.UnixMilli(r.Cold.CreatedAtMs).UTC(),
+		UpdatedAt: time.UnixMilli(max(r.Cold.UpdatedAtMs, r.Cold.CreatedAtMs)).UTC(),
+		Version:   r.Cold.Version, ImportedHits: r.Cold.ImportedHits, Title: r.Cold.Title, Tags: r.Cold.Tags,
+		Hits: hits,
 	}
 	if r.Hot.ExpiresAtMs != 0 {
 		d.ExpiresAt = time.UnixMilli(r.Hot.ExpiresAtMs).UTC()
 	}
 	switch {
-	case r.Hot.ExpiresAtMs != 0 && e.now().UnixMilli() >= r.Hot.ExpiresAtMs:
+	case r.Hot.ExpiresAtMs != 0 && now.UnixMilli() >= r.Hot.ExpiresAtMs:
 		d.State = StateExpired
 	case r.Hot.MaxHits != 0 && d.Hits >= r.Hot.MaxHits:
 		d.State = StateExhausted

@@ -21,7 +21,7 @@ const (
 )
 
 // appendReceipt appends a receipt; sender and key are in the row's key. The link is there whole, as it was answered: it may
-// be edited or deleted since.
+// be edited or deleted since. Its hits of that moment stand in place of the imported ones.
 //
 //	┌───────────┬──────────────┬──────────────┬──────────────────────┬────────────┬─────────────┐
 //	│ version 1 │ created, ms  │ body hash 16 │ outcome 1: 0 created │ hot record │ cold record │
@@ -35,7 +35,9 @@ func appendReceipt(dst []byte, r *engine.Receipt, hot *engine.Hot, cold *engine.
 		outcome = outcomeExisted
 	}
 	dst = appendString(append(dst, outcome), appendHot(nil, hot))
-	return appendCold(dst, cold)
+	answered := *cold
+	answered.ImportedHits = r.Hits
+	return appendCold(dst, &answered)
 }
 
 // appendBulkReceipt appends the receipt of a request for several links. Of a link it has only what it is found by: with its
@@ -99,6 +101,7 @@ func readReceiptLink(r *reader, x *engine.Receipt) error {
 	if x.Link.Cold, err = decodeCold(cold); err != nil {
 		return err
 	}
+	x.Hits = x.Link.Cold.ImportedHits
 	view, err := decodeHot([]byte(x.Link.Cold.Code), hot)
 	x.Link.Hot = ownHot(&view)
 	return err

@@ -81,7 +81,7 @@ var (
 	goldenSweep     = sweep{firstDay: 29_465, stage: stageOwners, next: 128}
 	goldenReceipt   = engine.Receipt{
 		Request:     engine.Request{RequestKey: engine.RequestKey{Sender: [32]byte{1}, Key: [32]byte{2}}, Body: [16]byte{1, 2, 15: 0xff}},
-		CreatedAtMs: 1_700_000_000_002, Existed: true, Link: engine.Record{Hot: goldenHot, Cold: goldenCold},
+		CreatedAtMs: 1_700_000_000_002, Hits: goldenCold.ImportedHits, Existed: true, Link: engine.Record{Hot: goldenHot, Cold: goldenCold},
 	}
 	goldenBulkReceipt = engine.Receipt{
 		Request: goldenReceipt.Request, CreatedAtMs: 1_700_000_000_002, Items: []engine.ReceiptItem{
@@ -196,8 +196,9 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 		receipt := engine.Receipt{
 			Request:     engine.Request{RequestKey: goldenReceipt.RequestKey, Body: [16]byte(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "body"))},
 			CreatedAtMs: rapid.Int64().Draw(t, "at"), Existed: rapid.Bool().Draw(t, "existed"), Link: engine.Record{Hot: hot, Cold: cold},
+			Hits: rapid.Uint64().Draw(t, "hits"),
 		}
-		receipt.Link.Hot.Code = cold.Code
+		receipt.Link.Hot.Code, receipt.Link.Cold.ImportedHits = cold.Code, receipt.Hits
 		got, err := decodeReceipt(receipt.RequestKey, appendReceipt(nil, &receipt, &hot, &cold))
 		if err != nil || !reflect.DeepEqual(got, receipt) {
 			t.Fatalf("receipt: got %+v, %v, want %+v", got, err, receipt)

@@ -51,7 +51,8 @@
 // in as much time. What a function has written is durable when it returns nil. Who somebody is, is read from the table on each call (two
 // gets and two JSON values, 7 µs; three for a session) and cached nowhere: what is revoked, ended, demoted or deleted is so
 // when the function returns, for requests on open connections too. What was asked for before is checked once more where it
-// matters: IssueToken looks at its maker again in its turn.
+// matters: IssueToken looks at its maker again in its turn. Before a user is deleted, the caller's Farewell is asked what else there
+// is of them; it is told how the write has ended, however late, so that nothing is made for the user meanwhile.
 //
 // Only last uses wait: in memory, of what was verified and no more than 65,536, for Run to write them once a minute.
 package account

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -137,10 +138,14 @@ func (a *Accounts) checkNotLast(u User, field string) error {
 	return err
 }
 
-// RemoveUser deletes a user with all tokens and sessions, at once. mayGo is asked last, and its error returned: it knows what
-// else there is of the user. The number is never given again. Errors: ErrNoUser, and an engine.FieldError if it is the last
-// admin.
-func (a *Accounts) RemoveUser(id uint32, mayGo func() error) error {
+// Farewell is who knows what else there is of a user who is about to be deleted. It returns an error if the user may not go, and
+// else sees to it that nothing more comes, until settle is called: once, with whether the user is gone. ctx is done
+// when it is too late to delete the user. settle may be called by any goroutine, and returns soon.
+type Farewell func(ctx context.Context) (settle func(gone bool), err error)
+
+// RemoveUser deletes a user with all tokens and sessions, at once. mayGo is asked last, and its error returned. The number is
+// never given again. Errors: ErrNoUser, and an engine.FieldError if it is the last admin.
+func (a *Accounts) RemoveUser(id uint32, mayGo Farewell) error {
 	turn, err := a.takeTurn()
 	if err != nil {
 		return err
@@ -161,10 +166,11 @@ func (a *Accounts) RemoveUser(id uint32, mayGo func() error) error {
 	if err != nil {
 		return err
 	}
-	if err := mayGo(); err != nil {
+	settle, err := mayGo(turn.ctx)
+	if err != nil {
 		return err
 	}
-	if err := turn.write(nil, append(rows, userKey(id), nameKey(u.Name))); err != nil {
+	if err := turn.writeThen(nil, append(rows, userKey(id), nameKey(u.Name)), settle); err != nil {
 		return fmt.Errorf("delete user %d: %w", id, err)
 	}
 	return nil

@@ -40,22 +40,22 @@ func (a *Accounts) giveBack() { <-a.turns }
 
 // write is writeThen with nothing to be done then.
 func (t *turn) write(sets [][2][]byte, deletes [][]byte) error {
-	return t.writeThen(sets, deletes, func() {})
+	return t.writeThen(sets, deletes, func(bool) {})
 }
 
-// writeThen writes rows, once in a turn, and waits for that until engine.CommitTimeout after the turn was asked for. If the
-// write succeeds, written is called before anybody else has the turn, also if the caller has gone by then.
+// writeThen writes rows, once in a turn, and waits for that until engine.CommitTimeout after the turn was asked for. When the
+// write has ended, ended is called once, with whether the rows were written, before anybody else has the turn; also if
+// the caller has gone by then, or nothing was begun.
 // Errors: those of the table; engine.ErrOverloaded if it was too late to begin; engine.ErrOutcomeUnknown.
-func (t *turn) writeThen(sets [][2][]byte, deletes [][]byte, written func()) error {
+func (t *turn) writeThen(sets [][2][]byte, deletes [][]byte, ended func(written bool)) error {
 	if t.ctx.Err() != nil {
+		ended(false)
 		return engine.ErrOverloaded
 	}
 	t.writing = true
 	done := make(chan error, 1)
 	t.accounts.table.Write(sets, deletes, func(err error) {
-		if err == nil {
-			written()
-		}
+		ended(err == nil)
 		t.accounts.giveBack()
 		done <- err
 	})

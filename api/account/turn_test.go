@@ -125,8 +125,8 @@ func TestWhatIsRefusedBeforeWritingGivesTheTurnBack(t *testing.T) {
 		f.add(t, taken, RoleMember)
 		for what, call := range map[string]func() error{
 			"a taken address":      adding(f, taken),
-			"no such user":         func() error { return f.RemoveUser(99, func() error { return nil }) },
-			"who may not go":       func() error { return f.RemoveUser(2, func() error { return errors.New("no") }) },
+			"no such user":         func() error { return f.RemoveUser(99, mayGo(nil)) },
+			"who may not go":       func() error { return f.RemoveUser(2, mayGo(errors.New("no"))) },
 			"the last admin":       func() error { _, err := f.EditUser(admin, 1, UserEdit{Role: &role}); return err },
 			"no such token":        func() error { return f.RevokeToken(1, "none") },
 			"a token without name": func() error { _, _, err := f.IssueToken(admin, TokenDraft{}); return err },

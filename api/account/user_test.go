@@ -1,6 +1,7 @@
 package account
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -90,14 +91,14 @@ func TestThereIsAlwaysAnAdmin(t *testing.T) {
 	if _, err := f.EditUser(CallerOf(first), first.ID, UserEdit{Role: &member}); code(err) != "last_admin" {
 		t.Errorf("demoting the last admin: got %v", err)
 	}
-	if err := f.RemoveUser(first.ID, func() error { return nil }); code(err) != "last_admin" {
+	if err := f.RemoveUser(first.ID, mayGo(nil)); code(err) != "last_admin" {
 		t.Errorf("deleting the last admin: got %v", err)
 	}
 	second := f.add(t, "second@example.com", RoleAdmin)
 	if _, err := f.EditUser(CallerOf(first), first.ID, UserEdit{Role: &member}); err != nil {
 		t.Error(err)
 	}
-	if err := f.RemoveUser(second.ID, func() error { return nil }); code(err) != "last_admin" {
+	if err := f.RemoveUser(second.ID, mayGo(nil)); code(err) != "last_admin" {
 		t.Errorf("deleting what is now the last admin: got %v", err)
 	}
 }
@@ -180,13 +181,13 @@ func TestADeletedUserLeavesNothingButTheNumber(t *testing.T) {
 		t.Fatal(err)
 	}
 	refusal := errors.New("no")
-	if err := f.RemoveUser(u.ID, func() error { return refusal }); err != refusal {
+	if err := f.RemoveUser(u.ID, mayGo(refusal)); err != refusal {
 		t.Errorf("got %v, want what mayGo says", err)
 	}
 	if _, err := f.Authenticate(token); err != nil {
 		t.Errorf("refused, and yet: %v", err)
 	}
-	if err := f.RemoveUser(u.ID, func() error { return nil }); err != nil {
+	if err := f.RemoveUser(u.ID, mayGo(nil)); err != nil {
 		t.Fatal(err)
 	}
 	_, byToken := f.Authenticate(token)
@@ -203,7 +204,7 @@ func TestADeletedUserLeavesNothingButTheNumber(t *testing.T) {
 	if after := rows(t, f); after != before {
 		t.Errorf("got the rows\n%s\nwant\n%s", after, before)
 	}
-	if err := f.RemoveUser(u.ID, func() error { return nil }); !errors.Is(err, ErrNoUser) {
+	if err := f.RemoveUser(u.ID, mayGo(nil)); !errors.Is(err, ErrNoUser) {
 		t.Errorf("again: got %v", err)
 	}
 	if again := f.add(t, "ann@example.com", RoleMember); again.ID != u.ID+1 {
@@ -342,4 +343,9 @@ func TestUsesBeyondTheLimitWait(t *testing.T) {
 	if len(u.pending) != maxPendingUses || !u.of([32]byte{}).Equal(at.Add(1)) {
 		t.Errorf("got %d, want %d, and what is there brought up to date", len(u.pending), maxPendingUses)
 	}
+}
+
+// mayGo lets a user go, or says why not.
+func mayGo(why error) Farewell {
+	return func(context.Context) (func(gone bool), error) { return func(bool) {}, why }
 }

@@ -107,9 +107,13 @@ func (a *Accounts) writeUses(hashes [][sha256.Size]byte, at map[[sha256.Size]byt
 			sets = append(sets, [2][]byte{useKey(hash[:]), encodeUse(at[hash])})
 		}
 	}
-	forget := func() { a.uses.forget(hashes, at) }
+	forget := func(written bool) {
+		if written {
+			a.uses.forget(hashes, at)
+		}
+	}
 	if len(sets) == 0 {
-		forget()
+		forget(true)
 		return nil
 	}
 	if err := turn.writeThen(sets, nil, forget); err != nil {

@@ -1,0 +1,63 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"shunt/engine"
+)
+
+// TestALinkIsShownWithItsOwnHits deletes a link and takes its code again, over and over, while it is read and edited. Each link of
+// the code is named after the hits that it brought along.
+func TestALinkIsShownWithItsOwnHits(t *testing.T) {
+	const links = 1500
+	st := newSite(t, nil)
+	take := func(hits uint64) {
+		_, _, err := st.engine.Create(t.Context(), engine.Draft{
+			Alias: "x", Owner: 1, Target: "http://a/", Title: fmt.Sprint(hits),
+			Import: &engine.Import{CreatedAt: time.Now(), UpdatedAt: time.Now(), Hits: hits},
+		})
+		check(t, err)
+	}
+	take(0)
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	defer readers.Wait()
+	defer close(done)
+	for _, ask := range []func(i int) reply{
+		func(int) reply { return st.call("GET", "/links/x", "") },
+		func(int) reply { return st.call("GET", "/links/x", "") },
+		func(int) reply { return st.call("GET", "/links/x", "") },
+		func(int) reply { return st.call("GET", "/links/x", "") },
+		func(i int) reply { return st.call("PATCH", "/links/x", fmt.Sprintf(`{"url":"http://a/%d"}`, i)) },
+		func(int) reply { return st.call("GET", "/links?limit=1", "") },
+	} {
+		readers.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if r := ask(i); r.status == 200 && !ownHits(r.body) {
+					t.Errorf("got %s", r.body)
+				}
+			}
+		})
+	}
+	for i := range uint64(links) {
+		check(t, st.engine.Delete(t.Context(), "x", engine.Guard{AnyOwner: true}))
+		take(i + 1)
+	}
+}
+
+// ownHits tells whether a link has the hits that its title says.
+func ownHits(body string) bool {
+	_, rest, found := strings.Cut(body, `"title":"`)
+	title, rest, _ := strings.Cut(rest, `"`)
+	_, rest, _ = strings.Cut(rest, `"hits":`)
+	return !found || strings.HasPrefix(rest, title+",") || strings.HasPrefix(rest, title+"}")
+}

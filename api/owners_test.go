@@ -1,0 +1,100 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"shunt/api/account"
+	"shunt/engine"
+)
+
+// TestNoLinkOutlivesADeletedUser deletes users while links are made for them in every way there is: a deletion that is answered 204
+// leaves none, and none comes after it.
+func TestNoLinkOutlivesADeletedUser(t *testing.T) {
+	const rounds = 100
+	st := newSite(t, nil)
+	deleted := 0
+	for i := range rounds {
+		u := st.person(fmt.Sprintf("user%d@example.com", i), account.RoleMember)
+		token, id := st.issue(account.CallerOf(u), account.LinksWrite), fmt.Sprint(u.ID)
+		made := make([]reply, 0, 8)
+		var mu sync.Mutex
+		var making sync.WaitGroup
+		for _, ask := range []func() reply{
+			func() reply { return st.callAs(token, "POST", "/shorten", `{"url":"http://a/"}`) },
+			func() reply { return st.callAs(token, "POST", "/shorten", `{"url":"http://a/"}`, "Idempotency-Key: k") },
+			func() reply {
+				return st.callAs(token, "POST", "/shorten/bulk", `[{"url":"http://a/"},{"url":"http://b/"}]`)
+			},
+			func() reply { return st.call("POST", "/import?owner="+id, `[{"url":"http://a/","code":"code`+id+`"}]`) },
+		} {
+			making.Go(func() {
+				r := ask()
+				mu.Lock()
+				defer mu.Unlock()
+				made = append(made, r)
+			})
+		}
+		answer := st.call("DELETE", "/users/"+id, "")
+		making.Wait()
+		left := st.call("GET", "/links?owner="+id, "")
+		switch none := strings.HasPrefix(left.body, `{"data":[],`); {
+		case answer.status == 204 && !none:
+			t.Fatalf("round %d: the user is deleted, and there is %s", i, left.body)
+		case answer.status == 204:
+			deleted++
+		case answer.status != 422 || answer.fields() != "links:required" || none:
+			t.Fatalf("round %d: got %d %s, and the links %s", i, answer.status, answer.body, left.body)
+		}
+		for _, r := range made {
+			known := r.status == 200 || r.status == 201
+			if answer.status == 204 && known || answer.status == 422 && !known {
+				t.Errorf("round %d: the deletion was answered %d, and a create %d %s", i, answer.status, r.status, r.body)
+			}
+		}
+	}
+	t.Logf("%d of %d users were deleted", deleted, rounds)
+}
+
+// A create whose caller was let in before the deletion is refused after it.
+func TestAnOwnerWhoWasDeletedMeanwhileGetsNoLink(t *testing.T) {
+	st := newSite(t, nil)
+	u := st.person("ann@example.com", account.RoleMember)
+	if r := st.call("DELETE", "/users/2", ""); r.status != 204 {
+		t.Fatal(r)
+	}
+	for name, err := range map[string]error{
+		"a link": func() error {
+			_, _, err := st.engine.Create(t.Context(), engine.Draft{Owner: u.ID, Target: "http://a/"})
+			return err
+		}(),
+		"links": func() error {
+			_, err := st.engine.CreateBulk(t.Context(), []engine.BulkItem{{Draft: engine.Draft{Owner: u.ID, Target: "http://a/"}}})
+			return err
+		}(),
+	} {
+		if r, known := refusalOf(err); !known || r.kind != kindUnauthorized {
+			t.Errorf("%s: got %v, want %s", name, err, kindUnauthorized.code)
+		}
+	}
+	if r := st.call("POST", "/import?owner=2", `[{"url":"http://a/","code":"x"}]`); r.status != 422 || r.fields() != "owner:unknown" {
+		t.Errorf("an import: got %+v", r)
+	}
+}
+
+// TestADeletionThatIsRefusedLetsTheUserGoOn also has the refusal come before the user is disturbed.
+func TestADeletionThatIsRefusedLetsTheUserGoOn(t *testing.T) {
+	st := newSite(t, nil)
+	ann := st.member("ann@example.com")
+	for i := range 3 {
+		body := fmt.Sprintf(`{"url":"http://a/","alias":"x%d"}`, i)
+		if r := st.callAs(ann, "POST", "/shorten", body); r.status != 201 {
+			t.Errorf("got %+v", r)
+		}
+		if r := st.call("DELETE", "/users/2", ""); r.status != 422 || r.fields() != "links:required" {
+			t.Errorf("got %+v", r)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package engine_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"shunt/engine"
+)
+
+// TestACapHoldsForRedirectsThatResolvedTheLinkBefore has a redirect resolve the link, then edits it, and then lets the redirect
+// count its hit.
+func TestACapHoldsForRedirectsThatResolvedTheLinkBefore(t *testing.T) {
+	visit := engine.Visit{NowMs: time.Now().UnixMilli()}
+	const hits = 5
+	for name, c := range map[string]struct {
+		before uint64
+		edits  []uint64 // caps; 0: none
+		want   bool
+	}{
+		"lowered to what is used":  {10, []uint64{hits}, false},
+		"lowered below that":       {10, []uint64{2}, false},
+		"lowered, and not used up": {10, []uint64{hits + 1}, true},
+		"raised":                   {hits, []uint64{hits + 1}, true},
+		"taken away":               {hits, []uint64{0}, true},
+		"taken away and given":     {10, []uint64{0, hits}, false},
+		"lowered and raised":       {10, []uint64{hits, 10}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newTestEngine(t, engine.Options{})
+			e.create(t, "x").Release()
+			capAt(t, e, "x", c.before)
+			stale, _ := e.Resolve([]byte("x"))
+			defer stale.Release()
+			for range hits {
+				if !e.Hit(stale, visit) {
+					t.Fatal("a hit below the cap is refused")
+				}
+			}
+			for _, edit := range c.edits {
+				if d := capAt(t, e, "x", edit); d.Hits != hits {
+					t.Errorf("the edit to %d says %d hits, want %d", edit, d.Hits, hits)
+				}
+			}
+			bot := visit
+			bot.Class = engine.ClassBot
+			if got := e.Hit(stale, bot); got != c.want {
+				t.Errorf("a bot's redirect: got %v, want %v", got, c.want)
+			}
+			if got := e.Hit(stale, visit); got != c.want {
+				t.Errorf("a redirect: got %v, want %v", got, c.want)
+			}
+			counted := uint64(hits)
+			if c.want {
+				counted++
+			}
+			if s := e.stats(t, "x"); s.Hits != counted {
+				t.Errorf("%d hits counted, want %d", s.Hits, counted)
+			}
+		})
+	}
+}
+
+// A redirect of a link that was deleted meanwhile is as if it had come before, whoever has the code now.
+func TestARedirectOfALinkThatIsGoneCountsForThatLink(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	e.create(t, "x").Release()
+	capAt(t, e, "x", 1)
+	stale, _ := e.Resolve([]byte("x"))
+	defer stale.Release()
+	e.delete(t, "x")
+	fresh := e.create(t, "x")
+	fresh.Release()
+	visit := engine.Visit{NowMs: time.Now().UnixMilli()}
+	if !e.Hit(stale, visit) || e.Hit(stale, visit) {
+		t.Error("of the deleted link with a cap of 1, not exactly one hit is admitted")
+	}
+	if s := e.stats(t, "x"); s.Hits != 0 {
+		t.Errorf("the new link has %d hits", s.Hits)
+	}
+}
+
+// TestACapLoweredUnderFireHoldsFromTheAnswerOn lowers the cap of a link while clients follow it, and raises it again. Clients pause
+// between resolving the link and counting their hit. Once an edit to n is answered with h hits, max(n, h) are admitted.
+func TestACapLoweredUnderFireHoldsFromTheAnswerOn(t *testing.T) {
+	const clients, edits, plenty = 8, 200, 1 << 40
+	e := newTestEngine(t, engine.Options{Rings: 1, RingRecords: 1 << 16, FlushInterval: 10 * time.Millisecond})
+	e.create(t, "x").Release()
+	capAt(t, e, "x", plenty)
+	var answered atomic.Uint64
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for range clients {
+		wg.Go(func() {
+			for !stop.Load() {
+				l, _ := e.Resolve([]byte("x"))
+				runtime.Gosched()
+				if e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()}) {
+					answered.Add(1)
+				}
+				l.Release()
+			}
+		})
+	}
+	defer wg.Wait()
+	defer stop.Store(true)
+	for range edits {
+		before := answered.Load()
+		eventually(t, "more hits", func() bool { return answered.Load() > before+100 })
+		d := capAt(t, e, "x", answered.Load()+rand.Uint64N(100))
+		limit := max(d.MaxHits, d.Hits)
+		eventually(t, "the cap to be used up", func() bool { return answered.Load() >= limit })
+		for range clients {
+			runtime.Gosched()
+		}
+		if got := answered.Load(); got > limit {
+			t.Fatalf("%d redirects are answered; the edit to a cap of %d said %d hits", got, d.MaxHits, d.Hits)
+		}
+		capAt(t, e, "x", plenty)
+	}
+}
+
+// TestAnEditIsAnsweredWithTheHitsAtItsPublication has hits come while the edit is being committed.
+func TestAnEditIsAnsweredWithTheHitsAtItsPublication(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	e.create(t, "x").Release()
+	capAt(t, e, "x", 10)
+	hitsFirst := func(commit func()) {
+		l, _ := e.Resolve([]byte("x"))
+		for range 4 {
+			e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()})
+		}
+		l.Release()
+		commit()
+	}
+	e.gate.apply.Store(&hitsFirst)
+	d, err := e.Update(context.Background(), "x", engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
+		r.Hot.MaxHits = 4
+		return nil
+	})
+	if err != nil || d.Hits != 4 || d.State != engine.StateExhausted || d.Version != 3 {
+		t.Errorf("got version %d with %d hits, %s (%v), want 3 with 4, exhausted", d.Version, d.Hits, d.State, err)
+	}
+}

@@ -1,0 +1,50 @@
+package engine
+
+// A claim is what the index knows of a code that somebody wants for a new link.
+type claim struct {
+	exact           *Hot // the live link of the code itself, if there is one
+	othersTombstone bool // the code itself was deleted not long ago, by somebody else
+
+	// Variants, which differ from the code only by case. To an import they do not matter. One of the same owner that is live keeps
+	// the code from everybody. One of somebody else, live or deleted not long ago, keeps it from everybody but its own former
+	// owner: that can only be where both were imported, and whoever deletes one of them does not lose it for the other's sake.
+	ownVariant, othersVariant bool
+
+	full bool // the code would be one variant more than maxVariants
+
+	// The nearest of those that are in the way (see nearness), with its target if it is the owner's; nil if there are only too
+	// many variants.
+	by *Hot
+}
+
+// claim looks at code, and at what differs from it only by case, for a new link of owner. beside is how many variants are about
+// to be made.
+func (r *reservation) claim(code string, owner uint32, imported bool, beside int, nowMs int64) (c claim) {
+	r.shard.mu.Lock()
+	defer r.shard.mu.Unlock()
+	variants, hasSlot, nearest := beside, false, 0
+	r.shard.variantsLocked(r.place.tag, []byte(code), func(v HotView) {
+		live := v.Flags&FlagTombstone == 0
+		variant := string(v.Code) != code
+		held := (live || v.Owner != owner && tombstoneHolds(v.DeletedAtMs, nowMs)) && !(imported && variant)
+		if n := v.nearness(code, owner); held && n > nearest {
+			nearest, c.by = n, v.inTheWay(owner)
+		}
+		switch {
+		case variant:
+			if !v.purged() {
+				variants++
+			}
+			c.ownVariant = c.ownVariant || held && v.Owner == owner
+			c.othersVariant = c.othersVariant || held && v.Owner != owner
+			return
+		case live:
+			c.exact = c.by
+		default:
+			c.othersTombstone = held
+		}
+		hasSlot = true
+	})
+	c.full = imported && !hasSlot && variants >= maxVariants
+	return c
+}

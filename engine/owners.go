@@ -1,0 +1,167 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// A user may be deleted only if no link is theirs, and a create that began before the deletion may end after it: its caller
+// was authenticated, its code is reserved, or its commit is under way although nobody waits for it any more
+// (ErrOutcomeUnknown). So every create enters its owner, from before it reserves a code until its commit has ended, and
+// RetireOwner closes the owner, waits until nobody is in, and only then looks for links. The invariants:
+//
+//  1. An owner who is settled as gone has no link, and gets none in the life of this process. Nothing that was asked for
+//     before outlives it.
+//  2. Who enters an owner that is being retired waits for the outcome, so a deletion that is refused refuses no create.
+//     Nothing that a create in an owner waits for waits to enter: an owner is entered before codes are reserved, and once.
+type owners struct {
+	mu struct {
+		sync.Mutex
+		makers   map[uint32]int         // creates that are in, by owner; none is 0
+		retiring map[uint32]*retirement // owners that nobody may enter at present
+		gone     map[uint32]struct{}    // owners that nobody may enter any more, at most maxGoneOwners
+	}
+}
+
+// retirement is an owner's who is being retired.
+type retirement struct {
+	empty   chan struct{} // closed when nobody is in
+	settled chan struct{} // closed when it is known whether the owner goes
+}
+
+// maxGoneOwners bounds the owners that are remembered as gone: 12 MB. Each is a user who was deleted since the process began.
+const maxGoneOwners = 1 << 20
+
+func (o *owners) init() {
+	o.mu.makers = make(map[uint32]int)
+	o.mu.retiring = make(map[uint32]*retirement)
+	o.mu.gone = make(map[uint32]struct{})
+}
+
+// enter lets a create for owner in. It waits for the end of a retirement until ctx is done: ErrOverloaded. ErrOwnerGone if
+// the owner is gone.
+func (o *owners) enter(ctx context.Context, owner uint32) error {
+	for {
+		wait, err := o.tryEnter(owner)
+		if wait == nil {
+			return err
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return ErrOverloaded
+		}
+	}
+}
+
+// tryEnter enters owner, or returns what is closed when that may be tried again.
+func (o *owners) tryEnter(owner uint32) (wait <-chan struct{}, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, gone := o.mu.gone[owner]; gone {
+		return nil, ErrOwnerGone
+	}
+	if r := o.mu.retiring[owner]; r != nil {
+		return r.settled, nil
+	}
+	o.mu.makers[owner]++
+	return nil, nil
+}
+
+// reserveFor is reserve for a new link of owner, who is entered before and left when the reservation is released.
+func (e *Engine) reserveFor(ctx context.Context, owner uint32, code string) (reservation, error) {
+	if err := e.owners.enter(ctx, owner); err != nil {
+		return reservation{}, err
+	}
+	r, err := e.reserve(ctx, code)
+	if err != nil {
+		e.owners.leave(owner)
+		return reservation{}, err
+	}
+	r.leave = func() { e.owners.leave(owner) }
+	return r, nil
+}
+
+// leave ends a create for owner.
+func (o *owners) leave(owner uint32) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.makers[owner]--; o.mu.makers[owner] > 0 {
+		return
+	}
+	delete(o.mu.makers, owner)
+	if r := o.mu.retiring[owner]; r != nil {
+		close(r.empty)
+	}
+}
+
+// close lets nobody enter owner until settle.
+func (o *owners) close(owner uint32) (*retirement, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.retiring[owner] != nil {
+		return nil, ErrOverloaded
+	}
+	if len(o.mu.gone) >= maxGoneOwners {
+		return nil, fmt.Errorf("%d users were deleted since the server was started: restart it", maxGoneOwners)
+	}
+	r := &retirement{empty: make(chan struct{}), settled: make(chan struct{})}
+	o.mu.retiring[owner] = r
+	if o.mu.makers[owner] == 0 {
+		close(r.empty)
+	}
+	return r, nil
+}
+
+// settle ends the retirement of owner: it is gone, or may be entered again.
+func (o *owners) settle(owner uint32, gone bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if gone {
+		o.mu.gone[owner] = struct{}{}
+	}
+	close(o.mu.retiring[owner].settled)
+	delete(o.mu.retiring, owner)
+}
+
+// RetireOwner returns once it is certain that owner has no link, and gets none until settle is called, which the caller must
+// do once: with true if the owner is gone for good, with false if it stays. Creates that are under way are waited for, until
+// ctx is done, and those that come meanwhile wait for settle. Errors, after which nothing has changed: ErrOwnsLinks;
+// ErrOverloaded if a create did not end in time, or owner is being retired already.
+func (e *Engine) RetireOwner(ctx context.Context, owner uint32) (settle func(gone bool), err error) {
+	if err := e.checkOwnsNone(owner); err != nil { // then nobody needs to wait
+		return nil, err
+	}
+	r, err := e.owners.close(owner)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-r.empty:
+		err = e.checkOwnsNone(owner)
+	case <-ctx.Done():
+		err = ErrOverloaded
+	}
+	if err != nil {
+		e.owners.settle(owner, false)
+		return nil, err
+	}
+	return func(gone bool) { e.owners.settle(owner, gone) }, nil
+}
+
+// checkOwnsNone returns ErrOwnsLinks if owner has a live link.
+func (e *Engine) checkOwnsNone(owner uint32) error {
+	owns := false
+	err := e.store.ListLinks(owner, "", func(uint64, string) bool {
+		owns = true
+		return false
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("listing links of owner %d: %w", owner, err)
+	case owns:
+		return ErrOwnsLinks
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"shunt/engine"
+)
+
+func draftFor(owner uint32) engine.Draft {
+	return engine.Draft{Owner: owner, Target: "https://x.example/"}
+}
+
+// TestAnOwnerWithACreateUnderWayIsNotRetired goes by a fake clock. The create's caller has gone when the owner is to be retired, but
+// its commit has not ended.
+func TestAnOwnerWithACreateUnderWayIsNotRetired(t *testing.T) {
+	for name, create := range map[string]func(e *testEngine) error{
+		"one": func(e *testEngine) error {
+			_, _, err := e.Create(context.Background(), draftFor(2))
+			return err
+		},
+		"one that may be repeated": func(e *testEngine) error {
+			_, _, err := e.CreateOnce(context.Background(), engine.Request{}, func() (engine.Draft, error) { return draftFor(2), nil })
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := newTestEngine(t, engine.Options{})
+				defer e.stop()
+				e.create(t, "before") // has ids reserved
+				var held func()
+				stall := func(commit func()) { held = commit }
+				e.gate.apply.Store(&stall)
+				if err := create(e); !errors.Is(err, engine.ErrOutcomeUnknown) {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(context.Background(), engine.CommitTimeout)
+				defer cancel()
+				if _, err := e.RetireOwner(ctx, 2); !errors.Is(err, engine.ErrOverloaded) {
+					t.Errorf("while the commit is under way: got %v, want %v", err, engine.ErrOverloaded)
+				}
+				settled, err := e.RetireOwner(context.Background(), 3)
+				if err != nil {
+					t.Errorf("another owner: %v", err)
+				}
+				settled(true)
+				e.gate.apply.Store(nil)
+				held()
+				synctest.Wait()
+				if _, err := e.RetireOwner(context.Background(), 2); !errors.Is(err, engine.ErrOwnsLinks) {
+					t.Errorf("after it: got %v, want %v", err, engine.ErrOwnsLinks)
+				}
+			})
+		})
+	}
+}
+
+// TestACreateWaitsForWhetherItsOwnerGoes goes by a fake clock.
+func TestACreateWaitsForWhetherItsOwnerGoes(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		gone bool
+		want error
+	}{{"the owner stays", false, nil}, {"the owner goes", true, engine.ErrOwnerGone}} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := newTestEngine(t, engine.Options{})
+				defer e.stop()
+				settle, err := e.RetireOwner(context.Background(), 2)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := e.RetireOwner(context.Background(), 2); !errors.Is(err, engine.ErrOverloaded) {
+					t.Errorf("a second time at once: got %v, want %v", err, engine.ErrOverloaded)
+				}
+				if _, _, err := e.Create(context.Background(), draftFor(2)); !errors.Is(err, engine.ErrOverloaded) {
+					t.Errorf("a create that waits for too long: got %v, want %v", err, engine.ErrOverloaded)
+				}
+				answers := make(chan error, 2)
+				go func() {
+					_, _, err := e.Create(context.Background(), draftFor(2))
+					answers <- err
+				}()
+				go func() {
+					_, err := e.CreateBulk(context.Background(), []engine.BulkItem{{Draft: draftFor(1)}, {Draft: draftFor(2)}})
+					answers <- err
+				}()
+				synctest.Wait()
+				if len(answers) != 0 {
+					t.Errorf("a create did not wait: %v", <-answers)
+				}
+				settle(c.gone)
+				for range 2 {
+					if err := <-answers; !errors.Is(err, c.want) {
+						t.Errorf("got %v, want %v", err, c.want)
+					}
+				}
+			})
+		})
+	}
+}
