@@ -73,18 +73,13 @@ func loadSettings(cmd *cobra.Command, environ []string, stderr io.Writer) error 
 // knownSettings returns the settings of every command, so that one file and one environment serve them all.
 func knownSettings(root *cobra.Command) map[string]*pflag.Flag {
 	known := map[string]*pflag.Flag{}
-	var walk func(*cobra.Command)
-	walk = func(cmd *cobra.Command) {
+	for _, cmd := range commandsOf(root) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if f.Name != "help" && !annotated(f, argumentAnnotation) {
 				known[f.Name] = f
 			}
 		})
-		for _, sub := range cmd.Commands() {
-			walk(sub)
-		}
 	}
-	walk(root)
 	return known
 }
 

@@ -135,23 +135,6 @@ func (cfg *serveConfig) check() error {
 	return cfg.data.checkBaseURL()
 }
 
-// checkAddresses refuses two addresses of which the second could not be listened on.
-func (cfg *serveConfig) checkAddresses() error {
-	taken := map[string]string{}
-	for _, a := range []struct{ flag, address string }{
-		{"--listen", cfg.data.listen}, {"--admin-listen", cfg.adminListen}, {"--http-redirect-listen", cfg.https.redirectListen},
-	} {
-		_, port, _ := net.SplitHostPort(a.address)
-		if other := taken[a.address]; other != "" && port != "0" {
-			return usageErrorf("%s and %s are both %s; give them two addresses", other, a.flag, a.address)
-		}
-		if a.address != "" {
-			taken[a.address] = a.flag
-		}
-	}
-	return nil
-}
-
 // serve runs the server until ctx ends or a signal comes, and stops it. A second signal ends it in the middle of
 // stopping. program is how this one was called.
 func serve(ctx context.Context, cfg *serveConfig, say *console, program string) error {

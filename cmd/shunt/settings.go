@@ -114,6 +114,23 @@ func (s *dataSettings) checkBaseURL() error {
 	return nil
 }
 
+// checkAddresses refuses two addresses of which the second could not be listened on.
+func (cfg *serveConfig) checkAddresses() error {
+	taken := map[string]string{}
+	for _, a := range []struct{ flag, address string }{
+		{"--listen", cfg.data.listen}, {"--admin-listen", cfg.adminListen}, {"--http-redirect-listen", cfg.https.redirectListen},
+	} {
+		_, port, _ := net.SplitHostPort(a.address)
+		if other := taken[a.address]; other != "" && port != "0" {
+			return usageErrorf("%s and %s are both %s; give them two addresses", other, a.flag, a.address)
+		}
+		if a.address != "" {
+			taken[a.address] = a.flag
+		}
+	}
+	return nil
+}
+
 // isLoopback tells whether host, an address or a name, can only be this machine.
 func isLoopback(host string) bool {
 	if addr, err := netip.ParseAddr(host); err == nil {

@@ -50,7 +50,7 @@ func TestConfigShowsWhatIsInForceAndWhereItIsFrom(t *testing.T) {
 			t.Errorf("%s: got %s from %q, want %s from %q", name, value, got.Source, want.value, want.source)
 		}
 	}
-	for _, argument := range []string{"alias", "json", "help", "name"} {
+	for _, argument := range []string{"alias", "json", "help", "name", "version"} {
 		if _, found := shown[argument]; found {
 			t.Errorf("%s is shown as a setting", argument)
 		}
@@ -72,6 +72,11 @@ func TestTheFileThatConfigPrintsGivesTheSameSettings(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", name, a, b)
 		}
 	}
+}
+
+func TestAVersionInTheEnvironmentIsNotASetting(t *testing.T) {
+	r := shunt(t, t.TempDir(), []string{"SHUNT_VERSION=1.2"}, "config")
+	r.want(t, exitDone, `^SETTING`, `^shunt: warning: SHUNT_VERSION is ignored: there is no such setting\n$`)
 }
 
 func TestConfigSaysWhatServeWouldRefuse(t *testing.T) {
