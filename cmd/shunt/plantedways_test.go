@@ -97,6 +97,7 @@ const (
 	plantedFields = "User-Agent: {agent}\r\nReferer: https://kept-referrer.example/{referrer}?{referrer}\r\nX-Forwarded-For: {client}\r\n" +
 		"X-Forwarded-Proto: https\r\nCookie: a={secret}\r\n"
 	plantedHead = " HTTP/1.1\r\nHost: {secret}.example\r\n" + plantedFields
+	adminHead   = " HTTP/1.1\r\nHost: localhost\r\n" + plantedFields
 
 	asAdmin  = "Authorization: Bearer {admin}\r\nContent-Type: application/json\r\n"
 	asReader = "Authorization: Bearer {reader}\r\nContent-Type: application/json\r\n"
@@ -191,8 +192,10 @@ var plantedWays = []plantedWay{
 	{name: "a login by a proxy that is not trusted", status: 403, line: login, fields: inJSON, body: `{"email":"{secret}@a.example"}`, direct: true},
 	{name: "an API call without token and proxy", status: 401, raw: "GET /api/v1/me HTTP/1.1\r\nHost: a\r\nUser-Agent: {agent}\r\n\r\n", direct: true},
 
-	{name: "the metrics", status: 200, line: "GET /metrics?{secret}", admin: true},
-	{name: "the admin address's misses", status: 404, line: "GET /{secret}", admin: true},
+	{name: "the metrics", status: 200, raw: "GET /metrics?{secret}" + adminHead + "\r\n", admin: true},
+	{name: "the admin address's misses", status: 404, raw: "GET /{secret}" + adminHead + "\r\n", admin: true},
+	{name: "another name at the admin address", status: 403, line: "GET /metrics?{secret}", admin: true},
+	{name: "another page at the admin address", status: 403, raw: "GET /metrics" + adminHead + "Origin: http://{secret}.example\r\n\r\n", admin: true},
 	{name: "the admin address's bad requests", status: 400, raw: "GET /readyz" + plantedHead + "Host: b\r\n\r\n", admin: true},
 }
 
