@@ -29,6 +29,10 @@ func TestACapHoldsForRedirectsThatResolvedTheLinkBefore(t *testing.T) {
 		"taken away":               {hits, []uint64{0}, true},
 		"taken away and given":     {10, []uint64{0, hits}, false},
 		"lowered and raised":       {10, []uint64{hits, 10}, true},
+		"given, and used up":       {0, []uint64{hits}, false},
+		"given, and not used up":   {0, []uint64{hits + 1}, true},
+		"given, taken and given":   {0, []uint64{hits + 1, 0, hits}, false},
+		"given and taken away":     {0, []uint64{hits, 0}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newTestEngine(t, engine.Options{})
@@ -84,13 +88,19 @@ func TestARedirectOfALinkThatIsGoneCountsForThatLink(t *testing.T) {
 	}
 }
 
-// TestACapLoweredUnderFireHoldsFromTheAnswerOn lowers the cap of a link while clients follow it, and raises it again. Clients pause
-// between resolving the link and counting their hit. Once an edit to n is answered with h hits, max(n, h) are admitted.
-func TestACapLoweredUnderFireHoldsFromTheAnswerOn(t *testing.T) {
-	const clients, edits, plenty = 8, 200, 1 << 40
+// Clients pause between resolving the link and counting their hit, while its cap is set and undone again and again. Once an
+// edit to n is answered with h hits, max(n, h) are admitted.
+
+func TestACapLoweredUnderFireHoldsFromTheAnswerOn(t *testing.T) { setCapsUnderFire(t, 1<<40) }
+
+func TestACapGivenUnderFireHoldsFromTheAnswerOn(t *testing.T) { setCapsUnderFire(t, 0) }
+
+// setCapsUnderFire has the link have the cap between from one edit to the next; 0: none.
+func setCapsUnderFire(t *testing.T, between uint64) {
+	const clients, edits = 8, 200
 	e := newTestEngine(t, engine.Options{Rings: 1, RingRecords: 1 << 16, FlushInterval: 10 * time.Millisecond})
 	e.create(t, "x").Release()
-	capAt(t, e, "x", plenty)
+	capAt(t, e, "x", between)
 	var answered atomic.Uint64
 	var stop atomic.Bool
 	var wg sync.WaitGroup
@@ -120,7 +130,7 @@ func TestACapLoweredUnderFireHoldsFromTheAnswerOn(t *testing.T) {
 		if got := answered.Load(); got > limit {
 			t.Fatalf("%d redirects are answered; the edit to a cap of %d said %d hits", got, d.MaxHits, d.Hits)
 		}
-		capAt(t, e, "x", plenty)
+		capAt(t, e, "x", between)
 	}
 }
 

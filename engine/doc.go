@@ -47,9 +47,9 @@
 // link: the hit looks the link up once more, after it has read the counter and before it swaps it. An edit publishes another cap
 // first and then changes the upper bits of the counter, which makes the swaps fail that began before (counter.go). So, whatever
 // the edit (a cap given, lowered, raised, taken away and given again): once an edit to a cap of n is published, and the link had
-// h hits at that moment, max(n, h) is all that is admitted until the next edit; h is in the answer of the edit. What comes
-// on top are redirects that resolved the link while it had neither cap nor flag and count their hit after the edit was
-// published, which takes at least an fsync: to find those, every hit would have to look twice. Expiry, disabling
+// h hits at that moment, max(n, h) is all that is admitted until the next edit; h is in the answer of the edit. A redirect that
+// resolved the link while it had neither cap nor flag is no exception: it looks again after it has reserved its slot, for a
+// minute after a cap was given (Engine.countAtOnce), and leaves a void record if it is not admitted. Expiry, disabling
 // and deletion promise nothing for redirects under way: a redirect that resolved the link before is as if it had come before.
 // The hit of a link that was deleted, and its code taken again, counts for the link that was resolved, under its cap.
 //

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 )
 
 // Update edits a link: edit changes a copy of its record, of which code, id, owner, creation and version stay as they
 // are; an error of edit is returned and nothing happens. The edit is durable and visible when Update returns. One that
 // leaves everything as it was writes nothing, and the link keeps its version. The hits returned are those of the moment at
-// which the edit was published. So if it set a cap of n and returned h hits, at most max(n, h) will ever be admitted under it;
-// see "Concurrency" in the package comment for what comes on top where there was no cap. Errors: ErrNotFound, ErrVersion, and those of Create.
+// which the edit was published. So if it set a cap of n and returned h hits, at most max(n, h) will ever be admitted under it.
+// Errors: ErrNotFound, ErrVersion, and those of Create.
 func (e *Engine) Update(ctx context.Context, code string, g Guard, edit func(*Record) error) (Detail, error) {
 	var rec Record
 	var detail Detail
@@ -63,14 +64,37 @@ func (e *Engine) edited(old *Record, edit func(*Record) error) (Record, error) {
 	return rec, nil
 }
 
+// capsGivenFolds is for how many folds writers look for a cap after one was given: a minute of the fold's ticks. A redirect is
+// microseconds between Resolve and Hit; one that the scheduler kept from running for so long would come on top of the cap.
+const capsGivenFolds = int32(time.Minute / foldInterval)
+
 // countAtOnce publishes an uncapped link such that hits raise its counter themselves, and look for a cap. After one fold the
-// counter is then complete, and a cap that is published later is exact. (A redirect that resolved the link before this and
-// counts its hit after the edit comes on top: it looks at no cap, and is as if it had come before the edit.) If the
-// edit comes to nothing, the link stays as good.
+// counter is then complete, and a cap that is published later is exact.
+//
+// A redirect that resolved the link before this may count its hit at any time after. So each ring has capsGiven set before the
+// fold, and a writer looks at it after it has reserved its slot (Hit). If it is not set there, the slot was reserved before
+// the heads were read up to which is folded, and the counter has the hit; if it is, the writer looks at the link again. To
+// look at the link again in every hit would be simpler, and cost each a look-up. If the edit comes to nothing, the link
+// stays as good.
 func (e *Engine) countAtOnce(h *Hot) error {
 	v := h.view()
 	v.Flags |= flagCountsAtOnce
-	return e.publish(v)
+	if err := e.publish(v); err != nil {
+		return err
+	}
+	for _, r := range e.journal.rings {
+		r.capsGiven.Store(capsGivenFolds)
+	}
+	return nil
+}
+
+// forgetCapsGiven counts down, once a fold, for how long writers look for new caps.
+func (j *journal) forgetCapsGiven() {
+	for _, r := range j.rings {
+		if r.capsGiven.Load() > 0 {
+			r.capsGiven.Add(-1) // countAtOnce may set it in between: then it counts down from there
+		}
+	}
 }
 
 // foldNow folds every hit that was recorded before the call.

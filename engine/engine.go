@@ -277,12 +277,54 @@ func (e *Engine) Hit(l Link, v Visit) bool {
 	r := e.journal.ringOf(id)
 	seq, ok := r.reserve()
 	if !ok {
-		e.record(id, v.Visitor, whose, what)
-		return true
+		return e.hitBusy(l, v)
 	}
-	// What ring.append does, inlined: see "Decisions" in doc.go.
+	if r.capsGiven.Load() != 0 {
+		return e.hitUnsure(l, v, r, seq)
+	}
+	// What ring.put does, inlined: see "Decisions" in doc.go.
 	storeRecord(r.slot(seq), id, v.Visitor, whose, what|seal(digest(id, v.Visitor, whose, what), r.epoch, seq)<<checksumShift)
 	return true
+}
+
+// hitBusy is Hit of an uncapped link whose ring is full, or in which another writer was faster.
+func (e *Engine) hitBusy(l Link, v Visit) bool {
+	r := e.journal.ringOf(l.ID())
+	for {
+		switch seq, ok := r.reserve(); {
+		case ok:
+			return e.hitUnsure(l, v, r, seq)
+		case seq >= r.limit.Load():
+			return e.hitAtOnce(l, v)
+		}
+	}
+}
+
+// hitUnsure ends the hit of a link that had no cap when it was resolved and may have been given one since. The hit has a slot
+// already: then either the fold that comes before a cap is published finds the record in it, or capsGiven is seen
+// here (see Engine.countAtOnce). A hit that the new cap does not admit leaves a void record.
+func (e *Engine) hitUnsure(l Link, v Visit, r *ring, seq uint64) (admitted bool) {
+	w := [recordWords]uint64{l.ID(), v.Visitor, v.whose(l.Owner()), v.what()}
+	admitted = true
+	if r.capsGiven.Load() != 0 && e.countsAtOnce(l) {
+		if admitted = e.count(l, l.ID(), v.Class); admitted {
+			w[3] |= countedBit
+		} else {
+			w = [recordWords]uint64{3: voidBit}
+		}
+	}
+	r.put(seq, &w)
+	return admitted
+}
+
+// countsAtOnce reports whether the hits of link l raise its counter themselves by now.
+func (e *Engine) countsAtOnce(l Link) bool {
+	now, ok := e.Resolve(l.code())
+	if !ok {
+		return false
+	}
+	defer now.Release()
+	return now.ID() == l.ID() && now.Flags()&(FlagCapped|flagCountsAtOnce) != 0
 }
 
 // hitAtOnce is Hit of a link whose hits raise its counter themselves, and of a class that there is not.
@@ -294,16 +336,11 @@ func (e *Engine) hitAtOnce(l Link, v Visit) bool {
 	if !e.count(l, id, v.Class) {
 		return false
 	}
-	e.record(id, v.Visitor, v.whose(l.Owner()), v.what()|countedBit)
-	return true
-}
-
-// record appends a record to the ring of its link, also if other writers are faster or the ring is full.
-func (e *Engine) record(linkID, visitor, whose, what uint64) {
-	w := [recordWords]uint64{linkID, visitor, whose, what}
-	if !e.journal.ringOf(linkID).append(&w) {
-		e.appendSlow(linkID, &w)
+	w := [recordWords]uint64{id, v.Visitor, v.whose(l.Owner()), v.what() | countedBit}
+	if !e.journal.ringOf(id).append(&w) {
+		e.appendSlow(id, &w)
 	}
+	return true
 }
 
 // count raises the counter of a link whose hits do that themselves. It returns false if the cap is used up: the cap that is in

@@ -77,7 +77,7 @@ func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 			left.reset()
 		}
 		left.add(r, p.OpenHour)
-		if r.class == ClassHit {
+		if r.class == ClassHit && !r.void {
 			named[r.Referrer]++
 		}
 		return nil

@@ -94,6 +94,7 @@ func (e *Engine) foldLoop(ctx context.Context) {
 			return
 		case <-tick.C:
 			e.pending.fold()
+			e.journal.forgetCapsGiven()
 			e.flushSoonIfFull()
 			e.watchKeeper() // first: what the other one logs may wait for the same disk
 			e.watchStall()

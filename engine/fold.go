@@ -53,6 +53,9 @@ type pair struct {
 
 // add counts a record. It is not kept, or not in both, if it needs an entry for which there is no room.
 func (p *pair) add(r *hitRecord, openHour uint32) (kept bool) {
+	if r.void {
+		return true
+	}
 	hour := max(r.hour, openHour)
 	full := p.full()
 	p.links.closed, p.owners.closed = full, full
@@ -128,6 +131,9 @@ func (p *pending) stalled() bool {
 
 // count raises the counters that a record is the first to raise.
 func (p *pending) count(r *hitRecord) {
+	if r.void {
+		return
+	}
 	p.folded[r.class].Add(1)
 	if r.class != ClassHit || r.counted {
 		return

@@ -41,10 +41,11 @@ const (
 //	└───────────┴──────────────┴───────┴─────┴─────────┴──────────────┴───────┴───────────┘
 var journalMagic = [8]byte{'s', 'h', 'u', 'n', 't', 'j', 'n', 0}
 
-// The two bytes of class and device: bits 0 and 1 the class, 2 counted, 3 none, 4 to 7 the device, 8 to 15 the browser.
+// The two bytes of class and device: bits 0 and 1 the class, 2 counted, 3 void, 4 to 7 the device, 8 to 15 the browser.
 const (
 	classMask     = 0b11
 	countedBit    = 0b100
+	voidBit       = 0b1000
 	agentShift    = 4
 	referrerShift = 16
 	checksumShift = 32
@@ -58,6 +59,7 @@ type hitRecord struct {
 	hour    uint32 // Unix time / 3600, 24 bits: until the year 3883
 	class   Class
 	counted bool // the link's counter was raised when this was recorded, so the fold must not raise it
+	void    bool // there was no hit: a cap did not admit it after its slot was reserved (Engine.hitUnsure)
 	Values
 }
 
@@ -74,7 +76,7 @@ func (v Visit) what() uint64 {
 func (r *hitRecord) unpack(w *[recordWords]uint64) {
 	r.linkID, r.visitor = w[0], w[1]
 	r.owner, r.hour, r.Country = uint32(w[2]), uint32(w[2]>>32)&0xffffff, Country(w[2]>>56)
-	r.class, r.counted = Class(w[3]&classMask), w[3]&countedBit != 0
+	r.class, r.counted, r.void = Class(w[3]&classMask), w[3]&countedBit != 0, w[3]&voidBit != 0
 	r.Agent, r.Referrer = Agent(w[3]>>agentShift)&agentMask, uint16(w[3]>>referrerShift)
 }
 
@@ -118,8 +120,9 @@ type ring struct {
 	_    [56]byte
 
 	// Written by the reader side, read by writers.
-	limit atomic.Uint64 // writers reserve below it: what is freed, plus size
-	_     [56]byte
+	limit     atomic.Uint64 // writers reserve below it: what is freed, plus size
+	capsGiven atomic.Int32  // not 0: for so many folds, writers look whether their link has a cap by now; see Engine.countAtOnce
+	_         [48]byte
 
 	// Constant.
 	slots []uint64 // size × recordWords words of the mapping; the last of a slot makes it a record
@@ -147,13 +150,18 @@ func (r *ring) append(w *[recordWords]uint64) bool {
 	for {
 		seq, ok := r.reserve()
 		if ok {
-			storeRecord(r.slot(seq), w[0], w[1], w[2], w[3]|seal(digest(w[0], w[1], w[2], w[3]), r.epoch, seq)<<checksumShift)
+			r.put(seq, w)
 			return true
 		}
 		if seq >= r.limit.Load() {
 			return false
 		}
 	}
+}
+
+// put publishes the record in the slot of a sequence number that the caller has reserved.
+func (r *ring) put(seq uint64, w *[recordWords]uint64) {
+	storeRecord(r.slot(seq), w[0], w[1], w[2], w[3]|seal(digest(w[0], w[1], w[2], w[3]), r.epoch, seq)<<checksumShift)
 }
 
 // reserve takes the next sequence number. It fails if the ring is full, and if another writer was faster.

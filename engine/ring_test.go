@@ -214,5 +214,24 @@ func (r *hitRecord) words() [recordWords]uint64 {
 	if r.counted {
 		what |= countedBit
 	}
+	if r.void {
+		what |= voidBit
+	}
 	return [recordWords]uint64{r.linkID, r.visitor, v.whose(r.owner), what}
+}
+
+func TestAVoidRecordCountsNothing(t *testing.T) {
+	r := testRing(t, 256)
+	w := (&hitRecord{void: true}).words()
+	if !r.append(&w) {
+		t.Fatal("append to an empty ring failed")
+	}
+	var rec hitRecord
+	if !r.read(0, &rec) || !rec.void {
+		t.Fatalf("read %+v, want a void record", rec)
+	}
+	p := pair{limit: 16}
+	if !p.add(&rec, 0) || !p.empty() {
+		t.Errorf("it takes %d entries of the deltas", p.entries())
+	}
 }
