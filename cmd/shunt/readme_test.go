@@ -80,6 +80,8 @@ func (r *reader) runSpan(span string) {
 		r.run("./shunt export > FILE")
 	case "./shunt user passwd":
 		span = "echo correct-horse-battery | ./shunt user passwd ann@example.com"
+	case "./shunt health":
+		span += " --admin-listen " + strings.TrimPrefix(r.server.admin, "http://")
 	}
 	r.run(span)
 }
