@@ -278,7 +278,7 @@
 //
 // Idempotency keys belong to a token (of local commands: to a user), since that is what a client has. What is compared is
 // a hash of path and body, 16 bytes of a SHA-256: whoever makes two bodies of one hash fools only themselves. A repeat shows
-// the link as it was first answered, hits and state included, whatever has become of it. Only successes are
+// the link as it was first answered, with the hits and the state of then, whatever has become of it. Only successes are
 // kept, so a refused request may be corrected under the same key. Keys live 24 hours and at most 5 minutes beyond
 // in what counts for the limit of 100,000.
 //

@@ -5,9 +5,9 @@ type claim struct {
 	exact           *Hot // the live link of the code itself, if there is one
 	othersTombstone bool // the code itself was deleted not long ago, by somebody else
 
-	// Variants, which differ from the code only by case. To an import they do not matter. One of the same owner that is live keeps
-	// the code from everybody. One of somebody else, live or deleted not long ago, keeps it from everybody but its own former
-	// owner: that can only be where both were imported, and whoever deletes one of them does not lose it for the other's sake.
+	// Variants, which differ from the code only by case. To an import they do not matter. A live one of the same owner is in the
+	// way. One of somebody else, live or deleted not long ago, is in the way unless the code was the owner's until not long
+	// ago. That can only be where both were imported, and whoever deletes one of them does not lose it for the other's sake.
 	ownVariant, othersVariant bool
 
 	full bool // the code would be one variant more than maxVariants

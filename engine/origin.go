@@ -1,13 +1,23 @@
 package engine
 
-// SameOrigin reports whether address begins with origin, by the rule with which TargetPolicy finds
-// loops: in any spelling of the host, all names of loopback being one, and whether http or https,
-// if the ports are equal or both are the default.
+// SameOrigin reports whether address begins with origin, in any spelling of the host, and whether
+// http or https, if the ports are equal or both are the default. All names of this machine are one
+// host. They are not the host of any other origin, whose machine may be elsewhere: there
+// TargetPolicy, which finds loops, refuses more.
 func SameOrigin(origin, address string) bool {
-	_, authority, _, err := splitTarget(address)
+	own, err := hostOf(origin)
 	if err != nil {
 		return false
 	}
-	h, err := parseAuthority(authority)
-	return err == nil && TargetPolicy{OwnOrigins: []string{origin}}.own(h)
+	h, err := hostOf(address)
+	return err == nil && own.port() == h.port() && (h.sameAs(own) || own.thisMachine() && h.thisMachine())
+}
+
+// hostOf returns the host and port of an address.
+func hostOf(address string) (host, error) {
+	_, authority, _, err := splitTarget(address)
+	if err != nil {
+		return host{}, err
+	}
+	return parseAuthority(authority)
 }

@@ -17,6 +17,11 @@ func TestAnOriginIsTheSameInEverySpelling(t *testing.T) {
 		{"http://127.0.0.1:8080", "http://localhost:8080/x", true},
 		{"http://[::1]:8080", "http://127.0.0.1:8080/x", true},
 		{"https://xn--bcher-kva.example", "https://Bücher.example/x", true},
+		{"http://0.0.0.0:8080", "http://x.localhost:8080/x", true},
+		{"http://192.168.1.5:8080", "http://3232235781:8080/x", true},
+		{"http://192.168.1.5:8080", "http://localhost:8080/x", false}, // which is whoever asks
+		{"http://intranet:8080", "http://127.0.0.1:8080/x", false},
+		{"http://localhost:8080", "http://192.168.1.5:8080/x", false},
 		{"https://sho.rt", "https://sho.rt:8443/x", false},
 		{"https://sho.rt", "https://sho.rt.example/x", false},
 		{"https://sho.rt", "https://sho.rt@bit.ly/x", false},

@@ -11,11 +11,7 @@ import (
 // of them is spoken.
 func (p TargetPolicy) own(h host) bool {
 	for _, origin := range p.OwnOrigins {
-		_, authority, _, err := splitTarget(origin)
-		if err != nil {
-			continue
-		}
-		own, err := parseAuthority(authority)
+		own, err := hostOf(origin)
 		if err != nil || own.port() != h.port() {
 			continue
 		}
