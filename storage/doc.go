@@ -211,9 +211,9 @@
 // let compaction fall behind (see the design); roll-up pays for days and lives once an hour instead of once a second.
 //
 // Large memtables. Uniting rows in memory is what saves compaction: memtables of 128 MiB halve its CPU against 64 MiB
-// (pebbleOptions has the figures). The price is up to 640 MiB of memory under full load (memTableRoom), 256 MiB as long as the
-// process lives once writes have filled two, and some seconds of log to replay after a crash. To be looked at again when
-// machines with less than 2 GiB matter.
+// (pebbleOptions has the figures). The price is up to 640 MiB of memory under full load, and more while somebody reads
+// memtables that are flushed (memTableRoom); 256 MiB as long as the process lives once writes have filled two; and some seconds
+// of log to replay after a crash. To be looked at again when machines with less than 2 GiB matter.
 //
 // A block cache with room of its own (cache.go). Pebble takes memtables out of the cache, so that both have one bound; then either
 // the cache is as large as a gigabyte while memtables are small, or it is empty while they are not. After a restart with a log of
