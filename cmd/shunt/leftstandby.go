@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/plural"
 )
 
 // What killed servers have left in memory (engine.LeftStandby) whose data folders are not there: said at start, and removed only
@@ -64,10 +65,7 @@ func removeStandby(path string, force, asJSON bool, stdout io.Writer) error {
 }
 
 func hitsLeft(left *engine.LeftStandby) string {
-	text := fmt.Sprintf("%d hits", left.Records)
-	if left.Records == 1 {
-		text = "1 hit"
-	}
+	text := plural.Of(left.Records, "hit", "hits")
 	if left.Unread > 0 {
 		text += fmt.Sprintf(", and files that cannot be read: %d", left.Unread)
 	}
