@@ -55,7 +55,9 @@ func TestNoLinkOutlivesADeletedUser(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d users were deleted", deleted, rounds)
+	if t.Logf("%d of %d users were deleted", deleted, rounds); deleted == 0 {
+		t.Error("no user was deleted, so nothing is shown")
+	}
 }
 
 // A create whose caller was let in before the deletion is refused after it.
