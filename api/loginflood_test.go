@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/rate"
 	"shunt/api/turnstile"
 )
 
@@ -114,6 +115,24 @@ func TestARefusedLoginCostsNobodyAnything(t *testing.T) {
 	st.now.Add(45 * time.Second.Milliseconds()) // one comes back
 	if !st.attempt(office, "bob@example.com") {
 		t.Error("what the address was refused was counted for the account")
+	}
+}
+
+// Two that race for the last event of a rule both see it; whoever comes second must not have been
+// counted by the wider rules. One rule that is asked twice stands for the two.
+func TestARaceForTheLastAttemptCostsTheWiderRulesNothing(t *testing.T) {
+	at := time.Unix(0, 0)
+	one := rate.Limit{Events: 1, Period: time.Hour, Burst: 1}
+	account, address := newRule("account", one, at), newRule("address", rate.Limit{Events: 2, Period: time.Hour, Burst: 2}, at)
+	var a allowance
+	a.under(&account, []byte("a"))
+	a.under(&account, []byte("a"))
+	a.under(&address, []byte("b"))
+	if wait := a.take(at, 1); wait == 0 {
+		t.Error("both were allowed, want one")
+	}
+	if v := address.table.Peek([]byte("b"), at, 2); !v.Allowed {
+		t.Error("the one that was refused is counted for the address")
 	}
 }
 

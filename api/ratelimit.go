@@ -136,8 +136,9 @@ func (a *allowance) under(r *rule, key []byte) {
 
 // take takes cost events by every rule, or nothing if they are too many for one of them; then wait
 // is the longest time until they are not. It looks at all rules before it takes, so that what one
-// refuses leaves no trace in the others, and takes by the widest first, so that an account at an
-// address that races for the last attempt of the address is not counted either.
+// refuses leaves no trace in the others. It takes by the widest first, so that an account at an
+// address that races for the last attempt of the address is not counted either; a rule that
+// refuses although it looked well, because of such a race, gives the wider ones back.
 func (a *allowance) take(at time.Time, cost int) (wait time.Duration) {
 	for i := range a.asked[:a.n] {
 		q := &a.asked[i]
@@ -147,14 +148,16 @@ func (a *allowance) take(at time.Time, cost int) (wait time.Duration) {
 	for i := a.n - 1; i >= 0 && wait == 0; i-- {
 		q := &a.asked[i]
 		q.verdict = q.rule.table.Take(q.key, at, cost)
-		wait = q.verdict.Wait
+		if wait = q.verdict.Wait; wait > 0 {
+			a.giveBack(i+1, at, cost)
+		}
 	}
 	return wait
 }
 
-// giveBack undoes a take.
-func (a *allowance) giveBack(at time.Time, cost int) {
-	for i := range a.asked[:a.n] {
+// giveBack undoes a take by the rules from the first-th on.
+func (a *allowance) giveBack(first int, at time.Time, cost int) {
+	for i := first; i < a.n; i++ {
 		a.asked[i].rule.table.GiveBack(a.asked[i].key, at, cost)
 	}
 }
@@ -263,7 +266,7 @@ func (s *Server) mayLogIn(ctx *fasthttp.RequestCtx, email string) error {
 func (s *Server) hasNotTried(ctx *fasthttp.RequestCtx, email string) {
 	var a allowance
 	s.askFor(&a, ctx, loginRules, s.loginKey(ctx, email))
-	a.giveBack(s.timeOf(ctx), 1)
+	a.giveBack(0, s.timeOf(ctx), 1)
 }
 
 // loginKey names an account at the client's address.
