@@ -50,14 +50,10 @@ func (c *conn) pass(b []byte) int {
 	if !c.heard.Load() {
 		c.heard.Store(true)
 	}
-	inBody := c.gate.inBody()
-	if inBody {
+	if c.gate.inBody() {
 		c.moved.Add(int64(len(b)))
 	}
 	n := c.gate.pass(b)
-	if inBody && !c.gate.inBody() {
-		c.gate.large.arrived()
-	}
 	if inHead := c.gate.inHead(); inHead != c.inHead.Load() {
 		c.inHead.Store(inHead)
 	}

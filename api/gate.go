@@ -99,6 +99,9 @@ func (g *gate) next() {
 	if g.over {
 		g.part = partOver
 	}
+	if g.body > maxBodyBytes {
+		g.large.arrived()
+	}
 	g.started, g.body = false, 0
 }
 

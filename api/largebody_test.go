@@ -178,6 +178,29 @@ func TestALargeBodyIsBehindIfItMovesLessThanTheRate(t *testing.T) {
 	}
 }
 
+// The last bytes of a large body and the beginning of the next one may come in one piece.
+func TestALargeBodyHasArrivedAlsoIfTheNextOneHasBegun(t *testing.T) {
+	for name, head := range map[string]string{"of a length": largeHead("x", largeBodyBytes), "in chunks": largeHead("x", 0)} {
+		first := largeItem()
+		if name == "in chunks" {
+			first = fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", largeBodyBytes, first)
+		}
+		var g gate
+		pass := func(raw string) { g.pass([]byte(raw)) }
+		pass(head)
+		g.large.taken.Store(true)
+		g.large.arriving.Store(true)
+		pass(first[:len(first)-10])
+		if !g.large.arriving.Load() {
+			t.Errorf("%s: it has arrived before its end", name)
+		}
+		pass(first[len(first)-10:] + largeHead("x", 5) + "12")
+		if g.refused != nil || !g.inBody() || g.large.arriving.Load() {
+			t.Errorf("%s: got %v and still arriving: %v, want it to have arrived", name, g.refused, g.large.arriving.Load())
+		}
+	}
+}
+
 func TestTheHookForAHeaderFindsItsConnection(t *testing.T) {
 	st := newSite(t, nil)
 	found := make(chan *conn, 1)
