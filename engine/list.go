@@ -112,7 +112,7 @@ func (l *LinkList) records(q *LinkQuery) (found []Record, next uint64, err error
 			return false
 		}
 		found = append(found, rec)
-		sizeBytes += recordBytesOf(&rec)
+		sizeBytes += listedBytes(rec.Hot.Target, rec.Cold.Title, rec.Cold.Tags)
 		return len(found) < q.Limit && sizeBytes < cmp.Or(q.sizeBytes, maxListBytes)
 	})
 	if err = errors.Join(err, readErr); err != nil {
@@ -144,9 +144,10 @@ func errNotAsListed(err error) error {
 	return err
 }
 
-func recordBytesOf(r *Record) int {
-	n := len(r.Hot.Target) + len(r.Cold.Title)
-	for _, tag := range r.Cold.Tags {
+// listedBytes returns what a link counts for maxListBytes.
+func listedBytes(target, title string, tags []string) int {
+	n := len(target) + len(title)
+	for _, tag := range tags {
 		n += len(tag)
 	}
 	return n

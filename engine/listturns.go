@@ -33,7 +33,7 @@ func (e *Engine) ListLinksInTurns(
 			return LinkPage{}, err
 		}
 		for i := range part.Links {
-			sizeBytes += part.Links[i].listedBytes()
+			sizeBytes += listedBytes(part.Links[i].Target, part.Links[i].Title, part.Links[i].Tags)
 		}
 		page.Links, page.Next = append(page.Links, part.Links...), part.Next
 		if q.Below = part.Next; q.Below == 0 {
@@ -41,13 +41,4 @@ func (e *Engine) ListLinksInTurns(
 		}
 	}
 	return page, nil
-}
-
-// listedBytes is recordBytesOf the link.
-func (d *Detail) listedBytes() int {
-	n := len(d.Target) + len(d.Title)
-	for _, tag := range d.Tags {
-		n += len(tag)
-	}
-	return n
 }
