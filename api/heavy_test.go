@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"shunt/api/account"
 	"shunt/api/turnstile"
@@ -126,6 +127,23 @@ func TestAShortListDoesNotWaitForTheLongListsOfAnother(t *testing.T) {
 			t.Errorf("a long list: got %d and %d links", r.status, strings.Count(r.body, `"code"`))
 		}
 	}
+}
+
+func TestAListWhoseTurnsComeTooSlowlyIsGivenUp(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"a"}`)
+	for wait, want := range map[time.Duration]int{costlyPatience: 200, costlyPatience + time.Second: 503} {
+		release := st.takeCores()
+		answered := make(chan reply, 1)
+		go func() { answered <- st.call("GET", "/links", "") }()
+		st.awaitCostly(1)
+		st.now.Add(wait.Milliseconds())
+		release()
+		if r := <-answered; r.status != want {
+			t.Errorf("after %v: got %d %s, want %d", wait, r.status, r.body, want)
+		}
+	}
+	st.awaitHeavy(0)
 }
 
 // One address has its share of QR codes; the next address has its own.

@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/turnstile"
 	"shunt/engine"
 )
 
@@ -93,13 +94,20 @@ type listAnswer struct {
 }
 
 // listLinks is GET /links. A page of many links is read, and written, in several turns, so that
-// others who ask for a few do not wait for all of it.
+// others who ask for a few do not wait for all of it. When costlyPatience is over, no more of it is
+// begun, however short each wait was: the sweep would soon end the connection.
 func (s *Server) listLinks(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	q, _, err := s.readListQuery(ctx, caller, listParameters)
 	if err != nil {
 		return err
 	}
-	turn := func(step func() error) error { return s.cores.Do(keyOf(caller), step) }
+	end := s.clock().Add(costlyPatience)
+	turn := func(step func() error) error {
+		if s.clock().After(end) {
+			return turnstile.ErrFull
+		}
+		return s.cores.Do(keyOf(caller), step)
+	}
 	page, err := s.engine.ListLinksInTurns(context.Background(), q, turn)
 	if err != nil {
 		return err
