@@ -157,7 +157,7 @@
 //	lists and figures   32       8                            cores; their answers on their way included
 //	bulks, imports                                            cores, while the body is read
 //	exports             16       2                            cores, page by page
-//	passwords           4        8            64, 5 s         cores (api/account)
+//	passwords           half     8            64, 5 s         cores; 4 at most (api/account)
 //	QR codes            half     16           64, 5 s         cores
 //	previews            16       64           1,024, 5 s
 //	large bodies        32       8            64, 10 s        of a listener (largebody.go); slow ones make room

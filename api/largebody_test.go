@@ -40,7 +40,7 @@ func largeHead(token string, bytes int) string {
 		length + "\r\n\r\n"
 }
 
-// A largeBody is the text of a bulk of one link that is large, and its parts.
+// largeBodyBytes is how long the text of largeItem is: a bulk of one link.
 const largeBodyBytes = 200 << 10
 
 func largeItem() string { return `[{"url":"http://a/"}` + strings.Repeat(" ", largeBodyBytes-21) + `]` }

@@ -22,7 +22,8 @@
 // A place that is given back goes straight to the oldest request of the first caller. That caller
 // then goes to the end, behind the others, if more of its requests wait; so does a caller that
 // gives a place back. So at most one request of each other caller is served before the first of
-// a caller, however many requests the others have. This is fair queueing by round robin (Nagle, RFC
+// a caller that holds no place, however many requests the others have; one that holds places may
+// go to the end once for each. This is fair queueing by round robin (Nagle, RFC
 // 970), in which all requests count the same: work that takes long should be cut into slices, each
 // of which enters for itself.
 //
