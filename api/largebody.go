@@ -119,6 +119,9 @@ func (c *conn) cutLarge() {
 // one finds no place for key. A chunked body needs a place once it turns out to be large.
 func admitBody(h *fasthttp.RequestHeader, limit int, key turnstile.Key) int {
 	length := h.ContentLength()
+	if length > limit {
+		h.Del(fasthttp.HeaderExpect) // or fasthttp would ask for a body that it then refuses
+	}
 	if limit <= maxBodyBytes || length > limit {
 		return limit
 	}

@@ -86,6 +86,9 @@ func TestSoManyLargeBodiesComeAtATimeAndNoMore(t *testing.T) {
 		"one more than a share, in chunks":  {largeHead(tokens[0], 0) + chunk, 503},
 		"one that expects to be asked":      {strings.Replace(largeHead(tokens[0], largeBodyBytes), "\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n", 1), 503},
 		"one of a nobody, who has no place": {largeHead("shunt_x", largeBodyBytes), 413},
+		"the same, and it expects to be asked": {
+			strings.Replace(largeHead("shunt_x", largeBodyBytes), "\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n", 1), 413,
+		},
 	} {
 		_, r := dial(t, addr, c.raw)
 		got := readReply(t, r, "POST")
