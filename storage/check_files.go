@@ -7,7 +7,6 @@ import (
 	iofs "io/fs"
 	"log/slog"
 	"path/filepath"
-	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/sstable"
@@ -58,15 +57,6 @@ func (c *check) checkFile(name string, o sstable.ReaderOptions) {
 	}
 	c.report.Files++
 	c.report.FileBytes += size
-}
-
-// withoutPebble returns an error's text without the names of Pebble's packages, and of a file that it knows by no number.
-func withoutPebble(err error) string {
-	text, _, _ := strings.Cut(err.Error(), "\n") // a mark of Pebble's own
-	for _, prefix := range []string{"pebble: ", "pebble/table: ", "file 000000: "} {
-		text = strings.TrimPrefix(text, prefix)
-	}
-	return text
 }
 
 // unreadable says why a row cannot be read.

@@ -66,7 +66,7 @@ func inspectFolder(f *folder, options *Options) (*Inspection, error) {
 	cache.use(o)
 	db, err := pebble.Open(f.path(dbName), o)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the database: %w", err), lock.Close())
+		return nil, errors.Join(fmt.Errorf("opening the database: %w", pebbleError{err}), lock.Close())
 	}
 	cache.opened(db)
 	return &Inspection{

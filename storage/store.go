@@ -160,11 +160,11 @@ func (s *Store) openLocked(f *folder, o *Options) error {
 // openDB opens the database.
 func (f *folder) openDB(o *pebble.Options) (*pebble.DB, error) {
 	db, err := pebble.Open(f.path(dbName), o)
-	if errors.Is(err, pebble.ErrDBDoesNotExist) {
-		err = fmt.Errorf("%w: no database in %s", ErrCorrupt, f.path(dbName))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("opening the database: %w", err)
+	switch {
+	case errors.Is(err, pebble.ErrDBDoesNotExist):
+		return nil, fmt.Errorf("opening the database: %w: no database in %s", ErrCorrupt, f.path(dbName))
+	case err != nil:
+		return nil, fmt.Errorf("opening the database: %w", pebbleError{err})
 	}
 	return db, nil
 }
@@ -411,11 +411,11 @@ func read(r pebble.Reader, key []byte) ([]byte, error) {
 	case errors.Is(err, pebble.ErrNotFound):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("reading a row of table %#x: %w", key[0], err)
+		return nil, fmt.Errorf("reading a row: %w", pebbleError{err})
 	}
 	v = append([]byte{}, v...)
 	if err := closer.Close(); err != nil {
-		return nil, fmt.Errorf("reading a row of table %#x: %w", key[0], err)
+		return nil, fmt.Errorf("reading a row: %w", pebbleError{err})
 	}
 	return v, nil
 }

@@ -220,8 +220,11 @@ func (o *checkOutcome) faultsText() string {
 		if i == 0 {
 			b.WriteString("  most likely because of that:\n")
 		}
-		fmt.Fprintf(&b, "    %s: %s, the first: %s: %s\n", printable(g.Where), plural.Of(g.Count, "fault", "faults"),
-			printable(g.First.Where), printable(g.First.What))
+		first := printable(g.First.What)
+		if g.First.Where != g.Where {
+			first = printable(g.First.Where) + ": " + first
+		}
+		fmt.Fprintf(&b, "    %s: %s, the first: %s\n", printable(g.Where), plural.Of(g.Count, "fault", "faults"), first)
 		more -= g.Count
 	}
 	if more > 0 {

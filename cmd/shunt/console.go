@@ -29,7 +29,7 @@ type console struct {
 }
 
 func newConsole(w io.Writer, format string, level slog.Level) *console {
-	options := &slog.HandlerOptions{Level: level, ReplaceAttr: withUnits}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: forPeople}
 	c := &console{w: w, log: slog.New(slog.NewTextHandler(w, options))}
 	if format == "json" {
 		c.log = slog.New(slog.NewJSONHandler(w, options))
@@ -40,10 +40,14 @@ func newConsole(w io.Writer, format string, level slog.Level) *console {
 	return c
 }
 
-// withUnits writes a duration as 1.2s in every format: as JSON has it, it would be a number of nanoseconds.
-func withUnits(_ []string, a slog.Attr) slog.Attr {
-	if a.Value.Kind() == slog.KindDuration {
-		a.Value = slog.StringValue(a.Value.Duration().String())
+// forPeople writes a duration as 1.2s in every format: as JSON has it, it would be a number of nanoseconds. And it writes an
+// error as commands print it: as text has it (%+v), those of Pebble would be stack traces.
+func forPeople(_ []string, a slog.Attr) slog.Attr {
+	switch v := a.Value.Any().(type) {
+	case time.Duration:
+		a.Value = slog.StringValue(v.String())
+	case error:
+		a.Value = slog.StringValue(plainText(v))
 	}
 	return a
 }

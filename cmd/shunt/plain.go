@@ -25,9 +25,10 @@ func plainText(err error) string {
 	return withoutPackages.Replace(text)
 }
 
-// withoutPackages takes away what begins the errors of our packages: a person has one program.
+// withoutPackages takes away what begins the errors of our packages: a person has one program. The last is a mark of Pebble's.
 var withoutPackages = strings.NewReplacer(
-	"storage: backup: ", "", "storage: restore: ", "", "storage: check: ", "", "storage: ", "", "engine: ", "", "client: ", "")
+	"storage: backup: ", "", "storage: restore: ", "", "storage: check: ", "", "storage: ", "", "engine: ", "", "client: ", "",
+	"pebble: ", "", "\n<corruption detail carrier>", "")
 
 // A plainError is an error in plain words, of which the cause can still be asked.
 type plainError struct{ cause error }
