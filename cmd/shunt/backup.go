@@ -52,9 +52,6 @@ changes them). So it protects from mistakes, and not from the loss of the disk: 
 }
 
 func backUp(ctx context.Context, where *localTarget, dir string, asJSON bool, stdout, stderr io.Writer) error {
-	if dir == "" {
-		return usageErrorf("DIR must not be empty")
-	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err

@@ -248,7 +248,7 @@ func TestWhatBackupRestoreAndCheckRefuseTheyLeaveAsItIs(t *testing.T) {
 		"a backup of nothing":         {[]string{"backup", "b", "--data", "nowhere"}, 1, "there is no store in /.*/nowhere; .*--data"},
 		"a backup of a backup":        {[]string{"backup", "b", "--data", "backup"}, 1, "backup is a backup, and stays as it is"},
 		"a backup without a folder":   {[]string{"backup"}, 2, "DIR is missing"},
-		"a backup into nothing":       {[]string{"backup", ""}, 2, "DIR must not be empty"},
+		"a backup into nothing":       {[]string{"backup", ""}, 2, "DIR is empty"},
 		"a restore over data":         {[]string{"restore", "backup", "--data", "other"}, 1, `stop that and move the folder away \(mv other other.old\)`},
 		"a restore of a store":        {[]string{"restore", "other", "--data", "new"}, 1, "there is no backup in other: .*is a store and no backup"},
 		"a restore of nothing":        {[]string{"restore", "nowhere", "--data", "new"}, 1, "there is no backup in nowhere"},

@@ -40,6 +40,7 @@ func TestShellsCompleteWordsAndFolders(t *testing.T) {
 		{"rm ", ":4"},
 		{"completion ", "bash zsh fish powershell :4"},
 		{"del", ":4"},
+		{"help token ", "add ls rm :4"},
 	} {
 		words := strings.Split(c.typed, " ")
 		r := shunt(t, "", nil, append([]string{"__completeNoDesc"}, words...)...)

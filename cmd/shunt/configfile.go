@@ -59,6 +59,9 @@ func (f *configFile) settings() (map[string]given, error) {
 			f.refuse(key.line, key.column, "%s: %w", key.text, err)
 			continue
 		}
+		if list, ok := values[key.text].([]any); ok && len(list) == 0 {
+			continue // as every list is by default
+		}
 		settings[name] = given{value, f.place(key.line, key.column), ": " + key.text}
 	}
 	return settings, errors.Join(f.errs...)
@@ -84,6 +87,7 @@ type fileKey struct {
 // toml.Unmarshal, which keeps no places.
 func (f *configFile) readKeys() (keys []fileKey) {
 	lines := map[string]int{} // of settings
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(f.known)), func(name string) bool { return name == "config" })
 	var p unstable.Parser
 	p.Reset(f.text)
 	for p.NextExpression() {
@@ -94,9 +98,10 @@ func (f *configFile) readKeys() (keys []fileKey) {
 		case e.Kind != unstable.KeyValue:
 			f.refuse(key.line, key.column, "[%s] begins a table, and there are none here: settings stand at the top, each in a line of its own", key.text)
 			return keys // what follows is in the table
-		case f.known[name] == nil || name == "config":
-			f.refuse(key.line, key.column, "there is no setting %q%s", key.text,
-				didYouMean(key.text, slices.Collect(maps.Keys(f.known)), quoted))
+		case name == "config":
+			f.refuse(key.line, key.column, "config is a flag and a variable: a file names no other file")
+		case f.known[name] == nil:
+			f.refuse(key.line, key.column, "there is no setting %q%s", key.text, didYouMean(key.text, names, quoted))
 		case lines[name] > 0:
 			f.refuse(key.line, key.column, "%s is given twice: line %d has it already", key.text, lines[name])
 		default:

@@ -47,9 +47,10 @@ func addHelp(root *cobra.Command) {
 		root.AddCommand(&copied)
 	}
 	root.SetHelpCommand(&cobra.Command{
-		Use:   "help [COMMAND or TOPIC]",
-		Short: "Explain a command or a topic",
-		Long:  "Explain a command, as its --help does, or a topic.",
+		Use:               "help [COMMAND or TOPIC]",
+		Short:             "Explain a command or a topic",
+		Long:              "Explain a command, as its --help does, or a topic.",
+		ValidArgsFunction: completeTopics,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
@@ -59,4 +60,15 @@ func addHelp(root *cobra.Command) {
 			return found.Help()
 		},
 	})
+}
+
+// completeTopics completes the commands below that of args. Topics are commands to cobra.
+func completeTopics(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var found []cobra.Completion
+	if of, rest, err := cmd.Root().Find(args); err == nil && len(rest) == 0 {
+		for _, sub := range of.Commands() {
+			found = append(found, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+		}
+	}
+	return found, cobra.ShellCompDirectiveNoFileComp
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -121,7 +122,7 @@ func noCommand(cmd *cobra.Command, args []string, what string) error {
 		didYouMean(args[0], names, func(name string) string { return cmd.CommandPath() + " " + name }), cmd.CommandPath())
 }
 
-// exactly takes as many arguments as it has names.
+// exactly takes as many arguments as it has names. None of them may be empty, as an unset variable of a script is.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > len(names) {
@@ -129,6 +130,9 @@ func exactly(names ...string) cobra.PositionalArgs {
 		}
 		if len(args) < len(names) {
 			return usageErrorf("%s is missing (see '%s --help')", names[len(args)], cmd.CommandPath())
+		}
+		if i := slices.Index(args, ""); i >= 0 {
+			return usageErrorf("%s is empty (see '%s --help')", names[i], cmd.CommandPath())
 		}
 		return nil
 	}

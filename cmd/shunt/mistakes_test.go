@@ -39,6 +39,8 @@ var mistakeFiles = map[string]string{
 	"marks.toml":   "listen = \"127.0.0.1:0\" \"127.0.0.1:1\"\n",
 	"cert.toml":    "tls-cert = \"none.pem\"\ntls-key = \"none.pem\"\nbase-url = \"https://sho.rt\"\n",
 	"public.toml":  "listen = \":8080\"\n",
+	"other.toml":   "config = \"cert.toml\"\n",
+	"confg.toml":   "confg = \"cert.toml\"\n",
 }
 
 const (
@@ -64,7 +66,7 @@ var mistakes = []mistake{
 	// Values.
 	{call: "serve --listen 8080", code: 2, stderr: "shunt: --listen: must be host:port, such as 127.0.0.1:8080 or :8080; it is \"8080\"" + seeServe},
 	{call: "serve --listen 127.0.0.1:99999", code: 2,
-		stderr: "shunt: --listen: must have a port from 0 to 65535, and not 99999; it is \"127.0.0.1:99999\"" + seeServe},
+		stderr: "shunt: --listen: must have a port from 0 to 65535, and not \"99999\"" + seeServe},
 	{call: "serve --base-url 127.0.0.1:8080", code: 2, stderr: "shunt: --base-url: " + noScheme + "; it is \"127.0.0.1:8080\"" + seeServe},
 	{call: "serve --base-url https://sho.rt/go", code: 2, stderr: "shunt: --base-url: " + noPath + "; it is \"https://sho.rt/go\"" + seeServe},
 	{call: "serve --base-url https://sho.rt:8o", code: 2, stderr: "shunt: --base-url: " + noPath + "; it is \"https://sho.rt:8o\"" + seeServe},
@@ -122,6 +124,8 @@ var mistakes = []mistake{
 	{call: "config check cert.toml", code: 1, stderr: "shunt: cert.toml: --tls-cert: none.pem does not exist\n"},
 	{call: "config check public.toml", code: 2, stderr: "shunt: public.toml: --base-url is missing: \":8080\" (--listen) is not loopback, so it does not tell " +
 		"the address that people will use; give it as --base-url https://your.domain\n"},
+	{call: "config check other.toml", code: 2, stderr: "shunt: other.toml:1:1: config is a flag and a variable: a file names no other file\n"},
+	{call: "config check confg.toml", code: 2, stderr: "shunt: confg.toml:1:1: there is no setting \"confg\"\n"},
 
 	// The environment.
 	{call: "serve", environ: "SHUNT_PPROF=maybe", code: 2, stderr: "shunt: SHUNT_PPROF: must be true or false; it is \"maybe\"\n"},

@@ -42,9 +42,6 @@ journal of its own, so hits that the original recorded after the backup are not 
 func restoreData(
 	ctx context.Context, data *dataSettings, from string, skipCheck, asJSON bool, stdout, stderr io.Writer,
 ) error {
-	if from == "" {
-		return usageErrorf("DIR must not be empty")
-	}
 	show := newProgress(stderr)
 	defer show.end()
 	log := newConsole(stderr, "text", slog.LevelWarn).log

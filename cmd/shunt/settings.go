@@ -187,7 +187,7 @@ func parseListen(text string) (string, error) {
 		return "", errors.New("must be host:port, such as 127.0.0.1:8080 or :8080")
 	}
 	if _, err := net.LookupPort("tcp", port); err != nil {
-		return "", fmt.Errorf("must have a port from 0 to 65535, and not %s", port)
+		return "", fmt.Errorf("must have a port from 0 to 65535, and not %q", port)
 	}
 	return text, nil
 }

@@ -20,9 +20,6 @@ type linkName struct {
 
 // parseLinkName reads a code or a short address. Whose address it is, connection.codeOf finds out.
 func parseLinkName(text string) (linkName, error) {
-	if text == "" {
-		return linkName{}, usageErrorf("CODE is empty")
-	}
 	if engine.ValidCode([]byte(text)) {
 		return linkName{code: text}, nil
 	}

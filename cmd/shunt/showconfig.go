@@ -236,7 +236,7 @@ func (t settingTable) table() [][]string {
 func (t settingTable) toml() string {
 	var b strings.Builder
 	for _, row := range t {
-		if row.secret || row.value == nil {
+		if row.secret || row.value == nil || row.name == "config" { // a file names no other
 			continue
 		}
 		line, err := toml.Marshal(map[string]any{row.name: row.value})

@@ -62,7 +62,8 @@ func TestConfigShowsWhatIsInForceAndWhereItIsFrom(t *testing.T) {
 }
 
 func TestTheFileThatConfigPrintsGivesTheSameSettings(t *testing.T) {
-	first := shunt(t, t.TempDir(), nil, "config", "--toml", "--trusted-proxy", "10.0.0.0/8,::1", "--keep-days", "30", "--allow-http", "--base-url", "https://sho.rt")
+	empty := writeFile(t, "empty.toml", "cors-origin = []\nadmin_host = []\ntrusted-proxy = []\n")
+	first := shunt(t, t.TempDir(), nil, "config", "--toml", "--config", empty, "--trusted-proxy", "10.0.0.0/8,::1", "--keep-days", "30", "--allow-http", "--base-url", "https://sho.rt")
 	path := writeFile(t, "shunt.toml", first.stdout)
 	shunt(t, t.TempDir(), nil, "config", "check", path).want(t, exitDone, "^"+regexp.QuoteMeta(path)+" is fine\n$", "")
 	again := shownSettings(t, nil, "--config", path)

@@ -87,9 +87,6 @@ func newTokenRm(stderr io.Writer) *cobra.Command {
 }
 
 func removeToken(ctx context.Context, where *localTarget, id string, stderr io.Writer) error {
-	if id == "" {
-		return usageErrorf("ID is empty")
-	}
 	if strings.HasPrefix(id, "shunt_") {
 		return usageErrorf("that looks like a token; give its ID, which 'shunt token ls' lists")
 	}
