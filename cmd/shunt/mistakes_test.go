@@ -180,3 +180,10 @@ func TestTypicalMistakesAreAnsweredInWordsThatHelp(t *testing.T) {
 		}
 	}
 }
+
+func TestAnEmptyArgumentIsRefusedByName(t *testing.T) {
+	for command, name := range map[string]string{"show": "CODE", "add": "URL", "backup": "DIR", "import": "FILE"} {
+		shunt(t, t.TempDir(), nil, command, "").want(t, exitUsage, "", "^shunt: "+name+` is empty \(see 'shunt `+command+` --help'\)\n$`)
+	}
+	shunt(t, t.TempDir(), nil, "token", "rm", "").want(t, exitUsage, "", "^shunt: ID is empty")
+}
