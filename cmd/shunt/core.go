@@ -145,7 +145,7 @@ func storeError(dir string, err error) error {
 		return fmt.Errorf("%s: %w. Nothing was changed. Restore a backup ('shunt restore'), or start with 'shunt serve "+
 			"--accept-loss' to go on without them", dir, err)
 	case errors.Is(err, storage.ErrCorrupt):
-		return fmt.Errorf("opening %s: %w; 'shunt check' says what is damaged; restore a backup ('shunt restore')", dir, err)
+		return fmt.Errorf("opening %s: %w; restore a backup ('shunt restore')", dir, err)
 	case errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("opening %s: %w; make some space and start again", dir, err)
 	case errors.Is(err, storage.ErrUnfinishedRestore):
