@@ -99,7 +99,7 @@ func (f *configFile) readKeys() (keys []fileKey) {
 			f.refuse(key.line, key.column, "[%s] begins a table, and there are none here: settings stand at the top, each in a line of its own", key.text)
 			return keys // what follows is in the table
 		case name == "config":
-			f.refuse(key.line, key.column, "config is a flag and a variable: a file names no other file")
+			f.refuse(key.line, key.column, "\"config\" is a flag and a variable: a file names no other file")
 		case f.known[name] == nil:
 			f.refuse(key.line, key.column, "there is no setting %q%s", key.text, didYouMean(key.text, names, quoted))
 		case lines[name] > 0:

@@ -124,7 +124,7 @@ var mistakes = []mistake{
 	{call: "config check cert.toml", code: 1, stderr: "shunt: cert.toml: --tls-cert: none.pem does not exist\n"},
 	{call: "config check public.toml", code: 2, stderr: "shunt: public.toml: --base-url is missing: \":8080\" (--listen) is not loopback, so it does not tell " +
 		"the address that people will use; give it as --base-url https://your.domain\n"},
-	{call: "config check other.toml", code: 2, stderr: "shunt: other.toml:1:1: config is a flag and a variable: a file names no other file\n"},
+	{call: "config check other.toml", code: 2, stderr: "shunt: other.toml:1:1: \"config\" is a flag and a variable: a file names no other file\n"},
 	{call: "config check confg.toml", code: 2, stderr: "shunt: confg.toml:1:1: there is no setting \"confg\"\n"},
 
 	// The environment.
@@ -185,5 +185,6 @@ func TestAnEmptyArgumentIsRefusedByName(t *testing.T) {
 	for command, name := range map[string]string{"show": "CODE", "add": "URL", "backup": "DIR", "import": "FILE"} {
 		shunt(t, t.TempDir(), nil, command, "").want(t, exitUsage, "", "^shunt: "+name+` is empty \(see 'shunt `+command+` --help'\)\n$`)
 	}
+	shunt(t, t.TempDir(), nil, "ls", "--data", "").want(t, exitUsage, "", "^shunt: --data: must not be empty \\(see")
 	shunt(t, t.TempDir(), nil, "token", "rm", "").want(t, exitUsage, "", "^shunt: ID is empty")
 }

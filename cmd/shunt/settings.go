@@ -174,9 +174,11 @@ func parseSize(text string) (bytes uint64, ok bool) {
 // sizeUnits are what a size may end in, as powers of two.
 var sizeUnits = map[string]uint{"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}
 
+var errEmpty = errors.New("must not be empty")
+
 func parseNotEmpty(text string) (string, error) {
 	if text == "" {
-		return "", errors.New("must not be empty")
+		return "", errEmpty
 	}
 	return text, nil
 }

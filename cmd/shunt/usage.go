@@ -98,7 +98,7 @@ func valueError(f *pflag.Flag, text string, cause error) error {
 	}
 	reason := reasonOf(f, cause)
 	switch {
-	case annotated(f, secretAnnotation) || strings.Contains(reason.Error(), `"`):
+	case annotated(f, secretAnnotation) || errors.Is(reason, errEmpty) || strings.Contains(reason.Error(), `"`):
 		return reason
 	case text == "":
 		return fmt.Errorf("%w; it is empty", reason)
