@@ -103,6 +103,7 @@
 //
 //  1. The writer reserves s: compare-and-swap on head, never at or past limit. Crash: a slot whose checksum is not that of
 //     s (it is over record, epoch and s), so replay skips and counts it. The redirect was not answered.
+//     If the hit turns out not to be admitted by a cap that was just given, step 2 stores a void record, which counts nothing.
 //  2. It stores the record, the word with the checksum last, and answers. Crash: replay takes the record; if the answer was
 //     not sent yet, it counts all the same: recovered hits lie between answered and sent ones. Cut: what was recorded since
 //     the last flush is lost, in whole or, where the kernel had written pages back, in part. A head that is too low or
