@@ -225,7 +225,7 @@ func (h *history) retell(sc script, said string) (reserved uint64, err error) {
 }
 
 func (h *history) beginStep(s *step) *attempt {
-	last := h.ledger.last(s.row)
+	last := h.ledger.latest(s.row)
 	a := attempt{row: s.row}
 	switch s.verb {
 	case "create":
@@ -271,7 +271,7 @@ func (h *history) ackStep(s *step, a *attempt, words []string) (reserved uint64,
 		}
 		h.ledger.acknowledge(a, s.row, numbers[0], numbers[1])
 	case "hit":
-		if last := h.ledger.last(s.row); last.hits != nil {
+		if last := h.ledger.latest(s.row); last.hits != nil {
 			last.hits.answered.Add(numbers[0])
 		}
 	case "reserve":

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"testing"
 )
 
 // attempt is one thing that a row was asked to become.
@@ -173,6 +174,19 @@ func (l *ledger) last(row string) *attempt {
 	return gone
 }
 
+// latest returns what a row was last made by steps that came one after the other, or may have been: a creation whose outcome
+// stayed unknown has happened if a later step finds its link, and a deletion has not.
+func (l *ledger) latest(row string) *attempt {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range slices.Backward(l.rows[row]) {
+		if !a.refused && (a.acked != 0 || a.hits != nil) {
+			return a
+		}
+	}
+	return gone
+}
+
 // knows tells whether anything was asked of a row by its name.
 func (l *ledger) knows(row string) bool {
 	l.mu.Lock()
@@ -244,5 +258,26 @@ func (h *hits) recovered(n, visitors uint64) {
 		h.allVisitors.Store(h.sentVisitors.Load())
 	} else {
 		h.allVisitors.Store(0)
+	}
+}
+
+func TestTheLedgerFollowsStepsOfUnknownOutcome(t *testing.T) {
+	l := newLedger()
+	unknown := l.begin(attempt{row: "x", state: "made", hits: new(hits)})
+	if got := l.latest("x"); got != unknown {
+		t.Errorf("after a creation of unknown outcome: got %+v", got)
+	}
+	l.begin(attempt{row: "x"})
+	if got := l.latest("x"); got != unknown {
+		t.Errorf("after a deletion of unknown outcome: got %+v", got)
+	}
+	deleted := l.begin(attempt{row: "x"})
+	l.acknowledge(deleted, "x", 0, 0)
+	if got := l.latest("x"); got != deleted {
+		t.Errorf("after a deletion: got %+v", got)
+	}
+	l.refuse(l.begin(attempt{row: "x", state: "again", hits: new(hits)}))
+	if got := l.latest("x"); got != deleted {
+		t.Errorf("after a creation that was refused: got %+v", got)
 	}
 }
