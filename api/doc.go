@@ -147,7 +147,7 @@
 //
 // # How much at a time
 //
-// What a call costs is another matter. Whatever is bounded is bounded by a turnstile (package
+// Rate limits do not look at what a call costs. Costly calls are bounded by turnstiles (package
 // turnstile): a number in all, a share for each caller, a number that wait, and callers take turns.
 // A caller is a user, or the network of a client that nobody knows. A request beyond a share or a
 // full queue gets 503 overloaded.

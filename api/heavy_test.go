@@ -90,7 +90,7 @@ func (st *site) takeCores() (release func()) {
 	}
 }
 
-// awaitCostly waits until so many requests wait for a core.
+// awaitCostly waits until the given number of requests wait for a core.
 func (st *site) awaitCostly(n int) {
 	for st.cores.Waiting() != n {
 		runtime.Gosched()

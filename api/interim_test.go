@@ -46,7 +46,7 @@ func sentinelOf(code string) string {
 	return "GET /" + code + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 }
 
-// wantInStep wants so many redirects of that code, and so many interim responses, and nothing else, for raw.
+// wantInStep fails unless raw is answered by exactly the given numbers of redirects of the code and of interim responses.
 func wantInStep(t *testing.T, c net.Conn, code, raw string, redirects, interims int) {
 	t.Helper()
 	defer c.Close()

@@ -23,7 +23,7 @@ func (l *listener) awaitLarge(n int) {
 	}
 }
 
-// awaitWaiting waits until so many wait for a place.
+// awaitWaiting waits until the given number of bodies wait for a place.
 func (l *listener) awaitWaiting(n int) {
 	for l.large.Waiting() != n {
 		runtime.Gosched()

@@ -54,7 +54,7 @@ func TestALinkIsShownWithItsOwnHits(t *testing.T) {
 	}
 }
 
-// ownHits tells whether a link has the hits that its title says.
+// ownHits reports whether a link has the hits that its title says.
 func ownHits(body string) bool {
 	_, rest, found := strings.Cut(body, `"title":"`)
 	title, rest, _ := strings.Cut(rest, `"`)

@@ -58,7 +58,7 @@
 // have one order and one winner, nothing is visible before it is durable, and a caller that stops waiting
 // (ErrOutcomeUnknown after CommitTimeout) leaves all this to happen.
 //
-// What a write, or a read of one link, returns is of one moment: hits and version are read while the code is reserved. A new link
+// The answer to a write, or to a read of one link, is of one moment: hits and version are read while the code is reserved. A new link
 // has the hits that it brings along, which are its counter's before the store has the link. An edit has those of its
 // publication. Lists have no reservation: their hits are looked up by id, later than the rest. No update is earlier than the
 // creation or an update before it, whatever the clock does: then it has the time of that one.

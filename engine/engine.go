@@ -282,7 +282,7 @@ func (e *Engine) Hit(l Link, v Visit) bool {
 	if r.capsGiven.Load() != 0 {
 		return e.hitUnsure(l, v, r, seq)
 	}
-	// What ring.put does, inlined: see "Decisions" in doc.go.
+	// This is ring.put, inlined: see "Decisions" in doc.go.
 	storeRecord(r.slot(seq), id, v.Visitor, whose, what|seal(digest(id, v.Visitor, whose, what), r.epoch, seq)<<checksumShift)
 	return true
 }

@@ -264,7 +264,7 @@ func (m *model) taken(alias string, owner uint32, imported bool) bool {
 	return false
 }
 
-// held tells whether a link keeps others from its code: it is live, or was deleted not long ago.
+// held reports whether a link keeps others from its code: it is live, or was deleted not long ago.
 func (m *model) held(l *modelLink) bool {
 	return l.live() || m.nowMs.Load() <= l.deletedAtMs+tombstoneMs
 }

@@ -405,7 +405,7 @@ func (e *Engine) Read(code string) (Detail, error) {
 // detail returns the link of r with the hits that it has now. Hits of a link without a cap are those that were folded.
 func (e *Engine) detail(r *Record) Detail { return detailOf(r, e.hits(r.Hot.ID), e.now()) }
 
-// detailOf returns the link of r as it is now, with so many hits. It shows no update before the creation: earlier versions
+// detailOf returns the link of r as it is now, with the given hits. It shows no update before the creation: earlier versions
 // of shunt wrote such times when the clock had gone back.
 func detailOf(r *Record, hits uint64, now time.Time) Detail {
 	d := Detail{

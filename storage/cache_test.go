@@ -159,7 +159,7 @@ func TestTheBlockCacheHasRoomAfterARestartWithALargeLog(t *testing.T) {
 	c.wantCached(t)
 }
 
-// What memtables could take and do not is not for blocks: a store of which much is read once must not grow by it.
+// Blocks must not use the room that is kept for memtables: a store of which much is read once would grow by it.
 func TestTheBlockCacheGrowsNoFurtherThanItsSize(t *testing.T) {
 	const size = 4 << 20
 	s := open(t, filepath.Join(t.TempDir(), "store"), Options{CacheBytes: size})

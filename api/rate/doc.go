@@ -30,7 +30,7 @@
 //     33,000, half of them with 65,536. A client is in debt for one interval after a single event,
 //     for a burst's time after a burst.
 //
-// What the third point means depends on who can make up keys, so whoever asks a table has to ask in
+// The effect of the third point depends on who can make up keys, so callers have to ask tables in
 // the right order:
 //
 //   - If keys hold something that clients invent (an account at an address), a second table whose

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// What Enter returns. The texts are for clients.
+// Errors of Enter. Their texts are for clients.
 var (
 	// ErrFull: every place is held, and as many wait as may, or the patience is over.
 	ErrFull = errors.New("too many requests like this one are under way; try again in a moment")

@@ -39,7 +39,7 @@ func parseCacheSize(text string) (int64, error) {
 	return int64(n), nil
 }
 
-// autoCacheBytes is the size of the cache of a process that may use so many bytes of memory; 0: that is not known.
+// autoCacheBytes returns the size of the cache of a process that may use memory bytes; 0: it is not known how many.
 func autoCacheBytes(memory uint64) int64 {
 	return int64(min(max(memory/cacheShare, minAutoCache), maxAutoCache))
 }

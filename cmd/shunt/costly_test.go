@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// What the server can be asked at a time that costs much: logins, large bodies that come slowly, QR
-// codes.
+// The costly requests that are sent at a time: logins, large bodies that come slowly, QR codes.
 const (
 	costlyLogins  = 6  // each from an address of its own, one after the other
 	costlyBodies  = 32 // of four members, 8 each

@@ -19,9 +19,9 @@ import (
 // lives beside those blocks, and by minHeadroom at least; and once no memtable is written any more, all that is free goes back to
 // the system at once.
 //
-// What stays are two memtables of 128 MiB that Pebble keeps for the next writes (shunt_storage_memtable_reserved_bytes), at times a
-// third that its queue still refers to, and the block cache: after that import 520 to 600 MB in all (make import-memory). A restart
-// lets go of the memtables.
+// Memory that stays: two memtables of 128 MiB that Pebble keeps for the next writes (shunt_storage_memtable_reserved_bytes), at
+// times a third that its queue still refers to, and the block cache. After that import it was 500 to 605 MiB in all (make
+// import-memory). A restart lets go of the memtables.
 //
 // GOGC, if it is set, is left as it is; so is GOMEMLIMIT, which counts the heap and not what the engine maps outside of it.
 const (

@@ -15,8 +15,8 @@ import (
 	"shunt/engine/plural"
 )
 
-// What killed servers have left in memory (engine.LeftStandby) whose data folders are not there: said at start, and removed only
-// by 'shunt check --remove-standby'.
+// Folders in memory that killed servers have left (engine.LeftStandby) and whose data folders are gone: listed at start, and
+// removed only by 'shunt check --remove-standby'.
 
 // maxLeftSaid bounds the lines of a start. Each folder takes some 8 MiB of memory, so there are not many.
 const maxLeftSaid = 10

@@ -82,7 +82,7 @@ var mistakes = []mistake{
 		stderr: "shunt: --max-hits: must be a smaller number; it is \"99999999999999999999\"" + seeAdd},
 	{call: "add https://a.example --status abc", code: 2, stderr: "shunt: --status: must be one of 301, 302, 307, 308; it is \"abc\"" + seeAdd},
 
-	// What does not go together.
+	// Settings that do not go together.
 	{call: "serve --listen :8080", code: 2, stderr: "shunt: --base-url is missing: \":8080\" (--listen) is not loopback, so it does not tell the address " +
 		"that people will use; give it as --base-url https://your.domain\n"},
 	{call: "serve --listen 127.0.0.1:8081", code: 2, stderr: "shunt: --listen and --admin-listen are both 127.0.0.1:8081; give them two addresses\n"},

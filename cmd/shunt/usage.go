@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// What is said about flags and values that are not taken. The texts of pflag and strconv name functions of theirs.
+// Messages about flags and values that are refused. The texts of pflag and strconv name their own functions.
 
 // flagError says what is wrong with the flags of a call of cmd.
 func flagError(cmd *cobra.Command, err error) error {
