@@ -22,9 +22,6 @@ const (
 	chunkOffsetBits = 31
 	firstOffset     = 8 // offset 0 means an empty slot
 
-	// hugePageBytes is a huge page of amd64 and arm64.
-	hugePageBytes = 2 << 20
-
 	cacheLineBytes = 64
 
 	recordHeaderBytes = 16

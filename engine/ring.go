@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"math/bits"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -105,11 +104,6 @@ func digest(w0, w1, w2, w3 uint64) uint64 {
 func seal(digest, epoch, seq uint64) uint64 {
 	h := mix(digest^epoch^0xaef17502108ef2d9, seq^0xd6e8feb86659fd93)
 	return h ^ h>>32
-}
-
-func mix(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a, b)
-	return hi ^ lo
 }
 
 // ring is one mapped journal file, or one in memory (standby.go). Any number of writers append; one reader at a time reads.
@@ -249,7 +243,6 @@ func (h *ringHeader) encode() []byte {
 var (
 	errForeignRing = errors.New("not a journal file of this store and epoch")
 	errNewerRing   = errors.New("journal file of a newer format")
-	errNoMapping   = errors.New("mapping a journal file")
 )
 
 func (h *ringHeader) decode(b []byte) error {
