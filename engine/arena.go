@@ -3,9 +3,10 @@ package engine
 import (
 	"encoding/binary"
 	"runtime"
-	"shunt/engine/internal/mmap"
 	"sync/atomic"
 	"unsafe"
+
+	"shunt/engine/internal/mmap"
 )
 
 const (

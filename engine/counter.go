@@ -3,11 +3,12 @@ package engine
 import (
 	"fmt"
 	"runtime"
-	"shunt/engine/internal/mmap"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"shunt/engine/internal/mmap"
 )
 
 const (

@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"shunt/engine/internal/hash"
 )
 
 // Defaults of Options.
@@ -125,7 +127,7 @@ func (o *Options) check() error {
 // number of goroutines at once, from Load's end to Close. See the package comment for the design.
 type Engine struct {
 	shards    [numShards]shard
-	hashKey   hashKey
+	hashKey   hash.Key
 	counters  *counters
 	journal   *journal
 	referrers *referrers
@@ -158,7 +160,7 @@ func Open(store Store, o Options) (*Engine, error) {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
 	e := &Engine{
-		hashKey: newHashKey(), counters: new(counters), store: store, identity: store.Identity(),
+		hashKey: hash.NewKey(), counters: new(counters), store: store, identity: store.Identity(),
 		options: o, log: o.Logger, now: o.Now, random: rand.Reader, mappedBytes: new(atomic.Int64),
 	}
 	for i := range e.shards {
@@ -222,7 +224,7 @@ func (e *Engine) publish(h *HotView) error {
 	if err := e.counters.ensure(h.ID); err != nil {
 		return err
 	}
-	p := e.hashKey.place(h.Code)
+	p := placeOf(&e.hashKey, h.Code)
 	return e.shards[p.shard].put(p.tag, h)
 }
 
@@ -243,7 +245,7 @@ func (e *Engine) VisitorKey() (k0, k1 uint64) {
 func (e *Engine) Resolve(code []byte) (l Link, ok bool) {
 	if len(code) == wordBytes { // the short way: few instructions and no calls, see "Decisions" in doc.go
 		word := binary.LittleEndian.Uint64(code)
-		p := e.hashKey.placeOfWord(word)
+		p := placeOfWord(&e.hashKey, word)
 		t := e.shards[p.shard].current.Load()
 		if s := t.firstSlot(p.tag); s != nil {
 			entry := atomic.LoadUint64(s)
@@ -261,7 +263,7 @@ func (e *Engine) resolveAny(code []byte) (l Link, ok bool) {
 	if len(code) == 0 || len(code) > MaxCodeBytes {
 		return Link{}, false
 	}
-	p := e.hashKey.place(code)
+	p := placeOf(&e.hashKey, code)
 	return e.shards[p.shard].lookup(p.tag, code)
 }
 

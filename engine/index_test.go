@@ -9,17 +9,19 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"shunt/engine/internal/hash"
 )
 
 // index is a shard array by itself, for tests of the index without a store.
 type index struct {
-	hashKey hashKey
+	hashKey hash.Key
 	shards  [numShards]shard
 	mapped  atomic.Int64
 }
 
 func newIndex() *index {
-	x := &index{hashKey: newHashKey()}
+	x := &index{hashKey: hash.NewKey()}
 	for i := range x.shards {
 		x.shards[i].init(&x.mapped)
 	}
@@ -28,14 +30,14 @@ func newIndex() *index {
 
 func (x *index) put(t testing.TB, h HotView) {
 	t.Helper()
-	p := x.hashKey.place(h.Code)
+	p := placeOf(&x.hashKey, h.Code)
 	if err := x.shards[p.shard].put(p.tag, &h); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (x *index) get(code string) (Link, bool) {
-	p := x.hashKey.place([]byte(code))
+	p := placeOf(&x.hashKey, []byte(code))
 	return x.shards[p.shard].lookup(p.tag, []byte(code))
 }
 
@@ -53,7 +55,7 @@ func TestCodesThatDifferByCaseAreDifferentLinksInOneProbeChain(t *testing.T) {
 	if _, ok := x.get("aBC_-9"); ok {
 		t.Error("a variant that was never put is found")
 	}
-	p := x.hashKey.place([]byte("aBC_-9"))
+	p := placeOf(&x.hashKey, []byte("aBC_-9"))
 	var found []string
 	s := &x.shards[p.shard]
 	s.mu.Lock()
@@ -130,7 +132,7 @@ func TestWhatALookUpReadsOfARecordIsInOneCacheLine(t *testing.T) {
 
 func TestVariantsMadeAndDeletedShareOneSlot(t *testing.T) {
 	x := newIndex()
-	p := x.hashKey.place([]byte("abcdefghijkl"))
+	p := placeOf(&x.hashKey, []byte("abcdefghijkl"))
 	s := &x.shards[p.shard]
 	for n := range int64(1 << 12) {
 		code := []byte("abcdefghijkl")
@@ -212,7 +214,7 @@ func TestLinksStayWholeWhileTheirShardIsRewritten(t *testing.T) {
 			}
 		})
 	}
-	first := x.shards[x.hashKey.place([]byte("code0")).shard].current.Load().arena
+	first := x.shards[placeOf(&x.hashKey, []byte("code0")).shard].current.Load().arena
 	for v := range edits {
 		put(rand.IntN(codes), v)
 	}
@@ -221,7 +223,7 @@ func TestLinksStayWholeWhileTheirShardIsRewritten(t *testing.T) {
 	}
 	stop.Store(true)
 	readers.Wait()
-	if x.shards[x.hashKey.place([]byte("code0")).shard].current.Load().arena == first {
+	if x.shards[placeOf(&x.hashKey, []byte("code0")).shard].current.Load().arena == first {
 		t.Error("the shard was never rewritten: the test shows nothing")
 	}
 }
@@ -231,7 +233,7 @@ func TestMemoryOfRewrittenArenasIsGivenBack(t *testing.T) {
 	for v := range 20_000 {
 		x.put(t, HotView{Code: []byte("one"), Target: []byte(strings.Repeat("x", 1000)), ID: uint64(v)})
 	}
-	s := &x.shards[x.hashKey.place([]byte("one")).shard]
+	s := &x.shards[placeOf(&x.hashKey, []byte("one")).shard]
 	for deadline := time.Now().Add(time.Minute); x.mapped.Load() >= 1<<20 && time.Now().Before(deadline); {
 		runtime.GC() // cleanups run in a goroutine of their own, some time after it
 		time.Sleep(time.Millisecond)
@@ -247,7 +249,7 @@ func TestMemoryOfRewrittenArenasIsGivenBack(t *testing.T) {
 // TestAPurgedCodeIsCountedNoMoreAndGoesWithTheNextRewrite looks at the slot through each step, and at the memory.
 func TestAPurgedCodeIsCountedNoMoreAndGoesWithTheNextRewrite(t *testing.T) {
 	x := newIndex()
-	p := x.hashKey.place([]byte("dead"))
+	p := placeOf(&x.hashKey, []byte("dead"))
 	s := &x.shards[p.shard]
 	want := func(when string, tombstones, slots int) {
 		t.Helper()
@@ -285,7 +287,7 @@ func TestAPurgedCodeIsCountedNoMoreAndGoesWithTheNextRewrite(t *testing.T) {
 
 func TestCountersAreExactUnderACap(t *testing.T) {
 	const id, limit = 70_000, 1000
-	e := &Engine{counters: new(counters), hashKey: newHashKey()}
+	e := &Engine{counters: new(counters), hashKey: hash.NewKey()}
 	for i := range e.shards {
 		e.shards[i].init(new(atomic.Int64))
 	}

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"shunt/engine/internal/hash"
 )
 
 // BenchmarkJournalCost compares redirects (resolve and count) with the journal's record against ones that only raise the
@@ -59,7 +61,7 @@ func BenchmarkJournalCost(b *testing.B) {
 
 // costEngine returns an engine with links and a journal, and without a store.
 func costEngine(b *testing.B, links uint64) *Engine {
-	e := &Engine{counters: new(counters), hashKey: newHashKey(), now: time.Now, log: slog.New(slog.DiscardHandler), mappedBytes: new(atomic.Int64)}
+	e := &Engine{counters: new(counters), hashKey: hash.NewKey(), now: time.Now, log: slog.New(slog.DiscardHandler), mappedBytes: new(atomic.Int64)}
 	e.flusher.init(Positions{})
 	for i := range e.shards {
 		e.shards[i].init(e.mappedBytes)

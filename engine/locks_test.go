@@ -4,11 +4,13 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"shunt/engine/internal/hash"
 )
 
 // TestResolveAndHitTakeNoLock holds every lock of the engine while a redirect goes through.
 func TestResolveAndHitTakeNoLock(t *testing.T) {
-	e := &Engine{counters: new(counters), hashKey: newHashKey()}
+	e := &Engine{counters: new(counters), hashKey: hash.NewKey()}
 	for i := range e.shards {
 		e.shards[i].init(new(atomic.Int64))
 	}

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"shunt/engine/internal/invariants"
 	"sync"
 	"time"
+
+	"shunt/engine/internal/invariants"
 )
 
 // A deleted code, and what differs from it only by case, stays taken until TombstoneDays after its deletion and not a

@@ -9,10 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"shunt/engine/internal/mmap"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"shunt/engine/internal/hash"
+	"shunt/engine/internal/mmap"
 )
 
 // Numbers of referrers, as the journal has them: the high bit is the half of the dictionary, the rest the place in it,
@@ -62,7 +64,7 @@ var dictionaryMagic = [8]byte{'s', 'h', 'u', 'n', 't', 'r', 'f', 0}
 // one, as soon as no journal record that is not committed names it: so a number names one host as long as it stands
 // anywhere outside the store. Until then new names are otherReferrer.
 type referrers struct {
-	key     hashKey
+	key     hash.Key
 	current atomic.Pointer[half]
 	halves  [2]atomic.Pointer[half] // of names: by the high bit of a number
 	retryAt atomic.Int64            // ns since start: before it a full dictionary does not look whether the other half is free
@@ -105,7 +107,7 @@ func (r *referrers) number(host []byte) uint16 {
 	case len(host) > MaxReferrerBytes:
 		return otherReferrer
 	}
-	hash := r.key.sum(host)
+	hash := r.key.Sum(host)
 	if n := r.current.Load().find(hash, host); n != 0 {
 		return n
 	}
@@ -253,7 +255,7 @@ func newReferrers(dir string, id Identity, epoch uint64, j *journal, now func() 
 	if err != nil {
 		return nil, err
 	}
-	r := &referrers{key: newHashKey(), journal: j, rest: restOfHalf, now: now, start: now()}
+	r := &referrers{key: hash.NewKey(), journal: j, rest: restOfHalf, now: now, start: now()}
 	if err := r.init(f, id.StoreID, epoch); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

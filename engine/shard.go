@@ -1,19 +1,19 @@
 package engine
 
 import (
-	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
 	"math/bits"
 	"runtime"
-	"shunt/engine/internal/hash"
-	"shunt/engine/internal/invariants"
-	"shunt/engine/internal/mmap"
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"shunt/engine/internal/hash"
+	"shunt/engine/internal/invariants"
+	"shunt/engine/internal/mmap"
 )
 
 const (
@@ -200,12 +200,10 @@ func (s *shard) publishTable(t *table) {
 func foldCase(folded *[MaxCodeBytes]byte, code []byte) []byte {
 	n := copy(folded[:], code)
 	for i := 0; i < n; i += 8 {
-		binary.LittleEndian.PutUint64(folded[i:], caseFold(binary.LittleEndian.Uint64(folded[i:])))
+		binary.LittleEndian.PutUint64(folded[i:], hash.FoldCase(binary.LittleEndian.Uint64(folded[i:])))
 	}
 	return folded[:n]
 }
-
-func caseFold(eightBytes uint64) uint64 { return eightBytes | 0x2020202020202020 }
 
 // place is where a code belongs: which shard, and which tag. Variants of a code that differ by case share it.
 type place struct {
@@ -213,52 +211,14 @@ type place struct {
 	tag   uint64
 }
 
-// hashKey is a random key of the process: without it nobody can choose codes that collide.
-type hashKey [3]uint64
+// placeOf returns where a code of any length belongs.
+func placeOf(k *hash.Key, code []byte) place { return placeAt(k.Sum(code)) }
 
-func newHashKey() (k hashKey) {
-	for i := range k {
-		var b [8]byte
-		_, _ = rand.Read(b[:]) // never fails
-		k[i] = binary.LittleEndian.Uint64(b[:])
-	}
-	return k
-}
+// placeOfWord is placeOf for a code of eight bytes.
+func placeOfWord(k *hash.Key, code uint64) place { return placeAt(k.SumWord(code)) }
 
-// place hashes the case-folded code, eight bytes at a time by folded multiplication as wyhash does. The few instructions
-// matter: the less there is in a look-up, the more of it overlaps with waiting for memory.
-func (k *hashKey) place(code []byte) place {
-	h := k.sum(code)
+func placeAt(h uint64) place {
 	return place{shard: int(h >> (64 - shardBits)), tag: h & (1<<tagBits - 1)}
-}
-
-// placeOfWord is place of a code of eight bytes.
-func (k *hashKey) placeOfWord(code uint64) place {
-	h := hash.Mix(hash.Mix(k[0]^wordBytes^caseFold(code), k[1]), k[2])
-	return place{shard: int(h >> (64 - shardBits)), tag: h & (1<<tagBits - 1)}
-}
-
-// sum is the hash itself. It folds case.
-func (k *hashKey) sum(code []byte) uint64 {
-	h := k[0] ^ uint64(len(code))
-	for len(code) > 8 {
-		h = hash.Mix(h^caseFold(binary.LittleEndian.Uint64(code)), k[1])
-		code = code[8:]
-	}
-	return hash.Mix(hash.Mix(h^caseFold(tail(code)), k[1]), k[2])
-}
-
-// tail packs up to eight bytes into a word, such that codes of one length differ in it.
-func tail(b []byte) uint64 {
-	switch n := len(b); {
-	case n == 8:
-		return binary.LittleEndian.Uint64(b)
-	case n >= 4:
-		return uint64(binary.LittleEndian.Uint32(b)) | uint64(binary.LittleEndian.Uint32(b[n-4:]))<<32
-	case n > 0:
-		return uint64(b[0]) | uint64(b[n/2])<<8 | uint64(b[n-1])<<16
-	}
-	return 0
 }
 
 // lookup returns the live link of code. It takes no lock.

@@ -47,7 +47,7 @@ func (e *Engine) reserve(ctx context.Context, code string) (reservation, error) 
 // reservationOf returns the reservation of code, which is not taken.
 func (e *Engine) reservationOf(code string) reservation {
 	var folded [MaxCodeBytes]byte
-	p := e.hashKey.place([]byte(code))
+	p := placeOf(&e.hashKey, []byte(code))
 	return reservation{shard: &e.shards[p.shard], place: p, folded: string(foldCase(&folded, []byte(code)))}
 }
 
