@@ -17,22 +17,23 @@ type claim struct {
 	by *Hot
 }
 
+// maxVariants is how many codes that differ only by case imports may make. All of them are in one probe sequence.
+const maxVariants = 64
+
 // claim looks at code, and at what differs from it only by case, for a new link of owner. beside is how many variants are about
 // to be made.
-func (r *reservation) claim(code string, owner uint32, imported bool, beside int, nowMs int64) (c claim) {
-	r.shard.mu.Lock()
-	defer r.shard.mu.Unlock()
+func (e *Engine) claim(code string, owner uint32, imported bool, beside int, nowMs int64) (c claim) {
 	variants, hasSlot, nearest := beside, false, 0
-	r.shard.variantsLocked(r.place.tag, []byte(code), func(v HotView) {
+	e.index.Variants(code, func(v HotView) {
 		live := v.Flags&FlagTombstone == 0
 		variant := string(v.Code) != code
 		held := (live || v.Owner != owner && tombstoneHolds(v.DeletedAtMs, nowMs)) && !(imported && variant)
-		if n := v.nearness(code, owner); held && n > nearest {
-			nearest, c.by = n, v.inTheWay(owner)
+		if n := nearness(&v, code, owner); held && n > nearest {
+			nearest, c.by = n, inTheWay(&v, owner)
 		}
 		switch {
 		case variant:
-			if !v.purged() {
+			if !v.Purged() {
 				variants++
 			}
 			c.ownVariant = c.ownVariant || held && v.Owner == owner

@@ -46,12 +46,13 @@ func (c *counters) at(id uint64) *atomic.Uint64 {
 
 // find is at for an id that may be no link's; it returns nil if there is no slab for it.
 func (c *counters) find(id uint64) *atomic.Uint64 {
-	dir := c.dir.Load()
 	i := id & counterMask
-	if dir == nil || i>>slabBits >= uint64(len(*dir)) || (*dir)[i>>slabBits] == nil {
-		return nil
+	if dir := c.dir.Load(); dir != nil && i>>slabBits < uint64(len(*dir)) {
+		if s := (*dir)[i>>slabBits]; s != nil {
+			return &s[i&(1<<slabBits-1)]
+		}
 	}
-	return c.at(id)
+	return nil
 }
 
 // ensure makes the slab of an id. It must come before the id is published.

@@ -78,7 +78,7 @@ const capsGivenFolds = int32(time.Minute / foldInterval)
 // stays as good.
 func (e *Engine) countAtOnce(h *Hot) error {
 	v := h.view()
-	v.Flags |= flagCountsAtOnce
+	v.Flags |= FlagCountsAtOnce
 	if err := e.publish(v); err != nil {
 		return err
 	}

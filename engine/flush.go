@@ -356,12 +356,7 @@ func (e *Engine) appendSlow(linkID uint64, w *[recordWords]uint64) {
 // Metrics is a snapshot of the engine's figures, for a scrape. Taking it costs microseconds; it may wait for a slice of
 // the fold.
 type Metrics struct {
-	Links              uint64 // live links, expired ones included
-	Tombstones         uint64 // deleted codes in the index: until they are purged, up to an hour longer than they are taken
-	IndexBytes         uint64 // slots of the shards' tables
-	ArenaBytes         uint64 // mapped for records; what is untouched of it is not resident
-	GarbageBytes       uint64 // of ArenaBytes: superseded records
-	CounterBytes       uint64
+	Figures
 	JournalBytes       uint64
 	PendingBytes       uint64
 	Redirects          [numClasses]uint64 // folded since start, by Class
@@ -389,8 +384,7 @@ type Metrics struct {
 func (e *Engine) Metrics() Metrics {
 	f := &e.flusher
 	m := Metrics{
-		ArenaBytes:      uint64(e.mappedBytes.Load()),
-		CounterBytes:    e.counters.slabs() * 8 << slabBits,
+		Figures:         e.index.Figures(),
 		JournalReplayed: e.replayed.records, JournalInvalid: e.replayed.invalid,
 		JournalMissing: uint64(len(e.replayed.faults)), HitsMissing: e.pending.missing.Load(),
 		JournalNameless: e.replayed.nameless, JournalStandby: e.journal.onStandby(),
@@ -400,13 +394,6 @@ func (e *Engine) Metrics() Metrics {
 	}
 	m.PendingBytes, m.VisitorsDropped, m.ValuesDropped = e.pending.size()
 	m.LastFlush = f.last()
-	for i := range e.shards {
-		s := &e.shards[i]
-		m.Links += uint64(s.links.Load())
-		m.Tombstones += uint64(s.tombstones.Load())
-		m.IndexBytes += uint64(s.indexBytes.Load())
-		m.GarbageBytes += uint64(s.garbage.Load())
-	}
 	for i := range m.Redirects {
 		m.Redirects[i] = e.pending.folded[i].Load()
 	}

@@ -6,7 +6,7 @@ import "time"
 
 // UsedUp tells whether l is capped and its hits are used up.
 func (e *Engine) UsedUp(l Link) bool {
-	return l.Flags()&FlagCapped != 0 && e.hits(l.ID()) >= l.MaxHits()
+	return l.Flags()&FlagCapped != 0 && e.index.Hits(l.ID()) >= l.MaxHits()
 }
 
 // CreatedAt returns when the link of code that has id was made; ErrNotFound if it is there no longer. No edit changes that time,

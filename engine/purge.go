@@ -3,11 +3,8 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"time"
-
-	"shunt/engine/internal/invariants"
 )
 
 // A deleted code, and what differs from it only by case, stays taken until TombstoneDays after its deletion and not a
@@ -16,7 +13,7 @@ import (
 // of the deleted link go some time later, up to an hour as a rule, by a purge; nobody can tell the difference.
 //
 // Purging is the flush goroutine's, after flush and roll-up. It goes over the store's deletions, oldest first, and takes
-// the code's reservation like any writer: so it and a create have one order, and it reads what it deletes. The invariants:
+// the code's lock like any writer: so it and a create have one order, and it reads what it deletes. The invariants:
 //
 //  1. A hot record is deleted only if it is the tombstone of the link that is purged, and over. If its code is another
 //     link's by now, that one's rows are not touched.
@@ -32,17 +29,10 @@ const (
 
 	// purgesATurn bounds what is purged between two flushes: some milliseconds, and one batch.
 	purgesATurn = 256
-
-	// purgedAtMs as the deletion of a tombstone in memory says that there is no such record in the store any more. The slot
-	// stays, until its code is taken again or the shard is rewritten.
-	purgedAtMs = math.MinInt64
 )
 
 // tombstoneHolds tells whether a code that was deleted then is still taken.
 func tombstoneHolds(deletedAtMs, nowMs int64) bool { return nowMs-tombstoneMs <= deletedAtMs }
-
-// purged tells whether the record stands for nothing.
-func (v *HotView) purged() bool { return v.Flags&FlagTombstone != 0 && v.DeletedAtMs == purgedAtMs }
 
 // purger is how far purging went.
 type purger struct {
@@ -63,8 +53,8 @@ func (e *Engine) purge(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	t := purgeTurn{engine: e, nowMs: now.UnixMilli(), held: make(map[string]reservation)}
-	defer t.release()
+	t := purgeTurn{engine: e, nowMs: now.UnixMilli(), held: make(map[string]CodeLock)}
+	defer t.unlock()
 	for _, d := range due {
 		t.prepare(d)
 	}
@@ -73,12 +63,12 @@ func (e *Engine) purge(now time.Time) error {
 	return t.err
 }
 
-// purgeTurn is one turn of purging. It holds the reservations of all codes in it until it is committed; it waits for none,
+// purgeTurn is one turn of purging. It holds the locks of all codes in it until it is committed; it waits for none,
 // so it cannot be in a circle of waiters.
 type purgeTurn struct {
 	engine *Engine
 	nowMs  int64
-	held   map[string]reservation // by folded code
+	held   map[string]CodeLock // by folded code
 	purges []Purge
 	again  bool  // something is left for the next turn
 	err    error // the first
@@ -86,7 +76,7 @@ type purgeTurn struct {
 
 // prepare adds d to what is purged, if that is what d still is.
 func (t *purgeTurn) prepare(d Deletion) {
-	if !t.reserve(d.Code) {
+	if !t.lock(d.Code) {
 		t.again = true
 		return
 	}
@@ -104,16 +94,16 @@ func (t *purgeTurn) prepare(d Deletion) {
 	}
 }
 
-// reserve takes the reservation of code, unless it is the turn's already or another writer's.
-func (t *purgeTurn) reserve(code string) bool {
-	r := t.engine.reservationOf(code)
-	if _, held := t.held[r.folded]; held {
+// lock takes the lock of code, unless it is the turn's already or another writer's.
+func (t *purgeTurn) lock(code string) bool {
+	l := t.engine.index.CodeLock(code)
+	if _, held := t.held[l.Folded()]; held {
 		return true
 	}
-	if r.shard.tryReserve(r.folded) != nil {
+	if l.TryLock() != nil {
 		return false
 	}
-	t.held[r.folded] = r
+	t.held[l.Folded()] = l
 	return true
 }
 
@@ -137,8 +127,7 @@ func (t *purgeTurn) commit() {
 		case err != nil:
 			t.fail(fmt.Errorf("purging link %q: %w", p.Code, err))
 		case p.FreesCode:
-			r := t.engine.reservationOf(p.Code)
-			r.shard.forget(r.place.tag, p.Code, p.ID)
+			t.engine.index.Forget(p.Code, p.ID)
 		}
 	}
 }
@@ -150,29 +139,8 @@ func (t *purgeTurn) fail(err error) {
 	}
 }
 
-func (t *purgeTurn) release() {
-	for _, r := range t.held {
-		r.release()
+func (t *purgeTurn) unlock() {
+	for _, l := range t.held {
+		l.Unlock()
 	}
-}
-
-// forget makes nothing of the tombstone of id, if code has a slot: the tombstones of variants of a code share one. Its
-// bytes are garbage from now on. A shard that is full forgets nothing, which costs memory only.
-func (s *shard) forget(tag uint64, code string, id uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t := s.current.Load()
-	record, slot := t.find(tag, []byte(code))
-	if record == nil {
-		return
-	}
-	v := view(t.arena.record(*slot & offsetMask))
-	if v.ID != id || v.Flags&FlagTombstone == 0 {
-		if invariants.Enabled {
-			panic(fmt.Sprintf("engine: code %q was purged as the tombstone of %d, and is %d with flags %#x", code, id, v.ID, v.Flags))
-		}
-		return
-	}
-	gone := HotView{Code: []byte(code), ID: v.ID, Owner: v.Owner, Flags: FlagTombstone, DeletedAtMs: purgedAtMs}
-	_ = s.putLocked(tag, &gone)
 }

@@ -86,7 +86,7 @@ func (e *Engine) lifeReport(ctx context.Context, id uint64, wanted Parts) (Repor
 	if err != nil {
 		return Report{}, err
 	}
-	t.Hits = e.hits(id)
+	t.Hits = e.index.Hits(id)
 	r := Report{DurableHits: min(durableHits, t.Hits), FlushedAt: e.flusher.last()}
 	r.set(&t)
 	return r, nil

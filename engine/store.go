@@ -202,17 +202,6 @@ type Purge struct {
 	FreesCode bool // the hot record of Code is the tombstone of ID, and goes too
 }
 
-// HotView is a Hot whose strings alias the store's buffers.
-type HotView struct {
-	Code, Target []byte
-	ID           uint64
-	ExpiresAtMs  int64
-	MaxHits      uint64
-	DeletedAtMs  int64
-	Owner        uint32
-	Flags        Flags
-}
-
 // Tally is what is counted of one link or one owner over some span of time. Tallies add up: counts are summed,
 // sketches united.
 type Tally struct {
