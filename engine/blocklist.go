@@ -7,6 +7,8 @@ import (
 	"hash/maphash"
 	"math/bits"
 	"net/netip"
+	"shunt/engine/internal/limits"
+	"shunt/engine/invalid"
 	"strings"
 	"sync/atomic"
 	"unsafe"
@@ -68,7 +70,7 @@ func (b *BlockList) Replace(text []byte) (skipped []LineError, err error) {
 
 // reasonOf returns what an error of TargetPolicy.Parse says to people.
 func reasonOf(err error) string {
-	var field FieldError
+	var field invalid.FieldError
 	if errors.As(err, &field) {
 		return field.Message
 	}
@@ -235,7 +237,7 @@ func (s *blockSet) blocksPath(host uint64, rest []byte) bool {
 //
 //go:noinline
 func hasPlainPrefix(rest []byte, prefixes [][]byte) bool {
-	var buf [MaxTargetBytes + 8]byte
+	var buf [limits.MaxTargetBytes + 8]byte
 	return beginsWithAny(appendPlain(buf[:0], rest, slashDecoded), prefixes) ||
 		hasEscapedSlash(rest) && beginsWithAny(appendPlain(buf[:0], rest, slashKept), prefixes)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"shunt/engine/invalid"
 	"slices"
 )
 
@@ -17,7 +18,7 @@ type BulkItem struct {
 	Refused error // if set, what is wrong with it: the item comes to nothing
 }
 
-// BulkResult is what became of a BulkItem. Err is its Refused, an InvalidError, ErrTaken, or, in a repeat, ErrDeleted or
+// BulkResult is what became of a BulkItem. Err is its Refused, an Error, ErrTaken, or, in a repeat, ErrDeleted or
 // ErrRefused.
 type BulkResult struct {
 	Detail  Detail
@@ -145,9 +146,9 @@ func (b *bulk) unlock() {
 // prepare decides what becomes of item i. An error is one of the whole request.
 func (b *bulk) prepare(ctx context.Context, i int, item *BulkItem) error {
 	detail, existed, err := b.take(ctx, item)
-	var invalid InvalidError
+	var wrong invalid.Error
 	switch {
-	case item.Refused != nil, errors.Is(err, ErrTaken), errors.As(err, &invalid):
+	case item.Refused != nil, errors.Is(err, ErrTaken), errors.As(err, &wrong):
 		b.results[i].Err = err
 		return nil
 	case err != nil:

@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"io"
+	"shunt/engine/internal/limits"
+	"shunt/engine/invalid"
 )
 
 // DrawnCodeBytes is the length of a drawn code: 62^8 = 2.2e14 codes, so that at 100 M links a draw meets a taken code
@@ -25,7 +27,7 @@ var codeByte = func() (table [256]bool) {
 
 // ValidCode tells whether b can be a code: [0-9A-Za-z_-]{1,64}.
 func ValidCode(b []byte) bool {
-	if len(b) == 0 || len(b) > MaxCodeBytes {
+	if len(b) == 0 || len(b) > limits.MaxCodeBytes {
 		return false
 	}
 	for _, c := range b {
@@ -41,13 +43,13 @@ func ValidCode(b []byte) bool {
 func ValidateAlias(alias string) error {
 	switch {
 	case alias == "api" || alias == "_":
-		return FieldError{"alias", "reserved", fmt.Sprintf("%q is reserved", alias)}
+		return invalid.FieldError{Field: "alias", Code: "reserved", Message: fmt.Sprintf("%q is reserved", alias)}
 	case alias == "":
-		return FieldError{"alias", "required", "must not be empty; leave it out to have a code drawn"}
-	case len(alias) > MaxCodeBytes:
-		return FieldError{"alias", "too_long", fmt.Sprintf("must be at most %d characters", MaxCodeBytes)}
+		return invalid.FieldError{Field: "alias", Code: "required", Message: "must not be empty; leave it out to have a code drawn"}
+	case len(alias) > limits.MaxCodeBytes:
+		return invalid.FieldError{Field: "alias", Code: "too_long", Message: fmt.Sprintf("must be at most %d characters", limits.MaxCodeBytes)}
 	case !ValidCode([]byte(alias)):
-		return FieldError{"alias", "characters", "may only hold letters, digits, _ and -"}
+		return invalid.FieldError{Field: "alias", Code: "characters", Message: "may only hold letters, digits, _ and -"}
 	}
 	return nil
 }

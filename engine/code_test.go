@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"shunt/engine/invalid"
 	"strings"
 	"testing"
 )
@@ -44,7 +45,7 @@ func TestAliasIsRefusedWithAStableCode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := ValidateAlias(c.alias)
-			var got FieldError
+			var got invalid.FieldError
 			if errors.As(err, &got); got.Code != c.want || (err != nil && got.Field != "alias") {
 				t.Errorf("got %+v, want code %q of field alias", err, c.want)
 			}

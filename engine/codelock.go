@@ -1,5 +1,7 @@
 package engine
 
+import "shunt/engine/internal/limits"
+
 // CodeLock is the right to write one code, and all that differ from it by case. It is held from before the link is read until what
 // was written is published or has failed, so that racing writers of a code have one order. The index does not ask for it: its
 // users agree on it.
@@ -10,7 +12,7 @@ type CodeLock struct {
 
 // CodeLock returns the lock of code, which is not taken.
 func (x *Index) CodeLock(code string) CodeLock {
-	var folded [MaxCodeBytes]byte
+	var folded [limits.MaxCodeBytes]byte
 	p := placeOf(&x.key, []byte(code))
 	return CodeLock{shard: &x.shards[p.shard], folded: string(foldCase(&folded, []byte(code)))}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"shunt/engine/internal/limits"
 	"sync/atomic"
 	"time"
 )
@@ -197,7 +198,7 @@ func (e *Engine) Load(ctx context.Context, progress func(loaded uint64)) error {
 }
 
 func (e *Engine) loadLink(h *HotView) error {
-	if len(h.Code) == 0 || len(h.Code) > MaxCodeBytes || len(h.Target) > MaxTargetBytes {
+	if len(h.Code) == 0 || len(h.Code) > limits.MaxCodeBytes || len(h.Target) > limits.MaxTargetBytes {
 		return fmt.Errorf("link %q: %d bytes of code, %d of target", h.Code, len(h.Code), len(h.Target))
 	}
 	return e.publish(h)

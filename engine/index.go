@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"shunt/engine/internal/hash"
+	"shunt/engine/internal/limits"
 )
 
 // Index is every link and every deleted code in memory, with the hits of each link. The zero Index is to be readied by Init.
@@ -46,7 +47,7 @@ func (x *Index) Resolve(code []byte) (l Link, ok bool) {
 
 // resolveAny is Resolve of any code, the long way.
 func (x *Index) resolveAny(code []byte) (l Link, ok bool) {
-	if len(code) == 0 || len(code) > MaxCodeBytes {
+	if len(code) == 0 || len(code) > limits.MaxCodeBytes {
 		return Link{}, false
 	}
 	p := placeOf(&x.key, code)

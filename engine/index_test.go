@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"shunt/engine/internal/limits"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,7 +58,7 @@ func TestFoldingJoinsNoCodesButThoseThatDifferByCase(t *testing.T) {
 		if !ValidCode(code) {
 			continue
 		}
-		var folded [MaxCodeBytes]byte
+		var folded [limits.MaxCodeBytes]byte
 		key := string(foldCase(&folded, code))
 		if other, dup := seen[key]; dup && !strings.EqualFold(string(code), string([]byte{other})) {
 			t.Errorf("%q and %q fold to the same", code, other)
@@ -72,7 +73,7 @@ func TestFoldingJoinsNoCodesButThoseThatDifferByCase(t *testing.T) {
 func TestRecordsKeepEveryField(t *testing.T) {
 	x := newIndex()
 	want := HotView{
-		Code: []byte(strings.Repeat("c", MaxCodeBytes)), Target: []byte(strings.Repeat("t", MaxTargetBytes)), ID: 1<<64 - 2,
+		Code: []byte(strings.Repeat("c", limits.MaxCodeBytes)), Target: []byte(strings.Repeat("t", limits.MaxTargetBytes)), ID: 1<<64 - 2,
 		ExpiresAtMs: 1 << 50, MaxHits: 1<<64 - 1, Owner: 1<<32 - 1, Flags: 3 | FlagForwardQuery | FlagExpires | FlagCapped,
 	}
 	x.put(t, want)
@@ -91,7 +92,7 @@ func TestWhatALookUpReadsOfARecordIsInOneCacheLine(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	usedBytes := 0
 	for i := range 20_000 { // four chunks, and some
-		h := HotView{Code: make([]byte, 8+rng.IntN(MaxCodeBytes-7)), Target: make([]byte, 10+rng.IntN(200)), ID: uint64(i)}
+		h := HotView{Code: make([]byte, 8+rng.IntN(limits.MaxCodeBytes-7)), Target: make([]byte, 10+rng.IntN(200)), ID: uint64(i)}
 		if i%2 == 0 {
 			h.Code = h.Code[:8]
 		}

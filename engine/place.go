@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"shunt/engine/internal/hash"
+	"shunt/engine/internal/limits"
 )
 
 // place is where a code belongs: which shard, and which tag. Variants of a code that differ by case share it.
@@ -24,7 +25,7 @@ func placeAt(h uint64) place {
 
 // foldCase maps the codes that differ only by case, and no others, to one. On code bytes setting bit 5 does that:
 // it lowers letters, leaves digits and '-' as they are and turns '_' into 0x7f, which is no code byte.
-func foldCase(folded *[MaxCodeBytes]byte, code []byte) []byte {
+func foldCase(folded *[limits.MaxCodeBytes]byte, code []byte) []byte {
 	n := copy(folded[:], code)
 	for i := 0; i < n; i += 8 {
 		binary.LittleEndian.PutUint64(folded[i:], hash.FoldCase(binary.LittleEndian.Uint64(folded[i:])))

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"shunt/engine/internal/limits"
 	"sync"
 	"time"
 )
@@ -25,7 +26,7 @@ import (
 //     same reason a tombstone stays in memory until it is purged, and is only ignored while the clock says that it is over.
 
 const (
-	tombstoneMs = TombstoneDays * hoursPerDay * msPerHour
+	tombstoneMs = limits.TombstoneDays * hoursPerDay * msPerHour
 
 	// purgesATurn bounds what is purged between two flushes: some milliseconds, and one batch.
 	purgesATurn = 256

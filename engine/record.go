@@ -3,12 +3,13 @@ package engine
 import (
 	"encoding/binary"
 	"math"
+	"shunt/engine/internal/limits"
 	"unsafe"
 )
 
 const (
 	recordHeaderBytes = 16
-	maxRecordBytes    = recordHeaderBytes + MaxCodeBytes + 16 + MaxTargetBytes
+	maxRecordBytes    = recordHeaderBytes + limits.MaxCodeBytes + 16 + limits.MaxTargetBytes
 
 	// purgedAtMs as the deletion of a tombstone in memory says that there is no such record in the store any more. The slot
 	// stays, until its code is taken again or the shard is rewritten.

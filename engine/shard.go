@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"shunt/engine/internal/invariants"
+	"shunt/engine/internal/limits"
 )
 
 const (
@@ -66,7 +67,7 @@ func (s *shard) lookup(tag uint64, code []byte) (l Link, ok bool) {
 // variantsLocked calls fn for every record whose code is code or differs from it only by case.
 func (s *shard) variantsLocked(tag uint64, code []byte, fn func(HotView)) {
 	t := s.current.Load()
-	var a, b [MaxCodeBytes]byte
+	var a, b [limits.MaxCodeBytes]byte
 	folded := string(foldCase(&a, code))
 	for slot := range t.probe(tag) {
 		if v := view(t.arena.record(*slot & offsetMask)); string(foldCase(&b, v.Code)) == folded {

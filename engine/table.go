@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"shunt/engine/internal/limits"
 	"shunt/engine/internal/mmap"
 )
 
@@ -156,7 +157,7 @@ func (t *table) probe(tag uint64) iter.Seq[*uint64] {
 // superseded tells that h itself is a tombstone that blocks nothing which the index does not block already, as may happen on
 // loading. The shard's mutex is held.
 func (t *table) tombstoneVariant(tag uint64, h *HotView) (old unsafe.Pointer, slot *uint64, superseded bool) {
-	var a, b [MaxCodeBytes]byte
+	var a, b [limits.MaxCodeBytes]byte
 	folded := string(foldCase(&a, h.Code))
 	for s := range t.probe(tag) {
 		v := view(t.arena.record(*s & offsetMask))

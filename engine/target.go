@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"net/netip"
+	"shunt/engine/internal/limits"
+	"shunt/engine/invalid"
 	"strings"
 	"unicode/utf8"
 
@@ -53,7 +55,7 @@ func (p TargetPolicy) Parse(raw string) (target string, err error) {
 		return "", targetError("own_origin", "must not lead back to this server")
 	}
 	target = raw[:len(scheme)+len("://")] + h.text + h.portText + rest
-	if len(target) > MaxTargetBytes {
+	if len(target) > limits.MaxTargetBytes {
 		return "", errTargetTooLong
 	}
 	if p.Blocked.Blocks([]byte(target)) {
@@ -62,15 +64,17 @@ func (p TargetPolicy) Parse(raw string) (target string, err error) {
 	return target, nil
 }
 
-var errTargetTooLong = targetError("too_long", fmt.Sprintf("must be at most %d bytes", MaxTargetBytes))
+var errTargetTooLong = targetError("too_long", fmt.Sprintf("must be at most %d bytes", limits.MaxTargetBytes))
 
-func targetError(code, message string) FieldError { return FieldError{"url", code, message} }
+func targetError(code, message string) invalid.FieldError {
+	return invalid.FieldError{Field: "url", Code: code, Message: message}
+}
 
 func checkTargetBytes(raw string) error {
 	if raw == "" {
 		return targetError("required", "must not be empty")
 	}
-	if len(raw) > MaxTargetBytes {
+	if len(raw) > limits.MaxTargetBytes {
 		return errTargetTooLong
 	}
 	if i := strings.IndexFunc(raw, forbiddenInTarget); i >= 0 {

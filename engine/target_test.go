@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"shunt/engine/invalid"
 	"strings"
 	"testing"
 )
@@ -56,7 +57,7 @@ func eachLine(t *testing.T, file string, fn func(string)) {
 }
 
 func fieldCode(err error) string {
-	var f FieldError
+	var f invalid.FieldError
 	if errors.As(err, &f) && f.Field == "url" {
 		return f.Code
 	}

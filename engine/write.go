@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"shunt/engine/internal/limits"
+	"shunt/engine/invalid"
 	"slices"
 	"time"
 )
@@ -46,7 +48,7 @@ func (l *codeLock) unlock() {
 }
 
 // Create makes a link. It is durable and visible when Create returns. existed tells that the link was there already
-// (see Draft.Same). Errors: ErrTaken, InvalidError, ErrOwnerGone, ErrLoading, ErrOverloaded, ErrOutcomeUnknown, ErrClosed.
+// (see Draft.Same). Errors: ErrTaken, Error, ErrOwnerGone, ErrLoading, ErrOverloaded, ErrOutcomeUnknown, ErrClosed.
 func (e *Engine) Create(ctx context.Context, d Draft) (detail Detail, existed bool, err error) {
 	if !e.Ready() {
 		return Detail{}, false, ErrLoading
@@ -179,7 +181,7 @@ func (d *Draft) record(now time.Time) (Record, error) {
 		Cold: Cold{Version: 1, CreatedAtMs: nowMs, UpdatedAtMs: nowMs, Title: d.Title, Tags: slices.Clone(d.Tags)},
 	}
 	if !rec.SetRedirectStatus(d.RedirectStatus) {
-		return Record{}, InvalidError{{Field: "redirect_status", Code: "not_supported", Message: "must be 301, 302, 307 or 308"}}
+		return Record{}, invalid.Error{{Field: "redirect_status", Code: "not_supported", Message: "must be 301, 302, 307 or 308"}}
 	}
 	rec.SetForwardQuery(d.ForwardQuery)
 	rec.SetExpiry(d.ExpiresAt)
@@ -199,21 +201,21 @@ func (r *Record) normalize() error {
 	if r.Hot.MaxHits != 0 {
 		r.Hot.Flags |= FlagCapped
 	}
-	var invalid InvalidError
+	var wrong invalid.Error
 	check := func(ok bool, field, code, message string) {
 		if !ok {
-			invalid = append(invalid, FieldError{Field: field, Code: code, Message: message})
+			wrong = append(wrong, invalid.FieldError{Field: field, Code: code, Message: message})
 		}
 	}
-	check(r.Hot.Target != "" && len(r.Hot.Target) <= MaxTargetBytes, "url", "too_long", "must have 1 to 8192 bytes")
-	check(r.Cold.ImportedHits <= MaxImportedHits, "hits", "range", "must be at most 2^53")
-	check(len(r.Cold.Title) <= MaxTitleBytes, "title", "too_long", "must have at most 512 bytes")
-	check(len(r.Cold.Tags) <= MaxTags, "tags", "too_many", "at most 32")
+	check(r.Hot.Target != "" && len(r.Hot.Target) <= limits.MaxTargetBytes, "url", "too_long", "must have 1 to 8192 bytes")
+	check(r.Cold.ImportedHits <= limits.MaxImportedHits, "hits", "range", "must be at most 2^53")
+	check(len(r.Cold.Title) <= limits.MaxTitleBytes, "title", "too_long", "must have at most 512 bytes")
+	check(len(r.Cold.Tags) <= limits.MaxTags, "tags", "too_many", "at most 32")
 	for _, tag := range r.Cold.Tags {
-		check(tag != "" && len(tag) <= MaxTagBytes, "tags", "too_long", "each must have 1 to 64 bytes")
+		check(tag != "" && len(tag) <= limits.MaxTagBytes, "tags", "too_long", "each must have 1 to 64 bytes")
 	}
-	if invalid != nil {
-		return invalid
+	if wrong != nil {
+		return wrong
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package engine
+package limits
 
 // Limits of a link's fields. api.md states them; everything that reads bytes from outside checks against them.
 const (

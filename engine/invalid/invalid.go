@@ -1,4 +1,7 @@
-package engine
+// Package invalid is what is wrong with the fields of a request: one error for each field, and all of them together.
+// It knows nothing of ours. Whoever checks a field returns these; the API shows them to clients word for word. Outside
+// the engine they are engine.FieldError and engine.InvalidError.
+package invalid
 
 import "strings"
 
@@ -17,10 +20,10 @@ func (e FieldError) Error() string {
 	return e.Field + ": " + e.Message
 }
 
-// InvalidError carries everything that is wrong with a request's fields.
-type InvalidError []FieldError
+// Error carries everything that is wrong with a request's fields.
+type Error []FieldError
 
-func (e InvalidError) Error() string {
+func (e Error) Error() string {
 	messages := make([]string, len(e))
 	for i, f := range e {
 		messages[i] = f.Error()
