@@ -5,7 +5,7 @@ package engine
 type Flags uint8
 
 const (
-	FlagStatusMask   Flags = 0b11   // 0: 302, 1: 301, 2: 307, 3: 308
+	flagStatusMask   Flags = 0b11   // 0: 302, 1: 301, 2: 307, 3: 308
 	FlagForwardQuery Flags = 1 << 2 // the query string after the code is put onto the target
 	FlagExpires      Flags = 1 << 3 // ExpiresAtMs is set
 	FlagCapped       Flags = 1 << 4 // MaxHits is set
@@ -31,4 +31,14 @@ func StatusFlags(status int) (f Flags, ok bool) {
 func (f Flags) CountAtOnce() bool { return f&(FlagCapped|FlagCountsAtOnce) != 0 }
 
 // RedirectStatus returns the HTTP status that the link answers with: 301, 302, 307 or 308.
-func (f Flags) RedirectStatus() int { return redirectStatuses[f&FlagStatusMask] }
+func (f Flags) RedirectStatus() int { return redirectStatuses[f&flagStatusMask] }
+
+// WithRedirectStatus returns f with an HTTP status that a link answers with, 302 if status is 0; or ok == false if a link
+// cannot have that status.
+func (f Flags) WithRedirectStatus(status int) (_ Flags, ok bool) {
+	if status == 0 {
+		status = redirectStatuses[0]
+	}
+	s, ok := StatusFlags(status)
+	return f&^flagStatusMask | s, ok
+}

@@ -45,12 +45,9 @@ type Record struct {
 // SetRedirectStatus sets the HTTP status that the link answers with, 302 if status is 0. It returns false, and has
 // changed nothing, if a link cannot have that status.
 func (r *Record) SetRedirectStatus(status int) bool {
-	if status == 0 {
-		status = redirectStatuses[0]
-	}
-	f, ok := StatusFlags(status)
+	f, ok := r.Hot.Flags.WithRedirectStatus(status)
 	if ok {
-		r.Hot.Flags = r.Hot.Flags&^FlagStatusMask | f
+		r.Hot.Flags = f
 	}
 	return ok
 }
