@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"shunt/engine/invalid"
 	"slices"
+
+	"shunt/engine/index"
+	"shunt/engine/invalid"
 )
 
 // MaxBulk is how many links one request may make.
@@ -60,16 +62,16 @@ func (e *Engine) CreateBulkOnce(ctx context.Context, q Request, items []BulkItem
 // that is free, and waits for none. It holds all of them until its commit is through.
 type bulk struct {
 	engine    *Engine
-	entered   []uint32             // owners
-	held      map[string]CodeLock  // by folded code
-	made      map[string][]*Detail // by folded code: what is about to be made
+	entered   []uint32                  // owners
+	held      map[string]index.CodeLock // by folded code
+	made      map[string][]*Detail      // by folded code: what is about to be made
 	results   []BulkResult
 	creations []Mutation
 }
 
 func (e *Engine) createBulk(ctx context.Context, items []BulkItem, o *once, replaces bool) ([]BulkResult, error) {
 	b := &bulk{
-		engine: e, held: make(map[string]CodeLock), made: make(map[string][]*Detail),
+		engine: e, held: make(map[string]index.CodeLock), made: make(map[string][]*Detail),
 		results: make([]BulkResult, len(items)),
 	}
 	committing := false
@@ -171,7 +173,7 @@ func (b *bulk) take(ctx context.Context, item *BulkItem) (made Detail, existed b
 		return b.takeAlias(ctx, &item.Draft, rec)
 	}
 	for range drawAttempts {
-		code, err := DrawCode(b.engine.random)
+		code, err := index.DrawCode(b.engine.random)
 		if err != nil {
 			return Detail{}, false, fmt.Errorf("drawing a code: %w", err)
 		}
@@ -336,7 +338,7 @@ func (e *Engine) repeatItem(listing Listing, kept *ReceiptItem, item *BulkItem) 
 	}
 	rec, err := listing.ReadRecord(kept.Code)
 	switch {
-	case errors.Is(err, ErrNotFound), err == nil && (rec.Hot.ID != kept.ID || rec.Hot.Flags&FlagTombstone != 0):
+	case errors.Is(err, ErrNotFound), err == nil && (rec.Hot.ID != kept.ID || rec.Hot.Flags&index.FlagTombstone != 0):
 		return BulkResult{Err: ErrDeleted}, nil
 	case err != nil:
 		return BulkResult{}, fmt.Errorf("reading link %q: %w", kept.Code, err)

@@ -1,5 +1,7 @@
 package engine
 
+import "shunt/engine/index"
+
 // A claim is what the index knows of a code that somebody wants for a new link.
 type claim struct {
 	exact           *Hot // the live link of the code itself, if there is one
@@ -24,8 +26,8 @@ const maxVariants = 64
 // to be made.
 func (e *Engine) claim(code string, owner uint32, imported bool, beside int, nowMs int64) (c claim) {
 	variants, hasSlot, nearest := beside, false, 0
-	e.index.Variants(code, func(v HotView) {
-		live := v.Flags&FlagTombstone == 0
+	e.index.Variants(code, func(v index.HotView) {
+		live := v.Flags&index.FlagTombstone == 0
 		variant := string(v.Code) != code
 		held := (live || v.Owner != owner && tombstoneHolds(v.DeletedAtMs, nowMs)) && !(imported && variant)
 		if n := nearness(&v, code, owner); held && n > nearest {

@@ -9,9 +9,11 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"shunt/engine/internal/limits"
 	"sync/atomic"
 	"time"
+
+	"shunt/engine/index"
+	"shunt/engine/internal/limits"
 )
 
 // Defaults of Options.
@@ -124,7 +126,7 @@ func (o *Options) check() error {
 // Engine is the redirect engine. Resolve, Hit, Create, CreateOnce, Update, Delete, Read, Stats and Metrics may be called from any
 // number of goroutines at once, from Load's end to Close. See the package comment for the design.
 type Engine struct {
-	index     Index
+	index     index.Index
 	journal   *journal
 	referrers *referrers
 	pending   *pending
@@ -178,7 +180,7 @@ func Open(store Store, o Options) (*Engine, error) {
 func (e *Engine) Load(ctx context.Context, progress func(loaded uint64)) error {
 	const progressEvery = 1 << 16
 	var loaded atomic.Uint64
-	err := e.store.LoadLinks(ctx, func(h HotView) error {
+	err := e.store.LoadLinks(ctx, func(h index.HotView) error {
 		if n := loaded.Add(1); progress != nil && n%progressEvery == 0 {
 			progress(n)
 		}
@@ -197,7 +199,7 @@ func (e *Engine) Load(ctx context.Context, progress func(loaded uint64)) error {
 	return nil
 }
 
-func (e *Engine) loadLink(h *HotView) error {
+func (e *Engine) loadLink(h *index.HotView) error {
 	if len(h.Code) == 0 || len(h.Code) > limits.MaxCodeBytes || len(h.Target) > limits.MaxTargetBytes {
 		return fmt.Errorf("link %q: %d bytes of code, %d of target", h.Code, len(h.Code), len(h.Target))
 	}
@@ -205,8 +207,8 @@ func (e *Engine) loadLink(h *HotView) error {
 }
 
 // publish makes h what its code is.
-func (e *Engine) publish(h *HotView) error {
-	if node := NodeOf(h.ID); node != e.identity.Node {
+func (e *Engine) publish(h *index.HotView) error {
+	if node := index.NodeOf(h.ID); node != e.identity.Node {
 		return fmt.Errorf("link %q: id of node %d in a store of node %d", h.Code, node, e.identity.Node)
 	}
 	return e.index.Put(h)
@@ -226,13 +228,13 @@ func (e *Engine) VisitorKey() (k0, k1 uint64) {
 
 // Resolve returns the link that code names, or ok == false. It takes no lock, allocates nothing and does no I/O.
 // Expiry and cap are the caller's to decide: see Link.Expired and Hit. Call Release when done with the link.
-func (e *Engine) Resolve(code []byte) (l Link, ok bool) { return e.index.Resolve(code) }
+func (e *Engine) Resolve(code []byte) (l index.Link, ok bool) { return e.index.Resolve(code) }
 
 // Hit counts one redirect of l: it is in the journal before Hit returns, so that it outlives the process, and the fold
 // counts it from there. Only the counter of a link that has a cap, or is about to get one, is raised here. Hit returns false, and
 // has counted nothing, if the cap is used up that the link has by now: the answer is then no redirect.
 // It takes no lock and allocates nothing, unless the journal's ring is full: then it waits for room, see appendSlow.
-func (e *Engine) Hit(l Link, v Visit) bool {
+func (e *Engine) Hit(l index.Link, v Visit) bool {
 	if v.Class >= numClasses || l.Flags().CountAtOnce() {
 		return e.hitAtOnce(l, v)
 	}
@@ -251,7 +253,7 @@ func (e *Engine) Hit(l Link, v Visit) bool {
 }
 
 // hitBusy is Hit of an uncapped link whose ring is full, or in which another writer was faster.
-func (e *Engine) hitBusy(l Link, v Visit) bool {
+func (e *Engine) hitBusy(l index.Link, v Visit) bool {
 	r := e.journal.ringOf(l.ID())
 	for {
 		switch seq, ok := r.reserve(); {
@@ -266,7 +268,7 @@ func (e *Engine) hitBusy(l Link, v Visit) bool {
 // hitUnsure ends the hit of a link that had no cap when it was resolved and may have been given one since. The hit has a slot
 // already: then either the fold that comes before a cap is published finds the record in it, or capsGiven is seen
 // here (see Engine.countAtOnce). A hit that the new cap does not admit leaves a void record.
-func (e *Engine) hitUnsure(l Link, v Visit, r *ring, seq uint64) (admitted bool) {
+func (e *Engine) hitUnsure(l index.Link, v Visit, r *ring, seq uint64) (admitted bool) {
 	w := [recordWords]uint64{l.ID(), v.Visitor, v.whose(l.Owner()), v.what()}
 	admitted = true
 	if r.capsGiven.Load() != 0 && e.index.CountsAtOnce(l) {
@@ -281,7 +283,7 @@ func (e *Engine) hitUnsure(l Link, v Visit, r *ring, seq uint64) (admitted bool)
 }
 
 // hitAtOnce is Hit of a link whose hits raise its counter themselves, and of a class that there is not.
-func (e *Engine) hitAtOnce(l Link, v Visit) bool {
+func (e *Engine) hitAtOnce(l index.Link, v Visit) bool {
 	if v.Class >= numClasses {
 		panic("engine: unknown class of visit") // such a record would be taken for another
 	}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"shunt/engine/index"
 )
 
 const (
@@ -356,7 +358,7 @@ func (e *Engine) appendSlow(linkID uint64, w *[recordWords]uint64) {
 // Metrics is a snapshot of the engine's figures, for a scrape. Taking it costs microseconds; it may wait for a slice of
 // the fold.
 type Metrics struct {
-	Figures
+	index.Figures
 	JournalBytes       uint64
 	PendingBytes       uint64
 	Redirects          [numClasses]uint64 // folded since start, by Class

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"shunt/engine/index"
 )
 
 const (
@@ -27,7 +29,7 @@ const (
 // flushSeq tells (see openView).
 type pending struct {
 	journal *journal
-	index   *Index
+	index   *index.Index
 
 	mu struct {
 		sync.Mutex
@@ -77,7 +79,7 @@ func (p *pair) reset() {
 	p.left = 0
 }
 
-func newPending(j *journal, x *Index, at Positions, limit int) *pending {
+func newPending(j *journal, x *index.Index, at Positions, limit int) *pending {
 	p := &pending{journal: j, index: x, limit: limit}
 	p.mu.gathering, p.mu.flushing, p.mu.spare = &pair{limit: limit}, new(pair), new(pair)
 	p.mu.flushSeq, p.mu.openHour = at.FlushSeq, at.OpenHour

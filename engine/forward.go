@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"shunt/engine/index"
 	"shunt/engine/internal/limits"
 	"shunt/engine/invalid"
 )
@@ -23,3 +24,28 @@ type (
 	FieldError   = invalid.FieldError
 	InvalidError = invalid.Error
 )
+
+// Links in memory and their codes: see engine/index.
+type (
+	Link    = index.Link
+	Flags   = index.Flags
+	HotView = index.HotView
+)
+
+const (
+	FlagForwardQuery = index.FlagForwardQuery
+	FlagExpires      = index.FlagExpires
+	FlagCapped       = index.FlagCapped
+	FlagTombstone    = index.FlagTombstone
+
+	DrawnCodeBytes = index.DrawnCodeBytes
+)
+
+// StatusFlags is index.StatusFlags.
+func StatusFlags(status int) (Flags, bool) { return index.StatusFlags(status) }
+
+// ValidCode is index.ValidCode.
+func ValidCode(b []byte) bool { return index.ValidCode(b) }
+
+// ValidateAlias is index.ValidateAlias.
+func ValidateAlias(alias string) error { return index.ValidateAlias(alias) }

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"shunt/engine/index"
 )
 
 // BenchmarkJournalCost compares redirects (resolve and count) with the journal's record against ones that only raise the
@@ -77,7 +79,7 @@ func costEngine(b *testing.B, links uint64) *Engine {
 	for i := range links {
 		var code [8]byte
 		costCode(&code, i)
-		if err := e.publish(&HotView{Code: code[:], Target: target, ID: i + 1, Owner: 1}); err != nil {
+		if err := e.publish(&index.HotView{Code: code[:], Target: target, ID: i + 1, Owner: 1}); err != nil {
 			b.Fatal(err)
 		}
 	}

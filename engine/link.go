@@ -1,6 +1,10 @@
 package engine
 
-import "time"
+import (
+	"time"
+
+	"shunt/engine/index"
+)
 
 // State is what a link is at a moment, in the words of the API.
 type State string
@@ -18,7 +22,7 @@ type Hot struct {
 	Code        string
 	ID          uint64
 	Owner       uint32
-	Flags       Flags
+	Flags       index.Flags
 	ExpiresAtMs int64  // with FlagExpires
 	MaxHits     uint64 // with FlagCapped
 	DeletedAtMs int64  // with FlagTombstone
@@ -54,9 +58,9 @@ func (r *Record) SetRedirectStatus(status int) bool {
 
 // SetForwardQuery sets whether the query string after the code is put onto the target.
 func (r *Record) SetForwardQuery(forward bool) {
-	r.Hot.Flags &^= FlagForwardQuery
+	r.Hot.Flags &^= index.FlagForwardQuery
 	if forward {
-		r.Hot.Flags |= FlagForwardQuery
+		r.Hot.Flags |= index.FlagForwardQuery
 	}
 }
 

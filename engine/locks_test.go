@@ -3,6 +3,8 @@ package engine
 import (
 	"testing"
 	"time"
+
+	"shunt/engine/index"
 )
 
 // TestResolveAndHitTakeNoLock holds the locks of the engine, and of the shard of the link, while a redirect goes through. A test of
@@ -13,13 +15,13 @@ func TestResolveAndHitTakeNoLock(t *testing.T) {
 	j, _, err := newJournal(folders{rings: t.TempDir()}, Identity{}, 1, 2, 256)
 	must(t, err)
 	e.journal, e.pending = j, newPending(j, &e.index, Positions{}, DefaultPendingEntries)
-	must(t, e.publish(&HotView{Code: []byte("capped"), Target: []byte("https://x"), ID: 5, Flags: FlagCapped, MaxHits: 9}))
-	must(t, e.publish(&HotView{Code: []byte("plain"), Target: []byte("https://x"), ID: 6}))
+	must(t, e.publish(&index.HotView{Code: []byte("capped"), Target: []byte("https://x"), ID: 5, Flags: index.FlagCapped, MaxHits: 9}))
+	must(t, e.publish(&index.HotView{Code: []byte("plain"), Target: []byte("https://x"), ID: 6}))
 
 	e.pending.mu.Lock()
 	e.ids.mu.Lock()
 	for _, code := range []string{"capped", "plain"} {
-		e.index.Variants(code, func(HotView) { // with the lock of the shard held
+		e.index.Variants(code, func(index.HotView) { // with the lock of the shard held
 			done := make(chan bool)
 			go func() {
 				l, ok := e.Resolve([]byte(code))

@@ -3,9 +3,11 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"shunt/engine/internal/limits"
 	"sync"
 	"time"
+
+	"shunt/engine/index"
+	"shunt/engine/internal/limits"
 )
 
 // A deleted code, and what differs from it only by case, stays taken until TombstoneDays after its deletion and not a
@@ -54,7 +56,7 @@ func (e *Engine) purge(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	t := purgeTurn{engine: e, nowMs: now.UnixMilli(), held: make(map[string]CodeLock)}
+	t := purgeTurn{engine: e, nowMs: now.UnixMilli(), held: make(map[string]index.CodeLock)}
 	defer t.unlock()
 	for _, d := range due {
 		t.prepare(d)
@@ -69,7 +71,7 @@ func (e *Engine) purge(now time.Time) error {
 type purgeTurn struct {
 	engine *Engine
 	nowMs  int64
-	held   map[string]CodeLock // by folded code
+	held   map[string]index.CodeLock // by folded code
 	purges []Purge
 	again  bool  // something is left for the next turn
 	err    error // the first
@@ -87,7 +89,7 @@ func (t *purgeTurn) prepare(d Deletion) {
 		t.purges = append(t.purges, Purge{Deletion: d})
 	case err != nil:
 		t.fail(fmt.Errorf("reading deleted link %q: %w", d.Code, err))
-	case rec.Hot.Flags&FlagTombstone == 0:
+	case rec.Hot.Flags&index.FlagTombstone == 0:
 		t.fail(fmt.Errorf("link %q, id %d, is live and listed as deleted", d.Code, d.ID))
 	case tombstoneHolds(rec.Hot.DeletedAtMs, t.nowMs): // at the next hour
 	default:

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"math"
+
+	"shunt/engine/index"
 )
 
 // Store keeps links and tallies durably. storage.Store is the one in use.
@@ -29,7 +31,7 @@ type Store interface {
 
 	// LoadLinks calls fn for every hot record, tombstones included, on several goroutines at once.
 	// Code and Target are valid only during the call. The first error stops it and is returned.
-	LoadLinks(ctx context.Context, fn func(HotView) error) error
+	LoadLinks(ctx context.Context, fn func(index.HotView) error) error
 
 	// LoadHits calls fn with (id, hits) on several goroutines at once; an id may come many times, its total is the sum.
 	LoadHits(ctx context.Context, fn func(id, hits uint64)) error

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"shunt/engine/internal/limits"
-	"shunt/engine/invalid"
 	"slices"
 	"time"
+
+	"shunt/engine/index"
+	"shunt/engine/internal/limits"
+	"shunt/engine/invalid"
 )
 
 // CommitTimeout is how long a writer waits in all: for another writer of the code (ErrOverloaded) and for the store
@@ -20,7 +22,7 @@ const drawAttempts = 16
 
 // codeLock is the lock of a code, and of the owner who was entered for it.
 type codeLock struct {
-	CodeLock
+	index.CodeLock
 	leave func() // leaves the owner; nil: none was entered
 }
 
@@ -68,7 +70,7 @@ func (e *Engine) create(ctx context.Context, d Draft, o *once) (detail Detail, e
 		return e.createAs(ctx, d.Alias, rec, &d, o)
 	}
 	for range drawAttempts {
-		code, err := DrawCode(e.random)
+		code, err := index.DrawCode(e.random)
 		if err != nil {
 			return Detail{}, false, fmt.Errorf("drawing a code: %w", err)
 		}
@@ -194,12 +196,12 @@ func (d *Draft) record(now time.Time) (Record, error) {
 
 // normalize sets the flags that follow from other fields, and checks what the formats cannot hold.
 func (r *Record) normalize() error {
-	r.Hot.Flags &^= FlagExpires | FlagCapped | FlagTombstone
+	r.Hot.Flags &^= index.FlagExpires | index.FlagCapped | index.FlagTombstone
 	if r.Hot.ExpiresAtMs != 0 {
-		r.Hot.Flags |= FlagExpires
+		r.Hot.Flags |= index.FlagExpires
 	}
 	if r.Hot.MaxHits != 0 {
-		r.Hot.Flags |= FlagCapped
+		r.Hot.Flags |= index.FlagCapped
 	}
 	var wrong invalid.Error
 	check := func(ok bool, field, code, message string) {
@@ -260,8 +262,8 @@ func (e *Engine) publishMutation(m *Mutation) error {
 	return nil
 }
 
-func (h *Hot) view() *HotView {
-	return &HotView{
+func (h *Hot) view() *index.HotView {
+	return &index.HotView{
 		Code: []byte(h.Code), Target: []byte(h.Target), ID: h.ID, ExpiresAtMs: h.ExpiresAtMs, MaxHits: h.MaxHits,
 		DeletedAtMs: h.DeletedAtMs, Owner: h.Owner, Flags: h.Flags,
 	}
@@ -272,7 +274,7 @@ func (e *Engine) Delete(ctx context.Context, code string, g Guard) error {
 	return e.rewrite(ctx, code, g, func(old Record) (Mutation, error) {
 		tombstone := Hot{
 			Code: old.Hot.Code, ID: old.Hot.ID, Owner: old.Hot.Owner,
-			Flags: FlagTombstone, DeletedAtMs: e.now().UnixMilli(),
+			Flags: index.FlagTombstone, DeletedAtMs: e.now().UnixMilli(),
 		}
 		return Mutation{Hot: tombstone, Before: &old}, nil
 	}, nil)
@@ -286,7 +288,7 @@ func (e *Engine) rewrite(
 	if !e.Ready() {
 		return ErrLoading
 	}
-	if !ValidCode([]byte(code)) {
+	if !index.ValidCode([]byte(code)) {
 		return ErrNotFound
 	}
 	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
@@ -330,7 +332,7 @@ func (e *Engine) readLive(code string) (Record, error) {
 		return Record{}, ErrNotFound
 	case err != nil:
 		return Record{}, fmt.Errorf("reading link %q: %w", code, err)
-	case rec.Hot.Flags&FlagTombstone != 0:
+	case rec.Hot.Flags&index.FlagTombstone != 0:
 		return Record{}, ErrNotFound
 	}
 	return rec, nil
@@ -343,7 +345,7 @@ func (e *Engine) Read(code string) (Detail, error) {
 	if !e.Ready() {
 		return Detail{}, ErrLoading
 	}
-	if !ValidCode([]byte(code)) {
+	if !index.ValidCode([]byte(code)) {
 		return Detail{}, ErrNotFound
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), CommitTimeout)
@@ -377,7 +379,7 @@ func (e *Engine) detail(r *Record) Detail { return detailOf(r, e.index.Hits(r.Ho
 func detailOf(r *Record, hits uint64, now time.Time) Detail {
 	d := Detail{
 		Code: r.Hot.Code, ID: r.Hot.ID, Owner: r.Hot.Owner, Target: r.Hot.Target,
-		RedirectStatus: r.Hot.Flags.RedirectStatus(), ForwardQuery: r.Hot.Flags&FlagForwardQuery != 0,
+		RedirectStatus: r.Hot.Flags.RedirectStatus(), ForwardQuery: r.Hot.Flags&index.FlagForwardQuery != 0,
 		State: StateActive, MaxHits: r.Hot.MaxHits,
 		CreatedAt: time.UnixMilli(r.Cold.CreatedAtMs).UTC(),
 		UpdatedAt: time.UnixMilli(max(r.Cold.UpdatedAtMs, r.Cold.CreatedAtMs)).UTC(),

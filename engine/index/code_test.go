@@ -1,13 +1,14 @@
-package engine
+package index
 
 import (
 	"bytes"
 	"errors"
 	"io"
 	"math/rand/v2"
-	"shunt/engine/invalid"
 	"strings"
 	"testing"
+
+	"shunt/engine/invalid"
 )
 
 func TestValidCodeTakesExactlyTheBytesOfTheContract(t *testing.T) {

@@ -1,8 +1,9 @@
-package engine
+package index
 
 import (
 	"fmt"
 	"io"
+
 	"shunt/engine/internal/limits"
 	"shunt/engine/invalid"
 )

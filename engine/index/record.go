@@ -1,10 +1,11 @@
-package engine
+package index
 
 import (
 	"encoding/binary"
 	"math"
-	"shunt/engine/internal/limits"
 	"unsafe"
+
+	"shunt/engine/internal/limits"
 )
 
 const (

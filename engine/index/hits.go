@@ -1,4 +1,4 @@
-package engine
+package index
 
 // NodeOf returns the node whose links have such ids: the high 16 bits.
 func NodeOf(id uint64) uint16 { return uint16(id >> counterBits) }

@@ -1,15 +1,16 @@
-package engine
+package index
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
-	"shunt/engine/internal/limits"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"shunt/engine/internal/limits"
 )
 
 func newIndex() *Index {
@@ -334,5 +335,12 @@ func TestALookUpAndAHitTakeNoLock(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Fatal("a look-up or a hit waits for a lock")
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

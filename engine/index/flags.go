@@ -1,4 +1,4 @@
-package engine
+package index
 
 // Flags are the bits of a link that a redirect needs. The low two bits are the redirect status.
 // They are part of the durable hot record: a bit's meaning never changes.
