@@ -4,6 +4,7 @@ import (
 	"shunt/engine/index"
 	"shunt/engine/internal/limits"
 	"shunt/engine/invalid"
+	"shunt/engine/target"
 )
 
 // What the rooms below the engine have, and its callers use as the engine's own. Each room's package comment says what it is.
@@ -49,3 +50,27 @@ func ValidCode(b []byte) bool { return index.ValidCode(b) }
 
 // ValidateAlias is index.ValidateAlias.
 func ValidateAlias(alias string) error { return index.ValidateAlias(alias) }
+
+// What a target may be: see engine/target.
+type (
+	TargetPolicy = target.Policy
+	BlockList    = target.BlockList
+	LineError    = target.LineError
+)
+
+const (
+	BlockedTarget = target.CodeBlocked
+	MaxBlocked    = target.MaxBlocked
+)
+
+// InOwnNetwork is target.InOwnNetwork.
+func InOwnNetwork(authority string) bool { return target.InOwnNetwork(authority) }
+
+// LoopbackHost is target.LoopbackHost.
+func LoopbackHost(authority string) bool { return target.LoopbackHost(authority) }
+
+// HostName is target.HostName.
+func HostName(authority string) (string, error) { return target.HostName(authority) }
+
+// SameOrigin is target.SameOrigin.
+func SameOrigin(origin, address string) bool { return target.SameOrigin(origin, address) }
