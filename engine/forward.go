@@ -7,7 +7,8 @@ import (
 	"shunt/engine/target"
 )
 
-// What the rooms below the engine have, and its callers use as the engine's own. Each room's package comment says what it is.
+// What the rooms below the engine have, and its callers use as the engine's own. Each room's
+// package comment says what it is.
 
 // Limits of a link's fields: see engine/internal/limits.
 const (

@@ -7,8 +7,8 @@ import (
 	"shunt/engine/index"
 )
 
-// TestResolveAndHitTakeNoLock holds the locks of the engine, and of the shard of the link, while a redirect goes through. A test of
-// the index holds all of its locks.
+// TestResolveAndHitTakeNoLock holds the locks of the engine, and of the shard of the link, while a
+// redirect goes through. A test of the index holds all of its locks.
 func TestResolveAndHitTakeNoLock(t *testing.T) {
 	e := new(Engine)
 	e.index.Init()

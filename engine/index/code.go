@@ -8,14 +8,15 @@ import (
 	"shunt/engine/invalid"
 )
 
-// DrawnCodeBytes is the length of a drawn code: 62^8 = 2.2e14 codes, so that at 100 M links a draw meets a taken code
-// (or one that differs from it only by case) about once in ten thousand.
+// DrawnCodeBytes is the length of a drawn code: 62^8 = 2.2e14 codes, so that at 100 M links a draw
+// meets a taken code (or one that differs from it only by case) about once in ten thousand.
 const DrawnCodeBytes = 8
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// unbiasedBytes is the largest multiple of 62 that a byte can stay under. A random byte at or above it is drawn anew:
-// taken modulo 62 it would make the first eight characters 25 % likelier than the others.
+// unbiasedBytes is the largest multiple of 62 that a byte can stay under. A random byte at or above
+// it is drawn anew: taken modulo 62 it would make the first eight characters 25 % likelier than the
+// others.
 const unbiasedBytes = 256 / len(base62) * len(base62)
 
 // codeByte tells which bytes a code is made of: [0-9A-Za-z_-].
@@ -39,8 +40,8 @@ func ValidCode(b []byte) bool {
 	return true
 }
 
-// ValidateAlias returns a FieldError unless a person may choose alias as a code. An empty alias is invalid too:
-// who wants a drawn code sends none.
+// ValidateAlias returns a FieldError unless a person may choose alias as a code. An empty alias is
+// invalid too: who wants a drawn code sends none.
 func ValidateAlias(alias string) error {
 	switch {
 	case alias == "api" || alias == "_":
@@ -55,10 +56,11 @@ func ValidateAlias(alias string) error {
 	return nil
 }
 
-// DrawCode draws a code: DrawnCodeBytes characters of base62, each equally likely, from the random bytes of r
-// (crypto/rand.Reader, except in tests). It fails only if r does.
+// DrawCode draws a code: DrawnCodeBytes characters of base62, each equally likely, from the random
+// bytes of r (crypto/rand.Reader, except in tests). It fails only if r does.
 func DrawCode(r io.Reader) (string, error) {
-	// 62/256 of 8 bytes are as a rule drawn anew; 16 at a time are enough in all but 0.003 % of draws.
+	// 62/256 of 8 bytes are as a rule drawn anew; 16 at a time are enough in all but 0.003 % of
+	// draws.
 	var random [2 * DrawnCodeBytes]byte
 	code := make([]byte, 0, DrawnCodeBytes)
 	for {

@@ -54,8 +54,9 @@ func TestAliasIsRefusedWithAStableCode(t *testing.T) {
 	}
 }
 
-// The reader is a fixed stream, so the test gives the same answer for ever. χ² of 61 degrees of freedom is above 105 once
-// in 2,500 fair streams; drawing byte%62 gives about 1,700 on this stream.
+// The reader is a fixed stream, so the test gives the same answer for ever. χ² of 61 degrees of
+// freedom is above 105 once in 2,500 fair streams; drawing byte%62 gives about 1,700 on this
+// stream.
 func TestEachCharacterOfADrawnCodeIsEquallyLikely(t *testing.T) {
 	const draws = 50_000
 	r := rand.NewChaCha8([32]byte{1})

@@ -2,9 +2,9 @@ package index
 
 import "shunt/engine/internal/limits"
 
-// CodeLock is the right to write one code, and all that differ from it by case. It is held from before the link is read until what
-// was written is published or has failed, so that racing writers of a code have one order. The index does not ask for it: its
-// users agree on it.
+// CodeLock is the right to write one code, and all that differ from it by case. It is held from
+// before the link is read until what was written is published or has failed, so that racing writers
+// of a code have one order. The index does not ask for it: its users agree on it.
 type CodeLock struct {
 	shard  *shard
 	folded string
@@ -17,8 +17,8 @@ func (x *Index) CodeLock(code string) CodeLock {
 	return CodeLock{shard: &x.shards[p.shard], folded: string(foldCase(&folded, []byte(code)))}
 }
 
-// Folded returns the case-folded code. Two codes have the same lock if it is equal; who takes several locks takes them in its
-// order.
+// Folded returns the case-folded code. Two codes have the same lock if it is equal; who takes
+// several locks takes them in its order.
 func (l CodeLock) Folded() string { return l.folded }
 
 // TryLock takes the lock and returns nil, or what is closed when its holder unlocks it.

@@ -19,8 +19,9 @@ const (
 	maxSlabs = 1 << 20
 )
 
-// The word of a counter holds two numbers: the hits, and above them how often the cap of the link was changed, modulo 1,024.
-// A change of the cap therefore makes every compare-and-swap fail that began before it; see Engine.count.
+// The word of a counter holds two numbers: the hits, and above them how often the cap of the link
+// was changed, modulo 1,024. A change of the cap therefore makes every compare-and-swap fail that
+// began before it; see Admit.
 const (
 	hitsBits  = 54 // MaxImportedHits, and as many again: 285 years of a million hits a second
 	hitsMask  = 1<<hitsBits - 1
@@ -30,9 +31,10 @@ const (
 // slab is a run of counters, outside the Go heap.
 type slab [1 << slabBits]atomic.Uint64
 
-// counters are the hit counters of all links of one node, addressed by the counter part of the link's id. Ids are never
-// reused and slabs never move, so that a hit cannot be lost to an edit, to growth or to a rewrite of the shard.
-// at takes no lock. The slabs live as long as the counters are reachable, and so do the pointers that at returns.
+// counters are the hit counters of all links of one node, addressed by the counter part of the
+// link's id. Ids are never reused and slabs never move, so that a hit cannot be lost to an edit, to
+// growth or to a rewrite of the shard. at takes no lock. The slabs live as long as the counters are
+// reachable, and so do the pointers that at returns.
 type counters struct {
 	dir atomic.Pointer[[]*slab] // by id >> slabBits; entries are set once, in a copy
 	mu  sync.Mutex              // held by ensure

@@ -11,13 +11,15 @@ const (
 	FlagCapped       Flags = 1 << 4 // MaxHits is set
 	FlagTombstone    Flags = 1 << 5 // deleted: the code stays taken, DeletedAtMs is set, there is no target
 
-	// FlagCountsAtOnce is in memory only: hits raise the counter themselves, as those of capped links do.
+	// FlagCountsAtOnce is in memory only: hits raise the counter themselves, as those of capped
+	// links do.
 	FlagCountsAtOnce Flags = 1 << 7
 )
 
 var redirectStatuses = [4]int{302, 301, 307, 308}
 
-// StatusFlags returns the flag bits of an HTTP redirect status, or ok == false if a link cannot have that status.
+// StatusFlags returns the flag bits of an HTTP redirect status, or ok == false if a link cannot
+// have that status.
 func StatusFlags(status int) (f Flags, ok bool) {
 	for i, s := range redirectStatuses {
 		if s == status {
@@ -27,14 +29,15 @@ func StatusFlags(status int) (f Flags, ok bool) {
 	return 0, false
 }
 
-// CountAtOnce reports whether hits raise the counter themselves: the link has a cap, or is about to get one.
+// CountAtOnce reports whether hits raise the counter themselves: the link has a cap, or is about to
+// get one.
 func (f Flags) CountAtOnce() bool { return f&(FlagCapped|FlagCountsAtOnce) != 0 }
 
 // RedirectStatus returns the HTTP status that the link answers with: 301, 302, 307 or 308.
 func (f Flags) RedirectStatus() int { return redirectStatuses[f&flagStatusMask] }
 
-// WithRedirectStatus returns f with an HTTP status that a link answers with, 302 if status is 0; or ok == false if a link
-// cannot have that status.
+// WithRedirectStatus returns f with an HTTP status that a link answers with, 302 if status is 0; or
+// ok == false if a link cannot have that status.
 func (f Flags) WithRedirectStatus(status int) (_ Flags, ok bool) {
 	if status == 0 {
 		status = redirectStatuses[0]

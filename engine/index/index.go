@@ -9,9 +9,9 @@ import (
 	"shunt/engine/internal/limits"
 )
 
-// Index is every link and every deleted code in memory, with the hits of each link. The zero Index is to be readied by Init.
-// Everything else may be called from any number of goroutines at once; Resolve, Admit, CountsAtOnce, Hits and AddHits take no
-// lock.
+// Index is every link and every deleted code in memory, with the hits of each link. The zero Index
+// is to be readied by Init. Everything else may be called from any number of goroutines at once;
+// Resolve, Admit, CountsAtOnce, Hits and AddHits take no lock.
 type Index struct {
 	shards   [numShards]shard
 	key      hash.Key
@@ -27,8 +27,8 @@ func (x *Index) Init() {
 	}
 }
 
-// Resolve returns the live link that code names, or ok == false. It takes no lock, allocates nothing and does no I/O.
-// Call Release when done with the link.
+// Resolve returns the live link that code names, or ok == false. It takes no lock, allocates
+// nothing and does no I/O. Call Release when done with the link.
 func (x *Index) Resolve(code []byte) (l Link, ok bool) {
 	if len(code) == wordBytes { // the short way: few instructions and no calls, see "Decisions" in doc.go
 		word := binary.LittleEndian.Uint64(code)
@@ -54,8 +54,8 @@ func (x *Index) resolveAny(code []byte) (l Link, ok bool) {
 	return x.shards[p.shard].lookup(p.tag, code)
 }
 
-// Put publishes h as what its code is from now on. The id of h has a counter from then on. It fails if the
-// id is absurdly high, or a shard full.
+// Put publishes h as what its code is from now on. The id of h has a counter from then on. It fails
+// if the id is absurdly high, or a shard full.
 func (x *Index) Put(h *HotView) error {
 	if err := x.counters.ensure(h.ID); err != nil {
 		return err
@@ -64,8 +64,9 @@ func (x *Index) Put(h *HotView) error {
 	return x.shards[p.shard].put(p.tag, h)
 }
 
-// Variants calls fn for every record, tombstones included, whose code is code or differs from it only by case. The view is valid
-// only during the call, and fn must not call Put, Forget, Variants or anything of a CodeLock.
+// Variants calls fn for every record, tombstones included, whose code is code or differs from it
+// only by case. The view is valid only during the call, and fn must not call Put, Forget, Variants
+// or anything of a CodeLock.
 func (x *Index) Variants(code string, fn func(HotView)) {
 	p := placeOf(&x.key, []byte(code))
 	s := &x.shards[p.shard]
@@ -74,8 +75,9 @@ func (x *Index) Variants(code string, fn func(HotView)) {
 	s.variantsLocked(p.tag, []byte(code), fn)
 }
 
-// Forget makes nothing of the tombstone of id, the link that code was, if that has a slot: the tombstones of variants of a code
-// share one. A shard that is full forgets nothing, which costs memory only.
+// Forget makes nothing of the tombstone of id, the link that code was, if that has a slot: the
+// tombstones of variants of a code share one. A shard that is full forgets nothing, which costs
+// memory only.
 func (x *Index) Forget(code string, id uint64) {
 	p := placeOf(&x.key, []byte(code))
 	x.shards[p.shard].forget(p.tag, code, id)

@@ -162,8 +162,9 @@ func TestAControlWordIsNoSlot(t *testing.T) {
 	}
 }
 
-// TestLinksStayWholeWhileTheirShardIsRewritten edits a few codes without end, so that their shards are rewritten and the
-// old arenas unmapped, while readers hold links and check every byte after garbage collections.
+// TestLinksStayWholeWhileTheirShardIsRewritten edits a few codes without end, so that their shards
+// are rewritten and the old arenas unmapped, while readers hold links and check every byte after
+// garbage collections.
 func TestLinksStayWholeWhileTheirShardIsRewritten(t *testing.T) {
 	defer func(n int) { mappedTableBytes = n }(mappedTableBytes)
 	mappedTableBytes = 0 // so that old tables are unmapped as well
@@ -232,7 +233,8 @@ func TestMemoryOfRewrittenArenasIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestAPurgedCodeIsCountedNoMoreAndGoesWithTheNextRewrite looks at the slot through each step, and at the memory.
+// TestAPurgedCodeIsCountedNoMoreAndGoesWithTheNextRewrite looks at the slot through each step, and
+// at the memory.
 func TestAPurgedCodeIsCountedNoMoreAndGoesWithTheNextRewrite(t *testing.T) {
 	x := newIndex()
 	p := placeOf(&x.key, []byte("dead"))

@@ -6,15 +6,16 @@ import (
 	"unsafe"
 )
 
-// Link is what a redirect needs of a link: a reference to its record in memory, two words, read on demand.
-// The record never changes; an edit makes another one. What Target returns aliases it: read-only, and valid until
-// Release. The zero Link is no link; its methods must not be called.
+// Link is what a redirect needs of a link: a reference to its record in memory, two words, read on
+// demand. The record never changes; an edit makes another one. What Target returns aliases it:
+// read-only, and valid until Release. The zero Link is no link; its methods must not be called.
 type Link struct {
 	record unsafe.Pointer
 	arena  *arena // keeps the mapped memory under record alive
 }
 
-// Target returns the bytes of Location. They alias the shard's arena: read-only, to be copied before Release.
+// Target returns the bytes of Location. They alias the shard's arena: read-only, to be copied
+// before Release.
 func (l Link) Target() []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(l.record, l.targetAt())), *(*uint16)(l.record))
 }
@@ -54,8 +55,8 @@ func (l Link) Expired(nowMs int64) bool {
 	return l.Flags()&FlagExpires != 0 && nowMs >= l.ExpiresAtMs()
 }
 
-// Release ends the life of what Target returned. It costs nothing: it only tells the compiler that the memory was
-// needed until here.
+// Release ends the life of what Target returned. It costs nothing: it only tells the compiler that
+// the memory was needed until here.
 func (l Link) Release() { runtime.KeepAlive(l.arena) }
 
 func (l Link) optionalAt() int { return recordHeaderBytes + int(*(*uint8)(unsafe.Add(l.record, 2))) }

@@ -12,12 +12,13 @@ const (
 	recordHeaderBytes = 16
 	maxRecordBytes    = recordHeaderBytes + limits.MaxCodeBytes + 16 + limits.MaxTargetBytes
 
-	// purgedAtMs as the deletion of a tombstone in memory says that there is no such record in the store any more. The slot
-	// stays, until its code is taken again or the shard is rewritten.
+	// purgedAtMs as the deletion of a tombstone in memory says that there is no such record in the
+	// store any more. The slot stays, until its code is taken again or the shard is rewritten.
 	purgedAtMs = math.MinInt64
 )
 
-// A record in an arena, little-endian (as every platform that Go and mmap share is, in practice; a test holds it):
+// A record in an arena, little-endian (as every platform that Go and mmap share is, in practice; a
+// test holds it):
 //
 //	 0        2   3      4        8          16
 //	┌────────┬───┬──────┬────────┬──────────┬────────────┬───────────┬─────────┬──────────┐
@@ -25,11 +26,11 @@ const (
 //	│ length │len │     │        │          │            │ deletion  │ 8       │ bytes    │
 //	└────────┴───┴──────┴────────┴──────────┴────────────┴─8─ms──────┴─────────┴──────────┘
 //
-// The expiry stands there with FlagExpires, the deletion with FlagTombstone (which has no expiry), the cap with
-// FlagCapped.
+// The expiry stands there with FlagExpires, the deletion with FlagTombstone (which has no expiry),
+// the cap with FlagCapped.
 
-// HotView is the part of a link that redirects need: what Put takes, and what Variants and a store that loads its links show. Its
-// slices alias somebody's buffers: valid only during the call.
+// HotView is the part of a link that redirects need: what Put takes, and what Variants and a store
+// that loads its links show. Its slices alias somebody's buffers: valid only during the call.
 type HotView struct {
 	Code, Target []byte
 	ID           uint64

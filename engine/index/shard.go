@@ -16,7 +16,8 @@ const (
 	shardBits = 6 // 64 shards: a rewrite, during which writers wait, copies one 64th of the links
 	numShards = 1 << shardBits
 
-	// A rewrite is worth its copying once a shard's garbage passes a quarter of its arena, and this.
+	// A rewrite is worth its copying once a shard's garbage passes a quarter of its arena, and
+	// this.
 	minGarbageBytes = 64 << 10
 )
 
@@ -145,8 +146,8 @@ func (s *shard) countLocked(v *HotView, n int64) {
 	}
 }
 
-// roomLocked returns a table with room for one more entry: t, or a published one of twice the size. A table is full at
-// six of seven slots.
+// roomLocked returns a table with room for one more entry: t, or a published one of twice the size.
+// A table is full at six of seven slots.
 func (s *shard) roomLocked(t *table) (*table, error) {
 	if s.mu.used < (groupSlots-1)*len(t.groups) {
 		return t, nil
@@ -162,8 +163,8 @@ func (s *shard) roomLocked(t *table) (*table, error) {
 	return larger, nil
 }
 
-// rewriteLocked copies what is live into a new arena and publishes it. Readers that still hold a link of the old arena
-// keep that alive. Codes that were purged go.
+// rewriteLocked copies what is live into a new arena and publishes it. Readers that still hold a
+// link of the old arena keep that alive. Codes that were purged go.
 func (s *shard) rewriteLocked() {
 	old := s.current.Load()
 	fresh := newTable(len(old.groups), newArena(s.mapped))
@@ -185,8 +186,8 @@ func (s *shard) rewriteLocked() {
 	s.publishTable(fresh)
 }
 
-// checkLocked verifies the shard whole, in builds with invariants: at each write while it is small, and then at one in
-// 256.
+// checkLocked verifies the shard whole, in builds with invariants: at each write while it is small,
+// and then at one in 256.
 func (s *shard) checkLocked() {
 	if !invariants.Enabled || s.mu.used > 256 && s.mu.puts%256 != 0 {
 		return
@@ -213,8 +214,9 @@ func (s *shard) checkLocked() {
 	}
 }
 
-// forget makes nothing of the tombstone of id, if code has a slot: the tombstones of variants of a code share one. Its
-// bytes are garbage from now on. A shard that is full forgets nothing, which costs memory only.
+// forget makes nothing of the tombstone of id, if code has a slot: the tombstones of variants of a
+// code share one. Its bytes are garbage from now on. A shard that is full forgets nothing, which
+// costs memory only.
 func (s *shard) forget(tag uint64, code string, id uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

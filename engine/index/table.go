@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// An index slot is a tag and an offset: tag<<offsetBits | offset. The tag is part of the hash of the case-folded
-	// code. Its high bits are the group where probing starts, so that growth needs no look at the records; its low byte
-	// stands in the group's control word.
+	// An index slot is a tag and an offset: tag<<offsetBits | offset. The tag is part of the hash
+	// of the case-folded code. Its high bits are the group where probing starts, so that growth
+	// needs no look at the records; its low byte stands in the group's control word.
 	tagBits = 64 - offsetBits
 
 	groupWords = 8              // a group is one cache line: its control word and
@@ -30,10 +30,11 @@ const (
 //	│ t t t t 0 0 0│ slot 0 │ slot 1 │ slot 2 │ slot 3 │ empty  │ empty  │ empty  │  64 bytes, aligned
 //	└──────────────┴────────┴────────┴────────┴────────┴────────┴────────┴────────┘
 //
-// A look-up compares the seven tag bytes at once (the SWAR match of Abseil's Swiss tables, without SIMD), so that it
-// mostly reads one cache line and takes no branch that the processor cannot foresee. Slots fill in order and are never
-// emptied: a group whose last slot is empty ends a probe. Readers load control words and slots atomically; a writer
-// stores the slot first, then the control word. A table that is too small is replaced, never changed in size.
+// A look-up compares the seven tag bytes at once (the SWAR match of Abseil's Swiss tables, without
+// SIMD), so that it mostly reads one cache line and takes no branch that the processor cannot
+// foresee. Slots fill in order and are never emptied: a group whose last slot is empty ends a
+// probe. Readers load control words and slots atomically; a writer stores the slot first, then the
+// control word. A table that is too small is replaced, never changed in size.
 type table struct {
 	groups []group // a power of two; outside the Go heap once they fill huge pages
 	shift  uint8   // tag >> shift is the group where probing starts
@@ -42,7 +43,8 @@ type table struct {
 
 type group [groupWords]uint64
 
-// mappedTableBytes is the size from which a table is mapped outside the Go heap. A variable for tests.
+// mappedTableBytes is the size from which a table is mapped outside the Go heap. A variable for
+// tests.
 var mappedTableBytes = mmap.HugePageBytes
 
 func newTable(groups int, a *arena) *table {
@@ -65,8 +67,8 @@ const (
 // tagByte is the tag's byte in control words: its low byte, but never 0.
 func tagByte(tag uint64) uint64 { return max(tag&0xff, 1) }
 
-// matchByte returns a word whose high bits mark the bytes of control that are the byte that want repeats. It may mark a
-// byte above a match too much (a borrow), but none too few.
+// matchByte returns a word whose high bits mark the bytes of control that are the byte that want
+// repeats. It may mark a byte above a match too much (a borrow), but none too few.
 func matchByte(control, want uint64) uint64 {
 	x := control ^ want
 	return (x - lowBits) &^ x & highBits
@@ -95,7 +97,8 @@ func (t *table) find(tag uint64, code []byte) (record unsafe.Pointer, slot *uint
 	}
 }
 
-// firstSlot returns the slot of the first match in the group where probing for tag starts; nil: there is none.
+// firstSlot returns the slot of the first match in the group where probing for tag starts; nil:
+// there is none.
 func (t *table) firstSlot(tag uint64) *uint64 {
 	n := tag >> (t.shift & 63) & uint64(len(t.groups)-1)
 	g := unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.groups)), n*(8*groupWords))
@@ -106,7 +109,8 @@ func (t *table) firstSlot(tag uint64) *uint64 {
 	return (*uint64)(unsafe.Add(g, 1+bits.TrailingZeros64(m))) // the mark of slot i is bit 8*i+7, the slot is at byte 8*i+8
 }
 
-// insert puts an entry into the first free slot of its probe sequence. The shard's mutex is held, and there is room.
+// insert puts an entry into the first free slot of its probe sequence. The shard's mutex is held,
+// and there is room.
 func (t *table) insert(entry uint64) {
 	tag := entry >> offsetBits
 	mask := uint(len(t.groups) - 1)
@@ -133,7 +137,8 @@ func (t *table) entries(yield func(entry uint64) bool) {
 	runtime.KeepAlive(t)
 }
 
-// probe yields the slots that a look-up of tag meets and whose tag it is. The shard's mutex is held.
+// probe yields the slots that a look-up of tag meets and whose tag it is. The shard's mutex is
+// held.
 func (t *table) probe(tag uint64) iter.Seq[*uint64] {
 	return func(yield func(*uint64) bool) {
 		mask := uint(len(t.groups) - 1)
@@ -151,11 +156,12 @@ func (t *table) probe(tag uint64) iter.Seq[*uint64] {
 	}
 }
 
-// tombstoneVariant returns the tombstone of a code that differs from h's only by case and had the same owner, whose slot h takes
-// over: it would block the same codes for the same time or longer. So a folded code has at most one slot an owner beside links
-// that are or were imported (maxVariants), and nobody can fill a probe sequence by making and deleting variants of one code.
-// superseded tells that h itself is a tombstone that blocks nothing which the index does not block already, as may happen on
-// loading. The shard's mutex is held.
+// tombstoneVariant returns the tombstone of a code that differs from h's only by case and had the
+// same owner, whose slot h takes over: it would block the same codes for the same time or longer.
+// So a folded code has at most one slot an owner beside links that are or were imported
+// (maxVariants), and nobody can fill a probe sequence by making and deleting variants of one code.
+// superseded tells that h itself is a tombstone that blocks nothing which the index does not block
+// already, as may happen on loading. The shard's mutex is held.
 func (t *table) tombstoneVariant(tag uint64, h *HotView) (old unsafe.Pointer, slot *uint64, superseded bool) {
 	var a, b [limits.MaxCodeBytes]byte
 	folded := string(foldCase(&a, h.Code))

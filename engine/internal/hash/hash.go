@@ -1,5 +1,6 @@
-// Package hash is the hashes of what is in memory: folded multiplication, as in wyhash, under a random key of the process.
-// It knows nothing of ours; every room of the engine may use it. No hash is durable, and none leaves the process.
+// Package hash is the hashes of what is in memory: folded multiplication, as in wyhash, under a
+// random key of the process. It knows nothing of ours; every room of the engine may use it. No hash
+// is durable, and none leaves the process.
 package hash
 
 import (
@@ -8,7 +9,8 @@ import (
 	"math/bits"
 )
 
-// Mix multiplies a and b and folds the 128 bits of the product to 64. It is small enough to be inlined everywhere.
+// Mix multiplies a and b and folds the 128 bits of the product to 64. It is small enough to be
+// inlined everywhere.
 func Mix(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a, b)
 	return hi ^ lo
@@ -27,8 +29,9 @@ func NewKey() (k Key) {
 	return k
 }
 
-// Sum hashes a case-folded text, eight bytes at a time by folded multiplication as wyhash does. The few instructions
-// matter: the fewer a look-up has, the more of it overlaps with waiting for memory.
+// Sum hashes a case-folded text, eight bytes at a time by folded multiplication as wyhash does. The
+// few instructions matter: the fewer a look-up has, the more of it overlaps with waiting for
+// memory.
 func (k *Key) Sum(text []byte) uint64 {
 	h := k[0] ^ uint64(len(text))
 	for len(text) > 8 {
@@ -41,8 +44,8 @@ func (k *Key) Sum(text []byte) uint64 {
 // SumWord is Sum of a text of eight bytes.
 func (k *Key) SumWord(text uint64) uint64 { return Mix(Mix(k[0]^8^FoldCase(text), k[1]), k[2]) }
 
-// FoldCase lowers the letters of eight bytes of ASCII by setting bit 5 of each. Of other bytes it makes some alike too, but of
-// two that a code may contain only those that differ by case.
+// FoldCase lowers the letters of eight bytes of ASCII by setting bit 5 of each. Of other bytes it
+// makes some alike too, but of two that a code may contain only those that differ by case.
 func FoldCase(eightBytes uint64) uint64 { return eightBytes | 0x2020202020202020 }
 
 // tail packs up to eight bytes into a word, such that texts of one length differ in it.
