@@ -42,6 +42,27 @@ var layers = map[string]layer{
 	"bench":   {imports: []string{"engine", "storage", "api"}},
 }
 
+// A room is a folder that promises what it knows of ours.
+type room struct {
+	knows   []string // packages of ours that it may import
+	knownTo []string // if set, the packages of ours that may import it; a name that ends in / stands for all below it
+}
+
+// rooms are those folders. The rules of their layers hold as well.
+var rooms = map[string]room{
+	"shunt/engine/internal/hash":       {knownTo: []string{"shunt/engine", "shunt/engine/"}},
+	"shunt/engine/internal/invariants": {knownTo: []string{"shunt/engine", "shunt/engine/"}},
+	"shunt/engine/internal/limits":     {knownTo: []string{"shunt/engine", "shunt/engine/"}},
+	"shunt/engine/internal/mmap":       {knownTo: []string{"shunt/engine", "shunt/engine/index", "shunt/engine/journal"}},
+	"shunt/engine/invalid":             {},
+	"shunt/engine/plural":              {},
+	"shunt/engine/index": {knows: []string{
+		"shunt/engine/internal/hash", "shunt/engine/internal/invariants", "shunt/engine/internal/limits",
+		"shunt/engine/internal/mmap", "shunt/engine/invalid",
+	}},
+	"shunt/engine/target": {knows: []string{"shunt/engine/internal/limits", "shunt/engine/invalid"}},
+}
+
 // alone are packages that need the standard library and nothing else: programs of others take on what they import.
 var alone = []string{module + "api/client"}
 
@@ -99,10 +120,30 @@ func violations(packages []pkg) []string {
 				found = append(found, fmt.Sprintf("%s imports %s", p.ImportPath, i))
 			}
 		}
+		found = append(found, strayed(p)...)
 		found = append(found, reached(p.ImportPath, "imports", p.Imports, l.direct)...)
 		found = append(found, reached(p.ImportPath, "depends on", p.Deps, l.transitive)...)
 		if slices.Contains(alone, p.ImportPath) {
 			found = append(found, company(p)...)
+		}
+	}
+	return found
+}
+
+// strayed returns a violation for each import by which p, or the room that it imports, breaks what a room promises.
+func strayed(p pkg) (found []string) {
+	own, isRoom := rooms[p.ImportPath]
+	for _, i := range p.Imports {
+		if folder(i) == "" {
+			continue
+		}
+		to := rooms[i]
+		unknown := isRoom && !slices.Contains(own.knows, i)
+		uninvited := to.knownTo != nil && !slices.ContainsFunc(to.knownTo, func(who string) bool {
+			return p.ImportPath == who || strings.HasSuffix(who, "/") && strings.HasPrefix(p.ImportPath, who)
+		})
+		if unknown || uninvited {
+			found = append(found, fmt.Sprintf("%s imports %s", p.ImportPath, i))
 		}
 	}
 	return found
@@ -154,6 +195,12 @@ func TestEachForbiddenDependencyIsFound(t *testing.T) {
 		"cmd imports bench":                               {ImportPath: "shunt/cmd/shunt", Imports: []string{"shunt/bench"}},
 		"the client imports the accounts":                 {ImportPath: "shunt/api/client", Deps: []string{"net/http", "shunt/api/account"}},
 		"the client reaches a module of others":           {ImportPath: "shunt/api/client", Deps: []string{"vendor/golang.org/x/net/idna", "golang.org/x/net/idna"}},
+		"the index imports the engine":                    {ImportPath: "shunt/engine/index", Imports: []string{"shunt/engine"}},
+		"targets import the index":                        {ImportPath: "shunt/engine/target", Imports: []string{"shunt/engine/index"}},
+		"targets import the hash":                         {ImportPath: "shunt/engine/target", Imports: []string{"shunt/engine/internal/hash"}},
+		"mapped memory imports the hash":                  {ImportPath: "shunt/engine/internal/mmap", Imports: []string{"shunt/engine/internal/hash"}},
+		"tallies map memory":                              {ImportPath: "shunt/engine/tally", Imports: []string{"shunt/engine/internal/mmap"}},
+		"storage imports the inside of the engine":        {ImportPath: "shunt/storage", Imports: []string{"shunt/engine/internal/limits"}},
 		"a folder that the design does not know":          {ImportPath: "shunt/util"},
 	} {
 		t.Run(name, func(t *testing.T) {
