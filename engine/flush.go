@@ -56,7 +56,7 @@ func (f *flusher) init(p Positions) {
 // last returns when all that was folded was last seen durable.
 func (f *flusher) last() time.Time { return time.Unix(0, f.lastUnixNano.Load()) }
 
-// Run folds, flushes, rolls up and reserves ids until ctx is done. It joins all that it starts, unless the store hangs:
+// Run folds, flushes, rolls up and allocates ids until ctx is done. It joins all that it starts, unless the store hangs:
 // then it waits for CloseTimeout and leaves the rest to Close. The final fold and flush are Close's.
 func (e *Engine) Run(ctx context.Context) error {
 	ended := make(chan struct{})

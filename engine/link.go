@@ -107,7 +107,7 @@ type Draft struct {
 	Tags           []string
 
 	// Same, if set, is asked when Alias is taken by a live link of the same Owner. If it answers true, Create returns
-	// that link instead of ErrTaken. It runs while the code is reserved and must not call the engine.
+	// that link instead of ErrTaken. It runs while the code is locked and must not call the engine.
 	Same func(Detail) bool
 
 	Import *Import // if set, the link comes from elsewhere

@@ -6,7 +6,7 @@ import (
 	"shunt/engine/index"
 )
 
-// What a preview needs to know of a link, at a cost that anybody may cause: no code is reserved and nothing is folded.
+// What a preview needs to know of a link, at a cost that anybody may cause: no code is locked and nothing is folded.
 
 // UsedUp tells whether l is capped and its hits are used up.
 func (e *Engine) UsedUp(l index.Link) bool {

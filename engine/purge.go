@@ -30,8 +30,8 @@ import (
 const (
 	tombstoneMs = limits.TombstoneDays * hoursPerDay * msPerHour
 
-	// purgesATurn bounds what is purged between two flushes: some milliseconds, and one batch.
-	purgesATurn = 256
+	// purgesABatch bounds what is purged between two flushes: some milliseconds, and one batch.
+	purgesABatch = 256
 )
 
 // tombstoneHolds tells whether a code that was deleted then is still taken.
@@ -52,98 +52,98 @@ func (e *Engine) purge(now time.Time) error {
 	if !p.more || !e.Ready() {
 		return nil
 	}
-	due, err := e.store.Deletions(p.before, purgesATurn)
+	due, err := e.store.Deletions(p.before, purgesABatch)
 	if err != nil {
 		return err
 	}
-	t := purgeTurn{engine: e, nowMs: now.UnixMilli(), held: make(map[string]index.CodeLock)}
-	defer t.unlock()
+	b := purgeBatch{engine: e, nowMs: now.UnixMilli(), held: make(map[string]index.CodeLock)}
+	defer b.unlock()
 	for _, d := range due {
-		t.prepare(d)
+		b.prepare(d)
 	}
-	t.commit()
-	p.more = len(due) == purgesATurn || t.again
-	return t.err
+	b.commit()
+	p.more = len(due) == purgesABatch || b.again
+	return b.err
 }
 
-// purgeTurn is one turn of purging. It holds the locks of all codes in it until it is committed; it waits for none,
+// purgeBatch is what is purged between two flushes. It holds the locks of all codes in it until it is committed; it waits for none,
 // so it cannot be in a circle of waiters.
-type purgeTurn struct {
+type purgeBatch struct {
 	engine *Engine
 	nowMs  int64
 	held   map[string]index.CodeLock // by folded code
 	purges []Purge
-	again  bool  // something is left for the next turn
+	again  bool  // something is left for the next batch
 	err    error // the first
 }
 
 // prepare adds d to what is purged, if that is what d still is.
-func (t *purgeTurn) prepare(d Deletion) {
-	if !t.lock(d.Code) {
-		t.again = true
+func (b *purgeBatch) prepare(d Deletion) {
+	if !b.lock(d.Code) {
+		b.again = true
 		return
 	}
-	rec, err := t.engine.store.ReadRecord(d.Code)
+	rec, err := b.engine.store.ReadRecord(d.Code)
 	switch {
 	case errors.Is(err, ErrNotFound), err == nil && rec.Hot.ID != d.ID:
-		t.purges = append(t.purges, Purge{Deletion: d})
+		b.purges = append(b.purges, Purge{Deletion: d})
 	case err != nil:
-		t.fail(fmt.Errorf("reading deleted link %q: %w", d.Code, err))
+		b.fail(fmt.Errorf("reading deleted link %q: %w", d.Code, err))
 	case rec.Hot.Flags&index.FlagTombstone == 0:
-		t.fail(fmt.Errorf("link %q, id %d, is live and listed as deleted", d.Code, d.ID))
-	case tombstoneHolds(rec.Hot.DeletedAtMs, t.nowMs): // at the next hour
+		b.fail(fmt.Errorf("link %q, id %d, is live and listed as deleted", d.Code, d.ID))
+	case tombstoneHolds(rec.Hot.DeletedAtMs, b.nowMs): // at the next hour
 	default:
-		t.purges = append(t.purges, Purge{Deletion: d, FreesCode: true})
+		b.purges = append(b.purges, Purge{Deletion: d, FreesCode: true})
 	}
 }
 
-// lock takes the lock of code, unless it is the turn's already or another writer's.
-func (t *purgeTurn) lock(code string) bool {
-	l := t.engine.index.CodeLock(code)
-	if _, held := t.held[l.Folded()]; held {
+// lock takes the lock of code, unless it is the batch's already or another writer's.
+func (b *purgeBatch) lock(code string) bool {
+	l := b.engine.index.CodeLock(code)
+	if _, held := b.held[l.Folded()]; held {
 		return true
 	}
 	if l.TryLock() != nil {
 		return false
 	}
-	t.held[l.Folded()] = l
+	b.held[l.Folded()] = l
 	return true
 }
 
 // commit has the store purge what was prepared, in one batch as a rule, and waits for it. The store answers in any case;
 // if it stalls, so does the next flush.
-func (t *purgeTurn) commit() {
-	errs := make([]error, len(t.purges))
+func (b *purgeBatch) commit() {
+	errs := make([]error, len(b.purges))
 	var committing sync.WaitGroup
-	for i := range t.purges {
+	for i := range b.purges {
 		committing.Add(1)
-		t.engine.store.Apply(Mutation{Purge: &t.purges[i]}, func(err error) {
+		b.engine.store.Apply(Mutation{Purge: &b.purges[i]}, func(err error) {
 			errs[i] = err
 			committing.Done()
 		})
 	}
 	committing.Wait()
 	for i, err := range errs {
-		switch p := &t.purges[i]; {
+		switch p := &b.purges[i]; {
 		case errors.Is(err, ErrOverloaded), errors.Is(err, ErrReadOnly), errors.Is(err, ErrClosed):
-			t.again = true
+			b.again = true
 		case err != nil:
-			t.fail(fmt.Errorf("purging link %q: %w", p.Code, err))
+			b.fail(fmt.Errorf("purging link %q: %w", p.Code, err))
 		case p.FreesCode:
-			t.engine.index.Forget(p.Code, p.ID)
+			b.engine.index.Forget(p.Code, p.ID)
 		}
 	}
 }
 
-func (t *purgeTurn) fail(err error) {
-	t.again = true
-	if t.err == nil {
-		t.err = err
+func (b *purgeBatch) fail(err error) {
+	b.again = true
+	if b.err == nil {
+		b.err = err
 	}
 }
 
-func (t *purgeTurn) unlock() {
-	for _, l := range t.held {
+func (b *purgeBatch) unlock() {
+	for _, l := range b.held {
 		l.Unlock()
 	}
 }

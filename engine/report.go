@@ -68,7 +68,7 @@ func (e *Engine) linkReport(ctx context.Context, code string, id uint64, q Query
 	return e.windowReport(ctx, q, created, linkSource(id))
 }
 
-// created returns when a link was made, or the zero time if it is gone by now. It takes no reservation: a link's creation
+// created returns when a link was made, or the zero time if it is gone by now. It takes no lock: a link's creation
 // does not change.
 func (e *Engine) created(code string, id uint64) (time.Time, error) {
 	rec, err := e.store.ReadRecord(code)

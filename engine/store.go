@@ -9,15 +9,15 @@ import (
 
 // Store keeps links and tallies durably. storage.Store is the one in use.
 //
-// Any goroutine may call Apply, ApplyAll, ReserveIDs, ReadRecord, ReadReceipt, View, Listing, ListLinks and Positions at once. Only the flush
+// Any goroutine may call Apply, ApplyAll, AllocateIDs, ReadRecord, ReadReceipt, View, Listing, ListLinks and Positions at once. Only the flush
 // goroutine calls Flush, RollUp, SweepReceipts, Deletions, and Apply with a Purge, for whose end it waits; never two at once.
 // Everything else is called before serving starts.
 type Store interface {
 	// Identity returns what never changes in a store's life.
 	Identity() Identity
 
-	// ReserveIDs durably reserves n consecutive ids and returns the first. No id is ever given twice, whatever crashes.
-	ReserveIDs(n uint64) (first uint64, err error)
+	// AllocateIDs durably allocates n consecutive ids and returns the first. No id is ever given twice, whatever crashes.
+	AllocateIDs(n uint64) (first uint64, err error)
 
 	// Apply commits m as one atomic, synced batch, shared with the mutations of concurrent callers.
 	// It calls done exactly once, from any goroutine, maybe before it returns: with nil once m is durable, or with an
@@ -87,9 +87,9 @@ type Store interface {
 type ReceiptSweep struct {
 	BeforeMs int64 // receipts of requests that succeeded before it go; Unix ms
 
-	// Reserve is asked before a receipt goes. If it answers true, nobody writes one of that key until SweepReceipts has
+	// Lock is asked before a receipt goes. If it answers true, nobody writes one of that key until SweepReceipts has
 	// returned; what the store then has of it counts. Otherwise the receipt stays.
-	Reserve func(RequestKey) bool
+	Lock func(RequestKey) bool
 
 	Gone func(RequestKey) // is told of each deletion, once it is durable
 }

@@ -133,7 +133,7 @@
 // A receipt is in the batch of the link that it is of, so a crash leaves both or neither. It holds the whole link as it was
 // answered, some 200 bytes, because the link may be edited or deleted before the request is repeated, and what a body is
 // made of may be checked by other rules by then. A sweep reads all receipts, 4,096 a chunk, and deletes the old ones by their
-// keys; there is no index by time, which would be a second row for each. It works on a snapshot, so it has each key reserved
+// keys; there is no index by time, which would be a second row for each. It works on a snapshot, so it has each key locked
 // and reads the receipt again before that goes.
 //
 // A request for several links has one receipt, of version 2: what became of each, and the code and id of those that there

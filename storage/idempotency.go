@@ -108,14 +108,14 @@ func (s *Store) oldReceipts(b *pebble.Batch, w *engine.ReceiptSweep) (gone []eng
 }
 
 // isOldReceipt tells whether the receipt at which the iterator is may go. The iterator shows the store as it was before
-// the key was reserved, and the receipt may have been written anew since: so it is read once more.
+// the key was locked, and the receipt may have been written anew since: so it is read once more.
 func (s *Store) isOldReceipt(it *pebble.Iterator, w *engine.ReceiptSweep, k engine.RequestKey) (bool, error) {
 	v, err := it.ValueAndErr()
 	if err != nil {
 		return false, err
 	}
 	createdAtMs, err := decodeReceiptTime(v)
-	if err != nil || createdAtMs >= w.BeforeMs || !w.Reserve(k) {
+	if err != nil || createdAtMs >= w.BeforeMs || !w.Lock(k) {
 		return false, err
 	}
 	if v, err = s.get(it.Key()); err != nil || v == nil {

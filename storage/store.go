@@ -287,10 +287,10 @@ func (s *Store) beginWriting(f *folder, o *Options) error {
 	return nil
 }
 
-// idsALostWrite is how many ids a write that is lost may have reserved: more than anybody asks for at once.
+// idsALostWrite is how many ids a write that is lost may have allocated: more than anybody asks for at once.
 const idsALostWrite = 1 << 16
 
-// closeGap makes up for writes that are lost and accepted to be. Each may have been a reservation of ids: the links that had
+// closeGap makes up for writes that are lost and accepted to be. Each may have been an allocation of ids: the links that had
 // them are gone, but their hits may be in the journal, so they are not given again.
 func (s *Store) closeGap(contained sequence) error {
 	b := s.db.NewBatch()
