@@ -130,7 +130,7 @@ func (s *Server) bulkAnswer(results []engine.BulkResult) bulkAnswer {
 		switch r := &results[i]; {
 		case r.Err != nil:
 			refused, _ := refusalOf(r.Err)
-			problem := problemOf(refused)
+			problem := refused.body()
 			*item = bulkItem{Status: problem.Status, Problem: &problem}
 			answer.Failed++
 		case r.Existed:

@@ -158,6 +158,6 @@ func (x *exportStream) fail(err error) {
 		x.server.log.Error("an export failed", slog.Any("cause", err))
 	}
 	x.page.Reset()
-	x.page.Write(encodeJSON(problemOf(r)))
+	x.page.Write(encodeJSON(r.body()))
 	x.ending = errStreamBroken
 }

@@ -1,13 +1,8 @@
 package api
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-
-	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
 	"shunt/api/turnstile"
@@ -140,55 +135,10 @@ type problemBody struct {
 	Errors []engine.FieldError `json:"errors,omitempty"`
 }
 
-// fail answers an API request with the problem that err stands for, and logs the cause if it is of the inside.
-func (s *Server) fail(ctx *fasthttp.RequestCtx, err error) {
-	r, known := refusalOf(err)
-	if !known {
-		s.log.Error("request failed", slog.String("method", knownMethod(ctx.Method())), slog.Any("cause", err))
-	}
-	writeProblem(ctx, r)
-}
-
-func writeProblem(ctx *fasthttp.RequestCtx, r refusal) {
-	h := &ctx.Response.Header
-	if r.kind.retryAfter != "" {
-		h.Set("Retry-After", r.kind.retryAfter)
-	}
-	if r.kind == kindUnauthorized {
-		h.Set("WWW-Authenticate", `Bearer realm="shunt"`)
-	}
-	h.Set("Cache-Control", "no-store")
-	writeJSONAs(ctx, "application/problem+json", r.kind.status, problemOf(r))
-}
-
-func problemOf(r refusal) problemBody {
+// body returns the object that a client gets.
+func (r refusal) body() problemBody {
 	return problemBody{
 		Type: "urn:shunt:problem:" + r.kind.code, Title: r.kind.title, Status: r.kind.status,
 		Detail: r.detail, Code: r.kind.code, Errors: r.fields,
 	}
-}
-
-func writeJSON(ctx *fasthttp.RequestCtx, status int, v any) error {
-	ctx.Response.Header.Set("Cache-Control", "no-store")
-	writeJSONAs(ctx, "application/json", status, v)
-	return nil
-}
-
-func writeJSONAs(ctx *fasthttp.RequestCtx, contentType string, status int, v any) {
-	h := &ctx.Response.Header
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.SetContentType(contentType)
-	ctx.SetStatusCode(status)
-	ctx.SetBody(encodeJSON(v))
-}
-
-// encodeJSON returns a line of JSON.
-func encodeJSON(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // addresses stay legible
-	if err := enc.Encode(v); err != nil {
-		panic(fmt.Sprintf("api: encoding an answer: %v", err)) // our own types; the top recovers it
-	}
-	return b.Bytes()
 }

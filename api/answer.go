@@ -1,0 +1,58 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+
+	"github.com/valyala/fasthttp"
+)
+
+// How answers of the API are written: objects in JSON, and problems.
+
+// fail answers an API request with the problem that err stands for, and logs the cause if it is of the inside.
+func (s *Server) fail(ctx *fasthttp.RequestCtx, err error) {
+	r, known := refusalOf(err)
+	if !known {
+		s.log.Error("request failed", slog.String("method", knownMethod(ctx.Method())), slog.Any("cause", err))
+	}
+	writeProblem(ctx, r)
+}
+
+func writeProblem(ctx *fasthttp.RequestCtx, r refusal) {
+	h := &ctx.Response.Header
+	if r.kind.retryAfter != "" {
+		h.Set("Retry-After", r.kind.retryAfter)
+	}
+	if r.kind == kindUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="shunt"`)
+	}
+	h.Set("Cache-Control", "no-store")
+	writeJSONAs(ctx, "application/problem+json", r.kind.status, r.body())
+}
+
+func writeJSON(ctx *fasthttp.RequestCtx, status int, v any) error {
+	ctx.Response.Header.Set("Cache-Control", "no-store")
+	writeJSONAs(ctx, "application/json", status, v)
+	return nil
+}
+
+func writeJSONAs(ctx *fasthttp.RequestCtx, contentType string, status int, v any) {
+	h := &ctx.Response.Header
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.SetContentType(contentType)
+	ctx.SetStatusCode(status)
+	ctx.SetBody(encodeJSON(v))
+}
+
+// encodeJSON returns a line of JSON.
+func encodeJSON(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // addresses stay legible
+	if err := enc.Encode(v); err != nil {
+		panic(fmt.Sprintf("api: encoding an answer: %v", err)) // our own types; the top recovers it
+	}
+	return b.Bytes()
+}
