@@ -3,6 +3,7 @@ package api
 import (
 	"net/http/pprof"
 	"net/netip"
+	"shunt/api/problem"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -40,10 +41,10 @@ func (s *Server) handleAdmin(ctx *fasthttp.RequestCtx) {
 	}
 	switch {
 	case !found:
-		writeProblem(ctx, refusal{kind: kindNotFound, detail: "see /metrics, /healthz and /readyz"})
+		writeProblem(ctx, problem.Problem{Kind: problem.NotFound, Detail: "see /metrics, /healthz and /readyz"})
 	case !ctx.IsGet() && !ctx.IsHead():
 		ctx.Response.Header.Set("Allow", "GET, HEAD")
-		writeProblem(ctx, refusal{kind: kindMethod, detail: "only GET and HEAD"})
+		writeProblem(ctx, problem.Problem{Kind: problem.Method, Detail: "only GET and HEAD"})
 	default:
 		ctx.Response.Header.Set("Cache-Control", "no-store")
 		handle(ctx)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/problem"
 	"shunt/engine"
 )
 
@@ -39,10 +40,10 @@ func CheckAdminHosts(names []string) error {
 func (s *Server) refuseForPage(ctx *fasthttp.RequestCtx) error {
 	switch {
 	case !s.adminHost(ctx):
-		return refuse(kindForbidden, "the admin address does not answer to this Host; use localhost or 127.0.0.1, "+
+		return problem.New(problem.Forbidden, "the admin address does not answer to this Host; use localhost or 127.0.0.1, "+
 			"or allow the name with --admin-host")
 	case fromAnotherPage(&ctx.Request.Header):
-		return refuse(kindForbidden, "a page of another origin sent this request; open the address itself")
+		return problem.New(problem.Forbidden, "a page of another origin sent this request; open the address itself")
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"shunt/api/problem"
 
 	"github.com/valyala/fasthttp"
 )
@@ -13,23 +14,23 @@ import (
 
 // fail answers an API request with the problem that err stands for, and logs the cause if it is of the inside.
 func (s *Server) fail(ctx *fasthttp.RequestCtx, err error) {
-	r, known := refusalOf(err)
+	r, known := problem.Of(err)
 	if !known {
 		s.log.Error("request failed", slog.String("method", knownMethod(ctx.Method())), slog.Any("cause", err))
 	}
 	writeProblem(ctx, r)
 }
 
-func writeProblem(ctx *fasthttp.RequestCtx, r refusal) {
+func writeProblem(ctx *fasthttp.RequestCtx, r problem.Problem) {
 	h := &ctx.Response.Header
-	if r.kind.retryAfter != "" {
-		h.Set("Retry-After", r.kind.retryAfter)
+	if r.Kind.RetryAfter != "" {
+		h.Set("Retry-After", r.Kind.RetryAfter)
 	}
-	if r.kind == kindUnauthorized {
+	if r.Kind == problem.Unauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="shunt"`)
 	}
 	h.Set("Cache-Control", "no-store")
-	writeJSONAs(ctx, "application/problem+json", r.kind.status, r.body())
+	writeJSONAs(ctx, "application/problem+json", r.Kind.Status, r.Body())
 }
 
 func writeJSON(ctx *fasthttp.RequestCtx, status int, v any) error {

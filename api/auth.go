@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 )
 
 // userHeader names the user that a local command acts as.
@@ -32,7 +33,7 @@ func (s *Server) publicDoor(ctx *fasthttp.RequestCtx) (account.Caller, error) {
 	caller, err := s.accounts.Authenticate(token)
 	if errors.Is(err, account.ErrUnauthorized) {
 		s.metrics.authFailures.Inc()
-		return account.Caller{}, refuse(kindUnauthorized, "the token is malformed, unknown, revoked or expired")
+		return account.Caller{}, problem.New(problem.Unauthorized, "the token is malformed, unknown, revoked or expired")
 	}
 	return caller, err
 }
@@ -43,7 +44,7 @@ func (s *Server) publicDoor(ctx *fasthttp.RequestCtx) (account.Caller, error) {
 func oneAuthorization(ctx *fasthttp.RequestCtx) error {
 	if len(ctx.Request.Header.PeekAll(fasthttp.HeaderAuthorization)) > 1 {
 		ctx.SetConnectionClose()
-		return refuse(kindBadRequest, "there must be only one Authorization")
+		return problem.New(problem.BadRequest, "there must be only one Authorization")
 	}
 	return nil
 }
@@ -88,12 +89,12 @@ func (s *Server) requireHTTPS(ctx *fasthttp.RequestCtx) error {
 	case s.proxies.trust(peer) && saysHTTPS(ctx):
 		return nil
 	case s.proxies.trust(peer) && forwarded:
-		return refuse(kindHTTPSRequired, "the proxy must say X-Forwarded-Proto: https")
+		return problem.New(problem.HTTPSRequired, "the proxy must say X-Forwarded-Proto: https")
 	case !peer.IsLoopback():
-		return refuse(kindHTTPSRequired, "use https://, or start the server with --allow-http")
+		return problem.New(problem.HTTPSRequired, "use https://, or start the server with --allow-http")
 	case forwarded:
 		s.warnUntrustedProxy(peer)
-		return refuse(kindHTTPSRequired, "a proxy that is not trusted passed this request on; name it with --trusted-proxy")
+		return problem.New(problem.HTTPSRequired, "a proxy that is not trusted passed this request on; name it with --trusted-proxy")
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 	"shunt/engine"
 )
 
@@ -33,10 +34,10 @@ type bulkAnswer struct {
 
 // bulkItem is what became of one item: a link or a problem, with the status that POST /shorten would have answered.
 type bulkItem struct {
-	Index   int          `json:"index"`
-	Status  int          `json:"status"`
-	Link    *linkObject  `json:"link,omitempty"`
-	Problem *problemBody `json:"problem,omitempty"`
+	Index   int           `json:"index"`
+	Status  int           `json:"status"`
+	Link    *linkObject   `json:"link,omitempty"`
+	Problem *problem.Body `json:"problem,omitempty"`
 }
 
 // createBulk is POST /shorten/bulk. Items that are refused keep no other from being made; but a request that is answered with
@@ -95,12 +96,12 @@ func (s *Server) bulkItems(
 // bulkDraft is the draft of one item.
 func bulkDraft(text []byte, parse func([]byte) (engine.Draft, error)) (engine.Draft, error) {
 	if len(text) > maxBulkItemBytes {
-		return engine.Draft{}, refuse(kindBodyTooLarge, "an item must be at most %d bytes", maxBulkItemBytes)
+		return engine.Draft{}, problem.New(problem.BodyTooLarge, "an item must be at most %d bytes", maxBulkItemBytes)
 	}
 	draft, err := parse(text)
 	var invalid engine.InvalidError
-	if errors.As(err, &invalid) && len(invalid) > maxToldErrors {
-		err = invalid[:maxToldErrors]
+	if errors.As(err, &invalid) && len(invalid) > problem.MaxErrors {
+		err = invalid[:problem.MaxErrors]
 	}
 	return draft, err
 }
@@ -129,9 +130,9 @@ func (s *Server) bulkAnswer(results []engine.BulkResult) bulkAnswer {
 		item := &answer.Results[i]
 		switch r := &results[i]; {
 		case r.Err != nil:
-			refused, _ := refusalOf(r.Err)
-			problem := refused.body()
-			*item = bulkItem{Status: problem.Status, Problem: &problem}
+			refused, _ := problem.Of(r.Err)
+			body := refused.Body()
+			*item = bulkItem{Status: body.Status, Problem: &body}
 			answer.Failed++
 		case r.Existed:
 			*item = s.madeItem(fasthttp.StatusOK, r)
@@ -160,7 +161,7 @@ func readBulk(contentType, body []byte) (items [][]byte, err error) {
 	case isJSON(contentType, "application/json"):
 		items, err = splitArray(body)
 	default:
-		return nil, refuse(kindMediaType, "Content-Type must be application/json or %s", ndjsonTypes[0])
+		return nil, problem.New(problem.MediaType, "Content-Type must be application/json or %s", ndjsonTypes[0])
 	}
 	if err == nil && len(items) == 0 {
 		err = fieldError("", "required", "the body must have at least one item")
@@ -183,7 +184,7 @@ func splitLines(body []byte) (items [][]byte, err error) {
 	return items, nil
 }
 
-var errMalformedArray = refuse(kindMalformedJSON, "the body must be one JSON array in UTF-8")
+var errMalformedArray = problem.New(problem.MalformedJSON, "the body must be one JSON array in UTF-8")
 
 func splitArray(body []byte) (items [][]byte, err error) {
 	if !json.Valid(body) || !utf8.Valid(body) {

@@ -1,5 +1,7 @@
 package api
 
+import "shunt/api/problem"
+
 // A chunk is where the gate is in a chunked body (RFC 9112, 7.1), but for the data of chunks.
 //
 //	chunked-body = *chunk last-chunk trailer-section CRLF
@@ -74,7 +76,7 @@ func (c *chunk) stepSize(g *gate, b byte) (keep bool) {
 	case c.digits > 0 && c.state <= behindSize && isOWS(b):
 		c.state = behindSize
 	default:
-		g.refuse(kindBadRequest, "a chunk's size is not well-formed")
+		g.refuse(problem.BadRequest, "a chunk's size is not well-formed")
 	}
 	c.drop(g)
 	return false
@@ -87,7 +89,7 @@ func (c *chunk) stepEnd(g *gate, b byte) (keep bool) {
 		want = '\r'
 	}
 	if b != want {
-		g.refuse(kindBadRequest, "a chunk does not end in CR LF")
+		g.refuse(problem.BadRequest, "a chunk does not end in CR LF")
 		return false
 	}
 	switch {
@@ -123,7 +125,7 @@ func (c *chunk) stepTrailer(g *gate, b byte) {
 	case c.state == trailerLF && b == '\n':
 		c.state = trailerLine
 	default:
-		g.refuse(kindBadRequest, "a trailer line is a name, a colon and a value")
+		g.refuse(problem.BadRequest, "a trailer line is a name, a colon and a value")
 	}
 	c.drop(g)
 }
@@ -131,7 +133,7 @@ func (c *chunk) stepTrailer(g *gate, b byte) {
 // drop counts a byte that fasthttp does not see.
 func (c *chunk) drop(g *gate) {
 	if c.extra++; c.extra > maxChunkExtraBytes {
-		g.refuse(kindHeadersTooLarge, "chunk extensions and trailer fields are too large")
+		g.refuse(problem.HeadersTooLarge, "chunk extensions and trailer fields are too large")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"shunt/api/problem"
 	"slices"
 	"strings"
 	"sync"
@@ -260,7 +261,7 @@ func isRateLimit(r *openapi3.Response, name string) bool {
 
 // problemCode returns the code of a problem, "" if x has none.
 func problemCode(x *exchanged) string {
-	var p problemBody
+	var p problem.Body
 	if x.header.Get("Content-Type") != "application/problem+json" || json.Unmarshal(x.body, &p) != nil {
 		return ""
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 	"shunt/engine"
 )
 
@@ -33,7 +34,7 @@ func (s *Server) exportLinks(ctx *fasthttp.RequestCtx, caller account.Caller) er
 		return err
 	}
 	if !ctx.Request.Header.IsHTTP11() {
-		return refuse(kindBadRequest, "without chunks the end of an export cannot be told from an error: it needs HTTP/1.1")
+		return problem.New(problem.BadRequest, "without chunks the end of an export cannot be told from an error: it needs HTTP/1.1")
 	}
 	if !ctx.IsHead() {
 		if err := s.startExport(ctx, caller, q, guard); err != nil {
@@ -116,7 +117,7 @@ func (x *exportStream) Close() error {
 	return x.list.Close()
 }
 
-var errExportShutdown = refuse(kindOverloaded, "the server is shutting down; export again")
+var errExportShutdown = problem.New(problem.Overloaded, "the server is shutting down; export again")
 
 func (x *exportStream) nextPage() error {
 	select {
@@ -153,11 +154,11 @@ func (x *exportStream) fillPage() error {
 
 // fail ends the export with the problem that err stands for.
 func (x *exportStream) fail(err error) {
-	r, known := refusalOf(err)
+	r, known := problem.Of(err)
 	if !known {
 		x.server.log.Error("an export failed", slog.Any("cause", err))
 	}
 	x.page.Reset()
-	x.page.Write(encodeJSON(r.body()))
+	x.page.Write(encodeJSON(r.Body()))
 	x.ending = errStreamBroken
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"io"
+	"shunt/api/problem"
 )
 
 // Limits of the gate. A head is the request line with the header fields, up to the empty line.
@@ -33,7 +34,7 @@ type gate struct {
 	body    int    // bytes of the body that have come
 	large   largePlace
 	chunk   chunk
-	refused *refusal // if set, nothing gets through any more
+	refused *problem.Problem // if set, nothing gets through any more
 }
 
 // A part is what the gate expects next.
@@ -108,7 +109,7 @@ func (g *gate) next() {
 // admitLarge waits for a place for a chunked body that is large, and refuses it if there is none.
 func (g *gate) admitLarge() {
 	if err := g.large.take(); err != nil {
-		g.refuse(kindOverloaded, err.Error())
+		g.refuse(problem.Overloaded, err.Error())
 	}
 }
 
@@ -128,9 +129,9 @@ func (g *gate) end() error {
 
 func (g *gate) closed() bool { return g.refused != nil || g.part == partOver }
 
-func (g *gate) refuse(k *kind, detail string) {
+func (g *gate) refuse(k *problem.Kind, detail string) {
 	if g.refused == nil {
-		g.refused = &refusal{kind: k, detail: detail}
+		g.refused = &problem.Problem{Kind: k, Detail: detail}
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 	"shunt/engine"
 	"shunt/storage"
 )
@@ -342,7 +343,7 @@ func (r reply) problem() string {
 	if r.header.Get("Content-Type") != "application/problem+json" {
 		return ""
 	}
-	var p problemBody
+	var p problem.Body
 	if json.Unmarshal([]byte(r.body), &p) != nil || p.Status != r.status || p.Type != "urn:shunt:problem:"+p.Code {
 		return "not a problem: " + r.body
 	}
@@ -351,7 +352,7 @@ func (r reply) problem() string {
 
 // fields returns "field:code" of each error of a problem.
 func (r reply) fields() string {
-	var p problemBody
+	var p problem.Body
 	_ = json.Unmarshal([]byte(r.body), &p)
 	texts := make([]string, len(p.Errors))
 	for i, e := range p.Errors {

@@ -1,6 +1,9 @@
 package api
 
-import "bytes"
+import (
+	"bytes"
+	"shunt/api/problem"
+)
 
 // noLength: a head has no Content-Length, so far.
 const noLength = -1
@@ -27,7 +30,7 @@ func (h *head) read(g *gate, line []byte) (last bool) {
 	h.checkSize(g, len(line)+1)
 	h.bytes += len(line) + 1
 	if len(line) == 0 || line[len(line)-1] != '\r' {
-		g.refuse(kindBadRequest, "lines end in CR LF") // 2.2 lets a server be lenient here, and others read it otherwise
+		g.refuse(problem.BadRequest, "lines end in CR LF") // 2.2 lets a server be lenient here, and others read it otherwise
 		return false
 	}
 	line = line[:len(line)-1]
@@ -40,7 +43,7 @@ func (h *head) read(g *gate, line []byte) (last bool) {
 	case h.begun:
 		return true
 	case h.blank:
-		g.refuse(kindBadRequest, "there is more than one empty line before the request")
+		g.refuse(problem.BadRequest, "there is more than one empty line before the request")
 	default:
 		h.blank = true // 2.2: ignore at least one, which old clients send behind a body
 	}
@@ -51,9 +54,9 @@ func (h *head) read(g *gate, line []byte) (last bool) {
 func (h *head) checkSize(g *gate, line int) {
 	switch {
 	case !h.begun && line > maxRequestLineBytes:
-		g.refuse(kindURITooLong, "the request line is too long")
+		g.refuse(problem.URITooLong, "the request line is too long")
 	case h.bytes+line > maxHeaderBytes:
-		g.refuse(kindHeadersTooLarge, "the header fields are too large")
+		g.refuse(problem.HeadersTooLarge, "the header fields are too large")
 	}
 }
 
@@ -63,10 +66,10 @@ func (h *head) readRequestLine(g *gate, line []byte) {
 	space := bytes.LastIndexByte(rest, ' ')
 	switch {
 	case !ok || space <= 0 || !isToken(method):
-		g.refuse(kindBadRequest, "the request line is a method, a target and a version, with a space between")
+		g.refuse(problem.BadRequest, "the request line is a method, a target and a version, with a space between")
 		return
 	case len(method) > maxMethodBytes:
-		g.refuse(kindNotImplemented, "no such method")
+		g.refuse(problem.NotImplemented, "no such method")
 		return
 	}
 	h.readVersion(g, rest[space+1:])
@@ -85,9 +88,9 @@ func (h *head) readVersion(g *gate, version []byte) {
 	case len(version) == 8 && string(version[:7]) == form && (version[7] == '0' || version[7] == '1'):
 		h.minor = version[7]
 	case len(version) == 8 && string(version[:5]) == form[:5] && isDigit(version[5]) && version[6] == '.' && isDigit(version[7]):
-		g.refuse(kindVersion, "only HTTP/1.1 and HTTP/1.0 are spoken here")
+		g.refuse(problem.Version, "only HTTP/1.1 and HTTP/1.0 are spoken here")
 	default:
-		g.refuse(kindBadRequest, "the request line does not end in a version of HTTP")
+		g.refuse(problem.BadRequest, "the request line does not end in a version of HTTP")
 	}
 }
 
@@ -95,16 +98,16 @@ func (h *head) readVersion(g *gate, version []byte) {
 func checkTarget(g *gate, method string, target []byte) {
 	for _, c := range target {
 		if bytesOf[c]&inTarget == 0 {
-			g.refuse(kindBadRequest, "the target has bytes that must be percent-encoded, or a fragment")
+			g.refuse(problem.BadRequest, "the target has bytes that must be percent-encoded, or a fragment")
 			return
 		}
 	}
 	switch {
 	case method == "CONNECT":
-		g.refuse(kindNotImplemented, "this is no proxy")
+		g.refuse(problem.NotImplemented, "this is no proxy")
 	case target[0] == '/', string(target) == "*" && method == "OPTIONS":
 	case !absoluteForm(target):
-		g.refuse(kindBadRequest, "the target is neither a path nor an address of http or https")
+		g.refuse(problem.BadRequest, "the target is neither a path nor an address of http or https")
 	}
 }
 
@@ -123,7 +126,7 @@ func absoluteForm(target []byte) bool {
 // readField: field-name ":" OWS field-value OWS (5). The bytes of values are fasthttp's business.
 func (h *head) readField(g *gate, line []byte) {
 	if h.fields++; h.fields > maxFields {
-		g.refuse(kindHeadersTooLarge, "there are too many header fields")
+		g.refuse(problem.HeadersTooLarge, "there are too many header fields")
 		return
 	}
 	colon := 0
@@ -131,7 +134,7 @@ func (h *head) readField(g *gate, line []byte) {
 		colon++
 	}
 	if colon == 0 || colon == len(line) || line[colon] != ':' { // so is a folded line (5.2), and a space before the colon (5.1)
-		g.refuse(kindBadRequest, "a header line is a name, a colon and a value")
+		g.refuse(problem.BadRequest, "a header line is a name, a colon and a value")
 		return
 	}
 	switch name := line[:colon]; {
@@ -150,7 +153,7 @@ func (h *head) readField(g *gate, line []byte) {
 // 4.2.1).
 func (h *head) readHost(g *gate, value []byte) {
 	if h.host || !isHost(value) {
-		g.refuse(kindBadRequest, "there must be one Host, and it must be valid")
+		g.refuse(problem.BadRequest, "there must be one Host, and it must be valid")
 	}
 	h.host = true
 }
@@ -158,13 +161,13 @@ func (h *head) readHost(g *gate, value []byte) {
 // readLength: digits, once. 6.3 lets a server take equal lengths, and others may count another one.
 func (h *head) readLength(g *gate, value []byte) {
 	if h.length != noLength || len(value) == 0 || len(value) > maxLengthDigits {
-		g.refuse(kindBadRequest, "there must be one Content-Length, and it must be a number")
+		g.refuse(problem.BadRequest, "there must be one Content-Length, and it must be a number")
 		return
 	}
 	h.length = 0
 	for _, c := range value {
 		if !isDigit(c) {
-			g.refuse(kindBadRequest, "Content-Length must be a number")
+			g.refuse(problem.BadRequest, "Content-Length must be a number")
 			return
 		}
 		h.length = 10*h.length + int(c-'0')
@@ -180,13 +183,13 @@ func (h *head) readCoding(g *gate, value []byte) {
 	}
 	switch {
 	case h.chunked:
-		g.refuse(kindBadRequest, "there must be one Transfer-Encoding")
+		g.refuse(problem.BadRequest, "there must be one Transfer-Encoding")
 	case last == nil && isWord(first, "chunked"):
 		h.chunked = true
 	case isWord(last, "chunked") && isToken(first) && !isWord(first, "chunked"):
-		g.refuse(kindNotImplemented, "chunked is the only transfer coding here")
+		g.refuse(problem.NotImplemented, "chunked is the only transfer coding here")
 	default:
-		g.refuse(kindBadRequest, "the transfer coding must be chunked")
+		g.refuse(problem.BadRequest, "the transfer coding must be chunked")
 	}
 }
 
@@ -194,12 +197,12 @@ func (h *head) readCoding(g *gate, value []byte) {
 func (h *head) checkWhole(g *gate) {
 	switch {
 	case !h.host && h.minor == '1':
-		g.refuse(kindBadRequest, "HTTP/1.1 needs a Host") // 3.2
+		g.refuse(problem.BadRequest, "HTTP/1.1 needs a Host") // 3.2
 	case h.chunked && h.minor == '0':
-		g.refuse(kindBadRequest, "HTTP/1.0 has no Transfer-Encoding") // 6.1
+		g.refuse(problem.BadRequest, "HTTP/1.0 has no Transfer-Encoding") // 6.1
 	case h.chunked && h.length != noLength:
-		g.refuse(kindBadRequest, "Transfer-Encoding and Content-Length exclude each other") // 6.1, 11.2
+		g.refuse(problem.BadRequest, "Transfer-Encoding and Content-Length exclude each other") // 6.1, 11.2
 	case h.bodyless && (h.chunked || h.length > 0):
-		g.refuse(kindBadRequest, "GET and HEAD take no body") // RFC 9110, 9.3.1: a possible attack
+		g.refuse(problem.BadRequest, "GET and HEAD take no body") // RFC 9110, 9.3.1: a possible attack
 	}
 }

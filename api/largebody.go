@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/problem"
 	"shunt/api/turnstile"
 )
 
@@ -134,7 +135,7 @@ func admitBody(h *fasthttp.RequestHeader, limit int, key turnstile.Key) int {
 		return limit
 	}
 	if err := place.take(); err != nil {
-		c.gate.refuse(kindOverloaded, err.Error())
+		c.gate.refuse(problem.Overloaded, err.Error())
 		h.Del(fasthttp.HeaderExpect)
 		return maxBodyBytes // less than is announced, so that fasthttp reads nothing of it
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 	"shunt/api/turnstile"
 )
 
@@ -134,21 +135,21 @@ func (s *Server) localParseFailed(ctx *fasthttp.RequestCtx, err error) {
 }
 
 func (s *Server) refuseUnread(ctx *fasthttp.RequestCtx, err error, bodyLimit func(*fasthttp.RequestHeader) int) {
-	r := refusal{kind: kindBadRequest, detail: "the request could not be read"}
+	r := problem.Problem{Kind: problem.BadRequest, Detail: "the request could not be read"}
 	c := connOf(ctx.Conn())
 	var small *fasthttp.ErrSmallBuffer
 	switch {
 	case errors.As(err, &small):
-		r.kind, r.detail = kindHeadersTooLarge, fmt.Sprintf("request line and fields must be at most %d bytes", maxHeaderBytes)
+		r.Kind, r.Detail = problem.HeadersTooLarge, fmt.Sprintf("request line and fields must be at most %d bytes", maxHeaderBytes)
 	case c != nil && c.gate.refused != nil:
 		r = *c.gate.refused
 		ctx.Response.SkipBody = c.gate.head.isHead
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		r.kind, r.detail = kindBodyTooLarge, fmt.Sprintf("the body must be at most %d bytes", bodyLimit(&ctx.Request.Header))
+		r.Kind, r.Detail = problem.BodyTooLarge, fmt.Sprintf("the body must be at most %d bytes", bodyLimit(&ctx.Request.Header))
 	case isTimeout(err) && c != nil && c.gate.large.cut.Load():
-		r.kind, r.detail = kindTimeout, fmt.Sprintf("others waited, and a large body must move %d KiB a second then", largeBodyRate>>10)
+		r.Kind, r.Detail = problem.Timeout, fmt.Sprintf("others waited, and a large body must move %d KiB a second then", largeBodyRate>>10)
 	case isTimeout(err):
-		r.kind, r.detail = kindTimeout, "the request did not arrive in time"
+		r.Kind, r.Detail = problem.Timeout, "the request did not arrive in time"
 	}
 	if c != nil {
 		c.gate.large.leave() // now, because who is refused may linger

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 	"shunt/engine"
 )
 
@@ -152,7 +153,7 @@ func linkAsked(ctx *fasthttp.RequestCtx, caller account.Caller) (code string, g 
 // maxOwnerBytes is more than any user's id has.
 const maxOwnerBytes = 32
 
-var errOwnerNeedsAdmin = refuse(kindForbidden, "owner needs the scope %s", account.Admin)
+var errOwnerNeedsAdmin = problem.New(problem.Forbidden, "owner needs the scope %s", account.Admin)
 
 // readOwner reads the parameter owner: all, or a user's id.
 func readOwner(g *engine.Guard, value []byte) error {

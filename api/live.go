@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 	"shunt/engine"
 )
 
@@ -47,7 +48,7 @@ func (s *Server) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller) er
 		return err
 	}
 	if !ctx.Request.Header.IsHTTP11() {
-		return refuse(kindBadRequest, "an answer without end needs HTTP/1.1")
+		return problem.New(problem.BadRequest, "an answer without end needs HTTP/1.1")
 	}
 	if !ctx.IsHead() {
 		if err := s.live.take(keyOf(caller)); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 )
 
 // TestMain also fails when the whole suite has passed, but has not seen each success and each problem that the document has.
@@ -162,7 +163,7 @@ func TestTheDocumentHasEveryProblemAndNoOther(t *testing.T) {
 	inCode, inSchema, inExamples := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	known := map[problemRow]bool{}
 	for _, row := range rows {
-		if row.code == kindBusy.code { // of backup and check, which are of the socket of local commands only
+		if row.code == problem.Busy.Code { // of backup and check, which are of the socket of local commands only
 			continue
 		}
 		inCode[row.code], known[row] = true, true

@@ -14,6 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 	"shunt/engine"
 )
 
@@ -84,7 +85,7 @@ func (s *Server) operate(ctx *fasthttp.RequestCtx, do func(context.Context, func
 		return engine.ErrLoading
 	}
 	if !s.operating.TryLock() {
-		return refuse(kindBusy, "a backup or a check is under way; try again when it is over")
+		return problem.New(problem.Busy, "a backup or a check is under way; try again when it is over")
 	}
 	ctx.SetConnectionClose()
 	ctx.Response.Header.SetContentType("application/x-ndjson")

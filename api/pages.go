@@ -3,6 +3,7 @@ package api
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"shunt/api/problem"
 	"strconv"
 	"strings"
 
@@ -46,24 +47,24 @@ func htmlPage(title, text string) []byte {
 
 // A page is how an outcome that is no redirect is shown.
 type page struct {
-	kind  *kind
+	kind  *problem.Kind
 	html  []byte
 	plain string // the problem's detail
 }
 
-func newPage(k *kind, title, text string) page {
+func newPage(k *problem.Kind, title, text string) page {
 	return page{k, htmlPage(title, "<p>"+text+"</p>"), text}
 }
 
 var pages = [numOutcomes]page{
-	unknownCode:     newPage(kindNotFound, "No such link", "There is no link at this address. Mind upper and lower case."),
-	expired:         newPage(kindGone, "This link has expired", "It worked until a certain time, and that is past."),
-	exhausted:       newPage(kindGone, "This link is used up", "It worked a certain number of times, and that is reached."),
-	stillLoading:    newPage(kindLoading, "One moment", "This server has just been started and is reading its links."),
-	wrongMethod:     newPage(kindMethod, "Not this way", "This address can only be opened, that is, with GET or HEAD."),
-	tooManyMisses:   newPage(kindRateLimited, "Too many wrong links", "From here came too many wrong addresses. Try again in a minute."),
-	locationTooLong: newPage(kindURITooLong, "Too long", "With this query, the link leads to too long an address."),
-	targetBlocked:   newPage(kindBlocked, "This link is blocked", "It leads to an address that this server does not lead to any more."),
+	unknownCode:     newPage(problem.NotFound, "No such link", "There is no link at this address. Mind upper and lower case."),
+	expired:         newPage(problem.Gone, "This link has expired", "It worked until a certain time, and that is past."),
+	exhausted:       newPage(problem.Gone, "This link is used up", "It worked a certain number of times, and that is reached."),
+	stillLoading:    newPage(problem.Loading, "One moment", "This server has just been started and is reading its links."),
+	wrongMethod:     newPage(problem.Method, "Not this way", "This address can only be opened, that is, with GET or HEAD."),
+	tooManyMisses:   newPage(problem.RateLimited, "Too many wrong links", "From here came too many wrong addresses. Try again in a minute."),
+	locationTooLong: newPage(problem.URITooLong, "Too long", "With this query, the link leads to too long an address."),
+	targetBlocked:   newPage(problem.Blocked, "This link is blocked", "It leads to an address that this server does not lead to any more."),
 }
 
 // writePage answers with a page, or with a problem if the client would rather have JSON.
@@ -71,18 +72,18 @@ func writePage(ctx *fasthttp.RequestCtx, o outcome) {
 	p := &pages[o]
 	h := &ctx.Response.Header
 	h.Set("Vary", "Accept")
-	if p.kind == kindMethod {
+	if p.kind == problem.Method {
 		h.Set("Allow", "GET, HEAD")
 	}
 	if prefersJSON(ctx) {
-		writeProblem(ctx, refusal{kind: p.kind, detail: p.plain})
+		writeProblem(ctx, problem.Problem{Kind: p.kind, Detail: p.plain})
 		return
 	}
-	if p.kind.retryAfter != "" {
-		h.Set("Retry-After", p.kind.retryAfter)
+	if p.kind.RetryAfter != "" {
+		h.Set("Retry-After", p.kind.RetryAfter)
 	}
 	h.Set("Cache-Control", "no-store")
-	ctx.SetStatusCode(p.kind.status)
+	ctx.SetStatusCode(p.kind.Status)
 	writeHTML(ctx, p.html)
 }
 

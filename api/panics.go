@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"runtime"
 	"runtime/debug"
+	"shunt/api/problem"
 	"sync"
 	"time"
 
@@ -16,7 +17,7 @@ func (s *Server) recovered(ctx *fasthttp.RequestCtx) {
 		s.panics.log(s.log, v)
 		ctx.Response.Reset()
 		ctx.SetConnectionClose()
-		writeProblem(ctx, refusal{kind: kindInternal, detail: "the cause is in the server's log"})
+		writeProblem(ctx, problem.Problem{Kind: problem.Internal, Detail: "the cause is in the server's log"})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 	"shunt/engine"
 )
 
@@ -91,7 +92,7 @@ func (s *Server) withVisitors(d engine.Detail) engine.Detail {
 func (s *Server) readPatch(ctx *fasthttp.RequestCtx) (patch, error) {
 	if !isJSON(ctx.Request.Header.ContentType(), patchTypes...) {
 		ctx.Response.Header.Set("Accept-Patch", patchTypes[0]+", "+patchTypes[1]) // RFC 5789
-		return patch{}, refuse(kindMediaType, "Content-Type must be %s or %s", patchTypes[0], patchTypes[1])
+		return patch{}, problem.New(problem.MediaType, "Content-Type must be %s or %s", patchTypes[0], patchTypes[1])
 	}
 	members, err := parseObject(ctx.PostBody())
 	if err != nil {

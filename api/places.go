@@ -6,6 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 	"shunt/api/turnstile"
 )
 
@@ -24,9 +25,9 @@ func newPlaces(what string, limit, perCaller int) places {
 func (p *places) take(key turnstile.Key) error {
 	switch err, l := p.Enter(key), p.Limits(); {
 	case errors.Is(err, turnstile.ErrShare):
-		return refuse(kindOverloaded, "you have %d %s open; close some", l.PerCaller, p.what)
+		return problem.New(problem.Overloaded, "you have %d %s open; close some", l.PerCaller, p.what)
 	case err != nil:
-		return refuse(kindOverloaded, "%d %s are open, and no more are served", l.Places, p.what)
+		return problem.New(problem.Overloaded, "%d %s are open, and no more are served", l.Places, p.what)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 	"shunt/api/rate"
 )
 
@@ -195,7 +196,7 @@ func (s *Server) limit(ctx *fasthttp.RequestCtx, scope ruleScope, owner []byte, 
 	s.rules.refused[scope].Add(1)
 	seconds := wholeSeconds(wait)
 	ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.FormatInt(seconds, 10))
-	return refuse(kindRateLimited, "try again in %d s; see RateLimit-Policy for the limits", seconds)
+	return problem.New(problem.RateLimited, "try again in %d s; see RateLimit-Policy for the limits", seconds)
 }
 
 // write tells a client of its allowance (draft-ietf-httpapi-ratelimit-headers-11): for each policy the quota q in a window of w

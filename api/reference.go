@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"shunt/api/problem"
 	"slices"
 	"strings"
 )
@@ -182,7 +183,7 @@ func (d *openAPI) problem(name string, e apiExample) (shown refError, ok bool) {
 		name = refName(e.Ref)
 	}
 	e = deref(d.Components.Examples, e.Ref, e)
-	var p problemBody
+	var p problem.Body
 	if json.Unmarshal(e.Value, &p) != nil || !strings.HasPrefix(p.Type, "urn:shunt:problem:") {
 		return refError{}, false
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 )
 
 // A handler answers an API request of a caller who may make it. What it returns becomes a problem.
@@ -130,13 +131,13 @@ func (s *Server) call(ctx *fasthttp.RequestCtx, door door, e endpoint) error {
 		return e.handle(ctx, caller)
 	}
 	if e.scope != anyScope && !caller.Has(e.scope) {
-		return refuse(kindForbidden, "this needs the scope %s", e.scope)
+		return problem.New(problem.Forbidden, "this needs the scope %s", e.scope)
 	}
 	return e.handle(ctx, caller)
 }
 
 func (s *Server) notFound(ctx *fasthttp.RequestCtx) {
-	writeProblem(ctx, refusal{kind: kindNotFound, detail: "the API has no such path"})
+	writeProblem(ctx, problem.Problem{Kind: problem.NotFound, Detail: "the API has no such path"})
 	s.metrics.request(noRoute, ctx)
 }
 
@@ -144,6 +145,6 @@ func (s *Server) notFound(ctx *fasthttp.RequestCtx) {
 func (s *Server) methodNotAllowed(ctx *fasthttp.RequestCtx) {
 	allow := string(ctx.Response.Header.Peek("Allow"))
 	ctx.Response.Header.Set("Allow", strings.ReplaceAll(strings.Replace(allow, "OPTIONS, ", "", 1), ", OPTIONS", ""))
-	writeProblem(ctx, refusal{kind: kindMethod, detail: "see Allow for the methods of this path"})
+	writeProblem(ctx, problem.Problem{Kind: problem.Method, Detail: "see Allow for the methods of this path"})
 	s.metrics.request(noRoute, ctx)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 )
 
 // The cookie of a session. Over HTTPS its name begins with __Host-, which browsers take only with Secure, from this very
@@ -50,12 +51,12 @@ func (s *Server) sessionCaller(ctx *fasthttp.RequestCtx) (account.Caller, error)
 	cookie := ctx.Request.Header.Cookie(s.cookieName(ctx))
 	if len(cookie) == 0 {
 		s.metrics.authFailures.Inc()
-		return account.Caller{}, refuse(kindUnauthorized, "send Authorization: Bearer and a token")
+		return account.Caller{}, problem.New(problem.Unauthorized, "send Authorization: Bearer and a token")
 	}
 	caller, err := s.accounts.AuthenticateSession(string(cookie))
 	if errors.Is(err, account.ErrUnauthorized) {
 		s.metrics.authFailures.Inc()
-		return account.Caller{}, refuse(kindUnauthorized, "the session has ended; log in again")
+		return account.Caller{}, problem.New(problem.Unauthorized, "the session has ended; log in again")
 	}
 	if err == nil && !ctx.IsGet() && !ctx.IsHead() {
 		err = s.requireOwnPage(ctx, true)
@@ -75,7 +76,7 @@ func (s *Server) requireOwnPage(ctx *fasthttp.RequestCtx, strict bool) error {
 		own = string(origin) == originOf(s.baseURL)
 	}
 	if !own {
-		return refuse(kindForbidden, "with a session, changes can be asked for by the pages of this server only")
+		return problem.New(problem.Forbidden, "with a session, changes can be asked for by the pages of this server only")
 	}
 	return nil
 }
@@ -122,7 +123,7 @@ func (s *Server) beginSession(ctx *fasthttp.RequestCtx, _ account.Caller) error 
 	}
 	if errors.Is(err, account.ErrUnauthorized) {
 		s.metrics.authFailures.Inc()
-		return refuse(kindUnauthorized, "the e-mail address or the password is wrong")
+		return problem.New(problem.Unauthorized, "the e-mail address or the password is wrong")
 	}
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 	"shunt/engine"
 )
 
@@ -160,7 +161,7 @@ func (s *Server) removeUser(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 			return func(bool) {}, nil
 		}
 		if settle, err = s.engine.RetireOwner(ctx, id); errors.Is(err, engine.ErrOverloaded) {
-			err = refuse(kindOverloaded, "links of this user are being written; try again")
+			err = problem.New(problem.Overloaded, "links of this user are being written; try again")
 		}
 		return settle, err
 	})
