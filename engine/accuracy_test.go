@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"shunt/engine/internal/hash"
 	"strconv"
 	"sync"
 	"testing"
@@ -44,11 +45,11 @@ func measureAccuracy(n, trials int) (a accuracy) {
 func countVisitors(n int, trial uint64) uint64 {
 	var s Sketch
 	var visitor [24]byte
-	k0, k1 := mix(trial+1, 0x9e3779b97f4a7c15), mix(trial+1, 0xd1b54a32d192ed03)
+	k0, k1 := hash.Mix(trial+1, 0x9e3779b97f4a7c15), hash.Mix(trial+1, 0xd1b54a32d192ed03)
 	hashes := make([]uint64, 0, 4096)
 	for i := range uint64(n) {
 		binary.LittleEndian.PutUint64(visitor[:], i/7) // seven agents an address
-		binary.LittleEndian.PutUint64(visitor[16:], mix(i%7+1, 0x8cb92ba72f3d8dd7))
+		binary.LittleEndian.PutUint64(visitor[16:], hash.Mix(i%7+1, 0x8cb92ba72f3d8dd7))
 		if hashes = append(hashes, siphash.Hash(k0, k1, visitor[:])); len(hashes) == cap(hashes) {
 			s.AddAll(hashes)
 			hashes = hashes[:0]

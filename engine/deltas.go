@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"shunt/engine/internal/hash"
 	"slices"
 )
 
@@ -39,7 +40,7 @@ type delta struct {
 }
 
 func deltaHash(hour uint32, id uint64) uint64 {
-	return mix(id^0x9e3779b97f4a7c15, uint64(hour)^0xd1b54a32d192ed03)
+	return hash.Mix(id^0x9e3779b97f4a7c15, uint64(hour)^0xd1b54a32d192ed03)
 }
 
 // find returns the entry of (hour, id), or nil.

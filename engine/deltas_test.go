@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"shunt/engine/internal/hash"
 	"slices"
 	"testing"
 	"unsafe"
@@ -35,7 +36,7 @@ func TestDeltasAreTheirRecords(t *testing.T) {
 				r := hitRecord{class: class, Values: Values{Referrer: rapid.SampledFrom(hosts).Draw(rt, "referrer")}}
 				various := rapid.Bool().Draw(rt, "various")
 				for i := range rapid.SampledFrom([]uint64{1, 3, 8, 15, 2600}).Draw(rt, "records") {
-					r.visitor = mix(i%visitors+1, 0x9e3779b97f4a7c15)
+					r.visitor = hash.Mix(i%visitors+1, 0x9e3779b97f4a7c15)
 					if various {
 						r.Values = Values{AgentOf(Device(i%6), Browser(i%30)), Country(i % 250), hosts[i%uint64(len(hosts))]}
 					}
@@ -114,7 +115,7 @@ func compareTally(rt *rapid.T, got, want *Tally) {
 func TestARepeatedVisitorTakesNoMemory(t *testing.T) {
 	var d deltas
 	for i := range uint64(1_000_000) {
-		d.add(1, 1, &hitRecord{visitor: mix(i%1000+1, 0x9e3779b97f4a7c15)})
+		d.add(1, 1, &hitRecord{visitor: hash.Mix(i%1000+1, 0x9e3779b97f4a7c15)})
 	}
 	if blocks := len(d.visitors.blocks); blocks > 2*compactAfter {
 		t.Errorf("1,000 visitors of a million hits take %d blocks", blocks)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"shunt/engine/internal/mmap"
 	"sync"
 	"syscall"
 )
@@ -264,7 +265,7 @@ func (e *Engine) journalError(err error) error {
 		h := ringHeader{records: uint32(o.RingRecords)}
 		mib := (int64(o.Rings)*h.fileBytes() + dictionaryBytes + 1<<20 - 1) >> 20
 		hint = fmt.Sprintf("it needs %d MiB: make room", mib)
-	case errors.Is(err, errNoMapping):
+	case errors.Is(err, mmap.ErrNoMapping):
 		hint = "its file system must be able to map files (mmap)"
 	}
 	return fmt.Errorf("making the hit journal in %s: %w (%s, or name another folder with --journal-dir)", o.JournalDir, err, hint)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"shunt/engine/internal/mmap"
 	"testing"
 )
 
@@ -79,7 +80,7 @@ func (e *Engine) AtRisk() (inJournal, lost uint64) { return e.atRisk() }
 
 // NoMapping is the error of mapping f that err causes.
 func NoMapping(f *os.File, err error) error {
-	return fmt.Errorf("%w: %s: %w", errNoMapping, f.Name(), err)
+	return fmt.Errorf("%w: %s: %w", mmap.ErrNoMapping, f.Name(), err)
 }
 
 // AskFilesBy has the keeper ask journal files by f. Run must not have begun.

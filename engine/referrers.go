@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"shunt/engine/internal/mmap"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -200,7 +201,7 @@ func (r *referrers) emptyLocked(full *half) *half {
 func (r *referrers) newHalf(i int, turn uint64) *half {
 	text := r.mapping[ringHeaderBytes+i*halfBytes:][:halfBytes]
 	binary.LittleEndian.PutUint64(text, turn)
-	syncPages(text[:pageBytes])
+	mmap.Sync(text[:pageBytes])
 	h := &half{bit: uint16(i) * halfBit, turn: turn, text: text, used: halfHeaderBytes}
 	r.halves[i].Store(h)
 	return h
@@ -275,7 +276,7 @@ func (r *referrers) init(f *os.File, storeID [16]byte, epoch uint64) error {
 	}
 	r.file, r.mapping, r.at = f, mapping, r.now().Add(-r.rest)
 	r.left = make([]uint64, len(r.journal.rings)) // the second half has never been named
-	runtime.AddCleanup(r, unmap, mapping)
+	runtime.AddCleanup(r, mmap.Unmap, mapping)
 	r.newHalf(1, 0)
 	r.current.Store(r.newHalf(0, 0))
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"shunt/engine/internal/mmap"
 	"sync"
 	"testing"
 	"time"
@@ -98,7 +99,7 @@ func TestADictionaryOutlivesItsProcess(t *testing.T) {
 	for i := range numbers {
 		numbers[i] = r.number(fmt.Appendf(nil, "%d.example", i))
 	}
-	must(t, writeBack(r.file, r.mapping))
+	must(t, mmap.WriteBack(r.file, r.mapping))
 	old, err := readReferrers(dir, Identity{}, 1)
 	must(t, err)
 	for i, n := range numbers {

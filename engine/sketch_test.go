@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
+	"shunt/engine/internal/hash"
 	"slices"
 	"testing"
 
@@ -62,7 +63,7 @@ func TestUnitingCountsTheUnion(t *testing.T) {
 		b := rapid.SliceOfN(rapid.Uint64Range(0, 2000), 0, 1500).Draw(rt, "b")
 		spread := func(v []uint64) (s Sketch) { // over all bits, as hashes are
 			for _, x := range v {
-				s.Add(mix(x+1, 0x9e3779b97f4a7c15) ^ x<<40)
+				s.Add(hash.Mix(x+1, 0x9e3779b97f4a7c15) ^ x<<40)
 			}
 			return s
 		}
@@ -229,7 +230,7 @@ func TestTheEstimateIsTheLibrarys(t *testing.T) {
 	for _, n := range []uint64{0, 1, 500, 1025, 5_000, 20_000, 100_000, 3_000_000} {
 		s := Sketch{dense: hyperloglog.NewNoSparse()}
 		for i := range n {
-			s.Add(mix(i+1, 0x9e3779b97f4a7c15))
+			s.Add(hash.Mix(i+1, 0x9e3779b97f4a7c15))
 		}
 		if got, want := s.Count(), s.dense.Estimate(); max(got, want)-min(got, want) > 1 { // rounding
 			t.Errorf("of %d visitors %d, the library says %d", n, got, want)
@@ -240,7 +241,7 @@ func TestTheEstimateIsTheLibrarys(t *testing.T) {
 func BenchmarkCountDense(b *testing.B) {
 	var s Sketch
 	for i := range uint64(100_000) {
-		s.Add(mix(i+1, 0x9e3779b97f4a7c15))
+		s.Add(hash.Mix(i+1, 0x9e3779b97f4a7c15))
 	}
 	b.Run("impl=ours", func(b *testing.B) {
 		for b.Loop() {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"shunt/engine/internal/hash"
 	"slices"
 	"strings"
 )
@@ -91,7 +92,7 @@ func (c *valueCells) raise(at uint32, e *delta, value, n uint32) {
 }
 
 func cellHash(at, value uint32) uint64 {
-	return mix(uint64(at)<<32|uint64(value)^0x9e3779b97f4a7c15, 0xd1b54a32d192ed03)
+	return hash.Mix(uint64(at)<<32|uint64(value)^0x9e3779b97f4a7c15, 0xd1b54a32d192ed03)
 }
 
 func (c *valueCells) grow() {
