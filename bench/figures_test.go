@@ -255,7 +255,7 @@ func BenchmarkReport(b *testing.B) {
 	})
 }
 
-// days passes n days up to today; on each the links get hits, uniformly.
+// days lets a number of days pass, up to today; on each the links get hits, uniformly.
 func (f *figured) days(b *testing.B, links []string, days, hits int) {
 	v := newVisits(f.Engine, 5)
 	for day := range days {

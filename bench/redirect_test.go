@@ -88,7 +88,7 @@ func BenchmarkHTTPRedirect(b *testing.B) {
 	}
 }
 
-// drive sends n redirect requests over one connection and checks the status of each answer.
+// drive sends the requests over one connection and checks the status of each answer.
 func drive(addr string, codes *codes, requests int) error {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
