@@ -17,7 +17,7 @@ type deltas struct {
 	hours    []uint32 // that occur; a few
 	visitors visitorLists
 	values   valueCells
-	closed   bool // takes no new entries
+	closed   bool // takes no new entries; whoever adds sets it
 }
 
 // delta is one entry, a cache line. Of its visitors the first is in place and the others are in visitorLists; as long as
@@ -93,19 +93,19 @@ func (d *deltas) grow() {
 	}
 }
 
-// add counts one record for (hour, id), unless that would be a new entry and d is closed. Visitor and values are
+// add counts one redirect for (hour, id), unless that would be a new entry and d is closed. Visitor and values are
 // remembered for hits only.
-func (d *deltas) add(hour uint32, id uint64, r *hitRecord) (kept bool) {
+func (d *deltas) add(hour uint32, id uint64, class Class, visitor uint64, v Values) (kept bool) {
 	at, ok := d.entry(hour, id)
 	if !ok {
 		return false
 	}
 	e := &d.entries[at]
-	switch r.class {
+	switch class {
 	case ClassHit:
 		e.hits++
-		d.visitors.add(e, r.visitor)
-		d.values.add(at, e, r.Values)
+		d.visitors.add(e, visitor)
+		d.values.add(at, e, v)
 	case ClassBot:
 		e.bots++
 	case ClassPrefetch:
@@ -119,7 +119,7 @@ func (d *deltas) add(hour uint32, id uint64, r *hitRecord) (kept bool) {
 // reader reads tallies out of deltas. Its memory is used again from one to the next.
 type reader struct {
 	deltas    *deltas
-	referrers *referrers
+	names     Names
 	wanted    Parts
 	hashes    []uint64
 	breakdown Dimensions
@@ -132,25 +132,25 @@ func (r *reader) tally(e *delta, t *Tally) {
 		t.Visitors, r.hashes = r.deltas.visitors.sketch(e, r.hashes)
 	}
 	if r.wanted&Breakdowns != 0 {
-		r.deltas.values.breakdown(e, r.referrers, &r.breakdown)
+		r.deltas.values.breakdown(e, r.names, &r.breakdown)
 		t.Dimensions = r.breakdown
 	}
 }
 
 // addTo adds what d knows of id, of all hours, to t.
-func (d *deltas) addTo(id uint64, wanted Parts, referrers *referrers, t *Tally) {
+func (d *deltas) addTo(id uint64, wanted Parts, names Names, t *Tally) {
 	for _, hour := range d.hours {
-		d.addHourTo(hour, id, wanted, referrers, t)
+		d.addHourTo(hour, id, wanted, names, t)
 	}
 }
 
 // addHourTo adds what d knows of id in an hour to t, if there is anything.
-func (d *deltas) addHourTo(hour uint32, id uint64, wanted Parts, referrers *referrers, t *Tally) (found bool) {
+func (d *deltas) addHourTo(hour uint32, id uint64, wanted Parts, names Names, t *Tally) (found bool) {
 	e := d.find(hour, id)
 	if e == nil {
 		return false
 	}
-	r := reader{deltas: d, referrers: referrers, wanted: wanted}
+	r := reader{deltas: d, names: names, wanted: wanted}
 	var u Tally
 	r.tally(e, &u)
 	t.Add(&u)
@@ -158,7 +158,7 @@ func (d *deltas) addHourTo(hour uint32, id uint64, wanted Parts, referrers *refe
 }
 
 // each calls yield with the wanted parts of every entry, in the order of the store's keys: hour, then id.
-func (d *deltas) each(referrers *referrers, wanted Parts, yield func(hour uint32, id uint64, t *Tally) error) error {
+func (d *deltas) each(names Names, wanted Parts, yield func(hour uint32, id uint64, t *Tally) error) error {
 	order := make([]uint32, len(d.entries))
 	for i := range order {
 		order[i] = uint32(i)
@@ -167,7 +167,7 @@ func (d *deltas) each(referrers *referrers, wanted Parts, yield func(hour uint32
 		x, y := &d.entries[a], &d.entries[b]
 		return cmp.Or(cmp.Compare(x.hour, y.hour), cmp.Compare(x.id, y.id))
 	})
-	r := reader{deltas: d, referrers: referrers, wanted: wanted}
+	r := reader{deltas: d, names: names, wanted: wanted}
 	var t Tally
 	for _, i := range order {
 		e := &d.entries[i]
@@ -192,6 +192,12 @@ func (d *deltas) reset() {
 	d.visitors.reset()
 	d.values.reset()
 }
+
+// count returns the number of entries.
+func (d *deltas) count() int { return len(d.entries) }
+
+// dropped returns how many visitors and values were not counted since d was made, for want of memory.
+func (d *deltas) dropped() (visitors, values uint64) { return d.visitors.dropped, d.values.dropped }
 
 // sizeBytes is what d holds.
 func (d *deltas) sizeBytes() uint64 {

@@ -11,12 +11,28 @@ import (
 	"pgregory.net/rapid"
 )
 
+// testNames are the hosts of referrers by their numbers.
+type testNames map[uint16]string
+
+func (n testNames) Name(number uint16) (string, bool) {
+	host, ok := n[number]
+	return host, ok || number == NoReferrer
+}
+
+// redirect is what Add takes of one.
+type redirect struct {
+	class   Class
+	visitor uint64
+	Values
+}
+
 // TestDeltasAreTheirRecords gathers random records and compares with a map.
 func TestDeltasAreTheirRecords(t *testing.T) {
-	names := newTestReferrers(t)
-	hosts := []uint16{noReferrer, otherReferrer}
-	for i := range 20 {
-		hosts = append(hosts, names.number(fmt.Appendf(nil, "host%d.example", i)))
+	names := testNames{}
+	hosts := []uint16{NoReferrer, OtherReferrer}
+	for i := range uint16(20) {
+		names[i+1] = fmt.Sprintf("host%d.example", i)
+		hosts = append(hosts, i+1)
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		type key struct {
@@ -33,14 +49,14 @@ func TestDeltasAreTheirRecords(t *testing.T) {
 				if want[k] == nil {
 					want[k] = new(Tally)
 				}
-				r := hitRecord{class: class, Values: Values{Referrer: rapid.SampledFrom(hosts).Draw(rt, "referrer")}}
+				r := redirect{class: class, Values: Values{Referrer: rapid.SampledFrom(hosts).Draw(rt, "referrer")}}
 				various := rapid.Bool().Draw(rt, "various")
 				for i := range rapid.SampledFrom([]uint64{1, 3, 8, 15, 2600}).Draw(rt, "records") {
 					r.visitor = hash.Mix(i%visitors+1, 0x9e3779b97f4a7c15)
 					if various {
 						r.Values = Values{AgentOf(Device(i%6), Browser(i%30)), Country(i % 250), hosts[i%uint64(len(hosts))]}
 					}
-					d.add(k.hour, k.id, &r)
+					d.add(k.hour, k.id, r.class, r.visitor, r.Values)
 					count(want[k], &r, names)
 				}
 			}
@@ -66,7 +82,7 @@ func TestDeltasAreTheirRecords(t *testing.T) {
 	})
 }
 
-func count(t *Tally, r *hitRecord, names *referrers) {
+func count(t *Tally, r *redirect, names testNames) {
 	switch r.class {
 	case ClassHit:
 		t.Hits++
@@ -81,9 +97,9 @@ func count(t *Tally, r *hitRecord, names *referrers) {
 	}
 }
 
-func countValues(d *Dimensions, r *hitRecord, names *referrers) {
+func countValues(d *Dimensions, r *redirect, names testNames) {
 	one := func(dim Dimension, value string) { d[dim].Add(Breakdown{{value, 1}}) }
-	if host, ok := names.name(r.Referrer); ok {
+	if host, ok := names.Name(r.Referrer); ok {
 		one(Referrers, host)
 	}
 	for dim, value := range map[Dimension]byte{
@@ -115,7 +131,7 @@ func compareTally(rt *rapid.T, got, want *Tally) {
 func TestARepeatedVisitorTakesNoMemory(t *testing.T) {
 	var d deltas
 	for i := range uint64(1_000_000) {
-		d.add(1, 1, &hitRecord{visitor: hash.Mix(i%1000+1, 0x9e3779b97f4a7c15)})
+		d.add(1, 1, ClassHit, hash.Mix(i%1000+1, 0x9e3779b97f4a7c15), Values{})
 	}
 	if blocks := len(d.visitors.blocks); blocks > 2*compactAfter {
 		t.Errorf("1,000 visitors of a million hits take %d blocks", blocks)
@@ -127,10 +143,10 @@ func TestARepeatedVisitorTakesNoMemory(t *testing.T) {
 
 func TestTheFirstErrorEndsAFlush(t *testing.T) {
 	var d deltas
-	d.add(1, 1, new(hitRecord))
-	d.add(1, 2, new(hitRecord))
+	d.add(1, 1, ClassHit, 0, Values{})
+	d.add(1, 2, ClassHit, 0, Values{})
 	boom, calls := errors.New("boom"), 0
-	err := d.each(newTestReferrers(t), 0, func(uint32, uint64, *Tally) error { calls++; return boom })
+	err := d.each(testNames{}, 0, func(uint32, uint64, *Tally) error { calls++; return boom })
 	if !errors.Is(err, boom) || calls != 1 {
 		t.Errorf("%d calls, error %v", calls, err)
 	}
@@ -146,34 +162,11 @@ func TestValuesAreDroppedWhenThereIsNoRoomAndHitsAreNot(t *testing.T) {
 	var d deltas
 	d.values = valueCells{index: make([]uint32, 2*maxCells), cells: make([]valueCell, maxCells)} // as full as they get
 	for i := range 3 {
-		d.add(1, 1, &hitRecord{visitor: 1, Values: Values{Agent: AgentOf(Device(i+1), 0)}})
+		d.add(1, 1, ClassHit, 1, Values{Agent: AgentOf(Device(i+1), 0)})
 	}
 	var got Tally
-	d.addTo(1, Visitors|Breakdowns, newTestReferrers(t), &got)
+	d.addTo(1, Visitors|Breakdowns, testNames{}, &got)
 	if got.Hits != 3 || !got.Dimensions.Empty() || d.values.dropped == 0 {
 		t.Errorf("%d hits, %v, %d values dropped", got.Hits, got.Dimensions, d.values.dropped)
-	}
-}
-
-func TestAFullPairGoesOnCountingWhatItHas(t *testing.T) {
-	p := pair{limit: 5}
-	for _, c := range []struct {
-		link  uint64
-		owner uint32
-		kept  bool
-	}{
-		{1, 1, true}, {2, 2, true}, // four entries; there may not be room for two more
-		{1, 1, true}, {2, 1, true}, {3, 1, false}, {1, 3, false}, {3, 3, false},
-	} {
-		if kept := p.add(&hitRecord{linkID: c.link, owner: c.owner}, 7); kept != c.kept {
-			t.Errorf("link %d of owner %d: kept is %v", c.link, c.owner, kept)
-		}
-	}
-	if l, o := p.links.find(7, 1), p.owners.find(7, 1); l.hits != 3 || o.hits != 4 || p.entries() != 4 {
-		t.Errorf("%d and %d hits, %d entries", l.hits, o.hits, p.entries())
-	}
-	p.reset()
-	if !p.empty() || !p.add(&hitRecord{linkID: 3, owner: 3}, 7) {
-		t.Error("there is no room after a reset")
 	}
 }

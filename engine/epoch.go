@@ -172,7 +172,7 @@ func (e *Engine) oldReferrers(p Positions) *referrers {
 // countNameless counts the replayed hits whose referrer has a number and no name any more: it shows under "other".
 func (e *Engine) countNameless(names *referrers, named map[uint16]uint64) {
 	for number, hits := range named {
-		if _, ok := names.name(number); !ok && number != otherReferrer {
+		if _, ok := names.Name(number); !ok && number != OtherReferrer {
 			e.replayed.nameless += hits
 		}
 	}

@@ -227,7 +227,7 @@ func (e *Engine) commitPair(p *pair, positions Positions, names *referrers) erro
 		p.leaveOut()
 		e.flusher.reduced.Add(1)
 		e.log.Warn("a flush is too large; referrers, countries, devices and browsers of its hits are lost, or even their visitors",
-			"links", len(p.links.entries), "visitors lost", p.left&Visitors != 0)
+			"links", p.links.count(), "visitors lost", p.left&Visitors != 0)
 	}
 }
 

@@ -59,12 +59,12 @@ func (p *pair) add(r *hitRecord, openHour uint32) (kept bool) {
 	hour := max(r.hour, openHour)
 	full := p.full()
 	p.links.closed, p.owners.closed = full, full
-	ofLink := p.links.add(hour, r.linkID, r)
-	ofOwner := p.owners.add(hour, uint64(r.owner), r)
+	ofLink := p.links.add(hour, r.linkID, r.class, r.visitor, r.Values)
+	ofOwner := p.owners.add(hour, uint64(r.owner), r.class, r.visitor, r.Values)
 	return ofLink && ofOwner
 }
 
-func (p *pair) entries() int { return len(p.links.entries) + len(p.owners.entries) }
+func (p *pair) entries() int { return p.links.count() + p.owners.count() }
 
 // full tells that there is no room for a new link of a new owner.
 func (p *pair) full() bool { return p.entries()+2 > p.limit }
@@ -257,9 +257,10 @@ func (p *pending) size() (sizeBytes, droppedVisitors, droppedValues uint64) {
 	defer p.mu.Unlock()
 	for _, x := range []*pair{p.mu.gathering, p.mu.flushing, p.mu.spare} {
 		if x != nil {
-			sizeBytes += x.links.sizeBytes() + x.owners.sizeBytes()
-			droppedVisitors += x.links.visitors.dropped + x.owners.visitors.dropped
-			droppedValues += x.links.values.dropped + x.owners.values.dropped
+			for _, d := range []*deltas{&x.links, &x.owners} {
+				visitors, values := d.dropped()
+				sizeBytes, droppedVisitors, droppedValues = sizeBytes+d.sizeBytes(), droppedVisitors+visitors, droppedValues+values
+			}
 		}
 	}
 	return sizeBytes, droppedVisitors, droppedValues

@@ -268,8 +268,8 @@ func (s *slotCheck) slot(slot uint64, w *[recordWords]uint64, names *referrers) 
 		s.waiting++
 		var rec hitRecord
 		rec.unpack(w)
-		if names != nil && rec.Referrer != otherReferrer {
-			if _, named := names.name(rec.Referrer); !named {
+		if names != nil && rec.Referrer != OtherReferrer {
+			if _, named := names.Name(rec.Referrer); !named {
 				s.unnamed++
 			}
 		}

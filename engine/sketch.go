@@ -263,13 +263,3 @@ func decodeDense(b []byte) (Sketch, error) {
 	}
 	return Sketch{dense: dense}, nil
 }
-
-// Add adds u to t: counts are summed, visitors united.
-func (t *Tally) Add(u *Tally) {
-	t.Hits += u.Hits
-	t.Bots += u.Bots
-	t.Prefetches += u.Prefetches
-	t.Heads += u.Heads
-	t.Visitors.Unite(u.Visitors)
-	t.Dimensions.Add(&u.Dimensions)
-}

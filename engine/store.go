@@ -146,14 +146,6 @@ type LinkEntry struct {
 	Code, Host, Title []byte
 }
 
-// Parts are the parts of a tally that a reader wants. Counts are always there.
-type Parts uint8
-
-const (
-	Visitors   Parts = 1 << iota // the sketch
-	Breakdowns                   // the dimensions
-)
-
 // Span is the hours from FromHour to before ToHour (Unix time / 3600).
 type Span struct{ FromHour, ToHour uint32 }
 
@@ -211,14 +203,6 @@ type HotView struct {
 	DeletedAtMs  int64
 	Owner        uint32
 	Flags        Flags
-}
-
-// Tally is what is counted of one link or one owner over some span of time. Tallies add up: counts are summed,
-// sketches united.
-type Tally struct {
-	Hits, Bots, Prefetches, Heads uint64
-	Visitors                      Sketch     // of the hits only
-	Dimensions                    Dimensions // of the hits only
 }
 
 // Positions says up to where each ring of the journal is contained in the store.
