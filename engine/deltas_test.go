@@ -19,7 +19,7 @@ func (n testNames) Name(number uint16) (string, bool) {
 	return host, ok || number == NoReferrer
 }
 
-// redirect is what Add takes of one.
+// redirect is what add takes of one redirect.
 type redirect struct {
 	class   Class
 	visitor uint64
