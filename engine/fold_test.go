@@ -1,6 +1,10 @@
 package engine
 
-import "testing"
+import (
+	"testing"
+
+	"shunt/engine/tally"
+)
 
 func TestAFullPairGoesOnCountingWhatItHas(t *testing.T) {
 	p := pair{limit: 5}
@@ -16,9 +20,9 @@ func TestAFullPairGoesOnCountingWhatItHas(t *testing.T) {
 			t.Errorf("link %d of owner %d: kept is %v", c.link, c.owner, kept)
 		}
 	}
-	var l, o Tally
-	p.links.addTo(1, 0, nil, &l)
-	p.owners.addTo(1, 0, nil, &o)
+	var l, o tally.Tally
+	p.links.AddTo(1, 0, nil, &l)
+	p.owners.AddTo(1, 0, nil, &o)
 	if l.Hits != 3 || o.Hits != 4 || p.entries() != 4 {
 		t.Errorf("%d and %d hits, %d entries", l.Hits, o.Hits, p.entries())
 	}

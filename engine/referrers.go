@@ -9,10 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"shunt/engine/internal/mmap"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"shunt/engine/internal/mmap"
+	"shunt/engine/tally"
 )
 
 // Numbers of referrers, as the journal has them: the high bit is the half of the dictionary, the rest the place in it,
@@ -94,9 +96,9 @@ func (e *Engine) Referrer(host []byte) uint16 { return e.referrers.number(host) 
 func (r *referrers) number(host []byte) uint16 {
 	switch {
 	case len(host) == 0:
-		return NoReferrer
-	case len(host) > MaxReferrerBytes:
-		return OtherReferrer
+		return tally.NoReferrer
+	case len(host) > tally.MaxReferrerBytes:
+		return tally.OtherReferrer
 	}
 	hash := r.key.sum(host)
 	if n := r.current.Load().find(hash, host); n != 0 {
@@ -121,7 +123,7 @@ func (r *referrers) numberSlow(hash uint64, host []byte) uint16 {
 	tooEarly := r.current.Load().full.Load() && int64(r.now().Sub(r.start)) < r.retryAt.Load()
 	if tooEarly || r.journal.onStandby() { // a new name is stored into the file
 		r.refused.Add(1)
-		return OtherReferrer
+		return tally.OtherReferrer
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,7 +135,7 @@ func (r *referrers) numberSlow(hash uint64, host []byte) uint16 {
 		h.full.Store(true)
 		if h = r.emptyLocked(h); h == nil {
 			r.refused.Add(1)
-			return OtherReferrer
+			return tally.OtherReferrer
 		}
 	}
 	return h.add(hash, host)
@@ -202,11 +204,11 @@ func (r *referrers) newHalf(i int, turn uint64) *half {
 
 // Name returns the host that has a number.
 func (r *referrers) Name(number uint16) (name string, ok bool) {
-	if number == NoReferrer {
+	if number == tally.NoReferrer {
 		return "", true
 	}
 	h := r.halves[number>>15].Load()
-	if h == nil || number == OtherReferrer {
+	if h == nil || number == tally.OtherReferrer {
 		return "", false
 	}
 	if p := h.names[number&^halfBit].Load(); p != nil {
@@ -301,7 +303,7 @@ func decodeHalf(text []byte) *half {
 	rest := text[halfHeaderBytes:]
 	for place := 1; place <= referrersAHalf && len(rest) > referrerOverhead; place++ {
 		n := 1 + int(rest[0])
-		if n == 1 || n > 1+MaxReferrerBytes || len(rest) < n+4 || binary.LittleEndian.Uint32(rest[n:]) != nameChecksum(h.turn, place, rest[:n]) {
+		if n == 1 || n > 1+tally.MaxReferrerBytes || len(rest) < n+4 || binary.LittleEndian.Uint32(rest[n:]) != nameChecksum(h.turn, place, rest[:n]) {
 			break
 		}
 		name := string(rest[1:n])

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"shunt/engine/internal/mmap"
 	"sync"
 	"testing"
 	"time"
+
+	"shunt/engine/internal/mmap"
+	"shunt/engine/tally"
 )
 
 func newTestReferrers(t *testing.T) *referrers {
@@ -28,7 +30,7 @@ func TestAReferrerHasItsNumberAndItsNameBack(t *testing.T) {
 	for i := range 1000 {
 		host := fmt.Sprintf("host%d.example", i)
 		n := r.number([]byte(host))
-		if other, taken := numbers[n]; taken || n == NoReferrer || n == OtherReferrer {
+		if other, taken := numbers[n]; taken || n == tally.NoReferrer || n == tally.OtherReferrer {
 			t.Fatalf("%s has number %d, and so has %q", host, n, other)
 		}
 		numbers[n] = host
@@ -41,10 +43,10 @@ func TestAReferrerHasItsNumberAndItsNameBack(t *testing.T) {
 			t.Errorf("number %d is %q, want %s", n, name, host)
 		}
 	}
-	if r.number(nil) != NoReferrer || r.number(make([]byte, MaxReferrerBytes+1)) != OtherReferrer {
+	if r.number(nil) != tally.NoReferrer || r.number(make([]byte, tally.MaxReferrerBytes+1)) != tally.OtherReferrer {
 		t.Error("none or a name too long is taken for a name")
 	}
-	if _, ok := r.Name(OtherReferrer); ok {
+	if _, ok := r.Name(tally.OtherReferrer); ok {
 		t.Error("other has a name")
 	}
 }
@@ -56,7 +58,7 @@ func TestAFullDictionaryIsEmptiedWhenNothingNamesItAnyMore(t *testing.T) {
 	r.now = func() time.Time { return now }
 	host := func(i int) []byte { return fmt.Appendf(nil, "%d.example", i) }
 	fill := func(from int) (n int) {
-		for r.number(host(from+n)) != OtherReferrer {
+		for r.number(host(from+n)) != tally.OtherReferrer {
 			n++
 		}
 		return n
@@ -71,11 +73,11 @@ func TestAFullDictionaryIsEmptiedWhenNothingNamesItAnyMore(t *testing.T) {
 	}
 	r.journal.rings[1].head.Add(5) // records that name the other half
 	now = now.Add(restOfHalf)
-	if r.number([]byte("new.example")) != OtherReferrer { // takes the heads
+	if r.number([]byte("new.example")) != tally.OtherReferrer { // takes the heads
 		t.Error("a name is taken at once")
 	}
 	now = now.Add(restOfHalf)
-	if r.number([]byte("new.example")) != OtherReferrer {
+	if r.number([]byte("new.example")) != tally.OtherReferrer {
 		t.Error("a name is taken while the journal names the half that must go")
 	}
 	if name, _ := r.Name(first); name != string(host(0)) {

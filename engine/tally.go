@@ -1,57 +1,115 @@
 package engine
 
-// Tally is what is counted of one link or one owner over some span of time. Tallies add up: counts are summed,
-// sketches united.
-type Tally struct {
-	Hits, Bots, Prefetches, Heads uint64
-	Visitors                      Sketch     // of the hits only
-	Dimensions                    Dimensions // of the hits only
-}
+import "shunt/engine/tally"
 
-// Add adds u to t: counts are summed, visitors united.
-func (t *Tally) Add(u *Tally) {
-	t.Hits += u.Hits
-	t.Bots += u.Bots
-	t.Prefetches += u.Prefetches
-	t.Heads += u.Heads
-	t.Visitors.Unite(u.Visitors)
-	t.Dimensions.Add(&u.Dimensions)
-}
-
-// Parts are the parts of a tally that a reader wants. Counts are always there.
-type Parts uint8
-
-const (
-	Visitors   Parts = 1 << iota // the sketch
-	Breakdowns                   // the dimensions
+// What users of the engine need of package tally, under the names that they know it by.
+type (
+	Tally      = tally.Tally
+	Parts      = tally.Parts
+	Sketch     = tally.Sketch
+	Class      = tally.Class
+	Values     = tally.Values
+	Dimension  = tally.Dimension
+	Dimensions = tally.Dimensions
+	Breakdown  = tally.Breakdown
+	ValueHits  = tally.ValueHits
+	Agent      = tally.Agent
+	Device     = tally.Device
+	Browser    = tally.Browser
+	Country    = tally.Country
 )
 
-// Class is what kind of request a redirect answered. It is part of the journal's format.
-type Class uint8
-
+// Parts of a tally.
 const (
-	ClassHit      Class = iota // a visitor: counts, uses up the cap
-	ClassBot                   // a known bot
-	ClassPrefetch              // a prefetch or preview header
-	ClassHead                  // method HEAD
-	numClasses
+	Visitors   = tally.Visitors
+	Breakdowns = tally.Breakdowns
 )
 
-// Values are what a hit is broken down by, one of each dimension; 0 is unknown.
-type Values struct {
-	Agent    Agent
-	Country  Country
-	Referrer uint16 // see Engine.Referrer
-}
-
-// Numbers of referrers that no dictionary gives out.
+// Classes.
 const (
-	NoReferrer    = 0
-	OtherReferrer = 1<<16 - 1 // a referrer without a name of its own: it shows as "other"
+	ClassHit      = tally.ClassHit
+	ClassBot      = tally.ClassBot
+	ClassPrefetch = tally.ClassPrefetch
+	ClassHead     = tally.ClassHead
 )
 
-// Names knows the hosts behind the numbers of referrers. The journal's dictionary is one.
-type Names interface {
-	// Name returns the host that has a number, "" for NoReferrer; ok is false if there is none, as for OtherReferrer.
-	Name(number uint16) (host string, ok bool)
-}
+// Dimensions.
+const (
+	Referrers     = tally.Referrers
+	Countries     = tally.Countries
+	Devices       = tally.Devices
+	Browsers      = tally.Browsers
+	NumDimensions = tally.NumDimensions
+)
+
+// Limits and names of values.
+const (
+	MaxExactVisitors = tally.MaxExactVisitors
+	MaxValues        = tally.MaxValues
+	ShownValues      = tally.ShownValues
+	MaxReferrerBytes = tally.MaxReferrerBytes
+	OtherReferrer    = tally.OtherReferrer
+	DirectReferrer   = tally.DirectReferrer
+	MaxDevice        = tally.MaxDevice
+)
+
+// Devices.
+const (
+	UnknownDevice = tally.UnknownDevice
+	Desktop       = tally.Desktop
+	Mobile        = tally.Mobile
+	Tablet        = tally.Tablet
+	TV            = tally.TV
+	Console       = tally.Console
+)
+
+// Browsers.
+const (
+	UnknownBrowser   = tally.UnknownBrowser
+	Chrome           = tally.Chrome
+	Safari           = tally.Safari
+	Firefox          = tally.Firefox
+	Edge             = tally.Edge
+	Opera            = tally.Opera
+	SamsungInternet  = tally.SamsungInternet
+	InternetExplorer = tally.InternetExplorer
+	Vivaldi          = tally.Vivaldi
+	Yandex           = tally.Yandex
+	UCBrowser        = tally.UCBrowser
+	Brave            = tally.Brave
+	DuckDuckGo       = tally.DuckDuckGo
+	AndroidWebView   = tally.AndroidWebView
+	FacebookApp      = tally.FacebookApp
+	InstagramApp     = tally.InstagramApp
+	TikTokApp        = tally.TikTokApp
+	SnapchatApp      = tally.SnapchatApp
+	PinterestApp     = tally.PinterestApp
+	LinkedInApp      = tally.LinkedInApp
+	XApp             = tally.XApp
+	WeChatApp        = tally.WeChatApp
+	LineApp          = tally.LineApp
+	Whale            = tally.Whale
+	QQBrowser        = tally.QQBrowser
+	HuaweiBrowser    = tally.HuaweiBrowser
+	MiuiBrowser      = tally.MiuiBrowser
+	SilkBrowser      = tally.SilkBrowser
+	CommandLine      = tally.CommandLine
+	IOSWebView       = tally.IOSWebView
+	GoogleApp        = tally.GoogleApp
+	KakaoTalk        = tally.KakaoTalk
+	NaverApp         = tally.NaverApp
+	ThreadsApp       = tally.ThreadsApp
+	MessengerApp     = tally.MessengerApp
+)
+
+// ExactSketch is tally.ExactSketch.
+func ExactSketch(sorted []uint64) Sketch { return tally.ExactSketch(sorted) }
+
+// DecodeSketch is tally.DecodeSketch.
+func DecodeSketch(b []byte) (Sketch, error) { return tally.DecodeSketch(b) }
+
+// AgentOf is tally.AgentOf.
+func AgentOf(d Device, b Browser) Agent { return tally.AgentOf(d, b) }
+
+// CountryOf is tally.CountryOf.
+func CountryOf[S string | []byte](code S) Country { return tally.CountryOf(code) }

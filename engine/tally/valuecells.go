@@ -1,10 +1,11 @@
-package engine
+package tally
 
 import (
 	"math"
-	"shunt/engine/internal/hash"
 	"slices"
 	"strings"
+
+	"shunt/engine/internal/hash"
 )
 
 const (

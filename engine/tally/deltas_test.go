@@ -1,14 +1,15 @@
-package engine
+package tally
 
 import (
 	"errors"
 	"fmt"
-	"shunt/engine/internal/hash"
 	"slices"
 	"testing"
 	"unsafe"
 
 	"pgregory.net/rapid"
+
+	"shunt/engine/internal/hash"
 )
 
 // testNames are the hosts of referrers by their numbers.
@@ -39,7 +40,7 @@ func TestDeltasAreTheirRecords(t *testing.T) {
 			hour uint32
 			id   uint64
 		}
-		var d deltas
+		var d Deltas
 		for range rapid.IntRange(1, 3).Draw(rt, "flushes") { // memory is used again
 			want := make(map[key]*Tally)
 			for range rapid.IntRange(0, 60).Draw(rt, "runs") {
@@ -56,12 +57,12 @@ func TestDeltasAreTheirRecords(t *testing.T) {
 					if various {
 						r.Values = Values{AgentOf(Device(i%6), Browser(i%30)), Country(i % 250), hosts[i%uint64(len(hosts))]}
 					}
-					d.add(k.hour, k.id, r.class, r.visitor, r.Values)
+					d.Add(k.hour, k.id, r.class, r.visitor, r.Values)
 					count(want[k], &r, names)
 				}
 			}
 			var last key
-			err := d.each(names, Visitors|Breakdowns, func(hour uint32, id uint64, got *Tally) error {
+			err := d.Each(names, Visitors|Breakdowns, func(hour uint32, id uint64, got *Tally) error {
 				k := key{hour, id}
 				if hour < last.hour || hour == last.hour && id <= last.id {
 					rt.Errorf("%v comes after %v", k, last)
@@ -74,7 +75,7 @@ func TestDeltasAreTheirRecords(t *testing.T) {
 			if err != nil || len(want) != 0 {
 				rt.Errorf("%v; keys that never came: %d", err, len(want))
 			}
-			d.reset()
+			d.Reset()
 			if d.find(7, 1) != nil {
 				rt.Error("a key outlives the reset")
 			}
@@ -129,9 +130,9 @@ func compareTally(rt *rapid.T, got, want *Tally) {
 }
 
 func TestARepeatedVisitorTakesNoMemory(t *testing.T) {
-	var d deltas
+	var d Deltas
 	for i := range uint64(1_000_000) {
-		d.add(1, 1, ClassHit, hash.Mix(i%1000+1, 0x9e3779b97f4a7c15), Values{})
+		d.Add(1, 1, ClassHit, hash.Mix(i%1000+1, 0x9e3779b97f4a7c15), Values{})
 	}
 	if blocks := len(d.visitors.blocks); blocks > 2*compactAfter {
 		t.Errorf("1,000 visitors of a million hits take %d blocks", blocks)
@@ -142,11 +143,11 @@ func TestARepeatedVisitorTakesNoMemory(t *testing.T) {
 }
 
 func TestTheFirstErrorEndsAFlush(t *testing.T) {
-	var d deltas
-	d.add(1, 1, ClassHit, 0, Values{})
-	d.add(1, 2, ClassHit, 0, Values{})
+	var d Deltas
+	d.Add(1, 1, ClassHit, 0, Values{})
+	d.Add(1, 2, ClassHit, 0, Values{})
 	boom, calls := errors.New("boom"), 0
-	err := d.each(testNames{}, 0, func(uint32, uint64, *Tally) error { calls++; return boom })
+	err := d.Each(testNames{}, 0, func(uint32, uint64, *Tally) error { calls++; return boom })
 	if !errors.Is(err, boom) || calls != 1 {
 		t.Errorf("%d calls, error %v", calls, err)
 	}
@@ -159,13 +160,13 @@ func TestADeltaIsACacheLine(t *testing.T) {
 }
 
 func TestValuesAreDroppedWhenThereIsNoRoomAndHitsAreNot(t *testing.T) {
-	var d deltas
+	var d Deltas
 	d.values = valueCells{index: make([]uint32, 2*maxCells), cells: make([]valueCell, maxCells)} // as full as they get
 	for i := range 3 {
-		d.add(1, 1, ClassHit, 1, Values{Agent: AgentOf(Device(i+1), 0)})
+		d.Add(1, 1, ClassHit, 1, Values{Agent: AgentOf(Device(i+1), 0)})
 	}
 	var got Tally
-	d.addTo(1, Visitors|Breakdowns, testNames{}, &got)
+	d.AddTo(1, Visitors|Breakdowns, testNames{}, &got)
 	if got.Hits != 3 || !got.Dimensions.Empty() || d.values.dropped == 0 {
 		t.Errorf("%d hits, %v, %d values dropped", got.Hits, got.Dimensions, d.values.dropped)
 	}
