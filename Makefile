@@ -77,7 +77,7 @@ bench: ## run the benchmark suite on 10 M links (BENCH=regexp, COUNT=10 for benc
 
 .PHONY: accuracy
 accuracy: ## print how accurate unique visitors are: 1,000 trials of up to a million visitors (30 CPU seconds)
-	SHUNTTEST_ACCURACY_TRIALS=1000 $(GO) test ./engine -run '^TestUniqueIsAsAccurateAsItsTheory$$' -v -count=1
+	SHUNTTEST_ACCURACY_TRIALS=1000 $(GO) test ./engine/tally -run '^TestUniqueIsAsAccurateAsItsTheory$$' -v -count=1
 
 .PHONY: crash-clone
 crash-clone: ## crash engine and store N (10000) times at random moments, and look at what is left (15 min)

@@ -7,8 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"shunt/engine/internal/mmap"
 	"testing"
+
+	"shunt/engine/internal/mmap"
 )
 
 // DrawFrom lets codes be drawn from r.

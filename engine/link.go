@@ -234,33 +234,6 @@ type Guard struct {
 	Version  uint64 // If-Match; 0: any; else ErrVersion if it differs
 }
 
-// Class is what kind of request a redirect answered. It is part of the journal's format.
-type Class uint8
-
-const (
-	ClassHit      Class = iota // a visitor: counts, uses up the cap
-	ClassBot                   // a known bot
-	ClassPrefetch              // a prefetch or preview header
-	ClassHead                  // method HEAD
-	numClasses
-)
-
-// Visit describes one redirect for the counters and the journal. Hit gets it in registers: the compiler keeps no struct of more
-// than four fields there, and amd64 has nine for all arguments.
-type Visit struct {
-	Visitor uint64 // SipHash-2-4 of address and User-Agent under the store's key; 0 is as good as any
-	NowMs   int64  // Unix ms, not before 1970
-	Class   Class
-	Values
-}
-
-// Values are what a hit is broken down by, one of each dimension; 0 is unknown.
-type Values struct {
-	Agent    Agent
-	Country  Country
-	Referrer uint16 // see Engine.Referrer
-}
-
 // Stats are the two figures of GET /stats/{code}, and the counts that are kept apart.
 type Stats struct {
 	Hits       uint64

@@ -1,10 +1,11 @@
-package engine
+package tally
 
 import (
 	"math"
-	"shunt/engine/internal/hash"
 	"slices"
 	"strings"
+
+	"shunt/engine/internal/hash"
 )
 
 const (
@@ -35,7 +36,7 @@ type valueCell struct {
 
 // known calls f for each dimension of which the value is known.
 func (v Values) known(f func(value uint32)) {
-	if v.Referrer != otherReferrer {
+	if v.Referrer != OtherReferrer {
 		f(uint32(Referrers)<<16 | uint32(v.Referrer))
 	}
 	if v.Country != 0 {
@@ -108,12 +109,18 @@ func (c *valueCells) grow() {
 }
 
 // breakdown sets d to an entry's breakdowns. The memory of d is used again.
-func (c *valueCells) breakdown(e *delta, names *referrers, d *Dimensions) {
+func (c *valueCells) breakdown(e *delta, names Names, d *Dimensions) {
 	for i := range d {
 		d[i] = d[i][:0]
 	}
 	put := func(value uint32, hits uint64) {
-		if dim, name, ok := names.valueName(value); ok {
+		dim, name, ok := Dimension(value>>16), "", true
+		if dim == Referrers {
+			name, ok = names.Name(uint16(value))
+		} else {
+			name = oneByte[value&0xff : value&0xff+1]
+		}
+		if ok {
 			d[dim] = append(d[dim], ValueHits{name, hits})
 		}
 	}
@@ -128,6 +135,15 @@ func (c *valueCells) breakdown(e *delta, names *referrers, d *Dimensions) {
 		d[i] = sortBreakdown(d[i]).Cut()
 	}
 }
+
+// oneByte has every byte at its own place.
+var oneByte = func() string {
+	var b [256]byte
+	for i := range b {
+		b[i] = byte(i)
+	}
+	return string(b[:])
+}()
 
 // sortBreakdown brings b in order, and adds up values that occur twice: a referrer can have two numbers.
 func sortBreakdown(b Breakdown) Breakdown {

@@ -1,16 +1,17 @@
-package engine
+package tally
 
 import (
 	"encoding/binary"
 	"math"
 	"os"
 	"runtime"
-	"shunt/engine/internal/hash"
 	"strconv"
 	"sync"
 	"testing"
 
 	"github.com/dchest/siphash"
+
+	"shunt/engine/internal/hash"
 )
 
 // accuracy is what trials of counting n visitors came to.

@@ -1,23 +1,27 @@
-package engine
+package tally
 
 import (
 	"cmp"
-	"shunt/engine/internal/hash"
 	"slices"
+
+	"shunt/engine/internal/hash"
 )
 
 const minDeltaSlots = 1 << 10
 
-// deltas gathers what was folded and not flushed, by (hour, link) or by (hour, owner). It is built to take hundreds of
-// thousands of keys a second: open addressing over slices without pointers, which are kept from flush to flush.
-// The zero value is empty. While nothing adds to it, any number of goroutines may read it at once.
-type deltas struct {
+// Deltas gathers tallies that are not in the store yet, by (hour, link) or by (hour, owner). It is built to take hundreds
+// of thousands of keys a second: open addressing over slices without pointers, which are kept from flush to flush.
+// The zero value is empty. While nobody adds to it, any number of goroutines may read it at once.
+//
+// Its memory is bounded: beyond 8 Mi cells of values, 4 Mi blocks of visitors and 16 Ki sketches, values and visitors
+// are dropped and counted (Dropped); hits never are, unless its user closes it (Closed).
+type Deltas struct {
 	index    []uint32 // position in entries + 1; a power of two, at most 3/4 used
 	entries  []delta
 	hours    []uint32 // that occur; a few
 	visitors visitorLists
 	values   valueCells
-	closed   bool // takes no new entries
+	Closed   bool // Add makes no new entries; whoever adds sets it
 }
 
 // delta is one entry, a cache line. Of its visitors the first is in place and the others are in visitorLists; as long as
@@ -44,7 +48,7 @@ func deltaHash(hour uint32, id uint64) uint64 {
 }
 
 // find returns the entry of (hour, id), or nil.
-func (d *deltas) find(hour uint32, id uint64) *delta {
+func (d *Deltas) find(hour uint32, id uint64) *delta {
 	if len(d.index) == 0 {
 		return nil
 	}
@@ -59,7 +63,7 @@ func (d *deltas) find(hour uint32, id uint64) *delta {
 
 // entry returns the place of the entry of (hour, id), which it makes if need be. ok is false if there is none and d is
 // closed.
-func (d *deltas) entry(hour uint32, id uint64) (at uint32, ok bool) {
+func (d *Deltas) entry(hour uint32, id uint64) (at uint32, ok bool) {
 	if 4*(len(d.entries)+1) > 3*len(d.index) {
 		d.grow()
 	}
@@ -70,7 +74,7 @@ func (d *deltas) entry(hour uint32, id uint64) (at uint32, ok bool) {
 			return d.index[i] - 1, true
 		}
 	}
-	if d.closed {
+	if d.Closed {
 		return 0, false
 	}
 	d.entries = append(d.entries, delta{id: id, hour: hour})
@@ -81,7 +85,7 @@ func (d *deltas) entry(hour uint32, id uint64) (at uint32, ok bool) {
 	return uint32(len(d.entries) - 1), true
 }
 
-func (d *deltas) grow() {
+func (d *Deltas) grow() {
 	d.index = make([]uint32, max(minDeltaSlots, 2*len(d.index)))
 	mask := uint64(len(d.index) - 1)
 	for n, e := range d.entries {
@@ -93,19 +97,19 @@ func (d *deltas) grow() {
 	}
 }
 
-// add counts one record for (hour, id), unless that would be a new entry and d is closed. Visitor and values are
-// remembered for hits only.
-func (d *deltas) add(hour uint32, id uint64, r *hitRecord) (kept bool) {
+// Add counts one redirect for (hour, id). It returns false, and counts nothing, if that would be a new entry and d is
+// closed. Visitor and values are kept of hits only.
+func (d *Deltas) Add(hour uint32, id uint64, class Class, visitor uint64, v Values) (kept bool) {
 	at, ok := d.entry(hour, id)
 	if !ok {
 		return false
 	}
 	e := &d.entries[at]
-	switch r.class {
+	switch class {
 	case ClassHit:
 		e.hits++
-		d.visitors.add(e, r.visitor)
-		d.values.add(at, e, r.Values)
+		d.visitors.add(e, visitor)
+		d.values.add(at, e, v)
 	case ClassBot:
 		e.bots++
 	case ClassPrefetch:
@@ -118,8 +122,8 @@ func (d *deltas) add(hour uint32, id uint64, r *hitRecord) (kept bool) {
 
 // reader reads tallies out of deltas. Its memory is used again from one to the next.
 type reader struct {
-	deltas    *deltas
-	referrers *referrers
+	deltas    *Deltas
+	names     Names
 	wanted    Parts
 	hashes    []uint64
 	breakdown Dimensions
@@ -132,33 +136,34 @@ func (r *reader) tally(e *delta, t *Tally) {
 		t.Visitors, r.hashes = r.deltas.visitors.sketch(e, r.hashes)
 	}
 	if r.wanted&Breakdowns != 0 {
-		r.deltas.values.breakdown(e, r.referrers, &r.breakdown)
+		r.deltas.values.breakdown(e, r.names, &r.breakdown)
 		t.Dimensions = r.breakdown
 	}
 }
 
-// addTo adds what d knows of id, of all hours, to t.
-func (d *deltas) addTo(id uint64, wanted Parts, referrers *referrers, t *Tally) {
+// AddTo adds to t the wanted parts of what d has of id in all hours.
+func (d *Deltas) AddTo(id uint64, wanted Parts, names Names, t *Tally) {
 	for _, hour := range d.hours {
-		d.addHourTo(hour, id, wanted, referrers, t)
+		d.AddHourTo(hour, id, wanted, names, t)
 	}
 }
 
-// addHourTo adds what d knows of id in an hour to t, if there is anything.
-func (d *deltas) addHourTo(hour uint32, id uint64, wanted Parts, referrers *referrers, t *Tally) (found bool) {
+// AddHourTo adds to t the wanted parts of what d has of id in an hour. It reports whether there is anything.
+func (d *Deltas) AddHourTo(hour uint32, id uint64, wanted Parts, names Names, t *Tally) (found bool) {
 	e := d.find(hour, id)
 	if e == nil {
 		return false
 	}
-	r := reader{deltas: d, referrers: referrers, wanted: wanted}
+	r := reader{deltas: d, names: names, wanted: wanted}
 	var u Tally
 	r.tally(e, &u)
 	t.Add(&u)
 	return true
 }
 
-// each calls yield with the wanted parts of every entry, in the order of the store's keys: hour, then id.
-func (d *deltas) each(referrers *referrers, wanted Parts, yield func(hour uint32, id uint64, t *Tally) error) error {
+// Each calls yield with the wanted parts of every entry, in the order of the store's keys: hour, then id. The tally is
+// valid only during the call. The first error ends it and is returned.
+func (d *Deltas) Each(names Names, wanted Parts, yield func(hour uint32, id uint64, t *Tally) error) error {
 	order := make([]uint32, len(d.entries))
 	for i := range order {
 		order[i] = uint32(i)
@@ -167,7 +172,7 @@ func (d *deltas) each(referrers *referrers, wanted Parts, yield func(hour uint32
 		x, y := &d.entries[a], &d.entries[b]
 		return cmp.Or(cmp.Compare(x.hour, y.hour), cmp.Compare(x.id, y.id))
 	})
-	r := reader{deltas: d, referrers: referrers, wanted: wanted}
+	r := reader{deltas: d, names: names, wanted: wanted}
 	var t Tally
 	for _, i := range order {
 		e := &d.entries[i]
@@ -179,12 +184,12 @@ func (d *deltas) each(referrers *referrers, wanted Parts, yield func(hour uint32
 	return nil
 }
 
-// reset empties d and keeps its memory, unless that is much more than was needed, or what a stall took: 64 MiB of entries
-// take 5 s of 200,000 new links a second.
-func (d *deltas) reset() {
+// Reset empties d and keeps its memory, unless that is much more than was needed, or is what a stall took: 64 MiB of
+// entries take 5 s of 200,000 new links a second.
+func (d *Deltas) Reset() {
 	const spare, most = 8, 1 << 20
 	if len(d.index) > minDeltaSlots && spare*len(d.entries) < len(d.index) || cap(d.entries) > most {
-		*d = deltas{visitors: visitorLists{dropped: d.visitors.dropped}, values: valueCells{dropped: d.values.dropped}}
+		*d = Deltas{visitors: visitorLists{dropped: d.visitors.dropped}, values: valueCells{dropped: d.values.dropped}}
 		return
 	}
 	clear(d.index)
@@ -193,7 +198,16 @@ func (d *deltas) reset() {
 	d.values.reset()
 }
 
-// sizeBytes is what d holds.
-func (d *deltas) sizeBytes() uint64 {
+// Hours returns the hours that entries are of: a few, in no order. The slice is d's own.
+func (d *Deltas) Hours() []uint32 { return d.hours }
+
+// Count returns the number of entries.
+func (d *Deltas) Count() int { return len(d.entries) }
+
+// Dropped returns how many visitors and values were not counted since d was made, for want of memory.
+func (d *Deltas) Dropped() (visitors, values uint64) { return d.visitors.dropped, d.values.dropped }
+
+// SizeBytes returns how much memory d holds.
+func (d *Deltas) SizeBytes() uint64 {
 	return uint64(4*cap(d.index)+64*cap(d.entries)) + d.visitors.sizeBytes() + d.values.sizeBytes()
 }

@@ -1,4 +1,4 @@
-package engine
+package tally
 
 import (
 	"encoding/binary"
@@ -83,7 +83,7 @@ func (s *Sketch) Unite(t Sketch) {
 			s.turnDense()
 		}
 		if err := s.dense.Merge(t.dense); err != nil {
-			panic(fmt.Sprintf("engine: sketches of different precision: %v", err)) // decoding checks it
+			panic(fmt.Sprintf("tally: sketches of different precision: %v", err)) // decoding checks it
 		}
 	case s.dense != nil:
 		for _, h := range t.exact {
@@ -104,7 +104,7 @@ func (s *Sketch) Count() uint64 {
 	}
 	b, err := s.dense.AppendBinary(make([]byte, 0, denseEncodedBytes))
 	if err != nil {
-		panic(fmt.Sprintf("engine: encoding a dense sketch: %v", err)) // only an uninitialised sketch fails
+		panic(fmt.Sprintf("tally: encoding a dense sketch: %v", err)) // only an uninitialised sketch fails
 	}
 	return estimate(b[denseEncodedBytes-1<<sketchPrecision:])
 }
@@ -143,7 +143,7 @@ func estimate(registers []byte) uint64 {
 	return uint64(alpha*m*(m-zeros)/(sum+beta+logLogBeta14[0]*zeros) + 0.5)
 }
 
-// Dense tells whether the sketch is past exact counting.
+// Dense reports whether the sketch is past exact counting.
 func (s *Sketch) Dense() bool { return s.dense != nil }
 
 // Clone returns a copy that shares no memory with s.
@@ -190,7 +190,7 @@ func (s *Sketch) AppendBinary(dst []byte) []byte {
 	case s.dense != nil:
 		dst, err := s.dense.AppendBinary(append(dst, sketchDense))
 		if err != nil {
-			panic(fmt.Sprintf("engine: encoding a dense sketch: %v", err)) // only an uninitialised sketch fails
+			panic(fmt.Sprintf("tally: encoding a dense sketch: %v", err)) // only an uninitialised sketch fails
 		}
 		return dst
 	case len(s.exact) == 0:
@@ -262,14 +262,4 @@ func decodeDense(b []byte) (Sketch, error) {
 		return Sketch{}, fmt.Errorf("%w: %w", errSketch, err)
 	}
 	return Sketch{dense: dense}, nil
-}
-
-// Add adds u to t: counts are summed, visitors united.
-func (t *Tally) Add(u *Tally) {
-	t.Hits += u.Hits
-	t.Bots += u.Bots
-	t.Prefetches += u.Prefetches
-	t.Heads += u.Heads
-	t.Visitors.Unite(u.Visitors)
-	t.Dimensions.Add(&u.Dimensions)
 }

@@ -1,4 +1,4 @@
-package engine
+package tally
 
 import (
 	"bytes"
@@ -6,12 +6,13 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
-	"shunt/engine/internal/hash"
 	"slices"
 	"testing"
 
 	"github.com/axiomhq/hyperloglog"
 	"pgregory.net/rapid"
+
+	"shunt/engine/internal/hash"
 )
 
 // uniform returns n distinct hashes with a fixed seed.

@@ -1,29 +1,46 @@
-package engine
+package tally
 
 import (
 	"errors"
 	"fmt"
-	"shunt/engine/internal/hash"
 	"slices"
 	"testing"
 	"unsafe"
 
 	"pgregory.net/rapid"
+
+	"shunt/engine/internal/hash"
 )
+
+// testNames are the hosts of referrers by their numbers.
+type testNames map[uint16]string
+
+func (n testNames) Name(number uint16) (string, bool) {
+	host, ok := n[number]
+	return host, ok || number == NoReferrer
+}
+
+// redirect is what add takes of one redirect.
+type redirect struct {
+	class   Class
+	visitor uint64
+	Values
+}
 
 // TestDeltasAreTheirRecords gathers random records and compares with a map.
 func TestDeltasAreTheirRecords(t *testing.T) {
-	names := newTestReferrers(t)
-	hosts := []uint16{noReferrer, otherReferrer}
-	for i := range 20 {
-		hosts = append(hosts, names.number(fmt.Appendf(nil, "host%d.example", i)))
+	names := testNames{}
+	hosts := []uint16{NoReferrer, OtherReferrer}
+	for i := range uint16(20) {
+		names[i+1] = fmt.Sprintf("host%d.example", i)
+		hosts = append(hosts, i+1)
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		type key struct {
 			hour uint32
 			id   uint64
 		}
-		var d deltas
+		var d Deltas
 		for range rapid.IntRange(1, 3).Draw(rt, "flushes") { // memory is used again
 			want := make(map[key]*Tally)
 			for range rapid.IntRange(0, 60).Draw(rt, "runs") {
@@ -33,19 +50,19 @@ func TestDeltasAreTheirRecords(t *testing.T) {
 				if want[k] == nil {
 					want[k] = new(Tally)
 				}
-				r := hitRecord{class: class, Values: Values{Referrer: rapid.SampledFrom(hosts).Draw(rt, "referrer")}}
+				r := redirect{class: class, Values: Values{Referrer: rapid.SampledFrom(hosts).Draw(rt, "referrer")}}
 				various := rapid.Bool().Draw(rt, "various")
 				for i := range rapid.SampledFrom([]uint64{1, 3, 8, 15, 2600}).Draw(rt, "records") {
 					r.visitor = hash.Mix(i%visitors+1, 0x9e3779b97f4a7c15)
 					if various {
 						r.Values = Values{AgentOf(Device(i%6), Browser(i%30)), Country(i % 250), hosts[i%uint64(len(hosts))]}
 					}
-					d.add(k.hour, k.id, &r)
+					d.Add(k.hour, k.id, r.class, r.visitor, r.Values)
 					count(want[k], &r, names)
 				}
 			}
 			var last key
-			err := d.each(names, Visitors|Breakdowns, func(hour uint32, id uint64, got *Tally) error {
+			err := d.Each(names, Visitors|Breakdowns, func(hour uint32, id uint64, got *Tally) error {
 				k := key{hour, id}
 				if hour < last.hour || hour == last.hour && id <= last.id {
 					rt.Errorf("%v comes after %v", k, last)
@@ -58,7 +75,7 @@ func TestDeltasAreTheirRecords(t *testing.T) {
 			if err != nil || len(want) != 0 {
 				rt.Errorf("%v; keys that never came: %d", err, len(want))
 			}
-			d.reset()
+			d.Reset()
 			if d.find(7, 1) != nil {
 				rt.Error("a key outlives the reset")
 			}
@@ -66,7 +83,7 @@ func TestDeltasAreTheirRecords(t *testing.T) {
 	})
 }
 
-func count(t *Tally, r *hitRecord, names *referrers) {
+func count(t *Tally, r *redirect, names testNames) {
 	switch r.class {
 	case ClassHit:
 		t.Hits++
@@ -81,9 +98,9 @@ func count(t *Tally, r *hitRecord, names *referrers) {
 	}
 }
 
-func countValues(d *Dimensions, r *hitRecord, names *referrers) {
+func countValues(d *Dimensions, r *redirect, names testNames) {
 	one := func(dim Dimension, value string) { d[dim].Add(Breakdown{{value, 1}}) }
-	if host, ok := names.name(r.Referrer); ok {
+	if host, ok := names.Name(r.Referrer); ok {
 		one(Referrers, host)
 	}
 	for dim, value := range map[Dimension]byte{
@@ -113,9 +130,9 @@ func compareTally(rt *rapid.T, got, want *Tally) {
 }
 
 func TestARepeatedVisitorTakesNoMemory(t *testing.T) {
-	var d deltas
+	var d Deltas
 	for i := range uint64(1_000_000) {
-		d.add(1, 1, &hitRecord{visitor: hash.Mix(i%1000+1, 0x9e3779b97f4a7c15)})
+		d.Add(1, 1, ClassHit, hash.Mix(i%1000+1, 0x9e3779b97f4a7c15), Values{})
 	}
 	if blocks := len(d.visitors.blocks); blocks > 2*compactAfter {
 		t.Errorf("1,000 visitors of a million hits take %d blocks", blocks)
@@ -126,11 +143,11 @@ func TestARepeatedVisitorTakesNoMemory(t *testing.T) {
 }
 
 func TestTheFirstErrorEndsAFlush(t *testing.T) {
-	var d deltas
-	d.add(1, 1, new(hitRecord))
-	d.add(1, 2, new(hitRecord))
+	var d Deltas
+	d.Add(1, 1, ClassHit, 0, Values{})
+	d.Add(1, 2, ClassHit, 0, Values{})
 	boom, calls := errors.New("boom"), 0
-	err := d.each(newTestReferrers(t), 0, func(uint32, uint64, *Tally) error { calls++; return boom })
+	err := d.Each(testNames{}, 0, func(uint32, uint64, *Tally) error { calls++; return boom })
 	if !errors.Is(err, boom) || calls != 1 {
 		t.Errorf("%d calls, error %v", calls, err)
 	}
@@ -143,37 +160,14 @@ func TestADeltaIsACacheLine(t *testing.T) {
 }
 
 func TestValuesAreDroppedWhenThereIsNoRoomAndHitsAreNot(t *testing.T) {
-	var d deltas
+	var d Deltas
 	d.values = valueCells{index: make([]uint32, 2*maxCells), cells: make([]valueCell, maxCells)} // as full as they get
 	for i := range 3 {
-		d.add(1, 1, &hitRecord{visitor: 1, Values: Values{Agent: AgentOf(Device(i+1), 0)}})
+		d.Add(1, 1, ClassHit, 1, Values{Agent: AgentOf(Device(i+1), 0)})
 	}
 	var got Tally
-	d.addTo(1, Visitors|Breakdowns, newTestReferrers(t), &got)
+	d.AddTo(1, Visitors|Breakdowns, testNames{}, &got)
 	if got.Hits != 3 || !got.Dimensions.Empty() || d.values.dropped == 0 {
 		t.Errorf("%d hits, %v, %d values dropped", got.Hits, got.Dimensions, d.values.dropped)
-	}
-}
-
-func TestAFullPairGoesOnCountingWhatItHas(t *testing.T) {
-	p := pair{limit: 5}
-	for _, c := range []struct {
-		link  uint64
-		owner uint32
-		kept  bool
-	}{
-		{1, 1, true}, {2, 2, true}, // four entries; there may not be room for two more
-		{1, 1, true}, {2, 1, true}, {3, 1, false}, {1, 3, false}, {3, 3, false},
-	} {
-		if kept := p.add(&hitRecord{linkID: c.link, owner: c.owner}, 7); kept != c.kept {
-			t.Errorf("link %d of owner %d: kept is %v", c.link, c.owner, kept)
-		}
-	}
-	if l, o := p.links.find(7, 1), p.owners.find(7, 1); l.hits != 3 || o.hits != 4 || p.entries() != 4 {
-		t.Errorf("%d and %d hits, %d entries", l.hits, o.hits, p.entries())
-	}
-	p.reset()
-	if !p.empty() || !p.add(&hitRecord{linkID: 3, owner: 3}, 7) {
-		t.Error("there is no room after a reset")
 	}
 }
