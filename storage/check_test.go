@@ -205,6 +205,7 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a base URL that is empty":                 {putRow(metaKey(metaBaseURL), []byte{1}), "base URL: "},
 		"a meta row of an unknown name":            {putRow(metaKey('?'), nil), "a row of no known name"},
 		"an id bound of 0":                         {putRow(metaKey(metaIDBound), make([]byte, 8)), "id bound: 0 is none"},
+		"a layout that the format file has not":    {putRow(metaKey(metaLayout), []byte{0, 0, 0, 9}), "version 1, and the database has 9"},
 		"a newer layout":                           {putRow(metaKey(metaLayout), []byte{0, 0, 0, 9}), "layout version: 9"},
 		"a row of a table that there is not":       {putRow([]byte{0x66, 1}, nil), "key 6601: a row of no known table"},
 		"a row before all tables":                  {putRow([]byte{0x01}, nil), "key 01: a row of no known table"},

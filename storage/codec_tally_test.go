@@ -56,10 +56,10 @@ func TestTallyRowsAreAsPinned(t *testing.T) {
 		"no tally":  {appendTally(nil, &engine.Tally{}), "01 00"},
 		"only bots": {appendTally(nil, &engine.Tally{Bots: 5, Heads: 6}), "01 0a 05 06"},
 		"one hit from somewhere": {
-			appendTally(nil, from), "02 31 01 0c 0f 00 03612e62 00 05 00 02 00 01 01 01 8877665544332211",
+			appendTally(nil, from), "01 31 01 0c 0f 00 03612e62 00 05 00 02 00 01 01 01 8877665544332211",
 		},
 		"divided": {
-			appendTally(nil, &goldenDivided), "02 23 ac02 01 10 0b 02 00 64 03612e62 c801 01 05 ab02 00 01",
+			appendTally(nil, &goldenDivided), "01 23 ac02 01 10 0b 02 00 64 03612e62 c801 01 05 ab02 00 01",
 		},
 	} {
 		wantBytes(t, name, c.got, c.want)
@@ -68,7 +68,7 @@ func TestTallyRowsAreAsPinned(t *testing.T) {
 
 func TestALongPartOfBreakdownsHasItsLengthBeforeIt(t *testing.T) {
 	tally := engine.Tally{Hits: 1, Dimensions: engine.Dimensions{{{Value: strings.Repeat("a", 253), Hits: 1}}}}
-	wantBytes(t, "253 bytes", appendTally([]byte{7}, &tally), "07 02 21 01 8102 01 00 fd01"+strings.Repeat("61", 253))
+	wantBytes(t, "253 bytes", appendTally([]byte{7}, &tally), "07 01 21 01 8102 01 00 fd01"+strings.Repeat("61", 253))
 }
 
 func TestADenseTallyRowIsAsPinned(t *testing.T) {
@@ -165,27 +165,25 @@ func TestMalformedTallyRowsAreRefusedAsCorrupt(t *testing.T) {
 		"with a repeated hash":                 "01 10 01 02 0100000000000000 0100000000000000",
 		"with half a hash":                     "01 10 01 01 01000000",
 		"with a dense sketch of v1":            "01 10 02 01 0e 00 00 00004000" + strings.Repeat("00", 1<<14),
-		"of format 1 with breakdowns":          "01 21 01 03 02 00 05",
-		"of format 2 without breakdowns":       "02 01 01",
-		"without the breakdowns of its flag":   "02 21 01",
-		"with empty breakdowns":                "02 21 01 00",
-		"with breakdowns by nothing":           "02 21 01 01 00",
-		"with an unknown dimension":            "02 21 01 03 10 00 05",
-		"with breakdowns that are cut off":     "02 21 01 03 02 00",
-		"with bytes after its breakdowns":      "02 21 01 04 02 00 05 00",
-		"with a dimension without values":      "02 21 01 01 02",
-		"with a value without hits":            "02 21 02 03 02 01 05",
-		"with a value of 0 hits":               "02 21 02 04 02 01 05 00",
-		"with a value that has all hits":       "02 21 02 04 02 01 05 02",
-		"with a value of hits that are none":   "02 21 02 04 02 01 05 03",
-		"with values of more hits than it has": "02 21 03 06 02 02 05 02 06 02",
-		"with values of 2^64 hits and 1":       "02 21 03 0f 02 02 05 ffffffffffffffffff01 06 02",
-		"with a value and no hits":             "02 30 03 02 00 05 01 01 0100000000000000",
-		"with descending values":               "02 21 03 06 02 02 05 01 04 01",
-		"with a repeated value":                "02 21 03 06 02 02 05 01 05 01",
-		"with descending referrers":            "02 21 03 09 01 02 0162 01 026161 01 ",
-		"with a referrer of 254 bytes":         "02 21 01 8202 01 00 fe01" + strings.Repeat("61", 254),
-		"with 257 values":                      "02 21 8010 8504 02 8102" + strings.Repeat("00 01", 257),
+		"without the breakdowns of its flag":   "01 21 01",
+		"with empty breakdowns":                "01 21 01 00",
+		"with breakdowns by nothing":           "01 21 01 01 00",
+		"with an unknown dimension":            "01 21 01 03 10 00 05",
+		"with breakdowns that are cut off":     "01 21 01 03 02 00",
+		"with bytes after its breakdowns":      "01 21 01 04 02 00 05 00",
+		"with a dimension without values":      "01 21 01 01 02",
+		"with a value without hits":            "01 21 02 03 02 01 05",
+		"with a value of 0 hits":               "01 21 02 04 02 01 05 00",
+		"with a value that has all hits":       "01 21 02 04 02 01 05 02",
+		"with a value of hits that are none":   "01 21 02 04 02 01 05 03",
+		"with values of more hits than it has": "01 21 03 06 02 02 05 02 06 02",
+		"with values of 2^64 hits and 1":       "01 21 03 0f 02 02 05 ffffffffffffffffff01 06 02",
+		"with a value and no hits":             "01 30 03 02 00 05 01 01 0100000000000000",
+		"with descending values":               "01 21 03 06 02 02 05 01 04 01",
+		"with a repeated value":                "01 21 03 06 02 02 05 01 05 01",
+		"with descending referrers":            "01 21 03 09 01 02 0162 01 026161 01 ",
+		"with a referrer of 254 bytes":         "01 21 01 8202 01 00 fe01" + strings.Repeat("61", 254),
+		"with 257 values":                      "01 21 8010 8504 02 8102" + strings.Repeat("00 01", 257),
 	} {
 		wantCorrupt(t, name, "tally", unhex(t, value))
 		if err := checkTally(unhex(t, value)); !errors.Is(err, ErrCorrupt) {

@@ -11,6 +11,9 @@ var (
 	ErrLocked = errors.New("store is in use by another process")
 	// ErrNewerFormat: a newer version of shunt has written the store.
 	ErrNewerFormat = errors.New("store was written by a newer version of shunt")
+	// ErrOldFormat: a program from before the first release has written the store or the backup. Those formats had numbers of
+	// their own, and no program of today reads them.
+	ErrOldFormat = errors.New("written by a version of shunt from before its first release")
 	// ErrNotAStore: the folder holds something else.
 	ErrNotAStore = errors.New("folder holds other files and no store")
 	// ErrBackup: the folder is a backup, which Restore makes a store of. Inspect opens it.

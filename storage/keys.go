@@ -10,15 +10,7 @@ import (
 
 // layoutVersion is the version of everything below DIR/db: tables, keys, and the set of value formats. It stands in
 // DIR/format and in the meta table. Each value format has a version byte of its own as well.
-//
-//	1  the first
-//	2  tally rows of version 2, with breakdowns; the sweep mark. Nothing of 1 has changed: upgrading writes the version only
-//	3  receipts in the idempotency table, of one link and of several; the sequence of writes, which upgrading begins; the
-//	   index by deletion: upgrading writes a row for each tombstone (see indexDeletions)
-const layoutVersion = 3
-
-// layoutOfDeletions is the first layout with the index by deletion.
-const layoutOfDeletions = 3
+const layoutVersion = 1
 
 // Tables. Every key begins with the byte of its table; numbers in keys are big-endian, so that keys sort as numbers do.
 // A table's byte never changes its meaning, and that of a table that has gone is not given again.
@@ -78,8 +70,7 @@ const (
 //	d  sweep mark                see appendSweep
 //	h  first whole hour          4 bytes big-endian: hour rows before it are deleted
 //	q  sequence of writes        (merged) see appendSequence
-//	b  base URL                  see appendBaseURL; absent until a server has run. It has no layout of its own: older
-//	                             programs work without it, and only their check reports the row as unknown
+//	b  base URL                  see appendBaseURL; absent until a server has run
 const (
 	metaLayout     = 'f'
 	metaStoreID    = 's'
