@@ -81,7 +81,7 @@
 // folder end it: Pebble does so itself, or would panic, and then patientFS does it before. Want of space or descriptors is
 // waited for. A damaged block is an error of its readers only, since redirects do not need it.
 //
-// The package ordeal holds this to account: it fails each file operation in each way, crashes at random moments, and flips
+// The package crashtest holds this to account: it fails each file operation in each way, crashes at random moments, and flips
 // bits.
 //
 // # Merging
