@@ -2,7 +2,6 @@ package storage
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -85,60 +84,10 @@ func TestADenseTallyRowIsAsPinned(t *testing.T) {
 	}
 }
 
-// genModel draws a small tally, or now and then one with more visitors than are counted exactly.
-func genModel() *rapid.Generator[*model] {
-	return rapid.Custom(func(t *rapid.T) *model {
-		m := &model{visitors: map[uint64]bool{}}
-		counts := rapid.SliceOfN(rapid.OneOf(rapid.Just(uint64(0)), rapid.Uint64Max(1<<40)), 4, 4).Draw(t, "counts")
-		m.hits, m.bots, m.prefetches, m.heads = counts[0], counts[1], counts[2], counts[3]
-		n := rapid.OneOf(rapid.IntRange(0, 3), rapid.IntRange(0, 700), rapid.IntRange(1000, 1400)).Draw(t, "visitors")
-		first := rapid.Uint64Max(3000).Draw(t, "first")
-		for i := range uint64(n) {
-			m.visitors[visitorHash(first+i)] = true
-		}
-		for dim := range engine.NumDimensions {
-			genValues(t, m, dim)
-		}
-		return m
-	})
-}
-
-// genValues draws a breakdown: often one value with all hits, seldom many.
-func genValues(t *rapid.T, m *model, dim engine.Dimension) {
-	n := rapid.OneOf(rapid.Just(uint64(0)), rapid.Just(uint64(1)), rapid.Uint64Max(4), rapid.Uint64Max(60)).Draw(t, "values")
-	if n > m.hits {
-		return
-	}
-	for i := range n {
-		value := string([]byte{byte(rapid.IntRange(0, 255).Draw(t, "value"))})
-		if dim == engine.Referrers {
-			value = referrerName(rapid.IntRange(0, 200).Draw(t, "referrer"))
-		}
-		m.count(dim, value, rapid.Uint64Range(1, m.hits/n).Draw(t, "hits of the value"))
-		if i == 0 && n == 1 && rapid.Bool().Draw(t, "all hits") {
-			m.values[dim][value] = m.hits
-		}
-	}
-}
-
-// referrerName returns a name for a number: none for 0, and some that are long.
-func referrerName(n int) string {
-	switch {
-	case n == 0:
-		return ""
-	case n%50 == 0:
-		return strings.Repeat(string(rune('a'+n/50%26)), engine.MaxReferrerBytes)
-	}
-	return fmt.Sprintf("r%d.example", n)
-}
-
-// visitorHash spreads small numbers over 64 bits; visitor 0 has hash 0.
-func visitorHash(n uint64) uint64 { return n * 0x9e3779b97f4a7c15 }
-
 func TestTalliesAreReadAsTheyWereWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := genModel().Draw(t, "tally")
-		row := m.row()
+		row := rowOf(m)
 		got, err := decodeTally(row)
 		if err != nil || !slices.Equal(appendTally(nil, &got), row) || got.Hits != m.hits || got.Heads != m.heads {
 			t.Fatalf("got %+v, %v, want %+v", got, err, m)
@@ -218,7 +167,7 @@ func TestTalliesThatNoRowHoldsAreRefused(t *testing.T) {
 
 func TestTheCheckOfATallyAgreesWithItsDecoder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		row := genModel().Draw(t, "tally").row()
+		row := rowOf(genModel().Draw(t, "tally"))
 		at := rapid.IntRange(0, min(len(row)-1, 40)).Draw(t, "at")
 		row[at] ^= rapid.Byte().Draw(t, "flip")
 		_, decodeErr := decodeTally(row)
@@ -238,7 +187,7 @@ func tallySeeds() [][]byte {
 	}
 	return [][]byte{
 		appendTally(nil, &engine.Tally{}), appendTally(nil, &goldenTally), appendTally(nil, &dense),
-		appendTally(nil, &goldenDivided), hitFrom(1, "a.example", 5, 2, 1).row(),
+		appendTally(nil, &goldenDivided), rowOf(hitFrom(1, "a.example", 5, 2, 1)),
 	}
 }
 

@@ -118,6 +118,7 @@ func TestFormatsAreAsPinned(t *testing.T) {
 				"00 05 04636f6465 01 ac02 0161 02 03",
 		},
 		"base URL": {appendBaseURL(nil, "https://sho.rt"), "01 68747470733a2f2f73686f2e7274"},
+		"sequence": {appendSequence(nil, sequence{count: 3, last: 300}), "01 03 ac02"},
 		"swept":    {appendSweep(nil, sweep{firstDay: 1, stage: stageDone}), "01 01 02 00"},
 	} {
 		wantBytes(t, name, c.got, c.want)

@@ -35,8 +35,6 @@ var (
 )
 
 var (
-	// ErrCorrupt: a key or a value is not what this package writes.
-	ErrCorrupt = errors.New("store is corrupt")
 	// ErrLostWrites: the store does not contain every write that was acknowledged: a damaged disk, or a copy of a folder that
 	// was in use. Open refuses it unless Options.AcceptLoss.
 	ErrLostWrites = errors.New("store has lost writes that were acknowledged")

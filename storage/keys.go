@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"shunt/engine"
 )
@@ -235,3 +236,36 @@ func appendSuffix(dst []byte, table byte, suffix uint64) []byte {
 	}
 	return binary.BigEndian.AppendUint32(dst, uint32(suffix))
 }
+
+func accountKey(key []byte) []byte { return append([]byte{tableAccounts}, key...) }
+
+// splitIndexKey returns the tag, empty by owner, and the id of a key of an index.
+func splitIndexKey(key []byte) (tag string, id uint64, ok bool) {
+	if len(key) < 1+4+8 {
+		return "", 0, false
+	}
+	middle := key[5 : len(key)-8]
+	if key[0] == tableByTag {
+		if len(middle) == 0 || int(middle[0]) != len(middle)-1 {
+			return "", 0, false
+		}
+		tag = string(middle[1:])
+	} else if len(middle) > 0 {
+		return "", 0, false
+	}
+	return tag, ^binary.BigEndian.Uint64(key[len(key)-8:]), true
+}
+
+const msPerHour = 3600 * 1000
+
+// deletionHour is the hour of a deletion as the index has it, the nearest that it can hold.
+func deletionHour(deletedAtMs int64) uint32 {
+	return uint32(min(max(deletedAtMs/msPerHour, 0), math.MaxUint32))
+}
+
+// daysOfLink is the range of the day rows of a link.
+func daysOfLink(id uint64) keyRange {
+	return keyRange{appendLinkDayKey(nil, id, 0), append(appendLinkDayKey(nil, id, math.MaxUint32), 0)}
+}
+
+const maxTallyKeyBytes = 1 + 8 + 4
