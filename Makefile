@@ -81,15 +81,15 @@ accuracy: ## print how accurate unique visitors are: 1,000 trials of up to a mil
 
 .PHONY: crash-clone
 crash-clone: ## crash engine and store N (10000) times at random moments, and look at what is left (15 min)
-	SHUNTTEST_CRASHES=$(N) $(GO) test ./storage/ordeal -run '^TestNothingAcknowledgedIsLostByACrash$$' -v -count=1 -timeout 2h
+	SHUNTTEST_CRASHES=$(N) $(GO) test ./storage/crashtest -run '^TestNothingAcknowledgedIsLostByACrash$$' -v -count=1 -timeout 2h
 
 .PHONY: faults
 faults: ## fail each file operation of a scripted run in each way, or every EVERY-th (10 min)
-	SHUNTTEST_FAULT_STEP=$(EVERY) $(GO) test ./storage/ordeal -run '^TestAFailedFileOperationIsHarmlessOrClear$$' -v -count=1 -timeout 2h
+	SHUNTTEST_FAULT_STEP=$(EVERY) $(GO) test ./storage/crashtest -run '^TestAFailedFileOperationIsHarmlessOrClear$$' -v -count=1 -timeout 2h
 
 .PHONY: bitflip
 bitflip: ## flip N (10000) bits of a data folder, one at a time, and look at everything in it (15 min)
-	SHUNTTEST_FLIPS=$(N) $(GO) test ./storage/ordeal -run '^TestAFlippedBitIsNeverSilentlyWrong$$' -v -count=1 -timeout 2h
+	SHUNTTEST_FLIPS=$(N) $(GO) test ./storage/crashtest -run '^TestAFlippedBitIsNeverSilentlyWrong$$' -v -count=1 -timeout 2h
 
 .PHONY: targets
 targets: ## a million (TARGETS=n) generated targets through the API and back, byte for byte (a minute)

@@ -235,3 +235,12 @@ func checkTags(tags []string) error {
 	}
 	return nil
 }
+
+// decodeEntry decodes an index value. The result aliases it.
+func decodeEntry(v []byte) (engine.LinkEntry, error) {
+	r := readValue("index value", v, indexVersion)
+	x := engine.LinkEntry{
+		Code: r.bytes(engine.MaxCodeBytes), Host: r.bytes(maxHostBytes), Title: r.remaining(engine.MaxTitleBytes),
+	}
+	return x, r.end()
+}

@@ -1,4 +1,4 @@
-// Package ordeal has no code of its own: its tests put engine and storage together through crashes, faults and flipped bits,
+// Package crashtest has no code of its own: its tests put engine and storage together through crashes, faults and flipped bits,
 // and print a table of what came of it.
 //
 //	make crash-clone   the file system is cloned at random moments, as a kill or a power cut would leave it, and opened again
@@ -7,4 +7,4 @@
 //
 // What they have in common: a session is engine and store opened as a server opens them (session_test.go), and the ledger
 // knows what was asked for and what was acknowledged (ledger_test.go).
-package ordeal
+package crashtest

@@ -1,4 +1,4 @@
-package ordeal
+package crashtest
 
 import (
 	"context"

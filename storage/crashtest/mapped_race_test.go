@@ -1,5 +1,5 @@
 //go:build race
 
-package ordeal
+package crashtest
 
 const mapped = false
