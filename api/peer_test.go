@@ -22,7 +22,7 @@ func requestFrom(peer net.Addr, lines ...string) *fasthttp.RequestCtx {
 func parsed(req *fasthttp.Request, peer net.Addr) *fasthttp.RequestCtx {
 	req.Header.SetHost("any.example")
 	var read fasthttp.Request
-	if err := read.Header.Read(bufio.NewReaderSize(bytes.NewReader(req.Header.Header()), maxHeaderBytes)); err != nil {
+	if err := read.Header.Read(bufio.NewReaderSize(bytes.NewReader(req.Header.Header()), 16<<10)); err != nil {
 		panic(err) // of the test's own headers
 	}
 	ctx := new(fasthttp.RequestCtx)
