@@ -3,13 +3,15 @@ package api
 import (
 	"net/http/pprof"
 	"net/netip"
-	"shunt/api/problem"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttpadaptor"
 	"github.com/valyala/fasthttp/pprofhandler"
+
+	"shunt/api/problem"
 )
 
 func (s *Server) buildAdminRoutes() map[string]fasthttp.RequestHandler {
@@ -19,6 +21,10 @@ func (s *Server) buildAdminRoutes() map[string]fasthttp.RequestHandler {
 		"/readyz":  s.ready,
 	}
 }
+
+// profilePatience is how long a request to the admin address may take: a CPU profile takes as long as
+// it is asked to.
+const profilePatience = 5 * time.Minute
 
 const pprofIndexPath = "/debug/pprof/"
 
@@ -63,7 +69,7 @@ func (s *Server) healthy(ctx *fasthttp.RequestCtx) { writeText(ctx, fasthttp.Sta
 // balances load by this must not take away the node that redirects.
 func (s *Server) ready(ctx *fasthttp.RequestCtx) {
 	switch {
-	case s.draining.Load():
+	case s.drain.hasBegun():
 		writeText(ctx, fasthttp.StatusServiceUnavailable, "draining\n")
 	case !s.engine.Ready():
 		writeText(ctx, fasthttp.StatusServiceUnavailable, "loading\n")

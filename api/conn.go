@@ -174,6 +174,20 @@ func noteState(c net.Conn, state fasthttp.ConnState) {
 	}
 }
 
+// renew gives the request under way on c its whole time again.
+func renew(c net.Conn) {
+	if tracked := connOf(c); tracked != nil {
+		tracked.note(true)
+	}
+}
+
+// addMoved earns the request under way on c the time for so many bytes of an answer.
+func addMoved(c net.Conn, bytes int) {
+	if tracked := connOf(c); tracked != nil {
+		tracked.moved.Add(int64(bytes))
+	}
+}
+
 // linger makes the close of a connection wait for its client to read the answer.
 func linger(c net.Conn) {
 	if tracked := connOf(c); tracked != nil {

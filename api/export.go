@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"runtime/debug"
 
 	"github.com/valyala/fasthttp"
@@ -62,7 +63,7 @@ func (s *Server) startExport(ctx *fasthttp.RequestCtx, caller account.Caller, q 
 	}
 	q.Limit = exportPage
 	x := &exportStream{
-		server: s, query: q, list: list, recheck: s.recheck(caller, guard, account.LinksRead), conn: connOf(ctx.Conn()),
+		server: s, query: q, list: list, recheck: s.recheck(caller, guard, account.LinksRead), conn: ctx.Conn(),
 		release: func() { s.exports.Leave(key) }, inTurn: func(fn func() error) error { return s.cores.Do(key, fn) },
 	}
 	if err := x.readPage(); err != nil {
@@ -80,7 +81,7 @@ type exportStream struct {
 	query   engine.LinkQuery // of the next page
 	list    *engine.LinkList
 	recheck func() error // whether the caller may still see the links
-	conn    *conn
+	conn    net.Conn
 	release func()
 	inTurn  func(func() error) error // with other costly work
 
@@ -105,9 +106,7 @@ func (x *exportStream) Read(p []byte) (n int, err error) {
 		}
 	}
 	n, _ = x.page.Read(p)
-	if x.conn != nil {
-		x.conn.moved.Add(int64(n))
-	}
+	addMoved(x.conn, n)
 	return n, nil
 }
 

@@ -24,7 +24,7 @@ var (
 // router.
 func (s *Server) handlePublic(ctx *fasthttp.RequestCtx) {
 	defer s.recovered(ctx)
-	if s.draining.Load() {
+	if s.drain.hasBegun() {
 		ctx.SetConnectionClose()
 	}
 	path, query := splitURI(ctx.Request.Header.RequestURI())

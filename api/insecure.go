@@ -22,7 +22,7 @@ func (s *Server) ServeRedirects(ln net.Listener) error { return s.insecure.serve
 // browsers skip it, and its operator change his mind.
 func (s *Server) handleInsecure(ctx *fasthttp.RequestCtx) {
 	defer s.recovered(ctx)
-	if s.draining.Load() {
+	if s.drain.hasBegun() {
 		ctx.SetConnectionClose()
 	}
 	target := originForm(ctx.Request.Header.RequestURI())

@@ -203,7 +203,7 @@ func (l *liveStream) wait() {
 		return
 	case <-l.timer.C:
 	}
-	noteState(l.conn, fasthttp.StateActive)
+	renew(l.conn)
 	if err := l.look(); err != nil {
 		l.fail(err)
 	}

@@ -168,7 +168,7 @@ func (o *operation) wait() {
 		o.cancel()
 		<-o.ended
 	case <-o.timer.C:
-		noteState(o.conn, fasthttp.StateActive) // it is at work: the sweep leaves it alone
+		renew(o.conn) // it is at work: the sweep leaves it alone
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.line(map[string]any{"progress": o.mu.said})

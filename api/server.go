@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -95,10 +94,9 @@ type Server struct {
 	exports              places
 	heavyReads           places
 	issues               places // of tokens
-	public, local, admin *fleet
-	insecure             *fleet
-	draining             atomic.Bool
-	stopped              chan struct{} // closed when Shutdown is through
+	public, local, admin *group
+	insecure             *group
+	drain                *drain
 }
 
 // NewServer returns a server that serves nothing yet. It starts no goroutine.
@@ -136,7 +134,7 @@ func NewServer(o Options) (*Server, error) {
 		allowHTTP: o.AllowHTTP, rootRedirect: rootRedirect,
 		cores: newCores(), previews: newPreviews(), qrCodes: newQRCodes(),
 		pprof: o.Pprof, adminHosts: adminHosts, operations: o.Operations,
-		stopped: make(chan struct{}),
+		drain: newDrain(),
 	}
 	if s.proxies.header == "" {
 		s.proxies.header = fasthttp.HeaderXForwardedFor
@@ -169,17 +167,24 @@ func (s *Server) build(o Options) {
 	s.publicRoutes = s.routes(s.publicDoor, s.endpoints())
 	s.localRoutes = s.routes(s.localDoor, append(s.endpoints(), s.operationEndpoints()...))
 	s.adminRoutes = s.buildAdminRoutes()
-	s.public = s.newFleet(s.handlePublic, s.publicLimits(o), publicPatience)
-	s.insecure = s.newFleet(s.handleInsecure, s.redirectLimits(o), publicPatience)
+	s.public = s.newGroup(s.handlePublic, s.publicLimits(o))
+	s.insecure = s.newGroup(s.handleInsecure, s.redirectLimits(o))
 	if o.HSTSMaxAge > 0 {
 		s.hsts = fmt.Sprintf("max-age=%d", int64(o.HSTSMaxAge/time.Second))
 	}
 	if o.ACMEChallenges != nil {
 		s.challenges = fasthttpadaptor.NewFastHTTPHandler(o.ACMEChallenges)
 	}
-	s.local = s.newFleet(s.handleLocal, limits{connections: maxOperators}, publicPatience)
-	s.local.http.HeaderReceived, s.local.http.ErrorHandler = s.prepareLocalBody, s.localParseFailed
-	s.admin = s.newFleet(s.handleAdmin, limits{connections: maxOperators}, adminPatience)
+	s.local = s.newGroup(s.handleLocal, limits{connections: maxOperators})
+	s.local.maxBody = s.localBodyLimit
+	s.admin = s.newGroup(s.handleAdmin, limits{connections: maxOperators})
+	s.admin.patience.request = profilePatience
+}
+
+func (s *Server) newGroup(handle fasthttp.RequestHandler, lim limits) *group {
+	return &group{
+		handle: handle, refuse: s.refuseUnread, maxBody: s.bodyLimitOf, limits: lim, patience: defaultPatience, drain: s.drain, log: s.log,
+	}
 }
 
 func (s *Server) publicLimits(o Options) limits {
@@ -273,40 +278,10 @@ func (s *Server) ServeLocal(ln net.Listener) error { return s.local.serve(ln) }
 // ServeAdmin serves /metrics, /healthz, /readyz and maybe /debug/pprof on ln until Shutdown. It asks for no token.
 func (s *Server) ServeAdmin(ln net.Listener) error { return s.admin.serve(ln) }
 
-// newFastHTTP returns the HTTP server of one way in.
-//
-// Header names are normalized (DisableHeaderNamesNormalizing stays off), because Peek compares canonical names and
-// clients write them in any case. Timeouts are the fleet's: ReadTimeout and IdleTimeout cost 0.66 µs of the 5 µs of a
-// request.
-func (s *Server) newFastHTTP(handle fasthttp.RequestHandler) *fasthttp.Server {
-	return &fasthttp.Server{
-		Handler:                      handle,
-		ErrorHandler:                 s.parseFailed,
-		HeaderReceived:               s.prepareBody,
-		ExpectHandler:                expected,
-		ConnState:                    noteState,
-		Concurrency:                  MaxConnections,
-		ReadBufferSize:               maxHeaderBytes,
-		MaxRequestBodySize:           maxBodyBytes,
-		MaxRequestsPerConn:           maxRequestsPerConn,
-		DisablePreParseMultipartForm: true,
-		NoDefaultServerHeader:        true,
-		NoDefaultContentType:         true,
-		SecureErrorLogMessage:        true,
-		CloseOnShutdown:              true,
-		Logger:                       silent{},
-	}
-}
-
-// silent is fasthttp's log: what it says of a bad request holds bytes of it. Bad requests are counted instead.
-type silent struct{}
-
-func (silent) Printf(string, ...any) {}
-
 // handleLocal is the way of every request on the socket of local commands.
 func (s *Server) handleLocal(ctx *fasthttp.RequestCtx) {
 	defer s.recovered(ctx)
-	if s.draining.Load() {
+	if s.drain.hasBegun() {
 		ctx.SetConnectionClose()
 	}
 	s.localRoutes(ctx)

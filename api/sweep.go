@@ -9,12 +9,8 @@ type patience struct {
 	idle    time.Duration // between requests
 }
 
-var (
-	publicPatience = patience{head: 10 * time.Second, request: 30 * time.Second, idle: 75 * time.Second}
-
-	// A CPU profile takes what it is asked to.
-	adminPatience = patience{head: 10 * time.Second, request: 5 * time.Minute, idle: 75 * time.Second}
-)
+// defaultPatience suits clients that ask for redirects and small answers.
+var defaultPatience = patience{head: 10 * time.Second, request: 30 * time.Second, idle: 75 * time.Second}
 
 // minRate is how many bytes of a body, or of a large answer, earn a request a second more. Slower ones have their time and
 // no more. It is Apache's MinRate (mod_reqtimeout), for both directions.
