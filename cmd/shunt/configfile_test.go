@@ -54,7 +54,7 @@ func TestEveryErrorOfAFileHasAPlaceInIt(t *testing.T) {
 			t.Errorf("%q: got %q, want a usage error with a place", text, err)
 		}
 	}
-	for _, text := range mistakeFiles {
+	for _, text := range wrongFiles {
 		for i := range len(text) {
 			read(text[:i])
 			for _, c := range "=[]{}.\"'\n\\#\x00\xff" {
@@ -63,4 +63,26 @@ func TestEveryErrorOfAFileHasAPlaceInIt(t *testing.T) {
 			}
 		}
 	}
+}
+
+// wrongFiles have the usual mistakes.
+var wrongFiles = []string{
+	"nothing of use\n",
+	"",
+	"# a comment\nlisten = \"127.0.0.1:0\"\nbase_url = https://sho.rt\n",
+	"lisen = \"127.0.0.1:0\"\n  trusted-proxies = [\"::1\"]\nnothing-like-it = 1\n",
+	"listen = \"127.0.0.1:0\"\nflush-interval = \"2s\"\nbase_url = \"http://a.b\"\nbase-url = \"http://a.b\"\n",
+	"flush-interval = 5\n",
+	"pprof = 1\ncors-origin = [1]\njournal-dir = 5\nlog-format = [\"text\"]\n",
+	"[serve]\nlisten = \"127.0.0.1:0\"\n",
+	"pprof = yes\n",
+	"listen: \"127.0.0.1:0\"\n",
+	"keep-hours = 99999999999999999999\n",
+	"listen = \"127.0.0.1:0\n",
+	"\nlisten =\n",
+	"listen = \"127.0.0.1:0\" \"127.0.0.1:1\"\n",
+	"tls-cert = \"none.pem\"\ntls-key = \"none.pem\"\nbase-url = \"https://sho.rt\"\n",
+	"listen = \":8080\"\n",
+	"config = \"cert.toml\"\n",
+	"confg = \"cert.toml\"\n",
 }

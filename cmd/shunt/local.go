@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"shunt/cmd/shunt/socket"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/valyala/fasthttp/fasthttputil"
@@ -71,7 +73,7 @@ func (t *localTarget) connect(ctx context.Context, stderr io.Writer) (*connectio
 	if t.server != "" {
 		return t.connectRemote(stderr)
 	}
-	if _, err := socketPath(t.data.dataDir); err != nil {
+	if _, err := socket.Path(t.data.dataDir); err != nil {
 		return nil, err
 	}
 	var alone *connection

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"shunt/cmd/shunt/socket"
+
 	"github.com/spf13/cobra"
 
 	"shunt/api"
@@ -313,7 +315,7 @@ func closeListener(ln net.Listener) func() error {
 
 // openData opens the store, which locks the folder, then the socket in it, then the engine.
 func (s *server) openData() error {
-	path, err := socketPath(s.cfg.data.dataDir)
+	path, err := socket.Path(s.cfg.data.dataDir)
 	if err != nil {
 		return err
 	}
@@ -327,7 +329,7 @@ func (s *server) openData() error {
 	if err := s.warnOfOpenFolder(); err != nil {
 		return err
 	}
-	if s.local, err = listenSocket(path); err != nil {
+	if s.local, err = socket.Listen(path); err != nil {
 		return err
 	}
 	s.parts.onStop("socket", closeListener(s.local))
