@@ -79,7 +79,7 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	fs.StringSliceVar(&cfg.adminHosts, "admin-host", nil,
 		"host `NAME` that the admin address answers to, such as that of a proxy in front of it; may be repeated, or "+
 			"be a list with commas (default: on loopback only localhost and loopback addresses, elsewhere any name)")
-	fs.Var(prefixes{&cfg.trustedProxies}, "trusted-proxy",
+	fs.Var(networks(&cfg.trustedProxies), "trusted-proxy",
 		"address or network of a proxy that is believed; may be repeated, or be a list with commas")
 	checkedVar(fs, &cfg.clientIPHeader, "client-ip-header", "HEADER", "X-Forwarded-For",
 		"the header in which a trusted proxy names the client", parseHeaderName)
@@ -358,7 +358,7 @@ func (s *server) serveAPI(baseURL string) error {
 	s.speakHTTPS(&o)
 	server, err := api.NewServer(o)
 	if err != nil {
-		return usageError{err}
+		return usageErrorf("%w", err)
 	}
 	serveOn(s.parts, "public address", server.ServePublic, s.public)
 	if s.redirects != nil {

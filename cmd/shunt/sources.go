@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -30,57 +29,24 @@ const (
 	maxSecretFileBytes = 4096
 )
 
-// markArguments takes flags out of the environment and the file: they say what this one call is about.
-func markArguments(fs *pflag.FlagSet, names ...string) {
-	for _, name := range names {
-		must(fs.SetAnnotation(name, argumentAnnotation, []string{}))
-	}
-}
-
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
-}
-
-func annotated(f *pflag.Flag, annotation string) bool {
-	_, ok := f.Annotations[annotation]
-	return ok
-}
-
-// loadSettings gives cmd's flags the values of the environment and of the file of --config.
+// applySources gives the flags of fs the values of the environment and of the file that the flag --config names. known are the
+// settings of every command.
+//
 // Unknown keys of the file are usage errors; unknown variables are warned of, since they may be another version's.
-func loadSettings(cmd *cobra.Command, environ []string, stderr io.Writer) error {
-	if cmd.Flags().Lookup("config") == nil {
-		return nil
-	}
-	known := knownSettings(cmd.Root())
+func applySources(fs *pflag.FlagSet, known map[string]*pflag.Flag, environ []string, stderr io.Writer) error {
 	variables, err := readEnvironment(environ, known, stderr)
 	if err != nil {
 		return err
 	}
-	if err := apply(cmd.Flags(), variables); err != nil {
+	if err := apply(fs, variables); err != nil {
 		return err
 	}
-	path := cmd.Flag("config").Value.String()
+	path := fs.Lookup("config").Value.String()
 	if path == "" {
 		return nil
 	}
 	keys, err := readFile(path, known)
-	return errors.Join(err, apply(cmd.Flags(), keys))
-}
-
-// knownSettings returns the settings of every command, so that one file and one environment serve them all.
-func knownSettings(root *cobra.Command) map[string]*pflag.Flag {
-	known := map[string]*pflag.Flag{}
-	for _, cmd := range commandsOf(root) {
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if f.Name != "help" && !annotated(f, argumentAnnotation) {
-				known[f.Name] = f
-			}
-		})
-	}
-	return known
+	return errors.Join(err, apply(fs, keys))
 }
 
 func environmentName(setting string) string {
@@ -124,16 +90,22 @@ func secretFromFile(name *string, value string, known map[string]*pflag.Flag) (s
 		return value, nil
 	}
 	*name = secret
-	f, err := os.Open(value)
+	text, err := readAtMost(value, maxSecretFileBytes)
+	return strings.TrimSpace(string(text)), err
+}
+
+// readAtMost reads a file, and refuses a larger one.
+func readAtMost(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSecretFileBytes+1))
-	if err == nil && len(text) > maxSecretFileBytes {
-		err = fmt.Errorf("%s is larger than %d bytes", value, maxSecretFileBytes)
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("%s is larger than %d bytes", path, most)
 	}
-	return strings.TrimSpace(string(text)), err
+	return text, err
 }
 
 // apply sets those of fs's flags that settings has and that nothing stronger has set.
@@ -151,53 +123,4 @@ func apply(fs *pflag.FlagSet, settings map[string]given) error {
 		must(fs.SetAnnotation(f.Name, sourceAnnotation, []string{from.source}))
 	})
 	return errors.Join(errs...)
-}
-
-// A checked is a flag whose text is parsed, and refused, where it is given.
-type checked[T any] struct {
-	value *T
-	text  string
-	kind  string // as --help names the value
-	parse func(text string) (T, error)
-}
-
-func checkedVar[T any](fs *pflag.FlagSet, p *T, name, kind, byDefault, usage string, parse func(string) (T, error)) {
-	c := &checked[T]{value: p, kind: kind, parse: parse}
-	if byDefault != "" {
-		must(c.Set(byDefault))
-	}
-	fs.Var(c, name, usage)
-}
-
-func (c *checked[T]) Set(text string) error {
-	value, err := c.parse(text)
-	if err != nil {
-		return err
-	}
-	*c.value, c.text = value, text
-	return nil
-}
-
-func (c *checked[T]) String() string { return c.text }
-func (c *checked[T]) Type() string   { return c.kind }
-
-// wordVar is checkedVar for a closed set of words, which shells complete.
-func wordVar(fs *pflag.FlagSet, p *string, name, kind, byDefault, usage string, words ...string) {
-	checkedVar(fs, p, name, kind, byDefault, usage, oneOf(words...))
-	completeWords(fs, name, words...)
-}
-
-// completeWords has shells complete the words that a flag may be.
-func completeWords(fs *pflag.FlagSet, name string, words ...string) {
-	must(fs.SetAnnotation(name, wordsAnnotation, words))
-}
-
-// oneOf makes a parser of a closed set of words.
-func oneOf(words ...string) func(string) (string, error) {
-	return func(text string) (string, error) {
-		if !slices.Contains(words, text) {
-			return "", fmt.Errorf("must be one of %s", strings.Join(words, ", "))
-		}
-		return text, nil
-	}
 }

@@ -16,6 +16,9 @@ import (
 
 // The file of --config is TOML without tables. Every mistake in it is named with its line and column, all of them at once.
 
+// maxFileBytes stops a wrong path from being read whole.
+const maxFileBytes = 1 << 20
+
 // A given is a setting's value as the environment or the file has it.
 type given struct {
 	text   string
@@ -33,11 +36,11 @@ type configFile struct {
 
 // readFile returns the values of the TOML file by setting. Its keys are the flags' names; base_url is base-url.
 func readFile(path string, known map[string]*pflag.Flag) (map[string]given, error) {
-	text, err := readBounded(path)
+	text, err := readAtMost(path, maxFileBytes)
 	if err != nil {
 		return nil, usageErrorf("--config: %w", err)
 	}
-	f := &configFile{path: path, text: bytes.TrimPrefix(text, byteOrderMark), known: known}
+	f := &configFile{path: path, text: bytes.TrimPrefix(text, []byte("\ufeff")), known: known}
 	return f.settings()
 }
 
