@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"io/fs"
 	"math"
 	"path"
@@ -26,18 +25,6 @@ const (
 	maxCacheBytes     = 1 << 40
 	cacheSizeByMemory = 0 // --cache-size auto
 )
-
-// parseCacheSize reads --cache-size.
-func parseCacheSize(text string) (int64, error) {
-	if text == "auto" {
-		return cacheSizeByMemory, nil
-	}
-	n, ok := parseSize(text)
-	if !ok || n < minCacheBytes || n > maxCacheBytes {
-		return 0, errors.New("must be auto, or a size from 8MiB to 1TiB, such as 256MiB")
-	}
-	return int64(n), nil
-}
 
 // autoCacheBytes returns the size of the cache of a process that may use memory bytes; 0: it is not known how many.
 func autoCacheBytes(memory uint64) int64 {

@@ -64,7 +64,7 @@ func argumentOf(cmd *cobra.Command) string {
 }
 
 func flagCompletion(f *pflag.Flag) cobra.CompletionFunc {
-	words := f.Annotations[wordsAnnotation]
+	words := wordsOf(f)
 	_, isList := f.Value.(pflag.SliceValue)
 	isList = isList || f.Name == "include" // a list that goes to the API as it is
 	switch kind, _ := pflag.UnquoteUsage(f); {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -185,21 +186,6 @@ func absolute(dir string) string {
 	return path
 }
 
-const socketName = "shunt.sock"
-
-// maxSocketPathBytes is what fits into sockaddr_un beside the final zero (unix(7)).
-const maxSocketPathBytes = 107
-
-// socketPath returns where the server on dir can be talked to by whoever may open that folder.
-func socketPath(dir string) (string, error) {
-	path := filepath.Join(dir, socketName)
-	if len(path) > maxSocketPathBytes {
-		return "", fmt.Errorf("the path of the socket %s has %d bytes, and a socket's path at most %d: "+
-			"use a folder with a shorter path (--data), or give it relative to where you are", path, len(path), maxSocketPathBytes)
-	}
-	return path, nil
-}
-
 // shellQuote returns text as one word of a POSIX shell.
 func shellQuote(text string) string {
 	plain := func(r rune) bool {
@@ -209,4 +195,19 @@ func shellQuote(text string) string {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// warnOfOpenFolder says that others can enter the data folder, or read what is in it. The socket and the journal are not open to
+// them, and whoever may write there can replace them.
+func (s *server) warnOfOpenFolder() error {
+	dir := s.cfg.data.dataDir
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if others := info.Mode().Perm() & 0o077; others != 0 {
+		s.say.log.Warn("the data folder lets other users in; unless that is what you want, close it",
+			"folder", dir, "mode", fmt.Sprintf("%04o", info.Mode().Perm()), "run", "chmod 700 "+shellQuote(dir))
+	}
+	return nil
 }

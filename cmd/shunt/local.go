@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"shunt/cmd/shunt/socket"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/valyala/fasthttp/fasthttputil"
@@ -46,7 +48,7 @@ func addLocalSettings(cmd *cobra.Command, t *localTarget) {
 	hide(fs, "listen", "acme-domain", "private-targets", "journal-dir", "min-free-space")
 	checkedVar(fs, &t.server, "server", "URL", "", "talk to the server at this origin, such as https://sho.rt; the token is in SHUNT_TOKEN", t.parseServer)
 	fs.StringVar(&t.token, "token", "", "`TOKEN` for --server; others see arguments, so use SHUNT_TOKEN or SHUNT_TOKEN_FILE")
-	must(fs.SetAnnotation("token", secretAnnotation, []string{}))
+	markSecret(fs, "token")
 	fs.StringVar(&t.user, "user", "", "`EMAIL` of the user to act as (default: the oldest admin)")
 	markArguments(fs, "user")
 }
@@ -71,7 +73,7 @@ func (t *localTarget) connect(ctx context.Context, stderr io.Writer) (*connectio
 	if t.server != "" {
 		return t.connectRemote(stderr)
 	}
-	if _, err := socketPath(t.data.dataDir); err != nil {
+	if _, err := socket.Path(t.data.dataDir); err != nil {
 		return nil, err
 	}
 	var alone *connection

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"shunt/cmd/shunt/socket"
+
 	"github.com/mattn/go-isatty"
 
 	"shunt/api/client"
@@ -22,7 +24,7 @@ import (
 // reach connects to the server that runs on the folder; or returns nil, and what alone has returned: it opens the folder, and
 // storage.ErrLocked means that a process without a socket has it.
 func (t *localTarget) reach(ctx context.Context, alone func() error) (*connection, error) {
-	path, tooLong := socketPath(t.data.dataDir) // too long: no server can run on it, but a backup can be there
+	path, tooLong := socket.Path(t.data.dataDir) // too long: no server can run on it, but a backup can be there
 	patience, cancel := context.WithTimeout(ctx, t.patience)
 	defer cancel()
 	for {

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"shunt/cmd/shunt/socket"
+
 	"github.com/spf13/cobra"
 
 	"shunt/api"
@@ -77,7 +79,7 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	fs.StringSliceVar(&cfg.adminHosts, "admin-host", nil,
 		"host `NAME` that the admin address answers to, such as that of a proxy in front of it; may be repeated, or "+
 			"be a list with commas (default: on loopback only localhost and loopback addresses, elsewhere any name)")
-	fs.Var(prefixes{&cfg.trustedProxies}, "trusted-proxy",
+	fs.Var(networks(&cfg.trustedProxies), "trusted-proxy",
 		"address or network of a proxy that is believed; may be repeated, or be a list with commas")
 	checkedVar(fs, &cfg.clientIPHeader, "client-ip-header", "HEADER", "X-Forwarded-For",
 		"the header in which a trusted proxy names the client", parseHeaderName)
@@ -313,7 +315,7 @@ func closeListener(ln net.Listener) func() error {
 
 // openData opens the store, which locks the folder, then the socket in it, then the engine.
 func (s *server) openData() error {
-	path, err := socketPath(s.cfg.data.dataDir)
+	path, err := socket.Path(s.cfg.data.dataDir)
 	if err != nil {
 		return err
 	}
@@ -327,7 +329,7 @@ func (s *server) openData() error {
 	if err := s.warnOfOpenFolder(); err != nil {
 		return err
 	}
-	if s.local, err = listenSocket(path); err != nil {
+	if s.local, err = socket.Listen(path); err != nil {
 		return err
 	}
 	s.parts.onStop("socket", closeListener(s.local))
@@ -356,7 +358,7 @@ func (s *server) serveAPI(baseURL string) error {
 	s.speakHTTPS(&o)
 	server, err := api.NewServer(o)
 	if err != nil {
-		return usageError{err}
+		return usageErrorf("%w", err)
 	}
 	serveOn(s.parts, "public address", server.ServePublic, s.public)
 	if s.redirects != nil {

@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"log/slog"
+	"io"
 	"net"
 	"net/netip"
 	"net/url"
@@ -163,37 +163,6 @@ func parseFloor(text string) (storage.Floor, error) {
 	return storage.Floor{Bytes: n}, nil
 }
 
-// parseSize reads a number of bytes such as 512MiB.
-func parseSize(text string) (bytes uint64, ok bool) {
-	number := strings.TrimRight(text, "KMGTiB")
-	n, err := strconv.ParseUint(number, 10, 32)
-	shift, known := sizeUnits[text[len(number):]]
-	return n << shift, err == nil && known && n > 0 && n<<shift>>shift == n
-}
-
-// sizeUnits are what a size may end in, as powers of two.
-var sizeUnits = map[string]uint{"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}
-
-var errEmpty = errors.New("must not be empty")
-
-func parseNotEmpty(text string) (string, error) {
-	if text == "" {
-		return "", errEmpty
-	}
-	return text, nil
-}
-
-func parseListen(text string) (string, error) {
-	_, port, err := net.SplitHostPort(text)
-	if err != nil || port == "" {
-		return "", errors.New("must be host:port, such as 127.0.0.1:8080 or :8080")
-	}
-	if _, err := net.LookupPort("tcp", port); err != nil {
-		return "", fmt.Errorf("must have a port from 0 to 65535, and not %q", port)
-	}
-	return text, nil
-}
-
 // parseOrigin returns text as scheme://host[:port], the host in the form that targets are stored in.
 func parseOrigin(text string) (string, error) {
 	scheme, rest, _ := strings.Cut(text, "://")
@@ -227,106 +196,35 @@ func parseFlushInterval(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// countUpTo parses a number from 1 to most.
-func countUpTo(most int) func(text string) (int, error) {
-	return func(text string) (int, error) {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > most {
-			return 0, fmt.Errorf("must be a number from 1 to %d", most)
-		}
-		return n, nil
+// loadSettings gives cmd's flags the values of the environment and of the file of --config, if cmd takes settings at all.
+func loadSettings(cmd *cobra.Command, environ []string, stderr io.Writer) error {
+	if cmd.Flags().Lookup("config") == nil {
+		return nil
 	}
+	return applySources(cmd.Flags(), knownSettings(cmd.Root()), environ, stderr)
 }
 
-// countOr reads a number from 1 to most, or a word that stands for a number beyond.
-func countOr(word string, number, most int) func(text string) (int, error) {
-	return func(text string) (int, error) {
-		if text == word {
-			return number, nil
-		}
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > most {
-			return 0, fmt.Errorf("must be a number from 1 to %d, or %s", most, word)
-		}
-		return n, nil
+// knownSettings returns the settings of every command, so that one file and one environment serve them all.
+func knownSettings(root *cobra.Command) map[string]*pflag.Flag {
+	known := map[string]*pflag.Flag{}
+	for _, cmd := range commandsOf(root) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if isSetting(f) {
+				known[f.Name] = f
+			}
+		})
 	}
+	return known
 }
 
-func parseHeaderName(text string) (string, error) {
-	for _, c := range []byte(text) {
-		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
-		if !letter && !('0' <= c && c <= '9') && c != '-' && c != '_' {
-			return "", errors.New("must be the name of a header")
-		}
+// parseCacheSize reads --cache-size.
+func parseCacheSize(text string) (int64, error) {
+	if text == "auto" {
+		return cacheSizeByMemory, nil
 	}
-	return parseNotEmpty(text)
-}
-
-func parseLevel(text string) (level slog.Level, err error) {
-	if level.UnmarshalText([]byte(text)) != nil {
-		return 0, errors.New("must be debug, info, warn or error")
+	n, ok := parseSize(text)
+	if !ok || n < minCacheBytes || n > maxCacheBytes {
+		return 0, errors.New("must be auto, or a size from 8MiB to 1TiB, such as 256MiB")
 	}
-	return level, nil
-}
-
-// prefixes is a flag that holds networks and may be repeated.
-type prefixes struct{ list *[]netip.Prefix }
-
-var (
-	_ pflag.Value      = prefixes{}
-	_ pflag.SliceValue = prefixes{}
-)
-
-func (p prefixes) Set(text string) error {
-	for part := range strings.SplitSeq(text, ",") {
-		if err := p.Append(strings.TrimSpace(part)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Append implements pflag.SliceValue.
-func (p prefixes) Append(text string) error {
-	prefix, err := parsePrefix(text)
-	if err == nil {
-		*p.list = append(*p.list, prefix)
-	}
-	return err
-}
-
-// Replace implements pflag.SliceValue.
-func (p prefixes) Replace(texts []string) error {
-	*p.list = nil
-	for _, text := range texts {
-		if err := p.Append(text); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// GetSlice implements pflag.SliceValue.
-func (p prefixes) GetSlice() []string {
-	texts := make([]string, len(*p.list))
-	for i, prefix := range *p.list {
-		texts[i] = prefix.String()
-	}
-	return texts
-}
-
-func (p prefixes) String() string { return strings.Join(p.GetSlice(), ",") }
-func (p prefixes) Type() string   { return "NETWORK" }
-
-// parsePrefix reads a network such as 10.0.0.0/8, or a single address.
-func parsePrefix(text string) (netip.Prefix, error) {
-	if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
-		addr = addr.Unmap()
-		return netip.PrefixFrom(addr, addr.BitLen()), nil
-	}
-	prefix, err := netip.ParsePrefix(text)
-	if err != nil {
-		return netip.Prefix{}, fmt.Errorf("%q is neither an address nor a network such as 10.0.0.0/8", text)
-	}
-	return prefix.Masked(), nil
+	return int64(n), nil
 }

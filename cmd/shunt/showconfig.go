@@ -6,11 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"strings"
 
-	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"shunt/api"
 )
@@ -50,7 +47,7 @@ settings do not go together, the command says so and exits with 2.
 			if asJSON && asTOML {
 				return usageErrorf("--json and --toml exclude each other")
 			}
-			rows := settingRows(cmd.Flags(), &cfg)
+			rows := settingRows(cmd.Flags(), cfg.derived)
 			var err error
 			switch {
 			case asJSON:
@@ -135,116 +132,15 @@ func (cfg *serveConfig) checkFiles(stderr io.Writer) error {
 	return errors.Join(errs...)
 }
 
-// A settingRow is a setting as `shunt config` shows it.
-type settingRow struct {
-	name, text string
-	value      any // as in JSON: a text, true or false, or a list of texts; nil: not set, or not shown
-	source     string
-	secret     bool
-}
-
-type settingTable []settingRow
-
-const (
-	fromDefault = "default"
-	fromFlag    = "flag"
-	hiddenValue = "(set, not shown)"
-)
-
-// settingRows returns the settings among fs. What follows from others is shown as what it comes to.
-func settingRows(fs *pflag.FlagSet, cfg *serveConfig) (rows settingTable) {
-	fs.VisitAll(func(f *pflag.Flag) {
-		if f.Name == "help" || annotated(f, argumentAnnotation) {
-			return
-		}
-		row := settingRow{name: f.Name, text: f.Value.String(), source: sourceOf(f), secret: annotated(f, secretAnnotation)}
-		if f.Name == "base-url" && row.text == "" {
-			cfg.data.secure = cfg.https.certFile != ""
-			if row.text, _ = cfg.data.resolveBaseURL(cfg.data.listen); row.text != "" {
-				row.source += ", from " + cfg.baseURLFlag()
-			}
-		}
-		row.value = valueOf(f, row.text)
-		if row.secret && row.text != "" {
-			row.text, row.value = hiddenValue, nil
-		}
-		rows = append(rows, row)
-	})
-	return rows
-}
-
-// baseURLFlag names the setting from which a base URL follows that is not given.
-func (cfg *serveConfig) baseURLFlag() string {
+// derived returns the base URL where none is given, and the setting from which it follows.
+func (cfg *serveConfig) derived(name string) (text, from string) {
+	if name != "base-url" {
+		return "", ""
+	}
+	cfg.data.secure = cfg.https.certFile != ""
+	text, _ = cfg.data.resolveBaseURL(cfg.data.listen)
 	if cfg.data.acmeDomain != "" {
-		return "acme-domain"
+		return text, "acme-domain"
 	}
-	return "listen"
-}
-
-func sourceOf(f *pflag.Flag) string {
-	switch source := f.Annotations[sourceAnnotation]; {
-	case len(source) > 0:
-		return source[0]
-	case f.Changed:
-		return fromFlag
-	}
-	return fromDefault
-}
-
-func valueOf(f *pflag.Flag, text string) any {
-	list, isList := f.Value.(pflag.SliceValue)
-	switch {
-	case isList:
-		return append([]string{}, list.GetSlice()...)
-	case f.Value.Type() == "bool":
-		return text == "true"
-	case text == "":
-		return nil
-	}
-	return text
-}
-
-func (t settingTable) byName() map[string]any {
-	type shown struct {
-		Value  any    `json:"value"`
-		Source string `json:"source"`
-		Secret bool   `json:"secret,omitempty"`
-	}
-	rows := map[string]any{}
-	for _, row := range t {
-		rows[row.name] = shown{row.value, row.source, row.secret}
-	}
-	return rows
-}
-
-func (t settingTable) table() [][]string {
-	rows := [][]string{{"SETTING", "VALUE", "FROM"}}
-	for _, row := range t {
-		text := row.text
-		if list, ok := row.value.([]string); ok {
-			text = strings.Join(list, ",")
-		}
-		if text == "" {
-			text = "-"
-		}
-		rows = append(rows, []string{row.name, text, row.source})
-	}
-	return rows
-}
-
-// toml returns a file of settings. What is the default is a comment, so that a later default takes effect.
-func (t settingTable) toml() string {
-	var b strings.Builder
-	for _, row := range t {
-		if row.secret || row.value == nil || row.name == "config" { // a file names no other
-			continue
-		}
-		line, err := toml.Marshal(map[string]any{row.name: row.value})
-		must(err) // texts, and true or false
-		if strings.HasPrefix(row.source, fromDefault) {
-			b.WriteString("# ")
-		}
-		fmt.Fprintf(&b, "%s  # %s\n", strings.TrimSpace(string(line)), row.source)
-	}
-	return b.String()
+	return text, "listen"
 }
