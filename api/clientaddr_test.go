@@ -136,3 +136,28 @@ func FuzzForwardedFor(f *testing.F) {
 		}
 	})
 }
+
+func TestOnlyATrustedProxyIsBelievedWhereTheClientIs(t *testing.T) {
+	p := proxies{trusted: someProxies.trusted, countryHeader: "CF-IPCountry"}
+	for name, c := range map[string]struct {
+		peer  string
+		lines []string
+		want  string
+	}{
+		"a trusted peer":         {"10.0.0.1", []string{"CF-IPCountry", "DE"}, "DE"},
+		"in any case":            {"10.0.0.1", []string{"cf-ipcountry", "de"}, "de"},
+		"a peer that is not":     {"192.0.2.1", []string{"CF-IPCountry", "DE"}, ""},
+		"a trusted peer, silent": {"10.0.0.1", nil, ""},
+		"another header":         {"10.0.0.1", []string{"X-Country", "DE"}, ""},
+		"two lines":              {"10.0.0.1", []string{"CF-IPCountry", "US", "CF-IPCountry", "DE"}, "DE"},
+	} {
+		ctx := requestFrom(tcpAddr(c.peer), c.lines...)
+		if got := p.countryCode(ctx, peerAddr(ctx)); string(got) != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+	ctx := requestFrom(tcpAddr("10.0.0.1"), "CF-IPCountry", "DE")
+	if got := someProxies.countryCode(ctx, peerAddr(ctx)); got != nil {
+		t.Errorf("without the setting: got %q, want nothing", got)
+	}
+}

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"io/fs"
 	"math/rand/v2"
-	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,51 +17,6 @@ import (
 
 	"shunt/engine"
 )
-
-// geoIPFile writes a file of networks and their records, and returns its path.
-func geoIPFile(t testing.TB, o mmdbwriter.Options, records map[string]mmdbtype.DataType) string {
-	t.Helper()
-	tree, err := mmdbwriter.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for text, record := range records {
-		_, network, err := net.ParseCIDR(text)
-		if err == nil {
-			err = tree.Insert(network, record)
-		}
-		if err != nil {
-			t.Fatal(text, err)
-		}
-	}
-	var b bytes.Buffer
-	if _, err := tree.WriteTo(&b); err != nil {
-		t.Fatal(err)
-	}
-	return writeTo(t, "test.mmdb", b.Bytes())
-}
-
-func writeTo(t testing.TB, name string, content []byte) (path string) {
-	t.Helper()
-	path = filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// countryRecord is what GeoLite2-Country says of a network; empty codes are left out.
-func countryRecord(country, registered string) mmdbtype.Map {
-	record := mmdbtype.Map{"continent": mmdbtype.Map{"code": mmdbtype.String("EU"), "names": mmdbtype.Map{"en": mmdbtype.String("Europe")}}}
-	for key, code := range map[mmdbtype.String]string{"country": country, "registered_country": registered} {
-		if code != "" {
-			record[key] = mmdbtype.Map{
-				"geoname_id": mmdbtype.Uint32(2921044), "iso_code": mmdbtype.String(code), "names": mmdbtype.Map{"en": mmdbtype.String("Name of " + code)},
-			}
-		}
-	}
-	return record
-}
 
 // someCountries are networks of GeoLite2-Country's kind.
 var someCountries = map[string]mmdbtype.DataType{
@@ -79,15 +32,6 @@ var someCountries = map[string]mmdbtype.DataType{
 	"2a02:cf48:0:1::/64":   countryRecord("FI", "FI"),
 	"2a02:cf48:0:2::/65":   countryRecord("IS", "IS"),
 	"2a02:cf48:0:3:8::/80": countryRecord("DK", "DK"),
-}
-
-func readCountries(t testing.TB, path string) *CountryTable {
-	t.Helper()
-	c, err := ReadCountries(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 func TestTheCountryOfAnAddressIsWhatTheFileSays(t *testing.T) {
@@ -283,58 +227,6 @@ func FuzzReadCountries(f *testing.F) {
 			c.of(netip.MustParseAddr("2003::1"))
 		}
 	})
-}
-
-func TestOnlyATrustedProxyIsBelievedWhereTheClientIs(t *testing.T) {
-	p := proxies{trusted: someProxies.trusted, countryHeader: "CF-IPCountry"}
-	for name, c := range map[string]struct {
-		peer  string
-		lines []string
-		want  string
-	}{
-		"a trusted peer":         {"10.0.0.1", []string{"CF-IPCountry", "DE"}, "DE"},
-		"in any case":            {"10.0.0.1", []string{"cf-ipcountry", "de"}, "de"},
-		"a peer that is not":     {"192.0.2.1", []string{"CF-IPCountry", "DE"}, ""},
-		"a trusted peer, silent": {"10.0.0.1", nil, ""},
-		"another header":         {"10.0.0.1", []string{"X-Country", "DE"}, ""},
-		"two lines":              {"10.0.0.1", []string{"CF-IPCountry", "US", "CF-IPCountry", "DE"}, "DE"},
-	} {
-		ctx := requestFrom(tcpAddr(c.peer), c.lines...)
-		if got := p.countryCode(ctx, peerAddr(ctx)); string(got) != c.want {
-			t.Errorf("%s: got %q, want %q", name, got, c.want)
-		}
-	}
-	ctx := requestFrom(tcpAddr("10.0.0.1"), "CF-IPCountry", "DE")
-	if got := someProxies.countryCode(ctx, peerAddr(ctx)); got != nil {
-		t.Errorf("without the setting: got %q, want nothing", got)
-	}
-}
-
-func TestWhatAProxySaysOfTheCountryComesBeforeTheFile(t *testing.T) {
-	c := readCountries(t, geoIPFile(t, mmdbwriter.Options{}, someCountries))
-	inGermany := netip.MustParseAddr("91.1.2.3")
-	for name, tc := range map[string]struct {
-		header string
-		table  *CountryTable
-		want   string
-	}{
-		"both":                          {"FR", c, "FR"},
-		"only the file":                 {"", c, "DE"},
-		"only the header":               {"FR", nil, "FR"},
-		"neither":                       {"", nil, "unknown"},
-		"a proxy that does not know":    {"XX", c, "unknown"},
-		"a proxy that says it is Tor":   {"T1", c, "unknown"},
-		"a header that is no code":      {"Germany", c, "unknown"},
-		"a header with bytes of no use": {"\xff\x00", c, "unknown"},
-	} {
-		h := redirector{countries: tc.table}
-		if got := h.country(&request{country: []byte(tc.header), client: inGermany}); got != engine.CountryOf(tc.want) {
-			t.Errorf("%s: got %v, want %s", name, got, tc.want)
-		}
-	}
-	if got := (&redirector{countries: c}).country(&request{client: inGermany}); got != engine.CountryOf("DE") {
-		t.Errorf("got %v, want DE", got)
-	}
 }
 
 // BenchmarkCountryOf asks for random addresses in a table as large as one of the whole internet: 250,000 ranges of each

@@ -1,0 +1,55 @@
+package api
+
+import (
+	"github.com/dchest/siphash"
+
+	"shunt/engine"
+)
+
+// visit tells what kind of request it is, and of whom. A HEAD is a head whoever sends it, then a prefetch is a prefetch,
+// then a bot is a bot: what the request says of itself is certain, what its User-Agent says is a guess, and the hash is
+// computed only where it is needed. Only hits need the visitor and the dimensions.
+func (h *redirector) visit(r *request) engine.Visit {
+	v := engine.Visit{NowMs: r.nowMs}
+	switch {
+	case r.head:
+		v.Class = engine.ClassHead
+		return v
+	case r.prefetch:
+		v.Class = engine.ClassPrefetch
+		return v
+	}
+	agent := siphash.Hash(h.k0, h.k1, r.userAgent)
+	info := h.agents.lookup(agent, r.userAgent)
+	if info.bot() {
+		v.Class = engine.ClassBot
+		return v
+	}
+	v.Visitor = visitorHash(h.k0, h.k1, r.client, agent)
+	v.Agent = info.agent()
+	v.Country = h.country(r)
+	v.Referrer = h.referrer(r.referrer)
+	return v
+}
+
+// country returns where a request comes from. What a trusted proxy says of it counts even if it says that it does not
+// know (XX, T1): it sees more than an address.
+func (h *redirector) country(r *request) engine.Country {
+	if len(r.country) > 0 {
+		return engine.CountryOf(r.country)
+	}
+	return h.countries.of(r.client)
+}
+
+// referrer returns the number of the host in a Referer header, as engine.Visit takes it.
+func (h *redirector) referrer(header []byte) uint16 {
+	if len(header) == 0 {
+		return 0
+	}
+	var scratch [engine.MaxReferrerBytes]byte
+	host := appendReferrerHost(scratch[:0], header)
+	if len(host) == 0 {
+		return engine.OtherReferrer
+	}
+	return h.engine.Referrer(host)
+}
