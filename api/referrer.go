@@ -12,6 +12,20 @@ import (
 // user-info and port.
 const maxReferrerBytes = 512
 
+// referrer returns the number that e has for the host in a Referer header, as engine.Visit takes it:
+// 0 without a header, engine.OtherReferrer if it names no host.
+func referrer(e *engine.Engine, header []byte) uint16 {
+	if len(header) == 0 {
+		return 0
+	}
+	var scratch [engine.MaxReferrerBytes]byte
+	host := appendReferrerHost(scratch[:0], header)
+	if len(host) == 0 {
+		return engine.OtherReferrer
+	}
+	return e.Referrer(host)
+}
+
 // appendReferrerHost appends the host that a Referer header names to dst, which has room for MaxReferrerBytes; nothing if
 // it names none that could be one. Of an http or https address it is the host in lower case without user-info, port,
 // "www." and the dot at the end, so that one site is one referrer; an IPv6 address stands in brackets, in the form of

@@ -28,7 +28,7 @@ func (h *redirector) visit(r *request) engine.Visit {
 	v.Visitor = visitorHash(h.k0, h.k1, r.client, agent)
 	v.Agent = info.agent()
 	v.Country = h.country(r)
-	v.Referrer = h.referrer(r.referrer)
+	v.Referrer = referrer(h.engine, r.referrer)
 	return v
 }
 
@@ -39,17 +39,4 @@ func (h *redirector) country(r *request) engine.Country {
 		return engine.CountryOf(r.country)
 	}
 	return h.countries.of(r.client)
-}
-
-// referrer returns the number of the host in a Referer header, as engine.Visit takes it.
-func (h *redirector) referrer(header []byte) uint16 {
-	if len(header) == 0 {
-		return 0
-	}
-	var scratch [engine.MaxReferrerBytes]byte
-	host := appendReferrerHost(scratch[:0], header)
-	if len(host) == 0 {
-		return engine.OtherReferrer
-	}
-	return h.engine.Referrer(host)
 }
