@@ -9,6 +9,8 @@ import (
 
 	"github.com/maxmind/mmdbwriter"
 	"github.com/maxmind/mmdbwriter/mmdbtype"
+
+	"shunt/api/visitor"
 )
 
 // geoIPFile writes a file of networks and their records, and returns its path.
@@ -56,9 +58,9 @@ func countryRecord(country, registered string) mmdbtype.Map {
 	return record
 }
 
-func readCountries(t testing.TB, path string) *CountryTable {
+func readCountries(t testing.TB, path string) *visitor.Countries {
 	t.Helper()
-	c, err := ReadCountries(path)
+	c, err := visitor.ReadCountries(path)
 	if err != nil {
 		t.Fatal(err)
 	}

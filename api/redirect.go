@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
+	"shunt/api/visitor"
 	"shunt/engine"
 )
 
@@ -56,9 +57,9 @@ type answer struct {
 type redirector struct {
 	engine    *engine.Engine
 	k0, k1    uint64 // the visitor key
-	agents    *agentCache
-	countries *CountryTable     // nil: none are known
-	blocks    *engine.BlockList // nil: nothing is blocked
+	agents    *visitor.Agents
+	countries *visitor.Countries // nil: none are known
+	blocks    *engine.BlockList  // nil: nothing is blocked
 	counts    *redirectCounts
 	missed    *misses // has locks of its own; only unknown codes take them
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/maxmind/mmdbwriter"
 	"github.com/maxmind/mmdbwriter/mmdbtype"
 	"github.com/valyala/fasthttp"
+
+	"shunt/api/visitor"
 )
 
 func TestTheQueryIsPutBeforeTheFragment(t *testing.T) {
@@ -209,7 +211,7 @@ func BenchmarkRedirect(b *testing.B) {
 	lines := []string{"Referer", "https://www.example.com/some/page?of=usual&length=yes", "CF-IPCountry", "DE"}
 	for _, c := range []struct {
 		name, agent   string
-		countries     *CountryTable
+		countries     *visitor.Countries
 		countryHeader string
 		lines         []string
 	}{

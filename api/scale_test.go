@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"testing"
 
+	"shunt/api/visitor"
 	"shunt/engine"
 )
 
@@ -37,7 +38,7 @@ func TestReferrersWithoutEndTakeNoMemoryAndShowAsOther(t *testing.T) {
 	header := make([]byte, 0, 64)
 	number := func(i int) uint16 {
 		header = fmt.Appendf(header[:0], "https://www.host-%d.example/page?%d", i, i)
-		return referrer(st.engine, header)
+		return visitor.Referrer(st.engine, header)
 	}
 	const popular = 100 // hosts that come again and again
 	others := 0

@@ -3,6 +3,7 @@ package api
 import (
 	"github.com/dchest/siphash"
 
+	"shunt/api/visitor"
 	"shunt/engine"
 )
 
@@ -20,15 +21,15 @@ func (h *redirector) visit(r *request) engine.Visit {
 		return v
 	}
 	agent := siphash.Hash(h.k0, h.k1, r.userAgent)
-	info := h.agents.lookup(agent, r.userAgent)
-	if info.bot() {
+	info := h.agents.Lookup(agent, r.userAgent)
+	if info.IsBot() {
 		v.Class = engine.ClassBot
 		return v
 	}
-	v.Visitor = visitorHash(h.k0, h.k1, r.client, agent)
-	v.Agent = info.agent()
+	v.Visitor = visitor.Hash(h.k0, h.k1, r.client, agent)
+	v.Agent = info.Dimensions()
 	v.Country = h.country(r)
-	v.Referrer = referrer(h.engine, r.referrer)
+	v.Referrer = visitor.Referrer(h.engine, r.referrer)
 	return v
 }
 
@@ -38,5 +39,5 @@ func (h *redirector) country(r *request) engine.Country {
 	if len(r.country) > 0 {
 		return engine.CountryOf(r.country)
 	}
-	return h.countries.of(r.client)
+	return h.countries.Of(r.client)
 }

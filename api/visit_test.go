@@ -7,6 +7,7 @@ import (
 	"github.com/maxmind/mmdbwriter"
 	"github.com/maxmind/mmdbwriter/mmdbtype"
 
+	"shunt/api/visitor"
 	"shunt/engine"
 )
 
@@ -15,7 +16,7 @@ func TestWhatAProxySaysOfTheCountryComesBeforeTheFile(t *testing.T) {
 	inGermany := netip.MustParseAddr("91.1.2.3")
 	for name, tc := range map[string]struct {
 		header string
-		table  *CountryTable
+		table  *visitor.Countries
 		want   string
 	}{
 		"both":                          {"FR", c, "FR"},

@@ -1,4 +1,4 @@
-package api
+package visitor
 
 import (
 	"bytes"
@@ -6,8 +6,10 @@ import (
 	"errors"
 	"io/fs"
 	"math/rand/v2"
+	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,6 +19,60 @@ import (
 
 	"shunt/engine"
 )
+
+// geoIPFile writes a file of networks and their records, and returns its path.
+func geoIPFile(t testing.TB, o mmdbwriter.Options, records map[string]mmdbtype.DataType) string {
+	t.Helper()
+	tree, err := mmdbwriter.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, record := range records {
+		_, network, err := net.ParseCIDR(text)
+		if err == nil {
+			err = tree.Insert(network, record)
+		}
+		if err != nil {
+			t.Fatal(text, err)
+		}
+	}
+	var b bytes.Buffer
+	if _, err := tree.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	return writeTo(t, "test.mmdb", b.Bytes())
+}
+
+func writeTo(t testing.TB, name string, content []byte) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// countryRecord is what GeoLite2-Country says of a network; empty codes are left out.
+func countryRecord(country, registered string) mmdbtype.Map {
+	record := mmdbtype.Map{"continent": mmdbtype.Map{"code": mmdbtype.String("EU"), "names": mmdbtype.Map{"en": mmdbtype.String("Europe")}}}
+	for key, code := range map[mmdbtype.String]string{"country": country, "registered_country": registered} {
+		if code != "" {
+			record[key] = mmdbtype.Map{
+				"geoname_id": mmdbtype.Uint32(2921044), "iso_code": mmdbtype.String(code), "names": mmdbtype.Map{"en": mmdbtype.String("Name of " + code)},
+			}
+		}
+	}
+	return record
+}
+
+func readCountries(t testing.TB, path string) *Countries {
+	t.Helper()
+	c, err := ReadCountries(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
 
 // someCountries are networks of GeoLite2-Country's kind.
 var someCountries = map[string]mmdbtype.DataType{
@@ -64,11 +120,11 @@ func TestTheCountryOfAnAddressIsWhatTheFileSays(t *testing.T) {
 		"::1":                    "unknown",
 		"ffff:ffff:ffff:ffff::1": "unknown",
 	} {
-		if got := c.of(netip.MustParseAddr(address)); got != engine.CountryOf(want) {
+		if got := c.Of(netip.MustParseAddr(address)); got != engine.CountryOf(want) {
 			t.Errorf("%s: got %v, want %s", address, got, want)
 		}
 	}
-	if got := (*CountryTable)(nil).of(netip.MustParseAddr("1.0.0.0")); got != 0 {
+	if got := (*Countries)(nil).Of(netip.MustParseAddr("1.0.0.0")); got != 0 {
 		t.Errorf("without a file: got %v, want none", got)
 	}
 }
@@ -95,7 +151,7 @@ func TestFilesOfEveryVendorAndShapeAreRead(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 			continue
 		}
-		if got := table.of(netip.MustParseAddr("91.1.2.3")); got != engine.CountryOf("DE") {
+		if got := table.Of(netip.MustParseAddr("91.1.2.3")); got != engine.CountryOf("DE") {
 			t.Errorf("%s: got %v, want DE", name, got)
 		}
 	}
@@ -105,7 +161,7 @@ func TestOneNetworkOfEverythingIsOfBothFamilies(t *testing.T) {
 	o := mmdbwriter.Options{IncludeReservedNetworks: true, DisableIPv4Aliasing: true}
 	c := readCountries(t, geoIPFile(t, o, map[string]mmdbtype.DataType{"::/1": countryRecord("DE", ""), "8000::/1": countryRecord("FR", "")}))
 	for address, want := range map[string]string{"0.0.0.0": "DE", "255.255.255.255": "DE", "7fff::": "DE", "8000::": "FR", "ffff::": "FR"} {
-		if got := c.of(netip.MustParseAddr(address)); got != engine.CountryOf(want) {
+		if got := c.Of(netip.MustParseAddr(address)); got != engine.CountryOf(want) {
 			t.Errorf("%s: got %v, want %s", address, got, want)
 		}
 	}
@@ -147,7 +203,7 @@ func TestTheTableAnswersLikeTheFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := c.of(addr); got != want {
+		if got := c.Of(addr); got != want {
 			t.Fatalf("%v: got %v, want %v", addr, got, want)
 		}
 		if want != 0 {
@@ -157,7 +213,7 @@ func TestTheTableAnswersLikeTheFile(t *testing.T) {
 	if known < len(edges)/4 {
 		t.Errorf("only %d of %d addresses have a country", known, len(edges))
 	}
-	if n := testing.AllocsPerRun(100, func() { c.of(edges[0]); c.of(edges[5]) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { c.Of(edges[0]); c.Of(edges[5]) }); n != 0 {
 		t.Errorf("got %v allocations, want 0", n)
 	}
 }
@@ -223,8 +279,8 @@ func FuzzReadCountries(f *testing.F) {
 			return
 		}
 		if c, err := newCountries(db, 1<<16); err == nil {
-			c.of(netip.MustParseAddr("91.1.2.3"))
-			c.of(netip.MustParseAddr("2003::1"))
+			c.Of(netip.MustParseAddr("91.1.2.3"))
+			c.Of(netip.MustParseAddr("2003::1"))
 		}
 	})
 }
@@ -233,7 +289,7 @@ func FuzzReadCountries(f *testing.F) {
 // family, 3.5 MB.
 func BenchmarkCountryOf(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 2))
-	c := new(CountryTable)
+	c := new(Countries)
 	for i := range uint64(250_000) {
 		c.v4.add(uint32(i)<<14, uint32(i)<<14|1<<14-1, engine.Country(1+random.IntN(249)))
 		c.v6.add(0x20<<56+i<<42, 0x20<<56+i<<42|1<<42-1, engine.Country(1+random.IntN(249)))
@@ -249,7 +305,7 @@ func BenchmarkCountryOf(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				c.of(addresses[i%len(addresses)])
+				c.Of(addresses[i%len(addresses)])
 			}
 		})
 	}

@@ -1,12 +1,12 @@
 //go:build !race
 
-package api
+package visitor
 
 import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-
+	"runtime"
 	"strings"
 	"testing"
 	"unsafe"
@@ -17,11 +17,29 @@ import (
 // What clients can make up without end is kept in bounded memory. The race detector would take ten times as long, and
 // there is one goroutine.
 
+func manyStrings() int {
+	if testing.Short() {
+		return 200_000
+	}
+	return 5_000_000
+}
+
+// heapGrowth returns by how much what is live on the heap has grown after f.
+func heapGrowth(f func()) int64 {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	return int64(after.HeapAlloc) - int64(before.HeapAlloc)
+}
+
 func TestUserAgentsWithoutEndTakeNoMemory(t *testing.T) {
-	if got := unsafe.Sizeof(agentCache{}); got != 512<<10 {
+	if got := unsafe.Sizeof(Agents{}); got != 512<<10 {
 		t.Errorf("the cache has %d bytes, want 512 KiB", got)
 	}
-	c := new(agentCache)
+	c := new(Agents)
 	random := rand.New(rand.NewPCG(1, 2))
 	var real []string
 	for _, a := range agentCases {
@@ -50,15 +68,15 @@ func TestUserAgentsWithoutEndTakeNoMemory(t *testing.T) {
 					agent = append(agent, brackets[random.IntN(len(brackets))])
 				}
 			}
-			c.lookup(siphash.Hash(1, 2, agent), agent)
+			c.Lookup(siphash.Hash(1, 2, agent), agent)
 		}
 	})
 	if limit := int64(1 << 20); grown > limit {
 		t.Errorf("got %d bytes more on the heap, want at most %d", grown, limit)
 	}
 	for name, a := range agentCases { // after all that, what is looked up is still right
-		if info := c.lookup(siphash.Hash(1, 2, []byte(a.agent)), []byte(a.agent)); info.agent().Browser().String() != a.browser {
-			t.Errorf("%s: got %v, want %s", name, info.agent().Browser(), a.browser)
+		if info := c.Lookup(siphash.Hash(1, 2, []byte(a.agent)), []byte(a.agent)); info.Dimensions().Browser().String() != a.browser {
+			t.Errorf("%s: got %v, want %s", name, info.Dimensions().Browser(), a.browser)
 		}
 	}
 }

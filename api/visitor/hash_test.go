@@ -1,4 +1,4 @@
-package api
+package visitor
 
 import (
 	"net/netip"
@@ -7,7 +7,7 @@ import (
 
 func TestAVisitorIsAnAddressAndAUserAgent(t *testing.T) {
 	hash := func(address string, agent uint64) uint64 {
-		return visitorHash(7, 8, netip.MustParseAddr(address), agent)
+		return Hash(7, 8, netip.MustParseAddr(address), agent)
 	}
 	base := hash("192.0.2.1", 1)
 	for name, c := range map[string]struct {
@@ -18,8 +18,8 @@ func TestAVisitorIsAnAddressAndAUserAgent(t *testing.T) {
 		"IPv4-mapped":              {hash("::ffff:192.0.2.1", 1), true},
 		"the address beside":       {hash("192.0.2.2", 1), false},
 		"another User-Agent":       {hash("192.0.2.1", 2), false},
-		"another key":              {visitorHash(7, 9, netip.MustParseAddr("192.0.2.1"), 1), false},
-		"no address at all":        {visitorHash(7, 8, netip.Addr{}, 1), false},
+		"another key":              {Hash(7, 9, netip.MustParseAddr("192.0.2.1"), 1), false},
+		"no address at all":        {Hash(7, 8, netip.Addr{}, 1), false},
 		"IPv6 with the same bytes": {hash("::c000:201", 1), false},
 	} {
 		if (c.got == base) != c.same {

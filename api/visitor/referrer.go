@@ -1,4 +1,4 @@
-package api
+package visitor
 
 import (
 	"bytes"
@@ -12,9 +12,9 @@ import (
 // user-info and port.
 const maxReferrerBytes = 512
 
-// referrer returns the number that e has for the host in a Referer header, as engine.Visit takes it:
+// Referrer returns the number that e has for the host in a Referer header, as engine.Visit takes it:
 // 0 without a header, engine.OtherReferrer if it names no host.
-func referrer(e *engine.Engine, header []byte) uint16 {
+func Referrer(e *engine.Engine, header []byte) uint16 {
 	if len(header) == 0 {
 		return 0
 	}
