@@ -3,6 +3,8 @@ package api
 import (
 	"html"
 	"strings"
+
+	"shunt/api/visitor"
 )
 
 // hits says what counts as a hit, from the tables by which it is decided.
@@ -13,10 +15,10 @@ func (p *docsPage) hits() {
 	p.add("%s", prose("A bot is known by its User-Agent. The first 512 bytes of that have one of the words below, in upper or lower case, or the "+
 		"library mileusna/useragent calls it a bot: for a name with `bot` in it, or for the address of a web page, as most crawlers give one. "+
 		"Everybody else is a visitor, also without a User-Agent. (␣ is a space.)"))
-	for _, group := range knownBots {
-		p.add("<h4>%s</h4>\n<p>%s</p>", group.name, wordList(group.words))
+	for _, group := range visitor.KnownBots {
+		p.add("<h4>%s</h4>\n<p>%s</p>", group.Name, wordList(group.Words))
 	}
-	p.add("<h4>%s</h4>\n<p>%s</p>", "Visitors, whatever else they say: what begins with one of these", wordList(commandLineTools))
+	p.add("<h4>%s</h4>\n<p>%s</p>", "Visitors, whatever else they say: what begins with one of these", wordList(visitor.CommandLineTools))
 }
 
 // wordList writes words as code, and says of which that they must come first.

@@ -48,32 +48,10 @@
 // What the request says of itself is certain and cheap, what its User-Agent says is a guess and costs a hash. A HEAD
 // by a bot is so a head. Only hits use up a cap.
 //
-// A visitor is SipHash-2-4 (Aumasson, Bernstein 2012) under the store's key of
-//
-//	| 16 bytes: the address; IPv4 in its IPv6-mapped form, IPv6 cut to its /64 | 8 bytes: SipHash-2-4 of the User-Agent |
-//
-// and the inner hash is the agent cache's key too. That cache is 16,384 sets of four 8-byte words, without pointers
-// or locks:
-//
-//	| 48 high bits of the hash | known 1 | bot 1 | 2 bits | device 4 | browser 8 |
-//
 // # What the hit was
 //
-// Only hits have dimensions: device, browser, country, referrer. None costs an allocation, and what clients make up
-// without end takes no memory without end.
-//
-// Device and browser come with the agent cache's answer. A User-Agent that is not in it is classified by the words that
-// it has (agentrules.go): apps before the browsers that they embed, consoles and televisions before the systems that they
-// run. A browser that hides, as Brave does, is what it says it is. Bots are known by words too (agentbots.go); the reference page
-// lists them from that table (botdocs.go).
-//
-// The referrer is the host in the Referer header (referrer.go), without "www.", so that one site is one referrer. The
-// engine's dictionary gives it a number; when that is full, new hosts are "other", and so is what is no host.
-//
-// The country is what a trusted proxy says in the header of CountryHeader, or else what Countries has of the client's
-// address: a MaxMind file, read whole at start into two sorted arrays (country.go). The top 16 bits of an address
-// choose some ranges, which a binary search goes through: 9 ns for a random IPv4 address among 250,000 ranges, 36 ns
-// for IPv6. 6to4 and Teredo addresses have no country.
+// Only hits have dimensions: device, browser, country, referrer; package visitor reads them from the request. The country is
+// what a trusted proxy says in the header of CountryHeader, or else what Countries has of the client's address.
 //
 // # What else anybody may see
 //
@@ -317,12 +295,7 @@
 // Nothing of a request is logged. fasthttp's own log quotes raw header bytes, so it is silenced, and what it could
 // not read is counted: shunt_http_requests_total{route="malformed"}.
 //
-// Countries are copied. The file could be mapped and its tree walked by every hit, with a cache of its records by offset:
-// then a file that is rewritten in place is a SIGBUS, a damaged one is found out by a visitor, and a look-up reads up to 32
-// nodes. The copy is 5 bytes a range; a new file needs a restart.
-//
-// Rejected: a map of User-Agents (a lock or an allocation per request, and a bound that needs an eviction list);
-// html/template (it calls methods by names that only it knows, so that the linker keeps every method of everything: the binary
+// Rejected: html/template (it calls methods by names that only it knows, so that the linker keeps every method of everything: the binary
 // was 39.6 MB instead of 31.2; what it would escape is three values of a link, each escaped where it is put in, and a test looks, and
 // a document of our own); redirects as a route of the router (it keeps captured values in a map, and has meanings of its own for some paths).
 package api

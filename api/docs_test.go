@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/api/visitor"
 )
 
 func TestTheReferencePageHasAllOfTheDocument(t *testing.T) {
@@ -195,11 +196,11 @@ func TestNothingOfTheDocumentBecomesMarkup(t *testing.T) {
 
 func TestTheReferencePageNamesEveryBotAndCommandLineTool(t *testing.T) {
 	page := newSite(t, nil).get("/_/docs").body
-	words := slices.Clone(commandLineTools)
-	for _, group := range knownBots {
-		words = append(words, group.words...)
-		if !strings.Contains(page, "<h4>"+group.name+"</h4>") {
-			t.Errorf("there is no %s", group.name)
+	words := slices.Clone(visitor.CommandLineTools)
+	for _, group := range visitor.KnownBots {
+		words = append(words, group.Words...)
+		if !strings.Contains(page, "<h4>"+group.Name+"</h4>") {
+			t.Errorf("there is no %s", group.Name)
 		}
 	}
 	for _, word := range words {

@@ -3,11 +3,12 @@ package api
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"shunt/api/problem"
 	"strconv"
 	"strings"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/api/problem"
 )
 
 // pageStyle is the style of all pages. It stands in them, so that a page is one request, and is let in by its hash.

@@ -2,13 +2,11 @@ package api
 
 import (
 	"bytes"
-	"encoding/binary"
 	"net/netip"
 	"strconv"
 	"sync/atomic"
 
-	"github.com/dchest/siphash"
-
+	"shunt/api/visitor"
 	"shunt/engine"
 )
 
@@ -59,9 +57,9 @@ type answer struct {
 type redirector struct {
 	engine    *engine.Engine
 	k0, k1    uint64 // the visitor key
-	agents    *agentCache
-	countries *CountryTable     // nil: none are known
-	blocks    *engine.BlockList // nil: nothing is blocked
+	agents    *visitor.Agents
+	countries *visitor.Countries // nil: none are known
+	blocks    *engine.BlockList  // nil: nothing is blocked
 	counts    *redirectCounts
 	missed    *misses // has locks of its own; only unknown codes take them
 }
@@ -164,56 +162,6 @@ func appendMaxAge(buf []byte, expiresAtMs, nowMs int64) (value, rest []byte) {
 	start := len(buf)
 	buf = strconv.AppendInt(append(buf, "private, max-age="...), left, 10)
 	return buf[start:], buf
-}
-
-// visit tells what kind of request it is, and of whom. A HEAD is a head whoever sends it, then a prefetch is a prefetch,
-// then a bot is a bot: what the request says of itself is certain, what its User-Agent says is a guess, and the hash is
-// computed only where it is needed. Only hits need the visitor and the dimensions.
-func (h *redirector) visit(r *request) engine.Visit {
-	v := engine.Visit{NowMs: r.nowMs}
-	switch {
-	case r.head:
-		v.Class = engine.ClassHead
-		return v
-	case r.prefetch:
-		v.Class = engine.ClassPrefetch
-		return v
-	}
-	agent := siphash.Hash(h.k0, h.k1, r.userAgent)
-	info := h.agents.lookup(agent, r.userAgent)
-	if info.bot() {
-		v.Class = engine.ClassBot
-		return v
-	}
-	v.Visitor = visitorHash(h.k0, h.k1, r.client, agent)
-	v.Agent = info.agent()
-	v.Country = h.country(r)
-	v.Referrer = h.referrer(r.referrer)
-	return v
-}
-
-// country returns where a request comes from. What a trusted proxy says of it counts even if it says that it does not
-// know (XX, T1): it sees more than an address.
-func (h *redirector) country(r *request) engine.Country {
-	if len(r.country) > 0 {
-		return engine.CountryOf(r.country)
-	}
-	return h.countries.of(r.client)
-}
-
-// visitorHash is SipHash-2-4 of (address, SipHash-2-4 of the User-Agent): 24 bytes on the stack, and no copy of the
-// User-Agent. An IPv4 address stands in its IPv6-mapped form; of an IPv6 address only the /64 counts, because a
-// household or a phone has the rest to choose from.
-func visitorHash(k0, k1 uint64, client netip.Addr, agent uint64) uint64 {
-	var b [24]byte
-	address := client.As16()
-	if client.Is6() && !client.Is4In6() {
-		copy(b[:8], address[:8])
-	} else {
-		copy(b[:16], address[:])
-	}
-	binary.LittleEndian.PutUint64(b[16:], agent)
-	return siphash.Hash(k0, k1, b[:])
 }
 
 // redirectCounts count what codes were answered, since start. Redirects are spread over shards by visitor, so that

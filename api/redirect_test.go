@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +10,8 @@ import (
 	"github.com/maxmind/mmdbwriter"
 	"github.com/maxmind/mmdbwriter/mmdbtype"
 	"github.com/valyala/fasthttp"
+
+	"shunt/api/visitor"
 )
 
 func TestTheQueryIsPutBeforeTheFragment(t *testing.T) {
@@ -50,35 +51,6 @@ func TestAPermanentRedirectIsKeptBrieflyAndNeverPastItsExpiry(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
-	}
-}
-
-func TestAVisitorIsAnAddressAndAUserAgent(t *testing.T) {
-	hash := func(address string, agent uint64) uint64 {
-		return visitorHash(7, 8, netip.MustParseAddr(address), agent)
-	}
-	base := hash("192.0.2.1", 1)
-	for name, c := range map[string]struct {
-		got  uint64
-		same bool
-	}{
-		"the same again":           {hash("192.0.2.1", 1), true},
-		"IPv4-mapped":              {hash("::ffff:192.0.2.1", 1), true},
-		"the address beside":       {hash("192.0.2.2", 1), false},
-		"another User-Agent":       {hash("192.0.2.1", 2), false},
-		"another key":              {visitorHash(7, 9, netip.MustParseAddr("192.0.2.1"), 1), false},
-		"no address at all":        {visitorHash(7, 8, netip.Addr{}, 1), false},
-		"IPv6 with the same bytes": {hash("::c000:201", 1), false},
-	} {
-		if (c.got == base) != c.same {
-			t.Errorf("%s: got the same visitor == %v, want %v", name, c.got == base, c.same)
-		}
-	}
-	if hash("2001:db8:1:2::1", 1) != hash("2001:db8:1:2:ffff::9", 1) {
-		t.Error("two addresses of one /64 are two visitors")
-	}
-	if hash("2001:db8:1:2::1", 1) == hash("2001:db8:1:3::1", 1) {
-		t.Error("two /64s are one visitor")
 	}
 }
 
@@ -154,13 +126,16 @@ func (st *site) breakdown(code, dimension string) string {
 }
 
 func TestHitsAreBrokenDownAndNothingElseIs(t *testing.T) {
-	table := readCountries(t, geoIPFile(t, mmdbwriter.Options{}, someCountries))
+	table := readCountries(t, geoIPFile(t, mmdbwriter.Options{}, map[string]mmdbtype.DataType{
+		"1.0.0.0/24": countryRecord("AU", "AU"), "91.0.0.0/10": countryRecord("DE", "DE"),
+	}))
 	st := newSite(t, func(o *Options) {
 		o.TrustedProxies, o.Countries, o.CountryHeader = someProxies.trusted, table, "CF-IPCountry"
 	})
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	proxy, direct := st.from("10.0.0.1"), st.from("91.1.2.3")
-	const iPhone = "User-Agent: " + onIPhone + "Version/17.5 Mobile/15E148 Safari/604.1"
+	const iPhone = "User-Agent: Mozilla/5.0 (iPhone; CPU iPhone OS 17_5_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) " +
+		"Version/17.5 Mobile/15E148 Safari/604.1"
 	send(t, proxy, "GET", requestText("GET", "/x", "", browser, "X-Forwarded-For: 1.0.0.1", "Referer: https://www.example.com/a"))
 	send(t, proxy, "GET", requestText("GET", "/x", "", iPhone, "X-Forwarded-For: 91.1.2.3", "CF-IPCountry: FR", "Referer: HTTP://EXAMPLE.com"))
 	send(t, proxy, "GET", requestText("GET", "/x", "", iPhone, "X-Forwarded-For: 91.1.2.3", "CF-IPCountry: XX", "Referer: nonsense"))
@@ -236,7 +211,7 @@ func BenchmarkRedirect(b *testing.B) {
 	lines := []string{"Referer", "https://www.example.com/some/page?of=usual&length=yes", "CF-IPCountry", "DE"}
 	for _, c := range []struct {
 		name, agent   string
-		countries     *CountryTable
+		countries     *visitor.Countries
 		countryHeader string
 		lines         []string
 	}{

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"shunt/api/problem"
 	"slices"
 	"strings"
+
+	"shunt/api/problem"
 )
 
 // A reference is the OpenAPI document as the reference page shows it, in the document's own order.

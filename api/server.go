@@ -18,6 +18,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/turnstile"
+	"shunt/api/visitor"
 	"shunt/engine"
 )
 
@@ -29,22 +30,22 @@ type Options struct {
 	Listens  []string          // where the public address listens, as host:port: what leads there is a loop, see ownOrigins
 
 	TrustedProxies []netip.Prefix
-	ClientIPHeader string        // default X-Forwarded-For; believed only from TrustedProxies
-	CountryHeader  string        // believed only from TrustedProxies, and then before Countries; empty: none
-	Countries      *CountryTable // of client addresses; nil: not looked up
-	PrivateTargets string        // allow, refuse, or auto (default): allowed if BaseURL itself is of a private network
-	RateLimits     RateLimits    // default: none; see DefaultRateLimits
-	HSTSMaxAge     time.Duration // answers over TLS demand HTTPS for so long; default: they do not
-	ACMEChallenges http.Handler  // answers http-01 challenges on ServeRedirects; nil: nobody does
-	CORSOrigins    []string      // whose pages may call the API, such as https://app.example; "*": everybody's; default: nobody's
-	AllowHTTP      bool          // tokens may come over plain HTTP from anywhere
-	Blocks         *BlockFile    // targets that are refused and not redirected to; nil: none
-	RootRedirect   string        // where / leads; empty: a page
-	MaxConnections int           // public ones at a time, at most 32,768; default that
-	MaxPerAddress  int           // of them from one address (IPv6: from one /64); default 512; negative: no limit
-	AdminHosts     []string      // hosts under which the admin address may be asked, beside loopback ones; see adminHost
-	Pprof          bool          // /debug/pprof on the admin address even if that is not loopback
-	Operations     Operations    // on the socket of local commands only
+	ClientIPHeader string             // default X-Forwarded-For; believed only from TrustedProxies
+	CountryHeader  string             // believed only from TrustedProxies, and then before Countries; empty: none
+	Countries      *visitor.Countries // of client addresses; nil: not looked up
+	PrivateTargets string             // allow, refuse, or auto (default): allowed if BaseURL itself is of a private network
+	RateLimits     RateLimits         // default: none; see DefaultRateLimits
+	HSTSMaxAge     time.Duration      // answers over TLS demand HTTPS for so long; default: they do not
+	ACMEChallenges http.Handler       // answers http-01 challenges on ServeRedirects; nil: nobody does
+	CORSOrigins    []string           // whose pages may call the API, such as https://app.example; "*": everybody's; default: nobody's
+	AllowHTTP      bool               // tokens may come over plain HTTP from anywhere
+	Blocks         *BlockFile         // targets that are refused and not redirected to; nil: none
+	RootRedirect   string             // where / leads; empty: a page
+	MaxConnections int                // public ones at a time, at most 32,768; default that
+	MaxPerAddress  int                // of them from one address (IPv6: from one /64); default 512; negative: no limit
+	AdminHosts     []string           // hosts under which the admin address may be asked, beside loopback ones; see adminHost
+	Pprof          bool               // /debug/pprof on the admin address even if that is not loopback
+	Operations     Operations         // on the socket of local commands only
 
 	Logger         *slog.Logger              // default: discards
 	Version        string                    // for build_info
@@ -149,7 +150,7 @@ func NewServer(o Options) (*Server, error) {
 func (s *Server) build(o Options) {
 	s.docs = sync.OnceValue(func() document { return newDocs(s.baseURL) })
 	s.scratch.New = func() any { return &scratch{buf: make([]byte, 0, scratchBytes)} }
-	s.redirects = redirector{engine: o.Engine, agents: new(agentCache), countries: o.Countries, counts: new(redirectCounts)}
+	s.redirects = redirector{engine: o.Engine, agents: new(visitor.Agents), countries: o.Countries, counts: new(redirectCounts)}
 	if o.Blocks != nil {
 		s.targets.Blocked, s.redirects.blocks = &o.Blocks.list, &o.Blocks.list
 	}

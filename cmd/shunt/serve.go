@@ -20,6 +20,7 @@ import (
 
 	"shunt/api"
 	"shunt/api/account"
+	"shunt/api/visitor"
 	"shunt/engine"
 )
 
@@ -178,9 +179,9 @@ type server struct {
 	program string
 	parts   *stack
 
-	countries            *api.CountryTable // nil without --geoip
-	certs                certSource        // nil: no HTTPS
-	blocks               *api.BlockFile    // nil without --block-list
+	countries            *visitor.Countries // nil without --geoip
+	certs                certSource         // nil: no HTTPS
+	blocks               *api.BlockFile     // nil without --block-list
 	public, admin, local net.Listener
 	redirects            net.Listener // to HTTPS; nil: none
 	core                 core
@@ -261,7 +262,7 @@ func (s *server) readCountries() (err error) {
 	if s.cfg.geoIP == "" {
 		return nil
 	}
-	if s.countries, err = api.ReadCountries(s.cfg.geoIP); err != nil {
+	if s.countries, err = visitor.ReadCountries(s.cfg.geoIP); err != nil {
 		return fmt.Errorf("--geoip: %w", err)
 	}
 	return nil

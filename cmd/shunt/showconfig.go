@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api"
+	"shunt/api/visitor"
 )
 
 // aboutSettings is what the commands and the topic say about where settings come from.
@@ -120,7 +121,7 @@ func (cfg *serveConfig) checkFiles(stderr io.Writer) error {
 		errs = append(errs, err)
 	}
 	if cfg.geoIP != "" {
-		if _, err := api.ReadCountries(cfg.geoIP); err != nil {
+		if _, err := visitor.ReadCountries(cfg.geoIP); err != nil {
 			errs = append(errs, fmt.Errorf("--geoip: %w", err))
 		}
 	}

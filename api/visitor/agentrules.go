@@ -1,4 +1,4 @@
-package api
+package visitor
 
 import (
 	"strings"
@@ -13,14 +13,14 @@ import (
 const maxAgentBytes = 512
 
 // classify finds out what a User-Agent is: a bot, or a device and a browser. A known bot is what mileusna/useragent calls
-// one, or one of knownBots. A missing User-Agent and the command-line tools are visitors, whatever else they say.
-func classify(agent []byte) agentInfo {
+// one, or one of KnownBots. A missing User-Agent and the command-line tools are visitors, whatever else they say.
+func classify(agent []byte) Agent {
 	if len(agent) == 0 {
 		return agentKnown
 	}
 	text := string(agent[:min(len(agent), maxAgentBytes)])
 	lower := strings.ToLower(text)
-	for _, tool := range commandLineTools {
+	for _, tool := range CommandLineTools {
 		if strings.HasPrefix(lower, tool) {
 			return agentOf(engine.UnknownDevice, engine.CommandLine) // a laptop, a server, an app on a telephone
 		}
@@ -134,8 +134,8 @@ var browserRules = []struct {
 // applePlatforms are those whose browser is Safari.
 var applePlatforms = []string{"macintosh", "iphone", "ipad", "ipod"}
 
-// commandLineTools begin the User-Agents of tools that a person runs.
-var commandLineTools = []string{
+// CommandLineTools begin the User-Agents of tools that a person runs.
+var CommandLineTools = []string{
 	"curl/", "wget/", "wget2/", "httpie/", "xh/", "aria2/", "lynx/", "w3m/", "elinks/", "libwww-perl/", "lwp-request/",
 	"python-requests/", "python-urllib", "python-httpx/", "aiohttp/", "go-http-client/", "okhttp/", "axios/", "node-fetch",
 	"undici", "java/", "apache-httpclient/", "ruby", "php/", "guzzlehttp/", "postmanruntime/", "insomnia/",

@@ -1,4 +1,4 @@
-package api
+package visitor
 
 import (
 	"bytes"
@@ -65,6 +65,15 @@ func countryRecord(country, registered string) mmdbtype.Map {
 	return record
 }
 
+func readCountries(t testing.TB, path string) *Countries {
+	t.Helper()
+	c, err := ReadCountries(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // someCountries are networks of GeoLite2-Country's kind.
 var someCountries = map[string]mmdbtype.DataType{
 	"1.0.0.0/24":           countryRecord("AU", "AU"),
@@ -79,15 +88,6 @@ var someCountries = map[string]mmdbtype.DataType{
 	"2a02:cf48:0:1::/64":   countryRecord("FI", "FI"),
 	"2a02:cf48:0:2::/65":   countryRecord("IS", "IS"),
 	"2a02:cf48:0:3:8::/80": countryRecord("DK", "DK"),
-}
-
-func readCountries(t testing.TB, path string) *CountryTable {
-	t.Helper()
-	c, err := ReadCountries(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 func TestTheCountryOfAnAddressIsWhatTheFileSays(t *testing.T) {
@@ -120,11 +120,11 @@ func TestTheCountryOfAnAddressIsWhatTheFileSays(t *testing.T) {
 		"::1":                    "unknown",
 		"ffff:ffff:ffff:ffff::1": "unknown",
 	} {
-		if got := c.of(netip.MustParseAddr(address)); got != engine.CountryOf(want) {
+		if got := c.Of(netip.MustParseAddr(address)); got != engine.CountryOf(want) {
 			t.Errorf("%s: got %v, want %s", address, got, want)
 		}
 	}
-	if got := (*CountryTable)(nil).of(netip.MustParseAddr("1.0.0.0")); got != 0 {
+	if got := (*Countries)(nil).Of(netip.MustParseAddr("1.0.0.0")); got != 0 {
 		t.Errorf("without a file: got %v, want none", got)
 	}
 }
@@ -151,7 +151,7 @@ func TestFilesOfEveryVendorAndShapeAreRead(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 			continue
 		}
-		if got := table.of(netip.MustParseAddr("91.1.2.3")); got != engine.CountryOf("DE") {
+		if got := table.Of(netip.MustParseAddr("91.1.2.3")); got != engine.CountryOf("DE") {
 			t.Errorf("%s: got %v, want DE", name, got)
 		}
 	}
@@ -161,7 +161,7 @@ func TestOneNetworkOfEverythingIsOfBothFamilies(t *testing.T) {
 	o := mmdbwriter.Options{IncludeReservedNetworks: true, DisableIPv4Aliasing: true}
 	c := readCountries(t, geoIPFile(t, o, map[string]mmdbtype.DataType{"::/1": countryRecord("DE", ""), "8000::/1": countryRecord("FR", "")}))
 	for address, want := range map[string]string{"0.0.0.0": "DE", "255.255.255.255": "DE", "7fff::": "DE", "8000::": "FR", "ffff::": "FR"} {
-		if got := c.of(netip.MustParseAddr(address)); got != engine.CountryOf(want) {
+		if got := c.Of(netip.MustParseAddr(address)); got != engine.CountryOf(want) {
 			t.Errorf("%s: got %v, want %s", address, got, want)
 		}
 	}
@@ -203,7 +203,7 @@ func TestTheTableAnswersLikeTheFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := c.of(addr); got != want {
+		if got := c.Of(addr); got != want {
 			t.Fatalf("%v: got %v, want %v", addr, got, want)
 		}
 		if want != 0 {
@@ -213,7 +213,7 @@ func TestTheTableAnswersLikeTheFile(t *testing.T) {
 	if known < len(edges)/4 {
 		t.Errorf("only %d of %d addresses have a country", known, len(edges))
 	}
-	if n := testing.AllocsPerRun(100, func() { c.of(edges[0]); c.of(edges[5]) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { c.Of(edges[0]); c.Of(edges[5]) }); n != 0 {
 		t.Errorf("got %v allocations, want 0", n)
 	}
 }
@@ -279,69 +279,17 @@ func FuzzReadCountries(f *testing.F) {
 			return
 		}
 		if c, err := newCountries(db, 1<<16); err == nil {
-			c.of(netip.MustParseAddr("91.1.2.3"))
-			c.of(netip.MustParseAddr("2003::1"))
+			c.Of(netip.MustParseAddr("91.1.2.3"))
+			c.Of(netip.MustParseAddr("2003::1"))
 		}
 	})
-}
-
-func TestOnlyATrustedProxyIsBelievedWhereTheClientIs(t *testing.T) {
-	p := proxies{trusted: someProxies.trusted, countryHeader: "CF-IPCountry"}
-	for name, c := range map[string]struct {
-		peer  string
-		lines []string
-		want  string
-	}{
-		"a trusted peer":         {"10.0.0.1", []string{"CF-IPCountry", "DE"}, "DE"},
-		"in any case":            {"10.0.0.1", []string{"cf-ipcountry", "de"}, "de"},
-		"a peer that is not":     {"192.0.2.1", []string{"CF-IPCountry", "DE"}, ""},
-		"a trusted peer, silent": {"10.0.0.1", nil, ""},
-		"another header":         {"10.0.0.1", []string{"X-Country", "DE"}, ""},
-		"two lines":              {"10.0.0.1", []string{"CF-IPCountry", "US", "CF-IPCountry", "DE"}, "DE"},
-	} {
-		ctx := requestFrom(tcpAddr(c.peer), c.lines...)
-		if got := p.countryCode(ctx, peerAddr(ctx)); string(got) != c.want {
-			t.Errorf("%s: got %q, want %q", name, got, c.want)
-		}
-	}
-	ctx := requestFrom(tcpAddr("10.0.0.1"), "CF-IPCountry", "DE")
-	if got := someProxies.countryCode(ctx, peerAddr(ctx)); got != nil {
-		t.Errorf("without the setting: got %q, want nothing", got)
-	}
-}
-
-func TestWhatAProxySaysOfTheCountryComesBeforeTheFile(t *testing.T) {
-	c := readCountries(t, geoIPFile(t, mmdbwriter.Options{}, someCountries))
-	inGermany := netip.MustParseAddr("91.1.2.3")
-	for name, tc := range map[string]struct {
-		header string
-		table  *CountryTable
-		want   string
-	}{
-		"both":                          {"FR", c, "FR"},
-		"only the file":                 {"", c, "DE"},
-		"only the header":               {"FR", nil, "FR"},
-		"neither":                       {"", nil, "unknown"},
-		"a proxy that does not know":    {"XX", c, "unknown"},
-		"a proxy that says it is Tor":   {"T1", c, "unknown"},
-		"a header that is no code":      {"Germany", c, "unknown"},
-		"a header with bytes of no use": {"\xff\x00", c, "unknown"},
-	} {
-		h := redirector{countries: tc.table}
-		if got := h.country(&request{country: []byte(tc.header), client: inGermany}); got != engine.CountryOf(tc.want) {
-			t.Errorf("%s: got %v, want %s", name, got, tc.want)
-		}
-	}
-	if got := (&redirector{countries: c}).country(&request{client: inGermany}); got != engine.CountryOf("DE") {
-		t.Errorf("got %v, want DE", got)
-	}
 }
 
 // BenchmarkCountryOf asks for random addresses in a table as large as one of the whole internet: 250,000 ranges of each
 // family, 3.5 MB.
 func BenchmarkCountryOf(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 2))
-	c := new(CountryTable)
+	c := new(Countries)
 	for i := range uint64(250_000) {
 		c.v4.add(uint32(i)<<14, uint32(i)<<14|1<<14-1, engine.Country(1+random.IntN(249)))
 		c.v6.add(0x20<<56+i<<42, 0x20<<56+i<<42|1<<42-1, engine.Country(1+random.IntN(249)))
@@ -357,7 +305,7 @@ func BenchmarkCountryOf(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				c.of(addresses[i%len(addresses)])
+				c.Of(addresses[i%len(addresses)])
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package api
+package visitor
 
 import (
 	"encoding/binary"
@@ -45,8 +45,8 @@ func indexAgentWords() (map[uint32][]agentWord, *[1 << agentFilterBits]bool) {
 			filter[agentFilterBit(first)] = true
 		}
 	}
-	for _, group := range knownBots {
-		add(group.words, func(f *foundWords) { f.bot = true })
+	for _, group := range KnownBots {
+		add(group.Words, func(f *foundWords) { f.bot = true })
 	}
 	add(applePlatforms, func(f *foundWords) { f.apple = true })
 	for i, rule := range deviceRules {

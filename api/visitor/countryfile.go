@@ -1,4 +1,4 @@
-package api
+package visitor
 
 import (
 	"errors"
@@ -18,10 +18,10 @@ const maxCountryNetworks = 200_000_000
 // ReadCountries reads a file in MaxMind's DB format (maxmind.github.io/MaxMind-DB), of any vendor, of countries or of
 // anything that has them: GeoLite2-Country, GeoLite2-City, DB-IP, IPinfo. What becomes of the file later does not matter.
 // It reads every network, so a damaged file is an error now rather than a wrong country some day.
-func ReadCountries(path string) (*CountryTable, error) {
+func ReadCountries(path string) (*Countries, error) {
 	db, err := maxminddb.Open(path)
 	if err == nil {
-		var c *CountryTable
+		var c *Countries
 		if c, err = newCountries(db, maxCountryNetworks); err == nil {
 			return c, db.Close()
 		}
@@ -33,8 +33,8 @@ func ReadCountries(path string) (*CountryTable, error) {
 	return nil, fmt.Errorf("%s: %w", path, err)
 }
 
-func newCountries(db *maxminddb.Reader, maxNetworks int) (*CountryTable, error) {
-	c := new(CountryTable)
+func newCountries(db *maxminddb.Reader, maxNetworks int) (*Countries, error) {
+	c := new(Countries)
 	read := map[uintptr]engine.Country{} // by offset: many networks share a record
 	networks, known := 0, false
 	for r := range db.Networks() {
@@ -66,7 +66,7 @@ func newCountries(db *maxminddb.Reader, maxNetworks int) (*CountryTable, error) 
 }
 
 // addPrefix adds a network of a tree, in which IPv4 stands under ::/96: a network that contains that is of both families.
-func (c *CountryTable) addPrefix(network netip.Prefix, country engine.Country) error {
+func (c *Countries) addPrefix(network netip.Prefix, country engine.Country) error {
 	if network.Bits() < 96 && network.Addr() == netip.IPv6Unspecified() {
 		if err := c.add(netip.PrefixFrom(netip.IPv4Unspecified(), 0), country); err != nil {
 			return err

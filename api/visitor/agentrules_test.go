@@ -1,4 +1,4 @@
-package api
+package visitor
 
 import (
 	"strings"
@@ -143,9 +143,9 @@ func TestDevicesAndBrowsersAreToldByTheirUserAgents(t *testing.T) {
 	for name, c := range agentCases {
 		t.Run(name, func(t *testing.T) {
 			info := classify([]byte(c.agent))
-			if info.bot() || info.agent().Device().String() != c.device || info.agent().Browser().String() != c.browser {
+			if info.IsBot() || info.Dimensions().Device().String() != c.device || info.Dimensions().Browser().String() != c.browser {
 				t.Errorf("%q: got %v, %v and bot == %v, want %v and %v",
-					c.agent, info.agent().Device(), info.agent().Browser(), info.bot(), c.device, c.browser)
+					c.agent, info.Dimensions().Device(), info.Dimensions().Browser(), info.IsBot(), c.device, c.browser)
 			}
 		})
 	}

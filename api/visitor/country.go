@@ -1,4 +1,4 @@
-package api
+package visitor
 
 import (
 	"encoding/binary"
@@ -10,18 +10,18 @@ import (
 	"shunt/engine"
 )
 
-// CountryTable tells the countries of addresses. It is read-only once made; see ReadCountries.
+// Countries tells the countries of addresses. It is read-only once made; see ReadCountries.
 //
 // It is a copy of what one file says, not the file. So a look-up allocates nothing, and it meets no error, no page that
 // is still on disk, and no SIGBUS when somebody rewrites the file in place: whatever is wrong with the file shows at
 // start. Neighbours of one country are one range, of 5 bytes (IPv4) or 9.
-type CountryTable struct {
+type Countries struct {
 	v4 countryRanges[uint32]
 	v6 countryRanges[uint64] // of /64s, by the high half of the address: a /64 is one visitor too
 }
 
-// of returns the country of an address, 0 if it is unknown. A nil CountryTable knows none.
-func (c *CountryTable) of(addr netip.Addr) engine.Country {
+// Of returns the country of an address, 0 if it is unknown. A nil Countries knows none.
+func (c *Countries) Of(addr netip.Addr) engine.Country {
 	switch {
 	case c == nil:
 		return 0
@@ -34,7 +34,7 @@ func (c *CountryTable) of(addr netip.Addr) engine.Country {
 }
 
 // add says the country of a network. Networks come in ascending order and do not overlap.
-func (c *CountryTable) add(network netip.Prefix, country engine.Country) error {
+func (c *Countries) add(network netip.Prefix, country engine.Country) error {
 	ok := true
 	if addr := network.Addr(); addr.Is4() {
 		b := addr.As4()

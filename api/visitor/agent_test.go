@@ -1,4 +1,4 @@
-package api
+package visitor
 
 import (
 	"fmt"
@@ -95,7 +95,7 @@ func TestKnownBotsAreToldFromVisitors(t *testing.T) {
 		"a crawler that says so": {"br-crawler/0.5", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := classify([]byte(c.agent)).bot(); got != c.bot {
+			if got := classify([]byte(c.agent)).IsBot(); got != c.bot {
 				t.Errorf("%q: got %v, want %v", c.agent, got, c.bot)
 			}
 		})
@@ -104,8 +104,8 @@ func TestKnownBotsAreToldFromVisitors(t *testing.T) {
 
 func TestEachWordOfABotIsNeeded(t *testing.T) {
 	var words []string
-	for _, group := range knownBots {
-		words = append(words, group.words...)
+	for _, group := range KnownBots {
+		words = append(words, group.Words...)
 	}
 	for i, word := range words {
 		text := strings.TrimPrefix(word, "^")
@@ -121,14 +121,14 @@ func TestEachWordOfABotIsNeeded(t *testing.T) {
 }
 
 func TestTheAgentCacheAnswersLikeTheListsHoweverFullItIs(t *testing.T) {
-	c := new(agentCache)
+	c := new(Agents)
 	for round := range 2 {
 		for i := range 3 * agentSets * agentWays / 2 {
 			agent := []byte(fmt.Sprintf("visitor/%d", i))
 			if i%3 == 0 {
 				agent = []byte(fmt.Sprintf("twitterbot/%d", i))
 			}
-			if got := c.lookup(siphash.Hash(1, 2, agent), agent).bot(); got != (i%3 == 0) {
+			if got := c.Lookup(siphash.Hash(1, 2, agent), agent).IsBot(); got != (i%3 == 0) {
 				t.Fatalf("round %d, %s: got bot == %v", round, agent, got)
 			}
 		}
@@ -136,13 +136,13 @@ func TestTheAgentCacheAnswersLikeTheListsHoweverFullItIs(t *testing.T) {
 }
 
 func TestTheAgentCacheKeepsAHashOfZeroToo(t *testing.T) {
-	c := new(agentCache)
+	c := new(Agents)
 	for range 2 {
-		if !c.lookup(0, []byte("Twitterbot/1.0")).bot() {
+		if !c.Lookup(0, []byte("Twitterbot/1.0")).IsBot() {
 			t.Error("a bot whose hash is 0: got a visitor")
 		}
 	}
-	if n := testing.AllocsPerRun(100, func() { c.lookup(0, nil) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { c.Lookup(0, nil) }); n != 0 {
 		t.Errorf("got %v allocations, want it remembered", n)
 	}
 }
@@ -151,7 +151,7 @@ func TestAnAgentInfoHoldsEveryAgent(t *testing.T) {
 	for d := range engine.Device(engine.MaxDevice + 1) {
 		for b := range 256 {
 			info := agentOf(d, engine.Browser(b))
-			if a := info.agent(); a.Device() != d || a.Browser() != engine.Browser(b) || info.bot() || info&agentKnown == 0 {
+			if a := info.Dimensions(); a.Device() != d || a.Browser() != engine.Browser(b) || info.IsBot() || info&agentKnown == 0 {
 				t.Errorf("device %d and browser %d: got %#x", d, b, info)
 			}
 		}
@@ -163,10 +163,10 @@ func FuzzClassify(f *testing.F) {
 	f.Add([]byte("((((;;;)))//  \xff"))
 	f.Fuzz(func(t *testing.T, agent []byte) {
 		info := classify(agent)
-		if info&agentKnown == 0 || info.agent().Device().String() == "unknown" && info.agent().Device() != 0 || info.agent().Browser().String() == "unknown" && info.agent().Browser() != 0 {
+		if info&agentKnown == 0 || info.Dimensions().Device().String() == "unknown" && info.Dimensions().Device() != 0 || info.Dimensions().Browser().String() == "unknown" && info.Dimensions().Browser() != 0 {
 			t.Errorf("got %#x, want a device and a browser that have names", info)
 		}
-		if info.bot() && (info.agent().Device() != 0 || info.agent().Browser() != 0) {
+		if info.IsBot() && (info.Dimensions().Device() != 0 || info.Dimensions().Browser() != 0) {
 			t.Errorf("got %#x, want nothing more of a bot", info)
 		}
 	})

@@ -1,12 +1,12 @@
-package api
+package visitor
 
 // A botGroup is a part of the list of bots, as the reference page shows it.
 type botGroup struct {
-	name  string
-	words []string
+	Name  string
+	Words []string
 }
 
-// knownBots are the words by which bots are known, in lower case. A word after ^ must begin the User-Agent: Viber and
+// KnownBots are the words by which bots are known, in lower case. A word after ^ must begin the User-Agent: Viber and
 // Tumblr name themselves first where they fetch a preview, and last in the browser that they open for people. Other words
 // may stand anywhere. Most of these bots the library knows only if a URL stands beside their name, and some never.
 //
@@ -18,7 +18,7 @@ type botGroup struct {
 // A generic word must not be in the name of an app for people. So "scanner" and "reader" are not here, since people open
 // short links with QR scanners, nor "bot" and "spider" without what follows them, since there are Cubot telephones and
 // games about spiders. Of 10,200 User-Agents of browsers (npm: user-agents 2.1.198, top-user-agents 2.1.138) none is a bot.
-var knownBots = []botGroup{
+var KnownBots = []botGroup{
 	{"Any that say so", []string{
 		"crawler", "bot/", " bot)", " bot ", "bot@", "spider/", "scraper", "scraping", "fetcher", "validator", "linkcheck", "link check",
 		"link preview", "linkpreview", "url preview", "urlpreview", "web archiving", " subscriber",

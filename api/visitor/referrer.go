@@ -1,8 +1,9 @@
-package api
+package visitor
 
 import (
 	"bytes"
 	"net/netip"
+	"unsafe"
 
 	"shunt/engine"
 )
@@ -11,8 +12,9 @@ import (
 // user-info and port.
 const maxReferrerBytes = 512
 
-// referrer returns the number of the host in a Referer header, as engine.Visit takes it.
-func (h *redirector) referrer(header []byte) uint16 {
+// Referrer returns the number that e has for the host in a Referer header, as engine.Visit takes it:
+// 0 without a header, engine.OtherReferrer if it names no host.
+func Referrer(e *engine.Engine, header []byte) uint16 {
 	if len(header) == 0 {
 		return 0
 	}
@@ -21,7 +23,7 @@ func (h *redirector) referrer(header []byte) uint16 {
 	if len(host) == 0 {
 		return engine.OtherReferrer
 	}
-	return h.engine.Referrer(host)
+	return e.Referrer(host)
 }
 
 // appendReferrerHost appends the host that a Referer header names to dst, which has room for MaxReferrerBytes; nothing if
@@ -91,8 +93,21 @@ func appendAuthorityHost(dst, authority []byte) []byte {
 
 var dot = []byte{'.'}
 
-// isReferrerPort: as isPort, or ":" alone, which RFC 3986 allows.
-func isReferrerPort(b []byte) bool { return isPort(b) || string(b) == ":" }
+// isReferrerPort reports whether b is empty, or ":" and at most five digits. RFC 3986 allows ":" alone.
+func isReferrerPort(b []byte) bool {
+	if len(b) == 0 {
+		return true
+	}
+	if b[0] != ':' || len(b) > 6 {
+		return false
+	}
+	for _, c := range b[1:] {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}
 
 // appendHostName appends a name of labels of letters, digits, hyphens and underscores, in lower case.
 func appendHostName(dst, name []byte) []byte {
@@ -138,7 +153,7 @@ func appendIPv6Host(dst, host []byte) []byte {
 	if end < 0 || !isReferrerPort(host[end+1:]) {
 		return dst
 	}
-	addr, err := netip.ParseAddr(viewString(host[1:end]))
+	addr, err := netip.ParseAddr(unsafe.String(unsafe.SliceData(host[1:end]), end-1)) // no copy: read here only
 	if err != nil || !addr.Is6() || addr.Zone() != "" {
 		return dst
 	}
