@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"shunt/cmd/shunt/settings"
 	"shunt/engine"
 	"shunt/engine/plural"
 	"shunt/storage"
@@ -47,7 +48,7 @@ changes them). So it protects from mistakes, and not from the loss of the disk: 
 	}
 	addStoreSettings(cmd, &where.data)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
-	markArguments(cmd.Flags(), "json")
+	settings.MarkArguments(cmd.Flags(), "json")
 	return cmd
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/account"
+	"shunt/cmd/shunt/settings"
 	"shunt/engine"
 	"shunt/engine/plural"
 	"shunt/storage"
@@ -58,7 +59,7 @@ folder is gone for good. 'shunt serve' names such folders when it starts.`,
 			case left != "":
 				return removeStandby(left, force, asJSON, stdout)
 			case force:
-				return usageErrorf("--force belongs to --remove-standby")
+				return settings.UsageErrorf("--force belongs to --remove-standby")
 			}
 			return checkData(cmd.Context(), &where, asJSON, stdout, stderr)
 		},
@@ -68,7 +69,7 @@ folder is gone for good. 'shunt serve' names such folders when it starts.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	cmd.Flags().StringVar(&left, "remove-standby", "", "remove `DIR`, which a killed server has left in memory, instead of checking")
 	cmd.Flags().BoolVar(&force, "force", false, "remove it although it may have hits that are counted nowhere else")
-	markArguments(cmd.Flags(), "json", "remove-standby", "force")
+	settings.MarkArguments(cmd.Flags(), "json", "remove-standby", "force")
 	return cmd
 }
 

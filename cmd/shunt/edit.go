@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/settings"
 )
 
 func newEdit(stdout, stderr io.Writer) *cobra.Command {
@@ -33,7 +34,7 @@ it meanwhile, nothing changes and the exit code is 1.
 		Args: exactly("CODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(given) == 0 {
-				return usageErrorf("say what to change: %s", flagNames())
+				return settings.UsageErrorf("say what to change: %s", flagNames())
 			}
 			return editLink(cmd.Context(), &where, args[0], given, options, asJSON, stdout, stderr)
 		},
@@ -41,9 +42,9 @@ it meanwhile, nothing changes and the exit code is 1.
 	addLocalSettings(cmd, &where)
 	fs := cmd.Flags()
 	addLinkFlags(fs, given, false)
-	checkedVar(fs, &options, "if-match", "VERSION", "", "only if the link has this version, which 'shunt show' prints", parseVersion)
+	settings.Var(fs, &options, "if-match", "VERSION", "", "only if the link has this version, which 'shunt show' prints", parseVersion)
 	fs.BoolVar(&asJSON, "json", false, "print the link object")
-	markArguments(fs, "if-match", "json")
+	settings.MarkArguments(fs, "if-match", "json")
 	return cmd
 }
 

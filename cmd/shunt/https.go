@@ -17,6 +17,7 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 
 	"shunt/api"
+	"shunt/cmd/shunt/settings"
 )
 
 // httpsSettings say how the public address speaks HTTPS, if it does. The domain of ACME is among the dataSettings, because the base
@@ -33,30 +34,30 @@ type httpsSettings struct {
 func addHTTPSSettings(fs *pflag.FlagSet, s *httpsSettings) {
 	fs.StringVar(&s.certFile, "tls-cert", "", "PEM `FILE` of the certificate and its chain, for HTTPS; read again when it changes")
 	fs.StringVar(&s.keyFile, "tls-key", "", "PEM `FILE` of its private key")
-	checkedVar(fs, &s.acmeEmail, "acme-email", "ADDRESS", "", "where the certificate authority may write to", parseEmail)
+	settings.Var(fs, &s.acmeEmail, "acme-email", "ADDRESS", "", "where the certificate authority may write to", parseEmail)
 	fs.BoolVar(&s.acmeTerms, "acme-accept-terms", false, "accept the authority's terms of service; --acme-domain needs it")
-	checkedVar(fs, &s.acmeDirectory, "acme-directory", "URL", autocert.DefaultACMEDirectory,
+	settings.Var(fs, &s.acmeDirectory, "acme-directory", "URL", autocert.DefaultACMEDirectory,
 		"the ACME authority's directory; one with a certificate of its own making is trusted by the variable SSL_CERT_FILE", parseURL)
-	checkedVar(fs, &s.hstsMaxAge, "hsts-max-age", "DURATION", "365d",
+	settings.Var(fs, &s.hstsMaxAge, "hsts-max-age", "DURATION", "365d",
 		"for how long browsers that have seen a page over HTTPS are to use nothing else (Strict-Transport-Security); or off", parseMaxAge)
-	checkedVar(fs, &s.redirectListen, "http-redirect-listen", "ADDRESS", "",
-		"address at which plain HTTP is redirected to the base URL, such as :80; ACME's challenges are answered there", parseListen)
+	settings.Var(fs, &s.redirectListen, "http-redirect-listen", "ADDRESS", "",
+		"address at which plain HTTP is redirected to the base URL, such as :80; ACME's challenges are answered there", settings.ParseListen)
 }
 
 // check refuses settings that do not go together.
 func (s *httpsSettings) check(data *dataSettings) error {
 	switch acmeSet, filesSet := data.acmeDomain != "", s.certFile != "" || s.keyFile != ""; {
 	case acmeSet && filesSet:
-		return usageErrorf("--acme-domain and --tls-cert, --tls-key are two ways to get a certificate: choose one")
+		return settings.UsageErrorf("--acme-domain and --tls-cert, --tls-key are two ways to get a certificate: choose one")
 	case filesSet && (s.certFile == "" || s.keyFile == ""):
-		return usageErrorf("--tls-cert and --tls-key need each other")
+		return settings.UsageErrorf("--tls-cert and --tls-key need each other")
 	case acmeSet && !s.acmeTerms:
-		return usageErrorf("--acme-domain needs --acme-accept-terms: read the terms of service of the authority (%s) first", s.acmeDirectory)
+		return settings.UsageErrorf("--acme-domain needs --acme-accept-terms: read the terms of service of the authority (%s) first", s.acmeDirectory)
 	case s.redirectListen == "":
 	case !acmeSet && !filesSet:
-		return usageErrorf("--http-redirect-listen needs --tls-cert and --tls-key, or --acme-domain")
+		return settings.UsageErrorf("--http-redirect-listen needs --tls-cert and --tls-key, or --acme-domain")
 	case strings.HasPrefix(data.baseURL, "http://"):
-		return usageErrorf("--http-redirect-listen redirects to --base-url, which must begin with https://")
+		return settings.UsageErrorf("--http-redirect-listen redirects to --base-url, which must begin with https://")
 	}
 	return nil
 }

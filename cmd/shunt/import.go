@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/settings"
 	"shunt/engine"
 	"shunt/engine/plural"
 )
@@ -61,7 +62,7 @@ interrupted; one that was edited since is refused, and one that was deleted is m
 		},
 	}
 	addLocalSettings(cmd, &where)
-	checkedVar(cmd.Flags(), &owner, "owner", "ID", "", "make them those of the user with this ID", func(text string) ([]client.Option, error) {
+	settings.Var(cmd.Flags(), &owner, "owner", "ID", "", "make them those of the user with this ID", func(text string) ([]client.Option, error) {
 		id, err := strconv.ParseUint(text, 10, 32)
 		if err != nil || id == 0 {
 			return nil, errors.New("must be a user's ID, which 'shunt user ls' lists")
@@ -69,7 +70,7 @@ interrupted; one that was edited since is refused, and one that was deleted is m
 		return []client.Option{client.Owner(uint32(id))}, nil
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
-	markArguments(cmd.Flags(), "owner", "json")
+	settings.MarkArguments(cmd.Flags(), "owner", "json")
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"shunt/cmd/shunt/settings"
 	"shunt/engine/plural"
 	"shunt/storage"
 )
@@ -35,7 +36,7 @@ journal of its own, so hits that the original recorded after the backup are not 
 	addFolder(cmd, &data)
 	cmd.Flags().BoolVar(&skipCheck, "skip-check", false, "copy the backup without verifying it first")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
-	markArguments(cmd.Flags(), "json", "skip-check")
+	settings.MarkArguments(cmd.Flags(), "json", "skip-check")
 	return cmd
 }
 

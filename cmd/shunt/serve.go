@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"shunt/cmd/shunt/settings"
 	"shunt/cmd/shunt/socket"
 
 	"github.com/spf13/cobra"
@@ -74,36 +75,36 @@ once; no hit that was answered is lost then either, the next start replays them.
 func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	addDataSettings(cmd, &cfg.data)
 	fs := cmd.Flags()
-	checkedVar(fs, &cfg.adminListen, "admin-listen", "ADDRESS", defaultAdminListen,
-		"address of /metrics, /healthz and /readyz", parseListen)
+	settings.Var(fs, &cfg.adminListen, "admin-listen", "ADDRESS", defaultAdminListen,
+		"address of /metrics, /healthz and /readyz", settings.ParseListen)
 	fs.StringSliceVar(&cfg.adminHosts, "admin-host", nil,
 		"host `NAME` that the admin address answers to, such as that of a proxy in front of it; may be repeated, or "+
 			"be a list with commas (default: on loopback only localhost and loopback addresses, elsewhere any name)")
-	fs.Var(networks(&cfg.trustedProxies), "trusted-proxy",
+	fs.Var(settings.Networks(&cfg.trustedProxies), "trusted-proxy",
 		"address or network of a proxy that is believed; may be repeated, or be a list with commas")
-	checkedVar(fs, &cfg.clientIPHeader, "client-ip-header", "HEADER", "X-Forwarded-For",
-		"the header in which a trusted proxy names the client", parseHeaderName)
+	settings.Var(fs, &cfg.clientIPHeader, "client-ip-header", "HEADER", "X-Forwarded-For",
+		"the header in which a trusted proxy names the client", settings.ParseHeaderName)
 	fs.StringVar(&cfg.geoIP, "geoip", "", "`FILE` in MaxMind's DB format that tells the countries of visitors; read once, at start")
-	checkedVar(fs, &cfg.countryHeader, "country-header", "HEADER", "",
+	settings.Var(fs, &cfg.countryHeader, "country-header", "HEADER", "",
 		"the header in which a trusted proxy says the visitor's country, such as CF-IPCountry; it counts before --geoip",
-		parseHeaderName)
+		settings.ParseHeaderName)
 	fs.StringVar(&cfg.blockList, "block-list", "",
 		"`FILE` of hosts and beginnings of addresses, one a line, that no link may lead to; read again when it changes")
-	checkedVar(fs, &cfg.rootRedirect, "root-redirect", "URL", "", "where / leads (default: a page)", parseTarget)
-	checkedVar(fs, &cfg.flushInterval, "flush-interval", "DURATION", engine.DefaultFlushInterval.String(),
+	settings.Var(fs, &cfg.rootRedirect, "root-redirect", "URL", "", "where / leads (default: a page)", parseTarget)
+	settings.Var(fs, &cfg.flushInterval, "flush-interval", "DURATION", engine.DefaultFlushInterval.String(),
 		"how often hits are written; a power cut loses at most as much", parseFlushInterval)
-	checkedVar(fs, &cfg.cacheSize, "cache-size", "SIZE", "auto",
+	settings.Var(fs, &cfg.cacheSize, "cache-size", "SIZE", "auto",
 		"memory for blocks of the store that were read, such as 256MiB (auto: a sixteenth of the memory, from 64MiB to 1GiB)", parseCacheSize)
-	checkedVar(fs, &cfg.keptHours, "keep-hours", "N", strconv.Itoa(engine.DefaultKeptHours),
-		"for how many hours figures by the hour are kept", countUpTo(engine.MaxKeptHours))
-	checkedVar(fs, &cfg.keptDays, "keep-days", "N", strconv.Itoa(engine.DefaultKeptDays),
-		"for how many days figures by the day are kept; those of a link's whole life always are", countUpTo(engine.MaxKeptDays))
-	checkedVar(fs, &cfg.connections, "max-connections", "N", "auto",
+	settings.Var(fs, &cfg.keptHours, "keep-hours", "N", strconv.Itoa(engine.DefaultKeptHours),
+		"for how many hours figures by the hour are kept", settings.CountUpTo(engine.MaxKeptHours))
+	settings.Var(fs, &cfg.keptDays, "keep-days", "N", strconv.Itoa(engine.DefaultKeptDays),
+		"for how many days figures by the day are kept; those of a link's whole life always are", settings.CountUpTo(engine.MaxKeptDays))
+	settings.Var(fs, &cfg.connections, "max-connections", "N", "auto",
 		"clients that may be connected at a time (auto: 32768, or as many as there are file descriptors for)",
-		countOr("auto", 0, api.MaxConnections))
-	checkedVar(fs, &cfg.perAddress, "max-connections-per-address", "N", strconv.Itoa(api.DefaultPerAddress),
+		settings.CountOr("auto", 0, api.MaxConnections))
+	settings.Var(fs, &cfg.perAddress, "max-connections-per-address", "N", strconv.Itoa(api.DefaultPerAddress),
 		"of them from one address, or from one IPv6 /64; this machine and trusted proxies have no limit; or off",
-		countOr("off", -1, api.MaxConnections))
+		settings.CountOr("off", -1, api.MaxConnections))
 	addRateLimits(fs, &cfg.rateLimits)
 	addHTTPSSettings(fs, &cfg.https)
 	fs.StringSliceVar(&cfg.corsOrigins, "cors-origin", nil,
@@ -112,9 +113,9 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	fs.BoolVar(&cfg.data.acceptLoss, "accept-loss", false,
 		"start although the store has lost writes that were acknowledged, and go on without them")
 	fs.BoolVar(&cfg.pprof, "pprof", false, "serve /debug/pprof on the admin address even if that is not loopback")
-	wordVar(fs, &cfg.logFormat, "log-format", "FORMAT", "text", "text or json", "text", "json")
-	checkedVar(fs, &cfg.logLevel, "log-level", "LEVEL", "info", "debug, info, warn or error", parseLevel)
-	completeWords(fs, "log-level", "debug", "info", "warn", "error")
+	settings.WordVar(fs, &cfg.logFormat, "log-format", "FORMAT", "text", "text or json", "text", "json")
+	settings.Var(fs, &cfg.logLevel, "log-level", "LEVEL", "info", "debug, info, warn or error", settings.ParseLevel)
+	settings.CompleteWords(fs, "log-level", "debug", "info", "warn", "error")
 }
 
 // check refuses settings that do not go together.
@@ -123,13 +124,13 @@ func (cfg *serveConfig) check() error {
 		return err
 	}
 	if cfg.countryHeader != "" && len(cfg.trustedProxies) == 0 {
-		return usageErrorf("--country-header needs --trusted-proxy: nobody else is believed where a visitor comes from")
+		return settings.UsageErrorf("--country-header needs --trusted-proxy: nobody else is believed where a visitor comes from")
 	}
 	if err := api.CheckCORSOrigins(cfg.corsOrigins); err != nil {
-		return usageErrorf("--cors-origin: %w", err)
+		return settings.UsageErrorf("--cors-origin: %w", err)
 	}
 	if err := api.CheckAdminHosts(cfg.adminHosts); err != nil {
-		return usageErrorf("--admin-host: %w", err)
+		return settings.UsageErrorf("--admin-host: %w", err)
 	}
 	if err := cfg.https.check(&cfg.data); err != nil {
 		return err
@@ -358,7 +359,7 @@ func (s *server) serveAPI(baseURL string) error {
 	s.speakHTTPS(&o)
 	server, err := api.NewServer(o)
 	if err != nil {
-		return usageErrorf("%w", err)
+		return settings.UsageErrorf("%w", err)
 	}
 	serveOn(s.parts, "public address", server.ServePublic, s.public)
 	if s.redirects != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/settings"
 )
 
 func newShow(stdout, stderr io.Writer) *cobra.Command {
@@ -31,7 +32,7 @@ func newShow(stdout, stderr io.Writer) *cobra.Command {
 	}
 	addLocalSettings(cmd, &where)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the link object")
-	markArguments(cmd.Flags(), "json")
+	settings.MarkArguments(cmd.Flags(), "json")
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api"
+	"shunt/cmd/shunt/settings"
 )
 
 // aboutSettings is what the commands and the topic say about where settings come from.
@@ -45,17 +46,17 @@ settings do not go together, the command says so and exits with 2.
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON && asTOML {
-				return usageErrorf("--json and --toml exclude each other")
+				return settings.UsageErrorf("--json and --toml exclude each other")
 			}
-			rows := settingRows(cmd.Flags(), cfg.derived)
+			rows := settings.Rows(cmd.Flags(), cfg.derived)
 			var err error
 			switch {
 			case asJSON:
-				err = printValue(stdout, rows.byName())
+				err = printValue(stdout, rows.ByName())
 			case asTOML:
-				_, err = io.WriteString(stdout, rows.toml())
+				_, err = io.WriteString(stdout, rows.TOML())
 			default:
-				err = printTable(stdout, rows.table())
+				err = printTable(stdout, rows.Cells())
 			}
 			return errors.Join(err, cfg.check())
 		},
@@ -63,7 +64,7 @@ settings do not go together, the command says so and exits with 2.
 	addAllSettings(cmd, root, &cfg)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print an object with the value and the source of each setting")
 	cmd.Flags().BoolVar(&asTOML, "toml", false, "print a file of settings, with what is the default as comments")
-	markArguments(cmd.Flags(), "json", "toml")
+	settings.MarkArguments(cmd.Flags(), "json", "toml")
 	cmd.AddCommand(newConfigCheck(root, stdout, stderr))
 	return cmd
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/settings"
 )
 
 // statsAsked is what stats is asked for beside the two figures; empty: nothing.
@@ -58,10 +59,10 @@ token in SHUNT_TOKEN) it talks to a server elsewhere.`,
 	fs.StringVar(&asked.interval, "interval", "", "hour or `day`: the figures of each")
 	fs.StringVar(&asked.include, "include", "",
 		"`WORDS`, with commas between, of bots, referrers, countries, devices, browsers, durability, error")
-	completeWords(fs, "interval", "hour", "day")
-	completeWords(fs, "include", "bots", "referrers", "countries", "devices", "browsers", "durability", "error")
+	settings.CompleteWords(fs, "interval", "hour", "day")
+	settings.CompleteWords(fs, "include", "bots", "referrers", "countries", "devices", "browsers", "durability", "error")
 	fs.BoolVar(&asJSON, "json", false, "print the answer of the API")
-	markArguments(fs, "json", "from", "to", "interval", "include")
+	settings.MarkArguments(fs, "json", "from", "to", "interval", "include")
 	return cmd
 }
 

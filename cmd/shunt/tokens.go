@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/settings"
 )
 
 // token.go has token add; here are the commands for tokens that there are.
@@ -40,7 +41,7 @@ themselves nobody can list.
 	addLocalSettings(cmd, &where)
 	hide(cmd.Flags(), "base-url") // a token names no link
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer of the API")
-	markArguments(cmd.Flags(), "json")
+	settings.MarkArguments(cmd.Flags(), "json")
 	return cmd
 }
 
@@ -88,7 +89,7 @@ func newTokenRm(stderr io.Writer) *cobra.Command {
 
 func removeToken(ctx context.Context, where *localTarget, id string, stderr io.Writer) error {
 	if strings.HasPrefix(id, "shunt_") {
-		return usageErrorf("that looks like a token; give its ID, which 'shunt token ls' lists")
+		return settings.UsageErrorf("that looks like a token; give its ID, which 'shunt token ls' lists")
 	}
 	err := where.with(ctx, stderr, func(c *connection) error { return c.RevokeToken(ctx, id) })
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/settings"
 )
 
 // newGroup is a command that only has subcommands.
@@ -26,7 +27,7 @@ func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetOut(cmd.ErrOrStderr())
 			_ = cmd.Help() // only writes
-			return usageErrorf("name a command of %s", cmd.CommandPath())
+			return settings.UsageErrorf("name a command of %s", cmd.CommandPath())
 		},
 	}
 	group.AddCommand(commands...)
@@ -69,7 +70,7 @@ sets, the user has links and tokens but cannot log in. --init makes a store if t
 	fs := cmd.Flags()
 	fs.BoolVar(&admin, "admin", false, "may administrate: users, and everybody's links")
 	fs.BoolVar(&asJSON, "json", false, "print the user object")
-	markArguments(fs, "admin", "json")
+	settings.MarkArguments(fs, "admin", "json")
 	return cmd
 }
 
@@ -115,7 +116,7 @@ func newUserLs(stdout, stderr io.Writer) *cobra.Command {
 	}
 	addUserSettings(cmd, &where)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer of the API")
-	markArguments(cmd.Flags(), "json")
+	settings.MarkArguments(cmd.Flags(), "json")
 	return cmd
 }
 
@@ -180,7 +181,7 @@ links are never given to somebody else, not even to a new user of the same addre
 	}
 	addUserSettings(cmd, &where)
 	cmd.Flags().BoolVar(&keepLinks, "keep-links", false, "delete the user although there are links, which stay")
-	markArguments(cmd.Flags(), "keep-links")
+	settings.MarkArguments(cmd.Flags(), "keep-links")
 	return cmd
 }
 
