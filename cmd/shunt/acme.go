@@ -41,16 +41,25 @@ type acmeSource struct {
 	current atomic.Pointer[tls.Certificate] // nil: there is none yet
 }
 
-func newACMESource(s *httpsSettings, domain, dataDir string, log *slog.Logger) *acmeSource {
+// acmeOptions say whom to ask for a certificate, and for which domain.
+type acmeOptions struct {
+	Domain      string
+	Directory   string // URL of the authority's directory
+	Email       string // where the authority may write to; "": nowhere
+	AcceptTerms bool   // of the authority
+	DataDir     string // the account's key and the certificate are kept in a folder of it
+}
+
+func newACMESource(o acmeOptions, log *slog.Logger) *acmeSource {
 	return &acmeSource{
-		domain: domain,
+		domain: o.Domain,
 		log:    log,
 		manager: &autocert.Manager{
-			Prompt:     func(string) bool { return s.acmeTerms },
-			Cache:      autocert.DirCache(filepath.Join(dataDir, acmeFolder)),
-			HostPolicy: autocert.HostWhitelist(domain),
-			Email:      s.acmeEmail,
-			Client:     &acme.Client{DirectoryURL: s.acmeDirectory, UserAgent: "shunt"},
+			Prompt:     func(string) bool { return o.AcceptTerms },
+			Cache:      autocert.DirCache(filepath.Join(o.DataDir, acmeFolder)),
+			HostPolicy: autocert.HostWhitelist(o.Domain),
+			Email:      o.Email,
+			Client:     &acme.Client{DirectoryURL: o.Directory, UserAgent: "shunt"},
 		},
 	}
 }
@@ -155,14 +164,4 @@ func (a *acmeSource) take(cert *tls.Certificate, err error) error {
 		a.log.Info("there is a certificate", slog.String("domain", a.domain), slog.Time("expires", cert.Leaf.NotAfter))
 	}
 	return nil
-}
-
-// parseDomain reads a name that an authority can look up.
-func parseDomain(text string) (string, error) {
-	origin, err := parseOrigin("https://" + text)
-	name := strings.TrimPrefix(origin, "https://")
-	if err != nil || strings.ContainsAny(name, ":[]") || !strings.Contains(strings.Trim(name, "."), ".") || isAddress(name) {
-		return "", errors.New("must be the name of a domain, such as sho.rt")
-	}
-	return strings.TrimSuffix(name, "."), nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -141,24 +140,3 @@ func backupError(dir string, err error) error {
 
 // progressRows is how many rows there are between two signs of progress.
 const progressRows = 1 << 16
-
-// byteText is a size as people read it.
-func byteText(n uint64) string {
-	const units = "KMGTPE"
-	if n < 1024 {
-		return plural.Of(n, "byte", "bytes")
-	}
-	value, unit := float64(n)/1024, 0
-	for value >= 1024 {
-		value, unit = value/1024, unit+1
-	}
-	return fmt.Sprintf("%.1f %ciB", value, units[unit])
-}
-
-func printValue(w io.Writer, v any) error {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return printJSON(w, text)
-}

@@ -18,12 +18,9 @@ const (
 	// By default it is a sixteenth of the memory that the process may use: as much as the index takes that has the same number of
 	// links, roughly, and little beside the memtables' 640 MiB on a machine of 2 GiB. The lower bound is what a page of links
 	// reads, many times over; blocks of some 5 million links fill the upper one.
-	cacheShare        = 16
-	minAutoCache      = 64 << 20
-	maxAutoCache      = 1 << 30
-	minCacheBytes     = 8 << 20
-	maxCacheBytes     = 1 << 40
-	cacheSizeByMemory = 0 // --cache-size auto
+	cacheShare   = 16
+	minAutoCache = 64 << 20
+	maxAutoCache = 1 << 30
 )
 
 // autoCacheBytes returns the size of the cache of a process that may use memory bytes; 0: it is not known how many.

@@ -54,24 +54,25 @@ func forPeople(_ []string, a slog.Attr) slog.Attr {
 
 // addresses are where a server can be reached.
 type addresses struct {
-	baseURL, public, admin, data string
+	Version                      string // of the program
+	BaseURL, Public, Admin, Data string
 }
 
 func (c *console) listening(a addresses, created bool) {
 	if !c.person {
-		c.log.Info("listening", "base_url", a.baseURL, "public", a.public, "admin", a.admin, "data", a.data, "new", created)
+		c.log.Info("listening", "base_url", a.BaseURL, "public", a.Public, "admin", a.Admin, "data", a.Data, "new", created)
 		return
 	}
-	folder := a.data
+	folder := a.Data
 	if created {
 		folder += " (new)"
 	}
-	fmt.Fprintf(c.w, "shunt %s\n\n", versionText())
-	fmt.Fprintf(c.w, "  short links and API  %s\n", a.baseURL)
-	if a.public != a.baseURL {
-		fmt.Fprintf(c.w, "  listening on         %s\n", a.public)
+	fmt.Fprintf(c.w, "shunt %s\n\n", a.Version)
+	fmt.Fprintf(c.w, "  short links and API  %s\n", a.BaseURL)
+	if a.Public != a.BaseURL {
+		fmt.Fprintf(c.w, "  listening on         %s\n", a.Public)
 	}
-	fmt.Fprintf(c.w, "  health and metrics   %s\n", a.admin)
+	fmt.Fprintf(c.w, "  health and metrics   %s\n", a.Admin)
 	fmt.Fprintf(c.w, "  data                 %s\n\n", folder)
 }
 

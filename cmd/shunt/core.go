@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -178,17 +177,6 @@ func absolute(dir string) string {
 		return dir
 	}
 	return path
-}
-
-// shellQuote returns text as one word of a POSIX shell.
-func shellQuote(text string) string {
-	plain := func(r rune) bool {
-		return 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-+,:@%=", r)
-	}
-	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // warnOfOpenFolder says that others can enter the data folder, or read what is in it. The socket and the journal are not open to

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/crypto/acme"
 	"golang.org/x/crypto/acme/autocert"
 
 	"shunt/api"
@@ -62,38 +60,16 @@ func (s *httpsSettings) check(data *dataSettings) error {
 	return nil
 }
 
-// A certSource is where the certificate comes from.
-type certSource interface {
-	certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) // may be called from any goroutine, and does not block
-	Run(ctx context.Context) error                              // keeps it up to date
-}
-
-// tlsConfig is TLS 1.2 and 1.3 with forward secrecy and authenticated encryption (RFC 9325), for HTTP/1.1: fasthttp speaks no
-// other, so h2 is not offered, which autocert's own configuration does.
-func tlsConfig(from certSource) *tls.Config {
-	c := &tls.Config{
-		GetCertificate: from.certificate,
-		MinVersion:     tls.VersionTLS12,
-		NextProtos:     []string{"http/1.1"},
-		CipherSuites: []uint16{ // of TLS 1.2; those of 1.3 are all good
-			tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
-			tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
-			tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
-		},
-	}
-	if _, ok := from.(*acmeSource); ok {
-		c.NextProtos = append(c.NextProtos, acme.ALPNProto)
-	}
-	return c
-}
-
 // chooseCertificates opens the source of certificates, if there is one. It writes nothing.
 func (s *server) chooseCertificates() (err error) {
 	switch {
 	case s.cfg.https.certFile != "":
 		s.certs, err = openCertFiles(s.cfg.https.certFile, s.cfg.https.keyFile, s.say.log)
 	case s.cfg.data.acmeDomain != "":
-		s.certs = newACMESource(&s.cfg.https, s.cfg.data.acmeDomain, s.cfg.data.dataDir, s.say.log)
+		s.certs = newACMESource(acmeOptions{
+			Domain: s.cfg.data.acmeDomain, Directory: s.cfg.https.acmeDirectory, Email: s.cfg.https.acmeEmail,
+			AcceptTerms: s.cfg.https.acmeTerms, DataDir: s.cfg.data.dataDir,
+		}, s.say.log)
 	default:
 		return nil
 	}
@@ -161,4 +137,14 @@ func parseURL(text string) (string, error) {
 func isAddress(host string) bool {
 	_, err := netip.ParseAddr(host)
 	return err == nil
+}
+
+// parseDomain reads a name that an authority can look up.
+func parseDomain(text string) (string, error) {
+	origin, err := parseOrigin("https://" + text)
+	name := strings.TrimPrefix(origin, "https://")
+	if err != nil || strings.ContainsAny(name, ":[]") || !strings.Contains(strings.Trim(name, "."), ".") || isAddress(name) {
+		return "", errors.New("must be the name of a domain, such as sho.rt")
+	}
+	return strings.TrimSuffix(name, "."), nil
 }

@@ -243,8 +243,8 @@ func (s *server) start(ctx context.Context) error {
 		return err
 	}
 	s.say.listening(addresses{
-		baseURL: baseURL, public: s.scheme() + s.public.Addr().String(), admin: "http://" + s.admin.Addr().String(),
-		data: s.cfg.data.dataDir,
+		Version: versionText(), BaseURL: baseURL, Data: s.cfg.data.dataDir,
+		Public: s.scheme() + s.public.Addr().String(), Admin: "http://" + s.admin.Addr().String(),
 	}, s.core.created)
 	if err := s.core.load(ctx, s.say); err != nil {
 		return err

@@ -218,6 +218,12 @@ func knownSettings(root *cobra.Command) map[string]*pflag.Flag {
 	return known
 }
 
+const (
+	minCacheBytes     = 8 << 20
+	maxCacheBytes     = 1 << 40
+	cacheSizeByMemory = 0 // --cache-size auto
+)
+
 // parseCacheSize reads --cache-size.
 func parseCacheSize(text string) (int64, error) {
 	if text == "auto" {

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -133,14 +131,4 @@ func writeTables(w io.Writer, a *client.Stats) {
 			fmt.Fprintf(w, "%s\t%d\n", printable(x.Value), x.Hits)
 		}
 	}
-}
-
-// printJSON prints an answer of the API as it came, indented.
-func printJSON(stdout io.Writer, answer []byte) error {
-	var text bytes.Buffer
-	if err := json.Indent(&text, bytes.TrimSpace(answer), "", "  "); err != nil {
-		return fmt.Errorf("the server's answer is no JSON: %w", err)
-	}
-	_, err := fmt.Fprintln(stdout, text.String())
-	return err
 }

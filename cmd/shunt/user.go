@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -139,18 +137,6 @@ func listInto[T any](
 	return printTable(stdout, table(list.Data))
 }
 
-// printTable prints rows of cells in columns, the head first.
-func printTable(stdout io.Writer, rows [][]string) error {
-	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		for i, cell := range row {
-			row[i] = printable(cell)
-		}
-		fmt.Fprintln(w, strings.Join(row, "\t"))
-	}
-	return w.Flush()
-}
-
 func usersTable(users []client.User) [][]string {
 	rows := [][]string{{"ID", "EMAIL", "ROLE", "PASSWORD", "CREATED"}}
 	for _, u := range users {
@@ -162,8 +148,6 @@ func usersTable(users []client.User) [][]string {
 	}
 	return rows
 }
-
-func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func newUserRm(stderr io.Writer) *cobra.Command {
 	where, keepLinks := localTarget{}, false
