@@ -92,7 +92,7 @@ func (c *core) checkpoint(ctx context.Context, dir string, links uint64, start t
 	say("copying or linking files")
 	made, err := c.store.Backup(ctx, dir)
 	if err != nil {
-		return backupDone{}, plainError{backupError(dir, err)} // its text may travel over the socket
+		return backupDone{}, plainly(backupError(dir, err)) // its text may travel over the socket
 	}
 	return backupDone{BackupResult: made, Links: links, TookMs: time.Since(start).Milliseconds()}, nil
 }

@@ -30,6 +30,9 @@ var withoutPackages = strings.NewReplacer(
 	"storage: backup: ", "", "storage: restore: ", "", "storage: check: ", "", "storage: ", "", "engine: ", "", "client: ", "",
 	"pebble: ", "", "\n<corruption detail carrier>", "")
 
+// plainly returns err in plain words.
+func plainly(err error) error { return plainError{err} }
+
 // A plainError is an error in plain words, of which the cause can still be asked.
 type plainError struct{ cause error }
 
