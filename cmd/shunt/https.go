@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 
 	"shunt/api"
+	"shunt/cmd/shunt/certs"
 	"shunt/cmd/shunt/settings"
 )
 
@@ -64,9 +65,9 @@ func (s *httpsSettings) check(data *dataSettings) error {
 func (s *server) chooseCertificates() (err error) {
 	switch {
 	case s.cfg.https.certFile != "":
-		s.certs, err = openCertFiles(s.cfg.https.certFile, s.cfg.https.keyFile, s.say.log)
+		s.certs, err = certs.OpenFiles(s.cfg.https.certFile, s.cfg.https.keyFile, s.say.log)
 	case s.cfg.data.acmeDomain != "":
-		s.certs = newACMESource(acmeOptions{
+		s.certs = certs.NewACME(certs.ACMEOptions{
 			Domain: s.cfg.data.acmeDomain, Directory: s.cfg.https.acmeDirectory, Email: s.cfg.https.acmeEmail,
 			AcceptTerms: s.cfg.https.acmeTerms, DataDir: s.cfg.data.dataDir,
 		}, s.say.log)
@@ -90,14 +91,14 @@ func (s *server) speakHTTPS(o *api.Options) {
 		return
 	}
 	s.parts.run("certificate", s.certs.Run)
-	s.public = tls.NewListener(s.public, tlsConfig(s.certs))
+	s.public = tls.NewListener(s.public, certs.TLSConfig(s.certs))
 	o.HSTSMaxAge = s.cfg.https.hstsMaxAge
 	if s.redirects == nil {
 		return
 	}
 	o.MaxConnections = max(1, o.MaxConnections-api.RedirectConnections)
-	if a, ok := s.certs.(*acmeSource); ok {
-		o.ACMEChallenges = a.challenges()
+	if a, ok := s.certs.(*certs.ACME); ok {
+		o.ACMEChallenges = a.Challenges()
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"shunt/cmd/shunt/certs"
 	"shunt/cmd/shunt/settings"
 	"shunt/cmd/shunt/socket"
 
@@ -180,7 +181,7 @@ type server struct {
 	parts   *stack
 
 	countries            *api.CountryTable // nil without --geoip
-	certs                certSource        // nil: no HTTPS
+	certs                certs.Source      // nil: no HTTPS
 	blocks               *api.BlockFile    // nil without --block-list
 	public, admin, local net.Listener
 	redirects            net.Listener // to HTTPS; nil: none

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api"
+	"shunt/cmd/shunt/certs"
 	"shunt/cmd/shunt/settings"
 )
 
@@ -117,7 +118,7 @@ func (cfg *serveConfig) checkFiles(stderr io.Writer) error {
 	log := newConsole(stderr, "text", slog.LevelWarn).log
 	var errs []error
 	if cfg.https.certFile != "" {
-		_, err := openCertFiles(cfg.https.certFile, cfg.https.keyFile, log)
+		_, err := certs.OpenFiles(cfg.https.certFile, cfg.https.keyFile, log)
 		errs = append(errs, err)
 	}
 	if cfg.geoIP != "" {

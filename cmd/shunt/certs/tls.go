@@ -1,4 +1,4 @@
-package main
+package certs
 
 import (
 	"context"
@@ -7,15 +7,15 @@ import (
 	"golang.org/x/crypto/acme"
 )
 
-// A certSource is where the certificate comes from.
-type certSource interface {
+// A Source is where the certificate comes from.
+type Source interface {
 	certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) // may be called from any goroutine, and does not block
 	Run(ctx context.Context) error                              // keeps it up to date
 }
 
-// tlsConfig is TLS 1.2 and 1.3 with forward secrecy and authenticated encryption (RFC 9325), for HTTP/1.1: fasthttp speaks no
+// TLSConfig is TLS 1.2 and 1.3 with forward secrecy and authenticated encryption (RFC 9325), for HTTP/1.1: fasthttp speaks no
 // other, so h2 is not offered, which autocert's own configuration does.
-func tlsConfig(from certSource) *tls.Config {
+func TLSConfig(from Source) *tls.Config {
 	c := &tls.Config{
 		GetCertificate: from.certificate,
 		MinVersion:     tls.VersionTLS12,
@@ -26,7 +26,7 @@ func tlsConfig(from certSource) *tls.Config {
 			tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
 		},
 	}
-	if _, ok := from.(*acmeSource); ok {
+	if _, ok := from.(*ACME); ok {
 		c.NextProtos = append(c.NextProtos, acme.ALPNProto)
 	}
 	return c

@@ -1,4 +1,4 @@
-package main
+package certs
 
 import (
 	"bytes"
@@ -35,8 +35,8 @@ type certFiles struct {
 	decided [sha256.Size]byte // what was last taken, or refused
 }
 
-// openCertFiles reads the pair.
-func openCertFiles(certPath, keyPath string, log *slog.Logger) (*certFiles, error) {
+// OpenFiles reads the pair.
+func OpenFiles(certPath, keyPath string, log *slog.Logger) (*certFiles, error) {
 	f := &certFiles{certPath: certPath, keyPath: keyPath, log: log}
 	certPEM, keyPEM, err := f.read()
 	if err != nil {

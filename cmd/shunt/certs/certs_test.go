@@ -1,4 +1,4 @@
-package main
+package certs
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ import (
 )
 
 // serial returns the number of the certificate that a handshake is given.
-func serial(t *testing.T, from certSource) int64 {
+func serial(t *testing.T, from Source) int64 {
 	t.Helper()
 	c, err := from.certificate(&tls.ClientHelloInfo{})
 	if err != nil {
@@ -40,7 +40,7 @@ func TestAReplacedCertificateIsTakenAndABadOneIsSaidOnce(t *testing.T) {
 	files.Put(files.Cert, firstCert)
 	files.Put(files.Key, firstKey)
 	var log bytes.Buffer
-	source, err := openCertFiles(files.Cert, files.Key, slog.New(slog.NewTextHandler(&log, nil)))
+	source, err := OpenFiles(files.Cert, files.Key, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestAHalfRenewedPairIsSaidToBeThat(t *testing.T) {
 	_, laterKey := a.Issue()
 	files := certtest.NewFolder(t, cert, key)
 	var log bytes.Buffer
-	source, err := openCertFiles(files.Cert, files.Key, slog.New(slog.NewTextHandler(&log, nil)))
+	source, err := OpenFiles(files.Cert, files.Key, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,17 +109,17 @@ func TestAHalfRenewedPairIsSaidToBeThat(t *testing.T) {
 		if said := strings.Count(log.String(), "does not match its key yet"); said != i+1 || strings.Contains(log.String(), "tls:") {
 			t.Errorf("got it said %d times, want %d:\n%s", said, i+1, &log)
 		}
-		if _, err := openCertFiles(files.Cert, files.Key, nil); err == nil || !strings.Contains(err.Error(), "the key does not belong to the certificate") {
+		if _, err := OpenFiles(files.Cert, files.Key, nil); err == nil || !strings.Contains(err.Error(), "the key does not belong to the certificate") {
 			t.Errorf("at start: got %v", err)
 		}
 	}
 }
 
 // handshake is a client's, with what config says.
-func handshake(t *testing.T, from certSource, config *tls.Config) (tls.ConnectionState, error) {
+func handshake(t *testing.T, from Source, config *tls.Config) (tls.ConnectionState, error) {
 	t.Helper()
 	ours, theirs := net.Pipe()
-	server := tls.Server(ours, tlsConfig(from))
+	server := tls.Server(ours, TLSConfig(from))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -137,7 +137,7 @@ func TestTLSIsOfToday(t *testing.T) {
 	a := certtest.NewAuthority(t)
 	certPEM, keyPEM := a.Issue()
 	files := certtest.NewFolder(t, certPEM, keyPEM)
-	source, err := openCertFiles(files.Cert, files.Key, slog.New(slog.DiscardHandler))
+	source, err := OpenFiles(files.Cert, files.Key, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestAnACMESourceIsForItsDomainOnlyAndNeverWaits(t *testing.T) {
 	asked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 	defer asked.Close()
 	dir := t.TempDir()
-	source := newACMESource(acmeOptions{Domain: "sho.example", Directory: asked.URL, AcceptTerms: true, DataDir: dir}, slog.New(slog.DiscardHandler))
+	source := NewACME(ACMEOptions{Domain: "sho.example", Directory: asked.URL, AcceptTerms: true, DataDir: dir}, slog.New(slog.DiscardHandler))
 	for _, name := range []string{"sho.example", "SHO.example.", "", "other.example", "www.sho.example"} {
 		if _, err := source.certificate(&tls.ClientHelloInfo{ServerName: name}); err == nil {
 			t.Errorf("%q: got a certificate that nobody has issued", name)
@@ -192,13 +192,13 @@ func TestAnACMESourceIsForItsDomainOnlyAndNeverWaits(t *testing.T) {
 			t.Errorf("%q: got %v, want a certificate: %v", name, err, want)
 		}
 	}
-	if protocols := strings.Join(tlsConfig(source).NextProtos, " "); protocols != "http/1.1 "+acme.ALPNProto {
+	if protocols := strings.Join(TLSConfig(source).NextProtos, " "); protocols != "http/1.1 "+acme.ALPNProto {
 		t.Errorf("got protocols %s", protocols)
 	}
 	for host, want := range map[string]int{"other.example": 403, "sho.example": 404, "sho.example:80": 404, "other.example:80": 403} {
 		r := httptest.NewRequest("GET", "http://"+host+"/.well-known/acme-challenge/x", nil)
 		w := httptest.NewRecorder()
-		source.challenges().ServeHTTP(w, r)
+		source.Challenges().ServeHTTP(w, r)
 		if w.Code != want {
 			t.Errorf("a challenge of %s: got %d, want %d", host, w.Code, want)
 		}
@@ -237,7 +237,7 @@ func TestACertificateThatIsNotRenewedInTimeIsSaid(t *testing.T) {
 		"half a minute, hardly renewed": {30 * time.Second, 7 * time.Second, true, time.Second},
 	} {
 		var log bytes.Buffer
-		a := newACMESource(acmeOptions{Domain: "sho.example", DataDir: t.TempDir()}, slog.New(slog.NewTextHandler(&log, nil)))
+		a := NewACME(ACMEOptions{Domain: "sho.example", DataDir: t.TempDir()}, slog.New(slog.NewTextHandler(&log, nil)))
 		now := time.Now()
 		a.current.Store(&tls.Certificate{Leaf: &x509.Certificate{NotBefore: now.Add(c.left - c.lifetime), NotAfter: now.Add(c.left)}})
 		if wait := a.look(now); wait != c.wait || strings.Contains(log.String(), "has not been renewed") != c.overdue {
