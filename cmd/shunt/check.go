@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/account"
+	"shunt/cmd/shunt/memory"
 	"shunt/cmd/shunt/settings"
 	"shunt/engine"
 	"shunt/engine/plural"
@@ -128,7 +129,7 @@ func checkLeftJournal(
 	if idErr != nil || positionsErr != nil {
 		return report, nil // told among the meta rows
 	}
-	return engine.CheckJournal(dir, memoryFolder(), id, p, false, faults)
+	return engine.CheckJournal(dir, memory.Folder(), id, p, false, faults)
 }
 
 // check checks a store that is being served.

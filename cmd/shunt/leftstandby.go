@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"shunt/cmd/shunt/memory"
 	"shunt/engine"
 	"shunt/engine/plural"
 )
@@ -51,7 +52,7 @@ func isGone(data string) bool {
 
 // removeStandby removes one such folder.
 func removeStandby(path string, force, asJSON bool, stdout io.Writer) error {
-	left, err := engine.RemoveStandby(memoryFolder(), path, force)
+	left, err := engine.RemoveStandby(memory.Folder(), path, force)
 	switch {
 	case errors.Is(err, engine.ErrUnreplayed):
 		return fmt.Errorf("check: %s: %w: %s. %s, or give them up with --force", path, engine.ErrUnreplayed, hitsLeft(&left), howToReplay(&left))

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"shunt/cmd/shunt/certs"
+	"shunt/cmd/shunt/memory"
 	"shunt/cmd/shunt/settings"
 	"shunt/cmd/shunt/socket"
 
@@ -322,12 +323,12 @@ func (s *server) openData() error {
 		return err
 	}
 	if s.cfg.data.cacheBytes = s.cfg.cacheSize; s.cfg.cacheSize == cacheSizeByMemory {
-		s.cfg.data.cacheBytes = autoCacheBytes(usableMemory(os.DirFS("/")))
+		s.cfg.data.cacheBytes = memory.CacheBytes(memory.Usable(os.DirFS("/")))
 	}
 	if err := s.core.openStore(s.parts, &s.cfg.data, true, s.say.log); err != nil {
 		return err
 	}
-	s.parts.run("heap", newHeapKeeper(s.core.store.Metrics).run)
+	s.parts.run("heap", memory.NewHeapKeeper(s.core.store.Metrics).Run)
 	if err := s.warnOfOpenFolder(); err != nil {
 		return err
 	}
@@ -341,7 +342,7 @@ func (s *server) openData() error {
 	if err := s.core.openEngine(s.parts, &s.cfg.data, options); err != nil {
 		return err
 	}
-	sayLeft(memoryFolder(), s.say.log)
+	sayLeft(memory.Folder(), s.say.log)
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package main
+package memory
 
 import (
 	"context"
@@ -46,12 +46,12 @@ type heapKeeper struct {
 	quiet   int // looks since the last flush of a memtable; quietLooks: all that was free is given back
 }
 
-func newHeapKeeper(blocks func() storage.Metrics) *heapKeeper {
+func NewHeapKeeper(blocks func() storage.Metrics) *heapKeeper {
 	return &heapKeeper{blocks: blocks, fixed: os.Getenv("GOGC") != "", percent: defaultGCPercent, quiet: quietLooks}
 }
 
-// run looks at the heap until ctx is done, and leaves the collector as it was.
-func (k *heapKeeper) run(ctx context.Context) error {
+// Run looks at the heap until ctx is done, and leaves the collector as it was.
+func (k *heapKeeper) Run(ctx context.Context) error {
 	defer k.pace(defaultGCPercent)
 	tick := time.NewTicker(heapInterval)
 	defer tick.Stop()

@@ -1,4 +1,4 @@
-package main
+package memory
 
 import (
 	"math"
@@ -19,7 +19,7 @@ func TestTheCacheIsSizedByTheMemory(t *testing.T) {
 		{"8 GiB", 8192 * mib, 512 * mib},
 		{"a large machine", 1 << 40, 1024 * mib},
 	} {
-		if got := autoCacheBytes(c.memory); got != int64(c.want) {
+		if got := CacheBytes(c.memory); got != int64(c.want) {
 			t.Errorf("%s: a cache of %d bytes, want %d", c.name, got, c.want)
 		}
 	}
@@ -52,7 +52,7 @@ func TestTheLimitOfAContainerCounts(t *testing.T) {
 			t.Errorf("%s: %d bytes, want %d", c.name, got, c.want)
 		}
 	}
-	if got := usableMemory(fstest.MapFS{}); got < 64<<20 || got > 1<<50 {
+	if got := Usable(fstest.MapFS{}); got < 64<<20 || got > 1<<50 {
 		t.Errorf("this machine has %d bytes of memory", got)
 	}
 }

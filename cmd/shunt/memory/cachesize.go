@@ -1,4 +1,4 @@
-package main
+package memory
 
 import (
 	"io/fs"
@@ -23,14 +23,14 @@ const (
 	maxAutoCache = 1 << 30
 )
 
-// autoCacheBytes returns the size of the cache of a process that may use memory bytes; 0: it is not known how many.
-func autoCacheBytes(memory uint64) int64 {
+// CacheBytes returns the size of the cache of a process that may use memory bytes; 0: it is not known how many.
+func CacheBytes(memory uint64) int64 {
 	return int64(min(max(memory/cacheShare, minAutoCache), maxAutoCache))
 }
 
-// usableMemory returns how many bytes of memory this process may use: the machine's, or what its control groups or GOMEMLIMIT
+// Usable returns how many bytes of memory this process may use: the machine's, or what its control groups or GOMEMLIMIT
 // say, if that is less; 0 if none is known.
-func usableMemory(root fs.FS) uint64 {
+func Usable(root fs.FS) uint64 {
 	limit := min(groupMemory(root), uint64(debug.SetMemoryLimit(-1)))
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil {
