@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/settings"
 )
 
@@ -53,11 +54,11 @@ func addLink(ctx context.Context, where *localTarget, given map[string]any, asJS
 		return fmt.Errorf("add: %w", err)
 	}
 	if asJSON {
-		return printJSON(stdout, link.Raw)
+		return console.PrintJSON(stdout, link.Raw)
 	}
 	if link.ShortURL == "" {
 		return errors.New("add: the server's answer holds no short_url")
 	}
-	_, err = fmt.Fprintln(stdout, printable(link.ShortURL))
+	_, err = fmt.Fprintln(stdout, console.Printable(link.ShortURL))
 	return err
 }

@@ -14,6 +14,7 @@ import (
 
 	"shunt/api"
 	"shunt/api/account"
+	"shunt/cmd/shunt/console"
 	"shunt/engine"
 	"shunt/storage"
 )
@@ -47,10 +48,10 @@ func (c *core) openStore(parts *stack, s *dataSettings, create bool, log *slog.L
 }
 
 // load loads every link and says how far it is.
-func (c *core) load(ctx context.Context, say *console) error {
+func (c *core) load(ctx context.Context, say *console.Console) error {
 	start := time.Now()
-	err := c.engine.Load(ctx, func(loaded uint64) { say.loading(start, loaded) })
-	say.loaded(c.engine.Metrics().Links, time.Since(start))
+	err := c.engine.Load(ctx, func(loaded uint64) { say.Loading(start, loaded) })
+	say.Loaded(c.engine.Metrics().Links, time.Since(start))
 	if err != nil {
 		return fmt.Errorf("opening the store: %w", err)
 	}
@@ -149,11 +150,11 @@ func storeError(dir string, err error) error {
 	case errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("opening %s: %w; make some space and start again", dir, err)
 	case errors.Is(err, storage.ErrUnfinishedRestore):
-		return fmt.Errorf("a restore did not finish in %s; run it again: shunt restore BACKUP --data %s", dir, shellQuote(dir))
+		return fmt.Errorf("a restore did not finish in %s; run it again: shunt restore BACKUP --data %s", dir, console.Quote(dir))
 	case errors.Is(err, storage.ErrUnfinishedBackup):
 		return fmt.Errorf("a backup did not finish in %s, and nothing can be made of it; remove the folder", dir)
 	case errors.Is(err, storage.ErrBackup):
-		return fmt.Errorf("%s is a backup, and stays as it is; make data of it: shunt restore %s --data NEW", dir, shellQuote(dir))
+		return fmt.Errorf("%s is a backup, and stays as it is; make data of it: shunt restore %s --data NEW", dir, console.Quote(dir))
 	}
 	return folderError(dir, "--data", err)
 }
@@ -188,8 +189,8 @@ func (s *server) warnOfOpenFolder() error {
 		return err
 	}
 	if others := info.Mode().Perm() & 0o077; others != 0 {
-		s.say.log.Warn("the data folder lets other users in; unless that is what you want, close it",
-			"folder", dir, "mode", fmt.Sprintf("%04o", info.Mode().Perm()), "run", "chmod 700 "+shellQuote(dir))
+		s.say.Log.Warn("the data folder lets other users in; unless that is what you want, close it",
+			"folder", dir, "mode", fmt.Sprintf("%04o", info.Mode().Perm()), "run", "chmod 700 "+console.Quote(dir))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/settings"
 )
 
@@ -66,7 +67,7 @@ func editLink(
 		return c.Do(ctx, http.MethodPatch, "/links/"+url.PathEscape(code), given, &link, options...)
 	})
 	if err != nil {
-		return fmt.Errorf("edit %s: %w", printable(name), err)
+		return fmt.Errorf("edit %s: %w", console.Printable(name), err)
 	}
 	return printLink(stdout, &link, asJSON)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/settings"
 
 	"github.com/spf13/cobra"
@@ -77,7 +78,7 @@ func askHealth(ctx context.Context, listen string, live bool) (string, error) {
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxHealthBytes))
-	said := printable(strings.TrimSpace(string(text)))
+	said := console.Printable(strings.TrimSpace(string(text)))
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("the answer of %s (--admin-listen): %w", address, err)

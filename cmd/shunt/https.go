@@ -65,12 +65,12 @@ func (s *httpsSettings) check(data *dataSettings) error {
 func (s *server) chooseCertificates() (err error) {
 	switch {
 	case s.cfg.https.certFile != "":
-		s.certs, err = certs.OpenFiles(s.cfg.https.certFile, s.cfg.https.keyFile, s.say.log)
+		s.certs, err = certs.OpenFiles(s.cfg.https.certFile, s.cfg.https.keyFile, s.say.Log)
 	case s.cfg.data.acmeDomain != "":
 		s.certs = certs.NewACME(certs.ACMEOptions{
 			Domain: s.cfg.data.acmeDomain, Directory: s.cfg.https.acmeDirectory, Email: s.cfg.https.acmeEmail,
 			AcceptTerms: s.cfg.https.acmeTerms, DataDir: s.cfg.data.dataDir,
-		}, s.say.log)
+		}, s.say.Log)
 	default:
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/settings"
 )
 
@@ -130,7 +131,7 @@ func (p *linkPrinter) print(l *client.Link) error {
 		return err
 	}
 	p.rows = append(p.rows, []string{
-		l.Code, strconv.FormatUint(l.Hits, 10), string(l.State), timeText(l.CreatedAt), l.URL, l.Title,
+		l.Code, strconv.FormatUint(l.Hits, 10), string(l.State), console.Time(l.CreatedAt), l.URL, l.Title,
 	})
 	if len(p.rows) < maxPage {
 		return nil
@@ -144,7 +145,7 @@ func (p *linkPrinter) table() error {
 		rows = slices.Insert(rows, 0, []string{"CODE", "HITS", "STATE", "CREATED", "TARGET", "TITLE"})
 	}
 	p.headed, p.rows = true, nil
-	return printTable(p.w, rows)
+	return console.PrintTable(p.w, rows)
 }
 
 // flush prints what is not printed yet.
@@ -179,7 +180,7 @@ the code; an address of another server is refused.
 func removeLink(ctx context.Context, where *localTarget, name string, stderr io.Writer) error {
 	err := where.withLink(ctx, name, stderr, func(c *connection, code string) error { return c.Delete(ctx, code) })
 	if err != nil {
-		return fmt.Errorf("rm %s: %w", printable(name), err)
+		return fmt.Errorf("rm %s: %w", console.Printable(name), err)
 	}
 	return nil
 }

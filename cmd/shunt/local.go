@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/settings"
 	"shunt/cmd/shunt/socket"
 
@@ -157,9 +158,9 @@ func (t *localTarget) openAlone(ctx context.Context, stderr io.Writer) (*connect
 }
 
 func (t *localTarget) startAlone(ctx context.Context, parts *stack, stderr io.Writer) (*connection, error) {
-	say := newConsole(stderr, "text", slog.LevelWarn)
+	say := console.New(stderr, "text", slog.LevelWarn)
 	core := core{}
-	if err := t.openStore(parts, &core, stderr, say.log); err != nil {
+	if err := t.openStore(parts, &core, stderr, say.Log); err != nil {
 		return nil, err
 	}
 	baseURL, err := t.data.aloneBaseURL(core.store)
@@ -167,7 +168,7 @@ func (t *localTarget) startAlone(ctx context.Context, parts *stack, stderr io.Wr
 		return nil, err
 	}
 	options := engine.Options{
-		Rings: aloneRings, RingRecords: aloneRingRecords, Logger: say.log,
+		Rings: aloneRings, RingRecords: aloneRingRecords, Logger: say.Log,
 		KeptHours: engine.MaxKeptHours, KeptDays: engine.MaxKeptDays, // what goes is serve's to decide
 	}
 	if err := core.openEngine(parts, &t.data, options); err != nil {
@@ -177,13 +178,13 @@ func (t *localTarget) startAlone(ctx context.Context, parts *stack, stderr io.Wr
 		return nil, err
 	}
 	parts.run("engine", core.engine.Run)
-	front, err := api.NewServer(core.apiOptions(&t.data, baseURL, say.log))
+	front, err := api.NewServer(core.apiOptions(&t.data, baseURL, say.Log))
 	if err != nil {
 		return nil, err
 	}
 	door := fasthttputil.NewInmemoryListener()
 	serveOn(parts, "local", front.ServeLocal, door)
-	drainOnStop(parts, front, say.log)
+	drainOnStop(parts, front, say.Log)
 	return newLocalConnection(t.user, func(context.Context) (net.Conn, error) { return door.Dial() })
 }
 

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/settings"
 
 	"github.com/spf13/cobra"
@@ -38,7 +39,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitDone
 	}
-	fmt.Fprintln(stderr, "shunt:", strings.ReplaceAll(plainText(err), "\n", "\n  "))
+	fmt.Fprintln(stderr, "shunt:", strings.ReplaceAll(console.PlainText(err), "\n", "\n  "))
 	if usage := (settings.UsageError{}); errors.As(err, &usage) {
 		return exitUsage
 	}

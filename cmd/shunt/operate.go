@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/socket"
 
 	"shunt/api/client"
@@ -66,11 +67,11 @@ func (c *connection) follow(ctx context.Context, path string, body any, say func
 		}
 		switch {
 		case line.Error != "":
-			return errors.New(printable(line.Error))
+			return errors.New(console.Printable(line.Error))
 		case line.Result != nil:
 			return json.Unmarshal(line.Result, result)
 		}
-		say(printable(line.Progress))
+		say(console.Printable(line.Progress))
 	}
 	return errors.New("the server was stopped before it was done")
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"shunt/cmd/shunt/certs"
+	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/memory"
 	"shunt/cmd/shunt/settings"
 	"shunt/cmd/shunt/socket"
@@ -66,7 +67,7 @@ once; no hit that was answered is lost then either, the next start replays them.
   shunt serve --config /etc/shunt.toml`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return serve(cmd.Context(), &cfg, newConsole(stderr, cfg.logFormat, cfg.logLevel), program)
+			return serve(cmd.Context(), &cfg, console.New(stderr, cfg.logFormat, cfg.logLevel), program)
 		},
 	}
 	addServeSettings(cmd, &cfg)
@@ -142,7 +143,7 @@ func (cfg *serveConfig) check() error {
 
 // serve runs the server until ctx ends or a signal comes, and stops it. A second signal ends it in the middle of
 // stopping. program is how this one was called.
-func serve(ctx context.Context, cfg *serveConfig, say *console, program string) error {
+func serve(ctx context.Context, cfg *serveConfig, say *console.Console, program string) error {
 	if err := cfg.check(); err != nil {
 		return err
 	}
@@ -177,7 +178,7 @@ const sameSignal = 200 * time.Millisecond
 // server is the process of serve: start fills it from top to bottom.
 type server struct {
 	cfg     *serveConfig
-	say     *console
+	say     *console.Console
 	program string
 	parts   *stack
 
@@ -195,7 +196,7 @@ func (s *server) run(ctx context.Context) error {
 	if err == nil {
 		select {
 		case <-ctx.Done():
-			s.say.draining()
+			s.say.Draining()
 		case err = <-s.parts.fails():
 		}
 	}
@@ -203,7 +204,7 @@ func (s *server) run(ctx context.Context) error {
 		err = nil // stopped while loading
 	}
 	if err = errors.Join(err, s.parts.stop()); err == nil {
-		s.say.stopped()
+		s.say.Stopped()
 	}
 	return err
 }
@@ -244,7 +245,7 @@ func (s *server) start(ctx context.Context) error {
 	if err := s.core.store.NoteBaseURL(baseURL); err != nil {
 		return err
 	}
-	s.say.listening(addresses{
+	s.say.Listening(console.Addresses{
 		Version: versionText(), BaseURL: baseURL, Data: s.cfg.data.dataDir,
 		Public: s.scheme() + s.public.Addr().String(), Admin: "http://" + s.admin.Addr().String(),
 	}, s.core.created)
@@ -255,7 +256,7 @@ func (s *server) start(ctx context.Context) error {
 	if err := s.sayNext(); err != nil {
 		return err
 	}
-	s.say.ready(s.core.engine.Metrics().Links)
+	s.say.Ready(s.core.engine.Metrics().Links)
 	return nil
 }
 
@@ -275,7 +276,7 @@ func (s *server) readBlocks() (err error) {
 	if s.cfg.blockList == "" {
 		return nil
 	}
-	if s.blocks, err = api.OpenBlockFile(s.cfg.blockList, s.say.log); err != nil {
+	if s.blocks, err = api.OpenBlockFile(s.cfg.blockList, s.say.Log); err != nil {
 		return fmt.Errorf("--block-list: %w", err)
 	}
 	s.parts.run("block list", s.blocks.Run)
@@ -300,7 +301,7 @@ func (s *server) listenOn(flag, address string) (net.Listener, error) {
 	ln, err := net.Listen("tcp", address)
 	if err != nil {
 		program, _ := os.Executable() // "": an example without it
-		return nil, listenError(flag, address, program, err)
+		return nil, console.ListenError(flag, address, program, err)
 	}
 	s.parts.onStop(flag, closeListener(ln))
 	return ln, nil
@@ -325,7 +326,7 @@ func (s *server) openData() error {
 	if s.cfg.data.cacheBytes = s.cfg.cacheSize; s.cfg.cacheSize == cacheSizeByMemory {
 		s.cfg.data.cacheBytes = memory.CacheBytes(memory.Usable(os.DirFS("/")))
 	}
-	if err := s.core.openStore(s.parts, &s.cfg.data, true, s.say.log); err != nil {
+	if err := s.core.openStore(s.parts, &s.cfg.data, true, s.say.Log); err != nil {
 		return err
 	}
 	s.parts.run("heap", memory.NewHeapKeeper(s.core.store.Metrics).Run)
@@ -337,18 +338,18 @@ func (s *server) openData() error {
 	}
 	s.parts.onStop("socket", closeListener(s.local))
 	options := engine.Options{
-		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, Logger: s.say.log,
+		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, Logger: s.say.Log,
 	}
 	if err := s.core.openEngine(s.parts, &s.cfg.data, options); err != nil {
 		return err
 	}
-	sayLeft(memory.Folder(), s.say.log)
+	sayLeft(memory.Folder(), s.say.Log)
 	return nil
 }
 
 // serveAPI serves the three ways in. While links are being loaded, they answer so.
 func (s *server) serveAPI(baseURL string) error {
-	o := s.core.apiOptions(&s.cfg.data, baseURL, s.say.log)
+	o := s.core.apiOptions(&s.cfg.data, baseURL, s.say.Log)
 	o.TrustedProxies, o.ClientIPHeader = s.cfg.trustedProxies, s.cfg.clientIPHeader
 	o.CountryHeader, o.Countries = s.cfg.countryHeader, s.countries
 	o.Blocks, o.RootRedirect = s.blocks, s.cfg.rootRedirect
@@ -369,9 +370,9 @@ func (s *server) serveAPI(baseURL string) error {
 	}
 	serveOn(s.parts, "admin address", server.ServeAdmin, s.admin)
 	serveOn(s.parts, "socket", server.ServeLocal, s.local)
-	drainOnStop(s.parts, server, s.say.log)
+	drainOnStop(s.parts, server, s.say.Log)
 	if s.cfg.allowHTTP {
-		s.say.log.Warn("tokens are taken over plain HTTP from anywhere (--allow-http)")
+		s.say.Log.Warn("tokens are taken over plain HTTP from anywhere (--allow-http)")
 	}
 	return nil
 }
@@ -401,6 +402,6 @@ func (s *server) sayNext() error {
 	if s.cfg.data.dataDir != defaultDataDir {
 		command = append(command, "--data", s.cfg.data.dataDir)
 	}
-	s.say.next("There is no API token yet", command...)
+	s.say.Next("There is no API token yet", command...)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/settings"
 	"shunt/engine"
 )
@@ -83,7 +84,7 @@ func (c *connection) codeOf(ctx context.Context, name linkName) (string, error) 
 	}
 	_, host, _ := splitAddress(name.address)
 	_, ownHost, _ := splitAddress(own)
-	return "", settings.UsageErrorf("%s is not this server (%s)", printable(host), printable(ownHost))
+	return "", settings.UsageErrorf("%s is not this server (%s)", console.Printable(host), console.Printable(ownHost))
 }
 
 // withLink is with for a command about one link, which text names.

@@ -11,6 +11,7 @@ import (
 
 	"shunt/api"
 	"shunt/cmd/shunt/certs"
+	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/settings"
 )
 
@@ -53,11 +54,11 @@ settings do not go together, the command says so and exits with 2.
 			var err error
 			switch {
 			case asJSON:
-				err = printValue(stdout, rows.ByName())
+				err = console.PrintValue(stdout, rows.ByName())
 			case asTOML:
 				_, err = io.WriteString(stdout, rows.TOML())
 			default:
-				err = printTable(stdout, rows.Cells())
+				err = console.PrintTable(stdout, rows.Cells())
 			}
 			return errors.Join(err, cfg.check())
 		},
@@ -115,7 +116,7 @@ are named, each with line and column.`,
 
 // checkFiles reads the files that settings name, as serve does before it starts.
 func (cfg *serveConfig) checkFiles(stderr io.Writer) error {
-	log := newConsole(stderr, "text", slog.LevelWarn).log
+	log := console.New(stderr, "text", slog.LevelWarn).Log
 	var errs []error
 	if cfg.https.certFile != "" {
 		_, err := certs.OpenFiles(cfg.https.certFile, cfg.https.keyFile, log)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/settings"
 )
 
@@ -76,10 +77,10 @@ func printStats(
 		return c.Do(ctx, http.MethodGet, "/stats/"+url.PathEscape(code)+query, nil, &stats)
 	})
 	if err != nil {
-		return fmt.Errorf("stats %s: %w", printable(name), err)
+		return fmt.Errorf("stats %s: %w", console.Printable(name), err)
 	}
 	if asJSON {
-		return printJSON(stdout, stats.Raw)
+		return console.PrintJSON(stdout, stats.Raw)
 	}
 	_, err = io.WriteString(stdout, statsText(&stats))
 	return err
@@ -91,8 +92,8 @@ func statsText(a *client.Stats) string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	row := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
 	if !a.From.IsZero() {
-		row("from", timeText(a.From))
-		row("to", timeText(a.To))
+		row("from", console.Time(a.From))
+		row("to", console.Time(a.To))
 	}
 	row("hits", a.Hits)
 	row("unique", a.Unique)
@@ -117,7 +118,7 @@ func writeTables(w io.Writer, a *client.Stats) {
 	if a.Series != nil {
 		fmt.Fprintln(w, "\nFROM\tHITS\tUNIQUE")
 		for _, x := range a.Series {
-			fmt.Fprintf(w, "%s\t%d\t%d\n", timeText(x.From), x.Hits, x.Unique)
+			fmt.Fprintf(w, "%s\t%d\t%d\n", console.Time(x.From), x.Hits, x.Unique)
 		}
 	}
 	for _, list := range []struct {
@@ -128,7 +129,7 @@ func writeTables(w io.Writer, a *client.Stats) {
 			fmt.Fprintf(w, "\n%s\tHITS\n", list.name)
 		}
 		for _, x := range list.rows {
-			fmt.Fprintf(w, "%s\t%d\n", printable(x.Value), x.Hits)
+			fmt.Fprintf(w, "%s\t%d\n", console.Printable(x.Value), x.Hits)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/settings"
 )
 
@@ -63,7 +64,7 @@ func addToken(ctx context.Context, where *localTarget, draft client.TokenDraft, 
 	if err != nil {
 		return fmt.Errorf("token add: %w", err)
 	}
-	_, err = fmt.Fprintln(stdout, printable(made.Secret))
+	_, err = fmt.Fprintln(stdout, console.Printable(made.Secret))
 	return err
 }
 

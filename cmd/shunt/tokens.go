@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/settings"
 )
 
@@ -49,7 +50,7 @@ func tokensTable(tokens []client.Token) [][]string {
 	rows := [][]string{{"ID", "NAME", "SCOPES", "CREATED", "EXPIRES", "LAST USED"}}
 	for _, t := range tokens {
 		rows = append(rows, []string{
-			t.ID, t.Name, scopesText(t.Scopes), timeText(t.CreatedAt), orNever(t.ExpiresAt), orNever(t.LastUsedAt),
+			t.ID, t.Name, scopesText(t.Scopes), console.Time(t.CreatedAt), orNever(t.ExpiresAt), orNever(t.LastUsedAt),
 		})
 	}
 	return rows
@@ -59,7 +60,7 @@ func orNever(t time.Time) string {
 	if t.IsZero() {
 		return "never"
 	}
-	return timeText(t)
+	return console.Time(t)
 }
 
 func scopesText(scopes []client.Scope) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/settings"
 )
 
@@ -86,9 +87,9 @@ func addUser(ctx context.Context, where *localTarget, email string, admin, asJSO
 		return fmt.Errorf("user add: %w", err)
 	}
 	if asJSON {
-		return printJSON(stdout, made.Raw)
+		return console.PrintJSON(stdout, made.Raw)
 	}
-	_, err = fmt.Fprintln(stdout, printable(made.Email))
+	_, err = fmt.Fprintln(stdout, console.Printable(made.Email))
 	return err
 }
 
@@ -128,13 +129,13 @@ func listInto[T any](
 		return fmt.Errorf("listing %s: %w", path[1:], err)
 	}
 	if asJSON {
-		return printJSON(stdout, answer)
+		return console.PrintJSON(stdout, answer)
 	}
 	list := struct{ Data []T }{}
 	if err := json.Unmarshal(answer, &list); err != nil {
 		return fmt.Errorf("listing %s: the server's answer: %w", path[1:], err)
 	}
-	return printTable(stdout, table(list.Data))
+	return console.PrintTable(stdout, table(list.Data))
 }
 
 func usersTable(users []client.User) [][]string {
@@ -144,7 +145,7 @@ func usersTable(users []client.User) [][]string {
 		if u.HasPassword {
 			password = "set"
 		}
-		rows = append(rows, []string{strconv.Itoa(int(u.ID)), u.Email, string(u.Role), password, timeText(u.CreatedAt)})
+		rows = append(rows, []string{strconv.Itoa(int(u.ID)), u.Email, string(u.Role), password, console.Time(u.CreatedAt)})
 	}
 	return rows
 }

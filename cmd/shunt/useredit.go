@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/settings"
 )
 
@@ -78,7 +79,7 @@ func editUser(
 		return fmt.Errorf("user edit: %w", err)
 	}
 	if asJSON {
-		return printJSON(stdout, u.Raw)
+		return console.PrintJSON(stdout, u.Raw)
 	}
-	return printTable(stdout, usersTable([]client.User{u}))
+	return console.PrintTable(stdout, usersTable([]client.User{u}))
 }

@@ -75,8 +75,8 @@ func (a *ACME) Challenges() http.Handler {
 	})
 }
 
-// certificate is what a handshake is given: the authority's own gets the answer to its challenge.
-func (a *ACME) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+// Certificate returns what a handshake is given: the authority's own gets the answer to its challenge.
+func (a *ACME) Certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if slices.Equal(hello.SupportedProtos, []string{acme.ALPNProto}) {
 		return a.manager.GetCertificate(hello)
 	}

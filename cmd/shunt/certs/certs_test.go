@@ -26,7 +26,7 @@ import (
 // serial returns the number of the certificate that a handshake is given.
 func serial(t *testing.T, from Source) int64 {
 	t.Helper()
-	c, err := from.certificate(&tls.ClientHelloInfo{})
+	c, err := from.Certificate(&tls.ClientHelloInfo{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestAnACMESourceIsForItsDomainOnlyAndNeverWaits(t *testing.T) {
 	dir := t.TempDir()
 	source := NewACME(ACMEOptions{Domain: "sho.example", Directory: asked.URL, AcceptTerms: true, DataDir: dir}, slog.New(slog.DiscardHandler))
 	for _, name := range []string{"sho.example", "SHO.example.", "", "other.example", "www.sho.example"} {
-		if _, err := source.certificate(&tls.ClientHelloInfo{ServerName: name}); err == nil {
+		if _, err := source.Certificate(&tls.ClientHelloInfo{ServerName: name}); err == nil {
 			t.Errorf("%q: got a certificate that nobody has issued", name)
 		}
 	}
@@ -188,7 +188,7 @@ func TestAnACMESourceIsForItsDomainOnlyAndNeverWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{"sho.example": true, "SHO.Example.": true, "": true, "other.example": false} {
-		if _, err := source.certificate(&tls.ClientHelloInfo{ServerName: name}); (err == nil) != want {
+		if _, err := source.Certificate(&tls.ClientHelloInfo{ServerName: name}); (err == nil) != want {
 			t.Errorf("%q: got %v, want a certificate: %v", name, err, want)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 // A Source is where the certificate comes from.
 type Source interface {
-	certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) // may be called from any goroutine, and does not block
+	Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) // may be called from any goroutine, and does not block
 	Run(ctx context.Context) error                              // keeps it up to date
 }
 
@@ -17,7 +17,7 @@ type Source interface {
 // other, so h2 is not offered, which autocert's own configuration does.
 func TLSConfig(from Source) *tls.Config {
 	c := &tls.Config{
-		GetCertificate: from.certificate,
+		GetCertificate: from.Certificate,
 		MinVersion:     tls.VersionTLS12,
 		NextProtos:     []string{"http/1.1"},
 		CipherSuites: []uint16{ // of TLS 1.2; those of 1.3 are all good

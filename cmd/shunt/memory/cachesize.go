@@ -12,8 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How much memory the block cache of the store gets (--cache-size), beside what memtables take.
-
 const (
 	// By default it is a sixteenth of the memory that the process may use: as much as the index takes that has the same number of
 	// links, roughly, and little beside the memtables' 640 MiB on a machine of 2 GiB. The lower bound is what a page of links

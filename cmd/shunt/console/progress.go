@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// A progress shows how a long command goes: to a person one line that changes, else a line now and then.
-type progress struct {
+// A Progress shows how a long command goes: to a person one line that changes, else a line now and then.
+type Progress struct {
 	w      io.Writer
 	person bool
 
@@ -23,13 +23,14 @@ type progress struct {
 // progressDelay is after which time there is something to tell at all.
 const progressDelay = time.Second
 
-func newProgress(w io.Writer) *progress {
+// NewProgress returns a progress on w.
+func NewProgress(w io.Writer) *Progress {
 	f, ok := w.(*os.File)
-	return &progress{w: w, person: ok && isatty.IsTerminal(f.Fd()), shown: time.Now()}
+	return &Progress{w: w, person: ok && isatty.IsTerminal(f.Fd()), shown: time.Now()}
 }
 
-// say may be called from any goroutine, and as often as one likes.
-func (p *progress) say(text string) {
+// Say may be called from any goroutine, and as often as one likes.
+func (p *Progress) Say(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	interval := logProgressInterval
@@ -48,8 +49,8 @@ func (p *progress) say(text string) {
 	p.drawn = len(text)
 }
 
-// end clears the line.
-func (p *progress) end() {
+// End clears the line.
+func (p *Progress) End() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.drawn > 0 {

@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 	"shunt/engine/plural"
 )
 
-// shellQuote returns text as one word of a POSIX shell.
-func shellQuote(text string) string {
+// Quote returns text as one word of a POSIX shell.
+func Quote(text string) string {
 	plain := func(r rune) bool {
 		return 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-+,:@%=", r)
 	}
@@ -25,8 +25,8 @@ func shellQuote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// byteText is a size as people read it.
-func byteText(n uint64) string {
+// Size returns n bytes as people read them, such as 1.5 GiB.
+func Size(n uint64) string {
 	const units = "KMGTPE"
 	if n < 1024 {
 		return plural.Of(n, "byte", "bytes")
@@ -38,41 +38,43 @@ func byteText(n uint64) string {
 	return fmt.Sprintf("%.1f %ciB", value, units[unit])
 }
 
-func printValue(w io.Writer, v any) error {
+// PrintValue prints v as indented JSON.
+func PrintValue(w io.Writer, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return printJSON(w, text)
+	return PrintJSON(w, text)
 }
 
-// printable shows a server's text as one line that does nothing to a terminal.
-func printable(text string) string {
+// Printable shows a server's text as one line that does nothing to a terminal.
+func Printable(text string) string {
 	if strings.ContainsFunc(text, unicode.IsControl) {
 		text = strings.Trim(strconv.Quote(text), `"`)
 	}
 	return text
 }
 
-// printTable prints rows of cells in columns, the head first.
-func printTable(stdout io.Writer, rows [][]string) error {
+// PrintTable prints rows of cells in columns, the head first.
+func PrintTable(stdout io.Writer, rows [][]string) error {
 	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		for i, cell := range row {
-			row[i] = printable(cell)
+			row[i] = Printable(cell)
 		}
 		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
 	return w.Flush()
 }
 
-func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+// Time returns t as all commands print it: RFC 3339 in UTC.
+func Time(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// printJSON prints an answer of the API as it came, indented.
-func printJSON(stdout io.Writer, answer []byte) error {
+// PrintJSON prints an answer of the API as it came, indented.
+func PrintJSON(stdout io.Writer, answer []byte) error {
 	var text bytes.Buffer
 	if err := json.Indent(&text, bytes.TrimSpace(answer), "", "  "); err != nil {
-		return fmt.Errorf("the server's answer is no JSON: %w", err)
+		return fmt.Errorf("the server's answer is not JSON: %w", err)
 	}
 	_, err := fmt.Fprintln(stdout, text.String())
 	return err
