@@ -66,13 +66,3 @@ func TestExpiriesAreSpansOrTimes(t *testing.T) {
 		}
 	}
 }
-
-func TestShellQuoteLeavesPlainWordsAlone(t *testing.T) {
-	for word, want := range map[string]string{
-		"./shunt-data": "./shunt-data", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$HOME": "'$HOME'", "~": "'~'", "ü": "'ü'", "a\nb": "'a\nb'",
-	} {
-		if got := shellQuote(word); got != want {
-			t.Errorf("%q: got %s, want %s", word, got, want)
-		}
-	}
-}

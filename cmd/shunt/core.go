@@ -9,12 +9,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
 	"shunt/api"
 	"shunt/api/account"
+	"shunt/cmd/shunt/console"
 	"shunt/engine"
 	"shunt/storage"
 )
@@ -48,10 +48,10 @@ func (c *core) openStore(parts *stack, s *dataSettings, create bool, log *slog.L
 }
 
 // load loads every link and says how far it is.
-func (c *core) load(ctx context.Context, say *console) error {
+func (c *core) load(ctx context.Context, say *console.Console) error {
 	start := time.Now()
-	err := c.engine.Load(ctx, func(loaded uint64) { say.loading(start, loaded) })
-	say.loaded(c.engine.Metrics().Links, time.Since(start))
+	err := c.engine.Load(ctx, func(loaded uint64) { say.Loading(start, loaded) })
+	say.Loaded(c.engine.Metrics().Links, time.Since(start))
 	if err != nil {
 		return fmt.Errorf("opening the store: %w", err)
 	}
@@ -152,11 +152,11 @@ func storeError(dir string, err error) error {
 	case errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("opening %s: %w; make some space and start again", dir, err)
 	case errors.Is(err, storage.ErrUnfinishedRestore):
-		return fmt.Errorf("a restore did not finish in %s; run it again: shunt restore BACKUP --data %s", dir, shellQuote(dir))
+		return fmt.Errorf("a restore did not finish in %s; run it again: shunt restore BACKUP --data %s", dir, console.Quote(dir))
 	case errors.Is(err, storage.ErrUnfinishedBackup):
 		return fmt.Errorf("a backup did not finish in %s, and nothing can be made of it; remove the folder", dir)
 	case errors.Is(err, storage.ErrBackup):
-		return fmt.Errorf("%s is a backup, and stays as it is; make data of it: shunt restore %s --data NEW", dir, shellQuote(dir))
+		return fmt.Errorf("%s is a backup, and stays as it is; make data of it: shunt restore %s --data NEW", dir, console.Quote(dir))
 	}
 	return folderError(dir, "--data", err)
 }
@@ -186,17 +186,6 @@ func absolute(dir string) string {
 	return path
 }
 
-// shellQuote returns text as one word of a POSIX shell.
-func shellQuote(text string) string {
-	plain := func(r rune) bool {
-		return 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-+,:@%=", r)
-	}
-	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
 // warnOfOpenFolder says that others can enter the data folder, or read what is in it. The socket and the journal are not open to
 // them, and whoever may write there can replace them.
 func (s *server) warnOfOpenFolder() error {
@@ -206,8 +195,8 @@ func (s *server) warnOfOpenFolder() error {
 		return err
 	}
 	if others := info.Mode().Perm() & 0o077; others != 0 {
-		s.say.log.Warn("the data folder lets other users in; unless that is what you want, close it",
-			"folder", dir, "mode", fmt.Sprintf("%04o", info.Mode().Perm()), "run", "chmod 700 "+shellQuote(dir))
+		s.say.Log.Warn("the data folder lets other users in; unless that is what you want, close it",
+			"folder", dir, "mode", fmt.Sprintf("%04o", info.Mode().Perm()), "run", "chmod 700 "+console.Quote(dir))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/settings"
 )
 
 // A linkField is a field of a link that a person can set.
@@ -56,9 +57,9 @@ func addLinkFlags(fs *pflag.FlagSet, given map[string]any, ofNew bool) {
 		if f.kind == "bool" {
 			flag.NoOptDefVal = "true"
 		}
-		markArguments(fs, f.flag)
+		settings.MarkArguments(fs, f.flag)
 	}
-	completeWords(fs, "status", redirectStatuses...)
+	settings.CompleteWords(fs, "status", redirectStatuses...)
 }
 
 func (f *linkField) help(ofNew bool) string {
@@ -126,7 +127,7 @@ func readMaxHits(text string) (any, error) {
 }
 
 func readStatus(text string) (any, error) {
-	status, err := oneOf(redirectStatuses...)(text)
+	status, err := settings.OneOf(redirectStatuses...)(text)
 	if err != nil {
 		return nil, err
 	}

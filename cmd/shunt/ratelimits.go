@@ -5,13 +5,14 @@ import (
 
 	"shunt/api"
 	"shunt/api/rate"
+	"shunt/cmd/shunt/settings"
 )
 
 // addRateLimits adds the settings of how often clients may ask.
 func addRateLimits(fs *pflag.FlagSet, l *api.RateLimits) {
 	byDefault := api.DefaultRateLimits()
 	add := func(p *rate.Limit, name string, d rate.Limit, usage string) {
-		checkedVar(fs, p, name, "LIMIT", d.String(), usage, rate.Parse)
+		settings.Var(fs, p, name, "LIMIT", d.String(), usage, rate.Parse)
 	}
 	add(&l.Creates, "limit-creates", byDefault.Creates,
 		"links that a token, or an address, may create: events/period, maybe :burst; or off (tokens with scope admin have no limit)")

@@ -11,13 +11,15 @@ import (
 	"sync"
 	"testing"
 
+	"shunt/cmd/shunt/settings"
+
 	"go.uber.org/goleak"
 )
 
 // TestMain takes the settings of whoever runs the tests out of the environment.
 func TestMain(m *testing.M) {
 	for _, variable := range os.Environ() {
-		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, envPrefix) {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, settings.EnvPrefix) {
 			os.Unsetenv(name)
 		}
 	}

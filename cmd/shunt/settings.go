@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"shunt/cmd/shunt/settings"
 	"shunt/engine"
 	"shunt/storage"
 )
@@ -46,7 +47,7 @@ type dataSettings struct {
 // addFolder gives cmd the settings of whoever looks into the data folder.
 func addFolder(cmd *cobra.Command, s *dataSettings) {
 	addConfig(cmd)
-	checkedVar(cmd.Flags(), &s.dataDir, "data", "DIR", defaultDataDir, "folder of the data", parseNotEmpty)
+	settings.Var(cmd.Flags(), &s.dataDir, "data", "DIR", defaultDataDir, "folder of the data", settings.ParseNotEmpty)
 }
 
 func addConfig(cmd *cobra.Command) {
@@ -62,7 +63,7 @@ func addJournal(cmd *cobra.Command, s *dataSettings) {
 func addStoreSettings(cmd *cobra.Command, s *dataSettings) {
 	addFolder(cmd, s)
 	addJournal(cmd, s)
-	checkedVar(cmd.Flags(), &s.minFree, "min-free-space", "SIZE", "auto",
+	settings.Var(cmd.Flags(), &s.minFree, "min-free-space", "SIZE", "auto",
 		"free space below which links are not written, such as 1GiB, 5% or off (auto: the smaller of 512MiB and 5%)", parseFloor)
 }
 
@@ -70,13 +71,13 @@ func addStoreSettings(cmd *cobra.Command, s *dataSettings) {
 func addDataSettings(cmd *cobra.Command, s *dataSettings) {
 	addStoreSettings(cmd, s)
 	fs := cmd.Flags()
-	checkedVar(fs, &s.listen, "listen", "ADDRESS", defaultListen, "address of redirects and the API", parseListen)
-	checkedVar(fs, &s.baseURL, "base-url", "URL", "",
+	settings.Var(fs, &s.listen, "listen", "ADDRESS", defaultListen, "address of redirects and the API", settings.ParseListen)
+	settings.Var(fs, &s.baseURL, "base-url", "URL", "",
 		"origin of the short addresses, such as https://sho.rt (default: https://<acme-domain>, or http://<listen> if that is loopback)", parseOrigin)
-	checkedVar(fs, &s.acmeDomain, "acme-domain", "NAME", "",
+	settings.Var(fs, &s.acmeDomain, "acme-domain", "NAME", "",
 		"domain for which an ACME authority (Let's Encrypt) is asked for a certificate, for HTTPS; it must lead to --listen on port 443, "+
 			"or to --http-redirect-listen on port 80", parseDomain)
-	wordVar(fs, &s.privateTargets, "private-targets", "WORD", "auto",
+	settings.WordVar(fs, &s.privateTargets, "private-targets", "WORD", "auto",
 		"targets in private networks: allow, refuse, or auto (allow if the base URL is private itself)",
 		"allow", "refuse", "auto")
 }
@@ -108,7 +109,7 @@ func (s *dataSettings) resolveBaseURL(address string) (string, error) {
 func (s *dataSettings) checkBaseURL() error {
 	host, _, _ := net.SplitHostPort(s.listen)
 	if s.baseURL == "" && s.acmeDomain == "" && !isLoopback(host) {
-		return usageErrorf("--base-url is missing: %q (--listen) is not loopback, so it does not tell the address "+
+		return settings.UsageErrorf("--base-url is missing: %q (--listen) is not loopback, so it does not tell the address "+
 			"that people will use; give it as --base-url https://your.domain", s.listen)
 	}
 	return nil
@@ -122,7 +123,7 @@ func (cfg *serveConfig) checkAddresses() error {
 	} {
 		_, port, _ := net.SplitHostPort(a.address)
 		if other := taken[a.address]; other != "" && port != "0" {
-			return usageErrorf("%s and %s are both %s; give them two addresses", other, a.flag, a.address)
+			return settings.UsageErrorf("%s and %s are both %s; give them two addresses", other, a.flag, a.address)
 		}
 		if a.address != "" {
 			taken[a.address] = a.flag
@@ -156,7 +157,7 @@ func parseFloor(text string) (storage.Floor, error) {
 		}
 		return storage.Floor{Percent: percent}, nil
 	}
-	n, ok := parseSize(text)
+	n, ok := settings.ParseSize(text)
 	if !ok {
 		return storage.Floor{}, wrong
 	}
@@ -201,7 +202,7 @@ func loadSettings(cmd *cobra.Command, environ []string, stderr io.Writer) error 
 	if cmd.Flags().Lookup("config") == nil {
 		return nil
 	}
-	return applySources(cmd.Flags(), knownSettings(cmd.Root()), environ, stderr)
+	return settings.Apply(cmd.Flags(), knownSettings(cmd.Root()), environ, stderr)
 }
 
 // knownSettings returns the settings of every command, so that one file and one environment serve them all.
@@ -209,7 +210,7 @@ func knownSettings(root *cobra.Command) map[string]*pflag.Flag {
 	known := map[string]*pflag.Flag{}
 	for _, cmd := range commandsOf(root) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if isSetting(f) {
+			if settings.IsSetting(f) {
 				known[f.Name] = f
 			}
 		})
@@ -217,12 +218,18 @@ func knownSettings(root *cobra.Command) map[string]*pflag.Flag {
 	return known
 }
 
+const (
+	minCacheBytes     = 8 << 20
+	maxCacheBytes     = 1 << 40
+	cacheSizeByMemory = 0 // --cache-size auto
+)
+
 // parseCacheSize reads --cache-size.
 func parseCacheSize(text string) (int64, error) {
 	if text == "auto" {
 		return cacheSizeByMemory, nil
 	}
-	n, ok := parseSize(text)
+	n, ok := settings.ParseSize(text)
 	if !ok || n < minCacheBytes || n > maxCacheBytes {
 		return 0, errors.New("must be auto, or a size from 8MiB to 1TiB, such as 256MiB")
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"shunt/cmd/shunt/settings"
 )
 
 func TestALinkIsNamedByItsCodeOrItsShortAddress(t *testing.T) {
@@ -36,7 +38,7 @@ func TestALinkIsNamedByItsCodeOrItsShortAddress(t *testing.T) {
 		"https://sho.rt/" + strings.Repeat("a", 65): {},
 	} {
 		got, err := parseLinkName(text)
-		if usage := (usageError{}); got != want || errors.As(err, &usage) != (want == linkName{}) {
+		if usage := (settings.UsageError{}); got != want || errors.As(err, &usage) != (want == linkName{}) {
 			t.Errorf("%q: got %+v, %v, want %+v", text, got, err, want)
 		}
 	}

@@ -11,6 +11,9 @@ import (
 
 	"shunt/api"
 	"shunt/api/visitor"
+	"shunt/cmd/shunt/certs"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/settings"
 )
 
 // aboutSettings is what the commands and the topic say about where settings come from.
@@ -46,17 +49,17 @@ settings do not go together, the command says so and exits with 2.
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON && asTOML {
-				return usageErrorf("--json and --toml exclude each other")
+				return settings.UsageErrorf("--json and --toml exclude each other")
 			}
-			rows := settingRows(cmd.Flags(), cfg.derived)
+			rows := settings.Rows(cmd.Flags(), cfg.derived)
 			var err error
 			switch {
 			case asJSON:
-				err = printValue(stdout, rows.byName())
+				err = console.PrintValue(stdout, rows.ByName())
 			case asTOML:
-				_, err = io.WriteString(stdout, rows.toml())
+				_, err = io.WriteString(stdout, rows.TOML())
 			default:
-				err = printTable(stdout, rows.table())
+				err = console.PrintTable(stdout, rows.Cells())
 			}
 			return errors.Join(err, cfg.check())
 		},
@@ -64,7 +67,7 @@ settings do not go together, the command says so and exits with 2.
 	addAllSettings(cmd, root, &cfg)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print an object with the value and the source of each setting")
 	cmd.Flags().BoolVar(&asTOML, "toml", false, "print a file of settings, with what is the default as comments")
-	markArguments(cmd.Flags(), "json", "toml")
+	settings.MarkArguments(cmd.Flags(), "json", "toml")
 	cmd.AddCommand(newConfigCheck(root, stdout, stderr))
 	return cmd
 }
@@ -114,10 +117,10 @@ are named, each with line and column.`,
 
 // checkFiles reads the files that settings name, as serve does before it starts.
 func (cfg *serveConfig) checkFiles(stderr io.Writer) error {
-	log := newConsole(stderr, "text", slog.LevelWarn).log
+	log := console.New(stderr, "text", slog.LevelWarn).Log
 	var errs []error
 	if cfg.https.certFile != "" {
-		_, err := openCertFiles(cfg.https.certFile, cfg.https.keyFile, log)
+		_, err := certs.OpenFiles(cfg.https.certFile, cfg.https.keyFile, log)
 		errs = append(errs, err)
 	}
 	if cfg.geoIP != "" {

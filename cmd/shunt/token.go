@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/settings"
 )
 
 func newTokenAdd(stdout, stderr io.Writer) *cobra.Command {
@@ -42,15 +44,15 @@ the first user, an admin, has all scopes; later ones have all but admin unless -
 	fs := cmd.Flags()
 	fs.StringVar(&draft.Name, "name", "", "`NAME` that tells the token from others (required)")
 	fs.StringSliceVar(&scopes, "scopes", nil, "`SCOPES`, with commas: links:read, links:write, stats:read, tokens:write, admin")
-	completeWords(fs, "scopes", "links:read", "links:write", "stats:read", "tokens:write", "admin")
+	settings.CompleteWords(fs, "scopes", "links:read", "links:write", "stats:read", "tokens:write", "admin")
 	fs.Var(&expires, "expires", "when it ends: 90d, 12h, 2030-12-31 or 2030-12-31T23:59:59Z (default never)")
-	markArguments(fs, "name", "scopes", "expires")
+	settings.MarkArguments(fs, "name", "scopes", "expires")
 	return cmd
 }
 
 func addToken(ctx context.Context, where *localTarget, draft client.TokenDraft, stdout, stderr io.Writer) error {
 	if draft.Name == "" {
-		return usageErrorf("--name is missing: a name tells tokens apart, such as --name laptop")
+		return settings.UsageErrorf("--name is missing: a name tells tokens apart, such as --name laptop")
 	}
 	var made client.IssuedToken
 	err := where.with(ctx, stderr, func(c *connection) (err error) {
@@ -62,7 +64,7 @@ func addToken(ctx context.Context, where *localTarget, draft client.TokenDraft, 
 	if err != nil {
 		return fmt.Errorf("token add: %w", err)
 	}
-	_, err = fmt.Fprintln(stdout, printable(made.Secret))
+	_, err = fmt.Fprintln(stdout, console.Printable(made.Secret))
 	return err
 }
 

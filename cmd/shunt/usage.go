@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"shunt/cmd/shunt/settings"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -13,7 +15,7 @@ import (
 
 // flagError says what is wrong with the flags of a call of cmd.
 func flagError(cmd *cobra.Command, err error) error {
-	return usageErrorf("%w (see '%s --help')", flagProblem(cmd, err), cmd.CommandPath())
+	return settings.UsageErrorf("%w (see '%s --help')", flagProblem(cmd, err), cmd.CommandPath())
 }
 
 func flagProblem(cmd *cobra.Command, err error) error {
@@ -28,7 +30,7 @@ func flagProblem(cmd *cobra.Command, err error) error {
 		return bareFlag(bare.GetFlag())
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
-		return fmt.Errorf("--%s: %w", f.Name, valueError(f, invalid.GetValue(), invalid))
+		return fmt.Errorf("--%s: %w", f.Name, settings.ValueError(f, invalid.GetValue(), invalid))
 	case errors.As(err, &malformed):
 		return fmt.Errorf("%q is not a flag", malformed.GetSpecifiedFlag())
 	}
@@ -51,7 +53,7 @@ func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) error {
 			names = append(names, f.Name)
 		}
 	})
-	suggestion := didYouMean(name, names, func(name string) string { return "--" + name })
+	suggestion := settings.DidYouMean(name, names, func(name string) string { return "--" + name })
 	return fmt.Errorf("there is no flag %s%s%s", dashes, name, suggestion)
 }
 

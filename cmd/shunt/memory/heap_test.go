@@ -1,4 +1,4 @@
-package main
+package memory
 
 import (
 	"runtime"
@@ -35,7 +35,7 @@ var garbage []byte
 func TestMemoryIsGivenBackOnceWritesAreOver(t *testing.T) {
 	const size = 256 << 20
 	store := storage.Metrics{}
-	k := newHeapKeeper(func() storage.Metrics { return store })
+	k := NewHeapKeeper(func() storage.Metrics { return store })
 	defer k.pace(defaultGCPercent)
 	memory := func() (held uint64, given uint32) {
 		var m runtime.MemStats

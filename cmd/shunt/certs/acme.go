@@ -1,4 +1,4 @@
-package main
+package certs
 
 import (
 	"context"
@@ -32,31 +32,40 @@ const (
 	acmeMaxRetry = time.Hour
 )
 
-// An acmeSource is the certificate of one domain from an ACME authority. It is got and renewed in the background, so that no
+// An ACME is the certificate of one domain from an ACME authority. It is got and renewed in the background, so that no
 // handshake waits for an authority, or asks it for anything.
-type acmeSource struct {
+type ACME struct {
 	domain  string
 	manager *autocert.Manager
 	log     *slog.Logger
 	current atomic.Pointer[tls.Certificate] // nil: there is none yet
 }
 
-func newACMESource(s *httpsSettings, domain, dataDir string, log *slog.Logger) *acmeSource {
-	return &acmeSource{
-		domain: domain,
+// ACMEOptions say whom to ask for a certificate, and for which domain.
+type ACMEOptions struct {
+	Domain      string
+	Directory   string // URL of the authority's directory
+	Email       string // where the authority may write to; "": nowhere
+	AcceptTerms bool   // of the authority
+	DataDir     string // the account's key and the certificate are kept in a folder of it
+}
+
+func NewACME(o ACMEOptions, log *slog.Logger) *ACME {
+	return &ACME{
+		domain: o.Domain,
 		log:    log,
 		manager: &autocert.Manager{
-			Prompt:     func(string) bool { return s.acmeTerms },
-			Cache:      autocert.DirCache(filepath.Join(dataDir, acmeFolder)),
-			HostPolicy: autocert.HostWhitelist(domain),
-			Email:      s.acmeEmail,
-			Client:     &acme.Client{DirectoryURL: s.acmeDirectory, UserAgent: "shunt"},
+			Prompt:     func(string) bool { return o.AcceptTerms },
+			Cache:      autocert.DirCache(filepath.Join(o.DataDir, acmeFolder)),
+			HostPolicy: autocert.HostWhitelist(o.Domain),
+			Email:      o.Email,
+			Client:     &acme.Client{DirectoryURL: o.Directory, UserAgent: "shunt"},
 		},
 	}
 }
 
-// challenges answers http-01 challenges. From its call on the authority is offered them; without it only tls-alpn-01.
-func (a *acmeSource) challenges() http.Handler {
+// Challenges answers http-01 challenges. From its call on the authority is offered them; without it only tls-alpn-01.
+func (a *ACME) Challenges() http.Handler {
 	answer := a.manager.HTTPHandler(http.NotFoundHandler())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if name, _, err := net.SplitHostPort(r.Host); err == nil {
@@ -66,8 +75,8 @@ func (a *acmeSource) challenges() http.Handler {
 	})
 }
 
-// certificate is what a handshake is given: the authority's own gets the answer to its challenge.
-func (a *acmeSource) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+// Certificate returns what a handshake is given: the authority's own gets the answer to its challenge.
+func (a *ACME) Certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if slices.Equal(hello.SupportedProtos, []string{acme.ALPNProto}) {
 		return a.manager.GetCertificate(hello)
 	}
@@ -81,7 +90,7 @@ func (a *acmeSource) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, 
 }
 
 // Run gets the certificate, and later the ones that have replaced it, until ctx ends.
-func (a *acmeSource) Run(ctx context.Context) error {
+func (a *ACME) Run(ctx context.Context) error {
 	retry := acmeMinRetry
 	for {
 		var wait time.Duration
@@ -108,7 +117,7 @@ const acmeNeeds = "the domain's port 443 must lead to --listen, or its port 80 t
 
 // look says if the certificate should have been renewed by now, since autocert keeps its failures to itself, and returns when to
 // look again.
-func (a *acmeSource) look(now time.Time) (wait time.Duration) {
+func (a *ACME) look(now time.Time) (wait time.Duration) {
 	leaf := a.current.Load().Leaf
 	lifetime := leaf.NotAfter.Sub(leaf.NotBefore)
 	renewal := min(lifetime/3, 30*24*time.Hour)
@@ -121,7 +130,7 @@ func (a *acmeSource) look(now time.Time) (wait time.Duration) {
 
 // fetch asks for the certificate in force: autocert's memory has it, or its folder, or else the authority is asked, which may take
 // minutes. autocert cannot be told to stop, so its goroutine is left behind when ctx ends, which is when the process does.
-func (a *acmeSource) fetch(ctx context.Context) error {
+func (a *ACME) fetch(ctx context.Context) error {
 	type result struct {
 		cert *tls.Certificate
 		err  error
@@ -144,7 +153,7 @@ func (a *acmeSource) fetch(ctx context.Context) error {
 	}
 }
 
-func (a *acmeSource) take(cert *tls.Certificate, err error) error {
+func (a *ACME) take(cert *tls.Certificate, err error) error {
 	if err == nil && cert.Leaf == nil {
 		err = errors.New("the certificate cannot be read")
 	}
@@ -155,14 +164,4 @@ func (a *acmeSource) take(cert *tls.Certificate, err error) error {
 		a.log.Info("there is a certificate", slog.String("domain", a.domain), slog.Time("expires", cert.Leaf.NotAfter))
 	}
 	return nil
-}
-
-// parseDomain reads a name that an authority can look up.
-func parseDomain(text string) (string, error) {
-	origin, err := parseOrigin("https://" + text)
-	name := strings.TrimPrefix(origin, "https://")
-	if err != nil || strings.ContainsAny(name, ":[]") || !strings.Contains(strings.Trim(name, "."), ".") || isAddress(name) {
-		return "", errors.New("must be the name of a domain, such as sho.rt")
-	}
-	return strings.TrimSuffix(name, "."), nil
 }

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"fmt"
@@ -8,15 +8,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A settingRow is a setting as `shunt config` shows it.
-type settingRow struct {
+// A row is a setting as `shunt config` shows it.
+type row struct {
 	name, text string
 	value      any // as in JSON: a text, true or false, or a list of texts; nil: not set, or not shown
 	source     string
 	secret     bool
 }
 
-type settingTable []settingRow
+// A Table is what `shunt config` shows: a row for each setting.
+type Table []row
 
 const (
 	fromDefault = "default"
@@ -24,24 +25,24 @@ const (
 	hiddenValue = "(set, not shown)"
 )
 
-// settingRows returns the settings among fs. A setting that is not given may follow from another one: derived returns its text and
+// Rows returns the settings among fs. A setting that is not given may follow from another one: derived returns its text and
 // the name of the other, or "".
-func settingRows(fs *pflag.FlagSet, derived func(name string) (text, from string)) (rows settingTable) {
+func Rows(fs *pflag.FlagSet, derived func(name string) (text, from string)) (rows Table) {
 	fs.VisitAll(func(f *pflag.Flag) {
-		if !isSetting(f) {
+		if !IsSetting(f) {
 			return
 		}
-		row := settingRow{name: f.Name, text: f.Value.String(), source: sourceOf(f), secret: annotated(f, secretAnnotation)}
-		if row.text == "" {
+		r := row{name: f.Name, text: f.Value.String(), source: sourceOf(f), secret: annotated(f, secretAnnotation)}
+		if r.text == "" {
 			if text, from := derived(f.Name); text != "" {
-				row.text, row.source = text, row.source+", from "+from
+				r.text, r.source = text, r.source+", from "+from
 			}
 		}
-		row.value = valueOf(f, row.text)
-		if row.secret && row.text != "" {
-			row.text, row.value = hiddenValue, nil
+		r.value = valueOf(f, r.text)
+		if r.secret && r.text != "" {
+			r.text, r.value = hiddenValue, nil
 		}
-		rows = append(rows, row)
+		rows = append(rows, r)
 	})
 	return rows
 }
@@ -69,7 +70,8 @@ func valueOf(f *pflag.Flag, text string) any {
 	return text
 }
 
-func (t settingTable) byName() map[string]any {
+// ByName returns the value and the source of each setting, as JSON shows them.
+func (t Table) ByName() map[string]any {
 	type shown struct {
 		Value  any    `json:"value"`
 		Source string `json:"source"`
@@ -82,7 +84,8 @@ func (t settingTable) byName() map[string]any {
 	return rows
 }
 
-func (t settingTable) table() [][]string {
+// Cells returns the table for people, its head first.
+func (t Table) Cells() [][]string {
 	rows := [][]string{{"SETTING", "VALUE", "FROM"}}
 	for _, row := range t {
 		text := row.text
@@ -97,8 +100,8 @@ func (t settingTable) table() [][]string {
 	return rows
 }
 
-// toml returns a file of settings. What is the default is a comment, so that a later default takes effect.
-func (t settingTable) toml() string {
+// TOML returns a file of settings. What is the default is a comment, so that a later default takes effect.
+func (t Table) TOML() string {
 	var b strings.Builder
 	for _, row := range t {
 		if row.secret || row.value == nil || row.name == "config" { // a file names no other

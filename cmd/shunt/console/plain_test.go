@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 
 func TestAPortBelow1024IsExplained(t *testing.T) {
 	refused := &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", syscall.EACCES)}
-	got := listenError("--listen", ":80", "/opt/my shunt", refused).Error()
+	got := ListenError("--listen", ":80", "/opt/my shunt", refused).Error()
 	want := "--listen :80: this user may not listen on port 80. Allow it to this program by\n" +
 		"  sudo setcap 'cap_net_bind_service=+ep' '/opt/my shunt'\n" +
 		"or in its systemd unit by\n" +
@@ -46,7 +46,7 @@ func TestErrorsOfTheSystemAreSaidInWords(t *testing.T) {
 		{os.NewSyscallError("read", syscall.ECONNRESET), "connection reset by peer"},
 		{errors.New("as it was"), "as it was"},
 	} {
-		if got := plainText(c.err); got != c.want {
+		if got := PlainText(c.err); got != c.want {
 			t.Errorf("%v: got %q, want %q", c.err, got, c.want)
 		}
 	}
@@ -77,7 +77,7 @@ func TestRequestsThatFailAreSaidInWords(t *testing.T) {
 			_, _ = io.Copy(io.Discard, answer.Body)
 			t.Fatalf("%s: got an answer", url)
 		}
-		if got := plainText(err); got != want {
+		if got := PlainText(err); got != want {
 			t.Errorf("%s: got %q, want %q", url, got, want)
 		}
 	}

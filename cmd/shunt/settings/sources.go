@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"errors"
@@ -12,12 +12,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Where a setting comes from: its flag, else its environment variable, else its key in the file of --config, else
-// the flag's default. The flags of the commands are the only schema. What the other sources say is given to the flag
-// that has not been set on the command line, so that one parser checks a value wherever it comes from.
-
 const (
-	envPrefix  = "SHUNT_"
+	EnvPrefix  = "SHUNT_"
 	fileSuffix = "-file" // SHUNT_TOKEN_FILE holds the path of a file that holds the token
 
 	argumentAnnotation = "shunt argument" // belongs to one call: a flag only
@@ -29,11 +25,11 @@ const (
 	maxSecretFileBytes = 4096
 )
 
-// applySources gives the flags of fs the values of the environment and of the file that the flag --config names. known are the
+// Apply gives the flags of fs the values of the environment and of the file that the flag --config names. known are the
 // settings of every command.
 //
 // Unknown keys of the file are usage errors; unknown variables are warned of, since they may be another version's.
-func applySources(fs *pflag.FlagSet, known map[string]*pflag.Flag, environ []string, stderr io.Writer) error {
+func Apply(fs *pflag.FlagSet, known map[string]*pflag.Flag, environ []string, stderr io.Writer) error {
 	variables, err := readEnvironment(environ, known, stderr)
 	if err != nil {
 		return err
@@ -50,11 +46,11 @@ func applySources(fs *pflag.FlagSet, known map[string]*pflag.Flag, environ []str
 }
 
 func environmentName(setting string) string {
-	return envPrefix + strings.ToUpper(strings.ReplaceAll(setting, "-", "_"))
+	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(setting, "-", "_"))
 }
 
 func settingName(variable string) string {
-	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(variable, envPrefix), "_", "-"))
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(variable, EnvPrefix), "_", "-"))
 }
 
 // readEnvironment returns the values of the SHUNT_ variables by setting.
@@ -63,19 +59,19 @@ func readEnvironment(environ []string, known map[string]*pflag.Flag, stderr io.W
 	settings := map[string]given{}
 	for _, entry := range environ {
 		variable, value, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(variable, envPrefix) {
+		if !strings.HasPrefix(variable, EnvPrefix) {
 			continue
 		}
 		name := settingName(variable)
 		value, err := secretFromFile(&name, value, known)
 		switch {
 		case err != nil:
-			errs = append(errs, usageErrorf("%s: %w", variable, err))
+			errs = append(errs, UsageErrorf("%s: %w", variable, err))
 		case known[name] == nil || variable != strings.ToUpper(variable):
 			fmt.Fprintf(stderr, "shunt: warning: %s is ignored: there is no such setting%s\n", variable,
-				didYouMean(name, slices.Collect(maps.Keys(known)), environmentName))
+				DidYouMean(name, slices.Collect(maps.Keys(known)), environmentName))
 		case settings[name].source != "":
-			errs = append(errs, usageErrorf("%s and %s are both set; choose one", settings[name].source, variable))
+			errs = append(errs, UsageErrorf("%s and %s are both set; choose one", settings[name].source, variable))
 		default:
 			settings[name] = given{text: value, source: variable}
 		}
@@ -117,7 +113,7 @@ func apply(fs *pflag.FlagSet, settings map[string]given) error {
 			return
 		}
 		if err := fs.Set(f.Name, from.text); err != nil {
-			errs = append(errs, usageErrorf("%s%s: %w", from.source, from.key, valueError(f, from.text, err)))
+			errs = append(errs, UsageErrorf("%s%s: %w", from.source, from.key, ValueError(f, from.text, err)))
 			return
 		}
 		must(fs.SetAnnotation(f.Name, sourceAnnotation, []string{from.source}))

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"errors"
@@ -20,13 +20,13 @@ func TestEveryErrorOfAFileHasAPlaceInIt(t *testing.T) {
 	fs.Bool("pprof", false, "")
 	fs.StringSlice("cors-origin", nil, "")
 	var proxies []netip.Prefix
-	fs.Var(networks(&proxies), "trusted-proxy", "")
+	fs.Var(Networks(&proxies), "trusted-proxy", "")
 	known := map[string]*pflag.Flag{}
 	fs.VisitAll(func(f *pflag.Flag) { known[f.Name] = f })
 	read := func(text string) {
 		f := &configFile{path: "shunt.toml", text: []byte(text), known: known}
 		_, err := f.settings()
-		if usage := (usageError{}); err != nil && (!errors.As(err, &usage) || !strings.HasPrefix(err.Error(), "shunt.toml:")) {
+		if usage := (UsageError{}); err != nil && (!errors.As(err, &usage) || !strings.HasPrefix(err.Error(), "shunt.toml:")) {
 			t.Errorf("%q: got %q, want a usage error with a place", text, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package memory
 
 import (
 	"math"
@@ -19,7 +19,7 @@ func TestTheCacheIsSizedByTheMemory(t *testing.T) {
 		{"8 GiB", 8192 * mib, 512 * mib},
 		{"a large machine", 1 << 40, 1024 * mib},
 	} {
-		if got := autoCacheBytes(c.memory); got != int64(c.want) {
+		if got := CacheBytes(c.memory); got != int64(c.want) {
 			t.Errorf("%s: a cache of %d bytes, want %d", c.name, got, c.want)
 		}
 	}
@@ -52,20 +52,7 @@ func TestTheLimitOfAContainerCounts(t *testing.T) {
 			t.Errorf("%s: %d bytes, want %d", c.name, got, c.want)
 		}
 	}
-	if got := usableMemory(fstest.MapFS{}); got < 64<<20 || got > 1<<50 {
+	if got := Usable(fstest.MapFS{}); got < 64<<20 || got > 1<<50 {
 		t.Errorf("this machine has %d bytes of memory", got)
-	}
-}
-
-func TestACacheSizeIsAutoOrASize(t *testing.T) {
-	for text, want := range map[string]int64{"auto": 0, "8MiB": 8 << 20, "256MiB": 256 << 20, "1073741824": 1 << 30, "1TiB": 1 << 40} {
-		if got, err := parseCacheSize(text); got != want || err != nil {
-			t.Errorf("%q: %d, %v, want %d", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"", "0", "1MiB", "off", "-1MiB", "5%", "2TiB", "4294967295TiB", "256 MiB", "MiB"} {
-		if got, err := parseCacheSize(text); err == nil {
-			t.Errorf("%q: %d, want an error", text, got)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"slices"
@@ -40,9 +40,9 @@ func nearest(text string, names []string) []string {
 	return found[:min(len(found), maxSuggestions)]
 }
 
-// didYouMean returns "; did you mean …?" for a name that does not exist, or "" if none of names is like it. Each suggestion is
+// DidYouMean returns "; did you mean …?" for a name that does not exist, or "" if none of names is like it. Each suggestion is
 // written as dress has it.
-func didYouMean(text string, names []string, dress func(name string) string) string {
+func DidYouMean(text string, names []string, dress func(name string) string) string {
 	near := nearest(text, names)
 	if len(near) == 0 {
 		return ""

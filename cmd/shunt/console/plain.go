@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"crypto/tls"
@@ -13,9 +13,9 @@ import (
 	"syscall"
 )
 
-// plainText returns err's text for people: what the system and the standard library put into it (the names of system calls, of
+// PlainText returns err's text for people: what the system and the standard library put into it (the names of system calls, of
 // packages and of functions) is said in words. The rest of the text stays.
-func plainText(err error) string {
+func PlainText(err error) string {
 	text := err.Error()
 	for _, inner := range chain(err) {
 		if plain := plainOne(inner); plain != "" {
@@ -30,10 +30,13 @@ var withoutPackages = strings.NewReplacer(
 	"storage: backup: ", "", "storage: restore: ", "", "storage: check: ", "", "storage: ", "", "engine: ", "", "client: ", "",
 	"pebble: ", "", "\n<corruption detail carrier>", "")
 
+// Plainly returns err in plain words.
+func Plainly(err error) error { return plainError{err} }
+
 // A plainError is an error in plain words, of which the cause can still be asked.
 type plainError struct{ cause error }
 
-func (e plainError) Error() string { return plainText(e.cause) }
+func (e plainError) Error() string { return PlainText(e.cause) }
 func (e plainError) Unwrap() error { return e.cause }
 
 // chain returns err and all that it wraps, the outermost first.
@@ -82,7 +85,7 @@ func plainRequest(e *url.Error) string {
 	case errors.Is(e.Err, io.EOF), errors.Is(e.Err, io.ErrUnexpectedEOF):
 		return "the connection ended before it"
 	}
-	return plainText(e.Err)
+	return PlainText(e.Err)
 }
 
 // plainPath says what is wrong with a file or folder.
@@ -107,7 +110,7 @@ func plainConnection(e *net.OpError) string {
 	name := errors.As(e.Err, new(*net.DNSError))
 	switch {
 	case e.Op != "dial" || name || e.Addr == nil:
-		return plainText(e.Err)
+		return PlainText(e.Err)
 	case e.Timeout():
 		return fmt.Sprintf("%s does not answer", e.Addr)
 	case errors.Is(e, syscall.ECONNREFUSED):
@@ -115,11 +118,11 @@ func plainConnection(e *net.OpError) string {
 	case errors.Is(e, syscall.ENETUNREACH), errors.Is(e, syscall.EHOSTUNREACH):
 		return fmt.Sprintf("there is no way to %s", e.Addr)
 	}
-	return fmt.Sprintf("%s: %s", e.Addr, plainText(e.Err))
+	return fmt.Sprintf("%s: %s", e.Addr, PlainText(e.Err))
 }
 
-// listenError says why flag's address cannot be listened on, and what to do. program is the path of this one.
-func listenError(flag, address, program string, err error) error {
+// ListenError says why flag's address cannot be listened on, and what to do. program is the path of this one.
+func ListenError(flag, address, program string, err error) error {
 	_, port, _ := net.SplitHostPort(address)
 	switch {
 	case errors.Is(err, syscall.EACCES):
@@ -127,7 +130,7 @@ func listenError(flag, address, program string, err error) error {
 			"  sudo setcap 'cap_net_bind_service=+ep' %s\n"+
 			"or in its systemd unit by\n"+
 			"  AmbientCapabilities=CAP_NET_BIND_SERVICE\n"+
-			"or choose a port above 1023 by %s", flag, address, port, shellQuote(program), flag)
+			"or choose a port above 1023 by %s", flag, address, port, Quote(program), flag)
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%s %s: port %s is in use by another program, maybe by another shunt; stop that "+
 			"(ss -ltnp 'sport = :%s' names it), or choose another port by %s", flag, address, port, port, flag)

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// parseSize reads a number of bytes such as 512MiB.
-func parseSize(text string) (bytes uint64, ok bool) {
+// ParseSize reads a number of bytes such as 512MiB.
+func ParseSize(text string) (bytes uint64, ok bool) {
 	number := strings.TrimRight(text, "KMGTiB")
 	n, err := strconv.ParseUint(number, 10, 32)
 	shift, known := sizeUnits[text[len(number):]]
@@ -22,14 +22,14 @@ var sizeUnits = map[string]uint{"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30, 
 
 var errEmpty = errors.New("must not be empty")
 
-func parseNotEmpty(text string) (string, error) {
+func ParseNotEmpty(text string) (string, error) {
 	if text == "" {
 		return "", errEmpty
 	}
 	return text, nil
 }
 
-func parseListen(text string) (string, error) {
+func ParseListen(text string) (string, error) {
 	_, port, err := net.SplitHostPort(text)
 	if err != nil || port == "" {
 		return "", errors.New("must be host:port, such as 127.0.0.1:8080 or :8080")
@@ -40,8 +40,8 @@ func parseListen(text string) (string, error) {
 	return text, nil
 }
 
-// countUpTo parses a number from 1 to most.
-func countUpTo(most int) func(text string) (int, error) {
+// CountUpTo parses a number from 1 to most.
+func CountUpTo(most int) func(text string) (int, error) {
 	return func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > most {
@@ -51,8 +51,8 @@ func countUpTo(most int) func(text string) (int, error) {
 	}
 }
 
-// countOr reads a number from 1 to most, or a word that stands for a number beyond.
-func countOr(word string, number, most int) func(text string) (int, error) {
+// CountOr reads a number from 1 to most, or a word that stands for a number beyond.
+func CountOr(word string, number, most int) func(text string) (int, error) {
 	return func(text string) (int, error) {
 		if text == word {
 			return number, nil
@@ -65,17 +65,17 @@ func countOr(word string, number, most int) func(text string) (int, error) {
 	}
 }
 
-func parseHeaderName(text string) (string, error) {
+func ParseHeaderName(text string) (string, error) {
 	for _, c := range []byte(text) {
 		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
 		if !letter && !('0' <= c && c <= '9') && c != '-' && c != '_' {
 			return "", errors.New("must be the name of a header")
 		}
 	}
-	return parseNotEmpty(text)
+	return ParseNotEmpty(text)
 }
 
-func parseLevel(text string) (level slog.Level, err error) {
+func ParseLevel(text string) (level slog.Level, err error) {
 	if level.UnmarshalText([]byte(text)) != nil {
 		return 0, errors.New("must be debug, info, warn or error")
 	}

@@ -1,5 +1,5 @@
 //go:build cgo
 
-package main
+package memory
 
 const blocksOnHeap = false

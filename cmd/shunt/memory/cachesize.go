@@ -1,4 +1,4 @@
-package main
+package memory
 
 import (
 	"io/fs"
@@ -12,28 +12,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How much memory the block cache of the store gets (--cache-size), beside what memtables take.
-
 const (
 	// By default it is a sixteenth of the memory that the process may use: as much as the index takes that has the same number of
 	// links, roughly, and little beside the memtables' 640 MiB on a machine of 2 GiB. The lower bound is what a page of links
 	// reads, many times over; blocks of some 5 million links fill the upper one.
-	cacheShare        = 16
-	minAutoCache      = 64 << 20
-	maxAutoCache      = 1 << 30
-	minCacheBytes     = 8 << 20
-	maxCacheBytes     = 1 << 40
-	cacheSizeByMemory = 0 // --cache-size auto
+	cacheShare   = 16
+	minAutoCache = 64 << 20
+	maxAutoCache = 1 << 30
 )
 
-// autoCacheBytes returns the size of the cache of a process that may use memory bytes; 0: it is not known how many.
-func autoCacheBytes(memory uint64) int64 {
+// CacheBytes returns the size of the cache of a process that may use memory bytes; 0: it is not known how many.
+func CacheBytes(memory uint64) int64 {
 	return int64(min(max(memory/cacheShare, minAutoCache), maxAutoCache))
 }
 
-// usableMemory returns how many bytes of memory this process may use: the machine's, or what its control groups or GOMEMLIMIT
+// Usable returns how many bytes of memory this process may use: the machine's, or what its control groups or GOMEMLIMIT
 // say, if that is less; 0 if none is known.
-func usableMemory(root fs.FS) uint64 {
+func Usable(root fs.FS) uint64 {
 	limit := min(groupMemory(root), uint64(debug.SetMemoryLimit(-1)))
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil {

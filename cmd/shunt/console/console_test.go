@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"log/slog"
@@ -9,20 +9,20 @@ import (
 )
 
 // load tells c of a million links, 100,000 of them every 300 ms.
-func load(c *console) {
+func load(c *Console) {
 	start := time.Now()
 	for loaded := uint64(100_000); loaded <= 1_000_000; loaded += 100_000 {
 		time.Sleep(300 * time.Millisecond)
-		c.loading(start, loaded)
-		c.loading(start, loaded)
+		c.Loading(start, loaded)
+		c.Loading(start, loaded)
 	}
-	c.loaded(1_000_000, time.Since(start))
+	c.Loaded(1_000_000, time.Since(start))
 }
 
 func TestProgressRedrawsOneLineForAPerson(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		c := newConsole(&out, "text", slog.LevelInfo)
+		c := New(&out, "text", slog.LevelInfo)
 		c.person = true
 		load(c)
 		if got := out.String(); strings.Count(got, "\n") != 1 || strings.Count(got, "\r") != 11 ||
@@ -35,7 +35,7 @@ func TestProgressRedrawsOneLineForAPerson(t *testing.T) {
 func TestProgressIsAFewLogLinesInAPipe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		c := newConsole(&out, "text", slog.LevelInfo)
+		c := New(&out, "text", slog.LevelInfo)
 		for range 4 {
 			load(c) // 3 s each
 		}
@@ -48,10 +48,10 @@ func TestProgressIsAFewLogLinesInAPipe(t *testing.T) {
 
 func TestAShortLoadIsNotDrawn(t *testing.T) {
 	var out strings.Builder
-	c := newConsole(&out, "text", slog.LevelInfo)
+	c := New(&out, "text", slog.LevelInfo)
 	c.person = true
-	c.loading(time.Now(), 100_000)
-	c.loaded(100_000, time.Millisecond)
+	c.Loading(time.Now(), 100_000)
+	c.Loaded(100_000, time.Millisecond)
 	if out.Len() > 0 {
 		t.Errorf("got %q, want nothing", out.String())
 	}
@@ -59,9 +59,9 @@ func TestAShortLoadIsNotDrawn(t *testing.T) {
 
 func TestThePersonIsToldWhatToPasteIntoAShell(t *testing.T) {
 	var out strings.Builder
-	c := newConsole(&out, "text", slog.LevelInfo)
+	c := New(&out, "text", slog.LevelInfo)
 	c.person = true
-	c.next("There is no API token yet", "./shunt", "token", "add", "--data", "/tmp/it's here")
+	c.Next("There is no API token yet", "./shunt", "token", "add", "--data", "/tmp/it's here")
 	if want := `  ./shunt token add --data '/tmp/it'\''s here'` + "\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("got %q, want %q in it", out.String(), want)
 	}
@@ -70,8 +70,8 @@ func TestThePersonIsToldWhatToPasteIntoAShell(t *testing.T) {
 func TestDurationsInLogsHaveUnits(t *testing.T) {
 	for format, want := range map[string]string{"text": "after=1.5s in=2m0s", "json": `"after":"1.5s","in":"2m0s"`} {
 		var out strings.Builder
-		c := newConsole(&out, format, slog.LevelInfo)
-		c.log.Info("a", "after", 1500*time.Millisecond, slog.Duration("in", 2*time.Minute))
+		c := New(&out, format, slog.LevelInfo)
+		c.Log.Info("a", "after", 1500*time.Millisecond, slog.Duration("in", 2*time.Minute))
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s: got %s, want %s in it", format, out.String(), want)
 		}

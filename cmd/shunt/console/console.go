@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"fmt"
@@ -14,10 +14,10 @@ import (
 	"shunt/engine/plural"
 )
 
-// A console says on standard error what a server is doing: to a person at a terminal in a few lines, to everything else
+// A Console says on standard error what a server is doing: to a person at a terminal in a few lines, to everything else
 // as log lines. Standard output stays free for results.
-type console struct {
-	log    *slog.Logger
+type Console struct {
+	Log    *slog.Logger
 	w      io.Writer
 	person bool // somebody reads along
 
@@ -28,11 +28,12 @@ type console struct {
 	}
 }
 
-func newConsole(w io.Writer, format string, level slog.Level) *console {
+// New returns a console on w. format is text or json; only text to a terminal is for a person.
+func New(w io.Writer, format string, level slog.Level) *Console {
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: forPeople}
-	c := &console{w: w, log: slog.New(slog.NewTextHandler(w, options))}
+	c := &Console{w: w, Log: slog.New(slog.NewTextHandler(w, options))}
 	if format == "json" {
-		c.log = slog.New(slog.NewJSONHandler(w, options))
+		c.Log = slog.New(slog.NewJSONHandler(w, options))
 		return c
 	}
 	f, ok := w.(*os.File)
@@ -47,42 +48,44 @@ func forPeople(_ []string, a slog.Attr) slog.Attr {
 	case time.Duration:
 		a.Value = slog.StringValue(v.String())
 	case error:
-		a.Value = slog.StringValue(plainText(v))
+		a.Value = slog.StringValue(PlainText(v))
 	}
 	return a
 }
 
-// addresses are where a server can be reached.
-type addresses struct {
-	baseURL, public, admin, data string
+// Addresses are where a server can be reached.
+type Addresses struct {
+	Version                      string // of the program
+	BaseURL, Public, Admin, Data string
 }
 
-func (c *console) listening(a addresses, created bool) {
+// Listening says where the server can be reached; created: that the data folder is new.
+func (c *Console) Listening(a Addresses, created bool) {
 	if !c.person {
-		c.log.Info("listening", "base_url", a.baseURL, "public", a.public, "admin", a.admin, "data", a.data, "new", created)
+		c.Log.Info("listening", "base_url", a.BaseURL, "public", a.Public, "admin", a.Admin, "data", a.Data, "new", created)
 		return
 	}
-	folder := a.data
+	folder := a.Data
 	if created {
 		folder += " (new)"
 	}
-	fmt.Fprintf(c.w, "shunt %s\n\n", versionText())
-	fmt.Fprintf(c.w, "  short links and API  %s\n", a.baseURL)
-	if a.public != a.baseURL {
-		fmt.Fprintf(c.w, "  listening on         %s\n", a.public)
+	fmt.Fprintf(c.w, "shunt %s\n\n", a.Version)
+	fmt.Fprintf(c.w, "  short links and API  %s\n", a.BaseURL)
+	if a.Public != a.BaseURL {
+		fmt.Fprintf(c.w, "  listening on         %s\n", a.Public)
 	}
-	fmt.Fprintf(c.w, "  health and metrics   %s\n", a.admin)
+	fmt.Fprintf(c.w, "  health and metrics   %s\n", a.Admin)
 	fmt.Fprintf(c.w, "  data                 %s\n\n", folder)
 }
 
-// next says which command to run next.
-func (c *console) next(why string, command ...string) {
+// Next says which command to run next.
+func (c *Console) Next(why string, command ...string) {
 	for i, word := range command {
-		command[i] = shellQuote(word)
+		command[i] = Quote(word)
 	}
 	line := strings.Join(command, " ")
 	if !c.person {
-		c.log.Info(why, "run", line)
+		c.Log.Info(why, "run", line)
 		return
 	}
 	fmt.Fprintf(c.w, "%s. In another terminal, run:\n\n  %s\n\n", why, line)
@@ -93,8 +96,8 @@ const (
 	logProgressInterval    = 5 * time.Second
 )
 
-// loading shows how many links are loaded; it may be called from any goroutine, and as often as one likes.
-func (c *console) loading(start time.Time, loaded uint64) {
+// Loading shows how many links are loaded; it may be called from any goroutine, and as often as one likes.
+func (c *Console) Loading(start time.Time, loaded uint64) {
 	p := &c.progress
 	p.Lock()
 	defer p.Unlock()
@@ -110,43 +113,45 @@ func (c *console) loading(start time.Time, loaded uint64) {
 	}
 	p.shown = time.Now()
 	if !c.person {
-		c.log.Info("loading", "links", loaded)
+		c.Log.Info("loading", "links", loaded)
 		return
 	}
 	p.drawn = true
 	fmt.Fprintf(c.w, "\rloading links: %d", loaded)
 }
 
-// loaded ends the progress line.
-func (c *console) loaded(links uint64, took time.Duration) {
+// Loaded ends the progress line.
+func (c *Console) Loaded(links uint64, took time.Duration) {
 	took = took.Round(time.Millisecond)
 	if !c.person {
-		c.log.Info("loaded", "links", links, "took", took)
+		c.Log.Info("loaded", "links", links, "took", took)
 	} else if c.progress.drawn {
 		fmt.Fprintf(c.w, "\rloading links: %d in %v\n", links, took)
 	}
 }
 
-// ready says that every link is there.
-func (c *console) ready(links uint64) {
+// Ready says that every link is there.
+func (c *Console) Ready(links uint64) {
 	if !c.person {
-		c.log.Info("ready")
+		c.Log.Info("ready")
 		return
 	}
 	fmt.Fprintf(c.w, "Ready: %s. Ctrl-C stops.\n", plural.Of(links, "link", "links"))
 }
 
-func (c *console) draining() {
+// Draining says that the server finishes open requests and then stops.
+func (c *Console) Draining() {
 	if !c.person {
-		c.log.Info("draining; a second signal stops at once")
+		c.Log.Info("draining; a second signal stops at once")
 		return
 	}
 	fmt.Fprintln(c.w, "\nFinishing what is under way; press Ctrl-C again to stop at once.")
 }
 
-func (c *console) stopped() {
+// Stopped says that the server has stopped and everything is on disk.
+func (c *Console) Stopped() {
 	if !c.person {
-		c.log.Info("stopped")
+		c.Log.Info("stopped")
 		return
 	}
 	fmt.Fprintln(c.w, "Stopped; everything is on disk.")

@@ -1,4 +1,4 @@
-package main
+package memory
 
 import (
 	"context"
@@ -10,20 +10,6 @@ import (
 	"shunt/storage"
 )
 
-// How large Go's heap becomes.
-//
-// Most of a server's heap is in large blocks without pointers: the store's memtables (up to 640 MiB while much is written) and
-// its block cache. They cost the collector little, but it counts them: with GOGC=100 the heap may grow to twice what lived at the
-// last collection, and an idle server does not collect for two minutes and then gives memory back slowly. After an import of a
-// million links it had 977 MB, of which 290 MB of the heap and 160 MB outside of it were of use. So here the heap may grow by what
-// lives beside those blocks, and by minHeadroom at least; and once no memtable is written any more, all that is free goes back to
-// the system at once.
-//
-// Memory that stays: two memtables of 128 MiB that Pebble keeps for the next writes (shunt_storage_memtable_reserved_bytes), at
-// times a third that its queue still refers to, and the block cache. After that import it was 500 to 605 MiB in all (make
-// import-memory). A restart lets go of the memtables.
-//
-// GOGC, if it is set, is left as it is; so is GOMEMLIMIT, which counts the heap and not what the engine maps outside of it.
 const (
 	heapInterval = 5 * time.Second
 
@@ -37,8 +23,8 @@ const (
 	defaultGCPercent = 100
 )
 
-// A heapKeeper keeps the heap small. It is used by one goroutine.
-type heapKeeper struct {
+// A HeapKeeper keeps the heap small. It is used by one goroutine.
+type HeapKeeper struct {
 	blocks  func() storage.Metrics
 	fixed   bool // GOGC is set
 	percent int  // as set
@@ -46,12 +32,13 @@ type heapKeeper struct {
 	quiet   int // looks since the last flush of a memtable; quietLooks: all that was free is given back
 }
 
-func newHeapKeeper(blocks func() storage.Metrics) *heapKeeper {
-	return &heapKeeper{blocks: blocks, fixed: os.Getenv("GOGC") != "", percent: defaultGCPercent, quiet: quietLooks}
+// NewHeapKeeper returns a keeper for a process whose store has the metrics of blocks.
+func NewHeapKeeper(blocks func() storage.Metrics) *HeapKeeper {
+	return &HeapKeeper{blocks: blocks, fixed: os.Getenv("GOGC") != "", percent: defaultGCPercent, quiet: quietLooks}
 }
 
-// run looks at the heap until ctx is done, and leaves the collector as it was.
-func (k *heapKeeper) run(ctx context.Context) error {
+// Run looks at the heap until ctx is done, and leaves the collector as it was.
+func (k *HeapKeeper) Run(ctx context.Context) error {
 	defer k.pace(defaultGCPercent)
 	tick := time.NewTicker(heapInterval)
 	defer tick.Stop()
@@ -65,7 +52,7 @@ func (k *heapKeeper) run(ctx context.Context) error {
 	}
 }
 
-func (k *heapKeeper) look() {
+func (k *HeapKeeper) look() {
 	m := k.blocks()
 	if m.MemTableFlushes != k.flushes {
 		k.flushes, k.quiet = m.MemTableFlushes, 0
@@ -80,7 +67,7 @@ func (k *heapKeeper) look() {
 }
 
 // pace sets the collector's percentage if it differs by a tenth, for that stops the world for some 10 µs.
-func (k *heapKeeper) pace(percent int) {
+func (k *HeapKeeper) pace(percent int) {
 	if difference := percent - k.percent; k.fixed || 10*max(difference, -difference) < k.percent {
 		return
 	}

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// networks returns a flag that appends networks and addresses to list, and may be repeated.
-func networks(list *[]netip.Prefix) pflag.Value { return prefixes{list} }
+// Networks returns a flag that appends networks and addresses to list, and may be repeated.
+func Networks(list *[]netip.Prefix) pflag.Value { return prefixes{list} }
 
 // prefixes is the flag that networks returns.
 type prefixes struct{ list *[]netip.Prefix }

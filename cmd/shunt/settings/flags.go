@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"encoding/csv"
@@ -11,23 +11,23 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// markArguments takes flags out of the environment and the file: they say what this one call is about.
-func markArguments(fs *pflag.FlagSet, names ...string) {
+// MarkArguments takes flags out of the environment and the file: they say what this one call is about.
+func MarkArguments(fs *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		must(fs.SetAnnotation(name, argumentAnnotation, []string{}))
 	}
 }
 
-// markSecret lets a flag's value be read from a file that a variable names, and hides it where settings are shown.
-func markSecret(fs *pflag.FlagSet, name string) {
+// MarkSecret lets a flag's value be read from a file that a variable names, and hides it where settings are shown.
+func MarkSecret(fs *pflag.FlagSet, name string) {
 	must(fs.SetAnnotation(name, secretAnnotation, []string{}))
 }
 
-// isSetting reports whether f may also be set by the environment and the file.
-func isSetting(f *pflag.Flag) bool { return f.Name != "help" && !annotated(f, argumentAnnotation) }
+// IsSetting reports whether f may also be set by the environment and the file.
+func IsSetting(f *pflag.Flag) bool { return f.Name != "help" && !annotated(f, argumentAnnotation) }
 
-// wordsOf returns the words that shells complete for f, nil if it may be anything.
-func wordsOf(f *pflag.Flag) []string { return f.Annotations[wordsAnnotation] }
+// Words returns the words that shells complete for f, nil if it may be anything.
+func Words(f *pflag.Flag) []string { return f.Annotations[wordsAnnotation] }
 
 func must(err error) {
 	if err != nil {
@@ -48,7 +48,7 @@ type checked[T any] struct {
 	parse func(text string) (T, error)
 }
 
-func checkedVar[T any](fs *pflag.FlagSet, p *T, name, kind, byDefault, usage string, parse func(string) (T, error)) {
+func Var[T any](fs *pflag.FlagSet, p *T, name, kind, byDefault, usage string, parse func(string) (T, error)) {
 	c := &checked[T]{value: p, kind: kind, parse: parse}
 	if byDefault != "" {
 		must(c.Set(byDefault))
@@ -65,19 +65,19 @@ func (c *checked[T]) Set(text string) error {
 	return nil
 }
 
-// wordVar is checkedVar for a closed set of words, which shells complete.
-func wordVar(fs *pflag.FlagSet, p *string, name, kind, byDefault, usage string, words ...string) {
-	checkedVar(fs, p, name, kind, byDefault, usage, oneOf(words...))
-	completeWords(fs, name, words...)
+// WordVar is Var for a closed set of words, which shells complete.
+func WordVar(fs *pflag.FlagSet, p *string, name, kind, byDefault, usage string, words ...string) {
+	Var(fs, p, name, kind, byDefault, usage, OneOf(words...))
+	CompleteWords(fs, name, words...)
 }
 
-// completeWords has shells complete the words that a flag may be.
-func completeWords(fs *pflag.FlagSet, name string, words ...string) {
+// CompleteWords has shells complete the words that a flag may be.
+func CompleteWords(fs *pflag.FlagSet, name string, words ...string) {
 	must(fs.SetAnnotation(name, wordsAnnotation, words))
 }
 
-// oneOf makes a parser of a closed set of words.
-func oneOf(words ...string) func(string) (string, error) {
+// OneOf makes a parser of a closed set of words.
+func OneOf(words ...string) func(string) (string, error) {
 	return func(text string) (string, error) {
 		if !slices.Contains(words, text) {
 			return "", fmt.Errorf("must be one of %s", strings.Join(words, ", "))
@@ -89,8 +89,8 @@ func oneOf(words ...string) func(string) (string, error) {
 // maxShownValue is how many bytes of a refused value are shown: enough to find it again.
 const maxShownValue = 100
 
-// valueError says why f does not take text, and what text was. cause is what pflag makes of it.
-func valueError(f *pflag.Flag, text string, cause error) error {
+// ValueError says why f does not take text, and what text was. cause is what pflag makes of it.
+func ValueError(f *pflag.Flag, text string, cause error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(cause, &invalid) {
 		cause = invalid.Unwrap()

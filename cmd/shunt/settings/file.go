@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"bytes"
@@ -13,8 +13,6 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 	"github.com/spf13/pflag"
 )
-
-// The file of --config is TOML without tables. Every mistake in it is named with its line and column, all of them at once.
 
 // maxFileBytes stops a wrong path from being read whole.
 const maxFileBytes = 1 << 20
@@ -38,7 +36,7 @@ type configFile struct {
 func readFile(path string, known map[string]*pflag.Flag) (map[string]given, error) {
 	text, err := readAtMost(path, maxFileBytes)
 	if err != nil {
-		return nil, usageErrorf("--config: %w", err)
+		return nil, UsageErrorf("--config: %w", err)
 	}
 	f := &configFile{path: path, text: bytes.TrimPrefix(text, []byte("\ufeff")), known: known}
 	return f.settings()
@@ -77,7 +75,7 @@ func (f *configFile) place(line, column int) string {
 }
 
 func (f *configFile) refuse(line, column int, format string, args ...any) {
-	f.errs = append(f.errs, usageErrorf("%s: %w", f.place(line, column), fmt.Errorf(format, args...)))
+	f.errs = append(f.errs, UsageErrorf("%s: %w", f.place(line, column), fmt.Errorf(format, args...)))
 }
 
 // A fileKey is a key as the file has it.
@@ -104,7 +102,7 @@ func (f *configFile) readKeys() (keys []fileKey) {
 		case name == "config":
 			f.refuse(key.line, key.column, "\"config\" is a flag and a variable: a file names no other file")
 		case f.known[name] == nil:
-			f.refuse(key.line, key.column, "there is no setting %q%s", key.text, didYouMean(key.text, names, quoted))
+			f.refuse(key.line, key.column, "there is no setting %q%s", key.text, DidYouMean(key.text, names, quoted))
 		case lines[name] > 0:
 			f.refuse(key.line, key.column, "%s is given twice: line %d has it already", key.text, lines[name])
 		default:
@@ -140,7 +138,7 @@ func keyOf(p *unstable.Parser, e *unstable.Node) (key fileKey) {
 func (f *configFile) impossible(err error) error {
 	var broken *toml.DecodeError
 	if !errors.As(err, &broken) {
-		return usageErrorf("%s: it is not TOML: %w", f.path, err)
+		return UsageErrorf("%s: it is not TOML: %w", f.path, err)
 	}
 	line, column := broken.Position()
 	text := strings.TrimPrefix(broken.Error(), "toml: ")

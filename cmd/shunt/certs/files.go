@@ -1,4 +1,4 @@
-package main
+package certs
 
 import (
 	"bytes"
@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// certLookInterval is how often the files are read. A new pair is taken when it is the same in two looks running, so that
+	// lookInterval is how often the files are read. A new pair is taken when it is the same in two looks running, so that
 	// a certificate without its key yet is no error.
-	certLookInterval = time.Second
+	lookInterval = time.Second
 
-	maxCertFileBytes = 1 << 20 // stops a wrong path from being read whole
+	maxFileBytes = 1 << 20 // stops a wrong path from being read whole
 )
 
-// certFiles is a certificate in two files, which may be replaced at any time.
-type certFiles struct {
+// Files is a certificate in two files, which may be replaced at any time.
+type Files struct {
 	certPath, keyPath string
 	log               *slog.Logger
 	current           atomic.Pointer[tls.Certificate]
@@ -35,9 +35,9 @@ type certFiles struct {
 	decided [sha256.Size]byte // what was last taken, or refused
 }
 
-// openCertFiles reads the pair.
-func openCertFiles(certPath, keyPath string, log *slog.Logger) (*certFiles, error) {
-	f := &certFiles{certPath: certPath, keyPath: keyPath, log: log}
+// OpenFiles reads the pair.
+func OpenFiles(certPath, keyPath string, log *slog.Logger) (*Files, error) {
+	f := &Files{certPath: certPath, keyPath: keyPath, log: log}
 	certPEM, keyPEM, err := f.read()
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func openCertFiles(certPath, keyPath string, log *slog.Logger) (*certFiles, erro
 	return f, nil
 }
 
-func (f *certFiles) read() (certPEM, keyPEM []byte, err error) {
+func (f *Files) read() (certPEM, keyPEM []byte, err error) {
 	if certPEM, err = readBounded(f.certPath); err != nil {
 		return nil, nil, fmt.Errorf("--tls-cert: %w", err)
 	}
@@ -67,7 +67,7 @@ func (f *certFiles) read() (certPEM, keyPEM []byte, err error) {
 func mismatch(err error) bool { return strings.Contains(err.Error(), "does not match public key") }
 
 // pairError says what is wrong with the files.
-func (f *certFiles) pairError(err error) error {
+func (f *Files) pairError(err error) error {
 	why := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "tls: "), "x509: ")
 	switch {
 	case mismatch(err):
@@ -86,9 +86,9 @@ func readBounded(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxCertFileBytes+1))
-	if err == nil && len(text) > maxCertFileBytes {
-		err = fmt.Errorf("%s is larger than %d bytes", path, maxCertFileBytes)
+	text, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
+	if err == nil && len(text) > maxFileBytes {
+		err = fmt.Errorf("%s is larger than %d bytes", path, maxFileBytes)
 	}
 	return text, err
 }
@@ -103,14 +103,14 @@ func digest(certPEM, keyPEM []byte, err error) [sha256.Size]byte {
 	return sha256.Sum256(all)
 }
 
-// certificate is what a handshake is given.
-func (f *certFiles) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+// Certificate returns what a handshake is given.
+func (f *Files) Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return f.current.Load(), nil
 }
 
 // Run looks at the files until ctx ends.
-func (f *certFiles) Run(ctx context.Context) error {
-	tick := time.NewTicker(certLookInterval)
+func (f *Files) Run(ctx context.Context) error {
+	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -124,7 +124,7 @@ func (f *certFiles) Run(ctx context.Context) error {
 
 // look takes the pair if it is another one than before, and has not changed since the last look. What is no pair is said once,
 // and the old pair stays.
-func (f *certFiles) look() {
+func (f *Files) look() {
 	certPEM, keyPEM, err := f.read()
 	sum := digest(certPEM, keyPEM, err)
 	if settled := sum == f.seen; !settled || sum == f.decided {
@@ -148,7 +148,7 @@ func (f *certFiles) look() {
 }
 
 // sayRefused says why the files that there are now are not taken. Whoever renews a certificate replaces one file after the other.
-func (f *certFiles) sayRefused(err error) {
+func (f *Files) sayRefused(err error) {
 	files := []any{slog.String("cert", f.certPath), slog.String("key", f.keyPath)}
 	if mismatch(err) {
 		f.log.Warn("the certificate does not match its key yet: one of the files has been replaced, and the other not; going on "+
