@@ -1,27 +1,27 @@
-package api
+package wire
 
 import "time"
 
 // patience is how long a connection may take.
 type patience struct {
 	head    time.Duration // from a request's first byte to the end of its head; of a new connection, from its beginning
-	request time.Duration // from its first byte to the last of its answer, and as long again as minRate allows for what moves
+	Request time.Duration // from its first byte to the last of its answer, and as long again as minRate allows for what moves
 	idle    time.Duration // between requests
 }
 
-// defaultPatience suits clients that ask for redirects and small answers.
-var defaultPatience = patience{head: 10 * time.Second, request: 30 * time.Second, idle: 75 * time.Second}
+// DefaultPatience suits clients that ask for redirects and small answers.
+var DefaultPatience = patience{head: 10 * time.Second, Request: 30 * time.Second, idle: 75 * time.Second}
 
 // minRate is how many bytes of a body, or of a large answer, earn a request a second more. Slower ones have their time and
 // no more. It is Apache's MinRate (mod_reqtimeout), for both directions.
 const minRate = 16 << 10
 
-// sweepInterval is the grain of patience.
-const sweepInterval = time.Second
+// SweepInterval is the grain of patience.
+const SweepInterval = time.Second
 
 // sweepUntil sweeps until done is closed.
 func (l *listener) sweepUntil(done <-chan struct{}) {
-	tick := time.NewTicker(sweepInterval)
+	tick := time.NewTicker(SweepInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -53,9 +53,9 @@ func (p *patience) judge(c *conn, now int64) verdict {
 		}
 		return well
 	}
-	allowed := p.request + time.Duration(c.moved.Load()/minRate)*time.Second
+	allowed := p.Request + time.Duration(c.moved.Load()/minRate)*time.Second
 	switch {
-	case took > allowed+2*sweepInterval:
+	case took > allowed+2*SweepInterval:
 		return dead
 	case took > allowed, took > p.head && c.inHead.Load():
 		return late
@@ -66,7 +66,7 @@ func (p *patience) judge(c *conn, now int64) verdict {
 // sweep lets one second pass, ends what took too long, and makes room if somebody waits for it: for
 // a connection, or for a large body.
 func (l *listener) sweep() {
-	now := l.seconds.Add(int64(sweepInterval / time.Second))
+	now := l.seconds.Add(int64(SweepInterval / time.Second))
 	var found [dead + 1][]*conn
 	l.mu.Lock()
 	for c := range l.mu.conns {
@@ -79,8 +79,8 @@ func (l *listener) sweep() {
 	if l.waiting.Load() {
 		l.makeRoom()
 	}
-	l.limits.counts.idle.Add(uint64(len(found[idle])))
-	l.limits.counts.late.Add(uint64(len(found[dead])))
+	l.limits.Counts.Idle.Add(uint64(len(found[idle])))
+	l.limits.Counts.Late.Add(uint64(len(found[dead])))
 	for _, c := range found[late] {
 		_ = c.SetReadDeadline(time.Unix(1, 0)) // if it fails, the connection is dead already
 	}
@@ -95,7 +95,7 @@ func (l *listener) sweep() {
 	}
 }
 
-// closeSilent ends the connections that were opened at least age ago and have sent nothing yet. fasthttp takes a new
+// CloseSilent ends the connections that were opened at least age ago and have sent nothing yet. fasthttp takes a new
 // connection for a busy one before its first byte, so its Shutdown would wait for them as for requests.
 func (l *listener) closeSilent(age time.Duration) {
 	l.mu.Lock()

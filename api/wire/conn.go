@@ -1,4 +1,4 @@
-package api
+package wire
 
 import (
 	"crypto/tls"
@@ -174,15 +174,15 @@ func noteState(c net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// renew gives the request under way on c its whole time again.
-func renew(c net.Conn) {
+// Renew gives the request under way on c its whole time again.
+func Renew(c net.Conn) {
 	if tracked := connOf(c); tracked != nil {
 		tracked.note(true)
 	}
 }
 
-// addMoved earns the request under way on c the time for so many bytes of an answer.
-func addMoved(c net.Conn, bytes int) {
+// AddMoved earns the request under way on c the time for so many bytes of an answer.
+func AddMoved(c net.Conn, bytes int) {
 	if tracked := connOf(c); tracked != nil {
 		tracked.moved.Add(int64(bytes))
 	}

@@ -1,4 +1,4 @@
-package api
+package wire
 
 import (
 	"net/netip"
@@ -25,15 +25,15 @@ type addressConns struct {
 // countedAddress returns what c's connections are counted by: the peer's address, an IPv6 one's /64. Trusted proxies speak
 // for many, and this machine is no stranger: they are not counted.
 func (l *listener) countedAddress(peer netip.Addr) (addr netip.Addr, counted bool) {
-	if l.limits.perAddress <= 0 || peer.IsLoopback() || l.limits.exempt != nil && l.limits.exempt.trust(peer) {
+	if l.limits.PerAddress <= 0 || peer.IsLoopback() || l.limits.Exempt != nil && l.limits.Exempt.Trust(peer) {
 		return netip.Addr{}, false
 	}
-	return networkOf(peer), true
+	return NetworkOf(peer), true
 }
 
-// networkOf returns what stands for an address where clients are counted: an IPv6 one's /64, because a household or a phone has
+// NetworkOf returns what stands for an address where clients are counted: an IPv6 one's /64, because a household or a phone has
 // all of it.
-func networkOf(addr netip.Addr) netip.Addr {
+func NetworkOf(addr netip.Addr) netip.Addr {
 	if addr.Is6() && !addr.Is4In6() {
 		prefix, _ := addr.Prefix(64) // 64 is no error
 		return prefix.Addr()
@@ -45,7 +45,7 @@ func networkOf(addr netip.Addr) netip.Addr {
 // longest; if none is, there is no room.
 func (l *listener) joinLocked(c *conn, addr netip.Addr) (room bool, replaced *conn) {
 	of := l.mu.addresses[addr]
-	if of.n >= l.limits.perAddress {
+	if of.n >= l.limits.PerAddress {
 		if replaced = of.longestIdle(l.seconds.Load()); replaced == nil {
 			return false, nil
 		}
@@ -130,5 +130,5 @@ func (l *listener) makeRoom() {
 	for _, c := range idle {
 		c.drop()
 	}
-	l.limits.counts.evicted.Add(uint64(len(idle)))
+	l.limits.Counts.Evicted.Add(uint64(len(idle)))
 }
