@@ -81,7 +81,7 @@ func (c *collector) collectFront(ch chan<- prometheus.Metric) {
 	counter(ch, descEnded, float64(ended.Idle.Load()), "idle")
 	counter(ch, descEnded, float64(ended.Evicted.Load()), "evicted")
 	counter(ch, descEnded, float64(ended.Address.Load()), "address")
-	counter(ch, descEnded, float64(ended.Plain.Load()), "plain_http")
+	counter(ch, descEnded, float64(ended.PlainHTTP.Load()), "plain_http")
 }
 
 func (c *collector) collectEngine(ch chan<- prometheus.Metric) {

@@ -107,7 +107,7 @@ func (x *exportStream) Read(p []byte) (n int, err error) {
 		}
 	}
 	n, _ = x.page.Read(p)
-	wire.AddMoved(x.conn, n)
+	wire.Sent(x.conn, n)
 	return n, nil
 }
 

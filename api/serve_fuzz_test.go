@@ -43,7 +43,7 @@ func newReader(f *testing.F) *reader {
 		defer r.mu.Unlock()
 		r.mu.seen = append(r.mu.seen, reading{string(ctx.Method()), string(ctx.RequestURI()), len(ctx.PostBody())})
 	}
-	g.Refuse = func(ctx *fasthttp.RequestCtx, p problem.Problem) { ctx.SetStatusCode(p.Kind.Status) }
+	g.WriteProblem = func(ctx *fasthttp.RequestCtx, p problem.Problem) { ctx.SetStatusCode(p.Kind.Status) }
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		f.Fatal(err)

@@ -185,7 +185,7 @@ func (s *Server) build(o Options) {
 
 func (s *Server) newGroup(handle fasthttp.RequestHandler, lim wire.Limits) *wire.Group {
 	return &wire.Group{
-		Handle: handle, Refuse: s.refuseUnread, MaxBody: s.bodyLimitOf, Limits: lim, Patience: wire.DefaultPatience, Drain: s.drain, Log: s.log,
+		Handle: handle, WriteProblem: s.refuseUnread, MaxBody: s.bodyLimitOf, Limits: lim, Patience: wire.DefaultPatience, Drain: s.drain, Log: s.log,
 	}
 }
 

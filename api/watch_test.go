@@ -23,12 +23,12 @@ func (st *site) watch() {
 		return
 	}
 	for _, g := range []*wire.Group{st.public, st.local} {
-		handle, refuse := g.Handle, g.Refuse
+		handle, refuse := g.Handle, g.WriteProblem
 		g.Handle = func(ctx *fasthttp.RequestCtx) {
 			handle(ctx)
 			st.watched(ctx)
 		}
-		g.Refuse = func(ctx *fasthttp.RequestCtx, p problem.Problem) {
+		g.WriteProblem = func(ctx *fasthttp.RequestCtx, p problem.Problem) {
 			refuse(ctx, p)
 			st.watchedRefusal(ctx)
 		}

@@ -92,8 +92,8 @@ func trimOWS(b []byte) []byte {
 	return b
 }
 
-// hasOption tells whether a list has this member, in any case (RFC 9110, 5.6.1).
-func hasOption(list []byte, option string) bool {
+// hasMember tells whether a list has this member, in any case (RFC 9110, 5.6.1).
+func hasMember(list []byte, option string) bool {
 	for len(list) > 0 {
 		member := list
 		if comma := bytes.IndexByte(list, ','); comma >= 0 {

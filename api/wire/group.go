@@ -19,9 +19,9 @@ import (
 // A Group is the listeners of one way in, with the HTTP server that they share. Its exported fields
 // are set before the first Serve and not changed after it.
 type Group struct {
-	Handle  fasthttp.RequestHandler
-	Refuse  func(ctx *fasthttp.RequestCtx, p problem.Problem) // writes the answer to a request that is not handled
-	MaxBody func(h *fasthttp.RequestHeader) (limit int, sender turnstile.Key)
+	Handle       fasthttp.RequestHandler
+	WriteProblem func(ctx *fasthttp.RequestCtx, p problem.Problem) // writes the answer to a request that is not handled
+	MaxBody      func(h *fasthttp.RequestHeader) (limit int, sender turnstile.Key)
 
 	Limits   Limits // of each listener
 	Patience patience

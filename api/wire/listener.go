@@ -51,11 +51,11 @@ type Limits struct {
 
 // Counts are what became of connections that were not let be, since start.
 type Counts struct {
-	Late    atomic.Uint64 // took too long with a request, or its client with the answer
-	Idle    atomic.Uint64 // had no request for too long
-	Evicted atomic.Uint64 // idle, and others needed the room
-	Address atomic.Uint64 // refused: its address has its share
-	Plain   atomic.Uint64 // spoke HTTP where HTTPS is spoken
+	Late      atomic.Uint64 // took too long with a request, or its client with the answer
+	Idle      atomic.Uint64 // had no request for too long
+	Evicted   atomic.Uint64 // idle, and others needed the room
+	Address   atomic.Uint64 // refused: its address has its share
+	PlainHTTP atomic.Uint64 // spoke HTTP where HTTPS is spoken
 }
 
 func newListener(ln net.Listener, lim Limits, p patience, log *slog.Logger) *listener {
@@ -101,7 +101,7 @@ func (l *listener) takeSlot() bool {
 	}
 	l.waiting.Store(true)
 	defer l.waiting.Store(false)
-	l.makeRoom()
+	l.evictIdle()
 	select {
 	case l.slots <- struct{}{}:
 		return true

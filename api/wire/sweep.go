@@ -33,18 +33,18 @@ func (l *listener) sweepUntil(done <-chan struct{}) {
 	}
 }
 
-// A verdict is what the sweep does with a connection.
-type verdict uint8
+// A standing is what the sweep does with a connection.
+type standing uint8
 
 const (
-	well verdict = iota
-	idle         // for too long: closed
-	late         // its read fails, and if it waits for a request's rest, fasthttp answers 408
-	dead         // reset
+	well standing = iota
+	idle          // for too long: closed
+	late          // its read fails, and if it waits for a request's rest, fasthttp answers 408
+	dead          // reset
 )
 
 // judge says how a connection stands at now, on the sweeper's clock. A late one has two grains to be told so.
-func (p *patience) judge(c *conn, now int64) verdict {
+func (p *patience) judge(c *conn, now int64) standing {
 	since, busy := c.noted()
 	took := time.Duration(now-since) * time.Second
 	if !busy {
@@ -77,7 +77,7 @@ func (l *listener) sweep() {
 	slow := l.slowLargeLocked(now)
 	l.mu.Unlock()
 	if l.waiting.Load() {
-		l.makeRoom()
+		l.evictIdle()
 	}
 	l.limits.Counts.Idle.Add(uint64(len(found[idle])))
 	l.limits.Counts.Late.Add(uint64(len(found[dead])))
