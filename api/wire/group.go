@@ -24,7 +24,7 @@ type Group struct {
 	MaxBody      func(h *fasthttp.RequestHeader) (limit int, sender turnstile.Key)
 
 	Limits   Limits // of each listener
-	Patience patience
+	Patience Patience
 	Drain    *Drain
 	Log      *slog.Logger
 

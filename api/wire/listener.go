@@ -22,7 +22,7 @@ import (
 // prolong anything.
 type listener struct {
 	net.Listener
-	patience patience
+	patience Patience
 	limits   Limits
 	slots    chan struct{} // one taken by each connection, and by an Accept under way
 	log      *slog.Logger
@@ -58,7 +58,7 @@ type Counts struct {
 	PlainHTTP atomic.Uint64 // spoke HTTP where HTTPS is spoken
 }
 
-func newListener(ln net.Listener, lim Limits, p patience, log *slog.Logger) *listener {
+func newListener(ln net.Listener, lim Limits, p Patience, log *slog.Logger) *listener {
 	if lim.Counts == nil {
 		lim.Counts = new(Counts)
 	}

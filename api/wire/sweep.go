@@ -3,14 +3,14 @@ package wire
 import "time"
 
 // patience is how long a connection may take.
-type patience struct {
-	head    time.Duration // from a request's first byte to the end of its head; of a new connection, from its beginning
+type Patience struct {
+	Head    time.Duration // from a request's first byte to the end of its head; of a new connection, from its beginning
 	Request time.Duration // from its first byte to the last of its answer, and as long again as minRate allows for what moves
-	idle    time.Duration // between requests
+	Idle    time.Duration // between requests
 }
 
 // DefaultPatience suits clients that ask for redirects and small answers.
-var DefaultPatience = patience{head: 10 * time.Second, Request: 30 * time.Second, idle: 75 * time.Second}
+var DefaultPatience = Patience{Head: 10 * time.Second, Request: 30 * time.Second, Idle: 75 * time.Second}
 
 // minRate is how many bytes of a body, or of a large answer, earn a request a second more. Slower ones have their time and
 // no more. It is Apache's MinRate (mod_reqtimeout), for both directions.
@@ -44,11 +44,11 @@ const (
 )
 
 // judge says how a connection stands at now, on the sweeper's clock. A late one has two grains to be told so.
-func (p *patience) judge(c *conn, now int64) standing {
+func (p *Patience) judge(c *conn, now int64) standing {
 	since, busy := c.noted()
 	took := time.Duration(now-since) * time.Second
 	if !busy {
-		if took > p.idle {
+		if took > p.Idle {
 			return idle
 		}
 		return well
@@ -57,7 +57,7 @@ func (p *patience) judge(c *conn, now int64) standing {
 	switch {
 	case took > allowed+2*SweepInterval:
 		return dead
-	case took > allowed, took > p.head && c.inHead.Load():
+	case took > allowed, took > p.Head && c.inHead.Load():
 		return late
 	}
 	return well
