@@ -42,6 +42,11 @@ var layers = map[string]layer{
 	"bench":   {imports: []string{"engine", "storage", "api"}},
 }
 
+// rooms are packages that may import, of ours, only these.
+var rooms = map[string][]string{
+	module + "api/wire": {module + "api/problem", module + "api/rate", module + "api/turnstile"}, // problem needs engine and accounts
+}
+
 // alone are packages that need the standard library and nothing else: programs of others take on what they import.
 var alone = []string{module + "api/client"}
 
@@ -101,8 +106,21 @@ func violations(packages []pkg) []string {
 		}
 		found = append(found, reached(p.ImportPath, "imports", p.Imports, l.direct)...)
 		found = append(found, reached(p.ImportPath, "depends on", p.Deps, l.transitive)...)
+		if allowed, room := rooms[p.ImportPath]; room {
+			found = append(found, strangers(p, allowed)...)
+		}
 		if slices.Contains(alone, p.ImportPath) {
 			found = append(found, company(p)...)
+		}
+	}
+	return found
+}
+
+// strangers returns a violation for each package of ours that p imports and may not.
+func strangers(p pkg, allowed []string) (found []string) {
+	for _, i := range p.Imports {
+		if folder(i) != "" && !slices.Contains(allowed, i) {
+			found = append(found, fmt.Sprintf("%s imports %s", p.ImportPath, i))
 		}
 	}
 	return found
@@ -154,6 +172,7 @@ func TestEachForbiddenDependencyIsFound(t *testing.T) {
 		"cmd imports bench":                               {ImportPath: "shunt/cmd/shunt", Imports: []string{"shunt/bench"}},
 		"the client imports the accounts":                 {ImportPath: "shunt/api/client", Deps: []string{"net/http", "shunt/api/account"}},
 		"the client reaches a module of others":           {ImportPath: "shunt/api/client", Deps: []string{"vendor/golang.org/x/net/idna", "golang.org/x/net/idna"}},
+		"connections know accounts":                       {ImportPath: "shunt/api/wire", Imports: []string{"shunt/api/problem", "shunt/api/account"}},
 		"a folder that the design does not know":          {ImportPath: "shunt/util"},
 	} {
 		t.Run(name, func(t *testing.T) {

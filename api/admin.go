@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp/pprofhandler"
 
 	"shunt/api/problem"
+	"shunt/api/wire"
 )
 
 func (s *Server) buildAdminRoutes() map[string]fasthttp.RequestHandler {
@@ -39,7 +40,7 @@ func (s *Server) handleAdmin(ctx *fasthttp.RequestCtx) {
 	}
 	path := string(ctx.Path())
 	handle, found := s.adminRoutes[path]
-	if !found && strings.HasPrefix(path, pprofIndexPath) && s.mayProfile(addrOf(ctx.LocalAddr())) {
+	if !found && strings.HasPrefix(path, pprofIndexPath) && s.mayProfile(wire.AddrOf(ctx.LocalAddr())) {
 		handle, found = pprofhandler.PprofHandler, true
 		if path == pprofIndexPath {
 			handle = pprofIndex // PprofHandler refuses every path that ends in a slash
@@ -69,7 +70,7 @@ func (s *Server) healthy(ctx *fasthttp.RequestCtx) { writeText(ctx, fasthttp.Sta
 // balances load by this must not take away the node that redirects.
 func (s *Server) ready(ctx *fasthttp.RequestCtx) {
 	switch {
-	case s.drain.hasBegun():
+	case s.drain.Begun():
 		writeText(ctx, fasthttp.StatusServiceUnavailable, "draining\n")
 	case !s.engine.Ready():
 		writeText(ctx, fasthttp.StatusServiceUnavailable, "loading\n")

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/problem"
+	"shunt/api/wire"
 	"shunt/engine"
 )
 
@@ -52,7 +53,7 @@ func (s *Server) refuseForPage(ctx *fasthttp.RequestCtx) error {
 // client connected to, or one of AdminHosts. A connection from another machine may name any host unless there are
 // AdminHosts, since Prometheus asks for whatever name it was given. A request without Host (HTTP/1.0) is not a browser's.
 func (s *Server) adminHost(ctx *fasthttp.RequestCtx) bool {
-	local := addrOf(ctx.LocalAddr())
+	local := wire.AddrOf(ctx.LocalAddr())
 	authority := string(ctx.Host())
 	if authority == "" || !local.IsLoopback() && len(s.adminHosts) == 0 || engine.LoopbackHost(authority) {
 		return true

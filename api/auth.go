@@ -13,6 +13,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/problem"
+	"shunt/api/wire"
 )
 
 // userHeader names the user that a local command acts as.
@@ -83,12 +84,12 @@ func (s *Server) requireHTTPS(ctx *fasthttp.RequestCtx) error {
 	if s.allowHTTP || ctx.IsTLS() {
 		return nil
 	}
-	peer := peerAddr(ctx)
+	peer := wire.PeerAddr(ctx)
 	forwarded := s.forwarded(ctx)
 	switch {
-	case s.proxies.trust(peer) && saysHTTPS(ctx):
+	case s.proxies.Trust(peer) && saysHTTPS(ctx):
 		return nil
-	case s.proxies.trust(peer) && forwarded:
+	case s.proxies.Trust(peer) && forwarded:
 		return problem.New(problem.HTTPSRequired, "the proxy must say X-Forwarded-Proto: https")
 	case !peer.IsLoopback():
 		return problem.New(problem.HTTPSRequired, "use https://, or start the server with --allow-http")
@@ -106,7 +107,7 @@ func (s *Server) forwarded(ctx *fasthttp.RequestCtx) bool {
 			return true
 		}
 	}
-	return s.proxies.header != "" && hasValue(ctx, s.proxies.header)
+	return s.proxies.Header != "" && hasValue(ctx, s.proxies.Header)
 }
 
 // hasValue tells whether one of the lines of a header has a value: the first may be the client's, and empty.

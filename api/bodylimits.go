@@ -8,10 +8,12 @@ import (
 	"shunt/api/account"
 	"shunt/api/problem"
 	"shunt/api/turnstile"
+	"shunt/api/wire"
 )
 
 // Limits of the front end.
 const (
+	MaxConnections    = wire.MaxConnections
 	DefaultPerAddress = 512 // connections from one address; Options.MaxPerAddress
 	maxOperators      = 32  // connections to the admin address, and to the socket
 )
@@ -33,7 +35,7 @@ func (s *Server) localBodyLimit(h *fasthttp.RequestHeader) (limit int, key turns
 	if e, found := s.limitedEndpoint(h); found {
 		return e.maxBody, key
 	}
-	return maxBodyBytes, key
+	return wire.MaxBodyBytes, key
 }
 
 // limitedEndpoint returns the endpoint that h is for, if that has a limit of its own.
@@ -53,14 +55,14 @@ func (s *Server) bodyLimitOf(h *fasthttp.RequestHeader) (limit int, key turnstil
 	e, found := s.limitedEndpoint(h)
 	switch {
 	case !found:
-		return maxBodyBytes, key
-	case e.maxBody <= maxBodyBytes:
+		return wire.MaxBodyBytes, key
+	case e.maxBody <= wire.MaxBodyBytes:
 		return e.maxBody, key
 	}
 	if caller, found := s.maybeSender(h, e.scope); found {
 		return e.maxBody, keyOf(caller)
 	}
-	return maxBodyBytes, key
+	return wire.MaxBodyBytes, key
 }
 
 // maybeSender returns who sends h, if they have scope. What is still to be asked (is it by the

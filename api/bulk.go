@@ -12,13 +12,14 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/problem"
+	"shunt/api/wire"
 	"shunt/engine"
 )
 
 // Limits of POST /shorten/bulk and POST /import beside engine.MaxBulk.
 const (
 	maxBulkBytes     = 8 << 20
-	maxBulkItemBytes = maxBodyBytes // as much as the body of POST /shorten
+	maxBulkItemBytes = wire.MaxBodyBytes // as much as the body of POST /shorten
 )
 
 // ndjsonTypes are the media types of lines of JSON.

@@ -75,13 +75,13 @@ func (c *collector) collectFront(ch chan<- prometheus.Metric) {
 	for scope, name := range ruleScopes {
 		counter(ch, descRateLimited, float64(c.s.rules.refused[scope].Load()), name)
 	}
-	gauge(ch, descConnections, float64(c.s.public.open()))
+	gauge(ch, descConnections, float64(c.s.public.Open()))
 	ended := &c.s.connections
-	counter(ch, descEnded, float64(ended.late.Load()), "late")
-	counter(ch, descEnded, float64(ended.idle.Load()), "idle")
-	counter(ch, descEnded, float64(ended.evicted.Load()), "evicted")
-	counter(ch, descEnded, float64(ended.address.Load()), "address")
-	counter(ch, descEnded, float64(ended.plain.Load()), "plain_http")
+	counter(ch, descEnded, float64(ended.Late.Load()), "late")
+	counter(ch, descEnded, float64(ended.Idle.Load()), "idle")
+	counter(ch, descEnded, float64(ended.Evicted.Load()), "evicted")
+	counter(ch, descEnded, float64(ended.Address.Load()), "address")
+	counter(ch, descEnded, float64(ended.PlainHTTP.Load()), "plain_http")
 }
 
 func (c *collector) collectEngine(ch chan<- prometheus.Metric) {

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"shunt/api/wire"
 	"time"
 )
 
@@ -10,9 +11,9 @@ var errShutDown = errors.New("api: the server is shut down")
 
 // Bounds of draining.
 const (
-	drainFor  = 3 * time.Second       // how long keep-alive clients have to come once more and be told to close
-	drainPoll = 10 * time.Millisecond // how often it is looked whether all have gone
-	silentFor = 2 * sweepInterval     // how old a connection without a byte must be to be cut; more than one, less than drainFor
+	drainFor  = 3 * time.Second        // how long keep-alive clients have to come once more and be told to close
+	drainPoll = 10 * time.Millisecond  // how often it is looked whether all have gone
+	silentFor = 2 * wire.SweepInterval // how old a connection without a byte must be to be cut; more than one, less than drainFor
 )
 
 // Shutdown drains: /readyz says not ready, every answer that follows carries Connection: close, the public and the
@@ -20,19 +21,19 @@ const (
 // byte silentFor; then idle connections are closed, and requests under way are waited for until ctx ends. The admin
 // address goes last. After an error of ctx, connections may be left.
 func (s *Server) Shutdown(ctx context.Context) error {
-	if !s.drain.begin() {
+	if !s.drain.Begin() {
 		return errShutDown
 	}
-	defer s.drain.end()
+	defer s.drain.End()
 	close(s.live.ending)
-	err := errors.Join(s.public.closeListeners(), s.insecure.closeListeners(), s.local.closeListeners())
+	err := errors.Join(s.public.CloseListeners(), s.insecure.CloseListeners(), s.local.CloseListeners())
 	s.awaitClients(ctx)
-	err = errors.Join(err, s.public.shutdown(ctx), s.insecure.shutdown(ctx), s.local.shutdown(ctx))
-	return errors.Join(err, s.admin.closeListeners(), s.admin.shutdown(ctx))
+	err = errors.Join(err, s.public.Shutdown(ctx), s.insecure.Shutdown(ctx), s.local.Shutdown(ctx))
+	return errors.Join(err, s.admin.CloseListeners(), s.admin.Shutdown(ctx))
 }
 
 // clients returns the ways in whose clients are waited for.
-func (s *Server) clients() []*group { return []*group{s.public, s.insecure, s.local} }
+func (s *Server) clients() []*wire.Group { return []*wire.Group{s.public, s.insecure, s.local} }
 
 // awaitClients waits until the connections of clients are gone, for drainFor at most.
 func (s *Server) awaitClients(ctx context.Context) {
@@ -40,9 +41,9 @@ func (s *Server) awaitClients(ctx context.Context) {
 	defer cancel()
 	poll := time.NewTicker(drainPoll)
 	defer poll.Stop()
-	for s.public.open()+s.insecure.open()+s.local.open() > 0 {
+	for s.public.Open()+s.insecure.Open()+s.local.Open() > 0 {
 		for _, g := range s.clients() {
-			g.closeSilent(silentFor)
+			g.CloseSilent(silentFor)
 		}
 		select {
 		case <-poll.C:

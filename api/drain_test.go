@@ -22,7 +22,7 @@ func TestShutdownDoesNotWaitForConnectionsThatNeverSentAByte(t *testing.T) {
 		}
 		defer c.Close()
 	}
-	for st.public.open() == 0 || st.admin.open() == 0 {
+	for st.public.Open() == 0 || st.admin.Open() == 0 {
 		runtime.Gosched()
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // drainFor at most is needed

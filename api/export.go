@@ -14,6 +14,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/problem"
+	"shunt/api/wire"
 	"shunt/engine"
 )
 
@@ -106,7 +107,7 @@ func (x *exportStream) Read(p []byte) (n int, err error) {
 		}
 	}
 	n, _ = x.page.Read(p)
-	addMoved(x.conn, n)
+	wire.Sent(x.conn, n)
 	return n, nil
 }
 

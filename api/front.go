@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"shunt/api/wire"
 
 	"github.com/valyala/fasthttp"
 )
@@ -24,7 +25,7 @@ var (
 // router.
 func (s *Server) handlePublic(ctx *fasthttp.RequestCtx) {
 	defer s.recovered(ctx)
-	if s.drain.hasBegun() {
+	if s.drain.Begun() {
 		ctx.SetConnectionClose()
 	}
 	path, query := splitURI(ctx.Request.Header.RequestURI())
@@ -41,14 +42,14 @@ func (s *Server) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 	sc := s.scratch.Get().(*scratch)
 	method := ctx.Method()
 	head := string(method) == fasthttp.MethodHead
-	peer := peerAddr(ctx)
+	peer := wire.PeerAddr(ctx)
 	sc.request = request{
 		code:      code,
 		query:     query,
 		userAgent: ctx.UserAgent(),
 		referrer:  ctx.Request.Header.Referer(),
-		country:   s.proxies.countryCode(ctx, peer),
-		client:    s.proxies.clientAddr(ctx, peer),
+		country:   s.proxies.CountryCode(ctx, peer),
+		client:    s.proxies.ClientAddr(ctx, peer),
 		nowMs:     s.timeOf(ctx).UnixMilli(),
 		safe:      head || string(method) == fasthttp.MethodGet,
 		head:      head,

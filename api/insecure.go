@@ -16,13 +16,13 @@ const RedirectConnections = 256
 var challengePrefix = []byte("/.well-known/acme-challenge/")
 
 // ServeRedirects redirects everything that comes to ln to BaseURL, until Shutdown, except for ACME challenges.
-func (s *Server) ServeRedirects(ln net.Listener) error { return s.insecure.serve(ln) }
+func (s *Server) ServeRedirects(ln net.Listener) error { return s.insecure.Serve(ln) }
 
 // handleInsecure redirects to the same path and query on BaseURL: the Host that a request names is anybody's. A day's cache lets
 // browsers skip it, and its operator change his mind.
 func (s *Server) handleInsecure(ctx *fasthttp.RequestCtx) {
 	defer s.recovered(ctx)
-	if s.drain.hasBegun() {
+	if s.drain.Begun() {
 		ctx.SetConnectionClose()
 	}
 	target := originForm(ctx.Request.Header.RequestURI())

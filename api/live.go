@@ -14,6 +14,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/problem"
+	"shunt/api/wire"
 	"shunt/engine"
 )
 
@@ -203,7 +204,7 @@ func (l *liveStream) wait() {
 		return
 	case <-l.timer.C:
 	}
-	renew(l.conn)
+	wire.Renew(l.conn)
 	if err := l.look(); err != nil {
 		l.fail(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/problem"
+	"shunt/api/wire"
 	"shunt/engine"
 )
 
@@ -168,7 +169,7 @@ func (o *operation) wait() {
 		o.cancel()
 		<-o.ended
 	case <-o.timer.C:
-		renew(o.conn) // it is at work: the sweep leaves it alone
+		wire.Renew(o.conn) // it is at work: the sweep leaves it alone
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.line(map[string]any{"progress": o.mu.said})

@@ -8,6 +8,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/problem"
 	"shunt/api/turnstile"
+	"shunt/api/wire"
 )
 
 // places are the places for answers that go on: nobody waits for one, and a refusal says what there
@@ -39,9 +40,9 @@ func keyOf(caller account.Caller) turnstile.Key { return turnstile.Key{User: cal
 // trusted proxy has not said for whom it asks, or if the request came through a socket that only
 // this machine can open.
 func (s *Server) strangerKey(ctx *fasthttp.RequestCtx) turnstile.Key {
-	client := s.proxies.clientAddr(ctx, peerAddr(ctx))
-	if !isLimited(ctx) || s.proxies.trust(client) {
+	client := s.proxies.ClientAddr(ctx, wire.PeerAddr(ctx))
+	if !isLimited(ctx) || s.proxies.Trust(client) {
 		return turnstile.Key{}
 	}
-	return turnstile.Key{Network: networkOf(client)}
+	return turnstile.Key{Network: wire.NetworkOf(client)}
 }

@@ -12,6 +12,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/problem"
 	"shunt/api/rate"
+	"shunt/api/wire"
 )
 
 // RateLimits are how often clients may ask; each may be off, which is the zero Limit. Redirects of known codes have none, and
@@ -103,7 +104,7 @@ func isLimited(ctx *fasthttp.RequestCtx) bool {
 // addressKey names whom a request of client is counted for as an address, nobody if a trusted proxy has not said for whom it
 // asks.
 func (s *Server) addressKey(client netip.Addr) (key [16]byte, counted bool) {
-	return networkOf(client).As16(), !s.proxies.trust(client)
+	return wire.NetworkOf(client).As16(), !s.proxies.Trust(client)
 }
 
 // siteOf returns the /48 of an IPv6 address; counted is false for IPv4.
@@ -172,7 +173,7 @@ func (s *Server) askFor(a *allowance, ctx *fasthttp.RequestCtx, scope ruleScope,
 	if owner != nil {
 		a.under(&s.rules.own[scope], owner)
 	}
-	client := s.proxies.clientAddr(ctx, peerAddr(ctx))
+	client := s.proxies.ClientAddr(ctx, wire.PeerAddr(ctx))
 	var counted bool
 	if a.address, counted = s.addressKey(client); !counted {
 		return
@@ -272,7 +273,7 @@ func (s *Server) hasNotTried(ctx *fasthttp.RequestCtx, email string) {
 
 // loginKey names an account at the client's address.
 func (s *Server) loginKey(ctx *fasthttp.RequestCtx, email string) []byte {
-	key, _ := s.addressKey(s.proxies.clientAddr(ctx, peerAddr(ctx)))
+	key, _ := s.addressKey(s.proxies.ClientAddr(ctx, wire.PeerAddr(ctx)))
 	return append(key[:], account.LoginName(email)...)
 }
 

@@ -130,7 +130,7 @@ func TestHitsAreBrokenDownAndNothingElseIs(t *testing.T) {
 		"1.0.0.0/24": countryRecord("AU", "AU"), "91.0.0.0/10": countryRecord("DE", "DE"),
 	}))
 	st := newSite(t, func(o *Options) {
-		o.TrustedProxies, o.Countries, o.CountryHeader = someProxies.trusted, table, "CF-IPCountry"
+		o.TrustedProxies, o.Countries, o.CountryHeader = someProxies.Trusted, table, "CF-IPCountry"
 	})
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	proxy, direct := st.from("10.0.0.1"), st.from("91.1.2.3")
@@ -222,7 +222,7 @@ func BenchmarkRedirect(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			st := newSite(b, func(o *Options) {
-				o.TrustedProxies, o.Now, o.Countries, o.CountryHeader = someProxies.trusted, nil, c.countries, c.countryHeader
+				o.TrustedProxies, o.Now, o.Countries, o.CountryHeader = someProxies.Trusted, nil, c.countries, c.countryHeader
 			})
 			st.shorten(`{"url":"https://example.com/some/path/of/usual/length?with=query&and=more","alias":"x"}`)
 			ctx, redirect := redirectOf(st, "x", c.agent, c.lines...)

@@ -16,6 +16,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/problem"
+	"shunt/api/wire"
 	"shunt/api/wiretest"
 )
 
@@ -36,23 +37,23 @@ type reader struct {
 
 func newReader(f *testing.F) *reader {
 	r := new(reader)
-	g := &group{limits: limits{connections: 10}, patience: defaultPatience, drain: newDrain(), log: testLogger(io.Discard)}
-	g.handle = func(ctx *fasthttp.RequestCtx) {
+	g := &wire.Group{Limits: wire.Limits{Connections: 10}, Patience: wire.DefaultPatience, Drain: wire.NewDrain(), Log: testLogger(io.Discard)}
+	g.Handle = func(ctx *fasthttp.RequestCtx) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.mu.seen = append(r.mu.seen, reading{string(ctx.Method()), string(ctx.RequestURI()), len(ctx.PostBody())})
 	}
-	g.refuse = func(ctx *fasthttp.RequestCtx, p problem.Problem) { ctx.SetStatusCode(p.Kind.Status) }
+	g.WriteProblem = func(ctx *fasthttp.RequestCtx, p problem.Problem) { ctx.SetStatusCode(p.Kind.Status) }
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		f.Fatal(err)
 	}
 	var serving sync.WaitGroup
-	serving.Go(func() { check(f, g.serve(ln)) })
+	serving.Go(func() { check(f, g.Serve(ln)) })
 	f.Cleanup(func() {
-		g.drain.begin()
-		check(f, errors.Join(g.closeListeners(), g.shutdown(context.Background())))
-		g.drain.end()
+		g.Drain.Begin()
+		check(f, errors.Join(g.CloseListeners(), g.Shutdown(context.Background())))
+		g.Drain.End()
 		serving.Wait()
 	})
 	r.addr = ln.Addr().String()

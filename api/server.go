@@ -19,6 +19,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/turnstile"
 	"shunt/api/visitor"
+	"shunt/api/wire"
 	"shunt/engine"
 )
 
@@ -60,7 +61,7 @@ type Server struct {
 	baseURL  string
 	targets  engine.TargetPolicy
 	cors     cors
-	proxies  proxies
+	proxies  wire.Proxies
 	log      *slog.Logger
 	now      func() time.Time // nil: the time at which fasthttp took the request
 
@@ -90,14 +91,14 @@ type Server struct {
 	operations Operations
 	operating  sync.Mutex // held by the operation under way
 
-	connections          connectionCounts // public ones
+	connections          wire.Counts // public ones
 	live                 liveStreams
 	exports              places
 	heavyReads           places
 	issues               places // of tokens
-	public, local, admin *group
-	insecure             *group
-	drain                *drain
+	public, local, admin *wire.Group
+	insecure             *wire.Group
+	drain                *wire.Drain
 }
 
 // NewServer returns a server that serves nothing yet. It starts no goroutine.
@@ -129,16 +130,16 @@ func NewServer(o Options) (*Server, error) {
 	}
 	s := &Server{
 		cors: cors, engine: o.Engine, accounts: o.Accounts, baseURL: strings.TrimSuffix(o.BaseURL, "/"), targets: targets,
-		proxies:   proxies{trusted: o.TrustedProxies, header: o.ClientIPHeader, countryHeader: o.CountryHeader},
+		proxies:   wire.Proxies{Trusted: o.TrustedProxies, Header: o.ClientIPHeader, CountryHeader: o.CountryHeader},
 		log:       o.Logger,
 		now:       o.Now,
 		allowHTTP: o.AllowHTTP, rootRedirect: rootRedirect,
 		cores: newCores(), previews: newPreviews(), qrCodes: newQRCodes(),
 		pprof: o.Pprof, adminHosts: adminHosts, operations: o.Operations,
-		drain: newDrain(),
+		drain: wire.NewDrain(),
 	}
-	if s.proxies.header == "" {
-		s.proxies.header = fasthttp.HeaderXForwardedFor
+	if s.proxies.Header == "" {
+		s.proxies.Header = fasthttp.HeaderXForwardedFor
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -176,33 +177,33 @@ func (s *Server) build(o Options) {
 	if o.ACMEChallenges != nil {
 		s.challenges = fasthttpadaptor.NewFastHTTPHandler(o.ACMEChallenges)
 	}
-	s.local = s.newGroup(s.handleLocal, limits{connections: maxOperators})
-	s.local.maxBody = s.localBodyLimit
-	s.admin = s.newGroup(s.handleAdmin, limits{connections: maxOperators})
-	s.admin.patience.request = profilePatience
+	s.local = s.newGroup(s.handleLocal, wire.Limits{Connections: maxOperators})
+	s.local.MaxBody = s.localBodyLimit
+	s.admin = s.newGroup(s.handleAdmin, wire.Limits{Connections: maxOperators})
+	s.admin.Patience.Request = profilePatience
 }
 
-func (s *Server) newGroup(handle fasthttp.RequestHandler, lim limits) *group {
-	return &group{
-		handle: handle, refuse: s.refuseUnread, maxBody: s.bodyLimitOf, limits: lim, patience: defaultPatience, drain: s.drain, log: s.log,
+func (s *Server) newGroup(handle fasthttp.RequestHandler, lim wire.Limits) *wire.Group {
+	return &wire.Group{
+		Handle: handle, WriteProblem: s.refuseUnread, MaxBody: s.bodyLimitOf, Limits: lim, Patience: wire.DefaultPatience, Drain: s.drain, Log: s.log,
 	}
 }
 
-func (s *Server) publicLimits(o Options) limits {
-	lim := limits{connections: MaxConnections, perAddress: DefaultPerAddress, exempt: &s.proxies, counts: &s.connections}
+func (s *Server) publicLimits(o Options) wire.Limits {
+	lim := wire.Limits{Connections: MaxConnections, PerAddress: DefaultPerAddress, Exempt: &s.proxies, Counts: &s.connections}
 	if o.MaxConnections > 0 {
-		lim.connections = min(lim.connections, o.MaxConnections)
+		lim.Connections = min(lim.Connections, o.MaxConnections)
 	}
 	if o.MaxPerAddress != 0 {
-		lim.perAddress = max(0, o.MaxPerAddress)
+		lim.PerAddress = max(0, o.MaxPerAddress)
 	}
 	return lim
 }
 
-func (s *Server) redirectLimits(o Options) limits {
+func (s *Server) redirectLimits(o Options) wire.Limits {
 	lim := s.publicLimits(o)
-	lim.connections = min(lim.connections, RedirectConnections)
-	lim.perAddress = min(lim.perAddress, RedirectConnections/8)
+	lim.Connections = min(lim.Connections, RedirectConnections)
+	lim.PerAddress = min(lim.PerAddress, RedirectConnections/8)
 	return lim
 }
 
@@ -270,19 +271,19 @@ func (s *Server) timeOf(ctx *fasthttp.RequestCtx) time.Time {
 
 // ServePublic serves redirects and the API on ln until Shutdown. ln may be a TLS listener. It may be called for
 // several listeners.
-func (s *Server) ServePublic(ln net.Listener) error { return s.public.serve(ln) }
+func (s *Server) ServePublic(ln net.Listener) error { return s.public.Serve(ln) }
 
 // ServeLocal serves the API to local commands on ln until Shutdown. Whoever can connect is trusted with everything:
 // ln is a Unix socket that only the owner of the data folder can open, or in memory.
-func (s *Server) ServeLocal(ln net.Listener) error { return s.local.serve(ln) }
+func (s *Server) ServeLocal(ln net.Listener) error { return s.local.Serve(ln) }
 
 // ServeAdmin serves /metrics, /healthz, /readyz and maybe /debug/pprof on ln until Shutdown. It asks for no token.
-func (s *Server) ServeAdmin(ln net.Listener) error { return s.admin.serve(ln) }
+func (s *Server) ServeAdmin(ln net.Listener) error { return s.admin.Serve(ln) }
 
 // handleLocal is the way of every request on the socket of local commands.
 func (s *Server) handleLocal(ctx *fasthttp.RequestCtx) {
 	defer s.recovered(ctx)
-	if s.drain.hasBegun() {
+	if s.drain.Begun() {
 		ctx.SetConnectionClose()
 	}
 	s.localRoutes(ctx)

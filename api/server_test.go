@@ -39,7 +39,7 @@ func TestShutdownLetsClientsFinishAndTellsThemToClose(t *testing.T) {
 	}
 	done := make(chan error)
 	go func() { done <- st.Shutdown(t.Context()) }()
-	for !st.drain.hasBegun() {
+	for !st.drain.Begun() {
 		runtime.Gosched()
 	}
 	if r := send(t, st.adminAt, "GET", requestText("GET", "/readyz", "")); r.status != 503 || r.body != "draining\n" {
@@ -248,11 +248,11 @@ func TestALateRequestIsAnswered408(t *testing.T) {
 	if _, err := io.WriteString(c, "GET /x HTTP/1.1\r\nHost: "); err != nil {
 		t.Fatal(err)
 	}
-	for st.public.open() == 0 {
+	for st.public.Open() == 0 {
 		runtime.Gosched()
 	}
 	for range 31 { // seconds: a request has 30
-		st.public.sweep()
+		st.public.Sweep()
 	}
 	if r := readReply(t, bufio.NewReader(c), "GET"); r.status != 408 || r.problem() != "timeout" || !r.close {
 		t.Errorf("got %+v, want 408", r)

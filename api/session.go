@@ -12,6 +12,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/problem"
+	"shunt/api/wire"
 )
 
 // The cookie of a session. Over HTTPS its name begins with __Host-, which browsers take only with Secure, from this very
@@ -25,7 +26,7 @@ const (
 
 // byHTTPS tells whether the browser reached us by HTTPS, as far as we can tell.
 func (s *Server) byHTTPS(ctx *fasthttp.RequestCtx) bool {
-	return ctx.IsTLS() || s.proxies.trust(peerAddr(ctx)) && saysHTTPS(ctx) ||
+	return ctx.IsTLS() || s.proxies.Trust(wire.PeerAddr(ctx)) && saysHTTPS(ctx) ||
 		s.allowHTTP && strings.HasPrefix(s.baseURL, "https://")
 }
 

@@ -291,7 +291,7 @@ func TestAClientThatDoesNotReadItsLiveStreamIsCutAndOthersAreNot(t *testing.T) {
 		hits++
 		well.want(2*time.Second, figuresEvent(hits, 1))
 		for range 10 {
-			st.public.sweep()
+			st.public.Sweep()
 		}
 	}
 	st.get("/x", browser)

@@ -128,7 +128,7 @@ func TestALiveStreamGoesOnOverTLS(t *testing.T) {
 	}
 	next(`"hits":1`)
 	for range 5 {
-		st.public.sweep()
+		st.public.Sweep()
 	}
 	if r := askTLS(t, addr, "GET", requestText("GET", "/promo", "", browser)); r.status != 302 {
 		t.Fatalf("got %+v", r)

@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/problem"
+	"shunt/api/wire"
 )
 
 // watch holds every answer of the API that st gives to the document, in both of its versions, whoever asks for it and however, and fails the test whose
@@ -21,13 +22,13 @@ func (st *site) watch() {
 	if _, measured := st.t.(*testing.B); measured {
 		return
 	}
-	for _, g := range []*group{st.public, st.local} {
-		handle, refuse := g.handle, g.refuse
-		g.handle = func(ctx *fasthttp.RequestCtx) {
+	for _, g := range []*wire.Group{st.public, st.local} {
+		handle, refuse := g.Handle, g.WriteProblem
+		g.Handle = func(ctx *fasthttp.RequestCtx) {
 			handle(ctx)
 			st.watched(ctx)
 		}
-		g.refuse = func(ctx *fasthttp.RequestCtx, p problem.Problem) {
+		g.WriteProblem = func(ctx *fasthttp.RequestCtx, p problem.Problem) {
 			refuse(ctx, p)
 			st.watchedRefusal(ctx)
 		}

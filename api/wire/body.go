@@ -1,4 +1,4 @@
-package api
+package wire
 
 import (
 	"github.com/valyala/fasthttp"
@@ -10,7 +10,7 @@ import (
 const (
 	MaxConnections     = 1 << 15  // of a group, at 16 + 4 KiB of buffers each: 640 MiB
 	maxHeaderBytes     = 16 << 10 // request line and header fields together
-	maxBodyBytes       = 64 << 10 // unless Group.MaxBody says otherwise
+	MaxBodyBytes       = 64 << 10 // unless Group.MaxBody says otherwise
 	maxRequestsPerConn = 100_000  // so that the clients of a balancer spread again after a change
 )
 
@@ -18,7 +18,7 @@ const (
 const noBody = -2
 
 // prepareBody is fasthttp's HeaderReceived hook: it says how large the body may be. The hot path ends at its first line.
-func (g *group) prepareBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+func (g *Group) prepareBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	if h.IsGet() || h.IsHead() {
 		return fasthttp.RequestConfig{}
 	}
@@ -27,11 +27,11 @@ func (g *group) prepareBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	return fasthttp.RequestConfig{MaxRequestBodySize: admitBody(h, limit, sender)}
 }
 
-func (g *group) bodyLimit(h *fasthttp.RequestHeader) (limit int, sender turnstile.Key) {
-	if g.maxBody == nil {
-		return maxBodyBytes, turnstile.Key{}
+func (g *Group) bodyLimit(h *fasthttp.RequestHeader) (limit int, sender turnstile.Key) {
+	if g.MaxBody == nil {
+		return MaxBodyBytes, turnstile.Key{}
 	}
-	return g.maxBody(h)
+	return g.MaxBody(h)
 }
 
 // dropExpect takes the wish for 100 Continue out of a request whose client does not know it, which is one of HTTP/1.0

@@ -1,4 +1,4 @@
-package api
+package wire
 
 import (
 	"net/netip"
@@ -9,8 +9,8 @@ import (
 // that has waited longest for its next request makes room for one that has something to ask, since a browser or a proxy
 // opens another one when it needs it.
 
-// roomBatch is the share of all slots that is cleared at a time: looking at every connection is dear.
-const roomBatch = 64
+// evictFraction is the share of all slots that is cleared at a time: looking at every connection is dear.
+const evictFraction = 64
 
 // idleEnough is for how many of the sweeper's seconds a connection must have been idle to make room. Two of them are more than
 // one of time: one between two requests of a client that goes on is never cut.
@@ -25,15 +25,15 @@ type addressConns struct {
 // countedAddress returns what c's connections are counted by: the peer's address, an IPv6 one's /64. Trusted proxies speak
 // for many, and this machine is no stranger: they are not counted.
 func (l *listener) countedAddress(peer netip.Addr) (addr netip.Addr, counted bool) {
-	if l.limits.perAddress <= 0 || peer.IsLoopback() || l.limits.exempt != nil && l.limits.exempt.trust(peer) {
+	if l.limits.PerAddress <= 0 || peer.IsLoopback() || l.limits.Exempt != nil && l.limits.Exempt.Trust(peer) {
 		return netip.Addr{}, false
 	}
-	return networkOf(peer), true
+	return NetworkOf(peer), true
 }
 
-// networkOf returns what stands for an address where clients are counted: an IPv6 one's /64, because a household or a phone has
+// NetworkOf returns what stands for an address where clients are counted: an IPv6 one's /64, because a household or a phone has
 // all of it.
-func networkOf(addr netip.Addr) netip.Addr {
+func NetworkOf(addr netip.Addr) netip.Addr {
 	if addr.Is6() && !addr.Is4In6() {
 		prefix, _ := addr.Prefix(64) // 64 is no error
 		return prefix.Addr()
@@ -45,11 +45,11 @@ func networkOf(addr netip.Addr) netip.Addr {
 // longest; if none is, there is no room.
 func (l *listener) joinLocked(c *conn, addr netip.Addr) (room bool, replaced *conn) {
 	of := l.mu.addresses[addr]
-	if of.n >= l.limits.perAddress {
+	if of.n >= l.limits.PerAddress {
 		if replaced = of.longestIdle(l.seconds.Load()); replaced == nil {
 			return false, nil
 		}
-		replaced.closing = true
+		replaced.evicting = true
 		l.leaveLocked(replaced)
 		of = l.mu.addresses[addr]
 	}
@@ -93,36 +93,36 @@ func (of addressConns) longestIdle(now int64) (longest *conn) {
 	return longest
 }
 
-// longestIdleLocked returns the connections that make room for others, a batch of those that have been idle for longest.
-func (l *listener) longestIdleLocked(now int64) []*conn {
+// pickIdleLocked returns the connections that make room for others, a batch of those that have been idle for longest.
+func (l *listener) pickIdleLocked(now int64) []*conn {
 	type waiting struct {
 		c     *conn
 		since int64
 	}
 	var idle []waiting
 	for c := range l.mu.conns {
-		if since, busy := c.noted(); !busy && !c.closing && now-since >= idleEnough {
+		if since, busy := c.noted(); !busy && !c.evicting && now-since >= idleEnough {
 			idle = append(idle, waiting{c, since})
 		}
 	}
 	slices.SortFunc(idle, func(a, b waiting) int { return int(a.since - b.since) })
-	chosen := make([]*conn, 0, max(1, cap(l.slots)/roomBatch))
+	chosen := make([]*conn, 0, max(1, cap(l.slots)/evictFraction))
 	for _, w := range idle[:min(len(idle), cap(chosen))] {
-		w.c.closing = true
+		w.c.evicting = true
 		chosen = append(chosen, w.c)
 	}
 	return chosen
 }
 
-// makeRoom closes connections that do nothing when all slots are taken. It looks for them once a second, in the sweep,
+// evictIdle closes connections that do nothing when all slots are taken. It looks for them once a second, in the sweep,
 // if there are none.
-func (l *listener) makeRoom() {
+func (l *listener) evictIdle() {
 	now := l.seconds.Load()
 	if l.fruitless.Load() == now {
 		return
 	}
 	l.mu.Lock()
-	idle := l.longestIdleLocked(now)
+	idle := l.pickIdleLocked(now)
 	l.mu.Unlock()
 	if len(idle) == 0 {
 		l.fruitless.Store(now)
@@ -130,5 +130,5 @@ func (l *listener) makeRoom() {
 	for _, c := range idle {
 		c.drop()
 	}
-	l.limits.counts.evicted.Add(uint64(len(idle)))
+	l.limits.Counts.Evicted.Add(uint64(len(idle)))
 }

@@ -1,4 +1,4 @@
-package api
+package wire
 
 import (
 	"bytes"
@@ -100,7 +100,7 @@ func (g *gate) next() {
 	if g.over {
 		g.part = partOver
 	}
-	if g.body > maxBodyBytes {
+	if g.body > MaxBodyBytes {
 		g.large.arrived()
 	}
 	g.started, g.body = false, 0

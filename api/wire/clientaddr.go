@@ -1,4 +1,4 @@
-package api
+package wire
 
 import (
 	"bytes"
@@ -12,10 +12,10 @@ import (
 // thisMachine stands for a peer without an IP address: a Unix socket or a pipe, which only this machine can open.
 var thisMachine = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
-// peerAddr returns the address of the socket's other end.
-func peerAddr(ctx *fasthttp.RequestCtx) netip.Addr { return addrOf(ctx.RemoteAddr()) }
+// PeerAddr returns the address of the socket's other end.
+func PeerAddr(ctx *fasthttp.RequestCtx) netip.Addr { return AddrOf(ctx.RemoteAddr()) }
 
-func addrOf(a net.Addr) netip.Addr {
+func AddrOf(a net.Addr) netip.Addr {
 	if tcp, ok := a.(*net.TCPAddr); ok {
 		if addr := tcp.AddrPort().Addr(); addr.IsValid() {
 			return addr.Unmap().WithZone("")
@@ -24,16 +24,16 @@ func addrOf(a net.Addr) netip.Addr {
 	return thisMachine
 }
 
-// proxies are the peers that are believed when they say whom they speak for.
-type proxies struct {
-	trusted []netip.Prefix
-	header  string // the one header that is believed; empty: none
+// Proxies are the peers that are believed when they say whom they speak for.
+type Proxies struct {
+	Trusted []netip.Prefix
+	Header  string // the one header that is believed; empty: none
 
-	countryHeader string // the header in which they say the client's country; empty: none
+	CountryHeader string // the header in which they say the client's country; empty: none
 }
 
-func (p *proxies) trust(addr netip.Addr) bool {
-	for _, prefix := range p.trusted {
+func (p *Proxies) Trust(addr netip.Addr) bool {
+	for _, prefix := range p.Trusted {
 		if prefix.Contains(addr) {
 			return true
 		}
@@ -41,14 +41,14 @@ func (p *proxies) trust(addr netip.Addr) bool {
 	return false
 }
 
-// clientAddr returns the address of the client: the peer's, or if the peer is trusted, the header's rightmost hop that
+// ClientAddr returns the address of the client: the peer's, or if the peer is trusted, the header's rightmost hop that
 // is no trusted proxy. The header may come in several lines; they are one list. It does not allocate.
-func (p *proxies) clientAddr(ctx *fasthttp.RequestCtx, peer netip.Addr) netip.Addr {
-	if len(p.trusted) == 0 || p.header == "" || !p.trust(peer) {
+func (p *Proxies) ClientAddr(ctx *fasthttp.RequestCtx, peer netip.Addr) netip.Addr {
+	if len(p.Trusted) == 0 || p.Header == "" || !p.Trust(peer) {
 		return peer
 	}
 	client := peer
-	lines := ctx.Request.Header.PeekAll(p.header)
+	lines := ctx.Request.Header.PeekAll(p.Header)
 	for i := len(lines) - 1; i >= 0; i-- {
 		var decided bool
 		if client, decided = p.rightmostHop(client, lines[i]); decided {
@@ -58,13 +58,13 @@ func (p *proxies) clientAddr(ctx *fasthttp.RequestCtx, peer netip.Addr) netip.Ad
 	return client
 }
 
-// countryCode returns what a trusted peer says of the client's country; nil if it says nothing. The last line counts: a
+// CountryCode returns what a trusted peer says of the client's country; nil if it says nothing. The last line counts: a
 // proxy that adds its own behind the client's puts it there. It does not allocate.
-func (p *proxies) countryCode(ctx *fasthttp.RequestCtx, peer netip.Addr) []byte {
-	if p.countryHeader == "" || !p.trust(peer) {
+func (p *Proxies) CountryCode(ctx *fasthttp.RequestCtx, peer netip.Addr) []byte {
+	if p.CountryHeader == "" || !p.Trust(peer) {
 		return nil
 	}
-	lines := ctx.Request.Header.PeekAll(p.countryHeader)
+	lines := ctx.Request.Header.PeekAll(p.CountryHeader)
 	if len(lines) == 0 {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (p *proxies) countryCode(ctx *fasthttp.RequestCtx, peer netip.Addr) []byte 
 // rightmostHop goes through a line's hops from the right, as long as they are trusted proxies. nearest is the hop, or the
 // peer, right of the line. A hop that is no address ends the walk: whatever stands left of it, nobody vouches for, so the
 // proxy that wrote it is the best that is known. Empty hops do not count (RFC 9110, 5.6.1).
-func (p *proxies) rightmostHop(nearest netip.Addr, line []byte) (addr netip.Addr, decided bool) {
+func (p *Proxies) rightmostHop(nearest netip.Addr, line []byte) (addr netip.Addr, decided bool) {
 	for len(line) > 0 {
 		comma := bytes.LastIndexByte(line, ',')
 		hop := bytes.TrimSpace(line[comma+1:])
@@ -86,7 +86,7 @@ func (p *proxies) rightmostHop(nearest netip.Addr, line []byte) (addr netip.Addr
 		if !ok {
 			return nearest, true
 		}
-		if !p.trust(addr) {
+		if !p.Trust(addr) {
 			return addr, true
 		}
 		nearest = addr

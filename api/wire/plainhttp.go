@@ -1,4 +1,4 @@
-package api
+package wire
 
 import (
 	"crypto/tls"
@@ -22,7 +22,7 @@ func (c tlsConn) Handshake() error {
 	err := c.Conn.(*tls.Conn).Handshake()
 	var first tls.RecordHeaderError
 	if errors.As(err, &first) && first.Conn != nil && looksLikeHTTP(first.RecordHeader) {
-		c.owner.limits.counts.plain.Add(1)
+		c.owner.limits.Counts.PlainHTTP.Add(1)
 		c.answerPlain(string(first.RecordHeader[:]) == "HEAD ")
 	}
 	return err

@@ -1,4 +1,4 @@
-package api
+package wire
 
 import (
 	"crypto/tls"
@@ -29,7 +29,7 @@ type conn struct {
 	// In the owner's hands, under its lock.
 	address    netip.Addr // counted for; zero: for none
 	next, prev *conn      // of the same address
-	closing    bool       // it was closed to make room
+	evicting   bool       // it was closed to make room
 }
 
 // Read reads what the gate lets through. Of TLS the first byte is that of a request, not of the handshake.
@@ -174,15 +174,15 @@ func noteState(c net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// renew gives the request under way on c its whole time again.
-func renew(c net.Conn) {
+// Renew gives the request under way on c its whole time again.
+func Renew(c net.Conn) {
 	if tracked := connOf(c); tracked != nil {
 		tracked.note(true)
 	}
 }
 
-// addMoved earns the request under way on c the time for so many bytes of an answer.
-func addMoved(c net.Conn, bytes int) {
+// Sent earns the request under way on c the time for so many bytes of an answer.
+func Sent(c net.Conn, bytes int) {
 	if tracked := connOf(c); tracked != nil {
 		tracked.moved.Add(int64(bytes))
 	}

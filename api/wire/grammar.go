@@ -1,4 +1,4 @@
-package api
+package wire
 
 import (
 	"bytes"
@@ -71,6 +71,16 @@ func isHostPort(b []byte) bool { return string(b) == ":" || isPort(b) }
 // isWord tells whether b is the lower-case word, in any case. bytes.EqualFold knows Unicode, by which K, the sign of kelvins, is a k.
 func isWord(b []byte, word string) bool { return len(b) == len(word) && equalFold(b, word) }
 
+// equalFold is isWord for a b that is as long as the word.
+func equalFold(b []byte, word string) bool {
+	for i, c := range b {
+		if c|0x20 != word[i] {
+			return false
+		}
+	}
+	return true
+}
+
 // trimOWS drops optional white space (RFC 9110, 5.6.3) around b. bytes.TrimSpace would drop what is none.
 func trimOWS(b []byte) []byte {
 	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
@@ -82,8 +92,8 @@ func trimOWS(b []byte) []byte {
 	return b
 }
 
-// hasOption tells whether a list has this member, in any case (RFC 9110, 5.6.1).
-func hasOption(list []byte, option string) bool {
+// hasMember tells whether a list has this member, in any case (RFC 9110, 5.6.1).
+func hasMember(list []byte, option string) bool {
 	for len(list) > 0 {
 		member := list
 		if comma := bytes.IndexByte(list, ','); comma >= 0 {

@@ -1,27 +1,27 @@
-package api
+package wire
 
 import "time"
 
 // patience is how long a connection may take.
-type patience struct {
-	head    time.Duration // from a request's first byte to the end of its head; of a new connection, from its beginning
-	request time.Duration // from its first byte to the last of its answer, and as long again as minRate allows for what moves
-	idle    time.Duration // between requests
+type Patience struct {
+	Head    time.Duration // from a request's first byte to the end of its head; of a new connection, from its beginning
+	Request time.Duration // from its first byte to the last of its answer, and as long again as minRate allows for what moves
+	Idle    time.Duration // between requests
 }
 
-// defaultPatience suits clients that ask for redirects and small answers.
-var defaultPatience = patience{head: 10 * time.Second, request: 30 * time.Second, idle: 75 * time.Second}
+// DefaultPatience suits clients that ask for redirects and small answers.
+var DefaultPatience = Patience{Head: 10 * time.Second, Request: 30 * time.Second, Idle: 75 * time.Second}
 
 // minRate is how many bytes of a body, or of a large answer, earn a request a second more. Slower ones have their time and
 // no more. It is Apache's MinRate (mod_reqtimeout), for both directions.
 const minRate = 16 << 10
 
-// sweepInterval is the grain of patience.
-const sweepInterval = time.Second
+// SweepInterval is the grain of patience.
+const SweepInterval = time.Second
 
 // sweepUntil sweeps until done is closed.
 func (l *listener) sweepUntil(done <-chan struct{}) {
-	tick := time.NewTicker(sweepInterval)
+	tick := time.NewTicker(SweepInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -33,31 +33,31 @@ func (l *listener) sweepUntil(done <-chan struct{}) {
 	}
 }
 
-// A verdict is what the sweep does with a connection.
-type verdict uint8
+// A standing is what the sweep does with a connection.
+type standing uint8
 
 const (
-	well verdict = iota
-	idle         // for too long: closed
-	late         // its read fails, and if it waits for a request's rest, fasthttp answers 408
-	dead         // reset
+	well standing = iota
+	idle          // for too long: closed
+	late          // its read fails, and if it waits for a request's rest, fasthttp answers 408
+	dead          // reset
 )
 
 // judge says how a connection stands at now, on the sweeper's clock. A late one has two grains to be told so.
-func (p *patience) judge(c *conn, now int64) verdict {
+func (p *Patience) judge(c *conn, now int64) standing {
 	since, busy := c.noted()
 	took := time.Duration(now-since) * time.Second
 	if !busy {
-		if took > p.idle {
+		if took > p.Idle {
 			return idle
 		}
 		return well
 	}
-	allowed := p.request + time.Duration(c.moved.Load()/minRate)*time.Second
+	allowed := p.Request + time.Duration(c.moved.Load()/minRate)*time.Second
 	switch {
-	case took > allowed+2*sweepInterval:
+	case took > allowed+2*SweepInterval:
 		return dead
-	case took > allowed, took > p.head && c.inHead.Load():
+	case took > allowed, took > p.Head && c.inHead.Load():
 		return late
 	}
 	return well
@@ -66,7 +66,7 @@ func (p *patience) judge(c *conn, now int64) verdict {
 // sweep lets one second pass, ends what took too long, and makes room if somebody waits for it: for
 // a connection, or for a large body.
 func (l *listener) sweep() {
-	now := l.seconds.Add(int64(sweepInterval / time.Second))
+	now := l.seconds.Add(int64(SweepInterval / time.Second))
 	var found [dead + 1][]*conn
 	l.mu.Lock()
 	for c := range l.mu.conns {
@@ -77,10 +77,10 @@ func (l *listener) sweep() {
 	slow := l.slowLargeLocked(now)
 	l.mu.Unlock()
 	if l.waiting.Load() {
-		l.makeRoom()
+		l.evictIdle()
 	}
-	l.limits.counts.idle.Add(uint64(len(found[idle])))
-	l.limits.counts.late.Add(uint64(len(found[dead])))
+	l.limits.Counts.Idle.Add(uint64(len(found[idle])))
+	l.limits.Counts.Late.Add(uint64(len(found[dead])))
 	for _, c := range found[late] {
 		_ = c.SetReadDeadline(time.Unix(1, 0)) // if it fails, the connection is dead already
 	}
@@ -95,7 +95,7 @@ func (l *listener) sweep() {
 	}
 }
 
-// closeSilent ends the connections that were opened at least age ago and have sent nothing yet. fasthttp takes a new
+// CloseSilent ends the connections that were opened at least age ago and have sent nothing yet. fasthttp takes a new
 // connection for a busy one before its first byte, so its Shutdown would wait for them as for requests.
 func (l *listener) closeSilent(age time.Duration) {
 	l.mu.Lock()

@@ -1,4 +1,4 @@
-package api
+package wire
 
 import (
 	"slices"
@@ -33,7 +33,7 @@ const (
 
 // chunkedLargeBytes is what makes a chunked body a large one. fasthttp refuses what is more than usual, of whom it does not
 // know, when it has read a buffer beyond that; nobody else gets so far.
-const chunkedLargeBytes = maxBodyBytes + 2*maxHeaderBytes
+const chunkedLargeBytes = MaxBodyBytes + 2*maxHeaderBytes
 
 // newLargeBodies returns the places of a listener for large bodies.
 func newLargeBodies() *turnstile.Turnstile {
@@ -123,7 +123,7 @@ func admitBody(h *fasthttp.RequestHeader, limit int, key turnstile.Key) int {
 	if length > limit {
 		h.Del(fasthttp.HeaderExpect) // or fasthttp would ask for a body that it then refuses
 	}
-	if limit <= maxBodyBytes || length > limit {
+	if limit <= MaxBodyBytes || length > limit {
 		return limit
 	}
 	c := connOf(contextOf(h).Conn())
@@ -131,13 +131,13 @@ func admitBody(h *fasthttp.RequestHeader, limit int, key turnstile.Key) int {
 		return limit
 	}
 	place := &c.gate.large
-	if place.key = key; length <= maxBodyBytes {
+	if place.key = key; length <= MaxBodyBytes {
 		return limit
 	}
 	if err := place.take(); err != nil {
 		c.gate.refuse(problem.Overloaded, err.Error())
 		h.Del(fasthttp.HeaderExpect)
-		return maxBodyBytes // less than is announced, so that fasthttp reads nothing of it
+		return MaxBodyBytes // less than is announced, so that fasthttp reads nothing of it
 	}
 	return limit
 }

@@ -1,4 +1,4 @@
-package api
+package wire
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 
 // refuseUnread is fasthttp's ErrorHandler: it answers a request that the gate or fasthttp refuses,
 // and closes the connection.
-func (g *group) refuseUnread(ctx *fasthttp.RequestCtx, err error) {
+func (g *Group) refuseUnread(ctx *fasthttp.RequestCtx, err error) {
 	r := problem.Problem{Kind: problem.BadRequest, Detail: "the request could not be read"}
 	c := connOf(ctx.Conn())
 	var small *fasthttp.ErrSmallBuffer
@@ -20,7 +20,7 @@ func (g *group) refuseUnread(ctx *fasthttp.RequestCtx, err error) {
 		r.Kind, r.Detail = problem.HeadersTooLarge, fmt.Sprintf("request line and fields must be at most %d bytes", maxHeaderBytes)
 	case c != nil && c.gate.refused != nil:
 		r = *c.gate.refused
-		ctx.Response.SkipBody = c.gate.head.isHead
+		ctx.Response.SkipBody = c.gate.head.isHEAD
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		limit, _ := g.bodyLimit(&ctx.Request.Header)
 		r.Kind, r.Detail = problem.BodyTooLarge, fmt.Sprintf("the body must be at most %d bytes", limit)
@@ -33,5 +33,5 @@ func (g *group) refuseUnread(ctx *fasthttp.RequestCtx, err error) {
 		c.gate.large.leave() // now, because who is refused may linger
 	}
 	linger(ctx.Conn())
-	g.refuse(ctx, r)
+	g.WriteProblem(ctx, r)
 }

@@ -1,4 +1,4 @@
-package api
+package wire
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ type head struct {
 	blank  bool // so was an empty line before it
 
 	minor    byte // of the version: '0' or '1'
-	isHead   bool
+	isHEAD   bool
 	bodyless bool // GET or HEAD
 	host     bool
 	chunked  bool
@@ -73,8 +73,8 @@ func (h *head) readRequestLine(g *gate, line []byte) {
 		return
 	}
 	h.readVersion(g, rest[space+1:])
-	h.isHead = string(method) == "HEAD"
-	h.bodyless = h.isHead || string(method) == "GET"
+	h.isHEAD = string(method) == "HEAD"
+	h.bodyless = h.isHEAD || string(method) == "GET"
 	if g.refused == nil {
 		checkTarget(g, string(method), rest[:space])
 	}
@@ -141,7 +141,7 @@ func (h *head) readField(g *gate, line []byte) {
 	case isWord(name, "host"):
 		h.readHost(g, trimOWS(line[colon+1:]))
 	case isWord(name, "connection"):
-		h.closes = h.closes || hasOption(line[colon+1:], "close")
+		h.closes = h.closes || hasMember(line[colon+1:], "close")
 	case isWord(name, "content-length"):
 		h.readLength(g, trimOWS(line[colon+1:]))
 	case isWord(name, "transfer-encoding"):

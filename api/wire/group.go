@@ -1,4 +1,4 @@
-package api
+package wire
 
 import (
 	"context"
@@ -16,17 +16,17 @@ import (
 	"shunt/api/turnstile"
 )
 
-// A group is the listeners of one way in, with the HTTP server that they share. Its exported fields
+// A Group is the listeners of one way in, with the HTTP server that they share. Its exported fields
 // are set before the first Serve and not changed after it.
-type group struct {
-	handle  fasthttp.RequestHandler
-	refuse  func(ctx *fasthttp.RequestCtx, p problem.Problem) // writes the answer to a request that is not handled
-	maxBody func(h *fasthttp.RequestHeader) (limit int, sender turnstile.Key)
+type Group struct {
+	Handle       fasthttp.RequestHandler
+	WriteProblem func(ctx *fasthttp.RequestCtx, p problem.Problem) // writes the answer to a request that is not handled
+	MaxBody      func(h *fasthttp.RequestHeader) (limit int, sender turnstile.Key)
 
-	limits   limits // of each listener
-	patience patience
-	drain    *drain
-	log      *slog.Logger
+	Limits   Limits // of each listener
+	Patience Patience
+	Drain    *Drain
+	Log      *slog.Logger
 
 	once      sync.Once
 	http      *fasthttp.Server // made once; see server
@@ -37,26 +37,26 @@ type group struct {
 	}
 }
 
-// A drain is the end of a server, which its groups share.
-type drain struct {
+// A Drain is the end of a server, which its groups share.
+type Drain struct {
 	begun atomic.Bool
 	over  chan struct{} // closed when all of it is over
 }
 
-func newDrain() *drain { return &drain{over: make(chan struct{})} }
+func NewDrain() *Drain { return &Drain{over: make(chan struct{})} }
 
-// begin begins it. first is false if it had begun before.
-func (d *drain) begin() (first bool) { return !d.begun.Swap(true) }
+// Begin begins it. first is false if it had begun before.
+func (d *Drain) Begin() (first bool) { return !d.begun.Swap(true) }
 
-// hasBegun reports whether it has begun.
-func (d *drain) hasBegun() bool { return d.begun.Load() }
+// Begun reports whether it has begun.
+func (d *Drain) Begun() bool { return d.begun.Load() }
 
-// end lets the groups' calls of serve return.
-func (d *drain) end() { close(d.over) }
+// End lets the groups' calls of serve return.
+func (d *Drain) End() { close(d.over) }
 
-// serve serves ln until the drain is over, or until ln fails.
-func (g *group) serve(ln net.Listener) error {
-	l := newListener(ln, g.limits, g.patience, g.log)
+// Serve serves ln until the drain is over, or until ln fails.
+func (g *Group) Serve(ln net.Listener) error {
+	l := newListener(ln, g.Limits, g.Patience, g.Log)
 	if !g.add(l) {
 		return ln.Close() // the drain has begun: there is nothing to serve
 	}
@@ -65,8 +65,8 @@ func (g *group) serve(ln net.Listener) error {
 	sweeper.Go(func() { l.sweepUntil(done) })
 	err := g.server().Serve(l)
 	g.accepting.Done()
-	if g.drain.hasBegun() {
-		<-g.drain.over
+	if g.Drain.Begun() {
+		<-g.Drain.over
 	} else {
 		l.closeAll()
 	}
@@ -77,10 +77,10 @@ func (g *group) serve(ln net.Listener) error {
 }
 
 // add returns false if the drain has begun.
-func (g *group) add(l *listener) bool {
+func (g *Group) add(l *listener) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.drain.hasBegun() {
+	if g.Drain.Begun() {
 		return false
 	}
 	g.mu.listeners = append(g.mu.listeners, l)
@@ -88,14 +88,14 @@ func (g *group) add(l *listener) bool {
 	return true
 }
 
-func (g *group) remove(l *listener) {
+func (g *Group) remove(l *listener) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.listeners = slices.DeleteFunc(g.mu.listeners, func(other *listener) bool { return other == l })
 }
 
-// open returns the number of connections.
-func (g *group) open() (n int) {
+// Open returns the number of connections.
+func (g *Group) Open() (n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, l := range g.mu.listeners {
@@ -104,9 +104,9 @@ func (g *group) open() (n int) {
 	return n
 }
 
-// sweep lets one second pass for all connections and ends those that take too long. Serve calls the
+// Sweep lets one second pass for all connections and ends those that take too long. Serve calls the
 // like of it once a second for its listener; tests call it to let hours pass.
-func (g *group) sweep() {
+func (g *Group) Sweep() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, l := range g.mu.listeners {
@@ -114,15 +114,15 @@ func (g *group) sweep() {
 	}
 }
 
-// closeListeners returns when no connection is accepted any more: fasthttp counts whoever accepts as a connection, and
+// CloseListeners returns when no connection is accepted any more: fasthttp counts whoever accepts as a connection, and
 // looks only ten times a second whether all have gone.
-func (g *group) closeListeners() error {
+func (g *Group) CloseListeners() error {
 	errs := g.closeEach()
 	g.accepting.Wait()
 	return errors.Join(errs...)
 }
 
-func (g *group) closeEach() (errs []error) {
+func (g *Group) closeEach() (errs []error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, l := range g.mu.listeners {
@@ -131,8 +131,8 @@ func (g *group) closeEach() (errs []error) {
 	return errs
 }
 
-// closeSilent ends the connections that were opened at least age ago and have sent nothing yet.
-func (g *group) closeSilent(age time.Duration) {
+// CloseSilent ends the connections that were opened at least age ago and have sent nothing yet.
+func (g *Group) CloseSilent(age time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, l := range g.mu.listeners {
@@ -140,10 +140,10 @@ func (g *group) closeSilent(age time.Duration) {
 	}
 }
 
-// shutdown closes the connections that are idle or have sent nothing yet, and waits for the requests
+// Shutdown closes the connections that are idle or have sent nothing yet, and waits for the requests
 // under way until ctx ends.
-func (g *group) shutdown(ctx context.Context) error {
-	g.closeSilent(0)
+func (g *Group) Shutdown(ctx context.Context) error {
+	g.CloseSilent(0)
 	return g.server().ShutdownWithContext(ctx)
 }
 
@@ -152,17 +152,17 @@ func (g *group) shutdown(ctx context.Context) error {
 // Header names are normalized (DisableHeaderNamesNormalizing stays off), because Peek compares canonical names and
 // clients write them in any case. Timeouts are the listeners': ReadTimeout and IdleTimeout cost 0.66 µs of the 5 µs of a
 // request.
-func (g *group) server() *fasthttp.Server {
+func (g *Group) server() *fasthttp.Server {
 	g.once.Do(func() {
 		g.http = &fasthttp.Server{
-			Handler:                      g.handle,
+			Handler:                      g.Handle,
 			ErrorHandler:                 g.refuseUnread,
 			HeaderReceived:               g.prepareBody,
 			ExpectHandler:                expected,
 			ConnState:                    noteState,
 			Concurrency:                  MaxConnections,
 			ReadBufferSize:               maxHeaderBytes,
-			MaxRequestBodySize:           maxBodyBytes,
+			MaxRequestBodySize:           MaxBodyBytes,
 			MaxRequestsPerConn:           maxRequestsPerConn,
 			DisablePreParseMultipartForm: true,
 			NoDefaultServerHeader:        true,

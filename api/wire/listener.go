@@ -1,4 +1,4 @@
-package api
+package wire
 
 import (
 	"crypto/tls"
@@ -22,8 +22,8 @@ import (
 // prolong anything.
 type listener struct {
 	net.Listener
-	patience patience
-	limits   limits
+	patience Patience
+	limits   Limits
 	slots    chan struct{} // one taken by each connection, and by an Accept under way
 	log      *slog.Logger
 
@@ -41,29 +41,29 @@ type listener struct {
 	}
 }
 
-// limits bound the connections of a listener.
-type limits struct {
-	connections int
-	perAddress  int      // 0: no limit
-	exempt      *proxies // from perAddress; nil: none
-	counts      *connectionCounts
+// Limits bound the connections of a listener.
+type Limits struct {
+	Connections int
+	PerAddress  int      // 0: no limit
+	Exempt      *Proxies // from PerAddress; nil: none
+	Counts      *Counts
 }
 
-// connectionCounts are what became of connections that were not let be, since start.
-type connectionCounts struct {
-	late    atomic.Uint64 // took too long with a request, or its client with the answer
-	idle    atomic.Uint64 // had no request for too long
-	evicted atomic.Uint64 // idle, and others needed the room
-	address atomic.Uint64 // refused: its address has its share
-	plain   atomic.Uint64 // spoke HTTP where HTTPS is spoken
+// Counts are what became of connections that were not let be, since start.
+type Counts struct {
+	Late      atomic.Uint64 // took too long with a request, or its client with the answer
+	Idle      atomic.Uint64 // had no request for too long
+	Evicted   atomic.Uint64 // idle, and others needed the room
+	Address   atomic.Uint64 // refused: its address has its share
+	PlainHTTP atomic.Uint64 // spoke HTTP where HTTPS is spoken
 }
 
-func newListener(ln net.Listener, lim limits, p patience, log *slog.Logger) *listener {
-	if lim.counts == nil {
-		lim.counts = new(connectionCounts)
+func newListener(ln net.Listener, lim Limits, p Patience, log *slog.Logger) *listener {
+	if lim.Counts == nil {
+		lim.Counts = new(Counts)
 	}
 	l := &listener{
-		Listener: ln, patience: p, limits: lim, slots: make(chan struct{}, lim.connections), log: log,
+		Listener: ln, patience: p, limits: lim, slots: make(chan struct{}, lim.Connections), log: log,
 		closed: make(chan struct{}), large: newLargeBodies(),
 	}
 	l.fruitless.Store(-1)
@@ -87,7 +87,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if tracked := l.track(c); tracked != nil {
 			return tracked, nil
 		}
-		l.limits.counts.address.Add(1)
+		l.limits.Counts.Address.Add(1)
 		_ = c.Close()
 	}
 }
@@ -101,7 +101,7 @@ func (l *listener) takeSlot() bool {
 	}
 	l.waiting.Store(true)
 	defer l.waiting.Store(false)
-	l.makeRoom()
+	l.evictIdle()
 	select {
 	case l.slots <- struct{}{}:
 		return true
@@ -174,7 +174,7 @@ func (l *listener) track(c net.Conn) net.Conn {
 	tracked.note(true)
 	room, replaced := l.add(tracked)
 	if replaced != nil {
-		l.limits.counts.evicted.Add(1)
+		l.limits.Counts.Evicted.Add(1)
 		replaced.drop()
 	}
 	switch _, ok := c.(*tls.Conn); {
@@ -187,7 +187,7 @@ func (l *listener) track(c net.Conn) net.Conn {
 }
 
 func (l *listener) add(c *conn) (room bool, replaced *conn) {
-	addr, counted := l.countedAddress(addrOf(c.RemoteAddr()))
+	addr, counted := l.countedAddress(AddrOf(c.RemoteAddr()))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if counted {
