@@ -5,18 +5,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"shunt/api/problem"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/api/admin"
+	"shunt/api/problem"
 )
 
 // How answers of the API are written: objects in JSON, and problems.
 
 // fail answers an API request with the problem that err stands for, and logs the cause if it is of the inside.
-func (s *Server) fail(ctx *fasthttp.RequestCtx, err error) {
+func fail(ctx *fasthttp.RequestCtx, log *slog.Logger, err error) {
 	r, known := problem.Of(err)
 	if !known {
-		s.log.Error("request failed", slog.String("method", knownMethod(ctx.Method())), slog.Any("cause", err))
+		log.Error("request failed", slog.String("method", admin.MethodLabel(ctx.Method())), slog.Any("cause", err))
 	}
 	writeProblem(ctx, r)
 }

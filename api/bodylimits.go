@@ -88,5 +88,5 @@ const badRequest = "malformed"
 // refuseUnread answers a request that could not be read, or whose framing is refused.
 func (s *Server) refuseUnread(ctx *fasthttp.RequestCtx, p problem.Problem) {
 	writeProblem(ctx, p)
-	s.metrics.unread(ctx)
+	s.metrics.Answered(badRequest, nil, ctx.Response.StatusCode())
 }

@@ -84,7 +84,7 @@ func (s *Server) bulkItems(
 	if err != nil {
 		return nil, err
 	}
-	if err := s.mayCreateMore(ctx, caller, len(texts)-1); err != nil {
+	if err := s.limiter.mayCreateMore(ctx, caller, len(texts)-1); err != nil {
 		return nil, err
 	}
 	items := make([]engine.BulkItem, len(texts))
@@ -114,12 +114,12 @@ func (s *Server) createItems(request *engine.Request, items []engine.BulkItem) (
 		results, err = s.engine.CreateBulkOnce(context.Background(), *request, items)
 	}
 	if err != nil {
-		s.metrics.wrote("create", err)
+		s.metrics.Wrote("create", err)
 		return nil, err
 	}
 	for i := range results {
 		if items[i].Refused == nil {
-			s.metrics.wrote("create", results[i].Err)
+			s.metrics.Wrote("create", results[i].Err)
 		}
 	}
 	return results, nil

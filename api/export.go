@@ -64,7 +64,7 @@ func (s *Server) startExport(ctx *fasthttp.RequestCtx, caller account.Caller, q 
 	}
 	q.Limit = exportPage
 	x := &exportStream{
-		server: s, query: q, list: list, recheck: s.recheck(caller, guard, account.LinksRead), conn: ctx.Conn(),
+		server: s, query: q, list: list, recheck: s.auth.recheck(caller, guard, account.LinksRead), conn: ctx.Conn(),
 		release: func() { s.exports.Leave(key) }, inTurn: func(fn func() error) error { return s.cores.Do(key, fn) },
 	}
 	if err := x.readPage(); err != nil {

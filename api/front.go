@@ -24,7 +24,7 @@ var (
 // handlePublic is the way of every request on the public address. Codes go to the redirector, everything else to the
 // router.
 func (s *Server) handlePublic(ctx *fasthttp.RequestCtx) {
-	defer s.recovered(ctx)
+	defer s.panics.recovered(ctx)
 	if s.drain.Begun() {
 		ctx.SetConnectionClose()
 	}
@@ -33,7 +33,7 @@ func (s *Server) handlePublic(ctx *fasthttp.RequestCtx) {
 		s.serveCode(ctx, code, query)
 		return
 	}
-	s.demandHTTPS(ctx)
+	s.hsts.demand(ctx)
 	s.publicRoutes(ctx)
 }
 
@@ -62,10 +62,10 @@ func (s *Server) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 		ctx.Response.Header.SetCanonical(headerLocation, a.location)
 		ctx.Response.Header.SetCanonical(headerCacheControl, a.cacheControl)
 	} else {
-		if a.outcome == unknownCode && !s.mayMiss(ctx, sc.request.client) {
+		if a.outcome == unknownCode && !s.limiter.mayMiss(ctx, sc.request.client) {
 			a.outcome = tooManyMisses
 		}
-		s.demandHTTPS(ctx)
+		s.hsts.demand(ctx)
 		writePage(ctx, a.outcome)
 	}
 	sc.request = request{} // nothing of ctx outlives it

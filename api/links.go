@@ -84,7 +84,7 @@ func (s *Server) create(request *engine.Request, draft func() (engine.Draft, err
 			return engine.Detail{}, false, err
 		}
 		d, existed, err := s.engine.Create(context.Background(), asked)
-		s.metrics.wrote("create", err)
+		s.metrics.Wrote("create", err)
 		return d, existed, err
 	}
 	var draftErr error
@@ -93,7 +93,7 @@ func (s *Server) create(request *engine.Request, draft func() (engine.Draft, err
 		return asked, draftErr
 	})
 	if draftErr == nil {
-		s.metrics.wrote("create", err)
+		s.metrics.Wrote("create", err)
 	}
 	return d, existed, err
 }
@@ -132,7 +132,7 @@ func (s *Server) deleteLink(ctx *fasthttp.RequestCtx, caller account.Caller) err
 		return err
 	}
 	err = s.engine.Delete(context.Background(), code, guard)
-	s.metrics.wrote("delete", err)
+	s.metrics.Wrote("delete", err)
 	if err != nil {
 		return err
 	}

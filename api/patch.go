@@ -70,7 +70,7 @@ func (s *Server) patchLink(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 		return err
 	}
 	d, err := s.engine.Update(context.Background(), code, guard, p.apply)
-	s.metrics.wrote("update", err)
+	s.metrics.Wrote("update", err)
 	if err != nil {
 		return err
 	}

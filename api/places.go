@@ -3,12 +3,9 @@ package api
 import (
 	"errors"
 
-	"github.com/valyala/fasthttp"
-
 	"shunt/api/account"
 	"shunt/api/problem"
 	"shunt/api/turnstile"
-	"shunt/api/wire"
 )
 
 // places are the places for answers that go on: nobody waits for one, and a refusal says what there
@@ -33,16 +30,5 @@ func (p *places) take(key turnstile.Key) error {
 	return nil
 }
 
-// keyOf names a caller that a door knows.
+// keyOf names a caller that an authenticator knows.
 func keyOf(caller account.Caller) turnstile.Key { return turnstile.Key{User: caller.User.ID} }
-
-// strangerKey names a client that nobody knows by its network. It is nobody in particular if a
-// trusted proxy has not said for whom it asks, or if the request came through a socket that only
-// this machine can open.
-func (s *Server) strangerKey(ctx *fasthttp.RequestCtx) turnstile.Key {
-	client := s.proxies.ClientAddr(ctx, wire.PeerAddr(ctx))
-	if !isLimited(ctx) || s.proxies.Trust(client) {
-		return turnstile.Key{}
-	}
-	return turnstile.Key{Network: wire.NetworkOf(client)}
-}

@@ -36,12 +36,12 @@ func (s *Server) servePreview(ctx *fasthttp.RequestCtx, code []byte) {
 		writePage(ctx, o)
 		return
 	}
-	created, err := s.createdAt(s.strangerKey(ctx), string(code), seen.id)
+	created, err := s.createdAt(strangerKey(ctx, &s.proxies), string(code), seen.id)
 	switch {
 	case errors.Is(err, engine.ErrNotFound): // deleted since
 		writePage(ctx, unknownCode)
 	case err != nil:
-		s.fail(ctx, err)
+		fail(ctx, s.log, err)
 	default:
 		ctx.Response.Header.Set("Cache-Control", "no-store")
 		writeHTML(ctx, htmlPage("Where this link leads", previewText(string(code), seen, created)))

@@ -81,7 +81,7 @@ func (s *Server) see(ctx *fasthttp.RequestCtx, code []byte) (sight, outcome) {
 	l, ok := s.engine.Resolve(code)
 	if !ok {
 		missed := s.redirects.unknown(code).outcome
-		if !s.mayMiss(ctx, s.proxies.ClientAddr(ctx, wire.PeerAddr(ctx))) {
+		if !s.limiter.mayMiss(ctx, s.proxies.ClientAddr(ctx, wire.PeerAddr(ctx))) {
 			missed = tooManyMisses
 		}
 		return sight{}, missed

@@ -117,9 +117,9 @@ func (s *Server) serveQR(ctx *fasthttp.RequestCtx, code []byte, contentType stri
 		writePage(ctx, o)
 		return
 	}
-	image, err := s.drawQR(s.strangerKey(ctx), s.baseURL+"/"+string(code), draw)
+	image, err := s.drawQR(strangerKey(ctx, &s.proxies), s.baseURL+"/"+string(code), draw)
 	if err != nil {
-		s.fail(ctx, err)
+		fail(ctx, s.log, err)
 		return
 	}
 	guardPage(ctx, assetPolicy)

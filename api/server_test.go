@@ -72,7 +72,7 @@ func TestAPanicIsAnsweredAndLoggedOnce(t *testing.T) {
 	ctx := new(fasthttp.RequestCtx)
 	ctx.Init(&req, nil, nil)
 	func() {
-		defer st.recovered(ctx)
+		defer st.panics.recovered(ctx)
 		panic("boom")
 	}()
 	if body := string(ctx.Response.Body()); ctx.Response.StatusCode() != 500 || !strings.Contains(body, `"code":"internal"`) || strings.Contains(body, "boom") {
@@ -86,7 +86,7 @@ func TestAPanicIsAnsweredAndLoggedOnce(t *testing.T) {
 func TestAnErrorOfTheInsideIsLoggedNotShown(t *testing.T) {
 	st := newSite(t, nil)
 	ctx := requestFrom(tcpAddr("192.0.2.1"))
-	st.fail(ctx, fmt.Errorf("reading: %w", errors.New("disk 7 is on fire")))
+	fail(ctx, st.Server.log, fmt.Errorf("reading: %w", errors.New("disk 7 is on fire")))
 	if body := string(ctx.Response.Body()); ctx.Response.StatusCode() != 500 || strings.Contains(body, "fire") {
 		t.Errorf("got %d %s", ctx.Response.StatusCode(), body)
 	}
@@ -208,7 +208,7 @@ func TestProfilesAreServedWhereTheContractSaysSo(t *testing.T) {
 		"another address": {"192.0.2.1", false, false},
 		"asked for":       {"192.0.2.1", true, true},
 	} {
-		st.pprof = c.pprof
+		st.Server.adminAddress.Profiles = c.pprof
 		for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline"} {
 			ctx := new(fasthttp.RequestCtx)
 			ctx.Init2(connAt{local: tcpAddr(c.local)}, log.New(io.Discard, "", 0), false)

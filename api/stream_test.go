@@ -240,8 +240,7 @@ func TestLiveStreamsAreBoundedForACallerAndInAll(t *testing.T) {
 	again, _ := live(t, address, st.token, "x/live")
 	again.want(soon, figuresEvent(0, 0))
 
-	var l liveStreams
-	l.init()
+	l := newLivePlaces()
 	for i := range uint32(maxLiveStreams) {
 		check(t, l.take(turnstile.Key{User: 1 + i/maxLiveStreamsCaller}))
 	}

@@ -24,6 +24,8 @@ import (
 
 	"shunt/api"
 	"shunt/api/account"
+	"shunt/api/admin"
+	"shunt/api/limit"
 	"shunt/api/visitor"
 	"shunt/engine"
 )
@@ -45,7 +47,7 @@ type serveConfig struct {
 	keptDays       int
 	connections    int // 0: as many as there are descriptors for
 	perAddress     int // negative: no limit
-	rateLimits     api.RateLimits
+	rateLimits     limit.Limits
 	https          httpsSettings
 	allowHTTP      bool
 	corsOrigins    []string
@@ -133,7 +135,7 @@ func (cfg *serveConfig) check() error {
 	if err := api.CheckCORSOrigins(cfg.corsOrigins); err != nil {
 		return settings.UsageErrorf("--cors-origin: %w", err)
 	}
-	if err := api.CheckAdminHosts(cfg.adminHosts); err != nil {
+	if _, err := admin.ParseHosts(cfg.adminHosts); err != nil {
 		return settings.UsageErrorf("--admin-host: %w", err)
 	}
 	if err := cfg.https.check(&cfg.data); err != nil {

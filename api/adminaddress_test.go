@@ -4,6 +4,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"shunt/api/admin"
 )
 
 // arrivedAt lets every connection come to a local address.
@@ -82,7 +84,7 @@ func TestTheAdminAddressGoesByTheNamesItWasGiven(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "*", "a b", "http://a", "a/b", "a:b"} {
-		if err := CheckAdminHosts([]string{"fine", name}); err == nil {
+		if _, err := admin.ParseHosts([]string{"fine", name}); err == nil {
 			t.Errorf("%q: got no error", name)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"shunt/api/account"
+	"shunt/api/limit"
 	"shunt/api/rate"
 )
 
@@ -29,7 +30,7 @@ func limitedSite(t *testing.T, change func(*Options)) *site {
 	t.Helper()
 	return newSite(t, func(o *Options) {
 		o.AllowHTTP = true
-		o.RateLimits = RateLimits{
+		o.RateLimits = limit.Limits{
 			Creates: limitOf(t, "1/s:4"), Calls: limitOf(t, "1/s:3"), Misses: limitOf(t, "1/min:3"),
 			Logins: limitOf(t, "1/min:2"), AddressLogins: limitOf(t, "1/min:5"),
 		}
@@ -62,14 +63,6 @@ func (a asker) statuses(n int, method, path, body string) (got []int) {
 }
 
 func bearer(token string) string { return "Authorization: Bearer " + token }
-
-func TestTheDefaultLimitsAreThoseOfTheContract(t *testing.T) {
-	l := DefaultRateLimits()
-	want := "200/s:2000 1000/s 5/15min 20/15min 300/min"
-	if got := fmt.Sprint(l.Creates, l.Calls, l.Logins, l.AddressLogins, l.Misses); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
 
 func TestEachLimitRefusesWhatIsTooMuchAndEndsInTime(t *testing.T) {
 	const wrong = `{"email":"ann@example.com","password":"wrong wrong wrong"}`
@@ -253,7 +246,7 @@ func TestAdminsAreExemptFromLimits(t *testing.T) {
 }
 
 func TestWhatIsOffRefusesNothingAndSaysNothing(t *testing.T) {
-	st := limitedSite(t, func(o *Options) { o.RateLimits = RateLimits{} })
+	st := limitedSite(t, func(o *Options) { o.RateLimits = limit.Limits{} })
 	a := asker{t, st.from("192.0.2.1"), []string{bearer(st.member("ann@example.com"))}}
 	for _, c := range [][3]string{
 		{"POST", "/api/v1/shorten", `{"url":"http://a/"}`}, {"GET", "/api/v1/me", ""}, {"GET", "/nosuchcode", ""},
@@ -327,10 +320,10 @@ func TestARequestForManyLinksCountsAsSoMany(t *testing.T) {
 	ask := func(n int) error {
 		var ctx fasthttp.RequestCtx
 		ctx.Init(&fasthttp.Request{}, tcpAddr("192.0.2.1"), nil)
-		if err := st.mayCall(&ctx, caller, true); err != nil {
+		if err := st.limiter.mayCall(&ctx, caller, true); err != nil {
 			return err
 		}
-		return st.mayCreateMore(&ctx, caller, n-1)
+		return st.limiter.mayCreateMore(&ctx, caller, n-1)
 	}
 	for i, c := range []struct {
 		n       int
