@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"shunt/api/redirect"
 )
 
 // collector reads the engine's and the front end's own atomics when Prometheus asks, so that the hot path pays
@@ -38,12 +40,6 @@ var (
 	descLastFlush    = desc("last_flush_timestamp_seconds", "When the last flush ended, in Unix time.")
 )
 
-// missReasons are the labels of outcomes.
-var missReasons = [numOutcomes]string{
-	unknownCode: "not_found", expired: "expired", exhausted: "exhausted",
-	stillLoading: "loading", wrongMethod: "method", locationTooLong: "too_long", targetBlocked: "blocked",
-}
-
 // hitClasses are the labels of engine.Class.
 var hitClasses = [4]string{"hit", "bot", "prefetch", "head"}
 
@@ -63,13 +59,13 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 }
 
 func (c *collector) collectFront(ch chan<- prometheus.Metric) {
-	counts := c.s.redirects.counts
-	for i, n := range counts.sum() {
-		counter(ch, descRedirects, float64(n), strconv.Itoa(countedStatuses[i]))
+	counts := c.s.redirects.Counts()
+	for i, n := range counts.Redirects {
+		counter(ch, descRedirects, float64(n), strconv.Itoa(redirect.Statuses[i]))
 	}
-	for o, reason := range missReasons {
-		if reason != "" {
-			counter(ch, descMisses, float64(counts.misses[o].Load()), reason)
+	for o, n := range counts.Misses {
+		if reason := redirect.Outcome(o).Reason(); reason != "" {
+			counter(ch, descMisses, float64(n), reason)
 		}
 	}
 	for scope, name := range ruleScopes {

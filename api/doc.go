@@ -8,8 +8,7 @@
 // table. A problem is an error as a client sees it, a kind is its status and code, a refusal an error that knows its
 // kind. A fleet is the listeners of one way in (public, local, admin) with the HTTP server that they share; patience
 // is how long a connection may take. A live stream is an answer that goes on (live.go): fasthttp reads it on the connection's
-// goroutine, and each look at the figures tells the sweep that the connection is well. Misses of unknown codes are counted
-// in a Space-Saving summary (misses.go).
+// goroutine, and each look at the figures tells the sweep that the connection is well.
 //
 // # The way of a request
 //
@@ -25,7 +24,7 @@
 //	    │                │
 //	    │            servePath    what is not of the API: pages, previews, QR codes    (public.go, preview.go, qrcode.go)
 //	    │
-//	redirector                  Resolve → method → expiry → location → class → Hit   (redirect.go)
+//	redirector                  Resolve → method → verdict → location → class → Hit   (package redirect)
 //	    │
 //	Location, or a page         (pages.go)
 //
@@ -34,24 +33,10 @@
 //
 // # The redirect
 //
-// redirect.go knows nothing of fasthttp: it reads a small request, appends to a buffer and returns an answer whose
-// slices alias that buffer. front.go is its one caller: it keeps request and buffer in a pool, and sets Location with
-// SetCanonical, because fasthttp's own Redirect rewrites targets. Measured on two cores of an AMD EPYC (go test
-// -bench Redirect ./api, trusted proxy and X-Forwarded-For included): 0.67 µs and no allocation in the handler for a
-// browser, 0.61 µs for a bot; a referrer and a country cost 0.1 µs more (dims=on against dims=off); a test holds the zero.
-//
-// The order of checks is the order of the outcomes' strength: not loaded, unknown, wrong method, expired, too long,
-// blocked, used up. Hit comes last, so that only what passes all others counts; a redirect is in the journal before its answer
-// is sent.
-//
-// A request's class is the first that fits of: HEAD, prefetch (a header says so), bot (the User-Agent is known), hit.
-// What the request says of itself is certain and cheap, what its User-Agent says is a guess and costs a hash. A HEAD
-// by a bot is so a head. Only hits use up a cap.
-//
-// # What the hit was
-//
-// Only hits have dimensions: device, browser, country, referrer; package visitor reads them from the request. The country is
-// what a trusted proxy says in the header of CountryHeader, or else what Countries has of the client's address.
+// Package redirect decides what a request for a code gets; it does not know fasthttp. front.go keeps a request and a buffer in a
+// pool for each call, and sets Location with SetCanonical, because fasthttp's own Redirect rewrites targets. Package visitor reads
+// what a hit was made by; the country is what a trusted proxy says in the header of CountryHeader, or else what Countries has of the
+// client's address.
 //
 // # What else anybody may see
 //
@@ -95,8 +80,7 @@
 // and read when it has changed, a million hosts in 0.3 s, so that a host is blocked within a second; for two seconds
 // after a change it is read whatever stat says, because a second change in one tick of the clock shows in nothing else.
 // inotify was rejected: it does not see every file system, and says less when a file is moved over another. What is
-// matched is Location, the forwarded query included. Writes are checked by the same list, through TargetPolicy. A redirect
-// pays a branch without a list, some 0.1 µs with one, 0.2 µs with a million hosts (BenchmarkBlocks, a loaded machine).
+// matched is Location, the forwarded query included (package redirect). Writes are checked by the same list, through TargetPolicy.
 //
 // # Who the client is
 //

@@ -5,6 +5,8 @@ import (
 	"net"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/api/redirect"
 )
 
 // The plain listener beside HTTPS: it sends everybody there.
@@ -44,7 +46,7 @@ func (s *Server) answerChallenge(ctx *fasthttp.RequestCtx) {
 	s.challenges(ctx)
 	if ctx.Response.StatusCode() != fasthttp.StatusOK {
 		ctx.Response.Reset()
-		writePage(ctx, unknownCode)
+		writePage(ctx, redirect.UnknownCode)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/problem"
+	"shunt/api/redirect"
 )
 
 // pageStyle is the style of all pages. It stands in them, so that a page is one request, and is let in by its hash.
@@ -57,19 +58,19 @@ func newPage(k *problem.Kind, title, text string) page {
 	return page{k, htmlPage(title, "<p>"+text+"</p>"), text}
 }
 
-var pages = [numOutcomes]page{
-	unknownCode:     newPage(problem.NotFound, "No such link", "There is no link at this address. Mind upper and lower case."),
-	expired:         newPage(problem.Gone, "This link has expired", "It worked until a certain time, and that is past."),
-	exhausted:       newPage(problem.Gone, "This link is used up", "It worked a certain number of times, and that is reached."),
-	stillLoading:    newPage(problem.Loading, "One moment", "This server has just been started and is reading its links."),
-	wrongMethod:     newPage(problem.Method, "Not this way", "This address can only be opened, that is, with GET or HEAD."),
-	tooManyMisses:   newPage(problem.RateLimited, "Too many wrong links", "From here came too many wrong addresses. Try again in a minute."),
-	locationTooLong: newPage(problem.URITooLong, "Too long", "With this query, the link leads to too long an address."),
-	targetBlocked:   newPage(problem.Blocked, "This link is blocked", "It leads to an address that this server does not lead to any more."),
+var pages = [redirect.NumOutcomes]page{
+	redirect.UnknownCode:     newPage(problem.NotFound, "No such link", "There is no link at this address. Mind upper and lower case."),
+	redirect.Expired:         newPage(problem.Gone, "This link has expired", "This link expired and no longer works."),
+	redirect.Exhausted:       newPage(problem.Gone, "This link is used up", "This link has reached its limit of uses."),
+	redirect.StillLoading:    newPage(problem.Loading, "One moment", "This server has just been started and is reading its links."),
+	redirect.WrongMethod:     newPage(problem.Method, "Not this way", "This address can only be opened, that is, with GET or HEAD."),
+	redirect.TooManyMisses:   newPage(problem.RateLimited, "Too many wrong links", "Too many unknown addresses were requested from your network. Try again in a minute."),
+	redirect.LocationTooLong: newPage(problem.URITooLong, "Too long", "With this query, the link leads to too long an address."),
+	redirect.TargetBlocked:   newPage(problem.Blocked, "This link is blocked", "It leads to an address that this server does not lead to any more."),
 }
 
 // writePage answers with a page, or with a problem if the client would rather have JSON.
-func writePage(ctx *fasthttp.RequestCtx, o outcome) {
+func writePage(ctx *fasthttp.RequestCtx, o redirect.Outcome) {
 	p := &pages[o]
 	h := &ctx.Response.Header
 	h.Set("Vary", "Accept")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/redirect"
 	"shunt/api/turnstile"
 	"shunt/engine"
 )
@@ -31,20 +32,20 @@ func newPreviews() *turnstile.Turnstile {
 
 // servePreview is GET /{code}+: where the link leads and since when it exists.
 func (s *Server) servePreview(ctx *fasthttp.RequestCtx, code []byte) {
-	seen, o := s.see(ctx, code)
-	if o != redirected {
+	peeked, o := s.peek(ctx, code)
+	if o != redirect.Redirected {
 		writePage(ctx, o)
 		return
 	}
-	created, err := s.createdAt(s.strangerKey(ctx), string(code), seen.id)
+	created, err := s.createdAt(s.strangerKey(ctx), string(code), peeked.ID)
 	switch {
 	case errors.Is(err, engine.ErrNotFound): // deleted since
-		writePage(ctx, unknownCode)
+		writePage(ctx, redirect.UnknownCode)
 	case err != nil:
 		s.fail(ctx, err)
 	default:
 		ctx.Response.Header.Set("Cache-Control", "no-store")
-		writeHTML(ctx, htmlPage("Where this link leads", previewText(string(code), seen, created)))
+		writeHTML(ctx, htmlPage("Where this link leads", previewText(string(code), peeked, created)))
 	}
 }
 
@@ -58,10 +59,10 @@ func (s *Server) createdAt(key turnstile.Key, code string, id uint64) (at time.T
 
 // previewText returns the HTML of a preview. Its link is the short one, so that whoever follows it is counted. Of a capped link,
 // whose hits somebody counts on, only the host is shown: the whole would make it free.
-func previewText(code string, seen sight, created time.Time) string {
+func previewText(code string, peeked redirect.Peeked, created time.Time) string {
 	var b strings.Builder
-	shown, host := shownTarget(seen.target)
-	if seen.capped {
+	shown, host := shownTarget(peeked.Target)
+	if peeked.Capped {
 		fmt.Fprintf(&b, "<p>It can be followed a certain number of times, and leads to an address of</p>\n")
 		shown = host
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/redirect"
 	"shunt/engine"
 )
 
@@ -55,46 +56,23 @@ func (s *Server) servePath(ctx *fasthttp.RequestCtx, path []byte) {
 	serve, code := pageAt(path)
 	switch {
 	case serve == nil:
-		s.redirects.miss(unknownCode)
-		writePage(ctx, unknownCode)
+		s.redirects.CountPath()
+		writePage(ctx, redirect.UnknownCode)
 	case !ctx.IsGet() && !ctx.IsHead():
-		writePage(ctx, wrongMethod)
+		writePage(ctx, redirect.WrongMethod)
 	default:
 		serve(s, ctx, code)
 	}
 }
 
-// A sight is what a page about a link needs of it, copied.
-type sight struct {
-	id     uint64
-	target string
-	capped bool
-}
-
-// see returns the link of code as a redirect would find it now, and counts nothing of a link that there is. If the outcome
-// is none of redirected, there is nothing to see.
-func (s *Server) see(ctx *fasthttp.RequestCtx, code []byte) (sight, outcome) {
-	if !s.engine.Ready() {
-		return sight{}, stillLoading
+// peek returns the link of code as a redirect would find it now. If the outcome is not Redirected,
+// there is nothing to show but the page of the outcome.
+func (s *Server) peek(ctx *fasthttp.RequestCtx, code []byte) (redirect.Peeked, redirect.Outcome) {
+	peeked, o := s.redirects.Peek(code, s.timeOf(ctx).UnixMilli())
+	if o == redirect.UnknownCode && !s.mayMiss(ctx, s.proxies.clientAddr(ctx, peerAddr(ctx))) {
+		o = redirect.TooManyMisses
 	}
-	l, ok := s.engine.Resolve(code)
-	if !ok {
-		missed := s.redirects.unknown(code).outcome
-		if !s.mayMiss(ctx, s.proxies.clientAddr(ctx, peerAddr(ctx))) {
-			missed = tooManyMisses
-		}
-		return sight{}, missed
-	}
-	defer l.Release()
-	switch {
-	case l.Expired(s.timeOf(ctx).UnixMilli()):
-		return sight{}, expired
-	case s.redirects.blocks.Blocks(l.Target()):
-		return sight{}, targetBlocked
-	case s.engine.UsedUp(l):
-		return sight{}, exhausted
-	}
-	return sight{l.ID(), string(l.Target()), l.Flags()&engine.FlagCapped != 0}, redirected
+	return peeked, o
 }
 
 // rootRedirectOf returns where / leads, in the form that targets have; empty: to a page.
@@ -117,7 +95,7 @@ func (s *Server) serveRoot(ctx *fasthttp.RequestCtx, _ []byte) {
 	if s.rootRedirect != "" {
 		ctx.SetStatusCode(fasthttp.StatusFound)
 		ctx.Response.Header.SetCanonical(headerLocation, []byte(s.rootRedirect))
-		ctx.Response.Header.SetCanonical(headerCacheControl, neverStore)
+		ctx.Response.Header.SetCanonical(headerCacheControl, redirect.NeverStore)
 		return
 	}
 	ctx.Response.Header.Set("Cache-Control", "public, max-age=300")

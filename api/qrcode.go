@@ -11,6 +11,7 @@ import (
 	"github.com/boombuler/barcode/qr"
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/redirect"
 	"shunt/api/turnstile"
 )
 
@@ -113,7 +114,7 @@ func sizeAsked(ctx *fasthttp.RequestCtx) (int, error) {
 
 // serveQR answers with the QR code of a short address, as draw draws it. It never changes as long as the link is there.
 func (s *Server) serveQR(ctx *fasthttp.RequestCtx, code []byte, contentType string, draw func(qrCode) ([]byte, error)) {
-	if _, o := s.see(ctx, code); o != redirected {
+	if _, o := s.peek(ctx, code); o != redirect.Redirected {
 		writePage(ctx, o)
 		return
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttpadaptor"
 
 	"shunt/api/account"
+	"shunt/api/redirect"
 	"shunt/api/turnstile"
 	"shunt/api/visitor"
 	"shunt/engine"
@@ -69,7 +70,7 @@ type Server struct {
 	hsts        string                  // the value of Strict-Transport-Security; empty: none
 	challenges  fasthttp.RequestHandler // nil: none
 
-	redirects    redirector
+	redirects    *redirect.Redirector
 	cursors      cursors
 	rules        *rules
 	scratch      sync.Pool            // of *scratch
@@ -150,15 +151,13 @@ func NewServer(o Options) (*Server, error) {
 func (s *Server) build(o Options) {
 	s.docs = sync.OnceValue(func() document { return newDocs(s.baseURL) })
 	s.scratch.New = func() any { return &scratch{buf: make([]byte, 0, scratchBytes)} }
-	s.redirects = redirector{engine: o.Engine, agents: new(visitor.Agents), countries: o.Countries, counts: new(redirectCounts)}
 	if o.Blocks != nil {
-		s.targets.Blocked, s.redirects.blocks = &o.Blocks.list, &o.Blocks.list
+		s.targets.Blocked = &o.Blocks.list
 	}
-	s.redirects.missed = newMisses(s.clock())
+	s.redirects = redirect.New(o.Engine, o.Countries, s.targets.Blocked, s.clock())
 	s.rules = newRules(o.RateLimits, s.clock())
 	s.live.init()
-	s.redirects.k0, s.redirects.k1 = o.Engine.VisitorKey()
-	s.cursors = newCursors(s.redirects.k0, s.redirects.k1)
+	s.cursors = newCursors(o.Engine.VisitorKey())
 	s.accounts.ShareCores(s.cores)
 	s.exports = newPlaces("exports", maxExports, maxExportsCaller)
 	s.heavyReads = newPlaces("lists and figures", maxHeavyReads, maxHeavyReadsCaller)
