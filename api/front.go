@@ -65,7 +65,7 @@ func (s *Server) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 			a.Outcome = redirect.TooManyMisses
 		}
 		s.demandHTTPS(ctx)
-		writePage(ctx, a.Outcome)
+		s.writePage(ctx, a.Outcome)
 	}
 	sc.request = redirect.Request{} // nothing of ctx outlives it
 	s.scratch.Put(sc)

@@ -46,7 +46,7 @@ func (s *Server) answerChallenge(ctx *fasthttp.RequestCtx) {
 	s.challenges(ctx)
 	if ctx.Response.StatusCode() != fasthttp.StatusOK {
 		ctx.Response.Reset()
-		writePage(ctx, redirect.UnknownCode)
+		s.writePage(ctx, redirect.UnknownCode)
 	}
 }
 

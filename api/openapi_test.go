@@ -294,3 +294,6 @@ func TestNoParameterIsAcceptedThatIsNotDocumented(t *testing.T) {
 		}
 	}
 }
+
+// refName returns the name of the component that ref refers to.
+func refName(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }

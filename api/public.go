@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/page"
 	"shunt/api/redirect"
 	"shunt/engine"
 )
@@ -57,9 +58,9 @@ func (s *Server) servePath(ctx *fasthttp.RequestCtx, path []byte) {
 	switch {
 	case serve == nil:
 		s.redirects.CountPath()
-		writePage(ctx, redirect.UnknownCode)
+		s.writePage(ctx, redirect.UnknownCode)
 	case !ctx.IsGet() && !ctx.IsHead():
-		writePage(ctx, redirect.WrongMethod)
+		s.writePage(ctx, redirect.WrongMethod)
 	default:
 		serve(s, ctx, code)
 	}
@@ -87,9 +88,6 @@ func rootRedirectOf(o Options, ownOrigins []string) (string, error) {
 	return target, nil
 }
 
-var landingPage = htmlPage("Short links", "<p>This server makes long addresses short. Put a + behind a short address to see where it leads.</p>\n"+
-	`<p>Programs have an <a href="`+docsPath+`">API</a>.</p>`)
-
 // serveRoot is GET /.
 func (s *Server) serveRoot(ctx *fasthttp.RequestCtx, _ []byte) {
 	if s.rootRedirect != "" {
@@ -99,7 +97,7 @@ func (s *Server) serveRoot(ctx *fasthttp.RequestCtx, _ []byte) {
 		return
 	}
 	ctx.Response.Header.Set("Cache-Control", "public, max-age=300")
-	writeHTML(ctx, landingPage)
+	writeHTML(ctx, s.pages.Landing)
 }
 
 //go:embed assets/robots.txt
@@ -116,12 +114,9 @@ func (s *Server) serveIcon(ctx *fasthttp.RequestCtx, _ []byte) {
 	writeAsset(ctx, "image/x-icon", iconImage)
 }
 
-// assetPolicy lets what is no page do nothing, should a browser show it by itself.
-const assetPolicy = "default-src 'none'; frame-ancestors 'none'"
-
 // writeAsset sends what stays what it is for a day at least.
 func writeAsset(ctx *fasthttp.RequestCtx, contentType string, body []byte) {
-	guardPage(ctx, assetPolicy)
+	guardPage(ctx, page.AssetPolicy)
 	h := &ctx.Response.Header
 	h.Set("Cache-Control", "public, max-age=86400")
 	h.SetContentType(contentType)

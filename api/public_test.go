@@ -175,7 +175,7 @@ func TestEveryPageHasTheHeadersOfAPageAndNothingOfTheServersMake(t *testing.T) {
 	}
 	for o := redirect.UnknownCode; o < redirect.NumOutcomes; o++ {
 		ctx := requestFrom(tcpAddr("192.0.2.1"))
-		writePage(ctx, o)
+		st.writePage(ctx, o)
 		h := &ctx.Response.Header
 		st.wantStyleAllowed(o.Reason(), string(h.Peek("Content-Security-Policy")), string(ctx.Response.Body()))
 		if string(h.Peek("Cache-Control")) != "no-store" || string(h.Peek("Vary")) != "Accept" || string(h.Peek("X-Content-Type-Options")) != "nosniff" ||

@@ -11,6 +11,7 @@ import (
 	"github.com/boombuler/barcode/qr"
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/page"
 	"shunt/api/redirect"
 	"shunt/api/turnstile"
 )
@@ -115,7 +116,7 @@ func sizeAsked(ctx *fasthttp.RequestCtx) (int, error) {
 // serveQR answers with the QR code of a short address, as draw draws it. It never changes as long as the link is there.
 func (s *Server) serveQR(ctx *fasthttp.RequestCtx, code []byte, contentType string, draw func(qrCode) ([]byte, error)) {
 	if _, o := s.peek(ctx, code); o != redirect.Redirected {
-		writePage(ctx, o)
+		s.writePage(ctx, o)
 		return
 	}
 	image, err := s.drawQR(s.strangerKey(ctx), s.baseURL+"/"+string(code), draw)
@@ -123,7 +124,7 @@ func (s *Server) serveQR(ctx *fasthttp.RequestCtx, code []byte, contentType stri
 		s.fail(ctx, err)
 		return
 	}
-	guardPage(ctx, assetPolicy)
+	guardPage(ctx, page.AssetPolicy)
 	h := &ctx.Response.Header
 	h.Set("Cache-Control", "public, max-age=300")
 	h.SetContentType(contentType)

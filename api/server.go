@@ -17,6 +17,8 @@ import (
 	"github.com/valyala/fasthttp/fasthttpadaptor"
 
 	"shunt/api/account"
+	"shunt/api/docs"
+	"shunt/api/page"
 	"shunt/api/redirect"
 	"shunt/api/turnstile"
 	"shunt/api/visitor"
@@ -71,11 +73,12 @@ type Server struct {
 	challenges  fasthttp.RequestHandler // nil: none
 
 	redirects    *redirect.Redirector
+	pages        *page.Set
 	cursors      cursors
 	rules        *rules
 	scratch      sync.Pool            // of *scratch
 	rootRedirect string               // empty: a page
-	docs         func() document      // the reference page; made when it is first asked for
+	docs         func() docs.Document // the reference page; made when it is first asked for
 	cores        *turnstile.Turnstile // what keeps a core busy
 	previews     *turnstile.Turnstile // reads of the store by previews
 	qrCodes      *turnstile.Turnstile // QR codes that are drawn
@@ -130,6 +133,7 @@ func NewServer(o Options) (*Server, error) {
 	}
 	s := &Server{
 		cors: cors, engine: o.Engine, accounts: o.Accounts, baseURL: strings.TrimSuffix(o.BaseURL, "/"), targets: targets,
+		pages:     page.New(origin.Host, docsPath),
 		proxies:   proxies{trusted: o.TrustedProxies, header: o.ClientIPHeader, countryHeader: o.CountryHeader},
 		log:       o.Logger,
 		now:       o.Now,
@@ -149,7 +153,7 @@ func NewServer(o Options) (*Server, error) {
 }
 
 func (s *Server) build(o Options) {
-	s.docs = sync.OnceValue(func() document { return newDocs(s.baseURL) })
+	s.docs = sync.OnceValue(func() docs.Document { return docs.Page(s.baseURL) })
 	s.scratch.New = func() any { return &scratch{buf: make([]byte, 0, scratchBytes)} }
 	if o.Blocks != nil {
 		s.targets.Blocked = &o.Blocks.list
