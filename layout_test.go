@@ -50,6 +50,16 @@ var rooms = map[string][]string{
 // alone are packages that need the standard library and nothing else: programs of others take on what they import.
 var alone = []string{module + "api/client"}
 
+// forbidden are packages that know less than their layer: what they must not reach on any way.
+var forbidden = map[string][]string{
+	module + "api/visitor":  {fasthttp, "net/http", module + "api"},
+	module + "api/redirect": {fasthttp, "net/http", module + "api/page", module + "api/docs", module + "api/preview"},
+	module + "api/page":     {fasthttp, "net/http", module + "api/docs", module + "api/preview"},
+	module + "api/preview":  {fasthttp, "net/http", module + "api/docs"},
+	module + "api/docs":     {fasthttp, "net/http", module + "api/preview"},
+	module + "api/qrcode":   {fasthttp, "net/http", module + "api", module + "engine"},
+}
+
 // pkg is what go list tells of a package.
 type pkg struct {
 	ImportPath string
@@ -109,6 +119,7 @@ func violations(packages []pkg) []string {
 		if allowed, room := rooms[p.ImportPath]; room {
 			found = append(found, strangers(p, allowed)...)
 		}
+		found = append(found, reached(p.ImportPath, "depends on", p.Deps, forbidden[p.ImportPath])...)
 		if slices.Contains(alone, p.ImportPath) {
 			found = append(found, company(p)...)
 		}
@@ -173,6 +184,8 @@ func TestEachForbiddenDependencyIsFound(t *testing.T) {
 		"the client imports the accounts":                 {ImportPath: "shunt/api/client", Deps: []string{"net/http", "shunt/api/account"}},
 		"the client reaches a module of others":           {ImportPath: "shunt/api/client", Deps: []string{"vendor/golang.org/x/net/idna", "golang.org/x/net/idna"}},
 		"connections know accounts":                       {ImportPath: "shunt/api/wire", Imports: []string{"shunt/api/problem", "shunt/api/account"}},
+		"the hot path reaches fasthttp":                   {ImportPath: "shunt/api/redirect", Deps: []string{"shunt/api/visitor", fasthttp}},
+		"what a request says knows the hot path":          {ImportPath: "shunt/api/visitor", Deps: []string{"shunt/engine", "shunt/api/redirect"}},
 		"a folder that the design does not know":          {ImportPath: "shunt/util"},
 	} {
 		t.Run(name, func(t *testing.T) {

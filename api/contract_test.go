@@ -9,8 +9,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"path"
-	"shunt/api/problem"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +18,9 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
+
+	"shunt/api/docs"
+	"shunt/api/problem"
 )
 
 // A contract holds requests and answers to the OpenAPI document. What it says is an error is one of the program or of the
@@ -34,6 +37,15 @@ type contract struct {
 	held map[string]int // answers, by "METHOD path status" and, of problems, code
 }
 
+// documentText is docs/openapi.json as it is written.
+var documentText = func() []byte {
+	text, err := os.ReadFile("docs/openapi.json")
+	if err != nil {
+		panic(err)
+	}
+	return text
+}()
+
 // theContract is that of openapi.json.
 var theContract = sync.OnceValue(func() *contract {
 	c, err := newContract(documentText)
@@ -45,7 +57,7 @@ var theContract = sync.OnceValue(func() *contract {
 
 // theContract30 is that of the same document in version 3.0.
 var theContract30 = sync.OnceValue(func() *contract {
-	c, err := newContract(openAPI30Document().body)
+	c, err := newContract(docs.OpenAPI30().Body)
 	if err != nil {
 		panic(err)
 	}

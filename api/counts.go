@@ -4,24 +4,19 @@ import (
 	"strconv"
 
 	"shunt/api/admin"
+	"shunt/api/redirect"
 	"shunt/api/wire"
 )
 
-// missReasons are the labels of outcomes.
-var missReasons = [numOutcomes]string{
-	unknownCode: "not_found", expired: "expired", exhausted: "exhausted",
-	stillLoading: "loading", wrongMethod: "method", locationTooLong: "too_long", targetBlocked: "blocked",
-}
-
 // counts returns what redirects, rules and connections have counted, for the metrics.
 func (s *Server) counts() (front admin.Front) {
-	redirects := s.redirects.counts
-	for i, n := range redirects.sum() {
-		front.Redirects = append(front.Redirects, admin.Count{Label: strconv.Itoa(countedStatuses[i]), N: n})
+	counts := s.redirects.Counts()
+	for i, n := range counts.Redirects {
+		front.Redirects = append(front.Redirects, admin.Count{Label: strconv.Itoa(redirect.Statuses[i]), N: n})
 	}
-	for o, reason := range missReasons {
-		if reason != "" {
-			front.Misses = append(front.Misses, admin.Count{Label: reason, N: redirects.misses[o].Load()})
+	for o, n := range counts.Misses {
+		if reason := redirect.Outcome(o).Reason(); reason != "" {
+			front.Misses = append(front.Misses, admin.Count{Label: reason, N: n})
 		}
 	}
 	for scope, n := range s.limiter.rules.Refused {

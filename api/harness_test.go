@@ -444,7 +444,7 @@ func (st *site) wantStats(code string, hits, unique uint64) {
 // counted returns how many links there are, and how many redirects were answered and hits counted.
 func (st *site) counted() string {
 	total := uint64(0)
-	for _, n := range st.redirects.counts.sum() {
+	for _, n := range st.redirects.Counts().Redirects {
 		total += n
 	}
 	return fmt.Sprintf("%d links, %d redirects", st.engine.Metrics().Links, total)

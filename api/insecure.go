@@ -6,6 +6,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttpadaptor"
+
+	"shunt/api/redirect"
 )
 
 // The plain listener beside HTTPS, which redirects every client there.
@@ -19,11 +21,12 @@ var challengePrefix = []byte("/.well-known/acme-challenge/")
 // An upgrader sends requests over plain HTTP to HTTPS.
 type upgrader struct {
 	baseURL    string
+	pages      pages
 	challenges fasthttp.RequestHandler // nil: none
 }
 
-func newUpgrader(baseURL string, challenges http.Handler) *upgrader {
-	u := &upgrader{baseURL: baseURL}
+func newUpgrader(baseURL string, pages pages, challenges http.Handler) *upgrader {
+	u := &upgrader{baseURL: baseURL, pages: pages}
 	if challenges != nil {
 		u.challenges = fasthttpadaptor.NewFastHTTPHandler(challenges)
 	}
@@ -52,7 +55,7 @@ func (u *upgrader) answerChallenge(ctx *fasthttp.RequestCtx) {
 	u.challenges(ctx)
 	if ctx.Response.StatusCode() != fasthttp.StatusOK {
 		ctx.Response.Reset()
-		writePage(ctx, unknownCode)
+		u.pages.answer(ctx, redirect.UnknownCode)
 	}
 }
 

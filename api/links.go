@@ -35,11 +35,8 @@ type linkObject struct {
 func (s *Server) linkObject(d engine.Detail) linkObject {
 	o := linkObject{
 		Code: d.Code, ShortURL: s.baseURL + "/" + d.Code, URL: d.Target, RedirectStatus: d.RedirectStatus,
-		State: d.State, Owner: d.Owner, CreatedAt: d.CreatedAt.UTC(), UpdatedAt: d.UpdatedAt.UTC(),
+		State: s.redirects.State(&d), Owner: d.Owner, CreatedAt: d.CreatedAt.UTC(), UpdatedAt: d.UpdatedAt.UTC(),
 		Title: d.Title, Tags: d.Tags, ForwardQuery: d.ForwardQuery, Hits: d.Hits,
-	}
-	if o.State != engine.StateExpired && s.redirects.blocks.Blocks([]byte(d.Target)) {
-		o.State = engine.StateBlocked
 	}
 	if o.Tags == nil {
 		o.Tags = []string{}

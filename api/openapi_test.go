@@ -120,7 +120,7 @@ func TestTheDocumentHasEveryEndpointWithItsScopeAndNoOther(t *testing.T) {
 	}
 }
 
-// problemRow is a row of the kinds in problem.go.
+// problemRow is a row of the kinds in package problem.
 type problemRow struct {
 	status      int
 	code, title string
@@ -294,3 +294,6 @@ func TestNoParameterIsAcceptedThatIsNotDocumented(t *testing.T) {
 		}
 	}
 }
+
+// refName returns the name of the component that ref refers to.
+func refName(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }

@@ -54,6 +54,7 @@ type checkedOptions struct {
 	rootRedirect string
 	cors         cors
 	adminHosts   admin.Hosts
+	site         string // the host of the base URL, with its port
 }
 
 func (o Options) check() (p checkedOptions, err error) {
@@ -64,6 +65,7 @@ func (o Options) check() (p checkedOptions, err error) {
 	if err != nil {
 		return p, err
 	}
+	p.site = origin.Host
 	inOwnNetwork := engine.InOwnNetwork(origin.Host)
 	p.targets.OwnOrigins = ownOrigins(o, inOwnNetwork)
 	if p.targets.RefusePrivate, err = refusesPrivate(o.PrivateTargets, inOwnNetwork); err != nil {

@@ -13,9 +13,11 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/admin"
+	"shunt/api/docs"
 	"shunt/api/limit"
+	"shunt/api/page"
+	"shunt/api/redirect"
 	"shunt/api/turnstile"
-	"shunt/api/visitor"
 	"shunt/api/wire"
 	"shunt/engine"
 )
@@ -39,11 +41,12 @@ type Server struct {
 	live         liveCalls
 	panics       panicLog
 
-	redirects    redirector
+	redirects    *redirect.Redirector
+	pages        pages
 	cursors      cursors
 	scratch      sync.Pool            // of *scratch
 	rootRedirect string               // empty: a page
-	docs         func() document      // the reference page; made when it is first asked for
+	docs         func() docs.Document // the reference page; made when it is first asked for
 	cores        *turnstile.Turnstile // what keeps a core busy
 	heavy        heavyCalls
 	exports      places
@@ -71,7 +74,8 @@ func NewServer(o Options) (*Server, error) {
 			Trusted: o.TrustedProxies, CountryHeader: o.CountryHeader,
 			Header: cmp.Or(o.ClientIPHeader, fasthttp.HeaderXForwardedFor),
 		},
-		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: o.Now, rootRedirect: checked.rootRedirect,
+		pages: pages{page.New(checked.site, docsPath)},
+		log:   cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: o.Now, rootRedirect: checked.rootRedirect,
 		drain: wire.NewDrain(),
 	}
 	s.buildRedirects(o)
@@ -87,13 +91,11 @@ func NewServer(o Options) (*Server, error) {
 // buildRedirects builds what answers requests for codes.
 func (s *Server) buildRedirects(o Options) {
 	s.scratch.New = func() any { return &scratch{buf: make([]byte, 0, scratchBytes)} }
-	s.redirects = redirector{engine: o.Engine, agents: new(visitor.Agents), countries: o.Countries, counts: new(redirectCounts)}
 	if o.Blocks != nil {
-		s.targets.Blocked, s.redirects.blocks = &o.Blocks.list, &o.Blocks.list
+		s.targets.Blocked = &o.Blocks.list
 	}
-	s.redirects.missed = newMisses(s.now.time())
-	s.redirects.k0, s.redirects.k1 = o.Engine.VisitorKey()
-	s.cursors = newCursors(s.redirects.k0, s.redirects.k1)
+	s.redirects = redirect.New(o.Engine, o.Countries, s.targets.Blocked, s.now.time())
+	s.cursors = newCursors(o.Engine.VisitorKey())
 }
 
 // buildBounds builds what bounds how much runs at once.
@@ -129,7 +131,7 @@ func (s *Server) buildCalls(o Options) {
 	s.live = liveCalls{
 		places: newLivePlaces(), ending: make(chan struct{}), engine: o.Engine, auth: s.auth, log: s.log, linkOf: s.linkOf,
 	}
-	s.docs = sync.OnceValue(func() document { return newDocs(s.baseURL) })
+	s.docs = sync.OnceValue(func() docs.Document { return docs.Page(s.baseURL) })
 }
 
 // buildAdmin builds what the admin address shows.
@@ -151,7 +153,7 @@ func (s *Server) buildRoutes(o Options, cors cors) {
 // buildListeners builds the four ways in.
 func (s *Server) buildListeners(o Options) {
 	s.public = s.newGroup(s.handlePublic, s.publicLimits(o))
-	s.insecure = s.newGroup(s.handled(newUpgrader(s.baseURL, o.ACMEChallenges).answer), s.redirectLimits(o))
+	s.insecure = s.newGroup(s.handled(newUpgrader(s.baseURL, s.pages, o.ACMEChallenges).answer), s.redirectLimits(o))
 	s.local = s.newGroup(s.handled(s.localRoutes), wire.Limits{Connections: maxOperators})
 	s.local.MaxBody = s.localBodyLimit
 	s.admin = s.newGroup(s.handleAdmin, wire.Limits{Connections: maxOperators})

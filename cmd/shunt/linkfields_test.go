@@ -8,7 +8,7 @@ import (
 
 // A field of PATCH without a flag fails this test: it becomes a row of settableFields.
 func TestEveryFieldOfAPatchHasAFlag(t *testing.T) {
-	document, err := os.ReadFile("../../api/openapi.json")
+	document, err := os.ReadFile("../../api/docs/openapi.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package api
+package docs
 
 import (
 	"bytes"
@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// openAPI30Document is openAPIDocument in OpenAPI 3.0.3, for tools that do not read 3.1. It is made
-// from it, so that the two cannot differ, and when it is first asked for.
-var openAPI30Document = sync.OnceValue(func() document {
+// OpenAPI30 returns OpenAPI in version 3.0.3, for tools that do not read 3.1. It is made from it, so
+// that the two cannot differ, and when it is first asked for.
+var OpenAPI30 = sync.OnceValue(func() Document {
 	text, err := openAPI30(documentText)
 	if err != nil {
-		panic(fmt.Sprintf("api: openapi.json as 3.0: %v", err)) // it is part of the program
+		panic(fmt.Sprintf("docs: openapi.json as 3.0: %v", err)) // it is part of the program
 	}
 	return newDocument(text)
 })

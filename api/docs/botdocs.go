@@ -1,14 +1,15 @@
-package api
+package docs
 
 import (
 	"html"
 	"strings"
 
+	"shunt/api/page"
 	"shunt/api/visitor"
 )
 
 // hits says what counts as a hit, from the tables by which it is decided.
-func (p *docsPage) hits() {
+func (p *referencePage) hits() {
 	p.add("<h2 id=\"hits\">What counts as a hit</h2>\n%s", prose("A redirect counts as a hit, unless the request is a `HEAD`, says that it is a "+
 		"prefetch or a preview (in `Sec-Purpose`, `Purpose`, `X-Purpose` or `X-Moz`), or comes from a known bot. Those get the same redirect and "+
 		"are counted apart: see `include=bots`."))
@@ -22,7 +23,7 @@ func (p *docsPage) hits() {
 }
 
 // wordList writes words as code, and says of which that they must come first.
-func wordList(words []string) markup {
+func wordList(words []string) page.Markup {
 	var b strings.Builder
 	for i, word := range words {
 		if i > 0 {
@@ -34,7 +35,7 @@ func wordList(words []string) markup {
 			b.WriteString(" (at the beginning)")
 		}
 	}
-	return markup(b.String())
+	return page.Markup(b.String())
 }
 
 // showSpaces replaces the spaces at the ends of a word, which a browser would not show.

@@ -1,4 +1,4 @@
-package api
+package page
 
 import "testing"
 
@@ -20,7 +20,7 @@ func TestJSONIsPreferredOnlyWhenItIsNamed(t *testing.T) {
 		"application/jsonx":                 false,
 		";;;,,,q=":                          false,
 	} {
-		if got := prefersJSON(requestFrom(tcpAddr("192.0.2.1"), "Accept", accept)); got != want {
+		if got := PrefersJSON([][]byte{[]byte(accept)}); got != want {
 			t.Errorf("Accept: %s: got %v, want %v", accept, got, want)
 		}
 	}

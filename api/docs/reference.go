@@ -1,4 +1,4 @@
-package api
+package docs
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 // A reference is the OpenAPI document as the reference page shows it, in the document's own order.
 type reference struct {
 	Title, Summary, Description string
+	Root                        string     // of the paths
 	Groups                      []refGroup // of operations: the document's tags
 	Objects                     []refObject
 	Errors                      []refError
@@ -68,7 +69,7 @@ func readReference(text []byte) (*reference, error) {
 	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, err
 	}
-	r := &reference{Title: d.Info.Title, Summary: d.Info.Summary, Description: d.Info.Description}
+	r := &reference{Title: d.Info.Title, Summary: d.Info.Summary, Description: d.Info.Description, Root: d.Servers[0].URL}
 	asked := make(map[string]bool) // objects that requests have: they are shown there
 	for _, tag := range d.Tags {
 		group := refGroup{Name: tag.Name, Description: tag.Description}
@@ -239,8 +240,8 @@ func (d *openAPI) field(name string, s *apiSchema, description, mark string) ref
 	return refField{name, mark, d.typeOf(s), description, object}
 }
 
-// A refCurl is a command line that makes a request: what stands before and behind the base URL.
-type refCurl struct{ Before, Behind string }
+// A refCurl is a command line that makes a request: what stands before and after the base URL.
+type refCurl struct{ Before, After string }
 
 // curl shows the first example of a request, with the examples of its path's parameters.
 func (d *openAPI) curl(method, path string, o *apiOperation) refCurl {
