@@ -129,13 +129,13 @@ type problemRow struct {
 // problemRows reads all kinds of problems out of the source: a new one cannot be forgotten.
 func problemRows(t *testing.T) (rows []problemRow) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "problem.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "problem/problem.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		literal, ok := n.(*ast.CompositeLit)
-		if name, _ := literalType(literal, ok).(*ast.Ident); name == nil || name.Name != "kind" {
+		if name, _ := literalType(literal, ok).(*ast.Ident); name == nil || name.Name != "Kind" {
 			return true
 		}
 		status, _ := strconv.Atoi(literal.Elts[0].(*ast.BasicLit).Value)
