@@ -32,21 +32,26 @@ func writeProblem(ctx *fasthttp.RequestCtx, r problem.Problem) {
 		h.Set("WWW-Authenticate", `Bearer realm="shunt"`)
 	}
 	h.Set("Cache-Control", "no-store")
-	writeJSONAs(ctx, "application/problem+json", r.Kind.Status, r.Body())
+	writeEncodedAs(ctx, "application/problem+json", r.Kind.Status, encodeJSON(r.Body()))
 }
 
 func writeJSON(ctx *fasthttp.RequestCtx, status int, v any) error {
+	return writeEncoded(ctx, status, encodeJSON(v))
+}
+
+// writeEncoded answers with JSON that has been written.
+func writeEncoded(ctx *fasthttp.RequestCtx, status int, text []byte) error {
 	ctx.Response.Header.Set("Cache-Control", "no-store")
-	writeJSONAs(ctx, "application/json", status, v)
+	writeEncodedAs(ctx, "application/json", status, text)
 	return nil
 }
 
-func writeJSONAs(ctx *fasthttp.RequestCtx, contentType string, status int, v any) {
+func writeEncodedAs(ctx *fasthttp.RequestCtx, contentType string, status int, text []byte) {
 	h := &ctx.Response.Header
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.SetContentType(contentType)
 	ctx.SetStatusCode(status)
-	ctx.SetBody(encodeJSON(v))
+	ctx.SetBody(text)
 }
 
 // encodeJSON returns a line of JSON.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"unicode/utf8"
 
@@ -24,22 +25,6 @@ const (
 
 // ndjsonTypes are the media types of lines of JSON.
 var ndjsonTypes = []string{"application/x-ndjson", "application/ndjson"}
-
-// bulkAnswer is the answer of POST /shorten/bulk.
-type bulkAnswer struct {
-	Created  int        `json:"created"`
-	Existing int        `json:"existing"`
-	Failed   int        `json:"failed"`
-	Results  []bulkItem `json:"results"`
-}
-
-// bulkItem is what became of one item: a link or a problem, with the status that POST /shorten would have answered.
-type bulkItem struct {
-	Index   int           `json:"index"`
-	Status  int           `json:"status"`
-	Link    *linkObject   `json:"link,omitempty"`
-	Problem *problem.Body `json:"problem,omitempty"`
-}
 
 // createBulk is POST /shorten/bulk. Items that are refused keep no other from being made; but a request that is answered with
 // a problem as a whole has made nothing, outcome_unknown excepted.
@@ -73,7 +58,7 @@ func (s *Server) createMany(
 	if err != nil {
 		return err
 	}
-	return writeJSON(ctx, fasthttp.StatusOK, s.bulkAnswer(results))
+	return writeEncoded(ctx, fasthttp.StatusOK, s.appendBulk(nil, results))
 }
 
 // bulkItems reads the items of a request, and counts them as so many creates.
@@ -125,31 +110,43 @@ func (s *Server) createItems(request *engine.Request, items []engine.BulkItem) (
 	return results, nil
 }
 
-func (s *Server) bulkAnswer(results []engine.BulkResult) bulkAnswer {
-	answer := bulkAnswer{Results: make([]bulkItem, len(results))}
+// appendBulk appends the answer of POST /shorten/bulk: for each item a link or a problem, with the status that POST
+// /shorten would have answered.
+func (s *Server) appendBulk(dst []byte, results []engine.BulkResult) []byte {
+	created, existing, failed := 0, 0, 0
+	var items []byte
 	for i := range results {
-		item := &answer.Results[i]
-		switch r := &results[i]; {
-		case r.Err != nil:
-			refused, _ := problem.Of(r.Err)
-			body := refused.Body()
-			*item = bulkItem{Status: body.Status, Problem: &body}
-			answer.Failed++
-		case r.Existed:
-			*item = s.madeItem(fasthttp.StatusOK, r)
-			answer.Existing++
-		default:
-			*item = s.madeItem(fasthttp.StatusCreated, r)
-			answer.Created++
+		r := &results[i]
+		if i > 0 {
+			items = append(items, ',')
 		}
-		item.Index = i
+		switch {
+		case r.Err != nil:
+			failed++
+			refused, _ := problem.Of(r.Err)
+			items = append(appendItem(items, i, refused.Kind.Status), `"problem":`...)
+			items = append(items, bytes.TrimSuffix(encodeJSON(refused.Body()), []byte{'\n'})...)
+		case r.Existed:
+			existing++
+			items = s.appendMade(appendItem(items, i, fasthttp.StatusOK), r)
+		default:
+			created++
+			items = s.appendMade(appendItem(items, i, fasthttp.StatusCreated), r)
+		}
+		items = append(items, '}')
 	}
-	return answer
+	dst = fmt.Appendf(dst, `{"created":%d,"existing":%d,"failed":%d,"results":[`, created, existing, failed)
+	return append(append(dst, items...), "]}\n"...)
 }
 
-func (s *Server) madeItem(status int, r *engine.BulkResult) bulkItem {
-	o := s.linkObject(r.Detail)
-	return bulkItem{Status: status, Link: &o}
+// appendItem begins item i of the answer.
+func appendItem(dst []byte, i, status int) []byte {
+	return fmt.Appendf(dst, `{"index":%d,"status":%d,`, i, status)
+}
+
+func (s *Server) appendMade(dst []byte, r *engine.BulkResult) []byte {
+	l := s.shown(r.Detail)
+	return l.AppendJSON(append(dst, `"link":`...))
 }
 
 // readBulk takes a body apart into the texts of its items: the elements of one JSON array, or, if its media type is that of

@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -139,13 +138,12 @@ func (x *exportStream) fillPage() error {
 	if err != nil {
 		return err
 	}
-	enc := json.NewEncoder(&x.page)
-	enc.SetEscapeHTML(false)
+	lines := x.page.AvailableBuffer()
 	for i := range page.Links {
-		if err := enc.Encode(x.server.listedObject(&x.query, &page.Links[i])); err != nil {
-			return err
-		}
+		l := x.server.listed(&x.query, &page.Links[i])
+		lines = append(l.AppendJSON(lines), '\n')
 	}
+	x.page.Write(lines)
 	if x.query.Below = page.Next; page.Next == 0 {
 		x.ending = io.EOF
 	}

@@ -230,8 +230,8 @@ func readTime(value json.RawMessage) (time.Time, error) {
 		return time.Time{}, err
 	}
 	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
+	if t = t.UTC(); err != nil || t.Year() > 9999 { // an offset can lead to year 10000, which could not be answered
 		return time.Time{}, fieldError("", "format", "must be a time such as 2030-12-31T23:59:59Z (RFC 3339)")
 	}
-	return t.UTC().Truncate(time.Millisecond), nil
+	return t.Truncate(time.Millisecond), nil
 }

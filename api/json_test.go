@@ -93,16 +93,16 @@ func FuzzParseObject(f *testing.F) {
 // FuzzShortenFields: no value of any field brings a reader down, and what it takes is within the contract.
 func FuzzShortenFields(f *testing.F) {
 	for _, seed := range []string{`"http://a"`, `301`, `["a","b"]`, `"2030-01-01T00:00:00Z"`, `true`, `1e3`, `-1`, `{}`, `["",null]`} {
-		for name := range shortenFields {
+		for name := range createFields {
 			f.Add(name, []byte(seed))
 		}
 	}
 	f.Fuzz(func(t *testing.T, name string, value []byte) {
-		read, known := shortenFields[name]
+		read, known := createFields[name]
 		if !known || !json.Valid(value) {
 			return
 		}
-		var r shortenRequest
+		var r askedLink
 		if err := read(&r, value); err != nil {
 			return
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -13,42 +12,16 @@ import (
 	"shunt/engine"
 )
 
-// linkObject is a link in JSON.
-type linkObject struct {
-	Code           string       `json:"code"`
-	ShortURL       string       `json:"short_url"`
-	URL            string       `json:"url"`
-	RedirectStatus int          `json:"redirect_status"`
-	State          engine.State `json:"state"`
-	Owner          uint32       `json:"owner"`
-	CreatedAt      time.Time    `json:"created_at"`
-	UpdatedAt      time.Time    `json:"updated_at"`
-	ExpiresAt      *time.Time   `json:"expires_at"`
-	MaxHits        *uint64      `json:"max_hits"`
-	Title          string       `json:"title"`
-	Tags           []string     `json:"tags"`
-	ForwardQuery   bool         `json:"forward_query"`
-	Hits           uint64       `json:"hits"`
-	Unique         *uint64      `json:"unique,omitempty"` // where one link is read or changed
+// shown returns link d as its owner sees it.
+func (s *Server) shown(d engine.Detail) Link {
+	d.State = s.redirects.State(&d)
+	return Link{Detail: d, ShortURL: s.baseURL + "/" + d.Code}
 }
 
-func (s *Server) linkObject(d engine.Detail) linkObject {
-	o := linkObject{
-		Code: d.Code, ShortURL: s.baseURL + "/" + d.Code, URL: d.Target, RedirectStatus: d.RedirectStatus,
-		State: s.redirects.State(&d), Owner: d.Owner, CreatedAt: d.CreatedAt.UTC(), UpdatedAt: d.UpdatedAt.UTC(),
-		Title: d.Title, Tags: d.Tags, ForwardQuery: d.ForwardQuery, Hits: d.Hits,
-	}
-	if o.Tags == nil {
-		o.Tags = []string{}
-	}
-	if !d.ExpiresAt.IsZero() {
-		expires := d.ExpiresAt.UTC()
-		o.ExpiresAt = &expires
-	}
-	if d.MaxHits != 0 {
-		o.MaxHits = &d.MaxHits
-	}
-	return o
+// writeLink answers with a link object.
+func writeLink(ctx *fasthttp.RequestCtx, status int, l *Link) error {
+	setETag(ctx, l.Version)
+	return writeEncoded(ctx, status, append(l.AppendJSON(nil), '\n'))
 }
 
 // createLink is POST /shorten.
@@ -64,13 +37,13 @@ func (s *Server) createLink(ctx *fasthttp.RequestCtx, caller account.Caller) err
 	if err != nil {
 		return err
 	}
-	setETag(ctx, d.Version)
 	ctx.Response.Header.Set("Location", "/api/v1/links/"+d.Code)
 	status := fasthttp.StatusCreated
 	if existed {
 		status = fasthttp.StatusOK
 	}
-	return writeJSON(ctx, status, s.linkObject(d))
+	l := s.shown(d)
+	return writeLink(ctx, status, &l)
 }
 
 // create makes the link of draft, or finds it; request is what its sender may repeat, nil if nothing.
@@ -113,10 +86,9 @@ func (s *Server) readLink(ctx *fasthttp.RequestCtx, caller account.Caller) error
 
 // writeCounted answers with a link and its visitors.
 func (s *Server) writeCounted(ctx *fasthttp.RequestCtx, d engine.Detail) error {
-	o := s.linkObject(d)
-	o.Unique = &d.Unique
-	setETag(ctx, d.Version)
-	return writeJSON(ctx, fasthttp.StatusOK, o)
+	l := s.shown(d)
+	l.Counted = true
+	return writeLink(ctx, fasthttp.StatusOK, &l)
 }
 
 // deleteLink is DELETE /links/{code}.
