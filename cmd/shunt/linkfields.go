@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/settings"
 )
 
@@ -34,7 +35,7 @@ var settableFields = []linkField{
 	{"tag", "tags", "TAG", "to find it by; may be repeated", "", "'': none",
 		readTags, func(l *client.Link) string { return orDash(strings.Join(l.Tags, ", ")) }},
 	{"expires", "expires_at", "TIME", "when it ends: 30d, 12h, 2030-12-31 or 2030-12-31T23:59:59Z", "default never", "or never",
-		last(readExpiry), func(l *client.Link) string { return orNever(l.ExpiresAt) }},
+		last(readExpiry), func(l *client.Link) string { return console.TimeOrNever(l.ExpiresAt) }},
 	{"max-hits", "max_hits", "HITS", "how many hits it answers before it is used up", "default: any number", "none: any number",
 		last(readMaxHits), showMaxHits},
 	{"status", "redirect_status", "STATUS", "redirect status: 301, 302, 307 or 308", "default 302", "",
@@ -109,7 +110,7 @@ func readExpiry(text string) (any, error) {
 	if text == "never" || text == "none" {
 		return nil, nil
 	}
-	return parseExpiry(text, time.Now())
+	return settings.ParseExpiry(text, time.Now())
 }
 
 func readMaxHits(text string) (any, error) {
