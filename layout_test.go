@@ -61,10 +61,21 @@ var rooms = map[string]room{
 		"shunt/engine/internal/mmap", "shunt/engine/invalid",
 	}},
 	"shunt/engine/target": {knows: []string{"shunt/engine/internal/limits", "shunt/engine/invalid"}},
+	"shunt/api/wire":      {knows: []string{"shunt/api/problem", "shunt/api/rate", "shunt/api/turnstile"}}, // problem needs engine and accounts
 }
 
 // alone are packages that need the standard library and nothing else: programs of others take on what they import.
 var alone = []string{module + "api/client"}
+
+// forbidden are packages that know less than their layer: what they must not reach on any way.
+var forbidden = map[string][]string{
+	module + "api/visitor":  {fasthttp, "net/http", module + "api"},
+	module + "api/redirect": {fasthttp, "net/http", module + "api/page", module + "api/docs", module + "api/preview"},
+	module + "api/page":     {fasthttp, "net/http", module + "api/docs", module + "api/preview"},
+	module + "api/preview":  {fasthttp, "net/http", module + "api/docs"},
+	module + "api/docs":     {fasthttp, "net/http", module + "api/preview"},
+	module + "api/qrcode":   {fasthttp, "net/http", module + "api", module + "engine"},
+}
 
 // pkg is what go list tells of a package.
 type pkg struct {
@@ -123,6 +134,7 @@ func violations(packages []pkg) []string {
 		found = append(found, strayed(p)...)
 		found = append(found, reached(p.ImportPath, "imports", p.Imports, l.direct)...)
 		found = append(found, reached(p.ImportPath, "depends on", p.Deps, l.transitive)...)
+		found = append(found, reached(p.ImportPath, "depends on", p.Deps, forbidden[p.ImportPath])...)
 		if slices.Contains(alone, p.ImportPath) {
 			found = append(found, company(p)...)
 		}
@@ -195,6 +207,9 @@ func TestEachForbiddenDependencyIsFound(t *testing.T) {
 		"cmd imports bench":                               {ImportPath: "shunt/cmd/shunt", Imports: []string{"shunt/bench"}},
 		"the client imports the accounts":                 {ImportPath: "shunt/api/client", Deps: []string{"net/http", "shunt/api/account"}},
 		"the client reaches a module of others":           {ImportPath: "shunt/api/client", Deps: []string{"vendor/golang.org/x/net/idna", "golang.org/x/net/idna"}},
+		"connections know accounts":                       {ImportPath: "shunt/api/wire", Imports: []string{"shunt/api/problem", "shunt/api/account"}},
+		"the hot path reaches fasthttp":                   {ImportPath: "shunt/api/redirect", Deps: []string{"shunt/api/visitor", fasthttp}},
+		"what a request says knows the hot path":          {ImportPath: "shunt/api/visitor", Deps: []string{"shunt/engine", "shunt/api/redirect"}},
 		"the index imports the engine":                    {ImportPath: "shunt/engine/index", Imports: []string{"shunt/engine"}},
 		"targets import the index":                        {ImportPath: "shunt/engine/target", Imports: []string{"shunt/engine/index"}},
 		"targets import the hash":                         {ImportPath: "shunt/engine/target", Imports: []string{"shunt/engine/internal/hash"}},

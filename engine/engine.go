@@ -14,6 +14,7 @@ import (
 
 	"shunt/engine/index"
 	"shunt/engine/internal/limits"
+	"shunt/engine/tally"
 )
 
 // Defaults of Options.
@@ -235,7 +236,7 @@ func (e *Engine) Resolve(code []byte) (l index.Link, ok bool) { return e.index.R
 // has counted nothing, if the cap is used up that the link has by now: the answer is then no redirect.
 // It takes no lock and allocates nothing, unless the journal's ring is full: then it waits for room, see appendSlow.
 func (e *Engine) Hit(l index.Link, v Visit) bool {
-	if v.Class >= numClasses || l.Flags().CountAtOnce() {
+	if v.Class >= tally.NumClasses || l.Flags().CountAtOnce() {
 		return e.hitAtOnce(l, v)
 	}
 	id, whose, what := l.ID(), v.whose(l.Owner()), v.what()
@@ -272,7 +273,7 @@ func (e *Engine) hitUnsure(l index.Link, v Visit, r *ring, seq uint64) (admitted
 	w := [recordWords]uint64{l.ID(), v.Visitor, v.whose(l.Owner()), v.what()}
 	admitted = true
 	if r.capsGiven.Load() != 0 && e.index.CountsAtOnce(l) {
-		if admitted = e.index.Admit(l, l.ID(), v.Class == ClassHit); admitted {
+		if admitted = e.index.Admit(l, l.ID(), v.Class == tally.ClassHit); admitted {
 			w[3] |= countedBit
 		} else {
 			w = [recordWords]uint64{3: voidBit}
@@ -284,11 +285,11 @@ func (e *Engine) hitUnsure(l index.Link, v Visit, r *ring, seq uint64) (admitted
 
 // hitAtOnce is Hit of a link whose hits raise its counter themselves, and of a class that there is not.
 func (e *Engine) hitAtOnce(l index.Link, v Visit) bool {
-	if v.Class >= numClasses {
+	if v.Class >= tally.NumClasses {
 		panic("engine: unknown class of visit") // such a record would be taken for another
 	}
 	id := l.ID()
-	if !e.index.Admit(l, id, v.Class == ClassHit) {
+	if !e.index.Admit(l, id, v.Class == tally.ClassHit) {
 		return false
 	}
 	w := [recordWords]uint64{id, v.Visitor, v.whose(l.Owner()), v.what() | countedBit}

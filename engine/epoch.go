@@ -7,9 +7,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"shunt/engine/internal/mmap"
 	"sync"
 	"syscall"
+
+	"shunt/engine/internal/mmap"
+	"shunt/engine/tally"
 )
 
 // startEpoch commits what the last epoch's journal holds beyond the store, together with the start of a new epoch, and
@@ -78,7 +80,7 @@ func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 			left.reset()
 		}
 		left.add(r, p.OpenHour)
-		if r.class == ClassHit && !r.void {
+		if r.class == tally.ClassHit && !r.void {
 			named[r.Referrer]++
 		}
 		return nil
@@ -172,7 +174,7 @@ func (e *Engine) oldReferrers(p Positions) *referrers {
 // countNameless counts the replayed hits whose referrer has a number and no name any more: it shows under "other".
 func (e *Engine) countNameless(names *referrers, named map[uint16]uint64) {
 	for number, hits := range named {
-		if _, ok := names.name(number); !ok && number != otherReferrer {
+		if _, ok := names.Name(number); !ok && number != tally.OtherReferrer {
 			e.replayed.nameless += hits
 		}
 	}

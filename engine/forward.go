@@ -39,6 +39,7 @@ const (
 	FlagExpires      = index.FlagExpires
 	FlagCapped       = index.FlagCapped
 	FlagTombstone    = index.FlagTombstone
+	DurableFlags     = index.DurableFlags
 
 	DrawnCodeBytes = index.DrawnCodeBytes
 )

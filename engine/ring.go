@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"shunt/engine/internal/hash"
-	"shunt/engine/internal/mmap"
 	"sync/atomic"
 	"unsafe"
+
+	"shunt/engine/internal/hash"
+	"shunt/engine/internal/mmap"
+	"shunt/engine/tally"
 )
 
 const (
@@ -58,10 +60,10 @@ type hitRecord struct {
 	visitor uint64
 	owner   uint32
 	hour    uint32 // Unix time / 3600, 24 bits: until the year 3883
-	class   Class
+	class   tally.Class
 	counted bool // the link's counter was raised when this was recorded, so the fold must not raise it
 	void    bool // there was no hit: a cap did not admit it after its slot was reserved (Engine.hitUnsure)
-	Values
+	tally.Values
 }
 
 // whose makes the third word of a visit's record.
@@ -71,14 +73,14 @@ func (v Visit) whose(owner uint32) uint64 {
 
 // what makes the fourth, without its checksum.
 func (v Visit) what() uint64 {
-	return uint64(v.Class) | uint64(v.Agent&agentMask)<<agentShift | uint64(v.Referrer)<<referrerShift
+	return uint64(v.Class) | uint64(v.Agent&tally.AgentMask)<<agentShift | uint64(v.Referrer)<<referrerShift
 }
 
 func (r *hitRecord) unpack(w *[recordWords]uint64) {
 	r.linkID, r.visitor = w[0], w[1]
-	r.owner, r.hour, r.Country = uint32(w[2]), uint32(w[2]>>32)&0xffffff, Country(w[2]>>56)
-	r.class, r.counted, r.void = Class(w[3]&classMask), w[3]&countedBit != 0, w[3]&voidBit != 0
-	r.Agent, r.Referrer = Agent(w[3]>>agentShift)&agentMask, uint16(w[3]>>referrerShift)
+	r.owner, r.hour, r.Country = uint32(w[2]), uint32(w[2]>>32)&0xffffff, tally.Country(w[2]>>56)
+	r.class, r.counted, r.void = tally.Class(w[3]&classMask), w[3]&countedBit != 0, w[3]&voidBit != 0
+	r.Agent, r.Referrer = tally.Agent(w[3]>>agentShift)&tally.AgentMask, uint16(w[3]>>referrerShift)
 }
 
 // unpackIf unpacks the words of a slot if they prove to be the record with sequence number seq of an epoch.

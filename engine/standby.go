@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"shunt/engine/internal/mmap"
 	"sync"
 	"time"
+
+	"shunt/engine/internal/mmap"
 )
 
 // Redirects go on while the disk of the journal does not answer.

@@ -19,8 +19,6 @@ type AccountTable struct {
 // Accounts returns the table of accounts.
 func (s *Store) Accounts() *AccountTable { return &AccountTable{s.db, s} }
 
-func accountKey(key []byte) []byte { return append([]byte{tableAccounts}, key...) }
-
 // Get returns the value of key, nil if there is none. The caller may keep it.
 func (t *AccountTable) Get(key []byte) ([]byte, error) {
 	v, err := read(t.r, accountKey(key))

@@ -7,13 +7,12 @@ package storage
 import "testing"
 
 func TestMergingSmallOperandsAllocatesOnlyTheResult(t *testing.T) {
-	merger := newMerger()
 	for name, rows := range map[string][][]byte{
-		"without breakdowns": {hit(1).row(), hit(2).row()},
-		"with breakdowns":    {hitFrom(1, "a.b", 5, 2, 1).row(), hitFrom(2, "c.d", 5, 3, 1).row()},
+		"without breakdowns": {rowOf(hit(1)), rowOf(hit(2))},
+		"with breakdowns":    {rowOf(hitFrom(1, "a.b", 5, 2, 1)), rowOf(hitFrom(2, "c.d", 5, 3, 1))},
 	} {
 		allocs := testing.AllocsPerRun(1000, func() {
-			m, _ := merger.Merge(nil, rows[0])
+			m, _ := newMerge(nil, rows[0])
 			for range 50 {
 				_ = m.MergeNewer(rows[1])
 			}

@@ -15,7 +15,7 @@ import (
 
 // A backup is a folder like a store's:
 //
-//	DIR/format   "shunt backup, format 2": so Open refuses it, and Restore knows it
+//	DIR/format   "shunt backup, version 1": so Open refuses it, and Restore knows it
 //	DIR/db/      a checkpoint of Pebble
 //
 // While it is made, format is named format.backup; it is renamed when all else is durable. There is no journal in it.
@@ -52,7 +52,7 @@ func (s *Store) backup(ctx context.Context, to *folder) (BackupResult, error) {
 	if err := apart(to.fs, to.dir, s.folder.dir); err != nil {
 		return BackupResult{}, err
 	}
-	err := to.makeFor(formatBackupName, backupPrefix, s.layout)
+	err := to.makeFor(formatBackupName, backupPrefix, layoutVersion)
 	if err == nil {
 		err = s.fill(ctx, to)
 	}

@@ -39,10 +39,10 @@ func (f *benchFlush) divide() {
 		if len(d[i]) == 0 {
 			d[i] = make(engine.Breakdown, 1)
 		}
-		d[i][0] = engine.ValueHits{Value: oneByteStrings[1+f.rng.IntN(5)], Hits: 1}
+		d[i][0] = engine.ValueHits{Value: string([]byte{byte(1 + f.rng.IntN(5))}), Hits: 1}
 	}
 	d[engine.Referrers][0].Value = benchReferrers[f.rng.IntN(100)]
-	d[engine.Countries][0].Value = oneByteStrings[1+f.rng.IntN(30)]
+	d[engine.Countries][0].Value = string([]byte{byte(1 + f.rng.IntN(30))})
 }
 
 func newBenchFlush(rows int) *benchFlush {
@@ -224,7 +224,7 @@ func BenchmarkLoad(b *testing.B) {
 func BenchmarkMerge(b *testing.B) {
 	many := make([][]byte, 100)
 	for i := range many {
-		many[i] = hitFrom(uint64(i), benchReferrers[i], byte(i%30), byte(i%4), byte(i%9)).row()
+		many[i] = rowOf(hitFrom(uint64(i), benchReferrers[i], byte(i%30), byte(i%4), byte(i%9)))
 	}
 	full := make([][]byte, 2)
 	dense := make([][]byte, 2)
@@ -233,7 +233,7 @@ func BenchmarkMerge(b *testing.B) {
 		for value := range 256 {
 			m.count(engine.Referrers, fmt.Sprintf("www.site%d.example", value+i), 1)
 		}
-		full[i] = m.row()
+		full[i] = rowOf(m)
 		t := engine.Tally{Hits: 3000}
 		for v := range uint64(3000) {
 			t.Visitors.Add(visitorHash(v + uint64(i)))
@@ -244,7 +244,7 @@ func BenchmarkMerge(b *testing.B) {
 		name string
 		rows [][]byte
 	}{
-		{"rows=2/dimensions=false", [][]byte{hit(1).row(), hit(2).row()}},
+		{"rows=2/dimensions=false", [][]byte{rowOf(hit(1)), rowOf(hit(2))}},
 		{"rows=2/dimensions=true", many[:2]},
 		{"rows=100/dimensions=true", many},
 		{"rows=2/referrers=256", full},

@@ -150,23 +150,6 @@ func indexName(key []byte) string {
 	return "by owner"
 }
 
-// splitIndexKey returns the tag, empty by owner, and the id of a key of an index.
-func splitIndexKey(key []byte) (tag string, id uint64, ok bool) {
-	if len(key) < 1+4+8 {
-		return "", 0, false
-	}
-	middle := key[5 : len(key)-8]
-	if key[0] == tableByTag {
-		if len(middle) == 0 || int(middle[0]) != len(middle)-1 {
-			return "", 0, false
-		}
-		tag = string(middle[1:])
-	} else if len(middle) > 0 {
-		return "", 0, false
-	}
-	return tag, ^binary.BigEndian.Uint64(key[len(key)-8:]), true
-}
-
 // nameStrays looks for hot records without a cold one, and index rows without a link, if there are any: then there are more
 // of them than cold records have found.
 func (c *check) nameStrays() error {

@@ -55,7 +55,7 @@ var knownMeta = []struct {
 		m.sweep, err = decodeSweep(v)
 		return err
 	}},
-	{metaSequence, "sequence of writes", false, func(m *checkedMeta, v []byte) (err error) {
+	{metaSequence, "sequence of writes", true, func(m *checkedMeta, v []byte) (err error) {
 		m.sequence, err = decodeSequence(v)
 		return err
 	}},
@@ -124,8 +124,8 @@ func (c *check) checkWrites() {
 // problems returns what cannot be, by the name of the row.
 func (m *checkedMeta) problems() map[string]string {
 	found := map[string]string{}
-	if m.layout == 0 || m.layout > layoutVersion {
-		found["layout version"] = fmt.Sprintf("%d; this program knows 1 to %d", m.layout, layoutVersion)
+	if m.layout != layoutVersion {
+		found["layout version"] = fmt.Sprintf("%d; this program knows %d", m.layout, layoutVersion)
 	}
 	if m.idBound == 0 || m.idBound > 1<<idCounterBits {
 		found["id bound"] = fmt.Sprintf("%d is none", m.idBound)
@@ -142,11 +142,11 @@ func (m *checkedMeta) problems() map[string]string {
 	return found
 }
 
-// checkFormatFile compares the two layout versions: an upgrade that was cut off leaves the file's ahead.
+// checkFormatFile compares the two layout versions.
 func (c *check) checkFormatFile() {
 	version, _, err := c.v.folder.readFormat(formatName)
-	if err == nil && version < c.meta.layout {
-		err = fmt.Errorf("format %d, and the database has %d", version, c.meta.layout)
+	if err == nil && version != c.meta.layout {
+		err = fmt.Errorf("version %d, and the database has %d", version, c.meta.layout)
 	}
 	if err != nil {
 		c.o.Faults.AddFile(c.v.folder.path(formatName), "%v", err)

@@ -55,9 +55,6 @@ func (p *deletionPart) wantDeleted(id uint64, code string) error {
 
 // wantDeletion wants the row of a tombstone in the index by deletion, without which it would stay for ever.
 func (c *check) wantDeletion(h *engine.HotView, key []byte) {
-	if c.meta.layout < layoutOfDeletions {
-		return
-	}
 	_, missing, done := c.lookup("by deletion", appendByDeletionKey(nil, deletionHour(h.DeletedAtMs), h.ID))
 	defer done()
 	if missing {

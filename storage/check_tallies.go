@@ -1,12 +1,10 @@
 package storage
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
 
-	"shunt/engine"
 	"shunt/engine/plural"
 )
 
@@ -150,27 +148,13 @@ func checkedTally(value []byte) (rawTally, error) {
 		return rawTally{}, err
 	}
 	t, err := parseTally(value)
-	if err != nil || t.sketch == nil {
+	if err != nil {
 		return t, err
 	}
-	if least := leastVisitors(t.sketch); t.hits < least {
+	if least := t.leastVisitors(); t.hits < least {
 		return t, fmt.Errorf("%s of at least %s", hits(t.hits), plural.Of(least, "visitor", "visitors"))
 	}
 	return t, nil
-}
-
-// leastVisitors returns how many visitors a sketch, which is well-formed, has at least: each has set one register.
-func leastVisitors(sketch []byte) (n uint64) {
-	if sketch[0] == sketchExact {
-		n, _ = binary.Uvarint(sketch[1:])
-		return n
-	}
-	for _, register := range sketch[len(denseHead):] {
-		if register != 0 {
-			n++
-		}
-	}
-	return max(n, engine.MaxExactVisitors+1)
 }
 
 // linkHours: a row before the mark is contained in its day.

@@ -2,8 +2,12 @@ package storage
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 )
+
+// ErrCorrupt: a key or a value is not what this package writes.
+var ErrCorrupt = errors.New("store is corrupt")
 
 // Value formats. Each value begins with the version of its format. Numbers are uvarints in their shortest form, unless a
 // diagram gives a width; signed ones are zigzag varints; a string has its length before it, unless it ends the value.

@@ -15,8 +15,9 @@ const (
 	indexVersion    = 1
 	deletionVersion = 1
 
-	// knownFlags are the flag bits of a hot record of version 1: some of them say which fields follow.
-	knownFlags engine.Flags = 1<<6 - 1
+	// knownFlags are the flag bits of a hot record of version 1. Three of them say which fields follow;
+	// a bit that brings no field with it needs no change here.
+	knownFlags = engine.DurableFlags
 
 	// maxHostBytes is how much of a host the indexes keep. A host name has at most 253 bytes.
 	maxHostBytes = 255
@@ -234,4 +235,13 @@ func checkTags(tags []string) error {
 		}
 	}
 	return nil
+}
+
+// decodeEntry decodes an index value. The result aliases it.
+func decodeEntry(v []byte) (engine.LinkEntry, error) {
+	r := readValue("index value", v, indexVersion)
+	x := engine.LinkEntry{
+		Code: r.bytes(engine.MaxCodeBytes), Host: r.bytes(maxHostBytes), Title: r.remaining(engine.MaxTitleBytes),
+	}
+	return x, r.end()
 }

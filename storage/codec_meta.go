@@ -3,6 +3,7 @@ package storage
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 
 	"shunt/engine"
 )
@@ -71,6 +72,14 @@ func (m mark) passed(s stage, hour uint32, id uint64) bool {
 	return hour < m.hour || hour == m.hour && (s < m.stage || s == m.stage && id < m.next)
 }
 
+// nextStage returns the mark at the end of a table of an hour.
+func (m mark) nextStage() mark {
+	if m.stage == stageLinks {
+		return mark{hour: m.hour, stage: stageOwners}
+	}
+	return mark{hour: m.hour + 1}
+}
+
 // appendMark appends the roll-up mark.
 //
 //	┌───────────┬──────┬─────────┬──────────────────────────┐
@@ -98,6 +107,9 @@ type sweep struct {
 	next     uint64 // 0 if done
 }
 
+// nextStage returns the sweep mark at the end of a table.
+func (w sweep) nextStage() sweep { return sweep{firstDay: w.firstDay, stage: w.stage + 1} }
+
 // appendSweep appends the sweep mark.
 //
 //	┌───────────┬───────────┬──────────────────────────────────┬──────────────────────────┐
@@ -117,11 +129,40 @@ func decodeSweep(v []byte) (sweep, error) {
 	return w, r.end()
 }
 
-// decodeFixed copies a value of a fixed width.
-func decodeFixed(dst, v []byte, what string) error {
-	if len(v) != len(dst) {
-		return fmt.Errorf("%w: %s has %d bytes instead of %d", ErrCorrupt, what, len(v), len(dst))
+const baseURLVersion = 1
+
+// maxBaseURLBytes bounds a base URL: it is checked as a target is, so none is longer.
+const maxBaseURLBytes = engine.MaxTargetBytes
+
+// appendBaseURL appends the base URL of the last server: scheme, host and port, in ASCII.
+//
+//	┌───────────┬──────────┐
+//	│ version 1 │ base URL │
+//	└───────────┴──────────┘
+func appendBaseURL(dst []byte, baseURL string) []byte {
+	return append(append(dst, baseURLVersion), baseURL...)
+}
+
+func decodeBaseURL(v []byte) (string, error) {
+	r := readValue("base URL", v, baseURLVersion)
+	text := string(r.rest)
+	if why := baseURLProblem(text); r.err == nil && why != "" {
+		r.fail(why)
 	}
-	copy(dst, v)
-	return nil
+	if r.err != nil {
+		return "", r.err
+	}
+	return text, nil
+}
+
+// baseURLProblem says why text cannot be kept as a base URL, "" if it can.
+func baseURLProblem(text string) string {
+	visible := func(c rune) bool { return ' ' < c && c <= '~' }
+	switch {
+	case text == "" || len(text) > maxBaseURLBytes:
+		return fmt.Sprintf("it has %d bytes", len(text))
+	case strings.ContainsFunc(text, func(c rune) bool { return !visible(c) }):
+		return "it has characters that no address has"
+	}
+	return ""
 }

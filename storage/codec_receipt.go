@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	receiptVersion     = 1 // of a request for one link
-	bulkReceiptVersion = 2 // of a request for several
+	receiptVersion = 1
 
 	// A receipt's outcome: what was answered.
 	outcomeCreated = 0
 	outcomeExisted = 1
+	outcomeSeveral = 2 // to a request for several links: each item has an outcome of its own
 
 	// maxHotBytes and maxColdBytes are more than any record has.
 	maxHotBytes  = engine.MaxTargetBytes + 64
@@ -27,33 +27,37 @@ const (
 //	│ version 1 │ created, ms  │ body hash 16 │ outcome 1: 0 created │ hot record │ cold record │
 //	│           │ zigzag       │              │            1 existed │            │ …end        │
 //	└───────────┴──────────────┴──────────────┴──────────────────────┴────────────┴─────────────┘
+//
+// Outcome 2 is that of a request for several links; appendBulkReceipt draws what follows it then.
 func appendReceipt(dst []byte, r *engine.Receipt, hot *engine.Hot, cold *engine.Cold) []byte {
-	dst = binary.AppendVarint(append(dst, receiptVersion), r.CreatedAtMs)
-	dst = append(dst, r.Body[:]...)
 	outcome := byte(outcomeCreated)
 	if r.Existed {
 		outcome = outcomeExisted
 	}
-	dst = appendString(append(dst, outcome), appendHot(nil, hot))
+	dst = appendString(appendReceiptStart(dst, r, outcome), appendHot(nil, hot))
 	answered := *cold
 	answered.ImportedHits = r.Hits
 	return appendCold(dst, &answered)
 }
 
+// appendReceiptStart appends what all receipts begin with.
+func appendReceiptStart(dst []byte, r *engine.Receipt, outcome byte) []byte {
+	dst = binary.AppendVarint(append(dst, receiptVersion), r.CreatedAtMs)
+	return append(append(dst, r.Body[:]...), outcome)
+}
+
 // appendBulkReceipt appends the receipt of a request for several links. Of a link it has only what it is found by: with its
 // 1,000 items of at most 75 bytes each it takes 75 KB, some 15 KB as a rule.
 //
-//	┌───────────┬─────────────┬──────────────┬───────┐ ┌───────────────────────┬───────────┬────────┐
-//	│ version 2 │ created, ms │ body hash 16 │ items │ │ outcome 1: 0 created  │ [link id] │ [code] │ …
-//	│           │ zigzag      │              │       │ │ 1 existed             │           │        │
-//	└───────────┴─────────────┴──────────────┴───────┘ │ 2 taken  3 refused    │           │        │
-//	                                                   └───────────────────────┴───────────┴────────┘
+//	┌───────────┬─────────────┬──────────────┬─────────────┬───────┐ ┌──────────────────────┬───────────┬────────┐
+//	│ version 1 │ created, ms │ body hash 16 │ outcome 1:  │ items │ │ outcome 1: 0 created │ [link id] │ [code] │ …
+//	│           │ zigzag      │              │  2 several  │       │ │ 1 existed            │           │        │
+//	└───────────┴─────────────┴──────────────┴─────────────┴───────┘ │ 2 taken  3 refused   │           │        │
+//	                                                                 └──────────────────────┴───────────┴────────┘
 //
-// Fields in brackets are there for outcomes 0 and 1.
+// Fields in brackets are there for an item's outcomes 0 and 1.
 func appendBulkReceipt(dst []byte, r *engine.Receipt) []byte {
-	dst = binary.AppendVarint(append(dst, bulkReceiptVersion), r.CreatedAtMs)
-	dst = append(dst, r.Body[:]...)
-	dst = binary.AppendUvarint(dst, uint64(len(r.Items)))
+	dst = binary.AppendUvarint(appendReceiptStart(dst, r, outcomeSeveral), uint64(len(r.Items)))
 	for i := range r.Items {
 		x := &r.Items[i]
 		dst = append(dst, byte(x.Outcome))
@@ -64,35 +68,26 @@ func appendBulkReceipt(dst []byte, r *engine.Receipt) []byte {
 	return dst
 }
 
-// decodeReceipt decodes the receipt v of a request, of either version. The result shares no memory with v.
+// decodeReceipt decodes the receipt v of a request, for one link or for several. The result shares no memory with v.
 func decodeReceipt(k engine.RequestKey, v []byte) (engine.Receipt, error) {
-	r := readReceipt(v)
+	r := readValue("receipt", v, receiptVersion)
 	x := engine.Receipt{Request: engine.Request{RequestKey: k}, CreatedAtMs: r.varint()}
 	copy(x.Body[:], r.fixed(len(x.Body)))
-	if isBulkReceipt(v) {
+	switch outcome := r.byte(); outcome {
+	case outcomeCreated, outcomeExisted:
+		x.Existed = outcome == outcomeExisted
+		err := readReceiptLink(&r, &x)
+		return x, err
+	case outcomeSeveral:
 		x.Items = readReceiptItems(&r)
-		return x, r.end()
-	}
-	err := readReceiptLink(&r, &x)
-	return x, err
-}
-
-func isBulkReceipt(v []byte) bool { return len(v) > 0 && v[0] == bulkReceiptVersion }
-
-func readReceipt(v []byte) reader {
-	if isBulkReceipt(v) {
-		return readValue("receipt", v, bulkReceiptVersion)
-	}
-	return readValue("receipt", v, receiptVersion)
-}
-
-// readReceiptLink reads what a receipt of version 1 has behind the body hash.
-func readReceiptLink(r *reader, x *engine.Receipt) error {
-	outcome := r.byte()
-	if outcome > outcomeExisted {
+	default:
 		r.fail("unknown outcome")
 	}
-	x.Existed = outcome == outcomeExisted
+	return x, r.end()
+}
+
+// readReceiptLink reads what follows the outcome in the receipt of one link.
+func readReceiptLink(r *reader, x *engine.Receipt) error {
 	hot, cold := r.bytes(maxHotBytes), r.remaining(maxColdBytes)
 	err := r.end()
 	if err != nil {
@@ -107,7 +102,7 @@ func readReceiptLink(r *reader, x *engine.Receipt) error {
 	return err
 }
 
-// readReceiptItems reads what a receipt of version 2 has behind the body hash.
+// readReceiptItems reads what follows the outcome in the receipt of several links.
 func readReceiptItems(r *reader) []engine.ReceiptItem {
 	n := r.uvarint()
 	if n == 0 || n > engine.MaxBulk {
@@ -147,7 +142,7 @@ func checkReceiptItems(items []engine.ReceiptItem) error {
 
 // decodeReceiptTime reads when a receipt's request succeeded, and looks at no more than that.
 func decodeReceiptTime(v []byte) (createdAtMs int64, err error) {
-	r := readReceipt(v)
+	r := readValue("receipt", v, receiptVersion)
 	createdAtMs = r.varint()
 	return createdAtMs, r.err
 }

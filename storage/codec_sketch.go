@@ -96,3 +96,21 @@ func exactHashes(dst []uint64, sketch []byte, keep bool) ([]uint64, error) {
 	}
 	return dst, r.err
 }
+
+// leastVisitors returns how many visitors a row that checkTally takes has at least: each has set one register.
+func (t *rawTally) leastVisitors() (n uint64) {
+	sketch := t.sketch
+	if sketch == nil {
+		return 0
+	}
+	if sketch[0] == sketchExact {
+		n, _ = binary.Uvarint(sketch[1:])
+		return n
+	}
+	for _, register := range sketch[len(denseHead):] {
+		if register != 0 {
+			n++
+		}
+	}
+	return max(n, engine.MaxExactVisitors+1)
+}

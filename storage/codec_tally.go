@@ -2,17 +2,11 @@ package storage
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"shunt/engine"
 )
 
-// Versions of tally rows. One without breakdowns is of version 1 still, so each row has one encoding.
-const (
-	tallyVersion   = 1
-	tallyDivided   = 2 // with breakdowns
-	tallyPlainBits = tallyBreakdowns - 1
-)
+const tallyVersion = 1
 
 // Flags of a tally row: which of its parts there are. What is zero or empty is not there.
 const (
@@ -21,19 +15,20 @@ const (
 	tallyPrefetches
 	tallyHeads
 	tallyVisitors
-	tallyBreakdowns // always in version 2, never in version 1
+	tallyBreakdowns
+
+	knownTallyFlags = tallyBreakdowns<<1 - 1
 )
 
 // appendTally appends a tally row; the rows of hours, days and lives have one format, and so have merge operands.
 //
 //	┌─────────┬─────────┬────────┬────────┬──────────────┬─────────┬───────────────┬──────────────────────┐
 //	│ version │ flags 1 │ [hits] │ [bots] │ [prefetches] │ [heads] │ [breakdowns]  │ [visitors: a sketch  │
-//	│ 1 or 2  │         │        │        │              │         │               │  …end]               │
+//	│ 1       │         │        │        │              │         │               │  …end]               │
 //	└─────────┴─────────┴────────┴────────┴──────────────┴─────────┴───────────────┴──────────────────────┘
 //
-// A part in brackets is there if its flag is set; appendBreakdowns draws breakdowns. A row has version 2 if it has them, so a
-// program that knows only version 1 refuses it, and version 1 if not. One hit of one visitor takes 13 bytes, with all
-// dimensions 23 and the name of the referrer.
+// A part in brackets is there if its flag is set; appendBreakdowns draws breakdowns. One hit of one visitor
+// takes 13 bytes, with all dimensions 23 and the name of the referrer.
 func appendTally(dst []byte, t *engine.Tally) []byte {
 	counts := [...]uint64{t.Hits, t.Bots, t.Prefetches, t.Heads}
 	at := len(dst)
@@ -45,7 +40,7 @@ func appendTally(dst []byte, t *engine.Tally) []byte {
 		}
 	}
 	if !t.Dimensions.Empty() {
-		dst[at], dst[at+1] = tallyDivided, dst[at+1]|tallyBreakdowns
+		dst[at+1] |= tallyBreakdowns
 		dst = appendBreakdowns(dst, t.Hits, &t.Dimensions)
 	}
 	if !isEmpty(&t.Visitors) {
@@ -66,15 +61,9 @@ type rawTally struct {
 
 // readTally begins reading a tally row: its counts come next.
 func readTally(v []byte) (r reader, flags byte) {
-	r = reader{rest: v, what: "tally row"}
-	version := r.byte()
-	flags = r.byte()
-	switch {
-	case r.err != nil:
-	case version == tallyVersion && flags&^tallyPlainBits == 0:
-	case version == tallyDivided && flags&^tallyPlainBits == tallyBreakdowns:
-	default:
-		r.fail(fmt.Sprintf("format %d with flags %#x; this program knows formats 1 and 2", version, flags))
+	r = readValue("tally row", v, tallyVersion)
+	if flags = r.byte(); flags&^knownTallyFlags != 0 {
+		r.fail("unknown flags")
 	}
 	return r, flags
 }

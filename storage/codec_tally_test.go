@@ -2,7 +2,6 @@ package storage
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -56,10 +55,10 @@ func TestTallyRowsAreAsPinned(t *testing.T) {
 		"no tally":  {appendTally(nil, &engine.Tally{}), "01 00"},
 		"only bots": {appendTally(nil, &engine.Tally{Bots: 5, Heads: 6}), "01 0a 05 06"},
 		"one hit from somewhere": {
-			appendTally(nil, from), "02 31 01 0c 0f 00 03612e62 00 05 00 02 00 01 01 01 8877665544332211",
+			appendTally(nil, from), "01 31 01 0c 0f 00 03612e62 00 05 00 02 00 01 01 01 8877665544332211",
 		},
 		"divided": {
-			appendTally(nil, &goldenDivided), "02 23 ac02 01 10 0b 02 00 64 03612e62 c801 01 05 ab02 00 01",
+			appendTally(nil, &goldenDivided), "01 23 ac02 01 10 0b 02 00 64 03612e62 c801 01 05 ab02 00 01",
 		},
 	} {
 		wantBytes(t, name, c.got, c.want)
@@ -68,7 +67,7 @@ func TestTallyRowsAreAsPinned(t *testing.T) {
 
 func TestALongPartOfBreakdownsHasItsLengthBeforeIt(t *testing.T) {
 	tally := engine.Tally{Hits: 1, Dimensions: engine.Dimensions{{{Value: strings.Repeat("a", 253), Hits: 1}}}}
-	wantBytes(t, "253 bytes", appendTally([]byte{7}, &tally), "07 02 21 01 8102 01 00 fd01"+strings.Repeat("61", 253))
+	wantBytes(t, "253 bytes", appendTally([]byte{7}, &tally), "07 01 21 01 8102 01 00 fd01"+strings.Repeat("61", 253))
 }
 
 func TestADenseTallyRowIsAsPinned(t *testing.T) {
@@ -85,60 +84,10 @@ func TestADenseTallyRowIsAsPinned(t *testing.T) {
 	}
 }
 
-// genModel draws a small tally, or now and then one with more visitors than are counted exactly.
-func genModel() *rapid.Generator[*model] {
-	return rapid.Custom(func(t *rapid.T) *model {
-		m := &model{visitors: map[uint64]bool{}}
-		counts := rapid.SliceOfN(rapid.OneOf(rapid.Just(uint64(0)), rapid.Uint64Max(1<<40)), 4, 4).Draw(t, "counts")
-		m.hits, m.bots, m.prefetches, m.heads = counts[0], counts[1], counts[2], counts[3]
-		n := rapid.OneOf(rapid.IntRange(0, 3), rapid.IntRange(0, 700), rapid.IntRange(1000, 1400)).Draw(t, "visitors")
-		first := rapid.Uint64Max(3000).Draw(t, "first")
-		for i := range uint64(n) {
-			m.visitors[visitorHash(first+i)] = true
-		}
-		for dim := range engine.NumDimensions {
-			genValues(t, m, dim)
-		}
-		return m
-	})
-}
-
-// genValues draws a breakdown: often one value with all hits, seldom many.
-func genValues(t *rapid.T, m *model, dim engine.Dimension) {
-	n := rapid.OneOf(rapid.Just(uint64(0)), rapid.Just(uint64(1)), rapid.Uint64Max(4), rapid.Uint64Max(60)).Draw(t, "values")
-	if n > m.hits {
-		return
-	}
-	for i := range n {
-		value := string([]byte{byte(rapid.IntRange(0, 255).Draw(t, "value"))})
-		if dim == engine.Referrers {
-			value = referrerName(rapid.IntRange(0, 200).Draw(t, "referrer"))
-		}
-		m.count(dim, value, rapid.Uint64Range(1, m.hits/n).Draw(t, "hits of the value"))
-		if i == 0 && n == 1 && rapid.Bool().Draw(t, "all hits") {
-			m.values[dim][value] = m.hits
-		}
-	}
-}
-
-// referrerName returns a name for a number: none for 0, and some that are long.
-func referrerName(n int) string {
-	switch {
-	case n == 0:
-		return ""
-	case n%50 == 0:
-		return strings.Repeat(string(rune('a'+n/50%26)), engine.MaxReferrerBytes)
-	}
-	return fmt.Sprintf("r%d.example", n)
-}
-
-// visitorHash spreads small numbers over 64 bits; visitor 0 has hash 0.
-func visitorHash(n uint64) uint64 { return n * 0x9e3779b97f4a7c15 }
-
 func TestTalliesAreReadAsTheyWereWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := genModel().Draw(t, "tally")
-		row := m.row()
+		row := rowOf(m)
 		got, err := decodeTally(row)
 		if err != nil || !slices.Equal(appendTally(nil, &got), row) || got.Hits != m.hits || got.Heads != m.heads {
 			t.Fatalf("got %+v, %v, want %+v", got, err, m)
@@ -165,27 +114,25 @@ func TestMalformedTallyRowsAreRefusedAsCorrupt(t *testing.T) {
 		"with a repeated hash":                 "01 10 01 02 0100000000000000 0100000000000000",
 		"with half a hash":                     "01 10 01 01 01000000",
 		"with a dense sketch of v1":            "01 10 02 01 0e 00 00 00004000" + strings.Repeat("00", 1<<14),
-		"of format 1 with breakdowns":          "01 21 01 03 02 00 05",
-		"of format 2 without breakdowns":       "02 01 01",
-		"without the breakdowns of its flag":   "02 21 01",
-		"with empty breakdowns":                "02 21 01 00",
-		"with breakdowns by nothing":           "02 21 01 01 00",
-		"with an unknown dimension":            "02 21 01 03 10 00 05",
-		"with breakdowns that are cut off":     "02 21 01 03 02 00",
-		"with bytes after its breakdowns":      "02 21 01 04 02 00 05 00",
-		"with a dimension without values":      "02 21 01 01 02",
-		"with a value without hits":            "02 21 02 03 02 01 05",
-		"with a value of 0 hits":               "02 21 02 04 02 01 05 00",
-		"with a value that has all hits":       "02 21 02 04 02 01 05 02",
-		"with a value of hits that are none":   "02 21 02 04 02 01 05 03",
-		"with values of more hits than it has": "02 21 03 06 02 02 05 02 06 02",
-		"with values of 2^64 hits and 1":       "02 21 03 0f 02 02 05 ffffffffffffffffff01 06 02",
-		"with a value and no hits":             "02 30 03 02 00 05 01 01 0100000000000000",
-		"with descending values":               "02 21 03 06 02 02 05 01 04 01",
-		"with a repeated value":                "02 21 03 06 02 02 05 01 05 01",
-		"with descending referrers":            "02 21 03 09 01 02 0162 01 026161 01 ",
-		"with a referrer of 254 bytes":         "02 21 01 8202 01 00 fe01" + strings.Repeat("61", 254),
-		"with 257 values":                      "02 21 8010 8504 02 8102" + strings.Repeat("00 01", 257),
+		"without the breakdowns of its flag":   "01 21 01",
+		"with empty breakdowns":                "01 21 01 00",
+		"with breakdowns by nothing":           "01 21 01 01 00",
+		"with an unknown dimension":            "01 21 01 03 10 00 05",
+		"with breakdowns that are cut off":     "01 21 01 03 02 00",
+		"with bytes after its breakdowns":      "01 21 01 04 02 00 05 00",
+		"with a dimension without values":      "01 21 01 01 02",
+		"with a value without hits":            "01 21 02 03 02 01 05",
+		"with a value of 0 hits":               "01 21 02 04 02 01 05 00",
+		"with a value that has all hits":       "01 21 02 04 02 01 05 02",
+		"with a value of hits that are none":   "01 21 02 04 02 01 05 03",
+		"with values of more hits than it has": "01 21 03 06 02 02 05 02 06 02",
+		"with values of 2^64 hits and 1":       "01 21 03 0f 02 02 05 ffffffffffffffffff01 06 02",
+		"with a value and no hits":             "01 30 03 02 00 05 01 01 0100000000000000",
+		"with descending values":               "01 21 03 06 02 02 05 01 04 01",
+		"with a repeated value":                "01 21 03 06 02 02 05 01 05 01",
+		"with descending referrers":            "01 21 03 09 01 02 0162 01 026161 01 ",
+		"with a referrer of 254 bytes":         "01 21 01 8202 01 00 fe01" + strings.Repeat("61", 254),
+		"with 257 values":                      "01 21 8010 8504 02 8102" + strings.Repeat("00 01", 257),
 	} {
 		wantCorrupt(t, name, "tally", unhex(t, value))
 		if err := checkTally(unhex(t, value)); !errors.Is(err, ErrCorrupt) {
@@ -220,7 +167,7 @@ func TestTalliesThatNoRowHoldsAreRefused(t *testing.T) {
 
 func TestTheCheckOfATallyAgreesWithItsDecoder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		row := genModel().Draw(t, "tally").row()
+		row := rowOf(genModel().Draw(t, "tally"))
 		at := rapid.IntRange(0, min(len(row)-1, 40)).Draw(t, "at")
 		row[at] ^= rapid.Byte().Draw(t, "flip")
 		_, decodeErr := decodeTally(row)
@@ -240,7 +187,7 @@ func tallySeeds() [][]byte {
 	}
 	return [][]byte{
 		appendTally(nil, &engine.Tally{}), appendTally(nil, &goldenTally), appendTally(nil, &dense),
-		appendTally(nil, &goldenDivided), hitFrom(1, "a.example", 5, 2, 1).row(),
+		appendTally(nil, &goldenDivided), rowOf(hitFrom(1, "a.example", 5, 2, 1)),
 	}
 }
 

@@ -114,10 +114,11 @@ func TestFormatsAreAsPinned(t *testing.T) {
 				"01 04636f6465 02 8080f4f6905d 01 8101 025469 02 0178 02797a",
 		},
 		"bulk receipt": {
-			appendBulkReceipt(nil, &goldenBulkReceipt), "02 84a0abfef962 010200000000000000000000000000ff 04 " +
+			appendBulkReceipt(nil, &goldenBulkReceipt), "01 84a0abfef962 010200000000000000000000000000ff 02 04 " +
 				"00 05 04636f6465 01 ac02 0161 02 03",
 		},
 		"base URL": {appendBaseURL(nil, "https://sho.rt"), "01 68747470733a2f2f73686f2e7274"},
+		"sequence": {appendSequence(nil, sequence{count: 3, last: 300}), "01 03 ac02"},
 		"swept":    {appendSweep(nil, sweep{firstDay: 1, stage: stageDone}), "01 01 02 00"},
 	} {
 		wantBytes(t, name, c.got, c.want)
@@ -259,17 +260,17 @@ func TestMalformedValuesAreRefusedAsCorrupt(t *testing.T) {
 		"nothing":                        {"mark", ""},
 		"sweep of an unknown stage":      {"sweep", "01 05 03 00"},
 		"sweep that is done but goes on": {"sweep", "01 05 02 01"},
-		"receipt of unknown outcome":     {"receipt", "01 00" + strings.Repeat("00", 16) + "02 04 01000507 01 00 00 00 00 00 00 00"},
+		"receipt of unknown outcome":     {"receipt", "01 00" + strings.Repeat("00", 16) + "03 04 01000507 01 00 00 00 00 00 00 00"},
 		"receipt with half a body hash":  {"receipt", "01 00 0000000000000000"},
 		"receipt without a link":         {"receipt", "01 00" + strings.Repeat("00", 16) + "00"},
 		"receipt with half a hot record": {"receipt", "01 00" + strings.Repeat("00", 16) + "00 02 0100 01 00 00 00 00 00 00 00"},
-		"receipt of a newer format":      {"receipt", "03 00"},
-		"bulk receipt that ends early":   {"receipt", "02 00"},
-		"bulk receipt without items":     {"receipt", "02 00" + strings.Repeat("00", 16) + "00"},
-		"bulk receipt of 1,001 items":    {"receipt", "02 00" + strings.Repeat("00", 16) + "e907" + strings.Repeat("02", 1001)},
-		"bulk receipt, unknown outcome":  {"receipt", "02 00" + strings.Repeat("00", 16) + "01 04"},
-		"bulk receipt without a code":    {"receipt", "02 00" + strings.Repeat("00", 16) + "01 00 05 00"},
-		"bulk receipt and more":          {"receipt", "02 00" + strings.Repeat("00", 16) + "01 02 02"},
+		"receipt of a newer format":      {"receipt", "02 00"},
+		"receipt that ends early":        {"receipt", "01 00"},
+		"bulk receipt without items":     {"receipt", "01 00" + strings.Repeat("00", 16) + "02 00"},
+		"bulk receipt of 1,001 items":    {"receipt", "01 00" + strings.Repeat("00", 16) + "02 e907" + strings.Repeat("02", 1001)},
+		"bulk receipt, unknown outcome":  {"receipt", "01 00" + strings.Repeat("00", 16) + "02 01 04"},
+		"bulk receipt without a code":    {"receipt", "01 00" + strings.Repeat("00", 16) + "02 01 00 05 00"},
+		"bulk receipt and more":          {"receipt", "01 00" + strings.Repeat("00", 16) + "02 01 02 02"},
 		"sweep with a day over 32 bits":  {"sweep", "01 8080808010 00 00"},
 		"base URL that is empty":         {"base URL", "01"},
 		"base URL of a newer format":     {"base URL", "02 61"},

@@ -18,7 +18,7 @@
 //
 // # The folder
 //
-//	DIR/format       "shunt store, format 3": read before Pebble is opened, so that a newer store is left as it is
+//	DIR/format       "shunt data, version 1": read before Pebble is opened, so that a newer store is left as it is
 //	DIR/db/          Pebble
 //	DIR/journal/     the engine's hit journal
 //	DIR/shunt.sock   the command line's
@@ -29,16 +29,13 @@
 // name format.tmp and renamed, so that they are whole at any moment: a torn format.new beside a db would be a stranger's.
 //
 // A backup is such a folder without a journal: db is a checkpoint of Pebble, whose table files are hard links where they can
-// be, and format says "shunt backup, format 2", so Open refuses it and it stays as it is. It begins with format.backup and ends
+// be, and format says "shunt backup, version 1", so Open refuses it and it stays as it is. It begins with format.backup and ends
 // with its renaming to format. A restore begins with format.restoring, copies db, gives the copy a journal history of its own
 // (engine.NewHistory), and ends with the renaming to format. So what a crash leaves of either is neither a store nor empty:
 // Open says what it is, and Restore begins again.
 //
-// A store of an older layout becomes one of this program's when it is opened: the format file first, which keeps older
-// programs out, then the rows that the older layout has not, and last the layout in the meta row. Every row of layouts 1
-// and 2 is one of layout 3; what they lack is the index by deletion (upgrade.go). A crash in between leaves the older layout
-// in the meta row, and the next opening does all of it again. A store of a newer layout than the program's is refused as it
-// is.
+// A store of a newer layout than the program's is refused and left as it is. So is one from before the first release, when
+// layouts had other numbers (ErrOldFormat): its format file begins with "shunt store, format", or "shunt backup, format".
 //
 // # Key space
 //
@@ -84,7 +81,7 @@
 // folder end it: Pebble does so itself, or would panic, and then patientFS does it before. Want of space or descriptors is
 // waited for. A damaged block is an error of its readers only, since redirects do not need it.
 //
-// The package ordeal holds this to account: it fails each file operation in each way, crashes at random moments, and flips
+// The package crashtest holds this to account: it fails each file operation in each way, crashes at random moments, and flips
 // bits.
 //
 // # Merging
@@ -136,7 +133,7 @@
 // keys; there is no index by time, which would be a second row for each. It works on a snapshot, so it has each key locked
 // and reads the receipt again before that goes.
 //
-// A request for several links has one receipt, of version 2: what became of each, and the code and id of those that there
+// A request for several links has one receipt: what became of each, and the code and id of those that there
 // are, at most 75 KB. Whole links might be 10 MB, and be written again by every request that finds them.
 //
 // # Listings

@@ -11,6 +11,9 @@ var (
 	ErrLocked = errors.New("store is in use by another process")
 	// ErrNewerFormat: a newer version of shunt has written the store.
 	ErrNewerFormat = errors.New("store was written by a newer version of shunt")
+	// ErrOldFormat: a program from before the first release has written the store or the backup. Those formats had numbers of
+	// their own, and no program of today reads them.
+	ErrOldFormat = errors.New("written by a version of shunt from before its first release")
 	// ErrNotAStore: the folder holds something else.
 	ErrNotAStore = errors.New("folder holds other files and no store")
 	// ErrBackup: the folder is a backup, which Restore makes a store of. Inspect opens it.
@@ -32,8 +35,6 @@ var (
 )
 
 var (
-	// ErrCorrupt: a key or a value is not what this package writes.
-	ErrCorrupt = errors.New("store is corrupt")
 	// ErrLostWrites: the store does not contain every write that was acknowledged: a damaged disk, or a copy of a folder that
 	// was in use. Open refuses it unless Options.AcceptLoss.
 	ErrLostWrites = errors.New("store has lost writes that were acknowledged")

@@ -24,8 +24,12 @@ const (
 	dbName           = "db"
 	lockName         = "LOCK" // in db
 
-	formatPrefix = "shunt store, format "
-	backupPrefix = "shunt backup, format "
+	formatPrefix = "shunt data, version "
+	backupPrefix = "shunt backup, version "
+
+	// Programs from before the first release wrote these. Their numbers are not ours.
+	oldFormatPrefix = "shunt store, format "
+	oldBackupPrefix = "shunt backup, format "
 
 	folderMode = 0o700
 
@@ -67,7 +71,7 @@ const (
 
 func (f *folder) path(name string) string { return f.fs.PathJoin(f.dir, name) }
 
-// inspect tells what the folder holds. It changes nothing. Errors: ErrNewerFormat, ErrNotAStore.
+// inspect tells what the folder holds. It changes nothing. Errors: ErrOldFormat, ErrNewerFormat, ErrNotAStore.
 func (f *folder) inspect() (folderState, error) {
 	names, err := f.list(f.dir)
 	if err != nil {
@@ -138,6 +142,9 @@ func (f *folder) readFormat(name string) (version uint32, backup bool, err error
 		return 0, false, fmt.Errorf("reading the store's format: %w", err)
 	}
 	line, _, ended := strings.Cut(string(text), "\n")
+	if ended && (strings.HasPrefix(line, oldFormatPrefix) || strings.HasPrefix(line, oldBackupPrefix)) {
+		return 0, false, fmt.Errorf("%w: %s says %q", ErrOldFormat, f.path(name), line)
+	}
 	digits, found := strings.CutPrefix(line, formatPrefix)
 	if !found {
 		digits, backup = strings.CutPrefix(line, backupPrefix)
@@ -151,7 +158,7 @@ func (f *folder) readFormat(name string) (version uint32, backup bool, err error
 
 func checkLayout(version uint32) error {
 	if version > layoutVersion {
-		return fmt.Errorf("%w: it has format %d, this program knows up to %d", ErrNewerFormat, version, layoutVersion)
+		return fmt.Errorf("%w: it has version %d, and this program knows version %d", ErrNewerFormat, version, layoutVersion)
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func TestAFolderWithoutStoreIsNoStoreUnlessCreated(t *testing.T) {
 		t.Errorf("got mode %v, %v, want %o", info.Mode(), err, folderMode)
 	}
 	text, err := os.ReadFile(filepath.Join(missing, formatName))
-	if got, want := string(text), fmt.Sprintf("shunt store, format %d\n", layoutVersion); err != nil || got != want {
+	if got, want := string(text), fmt.Sprintf("shunt data, version %d\n", layoutVersion); err != nil || got != want {
 		t.Errorf("format file: got %q, %v, want %q", got, err, want)
 	}
 	s, err := Open(missing, Options{Logger: quiet})
@@ -104,8 +104,8 @@ func TestAStrangersFolderIsLeftAlone(t *testing.T) {
 
 func TestAFormatFileThatIsNotOursIsLeftAlone(t *testing.T) {
 	for _, text := range []string{
-		"", "format: A4\n", "shunt store, format \n", "shunt store, format -1\n", "shunt store, format 0\n",
-		"shunt store, format 01\n", "shunt store, format 1",
+		"", "format: A4\n", "shunt data, version \n", "shunt data, version -1\n", "shunt data, version 0\n",
+		"shunt data, version 01\n", "shunt data, version 1",
 	} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, formatName), text)
@@ -116,7 +116,7 @@ func TestAFormatFileThatIsNotOursIsLeftAlone(t *testing.T) {
 func TestAStoreOfANewerFormatIsLeftAlone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	closeStore(t, open(t, dir, Options{}))
-	write(t, filepath.Join(dir, formatName), fmt.Sprintf("shunt store, format %d\nand more that we do not know\n", layoutVersion+1))
+	write(t, filepath.Join(dir, formatName), fmt.Sprintf("shunt data, version %d\nand more that we do not know\n", layoutVersion+1))
 	wantUntouched(t, dir, true, ErrNewerFormat)
 	wantUntouched(t, dir, false, ErrNewerFormat)
 }
@@ -243,24 +243,32 @@ func TestAFatalErrorOfPebbleEndsTheProcessWithOneLine(t *testing.T) {
 	}
 }
 
-// firstLine is what a format file of ours begins with.
-var firstLine = regexp.MustCompile(`\Ashunt store, format ([1-9][0-9]*)\n`)
+// firstLine is what a format file of ours begins with, that of a store or of a backup.
+var firstLine = regexp.MustCompile(`\Ashunt (data|backup), version ([1-9][0-9]*)\n`)
+
+// oldLine is what one began with before the first release, that of a backup too.
+var oldLine = regexp.MustCompile(`\Ashunt (store|backup), format .*\n`)
 
 // FuzzFormatFile inspects a folder whose format file is any bytes: what is taken begins with the line of a version just as
 // writeFormat writes it, a newer version is told apart, all else is no store, and the file stays as it is.
 func FuzzFormatFile(f *testing.F) {
 	for _, text := range []string{
-		"", "shunt store, format 1\n", "shunt store, format 1", "shunt store, format 1\nand more\n", "shunt store, format 3\n", "shunt store, format 4\n",
-		"shunt store, format 01\n", "shunt store, format 0\n", "shunt store, format 4294967296\n", "shunt store, format 1\r\n",
-		"shunt store, format " + strings.Repeat("0", maxFormatBytes) + "1\n", "format: A4\n",
+		"", "shunt data, version 1\n", "shunt data, version 1", "shunt data, version 1\nand more\n", "shunt data, version 2\n", "shunt backup, version 1\n", "shunt store, format 3\n", "shunt store, format x\n", "shunt backup, format 2\n",
+		"shunt data, version 01\n", "shunt data, version 0\n", "shunt data, version 4294967296\n", "shunt data, version 1\r\n",
+		"shunt data, version " + strings.Repeat("0", maxFormatBytes) + "1\n", "format: A4\n",
 	} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		want := ErrNotAStore
+		if oldLine.Match(text[:min(len(text), maxFormatBytes)]) {
+			want = ErrOldFormat
+		}
 		if match := firstLine.FindSubmatch(text); match != nil {
-			if version, err := strconv.ParseUint(string(match[1]), 10, 32); err == nil && version > layoutVersion {
+			if version, err := strconv.ParseUint(string(match[2]), 10, 32); err == nil && version > layoutVersion {
 				want = ErrNewerFormat
+			} else if err == nil && string(match[1]) == "backup" {
+				want = ErrBackup
 			} else if err == nil {
 				want = nil
 			}

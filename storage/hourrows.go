@@ -49,7 +49,7 @@ type hourRow struct {
 }
 
 func (v *view) openHours(rows rowKind, ids int, plans []spanPlan, wanted engine.Parts) (*hourReader, error) {
-	h := &hourReader{view: v, table: rows.hours, wanted: wanted, strip: tallySum{sorted: true}}
+	h := &hourReader{view: v, table: rows.hours, wanted: wanted}
 	for j := range plans {
 		h.hours = append(h.hours, plans[j].hours...)
 	}

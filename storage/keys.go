@@ -4,21 +4,14 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"shunt/engine"
 )
 
 // layoutVersion is the version of everything below DIR/db: tables, keys, and the set of value formats. It stands in
 // DIR/format and in the meta table. Each value format has a version byte of its own as well.
-//
-//	1  the first
-//	2  tally rows of version 2, with breakdowns; the sweep mark. Nothing of 1 has changed: upgrading writes the version only
-//	3  receipts in the idempotency table, of one link and of several; the sequence of writes, which upgrading begins; the
-//	   index by deletion: upgrading writes a row for each tombstone (see indexDeletions)
-const layoutVersion = 3
-
-// layoutOfDeletions is the first layout with the index by deletion.
-const layoutOfDeletions = 3
+const layoutVersion = 1
 
 // Tables. Every key begins with the byte of its table; numbers in keys are big-endian, so that keys sort as numbers do.
 // A table's byte never changes its meaning, and that of a table that has gone is not given again.
@@ -78,8 +71,7 @@ const (
 //	d  sweep mark                see appendSweep
 //	h  first whole hour          4 bytes big-endian: hour rows before it are deleted
 //	q  sequence of writes        (merged) see appendSequence
-//	b  base URL                  see appendBaseURL; absent until a server has run. It has no layout of its own: older
-//	                             programs work without it, and only their check reports the row as unknown
+//	b  base URL                  see appendBaseURL; absent until a server has run
 const (
 	metaLayout     = 'f'
 	metaStoreID    = 's'
@@ -244,3 +236,36 @@ func appendSuffix(dst []byte, table byte, suffix uint64) []byte {
 	}
 	return binary.BigEndian.AppendUint32(dst, uint32(suffix))
 }
+
+func accountKey(key []byte) []byte { return append([]byte{tableAccounts}, key...) }
+
+// splitIndexKey returns the tag, empty by owner, and the id of a key of an index.
+func splitIndexKey(key []byte) (tag string, id uint64, ok bool) {
+	if len(key) < 1+4+8 {
+		return "", 0, false
+	}
+	middle := key[5 : len(key)-8]
+	if key[0] == tableByTag {
+		if len(middle) == 0 || int(middle[0]) != len(middle)-1 {
+			return "", 0, false
+		}
+		tag = string(middle[1:])
+	} else if len(middle) > 0 {
+		return "", 0, false
+	}
+	return tag, ^binary.BigEndian.Uint64(key[len(key)-8:]), true
+}
+
+const msPerHour = 3600 * 1000
+
+// deletionHour is the hour of a deletion as the index has it, the nearest that it can hold.
+func deletionHour(deletedAtMs int64) uint32 {
+	return uint32(min(max(deletedAtMs/msPerHour, 0), math.MaxUint32))
+}
+
+// daysOfLink is the range of the day rows of a link.
+func daysOfLink(id uint64) keyRange {
+	return keyRange{appendLinkDayKey(nil, id, 0), append(appendLinkDayKey(nil, id, math.MaxUint32), 0)}
+}
+
+const maxTallyKeyBytes = 1 + 8 + 4

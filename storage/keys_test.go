@@ -69,18 +69,6 @@ func TestAKeyOfWrongLengthIsCorrupt(t *testing.T) {
 	}
 }
 
-func TestALoadRefusesHitsUnderAKeyOfWrongLength(t *testing.T) {
-	s := openTemp(t)
-	b := s.db.NewBatch()
-	merge(b, append(appendLinkLifeKey(nil, 1), 0), hit(1).row())
-	if err := s.sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.LoadHits(t.Context(), func(id, hits uint64) { t.Errorf("got %d hits of link %d", hits, id) }); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("got %v, want ErrCorrupt", err)
-	}
-}
-
 func TestTheRangeOfAPrefixEndsAfterItsLastKey(t *testing.T) {
 	r := prefixRange([]byte{0x30, 0xff, 0xff})
 	if !bytes.Equal(r.lower, []byte{0x30, 0xff, 0xff}) || !bytes.Equal(r.upper, []byte{0x31}) {

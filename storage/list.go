@@ -120,15 +120,6 @@ func (l *listing) ownerScan(r *engine.ListRange) rowScan {
 	}
 }
 
-// decodeEntry decodes an index value. The result aliases it.
-func decodeEntry(v []byte) (engine.LinkEntry, error) {
-	r := readValue("index value", v, indexVersion)
-	x := engine.LinkEntry{
-		Code: r.bytes(engine.MaxCodeBytes), Host: r.bytes(maxHostBytes), Title: r.remaining(engine.MaxTitleBytes),
-	}
-	return x, r.end()
-}
-
 // coldScan goes over all cold records; those of deleted links are not listed.
 func (l *listing) coldScan(r *engine.ListRange) rowScan {
 	keys := tableRange(tableCold)

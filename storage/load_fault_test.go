@@ -69,3 +69,15 @@ func TestAScanThatCannotReadABlockFails(t *testing.T) {
 		t.Error("no read of a scan was failed")
 	}
 }
+
+func TestALoadRefusesHitsUnderAKeyOfWrongLength(t *testing.T) {
+	s := openTemp(t)
+	b := s.db.NewBatch()
+	merge(b, append(appendLinkLifeKey(nil, 1), 0), rowOf(hit(1)))
+	if err := s.sync(b, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.LoadHits(t.Context(), func(id, hits uint64) { t.Errorf("got %d hits of link %d", hits, id) }); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %v, want ErrCorrupt", err)
+	}
+}

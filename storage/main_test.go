@@ -138,62 +138,6 @@ func deletion(r engine.Record) engine.Mutation {
 	}
 }
 
-// model is what tallies must be: counts, a plain set of visitors, and plain maps of hits by value.
-type model struct {
-	hits, bots, prefetches, heads uint64
-	visitors                      map[uint64]bool
-	values                        [engine.NumDimensions]map[string]uint64
-}
-
-func (m *model) add(o *model) {
-	m.hits += o.hits
-	m.bots += o.bots
-	m.prefetches += o.prefetches
-	m.heads += o.heads
-	if m.visitors == nil {
-		m.visitors = map[uint64]bool{}
-	}
-	maps.Copy(m.visitors, o.visitors)
-	for i := range o.values {
-		for value, hits := range o.values[i] {
-			m.count(engine.Dimension(i), value, hits)
-		}
-	}
-}
-
-// count adds hits of a value, which m.hits must contain already.
-func (m *model) count(dim engine.Dimension, value string, hits uint64) {
-	if m.values[dim] == nil {
-		m.values[dim] = map[string]uint64{}
-	}
-	m.values[dim][value] += hits
-}
-
-func (m *model) tally() *engine.Tally {
-	t := &engine.Tally{Hits: m.hits, Bots: m.bots, Prefetches: m.prefetches, Heads: m.heads}
-	t.Visitors.AddAll(slices.Collect(maps.Keys(m.visitors)))
-	for i := range m.values {
-		for _, value := range slices.Sorted(maps.Keys(m.values[i])) {
-			t.Dimensions[i] = append(t.Dimensions[i], engine.ValueHits{Value: value, Hits: m.values[i][value]})
-		}
-	}
-	return t
-}
-
-func (m *model) row() []byte { return appendTally(nil, m.tally()) }
-
-// hit is the model of one hit.
-func hit(visitor uint64) *model { return &model{hits: 1, visitors: map[uint64]bool{visitor: true}} }
-
-// hitFrom is the model of one hit with a value of each dimension.
-func hitFrom(visitor uint64, referrer string, country, device, browser byte) *model {
-	m := hit(visitor)
-	for i, value := range []string{referrer, string([]byte{country}), string([]byte{device}), string([]byte{browser})} {
-		m.count(engine.Dimension(i), value, 1)
-	}
-	return m
-}
-
 // linkHour and ownerHour are keys of a model of a flush.
 type linkHour struct {
 	hour uint32
@@ -258,7 +202,7 @@ func wantTally(t testing.TB, s *Store, id uint64, want *model) {
 	if err != nil {
 		t.Fatalf("ReadLife(%d): %v", id, err)
 	}
-	if !bytes.Equal(appendTally(nil, &got), want.row()) {
+	if !bytes.Equal(appendTally(nil, &got), rowOf(want)) {
 		t.Fatalf("ReadLife(%d): got %d hits of %d visitors, want %d of %d", id, got.Hits, got.Visitors.Count(), want.hits, len(want.visitors))
 	}
 }
@@ -328,3 +272,6 @@ func hitsOf(t testing.TB, s *Store) map[uint64]uint64 {
 	}
 	return sums
 }
+
+// rowOf is the tally row of a model.
+func rowOf(m *model) []byte { return appendTally(nil, m.tally()) }

@@ -5,8 +5,6 @@ import (
 	"io"
 	"sync"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"shunt/engine"
 )
 
@@ -28,24 +26,29 @@ type tallyMerge struct {
 }
 
 // mergePool keeps merges for their memory. A merge goes back in Finish, after which Pebble does not touch it.
-var mergePool = sync.Pool{New: func() any { return &tallyMerge{sum: tallySum{sorted: true}} }}
+var mergePool = sync.Pool{New: func() any { return new(tallyMerge) }}
 
-func newMerger() *pebble.Merger {
-	return &pebble.Merger{
-		Name: mergerName,
-		Merge: func(key, operand []byte) (pebble.ValueMerger, error) {
-			if len(key) > 0 && key[0] == tableMeta {
-				m := new(sequenceMerge)
-				return m, m.MergeNewer(operand)
-			}
-			m := mergePool.Get().(*tallyMerge)
-			m.row, m.single = append(m.row[:0], operand...), true
-			return m, nil
-		},
-	}
+// operandMerge adds further operands of a row to the first. It has the methods of Pebble's ValueMerger.
+type operandMerge interface {
+	MergeNewer(operand []byte) error
+	MergeOlder(operand []byte) error
+
+	// Finish returns the sum; the merge must not be used after it. Its closer is nil.
+	Finish(includesBase bool) ([]byte, io.Closer, error)
 }
 
-// MergeNewer implements pebble.ValueMerger.
+// newMerge begins the merge of a row with its first operand, which it copies.
+func newMerge(key, operand []byte) (operandMerge, error) {
+	if len(key) > 0 && key[0] == tableMeta {
+		m := new(sequenceMerge)
+		return m, m.MergeNewer(operand)
+	}
+	m := mergePool.Get().(*tallyMerge)
+	m.row, m.single = append(m.row[:0], operand...), true
+	return m, nil
+}
+
+// MergeNewer implements operandMerge.
 func (m *tallyMerge) MergeNewer(operand []byte) error {
 	if m.single {
 		m.single = false
@@ -56,10 +59,10 @@ func (m *tallyMerge) MergeNewer(operand []byte) error {
 	return m.sum.add(operand, allParts)
 }
 
-// MergeOlder implements pebble.ValueMerger. The order does not matter.
+// MergeOlder implements operandMerge. The order does not matter.
 func (m *tallyMerge) MergeOlder(operand []byte) error { return m.MergeNewer(operand) }
 
-// Finish implements pebble.ValueMerger. A result that lacks its base is a tally row like any other.
+// Finish implements operandMerge. A result that lacks its base is a tally row like any other.
 func (m *tallyMerge) Finish(bool) ([]byte, io.Closer, error) {
 	if m.single {
 		if err := checkTally(m.row); err != nil {

@@ -16,7 +16,7 @@ type metaRows map[byte][]byte
 
 func goldenMeta() metaRows {
 	return metaRows{
-		metaLayout: {0, 0, 0, 2}, metaStoreID: []byte("a store's own id"), metaVisitorKey: []byte("its visitors key"),
+		metaLayout: {0, 0, 0, 1}, metaStoreID: []byte("a store's own id"), metaVisitorKey: []byte("its visitors key"),
 		metaNode: {0, 0}, metaIDBound: {0, 0, 0, 0, 0, 0, 0, 1},
 	}
 }
@@ -38,7 +38,7 @@ func (m metaRows) restart(t testing.TB, s *Store) error {
 // metaOf returns the rows as create and AllocateIDs write what s has in memory.
 func metaOf(s *Store) metaRows {
 	return metaRows{
-		metaLayout: binary.BigEndian.AppendUint32(nil, s.layout), metaStoreID: s.identity.StoreID[:],
+		metaLayout: binary.BigEndian.AppendUint32(nil, layoutVersion), metaStoreID: s.identity.StoreID[:],
 		metaVisitorKey: s.identity.VisitorKey[:], metaNode: binary.BigEndian.AppendUint16(nil, s.identity.Node),
 		metaIDBound: binary.BigEndian.AppendUint64(nil, s.ids.bound),
 	}
@@ -73,7 +73,7 @@ func FuzzMetaRows(f *testing.F) {
 	add(metaNode, 0, 0)
 	add(metaNode, 0xff, 0xff)
 	add(metaLayout, 0, 0, 0, 1)
-	add(metaLayout, 0, 0, 0, 3)
+	add(metaLayout, 0, 0, 0, 2)
 	add(metaStoreID)
 	add(metaVisitorKey, make([]byte, 17)...)
 	add(metaIDBound, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff)

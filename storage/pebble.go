@@ -118,3 +118,10 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 func oneLine(format string, args []any) string {
 	return strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
 }
+
+func newMerger() *pebble.Merger {
+	return &pebble.Merger{
+		Name:  mergerName,
+		Merge: func(key, operand []byte) (pebble.ValueMerger, error) { return newMerge(key, operand) },
+	}
+}

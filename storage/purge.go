@@ -3,7 +3,6 @@ package storage
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -13,13 +12,6 @@ import (
 // maxDaysByKey is how many day rows of a purged link are deleted by their keys. Beyond that one range deletion does it,
 // which every reader has to know of until it is compacted (see sweepChunk): few links have so many.
 const maxDaysByKey = 64
-
-const msPerHour = 3600 * 1000
-
-// deletionHour is the hour of a deletion as the index has it, the nearest that it can hold.
-func deletionHour(deletedAtMs int64) uint32 {
-	return uint32(min(max(deletedAtMs/msPerHour, 0), math.MaxUint32))
-}
 
 func (b *mutationBatch) addDeletion(hour uint32, id uint64, code string) {
 	b.key = appendByDeletionKey(b.key[:0], hour, id)
@@ -98,11 +90,6 @@ func (s *Store) rowsToPurge(id uint64) (_ *purgedRows, err error) {
 		p.days = append(p.days, day)
 	}
 	return p, it.Error()
-}
-
-// daysOfLink is the range of the day rows of a link.
-func daysOfLink(id uint64) keyRange {
-	return keyRange{appendLinkDayKey(nil, id, 0), append(appendLinkDayKey(nil, id, math.MaxUint32), 0)}
 }
 
 func (b *mutationBatch) addQueued(q *queued) {

@@ -121,3 +121,12 @@ func readSweep(r pebble.Reader) (sweep, error) {
 	}
 	return decodeSweep(v)
 }
+
+// decodeFixed copies a value of a fixed width.
+func decodeFixed(dst, v []byte, what string) error {
+	if len(v) != len(dst) {
+		return fmt.Errorf("%w: %s has %d bytes instead of %d", ErrCorrupt, what, len(v), len(dst))
+	}
+	copy(dst, v)
+	return nil
+}

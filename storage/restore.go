@@ -35,7 +35,7 @@ type RestoreResult struct {
 // the original and a journal history of its own (engine.NewHistory).
 //
 // While it is under way, DIR/format is named DIR/format.restoring, and Open refuses the folder; it is renamed when all else
-// is durable. Errors: ErrNoStore, ErrNotAStore and ErrUnfinishedBackup of from; ErrNotEmpty, ErrLocked and ErrInside of dir;
+// is durable. Errors: ErrNoStore, ErrNotAStore, ErrOldFormat, ErrNewerFormat and ErrUnfinishedBackup of from; ErrNotEmpty, ErrLocked and ErrInside of dir;
 // those of ctx.
 func Restore(ctx context.Context, from, dir string, o RestoreOptions) (RestoreResult, error) {
 	if o.Logger == nil {
@@ -140,7 +140,7 @@ func (f *folder) wantRestorable() error {
 	switch _, err := f.inspect(); {
 	case errors.Is(err, ErrUnfinishedRestore):
 		return nil
-	case err != nil && !errors.Is(err, ErrNotAStore):
+	case err != nil && !errors.Is(err, ErrNotAStore) && !errors.Is(err, ErrOldFormat):
 		return err
 	}
 	names, err := f.list(f.dir)

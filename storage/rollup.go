@@ -117,14 +117,6 @@ func (s *Store) rollRows(b *pebble.Batch, from mark) (to mark, rows uint64, err 
 	return from.nextStage(), rows, it.Error()
 }
 
-// nextStage returns the mark at the end of a table of an hour.
-func (m mark) nextStage() mark {
-	if m.stage == stageLinks {
-		return mark{hour: m.hour, stage: stageOwners}
-	}
-	return mark{hour: m.hour + 1}
-}
-
 func rollLink(b *pebble.Batch, day uint32, id uint64, row []byte) {
 	var key [maxTallyKeyBytes]byte
 	merge(b, appendLinkDayKey(key[:0], id, day), row)

@@ -56,8 +56,8 @@ func TestRolledUpHoursAreInDaysAndLives(t *testing.T) {
 		"owner 7, day 1": {appendOwnerDayKey(nil, 7, 1), &model{hits: 3, bots: 3, visitors: two.visitors}},
 	} {
 		got, err := s.get(c.key)
-		if err != nil || !bytes.Equal(got, c.want.row()) {
-			t.Errorf("%s: got %x, %v, want %x", name, got, err, c.want.row())
+		if err != nil || !bytes.Equal(got, rowOf(c.want)) {
+			t.Errorf("%s: got %x, %v, want %x", name, got, err, rowOf(c.want))
 		}
 	}
 	three.add(hit(3)) // of the open hour
@@ -305,7 +305,7 @@ func TestHoursAreFoundAgain(t *testing.T) {
 	flush(t, s, 1, f)
 	rollUpAll(t, s, upTo(12), nil)
 	b := s.db.NewBatch() // an hour that only an owner has
-	merge(b, appendOwnerHourKey(nil, 30, 1), hit(1).row())
+	merge(b, appendOwnerHourKey(nil, 30, 1), rowOf(hit(1)))
 	if err := s.db.Apply(b, pebble.Sync); err != nil {
 		t.Fatal(err)
 	}

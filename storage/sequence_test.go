@@ -15,10 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-func TestTheSequenceOfWritesIsAsPinned(t *testing.T) {
-	if got := hex.EncodeToString(appendSequence(nil, sequence{count: 3, last: 300})); got != "0103ac02" {
-		t.Errorf("row: got %s", got)
-	}
+func TestTheAckedFileIsAsPinned(t *testing.T) {
 	if got := hex.EncodeToString(encodeAcked([16]byte{1}, 300)); got != "2c01000000000000"+"86e19138" {
 		t.Errorf("acked: got %s", got)
 	}

@@ -46,7 +46,6 @@ type Store struct {
 	folder   *folder
 	lock     *pebble.Lock
 	identity engine.Identity
-	layout   uint32 // as read
 
 	fs      *patientFS
 	opening atomic.Bool
@@ -73,7 +72,7 @@ type Store struct {
 var _ engine.Store = (*Store)(nil)
 
 // Open opens the store in the folder dir. It starts no goroutine of its own; Pebble's end with Close.
-// Errors: ErrNoStore, ErrLocked, ErrNewerFormat, ErrNotAStore, ErrBackup, ErrUnfinishedBackup, ErrUnfinishedRestore,
+// Errors: ErrNoStore, ErrLocked, ErrOldFormat, ErrNewerFormat, ErrNotAStore, ErrBackup, ErrUnfinishedBackup, ErrUnfinishedRestore,
 // ErrLostWrites, ErrCorrupt.
 func Open(dir string, o Options) (*Store, error) {
 	if o.Logger == nil {
@@ -247,7 +246,7 @@ func (s *Store) begin(f *folder, o *Options, create bool) error {
 			return err
 		}
 	}
-	return s.upgrade(f)
+	return nil
 }
 
 // writeTable has Pebble write a table, and with it a manifest. As a rule it does that in opening, when it has replayed a log. A start
@@ -325,7 +324,7 @@ func (s *Store) create(f *folder, visitorKey *[16]byte) error {
 
 // start reads what is kept in memory.
 func (s *Store) start() (err error) {
-	if s.layout, err = s.readLayout(); err != nil {
+	if err := s.checkLayout(); err != nil {
 		return err
 	}
 	if err := s.readMeta(); err != nil {
@@ -343,16 +342,17 @@ func (s *Store) start() (err error) {
 	return s.findHours()
 }
 
-func (s *Store) readLayout() (version uint32, err error) {
+// checkLayout refuses a layout version that this program does not know.
+func (s *Store) checkLayout() error {
 	var layout [4]byte
 	if err := s.readFixed(metaLayout, layout[:], "layout version"); err != nil {
-		return 0, err
+		return err
 	}
-	version = binary.BigEndian.Uint32(layout[:])
+	version := binary.BigEndian.Uint32(layout[:])
 	if version == 0 {
-		return 0, fmt.Errorf("%w: layout version 0", ErrCorrupt)
+		return fmt.Errorf("%w: layout version 0", ErrCorrupt)
 	}
-	return version, checkLayout(version)
+	return checkLayout(version)
 }
 
 func (s *Store) readMeta() error {

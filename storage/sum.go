@@ -20,7 +20,7 @@ const (
 	maxLooseReferrers = 4 * engine.MaxValues
 )
 
-// tallySum adds up tally rows. It is made for many rows that are small: a count, a few hashes, one value of each dimension,
+// tallySum adds up tally rows. The zero value is an empty sum. It is made for many rows that are small: a count, a few hashes, one value of each dimension,
 // of which none costs an allocation.
 //
 //   - Hashes are gathered, and sorted once at the end. When they exceed what is counted exactly, or a row is dense, they go
@@ -35,7 +35,7 @@ type tallySum struct {
 	overflown                     bool // hits stay at their maximum, and what they are broken down by is given up
 
 	hashes    []uint64 // not in registers yet; maybe repeated
-	sorted    bool     // hashes ascend without repetition
+	unsorted  bool     // hashes may be in any order, and repeated
 	registers []byte   // of a dense sketch; empty: it is not dense yet
 
 	divided   bool             // there are breakdowns
@@ -54,7 +54,7 @@ type byteCells struct {
 	listed engine.Breakdown // by list; kept for its memory
 }
 
-var sumPool = sync.Pool{New: func() any { return &tallySum{sorted: true} }}
+var sumPool = sync.Pool{New: func() any { return new(tallySum) }}
 
 // newSum returns an empty sum. release gives it back.
 func newSum() *tallySum { return sumPool.Get().(*tallySum) }
@@ -67,7 +67,7 @@ func (s *tallySum) release() {
 // reset empties s and keeps its memory, so what aliases it must not be used any more.
 func (s *tallySum) reset() {
 	s.hits, s.bots, s.prefetches, s.heads, s.overflown = 0, 0, 0, 0, false
-	s.hashes, s.sorted, s.registers = s.hashes[:0], true, s.registers[:0]
+	s.hashes, s.unsorted, s.registers = s.hashes[:0], false, s.registers[:0]
 	if !s.divided {
 		return
 	}
@@ -108,7 +108,7 @@ func (s *tallySum) add(row []byte, wanted engine.Parts) error {
 }
 
 func (s *tallySum) addExact(sketch []byte) (err error) {
-	s.sorted = s.sorted && len(s.hashes) == 0
+	s.unsorted = s.unsorted || len(s.hashes) > 0
 	if s.hashes, err = exactHashes(s.hashes, sketch, true); err != nil {
 		return err
 	}
@@ -134,9 +134,9 @@ func (s *tallySum) addDense(sketch []byte) error {
 // unite frees hashes of repetitions, or puts them into registers if there are some or must be.
 func (s *tallySum) unite() {
 	dense := len(s.registers) > 0
-	if !dense && !s.sorted {
+	if !dense && s.unsorted {
 		slices.Sort(s.hashes)
-		s.hashes, s.sorted = slices.Compact(s.hashes), true
+		s.hashes, s.unsorted = slices.Compact(s.hashes), false
 	}
 	if !dense && len(s.hashes) <= engine.MaxExactVisitors {
 		return

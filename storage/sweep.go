@@ -99,5 +99,3 @@ func lastID(table byte) uint64 {
 	}
 	return math.MaxUint32
 }
-
-func (w sweep) nextStage() sweep { return sweep{firstDay: w.firstDay, stage: w.stage + 1} }

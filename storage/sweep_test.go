@@ -184,7 +184,7 @@ func TestTheLastLinkIsSweptAsWell(t *testing.T) {
 func TestACorruptKeyStopsTheSweep(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
-	merge(b, append(appendLinkDayKey(nil, 1, 1), 0), hit(1).row())
+	merge(b, append(appendLinkDayKey(nil, 1, 1), 0), rowOf(hit(1)))
 	if err := s.sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}

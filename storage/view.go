@@ -21,8 +21,6 @@ type view struct {
 	key      [maxTallyKeyBytes]byte
 }
 
-const maxTallyKeyBytes = 1 + 8 + 4
-
 // View implements engine.Store.
 func (s *Store) View() (engine.View, error) {
 	snapshot, hours := s.hours.snapshot(s.db)

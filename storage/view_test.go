@@ -117,7 +117,7 @@ func want(rows map[linkHour]*model, id uint64, span engine.Span, wanted engine.P
 	if sum.hits|sum.bots|sum.prefetches|sum.heads == 0 && len(sum.visitors) == 0 {
 		return nil
 	}
-	return sum.row()
+	return rowOf(&sum)
 }
 
 // seen gathers what a view yields as encoded rows, by i and j, and checks their order.
@@ -272,7 +272,7 @@ func TestAViewStaysAsItWas(t *testing.T) {
 	defer closeView(t, v)
 	flush(t, s, 2, f)
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: 200, FirstHour: 200, FirstDay: 100}, nil)
-	want := f.links[linkHour{100, 1}].row()
+	want := rowOf(f.links[linkHour{100, 1}])
 	tally, err := v.ReadLife(1, allParts)
 	if got := appendTally(nil, &tally); err != nil || !bytes.Equal(got, want) || v.FlushSeq() != 1 {
 		t.Errorf("life: got %x of flush %d, %v, want %x", got, v.FlushSeq(), err, want)
@@ -299,7 +299,7 @@ func TestSpansReachTheEndOfTime(t *testing.T) {
 		for _, from := range []uint32{0, 48, 49} {
 			got, v := seen{rows: map[[2]int][]byte{}}, openView(t, s)
 			err := v.ReadSpans([]uint64{1, math.MaxUint64}, []engine.Span{{FromHour: from, ToHour: engine.Endless}}, allParts, got.add)
-			want := map[[2]int][]byte{{0, 0}: hit(1).row(), {1, 0}: hit(2).row()}
+			want := map[[2]int][]byte{{0, 0}: rowOf(hit(1)), {1, 0}: rowOf(hit(2))}
 			if err != nil || !maps.EqualFunc(got.rows, want, bytes.Equal) {
 				t.Errorf("from hour %d: got %x, %v, want %x", from, got.rows, err, want)
 			}
@@ -355,5 +355,18 @@ func TestWhatIsYieldedMayBeKeptByItsStrings(t *testing.T) {
 	}
 	if len(names) != 20 || !names["referrer07"] || life.Dimensions[0][0].Value != "referrer03" || life.Visitors.Count() != 1 {
 		t.Errorf("got %q and %+v", kept, life)
+	}
+}
+
+func TestACorruptRowIsAnErrorToItsReader(t *testing.T) {
+	s := openTemp(t)
+	b := s.db.NewBatch()
+	merge(b, appendLinkLifeKey(nil, 1), rowOf(hit(1)))
+	merge(b, appendLinkLifeKey(nil, 1), []byte{9, 9})
+	if err := s.sync(b, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := readLife(t, s, 1); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %v, want ErrCorrupt", err)
 	}
 }

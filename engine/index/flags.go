@@ -11,6 +11,10 @@ const (
 	FlagCapped       Flags = 1 << 4 // MaxHits is set
 	FlagTombstone    Flags = 1 << 5 // deleted: the code stays taken, DeletedAtMs is set, there is no target
 
+	// DurableFlags are those of hot records. A store may refuse any other bit. One that is added here
+	// must bring no field with it that a hot record of the present format does not have.
+	DurableFlags = flagStatusMask | FlagForwardQuery | FlagExpires | FlagCapped | FlagTombstone
+
 	// FlagCountsAtOnce is in memory only: hits raise the counter themselves, as those of capped
 	// links do.
 	FlagCountsAtOnce Flags = 1 << 7

@@ -13,7 +13,7 @@ import (
 )
 
 // sampleFile is 500 addresses of real link lists, with every one of them that is not http(s).
-const sampleFile = "../../cmd/shunt/testdata/urls.txt"
+const sampleFile = "../../cmd/shunt/e2e/testdata/urls.txt"
 
 func TestEveryRealHTTPAddressIsTakenAsItIsButForItsHost(t *testing.T) {
 	taken := 0
