@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/storage/row/rowtest"
 )
 
 // load is clients of an engine: some make and delete links, one follows them. It knows what was acknowledged.
@@ -72,7 +73,7 @@ func (l *load) visit() {
 			continue
 		}
 		l.sent.Add(1)
-		l.e.Hit(link, engine.Visit{NowMs: time.Now().UnixMilli(), Visitor: visitorHash(i % 500), Class: engine.ClassHit})
+		l.e.Hit(link, engine.Visit{NowMs: time.Now().UnixMilli(), Visitor: rowtest.Visitor(i % 500), Class: engine.ClassHit})
 		link.Release()
 		l.did(func() { l.hits++ })
 	}

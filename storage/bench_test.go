@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/storage/row/rowtest"
 )
 
 // benchFlush is a flush of rows that each count one hit of one visitor, by distinct random ids up to ids.
@@ -224,19 +225,19 @@ func BenchmarkLoad(b *testing.B) {
 func BenchmarkMerge(b *testing.B) {
 	many := make([][]byte, 100)
 	for i := range many {
-		many[i] = rowOf(hitFrom(uint64(i), benchReferrers[i], byte(i%30), byte(i%4), byte(i%9)))
+		many[i] = rowOf(rowtest.HitFrom(uint64(i), benchReferrers[i], byte(i%30), byte(i%4), byte(i%9)))
 	}
 	full := make([][]byte, 2)
 	dense := make([][]byte, 2)
 	for i := range full {
-		m := &model{hits: 1000}
+		m := &rowtest.Model{Hits: 1000}
 		for value := range 256 {
-			m.count(engine.Referrers, fmt.Sprintf("www.site%d.example", value+i), 1)
+			m.Count(engine.Referrers, fmt.Sprintf("www.site%d.example", value+i), 1)
 		}
 		full[i] = rowOf(m)
 		t := engine.Tally{Hits: 3000}
 		for v := range uint64(3000) {
-			t.Visitors.Add(visitorHash(v + uint64(i)))
+			t.Visitors.Add(rowtest.Visitor(v + uint64(i)))
 		}
 		dense[i] = appendTally(nil, &t)
 	}
@@ -244,7 +245,7 @@ func BenchmarkMerge(b *testing.B) {
 		name string
 		rows [][]byte
 	}{
-		{"rows=2/dimensions=false", [][]byte{rowOf(hit(1)), rowOf(hit(2))}},
+		{"rows=2/dimensions=false", [][]byte{rowOf(rowtest.Hit(1)), rowOf(rowtest.Hit(2))}},
 		{"rows=2/dimensions=true", many[:2]},
 		{"rows=100/dimensions=true", many},
 		{"rows=2/referrers=256", full},

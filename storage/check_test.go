@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row/rowtest"
 )
 
 // The store that the tests of Check look at has links with and without tags, an edited one, a tombstone, a code that was
@@ -55,12 +56,12 @@ func fillForCheck(t testing.TB, s *Store) {
 	for seq := range uint64(4) {
 		f := newModelFlush()
 		for id := uint64(1); id <= 10; id++ {
-			f.add(hour, id, checkedOwner, hitFrom(visitorHash(seq*100+id), "a.example", 5, 2, 1))
-			f.add(hour, id, checkedOwner, &model{bots: 1, heads: 2})
+			f.add(hour, id, checkedOwner, rowtest.HitFrom(rowtest.Visitor(seq*100+id), "a.example", 5, 2, 1))
+			f.add(hour, id, checkedOwner, &rowtest.Model{Bots: 1, Heads: 2})
 		}
-		dense := &model{hits: 3000, visitors: map[uint64]bool{}}
+		dense := &rowtest.Model{Hits: 3000, Visitors: map[uint64]bool{}}
 		for i := range uint64(3000) {
-			dense.visitors[visitorHash(i)] = true
+			dense.Visitors[rowtest.Visitor(i)] = true
 		}
 		f.add(hour, 20, checkedOwner, dense)
 		p := engine.Positions{Epoch: 1, FlushSeq: seq + 1, OpenHour: hour, Rings: []uint64{10 * (seq + 1)}}
@@ -173,20 +174,20 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a row by owner of another title":          {putRow(appendByOwnerKey(nil, 7, 1), appendIndexValue(nil, indexValue{"code01", "example.com", "old"})), "is not what the link is"},
 		"a row by tag with the old host":           {putRow(appendByTagKey(nil, 7, "autumn", 1), appendIndexValue(nil, indexValue{"code01", "old.example", hot01.Cold.Title})), "is not what the link is"},
 		"an index value that is cut off":           {putRow(appendByOwnerKey(nil, 7, 4), []byte{1, 6, 'c'}), "string too long"},
-		"a tally of no link":                       {putRow(appendLinkLifeKey(nil, 77), rowOf(hit(1))), "no link, not even a deleted one, has id 77"},
-		"a tally of an id that was not given":      {putRow(appendLinkDayKey(nil, 5000, checkedHour/24), rowOf(hit(1))), "id 5000 was never given"},
-		"a tally of no user":                       {putRow(appendOwnerDayKey(nil, owner2, checkedHour/24), rowOf(hit(1))), "there is no user 8"},
-		"a tally that is cut off":                  {putRow(appendLinkLifeKey(nil, 4), rowOf(hit(1))[:5]), "link lives, key 330000000000000004"},
-		"a merge operand that is cut off":          {func(b *pebble.Batch) { merge(b, appendLinkLifeKey(nil, 2), rowOf(hit(1))[:5]) }, "link lives"},
+		"a tally of no link":                       {putRow(appendLinkLifeKey(nil, 77), rowOf(rowtest.Hit(1))), "no link, not even a deleted one, has id 77"},
+		"a tally of an id that was not given":      {putRow(appendLinkDayKey(nil, 5000, checkedHour/24), rowOf(rowtest.Hit(1))), "id 5000 was never given"},
+		"a tally of no user":                       {putRow(appendOwnerDayKey(nil, owner2, checkedHour/24), rowOf(rowtest.Hit(1))), "there is no user 8"},
+		"a tally that is cut off":                  {putRow(appendLinkLifeKey(nil, 4), rowOf(rowtest.Hit(1))[:5]), "link lives, key 330000000000000004"},
+		"a merge operand that is cut off":          {func(b *pebble.Batch) { merge(b, appendLinkLifeKey(nil, 2), rowOf(rowtest.Hit(1))[:5]) }, "link lives"},
 		"more visitors than hits":                  {putRow(appendLinkLifeKey(nil, 4), appendTally(nil, moreVisitors(2, 3))), "2 hits of at least 3 visitors"},
 		"more visitors than hits in registers":     {putRow(appendLinkLifeKey(nil, 20), appendTally(nil, moreVisitors(1000, 3000))), "1000 hits of at least"},
-		"a life with less hits than its days":      {putRow(appendLinkLifeKey(nil, 4), rowOf(hit(1))), "the life of link 4 has 1 hit, and its days 2"},
+		"a life with less hits than its days":      {putRow(appendLinkLifeKey(nil, 4), rowOf(rowtest.Hit(1))), "the life of link 4 has 1 hit, and its days 2"},
 		"a link without a life":                    {delRow(appendLinkLifeKey(nil, 4)), "the life of link 4 has 0 hits, and its days 2"},
-		"an hour that its day does not have":       {putRow(appendLinkDayKey(nil, 4, checkedHour/24), rowOf(hit(1))[:0:0]), "link days"},
+		"an hour that its day does not have":       {putRow(appendLinkDayKey(nil, 4, checkedHour/24), rowOf(rowtest.Hit(1))[:0:0]), "link days"},
 		"an hour that is rolled up without a day":  {delRow(appendLinkDayKey(nil, 4, checkedHour/24)), "it is rolled up, and its day 20000 has only 0 hits of its 1"},
 		"an owner's hour without a day":            {delRow(appendOwnerDayKey(nil, 7, checkedHour/24)), "owner hours"},
-		"links and owners that differ in an hour":  {putRow(appendLinkHourKey(nil, checkedHour+3, 12), rowOf(hit(1))), "tallies of hour 480003: all links have 3011 hits, and all owners 3010"},
-		"a day of links only":                      {putRow(appendLinkDayKey(nil, 4, checkedHour/24-1), rowOf(hit(1))), "tallies of day 19999: all links have 1 hit, and all owners 0"},
+		"links and owners that differ in an hour":  {putRow(appendLinkHourKey(nil, checkedHour+3, 12), rowOf(rowtest.Hit(1))), "tallies of hour 480003: all links have 3011 hits, and all owners 3010"},
+		"a day of links only":                      {putRow(appendLinkDayKey(nil, 4, checkedHour/24-1), rowOf(rowtest.Hit(1))), "tallies of day 19999: all links have 1 hit, and all owners 0"},
 		"a tombstone that no purge will find":      {delRow(appendByDeletionKey(nil, 0, 3)), `the tombstone of code "code03" is not in the index by deletion`},
 		"a live link among the deleted ones":       {putRow(appendByDeletionKey(nil, 7, 4), appendDeletion(nil, "code04")), "the link is not deleted"},
 		"a deletion of a code that is unknown":     {putRow(appendByDeletionKey(nil, 7, 9), appendDeletion(nil, "nobody")), "no hot record has its code"},
@@ -195,7 +196,7 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a receipt under a key of a wrong length":  {putRow([]byte{tableIdempotency, 1}, []byte{1, 2}), "in the table of receipts"},
 		"writes in the middle that are gone":       {putRow(metaKey(metaSequence), appendSequence(nil, sequence{5, 6})), "it contains 5 of its first 6"},
 		"writes at the end that are gone":          {putRow(metaKey(metaSequence), appendSequence(nil, sequence{5, 5})), "it contains 5, "},
-		"a day of the future":                      {putRow(appendLinkDayKey(nil, 4, checkedHour/24+1), rowOf(hit(1))), "no hour of day 20001 is rolled up"},
+		"a day of the future":                      {putRow(appendLinkDayKey(nil, 4, checkedHour/24+1), rowOf(rowtest.Hit(1))), "no hour of day 20001 is rolled up"},
 		"an hour that should be deleted":           {putRow(metaKey(metaFirstHour), binary.BigEndian.AppendUint32(nil, checkedHour+1)), "hours before 480001 are deleted"},
 		"a mark beyond the open hour":              {putRow(metaKey(metaMark), appendMark(nil, mark{hour: checkedHour + 100})), "roll-up mark: hour 480100"},
 		"a key of hours with a wrong length":       {putRow([]byte{tableLinkHours, 1, 2}, nil), "in a table of hours"},
@@ -241,7 +242,7 @@ func delRow(key []byte) func(*pebble.Batch) { return func(b *pebble.Batch) { rem
 func moreVisitors(hits, visitors uint64) *engine.Tally {
 	t := &engine.Tally{Hits: hits}
 	for i := range visitors {
-		t.Visitors.Add(visitorHash(i))
+		t.Visitors.Add(rowtest.Visitor(i))
 	}
 	return t
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/storage/row/rowtest"
 )
 
 // decodeTally is the plain decoder of a tally row, against which tallySum is measured. The result shares no memory with v.
@@ -45,7 +46,7 @@ var (
 // TestTallyRowsAreAsPinned is TestFormatsAreAsPinned for tally rows.
 func TestTallyRowsAreAsPinned(t *testing.T) {
 	oneHit := engine.Tally{Hits: 1, Visitors: engine.ExactSketch([]uint64{0x1122334455667788})}
-	from := hitFrom(0x1122334455667788, "a.b", 5, 2, 1).tally()
+	from := rowtest.HitFrom(0x1122334455667788, "a.b", 5, 2, 1).Tally()
 	for name, c := range map[string]struct {
 		got  []byte
 		want string
@@ -86,14 +87,14 @@ func TestADenseTallyRowIsAsPinned(t *testing.T) {
 
 func TestTalliesAreReadAsTheyWereWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := genModel().Draw(t, "tally")
+		m := rowtest.Models().Draw(t, "tally")
 		row := rowOf(m)
 		got, err := decodeTally(row)
-		if err != nil || !slices.Equal(appendTally(nil, &got), row) || got.Hits != m.hits || got.Heads != m.heads {
+		if err != nil || !slices.Equal(appendTally(nil, &got), row) || got.Hits != m.Hits || got.Heads != m.Heads {
 			t.Fatalf("got %+v, %v, want %+v", got, err, m)
 		}
-		if hits, err := decodeTallyHits(row); err != nil || hits != m.hits {
-			t.Fatalf("hits: got %d, %v, want %d", hits, err, m.hits)
+		if hits, err := decodeTallyHits(row); err != nil || hits != m.Hits {
+			t.Fatalf("hits: got %d, %v, want %d", hits, err, m.Hits)
 		}
 		if err := checkTally(row); err != nil {
 			t.Fatalf("checkTally: %v", err)
@@ -167,7 +168,7 @@ func TestTalliesThatNoRowHoldsAreRefused(t *testing.T) {
 
 func TestTheCheckOfATallyAgreesWithItsDecoder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		row := rowOf(genModel().Draw(t, "tally"))
+		row := rowOf(rowtest.Models().Draw(t, "tally"))
 		at := rapid.IntRange(0, min(len(row)-1, 40)).Draw(t, "at")
 		row[at] ^= rapid.Byte().Draw(t, "flip")
 		_, decodeErr := decodeTally(row)
@@ -183,11 +184,11 @@ func FuzzTally(f *testing.F) { fuzzCodec(f, "tally", tallySeeds()...) }
 func tallySeeds() [][]byte {
 	dense := engine.Tally{Hits: 2000}
 	for i := range uint64(2000) {
-		dense.Visitors.Add(visitorHash(i))
+		dense.Visitors.Add(rowtest.Visitor(i))
 	}
 	return [][]byte{
 		appendTally(nil, &engine.Tally{}), appendTally(nil, &goldenTally), appendTally(nil, &dense),
-		appendTally(nil, &goldenDivided), rowOf(hitFrom(1, "a.example", 5, 2, 1)),
+		appendTally(nil, &goldenDivided), rowOf(rowtest.HitFrom(1, "a.example", 5, 2, 1)),
 	}
 }
 

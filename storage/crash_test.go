@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/storage/row/rowtest"
 )
 
 // crasher is a file system in memory that takes a clone, as a crash would leave it, before every operation on it.
@@ -171,9 +172,9 @@ func TestReservedIDsSurviveACrash(t *testing.T) {
 func crashFlush(i uint64) *modelFlush {
 	f := newModelFlush()
 	for id := range uint64(40) {
-		m := &model{hits: i, visitors: map[uint64]bool{}}
+		m := &rowtest.Model{Hits: i, Visitors: map[uint64]bool{}}
 		for v := range i {
-			m.visitors[visitorHash(i<<8|v)] = true
+			m.Visitors[rowtest.Visitor(i<<8|v)] = true
 		}
 		f.add(100, id, 1, m)
 	}
@@ -211,9 +212,9 @@ func wantWholeFlushes(t *testing.T, s *Store) uint64 {
 	if err != nil || p.FlushSeq > 0 && p.Rings[0] != p.FlushSeq {
 		t.Fatalf("got positions %+v, %v", p, err)
 	}
-	var want model
+	var want rowtest.Model
 	for i := range p.FlushSeq {
-		want.add(crashFlush(i + 1).links[linkHour{100, 0}])
+		want.Add(crashFlush(i + 1).links[linkHour{100, 0}])
 	}
 	for id := range uint64(40) {
 		wantTally(t, s, id, &want)

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row/rowtest"
 )
 
 func TestAFlushAllocatesNothingForARow(t *testing.T) {
@@ -28,13 +29,13 @@ func TestAFlushAllocatesNothingForARow(t *testing.T) {
 }
 
 // flushDense commits a flush of links rows of one hour, each of the same 2,000 visitors.
-func flushDense(t *testing.T, s *Store, hour uint32, links uint64) *model {
+func flushDense(t *testing.T, s *Store, hour uint32, links uint64) *rowtest.Model {
 	t.Helper()
-	m := &model{hits: 2000, visitors: map[uint64]bool{}}
+	m := &rowtest.Model{Hits: 2000, Visitors: map[uint64]bool{}}
 	for v := range uint64(2000) {
-		m.visitors[visitorHash(v)] = true
+		m.Visitors[rowtest.Visitor(v)] = true
 	}
-	dense := m.tally()
+	dense := m.Tally()
 	err := s.Flush(engine.FlushBatch{Links: func(yield func(uint32, uint64, *engine.Tally) error) error {
 		for id := range links {
 			if err := yield(hour, id, dense); err != nil {
@@ -57,11 +58,11 @@ func TestAFlushOverHalfAMemtableIsWholeAndTheNextOneToo(t *testing.T) {
 	defer closeStore(t, s)
 	m := flushDense(t, s, 10, links)
 	f := newModelFlush()
-	f.add(10, 5, 1, hit(1))
+	f.add(10, 5, 1, rowtest.Hit(1))
 	flush(t, s, 2, f)
 	wantTally(t, s, 0, m)
 	wantTally(t, s, links-1, m)
-	m.add(hit(1))
+	m.Add(rowtest.Hit(1))
 	wantTally(t, s, 5, m)
 }
 
@@ -70,7 +71,7 @@ func TestAFlushThatIsTooLargeIsRefusedWholeAndASmallerOneIsTaken(t *testing.T) {
 	maxFlushBytes = 4 << 10
 	s := openMem(t, vfs.NewMem())
 	defer closeStore(t, s)
-	row := hit(1)
+	row := rowtest.Hit(1)
 	f := newModelFlush()
 	for id := range uint64(200) {
 		f.add(10, id, 1, row)
@@ -85,12 +86,12 @@ func TestAFlushThatIsTooLargeIsRefusedWholeAndASmallerOneIsTaken(t *testing.T) {
 	if after, err := s.Positions(); err != nil || after.FlushSeq != before.FlushSeq {
 		t.Errorf("flush %d is there, want %d (%v)", after.FlushSeq, before.FlushSeq, err)
 	}
-	wantTally(t, s, 7, &model{})
+	wantTally(t, s, 7, &rowtest.Model{})
 	small := newModelFlush()
 	small.add(10, 7, 1, row)
 	flush(t, s, 1, small)
-	one := &model{}
-	one.add(row)
+	one := &rowtest.Model{}
+	one.Add(row)
 	wantTally(t, s, 7, one)
 }
 

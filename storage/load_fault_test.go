@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"shunt/storage/row/rowtest"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -33,7 +34,7 @@ func TestAScanThatCannotReadABlockFails(t *testing.T) {
 	for i := range links {
 		rec := link(fmt.Sprintf("code%d", i), uint64(i+1), 1)
 		for n := range uint64(100) { // so that there are many blocks
-			rec.Hot.Target += fmt.Sprintf("%x", visitorHash(uint64(i)<<32|n))
+			rec.Hot.Target += fmt.Sprintf("%x", rowtest.Visitor(uint64(i)<<32|n))
 		}
 		apply(t, s, creation(rec))
 	}
@@ -73,7 +74,7 @@ func TestAScanThatCannotReadABlockFails(t *testing.T) {
 func TestALoadRefusesHitsUnderAKeyOfWrongLength(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
-	merge(b, append(appendLinkLifeKey(nil, 1), 0), rowOf(hit(1)))
+	merge(b, append(appendLinkLifeKey(nil, 1), 0), rowOf(rowtest.Hit(1)))
 	if err := s.sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}

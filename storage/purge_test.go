@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row/rowtest"
 )
 
 // rowsOfLinks returns how many rows each link id has in all tables together, but for those of hours that were rolled up.
@@ -106,9 +107,9 @@ func TestAPurgeLeavesNoRowOfTheLinkAndAllOfOthers(t *testing.T) {
 			days = many
 		}
 		for day := range days {
-			f.add(day*hoursPerDay, id, 7, hit(id))
+			f.add(day*hoursPerDay, id, 7, rowtest.Hit(id))
 		}
-		f.add(ahead, id, 7, hit(id))
+		f.add(ahead, id, 7, rowtest.Hit(id))
 	}
 	flush(t, s, 1, f)
 	rollUpAll(t, s, upTo(ahead), nil)
@@ -127,7 +128,7 @@ func TestAPurgeLeavesNoRowOfTheLinkAndAllOfOthers(t *testing.T) {
 		if after[id] != before[id] { // the hour to come has become a day
 			t.Errorf("link %d: got %d rows, had %d", id, after[id], before[id])
 		}
-		wantTally(t, s, id, &model{hits: few + 1, visitors: map[uint64]bool{id: true}})
+		wantTally(t, s, id, &rowtest.Model{Hits: few + 1, Visitors: map[uint64]bool{id: true}})
 	}
 	if got := rows(t, s, tableOwnerDays); len(got) != len(owners)+1 {
 		t.Errorf("got %d days of the owner, want %d and that of the hour to come", len(got), len(owners))
@@ -167,8 +168,8 @@ func TestAPurgeIsDoneWholeOrNotAtAll(t *testing.T) {
 		for id := uint64(1); id <= 8; id++ {
 			rec := link(fmt.Sprintf("c%d", id), id, 7, "tag")
 			apply(t, s, creation(rec))
-			f.add(1, id, 7, hit(id))
-			f.add(30, id, 7, hit(id))
+			f.add(1, id, 7, rowtest.Hit(id))
+			f.add(30, id, 7, rowtest.Hit(id))
 			if id%2 == 0 {
 				apply(t, s, deletedAt(rec, 40))
 			}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"shunt/storage/row/rowtest"
 	"strings"
 	"sync"
 	"testing"
@@ -50,7 +51,7 @@ func TestEveryWriteIsNumberedInTheOrderOfTheLog(t *testing.T) {
 	}
 	for i := range uint64(8) {
 		f := newModelFlush()
-		f.add(1, 1, 1, hit(i))
+		f.add(1, 1, 1, rowtest.Hit(i))
 		flush(t, s, i+1, f)
 	}
 	writers.Wait()

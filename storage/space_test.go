@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/storage/row/rowtest"
 )
 
 // limited is a file system in memory that has as much free space as avail says.
@@ -61,7 +62,7 @@ func TestBelowTheFloorLinksAreRefusedAndHitsAreFlushed(t *testing.T) {
 				t.Errorf("step %d: read only is %v", i, s.ReadOnly())
 			}
 			f := newModelFlush()
-			f.add(1, 1, 1, hit(uint64(i)))
+			f.add(1, 1, 1, rowtest.Hit(uint64(i)))
 			flush(t, s, uint64(i+1), f)
 			wantWritable(t, s, uint64(i+1), !step.readOnly)
 		}

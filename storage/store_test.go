@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row/rowtest"
 )
 
 func TestALinkIsReadAsItWasApplied(t *testing.T) {
@@ -53,7 +54,7 @@ func TestImportedHitsAreInTheLifeRowOnce(t *testing.T) {
 	after := rec
 	after.Cold.Version++
 	apply(t, s, edit(rec, after))
-	wantTally(t, s, 9, &model{hits: 1000})
+	wantTally(t, s, 9, &rowtest.Model{Hits: 1000})
 	if got := hitsOf(t, s); !maps.Equal(got, map[uint64]uint64{9: 1000}) {
 		t.Errorf("LoadHits: got %v", got)
 	}
@@ -301,7 +302,7 @@ func TestAnEmptyStoreLoadsNothing(t *testing.T) {
 	if err != nil || len(hitsOf(t, s)) != 0 {
 		t.Errorf("got %v", err)
 	}
-	wantTally(t, s, 1, &model{})
+	wantTally(t, s, 1, &rowtest.Model{})
 	if p, err := s.Positions(); err != nil || p.Epoch != 0 || p.Rings != nil {
 		t.Errorf("Positions: got %+v, %v, want none", p, err)
 	}

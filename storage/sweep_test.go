@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row/rowtest"
 )
 
 // daysLeft returns how many rows there are of each day in a table of days.
@@ -37,7 +38,7 @@ func wantDays(t testing.TB, s *Store, links, owners map[uint32]int) {
 // addDay adds a row of the first hour of a day for each of links links, and one for as many owners.
 func addDay(f *modelFlush, day uint32, links uint64) {
 	for id := range links {
-		f.add(day*hoursPerDay, id, uint32(id), hit(id))
+		f.add(day*hoursPerDay, id, uint32(id), rowtest.Hit(id))
 	}
 }
 
@@ -72,9 +73,9 @@ func TestASweepGoesOnAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	if got := len(rows(t, s, tableLinkLives)); got != links {
 		t.Errorf("got %d life rows, want %d", got, links)
 	}
-	three := &model{}
+	three := &rowtest.Model{}
 	for _, day := range []uint32{8, 9, 10} {
-		three.add(f.links[linkHour{day * hoursPerDay, 5}])
+		three.Add(f.links[linkHour{day * hoursPerDay, 5}])
 	}
 	wantTally(t, s, 5, three)
 }
@@ -153,8 +154,8 @@ func TestAStoreRemembersFromWhenOnItIsWhole(t *testing.T) {
 		t.Errorf("a new store is whole from hour %d and day %d on", hour, day)
 	}
 	f := newModelFlush()
-	f.add(50, 1, 1, hit(1))
-	f.add(99, 1, 1, hit(1))
+	f.add(50, 1, 1, rowtest.Hit(1))
+	f.add(99, 1, 1, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: 99, FirstHour: 60, FirstDay: 3}, nil)
 	check := func(when string) {
@@ -172,7 +173,7 @@ func TestAStoreRemembersFromWhenOnItIsWhole(t *testing.T) {
 func TestTheLastLinkIsSweptAsWell(t *testing.T) {
 	s := openTemp(t)
 	f := newModelFlush()
-	f.add(24, 1<<64-1, 1<<32-1, hit(1))
+	f.add(24, 1<<64-1, 1<<32-1, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: 1000, FirstDay: 10}, nil)
 	wantDays(t, s, map[uint32]int{}, map[uint32]int{})
@@ -184,7 +185,7 @@ func TestTheLastLinkIsSweptAsWell(t *testing.T) {
 func TestACorruptKeyStopsTheSweep(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
-	merge(b, append(appendLinkDayKey(nil, 1, 1), 0), rowOf(hit(1)))
+	merge(b, append(appendLinkDayKey(nil, 1, 1), 0), rowOf(rowtest.Hit(1)))
 	if err := s.sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/storage/row/rowtest"
 )
 
 // history is a store and what plain maps hold of all that was done to it.
@@ -21,8 +22,8 @@ type history struct {
 	t      *testing.T
 	mem    *vfs.MemFS
 	s      *Store
-	links  map[linkHour]*model
-	owners map[linkHour]*model
+	links  map[linkHour]*rowtest.Model
+	owners map[linkHour]*rowtest.Model
 	seq    uint64
 	hour   uint32              // rows before it may be rolled up
 	limits engine.RollUpLimits // the highest that were asked for
@@ -33,7 +34,7 @@ const historyLinks, historyOwners = 4, 2
 func newHistory(t *testing.T) *history {
 	mem := vfs.NewCrashableMem()
 	return &history{
-		t: t, mem: mem, s: openMem(t, mem), hour: 1000, links: map[linkHour]*model{}, owners: map[linkHour]*model{},
+		t: t, mem: mem, s: openMem(t, mem), hour: 1000, links: map[linkHour]*rowtest.Model{}, owners: map[linkHour]*rowtest.Model{},
 	}
 }
 
@@ -70,16 +71,16 @@ func (h *history) flush(rt *rapid.T) {
 	f := newModelFlush()
 	for range rapid.IntRange(1, 4).Draw(rt, "rows") {
 		id, hour := rapid.Uint64Max(historyLinks-1).Draw(rt, "id"), h.hour+rapid.Uint32Max(50).Draw(rt, "hour")
-		f.add(hour, id, uint32(id%historyOwners), genModel().Draw(rt, "tally"))
+		f.add(hour, id, uint32(id%historyOwners), rowtest.Models().Draw(rt, "tally"))
 	}
 	h.seq++
 	flush(h.t, h.s, h.seq, f)
-	for all, rows := range map[*map[linkHour]*model]map[linkHour]*model{&h.links: f.links, &h.owners: f.owners} {
+	for all, rows := range map[*map[linkHour]*rowtest.Model]map[linkHour]*rowtest.Model{&h.links: f.links, &h.owners: f.owners} {
 		for key, m := range rows {
 			if (*all)[key] == nil {
-				(*all)[key] = &model{}
+				(*all)[key] = &rowtest.Model{}
 			}
-			(*all)[key].add(m)
+			(*all)[key].Add(m)
 		}
 	}
 }
@@ -101,20 +102,20 @@ func (h *history) genSpan() *rapid.Generator[engine.Span] {
 }
 
 // want returns what is wanted of the sum of rows of an id over a span; nil if there is nothing.
-func want(rows map[linkHour]*model, id uint64, span engine.Span, wanted engine.Parts) []byte {
-	sum := model{}
+func want(rows map[linkHour]*rowtest.Model, id uint64, span engine.Span, wanted engine.Parts) []byte {
+	sum := rowtest.Model{}
 	for key, m := range rows {
 		if key.id == id && span.FromHour <= key.hour && key.hour < span.ToHour {
-			sum.add(m)
+			sum.Add(m)
 		}
 	}
 	if wanted&engine.Visitors == 0 {
-		sum.visitors = nil
+		sum.Visitors = nil
 	}
 	if wanted&engine.Breakdowns == 0 {
-		sum.values = model{}.values
+		sum.Values = rowtest.Model{}.Values
 	}
-	if sum.hits|sum.bots|sum.prefetches|sum.heads == 0 && len(sum.visitors) == 0 {
+	if sum.Hits|sum.Bots|sum.Prefetches|sum.Heads == 0 && len(sum.Visitors) == 0 {
 		return nil
 	}
 	return rowOf(&sum)
@@ -214,13 +215,13 @@ func TestWindowsAreThoseOfPlainMapsThroughAnyHistory(t *testing.T) {
 func TestManyLinksAreReadAsFewAre(t *testing.T) {
 	s := openTemp(t)
 	rng := rand.New(rand.NewPCG(1, 1))
-	all := map[linkHour]*model{}
+	all := map[linkHour]*rowtest.Model{}
 	for seq, hours := range [][]uint32{{95, 96, 97}, {98, 99}} {
 		f := newModelFlush()
 		for _, hour := range hours {
 			for range 1000 {
 				id := rng.Uint64N(3000)
-				f.add(hour, id, 7, hitFrom(rng.Uint64N(100), referrerName(int(id%100)), byte(id), 2, 1))
+				f.add(hour, id, 7, rowtest.HitFrom(rng.Uint64N(100), rowtest.Referrer(int(id%100)), byte(id), 2, 1))
 			}
 		}
 		flush(t, s, uint64(seq+1), f)
@@ -245,10 +246,10 @@ func TestManyLinksAreReadAsFewAre(t *testing.T) {
 		if err := v.ReadSpans(ids, spans, wanted, got.add); err != nil {
 			t.Fatal(err)
 		}
-		byID := map[uint64]map[linkHour]*model{}
+		byID := map[uint64]map[linkHour]*rowtest.Model{}
 		for key, m := range all {
 			if byID[key.id] == nil {
-				byID[key.id] = map[linkHour]*model{}
+				byID[key.id] = map[linkHour]*rowtest.Model{}
 			}
 			byID[key.id][key] = m
 		}
@@ -266,7 +267,7 @@ func TestManyLinksAreReadAsFewAre(t *testing.T) {
 func TestAViewStaysAsItWas(t *testing.T) {
 	s := openTemp(t)
 	f := newModelFlush()
-	f.add(100, 1, 7, hitFrom(1, "a.b", 5, 2, 1))
+	f.add(100, 1, 7, rowtest.HitFrom(1, "a.b", 5, 2, 1))
 	flush(t, s, 1, f)
 	v := openView(t, s)
 	defer closeView(t, v)
@@ -289,8 +290,8 @@ func TestSpansReachTheEndOfTime(t *testing.T) {
 	s := openTemp(t)
 	f := newModelFlush()
 	const last = math.MaxUint32 - 1 // a span ends before its ToHour, and the last hour is Endless
-	f.add(last, 1, 7, hit(1))
-	f.add(last-hoursPerDay, math.MaxUint64, math.MaxUint32, hit(2))
+	f.add(last, 1, 7, rowtest.Hit(1))
+	f.add(last-hoursPerDay, math.MaxUint64, math.MaxUint32, rowtest.Hit(2))
 	flush(t, s, 1, f)
 	for _, rolled := range []bool{false, true} {
 		if rolled {
@@ -299,7 +300,7 @@ func TestSpansReachTheEndOfTime(t *testing.T) {
 		for _, from := range []uint32{0, 48, 49} {
 			got, v := seen{rows: map[[2]int][]byte{}}, openView(t, s)
 			err := v.ReadSpans([]uint64{1, math.MaxUint64}, []engine.Span{{FromHour: from, ToHour: engine.Endless}}, allParts, got.add)
-			want := map[[2]int][]byte{{0, 0}: rowOf(hit(1)), {1, 0}: rowOf(hit(2))}
+			want := map[[2]int][]byte{{0, 0}: rowOf(rowtest.Hit(1)), {1, 0}: rowOf(rowtest.Hit(2))}
 			if err != nil || !maps.EqualFunc(got.rows, want, bytes.Equal) {
 				t.Errorf("from hour %d: got %x, %v, want %x", from, got.rows, err, want)
 			}
@@ -311,8 +312,8 @@ func TestSpansReachTheEndOfTime(t *testing.T) {
 func TestAnErrorOfYieldEndsAReading(t *testing.T) {
 	s := openTemp(t)
 	f := newModelFlush()
-	f.add(100, 1, 7, hit(1))
-	f.add(100, 2, 7, hit(1))
+	f.add(100, 1, 7, rowtest.Hit(1))
+	f.add(100, 2, 7, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	v := openView(t, s)
 	defer closeView(t, v)
@@ -327,7 +328,7 @@ func TestWhatIsYieldedMayBeKeptByItsStrings(t *testing.T) {
 	s := openTemp(t)
 	f := newModelFlush()
 	for id := range uint64(20) {
-		f.add(100, id, 7, hitFrom(id, fmt.Sprintf("referrer%02d", id), 1, 2, 3))
+		f.add(100, id, 7, rowtest.HitFrom(id, fmt.Sprintf("referrer%02d", id), 1, 2, 3))
 	}
 	flush(t, s, 1, f)
 	v := openView(t, s)
@@ -361,7 +362,7 @@ func TestWhatIsYieldedMayBeKeptByItsStrings(t *testing.T) {
 func TestACorruptRowIsAnErrorToItsReader(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
-	merge(b, appendLinkLifeKey(nil, 1), rowOf(hit(1)))
+	merge(b, appendLinkLifeKey(nil, 1), rowOf(rowtest.Hit(1)))
 	merge(b, appendLinkLifeKey(nil, 1), []byte{9, 9})
 	if err := s.sync(b, "test"); err != nil {
 		t.Fatal(err)
