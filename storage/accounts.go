@@ -90,8 +90,8 @@ func (t *AccountTable) admit(sets [][2][]byte) error {
 func (t *AccountTable) write(sets [][2][]byte, deletes [][]byte) error {
 	b := t.s.db.NewBatch()
 	defer b.Close()
-	for _, row := range sets {
-		set(b, accountKey(row[0]), row[1])
+	for _, put := range sets {
+		set(b, accountKey(put[0]), put[1])
 	}
 	for _, key := range deletes {
 		remove(b, accountKey(key))

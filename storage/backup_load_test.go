@@ -120,9 +120,9 @@ func (l *load) compare(t *testing.T, dir string, before acknowledged) {
 		}
 	}
 	hits := uint64(0)
-	for key, row := range allRows(t, v) {
+	for key, value := range allRows(t, v) {
 		if key[0] == tableLinkHours {
-			n, err := decodeTallyHits([]byte(row))
+			n, err := decodeTallyHits([]byte(value))
 			if err != nil {
 				t.Error(err)
 			}

@@ -260,8 +260,8 @@ func benchmarkMerge(b *testing.B, rows [][]byte) {
 	b.ReportAllocs()
 	for b.Loop() {
 		m, _ := merger.Merge(nil, rows[0])
-		for _, row := range rows[1:] {
-			_ = m.MergeNewer(row)
+		for _, value := range rows[1:] {
+			_ = m.MergeNewer(value)
 		}
 		_, _, _ = m.Finish(true)
 	}

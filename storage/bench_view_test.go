@@ -9,11 +9,11 @@ import (
 )
 
 // fillDays puts rows of days into the table of link days, as roll-up does, and compacts them.
-func fillDays(b *testing.B, s *Store, ids []uint64, days uint32, row func() *engine.Tally) {
+func fillDays(b *testing.B, s *Store, ids []uint64, days uint32, value func() *engine.Tally) {
 	batch := s.db.NewBatch()
 	for _, id := range ids {
 		for day := range days {
-			merge(batch, appendLinkDayKey(nil, id, day), appendTally(nil, row()))
+			merge(batch, appendLinkDayKey(nil, id, day), appendTally(nil, value()))
 			if batch.Len() > 16<<20 {
 				if err := s.sync(batch, "benchmark"); err != nil {
 					b.Fatal(err)

@@ -87,18 +87,18 @@ func (c *cachedStore) toTables(t *testing.T) {
 // no table of ours.
 func (c *cachedStore) fillMemTables(t *testing.T) {
 	t.Helper()
-	row := make([]byte, 64<<10)
+	value := make([]byte, 64<<10)
 	n := uint32(0)
 	write := func() {
 		n++
-		if err := c.db.Set(binary.BigEndian.AppendUint32([]byte{0xff}, n), row, pebble.NoSync); err != nil {
+		if err := c.db.Set(binary.BigEndian.AppendUint32([]byte{0xff}, n), value, pebble.NoSync); err != nil {
 			t.Fatalf("Set: %v", err)
 		}
 	}
 	for c.db.Metrics().MemTable.Size < memTableBytes {
 		write()
 	}
-	for range memTableBytes * 5 / 8 / len(row) {
+	for range memTableBytes * 5 / 8 / len(value) {
 		write()
 	}
 }
@@ -164,15 +164,15 @@ func TestTheBlockCacheGrowsNoFurtherThanItsSize(t *testing.T) {
 	const size = 4 << 20
 	s := open(t, filepath.Join(t.TempDir(), "store"), Options{CacheBytes: size})
 	defer closeStore(t, s)
-	row := make([]byte, 8<<10)
+	value := make([]byte, 8<<10)
 	keys := make([]byte, 5)
-	for n := range uint32(4 * size / len(row)) {
+	for n := range uint32(4 * size / len(value)) {
 		rng := binary.BigEndian.AppendUint32(keys[:1], n)
-		for i := range row {
-			row[i] = byte(uint32(i) * (n + 1) * 2654435761 >> 13) // of no use to a compressor
+		for i := range value {
+			value[i] = byte(uint32(i) * (n + 1) * 2654435761 >> 13) // of no use to a compressor
 		}
 		keys[0] = 0xff
-		if err := s.db.Set(rng, row, pebble.NoSync); err != nil {
+		if err := s.db.Set(rng, value, pebble.NoSync); err != nil {
 			t.Fatal(err)
 		}
 	}

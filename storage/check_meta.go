@@ -80,17 +80,17 @@ func readUint32(dst *uint32, v []byte) error {
 func (c *check) readMeta() {
 	m := &c.meta
 	m.sweep = sweep{stage: stageDone}
-	for _, row := range knownMeta {
-		value, err := read(c.r, metaKey(row.name))
+	for _, known := range knownMeta {
+		value, err := read(c.r, metaKey(known.name))
 		switch {
 		case err != nil:
 		case value != nil:
-			err = row.read(m, value)
-		case row.required:
+			err = known.read(m, value)
+		case known.required:
 			err = errors.New("it is missing")
 		}
 		if err != nil {
-			c.o.Faults.Add("meta, "+row.what, "%v", err)
+			c.o.Faults.Add("meta, "+known.what, "%v", err)
 		}
 	}
 	for what, why := range m.problems() {
@@ -159,8 +159,8 @@ func beginMeta(c *check) (checkedPart, error) { return metaPart{c}, nil }
 
 // row wants a name that there is: readMeta has looked at the value.
 func (p metaPart) row(key, _ []byte) error {
-	for _, row := range knownMeta {
-		if len(key) == 2 && key[1] == row.name {
+	for _, known := range knownMeta {
+		if len(key) == 2 && key[1] == known.name {
 			return nil
 		}
 	}

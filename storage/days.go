@@ -70,11 +70,11 @@ func (d *dayReader) add(sum *tallySum, fromDay, toDay uint32, wanted engine.Part
 		if day >= toDay {
 			break
 		}
-		row, err := d.it.ValueAndErr()
+		value, err := d.it.ValueAndErr()
 		if err != nil {
 			return err
 		}
-		if err := sum.add(row, wanted); err != nil {
+		if err := sum.add(value, wanted); err != nil {
 			return fmt.Errorf("row %x: %w", d.it.Key(), err)
 		}
 		d.valid = d.it.Next()

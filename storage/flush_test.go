@@ -71,10 +71,10 @@ func TestAFlushThatIsTooLargeIsRefusedWholeAndASmallerOneIsTaken(t *testing.T) {
 	maxFlushBytes = 4 << 10
 	s := openMem(t, vfs.NewMem())
 	defer closeStore(t, s)
-	row := rowtest.Hit(1)
+	single := rowtest.Hit(1)
 	f := newModelFlush()
 	for id := range uint64(200) {
-		f.add(10, id, 1, row)
+		f.add(10, id, 1, single)
 	}
 	before, err := s.Positions()
 	if err != nil {
@@ -88,10 +88,10 @@ func TestAFlushThatIsTooLargeIsRefusedWholeAndASmallerOneIsTaken(t *testing.T) {
 	}
 	wantTally(t, s, 7, &rowtest.Model{})
 	small := newModelFlush()
-	small.add(10, 7, 1, row)
+	small.add(10, 7, 1, single)
 	flush(t, s, 1, small)
 	one := &rowtest.Model{}
-	one.Add(row)
+	one.Add(single)
 	wantTally(t, s, 7, one)
 }
 
@@ -104,11 +104,11 @@ func TestAFlushOfCountsAloneIsNeverTooLarge(t *testing.T) {
 	defer b.Close()
 	before := b.Len()
 	merge(b, appendLinkHourKey(nil, math.MaxUint32, math.MaxUint64), appendTally(nil, largest))
-	row := b.Len() - before
-	if row != 48 { // as engine.DefaultPendingEntries says
-		t.Errorf("a row takes %d bytes", row)
+	rowBytes := b.Len() - before
+	if rowBytes != 48 { // as engine.DefaultPendingEntries says
+		t.Errorf("a row takes %d bytes", rowBytes)
 	}
-	if sum := row * engine.DefaultPendingEntries; sum > maxFlushBytes {
+	if sum := rowBytes * engine.DefaultPendingEntries; sum > maxFlushBytes {
 		t.Errorf("%d rows take %d bytes, a flush at most %d", engine.DefaultPendingEntries, sum, maxFlushBytes)
 	}
 }

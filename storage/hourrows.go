@@ -124,11 +124,11 @@ func (h *hourReader) loadHour(hour uint32, ids []uint64) error {
 		if !valid || !bytes.Equal(h.it.Key(), h.key) {
 			continue
 		}
-		row, err := h.it.ValueAndErr()
+		value, err := h.it.ValueAndErr()
 		if err != nil {
 			return err
 		}
-		if err := h.keep(hour, i, row); err != nil {
+		if err := h.keep(hour, i, value); err != nil {
 			return err
 		}
 	}
@@ -137,24 +137,24 @@ func (h *hourReader) loadHour(hour uint32, ids []uint64) error {
 
 // get reads the row of h.key, if there is one.
 func (h *hourReader) get(hour uint32, i int) error {
-	row, closer, err := h.view.snapshot.Get(h.key)
+	value, closer, err := h.view.snapshot.Get(h.key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return errors.Join(h.keep(hour, i, row), closer.Close())
+	return errors.Join(h.keep(hour, i, value), closer.Close())
 }
 
 // keep keeps what is wanted of a row.
-func (h *hourReader) keep(hour uint32, i int, row []byte) error {
+func (h *hourReader) keep(hour uint32, i int, value []byte) error {
 	from := len(h.contents)
 	if h.wanted == allParts {
-		h.contents = append(h.contents, row...)
+		h.contents = append(h.contents, value...)
 	} else {
 		h.strip.reset()
-		if err := h.strip.add(row, h.wanted); err != nil {
+		if err := h.strip.add(value, h.wanted); err != nil {
 			return fmt.Errorf("row %x: %w", h.key, err)
 		}
 		h.contents = h.strip.appendRow(h.contents)
@@ -173,12 +173,12 @@ func (h *hourReader) add(sum *tallySum, rows rowKind, i int, id uint64, p *spanP
 		return cmp.Or(cmp.Compare(a.i, b.i), cmp.Compare(a.hour, b.hour))
 	})
 	for ; at < len(h.rows) && h.rows[at].i == i && h.rows[at].hour <= last; at++ {
-		row := &h.rows[at]
-		if p.open && h.view.mark.passed(rows.stage, row.hour, id) {
+		found := &h.rows[at]
+		if p.open && h.view.mark.passed(rows.stage, found.hour, id) {
 			continue
 		}
-		if err := sum.add(h.contents[row.from:row.to], h.wanted); err != nil {
-			return fmt.Errorf("row of hour %d: %w", row.hour, err)
+		if err := sum.add(h.contents[found.from:found.to], h.wanted); err != nil {
+			return fmt.Errorf("row of hour %d: %w", found.hour, err)
 		}
 	}
 	return nil

@@ -97,13 +97,13 @@ func (v *Inspection) Accounts() *AccountTable { return &AccountTable{r: v.r} }
 
 // Identity returns the store's identity, as far as it can be read.
 func (v *Inspection) Identity() (id engine.Identity, err error) {
-	for _, row := range []struct {
+	for _, field := range []struct {
 		name byte
 		dst  []byte
 	}{{metaStoreID, id.StoreID[:]}, {metaVisitorKey, id.VisitorKey[:]}} {
-		value, err := read(v.r, metaKey(row.name))
+		value, err := read(v.r, metaKey(field.name))
 		if err == nil {
-			err = decodeFixed(row.dst, value, "identity")
+			err = decodeFixed(field.dst, value, "identity")
 		}
 		if err != nil {
 			return engine.Identity{}, fmt.Errorf("storage: %w", err)

@@ -46,7 +46,7 @@ func metaOf(s *Store) metaRows {
 
 func TestAMetaRowThatIsNeverWrittenIsCorrupt(t *testing.T) {
 	s := openTemp(t)
-	for what, row := range map[string]metaRows{
+	for what, fields := range map[string]metaRows{
 		"layout version 0":                {metaLayout: {0, 0, 0, 0}},
 		"layout version cut off":          {metaLayout: {0, 0, 1}},
 		"empty store id":                  {metaStoreID: {}},
@@ -56,7 +56,7 @@ func TestAMetaRowThatIsNeverWrittenIsCorrupt(t *testing.T) {
 		"id bound in the next node's ids": {metaIDBound: {0, 1, 0, 0, 0, 0, 0, 1}},
 	} {
 		m := goldenMeta()
-		maps.Copy(m, row)
+		maps.Copy(m, fields)
 		if err := m.restart(t, s); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: got %v, want ErrCorrupt", what, err)
 		}

@@ -117,15 +117,15 @@ func (s *Store) rollRows(b *pebble.Batch, from mark) (to mark, rows uint64, err 
 	return from.nextStage(), rows, it.Error()
 }
 
-func rollLink(b *pebble.Batch, day uint32, id uint64, row []byte) {
+func rollLink(b *pebble.Batch, day uint32, id uint64, value []byte) {
 	var key [maxTallyKeyBytes]byte
-	merge(b, appendLinkDayKey(key[:0], id, day), row)
-	merge(b, appendLinkLifeKey(key[:0], id), row)
+	merge(b, appendLinkDayKey(key[:0], id, day), value)
+	merge(b, appendLinkLifeKey(key[:0], id), value)
 }
 
-func rollOwner(b *pebble.Batch, day uint32, owner uint64, row []byte) {
+func rollOwner(b *pebble.Batch, day uint32, owner uint64, value []byte) {
 	var key [maxTallyKeyBytes]byte
-	merge(b, appendOwnerDayKey(key[:0], uint32(owner), day), row)
+	merge(b, appendOwnerDayKey(key[:0], uint32(owner), day), value)
 }
 
 // dropHours deletes the rows of hours before firstHour that are rolled up, by one range for each table.

@@ -143,8 +143,8 @@ func TestRollUpGoesOnAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	if got := len(rows(t, s, tableOwnerDays)); got != 5000 {
 		t.Errorf("owner days: got %d rows, want 5000", got)
 	}
-	for key, row := range rows(t, s, tableOwnerDays) {
-		if hits, err := decodeTallyHits([]byte(row)); err != nil || hits != 2 && hits != 4 {
+	for key, value := range rows(t, s, tableOwnerDays) {
+		if hits, err := decodeTallyHits([]byte(value)); err != nil || hits != 2 && hits != 4 {
 			t.Fatalf("owner day %x: got %d hits, %v", key, hits, err)
 		}
 	}

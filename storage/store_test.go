@@ -184,13 +184,13 @@ func TestLinksAreListedNewestFirst(t *testing.T) {
 }
 
 func TestACorruptIndexRowIsAnErrorOfTheList(t *testing.T) {
-	for name, row := range map[string][2][]byte{
+	for name, put := range map[string][2][]byte{
 		"value": {appendByOwnerKey(nil, 7, 1), {2, 0}},
 		"key":   {append(appendByOwnerKey(nil, 7, 1), 0), appendIndexValue(nil, indexValue{"a", "b", "c"})},
 	} {
 		s := openMem(t, vfs.NewMem())
 		b := s.db.NewBatch()
-		set(b, row[0], row[1])
+		set(b, put[0], put[1])
 		if err := s.sync(b, "test"); err != nil {
 			t.Fatal(err)
 		}

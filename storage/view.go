@@ -82,14 +82,14 @@ func (v *view) addLife(id uint64, wanted engine.Parts) error {
 
 // addRow adds what is wanted of the tally row of key, if there is one.
 func (v *view) addRow(key []byte, wanted engine.Parts) error {
-	row, closer, err := v.snapshot.Get(key)
+	value, closer, err := v.snapshot.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("row %x: %w", key, err)
 	}
-	err = v.sum.add(row, wanted)
+	err = v.sum.add(value, wanted)
 	if err = errors.Join(err, closer.Close()); err != nil {
 		return fmt.Errorf("row %x: %w", key, err)
 	}

@@ -152,8 +152,8 @@ func (h *history) check(rt *rapid.T) {
 	}
 	for i, id := range ids {
 		for j, span := range spans {
-			if row := want(h.links, id, span, wanted); row != nil {
-				wantRows[[2]int{i, j}] = row
+			if value := want(h.links, id, span, wanted); value != nil {
+				wantRows[[2]int{i, j}] = value
 			}
 		}
 	}
@@ -164,8 +164,8 @@ func (h *history) check(rt *rapid.T) {
 	for _, id := range ids {
 		tally, err := v.ReadLife(id, wanted)
 		want := want(h.links, id, engine.Span{ToHour: engine.Endless}, wanted)
-		if row := appendTally(nil, &tally); err != nil || want != nil && !bytes.Equal(row, want) || want == nil && len(row) != 2 {
-			h.t.Fatalf("ReadLife(%d): got %d bytes, %v, want %d", id, len(row), err, len(want))
+		if value := appendTally(nil, &tally); err != nil || want != nil && !bytes.Equal(value, want) || want == nil && len(value) != 2 {
+			h.t.Fatalf("ReadLife(%d): got %d bytes, %v, want %d", id, len(value), err, len(want))
 		}
 	}
 }
@@ -177,8 +177,8 @@ func (h *history) checkOwner(v engine.View, owner uint32, spans []engine.Span, w
 		h.t.Fatalf("ReadOwnerSpans: %v", err)
 	}
 	for j, span := range spans {
-		if row := want(h.owners, uint64(owner), span, wanted); row != nil {
-			wantRows[[2]int{0, j}] = row
+		if value := want(h.owners, uint64(owner), span, wanted); value != nil {
+			wantRows[[2]int{0, j}] = value
 		}
 	}
 	h.compare(fmt.Sprintf("owner %d", owner), spans, got.rows, wantRows)
@@ -189,9 +189,9 @@ func (h *history) compare(what string, spans []engine.Span, got, want map[[2]int
 	if maps.EqualFunc(got, want, bytes.Equal) {
 		return
 	}
-	for at, row := range want {
-		if !bytes.Equal(row, got[at]) {
-			h.t.Errorf("%s, %v, span %+v: got %.60x, want %.60x", what, at, spans[at[1]], got[at], row)
+	for at, value := range want {
+		if !bytes.Equal(value, got[at]) {
+			h.t.Errorf("%s, %v, span %+v: got %.60x, want %.60x", what, at, spans[at[1]], got[at], value)
 		}
 	}
 	h.t.Fatalf("%s over %+v: got %d tallies, want %d", what, spans, len(got), len(want))
@@ -255,8 +255,8 @@ func TestManyLinksAreReadAsFewAre(t *testing.T) {
 		}
 		for i, id := range ids {
 			for j, span := range spans {
-				if row := want(byID[id], id, span, wanted); row != nil {
-					wantRows[[2]int{i, j}] = row
+				if value := want(byID[id], id, span, wanted); value != nil {
+					wantRows[[2]int{i, j}] = value
 				}
 			}
 		}
