@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 // AccountTable is the table in which api/account keeps its rows: it implements the interface that stands there. Keys and
@@ -21,7 +22,7 @@ func (s *Store) Accounts() *AccountTable { return &AccountTable{s.db, s} }
 
 // Get returns the value of key, nil if there is none. The caller may keep it.
 func (t *AccountTable) Get(key []byte) ([]byte, error) {
-	v, err := read(t.r, accountKey(key))
+	v, err := read(t.r, row.AccountKey(key))
 	if err != nil {
 		return nil, fmt.Errorf("storage: %w", err)
 	}
@@ -31,8 +32,8 @@ func (t *AccountTable) Get(key []byte) ([]byte, error) {
 // Scan calls fn for each row whose key begins with prefix, in the order of keys, until fn returns false or an error. Key
 // and value are valid only during the call. All is of one moment.
 func (t *AccountTable) Scan(prefix []byte, fn func(key, value []byte) (more bool, err error)) (err error) {
-	keys := prefixRange(accountKey(prefix))
-	it, err := t.r.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	keys := row.PrefixRange(row.AccountKey(prefix))
+	it, err := t.r.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
 		return fmt.Errorf("storage: scanning accounts: %w", err)
 	}
@@ -91,10 +92,10 @@ func (t *AccountTable) write(sets [][2][]byte, deletes [][]byte) error {
 	b := t.s.db.NewBatch()
 	defer b.Close()
 	for _, put := range sets {
-		set(b, accountKey(put[0]), put[1])
+		set(b, row.AccountKey(put[0]), put[1])
 	}
 	for _, key := range deletes {
-		remove(b, accountKey(key))
+		remove(b, row.AccountKey(key))
 	}
 	return t.s.sync(b, "storage: writing accounts")
 }

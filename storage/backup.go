@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
+	"shunt/storage/row"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -52,7 +53,7 @@ func (s *Store) backup(ctx context.Context, to *folder) (BackupResult, error) {
 	if err := apart(to.fs, to.dir, s.folder.dir); err != nil {
 		return BackupResult{}, err
 	}
-	err := to.makeFor(formatBackupName, backupPrefix, layoutVersion)
+	err := to.makeFor(formatBackupName, backupPrefix, row.LayoutVersion)
 	if err == nil {
 		err = s.fill(ctx, to)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
 
@@ -121,8 +122,8 @@ func (l *load) compare(t *testing.T, dir string, before acknowledged) {
 	}
 	hits := uint64(0)
 	for key, value := range allRows(t, v) {
-		if key[0] == tableLinkHours {
-			n, err := decodeTallyHits([]byte(value))
+		if key[0] == row.TableLinkHours {
+			n, err := row.DecodeTallyHits([]byte(value))
 			if err != nil {
 				t.Error(err)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 const (
@@ -44,7 +45,7 @@ func allRows(t testing.TB, v *Inspection) map[string]string {
 	for valid := it.First(); valid; valid = it.Next() {
 		found[string(it.Key())] = string(it.Value())
 	}
-	delete(found, string(metaKey(metaPositions)))
+	delete(found, string(row.MetaKey(row.MetaPositions)))
 	return found
 }
 
@@ -457,7 +458,7 @@ func TestABackupOfAStoreThatHasWrittenNoTableYetIsWhole(t *testing.T) {
 		got := allRows(t, saved)
 		closeInspection(t, saved)
 		for _, all := range []map[string]string{rows, got} {
-			delete(all, string(metaKey(metaSequence))) // the backup's own write
+			delete(all, string(row.MetaKey(row.MetaSequence))) // the backup's own write
 		}
 		if !maps.Equal(got, rows) {
 			t.Errorf("got %d rows, want %d that are others", len(got), len(rows))

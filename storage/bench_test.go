@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
 
@@ -239,7 +240,7 @@ func BenchmarkMerge(b *testing.B) {
 		for v := range uint64(3000) {
 			t.Visitors.Add(rowtest.Visitor(v + uint64(i)))
 		}
-		dense[i] = appendTally(nil, &t)
+		dense[i] = row.AppendTally(nil, &t)
 	}
 	for _, c := range []struct {
 		name string

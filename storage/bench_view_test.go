@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 // fillDays puts rows of days into the table of link days, as roll-up does, and compacts them.
@@ -13,7 +14,7 @@ func fillDays(b *testing.B, s *Store, ids []uint64, days uint32, value func() *e
 	batch := s.db.NewBatch()
 	for _, id := range ids {
 		for day := range days {
-			merge(batch, appendLinkDayKey(nil, id, day), appendTally(nil, value()))
+			merge(batch, row.AppendLinkDayKey(nil, id, day), row.AppendTally(nil, value()))
 			if batch.Len() > 16<<20 {
 				if err := s.sync(batch, "benchmark"); err != nil {
 					b.Fatal(err)
@@ -55,7 +56,7 @@ func BenchmarkReadDays(b *testing.B) {
 		whole := []engine.Span{{FromHour: 0, ToHour: engine.Endless}}
 		series := make([]engine.Span, days)
 		for day := range series {
-			series[day] = engine.Span{FromHour: uint32(day) * hoursPerDay, ToHour: uint32(day+1) * hoursPerDay}
+			series[day] = engine.Span{FromHour: uint32(day) * row.HoursPerDay, ToHour: uint32(day+1) * row.HoursPerDay}
 		}
 		for _, c := range []struct {
 			name   string
@@ -63,7 +64,7 @@ func BenchmarkReadDays(b *testing.B) {
 			wanted engine.Parts
 		}{
 			{"parts=hits/spans=1", whole, 0}, {"parts=visitors/spans=1", whole, engine.Visitors},
-			{"parts=all/spans=1", whole, allParts}, {"parts=all/spans=400", series, allParts},
+			{"parts=all/spans=1", whole, row.AllParts}, {"parts=all/spans=400", series, row.AllParts},
 		} {
 			b.Run(fmt.Sprintf("visitors=%d/%s", visitors, c.name), func(b *testing.B) {
 				b.ReportAllocs()

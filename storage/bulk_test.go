@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 // bulkOf is the creation of links with these ids, with a receipt.
@@ -163,7 +164,7 @@ func TestABulkThatIsNoneIsRefused(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if got := len(rows(t, s, tableHot)) + len(rows(t, s, tableIdempotency)); got != 0 {
+	if got := len(rows(t, s, row.TableHot)) + len(rows(t, s, row.TableReceipts)); got != 0 {
 		t.Errorf("%d rows were written", got)
 	}
 }

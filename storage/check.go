@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 // CheckOptions are the settings of Check.
@@ -65,19 +66,19 @@ type checkedPart interface {
 
 // checkedTables are all tables, ascending. Rows of others are faults: who adds a table adds its line here.
 var checkedTables = []checkedTable{
-	{tableMeta, "meta", beginMeta, func(r *CheckReport) *uint64 { return &r.Meta }},
-	{tableHot, "hot", beginHot, func(r *CheckReport) *uint64 { return new(uint64) }}, // counted as links and tombstones
-	{tableCold, "cold", beginCold, func(r *CheckReport) *uint64 { return new(uint64) }},
-	{tableByOwner, "by owner", beginIndex, func(r *CheckReport) *uint64 { return &r.ByOwner }},
-	{tableByTag, "by tag", beginIndex, func(r *CheckReport) *uint64 { return &r.ByTag }},
-	{tableByDeletion, "by deletion", beginDeletions, func(r *CheckReport) *uint64 { return &r.ByDeletion }},
-	{tableLinkHours, "link hours", beginLinkHours, func(r *CheckReport) *uint64 { return &r.LinkHours }},
-	{tableOwnerHours, "owner hours", beginOwnerHours, func(r *CheckReport) *uint64 { return &r.OwnerHours }},
-	{tableLinkDays, "link days", beginLinkDays, func(r *CheckReport) *uint64 { return &r.LinkDays }},
-	{tableLinkLives, "link lives", beginLinkLives, func(r *CheckReport) *uint64 { return &r.LinkLives }},
-	{tableOwnerDays, "owner days", beginOwnerDays, func(r *CheckReport) *uint64 { return &r.OwnerDays }},
-	{tableIdempotency, "receipts", beginReceipts, func(r *CheckReport) *uint64 { return &r.Receipts }},
-	{tableAccounts, "accounts", beginAccounts, func(r *CheckReport) *uint64 { return &r.Accounts }},
+	{row.TableMeta, "meta", beginMeta, func(r *CheckReport) *uint64 { return &r.Meta }},
+	{row.TableHot, "hot", beginHot, func(r *CheckReport) *uint64 { return new(uint64) }}, // counted as links and tombstones
+	{row.TableCold, "cold", beginCold, func(r *CheckReport) *uint64 { return new(uint64) }},
+	{row.TableByOwner, "by owner", beginIndex, func(r *CheckReport) *uint64 { return &r.ByOwner }},
+	{row.TableByTag, "by tag", beginIndex, func(r *CheckReport) *uint64 { return &r.ByTag }},
+	{row.TableByDeletion, "by deletion", beginDeletions, func(r *CheckReport) *uint64 { return &r.ByDeletion }},
+	{row.TableLinkHours, "link hours", beginLinkHours, func(r *CheckReport) *uint64 { return &r.LinkHours }},
+	{row.TableOwnerHours, "owner hours", beginOwnerHours, func(r *CheckReport) *uint64 { return &r.OwnerHours }},
+	{row.TableLinkDays, "link days", beginLinkDays, func(r *CheckReport) *uint64 { return &r.LinkDays }},
+	{row.TableLinkLives, "link lives", beginLinkLives, func(r *CheckReport) *uint64 { return &r.LinkLives }},
+	{row.TableOwnerDays, "owner days", beginOwnerDays, func(r *CheckReport) *uint64 { return &r.OwnerDays }},
+	{row.TableReceipts, "receipts", beginReceipts, func(r *CheckReport) *uint64 { return &r.Receipts }},
+	{row.TableAccounts, "accounts", beginAccounts, func(r *CheckReport) *uint64 { return &r.Accounts }},
 }
 
 // check is one run of Check.
@@ -127,7 +128,7 @@ func (c *check) run() error {
 	c.readMeta()
 	for i := range checkedTables {
 		t := &checkedTables[i]
-		rows, err := c.checkRows(t.name, tableRange(t.table), t.begin)
+		rows, err := c.checkRows(t.name, row.TableRange(t.table), t.begin)
 		if err != nil {
 			return err
 		}
@@ -148,12 +149,12 @@ func (c *check) run() error {
 func (c *check) checkOthers() error {
 	var lower []byte // Pebble takes no empty key as a bound
 	for _, t := range checkedTables {
-		if _, err := c.checkRows("other tables", keyRange{lower, []byte{t.table}}, beginUnknown); err != nil {
+		if _, err := c.checkRows("other tables", row.Range{Lower: lower, Upper: []byte{t.table}}, beginUnknown); err != nil {
 			return err
 		}
 		lower = []byte{t.table + 1}
 	}
-	_, err := c.checkRows("other tables", keyRange{lower, bytes.Repeat([]byte{0xff}, 128)}, beginUnknown)
+	_, err := c.checkRows("other tables", row.Range{Lower: lower, Upper: bytes.Repeat([]byte{0xff}, 128)}, beginUnknown)
 	return err
 }
 
@@ -178,12 +179,12 @@ func where(table string, key []byte) string {
 
 // checkRows checks the rows of a range in parts, on as many goroutines as Go may use processors, and counts them. Where rows
 // cannot be read, that is a fault, and the rest of the part is not looked at.
-func (c *check) checkRows(name string, keys keyRange, begin func(*check) (checkedPart, error)) (uint64, error) {
+func (c *check) checkRows(name string, keys row.Range, begin func(*check) (checkedPart, error)) (uint64, error) {
 	workers := runtime.GOMAXPROCS(0)
 	parts, err := cutRange(c.r, keys, workers*partsAWorker)
 	if err != nil {
 		c.o.Faults.Add(name, "%s", unreadable(err))
-		parts = []keyRange{keys}
+		parts = []row.Range{keys}
 	}
 	var next atomic.Int64
 	var rows atomic.Uint64
@@ -202,13 +203,13 @@ func (c *check) checkRows(name string, keys keyRange, begin func(*check) (checke
 	return rows.Load(), err
 }
 
-func (c *check) checkPart(name string, keys keyRange, begin func(*check) (checkedPart, error), rows *atomic.Uint64) (err error) {
+func (c *check) checkPart(name string, keys row.Range, begin func(*check) (checkedPart, error), rows *atomic.Uint64) (err error) {
 	part, err := begin(c)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, part.end()) }()
-	it, err := c.r.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	it, err := c.r.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
 		return err
 	}
@@ -259,8 +260,8 @@ type join struct {
 }
 
 func (c *check) newJoin(table byte) (*join, error) {
-	keys := tableRange(table)
-	it, err := c.r.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	keys := row.TableRange(table)
+	it, err := c.r.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
 		return nil, err
 	}

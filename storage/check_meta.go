@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 // checkedMeta is what the meta rows say, as far as they could be read.
@@ -14,9 +15,9 @@ type checkedMeta struct {
 	node              uint16
 	idBound           uint64
 	positions         engine.Positions
-	mark              mark
-	sweep             sweep
-	sequence          sequence
+	mark              row.Mark
+	sweep             row.Sweep
+	sequence          row.Sequence
 }
 
 // knownMeta are the rows of the meta table: who adds a name adds its line here.
@@ -26,44 +27,44 @@ var knownMeta = []struct {
 	required bool
 	read     func(m *checkedMeta, value []byte) error
 }{
-	{metaLayout, "layout version", true, func(m *checkedMeta, v []byte) error { return readUint32(&m.layout, v) }},
-	{metaStoreID, "store id", true, func(_ *checkedMeta, v []byte) error { return wantLength(v, 16) }},
-	{metaVisitorKey, "visitor key", true, func(_ *checkedMeta, v []byte) error { return wantLength(v, 16) }},
-	{metaNode, "node", true, func(m *checkedMeta, v []byte) error {
+	{row.MetaLayout, "layout version", true, func(m *checkedMeta, v []byte) error { return readUint32(&m.layout, v) }},
+	{row.MetaStoreID, "store id", true, func(_ *checkedMeta, v []byte) error { return wantLength(v, 16) }},
+	{row.MetaVisitorKey, "visitor key", true, func(_ *checkedMeta, v []byte) error { return wantLength(v, 16) }},
+	{row.MetaNode, "node", true, func(m *checkedMeta, v []byte) error {
 		if err := wantLength(v, 2); err != nil {
 			return err
 		}
 		m.node = binary.BigEndian.Uint16(v)
 		return nil
 	}},
-	{metaIDBound, "id bound", true, func(m *checkedMeta, v []byte) error {
+	{row.MetaIDBound, "id bound", true, func(m *checkedMeta, v []byte) error {
 		if err := wantLength(v, 8); err != nil {
 			return err
 		}
 		m.idBound = binary.BigEndian.Uint64(v)
 		return nil
 	}},
-	{metaPositions, "positions", false, func(m *checkedMeta, v []byte) (err error) {
-		m.positions, err = decodePositions(v)
+	{row.MetaPositions, "positions", false, func(m *checkedMeta, v []byte) (err error) {
+		m.positions, err = row.DecodePositions(v)
 		return err
 	}},
-	{metaMark, "roll-up mark", false, func(m *checkedMeta, v []byte) (err error) {
-		m.mark, err = decodeMark(v)
+	{row.MetaMark, "roll-up mark", false, func(m *checkedMeta, v []byte) (err error) {
+		m.mark, err = row.DecodeMark(v)
 		return err
 	}},
-	{metaSweep, "sweep mark", false, func(m *checkedMeta, v []byte) (err error) {
-		m.sweep, err = decodeSweep(v)
+	{row.MetaSweep, "sweep mark", false, func(m *checkedMeta, v []byte) (err error) {
+		m.sweep, err = row.DecodeSweep(v)
 		return err
 	}},
-	{metaSequence, "sequence of writes", true, func(m *checkedMeta, v []byte) (err error) {
-		m.sequence, err = decodeSequence(v)
+	{row.MetaSequence, "sequence of writes", true, func(m *checkedMeta, v []byte) (err error) {
+		m.sequence, err = row.DecodeSequence(v)
 		return err
 	}},
-	{metaBaseURL, "base URL", false, func(_ *checkedMeta, v []byte) error {
-		_, err := decodeBaseURL(v)
+	{row.MetaBaseURL, "base URL", false, func(_ *checkedMeta, v []byte) error {
+		_, err := row.DecodeBaseURL(v)
 		return err
 	}},
-	{metaFirstHour, "first whole hour", false, func(m *checkedMeta, v []byte) error { return readUint32(&m.firstHour, v) }},
+	{row.MetaFirstHour, "first whole hour", false, func(m *checkedMeta, v []byte) error { return readUint32(&m.firstHour, v) }},
 }
 
 func wantLength(v []byte, n int) error { return decodeFixed(make([]byte, n), v, "it") }
@@ -79,9 +80,9 @@ func readUint32(dst *uint32, v []byte) error {
 // readMeta reads the meta rows, and checks them against each other.
 func (c *check) readMeta() {
 	m := &c.meta
-	m.sweep = sweep{stage: stageDone}
+	m.sweep = row.Sweep{Stage: row.StageDone}
 	for _, known := range knownMeta {
-		value, err := read(c.r, metaKey(known.name))
+		value, err := read(c.r, row.MetaKey(known.name))
 		switch {
 		case err != nil:
 		case value != nil:
@@ -124,17 +125,17 @@ func (c *check) checkWrites() {
 // problems returns what cannot be, by the name of the row.
 func (m *checkedMeta) problems() map[string]string {
 	found := map[string]string{}
-	if m.layout != layoutVersion {
-		found["layout version"] = fmt.Sprintf("%d; this program knows %d", m.layout, layoutVersion)
+	if m.layout != row.LayoutVersion {
+		found["layout version"] = fmt.Sprintf("%d; this program knows %d", m.layout, row.LayoutVersion)
 	}
 	if m.idBound == 0 || m.idBound > 1<<idCounterBits {
 		found["id bound"] = fmt.Sprintf("%d is none", m.idBound)
 	}
-	if m.mark.hour > m.positions.OpenHour {
-		found["roll-up mark"] = fmt.Sprintf("hour %d, although hours from %d on are open", m.mark.hour, m.positions.OpenHour)
+	if m.mark.Hour > m.positions.OpenHour {
+		found["roll-up mark"] = fmt.Sprintf("hour %d, although hours from %d on are open", m.mark.Hour, m.positions.OpenHour)
 	}
-	if m.firstHour > m.mark.hour {
-		found["first whole hour"] = fmt.Sprintf("%d, although hours from %d on are not rolled up", m.firstHour, m.mark.hour)
+	if m.firstHour > m.mark.Hour {
+		found["first whole hour"] = fmt.Sprintf("%d, although hours from %d on are not rolled up", m.firstHour, m.mark.Hour)
 	}
 	if p := &m.positions; p.Epoch == 0 && (p.FlushSeq > 0 || len(p.Rings) > 0) {
 		found["positions"] = "positions of no epoch"

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 const (
@@ -70,7 +71,7 @@ func (c *committer) init(db *pebble.DB, w *writer) {
 // Apply implements engine.Store. It waits for nothing: Run commits m. A mutation that no record could hold is an error.
 // Only for a purge it reads, which therefore the flush goroutine alone may ask for.
 func (s *Store) Apply(m engine.Mutation, done func(error)) {
-	if err := checkMutation(&m); err != nil {
+	if err := row.CheckMutation(&m); err != nil {
 		done(fmt.Errorf("storage: refusing a mutation: %w", err))
 		return
 	}
@@ -93,7 +94,7 @@ func (s *Store) Apply(m engine.Mutation, done func(error)) {
 
 // ApplyAll implements engine.Store.
 func (s *Store) ApplyAll(b engine.Bulk, done func(error)) {
-	if err := checkBulk(&b); err != nil {
+	if err := row.CheckBulk(&b); err != nil {
 		done(fmt.Errorf("storage: refusing a bulk: %w", err))
 		return
 	}

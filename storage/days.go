@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 // dayReader goes over the day rows of one id after the other. All are read through one iterator, whose bounds are the days
@@ -35,8 +36,8 @@ func (v *view) openDays(rows rowKind, plans []spanPlan) (*dayReader, error) {
 	if d.fromDay >= d.toDay {
 		return d, nil
 	}
-	keys := tableRange(rows.days)
-	it, err := v.snapshot.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	keys := row.TableRange(rows.days)
+	it, err := v.snapshot.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	d.it = it
 	return d, err
 }
@@ -54,16 +55,16 @@ func (d *dayReader) begin(id uint64) {
 		return
 	}
 	d.id, d.begun, d.valid = id, false, false
-	d.lower = appendDayKey(d.lower[:0], d.table, id, d.fromDay)
-	d.upper = appendDayKey(d.upper[:0], d.table, id, d.toDay)
+	d.lower = row.AppendDayKey(d.lower[:0], d.table, id, d.fromDay)
+	d.upper = row.AppendDayKey(d.upper[:0], d.table, id, d.toDay)
 	d.it.SetBounds(d.lower, d.upper)
 }
 
 // add adds the rows of the days from one to before another.
-func (d *dayReader) add(sum *tallySum, fromDay, toDay uint32, wanted engine.Parts) error {
+func (d *dayReader) add(sum *row.Sum, fromDay, toDay uint32, wanted engine.Parts) error {
 	d.seek(fromDay)
 	for d.valid {
-		day, err := dayOf(d.it.Key())
+		day, err := row.DayOf(d.it.Key())
 		if err != nil {
 			return err
 		}
@@ -74,7 +75,7 @@ func (d *dayReader) add(sum *tallySum, fromDay, toDay uint32, wanted engine.Part
 		if err != nil {
 			return err
 		}
-		if err := sum.add(value, wanted); err != nil {
+		if err := sum.Add(value, wanted); err != nil {
 			return fmt.Errorf("row %x: %w", d.it.Key(), err)
 		}
 		d.valid = d.it.Next()
@@ -89,10 +90,10 @@ func (d *dayReader) seek(day uint32) {
 	case !d.begun && day == d.fromDay:
 		d.valid = d.it.First()
 	case !d.begun || day < d.next:
-		d.valid = d.it.SeekGE(appendDayKey(nil, d.table, d.id, day))
+		d.valid = d.it.SeekGE(row.AppendDayKey(nil, d.table, d.id, day))
 	case d.valid:
-		if at, err := dayOf(d.it.Key()); err == nil && at < day {
-			d.valid = d.it.SeekGE(appendDayKey(nil, d.table, d.id, day))
+		if at, err := row.DayOf(d.it.Key()); err == nil && at < day {
+			d.valid = d.it.SeekGE(row.AppendDayKey(nil, d.table, d.id, day))
 		}
 	}
 	d.begun = true

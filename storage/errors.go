@@ -1,6 +1,10 @@
 package storage
 
-import "errors"
+import (
+	"errors"
+
+	"shunt/storage/row"
+)
 
 // The errors of Open that callers tell apart. Whichever it is, Open has changed nothing.
 var (
@@ -35,6 +39,8 @@ var (
 )
 
 var (
+	// ErrCorrupt: a key or a value is not what this package writes.
+	ErrCorrupt = row.ErrCorrupt
 	// ErrLostWrites: the store does not contain every write that was acknowledged: a damaged disk, or a copy of a folder that
 	// was in use. Open refuses it unless Options.AcceptLoss.
 	ErrLostWrites = errors.New("store has lost writes that were acknowledged")

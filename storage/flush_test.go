@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
 
@@ -103,7 +104,7 @@ func TestAFlushOfCountsAloneIsNeverTooLarge(t *testing.T) {
 	b := s.db.NewBatch()
 	defer b.Close()
 	before := b.Len()
-	merge(b, appendLinkHourKey(nil, math.MaxUint32, math.MaxUint64), appendTally(nil, largest))
+	merge(b, row.AppendLinkHourKey(nil, math.MaxUint32, math.MaxUint64), row.AppendTally(nil, largest))
 	rowBytes := b.Len() - before
 	if rowBytes != 48 { // as engine.DefaultPendingEntries says
 		t.Errorf("a row takes %d bytes", rowBytes)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"shunt/storage/row"
 	"slices"
 	"strconv"
 	"strings"
@@ -157,8 +158,8 @@ func (f *folder) readFormat(name string) (version uint32, backup bool, err error
 }
 
 func checkLayout(version uint32) error {
-	if version > layoutVersion {
-		return fmt.Errorf("%w: it has version %d, and this program knows version %d", ErrNewerFormat, version, layoutVersion)
+	if version > row.LayoutVersion {
+		return fmt.Errorf("%w: it has version %d, and this program knows version %d", ErrNewerFormat, version, row.LayoutVersion)
 	}
 	return nil
 }
@@ -189,7 +190,7 @@ func (f *folder) makeDir(dir string) error {
 
 // beginCreation announces a store, and removes what an unfinished one has left. It wants the lock.
 func (f *folder) beginCreation() error {
-	if err := f.writeFormat(formatNewName, formatPrefix, layoutVersion); err != nil {
+	if err := f.writeFormat(formatNewName, formatPrefix, row.LayoutVersion); err != nil {
 		return err
 	}
 	return f.emptyDB()

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"shunt/storage/row"
 	"strconv"
 	"strings"
 	"testing"
@@ -79,7 +80,7 @@ func TestAFolderWithoutStoreIsNoStoreUnlessCreated(t *testing.T) {
 		t.Errorf("got mode %v, %v, want %o", info.Mode(), err, folderMode)
 	}
 	text, err := os.ReadFile(filepath.Join(missing, formatName))
-	if got, want := string(text), fmt.Sprintf("shunt data, version %d\n", layoutVersion); err != nil || got != want {
+	if got, want := string(text), fmt.Sprintf("shunt data, version %d\n", row.LayoutVersion); err != nil || got != want {
 		t.Errorf("format file: got %q, %v, want %q", got, err, want)
 	}
 	s, err := Open(missing, Options{Logger: quiet})
@@ -116,7 +117,7 @@ func TestAFormatFileThatIsNotOursIsLeftAlone(t *testing.T) {
 func TestAStoreOfANewerFormatIsLeftAlone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	closeStore(t, open(t, dir, Options{}))
-	write(t, filepath.Join(dir, formatName), fmt.Sprintf("shunt data, version %d\nand more that we do not know\n", layoutVersion+1))
+	write(t, filepath.Join(dir, formatName), fmt.Sprintf("shunt data, version %d\nand more that we do not know\n", row.LayoutVersion+1))
 	wantUntouched(t, dir, true, ErrNewerFormat)
 	wantUntouched(t, dir, false, ErrNewerFormat)
 }
@@ -125,7 +126,7 @@ func TestANewerLayoutInTheDatabaseIsRefused(t *testing.T) {
 	mem := vfs.NewMem()
 	s := openMem(t, mem)
 	b := s.db.NewBatch()
-	set(b, metaKey(metaLayout), binary.BigEndian.AppendUint32(nil, layoutVersion+1))
+	set(b, row.MetaKey(row.MetaLayout), binary.BigEndian.AppendUint32(nil, row.LayoutVersion+1))
 	if err := s.sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
@@ -140,10 +141,10 @@ func TestANewerLayoutInTheDatabaseIsRefused(t *testing.T) {
 func TestAStoreWithoutMetaOrDatabaseIsCorruptAndNotMadeAnew(t *testing.T) {
 	for name, damage := range map[string]func(s *Store, mem *vfs.MemFS) error{
 		"no layout version": func(s *Store, mem *vfs.MemFS) error {
-			return errors.Join(s.db.Delete(metaKey(metaLayout), pebble.Sync), s.Close())
+			return errors.Join(s.db.Delete(row.MetaKey(row.MetaLayout), pebble.Sync), s.Close())
 		},
 		"no visitor key": func(s *Store, mem *vfs.MemFS) error {
-			return errors.Join(s.db.Delete(metaKey(metaVisitorKey), pebble.Sync), s.Close())
+			return errors.Join(s.db.Delete(row.MetaKey(row.MetaVisitorKey), pebble.Sync), s.Close())
 		},
 		"empty folder db": func(s *Store, mem *vfs.MemFS) error {
 			return errors.Join(s.Close(), mem.RemoveAll("/data/store/db"), mem.MkdirAll("/data/store/db", 0o700))
@@ -265,7 +266,7 @@ func FuzzFormatFile(f *testing.F) {
 			want = ErrOldFormat
 		}
 		if match := firstLine.FindSubmatch(text); match != nil {
-			if version, err := strconv.ParseUint(string(match[2]), 10, 32); err == nil && version > layoutVersion {
+			if version, err := strconv.ParseUint(string(match[2]), 10, 32); err == nil && version > row.LayoutVersion {
 				want = ErrNewerFormat
 			} else if err == nil && string(match[1]) == "backup" {
 				want = ErrBackup

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 const (
@@ -34,7 +35,7 @@ type hourReader struct {
 	hours    []uint32         // that any span wants
 	it       *pebble.Iterator // nil: few ids
 	key      []byte
-	strip    tallySum
+	strip    row.Sum
 	block    int // ids of the last block
 	order    []int
 	rows     []hourRow // by (i, hour)
@@ -58,8 +59,8 @@ func (v *view) openHours(rows rowKind, ids int, plans []spanPlan, wanted engine.
 	if ids < hourIteratorIDs || len(h.hours) == 0 {
 		return h, nil
 	}
-	keys := tableRange(rows.hours)
-	it, err := v.snapshot.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	keys := row.TableRange(rows.hours)
+	it, err := v.snapshot.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	h.it = it
 	return h, err
 }
@@ -103,18 +104,18 @@ func (h *hourReader) load(ids []uint64) error {
 func (h *hourReader) loadHour(hour uint32, ids []uint64) error {
 	if h.it == nil {
 		for _, i := range h.order {
-			h.key = appendSuffix(appendHourKey(h.key[:0], h.table, hour), h.table, ids[i])
+			h.key = row.AppendSuffix(row.AppendHourPrefix(h.key[:0], h.table, hour), h.table, ids[i])
 			if err := h.get(hour, i); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	bounds := prefixRange(appendHourKey(nil, h.table, hour))
-	h.it.SetBounds(bounds.lower, bounds.upper)
+	bounds := row.PrefixRange(row.AppendHourPrefix(nil, h.table, hour))
+	h.it.SetBounds(bounds.Lower, bounds.Upper)
 	sought, valid := false, false
 	for _, i := range h.order {
-		h.key = appendSuffix(appendHourKey(h.key[:0], h.table, hour), h.table, ids[i])
+		h.key = row.AppendSuffix(row.AppendHourPrefix(h.key[:0], h.table, hour), h.table, ids[i])
 		if sought && !valid {
 			break
 		}
@@ -150,21 +151,21 @@ func (h *hourReader) get(hour uint32, i int) error {
 // keep keeps what is wanted of a row.
 func (h *hourReader) keep(hour uint32, i int, value []byte) error {
 	from := len(h.contents)
-	if h.wanted == allParts {
+	if h.wanted == row.AllParts {
 		h.contents = append(h.contents, value...)
 	} else {
-		h.strip.reset()
-		if err := h.strip.add(value, h.wanted); err != nil {
+		h.strip.Reset()
+		if err := h.strip.Add(value, h.wanted); err != nil {
 			return fmt.Errorf("row %x: %w", h.key, err)
 		}
-		h.contents = h.strip.appendRow(h.contents)
+		h.contents = h.strip.AppendRow(h.contents)
 	}
 	h.rows = append(h.rows, hourRow{i: i, hour: hour, from: from, to: len(h.contents)})
 	return nil
 }
 
 // add adds the rows of an id, which is number i of the block, that p asks for.
-func (h *hourReader) add(sum *tallySum, rows rowKind, i int, id uint64, p *spanPlan) error {
+func (h *hourReader) add(sum *row.Sum, rows rowKind, i int, id uint64, p *spanPlan) error {
 	if len(p.hours) == 0 {
 		return nil
 	}
@@ -174,10 +175,10 @@ func (h *hourReader) add(sum *tallySum, rows rowKind, i int, id uint64, p *spanP
 	})
 	for ; at < len(h.rows) && h.rows[at].i == i && h.rows[at].hour <= last; at++ {
 		found := &h.rows[at]
-		if p.open && h.view.mark.passed(rows.stage, found.hour, id) {
+		if p.open && h.view.mark.Passed(rows.stage, found.hour, id) {
 			continue
 		}
-		if err := sum.add(h.contents[found.from:found.to], h.wanted); err != nil {
+		if err := sum.Add(h.contents[found.from:found.to], h.wanted); err != nil {
 			return fmt.Errorf("row of hour %d: %w", found.hour, err)
 		}
 	}

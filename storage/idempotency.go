@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 // receiptChunk is how many receipts a chunk of a sweep looks at: some 5 ms, and an fsync if any of them goes.
@@ -16,14 +17,14 @@ const receiptChunk = 4096
 
 // ReadReceipt implements engine.Store.
 func (s *Store) ReadReceipt(k engine.RequestKey) (engine.Receipt, error) {
-	v, err := s.get(appendReceiptKey(nil, &k))
+	v, err := s.get(row.AppendReceiptKey(nil, &k))
 	if err != nil {
 		return engine.Receipt{}, fmt.Errorf("storage: %w", err)
 	}
 	if v == nil {
 		return engine.Receipt{}, engine.ErrNotFound
 	}
-	r, err := decodeReceipt(k, v)
+	r, err := row.DecodeReceipt(k, v)
 	if err != nil {
 		return engine.Receipt{}, fmt.Errorf("storage: %w", err)
 	}
@@ -32,8 +33,8 @@ func (s *Store) ReadReceipt(k engine.RequestKey) (engine.Receipt, error) {
 
 // LoadReceipts implements engine.Store. It looks at keys only.
 func (s *Store) LoadReceipts(ctx context.Context, fn func(engine.RequestKey)) error {
-	err := scan(ctx, s.db, []keyRange{tableRange(tableIdempotency)}, func(key, _ []byte) error {
-		k, err := requestOf(key)
+	err := scan(ctx, s.db, []row.Range{row.TableRange(row.TableReceipts)}, func(key, _ []byte) error {
+		k, err := row.SplitReceiptKey(key)
 		if err == nil {
 			fn(k)
 		}
@@ -76,11 +77,11 @@ func (s *Store) sweepReceipts(w *engine.ReceiptSweep) (more bool, err error) {
 // oldReceipts puts the deletions of a chunk into b. It returns whose receipts those are, and the key at which the next
 // chunk begins; nil if this is the last one.
 func (s *Store) oldReceipts(b *pebble.Batch, w *engine.ReceiptSweep) (gone []engine.RequestKey, next []byte, err error) {
-	keys := tableRange(tableIdempotency)
+	keys := row.TableRange(row.TableReceipts)
 	if s.flusher.nextReceipt != nil {
-		keys.lower = s.flusher.nextReceipt
+		keys.Lower = s.flusher.nextReceipt
 	}
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,7 +92,7 @@ func (s *Store) oldReceipts(b *pebble.Batch, w *engine.ReceiptSweep) (gone []eng
 			return gone, bytes.Clone(it.Key()), nil
 		}
 		seen++
-		k, err := requestOf(it.Key())
+		k, err := row.SplitReceiptKey(it.Key())
 		if err != nil {
 			return nil, nil, err
 		}
@@ -114,13 +115,13 @@ func (s *Store) isOldReceipt(it *pebble.Iterator, w *engine.ReceiptSweep, k engi
 	if err != nil {
 		return false, err
 	}
-	createdAtMs, err := decodeReceiptTime(v)
+	createdAtMs, err := row.DecodeReceiptTime(v)
 	if err != nil || createdAtMs >= w.BeforeMs || !w.Reserve(k) {
 		return false, err
 	}
 	if v, err = s.get(it.Key()); err != nil || v == nil {
 		return false, err
 	}
-	createdAtMs, err = decodeReceiptTime(v)
+	createdAtMs, err = row.DecodeReceiptTime(v)
 	return createdAtMs < w.BeforeMs, err
 }

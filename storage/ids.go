@@ -3,6 +3,7 @@ package storage
 import (
 	"encoding/binary"
 	"fmt"
+	"shunt/storage/row"
 )
 
 // idCounterBits is the width of an id's counter; the node stands above it.
@@ -18,7 +19,7 @@ func (s *Store) ReserveIDs(n uint64) (first uint64, err error) {
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
-	set(b, metaKey(metaIDBound), binary.BigEndian.AppendUint64(nil, bound+n))
+	set(b, row.MetaKey(row.MetaIDBound), binary.BigEndian.AppendUint64(nil, bound+n))
 	if err := s.sync(b, "storage: reserving ids"); err != nil {
 		return 0, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 // Inspection is a store at one moment, to be looked at and not to be changed: one that is not in use, a backup, or a
@@ -100,8 +101,8 @@ func (v *Inspection) Identity() (id engine.Identity, err error) {
 	for _, field := range []struct {
 		name byte
 		dst  []byte
-	}{{metaStoreID, id.StoreID[:]}, {metaVisitorKey, id.VisitorKey[:]}} {
-		value, err := read(v.r, metaKey(field.name))
+	}{{row.MetaStoreID, id.StoreID[:]}, {row.MetaVisitorKey, id.VisitorKey[:]}} {
+		value, err := read(v.r, row.MetaKey(field.name))
 		if err == nil {
 			err = decodeFixed(field.dst, value, "identity")
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 func openListing(t testing.TB, s *Store) engine.Listing {
@@ -210,7 +211,7 @@ func TestAListingWaitsUntilWhatItHasIsDurable(t *testing.T) {
 
 func TestADamagedRowIsAnErrorOfTheListNotAGuess(t *testing.T) {
 	for name, key := range map[string][]byte{
-		"index value": appendByOwnerKey(nil, 1, 7), "index key": append(appendByOwnerKey(nil, 1, 7), 0), "cold record": appendColdKey(nil, 7),
+		"index value": row.AppendByOwnerKey(nil, 1, 7), "index key": append(row.AppendByOwnerKey(nil, 1, 7), 0), "cold record": row.AppendColdKey(nil, 7),
 	} {
 		s := openTemp(t)
 		b := s.db.NewBatch()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 	"strings"
 	"sync/atomic"
@@ -40,15 +41,15 @@ func TestAScanThatCannotReadABlockFails(t *testing.T) {
 	}
 	stop()
 	closeStore(t, s)
-	closeStore(t, openMem(t, mem))                                            // makes a table of the log
-	fives := keyRange{appendHotKey(nil, "code5"), appendHotKey(nil, "code6")} // not the first block of the table, which an opening reads
+	closeStore(t, openMem(t, mem))                                                     // makes a table of the log
+	fives := row.Range{Lower: row.AppendHotKey(nil, "code5"), Upper: row.AppendHotKey(nil, "code6")} // not the first block of the table, which an opening reads
 	failures := 0
 	for k := int64(1); ; k++ {
 		bad := new(badRead)
 		s := openMem(t, errorfs.Wrap(mem, errorfs.InjectorFunc(bad.before)))
 		bad.left.Store(k)
 		var loaded atomic.Int64
-		err := scan(context.Background(), s.db, []keyRange{fives}, func(_, _ []byte) error {
+		err := scan(context.Background(), s.db, []row.Range{fives}, func(_, _ []byte) error {
 			loaded.Add(1)
 			return nil
 		})
@@ -74,7 +75,7 @@ func TestAScanThatCannotReadABlockFails(t *testing.T) {
 func TestALoadRefusesHitsUnderAKeyOfWrongLength(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
-	merge(b, append(appendLinkLifeKey(nil, 1), 0), rowOf(rowtest.Hit(1)))
+	merge(b, append(row.AppendLinkLifeKey(nil, 1), 0), rowOf(rowtest.Hit(1)))
 	if err := s.sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"shunt/engine"
+	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
 
@@ -203,7 +204,7 @@ func wantTally(t testing.TB, s *Store, id uint64, want *rowtest.Model) {
 	if err != nil {
 		t.Fatalf("ReadLife(%d): %v", id, err)
 	}
-	if !bytes.Equal(appendTally(nil, &got), rowOf(want)) {
+	if !bytes.Equal(row.AppendTally(nil, &got), rowOf(want)) {
 		t.Fatalf("ReadLife(%d): got %d hits of %d visitors, want %d of %d", id, got.Hits, got.Visitors.Count(), want.Hits, len(want.Visitors))
 	}
 }
@@ -213,7 +214,7 @@ func readLife(t testing.TB, s *Store, id uint64) (engine.Tally, uint64, error) {
 	t.Helper()
 	v := openView(t, s)
 	defer closeView(t, v)
-	tally, err := v.ReadLife(id, allParts)
+	tally, err := v.ReadLife(id, row.AllParts)
 	return tally, v.FlushSeq(), err
 }
 
@@ -236,8 +237,8 @@ func closeView(t testing.TB, v engine.View) {
 // rows returns the rows of a table, or of a part of it, as strings.
 func rows(t testing.TB, s *Store, prefix ...byte) map[string]string {
 	t.Helper()
-	keys := prefixRange(prefix)
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	keys := row.PrefixRange(prefix)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,4 +276,4 @@ func hitsOf(t testing.TB, s *Store) map[uint64]uint64 {
 }
 
 // rowOf is the tally row of a model.
-func rowOf(m *rowtest.Model) []byte { return appendTally(nil, m.Tally()) }
+func rowOf(m *rowtest.Model) []byte { return row.AppendTally(nil, m.Tally()) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"shunt/storage/row"
 	"strings"
 	"sync"
 	"time"
@@ -121,7 +122,7 @@ func oneLine(format string, args []any) string {
 
 func newMerger() *pebble.Merger {
 	return &pebble.Merger{
-		Name:  mergerName,
-		Merge: func(key, operand []byte) (pebble.ValueMerger, error) { return newMerge(key, operand) },
+		Name:  row.MergerName,
+		Merge: func(key, operand []byte) (pebble.ValueMerger, error) { return row.NewMerge(key, operand) },
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 // maxDaysByKey is how many day rows of a purged link are deleted by their keys. Beyond that one range deletion does it,
@@ -14,8 +15,8 @@ import (
 const maxDaysByKey = 64
 
 func (b *mutationBatch) addDeletion(hour uint32, id uint64, code string) {
-	b.key = appendByDeletionKey(b.key[:0], hour, id)
-	b.value = appendDeletion(b.value[:0], code)
+	b.key = row.AppendByDeletionKey(b.key[:0], hour, id)
+	b.value = row.AppendDeletion(b.value[:0], code)
 	set(b.batch, b.key, b.value)
 }
 
@@ -30,7 +31,7 @@ func (s *Store) Deletions(beforeHour uint32, limit int) ([]engine.Deletion, erro
 
 func (s *Store) deletions(beforeHour uint32, limit int) (found []engine.Deletion, err error) {
 	it, err := s.db.NewIter(&pebble.IterOptions{
-		LowerBound: appendByDeletionKey(nil, 0, 0), UpperBound: appendByDeletionKey(nil, beforeHour, 0),
+		LowerBound: row.AppendByDeletionKey(nil, 0, 0), UpperBound: row.AppendByDeletionKey(nil, beforeHour, 0),
 	})
 	if err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func (s *Store) deletions(beforeHour uint32, limit int) (found []engine.Deletion
 }
 
 func decodeDeletionRow(it *pebble.Iterator) (engine.Deletion, error) {
-	hour, id, err := splitByDeletionKey(it.Key())
+	hour, id, err := row.SplitByDeletionKey(it.Key())
 	if err != nil {
 		return engine.Deletion{}, err
 	}
@@ -55,7 +56,7 @@ func decodeDeletionRow(it *pebble.Iterator) (engine.Deletion, error) {
 	if err != nil {
 		return engine.Deletion{}, err
 	}
-	code, err := decodeDeletion(value)
+	code, err := row.DecodeDeletion(value)
 	if err != nil {
 		return engine.Deletion{}, fmt.Errorf("row %x: %w", it.Key(), err)
 	}
@@ -71,9 +72,9 @@ type purgedRows struct {
 }
 
 func (s *Store) rowsToPurge(id uint64) (_ *purgedRows, err error) {
-	p := &purgedRows{hours: s.hours.from(s.flusher.mark.hour)}
-	keys := daysOfLink(id)
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	p := &purgedRows{hours: s.hours.from(s.flusher.mark.Hour)}
+	keys := row.DaysOfLink(id)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func (s *Store) rowsToPurge(id uint64) (_ *purgedRows, err error) {
 			p.manyDays = true
 			break
 		}
-		day, err := dayOf(it.Key())
+		day, err := row.DayOf(it.Key())
 		if err != nil {
 			return nil, err
 		}
@@ -107,22 +108,22 @@ func (b *mutationBatch) addQueued(q *queued) {
 // and go with their hour. The owner's rows have its hits for good.
 func (b *mutationBatch) purge(p *engine.Purge, rows *purgedRows) {
 	if p.FreesCode {
-		b.remove(appendHotKey(b.key[:0], p.Code))
+		b.remove(row.AppendHotKey(b.key[:0], p.Code))
 	}
-	b.remove(appendColdKey(b.key[:0], p.ID))
-	b.remove(appendLinkLifeKey(b.key[:0], p.ID))
+	b.remove(row.AppendColdKey(b.key[:0], p.ID))
+	b.remove(row.AppendLinkLifeKey(b.key[:0], p.ID))
 	if rows.manyDays {
-		keys := daysOfLink(p.ID)
-		must(b.batch.DeleteRange(keys.lower, keys.upper, nil))
+		keys := row.DaysOfLink(p.ID)
+		must(b.batch.DeleteRange(keys.Lower, keys.Upper, nil))
 	} else {
 		for _, day := range rows.days {
-			b.remove(appendLinkDayKey(b.key[:0], p.ID, day))
+			b.remove(row.AppendLinkDayKey(b.key[:0], p.ID, day))
 		}
 	}
 	for _, hour := range rows.hours {
-		b.remove(appendLinkHourKey(b.key[:0], hour, p.ID))
+		b.remove(row.AppendLinkHourKey(b.key[:0], hour, p.ID))
 	}
-	b.remove(appendByDeletionKey(b.key[:0], p.Hour, p.ID))
+	b.remove(row.AppendByDeletionKey(b.key[:0], p.Hour, p.ID))
 }
 
 // remove deletes a row whose key was made in b.key.

@@ -11,30 +11,33 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
+
+const msPerHour = 3600 * 1000
 
 // rowsOfLinks returns how many rows each link id has in all tables together, but for those of hours that were rolled up.
 func rowsOfLinks(t testing.TB, s *Store) map[uint64]int {
 	t.Helper()
 	found := map[uint64]int{}
-	for key, value := range rows(t, s, tableHot) {
-		h, err := decodeHot([]byte(key[1:]), []byte(value))
+	for key, value := range rows(t, s, row.TableHot) {
+		h, err := row.DecodeHot([]byte(key[1:]), []byte(value))
 		if err != nil {
 			t.Fatal(err)
 		}
 		found[h.ID]++
 	}
-	for key := range rows(t, s, tableByOwner) {
+	for key := range rows(t, s, row.TableByOwner) {
 		found[^binary.BigEndian.Uint64([]byte(key[5:]))]++
 	}
-	for key := range rows(t, s, tableByTag) {
+	for key := range rows(t, s, row.TableByTag) {
 		found[^binary.BigEndian.Uint64([]byte(key[len(key)-8:]))]++
 	}
-	at := map[byte]int{tableCold: 1, tableByDeletion: 5, tableLinkHours: 5, tableLinkDays: 1, tableLinkLives: 1}
+	at := map[byte]int{row.TableCold: 1, row.TableByDeletion: 5, row.TableLinkHours: 5, row.TableLinkDays: 1, row.TableLinkLives: 1}
 	for table, at := range at {
 		for key := range rows(t, s, table) {
-			if table == tableLinkHours && hourOf([]byte(key)) < s.flusher.mark.hour {
+			if table == row.TableLinkHours && row.HourOf([]byte(key)) < s.flusher.mark.Hour {
 				continue
 			}
 			found[binary.BigEndian.Uint64([]byte(key[at:]))]++
@@ -107,14 +110,14 @@ func TestAPurgeLeavesNoRowOfTheLinkAndAllOfOthers(t *testing.T) {
 			days = many
 		}
 		for day := range days {
-			f.add(day*hoursPerDay, id, 7, rowtest.Hit(id))
+			f.add(day*row.HoursPerDay, id, 7, rowtest.Hit(id))
 		}
 		f.add(ahead, id, 7, rowtest.Hit(id))
 	}
 	flush(t, s, 1, f)
 	rollUpAll(t, s, upTo(ahead), nil)
 	before := rowsOfLinks(t, s)
-	owners := rows(t, s, tableOwnerDays)
+	owners := rows(t, s, row.TableOwnerDays)
 	for _, id := range []uint64{2, 4} {
 		apply(t, s, deletedAt(link(fmt.Sprintf("c%d", id), id, 7, "tag"), 5))
 	}
@@ -130,7 +133,7 @@ func TestAPurgeLeavesNoRowOfTheLinkAndAllOfOthers(t *testing.T) {
 		}
 		wantTally(t, s, id, &rowtest.Model{Hits: few + 1, Visitors: map[uint64]bool{id: true}})
 	}
-	if got := rows(t, s, tableOwnerDays); len(got) != len(owners)+1 {
+	if got := rows(t, s, row.TableOwnerDays); len(got) != len(owners)+1 {
 		t.Errorf("got %d days of the owner, want %d and that of the hour to come", len(got), len(owners))
 	}
 }

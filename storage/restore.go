@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 // copyChunkBytes is how much of a file is copied between two looks at the context.
@@ -231,7 +232,7 @@ func (r *restore) beginHistory(lock *pebble.Lock) (err error) {
 		return err
 	}
 	p = engine.NewHistory(p)
-	if err := db.Set(metaKey(metaPositions), appendPositions(nil, &p), pebble.Sync); err != nil {
+	if err := db.Set(row.MetaKey(row.MetaPositions), row.AppendPositions(nil, &p), pebble.Sync); err != nil {
 		return fmt.Errorf("beginning a history of the journal: %w", err)
 	}
 	return r.noteWrites(db)
@@ -241,13 +242,13 @@ func (r *restore) beginHistory(lock *pebble.Lock) (err error) {
 func (r *restore) noteWrites(db *pebble.DB) (err error) {
 	contained, err := readSequence(db)
 	if err == nil {
-		err = checkWhole(contained, contained.last)
+		err = checkWhole(contained, contained.Last)
 	}
 	if err != nil {
 		return err
 	}
 	var storeID [16]byte
-	v, err := read(db, metaKey(metaStoreID))
+	v, err := read(db, row.MetaKey(row.MetaStoreID))
 	if err == nil {
 		err = decodeFixed(storeID[:], v, "store id")
 	}
@@ -255,7 +256,7 @@ func (r *restore) noteWrites(db *pebble.DB) (err error) {
 		return err
 	}
 	var acked ackedFile
-	if err := acked.open(r.to, storeID, contained.last, r.o.Logger); err != nil {
+	if err := acked.open(r.to, storeID, contained.Last, r.o.Logger); err != nil {
 		return fmt.Errorf("noting the last acknowledged write: %w", err)
 	}
 	return acked.close()

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
 
@@ -49,12 +50,12 @@ func TestRolledUpHoursAreInDaysAndLives(t *testing.T) {
 		key  []byte
 		want *rowtest.Model
 	}{
-		"link 1, day 0":  {appendLinkDayKey(nil, 1, 0), rowtest.Hit(1)},
-		"link 1, day 1":  {appendLinkDayKey(nil, 1, 1), two},
-		"link 1":         {appendLinkLifeKey(nil, 1), three},
-		"link 2":         {appendLinkLifeKey(nil, 2), f.links[linkHour{25, 2}]},
-		"owner 7, day 0": {appendOwnerDayKey(nil, 7, 0), rowtest.Hit(1)},
-		"owner 7, day 1": {appendOwnerDayKey(nil, 7, 1), &rowtest.Model{Hits: 3, Bots: 3, Visitors: two.Visitors}},
+		"link 1, day 0":  {row.AppendLinkDayKey(nil, 1, 0), rowtest.Hit(1)},
+		"link 1, day 1":  {row.AppendLinkDayKey(nil, 1, 1), two},
+		"link 1":         {row.AppendLinkLifeKey(nil, 1), three},
+		"link 2":         {row.AppendLinkLifeKey(nil, 2), f.links[linkHour{25, 2}]},
+		"owner 7, day 0": {row.AppendOwnerDayKey(nil, 7, 0), rowtest.Hit(1)},
+		"owner 7, day 1": {row.AppendOwnerDayKey(nil, 7, 1), &rowtest.Model{Hits: 3, Bots: 3, Visitors: two.Visitors}},
 	} {
 		got, err := s.get(c.key)
 		if err != nil || !bytes.Equal(got, rowOf(c.want)) {
@@ -140,11 +141,11 @@ func TestRollUpGoesOnAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	if crashes != 11 {
 		t.Errorf("got %d chunks, want 2 × (3 + 2) and one of nothing", crashes)
 	}
-	if got := len(rows(t, s, tableOwnerDays)); got != 5000 {
+	if got := len(rows(t, s, row.TableOwnerDays)); got != 5000 {
 		t.Errorf("owner days: got %d rows, want 5000", got)
 	}
-	for key, value := range rows(t, s, tableOwnerDays) {
-		if hits, err := decodeTallyHits([]byte(value)); err != nil || hits != 2 && hits != 4 {
+	for key, value := range rows(t, s, row.TableOwnerDays) {
+		if hits, err := row.DecodeTallyHits([]byte(value)); err != nil || hits != 2 && hits != 4 {
 			t.Fatalf("owner day %x: got %d hits, %v", key, hits, err)
 		}
 	}
@@ -158,10 +159,10 @@ func TestHourRowsStayAsLongAsTheyAreKeptAndUntilTheyAreRolledUp(t *testing.T) {
 	}
 	flush(t, s, 1, f)
 	hours := func() (found []uint32) {
-		for key := range rows(t, s, tableLinkHours) {
-			found = append(found, hourOf([]byte(key)))
+		for key := range rows(t, s, row.TableLinkHours) {
+			found = append(found, row.HourOf([]byte(key)))
 		}
-		if links, owners := len(found), len(rows(t, s, tableOwnerHours)); links != owners {
+		if links, owners := len(found), len(rows(t, s, row.TableOwnerHours)); links != owners {
 			t.Errorf("got %d link hours and %d owner hours", links, owners)
 		}
 		slices.Sort(found)
@@ -201,14 +202,14 @@ func TestACorruptRowStopsTheRollUpWithoutLoss(t *testing.T) {
 	f.add(10, 1, 7, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	b := s.db.NewBatch()
-	set(b, appendLinkHourKey(nil, 10, 2), []byte{1, 1})
+	set(b, row.AppendLinkHourKey(nil, 10, 2), []byte{1, 1})
 	if err := s.sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.RollUp(upTo(11)); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("got %v, want ErrCorrupt", err)
 	}
-	if got := rows(t, s, tableLinkLives); len(got) != 0 {
+	if got := rows(t, s, row.TableLinkLives); len(got) != 0 {
 		t.Errorf("got life rows %x", got)
 	}
 	wantTally(t, s, 1, rowtest.Hit(1))
@@ -306,7 +307,7 @@ func TestHoursAreFoundAgain(t *testing.T) {
 	flush(t, s, 1, f)
 	rollUpAll(t, s, upTo(12), nil)
 	b := s.db.NewBatch() // an hour that only an owner has
-	merge(b, appendOwnerHourKey(nil, 30, 1), rowOf(rowtest.Hit(1)))
+	merge(b, row.AppendOwnerHourKey(nil, 30, 1), rowOf(rowtest.Hit(1)))
 	if err := s.db.Apply(b, pebble.Sync); err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +317,7 @@ func TestHoursAreFoundAgain(t *testing.T) {
 	if got, want := s.hours.mu.hours, []uint32{10, 13, 16, 19, 30}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if hour, ok := s.hours.first(s.flusher.mark.hour); !ok || hour != 13 {
+	if hour, ok := s.hours.first(s.flusher.mark.Hour); !ok || hour != 13 {
 		t.Errorf("got the open hour %d, %v, want 13", hour, ok)
 	}
 }

@@ -9,14 +9,15 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
-func readSequence(r pebble.Reader) (sequence, error) {
-	v, err := read(r, metaKey(metaSequence))
+func readSequence(r pebble.Reader) (row.Sequence, error) {
+	v, err := read(r, row.MetaKey(row.MetaSequence))
 	if err != nil || v == nil {
-		return sequence{}, err
+		return row.Sequence{}, err
 	}
-	return decodeSequence(v)
+	return row.DecodeSequence(v)
 }
 
 // writer commits batches. Every batch that changes the store goes through it.
@@ -113,8 +114,8 @@ func (w *writer) apply(b *pebble.Batch) (number uint64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	number = w.mu.last + 1
-	w.mu.row = appendSequence(w.mu.row[:0], sequence{count: 1, last: number})
-	merge(b, metaKey(metaSequence), w.mu.row)
+	w.mu.row = row.AppendSequence(w.mu.row[:0], row.Sequence{Count: 1, Last: number})
+	merge(b, row.MetaKey(row.MetaSequence), w.mu.row)
 	if err := w.db.ApplyNoSyncWait(b, pebble.Sync); err != nil {
 		return 0, err
 	}
@@ -123,14 +124,14 @@ func (w *writer) apply(b *pebble.Batch) (number uint64, err error) {
 }
 
 // checkWhole tells whether a store that contains q has lost writes of which those up to acked were acknowledged.
-func checkWhole(q sequence, acked uint64) error {
+func checkWhole(q row.Sequence, acked uint64) error {
 	switch {
-	case q.count < q.last:
-		return fmt.Errorf("%w: it contains %d of its first %d", ErrLostWrites, q.count, q.last)
-	case q.last < acked:
-		return fmt.Errorf("%w: it contains %d, %d were acknowledged", ErrLostWrites, q.last, acked)
-	case q.count > q.last:
-		return fmt.Errorf("%w: it contains %d writes of %d", ErrCorrupt, q.count, q.last)
+	case q.Count < q.Last:
+		return fmt.Errorf("%w: it contains %d of its first %d", ErrLostWrites, q.Count, q.Last)
+	case q.Last < acked:
+		return fmt.Errorf("%w: it contains %d, %d were acknowledged", ErrLostWrites, q.Last, acked)
+	case q.Count > q.Last:
+		return fmt.Errorf("%w: it contains %d writes of %d", ErrCorrupt, q.Count, q.Last)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
 
@@ -78,7 +79,7 @@ func TestMutationsThatNoRecordHoldsAreRefused(t *testing.T) {
 			t.Errorf("%s: got no error", name)
 		}
 	}
-	if got := rows(t, s, tableHot); len(got) != 0 {
+	if got := rows(t, s, row.TableHot); len(got) != 0 {
 		t.Errorf("got rows %q", got)
 	}
 }
@@ -88,14 +89,14 @@ func wantIndexes(t testing.TB, s *Store, links map[string]engine.Record) {
 	t.Helper()
 	want := map[string]string{}
 	for _, r := range links {
-		value := string(appendIndexValue(nil, indexValue{r.Hot.Code, hostOf(r.Hot.Target), r.Cold.Title}))
-		want[string(appendByOwnerKey(nil, r.Hot.Owner, r.Hot.ID))] = value
+		value := string(row.AppendIndexValue(nil, row.IndexValue{Code: r.Hot.Code, Host: row.HostOf(r.Hot.Target), Title: r.Cold.Title}))
+		want[string(row.AppendByOwnerKey(nil, r.Hot.Owner, r.Hot.ID))] = value
 		for _, tag := range r.Cold.Tags {
-			want[string(appendByTagKey(nil, r.Hot.Owner, tag, r.Hot.ID))] = value
+			want[string(row.AppendByTagKey(nil, r.Hot.Owner, tag, r.Hot.ID))] = value
 		}
 	}
-	got := rows(t, s, tableByOwner)
-	maps.Copy(got, rows(t, s, tableByTag))
+	got := rows(t, s, row.TableByOwner)
+	maps.Copy(got, rows(t, s, row.TableByTag))
 	if !maps.Equal(got, want) {
 		t.Fatalf("index rows: got %q, want %q", got, want)
 	}
@@ -185,8 +186,8 @@ func TestLinksAreListedNewestFirst(t *testing.T) {
 
 func TestACorruptIndexRowIsAnErrorOfTheList(t *testing.T) {
 	for name, put := range map[string][2][]byte{
-		"value": {appendByOwnerKey(nil, 7, 1), {2, 0}},
-		"key":   {append(appendByOwnerKey(nil, 7, 1), 0), appendIndexValue(nil, indexValue{"a", "b", "c"})},
+		"value": {row.AppendByOwnerKey(nil, 7, 1), {2, 0}},
+		"key":   {append(row.AppendByOwnerKey(nil, 7, 1), 0), row.AppendIndexValue(nil, row.IndexValue{Code: "a", Host: "b", Title: "c"})},
 	} {
 		s := openMem(t, vfs.NewMem())
 		b := s.db.NewBatch()
@@ -272,7 +273,7 @@ func TestEveryLinkIsLoadedOnceOnSeveralGoroutines(t *testing.T) {
 		if _, again := got[string(h.Code)]; again {
 			t.Errorf("%q came twice", h.Code)
 		}
-		got[string(h.Code)] = ownHot(&h)
+		got[string(h.Code)] = row.OwnHot(&h)
 		return nil
 	})
 	if err != nil || !maps.Equal(got, want) {
@@ -320,7 +321,7 @@ func TestMetricsTellOfCommitsAndBytes(t *testing.T) {
 func TestACorruptRecordIsAnErrorThatNamesItsCode(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
-	set(b, appendHotKey(nil, "bad"), []byte{1, 0})
+	set(b, row.AppendHotKey(nil, "bad"), []byte{1, 0})
 	if err := s.sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}

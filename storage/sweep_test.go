@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
 
@@ -16,7 +17,7 @@ func daysLeft(t testing.TB, s *Store, table byte) map[uint32]int {
 	t.Helper()
 	found := map[uint32]int{}
 	for key := range rows(t, s, table) {
-		_, day, err := splitDayKey([]byte(key))
+		_, day, err := row.SplitDayKey([]byte(key))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,10 +28,10 @@ func daysLeft(t testing.TB, s *Store, table byte) map[uint32]int {
 
 func wantDays(t testing.TB, s *Store, links, owners map[uint32]int) {
 	t.Helper()
-	if got := daysLeft(t, s, tableLinkDays); !maps.Equal(got, links) {
+	if got := daysLeft(t, s, row.TableLinkDays); !maps.Equal(got, links) {
 		t.Errorf("link days: got %v, want %v", got, links)
 	}
-	if got := daysLeft(t, s, tableOwnerDays); !maps.Equal(got, owners) {
+	if got := daysLeft(t, s, row.TableOwnerDays); !maps.Equal(got, owners) {
 		t.Errorf("owner days: got %v, want %v", got, owners)
 	}
 }
@@ -38,7 +39,7 @@ func wantDays(t testing.TB, s *Store, links, owners map[uint32]int) {
 // addDay adds a row of the first hour of a day for each of links links, and one for as many owners.
 func addDay(f *modelFlush, day uint32, links uint64) {
 	for id := range links {
-		f.add(day*hoursPerDay, id, uint32(id), rowtest.Hit(id))
+		f.add(day*row.HoursPerDay, id, uint32(id), rowtest.Hit(id))
 	}
 }
 
@@ -70,12 +71,12 @@ func TestASweepGoesOnAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 		t.Errorf("got %d chunks, want 2 × 3 and one of nothing", crashes)
 	}
 	wantDays(t, s, map[uint32]int{10: links}, map[uint32]int{10: links})
-	if got := len(rows(t, s, tableLinkLives)); got != links {
+	if got := len(rows(t, s, row.TableLinkLives)); got != links {
 		t.Errorf("got %d life rows, want %d", got, links)
 	}
 	three := &rowtest.Model{}
 	for _, day := range []uint32{8, 9, 10} {
-		three.Add(f.links[linkHour{day * hoursPerDay, 5}])
+		three.Add(f.links[linkHour{day * row.HoursPerDay, 5}])
 	}
 	wantTally(t, s, 5, three)
 }
@@ -177,7 +178,7 @@ func TestTheLastLinkIsSweptAsWell(t *testing.T) {
 	flush(t, s, 1, f)
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: 1000, FirstDay: 10}, nil)
 	wantDays(t, s, map[uint32]int{}, map[uint32]int{})
-	if s.flusher.sweep != (sweep{firstDay: 10, stage: stageDone}) {
+	if s.flusher.sweep != (row.Sweep{FirstDay: 10, Stage: row.StageDone}) {
 		t.Errorf("got %+v", s.flusher.sweep)
 	}
 }
@@ -185,14 +186,14 @@ func TestTheLastLinkIsSweptAsWell(t *testing.T) {
 func TestACorruptKeyStopsTheSweep(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
-	merge(b, append(appendLinkDayKey(nil, 1, 1), 0), rowOf(rowtest.Hit(1)))
+	merge(b, append(row.AppendLinkDayKey(nil, 1, 1), 0), rowOf(rowtest.Hit(1)))
 	if err := s.sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.RollUp(engine.RollUpLimits{FirstDay: 10}); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("got %v, want ErrCorrupt", err)
 	}
-	if got := len(rows(t, s, tableLinkDays)); got != 1 {
+	if got := len(rows(t, s, row.TableLinkDays)); got != 1 {
 		t.Errorf("got %d rows, want 1", got)
 	}
 }

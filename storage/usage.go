@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"shunt/storage/row"
 )
 
 // Usage is what the tables of a store take on disk, in bytes.
@@ -24,18 +25,18 @@ func (s *Store) Usage(ctx context.Context) (u Usage, err error) {
 		sum    *uint64
 		tables []byte
 	}{
-		{&u.Links, []byte{tableHot, tableCold, tableByOwner, tableByTag}},
-		{&u.Hours, []byte{tableLinkHours, tableOwnerHours}},
-		{&u.Days, []byte{tableLinkDays, tableOwnerDays}},
-		{&u.Lives, []byte{tableLinkLives}},
-		{&u.Others, []byte{tableMeta, tableIdempotency, tableAccounts}},
+		{&u.Links, []byte{row.TableHot, row.TableCold, row.TableByOwner, row.TableByTag}},
+		{&u.Hours, []byte{row.TableLinkHours, row.TableOwnerHours}},
+		{&u.Days, []byte{row.TableLinkDays, row.TableOwnerDays}},
+		{&u.Lives, []byte{row.TableLinkLives}},
+		{&u.Others, []byte{row.TableMeta, row.TableReceipts, row.TableAccounts}},
 	} {
 		for _, table := range part.tables {
-			keys := tableRange(table)
-			if err := s.db.Compact(ctx, keys.lower, keys.upper, false); err != nil {
+			keys := row.TableRange(table)
+			if err := s.db.Compact(ctx, keys.Lower, keys.Upper, false); err != nil {
 				return u, fmt.Errorf("storage: compacting table %#x: %w", table, err)
 			}
-			n, err := s.db.EstimateDiskUsage(keys.lower, keys.upper)
+			n, err := s.db.EstimateDiskUsage(keys.Lower, keys.Upper)
 			if err != nil {
 				return u, fmt.Errorf("storage: size of table %#x: %w", table, err)
 			}

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
 
@@ -61,7 +62,7 @@ func (h *history) step(rt *rapid.T) {
 		h.s = openMem(h.t, h.mem)
 	case 8:
 		h.limits.FirstHour = max(h.limits.FirstHour, h.hour-rapid.Uint32Max(100).Draw(rt, "kept hours"))
-		h.limits.FirstDay = max(h.limits.FirstDay, h.hour/hoursPerDay-rapid.Uint32Max(10).Draw(rt, "kept days"))
+		h.limits.FirstDay = max(h.limits.FirstDay, h.hour/row.HoursPerDay-rapid.Uint32Max(10).Draw(rt, "kept days"))
 		h.limits.OpenHour = h.hour
 		rollUpAll(h.t, h.s, h.limits, nil)
 	}
@@ -91,8 +92,8 @@ func (h *history) genSpan() *rapid.Generator[engine.Span] {
 		from := max(h.limits.FirstHour, 980) + rapid.Uint32Max(200).Draw(rt, "from")
 		to := from + rapid.Uint32Max(100).Draw(rt, "length")
 		if rapid.Bool().Draw(rt, "days") {
-			from = hoursPerDay * (max(h.limits.FirstDay, 40) + rapid.Uint32Max(8).Draw(rt, "first day"))
-			to = from + hoursPerDay*rapid.Uint32Max(8).Draw(rt, "days")
+			from = row.HoursPerDay * (max(h.limits.FirstDay, 40) + rapid.Uint32Max(8).Draw(rt, "first day"))
+			to = from + row.HoursPerDay*rapid.Uint32Max(8).Draw(rt, "days")
 		}
 		if rapid.IntRange(0, 4).Draw(rt, "endless") == 0 {
 			to = engine.Endless
@@ -132,7 +133,7 @@ func (s *seen) add(i, j int, t *engine.Tally) error {
 		return fmt.Errorf("%v came after %v", at, s.last)
 	}
 	s.last = [2]int{i, j}
-	s.rows[s.last] = appendTally(nil, t)
+	s.rows[s.last] = row.AppendTally(nil, t)
 	return nil
 }
 
@@ -140,7 +141,7 @@ func (s *seen) add(i, j int, t *engine.Tally) error {
 func (h *history) check(rt *rapid.T) {
 	v := openView(h.t, h.s)
 	defer closeView(h.t, v)
-	wanted := engine.Parts(rapid.Uint8Max(uint8(allParts)).Draw(rt, "wanted"))
+	wanted := engine.Parts(rapid.Uint8Max(uint8(row.AllParts)).Draw(rt, "wanted"))
 	ids := rapid.Permutation([]uint64{0, 1, 2, 3, 4}).Draw(rt, "ids")
 	spans := rapid.SliceOfN(h.genSpan(), 1, 6).Draw(rt, "spans")
 	if rapid.Bool().Draw(rt, "sorted") {
@@ -164,7 +165,7 @@ func (h *history) check(rt *rapid.T) {
 	for _, id := range ids {
 		tally, err := v.ReadLife(id, wanted)
 		want := want(h.links, id, engine.Span{ToHour: engine.Endless}, wanted)
-		if value := appendTally(nil, &tally); err != nil || want != nil && !bytes.Equal(value, want) || want == nil && len(value) != 2 {
+		if value := row.AppendTally(nil, &tally); err != nil || want != nil && !bytes.Equal(value, want) || want == nil && len(value) != 2 {
 			h.t.Fatalf("ReadLife(%d): got %d bytes, %v, want %d", id, len(value), err, len(want))
 		}
 	}
@@ -241,7 +242,7 @@ func TestManyLinksAreReadAsFewAre(t *testing.T) {
 	spans := []engine.Span{{FromHour: 97, ToHour: 99}, {FromHour: 72, ToHour: 96}, {FromHour: 96, ToHour: engine.Endless}}
 	v := openView(t, s)
 	defer closeView(t, v)
-	for _, wanted := range []engine.Parts{0, engine.Breakdowns, engine.Visitors, allParts} {
+	for _, wanted := range []engine.Parts{0, engine.Breakdowns, engine.Visitors, row.AllParts} {
 		got, wantRows := seen{rows: map[[2]int][]byte{}}, map[[2]int][]byte{}
 		if err := v.ReadSpans(ids, spans, wanted, got.add); err != nil {
 			t.Fatal(err)
@@ -274,13 +275,13 @@ func TestAViewStaysAsItWas(t *testing.T) {
 	flush(t, s, 2, f)
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: 200, FirstHour: 200, FirstDay: 100}, nil)
 	want := rowOf(f.links[linkHour{100, 1}])
-	tally, err := v.ReadLife(1, allParts)
-	if got := appendTally(nil, &tally); err != nil || !bytes.Equal(got, want) || v.FlushSeq() != 1 {
+	tally, err := v.ReadLife(1, row.AllParts)
+	if got := row.AppendTally(nil, &tally); err != nil || !bytes.Equal(got, want) || v.FlushSeq() != 1 {
 		t.Errorf("life: got %x of flush %d, %v, want %x", got, v.FlushSeq(), err, want)
 	}
 	for _, span := range []engine.Span{{FromHour: 96, ToHour: 120}, {FromHour: 100, ToHour: 101}, {ToHour: engine.Endless}} {
 		got := seen{rows: map[[2]int][]byte{}}
-		if err := v.ReadSpans([]uint64{1}, []engine.Span{span}, allParts, got.add); err != nil || !bytes.Equal(got.rows[[2]int{}], want) {
+		if err := v.ReadSpans([]uint64{1}, []engine.Span{span}, row.AllParts, got.add); err != nil || !bytes.Equal(got.rows[[2]int{}], want) {
 			t.Errorf("%+v: got %x, %v, want %x", span, got.rows, err, want)
 		}
 	}
@@ -291,7 +292,7 @@ func TestSpansReachTheEndOfTime(t *testing.T) {
 	f := newModelFlush()
 	const last = math.MaxUint32 - 1 // a span ends before its ToHour, and the last hour is Endless
 	f.add(last, 1, 7, rowtest.Hit(1))
-	f.add(last-hoursPerDay, math.MaxUint64, math.MaxUint32, rowtest.Hit(2))
+	f.add(last-row.HoursPerDay, math.MaxUint64, math.MaxUint32, rowtest.Hit(2))
 	flush(t, s, 1, f)
 	for _, rolled := range []bool{false, true} {
 		if rolled {
@@ -299,7 +300,7 @@ func TestSpansReachTheEndOfTime(t *testing.T) {
 		}
 		for _, from := range []uint32{0, 48, 49} {
 			got, v := seen{rows: map[[2]int][]byte{}}, openView(t, s)
-			err := v.ReadSpans([]uint64{1, math.MaxUint64}, []engine.Span{{FromHour: from, ToHour: engine.Endless}}, allParts, got.add)
+			err := v.ReadSpans([]uint64{1, math.MaxUint64}, []engine.Span{{FromHour: from, ToHour: engine.Endless}}, row.AllParts, got.add)
 			want := map[[2]int][]byte{{0, 0}: rowOf(rowtest.Hit(1)), {1, 0}: rowOf(rowtest.Hit(2))}
 			if err != nil || !maps.EqualFunc(got.rows, want, bytes.Equal) {
 				t.Errorf("from hour %d: got %x, %v, want %x", from, got.rows, err, want)
@@ -341,11 +342,11 @@ func TestWhatIsYieldedMayBeKeptByItsStrings(t *testing.T) {
 	})
 	names := map[string]bool{}
 	var kept []string
-	err := v.ReadSpans(ids, []engine.Span{{ToHour: engine.Endless}}, allParts, func(_, _ int, t *engine.Tally) error {
+	err := v.ReadSpans(ids, []engine.Span{{ToHour: engine.Endless}}, row.AllParts, func(_, _ int, t *engine.Tally) error {
 		kept = append(kept, t.Dimensions[engine.Referrers][0].Value)
 		return nil
 	})
-	life, lifeErr := v.ReadLife(3, allParts)
+	life, lifeErr := v.ReadLife(3, row.AllParts)
 	if err := errors.Join(err, lifeErr); err != nil {
 		t.Fatal(err)
 	}
@@ -362,8 +363,8 @@ func TestWhatIsYieldedMayBeKeptByItsStrings(t *testing.T) {
 func TestACorruptRowIsAnErrorToItsReader(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
-	merge(b, appendLinkLifeKey(nil, 1), rowOf(rowtest.Hit(1)))
-	merge(b, appendLinkLifeKey(nil, 1), []byte{9, 9})
+	merge(b, row.AppendLinkLifeKey(nil, 1), rowOf(rowtest.Hit(1)))
+	merge(b, row.AppendLinkLifeKey(nil, 1), []byte{9, 9})
 	if err := s.sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package storage
+package row
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ func mergeRows(t rapid.TB, newer bool, rows [][]byte) []byte {
 }
 
 func tryMerge(newer bool, rows ...[]byte) ([]byte, error) {
-	m, err := newMerge(nil, rows[0])
+	m, err := NewMerge(nil, rows[0])
 	for _, row := range rows[1:] {
 		if err != nil {
 			return nil, err
@@ -158,10 +158,10 @@ func TestDenseRowsAreUnitedAsTheirSketchesAre(t *testing.T) {
 			for range rng.IntN(6000) {
 				tally.Visitors.Add(rng.Uint64() >> rng.IntN(60)) // high registers as well
 			}
-			rows = append(rows, appendTally(nil, &tally))
+			rows = append(rows, AppendTally(nil, &tally))
 			want.Add(&tally)
 		}
-		if got := mergeRows(t, true, rows); !bytes.Equal(got, appendTally(nil, &want)) {
+		if got := mergeRows(t, true, rows); !bytes.Equal(got, AppendTally(nil, &want)) {
 			t.Errorf("%d rows: the merged row differs", len(rows))
 		}
 	}
@@ -182,7 +182,7 @@ func TestACorruptOperandStopsTheMerge(t *testing.T) {
 
 // FuzzMerge merges any two operands: both are refused or taken as their decoder does, and their sum is that of the decoded.
 func FuzzMerge(f *testing.F) {
-	seeds := append(tallySeeds(), rowOf(rowtest.Hit(1)), appendTally(nil, &engine.Tally{Hits: math.MaxUint64, Heads: 1}))
+	seeds := append(tallySeeds(), rowOf(rowtest.Hit(1)), AppendTally(nil, &engine.Tally{Hits: math.MaxUint64, Heads: 1}))
 	for _, a := range seeds {
 		for _, b := range seeds {
 			f.Add(a, b)
@@ -202,7 +202,7 @@ func FuzzMerge(f *testing.F) {
 			return
 		}
 		want.Add(&other)
-		row := appendTally(nil, &want)
+		row := AppendTally(nil, &want)
 		for _, operands := range [][][]byte{{a, b}, {b, a}} {
 			if got := mergeRows(t, true, operands); !bytes.Equal(got, row) {
 				t.Fatalf("%x: got %x, want %x", operands, got, row)

@@ -1,4 +1,4 @@
-package storage
+package row
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package storage
+package row
 
 import (
 	"bytes"
@@ -162,8 +162,8 @@ func checkBreakdowns(part []byte, rowHits uint64) error {
 	return r.end()
 }
 
-// checkDimensions refuses what would be written but not read again.
-func checkDimensions(t *engine.Tally) error {
+// CheckDimensions refuses what would be written but not read again.
+func CheckDimensions(t *engine.Tally) error {
 	for i := range t.Dimensions {
 		if err := checkBreakdown(t.Dimensions[i], engine.Dimension(i), t.Hits); err != nil {
 			return fmt.Errorf("breakdown by dimension %d: %w", i, err)

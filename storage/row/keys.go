@@ -1,4 +1,4 @@
-package storage
+package row
 
 import (
 	"bytes"
@@ -9,16 +9,16 @@ import (
 	"shunt/engine"
 )
 
-// layoutVersion is the version of everything below DIR/db: tables, keys, and the set of value formats. It stands in
+// LayoutVersion is the version of everything below DIR/db: tables, keys, and the set of value formats. It stands in
 // DIR/format and in the meta table. Each value format has a version byte of its own as well.
-const layoutVersion = 1
+const LayoutVersion = 1
 
 // Tables. Every key begins with the byte of its table; numbers in keys are big-endian, so that keys sort as numbers do.
 // A table's byte never changes its meaning, and that of a table that has gone is not given again.
 //
 //	 byte  table         key after the byte                              value
 //	┌────┬─────────────┬───────────────────────────────────────────────┬──────────────────────────┐
-//	│ 10 │ meta        │ name 1 (see metaKey)                          │ by name                  │
+//	│ 10 │ meta        │ name 1 (see MetaKey)                          │ by name                  │
 //	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
 //	│ 20 │ hot         │ code 1…64                                     │ hot record, tombstones   │
 //	│ 21 │ cold        │ link id 8                                     │ cold record              │
@@ -44,19 +44,19 @@ const layoutVersion = 1
 // The index by deletion has a row for each deleted link that has other rows, also for one whose code is another link's by
 // now: it is how a purge finds the oldest. An hour that is not known is 0.
 const (
-	tableMeta        = 0x10
-	tableHot         = 0x20
-	tableCold        = 0x21
-	tableByOwner     = 0x22
-	tableByTag       = 0x23
-	tableByDeletion  = 0x24
-	tableLinkHours   = 0x30
-	tableOwnerHours  = 0x31
-	tableLinkDays    = 0x32
-	tableLinkLives   = 0x33
-	tableOwnerDays   = 0x34
-	tableIdempotency = 0x40
-	tableAccounts    = 0x50
+	TableMeta       = 0x10
+	TableHot        = 0x20
+	TableCold       = 0x21
+	TableByOwner    = 0x22
+	TableByTag      = 0x23
+	TableByDeletion = 0x24
+	TableLinkHours  = 0x30
+	TableOwnerHours = 0x31
+	TableLinkDays   = 0x32
+	TableLinkLives  = 0x33
+	TableOwnerDays  = 0x34
+	TableReceipts   = 0x40
+	TableAccounts   = 0x50
 )
 
 // Names in the meta table.
@@ -66,102 +66,102 @@ const (
 //	v  visitor key               16 random bytes, secret: of the visitor hash
 //	n  node                      2 bytes big-endian: the high 16 bits of the ids that are made here
 //	i  id bound                  8 bytes big-endian: every id below it, of this node, may have been given
-//	p  positions                 epoch, flush sequence number, open hour, rings: see appendPositions
-//	m  roll-up mark              see appendMark
-//	d  sweep mark                see appendSweep
+//	p  positions                 epoch, flush sequence number, open hour, rings: see AppendPositions
+//	m  roll-up mark              see AppendMark
+//	d  sweep mark                see AppendSweep
 //	h  first whole hour          4 bytes big-endian: hour rows before it are deleted
-//	q  sequence of writes        (merged) see appendSequence
-//	b  base URL                  see appendBaseURL; absent until a server has run
+//	q  sequence of writes        (merged) see AppendSequence
+//	b  base URL                  see AppendBaseURL; absent until a server has run
 const (
-	metaLayout     = 'f'
-	metaStoreID    = 's'
-	metaVisitorKey = 'v'
-	metaNode       = 'n'
-	metaIDBound    = 'i'
-	metaPositions  = 'p'
-	metaMark       = 'm'
-	metaSweep      = 'd'
-	metaFirstHour  = 'h'
-	metaSequence   = 'q'
-	metaBaseURL    = 'b'
+	MetaLayout     = 'f'
+	MetaStoreID    = 's'
+	MetaVisitorKey = 'v'
+	MetaNode       = 'n'
+	MetaIDBound    = 'i'
+	MetaPositions  = 'p'
+	MetaMark       = 'm'
+	MetaSweep      = 'd'
+	MetaFirstHour  = 'h'
+	MetaSequence   = 'q'
+	MetaBaseURL    = 'b'
 )
 
-const hoursPerDay = 24
+const HoursPerDay = 24
 
-func metaKey(name byte) []byte { return []byte{tableMeta, name} }
+func MetaKey(name byte) []byte { return []byte{TableMeta, name} }
 
-func appendHotKey[S string | []byte](dst []byte, code S) []byte {
-	return append(append(dst, tableHot), code...)
+func AppendHotKey[S string | []byte](dst []byte, code S) []byte {
+	return append(append(dst, TableHot), code...)
 }
 
-func appendColdKey(dst []byte, id uint64) []byte {
-	return binary.BigEndian.AppendUint64(append(dst, tableCold), id)
+func AppendColdKey(dst []byte, id uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, TableCold), id)
 }
 
-func appendByOwnerKey(dst []byte, owner uint32, id uint64) []byte {
-	dst = binary.BigEndian.AppendUint32(append(dst, tableByOwner), owner)
+func AppendByOwnerKey(dst []byte, owner uint32, id uint64) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, TableByOwner), owner)
 	return binary.BigEndian.AppendUint64(dst, ^id)
 }
 
-// appendByTagKey wants a tag of at most 255 bytes.
-func appendByTagKey(dst []byte, owner uint32, tag string, id uint64) []byte {
-	dst = binary.BigEndian.AppendUint32(append(dst, tableByTag), owner)
+// AppendByTagKey wants a tag of at most 255 bytes.
+func AppendByTagKey(dst []byte, owner uint32, tag string, id uint64) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, TableByTag), owner)
 	dst = append(append(dst, byte(len(tag))), tag...)
 	return binary.BigEndian.AppendUint64(dst, ^id)
 }
 
-func appendByDeletionKey(dst []byte, hour uint32, id uint64) []byte {
-	dst = binary.BigEndian.AppendUint32(append(dst, tableByDeletion), hour)
+func AppendByDeletionKey(dst []byte, hour uint32, id uint64) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, TableByDeletion), hour)
 	return binary.BigEndian.AppendUint64(dst, id)
 }
 
-// splitByDeletionKey takes a key of the index by deletion apart.
-func splitByDeletionKey(key []byte) (hour uint32, id uint64, err error) {
-	if len(key) != 1+4+8 || key[0] != tableByDeletion {
+// SplitByDeletionKey takes a key of the index by deletion apart.
+func SplitByDeletionKey(key []byte) (hour uint32, id uint64, err error) {
+	if len(key) != 1+4+8 || key[0] != TableByDeletion {
 		return 0, 0, fmt.Errorf("%w: key %x in the index by deletion", ErrCorrupt, key)
 	}
 	return binary.BigEndian.Uint32(key[1:]), binary.BigEndian.Uint64(key[5:]), nil
 }
 
-func appendLinkHourKey(dst []byte, hour uint32, id uint64) []byte {
-	dst = binary.BigEndian.AppendUint32(append(dst, tableLinkHours), hour)
+func AppendLinkHourKey(dst []byte, hour uint32, id uint64) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, TableLinkHours), hour)
 	return binary.BigEndian.AppendUint64(dst, id)
 }
 
-func appendOwnerHourKey(dst []byte, hour, owner uint32) []byte {
-	dst = binary.BigEndian.AppendUint32(append(dst, tableOwnerHours), hour)
+func AppendOwnerHourKey(dst []byte, hour, owner uint32) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, TableOwnerHours), hour)
 	return binary.BigEndian.AppendUint32(dst, owner)
 }
 
-func appendLinkDayKey(dst []byte, id uint64, day uint32) []byte {
-	dst = binary.BigEndian.AppendUint64(append(dst, tableLinkDays), id)
+func AppendLinkDayKey(dst []byte, id uint64, day uint32) []byte {
+	dst = binary.BigEndian.AppendUint64(append(dst, TableLinkDays), id)
 	return binary.BigEndian.AppendUint32(dst, day)
 }
 
-func appendLinkLifeKey(dst []byte, id uint64) []byte {
-	return binary.BigEndian.AppendUint64(append(dst, tableLinkLives), id)
+func AppendLinkLifeKey(dst []byte, id uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, TableLinkLives), id)
 }
 
-// appendDayKey appends a key of one of the two tables of days.
-func appendDayKey(dst []byte, table byte, id uint64, day uint32) []byte {
-	if table == tableLinkDays {
-		return appendLinkDayKey(dst, id, day)
+// AppendDayKey appends a key of one of the two tables of days.
+func AppendDayKey(dst []byte, table byte, id uint64, day uint32) []byte {
+	if table == TableLinkDays {
+		return AppendLinkDayKey(dst, id, day)
 	}
-	return appendOwnerDayKey(dst, uint32(id), day)
+	return AppendOwnerDayKey(dst, uint32(id), day)
 }
 
-func appendOwnerDayKey(dst []byte, owner, day uint32) []byte {
-	dst = binary.BigEndian.AppendUint32(append(dst, tableOwnerDays), owner)
+func AppendOwnerDayKey(dst []byte, owner, day uint32) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, TableOwnerDays), owner)
 	return binary.BigEndian.AppendUint32(dst, day)
 }
 
-func appendReceiptKey(dst []byte, k *engine.RequestKey) []byte {
-	return append(append(append(dst, tableIdempotency), k.Sender[:]...), k.Key[:]...)
+func AppendReceiptKey(dst []byte, k *engine.RequestKey) []byte {
+	return append(append(append(dst, TableReceipts), k.Sender[:]...), k.Key[:]...)
 }
 
-// requestOf takes a key of the idempotency table apart.
-func requestOf(key []byte) (k engine.RequestKey, err error) {
-	if len(key) != 1+len(k.Sender)+len(k.Key) || key[0] != tableIdempotency {
+// SplitReceiptKey takes a key of the idempotency table apart.
+func SplitReceiptKey(key []byte) (k engine.RequestKey, err error) {
+	if len(key) != 1+len(k.Sender)+len(k.Key) || key[0] != TableReceipts {
 		return k, fmt.Errorf("%w: key %x in the table of receipts", ErrCorrupt, key)
 	}
 	copy(k.Sender[:], key[1:])
@@ -169,83 +169,83 @@ func requestOf(key []byte) (k engine.RequestKey, err error) {
 	return k, nil
 }
 
-// appendHourKey returns the prefix of an hour in one of the two tables of hours.
-func appendHourKey(dst []byte, table byte, hour uint32) []byte {
+// AppendHourPrefix returns the prefix of an hour in one of the two tables of hours.
+func AppendHourPrefix(dst []byte, table byte, hour uint32) []byte {
 	return binary.BigEndian.AppendUint32(append(dst, table), hour)
 }
 
-// hourSuffix returns what follows the hour in a key of the link hours or the owner hours: the link id or the owner.
-func hourSuffix(key []byte) (uint64, error) {
+// HourSuffix returns what follows the hour in a key of the link hours or the owner hours: the link id or the owner.
+func HourSuffix(key []byte) (uint64, error) {
 	switch {
-	case len(key) == 1+4+8 && key[0] == tableLinkHours:
+	case len(key) == 1+4+8 && key[0] == TableLinkHours:
 		return binary.BigEndian.Uint64(key[5:]), nil
-	case len(key) == 1+4+4 && key[0] == tableOwnerHours:
+	case len(key) == 1+4+4 && key[0] == TableOwnerHours:
 		return uint64(binary.BigEndian.Uint32(key[5:])), nil
 	}
 	return 0, fmt.Errorf("%w: key %x in a table of hours", ErrCorrupt, key)
 }
 
-// splitDayKey takes a key of the link days or the owner days apart.
-func splitDayKey(key []byte) (id uint64, day uint32, err error) {
+// SplitDayKey takes a key of the link days or the owner days apart.
+func SplitDayKey(key []byte) (id uint64, day uint32, err error) {
 	switch {
-	case len(key) == 1+8+4 && key[0] == tableLinkDays:
+	case len(key) == 1+8+4 && key[0] == TableLinkDays:
 		return binary.BigEndian.Uint64(key[1:]), binary.BigEndian.Uint32(key[9:]), nil
-	case len(key) == 1+4+4 && key[0] == tableOwnerDays:
+	case len(key) == 1+4+4 && key[0] == TableOwnerDays:
 		return uint64(binary.BigEndian.Uint32(key[1:])), binary.BigEndian.Uint32(key[5:]), nil
 	}
 	return 0, 0, fmt.Errorf("%w: key %x in a table of days", ErrCorrupt, key)
 }
 
-// dayOf returns the day of a key of the link days or the owner days.
-func dayOf(key []byte) (uint32, error) {
-	_, day, err := splitDayKey(key)
+// DayOf returns the day of a key of the link days or the owner days.
+func DayOf(key []byte) (uint32, error) {
+	_, day, err := SplitDayKey(key)
 	return day, err
 }
 
-// linkOf returns the link id of a key of the link hours or the link lives.
-func linkOf(key []byte) (uint64, error) {
+// LinkOf returns the link id of a key of the link hours or the link lives.
+func LinkOf(key []byte) (uint64, error) {
 	switch {
-	case len(key) == 1+8 && key[0] == tableLinkLives, len(key) == 1+4+8 && key[0] == tableLinkHours:
+	case len(key) == 1+8 && key[0] == TableLinkLives, len(key) == 1+4+8 && key[0] == TableLinkHours:
 		return binary.BigEndian.Uint64(key[len(key)-8:]), nil
 	}
 	return 0, fmt.Errorf("%w: key %x in a table of link tallies", ErrCorrupt, key)
 }
 
-// keyRange is the keys from lower to before upper.
-type keyRange struct{ lower, upper []byte }
+// Range is the keys from lower to before upper.
+type Range struct{ Lower, Upper []byte }
 
-// prefixRange returns the range of the keys that begin with prefix, which must hold a byte other than 0xff.
-func prefixRange(prefix []byte) keyRange {
+// PrefixRange returns the range of the keys that begin with prefix, which must hold a byte other than 0xff.
+func PrefixRange(prefix []byte) Range {
 	upper := bytes.Clone(prefix)
 	for upper[len(upper)-1] == 0xff {
 		upper = upper[:len(upper)-1]
 	}
 	upper[len(upper)-1]++
-	return keyRange{lower: prefix, upper: upper}
+	return Range{Lower: prefix, Upper: upper}
 }
 
-func tableRange(table byte) keyRange { return prefixRange([]byte{table}) }
+func TableRange(table byte) Range { return PrefixRange([]byte{table}) }
 
-// hourOf returns the hour of a key in a table of hours that hourSuffix takes.
-func hourOf(key []byte) uint32 { return binary.BigEndian.Uint32(key[1:]) }
+// HourOf returns the hour of a key in a table of hours that HourSuffix takes.
+func HourOf(key []byte) uint32 { return binary.BigEndian.Uint32(key[1:]) }
 
-// appendSuffix appends what follows the hour in a key of the given table of hours: the inverse of hourSuffix.
-func appendSuffix(dst []byte, table byte, suffix uint64) []byte {
-	if table == tableLinkHours {
+// AppendSuffix appends what follows the hour in a key of the given table of hours: the inverse of HourSuffix.
+func AppendSuffix(dst []byte, table byte, suffix uint64) []byte {
+	if table == TableLinkHours {
 		return binary.BigEndian.AppendUint64(dst, suffix)
 	}
 	return binary.BigEndian.AppendUint32(dst, uint32(suffix))
 }
 
-func accountKey(key []byte) []byte { return append([]byte{tableAccounts}, key...) }
+func AccountKey(key []byte) []byte { return append([]byte{TableAccounts}, key...) }
 
-// splitIndexKey returns the tag, empty by owner, and the id of a key of an index.
-func splitIndexKey(key []byte) (tag string, id uint64, ok bool) {
+// SplitIndexKey returns the tag, empty by owner, and the id of a key of an index.
+func SplitIndexKey(key []byte) (tag string, id uint64, ok bool) {
 	if len(key) < 1+4+8 {
 		return "", 0, false
 	}
 	middle := key[5 : len(key)-8]
-	if key[0] == tableByTag {
+	if key[0] == TableByTag {
 		if len(middle) == 0 || int(middle[0]) != len(middle)-1 {
 			return "", 0, false
 		}
@@ -258,14 +258,14 @@ func splitIndexKey(key []byte) (tag string, id uint64, ok bool) {
 
 const msPerHour = 3600 * 1000
 
-// deletionHour is the hour of a deletion as the index has it, the nearest that it can hold.
-func deletionHour(deletedAtMs int64) uint32 {
+// DeletionHour is the hour of a deletion as the index has it, the nearest that it can hold.
+func DeletionHour(deletedAtMs int64) uint32 {
 	return uint32(min(max(deletedAtMs/msPerHour, 0), math.MaxUint32))
 }
 
-// daysOfLink is the range of the day rows of a link.
-func daysOfLink(id uint64) keyRange {
-	return keyRange{appendLinkDayKey(nil, id, 0), append(appendLinkDayKey(nil, id, math.MaxUint32), 0)}
+// DaysOfLink is the range of the day rows of a link.
+func DaysOfLink(id uint64) Range {
+	return Range{AppendLinkDayKey(nil, id, 0), append(AppendLinkDayKey(nil, id, math.MaxUint32), 0)}
 }
 
-const maxTallyKeyBytes = 1 + 8 + 4
+const MaxTallyKeyBytes = 1 + 8 + 4

@@ -1,4 +1,4 @@
-package storage
+package row
 
 import (
 	"encoding/binary"
@@ -97,8 +97,8 @@ func exactHashes(dst []uint64, sketch []byte, keep bool) ([]uint64, error) {
 	return dst, r.err
 }
 
-// leastVisitors returns how many visitors a row that checkTally takes has at least: each has set one register.
-func (t *rawTally) leastVisitors() (n uint64) {
+// LeastVisitors returns how many visitors a row that CheckTally takes has at least: each has set one register.
+func (t *RawTally) LeastVisitors() (n uint64) {
 	sketch := t.sketch
 	if sketch == nil {
 		return 0

@@ -1,6 +1,6 @@
 //go:build !race
 
-package storage
+package row
 
 // The race detector has a sync.Pool forget at random, so this file is not for it.
 
@@ -15,7 +15,7 @@ func TestMergingSmallOperandsAllocatesOnlyTheResult(t *testing.T) {
 		"with breakdowns":    {rowOf(rowtest.HitFrom(1, "a.b", 5, 2, 1)), rowOf(rowtest.HitFrom(2, "c.d", 5, 3, 1))},
 	} {
 		allocs := testing.AllocsPerRun(1000, func() {
-			m, _ := newMerge(nil, rows[0])
+			m, _ := NewMerge(nil, rows[0])
 			for range 50 {
 				_ = m.MergeNewer(rows[1])
 			}

@@ -1,4 +1,4 @@
-package storage
+package row
 
 import (
 	"bytes"
@@ -8,10 +8,10 @@ import (
 	"shunt/engine"
 )
 
-// mergerName is pinned on disk: Pebble opens a store with no other merger.
-const mergerName = "shunt.tally.v1"
+// MergerName is pinned on disk: Pebble opens a store with no other merger.
+const MergerName = "shunt.tally.v1"
 
-const allParts = engine.Visitors | engine.Breakdowns
+const AllParts = engine.Visitors | engine.Breakdowns
 
 // tallyMerge adds the operands of one tally row. Each operand is a tally row, and so is the result, so a merge of merges is
 // a merge: counts are summed, visitors and breakdowns united. A malformed operand is an error, which stops the read or the
@@ -20,7 +20,7 @@ const allParts = engine.Visitors | engine.Breakdowns
 // Pebble merges each row that it reads, also one that is united already: a single operand is checked in the end, and is the
 // result.
 type tallyMerge struct {
-	sum    tallySum
+	sum    Sum
 	single bool   // there was one operand, and row is a copy
 	row    []byte // kept for its memory
 }
@@ -37,9 +37,9 @@ type operandMerge interface {
 	Finish(includesBase bool) ([]byte, io.Closer, error)
 }
 
-// newMerge begins the merge of a row with its first operand, which it copies.
-func newMerge(key, operand []byte) (operandMerge, error) {
-	if len(key) > 0 && key[0] == tableMeta {
+// NewMerge begins the merge of a row with its first operand, which it copies.
+func NewMerge(key, operand []byte) (operandMerge, error) {
+	if len(key) > 0 && key[0] == TableMeta {
 		m := new(sequenceMerge)
 		return m, m.MergeNewer(operand)
 	}
@@ -52,11 +52,11 @@ func newMerge(key, operand []byte) (operandMerge, error) {
 func (m *tallyMerge) MergeNewer(operand []byte) error {
 	if m.single {
 		m.single = false
-		if err := m.sum.add(m.row, allParts); err != nil {
+		if err := m.sum.Add(m.row, AllParts); err != nil {
 			return err
 		}
 	}
-	return m.sum.add(operand, allParts)
+	return m.sum.Add(operand, AllParts)
 }
 
 // MergeOlder implements operandMerge. The order does not matter.
@@ -65,12 +65,12 @@ func (m *tallyMerge) MergeOlder(operand []byte) error { return m.MergeNewer(oper
 // Finish implements operandMerge. A result that lacks its base is a tally row like any other.
 func (m *tallyMerge) Finish(bool) ([]byte, io.Closer, error) {
 	if m.single {
-		if err := checkTally(m.row); err != nil {
+		if err := CheckTally(m.row); err != nil {
 			return nil, nil, err
 		}
 	} else {
-		m.row = m.sum.appendRow(m.row[:0])
-		m.sum.reset()
+		m.row = m.sum.AppendRow(m.row[:0])
+		m.sum.Reset()
 	}
 	row := bytes.Clone(m.row)
 	mergePool.Put(m)

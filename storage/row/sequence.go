@@ -1,4 +1,4 @@
-package storage
+package row
 
 import (
 	"encoding/binary"
@@ -7,39 +7,39 @@ import (
 
 const sequenceVersion = 1
 
-// sequence says which batches a store contains. Batches that change it are numbered 1, 2, 3 … in the order in which they
+// Sequence says which batches a store contains. Batches that change it are numbered 1, 2, 3 … in the order in which they
 // stand in the write-ahead log, and each adds itself to one row by a merge. A store that has lost nothing contains as many as
 // the number of its last one; a crash takes only the last ones, so that stays true. If some in the middle are gone (a damaged
 // manifest that leaves tables out, say), there are fewer.
-type sequence struct {
-	count uint64 // batches contained
-	last  uint64 // the highest number among them
+type Sequence struct {
+	Count uint64 // batches contained
+	Last  uint64 // the highest number among them
 }
 
-func (q sequence) add(r sequence) sequence { return sequence{q.count + r.count, max(q.last, r.last)} }
+func (q Sequence) add(r Sequence) Sequence { return Sequence{q.Count + r.Count, max(q.Last, r.Last)} }
 
-// appendSequence appends a sequence, which is the row and each operand of it.
+// AppendSequence appends a sequence, which is the row and each operand of it.
 //
 //	┌───────────┬───────┬──────┐
 //	│ version 1 │ count │ last │
 //	└───────────┴───────┴──────┘
-func appendSequence(dst []byte, q sequence) []byte {
-	dst = binary.AppendUvarint(append(dst, sequenceVersion), q.count)
-	return binary.AppendUvarint(dst, q.last)
+func AppendSequence(dst []byte, q Sequence) []byte {
+	dst = binary.AppendUvarint(append(dst, sequenceVersion), q.Count)
+	return binary.AppendUvarint(dst, q.Last)
 }
 
-func decodeSequence(v []byte) (sequence, error) {
+func DecodeSequence(v []byte) (Sequence, error) {
 	r := readValue("sequence of writes", v, sequenceVersion)
-	q := sequence{count: r.uvarint(), last: r.uvarint()}
+	q := Sequence{Count: r.uvarint(), Last: r.uvarint()}
 	return q, r.end()
 }
 
 // sequenceMerge adds operands of the sequence's row.
-type sequenceMerge struct{ sum sequence }
+type sequenceMerge struct{ sum Sequence }
 
 // MergeNewer implements operandMerge.
 func (m *sequenceMerge) MergeNewer(operand []byte) error {
-	q, err := decodeSequence(operand)
+	q, err := DecodeSequence(operand)
 	m.sum = m.sum.add(q)
 	return err
 }
@@ -49,5 +49,5 @@ func (m *sequenceMerge) MergeOlder(operand []byte) error { return m.MergeNewer(o
 
 // Finish implements operandMerge.
 func (m *sequenceMerge) Finish(bool) ([]byte, io.Closer, error) {
-	return appendSequence(nil, m.sum), nil, nil
+	return AppendSequence(nil, m.sum), nil, nil
 }
