@@ -42,6 +42,35 @@ var layers = map[string]layer{
 	"bench":   {imports: []string{"engine", "storage", "api"}},
 }
 
+// A room is a package that only some others may import, and that does not import some. Tests are free here too.
+type room struct {
+	users []string // packages that may import it
+	never []string // packages that it must not reach on any way
+}
+
+var rooms = map[string]room{
+	"storage/row":         {users: []string{"storage"}, never: []string{module + "storage", pebble}},
+	"storage/row/rowtest": {never: []string{module + "storage", module + "storage/row", pebble}},
+	"storage/crashtest":   {},
+}
+
+// intruders returns a violation for each import of a room that only others may use, and for what a room must not reach.
+func intruders(p pkg) (found []string) {
+	own := strings.TrimPrefix(p.ImportPath, module)
+	for _, i := range p.Imports {
+		to, _ := strings.CutPrefix(i, module)
+		if r, known := rooms[to]; known && !slices.Contains(r.users, own) {
+			found = append(found, fmt.Sprintf("%s imports the room %s", p.ImportPath, i))
+		}
+	}
+	for _, dep := range p.Deps {
+		if slices.Contains(rooms[own].never, dep) {
+			found = append(found, fmt.Sprintf("%s reaches %s", p.ImportPath, dep))
+		}
+	}
+	return found
+}
+
 // alone are packages that need the standard library and nothing else: programs of others take on what they import.
 var alone = []string{module + "api/client"}
 
@@ -99,6 +128,7 @@ func violations(packages []pkg) []string {
 				found = append(found, fmt.Sprintf("%s imports %s", p.ImportPath, i))
 			}
 		}
+		found = append(found, intruders(p)...)
 		found = append(found, reached(p.ImportPath, "imports", p.Imports, l.direct)...)
 		found = append(found, reached(p.ImportPath, "depends on", p.Deps, l.transitive)...)
 		if slices.Contains(alone, p.ImportPath) {
@@ -151,6 +181,11 @@ func TestEachForbiddenDependencyIsFound(t *testing.T) {
 		"a package under api imports storage":             {ImportPath: "shunt/api/account", Imports: []string{"shunt/storage"}},
 		"storage imports api":                             {ImportPath: "shunt/storage", Imports: []string{"shunt/api"}},
 		"storage imports Prometheus":                      {ImportPath: "shunt/storage", Imports: []string{prometheus + "/prometheus"}},
+		"a row reaches storage":                           {ImportPath: "shunt/storage/row", Deps: []string{"shunt/storage"}},
+		"a row reaches Pebble":                            {ImportPath: "shunt/storage/row", Deps: []string{pebble}},
+		"cmd imports rows":                                {ImportPath: "shunt/cmd/shunt", Imports: []string{"shunt/storage/row"}},
+		"storage imports the model of its tests":          {ImportPath: "shunt/storage", Imports: []string{"shunt/storage/row/rowtest"}},
+		"bench imports the crash tests":                   {ImportPath: "shunt/bench", Imports: []string{"shunt/storage/crashtest"}},
 		"cmd imports bench":                               {ImportPath: "shunt/cmd/shunt", Imports: []string{"shunt/bench"}},
 		"the client imports the accounts":                 {ImportPath: "shunt/api/client", Deps: []string{"net/http", "shunt/api/account"}},
 		"the client reaches a module of others":           {ImportPath: "shunt/api/client", Deps: []string{"vendor/golang.org/x/net/idna", "golang.org/x/net/idna"}},

@@ -46,9 +46,6 @@ type blockCache struct {
 }
 
 func newBlockCache(sizeBytes int64) *blockCache {
-	if sizeBytes <= 0 {
-		sizeBytes = DefaultCacheBytes
-	}
 	return &blockCache{cache: pebble.NewCache(sizeBytes + memTableRoom)}
 }
 

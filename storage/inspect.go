@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -28,12 +27,7 @@ type Inspection struct {
 
 // Inspect opens the store or the backup in dir without changing a byte of it. Errors: those of Open.
 func Inspect(dir string, o Options) (*Inspection, error) {
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	if o.FS == nil {
-		o.FS = vfs.Default
-	}
+	o = o.withDefaults()
 	v, err := inspectFolder(&folder{fs: onlyRead{o.FS}, dir: dir}, &o)
 	if err != nil {
 		return nil, fmt.Errorf("storage: %w", err)

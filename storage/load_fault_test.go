@@ -41,7 +41,7 @@ func TestAScanThatCannotReadABlockFails(t *testing.T) {
 	}
 	stop()
 	closeStore(t, s)
-	closeStore(t, openMem(t, mem))                                                     // makes a table of the log
+	closeStore(t, openMem(t, mem))                                                                   // makes a table of the log
 	fives := row.Range{Lower: row.AppendHotKey(nil, "code5"), Upper: row.AppendHotKey(nil, "code6")} // not the first block of the table, which an opening reads
 	failures := 0
 	for k := int64(1); ; k++ {

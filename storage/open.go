@@ -7,7 +7,6 @@ import (
 	"log/slog"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/storage/row"
 )
@@ -16,15 +15,7 @@ import (
 // Errors: ErrNoStore, ErrLocked, ErrOldFormat, ErrNewerFormat, ErrNotAStore, ErrBackup, ErrUnfinishedBackup, ErrUnfinishedRestore,
 // ErrLostWrites, ErrCorrupt.
 func Open(dir string, o Options) (*Store, error) {
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	if o.FS == nil {
-		o.FS = vfs.Default
-	}
-	if o.MaxOpenFiles == 0 {
-		o.MaxOpenFiles = DefaultOpenFiles
-	}
+	o = o.withDefaults()
 	s := &Store{fs: &patientFS{FS: o.FS, dir: dir, fatal: pebbleLogger{o.Logger}.Fatalf}}
 	s.fs.full = s.space.full
 	s.folder = &folder{fs: s.fs, dir: dir}

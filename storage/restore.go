@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,12 +40,8 @@ type RestoreResult struct {
 // is durable. Errors: ErrNoStore, ErrNotAStore, ErrOldFormat, ErrNewerFormat and ErrUnfinishedBackup of from; ErrNotEmpty, ErrLocked and ErrInside of dir;
 // those of ctx.
 func Restore(ctx context.Context, from, dir string, o RestoreOptions) (RestoreResult, error) {
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	if o.FS == nil {
-		o.FS = vfs.Default
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.FS = cmp.Or(o.FS, vfs.Default)
 	if o.Progress == nil {
 		o.Progress = func(uint64, uint64) {}
 	}
@@ -57,9 +54,7 @@ func Restore(ctx context.Context, from, dir string, o RestoreOptions) (RestoreRe
 
 // Restorable tells beforehand whether Restore would begin: nil, or the error that it would return. fs may be nil: vfs.Default.
 func Restorable(from, dir string, fs vfs.FS) error {
-	if fs == nil {
-		fs = vfs.Default
-	}
+	fs = cmp.Or(fs, vfs.Default)
 	r := restore{from: &folder{fs: fs, dir: from}, to: &folder{fs: fs, dir: dir}}
 	if _, err := r.inspect(); err != nil {
 		return fmt.Errorf("storage: restore: %w", err)

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -34,6 +35,14 @@ type Options struct {
 	MaxOpenFiles int
 	// CacheBytes is the room of the block cache, beside what memtables take; default DefaultCacheBytes.
 	CacheBytes int64
+}
+
+func (o Options) withDefaults() Options {
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.FS = cmp.Or(o.FS, vfs.Default)
+	o.MaxOpenFiles = cmp.Or(o.MaxOpenFiles, DefaultOpenFiles)
+	o.CacheBytes = cmp.Or(o.CacheBytes, DefaultCacheBytes)
+	return o
 }
 
 // Store keeps links and tallies in Pebble. It is the engine.Store in use; what may be called at once is said there.

@@ -88,16 +88,20 @@ const (
 
 const HoursPerDay = 24
 
+// MetaKey returns the key of a meta row.
 func MetaKey(name byte) []byte { return []byte{TableMeta, name} }
 
+// AppendHotKey appends the key of the hot record of a code.
 func AppendHotKey[S string | []byte](dst []byte, code S) []byte {
 	return append(append(dst, TableHot), code...)
 }
 
+// AppendColdKey appends the key of the cold record of a link.
 func AppendColdKey(dst []byte, id uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, TableCold), id)
 }
 
+// AppendByOwnerKey appends the key of a link in the index by owner. Without its last 8 bytes it is the prefix of an owner's links.
 func AppendByOwnerKey(dst []byte, owner uint32, id uint64) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, TableByOwner), owner)
 	return binary.BigEndian.AppendUint64(dst, ^id)
@@ -110,6 +114,7 @@ func AppendByTagKey(dst []byte, owner uint32, tag string, id uint64) []byte {
 	return binary.BigEndian.AppendUint64(dst, ^id)
 }
 
+// AppendByDeletionKey appends the key of a link in the index by deletion.
 func AppendByDeletionKey(dst []byte, hour uint32, id uint64) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, TableByDeletion), hour)
 	return binary.BigEndian.AppendUint64(dst, id)
@@ -123,21 +128,25 @@ func SplitByDeletionKey(key []byte) (hour uint32, id uint64, err error) {
 	return binary.BigEndian.Uint32(key[1:]), binary.BigEndian.Uint64(key[5:]), nil
 }
 
+// AppendLinkHourKey appends the key of the tally row of a link in an hour.
 func AppendLinkHourKey(dst []byte, hour uint32, id uint64) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, TableLinkHours), hour)
 	return binary.BigEndian.AppendUint64(dst, id)
 }
 
+// AppendOwnerHourKey appends the key of the tally row of an owner in an hour.
 func AppendOwnerHourKey(dst []byte, hour, owner uint32) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, TableOwnerHours), hour)
 	return binary.BigEndian.AppendUint32(dst, owner)
 }
 
+// AppendLinkDayKey appends the key of the tally row of a link in a day.
 func AppendLinkDayKey(dst []byte, id uint64, day uint32) []byte {
 	dst = binary.BigEndian.AppendUint64(append(dst, TableLinkDays), id)
 	return binary.BigEndian.AppendUint32(dst, day)
 }
 
+// AppendLinkLifeKey appends the key of the tally row of a link over its life.
 func AppendLinkLifeKey(dst []byte, id uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, TableLinkLives), id)
 }
@@ -150,11 +159,13 @@ func AppendDayKey(dst []byte, table byte, id uint64, day uint32) []byte {
 	return AppendOwnerDayKey(dst, uint32(id), day)
 }
 
+// AppendOwnerDayKey appends the key of the tally row of an owner in a day.
 func AppendOwnerDayKey(dst []byte, owner, day uint32) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, TableOwnerDays), owner)
 	return binary.BigEndian.AppendUint32(dst, day)
 }
 
+// AppendReceiptKey appends the key of the receipt of a request.
 func AppendReceiptKey(dst []byte, k *engine.RequestKey) []byte {
 	return append(append(append(dst, TableReceipts), k.Sender[:]...), k.Key[:]...)
 }
@@ -224,6 +235,7 @@ func PrefixRange(prefix []byte) Range {
 	return Range{Lower: prefix, Upper: upper}
 }
 
+// TableRange returns the range of a table.
 func TableRange(table byte) Range { return PrefixRange([]byte{table}) }
 
 // HourOf returns the hour of a key in a table of hours that HourSuffix takes.
@@ -237,6 +249,7 @@ func AppendSuffix(dst []byte, table byte, suffix uint64) []byte {
 	return binary.BigEndian.AppendUint32(dst, uint32(suffix))
 }
 
+// AccountKey returns the key of a row of accounts, of which api/account lays out key.
 func AccountKey(key []byte) []byte { return append([]byte{TableAccounts}, key...) }
 
 // SplitIndexKey returns the tag, empty by owner, and the id of a key of an index.
@@ -268,4 +281,5 @@ func DaysOfLink(id uint64) Range {
 	return Range{AppendLinkDayKey(nil, id, 0), append(AppendLinkDayKey(nil, id, math.MaxUint32), 0)}
 }
 
+// MaxTallyKeyBytes is the length of the longest key of a tally row.
 const MaxTallyKeyBytes = 1 + 8 + 4

@@ -132,6 +132,7 @@ func AppendIndexValue(dst []byte, x IndexValue) []byte {
 	return append(appendString(dst, x.Host), x.Title...)
 }
 
+// DecodeIndexValue decodes an index value. The result shares no memory with v.
 func DecodeIndexValue(v []byte) (IndexValue, error) {
 	r := readValue("index value", v, indexVersion)
 	x := IndexValue{
@@ -157,6 +158,7 @@ func AppendDeletion[S string | []byte](dst []byte, code S) []byte {
 	return append(append(dst, deletionVersion), code...)
 }
 
+// DecodeDeletion decodes the code of a row of the index by deletion.
 func DecodeDeletion(v []byte) (code string, err error) {
 	r := readValue("deletion", v, deletionVersion)
 	code = string(r.remaining(engine.MaxCodeBytes))

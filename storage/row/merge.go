@@ -4,14 +4,10 @@ import (
 	"bytes"
 	"io"
 	"sync"
-
-	"shunt/engine"
 )
 
 // MergerName is pinned on disk: Pebble opens a store with no other merger.
 const MergerName = "shunt.tally.v1"
-
-const AllParts = engine.Visitors | engine.Breakdowns
 
 // tallyMerge adds the operands of one tally row. Each operand is a tally row, and so is the result, so a merge of merges is
 // a merge: counts are summed, visitors and breakdowns united. A malformed operand is an error, which stops the read or the
@@ -28,8 +24,9 @@ type tallyMerge struct {
 // mergePool keeps merges for their memory. A merge goes back in Finish, after which Pebble does not touch it.
 var mergePool = sync.Pool{New: func() any { return new(tallyMerge) }}
 
-// operandMerge adds further operands of a row to the first. It has the methods of Pebble's ValueMerger.
-type operandMerge interface {
+// A Merge adds further operands of a row to the first, in any order. It has the methods of Pebble's ValueMerger, and is used by
+// one goroutine.
+type Merge interface {
 	MergeNewer(operand []byte) error
 	MergeOlder(operand []byte) error
 
@@ -38,7 +35,7 @@ type operandMerge interface {
 }
 
 // NewMerge begins the merge of a row with its first operand, which it copies.
-func NewMerge(key, operand []byte) (operandMerge, error) {
+func NewMerge(key, operand []byte) (Merge, error) {
 	if len(key) > 0 && key[0] == TableMeta {
 		m := new(sequenceMerge)
 		return m, m.MergeNewer(operand)
@@ -48,7 +45,7 @@ func NewMerge(key, operand []byte) (operandMerge, error) {
 	return m, nil
 }
 
-// MergeNewer implements operandMerge.
+// MergeNewer implements Merge.
 func (m *tallyMerge) MergeNewer(operand []byte) error {
 	if m.single {
 		m.single = false
@@ -59,10 +56,10 @@ func (m *tallyMerge) MergeNewer(operand []byte) error {
 	return m.sum.Add(operand, AllParts)
 }
 
-// MergeOlder implements operandMerge. The order does not matter.
+// MergeOlder implements Merge. The order does not matter.
 func (m *tallyMerge) MergeOlder(operand []byte) error { return m.MergeNewer(operand) }
 
-// Finish implements operandMerge. A result that lacks its base is a tally row like any other.
+// Finish implements Merge. A result that lacks its base is a tally row like any other.
 func (m *tallyMerge) Finish(bool) ([]byte, io.Closer, error) {
 	if m.single {
 		if err := CheckTally(m.row); err != nil {

@@ -33,6 +33,7 @@ func AppendPositions(dst []byte, p *engine.Positions) []byte {
 	return dst
 }
 
+// DecodePositions decodes positions. The result shares no memory with v.
 func DecodePositions(v []byte) (engine.Positions, error) {
 	r := readValue("positions", v, positionsVersion)
 	p := engine.Positions{Epoch: r.uvarint(), FlushSeq: r.uvarint(), OpenHour: r.uint32()}
@@ -90,6 +91,7 @@ func AppendMark(dst []byte, m Mark) []byte {
 	return binary.AppendUvarint(append(dst, byte(m.Stage)), m.Next)
 }
 
+// DecodeMark decodes the roll-up mark.
 func DecodeMark(v []byte) (Mark, error) {
 	r := readValue("roll-up mark", v, markVersion)
 	m := Mark{Hour: r.uint32(), Stage: Stage(r.byte()), Next: r.uvarint()}
@@ -120,6 +122,7 @@ func AppendSweep(dst []byte, w Sweep) []byte {
 	return binary.AppendUvarint(append(dst, byte(w.Stage)), w.Next)
 }
 
+// DecodeSweep decodes the sweep mark.
 func DecodeSweep(v []byte) (Sweep, error) {
 	r := readValue("sweep mark", v, sweepVersion)
 	w := Sweep{FirstDay: r.uint32(), Stage: Stage(r.byte()), Next: r.uvarint()}
@@ -143,6 +146,7 @@ func AppendBaseURL(dst []byte, baseURL string) []byte {
 	return append(append(dst, baseURLVersion), baseURL...)
 }
 
+// DecodeBaseURL decodes a base URL.
 func DecodeBaseURL(v []byte) (string, error) {
 	r := readValue("base URL", v, baseURLVersion)
 	text := string(r.rest)

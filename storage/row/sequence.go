@@ -28,6 +28,7 @@ func AppendSequence(dst []byte, q Sequence) []byte {
 	return binary.AppendUvarint(dst, q.Last)
 }
 
+// DecodeSequence decodes a sequence.
 func DecodeSequence(v []byte) (Sequence, error) {
 	r := readValue("sequence of writes", v, sequenceVersion)
 	q := Sequence{Count: r.uvarint(), Last: r.uvarint()}
@@ -37,17 +38,17 @@ func DecodeSequence(v []byte) (Sequence, error) {
 // sequenceMerge adds operands of the sequence's row.
 type sequenceMerge struct{ sum Sequence }
 
-// MergeNewer implements operandMerge.
+// MergeNewer implements Merge.
 func (m *sequenceMerge) MergeNewer(operand []byte) error {
 	q, err := DecodeSequence(operand)
 	m.sum = m.sum.add(q)
 	return err
 }
 
-// MergeOlder implements operandMerge. The order does not matter.
+// MergeOlder implements Merge. The order does not matter.
 func (m *sequenceMerge) MergeOlder(operand []byte) error { return m.MergeNewer(operand) }
 
-// Finish implements operandMerge.
+// Finish implements Merge.
 func (m *sequenceMerge) Finish(bool) ([]byte, io.Closer, error) {
 	return AppendSequence(nil, m.sum), nil, nil
 }

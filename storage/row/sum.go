@@ -20,6 +20,9 @@ const (
 	maxLooseReferrers = 4 * engine.MaxValues
 )
 
+// AllParts is everything that Add can add of a row.
+const AllParts = engine.Visitors | engine.Breakdowns
+
 // Sum adds up tally rows. The zero value is an empty sum. It is made for many rows that are small: a count, a few hashes, one value of each dimension,
 // of which none costs an allocation.
 //
@@ -59,6 +62,7 @@ var sumPool = sync.Pool{New: func() any { return new(Sum) }}
 // NewSum returns an empty sum. release gives it back.
 func NewSum() *Sum { return sumPool.Get().(*Sum) }
 
+// Release gives s back. Nothing that aliases it may be used any more.
 func (s *Sum) Release() {
 	s.Reset()
 	sumPool.Put(s)
