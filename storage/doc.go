@@ -193,7 +193,7 @@
 //
 // Before it comes to that, space watches what is free, once a second. Below the floor links and accounts are refused with
 // engine.ErrReadOnly, so that what is left is for hits and for compaction, which frees. An operation that finds the disk
-// full says so at once, and gives the reserve file up.
+// full says so at once, and gives the ballast file up.
 //
 // # Concurrency
 //

@@ -42,7 +42,7 @@ const (
 // what others of this program make, and what a fresh file system has.
 var harmless = map[string]bool{
 	formatNewName: true, formatTmpName: true, dbName: true, "journal": true, "shunt.sock": true, "lost+found": true,
-	ackedName: true, reserveName: true,
+	ackedName: true, ballastName: true,
 }
 
 // folder is the store's folder as it is outside of Pebble. What it holds is one of

@@ -20,7 +20,7 @@ type Metrics struct {
 	CompactedBytes        uint64 // written by compactions
 	RunningCompactions    uint64
 	RolledUpRows          uint64 // hour rows that went into day and life rows
-	FreeBytes             uint64 // where the store is, its reserve included; 0 if that cannot be told
+	FreeBytes             uint64 // where the store is, its ballast included; 0 if that cannot be told
 	CommitQueueLength     uint64 // mutations that wait for a commit
 	CommitBatches         uint64
 	Mutations             uint64 // committed; Mutations / CommitBatches share one fsync

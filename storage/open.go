@@ -57,13 +57,13 @@ func (s *Store) openLocked(f *folder, o *Options) error {
 	if err != nil {
 		return err
 	}
-	if err := s.space.findReserve(); err != nil {
+	if err := s.space.findBallast(); err != nil {
 		return err
 	}
 	if state == stored {
 		s.lost, err = f.checkWrites(o, s.lock)
 		if err == nil {
-			err = s.space.wantRoom(f)
+			err = s.space.wantFreeSpace(f)
 		}
 	} else {
 		err = f.beginCreation()

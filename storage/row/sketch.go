@@ -14,13 +14,13 @@ import (
 const (
 	sketchEmpty = 0
 	sketchExact = 1 // uvarint n, then n ascending hashes of 8 bytes, little-endian
-	sketchDense = 2 // denseHead, then 2^14 registers of one byte, each at most maxRegister
+	sketchDense = 2 // densePrefix, then 2^14 registers of one byte, each at most maxRegister
 
 	denseRegisterCount = 1 << 14
 	maxRegister        = 64 - 14 + 1
 )
 
-var denseHead = [9]byte{sketchDense, 2, 14, 0, 0, 0, 0, 0x40, 0} // form, library's version, precision, 2 × 0, registers
+var densePrefix = [9]byte{sketchDense, 2, 14, 0, 0, 0, 0, 0x40, 0} // form, library's version, precision, 2 × 0, registers
 
 // decodeSketch decodes a sketch that is not empty.
 func decodeSketch(b []byte) (engine.Sketch, error) {
@@ -38,10 +38,10 @@ func decodeSketch(b []byte) (engine.Sketch, error) {
 
 // denseRegisters checks a sketch that is not of the exact form and returns its registers, which alias it.
 func denseRegisters(sketch []byte) ([]byte, error) {
-	if len(sketch) != len(denseHead)+denseRegisterCount || [9]byte(sketch) != denseHead {
+	if len(sketch) != len(densePrefix)+denseRegisterCount || [9]byte(sketch) != densePrefix {
 		return nil, fmt.Errorf("%w: tally row: malformed dense sketch", ErrCorrupt)
 	}
-	registers := sketch[len(denseHead):]
+	registers := sketch[len(densePrefix):]
 	high := uint64(0)
 	for at := 0; at < denseRegisterCount; at += 8 { // a byte over maxRegister carries into its highest bit, or has it set
 		word := binary.LittleEndian.Uint64(registers[at:])
@@ -107,7 +107,7 @@ func (t *RawTally) LeastVisitors() (n uint64) {
 		n, _ = binary.Uvarint(sketch[1:])
 		return n
 	}
-	for _, register := range sketch[len(denseHead):] {
+	for _, register := range sketch[len(densePrefix):] {
 		if register != 0 {
 			n++
 		}

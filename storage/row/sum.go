@@ -160,7 +160,7 @@ func (s *Sum) appendVisitors(dst []byte) []byte {
 	s.unite()
 	switch {
 	case len(s.registers) > 0:
-		return append(append(dst, denseHead[:]...), s.registers...)
+		return append(append(dst, densePrefix[:]...), s.registers...)
 	case len(s.hashes) > 0:
 		exact := engine.ExactSketch(s.hashes)
 		return exact.AppendBinary(dst)
@@ -174,7 +174,7 @@ func (s *Sum) visitors() engine.Sketch {
 	if len(s.registers) == 0 {
 		return engine.ExactSketch(s.hashes)
 	}
-	dense, err := engine.DecodeSketch(s.appendVisitors(make([]byte, 0, len(denseHead)+denseRegisterCount)))
+	dense, err := engine.DecodeSketch(s.appendVisitors(make([]byte, 0, len(densePrefix)+denseRegisterCount)))
 	if err != nil {
 		panic("storage: united registers are no sketch: " + err.Error())
 	}
