@@ -76,7 +76,7 @@ func memBackup(t testing.TB) (*vfs.MemFS, map[string]string) {
 	return mem, rows
 }
 
-func TestABackupIsWholeAndIsNotOpenedAsAStore(t *testing.T) {
+func TestABackupIsWholeAndNotOpenedAsAStore(t *testing.T) {
 	mem, rows := memBackup(t)
 	wantWhole(t, backupDir, mem, rows)
 	for _, create := range []bool{false, true} {
@@ -179,7 +179,7 @@ func restoreTo(fs vfs.FS, dir string) error {
 	return err
 }
 
-func TestARestoredStoreIsTheOriginalWithAJournalOfItsOwn(t *testing.T) {
+func TestARestoredStoreIsTheOriginalWithItsOwnJournal(t *testing.T) {
 	mem, rows := memBackup(t)
 	progress, last := 0, uint64(0)
 	result, err := Restore(t.Context(), backupDir, otherDir, RestoreOptions{FS: mem, Logger: quiet, Progress: func(copied, all uint64) {
@@ -226,9 +226,9 @@ func TestTwoRestoresOfOneBackupHaveTwoHistories(t *testing.T) {
 	}
 }
 
-// TestARestoreThatCrashedAnywhereIsRefusedUntilItIsRunAgain crashes before each write of a restore, and lets the second one
+// TestACrashedRestoreIsRefusedUntilItIsRunAgain crashes before each write of a restore, and lets the second one
 // run to its end.
-func TestARestoreThatCrashedAnywhereIsRefusedUntilItIsRunAgain(t *testing.T) {
+func TestACrashedRestoreIsRefusedUntilItIsRunAgain(t *testing.T) {
 	t.Parallel()
 	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseNothing, loseSome(1)} {
 		mem, rows := memBackup(t)
@@ -364,8 +364,8 @@ func TestABackupUnderLoadHasWhatWasAcknowledgedBeforeIt(t *testing.T) {
 	}
 }
 
-// TestABackupOfAStoreThatHasJustBeenOpenedIsWhole opens one whose log is empty, as a start leaves it that is killed at once.
-func TestABackupOfAStoreThatHasJustBeenOpenedIsWhole(t *testing.T) {
+// TestABackupOfAJustOpenedStoreIsWhole opens one whose log is empty, as a start leaves it that is killed at once.
+func TestABackupOfAJustOpenedStoreIsWhole(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	s := openMem(t, mem)
 	stop := start(t, s)
@@ -410,7 +410,7 @@ func (f forgetful) Create(name string, category vfs.DiskWriteCategory) (vfs.File
 	return file, err
 }
 
-func TestACheckpointThatDoesNotOpenOrLacksWritesIsNoBackup(t *testing.T) {
+func TestABrokenOrIncompleteCheckpointIsNoBackup(t *testing.T) {
 	for _, part := range []string{"/backup/db/MANIFEST", "/backup/db/0"} { // the manifest; the log
 		mem := vfs.NewMem()
 		s := open(t, "/data/store", Options{FS: forgetful{mem, part}})
@@ -429,7 +429,7 @@ func TestACheckpointThatDoesNotOpenOrLacksWritesIsNoBackup(t *testing.T) {
 
 // A kill in the middle of a start may come when the old logs are gone and there is no new one. The next start has nothing to write
 // into a table, and so Pebble writes no manifest: its checkpoints have an empty one, which nobody can open.
-func TestABackupOfAStoreThatHasWrittenNoTableYetIsWhole(t *testing.T) {
+func TestABackupOfAStoreWithoutTablesIsWhole(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	s := openMem(t, mem)
 	fillForCheck(t, s)

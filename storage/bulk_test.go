@@ -30,7 +30,7 @@ func tryApplyAll(s *Store, b engine.Bulk) error {
 	return <-done
 }
 
-func TestTheLinksOfABulkAndItsReceiptAreInTheStoreTogetherOrNotAtAll(t *testing.T) {
+func TestABulkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 	const bulks, size = 6, 5
 	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseSome(7), loseSome(8)} {
 		c, fs := newCrasher(cfg)
@@ -169,7 +169,7 @@ func TestABulkThatIsNoneIsRefused(t *testing.T) {
 	}
 }
 
-func TestABulkReceiptIsReadAsItWasWrittenAndSwept(t *testing.T) {
+func TestABulkReceiptIsReadAsWrittenAndSwept(t *testing.T) {
 	s := openTemp(t)
 	b := bulkOf(requestKey(1, 1), 1, 2)
 	b.Receipt.Items = append(b.Receipt.Items, engine.ReceiptItem{Outcome: engine.OutcomeTaken}, engine.ReceiptItem{Outcome: engine.OutcomeRefused})

@@ -147,7 +147,7 @@ func TestTheBlockCacheHasRoomBesideLargeMemtables(t *testing.T) {
 	c.wantCached(t)
 }
 
-func TestTheBlockCacheHasRoomAfterARestartWithALargeLog(t *testing.T) {
+func TestTheBlockCacheHasRoomAfterReplayOfALog(t *testing.T) {
 	c := newCached(t)
 	c.fillMemTables(t)
 	closeStore(t, c.Store)

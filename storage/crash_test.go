@@ -168,7 +168,7 @@ func TestReservedIDsSurviveACrash(t *testing.T) {
 	closeStore(t, s)
 }
 
-// crashFlushes returns the flushes of TestAFlushIsInTheStoreWholeOrNotAtAll: number i adds i hits to each of 40 links.
+// crashFlushes returns the flushes of TestAFlushIsStoredWholeOrNotAtAll: number i adds i hits to each of 40 links.
 func crashFlush(i uint64) *modelFlush {
 	f := newModelFlush()
 	for id := range uint64(40) {
@@ -181,7 +181,7 @@ func crashFlush(i uint64) *modelFlush {
 	return f
 }
 
-func TestAFlushIsInTheStoreWholeOrNotAtAll(t *testing.T) {
+func TestAFlushIsStoredWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	const flushes = 8
 	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseSome(3), loseSome(4)} {

@@ -173,7 +173,7 @@
 // # Writes that are lost
 //
 // A flipped bit in the manifest, or in the last records of the log, can leave Pebble with a database that opens and lacks
-// what was acknowledged (99 of 140 flips in TestAFlippedBitInTheLogOrTheManifestLosesNothingSilently). So every batch that
+// what was acknowledged (99 of 140 flips in TestAFlippedBitInLogOrManifestLosesNothingSilently). So every batch that
 // changes the store is numbered, under a lock that makes the order of the numbers that of the log, and adds (1, its number)
 // to one row by a merge: how many batches are contained, and the highest number. A crash takes only the end of the log, so in
 // a store that has lost nothing the two are equal, and no less than the number of the last batch that was acknowledged, which

@@ -51,8 +51,8 @@ func flushDense(t *testing.T, s *Store, hour uint32, links uint64) *rowtest.Mode
 	return m
 }
 
-// TestAFlushOverHalfAMemtableIsWholeAndTheNextOneToo has a batch that Pebble keeps the buffer of.
-func TestAFlushOverHalfAMemtableIsWholeAndTheNextOneToo(t *testing.T) {
+// TestAFlushOverHalfAMemtableIsWhole has a batch that Pebble keeps the buffer of.
+func TestAFlushOverHalfAMemtableIsWhole(t *testing.T) {
 	t.Parallel()
 	const links = memTableBytes / 2 / (16 << 10)
 	s := openMem(t, vfs.NewMem())
@@ -67,7 +67,7 @@ func TestAFlushOverHalfAMemtableIsWholeAndTheNextOneToo(t *testing.T) {
 	wantTally(t, s, 5, m)
 }
 
-func TestAFlushThatIsTooLargeIsRefusedWholeAndASmallerOneIsTaken(t *testing.T) {
+func TestATooLargeFlushIsRefusedWhole(t *testing.T) {
 	defer func(limit int) { maxFlushBytes = limit }(maxFlushBytes)
 	maxFlushBytes = 4 << 10
 	s := openMem(t, vfs.NewMem())

@@ -138,7 +138,7 @@ func TestANewerLayoutInTheDatabaseIsRefused(t *testing.T) {
 	}
 }
 
-func TestAStoreWithoutMetaOrDatabaseIsCorruptAndNotMadeAnew(t *testing.T) {
+func TestAStoreWithoutMetaOrDatabaseIsCorrupt(t *testing.T) {
 	for name, damage := range map[string]func(s *Store, mem *vfs.MemFS) error{
 		"no layout version": func(s *Store, mem *vfs.MemFS) error {
 			return errors.Join(s.db.Delete(row.MetaKey(row.MetaLayout), pebble.Sync), s.Close())
@@ -182,7 +182,7 @@ func TestAStoreKeepsItsIdentity(t *testing.T) {
 	}
 }
 
-func TestAVisitorKeyIsTakenOnlyWhereAStoreIsCreated(t *testing.T) {
+func TestAVisitorKeyIsUsedOnlyToCreateAStore(t *testing.T) {
 	mem := vfs.NewMem()
 	first, second := [16]byte{1}, [16]byte{2}
 	for _, key := range []*[16]byte{&first, &second, nil} {
@@ -230,7 +230,7 @@ func TestAStoreThatAnotherProcessHoldsIsLocked(t *testing.T) {
 	closeStore(t, open(t, dir, Options{}))
 }
 
-func TestAFatalErrorOfPebbleEndsTheProcessWithOneLine(t *testing.T) {
+func TestAFatalPebbleErrorEndsTheProcessWithOneLine(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"=fatal")
 	var stderr bytes.Buffer

@@ -25,7 +25,7 @@ func once(k engine.RequestKey, rec engine.Record, createdAtMs int64) engine.Muta
 	return m
 }
 
-func TestALinkAndItsReceiptAreInTheStoreTogetherOrNotAtAll(t *testing.T) {
+func TestALinkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 	const links = 12
 	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseSome(5), loseSome(6)} {
 		c, fs := newCrasher(cfg)
@@ -78,7 +78,7 @@ func sweepAll(t *testing.T, s *Store, beforeMs int64, reserve func(engine.Reques
 
 func always(engine.RequestKey) bool { return true }
 
-func TestASweepDeletesTheReceiptsThatAreOldAndNoOthers(t *testing.T) {
+func TestASweepDeletesOldReceiptsAndNoOthers(t *testing.T) {
 	s := openTemp(t)
 	for i := range 6 {
 		apply(t, s, once(requestKey(byte(i%2), i), link(fmt.Sprintf("c%d", i), uint64(i+1), 1), int64(i)*1000))

@@ -47,7 +47,7 @@ func unpackPrerelease(t *testing.T) (dir string) {
 	}
 }
 
-func TestDataFromBeforeTheFirstReleaseIsRefusedAndLeftAlone(t *testing.T) {
+func TestDataFromBeforeTheFirstReleaseIsRefused(t *testing.T) {
 	dir := unpackPrerelease(t)
 	store, backup := filepath.Join(dir, "store"), filepath.Join(dir, "backup")
 	before := contents(t, dir)
@@ -89,7 +89,7 @@ func TestARestoreOverOldDataIsRefused(t *testing.T) {
 	}
 }
 
-func TestABackupOfANewerVersionIsRefusedAndLeftAlone(t *testing.T) {
+func TestANewerBackupIsRefusedAndLeftAlone(t *testing.T) {
 	s, dir := openTemp(t), t.TempDir()
 	backup := filepath.Join(dir, "backup")
 	if _, err := s.Backup(context.Background(), backup); err != nil {

@@ -73,7 +73,7 @@ func deletions(t testing.TB, s *Store, beforeHour uint32, limit int) []engine.De
 	return found
 }
 
-func TestDeletionsComeOldestFirstUpToAnHourAndALimit(t *testing.T) {
+func TestDeletionsComeOldestFirstUpToHourAndLimit(t *testing.T) {
 	s := openTemp(t)
 	for id, hour := range []int64{1: 700, 2: -9, 3: 300, 4: 300, 5: math.MaxInt64 / msPerHour / 2} {
 		if id == 0 {
@@ -97,9 +97,9 @@ func TestDeletionsComeOldestFirstUpToAnHourAndALimit(t *testing.T) {
 	}
 }
 
-// TestAPurgeLeavesNoRowOfTheLinkAndAllOfOthers has links with few and with many days, in hours that are rolled up and, as a
+// TestAPurgeRemovesAllRowsOfOneLinkOnly has links with few and with many days, in hours that are rolled up and, as a
 // clock that was ahead leaves them, in one to come; and neighbours of their ids.
-func TestAPurgeLeavesNoRowOfTheLinkAndAllOfOthers(t *testing.T) {
+func TestAPurgeRemovesAllRowsOfOneLinkOnly(t *testing.T) {
 	s := openTemp(t)
 	const few, many, ahead = 3, maxDaysByKey + 9, 9999
 	f := newModelFlush()
@@ -138,7 +138,7 @@ func TestAPurgeLeavesNoRowOfTheLinkAndAllOfOthers(t *testing.T) {
 	}
 }
 
-func TestAPurgeOfALinkWhoseCodeWasTakenAgainLeavesTheNewOne(t *testing.T) {
+func TestAPurgeLeavesALinkThatTookTheCodeAgain(t *testing.T) {
 	s := openTemp(t)
 	old, anew := link("c", 1, 7, "tag"), link("c", 2, 7, "tag")
 	apply(t, s, creation(old))

@@ -100,8 +100,8 @@ func TestAFlushThatFailsLeavesNothing(t *testing.T) {
 	wantTally(t, s, 1, rowtest.Hit(1))
 }
 
-// TestRollUpGoesOnAfterACrashBetweenAnyTwoChunks rolls two hours of 9,000 links up in ten chunks, and crashes after each.
-func TestRollUpGoesOnAfterACrashBetweenAnyTwoChunks(t *testing.T) {
+// TestRollUpResumesAfterACrashBetweenAnyTwoChunks rolls two hours of 9,000 links up in ten chunks, and crashes after each.
+func TestRollUpResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	t.Parallel()
 	const links = 9000
 	mem := vfs.NewCrashableMem()
@@ -151,7 +151,7 @@ func TestRollUpGoesOnAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	}
 }
 
-func TestHourRowsStayAsLongAsTheyAreKeptAndUntilTheyAreRolledUp(t *testing.T) {
+func TestHourRowsStayWhileKeptAndUntilRolledUp(t *testing.T) {
 	s := openTemp(t)
 	f := newModelFlush()
 	for _, hour := range []uint32{100, 120, 149, 150} {

@@ -83,7 +83,8 @@ func setSequence(t *testing.T, dir string, q row.Sequence) {
 	}
 }
 
-func TestAStoreThatHasLostWritesIsRefusedAndLeftAsItIsUnlessTheLossIsAccepted(t *testing.T) {
+func TestLostWritesAreRefusedUnlessTheLossIsAccepted(t *testing.T) {
+	t.Parallel()
 	for name, lose := range map[string]func(row.Sequence) row.Sequence{
 		"the last one":  func(q row.Sequence) row.Sequence { return row.Sequence{Count: q.Count - 1, Last: q.Last - 1} },
 		"one before":    func(q row.Sequence) row.Sequence { return row.Sequence{Count: q.Count - 1, Last: q.Last} },
@@ -121,7 +122,7 @@ func TestAStoreThatHasLostWritesIsRefusedAndLeftAsItIsUnlessTheLossIsAccepted(t 
 	}
 }
 
-func TestAnAckedFileThatIsDamagedOrMissingIsSaidAndMadeAnew(t *testing.T) {
+func TestADamagedOrMissingAckedFileIsLoggedAndReplaced(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"missing":   os.Remove,
 		"truncated": func(path string) error { return os.Truncate(path, 7) },
@@ -186,9 +187,9 @@ func TestAStoreFromBeforeAnAcknowledgedWriteIsRefused(t *testing.T) {
 	wantUntouched(t, dir, false, ErrLostWrites)
 }
 
-// TestAFlippedBitInTheLogOrTheManifestLosesNothingSilently: some flips leave Pebble with a database that opens and lacks
+// TestAFlippedBitInLogOrManifestLosesNothingSilently: some flips leave Pebble with a database that opens and lacks
 // what was acknowledged.
-func TestAFlippedBitInTheLogOrTheManifestLosesNothingSilently(t *testing.T) {
+func TestAFlippedBitInLogOrManifestLosesNothingSilently(t *testing.T) {
 	const links = 20
 	mem := vfs.NewCrashableMem()
 	s := openMem(t, mem)

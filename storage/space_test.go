@@ -95,7 +95,7 @@ func wantWritable(t *testing.T, s *Store, id uint64, want bool) {
 	}
 }
 
-func TestAFullDiskIsReadOnlyAtOnceGivesUpItsBallastAndRecovers(t *testing.T) {
+func TestAFullDiskGivesUpItsBallastAndRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &limited{FS: vfs.NewMem()}
 		disk.avail.Store(10 << 30)
@@ -149,7 +149,7 @@ func TestAFullDiskIsReadOnlyAtOnceGivesUpItsBallastAndRecovers(t *testing.T) {
 	})
 }
 
-func TestAStoreThatCannotBeWrittenForWantOfSpaceDoesNotOpenAndLosesNothing(t *testing.T) {
+func TestAStoreWithoutSpaceDoesNotOpenAndLosesNothing(t *testing.T) {
 	mem := vfs.NewMem()
 	s := openMem(t, mem)
 	stop := start(t, s)

@@ -43,8 +43,8 @@ func addDay(f *modelFlush, day uint32, links uint64) {
 	}
 }
 
-// TestASweepGoesOnAfterACrashBetweenAnyTwoChunks has links with one, with several and without old rows.
-func TestASweepGoesOnAfterACrashBetweenAnyTwoChunks(t *testing.T) {
+// TestASweepResumesAfterACrashBetweenAnyTwoChunks has links with one, with several and without old rows.
+func TestASweepResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	t.Parallel()
 	const links = 9000
 	mem := vfs.NewCrashableMem()

@@ -289,7 +289,7 @@ func wantCorrupt(t *testing.T, name, codec string, value []byte) {
 	}
 }
 
-func TestTheHostOfATargetIsWhatStandsBeforePathQueryAndFragment(t *testing.T) {
+func TestTheHostEndsBeforePathQueryAndFragment(t *testing.T) {
 	for target, want := range map[string]string{
 		"https://example.com/a?b#c":                      "example.com",
 		"http://example.com":                             "example.com",

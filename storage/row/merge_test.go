@@ -45,7 +45,7 @@ func tryMerge(newer bool, rows ...[]byte) ([]byte, error) {
 	return merged, err
 }
 
-func TestMergedTalliesAreThoseOfAPlainMapHoweverTheyAreGrouped(t *testing.T) {
+func TestMergedTalliesEqualAPlainMapInAnyGrouping(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var want rowtest.Model
 		var rows [][]byte
@@ -68,7 +68,7 @@ func TestMergedTalliesAreThoseOfAPlainMapHoweverTheyAreGrouped(t *testing.T) {
 	})
 }
 
-func TestManyOperandsOfOneVisitorCrossTheExactBoundWithoutLoss(t *testing.T) {
+func TestManySmallOperandsCrossTheExactBoundWithoutLoss(t *testing.T) {
 	for _, n := range []int{engine.MaxExactVisitors - 1, engine.MaxExactVisitors, engine.MaxExactVisitors + 1, 3 * maxLooseHashes} {
 		var want rowtest.Model
 		var rows [][]byte
