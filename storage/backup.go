@@ -28,10 +28,12 @@ type BackupResult struct {
 	Files int    `json:"files"`
 }
 
-// Backup makes a backup of the store in dir, an absolute path, while everything else goes on. What was durable before the
-// call is in it, and it is a state that the store had. It is durable when Backup returns. Table files are hard links where
-// dir is on the same file system, and copies else. dir must not exist or be empty, and must not lie in the store's folder.
-// After an error, what was made in dir is removed again. Errors: ErrNotEmpty, ErrInside, ErrBackupRuns, those of ctx.
+// Backup makes a backup of the store in dir, an absolute path, while everything else goes on. The
+// backup has everything that was durable before the call, and it is a state that the store had. It
+// is durable when Backup returns. Table files are hard links if dir is on the same file system, and
+// copies otherwise. dir must not exist or be empty, and must not lie in the store's folder. After
+// an error, the files made in dir are removed again. Errors: ErrNotEmpty, ErrInside, ErrBackupRuns,
+// those of ctx.
 func (s *Store) Backup(ctx context.Context, dir string) (BackupResult, error) {
 	result, err := s.backup(ctx, &folder{fs: s.folder.fs, dir: dir})
 	if err != nil {
@@ -63,9 +65,7 @@ func (s *Store) backup(ctx context.Context, to *folder) (BackupResult, error) {
 	return to.measure()
 }
 
-// fill makes the checkpoint, and lets the backup be one.
-//
-// A checkpoint is opened before it is called a backup.
+// fill makes the checkpoint, checks that it opens, and gives the folder the name of a backup.
 func (s *Store) fill(ctx context.Context, to *folder) error {
 	durable := s.writer.lastDurable()
 	if err := s.db.Checkpoint(to.path(dbName), pebble.WithFlushedWAL()); err != nil {
@@ -80,7 +80,8 @@ func (s *Store) fill(ctx context.Context, to *folder) error {
 	return to.end(formatBackupName)
 }
 
-// verify opens a checkpoint, only to read, and wants it to contain what was durable before it was made.
+// verify opens a checkpoint read-only and checks that it contains what was durable before it was
+// made.
 func (s *Store) verify(to *folder, durable uint64) (err error) {
 	options := pebbleOptions(onlyRead{to.fs}, &Options{Logger: slog.New(slog.DiscardHandler)}, nil, false)
 	options.ReadOnly = true
@@ -96,7 +97,7 @@ func (s *Store) verify(to *folder, durable uint64) (err error) {
 	return checkWhole(contained, durable)
 }
 
-// wantEmpty wants the folder to be absent or empty.
+// wantEmpty refuses a folder that exists and is not empty.
 func (f *folder) wantEmpty() error {
 	names, err := f.list(f.dir)
 	if err != nil {
@@ -110,7 +111,7 @@ func (f *folder) wantEmpty() error {
 	return nil
 }
 
-// makeFor makes the folder, durably, and the file that says what is under way in it.
+// makeFor makes the folder durably, and the file that says what is under way in it.
 func (f *folder) makeFor(name, prefix string, version uint32) error {
 	if err := f.makeDir(f.dir); err != nil {
 		return err
@@ -118,7 +119,7 @@ func (f *folder) makeFor(name, prefix string, version uint32) error {
 	return f.writeFormat(name, prefix, version)
 }
 
-// removeBackup removes what a backup has made, the file last that says so.
+// removeBackup removes the files of a backup. The file that says so goes last.
 func (f *folder) removeBackup() error {
 	var errs []error
 	for _, name := range []string{formatName, dbName, formatTmpName, formatBackupName} {
@@ -147,7 +148,8 @@ func (f *folder) measure() (BackupResult, error) {
 	return result, nil
 }
 
-// apart wants neither of two folders to lie in the other. Links are followed, of as much of the paths as there is.
+// apart refuses two folders of which one lies in the other. It follows symbolic links as far as the
+// paths exist.
 func apart(fs vfs.FS, a, b string) error {
 	if vfs.Root(fs) == vfs.Default {
 		a, b = realPath(a), realPath(b)
@@ -162,7 +164,7 @@ func apart(fs vfs.FS, a, b string) error {
 	return nil
 }
 
-// realPath returns path as an absolute one without symbolic links.
+// realPath returns path as an absolute path without symbolic links.
 func realPath(path string) string {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -26,7 +26,7 @@ func (s *Store) BaseURL() (string, error) {
 }
 
 // NoteBaseURL stores baseURL, an origin in ASCII, for BaseURL to return. It is durable when
-// NoteBaseURL returns; nothing is written if the store has it already. Only one goroutine may call
+// NoteBaseURL returns. Nothing is written if the store has it already. Only one goroutine may call
 // it at a time.
 func (s *Store) NoteBaseURL(baseURL string) error {
 	if why := row.BaseURLProblem(baseURL); why != "" {

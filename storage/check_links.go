@@ -19,11 +19,12 @@ type checkedLinks struct {
 	owners               knownOwners
 }
 
-func (l *checkedLinks) tell(r *CheckReport) {
+func (l *checkedLinks) report(r *CheckReport) {
 	r.Links, r.Tombstones, r.DeletedRecords = l.live.Load(), l.tombstones.Load(), l.deleted.Load()
 }
 
-// hotPart checks hot records by themselves. Whether each has its cold record is counted; see nameStrays.
+// hotPart checks hot records by themselves. Counting shows whether each has its cold record; see
+// nameStrays.
 type hotPart struct{ c *check }
 
 func beginHot(c *check) (checkedPart, error) { return hotPart{c}, nil }
@@ -43,7 +44,7 @@ func (p hotPart) row(key, value []byte) error {
 	}
 	switch why := c.meta.idProblem(h.ID); {
 	case !engine.ValidCode(h.Code):
-		c.o.Faults.Add(where("hot", key), "code %q is none", h.Code)
+		c.o.Faults.Add(where("hot", key), "%q is not a code", h.Code)
 	case why != "":
 		c.o.Faults.Add(where("hot", key), "code %q: %s", h.Code, why)
 	case h.Flags&engine.FlagTombstone == 0 && len(h.Target) == 0:
@@ -54,8 +55,8 @@ func (p hotPart) row(key, value []byte) error {
 
 func (hotPart) end() error { return nil }
 
-// coldPart checks cold records: each has a hot record of its code. If that is live and has its id, the link has its index
-// rows. If it has another id, the link was deleted and its code given again.
+// coldPart checks cold records: each has a hot record of its code. If that is live and has its id,
+// the link has its index rows. If it has another id, the link was deleted and its code given again.
 type coldPart struct {
 	c          *check
 	key, value []byte // kept for their memory
@@ -91,7 +92,7 @@ func (p *coldPart) row(key, value []byte) error {
 	}
 	hot, err := row.DecodeHot([]byte(cold.Code), hotValue)
 	switch {
-	case err != nil: // told where hot records are checked
+	case err != nil: // reported where hot records are checked
 	case hot.ID != id || hot.Flags&engine.FlagTombstone != 0:
 		c.links.deleted.Add(1)
 	default:
@@ -101,7 +102,7 @@ func (p *coldPart) row(key, value []byte) error {
 	return nil
 }
 
-// wantIndexRows wants what an edit of the link would write.
+// wantIndexRows looks for the index rows that an edit of the link would write.
 func (p *coldPart) wantIndexRows(hot *engine.HotView, cold *engine.Cold) {
 	p.value = row.AppendIndexValue(p.value[:0], row.IndexValue{Code: cold.Code, Host: row.HostOf(string(hot.Target)), Title: cold.Title})
 	p.key = row.AppendByOwnerKey(p.key[:0], hot.Owner, hot.ID)
@@ -151,8 +152,8 @@ func indexName(key []byte) string {
 	return "by owner"
 }
 
-// nameStrays looks for hot records without a cold one, and index rows without a link, if there are any: then there are more
-// of them than cold records have found.
+// nameStrays looks for hot records without a cold record, and index rows without a link. There are
+// some if there are more of them than the cold records have found.
 func (c *check) nameStrays() error {
 	l := &c.links
 	for _, x := range []struct {
@@ -206,13 +207,13 @@ func (p strayIndex) row(key, value []byte) error {
 	tag, id, ok := row.SplitIndexKey(key)
 	x, err := row.DecodeIndexValue(value)
 	if !ok || err != nil {
-		return nil // told before
+		return nil // reported before
 	}
 	rec, err := readRecord(p.c.r, x.Code)
 	switch owner := binary.BigEndian.Uint32(key[1:]); {
 	case err == nil && rec.Hot.Flags&engine.FlagTombstone == 0 && rec.Hot.ID == id && rec.Hot.Owner == owner &&
 		(key[0] == row.TableByOwner || slices.Contains(rec.Cold.Tags, tag)):
-	case pebble.ExtractDataCorruptionInfo(err) != nil: // told where the link's own records are checked
+	case pebble.ExtractDataCorruptionInfo(err) != nil: // reported where the link's own records are checked
 	default:
 		p.c.o.Faults.Add(where(indexName(key), key), "there is no such link: code %q, id %d, owner %d, tag %q", x.Code, id, owner, tag)
 	}

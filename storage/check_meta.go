@@ -9,7 +9,7 @@ import (
 	"shunt/storage/row"
 )
 
-// checkedMeta is what the meta rows say, as far as they could be read.
+// checkedMeta is the content of the meta rows, as far as they could be read.
 type checkedMeta struct {
 	layout, firstHour uint32
 	node              uint16
@@ -20,7 +20,7 @@ type checkedMeta struct {
 	sequence          row.Sequence
 }
 
-// knownMeta are the rows of the meta table: who adds a name adds its line here.
+// knownMeta are the rows of the meta table: a new name needs a line here.
 var knownMeta = []struct {
 	name     byte
 	what     string
@@ -101,14 +101,14 @@ func (c *check) readMeta() {
 	c.checkWrites()
 }
 
-// checkWrites compares the sequence of writes with the number of the last acknowledged one. That of a store in use is ahead
-// of a snapshot; a backup has none.
+// checkWrites compares the sequence of writes with the number of the last acknowledged one. In a
+// store in use that number is ahead of a snapshot; a backup has none.
 func (c *check) checkWrites() {
 	acked := uint64(0)
 	if !c.v.live && !c.v.backup {
 		identity, err := c.v.Identity()
 		if err != nil {
-			return // told as a missing row
+			return // reported as a missing row
 		}
 		number, known, err := c.v.folder.readAcked(identity.StoreID)
 		if err != nil {
@@ -122,14 +122,14 @@ func (c *check) checkWrites() {
 	}
 }
 
-// problems returns what cannot be, by the name of the row.
+// problems returns what is impossible, by the name of the row.
 func (m *checkedMeta) problems() map[string]string {
 	found := map[string]string{}
 	if m.layout != row.LayoutVersion {
 		found["layout version"] = fmt.Sprintf("%d; this program knows %d", m.layout, row.LayoutVersion)
 	}
 	if m.idBound == 0 || m.idBound > 1<<idCounterBits {
-		found["id bound"] = fmt.Sprintf("%d is none", m.idBound)
+		found["id bound"] = fmt.Sprintf("%d is out of range", m.idBound)
 	}
 	if m.mark.Hour > m.positions.OpenHour {
 		found["roll-up mark"] = fmt.Sprintf("hour %d, although hours from %d on are open", m.mark.Hour, m.positions.OpenHour)
@@ -158,7 +158,7 @@ type metaPart struct{ c *check }
 
 func beginMeta(c *check) (checkedPart, error) { return metaPart{c}, nil }
 
-// row wants a name that there is: readMeta has looked at the value.
+// row accepts the known names: readMeta has looked at the values.
 func (p metaPart) row(key, _ []byte) error {
 	for _, known := range knownMeta {
 		if len(key) == 2 && key[1] == known.name {
@@ -171,7 +171,7 @@ func (p metaPart) row(key, _ []byte) error {
 
 func (metaPart) end() error { return nil }
 
-// idProblem says why an id cannot have been given, "" if it can.
+// idProblem returns why an id cannot have been given, or "" if it can.
 func (m *checkedMeta) idProblem(id uint64) string {
 	counter := id & (1<<idCounterBits - 1)
 	switch node := uint16(id >> idCounterBits); {

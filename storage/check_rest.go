@@ -54,7 +54,8 @@ func (p *deletionPart) wantDeleted(id uint64, code string) error {
 	return nil
 }
 
-// wantDeletion wants the row of a tombstone in the index by deletion, without which it would stay for ever.
+// wantDeletion looks for the row of a tombstone in the index by deletion, without which the
+// tombstone would stay for ever.
 func (c *check) wantDeletion(h *engine.HotView, key []byte) {
 	_, missing, done := c.lookup("by deletion", row.AppendByDeletionKey(nil, row.DeletionHour(h.DeletedAtMs), h.ID))
 	defer done()
@@ -63,7 +64,7 @@ func (c *check) wantDeletion(h *engine.HotView, key []byte) {
 	}
 }
 
-// receiptPart checks receipts by themselves: what became of their links is another matter.
+// receiptPart checks receipts by themselves, not their links, which may have changed since.
 type receiptPart struct{ c *check }
 
 func beginReceipts(c *check) (checkedPart, error) { return receiptPart{c}, nil }

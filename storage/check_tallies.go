@@ -11,7 +11,7 @@ import (
 
 func hits(n uint64) string { return plural.Of(n, "hit", "hits") }
 
-// counts are the sums of tally rows. They may wrap round, on both sides of a comparison alike.
+// counts are the sums of tally rows. They may overflow, on both sides of a comparison alike.
 type counts struct{ hits, bots, prefetches, heads uint64 }
 
 func (s *counts) add(t *row.RawTally) {
@@ -21,8 +21,9 @@ func (s *counts) add(t *row.RawTally) {
 	s.heads += t.Heads
 }
 
-// checkedTotals are the sums of each hour and each day, over all links and over all owners: every record counts for both.
-// There are as many as hours and days are kept, some 5,000 at most, unless clocks were wrong.
+// checkedTotals are the sums of each hour and each day, over all links and over all owners: every
+// record counts for both. There are as many as hours and days are kept, some 5,000 at most, unless
+// clocks were wrong.
 type checkedTotals struct {
 	mu  sync.Mutex
 	all map[totalKey]*counts
@@ -48,8 +49,9 @@ func (t *checkedTotals) add(key totalKey, s *counts) {
 	sum.heads += s.heads
 }
 
-// compareTotals compares links with owners, hour by hour and day by day. A hit counts for both; the figures of links go when
-// they are purged, and those of their owners stay, so links never have more.
+// compareTotals compares links with owners, hour by hour and day by day. A hit counts for both. The
+// figures of links go when the links are purged, and those of their owners stay, so links never
+// have more.
 func (c *check) compareTotals() {
 	for key := range c.totals.all {
 		switch key.table {
@@ -61,7 +63,8 @@ func (c *check) compareTotals() {
 	}
 }
 
-// compareTotal leaves out days that are being swept, and the day that is being rolled up: there links may be ahead of owners.
+// compareTotal leaves out days that are being swept, and the day that is being rolled up: there,
+// links may be ahead of owners.
 func (c *check) compareTotal(linkKey, ownerKey totalKey) {
 	what, m := "hour", &c.meta
 	if linkKey.table == row.TableLinkDays {
@@ -142,8 +145,9 @@ func (p *tallyPart) wantLink(key []byte, id uint64) {
 	}
 }
 
-// checkedTally wants a tally row in its one encoding, and no more visitors than hits. That breakdowns have no more hits than
-// the row is part of their encoding; they may have less, since what is not known is in none.
+// checkedTally accepts a tally row in its one encoding, with no more visitors than hits. The
+// encoding already ensures that breakdowns have no more hits than the row; they may have fewer,
+// since hits of unknown values are in none.
 func checkedTally(value []byte) (row.RawTally, error) {
 	if err := row.CheckTally(value); err != nil {
 		return row.RawTally{}, err

@@ -10,8 +10,9 @@ import (
 	"shunt/storage/row"
 )
 
-// dayReader goes over the day rows of one id after the other. All are read through one iterator, whose bounds are the days
-// of the id that are asked for: so an id costs one seek, a further day one step, and no row beyond is merged.
+// dayReader reads the day rows of one id after the other. All are read through one iterator, whose
+// bounds are the days of the id that are asked for. So an id costs one seek, each further day one
+// step, and no row beyond is merged.
 type dayReader struct {
 	it             *pebble.Iterator // nil: no span has days
 	table          byte
@@ -60,7 +61,7 @@ func (d *dayReader) begin(id uint64) {
 	d.it.SetBounds(d.lower, d.upper)
 }
 
-// add adds the rows of the days from one to before another.
+// add adds the rows of the days from fromDay to before toDay.
 func (d *dayReader) add(sum *row.Sum, fromDay, toDay uint32, wanted engine.Parts) error {
 	d.seek(fromDay)
 	for d.valid {
@@ -84,7 +85,7 @@ func (d *dayReader) add(sum *row.Sum, fromDay, toDay uint32, wanted engine.Parts
 	return d.it.Error()
 }
 
-// seek goes to the first row of a day or later, if the iterator is not there.
+// seek moves the iterator to the first row of a day or later, if it is not there yet.
 func (d *dayReader) seek(day uint32) {
 	switch {
 	case !d.begun && day == d.fromDay:

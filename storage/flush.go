@@ -16,8 +16,8 @@ const (
 	flushRetainBytes = 32 << 20
 )
 
-// maxFlushBytes bounds a flush; Pebble's own limit, which it panics at, is 4 GiB. 1 GiB holds 30 million rows without
-// visitors and breakdowns. It is a variable for tests.
+// maxFlushBytes bounds a flush; Pebble's own limit, at which it panics, is 4 GiB. 1 GiB holds 30
+// million rows without visitors and breakdowns. It is a variable for tests.
 var maxFlushBytes = 1 << 30
 
 // flusher is the state of the one goroutine that flushes and rolls up.
@@ -39,8 +39,9 @@ func (f *flusher) init(db *pebble.DB) {
 	f.batch = db.NewBatch(pebble.WithMaxRetainedSizeBytes(flushRetainBytes))
 }
 
-// Flush implements engine.Store. It allocates nothing for a row; one with a few visitors costs about 0.2 µs before its
-// commit. A row of an hour that is rolled up is an error: it would never be counted.
+// Flush implements engine.Store. It allocates nothing for a row; a row with a few visitors costs
+// about 0.2 µs before its commit. A row of an hour that is rolled up is an error: it would never be
+// counted.
 func (s *Store) Flush(b engine.FlushBatch) error {
 	f := &s.flusher
 	defer f.batch.Reset()
