@@ -19,7 +19,8 @@ import (
 //	DIR/format   "shunt backup, version 1": so Open refuses it, and Restore knows it
 //	DIR/db/      a checkpoint of Pebble
 //
-// While it is made, format is named format.backup; it is renamed when all else is durable. There is no journal in it.
+// While it is made, format is named format.backup; it is renamed when all else is durable. There is
+// no journal in it.
 
 // BackupResult says what Backup made.
 type BackupResult struct {

@@ -14,7 +14,8 @@ import (
 	"shunt/storage/row/rowtest"
 )
 
-// load is clients of an engine: some make and delete links, one follows them. It knows what was acknowledged.
+// load is clients of an engine: some make and delete links, one follows them. It knows what was
+// acknowledged.
 type load struct {
 	e    *engine.Engine
 	stop atomic.Bool

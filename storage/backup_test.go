@@ -62,7 +62,8 @@ func wantWhole(t testing.TB, dir string, fs vfs.FS, want map[string]string) {
 	}
 }
 
-// memBackup returns a file system with a store of everything, which is closed, and a backup of it, and the rows of both.
+// memBackup returns a file system with a store of everything, which is closed, and a backup of it,
+// and the rows of both.
 func memBackup(t testing.TB) (*vfs.MemFS, map[string]string) {
 	t.Helper()
 	mem := vfs.NewCrashableMem()
@@ -226,8 +227,8 @@ func TestTwoRestoresOfOneBackupHaveTwoHistories(t *testing.T) {
 	}
 }
 
-// TestACrashedRestoreIsRefusedUntilItIsRunAgain crashes before each write of a restore, and lets the second one
-// run to its end.
+// TestACrashedRestoreIsRefusedUntilItIsRunAgain crashes before each write of a restore, and lets
+// the second one run to its end.
 func TestACrashedRestoreIsRefusedUntilItIsRunAgain(t *testing.T) {
 	t.Parallel()
 	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseNothing, loseSome(1)} {
@@ -324,7 +325,8 @@ func TestARestoreThatIsStoppedIsUnfinished(t *testing.T) {
 	wantWhole(t, otherDir, mem, rows)
 }
 
-// TestABackupUnderLoadHasWhatWasAcknowledgedBeforeIt runs an engine with writers and visitors, and backs up meanwhile.
+// TestABackupUnderLoadHasWhatWasAcknowledgedBeforeIt runs an engine with writers and visitors, and
+// backs up meanwhile.
 func TestABackupUnderLoadHasWhatWasAcknowledgedBeforeIt(t *testing.T) {
 	home := t.TempDir()
 	s := open(t, filepath.Join(home, "store"), Options{})
@@ -364,7 +366,8 @@ func TestABackupUnderLoadHasWhatWasAcknowledgedBeforeIt(t *testing.T) {
 	}
 }
 
-// TestABackupOfAJustOpenedStoreIsWhole opens one whose log is empty, as a start leaves it that is killed at once.
+// TestABackupOfAJustOpenedStoreIsWhole opens one whose log is empty, as a start leaves it that is
+// killed at once.
 func TestABackupOfAJustOpenedStoreIsWhole(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	s := openMem(t, mem)
@@ -427,8 +430,9 @@ func TestABrokenOrIncompleteCheckpointIsNoBackup(t *testing.T) {
 	}
 }
 
-// A kill in the middle of a start may come when the old logs are gone and there is no new one. The next start has nothing to write
-// into a table, and so Pebble writes no manifest: its checkpoints have an empty one, which nobody can open.
+// A kill in the middle of a start may come when the old logs are gone and there is no new one. The
+// next start has nothing to write into a table, and so Pebble writes no manifest: its checkpoints
+// have an empty one, which nobody can open.
 func TestABackupOfAStoreWithoutTablesIsWhole(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	s := openMem(t, mem)

@@ -18,7 +18,8 @@ import (
 	"shunt/storage/row/rowtest"
 )
 
-// benchFlush is a flush of rows that each count one hit of one visitor, by distinct random ids up to ids.
+// benchFlush is a flush of rows that each count one hit of one visitor, by distinct random ids up
+// to ids.
 type benchFlush struct {
 	ids     []uint64
 	rng     *rand.Rand
@@ -87,9 +88,10 @@ func cpuSeconds() float64 {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
-// BenchmarkFlush commits one flush of 200,000 rows an iteration, as a server does each second at 200,000 hits/s over 10 M
-// links; a new hour begins every 60 flushes. cpu-s/op holds everything: sorting nothing, encoding, the commit, memtable
-// flushes and compactions. debt-MB is what compaction has not done by the end.
+// BenchmarkFlush commits one flush of 200,000 rows an iteration, as a server does each second at
+// 200,000 hits/s over 10 M links; a new hour begins every 60 flushes. cpu-s/op holds everything:
+// sorting nothing, encoding, the commit, memtable flushes and compactions. debt-MB is what
+// compaction has not done by the end.
 func BenchmarkFlush(b *testing.B) {
 	for _, divided := range []bool{false, true} {
 		b.Run(fmt.Sprintf("dimensions=%v", divided), func(b *testing.B) { benchmarkFlush(b, divided) })

@@ -47,7 +47,8 @@ func benchTally(rng *rand.Rand, visitors int) func() *engine.Tally {
 	}
 }
 
-// BenchmarkReadDays reads 400 days of one link in a view of its own: as one span, or as a series of 400.
+// BenchmarkReadDays reads 400 days of one link in a view of its own: as one span, or as a series of
+// 400.
 func BenchmarkReadDays(b *testing.B) {
 	const days = 400
 	for _, visitors := range []int{1, 100, 2000} {
@@ -88,8 +89,9 @@ func readSpansOnce(b *testing.B, s *Store, ids []uint64, spans []engine.Span, wa
 	}
 }
 
-// BenchmarkReadLinks reads the hits of 10,000 links over 30 days, of which each link has rows of all, in the order of a list:
-// newest first. With hours, the links have rows in two open hours as well.
+// BenchmarkReadLinks reads the hits of 10,000 links over 30 days, of which each link has rows of
+// all, in the order of a list: newest first. With hours, the links have rows in two open hours as
+// well.
 func BenchmarkReadLinks(b *testing.B) {
 	const links, days = 10_000, 30
 	for _, hours := range []uint32{0, 2, 48} {

@@ -69,7 +69,8 @@ func TestABulkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 	}
 }
 
-// TestABulkIsNeverCutIntoTwoBatches fills a batch nearly, so that a cut would come in the middle of the bulk.
+// TestABulkIsNeverCutIntoTwoBatches fills a batch nearly, so that a cut would come in the middle of
+// the bulk.
 func TestABulkIsNeverCutIntoTwoBatches(t *testing.T) {
 	s := openTempStopped(t)
 	large := link("large", 1, 1)

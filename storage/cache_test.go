@@ -83,8 +83,8 @@ func (c *cachedStore) toTables(t *testing.T) {
 	}
 }
 
-// fillMemTables writes until the memtable in use is as large as they become, and more than half full. What is written is of
-// no table of ours.
+// fillMemTables writes until the memtable in use is as large as they become, and more than half
+// full. What is written is of no table of ours.
 func (c *cachedStore) fillMemTables(t *testing.T) {
 	t.Helper()
 	value := make([]byte, 64<<10)
@@ -115,7 +115,8 @@ func (c *cachedStore) readAll(t *testing.T) {
 	}
 }
 
-// wantCached fails unless what was read once is read from the cache from then on: rows, indexes and filters.
+// wantCached fails unless what was read once is read from the cache from then on: rows, indexes and
+// filters.
 func (c *cachedStore) wantCached(t *testing.T) {
 	t.Helper()
 	hits, reads := c.Metrics().CacheHits, int64(-1)
@@ -159,7 +160,8 @@ func TestTheBlockCacheHasRoomAfterReplayOfALog(t *testing.T) {
 	c.wantCached(t)
 }
 
-// Blocks must not use the room that is kept for memtables: a store of which much is read once would grow by it.
+// Blocks must not use the room that is kept for memtables: a store of which much is read once would
+// grow by it.
 func TestTheBlockCacheGrowsNoFurtherThanItsSize(t *testing.T) {
 	const size = 4 << 20
 	s := open(t, filepath.Join(t.TempDir(), "store"), Options{CacheBytes: size})

@@ -14,7 +14,8 @@ import (
 	"shunt/storage/row/rowtest"
 )
 
-// crasher is a file system in memory that takes a clone, as a crash would leave it, before every operation on it.
+// crasher is a file system in memory that takes a clone, as a crash would leave it, before every
+// operation on it.
 type crasher struct {
 	mem *vfs.MemFS
 	cfg func() vfs.CrashCloneCfg
@@ -54,8 +55,9 @@ func (c *crasher) taken() []*vfs.MemFS {
 	return append(c.mu.clones, c.mem.CrashClone(c.cfg()))
 }
 
-// loseAll loses everything that was not synced, loseNothing nothing, as a kill; loseSome loses each block and each name with
-// a probability of one half, also of two of which a file system keeps the order.
+// loseAll loses everything that was not synced, loseNothing nothing, as a kill; loseSome loses each
+// block and each name with a probability of one half, also of two of which a file system keeps the
+// order.
 func loseAll() vfs.CrashCloneCfg { return vfs.CrashCloneCfg{} }
 
 func loseNothing() vfs.CrashCloneCfg {
@@ -95,8 +97,9 @@ func TestACreationThatCrashedAnywhereIsMadeUpFor(t *testing.T) {
 	}
 }
 
-// TestACreationThatCrashedTwiceIsMadeUpFor lets the second attempt crash as well, wherever the first one did. (Once the store
-// stands, what opens it is Pebble's, and that does not bear a loss out of order.)
+// TestACreationThatCrashedTwiceIsMadeUpFor lets the second attempt crash as well, wherever the
+// first one did. (Once the store stands, what opens it is Pebble's, and that does not bear a loss
+// out of order.)
 func TestACreationThatCrashedTwiceIsMadeUpFor(t *testing.T) {
 	t.Parallel()
 	first, fs := newCrasher(loseAll)
@@ -168,7 +171,8 @@ func TestReservedIDsSurviveACrash(t *testing.T) {
 	closeStore(t, s)
 }
 
-// crashFlushes returns the flushes of TestAFlushIsStoredWholeOrNotAtAll: number i adds i hits to each of 40 links.
+// crashFlushes returns the flushes of TestAFlushIsStoredWholeOrNotAtAll: number i adds i hits to
+// each of 40 links.
 func crashFlush(i uint64) *modelFlush {
 	f := newModelFlush()
 	for id := range uint64(40) {
@@ -205,7 +209,8 @@ func TestAFlushIsStoredWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// wantWholeFlushes checks that all links hold exactly the flushes that the positions tell of, and returns their number.
+// wantWholeFlushes checks that all links hold exactly the flushes that the positions tell of, and
+// returns their number.
 func wantWholeFlushes(t *testing.T, s *Store) uint64 {
 	t.Helper()
 	p, err := s.Positions()

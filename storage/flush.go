@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// flushRetainBytes is the largest buffer of a flush that is kept for the next one: of about a million rows. (Pebble
-	// keeps for itself the buffer of a batch over half a memtable.)
+	// flushRetainBytes is the largest buffer of a flush that is kept for the next one: of about a
+	// million rows. (Pebble keeps for itself the buffer of a batch over half a memtable.)
 	flushRetainBytes = 32 << 20
 )
 

@@ -96,7 +96,8 @@ func TestATooLargeFlushIsRefusedWhole(t *testing.T) {
 	wantTally(t, s, 7, one)
 }
 
-// TestAFlushOfCountsAloneIsNeverTooLarge does the sum for the largest rows that there can be, of as many as may wait.
+// TestAFlushOfCountsAloneIsNeverTooLarge does the sum for the largest rows that there can be, of as
+// many as may wait.
 func TestAFlushOfCountsAloneIsNeverTooLarge(t *testing.T) {
 	s := openMem(t, vfs.NewMem())
 	defer closeStore(t, s)

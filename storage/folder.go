@@ -15,7 +15,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Names in the store's folder. The others' are known here because a folder that holds nothing else is no stranger's.
+// Names in the store's folder. The others' are known here because a folder that holds nothing else
+// is no stranger's.
 const (
 	formatName       = "format"
 	formatNewName    = "format.new"       // becomes format when the store is made
@@ -53,10 +54,11 @@ var harmless = map[string]bool{
 //
 // or what a backup or a restore has left that was cut off: format.backup, format.restoring.
 //
-// A creation makes the folders, takes the lock, writes format.new, empties db, has Pebble make a database and the first
-// rows durable, and renames format.new to format. So one that crashed anywhere begins again from an empty db; that is
-// needed, because Pebble's own creation may leave, after a power cut, a database that it does not open. And what does not
-// say by format or format.new that it is ours is never written to.
+// A creation makes the folders, takes the lock, writes format.new, empties db, has Pebble make a
+// database and the first rows durable, and renames format.new to format. So one that crashed
+// anywhere begins again from an empty db; that is needed, because Pebble's own creation may leave,
+// after a power cut, a database that it does not open. And what does not say by format or
+// format.new that it is ours is never written to.
 type folder struct {
 	fs  vfs.FS
 	dir string

@@ -250,8 +250,9 @@ var firstLine = regexp.MustCompile(`\Ashunt (data|backup), version ([1-9][0-9]*)
 // oldLine is what one began with before the first release, that of a backup too.
 var oldLine = regexp.MustCompile(`\Ashunt (store|backup), format .*\n`)
 
-// FuzzFormatFile inspects a folder whose format file is any bytes: what is taken begins with the line of a version just as
-// writeFormat writes it, a newer version is told apart, all else is no store, and the file stays as it is.
+// FuzzFormatFile inspects a folder whose format file is any bytes: what is taken begins with the
+// line of a version just as writeFormat writes it, a newer version is told apart, all else is no
+// store, and the file stays as it is.
 func FuzzFormatFile(f *testing.F) {
 	for _, text := range []string{
 		"", "shunt data, version 1\n", "shunt data, version 1", "shunt data, version 1\nand more\n", "shunt data, version 2\n", "shunt backup, version 1\n", "shunt store, format 3\n", "shunt store, format x\n", "shunt backup, format 2\n",

@@ -10,9 +10,10 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// hourSet is the set of hours that have rows in the tables of hours, or may have: an hour enters before the batch with its
-// first row is committed, and leaves after the batch that deletes its rows is. A snapshot that is taken under mu therefore
-// never has rows of an hour that is not in hours at that moment. An hour is open from the roll-up mark on.
+// hourSet is the set of hours that have rows in the tables of hours, or may have. An hour enters
+// before the batch with its first row is committed, and leaves after the batch that deletes its
+// rows is committed. Therefore a snapshot that is taken under mu has no rows of an hour that is not
+// in hours at that moment. An hour is open from the roll-up mark on.
 type hourSet struct {
 	mu struct {
 		sync.RWMutex

@@ -12,7 +12,8 @@ import (
 	"shunt/storage/row"
 )
 
-// receiptChunk is how many receipts a chunk of a sweep looks at: some 5 ms, and an fsync if any of them goes.
+// receiptChunk is how many receipts a chunk of a sweep looks at: some 5 ms, and an fsync if any of
+// them goes.
 const receiptChunk = 4096
 
 // ReadReceipt implements engine.Store.
@@ -46,8 +47,9 @@ func (s *Store) LoadReceipts(ctx context.Context, fn func(engine.RequestKey)) er
 	return nil
 }
 
-// SweepReceipts implements engine.Store. Where it goes on is kept in memory only: a sweep that a restart cut off begins
-// anew. There is no index by time, which would be a second row for each receipt: a sweep reads them all.
+// SweepReceipts implements engine.Store. Its position is kept in memory only: a sweep that a
+// restart cut off begins again. There is no index by time, which would be a second row for each
+// receipt, so a sweep reads them all.
 func (s *Store) SweepReceipts(w engine.ReceiptSweep) (more bool, err error) {
 	if more, err = s.sweepReceipts(&w); err != nil {
 		return false, fmt.Errorf("storage: deleting old receipts: %w", err)
@@ -74,8 +76,8 @@ func (s *Store) sweepReceipts(w *engine.ReceiptSweep) (more bool, err error) {
 	return next != nil, nil
 }
 
-// oldReceipts puts the deletions of a chunk into b. It returns whose receipts those are, and the key at which the next
-// chunk begins; nil if this is the last one.
+// oldReceipts puts the deletions of a chunk into b. It returns the requests of those receipts, and
+// the key at which the next chunk begins; nil if this is the last one.
 func (s *Store) oldReceipts(b *pebble.Batch, w *engine.ReceiptSweep) (gone []engine.RequestKey, next []byte, err error) {
 	keys := row.TableRange(row.TableReceipts)
 	if s.flusher.nextReceipt != nil {
@@ -108,8 +110,9 @@ func (s *Store) oldReceipts(b *pebble.Batch, w *engine.ReceiptSweep) (gone []eng
 	return gone, nil, it.Error()
 }
 
-// isOldReceipt tells whether the receipt at which the iterator is may go. The iterator shows the store as it was before
-// the key was reserved, and the receipt may have been written anew since: so it is read once more.
+// isOldReceipt reports whether the receipt at the iterator may be deleted. The iterator shows the
+// store as it was before the key was reserved, and the receipt may have been written again since;
+// so it is read once more.
 func (s *Store) isOldReceipt(it *pebble.Iterator, w *engine.ReceiptSweep, k engine.RequestKey) (bool, error) {
 	v, err := it.ValueAndErr()
 	if err != nil {

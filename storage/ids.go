@@ -9,7 +9,8 @@ import (
 // idCounterBits is the width of an id's counter; the node stands above it.
 const idCounterBits = 48
 
-// ReserveIDs implements engine.Store. Counters start at 1. Its commit is its own. Errors: ErrNoIDs.
+// ReserveIDs implements engine.Store. Counters start at 1. It commits a batch of its own. Errors:
+// ErrNoIDs.
 func (s *Store) ReserveIDs(n uint64) (first uint64, err error) {
 	s.ids.Lock()
 	defer s.ids.Unlock()

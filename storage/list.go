@@ -16,8 +16,9 @@ import (
 // listing is the engine.Listing in use: a snapshot of the database.
 type listing struct{ snapshot *pebble.Snapshot }
 
-// Listing implements engine.Store. A snapshot has what Pebble has applied and not synced yet, too. The number of its last
-// batch tells what to wait for: the log is in the order of the numbers, so once that batch is durable, all of it is.
+// Listing implements engine.Store. A snapshot also has batches that Pebble has applied and not
+// synced yet. The number of its last batch says what to wait for: the log is in the order of the
+// numbers, so once that batch is durable, all of it is.
 func (s *Store) Listing(ctx context.Context) (engine.Listing, error) {
 	snapshot := s.db.NewSnapshot()
 	contained, err := readSequence(snapshot)
@@ -47,8 +48,9 @@ func (l *listing) ReadRecord(code string) (engine.Record, error) {
 	return rec, err
 }
 
-// Scan implements engine.Listing. The links of one owner have an index, whose rows say all that fn is told. Those of all
-// owners have not: there it goes over the cold records, newest first, and reads the hot record of each.
+// Scan implements engine.Listing. The links of one owner have an index, whose rows have everything
+// that fn gets. All owners together have no index: then Scan goes over the cold records, newest
+// first, and reads the hot record of each.
 func (l *listing) Scan(r engine.ListRange, limit int, fn func(engine.LinkEntry) bool) (last uint64, more bool, err error) {
 	if len(r.Tag) > engine.MaxTagBytes { // no link has it
 		return 0, false, nil
@@ -70,7 +72,7 @@ type rowScan struct {
 	read        func(key, value []byte) (entry engine.LinkEntry, listed bool, err error) // entry.ID also if it is not listed
 }
 
-// run looks at limit rows at most. Key and value of a row are its fn's only during the call.
+// run looks at limit rows at most. Key and value of a row are valid only during the call of read.
 func (s *rowScan) run(r pebble.Reader, limit int, fn func(engine.LinkEntry) bool) (last uint64, more bool, err error) {
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: s.keys.Lower, UpperBound: s.keys.Upper})
 	if err != nil {

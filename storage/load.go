@@ -16,11 +16,13 @@ import (
 )
 
 const (
-	// partsAWorker is how many parts each goroutine of a scan gets on average. Parts are cut by key, not by count of rows,
-	// so they differ in size; whoever is done takes the next.
+	// partsAWorker is how many parts each goroutine of a scan gets on average. Parts are cut by
+	// key, not by count of rows, so they differ in size; a goroutine that has finished takes the
+	// next.
 	partsAWorker = 32
 
-	// rowsBetweenChecks is how many rows a scan reads between two looks at its context: about 1 ms.
+	// rowsBetweenChecks is how many rows a scan reads before it looks at its context again: about 1
+	// ms.
 	rowsBetweenChecks = 1024
 )
 
@@ -39,7 +41,7 @@ func (s *Store) LoadLinks(ctx context.Context, fn func(engine.HotView) error) er
 	return nil
 }
 
-// LoadHits implements engine.Store. All is of one snapshot.
+// LoadHits implements engine.Store. All hits are of one snapshot.
 func (s *Store) LoadHits(ctx context.Context, fn func(id, hits uint64)) error {
 	snapshot, hours := s.hours.snapshot(s.db)
 	defer snapshot.Close()
@@ -77,8 +79,8 @@ func loadHits(ctx context.Context, r pebble.Reader, hours []uint32, fn func(id, 
 	})
 }
 
-// scan calls fn for every row in ranges, on as many goroutines as Go may use processors. Key and value are valid only
-// during the call. The first error stops it and is returned.
+// scan calls fn for every row in ranges, on as many goroutines as Go may use processors. Key and
+// value are valid only during the call. The first error stops it and is returned.
 func scan(ctx context.Context, r pebble.Reader, ranges []row.Range, fn func(key, value []byte) error) error {
 	workers := runtime.GOMAXPROCS(0)
 	var parts []row.Range
@@ -132,9 +134,10 @@ func scanPart(ctx context.Context, it *pebble.Iterator, fn func(key, value []byt
 	return errors.Join(ctx.Err(), it.Error())
 }
 
-// cutRange cuts a range into at most n parts. They have about the same number of rows if keys are spread evenly over the
-// eight bytes that follow what the range's first and last key have in common: ids do, since they are numbers in a row;
-// codes do to within a factor of two, since they have 64 of 77 successive bytes.
+// cutRange cuts a range into at most n parts. They have about the same number of rows if keys are
+// spread evenly over the eight bytes after the prefix that the range's first and last key have in
+// common. Ids are, since they are consecutive numbers; codes are to within a factor of two, since
+// they have 64 of 77 successive bytes.
 func cutRange(r pebble.Reader, keys row.Range, n int) ([]row.Range, error) {
 	first, last, err := ends(r, keys)
 	if err != nil || first == nil {

@@ -25,8 +25,8 @@ func (b *badRead) before(op errorfs.Op) error {
 	return nil
 }
 
-// TestAScanThatCannotReadABlockFails fails each read of a scan of links: none may be missing in silence, and if the first block
-// cannot be read the range is not empty.
+// TestAScanThatCannotReadABlockFails fails each read of a scan of links: none may be missing in
+// silence, and if the first block cannot be read the range is not empty.
 func TestAScanThatCannotReadABlockFails(t *testing.T) {
 	const links = 200
 	mem := vfs.NewMem()

@@ -9,7 +9,8 @@ import (
 	"shunt/storage/row"
 )
 
-// create writes what never changes in the store's life, and the first id bound, in one batch, and makes it a store.
+// create writes what never changes in the store's life, and the first id bound, in one batch, and
+// makes it a store.
 func (s *Store) create(f *folder, visitorKey *[16]byte) error {
 	var storeID, randomKey [16]byte
 	rand.Read(storeID[:])

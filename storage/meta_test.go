@@ -64,7 +64,8 @@ func TestAMetaRowThatIsNeverWrittenIsCorrupt(t *testing.T) {
 	}
 }
 
-// FuzzMetaRows starts a store whose meta rows are any bytes: what it takes would be written so, and its ids are its node's.
+// FuzzMetaRows starts a store whose meta rows are any bytes: what it takes would be written so, and
+// its ids are its node's.
 func FuzzMetaRows(f *testing.F) {
 	add := func(name byte, value ...byte) {
 		m := goldenMeta()

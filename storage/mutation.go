@@ -15,9 +15,9 @@ type mutationBatch struct {
 	key, value []byte
 }
 
-// add writes what m changes: the hot record always; on creation and edit the cold record and the index rows; on an edit
-// and a deletion it removes the index rows of before that are no more; on a deletion the row of the index by deletion; and
-// the receipt, if there is one.
+// add writes the rows that m changes: always the hot record; on creation and edit the cold record
+// and the index rows; on an edit and a deletion it removes the index rows that are no longer true;
+// on a deletion it writes the row of the index by deletion; and the receipt, if there is one.
 func (b *mutationBatch) add(m *engine.Mutation) {
 	b.key = row.AppendHotKey(b.key[:0], m.Hot.Code)
 	b.value = row.AppendHot(b.value[:0], &m.Hot)
@@ -58,7 +58,7 @@ func (b *mutationBatch) addBulk(x *engine.Bulk) {
 	}
 }
 
-// removeIndexRows removes the index rows of before, but for those that m writes anew in any case.
+// removeIndexRows removes the index rows of before, except those that m writes again anyway.
 func (b *mutationBatch) removeIndexRows(before *engine.Record, m *engine.Mutation, deleted bool) {
 	old := &before.Hot
 	stays := !deleted && old.Owner == m.Hot.Owner && old.ID == m.Hot.ID

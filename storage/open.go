@@ -11,9 +11,9 @@ import (
 	"shunt/storage/row"
 )
 
-// Open opens the store in the folder dir. It starts no goroutine of its own; Pebble's end with Close.
-// Errors: ErrNoStore, ErrLocked, ErrOldFormat, ErrNewerFormat, ErrNotAStore, ErrBackup, ErrUnfinishedBackup, ErrUnfinishedRestore,
-// ErrLostWrites, ErrCorrupt.
+// Open opens the store in the folder dir. It starts no goroutine of its own; Pebble's end with
+// Close. Errors: ErrNoStore, ErrLocked, ErrOldFormat, ErrNewerFormat, ErrNotAStore, ErrBackup,
+// ErrUnfinishedBackup, ErrUnfinishedRestore, ErrLostWrites, ErrCorrupt.
 func Open(dir string, o Options) (*Store, error) {
 	o = o.withDefaults()
 	s := &Store{fs: &patientFS{FS: o.FS, dir: dir, fatal: pebbleLogger{o.Logger}.Fatalf}}
@@ -51,7 +51,7 @@ func (s *Store) openFolder(f *folder, o *Options) error {
 	return nil
 }
 
-// openLocked looks at the folder once more, since another process may have created the store meanwhile.
+// openLocked inspects the folder again, since another process may have created the store meanwhile.
 func (s *Store) openLocked(f *folder, o *Options) error {
 	state, err := f.inspect()
 	if err != nil {
@@ -100,8 +100,9 @@ func (f *folder) openDB(o *pebble.Options) (*pebble.DB, error) {
 	return db, nil
 }
 
-// backgroundError says what Pebble tries again. While the store is opened that may be for ever: without space, that ends the
-// process. Later nothing fails for want of space, unless the store is closed meanwhile: what was to be written is in the log.
+// backgroundError logs what Pebble tries again. While the store is being opened, that may go on for
+// ever: without space, backgroundError then ends the process. Later nothing fails for want of
+// space, unless the store is closed meanwhile, and then the data is in the log.
 func (s *Store) backgroundError(log *slog.Logger) func(error) {
 	return func(err error) {
 		if wantsSpace(err) && s.opening.Load() {
@@ -111,9 +112,9 @@ func (s *Store) backgroundError(log *slog.Logger) func(error) {
 	}
 }
 
-// checkWrites looks, without writing anything, whether the store contains every write that was acknowledged. Whatever opens
-// a damaged database for writing tidies up, and with that goes what could be saved. If it does not and that is accepted,
-// lost is the number of the last write that there was.
+// checkWrites checks, without writing anything, that the store contains every acknowledged write.
+// Opening a damaged database for writing would tidy up, and destroy what could be saved. If writes
+// are missing and that is accepted, lost is the number of the last write that there was.
 func (f *folder) checkWrites(o *Options, lock *pebble.Lock) (lost uint64, err error) {
 	options := pebbleOptions(f.fs, o, lock, false)
 	options.ReadOnly = true
@@ -137,7 +138,8 @@ func (f *folder) checkWrites(o *Options, lock *pebble.Lock) (lost uint64, err er
 	return 0, err
 }
 
-// ackedOf returns the number of the last acknowledged write, or, where that is not known, of the last one that db contains.
+// ackedOf returns the number of the last acknowledged write, or, if that is not known, of the last
+// write that db contains.
 func (f *folder) ackedOf(db *pebble.DB, contained row.Sequence, log *slog.Logger) (uint64, error) {
 	var storeID [16]byte
 	v, err := read(db, row.MetaKey(row.MetaStoreID))
@@ -157,7 +159,7 @@ func (f *folder) ackedOf(db *pebble.DB, contained row.Sequence, log *slog.Logger
 	return contained.Last, nil
 }
 
-// begin makes s of an open database.
+// begin initializes s on an open database.
 func (s *Store) begin(f *folder, o *Options, create bool) error {
 	s.writer.init(s.db, o.Logger)
 	s.commits.init(s.db, &s.writer)
@@ -181,9 +183,10 @@ func (s *Store) begin(f *folder, o *Options, create bool) error {
 	return nil
 }
 
-// writeTable has Pebble write a table, and with it a manifest. As a rule it does that in opening, when it has replayed a log. A start
-// that finds none, because the last one was killed when the old logs were gone and the new one was not there yet, would have no
-// manifest until there is another table, and its checkpoints an empty one, which nobody can open.
+// writeTable has Pebble write a table, and with it a manifest. Usually Pebble does that while
+// opening, when it has replayed a log. A start may find no log, because the last process was killed
+// when the old logs were gone and the new one was not there yet. Then there would be no manifest
+// until there is another table, and checkpoints would have an empty one, which nobody can open.
 func (s *Store) writeTable() error {
 	b := s.db.NewBatch()
 	defer b.Close()
@@ -196,7 +199,8 @@ func (s *Store) writeTable() error {
 	return nil
 }
 
-// beginWriting continues the numbers of writes, and notes that what the store contains is acknowledged.
+// beginWriting continues the numbers of writes, and notes that everything in the store is
+// acknowledged.
 func (s *Store) beginWriting(f *folder, o *Options) error {
 	contained, err := readSequence(s.db)
 	if err != nil {
@@ -218,11 +222,13 @@ func (s *Store) beginWriting(f *folder, o *Options) error {
 	return nil
 }
 
-// idsALostWrite is how many ids a write that is lost may have reserved: more than anybody asks for at once.
+// idsALostWrite is how many ids a lost write may have reserved: more than any caller asks for at
+// once.
 const idsALostWrite = 1 << 16
 
-// closeGap makes up for writes that are lost and accepted to be. Each may have been a reservation of ids: the links that had
-// them are gone, but their hits may be in the journal, so they are not given again.
+// closeGap accounts for writes that are lost, if that is accepted. Each may have been a reservation
+// of ids: the links that had them are gone, but their hits may be in the journal, so these ids are
+// not given again.
 func (s *Store) closeGap(contained row.Sequence) error {
 	b := s.db.NewBatch()
 	defer b.Close()

@@ -10,8 +10,9 @@ import (
 	"shunt/storage/row"
 )
 
-// maxDaysByKey is how many day rows of a purged link are deleted by their keys. Beyond that one range deletion does it,
-// which every reader has to know of until it is compacted (see sweepChunk): few links have so many.
+// maxDaysByKey is how many day rows of a purged link are deleted by their keys. Beyond that, one
+// range deletion deletes them, which every reader has to know of until it is compacted (see
+// sweepChunk): few links have that many.
 const maxDaysByKey = 64
 
 func (b *mutationBatch) addDeletion(hour uint32, id uint64, code string) {
@@ -63,12 +64,12 @@ func decodeDeletionRow(it *pebble.Iterator) (engine.Deletion, error) {
 	return engine.Deletion{Hour: hour, ID: id, Code: code}, nil
 }
 
-// purgedRows are those rows of a purged link that only a read finds. It is the flush goroutine that looks for them: it
-// alone writes such rows, and it does nothing else until the purge is committed.
+// purgedRows are those rows of a purged link that only a read finds. The flush goroutine looks for
+// them: it alone writes such rows, and it does nothing else until the purge is committed.
 type purgedRows struct {
 	days     []uint32
 	manyDays bool     // they are more than days holds
-	hours    []uint32 // that roll-up has not passed: a row in them would make day and life rows anew
+	hours    []uint32 // that roll-up has not passed: a row in them would make day and life rows again
 }
 
 func (s *Store) rowsToPurge(id uint64) (_ *purgedRows, err error) {
@@ -104,8 +105,8 @@ func (b *mutationBatch) addQueued(q *queued) {
 	}
 }
 
-// purge removes every row of a deleted link, but for hour rows that roll-up has passed, which are not read without a code
-// and go with their hour. The owner's rows have its hits for good.
+// purge removes every row of a deleted link, except hour rows that roll-up has passed, which are
+// not read without a code and go with their hour. The owner's rows keep its hits for good.
 func (b *mutationBatch) purge(p *engine.Purge, rows *purgedRows) {
 	if p.FreesCode {
 		b.remove(row.AppendHotKey(b.key[:0], p.Code))

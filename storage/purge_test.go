@@ -17,7 +17,8 @@ import (
 
 const msPerHour = 3600 * 1000
 
-// rowsOfLinks returns how many rows each link id has in all tables together, but for those of hours that were rolled up.
+// rowsOfLinks returns how many rows each link id has in all tables together, but for those of hours
+// that were rolled up.
 func rowsOfLinks(t testing.TB, s *Store) map[uint64]int {
 	t.Helper()
 	found := map[uint64]int{}
@@ -97,8 +98,9 @@ func TestDeletionsComeOldestFirstUpToHourAndLimit(t *testing.T) {
 	}
 }
 
-// TestAPurgeRemovesAllRowsOfOneLinkOnly has links with few and with many days, in hours that are rolled up and, as a
-// clock that was ahead leaves them, in one to come; and neighbours of their ids.
+// TestAPurgeRemovesAllRowsOfOneLinkOnly has links with few and with many days, in hours that are
+// rolled up and, as a clock that was ahead leaves them, in one to come; and neighbours of their
+// ids.
 func TestAPurgeRemovesAllRowsOfOneLinkOnly(t *testing.T) {
 	s := openTemp(t)
 	const few, many, ahead = 3, maxDaysByKey + 9, 9999
@@ -160,8 +162,8 @@ func TestAPurgeOfNoCodeIsRefused(t *testing.T) {
 	}
 }
 
-// TestAPurgeIsDoneWholeOrNotAtAll crashes at every write of purges: a link has all its rows, those by which it is found
-// included, or none; no other link loses any; and a second run ends it.
+// TestAPurgeIsDoneWholeOrNotAtAll crashes at every write of purges: a link has all its rows, those
+// by which it is found included, or none; no other link loses any; and a second run ends it.
 func TestAPurgeIsDoneWholeOrNotAtAll(t *testing.T) {
 	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseNothing} {
 		c, fs := newCrasher(cfg)

@@ -13,17 +13,19 @@ import (
 )
 
 const (
-	// A chunk of roll-up ends after so many rows, or once its batch has so many bytes: dense rows take 16 KB.
+	// A chunk of roll-up ends after chunkRows rows, or once its batch has chunkBytes: dense rows
+	// take 16 KB.
 	chunkRows  = 4096
 	chunkBytes = 4 << 20
 )
 
-// rollUpL0Sublevels is how far behind compaction may be for a chunk of roll-up: there are 40 before writes stall. Without
-// it, the hour of a load of 200,000 hits/s over 10 million links brought L0 from 4 sublevels to 36.
+// rollUpL0Sublevels is how far compaction may have fallen behind for a chunk of roll-up to run:
+// writes stall at 40. Without it, the hour of a load of 200,000 hits/s over 10 million links
+// brought L0 from 4 sublevels to 36.
 const rollUpL0Sublevels = 8
 
-// RollUp implements engine.Store. A chunk is at most 4,096 rows of one table of one hour, about 10 ms and an fsync; or a
-// chunk of a sweep of days, once all hours are rolled up.
+// RollUp implements engine.Store. A chunk is at most 4,096 rows of one table of one hour, about 10
+// ms and an fsync; or a chunk of a sweep of days, once all hours are rolled up.
 func (s *Store) RollUp(l engine.RollUpLimits) (more bool, err error) {
 	if s.l0Sublevels() > rollUpL0Sublevels || s.space.readOnly.Load() {
 		return true, engine.ErrBehind
@@ -87,8 +89,8 @@ func (s *Store) rollChunk(from row.Mark) error {
 	return nil
 }
 
-// rollRows puts the rows of a chunk into b as merge operands of day and life rows, and returns the mark after it and
-// how many they are.
+// rollRows puts the rows of a chunk into b as merge operands of day and life rows. It returns the
+// mark after the chunk and the number of its rows.
 func (s *Store) rollRows(b *pebble.Batch, from row.Mark) (to row.Mark, rows uint64, err error) {
 	table, add := byte(row.TableLinkHours), rollLink
 	if from.Stage == row.StageOwners {
@@ -129,7 +131,8 @@ func rollOwner(b *pebble.Batch, day uint32, owner uint64, value []byte) {
 	merge(b, row.AppendOwnerDayKey(key[:0], uint32(owner), day), value)
 }
 
-// dropHours deletes the rows of hours before firstHour that are rolled up, by one range for each table.
+// dropHours deletes the rows of hours before firstHour that are rolled up, by one range for each
+// table.
 func (s *Store) dropHours(firstHour uint32) error {
 	before := min(firstHour, s.flusher.mark.Hour)
 	oldest, ok := s.hours.first(0)

@@ -19,7 +19,8 @@ import (
 // upTo is what rolls up the hours before openHour, and deletes nothing.
 func upTo(openHour uint32) engine.RollUpLimits { return engine.RollUpLimits{OpenHour: openHour} }
 
-// rollUpAll does all that l says and calls after, if it is not nil, after each chunk. It returns the number of chunks.
+// rollUpAll does all that l says and calls after, if it is not nil, after each chunk. It returns
+// the number of chunks.
 func rollUpAll(t testing.TB, s *Store, l engine.RollUpLimits, after func()) (chunks int) {
 	t.Helper()
 	for more := true; more; chunks++ {
@@ -100,7 +101,8 @@ func TestAFlushThatFailsLeavesNothing(t *testing.T) {
 	wantTally(t, s, 1, rowtest.Hit(1))
 }
 
-// TestRollUpResumesAfterACrashBetweenAnyTwoChunks rolls two hours of 9,000 links up in ten chunks, and crashes after each.
+// TestRollUpResumesAfterACrashBetweenAnyTwoChunks rolls two hours of 9,000 links up in ten chunks,
+// and crashes after each.
 func TestRollUpResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	t.Parallel()
 	const links = 9000
@@ -215,7 +217,8 @@ func TestACorruptRowStopsTheRollUpWithoutLoss(t *testing.T) {
 	wantTally(t, s, 1, rowtest.Hit(1))
 }
 
-// TestTalliesAreThoseOfAPlainMapThroughAnyHistory is a model test: random flushes, roll-ups, compactions and crashes.
+// TestTalliesAreThoseOfAPlainMapThroughAnyHistory is a model test: random flushes, roll-ups,
+// compactions and crashes.
 func TestTalliesAreThoseOfAPlainMapThroughAnyHistory(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

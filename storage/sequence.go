@@ -43,8 +43,8 @@ func (w *writer) init(db *pebble.DB, log *slog.Logger) {
 	w.db, w.fatal = db, pebbleLogger{log}.Fatalf
 }
 
-// commit makes b durable. An error means that it has not happened and will not: Pebble cannot go on after a failed write of
-// its log, and then the process ends before anybody is answered.
+// commit makes b durable. An error means that it has not happened and will not: Pebble cannot go on
+// after a failed write of its log, and then the process ends before any caller is answered.
 func (w *writer) commit(b *pebble.Batch) error {
 	number, err := w.apply(b)
 	if err != nil {
@@ -80,7 +80,8 @@ func (w *writer) raise(number uint64) {
 	}
 }
 
-// awaitDurable waits until the batch of that number is durable, or until ctx is done: engine.ErrOverloaded.
+// awaitDurable waits until the batch of that number is durable, or until ctx is done:
+// engine.ErrOverloaded.
 func (w *writer) awaitDurable(ctx context.Context, number uint64) error {
 	for {
 		raised := w.below(number)
@@ -95,7 +96,8 @@ func (w *writer) awaitDurable(ctx context.Context, number uint64) error {
 	}
 }
 
-// below returns nil if the batch of that number is durable, or else what is closed when another one is.
+// below returns nil if the batch of that number is durable, or else a channel that is closed when
+// another one becomes durable.
 func (w *writer) below(number uint64) <-chan struct{} {
 	d := &w.durable
 	d.Lock()
@@ -109,7 +111,8 @@ func (w *writer) below(number uint64) <-chan struct{} {
 	return d.raised
 }
 
-// apply numbers b and puts it into the log. The lock makes the order of the numbers that of the log.
+// apply numbers b and puts it into the log. The lock makes the order of the numbers that of the
+// log.
 func (w *writer) apply(b *pebble.Batch) (number uint64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -123,7 +126,8 @@ func (w *writer) apply(b *pebble.Batch) (number uint64, err error) {
 	return number, nil
 }
 
-// checkWhole tells whether a store that contains q has lost writes of which those up to acked were acknowledged.
+// checkWhole returns an error if a store that contains q has lost writes of which those up to acked
+// were acknowledged.
 func checkWhole(q row.Sequence, acked uint64) error {
 	switch {
 	case q.Count < q.Last:

@@ -164,8 +164,8 @@ func TestADamagedOrMissingAckedFileIsLoggedAndReplaced(t *testing.T) {
 	}
 }
 
-// TestAStoreFromBeforeAnAcknowledgedWriteIsRefused puts back an earlier copy of the database, as whoever restores a disk
-// does, or a file system that has lost what it had synced.
+// TestAStoreFromBeforeAnAcknowledgedWriteIsRefused puts back an earlier copy of the database, as
+// whoever restores a disk does, or a file system that has lost what it had synced.
 func TestAStoreFromBeforeAnAcknowledgedWriteIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	closeStore(t, open(t, dir, Options{}))
@@ -187,8 +187,8 @@ func TestAStoreFromBeforeAnAcknowledgedWriteIsRefused(t *testing.T) {
 	wantUntouched(t, dir, false, ErrLostWrites)
 }
 
-// TestAFlippedBitInLogOrManifestLosesNothingSilently: some flips leave Pebble with a database that opens and lacks
-// what was acknowledged.
+// TestAFlippedBitInLogOrManifestLosesNothingSilently: some flips leave Pebble with a database that
+// opens and lacks what was acknowledged.
 func TestAFlippedBitInLogOrManifestLosesNothingSilently(t *testing.T) {
 	const links = 20
 	mem := vfs.NewCrashableMem()

@@ -18,28 +18,29 @@ import (
 )
 
 const (
-	// spaceInterval is how often free space is looked at. A file system that fills up faster is noticed by the operation that
-	// finds it full.
+	// spaceInterval is how often the free space is looked at. If a file system fills up faster, the
+	// operation that finds it full notices.
 	spaceInterval = time.Second
 
 	defaultFloorBytes   = 512 << 20
 	defaultFloorPercent = 5
 
-	// ballastName is a file that takes space while there is some, and is removed when there is none: enough for what was
-	// begun to end, and for an operator to get in.
+	// ballastName is a file that takes space while there is some, and is removed when there is
+	// none: enough for operations under way to end, and for an operator to get in.
 	ballastName     = "ballast"
 	maxBallastBytes = 64 << 20
 
-	// startBytes is the space that opening a store takes beside what its log holds: a manifest, a log, the journal is apart.
+	// startBytes is the space that opening a store needs beside what its log holds: a manifest and
+	// a log. The journal is separate.
 	startBytes = 16 << 20
 
-	// fullFor is how long a disk counts as full after an operation has found it so, whatever the file system says is free:
-	// that may be more than a quota allows.
+	// fullFor is how long a disk counts as full after an operation has found it so, whatever the
+	// file system reports as free: that may be more than a quota allows.
 	fullFor = 3 * time.Second
 )
 
-// Floor is how much free space the store wants below which it takes no writes of links: the smaller one of what is set. The
-// zero value is 5 % or 512 MiB.
+// Floor is the free space below which the store takes no writes of links: the smaller one of what
+// is set. The zero value is 5 % or 512 MiB.
 type Floor struct {
 	Bytes   uint64
 	Percent float64 // of the file system
@@ -62,8 +63,9 @@ func (f Floor) of(total uint64) uint64 {
 	return min(f.Bytes, share)
 }
 
-// space watches how much is free where the store is. Below the floor links and accounts are refused (ErrReadOnly), so that
-// what is left is for hits and compaction. On a full disk those wait (patientFS).
+// space watches how much is free where the store is. Below the floor, links and accounts are
+// refused (ErrReadOnly), so that the rest is left for hits and compaction. On a full disk those
+// wait (patientFS).
 type space struct {
 	fs    vfs.FS // not patient
 	dir   string
@@ -98,8 +100,9 @@ func (s *space) findBallast() error {
 	return nil
 }
 
-// wantFreeSpace refuses to open the store in f where there is too little space for that: what its logs hold is written into
-// tables, and as long as that fails Pebble tries again. The ballast goes if that suffices.
+// wantFreeSpace refuses to open the store in f if there is too little space for that: Pebble writes
+// the content of the logs into tables, and tries again as long as that fails. The ballast is
+// removed if that suffices.
 func (s *space) wantFreeSpace(f *folder) error {
 	need := uint64(startBytes)
 	names, err := f.list(f.path(dbName))
@@ -126,7 +129,7 @@ func (s *space) wantFreeSpace(f *folder) error {
 	case free < need:
 		return fmt.Errorf("%w: %d MiB are free in %s, and %d are needed to open it", syscall.ENOSPC, free>>20, s.dir, need>>20)
 	}
-	s.log.Warn("too little space to open the store: its ballast is given up for that", "folder", s.dir, "free_bytes", usage.AvailBytes)
+	s.log.Warn("too little space to open the store: its ballast file is removed for that", "folder", s.dir, "free_bytes", usage.AvailBytes)
 	s.mu.ballast = 0
 	return s.fs.Remove(s.path())
 }
@@ -172,10 +175,12 @@ func (s *space) look() error {
 	return nil
 }
 
-// ballastBytes is how large the ballast is: a quarter of the floor, but enough to open the store.
+// ballastBytes returns the size of the ballast: a quarter of the floor, but enough to open the
+// store.
 func ballastBytes(floor uint64) uint64 { return min(maxBallastBytes, max(floor/4, 2*startBytes)) }
 
-// full is told by an operation that found no space: the ballast goes, and nothing new is begun until there is space again.
+// full is called by an operation that found no space: the ballast is removed, and no new write is
+// accepted until there is space again.
 func (s *space) full() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +207,8 @@ func (s *space) changeLocked(readOnly bool, why ...any) {
 	}
 }
 
-// makeBallastLocked makes the ballast file where the file system can set space aside; elsewhere there is none.
+// makeBallastLocked makes the ballast file if the file system can set space aside; otherwise there
+// is none.
 func (s *space) makeBallastLocked(sizeBytes uint64) {
 	if err := s.allocate(sizeBytes); err != nil {
 		s.log.Debug("no ballast file", "error", err)
@@ -218,7 +224,7 @@ func (s *space) allocate(sizeBytes uint64) error {
 		return err
 	}
 	if err = file.Preallocate(0, int64(sizeBytes)); err == nil {
-		_, err = file.WriteAt([]byte{0}, int64(sizeBytes)-1) // so that its size tells
+		_, err = file.WriteAt([]byte{0}, int64(sizeBytes)-1) // so that it has its size
 	}
 	return errors.Join(err, file.Close())
 }

@@ -45,7 +45,8 @@ func TestAFloorIsTheSmallerOfWhatIsSet(t *testing.T) {
 	}
 }
 
-// TestBelowTheFloorLinksAreRefusedAndHitsAreFlushed goes down and up again; the default floor is 512 MiB here.
+// TestBelowTheFloorLinksAreRefusedAndHitsAreFlushed goes down and up again; the default floor is
+// 512 MiB here.
 func TestBelowTheFloorLinksAreRefusedAndHitsAreFlushed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &limited{FS: vfs.NewMem()}

@@ -23,17 +23,19 @@ type Options struct {
 	Logger *slog.Logger // default: slog.Default()
 	FS     vfs.FS       // default: vfs.Default. Everything goes through it, so crashes and I/O errors can be tested
 
-	// VisitorKey, if set, becomes the secret key of a store that is created; default: drawn. For tests that count on
-	// estimates.
+	// VisitorKey, if set, becomes the secret key of a store that is created; default: drawn. For
+	// tests that count on estimates.
 	VisitorKey *[16]byte
 
 	// MinFree is how much free space is wanted for writes of links.
 	MinFree Floor
-	// AcceptLoss opens a store although it has lost writes that were acknowledged (ErrLostWrites), and goes on without them.
+	// AcceptLoss opens a store although it has lost writes that were acknowledged (ErrLostWrites),
+	// and goes on without them.
 	AcceptLoss bool
 	// MaxOpenFiles bounds the tables that are kept open; default DefaultOpenFiles.
 	MaxOpenFiles int
-	// CacheBytes is the room of the block cache, beside what memtables take; default DefaultCacheBytes.
+	// CacheBytes is the room of the block cache, beside what memtables take; default
+	// DefaultCacheBytes.
 	CacheBytes int64
 }
 
@@ -45,8 +47,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Store keeps links and tallies in Pebble. It is the engine.Store in use; what may be called at once is said there.
-// Run commits what Apply takes, so it must run while links are written.
+// Store keeps links and tallies in Pebble. It is the engine.Store in use; what may be called at
+// once is said there. Run commits what Apply takes, so it must run while links are written.
 type Store struct {
 	db       *pebble.DB
 	cache    *blockCache
@@ -78,8 +80,8 @@ type Store struct {
 
 var _ engine.Store = (*Store)(nil)
 
-// Close closes the store. Everything else must have returned, Run as well. Mutations that no Run has taken are answered
-// with engine.ErrClosed.
+// Close closes the store. Everything else must have returned, Run as well. Mutations that no Run
+// has taken are answered with engine.ErrClosed.
 func (s *Store) Close() error {
 	if err := s.commits.close(); err != nil {
 		return fmt.Errorf("storage: %w", err)

@@ -102,8 +102,8 @@ func wantIndexes(t testing.TB, s *Store, links map[string]engine.Record) {
 	}
 }
 
-// TestIndexesFollowLinksThroughAnyHistory is a model test: random creations, edits, deletions and replacements of a few
-// codes; after each, the store holds what a plain map holds.
+// TestIndexesFollowLinksThroughAnyHistory is a model test: random creations, edits, deletions and
+// replacements of a few codes; after each, the store holds what a plain map holds.
 func TestIndexesFollowLinksThroughAnyHistory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := openMem(t, vfs.NewMem())

@@ -9,11 +9,12 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// A chunk of a sweep ends after so many links or owners, or deletions: some 20 ms and an fsync.
+// A chunk of a sweep ends after this many links or owners, or deletions: some 20 ms and an fsync.
 const sweepIDs = 4096
 
-// sweepDays deletes one chunk of the day rows before FirstDay, if they were not swept already. A sweep that was begun is
-// ended before the next one, although fewer days are to go by then: nobody is told that they are whole.
+// sweepDays deletes one chunk of the day rows before firstDay, unless they are swept already. A
+// sweep under way ends before the next one begins, even if fewer days are to go by then: Kept
+// promises none of them.
 func (s *Store) sweepDays(firstDay uint32) (more bool, err error) {
 	w := s.flusher.sweep
 	switch {
@@ -36,9 +37,10 @@ func (s *Store) sweepDays(firstDay uint32) (more bool, err error) {
 	return true, nil
 }
 
-// sweepChunk puts the deletions of a chunk that begins at w into b, and returns the mark after it. It skips from id to id.
-// Every day one row of an id grows too old: that one is deleted by its key. A range deletion for each would cost every
-// reader a range tombstone to fragment; they are for ids that have several such rows, when fewer days are kept than before.
+// sweepChunk puts the deletions of a chunk that begins at w into b, and returns the mark after it.
+// It skips from id to id. Every day one row of an id becomes too old, and is deleted by its key. A
+// range deletion for each would cost every reader a range tombstone; range deletions are for ids
+// that have several such rows, when fewer days are kept than before.
 func (s *Store) sweepChunk(b *pebble.Batch, w row.Sweep) (_ row.Sweep, err error) {
 	table := byte(row.TableLinkDays)
 	if w.Stage == row.StageOwners {
@@ -72,7 +74,8 @@ func (s *Store) sweepChunk(b *pebble.Batch, w row.Sweep) (_ row.Sweep, err error
 	return w, it.Error()
 }
 
-// sweepID deletes the rows before FirstDay of the id at whose first row the iterator is, and returns the id.
+// sweepID deletes the rows before FirstDay of the id at whose first row the iterator is, and
+// returns the id.
 func sweepID(b *pebble.Batch, it *pebble.Iterator, firstDay uint32) (id uint64, err error) {
 	id, day, err := row.SplitDayKey(it.Key())
 	if err != nil || day >= firstDay {

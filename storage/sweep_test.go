@@ -43,7 +43,8 @@ func addDay(f *modelFlush, day uint32, links uint64) {
 	}
 }
 
-// TestASweepResumesAfterACrashBetweenAnyTwoChunks has links with one, with several and without old rows.
+// TestASweepResumesAfterACrashBetweenAnyTwoChunks has links with one, with several and without old
+// rows.
 func TestASweepResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	t.Parallel()
 	const links = 9000

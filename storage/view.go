@@ -11,8 +11,8 @@ import (
 	"shunt/storage/row"
 )
 
-// view is the engine.View in use: a snapshot of the database, and the hours that may have rows in it. All that it reads is
-// added up in sum.
+// view is the engine.View in use: a snapshot of the database, and the hours that may have rows in
+// it. Everything that it reads is added up in sum.
 type view struct {
 	snapshot *pebble.Snapshot
 	hours    []uint32
@@ -108,7 +108,8 @@ var (
 	ownerRows = rowKind{row.TableOwnerHours, row.TableOwnerDays, row.StageOwners}
 )
 
-// ReadSpans implements engine.View. The spans may come in any order; it is cheapest if they ascend and do not overlap.
+// ReadSpans implements engine.View. The spans may come in any order; it is cheapest if they ascend
+// and do not overlap.
 func (v *view) ReadSpans(
 	ids []uint64, spans []engine.Span, wanted engine.Parts, yield func(i, j int, t *engine.Tally) error,
 ) error {
@@ -203,8 +204,9 @@ type spanPlan struct {
 // endOfDays is after every day that has hours.
 const endOfDays = math.MaxUint32/row.HoursPerDay + 1
 
-// plan decides what to read. What begins and ends with a day is read from day rows, as far as roll-up has come; all else
-// from hour rows, which are kept for some time after they were rolled up. Only hours that exist are looked at.
+// plan decides what to read. A span that begins and ends with a day is read from day rows, as far
+// as roll-up has come. Any other span is read from hour rows, which are kept for some time after
+// they were rolled up. Only hours that exist are looked at.
 func (v *view) plan(spans []engine.Span) []spanPlan {
 	plans := make([]spanPlan, len(spans))
 	for j, span := range spans {

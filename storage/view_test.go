@@ -198,8 +198,9 @@ func (h *history) compare(what string, spans []engine.Span, got, want map[[2]int
 	h.t.Fatalf("%s over %+v: got %d tallies, want %d", what, spans, len(got), len(want))
 }
 
-// TestWindowsAreThoseOfPlainMapsThroughAnyHistory is a model test: random flushes, roll-ups, compactions, crashes, and
-// deletions of hours and days that are not kept. None of them but a flush changes a window.
+// TestWindowsAreThoseOfPlainMapsThroughAnyHistory is a model test: random flushes, roll-ups,
+// compactions, crashes, and deletions of hours and days that are not kept. None of them but a flush
+// changes a window.
 func TestWindowsAreThoseOfPlainMapsThroughAnyHistory(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -212,7 +213,8 @@ func TestWindowsAreThoseOfPlainMapsThroughAnyHistory(t *testing.T) {
 	})
 }
 
-// TestManyLinksAreReadAsFewAre reads more ids than a block has, in any order, some of them twice or without rows.
+// TestManyLinksAreReadAsFewAre reads more ids than a block has, in any order, some of them twice or
+// without rows.
 func TestManyLinksAreReadAsFewAre(t *testing.T) {
 	s := openTemp(t)
 	rng := rand.New(rand.NewPCG(1, 1))

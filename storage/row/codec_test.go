@@ -92,8 +92,8 @@ var (
 	goldenMark = Mark{Hour: 472_222, Stage: StageOwners, Next: 128}
 )
 
-// TestFormatsAreAsPinned holds the bytes on disk. Whoever changes one of these literals changes a format: then its version
-// must change too, and stores of the old one must still open.
+// TestFormatsAreAsPinned holds the bytes on disk. Whoever changes one of these literals changes a
+// format: then its version must change too, and stores of the old one must still open.
 func TestFormatsAreAsPinned(t *testing.T) {
 	for name, c := range map[string]struct {
 		got  []byte
@@ -305,7 +305,8 @@ func TestTheHostEndsBeforePathQueryAndFragment(t *testing.T) {
 	}
 }
 
-// fuzzCodec decodes arbitrary bytes: nothing may panic, every error is ErrCorrupt, and what is taken is encoded as it was.
+// fuzzCodec decodes arbitrary bytes: nothing may panic, every error is ErrCorrupt, and what is
+// taken is encoded as it was.
 func fuzzCodec(f *testing.F, name string, seeds ...[]byte) {
 	for _, seed := range seeds {
 		f.Add(seed)

@@ -9,12 +9,14 @@ import (
 	"shunt/engine"
 )
 
-// LayoutVersion is the version of everything below DIR/db: tables, keys, and the set of value formats. It stands in
-// DIR/format and in the meta table. Each value format has a version byte of its own as well.
+// LayoutVersion is the version of everything below DIR/db: tables, keys, and the set of value
+// formats. It stands in DIR/format and in the meta table. Each value format has a version byte of
+// its own as well.
 const LayoutVersion = 1
 
-// Tables. Every key begins with the byte of its table; numbers in keys are big-endian, so that keys sort as numbers do.
-// A table's byte never changes its meaning, and that of a table that has gone is not given again.
+// Tables. Every key begins with the byte of its table; numbers in keys are big-endian, so that keys
+// sort as numbers do. A table's byte never changes its meaning, and that of a table that has gone
+// is not given again.
 //
 //	 byte  table         key after the byte                              value
 //	┌────┬─────────────┬───────────────────────────────────────────────┬──────────────────────────┐
@@ -37,12 +39,14 @@ const LayoutVersion = 1
 //	│    │             │ tokens, sessions, last uses                   │                          │
 //	└────┴─────────────┴───────────────────────────────────────────────┴──────────────────────────┘
 //
-// Hours are Unix time / 3600, days hours / 24. The complement ^link id makes the newest link come first. Hour rows begin
-// with the hour, not the link: an hour is rolled up by one sequential scan, and old hours go by one range deletion. The
-// tag has its length before it, so that no byte is forbidden in tags and no tag is a prefix of another.
+// Hours are Unix time / 3600, days hours / 24. The complement ^link id makes the newest link come
+// first. Hour rows begin with the hour, not the link: an hour is rolled up by one sequential scan,
+// and old hours go by one range deletion. The tag has its length before it, so that no byte is
+// forbidden in tags and no tag is a prefix of another.
 //
-// The index by deletion has a row for each deleted link that has other rows, also for one whose code is another link's by
-// now: it is how a purge finds the oldest. An hour that is not known is 0.
+// The index by deletion has a row for each deleted link that has other rows, also for one whose
+// code is another link's by now: it is how a purge finds the oldest. An hour that is not known is
+// 0.
 const (
 	TableMeta       = 0x10
 	TableHot        = 0x20
@@ -101,7 +105,8 @@ func AppendColdKey(dst []byte, id uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, TableCold), id)
 }
 
-// AppendByOwnerKey appends the key of a link in the index by owner. Without its last 8 bytes it is the prefix of an owner's links.
+// AppendByOwnerKey appends the key of a link in the index by owner. Without its last 8 bytes it is
+// the prefix of an owner's links.
 func AppendByOwnerKey(dst []byte, owner uint32, id uint64) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, TableByOwner), owner)
 	return binary.BigEndian.AppendUint64(dst, ^id)
@@ -185,7 +190,8 @@ func AppendHourPrefix(dst []byte, table byte, hour uint32) []byte {
 	return binary.BigEndian.AppendUint32(append(dst, table), hour)
 }
 
-// HourSuffix returns what follows the hour in a key of the link hours or the owner hours: the link id or the owner.
+// HourSuffix returns what follows the hour in a key of the link hours or the owner hours: the link
+// id or the owner.
 func HourSuffix(key []byte) (uint64, error) {
 	switch {
 	case len(key) == 1+4+8 && key[0] == TableLinkHours:
@@ -225,7 +231,8 @@ func LinkOf(key []byte) (uint64, error) {
 // Range is the keys from lower to before upper.
 type Range struct{ Lower, Upper []byte }
 
-// PrefixRange returns the range of the keys that begin with prefix, which must hold a byte other than 0xff.
+// PrefixRange returns the range of the keys that begin with prefix, which must hold a byte other
+// than 0xff.
 func PrefixRange(prefix []byte) Range {
 	upper := bytes.Clone(prefix)
 	for upper[len(upper)-1] == 0xff {
@@ -241,7 +248,8 @@ func TableRange(table byte) Range { return PrefixRange([]byte{table}) }
 // HourOf returns the hour of a key in a table of hours that HourSuffix takes.
 func HourOf(key []byte) uint32 { return binary.BigEndian.Uint32(key[1:]) }
 
-// AppendSuffix appends what follows the hour in a key of the given table of hours: the inverse of HourSuffix.
+// AppendSuffix appends what follows the hour in a key of the given table of hours: the inverse of
+// HourSuffix.
 func AppendSuffix(dst []byte, table byte, suffix uint64) []byte {
 	if table == TableLinkHours {
 		return binary.BigEndian.AppendUint64(dst, suffix)

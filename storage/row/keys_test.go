@@ -76,7 +76,8 @@ func TestTheRangeOfAPrefixEndsAfterItsLastKey(t *testing.T) {
 	}
 }
 
-// tallyTuple takes a key of a table of hours apart. It must be that of what it holds, and no other key may be taken.
+// tallyTuple takes a key of a table of hours apart. It must be that of what it holds, and no other
+// key may be taken.
 func tallyTuple(t *testing.T, key []byte) (tuple [3]uint64, ok bool) {
 	t.Helper()
 	suffix, err := HourSuffix(key)
@@ -243,7 +244,8 @@ var tableOrders = map[string]struct {
 	}},
 }
 
-// FuzzKeyOrder makes two keys of each table: they sort as what they hold, and are equal only if that is.
+// FuzzKeyOrder makes two keys of each table: they sort as what they hold, and are equal only if
+// that is.
 func FuzzKeyOrder(f *testing.F) {
 	f.Add(uint32(7), uint64(5), "tag", uint32(7), uint64(6), "tag")
 	f.Add(uint32(7), uint64(5), "tag", uint32(7), uint64(5), "tags")
@@ -268,7 +270,8 @@ func FuzzKeyOrder(f *testing.F) {
 	})
 }
 
-// FuzzPrefixRange looks for any key in the range of any prefix: it holds the keys with that prefix, and no others.
+// FuzzPrefixRange looks for any key in the range of any prefix: it holds the keys with that prefix,
+// and no others.
 func FuzzPrefixRange(f *testing.F) {
 	f.Add([]byte{TableAccounts}, []byte{TableAccounts, 0xff, 0xff})
 	f.Add([]byte{TableAccounts}, []byte{TableAccounts + 1})

@@ -15,7 +15,8 @@ const (
 	indexVersion    = 1
 	deletionVersion = 1
 
-	// knownFlags are the flag bits of a hot record of version 1: some of them say which fields follow.
+	// knownFlags are the flag bits of a hot record of version 1: some of them say which fields
+	// follow.
 	knownFlags engine.Flags = 1<<6 - 1
 
 	// maxHostBytes is how much of a host the indexes keep. A host name has at most 253 bytes.
@@ -118,8 +119,8 @@ func DecodeCold(v []byte) (engine.Cold, error) {
 	return c, r.end()
 }
 
-// IndexValue is what the indexes by owner and by tag tell of a link, so that a list that is filtered by a prefix of code,
-// host or title reads no other record.
+// IndexValue is what the indexes by owner and by tag tell of a link, so that a list that is
+// filtered by a prefix of code, host or title reads no other record.
 type IndexValue struct{ Code, Host, Title string }
 
 // AppendIndexValue appends an index value.

@@ -9,23 +9,24 @@ import (
 // MergerName is pinned on disk: Pebble opens a store with no other merger.
 const MergerName = "shunt.tally.v1"
 
-// tallyMerge adds the operands of one tally row. Each operand is a tally row, and so is the result, so a merge of merges is
-// a merge: counts are summed, visitors and breakdowns united. A malformed operand is an error, which stops the read or the
-// compaction; nothing is dropped.
+// tallyMerge adds the operands of one tally row. Each operand is a tally row, and so is the result,
+// so a merge of merges is a merge: counts are summed, visitors and breakdowns united. A malformed
+// operand is an error, which stops the read or the compaction; nothing is dropped.
 //
-// Pebble merges each row that it reads, also one that is united already: a single operand is checked in the end, and is the
-// result.
+// Pebble merges each row that it reads, also one that is united already: a single operand is
+// checked in the end, and is the result.
 type tallyMerge struct {
 	sum    Sum
 	single bool   // there was one operand, and row is a copy
 	row    []byte // kept for its memory
 }
 
-// mergePool keeps merges for their memory. A merge goes back in Finish, after which Pebble does not touch it.
+// mergePool keeps merges for their memory. A merge goes back in Finish, after which Pebble does not
+// touch it.
 var mergePool = sync.Pool{New: func() any { return new(tallyMerge) }}
 
-// A Merge adds further operands of a row to the first, in any order. It has the methods of Pebble's ValueMerger, and is used by
-// one goroutine.
+// A Merge adds further operands of a row to the first, in any order. It has the methods of Pebble's
+// ValueMerger, and is used by one goroutine.
 type Merge interface {
 	MergeNewer(operand []byte) error
 	MergeOlder(operand []byte) error

@@ -84,8 +84,9 @@ func TestManySmallOperandsCrossTheExactBoundWithoutLoss(t *testing.T) {
 	}
 }
 
-// TestMoreReferrersThanAreKeptAreUnderestimatedWithinTheBound merges rows of 3,000 referrers in random groups: no value is
-// shown with more hits than it has, nor with fewer than the bound of engine.Breakdown allows.
+// TestMoreReferrersThanAreKeptAreUnderestimatedWithinTheBound merges rows of 3,000 referrers in
+// random groups: no value is shown with more hits than it has, nor with fewer than the bound of
+// engine.Breakdown allows.
 func TestMoreReferrersThanAreKeptAreUnderestimatedWithinTheBound(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -180,7 +181,8 @@ func TestACorruptOperandStopsTheMerge(t *testing.T) {
 	}
 }
 
-// FuzzMerge merges any two operands: both are refused or taken as their decoder does, and their sum is that of the decoded.
+// FuzzMerge merges any two operands: both are refused or taken as their decoder does, and their sum
+// is that of the decoded.
 func FuzzMerge(f *testing.F) {
 	seeds := append(tallySeeds(), rowOf(rowtest.Hit(1)), AppendTally(nil, &engine.Tally{Hits: math.MaxUint64, Heads: 1}))
 	for _, a := range seeds {

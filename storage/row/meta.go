@@ -60,15 +60,16 @@ const (
 	StageDone // of a sweep only
 )
 
-// Mark says how far the roll-up went. In the order of (hour, stage, link id or owner), every row before
-// (Hour, Stage, Next) is contained in day and life rows, and none from there on is.
+// Mark says how far the roll-up went. In the order of (hour, stage, link id or owner), every row
+// before (Hour, Stage, Next) is contained in day and life rows, and none from there on is.
 type Mark struct {
 	Hour  uint32
 	Stage Stage
 	Next  uint64
 }
 
-// Passed tells whether the row of (hour, id) in the stage's table is contained in day and life rows.
+// Passed tells whether the row of (hour, id) in the stage's table is contained in day and life
+// rows.
 func (m Mark) Passed(s Stage, hour uint32, id uint64) bool {
 	return hour < m.Hour || hour == m.Hour && (s < m.Stage || s == m.Stage && id < m.Next)
 }
@@ -101,8 +102,9 @@ func DecodeMark(v []byte) (Mark, error) {
 	return m, r.end()
 }
 
-// Sweep says how far the deletion of old day rows went. In the order of (Stage, link id or owner), no row of a day before
-// FirstDay is left before (Stage, Next), but for those that were rolled up later.
+// Sweep says how far the deletion of old day rows went. In the order of (Stage, link id or owner),
+// no row of a day before FirstDay is left before (Stage, Next), but for those that were rolled up
+// later.
 type Sweep struct {
 	FirstDay uint32
 	Stage    Stage

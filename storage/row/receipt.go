@@ -20,8 +20,9 @@ const (
 	maxColdBytes = engine.MaxCodeBytes + engine.MaxTitleBytes + engine.MaxTags*(engine.MaxTagBytes+2) + 64
 )
 
-// AppendReceipt appends a receipt; sender and key are in the row's key. The link is there whole, as it was answered: it may
-// be edited or deleted since. Its hits of that moment stand in place of the imported ones.
+// AppendReceipt appends a receipt; sender and key are in the row's key. The link is there whole, as
+// it was answered: it may be edited or deleted since. Its hits of that moment stand in place of the
+// imported ones.
 //
 //	┌───────────┬──────────────┬──────────────┬──────────────────────┬────────────┬─────────────┐
 //	│ version 1 │ created, ms  │ body hash 16 │ outcome 1: 0 created │ hot record │ cold record │
@@ -46,8 +47,9 @@ func appendReceiptStart(dst []byte, r *engine.Receipt, outcome byte) []byte {
 	return append(append(dst, r.Body[:]...), outcome)
 }
 
-// AppendBulkReceipt appends the receipt of a request for several links. Of a link it has only what it is found by: with its
-// 1,000 items of at most 75 bytes each it takes 75 KB, some 15 KB as a rule.
+// AppendBulkReceipt appends the receipt of a request for several links. Of a link it has only what
+// it is found by: with its 1,000 items of at most 75 bytes each it takes 75 KB, some 15 KB as a
+// rule.
 //
 //	┌───────────┬─────────────┬──────────────┬─────────────┬───────┐ ┌──────────────────────┬───────────┬────────┐
 //	│ version 1 │ created, ms │ body hash 16 │ outcome 1:  │ items │ │ outcome 1: 0 created │ [link id] │ [code] │ …
@@ -68,7 +70,8 @@ func AppendBulkReceipt(dst []byte, r *engine.Receipt) []byte {
 	return dst
 }
 
-// DecodeReceipt decodes the receipt v of a request, for one link or for several. The result shares no memory with v.
+// DecodeReceipt decodes the receipt v of a request, for one link or for several. The result shares
+// no memory with v.
 func DecodeReceipt(k engine.RequestKey, v []byte) (engine.Receipt, error) {
 	r := readValue("receipt", v, receiptVersion)
 	x := engine.Receipt{Request: engine.Request{RequestKey: k}, CreatedAtMs: r.varint()}

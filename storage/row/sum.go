@@ -12,27 +12,28 @@ import (
 )
 
 const (
-	// maxLooseHashes bounds the hashes that a sum gathers before it unites them: 64 KiB, eight full exact sketches.
+	// maxLooseHashes bounds the hashes that a sum gathers before it unites them: 64 KiB, eight full
+	// exact sketches.
 	maxLooseHashes = 8 * engine.MaxExactVisitors
 
-	// maxLooseReferrers bounds the referrers that a sum gathers before it cuts them to engine.MaxValues. The more, the
-	// closer the result; their names take at most 259 KB.
+	// maxLooseReferrers bounds the referrers that a sum gathers before it cuts them to
+	// engine.MaxValues. The more, the closer the result; their names take at most 259 KB.
 	maxLooseReferrers = 4 * engine.MaxValues
 )
 
 // AllParts is everything that Add can add of a row.
 const AllParts = engine.Visitors | engine.Breakdowns
 
-// Sum adds up tally rows. The zero value is an empty sum. It is made for many rows that are small: a count, a few hashes, one value of each dimension,
-// of which none costs an allocation.
+// Sum adds up tally rows. The zero value is an empty sum. It is made for many rows that are small:
+// a count, a few hashes, one value of each dimension, of which none costs an allocation.
 //
 //   - Hashes are gathered, and sorted once at the end. When they exceed what is counted exactly, or a row is dense, they go
 //     into registers, which dense rows are united with in place.
 //   - Referrers are kept in order, and their names once, in an arena. Countries, devices and browsers are one byte each, so
 //     each has a cell of its own, and a bit that tells whether it is used: those need no search, order or clearing.
 //
-// The result depends on nothing but what was added, unless there are more than maxLooseReferrers referrers: cutting them in
-// between is a merge of summaries like any other, with the same bound.
+// The result depends on nothing but what was added, unless there are more than maxLooseReferrers
+// referrers: cutting them in between is a merge of summaries like any other, with the same bound.
 type Sum struct {
 	hits, bots, prefetches, heads uint64
 	overflown                     bool // hits stay at their maximum, and what they are broken down by is given up
@@ -47,7 +48,8 @@ type Sum struct {
 	cells     [numByteDimensions]byteCells
 }
 
-// numByteDimensions is the number of dimensions whose values are one byte: all but engine.Referrers.
+// numByteDimensions is the number of dimensions whose values are one byte: all but
+// engine.Referrers.
 const numByteDimensions = engine.NumDimensions - 1
 
 // byteCells are hits by the values of a dimension of one byte.
@@ -195,8 +197,8 @@ func (s *Sum) addBreakdowns(part []byte, rowHits uint64) error {
 	return r.end()
 }
 
-// addReferrer adds hits of a referrer, of which the place is not before from, and returns the place of the next one of the
-// row: the names of a row ascend, and are often those of the rows before.
+// addReferrer adds hits of a referrer, of which the place is not before from, and returns the place
+// of the next one of the row: the names of a row ascend, and are often those of the rows before.
 func (s *Sum) addReferrer(from int, name []byte, hits uint64) (next int) {
 	at, found := from, false
 	if from < len(s.referrers) {
@@ -226,7 +228,8 @@ func (s *Sum) findReferrer(from int, name string) (at int, found bool) {
 	return from + at, found
 }
 
-// keep copies name into the arena. Where that grows, the strings before keep the array that they are in.
+// keep copies name into the arena. Where that grows, the strings before keep the array that they
+// are in.
 func (s *Sum) keep(name []byte) string {
 	at := len(s.arena)
 	s.arena = append(s.arena, name...)
@@ -295,7 +298,8 @@ func (s *Sum) OwnTally() engine.Tally {
 	return t
 }
 
-// GiveNames lets go of the names of referrers, so that the strings of the last tally stay as they are.
+// GiveNames lets go of the names of referrers, so that the strings of the last tally stay as they
+// are.
 func (s *Sum) GiveNames() { s.arena = nil }
 
 func (c *byteCells) add(value byte, hits uint64) {

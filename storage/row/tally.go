@@ -20,15 +20,16 @@ const (
 	knownTallyFlags = tallyBreakdowns<<1 - 1
 )
 
-// AppendTally appends a tally row; the rows of hours, days and lives have one format, and so have merge operands.
+// AppendTally appends a tally row; the rows of hours, days and lives have one format, and so have
+// merge operands.
 //
 //	┌─────────┬─────────┬────────┬────────┬──────────────┬─────────┬───────────────┬──────────────────────┐
 //	│ version │ flags 1 │ [hits] │ [bots] │ [prefetches] │ [heads] │ [breakdowns]  │ [visitors: a sketch  │
 //	│ 1       │         │        │        │              │         │               │  …end]               │
 //	└─────────┴─────────┴────────┴────────┴──────────────┴─────────┴───────────────┴──────────────────────┘
 //
-// A part in brackets is there if its flag is set; appendBreakdowns draws breakdowns. One hit of one visitor
-// takes 13 bytes, with all dimensions 23 and the name of the referrer.
+// A part in brackets is there if its flag is set; appendBreakdowns draws breakdowns. One hit of one
+// visitor takes 13 bytes, with all dimensions 23 and the name of the referrer.
 func AppendTally(dst []byte, t *engine.Tally) []byte {
 	counts := [...]uint64{t.Hits, t.Bots, t.Prefetches, t.Heads}
 	at := len(dst)
@@ -52,7 +53,8 @@ func AppendTally(dst []byte, t *engine.Tally) []byte {
 
 func isEmpty(s *engine.Sketch) bool { return !s.Dense() && s.Count() == 0 }
 
-// RawTally is a tally row whose sketch and breakdowns are still encoded; nil: there are none. They alias the row.
+// RawTally is a tally row whose sketch and breakdowns are still encoded; nil: there are none. They
+// alias the row.
 type RawTally struct {
 	Hits, Bots, Prefetches, Heads uint64
 	breakdowns                    []byte // without their length

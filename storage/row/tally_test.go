@@ -12,7 +12,8 @@ import (
 	"shunt/storage/row/rowtest"
 )
 
-// decodeTally is the plain decoder of a tally row, against which Sum is measured. The result shares no memory with v.
+// decodeTally is the plain decoder of a tally row, against which Sum is measured. The result shares
+// no memory with v.
 func decodeTally(v []byte) (engine.Tally, error) {
 	raw, err := ParseTally(v)
 	if err != nil {
@@ -192,7 +193,8 @@ func tallySeeds() [][]byte {
 	}
 }
 
-// FuzzTallyReaders reads any bytes as a tally row in each of the ways there are: they agree on what is one, and on its hits.
+// FuzzTallyReaders reads any bytes as a tally row in each of the ways there are: they agree on what
+// is one, and on its hits.
 func FuzzTallyReaders(f *testing.F) {
 	for _, row := range tallySeeds() {
 		f.Add(row)
