@@ -77,7 +77,7 @@ bench: ## run the benchmark suite on 10 M links (BENCH=regexp, COUNT=10 for benc
 
 .PHONY: accuracy
 accuracy: ## print how accurate unique visitors are: 1,000 trials of up to a million visitors (30 CPU seconds)
-	SHUNTTEST_ACCURACY_TRIALS=1000 $(GO) test ./engine -run '^TestUniqueIsAsAccurateAsItsTheory$$' -v -count=1
+	SHUNTTEST_ACCURACY_TRIALS=1000 $(GO) test ./engine/tally -run '^TestUniqueIsAsAccurateAsItsTheory$$' -v -count=1
 
 .PHONY: crash-clone
 crash-clone: ## crash engine and store N (10000) times at random moments, and look at what is left (15 min)
@@ -98,16 +98,16 @@ targets: ## a million (TARGETS=n) generated targets through the API and back, by
 .PHONY: e2e-urls
 e2e-urls: ## the main job on a file of addresses, one a line: make e2e-urls URLS=FILE
 	@test -n "$(URLS)" || { echo "make e2e-urls URLS=FILE: name a file of addresses, one a line"; exit 2; }
-	SHUNTTEST_URLS="$(abspath $(URLS))" $(GO) test ./cmd/shunt -run '^TestEveryLinkHitAndVisitor' -v -count=1 -timeout 20m
+	SHUNTTEST_URLS="$(abspath $(URLS))" $(GO) test ./cmd/shunt/e2e -run '^TestEveryLinkHitAndVisitor' -v -count=1 -timeout 20m
 
 .PHONY: crash
 crash: N = 1000
 crash: ## kill the server N (1000) times under load, and compare all that is there with what its clients were told
-	SHUNTTEST_CRASHES=$(N) $(GO) test ./cmd/shunt -run '^TestAllThatClientsWereTold' -v -count=1 -timeout $$(( $(N) * 5 + 300 ))s
+	SHUNTTEST_CRASHES=$(N) $(GO) test ./cmd/shunt/e2e -run '^TestAllThatClientsWereTold' -v -count=1 -timeout $$(( $(N) * 5 + 300 ))s
 
 # The tests of sick disks mount, fill and freeze file systems of their own. They need Linux, root, loop devices, mkfs.ext4 and
 # mount: Debian's packages e2fsprogs and mount, which are installed if they are missing.
-SICK = $(GO) test ./cmd/shunt -v -count=1 -timeout $$(( $(SECONDS) * 4 + 300 ))s
+SICK = $(GO) test ./cmd/shunt/e2e -v -count=1 -timeout $$(( $(SECONDS) * 4 + 300 ))s
 
 .PHONY: sick-tools
 sick-tools:
@@ -131,12 +131,12 @@ fdlimit: sick-tools ## no file descriptors left, for SECONDS (60); needs root
 
 .PHONY: import-memory
 import-memory: ## import a million (LINKS=n) links, and look at the memory of the server until it is given back (2 min)
-	SHUNTTEST_IMPORT=$(or $(LINKS),1000000) $(GO) test ./cmd/shunt -run '^TestMemoryOfAnImportIsGivenBackWithinAMinute$$' -v -count=1 -timeout 30m
+	SHUNTTEST_IMPORT=$(or $(LINKS),1000000) $(GO) test ./cmd/shunt/e2e -run '^TestMemoryOfAnImportIsGivenBackWithinAMinute$$' -v -count=1 -timeout 30m
 
 .PHONY: restarts
 restarts: N = 200
 restarts: ## start and stop or kill the server N (200) times while another user tries to open its socket (2 min); best as root
-	SHUNTTEST_RESTARTS=$(N) $(GO) test ./cmd/shunt -run '^TestRestartsLetNobodyInAtTheSocket$$' -v -count=1 -timeout 30m
+	SHUNTTEST_RESTARTS=$(N) $(GO) test ./cmd/shunt/e2e -run '^TestRestartsLetNobodyInAtTheSocket$$' -v -count=1 -timeout 30m
 
 # The proxies are Debian's packages nginx-light and haproxy, installed if they are missing, and not started (policy-rc.d).
 .PHONY: proxies
@@ -149,7 +149,7 @@ proxies:
 
 .PHONY: desync
 desync: proxies ## what could be read in two ways, through a real nginx and HAProxy (20 s); as root it installs them
-	SHUNTTEST_DESYNC=1 $(GO) test ./cmd/shunt -run '^TestNoProxyAndServerGetOutOfStep$$' -v -count=1 -timeout 10m
+	SHUNTTEST_DESYNC=1 $(GO) test ./cmd/shunt/e2e -run '^TestNoProxyAndServerGetOutOfStep$$' -v -count=1 -timeout 10m
 
 # The authority is Let's Encrypt's for tests. It is no dependency of the program: go install fetches and builds it elsewhere.
 ACME_SERVER ?= github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.1
@@ -158,7 +158,7 @@ ACME_SERVER ?= github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.1
 acme: ## certificates by ACME, got, renewed and kept, from a real authority on this machine (a minute; fetches its source)
 	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
 		GOBIN=$$tools $(GO) install $(ACME_SERVER); \
-		SHUNTTEST_ACME=$$tools/pebble $(GO) test ./cmd/shunt -run 'ACertificate|AnACME|AnAuthority' -v -count=1 -timeout 10m
+		SHUNTTEST_ACME=$$tools/pebble $(GO) test ./cmd/shunt/... -run 'ACertificate|AnACME|AnAuthority' -v -count=1 -timeout 10m
 
 # Generators of clients are no dependencies of the program: they are fetched and built elsewhere. Node is Debian's nodejs and npm,
 # installed if they are missing (some 350 small packages, over a minute), which is why check does not run this.
@@ -177,22 +177,22 @@ openapi-clients: node ## clients for Go and TypeScript, generated from openapi.j
 		echo "fetching $(OPENAPI_GO) $(OPENAPI_NODE)"; \
 		GOBIN=$$tools $(GO) install $(OPENAPI_GO); \
 		npm install --prefix "$$tools" --no-save --ignore-scripts --no-audit --no-fund --loglevel error $(OPENAPI_NODE); \
-		SHUNTTEST_OPENAPI=$$tools $(GO) test ./cmd/shunt -run '^TestGeneratedClients' -v -count=1 -timeout 10m
+		SHUNTTEST_OPENAPI=$$tools $(GO) test ./cmd/shunt/e2e -run '^TestGeneratedClients' -v -count=1 -timeout 10m
 
 .PHONY: slow
 slow: ## slow clients by slowhttptest (Debian: slowhttptest), and what an idle connection costs; SIEGE=short for a quick run
-	SHUNTTEST_SLOW=$(or $(SIEGE),long) $(GO) test ./cmd/shunt -run '^TestSlowClientsHarmNobody$$' -v -count=1 -timeout 30m
+	SHUNTTEST_SLOW=$(or $(SIEGE),long) $(GO) test ./cmd/shunt/e2e -run '^TestSlowClientsHarmNobody$$' -v -count=1 -timeout 30m
 
 .PHONY: login-flood
 login-flood: SECONDS = 60
 login-flood: ## logins with invented names from three addresses for SECONDS (60), beside 100 right ones: none of those may be refused
-	SHUNTTEST_LOGIN_FLOOD=$(SECONDS) $(GO) test ./cmd/shunt -run '^TestAFloodOfLoginsRefusesNoRightOne$$' -v -count=1 -timeout $$(( $(SECONDS) + 300 ))s
+	SHUNTTEST_LOGIN_FLOOD=$(SECONDS) $(GO) test ./cmd/shunt/e2e -run '^TestAFloodOfLoginsRefusesNoRightOne$$' -v -count=1 -timeout $$(( $(SECONDS) + 300 ))s
 
 .PHONY: latency
 latency: SECONDS = 10
 latency: PAIRS = 6
 latency: ## 5,000 redirects a second beside logins, large bodies and QR codes, and beside a busy loop: PAIRS (6) of SECONDS (10) each
-	SHUNTTEST_LATENCY_PAIRS=$(PAIRS) SHUNTTEST_LATENCY_SECONDS=$(SECONDS) $(GO) test ./cmd/shunt \
+	SHUNTTEST_LATENCY_PAIRS=$(PAIRS) SHUNTTEST_LATENCY_SECONDS=$(SECONDS) $(GO) test ./cmd/shunt/e2e \
 		-run '^TestRedirectsAreFastBesideCostlyRequests$$' -v -count=1 -timeout $$(( $(PAIRS) * ($(SECONDS) + 2) * 2 + 300 ))s
 
 .PHONY: check

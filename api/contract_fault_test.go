@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"shunt/api/docs"
 )
 
 // An answer and a request that are as documented; each fault below changes one thing of them.
@@ -84,7 +86,7 @@ var contractFaults = map[string]func(x *exchanged){
 }
 
 func TestWhatTheDocumentDoesNotSayFailsTheTestThatMeetsIt(t *testing.T) {
-	for version, text := range map[string][]byte{"3.1": documentText, "3.0": openAPI30Document().body} {
+	for version, text := range map[string][]byte{"3.1": documentText, "3.0": docs.OpenAPI30().Body} {
 		c, err := newContract(text)
 		if err != nil {
 			t.Fatalf("version %s: %v", version, err)

@@ -8,8 +8,7 @@
 // table. A problem is an error as a client sees it, a kind is its status and code, a refusal an error that knows its
 // kind. A fleet is the listeners of one way in (public, local, admin) with the HTTP server that they share; patience
 // is how long a connection may take. A live stream is an answer that goes on (live.go): fasthttp reads it on the connection's
-// goroutine, and each look at the figures tells the sweep that the connection is well. Misses of unknown codes are counted
-// in a Space-Saving summary (misses.go).
+// goroutine, and each look at the figures tells the sweep that the connection is well.
 //
 // # The way of a request
 //
@@ -25,7 +24,7 @@
 //	    │                │
 //	    │            servePath    what is not of the API: pages, previews, QR codes    (public.go, preview.go, qrcode.go)
 //	    │
-//	redirector                  Resolve → method → expiry → location → class → Hit   (redirect.go)
+//	redirector                  Resolve → method → verdict → location → class → Hit   (package redirect)
 //	    │
 //	Location, or a page         (pages.go)
 //
@@ -34,46 +33,10 @@
 //
 // # The redirect
 //
-// redirect.go knows nothing of fasthttp: it reads a small request, appends to a buffer and returns an answer whose
-// slices alias that buffer. front.go is its one caller: it keeps request and buffer in a pool, and sets Location with
-// SetCanonical, because fasthttp's own Redirect rewrites targets. Measured on two cores of an AMD EPYC (go test
-// -bench Redirect ./api, trusted proxy and X-Forwarded-For included): 0.67 µs and no allocation in the handler for a
-// browser, 0.61 µs for a bot; a referrer and a country cost 0.1 µs more (dims=on against dims=off); a test holds the zero.
-//
-// The order of checks is the order of the outcomes' strength: not loaded, unknown, wrong method, expired, too long,
-// blocked, used up. Hit comes last, so that only what passes all others counts; a redirect is in the journal before its answer
-// is sent.
-//
-// A request's class is the first that fits of: HEAD, prefetch (a header says so), bot (the User-Agent is known), hit.
-// What the request says of itself is certain and cheap, what its User-Agent says is a guess and costs a hash. A HEAD
-// by a bot is so a head. Only hits use up a cap.
-//
-// A visitor is SipHash-2-4 (Aumasson, Bernstein 2012) under the store's key of
-//
-//	| 16 bytes: the address; IPv4 in its IPv6-mapped form, IPv6 cut to its /64 | 8 bytes: SipHash-2-4 of the User-Agent |
-//
-// and the inner hash is the agent cache's key too. That cache is 16,384 sets of four 8-byte words, without pointers
-// or locks:
-//
-//	| 48 high bits of the hash | known 1 | bot 1 | 2 bits | device 4 | browser 8 |
-//
-// # What the hit was
-//
-// Only hits have dimensions: device, browser, country, referrer. None costs an allocation, and what clients make up
-// without end takes no memory without end.
-//
-// Device and browser come with the agent cache's answer. A User-Agent that is not in it is classified by the words that
-// it has (agentrules.go): apps before the browsers that they embed, consoles and televisions before the systems that they
-// run. A browser that hides, as Brave does, is what it says it is. Bots are known by words too (agentbots.go); the reference page
-// lists them from that table (botdocs.go).
-//
-// The referrer is the host in the Referer header (referrer.go), without "www.", so that one site is one referrer. The
-// engine's dictionary gives it a number; when that is full, new hosts are "other", and so is what is no host.
-//
-// The country is what a trusted proxy says in the header of CountryHeader, or else what Countries has of the client's
-// address: a MaxMind file, read whole at start into two sorted arrays (country.go). The top 16 bits of an address
-// choose some ranges, which a binary search goes through: 9 ns for a random IPv4 address among 250,000 ranges, 36 ns
-// for IPv6. 6to4 and Teredo addresses have no country.
+// Package redirect decides what a request for a code gets; it does not know fasthttp. front.go keeps a request and a buffer in a
+// pool for each call, and sets Location with SetCanonical, because fasthttp's own Redirect rewrites targets. Package visitor reads
+// what a hit was made by; the country is what a trusted proxy says in the header of CountryHeader, or else what Countries has of the
+// client's address.
 //
 // # What else anybody may see
 //
@@ -82,34 +45,8 @@
 // they cost is bounded: QR codes, 1 to 2 ms each, are drawn in turn with other costly work, 16
 // previews read the store, each client's network has a share of both, and beyond that is 503.
 //
-// A preview shows the target as it is sent, the host in punycode; in its own letters beside it only if they can be told
-// from others (lookalike.go). What is not ASCII behind the host is shown escaped, since some of it changes the order in which
-// text is read. Its link is the short one, so that whoever follows it is counted; of a capped link only the host is shown,
-// because whoever saw the target would not need a hit.
-//
-// Pages have no script and no picture, nothing from elsewhere, and one style, which the policy names by its hash. Redirects
-// have none of these fields: browsers look at nothing of a redirect but Location and Cache-Control.
-//
-// # The document
-//
-// openapi.json describes the API for programs. It is written by hand, because what is worth reading in it, the descriptions and
-// examples, is nowhere else; what is in the code too (paths, scopes, fields, limits, problems) is held to the code by tests. In
-// tests a watch stands around the HTTP servers (watch_test.go): each request that is accepted and each answer, of whatever test, is
-// held to the document by kin-openapi, and what is not in it fails the test that met it. So a field, status, header field, problem or
-// parameter cannot be added, or dropped, on one side only. Rejected: to generate it from the handlers, whose types say little of
-// what they mean; to have handlers read it, which would make a wrong document a wrong server.
-//
-// The reference page (docs.go) is made from it when it is first asked for: reference.go chooses what is shown, openapidoc.go reads
-// the document in its own order. It has no script, and one style.
-//
-// Clients are generated from it, so it keeps to what generators read: each object and enum is a
-// component, since they name types after components; a choice that may be null is anyOf a component
-// and null, since a constant cannot be null; numbers have a width; only objects of requests are
-// closed, since some clients refuse fields that a closed object does not have, and answers may gain
-// fields. Many tools read OpenAPI 3.0 only, so openapi30.go makes that version of it. The watch
-// holds traffic to both. make openapi-clients generates clients for Go and TypeScript and uses
-// them. Rejected: a document of 3.0 alone, since newer tools read 3.1 better; two documents written
-// by hand, which would differ.
+// Package preview says what a preview shows, package page what all pages share, package docs what the reference page says. Redirects
+// have none of the header fields of pages: browsers look at nothing of a redirect but Location and Cache-Control.
 //
 // # The block list
 //
@@ -117,8 +54,7 @@
 // and read when it has changed, a million hosts in 0.3 s, so that a host is blocked within a second; for two seconds
 // after a change it is read whatever stat says, because a second change in one tick of the clock shows in nothing else.
 // inotify was rejected: it does not see every file system, and says less when a file is moved over another. What is
-// matched is Location, the forwarded query included. Writes are checked by the same list, through TargetPolicy. A redirect
-// pays a branch without a list, some 0.1 µs with one, 0.2 µs with a million hosts (BenchmarkBlocks, a loaded machine).
+// matched is Location, the forwarded query included (package redirect). Writes are checked by the same list, through TargetPolicy.
 //
 // # Who the client is
 //
@@ -317,12 +253,5 @@
 // Nothing of a request is logged. fasthttp's own log quotes raw header bytes, so it is silenced, and what it could
 // not read is counted: shunt_http_requests_total{route="malformed"}.
 //
-// Countries are copied. The file could be mapped and its tree walked by every hit, with a cache of its records by offset:
-// then a file that is rewritten in place is a SIGBUS, a damaged one is found out by a visitor, and a look-up reads up to 32
-// nodes. The copy is 5 bytes a range; a new file needs a restart.
-//
-// Rejected: a map of User-Agents (a lock or an allocation per request, and a bound that needs an eviction list);
-// html/template (it calls methods by names that only it knows, so that the linker keeps every method of everything: the binary
-// was 39.6 MB instead of 31.2; what it would escape is three values of a link, each escaped where it is put in, and a test looks, and
-// a document of our own); redirects as a route of the router (it keeps captured values in a map, and has meanings of its own for some paths).
+// Rejected: redirects as a route of the router (it keeps captured values in a map, and has meanings of its own for some paths).
 package api

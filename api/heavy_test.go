@@ -15,7 +15,7 @@ import (
 
 // awaitHeavy waits until so many places for heavy reads are taken.
 func (st *site) awaitHeavy(n int) {
-	for st.heavyReads.Held() != n {
+	for st.heavy.reads.Held() != n {
 		runtime.Gosched()
 	}
 }
@@ -27,7 +27,7 @@ func TestACallerHasSoManyHeavyReadsAtATime(t *testing.T) {
 	admin, err := st.accounts.OldestAdmin()
 	check(t, err)
 	for range maxHeavyReadsCaller {
-		check(t, st.heavyReads.take(turnstile.Key{User: admin.ID}))
+		check(t, st.heavy.reads.take(turnstile.Key{User: admin.ID}))
 	}
 	for _, path := range []string{"/links", "/stats", "/stats/a?interval=day", "/tokens"} {
 		if r := st.call("GET", path, ""); r.status != 503 || r.problem() != "overloaded" || r.header.Get("Retry-After") == "" {
@@ -42,7 +42,7 @@ func TestACallerHasSoManyHeavyReadsAtATime(t *testing.T) {
 	if r := st.callAs(other, "GET", "/links", ""); r.status != 200 {
 		t.Errorf("somebody else: got %d %s, want 200", r.status, r.body)
 	}
-	st.heavyReads.Leave(turnstile.Key{User: admin.ID})
+	st.heavy.reads.Leave(turnstile.Key{User: admin.ID})
 	for _, path := range []string{"/links", "/stats", "/stats/a?interval=day", "/tokens", "/links?limit=0"} {
 		if r := st.call("GET", path, ""); r.status == 503 {
 			t.Errorf("%s, when there is a place: got %s", path, r.body)
@@ -182,7 +182,7 @@ func TestWhoAsksForManyTokensAtATimeKeepsNobodyFromRevokingOne(t *testing.T) {
 	admin, err := st.accounts.OldestAdmin()
 	check(t, err)
 	for range maxIssuesCaller {
-		check(t, st.issues.take(turnstile.Key{User: admin.ID}))
+		check(t, st.accountCalls.issues.take(turnstile.Key{User: admin.ID}))
 	}
 	if r := st.call("POST", "/tokens", `{"name":"x"}`); r.status != 503 || r.problem() != "overloaded" {
 		t.Errorf("one more: got %d %s, want 503 overloaded", r.status, r.body)
@@ -190,7 +190,7 @@ func TestWhoAsksForManyTokensAtATimeKeepsNobodyFromRevokingOne(t *testing.T) {
 	if r := st.call("DELETE", "/tokens/none", ""); r.status != 404 {
 		t.Errorf("revoking: got %d %s, want 404", r.status, r.body)
 	}
-	st.issues.Leave(turnstile.Key{User: admin.ID})
+	st.accountCalls.issues.Leave(turnstile.Key{User: admin.ID})
 	for range 2 * maxIssuesCaller {
 		if r := st.call("POST", "/tokens", `{"name":"x"}`); r.status != 201 {
 			t.Errorf("when there is a place: got %d %s, want 201", r.status, r.body)

@@ -11,6 +11,8 @@ import (
 	"github.com/boombuler/barcode/qr"
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/page"
+	"shunt/api/redirect"
 	"shunt/api/turnstile"
 )
 
@@ -113,16 +115,16 @@ func sizeAsked(ctx *fasthttp.RequestCtx) (int, error) {
 
 // serveQR answers with the QR code of a short address, as draw draws it. It never changes as long as the link is there.
 func (s *Server) serveQR(ctx *fasthttp.RequestCtx, code []byte, contentType string, draw func(qrCode) ([]byte, error)) {
-	if _, o := s.see(ctx, code); o != redirected {
-		writePage(ctx, o)
+	if _, o := s.peek(ctx, code); o != redirect.Redirected {
+		s.pages.answer(ctx, o)
 		return
 	}
-	image, err := s.drawQR(s.strangerKey(ctx), s.baseURL+"/"+string(code), draw)
+	image, err := s.drawQR(strangerKey(ctx, &s.proxies), s.baseURL+"/"+string(code), draw)
 	if err != nil {
-		s.fail(ctx, err)
+		fail(ctx, s.log, err)
 		return
 	}
-	guardPage(ctx, assetPolicy)
+	guardPage(ctx, page.AssetPolicy)
 	h := &ctx.Response.Header
 	h.Set("Cache-Control", "public, max-age=300")
 	h.SetContentType(contentType)

@@ -21,10 +21,10 @@ func TestTheCookieOfASessionIsAsSafeAsItsConnection(t *testing.T) {
 	}{
 		"loopback": {"127.0.0.1", "X-A: b", nil, "shunt_session=…; Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict"},
 		"trusted proxy by HTTPS": {
-			"10.0.0.1", "X-Forwarded-Proto: https", func(o *Options) { o.TrustedProxies = someProxies.trusted[:1] },
+			"10.0.0.1", "X-Forwarded-Proto: https", func(o *Options) { o.TrustedProxies = someProxies.Trusted[:1] },
 			"__Host-shunt_session=…; Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict; Secure",
 		},
-		"trusted proxy by HTTP":           {"10.0.0.1", "X-Forwarded-Proto: http", func(o *Options) { o.TrustedProxies = someProxies.trusted[:1] }, ""},
+		"trusted proxy by HTTP":           {"10.0.0.1", "X-Forwarded-Proto: http", func(o *Options) { o.TrustedProxies = someProxies.Trusted[:1] }, ""},
 		"another machine":                 {"192.0.2.1", "X-A: b", nil, ""},
 		"another machine that says HTTPS": {"192.0.2.1", "X-Forwarded-Proto: https", nil, ""},
 		"--allow-http": {

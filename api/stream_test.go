@@ -240,8 +240,7 @@ func TestLiveStreamsAreBoundedForACallerAndInAll(t *testing.T) {
 	again, _ := live(t, address, st.token, "x/live")
 	again.want(soon, figuresEvent(0, 0))
 
-	var l liveStreams
-	l.init()
+	l := newLivePlaces()
 	for i := range uint32(maxLiveStreams) {
 		check(t, l.take(turnstile.Key{User: 1 + i/maxLiveStreamsCaller}))
 	}
@@ -290,13 +289,9 @@ func TestAClientThatDoesNotReadItsLiveStreamIsCutAndOthersAreNot(t *testing.T) {
 		st.get("/x", browser)
 		hits++
 		well.want(2*time.Second, figuresEvent(hits, 1))
-		st.public.mu.Lock()
-		for _, l := range st.public.mu.listeners {
-			for range 10 {
-				l.sweep()
-			}
+		for range 10 {
+			st.public.Sweep()
 		}
-		st.public.mu.Unlock()
 	}
 	st.get("/x", browser)
 	well.want(2*time.Second, figuresEvent(hits+1, 1))

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/settings"
 )
 
 func newAdd(stdout, stderr io.Writer) *cobra.Command {
@@ -32,14 +34,14 @@ token in SHUNT_TOKEN) it talks to a server elsewhere.`,
 	}
 	addLocalSettings(cmd, &where)
 	fs := cmd.Flags()
-	checkedVar(fs, new(string), "alias", "CODE", "", "a code of your choice: letters, digits, - and _ (default: drawn)",
+	settings.Var(fs, new(string), "alias", "CODE", "", "a code of your choice: letters, digits, - and _ (default: drawn)",
 		func(text string) (string, error) {
 			given["alias"] = text // an empty one too: the server refuses it
 			return text, nil
 		})
 	addLinkFlags(fs, given, true)
 	fs.BoolVar(&asJSON, "json", false, "print the link object")
-	markArguments(fs, "alias", "json")
+	settings.MarkArguments(fs, "alias", "json")
 	return cmd
 }
 
@@ -52,11 +54,11 @@ func addLink(ctx context.Context, where *localTarget, given map[string]any, asJS
 		return fmt.Errorf("add: %w", err)
 	}
 	if asJSON {
-		return printJSON(stdout, link.Raw)
+		return console.PrintJSON(stdout, link.Raw)
 	}
 	if link.ShortURL == "" {
 		return errors.New("add: the server's answer holds no short_url")
 	}
-	_, err = fmt.Fprintln(stdout, printable(link.ShortURL))
+	_, err = fmt.Fprintln(stdout, console.Printable(link.ShortURL))
 	return err
 }

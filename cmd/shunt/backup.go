@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/settings"
 	"shunt/engine"
 	"shunt/engine/plural"
 	"shunt/storage"
@@ -47,7 +48,7 @@ changes them). So it protects from mistakes, and not from the loss of the disk: 
 	}
 	addStoreSettings(cmd, &where.data)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
-	markArguments(cmd.Flags(), "json")
+	settings.MarkArguments(cmd.Flags(), "json")
 	return cmd
 }
 
@@ -57,23 +58,23 @@ func backUp(ctx context.Context, where *localTarget, dir string, asJSON bool, st
 		return err
 	}
 	var done backupDone
-	show := newProgress(stderr)
+	show := console.NewProgress(stderr)
 	c, err := where.reach(ctx, func() (err error) {
-		done, err = backUpAlone(ctx, &where.data, dir, show.say, stderr)
+		done, err = backUpAlone(ctx, &where.data, dir, show.Say, stderr)
 		return err
 	})
 	if c != nil {
-		err = c.operate(ctx, "/backup", map[string]string{"dir": dir}, show.say, &done)
+		err = c.operate(ctx, "/backup", map[string]string{"dir": dir}, show.Say, &done)
 	}
-	show.end()
+	show.End()
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
 	if asJSON {
-		return printValue(stdout, done)
+		return console.PrintValue(stdout, done)
 	}
 	_, err = fmt.Fprintf(stdout, "backed up %s, %s in %s, to %s\n", plural.Of(done.Links, "link", "links"),
-		byteText(done.Bytes), plural.Of(done.Files, "file", "files"), done.Dir)
+		console.Size(done.Bytes), plural.Of(done.Files, "file", "files"), done.Dir)
 	fmt.Fprintln(stderr, "shunt: on one file system the backup shares table files with the data: copy it to another disk or machine")
 	return err
 }
@@ -92,7 +93,7 @@ func (c *core) checkpoint(ctx context.Context, dir string, links uint64, start t
 	say("copying or linking files")
 	made, err := c.store.Backup(ctx, dir)
 	if err != nil {
-		return backupDone{}, plainError{backupError(dir, err)} // its text may travel over the socket
+		return backupDone{}, console.Plainly(backupError(dir, err)) // its text may travel over the socket
 	}
 	return backupDone{BackupResult: made, Links: links, TookMs: time.Since(start).Milliseconds()}, nil
 }
@@ -102,7 +103,7 @@ func backUpAlone(ctx context.Context, s *dataSettings, dir string, say func(stri
 	start := time.Now()
 	parts, c := newStack(), core{}
 	defer func() { err = errors.Join(err, parts.stop()) }()
-	log := newConsole(stderr, "text", slog.LevelWarn).log
+	log := console.New(stderr, "text", slog.LevelWarn).Log
 	if err := c.openStore(parts, s, false, log); err != nil {
 		return done, err
 	}
@@ -140,24 +141,3 @@ func backupError(dir string, err error) error {
 
 // progressRows is how many rows there are between two signs of progress.
 const progressRows = 1 << 16
-
-// byteText is a size as people read it.
-func byteText(n uint64) string {
-	const units = "KMGTPE"
-	if n < 1024 {
-		return plural.Of(n, "byte", "bytes")
-	}
-	value, unit := float64(n)/1024, 0
-	for value >= 1024 {
-		value, unit = value/1024, unit+1
-	}
-	return fmt.Sprintf("%.1f %ciB", value, units[unit])
-}
-
-func printValue(w io.Writer, v any) error {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return printJSON(w, text)
-}

@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/account"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/memory"
+	"shunt/cmd/shunt/settings"
 	"shunt/engine"
 	"shunt/engine/plural"
 	"shunt/storage"
@@ -58,7 +61,7 @@ folder is gone for good. 'shunt serve' names such folders when it starts.`,
 			case left != "":
 				return removeStandby(left, force, asJSON, stdout)
 			case force:
-				return usageErrorf("--force belongs to --remove-standby")
+				return settings.UsageErrorf("--force belongs to --remove-standby")
 			}
 			return checkData(cmd.Context(), &where, asJSON, stdout, stderr)
 		},
@@ -68,27 +71,27 @@ folder is gone for good. 'shunt serve' names such folders when it starts.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	cmd.Flags().StringVar(&left, "remove-standby", "", "remove `DIR`, which a killed server has left in memory, instead of checking")
 	cmd.Flags().BoolVar(&force, "force", false, "remove it although it may have hits that are counted nowhere else")
-	markArguments(cmd.Flags(), "json", "remove-standby", "force")
+	settings.MarkArguments(cmd.Flags(), "json", "remove-standby", "force")
 	return cmd
 }
 
 func checkData(ctx context.Context, where *localTarget, asJSON bool, stdout, stderr io.Writer) error {
 	var found checkOutcome
-	show := newProgress(stderr)
+	show := console.NewProgress(stderr)
 	c, err := where.reach(ctx, func() (err error) {
-		found, err = checkAlone(ctx, &where.data, show.say, stderr)
+		found, err = checkAlone(ctx, &where.data, show.Say, stderr)
 		return err
 	})
 	if c != nil {
-		err = c.operate(ctx, "/check", nil, show.say, &found)
+		err = c.operate(ctx, "/check", nil, show.Say, &found)
 	}
-	show.end()
+	show.End()
 	if err != nil {
 		return fmt.Errorf("check: %w", err)
 	}
 	found.Data = where.data.dataDir
 	if asJSON {
-		err = printValue(stdout, found)
+		err = console.PrintValue(stdout, found)
 	} else {
 		_, err = io.WriteString(stdout, found.text())
 	}
@@ -100,7 +103,7 @@ func checkData(ctx context.Context, where *localTarget, asJSON bool, stdout, std
 
 // checkAlone checks a folder that nobody serves.
 func checkAlone(ctx context.Context, s *dataSettings, say func(string), stderr io.Writer) (found checkOutcome, err error) {
-	log := newConsole(stderr, "text", slog.LevelWarn).log
+	log := console.New(stderr, "text", slog.LevelWarn).Log
 	v, err := storage.Inspect(s.dataDir, storage.Options{Logger: log})
 	if err != nil {
 		return found, storeError(s.dataDir, err)
@@ -127,7 +130,7 @@ func checkLeftJournal(
 	if idErr != nil || positionsErr != nil {
 		return report, nil // told among the meta rows
 	}
-	return engine.CheckJournal(dir, memoryFolder(), id, p, false, faults)
+	return engine.CheckJournal(dir, memory.Folder(), id, p, false, faults)
 }
 
 // check checks a store that is being served.
@@ -172,7 +175,7 @@ func checkProgress(step string, done uint64) string {
 	case done == 0:
 		return "checking " + step
 	case step == "files":
-		return "checking files: " + byteText(done)
+		return "checking files: " + console.Size(done)
 	}
 	return fmt.Sprintf("checking %s: %s", step, plural.Of(done, "record", "records"))
 }
@@ -191,7 +194,7 @@ func (o *checkOutcome) text() string {
 		plural.Of(r.LinkLives, "life", "lives"))
 	row("figures of owners", plural.Of(r.OwnerHours, "hour", "hours")+", "+plural.Of(r.OwnerDays, "day", "days"))
 	row("accounts", plural.Of(o.Accounts.Users, "user", "users")+", "+plural.Of(o.Accounts.Tokens, "token", "tokens"))
-	row("database", plural.Of(r.Files, "file", "files")+", "+byteText(r.FileBytes))
+	row("database", plural.Of(r.Files, "file", "files")+", "+console.Size(r.FileBytes))
 	if o.Backup {
 		row("journal", "a backup has none")
 	} else {
@@ -212,7 +215,7 @@ func (o *checkOutcome) faultsText() string {
 	more := o.FaultCount
 	for _, f := range o.Faults {
 		if !f.Follows {
-			fmt.Fprintf(&b, "  %s: %s\n", printable(f.Where), printable(f.What))
+			fmt.Fprintf(&b, "  %s: %s\n", console.Printable(f.Where), console.Printable(f.What))
 			more--
 		}
 	}
@@ -220,11 +223,11 @@ func (o *checkOutcome) faultsText() string {
 		if i == 0 {
 			b.WriteString("  most likely because of that:\n")
 		}
-		first := printable(g.First.What)
+		first := console.Printable(g.First.What)
 		if g.First.Where != g.Where {
-			first = printable(g.First.Where) + ": " + first
+			first = console.Printable(g.First.Where) + ": " + first
 		}
-		fmt.Fprintf(&b, "    %s: %s, the first: %s\n", printable(g.Where), plural.Of(g.Count, "fault", "faults"), first)
+		fmt.Fprintf(&b, "    %s: %s, the first: %s\n", console.Printable(g.Where), plural.Of(g.Count, "fault", "faults"), first)
 		more -= g.Count
 	}
 	if more > 0 {

@@ -5,10 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
-	"unicode"
 
 	"shunt/api/client"
 )
@@ -81,12 +78,4 @@ func (c *connection) onceOptions() []client.Option {
 		return nil
 	}
 	return []client.Option{client.IdempotencyKey("")}
-}
-
-// printable shows a server's text as one line that does nothing to a terminal.
-func printable(text string) string {
-	if strings.ContainsFunc(text, unicode.IsControl) {
-		text = strings.Trim(strconv.Quote(text), `"`)
-	}
-	return text
 }

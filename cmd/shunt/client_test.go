@@ -5,62 +5,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
-	"sync/atomic"
 	"testing"
 	"time"
 )
-
-func TestACommandRepeatsWhatPassesAndTellsTheRestAtOnce(t *testing.T) {
-	const link, figures = `{"code":"a","short_url":"https://sho.rt/a"}`, `{"hits":0,"unique":0}`
-	add, stats := []string{"add", "https://example.org"}, []string{"stats", "a"}
-	cut := func(http.ResponseWriter) { panic(http.ErrAbortHandler) }
-	refuse := func(status int, code, retryAfter string) func(http.ResponseWriter) {
-		return func(w http.ResponseWriter) {
-			if retryAfter != "" {
-				w.Header().Set("Retry-After", retryAfter)
-			}
-			w.WriteHeader(status)
-			fmt.Fprintf(w, `{"code":%q,"detail":"D"}`, code)
-		}
-	}
-	for name, c := range map[string]struct {
-		args           []string
-		first          func(http.ResponseWriter)
-		answer, stdout string
-		stderr         string
-		code, requests int
-	}{
-		"a lost answer to add":  {add, cut, link, "^https://sho.rt/a\n$", "", exitDone, 2},
-		"an outcome unknown":    {add, refuse(503, "outcome_unknown", ""), link, "^https://sho.rt/a\n$", "", exitDone, 2},
-		"too much to do":        {stats, refuse(503, "overloaded", ""), figures, "^hits", "", exitDone, 2},
-		"too much asked":        {stats, refuse(429, "rate_limited", ""), figures, "^hits", "", exitDone, 2},
-		"come again much later": {add, refuse(503, "read_only", "10"), link, "", `^shunt: add: D \(503 read_only\)\n$`, exitFailed, 1},
-		"a token of nobody":     {stats, refuse(401, "unauthorized", ""), figures, "", `^shunt: stats a: D \(401 unauthorized\)\n$`, exitFailed, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var requests atomic.Int64
-			var keys [2]atomic.Value
-			elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				n := requests.Add(1)
-				keys[min(n, 2)-1].Store(r.Header.Get("Idempotency-Key"))
-				if n == 1 {
-					c.first(w)
-					return
-				}
-				fmt.Fprint(w, c.answer)
-			}))
-			defer elsewhere.Close()
-			r := shunt(t, "", []string{"SHUNT_TOKEN=t"}, append(c.args, "--server", elsewhere.URL)...)
-			r.want(t, c.code, c.stdout, c.stderr)
-			if got := int(requests.Load()); got != c.requests {
-				t.Errorf("got %d requests, want %d", got, c.requests)
-			}
-			if key := keys[0].Load(); (key == "") != (c.args[0] == "stats") || c.requests == 2 && keys[1].Load() != key {
-				t.Errorf("got keys %v and %v, want one of an add, and the same again", key, keys[1].Load())
-			}
-		})
-	}
-}
 
 func TestAnOperationThatDoesNotEndWithAResultIsAnError(t *testing.T) {
 	const progress, result = `{"progress":"half"}` + "\n", `{"result":{"links":3}}` + "\n"
@@ -110,22 +57,12 @@ func TestExpiriesAreSpansOrTimes(t *testing.T) {
 		"2030-12-31T23:59:59+01:00": "2030-12-31T22:59:59Z",
 		"":                          "", "0d": "", "-1d": "", "d": "", "-1h": "", "0s": "", "99999999d": "", "tomorrow": "", "2030": "",
 	} {
-		got, err := parseExpiry(text, now)
+		got, err := settings.ParseExpiry(text, now)
 		if err != nil && want == "" {
 			continue
 		}
 		if err != nil || got.Format(time.RFC3339) != want {
 			t.Errorf("%q: got %v, %v, want %q", text, got, err, want)
-		}
-	}
-}
-
-func TestShellQuoteLeavesPlainWordsAlone(t *testing.T) {
-	for word, want := range map[string]string{
-		"./shunt-data": "./shunt-data", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$HOME": "'$HOME'", "~": "'~'", "ü": "'ü'", "a\nb": "'a\nb'",
-	} {
-		if got := shellQuote(word); got != want {
-			t.Errorf("%q: got %s, want %s", word, got, want)
 		}
 	}
 }

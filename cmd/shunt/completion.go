@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 
+	"shunt/cmd/shunt/settings"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -34,7 +36,7 @@ put it where the shell looks for such scripts. In bash it needs the package bash
 		RunE: func(cmd *cobra.Command, args []string) error {
 			complete := completers[args[0]]
 			if complete == nil {
-				return usageErrorf("there is no completion for %q: choose one of %s", args[0], strings.Join(shells, ", "))
+				return settings.UsageErrorf("there is no completion for %q: choose one of %s", args[0], strings.Join(shells, ", "))
 			}
 			return complete(cmd.Root(), stdout)
 		},
@@ -64,7 +66,7 @@ func argumentOf(cmd *cobra.Command) string {
 }
 
 func flagCompletion(f *pflag.Flag) cobra.CompletionFunc {
-	words := f.Annotations[wordsAnnotation]
+	words := settings.Words(f)
 	_, isList := f.Value.(pflag.SliceValue)
 	isList = isList || f.Name == "include" // a list that goes to the API as it is
 	switch kind, _ := pflag.UnquoteUsage(f); {

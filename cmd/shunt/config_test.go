@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"shunt/cmd/shunt/settings"
+
 	"github.com/spf13/cobra"
 )
 
@@ -35,13 +37,13 @@ func (p *settingsProbe) run(t *testing.T, environ []string, args ...string) (war
 	cmd.SetArgs(args)
 	addDataSettings(cmd, &p.data)
 	fs := cmd.Flags()
-	checkedVar(fs, &p.flush, "flush-interval", "DURATION", "1s", "", parseFlushInterval)
-	fs.Var(prefixes{&p.proxies}, "trusted-proxy", "")
+	settings.Var(fs, &p.flush, "flush-interval", "DURATION", "1s", "", parseFlushInterval)
+	fs.Var(settings.Networks(&p.proxies), "trusted-proxy", "")
 	fs.StringVar(&p.token, "token", "", "")
-	must(fs.SetAnnotation("token", secretAnnotation, []string{}))
+	settings.MarkSecret(fs, "token")
 	fs.BoolVar(&p.pprof, "pprof", false, "")
 	fs.StringVar(&p.alias, "alias", "", "")
-	markArguments(fs, "alias")
+	settings.MarkArguments(fs, "alias")
 	err = cmd.Execute()
 	return stderr.String(), err
 }
@@ -109,7 +111,7 @@ func TestBadSettingsAreUsageErrorsThatNameTheirSource(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := new(settingsProbe).run(t, c.environ)
-			if usage := (usageError{}); !errors.As(err, &usage) {
+			if usage := (settings.UsageError{}); !errors.As(err, &usage) {
 				t.Fatalf("got %v, want a usage error", err)
 			}
 			for _, part := range c.want {

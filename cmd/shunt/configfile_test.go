@@ -1,9 +1,6 @@
 package main
 
 import (
-	"errors"
-	"io"
-	"strings"
 	"testing"
 )
 
@@ -40,27 +37,6 @@ func TestAMisspelledVariableIsWarnedOfWithTheRightName(t *testing.T) {
 		text := "shunt: warning: " + variable + " is ignored: there is no such setting; did you mean " + want + "?\n"
 		if err != nil || warnings != text {
 			t.Errorf("got %v and %q, want %q", err, warnings, text)
-		}
-	}
-}
-
-// Whatever is in the file of settings, an error has a place in it.
-func TestEveryErrorOfAFileHasAPlaceInIt(t *testing.T) {
-	known := knownSettings(newRoot("shunt", io.Discard, io.Discard))
-	read := func(text string) {
-		f := &configFile{path: "shunt.toml", text: []byte(text), known: known}
-		_, err := f.settings()
-		if usage := (usageError{}); err != nil && (!errors.As(err, &usage) || !strings.HasPrefix(err.Error(), "shunt.toml:")) {
-			t.Errorf("%q: got %q, want a usage error with a place", text, err)
-		}
-	}
-	for _, text := range mistakeFiles {
-		for i := range len(text) {
-			read(text[:i])
-			for _, c := range "=[]{}.\"'\n\\#\x00\xff" {
-				read(text[:i] + string(c) + text[i+1:])
-				read(text[:i] + string(c) + text[i:])
-			}
 		}
 	}
 }

@@ -7,13 +7,14 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
 	"shunt/api"
 	"shunt/api/account"
+	"shunt/cmd/shunt/console"
 	"shunt/engine"
 	"shunt/storage"
 )
@@ -47,10 +48,10 @@ func (c *core) openStore(parts *stack, s *dataSettings, create bool, log *slog.L
 }
 
 // load loads every link and says how far it is.
-func (c *core) load(ctx context.Context, say *console) error {
+func (c *core) load(ctx context.Context, say *console.Console) error {
 	start := time.Now()
-	err := c.engine.Load(ctx, func(loaded uint64) { say.loading(start, loaded) })
-	say.loaded(c.engine.Metrics().Links, time.Since(start))
+	err := c.engine.Load(ctx, func(loaded uint64) { say.Loading(start, loaded) })
+	say.Loaded(c.engine.Metrics().Links, time.Since(start))
 	if err != nil {
 		return fmt.Errorf("opening the store: %w", err)
 	}
@@ -151,11 +152,11 @@ func storeError(dir string, err error) error {
 	case errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("opening %s: %w; make some space and start again", dir, err)
 	case errors.Is(err, storage.ErrUnfinishedRestore):
-		return fmt.Errorf("a restore did not finish in %s; run it again: shunt restore BACKUP --data %s", dir, shellQuote(dir))
+		return fmt.Errorf("a restore did not finish in %s; run it again: shunt restore BACKUP --data %s", dir, console.Quote(dir))
 	case errors.Is(err, storage.ErrUnfinishedBackup):
 		return fmt.Errorf("a backup did not finish in %s, and nothing can be made of it; remove the folder", dir)
 	case errors.Is(err, storage.ErrBackup):
-		return fmt.Errorf("%s is a backup, and stays as it is; make data of it: shunt restore %s --data NEW", dir, shellQuote(dir))
+		return fmt.Errorf("%s is a backup, and stays as it is; make data of it: shunt restore %s --data NEW", dir, console.Quote(dir))
 	}
 	return folderError(dir, "--data", err)
 }
@@ -185,28 +186,17 @@ func absolute(dir string) string {
 	return path
 }
 
-const socketName = "shunt.sock"
-
-// maxSocketPathBytes is what fits into sockaddr_un beside the final zero (unix(7)).
-const maxSocketPathBytes = 107
-
-// socketPath returns where the server on dir can be talked to by whoever may open that folder.
-func socketPath(dir string) (string, error) {
-	path := filepath.Join(dir, socketName)
-	if len(path) > maxSocketPathBytes {
-		return "", fmt.Errorf("the path of the socket %s has %d bytes, and a socket's path at most %d: "+
-			"use a folder with a shorter path (--data), or give it relative to where you are", path, len(path), maxSocketPathBytes)
+// warnOfOpenFolder says that others can enter the data folder, or read what is in it. The socket and the journal are not open to
+// them, and whoever may write there can replace them.
+func (s *server) warnOfOpenFolder() error {
+	dir := s.cfg.data.dataDir
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
 	}
-	return path, nil
-}
-
-// shellQuote returns text as one word of a POSIX shell.
-func shellQuote(text string) string {
-	plain := func(r rune) bool {
-		return 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-+,:@%=", r)
+	if others := info.Mode().Perm() & 0o077; others != 0 {
+		s.say.Log.Warn("the data folder lets other users in; unless that is what you want, close it",
+			"folder", dir, "mode", fmt.Sprintf("%04o", info.Mode().Perm()), "run", "chmod 700 "+console.Quote(dir))
 	}
-	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	return nil
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/settings"
 )
 
 func newEdit(stdout, stderr io.Writer) *cobra.Command {
@@ -33,7 +35,7 @@ it meanwhile, nothing changes and the exit code is 1.
 		Args: exactly("CODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(given) == 0 {
-				return usageErrorf("say what to change: %s", flagNames())
+				return settings.UsageErrorf("say what to change: %s", flagNames())
 			}
 			return editLink(cmd.Context(), &where, args[0], given, options, asJSON, stdout, stderr)
 		},
@@ -41,9 +43,9 @@ it meanwhile, nothing changes and the exit code is 1.
 	addLocalSettings(cmd, &where)
 	fs := cmd.Flags()
 	addLinkFlags(fs, given, false)
-	checkedVar(fs, &options, "if-match", "VERSION", "", "only if the link has this version, which 'shunt show' prints", parseVersion)
+	settings.Var(fs, &options, "if-match", "VERSION", "", "only if the link has this version, which 'shunt show' prints", parseVersion)
 	fs.BoolVar(&asJSON, "json", false, "print the link object")
-	markArguments(fs, "if-match", "json")
+	settings.MarkArguments(fs, "if-match", "json")
 	return cmd
 }
 
@@ -65,7 +67,7 @@ func editLink(
 		return c.Do(ctx, http.MethodPatch, "/links/"+url.PathEscape(code), given, &link, options...)
 	})
 	if err != nil {
-		return fmt.Errorf("edit %s: %w", printable(name), err)
+		return fmt.Errorf("edit %s: %w", console.Printable(name), err)
 	}
 	return printLink(stdout, &link, asJSON)
 }

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/settings"
+
 	"github.com/spf13/cobra"
 )
 
@@ -43,9 +46,9 @@ loads: choose that where whoever is not healthy is killed. It is meant for conta
 		},
 	}
 	addConfig(cmd)
-	checkedVar(cmd.Flags(), &listen, "admin-listen", "ADDRESS", defaultAdminListen, "the server's admin address", parseListen)
+	settings.Var(cmd.Flags(), &listen, "admin-listen", "ADDRESS", defaultAdminListen, "the server's admin address", settings.ParseListen)
 	cmd.Flags().BoolVar(&live, "live", false, "ask only whether the process answers")
-	markArguments(cmd.Flags(), "live")
+	settings.MarkArguments(cmd.Flags(), "live")
 	return cmd
 }
 
@@ -75,7 +78,7 @@ func askHealth(ctx context.Context, listen string, live bool) (string, error) {
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxHealthBytes))
-	said := printable(strings.TrimSpace(string(text)))
+	said := console.Printable(strings.TrimSpace(string(text)))
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("the answer of %s (--admin-listen): %w", address, err)
@@ -91,10 +94,10 @@ func askHealth(ctx context.Context, listen string, live bool) (string, error) {
 func dialable(listen string) (string, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
-		return "", err // parseListen has let it through: cannot happen
+		return "", err // ParseListen has let it through: cannot happen
 	}
 	if port == "0" {
-		return "", usageErrorf("--admin-listen has port 0, so the server drew one; name that, which its first lines say")
+		return "", settings.UsageErrorf("--admin-listen has port 0, so the server drew one; name that, which its first lines say")
 	}
 	if addr, err := netip.ParseAddr(host); host == "" || err == nil && addr.IsUnspecified() {
 		if host = "127.0.0.1"; err == nil && addr.Is6() {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -13,10 +12,11 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/crypto/acme"
 	"golang.org/x/crypto/acme/autocert"
 
 	"shunt/api"
+	"shunt/cmd/shunt/certs"
+	"shunt/cmd/shunt/settings"
 )
 
 // httpsSettings say how the public address speaks HTTPS, if it does. The domain of ACME is among the dataSettings, because the base
@@ -33,66 +33,44 @@ type httpsSettings struct {
 func addHTTPSSettings(fs *pflag.FlagSet, s *httpsSettings) {
 	fs.StringVar(&s.certFile, "tls-cert", "", "PEM `FILE` of the certificate and its chain, for HTTPS; read again when it changes")
 	fs.StringVar(&s.keyFile, "tls-key", "", "PEM `FILE` of its private key")
-	checkedVar(fs, &s.acmeEmail, "acme-email", "ADDRESS", "", "where the certificate authority may write to", parseEmail)
+	settings.Var(fs, &s.acmeEmail, "acme-email", "ADDRESS", "", "where the certificate authority may write to", parseEmail)
 	fs.BoolVar(&s.acmeTerms, "acme-accept-terms", false, "accept the authority's terms of service; --acme-domain needs it")
-	checkedVar(fs, &s.acmeDirectory, "acme-directory", "URL", autocert.DefaultACMEDirectory,
+	settings.Var(fs, &s.acmeDirectory, "acme-directory", "URL", autocert.DefaultACMEDirectory,
 		"the ACME authority's directory; one with a certificate of its own making is trusted by the variable SSL_CERT_FILE", parseURL)
-	checkedVar(fs, &s.hstsMaxAge, "hsts-max-age", "DURATION", "365d",
+	settings.Var(fs, &s.hstsMaxAge, "hsts-max-age", "DURATION", "365d",
 		"for how long browsers that have seen a page over HTTPS are to use nothing else (Strict-Transport-Security); or off", parseMaxAge)
-	checkedVar(fs, &s.redirectListen, "http-redirect-listen", "ADDRESS", "",
-		"address at which plain HTTP is redirected to the base URL, such as :80; ACME's challenges are answered there", parseListen)
+	settings.Var(fs, &s.redirectListen, "http-redirect-listen", "ADDRESS", "",
+		"address at which plain HTTP is redirected to the base URL, such as :80; ACME's challenges are answered there", settings.ParseListen)
 }
 
 // check refuses settings that do not go together.
 func (s *httpsSettings) check(data *dataSettings) error {
 	switch acmeSet, filesSet := data.acmeDomain != "", s.certFile != "" || s.keyFile != ""; {
 	case acmeSet && filesSet:
-		return usageErrorf("--acme-domain and --tls-cert, --tls-key are two ways to get a certificate: choose one")
+		return settings.UsageErrorf("--acme-domain and --tls-cert, --tls-key are two ways to get a certificate: choose one")
 	case filesSet && (s.certFile == "" || s.keyFile == ""):
-		return usageErrorf("--tls-cert and --tls-key need each other")
+		return settings.UsageErrorf("--tls-cert and --tls-key need each other")
 	case acmeSet && !s.acmeTerms:
-		return usageErrorf("--acme-domain needs --acme-accept-terms: read the terms of service of the authority (%s) first", s.acmeDirectory)
+		return settings.UsageErrorf("--acme-domain needs --acme-accept-terms: read the terms of service of the authority (%s) first", s.acmeDirectory)
 	case s.redirectListen == "":
 	case !acmeSet && !filesSet:
-		return usageErrorf("--http-redirect-listen needs --tls-cert and --tls-key, or --acme-domain")
+		return settings.UsageErrorf("--http-redirect-listen needs --tls-cert and --tls-key, or --acme-domain")
 	case strings.HasPrefix(data.baseURL, "http://"):
-		return usageErrorf("--http-redirect-listen redirects to --base-url, which must begin with https://")
+		return settings.UsageErrorf("--http-redirect-listen redirects to --base-url, which must begin with https://")
 	}
 	return nil
-}
-
-// A certSource is where the certificate comes from.
-type certSource interface {
-	certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) // may be called from any goroutine, and does not block
-	Run(ctx context.Context) error                              // keeps it up to date
-}
-
-// tlsConfig is TLS 1.2 and 1.3 with forward secrecy and authenticated encryption (RFC 9325), for HTTP/1.1: fasthttp speaks no
-// other, so h2 is not offered, which autocert's own configuration does.
-func tlsConfig(from certSource) *tls.Config {
-	c := &tls.Config{
-		GetCertificate: from.certificate,
-		MinVersion:     tls.VersionTLS12,
-		NextProtos:     []string{"http/1.1"},
-		CipherSuites: []uint16{ // of TLS 1.2; those of 1.3 are all good
-			tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
-			tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
-			tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
-		},
-	}
-	if _, ok := from.(*acmeSource); ok {
-		c.NextProtos = append(c.NextProtos, acme.ALPNProto)
-	}
-	return c
 }
 
 // chooseCertificates opens the source of certificates, if there is one. It writes nothing.
 func (s *server) chooseCertificates() (err error) {
 	switch {
 	case s.cfg.https.certFile != "":
-		s.certs, err = openCertFiles(s.cfg.https.certFile, s.cfg.https.keyFile, s.say.log)
+		s.certs, err = certs.OpenFiles(s.cfg.https.certFile, s.cfg.https.keyFile, s.say.Log)
 	case s.cfg.data.acmeDomain != "":
-		s.certs = newACMESource(&s.cfg.https, s.cfg.data.acmeDomain, s.cfg.data.dataDir, s.say.log)
+		s.certs = certs.NewACME(certs.ACMEOptions{
+			Domain: s.cfg.data.acmeDomain, Directory: s.cfg.https.acmeDirectory, Email: s.cfg.https.acmeEmail,
+			AcceptTerms: s.cfg.https.acmeTerms, DataDir: s.cfg.data.dataDir,
+		}, s.say.Log)
 	default:
 		return nil
 	}
@@ -113,14 +91,14 @@ func (s *server) speakHTTPS(o *api.Options) {
 		return
 	}
 	s.parts.run("certificate", s.certs.Run)
-	s.public = tls.NewListener(s.public, tlsConfig(s.certs))
+	s.public = tls.NewListener(s.public, certs.TLSConfig(s.certs))
 	o.HSTSMaxAge = s.cfg.https.hstsMaxAge
 	if s.redirects == nil {
 		return
 	}
 	o.MaxConnections = max(1, o.MaxConnections-api.RedirectConnections)
-	if a, ok := s.certs.(*acmeSource); ok {
-		o.ACMEChallenges = a.challenges()
+	if a, ok := s.certs.(*certs.ACME); ok {
+		o.ACMEChallenges = a.Challenges()
 	}
 }
 
@@ -160,4 +138,14 @@ func parseURL(text string) (string, error) {
 func isAddress(host string) bool {
 	_, err := netip.ParseAddr(host)
 	return err == nil
+}
+
+// parseDomain reads a name that an authority can look up.
+func parseDomain(text string) (string, error) {
+	origin, err := parseOrigin("https://" + text)
+	name := strings.TrimPrefix(origin, "https://")
+	if err != nil || strings.ContainsAny(name, ":[]") || !strings.Contains(strings.Trim(name, "."), ".") || isAddress(name) {
+		return "", errors.New("must be the name of a domain, such as sho.rt")
+	}
+	return strings.TrimSuffix(name, "."), nil
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/settings"
 	"shunt/engine"
 	"shunt/engine/plural"
 )
@@ -61,7 +63,7 @@ interrupted; one that was edited since is refused, and one that was deleted is m
 		},
 	}
 	addLocalSettings(cmd, &where)
-	checkedVar(cmd.Flags(), &owner, "owner", "ID", "", "make them those of the user with this ID", func(text string) ([]client.Option, error) {
+	settings.Var(cmd.Flags(), &owner, "owner", "ID", "", "make them those of the user with this ID", func(text string) ([]client.Option, error) {
 		id, err := strconv.ParseUint(text, 10, 32)
 		if err != nil || id == 0 {
 			return nil, errors.New("must be a user's ID, which 'shunt user ls' lists")
@@ -69,14 +71,14 @@ interrupted; one that was edited since is refused, and one that was deleted is m
 		return []client.Option{client.Owner(uint32(id))}, nil
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
-	markArguments(cmd.Flags(), "owner", "json")
+	settings.MarkArguments(cmd.Flags(), "owner", "json")
 	return cmd
 }
 
 func importFile(
 	ctx context.Context, where *localTarget, name string, owner []client.Option, asJSON bool, stdin io.Reader, stdout, stderr io.Writer,
 ) error {
-	x := &importer{name: name, owner: owner, stderr: stderr, progress: newProgress(stderr)}
+	x := &importer{name: name, owner: owner, stderr: stderr, progress: console.NewProgress(stderr)}
 	defer x.close()
 	err := where.with(ctx, stderr, func(c *connection) error {
 		x.server = c
@@ -85,14 +87,14 @@ func importFile(
 		}
 		return x.takeIn(ctx)
 	})
-	x.progress.end()
+	x.progress.End()
 	switch {
 	case err != nil && x.done == importDone{}:
 		return fmt.Errorf("import: %w", err)
 	case err != nil:
 		return fmt.Errorf("import: %w; before that: %s", err, x.done)
 	case asJSON:
-		err = printValue(stdout, x.done)
+		err = console.PrintValue(stdout, x.done)
 	default:
 		_, err = fmt.Fprintln(stdout, x.done)
 	}
@@ -109,7 +111,7 @@ type importer struct {
 	owner    []client.Option
 	server   *connection
 	stderr   io.Writer
-	progress *progress
+	progress *console.Progress
 
 	file   *os.File
 	starts []int64 // of the lines, and the end of the last
@@ -231,7 +233,7 @@ func (x *importer) newestFirst() (bool, error) {
 		return false, err
 	}
 	if strings.HasPrefix(last.Type, brokenExport) {
-		return false, fmt.Errorf("%s: the last line says that the export broke off here: it is not whole, and nothing was taken in", printable(x.name))
+		return false, fmt.Errorf("%s: the last line says that the export broke off here: it is not whole, and nothing was taken in", console.Printable(x.name))
 	}
 	return first.ShortURL != "" || !last.CreatedAt.IsZero() && first.CreatedAt.After(last.CreatedAt), nil
 }
@@ -303,7 +305,7 @@ func (x *importer) send(ctx context.Context) error {
 		}
 	}
 	x.links, x.numbers, x.bytes = nil, nil, 0
-	x.progress.say(fmt.Sprintf("%s, of %s", x.done, plural.Of(len(x.starts)-1, "line", "lines")))
+	x.progress.Say(fmt.Sprintf("%s, of %s", x.done, plural.Of(len(x.starts)-1, "line", "lines")))
 	return nil
 }
 
@@ -315,11 +317,11 @@ func codeIn(link []byte) string {
 	if json.Unmarshal(link, &object) != nil || object.Code == "" {
 		return ""
 	}
-	return printable(object.Code) + ": "
+	return console.Printable(object.Code) + ": "
 }
 
 func (x *importer) refuse(line int, code, why string) {
 	x.done.Failed++
-	x.progress.end()
-	fmt.Fprintf(x.stderr, "shunt: %s:%d: %s%s\n", printable(x.name), line, code, why)
+	x.progress.End()
+	fmt.Fprintf(x.stderr, "shunt: %s:%d: %s%s\n", console.Printable(x.name), line, code, why)
 }

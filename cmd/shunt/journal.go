@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"shunt/cmd/shunt/memory"
 	"shunt/engine"
 )
 
@@ -29,7 +30,7 @@ func (c *core) openEngine(parts *stack, s *dataSettings, o engine.Options) error
 	if o.JournalDir, err = s.nextJournal(last); err != nil {
 		return err
 	}
-	o.StandbyDir = memoryFolder()
+	o.StandbyDir = memory.Folder()
 	if o.StandbyOf, err = filepath.Abs(s.dataDir); err != nil {
 		return err
 	}

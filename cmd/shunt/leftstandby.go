@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/memory"
 	"shunt/engine"
 	"shunt/engine/plural"
 )
@@ -31,9 +33,9 @@ func sayLeft(dir string, log *slog.Logger) {
 			data = "unknown"
 		}
 		log.Warn("a killed server has left a part of its hit journal in memory, and its data folder is not there; mount that again and "+
-			"start a server on it, or remove this part", "folder", l.Path, "data", data, "size", byteText(uint64(l.Bytes)),
+			"start a server on it, or remove this part", "folder", l.Path, "data", data, "size", console.Size(uint64(l.Bytes)),
 			"age", time.Since(l.Begun).Round(time.Second).String(), "hits", l.Records,
-			"run", "shunt check --remove-standby "+shellQuote(l.Path))
+			"run", "shunt check --remove-standby "+console.Quote(l.Path))
 	}
 	if more > 0 {
 		log.Warn("more such folders are left", "folders", more, "in", dir)
@@ -51,16 +53,16 @@ func isGone(data string) bool {
 
 // removeStandby removes one such folder.
 func removeStandby(path string, force, asJSON bool, stdout io.Writer) error {
-	left, err := engine.RemoveStandby(memoryFolder(), path, force)
+	left, err := engine.RemoveStandby(memory.Folder(), path, force)
 	switch {
 	case errors.Is(err, engine.ErrUnreplayed):
 		return fmt.Errorf("check: %s: %w: %s. %s, or give them up with --force", path, engine.ErrUnreplayed, hitsLeft(&left), howToReplay(&left))
 	case err != nil:
 		return fmt.Errorf("check: %s: %w; nothing was removed", path, err)
 	case asJSON:
-		return printValue(stdout, map[string]any{"removed": left.Path, "data": left.Of, "bytes": left.Bytes, "hits": left.Records})
+		return console.PrintValue(stdout, map[string]any{"removed": left.Path, "data": left.Of, "bytes": left.Bytes, "hits": left.Records})
 	}
-	_, err = fmt.Fprintf(stdout, "removed %s: %s, %s\n", left.Path, byteText(uint64(left.Bytes)), hitsLeft(&left))
+	_, err = fmt.Fprintf(stdout, "removed %s: %s, %s\n", left.Path, console.Size(uint64(left.Bytes)), hitsLeft(&left))
 	return err
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/settings"
 )
 
 // A linkField is a field of a link that a person can set.
@@ -33,7 +35,7 @@ var settableFields = []linkField{
 	{"tag", "tags", "TAG", "to find it by; may be repeated", "", "'': none",
 		readTags, func(l *client.Link) string { return orDash(strings.Join(l.Tags, ", ")) }},
 	{"expires", "expires_at", "TIME", "when it ends: 30d, 12h, 2030-12-31 or 2030-12-31T23:59:59Z", "default never", "or never",
-		last(readExpiry), func(l *client.Link) string { return orNever(l.ExpiresAt) }},
+		last(readExpiry), func(l *client.Link) string { return console.TimeOrNever(l.ExpiresAt) }},
 	{"max-hits", "max_hits", "HITS", "how many hits it answers before it is used up", "default: any number", "none: any number",
 		last(readMaxHits), showMaxHits},
 	{"status", "redirect_status", "STATUS", "redirect status: 301, 302, 307 or 308", "default 302", "",
@@ -56,9 +58,9 @@ func addLinkFlags(fs *pflag.FlagSet, given map[string]any, ofNew bool) {
 		if f.kind == "bool" {
 			flag.NoOptDefVal = "true"
 		}
-		markArguments(fs, f.flag)
+		settings.MarkArguments(fs, f.flag)
 	}
-	completeWords(fs, "status", redirectStatuses...)
+	settings.CompleteWords(fs, "status", redirectStatuses...)
 }
 
 func (f *linkField) help(ofNew bool) string {
@@ -108,7 +110,7 @@ func readExpiry(text string) (any, error) {
 	if text == "never" || text == "none" {
 		return nil, nil
 	}
-	return parseExpiry(text, time.Now())
+	return settings.ParseExpiry(text, time.Now())
 }
 
 func readMaxHits(text string) (any, error) {
@@ -126,7 +128,7 @@ func readMaxHits(text string) (any, error) {
 }
 
 func readStatus(text string) (any, error) {
-	status, err := oneOf(redirectStatuses...)(text)
+	status, err := settings.OneOf(redirectStatuses...)(text)
 	if err != nil {
 		return nil, err
 	}

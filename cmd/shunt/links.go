@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/settings"
 )
 
 // add.go has add; here are the commands for links that there are.
@@ -32,7 +34,7 @@ type listAsked struct {
 
 // addOwner gives cmd the flag owner, which becomes options of a call.
 func addOwner(cmd *cobra.Command, options *[]client.Option) {
-	checkedVar(cmd.Flags(), options, "owner", "ID", "", "those of the user with this ID, or of all (for admins)",
+	settings.Var(cmd.Flags(), options, "owner", "ID", "", "those of the user with this ID, or of all (for admins)",
 		func(text string) ([]client.Option, error) {
 			if text == "all" {
 				return []client.Option{client.AnyOwner()}, nil
@@ -43,7 +45,7 @@ func addOwner(cmd *cobra.Command, options *[]client.Option) {
 			}
 			return []client.Option{client.Owner(uint32(id))}, nil
 		})
-	markArguments(cmd.Flags(), "owner")
+	settings.MarkArguments(cmd.Flags(), "owner")
 }
 
 func newLs(stdout, stderr io.Writer) *cobra.Command {
@@ -60,7 +62,7 @@ newest 50.
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asked.all && cmd.Flags().Changed("limit") {
-				return usageErrorf("--all and --limit exclude each other")
+				return settings.UsageErrorf("--all and --limit exclude each other")
 			}
 			return listLinks(cmd.Context(), &where, asked, stdout, stderr)
 		},
@@ -73,13 +75,13 @@ newest 50.
 	fs.BoolVar(&asked.all, "all", false, "all of them")
 	addOwner(cmd, &asked.owner)
 	fs.BoolVar(&asked.asJSON, "json", false, "print link objects, one a line")
-	markArguments(fs, "tag", "q", "limit", "all", "json")
+	settings.MarkArguments(fs, "tag", "q", "limit", "all", "json")
 	return cmd
 }
 
 func listLinks(ctx context.Context, where *localTarget, asked listAsked, stdout, stderr io.Writer) error {
 	if asked.limit < 1 {
-		return usageErrorf("--limit must be at least 1")
+		return settings.UsageErrorf("--limit must be at least 1")
 	}
 	err := where.with(ctx, stderr, func(c *connection) error { return c.listLinks(ctx, asked, stdout, stderr) })
 	if err != nil {
@@ -129,7 +131,7 @@ func (p *linkPrinter) print(l *client.Link) error {
 		return err
 	}
 	p.rows = append(p.rows, []string{
-		l.Code, strconv.FormatUint(l.Hits, 10), string(l.State), timeText(l.CreatedAt), l.URL, l.Title,
+		l.Code, strconv.FormatUint(l.Hits, 10), string(l.State), console.Time(l.CreatedAt), l.URL, l.Title,
 	})
 	if len(p.rows) < maxPage {
 		return nil
@@ -143,7 +145,7 @@ func (p *linkPrinter) table() error {
 		rows = slices.Insert(rows, 0, []string{"CODE", "HITS", "STATE", "CREATED", "TARGET", "TITLE"})
 	}
 	p.headed, p.rows = true, nil
-	return printTable(p.w, rows)
+	return console.PrintTable(p.w, rows)
 }
 
 // flush prints what is not printed yet.
@@ -178,7 +180,7 @@ the code; an address of another server is refused.
 func removeLink(ctx context.Context, where *localTarget, name string, stderr io.Writer) error {
 	err := where.withLink(ctx, name, stderr, func(c *connection, code string) error { return c.Delete(ctx, code) })
 	if err != nil {
-		return fmt.Errorf("rm %s: %w", printable(name), err)
+		return fmt.Errorf("rm %s: %w", console.Printable(name), err)
 	}
 	return nil
 }
@@ -201,7 +203,7 @@ output is not whole.
 	addLocalSettings(cmd, &where)
 	addOwner(cmd, &owner)
 	cmd.Flags().BoolVar(&unique, "unique", false, "with the unique visitors of each")
-	markArguments(cmd.Flags(), "unique")
+	settings.MarkArguments(cmd.Flags(), "unique")
 	return cmd
 }
 

@@ -10,6 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/settings"
+	"shunt/cmd/shunt/socket"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/valyala/fasthttp/fasthttputil"
@@ -44,18 +48,18 @@ func addLocalSettings(cmd *cobra.Command, t *localTarget) {
 	addDataSettings(cmd, &t.data)
 	fs := cmd.Flags()
 	hide(fs, "listen", "acme-domain", "private-targets", "journal-dir", "min-free-space")
-	checkedVar(fs, &t.server, "server", "URL", "", "talk to the server at this origin, such as https://sho.rt; the token is in SHUNT_TOKEN", t.parseServer)
+	settings.Var(fs, &t.server, "server", "URL", "", "talk to the server at this origin, such as https://sho.rt; the token is in SHUNT_TOKEN", t.parseServer)
 	fs.StringVar(&t.token, "token", "", "`TOKEN` for --server; others see arguments, so use SHUNT_TOKEN or SHUNT_TOKEN_FILE")
-	must(fs.SetAnnotation("token", secretAnnotation, []string{}))
+	settings.MarkSecret(fs, "token")
 	fs.StringVar(&t.user, "user", "", "`EMAIL` of the user to act as (default: the oldest admin)")
-	markArguments(fs, "user")
+	settings.MarkArguments(fs, "user")
 }
 
 // addInit gives cmd the flag --init, with which it may make the store.
 func addInit(cmd *cobra.Command, t *localTarget) {
 	t.mayInit = true
 	cmd.Flags().BoolVar(&t.init, "init", false, "make a store in the data folder if there is none")
-	markArguments(cmd.Flags(), "init")
+	settings.MarkArguments(cmd.Flags(), "init")
 }
 
 // hide takes settings out of the help that a command takes from serve's file or environment, and a person hardly gives it.
@@ -71,7 +75,7 @@ func (t *localTarget) connect(ctx context.Context, stderr io.Writer) (*connectio
 	if t.server != "" {
 		return t.connectRemote(stderr)
 	}
-	if _, err := socketPath(t.data.dataDir); err != nil {
+	if _, err := socket.Path(t.data.dataDir); err != nil {
 		return nil, err
 	}
 	var alone *connection
@@ -87,13 +91,13 @@ func (t *localTarget) connect(ctx context.Context, stderr io.Writer) (*connectio
 
 func (t *localTarget) connectRemote(stderr io.Writer) (*connection, error) {
 	if t.token == "" {
-		return nil, usageErrorf("--server needs a token: set SHUNT_TOKEN, or SHUNT_TOKEN_FILE to the path of a file that holds it")
+		return nil, settings.UsageErrorf("--server needs a token: set SHUNT_TOKEN, or SHUNT_TOKEN_FILE to the path of a file that holds it")
 	}
 	if t.init {
-		return nil, usageErrorf("--init is for a data folder of this machine, and not for --server")
+		return nil, settings.UsageErrorf("--init is for a data folder of this machine, and not for --server")
 	}
 	if t.user != "" {
-		return nil, usageErrorf("--user is for local commands: at --server the token tells the user")
+		return nil, settings.UsageErrorf("--user is for local commands: at --server the token tells the user")
 	}
 	if t.guessed {
 		fmt.Fprintf(stderr, "shunt: --server is taken as %s\n", t.server)
@@ -154,9 +158,9 @@ func (t *localTarget) openAlone(ctx context.Context, stderr io.Writer) (*connect
 }
 
 func (t *localTarget) startAlone(ctx context.Context, parts *stack, stderr io.Writer) (*connection, error) {
-	say := newConsole(stderr, "text", slog.LevelWarn)
+	say := console.New(stderr, "text", slog.LevelWarn)
 	core := core{}
-	if err := t.openStore(parts, &core, stderr, say.log); err != nil {
+	if err := t.openStore(parts, &core, stderr, say.Log); err != nil {
 		return nil, err
 	}
 	baseURL, err := t.data.aloneBaseURL(core.store)
@@ -164,7 +168,7 @@ func (t *localTarget) startAlone(ctx context.Context, parts *stack, stderr io.Wr
 		return nil, err
 	}
 	options := engine.Options{
-		Rings: aloneRings, RingRecords: aloneRingRecords, Logger: say.log,
+		Rings: aloneRings, RingRecords: aloneRingRecords, Logger: say.Log,
 		KeptHours: engine.MaxKeptHours, KeptDays: engine.MaxKeptDays, // what goes is serve's to decide
 	}
 	if err := core.openEngine(parts, &t.data, options); err != nil {
@@ -174,13 +178,13 @@ func (t *localTarget) startAlone(ctx context.Context, parts *stack, stderr io.Wr
 		return nil, err
 	}
 	parts.run("engine", core.engine.Run)
-	front, err := api.NewServer(core.apiOptions(&t.data, baseURL, say.log))
+	front, err := api.NewServer(core.apiOptions(&t.data, baseURL, say.Log))
 	if err != nil {
 		return nil, err
 	}
 	door := fasthttputil.NewInmemoryListener()
 	serveOn(parts, "local", front.ServeLocal, door)
-	drainOnStop(parts, front, say.log)
+	drainOnStop(parts, front, say.Log)
 	return newLocalConnection(t.user, func(context.Context) (net.Conn, error) { return door.Dial() })
 }
 

@@ -13,6 +13,9 @@ import (
 	"slices"
 	"strings"
 
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/settings"
+
 	"github.com/spf13/cobra"
 )
 
@@ -36,8 +39,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitDone
 	}
-	fmt.Fprintln(stderr, "shunt:", strings.ReplaceAll(plainText(err), "\n", "\n  "))
-	if usage := (usageError{}); errors.As(err, &usage) {
+	fmt.Fprintln(stderr, "shunt:", strings.ReplaceAll(console.PlainText(err), "\n", "\n  "))
+	if usage := (settings.UsageError{}); errors.As(err, &usage) {
 		return exitUsage
 	}
 	return exitFailed
@@ -64,7 +67,7 @@ belong to one call (such as --alias) are flags only.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetOut(stderr)
 			_ = cmd.Help() // only writes
-			return usageErrorf("name a command")
+			return settings.UsageErrorf("name a command")
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			return loadSettings(cmd, os.Environ(), stderr)
@@ -118,30 +121,29 @@ func noCommand(cmd *cobra.Command, args []string, what string) error {
 			names = append(append(names, sub.Name()), sub.Aliases...)
 		}
 	}
-	return usageErrorf("there is no %s %q%s (see '%s --help')", what, cmd.CommandPath()+" "+args[0],
-		didYouMean(args[0], names, func(name string) string { return cmd.CommandPath() + " " + name }), cmd.CommandPath())
+	return settings.UsageErrorf("there is no %s %q%s (see '%s --help')", what, cmd.CommandPath()+" "+args[0],
+		settings.DidYouMean(args[0], names, func(name string) string { return cmd.CommandPath() + " " + name }), cmd.CommandPath())
 }
 
 // exactly takes as many arguments as it has names. None of them may be empty, as an unset variable of a script is.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > len(names) {
-			return usageErrorf("unexpected argument %q (see '%s --help')", args[len(names)], cmd.CommandPath())
+			return settings.UsageErrorf("unexpected argument %q (see '%s --help')", args[len(names)], cmd.CommandPath())
 		}
 		if len(args) < len(names) {
-			return usageErrorf("%s is missing (see '%s --help')", names[len(args)], cmd.CommandPath())
+			return settings.UsageErrorf("%s is missing (see '%s --help')", names[len(args)], cmd.CommandPath())
 		}
 		if i := slices.Index(args, ""); i >= 0 {
-			return usageErrorf("%s is empty (see '%s --help')", names[i], cmd.CommandPath())
+			return settings.UsageErrorf("%s is empty (see '%s --help')", names[i], cmd.CommandPath())
 		}
 		return nil
 	}
 }
 
-// usageError is a mistake of the caller's: exit 2.
-type usageError struct{ cause error }
-
-func (e usageError) Error() string { return e.cause.Error() }
-func (e usageError) Unwrap() error { return e.cause }
-
-func usageErrorf(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+// must is for errors that only a mistake in this program could cause.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
-	"sync"
 	"time"
 
-	"github.com/mattn/go-isatty"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/socket"
 
 	"shunt/api/client"
 	"shunt/storage"
@@ -22,7 +20,7 @@ import (
 // reach connects to the server that runs on the folder; or returns nil, and what alone has returned: it opens the folder, and
 // storage.ErrLocked means that a process without a socket has it.
 func (t *localTarget) reach(ctx context.Context, alone func() error) (*connection, error) {
-	path, tooLong := socketPath(t.data.dataDir) // too long: no server can run on it, but a backup can be there
+	path, tooLong := socket.Path(t.data.dataDir) // too long: no server can run on it, but a backup can be there
 	patience, cancel := context.WithTimeout(ctx, t.patience)
 	defer cancel()
 	for {
@@ -69,59 +67,11 @@ func (c *connection) follow(ctx context.Context, path string, body any, say func
 		}
 		switch {
 		case line.Error != "":
-			return errors.New(printable(line.Error))
+			return errors.New(console.Printable(line.Error))
 		case line.Result != nil:
 			return json.Unmarshal(line.Result, result)
 		}
-		say(printable(line.Progress))
+		say(console.Printable(line.Progress))
 	}
 	return errors.New("the server was stopped before it was done")
-}
-
-// A progress shows how a long command goes: to a person one line that changes, else a line now and then.
-type progress struct {
-	w      io.Writer
-	person bool
-
-	mu    sync.Mutex
-	shown time.Time
-	drawn int // bytes of the unfinished line on the terminal
-}
-
-// progressDelay is after which time there is something to tell at all.
-const progressDelay = time.Second
-
-func newProgress(w io.Writer) *progress {
-	f, ok := w.(*os.File)
-	return &progress{w: w, person: ok && isatty.IsTerminal(f.Fd()), shown: time.Now()}
-}
-
-// say may be called from any goroutine, and as often as one likes.
-func (p *progress) say(text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	interval := logProgressInterval
-	if p.person {
-		interval = progressDelay
-	}
-	if text == "" || time.Since(p.shown) < interval {
-		return
-	}
-	p.shown = time.Now()
-	if !p.person {
-		fmt.Fprintf(p.w, "shunt: %s\n", text)
-		return
-	}
-	fmt.Fprintf(p.w, "\r%-*s", p.drawn, text)
-	p.drawn = len(text)
-}
-
-// end clears the line.
-func (p *progress) end() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.drawn > 0 {
-		fmt.Fprintf(p.w, "\r%*s\r", p.drawn, "")
-		p.drawn = 0
-	}
 }

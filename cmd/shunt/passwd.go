@@ -81,9 +81,12 @@ func readPassword(path string, stdin io.Reader, stderr io.Writer) (string, error
 	return firstLine(stdin)
 }
 
+// maxPasswordBytes stops a wrong file from being read whole.
+const maxPasswordBytes = 4096
+
 // firstLine returns the first line, whatever spaces are in it.
 func firstLine(r io.Reader) (string, error) {
-	line, err := bufio.NewReader(io.LimitReader(r, maxSecretFileBytes)).ReadString('\n')
+	line, err := bufio.NewReader(io.LimitReader(r, maxPasswordBytes)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", fmt.Errorf("reading the password: %w", err)
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/settings"
 	"shunt/engine/plural"
 	"shunt/storage"
 )
@@ -35,16 +37,16 @@ journal of its own, so hits that the original recorded after the backup are not 
 	addFolder(cmd, &data)
 	cmd.Flags().BoolVar(&skipCheck, "skip-check", false, "copy the backup without verifying it first")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
-	markArguments(cmd.Flags(), "json", "skip-check")
+	settings.MarkArguments(cmd.Flags(), "json", "skip-check")
 	return cmd
 }
 
 func restoreData(
 	ctx context.Context, data *dataSettings, from string, skipCheck, asJSON bool, stdout, stderr io.Writer,
 ) error {
-	show := newProgress(stderr)
-	defer show.end()
-	log := newConsole(stderr, "text", slog.LevelWarn).log
+	show := console.NewProgress(stderr)
+	defer show.End()
+	log := console.New(stderr, "text", slog.LevelWarn).Log
 	if err := storage.Restorable(from, data.dataDir, nil); err != nil {
 		return restoreError(from, data.dataDir, err)
 	}
@@ -56,24 +58,24 @@ func restoreData(
 	made, err := storage.Restore(ctx, from, data.dataDir, storage.RestoreOptions{
 		Logger: log,
 		Progress: func(copied, all uint64) {
-			show.say(fmt.Sprintf("copying: %s of %s", byteText(copied), byteText(all)))
+			show.Say(fmt.Sprintf("copying: %s of %s", console.Size(copied), console.Size(all)))
 		},
 	})
-	show.end()
+	show.End()
 	if err != nil {
 		return restoreError(from, data.dataDir, err)
 	}
 	if asJSON {
-		return printValue(stdout, made)
+		return console.PrintValue(stdout, made)
 	}
-	_, err = fmt.Fprintf(stdout, "restored %s in %s to %s\n", byteText(made.Bytes), plural.Of(made.Files, "file", "files"), made.Dir)
+	_, err = fmt.Fprintf(stdout, "restored %s in %s to %s\n", console.Size(made.Bytes), plural.Of(made.Files, "file", "files"), made.Dir)
 	return err
 }
 
 // checkBackup refuses a backup that has faults.
-func checkBackup(ctx context.Context, from string, show *progress, stderr io.Writer) error {
-	found, err := checkAlone(ctx, &dataSettings{dataDir: from}, show.say, stderr)
-	show.end()
+func checkBackup(ctx context.Context, from string, show *console.Progress, stderr io.Writer) error {
+	found, err := checkAlone(ctx, &dataSettings{dataDir: from}, show.Say, stderr)
+	show.End()
 	switch {
 	case err != nil:
 		return fmt.Errorf("restore: %w", err)
@@ -89,7 +91,7 @@ func restoreError(from, dir string, err error) error {
 	switch {
 	case errors.Is(err, storage.ErrNotEmpty):
 		err = fmt.Errorf("there is something in %s (--data) already; if it is the data of a server, stop that and move the folder away "+
-			"(mv %s %s.old), then run this again; nothing was changed", dir, shellQuote(dir), shellQuote(dir))
+			"(mv %s %s.old), then run this again; nothing was changed", dir, console.Quote(dir), console.Quote(dir))
 	case errors.Is(err, storage.ErrLocked):
 		err = fmt.Errorf("%s (--data) is in use: a server or another restore runs on it; nothing was changed", dir)
 	case errors.Is(err, storage.ErrUnfinishedBackup):

@@ -14,10 +14,19 @@ import (
 	"syscall"
 	"time"
 
+	"shunt/cmd/shunt/certs"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/memory"
+	"shunt/cmd/shunt/settings"
+	"shunt/cmd/shunt/socket"
+
 	"github.com/spf13/cobra"
 
 	"shunt/api"
 	"shunt/api/account"
+	"shunt/api/admin"
+	"shunt/api/limit"
+	"shunt/api/visitor"
 	"shunt/engine"
 )
 
@@ -38,7 +47,7 @@ type serveConfig struct {
 	keptDays       int
 	connections    int // 0: as many as there are descriptors for
 	perAddress     int // negative: no limit
-	rateLimits     api.RateLimits
+	rateLimits     limit.Limits
 	https          httpsSettings
 	allowHTTP      bool
 	corsOrigins    []string
@@ -61,7 +70,7 @@ once; no hit that was answered is lost then either, the next start replays them.
   shunt serve --config /etc/shunt.toml`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return serve(cmd.Context(), &cfg, newConsole(stderr, cfg.logFormat, cfg.logLevel), program)
+			return serve(cmd.Context(), &cfg, console.New(stderr, cfg.logFormat, cfg.logLevel), program)
 		},
 	}
 	addServeSettings(cmd, &cfg)
@@ -72,36 +81,36 @@ once; no hit that was answered is lost then either, the next start replays them.
 func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	addDataSettings(cmd, &cfg.data)
 	fs := cmd.Flags()
-	checkedVar(fs, &cfg.adminListen, "admin-listen", "ADDRESS", defaultAdminListen,
-		"address of /metrics, /healthz and /readyz", parseListen)
+	settings.Var(fs, &cfg.adminListen, "admin-listen", "ADDRESS", defaultAdminListen,
+		"address of /metrics, /healthz and /readyz", settings.ParseListen)
 	fs.StringSliceVar(&cfg.adminHosts, "admin-host", nil,
 		"host `NAME` that the admin address answers to, such as that of a proxy in front of it; may be repeated, or "+
 			"be a list with commas (default: on loopback only localhost and loopback addresses, elsewhere any name)")
-	fs.Var(prefixes{&cfg.trustedProxies}, "trusted-proxy",
+	fs.Var(settings.Networks(&cfg.trustedProxies), "trusted-proxy",
 		"address or network of a proxy that is believed; may be repeated, or be a list with commas")
-	checkedVar(fs, &cfg.clientIPHeader, "client-ip-header", "HEADER", "X-Forwarded-For",
-		"the header in which a trusted proxy names the client", parseHeaderName)
+	settings.Var(fs, &cfg.clientIPHeader, "client-ip-header", "HEADER", "X-Forwarded-For",
+		"the header in which a trusted proxy names the client", settings.ParseHeaderName)
 	fs.StringVar(&cfg.geoIP, "geoip", "", "`FILE` in MaxMind's DB format that tells the countries of visitors; read once, at start")
-	checkedVar(fs, &cfg.countryHeader, "country-header", "HEADER", "",
+	settings.Var(fs, &cfg.countryHeader, "country-header", "HEADER", "",
 		"the header in which a trusted proxy says the visitor's country, such as CF-IPCountry; it counts before --geoip",
-		parseHeaderName)
+		settings.ParseHeaderName)
 	fs.StringVar(&cfg.blockList, "block-list", "",
 		"`FILE` of hosts and beginnings of addresses, one a line, that no link may lead to; read again when it changes")
-	checkedVar(fs, &cfg.rootRedirect, "root-redirect", "URL", "", "where / leads (default: a page)", parseTarget)
-	checkedVar(fs, &cfg.flushInterval, "flush-interval", "DURATION", engine.DefaultFlushInterval.String(),
+	settings.Var(fs, &cfg.rootRedirect, "root-redirect", "URL", "", "where / leads (default: a page)", parseTarget)
+	settings.Var(fs, &cfg.flushInterval, "flush-interval", "DURATION", engine.DefaultFlushInterval.String(),
 		"how often hits are written; a power cut loses at most as much", parseFlushInterval)
-	checkedVar(fs, &cfg.cacheSize, "cache-size", "SIZE", "auto",
+	settings.Var(fs, &cfg.cacheSize, "cache-size", "SIZE", "auto",
 		"memory for blocks of the store that were read, such as 256MiB (auto: a sixteenth of the memory, from 64MiB to 1GiB)", parseCacheSize)
-	checkedVar(fs, &cfg.keptHours, "keep-hours", "N", strconv.Itoa(engine.DefaultKeptHours),
-		"for how many hours figures by the hour are kept", countUpTo(engine.MaxKeptHours))
-	checkedVar(fs, &cfg.keptDays, "keep-days", "N", strconv.Itoa(engine.DefaultKeptDays),
-		"for how many days figures by the day are kept; those of a link's whole life always are", countUpTo(engine.MaxKeptDays))
-	checkedVar(fs, &cfg.connections, "max-connections", "N", "auto",
+	settings.Var(fs, &cfg.keptHours, "keep-hours", "N", strconv.Itoa(engine.DefaultKeptHours),
+		"for how many hours figures by the hour are kept", settings.CountUpTo(engine.MaxKeptHours))
+	settings.Var(fs, &cfg.keptDays, "keep-days", "N", strconv.Itoa(engine.DefaultKeptDays),
+		"for how many days figures by the day are kept; those of a link's whole life always are", settings.CountUpTo(engine.MaxKeptDays))
+	settings.Var(fs, &cfg.connections, "max-connections", "N", "auto",
 		"clients that may be connected at a time (auto: 32768, or as many as there are file descriptors for)",
-		countOr("auto", 0, api.MaxConnections))
-	checkedVar(fs, &cfg.perAddress, "max-connections-per-address", "N", strconv.Itoa(api.DefaultPerAddress),
+		settings.CountOr("auto", 0, api.MaxConnections))
+	settings.Var(fs, &cfg.perAddress, "max-connections-per-address", "N", strconv.Itoa(api.DefaultPerAddress),
 		"of them from one address, or from one IPv6 /64; this machine and trusted proxies have no limit; or off",
-		countOr("off", -1, api.MaxConnections))
+		settings.CountOr("off", -1, api.MaxConnections))
 	addRateLimits(fs, &cfg.rateLimits)
 	addHTTPSSettings(fs, &cfg.https)
 	fs.StringSliceVar(&cfg.corsOrigins, "cors-origin", nil,
@@ -110,9 +119,9 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	fs.BoolVar(&cfg.data.acceptLoss, "accept-loss", false,
 		"start although the store has lost writes that were acknowledged, and go on without them")
 	fs.BoolVar(&cfg.pprof, "pprof", false, "serve /debug/pprof on the admin address even if that is not loopback")
-	wordVar(fs, &cfg.logFormat, "log-format", "FORMAT", "text", "text or json", "text", "json")
-	checkedVar(fs, &cfg.logLevel, "log-level", "LEVEL", "info", "debug, info, warn or error", parseLevel)
-	completeWords(fs, "log-level", "debug", "info", "warn", "error")
+	settings.WordVar(fs, &cfg.logFormat, "log-format", "FORMAT", "text", "text or json", "text", "json")
+	settings.Var(fs, &cfg.logLevel, "log-level", "LEVEL", "info", "debug, info, warn or error", settings.ParseLevel)
+	settings.CompleteWords(fs, "log-level", "debug", "info", "warn", "error")
 }
 
 // check refuses settings that do not go together.
@@ -121,13 +130,13 @@ func (cfg *serveConfig) check() error {
 		return err
 	}
 	if cfg.countryHeader != "" && len(cfg.trustedProxies) == 0 {
-		return usageErrorf("--country-header needs --trusted-proxy: nobody else is believed where a visitor comes from")
+		return settings.UsageErrorf("--country-header needs --trusted-proxy: nobody else is believed where a visitor comes from")
 	}
 	if err := api.CheckCORSOrigins(cfg.corsOrigins); err != nil {
-		return usageErrorf("--cors-origin: %w", err)
+		return settings.UsageErrorf("--cors-origin: %w", err)
 	}
-	if err := api.CheckAdminHosts(cfg.adminHosts); err != nil {
-		return usageErrorf("--admin-host: %w", err)
+	if _, err := admin.ParseHosts(cfg.adminHosts); err != nil {
+		return settings.UsageErrorf("--admin-host: %w", err)
 	}
 	if err := cfg.https.check(&cfg.data); err != nil {
 		return err
@@ -137,7 +146,7 @@ func (cfg *serveConfig) check() error {
 
 // serve runs the server until ctx ends or a signal comes, and stops it. A second signal ends it in the middle of
 // stopping. program is how this one was called.
-func serve(ctx context.Context, cfg *serveConfig, say *console, program string) error {
+func serve(ctx context.Context, cfg *serveConfig, say *console.Console, program string) error {
 	if err := cfg.check(); err != nil {
 		return err
 	}
@@ -172,13 +181,13 @@ const sameSignal = 200 * time.Millisecond
 // server is the process of serve: start fills it from top to bottom.
 type server struct {
 	cfg     *serveConfig
-	say     *console
+	say     *console.Console
 	program string
 	parts   *stack
 
-	countries            *api.CountryTable // nil without --geoip
-	certs                certSource        // nil: no HTTPS
-	blocks               *api.BlockFile    // nil without --block-list
+	countries            *visitor.Countries // nil without --geoip
+	certs                certs.Source       // nil: no HTTPS
+	blocks               *api.BlockFile     // nil without --block-list
 	public, admin, local net.Listener
 	redirects            net.Listener // to HTTPS; nil: none
 	core                 core
@@ -190,7 +199,7 @@ func (s *server) run(ctx context.Context) error {
 	if err == nil {
 		select {
 		case <-ctx.Done():
-			s.say.draining()
+			s.say.Draining()
 		case err = <-s.parts.fails():
 		}
 	}
@@ -198,7 +207,7 @@ func (s *server) run(ctx context.Context) error {
 		err = nil // stopped while loading
 	}
 	if err = errors.Join(err, s.parts.stop()); err == nil {
-		s.say.stopped()
+		s.say.Stopped()
 	}
 	return err
 }
@@ -239,9 +248,9 @@ func (s *server) start(ctx context.Context) error {
 	if err := s.core.store.NoteBaseURL(baseURL); err != nil {
 		return err
 	}
-	s.say.listening(addresses{
-		baseURL: baseURL, public: s.scheme() + s.public.Addr().String(), admin: "http://" + s.admin.Addr().String(),
-		data: s.cfg.data.dataDir,
+	s.say.Listening(console.Addresses{
+		Version: versionText(), BaseURL: baseURL, Data: s.cfg.data.dataDir,
+		Public: s.scheme() + s.public.Addr().String(), Admin: "http://" + s.admin.Addr().String(),
 	}, s.core.created)
 	if err := s.core.load(ctx, s.say); err != nil {
 		return err
@@ -250,7 +259,7 @@ func (s *server) start(ctx context.Context) error {
 	if err := s.sayNext(); err != nil {
 		return err
 	}
-	s.say.ready(s.core.engine.Metrics().Links)
+	s.say.Ready(s.core.engine.Metrics().Links)
 	return nil
 }
 
@@ -259,7 +268,7 @@ func (s *server) readCountries() (err error) {
 	if s.cfg.geoIP == "" {
 		return nil
 	}
-	if s.countries, err = api.ReadCountries(s.cfg.geoIP); err != nil {
+	if s.countries, err = visitor.ReadCountries(s.cfg.geoIP); err != nil {
 		return fmt.Errorf("--geoip: %w", err)
 	}
 	return nil
@@ -270,7 +279,7 @@ func (s *server) readBlocks() (err error) {
 	if s.cfg.blockList == "" {
 		return nil
 	}
-	if s.blocks, err = api.OpenBlockFile(s.cfg.blockList, s.say.log); err != nil {
+	if s.blocks, err = api.OpenBlockFile(s.cfg.blockList, s.say.Log); err != nil {
 		return fmt.Errorf("--block-list: %w", err)
 	}
 	s.parts.run("block list", s.blocks.Run)
@@ -295,7 +304,7 @@ func (s *server) listenOn(flag, address string) (net.Listener, error) {
 	ln, err := net.Listen("tcp", address)
 	if err != nil {
 		program, _ := os.Executable() // "": an example without it
-		return nil, listenError(flag, address, program, err)
+		return nil, console.ListenError(flag, address, program, err)
 	}
 	s.parts.onStop(flag, closeListener(ln))
 	return ln, nil
@@ -313,37 +322,37 @@ func closeListener(ln net.Listener) func() error {
 
 // openData opens the store, which locks the folder, then the socket in it, then the engine.
 func (s *server) openData() error {
-	path, err := socketPath(s.cfg.data.dataDir)
+	path, err := socket.Path(s.cfg.data.dataDir)
 	if err != nil {
 		return err
 	}
 	if s.cfg.data.cacheBytes = s.cfg.cacheSize; s.cfg.cacheSize == cacheSizeByMemory {
-		s.cfg.data.cacheBytes = autoCacheBytes(usableMemory(os.DirFS("/")))
+		s.cfg.data.cacheBytes = memory.CacheBytes(memory.Usable(os.DirFS("/")))
 	}
-	if err := s.core.openStore(s.parts, &s.cfg.data, true, s.say.log); err != nil {
+	if err := s.core.openStore(s.parts, &s.cfg.data, true, s.say.Log); err != nil {
 		return err
 	}
-	s.parts.run("heap", newHeapKeeper(s.core.store.Metrics).run)
+	s.parts.run("heap", memory.NewHeapKeeper(s.core.store.Metrics).Run)
 	if err := s.warnOfOpenFolder(); err != nil {
 		return err
 	}
-	if s.local, err = listenSocket(path); err != nil {
+	if s.local, err = socket.Listen(path); err != nil {
 		return err
 	}
 	s.parts.onStop("socket", closeListener(s.local))
 	options := engine.Options{
-		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, Logger: s.say.log,
+		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, Logger: s.say.Log,
 	}
 	if err := s.core.openEngine(s.parts, &s.cfg.data, options); err != nil {
 		return err
 	}
-	sayLeft(memoryFolder(), s.say.log)
+	sayLeft(memory.Folder(), s.say.Log)
 	return nil
 }
 
 // serveAPI serves the three ways in. While links are being loaded, they answer so.
 func (s *server) serveAPI(baseURL string) error {
-	o := s.core.apiOptions(&s.cfg.data, baseURL, s.say.log)
+	o := s.core.apiOptions(&s.cfg.data, baseURL, s.say.Log)
 	o.TrustedProxies, o.ClientIPHeader = s.cfg.trustedProxies, s.cfg.clientIPHeader
 	o.CountryHeader, o.Countries = s.cfg.countryHeader, s.countries
 	o.Blocks, o.RootRedirect = s.blocks, s.cfg.rootRedirect
@@ -356,7 +365,7 @@ func (s *server) serveAPI(baseURL string) error {
 	s.speakHTTPS(&o)
 	server, err := api.NewServer(o)
 	if err != nil {
-		return usageError{err}
+		return settings.UsageErrorf("%w", err)
 	}
 	serveOn(s.parts, "public address", server.ServePublic, s.public)
 	if s.redirects != nil {
@@ -364,9 +373,9 @@ func (s *server) serveAPI(baseURL string) error {
 	}
 	serveOn(s.parts, "admin address", server.ServeAdmin, s.admin)
 	serveOn(s.parts, "socket", server.ServeLocal, s.local)
-	drainOnStop(s.parts, server, s.say.log)
+	drainOnStop(s.parts, server, s.say.Log)
 	if s.cfg.allowHTTP {
-		s.say.log.Warn("tokens are taken over plain HTTP from anywhere (--allow-http)")
+		s.say.Log.Warn("tokens are taken over plain HTTP from anywhere (--allow-http)")
 	}
 	return nil
 }
@@ -396,6 +405,6 @@ func (s *server) sayNext() error {
 	if s.cfg.data.dataDir != defaultDataDir {
 		command = append(command, "--data", s.cfg.data.dataDir)
 	}
-	s.say.next("There is no API token yet", command...)
+	s.say.Next("There is no API token yet", command...)
 	return nil
 }

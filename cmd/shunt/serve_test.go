@@ -5,12 +5,26 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
 
+	"shunt/cmd/shunt/settings"
+
 	"go.uber.org/goleak"
 )
+
+// TestMain takes the settings of whoever runs the tests out of the environment.
+func TestMain(m *testing.M) {
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, settings.EnvPrefix) {
+			os.Unsetenv(name)
+		}
+	}
+	os.Exit(m.Run())
+}
 
 // syncBuffer is what a server in this process writes to.
 type syncBuffer struct {
@@ -86,6 +100,9 @@ func TestAServerJoinsEverythingThatItStarts(t *testing.T) {
 	goleak.VerifyNone(t, leaks...)
 }
 
+// publicAddress is in the line that says where a server listens.
+var publicAddress = regexp.MustCompile(`msg=listening.* public=(\S+)`)
+
 // readyWriter delivers the public address of a server when it says that it is ready.
 type readyWriter struct {
 	syncBuffer
@@ -96,8 +113,8 @@ func newReadyWriter() *readyWriter { return &readyWriter{ready: make(chan string
 
 func (w *readyWriter) Write(p []byte) (int, error) {
 	n, err := w.syncBuffer.Write(p)
-	if readyLine.Match(p) {
-		w.ready <- listeningLine.FindStringSubmatch(w.String())[1]
+	if bytes.Contains(p, []byte("msg=ready")) {
+		w.ready <- publicAddress.FindStringSubmatch(w.String())[1]
 	}
 	return n, err
 }
@@ -106,4 +123,21 @@ func (w *readyWriter) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.b.String()
+}
+
+// follow asks once for a short address.
+func follow(t *testing.T, short, want string) {
+	t.Helper()
+	request, err := http.NewRequest(http.MethodGet, short, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if got := response.Header.Get("Location"); response.StatusCode != http.StatusFound || got != want {
+		t.Errorf("%s: got %d to %q, want 302 to %q", short, response.StatusCode, got, want)
+	}
 }

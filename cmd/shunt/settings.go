@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"log/slog"
+	"io"
 	"net"
 	"net/netip"
 	"net/url"
@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"shunt/cmd/shunt/settings"
 	"shunt/engine"
 	"shunt/storage"
 )
@@ -46,7 +47,7 @@ type dataSettings struct {
 // addFolder gives cmd the settings of whoever looks into the data folder.
 func addFolder(cmd *cobra.Command, s *dataSettings) {
 	addConfig(cmd)
-	checkedVar(cmd.Flags(), &s.dataDir, "data", "DIR", defaultDataDir, "folder of the data", parseNotEmpty)
+	settings.Var(cmd.Flags(), &s.dataDir, "data", "DIR", defaultDataDir, "folder of the data", settings.ParseNotEmpty)
 }
 
 func addConfig(cmd *cobra.Command) {
@@ -62,7 +63,7 @@ func addJournal(cmd *cobra.Command, s *dataSettings) {
 func addStoreSettings(cmd *cobra.Command, s *dataSettings) {
 	addFolder(cmd, s)
 	addJournal(cmd, s)
-	checkedVar(cmd.Flags(), &s.minFree, "min-free-space", "SIZE", "auto",
+	settings.Var(cmd.Flags(), &s.minFree, "min-free-space", "SIZE", "auto",
 		"free space below which links are not written, such as 1GiB, 5% or off (auto: the smaller of 512MiB and 5%)", parseFloor)
 }
 
@@ -70,13 +71,13 @@ func addStoreSettings(cmd *cobra.Command, s *dataSettings) {
 func addDataSettings(cmd *cobra.Command, s *dataSettings) {
 	addStoreSettings(cmd, s)
 	fs := cmd.Flags()
-	checkedVar(fs, &s.listen, "listen", "ADDRESS", defaultListen, "address of redirects and the API", parseListen)
-	checkedVar(fs, &s.baseURL, "base-url", "URL", "",
+	settings.Var(fs, &s.listen, "listen", "ADDRESS", defaultListen, "address of redirects and the API", settings.ParseListen)
+	settings.Var(fs, &s.baseURL, "base-url", "URL", "",
 		"origin of the short addresses, such as https://sho.rt (default: https://<acme-domain>, or http://<listen> if that is loopback)", parseOrigin)
-	checkedVar(fs, &s.acmeDomain, "acme-domain", "NAME", "",
+	settings.Var(fs, &s.acmeDomain, "acme-domain", "NAME", "",
 		"domain for which an ACME authority (Let's Encrypt) is asked for a certificate, for HTTPS; it must lead to --listen on port 443, "+
 			"or to --http-redirect-listen on port 80", parseDomain)
-	wordVar(fs, &s.privateTargets, "private-targets", "WORD", "auto",
+	settings.WordVar(fs, &s.privateTargets, "private-targets", "WORD", "auto",
 		"targets in private networks: allow, refuse, or auto (allow if the base URL is private itself)",
 		"allow", "refuse", "auto")
 }
@@ -108,7 +109,7 @@ func (s *dataSettings) resolveBaseURL(address string) (string, error) {
 func (s *dataSettings) checkBaseURL() error {
 	host, _, _ := net.SplitHostPort(s.listen)
 	if s.baseURL == "" && s.acmeDomain == "" && !isLoopback(host) {
-		return usageErrorf("--base-url is missing: %q (--listen) is not loopback, so it does not tell the address "+
+		return settings.UsageErrorf("--base-url is missing: %q (--listen) is not loopback, so it does not tell the address "+
 			"that people will use; give it as --base-url https://your.domain", s.listen)
 	}
 	return nil
@@ -122,7 +123,7 @@ func (cfg *serveConfig) checkAddresses() error {
 	} {
 		_, port, _ := net.SplitHostPort(a.address)
 		if other := taken[a.address]; other != "" && port != "0" {
-			return usageErrorf("%s and %s are both %s; give them two addresses", other, a.flag, a.address)
+			return settings.UsageErrorf("%s and %s are both %s; give them two addresses", other, a.flag, a.address)
 		}
 		if a.address != "" {
 			taken[a.address] = a.flag
@@ -156,42 +157,11 @@ func parseFloor(text string) (storage.Floor, error) {
 		}
 		return storage.Floor{Percent: percent}, nil
 	}
-	n, ok := parseSize(text)
+	n, ok := settings.ParseSize(text)
 	if !ok {
 		return storage.Floor{}, wrong
 	}
 	return storage.Floor{Bytes: n}, nil
-}
-
-// parseSize reads a number of bytes such as 512MiB.
-func parseSize(text string) (bytes uint64, ok bool) {
-	number := strings.TrimRight(text, "KMGTiB")
-	n, err := strconv.ParseUint(number, 10, 32)
-	shift, known := sizeUnits[text[len(number):]]
-	return n << shift, err == nil && known && n > 0 && n<<shift>>shift == n
-}
-
-// sizeUnits are what a size may end in, as powers of two.
-var sizeUnits = map[string]uint{"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}
-
-var errEmpty = errors.New("must not be empty")
-
-func parseNotEmpty(text string) (string, error) {
-	if text == "" {
-		return "", errEmpty
-	}
-	return text, nil
-}
-
-func parseListen(text string) (string, error) {
-	_, port, err := net.SplitHostPort(text)
-	if err != nil || port == "" {
-		return "", errors.New("must be host:port, such as 127.0.0.1:8080 or :8080")
-	}
-	if _, err := net.LookupPort("tcp", port); err != nil {
-		return "", fmt.Errorf("must have a port from 0 to 65535, and not %q", port)
-	}
-	return text, nil
 }
 
 // parseOrigin returns text as scheme://host[:port], the host in the form that targets are stored in.
@@ -227,106 +197,41 @@ func parseFlushInterval(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// countUpTo parses a number from 1 to most.
-func countUpTo(most int) func(text string) (int, error) {
-	return func(text string) (int, error) {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > most {
-			return 0, fmt.Errorf("must be a number from 1 to %d", most)
-		}
-		return n, nil
+// loadSettings gives cmd's flags the values of the environment and of the file of --config, if cmd takes settings at all.
+func loadSettings(cmd *cobra.Command, environ []string, stderr io.Writer) error {
+	if cmd.Flags().Lookup("config") == nil {
+		return nil
 	}
+	return settings.Apply(cmd.Flags(), knownSettings(cmd.Root()), environ, stderr)
 }
 
-// countOr reads a number from 1 to most, or a word that stands for a number beyond.
-func countOr(word string, number, most int) func(text string) (int, error) {
-	return func(text string) (int, error) {
-		if text == word {
-			return number, nil
-		}
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > most {
-			return 0, fmt.Errorf("must be a number from 1 to %d, or %s", most, word)
-		}
-		return n, nil
+// knownSettings returns the settings of every command, so that one file and one environment serve them all.
+func knownSettings(root *cobra.Command) map[string]*pflag.Flag {
+	known := map[string]*pflag.Flag{}
+	for _, cmd := range commandsOf(root) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if settings.IsSetting(f) {
+				known[f.Name] = f
+			}
+		})
 	}
+	return known
 }
 
-func parseHeaderName(text string) (string, error) {
-	for _, c := range []byte(text) {
-		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
-		if !letter && !('0' <= c && c <= '9') && c != '-' && c != '_' {
-			return "", errors.New("must be the name of a header")
-		}
-	}
-	return parseNotEmpty(text)
-}
-
-func parseLevel(text string) (level slog.Level, err error) {
-	if level.UnmarshalText([]byte(text)) != nil {
-		return 0, errors.New("must be debug, info, warn or error")
-	}
-	return level, nil
-}
-
-// prefixes is a flag that holds networks and may be repeated.
-type prefixes struct{ list *[]netip.Prefix }
-
-var (
-	_ pflag.Value      = prefixes{}
-	_ pflag.SliceValue = prefixes{}
+const (
+	minCacheBytes     = 8 << 20
+	maxCacheBytes     = 1 << 40
+	cacheSizeByMemory = 0 // --cache-size auto
 )
 
-func (p prefixes) Set(text string) error {
-	for part := range strings.SplitSeq(text, ",") {
-		if err := p.Append(strings.TrimSpace(part)); err != nil {
-			return err
-		}
+// parseCacheSize reads --cache-size.
+func parseCacheSize(text string) (int64, error) {
+	if text == "auto" {
+		return cacheSizeByMemory, nil
 	}
-	return nil
-}
-
-// Append implements pflag.SliceValue.
-func (p prefixes) Append(text string) error {
-	prefix, err := parsePrefix(text)
-	if err == nil {
-		*p.list = append(*p.list, prefix)
+	n, ok := settings.ParseSize(text)
+	if !ok || n < minCacheBytes || n > maxCacheBytes {
+		return 0, errors.New("must be auto, or a size from 8MiB to 1TiB, such as 256MiB")
 	}
-	return err
-}
-
-// Replace implements pflag.SliceValue.
-func (p prefixes) Replace(texts []string) error {
-	*p.list = nil
-	for _, text := range texts {
-		if err := p.Append(text); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// GetSlice implements pflag.SliceValue.
-func (p prefixes) GetSlice() []string {
-	texts := make([]string, len(*p.list))
-	for i, prefix := range *p.list {
-		texts[i] = prefix.String()
-	}
-	return texts
-}
-
-func (p prefixes) String() string { return strings.Join(p.GetSlice(), ",") }
-func (p prefixes) Type() string   { return "NETWORK" }
-
-// parsePrefix reads a network such as 10.0.0.0/8, or a single address.
-func parsePrefix(text string) (netip.Prefix, error) {
-	if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
-		addr = addr.Unmap()
-		return netip.PrefixFrom(addr, addr.BitLen()), nil
-	}
-	prefix, err := netip.ParsePrefix(text)
-	if err != nil {
-		return netip.Prefix{}, fmt.Errorf("%q is neither an address nor a network such as 10.0.0.0/8", text)
-	}
-	return prefix.Masked(), nil
+	return int64(n), nil
 }

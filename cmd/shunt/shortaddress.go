@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/settings"
 	"shunt/engine"
 )
 
@@ -24,7 +26,7 @@ func parseLinkName(text string) (linkName, error) {
 		return linkName{code: text}, nil
 	}
 	if !strings.Contains(text, "/") {
-		return linkName{}, usageErrorf("%q is not a code (letters, digits, - and _) and not a short address", text)
+		return linkName{}, settings.UsageErrorf("%q is not a code (letters, digits, - and _) and not a short address", text)
 	}
 	address := text
 	if !strings.Contains(text, "://") {
@@ -33,7 +35,7 @@ func parseLinkName(text string) (linkName, error) {
 	scheme, _, path := splitAddress(address)
 	code := codeInPath(path)
 	if code == "" || !slices.Contains([]string{"http", "https"}, strings.ToLower(scheme)) {
-		return linkName{}, usageErrorf("%q is not a short address: that is an origin, a slash and a code, such as https://sho.rt/spring", text)
+		return linkName{}, settings.UsageErrorf("%q is not a short address: that is an origin, a slash and a code, such as https://sho.rt/spring", text)
 	}
 	return linkName{code: code, address: address}, nil
 }
@@ -82,7 +84,7 @@ func (c *connection) codeOf(ctx context.Context, name linkName) (string, error) 
 	}
 	_, host, _ := splitAddress(name.address)
 	_, ownHost, _ := splitAddress(own)
-	return "", usageErrorf("%s is not this server (%s)", printable(host), printable(ownHost))
+	return "", settings.UsageErrorf("%s is not this server (%s)", console.Printable(host), console.Printable(ownHost))
 }
 
 // withLink is with for a command about one link, which text names.

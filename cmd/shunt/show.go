@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/settings"
 )
 
 func newShow(stdout, stderr io.Writer) *cobra.Command {
@@ -31,7 +33,7 @@ func newShow(stdout, stderr io.Writer) *cobra.Command {
 	}
 	addLocalSettings(cmd, &where)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the link object")
-	markArguments(cmd.Flags(), "json")
+	settings.MarkArguments(cmd.Flags(), "json")
 	return cmd
 }
 
@@ -42,7 +44,7 @@ func showLink(ctx context.Context, where *localTarget, name string, asJSON bool,
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("show %s: %w", printable(name), err)
+		return fmt.Errorf("show %s: %w", console.Printable(name), err)
 	}
 	return printLink(stdout, &link, asJSON)
 }
@@ -50,7 +52,7 @@ func showLink(ctx context.Context, where *localTarget, name string, asJSON bool,
 // printLink prints a link that was read or edited.
 func printLink(stdout io.Writer, l *client.Link, asJSON bool) error {
 	if asJSON {
-		return printJSON(stdout, l.Raw)
+		return console.PrintJSON(stdout, l.Raw)
 	}
 	_, err := io.WriteString(stdout, linkText(l))
 	return err
@@ -61,7 +63,7 @@ func printLink(stdout io.Writer, l *client.Link, asJSON bool) error {
 func linkText(l *client.Link) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	row := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, printable(value)) }
+	row := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, console.Printable(value)) }
 	row("address", l.ShortURL)
 	for _, f := range settableFields {
 		row(f.flag, f.show(l))
@@ -72,8 +74,8 @@ func linkText(l *client.Link) string {
 		row("unique", strconv.FormatUint(*l.Unique, 10))
 	}
 	row("owner", strconv.FormatUint(uint64(l.Owner), 10))
-	row("created", timeText(l.CreatedAt))
-	row("updated", timeText(l.UpdatedAt))
+	row("created", console.Time(l.CreatedAt))
+	row("updated", console.Time(l.UpdatedAt))
 	row("version", strconv.FormatUint(l.Version, 10))
 	must(w.Flush()) // into memory
 	return b.String()

@@ -6,13 +6,14 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"strings"
 
-	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"shunt/api"
+	"shunt/api/visitor"
+	"shunt/cmd/shunt/certs"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/settings"
 )
 
 // aboutSettings is what the commands and the topic say about where settings come from.
@@ -48,17 +49,17 @@ settings do not go together, the command says so and exits with 2.
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON && asTOML {
-				return usageErrorf("--json and --toml exclude each other")
+				return settings.UsageErrorf("--json and --toml exclude each other")
 			}
-			rows := settingRows(cmd.Flags(), &cfg)
+			rows := settings.Rows(cmd.Flags(), cfg.derived)
 			var err error
 			switch {
 			case asJSON:
-				err = printValue(stdout, rows.byName())
+				err = console.PrintValue(stdout, rows.ByName())
 			case asTOML:
-				_, err = io.WriteString(stdout, rows.toml())
+				_, err = io.WriteString(stdout, rows.TOML())
 			default:
-				err = printTable(stdout, rows.table())
+				err = console.PrintTable(stdout, rows.Cells())
 			}
 			return errors.Join(err, cfg.check())
 		},
@@ -66,7 +67,7 @@ settings do not go together, the command says so and exits with 2.
 	addAllSettings(cmd, root, &cfg)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print an object with the value and the source of each setting")
 	cmd.Flags().BoolVar(&asTOML, "toml", false, "print a file of settings, with what is the default as comments")
-	markArguments(cmd.Flags(), "json", "toml")
+	settings.MarkArguments(cmd.Flags(), "json", "toml")
 	cmd.AddCommand(newConfigCheck(root, stdout, stderr))
 	return cmd
 }
@@ -116,14 +117,14 @@ are named, each with line and column.`,
 
 // checkFiles reads the files that settings name, as serve does before it starts.
 func (cfg *serveConfig) checkFiles(stderr io.Writer) error {
-	log := newConsole(stderr, "text", slog.LevelWarn).log
+	log := console.New(stderr, "text", slog.LevelWarn).Log
 	var errs []error
 	if cfg.https.certFile != "" {
-		_, err := openCertFiles(cfg.https.certFile, cfg.https.keyFile, log)
+		_, err := certs.OpenFiles(cfg.https.certFile, cfg.https.keyFile, log)
 		errs = append(errs, err)
 	}
 	if cfg.geoIP != "" {
-		if _, err := api.ReadCountries(cfg.geoIP); err != nil {
+		if _, err := visitor.ReadCountries(cfg.geoIP); err != nil {
 			errs = append(errs, fmt.Errorf("--geoip: %w", err))
 		}
 	}
@@ -135,116 +136,15 @@ func (cfg *serveConfig) checkFiles(stderr io.Writer) error {
 	return errors.Join(errs...)
 }
 
-// A settingRow is a setting as `shunt config` shows it.
-type settingRow struct {
-	name, text string
-	value      any // as in JSON: a text, true or false, or a list of texts; nil: not set, or not shown
-	source     string
-	secret     bool
-}
-
-type settingTable []settingRow
-
-const (
-	fromDefault = "default"
-	fromFlag    = "flag"
-	hiddenValue = "(set, not shown)"
-)
-
-// settingRows returns the settings among fs. What follows from others is shown as what it comes to.
-func settingRows(fs *pflag.FlagSet, cfg *serveConfig) (rows settingTable) {
-	fs.VisitAll(func(f *pflag.Flag) {
-		if f.Name == "help" || annotated(f, argumentAnnotation) {
-			return
-		}
-		row := settingRow{name: f.Name, text: f.Value.String(), source: sourceOf(f), secret: annotated(f, secretAnnotation)}
-		if f.Name == "base-url" && row.text == "" {
-			cfg.data.secure = cfg.https.certFile != ""
-			if row.text, _ = cfg.data.resolveBaseURL(cfg.data.listen); row.text != "" {
-				row.source += ", from " + cfg.baseURLFlag()
-			}
-		}
-		row.value = valueOf(f, row.text)
-		if row.secret && row.text != "" {
-			row.text, row.value = hiddenValue, nil
-		}
-		rows = append(rows, row)
-	})
-	return rows
-}
-
-// baseURLFlag names the setting from which a base URL follows that is not given.
-func (cfg *serveConfig) baseURLFlag() string {
+// derived returns the base URL where none is given, and the setting from which it follows.
+func (cfg *serveConfig) derived(name string) (text, from string) {
+	if name != "base-url" {
+		return "", ""
+	}
+	cfg.data.secure = cfg.https.certFile != ""
+	text, _ = cfg.data.resolveBaseURL(cfg.data.listen)
 	if cfg.data.acmeDomain != "" {
-		return "acme-domain"
+		return text, "acme-domain"
 	}
-	return "listen"
-}
-
-func sourceOf(f *pflag.Flag) string {
-	switch source := f.Annotations[sourceAnnotation]; {
-	case len(source) > 0:
-		return source[0]
-	case f.Changed:
-		return fromFlag
-	}
-	return fromDefault
-}
-
-func valueOf(f *pflag.Flag, text string) any {
-	list, isList := f.Value.(pflag.SliceValue)
-	switch {
-	case isList:
-		return append([]string{}, list.GetSlice()...)
-	case f.Value.Type() == "bool":
-		return text == "true"
-	case text == "":
-		return nil
-	}
-	return text
-}
-
-func (t settingTable) byName() map[string]any {
-	type shown struct {
-		Value  any    `json:"value"`
-		Source string `json:"source"`
-		Secret bool   `json:"secret,omitempty"`
-	}
-	rows := map[string]any{}
-	for _, row := range t {
-		rows[row.name] = shown{row.value, row.source, row.secret}
-	}
-	return rows
-}
-
-func (t settingTable) table() [][]string {
-	rows := [][]string{{"SETTING", "VALUE", "FROM"}}
-	for _, row := range t {
-		text := row.text
-		if list, ok := row.value.([]string); ok {
-			text = strings.Join(list, ",")
-		}
-		if text == "" {
-			text = "-"
-		}
-		rows = append(rows, []string{row.name, text, row.source})
-	}
-	return rows
-}
-
-// toml returns a file of settings. What is the default is a comment, so that a later default takes effect.
-func (t settingTable) toml() string {
-	var b strings.Builder
-	for _, row := range t {
-		if row.secret || row.value == nil || row.name == "config" { // a file names no other
-			continue
-		}
-		line, err := toml.Marshal(map[string]any{row.name: row.value})
-		must(err) // texts, and true or false
-		if strings.HasPrefix(row.source, fromDefault) {
-			b.WriteString("# ")
-		}
-		fmt.Fprintf(&b, "%s  # %s\n", strings.TrimSpace(string(line)), row.source)
-	}
-	return b.String()
+	return text, "listen"
 }

@@ -1,11 +1,7 @@
 package main
 
 import (
-	"net/http"
-	"strings"
 	"testing"
-
-	"github.com/valyala/fasthttp"
 
 	"shunt/storage"
 )
@@ -26,50 +22,15 @@ func TestSizesOfFreeSpaceAreReadInTheirUnits(t *testing.T) {
 	}
 }
 
-// TestWithoutSpaceLinksAreRefusedAndRedirectsGoOn asks for more free space than any disk has.
-func TestWithoutSpaceLinksAreRefusedAndRedirectsGoOn(t *testing.T) {
-	e := &e2e{t: t}
-	dir := t.TempDir()
-	e.server = startServer(t, dir)
-	e.token = e.server.token()
-	e.wantAnswer(http.MethodPost, "/shorten", `{"url":"https://example.org/","alias":"kept"}`, http.StatusCreated, `"code":"kept"`)
-	e.server.terminate()
-
-	e.server = startServer(t, dir, "--min-free-space", "1000000TiB")
-	e.wantAnswer(http.MethodPost, "/shorten", `{"url":"https://example.org/"}`, http.StatusServiceUnavailable, `"code":"read_only"`)
-	e.wantAnswer(http.MethodDelete, "/links/kept", "", http.StatusServiceUnavailable, `"code":"read_only"`)
-	if status, _ := fetch(t, e.server.public+"/kept"); status != http.StatusFound {
-		t.Errorf("redirect: got %d", status)
-	}
-	e.wantAnswer(http.MethodGet, "/stats/kept", "", http.StatusOK, `{"hits":1,"unique":1}`)
-	if status, got := fetch(t, e.server.admin+"/readyz"); status != http.StatusOK || !strings.HasPrefix(got, "ready, read_only") {
-		t.Errorf("readyz: got %d %q", status, got)
-	}
-	if _, got := fetch(t, e.server.admin+"/metrics"); !strings.Contains(got, "\nshunt_read_only 1\n") {
-		t.Error("the metric does not say so")
-	}
-	r := shunt(t, "", nil, "token", "add", "--name", "more", "--data", dir)
-	if r.code != exitFailed || !strings.Contains(r.stderr, "nothing can be written") {
-		t.Errorf("token add: got %d %s", r.code, r.stderr)
-	}
-	e.server.terminate()
-
-	e.server = startServer(t, dir)
-	e.wantAnswer(http.MethodGet, "/stats/kept", "", http.StatusOK, `{"hits":1,"unique":1}`)
-	e.wantAnswer(http.MethodDelete, "/links/kept", "", http.StatusNoContent, "")
-	e.server.terminate()
-}
-
-// wantAnswer sends an API request.
-func (r *e2e) wantAnswer(method, path, body string, status int, part string) {
-	r.t.Helper()
-	r.each(1, func(c *fasthttp.HostClient, _ int) {
-		response := r.api(c, method, path, []byte(body))
-		if got := string(response.Body()); response.StatusCode() != status || !strings.Contains(got, part) {
-			r.t.Errorf("%s %s: got %d %s, want %d with %s", method, path, response.StatusCode(), got, status, part)
+func TestACacheSizeIsAutoOrASize(t *testing.T) {
+	for text, want := range map[string]int64{"auto": 0, "8MiB": 8 << 20, "256MiB": 256 << 20, "1073741824": 1 << 30, "1TiB": 1 << 40} {
+		if got, err := parseCacheSize(text); got != want || err != nil {
+			t.Errorf("%q: %d, %v, want %d", text, got, err, want)
 		}
-		if status == http.StatusServiceUnavailable && len(response.Header.Peek("Retry-After")) == 0 {
-			r.t.Errorf("%s %s: no Retry-After", method, path)
+	}
+	for _, text := range []string{"", "0", "1MiB", "off", "-1MiB", "5%", "2TiB", "4294967295TiB", "256 MiB", "MiB"} {
+		if got, err := parseCacheSize(text); err == nil {
+			t.Errorf("%q: %d, want an error", text, got)
 		}
-	})
+	}
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/settings"
 )
 
 // statsAsked is what stats is asked for beside the two figures; empty: nothing.
@@ -58,10 +58,10 @@ token in SHUNT_TOKEN) it talks to a server elsewhere.`,
 	fs.StringVar(&asked.interval, "interval", "", "hour or `day`: the figures of each")
 	fs.StringVar(&asked.include, "include", "",
 		"`WORDS`, with commas between, of bots, referrers, countries, devices, browsers, durability, error")
-	completeWords(fs, "interval", "hour", "day")
-	completeWords(fs, "include", "bots", "referrers", "countries", "devices", "browsers", "durability", "error")
+	settings.CompleteWords(fs, "interval", "hour", "day")
+	settings.CompleteWords(fs, "include", "bots", "referrers", "countries", "devices", "browsers", "durability", "error")
 	fs.BoolVar(&asJSON, "json", false, "print the answer of the API")
-	markArguments(fs, "json", "from", "to", "interval", "include")
+	settings.MarkArguments(fs, "json", "from", "to", "interval", "include")
 	return cmd
 }
 
@@ -77,10 +77,10 @@ func printStats(
 		return c.Do(ctx, http.MethodGet, "/stats/"+url.PathEscape(code)+query, nil, &stats)
 	})
 	if err != nil {
-		return fmt.Errorf("stats %s: %w", printable(name), err)
+		return fmt.Errorf("stats %s: %w", console.Printable(name), err)
 	}
 	if asJSON {
-		return printJSON(stdout, stats.Raw)
+		return console.PrintJSON(stdout, stats.Raw)
 	}
 	_, err = io.WriteString(stdout, statsText(&stats))
 	return err
@@ -92,8 +92,8 @@ func statsText(a *client.Stats) string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	row := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
 	if !a.From.IsZero() {
-		row("from", timeText(a.From))
-		row("to", timeText(a.To))
+		row("from", console.Time(a.From))
+		row("to", console.Time(a.To))
 	}
 	row("hits", a.Hits)
 	row("unique", a.Unique)
@@ -118,7 +118,7 @@ func writeTables(w io.Writer, a *client.Stats) {
 	if a.Series != nil {
 		fmt.Fprintln(w, "\nFROM\tHITS\tUNIQUE")
 		for _, x := range a.Series {
-			fmt.Fprintf(w, "%s\t%d\t%d\n", timeText(x.From), x.Hits, x.Unique)
+			fmt.Fprintf(w, "%s\t%d\t%d\n", console.Time(x.From), x.Hits, x.Unique)
 		}
 	}
 	for _, list := range []struct {
@@ -129,17 +129,7 @@ func writeTables(w io.Writer, a *client.Stats) {
 			fmt.Fprintf(w, "\n%s\tHITS\n", list.name)
 		}
 		for _, x := range list.rows {
-			fmt.Fprintf(w, "%s\t%d\n", printable(x.Value), x.Hits)
+			fmt.Fprintf(w, "%s\t%d\n", console.Printable(x.Value), x.Hits)
 		}
 	}
-}
-
-// printJSON prints an answer of the API as it came, indented.
-func printJSON(stdout io.Writer, answer []byte) error {
-	var text bytes.Buffer
-	if err := json.Indent(&text, bytes.TrimSpace(answer), "", "  "); err != nil {
-		return fmt.Errorf("the server's answer is no JSON: %w", err)
-	}
-	_, err := fmt.Fprintln(stdout, text.String())
-	return err
 }

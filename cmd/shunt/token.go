@@ -12,10 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/settings"
 )
 
 func newTokenAdd(stdout, stderr io.Writer) *cobra.Command {
-	where, draft, scopes, expires := localTarget{}, client.TokenDraft{}, []string{}, expiry{}
+	where, draft, scopes, expires := localTarget{}, client.TokenDraft{}, []string{}, settings.Expiry{}
 	cmd := &cobra.Command{
 		Use:   "add --name NAME",
 		Short: "Make an API token and print it",
@@ -29,7 +31,7 @@ the first user, an admin, has all scopes; later ones have all but admin unless -
   shunt token add --name first --init --data /var/lib/shunt`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			draft.ExpiresAt = expires.time
+			draft.ExpiresAt = expires.Time
 			for _, scope := range scopes {
 				draft.Scopes = append(draft.Scopes, client.Scope(scope))
 			}
@@ -42,15 +44,15 @@ the first user, an admin, has all scopes; later ones have all but admin unless -
 	fs := cmd.Flags()
 	fs.StringVar(&draft.Name, "name", "", "`NAME` that tells the token from others (required)")
 	fs.StringSliceVar(&scopes, "scopes", nil, "`SCOPES`, with commas: links:read, links:write, stats:read, tokens:write, admin")
-	completeWords(fs, "scopes", "links:read", "links:write", "stats:read", "tokens:write", "admin")
+	settings.CompleteWords(fs, "scopes", "links:read", "links:write", "stats:read", "tokens:write", "admin")
 	fs.Var(&expires, "expires", "when it ends: 90d, 12h, 2030-12-31 or 2030-12-31T23:59:59Z (default never)")
-	markArguments(fs, "name", "scopes", "expires")
+	settings.MarkArguments(fs, "name", "scopes", "expires")
 	return cmd
 }
 
 func addToken(ctx context.Context, where *localTarget, draft client.TokenDraft, stdout, stderr io.Writer) error {
 	if draft.Name == "" {
-		return usageErrorf("--name is missing: a name tells tokens apart, such as --name laptop")
+		return settings.UsageErrorf("--name is missing: a name tells tokens apart, such as --name laptop")
 	}
 	var made client.IssuedToken
 	err := where.with(ctx, stderr, func(c *connection) (err error) {
@@ -62,7 +64,7 @@ func addToken(ctx context.Context, where *localTarget, draft client.TokenDraft, 
 	if err != nil {
 		return fmt.Errorf("token add: %w", err)
 	}
-	_, err = fmt.Fprintln(stdout, printable(made.Secret))
+	_, err = fmt.Fprintln(stdout, console.Printable(made.Secret))
 	return err
 }
 
@@ -79,39 +81,4 @@ func firstTokenScopes(ctx context.Context, c *connection, draft *client.TokenDra
 	me, err := c.Me(ctx)
 	draft.Scopes = me.Scopes
 	return err
-}
-
-// expiry is a flag: a time, or a span from now; zero: never.
-type expiry struct {
-	text string
-	time time.Time
-}
-
-func (e *expiry) Set(text string) (err error) {
-	e.text = text
-	e.time, err = parseExpiry(text, time.Now())
-	return err
-}
-
-func (e *expiry) String() string { return e.text }
-func (e *expiry) Type() string   { return "TIME" }
-
-// maxExpiryDays keeps a span in days within what a time can hold in JSON: years have four digits.
-const maxExpiryDays = 366 * 1000
-
-func parseExpiry(text string, now time.Time) (time.Time, error) {
-	if days, found := strings.CutSuffix(text, "d"); found {
-		if n, err := strconv.Atoi(days); err == nil && 0 < n && n <= maxExpiryDays {
-			return now.UTC().AddDate(0, 0, n), nil
-		}
-	}
-	if d, err := time.ParseDuration(text); err == nil && d > 0 {
-		return now.UTC().Add(d), nil
-	}
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t.UTC(), nil
-		}
-	}
-	return time.Time{}, errors.New("must be a span such as 90d or 12h, or a time such as 2030-12-31 or 2030-12-31T23:59:59Z")
 }

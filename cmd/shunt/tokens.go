@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/settings"
 )
 
 // token.go has token add; here are the commands for tokens that there are.
@@ -40,7 +42,7 @@ themselves nobody can list.
 	addLocalSettings(cmd, &where)
 	hide(cmd.Flags(), "base-url") // a token names no link
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer of the API")
-	markArguments(cmd.Flags(), "json")
+	settings.MarkArguments(cmd.Flags(), "json")
 	return cmd
 }
 
@@ -48,17 +50,10 @@ func tokensTable(tokens []client.Token) [][]string {
 	rows := [][]string{{"ID", "NAME", "SCOPES", "CREATED", "EXPIRES", "LAST USED"}}
 	for _, t := range tokens {
 		rows = append(rows, []string{
-			t.ID, t.Name, scopesText(t.Scopes), timeText(t.CreatedAt), orNever(t.ExpiresAt), orNever(t.LastUsedAt),
+			t.ID, t.Name, scopesText(t.Scopes), console.Time(t.CreatedAt), console.TimeOrNever(t.ExpiresAt), orNever(t.LastUsedAt),
 		})
 	}
 	return rows
-}
-
-func orNever(t time.Time) string {
-	if t.IsZero() {
-		return "never"
-	}
-	return timeText(t)
 }
 
 func scopesText(scopes []client.Scope) string {
@@ -88,7 +83,7 @@ func newTokenRm(stderr io.Writer) *cobra.Command {
 
 func removeToken(ctx context.Context, where *localTarget, id string, stderr io.Writer) error {
 	if strings.HasPrefix(id, "shunt_") {
-		return usageErrorf("that looks like a token; give its ID, which 'shunt token ls' lists")
+		return settings.UsageErrorf("that looks like a token; give its ID, which 'shunt token ls' lists")
 	}
 	err := where.with(ctx, stderr, func(c *connection) error { return c.RevokeToken(ctx, id) })
 	if err != nil {

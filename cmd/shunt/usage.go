@@ -1,11 +1,11 @@
 package main
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
+
+	"shunt/cmd/shunt/settings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,7 +15,7 @@ import (
 
 // flagError says what is wrong with the flags of a call of cmd.
 func flagError(cmd *cobra.Command, err error) error {
-	return usageErrorf("%w (see '%s --help')", flagProblem(cmd, err), cmd.CommandPath())
+	return settings.UsageErrorf("%w (see '%s --help')", flagProblem(cmd, err), cmd.CommandPath())
 }
 
 func flagProblem(cmd *cobra.Command, err error) error {
@@ -30,7 +30,7 @@ func flagProblem(cmd *cobra.Command, err error) error {
 		return bareFlag(bare.GetFlag())
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
-		return fmt.Errorf("--%s: %w", f.Name, valueError(f, invalid.GetValue(), invalid))
+		return fmt.Errorf("--%s: %w", f.Name, settings.ValueError(f, invalid.GetValue(), invalid))
 	case errors.As(err, &malformed):
 		return fmt.Errorf("%q is not a flag", malformed.GetSpecifiedFlag())
 	}
@@ -53,7 +53,7 @@ func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) error {
 			names = append(names, f.Name)
 		}
 	})
-	suggestion := didYouMean(name, names, func(name string) string { return "--" + name })
+	suggestion := settings.DidYouMean(name, names, func(name string) string { return "--" + name })
 	return fmt.Errorf("there is no flag %s%s%s", dashes, name, suggestion)
 }
 
@@ -85,44 +85,4 @@ func commandsOf(cmd *cobra.Command) []*cobra.Command {
 func bareFlag(f *pflag.Flag) error {
 	kind, _ := pflag.UnquoteUsage(f)
 	return fmt.Errorf("--%s needs a value: --%s %s", f.Name, f.Name, strings.ToUpper(kind))
-}
-
-// maxShownValue is how many bytes of a refused value are shown: enough to find it again.
-const maxShownValue = 100
-
-// valueError says why f does not take text, and what text was. cause is what pflag makes of it.
-func valueError(f *pflag.Flag, text string, cause error) error {
-	var invalid *pflag.InvalidValueError
-	if errors.As(cause, &invalid) {
-		cause = invalid.Unwrap()
-	}
-	reason := reasonOf(f, cause)
-	switch {
-	case annotated(f, secretAnnotation) || errors.Is(reason, errEmpty) || strings.Contains(reason.Error(), `"`):
-		return reason
-	case text == "":
-		return fmt.Errorf("%w; it is empty", reason)
-	case len(text) > maxShownValue:
-		text = text[:maxShownValue] + "…"
-	}
-	return fmt.Errorf("%w; it is %q", reason, text)
-}
-
-// reasonOf translates what the parsers of pflag's own kinds of flags return; our own say it well.
-func reasonOf(f *pflag.Flag, cause error) error {
-	var number *strconv.NumError
-	var list *csv.ParseError
-	switch kind := f.Value.Type(); {
-	case errors.As(cause, &list):
-		return errors.New("must be a list with commas, with no quotes in it")
-	case !errors.As(cause, &number):
-		return cause
-	case kind == "bool":
-		return errors.New("must be true or false")
-	case errors.Is(number, strconv.ErrRange):
-		return errors.New("must be a smaller number")
-	case strings.HasPrefix(kind, "uint"):
-		return errors.New("must be a number, and not negative")
-	}
-	return errors.New("must be a number")
 }

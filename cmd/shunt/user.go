@@ -9,12 +9,12 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/settings"
 )
 
 // newGroup is a command that only has subcommands.
@@ -26,7 +26,7 @@ func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetOut(cmd.ErrOrStderr())
 			_ = cmd.Help() // only writes
-			return usageErrorf("name a command of %s", cmd.CommandPath())
+			return settings.UsageErrorf("name a command of %s", cmd.CommandPath())
 		},
 	}
 	group.AddCommand(commands...)
@@ -69,7 +69,7 @@ sets, the user has links and tokens but cannot log in. --init makes a store if t
 	fs := cmd.Flags()
 	fs.BoolVar(&admin, "admin", false, "may administrate: users, and everybody's links")
 	fs.BoolVar(&asJSON, "json", false, "print the user object")
-	markArguments(fs, "admin", "json")
+	settings.MarkArguments(fs, "admin", "json")
 	return cmd
 }
 
@@ -87,9 +87,9 @@ func addUser(ctx context.Context, where *localTarget, email string, admin, asJSO
 		return fmt.Errorf("user add: %w", err)
 	}
 	if asJSON {
-		return printJSON(stdout, made.Raw)
+		return console.PrintJSON(stdout, made.Raw)
 	}
-	_, err = fmt.Fprintln(stdout, printable(made.Email))
+	_, err = fmt.Fprintln(stdout, console.Printable(made.Email))
 	return err
 }
 
@@ -115,7 +115,7 @@ func newUserLs(stdout, stderr io.Writer) *cobra.Command {
 	}
 	addUserSettings(cmd, &where)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer of the API")
-	markArguments(cmd.Flags(), "json")
+	settings.MarkArguments(cmd.Flags(), "json")
 	return cmd
 }
 
@@ -129,25 +129,13 @@ func listInto[T any](
 		return fmt.Errorf("listing %s: %w", path[1:], err)
 	}
 	if asJSON {
-		return printJSON(stdout, answer)
+		return console.PrintJSON(stdout, answer)
 	}
 	list := struct{ Data []T }{}
 	if err := json.Unmarshal(answer, &list); err != nil {
 		return fmt.Errorf("listing %s: the server's answer: %w", path[1:], err)
 	}
-	return printTable(stdout, table(list.Data))
-}
-
-// printTable prints rows of cells in columns, the head first.
-func printTable(stdout io.Writer, rows [][]string) error {
-	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		for i, cell := range row {
-			row[i] = printable(cell)
-		}
-		fmt.Fprintln(w, strings.Join(row, "\t"))
-	}
-	return w.Flush()
+	return console.PrintTable(stdout, table(list.Data))
 }
 
 func usersTable(users []client.User) [][]string {
@@ -157,12 +145,10 @@ func usersTable(users []client.User) [][]string {
 		if u.HasPassword {
 			password = "set"
 		}
-		rows = append(rows, []string{strconv.Itoa(int(u.ID)), u.Email, string(u.Role), password, timeText(u.CreatedAt)})
+		rows = append(rows, []string{strconv.Itoa(int(u.ID)), u.Email, string(u.Role), password, console.Time(u.CreatedAt)})
 	}
 	return rows
 }
-
-func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func newUserRm(stderr io.Writer) *cobra.Command {
 	where, keepLinks := localTarget{}, false
@@ -180,7 +166,7 @@ links are never given to somebody else, not even to a new user of the same addre
 	}
 	addUserSettings(cmd, &where)
 	cmd.Flags().BoolVar(&keepLinks, "keep-links", false, "delete the user although there are links, which stay")
-	markArguments(cmd.Flags(), "keep-links")
+	settings.MarkArguments(cmd.Flags(), "keep-links")
 	return cmd
 }
 

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/settings"
 )
 
 // userChange is what user edit is asked for.
@@ -39,9 +41,9 @@ at once, and tokens that had no other scope. The last admin stays one. 'shunt us
 	fs := cmd.Flags()
 	fs.BoolVar(&asked.admin, "admin", false, "may administrate: users, and everybody's links")
 	fs.BoolVar(&asked.member, "member", false, "may do what a user may with their own links, and no more")
-	checkedVar(fs, &asked.email, "email", "NEW", "", "the new address", parseNotEmpty)
+	settings.Var(fs, &asked.email, "email", "NEW", "", "the new address", settings.ParseNotEmpty)
 	fs.BoolVar(&asJSON, "json", false, "print the user object")
-	markArguments(fs, "admin", "member", "email", "json")
+	settings.MarkArguments(fs, "admin", "member", "email", "json")
 	return cmd
 }
 
@@ -49,13 +51,13 @@ at once, and tokens that had no other scope. The last admin stays one. 'shunt us
 func (a *userChange) edit() (e client.UserEdit, err error) {
 	switch {
 	case a.admin && a.member:
-		return e, usageErrorf("--admin and --member exclude each other")
+		return e, settings.UsageErrorf("--admin and --member exclude each other")
 	case a.admin:
 		e.Role = client.Set(client.RoleAdmin)
 	case a.member:
 		e.Role = client.Set(client.RoleMember)
 	case a.email == "":
-		return e, usageErrorf("say what to change: --admin, --member or --email")
+		return e, settings.UsageErrorf("say what to change: --admin, --member or --email")
 	}
 	if a.email != "" {
 		e.Email = client.Set(a.email)
@@ -77,7 +79,7 @@ func editUser(
 		return fmt.Errorf("user edit: %w", err)
 	}
 	if asJSON {
-		return printJSON(stdout, u.Raw)
+		return console.PrintJSON(stdout, u.Raw)
 	}
-	return printTable(stdout, usersTable([]client.User{u}))
+	return console.PrintTable(stdout, usersTable([]client.User{u}))
 }

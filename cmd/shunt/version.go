@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"shunt/cmd/shunt/settings"
+
 	"github.com/spf13/cobra"
 )
 
@@ -33,7 +35,7 @@ func addVersionFlag(root *cobra.Command) {
 	root.Version = versionText()
 	root.SetVersionTemplate(versionLine())
 	root.Flags().Bool("version", false, "print the version")
-	markArguments(root.Flags(), "version")
+	settings.MarkArguments(root.Flags(), "version")
 }
 
 // versionText is what the Makefile said, else what the Go tool knows (go install, go build in a checkout), else

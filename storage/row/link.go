@@ -15,9 +15,9 @@ const (
 	indexVersion    = 1
 	deletionVersion = 1
 
-	// knownFlags are the flag bits of a hot record of version 1: some of them say which fields
-	// follow.
-	knownFlags engine.Flags = 1<<6 - 1
+	// knownFlags are the flag bits of a hot record of version 1. Three of them say which fields follow;
+	// a bit that brings no field with it needs no change here.
+	knownFlags = engine.DurableFlags
 
 	// maxHostBytes is how much of a host the indexes keep. A host name has at most 253 bytes.
 	maxHostBytes = 255

@@ -1,0 +1,162 @@
+package certs
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// lookInterval is how often the files are read. A new pair is taken when it is the same in two looks running, so that
+	// a certificate without its key yet is no error.
+	lookInterval = time.Second
+
+	maxFileBytes = 1 << 20 // stops a wrong path from being read whole
+)
+
+// Files is a certificate in two files, which may be replaced at any time.
+type Files struct {
+	certPath, keyPath string
+	log               *slog.Logger
+	current           atomic.Pointer[tls.Certificate]
+
+	// Of the goroutine of Run.
+	seen    [sha256.Size]byte // what the last look saw
+	decided [sha256.Size]byte // what was last taken, or refused
+}
+
+// OpenFiles reads the pair.
+func OpenFiles(certPath, keyPath string, log *slog.Logger) (*Files, error) {
+	f := &Files{certPath: certPath, keyPath: keyPath, log: log}
+	certPEM, keyPEM, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err != nil {
+		return nil, f.pairError(err)
+	}
+	f.current.Store(&pair)
+	f.seen = digest(certPEM, keyPEM, nil)
+	f.decided = f.seen
+	return f, nil
+}
+
+func (f *Files) read() (certPEM, keyPEM []byte, err error) {
+	if certPEM, err = readBounded(f.certPath); err != nil {
+		return nil, nil, fmt.Errorf("--tls-cert: %w", err)
+	}
+	if keyPEM, err = readBounded(f.keyPath); err != nil {
+		return nil, nil, fmt.Errorf("--tls-key: %w", err)
+	}
+	return certPEM, keyPEM, nil
+}
+
+// mismatch reports whether err, of tls.X509KeyPair, says that a certificate and a key, each whole, are not of one pair. It has no
+// type; a test holds its text.
+func mismatch(err error) bool { return strings.Contains(err.Error(), "does not match public key") }
+
+// pairError says what is wrong with the files.
+func (f *Files) pairError(err error) error {
+	why := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "tls: "), "x509: ")
+	switch {
+	case mismatch(err):
+		why = "the key does not belong to the certificate"
+	case strings.Contains(why, "find any PEM data in certificate"):
+		why = "there is no certificate in PEM in the first"
+	case strings.Contains(why, "find any PEM data in key"):
+		why = "there is no private key in PEM in the second"
+	}
+	return fmt.Errorf("--tls-cert %s, --tls-key %s: %s", f.certPath, f.keyPath, why)
+}
+
+func readBounded(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
+	if err == nil && len(text) > maxFileBytes {
+		err = fmt.Errorf("%s is larger than %d bytes", path, maxFileBytes)
+	}
+	return text, err
+}
+
+// digest stands for what a look has seen.
+func digest(certPEM, keyPEM []byte, err error) [sha256.Size]byte {
+	sum := sha256.Sum256(certPEM)
+	all := append(sum[:], keyPEM...)
+	if err != nil {
+		all = fmt.Append(all, err)
+	}
+	return sha256.Sum256(all)
+}
+
+// Certificate returns what a handshake is given.
+func (f *Files) Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return f.current.Load(), nil
+}
+
+// Run looks at the files until ctx ends.
+func (f *Files) Run(ctx context.Context) error {
+	tick := time.NewTicker(lookInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			f.look()
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// look takes the pair if it is another one than before, and has not changed since the last look. What is no pair is said once,
+// and the old pair stays.
+func (f *Files) look() {
+	certPEM, keyPEM, err := f.read()
+	sum := digest(certPEM, keyPEM, err)
+	if settled := sum == f.seen; !settled || sum == f.decided {
+		f.seen = sum
+		return
+	}
+	f.decided = sum
+	var pair tls.Certificate
+	if err == nil {
+		pair, err = tls.X509KeyPair(certPEM, keyPEM)
+	}
+	if err != nil {
+		f.sayRefused(err)
+		return
+	}
+	if slices.EqualFunc(f.current.Load().Certificate, pair.Certificate, bytes.Equal) {
+		return // as after a bad pair that has been taken back
+	}
+	f.current.Store(&pair)
+	f.log.Info("the certificate has been replaced", slog.String("cert", f.certPath), slog.Time("expires", pair.Leaf.NotAfter))
+}
+
+// sayRefused says why the files that there are now are not taken. Whoever renews a certificate replaces one file after the other.
+func (f *Files) sayRefused(err error) {
+	files := []any{slog.String("cert", f.certPath), slog.String("key", f.keyPath)}
+	if mismatch(err) {
+		f.log.Warn("the certificate does not match its key yet: one of the files has been replaced, and the other not; going on "+
+			"with the old pair until both are", files...)
+		return
+	}
+	f.log.Warn("the certificate has been replaced by something that is not a certificate and its key; going on with the old pair",
+		append(files, slog.Any("cause", err))...)
+}
+
+var errNoCertificate = errors.New("there is no certificate yet")

@@ -1,0 +1,158 @@
+package console
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mattn/go-isatty"
+
+	"shunt/engine/plural"
+)
+
+// A Console says on standard error what a server is doing: to a person at a terminal in a few lines, to everything else
+// as log lines. Standard output stays free for results.
+type Console struct {
+	Log    *slog.Logger
+	w      io.Writer
+	person bool // somebody reads along
+
+	progress struct {
+		sync.Mutex // progress comes from several goroutines
+		shown      time.Time
+		drawn      bool // there is an unfinished line on the terminal
+	}
+}
+
+// New returns a console on w. format is text or json; only text to a terminal is for a person.
+func New(w io.Writer, format string, level slog.Level) *Console {
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: forPeople}
+	c := &Console{w: w, Log: slog.New(slog.NewTextHandler(w, options))}
+	if format == "json" {
+		c.Log = slog.New(slog.NewJSONHandler(w, options))
+		return c
+	}
+	f, ok := w.(*os.File)
+	c.person = ok && isatty.IsTerminal(f.Fd())
+	return c
+}
+
+// forPeople writes a duration as 1.2s in every format: as JSON has it, it would be a number of nanoseconds. And it writes an
+// error as commands print it: as text has it (%+v), those of Pebble would be stack traces.
+func forPeople(_ []string, a slog.Attr) slog.Attr {
+	switch v := a.Value.Any().(type) {
+	case time.Duration:
+		a.Value = slog.StringValue(v.String())
+	case error:
+		a.Value = slog.StringValue(PlainText(v))
+	}
+	return a
+}
+
+// Addresses are where a server can be reached.
+type Addresses struct {
+	Version                      string // of the program
+	BaseURL, Public, Admin, Data string
+}
+
+// Listening says where the server can be reached; created: that the data folder is new.
+func (c *Console) Listening(a Addresses, created bool) {
+	if !c.person {
+		c.Log.Info("listening", "base_url", a.BaseURL, "public", a.Public, "admin", a.Admin, "data", a.Data, "new", created)
+		return
+	}
+	folder := a.Data
+	if created {
+		folder += " (new)"
+	}
+	fmt.Fprintf(c.w, "shunt %s\n\n", a.Version)
+	fmt.Fprintf(c.w, "  short links and API  %s\n", a.BaseURL)
+	if a.Public != a.BaseURL {
+		fmt.Fprintf(c.w, "  listening on         %s\n", a.Public)
+	}
+	fmt.Fprintf(c.w, "  health and metrics   %s\n", a.Admin)
+	fmt.Fprintf(c.w, "  data                 %s\n\n", folder)
+}
+
+// Next says which command to run next.
+func (c *Console) Next(why string, command ...string) {
+	for i, word := range command {
+		command[i] = Quote(word)
+	}
+	line := strings.Join(command, " ")
+	if !c.person {
+		c.Log.Info(why, "run", line)
+		return
+	}
+	fmt.Fprintf(c.w, "%s. In another terminal, run:\n\n  %s\n\n", why, line)
+}
+
+const (
+	personProgressInterval = 200 * time.Millisecond
+	logProgressInterval    = 5 * time.Second
+)
+
+// Loading shows how many links are loaded; it may be called from any goroutine, and as often as one likes.
+func (c *Console) Loading(start time.Time, loaded uint64) {
+	p := &c.progress
+	p.Lock()
+	defer p.Unlock()
+	interval := logProgressInterval
+	if c.person {
+		interval = personProgressInterval
+	}
+	if p.shown.IsZero() {
+		p.shown = start
+	}
+	if time.Since(p.shown) < interval {
+		return
+	}
+	p.shown = time.Now()
+	if !c.person {
+		c.Log.Info("loading", "links", loaded)
+		return
+	}
+	p.drawn = true
+	fmt.Fprintf(c.w, "\rloading links: %d", loaded)
+}
+
+// Loaded ends the progress line.
+func (c *Console) Loaded(links uint64, took time.Duration) {
+	took = took.Round(time.Millisecond)
+	if !c.person {
+		c.Log.Info("loaded", "links", links, "took", took)
+	} else if c.progress.drawn {
+		fmt.Fprintf(c.w, "\rloading links: %d in %v\n", links, took)
+	}
+}
+
+// Ready says that every link is there.
+func (c *Console) Ready(links uint64) {
+	if !c.person {
+		c.Log.Info("ready")
+		return
+	}
+	fmt.Fprintf(c.w, "Ready: %s. Ctrl-C stops.\n", plural.Of(links, "link", "links"))
+}
+
+// Draining says that the server finishes open requests and then stops.
+func (c *Console) Draining() {
+	if !c.person {
+		c.Log.Info("draining; a second signal stops at once")
+		return
+	}
+	fmt.Fprintln(c.w, "\nFinishing what is under way; press Ctrl-C again to stop at once.")
+}
+
+// Stopped says that the server has stopped and everything is on disk.
+func (c *Console) Stopped() {
+	if !c.person {
+		c.Log.Info("stopped")
+		return
+	}
+	fmt.Fprintln(c.w, "Stopped; everything is on disk.")
+}

@@ -1,0 +1,84 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestAPortBelow1024IsExplained(t *testing.T) {
+	refused := &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", syscall.EACCES)}
+	got := ListenError("--listen", ":80", "/opt/my shunt", refused).Error()
+	want := "--listen :80: this user may not listen on port 80. Allow it to this program by\n" +
+		"  sudo setcap 'cap_net_bind_service=+ep' '/opt/my shunt'\n" +
+		"or in its systemd unit by\n" +
+		"  AmbientCapabilities=CAP_NET_BIND_SERVICE\n" +
+		"or choose a port above 1023 by --listen"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestErrorsOfTheSystemAreSaidInWords(t *testing.T) {
+	_, missing := os.Open("/does/not/exist")
+	dir := t.TempDir()
+	_, folder := os.ReadFile(dir)
+	made := os.Mkdir("/does/not/exist", 0o700)
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("storage: opening: %w", missing), "opening: /does/not/exist does not exist"},
+		{fmt.Errorf("a: %w", errors.Join(missing, folder)), "a: /does/not/exist does not exist\n" + dir + " is a folder, and not a file"},
+		{made, "the folder /does/not/exist cannot be made: no such file or directory"},
+		{&fs.PathError{Op: "open", Path: "/x", Err: syscall.EACCES}, "this user may not use /x: permission denied"},
+		{&fs.PathError{Op: "read", Path: "/x", Err: syscall.EIO}, "/x: input/output error"},
+		{&os.LinkError{Op: "rename", Old: "/a", New: "/b", Err: syscall.ENOSPC}, "/b: no space left on device"},
+		{os.NewSyscallError("read", syscall.ECONNRESET), "connection reset by peer"},
+		{errors.New("as it was"), "as it was"},
+	} {
+		if got := PlainText(c.err); got != c.want {
+			t.Errorf("%v: got %q, want %q", c.err, got, c.want)
+		}
+	}
+	if err := (plainError{missing}); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("the cause of a plain error cannot be asked")
+	}
+}
+
+func TestRequestsThatFailAreSaidInWords(t *testing.T) {
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	secret := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secret.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secret.StartTLS()
+	defer secret.Close()
+	cut := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }))
+	defer cut.Close()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for url, want := range map[string]string{
+		strings.Replace(plain.URL, "http:", "https:", 1): "it speaks plain HTTP, and not HTTPS: write http:// before the address",
+		secret.URL:               "its certificate is not trusted (certificate signed by unknown authority)",
+		cut.URL:                  "the connection ended before it",
+		"http://127.0.0.1:1":     "nothing listens at 127.0.0.1:1",
+		"http://nohost.invalid/": "there is no address for the name nohost.invalid",
+	} {
+		answer, err := client.Get(url)
+		if err == nil {
+			_, _ = io.Copy(io.Discard, answer.Body)
+			t.Fatalf("%s: got an answer", url)
+		}
+		if got := PlainText(err); got != want {
+			t.Errorf("%s: got %q, want %q", url, got, want)
+		}
+	}
+}

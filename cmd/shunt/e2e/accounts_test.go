@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const testPassword = " correct horse battery " // spaces belong to it
+
+// shuntWithInput is shunt with something on standard input.
+func shuntWithInput(t *testing.T, input string, env []string, args ...string) result {
+	t.Helper()
+	path := writeFile(t, "input", input)
+	in, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	var stdout, stderr strings.Builder
+	cmd := exec.Command(binary, args...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timeout := killAtDeadline(t, cmd.Process)
+	defer timeout.Stop()
+	_ = cmd.Wait() // the exit code tells
+	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// loggedIn returns the status of logging in over HTTP.
+func loggedIn(t *testing.T, p *process, email, password string) int {
+	t.Helper()
+	body, err := json.Marshal(map[string]string{"email": email, "password": password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.Post(p.public+"/api/v1/session", "application/json", strings.NewReader(string(body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	return response.StatusCode
+}
+
+// The same commands alone, beside a server, and at a server elsewhere.
+func TestUsersAndTokensAreManagedWhereverTheServerIs(t *testing.T) {
+	alone := filepath.Join(t.TempDir(), "data")
+	beside, remote := startServer(t, filepath.Join(t.TempDir(), "data")), startServer(t, filepath.Join(t.TempDir(), "data"))
+	for name, where := range map[string]struct{ args, env []string }{
+		"alone":    {[]string{"--data", alone}, nil},
+		"beside":   {[]string{"--data", beside.dir}, nil},
+		"--server": {[]string{"--server", remote.public}, []string{"SHUNT_TOKEN=" + remote.token()}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := func(args ...string) result { return shunt(t, "", where.env, append(args, where.args...)...) }
+			first := []string{"user", "add", "Ann@Example.com"}
+			if name != "--server" {
+				first = append(first, "--init")
+			}
+			run(first...).want(t, exitDone, `^ann@example.com\n$`, `^(shunt: made a store in .*\n)?$`)
+			run("user", "add", "ann@example.com").want(t, exitFailed, "", `^shunt: user add: email: there is a user .*\(422 invalid\)\n$`)
+			run("user", "add", "boss@example.com", "--admin", "--json").want(t, exitDone, `(?s)"role": "admin".*"has_password": false`, "")
+			shuntWithInput(t, testPassword+"\nmore\n", where.env, append([]string{"user", "passwd", "ANN@example.com"}, where.args...)...).
+				want(t, exitDone, "", "")
+			run("user", "ls").want(t, exitDone,
+				`^ID +EMAIL +ROLE +PASSWORD +CREATED\n1 +admin +admin +none +\S+Z\n2 +ann@example.com +member +set +\S+Z\n3 +boss@example.com +admin +none +\S+Z\n$`, "")
+			run("user", "ls", "--json").want(t, exitDone, `(?s)^{\n  "data": \[\n.*"email": "ann@example.com"`, "")
+
+			token := run("token", "add", "--name", "laptop", "--scopes", "links:read,tokens:write", "--expires", "90d")
+			token.want(t, exitDone, tokenLine.String(), "")
+			list := run("token", "ls")
+			list.want(t, exitDone, `(?m)^ID +NAME +SCOPES +CREATED +EXPIRES +LAST USED\n(.*\n)?\w{16} +laptop +links:read,tokens:write +\S+Z +\S+Z +never\n$`, "")
+			if strings.Contains(list.stdout, "shunt_") {
+				t.Errorf("the list shows tokens:\n%s", list.stdout)
+			}
+			id := regexp.MustCompile(`(\w+) +laptop`).FindStringSubmatch(list.stdout)[1]
+			run("token", "rm", id).want(t, exitDone, "", "")
+			run("token", "rm", id).want(t, exitFailed, "", `^shunt: token rm: .*\(404 not_found\)\n$`)
+			run("token", "ls", "--json").want(t, exitDone, `(?s)^{\n  "data": \[`, "")
+
+			run("user", "rm", "nobody@example.com").want(t, exitFailed, "", `there is no user "nobody@example.com"; 'shunt user ls'`)
+			run("user", "rm", "ann@example.com").want(t, exitDone, "", "")
+			run("user", "rm", "ann@example.com").want(t, exitFailed, "", `there is no user`)
+			run("user", "rm", "admin").want(t, exitDone, "", "")
+			run("user", "rm", "boss@example.com").want(t, exitFailed, "", `last admin|401 unauthorized`) // remotely it was admin's token
+		})
+	}
+}
+
+func TestAUserWithLinksIsDeletedOnlyIfTheLinksMayStay(t *testing.T) {
+	p := startServer(t, filepath.Join(t.TempDir(), "data"))
+	shunt(t, "", nil, "user", "add", "ann@example.com", "--data", p.dir).want(t, exitDone, "ann", "")
+	short := strings.TrimSpace(shunt(t, "", nil, "add", "https://example.org/a", "--user", "ann@example.com", "--data", p.dir).stdout)
+	token := strings.TrimSpace(shunt(t, "", nil, "token", "add", "--name", "n", "--user", "ann@example.com", "--data", p.dir).stdout)
+	shunt(t, "", nil, "user", "rm", "ann@example.com", "--data", p.dir).want(t, exitFailed, "", `with --keep-links they stay`)
+	if me := ask(t, p.public+"/api/v1/me", token); !strings.Contains(me, "ann@example.com") {
+		t.Errorf("got %s, want ann", me)
+	}
+	shunt(t, "", nil, "user", "rm", "ann@example.com", "--keep-links", "--data", p.dir).want(t, exitDone, "", "")
+	if me := ask(t, p.public+"/api/v1/me", token); !strings.Contains(me, "unauthorized") {
+		t.Errorf("got %s, want unauthorized", me)
+	}
+	follow(t, short, "https://example.org/a")
+}
+
+func TestAPasswordIsTheFirstLineOfWhatItIsReadFrom(t *testing.T) {
+	p := startServer(t, filepath.Join(t.TempDir(), "data"))
+	passwd := []string{"user", "passwd", "admin", "--data", p.dir}
+	shunt(t, "", nil, "user", "ls", "--data", p.dir).want(t, exitDone, "admin", "")
+	for name, c := range map[string]struct {
+		input string
+		env   []string
+		args  []string
+		code  int
+		want  string
+	}{
+		"standard input":     {testPassword + "\r\n", nil, passwd, exitDone, testPassword},
+		"without a line end": {"another password", nil, passwd, exitDone, "another password"},
+		"a file":             {"not this", []string{"SHUNT_PASSWORD_FILE=" + writeFile(t, "p", "one of a file\n")}, passwd, exitDone, "one of a file"},
+		"nothing":            {"", nil, passwd, exitFailed, ""},
+		"an empty line":      {"\npassword\n", nil, passwd, exitFailed, ""},
+		"too short":          {"short\n", nil, passwd, exitFailed, ""},
+		"no such file":       {"password", nil, append(passwd, "--password-file", "/nowhere/p"), exitFailed, ""},
+		"an argument":        {"password", nil, append(passwd, "password"), exitUsage, ""},
+	} {
+		r := shuntWithInput(t, c.input, c.env, c.args...)
+		if r.code != c.code || r.stdout != "" || (r.stderr == "") != (c.code == exitDone) {
+			t.Errorf("%s: got %+v, want exit code %d", name, r, c.code)
+		}
+		if c.want != "" && loggedIn(t, p, "admin", c.want) != http.StatusOK {
+			t.Errorf("%s: it is not the password that logs in", name)
+		}
+	}
+	if got := loggedIn(t, p, "admin", "wrong password"); got != http.StatusUnauthorized {
+		t.Errorf("a wrong password: got %d, want 401", got)
+	}
+	if strings.Contains(p.stderr(), "password") {
+		t.Errorf("the server's log speaks of passwords:\n%s", p.stderr())
+	}
+}

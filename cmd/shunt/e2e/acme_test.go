@@ -1,0 +1,164 @@
+package e2e
+
+import (
+	"bytes"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// An acmeClient is a server whose certificate is of an acmeServer.
+type acmeClient struct {
+	t      *testing.T
+	from   *acmeServer
+	dir    string
+	listen string
+	args   []string
+	*process
+}
+
+func (c *acmeClient) start() {
+	c.t.Helper()
+	args := append([]string{
+		"--listen", c.listen, "--acme-domain", acmeTestDomain, "--acme-accept-terms", "--acme-directory", c.from.directory, "--log-format", "text",
+	}, c.args...)
+	c.process = launchThrough(c.t, []string{"env", "SSL_CERT_FILE=" + c.from.trust}, c.dir, args...).waitReady()
+}
+
+// ask returns the answer to a request over TLS, and the number of the certificate.
+func (c *acmeClient) ask(path string) (location string, serial *big.Int, err error) {
+	dialer := &net.Dialer{Timeout: 10 * time.Second}
+	conn, err := tls.DialWithDialer(dialer, "tcp", c.listen, &tls.Config{RootCAs: c.from.roots, ServerName: acmeTestDomain})
+	if err != nil {
+		return "", nil, err
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", path, acmeTestDomain)
+	answer, err := io.ReadAll(conn)
+	if err != nil {
+		return "", nil, err
+	}
+	_, after, _ := bytes.Cut(answer, []byte("\r\nLocation: "))
+	line, _, _ := bytes.Cut(after, []byte("\r\n"))
+	return string(line), conn.ConnectionState().PeerCertificates[0].SerialNumber, nil
+}
+
+const acmePollInterval = 20 * time.Millisecond
+
+// await asks until there is an answer, with a certificate that is not of this number.
+func (c *acmeClient) await(path string, not *big.Int) (location string, serial *big.Int) {
+	c.t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(acmePollInterval) {
+		location, serial, err := c.ask(path)
+		if err == nil && (not == nil || serial.Cmp(not) != 0) {
+			return location, serial
+		}
+		if err != nil && not != nil {
+			c.t.Fatalf("while there is a certificate: %v", err)
+		}
+	}
+	c.t.Fatalf("no certificate is got:\n%s\n%s", c.stderr(), c.from.said.String())
+	return "", nil
+}
+
+// awaitLog waits until c has logged text.
+func (c *acmeClient) awaitLog(text string) {
+	c.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(c.stderr(), text); time.Sleep(acmePollInterval) {
+		if time.Now().After(deadline) {
+			c.t.Fatalf("%q is not said:\n%s", text, c.stderr())
+		}
+	}
+}
+
+func needACME(t *testing.T) {
+	if os.Getenv("SHUNTTEST_ACME") == "" {
+		t.Skip("make acme runs it: it needs an ACME authority")
+	}
+}
+
+func TestACertificateIsGotByEitherChallengeAndKept(t *testing.T) {
+	needACME(t)
+	for challenge, redirect := range map[string]bool{"tls-alpn-01": false, "http-01": true} {
+		t.Run(challenge, func(t *testing.T) {
+			nowhere, plain := freeAddress(t), freeAddress(t)
+			c := &acmeClient{t: t, dir: filepath.Join(t.TempDir(), "data"), listen: freeAddress(t)}
+			if redirect {
+				c.args = []string{"--http-redirect-listen", plain}
+				c.from = startACME(t, nowhere, plain, 90*24*3600)
+			} else {
+				c.from = startACME(t, c.listen, nowhere, 90*24*3600)
+			}
+			c.start()
+			_, first := c.await("/", nil)
+			if r := shunt(t, "", nil, "add", "https://target.example/", "--alias", "known", "--data", c.dir); r.code != exitDone || r.stdout != "https://sho.example/known\n" {
+				t.Errorf("add: got %+v", r)
+			}
+			c.wantSame("while it runs", first)
+			c.terminate()
+			c.start()
+			c.wantSame("after a restart", first)
+			c.terminate()
+			c.from.stop()
+			c.start()
+			c.wantSame("after a restart without the authority", first)
+			c.terminate()
+			c.wantNoneSaid()
+		})
+	}
+}
+
+// wantSame holds c to a redirect with the certificate of this number.
+func (c *acmeClient) wantSame(when string, serial *big.Int) {
+	c.t.Helper()
+	if location, got := c.await("/known", nil); location != "https://target.example/" || got.Cmp(serial) != 0 {
+		c.t.Errorf("%s: got Location %q by certificate %d, want certificate %d", when, location, got, serial)
+	}
+}
+
+// wantNoneSaid: without a certificate and without the authority the server runs, refuses handshakes, and says what is wrong.
+func (c *acmeClient) wantNoneSaid() {
+	c.t.Helper()
+	if err := os.RemoveAll(filepath.Join(c.dir, acmeFolder)); err != nil {
+		c.t.Fatal(err)
+	}
+	c.start()
+	c.awaitLog("no certificate; trying again")
+	for _, want := range []string{c.from.directory, "connection refused", "must lead to --listen"} {
+		if !strings.Contains(c.stderr(), want) {
+			c.t.Errorf("%q is not said:\n%s", want, c.stderr())
+		}
+	}
+	if _, _, err := c.ask("/known"); err == nil {
+		c.t.Error("got an answer without a certificate")
+	}
+	c.terminate()
+}
+
+// A certificate of 45 seconds is renewed after some 30. Until then every client gets an answer.
+func TestACertificateIsRenewedWhileItIsServed(t *testing.T) {
+	needACME(t)
+	c := &acmeClient{t: t, dir: filepath.Join(t.TempDir(), "data"), listen: freeAddress(t)}
+	c.from = startACME(t, c.listen, freeAddress(t), 45)
+	c.start()
+	_, first := c.await("/", nil)
+	c.await("/", first)
+	c.terminate()
+}
+
+func TestAnAuthorityThatDoesNotVerifyTheDomainIsSaid(t *testing.T) {
+	needACME(t)
+	nowhere := freeAddress(t)
+	c := &acmeClient{t: t, dir: filepath.Join(t.TempDir(), "data"), listen: freeAddress(t)}
+	c.from = startACME(t, nowhere, nowhere, 3600)
+	c.start()
+	c.awaitLog(acmeNeeds)
+	c.terminate()
+}

@@ -1,0 +1,343 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+const browser = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+
+// clients make links at a server and follow them, and know what was answered.
+type clients struct {
+	t      *testing.T
+	p      *process
+	token  string
+	sent   atomic.Uint64 // visits that were begun
+	stop   atomic.Bool
+	joined sync.WaitGroup
+
+	mu    sync.Mutex
+	moved *sync.Cond
+	codes []string // of links that were answered
+	hits  uint64   // visits that were answered
+}
+
+func startClients(t *testing.T, p *process) *clients {
+	c := &clients{t: t, p: p, token: p.token()}
+	c.moved = sync.NewCond(&c.mu)
+	for i := range 2 {
+		c.joined.Go(func() { c.make(i) })
+		c.joined.Go(func() { c.visit(i) })
+	}
+	return c
+}
+
+func (c *clients) end() {
+	c.stop.Store(true)
+	c.joined.Wait()
+}
+
+func (c *clients) did(note func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	note()
+	c.moved.Broadcast()
+}
+
+// acknowledged returns what was answered, once that is so many links and visits.
+func (c *clients) acknowledged(links int, hits uint64) (codes []string, answered uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !c.stop.Load() && (len(c.codes) < links || c.hits < hits) {
+		c.moved.Wait()
+	}
+	return append([]string{}, c.codes...), c.hits
+}
+
+func (c *clients) request(client *http.Client, method, path, body string) (int, error) {
+	request, err := http.NewRequest(method, c.p.public+path, strings.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	request.Header.Set("User-Agent", browser)
+	if body != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	return response.StatusCode, errors.Join(err, response.Body.Close())
+}
+
+func noRedirects() *http.Client {
+	return &http.Client{
+		Transport:     &http.Transport{},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+func (c *clients) fail(format string, args ...any) {
+	c.t.Errorf(format, args...)
+	c.did(func() { c.stop.Store(true) })
+}
+
+func (c *clients) make(n int) {
+	client := noRedirects()
+	defer client.CloseIdleConnections()
+	for i := 0; !c.stop.Load(); i++ {
+		code := fmt.Sprintf("c%d-%d", n, i)
+		body := fmt.Sprintf(`{"url":"https://example.org/%s","alias":%q,"tags":["load"]}`, code, code)
+		if status, err := c.request(client, "POST", "/api/v1/shorten", body); status != 201 {
+			c.fail("%s: got %d, %v", code, status, err)
+			return
+		}
+		c.did(func() { c.codes = append(c.codes, code) })
+	}
+}
+
+func (c *clients) visit(n int) {
+	client := noRedirects()
+	defer client.CloseIdleConnections()
+	codes, _ := c.acknowledged(10, 0)
+	for i := n; !c.stop.Load(); i++ {
+		c.sent.Add(1)
+		if status, err := c.request(client, "GET", "/"+codes[i%10], ""); status != 302 {
+			c.fail("got %d, %v", status, err)
+			return
+		}
+		c.did(func() { c.hits++ })
+	}
+}
+
+// printed decodes what a command printed.
+func printed[T any](t *testing.T, r result) (v T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(r.stdout), &v); err != nil {
+		t.Fatalf("exit code %d: %q: %v\n%s", r.code, r.stdout, err, r.stderr)
+	}
+	return v
+}
+
+func TestABackupThatWasMadeUnderLoadIsRestoredWithAllThatWasAnsweredBeforeIt(t *testing.T) {
+	home := t.TempDir()
+	dir, journals := filepath.Join(home, "data"), filepath.Join(home, "journals")
+	p := startServer(t, dir, "--journal-dir", journals, "--flush-interval", "1h")
+	c := startClients(t, p)
+	defer c.end()
+	for i := range 2 {
+		target, restored := filepath.Join(home, fmt.Sprintf("backup %d", i)), filepath.Join(home, fmt.Sprintf("restored %d", i))
+		codes, answered := c.acknowledged(50*(i+1), uint64(100*(i+1)))
+		r := shunt(t, home, nil, "backup", filepath.Base(target), "--data", dir, "--json")
+		sent := c.sent.Load()
+		done := printed[backupDone](t, r)
+		if r.code != exitDone || done.Dir != target || done.Links < uint64(len(codes)) || done.Bytes == 0 {
+			t.Fatalf("got %+v, exit code %d: %s", done, r.code, r.stderr)
+		}
+		if found := printed[checkOutcome](t, shunt(t, home, nil, "check", "--data", dir, "--json")); !found.OK || !found.Live {
+			t.Errorf("beside the server: got %+v", found)
+		}
+		found := printed[checkOutcome](t, shunt(t, home, nil, "check", "--data", target, "--json"))
+		if !found.OK || !found.Backup || found.Records.Links < uint64(len(codes)) {
+			t.Errorf("the backup: got %+v", found)
+		}
+		shunt(t, home, nil, "restore", target, "--data", restored).want(t, exitDone, "restored .* to .*restored", "")
+		compareRestored(t, restored, journals, codes, answered, sent)
+	}
+	c.end()
+	p.terminate()
+	if found := printed[checkOutcome](t, shunt(t, home, nil, "check", "--data", dir, "--json")); !found.OK || found.Live || found.Journal.Waiting > 0 {
+		t.Errorf("after all: got %+v", found)
+	}
+}
+
+// compareRestored serves a restored folder, with the journal folder of the original, which has hits that are not in the
+// backup, and compares it with what was answered.
+func compareRestored(t *testing.T, restored, journals string, codes []string, answered, sent uint64) {
+	t.Helper()
+	before := listing(t, journals)
+	p := startServer(t, restored, "--journal-dir", journals)
+	defer p.terminate()
+	for name := range strings.Lines(before) {
+		if !strings.Contains(listing(t, journals), strings.Fields(name)[0]) {
+			t.Errorf("the restored server has removed %s of the original's journal", name)
+		}
+	}
+	token := p.token("admin", "links:read", "stats:read") // admins have no rate limit, and these are thousands of calls
+	hits := uint64(0)
+	for i, code := range codes {
+		var link struct {
+			URL  string
+			Tags []string
+		}
+		if err := json.Unmarshal([]byte(ask(t, p.public+"/api/v1/links/"+code, token)), &link); err != nil || link.URL != "https://example.org/"+code {
+			t.Errorf("%s: got %+v, %v", code, link, err)
+		}
+		if i < 20 { // those that are followed are among the first
+			stats := struct{ Hits uint64 }{}
+			if err := json.Unmarshal([]byte(ask(t, p.public+"/api/v1/stats/"+code, token)), &stats); err != nil {
+				t.Error(err)
+			}
+			hits += stats.Hits
+		}
+	}
+	if hits < answered || hits > sent {
+		t.Errorf("got %d hits, want from %d to %d", hits, answered, sent)
+	}
+}
+
+func TestABackupWithoutAServerHasTheHitsOfAKilledOne(t *testing.T) {
+	home := t.TempDir()
+	dir := filepath.Join(home, "data")
+	p := startServer(t, dir, "--flush-interval", "1h")
+	c := startClients(t, p)
+	c.acknowledged(10, 50)
+	c.end()
+	hits := c.hits
+	p.kill()
+	found := printed[checkOutcome](t, shunt(t, home, nil, "check", "--data", dir, "--json"))
+	if !found.OK || found.Journal.Waiting != hits {
+		t.Errorf("got %+v, want %d hits that wait", found, hits)
+	}
+	shunt(t, home, nil, "backup", "b", "--data", dir).want(t, exitDone, `backed up \d+ links, .* to .*b\n`, "copy it to another disk")
+	shunt(t, home, nil, "restore", "b", "--data", "new").want(t, exitDone, "restored", "")
+	restored := printed[checkOutcome](t, shunt(t, home, nil, "check", "--data", "new", "--json"))
+	if !restored.OK || restored.Records.LinkHours == 0 || restored.Records.Links != uint64(len(c.codes)) {
+		t.Errorf("got %+v", restored)
+	}
+}
+
+func TestWhatBackupRestoreAndCheckRefuseTheyLeaveAsItIs(t *testing.T) {
+	home := t.TempDir()
+	createStore(t, filepath.Join(home, "data"))
+	createStore(t, filepath.Join(home, "other"))
+	for _, step := range [][]string{{"backup", "backup"}, {"backup", "whole"}, {"backup", "stopped"}, {"restore", "backup", "--data", "half"}} {
+		if step[0] == "backup" {
+			step = append(step, "--data", "data")
+		}
+		shunt(t, home, nil, step...).want(t, exitDone, "ed ", "|copy it")
+	}
+	for from, to := range map[string]string{"stopped/format": "stopped/format.backup", "half/format": "half/format.restoring"} {
+		if err := os.Rename(filepath.Join(home, from), filepath.Join(home, to)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := texts(t, home)
+	for name, c := range map[string]struct {
+		args   []string
+		code   int
+		stderr string
+	}{
+		"a backup over a backup":      {[]string{"backup", "whole", "--data", "data"}, 1, "whole is not empty; a backup wants a folder of its own"},
+		"a backup into the data":      {[]string{"backup", "data/b", "--data", "data"}, 1, "data/b lies in the data folder"},
+		"a backup of nothing":         {[]string{"backup", "b", "--data", "nowhere"}, 1, "there is no store in /.*/nowhere; .*--data"},
+		"a backup of a backup":        {[]string{"backup", "b", "--data", "backup"}, 1, "backup is a backup, and stays as it is"},
+		"a backup without a folder":   {[]string{"backup"}, 2, "DIR is missing"},
+		"a backup into nothing":       {[]string{"backup", ""}, 2, "DIR is empty"},
+		"a restore over data":         {[]string{"restore", "backup", "--data", "other"}, 1, `stop that and move the folder away \(mv other other.old\)`},
+		"a restore of a store":        {[]string{"restore", "other", "--data", "new"}, 1, "there is no backup in other: .*is a store and no backup"},
+		"a restore of nothing":        {[]string{"restore", "nowhere", "--data", "new"}, 1, "there is no backup in nowhere"},
+		"a restore of half a backup":  {[]string{"restore", "stopped", "--data", "new"}, 1, "the backup in stopped did not finish"},
+		"a restore into its backup":   {[]string{"restore", "backup", "--data", "backup/new"}, 1, "must not lie in each other"},
+		"serving half a restore":      {[]string{"serve", "--data", "half", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, 1, "a restore did not finish in half; run it again: shunt restore BACKUP --data half"},
+		"serving a backup":            {[]string{"serve", "--data", "backup", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, 1, "shunt restore backup --data NEW"},
+		"serving half a backup":       {[]string{"serve", "--data", "stopped", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, 1, "a backup did not finish in stopped"},
+		"a link into half a restore":  {[]string{"add", "https://example.org", "--data", "half"}, 1, "a restore did not finish in half"},
+		"a check of half a restore":   {[]string{"check", "--data", "half"}, 1, "a restore did not finish in half"},
+		"a check of nothing":          {[]string{"check", "--data", "nowhere"}, 1, "there is no store in /.*/nowhere; .*--data"},
+		"a check of an argument":      {[]string{"check", "data"}, 2, `unexpected argument "data"`},
+		"a check of a healthy store":  {[]string{"check", "--data", "data"}, 0, ""},
+		"a check of a healthy backup": {[]string{"check", "--data", "backup"}, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stdout := ""
+			if c.code == exitDone {
+				stdout = "faults +0\n"
+			}
+			shunt(t, home, nil, c.args...).want(t, c.code, stdout, c.stderr)
+			if after := texts(t, home); !maps.Equal(after, before) {
+				t.Errorf("the folders have changed: there are %q, and were %q", slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before)))
+			}
+		})
+	}
+	shunt(t, home, nil, "restore", "backup", "--data", "half").want(t, exitDone, "restored", "")
+	shunt(t, home, nil, "stats", "nosuchcode", "--data", "half").want(t, exitFailed, "", "404")
+}
+
+// texts returns the files below dir with their bytes, but for the folder "data", which commands open.
+func texts(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && path == filepath.Join(dir, "data") {
+			return fs.SkipDir
+		}
+		if err != nil || d.IsDir() {
+			found[path] = "folder"
+			return err
+		}
+		text, err := os.ReadFile(path)
+		found[path] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestARestoreBesideARunningServerIsRefused(t *testing.T) {
+	home := t.TempDir()
+	createStore(t, filepath.Join(home, "other"))
+	shunt(t, home, nil, "backup", "b", "--data", "other").want(t, exitDone, "backed up", "copy it")
+	p := startServer(t, filepath.Join(home, "data"))
+	shunt(t, home, nil, "restore", "b", "--data", "data").want(t, exitFailed, "", "stop that and move the folder away")
+	p.terminate()
+}
+
+func TestACheckThatFindsAFaultExitsWith1AndARestoreOfItIsRefused(t *testing.T) {
+	home := t.TempDir()
+	startServer(t, filepath.Join(home, "data")).terminate()
+	p := startServer(t, filepath.Join(home, "data")) // writes the log of the first into a table file
+	c := startClients(t, p)
+	c.acknowledged(20, 20)
+	c.end()
+	shunt(t, home, nil, "backup", "b", "--data", "data").want(t, exitDone, "backed up", "copy it")
+	p.kill()
+	damage := func(pattern string, at int) {
+		files, err := filepath.Glob(filepath.Join(home, pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", pattern, err)
+		}
+		text, err := os.ReadFile(files[0])
+		text[at] ^= 1
+		if err = errors.Join(err, os.WriteFile(files[0], text, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	damage("data/journal/ring-*-00", 20)
+	r := shunt(t, home, nil, "check", "--data", "data")
+	r.want(t, exitFailed, `faults +1\n  \S+/data/journal/ring-\S+: .*damaged header`, "the data has faults: 1")
+	if found := printed[checkOutcome](t, shunt(t, home, nil, "check", "--data", "data", "--json")); found.OK || found.FaultCount != 1 || len(found.Faults) != 1 {
+		t.Errorf("got %+v", found)
+	}
+	damage("b/db/*.sst", 20)
+	shunt(t, home, nil, "restore", "b", "--data", "new").want(t, exitFailed, "", `\.sst: it is damaged(.|\n)*nothing was restored`)
+	if exists(t, filepath.Join(home, "new")) {
+		t.Error("something was restored")
+	}
+}

@@ -1,0 +1,83 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"shunt/storage"
+
+	"golang.org/x/sys/unix"
+)
+
+// What the binary promises, written down a second time: these tests know it only from outside.
+
+// Exit codes.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+const (
+	envPrefix         = "SHUNT_"
+	socketName        = "shunt.sock"  // in the data folder
+	rememberedJournal = "journal-dir" // in the data folder: where the journal is, if not there
+	acmeFolder        = "acme"        // in the data folder
+
+	sameSignal    = 200 * time.Millisecond // for so long, a second signal counts as the first
+	maxImportLine = 1 << 20
+	acmeNeeds     = "the domain's port 443 must lead to --listen, or its port 80 to --http-redirect-listen"
+)
+
+var shells = []string{"bash", "zsh", "fish", "powershell"}
+
+// backupDone is what 'shunt backup --json' prints.
+type backupDone struct {
+	Dir   string `json:"dir"`
+	Bytes uint64 `json:"bytes"`
+	Files int    `json:"files"`
+	Links uint64 `json:"links"`
+}
+
+// memoryFolder returns the folder in which servers keep standby rings, "" if there is none.
+func memoryFolder() string {
+	const dir = "/dev/shm"
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil || s.Type != unix.TMPFS_MAGIC {
+		return ""
+	}
+	return dir
+}
+
+// checkOutcome is what 'shunt check --json' prints, as far as the tests look at it.
+type checkOutcome struct {
+	Backup  bool                `json:"backup"`
+	Live    bool                `json:"live"`
+	OK      bool                `json:"ok"`
+	Records storage.CheckReport `json:"records"`
+	Journal struct {
+		Waiting uint64 `json:"waiting"`
+	} `json:"journal"`
+	FaultCount uint64            `json:"fault_count"`
+	Faults     []json.RawMessage `json:"faults"`
+}
+
+// syncBuffer is what several goroutines write to.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}

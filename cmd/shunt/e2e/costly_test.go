@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// The costly requests that are sent at a time: logins, large bodies that come slowly, QR codes.
+const (
+	costlyLogins  = 6  // each from an address of its own, one after the other
+	costlyBodies  = 32 // of four members, 8 each
+	costlyMembers = 4
+	costlyQRCodes = 70 // all from one address, one after the other; who gets 503 waits as long as it says
+
+	slowBodyBytes = 8 << 20
+	slowBodyPiece = 1 << 10 // a second
+)
+
+// costly is clients that ask for that.
+type costly struct {
+	t       *testing.T
+	server  *process
+	tokens  []string // of the members
+	over    chan struct{}
+	clients sync.WaitGroup
+
+	logins, bodies, qrCodes atomic.Int64 // answered by 200; bodies: pieces
+	refused                 atomic.Int64
+}
+
+func (c *costly) begin() {
+	c.over = make(chan struct{})
+	for n := range costlyLogins {
+		c.clients.Go(func() { c.logIn(fmt.Sprintf("198.51.100.%d", n)) })
+	}
+	for n := range costlyBodies {
+		c.clients.Go(func() { c.sendSlowly(c.tokens[n%len(c.tokens)]) })
+	}
+	for range costlyQRCodes {
+		c.clients.Go(c.drawQRCodes)
+	}
+}
+
+func (c *costly) end() {
+	close(c.over)
+	c.clients.Wait()
+}
+
+// rest waits, and reports whether to go on.
+func (c *costly) rest(d time.Duration) bool {
+	select {
+	case <-c.over:
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+func (c *costly) logIn(address string) {
+	client := c.server.client()
+	defer client.CloseIdleConnections()
+	for c.rest(0) {
+		if status, err := c.server.logIn(client, address, loginName, loginPassword); err == nil && status == http.StatusOK {
+			c.logins.Add(1)
+		} else {
+			c.refused.Add(1)
+		}
+	}
+}
+
+// sendSlowly sends a large body piece by piece, and begins again when it is cut.
+func (c *costly) sendSlowly(token string) {
+	for c.rest(0) {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(c.server.public, "http://"))
+		if err != nil {
+			c.t.Error(err)
+			return
+		}
+		_, err = fmt.Fprintf(conn, "POST /api/v1/shorten/bulk HTTP/1.1\r\nHost: a\r\nX-Forwarded-Proto: https\r\nContent-Type: application/json\r\n"+
+			"Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", token, slowBodyBytes)
+		for err == nil && c.rest(time.Second) {
+			_, err = conn.Write(make([]byte, slowBodyPiece))
+			c.bodies.Add(1)
+		}
+		_ = conn.Close()
+	}
+}
+
+func (c *costly) drawQRCodes() {
+	transport := &http.Transport{DisableCompression: true}
+	defer transport.CloseIdleConnections()
+	for c.rest(0) {
+		request, err := http.NewRequest(http.MethodGet, c.server.public+"/x.png?size=1024", nil)
+		if err != nil {
+			c.t.Error(err)
+			return
+		}
+		request.Header.Set("X-Forwarded-For", "203.0.113.1")
+		response, err := transport.RoundTrip(request)
+		if err != nil {
+			c.t.Error(err)
+			return
+		}
+		_, _ = io.Copy(io.Discard, response.Body)
+		_ = response.Body.Close()
+		if response.StatusCode == http.StatusOK {
+			c.qrCodes.Add(1)
+			continue
+		}
+		c.refused.Add(1)
+		c.rest(time.Second) // Retry-After
+	}
+}

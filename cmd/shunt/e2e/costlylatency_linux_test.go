@@ -1,0 +1,174 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	pairsVariable   = "SHUNTTEST_LATENCY_PAIRS"
+	windowVariable  = "SHUNTTEST_LATENCY_SECONDS"
+	openLoopRate    = 5_000 // redirects a second, whatever the server does
+	openLoopClients = 50
+	shortRate       = 500 // in a run that only proves that it works
+	shortWindow     = 300 * time.Millisecond
+	warmUp          = time.Second
+)
+
+// A window is what was seen of redirects for some seconds.
+type window struct {
+	took  latencies
+	cores float64 // that the server kept busy
+}
+
+// TestRedirectsAreFastBesideCostlyRequests compares redirects beside costly requests with redirects
+// beside a busy loop that takes as much of the processors. It shows how fast they are; make latency
+// does it for long enough.
+func TestRedirectsAreFastBesideCostlyRequests(t *testing.T) {
+	pairs := int(numberOf(t, pairsVariable, 0))
+	length, rate := time.Duration(numberOf(t, windowVariable, 10))*time.Second, openLoopRate
+	if pairs == 0 {
+		pairs, length, rate = 1, shortWindow, shortRate
+	}
+	p := startServer(t, t.TempDir()+"/data", append(behindProxy(), "--limit-logins", "off", "--limit-address-logins", "off")...)
+	r := &redirectLoad{t: t, server: p, rate: rate, length: length}
+	c := &costly{t: t, server: p, tokens: r.prepare()}
+	alone := r.measure(func() func() { return func() {} })
+	r.row("alone", alone)
+	var ratios, costlyP99, busyP99 []float64
+	for range pairs {
+		beside := r.measure(func() func() { c.begin(); return c.end })
+		r.row("beside costly requests", beside)
+		share := min(1, max(0.01, beside.cores-alone.cores))
+		busy := r.measure(func() func() { return beBusy(t, share) })
+		r.row(fmt.Sprintf("beside a loop of %.2f cores", share), busy)
+		a, b := milliseconds(&beside.took), milliseconds(&busy.took)
+		ratios, costlyP99, busyP99 = append(ratios, a/b), append(costlyP99, a), append(busyP99, b)
+	}
+	t.Logf("\n%-28s %9s %9s %9s %9s %9s  %s\n%s\nmedians of %d pairs: p99 %.2f ms beside costly requests, %.2f ms beside the loop: %.2f times\n"+
+		"%d logins, %d QR codes, %d pieces of large bodies; %d refused", fmt.Sprintf("%d redirects/s", rate), "n", "p50", "p99", "p99.9", "slowest", "cores of the server",
+		&r.table, pairs, median(costlyP99), median(busyP99), median(ratios), c.logins.Load(), c.qrCodes.Load(), c.bodies.Load(), c.refused.Load())
+	if c.qrCodes.Load() == 0 || c.bodies.Load() == 0 && length > time.Second || c.logins.Load() == 0 && length > time.Second {
+		t.Error("the costly requests were not answered")
+	}
+}
+
+func milliseconds(l *latencies) float64 {
+	return float64(l.percentile(0.99)) / float64(time.Millisecond)
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+}
+
+// A redirectLoad follows a link at fixed times.
+type redirectLoad struct {
+	t      *testing.T
+	server *process
+	rate   int
+	length time.Duration
+	table  bytes.Buffer
+}
+
+func (r *redirectLoad) row(name string, w *window) {
+	fmt.Fprintf(&r.table, "%-28s %v  %.2f\n", name, &w.took, w.cores)
+}
+
+// prepare makes the link x, somebody who logs in, and members, and returns their tokens.
+func (r *redirectLoad) prepare() (tokens []string) {
+	r.t.Helper()
+	p := r.server
+	admin := p.token()
+	p.addPerson(admin)
+	if status, err := p.post(p.client(), "/shorten", []byte(`{"url":"http://a/","alias":"x"}`), "Authorization", "Bearer "+admin); err != nil || status != 201 {
+		r.t.Fatalf("POST /shorten: got %d, %v", status, err)
+	}
+	for n := range costlyMembers {
+		email := fmt.Sprintf("member%d@example.com", n)
+		for _, args := range [][]string{{"user", "add", email, "--data", p.dir}, {"token", "add", "--name", "x", "--user", email, "--data", p.dir}} {
+			done := shunt(r.t, "", nil, args...)
+			if done.code != exitDone {
+				r.t.Fatalf("%v: %s", args, done.stderr)
+			}
+			if args[0] == "token" {
+				tokens = append(tokens, strings.TrimSpace(done.stdout))
+			}
+		}
+	}
+	return tokens
+}
+
+// measure follows the link while something goes on that begin starts and the function that it
+// returns ends.
+func (r *redirectLoad) measure(begin func() (end func())) *window {
+	end := begin()
+	time.Sleep(min(warmUp, r.length))
+	w := new(window)
+	before, start := r.server.processorTime(r.t), time.Now()
+	var clients sync.WaitGroup
+	for n := range openLoopClients {
+		clients.Go(func() { r.follow(&w.took, start.Add(time.Duration(n)*time.Second/time.Duration(r.rate))) })
+	}
+	clients.Wait()
+	w.cores = float64(r.server.processorTime(r.t)-before) / float64(time.Since(start))
+	end()
+	return w
+}
+
+// follow follows the link at fixed times from first on. What is late counts from when it was due.
+func (r *redirectLoad) follow(took *latencies, first time.Time) {
+	c, err := net.Dial("tcp", strings.TrimPrefix(r.server.public, "http://"))
+	if err != nil {
+		r.t.Error(err)
+		return
+	}
+	defer c.Close()
+	request, answer := []byte("GET /x HTTP/1.1\r\nHost: a\r\nUser-Agent: load\r\n\r\n"), make([]byte, 4096)
+	interval := openLoopClients * time.Second / time.Duration(r.rate)
+	for due := first; due.Sub(first) < r.length; due = due.Add(interval) {
+		time.Sleep(time.Until(due))
+		if _, err := c.Write(request); err != nil {
+			r.t.Error(err)
+			return
+		}
+		n := 0
+		for n == 0 || !bytes.HasSuffix(answer[:n], []byte("\r\n\r\n")) {
+			m, err := c.Read(answer[n:])
+			if n += m; err != nil {
+				r.t.Error(err)
+				return
+			}
+		}
+		took.add(time.Since(due))
+		if !bytes.HasPrefix(answer[:n], []byte("HTTP/1.1 302 ")) {
+			r.t.Errorf("got %q", answer[:n])
+			return
+		}
+	}
+}
+
+// processorTime returns how long the process has kept processors busy (proc(5): fields 14 and 15 of
+// stat, in 1/100 s).
+func (p *process) processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	user, userErr := strconv.Atoi(fields[11])
+	system, systemErr := strconv.Atoi(fields[12])
+	if userErr != nil || systemErr != nil {
+		t.Fatalf("%s: no times", text)
+	}
+	return time.Duration(user+system) * time.Second / 100
+}

@@ -1,0 +1,184 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// The real binary under mixed load (creates, edits, deletes, races for an alias, redirects, capped links, statistics) is
+// killed again and again, on one data folder, at random moments and in the middle of what is rare. After each start all
+// that the clients were told is compared with all that is there:
+//
+//   - what was acknowledged is there exactly; nothing goes back to a state before it, and nothing deleted comes back;
+//   - what was cut off has happened whole or not at all, and whatever a client has seen of it, or a start has shown, stays;
+//   - every redirect that was answered is counted, none that was not sent, and never more than a link's cap.
+//
+// `make crash N=1000` runs it for long; a failing seed is printed, though no kill comes twice at the same moment.
+//
+// The subjects: crashbook_test.go what clients know, crashvisit_test.go and crashwrite_test.go what they send,
+// crashphase_test.go when the kill comes, crashcompare_test.go what is there afterwards, crashtable_test.go the summary.
+const (
+	crashesVariable = "SHUNTTEST_CRASHES" // how many kills of the server
+
+	startLimit    = 20 * time.Second // in which each start is ready
+	checkRounds   = 20               // a folder is checked once in so many
+	tellKills     = 50               // one line of progress in so many
+	manyKills     = 60               // from here on each phase must have been met
+	leastOfAPhase = 100              // once in so many kills
+)
+
+func TestAllThatClientsWereToldOutlivesKillsAtAnyMoment(t *testing.T) {
+	if os.Getenv(crashesVariable) == "" {
+		t.Skipf("it takes long; %s=N asks for N kills, and so does make crash", crashesVariable)
+	}
+	kills, seed := int(numberOf(t, crashesVariable, 0)), numberOf(t, seedVariable, rand.Uint64())
+	t.Logf("%s=%d %s=%d", crashesVariable, kills, seedVariable, seed)
+	k := newCrash(t, seed)
+	defer func() { t.Logf("\n%s", k.table()) }()
+	k.start()
+	k.newToken()
+	k.each(firstLinks, func(c *fasthttp.HostClient, i int) { k.create(c, rand.New(rand.NewPCG(seed, uint64(i)))) })
+	for k.killed() < kills {
+		k.live(kills)
+		if k.lives%checkRounds == 0 {
+			k.check()
+		}
+	}
+	k.check()
+	k.server.terminate()
+	if kills >= manyKills {
+		k.wantPhases(max(1, kills/leastOfAPhase))
+	}
+}
+
+// wantPhases holds a long run to having met every phase.
+func (k *crash) wantPhases(least int) {
+	names := []string{loadPhase, startPhase, startFlushPhase, compactionPhase}
+	for _, phase := range rarePhases {
+		names = append(names, phase.name)
+	}
+	for _, name := range names {
+		if n := k.kills[name]; n < least {
+			k.t.Errorf("killed %s: got %d, want %d", name, n, least)
+		}
+	}
+}
+
+// crash is a server that is killed, and its clients.
+type crash struct {
+	*e2e
+	*crashTally
+	dir  string
+	seed uint64
+
+	lines   []string // addresses that new links begin with
+	drafts  atomic.Uint64
+	lives   int               // of the server, in which there was load
+	opening int               // how many links there were at its start
+	made    map[string]string // by key: the codes that repeats got after the last start
+
+	lastStart time.Duration
+	written   atomic.Int64 // creates and edits that were answered in this life
+	folders   int          // of backups and of what was restored
+
+	backupSaid string // what the command of the latest backup under which the server was killed printed, and how it ended
+
+	mu       sync.Mutex
+	book     book
+	failures []failure
+}
+
+func newCrash(t *testing.T, seed uint64) *crash {
+	k := &crash{
+		e2e: &e2e{t: t, random: rand.New(rand.NewPCG(seed, 1))}, crashTally: newCrashTally(), dir: filepath.Join(t.TempDir(), "data"), seed: seed,
+		book: book{codes: map[string]bool{}, nameless: map[string]order{}}, made: map[string]string{},
+	}
+	k.lines = slices.DeleteFunc(append(readLines(t, "testdata/urls.txt"), readLines(t, "testdata/odd-urls.txt")...),
+		func(line string) bool { return storedForm(line+"/1") == "" || len(line) > 1024 })
+	return k
+}
+
+// live is a life of the server, from load to the start after its kill.
+func (k *crash) live(kills int) {
+	before := k.killed()
+	k.lives++
+	k.strain(k.choose())
+	if k.lives%2 == 0 {
+		k.killAtStart(k.lives / 2)
+	}
+	clear(k.made)
+	k.start()
+	k.compare(k.lives%checkRounds == 0)
+	k.tidy()
+	k.mayGoOn()
+	if n := k.killed(); n/tellKills > before/tellKills {
+		fmt.Printf("%d of %d kills after %v: %d requests answered, %d cut off, %d links, slowest start %v\n",
+			n, kills, time.Since(k.begun).Round(time.Second), k.counted(answeredColumn), k.counted(cutColumn), len(k.book.live), rounded(k.slowest))
+	}
+}
+
+// mayGoOn ends the test once something was wrong.
+func (k *crash) mayGoOn() {
+	k.t.Helper()
+	for _, f := range k.failures {
+		k.t.Errorf("a request without load: %v", f.err)
+	}
+	if k.t.Failed() {
+		k.t.Fatalf("after %d kills; the server's last words:\n%s", k.killed(), k.server.lastWords())
+	}
+}
+
+// start starts the server, which must be ready in time.
+func (k *crash) start() {
+	begun := time.Now()
+	k.server = startServer(k.t, k.dir, k.args()...)
+	k.starts++
+	k.lastStart = time.Since(begun)
+	k.slowest = max(k.slowest, k.lastStart)
+	if k.lastStart > startLimit {
+		k.t.Errorf("a start took %v", k.lastStart)
+	}
+}
+
+// args are those of a life. At level debug the server says when it flushes memtables and compacts.
+func (k *crash) args() []string { return append(killArgs(uint64(k.lives)), "--log-level", "debug") }
+
+// newToken makes a token. The server keeps a bounded number of receipts of each.
+func (k *crash) newToken() {
+	k.token = k.server.token("links:write", "links:read", "stats:read", "admin")
+}
+
+// check checks the folder, which the server must have left, adopts links that nobody was told of, and starts it again.
+func (k *crash) check() {
+	k.server.kill()
+	k.ended(k.server.stderr())
+	k.kills[idlePhase]++
+	found := printed[checkOutcome](k.t, shunt(k.t, "", nil, "check", "--data", k.dir, "--json"))
+	k.checks++
+	if !found.OK {
+		k.t.Fatalf("after %d kills: %+v", k.killed(), found)
+	}
+	k.adoptOrphans()
+	k.start()
+	k.newToken()
+	k.compare(true)
+	k.mayGoOn()
+}
+
+// wrong tells that something is not as the clients were told.
+func (k *crash) wrong(what, format string, args ...any) {
+	if k.fault(what) {
+		k.t.Errorf(what+": "+format, args...)
+	} else {
+		k.t.Fail()
+	}
+}

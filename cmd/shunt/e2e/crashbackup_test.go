@@ -1,0 +1,159 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Kills of crash_test.go while backups are made and restored.
+
+// newFolder returns the path of a folder that is not there.
+func (k *crash) newFolder(name string) string {
+	k.folders++
+	return filepath.Join(filepath.Dir(k.dir), fmt.Sprint(name, k.folders))
+}
+
+// backupFolder is the one of the latest backup.
+func (k *crash) backupFolder() string {
+	return filepath.Join(filepath.Dir(k.dir), fmt.Sprint("backup", k.folders))
+}
+
+// killInBackup kills the server some time after the folder of a backup has come into being.
+func (k *crash) killInBackup() (signalled time.Time) {
+	time.Sleep(k.upTo(latestCrash))
+	dir := k.newFolder("backup")
+	ended := make(chan struct{})
+	cmd := exec.Command(binary, "backup", dir, "--data", k.dir)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		k.t.Error(err)
+		return k.killNow()
+	}
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // it fails if it was cut off
+	}()
+	awaitFolder(dir, ended)
+	time.Sleep(k.upTo(15 * time.Millisecond))
+	signalled = k.killNow()
+	<-ended
+	k.backupSaid = fmt.Sprint(said.String(), cmd.ProcessState)
+	return signalled
+}
+
+// awaitFolder returns once the folder is there, or the command that makes it has ended.
+func awaitFolder(dir string, ended <-chan struct{}) {
+	for {
+		if _, err := os.Lstat(dir); err == nil {
+			return
+		}
+		select {
+		case <-ended:
+			return
+		case <-time.After(200 * time.Microsecond):
+		}
+	}
+}
+
+// backupMet tells whether a backup was cut off, and holds it to being refused as unfinished or whole.
+func (k *crash) backupMet() bool {
+	dir, to := k.backupFolder(), k.newFolder("restored")
+	defer os.RemoveAll(dir)
+	defer os.RemoveAll(to)
+	_, err := os.Lstat(filepath.Join(dir, "format"))
+	if whole := err == nil; whole {
+		k.wholeBackup++
+		k.restoreWhole(dir, to)
+		return false
+	}
+	k.cutBackups++
+	r := shunt(k.t, "", nil, "restore", dir, "--data", to)
+	if r.code != exitFailed || !strings.Contains(r.stderr, "did not finish") && !strings.Contains(r.stderr, "there is no backup in") {
+		k.t.Errorf("restoring a backup that was cut off: got %+v", r)
+	}
+	if _, err := os.Lstat(to); err == nil {
+		k.t.Errorf("something was restored from a backup that was cut off")
+	}
+	return true
+}
+
+// restoreWhole restores a backup and checks what comes of it.
+func (k *crash) restoreWhole(dir, to string) {
+	if r := shunt(k.t, "", nil, "restore", dir, "--data", to); r.code != exitDone {
+		var names []string
+		_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			names = append(names, fmt.Sprint(strings.TrimPrefix(path, dir), " ", err))
+			return nil
+		})
+		k.t.Errorf("restoring a whole backup: got %+v; it has %q; its command said %q", r, names, k.backupSaid)
+		return
+	}
+	backup := printed[checkOutcome](k.t, shunt(k.t, "", nil, "check", "--data", dir, "--json"))
+	restored := printed[checkOutcome](k.t, shunt(k.t, "", nil, "check", "--data", to, "--json"))
+	if !backup.OK || !restored.OK || backup.Records.Links != restored.Records.Links || backup.Records.Receipts != restored.Records.Receipts {
+		k.t.Errorf("restored: got %+v, of %+v", restored, backup)
+	}
+}
+
+// killAfterBackup has a backup made under load, and kills the server at some later moment.
+func (k *crash) killAfterBackup() (signalled time.Time) {
+	k.mu.Lock()
+	known := len(k.book.live)
+	k.mu.Unlock()
+	r := shunt(k.t, "", nil, "backup", k.newFolder("backup"), "--data", k.dir, "--json")
+	done := backupDone{}
+	if err := json.Unmarshal([]byte(r.stdout), &done); err != nil || r.code != exitDone {
+		k.t.Errorf("a backup: got %+v", r)
+	}
+	if done.Links+uint64(connections) < uint64(known)/2 { // some are deleted meanwhile
+		k.t.Errorf("a backup has %d links of %d", done.Links, known)
+	}
+	return killAfter(k.t, k.server, k.upTo(latestCrash/2))
+}
+
+// restoreMet kills a restore of that backup, and runs it again. It tells whether the restore was cut off.
+func (k *crash) restoreMet() bool {
+	dir, to := k.backupFolder(), k.newFolder("restored")
+	defer os.RemoveAll(dir)
+	defer os.RemoveAll(to)
+	cmd, ended := exec.Command(binary, "restore", dir, "--data", to, "--skip-check"), make(chan struct{})
+	if err := cmd.Start(); err != nil {
+		k.t.Error(err)
+		return false
+	}
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // the state tells
+	}()
+	awaitFolder(to, ended)
+	time.Sleep(k.upTo(15 * time.Millisecond))
+	_ = cmd.Process.Kill() // it may have ended
+	<-ended
+	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	_, err := os.Lstat(filepath.Join(to, "format"))
+	if err == nil { // the restore was done
+		found := printed[checkOutcome](k.t, shunt(k.t, "", nil, "check", "--data", to, "--json"))
+		if !found.OK {
+			k.t.Errorf("restored: got %+v", found)
+		}
+		return false
+	}
+	if !ok || status.Signal() != syscall.SIGKILL {
+		k.t.Errorf("a restore ended by itself: %v", cmd.ProcessState)
+	}
+	k.cutRestores++
+	if r := shunt(k.t, "", nil, "stats", "nosuchcode", "--data", to); r.code != exitFailed || !strings.Contains(r.stderr, "restore did not finish") && !strings.Contains(r.stderr, "there is no store") {
+		k.t.Errorf("a folder whose restore was cut off: got %+v", r)
+	}
+	k.restoreWhole(dir, to)
+	return true
+}

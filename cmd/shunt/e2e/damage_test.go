@@ -1,0 +1,44 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// pebbleInsides are what the store below ours puts into its errors.
+var pebbleInsides = regexp.MustCompile(`pebble|detail carrier|stack trace|table 0x|goroutine`)
+
+func TestADamagedFileIsToldInWords(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	createStore(t, dir)
+	for _, code := range []string{"a", "b"} { // a store that is opened again has its first rows in a file
+		shunt(t, "", nil, "add", "https://example.org", "--alias", code, "--data", dir)
+	}
+	tables, err := filepath.Glob(filepath.Join(dir, "db", "*.sst"))
+	if err != nil || len(tables) == 0 {
+		t.Fatalf("there are no files of tables: %v", err)
+	}
+	for _, table := range tables {
+		bytes, err := os.ReadFile(table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes[len(bytes)/10] ^= 0x40
+		if err := os.WriteFile(table, bytes, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	address := []string{"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}
+	for _, args := range [][]string{{"check"}, {"check", "--json"}, {"ls"}, append([]string{"serve"}, address...)} {
+		r := shunt(t, "", nil, append(args, "--data", dir)...)
+		if r.code != exitFailed || !strings.Contains(r.stdout+r.stderr, ".sst is damaged") || !strings.Contains(r.stderr, "restore ") {
+			t.Errorf("%q: got %+v, want the damage and what to do", args, r)
+		}
+		if found := pebbleInsides.FindString(r.stdout + r.stderr); found != "" {
+			t.Errorf("%q: %q is of the inside:\n%s%s", args, found, r.stdout, r.stderr)
+		}
+	}
+}

@@ -1,0 +1,304 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"shunt/api/wiretest"
+)
+
+// A front is a real proxy before a real server.
+type front struct {
+	t      *testing.T
+	server *process
+	addr   string
+	token  string
+}
+
+// fronts are the proxies, with what of their configuration in cmd/deploy is another in a test.
+var fronts = map[string]struct {
+	config  string
+	program string
+	args    func(config string) []string
+	replace func(server, listen, dir string) []string // old, new, …
+}{
+	"nginx": {
+		"nginx.conf", "nginx",
+		func(config string) []string {
+			return []string{"-c", config, "-e", "stderr", "-g", "daemon off; user root; pid " + config + ".pid;"}
+		},
+		func(server, listen, dir string) []string {
+			temp := "http {\n"
+			for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+				temp += kind + "_temp_path " + filepath.Join(dir, kind) + ";\n"
+			}
+			return []string{"server 127.0.0.1:8080;", "server " + server + ";", "listen 80 ", "listen " + listen + " ",
+				"worker_processes auto;", "worker_processes 1;",
+				"worker_rlimit_nofile 65536;", "", "worker_connections 16384;", "worker_connections 512;", "http {\n", temp}
+		},
+	},
+	"haproxy": {
+		"haproxy.cfg", "haproxy",
+		func(config string) []string { return []string{"-db", "-f", config} },
+		func(server, listen, _ string) []string {
+			return []string{"server shunt 127.0.0.1:8080", "server shunt " + server, "bind :80\n", "bind " + listen + "\n",
+				"    maxconn 16384\n", "    maxconn 512\n"}
+		},
+	},
+}
+
+// TestNoProxyAndServerGetOutOfStep sends what could be read in two ways through real proxies, and between it sentinels on other
+// connections, which share the proxy's connections to the server. Each sentinel must get its own answer.
+func TestNoProxyAndServerGetOutOfStep(t *testing.T) {
+	if os.Getenv("SHUNTTEST_DESYNC") == "" {
+		t.Skip("make desync runs it: it needs nginx and haproxy")
+	}
+	for name, f := range fronts {
+		t.Run(name, func(t *testing.T) {
+			if _, err := exec.LookPath(f.program); err != nil {
+				t.Fatalf("%s is missing: install Debian's packages nginx-light and haproxy", f.program)
+			}
+			p := startFront(t, name)
+			p.checkLongTarget()
+			p.checkForwarding()
+			for i := range sentinels {
+				p.create(fmt.Sprintf("s%d", i), fmt.Sprintf("http://sentinel/%d", i), 302)
+			}
+			p.create("keep", "http://keep/", 307)
+			p.create("smuggled", "http://smuggled/", 302)
+			p.smuggle()
+		})
+	}
+}
+
+const sentinels = 64
+
+func startFront(t *testing.T, name string) *front {
+	t.Helper()
+	f := fronts[name]
+	server := startServer(t, filepath.Join(t.TempDir(), "data"), "--trusted-proxy", "127.0.0.1")
+	p := &front{t: t, server: server, addr: freeAddress(t), token: server.token()}
+	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", f.config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	pairs := f.replace(strings.TrimPrefix(server.public, "http://"), p.addr, dir)
+	for i := 0; i < len(pairs); i += 2 {
+		if n := bytes.Count(text, []byte(pairs[i])); n != 1 {
+			t.Fatalf("%s has %q %d times, want once", f.config, pairs[i], n)
+		}
+	}
+	config := writeFile(t, f.config, strings.NewReplacer(pairs...).Replace(string(text)))
+	proxy := exec.Command(f.program, f.args(config)...)
+	var said bytes.Buffer
+	proxy.Stderr = &said
+	if err := proxy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	timeout := killAtDeadline(t, proxy.Process)
+	go func() { _ = proxy.Wait(); timeout.Stop(); close(ended) }()
+	t.Cleanup(func() {
+		_ = proxy.Process.Signal(os.Interrupt)
+		<-ended
+		if t.Failed() {
+			t.Logf("%s said:\n%s", name, &said)
+		}
+	})
+	p.awaitProxy(ended)
+	return p
+}
+
+func (p *front) awaitProxy(ended chan struct{}) {
+	for {
+		if c, err := net.Dial("tcp", p.addr); err == nil {
+			_ = c.Close()
+			return
+		}
+		select {
+		case <-ended:
+			p.t.Fatal("the proxy ended")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+// do makes a request through the proxy on a connection of its own.
+func (p *front) do(method, path, body string, header ...string) (*http.Response, string) {
+	p.t.Helper()
+	request, err := http.NewRequestWithContext(p.t.Context(), method, "http://"+p.addr+path, strings.NewReader(body))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	transport := &http.Transport{DisableKeepAlives: true}
+	response, err := transport.RoundTrip(request) // follows no redirect
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return response, string(text)
+}
+
+// create makes a link. The API takes tokens over HTTPS only, so the proxy is passed by.
+func (p *front) create(alias, target string, status int) {
+	p.t.Helper()
+	direct := *p
+	direct.addr = strings.TrimPrefix(p.server.public, "http://")
+	body, err := json.Marshal(map[string]any{"url": target, "alias": alias, "redirect_status": status})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if r, text := direct.do("POST", "/api/v1/shorten", string(body), "Authorization", "Bearer "+p.token, "Content-Type", "application/json"); r.StatusCode != 201 {
+		p.t.Fatalf("%s: got %d %s", alias, r.StatusCode, text)
+	}
+}
+
+// checkLongTarget: the longest target passes as Location, and a body as long passes to the server.
+func (p *front) checkLongTarget() {
+	p.t.Helper()
+	target := "http://long.example/"
+	target += strings.Repeat("x", 8192-len(target))
+	p.create("long", target, 307)
+	for _, method := range []string{"GET", "POST"} {
+		body := ""
+		if method == "POST" {
+			body = target
+		}
+		if r, _ := p.do(method, "/long", body); r.StatusCode != 307 || r.Header.Get("Location") != target {
+			p.t.Errorf("%s: got %d and a Location of %d bytes, want the target of 8,192", method, r.StatusCode, len(r.Header.Get("Location")))
+		}
+	}
+	if r, text := p.do("POST", "/api/v1/shorten", `{"url":"`+target+`"}`, "Authorization", "Bearer "+p.token, "Content-Type", "application/json"); r.StatusCode != 403 ||
+		!strings.Contains(text, "https_required") {
+		p.t.Errorf("a token over plain HTTP: got %d %s, want https_required", r.StatusCode, text)
+	}
+}
+
+// checkForwarding: what a client says of itself in the proxy's place is not believed.
+func (p *front) checkForwarding() {
+	p.t.Helper()
+	p.create("visitors", "http://a/", 302)
+	for _, claim := range []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"} {
+		p.do("GET", "/visitors", "", "X-Forwarded-For", claim, "User-Agent", "Mozilla/5.0 Firefox/1")
+	}
+	r := shunt(p.t, "", nil, "stats", "visitors", "--json", "--data", p.server.dir)
+	if !strings.Contains(strings.Join(strings.Fields(r.stdout), ""), `"hits":3,"unique":1`) {
+		p.t.Errorf("got %s %s, want 3 hits of one visitor", r.stdout, r.stderr)
+	}
+}
+
+// smuggle sends each row, with a request behind it, and sentinels before and behind.
+func (p *front) smuggle() {
+	asked, out := 0, 0
+	kept := p.dial()
+	defer func() { kept.Close() }()
+	for _, row := range append(wiretest.Refused(), wiretest.Accepted()...) {
+		attack := p.dial()
+		_, _ = io.WriteString(attack, row.Raw+wiretest.Smuggled) // the proxy may have closed already
+		for range 3 {
+			for _, c := range []*wire{kept, p.dial()} {
+				if !p.sentinel(c, asked) {
+					out++
+					p.t.Errorf("behind %s: sentinel %d got somebody else's answer, or none", row.Name, asked)
+				}
+				if asked++; c != kept {
+					c.Close()
+				}
+			}
+		}
+		_ = attack.SetDeadline(time.Now().Add(20 * time.Millisecond)) // what the attacker itself is answered, nobody else is
+		_, _ = io.Copy(io.Discard, attack)
+		attack.Close()
+		for range 2 {
+			if !p.sentinel(kept, asked) {
+				out++
+				p.t.Errorf("after %s: sentinel %d got somebody else's answer, or none", row.Name, asked)
+			}
+			asked++
+		}
+		if p.t.Failed() {
+			return
+		}
+	}
+	p.t.Logf("%d sentinels, %d out of step; the server has %d connections", asked, out, p.metric("shunt_connections"))
+}
+
+// wire is a connection whose answers are read one by one.
+type wire struct {
+	net.Conn
+	answers *bufio.Reader
+}
+
+func (p *front) dial() *wire {
+	p.t.Helper()
+	c, err := net.Dial("tcp", p.addr)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return &wire{c, bufio.NewReader(c)}
+}
+
+// sentinel asks for the i-th sentinel's link, and tells whether its answer came.
+func (p *front) sentinel(c *wire, i int) bool {
+	i %= sentinels
+	fmt.Fprintf(c, "GET /s%d HTTP/1.1\r\nHost: a\r\n\r\n", i)
+	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	response, err := http.ReadResponse(c.answers, nil)
+	if err != nil {
+		p.t.Log(err)
+		return false
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	if response.Close { // nginx has so many requests on a connection
+		c.Close()
+		*c = *p.dial()
+	}
+	return err == nil && response.StatusCode == 302 && response.Header.Get("Location") == fmt.Sprintf("http://sentinel/%d", i) && c.answers.Buffered() == 0
+}
+
+// metric returns a metric of the server, 0 if there is none of that name.
+func (p *front) metric(name string) int {
+	p.t.Helper()
+	direct := *p
+	direct.addr = strings.TrimPrefix(p.server.admin, "http://")
+	_, text := direct.do("GET", "/metrics", "")
+	_, after, found := strings.Cut(text, "\n"+name+" ")
+	if !found {
+		return 0
+	}
+	value, err := strconv.ParseFloat(strings.Fields(after)[0], 64)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return int(value)
+}

@@ -1,0 +1,366 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"golang.org/x/net/idna"
+
+	"shunt/storage"
+)
+
+// The main job on real input: addresses become links, redirects are counted, and all of it outlives a restart and a
+// kill. `make e2e-urls URLS=FILE` runs it on a file of one's own, `make test` on testdata/urls.txt, which are real,
+// and testdata/odd-urls.txt, which are not.
+const (
+	urlsVariable = "SHUNTTEST_URLS" // the file; not SHUNT_…: it is no setting of the program
+
+	connections = 16
+	visitors    = 5_000
+	hits        = 200_000
+	killedHits  = 20_000 // before kill -9
+
+	answerBytes = 16 << 10 // what a client reads at once: the longest Location, and other headers
+
+	exactVisitors = 1_024 // up to here unique is exact
+	tolerance     = 0.02  // beyond
+)
+
+// visitorKey and the seed fix every visitor hash and who follows which link, and so the estimates, once and for all.
+var (
+	visitorKey = [16]byte{0x5a, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
+	seed       = [2]uint64{0x7368756e74, 2}
+)
+
+// A tracked link is what the server must know of it.
+type tracked struct {
+	input, code, url string
+	hits             uint64
+	visitors         map[int]bool
+}
+
+func TestEveryLinkHitAndVisitorOutlivesARestartAndAKill(t *testing.T) {
+	lines, foreign := append(readLines(t, "testdata/urls.txt"), readLines(t, "testdata/odd-urls.txt")...), false
+	if file := os.Getenv(urlsVariable); file != "" {
+		lines, foreign = readLines(t, file), true
+	}
+	dir := t.TempDir()
+	createStore(t, dir)
+	p := startServer(t, dir, "--trusted-proxy", "127.0.0.1")
+	token := p.token("links:write", "links:read", "stats:read", "admin")
+	r := &e2e{t: t, server: p, token: token, random: rand.New(rand.NewPCG(seed[0], seed[1])), foreign: foreign}
+
+	r.timed("every address is posted", func() { r.post(lines) })
+	r.timed("every redirect is followed", func() { r.visitEach() })
+	r.timed(fmt.Sprintf("%d redirects", hits), func() { r.visit(hits) })
+	r.timed("every figure is read", r.check)
+
+	p.terminate()
+	r.server = startServer(t, dir, "--trusted-proxy", "127.0.0.1")
+	r.timed("all of it after SIGTERM", r.check)
+
+	r.timed(fmt.Sprintf("%d redirects", killedHits), func() { r.visit(killedHits) })
+	r.server.kill()
+	r.server = startServer(t, dir, "--trusted-proxy", "127.0.0.1")
+	r.timed("all of it after kill -9", r.check)
+	r.server.terminate()
+}
+
+// createStore makes a store with a fixed visitor key.
+func createStore(t *testing.T, dir string) {
+	t.Helper()
+	store, err := storage.Open(dir, storage.Options{Create: true, VisitorKey: &visitorKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readLines(t *testing.T, file string) []string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+}
+
+type e2e struct {
+	t      *testing.T
+	server *process
+	token  string
+	random *rand.Rand
+	links  []*tracked
+
+	// foreign: the addresses are somebody's own. Hosts and ports that the server refuses are then no failure, as long as it says why:
+	// which names there can be is more than storedForm knows.
+	foreign bool
+	refused refusals
+}
+
+func (r *e2e) timed(what string, step func()) {
+	r.t.Helper()
+	start := time.Now()
+	step()
+	r.t.Logf("%s: %v", what, time.Since(start).Round(time.Millisecond))
+	if r.t.Failed() {
+		r.t.FailNow()
+	}
+}
+
+// each calls do with 0 … n−1 over several connections. Each connection belongs to one goroutine, and none is used twice
+// for a request: what was sent once is counted once.
+func (r *e2e) each(n int, do func(c *fasthttp.HostClient, i int)) {
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range connections {
+		wg.Go(func() {
+			c := &fasthttp.HostClient{
+				Addr: strings.TrimPrefix(r.server.public, "http://"), MaxConns: 1, MaxIdemponentCallAttempts: 1,
+				DisablePathNormalizing: true, NoDefaultUserAgentHeader: true, ReadTimeout: time.Minute,
+				ReadBufferSize: answerBytes,
+			}
+			defer c.CloseIdleConnections()
+			for i := range next {
+				do(c, i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+// send sends a request, which must be answered, and returns the answer, whose bytes are the caller's.
+func (r *e2e) send(c *fasthttp.HostClient, method, path string, header map[string]string, body []byte) *fasthttp.Response {
+	response, err := r.try(c, method, path, header, body)
+	if err != nil {
+		r.t.Errorf("%s %s: %v", method, path, err)
+	}
+	return response
+}
+
+// try is send for a request that may stay without an answer.
+func (r *e2e) try(c *fasthttp.HostClient, method, path string, header map[string]string, body []byte) (*fasthttp.Response, error) {
+	request := fasthttp.AcquireRequest()
+	defer fasthttp.ReleaseRequest(request)
+	request.SetRequestURI(r.server.public + path)
+	request.Header.SetMethod(method)
+	for name, value := range header {
+		request.Header.Set(name, value)
+	}
+	request.SetBody(body)
+	response := new(fasthttp.Response)
+	return response, c.Do(request, response)
+}
+
+func (r *e2e) api(c *fasthttp.HostClient, method, path string, body []byte) *fasthttp.Response {
+	response, err := r.tryAPI(c, method, path, body)
+	if err != nil {
+		r.t.Errorf("%s %s: %v", method, path, err)
+	}
+	return response
+}
+
+// tryAPI is api for a request that may stay without an answer.
+func (r *e2e) tryAPI(c *fasthttp.HostClient, method, path string, body []byte) (*fasthttp.Response, error) {
+	header := map[string]string{"Authorization": "Bearer " + r.token}
+	if body != nil {
+		header["Content-Type"] = "application/json"
+	}
+	return r.try(c, method, "/api/v1"+path, header, body)
+}
+
+// post posts every line: an http(s) address becomes a link, everything else is refused.
+func (r *e2e) post(lines []string) {
+	links := make([]*tracked, len(lines))
+	r.each(len(lines), func(c *fasthttp.HostClient, i int) { links[i] = r.postOne(c, lines[i]) })
+	for _, l := range links { // in the file's order, whatever order the answers came in
+		if l != nil {
+			r.links = append(r.links, l)
+		}
+	}
+	r.t.Logf("%d addresses: %d links, %d refused\n%s", len(lines), len(r.links), len(lines)-len(r.links), r.refused.text())
+	if len(r.links) == 0 {
+		r.t.Error("none of the addresses can be the target of a link")
+	}
+}
+
+// checkNumber compares the number of links with what the server says: a refused address has left none.
+func (r *e2e) checkNumber() {
+	if got := r.number(); got != len(r.links) {
+		r.t.Errorf("got %d links, want %d", got, len(r.links))
+	}
+}
+
+// number returns how many links the server says it has.
+func (r *e2e) number() int {
+	_, value, _ := strings.Cut(ask(r.t, r.server.admin+"/metrics", ""), "\nshunt_links ")
+	value, _, _ = strings.Cut(value, "\n")
+	n, err := strconv.ParseFloat(value, 64)
+	if err != nil {
+		r.t.Errorf("shunt_links: %v", err)
+	}
+	return int(n)
+}
+
+func (r *e2e) postOne(c *fasthttp.HostClient, line string) *tracked {
+	body, err := json.Marshal(map[string]string{"url": line})
+	if err != nil {
+		r.t.Error(err)
+		return nil
+	}
+	response := r.api(c, http.MethodPost, "/shorten", body)
+	want := storedForm(line)
+	if response.StatusCode() == http.StatusUnprocessableEntity {
+		field, reason, err := r.refused.add(line, response.Body())
+		impossible := r.foreign && (reason == "host" || reason == "port")
+		if err != nil || field != "url" || want != "" && !impossible {
+			r.t.Errorf("%s: got problem %s (%v), want it as %q", line, response.Body(), err, want)
+		}
+		return nil
+	}
+	if want == "" || response.StatusCode() != http.StatusCreated {
+		r.t.Errorf("%s: got %d %s, want it as %q", line, response.StatusCode(), response.Body(), want)
+		return nil
+	}
+	link := struct{ Code, URL string }{}
+	if err := json.Unmarshal(response.Body(), &link); err != nil {
+		r.t.Errorf("%s: %v", line, err)
+	}
+	if link.URL != want {
+		r.t.Errorf("%s is stored as %s, want %s", line, link.URL, want)
+	}
+	return &tracked{input: line, code: link.Code, url: link.URL, visitors: map[int]bool{}}
+}
+
+// storedForm returns how an address must be stored, "" if it must be refused. It states the rule on its own: only http
+// and https, with a host that can be and a port up to 65535, without user-info, spaces, control bytes and backslashes, of
+// 8,192 bytes at most; and nothing but the host is rewritten, to lower case and punycode.
+func storedForm(line string) string {
+	scheme, rest, found := strings.Cut(line, "://")
+	if !found || !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
+		return ""
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	host, err := idna.Punycode.ToASCII(strings.ToLower(rest[:end]))
+	unfit := func(c rune) bool { return c <= ' ' || c == 0x7f || c == '\\' }
+	if err != nil || !possibleHost.MatchString(host) || strings.ContainsFunc(line, unfit) || len(line) > 8192 {
+		return ""
+	}
+	return scheme + "://" + host + rest[end:]
+}
+
+// possibleHost is a name, or an IPv6 address in brackets, and a port.
+var possibleHost = regexp.MustCompile(`^([0-9a-z_-]{1,63}(\.[0-9a-z_-]{1,63})*\.?|\[[0-9a-f:.]+\])` +
+	`(:(0*([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?)?$`)
+
+// A visitor is an address and a User-Agent. Neighbours share an address and differ by User-Agent; every fifth has IPv6.
+func visitorHeader(i int) map[string]string {
+	n := i / 2
+	address := fmt.Sprintf("100.64.%d.%d", n>>8, n&0xff)
+	if n%5 == 0 {
+		address = fmt.Sprintf("2001:db8:%x:7::1", n)
+	}
+	return map[string]string{
+		"X-Forwarded-For": address,
+		"User-Agent":      fmt.Sprintf("Mozilla/5.0 (X11; Linux x86_64; rv:1%02d.0) Gecko/20100101 Firefox/1%02d.0", i%50, i%50),
+	}
+}
+
+type visit struct{ link, visitor int }
+
+// visitEach follows every link once.
+func (r *e2e) visitEach() {
+	visits := make([]visit, len(r.links))
+	for i := range visits {
+		visits[i] = visit{i, r.random.IntN(visitors)}
+	}
+	r.follow(visits)
+}
+
+// visit follows n links, a few of them by far most often, by visitors that are all equally busy.
+func (r *e2e) visit(n int) {
+	popularity := rand.NewZipf(r.random, 1.2, 1, uint64(len(r.links)-1))
+	visits := make([]visit, n)
+	for i := range visits {
+		visits[i] = visit{int(popularity.Uint64()), r.random.IntN(visitors)}
+	}
+	r.follow(visits)
+}
+
+func (r *e2e) follow(visits []visit) {
+	for _, v := range visits {
+		r.links[v.link].hits++
+		r.links[v.link].visitors[v.visitor] = true
+	}
+	r.each(len(visits), func(c *fasthttp.HostClient, i int) {
+		l := r.links[visits[i].link]
+		r.checkLocation(l, r.send(c, http.MethodGet, "/"+l.code, visitorHeader(visits[i].visitor), nil))
+	})
+}
+
+func (r *e2e) checkLocation(l *tracked, response *fasthttp.Response) {
+	location := response.Header.Peek("Location")
+	if response.StatusCode() != http.StatusFound || !bytes.Equal(location, []byte(l.url)) {
+		r.t.Errorf("/%s: got %d to %q, want 302 to %q", l.code, response.StatusCode(), location, l.url)
+	}
+}
+
+// check compares every link with what the server knows: where it leads, its hits, its unique visitors.
+func (r *e2e) check() {
+	r.checkNumber()
+	var mu sync.Mutex
+	beyond, worst := 0, 0.0
+	r.each(len(r.links), func(c *fasthttp.HostClient, i int) {
+		l := r.links[i]
+		r.checkLocation(l, r.send(c, http.MethodHead, "/"+l.code, nil, nil)) // counts nothing
+		deviation := r.checkStats(l, r.api(c, http.MethodGet, "/stats/"+l.code, nil))
+		mu.Lock()
+		defer mu.Unlock()
+		if len(l.visitors) > exactVisitors {
+			beyond++
+			worst = max(worst, deviation)
+		}
+	})
+	r.t.Logf("%d links of more than %d visitors: unique is at most %.2f %% off", beyond, exactVisitors, 100*worst)
+	if beyond == 0 {
+		r.t.Error("no link has so many visitors that they are estimated")
+	}
+}
+
+// checkStats returns by which part of the truth unique is off.
+func (r *e2e) checkStats(l *tracked, response *fasthttp.Response) float64 {
+	got := struct{ Hits, Unique uint64 }{}
+	if err := json.Unmarshal(response.Body(), &got); err != nil || response.StatusCode() != http.StatusOK {
+		r.t.Errorf("stats of %s: %d %s", l.code, response.StatusCode(), response.Body())
+		return 0
+	}
+	if got.Hits != l.hits {
+		r.t.Errorf("%s: got %d hits, want %d", l.code, got.Hits, l.hits)
+	}
+	want := float64(len(l.visitors))
+	deviation := max(float64(got.Unique)-want, want-float64(got.Unique)) / max(want, 1)
+	if limit := tolerance; deviation > limit || len(l.visitors) <= exactVisitors && deviation != 0 {
+		r.t.Errorf("%s: got %d unique visitors, want %v", l.code, got.Unique, want)
+	}
+	return deviation
+}

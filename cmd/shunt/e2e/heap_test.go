@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// importVariable says how many links are imported to look at the memory that takes.
+const importVariable = "SHUNTTEST_IMPORT"
+
+func TestMemoryOfAnImportIsGivenBackWithinAMinute(t *testing.T) {
+	links := numberOf(t, importVariable, 0)
+	if links == 0 {
+		t.Skipf("it takes minutes; %s=N asks for an import of N links, and so does make import-memory", importVariable)
+	}
+	dir := t.TempDir()
+	p := startServer(t, filepath.Join(dir, "data"))
+	t.Logf("with an empty store: %d MiB", residentBytes(t, p)>>20)
+	if r := shunt(t, dir, nil, "import", manyLinks(t, dir, links), "--data", p.dir); r.code != exitDone {
+		t.Fatalf("import: exit code %d:\n%s", r.code, r.stderr)
+	}
+	t.Logf("at the end of an import of %d links: %d MiB", links, residentBytes(t, p)>>20)
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Second) {
+		resident, most, of := residentBytes(t, p), uint64(0), ask(t, p.admin+"/metrics", "")
+		for _, part := range []string{
+			`engine_bytes{part="arena"}`, `engine_bytes{part="index"}`, `engine_bytes{part="counters"}`,
+			"storage_memtable_reserved_bytes", "storage_block_cache_bytes",
+		} {
+			bytes, err := strconv.ParseFloat(metricIn(of, "shunt_"+part), 64)
+			if err != nil {
+				t.Fatalf("shunt_%s: %v", part, err)
+			}
+			most += uint64(bytes)
+		}
+		most += 128<<20 + 32<<20 // a memtable that Pebble's queue holds on to; the program and all else
+		if resident <= most {
+			t.Logf("%v after it: %d MiB, at most %d are of use", (time.Minute - time.Until(end)).Round(time.Second), resident>>20, most>>20)
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("a minute after it: %d MiB, want at most %d", resident>>20, most>>20)
+		}
+	}
+}
+
+// manyLinks writes a file of links to import.
+func manyLinks(t *testing.T, dir string, n uint64) (path string) {
+	t.Helper()
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `{"code":"%08x","url":"https://www.example%d.org/some/path/that/is/long/%d","hits":%d}`+"\n",
+			uint32(i*2654435761), i%5000, i, i%100)
+	}
+	path = filepath.Join(dir, "links.ndjson")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// residentBytes is what a server has of memory, files that are mapped included.
+func residentBytes(t *testing.T, p *process) uint64 {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "VmRSS:")
+	kib, err := strconv.ParseUint(strings.Fields(rest)[0], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kib << 10
+}

@@ -1,0 +1,110 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// leaveHit lets a server be killed with one hit that is in the journal in the folder journal alone, after one that is in the
+// store too, and returns the link's code.
+func leaveHit(t *testing.T, dir, journal string) (code string) {
+	t.Helper()
+	p := startServer(t, dir, "--flush-interval", "1h", "--journal-dir", journal)
+	code = path.Base(strings.TrimSpace(shunt(t, "", nil, "add", "https://example.org/a", "--data", dir).stdout))
+	follow(t, p.public+"/"+code, "https://example.org/a")
+	shunt(t, "", nil, "backup", filepath.Join(t.TempDir(), "backup"), "--data", dir).want(t, exitDone, ".*", ".*") // flushes
+	follow(t, p.public+"/"+code, "https://example.org/a")
+	p.kill()
+	return code
+}
+
+func wantHits(t *testing.T, dir, code, hits, stderr string) {
+	t.Helper()
+	shunt(t, "", nil, "stats", code, "--data", dir).want(t, exitDone, "^hits    "+hits+"\n", stderr)
+}
+
+func names(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestAJournalFolderThatIsAFileIsLeftForAnotherOne(t *testing.T) {
+	dir, journals := t.TempDir(), t.TempDir()
+	old := filepath.Join(journals, "old")
+	code := leaveHit(t, dir, old)
+	if err := os.RemoveAll(old); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(old, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shunt(t, "", nil, "stats", code, "--data", dir).want(t, exitFailed, "", "--journal-dir")
+	p := startServer(t, dir, "--journal-dir", filepath.Join(journals, "new"))
+	p.terminate()
+	if said := p.stderr(); strings.Count(said, "cannot be replayed whole") != 1 || !strings.Contains(said, old) {
+		t.Errorf("got\n%s", said)
+	}
+	wantHits(t, dir, code, "1", "^$")
+}
+
+func TestAJournalThatMovesLeavesNoFilesBehind(t *testing.T) {
+	dir, journals := t.TempDir(), t.TempDir()
+	old := filepath.Join(journals, "old")
+	code := leaveHit(t, dir, old)
+	startServer(t, dir, "--journal-dir", filepath.Join(journals, "new")).terminate()
+	if left, err := os.ReadDir(old); err != nil || len(left) > 0 {
+		t.Errorf("got %v, %v", left, err)
+	}
+	wantHits(t, dir, code, "2", "^$")
+}
+
+func TestACopyOfAFolderInUseLeavesTheServersJournalAlone(t *testing.T) {
+	dir, journals := t.TempDir(), t.TempDir()
+	live, copied := filepath.Join(journals, "live"), filepath.Join(t.TempDir(), "copy")
+	p := startServer(t, dir, "--flush-interval", "1h", "--journal-dir", live)
+	code := path.Base(strings.TrimSpace(shunt(t, "", nil, "add", "https://example.org/a", "--data", dir).stdout))
+	if out, err := exec.Command("cp", "-a", dir, copied).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	follow(t, p.public+"/"+code, "https://example.org/a")
+	before := names(t, live)
+	shunt(t, "", nil, "token", "add", "--name", "a", "--data", copied).want(t, exitFailed, "", regexp.QuoteMeta(live)+".*running server.*--journal-dir")
+	shunt(t, "", nil, "stats", code, "--data", copied, "--journal-dir", filepath.Join(journals, "own")).want(t, exitDone, "^hits    0\n", regexp.QuoteMeta(live))
+	if after := names(t, live); !slices.Equal(after, before) {
+		t.Errorf("the journal was %q and is %q", before, after)
+	}
+	p.kill()
+	wantHits(t, dir, code, "1", "^$")
+	wantHits(t, copied, code, "0", "^$")
+}
+
+func TestANameOfTheJournalsFolderThatAPowerCutEmptiedCountsAsAbsent(t *testing.T) {
+	for name, text := range map[string]string{"empty": "", "blank": " \n", "zeros": "\x00\x00\x00"} {
+		t.Run(name, func(t *testing.T) {
+			dir, journal := t.TempDir(), filepath.Join(t.TempDir(), "journal")
+			code := leaveHit(t, dir, journal)
+			remembered := filepath.Join(dir, rememberedJournal)
+			if err := os.WriteFile(remembered, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			shunt(t, "", nil, "check", "--data", dir).want(t, exitFailed, ".*", regexp.QuoteMeta(remembered)+".*"+regexp.QuoteMeta(filepath.Join(dir, "journal")))
+			startServer(t, dir, "--journal-dir", journal).terminate() // it is there
+			wantHits(t, dir, code, "2", "^$")
+			if err := os.WriteFile(remembered, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			shunt(t, "", nil, "stats", code, "--data", dir).want(t, exitDone, "^hits    2\n", regexp.QuoteMeta(remembered))
+			wantHits(t, dir, code, "2", "^$")
+		})
+	}
+}

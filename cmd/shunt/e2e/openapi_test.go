@@ -1,0 +1,107 @@
+package e2e
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A workshop is a folder in which clients are generated from the documents of a running server,
+// compiled and run. The folder above has the tools that make openapi-clients fetches.
+type workshop struct {
+	t          *testing.T
+	tools, dir string
+	server     *process
+	token      string
+	programs   int // that have run
+}
+
+// openAPIVersions are the documents of a server: generators are to take both.
+var openAPIVersions = []string{"openapi.json", "openapi-3.0.json"}
+
+func newWorkshop(t *testing.T, tools string) *workshop {
+	dir, err := os.MkdirTemp(tools, "clients-") // Node looks for packages in the folders above
+	if err == nil {
+		err = os.CopyFS(dir, os.DirFS("testdata/openapi"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &workshop{t: t, tools: tools, dir: dir, server: startServer(t, t.TempDir())}
+	w.token = w.server.token()
+	for _, document := range openAPIVersions {
+		text := w.get(w.server.public + "/api/v1/" + document)
+		if err := os.WriteFile(filepath.Join(dir, document), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+func (w *workshop) get(url string) string {
+	w.t.Helper()
+	r, err := http.Get(url)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	body := bodyOf(r)
+	if r.StatusCode != http.StatusOK {
+		w.t.Fatalf("%s: got %d %s", url, r.StatusCode, body)
+	}
+	return body
+}
+
+// run runs a command in a folder of the workshop: one of the tools, or of the system. If it fails,
+// the test has failed.
+func (w *workshop) run(folder string, command ...string) {
+	w.t.Helper()
+	program := command[0]
+	for _, tool := range []string{filepath.Join(w.tools, program), filepath.Join(w.tools, "node_modules", ".bin", program)} {
+		if _, err := os.Stat(tool); err == nil {
+			program = tool
+		}
+	}
+	cmd := exec.Command(program, command[1:]...)
+	cmd.Dir = filepath.Join(w.dir, folder)
+	cmd.Env = append(os.Environ(), "SHUNT_URL="+w.server.public, "SHUNT_TOKEN="+w.token, "REDOCLY_TELEMETRY=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		w.t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
+	}
+}
+
+// runClient runs a program of testdata/openapi, which checks each answer, and then asks the server
+// what was done.
+func (w *workshop) runClient(folder string, command ...string) {
+	w.t.Helper()
+	w.run(folder, command...)
+	w.programs++
+	metrics := w.get(w.server.admin + "/metrics")
+	for write, each := range map[string]int{"create": 2, "update": 1, "delete": 2} {
+		name := `shunt_link_writes_total{op="` + write + `",result="ok"}`
+		if got, want := metricIn(metrics, name), strconv.Itoa(each*w.programs); got != want {
+			w.t.Errorf("after %d programs, the last in %s: %s is %s, want %s", w.programs, folder, name, got, want)
+		}
+	}
+}
+
+func TestGeneratedClientsLiveTheWholeLifeOfALink(t *testing.T) {
+	tools := os.Getenv("SHUNTTEST_OPENAPI")
+	if tools == "" {
+		t.Skip("make openapi-clients runs it: it needs Node and the generators")
+	}
+	w := newWorkshop(t, tools)
+	w.run(".", append([]string{"redocly", "lint", "--config", "redocly.yaml"}, openAPIVersions...)...)
+	for _, document := range openAPIVersions {
+		w.run("go", "oapi-codegen", "-config", "oapi-codegen.yaml", "../"+document)
+		w.run("go", "oapi-codegen", "-generate", "types,client", "-package", "plain", "-o", "plain/client.go", "../"+document)
+		w.run("go", "go", "vet", "./...")
+		w.runClient("go", "go", "run", ".")
+		w.run("ts", "openapi-typescript", "../"+document, "--output", "shunt.ts")
+		w.run("ts", "tsc", "--project", ".")
+		w.runClient("ts", "node", "main.js")
+	}
+}

@@ -1,0 +1,125 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A terminal is a pseudo-terminal: the master is who types and looks.
+type terminal struct {
+	master, slave *os.File
+}
+
+func openTerminal(t *testing.T) *terminal {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("there are no terminals here: %v", err)
+	}
+	t.Cleanup(func() { _ = master.Close() })
+	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = slave.Close() })
+	return &terminal{master: master, slave: slave}
+}
+
+// echoes tells whether the terminal shows what is typed.
+func (x *terminal) echoes(t *testing.T) bool {
+	t.Helper()
+	state, err := unix.IoctlGetTermios(int(x.slave.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state.Lflag&unix.ECHO != 0
+}
+
+// prompts is a standard error that answers each prompt once it is there and the terminal is silent.
+type prompts struct {
+	t       *testing.T
+	at      *terminal
+	answers []string
+
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (p *prompts) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.text.Write(b)
+	if bytes.HasSuffix(b, []byte(": ")) && len(p.answers) > 0 {
+		answer := p.answers[0]
+		p.answers = p.answers[1:]
+		for p.at.echoes(p.t) { // the program asks first and makes it silent then
+		}
+		_, err := p.at.master.WriteString(answer)
+		return len(b), err
+	}
+	return len(b), nil
+}
+
+func TestAPasswordThatIsTypedIsNotShown(t *testing.T) {
+	p := startServer(t, filepath.Join(t.TempDir(), "data"))
+	shunt(t, "", nil, "user", "ls", "--data", p.dir).want(t, exitDone, "admin", "")
+	for _, c := range []struct {
+		name    string
+		answers []string
+		code    int
+		status  int // of logging in with it afterwards
+	}{
+		{"different", []string{"typed password\n", "other password\n"}, exitFailed, http.StatusUnauthorized},
+		{"interrupted", []string{"typed pass\x03"}, exitFailed, http.StatusUnauthorized},
+		{"twice the same", []string{"typed password\n", "typed password\n"}, exitDone, http.StatusOK},
+	} {
+		typePassword(t, p, c.name, c.answers, c.code)
+		if got := loggedIn(t, p, "admin", "typed password"); got != c.status {
+			t.Errorf("%s: logging in: got %d, want %d", c.name, got, c.status)
+		}
+	}
+}
+
+func typePassword(t *testing.T, p *process, name string, answers []string, code int) {
+	t.Helper()
+	x := openTerminal(t)
+	says := &prompts{t: t, at: x, answers: answers}
+	cmd := exec.Command(binary, "user", "passwd", "admin", "--data", p.dir)
+	cmd.Stdin, cmd.Stderr = x.slave, says
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // so that Ctrl-C is a signal
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timeout := killAtDeadline(t, cmd.Process)
+	defer timeout.Stop()
+	_ = cmd.Wait() // the exit code tells
+	if got := cmd.ProcessState.ExitCode(); got != code {
+		t.Errorf("%s: got exit code %d, want %d: %s", name, got, code, says.text.String())
+	}
+	if !x.echoes(t) {
+		t.Errorf("%s: the terminal is left silent", name)
+	}
+	_, _ = x.slave.WriteString("END")
+	shown := make([]byte, 4096)
+	n, err := x.master.Read(shown)
+	if text := string(shown[:n]) + says.text.String(); err != nil || strings.Contains(text, "typed") || !strings.Contains(text, "END") {
+		t.Errorf("%s: the terminal shows %q, %v", name, text, err)
+	}
+}

@@ -1,0 +1,250 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shunt/cmd/shunt/certs/certtest"
+)
+
+// Nothing of who asked is kept: not in the data, not in the journal, a backup, the logs, or the metrics. See plantedways_test.go for
+// who asks and how, plantedsearch_test.go for how it is looked for.
+
+const plantedNumber = 1_000
+
+// A plantation is a server that planted clients ask, and where it leaves traces.
+type plantation struct {
+	t                             *testing.T
+	server                        *process
+	dir, journal, backups, stdout string
+	blocks                        string
+	words                         map[string]string
+	clients                       []*plantedClient
+	needles                       *needles
+	said                          []*process // whose logs are searched
+	told                          []string   // what else was told: figures, metrics, commands' output
+}
+
+// plantedControls are values that are kept, and how the name of a place ends or begins where the search must find each: else it
+// would find nothing else there either.
+var plantedControls = map[string]string{
+	"PlantedTitleThatIsKept":  ".sst, rows",    // in compressed tables
+	"PlantedTitleThatIsNew":   ".log, records", // in the log of writes
+	"kept-referrer.example":   "journal/",      // in the dictionary of hosts
+	"PlantedTagThatIsKept":    "backup/",
+	"kept-data-folder":        "log", // the server says where its data is
+	"shunt_redirects_total":   "told",
+	"PlantedAccount@kept.org": "data/",
+}
+
+func TestNothingOfWhoAskedIsKept(t *testing.T) {
+	root := t.TempDir()
+	p := &plantation{
+		t: t, dir: filepath.Join(root, "kept-data-folder"), journal: filepath.Join(root, "journal"), backups: filepath.Join(root, "backup"),
+		stdout: filepath.Join(root, "stdout"), blocks: filepath.Join(root, "blocks"), clients: plantedClients(plantedNumber), needles: newNeedles(),
+	}
+	for _, c := range p.clients {
+		c.plantIn(p.needles)
+	}
+	for control := range plantedControls {
+		p.needles.addText(control, control)
+	}
+	p.pass("json")
+	p.server.terminate()
+	p.search("after SIGTERM")
+
+	p.pass("text")
+	for i := 0; i < plantedNumber; i += len(plantedWays) { // so that there is something to replay
+		wayOf(i).send(t, p.server, p.clients[i], p.words)
+	}
+	p.server.kill()
+	p.search("after kill -9")
+
+	p.passTLS()
+	p.server.terminate()
+	p.search("after a replay and HTTPS")
+	p.wantControls()
+	p.wantShortOnesByChance()
+}
+
+// start starts the server with the most talkative logs.
+func (p *plantation) start(args ...string) {
+	p.t.Helper()
+	starter := []string{"sh", "-c", `out=$1; shift; exec "$@" >>"$out"`, "sh", p.stdout}
+	args = append([]string{
+		"--journal-dir", p.journal, "--trusted-proxy", "127.0.0.1", "--log-level", "debug", "--limit-misses", "2/h", "--limit-creates", "1/h",
+		"--limit-logins", "1/h", "--block-list", p.blocks, "--base-url", "https://sho.example", "--private-targets", "allow",
+	}, args...)
+	p.server = launchThrough(p.t, starter, p.dir, args...).waitReady()
+	p.said = append(p.said, p.server)
+}
+
+// pass starts the server, lets every client come, and asks for everything that the server knows then.
+func (p *plantation) pass(logFormat string) {
+	p.t.Helper()
+	p.put(p.blocks, "")
+	p.start("--log-format", logFormat)
+	p.plant()
+	for i, c := range p.clients {
+		p.words["unique"] = fmt.Sprint(1_000_000 + len(p.said)*plantedNumber + i)
+		wayOf(i).send(p.t, p.server, c, p.words)
+	}
+	p.told = append(p.told, ask(p.t, p.server.admin+"/metrics", ""))
+	for _, path := range []string{
+		"/stats/known?include=bots,referrers,countries,devices,browsers,durability,error", "/stats?top=1000&interval=day",
+		"/misses?top=1000", "/users", "/tokens", "/links?limit=1000", "/export",
+	} {
+		p.told = append(p.told, ask(p.t, p.server.public+"/api/v1"+path, p.words["admin"]))
+	}
+	p.run("check", "--json")
+	p.run("backup", filepath.Join(p.backups, logFormat))
+}
+
+// plant makes what the ways need: links in every state, a user, tokens.
+func (p *plantation) plant() {
+	p.t.Helper()
+	if p.words == nil {
+		p.words = map[string]string{
+			"admin": p.server.token(), "reader": p.server.token("links:read"), "poor": p.server.token("links:write"),
+		}
+		for _, link := range [][]string{
+			{"known", "--title", "PlantedTitleThatIsKept", "--tag", "PlantedTagThatIsKept"}, {"forward", "--forward-query"}, {"keep", "--status", "307"},
+			{"capped", "--max-hits", "1"}, {"patched"}, {"blocked"},
+		} {
+			p.run(append([]string{"add", "https://" + link[0] + ".example/", "--alias"}, link...)...)
+		}
+		p.run("add", "https://expired.example/", "--alias", "expired", "--expires", time.Now().Add(2*time.Second).UTC().Format(time.RFC3339))
+		p.run("user", "add", "PlantedAccount@kept.org")
+		p.api("POST", "/users", `{"email":"ann@planted.example","password":"correct horse battery"}`)
+	} else {
+		p.run("add", "https://new.example/", "--title", "PlantedTitleThatIsNew")
+	}
+	ask(p.t, p.server.public+"/capped", "")
+	p.put(p.blocks, "blocked.example\n")
+	p.await("/blocked", 403)
+	p.await("/expired", 410)
+}
+
+// await waits until path is answered with status.
+func (p *plantation) await(path string, status int) {
+	p.t.Helper()
+	line := fmt.Sprintf("HTTP/1.1 %d ", status)
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(p.server.public, "http://"))
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "HEAD %s HTTP/1.1\r\nHost: a\r\n\r\n", path)
+		answer := make([]byte, len(line))
+		_, err = conn.Read(answer)
+		_ = conn.Close()
+		if err == nil && string(answer) == line {
+			return
+		}
+	}
+	p.t.Fatalf("%s is not answered with %d", path, status)
+}
+
+// passTLS starts the server with HTTPS, after a kill, and lets some clients come that way.
+func (p *plantation) passTLS() {
+	p.t.Helper()
+	certPEM, keyPEM := certtest.NewAuthority(p.t).Issue()
+	files, plain := certtest.NewFolder(p.t, certPEM, keyPEM), freeAddress(p.t)
+	p.start("--tls-cert", files.Cert, "--tls-key", files.Key, "--http-redirect-listen", plain)
+	for _, c := range p.clients[:50] {
+		c.sendTLS(p.t, p.server, plain)
+	}
+	p.told = append(p.told, ask(p.t, p.server.admin+"/metrics", ""))
+}
+
+func (p *plantation) put(path, text string) {
+	p.t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// run runs a command on the data and keeps what it says.
+func (p *plantation) run(args ...string) {
+	p.t.Helper()
+	r := shunt(p.t, "", nil, append(args, "--data", p.dir)...)
+	if r.code != exitDone {
+		p.t.Fatalf("%s: %+v", strings.Join(args, " "), r)
+	}
+	p.told = append(p.told, r.stdout, r.stderr)
+}
+
+// api sends a request that must succeed.
+func (p *plantation) api(method, path, body string) {
+	p.t.Helper()
+	way := plantedWay{name: path, status: 201, line: method + " /api/v1" + path, fields: asAdmin, body: body}
+	way.send(p.t, p.server, &plantedClient{what: "nobody", address: p.clients[0].address}, p.words)
+}
+
+// search looks everywhere that the server has left anything.
+func (p *plantation) search(when string) {
+	p.t.Helper()
+	start, before := time.Now(), p.needles.searched
+	for name, dir := range map[string]string{"data": p.dir, "journal": p.journal, "backup": p.backups} {
+		p.needles.searchFolder(p.t, name, dir)
+	}
+	stdout, err := os.ReadFile(p.stdout)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.needles.search("stdout", stdout)
+	for _, server := range p.said {
+		p.needles.search("log", []byte(server.stderr()))
+	}
+	for _, text := range p.told {
+		p.needles.search("told", []byte(text))
+	}
+	p.t.Logf("%s: searched %d MB in %v", when, (p.needles.searched-before)>>20, time.Since(start).Round(time.Millisecond))
+	var whats []string
+	for what, places := range p.needles.found {
+		if strings.HasPrefix(what, "client ") {
+			whats = append(whats, what)
+			p.t.Logf("%s: in %q", what, places)
+		}
+	}
+	if len(whats) > 0 {
+		p.t.Errorf("%s: something of %d of %d clients is kept; they came as %q", when, len(whats), len(p.clients), wayNames(whats))
+	}
+}
+
+// wantControls: what is kept was found, so the search reaches all of these places.
+func (p *plantation) wantControls() {
+	p.t.Helper()
+	for _, control := range slices.Sorted(maps.Keys(plantedControls)) {
+		want, places := plantedControls[control], p.needles.found[control]
+		if !slices.ContainsFunc(places, func(place string) bool { return strings.HasPrefix(place, want) || strings.HasSuffix(place, want) }) {
+			p.t.Errorf("%s is kept, and was not found in %s, but in %q", control, want, places)
+		}
+	}
+}
+
+// wantShortOnesByChance: the 4 bytes of an IPv4 address turn up by chance, once in 2³² places in each order; those of many clients who
+// came the same way do not.
+func (p *plantation) wantShortOnesByChance() {
+	p.t.Helper()
+	found := map[string]int{}
+	for i, c := range p.clients {
+		if p.needles.foundShort[c.what] {
+			found[wayOf(i).name]++
+		}
+	}
+	const most = 4 // of the 14 or 15 clients of a way, each with two addresses or one
+	for way, n := range found {
+		if n > most {
+			p.t.Errorf("%s: the 4 bytes of %d clients' addresses are kept", way, n)
+		}
+	}
+	p.t.Logf("the 4 bytes of %d clients' addresses were found, spread over %d ways, in %d MB", len(p.needles.foundShort), len(found), p.needles.searched>>20)
+}

@@ -1,0 +1,313 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// binary is the path of the program under test, built by TestMain.
+var binary string
+
+// killAtDeadline ends a process that neither does what t waits for nor ends, shortly before go test would end t and
+// leave the process behind. It has as long as t itself: a test of one's own addresses takes what they take.
+func killAtDeadline(t *testing.T, p *os.Process) (timeout *time.Timer) {
+	return time.AfterFunc(processTimeout(t.Deadline()), func() { _ = p.Kill() })
+}
+
+func processTimeout(deadline time.Time, limited bool) time.Duration {
+	if !limited {
+		return time.Hour
+	}
+	return time.Until(deadline) - 5*time.Second
+}
+
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "curl" {
+		os.Exit(standInForCurl(os.Args[1:], os.Stdout))
+	}
+	if filepath.Base(os.Args[0]) == killerName {
+		os.Exit(standInForKiller(os.Args[1:], os.Stdout))
+	}
+	if filepath.Base(os.Args[0]) == guardianName {
+		os.Exit(standInForGuardian(os.Stdin))
+	}
+	if filepath.Base(os.Args[0]) == busyName {
+		os.Exit(standInForBusyLoop(os.Args[1:]))
+	}
+	os.Exit(buildAndRun(m))
+}
+
+func buildAndRun(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "shunt-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	for _, variable := range os.Environ() { // the tests say what is set
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, envPrefix) {
+			os.Unsetenv(name)
+		}
+	}
+	binary = filepath.Join(dir, "shunt")
+	// Never with -race: such builds keep the journal on the heap, and a killed process would take its hits along.
+	build := exec.Command("go", "build", "-tags", buildTags, "-o", binary, "shunt/cmd/shunt")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does: without cgo the store's memory is Go's
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%v: %v\n%s", build, err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// readSources opens every file that the binary is built from, so that go test does not show its cached result of another binary. It
+// has to be called by a test: what TestMain opens does not count.
+var readSources = sync.OnceFunc(func() {
+	for _, dir := range []string{"..", "../../../api", "../../../engine", "../../../storage"} {
+		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() && !strings.HasSuffix(path, "_test.go") {
+				_, _ = os.ReadFile(path)
+			}
+			return nil
+		})
+	}
+	_, _ = os.ReadFile("../../../go.mod")
+})
+
+// result is what a command left behind.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+// shunt runs the binary to its end in folder dir, with env added to the environment.
+func shunt(t *testing.T, dir string, env []string, args ...string) result {
+	t.Helper()
+	readSources()
+	cmd := exec.Command(binary, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timeout := killAtDeadline(t, cmd.Process)
+	defer timeout.Stop()
+	_ = cmd.Wait() // the exit code tells
+	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// A process is a running `shunt serve`.
+type process struct {
+	t             *testing.T
+	cmd           *exec.Cmd
+	dir           string // its data folder
+	public, admin string // http://host:port; public may be https://
+	ended         chan struct{}
+	ready         chan struct{}
+	watch         atomic.Pointer[func(line string)] // is told each line that the process logs
+
+	mu struct {
+		sync.Mutex
+		stderr strings.Builder
+	}
+}
+
+// startServer starts the binary on dir and free ports, and returns when it is ready. It is killed when the test ends.
+func startServer(t *testing.T, dir string, args ...string) *process {
+	t.Helper()
+	return launch(t, dir, args...).waitReady()
+}
+
+// waitReady returns p once it is ready.
+func (p *process) waitReady() *process {
+	p.t.Helper()
+	select {
+	case <-p.ready:
+	case <-p.ended:
+		p.t.Fatalf("serve ended before it was ready:\n%s", p.stderr())
+	}
+	return p
+}
+
+// launch starts the binary on dir and free ports.
+func launch(t *testing.T, dir string, args ...string) *process {
+	t.Helper()
+	return launchThrough(t, nil, dir, args...)
+}
+
+// launchThrough is launch by a command that becomes the binary, such as nice or prlimit.
+func launchThrough(t *testing.T, starter []string, dir string, args ...string) *process {
+	t.Helper()
+	readSources()
+	p := &process{t: t, dir: dir, ended: make(chan struct{}), ready: make(chan struct{})}
+	command := append(slices.Clone(starter), binary, "serve",
+		"--data", dir, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-format", "json")
+	p.cmd = exec.Command(command[0], append(command[1:], args...)...)
+	stderr, err := p.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timeout := killAtDeadline(t, p.cmd.Process)
+	go func() {
+		p.read(stderr)
+		_ = p.cmd.Wait() // the exit code tells
+		timeout.Stop()
+		close(p.ended)
+	}()
+	t.Cleanup(p.forget)
+	return p
+}
+
+var ( // in text or JSON
+	listeningLine = regexp.MustCompile(`msg"?[:=]"?listening.* ?public"?[:=]"?(https?://[\d.:[\]]+)"?[, ]"?admin"?[:=]"?(http://[\d.:[\]]+)`)
+	readyLine     = regexp.MustCompile(`msg"?[:=]"?ready\b`)
+)
+
+// read keeps what the process logs, and takes its addresses out of it.
+func (p *process) read(stderr io.Reader) {
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		p.mu.Lock()
+		p.mu.stderr.WriteString(lines.Text() + "\n")
+		p.mu.Unlock()
+		if watch := p.watch.Load(); watch != nil {
+			(*watch)(lines.Text())
+		}
+		if found := listeningLine.FindStringSubmatch(lines.Text()); found != nil {
+			p.public, p.admin = found[1], found[2]
+		}
+		if readyLine.MatchString(lines.Text()) {
+			close(p.ready)
+		}
+	}
+}
+
+func (p *process) stderr() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.stderr.String()
+}
+
+// lastWords returns the end of what the process has logged.
+func (p *process) lastWords() string {
+	const words = 20
+	lines := strings.SplitAfter(p.stderr(), "\n")
+	return strings.Join(lines[max(0, len(lines)-words):], "")
+}
+
+// terminate sends SIGTERM and holds the process to exit code 0.
+func (p *process) terminate() {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Fatalf("SIGTERM: %v:\n%s", err, p.stderr())
+	}
+	<-p.ended
+	if code := p.cmd.ProcessState.ExitCode(); code != exitDone {
+		p.t.Fatalf("SIGTERM: got exit code %d, want 0:\n%s", code, p.stderr())
+	}
+}
+
+// kill sends SIGKILL and waits for the end.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // it may have ended
+	<-p.ended
+}
+
+// forget kills the process, and removes what a killed one leaves in memory for the next start.
+func (p *process) forget() {
+	p.kill()
+	journal := filepath.Join(p.dir, "journal")
+	if text, err := os.ReadFile(filepath.Join(p.dir, rememberedJournal)); err == nil {
+		journal = strings.TrimSpace(string(text))
+	}
+	files, _ := filepath.Glob(filepath.Join(journal, "ring-*"))
+	for _, path := range files {
+		store, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), "ring-"), "-")
+		_ = os.RemoveAll(filepath.Join(memoryFolder(), "shunt-"+store))
+	}
+}
+
+// token makes a token for the running server.
+func (p *process) token(scopes ...string) string {
+	p.t.Helper()
+	args := []string{"token", "add", "--name", "test", "--data", p.dir}
+	if len(scopes) > 0 {
+		args = append(args, "--scopes", strings.Join(scopes, ","))
+	}
+	r := shunt(p.t, "", nil, args...)
+	if r.code != exitDone {
+		p.t.Fatalf("token add: exit code %d: %s", r.code, r.stderr)
+	}
+	return strings.TrimSpace(r.stdout)
+}
+
+// killAfter sends SIGKILL to p from a process of its own, so that the moment has nothing to do with what the clients are
+// doing, and returns the time right before the signal.
+func killAfter(t *testing.T, p *process, moment time.Duration) (signalled time.Time) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, moment.String(), strconv.Itoa(p.cmd.Process.Pid))
+	cmd.Args[0] = killerName
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("the killer: %v", err)
+	}
+	nano, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
+	if err != nil {
+		t.Fatalf("the killer: %v", err)
+	}
+	return time.Unix(0, nano)
+}
+
+// killerName is what the test program is called as a killer: NAME MOMENT PID.
+const killerName = "shunt-test-killer"
+
+func standInForKiller(args []string, stdout io.Writer) (code int) {
+	moment, err := time.ParseDuration(args[0])
+	if err != nil {
+		return exitUsage
+	}
+	pid, err := strconv.Atoi(args[1])
+	if err != nil {
+		return exitUsage
+	}
+	time.Sleep(moment)
+	signalled := time.Now()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		return exitFailed
+	}
+	fmt.Fprintln(stdout, signalled.UnixNano())
+	return exitDone
+}
+
+// writeFile writes a file in a folder of its own.
+func writeFile(t *testing.T, name, content string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

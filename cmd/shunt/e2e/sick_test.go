@@ -1,0 +1,370 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// A server whose disk is sick (full, or stalled), or that has no descriptors left, and its clients. They go on whatever
+// happens, and note what they are told and how long it took. Afterwards everything is held to what kill_test.go holds a
+// killed server to: what was answered is there, once; what is unknown is there whole, or not at all.
+const (
+	redirectClients = 2                     // one request after the other
+	pacedClients    = 4                     // together pacedRate a second, whatever the others do
+	pacedRate       = 200                   // requests a second
+	createClients   = 4                     // if nothing else is said
+	createInterval  = 50 * time.Millisecond // of each, if nothing else is said
+	readInterval    = 20 * time.Millisecond // of statistics
+	watchInterval   = 20 * time.Millisecond // of the admin address
+
+	// createLimit is in how long every create must be answered, if nothing else is said: 2 s, and a grace for a client that shares two cores with
+	// all others and the server.
+	createLimit = 3 * time.Second
+
+	// recoveryLimit is in how long creates must succeed again.
+	recoveryLimit = 10 * time.Second
+)
+
+// sickLoad is the clients. There is one spell in which all is well, and one in which it is not; both may come often.
+type sickLoad struct {
+	*killing
+	paths   string // of the targets: longer ones fill memtables faster
+	unnamed bool   // half of the creates leave the code to the server
+
+	createClients  int
+	createInterval time.Duration
+	createLimit    time.Duration
+
+	well, sick   *spell
+	now          atomic.Pointer[spell]
+	wellSince    atomic.Int64 // Unix nanoseconds, 0 before the first sick spell
+	lastRedirect atomic.Int64 // Unix nanoseconds
+	lastCreate   atomic.Int64 // when the latest of those that succeeded was begun; Unix nanoseconds
+	admin        atomic.Pointer[adminView]
+	failures     atomic.Int64
+
+	stopping chan struct{}
+	clients  sync.WaitGroup
+
+	repeats struct {
+		sync.Mutex
+		unknown []sentCreate
+	}
+}
+
+// A sentCreate is a create whose outcome is unknown.
+type sentCreate struct {
+	draft
+	key string
+}
+
+func newSickLoad(t *testing.T, dir string) *sickLoad {
+	t.Helper()
+	seed := numberOf(t, seedVariable, rand.Uint64())
+	t.Logf("%s=%d", seedVariable, seed)
+	return &sickLoad{
+		killing: &killing{
+			e2e: &e2e{t: t, random: rand.New(rand.NewPCG(seed, 0))}, dir: dir, seed: seed,
+			lines: []string{"https://example.org/sick", "http://example.net/disk?x=1"}, round: new(killRound),
+		},
+		createClients: createClients, createInterval: createInterval, createLimit: createLimit,
+		well: newSpell("well"), sick: newSpell("sick"),
+	}
+}
+
+// serve starts a server on the folder.
+func (l *sickLoad) serve(starter []string, args ...string) {
+	l.t.Helper()
+	l.server = launchThrough(l.t, starter, l.dir, append(sickArgs(), args...)...).waitReady()
+}
+
+func sickArgs() []string {
+	return []string{"--trusted-proxy", "127.0.0.1", "--base-url", "https://sho.rt", "--private-targets", "allow"}
+}
+
+// begin makes the first links, if there are none, and starts the clients.
+func (l *sickLoad) begin() {
+	l.t.Helper()
+	l.now.Store(l.well)
+	if l.token == "" {
+		l.token = l.server.token("links:write", "links:read", "stats:read", "admin")
+		l.each(firstLinks, func(c *fasthttp.HostClient, _ int) { l.create(c) })
+	}
+	if l.t.Failed() {
+		l.t.FailNow()
+	}
+	l.stopping = make(chan struct{})
+	l.lastRedirect.Store(time.Now().UnixNano())
+	l.start(redirectClients, func(c *fasthttp.HostClient, random *rand.Rand) {
+		l.follow(c, time.Now(), random, func(s *spell) *latencies { return &s.redirects })
+	})
+	l.startPaced(pacedClients, time.Second*pacedClients/pacedRate, func(c *fasthttp.HostClient, due time.Time, random *rand.Rand) {
+		l.follow(c, due, random, func(s *spell) *latencies { return &s.paced })
+	})
+	l.startPaced(l.createClients, l.createInterval, func(c *fasthttp.HostClient, _ time.Time, _ *rand.Rand) { l.create(c) })
+	l.startPaced(1, readInterval, func(c *fasthttp.HostClient, _ time.Time, random *rand.Rand) { l.readStats(c, random) })
+	l.startPaced(1, watchInterval, func(*fasthttp.HostClient, time.Time, *rand.Rand) { l.watch() })
+	l.t.Cleanup(l.end)
+}
+
+// end stops the clients and waits for them. It may be called twice.
+func (l *sickLoad) end() {
+	select {
+	case <-l.stopping:
+	default:
+		close(l.stopping)
+	}
+	l.clients.Wait()
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func (l *sickLoad) client() *fasthttp.HostClient {
+	return &fasthttp.HostClient{
+		Addr: strings.TrimPrefix(l.server.public, "http://"), MaxConns: 1, MaxIdemponentCallAttempts: 1,
+		DisablePathNormalizing: true, NoDefaultUserAgentHeader: true, ReadTimeout: time.Minute, ReadBufferSize: answerBytes,
+	}
+}
+
+// start starts n clients that each do something again and again.
+func (l *sickLoad) start(n int, do func(c *fasthttp.HostClient, random *rand.Rand)) {
+	for range n {
+		random := rand.New(rand.NewPCG(l.seed, l.random.Uint64()))
+		l.clients.Go(func() {
+			c := l.client()
+			defer c.CloseIdleConnections() // a server that stops waits for idle ones
+			for !l.stopped() {
+				do(c, random)
+			}
+		})
+	}
+}
+
+// startPaced starts n clients that each do something at fixed times. One that is late does what was due at once.
+func (l *sickLoad) startPaced(n int, interval time.Duration, do func(c *fasthttp.HostClient, due time.Time, random *rand.Rand)) {
+	l.start(n, func(c *fasthttp.HostClient, random *rand.Rand) {
+		for due := time.Now(); !l.stopped(); due = due.Add(interval) {
+			time.Sleep(time.Until(due))
+			do(c, due, random)
+		}
+	})
+}
+
+func (l *sickLoad) stopped() bool {
+	select {
+	case <-l.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// during makes what the clients see count as seen in spell s, while step runs.
+func (l *sickLoad) during(s *spell, step func()) {
+	l.now.Store(s)
+	step()
+	l.wellSince.Store(time.Now().UnixNano())
+	l.now.Store(l.well)
+}
+
+// spellOf returns where a request counts that ends now and was due at a time: one that met the sick disk is the sick
+// spell's.
+func (l *sickLoad) spellOf(due time.Time) *spell {
+	if due.UnixNano() < l.wellSince.Load() {
+		return l.sick
+	}
+	return l.now.Load()
+}
+
+// follow follows a link that was due at a time; of says which latencies of a spell it adds to. Every redirect must be answered rightly.
+func (l *sickLoad) follow(c *fasthttp.HostClient, due time.Time, random *rand.Rand, of func(*spell) *latencies) {
+	v := l.draw(random)
+	if !l.visit(c, v) {
+		l.failed("a redirect was not answered")
+		return
+	}
+	now := time.Now()
+	s := l.spellOf(due)
+	of(s).add(now.Sub(due))
+	gap := now.UnixNano() - l.lastRedirect.Swap(now.UnixNano())
+	for longest := s.longestGap.Load(); gap > longest && !s.longestGap.CompareAndSwap(longest, gap); {
+		longest = s.longestGap.Load()
+	}
+}
+
+// failed fails the test, and says what has happened unless it has happened often.
+func (l *sickLoad) failed(format string, args ...any) {
+	const often = 20
+	if l.failures.Add(1) <= often {
+		l.t.Errorf(format, args...)
+	} else {
+		l.t.Fail()
+	}
+}
+
+// create makes a link. What it is answered must be one of what a sick disk allows, and in time.
+func (l *sickLoad) create(c *fasthttp.HostClient) {
+	n := l.drafts.Add(1)
+	d := sentCreate{l.draft(n), fmt.Sprintf("sick-%d", n)}
+	begun := time.Now()
+	response, err := l.post(c, d)
+	took, s := time.Since(begun), l.spellOf(begun)
+	if err != nil {
+		l.failed("a create was not answered after %v: %v", took, err)
+		l.unknown(d)
+		return
+	}
+	s.creates.add(took)
+	if took > l.createLimit {
+		l.failed("a create took %v", took)
+	}
+	s.count(s.outcomes, l.settle(d, response, begun))
+}
+
+func (l *sickLoad) draft(n uint64) draft {
+	d := draft{
+		URL:   fmt.Sprintf("%s/%s%d", l.lines[n%uint64(len(l.lines))], l.paths, n),
+		Title: fmt.Sprintf("Nr. %d <ü>", n), Tags: []string{"sick", fmt.Sprint(n % 7)},
+	}
+	if !l.unnamed || n%2 == 0 {
+		d.Alias = fmt.Sprintf("Sick-%d", n)
+	}
+	return d
+}
+
+func (l *sickLoad) post(c *fasthttp.HostClient, d sentCreate) (*fasthttp.Response, error) {
+	body, err := json.Marshal(d.draft)
+	if err != nil {
+		return nil, err
+	}
+	header := map[string]string{
+		"Authorization": "Bearer " + l.token, "Content-Type": "application/json", "Idempotency-Key": d.key,
+	}
+	return l.try(c, http.MethodPost, "/api/v1/shorten", header, body)
+}
+
+// settle notes what became of a create, and returns that in a word.
+func (l *sickLoad) settle(d sentCreate, response *fasthttp.Response, begun time.Time) (outcome string) {
+	if response.StatusCode() == http.StatusCreated {
+		l.add(d.draft, response, http.StatusCreated)
+		l.lastCreate.Store(max(l.lastCreate.Load(), begun.UnixNano()))
+		return "201"
+	}
+	problem := struct{ Code string }{}
+	_ = json.Unmarshal(response.Body(), &problem) // no problem is no code
+	switch {
+	case response.StatusCode() != http.StatusServiceUnavailable:
+	case problem.Code == "outcome_unknown":
+		l.unknown(d)
+		return problem.Code
+	case problem.Code == "read_only":
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if d.Alias != "" {
+			l.unborn = append(l.unborn, d.Alias)
+		}
+		if len(response.Header.Peek("Retry-After")) == 0 {
+			l.t.Error("read_only without Retry-After")
+		}
+		return problem.Code
+	}
+	l.failed("a create: got %d %s", response.StatusCode(), response.Body())
+	return fmt.Sprint(response.StatusCode(), " ", problem.Code)
+}
+
+// unknowns returns of how many creates the outcome is unknown.
+func (l *sickLoad) unknowns() int {
+	l.repeats.Lock()
+	defer l.repeats.Unlock()
+	return len(l.repeats.unknown)
+}
+
+func (l *sickLoad) unknown(d sentCreate) {
+	l.repeats.Lock()
+	l.repeats.unknown = append(l.repeats.unknown, d)
+	l.repeats.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.cut = append(l.mu.cut, d.draft)
+}
+
+// repeatUnknown sends every create whose outcome is unknown again, with its key: now each must be there, once.
+func (l *sickLoad) repeatUnknown() {
+	unknown := l.repeats.unknown
+	l.each(len(unknown), func(c *fasthttp.HostClient, i int) {
+		response, err := l.post(c, unknown[i])
+		if err != nil {
+			l.t.Errorf("repeating a create: %v", err)
+			return
+		}
+		status := http.StatusCreated
+		if unknown[i].Alias != "" && response.StatusCode() == http.StatusOK {
+			status = http.StatusOK // an equal link of the same owner
+		}
+		l.add(unknown[i].draft, response, status)
+	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.cut, l.repeats.unknown = nil, nil
+}
+
+func (l *sickLoad) readStats(c *fasthttp.HostClient, random *rand.Rand) {
+	v, begun := l.draw(random), time.Now()
+	l.mu.Lock()
+	path := "/stats/" + l.mu.survivors[v.link].code
+	l.mu.Unlock()
+	response, err := l.tryAPI(c, http.MethodGet, path, nil)
+	s := l.spellOf(begun)
+	s.reads.add(time.Since(begun))
+	switch {
+	case err != nil:
+		l.failed("GET %s: %v", path, err)
+	case response.StatusCode() != http.StatusOK:
+		s.count(s.refused, fmt.Sprint(response.StatusCode()))
+	}
+}
+
+// await waits until something is so and returns how long that took. It fails the test after the limit.
+func (l *sickLoad) await(what string, limit time.Duration, isSo func() bool) time.Duration {
+	l.t.Helper()
+	begun := time.Now()
+	for !isSo() {
+		if time.Since(begun) > limit {
+			l.t.Fatalf("after %v still not: %s (the admin address says %+v)\n%s", limit, what, l.admin.Load(), l.server.lastWords())
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return time.Since(begun)
+}
+
+// awaitCreate waits until a create succeeds that was begun after a time.
+func (l *sickLoad) awaitCreate(after time.Time) time.Duration {
+	l.t.Helper()
+	return l.await("a create succeeds", recoveryLimit, func() bool { return l.lastCreate.Load() > after.UnixNano() })
+}
+
+// restart ends the server and starts it anew; then everything that it was asked for is checked.
+func (l *sickLoad) restart(args ...string) {
+	l.t.Helper()
+	l.server.terminate()
+	l.serve(nil, args...)
+	l.timed("all of it after a restart", l.check)
+}
+
+// secondsOf returns for how long a test of a sick disk runs, and skips it if nobody has asked for it.
+func secondsOf(t *testing.T, variable string) time.Duration {
+	t.Helper()
+	if os.Getenv(variable) == "" {
+		t.Skipf("it needs root and takes long; %s=SECONDS asks for it, and so does make", variable)
+	}
+	return time.Duration(numberOf(t, variable, 0)) * time.Second
+}

@@ -1,0 +1,191 @@
+package e2e
+
+import (
+	"context"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"shunt/cmd/shunt/socket"
+
+	"golang.org/x/sys/unix"
+)
+
+// restartsVariable says how often the binary is started with others at its socket.
+const restartsVariable = "SHUNTTEST_RESTARTS"
+
+// An intruder tries to open the socket of a data folder that everybody may enter, all the time. Whoever could do so would get a token.
+type intruder struct {
+	path            string
+	stop            atomic.Bool
+	goroutines      sync.WaitGroup
+	tried, looked   atomic.Int64
+	entered, opened atomic.Int64 // the socket let it in; the socket was seen with bits for others
+}
+
+// intrude makes the folder of the socket everybody's, and starts an intruder: with root's help another user, who connects; in any
+// case one who looks whether others could.
+func intrude(t *testing.T, dir string) *intruder {
+	t.Helper()
+	for at := dir; at != "/" && at != os.TempDir(); at = filepath.Dir(at) {
+		if err := os.Chmod(at, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	i := &intruder{path: filepath.Join(dir, socketName)}
+	i.goroutines.Go(i.look)
+	if os.Geteuid() == 0 {
+		i.goroutines.Go(func() { i.connectAs(65534) })
+	}
+	return i
+}
+
+func (i *intruder) look() {
+	for !i.stop.Load() {
+		if info, err := os.Lstat(i.path); err == nil {
+			i.looked.Add(1)
+			if info.Mode().Perm()&0o077 != 0 {
+				i.opened.Add(1)
+			}
+		}
+	}
+}
+
+// connectAs connects as another user on a thread of its own, which ends with it.
+func (i *intruder) connectAs(uid int) {
+	runtime.LockOSThread()
+	_ = unix.Setfsgid(uid)
+	_ = unix.Setfsuid(uid)
+	for !i.stop.Load() {
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		if err != nil {
+			continue
+		}
+		i.tried.Add(1)
+		for _, path := range []string{i.path, filepath.Join(filepath.Dir(i.path), ".bind", "s")} {
+			if unix.Connect(fd, &unix.SockaddrUnix{Name: path}) == nil {
+				i.entered.Add(1)
+			}
+		}
+		_ = unix.Close(fd)
+	}
+}
+
+// wantShutOut ends the intruder, and fails if it was ever let in.
+func (i *intruder) wantShutOut(t *testing.T, starts uint64) {
+	t.Helper()
+	i.stop.Store(true)
+	i.goroutines.Wait()
+	t.Logf("%d starts, looked at %d times: open %d times; %d attempts to connect: %d connections",
+		starts, i.looked.Load(), i.opened.Load(), i.tried.Load(), i.entered.Load())
+	if opened, entered := i.opened.Load(), i.entered.Load(); opened+entered > 0 {
+		t.Errorf("in %d starts the socket was open to others %d times, and let them in %d times, want never", starts, opened, entered)
+	}
+}
+
+func TestTheSocketIsOpenToOthersAtNoMoment(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0))
+	dir := t.TempDir()
+	i := intrude(t, dir)
+	const starts = 200
+	for range starts {
+		ln, err := socket.Listen(filepath.Join(dir, socketName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mode(t, filepath.Join(dir, socketName), fs.ModeSocket|0o600)
+		if err := ln.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	i.wantShutOut(t, starts)
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("in the end the folder has %v, %v, want nothing", entries, err)
+	}
+}
+
+func TestRestartsLetNobodyInAtTheSocket(t *testing.T) {
+	dir := t.TempDir()
+	i := intrude(t, dir)
+	starts := numberOf(t, restartsVariable, 4)
+	for n := range starts {
+		p := launchThrough(t, []string{"sh", "-c", `umask 000; exec "$0" "$@"`}, dir).waitReady()
+		if n%2 == 0 {
+			p.terminate()
+		} else {
+			p.kill()
+		}
+	}
+	i.wantShutOut(t, starts)
+}
+
+func TestTheSocketOfAKilledServerIsReplaced(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, socketName)
+	left, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left.(*net.UnixListener).SetUnlinkOnClose(false)
+	if err := left.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, ".bind", "x"), 0o777); err != nil { // and it was killed in the middle of a start
+		t.Fatal(err)
+	}
+	ln, err := socket.Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	conn, err := new(net.Dialer).DialContext(context.Background(), "unix", path)
+	if err != nil {
+		t.Fatalf("connecting to the new socket: %v", err)
+	}
+	conn.Close()
+	if exists(t, filepath.Join(dir, ".bind")) {
+		t.Error("the folder in which the socket was bound is still there")
+	}
+}
+
+func TestWhatIsInTheWayOfTheSocketStays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), socketName)
+	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if ln, err := socket.Listen(path); err == nil {
+		ln.Close()
+		t.Error("a file was replaced by the socket")
+	} else if !strings.Contains(err.Error(), path+" is in the way") {
+		t.Errorf("got %v, want the file named", err)
+	}
+	if text, err := os.ReadFile(path); string(text) != "mine" {
+		t.Errorf("the file has %q, %v", text, err)
+	}
+}
+
+func TestAStartSaysIfTheDataFolderLetsOthersIn(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	p := launchThrough(t, []string{"sh", "-c", `umask 000; exec "$0" "$@"`}, dir).waitReady()
+	p.terminate()
+	const warning = "the data folder lets other users in"
+	if strings.Contains(p.stderr(), warning) {
+		t.Errorf("of a folder that it made itself:\n%s", p.stderr())
+	}
+	mode(t, dir, 0o700)
+	if err := os.Chmod(dir, 0o710); err != nil {
+		t.Fatal(err)
+	}
+	p = startServer(t, dir)
+	p.terminate()
+	if s := p.stderr(); strings.Count(s, warning) != 1 || !strings.Contains(s, `"mode":"0710","run":"chmod 700 `+dir+`"`) {
+		t.Errorf("of a folder that others may enter:\n%s\nwant one line with what to run", s)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !shuntinvariants
+
+package e2e
+
+const buildTags = ""

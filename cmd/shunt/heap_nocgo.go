@@ -1,6 +1,0 @@
-//go:build !cgo
-
-package main
-
-// blocksOnHeap reports whether Pebble's memtables and block cache are on Go's heap: with cgo they are C's.
-const blocksOnHeap = true

@@ -1,0 +1,94 @@
+package memory
+
+import (
+	"context"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+
+	"shunt/storage"
+)
+
+const (
+	heapInterval = 5 * time.Second
+
+	// quietLooks is how many looks without a flush of a memtable end a time of many writes: 20 s. A million links take one
+	// flush each 10 s or less.
+	quietLooks = 4
+
+	// minHeadroom is what may be allocated between two collections. A busy API allocates 100 MB/s.
+	minHeadroom = 128 << 20
+
+	defaultGCPercent = 100
+)
+
+// A HeapKeeper keeps the heap small. It is used by one goroutine.
+type HeapKeeper struct {
+	blocks  func() storage.Metrics
+	fixed   bool // GOGC is set
+	percent int  // as set
+	flushes uint64
+	quiet   int // looks since the last flush of a memtable; quietLooks: all that was free is given back
+}
+
+// NewHeapKeeper returns a keeper for a process whose store has the metrics of blocks.
+func NewHeapKeeper(blocks func() storage.Metrics) *HeapKeeper {
+	return &HeapKeeper{blocks: blocks, fixed: os.Getenv("GOGC") != "", percent: defaultGCPercent, quiet: quietLooks}
+}
+
+// Run looks at the heap until ctx is done, and leaves the collector as it was.
+func (k *HeapKeeper) Run(ctx context.Context) error {
+	defer k.pace(defaultGCPercent)
+	tick := time.NewTicker(heapInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			k.look()
+		}
+	}
+}
+
+func (k *HeapKeeper) look() {
+	m := k.blocks()
+	if m.MemTableFlushes != k.flushes {
+		k.flushes, k.quiet = m.MemTableFlushes, 0
+	} else if k.quiet < quietLooks {
+		if k.quiet++; k.quiet == quietLooks {
+			debug.FreeOSMemory()
+		}
+	}
+	if blocksOnHeap {
+		k.pace(gcPercent(liveHeap(), m.MemTableReservedBytes+m.BlockCacheBytes))
+	}
+}
+
+// pace sets the collector's percentage if it differs by a tenth, for that stops the world for some 10 µs.
+func (k *HeapKeeper) pace(percent int) {
+	if difference := percent - k.percent; k.fixed || 10*max(difference, -difference) < k.percent {
+		return
+	}
+	debug.SetGCPercent(percent)
+	k.percent = percent
+}
+
+// gcPercent returns by how much a heap may grow of which live bytes lived at the last collection, and blocks are large blocks.
+func gcPercent(live, blocks uint64) int {
+	if live == 0 {
+		return defaultGCPercent
+	}
+	headroom := max(live-min(blocks, live), minHeadroom)
+	return int(max(1, min(100*headroom/live, defaultGCPercent)))
+}
+
+func liveHeap() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	if sample[0].Value.Kind() != metrics.KindUint64 {
+		return 0
+	}
+	return sample[0].Value.Uint64()
+}

@@ -1,0 +1,5 @@
+//go:build cgo
+
+package memory
+
+const blocksOnHeap = false

@@ -1,0 +1,131 @@
+package settings
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// MarkArguments takes flags out of the environment and the file: they say what this one call is about.
+func MarkArguments(fs *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		must(fs.SetAnnotation(name, argumentAnnotation, []string{}))
+	}
+}
+
+// MarkSecret lets a flag's value be read from a file that a variable names, and hides it where settings are shown.
+func MarkSecret(fs *pflag.FlagSet, name string) {
+	must(fs.SetAnnotation(name, secretAnnotation, []string{}))
+}
+
+// IsSetting reports whether f may also be set by the environment and the file.
+func IsSetting(f *pflag.Flag) bool { return f.Name != "help" && !annotated(f, argumentAnnotation) }
+
+// Words returns the words that shells complete for f, nil if it may be anything.
+func Words(f *pflag.Flag) []string { return f.Annotations[wordsAnnotation] }
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func annotated(f *pflag.Flag, annotation string) bool {
+	_, ok := f.Annotations[annotation]
+	return ok
+}
+
+// A checked is a flag whose text is parsed, and refused, where it is given.
+type checked[T any] struct {
+	value *T
+	text  string
+	kind  string // as --help names the value
+	parse func(text string) (T, error)
+}
+
+func Var[T any](fs *pflag.FlagSet, p *T, name, kind, byDefault, usage string, parse func(string) (T, error)) {
+	c := &checked[T]{value: p, kind: kind, parse: parse}
+	if byDefault != "" {
+		must(c.Set(byDefault))
+	}
+	fs.Var(c, name, usage)
+}
+
+func (c *checked[T]) Set(text string) error {
+	value, err := c.parse(text)
+	if err != nil {
+		return err
+	}
+	*c.value, c.text = value, text
+	return nil
+}
+
+// WordVar is Var for a closed set of words, which shells complete.
+func WordVar(fs *pflag.FlagSet, p *string, name, kind, byDefault, usage string, words ...string) {
+	Var(fs, p, name, kind, byDefault, usage, OneOf(words...))
+	CompleteWords(fs, name, words...)
+}
+
+// CompleteWords has shells complete the words that a flag may be.
+func CompleteWords(fs *pflag.FlagSet, name string, words ...string) {
+	must(fs.SetAnnotation(name, wordsAnnotation, words))
+}
+
+// OneOf makes a parser of a closed set of words.
+func OneOf(words ...string) func(string) (string, error) {
+	return func(text string) (string, error) {
+		if !slices.Contains(words, text) {
+			return "", fmt.Errorf("must be one of %s", strings.Join(words, ", "))
+		}
+		return text, nil
+	}
+}
+
+// maxShownValue is how many bytes of a refused value are shown: enough to find it again.
+const maxShownValue = 100
+
+// ValueError says why f does not take text, and what text was. cause is what pflag makes of it.
+func ValueError(f *pflag.Flag, text string, cause error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(cause, &invalid) {
+		cause = invalid.Unwrap()
+	}
+	reason := reasonOf(f, cause)
+	switch {
+	case annotated(f, secretAnnotation) || errors.Is(reason, errEmpty) || strings.Contains(reason.Error(), `"`):
+		return reason
+	case text == "":
+		return fmt.Errorf("%w; it is empty", reason)
+	case len(text) > maxShownValue:
+		text = text[:maxShownValue] + "…"
+	}
+	return fmt.Errorf("%w; it is %q", reason, text)
+}
+
+// reasonOf translates what the parsers of pflag's own kinds of flags return; our own say it well.
+func reasonOf(f *pflag.Flag, cause error) error {
+	var number *strconv.NumError
+	var list *csv.ParseError
+	switch kind := f.Value.Type(); {
+	case errors.As(cause, &list):
+		return errors.New("must be a list with commas, with no quotes in it")
+	case !errors.As(cause, &number):
+		return cause
+	case kind == "bool":
+		return errors.New("must be true or false")
+	case errors.Is(number, strconv.ErrRange):
+		return errors.New("must be a smaller number")
+	case strings.HasPrefix(kind, "uint"):
+		return errors.New("must be a number, and not negative")
+	}
+	return errors.New("must be a number")
+}
+
+func (c *checked[T]) String() string { return c.text }
+
+func (c *checked[T]) Type() string { return c.kind }

@@ -1,0 +1,122 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+const (
+	EnvPrefix  = "SHUNT_"
+	fileSuffix = "-file" // SHUNT_TOKEN_FILE holds the path of a file that holds the token
+
+	argumentAnnotation = "shunt argument" // belongs to one call: a flag only
+	secretAnnotation   = "shunt secret"   // may be given as the path of a file, and is never shown
+	sourceAnnotation   = "shunt source"   // the variable, or FILE:LINE:COLUMN, that has set it
+	wordsAnnotation    = "shunt words"    // the words that it may be
+
+	// maxSecretFileBytes stops a wrong path (a device, a log) from being read whole. A token has 43 bytes.
+	maxSecretFileBytes = 4096
+)
+
+// Apply gives the flags of fs the values of the environment and of the file that the flag --config names. known are the
+// settings of every command.
+//
+// Unknown keys of the file are usage errors; unknown variables are warned of, since they may be another version's.
+func Apply(fs *pflag.FlagSet, known map[string]*pflag.Flag, environ []string, stderr io.Writer) error {
+	variables, err := readEnvironment(environ, known, stderr)
+	if err != nil {
+		return err
+	}
+	if err := apply(fs, variables); err != nil {
+		return err
+	}
+	path := fs.Lookup("config").Value.String()
+	if path == "" {
+		return nil
+	}
+	keys, err := readFile(path, known)
+	return errors.Join(err, apply(fs, keys))
+}
+
+func environmentName(setting string) string {
+	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(setting, "-", "_"))
+}
+
+func settingName(variable string) string {
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(variable, EnvPrefix), "_", "-"))
+}
+
+// readEnvironment returns the values of the SHUNT_ variables by setting.
+func readEnvironment(environ []string, known map[string]*pflag.Flag, stderr io.Writer) (map[string]given, error) {
+	var errs []error
+	settings := map[string]given{}
+	for _, entry := range environ {
+		variable, value, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(variable, EnvPrefix) {
+			continue
+		}
+		name := settingName(variable)
+		value, err := secretFromFile(&name, value, known)
+		switch {
+		case err != nil:
+			errs = append(errs, UsageErrorf("%s: %w", variable, err))
+		case known[name] == nil || variable != strings.ToUpper(variable):
+			fmt.Fprintf(stderr, "shunt: warning: %s is ignored: there is no such setting%s\n", variable,
+				DidYouMean(name, slices.Collect(maps.Keys(known)), environmentName))
+		case settings[name].source != "":
+			errs = append(errs, UsageErrorf("%s and %s are both set; choose one", settings[name].source, variable))
+		default:
+			settings[name] = given{text: value, source: variable}
+		}
+	}
+	return settings, errors.Join(errs...)
+}
+
+// secretFromFile reads value's file if name is a secret's name and fileSuffix, and takes the suffix away.
+func secretFromFile(name *string, value string, known map[string]*pflag.Flag) (string, error) {
+	secret, found := strings.CutSuffix(*name, fileSuffix)
+	if !found || known[secret] == nil || !annotated(known[secret], secretAnnotation) {
+		return value, nil
+	}
+	*name = secret
+	text, err := readAtMost(value, maxSecretFileBytes)
+	return strings.TrimSpace(string(text)), err
+}
+
+// readAtMost reads a file, and refuses a larger one.
+func readAtMost(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("%s is larger than %d bytes", path, most)
+	}
+	return text, err
+}
+
+// apply sets those of fs's flags that settings has and that nothing stronger has set.
+func apply(fs *pflag.FlagSet, settings map[string]given) error {
+	var errs []error
+	fs.VisitAll(func(f *pflag.Flag) {
+		from, found := settings[f.Name]
+		if f.Changed || !found {
+			return
+		}
+		if err := fs.Set(f.Name, from.text); err != nil {
+			errs = append(errs, UsageErrorf("%s%s: %w", from.source, from.key, ValueError(f, from.text, err)))
+			return
+		}
+		must(fs.SetAnnotation(f.Name, sourceAnnotation, []string{from.source}))
+	})
+	return errors.Join(errs...)
+}

@@ -1,5 +1,0 @@
-//go:build !shuntinvariants
-
-package main
-
-const buildTags = ""
