@@ -47,17 +47,26 @@ var rooms = map[string][]string{
 	module + "api/wire": {module + "api/problem", module + "api/rate", module + "api/turnstile"}, // problem needs engine and accounts
 }
 
+// users are the packages that may import one that is not for all; tests are free here too.
+var users = map[string][]string{
+	module + "storage/row":         {module + "storage"},
+	module + "storage/row/rowtest": nil, // tests only
+	module + "storage/crashtest":   nil,
+}
+
 // alone are packages that need the standard library and nothing else: programs of others take on what they import.
 var alone = []string{module + "api/client"}
 
 // forbidden are packages that know less than their layer: what they must not reach on any way.
 var forbidden = map[string][]string{
-	module + "api/visitor":  {fasthttp, "net/http", module + "api"},
-	module + "api/redirect": {fasthttp, "net/http", module + "api/page", module + "api/docs", module + "api/preview"},
-	module + "api/page":     {fasthttp, "net/http", module + "api/docs", module + "api/preview"},
-	module + "api/preview":  {fasthttp, "net/http", module + "api/docs"},
-	module + "api/docs":     {fasthttp, "net/http", module + "api/preview"},
-	module + "api/qrcode":   {fasthttp, "net/http", module + "api", module + "engine"},
+	module + "api/visitor":         {fasthttp, "net/http", module + "api"},
+	module + "api/redirect":        {fasthttp, "net/http", module + "api/page", module + "api/docs", module + "api/preview"},
+	module + "api/page":            {fasthttp, "net/http", module + "api/docs", module + "api/preview"},
+	module + "api/preview":         {fasthttp, "net/http", module + "api/docs"},
+	module + "api/docs":            {fasthttp, "net/http", module + "api/preview"},
+	module + "storage/row":         {module + "storage", pebble},
+	module + "storage/row/rowtest": {module + "storage", pebble},
+	module + "api/qrcode":          {fasthttp, "net/http", module + "api", module + "engine"},
 }
 
 // pkg is what go list tells of a package.
@@ -114,6 +123,7 @@ func violations(packages []pkg) []string {
 				found = append(found, fmt.Sprintf("%s imports %s", p.ImportPath, i))
 			}
 		}
+		found = append(found, trespasses(p)...)
 		found = append(found, reached(p.ImportPath, "imports", p.Imports, l.direct)...)
 		found = append(found, reached(p.ImportPath, "depends on", p.Deps, l.transitive)...)
 		if allowed, room := rooms[p.ImportPath]; room {
@@ -122,6 +132,16 @@ func violations(packages []pkg) []string {
 		found = append(found, reached(p.ImportPath, "depends on", p.Deps, forbidden[p.ImportPath])...)
 		if slices.Contains(alone, p.ImportPath) {
 			found = append(found, company(p)...)
+		}
+	}
+	return found
+}
+
+// trespasses returns a violation for each package that p imports and that has other users.
+func trespasses(p pkg) (found []string) {
+	for _, i := range p.Imports {
+		if only, restricted := users[i]; restricted && !slices.Contains(only, p.ImportPath) {
+			found = append(found, fmt.Sprintf("%s imports %s", p.ImportPath, i))
 		}
 	}
 	return found
@@ -183,6 +203,11 @@ func TestEachForbiddenDependencyIsFound(t *testing.T) {
 		"cmd imports bench":                               {ImportPath: "shunt/cmd/shunt", Imports: []string{"shunt/bench"}},
 		"the client imports the accounts":                 {ImportPath: "shunt/api/client", Deps: []string{"net/http", "shunt/api/account"}},
 		"the client reaches a module of others":           {ImportPath: "shunt/api/client", Deps: []string{"vendor/golang.org/x/net/idna", "golang.org/x/net/idna"}},
+		"a row reaches storage":                           {ImportPath: "shunt/storage/row", Deps: []string{"shunt/storage"}},
+		"a row reaches Pebble":                            {ImportPath: "shunt/storage/row", Deps: []string{pebble}},
+		"cmd imports rows":                                {ImportPath: "shunt/cmd/shunt", Imports: []string{"shunt/storage/row"}},
+		"storage imports the model of its tests":          {ImportPath: "shunt/storage", Imports: []string{"shunt/storage/row/rowtest"}},
+		"bench imports the crash tests":                   {ImportPath: "shunt/bench", Imports: []string{"shunt/storage/crashtest"}},
 		"connections know accounts":                       {ImportPath: "shunt/api/wire", Imports: []string{"shunt/api/problem", "shunt/api/account"}},
 		"the hot path reaches fasthttp":                   {ImportPath: "shunt/api/redirect", Deps: []string{"shunt/api/visitor", fasthttp}},
 		"what a request says knows the hot path":          {ImportPath: "shunt/api/visitor", Deps: []string{"shunt/engine", "shunt/api/redirect"}},
