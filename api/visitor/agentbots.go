@@ -19,7 +19,7 @@ type botGroup struct {
 // short links with QR scanners, nor "bot" and "spider" without what follows them, since there are Cubot telephones and
 // games about spiders. Of 10,200 User-Agents of browsers (npm: user-agents 2.1.198, top-user-agents 2.1.138) none is a bot.
 var KnownBots = []botGroup{
-	{"Any that say so", []string{
+	{"Any that name themselves so", []string{
 		"crawler", "bot/", " bot)", " bot ", "bot@", "spider/", "scraper", "scraping", "fetcher", "validator", "linkcheck", "link check",
 		"link preview", "linkpreview", "url preview", "urlpreview", "web archiving", " subscriber",
 	}},
