@@ -14,9 +14,9 @@ import (
 	"shunt/api/turnstile"
 )
 
-// Limits of QR codes. One takes 1 to 3 ms of a core, and anybody may ask for one. 64 that wait take
-// 0.2 s on one core; a page in a browser asks for 6 at a time. A cache would help nobody: there are
-// 1,985 sizes of every code.
+// Limits of QR codes. One takes 1 to 3 ms of a core, and anybody may ask for one. 64 waiting ones
+// take 0.2 s on one core; a page in a browser requests 6 at a time. A cache would not help: there
+// are 1,985 sizes of every code.
 const (
 	maxQRCodesWaiting = 64
 	maxQRCodesCaller  = 16 // of one network, those that wait included
@@ -55,7 +55,7 @@ func (s *Server) servePNG(ctx *fasthttp.RequestCtx, code []byte) {
 	})
 }
 
-// sizeAsked returns the parameter size. Others are ignored, as they are behind a code.
+// sizeAsked returns the parameter size. Others are ignored, as they are after a code.
 func sizeAsked(ctx *fasthttp.RequestCtx) (int, error) {
 	sizes := ctx.QueryArgs().PeekMulti("size")
 	if len(sizes) == 0 {
@@ -68,7 +68,8 @@ func sizeAsked(ctx *fasthttp.RequestCtx) (int, error) {
 	return pixels, nil
 }
 
-// serveQR answers with the QR code of a short address, as draw draws it. It never changes as long as the link is there.
+// serveQR answers with the QR code of a short address, drawn by draw. The code never changes as
+// long as the link exists.
 func (s *Server) serveQR(ctx *fasthttp.RequestCtx, code []byte, contentType string, draw func(qrcode.Code) ([]byte, error)) {
 	if _, o := s.peek(ctx, code); o != redirect.Redirected {
 		s.pages.answer(ctx, o)
@@ -86,7 +87,8 @@ func (s *Server) serveQR(ctx *fasthttp.RequestCtx, code []byte, contentType stri
 	ctx.Response.SetBodyRaw(image)
 }
 
-// drawQR draws for whom key names, in turn with other QR codes and then with all that is costly.
+// drawQR draws for the caller that key names, in turn with other QR codes and then with all costly
+// work.
 func (s *Server) drawQR(key turnstile.Key, text string, draw func(qrcode.Code) ([]byte, error)) (image []byte, err error) {
 	err = s.qrCodes.Do(key, func() error {
 		return s.cores.Do(key, func() error {
