@@ -12,7 +12,7 @@ import (
 
 func TestAnEndpointMayTakeALargerBodyFromThoseItKnows(t *testing.T) {
 	st := newSite(t, nil)
-	st.bodyLimits = bodyLimits([]endpoint{
+	*st.bodyLimits = *newBodyLimits(st.auth, []endpoint{
 		{method: "POST", path: "/shorten", scope: account.LinksWrite, maxBody: 128 << 10}, {method: "POST", path: "/tokens", maxBody: 100},
 	})
 	body := `{"url":"http://a/"}` + strings.Repeat(" ", 100<<10)
