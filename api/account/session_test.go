@@ -89,7 +89,8 @@ func TestOnlyTheRightPasswordLogsIn(t *testing.T) {
 	}
 }
 
-// Who is there and who is not is as dear to ask: both are hashed for, which shows when there is no slot for it.
+// Who is there and who is not is as dear to ask: both are hashed for, which shows when there is no
+// slot for it.
 func TestWhoIsNobodyIsHashedForToo(t *testing.T) {
 	f := newFolder(t)
 	f.admin(t)

@@ -41,7 +41,8 @@ func (s *stalling) Write(sets [][2][]byte, deletes [][]byte, done func(error)) {
 	}()
 }
 
-// inStall runs a test, in time that passes at once, of accounts in a folder of its own whose table can be stalled.
+// inStall runs a test, in time that passes at once, of accounts in a folder of its own whose table
+// can be stalled.
 func inStall(t *testing.T, test func(t *testing.T, f *folder, table *stalling)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -131,8 +132,8 @@ func TestWhatIsRefusedBeforeWritingGivesTheTurnBack(t *testing.T) {
 			"no such token":        func() error { return f.RevokeToken(1, "none") },
 			"a token without name": func() error { _, _, err := f.IssueToken(admin, TokenDraft{}); return err },
 		} {
-			if err := call(); err == nil || len(f.turns) != 0 {
-				t.Errorf("%s: got %v, and %d turns are taken", what, err, len(f.turns))
+			if err := call(); err == nil || len(f.writes) != 0 {
+				t.Errorf("%s: got %v, and %d turns are taken", what, err, len(f.writes))
 			}
 		}
 	})
