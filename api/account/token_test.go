@@ -25,7 +25,7 @@ func TestATokenHasTheFormOfTheContract(t *testing.T) {
 	}
 }
 
-func TestATokenWithOneWrongCharacterIsKnownToBeWrongWithoutALookUp(t *testing.T) {
+func TestAMistypedTokenIsRefusedWithoutALookUp(t *testing.T) {
 	text, err := newToken(rand.NewChaCha8([32]byte{2}))
 	if err != nil {
 		t.Fatal(err)

@@ -121,7 +121,7 @@ func TestAllowanceOutlivesTheLongestUptime(t *testing.T) {
 
 // A million clients, who all come once before the others and once after them. The table is one value without pointers, so its
 // size is what it takes, whoever comes.
-func TestAMillionClientsTakeTheMemoryOfATableAndGetNothingByIt(t *testing.T) {
+func TestAMillionClientsTakeNoMoreMemoryAndGainNothing(t *testing.T) {
 	if size := unsafe.Sizeof(Table{}); size > 1<<20+8<<10 {
 		t.Errorf("a table has %d bytes, want 1 MiB and some", size)
 	}
@@ -280,7 +280,7 @@ func TestRacingTakersGetABurstBetweenThem(t *testing.T) {
 	}
 }
 
-func TestNoLimitHasNoTable(t *testing.T) {
+func TestALimitThatIsOffHasNoTable(t *testing.T) {
 	if NewTable(Limit{}, epoch) != nil {
 		t.Error("got a table")
 	}
