@@ -58,8 +58,8 @@ func (c *tableCheck) there(user uint32) (string, error) {
 	return "", err
 }
 
-// canonical reports whether a value is what this program writes for that row, in its version. row is
-// a pointer.
+// canonical reports whether a value is what this program writes for that row, in its version. row
+// is a pointer.
 func canonical(row any, value []byte) bool {
 	return json.Unmarshal(value, row) == nil && bytes.Equal(encode(row), value)
 }

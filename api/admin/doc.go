@@ -6,13 +6,13 @@
 //
 // A browser on the operator's machine connects for any page that it shows. guard.go refuses what
 // such a page could have sent: on loopback, requests for a host that is not a loopback name or
-// address (DNS rebinding); everywhere, those that say Origin or a foreign Sec-Fetch-Site. Rejected: a
-// token of its own, which every scraper and health check would have to be given.
+// address (DNS rebinding); everywhere, those that say Origin or a foreign Sec-Fetch-Site. Rejected:
+// a token of its own, which every scraper and health check would have to be given.
 //
 // # Metrics
 //
 // Metrics come from three places. Metrics itself counts API requests and writes of links. A
-// collector reads the engine's and the front end's own atomics when Prometheus asks, so that the hot
-// path pays nothing. The store says its own, by name. Labels are from closed sets, because clients
-// can make up methods and paths without end.
+// collector reads the engine's and the front end's own atomics when Prometheus asks, so that the
+// hot path pays nothing. The store says its own, by name. Labels are from closed sets, because
+// clients can make up methods and paths without end.
 package admin
