@@ -3,8 +3,8 @@
 // # Terminology
 //
 // A code is what follows the slash; a request for a code has one outcome: it is redirected, or it is a miss for a
-// reason. The redirector decides it. A door is a way in to the API and says who the caller is: the public door by
-// token or by the cookie of a session, the local door by being able to open the socket in the data folder. An endpoint is one row of the API's
+// reason. The redirector decides it. An authenticator says who the caller is: over the network by
+// token or by the cookie of a session, over the socket in the data folder by being able to open it. An endpoint is one row of the API's
 // table. A problem is an error as a client sees it, a kind is its status and code, a refusal an error that knows its
 // kind. A fleet is the listeners of one way in (public, local, admin) with the HTTP server that they share; patience
 // is how long a connection may take. A live stream is an answer that goes on (live.go): fasthttp reads it on the connection's
@@ -20,7 +20,7 @@
 //	     handlePublic           recover · drain                    (front.go, panics.go)
 //	           │  path.go       raw path: /{code} or /{code}/ ?
 //	    ┌──────┴───────┐
-//	serveCode        routes     door → limit → scope → handler → problem   (auth.go, ratelimit.go, session.go, routes.go, links.go, patch.go, users.go …)
+//	serveCode        routes     authenticate → limit → scope → handler → problem   (router.go, auth.go, limiter.go, routes.go, links.go, patch.go, users.go …)
 //	    │                │
 //	    │            servePath    what is not of the API: pages, previews, QR codes    (public.go, preview.go, qrcode.go)
 //	    │
@@ -65,21 +65,16 @@
 //
 // # How often
 //
-// ratelimit.go holds clients to limits by GCRA, in the fixed tables of api/rate. A call is counted
-// when the door has said who the caller is, before its scope and body are looked at: for the token
-// (of sessions, the user) and for the client's address. A caller that is not known is counted by
-// address only, so that guesses of tokens are, too. Creating calls have a limit of their own; each
-// counts as one there, and more is for its handler to say (mayCreateMore). Logins are counted for
-// (address, account), for the address, and for the /48 of an IPv6 address, before a password is
-// hashed.
+// limiter.go holds clients to the rules of package limit. A call is counted when the authenticator has
+// said who the caller is, before its scope and body are looked at: for the token (of sessions, the
+// user) and for the client's network. A caller that is not known is counted by network only, so that
+// guesses of tokens are counted, too. Creating calls have a limit of their own; each counts as one
+// there, and its handler counts more (mayCreateMore). Logins are counted for (network, account), for
+// the network, and for the /48 of an IPv6 address, before a password is hashed.
 //
-// A request that one limit refuses is not counted for the others. So an attempt that the address is
-// refused leaves no trace in the table of accounts, which a flood of invented names would fill
-// otherwise; and nobody in an office uses up the attempts of the others by going on where an
-// account has had its five. package rate says what a full table does.
-//
-// Redirects know nothing of it: unknown codes are counted where the page for them is chosen (front.go), behind the one look at
-// the outcome that is there anyway. This machine's addresses have limits like any other; its sockets have none.
+// Redirects do not pay for it: unknown codes are counted where the page for them is chosen (front.go),
+// after the one look at the outcome that is there anyway. This machine's addresses have limits like
+// any other; its sockets have none.
 //
 // # How much at a time
 //
@@ -105,13 +100,6 @@
 // steps of 50 links, so that a short list of somebody else waits for one step, not for all of them.
 // Without bounds, 64 connections of one token at a twentieth of its rate made redirects wait 100 ms
 // and more.
-//
-// # What an answer says of limits
-//
-// Fields are those of draft-ietf-httpapi-ratelimit-headers-11 (May 2026), a member for each limit
-// that the request came under: q is the burst, w the seconds in which it comes back, r what
-// remains, t the seconds until all of it is back. Retry-After says when the same request would be
-// allowed.
 //
 // # HTTPS
 //
@@ -159,13 +147,6 @@
 // (BenchmarkGate): lines are found by IndexByte, names are looked at once, values are left to fasthttp, and a head that comes in
 // one piece is not copied. The handler's own look at the framing is gone for it. Rejected: to look at RawHeaders in the
 // handler, which has neither the request line's end nor chunks; a deadline or a proxy of our own.
-//
-// # The admin address
-//
-// It asks for no token, so it relies on who can connect. A browser of the operator's can, on behalf of any page; adminguard.go
-// refuses what such a page could have sent: on loopback, requests for a host that is not a loopback name or address (DNS
-// rebinding), everywhere those that say Origin or a foreign Sec-Fetch-Site. Rejected: a token of its own, which every scraper and
-// health check would have to be given.
 //
 // # Time and connections
 //
