@@ -116,8 +116,8 @@ func TestFindingTheClientDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// Whatever a header holds: the client is the peer, or an address that stands in the header and is no trusted proxy unless
-// all right of it are.
+// Whatever a header holds: the client is the peer, or an address that stands in the header and is
+// no trusted proxy unless all right of it are.
 func FuzzForwardedFor(f *testing.F) {
 	for _, seed := range []string{"192.0.2.7", "a, 10.0.0.1", "[::1]:1,,", "%", "[", "1:2", "fe80::1%", ":", "[]:", "::ffff:10.0.0.1"} {
 		f.Add(seed, "10.0.0.3")

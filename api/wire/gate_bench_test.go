@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// BenchmarkGate is what the gate costs a request, in one piece: the request of the load benchmark, a browser's, one of a proxy.
+// BenchmarkGate is what the gate costs a request, in one piece: the request of the load benchmark,
+// a browser's, one of a proxy.
 func BenchmarkGate(b *testing.B) {
 	small := "GET /aB3dE6gH HTTP/1.1\r\nHost: x\r\nUser-Agent: bench/17\r\n\r\n"
 	browser := "GET /aB3dE6gH HTTP/1.1\r\nHost: sho.rt\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0\r\n" +

@@ -20,7 +20,8 @@ type reading struct {
 	body           int
 }
 
-// fasthttpSees lets raw through a gate, in two pieces, into fasthttp, and returns what its handler would be given.
+// fasthttpSees lets raw through a gate, in two pieces, into fasthttp, and returns what its handler
+// would be given.
 func fasthttpSees(raw []byte, cut int) (seen []reading) {
 	client, c := gated(raw, cut)
 	defer client.Close()
@@ -88,7 +89,8 @@ func netHTTPSees(raw []byte) (seen []reading) {
 	}
 }
 
-// seeds are some of the rows, each with a request behind it: of all of them, gathering coverage would take as long as fuzzing.
+// seeds are some of the rows, each with a request behind it: of all of them, gathering coverage
+// would take as long as fuzzing.
 func seeds() (raws [][]byte) {
 	for i, row := range append(wiretest.Accepted(), wiretest.Refused()...) {
 		if len(row.Raw) < 2000 && i%7 == 0 {
@@ -98,8 +100,9 @@ func seeds() (raws [][]byte) {
 	return raws
 }
 
-// FuzzRequestHead sends whatever bytes through the gate. What comes out behind it as requests, net/http must have seen as the
-// same requests, with bodies as long; and where the bytes are cut makes no difference.
+// FuzzRequestHead sends whatever bytes through the gate. What comes out behind it as requests,
+// net/http must have seen as the same requests, with bodies as long; and where the bytes are cut
+// makes no difference.
 func FuzzRequestHead(f *testing.F) {
 	for i, raw := range seeds() {
 		f.Add(raw, i)

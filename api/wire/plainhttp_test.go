@@ -11,7 +11,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// wantToldHTTPS wants the answer to be one that says so in the clear, after which the connection is closed.
+// wantToldHTTPS wants the answer to be one that says so in the clear, after which the connection is
+// closed.
 func wantToldHTTPS(t *testing.T, answers []byte, method string) {
 	t.Helper()
 	r := onlyAnswer(t, answers, method)
