@@ -1,6 +1,8 @@
 package wire
 
-import "shunt/api/problem"
+import (
+	"shunt/api/problem"
+)
 
 // A chunk is the position of the gate in a chunked body (RFC 9112, 7.1), outside the data of
 // chunks.

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"io"
+
 	"shunt/api/problem"
 )
 

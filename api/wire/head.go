@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+
 	"shunt/api/problem"
 )
 

@@ -1,6 +1,8 @@
 package wire
 
-import "time"
+import (
+	"time"
+)
 
 // Patience is how long a connection may take before it is ended.
 type Patience struct {
