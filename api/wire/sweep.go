@@ -1,8 +1,6 @@
 package wire
 
-import (
-	"time"
-)
+import "time"
 
 // Patience is how long a connection may take before it is ended.
 type Patience struct {
