@@ -42,26 +42,35 @@ var layers = map[string]layer{
 	"bench":   {imports: []string{"engine", "storage", "api"}},
 }
 
-// A room is a folder that promises what it knows of ours.
+// A room is a folder that promises what it knows of ours, and who may know it. Tests are free here too.
 type room struct {
-	knows   []string // packages of ours that it may import
-	knownTo []string // if set, the packages of ours that may import it; a name that ends in / stands for all below it
+	knows []string // the packages of ours that it may import; nil: those that its layer may
+	users []string // the packages that may import it, or all below one if it ends in /; nil: those whose layer may
 }
 
-// rooms are those folders. The rules of their layers hold as well.
+var nobody, nothing = []string{}, []string{}
+
+// rooms are those folders.
 var rooms = map[string]room{
-	"shunt/engine/internal/hash":       {knownTo: []string{"shunt/engine", "shunt/engine/"}},
-	"shunt/engine/internal/invariants": {knownTo: []string{"shunt/engine", "shunt/engine/"}},
-	"shunt/engine/internal/limits":     {knownTo: []string{"shunt/engine", "shunt/engine/"}},
-	"shunt/engine/internal/mmap":       {knownTo: []string{"shunt/engine", "shunt/engine/index", "shunt/engine/journal"}},
-	"shunt/engine/invalid":             {},
-	"shunt/engine/plural":              {},
-	"shunt/engine/index": {knows: []string{
-		"shunt/engine/internal/hash", "shunt/engine/internal/invariants", "shunt/engine/internal/limits",
-		"shunt/engine/internal/mmap", "shunt/engine/invalid",
+	module + "engine/internal/hash":       {knows: nothing, users: []string{module + "engine", module + "engine/"}},
+	module + "engine/internal/invariants": {knows: nothing, users: []string{module + "engine", module + "engine/"}},
+	module + "engine/internal/limits":     {knows: nothing, users: []string{module + "engine", module + "engine/"}},
+	module + "engine/internal/mmap": {knows: nothing, users: []string{
+		module + "engine", module + "engine/index", module + "engine/journal",
 	}},
-	"shunt/engine/target": {knows: []string{"shunt/engine/internal/limits", "shunt/engine/invalid"}},
-	"shunt/api/wire":      {knows: []string{"shunt/api/problem", "shunt/api/rate", "shunt/api/turnstile"}}, // problem needs engine and accounts
+	module + "engine/invalid": {knows: nothing},
+	module + "engine/plural":  {knows: nothing},
+	module + "engine/index": {knows: []string{
+		module + "engine/internal/hash", module + "engine/internal/invariants", module + "engine/internal/limits",
+		module + "engine/internal/mmap", module + "engine/invalid",
+	}},
+	module + "engine/target": {knows: []string{module + "engine/internal/limits", module + "engine/invalid"}},
+
+	module + "api/wire": {knows: []string{module + "api/problem", module + "api/turnstile"}},
+
+	module + "storage/row":         {users: []string{module + "storage"}},
+	module + "storage/row/rowtest": {users: nobody}, // tests only
+	module + "storage/crashtest":   {users: nobody},
 }
 
 // alone are packages that need the standard library and nothing else: programs of others take on what they import.
@@ -69,12 +78,14 @@ var alone = []string{module + "api/client"}
 
 // forbidden are packages that know less than their layer: what they must not reach on any way.
 var forbidden = map[string][]string{
-	module + "api/visitor":  {fasthttp, "net/http", module + "api"},
-	module + "api/redirect": {fasthttp, "net/http", module + "api/page", module + "api/docs", module + "api/preview"},
-	module + "api/page":     {fasthttp, "net/http", module + "api/docs", module + "api/preview"},
-	module + "api/preview":  {fasthttp, "net/http", module + "api/docs"},
-	module + "api/docs":     {fasthttp, "net/http", module + "api/preview"},
-	module + "api/qrcode":   {fasthttp, "net/http", module + "api", module + "engine"},
+	module + "api/visitor":         {fasthttp, "net/http", module + "api"},
+	module + "api/redirect":        {fasthttp, "net/http", module + "api/page", module + "api/docs", module + "api/preview"},
+	module + "api/page":            {fasthttp, "net/http", module + "api/docs", module + "api/preview"},
+	module + "api/preview":         {fasthttp, "net/http", module + "api/docs"},
+	module + "api/docs":            {fasthttp, "net/http", module + "api/preview"},
+	module + "storage/row":         {module + "storage", pebble},
+	module + "storage/row/rowtest": {module + "storage", pebble},
+	module + "api/qrcode":          {fasthttp, "net/http", module + "api", module + "engine"},
 }
 
 // pkg is what go list tells of a package.
@@ -142,23 +153,22 @@ func violations(packages []pkg) []string {
 	return found
 }
 
-// strayed returns a violation for each import by which p, or the room that it imports, breaks what a room promises.
+// strayed returns a violation for each import that p does not promise, or that is not for p.
 func strayed(p pkg) (found []string) {
-	own, isRoom := rooms[p.ImportPath]
+	knows := rooms[p.ImportPath].knows
 	for _, i := range p.Imports {
-		if folder(i) == "" {
-			continue
-		}
-		to := rooms[i]
-		unknown := isRoom && !slices.Contains(own.knows, i)
-		uninvited := to.knownTo != nil && !slices.ContainsFunc(to.knownTo, func(who string) bool {
-			return p.ImportPath == who || strings.HasSuffix(who, "/") && strings.HasPrefix(p.ImportPath, who)
-		})
-		if unknown || uninvited {
+		users := rooms[i].users
+		unknown := knows != nil && folder(i) != "" && !slices.Contains(knows, i)
+		if unknown || users != nil && !slices.ContainsFunc(users, p.is) {
 			found = append(found, fmt.Sprintf("%s imports %s", p.ImportPath, i))
 		}
 	}
 	return found
+}
+
+// is reports whether p is the package named, or below it if the name ends in /.
+func (p pkg) is(name string) bool {
+	return p.ImportPath == name || strings.HasSuffix(name, "/") && strings.HasPrefix(p.ImportPath, name)
 }
 
 // company returns a violation for each package that p needs and that is not of the standard library: there, the first folder of a
@@ -207,6 +217,11 @@ func TestEachForbiddenDependencyIsFound(t *testing.T) {
 		"cmd imports bench":                               {ImportPath: "shunt/cmd/shunt", Imports: []string{"shunt/bench"}},
 		"the client imports the accounts":                 {ImportPath: "shunt/api/client", Deps: []string{"net/http", "shunt/api/account"}},
 		"the client reaches a module of others":           {ImportPath: "shunt/api/client", Deps: []string{"vendor/golang.org/x/net/idna", "golang.org/x/net/idna"}},
+		"a row reaches storage":                           {ImportPath: "shunt/storage/row", Deps: []string{"shunt/storage"}},
+		"a row reaches Pebble":                            {ImportPath: "shunt/storage/row", Deps: []string{pebble}},
+		"cmd imports rows":                                {ImportPath: "shunt/cmd/shunt", Imports: []string{"shunt/storage/row"}},
+		"storage imports the model of its tests":          {ImportPath: "shunt/storage", Imports: []string{"shunt/storage/row/rowtest"}},
+		"bench imports the crash tests":                   {ImportPath: "shunt/bench", Imports: []string{"shunt/storage/crashtest"}},
 		"connections know accounts":                       {ImportPath: "shunt/api/wire", Imports: []string{"shunt/api/problem", "shunt/api/account"}},
 		"the hot path reaches fasthttp":                   {ImportPath: "shunt/api/redirect", Deps: []string{"shunt/api/visitor", fasthttp}},
 		"what a request says knows the hot path":          {ImportPath: "shunt/api/visitor", Deps: []string{"shunt/engine", "shunt/api/redirect"}},

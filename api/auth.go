@@ -88,6 +88,23 @@ func (a *authenticator) bySession(ctx *fasthttp.RequestCtx) (account.Caller, err
 	return caller, err
 }
 
+// sender returns the caller that sends h, if it has scope. The other questions (was the request sent
+// by the right scheme, from a page of ours?) are asked when the body has arrived.
+func (a *authenticator) sender(h *fasthttp.RequestHeader, scope account.Scope) (caller account.Caller, found bool) {
+	if token, _ := bearerToken(h.Peek(fasthttp.HeaderAuthorization)); token != "" {
+		caller, err := a.accounts.Authenticate(token)
+		return caller, err == nil && caller.Has(scope)
+	}
+	for _, name := range []string{secureCookie, plainCookie} {
+		if cookie := h.Cookie(name); len(cookie) > 0 {
+			if caller, err := a.accounts.AuthenticateSession(string(cookie)); err == nil && caller.Has(scope) {
+				return caller, true
+			}
+		}
+	}
+	return account.Caller{}, false
+}
+
 // overSocket knows the caller of a local command. The user who can open the socket in the data
 // folder owns the folder, and all that tokens protect is in it. So a command needs no token, and
 // acts as the oldest admin, who is made if there is no user yet, or as the user that it names.

@@ -273,7 +273,7 @@ func TestTokensTravelOverHTTPSOnly(t *testing.T) {
 	}
 }
 
-func TestALocalCommandActsAsTheOldestAdminOrWhomItNames(t *testing.T) {
+func TestALocalCommandActsAsAdminOrTheNamedUser(t *testing.T) {
 	st := newSite(t, nil)
 	ann := st.member("ann@example.com")
 	local := func(method, path, body string, lines ...string) reply {

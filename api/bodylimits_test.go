@@ -10,9 +10,9 @@ import (
 	"shunt/api/account"
 )
 
-func TestAnEndpointMayTakeALargerBodyFromThoseItKnows(t *testing.T) {
+func TestAnEndpointMayTakeALargerBodyFromKnownCallers(t *testing.T) {
 	st := newSite(t, nil)
-	st.bodyLimits = bodyLimits([]endpoint{
+	*st.bodyLimits = *newBodyLimits(st.auth, []endpoint{
 		{method: "POST", path: "/shorten", scope: account.LinksWrite, maxBody: 128 << 10}, {method: "POST", path: "/tokens", maxBody: 100},
 	})
 	body := `{"url":"http://a/"}` + strings.Repeat(" ", 100<<10)
@@ -74,7 +74,7 @@ func TestOneMemberDoesNotKeepTheAdminFromImporting(t *testing.T) {
 }
 
 // Who has logged in may send as much as who has a token, and a session that is none no more than anybody.
-func TestALargeBodyOfASessionIsTakenIfItMayBeSent(t *testing.T) {
+func TestALargeBodyNeedsATokenOrSession(t *testing.T) {
 	st := newSite(t, nil)
 	st.person("boss@example.com", account.RoleAdmin)
 	st.person("ann@example.com", account.RoleMember)

@@ -106,7 +106,7 @@ func TestWhatTheDocumentDoesNotSayFailsTheTestThatMeetsIt(t *testing.T) {
 
 // forgotten each make the document wrong, either by itself or about createdExchange.
 var forgotten = map[string][2]string{
-	"a field":                   {`"hits": {"type": "integer", "description": "How often it was followed by visitors, and not by bots.", "format": "int64", "minimum": 0},`, ``},
+	"a field":                   {`"hits": {"type": "integer", "description": "How often visitors followed the link; bots do not count.", "format": "int64", "minimum": 0},`, ``},
 	"a status":                  {`          "201": {`, `          "203": {`},
 	"that null may be":          {`"type": ["string", "null"]`, `"type": "string"`},
 	"that a choice may be null": {`, {"type": "null"}]`, `]`},

@@ -36,8 +36,8 @@ func writeOpenAPI(ctx *fasthttp.RequestCtx, d docs.Document) error {
 	return nil
 }
 
-// writeDocument answers with d, or with 304 if the client has it. It may be cached for five minutes: a
-// new version of the program has a new document.
+// writeDocument answers with d, or with 304 if the client has it. Clients may cache it for five
+// minutes: a new version of the program has a new document.
 func writeDocument(ctx *fasthttp.RequestCtx, d docs.Document, contentType string) {
 	h := &ctx.Response.Header
 	h.Set("Cache-Control", "public, max-age=300")

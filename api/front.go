@@ -7,13 +7,14 @@ import (
 	"shunt/api/redirect"
 )
 
-// scratch is what one redirect needs beside its RequestCtx; a pool keeps it.
+// scratch is what a redirect needs besides its RequestCtx; a pool keeps it.
 type scratch struct {
 	request redirect.Request
 	buf     []byte // of Redirector.Answer
 }
 
-// scratchBytes is room for all but one in a thousand locations; a longer one makes its scratch larger for good.
+// scratchBytes is room for all but one in a thousand locations. A longer location makes its scratch
+// larger for good.
 const scratchBytes = 512
 
 var (
@@ -21,8 +22,8 @@ var (
 	headerCacheControl = []byte("Cache-Control")
 )
 
-// handlePublic is the way of every request on the public address. Codes go to the redirector, everything else to the
-// router.
+// handlePublic handles every request on the public address. Codes go to the redirector, everything
+// else to the router.
 func (s *Server) handlePublic(ctx *fasthttp.RequestCtx) {
 	defer s.panics.recovered(ctx)
 	if s.drain.Begun() {
@@ -37,7 +38,7 @@ func (s *Server) handlePublic(ctx *fasthttp.RequestCtx) {
 	s.publicRoutes(ctx)
 }
 
-// serveCode is fasthttp's caller of the redirector.
+// serveCode calls the redirector for fasthttp.
 func (s *Server) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 	sc := s.scratch.Get().(*scratch)
 	method := ctx.Method()

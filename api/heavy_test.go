@@ -20,7 +20,7 @@ func (st *site) awaitHeavy(n int) {
 	}
 }
 
-func TestACallerHasSoManyHeavyReadsAtATime(t *testing.T) {
+func TestHeavyReadsAreBoundedForEachCaller(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"a"}`)
 	other := st.member("ann@example.com", account.LinksRead)
@@ -99,7 +99,7 @@ func (st *site) awaitCostly(n int) {
 
 // A list of many links is read in steps, each of which enters for itself; so a short one comes
 // second.
-func TestAShortListDoesNotWaitForTheLongListsOfAnother(t *testing.T) {
+func TestAShortListDoesNotWaitForLongLists(t *testing.T) {
 	st := newSite(t, nil)
 	st.cores = turnstile.New(turnstile.Limits{Places: 1, Waiting: maxCostlyWaiting, Patience: costlyPatience})
 	item := strings.TrimSuffix(strings.Repeat(`{"url":"http://a/"},`, 1000), ",")
@@ -177,7 +177,7 @@ func TestOneAddressDoesNotKeepOthersFromQRCodes(t *testing.T) {
 	}
 }
 
-func TestWhoAsksForManyTokensAtATimeKeepsNobodyFromRevokingOne(t *testing.T) {
+func TestManyTokenRequestsDoNotBlockARevocation(t *testing.T) {
 	st := newSite(t, nil)
 	admin, err := st.accounts.OldestAdmin()
 	check(t, err)

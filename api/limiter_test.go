@@ -64,7 +64,7 @@ func (a asker) statuses(n int, method, path, body string) (got []int) {
 
 func bearer(token string) string { return "Authorization: Bearer " + token }
 
-func TestEachLimitRefusesWhatIsTooMuchAndEndsInTime(t *testing.T) {
+func TestEachLimitRefusesExcessAndEndsInTime(t *testing.T) {
 	const wrong = `{"email":"ann@example.com","password":"wrong wrong wrong"}`
 	for name, c := range map[string]struct {
 		method, path, body string
@@ -158,7 +158,7 @@ func TestKnownCodesAreRedirectedWhateverTheLimits(t *testing.T) {
 	}
 }
 
-func TestALimitOfAnAddressIsThatOfItsNetworkOrOfWhomAProxyNames(t *testing.T) {
+func TestAddressLimitsCountNetworksAndBelieveTrustedProxies(t *testing.T) {
 	st := limitedSite(t, func(o *Options) { o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")} })
 	proxy := st.from("10.0.0.1")
 	from := func(addr string) asker { return asker{t, st.from(addr), nil} }
@@ -245,7 +245,7 @@ func TestAdminsAreExemptFromLimits(t *testing.T) {
 	}
 }
 
-func TestWhatIsOffRefusesNothingAndSaysNothing(t *testing.T) {
+func TestALimitThatIsOffRefusesAndSaysNothing(t *testing.T) {
 	st := limitedSite(t, func(o *Options) { o.RateLimits = limit.Limits{} })
 	a := asker{t, st.from("192.0.2.1"), []string{bearer(st.member("ann@example.com"))}}
 	for _, c := range [][3]string{
@@ -314,7 +314,7 @@ func TestTooManyMissesGetASmallPageThatNobodyKeeps(t *testing.T) {
 	}
 }
 
-func TestARequestForManyLinksCountsAsSoMany(t *testing.T) {
+func TestACreateOfManyLinksCountsEachLink(t *testing.T) {
 	st := limitedSite(t, nil)
 	caller := account.Caller{TokenID: "some"}
 	ask := func(n int) error {

@@ -118,7 +118,7 @@ func TestARefusedLoginCostsNobodyAnything(t *testing.T) {
 	}
 }
 
-func TestALoginThatFindsNoPlaceToHashIsNotCounted(t *testing.T) {
+func TestALoginWithoutAPlaceToHashIsNotCounted(t *testing.T) {
 	st, from := floodSite(t)
 	ann, none := from("192.0.2.1"), account.New(st.table, st.clock)
 	none.ShareCores(turnstile.New(turnstile.Limits{}))
@@ -137,7 +137,7 @@ func TestALoginThatFindsNoPlaceToHashIsNotCounted(t *testing.T) {
 	}
 }
 
-func TestLoginsOfIPv6AreCountedForTheSiteToo(t *testing.T) {
+func TestIPv6LoginsAreAlsoCountedForTheSite(t *testing.T) {
 	st, _ := floodSite(t)
 	site := func(n int) string { return fmt.Sprintf("2001:db8:1:%x::1", n) }
 	for n := range 16 * 20 {

@@ -12,8 +12,8 @@ import (
 	"shunt/engine"
 )
 
-// Limits of previews, which read the store: a preview takes some 10 µs, or a few ms from a disk. Then
-// 1,024 that wait take 0.5 s.
+// Limits of previews, which read the store: a preview takes some 10 µs, or a few ms from a disk.
+// Then 1,024 waiting ones take 0.5 s.
 const (
 	maxPreviews        = 16
 	maxPreviewsCaller  = 64 // of one network, those that wait included

@@ -14,9 +14,9 @@ import (
 	"shunt/engine"
 )
 
-// The public paths that are no code and not of the API.
+// This file serves the public paths that are not codes and not of the API.
 
-// A publicPage answers GET and HEAD of a path; code is what the path says beside the page's suffix.
+// A publicPage answers GET and HEAD of a path. code is what the path has before the page's suffix.
 type publicPage func(s *Server, ctx *fasthttp.RequestCtx, code []byte)
 
 var fixedPages = map[string]publicPage{
@@ -26,7 +26,7 @@ var fixedPages = map[string]publicPage{
 	docsPath:       (*Server).serveDocs,
 }
 
-// codePages are what there is of a link behind its code. No suffix is of bytes that a code has.
+// codePages are the pages of a link, by the suffix after its code. A code cannot have these bytes.
 var codePages = []struct {
 	suffix []byte
 	serve  publicPage
@@ -36,7 +36,7 @@ var codePages = []struct {
 	{[]byte(".png"), (*Server).servePNG},
 }
 
-// pageAt returns the page that a raw path names, nil if it names none.
+// pageAt returns the page that a raw path names, nil if there is none.
 func pageAt(path []byte) (serve publicPage, code []byte) {
 	if serve := fixedPages[string(path)]; serve != nil {
 		return serve, nil
@@ -53,7 +53,7 @@ func pageAt(path []byte) (serve publicPage, code []byte) {
 	return nil, nil
 }
 
-// servePath is the way of requests whose path is no code and not of the API.
+// servePath handles requests whose path is not a code and not of the API.
 func (s *Server) servePath(ctx *fasthttp.RequestCtx, path []byte) {
 	serve, code := pageAt(path)
 	switch {
@@ -77,7 +77,7 @@ func (s *Server) peek(ctx *fasthttp.RequestCtx, code []byte) (redirect.Peeked, r
 	return peeked, o
 }
 
-// rootRedirectOf returns where / leads, in the form that targets have; empty: to a page.
+// rootRedirectOf returns where / leads, in the form of targets; empty: to a page.
 func rootRedirectOf(o Options, ownOrigins []string) (string, error) {
 	if o.RootRedirect == "" {
 		return "", nil
@@ -115,7 +115,7 @@ func (s *Server) serveIcon(ctx *fasthttp.RequestCtx, _ []byte) {
 	writeAsset(ctx, "image/x-icon", iconImage)
 }
 
-// writeAsset sends what stays what it is for a day at least.
+// writeAsset sends a file that stays the same for a day at least.
 func writeAsset(ctx *fasthttp.RequestCtx, contentType string, body []byte) {
 	guardPage(ctx, page.AssetPolicy)
 	h := &ctx.Response.Header

@@ -14,8 +14,12 @@ import (
 	"shunt/api/problem"
 )
 
-// noRoute labels API requests that no route took.
-const noRoute = "none"
+// Labels of requests that no route took, and of those that could not be read, or whose framing is
+// refused.
+const (
+	noRoute    = "none"
+	badRequest = "malformed"
+)
 
 // An apiRouter takes API requests to their endpoints, for those who may call them.
 type apiRouter struct {
@@ -97,6 +101,12 @@ func (a *apiRouter) call(ctx *fasthttp.RequestCtx, authenticate authenticate, e 
 		return problem.New(problem.Forbidden, "this needs the scope %s", e.scope)
 	}
 	return e.handle(ctx, caller)
+}
+
+// refuseUnread answers a request that could not be read, or whose framing is refused.
+func (a *apiRouter) refuseUnread(ctx *fasthttp.RequestCtx, p problem.Problem) {
+	writeProblem(ctx, p)
+	a.metrics.Answered(badRequest, nil, ctx.Response.StatusCode())
 }
 
 func (a *apiRouter) notFound(ctx *fasthttp.RequestCtx) {

@@ -52,7 +52,8 @@ type Server struct {
 	exports      places
 	previews     *turnstile.Turnstile // reads of the store by previews
 	qrCodes      *turnstile.Turnstile // QR codes that are drawn
-	bodyLimits   map[string]endpoint  // those that have a limit of their own, by method and path
+	router       *apiRouter
+	bodyLimits   *bodyLimits
 	publicRoutes fasthttp.RequestHandler
 	localRoutes  fasthttp.RequestHandler
 
@@ -143,11 +144,11 @@ func (s *Server) buildAdmin(o Options, hosts admin.Hosts) {
 
 // buildRoutes builds what takes a request to its endpoint.
 func (s *Server) buildRoutes(o Options, cors cors) {
-	s.bodyLimits = bodyLimits(s.endpoints())
-	router := &apiRouter{limiter: s.limiter, metrics: s.metrics, cors: cors, log: s.log, page: s.servePath}
-	s.publicRoutes = router.routes(s.auth.overNetwork, s.endpoints())
+	s.bodyLimits = newBodyLimits(s.auth, s.endpoints())
+	s.router = &apiRouter{limiter: s.limiter, metrics: s.metrics, cors: cors, log: s.log, page: s.servePath}
+	s.publicRoutes = s.router.routes(s.auth.overNetwork, s.endpoints())
 	operator := &operator{operations: o.Operations, engine: o.Engine, ending: s.live.ending, log: s.log}
-	s.localRoutes = router.routes(s.auth.overSocket, append(s.endpoints(), operator.endpoints()...))
+	s.localRoutes = s.router.routes(s.auth.overSocket, append(s.endpoints(), operator.endpoints()...))
 }
 
 // buildListeners builds the four ways in.
@@ -155,14 +156,15 @@ func (s *Server) buildListeners(o Options) {
 	s.public = s.newGroup(s.handlePublic, s.publicLimits(o))
 	s.insecure = s.newGroup(s.handled(newUpgrader(s.baseURL, s.pages, o.ACMEChallenges).answer), s.redirectLimits(o))
 	s.local = s.newGroup(s.handled(s.localRoutes), wire.Limits{Connections: maxOperators})
-	s.local.MaxBody = s.localBodyLimit
+	s.local.MaxBody = s.bodyLimits.overSocket
 	s.admin = s.newGroup(s.handleAdmin, wire.Limits{Connections: maxOperators})
 	s.admin.Patience.Request = admin.ProfilePatience
 }
 
 func (s *Server) newGroup(handle fasthttp.RequestHandler, lim wire.Limits) *wire.Group {
 	return &wire.Group{
-		Handle: handle, WriteProblem: s.refuseUnread, MaxBody: s.bodyLimitOf, Limits: lim, Patience: wire.DefaultPatience, Drain: s.drain, Log: s.log,
+		Handle: handle, WriteProblem: s.router.refuseUnread, MaxBody: s.bodyLimits.overNetwork, Limits: lim,
+		Patience: wire.DefaultPatience, Drain: s.drain, Log: s.log,
 	}
 }
 

@@ -139,7 +139,7 @@ func TestPrivateTargetsAreRefusedOnAPublicServer(t *testing.T) {
 	}
 }
 
-func TestTheAdminAddressShowsMetricsAndProfilesOnlyToThisMachine(t *testing.T) {
+func TestProfilesAreShownToThisMachineOnly(t *testing.T) {
 	st := newSite(t, func(o *Options) {
 		o.StorageMetrics = func() map[string]float64 { return map[string]float64{"disk_bytes": 7, "compactions_total": 3} }
 	})
@@ -261,7 +261,7 @@ func TestALateRequestIsAnswered408(t *testing.T) {
 }
 
 // Over a real socket a server that closes with unread bytes resets the connection, and the answer may be lost.
-func TestTheAnswerToABodyTooLargeArrivesOverARealSocket(t *testing.T) {
+func TestTheAnswerToATooLargeBodyArrives(t *testing.T) {
 	st := newSite(t, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

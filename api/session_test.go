@@ -13,7 +13,7 @@ import (
 
 const annsLogin = `{"email":"ann@example.com","password":"` + password + `"}`
 
-func TestTheCookieOfASessionIsAsSafeAsItsConnection(t *testing.T) {
+func TestASessionCookieIsAsSafeAsItsConnection(t *testing.T) {
 	for name, c := range map[string]struct {
 		peer, line string
 		change     func(*Options)
@@ -113,7 +113,7 @@ func TestOnlyOurOwnPagesChangeThingsWithASession(t *testing.T) {
 	}
 }
 
-func TestTheOriginOfABaseURLIsAsBrowsersWriteIt(t *testing.T) {
+func TestOriginsAreWrittenAsBrowsersWriteThem(t *testing.T) {
 	for baseURL, want := range map[string]string{
 		"https://sho.rt": "https://sho.rt", "https://sho.rt:443": "https://sho.rt", "http://sho.rt:443": "http://sho.rt:443",
 		"http://SHO.rt:80": "http://sho.rt", "http://[::1]:8080": "http://[::1]:8080", "http://[::1]:80": "http://[::1]",

@@ -266,7 +266,7 @@ func TestHEADOpensNoLiveStream(t *testing.T) {
 	st.awaitStreams(0)
 }
 
-func TestAClientThatDoesNotReadItsLiveStreamIsCutAndOthersAreNot(t *testing.T) {
+func TestAClientThatDoesNotReadItsLiveStreamIsCut(t *testing.T) {
 	t.Parallel()
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
@@ -410,7 +410,7 @@ func TestALiveStreamSaysWhyItEnds(t *testing.T) {
 	})
 }
 
-func TestFiguresThatLagBehindTheirHitsAreSentLater(t *testing.T) {
+func TestFiguresThatLagTheirHitsAreSentLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble()
 		unique := uint64(0)
@@ -425,7 +425,7 @@ func TestFiguresThatLagBehindTheirHitsAreSentLater(t *testing.T) {
 	})
 }
 
-func TestShutdownIsToldToStreamsOfTheSocketInMemoryToo(t *testing.T) {
+func TestShutdownEndsLiveStreamsOfTheSocket(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	got := make(chan reply)

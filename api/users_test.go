@@ -134,7 +134,7 @@ func TestTheListOfTokensSaysWhenEachWasUsedLast(t *testing.T) {
 }
 
 // The log is looked at whenever a site ends; here it has most to say: every kind of answer, and rows that cannot be read.
-func TestNoSecretIsInTheLogTheMetricsOrAProblem(t *testing.T) {
+func TestNoSecretIsLoggedMeasuredOrAnswered(t *testing.T) {
 	a := newAccess(t)
 	bodies := ""
 	eachAccess(func(request, column string, want int) {

@@ -14,12 +14,14 @@ import (
 
 	"shunt/engine"
 	"shunt/storage"
+	"shunt/storage/row"
 )
 
 // figured is a running engine on a real store, with a clock that the benchmark sets.
 type figured struct {
 	*engine.Engine
 	store *storage.Store
+	dir   string       // of the store
 	clock atomic.Int64 // Unix ms
 	stop  func()
 }
@@ -32,7 +34,8 @@ func newFigured(b *testing.B, n uint64) *figured {
 	f.clock.Store(time.Date(2026, 1, 5, 0, 30, 0, 0, time.UTC).UnixMilli())
 	dir := b.TempDir()
 	var err error
-	if f.store, err = storage.Open(filepath.Join(dir, "data"), storage.Options{Create: true}); err != nil {
+	f.dir = filepath.Join(dir, "data")
+	if f.store, err = storage.Open(f.dir, storage.Options{Create: true}); err != nil {
 		b.Fatal(err)
 	}
 	var store engine.Store = f.store
@@ -129,8 +132,8 @@ func BenchmarkStorage(b *testing.B) {
 					f.dayHits(b, c.links, c.visitors, func(i uint64) bool { return mix(i)%24 == hour })
 					f.pass(b, time.Hour)
 				}
-				f.report(b, float64(c.links), "B/link")
 				f.stop()
+				f.report(b, float64(c.links), "B/link")
 			}
 		})
 	}
@@ -150,16 +153,16 @@ func (f *figured) dayHits(b *testing.B, links, visitors uint64, now func(i uint6
 	}
 }
 
-// report reports the size of the store on disk, divided by unit.
+// report reports what the store, which is closed, has on disk, divided by unit.
 func (f *figured) report(b *testing.B, unit float64, name string) {
 	b.Helper()
-	u, err := f.store.Usage(context.Background())
-	if err != nil {
+	db := openCompacted(b, filepath.Join(f.dir, "db"))
+	b.ReportMetric(float64(sizeOf(b, db, row.TableLinkHours, row.TableOwnerHours))/unit, "hours-"+name)
+	b.ReportMetric(float64(sizeOf(b, db, row.TableLinkDays, row.TableOwnerDays))/unit, "day-"+name)
+	b.ReportMetric(float64(sizeOf(b, db, row.TableLinkLives))/unit, "lives-"+name)
+	if err := db.Close(); err != nil {
 		b.Fatal(err)
 	}
-	b.ReportMetric(float64(u.Hours)/unit, "hours-"+name)
-	b.ReportMetric(float64(u.Days)/unit, "day-"+name)
-	b.ReportMetric(float64(u.Lives)/unit, "lives-"+name)
 }
 
 // BenchmarkPending reports the memory that a link takes until the next flush, by the number of its
@@ -206,9 +209,9 @@ func BenchmarkDay(b *testing.B) {
 			}
 			m := f.store.Metrics()
 			b.ReportMetric(float64(m.DiskBytes)/(1<<20), "MiB-as-it-is")
-			f.report(b, 1<<20, "MiB")
 			b.ReportMetric(float64(m.RolledUpRows)/24, "rows/hour")
 			f.stop()
+			f.report(b, 1<<20, "MiB")
 		}
 	})
 }

@@ -1,6 +1,9 @@
 package storage
 
-import "fmt"
+import (
+	"fmt"
+	"shunt/storage/row"
+)
 
 // Commands that open the store while no server runs print the short addresses that the server
 // would. So the store keeps the server's base URL: as a row rather than a file beside the database,
@@ -8,13 +11,13 @@ import "fmt"
 
 // BaseURL returns the base URL of the last server that ran on the store; empty if it is not known.
 func (s *Store) BaseURL() (string, error) {
-	v, err := s.get(metaKey(metaBaseURL))
+	v, err := s.get(row.MetaKey(row.MetaBaseURL))
 	if err == nil && v == nil {
 		return "", nil
 	}
 	baseURL := ""
 	if err == nil {
-		baseURL, err = decodeBaseURL(v)
+		baseURL, err = row.DecodeBaseURL(v)
 	}
 	if err != nil {
 		return "", fmt.Errorf("storage: %w", err)
@@ -23,10 +26,10 @@ func (s *Store) BaseURL() (string, error) {
 }
 
 // NoteBaseURL stores baseURL, an origin in ASCII, for BaseURL to return. It is durable when
-// NoteBaseURL returns; nothing is written if the store has it already. Only one goroutine may call
+// NoteBaseURL returns. Nothing is written if the store has it already. Only one goroutine may call
 // it at a time.
 func (s *Store) NoteBaseURL(baseURL string) error {
-	if why := baseURLProblem(baseURL); why != "" {
+	if why := row.BaseURLProblem(baseURL); why != "" {
 		return fmt.Errorf("storage: noting the base URL %.100q: %s", baseURL, why)
 	}
 	if noted, err := s.BaseURL(); err == nil && noted == baseURL {
@@ -34,6 +37,6 @@ func (s *Store) NoteBaseURL(baseURL string) error {
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
-	set(b, metaKey(metaBaseURL), appendBaseURL(nil, baseURL))
+	set(b, row.MetaKey(row.MetaBaseURL), row.AppendBaseURL(nil, baseURL))
 	return s.sync(b, "storage: noting the base URL")
 }

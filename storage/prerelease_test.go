@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// unpackPrerelease unpacks what a program from before the first release wrote: a data folder in store, without most of its
-// journal, and a backup of it in backup. Both have format 3 of that time, and three links, of which one is deleted.
+// unpackPrerelease unpacks what a program from before the first release wrote: a data folder in
+// store, without most of its journal, and a backup of it in backup. Both have format 3 of that
+// time, and three links, of which one is deleted.
 func unpackPrerelease(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -47,7 +48,7 @@ func unpackPrerelease(t *testing.T) (dir string) {
 	}
 }
 
-func TestDataFromBeforeTheFirstReleaseIsRefusedAndLeftAlone(t *testing.T) {
+func TestDataFromBeforeTheFirstReleaseIsRefused(t *testing.T) {
 	dir := unpackPrerelease(t)
 	store, backup := filepath.Join(dir, "store"), filepath.Join(dir, "backup")
 	before := contents(t, dir)
@@ -89,7 +90,7 @@ func TestARestoreOverOldDataIsRefused(t *testing.T) {
 	}
 }
 
-func TestABackupOfANewerVersionIsRefusedAndLeftAlone(t *testing.T) {
+func TestANewerBackupIsRefusedAndLeftAlone(t *testing.T) {
 	s, dir := openTemp(t), t.TempDir()
 	backup := filepath.Join(dir, "backup")
 	if _, err := s.Backup(context.Background(), backup); err != nil {

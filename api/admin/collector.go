@@ -21,8 +21,8 @@ type Count struct {
 	N     uint64
 }
 
-// collector reads the engine's and the front end's own atomics when Prometheus asks, so that the hot
-// path pays nothing for it.
+// collector reads the engine's and the front end's own atomics when Prometheus asks, so that the
+// hot path pays nothing for it.
 type collector struct{ sources Sources }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -129,8 +129,8 @@ func gauge(ch chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels ..
 	ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 }
 
-// storeCollector shows the store's own figures. Their names are the store's, so it describes nothing
-// in advance.
+// storeCollector shows the store's own figures. Their names are the store's, so it describes
+// nothing in advance.
 type storeCollector struct{ read func() map[string]float64 }
 
 func (storeCollector) Describe(chan<- *prometheus.Desc) {}

@@ -19,8 +19,8 @@ var OpenAPI30 = sync.OnceValue(func() Document {
 	return newDocument(text)
 })
 
-// openAPI30 puts a document of version 3.1 into version 3.0.3. It knows what openapi.json has of
-// 3.1 and leaves all else as it is; a test holds that the result is valid.
+// openAPI30 converts a document of version 3.1 to version 3.0.3. It knows the parts of 3.1 that
+// openapi.json uses and leaves everything else as it is; a test holds that the result is valid.
 func openAPI30(text []byte) ([]byte, error) {
 	var root tree
 	if err := json.Unmarshal(text, &root); err != nil {
@@ -35,14 +35,14 @@ func openAPI30(text []byte) ([]byte, error) {
 	return root.appendTo(nil), nil
 }
 
-// licenseTo30 names a license by address, not by its SPDX identifier.
+// licenseTo30 names a license by address instead of its SPDX identifier.
 func licenseTo30(license *ordered[*tree]) {
 	identifier := license.values["identifier"].text
 	license.remove("identifier")
 	license.set("url", textTree(`"https://spdx.org/licenses/`+strings.Trim(string(identifier), `"`)+`.html"`))
 }
 
-// schemasTo30 changes every schema in t. Examples are values, which have no version.
+// schemasTo30 converts every schema in t. Examples are values, which have no version.
 func (t *tree) schemasTo30(components *ordered[*tree]) {
 	if t == nil {
 		return
@@ -62,7 +62,7 @@ func (t *tree) schemasTo30(components *ordered[*tree]) {
 	t.nullBranchTo30(components)
 }
 
-// nullTypeTo30 makes {"type": "string", "nullable": true} of {"type": ["string", "null"]}.
+// nullTypeTo30 turns {"type": ["string", "null"]} into {"type": "string", "nullable": true}.
 func (t *tree) nullTypeTo30() {
 	types := t.object.values["type"]
 	if types == nil || len(types.list) != 2 || string(types.list[1].text) != `"null"` {
@@ -72,10 +72,10 @@ func (t *tree) nullTypeTo30() {
 	t.object.set("nullable", textTree("true"))
 }
 
-// nullBranchTo30 makes {"type": "string", "allOf": [X], "nullable": true} of {"anyOf": [X, {"type":
-// "null"}]}, where X is a component. By the letter of 3.0.3 that takes no null, because X does not;
-// but tools read it so, and some cannot read what is right by the letter: X's enum again, with
-// null.
+// nullBranchTo30 turns {"anyOf": [X, {"type": "null"}]}, where X is a component, into {"type":
+// "string", "allOf": [X], "nullable": true}. By the letter of 3.0.3 that does not accept null,
+// because X does not; but tools read it so, and some cannot read what is right by the letter: X's
+// enum again, with null.
 func (t *tree) nullBranchTo30(components *ordered[*tree]) {
 	branches := t.object.values["anyOf"]
 	if branches == nil || len(branches.list) != 2 || string(branches.list[1].appendTo(nil)) != `{"type":"null"}` {
@@ -88,8 +88,8 @@ func (t *tree) nullBranchTo30(components *ordered[*tree]) {
 	t.object.set("nullable", textTree("true"))
 }
 
-// A tree is a JSON value: an object, a list or the text of anything else; nil is null. Objects keep
-// their order, in which some tools write the code that they make.
+// A tree is a JSON value: an object, a list, or the text of anything else; nil is null. Objects
+// keep their order, because some tools write the code that they generate in it.
 type tree struct {
 	object *ordered[*tree]
 	list   []*tree // not nil if it is one
@@ -133,7 +133,7 @@ func (t *tree) appendTo(b []byte) []byte {
 	return append(b, t.text...)
 }
 
-// set gives name a value, as the last one if it has none yet.
+// set sets the value of name; a new name comes last.
 func (o *ordered[T]) set(name string, value T) {
 	if _, found := o.values[name]; !found {
 		o.names = append(o.names, name)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// openAPI is what the reference page needs of an OpenAPI document.
+// openAPI is the part of an OpenAPI document that the reference page needs.
 type openAPI struct {
 	Info       struct{ Title, Summary, Description string }
 	Servers    []struct{ URL string }
@@ -32,7 +32,7 @@ type apiOperation struct {
 	Responses                         ordered[apiResponse]
 }
 
-// An apiParameter is a header field, too.
+// An apiParameter is a parameter or a header field.
 type apiParameter struct {
 	Ref                   string `json:"$ref"`
 	Name, In, Description string
@@ -106,7 +106,7 @@ func (o *ordered[T]) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// all goes through o.
+// all iterates over o in order.
 func (o ordered[T]) all(yield func(name string, value T) bool) {
 	for _, name := range o.names {
 		if !yield(name, o.values[name]) {
@@ -115,7 +115,7 @@ func (o ordered[T]) all(yield func(name string, value T) bool) {
 	}
 }
 
-// words is a string, or several.
+// words is one string or several.
 type words []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -128,7 +128,7 @@ func (w *words) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*[]string)(w))
 }
 
-// deref returns what ref refers to among components, itself if there is no ref.
+// deref returns the component that ref refers to, or itself if ref is empty.
 func deref[T any](components ordered[T], ref string, itself T) T {
 	if ref == "" {
 		return itself
@@ -138,7 +138,9 @@ func deref[T any](components ordered[T], ref string, itself T) T {
 
 func refName(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }
 
-// described returns the schema that s is, or is a list of, or is if it is not null, with its name if it is a component.
+// described returns the schema that a reader must know to understand s: of a list, that of its
+// items; of a choice between a component and null, the component. name is that of the component, or
+// empty.
 func (d *openAPI) described(s *apiSchema) (name string, _ apiSchema) {
 	if s.Items != nil {
 		s = s.Items
@@ -152,7 +154,7 @@ func (d *openAPI) described(s *apiSchema) (name string, _ apiSchema) {
 	return name, deref(d.Components.Schemas, s.Ref, *s)
 }
 
-// objectsOf names the objects that s may be, or may be lines of.
+// objectsOf returns the names of the objects that s may be, or may be lines of.
 func (d *openAPI) objectsOf(s *apiSchema) (names []string) {
 	name, of := d.described(s)
 	for i := range of.OneOf {
@@ -164,7 +166,7 @@ func (d *openAPI) objectsOf(s *apiSchema) (names []string) {
 	return names
 }
 
-// typeOf says in words what a value may be.
+// typeOf returns in words what a value may be.
 func (d *openAPI) typeOf(s *apiSchema) string {
 	if s.Items != nil {
 		return orNull(s.Type, "list of "+d.typeOf(s.Items))
@@ -199,7 +201,8 @@ func orNull(types words, text string) string {
 	return text
 }
 
-// maxShownWords is how many words stand in the place of their type; more are part of the description.
+// maxShownWords is how many words are shown in place of their type; more are part of the
+// description.
 const maxShownWords = 8
 
 func wordsOf(values []json.RawMessage) words {
@@ -210,7 +213,7 @@ func wordsOf(values []json.RawMessage) words {
 	return texts
 }
 
-// between says what bounds a number has. 0 is no bound worth a word.
+// between returns the bounds of a number in words. 0 is not worth mentioning.
 func between(low, high *int64) string {
 	switch {
 	case low != nil && high != nil && *high < 1<<32-1:

@@ -18,7 +18,7 @@ var style = page.BaseStyle + ownStyle
 // Policy is the Content-Security-Policy of Page.
 var Policy = page.PolicyFor(style)
 
-// Page returns the reference page of the API at baseURL. All that it says of the API is made from the
+// Page returns the reference page of the API at baseURL. Everything on it about the API comes from the
 // OpenAPI document.
 func Page(baseURL string) Document {
 	r, err := readReference(documentText)
@@ -46,7 +46,7 @@ var (
 	codeSpan     = regexp.MustCompile("`([^`]*)`")
 )
 
-// prose is what the page takes of CommonMark: paragraphs, and code between backticks.
+// prose is the part of CommonMark that the page uses: paragraphs, and code between backticks.
 func prose(text string) page.Markup {
 	var b strings.Builder
 	for _, paragraph := range paragraphEnd.Split(text, -1) {
@@ -73,7 +73,7 @@ func (p *referencePage) reference(r *reference) {
 		}
 	}
 	p.hits()
-	p.add("<h2 id=\"objects\">Objects</h2>\n<p>What answers are made of.</p>")
+	p.add("<h2 id=\"objects\">Objects</h2>\n<p>The objects in answers.</p>")
 	for _, o := range r.Objects {
 		p.add("<section id=\"object-%s\">\n<h3><a href=\"#object-%[1]s\">%[1]s</a></h3>\n%s", o.Name, prose(o.Description))
 		p.fields(o.Fields)
@@ -96,7 +96,7 @@ func (p *referencePage) contents(r *reference) {
 		}
 		p.add("</ul>")
 	}
-	p.add("<h2>For all of them</h2>\n<ul>\n"+
+	p.add("<h2>All calls</h2>\n<ul>\n"+
 		"<li><a href=\"#hits\">What counts as a hit</a></li>\n<li><a href=\"#objects\">Objects</a></li>\n<li><a href=\"#errors\">Errors</a></li>\n"+
 		"<li><a href=\"%s/openapi.json\">openapi.json</a></li>\n"+
 		"<li><a href=\"%[1]s/openapi-3.0.json\">openapi-3.0.json</a></li>\n</ul>\n</nav>", r.Root)

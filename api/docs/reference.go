@@ -10,7 +10,7 @@ import (
 	"shunt/api/problem"
 )
 
-// A reference is the OpenAPI document as the reference page shows it, in the document's own order.
+// A reference is the OpenAPI document as the reference page shows it, in the order of the document.
 type reference struct {
 	Title, Summary, Description string
 	Root                        string     // of the paths
@@ -26,7 +26,7 @@ type refGroup struct {
 
 type refOperation struct {
 	ID, Method, Path, Summary, Description string
-	Access                                 string // who may
+	Access                                 string // what the caller needs
 	Parameters                             []refField
 	Body                                   *refBody // nil: none
 	Curl                                   refCurl
@@ -37,7 +37,7 @@ type refOperation struct {
 // A refField is a field of an object, a parameter or a header field.
 type refField struct {
 	Name, Mark, Type, Description string
-	Object                        string // that the type is of; empty: none of Objects
+	Object                        string // the one of Objects that the type is, or is made of; empty: none
 }
 
 type refBody struct {
@@ -63,14 +63,14 @@ type refObject struct {
 
 type refError struct{ Name, Status, Code, Title, Summary, Text string }
 
-// readReference makes a reference of an OpenAPI document.
+// readReference returns the reference of an OpenAPI document.
 func readReference(text []byte) (*reference, error) {
 	var d openAPI
 	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, err
 	}
 	r := &reference{Title: d.Info.Title, Summary: d.Info.Summary, Description: d.Info.Description, Root: d.Servers[0].URL}
-	asked := make(map[string]bool) // objects that requests have: they are shown there
+	asked := make(map[string]bool) // objects of requests: they are shown with their requests
 	for _, tag := range d.Tags {
 		group := refGroup{Name: tag.Name, Description: tag.Description}
 		for path, item := range d.Paths.all {
@@ -121,17 +121,17 @@ func (d *openAPI) operation(method, path string, o *apiOperation) refOperation {
 	return shown
 }
 
-// access says in words who may ask.
+// access says in words what the caller needs.
 func (o *apiOperation) access() string {
 	if len(o.Security) == 0 {
-		return "Anybody may ask, without a token."
+		return "Needs no token."
 	}
 	for _, scopes := range o.Security[0] {
 		if len(scopes) > 0 {
 			return "Needs the scope `" + strings.Join(scopes, "`, `") + "`."
 		}
 	}
-	return "Needs a token or a session, of whatever scopes."
+	return "Needs a token or a session, with any scopes."
 }
 
 func (d *openAPI) body(b *apiBody) *refBody {
@@ -200,7 +200,7 @@ func (d *openAPI) examples(m *apiMedia) (shown []refExample) {
 	return shown
 }
 
-// exampleText returns JSON as people read it, and the text of a string.
+// exampleText returns a string as its text, and other JSON indented.
 func exampleText(value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil {
@@ -213,7 +213,8 @@ func exampleText(value json.RawMessage) string {
 	return b.String()
 }
 
-// object shows the fields of a schema with one of two marks: for those that are required, and for others.
+// object returns the fields of a schema. Those that are required have the mark required, the others
+// optional.
 func (d *openAPI) object(name string, s *apiSchema, required, optional string) refObject {
 	shown := refObject{Name: name, Description: s.Description}
 	for field, of := range s.Properties.all {
@@ -240,10 +241,11 @@ func (d *openAPI) field(name string, s *apiSchema, description, mark string) ref
 	return refField{name, mark, d.typeOf(s), description, object}
 }
 
-// A refCurl is a command line that makes a request: what stands before and after the base URL.
+// A refCurl is a command line that sends a request: what is before and after the base URL.
 type refCurl struct{ Before, After string }
 
-// curl shows the first example of a request, with the examples of its path's parameters.
+// curl returns a command for the first example of a request, with the examples of its path's
+// parameters.
 func (d *openAPI) curl(method, path string, o *apiOperation) refCurl {
 	line := "curl"
 	if o.RequestBody == nil && method != "GET" || method == "PATCH" {

@@ -18,7 +18,7 @@ func TestTheDefaultLimitsAreThoseOfTheContract(t *testing.T) {
 
 // Two that race for the last event of a rule both see it; whoever comes second must not have been
 // counted by the wider rules. One rule that is asked twice stands for the two.
-func TestARaceForTheLastAttemptCostsTheWiderRulesNothing(t *testing.T) {
+func TestARefusalInARaceIsGivenBack(t *testing.T) {
 	at := time.Unix(0, 0)
 	one := rate.Limit{Events: 1, Period: time.Hour, Burst: 1}
 	account, address := newRule("account", one, at), newRule("address", rate.Limit{Events: 2, Period: time.Hour, Burst: 2}, at)

@@ -81,7 +81,7 @@ func siteLimit(l rate.Limit) rate.Limit {
 	return l
 }
 
-// New returns rules that have counted nothing yet. No time that they are given may be before epoch.
+// New returns rules that have counted nothing yet. A time before epoch counts as epoch.
 func New(l Limits, epoch time.Time) *Rules {
 	r := new(Rules)
 	r.own[Creates] = newRule("creates", l.Creates, epoch)
@@ -98,7 +98,8 @@ func New(l Limits, epoch time.Time) *Rules {
 // Refuse counts a request of that scope as refused.
 func (r *Rules) Refuse(scope Scope) { r.refused[scope].Add(1) }
 
-// Refused is an iterator over the number of refused requests of each scope, by the name of the scope.
+// Refused is an iterator over the number of refused requests of each scope, by the name of the
+// scope.
 func (r *Rules) Refused(yield func(scope string, n uint64) bool) {
 	for scope, name := range scopeNames {
 		if !yield(name, r.refused[scope].Load()) {

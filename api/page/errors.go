@@ -32,7 +32,7 @@ var errorTexts = [redirect.NumOutcomes]struct {
 		"With the text after the question mark, this link leads to an address that is too long.",
 		"Open the link without the question mark and the text after it."},
 	redirect.TargetBlocked: {problem.Blocked, "This link is blocked", "This link leads to an address that is blocked here.",
-		"The address may be unsafe, so SITE does not open it. If you think that this is a mistake, write to whoever runs SITE."},
+		"The address may be unsafe. If you think that this is a mistake, write to whoever runs SITE."},
 }
 
 // An Error is how an outcome that is not a redirect is shown.

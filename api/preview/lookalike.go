@@ -97,9 +97,10 @@ func writtenIn(label string, scripts []*unicode.RangeTable) bool {
 	return true
 }
 
-// isCommonLetter: letters and the marks that are part of their script, but of Latin only those that languages of today are
-// written in. Left out are ı and ȷ, ĸ, ƽ, the clicks (ǃ looks like !, ǀ like l), and everything beyond: phonetic signs, full
-// width, letters for formulas; and Katakana's and Han's confusables of strokes and slashes.
+// isCommonLetter reports whether r is a letter, or a mark that is part of its script; of Latin,
+// only the letters of languages of today. Not among them are ı and ȷ, ĸ, ƽ, the clicks (ǃ looks
+// like !, ǀ like l), phonetic signs, full-width letters and letters for formulas; nor the letters
+// of Katakana and Han that look like strokes and slashes.
 func isCommonLetter(r rune) bool {
 	switch {
 	case strings.ContainsRune("ıȷĸƽǀǁǂǃŀ\u30CE\u30F3\u30FD\u30FE\u4E00\u4E36\u4E3F\u2F00\u30A0\u30FB\u30FC\u30CB\u30CF\u30A8\u5DE5\u56D7\u53E3\u529B", r):

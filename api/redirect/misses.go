@@ -11,27 +11,28 @@ import (
 	"shunt/engine"
 )
 
-// missCounters is how many codes are counted at once. A counter is 88 bytes, its places in the heap and the index 18 more:
-// 424 KiB in all.
+// missCounters is how many codes are counted at once. A counter is 88 bytes, and its places in the
+// heap and the index are 18 more: 424 KiB in all.
 const (
 	missCounters = 1 << 12
 	missChains   = missCounters // one counter a chain on average
 )
 
-// misses counts how often codes were asked for that no link has, in bounded memory whatever is asked for.
+// misses counts requests for codes that no link has, in bounded memory whatever is requested.
 //
-// It is a Space-Saving summary (Metwally, Agrawal, El Abbadi: Efficient Computation of Frequent and Top-k Elements in Data
-// Streams, ICDT 2005). A code that has no counter takes over the one with the lowest count, with that count as its error.
-// So, of n misses with m counters:
+// It is a Space-Saving summary (Metwally, Agrawal, El Abbadi: Efficient Computation of Frequent and
+// Top-k Elements in Data Streams, ICDT 2005). A code that has no counter takes over the one with
+// the lowest count, with that count as its error. So, of n misses with m counters:
 //
 //  1. the counts add up to n;
 //  2. misses of a code ≤ count ≤ misses + error, and error ≤ n/m;
 //  3. every code with more than n/m misses has a counter.
 //
-// The lowest count is found by a binary heap, not by the paper's lists of equal counts, which are three times the code.
-// There is one lock. Eight shards by hash, each with as many counters so that 2 and 3 hold as before, were measured
-// (BenchmarkMisses, two cores): 20, 74, 205 ns a miss of one code, Zipf, a scan, against 18, 81, 99 ns. Their memory is
-// cold, and a lock that is held for 0.1 µs is no bottleneck where the 404 itself costs more than 1 µs.
+// The lowest count is found by a binary heap, not by the paper's lists of equal counts, which need
+// three times the code. There is one lock: a miss of one code, of Zipf's, of a scan takes 18, 81, 99
+// ns. Eight shards by hash, each with as many counters so that 2 and 3 hold as before, took 20, 74,
+// 205 ns (BenchmarkMisses, two cores): their memory is cold. A lock that is held for 0.1 µs is not a
+// bottleneck where the 404 itself costs more than 1 µs.
 type misses struct {
 	seed  maphash.Seed // a secret, so that nobody can fill one chain
 	since time.Time
@@ -44,7 +45,7 @@ type misses struct {
 	counters [missCounters]missCounter
 }
 
-// heapEntry has the count beside the number of its counter, so that sifting stays within the heap.
+// heapEntry has the count next to the number of its counter, so that sifting stays within the heap.
 type heapEntry struct {
 	count   uint64
 	counter uint16
@@ -65,7 +66,7 @@ func (c *missCounter) is(hash uint64, code []byte) bool {
 
 func newMisses(since time.Time) *misses { return &misses{seed: maphash.MakeSeed(), since: since} }
 
-// add counts a request for code, which must be a valid one. It takes a lock and allocates nothing.
+// add counts a request for code, which must be valid. It takes a lock and allocates nothing.
 func (m *misses) add(code []byte) {
 	hash := maphash.Bytes(m.seed, code)
 	m.mu.Lock()
@@ -86,8 +87,8 @@ func (m *misses) add(code []byte) {
 	m.mu.Unlock()
 }
 
-// take returns a counter that is in no chain, and counts one miss with it: an unused one, or else the lowest, whose count
-// becomes an error.
+// take returns a counter that is in no chain, and counts one miss with it. It is an unused counter,
+// or else the one with the lowest count, which becomes its error.
 func (m *misses) take() uint16 {
 	if m.used < missCounters {
 		i := m.used

@@ -6,7 +6,8 @@ import (
 	"shunt/engine"
 )
 
-// An Agent is what is known of a User-Agent. It is the low 16 bits of a cache slot, so 0 is not an Agent.
+// An Agent is what is known of a User-Agent. It is the low 16 bits of a cache slot, so 0 is not an
+// Agent.
 //
 //	| known 1 | bot 1 | 2 bits | engine.Agent 12 |
 type Agent uint16

@@ -6,20 +6,23 @@ type botGroup struct {
 	Words []string
 }
 
-// KnownBots are the words by which bots are known, in lower case. A word after ^ must begin the User-Agent: Viber and
-// Tumblr name themselves first where they fetch a preview, and last in the browser that they open for people. Other words
-// may stand anywhere. Most of these bots the library knows only if a URL stands beside their name, and some never.
+// KnownBots are the words by which bots are known, in lower case. A word after ^ must begin the
+// User-Agent: Viber and Tumblr name themselves first when they fetch a preview, and last in the
+// browser that they open for people. Other words may be anywhere. The library knows most of these
+// bots only if a URL follows their name, and some never.
 //
-// The list was compared with crawler-user-agents 1.60.0 (monperrus), whose names and patterns are facts. Of 2,118
-// User-Agents there, 584 were visitors here, and 289 still are: command-line tools and HTTP libraries, which are visitors by
-// contract; CloudFront, which puts its name in place of the visitor's; browsers for people (VS Code, Fluid, Facebook's
-// MetaIAB); what calls servers and opens no links (webhooks, importers); names that are rare, or words of everyday.
+// The list was compared with crawler-user-agents 1.60.0 (monperrus), whose names and patterns are
+// facts. Of 2,118 User-Agents there, 584 were visitors here, and 289 still are: command-line tools
+// and HTTP libraries, which are visitors by contract; CloudFront, which puts its name in place of
+// the visitor's; browsers for people (VS Code, Fluid, Facebook's MetaIAB); programs that call
+// servers and do not open links (webhooks, importers); names that are rare, or everyday words.
 //
-// A generic word must not be in the name of an app for people. So "scanner" and "reader" are not here, since people open
-// short links with QR scanners, nor "bot" and "spider" without what follows them, since there are Cubot telephones and
-// games about spiders. Of 10,200 User-Agents of browsers (npm: user-agents 2.1.198, top-user-agents 2.1.138) none is a bot.
+// A generic word must not be in the name of an app for people. So "scanner" and "reader" are not
+// here, since people open short links with QR scanners; nor are "bot" and "spider" without what
+// follows them, since there are Cubot phones and games about spiders. Of 10,200 User-Agents of
+// browsers (npm: user-agents 2.1.198, top-user-agents 2.1.138) none is a bot.
 var KnownBots = []botGroup{
-	{"Any that say so", []string{
+	{"Any that name themselves so", []string{
 		"crawler", "bot/", " bot)", " bot ", "bot@", "spider/", "scraper", "scraping", "fetcher", "validator", "linkcheck", "link check",
 		"link preview", "linkpreview", "url preview", "urlpreview", "web archiving", " subscriber",
 	}},

@@ -8,12 +8,13 @@ import (
 	"shunt/engine"
 )
 
-// maxAgentBytes is how much of a User-Agent is looked at: it says early what it is, and the time it takes is bounded.
-// In-app browsers name themselves behind what WebKit says, within 350 bytes.
+// maxAgentBytes is how many bytes of a User-Agent are read, to bound the time. A User-Agent says
+// early what it is: in-app browsers name themselves after what WebKit says, within 350 bytes.
 const maxAgentBytes = 512
 
-// classify finds out what a User-Agent is: a bot, or a device and a browser. A known bot is what mileusna/useragent calls
-// one, or one of KnownBots. A missing User-Agent and the command-line tools are visitors, whatever else they say.
+// classify returns what a User-Agent is: a bot, or a device and a browser. A known bot is one that
+// mileusna/useragent calls a bot, or one of KnownBots. A missing User-Agent and the command-line
+// tools are visitors, whatever else they say.
 func classify(agent []byte) Agent {
 	if len(agent) == 0 {
 		return agentKnown
@@ -36,8 +37,9 @@ func classify(agent []byte) Agent {
 	return agentOf(deviceOf(lower, found, &parsed), browserOf(lower, found))
 }
 
-// deviceOf returns the kind of device. The library knows no televisions, no consoles and few tablets; it decides what our
-// rules leave open. Those with the strongest word come first: a console says Windows too, a television Android.
+// deviceOf returns the kind of device. The library knows no televisions, no consoles and few
+// tablets; it decides only what our rules leave open. Rules with the strongest words come first: a
+// console says Windows too, a television Android.
 func deviceOf(lower string, found foundWords, parsed *useragent.UserAgent) engine.Device {
 	switch {
 	case found.device < len(deviceRules):
@@ -79,8 +81,8 @@ var deviceRules = []struct {
 	{engine.Desktop, []string{"x11;"}},
 }
 
-// browserOf returns the family of browser: what the first rule says one of whose words is in lower. Apps come before the
-// browsers that they embed, and what is built on another browser before that one.
+// browserOf returns the family of browser, by the first rule that has a word in lower. Apps come
+// before the browsers that they embed, and a browser that is built on another before that one.
 func browserOf(lower string, found foundWords) engine.Browser {
 	switch {
 	case found.browser < len(browserRules):
@@ -131,7 +133,7 @@ var browserRules = []struct {
 	{engine.Chrome, []string{"crios/", "chrome/", "chromium/"}},
 }
 
-// applePlatforms are those whose browser is Safari.
+// applePlatforms are the platforms whose browser is Safari.
 var applePlatforms = []string{"macintosh", "iphone", "ipad", "ipod"}
 
 // CommandLineTools begin the User-Agents of tools that a person runs.

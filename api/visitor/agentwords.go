@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// The words of all rules, some 360, are looked for in one pass over a User-Agent. A search for each of them made
-// classify take 8.0 µs for a desktop's Chrome instead of 3.1 (BenchmarkClassify), and a client that names itself anew with
-// every request meets that with every request.
+// The words of all rules, some 360, are found in one pass over a User-Agent. Searching for each of
+// them made classify take 8.0 µs for a desktop's Chrome instead of 3.1 (BenchmarkClassify), and a
+// client that invents a name for every request causes that on every request.
 
-// foundWords is what the words that a User-Agent has say of it.
+// foundWords is what the words in a User-Agent say about it.
 type foundWords struct {
 	bot     bool
 	apple   bool
@@ -17,18 +17,18 @@ type foundWords struct {
 	browser int // the first of browserRules, likewise
 }
 
-// An agentWord is a word and what it says: note lowers or sets what has been found.
+// An agentWord is a word and its meaning: note records it in what has been found.
 type agentWord struct {
 	text  string
 	first bool // it counts only at the beginning
 	note  func(*foundWords)
 }
 
-// agentWordBytes is how many bytes every word has at least: what the index goes by.
+// agentWordBytes is the least length of a word: the index is by the first bytes.
 const agentWordBytes = 4
 
-// agentWords are the words by their first bytes. agentWordFilter has a bit for each hash of these, and rules out most
-// places of a text without a look-up in the map.
+// agentWords are the words by their first bytes. agentWordFilter has a bit for each hash of these,
+// and rules out most places of a text without a look-up in the map.
 var agentWords, agentWordFilter = indexAgentWords()
 
 const agentFilterBits = 13
@@ -58,7 +58,8 @@ func indexAgentWords() (map[uint32][]agentWord, *[1 << agentFilterBits]bool) {
 	return index, filter
 }
 
-// findAgentWords finds the words of all rules in a User-Agent in lower case.
+// findAgentWords returns what the words of all rules say about a User-Agent, which is in lower
+// case.
 func findAgentWords(lower string) foundWords {
 	found := foundWords{device: len(deviceRules), browser: len(browserRules)}
 	for i := 0; i+agentWordBytes <= len(lower); i++ {

@@ -10,11 +10,12 @@ import (
 	"shunt/engine"
 )
 
-// Countries tells the countries of addresses. It is read-only once made; see ReadCountries.
+// Countries is a table of the countries of addresses. It is read-only once made; see ReadCountries.
 //
-// It is a copy of what one file says, not the file. So a look-up allocates nothing, and it meets no error, no page that
-// is still on disk, and no SIGBUS when somebody rewrites the file in place: whatever is wrong with the file shows at
-// start. Neighbours of one country are one range, of 5 bytes (IPv4) or 9.
+// It is a copy of what one file says, not the file. So a look-up allocates nothing, and it meets no
+// error, no page that is still on disk, and no SIGBUS when somebody rewrites the file in place: a
+// defect of the file shows at start. Neighbours of one country are one range, of 5 bytes (IPv4) or
+// 9.
 type Countries struct {
 	v4 countryRanges[uint32]
 	v6 countryRanges[uint64] // of /64s, by the high half of the address: a /64 is one visitor too
@@ -33,7 +34,7 @@ func (c *Countries) Of(addr netip.Addr) engine.Country {
 	return c.v6.find(binary.BigEndian.Uint64(b[:8]))
 }
 
-// add says the country of a network. Networks come in ascending order and do not overlap.
+// add sets the country of a network. Networks come in ascending order and do not overlap.
 func (c *Countries) add(network netip.Prefix, country engine.Country) error {
 	ok := true
 	if addr := network.Addr(); addr.Is4() {
@@ -53,13 +54,13 @@ func (c *Countries) add(network netip.Prefix, country engine.Country) error {
 	return nil
 }
 
-// countryRanges maps every number to a country. A range goes from its start to the next one's.
+// countryRanges maps every number to a country. A range ends where the next one starts.
 type countryRanges[T uint32 | uint64] struct {
 	starts    []T // ascending; the first is 0
 	countries []engine.Country
 
-	// below has for each value of a number's high 16 bits how many ranges start before the numbers with these bits. It
-	// leaves a handful of ranges to search in.
+	// below[h] is the number of ranges that start before the numbers whose high 16 bits are h. It
+	// leaves a handful of ranges to search.
 	below [1<<16 + 1]uint32
 	shift int // how many bits a number has beside these
 
@@ -67,7 +68,8 @@ type countryRanges[T uint32 | uint64] struct {
 	done bool // the last number of all was added
 }
 
-// add appends the numbers from start to last. It answers false if they do not lie behind all that were added before.
+// add appends the numbers from start to last. It returns false if they are not after all that were
+// added before.
 func (r *countryRanges[T]) add(start, last T, country engine.Country) bool {
 	if r.done || start < r.next {
 		return false
@@ -80,14 +82,14 @@ func (r *countryRanges[T]) add(start, last T, country engine.Country) bool {
 	return true
 }
 
-// put begins a range, unless it would go on with the country of the one before.
+// put begins a range, unless it continues the one before with the same country.
 func (r *countryRanges[T]) put(start T, country engine.Country) {
 	if n := len(r.countries); n == 0 || r.countries[n-1] != country {
 		r.starts, r.countries = append(r.starts, start), append(r.countries, country)
 	}
 }
 
-// finish makes find ready.
+// finish prepares the table for find.
 func (r *countryRanges[T]) finish() {
 	if !r.done {
 		r.put(r.next, 0)
@@ -102,7 +104,7 @@ func (r *countryRanges[T]) finish() {
 	}
 }
 
-// find returns the country of number n: the last range that does not start behind it.
+// find returns the country of n: that of the last range that starts at or before n.
 func (r *countryRanges[T]) find(n T) engine.Country {
 	low, high := r.below[n>>r.shift], r.below[n>>r.shift+1]
 	for low < high {

@@ -11,13 +11,14 @@ import (
 	"shunt/engine"
 )
 
-// maxCountryNetworks bounds what is read of a file: ten times what the largest on sale have. A tree whose branches share
-// nodes could name 2^128 networks in a few bytes.
+// maxCountryNetworks bounds how many networks of a file are read: ten times as many as the largest
+// files on sale have. A tree whose branches share nodes could name 2^128 networks in a few bytes.
 const maxCountryNetworks = 200_000_000
 
-// ReadCountries reads a file in MaxMind's DB format (maxmind.github.io/MaxMind-DB), of any vendor, of countries or of
-// anything that has them: GeoLite2-Country, GeoLite2-City, DB-IP, IPinfo. What becomes of the file later does not matter.
-// It reads every network, so a damaged file is an error now rather than a wrong country some day.
+// ReadCountries reads a file in MaxMind's DB format (maxmind.github.io/MaxMind-DB), of any vendor,
+// that has countries: GeoLite2-Country, GeoLite2-City, DB-IP, IPinfo. Later changes of the file
+// have no effect. It reads every network, so that a damaged file is an error now and not a wrong
+// country later.
 func ReadCountries(path string) (*Countries, error) {
 	db, err := maxminddb.Open(path)
 	if err == nil {
@@ -65,7 +66,8 @@ func newCountries(db *maxminddb.Reader, maxNetworks int) (*Countries, error) {
 	return c, nil
 }
 
-// addPrefix adds a network of a tree, in which IPv4 stands under ::/96: a network that contains that is of both families.
+// addPrefix adds a network of a tree. IPv4 is under ::/96 there, so a network that contains ::/96
+// belongs to both families.
 func (c *Countries) addPrefix(network netip.Prefix, country engine.Country) error {
 	if network.Bits() < 96 && network.Addr() == netip.IPv6Unspecified() {
 		if err := c.add(netip.PrefixFrom(netip.IPv4Unspecified(), 0), country); err != nil {
@@ -75,8 +77,8 @@ func (c *Countries) addPrefix(network netip.Prefix, country engine.Country) erro
 	return c.add(network, country)
 }
 
-// countryOfRecord returns the country where an address is, or else the one where it is registered, of a record in
-// MaxMind's words. In other vendors' words it is a code in country_code or in country.
+// countryOfRecord returns the country where an address is, or else the one where it is registered,
+// of a record in MaxMind's words. Other vendors have a code in country_code or in country.
 func countryOfRecord(r maxminddb.Result) (engine.Country, error) {
 	type place struct {
 		ISOCode string `maxminddb:"iso_code"`
@@ -98,7 +100,7 @@ func countryOfRecord(r maxminddb.Result) (engine.Country, error) {
 	return firstCountry(flat.Code, flat.Country), err
 }
 
-// firstCountry returns the country of the first code that is one.
+// firstCountry returns the country of the first code that is valid.
 func firstCountry(codes ...string) engine.Country {
 	for _, code := range codes {
 		if c := engine.CountryOf(code); c != 0 {

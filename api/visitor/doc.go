@@ -6,7 +6,7 @@
 //
 // An Agent is what is known of a User-Agent: that it is a bot, or a device and a browser. A visitor
 // is a number, made of the client's address and the User-Agent (Hash). A country is that of the
-// client's address in a file (Countries). A referrer is a host (AppendReferrerHost), for which the
+// client's address in a file (Countries). A referrer is a host (Referrer), for which the
 // engine's dictionary has a number.
 //
 // None of them costs an allocation for what was seen before, and what clients make up without end

@@ -7,9 +7,10 @@ import (
 	"github.com/dchest/siphash"
 )
 
-// Hash is SipHash-2-4 of (address, SipHash-2-4 of the User-Agent): 24 bytes on the stack, and no copy of the
-// User-Agent. An IPv4 address stands in its IPv6-mapped form; of an IPv6 address only the /64 counts, because a
-// household or a phone has the rest to choose from.
+// Hash returns the visitor: SipHash-2-4 of (address, SipHash-2-4 of the User-Agent) under the key
+// k0, k1. It hashes 24 bytes on the stack and does not copy the User-Agent. An IPv4 address is
+// hashed in its IPv6-mapped form; of an IPv6 address only the /64 counts, because a household or a
+// phone can choose the rest.
 func Hash(k0, k1 uint64, client netip.Addr, agent uint64) uint64 {
 	var b [24]byte
 	address := client.As16()

@@ -8,12 +8,12 @@ import (
 	"shunt/engine"
 )
 
-// maxReferrerBytes is how much of a Referer header is looked at: a scheme, a host as long as DNS allows, and some
-// user-info and port.
+// maxReferrerBytes is how many bytes of a Referer header are read: enough for a scheme, a host as
+// long as DNS allows, and some user-info and port.
 const maxReferrerBytes = 512
 
-// Referrer returns the number that e has for the host in a Referer header, as engine.Visit takes it:
-// 0 without a header, engine.OtherReferrer if it names no host.
+// Referrer returns the number that e has for the host in a Referer header, as engine.Visit takes
+// it: 0 without a header, and engine.OtherReferrer if the header has no valid host.
 func Referrer(e *engine.Engine, header []byte) uint16 {
 	if len(header) == 0 {
 		return 0
@@ -26,11 +26,12 @@ func Referrer(e *engine.Engine, header []byte) uint16 {
 	return e.Referrer(host)
 }
 
-// appendReferrerHost appends the host that a Referer header names to dst, which has room for MaxReferrerBytes; nothing if
-// it names none that could be one. Of an http or https address it is the host in lower case without user-info, port,
-// "www." and the dot at the end, so that one site is one referrer; an IPv6 address stands in brackets, in the form of
-// RFC 5952. Of android-app://package, which Android's browsers send, it is the package. Browsers send names outside
-// ASCII as punycode; other bytes are nobody's name.
+// appendReferrerHost appends the host that a Referer header names to dst, which has room for
+// MaxReferrerBytes; it appends nothing if the header has no valid host. Of an http or https address
+// it appends the host in lower case without user-info, port, "www." and the dot at the end, so that
+// one site is one referrer; an IPv6 address is in brackets, in the form of RFC 5952. Of
+// android-app://package, which Android's browsers send, it appends the package. Browsers send names
+// outside ASCII as punycode; a header with other bytes has no valid host.
 func appendReferrerHost(dst, header []byte) []byte {
 	rest := header[:min(len(header), maxReferrerBytes)]
 	app := false
@@ -59,7 +60,7 @@ func appendReferrerHost(dst, header []byte) []byte {
 	return appendAuthorityHost(dst, rest)
 }
 
-// hasPrefixFold tells whether b begins with prefix, which is in lower case, in any case.
+// hasPrefixFold reports whether b begins with prefix, in any case. prefix is in lower case.
 func hasPrefixFold(b []byte, prefix string) bool {
 	if len(b) < len(prefix) {
 		return false
@@ -93,7 +94,8 @@ func appendAuthorityHost(dst, authority []byte) []byte {
 
 var dot = []byte{'.'}
 
-// isReferrerPort reports whether b is empty, or ":" and at most five digits. RFC 3986 allows ":" alone.
+// isReferrerPort reports whether b is empty, or ":" and at most five digits. RFC 3986 allows ":"
+// alone.
 func isReferrerPort(b []byte) bool {
 	if len(b) == 0 {
 		return true
@@ -135,7 +137,7 @@ func appendHostName(dst, name []byte) []byte {
 
 const maxLabelBytes = 63 // RFC 1035, 2.3.4
 
-// hostBytes has every byte that a host may have in lower case, and 0 for the others.
+// hostBytes maps every byte that a host may have to lower case, and all others to 0.
 var hostBytes = func() (table [256]byte) {
 	for _, c := range []byte("abcdefghijklmnopqrstuvwxyz0123456789-_.") {
 		table[c] = c
@@ -146,8 +148,8 @@ var hostBytes = func() (table [256]byte) {
 	return table
 }()
 
-// appendIPv6Host appends the address of [address]:port. A text in brackets that is no address costs an allocation: the
-// error's.
+// appendIPv6Host appends the address of [address]:port. A text in brackets that is not an address
+// costs one allocation: that of the error.
 func appendIPv6Host(dst, host []byte) []byte {
 	end := bytes.IndexByte(host, ']')
 	if end < 0 || !isReferrerPort(host[end+1:]) {

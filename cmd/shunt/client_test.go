@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"testing"
 	"time"
+
+	"shunt/cmd/shunt/settings"
 )
 
 func TestAnOperationThatDoesNotEndWithAResultIsAnError(t *testing.T) {

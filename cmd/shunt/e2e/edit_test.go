@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"shunt/cmd/shunt/linkflags"
 )
 
 func TestEditSetsAndResetsEveryFieldOfAPatch(t *testing.T) {
@@ -29,16 +31,16 @@ func TestEditSetsAndResetsEveryFieldOfAPatch(t *testing.T) {
 		"title": {"T", ""}, "tags": {[]any{"a, b", "c"}, []any{}}, "expires_at": {"2099-12-31T00:00:00Z", nil}, "max_hits": {7.0, nil},
 		"redirect_status": {307.0, 302.0},
 	}
-	for _, f := range settableFields {
-		if f.kind == "bool" {
-			set, reset = append(set, "--"+f.flag), append(reset, "--"+f.flag+"=false")
-			wants[f.name] = [2]any{true, false}
+	for _, f := range linkflags.Fields {
+		if f.Kind == "bool" {
+			set, reset = append(set, "--"+f.Flag), append(reset, "--"+f.Flag+"=false")
+			wants[f.Name] = [2]any{true, false}
 		}
 	}
 	afterSet, afterReset := run(set...), run(reset...)
-	for _, f := range settableFields {
-		if got := [2]any{afterSet[f.name], afterReset[f.name]}; !reflect.DeepEqual(got, wants[f.name]) {
-			t.Errorf("%s: got %v, want %v", f.name, got, wants[f.name])
+	for _, f := range linkflags.Fields {
+		if got := [2]any{afterSet[f.Name], afterReset[f.Name]}; !reflect.DeepEqual(got, wants[f.Name]) {
+			t.Errorf("%s: got %v, want %v", f.Name, got, wants[f.Name])
 		}
 	}
 }
@@ -69,8 +71,8 @@ func TestShowPrintsALinkForPeopleAndPipes(t *testing.T) {
 		}
 	}
 	want := "address"
-	for _, f := range settableFields {
-		want += " " + f.flag
+	for _, f := range linkflags.Fields {
+		want += " " + f.Flag
 	}
 	want += " state hits unique owner created updated version"
 	if got := strings.Join(names, " "); got != want {

@@ -41,7 +41,8 @@ func (s *stalling) Write(sets [][2][]byte, deletes [][]byte, done func(error)) {
 	}()
 }
 
-// inStall runs a test, in time that passes at once, of accounts in a folder of its own whose table can be stalled.
+// inStall runs a test, in time that passes at once, of accounts in a folder of its own whose table
+// can be stalled.
 func inStall(t *testing.T, test func(t *testing.T, f *folder, table *stalling)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -87,7 +88,7 @@ func TestNobodyWritesBesideAWriteWhoseCallerHasGone(t *testing.T) {
 	})
 }
 
-func TestTheWaitForATurnAndForTheTableIsOne(t *testing.T) {
+func TestLockAndTableShareOneTimeLimit(t *testing.T) {
 	inStall(t, func(t *testing.T, f *folder, table *stalling) {
 		table.stall()
 		first := make(chan error, 1)
@@ -106,7 +107,7 @@ func TestTheWaitForATurnAndForTheTableIsOne(t *testing.T) {
 	})
 }
 
-func TestAWriteThatFailsAfterItsCallerHasGoneLeavesTheTurnAndNothingElse(t *testing.T) {
+func TestAWriteThatFailsLateReleasesTheLock(t *testing.T) {
 	inStall(t, func(t *testing.T, f *folder, table *stalling) {
 		table.stall()
 		table.fails = engine.ErrReadOnly
@@ -118,7 +119,7 @@ func TestAWriteThatFailsAfterItsCallerHasGoneLeavesTheTurnAndNothingElse(t *test
 	})
 }
 
-func TestWhatIsRefusedBeforeWritingGivesTheTurnBack(t *testing.T) {
+func TestARefusalBeforeWritingReleasesTheLock(t *testing.T) {
 	inStall(t, func(t *testing.T, f *folder, _ *stalling) {
 		admin := f.admin(t)
 		taken, role := AdminName+"@example.com", RoleMember
@@ -131,8 +132,8 @@ func TestWhatIsRefusedBeforeWritingGivesTheTurnBack(t *testing.T) {
 			"no such token":        func() error { return f.RevokeToken(1, "none") },
 			"a token without name": func() error { _, _, err := f.IssueToken(admin, TokenDraft{}); return err },
 		} {
-			if err := call(); err == nil || len(f.turns) != 0 {
-				t.Errorf("%s: got %v, and %d turns are taken", what, err, len(f.turns))
+			if err := call(); err == nil || len(f.writes) != 0 {
+				t.Errorf("%s: got %v, and %d turns are taken", what, err, len(f.writes))
 			}
 		}
 	})
@@ -154,7 +155,7 @@ func TestALateEditUndoesNoNewPassword(t *testing.T) {
 	})
 }
 
-func TestTheLastAdminCannotBeDemotedBesideADemotionUnderWay(t *testing.T) {
+func TestRacingDemotionsLeaveAnAdmin(t *testing.T) {
 	inStall(t, func(t *testing.T, f *folder, table *stalling) {
 		first := f.admin(t)
 		second := f.add(t, "second@example.com", RoleAdmin)
@@ -191,7 +192,7 @@ func used(t *testing.T, f *folder) (admin Caller, token Token, hash [32]byte) {
 	return admin, token, hash
 }
 
-func TestALastUseThatIsWrittenLateOutlivesNoRevoking(t *testing.T) {
+func TestALateLastUseDoesNotOutliveARevocation(t *testing.T) {
 	inStall(t, func(t *testing.T, f *folder, table *stalling) {
 		admin, token, hash := used(t, f)
 		revoke := func() error { return f.RevokeToken(admin.User.ID, token.ID) }
@@ -206,7 +207,7 @@ func TestALastUseThatIsWrittenLateOutlivesNoRevoking(t *testing.T) {
 	})
 }
 
-func TestALastUseIsForgottenWhenItIsWrittenAndKeptWhenItIsNot(t *testing.T) {
+func TestALastUseIsForgottenOnlyWhenWritten(t *testing.T) {
 	for name, fails := range map[string]error{"written": nil, "not written": engine.ErrReadOnly} {
 		t.Run(name, func(t *testing.T) {
 			inStall(t, func(t *testing.T, f *folder, table *stalling) {

@@ -1,4 +1,4 @@
-package storage
+package row
 
 import (
 	"encoding/binary"
@@ -23,7 +23,7 @@ const (
 	maxHostBytes = 255
 )
 
-// appendHot appends a hot record; its code is in the key.
+// AppendHot appends a hot record; its code is in the key.
 //
 //	┌───────────┬─────────┬─────────┬───────┬───────────────┬──────────┬──────────────┬────────┐
 //	│ version 1 │ flags 1 │ link id │ owner │ [expires, ms] │ [max     │ [deleted,    │ target │
@@ -31,7 +31,7 @@ const (
 //	└───────────┴─────────┴─────────┴───────┴───────────────┴──────────┴──────────────┴────────┘
 //
 // A field in brackets is there if its flag is set. A tombstone has no target.
-func appendHot(dst []byte, h *engine.Hot) []byte {
+func AppendHot(dst []byte, h *engine.Hot) []byte {
 	dst = append(dst, hotVersion, byte(h.Flags))
 	dst = binary.AppendUvarint(dst, h.ID)
 	dst = binary.AppendUvarint(dst, uint64(h.Owner))
@@ -47,8 +47,8 @@ func appendHot(dst []byte, h *engine.Hot) []byte {
 	return append(dst, h.Target...)
 }
 
-// decodeHot decodes the hot record v of code. The result aliases both.
-func decodeHot(code, v []byte) (engine.HotView, error) {
+// DecodeHot decodes the hot record v of code. The result aliases both.
+func DecodeHot(code, v []byte) (engine.HotView, error) {
 	r := readValue("hot record", v, hotVersion)
 	h := engine.HotView{Code: code, Flags: engine.Flags(r.byte()), ID: r.uvarint(), Owner: r.uint32()}
 	if h.Flags&^knownFlags != 0 {
@@ -69,21 +69,21 @@ func decodeHot(code, v []byte) (engine.HotView, error) {
 	return h, r.end()
 }
 
-// ownHot returns h with memory of its own.
-func ownHot(h *engine.HotView) engine.Hot {
+// OwnHot returns h with memory of its own.
+func OwnHot(h *engine.HotView) engine.Hot {
 	return engine.Hot{
 		Code: string(h.Code), ID: h.ID, Owner: h.Owner, Flags: h.Flags, ExpiresAtMs: h.ExpiresAtMs, MaxHits: h.MaxHits,
 		DeletedAtMs: h.DeletedAtMs, Target: string(h.Target),
 	}
 }
 
-// appendCold appends a cold record; its id is in the key.
+// AppendCold appends a cold record; its id is in the key.
 //
 //	┌───────────┬──────┬─────────┬──────────────┬──────────────┬──────────┬───────┬───────────────┐
 //	│ version 1 │ code │ version │ created, ms  │ updated, ms  │ imported │ title │ number of     │
 //	│ (format)  │      │ of link │ zigzag       │ zigzag       │ hits     │       │ tags · tags   │
 //	└───────────┴──────┴─────────┴──────────────┴──────────────┴──────────┴───────┴───────────────┘
-func appendCold(dst []byte, c *engine.Cold) []byte {
+func AppendCold(dst []byte, c *engine.Cold) []byte {
 	dst = appendString(append(dst, coldVersion), c.Code)
 	dst = binary.AppendUvarint(dst, c.Version)
 	dst = binary.AppendVarint(dst, c.CreatedAtMs)
@@ -97,8 +97,8 @@ func appendCold(dst []byte, c *engine.Cold) []byte {
 	return dst
 }
 
-// decodeCold decodes a cold record. The result shares no memory with v.
-func decodeCold(v []byte) (engine.Cold, error) {
+// DecodeCold decodes a cold record. The result shares no memory with v.
+func DecodeCold(v []byte) (engine.Cold, error) {
 	r := readValue("cold record", v, coldVersion)
 	c := engine.Cold{
 		Code: string(r.bytes(engine.MaxCodeBytes)), Version: r.uvarint(),
@@ -119,46 +119,48 @@ func decodeCold(v []byte) (engine.Cold, error) {
 	return c, r.end()
 }
 
-// indexValue is what the indexes by owner and by tag tell of a link, so that a list that is filtered by a prefix of code,
-// host or title reads no other record.
-type indexValue struct{ code, host, title string }
+// IndexValue is what the indexes by owner and by tag tell of a link, so that a list that is
+// filtered by a prefix of code, host or title reads no other record.
+type IndexValue struct{ Code, Host, Title string }
 
-// appendIndexValue appends an index value.
+// AppendIndexValue appends an index value.
 //
 //	┌───────────┬──────┬──────┬────────────┐
 //	│ version 1 │ code │ host │ title …end │
 //	└───────────┴──────┴──────┴────────────┘
-func appendIndexValue(dst []byte, x indexValue) []byte {
-	dst = appendString(append(dst, indexVersion), x.code)
-	return append(appendString(dst, x.host), x.title...)
+func AppendIndexValue(dst []byte, x IndexValue) []byte {
+	dst = appendString(append(dst, indexVersion), x.Code)
+	return append(appendString(dst, x.Host), x.Title...)
 }
 
-func decodeIndexValue(v []byte) (indexValue, error) {
+// DecodeIndexValue decodes an index value. The result shares no memory with v.
+func DecodeIndexValue(v []byte) (IndexValue, error) {
 	r := readValue("index value", v, indexVersion)
-	x := indexValue{
-		code: string(r.bytes(engine.MaxCodeBytes)), host: string(r.bytes(maxHostBytes)),
-		title: string(r.remaining(engine.MaxTitleBytes)),
+	x := IndexValue{
+		Code: string(r.bytes(engine.MaxCodeBytes)), Host: string(r.bytes(maxHostBytes)),
+		Title: string(r.remaining(engine.MaxTitleBytes)),
 	}
 	return x, r.end()
 }
 
-// decodeIndexCode reads the code of an index value, and looks at no more than that.
-func decodeIndexCode(v []byte) (string, error) {
+// DecodeIndexCode reads the code of an index value, and looks at no more than that.
+func DecodeIndexCode(v []byte) (string, error) {
 	r := readValue("index value", v, indexVersion)
 	code := string(r.bytes(engine.MaxCodeBytes))
 	return code, r.err
 }
 
-// appendDeletion appends the value of a row of the index by deletion.
+// AppendDeletion appends the value of a row of the index by deletion.
 //
 //	┌───────────┬────────────┐
 //	│ version 1 │ code …end  │
 //	└───────────┴────────────┘
-func appendDeletion[S string | []byte](dst []byte, code S) []byte {
+func AppendDeletion[S string | []byte](dst []byte, code S) []byte {
 	return append(append(dst, deletionVersion), code...)
 }
 
-func decodeDeletion(v []byte) (code string, err error) {
+// DecodeDeletion decodes the code of a row of the index by deletion.
+func DecodeDeletion(v []byte) (code string, err error) {
 	r := readValue("deletion", v, deletionVersion)
 	code = string(r.remaining(engine.MaxCodeBytes))
 	if code == "" {
@@ -167,8 +169,8 @@ func decodeDeletion(v []byte) (code string, err error) {
 	return code, r.end()
 }
 
-// hostOf returns the host of a target, with its port if it has one, as far as the indexes keep it.
-func hostOf(target string) string {
+// HostOf returns the host of a target, with its port if it has one, as far as the indexes keep it.
+func HostOf(target string) string {
 	_, host, _ := strings.Cut(target, "://")
 	if end := strings.IndexAny(host, "/?#"); end >= 0 {
 		host = host[:end]
@@ -176,8 +178,8 @@ func hostOf(target string) string {
 	return host[:min(len(host), maxHostBytes)]
 }
 
-// checkMutation refuses what would be written but not read again.
-func checkMutation(m *engine.Mutation) error {
+// CheckMutation refuses what would be written but not read again.
+func CheckMutation(m *engine.Mutation) error {
 	h, c := &m.Hot, &m.Cold
 	deleted := h.Flags&engine.FlagTombstone != 0
 	switch {
@@ -205,8 +207,8 @@ func checkMutation(m *engine.Mutation) error {
 	return checkTags(c.Tags)
 }
 
-// checkBulk is checkMutation for the creations of one request and their receipt.
-func checkBulk(b *engine.Bulk) error {
+// CheckBulk is CheckMutation for the creations of one request and their receipt.
+func CheckBulk(b *engine.Bulk) error {
 	if len(b.Creations) > engine.MaxBulk {
 		return fmt.Errorf("%d creations", len(b.Creations))
 	}
@@ -215,7 +217,7 @@ func checkBulk(b *engine.Bulk) error {
 		if m.Before != nil || m.Receipt != nil || m.Purge != nil || m.Hot.Flags&engine.FlagTombstone != 0 {
 			return fmt.Errorf("creation of %q is another mutation", m.Hot.Code)
 		}
-		if err := checkMutation(m); err != nil {
+		if err := CheckMutation(m); err != nil {
 			return err
 		}
 	}
@@ -237,8 +239,8 @@ func checkTags(tags []string) error {
 	return nil
 }
 
-// decodeEntry decodes an index value. The result aliases it.
-func decodeEntry(v []byte) (engine.LinkEntry, error) {
+// DecodeLinkEntry decodes an index value. The result aliases it.
+func DecodeLinkEntry(v []byte) (engine.LinkEntry, error) {
 	r := readValue("index value", v, indexVersion)
 	x := engine.LinkEntry{
 		Code: r.bytes(engine.MaxCodeBytes), Host: r.bytes(maxHostBytes), Title: r.remaining(engine.MaxTitleBytes),

@@ -1,4 +1,4 @@
-package storage
+package row
 
 import (
 	"errors"
@@ -9,17 +9,19 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/storage/row/rowtest"
 )
 
-// decodeTally is the plain decoder of a tally row, against which tallySum is measured. The result shares no memory with v.
+// decodeTally is the plain decoder of a tally row, against which Sum is measured. The result shares
+// no memory with v.
 func decodeTally(v []byte) (engine.Tally, error) {
-	raw, err := parseTally(v)
+	raw, err := ParseTally(v)
 	if err != nil {
 		return engine.Tally{}, err
 	}
-	t := engine.Tally{Hits: raw.hits, Bots: raw.bots, Prefetches: raw.prefetches, Heads: raw.heads}
+	t := engine.Tally{Hits: raw.Hits, Bots: raw.Bots, Prefetches: raw.Prefetches, Heads: raw.Heads}
 	if raw.breakdowns != nil {
-		r := readValues(raw.breakdowns, raw.hits)
+		r := readValues(raw.breakdowns, raw.Hits)
 		for r.next() {
 			t.Dimensions[r.dimension] = append(t.Dimensions[r.dimension], engine.ValueHits{Value: string(r.value), Hits: r.hits})
 		}
@@ -45,20 +47,20 @@ var (
 // TestTallyRowsAreAsPinned is TestFormatsAreAsPinned for tally rows.
 func TestTallyRowsAreAsPinned(t *testing.T) {
 	oneHit := engine.Tally{Hits: 1, Visitors: engine.ExactSketch([]uint64{0x1122334455667788})}
-	from := hitFrom(0x1122334455667788, "a.b", 5, 2, 1).tally()
+	from := rowtest.HitFrom(0x1122334455667788, "a.b", 5, 2, 1).Tally()
 	for name, c := range map[string]struct {
 		got  []byte
 		want string
 	}{
-		"tally":     {appendTally(nil, &goldenTally), "01 15 ac02 02 01 02 0100000000000000 0102030405060708"},
-		"one hit":   {appendTally(nil, &oneHit), "01 11 01 01 01 8877665544332211"},
-		"no tally":  {appendTally(nil, &engine.Tally{}), "01 00"},
-		"only bots": {appendTally(nil, &engine.Tally{Bots: 5, Heads: 6}), "01 0a 05 06"},
+		"tally":     {AppendTally(nil, &goldenTally), "01 15 ac02 02 01 02 0100000000000000 0102030405060708"},
+		"one hit":   {AppendTally(nil, &oneHit), "01 11 01 01 01 8877665544332211"},
+		"no tally":  {AppendTally(nil, &engine.Tally{}), "01 00"},
+		"only bots": {AppendTally(nil, &engine.Tally{Bots: 5, Heads: 6}), "01 0a 05 06"},
 		"one hit from somewhere": {
-			appendTally(nil, from), "01 31 01 0c 0f 00 03612e62 00 05 00 02 00 01 01 01 8877665544332211",
+			AppendTally(nil, from), "01 31 01 0c 0f 00 03612e62 00 05 00 02 00 01 01 01 8877665544332211",
 		},
 		"divided": {
-			appendTally(nil, &goldenDivided), "01 23 ac02 01 10 0b 02 00 64 03612e62 c801 01 05 ab02 00 01",
+			AppendTally(nil, &goldenDivided), "01 23 ac02 01 10 0b 02 00 64 03612e62 c801 01 05 ab02 00 01",
 		},
 	} {
 		wantBytes(t, name, c.got, c.want)
@@ -67,7 +69,7 @@ func TestTallyRowsAreAsPinned(t *testing.T) {
 
 func TestALongPartOfBreakdownsHasItsLengthBeforeIt(t *testing.T) {
 	tally := engine.Tally{Hits: 1, Dimensions: engine.Dimensions{{{Value: strings.Repeat("a", 253), Hits: 1}}}}
-	wantBytes(t, "253 bytes", appendTally([]byte{7}, &tally), "07 01 21 01 8102 01 00 fd01"+strings.Repeat("61", 253))
+	wantBytes(t, "253 bytes", AppendTally([]byte{7}, &tally), "07 01 21 01 8102 01 00 fd01"+strings.Repeat("61", 253))
 }
 
 func TestADenseTallyRowIsAsPinned(t *testing.T) {
@@ -75,7 +77,7 @@ func TestADenseTallyRowIsAsPinned(t *testing.T) {
 	for i := range uint64(engine.MaxExactVisitors + 1) {
 		dense.Visitors.Add(i << 50)
 	}
-	row := appendTally(nil, &dense)
+	row := AppendTally(nil, &dense)
 	if got, want := row[:11], []byte{1, tallyVisitors, sketchDense, 2, 14, 0, 0, 0, 0, 0x40, 0}; !slices.Equal(got, want) {
 		t.Errorf("head: got %x, want %x", got, want)
 	}
@@ -86,16 +88,16 @@ func TestADenseTallyRowIsAsPinned(t *testing.T) {
 
 func TestTalliesAreReadAsTheyWereWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := genModel().Draw(t, "tally")
+		m := rowtest.Models().Draw(t, "tally")
 		row := rowOf(m)
 		got, err := decodeTally(row)
-		if err != nil || !slices.Equal(appendTally(nil, &got), row) || got.Hits != m.hits || got.Heads != m.heads {
+		if err != nil || !slices.Equal(AppendTally(nil, &got), row) || got.Hits != m.Hits || got.Heads != m.Heads {
 			t.Fatalf("got %+v, %v, want %+v", got, err, m)
 		}
-		if hits, err := decodeTallyHits(row); err != nil || hits != m.hits {
-			t.Fatalf("hits: got %d, %v, want %d", hits, err, m.hits)
+		if hits, err := DecodeTallyHits(row); err != nil || hits != m.Hits {
+			t.Fatalf("hits: got %d, %v, want %d", hits, err, m.Hits)
 		}
-		if err := checkTally(row); err != nil {
+		if err := CheckTally(row); err != nil {
 			t.Fatalf("checkTally: %v", err)
 		}
 	})
@@ -135,7 +137,7 @@ func TestMalformedTallyRowsAreRefusedAsCorrupt(t *testing.T) {
 		"with 257 values":                      "01 21 8010 8504 02 8102" + strings.Repeat("00 01", 257),
 	} {
 		wantCorrupt(t, name, "tally", unhex(t, value))
-		if err := checkTally(unhex(t, value)); !errors.Is(err, ErrCorrupt) {
+		if err := CheckTally(unhex(t, value)); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: checkTally: got %v, want ErrCorrupt", name, err)
 		}
 	}
@@ -154,12 +156,12 @@ func TestTalliesThatNoRowHoldsAreRefused(t *testing.T) {
 		"twice":             {{{Value: "b", Hits: 1}, {Value: "b", Hits: 1}}},
 		"257 values":        {make(engine.Breakdown, engine.MaxValues+1)},
 	} {
-		if err := checkDimensions(&engine.Tally{Hits: 2, Dimensions: d}); err == nil {
+		if err := CheckDimensions(&engine.Tally{Hits: 2, Dimensions: d}); err == nil {
 			t.Errorf("%s: got no error", name)
 		}
 	}
 	for _, tally := range []*engine.Tally{&goldenTally, &goldenDivided} {
-		if err := checkDimensions(tally); err != nil {
+		if err := CheckDimensions(tally); err != nil {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -167,11 +169,11 @@ func TestTalliesThatNoRowHoldsAreRefused(t *testing.T) {
 
 func TestTheCheckOfATallyAgreesWithItsDecoder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		row := rowOf(genModel().Draw(t, "tally"))
+		row := rowOf(rowtest.Models().Draw(t, "tally"))
 		at := rapid.IntRange(0, min(len(row)-1, 40)).Draw(t, "at")
 		row[at] ^= rapid.Byte().Draw(t, "flip")
 		_, decodeErr := decodeTally(row)
-		if checkErr := checkTally(row); (checkErr == nil) != (decodeErr == nil) {
+		if checkErr := CheckTally(row); (checkErr == nil) != (decodeErr == nil) {
 			t.Fatalf("checkTally: %v, decodeTally: %v", checkErr, decodeErr)
 		}
 	})
@@ -183,15 +185,16 @@ func FuzzTally(f *testing.F) { fuzzCodec(f, "tally", tallySeeds()...) }
 func tallySeeds() [][]byte {
 	dense := engine.Tally{Hits: 2000}
 	for i := range uint64(2000) {
-		dense.Visitors.Add(visitorHash(i))
+		dense.Visitors.Add(rowtest.Visitor(i))
 	}
 	return [][]byte{
-		appendTally(nil, &engine.Tally{}), appendTally(nil, &goldenTally), appendTally(nil, &dense),
-		appendTally(nil, &goldenDivided), rowOf(hitFrom(1, "a.example", 5, 2, 1)),
+		AppendTally(nil, &engine.Tally{}), AppendTally(nil, &goldenTally), AppendTally(nil, &dense),
+		AppendTally(nil, &goldenDivided), rowOf(rowtest.HitFrom(1, "a.example", 5, 2, 1)),
 	}
 }
 
-// FuzzTallyReaders reads any bytes as a tally row in each of the ways there are: they agree on what is one, and on its hits.
+// FuzzTallyReaders reads any bytes as a tally row in each of the ways there are: they agree on what
+// is one, and on its hits.
 func FuzzTallyReaders(f *testing.F) {
 	for _, row := range tallySeeds() {
 		f.Add(row)
@@ -199,10 +202,10 @@ func FuzzTallyReaders(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, row []byte) {
 		tally, err := decodeTally(row)
-		if checkErr := checkTally(row); (checkErr == nil) != (err == nil) || err != nil && !errors.Is(checkErr, ErrCorrupt) {
+		if checkErr := CheckTally(row); (checkErr == nil) != (err == nil) || err != nil && !errors.Is(checkErr, ErrCorrupt) {
 			t.Fatalf("%x: checkTally: %v, decodeTally: %v", row, checkErr, err)
 		}
-		hits, hitsErr := decodeTallyHits(row)
+		hits, hitsErr := DecodeTallyHits(row)
 		if hitsErr != nil && !errors.Is(hitsErr, ErrCorrupt) {
 			t.Fatalf("%x: got %v, want ErrCorrupt", row, hitsErr)
 		}
@@ -211,3 +214,6 @@ func FuzzTallyReaders(f *testing.F) {
 		}
 	})
 }
+
+// rowOf is the tally row of a model.
+func rowOf(m *rowtest.Model) []byte { return AppendTally(nil, m.Tally()) }

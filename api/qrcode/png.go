@@ -1,4 +1,4 @@
-package api
+package qrcode
 
 import (
 	"bytes"
@@ -7,17 +7,14 @@ import (
 	"hash/crc32"
 )
 
-// Of PNG (RFC 2083) a QR code needs one bit a pixel, and few different rows: one is written whole for each row of modules, the
-// others as "like the one above". image/png would want a byte for each of 4 million pixels, and look at all of them.
-
 const (
 	pngSignature = "\x89PNG\r\n\x1a\n"
 	pngNone      = 0 // filter: the row's bytes
 	pngUp        = 2 // filter: the difference from the row above
 )
 
-// png draws q in the middle of a square of so many pixels, which are at least as many as q has modules.
-func (q qrCode) png(pixels int) []byte {
+// PNG draws q in the middle of a square that is pixels wide, at least MinPixels (RFC 2083).
+func (q Code) PNG(pixels int) []byte {
 	header := binary.BigEndian.AppendUint32(nil, uint32(pixels))
 	header = binary.BigEndian.AppendUint32(header, uint32(pixels))
 	header = append(header, 1, 0, 0, 0, 0) // 1 bit of grey, deflate, filters by row, not interlaced
@@ -27,16 +24,16 @@ func (q qrCode) png(pixels int) []byte {
 }
 
 // pngRows returns the compressed rows.
-func (q qrCode) pngRows(pixels int) []byte {
+func (q Code) pngRows(pixels int) []byte {
 	scale := pixels / q.width
 	margin := (pixels - scale*q.width) / 2
 	row, same := make([]byte, 1+(pixels+7)/8), make([]byte, 1+(pixels+7)/8)
 	same[0] = pngUp
 	var b bytes.Buffer
-	z, _ := zlib.NewWriterLevel(&b, zlib.BestSpeed) // the level is one that there is
+	z, _ := zlib.NewWriterLevel(&b, zlib.BestSpeed) // the level is valid
 	last := -2                                      // the row of modules above
 	for y := range pixels {
-		at := min(max((y-margin+scale)/scale-1, -1), q.width) // -1 and q.width: beyond, all white
+		at := min(max((y-margin+scale)/scale-1, -1), q.width) // -1 and q.width: outside, all white
 		line := same
 		if at != last {
 			q.pngRow(row, at, scale, margin)
@@ -49,7 +46,7 @@ func (q qrCode) pngRows(pixels int) []byte {
 }
 
 // pngRow sets row to a row of modules: a bit a pixel, 1 for white.
-func (q qrCode) pngRow(row []byte, y, scale, margin int) {
+func (q Code) pngRow(row []byte, y, scale, margin int) {
 	for i := range row {
 		row[i] = 0xff
 	}

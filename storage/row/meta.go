@@ -1,4 +1,4 @@
-package storage
+package row
 
 import (
 	"encoding/binary"
@@ -17,12 +17,12 @@ const (
 	maxRings = 1024
 )
 
-// appendPositions appends the positions of a flush.
+// AppendPositions appends the positions of a flush.
 //
 //	┌───────────┬───────┬───────────┬───────────┬──────────────────────────────┐
 //	│ version 1 │ epoch │ flush seq │ open hour │ number of rings · positions  │
 //	└───────────┴───────┴───────────┴───────────┴──────────────────────────────┘
-func appendPositions(dst []byte, p *engine.Positions) []byte {
+func AppendPositions(dst []byte, p *engine.Positions) []byte {
 	dst = binary.AppendUvarint(append(dst, positionsVersion), p.Epoch)
 	dst = binary.AppendUvarint(dst, p.FlushSeq)
 	dst = binary.AppendUvarint(dst, uint64(p.OpenHour))
@@ -33,7 +33,8 @@ func appendPositions(dst []byte, p *engine.Positions) []byte {
 	return dst
 }
 
-func decodePositions(v []byte) (engine.Positions, error) {
+// DecodePositions decodes positions. The result shares no memory with v.
+func DecodePositions(v []byte) (engine.Positions, error) {
 	r := readValue("positions", v, positionsVersion)
 	p := engine.Positions{Epoch: r.uvarint(), FlushSeq: r.uvarint(), OpenHour: r.uint32()}
 	n := r.uvarint()
@@ -50,80 +51,84 @@ func decodePositions(v []byte) (engine.Positions, error) {
 	return p, r.end()
 }
 
-// stage is which of two tables, of hours or of days, the roll-up or a sweep goes over.
-type stage byte
+// Stage is which of two tables, of hours or of days, the roll-up or a sweep goes over.
+type Stage byte
 
 const (
-	stageLinks stage = iota
-	stageOwners
-	stageDone // of a sweep only
+	StageLinks Stage = iota
+	StageOwners
+	StageDone // of a sweep only
 )
 
-// mark says how far the roll-up went. In the order of (hour, stage, link id or owner), every row before
-// (Hour, Stage, Next) is contained in day and life rows, and none from there on is.
-type mark struct {
-	hour  uint32
-	stage stage
-	next  uint64
+// Mark says how far the roll-up went. In the order of (hour, stage, link id or owner), every row
+// before (Hour, Stage, Next) is contained in day and life rows, and none from there on is.
+type Mark struct {
+	Hour  uint32
+	Stage Stage
+	Next  uint64
 }
 
-// passed tells whether the row of (hour, id) in the stage's table is contained in day and life rows.
-func (m mark) passed(s stage, hour uint32, id uint64) bool {
-	return hour < m.hour || hour == m.hour && (s < m.stage || s == m.stage && id < m.next)
+// Passed tells whether the row of (hour, id) in the stage's table is contained in day and life
+// rows.
+func (m Mark) Passed(s Stage, hour uint32, id uint64) bool {
+	return hour < m.Hour || hour == m.Hour && (s < m.Stage || s == m.Stage && id < m.Next)
 }
 
-// nextStage returns the mark at the end of a table of an hour.
-func (m mark) nextStage() mark {
-	if m.stage == stageLinks {
-		return mark{hour: m.hour, stage: stageOwners}
+// NextStage returns the mark at the end of a table of an hour.
+func (m Mark) NextStage() Mark {
+	if m.Stage == StageLinks {
+		return Mark{Hour: m.Hour, Stage: StageOwners}
 	}
-	return mark{hour: m.hour + 1}
+	return Mark{Hour: m.Hour + 1}
 }
 
-// appendMark appends the roll-up mark.
+// AppendMark appends the roll-up mark.
 //
 //	┌───────────┬──────┬─────────┬──────────────────────────┐
 //	│ version 1 │ hour │ stage 1 │ next link id, or owner   │
 //	└───────────┴──────┴─────────┴──────────────────────────┘
-func appendMark(dst []byte, m mark) []byte {
-	dst = binary.AppendUvarint(append(dst, markVersion), uint64(m.hour))
-	return binary.AppendUvarint(append(dst, byte(m.stage)), m.next)
+func AppendMark(dst []byte, m Mark) []byte {
+	dst = binary.AppendUvarint(append(dst, markVersion), uint64(m.Hour))
+	return binary.AppendUvarint(append(dst, byte(m.Stage)), m.Next)
 }
 
-func decodeMark(v []byte) (mark, error) {
+// DecodeMark decodes the roll-up mark.
+func DecodeMark(v []byte) (Mark, error) {
 	r := readValue("roll-up mark", v, markVersion)
-	m := mark{hour: r.uint32(), stage: stage(r.byte()), next: r.uvarint()}
-	if m.stage > stageOwners {
+	m := Mark{Hour: r.uint32(), Stage: Stage(r.byte()), Next: r.uvarint()}
+	if m.Stage > StageOwners {
 		r.fail("unknown stage")
 	}
 	return m, r.end()
 }
 
-// sweep says how far the deletion of old day rows went. In the order of (Stage, link id or owner), no row of a day before
-// FirstDay is left before (Stage, Next), but for those that were rolled up later.
-type sweep struct {
-	firstDay uint32
-	stage    stage
-	next     uint64 // 0 if done
+// Sweep says how far the deletion of old day rows went. In the order of (Stage, link id or owner),
+// no row of a day before FirstDay is left before (Stage, Next), but for those that were rolled up
+// later.
+type Sweep struct {
+	FirstDay uint32
+	Stage    Stage
+	Next     uint64 // 0 if done
 }
 
-// nextStage returns the sweep mark at the end of a table.
-func (w sweep) nextStage() sweep { return sweep{firstDay: w.firstDay, stage: w.stage + 1} }
+// NextStage returns the sweep mark at the end of a table.
+func (w Sweep) NextStage() Sweep { return Sweep{FirstDay: w.FirstDay, Stage: w.Stage + 1} }
 
-// appendSweep appends the sweep mark.
+// AppendSweep appends the sweep mark.
 //
 //	┌───────────┬───────────┬──────────────────────────────────┬──────────────────────────┐
 //	│ version 1 │ first day │ stage 1: 0 links 1 owners 2 done │ next link id, or owner   │
 //	└───────────┴───────────┴──────────────────────────────────┴──────────────────────────┘
-func appendSweep(dst []byte, w sweep) []byte {
-	dst = binary.AppendUvarint(append(dst, sweepVersion), uint64(w.firstDay))
-	return binary.AppendUvarint(append(dst, byte(w.stage)), w.next)
+func AppendSweep(dst []byte, w Sweep) []byte {
+	dst = binary.AppendUvarint(append(dst, sweepVersion), uint64(w.FirstDay))
+	return binary.AppendUvarint(append(dst, byte(w.Stage)), w.Next)
 }
 
-func decodeSweep(v []byte) (sweep, error) {
+// DecodeSweep decodes the sweep mark.
+func DecodeSweep(v []byte) (Sweep, error) {
 	r := readValue("sweep mark", v, sweepVersion)
-	w := sweep{firstDay: r.uint32(), stage: stage(r.byte()), next: r.uvarint()}
-	if w.stage > stageDone || w.stage == stageDone && w.next != 0 {
+	w := Sweep{FirstDay: r.uint32(), Stage: Stage(r.byte()), Next: r.uvarint()}
+	if w.Stage > StageDone || w.Stage == StageDone && w.Next != 0 {
 		r.fail("unknown stage")
 	}
 	return w, r.end()
@@ -131,22 +136,23 @@ func decodeSweep(v []byte) (sweep, error) {
 
 const baseURLVersion = 1
 
-// maxBaseURLBytes bounds a base URL: it is checked as a target is, so none is longer.
-const maxBaseURLBytes = engine.MaxTargetBytes
+// MaxBaseURLBytes bounds a base URL: it is checked as a target is, so none is longer.
+const MaxBaseURLBytes = engine.MaxTargetBytes
 
-// appendBaseURL appends the base URL of the last server: scheme, host and port, in ASCII.
+// AppendBaseURL appends the base URL of the last server: scheme, host and port, in ASCII.
 //
 //	┌───────────┬──────────┐
 //	│ version 1 │ base URL │
 //	└───────────┴──────────┘
-func appendBaseURL(dst []byte, baseURL string) []byte {
+func AppendBaseURL(dst []byte, baseURL string) []byte {
 	return append(append(dst, baseURLVersion), baseURL...)
 }
 
-func decodeBaseURL(v []byte) (string, error) {
+// DecodeBaseURL decodes a base URL.
+func DecodeBaseURL(v []byte) (string, error) {
 	r := readValue("base URL", v, baseURLVersion)
 	text := string(r.rest)
-	if why := baseURLProblem(text); r.err == nil && why != "" {
+	if why := BaseURLProblem(text); r.err == nil && why != "" {
 		r.fail(why)
 	}
 	if r.err != nil {
@@ -155,11 +161,11 @@ func decodeBaseURL(v []byte) (string, error) {
 	return text, nil
 }
 
-// baseURLProblem says why text cannot be kept as a base URL, "" if it can.
-func baseURLProblem(text string) string {
+// BaseURLProblem says why text cannot be kept as a base URL, "" if it can.
+func BaseURLProblem(text string) string {
 	visible := func(c rune) bool { return ' ' < c && c <= '~' }
 	switch {
-	case text == "" || len(text) > maxBaseURLBytes:
+	case text == "" || len(text) > MaxBaseURLBytes:
 		return fmt.Sprintf("it has %d bytes", len(text))
 	case strings.ContainsFunc(text, func(c rune) bool { return !visible(c) }):
 		return "it has characters that no address has"

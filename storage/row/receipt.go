@@ -1,4 +1,4 @@
-package storage
+package row
 
 import (
 	"encoding/binary"
@@ -20,24 +20,25 @@ const (
 	maxColdBytes = engine.MaxCodeBytes + engine.MaxTitleBytes + engine.MaxTags*(engine.MaxTagBytes+2) + 64
 )
 
-// appendReceipt appends a receipt; sender and key are in the row's key. The link is there whole, as it was answered: it may
-// be edited or deleted since. Its hits of that moment stand in place of the imported ones.
+// AppendReceipt appends a receipt; sender and key are in the row's key. The link is there whole, as
+// it was answered: it may be edited or deleted since. Its hits of that moment stand in place of the
+// imported ones.
 //
 //	┌───────────┬──────────────┬──────────────┬──────────────────────┬────────────┬─────────────┐
 //	│ version 1 │ created, ms  │ body hash 16 │ outcome 1: 0 created │ hot record │ cold record │
 //	│           │ zigzag       │              │            1 existed │            │ …end        │
 //	└───────────┴──────────────┴──────────────┴──────────────────────┴────────────┴─────────────┘
 //
-// Outcome 2 is that of a request for several links; appendBulkReceipt draws what follows it then.
-func appendReceipt(dst []byte, r *engine.Receipt, hot *engine.Hot, cold *engine.Cold) []byte {
+// Outcome 2 is that of a request for several links; AppendBulkReceipt draws what follows it then.
+func AppendReceipt(dst []byte, r *engine.Receipt, hot *engine.Hot, cold *engine.Cold) []byte {
 	outcome := byte(outcomeCreated)
 	if r.Existed {
 		outcome = outcomeExisted
 	}
-	dst = appendString(appendReceiptStart(dst, r, outcome), appendHot(nil, hot))
+	dst = appendString(appendReceiptStart(dst, r, outcome), AppendHot(nil, hot))
 	answered := *cold
 	answered.ImportedHits = r.Hits
-	return appendCold(dst, &answered)
+	return AppendCold(dst, &answered)
 }
 
 // appendReceiptStart appends what all receipts begin with.
@@ -46,8 +47,9 @@ func appendReceiptStart(dst []byte, r *engine.Receipt, outcome byte) []byte {
 	return append(append(dst, r.Body[:]...), outcome)
 }
 
-// appendBulkReceipt appends the receipt of a request for several links. Of a link it has only what it is found by: with its
-// 1,000 items of at most 75 bytes each it takes 75 KB, some 15 KB as a rule.
+// AppendBulkReceipt appends the receipt of a request for several links. Of a link it has only what
+// it is found by: with its 1,000 items of at most 75 bytes each it takes 75 KB, some 15 KB as a
+// rule.
 //
 //	┌───────────┬─────────────┬──────────────┬─────────────┬───────┐ ┌──────────────────────┬───────────┬────────┐
 //	│ version 1 │ created, ms │ body hash 16 │ outcome 1:  │ items │ │ outcome 1: 0 created │ [link id] │ [code] │ …
@@ -56,7 +58,7 @@ func appendReceiptStart(dst []byte, r *engine.Receipt, outcome byte) []byte {
 //	                                                                 └──────────────────────┴───────────┴────────┘
 //
 // Fields in brackets are there for an item's outcomes 0 and 1.
-func appendBulkReceipt(dst []byte, r *engine.Receipt) []byte {
+func AppendBulkReceipt(dst []byte, r *engine.Receipt) []byte {
 	dst = binary.AppendUvarint(appendReceiptStart(dst, r, outcomeSeveral), uint64(len(r.Items)))
 	for i := range r.Items {
 		x := &r.Items[i]
@@ -68,8 +70,9 @@ func appendBulkReceipt(dst []byte, r *engine.Receipt) []byte {
 	return dst
 }
 
-// decodeReceipt decodes the receipt v of a request, for one link or for several. The result shares no memory with v.
-func decodeReceipt(k engine.RequestKey, v []byte) (engine.Receipt, error) {
+// DecodeReceipt decodes the receipt v of a request, for one link or for several. The result shares
+// no memory with v.
+func DecodeReceipt(k engine.RequestKey, v []byte) (engine.Receipt, error) {
 	r := readValue("receipt", v, receiptVersion)
 	x := engine.Receipt{Request: engine.Request{RequestKey: k}, CreatedAtMs: r.varint()}
 	copy(x.Body[:], r.fixed(len(x.Body)))
@@ -93,12 +96,12 @@ func readReceiptLink(r *reader, x *engine.Receipt) error {
 	if err != nil {
 		return err
 	}
-	if x.Link.Cold, err = decodeCold(cold); err != nil {
+	if x.Link.Cold, err = DecodeCold(cold); err != nil {
 		return err
 	}
 	x.Hits = x.Link.Cold.ImportedHits
-	view, err := decodeHot([]byte(x.Link.Cold.Code), hot)
-	x.Link.Hot = ownHot(&view)
+	view, err := DecodeHot([]byte(x.Link.Cold.Code), hot)
+	x.Link.Hot = OwnHot(&view)
 	return err
 }
 
@@ -140,8 +143,8 @@ func checkReceiptItems(items []engine.ReceiptItem) error {
 	return nil
 }
 
-// decodeReceiptTime reads when a receipt's request succeeded, and looks at no more than that.
-func decodeReceiptTime(v []byte) (createdAtMs int64, err error) {
+// DecodeReceiptTime reads when a receipt's request succeeded, and looks at no more than that.
+func DecodeReceiptTime(v []byte) (createdAtMs int64, err error) {
 	r := readValue("receipt", v, receiptVersion)
 	createdAtMs = r.varint()
 	return createdAtMs, r.err

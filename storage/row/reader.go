@@ -1,4 +1,4 @@
-package storage
+package row
 
 import (
 	"encoding/binary"
@@ -9,12 +9,13 @@ import (
 // ErrCorrupt: a key or a value is not what this package writes.
 var ErrCorrupt = errors.New("store is corrupt")
 
-// Value formats. Each value begins with the version of its format. Numbers are uvarints in their shortest form, unless a
-// diagram gives a width; signed ones are zigzag varints; a string has its length before it, unless it ends the value.
-// So there is exactly one encoding of everything, and a decoder takes no other: decode and encode are inverse.
+// Value formats. Each value begins with the version of its format. Numbers are uvarints in their
+// shortest form, unless a diagram gives a width; signed ones are zigzag varints; a string has its
+// length before it, unless it ends the value. So there is exactly one encoding of everything, and a
+// decoder takes no other: decode and encode are inverse.
 
-// reader takes a value apart. The first failure sticks; the zero values that are read after it mean nothing, and end
-// returns it. Nothing is allocated unless something is wrong.
+// reader takes a value apart. The first failure sticks; the zero values that are read after it mean
+// nothing, and end returns it. Nothing is allocated unless something is wrong.
 type reader struct {
 	rest []byte
 	what string // is being read

@@ -1,4 +1,4 @@
-package storage
+package row
 
 import (
 	"math"
@@ -12,25 +12,29 @@ import (
 )
 
 const (
-	// maxLooseHashes bounds the hashes that a sum gathers before it unites them: 64 KiB, eight full exact sketches.
+	// maxLooseHashes bounds the hashes that a sum gathers before it unites them: 64 KiB, eight full
+	// exact sketches.
 	maxLooseHashes = 8 * engine.MaxExactVisitors
 
-	// maxLooseReferrers bounds the referrers that a sum gathers before it cuts them to engine.MaxValues. The more, the
-	// closer the result; their names take at most 259 KB.
+	// maxLooseReferrers bounds the referrers that a sum gathers before it cuts them to
+	// engine.MaxValues. The more, the closer the result; their names take at most 259 KB.
 	maxLooseReferrers = 4 * engine.MaxValues
 )
 
-// tallySum adds up tally rows. The zero value is an empty sum. It is made for many rows that are small: a count, a few hashes, one value of each dimension,
-// of which none costs an allocation.
+// AllParts is everything that Add can add of a row.
+const AllParts = engine.Visitors | engine.Breakdowns
+
+// Sum adds up tally rows. The zero value is an empty sum. It is made for many rows that are small:
+// a count, a few hashes, one value of each dimension, of which none costs an allocation.
 //
 //   - Hashes are gathered, and sorted once at the end. When they exceed what is counted exactly, or a row is dense, they go
 //     into registers, which dense rows are united with in place.
 //   - Referrers are kept in order, and their names once, in an arena. Countries, devices and browsers are one byte each, so
 //     each has a cell of its own, and a bit that tells whether it is used: those need no search, order or clearing.
 //
-// The result depends on nothing but what was added, unless there are more than maxLooseReferrers referrers: cutting them in
-// between is a merge of summaries like any other, with the same bound.
-type tallySum struct {
+// The result depends on nothing but what was added, unless there are more than maxLooseReferrers
+// referrers: cutting them in between is a merge of summaries like any other, with the same bound.
+type Sum struct {
 	hits, bots, prefetches, heads uint64
 	overflown                     bool // hits stay at their maximum, and what they are broken down by is given up
 
@@ -44,7 +48,8 @@ type tallySum struct {
 	cells     [numByteDimensions]byteCells
 }
 
-// numByteDimensions is the number of dimensions whose values are one byte: all but engine.Referrers.
+// numByteDimensions is the number of dimensions whose values are one byte: all but
+// engine.Referrers.
 const numByteDimensions = engine.NumDimensions - 1
 
 // byteCells are hits by the values of a dimension of one byte.
@@ -54,18 +59,19 @@ type byteCells struct {
 	listed engine.Breakdown // by list; kept for its memory
 }
 
-var sumPool = sync.Pool{New: func() any { return new(tallySum) }}
+var sumPool = sync.Pool{New: func() any { return new(Sum) }}
 
-// newSum returns an empty sum. release gives it back.
-func newSum() *tallySum { return sumPool.Get().(*tallySum) }
+// NewSum returns an empty sum. release gives it back.
+func NewSum() *Sum { return sumPool.Get().(*Sum) }
 
-func (s *tallySum) release() {
-	s.reset()
+// Release gives s back. Nothing that aliases it may be used any more.
+func (s *Sum) Release() {
+	s.Reset()
 	sumPool.Put(s)
 }
 
-// reset empties s and keeps its memory, so what aliases it must not be used any more.
-func (s *tallySum) reset() {
+// Reset empties s and keeps its memory, so what aliases it must not be used any more.
+func (s *Sum) Reset() {
 	s.hits, s.bots, s.prefetches, s.heads, s.overflown = 0, 0, 0, 0, false
 	s.hashes, s.unsorted, s.registers = s.hashes[:0], false, s.registers[:0]
 	if !s.divided {
@@ -79,22 +85,22 @@ func (s *tallySum) reset() {
 	}
 }
 
-// add adds what is wanted of a row. Nothing else of it is looked at.
-func (s *tallySum) add(row []byte, wanted engine.Parts) error {
-	raw, err := parseTally(row)
+// Add adds what is wanted of a row. Nothing else of it is looked at.
+func (s *Sum) Add(row []byte, wanted engine.Parts) error {
+	raw, err := ParseTally(row)
 	if err != nil {
 		return err
 	}
-	hits, carry := bits.Add64(s.hits, raw.hits, 0)
+	hits, carry := bits.Add64(s.hits, raw.Hits, 0)
 	if carry != 0 {
 		hits, s.overflown = math.MaxUint64, true
 	}
 	s.hits = hits
-	s.bots += raw.bots
-	s.prefetches += raw.prefetches
-	s.heads += raw.heads
+	s.bots += raw.Bots
+	s.prefetches += raw.Prefetches
+	s.heads += raw.Heads
 	if raw.breakdowns != nil && wanted&engine.Breakdowns != 0 {
-		if err := s.addBreakdowns(raw.breakdowns, raw.hits); err != nil {
+		if err := s.addBreakdowns(raw.breakdowns, raw.Hits); err != nil {
 			return err
 		}
 	}
@@ -107,7 +113,7 @@ func (s *tallySum) add(row []byte, wanted engine.Parts) error {
 	return s.addDense(raw.sketch)
 }
 
-func (s *tallySum) addExact(sketch []byte) (err error) {
+func (s *Sum) addExact(sketch []byte) (err error) {
 	s.unsorted = s.unsorted || len(s.hashes) > 0
 	if s.hashes, err = exactHashes(s.hashes, sketch, true); err != nil {
 		return err
@@ -118,7 +124,7 @@ func (s *tallySum) addExact(sketch []byte) (err error) {
 	return nil
 }
 
-func (s *tallySum) addDense(sketch []byte) error {
+func (s *Sum) addDense(sketch []byte) error {
 	registers, err := denseRegisters(sketch)
 	if err != nil {
 		return err
@@ -132,7 +138,7 @@ func (s *tallySum) addDense(sketch []byte) error {
 }
 
 // unite frees hashes of repetitions, or puts them into registers if there are some or must be.
-func (s *tallySum) unite() {
+func (s *Sum) unite() {
 	dense := len(s.registers) > 0
 	if !dense && s.unsorted {
 		slices.Sort(s.hashes)
@@ -152,11 +158,11 @@ func (s *tallySum) unite() {
 }
 
 // appendVisitors appends the sketch as a tally row holds it; nothing if there are no visitors.
-func (s *tallySum) appendVisitors(dst []byte) []byte {
+func (s *Sum) appendVisitors(dst []byte) []byte {
 	s.unite()
 	switch {
 	case len(s.registers) > 0:
-		return append(append(dst, denseHead[:]...), s.registers...)
+		return append(append(dst, densePrefix[:]...), s.registers...)
 	case len(s.hashes) > 0:
 		exact := engine.ExactSketch(s.hashes)
 		return exact.AppendBinary(dst)
@@ -165,19 +171,19 @@ func (s *tallySum) appendVisitors(dst []byte) []byte {
 }
 
 // visitors returns the sketch. Once dense, it shares no memory with s.
-func (s *tallySum) visitors() engine.Sketch {
+func (s *Sum) visitors() engine.Sketch {
 	s.unite()
 	if len(s.registers) == 0 {
 		return engine.ExactSketch(s.hashes)
 	}
-	dense, err := engine.DecodeSketch(s.appendVisitors(make([]byte, 0, len(denseHead)+denseRegisterCount)))
+	dense, err := engine.DecodeSketch(s.appendVisitors(make([]byte, 0, len(densePrefix)+denseRegisterCount)))
 	if err != nil {
 		panic("storage: united registers are no sketch: " + err.Error())
 	}
 	return dense
 }
 
-func (s *tallySum) addBreakdowns(part []byte, rowHits uint64) error {
+func (s *Sum) addBreakdowns(part []byte, rowHits uint64) error {
 	s.divided = true
 	r := readValues(part, rowHits)
 	at := 0
@@ -191,9 +197,9 @@ func (s *tallySum) addBreakdowns(part []byte, rowHits uint64) error {
 	return r.end()
 }
 
-// addReferrer adds hits of a referrer, of which the place is not before from, and returns the place of the next one of the
-// row: the names of a row ascend, and are often those of the rows before.
-func (s *tallySum) addReferrer(from int, name []byte, hits uint64) (next int) {
+// addReferrer adds hits of a referrer, of which the place is not before from, and returns the place
+// of the next one of the row: the names of a row ascend, and are often those of the rows before.
+func (s *Sum) addReferrer(from int, name []byte, hits uint64) (next int) {
 	at, found := from, false
 	if from < len(s.referrers) {
 		switch order := strings.Compare(s.referrers[from].Value, aliasString(name)); {
@@ -215,15 +221,16 @@ func (s *tallySum) addReferrer(from int, name []byte, hits uint64) (next int) {
 	return at + 1
 }
 
-func (s *tallySum) findReferrer(from int, name string) (at int, found bool) {
+func (s *Sum) findReferrer(from int, name string) (at int, found bool) {
 	at, found = slices.BinarySearchFunc(s.referrers[from:], name, func(v engine.ValueHits, name string) int {
 		return strings.Compare(v.Value, name)
 	})
 	return from + at, found
 }
 
-// keep copies name into the arena. Where that grows, the strings before keep the array that they are in.
-func (s *tallySum) keep(name []byte) string {
+// keep copies name into the arena. Where that grows, the strings before keep the array that they
+// are in.
+func (s *Sum) keep(name []byte) string {
 	at := len(s.arena)
 	s.arena = append(s.arena, name...)
 	return aliasString(s.arena[at:])
@@ -232,7 +239,7 @@ func (s *tallySum) keep(name []byte) string {
 func aliasString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // cutReferrers makes room for further ones, in the arena as well.
-func (s *tallySum) cutReferrers() {
+func (s *Sum) cutReferrers() {
 	s.referrers = s.referrers.Cut()
 	s.arena = nil
 	for i := range s.referrers {
@@ -241,20 +248,20 @@ func (s *tallySum) cutReferrers() {
 	}
 }
 
-// empty tells whether nothing was counted.
-func (s *tallySum) empty() bool {
+// Empty tells whether nothing was counted.
+func (s *Sum) Empty() bool {
 	return s.hits|s.bots|s.prefetches|s.heads == 0 && len(s.hashes)+len(s.registers) == 0
 }
 
-// tally returns the sum. It shares memory with s, until reset, and may be called once.
-func (s *tallySum) tally() engine.Tally {
+// Tally returns the sum. It shares memory with s, until reset, and may be called once.
+func (s *Sum) Tally() engine.Tally {
 	t := s.counts()
 	t.Visitors = s.visitors()
 	return t
 }
 
 // counts is tally without visitors.
-func (s *tallySum) counts() engine.Tally {
+func (s *Sum) counts() engine.Tally {
 	t := engine.Tally{Hits: s.hits, Bots: s.bots, Prefetches: s.prefetches, Heads: s.heads}
 	if !s.divided || s.overflown {
 		return t
@@ -266,11 +273,11 @@ func (s *tallySum) counts() engine.Tally {
 	return t
 }
 
-// appendRow appends the sum as a tally row. It may be called once.
-func (s *tallySum) appendRow(dst []byte) []byte {
+// AppendRow appends the sum as a tally row. It may be called once.
+func (s *Sum) AppendRow(dst []byte) []byte {
 	t := s.counts()
 	at := len(dst)
-	dst = appendTally(dst, &t)
+	dst = AppendTally(dst, &t)
 	end := len(dst)
 	if dst = s.appendVisitors(dst); len(dst) > end {
 		dst[at+1] |= tallyVisitors
@@ -278,21 +285,22 @@ func (s *tallySum) appendRow(dst []byte) []byte {
 	return dst
 }
 
-// ownTally is tally, but what it returns is the caller's.
-func (s *tallySum) ownTally() engine.Tally {
-	t := s.tally()
+// OwnTally is tally, but what it returns is the caller's.
+func (s *Sum) OwnTally() engine.Tally {
+	t := s.Tally()
 	if !t.Visitors.Dense() {
 		t.Visitors = t.Visitors.Clone()
 	}
 	for i := range t.Dimensions {
 		t.Dimensions[i] = slices.Clone(t.Dimensions[i])
 	}
-	s.giveNames()
+	s.GiveNames()
 	return t
 }
 
-// giveNames lets go of the names of referrers, so that the strings of the last tally stay as they are.
-func (s *tallySum) giveNames() { s.arena = nil }
+// GiveNames lets go of the names of referrers, so that the strings of the last tally stay as they
+// are.
+func (s *Sum) GiveNames() { s.arena = nil }
 
 func (c *byteCells) add(value byte, hits uint64) {
 	c.hits[value] += hits

@@ -1,4 +1,4 @@
-package storage
+package row
 
 import (
 	"bytes"
@@ -20,24 +20,24 @@ func TestKeysAreAsPinned(t *testing.T) {
 		got  []byte
 		want string
 	}{
-		"meta":        {metaKey(metaPositions), "10 70"},
-		"sequence":    {metaKey(metaSequence), "10 71"},
-		"base URL":    {metaKey(metaBaseURL), "10 62"},
-		"hot":         {appendHotKey(nil, "aZ"), "20 615a"},
-		"cold":        {appendColdKey(nil, 0x0102), "21 0000000000000102"},
-		"by owner":    {appendByOwnerKey(nil, 7, 1), "22 00000007 fffffffffffffffe"},
-		"by tag":      {appendByTagKey(nil, 7, "ab", 1), "23 00000007 02 6162 fffffffffffffffe"},
-		"by deletion": {appendByDeletionKey(nil, 0x0102, 3), "24 00000102 0000000000000003"},
-		"link hours":  {appendLinkHourKey(nil, 0x0102, 3), "30 00000102 0000000000000003"},
-		"owner hours": {appendOwnerHourKey(nil, 0x0102, 3), "31 00000102 00000003"},
-		"link days":   {appendLinkDayKey(nil, 3, 0x0102), "32 0000000000000003 00000102"},
-		"link lives":  {appendLinkLifeKey(nil, 3), "33 0000000000000003"},
-		"owner days":  {appendOwnerDayKey(nil, 3, 0x0102), "34 00000003 00000102"},
+		"meta":        {MetaKey(MetaPositions), "10 70"},
+		"sequence":    {MetaKey(MetaSequence), "10 71"},
+		"base URL":    {MetaKey(MetaBaseURL), "10 62"},
+		"hot":         {AppendHotKey(nil, "aZ"), "20 615a"},
+		"cold":        {AppendColdKey(nil, 0x0102), "21 0000000000000102"},
+		"by owner":    {AppendByOwnerKey(nil, 7, 1), "22 00000007 fffffffffffffffe"},
+		"by tag":      {AppendByTagKey(nil, 7, "ab", 1), "23 00000007 02 6162 fffffffffffffffe"},
+		"by deletion": {AppendByDeletionKey(nil, 0x0102, 3), "24 00000102 0000000000000003"},
+		"link hours":  {AppendLinkHourKey(nil, 0x0102, 3), "30 00000102 0000000000000003"},
+		"owner hours": {AppendOwnerHourKey(nil, 0x0102, 3), "31 00000102 00000003"},
+		"link days":   {AppendLinkDayKey(nil, 3, 0x0102), "32 0000000000000003 00000102"},
+		"link lives":  {AppendLinkLifeKey(nil, 3), "33 0000000000000003"},
+		"owner days":  {AppendOwnerDayKey(nil, 3, 0x0102), "34 00000003 00000102"},
 		"receipt": {
-			appendReceiptKey(nil, &engine.RequestKey{Sender: [32]byte{1}, Key: [32]byte{31: 2}}),
+			AppendReceiptKey(nil, &engine.RequestKey{Sender: [32]byte{1}, Key: [32]byte{31: 2}}),
 			"40 01" + strings.Repeat("00", 62) + "02",
 		},
-		"accounts": {accountKey([]byte("u1")), "50 7531"},
+		"accounts": {AccountKey([]byte("u1")), "50 7531"},
 	} {
 		want, err := hex.DecodeString(strings.ReplaceAll(c.want, " ", ""))
 		if err != nil || !bytes.Equal(c.got, want) {
@@ -50,48 +50,49 @@ func TestHourKeysSortByHourAndThenByLink(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hours := rapid.SliceOfN(rapid.Uint32(), 2, 2).Draw(t, "hours")
 		ids := rapid.SliceOfN(rapid.Uint64(), 2, 2).Draw(t, "ids")
-		a, b := appendLinkHourKey(nil, hours[0], ids[0]), appendLinkHourKey(nil, hours[1], ids[1])
+		a, b := AppendLinkHourKey(nil, hours[0], ids[0]), AppendLinkHourKey(nil, hours[1], ids[1])
 		want := cmp.Or(cmp.Compare(hours[0], hours[1]), cmp.Compare(ids[0], ids[1]))
 		if got := bytes.Compare(a, b); got != want {
 			t.Fatalf("got %d, want %d", got, want)
 		}
-		if id, err := hourSuffix(a); err != nil || id != ids[0] || hourOf(a) != hours[0] {
-			t.Fatalf("got hour %d, id %d, %v", hourOf(a), id, err)
+		if id, err := HourSuffix(a); err != nil || id != ids[0] || HourOf(a) != hours[0] {
+			t.Fatalf("got hour %d, id %d, %v", HourOf(a), id, err)
 		}
 	})
 }
 
 func TestAKeyOfWrongLengthIsCorrupt(t *testing.T) {
-	for _, key := range [][]byte{{tableLinkHours}, appendLinkHourKey(nil, 1, 2)[:12], appendLinkDayKey(nil, 1, 2)} {
-		if _, err := hourSuffix(key); !errors.Is(err, ErrCorrupt) {
+	for _, key := range [][]byte{{TableLinkHours}, AppendLinkHourKey(nil, 1, 2)[:12], AppendLinkDayKey(nil, 1, 2)} {
+		if _, err := HourSuffix(key); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%x: got %v, want ErrCorrupt", key, err)
 		}
 	}
 }
 
 func TestTheRangeOfAPrefixEndsAfterItsLastKey(t *testing.T) {
-	r := prefixRange([]byte{0x30, 0xff, 0xff})
-	if !bytes.Equal(r.lower, []byte{0x30, 0xff, 0xff}) || !bytes.Equal(r.upper, []byte{0x31}) {
+	r := PrefixRange([]byte{0x30, 0xff, 0xff})
+	if !bytes.Equal(r.Lower, []byte{0x30, 0xff, 0xff}) || !bytes.Equal(r.Upper, []byte{0x31}) {
 		t.Errorf("got %x", r)
 	}
 }
 
-// tallyTuple takes a key of a table of hours apart. It must be that of what it holds, and no other key may be taken.
+// tallyTuple takes a key of a table of hours apart. It must be that of what it holds, and no other
+// key may be taken.
 func tallyTuple(t *testing.T, key []byte) (tuple [3]uint64, ok bool) {
 	t.Helper()
-	suffix, err := hourSuffix(key)
+	suffix, err := HourSuffix(key)
 	if err != nil {
 		if !errors.Is(err, ErrCorrupt) {
 			t.Fatalf("%x: got %v, want ErrCorrupt", key, err)
 		}
 		return tuple, false
 	}
-	hour := hourOf(key)
-	again := appendOwnerHourKey(nil, hour, uint32(suffix))
-	if key[0] == tableLinkHours {
-		again = appendLinkHourKey(nil, hour, suffix)
+	hour := HourOf(key)
+	again := AppendOwnerHourKey(nil, hour, uint32(suffix))
+	if key[0] == TableLinkHours {
+		again = AppendLinkHourKey(nil, hour, suffix)
 	}
-	if apart := appendSuffix(appendHourKey(nil, key[0], hour), key[0], suffix); !bytes.Equal(again, key) || !bytes.Equal(apart, key) {
+	if apart := AppendSuffix(AppendHourPrefix(nil, key[0], hour), key[0], suffix); !bytes.Equal(again, key) || !bytes.Equal(apart, key) {
 		t.Fatalf("%x was taken, and is %x or %x again", key, again, apart)
 	}
 	return [3]uint64{uint64(key[0]), uint64(hour), suffix}, true
@@ -99,9 +100,9 @@ func tallyTuple(t *testing.T, key []byte) (tuple [3]uint64, ok bool) {
 
 // FuzzHourKey takes any two keys apart: what is taken sorts as what it holds.
 func FuzzHourKey(f *testing.F) {
-	a, b := appendLinkHourKey(nil, 472_222, 1<<48|5), appendOwnerHourKey(nil, 472_222, 7)
+	a, b := AppendLinkHourKey(nil, 472_222, 1<<48|5), AppendOwnerHourKey(nil, 472_222, 7)
 	for _, other := range [][]byte{
-		b, appendLinkHourKey(nil, 472_223, 0), appendOwnerHourKey(nil, 0, 1<<32-1), appendLinkDayKey(nil, 5, 19_675), a[:12], {},
+		b, AppendLinkHourKey(nil, 472_223, 0), AppendOwnerHourKey(nil, 0, 1<<32-1), AppendLinkDayKey(nil, 5, 19_675), a[:12], {},
 		append(bytes.Clone(b), make([]byte, 4)...),
 	} {
 		f.Add(a, other)
@@ -119,20 +120,20 @@ func FuzzHourKey(f *testing.F) {
 // FuzzDayKey takes any key apart as one of a table of days.
 func FuzzDayKey(f *testing.F) {
 	for _, key := range [][]byte{
-		appendLinkDayKey(nil, 1<<48|5, 19_675), appendOwnerDayKey(nil, 7, 19_675), appendLinkHourKey(nil, 472_222, 5), {},
+		AppendLinkDayKey(nil, 1<<48|5, 19_675), AppendOwnerDayKey(nil, 7, 19_675), AppendLinkHourKey(nil, 472_222, 5), {},
 	} {
 		f.Add(key)
 		f.Add(append(bytes.Clone(key), 0))
 	}
 	f.Fuzz(func(t *testing.T, key []byte) {
-		id, day, err := splitDayKey(key)
+		id, day, err := SplitDayKey(key)
 		if err != nil {
 			if !errors.Is(err, ErrCorrupt) {
 				t.Fatalf("%x: got %v, want ErrCorrupt", key, err)
 			}
 			return
 		}
-		if again := appendDayKey(nil, key[0], id, day); !bytes.Equal(again, key) {
+		if again := AppendDayKey(nil, key[0], id, day); !bytes.Equal(again, key) {
 			t.Fatalf("%x was taken, and is %x again", key, again)
 		}
 	})
@@ -141,23 +142,23 @@ func FuzzDayKey(f *testing.F) {
 // FuzzLinkOf takes any key apart from which a load reads a link id.
 func FuzzLinkOf(f *testing.F) {
 	for _, key := range [][]byte{
-		appendLinkLifeKey(nil, 1<<48|5), appendLinkHourKey(nil, 472_222, 5), appendLinkDayKey(nil, 5, 19_675),
-		appendOwnerHourKey(nil, 472_222, 7), {tableLinkHours, 0, 0, 0, 1, 0, 0, 0, 5}, {},
+		AppendLinkLifeKey(nil, 1<<48|5), AppendLinkHourKey(nil, 472_222, 5), AppendLinkDayKey(nil, 5, 19_675),
+		AppendOwnerHourKey(nil, 472_222, 7), {TableLinkHours, 0, 0, 0, 1, 0, 0, 0, 5}, {},
 	} {
 		f.Add(key)
 		f.Add(append(bytes.Clone(key), 0))
 	}
 	f.Fuzz(func(t *testing.T, key []byte) {
-		id, err := linkOf(key)
+		id, err := LinkOf(key)
 		if err != nil {
 			if !errors.Is(err, ErrCorrupt) {
 				t.Fatalf("%x: got %v, want ErrCorrupt", key, err)
 			}
 			return
 		}
-		again := appendLinkLifeKey(nil, id)
-		if key[0] == tableLinkHours {
-			again = appendLinkHourKey(nil, hourOf(key), id)
+		again := AppendLinkLifeKey(nil, id)
+		if key[0] == TableLinkHours {
+			again = AppendLinkHourKey(nil, HourOf(key), id)
 		}
 		if !bytes.Equal(again, key) {
 			t.Fatalf("%x was taken, and is %x again", key, again)
@@ -167,19 +168,19 @@ func FuzzLinkOf(f *testing.F) {
 
 // FuzzRequestOf takes any key apart as one of a receipt.
 func FuzzRequestOf(f *testing.F) {
-	key := appendReceiptKey(nil, &engine.RequestKey{Sender: [32]byte{1, 2}, Key: [32]byte{3, 4}})
-	for _, key := range [][]byte{key, key[:64], append(bytes.Clone(key), 0), {tableIdempotency}, {}} {
+	key := AppendReceiptKey(nil, &engine.RequestKey{Sender: [32]byte{1, 2}, Key: [32]byte{3, 4}})
+	for _, key := range [][]byte{key, key[:64], append(bytes.Clone(key), 0), {TableReceipts}, {}} {
 		f.Add(key)
 	}
 	f.Fuzz(func(t *testing.T, key []byte) {
-		k, err := requestOf(key)
+		k, err := SplitReceiptKey(key)
 		if err != nil {
 			if !errors.Is(err, ErrCorrupt) {
 				t.Fatalf("%x: got %v, want ErrCorrupt", key, err)
 			}
 			return
 		}
-		if again := appendReceiptKey(nil, &k); !bytes.Equal(again, key) {
+		if again := AppendReceiptKey(nil, &k); !bytes.Equal(again, key) {
 			t.Fatalf("%x was taken, and is %x again", key, again)
 		}
 	})
@@ -187,18 +188,18 @@ func FuzzRequestOf(f *testing.F) {
 
 // FuzzByDeletionKey takes any key of the index by deletion apart.
 func FuzzByDeletionKey(f *testing.F) {
-	f.Add(appendByDeletionKey(nil, 472_222, 1<<48|5))
-	f.Add(appendByDeletionKey(nil, 472_222, 5)[:12])
-	f.Add(appendLinkHourKey(nil, 472_222, 5))
+	f.Add(AppendByDeletionKey(nil, 472_222, 1<<48|5))
+	f.Add(AppendByDeletionKey(nil, 472_222, 5)[:12])
+	f.Add(AppendLinkHourKey(nil, 472_222, 5))
 	f.Fuzz(func(t *testing.T, key []byte) {
-		hour, id, err := splitByDeletionKey(key)
+		hour, id, err := SplitByDeletionKey(key)
 		if err != nil {
 			if !errors.Is(err, ErrCorrupt) {
 				t.Fatalf("%x: got %v, want ErrCorrupt", key, err)
 			}
 			return
 		}
-		if again := appendByDeletionKey(nil, hour, id); !bytes.Equal(again, key) {
+		if again := AppendByDeletionKey(nil, hour, id); !bytes.Equal(again, key) {
 			t.Fatalf("%x was taken, and is %x again", key, again)
 		}
 	})
@@ -216,34 +217,35 @@ var tableOrders = map[string]struct {
 	key     func(x fields) []byte
 	compare func(a, b fields) int
 }{
-	"hot":  {func(x fields) []byte { return appendHotKey(nil, x.text) }, func(a, b fields) int { return cmp.Compare(a.text, b.text) }},
-	"cold": {func(x fields) []byte { return appendColdKey(nil, x.id) }, func(a, b fields) int { return cmp.Compare(a.id, b.id) }},
-	"by owner": {func(x fields) []byte { return appendByOwnerKey(nil, x.number, x.id) }, func(a, b fields) int {
+	"hot":  {func(x fields) []byte { return AppendHotKey(nil, x.text) }, func(a, b fields) int { return cmp.Compare(a.text, b.text) }},
+	"cold": {func(x fields) []byte { return AppendColdKey(nil, x.id) }, func(a, b fields) int { return cmp.Compare(a.id, b.id) }},
+	"by owner": {func(x fields) []byte { return AppendByOwnerKey(nil, x.number, x.id) }, func(a, b fields) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(b.id, a.id))
 	}},
-	"by tag": {func(x fields) []byte { return appendByTagKey(nil, x.number, x.text, x.id) }, func(a, b fields) int {
+	"by tag": {func(x fields) []byte { return AppendByTagKey(nil, x.number, x.text, x.id) }, func(a, b fields) int {
 		byTag := cmp.Or(cmp.Compare(len(a.text), len(b.text)), cmp.Compare(a.text, b.text))
 		return cmp.Or(cmp.Compare(a.number, b.number), byTag, cmp.Compare(b.id, a.id))
 	}},
-	"by deletion": {func(x fields) []byte { return appendByDeletionKey(nil, x.number, x.id) }, func(a, b fields) int {
+	"by deletion": {func(x fields) []byte { return AppendByDeletionKey(nil, x.number, x.id) }, func(a, b fields) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.id, b.id))
 	}},
-	"link hours": {func(x fields) []byte { return appendLinkHourKey(nil, x.number, x.id) }, func(a, b fields) int {
+	"link hours": {func(x fields) []byte { return AppendLinkHourKey(nil, x.number, x.id) }, func(a, b fields) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.id, b.id))
 	}},
-	"owner hours": {func(x fields) []byte { return appendOwnerHourKey(nil, x.number, uint32(x.id)) }, func(a, b fields) int {
+	"owner hours": {func(x fields) []byte { return AppendOwnerHourKey(nil, x.number, uint32(x.id)) }, func(a, b fields) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(uint32(a.id), uint32(b.id)))
 	}},
-	"link days": {func(x fields) []byte { return appendLinkDayKey(nil, x.id, x.number) }, func(a, b fields) int {
+	"link days": {func(x fields) []byte { return AppendLinkDayKey(nil, x.id, x.number) }, func(a, b fields) int {
 		return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.number, b.number))
 	}},
-	"link lives": {func(x fields) []byte { return appendLinkLifeKey(nil, x.id) }, func(a, b fields) int { return cmp.Compare(a.id, b.id) }},
-	"owner days": {func(x fields) []byte { return appendOwnerDayKey(nil, uint32(x.id), x.number) }, func(a, b fields) int {
+	"link lives": {func(x fields) []byte { return AppendLinkLifeKey(nil, x.id) }, func(a, b fields) int { return cmp.Compare(a.id, b.id) }},
+	"owner days": {func(x fields) []byte { return AppendOwnerDayKey(nil, uint32(x.id), x.number) }, func(a, b fields) int {
 		return cmp.Or(cmp.Compare(uint32(a.id), uint32(b.id)), cmp.Compare(a.number, b.number))
 	}},
 }
 
-// FuzzKeyOrder makes two keys of each table: they sort as what they hold, and are equal only if that is.
+// FuzzKeyOrder makes two keys of each table: they sort as what they hold, and are equal only if
+// that is.
 func FuzzKeyOrder(f *testing.F) {
 	f.Add(uint32(7), uint64(5), "tag", uint32(7), uint64(6), "tag")
 	f.Add(uint32(7), uint64(5), "tag", uint32(7), uint64(5), "tags")
@@ -259,34 +261,35 @@ func FuzzKeyOrder(f *testing.F) {
 				t.Errorf("%s: %x and %x sort by %d, and what they hold by %d", table, keyA, keyB, got, want)
 			}
 		}
-		list := appendByTagKey(nil, a.number, a.text, a.id)
+		list := AppendByTagKey(nil, a.number, a.text, a.id)
 		list = list[:len(list)-8]
-		inList := bytes.HasPrefix(appendByTagKey(nil, b.number, b.text, b.id), list)
+		inList := bytes.HasPrefix(AppendByTagKey(nil, b.number, b.text, b.id), list)
 		if want := a.number == b.number && a.text == b.text; inList != want {
 			t.Errorf("%+v in the list of tag %q of owner %d: got %v, want %v", b, a.text, a.number, inList, want)
 		}
 	})
 }
 
-// FuzzPrefixRange looks for any key in the range of any prefix: it holds the keys with that prefix, and no others.
+// FuzzPrefixRange looks for any key in the range of any prefix: it holds the keys with that prefix,
+// and no others.
 func FuzzPrefixRange(f *testing.F) {
-	f.Add([]byte{tableAccounts}, []byte{tableAccounts, 0xff, 0xff})
-	f.Add([]byte{tableAccounts}, []byte{tableAccounts + 1})
-	f.Add([]byte{tableLinkHours, 0xff, 0xff}, []byte{tableLinkHours, 0xff, 0xff, 0xff, 0xff})
-	f.Add([]byte{tableLinkHours, 0xff, 0xff}, []byte{tableOwnerHours})
-	f.Add([]byte{tableLinkHours, 0, 1}, []byte{tableLinkHours, 0, 0, 0xff})
+	f.Add([]byte{TableAccounts}, []byte{TableAccounts, 0xff, 0xff})
+	f.Add([]byte{TableAccounts}, []byte{TableAccounts + 1})
+	f.Add([]byte{TableLinkHours, 0xff, 0xff}, []byte{TableLinkHours, 0xff, 0xff, 0xff, 0xff})
+	f.Add([]byte{TableLinkHours, 0xff, 0xff}, []byte{TableOwnerHours})
+	f.Add([]byte{TableLinkHours, 0, 1}, []byte{TableLinkHours, 0, 0, 0xff})
 	f.Fuzz(func(t *testing.T, prefix, key []byte) {
 		if len(bytes.Trim(prefix, "\xff")) == 0 {
 			t.Skip("no prefix that a table has")
 		}
 		before := bytes.Clone(prefix)
-		r := prefixRange(prefix)
-		in := bytes.Compare(r.lower, key) <= 0 && bytes.Compare(key, r.upper) < 0
+		r := PrefixRange(prefix)
+		in := bytes.Compare(r.Lower, key) <= 0 && bytes.Compare(key, r.Upper) < 0
 		if want := bytes.HasPrefix(key, prefix); in != want {
 			t.Fatalf("%x in the range of %x: got %v, want %v", key, prefix, in, want)
 		}
-		if !bytes.Equal(prefix, before) || !bytes.Equal(r.lower, before) {
-			t.Fatalf("the range of %x begins with %x", before, r.lower)
+		if !bytes.Equal(prefix, before) || !bytes.Equal(r.Lower, before) {
+			t.Fatalf("the range of %x begins with %x", before, r.Lower)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package storage
+package row
 
 import (
 	"encoding/hex"
@@ -17,51 +17,51 @@ import (
 // codecs are all value formats: each takes a value apart and puts it together again.
 var codecs = map[string]func(v []byte) ([]byte, error){
 	"hot": func(v []byte) ([]byte, error) {
-		view, err := decodeHot([]byte("code"), v)
-		h := ownHot(&view)
-		return appendHot(nil, &h), err
+		view, err := DecodeHot([]byte("code"), v)
+		h := OwnHot(&view)
+		return AppendHot(nil, &h), err
 	},
 	"cold": func(v []byte) ([]byte, error) {
-		c, err := decodeCold(v)
-		return appendCold(nil, &c), err
+		c, err := DecodeCold(v)
+		return AppendCold(nil, &c), err
 	},
 	"index": func(v []byte) ([]byte, error) {
-		x, err := decodeIndexValue(v)
-		return appendIndexValue(nil, x), err
+		x, err := DecodeIndexValue(v)
+		return AppendIndexValue(nil, x), err
 	},
 	"deletion": func(v []byte) ([]byte, error) {
-		code, err := decodeDeletion(v)
-		return appendDeletion(nil, code), err
+		code, err := DecodeDeletion(v)
+		return AppendDeletion(nil, code), err
 	},
 	"tally": func(v []byte) ([]byte, error) {
 		t, err := decodeTally(v)
-		return appendTally(nil, &t), err
+		return AppendTally(nil, &t), err
 	},
 	"positions": func(v []byte) ([]byte, error) {
-		p, err := decodePositions(v)
-		return appendPositions(nil, &p), err
+		p, err := DecodePositions(v)
+		return AppendPositions(nil, &p), err
 	},
 	"mark": func(v []byte) ([]byte, error) {
-		m, err := decodeMark(v)
-		return appendMark(nil, m), err
+		m, err := DecodeMark(v)
+		return AppendMark(nil, m), err
 	},
 	"receipt": func(v []byte) ([]byte, error) {
-		r, err := decodeReceipt(goldenReceipt.RequestKey, v)
-		if at, timeErr := decodeReceiptTime(v); err == nil && (timeErr != nil || at != r.CreatedAtMs) {
+		r, err := DecodeReceipt(goldenReceipt.RequestKey, v)
+		if at, timeErr := DecodeReceiptTime(v); err == nil && (timeErr != nil || at != r.CreatedAtMs) {
 			return nil, fmt.Errorf("its time is %d, and %d (%v) by itself", r.CreatedAtMs, at, timeErr)
 		}
 		if r.Items != nil {
-			return appendBulkReceipt(nil, &r), errors.Join(err, checkReceiptItems(r.Items))
+			return AppendBulkReceipt(nil, &r), errors.Join(err, checkReceiptItems(r.Items))
 		}
-		return appendReceipt(nil, &r, &r.Link.Hot, &r.Link.Cold), err
+		return AppendReceipt(nil, &r, &r.Link.Hot, &r.Link.Cold), err
 	},
 	"sweep": func(v []byte) ([]byte, error) {
-		w, err := decodeSweep(v)
-		return appendSweep(nil, w), err
+		w, err := DecodeSweep(v)
+		return AppendSweep(nil, w), err
 	},
 	"base URL": func(v []byte) ([]byte, error) {
-		baseURL, err := decodeBaseURL(v)
-		return appendBaseURL(nil, baseURL), err
+		baseURL, err := DecodeBaseURL(v)
+		return AppendBaseURL(nil, baseURL), err
 	},
 }
 
@@ -78,7 +78,7 @@ var (
 		Title: "Ti", Tags: []string{"x", "yz"},
 	}
 	goldenPositions = engine.Positions{Epoch: 3, FlushSeq: 200, OpenHour: 472_222, Rings: []uint64{0, 1 << 40}}
-	goldenSweep     = sweep{firstDay: 29_465, stage: stageOwners, next: 128}
+	goldenSweep     = Sweep{FirstDay: 29_465, Stage: StageOwners, Next: 128}
 	goldenReceipt   = engine.Receipt{
 		Request:     engine.Request{RequestKey: engine.RequestKey{Sender: [32]byte{1}, Key: [32]byte{2}}, Body: [16]byte{1, 2, 15: 0xff}},
 		CreatedAtMs: 1_700_000_000_002, Hits: goldenCold.ImportedHits, Existed: true, Link: engine.Record{Hot: goldenHot, Cold: goldenCold},
@@ -89,37 +89,37 @@ var (
 			{Outcome: engine.OutcomeTaken}, {Outcome: engine.OutcomeRefused},
 		},
 	}
-	goldenMark = mark{hour: 472_222, stage: stageOwners, next: 128}
+	goldenMark = Mark{Hour: 472_222, Stage: StageOwners, Next: 128}
 )
 
-// TestFormatsAreAsPinned holds the bytes on disk. Whoever changes one of these literals changes a format: then its version
-// must change too, and stores of the old one must still open.
+// TestFormatsAreAsPinned holds the bytes on disk. Whoever changes one of these literals changes a
+// format: then its version must change too, and stores of the old one must still open.
 func TestFormatsAreAsPinned(t *testing.T) {
 	for name, c := range map[string]struct {
 		got  []byte
 		want string
 	}{
-		"hot":        {appendHot(nil, &goldenHot), "01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f"},
-		"tombstone":  {appendHot(nil, &goldenTombstone), "01 20 05 07 82a0abfef962"},
-		"cold":       {appendCold(nil, &goldenCold), "01 04636f6465 02 8080f4f6905d 01 8101 025469 02 0178 02797a"},
-		"index":      {appendIndexValue(nil, indexValue{"code", "a.b", "Ti"}), "01 04636f6465 03612e62 5469"},
-		"deletion":   {appendDeletion(nil, "aZ"), "01 615a"},
-		"positions":  {appendPositions(nil, &goldenPositions), "01 03 c801 9ee91c 02 00 808080808020"},
-		"mark":       {appendMark(nil, goldenMark), "01 9ee91c 01 8001"},
-		"first mark": {appendMark(nil, mark{}), "01 00 00 00"},
-		"sweep":      {appendSweep(nil, goldenSweep), "01 99e601 01 8001"},
+		"hot":        {AppendHot(nil, &goldenHot), "01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f"},
+		"tombstone":  {AppendHot(nil, &goldenTombstone), "01 20 05 07 82a0abfef962"},
+		"cold":       {AppendCold(nil, &goldenCold), "01 04636f6465 02 8080f4f6905d 01 8101 025469 02 0178 02797a"},
+		"index":      {AppendIndexValue(nil, IndexValue{"code", "a.b", "Ti"}), "01 04636f6465 03612e62 5469"},
+		"deletion":   {AppendDeletion(nil, "aZ"), "01 615a"},
+		"positions":  {AppendPositions(nil, &goldenPositions), "01 03 c801 9ee91c 02 00 808080808020"},
+		"mark":       {AppendMark(nil, goldenMark), "01 9ee91c 01 8001"},
+		"first mark": {AppendMark(nil, Mark{}), "01 00 00 00"},
+		"sweep":      {AppendSweep(nil, goldenSweep), "01 99e601 01 8001"},
 		"receipt": {
-			appendReceipt(nil, &goldenReceipt, &goldenHot, &goldenCold), "01 84a0abfef962 010200000000000000000000000000ff 01 " +
+			AppendReceipt(nil, &goldenReceipt, &goldenHot, &goldenCold), "01 84a0abfef962 010200000000000000000000000000ff 01 " +
 				"1f 01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f " +
 				"01 04636f6465 02 8080f4f6905d 01 8101 025469 02 0178 02797a",
 		},
 		"bulk receipt": {
-			appendBulkReceipt(nil, &goldenBulkReceipt), "01 84a0abfef962 010200000000000000000000000000ff 02 04 " +
+			AppendBulkReceipt(nil, &goldenBulkReceipt), "01 84a0abfef962 010200000000000000000000000000ff 02 04 " +
 				"00 05 04636f6465 01 ac02 0161 02 03",
 		},
-		"base URL": {appendBaseURL(nil, "https://sho.rt"), "01 68747470733a2f2f73686f2e7274"},
-		"sequence": {appendSequence(nil, sequence{count: 3, last: 300}), "01 03 ac02"},
-		"swept":    {appendSweep(nil, sweep{firstDay: 1, stage: stageDone}), "01 01 02 00"},
+		"base URL": {AppendBaseURL(nil, "https://sho.rt"), "01 68747470733a2f2f73686f2e7274"},
+		"sequence": {AppendSequence(nil, Sequence{Count: 3, Last: 300}), "01 03 ac02"},
+		"swept":    {AppendSweep(nil, Sweep{FirstDay: 1, Stage: StageDone}), "01 01 02 00"},
 	} {
 		wantBytes(t, name, c.got, c.want)
 	}
@@ -186,12 +186,12 @@ func genCold() *rapid.Generator[engine.Cold] {
 func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hot := genHot().Draw(t, "hot")
-		view, err := decodeHot([]byte("code"), appendHot(nil, &hot))
-		if got := ownHot(&view); err != nil || got != hot {
+		view, err := DecodeHot([]byte("code"), AppendHot(nil, &hot))
+		if got := OwnHot(&view); err != nil || got != hot {
 			t.Fatalf("hot: got %+v, %v, want %+v", got, err, hot)
 		}
 		cold := genCold().Draw(t, "cold")
-		if got, err := decodeCold(appendCold(nil, &cold)); err != nil || !reflect.DeepEqual(got, cold) {
+		if got, err := DecodeCold(AppendCold(nil, &cold)); err != nil || !reflect.DeepEqual(got, cold) {
 			t.Fatalf("cold: got %+v, %v, want %+v", got, err, cold)
 		}
 		receipt := engine.Receipt{
@@ -200,15 +200,15 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 			Hits: rapid.Uint64().Draw(t, "hits"),
 		}
 		receipt.Link.Hot.Code, receipt.Link.Cold.ImportedHits = cold.Code, receipt.Hits
-		got, err := decodeReceipt(receipt.RequestKey, appendReceipt(nil, &receipt, &hot, &cold))
+		got, err := DecodeReceipt(receipt.RequestKey, AppendReceipt(nil, &receipt, &hot, &cold))
 		if err != nil || !reflect.DeepEqual(got, receipt) {
 			t.Fatalf("receipt: got %+v, %v, want %+v", got, err, receipt)
 		}
-		index := indexValue{
+		index := IndexValue{
 			genText(engine.MaxCodeBytes).Draw(t, "code"), genText(maxHostBytes).Draw(t, "host"),
 			genText(engine.MaxTitleBytes).Draw(t, "title"),
 		}
-		if got, err := decodeIndexValue(appendIndexValue(nil, index)); err != nil || got != index {
+		if got, err := DecodeIndexValue(AppendIndexValue(nil, index)); err != nil || got != index {
 			t.Fatalf("index: got %+v, %v, want %+v", got, err, index)
 		}
 	})
@@ -222,15 +222,15 @@ func TestPositionsAndMarksAreReadAsTheyWereWritten(t *testing.T) {
 		if rings := rapid.SliceOfN(rapid.Uint64(), 0, 64).Draw(t, "rings"); len(rings) > 0 {
 			p.Rings = rings
 		}
-		if got, err := decodePositions(appendPositions(nil, &p)); err != nil || !reflect.DeepEqual(got, p) {
+		if got, err := DecodePositions(AppendPositions(nil, &p)); err != nil || !reflect.DeepEqual(got, p) {
 			t.Fatalf("positions: got %+v, %v, want %+v", got, err, p)
 		}
-		m := mark{rapid.Uint32().Draw(t, "hour"), stage(rapid.IntRange(0, 1).Draw(t, "stage")), rapid.Uint64().Draw(t, "next")}
-		if got, err := decodeMark(appendMark(nil, m)); err != nil || got != m {
+		m := Mark{rapid.Uint32().Draw(t, "hour"), Stage(rapid.IntRange(0, 1).Draw(t, "stage")), rapid.Uint64().Draw(t, "next")}
+		if got, err := DecodeMark(AppendMark(nil, m)); err != nil || got != m {
 			t.Fatalf("mark: got %+v, %v, want %+v", got, err, m)
 		}
-		w := sweep{rapid.Uint32().Draw(t, "day"), stage(rapid.IntRange(0, 1).Draw(t, "stage")), rapid.Uint64().Draw(t, "next")}
-		if got, err := decodeSweep(appendSweep(nil, w)); err != nil || got != w {
+		w := Sweep{rapid.Uint32().Draw(t, "day"), Stage(rapid.IntRange(0, 1).Draw(t, "stage")), rapid.Uint64().Draw(t, "next")}
+		if got, err := DecodeSweep(AppendSweep(nil, w)); err != nil || got != w {
 			t.Fatalf("sweep: got %+v, %v, want %+v", got, err, w)
 		}
 	})
@@ -276,7 +276,7 @@ func TestMalformedValuesAreRefusedAsCorrupt(t *testing.T) {
 		"base URL of a newer format":     {"base URL", "02 61"},
 		"base URL with a line feed":      {"base URL", "01 61 0a"},
 		"base URL not in ASCII":          {"base URL", "01 c3a9"},
-		"base URL that is too long":      {"base URL", "01" + strings.Repeat("61", maxBaseURLBytes+1)},
+		"base URL that is too long":      {"base URL", "01" + strings.Repeat("61", MaxBaseURLBytes+1)},
 	} {
 		wantCorrupt(t, name, c.codec, unhex(t, c.value))
 	}
@@ -289,7 +289,7 @@ func wantCorrupt(t *testing.T, name, codec string, value []byte) {
 	}
 }
 
-func TestTheHostOfATargetIsWhatStandsBeforePathQueryAndFragment(t *testing.T) {
+func TestTheHostEndsBeforePathQueryAndFragment(t *testing.T) {
 	for target, want := range map[string]string{
 		"https://example.com/a?b#c":                      "example.com",
 		"http://example.com":                             "example.com",
@@ -299,13 +299,14 @@ func TestTheHostOfATargetIsWhatStandsBeforePathQueryAndFragment(t *testing.T) {
 		"no url":                                         "",
 		"https://" + strings.Repeat("h", 400) + ".com/x": strings.Repeat("h", maxHostBytes),
 	} {
-		if got := hostOf(target); got != want {
+		if got := HostOf(target); got != want {
 			t.Errorf("hostOf(%q): got %q, want %q", target, got, want)
 		}
 	}
 }
 
-// fuzzCodec decodes arbitrary bytes: nothing may panic, every error is ErrCorrupt, and what is taken is encoded as it was.
+// fuzzCodec decodes arbitrary bytes: nothing may panic, every error is ErrCorrupt, and what is
+// taken is encoded as it was.
 func fuzzCodec(f *testing.F, name string, seeds ...[]byte) {
 	for _, seed := range seeds {
 		f.Add(seed)
@@ -324,29 +325,29 @@ func fuzzCodec(f *testing.F, name string, seeds ...[]byte) {
 }
 
 func FuzzHot(f *testing.F) {
-	fuzzCodec(f, "hot", appendHot(nil, &goldenHot), appendHot(nil, &goldenTombstone))
+	fuzzCodec(f, "hot", AppendHot(nil, &goldenHot), AppendHot(nil, &goldenTombstone))
 }
 
-func FuzzCold(f *testing.F) { fuzzCodec(f, "cold", appendCold(nil, &goldenCold)) }
+func FuzzCold(f *testing.F) { fuzzCodec(f, "cold", AppendCold(nil, &goldenCold)) }
 
 func FuzzIndexValue(f *testing.F) {
-	fuzzCodec(f, "index", appendIndexValue(nil, indexValue{"code", "a.b", "Ti"}))
+	fuzzCodec(f, "index", AppendIndexValue(nil, IndexValue{"code", "a.b", "Ti"}))
 }
 
-func FuzzDeletion(f *testing.F) { fuzzCodec(f, "deletion", appendDeletion(nil, "aZ")) }
+func FuzzDeletion(f *testing.F) { fuzzCodec(f, "deletion", AppendDeletion(nil, "aZ")) }
 
-func FuzzPositions(f *testing.F) { fuzzCodec(f, "positions", appendPositions(nil, &goldenPositions)) }
+func FuzzPositions(f *testing.F) { fuzzCodec(f, "positions", AppendPositions(nil, &goldenPositions)) }
 
-func FuzzMark(f *testing.F) { fuzzCodec(f, "mark", appendMark(nil, goldenMark)) }
+func FuzzMark(f *testing.F) { fuzzCodec(f, "mark", AppendMark(nil, goldenMark)) }
 
-func FuzzBaseURL(f *testing.F) { fuzzCodec(f, "base URL", appendBaseURL(nil, "https://sho.rt")) }
+func FuzzBaseURL(f *testing.F) { fuzzCodec(f, "base URL", AppendBaseURL(nil, "https://sho.rt")) }
 
 func FuzzReceipt(f *testing.F) {
 	tombstone := goldenTombstone
-	fuzzCodec(f, "receipt", appendReceipt(nil, &goldenReceipt, &goldenHot, &goldenCold),
-		appendReceipt(nil, &engine.Receipt{}, &tombstone, &engine.Cold{}), appendBulkReceipt(nil, &goldenBulkReceipt))
+	fuzzCodec(f, "receipt", AppendReceipt(nil, &goldenReceipt, &goldenHot, &goldenCold),
+		AppendReceipt(nil, &engine.Receipt{}, &tombstone, &engine.Cold{}), AppendBulkReceipt(nil, &goldenBulkReceipt))
 }
 
 func FuzzSweep(f *testing.F) {
-	fuzzCodec(f, "sweep", appendSweep(nil, goldenSweep), appendSweep(nil, sweep{stage: stageDone}))
+	fuzzCodec(f, "sweep", AppendSweep(nil, goldenSweep), AppendSweep(nil, Sweep{Stage: StageDone}))
 }

@@ -1,4 +1,4 @@
-package main
+package linkflags
 
 import (
 	"encoding/json"
@@ -6,16 +6,16 @@ import (
 	"testing"
 )
 
-// A field of PATCH without a flag fails this test: it becomes a row of settableFields.
+// A field of PATCH without a flag fails this test: it becomes a row of Fields.
 func TestEveryFieldOfAPatchHasAFlag(t *testing.T) {
-	document, err := os.ReadFile("../../api/docs/openapi.json")
+	document, err := os.ReadFile("../../../api/docs/openapi.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name := range patchProperties(t, string(document)) {
 		has := false
-		for _, f := range settableFields {
-			has = has || f.name == name
+		for _, f := range Fields {
+			has = has || f.Name == name
 		}
 		if !has {
 			t.Errorf("no flag sets %s", name)

@@ -1,4 +1,4 @@
-package storage
+package row
 
 import (
 	"encoding/binary"
@@ -20,16 +20,17 @@ const (
 	knownTallyFlags = tallyBreakdowns<<1 - 1
 )
 
-// appendTally appends a tally row; the rows of hours, days and lives have one format, and so have merge operands.
+// AppendTally appends a tally row; the rows of hours, days and lives have one format, and so have
+// merge operands.
 //
 //	┌─────────┬─────────┬────────┬────────┬──────────────┬─────────┬───────────────┬──────────────────────┐
 //	│ version │ flags 1 │ [hits] │ [bots] │ [prefetches] │ [heads] │ [breakdowns]  │ [visitors: a sketch  │
 //	│ 1       │         │        │        │              │         │               │  …end]               │
 //	└─────────┴─────────┴────────┴────────┴──────────────┴─────────┴───────────────┴──────────────────────┘
 //
-// A part in brackets is there if its flag is set; appendBreakdowns draws breakdowns. One hit of one visitor
-// takes 13 bytes, with all dimensions 23 and the name of the referrer.
-func appendTally(dst []byte, t *engine.Tally) []byte {
+// A part in brackets is there if its flag is set; appendBreakdowns draws breakdowns. One hit of one
+// visitor takes 13 bytes, with all dimensions 23 and the name of the referrer.
+func AppendTally(dst []byte, t *engine.Tally) []byte {
 	counts := [...]uint64{t.Hits, t.Bots, t.Prefetches, t.Heads}
 	at := len(dst)
 	dst = append(dst, tallyVersion, 0)
@@ -52,9 +53,10 @@ func appendTally(dst []byte, t *engine.Tally) []byte {
 
 func isEmpty(s *engine.Sketch) bool { return !s.Dense() && s.Count() == 0 }
 
-// rawTally is a tally row whose sketch and breakdowns are still encoded; nil: there are none. They alias the row.
-type rawTally struct {
-	hits, bots, prefetches, heads uint64
+// RawTally is a tally row whose sketch and breakdowns are still encoded; nil: there are none. They
+// alias the row.
+type RawTally struct {
+	Hits, Bots, Prefetches, Heads uint64
 	breakdowns                    []byte // without their length
 	sketch                        []byte
 }
@@ -68,12 +70,12 @@ func readTally(v []byte) (r reader, flags byte) {
 	return r, flags
 }
 
-// parseTally looks at no more than the lengths of sketch and breakdowns.
-func parseTally(v []byte) (rawTally, error) {
+// ParseTally looks at no more than the lengths of sketch and breakdowns.
+func ParseTally(v []byte) (RawTally, error) {
 	r, flags := readTally(v)
-	t := rawTally{
-		hits: r.count(flags & tallyHits), bots: r.count(flags & tallyBots),
-		prefetches: r.count(flags & tallyPrefetches), heads: r.count(flags & tallyHeads),
+	t := RawTally{
+		Hits: r.count(flags & tallyHits), Bots: r.count(flags & tallyBots),
+		Prefetches: r.count(flags & tallyPrefetches), Heads: r.count(flags & tallyHeads),
 	}
 	if flags&tallyBreakdowns != 0 {
 		t.breakdowns = r.bytes(len(r.rest))
@@ -98,18 +100,18 @@ func (r *reader) count(flag byte) uint64 {
 	return n
 }
 
-// decodeTallyHits reads the hits of a tally row, and looks at no more than that.
-func decodeTallyHits(v []byte) (uint64, error) {
+// DecodeTallyHits reads the hits of a tally row, and looks at no more than that.
+func DecodeTallyHits(v []byte) (uint64, error) {
 	r, flags := readTally(v)
 	hits := r.count(flags & tallyHits)
 	return hits, r.err
 }
 
-// checkTally tells whether v is a tally row. It allocates nothing unless something is wrong.
-func checkTally(v []byte) error {
-	raw, err := parseTally(v)
+// CheckTally tells whether v is a tally row. It allocates nothing unless something is wrong.
+func CheckTally(v []byte) error {
+	raw, err := ParseTally(v)
 	if err == nil && raw.breakdowns != nil {
-		err = checkBreakdowns(raw.breakdowns, raw.hits)
+		err = checkBreakdowns(raw.breakdowns, raw.Hits)
 	}
 	if err != nil || raw.sketch == nil {
 		return err

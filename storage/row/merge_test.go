@@ -1,4 +1,4 @@
-package storage
+package row
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/storage/row/rowtest"
 )
 
 // mergeRows merges rows by the merger as Pebble does, newer first or older first.
@@ -23,7 +24,7 @@ func mergeRows(t rapid.TB, newer bool, rows [][]byte) []byte {
 }
 
 func tryMerge(newer bool, rows ...[]byte) ([]byte, error) {
-	m, err := newMerge(nil, rows[0])
+	m, err := NewMerge(nil, rows[0])
 	for _, row := range rows[1:] {
 		if err != nil {
 			return nil, err
@@ -44,12 +45,12 @@ func tryMerge(newer bool, rows ...[]byte) ([]byte, error) {
 	return merged, err
 }
 
-func TestMergedTalliesAreThoseOfAPlainMapHoweverTheyAreGrouped(t *testing.T) {
+func TestMergedTalliesEqualAPlainMapInAnyGrouping(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var want model
+		var want rowtest.Model
 		var rows [][]byte
-		for _, m := range rapid.SliceOfN(genModel(), 1, 12).Draw(t, "tallies") {
-			want.add(m)
+		for _, m := range rapid.SliceOfN(rowtest.Models(), 1, 12).Draw(t, "tallies") {
+			want.Add(m)
 			rows = append(rows, rowOf(m))
 		}
 		for len(rows) > 1 { // merge a part of them, again and again
@@ -62,19 +63,19 @@ func TestMergedTalliesAreThoseOfAPlainMapHoweverTheyAreGrouped(t *testing.T) {
 			}
 		}
 		if got := mergeRows(t, true, rows); !bytes.Equal(got, rowOf(&want)) {
-			t.Fatalf("got %d bytes, want %d of %d visitors", len(got), len(rowOf(&want)), len(want.visitors))
+			t.Fatalf("got %d bytes, want %d of %d visitors", len(got), len(rowOf(&want)), len(want.Visitors))
 		}
 	})
 }
 
-func TestManyOperandsOfOneVisitorCrossTheExactBoundWithoutLoss(t *testing.T) {
+func TestManySmallOperandsCrossTheExactBoundWithoutLoss(t *testing.T) {
 	for _, n := range []int{engine.MaxExactVisitors - 1, engine.MaxExactVisitors, engine.MaxExactVisitors + 1, 3 * maxLooseHashes} {
-		var want model
+		var want rowtest.Model
 		var rows [][]byte
 		for i := range uint64(n) {
 			for range 1 + i%2 { // every other visitor comes twice
-				want.add(hit(visitorHash(i)))
-				rows = append(rows, rowOf(hit(visitorHash(i))))
+				want.Add(rowtest.Hit(rowtest.Visitor(i)))
+				rows = append(rows, rowOf(rowtest.Hit(rowtest.Visitor(i))))
 			}
 		}
 		if got := mergeRows(t, true, rows); !bytes.Equal(got, rowOf(&want)) {
@@ -83,22 +84,23 @@ func TestManyOperandsOfOneVisitorCrossTheExactBoundWithoutLoss(t *testing.T) {
 	}
 }
 
-// TestMoreReferrersThanAreKeptAreUnderestimatedWithinTheBound merges rows of 3,000 referrers in random groups: no value is
-// shown with more hits than it has, nor with fewer than the bound of engine.Breakdown allows.
+// TestMoreReferrersThanAreKeptAreUnderestimatedWithinTheBound merges rows of 3,000 referrers in
+// random groups: no value is shown with more hits than it has, nor with fewer than the bound of
+// engine.Breakdown allows.
 func TestMoreReferrersThanAreKeptAreUnderestimatedWithinTheBound(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		zipf := rand.NewZipf(rng, 1.1, 1, 3000)
-		var want model
+		var want rowtest.Model
 		var rows [][]byte
 		for range 300 {
-			m := &model{}
+			m := &rowtest.Model{}
 			for range 1 + rng.IntN(200) {
-				m.count(engine.Referrers, referrerName(int(zipf.Uint64())), 1)
-				m.hits++
+				m.Count(engine.Referrers, rowtest.Referrer(int(zipf.Uint64())), 1)
+				m.Hits++
 			}
-			m.hits += rng.Uint64N(2) // without a known referrer
-			want.add(m)
+			m.Hits += rng.Uint64N(2) // without a known referrer
+			want.Add(m)
 			rows = append(rows, rowOf(m))
 		}
 		for len(rows) > 1 {
@@ -111,11 +113,11 @@ func TestMoreReferrersThanAreKeptAreUnderestimatedWithinTheBound(t *testing.T) {
 	}
 }
 
-func wantWithinBound(t *testing.T, row []byte, want *model) {
+func wantWithinBound(t *testing.T, row []byte, want *rowtest.Model) {
 	t.Helper()
 	got, err := decodeTally(row)
-	if err != nil || got.Hits != want.hits {
-		t.Fatalf("got %d hits, %v, want %d", got.Hits, err, want.hits)
+	if err != nil || got.Hits != want.Hits {
+		t.Fatalf("got %d hits, %v, want %d", got.Hits, err, want.Hits)
 	}
 	b := got.Dimensions[engine.Referrers]
 	bound := (got.Hits - b.Sum()) / (engine.MaxValues + 1)
@@ -123,7 +125,7 @@ func wantWithinBound(t *testing.T, row []byte, want *model) {
 	for _, v := range b {
 		shown[v.Value] = v.Hits
 	}
-	for value, hits := range want.values[engine.Referrers] {
+	for value, hits := range want.Values[engine.Referrers] {
 		if shown[value] > hits || shown[value]+bound < hits {
 			t.Errorf("%q: got %d hits, want at most %d and at least %d fewer", value, shown[value], hits, bound)
 		}
@@ -134,14 +136,14 @@ func wantWithinBound(t *testing.T, row []byte, want *model) {
 }
 
 func TestHitsThatOverflowGiveTheirBreakdownsUp(t *testing.T) {
-	most := &model{hits: math.MaxUint64}
-	rows := [][]byte{rowOf(most), rowOf(hitFrom(1, "a.b", 5, 2, 1))}
-	want := &model{hits: math.MaxUint64, visitors: map[uint64]bool{1: true}}
+	most := &rowtest.Model{Hits: math.MaxUint64}
+	rows := [][]byte{rowOf(most), rowOf(rowtest.HitFrom(1, "a.b", 5, 2, 1))}
+	want := &rowtest.Model{Hits: math.MaxUint64, Visitors: map[uint64]bool{1: true}}
 	if got := mergeRows(t, true, rows); !bytes.Equal(got, rowOf(want)) {
 		t.Errorf("got %x, want %x", got, rowOf(want))
 	}
-	twice := hitFrom(1, "a.b", 5, 2, 1)
-	twice.add(hitFrom(1, "a.b", 5, 2, 1))
+	twice := rowtest.HitFrom(1, "a.b", 5, 2, 1)
+	twice.Add(rowtest.HitFrom(1, "a.b", 5, 2, 1))
 	if got := mergeRows(t, true, [][]byte{rows[1], rows[1]}); !bytes.Equal(got, rowOf(twice)) {
 		t.Errorf("the next merge: got %x, want %x", got, rowOf(twice))
 	}
@@ -157,17 +159,17 @@ func TestDenseRowsAreUnitedAsTheirSketchesAre(t *testing.T) {
 			for range rng.IntN(6000) {
 				tally.Visitors.Add(rng.Uint64() >> rng.IntN(60)) // high registers as well
 			}
-			rows = append(rows, appendTally(nil, &tally))
+			rows = append(rows, AppendTally(nil, &tally))
 			want.Add(&tally)
 		}
-		if got := mergeRows(t, true, rows); !bytes.Equal(got, appendTally(nil, &want)) {
+		if got := mergeRows(t, true, rows); !bytes.Equal(got, AppendTally(nil, &want)) {
 			t.Errorf("%d rows: the merged row differs", len(rows))
 		}
 	}
 }
 
 func TestACorruptOperandStopsTheMerge(t *testing.T) {
-	good := rowOf(hit(1))
+	good := rowOf(rowtest.Hit(1))
 	for name, bad := range map[string][]byte{
 		"no bytes": {}, "newer format": {3, 0}, "cut off": good[:len(good)-1], "dense without registers": {1, tallyVisitors, sketchDense, 2},
 	} {
@@ -179,9 +181,10 @@ func TestACorruptOperandStopsTheMerge(t *testing.T) {
 	}
 }
 
-// FuzzMerge merges any two operands: both are refused or taken as their decoder does, and their sum is that of the decoded.
+// FuzzMerge merges any two operands: both are refused or taken as their decoder does, and their sum
+// is that of the decoded.
 func FuzzMerge(f *testing.F) {
-	seeds := append(tallySeeds(), rowOf(hit(1)), appendTally(nil, &engine.Tally{Hits: math.MaxUint64, Heads: 1}))
+	seeds := append(tallySeeds(), rowOf(rowtest.Hit(1)), AppendTally(nil, &engine.Tally{Hits: math.MaxUint64, Heads: 1}))
 	for _, a := range seeds {
 		for _, b := range seeds {
 			f.Add(a, b)
@@ -201,7 +204,7 @@ func FuzzMerge(f *testing.F) {
 			return
 		}
 		want.Add(&other)
-		row := appendTally(nil, &want)
+		row := AppendTally(nil, &want)
 		for _, operands := range [][][]byte{{a, b}, {b, a}} {
 			if got := mergeRows(t, true, operands); !bytes.Equal(got, row) {
 				t.Fatalf("%x: got %x, want %x", operands, got, row)

@@ -1,4 +1,4 @@
-package storage
+package row
 
 import (
 	"encoding/binary"
@@ -8,19 +8,20 @@ import (
 	"shunt/engine"
 )
 
-// What this package knows of the sketch's encoding, which is the engine's: the exact form, so that merging the many rows of
-// few visitors needs no Sketch for each; and the registers of the dense form, so that uniting dense rows is a maximum of
-// bytes, in place. The merge tests hold both to what engine.Sketch does.
+// What this package knows of the sketch's encoding, which is the engine's: the exact form, so that
+// merging the many rows of few visitors needs no Sketch for each; and the registers of the dense
+// form, so that uniting dense rows is a maximum of bytes, in place. The merge tests hold both to
+// what engine.Sketch does.
 const (
 	sketchEmpty = 0
 	sketchExact = 1 // uvarint n, then n ascending hashes of 8 bytes, little-endian
-	sketchDense = 2 // denseHead, then 2^14 registers of one byte, each at most maxRegister
+	sketchDense = 2 // densePrefix, then 2^14 registers of one byte, each at most maxRegister
 
 	denseRegisterCount = 1 << 14
 	maxRegister        = 64 - 14 + 1
 )
 
-var denseHead = [9]byte{sketchDense, 2, 14, 0, 0, 0, 0, 0x40, 0} // form, library's version, precision, 2 × 0, registers
+var densePrefix = [9]byte{sketchDense, 2, 14, 0, 0, 0, 0, 0x40, 0} // form, library's version, precision, 2 × 0, registers
 
 // decodeSketch decodes a sketch that is not empty.
 func decodeSketch(b []byte) (engine.Sketch, error) {
@@ -36,12 +37,13 @@ func decodeSketch(b []byte) (engine.Sketch, error) {
 	return s, nil
 }
 
-// denseRegisters checks a sketch that is not of the exact form and returns its registers, which alias it.
+// denseRegisters checks a sketch that is not of the exact form and returns its registers, which
+// alias it.
 func denseRegisters(sketch []byte) ([]byte, error) {
-	if len(sketch) != len(denseHead)+denseRegisterCount || [9]byte(sketch) != denseHead {
+	if len(sketch) != len(densePrefix)+denseRegisterCount || [9]byte(sketch) != densePrefix {
 		return nil, fmt.Errorf("%w: tally row: malformed dense sketch", ErrCorrupt)
 	}
-	registers := sketch[len(denseHead):]
+	registers := sketch[len(densePrefix):]
 	high := uint64(0)
 	for at := 0; at < denseRegisterCount; at += 8 { // a byte over maxRegister carries into its highest bit, or has it set
 		word := binary.LittleEndian.Uint64(registers[at:])
@@ -58,7 +60,8 @@ const (
 	lowBits  = 0x0101010101010101
 )
 
-// raiseRegisters sets each register of dst to the larger of its own and that of src, eight at once: all are below 0x80.
+// raiseRegisters sets each register of dst to the larger of its own and that of src, eight at once:
+// all are below 0x80.
 func raiseRegisters(dst, src []byte) {
 	dst, src = dst[:denseRegisterCount], src[:denseRegisterCount]
 	for at := 0; at < denseRegisterCount; at += 8 {
@@ -69,8 +72,8 @@ func raiseRegisters(dst, src []byte) {
 	}
 }
 
-// raiseRegister adds a hash, as the library's InsertHash does: the first 14 bits are the register's number, and its value is
-// the place of the first 1 in what follows.
+// raiseRegister adds a hash, as the library's InsertHash does: the first 14 bits are the register's
+// number, and its value is the place of the first 1 in what follows.
 func raiseRegister(registers []byte, hash uint64) {
 	place := byte(bits.LeadingZeros64(hash<<14|1<<13)) + 1
 	register := &registers[hash>>(64-14)]
@@ -97,8 +100,9 @@ func exactHashes(dst []uint64, sketch []byte, keep bool) ([]uint64, error) {
 	return dst, r.err
 }
 
-// leastVisitors returns how many visitors a row that checkTally takes has at least: each has set one register.
-func (t *rawTally) leastVisitors() (n uint64) {
+// LeastVisitors returns how many visitors a row that CheckTally takes has at least: each has set
+// one register.
+func (t *RawTally) LeastVisitors() (n uint64) {
 	sketch := t.sketch
 	if sketch == nil {
 		return 0
@@ -107,7 +111,7 @@ func (t *rawTally) leastVisitors() (n uint64) {
 		n, _ = binary.Uvarint(sketch[1:])
 		return n
 	}
-	for _, register := range sketch[len(denseHead):] {
+	for _, register := range sketch[len(densePrefix):] {
 		if register != 0 {
 			n++
 		}

@@ -1,4 +1,4 @@
-package storage
+package row
 
 import (
 	"bytes"
@@ -10,7 +10,8 @@ import (
 	"shunt/engine"
 )
 
-// appendBreakdowns appends the part of a tally row that holds breakdowns, of which there is at least one.
+// appendBreakdowns appends the part of a tally row that holds breakdowns, of which there is at
+// least one.
 //
 //	┌────────┬────────┬──────────────────────────────────────────────┐
 //	│ length │ mask 1 │ for each dimension of the mask, ascending:   │
@@ -18,9 +19,10 @@ import (
 //	│        │        │  0 · value  of the single one with all hits  │
 //	└────────┴────────┴──────────────────────────────────────────────┘
 //
-// The length is that of everything after it. Bit i of the mask is set if there is a breakdown by engine.Dimension i. It has
-// n ≤ 256 values, which ascend as bytes do. A referrer is a string of at most 253 bytes, any other value one byte. If one
-// value has all hits of the row, as with most rows of an hour, 0 stands for n, and the hits are left out.
+// The length is that of everything after it. Bit i of the mask is set if there is a breakdown by
+// engine.Dimension i. It has n ≤ 256 values, which ascend as bytes do. A referrer is a string of at
+// most 253 bytes, any other value one byte. If one value has all hits of the row, as with most rows
+// of an hour, 0 stands for n, and the hits are left out.
 func appendBreakdowns(dst []byte, rowHits uint64, d *engine.Dimensions) []byte {
 	at := len(dst)
 	dst = append(dst, 0, 0)
@@ -58,8 +60,8 @@ func appendValue(dst []byte, value string, dim engine.Dimension) []byte {
 	return append(dst, value...)
 }
 
-// valueReader goes over the values of the breakdowns of a row: those of the first dimension, then those of the next. It
-// allocates nothing unless something is wrong.
+// valueReader goes over the values of the breakdowns of a row: those of the first dimension, then
+// those of the next. It allocates nothing unless something is wrong.
 type valueReader struct {
 	reader
 	rowHits uint64
@@ -162,8 +164,8 @@ func checkBreakdowns(part []byte, rowHits uint64) error {
 	return r.end()
 }
 
-// checkDimensions refuses what would be written but not read again.
-func checkDimensions(t *engine.Tally) error {
+// CheckDimensions refuses what would be written but not read again.
+func CheckDimensions(t *engine.Tally) error {
 	for i := range t.Dimensions {
 		if err := checkBreakdown(t.Dimensions[i], engine.Dimension(i), t.Hits); err != nil {
 			return fmt.Errorf("breakdown by dimension %d: %w", i, err)

@@ -1,4 +1,4 @@
-package main
+package linkflags
 
 import (
 	"errors"
@@ -14,20 +14,20 @@ import (
 	"shunt/cmd/shunt/settings"
 )
 
-// A linkField is a field of a link that a person can set.
-type linkField struct {
-	flag   string // of add and edit, and its name in show
-	name   string // in the API
-	kind   string // of its value, as --help has it; "bool" for one that needs no value
+// A Field is a field of a link that a person can set.
+type Field struct {
+	Flag   string // of add and edit, and its name in show
+	Name   string // in the API
+	Kind   string // of its value, as --help has it; "bool" for one that needs no value
 	usage  string
 	inAdd  string                            // what the help of add says beside usage: the default
 	inEdit string                            // what the help of edit says beside usage: how to get the default again
 	read   func(texts []string) (any, error) // what the API is sent for the flag's values; nil: the default
-	show   func(l *client.Link) string
+	Show   func(l *client.Link) string
 }
 
-// settableFields lists them. A row here is a flag of add and of edit, and a line of show.
-var settableFields = []linkField{
+// Fields lists them. A row here is a flag of add and of edit, and a line of show.
+var Fields = []Field{
 	{"url", "url", "URL", "where it leads", "", "",
 		last(readText), func(l *client.Link) string { return l.URL }},
 	{"title", "title", "TEXT", "for people", "", "'': none",
@@ -46,24 +46,24 @@ var settableFields = []linkField{
 
 var redirectStatuses = []string{"301", "302", "307", "308"}
 
-// addLinkFlags gives add or edit the flags of the fields. The fields that are given are put into
+// Add gives add or edit the flags of the fields. The fields that are given are put into
 // given, as the API is to be sent them. The target of a new link is an argument.
-func addLinkFlags(fs *pflag.FlagSet, given map[string]any, ofNew bool) {
-	for i := range settableFields {
-		f := &settableFields[i]
-		if ofNew && f.flag == "url" {
+func Add(fs *pflag.FlagSet, given map[string]any, ofNew bool) {
+	for i := range Fields {
+		f := &Fields[i]
+		if ofNew && f.Flag == "url" {
 			continue
 		}
-		flag := fs.VarPF(&linkFlag{field: f, given: given}, f.flag, "", f.help(ofNew))
-		if f.kind == "bool" {
+		flag := fs.VarPF(&linkFlag{field: f, given: given}, f.Flag, "", f.help(ofNew))
+		if f.Kind == "bool" {
 			flag.NoOptDefVal = "true"
 		}
-		settings.MarkArguments(fs, f.flag)
+		settings.MarkArguments(fs, f.Flag)
 	}
 	settings.CompleteWords(fs, "status", redirectStatuses...)
 }
 
-func (f *linkField) help(ofNew bool) string {
+func (f *Field) help(ofNew bool) string {
 	more := f.inEdit
 	if ofNew {
 		more = f.inAdd
@@ -76,7 +76,7 @@ func (f *linkField) help(ofNew bool) string {
 
 // A linkFlag is the flag of a field.
 type linkFlag struct {
-	field *linkField
+	field *Field
 	given map[string]any
 	texts []string
 }
@@ -85,12 +85,12 @@ var _ pflag.Value = (*linkFlag)(nil)
 
 func (f *linkFlag) Set(text string) (err error) {
 	f.texts = append(f.texts, text)
-	f.given[f.field.name], err = f.field.read(f.texts)
+	f.given[f.field.Name], err = f.field.read(f.texts)
 	return err
 }
 
 func (f *linkFlag) String() string { return strings.Join(f.texts, ",") }
-func (f *linkFlag) Type() string   { return f.field.kind }
+func (f *linkFlag) Type() string   { return f.field.Kind }
 
 // last makes a reader of a flag's values of a reader of one: the last counts.
 func last(read func(text string) (any, error)) func(texts []string) (any, error) {
@@ -157,11 +157,11 @@ func orDash(text string) string {
 	return text
 }
 
-// flagNames lists the flags of the fields.
-func flagNames() string {
-	names := make([]string, len(settableFields))
-	for i, f := range settableFields {
-		names[i] = "--" + f.flag
+// Names lists the flags of the fields.
+func Names() string {
+	names := make([]string, len(Fields))
+	for i, f := range Fields {
+		names[i] = "--" + f.Flag
 	}
 	return fmt.Sprintf("%s or %s", strings.Join(names[:len(names)-1], ", "), names[len(names)-1])
 }
