@@ -52,6 +52,7 @@ func loggedIn(t *testing.T, p *process, email, password string) int {
 
 // The same commands alone, beside a server, and at a server elsewhere.
 func TestUsersAndTokensAreManagedWhereverTheServerIs(t *testing.T) {
+	t.Parallel()
 	alone := filepath.Join(t.TempDir(), "data")
 	beside, remote := startServer(t, filepath.Join(t.TempDir(), "data")), startServer(t, filepath.Join(t.TempDir(), "data"))
 	for name, where := range map[string]struct{ args, env []string }{
@@ -96,6 +97,7 @@ func TestUsersAndTokensAreManagedWhereverTheServerIs(t *testing.T) {
 }
 
 func TestAUserWithLinksIsDeletedOnlyIfTheLinksMayStay(t *testing.T) {
+	t.Parallel()
 	p := startServer(t, filepath.Join(t.TempDir(), "data"))
 	shunt(t, "", nil, "user", "add", "ann@example.com", "--data", p.dir).want(t, exitDone, "ann", "")
 	short := strings.TrimSpace(shunt(t, "", nil, "add", "https://example.org/a", "--user", "ann@example.com", "--data", p.dir).stdout)
@@ -112,6 +114,7 @@ func TestAUserWithLinksIsDeletedOnlyIfTheLinksMayStay(t *testing.T) {
 }
 
 func TestAPasswordIsTheFirstLineOfWhatItIsReadFrom(t *testing.T) {
+	t.Parallel()
 	p := startServer(t, filepath.Join(t.TempDir(), "data"))
 	passwd := []string{"user", "passwd", "admin", "--data", p.dir}
 	shunt(t, "", nil, "user", "ls", "--data", p.dir).want(t, exitDone, "admin", "")

@@ -134,6 +134,7 @@ func printed[T any](t *testing.T, r result) (v T) {
 }
 
 func TestABackupThatWasMadeUnderLoadIsRestoredWithAllThatWasAnsweredBeforeIt(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	dir, journals := filepath.Join(home, "data"), filepath.Join(home, "journals")
 	p := startServer(t, dir, "--journal-dir", journals, "--flush-interval", "1h")
@@ -201,6 +202,7 @@ func compareRestored(t *testing.T, restored, journals string, codes []string, an
 }
 
 func TestABackupWithoutAServerHasTheHitsOfAKilledOne(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	dir := filepath.Join(home, "data")
 	p := startServer(t, dir, "--flush-interval", "1h")
@@ -222,6 +224,7 @@ func TestABackupWithoutAServerHasTheHitsOfAKilledOne(t *testing.T) {
 }
 
 func TestWhatBackupRestoreAndCheckRefuseTheyLeaveAsItIs(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	createStore(t, filepath.Join(home, "data"))
 	createStore(t, filepath.Join(home, "other"))
@@ -301,6 +304,7 @@ func texts(t *testing.T, dir string) map[string]string {
 }
 
 func TestARestoreBesideARunningServerIsRefused(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	createStore(t, filepath.Join(home, "other"))
 	shunt(t, home, nil, "backup", "b", "--data", "other").want(t, exitDone, "backed up", "copy it")
@@ -310,6 +314,7 @@ func TestARestoreBesideARunningServerIsRefused(t *testing.T) {
 }
 
 func TestACheckThatFindsAFaultExitsWith1AndARestoreOfItIsRefused(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	p := startServer(t, filepath.Join(home, "data"))
 	c := startClients(t, p)

@@ -29,6 +29,7 @@ const (
 	connections = 16
 	visitors    = 5_000
 	hits        = 200_000
+	shortHits   = 20_000 // with -short, as in make race
 	killedHits  = 20_000 // before kill -9
 
 	answerBytes = 16 << 10 // what a client reads at once: the longest Location, and other headers
@@ -63,7 +64,11 @@ func TestEveryLinkHitAndVisitorOutlivesARestartAndAKill(t *testing.T) {
 
 	r.timed("every address is posted", func() { r.post(lines) })
 	r.timed("every redirect is followed", func() { r.visitEach() })
-	r.timed(fmt.Sprintf("%d redirects", hits), func() { r.visit(hits) })
+	n := hits
+	if testing.Short() {
+		n = shortHits
+	}
+	r.timed(fmt.Sprintf("%d redirects", n), func() { r.visit(n) })
 	r.timed("every figure is read", r.check)
 
 	p.terminate()

@@ -89,6 +89,7 @@ func TestAFolderOfSomebodyElseIsRefused(t *testing.T) {
 
 // A person in the wrong folder is told which one it is, and no second, empty store is made there.
 func TestAFolderWithoutAStoreIsNamedAndLeftAsItIs(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	if err := os.Mkdir(filepath.Join(home, "empty"), 0o700); err != nil {
 		t.Fatal(err)

@@ -72,6 +72,7 @@ func TestACountryHeaderNeedsSomebodyToBelieve(t *testing.T) {
 }
 
 func TestHitsAreCountedByCountryWhateverBecomesOfTheFile(t *testing.T) {
+	t.Parallel()
 	path := germany(t)
 	config := writeFile(t, "shunt.toml", fmt.Sprintf(
 		"geoip = %q\ncountry_header = 'CF-IPCountry'\ntrusted_proxy = '127.0.0.1'\nallow_http = true\n", path))

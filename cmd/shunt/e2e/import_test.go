@@ -20,6 +20,7 @@ no JSON
 
 // The command alone, beside a server, and at a server elsewhere.
 func TestLinksFromElsewhereAreTakenInWhereverTheServerIs(t *testing.T) {
+	t.Parallel()
 	alone := filepath.Join(t.TempDir(), "data")
 	beside, remote := startServer(t, filepath.Join(t.TempDir(), "data")), startServer(t, filepath.Join(t.TempDir(), "data"))
 	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--init", "--data", alone)
@@ -67,6 +68,7 @@ func TestLinksFromElsewhereAreTakenInWhereverTheServerIs(t *testing.T) {
 
 // A line of an export has hundreds of bytes, so that a thousand are far more than other bodies may have.
 func TestAnImportKeepsTheOrderOfAnExport(t *testing.T) {
+	t.Parallel()
 	from, to := filepath.Join(t.TempDir(), "data"), startServer(t, filepath.Join(t.TempDir(), "data"))
 	for _, dir := range []string{from, to.dir} {
 		shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--init", "--data", dir)
@@ -97,6 +99,7 @@ func TestAnImportKeepsTheOrderOfAnExport(t *testing.T) {
 }
 
 func TestALineThatIsWrongKeepsNoOtherFromBeingTakenIn(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--init", "--data", dir)
 	for name, line := range map[string]string{
@@ -140,6 +143,7 @@ func TestAnImportOfAnExportThatBrokeOffIsRefused(t *testing.T) {
 
 // A kill right after an import takes nothing of it.
 func TestAnImportOutlivesAKillWithItsHits(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, filepath.Join(t.TempDir(), "data"))
 	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--data", s.dir)
 	file := filepath.Join(t.TempDir(), "links.ndjson")

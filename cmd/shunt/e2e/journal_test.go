@@ -39,6 +39,7 @@ func names(t *testing.T, dir string) (names []string) {
 }
 
 func TestAJournalFolderThatIsAFileIsLeftForAnotherOne(t *testing.T) {
+	t.Parallel()
 	dir, journals := t.TempDir(), t.TempDir()
 	old := filepath.Join(journals, "old")
 	code := leaveHit(t, dir, old)
@@ -58,6 +59,7 @@ func TestAJournalFolderThatIsAFileIsLeftForAnotherOne(t *testing.T) {
 }
 
 func TestAJournalThatMovesLeavesNoFilesBehind(t *testing.T) {
+	t.Parallel()
 	dir, journals := t.TempDir(), t.TempDir()
 	old := filepath.Join(journals, "old")
 	code := leaveHit(t, dir, old)
@@ -69,6 +71,7 @@ func TestAJournalThatMovesLeavesNoFilesBehind(t *testing.T) {
 }
 
 func TestACopyOfAFolderInUseLeavesTheServersJournalAlone(t *testing.T) {
+	t.Parallel()
 	dir, journals := t.TempDir(), t.TempDir()
 	live, copied := filepath.Join(journals, "live"), filepath.Join(t.TempDir(), "copy")
 	p := startServer(t, dir, "--flush-interval", "1h", "--journal-dir", live)
@@ -89,6 +92,7 @@ func TestACopyOfAFolderInUseLeavesTheServersJournalAlone(t *testing.T) {
 }
 
 func TestANameOfTheJournalsFolderThatAPowerCutEmptiedCountsAsAbsent(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{"empty": "", "blank": " \n", "zeros": "\x00\x00\x00"} {
 		t.Run(name, func(t *testing.T) {
 			dir, journal := t.TempDir(), filepath.Join(t.TempDir(), "journal")

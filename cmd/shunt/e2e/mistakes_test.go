@@ -151,6 +151,7 @@ var mistakes = []mistake{
 }
 
 func TestTypicalMistakesAreAnsweredInWordsThatHelp(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range mistakeFiles {
 		path := filepath.Join(dir, name)

@@ -10,6 +10,7 @@ import (
 )
 
 func TestAHostThatIsPutOnTheBlockListStopsRedirecting(t *testing.T) {
+	t.Parallel()
 	list := writeFile(t, "block.txt", "other.example\nthis is no host\n")
 	p := startServer(t, filepath.Join(t.TempDir(), "data"), "--block-list", list, "--root-redirect", "https://example.org/home")
 	shunt(t, "", nil, "add", "https://www.evil.example/", "--alias", "x", "--data", p.dir).want(t, exitDone, "/x\n", "")
