@@ -101,7 +101,7 @@ targets: ## a million (TARGETS=n) generated targets through the API and back, by
 .PHONY: e2e-urls
 e2e-urls: ## the main job on a file of addresses, one a line: make e2e-urls URLS=FILE
 	@test -n "$(URLS)" || { echo "make e2e-urls URLS=FILE: name a file of addresses, one a line"; exit 2; }
-	SHUNTTEST_URLS="$(abspath $(URLS))" $(GO) test ./cmd/shunt/e2e -run '^TestEveryLinkHitAndVisitor' -v -count=1 -timeout 20m
+	SHUNTTEST_URLS="$(abspath $(URLS))" $(GO) test ./cmd/shunt/e2e -run '^TestLinksHitsAndVisitorsOutlive' -v -count=1 -timeout 20m
 
 .PHONY: crash
 crash: N = 1000
@@ -125,7 +125,7 @@ diskfull: sick-tools ## a disk that is full at times, for SECONDS (600); needs r
 .PHONY: diskstall
 diskstall: SECONDS = 30
 diskstall: sick-tools ## disks that do not answer for SECONDS (30); needs root
-	SHUNTTEST_DISKSTALL=$(SECONDS) $(SICK) -run '^TestRedirectsGoOnWhileTheDiskDoesNotAnswer'
+	SHUNTTEST_DISKSTALL=$(SECONDS) $(SICK) -run '^TestAStalledDisk'
 
 .PHONY: fdlimit
 fdlimit: SECONDS = 60
@@ -211,7 +211,7 @@ check: lint race proofs ## what CI runs besides test, without root: lint, race, 
 
 # What mounts file systems, or installs proxies and runs them as root. All of it in one process: each target alone would build the
 # same test program.
-CHECK_ROOT = NoProxyAndServerGet|AFullDiskCosts|AServerOnAFullDisk|RedirectsGoOnWhileTheDiskDoesNotAnswer|AServerWithoutDescriptors
+CHECK_ROOT = NoProxyAndServerGet|AFullDiskCosts|AServerOnAFullDisk|AStalledDiskStopsNo|AServerWithoutDescriptors
 
 .PHONY: check-root
 check-root: sick-tools proxies ## what CI runs besides test and needs root: desync, and short forms of diskfull, diskstall and fdlimit

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestAnOperationThatDoesNotEndWithAResultIsAnError(t *testing.T) {
+func TestAnOperationWithoutAResultIsAnError(t *testing.T) {
 	const progress, result = `{"progress":"half"}` + "\n", `{"result":{"links":3}}` + "\n"
 	for name, c := range map[string]struct {
 		status int

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -28,12 +29,8 @@ func sayLeft(dir string, log *slog.Logger) {
 	left, more := engine.LeftStandbyFolders(dir, maxLeftSaid, isGone)
 	for i := range left {
 		l := &left[i]
-		data := l.Of
-		if data == "" {
-			data = "unknown"
-		}
 		log.Warn("a killed server has left a part of its hit journal in memory, and its data folder is not there; mount that again and "+
-			"start a server on it, or remove this part", "folder", l.Path, "data", data, "size", console.Size(uint64(l.Bytes)),
+			"start a server on it, or remove this part", "folder", l.Path, "data", cmp.Or(l.Of, "unknown"), "size", console.Size(uint64(l.Bytes)),
 			"age", time.Since(l.Begun).Round(time.Second).String(), "hits", l.Records,
 			"run", "shunt check --remove-standby "+console.Quote(l.Path))
 	}

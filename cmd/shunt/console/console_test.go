@@ -46,7 +46,7 @@ func TestProgressIsAFewLogLinesInAPipe(t *testing.T) {
 	})
 }
 
-func TestAShortLoadIsNotDrawn(t *testing.T) {
+func TestAShortLoadShowsNoProgress(t *testing.T) {
 	var out strings.Builder
 	c := New(&out, "text", slog.LevelInfo)
 	c.person = true
@@ -57,7 +57,7 @@ func TestAShortLoadIsNotDrawn(t *testing.T) {
 	}
 }
 
-func TestThePersonIsToldWhatToPasteIntoAShell(t *testing.T) {
+func TestNextCommandsCanBePastedIntoAShell(t *testing.T) {
 	var out strings.Builder
 	c := New(&out, "text", slog.LevelInfo)
 	c.person = true

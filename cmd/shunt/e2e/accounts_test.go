@@ -96,7 +96,7 @@ func TestUsersAndTokensAreManagedWhereverTheServerIs(t *testing.T) {
 	}
 }
 
-func TestAUserWithLinksIsDeletedOnlyIfTheLinksMayStay(t *testing.T) {
+func TestAUserIsDeletedOnlyIfTheLinksMayStay(t *testing.T) {
 	t.Parallel()
 	p := startServer(t, filepath.Join(t.TempDir(), "data"))
 	shunt(t, "", nil, "user", "add", "ann@example.com", "--data", p.dir).want(t, exitDone, "ann", "")
@@ -113,7 +113,7 @@ func TestAUserWithLinksIsDeletedOnlyIfTheLinksMayStay(t *testing.T) {
 	follow(t, short, "https://example.org/a")
 }
 
-func TestAPasswordIsTheFirstLineOfWhatItIsReadFrom(t *testing.T) {
+func TestAPasswordIsTheFirstLineOfItsInput(t *testing.T) {
 	t.Parallel()
 	p := startServer(t, filepath.Join(t.TempDir(), "data"))
 	passwd := []string{"user", "passwd", "admin", "--data", p.dir}

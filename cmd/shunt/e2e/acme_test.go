@@ -84,7 +84,7 @@ func needACME(t *testing.T) {
 	}
 }
 
-func TestACertificateIsGotByEitherChallengeAndKept(t *testing.T) {
+func TestACertificateIsObtainedByEitherChallengeAndKept(t *testing.T) {
 	needACME(t)
 	for challenge, redirect := range map[string]bool{"tls-alpn-01": false, "http-01": true} {
 		t.Run(challenge, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestACertificateIsRenewedWhileItIsServed(t *testing.T) {
 	c.terminate()
 }
 
-func TestAnAuthorityThatDoesNotVerifyTheDomainIsSaid(t *testing.T) {
+func TestAnAuthorityThatDoesNotVerifyIsLogged(t *testing.T) {
 	needACME(t)
 	nowhere := freeAddress(t)
 	c := &acmeClient{t: t, dir: filepath.Join(t.TempDir(), "data"), listen: freeAddress(t)}

@@ -133,7 +133,7 @@ func printed[T any](t *testing.T, r result) (v T) {
 	return v
 }
 
-func TestABackupThatWasMadeUnderLoadIsRestoredWithAllThatWasAnsweredBeforeIt(t *testing.T) {
+func TestABackupUnderLoadRestoresAllThatWasAnsweredBefore(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	dir, journals := filepath.Join(home, "data"), filepath.Join(home, "journals")
@@ -201,7 +201,7 @@ func compareRestored(t *testing.T, restored, journals string, codes []string, an
 	}
 }
 
-func TestABackupWithoutAServerHasTheHitsOfAKilledOne(t *testing.T) {
+func TestAnOfflineBackupHasTheHitsOfAKilledServer(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	dir := filepath.Join(home, "data")
@@ -223,7 +223,7 @@ func TestABackupWithoutAServerHasTheHitsOfAKilledOne(t *testing.T) {
 	}
 }
 
-func TestWhatBackupRestoreAndCheckRefuseTheyLeaveAsItIs(t *testing.T) {
+func TestBackupRestoreAndCheckChangeNothingTheyRefuse(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	createStore(t, filepath.Join(home, "data"))
@@ -313,7 +313,7 @@ func TestARestoreBesideARunningServerIsRefused(t *testing.T) {
 	p.terminate()
 }
 
-func TestACheckThatFindsAFaultExitsWith1AndARestoreOfItIsRefused(t *testing.T) {
+func TestCheckExitsWith1OnAFaultRestoreRefusesIt(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	p := startServer(t, filepath.Join(home, "data"))

@@ -35,7 +35,7 @@ func (r result) want(t *testing.T, code int, stdout, stderr string) {
 	}
 }
 
-func TestTheFirstStartSaysWhereEverythingIsAndWhatToDoNext(t *testing.T) {
+func TestTheFirstStartSaysAddressesAndWhatToRunNext(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	dir := filepath.Join(home, "my data")

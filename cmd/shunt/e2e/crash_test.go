@@ -36,7 +36,7 @@ const (
 	leastOfAPhase = 100              // once in so many kills
 )
 
-func TestAllThatClientsWereToldOutlivesKillsAtAnyMoment(t *testing.T) {
+func TestAllThatClientsWereToldOutlivesAnyKill(t *testing.T) {
 	if os.Getenv(crashesVariable) == "" {
 		t.Skipf("it takes long; %s=N asks for N kills, and so does make crash", crashesVariable)
 	}

@@ -118,7 +118,7 @@ func (f *fullDisk) awaitRoom(emptied time.Time) {
 	f.slowestNoticeOfRoom = max(f.slowestNoticeOfRoom, time.Since(emptied))
 }
 
-func TestAServerOnAFullDiskStopsInTimeAndStartsOnceThereIsRoom(t *testing.T) {
+func TestAServerOnAFullDiskStopsAndStartsLater(t *testing.T) {
 	secondsOf(t, diskFullVariable)
 	t.Parallel()
 	disk := newMounts(t).tmpfs(fullDiskBytes)

@@ -19,7 +19,7 @@ const (
 	calm           = time.Second // before and after
 )
 
-func TestRedirectsGoOnWhileTheDiskDoesNotAnswerAndNothingIsLost(t *testing.T) {
+func TestAStalledDiskStopsNoRedirectAndLosesNothing(t *testing.T) {
 	stall := secondsOf(t, diskStallVariable)
 	for _, c := range []struct {
 		name             string

@@ -51,7 +51,7 @@ type tracked struct {
 	visitors         map[int]bool
 }
 
-func TestEveryLinkHitAndVisitorOutlivesARestartAndAKill(t *testing.T) {
+func TestLinksHitsAndVisitorsOutliveARestartAndAKill(t *testing.T) {
 	lines, foreign := append(readLines(t, "testdata/urls.txt"), readLines(t, "testdata/odd-urls.txt")...), false
 	if file := os.Getenv(urlsVariable); file != "" {
 		lines, foreign = readLines(t, file), true

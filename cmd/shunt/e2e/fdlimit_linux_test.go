@@ -34,7 +34,7 @@ const (
 	newcomerLimit  = time.Second // in how long a new connection is served after descriptors are free
 )
 
-func TestAServerWithoutDescriptorsServesWhoIsConnectedAndLosesNothing(t *testing.T) {
+func TestAServerWithoutDescriptorsServesItsConnectionsAndLosesNothing(t *testing.T) {
 	lasts := secondsOf(t, fdLimitVariable)
 	memory := newMounts(t).tmpfs(2 * fullDiskBytes) // so that nothing but descriptors is waited for
 	l := newSickLoad(t, filepath.Join(memory.dir, "data"))

@@ -39,7 +39,7 @@ func germany(t *testing.T) (path string) {
 	return geoIPFile(t, "91.0.0.0/10", "GeoLite2-Country", mmdbtype.Map{"country": mmdbtype.Map{"iso_code": mmdbtype.String("DE")}})
 }
 
-func TestAFileOfCountriesThatCannotBeReadStopsTheStart(t *testing.T) {
+func TestAnUnreadableFileOfCountriesStopsTheStart(t *testing.T) {
 	dir := t.TempDir()
 	good, err := os.ReadFile(germany(t))
 	if err != nil {

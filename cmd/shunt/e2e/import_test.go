@@ -98,7 +98,7 @@ func TestAnImportKeepsTheOrderOfAnExport(t *testing.T) {
 	}
 }
 
-func TestALineThatIsWrongKeepsNoOtherFromBeingTakenIn(t *testing.T) {
+func TestAWrongLineStopsNoOtherFromBeingImported(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--init", "--data", dir)

@@ -38,7 +38,7 @@ func names(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-func TestAJournalFolderThatIsAFileIsLeftForAnotherOne(t *testing.T) {
+func TestAJournalFolderThatIsAFileIsAnError(t *testing.T) {
 	t.Parallel()
 	dir, journals := t.TempDir(), t.TempDir()
 	old := filepath.Join(journals, "old")
@@ -70,7 +70,7 @@ func TestAJournalThatMovesLeavesNoFilesBehind(t *testing.T) {
 	wantHits(t, dir, code, "2", "^$")
 }
 
-func TestACopyOfAFolderInUseLeavesTheServersJournalAlone(t *testing.T) {
+func TestACopyOfAUsedFolderLeavesTheJournalAlone(t *testing.T) {
 	t.Parallel()
 	dir, journals := t.TempDir(), t.TempDir()
 	live, copied := filepath.Join(journals, "live"), filepath.Join(t.TempDir(), "copy")
@@ -91,7 +91,7 @@ func TestACopyOfAFolderInUseLeavesTheServersJournalAlone(t *testing.T) {
 	wantHits(t, copied, code, "0", "^$")
 }
 
-func TestANameOfTheJournalsFolderThatAPowerCutEmptiedCountsAsAbsent(t *testing.T) {
+func TestAnEmptiedFileOfTheJournalFolderCountsAsAbsent(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"empty": "", "blank": " \n", "zeros": "\x00\x00\x00"} {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,7 @@ import (
 //
 // Three kills say little about rare moments. More of them:
 //
-//	SHUNTTEST_KILLS=100 go test ./cmd/shunt -run '^TestWhatWasAnsweredOutlives' -v -count=1 -timeout 30m
+//	SHUNTTEST_KILLS=100 go test ./cmd/shunt/e2e -run '^TestAnsweredRequestsOutlive' -v -count=1 -timeout 30m
 const (
 	killsVariable = "SHUNTTEST_KILLS" // how many
 	seedVariable  = "SHUNTTEST_SEED"  // of the moments and of what each client asks for; drawn anew by default
@@ -44,7 +44,7 @@ const (
 // in the journal and the store, or the kill comes into one of many flushes.
 var killIntervals = []string{"1h", "1s", "10ms"}
 
-func TestWhatWasAnsweredOutlivesKillsUnderLoadAndWhatWasCutOffIsWholeOrNotThere(t *testing.T) {
+func TestAnsweredRequestsOutliveKillsAndCutOnesAreWhole(t *testing.T) {
 	kills := numberOf(t, killsVariable, 3)
 	seed := numberOf(t, seedVariable, rand.Uint64())
 	t.Logf("%s=%d %s=%d", killsVariable, kills, seedVariable, seed)

@@ -57,7 +57,7 @@ func (r *refusals) text() string {
 }
 
 // A person's file has addresses that the rule above does not foresee: they are told with the server's reason.
-func TestImpossibleHostsOfSomebodysFileAreToldAndNoFailure(t *testing.T) {
+func TestImpossibleHostsOfAForeignFileAreReportedNotFailed(t *testing.T) {
 	if possibleHost.MatchString("localhost:%d") {
 		t.Error("a port that is not a number is possible")
 	}

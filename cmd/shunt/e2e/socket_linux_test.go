@@ -155,7 +155,7 @@ func TestTheSocketOfAKilledServerIsReplaced(t *testing.T) {
 	}
 }
 
-func TestWhatIsInTheWayOfTheSocketStays(t *testing.T) {
+func TestAFileInPlaceOfTheSocketStays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), socketName)
 	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func TestWhatIsInTheWayOfTheSocketStays(t *testing.T) {
 	}
 }
 
-func TestAStartSaysIfTheDataFolderLetsOthersIn(t *testing.T) {
+func TestAStartWarnsIfOthersMayEnterTheDataFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	p := launchThrough(t, []string{"sh", "-c", `umask 000; exec "$0" "$@"`}, dir).waitReady()
 	p.terminate()

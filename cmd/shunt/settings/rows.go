@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -92,10 +93,7 @@ func (t Table) Cells() [][]string {
 		if list, ok := row.value.([]string); ok {
 			text = strings.Join(list, ",")
 		}
-		if text == "" {
-			text = "-"
-		}
-		rows = append(rows, []string{row.name, text, row.source})
+		rows = append(rows, []string{row.name, cmp.Or(text, "-"), row.source})
 	}
 	return rows
 }
