@@ -11,9 +11,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Messages about flags and values that are refused. The texts of pflag and strconv name their own functions.
+// Messages about refused flags and values, because the texts of pflag and strconv name their own
+// functions.
 
-// flagError says what is wrong with the flags of a call of cmd.
+// flagError explains what is wrong with the flags of a call of cmd.
 func flagError(cmd *cobra.Command, err error) error {
 	return settings.UsageErrorf("%w (see '%s --help')", flagProblem(cmd, err), cmd.CommandPath())
 }

@@ -123,7 +123,8 @@ func (c *acmeClient) wantSame(when string, serial *big.Int) {
 	}
 }
 
-// wantNoneSaid: without a certificate and without the authority the server runs, refuses handshakes, and says what is wrong.
+// wantNoneSaid: without a certificate and without the authority the server runs, refuses
+// handshakes, and says what is wrong.
 func (c *acmeClient) wantNoneSaid() {
 	c.t.Helper()
 	if err := os.RemoveAll(filepath.Join(c.dir, acmeFolder)); err != nil {

@@ -166,8 +166,8 @@ func TestABackupUnderLoadRestoresAllThatWasAnsweredBefore(t *testing.T) {
 	}
 }
 
-// compareRestored serves a restored folder, with the journal folder of the original, which has hits that are not in the
-// backup, and compares it with what was answered.
+// compareRestored serves a restored folder, with the journal folder of the original, which has hits
+// that are not in the backup, and compares it with what was answered.
 func compareRestored(t *testing.T, restored, journals string, codes []string, answered, sent uint64) {
 	t.Helper()
 	before := listing(t, journals)
@@ -281,7 +281,8 @@ func TestBackupRestoreAndCheckChangeNothingTheyRefuse(t *testing.T) {
 	shunt(t, home, nil, "stats", "nosuchcode", "--data", "half").want(t, exitFailed, "", "404")
 }
 
-// texts returns the files below dir with their bytes, but for the folder "data", which commands open.
+// texts returns the files below dir with their bytes, but for the folder "data", which commands
+// open.
 func texts(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

@@ -221,7 +221,7 @@ func TestLocalCommandsWorkBesideAServer(t *testing.T) {
 	shunt(t, "", remote, "add", "https://example.org/b").want(t, exitDone, drawnShort.String(), "")
 	shunt(t, "", remote, "token", "add", "--name", "more", "--scopes", "admin").want(t, exitFailed, "", `scopes\[0\]`)
 	bare := []string{remote[0], "SHUNT_SERVER=" + strings.TrimPrefix(p.public, "http://")}
-	shunt(t, "", bare, "stats", short).want(t, exitDone, "^hits    1\nunique  1\n$", "^shunt: --server is taken as "+p.public+"\n$")
+	shunt(t, "", bare, "stats", short).want(t, exitDone, "^hits    1\nunique  1\n$", "^shunt: using --server "+p.public+"\n$")
 	remote[0] = "SHUNT_TOKEN=shunt_wrong"
 	shunt(t, "", remote, "stats", short).want(t, exitFailed, "", `\(401 unauthorized\)`)
 	shunt(t, "", []string{"SHUNT_TOKEN=x"}, "stats", "x", "--server", p.admin).want(t, exitFailed, "", `404`)

@@ -152,7 +152,8 @@ func (b *book) wrote(l *bookLink, s *bookState) {
 	}
 }
 
-// admits tells whether an answer to a redirect is of one of the states since from, or of the pending one.
+// admits tells whether an answer to a redirect is of one of the states since from, or of the
+// pending one.
 func (l *bookLink) admits(response *fasthttp.Response, from int) bool {
 	most := l.hits + l.cut + l.flying
 	for _, s := range l.states[from:] {

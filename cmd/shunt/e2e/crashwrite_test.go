@@ -135,8 +135,8 @@ func (k *crash) madeLocked(o *order, response *fasthttp.Response, status int) {
 	}
 }
 
-// begin begins a write of a link that nobody else is writing: promise returns what it makes of the latest state, nil if
-// nothing.
+// begin begins a write of a link that nobody else is writing: promise returns what it makes of the
+// latest state, nil if nothing.
 func (k *crash) begin(random *rand.Rand, promise func(now bookState) *bookState) (*bookLink, bookState) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -236,7 +236,8 @@ func (k *crash) deleteBegun(c *fasthttp.HostClient, l *bookLink) (answered bool)
 	return k.writtenLocked("delete", l, response, begun, err)
 }
 
-// writtenLocked notes how an edit or a delete ended. The link of one whose outcome is not known stays locked.
+// writtenLocked notes how an edit or a delete ended. The link of one whose outcome is not known
+// stays locked.
 func (k *crash) writtenLocked(kind string, l *bookLink, response *fasthttp.Response, begun time.Time, err error) (answered bool) {
 	switch {
 	case err != nil:
@@ -328,7 +329,8 @@ func outcomeUnknown(response *fasthttp.Response) bool {
 	return response.StatusCode() == http.StatusServiceUnavailable && strings.Contains(string(response.Body()), `"outcome_unknown"`)
 }
 
-// unavailable tells whether a request was refused by a server that is too busy; then nothing has happened.
+// unavailable tells whether a request was refused by a server that is too busy; then nothing has
+// happened.
 func (k *crash) unavailable(response *fasthttp.Response) bool {
 	if response.StatusCode() != http.StatusServiceUnavailable {
 		return false

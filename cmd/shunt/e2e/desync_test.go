@@ -59,8 +59,9 @@ var fronts = map[string]struct {
 	},
 }
 
-// TestNoProxyAndServerGetOutOfStep sends what could be read in two ways through real proxies, and between it sentinels on other
-// connections, which share the proxy's connections to the server. Each sentinel must get its own answer.
+// TestNoProxyAndServerGetOutOfStep sends what could be read in two ways through real proxies, and
+// between it sentinels on other connections, which share the proxy's connections to the server.
+// Each sentinel must get its own answer.
 func TestNoProxyAndServerGetOutOfStep(t *testing.T) {
 	if os.Getenv("SHUNTTEST_DESYNC") == "" {
 		t.Skip("make desync runs it: it needs nginx and haproxy")

@@ -17,7 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The disk is full, to the last page, again and again: sometimes for a moment, which no watch sees, sometimes for long.
+// The disk is full, to the last page, again and again: sometimes for a moment, which no watch sees,
+// sometimes for long.
 const (
 	diskFullVariable = "SHUNTTEST_DISKFULL" // seconds
 
@@ -181,7 +182,8 @@ func (l *sickLoad) randomLink(random *rand.Rand) int {
 	return random.IntN(len(l.mu.survivors))
 }
 
-// terminateSick sends SIGTERM to a server that cannot write: it must end in time, and say why it failed.
+// terminateSick sends SIGTERM to a server that cannot write: it must end in time, and say why it
+// failed.
 func (l *sickLoad) terminateSick() (took time.Duration) {
 	l.t.Helper()
 	begun := time.Now()
@@ -234,7 +236,8 @@ const (
 	topUpInterval = 2 * time.Millisecond
 )
 
-// fill takes all space of m, and what becomes free, until empty is called, which may be called often.
+// fill takes all space of m, and what becomes free, until empty is called, which may be called
+// often.
 func (m *mount) fill() (empty func()) {
 	m.t.Helper()
 	f, err := os.Create(filepath.Join(m.dir, fillerName))

@@ -99,7 +99,8 @@ func TestHitsAreCountedByCountryWhateverBecomesOfTheFile(t *testing.T) {
 	p.terminate()
 }
 
-// fetch makes a GET request with header lines (name, value, name, value…), follows nothing, and returns status and body.
+// fetch makes a GET request with header lines (name, value, name, value…), follows nothing, and
+// returns status and body.
 func fetch(t *testing.T, url string, lines ...string) (status int, body string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

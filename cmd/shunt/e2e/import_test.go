@@ -66,7 +66,8 @@ func TestLinksFromElsewhereAreTakenInWhereverTheServerIs(t *testing.T) {
 	}
 }
 
-// A line of an export has hundreds of bytes, so that a thousand are far more than other bodies may have.
+// A line of an export has hundreds of bytes, so that a thousand are far more than other bodies may
+// have.
 func TestAnImportKeepsTheOrderOfAnExport(t *testing.T) {
 	t.Parallel()
 	from, to := filepath.Join(t.TempDir(), "data"), startServer(t, filepath.Join(t.TempDir(), "data"))

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// leaveHit lets a server be killed with one hit that is in the journal in the folder journal alone, after one that is in the
-// store too, and returns the link's code.
+// leaveHit lets a server be killed with one hit that is in the journal in the folder journal alone,
+// after one that is in the store too, and returns the link's code.
 func leaveHit(t *testing.T, dir, journal string) (code string) {
 	t.Helper()
 	p := startServer(t, dir, "--flush-interval", "1h", "--journal-dir", journal)

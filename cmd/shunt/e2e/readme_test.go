@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// A reader types what README.md has, in one shell. Only the ports, and the folder of backups, are others.
+// A reader types what README.md has, in one shell. Only the ports, and the folder of backups, are
+// others.
 type reader struct {
 	t      *testing.T
 	server *process
@@ -22,7 +23,8 @@ type reader struct {
 	typed  string // what the shell remembers: its variables
 }
 
-// TestTheReadmeWorksAsWritten runs the lines of README.md in a shell, in their order, with the token that they make.
+// TestTheReadmeWorksAsWritten runs the lines of README.md in a shell, in their order, with the
+// token that they make.
 func TestTheReadmeWorksAsWritten(t *testing.T) {
 	text, err := os.ReadFile("../../../README.md")
 	if err != nil {

@@ -11,14 +11,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// MarkArguments takes flags out of the environment and the file: they say what this one call is about.
+// MarkArguments takes flags out of the environment and the file: they say what this one call is
+// about.
 func MarkArguments(fs *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		must(fs.SetAnnotation(name, argumentAnnotation, []string{}))
 	}
 }
 
-// MarkSecret lets a flag's value be read from a file that a variable names, and hides it where settings are shown.
+// MarkSecret lets a flag's value be read from a file that a variable names, and hides it where
+// settings are shown.
 func MarkSecret(fs *pflag.FlagSet, name string) {
 	must(fs.SetAnnotation(name, secretAnnotation, []string{}))
 }
@@ -121,7 +123,7 @@ func reasonOf(f *pflag.Flag, cause error) error {
 	case errors.Is(number, strconv.ErrRange):
 		return errors.New("must be a smaller number")
 	case strings.HasPrefix(kind, "uint"):
-		return errors.New("must be a number, and not negative")
+		return errors.New("must be a number that is not negative")
 	}
 	return errors.New("must be a number")
 }

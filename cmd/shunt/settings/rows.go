@@ -26,8 +26,8 @@ const (
 	hiddenValue = "(set, not shown)"
 )
 
-// Rows returns the settings among fs. A setting that is not given may follow from another one: derived returns its text and
-// the name of the other, or "".
+// Rows returns the settings among fs. A setting that is not given may follow from another one:
+// derived returns its text and the name of the other, or "".
 func Rows(fs *pflag.FlagSet, derived func(name string) (text, from string)) (rows Table) {
 	fs.VisitAll(func(f *pflag.Flag) {
 		if !IsSetting(f) {
@@ -98,7 +98,7 @@ func (t Table) Cells() [][]string {
 	return rows
 }
 
-// TOML returns a file of settings. What is the default is a comment, so that a later default takes effect.
+// TOML returns a file of settings. Defaults are comments, so that a later default takes effect.
 func (t Table) TOML() string {
 	var b strings.Builder
 	for _, row := range t {
