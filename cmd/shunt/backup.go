@@ -129,7 +129,7 @@ func backUpAlone(ctx context.Context, s *dataSettings, dir string, say func(stri
 	return c.checkpoint(ctx, dir, links.Load(), start, say)
 }
 
-// backupError says what to do about an error of storage.Backup.
+// backupError replaces an error of storage.Backup by what to do about it.
 func backupError(dir string, err error) error {
 	switch {
 	case errors.Is(err, storage.ErrNotEmpty):

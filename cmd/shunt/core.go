@@ -19,7 +19,7 @@ import (
 	"shunt/storage"
 )
 
-// A core is what serve and the local commands share: the store, the engine over it, and the
+// A core is shared by serve and the local commands: the store, the engine over it, and the
 // accounts.
 type core struct {
 	store    *storage.Store
@@ -49,7 +49,7 @@ func (c *core) openStore(parts *stack, s *dataSettings, create bool, log *slog.L
 	return nil
 }
 
-// load loads every link and says how far it is.
+// load loads every link and shows the progress.
 func (c *core) load(ctx context.Context, say *console.Console) error {
 	start := time.Now()
 	err := c.engine.Load(ctx, func(loaded uint64) { say.Loading(start, loaded) })
@@ -60,7 +60,7 @@ func (c *core) load(ctx context.Context, say *console.Console) error {
 	return nil
 }
 
-// apiOptions returns what the API needs of c; serve adds its own.
+// apiOptions returns the options of the API that follow from c; serve adds its own.
 func (c *core) apiOptions(s *dataSettings, baseURL string, log *slog.Logger) api.Options {
 	return api.Options{
 		MaxConnections: maxConnections(),
@@ -112,7 +112,7 @@ func serveOn(parts *stack, name string, serve func(net.Listener) error, ln net.L
 // drainTimeout is how long requests under way are waited for; idle clients get api's own 3 s of it.
 const drainTimeout = 10 * time.Second
 
-// drainOnStop makes the end of server's listeners the first thing of the stop.
+// drainOnStop makes closing the listeners of server the first step of the stop.
 func drainOnStop(parts *stack, server *api.Server, log *slog.Logger) {
 	parts.onStop("drain", func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
@@ -126,7 +126,7 @@ func drainOnStop(parts *stack, server *api.Server, log *slog.Logger) {
 	})
 }
 
-// storeError says what to do about an error of storage.Open. A wrong folder is named by its
+// storeError adds to an error of storage.Open what to do about it. A wrong folder is named by its
 // absolute path, because a relative one looks right from everywhere.
 func storeError(dir string, err error) error {
 	const elsewhere = "is your server's data elsewhere? Name its folder with --data"

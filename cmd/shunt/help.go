@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// topics are what `shunt help TOPIC` explains beside the commands.
+// topics are what `shunt help TOPIC` explains besides the commands.
 var topics = []*cobra.Command{
 	{Use: "environment", Short: "Settings: flags, environment variables and the file, and lists in them", Long: aboutSettings + `
 

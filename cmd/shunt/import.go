@@ -37,7 +37,7 @@ type importDone struct {
 }
 
 func (d importDone) String() string {
-	return fmt.Sprintf("%s taken in, %d already there, %d refused", plural.Of(d.Created, "link", "links"), d.Existing, d.Failed)
+	return fmt.Sprintf("%s imported, %d already there, %d refused", plural.Of(d.Created, "link", "links"), d.Existing, d.Failed)
 }
 
 func newImport(stdout, stderr io.Writer) *cobra.Command {
@@ -107,7 +107,7 @@ func importFile(
 	return err
 }
 
-// An importer takes in the lines of a file.
+// An importer imports the lines of a file.
 type importer struct {
 	name     string // of the file
 	owner    []client.Option

@@ -44,7 +44,7 @@ func (c *core) openEngine(parts *stack, s *dataSettings, o engine.Options) error
 	return s.rememberJournal(o.JournalDir)
 }
 
-// closeEngine closes the engine, and says why if that could not be done.
+// closeEngine closes the engine, and adds the reason if that fails.
 func (c *core) closeEngine() error {
 	err := c.engine.Close()
 	switch {

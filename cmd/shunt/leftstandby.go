@@ -25,7 +25,7 @@ import (
 // many.
 const maxLeftSaid = 10
 
-// sayLeft says which folders are left.
+// sayLeft logs the folders that are left.
 func sayLeft(dir string, log *slog.Logger) {
 	left, more := engine.LeftStandbyFolders(dir, maxLeftSaid, isGone)
 	for i := range left {

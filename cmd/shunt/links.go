@@ -17,14 +17,14 @@ import (
 	"shunt/cmd/shunt/settings"
 )
 
-// add.go has add; here are the commands for links that there are.
+// The commands for existing links; add.go has add.
 
 const (
 	defaultListed = 50
 	maxPage       = 1000 // links that the server gives at once
 )
 
-// listAsked is what ls is asked for.
+// listAsked has the flags of ls.
 type listAsked struct {
 	client.LinksQuery
 	owner       []client.Option

@@ -1,9 +1,3 @@
-// Command shunt is a redirect engine: it answers short links from memory, counts every hit and
-// estimates unique visitors.
-//
-// main.go holds the command tree, one file a subcommand follows it; config.go and configfile.go say
-// where settings come from; serve.go wires the server top to bottom and stack.go stops it in
-// reverse; local.go lets the other commands talk to it.
 package main
 
 import (

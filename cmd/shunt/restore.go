@@ -87,7 +87,7 @@ func checkBackup(ctx context.Context, from string, show *console.Progress, stder
 	return nil
 }
 
-// restoreError says what to do about an error of storage.Restore.
+// restoreError replaces an error of storage.Restore by what to do about it.
 func restoreError(from, dir string, err error) error {
 	switch {
 	case errors.Is(err, storage.ErrNotEmpty):

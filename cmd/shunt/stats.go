@@ -17,10 +17,10 @@ import (
 	"shunt/cmd/shunt/settings"
 )
 
-// statsAsked is what stats is asked for beside the two figures; empty: nothing.
+// statsAsked has what stats prints besides the two figures; empty: nothing.
 type statsAsked struct{ from, to, interval, include string }
 
-// parameters are those of GET /stats/{code}.
+// parameters returns the parameters of GET /stats/{code}.
 func (a statsAsked) parameters() url.Values {
 	v := make(url.Values)
 	for name, value := range map[string]string{

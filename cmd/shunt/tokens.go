@@ -14,7 +14,7 @@ import (
 	"shunt/cmd/shunt/settings"
 )
 
-// token.go has token add; here are the commands for tokens that there are.
+// The commands for existing tokens; token.go has token add.
 
 func newToken(stdout, stderr io.Writer) *cobra.Command {
 	return newGroup("token", "Manage API tokens", newTokenAdd(stdout, stderr), newTokenLs(stdout, stderr), newTokenRm(stderr))

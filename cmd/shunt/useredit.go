@@ -12,7 +12,7 @@ import (
 	"shunt/cmd/shunt/settings"
 )
 
-// userChange is what user edit is asked for.
+// userChange has the flags of user edit.
 type userChange struct {
 	admin, member bool
 	email         string
@@ -48,7 +48,7 @@ stays an admin. 'shunt user passwd' sets passwords.
 	return cmd
 }
 
-// edit returns what the API is to change.
+// edit returns the change for the API.
 func (a *userChange) edit() (e client.UserEdit, err error) {
 	switch {
 	case a.admin && a.member:

@@ -123,7 +123,7 @@ func handshake(t *testing.T, from Source, config *tls.Config) (tls.ConnectionSta
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = server.Handshake() // the client tells
+		_ = server.Handshake() // the client reports it
 		_ = ours.Close()
 	}()
 	client := tls.Client(theirs, config)

@@ -78,7 +78,7 @@ func (c *Console) Listening(a Addresses, created bool) {
 	fmt.Fprintf(c.w, "  data                 %s\n\n", folder)
 }
 
-// Next says which command to run next.
+// Next shows the command to run next.
 func (c *Console) Next(why string, command ...string) {
 	for i, word := range command {
 		command[i] = Quote(word)

@@ -10,8 +10,8 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// A Progress shows how a long command goes: one changing line for a person, otherwise a line now
-// and then.
+// A Progress shows the progress of a long command: one changing line for a person, otherwise a line
+// now and then.
 type Progress struct {
 	w      io.Writer
 	person bool

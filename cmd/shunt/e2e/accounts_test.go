@@ -31,7 +31,7 @@ func shuntWithInput(t *testing.T, input string, env []string, args ...string) re
 	}
 	timeout := killAtDeadline(t, cmd.Process)
 	defer timeout.Stop()
-	_ = cmd.Wait() // the exit code tells
+	_ = cmd.Wait() // its error is in the exit code
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 

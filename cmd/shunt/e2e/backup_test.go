@@ -56,7 +56,7 @@ func (c *clients) did(note func()) {
 	c.moved.Broadcast()
 }
 
-// acknowledged returns what was answered, once that is so many links and visits.
+// acknowledged returns what was answered, once that is at least the given numbers.
 func (c *clients) acknowledged(links int, hits uint64) (codes []string, answered uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,7 +22,7 @@ var (
 	drawnShort = regexp.MustCompile(`^http://127\.0\.0\.1:\d+/[0-9A-Za-z]{8}\n$`)
 )
 
-// want holds a command's outcome; an empty pattern is no output at all.
+// want holds a command's outcome; an empty pattern means no output.
 func (r result) want(t *testing.T, code int, stdout, stderr string) {
 	t.Helper()
 	if r.code != code {

@@ -33,10 +33,10 @@ const (
 	crashesVariable = "SHUNTTEST_CRASHES" // how many kills of the server
 
 	startLimit    = 20 * time.Second // in which each start is ready
-	checkRounds   = 20               // a folder is checked once in so many
-	tellKills     = 50               // one line of progress in so many
+	checkRounds   = 20               // a folder is checked once in this many kills
+	tellKills     = 50               // one line of progress per this many kills
 	manyKills     = 60               // from here on each phase must have been met
-	leastOfAPhase = 100              // once in so many kills
+	leastOfAPhase = 100              // once in this many kills
 )
 
 func TestAllThatClientsWereToldOutlivesAnyKill(t *testing.T) {
@@ -178,7 +178,7 @@ func (k *crash) check() {
 	k.mayGoOn()
 }
 
-// wrong tells that something is not as the clients were told.
+// wrong reports that something differs from what the clients were told.
 func (k *crash) wrong(what, format string, args ...any) {
 	if k.fault(what) {
 		k.t.Errorf(what+": "+format, args...)

@@ -17,7 +17,7 @@ import (
 const (
 	bookLimit   = 2_000 // links; more are deleted after a restart, so that a round stays short
 	goneSample  = 100   // deleted links that are looked for each round
-	statsSample = 16    // one link in so many has its statistics read each round
+	statsSample = 16    // one link in this many has its statistics read each round
 
 	revived = 4 // deleted aliases that their owner takes again each round
 )

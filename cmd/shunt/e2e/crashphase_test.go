@@ -227,7 +227,7 @@ func (k *crash) awaitLine(p *process, line *regexp.Regexp) {
 	}
 }
 
-// isOpenIn tells whether something has begun and not ended, by what a server has logged.
+// isOpenIn reports whether something has begun and not ended, by what a server has logged.
 func isOpenIn(log string, begun, ended *regexp.Regexp) bool {
 	open := map[string]bool{}
 	for _, found := range begun.FindAllStringSubmatch(log, -1) {

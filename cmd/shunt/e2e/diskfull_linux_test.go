@@ -27,7 +27,8 @@ const (
 	fullLong      = 3 * time.Second
 	betweenFull   = time.Second // at most
 
-	// readOnlyLimit is in how long a server must say that it is read-only, or that it is no more.
+	// readOnlyLimit is the time within which a server must say that it is read-only, or no longer
+	// so.
 	readOnlyLimit = 10 * time.Second
 
 	// stopLimit is in how long a server must end that cannot write any more.

@@ -21,10 +21,10 @@ import (
 )
 
 // The main job on real input: addresses become links, redirects are counted, and all of it outlives
-// a restart and a kill. `make e2e-urls URLS=FILE` runs it on a file of one's own, `make test` on
+// a restart and a kill. `make e2e-urls URLS=FILE` runs it on your own file, `make test` on
 // testdata/urls.txt, which are real, and testdata/odd-urls.txt, which are not.
 const (
-	urlsVariable = "SHUNTTEST_URLS" // the file; not SHUNT_…: it is no setting of the program
+	urlsVariable = "SHUNTTEST_URLS" // the file; not SHUNT_…: it is not a setting of the program
 
 	connections = 16
 	visitors    = 5_000

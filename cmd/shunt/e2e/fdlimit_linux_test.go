@@ -179,7 +179,7 @@ func (f *fewFiles) sendNewcomers(held time.Duration) {
 	clients.Wait()
 }
 
-// newcomer follows a link over a connection of its own and tells whether it was redirected.
+// newcomer follows a link over a connection of its own and reports whether it was redirected.
 func (f *fewFiles) newcomer(v visit, waits time.Duration) (redirected bool) {
 	begun := time.Now()
 	c, err := net.DialTimeout("tcp", f.address(), waits)

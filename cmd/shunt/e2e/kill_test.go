@@ -31,7 +31,7 @@ import (
 //	SHUNTTEST_KILLS=100 go test ./cmd/shunt/e2e -run '^TestAnsweredRequestsOutlive' -v -count=1 -timeout 30m
 const (
 	killsVariable = "SHUNTTEST_KILLS" // how many
-	seedVariable  = "SHUNTTEST_SEED"  // of the moments and of what each client asks for; drawn anew by default
+	seedVariable  = "SHUNTTEST_SEED"  // of the moments and of what each client asks for; drawn again each time by default
 
 	firstLinks   = 64
 	killVisitors = 1_000 // at most exactVisitors: unique is exact
@@ -224,7 +224,7 @@ func (k *killing) draw(random *rand.Rand) visit {
 	return visit{link, random.IntN(killVisitors)}
 }
 
-// visit follows a link and tells whether it got an answer.
+// visit follows a link and reports whether it got an answer.
 func (k *killing) visit(c *fasthttp.HostClient, v visit) (answered bool) {
 	k.mu.Lock()
 	path := "/" + k.mu.survivors[v.link].code
@@ -299,7 +299,7 @@ func (k *killing) visited(v visit, response *fasthttp.Response, begun time.Time,
 	k.round.redirects.Add(1)
 }
 
-// create makes a link and tells whether it got an answer.
+// create makes a link and reports whether it got an answer.
 func (k *killing) create(c *fasthttp.HostClient) (answered bool) {
 	n := k.drafts.Add(1)
 	d := draft{

@@ -20,9 +20,9 @@ import (
 // File systems of a test's own, which it fills and freezes. Only what was mounted here is ever
 // frozen.
 //
-// A frozen file system that stays behind hangs whoever touches it, for good. So whatever becomes of
-// the test, a process of its own thaws and unmounts: the guardian, whose standard input ends with
-// the test, even if that is killed.
+// A frozen file system that stays hangs every process that touches it, for good. So whatever
+// becomes of the test, a process of its own thaws and unmounts: the guardian, whose standard input
+// ends with the test, even if that is killed.
 
 // A mount is a mounted file system.
 type mount struct {

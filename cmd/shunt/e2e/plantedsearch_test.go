@@ -45,7 +45,7 @@ type needle struct {
 	bytes []byte
 }
 
-// bloom is a filter of one hash: a byte string that is not in it is no needle.
+// bloom is a filter of one hash: a byte string that is not in it is not a needle.
 type bloom [1 << 14]uint64
 
 func (b *bloom) place(x uint64) (word, bit uint64) {
@@ -233,7 +233,7 @@ func (n *needles) searchTable(place, path string) (err error) {
 }
 
 // searchLog looks at every record of a write-ahead log, whose number N is of a type that only
-// Pebble can name. It ends, as replay does, at what is no record.
+// Pebble can name. It ends, as replay does, at the first bytes that are not a record.
 func searchLog[N ~uint64](open func(io.Reader, N) *record.Reader, n *needles, place, path string, content []byte) error {
 	number, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(path), ".log"), 10, 64)
 	if err != nil {

@@ -85,11 +85,11 @@ type plantedWay struct {
 	name   string
 	status int    // of the last answer; 0: whatever comes, if anything does
 	line   string // method and path
-	fields string // behind those that every request has
+	fields string // after those that every request has
 	body   string
 	raw    string // instead of all these
 	times  int    // how often it is sent; 0: once
-	direct bool   // by a peer that is no trusted proxy
+	direct bool   // by a peer that is not a trusted proxy
 	admin  bool   // to the admin address
 }
 

@@ -24,7 +24,7 @@ import (
 var binary string
 
 // killAtDeadline ends a process that neither does what t waits for nor ends, shortly before go test
-// would end t and leave the process behind. It has as long as t itself: a test of one's own
+// would end t and leave the process running. It has as long as t itself: a test of one's own
 // addresses takes what they take.
 func killAtDeadline(t *testing.T, p *os.Process) (timeout *time.Timer) {
 	return time.AfterFunc(processTimeout(t.Deadline()), func() { _ = p.Kill() })
@@ -92,7 +92,7 @@ var readSources = sync.OnceFunc(func() {
 	_, _ = os.ReadFile("../../../go.mod")
 })
 
-// result is what a command left behind.
+// A result is the outcome of a command.
 type result struct {
 	stdout, stderr string
 	code           int
@@ -112,7 +112,7 @@ func shunt(t *testing.T, dir string, env []string, args ...string) result {
 	}
 	timeout := killAtDeadline(t, cmd.Process)
 	defer timeout.Stop()
-	_ = cmd.Wait() // the exit code tells
+	_ = cmd.Wait() // its error is in the exit code
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
@@ -174,7 +174,7 @@ func launchThrough(t *testing.T, starter []string, dir string, args ...string) *
 	timeout := killAtDeadline(t, p.cmd.Process)
 	go func() {
 		p.read(stderr)
-		_ = p.cmd.Wait() // the exit code tells
+		_ = p.cmd.Wait() // its error is in the exit code
 		timeout.Stop()
 		close(p.ended)
 	}()

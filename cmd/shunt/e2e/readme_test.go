@@ -70,7 +70,7 @@ var (
 	spans    = regexp.MustCompile("`((?:\\./shunt|GET) [^`]*)`")
 )
 
-// runSpan runs a command or a GET that stands in a sentence. What it needs is made first.
+// runSpan runs a command or a GET in the middle of a sentence. The things that it needs are made first.
 func (r *reader) runSpan(span string) {
 	r.t.Helper()
 	if path, found := strings.CutPrefix(span, "GET "); found {

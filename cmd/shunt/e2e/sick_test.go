@@ -18,7 +18,7 @@ import (
 // A server whose disk is sick (full, or stalled), or that has no descriptors left, and its clients.
 // They go on whatever happens, and note what they are told and how long it took. Afterwards
 // everything is held to what kill_test.go holds a killed server to: what was answered is there,
-// once; what is unknown is there whole, or not at all.
+// once; what is unknown is there completely, or not at all.
 const (
 	redirectClients = 2                     // one request after the other
 	pacedClients    = 4                     // together pacedRate a second, whatever the others do
@@ -264,7 +264,7 @@ func (l *sickLoad) settle(d sentCreate, response *fasthttp.Response, begun time.
 		return "201"
 	}
 	problem := struct{ Code string }{}
-	_ = json.Unmarshal(response.Body(), &problem) // no problem is no code
+	_ = json.Unmarshal(response.Body(), &problem) // without a problem there is no code
 	switch {
 	case response.StatusCode() != http.StatusServiceUnavailable:
 	case problem.Code == "outcome_unknown":
@@ -358,7 +358,7 @@ func (l *sickLoad) awaitCreate(after time.Time) time.Duration {
 	return l.await("a create succeeds", recoveryLimit, func() bool { return l.lastCreate.Load() > after.UnixNano() })
 }
 
-// restart ends the server and starts it anew; then everything that it was asked for is checked.
+// restart ends the server and starts it again; then everything that was requested of it is checked.
 func (l *sickLoad) restart(args ...string) {
 	l.t.Helper()
 	l.server.terminate()

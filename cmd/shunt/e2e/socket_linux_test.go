@@ -22,7 +22,7 @@ import (
 const restartsVariable = "SHUNTTEST_RESTARTS"
 
 // An intruder tries to open the socket of a data folder that everybody may enter, all the time.
-// Whoever could do so would get a token.
+// An intruder who succeeds would get a token.
 type intruder struct {
 	path            string
 	stop            atomic.Bool

@@ -17,7 +17,7 @@ import (
 // maxFileBytes stops a wrong path from being read whole.
 const maxFileBytes = 1 << 20
 
-// A given is a setting's value as the environment or the file has it.
+// A given is the value of a setting in the environment or the file.
 type given struct {
 	text   string
 	source string // SHUNT_LISTEN, or FILE:LINE:COLUMN
@@ -135,7 +135,7 @@ func keyOf(p *unstable.Parser, e *unstable.Node) (key fileKey) {
 	return key
 }
 
-// impossible names the place of a value that cannot be, such as a 13th month.
+// impossible names the place of an impossible value, such as a 13th month.
 func (f *configFile) impossible(err error) error {
 	var broken *toml.DecodeError
 	if !errors.As(err, &broken) {
