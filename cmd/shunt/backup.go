@@ -39,8 +39,8 @@ command opens it itself. The server writes the files, so DIR is a folder on its 
 
 On the same file system the backup takes seconds and shares its table files with the data (hard links;
 neither side ever changes them). So it protects from mistakes, but not from the loss of the disk: copy
-DIR to another disk or machine (rsync -a, cp -a). 'shunt check --data DIR' verifies a backup, 'shunt
-restore DIR' makes a data folder from it.`,
+DIR to another disk or machine (rsync -a, cp -a). 'shunt check --data DIR' verifies a backup,
+'shunt restore DIR' makes a data folder from it.`,
 		Example: `  shunt backup /backups/shunt-$(date +%F)
   shunt backup --data /var/lib/shunt /backups/monday --json`,
 		Args: exactly("DIR"),

@@ -238,7 +238,7 @@ func (x *importer) newestFirst() (bool, error) {
 		return false, err
 	}
 	if strings.HasPrefix(last.Type, brokenExport) {
-		return false, fmt.Errorf("%s: the last line says that the export broke off here: it is not whole, and nothing was taken in", console.Printable(x.name))
+		return false, fmt.Errorf("%s: the last line says that the export broke off here: it is not complete, and nothing was imported", console.Printable(x.name))
 	}
 	return first.ShortURL != "" || !last.CreatedAt.IsZero() && first.CreatedAt.After(last.CreatedAt), nil
 }

@@ -51,8 +51,8 @@ func newRoot(program string, stdout, stderr io.Writer) *cobra.Command {
 All data is in one folder.
 
 Every setting is a flag, an environment variable (SHUNT_ and the flag in capitals: SHUNT_BASE_URL is
---base-url) and a key of the TOML file that --config names, in this order of precedence; 'shunt help
-environment' has the details. Arguments for one call (such as --alias) are flags only.`,
+--base-url) and a key of the TOML file that --config names, in this order of precedence;
+'shunt help environment' has the details. Arguments for one call (such as --alias) are flags only.`,
 		Example: `  shunt serve                                      serve http://127.0.0.1:8080 from ./shunt-data
   shunt token add --name laptop                    make an API token
   shunt add https://example.org/a/long/address     make a short link

@@ -20,9 +20,9 @@ func newShow(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show CODE",
 		Short: "Print a link",
-		Long: `Print a link: one line per field, its name first; or the link object of the API. 'shunt edit
---if-match' takes the version: it changes with each edit, but not with hits. CODE may be the whole
-short address.
+		Long: `Print a link: one line per field, its name first; or the link object of the API.
+'shunt edit --if-match' takes the version: it changes with each edit, but not with hits. CODE may be
+the whole short address.
 ` + whereTokensAre,
 		Example: `  shunt show spring
   shunt show https://sho.rt/spring

@@ -245,22 +245,22 @@ func TestBackupRestoreAndCheckChangeNothingTheyRefuse(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		"a backup over a backup":      {[]string{"backup", "whole", "--data", "data"}, 1, "whole is not empty; a backup wants a folder of its own"},
-		"a backup into the data":      {[]string{"backup", "data/b", "--data", "data"}, 1, "data/b lies in the data folder"},
+		"a backup over a backup":      {[]string{"backup", "whole", "--data", "data"}, 1, "whole is not empty; a backup needs a folder of its own"},
+		"a backup into the data":      {[]string{"backup", "data/b", "--data", "data"}, 1, "data/b is inside the data folder"},
 		"a backup of nothing":         {[]string{"backup", "b", "--data", "nowhere"}, 1, "there is no store in /.*/nowhere; .*--data"},
-		"a backup of a backup":        {[]string{"backup", "b", "--data", "backup"}, 1, "backup is a backup, and stays as it is"},
+		"a backup of a backup":        {[]string{"backup", "b", "--data", "backup"}, 1, "backup is a backup and is not changed"},
 		"a backup without a folder":   {[]string{"backup"}, 2, "DIR is missing"},
 		"a backup into nothing":       {[]string{"backup", ""}, 2, "DIR is empty"},
-		"a restore over data":         {[]string{"restore", "backup", "--data", "other"}, 1, `stop that and move the folder away \(mv other other.old\)`},
+		"a restore over data":         {[]string{"restore", "backup", "--data", "other"}, 1, `stop the server and move the folder away \(mv other other.old\)`},
 		"a restore of a store":        {[]string{"restore", "other", "--data", "new"}, 1, "there is no backup in other: .*is a store and no backup"},
 		"a restore of nothing":        {[]string{"restore", "nowhere", "--data", "new"}, 1, "there is no backup in nowhere"},
 		"a restore of half a backup":  {[]string{"restore", "stopped", "--data", "new"}, 1, "the backup in stopped did not finish"},
-		"a restore into its backup":   {[]string{"restore", "backup", "--data", "backup/new"}, 1, "must not lie in each other"},
-		"serving half a restore":      {[]string{"serve", "--data", "half", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, 1, "a restore did not finish in half; run it again: shunt restore BACKUP --data half"},
+		"a restore into its backup":   {[]string{"restore", "backup", "--data", "backup/new"}, 1, "may be inside the other"},
+		"serving half a restore":      {[]string{"serve", "--data", "half", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, 1, "a restore into half did not finish; run it again: shunt restore BACKUP --data half"},
 		"serving a backup":            {[]string{"serve", "--data", "backup", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, 1, "shunt restore backup --data NEW"},
-		"serving half a backup":       {[]string{"serve", "--data", "stopped", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, 1, "a backup did not finish in stopped"},
-		"a link into half a restore":  {[]string{"add", "https://example.org", "--data", "half"}, 1, "a restore did not finish in half"},
-		"a check of half a restore":   {[]string{"check", "--data", "half"}, 1, "a restore did not finish in half"},
+		"serving half a backup":       {[]string{"serve", "--data", "stopped", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, 1, "the backup in stopped did not finish and cannot be used"},
+		"a link into half a restore":  {[]string{"add", "https://example.org", "--data", "half"}, 1, "a restore into half did not finish"},
+		"a check of half a restore":   {[]string{"check", "--data", "half"}, 1, "a restore into half did not finish"},
 		"a check of nothing":          {[]string{"check", "--data", "nowhere"}, 1, "there is no store in /.*/nowhere; .*--data"},
 		"a check of an argument":      {[]string{"check", "data"}, 2, `unexpected argument "data"`},
 		"a check of a healthy store":  {[]string{"check", "--data", "data"}, 0, ""},
@@ -310,7 +310,7 @@ func TestARestoreBesideARunningServerIsRefused(t *testing.T) {
 	createStore(t, filepath.Join(home, "other"))
 	shunt(t, home, nil, "backup", "b", "--data", "other").want(t, exitDone, "backed up", "copy it")
 	p := startServer(t, filepath.Join(home, "data"))
-	shunt(t, home, nil, "restore", "b", "--data", "data").want(t, exitFailed, "", "stop that and move the folder away")
+	shunt(t, home, nil, "restore", "b", "--data", "data").want(t, exitFailed, "", "stop the server and move the folder away")
 	p.terminate()
 }
 

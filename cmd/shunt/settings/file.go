@@ -98,7 +98,8 @@ func (f *configFile) readKeys() (keys []fileKey) {
 		name := settingOfKey(key.text)
 		switch {
 		case e.Kind != unstable.KeyValue:
-			f.refuse(key.line, key.column, "[%s] begins a table, and there are none here: settings stand at the top, each in a line of its own", key.text)
+			f.refuse(key.line, key.column, "[%s] begins a table, and tables are not used here: "+
+				"write each setting at the top, on a line of its own", key.text)
 			return keys // what follows is in the table
 		case name == "config":
 			f.refuse(key.line, key.column, "\"config\" is a flag and a variable: a file cannot name another file")
