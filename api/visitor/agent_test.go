@@ -120,7 +120,7 @@ func TestEachWordOfABotIsNeeded(t *testing.T) {
 	}
 }
 
-func TestTheAgentCacheAnswersLikeTheListsHoweverFullItIs(t *testing.T) {
+func TestAFullAgentCacheAnswersLikeTheLists(t *testing.T) {
 	c := new(Agents)
 	for round := range 2 {
 		for i := range 3 * agentSets * agentWays / 2 {
