@@ -25,7 +25,8 @@
 //
 // The client repeats calls by itself (Options.Retry), after a random time that grows with each
 // attempt (full jitter), and never earlier than Retry-After says. If that is longer than
-// Retry.MaxWait, or the context would end before, the problem is returned at once. These calls are repeated:
+// Retry.MaxWait, or the context would end before, the problem is returned at once. These calls are
+// repeated:
 //
 //	answer or error                          reads, creating calls,      IssueToken, AddUser; without a
 //	                                         changes and deletions       key: creating calls, POST by Do
