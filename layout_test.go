@@ -42,16 +42,35 @@ var layers = map[string]layer{
 	"bench":   {imports: []string{"engine", "storage", "api"}},
 }
 
-// rooms are packages that may import, of ours, only these.
-var rooms = map[string][]string{
-	module + "api/wire": {module + "api/problem", module + "api/turnstile"},
+// A room is a folder that promises what it knows of ours, and who may know it. Tests are free here too.
+type room struct {
+	knows []string // the packages of ours that it may import; nil: those that its layer may
+	users []string // the packages that may import it, or all below one if it ends in /; nil: those whose layer may
 }
 
-// users are the packages that may import one that is not for all; tests are free here too.
-var users = map[string][]string{
-	module + "storage/row":         {module + "storage"},
-	module + "storage/row/rowtest": nil, // tests only
-	module + "storage/crashtest":   nil,
+var nobody, nothing = []string{}, []string{}
+
+// rooms are those folders.
+var rooms = map[string]room{
+	module + "engine/internal/hash":       {knows: nothing, users: []string{module + "engine", module + "engine/"}},
+	module + "engine/internal/invariants": {knows: nothing, users: []string{module + "engine", module + "engine/"}},
+	module + "engine/internal/limits":     {knows: nothing, users: []string{module + "engine", module + "engine/"}},
+	module + "engine/internal/mmap": {knows: nothing, users: []string{
+		module + "engine", module + "engine/index", module + "engine/journal",
+	}},
+	module + "engine/invalid": {knows: nothing},
+	module + "engine/plural":  {knows: nothing},
+	module + "engine/index": {knows: []string{
+		module + "engine/internal/hash", module + "engine/internal/invariants", module + "engine/internal/limits",
+		module + "engine/internal/mmap", module + "engine/invalid",
+	}},
+	module + "engine/target": {knows: []string{module + "engine/internal/limits", module + "engine/invalid"}},
+
+	module + "api/wire": {knows: []string{module + "api/problem", module + "api/turnstile"}},
+
+	module + "storage/row":         {users: []string{module + "storage"}},
+	module + "storage/row/rowtest": {users: nobody}, // tests only
+	module + "storage/crashtest":   {users: nobody},
 }
 
 // alone are packages that need the standard library and nothing else: programs of others take on what they import.
@@ -123,12 +142,9 @@ func violations(packages []pkg) []string {
 				found = append(found, fmt.Sprintf("%s imports %s", p.ImportPath, i))
 			}
 		}
-		found = append(found, trespasses(p)...)
+		found = append(found, strayed(p)...)
 		found = append(found, reached(p.ImportPath, "imports", p.Imports, l.direct)...)
 		found = append(found, reached(p.ImportPath, "depends on", p.Deps, l.transitive)...)
-		if allowed, room := rooms[p.ImportPath]; room {
-			found = append(found, strangers(p, allowed)...)
-		}
 		found = append(found, reached(p.ImportPath, "depends on", p.Deps, forbidden[p.ImportPath])...)
 		if slices.Contains(alone, p.ImportPath) {
 			found = append(found, company(p)...)
@@ -137,24 +153,22 @@ func violations(packages []pkg) []string {
 	return found
 }
 
-// trespasses returns a violation for each package that p imports and that has other users.
-func trespasses(p pkg) (found []string) {
+// strayed returns a violation for each import that p does not promise, or that is not for p.
+func strayed(p pkg) (found []string) {
+	knows := rooms[p.ImportPath].knows
 	for _, i := range p.Imports {
-		if only, restricted := users[i]; restricted && !slices.Contains(only, p.ImportPath) {
+		users := rooms[i].users
+		unknown := knows != nil && folder(i) != "" && !slices.Contains(knows, i)
+		if unknown || users != nil && !slices.ContainsFunc(users, p.is) {
 			found = append(found, fmt.Sprintf("%s imports %s", p.ImportPath, i))
 		}
 	}
 	return found
 }
 
-// strangers returns a violation for each package of ours that p imports and may not.
-func strangers(p pkg, allowed []string) (found []string) {
-	for _, i := range p.Imports {
-		if folder(i) != "" && !slices.Contains(allowed, i) {
-			found = append(found, fmt.Sprintf("%s imports %s", p.ImportPath, i))
-		}
-	}
-	return found
+// is reports whether p is the package named, or below it if the name ends in /.
+func (p pkg) is(name string) bool {
+	return p.ImportPath == name || strings.HasSuffix(name, "/") && strings.HasPrefix(p.ImportPath, name)
 }
 
 // company returns a violation for each package that p needs and that is not of the standard library: there, the first folder of a
@@ -211,6 +225,12 @@ func TestEachForbiddenDependencyIsFound(t *testing.T) {
 		"connections know accounts":                       {ImportPath: "shunt/api/wire", Imports: []string{"shunt/api/problem", "shunt/api/account"}},
 		"the hot path reaches fasthttp":                   {ImportPath: "shunt/api/redirect", Deps: []string{"shunt/api/visitor", fasthttp}},
 		"what a request says knows the hot path":          {ImportPath: "shunt/api/visitor", Deps: []string{"shunt/engine", "shunt/api/redirect"}},
+		"the index imports the engine":                    {ImportPath: "shunt/engine/index", Imports: []string{"shunt/engine"}},
+		"targets import the index":                        {ImportPath: "shunt/engine/target", Imports: []string{"shunt/engine/index"}},
+		"targets import the hash":                         {ImportPath: "shunt/engine/target", Imports: []string{"shunt/engine/internal/hash"}},
+		"mapped memory imports the hash":                  {ImportPath: "shunt/engine/internal/mmap", Imports: []string{"shunt/engine/internal/hash"}},
+		"tallies map memory":                              {ImportPath: "shunt/engine/tally", Imports: []string{"shunt/engine/internal/mmap"}},
+		"storage imports the inside of the engine":        {ImportPath: "shunt/storage", Imports: []string{"shunt/engine/internal/limits"}},
 		"a folder that the design does not know":          {ImportPath: "shunt/util"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -140,7 +140,7 @@ func (d *discard) ReadOnly() bool { return false }
 
 func (d *discard) Identity() engine.Identity { return engine.Identity{} }
 
-func (d *discard) ReserveIDs(uint64) (uint64, error) { return d.n + 1, nil }
+func (d *discard) AllocateIDs(uint64) (uint64, error) { return d.n + 1, nil }
 
 func (d *discard) Apply(_ engine.Mutation, done func(error)) { done(nil) }
 

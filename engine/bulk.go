@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"shunt/engine/index"
+	"shunt/engine/invalid"
 )
 
 // MaxBulk is how many links one request may make.
@@ -17,7 +20,7 @@ type BulkItem struct {
 	Refused error // if set, what is wrong with it: the item comes to nothing
 }
 
-// BulkResult is what became of a BulkItem. Err is its Refused, an InvalidError, ErrTaken, or, in a repeat, ErrDeleted or
+// BulkResult is what became of a BulkItem. Err is its Refused, an Error, ErrTaken, or, in a repeat, ErrDeleted or
 // ErrRefused.
 type BulkResult struct {
 	Detail  Detail
@@ -55,32 +58,32 @@ func (e *Engine) CreateBulkOnce(ctx context.Context, q Request, items []BulkItem
 }
 
 // bulk is a CreateBulk under way. Racing ones do not wait for each other in a circle: each enters its owners in ascending order,
-// and then takes the reservations of its aliases in the order of the folded codes; of a code that it draws it takes one
+// and then takes the locks of its aliases in the order of the folded codes; of a code that it draws it takes one
 // that is free, and waits for none. It holds all of them until its commit is through.
 type bulk struct {
 	engine    *Engine
-	entered   []uint32               // owners
-	held      map[string]reservation // by folded code
-	made      map[string][]*Detail   // by folded code: what is about to be made
+	entered   []uint32                  // owners
+	held      map[string]index.CodeLock // by folded code
+	made      map[string][]*Detail      // by folded code: what is about to be made
 	results   []BulkResult
 	creations []Mutation
 }
 
 func (e *Engine) createBulk(ctx context.Context, items []BulkItem, o *once, replaces bool) ([]BulkResult, error) {
 	b := &bulk{
-		engine: e, held: make(map[string]reservation), made: make(map[string][]*Detail),
+		engine: e, held: make(map[string]index.CodeLock), made: make(map[string][]*Detail),
 		results: make([]BulkResult, len(items)),
 	}
 	committing := false
 	defer func() {
 		if !committing {
-			b.release()
+			b.unlock()
 		}
 	}()
 	if err := b.enterOwners(ctx, items); err != nil {
 		return nil, err
 	}
-	if err := b.reserveAliases(ctx, items); err != nil {
+	if err := b.lockAliases(ctx, items); err != nil {
 		return nil, err
 	}
 	for i := range items {
@@ -116,26 +119,26 @@ func (b *bulk) enterOwners(ctx context.Context, items []BulkItem) error {
 	return nil
 }
 
-func (b *bulk) reserveAliases(ctx context.Context, items []BulkItem) error {
+func (b *bulk) lockAliases(ctx context.Context, items []BulkItem) error {
 	wanted := make(map[string]string) // an alias by its folded code
 	for i := range items {
 		if alias := items[i].Draft.Alias; alias != "" && items[i].Refused == nil {
-			wanted[b.engine.reservationOf(alias).folded] = alias
+			wanted[b.engine.index.CodeLock(alias).Folded()] = alias
 		}
 	}
 	for _, folded := range slices.Sorted(maps.Keys(wanted)) {
-		r, err := b.engine.reserve(ctx, wanted[folded])
+		l, err := b.engine.lockCode(ctx, wanted[folded])
 		if err != nil {
 			return err
 		}
-		b.held[folded] = r
+		b.held[folded] = l.CodeLock
 	}
 	return nil
 }
 
-func (b *bulk) release() {
-	for _, r := range b.held {
-		r.release()
+func (b *bulk) unlock() {
+	for _, l := range b.held {
+		l.Unlock()
 	}
 	for _, owner := range b.entered {
 		b.engine.owners.leave(owner)
@@ -145,9 +148,9 @@ func (b *bulk) release() {
 // prepare decides what becomes of item i. An error is one of the whole request.
 func (b *bulk) prepare(ctx context.Context, i int, item *BulkItem) error {
 	detail, existed, err := b.take(ctx, item)
-	var invalid InvalidError
+	var wrong invalid.Error
 	switch {
-	case item.Refused != nil, errors.Is(err, ErrTaken), errors.As(err, &invalid):
+	case item.Refused != nil, errors.Is(err, ErrTaken), errors.As(err, &wrong):
 		b.results[i].Err = err
 		return nil
 	case err != nil:
@@ -170,7 +173,7 @@ func (b *bulk) take(ctx context.Context, item *BulkItem) (made Detail, existed b
 		return b.takeAlias(ctx, &item.Draft, rec)
 	}
 	for range drawAttempts {
-		code, err := DrawCode(b.engine.random)
+		code, err := index.DrawCode(b.engine.random)
 		if err != nil {
 			return Detail{}, false, fmt.Errorf("drawing a code: %w", err)
 		}
@@ -181,10 +184,10 @@ func (b *bulk) take(ctx context.Context, item *BulkItem) (made Detail, existed b
 	return Detail{}, false, fmt.Errorf("no free code in %d draws: %w", drawAttempts, ErrOverloaded)
 }
 
-// takeAlias makes rec the link of an alias that is reserved, or finds the same one.
+// takeAlias makes rec the link of an alias that is locked, or finds the same one.
 func (b *bulk) takeAlias(ctx context.Context, d *Draft, rec Record) (_ Detail, existed bool, err error) {
-	r := b.held[b.engine.reservationOf(d.Alias).folded]
-	for _, earlier := range b.made[r.folded] {
+	folded := b.engine.index.CodeLock(d.Alias).Folded()
+	for _, earlier := range b.made[folded] {
 		switch {
 		case earlier.Code == d.Alias && d.Same != nil && d.Same(*earlier):
 			return *earlier, true, nil
@@ -192,29 +195,29 @@ func (b *bulk) takeAlias(ctx context.Context, d *Draft, rec Record) (_ Detail, e
 			return Detail{}, false, takenError(&Hot{Code: earlier.Code, Owner: earlier.Owner, Target: earlier.Target}, d)
 		}
 	}
-	return b.create(ctx, &r, d.Alias, d, rec)
+	return b.create(ctx, folded, d.Alias, d, rec)
 }
 
 // takeDrawn makes rec the link of a code that was drawn; ErrTaken also if somebody is writing it.
 func (b *bulk) takeDrawn(ctx context.Context, code string, d *Draft, rec Record) (Detail, error) {
-	r := b.engine.reservationOf(code)
-	if _, held := b.held[r.folded]; held || r.shard.tryReserve(r.folded) != nil {
+	l := b.engine.index.CodeLock(code)
+	if _, held := b.held[l.Folded()]; held || l.TryLock() != nil {
 		return Detail{}, ErrTaken
 	}
-	b.held[r.folded] = r
-	made, _, err := b.create(ctx, &r, code, d, rec)
+	b.held[l.Folded()] = l
+	made, _, err := b.create(ctx, l.Folded(), code, d, rec)
 	return made, err
 }
 
 func (b *bulk) create(
-	ctx context.Context, r *reservation, code string, d *Draft, rec Record,
+	ctx context.Context, folded, code string, d *Draft, rec Record,
 ) (made Detail, existed bool, err error) {
-	m, made, existed, err := b.engine.creation(ctx, r, code, rec, d, len(b.made[r.folded]))
+	m, made, existed, err := b.engine.creation(ctx, code, rec, d, len(b.made[folded]))
 	if err != nil {
 		return Detail{}, false, err
 	}
 	if !existed {
-		b.made[r.folded] = append(b.made[r.folded], &made)
+		b.made[folded] = append(b.made[folded], &made)
 		b.creations = append(b.creations, m)
 	}
 	return made, existed, nil
@@ -236,7 +239,7 @@ func (b *bulk) commit(ctx context.Context, o *once) error {
 		if written {
 			err = b.publish()
 		}
-		b.release()
+		b.unlock()
 		if o != nil {
 			o.settle(written)
 		}
@@ -335,7 +338,7 @@ func (e *Engine) repeatItem(listing Listing, kept *ReceiptItem, item *BulkItem) 
 	}
 	rec, err := listing.ReadRecord(kept.Code)
 	switch {
-	case errors.Is(err, ErrNotFound), err == nil && (rec.Hot.ID != kept.ID || rec.Hot.Flags&FlagTombstone != 0):
+	case errors.Is(err, ErrNotFound), err == nil && (rec.Hot.ID != kept.ID || rec.Hot.Flags&index.FlagTombstone != 0):
 		return BulkResult{Err: ErrDeleted}, nil
 	case err != nil:
 		return BulkResult{}, fmt.Errorf("reading link %q: %w", kept.Code, err)

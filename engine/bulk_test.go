@@ -89,7 +89,7 @@ func TestEachItemOfABulkHasAResultOfItsOwn(t *testing.T) {
 	if got := e.Metrics().Links; got != 7 {
 		t.Errorf("%d links, want 7", got)
 	}
-	e.make(t, engine.Draft{Alias: "theirs2"}) // no reservation is left
+	e.make(t, engine.Draft{Alias: "theirs2"}) // no lock is left
 	if err := e.Delete(context.Background(), "theirs", engine.Guard{AnyOwner: true}); err != nil {
 		t.Error(err)
 	}

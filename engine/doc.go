@@ -1,6 +1,16 @@
 // Package engine is the core of shunt: links in memory, hits in a journal, both durable in a Store. It knows nothing of
 // HTTP, Pebble or Prometheus.
 //
+// # Rooms
+//
+// Below it are rooms that do not know it. Callers use what they need of them as the engine's own (forward.go).
+//
+//	index/     links in memory: shards, tables, arenas, counters, code locks; what a code may be
+//	target/    what a target may be; own origins, private hosts, the block list
+//	invalid/   what is wrong with the fields of a request
+//	plural/    counts things in words
+//	internal/  what only rooms of the engine share: mmap (memory outside the heap, mapped files), hash, limits, invariants
+//
 // # Terminology
 //
 // A code is what follows the slash of a short address, an alias a code that a person chose, the target where a link
@@ -10,33 +20,10 @@
 // browsers), a tally is counts, a sketch and breakdowns. The roll-up adds closed hours to days and to the whole life of a
 // link. A window is a run of hours that somebody asks about; it is made of spans, each of which the store can add up.
 //
-// # Memory layout
-//
-//	code ──hash──┬─ 6 bits ─▶ shard ──atomic──▶ table ─▶ groups ─ 28 bits ─▶ group ─▶ slot: tag 28 │ offset 36
-//	             └──────────────────────────────▶ arena ◀───────────────────────────────────────────────┘
-//	                                               record: id, owner, flags, code, expiry, cap, target
-//	             id ──▶ counters ─ slab ─ 8 bytes of hits
-//
-// The hash is of the case-folded code under a random key of the process, so that codes that differ only by case meet in
-// one probe sequence (the alias check is one look-up) and nobody can choose codes that collide. A group is a cache line: a
-// control word with a byte of each of seven tags, and the seven slots. A look-up therefore waits for two cache misses, the
-// group's and the record's, and has no branch that the processor mispredicts more often than once in ten.
-//
-// Nothing of this is a pointer for the garbage collector to follow: arenas, large tables and counters are mapped outside
-// the Go heap, smaller tables are pointer-free. A Link is two words, the record and its arena; as long as it is
-// reachable, so is the mapping: an arena is unmapped by a cleanup that hangs on it. Link.Release marks the last use.
-//
-// A link takes 16 bytes of record header, its code and target, 5 bytes that keep what a look-up reads in one cache line, 8
-// bytes of counter, and 9 to 21 bytes of index (64 bytes a group, from six of seven slots used down to three).
-//
 // # Concurrency
 //
-// Resolve takes no lock, and Hit none unless its ring is full. A shard's writers hold its mutex; what they publish, they publish by one atomic
-// store: a slot before its control word, a table by its pointer. Bytes of an arena that were published are never written
-// again: an edit appends a record and stores another slot. A table that is full is replaced by one of twice the size over
-// the same arena; a shard whose garbage passes a quarter gets a new arena and table. Readers go on with what they have.
-// Slots are never emptied, since a deleted code stays taken: its record is a tombstone, which is ignored once it is over.
-// When the link is purged the slot gets a record that stands for nothing and is garbage, which the next rewrite drops.
+// Resolve takes no lock, and Hit none unless its ring is full. How links and counters are read while they are written is said in
+// engine/index.
 //
 // Ids are never reused and counters never move, so that no hit is lost to a racing edit, growth or rewrite. The fold
 // raises the counter of an uncapped link; who reads one has everything folded first. A capped link's is raised by the hit
@@ -45,7 +32,7 @@
 //
 // The cap that counts is the one in force when a hit is admitted, not the one that the redirect found when it resolved the
 // link: the hit looks the link up once more, after it has read the counter and before it swaps it. An edit publishes another cap
-// first and then changes the upper bits of the counter, which makes the swaps fail that began before (counter.go). So, whatever
+// first and then changes the upper bits of the counter, which makes the swaps fail that began before (engine/index, counter.go). So, whatever
 // the edit (a cap given, lowered, raised, taken away and given again): once an edit to a cap of n is published, and the link had
 // h hits at that moment, max(n, h) is all that is admitted until the next edit; h is in the answer of the edit. A redirect that
 // resolved the link while it had neither cap nor flag is no exception: it looks again after it has reserved its slot, for a
@@ -53,26 +40,26 @@
 // and deletion promise nothing for redirects under way: a redirect that resolved the link before is as if it had come before.
 // The hit of a link that was deleted, and its code taken again, counts for the link that was resolved, under its cap.
 //
-// A write of a code goes: reserve the code (and its case variants) in the shard; read and check; hand one Mutation to the
-// store; when that is durable publish it, and release the reservation, in the store's callback. So writers of one code
+// A write of a code goes: lock the code (and its case variants) in the index; read and check; hand one Mutation to the
+// store; when that is durable publish it, and unlock the code, in the store's callback. So writers of one code
 // have one order and one winner, nothing is visible before it is durable, and a caller that stops waiting
 // (ErrOutcomeUnknown after CommitTimeout) leaves all this to happen.
 //
-// The answer to a write, or to a read of one link, is of one moment: hits and version are read while the code is reserved. A new link
+// The answer to a write, or to a read of one link, is of one moment: hits and version are read while the code is locked. A new link
 // has the hits that it brings along, which are its counter's before the store has the link. An edit has those of its
-// publication. Lists have no reservation: their hits are looked up by id, later than the rest. No update is earlier than the
+// publication. Lists lock no code: their hits are looked up by id, later than the rest. No update is earlier than the
 // creation or an update before it, whatever the clock does: then it has the time of that one.
 //
 // A user is deleted only when no link is theirs, and creates may be under way: RetireOwner waits for their commits and lets no
 // more in (owners.go).
 //
-// A create may be one that its sender repeats (CreateOnce): then the key of the request is reserved first, and released by
+// A create may be one that its sender repeats (CreateOnce): then the key of the request is locked first, and unlocked by
 // the same callback. The mutation carries a receipt, with the whole link as it is answered, so that link and receipt are
 // durable together; a repeat is answered from the receipt, and a concurrent one waits for the key. So a request whose
 // outcome was unknown never makes a second link. In memory are the keys under way and a count of receipts for each sender,
-// which a scan of their keys brings back at start. Receipts are swept by the flush goroutine, with their keys reserved.
+// which a scan of their keys brings back at start. Receipts are swept by the flush goroutine, with their keys locked.
 //
-// Several links of one request (CreateBulk) are one commit with one receipt. Their aliases are reserved in the order of the
+// Several links of one request (CreateBulk) are one commit with one receipt. Their aliases are locked in the order of the
 // folded codes, so that racing requests do not wait in a circle; a code that is drawn is taken only if it is free, without
 // waiting. The receipt has codes and ids only: a repeat shows the links as they are by then.
 //
@@ -80,11 +67,11 @@
 // which the last one ended, whatever was made, edited or deleted since. A page goes over at most 10,000 rows.
 //
 // Locks: shard.mu, counters.mu, pending.mu, keeper.mu, ids.mu, owners.mu and receipts.mu; none is taken while another is held.
-// So it is with the dictionary's. The store's callbacks take shard.mu, counters.mu, owners.mu and receipts.mu; a rewrite of a shard (about 0.1 µs a link) happens in one, and
+// So it is with the dictionary's. shard.mu and counters.mu are the index's. The store's callbacks take shard.mu, counters.mu, owners.mu and receipts.mu; a rewrite of a shard (about 0.1 µs a link) happens in one, and
 // holds up all writers.
 //
 // Goroutines: Run has four. One folds every 10 ms. One flushes every interval, and rolls up, purges deleted links and sweeps
-// receipts in between: it alone calls Store.Flush, Store.RollUp and Store.SweepReceipts. One reserves ids. One keeps pages of
+// receipts in between: it alone calls Store.Flush, Store.RollUp and Store.SweepReceipts. One allocates ids. One keeps pages of
 // the journal writable (standby.go). A fifth tells when the first three have ended, for a store or a disk may hang: then Run
 // and Close leave them behind, the process ends, and what they may still do is said at Close.
 //
@@ -202,33 +189,15 @@
 //
 // The figures of record are in bench/RESULTS.md.
 //
-//   - Groups of seven slots in a cache line instead of single slots with linear probing: the same memory, and the number
-//     of lines that a probe touches depends less on luck. By itself it made no measurable difference.
-//   - A Link of two words that reads its record on demand instead of a struct of ten words returned by value. Resolve over
-//     10 M links, drawn uniformly: 479 ns with the struct, 196 ns without (one run each). In a loop over the look-up alone,
-//     finding the record took 149 ns and returning the struct 248 more. Our explanation, not tested further: 16-byte loads
-//     of 8-byte stores just done wait until those retire, which ends the overlap of one look-up's cache misses with the next.
-//   - Few instructions on the way of a redirect. Two loads that wait for each other (the group, then the record) are what a
-//     look-up takes; how much of it overlaps with the next one is how many instructions fit into the processor's window, which is
-//     256 to 512 on the machines that we measure on (half of it while another has the core's second thread, we think: the same
-//     code has two speeds). So codes of eight bytes have a way of their own in Resolve, inlined, without calls or spills: 90
-//     instructions instead of 200. A Visit comes in registers, and Hit has the append inlined; what is rare is in calls: 90
-//     instead of 280, in two steps. Over 10 M links, drawn uniformly, medians in pairs: Resolve 0.56 of the time, with Hit 0.73 and
-//     then again 0.73.
-//   - A record's header and code stand in one cache line. Packed without gaps they were on the border of two in 23 of 64
-//     cases, and a look-up waited for both. Five pairs over 10 M links, drawn uniformly, medians of the ratios: Resolve 0.88 of the
-//     time, with Hit 0.90, for 5 bytes a link.
+//   - Few instructions in a hit, as in a look-up (engine/index): a Visit comes in registers, and Hit
+//     has the append inlined; what is rare is in calls: 90 instead of 280, in two steps. Over 10 M
+//     links, drawn uniformly, medians in pairs: Resolve with Hit 0.73 of the time, and then again
+//     0.73; the first of them has the short way of Resolve, too.
 //   - On amd64 none of the four stores of a journal record is atomic: that would be a locked instruction, which waits for all
 //     before it. The processor keeps their order, and a word is never half stored. With the last one atomic Resolve and Hit
 //     take 1.01 to 1.21 times as long. Elsewhere it is atomic.
 //   - A ring that only one goroutine at a time writes to would save the other locked instruction, the reservation's. Tried with
 //     plain stores throughout: 0.93 to 1.08 of the time, and more once a sync.Pool chooses the ring. So it is not worth it.
-//   - Huge pages: an arena asks for each one when it has filled it (MADV_COLLAPSE), tables and counters from the start.
-//     Advising whole chunks beforehand makes half a huge page a shard resident for nothing, 6 bytes a link at 10 M links.
-//   - Our own hash (wyhash's folded multiplication under a random key) instead of hash/maphash: inlined eight-byte steps
-//     instead of a call and a copy; the instructions saved are part of the same overlap.
-//   - Counters are addressed by the link's id, not by a local index in the record: four bytes a link less, and hit totals
-//     load without any map from id to index. Ids that were reserved and never used cost 8 bytes of address space each.
 //   - The fold raises the counters of uncapped links, not the hit: one cache miss less in the redirect. The fold's misses
 //     overlap, a redirect's do not.
 //   - A hit that finds its ring full waits for the next flush instead of overwriting what is not durable. The rings hold

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"shunt/engine/index"
 )
 
 // Update edits a link: edit changes a copy of its record, of which code, id, owner, creation and version stay as they
@@ -78,7 +80,7 @@ const capsGivenFolds = int32(time.Minute / foldInterval)
 // stays as good.
 func (e *Engine) countAtOnce(h *Hot) error {
 	v := h.view()
-	v.Flags |= flagCountsAtOnce
+	v.Flags |= index.FlagCountsAtOnce
 	if err := e.publish(v); err != nil {
 		return err
 	}

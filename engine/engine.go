@@ -9,10 +9,11 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"runtime"
 	"sync/atomic"
 	"time"
 
+	"shunt/engine/index"
+	"shunt/engine/internal/limits"
 	"shunt/engine/tally"
 )
 
@@ -126,9 +127,7 @@ func (o *Options) check() error {
 // Engine is the redirect engine. Resolve, Hit, Create, CreateOnce, Update, Delete, Read, Stats and Metrics may be called from any
 // number of goroutines at once, from Load's end to Close. See the package comment for the design.
 type Engine struct {
-	shards    [numShards]shard
-	hashKey   hashKey
-	counters  *counters
+	index     index.Index
 	journal   *journal
 	referrers *referrers
 	pending   *pending
@@ -145,12 +144,11 @@ type Engine struct {
 	now      func() time.Time
 	random   io.Reader // of drawn codes
 
-	flusher     flusher
-	keeper      keeper
-	stall       stallLog
-	loopsEnded  chan struct{} // closed once all of Run's goroutines but the keeper have returned; nil before Run
-	replayed    replayResult
-	mappedBytes *atomic.Int64 // by itself: the arenas' cleanups hold it, and must not hold the engine
+	flusher    flusher
+	keeper     keeper
+	stall      stallLog
+	loopsEnded chan struct{} // closed once all of Run's goroutines but the keeper have returned; nil before Run
+	replayed   replayResult
 }
 
 // Open readies an engine over store: it replays what the journal in o.JournalDir holds beyond the store, commits that,
@@ -160,12 +158,10 @@ func Open(store Store, o Options) (*Engine, error) {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
 	e := &Engine{
-		hashKey: newHashKey(), counters: new(counters), store: store, identity: store.Identity(),
-		options: o, log: o.Logger, now: o.Now, random: rand.Reader, mappedBytes: new(atomic.Int64),
+		store: store, identity: store.Identity(),
+		options: o, log: o.Logger, now: o.Now, random: rand.Reader,
 	}
-	for i := range e.shards {
-		e.shards[i].init(e.mappedBytes)
-	}
+	e.index.Init()
 	e.folders = o.folders(e.identity)
 	e.ids.init()
 	e.keeper.init()
@@ -185,7 +181,7 @@ func Open(store Store, o Options) (*Engine, error) {
 func (e *Engine) Load(ctx context.Context, progress func(loaded uint64)) error {
 	const progressEvery = 1 << 16
 	var loaded atomic.Uint64
-	err := e.store.LoadLinks(ctx, func(h HotView) error {
+	err := e.store.LoadLinks(ctx, func(h index.HotView) error {
 		if n := loaded.Add(1); progress != nil && n%progressEvery == 0 {
 			progress(n)
 		}
@@ -194,12 +190,7 @@ func (e *Engine) Load(ctx context.Context, progress func(loaded uint64)) error {
 	if err != nil {
 		return fmt.Errorf("loading links: %w", err)
 	}
-	err = e.store.LoadHits(ctx, func(id, hits uint64) {
-		if c := e.counters.find(id); c != nil {
-			c.Add(hits)
-		}
-	})
-	if err != nil {
+	if err := e.store.LoadHits(ctx, e.index.AddHits); err != nil {
 		return fmt.Errorf("loading hits: %w", err)
 	}
 	if err := e.store.LoadReceipts(ctx, e.receipts.loaded); err != nil {
@@ -209,23 +200,19 @@ func (e *Engine) Load(ctx context.Context, progress func(loaded uint64)) error {
 	return nil
 }
 
-func (e *Engine) loadLink(h *HotView) error {
-	if len(h.Code) == 0 || len(h.Code) > MaxCodeBytes || len(h.Target) > MaxTargetBytes {
+func (e *Engine) loadLink(h *index.HotView) error {
+	if len(h.Code) == 0 || len(h.Code) > limits.MaxCodeBytes || len(h.Target) > limits.MaxTargetBytes {
 		return fmt.Errorf("link %q: %d bytes of code, %d of target", h.Code, len(h.Code), len(h.Target))
 	}
 	return e.publish(h)
 }
 
 // publish makes h what its code is.
-func (e *Engine) publish(h *HotView) error {
-	if node := uint16(h.ID >> counterBits); node != e.identity.Node {
+func (e *Engine) publish(h *index.HotView) error {
+	if node := index.NodeOf(h.ID); node != e.identity.Node {
 		return fmt.Errorf("link %q: id of node %d in a store of node %d", h.Code, node, e.identity.Node)
 	}
-	if err := e.counters.ensure(h.ID); err != nil {
-		return err
-	}
-	p := e.hashKey.place(h.Code)
-	return e.shards[p.shard].put(p.tag, h)
+	return e.index.Put(h)
 }
 
 // Ready tells whether Load is done.
@@ -242,37 +229,14 @@ func (e *Engine) VisitorKey() (k0, k1 uint64) {
 
 // Resolve returns the link that code names, or ok == false. It takes no lock, allocates nothing and does no I/O.
 // Expiry and cap are the caller's to decide: see Link.Expired and Hit. Call Release when done with the link.
-func (e *Engine) Resolve(code []byte) (l Link, ok bool) {
-	if len(code) == wordBytes { // the short way: few instructions and no calls, see "Decisions" in doc.go
-		word := binary.LittleEndian.Uint64(code)
-		p := e.hashKey.placeOfWord(word)
-		t := e.shards[p.shard].current.Load()
-		if s := t.firstSlot(p.tag); s != nil {
-			entry := atomic.LoadUint64(s)
-			if r := t.arena.at(entry & offsetMask); entry>>offsetBits == p.tag && isLiveWord(r, word) {
-				runtime.KeepAlive(t) // its groups are mapped; what was found is the arena's
-				return Link{record: r, arena: t.arena}, true
-			}
-		}
-	}
-	return e.resolveAny(code)
-}
-
-// resolveAny is Resolve of any code, the long way.
-func (e *Engine) resolveAny(code []byte) (l Link, ok bool) {
-	if len(code) == 0 || len(code) > MaxCodeBytes {
-		return Link{}, false
-	}
-	p := e.hashKey.place(code)
-	return e.shards[p.shard].lookup(p.tag, code)
-}
+func (e *Engine) Resolve(code []byte) (l index.Link, ok bool) { return e.index.Resolve(code) }
 
 // Hit counts one redirect of l: it is in the journal before Hit returns, so that it outlives the process, and the fold
 // counts it from there. Only the counter of a link that has a cap, or is about to get one, is raised here. Hit returns false, and
 // has counted nothing, if the cap is used up that the link has by now: the answer is then no redirect.
 // It takes no lock and allocates nothing, unless the journal's ring is full: then it waits for room, see appendSlow.
-func (e *Engine) Hit(l Link, v Visit) bool {
-	if v.Class >= tally.NumClasses || l.Flags()&(FlagCapped|flagCountsAtOnce) != 0 {
+func (e *Engine) Hit(l index.Link, v Visit) bool {
+	if v.Class >= tally.NumClasses || l.Flags().CountAtOnce() {
 		return e.hitAtOnce(l, v)
 	}
 	id, whose, what := l.ID(), v.whose(l.Owner()), v.what()
@@ -290,7 +254,7 @@ func (e *Engine) Hit(l Link, v Visit) bool {
 }
 
 // hitBusy is Hit of an uncapped link whose ring is full, or in which another writer was faster.
-func (e *Engine) hitBusy(l Link, v Visit) bool {
+func (e *Engine) hitBusy(l index.Link, v Visit) bool {
 	r := e.journal.ringOf(l.ID())
 	for {
 		switch seq, ok := r.reserve(); {
@@ -305,11 +269,11 @@ func (e *Engine) hitBusy(l Link, v Visit) bool {
 // hitUnsure ends the hit of a link that had no cap when it was resolved and may have been given one since. The hit has a slot
 // already: then either the fold that comes before a cap is published finds the record in it, or capsGiven is seen
 // here (see Engine.countAtOnce). A hit that the new cap does not admit leaves a void record.
-func (e *Engine) hitUnsure(l Link, v Visit, r *ring, seq uint64) (admitted bool) {
+func (e *Engine) hitUnsure(l index.Link, v Visit, r *ring, seq uint64) (admitted bool) {
 	w := [recordWords]uint64{l.ID(), v.Visitor, v.whose(l.Owner()), v.what()}
 	admitted = true
-	if r.capsGiven.Load() != 0 && e.countsAtOnce(l) {
-		if admitted = e.count(l, l.ID(), v.Class); admitted {
+	if r.capsGiven.Load() != 0 && e.index.CountsAtOnce(l) {
+		if admitted = e.index.Admit(l, l.ID(), v.Class == tally.ClassHit); admitted {
 			w[3] |= countedBit
 		} else {
 			w = [recordWords]uint64{3: voidBit}
@@ -319,23 +283,13 @@ func (e *Engine) hitUnsure(l Link, v Visit, r *ring, seq uint64) (admitted bool)
 	return admitted
 }
 
-// countsAtOnce reports whether the hits of link l raise its counter themselves by now.
-func (e *Engine) countsAtOnce(l Link) bool {
-	now, ok := e.Resolve(l.code())
-	if !ok {
-		return false
-	}
-	defer now.Release()
-	return now.ID() == l.ID() && now.Flags()&(FlagCapped|flagCountsAtOnce) != 0
-}
-
 // hitAtOnce is Hit of a link whose hits raise its counter themselves, and of a class that there is not.
-func (e *Engine) hitAtOnce(l Link, v Visit) bool {
+func (e *Engine) hitAtOnce(l index.Link, v Visit) bool {
 	if v.Class >= tally.NumClasses {
 		panic("engine: unknown class of visit") // such a record would be taken for another
 	}
 	id := l.ID()
-	if !e.count(l, id, v.Class) {
+	if !e.index.Admit(l, id, v.Class == tally.ClassHit) {
 		return false
 	}
 	w := [recordWords]uint64{id, v.Visitor, v.whose(l.Owner()), v.what() | countedBit}
@@ -345,36 +299,6 @@ func (e *Engine) hitAtOnce(l Link, v Visit) bool {
 	return true
 }
 
-// count raises the counter of a link whose hits do that themselves. It returns false if the cap is used up: the cap that is in
-// force by now, not the one that the link had when it was resolved. The cap is looked up after the counter is read. A
-// change of the cap is published first and then added to the counter (capChange), so that a swap succeeds only if the cap was
-// in force at that moment or the change is not over yet. (1,024 changes between load and swap would go unnoticed; each of
-// them waits for an fsync.) Nothing is added and taken back, so the sum over all callers that got true is exact.
-func (e *Engine) count(l Link, id uint64, class tally.Class) bool {
-	counter := e.counters.at(id)
-	for {
-		was := counter.Load()
-		limit := e.capInForce(l, id)
-		switch {
-		case limit != 0 && was&hitsMask >= limit:
-			return false
-		case class != tally.ClassHit, counter.CompareAndSwap(was, was+1):
-			return true
-		}
-	}
-}
-
-// capInForce returns the cap that link l has now; 0: none. If the link is gone, it is the cap that it had.
-func (e *Engine) capInForce(l Link, id uint64) uint64 {
-	now, ok := e.Resolve(l.code())
-	if !ok || now.ID() != id {
-		now = l
-	}
-	limit := now.MaxHits()
-	now.Release()
-	return limit
-}
-
 const (
 	msPerHour   = 3600 * 1000
 	hoursPerDay = 24
@@ -382,11 +306,3 @@ const (
 
 // hourOf returns the hour of a time; before 1970 it is 0.
 func hourOf(t time.Time) uint32 { return uint32(max(0, t.Unix()) / 3600) }
-
-// hits returns a link's hit count: for a capped link at this moment, else as of the last fold.
-func (e *Engine) hits(id uint64) uint64 {
-	if c := e.counters.find(id); c != nil {
-		return c.Load() & hitsMask
-	}
-	return 0
-}

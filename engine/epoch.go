@@ -36,7 +36,7 @@ func (e *Engine) startEpoch() error {
 	if err := e.makeJournal(p.Epoch); err != nil {
 		return err
 	}
-	e.pending = newPending(e.journal, e.counters, p, e.options.PendingEntries)
+	e.pending = newPending(e.journal, &e.index, p, e.options.PendingEntries)
 	e.flusher.init(p)
 	e.flusher.lastUnixNano.Store(e.now().UnixNano())
 	return nil

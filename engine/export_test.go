@@ -19,7 +19,7 @@ func (e *Engine) DrawFrom(r io.Reader) { e.random = r }
 // was recorded.
 func (e *Engine) Abandon() error { return errors.Join(e.journal.close(), e.referrers.close()) }
 
-// RefillIDs reserves ids until ctx is done.
+// RefillIDs allocates ids until ctx is done.
 func (e *Engine) RefillIDs(ctx context.Context) { e.refillIDs(ctx) }
 
 // CloseHours folds, and rolls up every hour that is over.

@@ -57,7 +57,7 @@ type figures struct {
 	keptHours, keptDays int // 0: the engine's default
 
 	stopStore  func()
-	stopEngine func() // the reserving of ids: nothing else runs
+	stopEngine func() // the allocation of ids: nothing else runs
 
 	openHour int64
 	links    []figuredLink

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"shunt/engine/index"
 	"shunt/engine/tally"
 )
 
@@ -56,7 +57,7 @@ func (f *flusher) init(p Positions) {
 // last returns when all that was folded was last seen durable.
 func (f *flusher) last() time.Time { return time.Unix(0, f.lastUnixNano.Load()) }
 
-// Run folds, flushes, rolls up and reserves ids until ctx is done. It joins all that it starts, unless the store hangs:
+// Run folds, flushes, rolls up and allocates ids until ctx is done. It joins all that it starts, unless the store hangs:
 // then it waits for CloseTimeout and leaves the rest to Close. The final fold and flush are Close's.
 func (e *Engine) Run(ctx context.Context) error {
 	ended := make(chan struct{})
@@ -358,12 +359,7 @@ func (e *Engine) appendSlow(linkID uint64, w *[recordWords]uint64) {
 // Metrics is a snapshot of the engine's figures, for a scrape. Taking it costs microseconds; it may wait for a slice of
 // the fold.
 type Metrics struct {
-	Links              uint64 // live links, expired ones included
-	Tombstones         uint64 // deleted codes in the index: until they are purged, up to an hour longer than they are taken
-	IndexBytes         uint64 // slots of the shards' tables
-	ArenaBytes         uint64 // mapped for records; what is untouched of it is not resident
-	GarbageBytes       uint64 // of ArenaBytes: superseded records
-	CounterBytes       uint64
+	index.Figures
 	JournalBytes       uint64
 	PendingBytes       uint64
 	Redirects          [tally.NumClasses]uint64 // folded since start, by Class
@@ -391,8 +387,7 @@ type Metrics struct {
 func (e *Engine) Metrics() Metrics {
 	f := &e.flusher
 	m := Metrics{
-		ArenaBytes:      uint64(e.mappedBytes.Load()),
-		CounterBytes:    e.counters.slabs() * 8 << slabBits,
+		Figures:         e.index.Figures(),
 		JournalReplayed: e.replayed.records, JournalInvalid: e.replayed.invalid,
 		JournalMissing: uint64(len(e.replayed.faults)), HitsMissing: e.pending.missing.Load(),
 		JournalNameless: e.replayed.nameless, JournalStandby: e.journal.onStandby(),
@@ -402,13 +397,6 @@ func (e *Engine) Metrics() Metrics {
 	}
 	m.PendingBytes, m.VisitorsDropped, m.ValuesDropped = e.pending.size()
 	m.LastFlush = f.last()
-	for i := range e.shards {
-		s := &e.shards[i]
-		m.Links += uint64(s.links.Load())
-		m.Tombstones += uint64(s.tombstones.Load())
-		m.IndexBytes += uint64(s.indexBytes.Load())
-		m.GarbageBytes += uint64(s.garbage.Load())
-	}
 	for i := range m.Redirects {
 		m.Redirects[i] = e.pending.folded[i].Load()
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"shunt/engine/index"
 	"shunt/engine/tally"
 )
 
@@ -28,8 +29,8 @@ const (
 // commits the same flushing again. So a delta is at any time in exactly one of gathering, flushing and the store, as
 // flushSeq tells (see openView).
 type pending struct {
-	journal  *journal
-	counters *counters
+	journal *journal
+	index   *index.Index
 
 	mu struct {
 		sync.Mutex
@@ -79,8 +80,8 @@ func (p *pair) reset() {
 	p.left = 0
 }
 
-func newPending(j *journal, c *counters, at Positions, limit int) *pending {
-	p := &pending{journal: j, counters: c, limit: limit}
+func newPending(j *journal, x *index.Index, at Positions, limit int) *pending {
+	p := &pending{journal: j, index: x, limit: limit}
 	p.mu.gathering, p.mu.flushing, p.mu.spare = &pair{limit: limit}, new(pair), new(pair)
 	p.mu.flushSeq, p.mu.openHour = at.FlushSeq, at.OpenHour
 	return p
@@ -140,9 +141,7 @@ func (p *pending) count(r *hitRecord) {
 	if r.class != tally.ClassHit || r.counted {
 		return
 	}
-	if c := p.counters.find(r.linkID); c != nil {
-		c.Add(1)
-	}
+	p.index.AddHits(r.linkID, 1)
 }
 
 // freeLocked gives the slots of folded records back although no flush has made them durable: the store stalls, and hits

@@ -50,7 +50,7 @@ type receipts struct {
 
 	mu struct {
 		sync.Mutex
-		held map[RequestKey]chan struct{} // closed on release
+		held map[RequestKey]chan struct{} // closed on unlock
 		// kept counts rows of the store, expired ones that are not swept yet too, and those about to be written. A sender
 		// without any is not in it.
 		kept map[[32]byte]int
@@ -67,11 +67,11 @@ func (r *receipts) init(limit int) {
 	r.mu.kept = make(map[[32]byte]int)
 }
 
-// reserve takes the right to answer the request of that key. It waits for whoever has it until ctx is done. Then what
+// lock takes the right to answer the request of that key. It waits for whoever has it until ctx is done. Then what
 // that one writes may yet happen, also in this caller's name: ErrOutcomeUnknown.
-func (r *receipts) reserve(ctx context.Context, k RequestKey) error {
+func (r *receipts) lock(ctx context.Context, k RequestKey) error {
 	for {
-		held := r.tryReserve(k)
+		held := r.tryLock(k)
 		if held == nil {
 			return nil
 		}
@@ -83,8 +83,8 @@ func (r *receipts) reserve(ctx context.Context, k RequestKey) error {
 	}
 }
 
-// tryReserve takes the right and returns nil, or what is closed when its holder releases it.
-func (r *receipts) tryReserve(k RequestKey) (held <-chan struct{}) {
+// tryLock takes the right and returns nil, or what is closed when its holder unlocks it.
+func (r *receipts) tryLock(k RequestKey) (held <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if held, taken := r.mu.held[k]; taken {
@@ -94,7 +94,7 @@ func (r *receipts) tryReserve(k RequestKey) (held <-chan struct{}) {
 	return nil
 }
 
-func (r *receipts) release(k RequestKey) {
+func (r *receipts) unlock(k RequestKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	close(r.mu.held[k])
@@ -128,7 +128,7 @@ func (r *receipts) remove(sender [32]byte) {
 	}
 }
 
-// once is a request that is being answered for the first time. Its key is reserved until settle.
+// once is a request that is being answered for the first time. Its key is locked until settle.
 type once struct {
 	receipts *receipts
 	request  Request
@@ -154,7 +154,7 @@ func (o *once) settle(written bool) {
 	if o.counted && !written {
 		o.receipts.remove(o.request.Sender)
 	}
-	o.receipts.release(o.request.RequestKey)
+	o.receipts.unlock(o.request.RequestKey)
 }
 
 // receipt returns what is to be kept of the request. A nil once keeps nothing.
@@ -195,7 +195,7 @@ func (e *Engine) answerOnce(
 	}
 	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
 	defer cancel()
-	if err := e.receipts.reserve(ctx, q.RequestKey); err != nil {
+	if err := e.receipts.lock(ctx, q.RequestKey); err != nil {
 		return err
 	}
 	o := &once{receipts: &e.receipts, request: q}
@@ -261,19 +261,19 @@ func (e *Engine) sweepReceipts(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// sweepChunk has store delete one chunk of receipts. Their keys are reserved meanwhile, so that none of them is written
+// sweepChunk has store delete one chunk of receipts. Their keys are locked meanwhile, so that none of them is written
 // anew under the sweep.
 func (r *receipts) sweepChunk(store Store) (more bool, err error) {
 	var held []RequestKey
 	defer func() {
 		for _, k := range held {
-			r.release(k)
+			r.unlock(k)
 		}
 	}()
 	return store.SweepReceipts(ReceiptSweep{
 		BeforeMs: r.sweepBefore,
-		Reserve: func(k RequestKey) bool {
-			free := r.tryReserve(k) == nil
+		Lock: func(k RequestKey) bool {
+			free := r.tryLock(k) == nil
 			if free {
 				held = append(held, k)
 			}

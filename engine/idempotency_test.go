@@ -41,7 +41,7 @@ func TestARepeatOfAnUnknownOutcomeGetsTheLinkThatWasMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newTestEngine(t, engine.Options{})
 		defer e.stop()
-		e.create(t, "before").Release() // has ids reserved
+		e.create(t, "before").Release() // has ids allocated
 		var held func()
 		stall := func(commit func()) { held = commit }
 		e.gate.apply.Store(&stall)

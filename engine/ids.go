@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// idBlock is how many ids are reserved at once: one small commit for so many links. What a process leaves of a block is
+// idBlock is how many ids are allocated at once: one small commit for so many links. What a process leaves of a block is
 // never used.
 const idBlock = 1 << 14
 
-// ids hands out link ids of blocks that the store has reserved. The reservation runs in Engine.Run, so that a stalled
+// ids hands out link ids of blocks that the store has allocated. The allocation runs in Engine.Run, so that a stalled
 // store does not hold up a writer for longer than the writer wants.
 type ids struct {
 	want chan struct{} // a refill is wanted; one token
@@ -82,7 +82,7 @@ func (s *ids) enough() bool {
 	return s.mu.left >= idBlock/2
 }
 
-// refillIDs reserves blocks as they are wanted, until ctx is done.
+// refillIDs allocates blocks as they are wanted, until ctx is done.
 func (e *Engine) refillIDs(ctx context.Context) {
 	for {
 		select {
@@ -93,9 +93,9 @@ func (e *Engine) refillIDs(ctx context.Context) {
 		if e.ids.enough() {
 			continue
 		}
-		first, err := e.store.ReserveIDs(idBlock)
+		first, err := e.store.AllocateIDs(idBlock)
 		if err != nil {
-			e.log.Error("reserving link ids", "error", err)
+			e.log.Error("allocating link ids", "error", err)
 			continue // the next writer asks again
 		}
 		e.ids.refill(first)

@@ -8,11 +8,11 @@ import (
 	"os"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"shunt/engine/index"
 	"shunt/engine/tally"
 )
 
@@ -48,7 +48,7 @@ func BenchmarkJournalCost(b *testing.B) {
 					visit.Visitor += 0x9e3779b97f4a7c15
 					e.Hit(l, visit)
 				} else {
-					e.counters.at(l.ID()).Add(1)
+					e.index.AddHits(l.ID(), 1)
 				}
 				l.Release()
 			}
@@ -61,11 +61,9 @@ func BenchmarkJournalCost(b *testing.B) {
 
 // costEngine returns an engine with links and a journal, and without a store.
 func costEngine(b *testing.B, links uint64) *Engine {
-	e := &Engine{counters: new(counters), hashKey: newHashKey(), now: time.Now, log: slog.New(slog.DiscardHandler), mappedBytes: new(atomic.Int64)}
+	e := &Engine{now: time.Now, log: slog.New(slog.DiscardHandler)}
 	e.flusher.init(Positions{})
-	for i := range e.shards {
-		e.shards[i].init(e.mappedBytes)
-	}
+	e.index.Init()
 	e.keeper.init()
 	dir := b.TempDir()
 	j, _, err := newJournal(folders{rings: dir}, Identity{}, 1, DefaultRings, DefaultRingRecords)
@@ -77,12 +75,12 @@ func costEngine(b *testing.B, links uint64) *Engine {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = e.referrers.close() })
-	e.journal, e.pending = j, newPending(j, e.counters, Positions{}, DefaultPendingEntries)
+	e.journal, e.pending = j, newPending(j, &e.index, Positions{}, DefaultPendingEntries)
 	target := []byte("https://www.example.com/a/path/as/long/as/most-are?and=a-query")
 	for i := range links {
 		var code [8]byte
 		costCode(&code, i)
-		if err := e.publish(&HotView{Code: code[:], Target: target, ID: i + 1, Owner: 1}); err != nil {
+		if err := e.publish(&index.HotView{Code: code[:], Target: target, ID: i + 1, Owner: 1}); err != nil {
 			b.Fatal(err)
 		}
 	}

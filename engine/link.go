@@ -1,119 +1,11 @@
 package engine
 
 import (
-	"math/bits"
-	"runtime"
 	"slices"
 	"time"
-	"unsafe"
+
+	"shunt/engine/index"
 )
-
-// Limits of a link's fields. api.md states them; everything that reads bytes from outside checks against them.
-const (
-	MaxCodeBytes   = 64
-	MaxTargetBytes = 8192
-	MaxTitleBytes  = 512
-	MaxTags        = 32
-	MaxTagBytes    = 64
-
-	// MaxImportedHits is how many hits an import may bring along: what every JSON reader can hold exactly.
-	MaxImportedHits = 1 << 53
-
-	// TombstoneDays is how long a deleted code stays taken for everybody but its former owner.
-	TombstoneDays = 90
-)
-
-// Flags are the bits of a link that a redirect needs. The low two bits are the redirect status.
-// They are part of the durable hot record: a bit's meaning never changes.
-type Flags uint8
-
-const (
-	flagStatusMask   Flags = 0b11   // 0: 302, 1: 301, 2: 307, 3: 308
-	FlagForwardQuery Flags = 1 << 2 // the query string after the code is put onto the target
-	FlagExpires      Flags = 1 << 3 // ExpiresAtMs is set
-	FlagCapped       Flags = 1 << 4 // MaxHits is set
-	FlagTombstone    Flags = 1 << 5 // deleted: the code stays taken, DeletedAtMs is set, there is no target
-
-	// DurableFlags are those of hot records. A store may refuse any other bit. One that is added here
-	// must bring no field with it that a hot record of the present format does not have.
-	DurableFlags = flagStatusMask | FlagForwardQuery | FlagExpires | FlagCapped | FlagTombstone
-
-	// In memory only: hits raise the counter themselves, as those of capped links do. See Engine.countAtOnce.
-	flagCountsAtOnce Flags = 1 << 7
-)
-
-var redirectStatuses = [4]int{302, 301, 307, 308}
-
-// StatusFlags returns the flag bits of an HTTP redirect status, or ok == false if a link cannot have that status.
-func StatusFlags(status int) (f Flags, ok bool) {
-	for i, s := range redirectStatuses {
-		if s == status {
-			return Flags(i), true
-		}
-	}
-	return 0, false
-}
-
-// RedirectStatus returns the HTTP status that the link answers with: 301, 302, 307 or 308.
-func (f Flags) RedirectStatus() int { return redirectStatuses[f&flagStatusMask] }
-
-// Link is what a redirect needs of a link: a reference to its record in memory, two words, read on demand.
-// The record never changes; an edit makes another one. What Target returns aliases it: read-only, and valid until
-// Release. The zero Link is no link; its methods must not be called.
-type Link struct {
-	record unsafe.Pointer
-	arena  *arena // keeps the mapped memory under record alive
-}
-
-// Target returns the bytes of Location. They alias the shard's arena: read-only, to be copied before Release.
-func (l Link) Target() []byte {
-	return unsafe.Slice((*byte)(unsafe.Add(l.record, l.targetAt())), *(*uint16)(l.record))
-}
-
-// code returns the link's code, which aliases the shard's arena as Target does.
-func (l Link) code() []byte {
-	return unsafe.Slice((*byte)(unsafe.Add(l.record, recordHeaderBytes)), *(*uint8)(unsafe.Add(l.record, 2)))
-}
-
-// Flags returns the link's flags.
-func (l Link) Flags() Flags { return *(*Flags)(unsafe.Add(l.record, 3)) }
-
-// Owner returns the owner's number.
-func (l Link) Owner() uint32 { return *(*uint32)(unsafe.Add(l.record, 4)) }
-
-// ID returns the link's id: 16 bits node, 48 bits counter; never reused.
-func (l Link) ID() uint64 { return *(*uint64)(unsafe.Add(l.record, 8)) }
-
-// ExpiresAtMs returns the expiry in Unix milliseconds; 0: never.
-func (l Link) ExpiresAtMs() int64 {
-	if l.Flags()&FlagExpires == 0 {
-		return 0
-	}
-	return *(*int64)(unsafe.Add(l.record, l.optionalAt()))
-}
-
-// MaxHits returns the cap; 0: none.
-func (l Link) MaxHits() uint64 {
-	if l.Flags()&FlagCapped == 0 {
-		return 0
-	}
-	return *(*uint64)(unsafe.Add(l.record, l.targetAt()-8))
-}
-
-// Expired tells whether the link's expiry has passed at nowMs (Unix milliseconds).
-func (l Link) Expired(nowMs int64) bool {
-	return l.Flags()&FlagExpires != 0 && nowMs >= l.ExpiresAtMs()
-}
-
-// Release ends the life of what Target returned. It costs nothing: it only tells the compiler that the memory was
-// needed until here.
-func (l Link) Release() { runtime.KeepAlive(l.arena) }
-
-func (l Link) optionalAt() int { return recordHeaderBytes + int(*(*uint8)(unsafe.Add(l.record, 2))) }
-
-func (l Link) targetAt() int {
-	return l.optionalAt() + 8*bits.OnesCount8(uint8(l.Flags()&(FlagExpires|FlagCapped)))
-}
 
 // State is what a link is at a moment, in the words of the API.
 type State string
@@ -131,7 +23,7 @@ type Hot struct {
 	Code        string
 	ID          uint64
 	Owner       uint32
-	Flags       Flags
+	Flags       index.Flags
 	ExpiresAtMs int64  // with FlagExpires
 	MaxHits     uint64 // with FlagCapped
 	DeletedAtMs int64  // with FlagTombstone
@@ -158,12 +50,9 @@ type Record struct {
 // SetRedirectStatus sets the HTTP status that the link answers with, 302 if status is 0. It returns false, and has
 // changed nothing, if a link cannot have that status.
 func (r *Record) SetRedirectStatus(status int) bool {
-	if status == 0 {
-		status = redirectStatuses[0]
-	}
-	f, ok := StatusFlags(status)
+	f, ok := r.Hot.Flags.WithRedirectStatus(status)
 	if ok {
-		r.Hot.Flags = r.Hot.Flags&^flagStatusMask | f
+		r.Hot.Flags = f
 	}
 	return ok
 }
@@ -221,7 +110,7 @@ type Draft struct {
 	Tags           []string
 
 	// Same, if set, is asked when Alias is taken by a live link of the same Owner. If it answers true, Create returns
-	// that link instead of ErrTaken. It runs while the code is reserved and must not call the engine.
+	// that link instead of ErrTaken. It runs while the code is locked and must not call the engine.
 	Same func(Detail) bool
 
 	Import *Import // if set, the link comes from elsewhere

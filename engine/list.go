@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"unicode"
 	"unicode/utf8"
+
+	"shunt/engine/index"
 )
 
 const (
@@ -130,7 +132,7 @@ func (l *LinkList) readEntry(entry *LinkEntry) (Record, error) {
 	switch {
 	case err != nil:
 		return Record{}, fmt.Errorf("listed link %q: %w", entry.Code, errNotAsListed(err))
-	case rec.Hot.ID != entry.ID || rec.Hot.Flags&FlagTombstone != 0:
+	case rec.Hot.ID != entry.ID || rec.Hot.Flags&index.FlagTombstone != 0:
 		return Record{}, fmt.Errorf("link %q is listed with id %d, and has id %d and flags %#x", entry.Code, entry.ID, rec.Hot.ID, rec.Hot.Flags)
 	}
 	return rec, nil

@@ -7,14 +7,14 @@ import (
 )
 
 // A user may be deleted only if no link is theirs, and a create that began before the deletion may end after it: its caller
-// was authenticated, its code is reserved, or its commit is under way although nobody waits for it any more
-// (ErrOutcomeUnknown). So every create enters its owner, from before it reserves a code until its commit has ended, and
+// was authenticated, its code is locked, or its commit is under way although nobody waits for it any more
+// (ErrOutcomeUnknown). So every create enters its owner, from before it locks a code until its commit has ended, and
 // RetireOwner closes the owner, waits until nobody is in, and only then looks for links. The invariants:
 //
 //  1. An owner who is settled as gone has no link, and gets none in the life of this process. Nothing that was asked for
 //     before outlives it.
 //  2. Who enters an owner that is being retired waits for the outcome, so a deletion that is refused refuses no create.
-//     Nothing that a create in an owner waits for waits to enter: an owner is entered before codes are reserved, and once.
+//     Nothing that a create in an owner waits for waits to enter: an owner is entered before codes are locked, and once.
 type owners struct {
 	mu struct {
 		sync.Mutex
@@ -69,18 +69,18 @@ func (o *owners) tryEnter(owner uint32) (wait <-chan struct{}, err error) {
 	return nil, nil
 }
 
-// reserveFor is reserve for a new link of owner, who is entered before and left when the reservation is released.
-func (e *Engine) reserveFor(ctx context.Context, owner uint32, code string) (reservation, error) {
+// lockCodeFor is lockCode for a new link of owner, who is entered before and left when the lock is given back.
+func (e *Engine) lockCodeFor(ctx context.Context, owner uint32, code string) (codeLock, error) {
 	if err := e.owners.enter(ctx, owner); err != nil {
-		return reservation{}, err
+		return codeLock{}, err
 	}
-	r, err := e.reserve(ctx, code)
+	l, err := e.lockCode(ctx, code)
 	if err != nil {
 		e.owners.leave(owner)
-		return reservation{}, err
+		return codeLock{}, err
 	}
-	r.leave = func() { e.owners.leave(owner) }
-	return r, nil
+	l.leave = func() { e.owners.leave(owner) }
+	return l, nil
 }
 
 // leave ends a create for owner.

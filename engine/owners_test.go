@@ -30,7 +30,7 @@ func TestAnOwnerWithACreateUnderWayIsNotRetired(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := newTestEngine(t, engine.Options{})
 				defer e.stop()
-				e.create(t, "before") // has ids reserved
+				e.create(t, "before") // has ids allocated
 				var held func()
 				stall := func(commit func()) { held = commit }
 				e.gate.apply.Store(&stall)

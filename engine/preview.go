@@ -1,12 +1,16 @@
 package engine
 
-import "time"
+import (
+	"time"
 
-// What a preview needs to know of a link, at a cost that anybody may cause: no code is reserved and nothing is folded.
+	"shunt/engine/index"
+)
+
+// What a preview needs to know of a link, at a cost that anybody may cause: no code is locked and nothing is folded.
 
 // UsedUp tells whether l is capped and its hits are used up.
-func (e *Engine) UsedUp(l Link) bool {
-	return l.Flags()&FlagCapped != 0 && e.hits(l.ID()) >= l.MaxHits()
+func (e *Engine) UsedUp(l index.Link) bool {
+	return l.Flags()&index.FlagCapped != 0 && e.index.Hits(l.ID()) >= l.MaxHits()
 }
 
 // CreatedAt returns when the link of code that has id was made; ErrNotFound if it is there no longer. No edit changes that time,

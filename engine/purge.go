@@ -3,10 +3,11 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"math"
-	"shunt/engine/internal/invariants"
 	"sync"
 	"time"
+
+	"shunt/engine/index"
+	"shunt/engine/internal/limits"
 )
 
 // A deleted code, and what differs from it only by case, stays taken until TombstoneDays after its deletion and not a
@@ -15,7 +16,7 @@ import (
 // of the deleted link go some time later, up to an hour as a rule, by a purge; nobody can tell the difference.
 //
 // Purging is the flush goroutine's, after flush and roll-up. It goes over the store's deletions, oldest first, and takes
-// the code's reservation like any writer: so it and a create have one order, and it reads what it deletes. The invariants:
+// the code's lock like any writer: so it and a create have one order, and it reads what it deletes. The invariants:
 //
 //  1. A hot record is deleted only if it is the tombstone of the link that is purged, and over. If its code is another
 //     link's by now, that one's rows are not touched.
@@ -27,21 +28,14 @@ import (
 //     same reason a tombstone stays in memory until it is purged, and is only ignored while the clock says that it is over.
 
 const (
-	tombstoneMs = TombstoneDays * hoursPerDay * msPerHour
+	tombstoneMs = limits.TombstoneDays * hoursPerDay * msPerHour
 
-	// purgesATurn bounds what is purged between two flushes: some milliseconds, and one batch.
-	purgesATurn = 256
-
-	// purgedAtMs as the deletion of a tombstone in memory says that there is no such record in the store any more. The slot
-	// stays, until its code is taken again or the shard is rewritten.
-	purgedAtMs = math.MinInt64
+	// purgesABatch bounds what is purged between two flushes: some milliseconds, and one batch.
+	purgesABatch = 256
 )
 
 // tombstoneHolds tells whether a code that was deleted then is still taken.
 func tombstoneHolds(deletedAtMs, nowMs int64) bool { return nowMs-tombstoneMs <= deletedAtMs }
-
-// purged tells whether the record stands for nothing.
-func (v *HotView) purged() bool { return v.Flags&FlagTombstone != 0 && v.DeletedAtMs == purgedAtMs }
 
 // purger is how far purging went.
 type purger struct {
@@ -58,120 +52,98 @@ func (e *Engine) purge(now time.Time) error {
 	if !p.more || !e.Ready() {
 		return nil
 	}
-	due, err := e.store.Deletions(p.before, purgesATurn)
+	due, err := e.store.Deletions(p.before, purgesABatch)
 	if err != nil {
 		return err
 	}
-	t := purgeTurn{engine: e, nowMs: now.UnixMilli(), held: make(map[string]reservation)}
-	defer t.release()
+	b := purgeBatch{engine: e, nowMs: now.UnixMilli(), held: make(map[string]index.CodeLock)}
+	defer b.unlock()
 	for _, d := range due {
-		t.prepare(d)
+		b.prepare(d)
 	}
-	t.commit()
-	p.more = len(due) == purgesATurn || t.again
-	return t.err
+	b.commit()
+	p.more = len(due) == purgesABatch || b.again
+	return b.err
 }
 
-// purgeTurn is one turn of purging. It holds the reservations of all codes in it until it is committed; it waits for none,
+// purgeBatch is what is purged between two flushes. It holds the locks of all codes in it until it is committed; it waits for none,
 // so it cannot be in a circle of waiters.
-type purgeTurn struct {
+type purgeBatch struct {
 	engine *Engine
 	nowMs  int64
-	held   map[string]reservation // by folded code
+	held   map[string]index.CodeLock // by folded code
 	purges []Purge
-	again  bool  // something is left for the next turn
+	again  bool  // something is left for the next batch
 	err    error // the first
 }
 
 // prepare adds d to what is purged, if that is what d still is.
-func (t *purgeTurn) prepare(d Deletion) {
-	if !t.reserve(d.Code) {
-		t.again = true
+func (b *purgeBatch) prepare(d Deletion) {
+	if !b.lock(d.Code) {
+		b.again = true
 		return
 	}
-	rec, err := t.engine.store.ReadRecord(d.Code)
+	rec, err := b.engine.store.ReadRecord(d.Code)
 	switch {
 	case errors.Is(err, ErrNotFound), err == nil && rec.Hot.ID != d.ID:
-		t.purges = append(t.purges, Purge{Deletion: d})
+		b.purges = append(b.purges, Purge{Deletion: d})
 	case err != nil:
-		t.fail(fmt.Errorf("reading deleted link %q: %w", d.Code, err))
-	case rec.Hot.Flags&FlagTombstone == 0:
-		t.fail(fmt.Errorf("link %q, id %d, is live and listed as deleted", d.Code, d.ID))
-	case tombstoneHolds(rec.Hot.DeletedAtMs, t.nowMs): // at the next hour
+		b.fail(fmt.Errorf("reading deleted link %q: %w", d.Code, err))
+	case rec.Hot.Flags&index.FlagTombstone == 0:
+		b.fail(fmt.Errorf("link %q, id %d, is live and listed as deleted", d.Code, d.ID))
+	case tombstoneHolds(rec.Hot.DeletedAtMs, b.nowMs): // at the next hour
 	default:
-		t.purges = append(t.purges, Purge{Deletion: d, FreesCode: true})
+		b.purges = append(b.purges, Purge{Deletion: d, FreesCode: true})
 	}
 }
 
-// reserve takes the reservation of code, unless it is the turn's already or another writer's.
-func (t *purgeTurn) reserve(code string) bool {
-	r := t.engine.reservationOf(code)
-	if _, held := t.held[r.folded]; held {
+// lock takes the lock of code, unless it is the batch's already or another writer's.
+func (b *purgeBatch) lock(code string) bool {
+	l := b.engine.index.CodeLock(code)
+	if _, held := b.held[l.Folded()]; held {
 		return true
 	}
-	if r.shard.tryReserve(r.folded) != nil {
+	if l.TryLock() != nil {
 		return false
 	}
-	t.held[r.folded] = r
+	b.held[l.Folded()] = l
 	return true
 }
 
 // commit has the store purge what was prepared, in one batch as a rule, and waits for it. The store answers in any case;
 // if it stalls, so does the next flush.
-func (t *purgeTurn) commit() {
-	errs := make([]error, len(t.purges))
+func (b *purgeBatch) commit() {
+	errs := make([]error, len(b.purges))
 	var committing sync.WaitGroup
-	for i := range t.purges {
+	for i := range b.purges {
 		committing.Add(1)
-		t.engine.store.Apply(Mutation{Purge: &t.purges[i]}, func(err error) {
+		b.engine.store.Apply(Mutation{Purge: &b.purges[i]}, func(err error) {
 			errs[i] = err
 			committing.Done()
 		})
 	}
 	committing.Wait()
 	for i, err := range errs {
-		switch p := &t.purges[i]; {
+		switch p := &b.purges[i]; {
 		case errors.Is(err, ErrOverloaded), errors.Is(err, ErrReadOnly), errors.Is(err, ErrClosed):
-			t.again = true
+			b.again = true
 		case err != nil:
-			t.fail(fmt.Errorf("purging link %q: %w", p.Code, err))
+			b.fail(fmt.Errorf("purging link %q: %w", p.Code, err))
 		case p.FreesCode:
-			r := t.engine.reservationOf(p.Code)
-			r.shard.forget(r.place.tag, p.Code, p.ID)
+			b.engine.index.Forget(p.Code, p.ID)
 		}
 	}
 }
 
-func (t *purgeTurn) fail(err error) {
-	t.again = true
-	if t.err == nil {
-		t.err = err
+func (b *purgeBatch) fail(err error) {
+	b.again = true
+	if b.err == nil {
+		b.err = err
 	}
 }
 
-func (t *purgeTurn) release() {
-	for _, r := range t.held {
-		r.release()
+func (b *purgeBatch) unlock() {
+	for _, l := range b.held {
+		l.Unlock()
 	}
-}
-
-// forget makes nothing of the tombstone of id, if code has a slot: the tombstones of variants of a code share one. Its
-// bytes are garbage from now on. A shard that is full forgets nothing, which costs memory only.
-func (s *shard) forget(tag uint64, code string, id uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t := s.current.Load()
-	record, slot := t.find(tag, []byte(code))
-	if record == nil {
-		return
-	}
-	v := view(t.arena.record(*slot & offsetMask))
-	if v.ID != id || v.Flags&FlagTombstone == 0 {
-		if invariants.Enabled {
-			panic(fmt.Sprintf("engine: code %q was purged as the tombstone of %d, and is %d with flags %#x", code, id, v.ID, v.Flags))
-		}
-		return
-	}
-	gone := HotView{Code: []byte(code), ID: v.ID, Owner: v.Owner, Flags: FlagTombstone, DeletedAtMs: purgedAtMs}
-	_ = s.putLocked(tag, &gone)
 }

@@ -240,7 +240,7 @@ func TestADeletedCodeIsFreeAMillisecondAfter90DaysAlsoAfterARestart(t *testing.T
 	}
 }
 
-// atClock runs an engine whose own goroutines do nothing but reserve ids, at a clock of the test's.
+// atClock runs an engine whose own goroutines do nothing but allocate ids, at a clock of the test's.
 func atClock(t *testing.T, settles time.Duration) (e *testEngine, now *atomic.Int64) {
 	now = new(atomic.Int64)
 	now.Store(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC).UnixMilli())

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"shunt/engine/invalid"
 	"time"
 
 	"shunt/engine/tally"
@@ -155,5 +156,5 @@ func ceilDay(hour uint32) uint32 { return (hour + hoursPerDay - 1) / hoursPerDay
 func hourTime(hour uint32) time.Time { return time.Unix(int64(hour)*3600, 0).UTC() }
 
 func windowError(field, code, format string, args ...any) error {
-	return InvalidError{{Field: field, Code: code, Message: fmt.Sprintf(format, args...)}}
+	return invalid.Error{{Field: field, Code: code, Message: fmt.Sprintf(format, args...)}}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"shunt/engine/invalid"
 	"strconv"
 	"testing"
 	"time"
@@ -111,8 +112,8 @@ func TestImpossibleWindowsAreRefused(t *testing.T) {
 		"to before the default from":   {Query{Interval: Daily, To: at("2026-10-01")}, "to", "reversed"},
 	} {
 		_, err := c.q.window(windowKept, windowNow, at("2020-01-01"))
-		var invalid InvalidError
-		if !errors.As(err, &invalid) || invalid[0].Field != c.field || invalid[0].Code != c.code {
+		var wrong invalid.Error
+		if !errors.As(err, &wrong) || wrong[0].Field != c.field || wrong[0].Code != c.code {
 			t.Errorf("%s: got %v, want %s of %s", name, err, c.code, c.field)
 		}
 	}

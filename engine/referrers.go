@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"shunt/engine/internal/hash"
 	"shunt/engine/internal/mmap"
 	"shunt/engine/tally"
 )
@@ -57,7 +58,7 @@ var dictionaryMagic = [8]byte{'s', 'h', 'u', 'n', 't', 'r', 'f', 0}
 // one, as soon as no journal record that is not committed names it: so a number names one host as long as it stands
 // anywhere outside the store. Until then new names are OtherReferrer.
 type referrers struct {
-	key     hashKey
+	key     hash.Key
 	current atomic.Pointer[half]
 	halves  [2]atomic.Pointer[half] // of names: by the high bit of a number
 	retryAt atomic.Int64            // ns since start: before it a full dictionary does not look whether the other half is free
@@ -100,7 +101,7 @@ func (r *referrers) number(host []byte) uint16 {
 	case len(host) > tally.MaxReferrerBytes:
 		return tally.OtherReferrer
 	}
-	hash := r.key.sum(host)
+	hash := r.key.Sum(host)
 	if n := r.current.Load().find(hash, host); n != 0 {
 		return n
 	}
@@ -229,7 +230,7 @@ func newReferrers(dir string, id Identity, epoch uint64, j *journal, now func() 
 	if err != nil {
 		return nil, err
 	}
-	r := &referrers{key: newHashKey(), journal: j, rest: restOfHalf, now: now, start: now()}
+	r := &referrers{key: hash.NewKey(), journal: j, rest: restOfHalf, now: now, start: now()}
 	if err := r.init(f, id.StoreID, epoch); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

@@ -70,7 +70,7 @@ func (e *Engine) linkReport(ctx context.Context, code string, id uint64, q Query
 	return e.windowReport(ctx, q, created, linkSource(id))
 }
 
-// created returns when a link was made, or the zero time if it is gone by now. It takes no reservation: a link's creation
+// created returns when a link was made, or the zero time if it is gone by now. It takes no lock: a link's creation
 // does not change.
 func (e *Engine) created(code string, id uint64) (time.Time, error) {
 	rec, err := e.store.ReadRecord(code)
@@ -88,7 +88,7 @@ func (e *Engine) lifeReport(ctx context.Context, id uint64, wanted tally.Parts) 
 	if err != nil {
 		return Report{}, err
 	}
-	t.Hits = e.hits(id)
+	t.Hits = e.index.Hits(id)
 	r := Report{DurableHits: min(durableHits, t.Hits), FlushedAt: e.flusher.last()}
 	r.set(&t)
 	return r, nil

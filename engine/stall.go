@@ -101,7 +101,7 @@ func (e *Engine) atRisk() (inJournal, lost uint64) {
 // replayed at the next start. The store stays open.
 //
 // The store may hang. Then Close returns ErrStalled after CloseTimeout (or at once, if Run has waited that long already),
-// and says what becomes of the hits. A goroutine is then still in Store.Flush, Store.RollUp or Store.ReserveIDs. It reads
+// and says what becomes of the hits. A goroutine is then still in Store.Flush, Store.RollUp or Store.AllocateIDs. It reads
 // deltas, names of referrers and the store, and if the store answers yet, it goes on as it would have in time: what it
 // commits is whole and together with its positions, and the files that it closes hold all that was appended. So neither
 // the store nor anything that it needs may be closed: the caller ends the process.

@@ -27,7 +27,7 @@ func (e *Engine) Stats(ctx context.Context, code string) (Stats, error) {
 	if err != nil {
 		return Stats{}, fmt.Errorf("reading the tally of %q: %w", code, err)
 	}
-	hits := e.hits(id)
+	hits := e.index.Hits(id)
 	return Stats{
 		Hits: hits, Unique: min(t.Visitors.Count(), hits),
 		Bots: t.Bots, Prefetches: t.Prefetches, Heads: t.Heads,

@@ -4,20 +4,21 @@ import (
 	"context"
 	"math"
 
+	"shunt/engine/index"
 	"shunt/engine/tally"
 )
 
 // Store keeps links and tallies durably. storage.Store is the one in use.
 //
-// Any goroutine may call Apply, ApplyAll, ReserveIDs, ReadRecord, ReadReceipt, View, Listing, ListLinks and Positions at once. Only the flush
+// Any goroutine may call Apply, ApplyAll, AllocateIDs, ReadRecord, ReadReceipt, View, Listing, ListLinks and Positions at once. Only the flush
 // goroutine calls Flush, RollUp, SweepReceipts, Deletions, and Apply with a Purge, for whose end it waits; never two at once.
 // Everything else is called before serving starts.
 type Store interface {
 	// Identity returns what never changes in a store's life.
 	Identity() Identity
 
-	// ReserveIDs durably reserves n consecutive ids and returns the first. No id is ever given twice, whatever crashes.
-	ReserveIDs(n uint64) (first uint64, err error)
+	// AllocateIDs durably allocates n consecutive ids and returns the first. No id is ever given twice, whatever crashes.
+	AllocateIDs(n uint64) (first uint64, err error)
 
 	// Apply commits m as one atomic, synced batch, shared with the mutations of concurrent callers.
 	// It calls done exactly once, from any goroutine, maybe before it returns: with nil once m is durable, or with an
@@ -31,7 +32,7 @@ type Store interface {
 
 	// LoadLinks calls fn for every hot record, tombstones included, on several goroutines at once.
 	// Code and Target are valid only during the call. The first error stops it and is returned.
-	LoadLinks(ctx context.Context, fn func(HotView) error) error
+	LoadLinks(ctx context.Context, fn func(index.HotView) error) error
 
 	// LoadHits calls fn with (id, hits) on several goroutines at once; an id may come many times, its total is the sum.
 	LoadHits(ctx context.Context, fn func(id, hits uint64)) error
@@ -87,9 +88,9 @@ type Store interface {
 type ReceiptSweep struct {
 	BeforeMs int64 // receipts of requests that succeeded before it go; Unix ms
 
-	// Reserve is asked before a receipt goes. If it answers true, nobody writes one of that key until SweepReceipts has
+	// Lock is asked before a receipt goes. If it answers true, nobody writes one of that key until SweepReceipts has
 	// returned; what the store then has of it counts. Otherwise the receipt stays.
-	Reserve func(RequestKey) bool
+	Lock func(RequestKey) bool
 
 	Gone func(RequestKey) // is told of each deletion, once it is durable
 }
@@ -194,17 +195,6 @@ type Deletion struct {
 type Purge struct {
 	Deletion
 	FreesCode bool // the hot record of Code is the tombstone of ID, and goes too
-}
-
-// HotView is a Hot whose strings alias the store's buffers.
-type HotView struct {
-	Code, Target []byte
-	ID           uint64
-	ExpiresAtMs  int64
-	MaxHits      uint64
-	DeletedAtMs  int64
-	Owner        uint32
-	Flags        Flags
 }
 
 // Positions says up to where each ring of the journal is contained in the store.

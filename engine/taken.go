@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"strings"
+
+	"shunt/engine/index"
 )
 
 // TakenError is an ErrTaken that names what is in the way, as far as the caller may know it.
@@ -46,7 +48,7 @@ func shownTarget(target string) string {
 
 // nearness orders what is in the way of a new link of owner, from 1 up: the code itself is named
 // before a variant, and a variant of the same owner before any other.
-func (v *HotView) nearness(code string, owner uint32) int {
+func nearness(v *index.HotView, code string, owner uint32) int {
 	switch {
 	case string(v.Code) == code:
 		return 3
@@ -58,7 +60,7 @@ func (v *HotView) nearness(code string, owner uint32) int {
 
 // inTheWay returns a copy of what owner may know of v. The target of somebody else's link is not in
 // it.
-func (v *HotView) inTheWay(owner uint32) *Hot {
+func inTheWay(v *index.HotView, owner uint32) *Hot {
 	h := &Hot{Code: string(v.Code), Owner: v.Owner}
 	if v.Owner == owner {
 		h.Target = string(v.Target)
@@ -85,7 +87,6 @@ func (e *Engine) takenNow(item *BulkItem) error {
 	if item.Refused != nil || d.Alias == "" {
 		return ErrTaken
 	}
-	r := e.reservationOf(d.Alias)
-	c := r.claim(d.Alias, d.Owner, d.Import != nil, 0, e.now().UnixMilli())
+	c := e.claim(d.Alias, d.Owner, d.Import != nil, 0, e.now().UnixMilli())
 	return takenError(c.by, d)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"shunt/engine/index"
 )
 
 // CommitTimeout is how long a writer waits in all: for another writer of the code (ErrOverloaded) and for the store
@@ -15,68 +17,37 @@ const CommitTimeout = 2 * time.Second
 // ten thousand (see DrawnCodeBytes).
 const drawAttempts = 16
 
-// maxVariants is how many codes that differ only by case imports may make. All of them are in one probe sequence.
-const maxVariants = 64
-
-// reservation is the right to write one code, and all that differ from it by case. It is held from before the link is
-// read until what was written is published or has failed, so that racing writers of a code have one order.
-type reservation struct {
-	shard  *shard
-	place  place
-	folded string
-	leave  func() // leaves the owner that was entered for it; nil: none was
+// codeLock is the lock of a code, and of the owner who was entered for it.
+type codeLock struct {
+	index.CodeLock
+	leave func() // leaves the owner; nil: none was entered
 }
 
-// reserve takes the reservation of code, waiting for another writer of it until ctx is done: ErrOverloaded.
-func (e *Engine) reserve(ctx context.Context, code string) (reservation, error) {
-	r := e.reservationOf(code)
+// lockCode takes the lock of code, waiting for another writer of it until ctx is done: ErrOverloaded.
+func (e *Engine) lockCode(ctx context.Context, code string) (codeLock, error) {
+	l := e.index.CodeLock(code)
 	for {
-		held := r.shard.tryReserve(r.folded)
+		held := l.TryLock()
 		if held == nil {
-			return r, nil
+			return codeLock{CodeLock: l}, nil
 		}
 		select {
 		case <-held:
 		case <-ctx.Done():
-			return reservation{}, ErrOverloaded
+			return codeLock{}, ErrOverloaded
 		}
 	}
 }
 
-// reservationOf returns the reservation of code, which is not taken.
-func (e *Engine) reservationOf(code string) reservation {
-	var folded [MaxCodeBytes]byte
-	p := e.hashKey.place([]byte(code))
-	return reservation{shard: &e.shards[p.shard], place: p, folded: string(foldCase(&folded, []byte(code)))}
-}
-
-// tryReserve takes the reservation and returns nil, or what is closed when its holder releases it.
-func (s *shard) tryReserve(folded string) (held <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if held, taken := s.mu.reserved[folded]; taken {
-		return held
+func (l *codeLock) unlock() {
+	l.Unlock()
+	if l.leave != nil {
+		l.leave()
 	}
-	s.mu.reserved[folded] = make(chan struct{})
-	return nil
-}
-
-func (r *reservation) release() {
-	r.shard.unreserve(r.folded)
-	if r.leave != nil {
-		r.leave()
-	}
-}
-
-func (s *shard) unreserve(folded string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	close(s.mu.reserved[folded])
-	delete(s.mu.reserved, folded)
 }
 
 // Create makes a link. It is durable and visible when Create returns. existed tells that the link was there already
-// (see Draft.Same). Errors: ErrTaken, InvalidError, ErrOwnerGone, ErrLoading, ErrOverloaded, ErrOutcomeUnknown, ErrClosed.
+// (see Draft.Same). Errors: ErrTaken, Error, ErrOwnerGone, ErrLoading, ErrOverloaded, ErrOutcomeUnknown, ErrClosed.
 func (e *Engine) Create(ctx context.Context, d Draft) (detail Detail, existed bool, err error) {
 	if !e.Ready() {
 		return Detail{}, false, ErrLoading
@@ -96,7 +67,7 @@ func (e *Engine) create(ctx context.Context, d Draft, o *once) (detail Detail, e
 		return e.createAs(ctx, d.Alias, rec, &d, o)
 	}
 	for range drawAttempts {
-		code, err := DrawCode(e.random)
+		code, err := index.DrawCode(e.random)
 		if err != nil {
 			return Detail{}, false, fmt.Errorf("drawing a code: %w", err)
 		}
@@ -110,17 +81,17 @@ func (e *Engine) create(ctx context.Context, d Draft, o *once) (detail Detail, e
 func (e *Engine) createAs(
 	ctx context.Context, code string, rec Record, d *Draft, o *once,
 ) (_ Detail, existed bool, err error) {
-	r, err := e.reserveFor(ctx, d.Owner, code)
+	l, err := e.lockCodeFor(ctx, d.Owner, code)
 	if err != nil {
 		return Detail{}, false, err
 	}
 	committing := false
 	defer func() {
 		if !committing {
-			r.release()
+			l.unlock()
 		}
 	}()
-	m, detail, existed, err := e.creation(ctx, &r, code, rec, d, 0)
+	m, detail, existed, err := e.creation(ctx, code, rec, d, 0)
 	if err != nil {
 		return Detail{}, false, err
 	}
@@ -129,7 +100,7 @@ func (e *Engine) createAs(
 	}
 	m.Receipt = o.receipt(existed, detail.Hits, e.now())
 	committing = true
-	if err := e.commit(ctx, r, m, o, nil); err != nil {
+	if err := e.commit(ctx, l, m, o, nil); err != nil {
 		return Detail{}, false, err
 	}
 	return detail, existed, nil
@@ -139,9 +110,9 @@ func (e *Engine) createAs(
 // the same. detail is that link as it is when this is published: nothing else is written meanwhile, and a new link has no
 // hits before. beside is how many variants of code are about to be made.
 func (e *Engine) creation(
-	ctx context.Context, r *reservation, code string, rec Record, d *Draft, beside int,
+	ctx context.Context, code string, rec Record, d *Draft, beside int,
 ) (m Mutation, detail Detail, existed bool, err error) {
-	c := r.claim(code, d.Owner, d.Import != nil, beside, e.now().UnixMilli())
+	c := e.claim(code, d.Owner, d.Import != nil, beside, e.now().UnixMilli())
 	switch {
 	case c.exact != nil:
 		m, detail, err = e.existing(ctx, c.exact, d)
@@ -198,16 +169,12 @@ func (e *Engine) number(ctx context.Context, rec *Record, formerOnly bool) (err 
 		return err
 	}
 	// Hits that it brings along are its counter's first. They are there before it is durable, for then lists show it.
-	if err := e.counters.ensure(rec.Hot.ID); err != nil {
-		return err
-	}
-	e.counters.at(rec.Hot.ID).Store(rec.Cold.ImportedHits)
-	return nil
+	return e.index.SetHits(rec.Hot.ID, rec.Cold.ImportedHits)
 }
 
-// commit writes m, publishes it once it is durable, calls published, if that is not nil, and then releases r and settles o, if
+// commit writes m, publishes it once it is durable, calls published, if that is not nil, and then unlocks l and settles o, if
 // there is one; also when ctx is done by then and the caller has gone: ErrOutcomeUnknown.
-func (e *Engine) commit(ctx context.Context, r reservation, m Mutation, o *once, published func()) error {
+func (e *Engine) commit(ctx context.Context, l codeLock, m Mutation, o *once, published func()) error {
 	if o != nil {
 		o.settling = true
 	}
@@ -220,7 +187,7 @@ func (e *Engine) commit(ctx context.Context, r reservation, m Mutation, o *once,
 				published()
 			}
 		}
-		r.release()
+		l.unlock()
 		if o != nil {
 			o.settle(written)
 		}
@@ -240,13 +207,13 @@ func (e *Engine) publishMutation(m *Mutation) error {
 		return err
 	}
 	if m.Before != nil && m.Before.Hot.MaxHits != m.Hot.MaxHits {
-		e.counters.at(m.Hot.ID).Add(capChange)
+		e.index.CapChanged(m.Hot.ID)
 	}
 	return nil
 }
 
-func (h *Hot) view() *HotView {
-	return &HotView{
+func (h *Hot) view() *index.HotView {
+	return &index.HotView{
 		Code: []byte(h.Code), Target: []byte(h.Target), ID: h.ID, ExpiresAtMs: h.ExpiresAtMs, MaxHits: h.MaxHits,
 		DeletedAtMs: h.DeletedAtMs, Owner: h.Owner, Flags: h.Flags,
 	}
@@ -257,13 +224,13 @@ func (e *Engine) Delete(ctx context.Context, code string, g Guard) error {
 	return e.rewrite(ctx, code, g, func(old Record) (Mutation, error) {
 		tombstone := Hot{
 			Code: old.Hot.Code, ID: old.Hot.ID, Owner: old.Hot.Owner,
-			Flags: FlagTombstone, DeletedAtMs: e.now().UnixMilli(),
+			Flags: index.FlagTombstone, DeletedAtMs: e.now().UnixMilli(),
 		}
 		return Mutation{Hot: tombstone, Before: &old}, nil
 	}, nil)
 }
 
-// rewrite commits what change makes of a live link that g admits, and calls published, as commit does. The code is reserved
+// rewrite commits what change makes of a live link that g admits, and calls published, as commit does. The code is locked
 // from before the link is read until after that.
 func (e *Engine) rewrite(
 	ctx context.Context, code string, g Guard, change func(old Record) (Mutation, error), published func(),
@@ -271,19 +238,19 @@ func (e *Engine) rewrite(
 	if !e.Ready() {
 		return ErrLoading
 	}
-	if !ValidCode([]byte(code)) {
+	if !index.ValidCode([]byte(code)) {
 		return ErrNotFound
 	}
 	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
 	defer cancel()
-	r, err := e.reserve(ctx, code)
+	l, err := e.lockCode(ctx, code)
 	if err != nil {
 		return err
 	}
 	committing := false
 	defer func() {
 		if !committing { // change has failed, or panicked
-			r.release()
+			l.unlock()
 		}
 	}()
 	m, err := e.change(code, g, change)
@@ -291,7 +258,7 @@ func (e *Engine) rewrite(
 		return err
 	}
 	committing = true
-	return e.commit(ctx, r, m, nil, published)
+	return e.commit(ctx, l, m, nil, published)
 }
 
 func (e *Engine) change(code string, g Guard, change func(old Record) (Mutation, error)) (Mutation, error) {
@@ -315,29 +282,29 @@ func (e *Engine) readLive(code string) (Record, error) {
 		return Record{}, ErrNotFound
 	case err != nil:
 		return Record{}, fmt.Errorf("reading link %q: %w", code, err)
-	case rec.Hot.Flags&FlagTombstone != 0:
+	case rec.Hot.Flags&index.FlagTombstone != 0:
 		return Record{}, ErrNotFound
 	}
 	return rec, nil
 }
 
-// Read returns a link as its owner sees it, with its visitors, all of one moment. It reads the store, with the code reserved: a
+// Read returns a link as its owner sees it, with its visitors, all of one moment. It reads the store, with the code locked: a
 // reader would see what a write under way has put there and not made durable yet, and could see the hits of another
 // link, if this one is deleted and its code taken again. Errors: ErrNotFound, ErrLoading, ErrOverloaded.
 func (e *Engine) Read(code string) (Detail, error) {
 	if !e.Ready() {
 		return Detail{}, ErrLoading
 	}
-	if !ValidCode([]byte(code)) {
+	if !index.ValidCode([]byte(code)) {
 		return Detail{}, ErrNotFound
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), CommitTimeout)
 	defer cancel()
-	r, err := e.reserve(ctx, code)
+	l, err := e.lockCode(ctx, code)
 	if err != nil {
 		return Detail{}, err
 	}
-	defer r.release()
+	defer l.unlock()
 	rec, err := e.readLive(code)
 	if err != nil {
 		return Detail{}, err
@@ -355,4 +322,4 @@ func (e *Engine) Read(code string) (Detail, error) {
 }
 
 // detail returns the link of r with the hits that it has now. Hits of a link without a cap are those that were folded.
-func (e *Engine) detail(r *Record) Detail { return detailOf(r, e.hits(r.Hot.ID), e.now()) }
+func (e *Engine) detail(r *Record) Detail { return detailOf(r, e.index.Hits(r.Hot.ID), e.now()) }

@@ -18,7 +18,7 @@ func TestADamagedFileIsNamedBeforeWhatFollowsFromIt(t *testing.T) {
 	mem := vfs.NewMem()
 	s := openMem(t, mem)
 	stop := start(t, s)
-	if _, err := s.ReserveIDs(5000); err != nil {
+	if _, err := s.AllocateIDs(5000); err != nil {
 		t.Fatal(err)
 	}
 	for id := uint64(1); id <= 3000; id++ {

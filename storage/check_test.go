@@ -31,7 +31,7 @@ func fillForCheck(t testing.TB, s *Store) {
 	t.Helper()
 	stop := start(t, s)
 	defer stop()
-	if _, err := s.ReserveIDs(100); err != nil {
+	if _, err := s.AllocateIDs(100); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.NoteBaseURL("https://sho.rt"); err != nil {

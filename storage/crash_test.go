@@ -89,7 +89,7 @@ func TestACreationThatCrashedAnywhereIsMadeUpFor(t *testing.T) {
 				t.Errorf("crash %d, without Create: got %v, want ErrNoStore", i, err)
 			}
 			s = openMem(t, clone)
-			if first, err := s.ReserveIDs(1); err != nil || first != 1 {
+			if first, err := s.AllocateIDs(1); err != nil || first != 1 {
 				t.Errorf("crash %d: got id %d, %v", i, first, err)
 			}
 			closeStore(t, s)
@@ -156,15 +156,15 @@ func TestAcknowledgedMutationsSurviveACrashAtAnyMoment(t *testing.T) {
 	closeStore(t, s)
 }
 
-func TestReservedIDsSurviveACrash(t *testing.T) {
+func TestAllocatedIDsSurviveACrash(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	s := openMem(t, mem)
-	first, err := s.ReserveIDs(100)
+	first, err := s.AllocateIDs(100)
 	if err != nil || first != 1 {
 		t.Fatalf("got %d, %v", first, err)
 	}
 	after := openMem(t, mem.CrashClone(loseAll()))
-	if next, err := after.ReserveIDs(1); err != nil || next != 101 {
+	if next, err := after.AllocateIDs(1); err != nil || next != 101 {
 		t.Errorf("after a crash: got %d, %v, want 101", next, err)
 	}
 	closeStore(t, after)

@@ -127,7 +127,7 @@
 // link as it was answered, some 200 bytes, because the link may be edited or deleted before the
 // request is repeated, and other rules may check the body by then. A sweep reads all receipts,
 // 4,096 a chunk, and deletes the old ones by their keys; an index by time would be a second row for
-// each receipt. The sweep works on a snapshot. So it reserves each key and reads the receipt again
+// each receipt. The sweep works on a snapshot. So it locks each key and reads the receipt again
 // before it deletes it.
 //
 // A request for several links has one receipt: the outcome of each, and the code and id of those

@@ -111,7 +111,7 @@ func (s *Store) oldReceipts(b *pebble.Batch, w *engine.ReceiptSweep) (gone []eng
 }
 
 // isOldReceipt reports whether the receipt at the iterator may be deleted. The iterator shows the
-// store as it was before the key was reserved, and the receipt may have been written again since;
+// store as it was before the key was locked, and the receipt may have been written again since;
 // so it is read once more.
 func (s *Store) isOldReceipt(it *pebble.Iterator, w *engine.ReceiptSweep, k engine.RequestKey) (bool, error) {
 	v, err := it.ValueAndErr()
@@ -119,7 +119,7 @@ func (s *Store) isOldReceipt(it *pebble.Iterator, w *engine.ReceiptSweep, k engi
 		return false, err
 	}
 	createdAtMs, err := row.DecodeReceiptTime(v)
-	if err != nil || createdAtMs >= w.BeforeMs || !w.Reserve(k) {
+	if err != nil || createdAtMs >= w.BeforeMs || !w.Lock(k) {
 		return false, err
 	}
 	if v, err = s.get(it.Key()); err != nil || v == nil {

@@ -62,12 +62,12 @@ func TestALinkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 }
 
 // sweepAll sweeps until the end is reached, and returns whose receipts went.
-func sweepAll(t *testing.T, s *Store, beforeMs int64, reserve func(engine.RequestKey) bool) (gone []engine.RequestKey, chunks int) {
+func sweepAll(t *testing.T, s *Store, beforeMs int64, lock func(engine.RequestKey) bool) (gone []engine.RequestKey, chunks int) {
 	t.Helper()
 	for more := true; more; chunks++ {
 		var err error
 		more, err = s.SweepReceipts(engine.ReceiptSweep{
-			BeforeMs: beforeMs, Reserve: reserve, Gone: func(k engine.RequestKey) { gone = append(gone, k) },
+			BeforeMs: beforeMs, Lock: lock, Gone: func(k engine.RequestKey) { gone = append(gone, k) },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -103,7 +103,7 @@ func TestASweepDeletesOldReceiptsAndNoOthers(t *testing.T) {
 		t.Errorf("%d links are left, want all 6", got)
 	}
 	if again, _ := sweepAll(t, s, 4000, always); !slices.Equal(again, []engine.RequestKey{busy}) {
-		t.Errorf("the next sweep deleted %v, want the one that was reserved", again)
+		t.Errorf("the next sweep deleted %v, want the one that was locked", again)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestADamagedReceiptIsAnErrorNotAGuess(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, readErr := s.ReadReceipt(k)
-	_, sweepErr := s.SweepReceipts(engine.ReceiptSweep{BeforeMs: 1, Reserve: always})
+	_, sweepErr := s.SweepReceipts(engine.ReceiptSweep{BeforeMs: 1, Lock: always})
 	if !errors.Is(readErr, ErrCorrupt) || !errors.Is(sweepErr, ErrCorrupt) {
 		t.Errorf("got %v and %v, want ErrCorrupt", readErr, sweepErr)
 	}

@@ -36,7 +36,7 @@ func (m metaRows) restart(t testing.TB, s *Store) error {
 	return s.start()
 }
 
-// metaOf returns the rows as create and ReserveIDs write what s has in memory.
+// metaOf returns the rows as create and AllocateIDs write what s has in memory.
 func metaOf(s *Store) metaRows {
 	return metaRows{
 		row.MetaLayout: binary.BigEndian.AppendUint32(nil, row.LayoutVersion), row.MetaStoreID: s.identity.StoreID[:],
@@ -98,7 +98,7 @@ func FuzzMetaRows(f *testing.F) {
 		if again := metaOf(s); !maps.EqualFunc(again, m, bytes.Equal) {
 			t.Fatalf("%x was taken, and is %x again", m, again)
 		}
-		id, err := s.ReserveIDs(1)
+		id, err := s.AllocateIDs(1)
 		if err != nil && !errors.Is(err, ErrNoIDs) {
 			t.Fatal(err)
 		}

@@ -222,7 +222,7 @@ func (s *Store) beginWriting(f *folder, o *Options) error {
 	return nil
 }
 
-// idsALostWrite is how many ids a lost write may have reserved: more than any caller asks for at
+// idsALostWrite is how many ids a lost write may have allocated: more than any caller asks for at
 // once.
 const idsALostWrite = 1 << 16
 

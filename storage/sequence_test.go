@@ -42,7 +42,7 @@ func TestEveryWriteIsNumberedInTheOrderOfTheLog(t *testing.T) {
 	for i := range uint64(8) {
 		writers.Go(func() {
 			apply(t, s, creation(link(strings.Repeat("c", int(i+1)), i+1, 1)))
-			if _, err := s.ReserveIDs(1); err != nil {
+			if _, err := s.AllocateIDs(1); err != nil {
 				t.Error(err)
 			}
 			if err := writeAccounts(s.Accounts(), [][2][]byte{{{byte(i)}, nil}}, nil); err != nil {
@@ -95,7 +95,7 @@ func TestLostWritesAreRefusedUnlessTheLossIsAccepted(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "store")
 			s := open(t, dir, Options{})
 			for range 8 {
-				if _, err := s.ReserveIDs(1); err != nil {
+				if _, err := s.AllocateIDs(1); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -113,8 +113,8 @@ func TestLostWritesAreRefusedUnlessTheLossIsAccepted(t *testing.T) {
 			if q := writes(t, s); q.Count != q.Last || q.Last <= had.Last {
 				t.Errorf("got %+v, and there were %+v", q, had)
 			}
-			if id, err := s.ReserveIDs(1); err != nil || id < bound+idsALostWrite {
-				t.Errorf("got id %d, %v: a lost write may have reserved it", id, err)
+			if id, err := s.AllocateIDs(1); err != nil || id < bound+idsALostWrite {
+				t.Errorf("got id %d, %v: a lost write may have allocated it", id, err)
 			}
 			closeStore(t, s)
 			closeStore(t, open(t, dir, Options{})) // from now on it is whole

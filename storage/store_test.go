@@ -202,7 +202,7 @@ func TestACorruptIndexRowIsAnErrorOfTheList(t *testing.T) {
 	}
 }
 
-func TestReservedIDsAreNeverGivenTwice(t *testing.T) {
+func TestAllocatedIDsAreNeverGivenTwice(t *testing.T) {
 	mem := vfs.NewMem()
 	given := map[uint64]bool{}
 	for range 3 {
@@ -211,7 +211,7 @@ func TestReservedIDsAreNeverGivenTwice(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
-				first, err := s.ReserveIDs(5)
+				first, err := s.AllocateIDs(5)
 				mu.Lock()
 				defer mu.Unlock()
 				for id := first; id < first+5; id++ {
@@ -232,16 +232,16 @@ func TestReservedIDsAreNeverGivenTwice(t *testing.T) {
 
 func TestIDsRunOutWithAnError(t *testing.T) {
 	s := openTemp(t)
-	if _, err := s.ReserveIDs(1<<48 - 2); err != nil {
+	if _, err := s.AllocateIDs(1<<48 - 2); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.ReserveIDs(2); !errors.Is(err, ErrNoIDs) {
+	if _, err := s.AllocateIDs(2); !errors.Is(err, ErrNoIDs) {
 		t.Errorf("got %v, want ErrNoIDs", err)
 	}
-	if first, err := s.ReserveIDs(1); err != nil || first != 1<<48-1 {
+	if first, err := s.AllocateIDs(1); err != nil || first != 1<<48-1 {
 		t.Errorf("the last id: got %d, %v", first, err)
 	}
-	if _, err := s.ReserveIDs(1); !errors.Is(err, ErrNoIDs) {
+	if _, err := s.AllocateIDs(1); !errors.Is(err, ErrNoIDs) {
 		t.Errorf("got %v, want ErrNoIDs", err)
 	}
 }

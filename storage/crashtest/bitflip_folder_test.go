@@ -177,7 +177,7 @@ func look(s *session) map[string]string {
 	note("visitor key", nil, k0, k1)
 	codes, err := s.codes()
 	note("codes", err, codes)
-	first, err := s.store.ReserveIDs(1)
+	first, err := s.store.AllocateIDs(1)
 	note("next id", err, first)
 	return lines
 }

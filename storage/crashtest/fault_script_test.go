@@ -165,7 +165,7 @@ func (p *player) play(s *step) (acked string, err error) {
 		}
 		return "0 0", p.s.writeAccounts([][2][]byte{{key, []byte(s.value)}}, nil)
 	case "reserve":
-		first, err := p.s.store.ReserveIDs(10)
+		first, err := p.s.store.AllocateIDs(10)
 		return fmt.Sprint(first), err
 	case "hour":
 		p.nowMs.Add(3600_000)

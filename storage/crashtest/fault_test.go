@@ -295,7 +295,7 @@ func (h *history) lookAt(dir string, reserved uint64) error {
 	at := h.ledger.tick()
 	all := h.ledger.figures()
 	h.check(s, &crash{kill: mapped, opening: true, moments: moments{began: at, ended: at, from: all, to: all}})
-	first, err := s.store.ReserveIDs(1)
+	first, err := s.store.AllocateIDs(1)
 	if err == nil && first <= reserved {
 		err = fmt.Errorf("id %d is given, up to %d were", first, reserved)
 	}

@@ -10,9 +10,9 @@ import (
 	"unsafe"
 )
 
-// The race detector ignores addresses outside the Go heap, so race builds keep arenas and rings on the heap. What is
-// lost is only that the journal outlives a killed process: its files are written when they are closed. The contracts
-// are in mapped.go.
+// The race detector ignores addresses outside the Go heap, so race builds keep arenas and rings on
+// the heap. What is lost is only that the journal outlives a killed process: its files are written
+// when they are closed. The contracts are in mapped.go.
 
 func Memory(sizeBytes int) []byte {
 	words := make([]uint64, sizeBytes/8) // aligned for atomics

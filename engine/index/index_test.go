@@ -1,4 +1,4 @@
-package engine
+package index
 
 import (
 	"fmt"
@@ -10,36 +10,26 @@ import (
 	"testing"
 	"time"
 
-	"shunt/engine/tally"
+	"shunt/engine/internal/limits"
 )
 
-// index is a shard array by itself, for tests of the index without a store.
-type index struct {
-	hashKey hashKey
-	shards  [numShards]shard
-	mapped  atomic.Int64
-}
-
-func newIndex() *index {
-	x := &index{hashKey: newHashKey()}
-	for i := range x.shards {
-		x.shards[i].init(&x.mapped)
-	}
+func newIndex() *Index {
+	x := new(Index)
+	x.Init()
 	return x
 }
 
-func (x *index) put(t testing.TB, h HotView) {
+// put publishes h without a counter, so that its id may be any.
+func (x *Index) put(t testing.TB, h HotView) {
 	t.Helper()
-	p := x.hashKey.place(h.Code)
+	p := placeOf(&x.key, h.Code)
 	if err := x.shards[p.shard].put(p.tag, &h); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (x *index) get(code string) (Link, bool) {
-	p := x.hashKey.place([]byte(code))
-	return x.shards[p.shard].lookup(p.tag, []byte(code))
-}
+// get looks a code up the long way, so that codes of eight bytes meet the same questions as others.
+func (x *Index) get(code string) (Link, bool) { return x.resolveAny([]byte(code)) }
 
 func TestCodesThatDifferByCaseAreDifferentLinksInOneProbeChain(t *testing.T) {
 	x := newIndex()
@@ -55,12 +45,8 @@ func TestCodesThatDifferByCaseAreDifferentLinksInOneProbeChain(t *testing.T) {
 	if _, ok := x.get("aBC_-9"); ok {
 		t.Error("a variant that was never put is found")
 	}
-	p := x.hashKey.place([]byte("aBC_-9"))
 	var found []string
-	s := &x.shards[p.shard]
-	s.mu.Lock()
-	s.variantsLocked(p.tag, []byte("aBC_-9"), func(v HotView) { found = append(found, string(v.Code)) })
-	s.mu.Unlock()
+	x.Variants("aBC_-9", func(v HotView) { found = append(found, string(v.Code)) })
 	if len(found) != 3 {
 		t.Errorf("variants of aBC_-9 are %v, want all three", found)
 	}
@@ -73,7 +59,7 @@ func TestFoldingJoinsNoCodesButThoseThatDifferByCase(t *testing.T) {
 		if !ValidCode(code) {
 			continue
 		}
-		var folded [MaxCodeBytes]byte
+		var folded [limits.MaxCodeBytes]byte
 		key := string(foldCase(&folded, code))
 		if other, dup := seen[key]; dup && !strings.EqualFold(string(code), string([]byte{other})) {
 			t.Errorf("%q and %q fold to the same", code, other)
@@ -88,7 +74,7 @@ func TestFoldingJoinsNoCodesButThoseThatDifferByCase(t *testing.T) {
 func TestRecordsKeepEveryField(t *testing.T) {
 	x := newIndex()
 	want := HotView{
-		Code: []byte(strings.Repeat("c", MaxCodeBytes)), Target: []byte(strings.Repeat("t", MaxTargetBytes)), ID: 1<<64 - 2,
+		Code: []byte(strings.Repeat("c", limits.MaxCodeBytes)), Target: []byte(strings.Repeat("t", limits.MaxTargetBytes)), ID: 1<<64 - 2,
 		ExpiresAtMs: 1 << 50, MaxHits: 1<<64 - 1, Owner: 1<<32 - 1, Flags: 3 | FlagForwardQuery | FlagExpires | FlagCapped,
 	}
 	x.put(t, want)
@@ -107,7 +93,7 @@ func TestWhatALookUpReadsOfARecordIsInOneCacheLine(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	usedBytes := 0
 	for i := range 20_000 { // four chunks, and some
-		h := HotView{Code: make([]byte, 8+rng.IntN(MaxCodeBytes-7)), Target: make([]byte, 10+rng.IntN(200)), ID: uint64(i)}
+		h := HotView{Code: make([]byte, 8+rng.IntN(limits.MaxCodeBytes-7)), Target: make([]byte, 10+rng.IntN(200)), ID: uint64(i)}
 		if i%2 == 0 {
 			h.Code = h.Code[:8]
 		}
@@ -132,7 +118,7 @@ func TestWhatALookUpReadsOfARecordIsInOneCacheLine(t *testing.T) {
 
 func TestVariantsMadeAndDeletedShareOneSlot(t *testing.T) {
 	x := newIndex()
-	p := x.hashKey.place([]byte("abcdefghijkl"))
+	p := placeOf(&x.key, []byte("abcdefghijkl"))
 	s := &x.shards[p.shard]
 	for n := range int64(1 << 12) {
 		code := []byte("abcdefghijkl")
@@ -176,8 +162,9 @@ func TestAControlWordIsNoSlot(t *testing.T) {
 	}
 }
 
-// TestLinksStayWholeWhileTheirShardIsRewritten edits a few codes without end, so that their shards are rewritten and the
-// old arenas unmapped, while readers hold links and check every byte after garbage collections.
+// TestLinksStayWholeWhileTheirShardIsRewritten edits a few codes without end, so that their shards
+// are rewritten and the old arenas unmapped, while readers hold links and check every byte after
+// garbage collections.
 func TestLinksStayWholeWhileTheirShardIsRewritten(t *testing.T) {
 	defer func(n int) { mappedTableBytes = n }(mappedTableBytes)
 	mappedTableBytes = 0 // so that old tables are unmapped as well
@@ -214,7 +201,7 @@ func TestLinksStayWholeWhileTheirShardIsRewritten(t *testing.T) {
 			}
 		})
 	}
-	first := x.shards[x.hashKey.place([]byte("code0")).shard].current.Load().arena
+	first := x.shards[placeOf(&x.key, []byte("code0")).shard].current.Load().arena
 	for v := range edits {
 		put(rand.IntN(codes), v)
 	}
@@ -223,7 +210,7 @@ func TestLinksStayWholeWhileTheirShardIsRewritten(t *testing.T) {
 	}
 	stop.Store(true)
 	readers.Wait()
-	if x.shards[x.hashKey.place([]byte("code0")).shard].current.Load().arena == first {
+	if x.shards[placeOf(&x.key, []byte("code0")).shard].current.Load().arena == first {
 		t.Error("the shard was never rewritten: the test shows nothing")
 	}
 }
@@ -233,7 +220,7 @@ func TestMemoryOfRewrittenArenasIsGivenBack(t *testing.T) {
 	for v := range 20_000 {
 		x.put(t, HotView{Code: []byte("one"), Target: []byte(strings.Repeat("x", 1000)), ID: uint64(v)})
 	}
-	s := &x.shards[x.hashKey.place([]byte("one")).shard]
+	s := &x.shards[placeOf(&x.key, []byte("one")).shard]
 	for deadline := time.Now().Add(time.Minute); x.mapped.Load() >= 1<<20 && time.Now().Before(deadline); {
 		runtime.GC() // cleanups run in a goroutine of their own, some time after it
 		time.Sleep(time.Millisecond)
@@ -246,10 +233,11 @@ func TestMemoryOfRewrittenArenasIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestAPurgedCodeIsCountedNoMoreAndGoesWithTheNextRewrite looks at the slot through each step, and at the memory.
+// TestAPurgedCodeIsCountedNoMoreAndGoesWithTheNextRewrite looks at the slot through each step, and
+// at the memory.
 func TestAPurgedCodeIsCountedNoMoreAndGoesWithTheNextRewrite(t *testing.T) {
 	x := newIndex()
-	p := x.hashKey.place([]byte("dead"))
+	p := placeOf(&x.key, []byte("dead"))
 	s := &x.shards[p.shard]
 	want := func(when string, tombstones, slots int) {
 		t.Helper()
@@ -266,19 +254,19 @@ func TestAPurgedCodeIsCountedNoMoreAndGoesWithTheNextRewrite(t *testing.T) {
 	x.put(t, dead)
 	rewrite()
 	want("rewritten", 1, 1)
-	s.forget(p.tag, "dEad", 1)
+	x.Forget("dEad", 1)
 	want("a variant was purged", 1, 1)
-	s.forget(p.tag, "dead", 1)
+	x.Forget("dead", 1)
 	want("purged", 0, 1)
 	x.put(t, dead)
 	want("taken and deleted again", 1, 1)
-	s.forget(p.tag, "dead", 1)
+	x.Forget("dead", 1)
 	rewrite()
 	want("rewritten again", 0, 0)
 	for id := range uint64(1 << 14) {
 		dead.ID = id
 		x.put(t, dead)
-		s.forget(p.tag, "dead", id)
+		x.Forget("dead", id)
 	}
 	if got := s.current.Load().arena.usedBytes; got > 2*minGarbageBytes {
 		t.Errorf("%d bytes of records for one code that was purged 16,384 times", got)
@@ -287,27 +275,24 @@ func TestAPurgedCodeIsCountedNoMoreAndGoesWithTheNextRewrite(t *testing.T) {
 
 func TestCountersAreExactUnderACap(t *testing.T) {
 	const id, limit = 70_000, 1000
-	e := &Engine{counters: new(counters), hashKey: newHashKey()}
-	for i := range e.shards {
-		e.shards[i].init(new(atomic.Int64))
-	}
-	must(t, e.publish(&HotView{Code: []byte("capped"), Target: []byte("https://x"), ID: id, Flags: FlagCapped, MaxHits: limit}))
-	l, _ := e.Resolve([]byte("capped"))
+	x := newIndex()
+	must(t, x.Put(&HotView{Code: []byte("capped"), Target: []byte("https://x"), ID: id, Flags: FlagCapped, MaxHits: limit}))
+	l, _ := x.Resolve([]byte("capped"))
 	defer l.Release()
 	var granted atomic.Int64
 	var wg sync.WaitGroup
 	for range 64 {
 		wg.Go(func() {
 			for range 100 {
-				if e.count(l, id, tally.ClassHit) {
+				if x.Admit(l, id, true) {
 					granted.Add(1)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	if granted.Load() != limit || e.hits(id) != limit {
-		t.Errorf("%d granted, counter at %d, want %d", granted.Load(), e.hits(id), limit)
+	if granted.Load() != limit || x.Hits(id) != limit {
+		t.Errorf("%d granted, counter at %d, want %d", granted.Load(), x.Hits(id), limit)
 	}
 }
 
@@ -326,5 +311,38 @@ func TestCountersNeverMove(t *testing.T) {
 	}
 	if c.ensure(1<<47) == nil {
 		t.Error("an absurd id gets a slab")
+	}
+}
+
+// TestALookUpAndAHitTakeNoLock holds every lock of the index while links are looked up and counted.
+func TestALookUpAndAHitTakeNoLock(t *testing.T) {
+	x := newIndex()
+	must(t, x.Put(&HotView{Code: []byte("capped"), Target: []byte("https://x"), ID: 5, Flags: FlagCapped, MaxHits: 9}))
+	must(t, x.Put(&HotView{Code: []byte("drawn123"), Target: []byte("https://x"), ID: 6}))
+	for i := range x.shards {
+		x.shards[i].mu.Lock()
+	}
+	x.counters.mu.Lock()
+	done := make(chan bool)
+	go func() {
+		capped, ok := x.Resolve([]byte("capped"))
+		_, ok2 := x.Resolve([]byte("drawn123"))
+		x.AddHits(6, 1)
+		done <- ok && ok2 && x.Admit(capped, 5, true) && x.CountsAtOnce(capped) && x.Hits(6) == 1
+	}()
+	select {
+	case ok := <-done:
+		if !ok {
+			t.Error("no hit")
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("a look-up or a hit waits for a lock")
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

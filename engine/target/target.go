@@ -1,4 +1,4 @@
-package engine
+package target
 
 import (
 	"fmt"
@@ -7,11 +7,14 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/idna"
+
+	"shunt/engine/internal/limits"
+	"shunt/engine/invalid"
 )
 
-// TargetPolicy decides which targets a link may lead to. It is applied when a link is written, never when it is
+// Policy decides which targets a link may lead to. It is applied when a link is written, never when it is
 // loaded or followed. The zero value refuses nothing but malformed targets.
-type TargetPolicy struct {
+type Policy struct {
 	// OwnOrigins are our own addresses, such as "https://sho.rt": a link that leads back to one is a loop. If only our own
 	// network can reach one (InOwnNetwork), every spelling of this machine at its port is ours too: localhost, 127.0.0.1,
 	// 0.0.0.0, [::] and so on.
@@ -19,12 +22,12 @@ type TargetPolicy struct {
 	// RefusePrivate refuses addresses that the public internet does not route to one host, such as private, loopback
 	// and multicast ones, in every spelling and however an IPv6 address carries them, and names such as localhost.
 	RefusePrivate bool
-	// Blocked are refused with code BlockedTarget; nil: none are.
+	// Blocked are refused with code CodeBlocked; nil: none are.
 	Blocked *BlockList
 }
 
-// BlockedTarget is the code of the FieldError of a target that is on the block list.
-const BlockedTarget = "blocked"
+// CodeBlocked is the code of the FieldError of a target that is on the block list.
+const CodeBlocked = "blocked"
 
 // Parse returns raw as it is to be stored and sent as Location, or a FieldError of field "url".
 //
@@ -34,7 +37,7 @@ const BlockedTarget = "blocked"
 // without digits too), the path, percent-escapes, query and fragment stay byte for byte; bytes beyond ASCII are
 // allowed there if they are valid UTF-8. Names are never looked up. Parse of a target that Parse returned returns it
 // unchanged.
-func (p TargetPolicy) Parse(raw string) (target string, err error) {
+func (p Policy) Parse(raw string) (target string, err error) {
 	if err := checkTargetBytes(raw); err != nil {
 		return "", err
 	}
@@ -53,24 +56,26 @@ func (p TargetPolicy) Parse(raw string) (target string, err error) {
 		return "", targetError("own_origin", "must not lead back to this server")
 	}
 	target = raw[:len(scheme)+len("://")] + h.text + h.portText + rest
-	if len(target) > MaxTargetBytes {
+	if len(target) > limits.MaxTargetBytes {
 		return "", errTargetTooLong
 	}
 	if p.Blocked.Blocks([]byte(target)) {
-		return "", targetError(BlockedTarget, "must not lead to an address that is blocked here")
+		return "", targetError(CodeBlocked, "must not lead to an address that is blocked here")
 	}
 	return target, nil
 }
 
-var errTargetTooLong = targetError("too_long", fmt.Sprintf("must be at most %d bytes", MaxTargetBytes))
+var errTargetTooLong = targetError("too_long", fmt.Sprintf("must be at most %d bytes", limits.MaxTargetBytes))
 
-func targetError(code, message string) FieldError { return FieldError{"url", code, message} }
+func targetError(code, message string) invalid.FieldError {
+	return invalid.FieldError{Field: "url", Code: code, Message: message}
+}
 
 func checkTargetBytes(raw string) error {
 	if raw == "" {
 		return targetError("required", "must not be empty")
 	}
-	if len(raw) > MaxTargetBytes {
+	if len(raw) > limits.MaxTargetBytes {
 		return errTargetTooLong
 	}
 	if i := strings.IndexFunc(raw, forbiddenInTarget); i >= 0 {

@@ -1,9 +1,9 @@
-package engine_test
+package target_test
 
 import (
 	"testing"
 
-	"shunt/engine"
+	"shunt/engine/target"
 )
 
 func TestAnOriginIsTheSameInEverySpelling(t *testing.T) {
@@ -30,7 +30,7 @@ func TestAnOriginIsTheSameInEverySpelling(t *testing.T) {
 		{"https://sho.rt", "", false},
 		{"", "https://sho.rt/x", false},
 	} {
-		if got := engine.SameOrigin(c.origin, c.address); got != c.want {
+		if got := target.SameOrigin(c.origin, c.address); got != c.want {
 			t.Errorf("%q of %q: got %v, want %v", c.address, c.origin, got, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package engine
+package target
 
 import (
 	"bytes"
@@ -10,6 +10,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"unsafe"
+
+	"shunt/engine/internal/limits"
+	"shunt/engine/invalid"
 )
 
 // MaxBlocked is how many entries a BlockList takes: 64 MiB of hashes.
@@ -66,9 +69,9 @@ func (b *BlockList) Replace(text []byte) (skipped []LineError, err error) {
 	return skipped, nil
 }
 
-// reasonOf returns what an error of TargetPolicy.Parse says to people.
+// reasonOf returns what an error of Policy.Parse says to people.
 func reasonOf(err error) string {
-	var field FieldError
+	var field invalid.FieldError
 	if errors.As(err, &field) {
 		return field.Message
 	}
@@ -83,7 +86,7 @@ func (b *BlockList) Len() int {
 	return 0
 }
 
-// Blocks tells whether target, which came from a TargetPolicy, is on the list. It takes no lock and allocates nothing.
+// Blocks tells whether target, which came from a Policy, is on the list. It takes no lock and allocates nothing.
 func (b *BlockList) Blocks(target []byte) bool {
 	if b == nil {
 		return false
@@ -118,7 +121,7 @@ func (s *blockSet) read(hosts []uint64, entry string) ([]uint64, error) {
 	if !strings.Contains(entry, "://") {
 		scheme = "http://"
 	}
-	target, err := TargetPolicy{}.Parse(scheme + entry)
+	target, err := Policy{}.Parse(scheme + entry)
 	if err != nil {
 		return hosts, err
 	}
@@ -235,7 +238,7 @@ func (s *blockSet) blocksPath(host uint64, rest []byte) bool {
 //
 //go:noinline
 func hasPlainPrefix(rest []byte, prefixes [][]byte) bool {
-	var buf [MaxTargetBytes + 8]byte
+	var buf [limits.MaxTargetBytes + 8]byte
 	return beginsWithAny(appendPlain(buf[:0], rest, slashDecoded), prefixes) ||
 		hasEscapedSlash(rest) && beginsWithAny(appendPlain(buf[:0], rest, slashKept), prefixes)
 }
@@ -249,7 +252,7 @@ func beginsWithAny(plain []byte, prefixes [][]byte) bool {
 	return false
 }
 
-// splitStored returns the host of a target as TargetPolicy.Parse returns it, without brackets, port and a dot at its end, and what
+// splitStored returns the host of a target as Policy.Parse returns it, without brackets, port and a dot at its end, and what
 // follows host and port.
 func splitStored(target []byte) (host, rest []byte) {
 	after := target[bytes.IndexByte(target, ':')+len("://"):]

@@ -1,4 +1,4 @@
-package engine
+package target
 
 import (
 	"net/netip"

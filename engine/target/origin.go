@@ -1,9 +1,9 @@
-package engine
+package target
 
 // SameOrigin reports whether address begins with origin, in any spelling of the host, and whether
 // http or https, if the ports are equal or both are the default. All names of this machine are one
 // host. They are not the host of any other origin, whose machine may be elsewhere: there
-// TargetPolicy, which finds loops, refuses more.
+// Policy, which finds loops, refuses more.
 func SameOrigin(origin, address string) bool {
 	own, err := hostOf(origin)
 	if err != nil {

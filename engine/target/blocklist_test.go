@@ -1,4 +1,4 @@
-package engine
+package target
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ func blockList(t testing.TB, lines ...string) *BlockList {
 // stored returns raw as a link has it.
 func stored(t testing.TB, raw string) []byte {
 	t.Helper()
-	target, err := TargetPolicy{}.Parse(raw)
+	target, err := Policy{}.Parse(raw)
 	if err != nil {
 		t.Fatalf("%s: %v", raw, err)
 	}
@@ -233,7 +233,7 @@ func FuzzBlocks(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		target, err := TargetPolicy{}.Parse(raw)
+		target, err := Policy{}.Parse(raw)
 		if err != nil {
 			return
 		}

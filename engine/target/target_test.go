@@ -1,4 +1,4 @@
-package engine
+package target
 
 import (
 	"bufio"
@@ -8,15 +8,17 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"shunt/engine/invalid"
 )
 
 // sampleFile is 500 addresses of real link lists, with every one of them that is not http(s).
-const sampleFile = "../cmd/shunt/testdata/urls.txt"
+const sampleFile = "../../cmd/shunt/e2e/testdata/urls.txt"
 
 func TestEveryRealHTTPAddressIsTakenAsItIsButForItsHost(t *testing.T) {
 	taken := 0
 	eachLine(t, sampleFile, func(raw string) {
-		got, err := TargetPolicy{RefusePrivate: true}.Parse(raw)
+		got, err := Policy{RefusePrivate: true}.Parse(raw)
 		if !strings.HasPrefix(raw, "http://") && !strings.HasPrefix(raw, "https://") {
 			if fieldCode(err) != "scheme" {
 				t.Errorf("%s: got %q, %v; want it refused for its scheme", raw, got, err)
@@ -56,7 +58,7 @@ func eachLine(t *testing.T, file string, fn func(string)) {
 }
 
 func fieldCode(err error) string {
-	var f FieldError
+	var f invalid.FieldError
 	if errors.As(err, &f) && f.Field == "url" {
 		return f.Code
 	}
@@ -95,7 +97,7 @@ func TestOnlyTheHostOfATargetIsRewritten(t *testing.T) {
 		"as long as may be":         {"http://a/" + strings.Repeat("x", 8192-9), "http://a/" + strings.Repeat("x", 8192-9)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := TargetPolicy{RefusePrivate: true}.Parse(c.raw)
+			got, err := Policy{RefusePrivate: true}.Parse(c.raw)
 			if err != nil || got != c.want {
 				t.Errorf("got %q, %v; want %q", got, err, c.want)
 			}
@@ -175,7 +177,7 @@ var malformedTargets = map[string]struct{ raw, want string }{
 func TestMalformedTargetsAreRefusedWithAStableCode(t *testing.T) {
 	for name, c := range malformedTargets {
 		t.Run(name, func(t *testing.T) {
-			got, err := TargetPolicy{}.Parse(c.raw)
+			got, err := Policy{}.Parse(c.raw)
 			if fieldCode(err) != c.want || got != "" {
 				t.Errorf("got %q, %v; want code %q", got, err, c.want)
 			}
@@ -226,23 +228,23 @@ func TestPrivateAddressesAreRefusedInEverySpelling(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			raw := "http://" + host + ":8080/x"
-			if _, err := (TargetPolicy{RefusePrivate: true}).Parse(raw); fieldCode(err) != "private" {
+			if _, err := (Policy{RefusePrivate: true}).Parse(raw); fieldCode(err) != "private" {
 				t.Errorf("%s, refusing private: got %v, want code private", raw, err)
 			}
-			if _, err := (TargetPolicy{}).Parse(raw); err != nil {
+			if _, err := (Policy{}).Parse(raw); err != nil {
 				t.Errorf("%s, allowing private: got %v, want it taken", raw, err)
 			}
 		})
 	}
 	for _, host := range []string{"172.32.0.1", "100.128.0.1", "11.0.0.1", "localhost.example.com", "notlocalhost", "[2001:db8::1]"} {
-		if _, err := (TargetPolicy{RefusePrivate: true}).Parse("http://" + host + "/"); err != nil {
+		if _, err := (Policy{RefusePrivate: true}).Parse("http://" + host + "/"); err != nil {
 			t.Errorf("%s: got %v, want it taken", host, err)
 		}
 	}
 }
 
 func TestATargetThatLeadsBackToUsIsRefused(t *testing.T) {
-	p := TargetPolicy{OwnOrigins: []string{"https://sho.rt", "http://127.0.0.1:8080", "http://bücher.example:81"}}
+	p := Policy{OwnOrigins: []string{"https://sho.rt", "http://127.0.0.1:8080", "http://bücher.example:81"}}
 	for raw, own := range map[string]bool{
 		"https://sho.rt/abc":                    true,
 		"https://sho.rt":                        true,
@@ -277,14 +279,14 @@ func FuzzParseTarget(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		got, err := TargetPolicy{}.Parse(raw)
+		got, err := Policy{}.Parse(raw)
 		if err != nil {
 			if fieldCode(err) == "" || got != "" {
 				t.Fatalf("%q: got %q, %v; want a FieldError of url and no target", raw, got, err)
 			}
 			return
 		}
-		if again, err := (TargetPolicy{}).Parse(got); err != nil || again != got {
+		if again, err := (Policy{}).Parse(got); err != nil || again != got {
 			t.Fatalf("%q became %q, which became %q, %v", raw, got, again, err)
 		}
 		checkAgainstNetURL(t, raw, got)
@@ -319,7 +321,7 @@ func checkAgainstNetURL(t *testing.T, raw, got string) {
 	}
 	addr, err := netip.ParseAddr(u.Hostname())
 	private := err == nil && (addr.Unmap().IsPrivate() || addr.Unmap().IsLoopback() || addr.Unmap().IsLinkLocalUnicast() || addr.Unmap().IsUnspecified() || addr.Unmap().IsMulticast())
-	if same, err := (TargetPolicy{RefusePrivate: true}).Parse(raw); private && err == nil || err == nil && same != got || err != nil && fieldCode(err) != "private" {
+	if same, err := (Policy{RefusePrivate: true}).Parse(raw); private && err == nil || err == nil && same != got || err != nil && fieldCode(err) != "private" {
 		t.Fatalf("%q, where private addresses are refused: got %q, %v", raw, same, err)
 	}
 }

@@ -1,4 +1,4 @@
-package engine
+package target
 
 import "testing"
 
@@ -17,7 +17,7 @@ func TestEverySpellingOfThisMachineAndPortIsOurOwn(t *testing.T) {
 		"http://127.0.0.1:8080", "http://localhost:8080", "http://[::1]:8080", "http://0.0.0.0:8080", "http://192.168.1.5:8080",
 		"http://[fd00::5]:8080", "http://169.254.7.7:8080", "http://intranet:8080", "https://127.0.0.1:08080",
 	} {
-		p := TargetPolicy{OwnOrigins: []string{"https://sho.rt", origin}}
+		p := Policy{OwnOrigins: []string{"https://sho.rt", origin}}
 		for _, host := range machineSpellings {
 			for _, scheme := range []string{"http", "HTTPS"} {
 				if _, err := p.Parse(scheme + "://" + host + ":8080/x"); fieldCode(err) != "own_origin" {
@@ -32,7 +32,7 @@ func TestEverySpellingOfThisMachineAndPortIsOurOwn(t *testing.T) {
 }
 
 func TestAPrivateAddressOfOursIsKnownInEverySpelling(t *testing.T) {
-	p := TargetPolicy{OwnOrigins: []string{"http://192.168.1.5:8080"}}
+	p := Policy{OwnOrigins: []string{"http://192.168.1.5:8080"}}
 	for raw, own := range map[string]bool{
 		"http://192.168.1.5:8080/":                     true,
 		"http://192.168.261:8080/":                     true,
@@ -64,7 +64,7 @@ func TestAPrivateAddressOfOursIsKnownInEverySpelling(t *testing.T) {
 
 // Whoever follows a link of a public server to localhost comes to a machine of their own, not to the server's.
 func TestAPublicServerTakesTargetsOnItsVisitorsMachines(t *testing.T) {
-	p := TargetPolicy{OwnOrigins: []string{"https://sho.rt", "https://8.8.8.8", "http://[2620::1]:8080"}}
+	p := Policy{OwnOrigins: []string{"https://sho.rt", "https://8.8.8.8", "http://[2620::1]:8080"}}
 	for _, host := range machineSpellings {
 		for _, port := range []string{"", ":443", ":8080"} {
 			if _, err := p.Parse("http://" + host + port + "/x"); err != nil {

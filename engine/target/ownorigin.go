@@ -1,4 +1,4 @@
-package engine
+package target
 
 import (
 	"net/netip"
@@ -9,7 +9,7 @@ import (
 
 // own reports whether h is the host and port of one of our own origins. Schemes are not compared: on one port only one
 // of them is spoken.
-func (p TargetPolicy) own(h host) bool {
+func (p Policy) own(h host) bool {
 	for _, origin := range p.OwnOrigins {
 		own, err := hostOf(origin)
 		if err != nil || own.port() != h.port() {
@@ -36,7 +36,7 @@ func (h host) inOwnNetwork() bool {
 }
 
 // InOwnNetwork reports whether only our own network can reach authority, a host with or without a port: whether it is
-// what TargetPolicy.RefusePrivate refuses, or a name without a dot, such as "intranet".
+// what Policy.RefusePrivate refuses, or a name without a dot, such as "intranet".
 func InOwnNetwork(authority string) bool {
 	h, err := parseAuthority(authority)
 	return err == nil && h.inOwnNetwork()

@@ -1,4 +1,4 @@
-package engine
+package index
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"shunt/engine/invalid"
 )
 
 func TestValidCodeTakesExactlyTheBytesOfTheContract(t *testing.T) {
@@ -44,7 +46,7 @@ func TestAliasIsRefusedWithAStableCode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := ValidateAlias(c.alias)
-			var got FieldError
+			var got invalid.FieldError
 			if errors.As(err, &got); got.Code != c.want || (err != nil && got.Field != "alias") {
 				t.Errorf("got %+v, want code %q of field alias", err, c.want)
 			}
@@ -52,8 +54,9 @@ func TestAliasIsRefusedWithAStableCode(t *testing.T) {
 	}
 }
 
-// The reader is a fixed stream, so the test gives the same answer for ever. χ² of 61 degrees of freedom is above 105 once
-// in 2,500 fair streams; drawing byte%62 gives about 1,700 on this stream.
+// The reader is a fixed stream, so the test gives the same answer for ever. χ² of 61 degrees of
+// freedom is above 105 once in 2,500 fair streams; drawing byte%62 gives about 1,700 on this
+// stream.
 func TestEachCharacterOfADrawnCodeIsEquallyLikely(t *testing.T) {
 	const draws = 50_000
 	r := rand.NewChaCha8([32]byte{1})

@@ -1,4 +1,4 @@
-package engine
+package target
 
 import (
 	"fmt"
@@ -22,11 +22,11 @@ var notPublic = [][2]string{
 func wantPrivate(t *testing.T, host string, want bool) {
 	t.Helper()
 	raw := "http://" + host + ":8080/x"
-	_, err := TargetPolicy{RefusePrivate: true}.Parse(raw)
+	_, err := Policy{RefusePrivate: true}.Parse(raw)
 	if got := fieldCode(err) == "private"; got != want || (err != nil) != want {
 		t.Errorf("%s, refusing private: got %v, want refused == %v", raw, err, want)
 	}
-	if _, err := (TargetPolicy{}).Parse(raw); err != nil {
+	if _, err := (Policy{}).Parse(raw); err != nil {
 		t.Errorf("%s, allowing private: got %v, want it taken", raw, err)
 	}
 }

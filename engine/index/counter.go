@@ -1,13 +1,14 @@
-package engine
+package index
 
 import (
 	"fmt"
 	"runtime"
-	"shunt/engine/internal/mmap"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"shunt/engine/internal/mmap"
 )
 
 const (
@@ -18,8 +19,9 @@ const (
 	maxSlabs = 1 << 20
 )
 
-// The word of a counter holds two numbers: the hits, and above them how often the cap of the link was changed, modulo 1,024.
-// A change of the cap therefore makes every compare-and-swap fail that began before it; see Engine.count.
+// The word of a counter holds two numbers: the hits, and above them how often the cap of the link
+// was changed, modulo 1,024. A change of the cap therefore makes every compare-and-swap fail that
+// began before it; see Admit.
 const (
 	hitsBits  = 54 // MaxImportedHits, and as many again: 285 years of a million hits a second
 	hitsMask  = 1<<hitsBits - 1
@@ -29,9 +31,10 @@ const (
 // slab is a run of counters, outside the Go heap.
 type slab [1 << slabBits]atomic.Uint64
 
-// counters are the hit counters of all links of one node, addressed by the counter part of the link's id. Ids are never
-// reused and slabs never move, so that a hit cannot be lost to an edit, to growth or to a rewrite of the shard.
-// at takes no lock. The slabs live as long as the counters are reachable, and so do the pointers that at returns.
+// counters are the hit counters of all links of one node, addressed by the counter part of the
+// link's id. Ids are never reused and slabs never move, so that a hit cannot be lost to an edit, to
+// growth or to a rewrite of the shard. at takes no lock. The slabs live as long as the counters are
+// reachable, and so do the pointers that at returns.
 type counters struct {
 	dir atomic.Pointer[[]*slab] // by id >> slabBits; entries are set once, in a copy
 	mu  sync.Mutex              // held by ensure
@@ -45,12 +48,13 @@ func (c *counters) at(id uint64) *atomic.Uint64 {
 
 // find is at for an id that may be no link's; it returns nil if there is no slab for it.
 func (c *counters) find(id uint64) *atomic.Uint64 {
-	dir := c.dir.Load()
 	i := id & counterMask
-	if dir == nil || i>>slabBits >= uint64(len(*dir)) || (*dir)[i>>slabBits] == nil {
-		return nil
+	if dir := c.dir.Load(); dir != nil && i>>slabBits < uint64(len(*dir)) {
+		if s := (*dir)[i>>slabBits]; s != nil {
+			return &s[i&(1<<slabBits-1)]
+		}
 	}
-	return c.at(id)
+	return nil
 }
 
 // ensure makes the slab of an id. It must come before the id is published.

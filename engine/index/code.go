@@ -1,0 +1,79 @@
+package index
+
+import (
+	"fmt"
+	"io"
+
+	"shunt/engine/internal/limits"
+	"shunt/engine/invalid"
+)
+
+// DrawnCodeBytes is the length of a drawn code: 62^8 = 2.2e14 codes, so that at 100 M links a draw
+// meets a taken code (or one that differs from it only by case) about once in ten thousand.
+const DrawnCodeBytes = 8
+
+const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// unbiasedBytes is the largest multiple of 62 that a byte can stay under. A random byte at or above
+// it is drawn anew: taken modulo 62 it would make the first eight characters 25 % likelier than the
+// others.
+const unbiasedBytes = 256 / len(base62) * len(base62)
+
+// codeByte tells which bytes a code is made of: [0-9A-Za-z_-].
+var codeByte = func() (table [256]bool) {
+	for _, c := range []byte(base62 + "_-") {
+		table[c] = true
+	}
+	return table
+}()
+
+// ValidCode tells whether b can be a code: [0-9A-Za-z_-]{1,64}.
+func ValidCode(b []byte) bool {
+	if len(b) == 0 || len(b) > limits.MaxCodeBytes {
+		return false
+	}
+	for _, c := range b {
+		if !codeByte[c] {
+			return false
+		}
+	}
+	return true
+}
+
+// ValidateAlias returns a FieldError unless a person may choose alias as a code. An empty alias is
+// invalid too: who wants a drawn code sends none.
+func ValidateAlias(alias string) error {
+	switch {
+	case alias == "api" || alias == "_":
+		return invalid.FieldError{Field: "alias", Code: "reserved", Message: fmt.Sprintf("%q is reserved", alias)}
+	case alias == "":
+		return invalid.FieldError{Field: "alias", Code: "required", Message: "must not be empty; leave it out to have a code drawn"}
+	case len(alias) > limits.MaxCodeBytes:
+		return invalid.FieldError{Field: "alias", Code: "too_long", Message: fmt.Sprintf("must be at most %d characters", limits.MaxCodeBytes)}
+	case !ValidCode([]byte(alias)):
+		return invalid.FieldError{Field: "alias", Code: "characters", Message: "may only hold letters, digits, _ and -"}
+	}
+	return nil
+}
+
+// DrawCode draws a code: DrawnCodeBytes characters of base62, each equally likely, from the random
+// bytes of r (crypto/rand.Reader, except in tests). It fails only if r does.
+func DrawCode(r io.Reader) (string, error) {
+	// 62/256 of 8 bytes are as a rule drawn anew; 16 at a time are enough in all but 0.003 % of
+	// draws.
+	var random [2 * DrawnCodeBytes]byte
+	code := make([]byte, 0, DrawnCodeBytes)
+	for {
+		if _, err := io.ReadFull(r, random[:]); err != nil {
+			return "", fmt.Errorf("draw a code: %w", err)
+		}
+		for _, b := range random {
+			if int(b) >= unbiasedBytes {
+				continue
+			}
+			if code = append(code, base62[int(b)%len(base62)]); len(code) == DrawnCodeBytes {
+				return string(code), nil
+			}
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package index
+
+import "shunt/engine/internal/limits"
+
+// CodeLock is the right to write one code, and all that differ from it by case. It is held from
+// before the link is read until what was written is published or has failed, so that racing writers
+// of a code have one order. The index does not ask for it: its users agree on it.
+type CodeLock struct {
+	shard  *shard
+	folded string
+}
+
+// CodeLock returns the lock of code, which is not taken.
+func (x *Index) CodeLock(code string) CodeLock {
+	var folded [limits.MaxCodeBytes]byte
+	p := placeOf(&x.key, []byte(code))
+	return CodeLock{shard: &x.shards[p.shard], folded: string(foldCase(&folded, []byte(code)))}
+}
+
+// Folded returns the case-folded code. Two codes have the same lock if it is equal; who takes
+// several locks takes them in its order.
+func (l CodeLock) Folded() string { return l.folded }
+
+// TryLock takes the lock and returns nil, or what is closed when its holder unlocks it.
+func (l CodeLock) TryLock() (held <-chan struct{}) {
+	s := l.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if held, taken := s.mu.locked[l.folded]; taken {
+		return held
+	}
+	s.mu.locked[l.folded] = make(chan struct{})
+	return nil
+}
+
+// Unlock gives the lock back, which its caller holds.
+func (l CodeLock) Unlock() {
+	s := l.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.mu.locked[l.folded])
+	delete(s.mu.locked, l.folded)
+}

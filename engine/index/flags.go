@@ -1,0 +1,51 @@
+package index
+
+// Flags are the bits of a link that a redirect needs. The low two bits are the redirect status.
+// They are part of the durable hot record: a bit's meaning never changes.
+type Flags uint8
+
+const (
+	flagStatusMask   Flags = 0b11   // 0: 302, 1: 301, 2: 307, 3: 308
+	FlagForwardQuery Flags = 1 << 2 // the query string after the code is put onto the target
+	FlagExpires      Flags = 1 << 3 // ExpiresAtMs is set
+	FlagCapped       Flags = 1 << 4 // MaxHits is set
+	FlagTombstone    Flags = 1 << 5 // deleted: the code stays taken, DeletedAtMs is set, there is no target
+
+	// DurableFlags are those of hot records. A store may refuse any other bit. One that is added here
+	// must bring no field with it that a hot record of the present format does not have.
+	DurableFlags = flagStatusMask | FlagForwardQuery | FlagExpires | FlagCapped | FlagTombstone
+
+	// FlagCountsAtOnce is in memory only: hits raise the counter themselves, as those of capped
+	// links do.
+	FlagCountsAtOnce Flags = 1 << 7
+)
+
+var redirectStatuses = [4]int{302, 301, 307, 308}
+
+// StatusFlags returns the flag bits of an HTTP redirect status, or ok == false if a link cannot
+// have that status.
+func StatusFlags(status int) (f Flags, ok bool) {
+	for i, s := range redirectStatuses {
+		if s == status {
+			return Flags(i), true
+		}
+	}
+	return 0, false
+}
+
+// CountAtOnce reports whether hits raise the counter themselves: the link has a cap, or is about to
+// get one.
+func (f Flags) CountAtOnce() bool { return f&(FlagCapped|FlagCountsAtOnce) != 0 }
+
+// RedirectStatus returns the HTTP status that the link answers with: 301, 302, 307 or 308.
+func (f Flags) RedirectStatus() int { return redirectStatuses[f&flagStatusMask] }
+
+// WithRedirectStatus returns f with an HTTP status that a link answers with, 302 if status is 0; or
+// ok == false if a link cannot have that status.
+func (f Flags) WithRedirectStatus(status int) (_ Flags, ok bool) {
+	if status == 0 {
+		status = redirectStatuses[0]
+	}
+	s, ok := StatusFlags(status)
+	return f&^flagStatusMask | s, ok
+}

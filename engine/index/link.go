@@ -1,0 +1,66 @@
+package index
+
+import (
+	"math/bits"
+	"runtime"
+	"unsafe"
+)
+
+// Link is what a redirect needs of a link: a reference to its record in memory, two words, read on
+// demand. The record never changes; an edit makes another one. What Target returns aliases it:
+// read-only, and valid until Release. The zero Link is no link; its methods must not be called.
+type Link struct {
+	record unsafe.Pointer
+	arena  *arena // keeps the mapped memory under record alive
+}
+
+// Target returns the bytes of Location. They alias the shard's arena: read-only, to be copied
+// before Release.
+func (l Link) Target() []byte {
+	return unsafe.Slice((*byte)(unsafe.Add(l.record, l.targetAt())), *(*uint16)(l.record))
+}
+
+// code returns the link's code, which aliases the shard's arena as Target does.
+func (l Link) code() []byte {
+	return unsafe.Slice((*byte)(unsafe.Add(l.record, recordHeaderBytes)), *(*uint8)(unsafe.Add(l.record, 2)))
+}
+
+// Flags returns the link's flags.
+func (l Link) Flags() Flags { return *(*Flags)(unsafe.Add(l.record, 3)) }
+
+// Owner returns the owner's number.
+func (l Link) Owner() uint32 { return *(*uint32)(unsafe.Add(l.record, 4)) }
+
+// ID returns the link's id: 16 bits node, 48 bits counter; never reused.
+func (l Link) ID() uint64 { return *(*uint64)(unsafe.Add(l.record, 8)) }
+
+// ExpiresAtMs returns the expiry in Unix milliseconds; 0: never.
+func (l Link) ExpiresAtMs() int64 {
+	if l.Flags()&FlagExpires == 0 {
+		return 0
+	}
+	return *(*int64)(unsafe.Add(l.record, l.optionalAt()))
+}
+
+// MaxHits returns the cap; 0: none.
+func (l Link) MaxHits() uint64 {
+	if l.Flags()&FlagCapped == 0 {
+		return 0
+	}
+	return *(*uint64)(unsafe.Add(l.record, l.targetAt()-8))
+}
+
+// Expired tells whether the link's expiry has passed at nowMs (Unix milliseconds).
+func (l Link) Expired(nowMs int64) bool {
+	return l.Flags()&FlagExpires != 0 && nowMs >= l.ExpiresAtMs()
+}
+
+// Release ends the life of what Target returned. It costs nothing: it only tells the compiler that
+// the memory was needed until here.
+func (l Link) Release() { runtime.KeepAlive(l.arena) }
+
+func (l Link) optionalAt() int { return recordHeaderBytes + int(*(*uint8)(unsafe.Add(l.record, 2))) }
+
+func (l Link) targetAt() int {
+	return l.optionalAt() + 8*bits.OnesCount8(uint8(l.Flags()&(FlagExpires|FlagCapped)))
+}

@@ -1,0 +1,237 @@
+package index
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"shunt/engine/internal/invariants"
+	"shunt/engine/internal/limits"
+)
+
+const (
+	shardBits = 6 // 64 shards: a rewrite, during which writers wait, copies one 64th of the links
+	numShards = 1 << shardBits
+
+	// A rewrite is worth its copying once a shard's garbage passes a quarter of its arena, and
+	// this.
+	minGarbageBytes = 64 << 10
+)
+
+// errShardFull: a shard cannot take another record (30 GiB or 2^28 groups).
+var errShardFull = errors.New("shard is full")
+
+// shard is one part of the index with its arena. Readers touch only current.
+type shard struct {
+	current atomic.Pointer[table]
+
+	mu struct {
+		sync.Mutex
+		locked       map[string]chan struct{} // case-folded codes that a CodeLock is held of; closed on Unlock
+		used         int                      // slots in use
+		puts         uint64
+		garbageBytes uint64 // of the arena: superseded records
+	}
+
+	// Written with mu held, read by metrics.
+	links, tombstones, garbage, indexBytes atomic.Int64
+
+	mapped *atomic.Int64
+	_      [40]byte // shards are an array: keep one's pointer off another's counters
+}
+
+func (s *shard) init(mapped *atomic.Int64) {
+	s.mapped = mapped
+	s.mu.locked = make(map[string]chan struct{})
+	s.publishTable(newTable(minGroups, newArena(mapped)))
+}
+
+func (s *shard) publishTable(t *table) {
+	s.indexBytes.Store(int64(8 * groupWords * len(t.groups)))
+	s.current.Store(t)
+}
+
+// lookup returns the live link of code. It takes no lock.
+func (s *shard) lookup(tag uint64, code []byte) (l Link, ok bool) {
+	t := s.current.Load()
+	r, _ := t.find(tag, code)
+	runtime.KeepAlive(t) // its groups are mapped; what was found is the arena's
+	if r == nil || *(*Flags)(unsafe.Add(r, 3))&FlagTombstone != 0 {
+		return Link{}, false
+	}
+	return Link{record: r, arena: t.arena}, true
+}
+
+// variantsLocked calls fn for every record whose code is code or differs from it only by case.
+func (s *shard) variantsLocked(tag uint64, code []byte, fn func(HotView)) {
+	t := s.current.Load()
+	var a, b [limits.MaxCodeBytes]byte
+	folded := string(foldCase(&a, code))
+	for slot := range t.probe(tag) {
+		if v := view(t.arena.record(*slot & offsetMask)); string(foldCase(&b, v.Code)) == folded {
+			fn(v)
+		}
+	}
+}
+
+// put publishes h as what its code is from now on.
+func (s *shard) put(tag uint64, h *HotView) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.putLocked(tag, h)
+}
+
+func (s *shard) putLocked(tag uint64, h *HotView) error {
+	s.mu.puts++
+	t := s.current.Load()
+	old, slot := t.find(tag, h.Code)
+	if old == nil {
+		var superseded bool
+		if old, slot, superseded = t.tombstoneVariant(tag, h); superseded {
+			return nil
+		}
+	}
+	if old == nil {
+		var err error
+		if t, err = s.roomLocked(t); err != nil {
+			return err
+		}
+	}
+	offset, _, ok := t.arena.appendRecord(h)
+	if !ok {
+		return errShardFull
+	}
+	entry := tag<<offsetBits | offset
+	if old != nil {
+		s.retireLocked(view(t.arena.record(*slot & offsetMask)))
+		atomic.StoreUint64(slot, entry)
+	} else {
+		t.insert(entry)
+		s.mu.used++
+	}
+	s.countLocked(h, 1)
+	if h.Purged() {
+		s.discardLocked(h)
+	}
+	if s.mu.garbageBytes > max(t.arena.usedBytes/4, minGarbageBytes) {
+		s.rewriteLocked()
+	}
+	s.checkLocked()
+	return nil
+}
+
+// retireLocked books a superseded record as garbage.
+func (s *shard) retireLocked(v HotView) {
+	if !v.Purged() { // that one is garbage from the start
+		s.discardLocked(&v)
+	}
+	s.countLocked(&v, -1)
+}
+
+func (s *shard) discardLocked(v *HotView) {
+	s.mu.garbageBytes += uint64(recordBytes(len(v.Code), len(v.Target), v.Flags))
+	s.garbage.Store(int64(s.mu.garbageBytes))
+}
+
+func (s *shard) countLocked(v *HotView, n int64) {
+	switch {
+	case v.Purged():
+	case v.Flags&FlagTombstone != 0:
+		s.tombstones.Add(n)
+	default:
+		s.links.Add(n)
+	}
+}
+
+// roomLocked returns a table with room for one more entry: t, or a published one of twice the size.
+// A table is full at six of seven slots.
+func (s *shard) roomLocked(t *table) (*table, error) {
+	if s.mu.used < (groupSlots-1)*len(t.groups) {
+		return t, nil
+	}
+	if len(t.groups) >= maxGroups {
+		return nil, errShardFull
+	}
+	larger := newTable(2*len(t.groups), t.arena)
+	for entry := range t.entries {
+		larger.insert(entry)
+	}
+	s.publishTable(larger)
+	return larger, nil
+}
+
+// rewriteLocked copies what is live into a new arena and publishes it. Readers that still hold a
+// link of the old arena keep that alive. Codes that were purged go.
+func (s *shard) rewriteLocked() {
+	old := s.current.Load()
+	fresh := newTable(len(old.groups), newArena(s.mapped))
+	used := 0
+	for entry := range old.entries {
+		v := view(old.arena.record(entry & offsetMask))
+		if v.Purged() {
+			continue
+		}
+		offset, _, ok := fresh.arena.appendRecord(&v)
+		if !ok {
+			panic("index: a rewritten arena is larger than the one it came from")
+		}
+		fresh.insert(entry&^offsetMask | offset)
+		used++
+	}
+	s.mu.used, s.mu.garbageBytes = used, 0
+	s.garbage.Store(0)
+	s.publishTable(fresh)
+}
+
+// checkLocked verifies the shard whole, in builds with invariants: at each write while it is small,
+// and then at one in 256.
+func (s *shard) checkLocked() {
+	if !invariants.Enabled || s.mu.used > 256 && s.mu.puts%256 != 0 {
+		return
+	}
+	t := s.current.Load()
+	used, live, dead := 0, int64(0), int64(0)
+	for entry := range t.entries {
+		used++
+		v := view(t.arena.record(entry & offsetMask))
+		if r, _ := t.find(entry>>offsetBits, v.Code); r != t.arena.at(entry&offsetMask) {
+			panic(fmt.Sprintf("index: code %q is not found in its own slot", v.Code))
+		}
+		switch {
+		case v.Purged():
+		case v.Flags&FlagTombstone != 0:
+			dead++
+		default:
+			live++
+		}
+	}
+	if used != s.mu.used || live != s.links.Load() || dead != s.tombstones.Load() {
+		panic(fmt.Sprintf("index: shard counts %d used, %d live, %d tombstones; found %d, %d, %d",
+			s.mu.used, s.links.Load(), s.tombstones.Load(), used, live, dead))
+	}
+}
+
+// forget makes nothing of the tombstone of id, if code has a slot: the tombstones of variants of a
+// code share one. Its bytes are garbage from now on. A shard that is full forgets nothing, which
+// costs memory only.
+func (s *shard) forget(tag uint64, code string, id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.current.Load()
+	record, slot := t.find(tag, []byte(code))
+	if record == nil {
+		return
+	}
+	v := view(t.arena.record(*slot & offsetMask))
+	if v.ID != id || v.Flags&FlagTombstone == 0 {
+		if invariants.Enabled {
+			panic(fmt.Sprintf("index: code %q was purged as the tombstone of %d, and is %d with flags %#x", code, id, v.ID, v.Flags))
+		}
+		return
+	}
+	gone := HotView{Code: []byte(code), ID: v.ID, Owner: v.Owner, Flags: FlagTombstone, DeletedAtMs: purgedAtMs}
+	_ = s.putLocked(tag, &gone)
+}

@@ -1,0 +1,182 @@
+package index
+
+import (
+	"iter"
+	"math/bits"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"shunt/engine/internal/limits"
+	"shunt/engine/internal/mmap"
+)
+
+const (
+	// An index slot is a tag and an offset: tag<<offsetBits | offset. The tag is part of the hash
+	// of the case-folded code. Its high bits are the group where probing starts, so that growth
+	// needs no look at the records; its low byte stands in the group's control word.
+	tagBits = 64 - offsetBits
+
+	groupWords = 8              // a group is one cache line: its control word and
+	groupSlots = groupWords - 1 // its slots
+	minGroups  = 1
+	maxGroups  = 1 << tagBits
+)
+
+// table is one version of a shard's index: groups of seven slots, linear probing over groups.
+//
+//	control word: byte i is the tag byte of slot i, 0 if it is empty; byte 7 is 0
+//	┌──────────────┬────────┬────────┬────────┬────────┬────────┬────────┬────────┐
+//	│ t t t t 0 0 0│ slot 0 │ slot 1 │ slot 2 │ slot 3 │ empty  │ empty  │ empty  │  64 bytes, aligned
+//	└──────────────┴────────┴────────┴────────┴────────┴────────┴────────┴────────┘
+//
+// A look-up compares the seven tag bytes at once (the SWAR match of Abseil's Swiss tables, without
+// SIMD), so that it mostly reads one cache line and takes no branch that the processor cannot
+// foresee. Slots fill in order and are never emptied: a group whose last slot is empty ends a
+// probe. Readers load control words and slots atomically; a writer stores the slot first, then the
+// control word. A table that is too small is replaced, never changed in size.
+type table struct {
+	groups []group // a power of two; outside the Go heap once they fill huge pages
+	shift  uint8   // tag >> shift is the group where probing starts
+	arena  *arena
+}
+
+type group [groupWords]uint64
+
+// mappedTableBytes is the size from which a table is mapped outside the Go heap. A variable for
+// tests.
+var mappedTableBytes = mmap.HugePageBytes
+
+func newTable(groups int, a *arena) *table {
+	t := &table{shift: uint8(tagBits - bits.TrailingZeros(uint(groups))), arena: a}
+	if sizeBytes := 8 * groupWords * groups; sizeBytes < mappedTableBytes {
+		t.groups = make([]group, groups)
+	} else {
+		b := mmap.HugeMemory(sizeBytes)
+		t.groups = unsafe.Slice((*group)(unsafe.Pointer(unsafe.SliceData(b))), groups)
+		runtime.AddCleanup(t, mmap.Unmap, b)
+	}
+	return t
+}
+
+const (
+	lowBits  = 0x0101010101010101
+	highBits = 0x0080808080808080 // not of byte 7, which is no slot's
+)
+
+// tagByte is the tag's byte in control words: its low byte, but never 0.
+func tagByte(tag uint64) uint64 { return max(tag&0xff, 1) }
+
+// matchByte returns a word whose high bits mark the bytes of control that are the byte that want
+// repeats. It may mark a byte above a match too much (a borrow), but none too few.
+func matchByte(control, want uint64) uint64 {
+	x := control ^ want
+	return (x - lowBits) &^ x & highBits
+}
+
+// groupFull tells by a group's control word that its last slot is taken.
+func groupFull(control uint64) bool { return control>>(8*(groupSlots-1)) != 0 }
+
+// find returns the record of code and the slot that names it, or nil.
+func (t *table) find(tag uint64, code []byte) (record unsafe.Pointer, slot *uint64) {
+	mask := uint(len(t.groups) - 1)
+	want := tagByte(tag) * lowBits
+	for n := uint(tag >> (t.shift & 63)); ; n++ {
+		g := &t.groups[n&mask]
+		control := atomic.LoadUint64(&g[0])
+		for m := matchByte(control, want); m != 0; m &= m - 1 {
+			s := &g[(bits.TrailingZeros64(m)/8+1)%groupWords]
+			entry := atomic.LoadUint64(s)
+			if r := t.arena.at(entry & offsetMask); entry>>offsetBits == tag && codeIs(r, code) {
+				return r, s
+			}
+		}
+		if !groupFull(control) {
+			return nil, nil
+		}
+	}
+}
+
+// firstSlot returns the slot of the first match in the group where probing for tag starts; nil:
+// there is none.
+func (t *table) firstSlot(tag uint64) *uint64 {
+	n := tag >> (t.shift & 63) & uint64(len(t.groups)-1)
+	g := unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.groups)), n*(8*groupWords))
+	m := matchByte(atomic.LoadUint64((*uint64)(g)), tagByte(tag)*lowBits)
+	if m == 0 {
+		return nil
+	}
+	return (*uint64)(unsafe.Add(g, 1+bits.TrailingZeros64(m))) // the mark of slot i is bit 8*i+7, the slot is at byte 8*i+8
+}
+
+// insert puts an entry into the first free slot of its probe sequence. The shard's mutex is held,
+// and there is room.
+func (t *table) insert(entry uint64) {
+	tag := entry >> offsetBits
+	mask := uint(len(t.groups) - 1)
+	for n := uint(tag >> t.shift); ; n++ {
+		g := &t.groups[n&mask]
+		if control := g[0]; !groupFull(control) {
+			used := (bits.Len64(control) + 7) / 8
+			atomic.StoreUint64(&g[1+used], entry)
+			atomic.StoreUint64(&g[0], control|tagByte(tag)<<(8*used))
+			return
+		}
+	}
+}
+
+// entries yields every slot that is taken. The shard's mutex is held.
+func (t *table) entries(yield func(entry uint64) bool) {
+	for i := range t.groups {
+		for _, entry := range t.groups[i][1:] {
+			if entry != 0 && !yield(entry) {
+				return
+			}
+		}
+	}
+	runtime.KeepAlive(t)
+}
+
+// probe yields the slots that a look-up of tag meets and whose tag it is. The shard's mutex is
+// held.
+func (t *table) probe(tag uint64) iter.Seq[*uint64] {
+	return func(yield func(*uint64) bool) {
+		mask := uint(len(t.groups) - 1)
+		for n := uint(tag >> t.shift); ; n++ {
+			g := &t.groups[n&mask]
+			for i := 1; i < groupWords; i++ {
+				if g[i] != 0 && g[i]>>offsetBits == tag && !yield(&g[i]) {
+					return
+				}
+			}
+			if !groupFull(g[0]) {
+				return
+			}
+		}
+	}
+}
+
+// tombstoneVariant returns the tombstone of a code that differs from h's only by case and had the
+// same owner, whose slot h takes over: it would block the same codes for the same time or longer.
+// So a folded code has at most one slot an owner beside links that are or were imported
+// (maxVariants), and nobody can fill a probe sequence by making and deleting variants of one code.
+// superseded tells that h itself is a tombstone that blocks nothing which the index does not block
+// already, as may happen on loading. The shard's mutex is held.
+func (t *table) tombstoneVariant(tag uint64, h *HotView) (old unsafe.Pointer, slot *uint64, superseded bool) {
+	var a, b [limits.MaxCodeBytes]byte
+	folded := string(foldCase(&a, h.Code))
+	for s := range t.probe(tag) {
+		v := view(t.arena.record(*s & offsetMask))
+		if v.Owner != h.Owner || string(foldCase(&b, v.Code)) != folded {
+			continue
+		}
+		dead := v.Flags&FlagTombstone != 0
+		if h.Flags&FlagTombstone != 0 && (!dead || v.DeletedAtMs >= h.DeletedAtMs) {
+			return nil, nil, true
+		}
+		if dead {
+			old, slot = t.arena.at(*s&offsetMask), s
+		}
+	}
+	return old, slot, false
+}

@@ -1,0 +1,83 @@
+package engine_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+)
+
+// inlined are the calls that a redirect takes in each function on its way, all of them inlined: a call costs some
+// nanoseconds and the registers.
+var inlined = []struct {
+	file, function string
+	calls          []string
+}{
+	{"index/index.go", "Resolve", []string{
+		"placeOfWord", "hash.(*Key).SumWord", "hash.FoldCase", "hash.Mix", "placeAt",
+		"(*table).firstSlot", "tagByte", "matchByte", "(*arena).at", "isLiveWord",
+	}},
+	{"index/index.go", "resolveAny", []string{"placeOf", "placeAt"}},
+	{"index/table.go", "find", []string{"tagByte", "matchByte", "(*arena).at", "codeIs", "groupFull"}},
+	{"index/hits.go", "Admit", []string{"(*counters).at"}},
+	{"index/hits.go", "capInForce", []string{"Link.code", "Link.ID", "Link.MaxHits", "Link.Release"}},
+	{"engine.go", "Hit", []string{
+		"index.Link.Flags", "index.Flags.CountAtOnce", "index.Link.ID", "index.Link.Owner", "Visit.whose", "Visit.what",
+		"(*journal).ringOf", "(*ring).reserve", "(*ring).slot", "digest", "seal", "hash.Mix", "storeRecord",
+		"mmap.StoreWord", "mmap.StoreLast",
+	}},
+	{"fold.go", "count", []string{"index.(*Index).AddHits"}},
+}
+
+// able are functions that are inlined where other packages call them.
+var able = []string{"(*Engine).Resolve", "Link.Target", "Link.Flags", "Link.Expired", "Link.Release", "Flags.RedirectStatus", "ValidCode"}
+
+func TestTheWayOfARedirectIsInlined(t *testing.T) {
+	build := exec.Command("go", "build", "-gcflags=-m=1", ".", "./index")
+	build.Env = append(build.Environ(), "GOFLAGS=") // not as this test is built: with the race detector less is inlined
+	out, err := build.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	said := string(out)
+	for _, want := range able {
+		if !regexp.MustCompile(`(?m)can inline ` + regexp.QuoteMeta(want) + `$`).MatchString(said) {
+			t.Errorf("%s cannot be inlined", want)
+		}
+	}
+	for _, c := range inlined {
+		from, to := linesOf(t, c.file, c.function)
+		found := make(map[string]bool)
+		for _, m := range regexp.MustCompile(`(?m)^(\S+?):(\d+):\d+: inlining call to (.*)$`).FindAllStringSubmatch(said, -1) {
+			if line, _ := strconv.Atoi(m[2]); filepath.Clean(m[1]) == c.file && from <= line && line <= to {
+				found[m[3]] = true
+			}
+		}
+		for _, want := range c.calls {
+			if !found[want] {
+				t.Errorf("%s of %s: the call to %s is not inlined", c.function, c.file, want)
+			}
+		}
+	}
+}
+
+// linesOf returns the first and last line of a function.
+func linesOf(t *testing.T, file, function string) (from, to int) {
+	t.Helper()
+	positions := token.NewFileSet()
+	parsed, err := parser.ParseFile(positions, filepath.FromSlash(file), nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range parsed.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == function {
+			return positions.Position(f.Pos()).Line, positions.Position(f.End()).Line
+		}
+	}
+	t.Fatalf("%s has no function %s", file, function)
+	return 0, 0
+}
