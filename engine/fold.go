@@ -98,24 +98,23 @@ func (p *pending) fold() {
 func (p *pending) foldSlice() (more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, r := range p.journal.rings {
+	for _, r := range p.journal.Rings {
 		more = p.foldRingLocked(r) == foldSlice || more
 	}
 	return more
 }
 
 func (p *pending) foldRingLocked(r *ring) (n int) {
-	head := r.head.Load()
+	head := r.Head()
 	var rec hitRecord
-	for n < foldSlice && r.folded < head && r.read(r.folded, &rec) {
+	for n < foldSlice && r.Folded() < head && r.Next(&rec) {
 		if !p.mu.gathering.add(&rec, p.mu.openHour) {
 			p.missing.Add(1)
 		}
 		p.count(&rec)
-		r.folded++
 		n++
 	}
-	if r.fill() > r.size*3/4 && p.stalledLocked() {
+	if r.Fill() > r.Size()*3/4 && p.stalledLocked() {
 		p.freeLocked(r)
 	}
 	return n
@@ -145,11 +144,11 @@ func (p *pending) count(r *hitRecord) {
 }
 
 // freeLocked gives the slots of folded records back although no flush has made them durable: the store stalls, and hits
-// go on. A crash loses what is overwritten then; ring.unprotected tells how much that is.
-func (p *pending) freeLocked(r *ring) { r.limit.Store(max(r.limit.Load(), r.folded+r.size)) }
+// go on. A crash loses what is overwritten then; Journal.AtRisk says how much that is.
+func (p *pending) freeLocked(r *ring) { r.Free(r.Folded()) }
 
-// makeRoom is for a writer that has waited too long for a slot: it folds a slice of the ring and frees what is folded.
-func (p *pending) makeRoom(r *ring) {
+// freeFolded is for a writer that has waited too long for a slot: it folds a slice of the ring and frees what is folded.
+func (p *pending) freeFolded(r *ring) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.foldRingLocked(r)
@@ -175,8 +174,8 @@ func (p *pending) foldTo(ctx context.Context, heads []uint64) error {
 func (p *pending) foldedTo(heads []uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, r := range p.journal.rings {
-		if r.folded < heads[i] {
+	for i, r := range p.journal.Rings {
+		if r.Folded() < heads[i] {
 			return false
 		}
 	}
@@ -199,8 +198,8 @@ func (p *pending) begin(positions *Positions) (batch *pair, ok bool) {
 	p.mu.inFlight, p.mu.inFlightSince = true, time.Now()
 	positions.FlushSeq = p.mu.flushSeq + 1
 	positions.OpenHour = p.mu.openHour
-	for i, r := range p.journal.rings {
-		positions.Rings[i] = r.folded
+	for i, r := range p.journal.Rings {
+		positions.Rings[i] = r.Folded()
 	}
 	return p.mu.flushing, true
 }
@@ -213,9 +212,8 @@ func (p *pending) committed(positions *Positions) {
 	p.mu.flushing.reset()
 	p.mu.flushing, p.mu.spare, p.mu.inFlight = new(pair), p.mu.flushing, false
 	p.mu.gathering.limit = p.limit
-	for i, r := range p.journal.rings {
-		r.committed.Store(positions.Rings[i])
-		r.limit.Store(max(r.limit.Load(), positions.Rings[i]+r.size))
+	for i, r := range p.journal.Rings {
+		r.Commit(positions.Rings[i])
 	}
 }
 
@@ -229,8 +227,8 @@ func (p *pending) waits() bool {
 // passedLocked tells whether records were folded that the store's positions do not cover: they are gathered, or in flight,
 // or all found no room, so that nothing but the positions is left to commit of them.
 func (p *pending) passedLocked() bool {
-	for _, r := range p.journal.rings {
-		if r.folded > r.committed.Load() {
+	for _, r := range p.journal.Rings {
+		if r.Folded() > r.Committed() {
 			return true
 		}
 	}

@@ -31,3 +31,10 @@ func TestAFullPairGoesOnCountingWhatItHas(t *testing.T) {
 		t.Error("there is no room after a reset")
 	}
 }
+
+func TestAVoidRecordCountsNothing(t *testing.T) {
+	p := pair{limit: 16}
+	if !p.add(&hitRecord{void: true}, 0) || !p.empty() {
+		t.Errorf("it takes %d entries of the deltas", p.entries())
+	}
+}

@@ -6,32 +6,37 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 )
 
-// folders are where the files of a journal are: rings and dictionary in one, standby rings in the other.
+// folders are where the files of a store's journal are: rings and dictionary in one, standby rings in the other.
 type folders struct {
+	storeID [16]byte
 	rings   string
 	standby string // in memory; "" or not there: standby rings are in the memory of the process
 	of      string // whose the latter says it is
 }
 
-func (o *Options) folders(id Identity) folders {
-	return folders{o.JournalDir, standbyFolder(o.StandbyDir, id), o.StandbyOf}
+// newFolders returns the folders of a store's journal: dir, and one of the store's own in standbyDir, which is in memory (""
+// : there is none). That one says whose it is by of. It touches neither.
+func newFolders(storeID [16]byte, dir, standbyDir, of string) folders {
+	return folders{storeID, dir, standbyFolder(standbyDir, storeID), of}
 }
 
 // standbyFolder is a store's own folder in dir, which may be one that anybody can write to.
-func standbyFolder(dir string, id Identity) string {
+func standbyFolder(dir string, storeID [16]byte) string {
 	if dir == "" {
 		return ""
 	}
-	return filepath.Join(dir, fmt.Sprintf("%s%x", standbyPrefix, id.StoreID[:standbyIDBytes]))
+	return filepath.Join(dir, fmt.Sprintf("%s%x", standbyPrefix, storeID[:standbyIDBytes]))
 }
 
 // ring returns the path of ring i of n. The second half are standby rings, but for a journal of a version that had none; the
 // path of one that can have no file is "".
-func (d *folders) ring(id Identity, epoch uint64, i, n int) string {
-	name := ringName(id.StoreID, epoch, i)
+func (d *folders) ring(epoch uint64, i, n int) string {
+	name := ringName(d.storeID, epoch, i)
 	path := filepath.Join(d.rings, name)
 	if !isStandby(i, n) {
 		return path
@@ -47,7 +52,7 @@ func (d *folders) ring(id Identity, epoch uint64, i, n int) string {
 
 func (d *folders) hasStandby() bool { return d.standby != "" && private(d.standby) == nil }
 
-// isStandby tells whether ring i of n is a standby ring. Its file is gone if the power is.
+// isStandby reports whether ring i of n is a standby ring. Its file is gone if the power is.
 func isStandby(i, n int) bool { return i >= n/2 }
 
 // each calls do for the folders that may have files of the journal.
@@ -59,23 +64,60 @@ func (d *folders) each(do func(dir string) error) error {
 	return err
 }
 
-// removeEpochs deletes a store's journal files of those epochs. An error that is errJournalInUse is of a file that stays.
-func (d *folders) removeEpochs(storeID [16]byte, which func(epoch uint64) bool) error {
-	return d.each(func(dir string) error { return removeEpochs(dir, storeID, which) })
+// dictionary returns the path of the dictionary of an epoch.
+func (d *folders) dictionary(epoch uint64) string {
+	return filepath.Join(d.rings, referrersName(d.storeID, epoch))
 }
 
-// removeStandby deletes the standby rings of an epoch. Those of others may be all that a killed server has left.
-func (d *folders) removeStandby(storeID [16]byte, epoch uint64) error {
+// HasDictionary reports whether the dictionary of an epoch is there. It is the last file of an epoch to be made.
+func (d *folders) HasDictionary(epoch uint64) bool {
+	_, err := os.Lstat(d.dictionary(epoch))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// RemoveEpochs deletes the store's files of those epochs. An error that is ErrInUse is of a file that stays.
+func (d *folders) RemoveEpochs(which func(epoch uint64) bool) error {
+	return d.each(func(dir string) error { return removeEpochs(dir, d.storeID, which) })
+}
+
+// RemoveBefore deletes the store's files of the epochs before one, of the same history: their content is in the store.
+func (d *folders) RemoveBefore(epoch uint64) error {
+	return d.RemoveEpochs(func(n uint64) bool { return n < epoch && sameHistory(n, epoch) })
+}
+
+// RemoveStandby deletes the standby rings of an epoch. Those of others may be all that a killed server has left.
+func (d *folders) RemoveStandby(epoch uint64) error {
 	if !d.hasStandby() {
 		return nil
 	}
-	err := removeEpochs(d.standby, storeID, func(n uint64) bool { return n == epoch })
+	err := removeEpochs(d.standby, d.storeID, func(n uint64) bool { return n == epoch })
 	return errors.Join(err, removeStandbyFolder(d.standby))
 }
 
-// foreign returns why a folder of standby rings cannot be read, if it is another user's who may have run this store: the owner of
+// removeEpochs deletes the files of those epochs in one folder.
+func removeEpochs(dir string, storeID [16]byte, which func(epoch uint64) bool) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		rest, ours := strings.CutPrefix(e.Name(), ringPrefix(storeID))
+		number, _, ok := strings.Cut(rest, "-")
+		n, err := strconv.ParseUint(number, 10, 64)
+		if ours && ok && err == nil && which(n) {
+			errs = append(errs, removeUnused(filepath.Join(dir, e.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Foreign returns why a folder of standby rings cannot be read, if it is another user's who may have run this store: the owner of
 // its journal, or root. What strangers put there is nobody's.
-func (d *folders) foreign() error {
+func (d *folders) Foreign() error {
 	if d.standby == "" {
 		return nil
 	}

@@ -2,68 +2,111 @@ package engine
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync/atomic"
+	"time"
 )
 
-// journal is the set of rings that hits are recorded in.
+// Limits and defaults of a journal's rings.
+const (
+	MaxRings       = 1 << ringHashBits // of the disk; there are as many standby rings
+	MinRingRecords = 1 << 8
+	MaxRingRecords = 1 << 26
+)
+
+// covered says up to where each ring of an epoch is contained in the store.
+type covered struct {
+	Epoch uint64   // of the journal's files; 0: there is no journal yet
+	Rings []uint64 // per ring: records with sequence numbers below it are in the store; empty: the epoch has no rings
+}
+
+// journal is the files of one epoch: the set of rings that hits are recorded in, and the dictionary of referrers. Writers, one
+// reader, the keeper and whoever looks at figures may use it at once.
 type journal struct {
-	rings  []*ring                   // first those of the disk, a power of two, then as many standby rings
+	Rings     []*ring    // first those of the disk, a power of two, then as many standby rings
+	Referrers *referrers // the dictionary
+
+	in     folders
 	tables [2]ringTable              // of the rings of the disk, and of the standby rings
 	active atomic.Pointer[ringTable] // the table whose rings hits go to
-	waits  atomic.Uint64             // appends that found their ring full
 }
 
 // ringTable has a ring for each value of a hash of ringHashBits. If there are fewer rings, they repeat.
 type ringTable [1 << ringHashBits]*ring
 
-// ringOf returns the ring of a link: the same one for as long as the disk answers.
-func (j *journal) ringOf(linkID uint64) *ring {
+// RingOf returns the ring of a link: the same one for as long as the disk answers.
+func (j *journal) RingOf(linkID uint64) *ring {
 	return j.active.Load()[linkID*0x9e3779b97f4a7c15>>(64-ringHashBits)]
 }
 
 // standbyShare is by how much a standby ring is smaller.
 const standbyShare = 8
 
-// newJournal makes the files of a new epoch: so many rings of so many records, and as many standby rings. If those cannot have
-// files, standbyErr says why, and they are in the memory of the process.
-func newJournal(in folders, id Identity, epoch uint64, rings, records int) (j *journal, standbyErr, err error) {
-	j = new(journal)
-	h := ringHeader{storeID: id.StoreID, epoch: epoch, rings: 2 * uint32(rings), records: uint32(records)}
-	if j.rings, err = createRings(in.rings, h, rings); err != nil {
+// newEpoch says what createJournal makes.
+type newEpoch struct {
+	Epoch   uint64
+	Rings   int              // of the disk: a power of two up to MaxRings
+	Records int              // of each: a power of two from MinRingRecords to MaxRingRecords
+	Now     func() time.Time // of the dictionary
+	Disk    Disk             // for tests
+}
+
+// createJournal makes the files of an epoch, all or none: the rings, as many standby rings, and the dictionary last. Files are
+// written full and synced, so it takes as long as the disk does. If standby rings cannot have files, standbyErr says why, and
+// they are in the memory of the process.
+func createJournal(in folders, n newEpoch) (j *journal, standbyErr, err error) {
+	if j, standbyErr, err = createAllRings(in, n); err == nil {
+		if j.Referrers, err = createReferrers(j, n); err != nil {
+			err = errors.Join(err, j.Close())
+		}
+	}
+	if err != nil {
+		gone := in.RemoveEpochs(func(epoch uint64) bool { return epoch == n.Epoch })
+		return nil, nil, errors.Join(err, gone)
+	}
+	return j, standbyErr, nil
+}
+
+// createAllRings makes the rings of an epoch, and a journal without a dictionary.
+func createAllRings(in folders, n newEpoch) (j *journal, standbyErr, err error) {
+	j = &journal{in: in}
+	h := ringHeader{storeID: in.storeID, epoch: n.Epoch, rings: 2 * uint32(n.Rings), records: uint32(n.Records)}
+	if j.Rings, err = createRings(&n.Disk, in.rings, h, n.Rings); err != nil {
 		return nil, nil, err
 	}
-	h.index, h.records = uint32(rings), max(minRingRecords, h.records/standbyShare)
+	h.index, h.records = uint32(n.Rings), max(MinRingRecords, h.records/standbyShare)
+	standby, standbyErr := createStandbyRings(in, &n.Disk, h, n.Rings)
+	j.Rings = append(j.Rings, standby...)
+	for i := range j.tables[0] {
+		j.tables[0][i], j.tables[1][i] = j.Rings[i%n.Rings], standby[i%n.Rings]
+	}
+	j.UseStandby(false)
+	return j, standbyErr, nil
+}
+
+// createStandbyRings makes n rings from h.index on: with files in memory, or, if standbyErr says why not, without.
+func createStandbyRings(in folders, d *Disk, h ringHeader, n int) (standby []*ring, standbyErr error) {
 	if standbyErr = errors.New("no folder in memory"); in.standby != "" {
 		standbyErr = makePrivate(in.standby)
 	}
 	if standbyErr == nil {
 		standbyErr = noteStandby(in.standby, in.of)
 	}
-	var standby []*ring
 	if standbyErr == nil {
-		standby, standbyErr = createRings(in.standby, h, rings)
+		standby, standbyErr = createRings(d, in.standby, h, n)
 	}
-	for ; standbyErr != nil && len(standby) < rings; h.index++ {
+	for ; standbyErr != nil && len(standby) < n; h.index++ {
 		standby = append(standby, newMemoryRing(h))
 	}
-	j.rings = append(j.rings, standby...)
-	for i := range j.tables[0] {
-		j.tables[0][i], j.tables[1][i] = j.rings[i%rings], standby[i%rings]
-	}
-	j.useStandby(false)
-	return j, standbyErr, nil
+	return standby, standbyErr
 }
 
 // createRings makes the files of n rings from h.index on, or none.
-func createRings(dir string, h ringHeader, n int) ([]*ring, error) {
+func createRings(d *Disk, dir string, h ringHeader, n int) ([]*ring, error) {
 	var rings []*ring
 	for range n {
-		r, err := createRing(dir, h)
+		r, err := createRing(d, dir, h)
 		if err != nil {
 			for i, r := range rings {
 				err = errors.Join(err, r.close(), os.Remove(filepath.Join(dir, ringName(h.storeID, h.epoch, int(h.index)-len(rings)+i))))
@@ -76,11 +119,17 @@ func createRings(dir string, h ringHeader, n int) ([]*ring, error) {
 	return rings, nil
 }
 
-// disk returns the rings that are not standby rings.
-func (j *journal) disk() []*ring { return j.rings[:len(j.rings)/2] }
+// JournalBytes returns how much the files of such a journal take on the disk, standby rings left out.
+func JournalBytes(rings, records int) int64 {
+	h := ringHeader{records: uint32(records)}
+	return int64(rings)*h.fileBytes() + dictionaryBytes
+}
 
-// useStandby has hits go to the standby rings, or to those of the disk.
-func (j *journal) useStandby(standby bool) {
+// disk returns the rings that are not standby rings.
+func (j *journal) disk() []*ring { return j.Rings[:len(j.Rings)/2] }
+
+// UseStandby has hits go to the standby rings, or to those of the disk. A writer that has picked its ring goes on in that one.
+func (j *journal) UseStandby(standby bool) {
 	if standby {
 		j.active.Store(&j.tables[1])
 	} else {
@@ -88,29 +137,51 @@ func (j *journal) useStandby(standby bool) {
 	}
 }
 
-// onStandby tells whether hits go to the standby rings.
-func (j *journal) onStandby() bool { return j.active.Load() == &j.tables[1] }
+// OnStandby reports whether hits go to the standby rings.
+func (j *journal) OnStandby() bool { return j.active.Load() == &j.tables[1] }
 
-func (j *journal) close() error {
+// LookAgain has writers look again, after they have reserved a slot, at what they knew of a link (Ring.LookAgain): for a
+// number of calls of CountDown.
+func (j *journal) LookAgain(turns int32) {
+	for _, r := range j.Rings {
+		r.lookAgain.Store(turns)
+	}
+}
+
+// CountDown counts down for how long writers look again. One goroutine at a time may call it.
+func (j *journal) CountDown() {
+	for _, r := range j.Rings {
+		if r.lookAgain.Load() > 0 {
+			r.lookAgain.Add(-1) // LookAgain may set it in between: then it counts down from there
+		}
+	}
+}
+
+// Close closes the files and gives their locks back. What a late writer still appends lands in its file and is replayed at the
+// next start.
+func (j *journal) Close() error {
 	var errs []error
-	for _, r := range j.rings {
+	for _, r := range j.Rings {
 		errs = append(errs, r.close())
+	}
+	if j.Referrers != nil {
+		errs = append(errs, j.Referrers.close())
 	}
 	return errors.Join(errs...)
 }
 
-// heads returns the head of each ring: every hit that was answered before is below.
-func (j *journal) heads() []uint64 {
-	heads := make([]uint64, len(j.rings))
-	for i, r := range j.rings {
+// Heads returns the head of each ring: every hit that was answered before is below.
+func (j *journal) Heads() []uint64 {
+	heads := make([]uint64, len(j.Rings))
+	for i, r := range j.Rings {
 		heads[i] = r.head.Load()
 	}
 	return heads
 }
 
-// committedTo tells whether every record below heads is durable in the store.
-func (j *journal) committedTo(heads []uint64) bool {
-	for i, r := range j.rings {
+// CommittedTo reports whether every record below heads is durable in the store.
+func (j *journal) CommittedTo(heads []uint64) bool {
+	for i, r := range j.Rings {
 		if r.committed.Load() < heads[i] {
 			return false
 		}
@@ -118,23 +189,29 @@ func (j *journal) committedTo(heads []uint64) bool {
 	return true
 }
 
-// removeEpochs deletes a store's journal files of those epochs. An error that is errJournalInUse is of a file that stays.
-func removeEpochs(dir string, storeID [16]byte, which func(epoch uint64) bool) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+// AtRisk returns how many records only the journal has, and how many not even that would have after a crash: they are in the
+// memory of this process, or were overwritten before they were durable.
+func (j *journal) AtRisk() (inJournal, unprotected uint64) {
+	for _, r := range j.Rings {
+		head, committed, lost := r.head.Load(), r.committed.Load(), r.unprotected()
+		inJournal += head - min(head, committed) - lost
+		unprotected += lost
 	}
-	if err != nil {
-		return err
+	return inJournal, unprotected
+}
+
+// FillRatio returns how full the fullest ring is.
+func (j *journal) FillRatio() (fullest float64) {
+	for _, r := range j.Rings {
+		fullest = max(fullest, float64(r.Fill())/float64(r.size))
 	}
-	var errs []error
-	for _, e := range entries {
-		rest, ours := strings.CutPrefix(e.Name(), ringPrefix(storeID))
-		number, _, ok := strings.Cut(rest, "-")
-		n, err := strconv.ParseUint(number, 10, 64)
-		if ours && ok && err == nil && which(n) {
-			errs = append(errs, removeUnused(filepath.Join(dir, e.Name())))
-		}
+	return fullest
+}
+
+// SizeBytes returns what the rings of the disk take.
+func (j *journal) SizeBytes() (sizeBytes uint64) {
+	for _, r := range j.disk() {
+		sizeBytes += uint64(len(r.mapping))
 	}
-	return errors.Join(errs...)
+	return sizeBytes
 }

@@ -18,7 +18,7 @@ import (
 	"shunt/engine/tally"
 )
 
-// JournalReport counts what CheckJournal found. None of it is a fault.
+// JournalReport counts what Check found. None of it is a fault.
 type JournalReport struct {
 	Files      int    `json:"files"`      // rings and dictionary of the store's epoch
 	Waiting    uint64 `json:"waiting"`    // records that the next start brings into the store; beside a server: that the next flush does
@@ -34,9 +34,14 @@ type JournalReport struct {
 // one ring. That lasts some nanoseconds, so there are never more of them than processors, but for what the system put aside.
 const maxCutWriters = 64
 
-// CheckJournal verifies the files that a store has in the journal folder dir and in standbyDir (see Options), and changes
-// nothing. p are the store's positions. With live, an engine has the files mapped: then their heads and slots change, and only what stays is looked
-// at. An error means that the folder could not be read.
+// FaultSink takes the faults that Check finds: each is of the file at path. Check calls it from its own goroutine.
+type FaultSink interface {
+	AddFile(path, format string, args ...any)
+}
+
+// Check verifies the files that the store has in the folders, and changes nothing. p are the store's positions. With live, a
+// process has the files mapped: then their heads and slots change, and only what stays is looked at. An error means that a
+// folder could not be read.
 //
 // A slot of [position, head) without its record is torn, not a fault, if a crash explains it. A writer reserves the slot,
 // stores three words, and the one with the checksum last; after a power cut a page may be as it was earlier. So a torn slot
@@ -48,9 +53,8 @@ const maxCutWriters = 64
 //
 // Whatever else fails its checksum was once whole and has changed since: a fault. Heads prove nothing either way: one that is
 // behind its position was not written back when the power went.
-func CheckJournal(dir, standbyDir string, id Identity, p Positions, live bool, faults *Faults) (JournalReport, error) {
-	c := journalCheck{in: folders{rings: dir, standby: standbyFolder(standbyDir, id)}, id: id, p: p, live: live, faults: faults}
-	c.paths = map[string]string{}
+func (d *folders) Check(p covered, live bool, faults FaultSink) (JournalReport, error) {
+	c := journalCheck{in: *d, p: p, live: live, faults: faults, paths: map[string]string{}}
 	err := c.in.each(c.list)
 	if err != nil || len(p.Rings) == 0 { // no start yet, or none since it was restored
 		return c.report, err
@@ -66,12 +70,11 @@ func CheckJournal(dir, standbyDir string, id Identity, p Positions, live bool, f
 type journalCheck struct {
 	in        folders
 	paths     map[string]string // of the files of the store's epoch, by name
-	id        Identity
-	p         Positions
+	p         covered
 	live      bool
 	untouched bool       // no hit of the epoch is in the store
 	names     *referrers // nil: there is no dictionary
-	faults    *Faults
+	faults    FaultSink
 	report    JournalReport
 }
 
@@ -85,7 +88,7 @@ func (c *journalCheck) list(dir string) error {
 		return fmt.Errorf("reading the journal folder: %w", err)
 	}
 	for _, e := range entries {
-		rest, ours := strings.CutPrefix(e.Name(), ringPrefix(c.id.StoreID))
+		rest, ours := strings.CutPrefix(e.Name(), ringPrefix(c.in.storeID))
 		if !ours {
 			continue
 		}
@@ -119,12 +122,12 @@ func (c *journalCheck) noteOther(path string, epoch uint64) {
 
 // readNames checks the dictionary of referrers.
 func (c *journalCheck) readNames() *referrers {
-	path, present := c.paths[referrersName(c.id.StoreID, c.p.Epoch)]
+	path, present := c.paths[referrersName(c.in.storeID, c.p.Epoch)]
 	if !present {
-		c.absent(filepath.Join(c.in.rings, referrersName(c.id.StoreID, c.p.Epoch)))
+		c.absent(c.in.dictionary(c.p.Epoch))
 		return nil
 	}
-	names, err := readReferrers(filepath.Dir(path), c.id, c.p.Epoch)
+	names, err := readReferrers(path, c.in.storeID, c.p.Epoch)
 	switch {
 	case err != nil && c.untouched && !c.live && short(path, dictionaryBytes):
 		c.report.Unfinished++
@@ -159,12 +162,12 @@ func short(path string, sizeBytes int64) bool {
 
 // checkRing checks one file.
 func (c *journalCheck) checkRing(index int) {
-	path, present := c.paths[ringName(c.id.StoreID, c.p.Epoch, index)]
+	path, present := c.paths[ringName(c.in.storeID, c.p.Epoch, index)]
 	switch {
 	case !present && isStandby(index, len(c.p.Rings)):
 		return
 	case !present:
-		c.absent(c.in.ring(c.id, c.p.Epoch, index, len(c.p.Rings)))
+		c.absent(c.in.ring(c.p.Epoch, index, len(c.p.Rings)))
 		return
 	}
 	f, err := os.Open(path)
@@ -187,7 +190,7 @@ func (c *journalCheck) readRing(f *os.File, index int) error {
 	if err != nil {
 		return fmt.Errorf("%w: header of %d bytes", errForeignRing, n)
 	}
-	want := ringHeader{storeID: c.id.StoreID, epoch: c.p.Epoch, index: uint32(index), rings: uint32(len(c.p.Rings))}
+	want := ringHeader{storeID: c.in.storeID, epoch: c.p.Epoch, index: uint32(index), rings: uint32(len(c.p.Rings))}
 	var h ringHeader
 	if err := h.decode(header); err != nil {
 		return err
@@ -200,7 +203,7 @@ func (c *journalCheck) readRing(f *os.File, index int) error {
 	if err != nil {
 		return err
 	}
-	if size := ringHeaderBytes + int64(h.records)*recordWords*8; info.Size() < size {
+	if size := h.fileBytes(); info.Size() < size {
 		if c.untouched && !c.live && head == 0 {
 			c.report.Unfinished++
 			return nil
@@ -242,12 +245,12 @@ type slotCheck struct {
 
 func (s *slotCheck) read(f io.Reader, names *referrers) error {
 	b := bufio.NewReaderSize(f, 1<<20)
-	var raw [recordWords * 8]byte
+	var raw [slotBytes]byte
 	for slot := range s.size {
 		if _, err := io.ReadFull(b, raw[:]); err != nil {
 			return fmt.Errorf("reading slot %d: %w", slot, err)
 		}
-		var w [recordWords]uint64
+		var w words
 		for i := range w {
 			w[i] = binary.LittleEndian.Uint64(raw[8*i:])
 		}
@@ -258,7 +261,7 @@ func (s *slotCheck) read(f io.Reader, names *referrers) error {
 
 // slot checks one slot. It holds, of the sequence numbers that are its own, one of [position, position + size), or, if the
 // store stalled, one of [head − size, head).
-func (s *slotCheck) slot(slot uint64, w *[recordWords]uint64, names *referrers) {
+func (s *slotCheck) slot(slot uint64, w *words, names *referrers) {
 	seq := s.position + (slot-s.position)&(s.size-1)
 	if s.head > s.position+s.size {
 		seq = s.head - s.size + (slot-s.head)&(s.size-1)
@@ -275,7 +278,7 @@ func (s *slotCheck) slot(slot uint64, w *[recordWords]uint64, names *referrers) 
 			}
 		}
 	case seq >= s.head:
-	case *w == [recordWords]uint64{}, s.onEarlierLap(seq, earlier):
+	case *w == (words{}), s.onEarlierLap(seq, earlier):
 		s.torn++
 	case w[recordWords-1] == 0 || seq >= s.size:
 		s.cut++
@@ -298,16 +301,7 @@ func (s *slotCheck) onEarlierLap(seq uint64, holds func(seq uint64) bool) bool {
 	return false
 }
 
-// proves tells whether the words are the record with sequence number seq.
-func proves(w *[recordWords]uint64, epoch, seq uint64) bool {
+// proves reports whether the words are the record with sequence number seq.
+func proves(w *words, epoch, seq uint64) bool {
 	return uint32(w[recordWords-1]>>checksumShift) == checksum(w, epoch, seq)
-}
-
-// CheckJournal verifies the files that the engine has mapped, as the function does with live.
-func (e *Engine) CheckJournal(faults *Faults) (JournalReport, error) {
-	p, err := e.store.Positions()
-	if err != nil {
-		return JournalReport{}, fmt.Errorf("reading journal positions: %w", err)
-	}
-	return CheckJournal(e.options.JournalDir, e.options.StandbyDir, e.identity, p, true, faults)
 }

@@ -16,7 +16,7 @@ import (
 // none, since the data folder is gone, they would stay until the machine stops; and a disk that is not mounted looks gone, too. So
 // they are shown to an operator, and removed only when asked for.
 
-// standbyNote is the file in a folder of standby rings that says whose it is (Options.StandbyOf).
+// standbyNote is the file in a folder of standby rings that says whose it is (of, as NewFolders takes it).
 const standbyNote = "data-folder"
 
 // maxNoteBytes is Linux's PATH_MAX.
@@ -25,7 +25,7 @@ const maxNoteBytes = 4096
 // A LeftStandby is what is left in a folder of standby rings.
 type LeftStandby struct {
 	Path    string
-	Of      string // Options.StandbyOf of the last engine that had it; "": one of a version that wrote none
+	Of      string // of, as the last process that had it gave it to NewFolders; "": one of a version that wrote none
 	Bytes   int64
 	Begun   time.Time // when the last ring was made
 	Records uint64    // hits that the rings have, whether the store has them or not
@@ -44,7 +44,7 @@ const (
 	standbyIDBytes = 8 // of the store id, in a folder's name
 
 	// maxStandbyFiles bounds the files of such a folder: those of 16 killed starts with all rings that there can be.
-	maxStandbyFiles = 16 * maxRings
+	maxStandbyFiles = 16 * 2 * MaxRings
 )
 
 // LeftStandbyFolders returns the folders of standby rings in dir that this user has, no engine uses, and of whose data folders
@@ -200,7 +200,7 @@ func (f *openedLeft) parseName(name string) (epoch uint64, index uint32, ok bool
 	number, which, cut := strings.Cut(rest, "-")
 	epoch, err := strconv.ParseUint(number, 10, 64)
 	i, indexErr := strconv.ParseUint(which, 10, 8)
-	return epoch, uint32(i), ours && cut && err == nil && indexErr == nil && i < maxRings
+	return epoch, uint32(i), ours && cut && err == nil && indexErr == nil && i < 2*MaxRings
 }
 
 // look counts the records of a ring. Which of them the store has, only the store could tell.

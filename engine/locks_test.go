@@ -12,7 +12,7 @@ import (
 func TestResolveAndHitTakeNoLock(t *testing.T) {
 	e := new(Engine)
 	e.index.Init()
-	j, _, err := newJournal(folders{rings: t.TempDir()}, Identity{}, 1, 2, 256)
+	j, _, err := createJournal(newFolders([16]byte{}, t.TempDir(), "", ""), newEpoch{Epoch: 1, Rings: 2, Records: 256, Now: time.Now})
 	must(t, err)
 	e.journal, e.pending = j, newPending(j, &e.index, Positions{}, DefaultPendingEntries)
 	must(t, e.publish(&index.HotView{Code: []byte("capped"), Target: []byte("https://x"), ID: 5, Flags: index.FlagCapped, MaxHits: 9}))
@@ -38,5 +38,5 @@ func TestResolveAndHitTakeNoLock(t *testing.T) {
 		})
 	}
 	e.pending.mu.Unlock()
-	must(t, j.close())
+	must(t, j.Close())
 }

@@ -7,7 +7,6 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -43,16 +42,17 @@ const (
 //	│ + NUL  │ = 1    │          │       │ of 0…40│            │             │             │
 //	└────────┴────────┴──────────┴───────┴────────┴────────────┴─────────────┴─────────────┘
 //
-// A half is a turn (8 bytes: how often it was emptied), zeros up to 64, and then the names in the order of their numbers:
+// A half is its generation (8 bytes: how often it was emptied), zeros up to 64, and then the names in the order of their numbers:
 //
-//	┌──────────┬──────┬──────────────────────────────────────────┐
-//	│ length 1 │ name │ CRC-32C 4 of turn 8, place 2, length, name │
-//	└──────────┴──────┴──────────────────────────────────────────┘
+//	┌──────────┬──────┬────────────────────────────────────────────────┐
+//	│ length 1 │ name │ CRC-32C 4 of generation 8, place 2, length, name │
+//	└──────────┴──────┴────────────────────────────────────────────────┘
 //
 // The first that does not prove itself ends a half. A name is written before its number is given out.
 var dictionaryMagic = [8]byte{'s', 'h', 'u', 'n', 't', 'r', 'f', 0}
 
-// referrers is the dictionary of referrer hosts. Number takes no lock and allocates nothing for a name that is known.
+// referrers is the dictionary of referrer hosts. Number takes no lock and allocates nothing for a name that is known. The zero
+// value knows no name, and so gives none.
 //
 // It has two halves. New names go into the current one. When that is full the other is emptied and becomes the current
 // one, as soon as no journal record that is not committed names it: so a number names one host as long as it stands
@@ -77,24 +77,22 @@ type referrers struct {
 	mapping []byte
 }
 
-// half is one half in one turn. It is replaced, not emptied.
+// half is one half in one generation. It is replaced, not emptied.
 type half struct {
-	bit   uint16 // 0 or halfBit
-	turn  uint64
-	text  []byte // of the mapping
-	used  int    // of text; guarded by referrers.mu
-	count int    // guarded by referrers.mu
-	full  atomic.Bool
-	index [referrerPlaces]atomic.Uint64   // high 48 bits of the hash, then the number; 0: free
-	names [halfBit]atomic.Pointer[string] // by place
+	bit        uint16 // 0 or halfBit
+	generation uint64
+	text       []byte // of the mapping
+	used       int    // of text; guarded by referrers.mu
+	count      int    // guarded by referrers.mu
+	full       atomic.Bool
+	index      [referrerPlaces]atomic.Uint64   // high 48 bits of the hash, then the number; 0: free
+	names      [halfBit]atomic.Pointer[string] // by place
 }
 
-// Referrer returns the number of a referrer host, as Visit takes it. Host is in lower case, of at most MaxReferrerBytes;
+// Number returns the number of a referrer host, as Visit takes it. Host is in lower case, of at most MaxReferrerBytes;
 // none is no referrer. It takes no lock and allocates nothing for a host that was seen before. When there are too many
-// different ones, new ones share a number, and show as "other".
-func (e *Engine) Referrer(host []byte) uint16 { return e.referrers.number(host) }
-
-func (r *referrers) number(host []byte) uint16 {
+// different ones, new ones share a number, and show as "other". Any number of goroutines may call it at once.
+func (r *referrers) Number(host []byte) uint16 {
 	switch {
 	case len(host) == 0:
 		return tally.NoReferrer
@@ -122,7 +120,7 @@ func (h *half) find(hash uint64, host []byte) uint16 {
 
 func (r *referrers) numberSlow(hash uint64, host []byte) uint16 {
 	tooEarly := r.current.Load().full.Load() && int64(r.now().Sub(r.start)) < r.retryAt.Load()
-	if tooEarly || r.journal.onStandby() { // a new name is stored into the file
+	if tooEarly || r.journal.OnStandby() { // a new name is stored into the file
 		r.refused.Add(1)
 		return tally.OtherReferrer
 	}
@@ -149,7 +147,7 @@ func (h *half) fits(host []byte) bool {
 // add writes the name, then lets its number be found.
 func (h *half) add(hash uint64, host []byte) uint16 {
 	place := h.count + 1
-	h.used += copy(h.text[h.used:], appendName(nil, h.turn, place, host))
+	h.used += copy(h.text[h.used:], appendName(nil, h.generation, place, host))
 	h.count = place
 	name := string(host)
 	h.names[place].Store(&name)
@@ -162,17 +160,17 @@ func (h *half) add(hash uint64, host []byte) uint16 {
 	return number
 }
 
-func appendName[S string | []byte](dst []byte, turn uint64, place int, host S) []byte {
+func appendName[S string | []byte](dst []byte, generation uint64, place int, host S) []byte {
 	start := len(dst)
 	dst = append(append(dst, byte(len(host))), host...)
-	return binary.LittleEndian.AppendUint32(dst, nameChecksum(turn, place, dst[start:]))
+	return binary.LittleEndian.AppendUint32(dst, nameChecksum(generation, place, dst[start:]))
 }
 
-func nameChecksum(turn uint64, place int, lengthAndName []byte) uint32 {
-	var head [10]byte
-	binary.LittleEndian.PutUint64(head[:], turn)
-	binary.LittleEndian.PutUint16(head[8:], uint16(place))
-	return crc32.Update(crc32.Checksum(head[:], castagnoli), castagnoli, lengthAndName)
+func nameChecksum(generation uint64, place int, lengthAndName []byte) uint32 {
+	var prefix [10]byte
+	binary.LittleEndian.PutUint64(prefix[:], generation)
+	binary.LittleEndian.PutUint16(prefix[8:], uint16(place))
+	return crc32.Update(crc32.Checksum(prefix[:], castagnoli), castagnoli, lengthAndName)
 }
 
 // emptyLocked makes the half that is not full the current one and returns it, or nil as long as that may still be named.
@@ -181,9 +179,9 @@ func (r *referrers) emptyLocked(full *half) *half {
 	switch {
 	case now.Sub(r.at) < r.rest:
 	case r.left == nil:
-		r.left = r.journal.heads()
-	case r.journal.committedTo(r.left):
-		next := r.newHalf(other, r.halves[other].Load().turn+1)
+		r.left = r.journal.Heads()
+	case r.journal.CommittedTo(r.left):
+		next := r.newHalf(other, r.halves[other].Load().generation+1)
 		r.left, r.at = nil, now
 		r.current.Store(next)
 		return next
@@ -192,16 +190,19 @@ func (r *referrers) emptyLocked(full *half) *half {
 	return nil
 }
 
-// newHalf begins a turn of half number i. What it held before no longer proves itself, not even after a power cut: the
-// turn is on disk before a name is.
-func (r *referrers) newHalf(i int, turn uint64) *half {
+// newHalf begins a generation of half number i. What it held before no longer proves itself, not even after a power cut: the
+// generation is on disk before a name is.
+func (r *referrers) newHalf(i int, generation uint64) *half {
 	text := r.mapping[ringHeaderBytes+i*halfBytes:][:halfBytes]
-	binary.LittleEndian.PutUint64(text, turn)
+	binary.LittleEndian.PutUint64(text, generation)
 	mmap.Sync(text[:pageBytes])
-	h := &half{bit: uint16(i) * halfBit, turn: turn, text: text, used: halfHeaderBytes}
+	h := &half{bit: uint16(i) * halfBit, generation: generation, text: text, used: halfHeaderBytes}
 	r.halves[i].Store(h)
 	return h
 }
+
+// Refused returns how many names got no number for want of room.
+func (r *referrers) Refused() uint64 { return r.refused.Load() }
 
 // Name returns the host that has a number.
 func (r *referrers) Name(number uint16) (name string, ok bool) {
@@ -224,35 +225,35 @@ func referrersName(storeID [16]byte, epoch uint64) string {
 
 const dictionarySuffix = "referrers"
 
-// newReferrers makes the dictionary file of an epoch.
-func newReferrers(dir string, id Identity, epoch uint64, j *journal, now func() time.Time) (*referrers, error) {
-	f, err := createJournalFile(filepath.Join(dir, referrersName(id.StoreID, epoch)))
+// createReferrers makes the dictionary file of j's epoch.
+func createReferrers(j *journal, n newEpoch) (*referrers, error) {
+	f, err := createJournalFile(j.in.dictionary(n.Epoch))
 	if err != nil {
 		return nil, err
 	}
-	r := &referrers{key: hash.NewKey(), journal: j, rest: restOfHalf, now: now, start: now()}
-	if err := r.init(f, id.StoreID, epoch); err != nil {
+	r := &referrers{key: hash.NewKey(), journal: j, rest: restOfHalf, now: n.Now, start: n.Now()}
+	if err := r.init(&n.Disk, f, j.in.storeID, n.Epoch); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return r, nil
 }
 
 // init writes the file full: a sparse page would be SIGBUS on a full disk.
-func (r *referrers) init(f *os.File, storeID [16]byte, epoch uint64) error {
+func (r *referrers) init(d *Disk, f *os.File, storeID [16]byte, epoch uint64) error {
 	b := make([]byte, dictionaryBytes)
 	appendDictionaryHeader(b[:0], storeID, epoch)
-	if err := writeJournal(f, b); err != nil {
+	if err := d.write(f, b); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	mapping, err := mapJournal(f, dictionaryBytes)
+	mapping, err := d.mapFile(f, dictionaryBytes)
 	if err != nil {
 		return err
 	}
 	r.file, r.mapping, r.at = f, mapping, r.now().Add(-r.rest)
-	r.left = make([]uint64, len(r.journal.rings)) // the second half has never been named
+	r.left = make([]uint64, len(r.journal.Rings)) // the second half has never been named
 	runtime.AddCleanup(r, mmap.Unmap, mapping)
 	r.newHalf(1, 0)
 	r.current.Store(r.newHalf(0, 0))
@@ -272,9 +273,13 @@ const dictionaryHeaderBytes = 44
 // close closes the file. Names of what is committed are in the store.
 func (r *referrers) close() error { return closeJournalFile(r.file, r.mapping) }
 
-// readReferrers reads the dictionary file of an earlier run: only name may be called then.
-func readReferrers(dir string, id Identity, epoch uint64) (*referrers, error) {
-	f, err := openOld(filepath.Join(dir, referrersName(id.StoreID, epoch)))
+// ReadReferrers reads the dictionary file of an earlier run. Of what it returns only Name may be called.
+func (d *folders) ReadReferrers(epoch uint64) (*referrers, error) {
+	return readReferrers(d.dictionary(epoch), d.storeID, epoch)
+}
+
+func readReferrers(path string, storeID [16]byte, epoch uint64) (*referrers, error) {
+	f, err := openOld(path)
 	if err != nil {
 		return nil, err
 	}
@@ -283,13 +288,13 @@ func readReferrers(dir string, id Identity, epoch uint64) (*referrers, error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
-	return decodeReferrers(b, id, epoch)
+	return decodeReferrers(b, storeID, epoch)
 }
 
 var errForeignDictionary = errors.New("not the dictionary of this store and epoch")
 
-func decodeReferrers(b []byte, id Identity, epoch uint64) (*referrers, error) {
-	if len(b) != dictionaryBytes || string(b[:dictionaryHeaderBytes]) != string(appendDictionaryHeader(nil, id.StoreID, epoch)) {
+func decodeReferrers(b []byte, storeID [16]byte, epoch uint64) (*referrers, error) {
+	if len(b) != dictionaryBytes || string(b[:dictionaryHeaderBytes]) != string(appendDictionaryHeader(nil, storeID, epoch)) {
 		return nil, errForeignDictionary
 	}
 	r := new(referrers)
@@ -300,11 +305,11 @@ func decodeReferrers(b []byte, id Identity, epoch uint64) (*referrers, error) {
 }
 
 func decodeHalf(text []byte) *half {
-	h := &half{turn: binary.LittleEndian.Uint64(text)}
+	h := &half{generation: binary.LittleEndian.Uint64(text)}
 	rest := text[halfHeaderBytes:]
 	for place := 1; place <= referrersAHalf && len(rest) > referrerOverhead; place++ {
 		n := 1 + int(rest[0])
-		if n == 1 || n > 1+tally.MaxReferrerBytes || len(rest) < n+4 || binary.LittleEndian.Uint32(rest[n:]) != nameChecksum(h.turn, place, rest[:n]) {
+		if n == 1 || n > 1+tally.MaxReferrerBytes || len(rest) < n+4 || binary.LittleEndian.Uint32(rest[n:]) != nameChecksum(h.generation, place, rest[:n]) {
 			break
 		}
 		name := string(rest[1:n])

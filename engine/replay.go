@@ -14,28 +14,27 @@ import (
 
 // replayResult is what an earlier run left.
 type replayResult struct {
-	records  uint64  // valid ones that the store did not contain yet
-	invalid  uint64  // slots that hold no record: torn, or reserved and never written
-	lost     uint64  // overwritten under a stall before they were in the store
-	nameless uint64  // records whose referrer has no name in the dictionary, which is damaged
-	faults   []error // a file that cannot be used, or not whole, each; the error names it
+	records uint64  // valid ones that the store did not contain yet
+	invalid uint64  // slots that hold no record: torn, or reserved and never written
+	lost    uint64  // overwritten under a stall before they were in the store
+	faults  []error // a file that cannot be used, or not whole, each; the error names it
 }
 
-// replay calls fn for every record of the journal that the store does not contain. What cannot be read is skipped, and
-// told in the result; a file of a newer format is an error, and so is one of fn. passed are the positions below which all
-// records were handed to fn before: committing them with those is a step that a replay can begin after.
+// Replay calls fn for every record of p's epoch that the store does not contain. What cannot be read is skipped and reported in
+// the result; a file of a newer format is an error, and so is one of fn. passed are the positions of the rings below which all
+// records were handed to fn before: to commit those records with passed is a step that a replay can begin after. It is valid
+// only during the call.
 //
 // Files are only read, never mapped: so those of a read-only folder can be replayed, and of a file system without mmap.
-func replay(in folders, id Identity, p Positions, fn func(passed *Positions, r *hitRecord) error) (replayResult, error) {
+func (d *folders) Replay(p covered, fn func(passed []uint64, r *hitRecord) error) (replayResult, error) {
 	var res replayResult
-	passed := p
-	passed.Rings = slices.Clone(p.Rings)
+	passed := slices.Clone(p.Rings)
 	for i := range p.Rings {
-		path := in.ring(id, p.Epoch, i, len(p.Rings))
+		path := d.ring(p.Epoch, i, len(p.Rings))
 		if path == "" {
 			continue
 		}
-		r, err := openOldRing(path, ringHeader{storeID: id.StoreID, epoch: p.Epoch, index: uint32(i)})
+		r, err := openOldRing(path, ringHeader{storeID: d.storeID, epoch: p.Epoch, index: uint32(i)})
 		switch {
 		case errors.Is(err, errNewerRing):
 			return res, err
@@ -45,7 +44,7 @@ func replay(in folders, id Identity, p Positions, fn func(passed *Positions, r *
 			res.faults = append(res.faults, err)
 			continue
 		}
-		err = r.replay(&passed.Rings[i], &res, func(r *hitRecord) error { return fn(&passed, r) })
+		err = r.replay(&passed[i], &res, func(r *hitRecord) error { return fn(passed, r) })
 		if r.fault != nil {
 			res.faults = append(res.faults, fmt.Errorf("%s: %w", path, r.fault))
 		}
@@ -169,7 +168,7 @@ func (r *oldRing) read(seq uint64, rec *hitRecord) (ok bool) {
 		r.readChunk(at)
 	}
 	b := r.chunk[slot%chunkRecords*slotBytes:][:slotBytes]
-	var w [recordWords]uint64
+	var w words
 	for i := range w {
 		w[i] = binary.LittleEndian.Uint64(b[8*i:])
 	}

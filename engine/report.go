@@ -263,7 +263,7 @@ type pendingSpan struct {
 func (e *Engine) readSpans(
 	ctx context.Context, s source, spans []Span, wanted tally.Parts, add func(i, j int, t *tally.Tally, durable bool),
 ) (err error) {
-	view, beyond, err := openView(ctx, e, func(p *pair) []pendingSpan { return s.pending(p, spans, wanted, e.referrers) })
+	view, beyond, err := openView(ctx, e, func(p *pair) []pendingSpan { return s.pending(p, spans, wanted, e.journal.Referrers) })
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"sync"
 	"time"
@@ -17,12 +18,12 @@ import (
 // gave it, no collection of garbage comes to its end, and the process answers nobody. So the keeper, a goroutine, makes the
 // pages writable that hits come to next. Before, it asks the file system by a system call that waits for whatever such a
 // fault would wait for, and in which a thread holds up nobody. While there is no answer, hits go to standby rings, as many as
-// there are others. Their files are in memory (Options.StandbyDir), so that they outlive the process, and in all else they are
+// there are others. Their files are in memory (NewFolders), so that they outlive the process, and in all else they are
 // like the others. Without such a folder they are in the memory of the process: a kill loses what was not flushed
-// (Metrics.JournalUnprotected counts it), and no replay sees it.
+// (Journal.AtRisk counts it), and no replay sees it.
 //
-// What is left is the time from the disk's last answer to the switch, at most keepInterval and stallAfter (after a minute without
-// hits idleInterval and stallAfter). In it the kernel must not write back what hits store into, which it does every 30 s, nor may
+// What is left is the time from the disk's last answer to the switch, at most keepInterval and answerWithin (after a minute without
+// hits idleInterval and answerWithin). In it the kernel must not write back what hits store into, which it does every 30 s, nor may
 // more new referrers come than their pages are kept for. A freeze of the file system begins with just that, so
 // it holds up redirects all the same. Only a journal in memory (a tmpfs) has no such moment.
 const (
@@ -40,10 +41,18 @@ const (
 	maxKeptRecords = 1 << 13 // 256 KiB a ring: eight of them are 0.3 s of 200,000 hits/s
 )
 
-// keeper is the state of the goroutine that keeps pages of the journal's files writable.
-type keeper struct {
-	ask  func(*os.File) error // askFile, but in tests
-	kick chan struct{}        // hits come to the end of what is kept
+// answerWithin is how long the keeper waits for a file before hits go to the standby rings.
+const answerWithin = time.Second
+
+// Keeper keeps pages of a journal's files writable, and has hits go to the standby rings while the disk does not answer.
+type Keeper struct {
+	// Ask returns once the file system takes a write to a journal file. Tests replace it, before Run.
+	Ask func(*os.File) error
+
+	journal  *journal
+	log      *slog.Logger
+	answered func()
+	kick     chan struct{} // hits come to the end of what is kept
 
 	mu struct {
 		sync.Mutex
@@ -52,13 +61,17 @@ type keeper struct {
 	}
 }
 
-func (k *keeper) init() { k.ask, k.kick = askFile, make(chan struct{}, 1) }
+// NewKeeper returns the keeper of a journal. answered is called each time that hits go to the files again: what the standby
+// rings have should then be in the store soon. It must not block.
+func NewKeeper(j *journal, log *slog.Logger, answered func()) *Keeper {
+	return &Keeper{Ask: askFile, journal: j, log: log, answered: answered, kick: make(chan struct{}, 1)}
+}
 
-// keepLoop keeps pages writable until ctx is done. It may hang in a system call for as long as the disk does.
-func (e *Engine) keepLoop(ctx context.Context) {
+// Run keeps pages writable until ctx is done. It may hang in a system call for as long as the disk does.
+func (k *Keeper) Run(ctx context.Context) {
 	var moved time.Time
 	for {
-		came, err := e.keep()
+		came, err := k.keep()
 		if ctx.Err() != nil {
 			return
 		}
@@ -69,38 +82,38 @@ func (e *Engine) keepLoop(ctx context.Context) {
 		switch {
 		case err != nil:
 			interval = time.Second
-			e.keeperFailed(err)
+			k.failed(err)
 		case time.Since(moved) < idleAfter:
 			interval = keepInterval
 		}
 		if err == nil {
-			e.fromStandby()
+			k.fromStandby()
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-e.keeper.kick:
+		case <-k.kick:
 		case <-time.After(interval):
 		}
 	}
 }
 
-// keep makes the pages of each file writable that will be stored into next. Moved tells whether there were hits since the
+// keep makes the pages of each file writable that will be stored into next. moved reports whether there were hits since the
 // last time.
-func (e *Engine) keep() (moved bool, err error) {
-	for _, r := range e.journal.disk() {
-		came, err := e.keeper.timed(r.file, r.keep)
+func (k *Keeper) keep() (moved bool, err error) {
+	for _, r := range k.journal.disk() {
+		came, err := k.timed(r.file, r.keep)
 		if err != nil {
 			return moved, err
 		}
 		moved = moved || came
 	}
-	_, err = e.keeper.timed(e.referrers.file, e.referrers.keep)
+	_, err = k.timed(k.journal.Referrers.file, k.journal.Referrers.keep)
 	return moved, err
 }
 
-// timed lets keep make pages of f writable if the file system answers, and lets watchKeeper know how long that takes.
-func (k *keeper) timed(f *os.File, keep func() (bool, error)) (bool, error) {
+// timed lets keep make pages of f writable if the file system answers, and lets Watch know how long that takes.
+func (k *Keeper) timed(f *os.File, keep func() (bool, error)) (bool, error) {
 	mark := func(at time.Time) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -108,20 +121,19 @@ func (k *keeper) timed(f *os.File, keep func() (bool, error)) (bool, error) {
 	}
 	mark(time.Now())
 	defer mark(time.Time{})
-	if err := k.ask(f); err != nil {
+	if err := k.Ask(f); err != nil {
 		return false, err
 	}
 	return keep()
 }
 
-// watchKeeper has hits go to the standby rings if the keeper waits for too long, and wakes it if they are faster than it
-// thought.
-func (e *Engine) watchKeeper() {
+// Watch has hits go to the standby rings if Run waits for a file for too long, and wakes it if hits are faster than it
+// thought. It does not wait for the disk, but logging may; it is to be called every few milliseconds.
+func (k *Keeper) Watch() {
 	short := false
-	for _, r := range e.journal.disk() {
+	for _, r := range k.journal.disk() {
 		short = short || r.keptShort()
 	}
-	k := &e.keeper
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch waits := time.Since(k.mu.since); {
@@ -129,54 +141,53 @@ func (e *Engine) watchKeeper() {
 		if short {
 			k.wake()
 		}
-	case waits > stallAfter || short && waits > keepHurry:
-		e.toStandbyLocked(fmt.Errorf("no answer for %v", waits.Round(time.Millisecond)))
+	case waits > answerWithin || short && waits > keepHurry:
+		k.toStandbyLocked(fmt.Errorf("no answer for %v", waits.Round(time.Millisecond)))
 	}
 }
 
-func (k *keeper) wake() {
+func (k *Keeper) wake() {
 	select {
 	case k.kick <- struct{}{}:
 	default: // it was told already
 	}
 }
 
-func (e *Engine) keeperFailed(err error) {
-	e.keeper.mu.Lock()
-	defer e.keeper.mu.Unlock()
-	e.toStandbyLocked(err)
+func (k *Keeper) failed(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.toStandbyLocked(err)
 }
 
-// toStandbyLocked has hits go to the standby rings, and says so once.
-func (e *Engine) toStandbyLocked(why error) {
-	k := &e.keeper
+// toStandbyLocked has hits go to the standby rings, and logs that once.
+func (k *Keeper) toStandbyLocked(why error) {
 	if !k.mu.standbySince.IsZero() {
 		return
 	}
 	k.mu.standbySince = time.Now()
-	e.journal.useStandby(true)
-	hits := "in " + e.folders.standby
-	if e.journal.rings[len(e.journal.disk())].file == nil {
+	j := k.journal
+	j.UseStandby(true)
+	hits := "in " + j.in.standby
+	if j.Rings[len(j.disk())].file == nil {
 		hits = "in the memory of this process: a kill loses those since the last flush"
 	}
-	e.log.Warn("the disk of the hit journal does not answer; redirects go on", "folder", e.options.JournalDir, "hits", hits, "cause", why)
+	k.log.Warn("the disk of the hit journal does not answer; redirects go on", "folder", j.in.rings, "hits", hits, "cause", why)
 }
 
-// fromStandby has hits go to the files again, whose pages are writable, and what the standby rings have to the store soon.
-func (e *Engine) fromStandby() {
-	k := &e.keeper
+// fromStandby has hits go to the files again, whose pages are writable.
+func (k *Keeper) fromStandby() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.mu.standbySince.IsZero() {
 		return
 	}
-	e.journal.useStandby(false)
-	e.flushSoon()
-	e.log.Info("the disk of the hit journal answers again", "after", time.Since(k.mu.standbySince).Round(time.Millisecond))
+	k.journal.UseStandby(false)
+	k.answered()
+	k.log.Info("the disk of the hit journal answers again", "after", time.Since(k.mu.standbySince).Round(time.Millisecond))
 	k.mu.standbySince = time.Time{}
 }
 
-// keep makes the pages writable that writers are at and come to next. Came tells whether records have, since the last time.
+// keep makes the pages writable that writers are at and come to next. came reports whether records have, since the last time.
 func (r *ring) keep() (came bool, err error) {
 	head, from := r.head.Load(), r.keptFrom.Load()
 	ahead := min(max(8*(head-from), minKeptRecords), maxKeptRecords, r.size)
@@ -196,7 +207,7 @@ func (r *ring) keep() (came bool, err error) {
 	return head != from, nil
 }
 
-// keptShort tells whether writers have come through more than half of what is kept writable.
+// keptShort reports whether writers have come through more than half of what is kept writable.
 func (r *ring) keptShort() bool {
 	head, from, kept := r.head.Load(), r.keptFrom.Load(), r.kept.Load()
 	return 2*head > from+kept

@@ -34,7 +34,7 @@ const (
 	ClassBot                   // a known bot
 	ClassPrefetch              // a prefetch or preview header
 	ClassHead                  // method HEAD
-	NumClasses // how many there are
+	NumClasses                 // how many there are
 )
 
 // Values are what a hit is broken down by, one of each dimension; 0 is unknown.
