@@ -147,13 +147,6 @@ func TestRacingWritersLoseNoRecord(t *testing.T) {
 	wg.Wait()
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func FuzzRingHeader(f *testing.F) {
 	for _, h := range []ringHeader{{epoch: 1, rings: 8, records: 1024}, {epoch: 1, rings: 8, index: 9, records: 1024}} {
 		f.Add(h.encode()[:52])
