@@ -14,6 +14,7 @@ import (
 
 	"shunt/engine/index"
 	"shunt/engine/internal/limits"
+	"shunt/engine/journal"
 	"shunt/engine/tally"
 )
 
@@ -115,11 +116,11 @@ func (o *Options) check() error {
 	if n := o.PendingEntries; n < 2 || n > DefaultPendingEntries {
 		return fmt.Errorf("%d pending entries: not 2 to %d", n, DefaultPendingEntries)
 	}
-	if n := o.Rings; n < 1 || n > MaxRings || n&(n-1) != 0 {
-		return fmt.Errorf("%d rings: not a power of two up to %d", n, MaxRings)
+	if n := o.Rings; n < 1 || n > journal.MaxRings || n&(n-1) != 0 {
+		return fmt.Errorf("%d rings: not a power of two up to %d", n, journal.MaxRings)
 	}
-	if n := o.RingRecords; n < MinRingRecords || n > MaxRingRecords || n&(n-1) != 0 {
-		return fmt.Errorf("%d records a ring: not a power of two from %d to %d", n, MinRingRecords, MaxRingRecords)
+	if n := o.RingRecords; n < journal.MinRingRecords || n > journal.MaxRingRecords || n&(n-1) != 0 {
+		return fmt.Errorf("%d records a ring: not a power of two from %d to %d", n, journal.MinRingRecords, journal.MaxRingRecords)
 	}
 	return nil
 }
@@ -128,7 +129,7 @@ func (o *Options) check() error {
 // number of goroutines at once, from Load's end to Close. See the package comment for the design.
 type Engine struct {
 	index    index.Index
-	journal  *journal
+	journal  *journal.Journal
 	pending  *pending
 	ids      ids
 	receipts receipts
@@ -137,14 +138,14 @@ type Engine struct {
 
 	store    Store
 	identity Identity
-	folders  folders
+	folders  journal.Folders
 	options  Options
 	log      *slog.Logger
 	now      func() time.Time
 	random   io.Reader // of drawn codes
 
 	flusher    flusher
-	keeper     *Keeper
+	keeper     *journal.Keeper
 	stall      stallLog
 	loopsEnded chan struct{} // closed once all of Run's goroutines but the keeper have returned; nil before Run
 	replayed   replayed
@@ -233,7 +234,7 @@ func (e *Engine) Resolve(code []byte) (l index.Link, ok bool) { return e.index.R
 // counts it from there. Only the counter of a link that has a cap, or is about to get one, is raised here. Hit returns false, and
 // has counted nothing, if the cap is used up that the link has by now: the answer is then no redirect.
 // It takes no lock and allocates nothing, unless the journal's ring is full: then it waits for room, see appendSlow.
-func (e *Engine) Hit(l index.Link, v Visit) bool {
+func (e *Engine) Hit(l index.Link, v journal.Visit) bool {
 	if v.Class >= tally.NumClasses || l.Flags().CountAtOnce() {
 		return e.hitAtOnce(l, v)
 	}
@@ -247,12 +248,12 @@ func (e *Engine) Hit(l index.Link, v Visit) bool {
 		return e.hitUnsure(l, v, r, seq)
 	}
 	// This is Ring.Put, inlined: see "Decisions" in doc.go.
-	r.Store(seq, id, v.Visitor, owner, class|r.Seal(seq, Digest(id, v.Visitor, owner, class)))
+	r.Store(seq, id, v.Visitor, owner, class|r.Seal(seq, journal.Digest(id, v.Visitor, owner, class)))
 	return true
 }
 
 // hitBusy is Hit of an uncapped link whose ring is full, or in which another writer was faster.
-func (e *Engine) hitBusy(l index.Link, v Visit) bool {
+func (e *Engine) hitBusy(l index.Link, v journal.Visit) bool {
 	r := e.journal.RingOf(l.ID())
 	for {
 		switch seq, ok := r.Reserve(); {
@@ -267,14 +268,14 @@ func (e *Engine) hitBusy(l index.Link, v Visit) bool {
 // hitUnsure ends the hit of a link that had no cap when it was resolved and may have been given one since. The hit has a slot
 // already: then either the fold that comes before a cap is published finds the record in it, or LookAgain is seen
 // here (see Engine.countAtOnce). A hit that the new cap does not admit leaves a void record.
-func (e *Engine) hitUnsure(l index.Link, v Visit, r *ring, seq uint64) (admitted bool) {
+func (e *Engine) hitUnsure(l index.Link, v journal.Visit, r *journal.Ring, seq uint64) (admitted bool) {
 	w := v.Words(l.ID(), l.Owner())
 	admitted = true
 	if r.LookAgain() && e.index.CountsAtOnce(l) {
 		if admitted = e.index.Admit(l, l.ID(), v.Class == tally.ClassHit); admitted {
 			w.SetCounted()
 		} else {
-			w = voidWords()
+			w = journal.Void()
 		}
 	}
 	r.Put(seq, &w)
@@ -282,7 +283,7 @@ func (e *Engine) hitUnsure(l index.Link, v Visit, r *ring, seq uint64) (admitted
 }
 
 // hitAtOnce is Hit of a link whose hits raise its counter themselves, and of a class that there is not.
-func (e *Engine) hitAtOnce(l index.Link, v Visit) bool {
+func (e *Engine) hitAtOnce(l index.Link, v journal.Visit) bool {
 	if v.Class >= tally.NumClasses {
 		panic("engine: unknown class of visit") // such a record would be taken for another
 	}

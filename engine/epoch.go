@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"shunt/engine/internal/mmap"
+	"shunt/engine/journal"
 	"shunt/engine/tally"
 )
 
@@ -14,16 +15,16 @@ import (
 
 // replayed is what an earlier run left in the journal.
 type replayed struct {
-	replayResult
+	journal.Replayed
 	nameless uint64 // records whose referrer has no name in the dictionary, which is damaged
 }
 
 // journal returns the positions as the journal knows them.
-func (p *Positions) journal() covered { return covered{p.Epoch, p.Rings} }
+func (p *Positions) journal() journal.Positions { return journal.Positions{Epoch: p.Epoch, Rings: p.Rings} }
 
 // folders returns where the files of a store's journal are.
-func (o *Options) folders(id Identity) folders {
-	return newFolders(id.StoreID, o.JournalDir, o.StandbyDir, o.StandbyOf)
+func (o *Options) folders(id Identity) journal.Folders {
+	return journal.NewFolders(id.StoreID, o.JournalDir, o.StandbyDir, o.StandbyOf)
 }
 
 // startEpoch commits what the last epoch's journal holds beyond the store, together with the start of a new epoch, and
@@ -72,19 +73,19 @@ func (e *Engine) mayRead(p Positions) error {
 // same batch begins with so many rings and as many standby rings.
 func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 	left := pair{limit: e.options.PendingEntries}
-	names := sync.OnceValue(func() *referrers { return e.oldReferrers(*p) })
+	names := sync.OnceValue(func() *journal.Referrers { return e.oldReferrers(*p) })
 	named := map[uint16]uint64{} // hits by the number of their referrer
 	seq := p.FlushSeq
-	e.replayed.replayResult, err = e.folders.Replay(p.journal(), func(passed []uint64, r *hitRecord) error {
+	e.replayed.Replayed, err = e.folders.Replay(p.journal(), func(passed []uint64, r *journal.Record) error {
 		if left.full() { // rings of another run may be that large
 			seq++
-			if err := e.commitPair(&left, Positions{p.Epoch, seq, p.OpenHour, passed}, names()); err != nil {
+			if err := e.commitPair(&left, Positions{Epoch: p.Epoch, FlushSeq: seq, OpenHour: p.OpenHour, Rings: passed}, names()); err != nil {
 				return err
 			}
 			left.reset()
 		}
 		left.add(r, p.OpenHour)
-		if r.class == tally.ClassHit && !r.void {
+		if r.Class == tally.ClassHit && !r.Void {
 			named[r.Referrer]++
 		}
 		return nil
@@ -93,15 +94,15 @@ func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 		return fmt.Errorf("replaying the hit journal: %w", err)
 	}
 	if !e.wasUsed(*p) {
-		e.replayed.faults = nil
+		e.replayed.Faults = nil
 	}
 	e.sayReplayed(*p)
-	old := new(referrers)
+	old := new(journal.Referrers)
 	if !left.empty() {
 		old = names()
 	}
 	e.countNameless(old, named)
-	p.Epoch, p.FlushSeq, p.Rings = nextEpoch(p.Epoch), seq+1, make([]uint64, 2*rings)
+	p.Epoch, p.FlushSeq, p.Rings = journal.NextEpoch(p.Epoch), seq+1, make([]uint64, 2*rings)
 	if err := e.commitPair(&left, *p, old); err != nil {
 		return fmt.Errorf("committing the replayed hits: %w", err)
 	}
@@ -113,24 +114,24 @@ func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 // stores have one id and may have one journal folder. What the backup's journal held is not in it: the rings are empty. A store
 // as it was made has history 0.
 func NewHistory(p Positions) Positions {
-	p.Epoch, p.Rings = otherHistory(p.Epoch), nil
+	p.Epoch, p.Rings = journal.OtherHistory(p.Epoch), nil
 	return p
 }
 
 // sayReplayed logs what the last journal was like.
 func (e *Engine) sayReplayed(p Positions) {
 	r := &e.replayed
-	if r.records > 0 {
-		e.log.Info("hit journal replayed", "records", r.records)
+	if r.Records > 0 {
+		e.log.Info("hit journal replayed", "records", r.Records)
 	}
-	slots := []any{"slots", r.invalid, "overwritten", r.lost}
+	slots := []any{"slots", r.Invalid, "overwritten", r.Lost}
 	switch {
-	case len(r.faults) > 0:
+	case len(r.Faults) > 0:
 		e.log.Warn("the hit journal cannot be replayed whole: of the hits since the last flush before the stop, those of these files "+
 			"are missing; at most one flush interval's, unless the store had stalled. Nothing is to be done, but to see to the disk",
-			append(slots, "folder", e.options.JournalDir, "files", len(r.faults), "of", len(p.Rings),
-				"flush_interval", e.options.FlushInterval, "first_error", r.faults[0])...)
-	case r.invalid+r.lost > 0:
+			append(slots, "folder", e.options.JournalDir, "files", len(r.Faults), "of", len(p.Rings),
+				"flush_interval", e.options.FlushInterval, "first_error", r.Faults[0])...)
+	case r.Invalid+r.Lost > 0:
 		e.log.Warn("slots of the hit journal hold no record: their redirects were not answered, or hits are missing", slots...)
 	}
 }
@@ -143,21 +144,21 @@ func (e *Engine) wasUsed(p Positions) bool {
 			return true
 		}
 	}
-	return e.replayed.records > 0 || e.folders.HasDictionary(p.Epoch) // it is made last
+	return e.replayed.Records > 0 || e.folders.HasDictionary(p.Epoch) // it is made last
 }
 
 // oldReferrers returns the names of what was replayed. Without the file, referrers show under "other".
-func (e *Engine) oldReferrers(p Positions) *referrers {
+func (e *Engine) oldReferrers(p Positions) *journal.Referrers {
 	names, err := e.folders.ReadReferrers(p.Epoch)
 	if err != nil {
 		e.log.Warn("the dictionary of referrers cannot be read; those of the replayed hits show under other", "error", err)
-		return new(referrers)
+		return new(journal.Referrers)
 	}
 	return names
 }
 
 // countNameless counts the replayed hits whose referrer has a number and no name any more: it shows under "other".
-func (e *Engine) countNameless(names *referrers, named map[uint16]uint64) {
+func (e *Engine) countNameless(names *journal.Referrers, named map[uint16]uint64) {
 	for number, hits := range named {
 		if _, ok := names.Name(number); !ok && number != tally.OtherReferrer {
 			e.replayed.nameless += hits
@@ -172,7 +173,7 @@ func (e *Engine) countNameless(names *referrers, named map[uint16]uint64) {
 func (e *Engine) removeOldEpochs(epoch uint64) {
 	err := e.folders.RemoveBefore(epoch)
 	switch {
-	case errors.Is(err, ErrInUse):
+	case errors.Is(err, journal.ErrInUse):
 		e.log.Warn("another server, on a copy of this store, has its hit journal in the same folder; name another folder for one of "+
 			"them with --journal-dir, or hits may be lost", "error", err)
 	case err != nil:
@@ -205,7 +206,7 @@ func ReplayJournal(store Store, o Options) error {
 	if err := e.commitLast(&p, 0); err != nil {
 		return err
 	}
-	if len(e.replayed.faults) < files { // else there is nothing to remove, and it was said why
+	if len(e.replayed.Faults) < files { // else there is nothing to remove, and it was said why
 		e.removeOldEpochs(p.Epoch)
 	}
 	return nil
@@ -213,28 +214,28 @@ func ReplayJournal(store Store, o Options) error {
 
 // leaveEpoch commits the start of an epoch without rings, and nothing of the last one's.
 func (e *Engine) leaveEpoch(p *Positions) error {
-	p.Epoch, p.FlushSeq, p.Rings = nextEpoch(p.Epoch), p.FlushSeq+1, nil
-	if err := e.commitPair(new(pair), *p, new(referrers)); err != nil {
+	p.Epoch, p.FlushSeq, p.Rings = journal.NextEpoch(p.Epoch), p.FlushSeq+1, nil
+	if err := e.commitPair(new(pair), *p, new(journal.Referrers)); err != nil {
 		return fmt.Errorf("committing the start of an epoch: %w", err)
 	}
 	return nil
 }
 
 // disk is the journal's Disk: a seam for tests.
-var disk Disk
+var disk journal.Disk
 
 // makeJournal makes the files of an epoch, all or none.
 func (e *Engine) makeJournal(epoch uint64) error {
 	o := &e.options
-	n := newEpoch{Epoch: epoch, Rings: o.Rings, Records: o.RingRecords, Now: e.now, Disk: disk}
-	j, standbyErr, err := createJournal(e.folders, n)
+	n := journal.Spec{Epoch: epoch, Rings: o.Rings, Records: o.RingRecords, Now: e.now, Disk: disk}
+	j, standbyErr, err := journal.Create(e.folders, n)
 	if err != nil {
 		return e.journalError(err)
 	}
 	if standbyErr != nil {
 		e.log.Info("while the disk of the hit journal does not answer, hits will be in the memory of this process only", "cause", standbyErr)
 	}
-	e.journal, e.keeper = j, NewKeeper(j, e.log, e.flushSoon)
+	e.journal, e.keeper = j, journal.NewKeeper(j, e.log, e.flushSoon)
 	return nil
 }
 
@@ -244,7 +245,7 @@ func (e *Engine) journalError(err error) error {
 	hint := "it needs a folder that this process may write to"
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		mib := (JournalBytes(o.Rings, o.RingRecords) + 1<<20 - 1) >> 20
+		mib := (journal.FileBytes(o.Rings, o.RingRecords) + 1<<20 - 1) >> 20
 		hint = fmt.Sprintf("it needs %d MiB: make room", mib)
 	case errors.Is(err, mmap.ErrNoMapping):
 		hint = "its file system must be able to map files (mmap)"

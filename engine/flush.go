@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shunt/engine/index"
+	"shunt/engine/journal"
 	"shunt/engine/tally"
 )
 
@@ -219,7 +220,7 @@ func (e *Engine) Flush() error {
 
 // commitPair commits p. What is too large after a long stall is committed without breakdowns, or even without visitors:
 // counts always fit, see DefaultPendingEntries.
-func (e *Engine) commitPair(p *pair, positions Positions, names *referrers) error {
+func (e *Engine) commitPair(p *pair, positions Positions, names *journal.Referrers) error {
 	for {
 		err := e.store.Flush(p.batch(positions, names, (tally.Visitors|tally.Breakdowns)&^p.left))
 		if !errors.Is(err, ErrFlushTooLarge) || p.left&tally.Visitors != 0 {
@@ -242,7 +243,7 @@ func (p *pair) leaveOut() {
 }
 
 // batch returns those parts of p as the store takes them.
-func (p *pair) batch(positions Positions, names *referrers, parts tally.Parts) FlushBatch {
+func (p *pair) batch(positions Positions, names *journal.Referrers, parts tally.Parts) FlushBatch {
 	return FlushBatch{
 		Positions: positions,
 		Links: func(yield func(hour uint32, id uint64, t *tally.Tally) error) error {
@@ -335,7 +336,7 @@ func (e *Engine) limits(openHour uint32, now time.Time) RollUpLimits {
 // appendSlow appends to the ring of a link that was found full: more hits came than a flush has yet made room for. It waits
 // for the next flush. If that stalls, the record takes the place of one that is folded and not durable; it never gives up,
 // for folding always makes progress.
-func (e *Engine) appendSlow(linkID uint64, w *words) {
+func (e *Engine) appendSlow(linkID uint64, w *journal.Words) {
 	e.flusher.waits.Add(1)
 	r := e.journal.RingOf(linkID)
 	for start := time.Now(); time.Since(start) < stallAfter; time.Sleep(appendPause) {
@@ -386,8 +387,8 @@ func (e *Engine) Metrics() Metrics {
 	f := &e.flusher
 	m := Metrics{
 		Figures:         e.index.Figures(),
-		JournalReplayed: e.replayed.records, JournalInvalid: e.replayed.invalid,
-		JournalMissing: uint64(len(e.replayed.faults)), HitsMissing: e.pending.missing.Load(),
+		JournalReplayed: e.replayed.Records, JournalInvalid: e.replayed.Invalid,
+		JournalMissing: uint64(len(e.replayed.Faults)), HitsMissing: e.pending.missing.Load(),
 		JournalNameless: e.replayed.nameless, JournalStandby: e.journal.OnStandby(),
 		JournalWaits: f.waits.Load(), ReferrersRefused: e.journal.Referrers.Refused(),
 		JournalBytes: e.journal.SizeBytes(), JournalFillRatio: e.journal.FillRatio(),

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/engine/index"
+	"shunt/engine/journal"
 	"shunt/engine/tally"
 )
 
@@ -29,7 +30,7 @@ const (
 // commits the same flushing again. So a delta is at any time in exactly one of gathering, flushing and the store, as
 // flushSeq tells (see openView).
 type pending struct {
-	journal *journal
+	journal *journal.Journal
 	index   *index.Index
 
 	mu struct {
@@ -55,15 +56,15 @@ type pair struct {
 }
 
 // add counts a record. It is not kept, or not in both, if it needs an entry for which there is no room.
-func (p *pair) add(r *hitRecord, openHour uint32) (kept bool) {
-	if r.void {
+func (p *pair) add(r *journal.Record, openHour uint32) (kept bool) {
+	if r.Void {
 		return true
 	}
-	hour := max(r.hour, openHour)
+	hour := max(r.Hour, openHour)
 	full := p.full()
 	p.links.Closed, p.owners.Closed = full, full
-	ofLink := p.links.Add(hour, r.linkID, r.class, r.visitor, r.Values)
-	ofOwner := p.owners.Add(hour, uint64(r.owner), r.class, r.visitor, r.Values)
+	ofLink := p.links.Add(hour, r.LinkID, r.Class, r.Visitor, r.Values)
+	ofOwner := p.owners.Add(hour, uint64(r.Owner), r.Class, r.Visitor, r.Values)
 	return ofLink && ofOwner
 }
 
@@ -80,7 +81,7 @@ func (p *pair) reset() {
 	p.left = 0
 }
 
-func newPending(j *journal, x *index.Index, at Positions, limit int) *pending {
+func newPending(j *journal.Journal, x *index.Index, at Positions, limit int) *pending {
 	p := &pending{journal: j, index: x, limit: limit}
 	p.mu.gathering, p.mu.flushing, p.mu.spare = &pair{limit: limit}, new(pair), new(pair)
 	p.mu.flushSeq, p.mu.openHour = at.FlushSeq, at.OpenHour
@@ -104,9 +105,9 @@ func (p *pending) foldSlice() (more bool) {
 	return more
 }
 
-func (p *pending) foldRingLocked(r *ring) (n int) {
+func (p *pending) foldRingLocked(r *journal.Ring) (n int) {
 	head := r.Head()
-	var rec hitRecord
+	var rec journal.Record
 	for n < foldSlice && r.Folded() < head && r.Next(&rec) {
 		if !p.mu.gathering.add(&rec, p.mu.openHour) {
 			p.missing.Add(1)
@@ -132,23 +133,23 @@ func (p *pending) stalled() bool {
 }
 
 // count raises the counters that a record is the first to raise.
-func (p *pending) count(r *hitRecord) {
-	if r.void {
+func (p *pending) count(r *journal.Record) {
+	if r.Void {
 		return
 	}
-	p.folded[r.class].Add(1)
-	if r.class != tally.ClassHit || r.counted {
+	p.folded[r.Class].Add(1)
+	if r.Class != tally.ClassHit || r.Counted {
 		return
 	}
-	p.index.AddHits(r.linkID, 1)
+	p.index.AddHits(r.LinkID, 1)
 }
 
 // freeLocked gives the slots of folded records back although no flush has made them durable: the store stalls, and hits
 // go on. A crash loses what is overwritten then; Journal.AtRisk says how much that is.
-func (p *pending) freeLocked(r *ring) { r.Free(r.Folded()) }
+func (p *pending) freeLocked(r *journal.Ring) { r.Free(r.Folded()) }
 
 // freeFolded is for a writer that has waited too long for a slot: it folds a slice of the ring and frees what is folded.
-func (p *pending) freeFolded(r *ring) {
+func (p *pending) freeFolded(r *journal.Ring) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.foldRingLocked(r)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"shunt/engine/index"
+	"shunt/engine/journal"
 	"shunt/engine/tally"
 )
 
@@ -32,7 +33,7 @@ func BenchmarkJournalCost(b *testing.B) {
 	for _, on := range []bool{false, true} {
 		name := map[bool]string{false: "off", true: "on"}[on]
 		b.Run(fmt.Sprintf("links=%d/journal=%s", links, name), func(b *testing.B) {
-			visit := Visit{Visitor: 1, NowMs: time.Now().UnixMilli(), Values: tally.Values{Agent: tally.AgentOf(tally.Mobile, 0)}}
+			visit := journal.Visit{Visitor: 1, NowMs: time.Now().UnixMilli(), Values: tally.Values{Agent: tally.AgentOf(tally.Mobile, 0)}}
 			draw := rand.New(rand.NewPCG(1, 2))
 			b.ReportAllocs()
 			stop := e.foldAndFree()
@@ -64,13 +65,13 @@ func costEngine(b *testing.B, links uint64) *Engine {
 	e := &Engine{now: time.Now, log: slog.New(slog.DiscardHandler)}
 	e.flusher.init(Positions{})
 	e.index.Init()
-	n := newEpoch{Epoch: 1, Rings: DefaultRings, Records: DefaultRingRecords, Now: e.now}
-	j, _, err := createJournal(newFolders([16]byte{}, b.TempDir(), "", ""), n)
+	n := journal.Spec{Epoch: 1, Rings: DefaultRings, Records: DefaultRingRecords, Now: e.now}
+	j, _, err := journal.Create(journal.NewFolders([16]byte{}, b.TempDir(), "", ""), n)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = j.Close() })
-	e.journal, e.keeper = j, NewKeeper(j, e.log, e.flushSoon)
+	e.journal, e.keeper = j, journal.NewKeeper(j, e.log, e.flushSoon)
 	e.pending = newPending(j, &e.index, Positions{}, DefaultPendingEntries)
 	target := []byte("https://www.example.com/a/path/as/long/as/most-are?and=a-query")
 	for i := range links {

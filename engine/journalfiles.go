@@ -1,11 +1,39 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+
+	"shunt/engine/journal"
+)
+
+// What users of the engine need of package journal, under the names that they know it by.
+type (
+	Visit         = journal.Visit
+	JournalReport = journal.Report
+	LeftStandby   = journal.LeftStandby
+)
+
+// Errors of RemoveStandby.
+var (
+	ErrNotStandby   = journal.ErrNotStandby
+	ErrStandbyInUse = journal.ErrStandbyInUse
+	ErrUnreplayed   = journal.ErrUnreplayed
+)
+
+// LeftStandbyFolders is journal.LeftStandbyFolders. Of is Options.StandbyOf.
+func LeftStandbyFolders(dir string, limit int, wanted func(of string) bool) (left []LeftStandby, more int) {
+	return journal.LeftStandbyFolders(dir, limit, wanted)
+}
+
+// RemoveStandby is journal.RemoveStandby.
+func RemoveStandby(dir, path string, force bool) (LeftStandby, error) {
+	return journal.RemoveStandby(dir, path, force)
+}
 
 // CheckJournal verifies the files that a store has in the journal folder dir and in standbyDir (see Options): see
 // journal.Folders.Check. p are the store's positions; live says that an engine runs on them.
 func CheckJournal(dir, standbyDir string, id Identity, p Positions, live bool, faults *Faults) (JournalReport, error) {
-	in := newFolders(id.StoreID, dir, standbyDir, "")
+	in := journal.NewFolders(id.StoreID, dir, standbyDir, "")
 	return in.Check(p.journal(), live, faults)
 }
 

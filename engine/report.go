@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"shunt/engine/journal"
 	"shunt/engine/tally"
 )
 
@@ -293,7 +294,7 @@ func (e *Engine) readSpans(
 }
 
 // pending returns what p has of s.
-func (s *source) pending(p *pair, spans []Span, wanted tally.Parts, names *referrers) (found []pendingSpan) {
+func (s *source) pending(p *pair, spans []Span, wanted tally.Parts, names *journal.Referrers) (found []pendingSpan) {
 	d, ids := &p.links, s.links
 	if len(s.owners) > 0 {
 		d, ids = &p.owners, make([]uint64, len(s.owners))

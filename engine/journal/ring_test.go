@@ -1,4 +1,4 @@
-package engine
+package journal
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"shunt/engine/tally"
 )
 
-func testRing(t *testing.T, records int) *ring {
+func testRing(t *testing.T, records int) *Ring {
 	t.Helper()
 	r, err := createRing(new(Disk), t.TempDir(), ringHeader{epoch: 7, rings: 1, records: uint32(records)})
 	if err != nil {
@@ -22,15 +22,15 @@ func testRing(t *testing.T, records int) *ring {
 	return r
 }
 
-func record(i uint64) *hitRecord {
-	return &hitRecord{linkID: i, visitor: i * 3, owner: uint32(i), hour: 495000, class: tally.ClassBot, Values: tally.Values{Agent: tally.AgentOf(5, 0), Country: 49, Referrer: 513}}
+func record(i uint64) *Record {
+	return &Record{LinkID: i, Visitor: i * 3, Owner: uint32(i), Hour: 495000, Class: tally.ClassBot, Values: tally.Values{Agent: tally.AgentOf(5, 0), Country: 49, Referrer: 513}}
 }
 
 func TestJournalRecordsHaveTheDocumentedBytes(t *testing.T) {
 	r := testRing(t, 256)
-	w := (&hitRecord{
-		linkID: 0x0102030405060708, visitor: 0x1112131415161718, owner: 0x21222324, hour: 0x313233,
-		class: tally.ClassHead, counted: true, Values: tally.Values{Agent: tally.AgentOf(0x5, 0x71), Country: 0x41, Referrer: 0x6162},
+	w := (&Record{
+		LinkID: 0x0102030405060708, Visitor: 0x1112131415161718, Owner: 0x21222324, Hour: 0x313233,
+		Class: tally.ClassHead, Counted: true, Values: tally.Values{Agent: tally.AgentOf(0x5, 0x71), Country: 0x41, Referrer: 0x6162},
 	}).words()
 	if !r.Append(&w) {
 		t.Fatal("append to an empty ring failed")
@@ -83,7 +83,7 @@ func TestAFullRingTakesNothingUntilItIsFreed(t *testing.T) {
 
 func TestASlotIsReadOnlyAsTheSequenceNumberThatItHolds(t *testing.T) {
 	r := testRing(t, 256)
-	var rec hitRecord
+	var rec Record
 	if r.read(0, &rec) {
 		t.Error("a slot that was never written passes for a record")
 	}
@@ -105,7 +105,7 @@ func TestAnyFlippedBitMakesARecordInvalid(t *testing.T) {
 	r := testRing(t, 256)
 	w := record(42).words()
 	r.Append(&w)
-	var rec hitRecord
+	var rec Record
 	for bit := range 256 {
 		r.slots[bit/64] ^= 1 << (bit % 64)
 		if r.read(0, &rec) {
@@ -132,15 +132,15 @@ func TestRacingWritersLoseNoRecord(t *testing.T) {
 		})
 	}
 	seen := make(map[uint64]bool)
-	var rec hitRecord
+	var rec Record
 	for seq := uint64(0); seq < writers*each; {
 		if !r.read(seq, &rec) {
 			continue
 		}
-		if rec != *record(rec.linkID) || seen[rec.linkID] {
+		if rec != *record(rec.LinkID) || seen[rec.LinkID] {
 			t.Fatalf("record %d: %+v is torn or repeated", seq, rec)
 		}
-		seen[rec.linkID] = true
+		seen[rec.LinkID] = true
 		seq++
 		r.limit.Store(seq + r.size)
 	}
@@ -173,11 +173,11 @@ func FuzzRecord(f *testing.F) {
 	}
 	f.Add(uint64(1), uint64(2), uint64(3), uint32(4), uint64(5))
 	f.Fuzz(func(t *testing.T, a, b, c uint64, d uint32, seq uint64) {
-		w := words{a, b, c, uint64(d) &^ 0b1000} // but for the bit that has no meaning
+		w := Words{a, b, c, uint64(d) &^ 0b1000} // but for the bit that has no meaning
 		slot := r.slots[(seq&r.mask)*recordWords:][:recordWords]
 		copy(slot, w[:])
 		slot[3] |= uint64(checksum(&w, r.epoch, seq)) << 32
-		var rec hitRecord
+		var rec Record
 		if !r.read(seq, &rec) || rec.words() != w {
 			t.Errorf("words %x are read as %+v", w, rec)
 		}
@@ -203,13 +203,13 @@ func TestARingThatIsInUseIsNotReplaced(t *testing.T) {
 }
 
 // words packs the record without its checksum.
-func (r *hitRecord) words() words {
-	v := Visit{Visitor: r.visitor, NowMs: int64(r.hour) * 3600_000, Class: r.class, Values: r.Values}
-	w := v.Words(r.linkID, r.owner)
-	if r.counted {
+func (r *Record) words() Words {
+	v := Visit{Visitor: r.Visitor, NowMs: int64(r.Hour) * 3600_000, Class: r.Class, Values: r.Values}
+	w := v.Words(r.LinkID, r.Owner)
+	if r.Counted {
 		w.SetCounted()
 	}
-	if r.void {
+	if r.Void {
 		w[recordWords-1] |= voidBit
 	}
 	return w
@@ -217,12 +217,12 @@ func (r *hitRecord) words() words {
 
 func TestAVoidRecordIsReadAsOne(t *testing.T) {
 	r := testRing(t, 256)
-	w := voidWords()
+	w := Void()
 	if !r.Append(&w) {
 		t.Fatal("append to an empty ring failed")
 	}
-	var rec hitRecord
-	if !r.read(0, &rec) || !rec.void {
+	var rec Record
+	if !r.read(0, &rec) || !rec.Void {
 		t.Fatalf("read %+v, want a void record", rec)
 	}
 }

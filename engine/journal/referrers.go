@@ -1,4 +1,4 @@
-package engine
+package journal
 
 import (
 	"encoding/binary"
@@ -51,13 +51,13 @@ const (
 // The first that does not prove itself ends a half. A name is written before its number is given out.
 var dictionaryMagic = [8]byte{'s', 'h', 'u', 'n', 't', 'r', 'f', 0}
 
-// referrers is the dictionary of referrer hosts. Number takes no lock and allocates nothing for a name that is known. The zero
+// Referrers is the dictionary of referrer hosts. Number takes no lock and allocates nothing for a name that is known. The zero
 // value knows no name, and so gives none.
 //
 // It has two halves. New names go into the current one. When that is full the other is emptied and becomes the current
 // one, as soon as no journal record that is not committed names it: so a number names one host as long as it stands
 // anywhere outside the store. Until then new names are OtherReferrer.
-type referrers struct {
+type Referrers struct {
 	key     hash.Key
 	current atomic.Pointer[half]
 	halves  [2]atomic.Pointer[half] // of names: by the high bit of a number
@@ -65,7 +65,7 @@ type referrers struct {
 	start   time.Time
 	refused atomic.Uint64 // names that got no number for want of room
 
-	journal *journal
+	journal *Journal
 	rest    time.Duration
 	now     func() time.Time
 
@@ -92,7 +92,7 @@ type half struct {
 // Number returns the number of a referrer host, as Visit takes it. Host is in lower case, of at most MaxReferrerBytes;
 // none is no referrer. It takes no lock and allocates nothing for a host that was seen before. When there are too many
 // different ones, new ones share a number, and show as "other". Any number of goroutines may call it at once.
-func (r *referrers) Number(host []byte) uint16 {
+func (r *Referrers) Number(host []byte) uint16 {
 	switch {
 	case len(host) == 0:
 		return tally.NoReferrer
@@ -118,7 +118,7 @@ func (h *half) find(hash uint64, host []byte) uint16 {
 	}
 }
 
-func (r *referrers) numberSlow(hash uint64, host []byte) uint16 {
+func (r *Referrers) numberSlow(hash uint64, host []byte) uint16 {
 	tooEarly := r.current.Load().full.Load() && int64(r.now().Sub(r.start)) < r.retryAt.Load()
 	if tooEarly || r.journal.OnStandby() { // a new name is stored into the file
 		r.refused.Add(1)
@@ -174,7 +174,7 @@ func nameChecksum(generation uint64, place int, lengthAndName []byte) uint32 {
 }
 
 // emptyLocked makes the half that is not full the current one and returns it, or nil as long as that may still be named.
-func (r *referrers) emptyLocked(full *half) *half {
+func (r *Referrers) emptyLocked(full *half) *half {
 	now, other := r.now(), 1-int(full.bit>>15)
 	switch {
 	case now.Sub(r.at) < r.rest:
@@ -192,7 +192,7 @@ func (r *referrers) emptyLocked(full *half) *half {
 
 // newHalf begins a generation of half number i. What it held before no longer proves itself, not even after a power cut: the
 // generation is on disk before a name is.
-func (r *referrers) newHalf(i int, generation uint64) *half {
+func (r *Referrers) newHalf(i int, generation uint64) *half {
 	text := r.mapping[ringHeaderBytes+i*halfBytes:][:halfBytes]
 	binary.LittleEndian.PutUint64(text, generation)
 	mmap.Sync(text[:pageBytes])
@@ -202,10 +202,10 @@ func (r *referrers) newHalf(i int, generation uint64) *half {
 }
 
 // Refused returns how many names got no number for want of room.
-func (r *referrers) Refused() uint64 { return r.refused.Load() }
+func (r *Referrers) Refused() uint64 { return r.refused.Load() }
 
 // Name returns the host that has a number.
-func (r *referrers) Name(number uint16) (name string, ok bool) {
+func (r *Referrers) Name(number uint16) (name string, ok bool) {
 	if number == tally.NoReferrer {
 		return "", true
 	}
@@ -226,12 +226,12 @@ func referrersName(storeID [16]byte, epoch uint64) string {
 const dictionarySuffix = "referrers"
 
 // createReferrers makes the dictionary file of j's epoch.
-func createReferrers(j *journal, n newEpoch) (*referrers, error) {
+func createReferrers(j *Journal, n Spec) (*Referrers, error) {
 	f, err := createJournalFile(j.in.dictionary(n.Epoch))
 	if err != nil {
 		return nil, err
 	}
-	r := &referrers{key: hash.NewKey(), journal: j, rest: restOfHalf, now: n.Now, start: n.Now()}
+	r := &Referrers{key: hash.NewKey(), journal: j, rest: restOfHalf, now: n.Now, start: n.Now()}
 	if err := r.init(&n.Disk, f, j.in.storeID, n.Epoch); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -239,7 +239,7 @@ func createReferrers(j *journal, n newEpoch) (*referrers, error) {
 }
 
 // init writes the file full: a sparse page would be SIGBUS on a full disk.
-func (r *referrers) init(d *Disk, f *os.File, storeID [16]byte, epoch uint64) error {
+func (r *Referrers) init(d *Disk, f *os.File, storeID [16]byte, epoch uint64) error {
 	b := make([]byte, dictionaryBytes)
 	appendDictionaryHeader(b[:0], storeID, epoch)
 	if err := d.write(f, b); err != nil {
@@ -271,14 +271,14 @@ func appendDictionaryHeader(dst []byte, storeID [16]byte, epoch uint64) []byte {
 const dictionaryHeaderBytes = 44
 
 // close closes the file. Names of what is committed are in the store.
-func (r *referrers) close() error { return closeJournalFile(r.file, r.mapping) }
+func (r *Referrers) close() error { return closeJournalFile(r.file, r.mapping) }
 
 // ReadReferrers reads the dictionary file of an earlier run. Of what it returns only Name may be called.
-func (d *folders) ReadReferrers(epoch uint64) (*referrers, error) {
+func (d *Folders) ReadReferrers(epoch uint64) (*Referrers, error) {
 	return readReferrers(d.dictionary(epoch), d.storeID, epoch)
 }
 
-func readReferrers(path string, storeID [16]byte, epoch uint64) (*referrers, error) {
+func readReferrers(path string, storeID [16]byte, epoch uint64) (*Referrers, error) {
 	f, err := openOld(path)
 	if err != nil {
 		return nil, err
@@ -293,11 +293,11 @@ func readReferrers(path string, storeID [16]byte, epoch uint64) (*referrers, err
 
 var errForeignDictionary = errors.New("not the dictionary of this store and epoch")
 
-func decodeReferrers(b []byte, storeID [16]byte, epoch uint64) (*referrers, error) {
+func decodeReferrers(b []byte, storeID [16]byte, epoch uint64) (*Referrers, error) {
 	if len(b) != dictionaryBytes || string(b[:dictionaryHeaderBytes]) != string(appendDictionaryHeader(nil, storeID, epoch)) {
 		return nil, errForeignDictionary
 	}
-	r := new(referrers)
+	r := new(Referrers)
 	for i := range r.halves {
 		r.halves[i].Store(decodeHalf(b[ringHeaderBytes+i*halfBytes:][:halfBytes]))
 	}

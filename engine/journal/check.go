@@ -1,4 +1,4 @@
-package engine
+package journal
 
 import (
 	"bufio"
@@ -18,8 +18,8 @@ import (
 	"shunt/engine/tally"
 )
 
-// JournalReport counts what Check found. None of it is a fault.
-type JournalReport struct {
+// Report counts what Check found. None of it is a fault.
+type Report struct {
 	Files      int    `json:"files"`      // rings and dictionary of the store's epoch
 	Waiting    uint64 `json:"waiting"`    // records that the next start brings into the store; beside a server: that the next flush does
 	Torn       uint64 `json:"torn"`       // slots that a crash left without a record
@@ -53,7 +53,7 @@ type FaultSink interface {
 //
 // Whatever else fails its checksum was once whole and has changed since: a fault. Heads prove nothing either way: one that is
 // behind its position was not written back when the power went.
-func (d *folders) Check(p covered, live bool, faults FaultSink) (JournalReport, error) {
+func (d *Folders) Check(p Positions, live bool, faults FaultSink) (Report, error) {
 	c := journalCheck{in: *d, p: p, live: live, faults: faults, paths: map[string]string{}}
 	err := c.in.each(c.list)
 	if err != nil || len(p.Rings) == 0 { // no start yet, or none since it was restored
@@ -68,14 +68,14 @@ func (d *folders) Check(p covered, live bool, faults FaultSink) (JournalReport, 
 }
 
 type journalCheck struct {
-	in        folders
+	in        Folders
 	paths     map[string]string // of the files of the store's epoch, by name
-	p         covered
+	p         Positions
 	live      bool
 	untouched bool       // no hit of the epoch is in the store
-	names     *referrers // nil: there is no dictionary
+	names     *Referrers // nil: there is no dictionary
 	faults    FaultSink
-	report    JournalReport
+	report    Report
 }
 
 // list notes the files of the store's epoch in dir, and counts those of others.
@@ -121,7 +121,7 @@ func (c *journalCheck) noteOther(path string, epoch uint64) {
 }
 
 // readNames checks the dictionary of referrers.
-func (c *journalCheck) readNames() *referrers {
+func (c *journalCheck) readNames() *Referrers {
 	path, present := c.paths[referrersName(c.in.storeID, c.p.Epoch)]
 	if !present {
 		c.absent(c.in.dictionary(c.p.Epoch))
@@ -243,14 +243,14 @@ type slotCheck struct {
 	firstDamaged                         uint64
 }
 
-func (s *slotCheck) read(f io.Reader, names *referrers) error {
+func (s *slotCheck) read(f io.Reader, names *Referrers) error {
 	b := bufio.NewReaderSize(f, 1<<20)
 	var raw [slotBytes]byte
 	for slot := range s.size {
 		if _, err := io.ReadFull(b, raw[:]); err != nil {
 			return fmt.Errorf("reading slot %d: %w", slot, err)
 		}
-		var w words
+		var w Words
 		for i := range w {
 			w[i] = binary.LittleEndian.Uint64(raw[8*i:])
 		}
@@ -261,7 +261,7 @@ func (s *slotCheck) read(f io.Reader, names *referrers) error {
 
 // slot checks one slot. It holds, of the sequence numbers that are its own, one of [position, position + size), or, if the
 // store stalled, one of [head − size, head).
-func (s *slotCheck) slot(slot uint64, w *words, names *referrers) {
+func (s *slotCheck) slot(slot uint64, w *Words, names *Referrers) {
 	seq := s.position + (slot-s.position)&(s.size-1)
 	if s.head > s.position+s.size {
 		seq = s.head - s.size + (slot-s.head)&(s.size-1)
@@ -270,7 +270,7 @@ func (s *slotCheck) slot(slot uint64, w *words, names *referrers) {
 	switch {
 	case proves(w, s.epoch, seq):
 		s.waiting++
-		var rec hitRecord
+		var rec Record
 		rec.unpack(w)
 		if names != nil && rec.Referrer != tally.OtherReferrer {
 			if _, named := names.Name(rec.Referrer); !named {
@@ -278,7 +278,7 @@ func (s *slotCheck) slot(slot uint64, w *words, names *referrers) {
 			}
 		}
 	case seq >= s.head:
-	case *w == (words{}), s.onEarlierLap(seq, earlier):
+	case *w == (Words{}), s.onEarlierLap(seq, earlier):
 		s.torn++
 	case w[recordWords-1] == 0 || seq >= s.size:
 		s.cut++
@@ -302,6 +302,6 @@ func (s *slotCheck) onEarlierLap(seq uint64, holds func(seq uint64) bool) bool {
 }
 
 // proves reports whether the words are the record with sequence number seq.
-func proves(w *words, epoch, seq uint64) bool {
+func proves(w *Words, epoch, seq uint64) bool {
 	return uint32(w[recordWords-1]>>checksumShift) == checksum(w, epoch, seq)
 }

@@ -1,4 +1,4 @@
-package engine
+package journal
 
 import (
 	"os"
@@ -17,9 +17,9 @@ const (
 	pageBytes       = 4096
 )
 
-// ring is one mapped journal file, or one in memory (standby.go). Any number of writers append; one reader at a time reads.
+// Ring is one mapped journal file, or one in memory (standby.go). Any number of writers append; one reader at a time reads.
 // Sequence numbers count from 0 in each epoch and never wrap.
-type ring struct {
+type Ring struct {
 	// Written by writers.
 	head *atomic.Uint64 // in the mapping: the next sequence number to reserve
 	_    [56]byte
@@ -52,7 +52,7 @@ type ring struct {
 // nothing. Between the reservation and the last store nothing may panic, allocate or block: until that store the reader
 // stops before this slot. Reserve and Put do the same in two steps; and a caller that needs all of it inlined calls Reserve,
 // Digest, Seal and Store.
-func (r *ring) Append(w *words) bool {
+func (r *Ring) Append(w *Words) bool {
 	for {
 		seq, ok := r.Reserve()
 		if ok {
@@ -66,31 +66,31 @@ func (r *ring) Append(w *words) bool {
 }
 
 // Reserve takes the next sequence number. It fails if the ring is full, and if another writer was faster: Full tells which.
-func (r *ring) Reserve() (seq uint64, ok bool) {
+func (r *Ring) Reserve() (seq uint64, ok bool) {
 	head := r.head
 	seq = head.Load()
 	return seq, seq < r.limit.Load() && head.CompareAndSwap(seq, seq+1)
 }
 
 // Full reports whether the sequence number that Reserve failed with is one that may not be reserved yet.
-func (r *ring) Full(seq uint64) bool { return seq >= r.limit.Load() }
+func (r *Ring) Full(seq uint64) bool { return seq >= r.limit.Load() }
 
 // LookAgain reports whether a writer that has reserved a slot must look again at what it knew of the link before it stores the
 // record: see Journal.LookAgain.
-func (r *ring) LookAgain() bool { return r.lookAgain.Load() != 0 }
+func (r *Ring) LookAgain() bool { return r.lookAgain.Load() != 0 }
 
 // Put publishes the record in the slot of a sequence number that the caller has reserved.
-func (r *ring) Put(seq uint64, w *words) {
+func (r *Ring) Put(seq uint64, w *Words) {
 	r.Store(seq, w[0], w[1], w[2], w[3]|r.Seal(seq, Digest(w[0], w[1], w[2], w[3])))
 }
 
 // Seal returns the checksum of the record with a sequence number, in its place in the last word.
-func (r *ring) Seal(seq, digest uint64) uint64 { return seal(digest, r.epoch, seq) << checksumShift }
+func (r *Ring) Seal(seq, digest uint64) uint64 { return seal(digest, r.epoch, seq) << checksumShift }
 
 // Store stores the words of a record in the slot of a sequence number that the caller has reserved: the word with its checksum
 // last. What came after that could land in the record of the next lap, as soon as this one is read and its slot free; and
 // Folders.Check tells by it what was cut off.
-func (r *ring) Store(seq, w0, w1, w2, w3 uint64) {
+func (r *Ring) Store(seq, w0, w1, w2, w3 uint64) {
 	slot := r.slot(seq)
 	mmap.StoreWord(&slot[0], w0)
 	mmap.StoreWord(&slot[1], w1)
@@ -99,14 +99,14 @@ func (r *ring) Store(seq, w0, w1, w2, w3 uint64) {
 }
 
 // slot returns the words of the slot of a sequence number. A ring has a slot for each value of its mask.
-func (r *ring) slot(seq uint64) *words {
-	return (*words)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(r.slots)), seq&r.mask*slotBytes))
+func (r *Ring) slot(seq uint64) *Words {
+	return (*Words)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(r.slots)), seq&r.mask*slotBytes))
 }
 
 // read decodes the record with sequence number seq; ok is false if the slot does not hold it (yet, or any more).
-func (r *ring) read(seq uint64, rec *hitRecord) (ok bool) {
+func (r *Ring) read(seq uint64, rec *Record) (ok bool) {
 	slot := r.slot(seq)
-	var w words
+	var w Words
 	w[3] = atomic.LoadUint64(&slot[3])
 	w[0] = atomic.LoadUint64(&slot[0])
 	w[1] = atomic.LoadUint64(&slot[1])
@@ -116,7 +116,7 @@ func (r *ring) read(seq uint64, rec *hitRecord) (ok bool) {
 
 // Next reads the first record that was not read yet, and passes it. It returns false if that is not published. One goroutine at
 // a time may call Next and Folded.
-func (r *ring) Next(rec *hitRecord) bool {
+func (r *Ring) Next(rec *Record) bool {
 	if !r.read(r.folded, rec) {
 		return false
 	}
@@ -125,35 +125,35 @@ func (r *ring) Next(rec *hitRecord) bool {
 }
 
 // Folded returns the sequence number below which Next has read every record.
-func (r *ring) Folded() uint64 { return r.folded }
+func (r *Ring) Folded() uint64 { return r.folded }
 
 // Head returns the next sequence number to be reserved.
-func (r *ring) Head() uint64 { return r.head.Load() }
+func (r *Ring) Head() uint64 { return r.head.Load() }
 
 // Size returns the number of slots.
-func (r *ring) Size() uint64 { return r.size }
+func (r *Ring) Size() uint64 { return r.size }
 
 // Free gives the slots of records below a sequence number back to writers. It never takes one away.
-func (r *ring) Free(below uint64) { r.limit.Store(max(r.limit.Load(), below+r.size)) }
+func (r *Ring) Free(below uint64) { r.limit.Store(max(r.limit.Load(), below+r.size)) }
 
 // Commit says that the records below a sequence number are durable elsewhere, and frees their slots.
-func (r *ring) Commit(below uint64) {
+func (r *Ring) Commit(below uint64) {
 	r.committed.Store(below)
 	r.Free(below)
 }
 
 // Committed returns what Commit was called with last.
-func (r *ring) Committed() uint64 { return r.committed.Load() }
+func (r *Ring) Committed() uint64 { return r.committed.Load() }
 
 // Fill returns the number of records that wait to be freed.
-func (r *ring) Fill() uint64 {
+func (r *Ring) Fill() uint64 {
 	head, limit := r.head.Load(), r.limit.Load()
 	return head - min(head, limit-r.size)
 }
 
 // unprotected returns how many records a crash would lose now: they were freed and overwritten before they were durable.
 // So is everything in a ring that has no file.
-func (r *ring) unprotected() uint64 {
+func (r *Ring) unprotected() uint64 {
 	head, kept := r.head.Load(), r.committed.Load()
 	if r.file != nil {
 		kept += r.size

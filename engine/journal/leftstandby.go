@@ -1,4 +1,4 @@
-package engine
+package journal
 
 import (
 	"encoding/hex"
@@ -234,7 +234,7 @@ func (r *oldRing) count(epoch uint64, index uint32) (records uint64, err error) 
 	if err := r.readHeader(ringHeader{storeID: h.storeID, epoch: epoch, index: index}); err != nil {
 		return 0, err
 	}
-	var found replayResult
-	err = r.replay(new(uint64), &found, func(*hitRecord) error { return nil })
-	return found.records, errors.Join(err, r.fault)
+	var found Replayed
+	err = r.replay(new(uint64), &found, func(*Record) error { return nil })
+	return found.Records, errors.Join(err, r.fault)
 }

@@ -1,4 +1,4 @@
-package engine
+package journal
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	"shunt/engine/tally"
 )
 
-func newTestReferrers(t *testing.T) *referrers {
+func newTestReferrers(t *testing.T) *Referrers {
 	t.Helper()
-	j, _, err := createJournal(folders{rings: t.TempDir()}, newEpoch{Epoch: 1, Rings: 2, Records: 256, Now: time.Now})
+	j, _, err := Create(Folders{rings: t.TempDir()}, Spec{Epoch: 1, Rings: 2, Records: 256, Now: time.Now})
 	must(t, err)
 	t.Cleanup(func() { must(t, j.Close()) })
 	return j.Referrers

@@ -1,4 +1,4 @@
-package engine
+package journal
 
 import (
 	"encoding/binary"
@@ -119,7 +119,7 @@ func (d *Disk) mapFile(f *os.File, sizeBytes int) ([]byte, error) {
 
 // createRing makes a journal file, writes it full with zeros and syncs it (a sparse page would be a slow store, or
 // SIGBUS on a full disk), and maps it. A file of that name is replaced.
-func createRing(d *Disk, dir string, h ringHeader) (*ring, error) {
+func createRing(d *Disk, dir string, h ringHeader) (*Ring, error) {
 	f, err := createJournalFile(filepath.Join(dir, ringName(h.storeID, h.epoch, int(h.index))))
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func createJournalFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-func initRing(d *Disk, f *os.File, h ringHeader) (*ring, error) {
+func initRing(d *Disk, f *os.File, h ringHeader) (*Ring, error) {
 	if err := d.write(f, h.encode()); err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func initRing(d *Disk, f *os.File, h ringHeader) (*ring, error) {
 	return newRing(d, f, h)
 }
 
-func newRing(d *Disk, f *os.File, h ringHeader) (*ring, error) {
+func newRing(d *Disk, f *os.File, h ringHeader) (*Ring, error) {
 	b, err := d.mapFile(f, int(h.fileBytes()))
 	if err != nil {
 		return nil, err
@@ -173,11 +173,11 @@ func newRing(d *Disk, f *os.File, h ringHeader) (*ring, error) {
 }
 
 // newMemoryRing makes a ring in the memory of the process.
-func newMemoryRing(h ringHeader) *ring { return ringIn(mmap.Memory(int(h.fileBytes())), h) }
+func newMemoryRing(h ringHeader) *Ring { return ringIn(mmap.Memory(int(h.fileBytes())), h) }
 
 // ringIn makes a ring of mapped memory, which has what its file has.
-func ringIn(b []byte, h ringHeader) *ring {
-	r := &ring{
+func ringIn(b []byte, h ringHeader) *Ring {
+	r := &Ring{
 		head:    (*atomic.Uint64)(unsafe.Pointer(&b[ringHeadOffset])),
 		slots:   unsafe.Slice((*uint64)(unsafe.Pointer(&b[ringHeaderBytes])), int(h.records)*recordWords),
 		mask:    uint64(h.records) - 1,
@@ -191,7 +191,7 @@ func ringIn(b []byte, h ringHeader) *ring {
 }
 
 // close closes the file. What a late writer still appends lands in it and is replayed at the next start.
-func (r *ring) close() error {
+func (r *Ring) close() error {
 	if r.file == nil {
 		return nil
 	}

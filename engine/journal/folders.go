@@ -1,4 +1,4 @@
-package engine
+package journal
 
 import (
 	"errors"
@@ -11,18 +11,18 @@ import (
 	"syscall"
 )
 
-// folders are where the files of a store's journal are: rings and dictionary in one, standby rings in the other.
-type folders struct {
+// Folders are where the files of a store's journal are: rings and dictionary in one, standby rings in the other.
+type Folders struct {
 	storeID [16]byte
 	rings   string
 	standby string // in memory; "" or not there: standby rings are in the memory of the process
 	of      string // whose the latter says it is
 }
 
-// newFolders returns the folders of a store's journal: dir, and one of the store's own in standbyDir, which is in memory (""
+// NewFolders returns the folders of a store's journal: dir, and one of the store's own in standbyDir, which is in memory (""
 // : there is none). That one says whose it is by of. It touches neither.
-func newFolders(storeID [16]byte, dir, standbyDir, of string) folders {
-	return folders{storeID, dir, standbyFolder(standbyDir, storeID), of}
+func NewFolders(storeID [16]byte, dir, standbyDir, of string) Folders {
+	return Folders{storeID, dir, standbyFolder(standbyDir, storeID), of}
 }
 
 // standbyFolder is a store's own folder in dir, which may be one that anybody can write to.
@@ -35,7 +35,7 @@ func standbyFolder(dir string, storeID [16]byte) string {
 
 // ring returns the path of ring i of n. The second half are standby rings, but for a journal of a version that had none; the
 // path of one that can have no file is "".
-func (d *folders) ring(epoch uint64, i, n int) string {
+func (d *Folders) ring(epoch uint64, i, n int) string {
 	name := ringName(d.storeID, epoch, i)
 	path := filepath.Join(d.rings, name)
 	if !isStandby(i, n) {
@@ -50,13 +50,13 @@ func (d *folders) ring(epoch uint64, i, n int) string {
 	return filepath.Join(d.standby, name)
 }
 
-func (d *folders) hasStandby() bool { return d.standby != "" && private(d.standby) == nil }
+func (d *Folders) hasStandby() bool { return d.standby != "" && private(d.standby) == nil }
 
 // isStandby reports whether ring i of n is a standby ring. Its file is gone if the power is.
 func isStandby(i, n int) bool { return i >= n/2 }
 
 // each calls do for the folders that may have files of the journal.
-func (d *folders) each(do func(dir string) error) error {
+func (d *Folders) each(do func(dir string) error) error {
 	err := do(d.rings)
 	if d.hasStandby() {
 		err = errors.Join(err, do(d.standby))
@@ -65,37 +65,37 @@ func (d *folders) each(do func(dir string) error) error {
 }
 
 // dictionary returns the path of the dictionary of an epoch.
-func (d *folders) dictionary(epoch uint64) string {
+func (d *Folders) dictionary(epoch uint64) string {
 	return filepath.Join(d.rings, referrersName(d.storeID, epoch))
 }
 
 // HasDictionary reports whether the dictionary of an epoch is there. It is the last file of an epoch to be made.
-func (d *folders) HasDictionary(epoch uint64) bool {
+func (d *Folders) HasDictionary(epoch uint64) bool {
 	_, err := os.Lstat(d.dictionary(epoch))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// RemoveEpochs deletes the store's files of those epochs. An error that is ErrInUse is of a file that stays.
-func (d *folders) RemoveEpochs(which func(epoch uint64) bool) error {
-	return d.each(func(dir string) error { return removeEpochs(dir, d.storeID, which) })
+// removeEpochs deletes the store's files of those epochs. An error that is ErrInUse is of a file that stays.
+func (d *Folders) removeEpochs(which func(epoch uint64) bool) error {
+	return d.each(func(dir string) error { return removeIn(dir, d.storeID, which) })
 }
 
 // RemoveBefore deletes the store's files of the epochs before one, of the same history: their content is in the store.
-func (d *folders) RemoveBefore(epoch uint64) error {
-	return d.RemoveEpochs(func(n uint64) bool { return n < epoch && sameHistory(n, epoch) })
+func (d *Folders) RemoveBefore(epoch uint64) error {
+	return d.removeEpochs(func(n uint64) bool { return n < epoch && sameHistory(n, epoch) })
 }
 
 // RemoveStandby deletes the standby rings of an epoch. Those of others may be all that a killed server has left.
-func (d *folders) RemoveStandby(epoch uint64) error {
+func (d *Folders) RemoveStandby(epoch uint64) error {
 	if !d.hasStandby() {
 		return nil
 	}
-	err := removeEpochs(d.standby, d.storeID, func(n uint64) bool { return n == epoch })
+	err := removeIn(d.standby, d.storeID, func(n uint64) bool { return n == epoch })
 	return errors.Join(err, removeStandbyFolder(d.standby))
 }
 
-// removeEpochs deletes the files of those epochs in one folder.
-func removeEpochs(dir string, storeID [16]byte, which func(epoch uint64) bool) error {
+// removeIn deletes the files of those epochs in one folder.
+func removeIn(dir string, storeID [16]byte, which func(epoch uint64) bool) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -117,7 +117,7 @@ func removeEpochs(dir string, storeID [16]byte, which func(epoch uint64) bool) e
 
 // Foreign returns why a folder of standby rings cannot be read, if it is another user's who may have run this store: the owner of
 // its journal, or root. What strangers put there is nobody's.
-func (d *folders) Foreign() error {
+func (d *Folders) Foreign() error {
 	if d.standby == "" {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package engine
+package journal
 
 import (
 	"encoding/binary"
@@ -20,16 +20,16 @@ const (
 
 // leftJournal makes a journal of two rings as a killed process leaves it. Ring 0 is on its third lap, of which 100 records
 // wait; ring 1 is on its first, of which 10 wait.
-func leftJournal(t *testing.T) (dir string, p covered) {
+func leftJournal(t *testing.T) (dir string, p Positions) {
 	t.Helper()
 	dir = t.TempDir()
-	in := folders{rings: dir, storeID: checkedID}
-	j, _, err := createJournal(in, newEpoch{Epoch: checkedEpoch, Rings: 2, Records: checkedSlots, Now: time.Now})
+	in := Folders{rings: dir, storeID: checkedID}
+	j, _, err := Create(in, Spec{Epoch: checkedEpoch, Rings: 2, Records: checkedSlots, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
 	number := j.Referrers.Number([]byte("a.example"))
-	fill := func(r *ring, records uint64) {
+	fill := func(r *Ring, records uint64) {
 		for i := range records {
 			rec := record(i)
 			rec.Referrer = number
@@ -43,7 +43,7 @@ func leftJournal(t *testing.T) (dir string, p covered) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return dir, covered{Epoch: checkedEpoch, Rings: []uint64{2 * checkedSlots, 40, 0, 0}}
+	return dir, Positions{Epoch: checkedEpoch, Rings: []uint64{2 * checkedSlots, 40, 0, 0}}
 }
 
 // foundFaults gathers faults, each as a line.
@@ -53,9 +53,9 @@ func (f *foundFaults) AddFile(path, format string, args ...any) {
 	*f += foundFaults(fmt.Sprintf("%s: %s\n", filepath.Base(path), fmt.Sprintf(format, args...)))
 }
 
-func checkLeft(t *testing.T, dir string, p covered) (JournalReport, string) {
+func checkLeft(t *testing.T, dir string, p Positions) (Report, string) {
 	t.Helper()
-	in, found := folders{rings: dir, storeID: checkedID}, foundFaults("")
+	in, found := Folders{rings: dir, storeID: checkedID}, foundFaults("")
 	report, err := in.Check(p, false, &found)
 	if err != nil {
 		t.Fatal(err)
@@ -83,8 +83,8 @@ func slotAt(file []byte, slot int) []byte {
 
 func TestWhatACrashLeavesInTheJournalIsCountedAndNoFault(t *testing.T) {
 	ring0, ring1 := ringName(checkedID, checkedEpoch, 0), ringName(checkedID, checkedEpoch, 1)
-	healthy := JournalReport{Files: 3, Waiting: 110, Referrers: 1}
-	torn := func(waiting, torn uint64) JournalReport {
+	healthy := Report{Files: 3, Waiting: 110, Referrers: 1}
+	torn := func(waiting, torn uint64) Report {
 		r := healthy
 		r.Waiting, r.Torn = waiting, torn
 		return r
@@ -92,7 +92,7 @@ func TestWhatACrashLeavesInTheJournalIsCountedAndNoFault(t *testing.T) {
 	for name, c := range map[string]struct {
 		file   string
 		change func(b []byte) []byte
-		want   JournalReport
+		want   Report
 	}{
 		"nothing": {ring0, func(b []byte) []byte { return b }, healthy},
 		"a page that was not written back, of an earlier lap": {ring0, func(b []byte) []byte {
@@ -145,10 +145,10 @@ func TestAStartThatWasCutOffIsNoFaultOfTheJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	change(t, dir, referrersName(checkedID, checkedEpoch), func(b []byte) []byte { return b[:10] })
-	if report, found := checkLeft(t, dir, p); report != (JournalReport{Unfinished: 3}) || found != "" {
+	if report, found := checkLeft(t, dir, p); report != (Report{Unfinished: 3}) || found != "" {
 		t.Errorf("got %+v and faults %q", report, found)
 	}
-	if report, found := checkLeft(t, filepath.Join(dir, "none"), covered{}); report != (JournalReport{}) || found != "" {
+	if report, found := checkLeft(t, filepath.Join(dir, "none"), Positions{}); report != (Report{}) || found != "" {
 		t.Errorf("without a folder: got %+v and faults %q", report, found)
 	}
 }
@@ -221,19 +221,19 @@ func header(edit func(*ringHeader)) func([]byte) []byte {
 
 func TestOtherHistoriesKeepTheirFilesAndAreNotReplayed(t *testing.T) {
 	dir, p := leftJournal(t)
-	restored := covered{Epoch: otherHistory(p.Epoch)}
+	restored := Positions{Epoch: OtherHistory(p.Epoch)}
 	if sameHistory(restored.Epoch, p.Epoch) {
 		t.Errorf("got %+v of %+v", restored, p)
 	}
-	if again := otherHistory(restored.Epoch); sameHistory(again, restored.Epoch) {
+	if again := OtherHistory(restored.Epoch); sameHistory(again, restored.Epoch) {
 		t.Errorf("a restore of a restored store: got epoch %d of %+v", again, restored)
 	}
-	in := folders{rings: dir, storeID: checkedID}
-	report, err := in.Replay(restored, func([]uint64, *hitRecord) error { return errors.New("a record was replayed") })
-	if err != nil || report.records+report.invalid+report.lost+uint64(len(report.faults)) != 0 {
+	in := Folders{rings: dir, storeID: checkedID}
+	report, err := in.Replay(restored, func([]uint64, *Record) error { return errors.New("a record was replayed") })
+	if err != nil || report.Records+report.Invalid+report.Lost+uint64(len(report.Faults)) != 0 {
 		t.Errorf("got %+v, %v", report, err)
 	}
-	if err := in.RemoveBefore(nextEpoch(restored.Epoch)); err != nil {
+	if err := in.RemoveBefore(NextEpoch(restored.Epoch)); err != nil {
 		t.Error(err)
 	}
 	if report, found := checkLeft(t, dir, p); report.Files != 3 || found != "" {
@@ -244,7 +244,7 @@ func TestOtherHistoriesKeepTheirFilesAndAreNotReplayed(t *testing.T) {
 	if report, found := checkLeft(t, dir, restored); report.Old != 3 || found != "" {
 		t.Errorf("got %+v and faults %q", report, found)
 	}
-	if err := in.RemoveBefore(nextEpoch(p.Epoch)); err != nil {
+	if err := in.RemoveBefore(NextEpoch(p.Epoch)); err != nil {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

@@ -1,4 +1,4 @@
-package engine
+package journal
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 // open is called before the server ends.
 func leaveStandby(t *testing.T, dir, of string, hits uint64, open func(path string)) (path string) {
 	t.Helper()
-	in := newFolders(checkedID, t.TempDir(), dir, of)
-	j, standbyErr, err := createAllRings(in, newEpoch{Epoch: checkedEpoch, Rings: 2, Records: checkedSlots})
+	in := NewFolders(checkedID, t.TempDir(), dir, of)
+	j, standbyErr, err := createAllRings(in, Spec{Epoch: checkedEpoch, Rings: 2, Records: checkedSlots})
 	if err = errors.Join(standbyErr, err); err != nil {
 		t.Fatal(err)
 	}

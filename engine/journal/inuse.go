@@ -1,4 +1,4 @@
-package engine
+package journal
 
 import (
 	"errors"
@@ -41,7 +41,7 @@ func checkUnused(path string) error {
 }
 
 // InUse returns ErrInUse if any file of p's epoch is locked. Files that cannot be opened are Replay's to report.
-func (d *folders) InUse(p covered) error {
+func (d *Folders) InUse(p Positions) error {
 	paths := []string{d.dictionary(p.Epoch)}
 	for i := range p.Rings {
 		paths = append(paths, d.ring(p.Epoch, i, len(p.Rings)))
@@ -56,7 +56,7 @@ func (d *folders) InUse(p covered) error {
 
 // Readable returns the error of opening a file of p's epoch that an operator can mend: it may not be read, or too many files
 // are open. Anything else that is wrong with a file is Replay's to report.
-func (d *folders) Readable(p covered) error {
+func (d *Folders) Readable(p Positions) error {
 	for i := range p.Rings {
 		f, err := openOld(d.ring(p.Epoch, i, len(p.Rings)))
 		switch {

@@ -1,4 +1,4 @@
-package engine
+package journal
 
 import (
 	"bytes"
@@ -14,23 +14,23 @@ import (
 )
 
 // replayedIDs replays a journal into a list of link ids.
-func replayedIDs(t *testing.T, dir string, id [16]byte, p covered) (ids []uint64, res replayResult) {
+func replayedIDs(t *testing.T, dir string, id [16]byte, p Positions) (ids []uint64, res Replayed) {
 	t.Helper()
-	in := folders{rings: dir, storeID: id}
-	res, err := in.Replay(p, func(_ []uint64, r *hitRecord) error {
-		ids = append(ids, r.linkID)
+	in := Folders{rings: dir, storeID: id}
+	res, err := in.Replay(p, func(_ []uint64, r *Record) error {
+		ids = append(ids, r.LinkID)
 		return nil
 	})
 	must(t, err)
-	if uint64(len(ids)) != res.records {
-		t.Errorf("%d records are counted as %d", len(ids), res.records)
+	if uint64(len(ids)) != res.Records {
+		t.Errorf("%d records are counted as %d", len(ids), res.Records)
 	}
 	return ids, res
 }
 
 func TestReplayTakesWhatTheStoreDoesNotContain(t *testing.T) {
 	dir, id := t.TempDir(), [16]byte{}
-	j, _, err := createAllRings(folders{rings: dir, storeID: id}, newEpoch{Epoch: 3, Rings: 1, Records: 256})
+	j, _, err := createAllRings(Folders{rings: dir, storeID: id}, Spec{Epoch: 3, Rings: 1, Records: 256})
 	must(t, err)
 	r := j.Rings[0]
 	for i := range uint64(700) {
@@ -49,8 +49,8 @@ func TestReplayTakesWhatTheStoreDoesNotContain(t *testing.T) {
 		"the store is ahead of a file's head": {position: 900},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, res := replayedIDs(t, dir, id, covered{Epoch: 3, Rings: []uint64{c.position, 0}})
-			if res.records != c.records || res.invalid != c.invalid || res.lost != c.lost || (c.records > 0 && got[0] != c.first) {
+			got, res := replayedIDs(t, dir, id, Positions{Epoch: 3, Rings: []uint64{c.position, 0}})
+			if res.Records != c.records || res.Invalid != c.invalid || res.Lost != c.lost || (c.records > 0 && got[0] != c.first) {
 				t.Errorf("%+v from %v, want %+v", res, got[:min(1, len(got))], c)
 			}
 		})
@@ -59,7 +59,7 @@ func TestReplayTakesWhatTheStoreDoesNotContain(t *testing.T) {
 
 func TestReplayGoesOnAfterTheRecordsThatItHasPassed(t *testing.T) {
 	dir, id := t.TempDir(), [16]byte{}
-	j, _, err := createAllRings(folders{rings: dir, storeID: id}, newEpoch{Epoch: 3, Rings: 2, Records: 256})
+	j, _, err := createAllRings(Folders{rings: dir, storeID: id}, Spec{Epoch: 3, Rings: 2, Records: 256})
 	must(t, err)
 	for i := range uint64(600) {
 		w, r := record(i).words(), j.Rings[i%2]
@@ -67,17 +67,17 @@ func TestReplayGoesOnAfterTheRecordsThatItHasPassed(t *testing.T) {
 		r.Append(&w) // 300 each
 	}
 	must(t, j.Close())
-	seen, at := make(map[uint64]int), covered{Epoch: 3, Rings: []uint64{0, 0, 0, 0}}
+	seen, at := make(map[uint64]int), Positions{Epoch: 3, Rings: []uint64{0, 0, 0, 0}}
 	stop := errors.New("crash")
 	for crashed := true; crashed; {
 		n, next := 0, at
-		in := folders{rings: dir, storeID: id}
-		_, err := in.Replay(at, func(passed []uint64, r *hitRecord) error {
+		in := Folders{rings: dir, storeID: id}
+		_, err := in.Replay(at, func(passed []uint64, r *Record) error {
 			if n == 100 { // commits what was passed, and crashes
 				next.Rings = slices.Clone(passed)
 				return stop
 			}
-			seen[r.linkID]++
+			seen[r.LinkID]++
 			n++
 			return nil
 		})
@@ -103,7 +103,7 @@ func TestReplayKnowsARecordOfAnotherTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, id := t.TempDir(), [16]byte{}
-			j, _, err := createAllRings(folders{rings: dir, storeID: id}, newEpoch{Epoch: 3, Rings: 1, Records: 256})
+			j, _, err := createAllRings(Folders{rings: dir, storeID: id}, Spec{Epoch: 3, Rings: 1, Records: 256})
 			must(t, err)
 			r := j.Rings[0]
 			r.head.Store(1000)
@@ -118,8 +118,8 @@ func TestReplayKnowsARecordOfAnotherTime(t *testing.T) {
 				slot[3] |= uint64(checksum(&w, epoch, as)) << 32
 			}
 			must(t, j.Close())
-			got, res := replayedIDs(t, dir, id, covered{Epoch: 3, Rings: []uint64{900, 0}})
-			if len(got) != 50 || got[0] != 901 || res.invalid != 50 || res.lost != 0 {
+			got, res := replayedIDs(t, dir, id, Positions{Epoch: 3, Rings: []uint64{900, 0}})
+			if len(got) != 50 || got[0] != 901 || res.Invalid != 50 || res.Lost != 0 {
 				t.Errorf("%d records, %+v, want the 50 that are in place", len(got), res)
 			}
 		})
@@ -129,7 +129,7 @@ func TestReplayKnowsARecordOfAnotherTime(t *testing.T) {
 func TestADamagedHeadCostsNoRecord(t *testing.T) {
 	for _, head := range []uint64{0, 19, 21, 300, 1 << 40, ^uint64(0)} {
 		dir, id := t.TempDir(), [16]byte{}
-		j, _, err := createAllRings(folders{rings: dir, storeID: id}, newEpoch{Epoch: 1, Rings: 1, Records: 256})
+		j, _, err := createAllRings(Folders{rings: dir, storeID: id}, Spec{Epoch: 1, Rings: 1, Records: 256})
 		must(t, err)
 		for i := range uint64(20) {
 			w := record(i).words()
@@ -137,7 +137,7 @@ func TestADamagedHeadCostsNoRecord(t *testing.T) {
 		}
 		j.Rings[0].head.Store(head)
 		must(t, j.Close())
-		if got, res := replayedIDs(t, dir, id, covered{Epoch: 1, Rings: []uint64{5, 0}}); len(got) != 15 || res.lost != 0 {
+		if got, res := replayedIDs(t, dir, id, Positions{Epoch: 1, Rings: []uint64{5, 0}}); len(got) != 15 || res.Lost != 0 {
 			t.Errorf("head %d: %d records, %+v, want 15", head, len(got), res)
 		}
 	}
@@ -170,7 +170,7 @@ func TestJournalFilesThatCannotBeReplayedAreSkippedAndSaid(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			j, _, err := createAllRings(folders{rings: dir, storeID: id}, newEpoch{Epoch: 1, Rings: 2, Records: 256})
+			j, _, err := createAllRings(Folders{rings: dir, storeID: id}, Spec{Epoch: 1, Rings: 2, Records: 256})
 			must(t, err)
 			for i := range uint64(20) {
 				w := record(i).words()
@@ -179,9 +179,9 @@ func TestJournalFilesThatCannotBeReplayedAreSkippedAndSaid(t *testing.T) {
 			must(t, j.Close())
 			path := filepath.Join(dir, ringName(id, 1, 0))
 			c.spoil(t, path)
-			got, res := replayedIDs(t, dir, id, covered{Epoch: 1, Rings: []uint64{0, 0, 0, 0}})
-			if len(got) != 10+c.kept || len(res.faults) != 1 || !strings.Contains(res.faults[0].Error(), path) {
-				t.Errorf("%d records, %v; want %d, and an error that names the file", len(got), res.faults, 10+c.kept)
+			got, res := replayedIDs(t, dir, id, Positions{Epoch: 1, Rings: []uint64{0, 0, 0, 0}})
+			if len(got) != 10+c.kept || len(res.Faults) != 1 || !strings.Contains(res.Faults[0].Error(), path) {
+				t.Errorf("%d records, %v; want %d, and an error that names the file", len(got), res.Faults, 10+c.kept)
 			}
 		})
 	}
@@ -189,7 +189,7 @@ func TestJournalFilesThatCannotBeReplayedAreSkippedAndSaid(t *testing.T) {
 
 func TestAReadOnlyJournalFileIsReplayed(t *testing.T) {
 	dir := t.TempDir()
-	j, _, err := createAllRings(folders{rings: dir}, newEpoch{Epoch: 1, Rings: 1, Records: 256})
+	j, _, err := createAllRings(Folders{rings: dir}, Spec{Epoch: 1, Rings: 1, Records: 256})
 	must(t, err)
 	w := record(7).words()
 	j.Rings[0].Append(&w)
@@ -197,14 +197,14 @@ func TestAReadOnlyJournalFileIsReplayed(t *testing.T) {
 	path := filepath.Join(dir, ringName([16]byte{}, 1, 0))
 	must(t, os.Chmod(path, 0o400))
 	immutable(t, path) // for root, whom modes do not stop
-	if got, res := replayedIDs(t, dir, [16]byte{}, covered{Epoch: 1, Rings: []uint64{0, 0}}); len(got) != 1 || res.faults != nil {
-		t.Errorf("%d records, %v", len(got), res.faults)
+	if got, res := replayedIDs(t, dir, [16]byte{}, Positions{Epoch: 1, Rings: []uint64{0, 0}}); len(got) != 1 || res.Faults != nil {
+		t.Errorf("%d records, %v", len(got), res.Faults)
 	}
 }
 
 func TestANewerJournalFormatIsAnError(t *testing.T) {
 	dir := t.TempDir()
-	j, _, err := createAllRings(folders{rings: dir}, newEpoch{Epoch: 1, Rings: 1, Records: 256})
+	j, _, err := createAllRings(Folders{rings: dir}, Spec{Epoch: 1, Rings: 1, Records: 256})
 	must(t, err)
 	must(t, j.Close())
 	path := filepath.Join(dir, ringName([16]byte{}, 1, 0))
@@ -213,8 +213,8 @@ func TestANewerJournalFormatIsAnError(t *testing.T) {
 	b[8] = ringFormat + 1
 	binary.LittleEndian.PutUint32(b[52:], crc32.Checksum(b[:52], castagnoli))
 	must(t, os.WriteFile(path, b, 0o600))
-	in := folders{rings: dir}
-	_, err = in.Replay(covered{Epoch: 1, Rings: []uint64{0, 0}}, nil)
+	in := Folders{rings: dir}
+	_, err = in.Replay(Positions{Epoch: 1, Rings: []uint64{0, 0}}, nil)
 	if err == nil || !strings.Contains(err.Error(), "newer format") || !strings.Contains(err.Error(), path) {
 		t.Errorf("got %v, want an error that names the newer format and the file", err)
 	}
@@ -262,10 +262,10 @@ func FuzzReplayedRecords(f *testing.F) {
 		r, err := openOldRing(path, h)
 		must(t, err)
 		var got []uint64
-		var res replayResult
+		var res Replayed
 		next := position
-		must(t, errors.Join(r.replay(&next, &res, func(r *hitRecord) error { got = append(got, r.linkID); return nil }), r.file.Close()))
-		if !slices.Equal(got, want) || res.records != uint64(len(want)) || res.lost != 0 {
+		must(t, errors.Join(r.replay(&next, &res, func(r *Record) error { got = append(got, r.LinkID); return nil }), r.file.Close()))
+		if !slices.Equal(got, want) || res.Records != uint64(len(want)) || res.Lost != 0 {
 			t.Errorf("got %d, %+v; want %d", got, res, want)
 		}
 		if next != wantNext {
@@ -276,7 +276,7 @@ func FuzzReplayedRecords(f *testing.F) {
 
 // putRecord writes a record into the file b.
 func putRecord(b []byte, h ringHeader, seq, linkID uint64) {
-	w := (&hitRecord{linkID: linkID}).words()
+	w := (&Record{LinkID: linkID}).words()
 	w[recordWords-1] |= uint64(checksum(&w, h.epoch, seq)) << 32
 	slot := b[ringHeaderBytes+seq%uint64(h.records)*slotBytes:]
 	for i, word := range w {
@@ -299,10 +299,10 @@ func FuzzReplay(f *testing.F) {
 		must(t, os.WriteFile(path, b, 0o600))
 		r, err := openOldRing(path, h)
 		must(t, err)
-		var res replayResult
-		must(t, errors.Join(r.replay(&position, &res, func(*hitRecord) error { return nil }), r.file.Close()))
-		if res.records+res.invalid > 2*r.size {
-			t.Errorf("replay counts %d slots of %d", res.records+res.invalid, r.size)
+		var res Replayed
+		must(t, errors.Join(r.replay(&position, &res, func(*Record) error { return nil }), r.file.Close()))
+		if res.Records+res.Invalid > 2*r.size {
+			t.Errorf("replay counts %d slots of %d", res.Records+res.Invalid, r.size)
 		}
 	})
 }

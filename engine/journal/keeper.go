@@ -1,4 +1,4 @@
-package engine
+package journal
 
 import (
 	"context"
@@ -49,7 +49,7 @@ type Keeper struct {
 	// Ask returns once the file system takes a write to a journal file. Tests replace it, before Run.
 	Ask func(*os.File) error
 
-	journal  *journal
+	journal  *Journal
 	log      *slog.Logger
 	answered func()
 	kick     chan struct{} // hits come to the end of what is kept
@@ -63,7 +63,7 @@ type Keeper struct {
 
 // NewKeeper returns the keeper of a journal. answered is called each time that hits go to the files again: what the standby
 // rings have should then be in the store soon. It must not block.
-func NewKeeper(j *journal, log *slog.Logger, answered func()) *Keeper {
+func NewKeeper(j *Journal, log *slog.Logger, answered func()) *Keeper {
 	return &Keeper{Ask: askFile, journal: j, log: log, answered: answered, kick: make(chan struct{}, 1)}
 }
 
@@ -188,7 +188,7 @@ func (k *Keeper) fromStandby() {
 }
 
 // keep makes the pages writable that writers are at and come to next. came reports whether records have, since the last time.
-func (r *ring) keep() (came bool, err error) {
+func (r *Ring) keep() (came bool, err error) {
 	head, from := r.head.Load(), r.keptFrom.Load()
 	ahead := min(max(8*(head-from), minKeptRecords), maxKeptRecords, r.size)
 	if err := mmap.MakeWritable(r.mapping[:ringHeaderBytes]); err != nil {
@@ -208,16 +208,16 @@ func (r *ring) keep() (came bool, err error) {
 }
 
 // keptShort reports whether writers have come through more than half of what is kept writable.
-func (r *ring) keptShort() bool {
+func (r *Ring) keptShort() bool {
 	head, from, kept := r.head.Load(), r.keptFrom.Load(), r.kept.Load()
 	return 2*head > from+kept
 }
 
 // keep makes the pages of the dictionary writable that the next names stand in.
-func (r *referrers) keep() (bool, error) { return false, mmap.MakeWritable(r.next()) }
+func (r *Referrers) keep() (bool, error) { return false, mmap.MakeWritable(r.next()) }
 
 // next returns the text that the next names are written to.
-func (r *referrers) next() []byte {
+func (r *Referrers) next() []byte {
 	const namesAhead = 4 * pageBytes
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,4 +1,4 @@
-package engine
+package journal
 
 import (
 	"shunt/engine/internal/hash"
@@ -31,18 +31,18 @@ const (
 	checksumShift = 32
 )
 
-// words are the words of a record. The last one has its checksum once it is stored.
-type words [recordWords]uint64
+// Words are the words of a record. The last one has its checksum once it is stored.
+type Words [recordWords]uint64
 
-// hitRecord is a record decoded: one redirect.
-type hitRecord struct {
-	linkID  uint64
-	visitor uint64
-	owner   uint32
-	hour    uint32 // Unix time / 3600, 24 bits: until the year 3883
-	class   tally.Class
-	counted bool // the link's counter was raised when this was recorded, so whoever reads it must not
-	void    bool // there was no hit: it was not admitted after its slot was reserved
+// Record is a record decoded: one redirect.
+type Record struct {
+	LinkID  uint64
+	Visitor uint64
+	Owner   uint32
+	Hour    uint32 // Unix time / 3600, 24 bits: until the year 3883
+	Class   tally.Class
+	Counted bool // the link's counter was raised when this was recorded, so whoever reads it must not
+	Void    bool // there was no hit: it was not admitted after its slot was reserved
 	tally.Values
 }
 
@@ -57,25 +57,25 @@ func (v Visit) PackClass() uint64 {
 }
 
 // Words makes the words of a visit's record.
-func (v Visit) Words(linkID uint64, owner uint32) words {
-	return words{linkID, v.Visitor, v.PackOwner(owner), v.PackClass()}
+func (v Visit) Words(linkID uint64, owner uint32) Words {
+	return Words{linkID, v.Visitor, v.PackOwner(owner), v.PackClass()}
 }
 
-// voidWords makes the words of a void record.
-func voidWords() words { return words{recordWords - 1: voidBit} }
+// Void makes the words of a void record.
+func Void() Words { return Words{recordWords - 1: voidBit} }
 
 // SetCounted marks the record: its link's counter was raised already.
-func (w *words) SetCounted() { w[recordWords-1] |= countedBit }
+func (w *Words) SetCounted() { w[recordWords-1] |= countedBit }
 
-func (r *hitRecord) unpack(w *words) {
-	r.linkID, r.visitor = w[0], w[1]
-	r.owner, r.hour, r.Country = uint32(w[2]), uint32(w[2]>>32)&0xffffff, tally.Country(w[2]>>56)
-	r.class, r.counted, r.void = tally.Class(w[3]&classMask), w[3]&countedBit != 0, w[3]&voidBit != 0
+func (r *Record) unpack(w *Words) {
+	r.LinkID, r.Visitor = w[0], w[1]
+	r.Owner, r.Hour, r.Country = uint32(w[2]), uint32(w[2]>>32)&0xffffff, tally.Country(w[2]>>56)
+	r.Class, r.Counted, r.Void = tally.Class(w[3]&classMask), w[3]&countedBit != 0, w[3]&voidBit != 0
 	r.Agent, r.Referrer = tally.Agent(w[3]>>agentShift)&tally.AgentMask, uint16(w[3]>>referrerShift)
 }
 
 // unpackIf unpacks the words of a slot if they prove to be the record with sequence number seq of an epoch.
-func (r *hitRecord) unpackIf(w *words, epoch, seq uint64) bool {
+func (r *Record) unpackIf(w *Words, epoch, seq uint64) bool {
 	if uint32(w[3]>>checksumShift) != checksum(w, epoch, seq) {
 		return false
 	}
@@ -85,7 +85,7 @@ func (r *hitRecord) unpackIf(w *words, epoch, seq uint64) bool {
 
 // checksum is over the record, the epoch and the full sequence number, so that a slot of an earlier lap, of an earlier
 // epoch, or half written does not pass for a record. It mixes by folded 64×64-bit multiplications, as wyhash does.
-func checksum(w *words, epoch, seq uint64) uint32 {
+func checksum(w *Words, epoch, seq uint64) uint32 {
 	return uint32(seal(Digest(w[0], w[1], w[2], w[3]&(1<<checksumShift-1)), epoch, seq))
 }
 

@@ -1,4 +1,4 @@
-package engine
+package journal
 
 import "math/rand/v2"
 
@@ -8,14 +8,14 @@ const (
 	historyBits = 24
 )
 
-// nextEpoch returns the epoch after one: it counts, and draws the low bits, so that two copies of a folder that go on from one
+// NextEpoch returns the epoch after one: it counts, and draws the low bits, so that two copies of a folder that go on from one
 // epoch do not take each other's journal for their own.
-func nextEpoch(epoch uint64) uint64 {
+func NextEpoch(epoch uint64) uint64 {
 	return (epoch>>lotBits+1)<<lotBits | rand.Uint64N(1<<lotBits)
 }
 
-// otherHistory returns the first epoch of another history: files of one history are neither replayed nor removed by another.
-func otherHistory(epoch uint64) uint64 {
+// OtherHistory returns the first epoch of another history: files of one history are neither replayed nor removed by another.
+func OtherHistory(epoch uint64) uint64 {
 	other := epoch
 	for other == 0 || sameHistory(other, epoch) {
 		other = rand.Uint64N(1<<historyBits) << (64 - historyBits)
