@@ -60,6 +60,10 @@ var rooms = map[string]room{
 		"shunt/engine/internal/hash", "shunt/engine/internal/invariants", "shunt/engine/internal/limits",
 		"shunt/engine/internal/mmap", "shunt/engine/invalid",
 	}},
+	"shunt/engine/journal": {knows: []string{
+		"shunt/engine/internal/hash", "shunt/engine/internal/mmap", "shunt/engine/plural", "shunt/engine/tally",
+	}},
+	"shunt/engine/tally":  {knows: []string{"shunt/engine/internal/hash"}},
 	"shunt/engine/target": {knows: []string{"shunt/engine/internal/limits", "shunt/engine/invalid"}},
 	"shunt/api/wire":      {knows: []string{"shunt/api/problem", "shunt/api/rate", "shunt/api/turnstile"}}, // problem needs engine and accounts
 }
@@ -214,6 +218,9 @@ func TestEachForbiddenDependencyIsFound(t *testing.T) {
 		"targets import the index":                        {ImportPath: "shunt/engine/target", Imports: []string{"shunt/engine/index"}},
 		"targets import the hash":                         {ImportPath: "shunt/engine/target", Imports: []string{"shunt/engine/internal/hash"}},
 		"mapped memory imports the hash":                  {ImportPath: "shunt/engine/internal/mmap", Imports: []string{"shunt/engine/internal/hash"}},
+		"the journal imports the engine":                  {ImportPath: "shunt/engine/journal", Imports: []string{"shunt/engine"}},
+		"the journal imports the index":                   {ImportPath: "shunt/engine/journal", Imports: []string{"shunt/engine/index"}},
+		"tallies import the journal":                      {ImportPath: "shunt/engine/tally", Imports: []string{"shunt/engine/journal"}},
 		"tallies map memory":                              {ImportPath: "shunt/engine/tally", Imports: []string{"shunt/engine/internal/mmap"}},
 		"storage imports the inside of the engine":        {ImportPath: "shunt/storage", Imports: []string{"shunt/engine/internal/limits"}},
 		"a folder that the design does not know":          {ImportPath: "shunt/util"},

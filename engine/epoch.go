@@ -11,7 +11,8 @@ import (
 	"shunt/engine/tally"
 )
 
-// What joins journal, fold and store at a start: what the last run left is replayed and committed, and a new epoch begins.
+// What joins journal, fold and store at a start: what the last run left is replayed and committed,
+// and a new epoch begins.
 
 // replayed is what an earlier run left in the journal.
 type replayed struct {
@@ -20,16 +21,18 @@ type replayed struct {
 }
 
 // journal returns the positions as the journal knows them.
-func (p *Positions) journal() journal.Positions { return journal.Positions{Epoch: p.Epoch, Rings: p.Rings} }
+func (p *Positions) journal() journal.Positions {
+	return journal.Positions{Epoch: p.Epoch, Rings: p.Rings}
+}
 
 // folders returns where the files of a store's journal are.
 func (o *Options) folders(id Identity) journal.Folders {
 	return journal.NewFolders(id.StoreID, o.JournalDir, o.StandbyDir, o.StandbyOf)
 }
 
-// startEpoch commits what the last epoch's journal holds beyond the store, together with the start of a new epoch, and
-// only then makes the new files. A crash before the commit leaves the old epoch as it was; one after it leaves an epoch
-// without files, or with some, and without hits.
+// startEpoch commits what the last epoch's journal holds beyond the store, together with the start
+// of a new epoch, and only then makes the new files. A crash before the commit leaves the old epoch
+// as it was; one after it leaves an epoch without files, or with some, and without hits.
 func (e *Engine) startEpoch() error {
 	p, err := e.store.Positions()
 	if err != nil {
@@ -55,8 +58,8 @@ func (e *Engine) startEpoch() error {
 	return nil
 }
 
-// mayRead refuses a start whose journal is there and cannot be opened for a reason that an operator can mend: going on would
-// give its hits up.
+// mayRead refuses a start whose journal is there and cannot be opened for a reason that an operator
+// can mend: going on would give its hits up.
 func (e *Engine) mayRead(p Positions) error {
 	if err := e.folders.Foreign(); err != nil && len(p.Rings) > 0 {
 		return fmt.Errorf("the hit journal has a part in memory that belongs to another user: %w; run this as the user that the server "+
@@ -69,8 +72,8 @@ func (e *Engine) mayRead(p Positions) error {
 	return nil
 }
 
-// commitLast commits what the journal of p's epoch holds beyond p, and sets p to the start of the next epoch, which the
-// same batch begins with so many rings and as many standby rings.
+// commitLast commits what the journal of p's epoch holds beyond p, and sets p to the start of the
+// next epoch, which the same batch begins with so many rings and as many standby rings.
 func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 	left := pair{limit: e.options.PendingEntries}
 	names := sync.OnceValue(func() *journal.Referrers { return e.oldReferrers(*p) })
@@ -109,10 +112,11 @@ func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 	return nil
 }
 
-// NewHistory returns the positions of a store that is restored from a backup with positions p. The original goes on from p
-// too, so each gets journal files of its own: files of another history are neither replayed nor removed, although both
-// stores have one id and may have one journal folder. What the backup's journal held is not in it: the rings are empty. A store
-// as it was made has history 0.
+// NewHistory returns the positions of a store that is restored from a backup with positions p. The
+// original goes on from p too, so each gets journal files of its own: files of another history are
+// neither replayed nor removed, although both stores have one id and may have one journal folder.
+// What the backup's journal held is not in it: the rings are empty. A store as it was made has
+// history 0.
 func NewHistory(p Positions) Positions {
 	p.Epoch, p.Rings = journal.OtherHistory(p.Epoch), nil
 	return p
@@ -136,8 +140,9 @@ func (e *Engine) sayReplayed(p Positions) {
 	}
 }
 
-// wasUsed reports whether hits were taken in an epoch: something of it was committed, or its files were all made. If not,
-// its files may be missing or half made, since a start crashed or failed on the way.
+// wasUsed reports whether hits were taken in an epoch: something of it was committed, or its files
+// were all made. If not, its files may be missing or half made, since a start crashed or failed on
+// the way.
 func (e *Engine) wasUsed(p Positions) bool {
 	for _, position := range p.Rings {
 		if position > 0 {
@@ -147,7 +152,8 @@ func (e *Engine) wasUsed(p Positions) bool {
 	return e.replayed.Records > 0 || e.folders.HasDictionary(p.Epoch) // it is made last
 }
 
-// oldReferrers returns the names of what was replayed. Without the file, referrers show under "other".
+// oldReferrers returns the names of what was replayed. Without the file, referrers show under
+// "other".
 func (e *Engine) oldReferrers(p Positions) *journal.Referrers {
 	names, err := e.folders.ReadReferrers(p.Epoch)
 	if err != nil {
@@ -157,7 +163,8 @@ func (e *Engine) oldReferrers(p Positions) *journal.Referrers {
 	return names
 }
 
-// countNameless counts the replayed hits whose referrer has a number and no name any more: it shows under "other".
+// countNameless counts the replayed hits whose referrer has a number and no name any more: it shows
+// under "other".
 func (e *Engine) countNameless(names *journal.Referrers, named map[uint16]uint64) {
 	for number, hits := range named {
 		if _, ok := names.Name(number); !ok && number != tally.OtherReferrer {
@@ -169,7 +176,8 @@ func (e *Engine) countNameless(names *journal.Referrers, named map[uint16]uint64
 	}
 }
 
-// removeOldEpochs removes the files of earlier epochs of this history: their content is in the store.
+// removeOldEpochs removes the files of earlier epochs of this history: their content is in the
+// store.
 func (e *Engine) removeOldEpochs(epoch uint64) {
 	err := e.folders.RemoveBefore(epoch)
 	switch {
@@ -181,10 +189,11 @@ func (e *Engine) removeOldEpochs(epoch uint64) {
 	}
 }
 
-// ReplayJournal brings what the journal in o.JournalDir holds beyond the store into it, and removes its files, for an engine
-// that is to be opened with another journal folder. The folder may be one that cannot be written to: no file is made there.
-// If it cannot be read either, or is gone, that is said, and the store goes on without those hits; so it does if the journal
-// is of a running server on another copy of the store, which counts them.
+// ReplayJournal brings what the journal in o.JournalDir holds beyond the store into it, and removes
+// its files, for an engine that is to be opened with another journal folder. The folder may be one
+// that cannot be written to: no file is made there. If it cannot be read either, or is gone, that
+// is said, and the store goes on without those hits; so it does if the journal is of a running
+// server on another copy of the store, which counts them.
 func ReplayJournal(store Store, o Options) error {
 	if err := o.setDefaults(); err != nil {
 		return fmt.Errorf("engine: %w", err)

@@ -30,29 +30,32 @@ type Report struct {
 	Old        int    `json:"old"`        // files of other epochs: what they held is in the store, or another history's
 }
 
-// maxCutWriters is how many writers may have been stopped by a crash between the first and the last word of one record, in
-// one ring. That lasts some nanoseconds, so there are never more of them than processors, but for what the system put aside.
+// maxCutWriters is how many writers may have been stopped by a crash between the first and the last
+// word of one record, in one ring. That lasts some nanoseconds, so there are never more of them
+// than processors, but for what the system put aside.
 const maxCutWriters = 64
 
-// FaultSink takes the faults that Check finds: each is of the file at path. Check calls it from its own goroutine.
+// FaultSink takes the faults that Check finds: each is of the file at path. Check calls it from its
+// own goroutine.
 type FaultSink interface {
 	AddFile(path, format string, args ...any)
 }
 
-// Check verifies the files that the store has in the folders, and changes nothing. p are the store's positions. With live, a
-// process has the files mapped: then their heads and slots change, and only what stays is looked at. An error means that a
-// folder could not be read.
+// Check verifies the files that the store has in the folders, and changes nothing. p are the
+// store's positions. With live, a process has the files mapped: then their heads and slots change,
+// and only what stays is looked at. An error means that a folder could not be read.
 //
-// A slot of [position, head) without its record is torn, not a fault, if a crash explains it. A writer reserves the slot,
-// stores three words, and the one with the checksum last; after a power cut a page may be as it was earlier. So a torn slot
+// A slot of [position, head) without its record is torn, not a fault, if a crash explains it. A
+// writer reserves the slot, stores three words, and the one with the checksum last; after a power
+// cut a page may be as it was earlier. So a torn slot
 //
 //   - has never been written: it is all zeros; or
 //   - holds the record of an earlier lap of the ring; or
-//   - was cut off in between: its last word is the earlier lap's. On the first lap that is zero; later it proves nothing, so
-//     at most maxCutWriters a ring are taken for that.
+//   - was cut off in between: its last word is the earlier lap's. On the first lap that is zero;
+//     later it proves nothing, so at most maxCutWriters a ring are taken for that.
 //
-// Whatever else fails its checksum was once whole and has changed since: a fault. Heads prove nothing either way: one that is
-// behind its position was not written back when the power went.
+// Whatever else fails its checksum was once whole and has changed since: a fault. Heads prove
+// nothing either way: one that is behind its position was not written back when the power went.
 func (d *Folders) Check(p Positions, live bool, faults FaultSink) (Report, error) {
 	c := journalCheck{in: *d, p: p, live: live, faults: faults, paths: map[string]string{}}
 	err := c.in.each(c.list)
@@ -110,8 +113,8 @@ func (c *journalCheck) list(dir string) error {
 	return nil
 }
 
-// noteOther counts a file of another epoch. One that is later than the store's, and of the same history, has hits that will
-// never be in the store.
+// noteOther counts a file of another epoch. One that is later than the store's, and of the same
+// history, has hits that will never be in the store.
 func (c *journalCheck) noteOther(path string, epoch uint64) {
 	c.report.Old++
 	if sameHistory(epoch, c.p.Epoch) && epoch > c.p.Epoch {
@@ -235,7 +238,8 @@ func (c *journalCheck) add(s *slotCheck) error {
 	return nil
 }
 
-// slotCheck reads the slots of a ring in the order of the file, so that any ring takes little memory.
+// slotCheck reads the slots of a ring in the order of the file, so that any ring takes little
+// memory.
 type slotCheck struct {
 	epoch, size, position, head uint64
 
@@ -259,8 +263,8 @@ func (s *slotCheck) read(f io.Reader, names *Referrers) error {
 	return nil
 }
 
-// slot checks one slot. It holds, of the sequence numbers that are its own, one of [position, position + size), or, if the
-// store stalled, one of [head − size, head).
+// slot checks one slot. It holds, of the sequence numbers that are its own, one of [position,
+// position + size), or, if the store stalled, one of [head − size, head).
 func (s *slotCheck) slot(slot uint64, w *Words, names *Referrers) {
 	seq := s.position + (slot-s.position)&(s.size-1)
 	if s.head > s.position+s.size {
@@ -289,7 +293,8 @@ func (s *slotCheck) slot(slot uint64, w *Words, names *Referrers) {
 	}
 }
 
-// maxEarlierLaps bounds how far back a record is looked for: a page that was not written back is seconds old.
+// maxEarlierLaps bounds how far back a record is looked for: a page that was not written back is
+// seconds old.
 const maxEarlierLaps = 16
 
 func (s *slotCheck) onEarlierLap(seq uint64, holds func(seq uint64) bool) bool {

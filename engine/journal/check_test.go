@@ -18,8 +18,8 @@ const (
 	checkedSlots = 256
 )
 
-// leftJournal makes a journal of two rings as a killed process leaves it. Ring 0 is on its third lap, of which 100 records
-// wait; ring 1 is on its first, of which 10 wait.
+// leftJournal makes a journal of two rings as a killed process leaves it. Ring 0 is on its third
+// lap, of which 100 records wait; ring 1 is on its first, of which 10 wait.
 func leftJournal(t *testing.T) (dir string, p Positions) {
 	t.Helper()
 	dir = t.TempDir()
@@ -209,7 +209,8 @@ func TestEachFaultOfAJournalIsFound(t *testing.T) {
 	}
 }
 
-// header returns a change that rewrites the constant part of a header, with a checksum that is right.
+// header returns a change that rewrites the constant part of a header, with a checksum that is
+// right.
 func header(edit func(*ringHeader)) func([]byte) []byte {
 	return func(b []byte) []byte {
 		h := ringHeader{storeID: checkedID, epoch: checkedEpoch, rings: 4, records: checkedSlots}

@@ -11,7 +11,8 @@ import (
 	"syscall"
 )
 
-// Folders are where the files of a store's journal are: rings and dictionary in one, standby rings in the other.
+// Folders are where the files of a store's journal are: rings and dictionary in one, standby rings
+// in the other.
 type Folders struct {
 	storeID [16]byte
 	rings   string
@@ -19,8 +20,9 @@ type Folders struct {
 	of      string // whose the latter says it is
 }
 
-// NewFolders returns the folders of a store's journal: dir, and one of the store's own in standbyDir, which is in memory (""
-// : there is none). That one says whose it is by of. It touches neither.
+// NewFolders returns the folders of a store's journal: dir, and one of the store's own in
+// standbyDir, which is in memory ("" : there is none). That one says whose it is by of. It touches
+// neither.
 func NewFolders(storeID [16]byte, dir, standbyDir, of string) Folders {
 	return Folders{storeID, dir, standbyFolder(standbyDir, storeID), of}
 }
@@ -33,8 +35,8 @@ func standbyFolder(dir string, storeID [16]byte) string {
 	return filepath.Join(dir, fmt.Sprintf("%s%x", standbyPrefix, storeID[:standbyIDBytes]))
 }
 
-// ring returns the path of ring i of n. The second half are standby rings, but for a journal of a version that had none; the
-// path of one that can have no file is "".
+// ring returns the path of ring i of n. The second half are standby rings, but for a journal of a
+// version that had none; the path of one that can have no file is "".
 func (d *Folders) ring(epoch uint64, i, n int) string {
 	name := ringName(d.storeID, epoch, i)
 	path := filepath.Join(d.rings, name)
@@ -69,23 +71,27 @@ func (d *Folders) dictionary(epoch uint64) string {
 	return filepath.Join(d.rings, referrersName(d.storeID, epoch))
 }
 
-// HasDictionary reports whether the dictionary of an epoch is there. It is the last file of an epoch to be made.
+// HasDictionary reports whether the dictionary of an epoch is there. It is the last file of an
+// epoch to be made.
 func (d *Folders) HasDictionary(epoch uint64) bool {
 	_, err := os.Lstat(d.dictionary(epoch))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// removeEpochs deletes the store's files of those epochs. An error that is ErrInUse is of a file that stays.
+// removeEpochs deletes the store's files of those epochs. An error that is ErrInUse is of a file
+// that stays.
 func (d *Folders) removeEpochs(which func(epoch uint64) bool) error {
 	return d.each(func(dir string) error { return removeIn(dir, d.storeID, which) })
 }
 
-// RemoveBefore deletes the store's files of the epochs before one, of the same history: their content is in the store.
+// RemoveBefore deletes the store's files of the epochs before one, of the same history: their
+// content is in the store.
 func (d *Folders) RemoveBefore(epoch uint64) error {
 	return d.removeEpochs(func(n uint64) bool { return n < epoch && sameHistory(n, epoch) })
 }
 
-// RemoveStandby deletes the standby rings of an epoch. Those of others may be all that a killed server has left.
+// RemoveStandby deletes the standby rings of an epoch. Those of others may be all that a killed
+// server has left.
 func (d *Folders) RemoveStandby(epoch uint64) error {
 	if !d.hasStandby() {
 		return nil
@@ -115,8 +121,8 @@ func removeIn(dir string, storeID [16]byte, which func(epoch uint64) bool) error
 	return errors.Join(errs...)
 }
 
-// Foreign returns why a folder of standby rings cannot be read, if it is another user's who may have run this store: the owner of
-// its journal, or root. What strangers put there is nobody's.
+// Foreign returns why a folder of standby rings cannot be read, if it is another user's who may
+// have run this store: the owner of its journal, or root. What strangers put there is nobody's.
 func (d *Folders) Foreign() error {
 	if d.standby == "" {
 		return nil
@@ -139,7 +145,8 @@ func owner(info fs.FileInfo) int {
 	return -1
 }
 
-// makePrivate makes a folder for this user alone, if it is not there. One of somebody else, or open to others, is an error.
+// makePrivate makes a folder for this user alone, if it is not there. One of somebody else, or open
+// to others, is an error.
 func makePrivate(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err

@@ -8,10 +8,11 @@ import (
 	"syscall"
 )
 
-// Files of a journal are locked (flock) by the process that has made them, until it closes them or its process ends. The
-// lock on a data folder does not do: a copy of the folder, made while a server runs, names the same files, and two copies
-// of a store may have one journal folder. Whoever finds a file locked neither replays, nor replaces, nor removes it. A
-// file system without such locks protects from none of this, and the journal works there all the same.
+// Files of a journal are locked (flock) by the process that has made them, until it closes them or
+// its process ends. The lock on a data folder does not do: a copy of the folder, made while a
+// server runs, names the same files, and two copies of a store may have one journal folder. Whoever
+// finds a file locked neither replays, nor replaces, nor removes it. A file system without such
+// locks protects from none of this, and the journal works there all the same.
 
 // ErrInUse says that a living process, of another copy of the store, writes to a file.
 var ErrInUse = errors.New("in use by a running server on another copy of this store")
@@ -30,8 +31,8 @@ func flock(f *os.File, how int) error {
 // unlockJournalFile gives the lock back. Closing the file does not, as long as it is mapped.
 func unlockJournalFile(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
-// checkUnused returns ErrInUse if the file is locked, or why it could not be opened. A shared lock is enough to see
-// that, and can be had of a file that may only be read.
+// checkUnused returns ErrInUse if the file is locked, or why it could not be opened. A shared lock
+// is enough to see that, and can be had of a file that may only be read.
 func checkUnused(path string) error {
 	f, err := openOld(path)
 	if err != nil {
@@ -40,7 +41,8 @@ func checkUnused(path string) error {
 	return errors.Join(flock(f, syscall.LOCK_SH), f.Close())
 }
 
-// InUse returns ErrInUse if any file of p's epoch is locked. Files that cannot be opened are Replay's to report.
+// InUse returns ErrInUse if any file of p's epoch is locked. Files that cannot be opened are
+// Replay's to report.
 func (d *Folders) InUse(p Positions) error {
 	paths := []string{d.dictionary(p.Epoch)}
 	for i := range p.Rings {
@@ -54,8 +56,9 @@ func (d *Folders) InUse(p Positions) error {
 	return nil
 }
 
-// Readable returns the error of opening a file of p's epoch that an operator can mend: it may not be read, or too many files
-// are open. Anything else that is wrong with a file is Replay's to report.
+// Readable returns the error of opening a file of p's epoch that an operator can mend: it may not
+// be read, or too many files are open. Anything else that is wrong with a file is Replay's to
+// report.
 func (d *Folders) Readable(p Positions) error {
 	for i := range p.Rings {
 		f, err := openOld(d.ring(p.Epoch, i, len(p.Rings)))
@@ -69,7 +72,8 @@ func (d *Folders) Readable(p Positions) error {
 	return nil
 }
 
-// removeUnused removes a file of a journal, unless it is in use, or not to be opened: then nobody can tell.
+// removeUnused removes a file of a journal, unless it is in use, or not to be opened: then nobody
+// can tell.
 func removeUnused(path string) error {
 	if err := checkUnused(path); errors.Is(err, ErrInUse) || errors.Is(err, fs.ErrPermission) {
 		return err

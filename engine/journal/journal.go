@@ -21,8 +21,8 @@ type Positions struct {
 	Rings []uint64 // per ring: records with sequence numbers below it are in the store; empty: the epoch has no rings
 }
 
-// Journal is the files of one epoch: the set of rings that hits are recorded in, and the dictionary of referrers. Writers, one
-// reader, the keeper and whoever looks at figures may use it at once.
+// Journal is the files of one epoch: the set of rings that hits are recorded in, and the dictionary
+// of referrers. Writers, one reader, the keeper and whoever looks at figures may use it at once.
 type Journal struct {
 	Rings     []*Ring    // first those of the disk, a power of two, then as many standby rings
 	Referrers *Referrers // the dictionary
@@ -32,7 +32,8 @@ type Journal struct {
 	active atomic.Pointer[ringTable] // the table whose rings hits go to
 }
 
-// ringTable has a ring for each value of a hash of ringHashBits. If there are fewer rings, they repeat.
+// ringTable has a ring for each value of a hash of ringHashBits. If there are fewer rings, they
+// repeat.
 type ringTable [1 << ringHashBits]*Ring
 
 // RingOf returns the ring of a link: the same one for as long as the disk answers.
@@ -52,9 +53,9 @@ type Spec struct {
 	Disk    Disk             // for tests
 }
 
-// Create makes the files of an epoch, all or none: the rings, as many standby rings, and the dictionary last. Files are
-// written full and synced, so it takes as long as the disk does. If standby rings cannot have files, standbyErr says why, and
-// they are in the memory of the process.
+// Create makes the files of an epoch, all or none: the rings, as many standby rings, and the
+// dictionary last. Files are written full and synced, so it takes as long as the disk does. If
+// standby rings cannot have files, standbyErr says why, and they are in the memory of the process.
 func Create(in Folders, n Spec) (j *Journal, standbyErr, err error) {
 	if j, standbyErr, err = createAllRings(in, n); err == nil {
 		if j.Referrers, err = createReferrers(j, n); err != nil {
@@ -85,7 +86,8 @@ func createAllRings(in Folders, n Spec) (j *Journal, standbyErr, err error) {
 	return j, standbyErr, nil
 }
 
-// createStandbyRings makes n rings from h.index on: with files in memory, or, if standbyErr says why not, without.
+// createStandbyRings makes n rings from h.index on: with files in memory, or, if standbyErr says
+// why not, without.
 func createStandbyRings(in Folders, d *Disk, h ringHeader, n int) (standby []*Ring, standbyErr error) {
 	if standbyErr = errors.New("no folder in memory"); in.standby != "" {
 		standbyErr = makePrivate(in.standby)
@@ -128,7 +130,8 @@ func FileBytes(rings, records int) int64 {
 // disk returns the rings that are not standby rings.
 func (j *Journal) disk() []*Ring { return j.Rings[:len(j.Rings)/2] }
 
-// UseStandby has hits go to the standby rings, or to those of the disk. A writer that has picked its ring goes on in that one.
+// UseStandby has hits go to the standby rings, or to those of the disk. A writer that has picked
+// its ring goes on in that one.
 func (j *Journal) UseStandby(standby bool) {
 	if standby {
 		j.active.Store(&j.tables[1])
@@ -140,8 +143,8 @@ func (j *Journal) UseStandby(standby bool) {
 // OnStandby reports whether hits go to the standby rings.
 func (j *Journal) OnStandby() bool { return j.active.Load() == &j.tables[1] }
 
-// LookAgain has writers look again, after they have reserved a slot, at what they knew of a link (Ring.LookAgain): for a
-// number of calls of CountDown.
+// LookAgain has writers look again, after they have reserved a slot, at what they knew of a link
+// (Ring.LookAgain): for a number of calls of CountDown.
 func (j *Journal) LookAgain(turns int32) {
 	for _, r := range j.Rings {
 		r.lookAgain.Store(turns)
@@ -157,8 +160,8 @@ func (j *Journal) CountDown() {
 	}
 }
 
-// Close closes the files and gives their locks back. What a late writer still appends lands in its file and is replayed at the
-// next start.
+// Close closes the files and gives their locks back. What a late writer still appends lands in its
+// file and is replayed at the next start.
 func (j *Journal) Close() error {
 	var errs []error
 	for _, r := range j.Rings {
@@ -189,8 +192,8 @@ func (j *Journal) CommittedTo(heads []uint64) bool {
 	return true
 }
 
-// AtRisk returns how many records only the journal has, and how many not even that would have after a crash: they are in the
-// memory of this process, or were overwritten before they were durable.
+// AtRisk returns how many records only the journal has, and how many not even that would have after
+// a crash: they are in the memory of this process, or were overwritten before they were durable.
 func (j *Journal) AtRisk() (inJournal, unprotected uint64) {
 	for _, r := range j.Rings {
 		head, committed, lost := r.head.Load(), r.committed.Load(), r.unprotected()

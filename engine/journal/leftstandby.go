@@ -12,11 +12,13 @@ import (
 	"time"
 )
 
-// Folders of standby rings that killed servers have left. The next start of the same store replays and removes them. If there is
-// none, since the data folder is gone, they would stay until the machine stops; and a disk that is not mounted looks gone, too. So
-// they are shown to an operator, and removed only when asked for.
+// Folders of standby rings that killed servers have left. The next start of the same store replays
+// and removes them. If there is none, since the data folder is gone, they would stay until the
+// machine stops; and a disk that is not mounted looks gone, too. So they are shown to an operator,
+// and removed only when asked for.
 
-// standbyNote is the file in a folder of standby rings that says whose it is (of, as NewFolders takes it).
+// standbyNote is the file in a folder of standby rings that says whose it is (of, as NewFolders
+// takes it).
 const standbyNote = "data-folder"
 
 // maxNoteBytes is Linux's PATH_MAX.
@@ -43,12 +45,13 @@ const (
 	standbyPrefix  = "shunt-"
 	standbyIDBytes = 8 // of the store id, in a folder's name
 
-	// maxStandbyFiles bounds the files of such a folder: those of 16 killed starts with all rings that there can be.
+	// maxStandbyFiles bounds the files of such a folder: those of 16 killed starts with all rings
+	// that there can be.
 	maxStandbyFiles = 16 * 2 * MaxRings
 )
 
-// LeftStandbyFolders returns the folders of standby rings in dir that this user has, no engine uses, and of whose data folders
-// wanted says so: limit at most, and how many more there may be.
+// LeftStandbyFolders returns the folders of standby rings in dir that this user has, no process
+// uses, and of whose data folders wanted says so: limit at most, and how many more there may be.
 func LeftStandbyFolders(dir string, limit int, wanted func(of string) bool) (left []LeftStandby, more int) {
 	paths, _ := filepath.Glob(filepath.Join(dir, standbyPrefix+"*")) // only a pattern can be wrong
 	for _, path := range paths {
@@ -69,9 +72,10 @@ func LeftStandbyFolders(dir string, limit int, wanted func(of string) bool) (lef
 	return left, more
 }
 
-// RemoveStandby removes a folder of standby rings in dir, and nothing else: not one that is in use, of another user or a link, nor
-// one with other files in it. If it may have hits that no store has, it is removed only with force. What the folder had, or has, is
-// returned in either case. Errors: ErrNotStandby, ErrStandbyInUse, ErrUnreplayed.
+// RemoveStandby removes a folder of standby rings in dir, and nothing else: not one that is in use,
+// of another user or a link, nor one with other files in it. If it may have hits that no store has,
+// it is removed only with force. What the folder had, or has, is returned in either case. Errors:
+// ErrNotStandby, ErrStandbyInUse, ErrUnreplayed.
 func RemoveStandby(dir, path string, force bool) (LeftStandby, error) {
 	f, err := openLeft(dir, path, syscall.LOCK_EX)
 	if err != nil {
@@ -120,8 +124,8 @@ func (f *openedLeft) close() {
 	}
 }
 
-// openLeft looks at a folder in dir, and locks its rings. That it is this user's alone is checked first, so what is in it is
-// nobody else's.
+// openLeft looks at a folder in dir, and locks its rings. That it is this user's alone is checked
+// first, so what is in it is nobody else's.
 func openLeft(dir, path string, lock int) (*openedLeft, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

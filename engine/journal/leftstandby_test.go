@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// leaveStandby leaves a folder of standby rings in dir, as a killed server does, with the given number of hits in each of its
-// two rings.
-// open is called before the server ends.
+// leaveStandby leaves a folder of standby rings in dir, as a killed server does, with the given
+// number of hits in each of its two rings. open is called before the server ends.
 func leaveStandby(t *testing.T, dir, of string, hits uint64, open func(path string)) (path string) {
 	t.Helper()
 	in := NewFolders(checkedID, t.TempDir(), dir, of)

@@ -5,8 +5,8 @@ import (
 	"shunt/engine/tally"
 )
 
-// Visit describes one redirect. What records it gets it in registers: the compiler keeps no struct of more
-// than four fields there, and amd64 has nine for all arguments.
+// Visit describes one redirect. What records it gets it in registers: the compiler keeps no struct
+// of more than four fields there, and amd64 has nine for all arguments.
 type Visit struct {
 	Visitor uint64 // SipHash-2-4 of address and User-Agent under the store's key; 0 is as good as any
 	NowMs   int64  // Unix ms, not before 1970
@@ -21,7 +21,8 @@ type Visit struct {
 //	│ link id   │ visitor hash │ owner │hour │ country │ class,device │referrer│ checksum │
 //	└───────────┴──────────────┴───────┴─────┴─────────┴──────────────┴───────┴───────────┘
 //
-// The two bytes of class and device: bits 0 and 1 the class, 2 counted, 3 void, 4 to 7 the device, 8 to 15 the browser.
+// The two bytes of class and device: bits 0 and 1 the class, 2 counted, 3 void, 4 to 7 the device,
+// 8 to 15 the browser.
 const (
 	classMask     = 0b11
 	countedBit    = 0b100
@@ -74,7 +75,8 @@ func (r *Record) unpack(w *Words) {
 	r.Agent, r.Referrer = tally.Agent(w[3]>>agentShift)&tally.AgentMask, uint16(w[3]>>referrerShift)
 }
 
-// unpackIf unpacks the words of a slot if they prove to be the record with sequence number seq of an epoch.
+// unpackIf unpacks the words of a slot if they prove to be the record with sequence number seq of
+// an epoch.
 func (r *Record) unpackIf(w *Words, epoch, seq uint64) bool {
 	if uint32(w[3]>>checksumShift) != checksum(w, epoch, seq) {
 		return false
@@ -83,13 +85,15 @@ func (r *Record) unpackIf(w *Words, epoch, seq uint64) bool {
 	return true
 }
 
-// checksum is over the record, the epoch and the full sequence number, so that a slot of an earlier lap, of an earlier
-// epoch, or half written does not pass for a record. It mixes by folded 64×64-bit multiplications, as wyhash does.
+// checksum is over the record, the epoch and the full sequence number, so that a slot of an earlier
+// lap, of an earlier epoch, or half written does not pass for a record. It mixes by folded
+// 64×64-bit multiplications, as wyhash does.
 func checksum(w *Words, epoch, seq uint64) uint32 {
 	return uint32(seal(Digest(w[0], w[1], w[2], w[3]&(1<<checksumShift-1)), epoch, seq))
 }
 
-// Digest is of a record's words alone, the last without its checksum. It is apart from Ring.Seal so that both are inlined.
+// Digest is of a record's words alone, the last without its checksum. It is apart from Ring.Seal so
+// that both are inlined.
 func Digest(w0, w1, w2, w3 uint64) uint64 {
 	h := hash.Mix(w0^0x9e3779b97f4a7c15, w1^0xd1b54a32d192ed03)
 	return hash.Mix(h^w2, w3^0x8cb92ba72f3d8dd7)

@@ -17,8 +17,8 @@ import (
 	"shunt/engine/tally"
 )
 
-// Numbers of referrers, as the journal has them: the high bit is the half of the dictionary, the rest the place in it,
-// from 1.
+// Numbers of referrers, as the journal has them: the high bit is the half of the dictionary, the
+// rest the place in it, from 1.
 const (
 	halfBit          = 1 << 15
 	referrersAHalf   = halfBit - 2 // 1 … 0x7ffe: so that no number is OtherReferrer
@@ -29,12 +29,13 @@ const (
 	dictionaryBytes  = ringHeaderBytes + 2*halfBytes
 	referrerOverhead = 1 + 4 // length, checksum
 
-	// restOfHalf is how long a half that is full and replaced is left alone at least: a redirect that looked a number up
-	// must have written it to the journal by then.
+	// restOfHalf is how long a half that is full and replaced is left alone at least: a redirect
+	// that looked a number up must have written it to the journal by then.
 	restOfHalf = 10 * time.Second
 )
 
-// A dictionary file holds the names of the referrers whose numbers stand in the journal of one epoch, little-endian:
+// A dictionary file holds the names of the referrers whose numbers stand in the journal of one
+// epoch, little-endian:
 //
 //	 0        8        16         32      40       44           4096          4096 + 1 MiB
 //	┌────────┬────────┬──────────┬───────┬────────┬────────────┬─────────────┬─────────────┐
@@ -42,21 +43,24 @@ const (
 //	│ + NUL  │ = 1    │          │       │ of 0…40│            │             │             │
 //	└────────┴────────┴──────────┴───────┴────────┴────────────┴─────────────┴─────────────┘
 //
-// A half is its generation (8 bytes: how often it was emptied), zeros up to 64, and then the names in the order of their numbers:
+// A half is its generation (8 bytes: how often it was emptied), zeros up to 64, and then the names
+// in the order of their numbers:
 //
 //	┌──────────┬──────┬────────────────────────────────────────────────┐
 //	│ length 1 │ name │ CRC-32C 4 of generation 8, place 2, length, name │
 //	└──────────┴──────┴────────────────────────────────────────────────┘
 //
-// The first that does not prove itself ends a half. A name is written before its number is given out.
+// The first that does not prove itself ends a half. A name is written before its number is given
+// out.
 var dictionaryMagic = [8]byte{'s', 'h', 'u', 'n', 't', 'r', 'f', 0}
 
-// Referrers is the dictionary of referrer hosts. Number takes no lock and allocates nothing for a name that is known. The zero
-// value knows no name, and so gives none.
+// Referrers is the dictionary of referrer hosts. Number takes no lock and allocates nothing for a
+// name that is known. The zero value knows no name, and so gives none.
 //
-// It has two halves. New names go into the current one. When that is full the other is emptied and becomes the current
-// one, as soon as no journal record that is not committed names it: so a number names one host as long as it stands
-// anywhere outside the store. Until then new names are OtherReferrer.
+// It has two halves. New names go into the current one. When that is full the other is emptied and
+// becomes the current one, as soon as no journal record that is not committed names it: so a number
+// names one host as long as it stands anywhere outside the store. Until then new names are
+// OtherReferrer.
 type Referrers struct {
 	key     hash.Key
 	current atomic.Pointer[half]
@@ -89,9 +93,10 @@ type half struct {
 	names      [halfBit]atomic.Pointer[string] // by place
 }
 
-// Number returns the number of a referrer host, as Visit takes it. Host is in lower case, of at most MaxReferrerBytes;
-// none is no referrer. It takes no lock and allocates nothing for a host that was seen before. When there are too many
-// different ones, new ones share a number, and show as "other". Any number of goroutines may call it at once.
+// Number returns the number of a referrer host, as Visit takes it. Host is in lower case, of at
+// most MaxReferrerBytes; none is no referrer. It takes no lock and allocates nothing for a host
+// that was seen before. When there are too many different ones, new ones share a number, and show
+// as "other". Any number of goroutines may call it at once.
 func (r *Referrers) Number(host []byte) uint16 {
 	switch {
 	case len(host) == 0:
@@ -173,7 +178,8 @@ func nameChecksum(generation uint64, place int, lengthAndName []byte) uint32 {
 	return crc32.Update(crc32.Checksum(prefix[:], castagnoli), castagnoli, lengthAndName)
 }
 
-// emptyLocked makes the half that is not full the current one and returns it, or nil as long as that may still be named.
+// emptyLocked makes the half that is not full the current one and returns it, or nil as long as
+// that may still be named.
 func (r *Referrers) emptyLocked(full *half) *half {
 	now, other := r.now(), 1-int(full.bit>>15)
 	switch {
@@ -190,8 +196,8 @@ func (r *Referrers) emptyLocked(full *half) *half {
 	return nil
 }
 
-// newHalf begins a generation of half number i. What it held before no longer proves itself, not even after a power cut: the
-// generation is on disk before a name is.
+// newHalf begins a generation of half number i. What it held before no longer proves itself, not
+// even after a power cut: the generation is on disk before a name is.
 func (r *Referrers) newHalf(i int, generation uint64) *half {
 	text := r.mapping[ringHeaderBytes+i*halfBytes:][:halfBytes]
 	binary.LittleEndian.PutUint64(text, generation)
@@ -273,7 +279,8 @@ const dictionaryHeaderBytes = 44
 // close closes the file. Names of what is committed are in the store.
 func (r *Referrers) close() error { return closeJournalFile(r.file, r.mapping) }
 
-// ReadReferrers reads the dictionary file of an earlier run. Of what it returns only Name may be called.
+// ReadReferrers reads the dictionary file of an earlier run. Of what it returns only Name may be
+// called.
 func (d *Folders) ReadReferrers(epoch uint64) (*Referrers, error) {
 	return readReferrers(d.dictionary(epoch), d.storeID, epoch)
 }

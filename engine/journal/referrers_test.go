@@ -46,7 +46,8 @@ func TestAReferrerHasItsNumberAndItsNameBack(t *testing.T) {
 	}
 }
 
-// TestAFullDictionaryIsEmptiedWhenNothingNamesItAnyMore uses both halves up, and then the first one again.
+// TestAFullDictionaryIsEmptiedWhenNothingNamesItAnyMore uses both halves up, and then the first one
+// again.
 func TestAFullDictionaryIsEmptiedWhenNothingNamesItAnyMore(t *testing.T) {
 	r := newTestReferrers(t)
 	now := time.Now()

@@ -20,12 +20,14 @@ type Replayed struct {
 	Faults  []error // a file that cannot be used, or not whole, each; the error names it
 }
 
-// Replay calls fn for every record of p's epoch that the store does not contain. What cannot be read is skipped and reported in
-// the result; a file of a newer format is an error, and so is one of fn. passed are the positions of the rings below which all
-// records were handed to fn before: to commit those records with passed is a step that a replay can begin after. It is valid
-// only during the call.
+// Replay calls fn for every record of p's epoch that the store does not contain. What cannot be
+// read is skipped and reported in the result; a file of a newer format is an error, and so is one
+// of fn. passed are the positions of the rings below which all records were handed to fn before: to
+// commit those records with passed is a step that a replay can begin after. It is valid only during
+// the call.
 //
-// Files are only read, never mapped: so those of a read-only folder can be replayed, and of a file system without mmap.
+// Files are only read, never mapped: so those of a read-only folder can be replayed, and of a file
+// system without mmap.
 func (d *Folders) Replay(p Positions, fn func(passed []uint64, r *Record) error) (Replayed, error) {
 	var res Replayed
 	passed := slices.Clone(p.Rings)
@@ -72,7 +74,8 @@ type oldRing struct {
 	fault   error  // why the file is not whole, if it is not
 }
 
-// openOld opens a file of an earlier run for reading, and only a file: a pipe in its place would never answer.
+// openOld opens a file of an earlier run for reading, and only a file: a pipe in its place would
+// never answer.
 func openOld(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -88,7 +91,8 @@ func openOld(path string) (*os.File, error) {
 	return f, nil
 }
 
-// openOldRing opens the journal file that want names. Its size is its own: rings of another run may have been larger.
+// openOldRing opens the journal file that want names. Its size is its own: rings of another run may
+// have been larger.
 func openOldRing(path string, want ringHeader) (*oldRing, error) {
 	f, err := openOld(path)
 	if err != nil {
@@ -124,9 +128,10 @@ func (r *oldRing) readHeader(want ringHeader) error {
 	return nil
 }
 
-// replay looks at the slots of [position, position + size), which is all that there is unless the store stalled; and, if
-// it did, of [head − size, head). Records prove themselves by their checksums, so that a head that is damaged, or was not
-// written back when the power went, costs no record of the first range.
+// replay looks at the slots of [position, position + size), which is all that there is unless the
+// store stalled; and, if it did, of [head − size, head). Records prove themselves by their
+// checksums, so that a head that is damaged, or was not written back when the power went, costs no
+// record of the first range.
 func (r *oldRing) replay(position *uint64, res *Replayed, fn func(*Record) error) error {
 	from := *position
 	if err := r.replayRange(from, from+r.size, position, res, fn); err != nil || r.head <= from+r.size {

@@ -93,7 +93,8 @@ func TestReplayGoesOnAfterTheRecordsThatItHasPassed(t *testing.T) {
 	}
 }
 
-// TestReplayKnowsARecordOfAnotherTime puts records of another lap, epoch and ring into slots: none may pass.
+// TestReplayKnowsARecordOfAnotherTime puts records of another lap, epoch and ring into slots: none
+// may pass.
 func TestReplayKnowsARecordOfAnotherTime(t *testing.T) {
 	for name, forge := range map[string]func(seq uint64) (epoch, as uint64){
 		"of the lap before":   func(seq uint64) (uint64, uint64) { return 3, seq - 256 },
@@ -232,8 +233,8 @@ func patchHeader(t *testing.T, path string, patch func(*ringHeader)) {
 	must(t, os.WriteFile(path, b, 0o600))
 }
 
-// FuzzReplayedRecords writes some records beyond a position, leaves others out, lets older ones stand, and says any head: exactly those
-// that were written come back, in their order.
+// FuzzReplayedRecords writes some records beyond a position, leaves others out, lets older ones
+// stand, and says any head: exactly those that were written come back, in their order.
 func FuzzReplayedRecords(f *testing.F) {
 	f.Add(uint64(0), uint64(6), []byte{1, 3, 5, 0, 2, 7})
 	f.Add(uint64(1000), uint64(0), bytes.Repeat([]byte{9, 0, 4, 255}, 64))
@@ -284,7 +285,8 @@ func putRecord(b []byte, h ringHeader, seq, linkID uint64) {
 	}
 }
 
-// FuzzReplay replays a ring whose head and slots are any bytes: it must end, and take no more than the slots.
+// FuzzReplay replays a ring whose head and slots are any bytes: it must end, and take no more than
+// the slots.
 func FuzzReplay(f *testing.F) {
 	f.Add(uint64(3), uint64(0), []byte("slots"))
 	f.Add(^uint64(0), uint64(5), []byte{})

@@ -22,11 +22,12 @@ import (
 //	│ + NUL  │ = 1    │                │        │      │       │      │ 0…52       │        │            │ of 32 bytes │
 //	└────────┴────────┴────────────────┴────────┴──────┴───────┴──────┴────────────┴────────┴────────────┴─────────────┘
 //
-// Head stands on a cache line of its own. Slot i holds the record (record.go) of the latest sequence number that is i
-// modulo size.
+// Head stands on a cache line of its own. Slot i holds the record (record.go) of the latest
+// sequence number that is i modulo size.
 var journalMagic = [8]byte{'s', 'h', 'u', 'n', 't', 'j', 'n', 0}
 
-// ringName names the file of a ring. Each epoch has its own files, and each store, so that two can share a folder.
+// ringName names the file of a ring. Each epoch has its own files, and each store, so that two can
+// share a folder.
 func ringName(storeID [16]byte, epoch uint64, index int) string {
 	return fmt.Sprintf("%s%d-%02d", ringPrefix(storeID), epoch, index)
 }
@@ -95,8 +96,8 @@ func (h *ringHeader) decode(b []byte) error {
 // ringHeadOffset is where head stands in the header: on a cache line of its own.
 const ringHeadOffset = 64
 
-// Disk is what is done to files that are made: a seam for tests, which put a full disk or a file system that cannot map
-// files in its place. nil is the real thing.
+// Disk is what is done to files that are made: a seam for tests, which put a full disk or a file
+// system that cannot map files in its place. nil is the real thing.
 type Disk struct {
 	Write func(f *os.File, b []byte) error
 	Map   func(f *os.File, sizeBytes int) ([]byte, error)
@@ -117,8 +118,8 @@ func (d *Disk) mapFile(f *os.File, sizeBytes int) ([]byte, error) {
 	return mmap.File(f, sizeBytes)
 }
 
-// createRing makes a journal file, writes it full with zeros and syncs it (a sparse page would be a slow store, or
-// SIGBUS on a full disk), and maps it. A file of that name is replaced.
+// createRing makes a journal file, writes it full with zeros and syncs it (a sparse page would be a
+// slow store, or SIGBUS on a full disk), and maps it. A file of that name is replaced.
 func createRing(d *Disk, dir string, h ringHeader) (*Ring, error) {
 	f, err := createJournalFile(filepath.Join(dir, ringName(h.storeID, h.epoch, int(h.index))))
 	if err != nil {
@@ -190,7 +191,8 @@ func ringIn(b []byte, h ringHeader) *Ring {
 	return r
 }
 
-// close closes the file. What a late writer still appends lands in it and is replayed at the next start.
+// close closes the file. What a late writer still appends lands in it and is replayed at the next
+// start.
 func (r *Ring) close() error {
 	if r.file == nil {
 		return nil

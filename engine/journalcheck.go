@@ -1,0 +1,24 @@
+package engine
+
+import (
+	"fmt"
+
+	"shunt/engine/journal"
+)
+
+// CheckJournal verifies the files that a store has in the journal folder dir and in standbyDir (see
+// Options): see journal.Folders.Check. p are the store's positions; live says that an engine runs
+// on them.
+func CheckJournal(dir, standbyDir string, id Identity, p Positions, live bool, faults *Faults) (JournalReport, error) {
+	in := journal.NewFolders(id.StoreID, dir, standbyDir, "")
+	return in.Check(p.journal(), live, faults)
+}
+
+// CheckJournal verifies the files that the engine has mapped, as the function does with live.
+func (e *Engine) CheckJournal(faults *Faults) (JournalReport, error) {
+	p, err := e.store.Positions()
+	if err != nil {
+		return JournalReport{}, fmt.Errorf("reading journal positions: %w", err)
+	}
+	return e.folders.Check(p.journal(), true, faults)
+}
