@@ -80,19 +80,19 @@ bench: ## run the benchmark suite on 10 M links (BENCH=regexp, COUNT=10 for benc
 
 .PHONY: accuracy
 accuracy: ## print how accurate unique visitors are: 1,000 trials of up to a million visitors (30 CPU seconds)
-	SHUNTTEST_ACCURACY_TRIALS=1000 $(GO) test ./engine -run '^TestUniqueIsAsAccurateAsItsTheory$$' -v -count=1
+	SHUNTTEST_ACCURACY_TRIALS=1000 $(GO) test ./engine/tally -run '^TestUniqueIsAsAccurateAsItsTheory$$' -v -count=1
 
 .PHONY: crash-clone
 crash-clone: ## crash engine and store N (10000) times at random moments, and look at what is left (15 min)
-	SHUNTTEST_CRASHES=$(N) $(GO) test ./storage/ordeal -run '^TestNothingAcknowledgedIsLostByACrash$$' -v -count=1 -timeout 2h
+	SHUNTTEST_CRASHES=$(N) $(GO) test ./storage/crashtest -run '^TestNothingAcknowledgedIsLostByACrash$$' -v -count=1 -timeout 2h
 
 .PHONY: faults
 faults: ## fail each file operation of a scripted run in each way, or every EVERY-th (10 min)
-	SHUNTTEST_FAULT_STEP=$(EVERY) $(GO) test ./storage/ordeal -run '^TestAFailedFileOperationIsHarmlessOrClear$$' -v -count=1 -timeout 2h
+	SHUNTTEST_FAULT_STEP=$(EVERY) $(GO) test ./storage/crashtest -run '^TestAFailedFileOperationIsHarmlessOrClear$$' -v -count=1 -timeout 2h
 
 .PHONY: bitflip
 bitflip: ## flip N (10000) bits of a data folder, one at a time, and look at everything in it (15 min)
-	SHUNTTEST_FLIPS=$(N) $(GO) test ./storage/ordeal -run '^TestAFlippedBitIsNeverSilentlyWrong$$' -v -count=1 -timeout 2h
+	SHUNTTEST_FLIPS=$(N) $(GO) test ./storage/crashtest -run '^TestAFlippedBitIsNeverSilentlyWrong$$' -v -count=1 -timeout 2h
 
 .PHONY: targets
 targets: ## a million (TARGETS=n) generated targets through the API and back, byte for byte (a minute)
@@ -201,7 +201,7 @@ latency: ## 5,000 redirects a second beside logins, large bodies and QR codes, a
 # The three proofs in one process: each of them alone would build the same test program.
 .PHONY: proofs
 proofs: ## a short form of crash-clone, faults and bitflip, as make check runs it
-	SHUNTTEST_CRASHES=$(CHECK_CRASHES) SHUNTTEST_FAULT_STEP=$(CHECK_EVERY) SHUNTTEST_FLIPS=$(CHECK_FLIPS) $(GO) test ./storage/ordeal -v -count=1 \
+	SHUNTTEST_CRASHES=$(CHECK_CRASHES) SHUNTTEST_FAULT_STEP=$(CHECK_EVERY) SHUNTTEST_FLIPS=$(CHECK_FLIPS) $(GO) test ./storage/crashtest -v -count=1 \
 		-timeout 20m -run '^Test(NothingAcknowledgedIsLostByACrash|AFailedFileOperationIsHarmlessOrClear|AFlippedBitIsNeverSilentlyWrong)$$'
 
 .PHONY: check

@@ -42,8 +42,32 @@ var layers = map[string]layer{
 	"bench":   {imports: []string{"engine", "storage", "api"}},
 }
 
+// rooms are packages that may import, of ours, only these.
+var rooms = map[string][]string{
+	module + "api/wire": {module + "api/problem", module + "api/rate", module + "api/turnstile"}, // problem needs engine and accounts
+}
+
+// users are the packages that may import one that is not for all; tests are free here too.
+var users = map[string][]string{
+	module + "storage/row":         {module + "storage"},
+	module + "storage/row/rowtest": nil, // tests only
+	module + "storage/crashtest":   nil,
+}
+
 // alone are packages that need the standard library and nothing else: programs of others take on what they import.
 var alone = []string{module + "api/client"}
+
+// forbidden are packages that know less than their layer: what they must not reach on any way.
+var forbidden = map[string][]string{
+	module + "api/visitor":         {fasthttp, "net/http", module + "api"},
+	module + "api/redirect":        {fasthttp, "net/http", module + "api/page", module + "api/docs", module + "api/preview"},
+	module + "api/page":            {fasthttp, "net/http", module + "api/docs", module + "api/preview"},
+	module + "api/preview":         {fasthttp, "net/http", module + "api/docs"},
+	module + "api/docs":            {fasthttp, "net/http", module + "api/preview"},
+	module + "storage/row":         {module + "storage", pebble},
+	module + "storage/row/rowtest": {module + "storage", pebble},
+	module + "api/qrcode":          {fasthttp, "net/http", module + "api", module + "engine"},
+}
 
 // pkg is what go list tells of a package.
 type pkg struct {
@@ -99,10 +123,35 @@ func violations(packages []pkg) []string {
 				found = append(found, fmt.Sprintf("%s imports %s", p.ImportPath, i))
 			}
 		}
+		found = append(found, trespasses(p)...)
 		found = append(found, reached(p.ImportPath, "imports", p.Imports, l.direct)...)
 		found = append(found, reached(p.ImportPath, "depends on", p.Deps, l.transitive)...)
+		if allowed, room := rooms[p.ImportPath]; room {
+			found = append(found, strangers(p, allowed)...)
+		}
+		found = append(found, reached(p.ImportPath, "depends on", p.Deps, forbidden[p.ImportPath])...)
 		if slices.Contains(alone, p.ImportPath) {
 			found = append(found, company(p)...)
+		}
+	}
+	return found
+}
+
+// trespasses returns a violation for each package that p imports and that has other users.
+func trespasses(p pkg) (found []string) {
+	for _, i := range p.Imports {
+		if only, restricted := users[i]; restricted && !slices.Contains(only, p.ImportPath) {
+			found = append(found, fmt.Sprintf("%s imports %s", p.ImportPath, i))
+		}
+	}
+	return found
+}
+
+// strangers returns a violation for each package of ours that p imports and may not.
+func strangers(p pkg, allowed []string) (found []string) {
+	for _, i := range p.Imports {
+		if folder(i) != "" && !slices.Contains(allowed, i) {
+			found = append(found, fmt.Sprintf("%s imports %s", p.ImportPath, i))
 		}
 	}
 	return found
@@ -154,6 +203,14 @@ func TestEachForbiddenDependencyIsFound(t *testing.T) {
 		"cmd imports bench":                               {ImportPath: "shunt/cmd/shunt", Imports: []string{"shunt/bench"}},
 		"the client imports the accounts":                 {ImportPath: "shunt/api/client", Deps: []string{"net/http", "shunt/api/account"}},
 		"the client reaches a module of others":           {ImportPath: "shunt/api/client", Deps: []string{"vendor/golang.org/x/net/idna", "golang.org/x/net/idna"}},
+		"a row reaches storage":                           {ImportPath: "shunt/storage/row", Deps: []string{"shunt/storage"}},
+		"a row reaches Pebble":                            {ImportPath: "shunt/storage/row", Deps: []string{pebble}},
+		"cmd imports rows":                                {ImportPath: "shunt/cmd/shunt", Imports: []string{"shunt/storage/row"}},
+		"storage imports the model of its tests":          {ImportPath: "shunt/storage", Imports: []string{"shunt/storage/row/rowtest"}},
+		"bench imports the crash tests":                   {ImportPath: "shunt/bench", Imports: []string{"shunt/storage/crashtest"}},
+		"connections know accounts":                       {ImportPath: "shunt/api/wire", Imports: []string{"shunt/api/problem", "shunt/api/account"}},
+		"the hot path reaches fasthttp":                   {ImportPath: "shunt/api/redirect", Deps: []string{"shunt/api/visitor", fasthttp}},
+		"what a request says knows the hot path":          {ImportPath: "shunt/api/visitor", Deps: []string{"shunt/engine", "shunt/api/redirect"}},
 		"a folder that the design does not know":          {ImportPath: "shunt/util"},
 	} {
 		t.Run(name, func(t *testing.T) {

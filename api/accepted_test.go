@@ -88,7 +88,7 @@ func TestWhoAsksToCloseIsClosed(t *testing.T) {
 // fasthttp puts trailer fields among the header fields, and somebody might believe them.
 func TestATrailerIsNoHeader(t *testing.T) {
 	st := newSite(t, func(o *Options) {
-		o.TrustedProxies, o.ClientIPHeader = someProxies.trusted, "CF-Connecting-IP"
+		o.TrustedProxies, o.ClientIPHeader = someProxies.Trusted, "CF-Connecting-IP"
 	})
 	st.shorten(`{"url":"http://a/","alias":"keep","redirect_status":307}`)
 	ln := st.from("10.0.0.1")

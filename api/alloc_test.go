@@ -17,7 +17,7 @@ func TestARedirectForAKnownUserAgentAndReferrerAllocatesNothing(t *testing.T) {
 		"192.0.2.0/24": countryRecord("DE", ""),
 	}))
 	st := newSite(t, func(o *Options) {
-		o.TrustedProxies, o.Countries, o.CountryHeader = someProxies.trusted, table, "CF-IPCountry"
+		o.TrustedProxies, o.Countries, o.CountryHeader = someProxies.Trusted, table, "CF-IPCountry"
 		o.Blocks = openBlockFile(t, writeTo(t, "list", []byte("evil.example\na.b.example\nhttp://a/x/\n203.0.113.66\n")), o.Logger)
 	})
 	st.shorten(`{"url":"http://a/","alias":"plain"}`)

@@ -4,46 +4,61 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/problem"
+	"shunt/engine"
 )
 
 // userHeader names the user that a local command acts as.
 const userHeader = "Shunt-User"
 
-// A door is a way in to the API: it says who somebody is who comes through it.
-type door func(ctx *fasthttp.RequestCtx) (account.Caller, error)
+// An authenticate returns who makes a request. There is one for each way in to the API.
+type authenticate func(ctx *fasthttp.RequestCtx) (account.Caller, error)
 
-// publicDoor: whoever brings a token, or else the cookie of a session, over a connection that nobody listens in on.
-func (s *Server) publicDoor(ctx *fasthttp.RequestCtx) (account.Caller, error) {
-	if err := s.requireHTTPS(ctx); err != nil {
+// An authenticator says who makes a request: by a token, by the cookie of a session, or because the
+// request came through the socket in the data folder.
+type authenticator struct {
+	accounts *account.Accounts
+	https    *httpsRule
+	cookies  cookies
+	pages    ownPages
+	failed   func() // counts a request without a valid token
+}
+
+// overNetwork knows callers by a token, or else by the cookie of a session, over a connection that
+// nobody listens in on.
+func (a *authenticator) overNetwork(ctx *fasthttp.RequestCtx) (account.Caller, error) {
+	if err := a.https.require(ctx); err != nil {
 		return account.Caller{}, err
 	}
 	token, found := bearerToken(ctx.Request.Header.Peek("Authorization"))
 	if !found {
-		return s.sessionCaller(ctx)
+		return a.bySession(ctx)
 	}
-	caller, err := s.accounts.Authenticate(token)
+	caller, err := a.accounts.Authenticate(token)
 	if errors.Is(err, account.ErrUnauthorized) {
-		s.metrics.authFailures.Inc()
-		return account.Caller{}, refuse(kindUnauthorized, "the token is malformed, unknown, revoked or expired")
+		return account.Caller{}, a.unauthorized("the token is malformed, unknown, revoked or expired")
 	}
 	return caller, err
 }
 
-// oneAuthorization refuses a request with two Authorization lines, also if they are equal: the field is not a list
-// (RFC 9110, 11.6.2), so somebody before us may have read the other one. As after all that could be read in two ways, the
-// connection is closed.
+// unauthorized counts a request without a valid token, and returns the problem that it gets.
+func (a *authenticator) unauthorized(detail string) error {
+	a.failed()
+	return problem.New(problem.Unauthorized, "%s", detail)
+}
+
+// oneAuthorization refuses a request with two Authorization lines, even if they are equal: the field
+// is not a list (RFC 9110, 11.6.2), so a proxy before us may have read the other one. As after
+// everything that could be read in two ways, the connection is closed.
 func oneAuthorization(ctx *fasthttp.RequestCtx) error {
 	if len(ctx.Request.Header.PeekAll(fasthttp.HeaderAuthorization)) > 1 {
 		ctx.SetConnectionClose()
-		return refuse(kindBadRequest, "there must be only one Authorization")
+		return problem.New(problem.BadRequest, "there must be only one Authorization")
 	}
 	return nil
 }
@@ -57,83 +72,64 @@ func bearerToken(authorization []byte) (token string, found bool) {
 	return string(bytes.TrimSpace(credentials)), true
 }
 
-// localDoor: whoever can open the socket in the data folder owns the folder, and all that tokens protect is in it. So
-// it needs no token, and acts as the oldest admin, who is made if there is no user yet, or as whom it names.
-func (s *Server) localDoor(ctx *fasthttp.RequestCtx) (account.Caller, error) {
+// bySession knows the caller of a request without a token by the cookie of a session.
+func (a *authenticator) bySession(ctx *fasthttp.RequestCtx) (account.Caller, error) {
+	cookie := a.cookies.read(ctx)
+	if cookie == "" {
+		return account.Caller{}, a.unauthorized("send Authorization: Bearer and a token")
+	}
+	caller, err := a.accounts.AuthenticateSession(cookie)
+	if errors.Is(err, account.ErrUnauthorized) {
+		return account.Caller{}, a.unauthorized("the session has ended; log in again")
+	}
+	if err == nil && !ctx.IsGet() && !ctx.IsHead() {
+		err = a.pages.require(ctx, true)
+	}
+	return caller, err
+}
+
+// sender returns the caller that sends h, if it has scope. The other questions (was the request sent
+// by the right scheme, from a page of ours?) are asked when the body has arrived.
+func (a *authenticator) sender(h *fasthttp.RequestHeader, scope account.Scope) (caller account.Caller, found bool) {
+	if token, _ := bearerToken(h.Peek(fasthttp.HeaderAuthorization)); token != "" {
+		caller, err := a.accounts.Authenticate(token)
+		return caller, err == nil && caller.Has(scope)
+	}
+	for _, name := range []string{secureCookie, plainCookie} {
+		if cookie := h.Cookie(name); len(cookie) > 0 {
+			if caller, err := a.accounts.AuthenticateSession(string(cookie)); err == nil && caller.Has(scope) {
+				return caller, true
+			}
+		}
+	}
+	return account.Caller{}, false
+}
+
+// overSocket knows the caller of a local command. The user who can open the socket in the data
+// folder owns the folder, and all that tokens protect is in it. So a command needs no token, and
+// acts as the oldest admin, who is made if there is no user yet, or as the user that it names.
+func (a *authenticator) overSocket(ctx *fasthttp.RequestCtx) (account.Caller, error) {
 	name := string(ctx.Request.Header.Peek(userHeader))
 	if name == "" {
-		u, _, err := s.accounts.EnsureAdmin()
+		u, _, err := a.accounts.EnsureAdmin()
 		return account.CallerOf(u), err
 	}
-	u, err := s.accounts.UserByName(name)
+	u, err := a.accounts.UserByName(name)
 	if errors.Is(err, account.ErrNoUser) {
 		err = fieldError("user", "unknown", fmt.Sprintf("there is no user %q", name))
 	}
 	return account.CallerOf(u), err
 }
 
-// forwardingHeaders are what proxies add to a request. One from a peer that is not trusted means that the request
-// came from elsewhere.
-var forwardingHeaders = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "X-Real-Ip"}
-
-// requireHTTPS refuses a request whose token others could have read: plain HTTP from another machine, as far as we
-// can tell.
-func (s *Server) requireHTTPS(ctx *fasthttp.RequestCtx) error {
-	if s.allowHTTP || ctx.IsTLS() {
-		return nil
-	}
-	peer := peerAddr(ctx)
-	forwarded := s.forwarded(ctx)
-	switch {
-	case s.proxies.trust(peer) && saysHTTPS(ctx):
-		return nil
-	case s.proxies.trust(peer) && forwarded:
-		return refuse(kindHTTPSRequired, "the proxy must say X-Forwarded-Proto: https")
-	case !peer.IsLoopback():
-		return refuse(kindHTTPSRequired, "use https://, or start the server with --allow-http")
-	case forwarded:
-		s.warnUntrustedProxy(peer)
-		return refuse(kindHTTPSRequired, "a proxy that is not trusted passed this request on; name it with --trusted-proxy")
-	}
-	return nil
-}
-
-// forwarded tells whether a proxy has passed the request on.
-func (s *Server) forwarded(ctx *fasthttp.RequestCtx) bool {
-	for _, name := range forwardingHeaders {
-		if hasValue(ctx, name) {
-			return true
+// recheck returns a function that returns an error when the caller may no longer see what needs
+// scope: the token may have been revoked, the session ended, or the user demoted.
+func (a *authenticator) recheck(caller account.Caller, g engine.Guard, scope account.Scope) func() error {
+	foreign := g.AnyOwner || g.Owner != caller.User.ID
+	return func() error {
+		c, err := a.accounts.Recheck(caller)
+		if err == nil && (!c.Has(scope) || foreign && !c.Has(account.Admin)) {
+			err = account.ErrUnauthorized
 		}
+		return err
 	}
-	return s.proxies.header != "" && hasValue(ctx, s.proxies.header)
-}
-
-// hasValue tells whether one of the lines of a header has a value: the first may be the client's, and empty.
-func hasValue(ctx *fasthttp.RequestCtx, name string) bool {
-	return slices.ContainsFunc(ctx.Request.Header.PeekAll(name), func(value []byte) bool { return len(value) > 0 })
-}
-
-// saysHTTPS tells whether the nearest proxy says that it was reached by HTTPS: the last value of the last line is its
-// own.
-func saysHTTPS(ctx *fasthttp.RequestCtx) bool {
-	lines := ctx.Request.Header.PeekAll("X-Forwarded-Proto")
-	if len(lines) == 0 {
-		return false
-	}
-	last := lines[len(lines)-1]
-	last = bytes.TrimSpace(last[bytes.LastIndexByte(last, ',')+1:])
-	return strings.EqualFold(string(last), "https")
-}
-
-// warnUntrustedProxy says once that a proxy on this machine is not trusted. The log names its network only: no address of who
-// asked is in it, whatever that is.
-func (s *Server) warnUntrustedProxy(peer netip.Addr) {
-	network := "127.0.0.0/8"
-	if peer.Is6() {
-		network = "::1"
-	}
-	s.warnedProxy.Do(func() {
-		s.log.Warn("refused a request that a proxy passed on; if the proxy is yours, name it with --trusted-proxy",
-			slog.String("network", network))
-	})
 }

@@ -231,7 +231,7 @@ func TestTokensTravelOverHTTPSOnly(t *testing.T) {
 		lines = append(lines, "Authorization: Bearer "+st.token)
 		return send(t, ln, "GET", requestText("GET", "/api/v1/me", "", lines...))
 	}
-	strict := newSite(t, func(o *Options) { o.TrustedProxies = someProxies.trusted[:1] })
+	strict := newSite(t, func(o *Options) { o.TrustedProxies = someProxies.Trusted[:1] })
 	for name, c := range map[string]struct {
 		peer   string
 		lines  []string
@@ -273,7 +273,7 @@ func TestTokensTravelOverHTTPSOnly(t *testing.T) {
 	}
 }
 
-func TestALocalCommandActsAsTheOldestAdminOrWhomItNames(t *testing.T) {
+func TestALocalCommandActsAsAdminOrTheNamedUser(t *testing.T) {
 	st := newSite(t, nil)
 	ann := st.member("ann@example.com")
 	local := func(method, path, body string, lines ...string) reply {

@@ -150,9 +150,9 @@ func TestANewlyBlockedHostStopsRedirectingAndTheLinkIsKept(t *testing.T) {
 	}
 	st.wantState("a", "blocked")
 	st.now.Add((2 * time.Minute).Milliseconds())
-	st.wantState("past", "expired")
-	if r := st.get("/past"); r.status != 410 {
-		t.Errorf("expired and blocked: got %d, want 410", r.status)
+	st.wantState("past", "blocked")
+	if r := st.get("/past"); r.status != 403 {
+		t.Errorf("expired and blocked: got %d, want 403", r.status)
 	}
 	for what, r := range map[string]reply{
 		"a link to it":   st.call("POST", "/shorten", `{"url":"https://EVIL.example./"}`),

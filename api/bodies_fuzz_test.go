@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/problem"
 	"shunt/engine"
 )
 
@@ -98,7 +99,7 @@ func (st *site) wantField(o *linkObject, name string, value json.RawMessage) (er
 // wantRefusal holds an answer that is no success to a problem.
 func wantRefusal(t *testing.T, body []byte, answer *fasthttp.Response) {
 	t.Helper()
-	var problem problemBody
+	var problem problem.Body
 	if err := json.Unmarshal(answer.Body(), &problem); err != nil || problem.Code == "" || problem.Status != answer.StatusCode() || problem.Status/100 != 4 {
 		t.Fatalf("%q: got %d %s, want a problem of the client's", body, answer.StatusCode(), answer.Body())
 	}

@@ -5,39 +5,26 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/problem"
+	"shunt/api/wire"
 	"shunt/engine"
 )
 
 // Limits of POST /shorten/bulk and POST /import beside engine.MaxBulk.
 const (
 	maxBulkBytes     = 8 << 20
-	maxBulkItemBytes = maxBodyBytes // as much as the body of POST /shorten
+	maxBulkItemBytes = wire.MaxBodyBytes // as much as the body of POST /shorten
 )
 
 // ndjsonTypes are the media types of lines of JSON.
 var ndjsonTypes = []string{"application/x-ndjson", "application/ndjson"}
-
-// bulkAnswer is the answer of POST /shorten/bulk.
-type bulkAnswer struct {
-	Created  int        `json:"created"`
-	Existing int        `json:"existing"`
-	Failed   int        `json:"failed"`
-	Results  []bulkItem `json:"results"`
-}
-
-// bulkItem is what became of one item: a link or a problem, with the status that POST /shorten would have answered.
-type bulkItem struct {
-	Index   int          `json:"index"`
-	Status  int          `json:"status"`
-	Link    *linkObject  `json:"link,omitempty"`
-	Problem *problemBody `json:"problem,omitempty"`
-}
 
 // createBulk is POST /shorten/bulk. Items that are refused keep no other from being made; but a request that is answered with
 // a problem as a whole has made nothing, outcome_unknown excepted.
@@ -71,7 +58,7 @@ func (s *Server) createMany(
 	if err != nil {
 		return err
 	}
-	return writeJSON(ctx, fasthttp.StatusOK, s.bulkAnswer(results))
+	return writeEncoded(ctx, fasthttp.StatusOK, s.appendBulk(nil, results))
 }
 
 // bulkItems reads the items of a request, and counts them as so many creates.
@@ -82,7 +69,7 @@ func (s *Server) bulkItems(
 	if err != nil {
 		return nil, err
 	}
-	if err := s.mayCreateMore(ctx, caller, len(texts)-1); err != nil {
+	if err := s.limiter.mayCreateMore(ctx, caller, len(texts)-1); err != nil {
 		return nil, err
 	}
 	items := make([]engine.BulkItem, len(texts))
@@ -95,12 +82,12 @@ func (s *Server) bulkItems(
 // bulkDraft is the draft of one item.
 func bulkDraft(text []byte, parse func([]byte) (engine.Draft, error)) (engine.Draft, error) {
 	if len(text) > maxBulkItemBytes {
-		return engine.Draft{}, refuse(kindBodyTooLarge, "an item must be at most %d bytes", maxBulkItemBytes)
+		return engine.Draft{}, problem.New(problem.BodyTooLarge, "an item must be at most %d bytes", maxBulkItemBytes)
 	}
 	draft, err := parse(text)
 	var invalid engine.InvalidError
-	if errors.As(err, &invalid) && len(invalid) > maxToldErrors {
-		err = invalid[:maxToldErrors]
+	if errors.As(err, &invalid) && len(invalid) > problem.MaxErrors {
+		err = invalid[:problem.MaxErrors]
 	}
 	return draft, err
 }
@@ -112,42 +99,54 @@ func (s *Server) createItems(request *engine.Request, items []engine.BulkItem) (
 		results, err = s.engine.CreateBulkOnce(context.Background(), *request, items)
 	}
 	if err != nil {
-		s.metrics.wrote("create", err)
+		s.metrics.Wrote("create", err)
 		return nil, err
 	}
 	for i := range results {
 		if items[i].Refused == nil {
-			s.metrics.wrote("create", results[i].Err)
+			s.metrics.Wrote("create", results[i].Err)
 		}
 	}
 	return results, nil
 }
 
-func (s *Server) bulkAnswer(results []engine.BulkResult) bulkAnswer {
-	answer := bulkAnswer{Results: make([]bulkItem, len(results))}
+// appendBulk appends the answer of POST /shorten/bulk: for each item a link or a problem, with the status that POST
+// /shorten would have answered.
+func (s *Server) appendBulk(dst []byte, results []engine.BulkResult) []byte {
+	created, existing, failed := 0, 0, 0
+	var items []byte
 	for i := range results {
-		item := &answer.Results[i]
-		switch r := &results[i]; {
-		case r.Err != nil:
-			refused, _ := refusalOf(r.Err)
-			problem := problemOf(refused)
-			*item = bulkItem{Status: problem.Status, Problem: &problem}
-			answer.Failed++
-		case r.Existed:
-			*item = s.madeItem(fasthttp.StatusOK, r)
-			answer.Existing++
-		default:
-			*item = s.madeItem(fasthttp.StatusCreated, r)
-			answer.Created++
+		r := &results[i]
+		if i > 0 {
+			items = append(items, ',')
 		}
-		item.Index = i
+		switch {
+		case r.Err != nil:
+			failed++
+			refused, _ := problem.Of(r.Err)
+			items = append(appendItem(items, i, refused.Kind.Status), `"problem":`...)
+			items = append(items, bytes.TrimSuffix(encodeJSON(refused.Body()), []byte{'\n'})...)
+		case r.Existed:
+			existing++
+			items = s.appendMade(appendItem(items, i, fasthttp.StatusOK), r)
+		default:
+			created++
+			items = s.appendMade(appendItem(items, i, fasthttp.StatusCreated), r)
+		}
+		items = append(items, '}')
 	}
-	return answer
+	dst = fmt.Appendf(dst, `{"created":%d,"existing":%d,"failed":%d,"results":[`, created, existing, failed)
+	return append(append(dst, items...), "]}\n"...)
 }
 
-func (s *Server) madeItem(status int, r *engine.BulkResult) bulkItem {
-	o := s.linkObject(r.Detail)
-	return bulkItem{Status: status, Link: &o}
+// appendItem begins item i of the answer.
+func appendItem(dst []byte, i, status int) []byte {
+	return fmt.Appendf(dst, `{"index":%d,"status":%d,`, i, status)
+}
+
+func (s *Server) appendMade(dst []byte, r *engine.BulkResult) []byte {
+	l := s.shown(r.Detail)
+	return l.AppendJSON(append(dst, `"link":`...))
 }
 
 // readBulk takes a body apart into the texts of its items: the elements of one JSON array, or, if its media type is that of
@@ -160,7 +159,7 @@ func readBulk(contentType, body []byte) (items [][]byte, err error) {
 	case isJSON(contentType, "application/json"):
 		items, err = splitArray(body)
 	default:
-		return nil, refuse(kindMediaType, "Content-Type must be application/json or %s", ndjsonTypes[0])
+		return nil, problem.New(problem.MediaType, "Content-Type must be application/json or %s", ndjsonTypes[0])
 	}
 	if err == nil && len(items) == 0 {
 		err = fieldError("", "required", "the body must have at least one item")
@@ -183,7 +182,7 @@ func splitLines(body []byte) (items [][]byte, err error) {
 	return items, nil
 }
 
-var errMalformedArray = refuse(kindMalformedJSON, "the body must be one JSON array in UTF-8")
+var errMalformedArray = problem.New(problem.MalformedJSON, "the body must be one JSON array in UTF-8")
 
 func splitArray(body []byte) (items [][]byte, err error) {
 	if !json.Valid(body) || !utf8.Valid(body) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/api/problem"
 	"shunt/engine"
 )
 
@@ -121,8 +122,8 @@ func TestABulkMayBeLargeAndItsItemsNot(t *testing.T) {
 	if !strings.HasPrefix(got, "998 0 2: 201 ") || !strings.HasSuffix(got, " 201 413 422") {
 		t.Fatalf("got %.100q %d", got, r.status)
 	}
-	if n := len(answer.Results[999].Problem.Errors); n != maxToldErrors {
-		t.Errorf("%d errors of an item are told, want %d", n, maxToldErrors)
+	if n := len(answer.Results[999].Problem.Errors); n != problem.MaxErrors {
+		t.Errorf("%d errors of an item are told, want %d", n, problem.MaxErrors)
 	}
 	if _, _, r := st.bulk("application/json", strings.Repeat(" ", maxBulkBytes+1)); r.status != 413 {
 		t.Errorf("more than 8 MiB: got %d", r.status)
@@ -166,7 +167,7 @@ func FuzzBulk(f *testing.F) {
 		}
 		items, err := readBulk([]byte(contentType), body)
 		if err != nil {
-			if _, known := refusalOf(err); !known || items != nil {
+			if _, known := problem.Of(err); !known || items != nil {
 				t.Fatalf("got %d items, %v", len(items), err)
 			}
 			return
@@ -181,7 +182,7 @@ func FuzzBulk(f *testing.F) {
 		for _, item := range items {
 			sizeBytes += len(item)
 			if _, err := s.parseDraft(item, 1, time.Unix(1_700_000_000, 0)); err != nil {
-				if _, known := refusalOf(err); !known {
+				if _, known := problem.Of(err); !known {
 					t.Fatalf("%q: %v", item, err)
 				}
 			}

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"shunt/api/docs"
 )
 
 // An answer and a request that are as documented; each fault below changes one thing of them.
@@ -84,7 +86,7 @@ var contractFaults = map[string]func(x *exchanged){
 }
 
 func TestWhatTheDocumentDoesNotSayFailsTheTestThatMeetsIt(t *testing.T) {
-	for version, text := range map[string][]byte{"3.1": documentText, "3.0": openAPI30Document().body} {
+	for version, text := range map[string][]byte{"3.1": documentText, "3.0": docs.OpenAPI30().Body} {
 		c, err := newContract(text)
 		if err != nil {
 			t.Fatalf("version %s: %v", version, err)
@@ -104,7 +106,7 @@ func TestWhatTheDocumentDoesNotSayFailsTheTestThatMeetsIt(t *testing.T) {
 
 // forgotten each make the document wrong, either by itself or about createdExchange.
 var forgotten = map[string][2]string{
-	"a field":                   {`"hits": {"type": "integer", "description": "How often it was followed by visitors, and not by bots.", "format": "int64", "minimum": 0},`, ``},
+	"a field":                   {`"hits": {"type": "integer", "description": "How often visitors followed the link; bots do not count.", "format": "int64", "minimum": 0},`, ``},
 	"a status":                  {`          "201": {`, `          "203": {`},
 	"that null may be":          {`"type": ["string", "null"]`, `"type": "string"`},
 	"that a choice may be null": {`, {"type": "null"}]`, `]`},

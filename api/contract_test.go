@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -17,6 +18,9 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
+
+	"shunt/api/docs"
+	"shunt/api/problem"
 )
 
 // A contract holds requests and answers to the OpenAPI document. What it says is an error is one of the program or of the
@@ -33,6 +37,15 @@ type contract struct {
 	held map[string]int // answers, by "METHOD path status" and, of problems, code
 }
 
+// documentText is docs/openapi.json as it is written.
+var documentText = func() []byte {
+	text, err := os.ReadFile("docs/openapi.json")
+	if err != nil {
+		panic(err)
+	}
+	return text
+}()
+
 // theContract is that of openapi.json.
 var theContract = sync.OnceValue(func() *contract {
 	c, err := newContract(documentText)
@@ -44,7 +57,7 @@ var theContract = sync.OnceValue(func() *contract {
 
 // theContract30 is that of the same document in version 3.0.
 var theContract30 = sync.OnceValue(func() *contract {
-	c, err := newContract(openAPI30Document().body)
+	c, err := newContract(docs.OpenAPI30().Body)
 	if err != nil {
 		panic(err)
 	}
@@ -260,7 +273,7 @@ func isRateLimit(r *openapi3.Response, name string) bool {
 
 // problemCode returns the code of a problem, "" if x has none.
 func problemCode(x *exchanged) string {
-	var p problemBody
+	var p problem.Body
 	if x.header.Get("Content-Type") != "application/problem+json" || json.Unmarshal(x.body, &p) != nil {
 		return ""
 	}

@@ -18,7 +18,7 @@ func corsOf(h http.Header) string {
 	return strings.Join(lines, " ")
 }
 
-func TestPagesOfOtherOriginsMayCallTheAPIIfTheOperatorSaysSo(t *testing.T) {
+func TestOnlyPagesOfNamedOriginsMayCallTheAPI(t *testing.T) {
 	const asks = "Access-Control-Request-Method: PATCH"
 	const allowed = "Methods=GET, HEAD, POST, PATCH, DELETE Headers=Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match"
 	named := []string{"https://app.example", "http://Localhost:3000", "https://b.example:443"}
@@ -62,7 +62,7 @@ func TestPagesOfOtherOriginsMayCallTheAPIIfTheOperatorSaysSo(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoOriginIsRefusedAtStart(t *testing.T) {
+func TestAnInvalidOriginIsRefusedAtStart(t *testing.T) {
 	for _, text := range []string{"", "app.example", "https://", "https://app.example/", "https://app.example/x", "https://a@app.example",
 		"ftp://app.example", "https://app.example?x", "null", "https://*.example\x00"} {
 		if _, err := newCORS([]string{text}); err == nil {

@@ -3,13 +3,12 @@
 // # Terminology
 //
 // A code is what follows the slash; a request for a code has one outcome: it is redirected, or it is a miss for a
-// reason. The redirector decides it. A door is a way in to the API and says who the caller is: the public door by
-// token or by the cookie of a session, the local door by being able to open the socket in the data folder. An endpoint is one row of the API's
+// reason. The redirector decides it. An authenticator says who the caller is: over the network by
+// token or by the cookie of a session, over the socket in the data folder by being able to open it. An endpoint is one row of the API's
 // table. A problem is an error as a client sees it, a kind is its status and code, a refusal an error that knows its
 // kind. A fleet is the listeners of one way in (public, local, admin) with the HTTP server that they share; patience
 // is how long a connection may take. A live stream is an answer that goes on (live.go): fasthttp reads it on the connection's
-// goroutine, and each look at the figures tells the sweep that the connection is well. Misses of unknown codes are counted
-// in a Space-Saving summary (misses.go).
+// goroutine, and each look at the figures tells the sweep that the connection is well.
 //
 // # The way of a request
 //
@@ -21,11 +20,11 @@
 //	     handlePublic           recover · drain                    (front.go, panics.go)
 //	           │  path.go       raw path: /{code} or /{code}/ ?
 //	    ┌──────┴───────┐
-//	serveCode        routes     door → limit → scope → handler → problem   (auth.go, ratelimit.go, session.go, routes.go, links.go, patch.go, users.go …)
+//	serveCode        routes     authenticate → limit → scope → handler → problem   (router.go, auth.go, limiter.go, routes.go, links.go, patch.go, users.go …)
 //	    │                │
 //	    │            servePath    what is not of the API: pages, previews, QR codes    (public.go, preview.go, qrcode.go)
 //	    │
-//	redirector                  Resolve → method → expiry → location → class → Hit   (redirect.go)
+//	redirector                  Resolve → method → verdict → location → class → Hit   (package redirect)
 //	    │
 //	Location, or a page         (pages.go)
 //
@@ -34,46 +33,10 @@
 //
 // # The redirect
 //
-// redirect.go knows nothing of fasthttp: it reads a small request, appends to a buffer and returns an answer whose
-// slices alias that buffer. front.go is its one caller: it keeps request and buffer in a pool, and sets Location with
-// SetCanonical, because fasthttp's own Redirect rewrites targets. Measured on two cores of an AMD EPYC (go test
-// -bench Redirect ./api, trusted proxy and X-Forwarded-For included): 0.67 µs and no allocation in the handler for a
-// browser, 0.61 µs for a bot; a referrer and a country cost 0.1 µs more (dims=on against dims=off); a test holds the zero.
-//
-// The order of checks is the order of the outcomes' strength: not loaded, unknown, wrong method, expired, too long,
-// blocked, used up. Hit comes last, so that only what passes all others counts; a redirect is in the journal before its answer
-// is sent.
-//
-// A request's class is the first that fits of: HEAD, prefetch (a header says so), bot (the User-Agent is known), hit.
-// What the request says of itself is certain and cheap, what its User-Agent says is a guess and costs a hash. A HEAD
-// by a bot is so a head. Only hits use up a cap.
-//
-// A visitor is SipHash-2-4 (Aumasson, Bernstein 2012) under the store's key of
-//
-//	| 16 bytes: the address; IPv4 in its IPv6-mapped form, IPv6 cut to its /64 | 8 bytes: SipHash-2-4 of the User-Agent |
-//
-// and the inner hash is the agent cache's key too. That cache is 16,384 sets of four 8-byte words, without pointers
-// or locks:
-//
-//	| 48 high bits of the hash | known 1 | bot 1 | 2 bits | device 4 | browser 8 |
-//
-// # What the hit was
-//
-// Only hits have dimensions: device, browser, country, referrer. None costs an allocation, and what clients make up
-// without end takes no memory without end.
-//
-// Device and browser come with the agent cache's answer. A User-Agent that is not in it is classified by the words that
-// it has (agentrules.go): apps before the browsers that they embed, consoles and televisions before the systems that they
-// run. A browser that hides, as Brave does, is what it says it is. Bots are known by words too (agentbots.go); the reference page
-// lists them from that table (botdocs.go).
-//
-// The referrer is the host in the Referer header (referrer.go), without "www.", so that one site is one referrer. The
-// engine's dictionary gives it a number; when that is full, new hosts are "other", and so is what is no host.
-//
-// The country is what a trusted proxy says in the header of CountryHeader, or else what Countries has of the client's
-// address: a MaxMind file, read whole at start into two sorted arrays (country.go). The top 16 bits of an address
-// choose some ranges, which a binary search goes through: 9 ns for a random IPv4 address among 250,000 ranges, 36 ns
-// for IPv6. 6to4 and Teredo addresses have no country.
+// Package redirect decides what a request for a code gets; it does not know fasthttp. front.go keeps a request and a buffer in a
+// pool for each call, and sets Location with SetCanonical, because fasthttp's own Redirect rewrites targets. Package visitor reads
+// what a hit was made by; the country is what a trusted proxy says in the header of CountryHeader, or else what Countries has of the
+// client's address.
 //
 // # What else anybody may see
 //
@@ -82,34 +45,8 @@
 // they cost is bounded: QR codes, 1 to 2 ms each, are drawn in turn with other costly work, 16
 // previews read the store, each client's network has a share of both, and beyond that is 503.
 //
-// A preview shows the target as it is sent, the host in punycode; in its own letters beside it only if they can be told
-// from others (lookalike.go). What is not ASCII behind the host is shown escaped, since some of it changes the order in which
-// text is read. Its link is the short one, so that whoever follows it is counted; of a capped link only the host is shown,
-// because whoever saw the target would not need a hit.
-//
-// Pages have no script and no picture, nothing from elsewhere, and one style, which the policy names by its hash. Redirects
-// have none of these fields: browsers look at nothing of a redirect but Location and Cache-Control.
-//
-// # The document
-//
-// openapi.json describes the API for programs. It is written by hand, because what is worth reading in it, the descriptions and
-// examples, is nowhere else; what is in the code too (paths, scopes, fields, limits, problems) is held to the code by tests. In
-// tests a watch stands around the HTTP servers (watch_test.go): each request that is accepted and each answer, of whatever test, is
-// held to the document by kin-openapi, and what is not in it fails the test that met it. So a field, status, header field, problem or
-// parameter cannot be added, or dropped, on one side only. Rejected: to generate it from the handlers, whose types say little of
-// what they mean; to have handlers read it, which would make a wrong document a wrong server.
-//
-// The reference page (docs.go) is made from it when it is first asked for: reference.go chooses what is shown, openapidoc.go reads
-// the document in its own order. It has no script, and one style.
-//
-// Clients are generated from it, so it keeps to what generators read: each object and enum is a
-// component, since they name types after components; a choice that may be null is anyOf a component
-// and null, since a constant cannot be null; numbers have a width; only objects of requests are
-// closed, since some clients refuse fields that a closed object does not have, and answers may gain
-// fields. Many tools read OpenAPI 3.0 only, so openapi30.go makes that version of it. The watch
-// holds traffic to both. make openapi-clients generates clients for Go and TypeScript and uses
-// them. Rejected: a document of 3.0 alone, since newer tools read 3.1 better; two documents written
-// by hand, which would differ.
+// Package preview says what a preview shows, package page what all pages share, package docs what the reference page says. Redirects
+// have none of the header fields of pages: browsers look at nothing of a redirect but Location and Cache-Control.
 //
 // # The block list
 //
@@ -117,8 +54,7 @@
 // and read when it has changed, a million hosts in 0.3 s, so that a host is blocked within a second; for two seconds
 // after a change it is read whatever stat says, because a second change in one tick of the clock shows in nothing else.
 // inotify was rejected: it does not see every file system, and says less when a file is moved over another. What is
-// matched is Location, the forwarded query included. Writes are checked by the same list, through TargetPolicy. A redirect
-// pays a branch without a list, some 0.1 µs with one, 0.2 µs with a million hosts (BenchmarkBlocks, a loaded machine).
+// matched is Location, the forwarded query included (package redirect). Writes are checked by the same list, through TargetPolicy.
 //
 // # Who the client is
 //
@@ -129,21 +65,16 @@
 //
 // # How often
 //
-// ratelimit.go holds clients to limits by GCRA, in the fixed tables of api/rate. A call is counted
-// when the door has said who the caller is, before its scope and body are looked at: for the token
-// (of sessions, the user) and for the client's address. A caller that is not known is counted by
-// address only, so that guesses of tokens are, too. Creating calls have a limit of their own; each
-// counts as one there, and more is for its handler to say (mayCreateMore). Logins are counted for
-// (address, account), for the address, and for the /48 of an IPv6 address, before a password is
-// hashed.
+// limiter.go holds clients to the rules of package limit. A call is counted when the authenticator has
+// said who the caller is, before its scope and body are looked at: for the token (of sessions, the
+// user) and for the client's network. A caller that is not known is counted by network only, so that
+// guesses of tokens are counted, too. Creating calls have a limit of their own; each counts as one
+// there, and its handler counts more (mayCreateMore). Logins are counted for (network, account), for
+// the network, and for the /48 of an IPv6 address, before a password is hashed.
 //
-// A request that one limit refuses is not counted for the others. So an attempt that the address is
-// refused leaves no trace in the table of accounts, which a flood of invented names would fill
-// otherwise; and nobody in an office uses up the attempts of the others by going on where an
-// account has had its five. package rate says what a full table does.
-//
-// Redirects know nothing of it: unknown codes are counted where the page for them is chosen (front.go), behind the one look at
-// the outcome that is there anyway. This machine's addresses have limits like any other; its sockets have none.
+// Redirects do not pay for it: unknown codes are counted where the page for them is chosen (front.go),
+// after the one look at the outcome that is there anyway. This machine's addresses have limits like
+// any other; its sockets have none.
 //
 // # How much at a time
 //
@@ -169,13 +100,6 @@
 // steps of 50 links, so that a short list of somebody else waits for one step, not for all of them.
 // Without bounds, 64 connections of one token at a twentieth of its rate made redirects wait 100 ms
 // and more.
-//
-// # What an answer says of limits
-//
-// Fields are those of draft-ietf-httpapi-ratelimit-headers-11 (May 2026), a member for each limit
-// that the request came under: q is the burst, w the seconds in which it comes back, r what
-// remains, t the seconds until all of it is back. Retry-After says when the same request would be
-// allowed.
 //
 // # HTTPS
 //
@@ -223,13 +147,6 @@
 // (BenchmarkGate): lines are found by IndexByte, names are looked at once, values are left to fasthttp, and a head that comes in
 // one piece is not copied. The handler's own look at the framing is gone for it. Rejected: to look at RawHeaders in the
 // handler, which has neither the request line's end nor chunks; a deadline or a proxy of our own.
-//
-// # The admin address
-//
-// It asks for no token, so it relies on who can connect. A browser of the operator's can, on behalf of any page; adminguard.go
-// refuses what such a page could have sent: on loopback, requests for a host that is not a loopback name or address (DNS
-// rebinding), everywhere those that say Origin or a foreign Sec-Fetch-Site. Rejected: a token of its own, which every scraper and
-// health check would have to be given.
 //
 // # Time and connections
 //
@@ -317,12 +234,5 @@
 // Nothing of a request is logged. fasthttp's own log quotes raw header bytes, so it is silenced, and what it could
 // not read is counted: shunt_http_requests_total{route="malformed"}.
 //
-// Countries are copied. The file could be mapped and its tree walked by every hit, with a cache of its records by offset:
-// then a file that is rewritten in place is a SIGBUS, a damaged one is found out by a visitor, and a look-up reads up to 32
-// nodes. The copy is 5 bytes a range; a new file needs a restart.
-//
-// Rejected: a map of User-Agents (a lock or an allocation per request, and a bound that needs an eviction list);
-// html/template (it calls methods by names that only it knows, so that the linker keeps every method of everything: the binary
-// was 39.6 MB instead of 31.2; what it would escape is three values of a link, each escaped where it is put in, and a test looks, and
-// a document of our own); redirects as a route of the router (it keeps captured values in a map, and has meanings of its own for some paths).
+// Rejected: redirects as a route of the router (it keeps captured values in a map, and has meanings of its own for some paths).
 package api

@@ -1,207 +1,51 @@
 package api
 
 import (
-	_ "embed"
-	"fmt"
-	"html"
-	"regexp"
-	"strings"
-
 	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+	"shunt/api/docs"
 )
 
 // docsPath is where the reference page is.
 const docsPath = "/_/docs"
 
-//go:embed assets/docs.css
-var docsStyle string
-
-// docsPolicy lets the reference page have its style and nothing else.
-var docsPolicy = policyFor(docsStyle)
-
 // serveDocs is GET /_/docs.
 func (s *Server) serveDocs(ctx *fasthttp.RequestCtx, _ []byte) {
-	guardPage(ctx, docsPolicy)
-	docs := s.docs()
-	docs.write(ctx, "text/html; charset=utf-8")
+	guardPage(ctx, docs.Policy)
+	writeDocument(ctx, s.docs(), "text/html; charset=utf-8")
 }
 
-// newDocs returns the reference page of the API at baseURL. All that it says of the API is made from the OpenAPI document.
-func newDocs(baseURL string) document {
-	r, err := readReference(documentText)
-	if err != nil {
-		panic(fmt.Sprintf("api: openapi.json: %v", err)) // it is part of the program
-	}
-	p := docsPage{baseURL: baseURL}
-	p.reference(r)
-	return newDocument([]byte(p.html.String()))
+// readDocument is GET /openapi.json. It says nothing that is not in the program, so it needs neither
+// token nor HTTPS.
+func (s *Server) readDocument(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+	return writeOpenAPI(ctx, docs.OpenAPI)
 }
 
-// A docsPage is the HTML of the reference page.
-type docsPage struct {
-	html    strings.Builder
-	baseURL string
+// readDocument30 is GET /openapi-3.0.json.
+func (s *Server) readDocument30(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+	return writeOpenAPI(ctx, docs.OpenAPI30())
 }
 
-// markup is HTML as it stands.
-type markup string
-
-// add writes a format's text, in which strings are escaped and markup is not.
-func (p *docsPage) add(format string, values ...any) {
-	for i, v := range values {
-		if text, ok := v.(string); ok {
-			values[i] = html.EscapeString(text)
-		}
+func writeOpenAPI(ctx *fasthttp.RequestCtx, d docs.Document) error {
+	if err := noParameters(ctx); err != nil {
+		return err
 	}
-	fmt.Fprintf(&p.html, format+"\n", values...)
+	ctx.Response.Header.Set("X-Content-Type-Options", "nosniff")
+	writeDocument(ctx, d, "application/json")
+	return nil
 }
 
-var (
-	paragraphEnd = regexp.MustCompile(`\n{2,}`)
-	codeSpan     = regexp.MustCompile("`([^`]*)`")
-)
-
-// prose is what the page takes of CommonMark: paragraphs, and code between backticks.
-func prose(text string) markup {
-	var b strings.Builder
-	for _, paragraph := range paragraphEnd.Split(text, -1) {
-		if paragraph != "" {
-			b.WriteString("<p>" + string(inline(paragraph)) + "</p>\n")
-		}
-	}
-	return markup(b.String())
-}
-
-// inline is prose within a line.
-func inline(text string) markup {
-	return markup(codeSpan.ReplaceAllString(html.EscapeString(text), "<code>$1</code>"))
-}
-
-func (p *docsPage) reference(r *reference) {
-	p.add(`<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<meta name="robots" content="noindex">
-<title>%s API</title>
-<style>%s</style>`, r.Title, markup(docsStyle))
-	p.contents(r)
-	p.add("<main id=\"top\">\n<h1>%s API</h1>\n<p class=\"lead\">%s</p>\n%s", r.Title, r.Summary, prose(r.Description))
-	for _, g := range r.Groups {
-		p.add("<h2>%s</h2>\n%s", g.Name, prose(g.Description))
-		for _, o := range g.Operations {
-			p.operation(&o)
-		}
-	}
-	p.hits()
-	p.add("<h2 id=\"objects\">Objects</h2>\n<p>What answers are made of.</p>")
-	for _, o := range r.Objects {
-		p.add("<section id=\"object-%s\">\n<h3><a href=\"#object-%[1]s\">%[1]s</a></h3>\n%s", o.Name, prose(o.Description))
-		p.fields(o.Fields)
-		p.add("</section>")
-	}
-	p.add("<h2 id=\"errors\">Errors</h2>")
-	for _, e := range r.Errors {
-		p.add("<section id=\"error-%s\">\n<h3><a href=\"#error-%[1]s\"><span class=\"status\">%s</span> %s</a></h3>", e.Name, e.Status, e.Code)
-		p.add("%s<pre tabindex=\"0\"><code>%s</code></pre>\n</section>", prose(e.Summary), e.Text)
-	}
-	p.add("</main>\n</html>")
-}
-
-func (p *docsPage) contents(r *reference) {
-	p.add("<nav aria-label=\"Contents\">\n<p><a href=\"#top\"><strong>%s</strong> API</a></p>", r.Title)
-	for _, g := range r.Groups {
-		p.add("<h2>%s</h2>\n<ul>", g.Name)
-		for _, o := range g.Operations {
-			p.add(`<li><a href="#%s"><span class="method %s">%[2]s</span> %s</a></li>`, o.ID, o.Method, o.Summary)
-		}
-		p.add("</ul>")
-	}
-	p.add("<h2>For all of them</h2>\n<ul>\n" +
-		"<li><a href=\"#hits\">What counts as a hit</a></li>\n<li><a href=\"#objects\">Objects</a></li>\n<li><a href=\"#errors\">Errors</a></li>\n" +
-		"<li><a href=\"" + apiRoot + "/openapi.json\">openapi.json</a></li>\n" +
-		"<li><a href=\"" + apiRoot + "/openapi-3.0.json\">openapi-3.0.json</a></li>\n</ul>\n</nav>")
-}
-
-func (p *docsPage) operation(o *refOperation) {
-	p.add("<section id=\"%s\">\n<h3><a href=\"#%[1]s\">%s</a></h3>", o.ID, o.Summary)
-	p.add(`<p class="request"><span class="method %s">%[1]s</span> <code>%s</code></p>`, o.Method, o.Path)
-	p.add("%s%s", prose(o.Description), prose(o.Access))
-	if len(o.Parameters) > 0 {
-		p.add("<h4>Parameters</h4>")
-		p.fields(o.Parameters)
-	}
-	if o.Body != nil {
-		p.body(o.Body)
-	}
-	p.add("<h4>Try it</h4>\n<pre tabindex=\"0\"><code class=\"curl\">%s%s%s</code></pre>", o.Curl.Before, p.baseURL, o.Curl.Behind)
-	for _, a := range o.Answers {
-		p.answer(&a)
-	}
-	p.errors(o.Errors)
-	p.add("</section>")
-}
-
-func (p *docsPage) body(b *refBody) {
-	p.add("<h4>Body</h4>\n%s%s", prose(b.Description), prose(b.Object.Description))
-	p.add(`<p class="types"><code>%s</code></p>`, strings.Join(b.Types, " · "))
-	p.fields(b.Object.Fields)
-	p.examples(b.Examples)
-}
-
-func (p *docsPage) answer(a *refAnswer) {
-	p.add(`<h4><span class="status">%s</span> %s</h4>`, a.Status, inline(a.Description))
-	if a.Type != "" {
-		p.add(`<p class="types"><code>%s</code>%s</p>`, a.Type, objectLinks(a.Objects))
-	}
-	p.examples(a.Examples)
-	if len(a.Headers) > 0 {
-		p.add("<details><summary>Header fields</summary>")
-		p.fields(a.Headers)
-		p.add("</details>")
-	}
-}
-
-func objectLinks(names []string) markup {
-	links := make([]string, len(names))
-	for i, name := range names {
-		links[i] = `<a href="#object-` + name + `">` + name + `</a>`
-	}
-	if len(links) == 0 {
-		return ""
-	}
-	return markup(" of " + strings.Join(links, " or "))
-}
-
-func (p *docsPage) fields(fields []refField) {
-	p.add(`<table class="fields">`)
-	for _, f := range fields {
-		mark, kind := markup(""), markup(html.EscapeString(f.Type))
-		if f.Mark != "" {
-			mark = ` <span class="mark">` + markup(html.EscapeString(f.Mark)) + `</span>`
-		}
-		if f.Object != "" {
-			kind = `<a href="#object-` + markup(f.Object) + `">` + kind + `</a>`
-		}
-		p.add("<tr><th scope=\"row\"><code>%s</code>%s</th>\n<td class=\"type\">%s</td><td>%s</td></tr>", f.Name, mark, kind, inline(f.Description))
-	}
-	p.add("</table>")
-}
-
-func (p *docsPage) examples(examples []refExample) {
-	for _, e := range examples {
-		p.add(`<figure><figcaption>%s</figcaption><pre tabindex="0"><code>%s</code></pre></figure>`, inline(e.Summary), e.Text)
-	}
-}
-
-func (p *docsPage) errors(errors []refError) {
-	if len(errors) == 0 {
+// writeDocument answers with d, or with 304 if the client has it. Clients may cache it for five
+// minutes: a new version of the program has a new document.
+func writeDocument(ctx *fasthttp.RequestCtx, d docs.Document, contentType string) {
+	h := &ctx.Response.Header
+	h.Set("Cache-Control", "public, max-age=300")
+	h.Set("ETag", d.ETag)
+	if d.IsIn(ctx.Request.Header.PeekAll(fasthttp.HeaderIfNoneMatch)) {
+		ctx.SetStatusCode(fasthttp.StatusNotModified)
 		return
 	}
-	p.add("<details><summary>Errors</summary>\n<table class=\"errors\">")
-	for _, e := range errors {
-		p.add(`<tr><th scope="row" class="status">%s</th><td class="code"><a href="#error-%s"><code>%s</code></a></td><td>%s</td></tr>`,
-			e.Status, e.Name, e.Code, inline(e.Summary))
-	}
-	p.add("</table></details>")
+	h.SetContentType(contentType)
+	ctx.Response.SetBodyRaw(d.Body)
 }

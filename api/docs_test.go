@@ -3,7 +3,6 @@ package api
 import (
 	"html"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -165,54 +164,4 @@ func (st *site) prepare(line string) string {
 	made, _, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "t"})
 	check(st.t, err)
 	return strings.Replace(line, exampleID, made.ID, 1)
-}
-
-func TestNothingOfTheDocumentBecomesMarkup(t *testing.T) {
-	const sharp = `<b a="x">&`
-	example := refExample{sharp, sharp}
-	problem := refError{Name: "n", Status: sharp, Code: sharp, Summary: sharp, Text: sharp}
-	field := refField{Name: sharp, Mark: sharp, Type: sharp, Description: sharp}
-	o := refOperation{
-		ID: "id", Method: sharp, Path: sharp, Summary: sharp, Description: sharp, Access: sharp, Parameters: []refField{field},
-		Body: &refBody{Description: sharp, Types: []string{sharp}, Examples: []refExample{example}}, Curl: refCurl{sharp, sharp},
-		Answers: []refAnswer{{Status: sharp, Description: sharp, Type: sharp, Headers: []refField{field}, Examples: []refExample{example}}},
-		Errors:  []refError{problem},
-	}
-	p := docsPage{baseURL: sharp}
-	p.reference(&reference{
-		Title: sharp, Summary: sharp, Description: "`" + sharp + "`",
-		Groups:  []refGroup{{sharp, sharp, []refOperation{o}}},
-		Objects: []refObject{{"Name", sharp, []refField{field}}}, Errors: []refError{problem},
-	})
-	page := p.html.String()
-	if strings.Contains(page, "<b ") || strings.Count(page, "&lt;b a=&#34;x&#34;&gt;&amp;") < 40 {
-		t.Errorf("got %s", page)
-	}
-	if docs := newDocs("https://sho.rt"); strings.Contains(page+string(docs.body), "%!") {
-		t.Error("a format of the page lacks a value, or has one too many")
-	}
-}
-
-func TestTheReferencePageNamesEveryBotAndCommandLineTool(t *testing.T) {
-	page := newSite(t, nil).get("/_/docs").body
-	words := slices.Clone(commandLineTools)
-	for _, group := range knownBots {
-		words = append(words, group.words...)
-		if !strings.Contains(page, "<h4>"+group.name+"</h4>") {
-			t.Errorf("there is no %s", group.name)
-		}
-	}
-	for _, word := range words {
-		text, first := strings.CutPrefix(word, "^")
-		want := "<code>" + html.EscapeString(showSpaces(text)) + "</code>"
-		if first {
-			want += " (at the beginning)"
-		}
-		if !strings.Contains(page, want) {
-			t.Errorf("%s is not on the page", word)
-		}
-	}
-	if want := "<code>␣bot)</code>, <code>␣bot␣</code>"; !strings.Contains(page, want) {
-		t.Errorf("the page does not have %s", want)
-	}
 }

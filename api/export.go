@@ -3,15 +3,17 @@ package api
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"runtime/debug"
 
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/problem"
+	"shunt/api/wire"
 	"shunt/engine"
 )
 
@@ -33,7 +35,7 @@ func (s *Server) exportLinks(ctx *fasthttp.RequestCtx, caller account.Caller) er
 		return err
 	}
 	if !ctx.Request.Header.IsHTTP11() {
-		return refuse(kindBadRequest, "without chunks the end of an export cannot be told from an error: it needs HTTP/1.1")
+		return problem.New(problem.BadRequest, "without chunks the end of an export cannot be told from an error: it needs HTTP/1.1")
 	}
 	if !ctx.IsHead() {
 		if err := s.startExport(ctx, caller, q, guard); err != nil {
@@ -61,7 +63,7 @@ func (s *Server) startExport(ctx *fasthttp.RequestCtx, caller account.Caller, q 
 	}
 	q.Limit = exportPage
 	x := &exportStream{
-		server: s, query: q, list: list, recheck: s.recheck(caller, guard, account.LinksRead), conn: connOf(ctx.Conn()),
+		server: s, query: q, list: list, recheck: s.auth.recheck(caller, guard, account.LinksRead), conn: ctx.Conn(),
 		release: func() { s.exports.Leave(key) }, inTurn: func(fn func() error) error { return s.cores.Do(key, fn) },
 	}
 	if err := x.readPage(); err != nil {
@@ -79,7 +81,7 @@ type exportStream struct {
 	query   engine.LinkQuery // of the next page
 	list    *engine.LinkList
 	recheck func() error // whether the caller may still see the links
-	conn    *conn
+	conn    net.Conn
 	release func()
 	inTurn  func(func() error) error // with other costly work
 
@@ -104,9 +106,7 @@ func (x *exportStream) Read(p []byte) (n int, err error) {
 		}
 	}
 	n, _ = x.page.Read(p)
-	if x.conn != nil {
-		x.conn.moved.Add(int64(n))
-	}
+	wire.Sent(x.conn, n)
 	return n, nil
 }
 
@@ -116,7 +116,7 @@ func (x *exportStream) Close() error {
 	return x.list.Close()
 }
 
-var errExportShutdown = refuse(kindOverloaded, "the server is shutting down; export again")
+var errExportShutdown = problem.New(problem.Overloaded, "the server is shutting down; export again")
 
 func (x *exportStream) nextPage() error {
 	select {
@@ -138,13 +138,12 @@ func (x *exportStream) fillPage() error {
 	if err != nil {
 		return err
 	}
-	enc := json.NewEncoder(&x.page)
-	enc.SetEscapeHTML(false)
+	lines := x.page.AvailableBuffer()
 	for i := range page.Links {
-		if err := enc.Encode(x.server.listedObject(&x.query, &page.Links[i])); err != nil {
-			return err
-		}
+		l := x.server.listed(&x.query, &page.Links[i])
+		lines = append(l.AppendJSON(lines), '\n')
 	}
+	x.page.Write(lines)
 	if x.query.Below = page.Next; page.Next == 0 {
 		x.ending = io.EOF
 	}
@@ -153,11 +152,11 @@ func (x *exportStream) fillPage() error {
 
 // fail ends the export with the problem that err stands for.
 func (x *exportStream) fail(err error) {
-	r, known := refusalOf(err)
+	r, known := problem.Of(err)
 	if !known {
 		x.server.log.Error("an export failed", slog.Any("cause", err))
 	}
 	x.page.Reset()
-	x.page.Write(encodeJSON(problemOf(r)))
+	x.page.Write(encodeJSON(r.Body()))
 	x.ending = errStreamBroken
 }

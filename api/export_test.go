@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 )
 
 // exported makes links that are more than one page of an export, and returns how many.
@@ -60,22 +61,22 @@ func (st *site) awaitExports(n int) {
 }
 
 // readLines reads to the end and returns the lines that are links, the one that is a problem, and how it ended.
-func readLines(t *testing.T, body io.Reader) (links []linkObject, problem string, err error) {
+func readLines(t *testing.T, body io.Reader) (links []linkObject, broken string, err error) {
 	t.Helper()
 	text, err := io.ReadAll(body)
 	for line := range bytes.Lines(text) {
-		var p problemBody
+		var p problem.Body
 		var o linkObject
 		if json.Unmarshal(line, &p) == nil && strings.HasPrefix(p.Type, "urn:shunt:problem:") {
-			problem = p.Code
+			broken = p.Code
 			continue
 		}
-		if err := json.Unmarshal(line, &o); err != nil || o.ShortURL == "" || problem != "" {
+		if err := json.Unmarshal(line, &o); err != nil || o.ShortURL == "" || broken != "" {
 			t.Fatalf("line %.100q: %v", line, err)
 		}
 		links = append(links, o)
 	}
-	return links, problem, err
+	return links, broken, err
 }
 
 func TestAnExportHasEveryLinkOnceOfTheMomentAtWhichItBegan(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 	"shunt/engine"
 	"shunt/storage"
 )
@@ -342,7 +343,7 @@ func (r reply) problem() string {
 	if r.header.Get("Content-Type") != "application/problem+json" {
 		return ""
 	}
-	var p problemBody
+	var p problem.Body
 	if json.Unmarshal([]byte(r.body), &p) != nil || p.Status != r.status || p.Type != "urn:shunt:problem:"+p.Code {
 		return "not a problem: " + r.body
 	}
@@ -351,7 +352,7 @@ func (r reply) problem() string {
 
 // fields returns "field:code" of each error of a problem.
 func (r reply) fields() string {
-	var p problemBody
+	var p problem.Body
 	_ = json.Unmarshal([]byte(r.body), &p)
 	texts := make([]string, len(p.Errors))
 	for i, e := range p.Errors {
@@ -443,7 +444,7 @@ func (st *site) wantStats(code string, hits, unique uint64) {
 // counted returns how many links there are, and how many redirects were answered and hits counted.
 func (st *site) counted() string {
 	total := uint64(0)
-	for _, n := range st.redirects.counts.sum() {
+	for _, n := range st.redirects.Counts().Redirects {
 		total += n
 	}
 	return fmt.Sprintf("%d links, %d redirects", st.engine.Metrics().Links, total)

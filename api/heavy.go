@@ -34,14 +34,24 @@ func newCores() *turnstile.Turnstile {
 	return turnstile.New(turnstile.Limits{Places: turnstile.HalfTheCores(), Waiting: maxCostlyWaiting, Patience: costlyPatience})
 }
 
-// heavy bounds how many calls of handle are under way and how many of their answers are on their
-// way. What is costly in them, handle does in turn.
-func (s *Server) heavy(handle handler) handler {
+// heavyCalls bounds heavy reads, and has all that is costly wait for a core.
+type heavyCalls struct {
+	reads places
+	cores *turnstile.Turnstile
+}
+
+func newHeavyCalls(cores *turnstile.Turnstile) heavyCalls {
+	return heavyCalls{newPlaces("lists and figures", maxHeavyReads, maxHeavyReadsCaller), cores}
+}
+
+// bounded limits how many calls of handle run at once and how many of their answers are being sent.
+// handle does its costly parts in turn.
+func (h *heavyCalls) bounded(handle handler) handler {
 	return func(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-		if err := s.heavyReads.take(keyOf(caller)); err != nil {
+		if err := h.reads.take(keyOf(caller)); err != nil {
 			return err
 		}
-		release := func() { s.heavyReads.Leave(keyOf(caller)) }
+		release := func() { h.reads.Leave(keyOf(caller)) }
 		kept := false
 		defer func() {
 			if !kept {
@@ -57,9 +67,9 @@ func (s *Server) heavy(handle handler) handler {
 }
 
 // inTurn calls all of handle in turn with other costly work.
-func (s *Server) inTurn(handle handler) handler {
+func (h *heavyCalls) inTurn(handle handler) handler {
 	return func(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-		return s.cores.Do(keyOf(caller), func() error { return handle(ctx, caller) })
+		return h.cores.Do(keyOf(caller), func() error { return handle(ctx, caller) })
 	}
 }
 

@@ -15,19 +15,19 @@ import (
 
 // awaitHeavy waits until so many places for heavy reads are taken.
 func (st *site) awaitHeavy(n int) {
-	for st.heavyReads.Held() != n {
+	for st.heavy.reads.Held() != n {
 		runtime.Gosched()
 	}
 }
 
-func TestACallerHasSoManyHeavyReadsAtATime(t *testing.T) {
+func TestHeavyReadsAreBoundedForEachCaller(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"a"}`)
 	other := st.member("ann@example.com", account.LinksRead)
 	admin, err := st.accounts.OldestAdmin()
 	check(t, err)
 	for range maxHeavyReadsCaller {
-		check(t, st.heavyReads.take(turnstile.Key{User: admin.ID}))
+		check(t, st.heavy.reads.take(turnstile.Key{User: admin.ID}))
 	}
 	for _, path := range []string{"/links", "/stats", "/stats/a?interval=day", "/tokens"} {
 		if r := st.call("GET", path, ""); r.status != 503 || r.problem() != "overloaded" || r.header.Get("Retry-After") == "" {
@@ -42,7 +42,7 @@ func TestACallerHasSoManyHeavyReadsAtATime(t *testing.T) {
 	if r := st.callAs(other, "GET", "/links", ""); r.status != 200 {
 		t.Errorf("somebody else: got %d %s, want 200", r.status, r.body)
 	}
-	st.heavyReads.Leave(turnstile.Key{User: admin.ID})
+	st.heavy.reads.Leave(turnstile.Key{User: admin.ID})
 	for _, path := range []string{"/links", "/stats", "/stats/a?interval=day", "/tokens", "/links?limit=0"} {
 		if r := st.call("GET", path, ""); r.status == 503 {
 			t.Errorf("%s, when there is a place: got %s", path, r.body)
@@ -99,7 +99,7 @@ func (st *site) awaitCostly(n int) {
 
 // A list of many links is read in steps, each of which enters for itself; so a short one comes
 // second.
-func TestAShortListDoesNotWaitForTheLongListsOfAnother(t *testing.T) {
+func TestAShortListDoesNotWaitForLongLists(t *testing.T) {
 	st := newSite(t, nil)
 	st.cores = turnstile.New(turnstile.Limits{Places: 1, Waiting: maxCostlyWaiting, Patience: costlyPatience})
 	item := strings.TrimSuffix(strings.Repeat(`{"url":"http://a/"},`, 1000), ",")
@@ -177,12 +177,12 @@ func TestOneAddressDoesNotKeepOthersFromQRCodes(t *testing.T) {
 	}
 }
 
-func TestWhoAsksForManyTokensAtATimeKeepsNobodyFromRevokingOne(t *testing.T) {
+func TestManyTokenRequestsDoNotBlockARevocation(t *testing.T) {
 	st := newSite(t, nil)
 	admin, err := st.accounts.OldestAdmin()
 	check(t, err)
 	for range maxIssuesCaller {
-		check(t, st.issues.take(turnstile.Key{User: admin.ID}))
+		check(t, st.accountCalls.issues.take(turnstile.Key{User: admin.ID}))
 	}
 	if r := st.call("POST", "/tokens", `{"name":"x"}`); r.status != 503 || r.problem() != "overloaded" {
 		t.Errorf("one more: got %d %s, want 503 overloaded", r.status, r.body)
@@ -190,7 +190,7 @@ func TestWhoAsksForManyTokensAtATimeKeepsNobodyFromRevokingOne(t *testing.T) {
 	if r := st.call("DELETE", "/tokens/none", ""); r.status != 404 {
 		t.Errorf("revoking: got %d %s, want 404", r.status, r.body)
 	}
-	st.issues.Leave(turnstile.Key{User: admin.ID})
+	st.accountCalls.issues.Leave(turnstile.Key{User: admin.ID})
 	for range 2 * maxIssuesCaller {
 		if r := st.call("POST", "/tokens", `{"name":"x"}`); r.status != 201 {
 			t.Errorf("when there is a place: got %d %s, want 201", r.status, r.body)

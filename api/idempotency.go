@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 	"shunt/engine"
 )
 
@@ -22,7 +23,7 @@ func requestAsked(ctx *fasthttp.RequestCtx, caller account.Caller, path string) 
 		return nil, nil
 	}
 	if len(lines) > 1 || !validIdempotencyKey(lines[0]) {
-		return nil, refuse(kindBadRequest, "%s must be one value of 1 to %d visible ASCII characters", idempotencyHeader, maxIdempotencyKeyBytes)
+		return nil, problem.New(problem.BadRequest, "%s must be one value of 1 to %d visible ASCII characters", idempotencyHeader, maxIdempotencyKeyBytes)
 	}
 	q := &engine.Request{RequestKey: engine.RequestKey{Sender: senderOf(caller), Key: sha256.Sum256(lines[0])}}
 	body := sha256.Sum256(append([]byte(path+"\x00"), ctx.PostBody()...)) // the same bytes mean something else elsewhere

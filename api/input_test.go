@@ -323,9 +323,6 @@ func TestMalformedRequestsAreRefusedAndTheConnectionClosed(t *testing.T) {
 	if log := st.log.String(); strings.Contains(log, marker) {
 		t.Errorf("the log holds bytes of requests: %s", log)
 	}
-	if _, ok := st.public.http.Logger.(silent); !ok {
-		t.Errorf("fasthttp logs to %T, and what it says quotes requests", st.public.http.Logger)
-	}
 }
 
 func TestMalformedRequestsAreCountedOnEveryWayIn(t *testing.T) {

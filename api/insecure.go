@@ -2,12 +2,15 @@ package api
 
 import (
 	"bytes"
-	"net"
+	"net/http"
 
 	"github.com/valyala/fasthttp"
+	"github.com/valyala/fasthttp/fasthttpadaptor"
+
+	"shunt/api/redirect"
 )
 
-// The plain listener beside HTTPS: it sends everybody there.
+// The plain listener beside HTTPS, which redirects every client there.
 
 // RedirectConnections is how many clients may be connected to a plain listener at a time.
 const RedirectConnections = 256
@@ -15,19 +18,27 @@ const RedirectConnections = 256
 // challengePrefix begins the paths of ACME's http-01 challenges (RFC 8555, 8.3).
 var challengePrefix = []byte("/.well-known/acme-challenge/")
 
-// ServeRedirects redirects everything that comes to ln to BaseURL, until Shutdown, except for ACME challenges.
-func (s *Server) ServeRedirects(ln net.Listener) error { return s.insecure.serve(ln) }
+// An upgrader sends requests over plain HTTP to HTTPS.
+type upgrader struct {
+	baseURL    string
+	pages      pages
+	challenges fasthttp.RequestHandler // nil: none
+}
 
-// handleInsecure redirects to the same path and query on BaseURL: the Host that a request names is anybody's. A day's cache lets
-// browsers skip it, and its operator change his mind.
-func (s *Server) handleInsecure(ctx *fasthttp.RequestCtx) {
-	defer s.recovered(ctx)
-	if s.draining.Load() {
-		ctx.SetConnectionClose()
+func newUpgrader(baseURL string, pages pages, challenges http.Handler) *upgrader {
+	u := &upgrader{baseURL: baseURL, pages: pages}
+	if challenges != nil {
+		u.challenges = fasthttpadaptor.NewFastHTTPHandler(challenges)
 	}
+	return u
+}
+
+// answer redirects to the same path and query on the base URL: the Host that a request names is
+// anybody's. A day's cache lets browsers skip the redirect, and operators change their minds.
+func (u *upgrader) answer(ctx *fasthttp.RequestCtx) {
 	target := originForm(ctx.Request.Header.RequestURI())
-	if s.challenges != nil && bytes.HasPrefix(target, challengePrefix) {
-		s.answerChallenge(ctx)
+	if u.challenges != nil && bytes.HasPrefix(target, challengePrefix) {
+		u.answerChallenge(ctx)
 		return
 	}
 	status := fasthttp.StatusPermanentRedirect
@@ -35,21 +46,21 @@ func (s *Server) handleInsecure(ctx *fasthttp.RequestCtx) {
 		status = fasthttp.StatusMovedPermanently
 	}
 	ctx.SetStatusCode(status)
-	ctx.Response.Header.SetCanonical(headerLocation, append([]byte(s.baseURL), target...))
+	ctx.Response.Header.SetCanonical(headerLocation, append([]byte(u.baseURL), target...))
 	ctx.Response.Header.SetCanonical(headerCacheControl, []byte("max-age=86400"))
 }
 
-// answerChallenge answers a challenge, or 404 without a reason: what autocert says of a refusal is for its log.
-func (s *Server) answerChallenge(ctx *fasthttp.RequestCtx) {
-	s.challenges(ctx)
+// answerChallenge answers a challenge, or 404 without a reason: autocert's reason is for its log.
+func (u *upgrader) answerChallenge(ctx *fasthttp.RequestCtx) {
+	u.challenges(ctx)
 	if ctx.Response.StatusCode() != fasthttp.StatusOK {
 		ctx.Response.Reset()
-		writePage(ctx, unknownCode)
+		u.pages.answer(ctx, redirect.UnknownCode)
 	}
 }
 
-// originForm returns path and query of a request target as they were sent: of an absolute-form target what follows the authority,
-// of "*" the root.
+// originForm returns path and query of a request target as they were sent: of an absolute-form
+// target the part after the authority, of "*" the root.
 func originForm(uri []byte) []byte {
 	if len(uri) > 0 && uri[0] == '/' {
 		return uri
@@ -63,15 +74,4 @@ func originForm(uri []byte) []byte {
 		return append([]byte{'/'}, after[start:]...)
 	}
 	return after[start:]
-}
-
-// headerHSTS lets browsers use nothing but HTTPS for a while (RFC 6797).
-const headerHSTS = "Strict-Transport-Security"
-
-// demandHTTPS adds that demand to an answer over HTTPS, where it counts. Redirects of known codes go without: whoever follows
-// one stays on this host for no second request.
-func (s *Server) demandHTTPS(ctx *fasthttp.RequestCtx) {
-	if s.hsts != "" && ctx.IsTLS() {
-		ctx.Response.Header.Set(headerHSTS, s.hsts)
-	}
 }

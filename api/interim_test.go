@@ -16,7 +16,7 @@ const expecting = " HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
 func TestOnlyARequestWithABodyIsToldToContinue(t *testing.T) {
 	st := newSite(t, nil)
 	plain := st.realAddress()
-	secure, _ := st.secureAddress("192.0.2.1")
+	secure := st.secureAddress("192.0.2.1")
 	for name, connect := range map[string]func() net.Conn{
 		"plain": func() net.Conn { c, _ := dial(t, plain, ""); return c },
 		"TLS":   func() net.Conn { return dialTLS(t, secure) },
@@ -69,34 +69,5 @@ func wantInStep(t *testing.T, c net.Conn, code, raw string, redirects, interims 
 	}
 	if rest, _ := r.Peek(1); len(rest) > 0 {
 		t.Errorf("%s: something comes behind the last answer in %q", code, all)
-	}
-}
-
-// recorded is a connection that keeps what is written to it.
-type recorded struct {
-	net.Conn
-	sent bytes.Buffer
-}
-
-func (r *recorded) Write(b []byte) (int, error) { return r.sent.Write(b) }
-
-func TestAnUnwantedInterimResponseIsDroppedHoweverItIsCut(t *testing.T) {
-	for _, before := range []string{"", "HTTP/1.1 200 OK\r\n\r\n", "… HTTP/1.1 10", "H", "HTTP/1.1 100 Continue\r\n\r"} {
-		whole := before + interimText
-		for cut := range len(whole) + 1 {
-			out := new(recorded)
-			c := &conn{Conn: out, interim: interim{unwanted: true}}
-			for _, piece := range []string{whole[:cut], whole[cut:], "HTTP/1.1 302 Found\r\n\r\n", interimText} {
-				if piece == whole[cut:] && cut == len(whole) {
-					continue // there is nothing left
-				}
-				if n, err := c.Write([]byte(piece)); n != len(piece) || err != nil {
-					t.Fatalf("got %d, %v", n, err)
-				}
-			}
-			if got, want := out.sent.String(), before+"HTTP/1.1 302 Found\r\n\r\n"+interimText; got != want {
-				t.Errorf("%q, cut at %d: got %q, want %q", before, cut, got, want)
-			}
-		}
 	}
 }

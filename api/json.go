@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/problem"
 	"shunt/engine"
 )
 
@@ -45,7 +46,7 @@ func readBody[T any](ctx *fasthttp.RequestCtx, v *T, readers map[string]fieldRea
 
 func wantJSON(ctx *fasthttp.RequestCtx) error {
 	if !isJSON(ctx.Request.Header.ContentType(), "application/json") {
-		return refuse(kindMediaType, "Content-Type must be application/json")
+		return problem.New(problem.MediaType, "Content-Type must be application/json")
 	}
 	return nil
 }
@@ -116,7 +117,7 @@ const maxMembers = 64
 
 var errTooManyMembers = fieldError("", "too_many", "the object must have at most "+strconv.Itoa(maxMembers)+" fields")
 
-var errMalformedJSON = refuse(kindMalformedJSON, "the body must be one JSON object in UTF-8")
+var errMalformedJSON = problem.New(problem.MalformedJSON, "the body must be one JSON object in UTF-8")
 
 // parseObject takes a JSON object apart. Its depth is bounded by encoding/json (10,000 levels), and so is the work by
 // the size of the body.
@@ -229,8 +230,8 @@ func readTime(value json.RawMessage) (time.Time, error) {
 		return time.Time{}, err
 	}
 	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
+	if t = t.UTC(); err != nil || t.Year() > 9999 { // an offset can lead to year 10000, which could not be answered
 		return time.Time{}, fieldError("", "format", "must be a time such as 2030-12-31T23:59:59Z (RFC 3339)")
 	}
-	return t.UTC().Truncate(time.Millisecond), nil
+	return t.Truncate(time.Millisecond), nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"shunt/api/problem"
 	"shunt/engine"
 )
 
@@ -31,7 +32,7 @@ func TestHalfACharacterIsMalformed(t *testing.T) {
 func TestDeepNestingIsRefusedNotFollowed(t *testing.T) {
 	body := `{"a":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`
 	_, err := parseObject([]byte(body))
-	if r, _ := refusalOf(err); r.kind != kindMalformedJSON {
+	if r, _ := problem.Of(err); r.Kind != problem.MalformedJSON {
 		t.Errorf("got %v, want malformed_json", err)
 	}
 }
@@ -39,11 +40,11 @@ func TestDeepNestingIsRefusedNotFollowed(t *testing.T) {
 // Nobody needs a token for POST /session, and an answer twenty times as large as the body would be a gift to whoever floods.
 func TestABodyOfUnknownFieldsGetsAShortAnswer(t *testing.T) {
 	st := newSite(t, nil)
-	for fields, want := range map[int]int{maxToldErrors: maxToldErrors, maxMembers: maxToldErrors, maxMembers + 1: 1, 13_000: 1} {
+	for fields, want := range map[int]int{problem.MaxErrors: problem.MaxErrors, maxMembers: problem.MaxErrors, maxMembers + 1: 1, 13_000: 1} {
 		body := `{"":0` + strings.Repeat(`,"":0`, fields-1) + `}`
 		for _, path := range []string{"/session", "/shorten"} {
 			r := st.call("POST", path, body)
-			var p problemBody
+			var p problem.Body
 			if err := json.Unmarshal([]byte(r.body), &p); err != nil || r.status != 422 || len(p.Errors) != want {
 				t.Errorf("%s, %d fields: got %d, %v and %d errors, want 422 and %d", path, fields, r.status, err, len(p.Errors), want)
 			}
@@ -62,7 +63,7 @@ func FuzzParseObject(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		members, err := parseObject(body)
 		if err != nil {
-			if r, known := refusalOf(err); !known || r.kind != kindMalformedJSON && r.kind != kindInvalid {
+			if r, known := problem.Of(err); !known || r.Kind != problem.MalformedJSON && r.Kind != problem.Invalid {
 				t.Fatalf("%q: got %v, want malformed_json or invalid", body, err)
 			}
 			return
@@ -92,16 +93,16 @@ func FuzzParseObject(f *testing.F) {
 // FuzzShortenFields: no value of any field brings a reader down, and what it takes is within the contract.
 func FuzzShortenFields(f *testing.F) {
 	for _, seed := range []string{`"http://a"`, `301`, `["a","b"]`, `"2030-01-01T00:00:00Z"`, `true`, `1e3`, `-1`, `{}`, `["",null]`} {
-		for name := range shortenFields {
+		for name := range createFields {
 			f.Add(name, []byte(seed))
 		}
 	}
 	f.Fuzz(func(t *testing.T, name string, value []byte) {
-		read, known := shortenFields[name]
+		read, known := createFields[name]
 		if !known || !json.Valid(value) {
 			return
 		}
-		var r shortenRequest
+		var r askedLink
 		if err := read(&r, value); err != nil {
 			return
 		}

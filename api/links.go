@@ -4,53 +4,24 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 	"shunt/engine"
 )
 
-// linkObject is a link in JSON.
-type linkObject struct {
-	Code           string       `json:"code"`
-	ShortURL       string       `json:"short_url"`
-	URL            string       `json:"url"`
-	RedirectStatus int          `json:"redirect_status"`
-	State          engine.State `json:"state"`
-	Owner          uint32       `json:"owner"`
-	CreatedAt      time.Time    `json:"created_at"`
-	UpdatedAt      time.Time    `json:"updated_at"`
-	ExpiresAt      *time.Time   `json:"expires_at"`
-	MaxHits        *uint64      `json:"max_hits"`
-	Title          string       `json:"title"`
-	Tags           []string     `json:"tags"`
-	ForwardQuery   bool         `json:"forward_query"`
-	Hits           uint64       `json:"hits"`
-	Unique         *uint64      `json:"unique,omitempty"` // where one link is read or changed
+// shown returns link d as its owner sees it.
+func (s *Server) shown(d engine.Detail) Link {
+	d.State = s.redirects.State(&d)
+	return Link{Detail: d, ShortURL: s.baseURL + "/" + d.Code}
 }
 
-func (s *Server) linkObject(d engine.Detail) linkObject {
-	o := linkObject{
-		Code: d.Code, ShortURL: s.baseURL + "/" + d.Code, URL: d.Target, RedirectStatus: d.RedirectStatus,
-		State: d.State, Owner: d.Owner, CreatedAt: d.CreatedAt.UTC(), UpdatedAt: d.UpdatedAt.UTC(),
-		Title: d.Title, Tags: d.Tags, ForwardQuery: d.ForwardQuery, Hits: d.Hits,
-	}
-	if o.State != engine.StateExpired && s.redirects.blocks.Blocks([]byte(d.Target)) {
-		o.State = engine.StateBlocked
-	}
-	if o.Tags == nil {
-		o.Tags = []string{}
-	}
-	if !d.ExpiresAt.IsZero() {
-		expires := d.ExpiresAt.UTC()
-		o.ExpiresAt = &expires
-	}
-	if d.MaxHits != 0 {
-		o.MaxHits = &d.MaxHits
-	}
-	return o
+// writeLink answers with a link object.
+func writeLink(ctx *fasthttp.RequestCtx, status int, l *Link) error {
+	setETag(ctx, l.Version)
+	return writeEncoded(ctx, status, append(l.AppendJSON(nil), '\n'))
 }
 
 // createLink is POST /shorten.
@@ -66,13 +37,13 @@ func (s *Server) createLink(ctx *fasthttp.RequestCtx, caller account.Caller) err
 	if err != nil {
 		return err
 	}
-	setETag(ctx, d.Version)
 	ctx.Response.Header.Set("Location", "/api/v1/links/"+d.Code)
 	status := fasthttp.StatusCreated
 	if existed {
 		status = fasthttp.StatusOK
 	}
-	return writeJSON(ctx, status, s.linkObject(d))
+	l := s.shown(d)
+	return writeLink(ctx, status, &l)
 }
 
 // create makes the link of draft, or finds it; request is what its sender may repeat, nil if nothing.
@@ -83,7 +54,7 @@ func (s *Server) create(request *engine.Request, draft func() (engine.Draft, err
 			return engine.Detail{}, false, err
 		}
 		d, existed, err := s.engine.Create(context.Background(), asked)
-		s.metrics.wrote("create", err)
+		s.metrics.Wrote("create", err)
 		return d, existed, err
 	}
 	var draftErr error
@@ -92,7 +63,7 @@ func (s *Server) create(request *engine.Request, draft func() (engine.Draft, err
 		return asked, draftErr
 	})
 	if draftErr == nil {
-		s.metrics.wrote("create", err)
+		s.metrics.Wrote("create", err)
 	}
 	return d, existed, err
 }
@@ -115,10 +86,9 @@ func (s *Server) readLink(ctx *fasthttp.RequestCtx, caller account.Caller) error
 
 // writeCounted answers with a link and its visitors.
 func (s *Server) writeCounted(ctx *fasthttp.RequestCtx, d engine.Detail) error {
-	o := s.linkObject(d)
-	o.Unique = &d.Unique
-	setETag(ctx, d.Version)
-	return writeJSON(ctx, fasthttp.StatusOK, o)
+	l := s.shown(d)
+	l.Counted = true
+	return writeLink(ctx, fasthttp.StatusOK, &l)
 }
 
 // deleteLink is DELETE /links/{code}.
@@ -131,7 +101,7 @@ func (s *Server) deleteLink(ctx *fasthttp.RequestCtx, caller account.Caller) err
 		return err
 	}
 	err = s.engine.Delete(context.Background(), code, guard)
-	s.metrics.wrote("delete", err)
+	s.metrics.Wrote("delete", err)
 	if err != nil {
 		return err
 	}
@@ -152,7 +122,7 @@ func linkAsked(ctx *fasthttp.RequestCtx, caller account.Caller) (code string, g 
 // maxOwnerBytes is more than any user's id has.
 const maxOwnerBytes = 32
 
-var errOwnerNeedsAdmin = refuse(kindForbidden, "owner needs the scope %s", account.Admin)
+var errOwnerNeedsAdmin = problem.New(problem.Forbidden, "owner needs the scope %s", account.Admin)
 
 // readOwner reads the parameter owner: all, or a user's id.
 func readOwner(g *engine.Guard, value []byte) error {

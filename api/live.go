@@ -13,6 +13,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/problem"
+	"shunt/api/wire"
 	"shunt/engine"
 )
 
@@ -25,32 +27,34 @@ const (
 	liveCommentInterval  = 15 * time.Second // between two signs of life
 )
 
-// liveStreams bounds the streams of live figures, and ends them all at shutdown.
-type liveStreams struct {
+// liveCalls answers the calls for live figures: it bounds the streams, and ends them all at
+// shutdown.
+type liveCalls struct {
 	places
 	ending chan struct{} // closed by Shutdown
+	engine *engine.Engine
+	auth   *authenticator
+	log    *slog.Logger
+	linkOf func(code string, g engine.Guard) (id uint64, err error)
 }
 
-func (l *liveStreams) init() {
-	l.ending = make(chan struct{})
-	l.places = newPlaces("live streams", maxLiveStreams, maxLiveStreamsCaller)
-}
+func newLivePlaces() places { return newPlaces("live streams", maxLiveStreams, maxLiveStreamsCaller) }
 
 // streamStats is GET /stats/{code}/live: the two figures as server-sent events (HTML, 9.2). HEAD gets the header fields.
-func (s *Server) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+func (c *liveCalls) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	code, guard, err := linkAsked(ctx, caller)
 	if err != nil {
 		return err
 	}
-	id, err := s.linkOf(code, guard)
+	id, err := c.linkOf(code, guard)
 	if err != nil {
 		return err
 	}
 	if !ctx.Request.Header.IsHTTP11() {
-		return refuse(kindBadRequest, "an answer without end needs HTTP/1.1")
+		return problem.New(problem.BadRequest, "an answer without end needs HTTP/1.1")
 	}
 	if !ctx.IsHead() {
-		if err := s.live.take(keyOf(caller)); err != nil {
+		if err := c.take(keyOf(caller)); err != nil {
 			return err
 		}
 	}
@@ -60,57 +64,44 @@ func (s *Server) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller) er
 	h.Set("X-Accel-Buffering", "no") // nginx would gather events
 	h.Set("X-Content-Type-Options", "nosniff")
 	if !ctx.IsHead() {
-		s.stream(ctx, caller, code, id, guard)
+		c.stream(ctx, caller, code, id, guard)
 	}
 	return nil
 }
 
 // stream makes live figures of the link the body of the answer.
-func (s *Server) stream(ctx *fasthttp.RequestCtx, caller account.Caller, code string, id uint64, guard engine.Guard) {
+func (c *liveCalls) stream(ctx *fasthttp.RequestCtx, caller account.Caller, code string, id uint64, guard engine.Guard) {
 	// Nothing follows on this connection, so whatever comes on it, its end above all, means that the client is through.
 	ctx.SetConnectionClose()
-	recheck := s.recheck(caller, guard, account.StatsRead)
+	recheck := c.auth.recheck(caller, guard, account.StatsRead)
 	ctx.SetBodyStream(&liveStream{
 		hits: func() (uint64, error) {
 			if err := recheck(); err != nil {
 				return 0, err
 			}
-			return s.liveHits(code, id, guard)
+			return c.liveHits(code, id, guard)
 		},
 		figures: func() (liveFigures, error) {
-			stats, err := s.engine.Stats(context.Background(), code)
+			stats, err := c.engine.Stats(context.Background(), code)
 			return liveFigures{stats.Hits, stats.Unique}, err
 		},
-		ending:  s.live.ending,
+		ending:  c.ending,
 		conn:    ctx.Conn(),
-		release: func() { s.live.Leave(keyOf(caller)) },
-		log:     s.log,
+		release: func() { c.Leave(keyOf(caller)) },
+		log:     c.log,
 	}, -1)
-}
-
-// recheck returns a function that tells whether the caller may still see what needs scope: the token may have been revoked,
-// the session ended, or the user demoted.
-func (s *Server) recheck(caller account.Caller, g engine.Guard, scope account.Scope) func() error {
-	foreign := g.AnyOwner || g.Owner != caller.User.ID
-	return func() error {
-		c, err := s.accounts.Recheck(caller)
-		if err == nil && (!c.Has(scope) || foreign && !c.Has(account.Admin)) {
-			err = account.ErrUnauthorized
-		}
-		return err
-	}
 }
 
 // liveHits returns the hits of code, or ErrNotFound if it is no longer the link id: a deleted code may have been taken
 // again. It reads no visitors, because most looks find that nothing has changed.
-func (s *Server) liveHits(code string, id uint64, g engine.Guard) (uint64, error) {
-	switch now, err := s.linkOf(code, g); {
+func (c *liveCalls) liveHits(code string, id uint64, g engine.Guard) (uint64, error) {
+	switch now, err := c.linkOf(code, g); {
 	case err != nil:
 		return 0, err
 	case now != id:
 		return 0, engine.ErrNotFound
 	}
-	r, err := s.engine.LinkReport(context.Background(), code, engine.Query{AllTime: true})
+	r, err := c.engine.LinkReport(context.Background(), code, engine.Query{AllTime: true})
 	return r.Hits, err
 }
 
@@ -202,7 +193,7 @@ func (l *liveStream) wait() {
 		return
 	case <-l.timer.C:
 	}
-	noteState(l.conn, fasthttp.StateActive)
+	wire.Renew(l.conn)
 	if err := l.look(); err != nil {
 		l.fail(err)
 	}

@@ -263,7 +263,7 @@ type discard struct{}
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 func TestVisitorsAreToldApartByAddressAndUserAgent(t *testing.T) {
-	st := newSite(t, func(o *Options) { o.TrustedProxies = someProxies.trusted })
+	st := newSite(t, func(o *Options) { o.TrustedProxies = someProxies.Trusted })
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	proxy := st.from("10.0.0.1")
 	for _, c := range []struct{ client, agent string }{

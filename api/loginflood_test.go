@@ -9,7 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
-	"shunt/api/rate"
+	"shunt/api/limit"
 	"shunt/api/turnstile"
 )
 
@@ -17,7 +17,7 @@ import (
 // whom it speaks for.
 func floodSite(t *testing.T) (st *site, from func(addr string) asker) {
 	st = newSite(t, func(o *Options) {
-		o.AllowHTTP, o.RateLimits = true, DefaultRateLimits()
+		o.AllowHTTP, o.RateLimits = true, limit.Default()
 		o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 	})
 	st.person("ann@example.com", account.RoleMember)
@@ -30,7 +30,7 @@ func floodSite(t *testing.T) (st *site, from func(addr string) asker) {
 func (st *site) attempt(addr, email string) bool {
 	var ctx fasthttp.RequestCtx
 	ctx.Init(&fasthttp.Request{}, tcpAddr(addr), nil)
-	return st.mayLogIn(&ctx, email) == nil
+	return st.limiter.mayLogIn(&ctx, email) == nil
 }
 
 // floodPerSecond is what was seen to lock everybody out, with ten minutes to fill the table.
@@ -118,36 +118,18 @@ func TestARefusedLoginCostsNobodyAnything(t *testing.T) {
 	}
 }
 
-// Two that race for the last event of a rule both see it; whoever comes second must not have been
-// counted by the wider rules. One rule that is asked twice stands for the two.
-func TestARaceForTheLastAttemptCostsTheWiderRulesNothing(t *testing.T) {
-	at := time.Unix(0, 0)
-	one := rate.Limit{Events: 1, Period: time.Hour, Burst: 1}
-	account, address := newRule("account", one, at), newRule("address", rate.Limit{Events: 2, Period: time.Hour, Burst: 2}, at)
-	var a allowance
-	a.under(&account, []byte("a"))
-	a.under(&account, []byte("a"))
-	a.under(&address, []byte("b"))
-	if wait := a.take(at, 1); wait == 0 {
-		t.Error("both were allowed, want one")
-	}
-	if v := address.table.Peek([]byte("b"), at, 2); !v.Allowed {
-		t.Error("the one that was refused is counted for the address")
-	}
-}
-
-func TestALoginThatFindsNoPlaceToHashIsNotCounted(t *testing.T) {
+func TestALoginWithoutAPlaceToHashIsNotCounted(t *testing.T) {
 	st, from := floodSite(t)
 	ann, none := from("192.0.2.1"), account.New(st.table, st.clock)
 	none.ShareCores(turnstile.New(turnstile.Limits{}))
-	some := st.Server.accounts
-	st.Server.accounts = none
+	some := st.accountCalls.accounts
+	st.accountCalls.accounts = none
 	for range 50 {
 		if got := ann.logIn("ann@example.com", password); got != 503 {
 			t.Fatalf("without a place: got %d, want 503", got)
 		}
 	}
-	st.Server.accounts = some
+	st.accountCalls.accounts = some
 	for n := range 5 {
 		if got := ann.logIn("ann@example.com", password); got != 200 {
 			t.Fatalf("with a place, try %d: got %d, want 200", n+1, got)
@@ -155,7 +137,7 @@ func TestALoginThatFindsNoPlaceToHashIsNotCounted(t *testing.T) {
 	}
 }
 
-func TestLoginsOfIPv6AreCountedForTheSiteToo(t *testing.T) {
+func TestIPv6LoginsAreAlsoCountedForTheSite(t *testing.T) {
 	st, _ := floodSite(t)
 	site := func(n int) string { return fmt.Sprintf("2001:db8:1:%x::1", n) }
 	for n := range 16 * 20 {

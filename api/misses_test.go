@@ -1,118 +1,11 @@
 package api
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
-	"time"
+
+	"shunt/api/redirect"
 )
-
-// everyCode keeps every code.
-func everyCode([]byte) bool { return true }
-
-// checkGuarantee checks what misses promises of its counts against the true ones.
-func checkGuarantee(t *testing.T, m *misses, truth map[string]uint64, misses uint64) {
-	t.Helper()
-	rows, total := m.top(missCounters, everyCode)
-	if total != misses {
-		t.Errorf("total: got %d, want %d", total, misses)
-	}
-	listed := make(map[string]bool, len(rows))
-	sum, last := uint64(0), uint64(1)<<63
-	for _, row := range rows {
-		listed[row.Code] = true
-		sum += row.Count
-		if true := truth[row.Code]; row.Count < true || row.Count > true+row.Error || row.Error > misses/missCounters {
-			t.Fatalf("%+v: it was missed %d times", row, true)
-		}
-		if row.Count-row.Error > last {
-			t.Fatalf("%+v comes after %d misses that are certain", row, last)
-		}
-		last = row.Count - row.Error
-	}
-	if sum != misses || len(listed) != len(rows) {
-		t.Errorf("counts add up to %d, want %d; %d rows of %d codes", sum, misses, len(rows), len(listed))
-	}
-	for code, n := range truth {
-		if n > misses/missCounters && !listed[code] {
-			t.Errorf("%s was missed %d of %d times and is not listed", code, n, misses)
-		}
-	}
-}
-
-func TestMissesOfFewCodesAreExact(t *testing.T) {
-	m := newMisses(time.Now())
-	truth := make(map[string]uint64)
-	total := uint64(0)
-	for i := range 1000 {
-		code := strings.Repeat("x", i%60) + fmt.Sprint(i)
-		for range i%7 + 1 {
-			m.add([]byte(code))
-			truth[code]++
-			total++
-		}
-	}
-	checkGuarantee(t, m, truth, total)
-	rows, _ := m.top(2000, everyCode)
-	if len(rows) != 1000 {
-		t.Fatalf("got %d codes, want 1000", len(rows))
-	}
-	for _, row := range rows {
-		if row.Count != truth[row.Code] || row.Error != 0 {
-			t.Errorf("%+v: want %d, exactly", row, truth[row.Code])
-		}
-	}
-	odd, _ := m.top(3, func(code []byte) bool { return code[len(code)-1]%2 == 1 })
-	if len(odd) != 3 || odd[0].Count < odd[2].Count {
-		t.Errorf("got %+v", odd)
-	}
-}
-
-func TestAMissAllocatesNothing(t *testing.T) {
-	m := newMisses(time.Now())
-	code := []byte("00000000")
-	if n := testing.AllocsPerRun(100_000, func() {
-		for i := range code { // the next code
-			if code[i]++; code[i] <= 'z' {
-				break
-			}
-			code[i] = '0'
-		}
-		m.add(code)
-	}); n != 0 {
-		t.Errorf("got %v allocations, want 0", n)
-	}
-}
-
-func TestMissesAreCountedByManyAtOnceAndReadMeanwhile(t *testing.T) {
-	m := newMisses(time.Now())
-	var running sync.WaitGroup
-	const each = 20_000
-	for g := range 8 {
-		running.Go(func() {
-			random := rand.New(rand.NewPCG(uint64(g), 0))
-			for i := range each {
-				code := "hot"
-				if i%2 == 1 {
-					code = fmt.Sprint(random.Uint32())
-				}
-				m.add([]byte(code))
-			}
-		})
-	}
-	running.Go(func() {
-		for range 20 {
-			m.top(10, everyCode)
-		}
-	})
-	running.Wait()
-	rows, total := m.top(1, everyCode)
-	if total != 8*each || len(rows) != 1 || rows[0].Code != "hot" || rows[0].Count < 4*each || rows[0].Count-rows[0].Error > 4*each {
-		t.Errorf("got %+v of %d, want hot with %d of %d", rows, total, 4*each, 8*each)
-	}
-}
 
 func TestMissedCodesAreListedUntilTheyAreTaken(t *testing.T) {
 	st := newSite(t, nil)
@@ -149,18 +42,19 @@ func TestMissedCodesAreListedUntilTheyAreTaken(t *testing.T) {
 // whole answer.
 func BenchmarkMiss(b *testing.B) {
 	st := newSite(b, func(o *Options) { o.Now = nil })
-	r := request{code: []byte("favicon1"), safe: true, nowMs: 1}
+	r := redirect.Request{Code: []byte("favicon1"), Safe: true, NowMs: 1}
 	b.Run("counted=false", func(b *testing.B) {
 		for b.Loop() {
-			if _, ok := st.engine.Resolve(r.code); ok || !st.engine.Ready() || st.redirects.miss(unknownCode).outcome != unknownCode {
+			if _, ok := st.engine.Resolve(r.Code); ok || !st.engine.Ready() {
 				b.Fatal("found")
 			}
+			st.redirects.CountPath()
 		}
 	})
 	b.Run("counted=true", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if a, _ := st.redirects.answer(nil, &r); a.outcome != unknownCode {
+			if a, _ := st.redirects.Answer(nil, &r); a.Outcome != redirect.UnknownCode {
 				b.Fatal("found")
 			}
 		}
@@ -172,38 +66,4 @@ func BenchmarkMiss(b *testing.B) {
 			miss()
 		}
 	})
-}
-
-func BenchmarkMisses(b *testing.B) {
-	const n = 1 << 20
-	random := rand.New(rand.NewPCG(1, 2))
-	zipf := rand.NewZipf(random, 1.1, 1, 1<<24)
-	for _, c := range []struct {
-		name string
-		next func(i int) string
-	}{
-		{"one", func(int) string { return "favicon1" }},
-		{"zipf", func(int) string { return fmt.Sprintf("z%07x", zipf.Uint64()) }},
-		{"scan", func(int) string { return fmt.Sprintf("%08x", random.Uint32()) }},
-	} {
-		codes := make([][]byte, n)
-		for i := range codes {
-			codes[i] = []byte(c.next(i))
-		}
-		b.Run("codes="+c.name, func(b *testing.B) {
-			m := newMisses(time.Now())
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				m.add(codes[i%n])
-			}
-		})
-		b.Run("codes="+c.name+"/parallel", func(b *testing.B) {
-			m := newMisses(time.Now())
-			b.RunParallel(func(pb *testing.PB) {
-				for i := rand.IntN(n); pb.Next(); i++ {
-					m.add(codes[i%n])
-				}
-			})
-		})
-	}
 }

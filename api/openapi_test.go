@@ -17,6 +17,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 )
 
 // TestMain also fails when the whole suite has passed, but has not seen each success and each problem that the document has.
@@ -119,7 +120,7 @@ func TestTheDocumentHasEveryEndpointWithItsScopeAndNoOther(t *testing.T) {
 	}
 }
 
-// problemRow is a row of the kinds in problem.go.
+// problemRow is a row of the kinds in package problem.
 type problemRow struct {
 	status      int
 	code, title string
@@ -128,13 +129,13 @@ type problemRow struct {
 // problemRows reads all kinds of problems out of the source: a new one cannot be forgotten.
 func problemRows(t *testing.T) (rows []problemRow) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "problem.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "problem/problem.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		literal, ok := n.(*ast.CompositeLit)
-		if name, _ := literalType(literal, ok).(*ast.Ident); name == nil || name.Name != "kind" {
+		if name, _ := literalType(literal, ok).(*ast.Ident); name == nil || name.Name != "Kind" {
 			return true
 		}
 		status, _ := strconv.Atoi(literal.Elts[0].(*ast.BasicLit).Value)
@@ -162,7 +163,7 @@ func TestTheDocumentHasEveryProblemAndNoOther(t *testing.T) {
 	inCode, inSchema, inExamples := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	known := map[problemRow]bool{}
 	for _, row := range rows {
-		if row.code == kindBusy.code { // of backup and check, which are of the socket of local commands only
+		if row.code == problem.Busy.Code { // of backup and check, which are of the socket of local commands only
 			continue
 		}
 		inCode[row.code], known[row] = true, true
@@ -293,3 +294,6 @@ func TestNoParameterIsAcceptedThatIsNotDocumented(t *testing.T) {
 		}
 	}
 }
+
+// refName returns the name of the component that ref refers to.
+func refName(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }

@@ -14,6 +14,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/problem"
+	"shunt/api/wire"
 	"shunt/engine"
 )
 
@@ -31,14 +33,23 @@ const progressInterval = time.Second
 // maxDirBytes bounds the path of a folder: PATH_MAX of Linux.
 const maxDirBytes = 4096
 
-// operationEndpoints are what the socket of local commands has besides the API.
-func (s *Server) operationEndpoints() []endpoint {
+// operator answers the calls for operations, one at a time.
+type operator struct {
+	operations Operations
+	engine     *engine.Engine
+	ending     <-chan struct{} // closed when the server shuts down
+	log        *slog.Logger
+	running    sync.Mutex // held by the operation under way
+}
+
+// endpoints are what the socket of local commands has besides the API.
+func (o *operator) endpoints() []endpoint {
 	var all []endpoint
-	if s.operations.Backup != nil {
-		all = append(all, endpoint{"POST", "/backup", account.Admin, s.backup, 0})
+	if o.operations.Backup != nil {
+		all = append(all, endpoint{"POST", "/backup", account.Admin, o.backup, 0})
 	}
-	if s.operations.Check != nil {
-		all = append(all, endpoint{"POST", "/check", account.Admin, s.check, 0})
+	if o.operations.Check != nil {
+		all = append(all, endpoint{"POST", "/check", account.Admin, o.check, 0})
 	}
 	return all
 }
@@ -56,7 +67,7 @@ var backupFields = map[string]fieldReader[backupRequest]{
 }
 
 // backup is POST /backup {"dir": path}.
-func (s *Server) backup(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+func (o *operator) backup(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	var r backupRequest
 	_, invalid, err := readBody(ctx, &r, backupFields)
 	switch {
@@ -67,29 +78,29 @@ func (s *Server) backup(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	case r.dir == "":
 		return fieldError("dir", "required", "is missing")
 	}
-	return s.operate(ctx, func(ctx context.Context, say func(string)) (any, error) {
-		return s.operations.Backup(ctx, r.dir, say)
+	return o.operate(ctx, func(ctx context.Context, say func(string)) (any, error) {
+		return o.operations.Backup(ctx, r.dir, say)
 	})
 }
 
 // check is POST /check.
-func (s *Server) check(ctx *fasthttp.RequestCtx, _ account.Caller) error {
-	return s.operate(ctx, s.operations.Check)
+func (o *operator) check(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+	return o.operate(ctx, o.operations.Check)
 }
 
 // operate makes the progress of an operation the body of the answer: lines of JSON, {"progress": text} each second, at last
 // {"result": …} or {"error": text}. One operation goes at a time.
-func (s *Server) operate(ctx *fasthttp.RequestCtx, do func(context.Context, func(string)) (any, error)) error {
-	if !s.engine.Ready() {
+func (o *operator) operate(ctx *fasthttp.RequestCtx, do func(context.Context, func(string)) (any, error)) error {
+	if !o.engine.Ready() {
 		return engine.ErrLoading
 	}
-	if !s.operating.TryLock() {
-		return refuse(kindBusy, "a backup or a check is under way; try again when it is over")
+	if !o.running.TryLock() {
+		return problem.New(problem.Busy, "a backup or a check is under way; try again when it is over")
 	}
 	ctx.SetConnectionClose()
 	ctx.Response.Header.SetContentType("application/x-ndjson")
 	ctx.SetBodyStream(&operation{
-		do: do, ending: s.live.ending, conn: ctx.Conn(), release: s.operating.Unlock, log: s.log,
+		do: do, ending: o.ending, conn: ctx.Conn(), release: o.running.Unlock, log: o.log,
 	}, -1)
 	return nil
 }
@@ -167,7 +178,7 @@ func (o *operation) wait() {
 		o.cancel()
 		<-o.ended
 	case <-o.timer.C:
-		noteState(o.conn, fasthttp.StateActive) // it is at work: the sweep leaves it alone
+		wire.Renew(o.conn) // it is at work: the sweep leaves it alone
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.line(map[string]any{"progress": o.mu.said})

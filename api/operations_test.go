@@ -107,7 +107,7 @@ func lastLine(t *testing.T, r io.Reader) (progress []string, last map[string]any
 	return progress, last
 }
 
-func TestAnOperationTellsHowItGoesAndWhatCameOut(t *testing.T) {
+func TestAnOperationReportsProgressAndResult(t *testing.T) {
 	o := newOperations()
 	st := newSite(t, o.options)
 	response := ask(t, st, st.localAt.Dial, "/backup", `{"dir":"/backups/a"}`)
@@ -138,7 +138,7 @@ func TestAnOperationTellsHowItGoesAndWhatCameOut(t *testing.T) {
 	}
 }
 
-func TestAnOperationEndsWhenNobodyWantsItAnyMore(t *testing.T) {
+func TestAnOperationEndsWithItsClient(t *testing.T) {
 	o := newOperations()
 	st := newSite(t, o.options)
 	response := ask(t, st, st.localAt.Dial, "/check", "")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 	"shunt/engine"
 )
 
@@ -77,8 +78,8 @@ func TestAnOwnerWhoWasDeletedMeanwhileGetsNoLink(t *testing.T) {
 			return err
 		}(),
 	} {
-		if r, known := refusalOf(err); !known || r.kind != kindUnauthorized {
-			t.Errorf("%s: got %v, want %s", name, err, kindUnauthorized.code)
+		if r, known := problem.Of(err); !known || r.Kind != problem.Unauthorized {
+			t.Errorf("%s: got %v, want %s", name, err, problem.Unauthorized.Code)
 		}
 	}
 	if r := st.call("POST", "/import?owner=2", `[{"url":"http://a/","code":"x"}]`); r.status != 422 || r.fields() != "owner:unknown" {

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"runtime"
 	"runtime/debug"
+	"shunt/api/problem"
 	"sync"
 	"time"
 
@@ -11,12 +12,12 @@ import (
 )
 
 // recovered is deferred once at the top of every request: fasthttp would let a panic end the process.
-func (s *Server) recovered(ctx *fasthttp.RequestCtx) {
+func (l *panicLog) recovered(ctx *fasthttp.RequestCtx) {
 	if v := recover(); v != nil {
-		s.panics.log(s.log, v)
+		l.log(v)
 		ctx.Response.Reset()
 		ctx.SetConnectionClose()
-		writeProblem(ctx, refusal{kind: kindInternal, detail: "the cause is in the server's log"})
+		writeProblem(ctx, problem.Problem{Kind: problem.Internal, Detail: "the cause is in the server's log"})
 	}
 }
 
@@ -28,7 +29,8 @@ const (
 // A panicLog logs panics, those of one place once a minute: one that every request meets would fill the disk that the hits
 // need.
 type panicLog struct {
-	mu struct {
+	out *slog.Logger
+	mu  struct {
 		sync.Mutex
 		sites map[panicSite]panics // at most maxPanicSites
 	}
@@ -43,11 +45,11 @@ type panics struct {
 }
 
 // log logs a panic with v. Its caller was deferred by a function on the way.
-func (l *panicLog) log(log *slog.Logger, v any) {
+func (l *panicLog) log(v any) {
 	var site panicSite
 	runtime.Callers(4, site[:]) // without Callers, log, recovered and gopanic
 	if repeats, first := l.count(site, time.Now()); first {
-		log.Error("panic in a request", slog.Any("cause", v), slog.Int("repeated_unlogged", repeats),
+		l.out.Error("panic in a request", slog.Any("cause", v), slog.Int("repeated_unlogged", repeats),
 			slog.String("stack", string(debug.Stack())))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 	"shunt/engine"
 )
 
@@ -26,7 +27,7 @@ func readParameters[T any](
 	var invalid engine.InvalidError
 	seen := make(map[string]bool)
 	if ctx.QueryArgs().Len() > maxParameters {
-		return guard, refuse(kindBadRequest, "more than %d query parameters", maxParameters)
+		return guard, problem.New(problem.BadRequest, "more than %d query parameters", maxParameters)
 	}
 	for nameBytes, value := range ctx.QueryArgs().All() {
 		name := string(nameBytes)

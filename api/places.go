@@ -3,9 +3,8 @@ package api
 import (
 	"errors"
 
-	"github.com/valyala/fasthttp"
-
 	"shunt/api/account"
+	"shunt/api/problem"
 	"shunt/api/turnstile"
 )
 
@@ -24,23 +23,12 @@ func newPlaces(what string, limit, perCaller int) places {
 func (p *places) take(key turnstile.Key) error {
 	switch err, l := p.Enter(key), p.Limits(); {
 	case errors.Is(err, turnstile.ErrShare):
-		return refuse(kindOverloaded, "you have %d %s open; close some", l.PerCaller, p.what)
+		return problem.New(problem.Overloaded, "you have %d %s open; close some", l.PerCaller, p.what)
 	case err != nil:
-		return refuse(kindOverloaded, "%d %s are open, and no more are served", l.Places, p.what)
+		return problem.New(problem.Overloaded, "%d %s are open, and no more are served", l.Places, p.what)
 	}
 	return nil
 }
 
-// keyOf names a caller that a door knows.
+// keyOf names a caller that an authenticator knows.
 func keyOf(caller account.Caller) turnstile.Key { return turnstile.Key{User: caller.User.ID} }
-
-// strangerKey names a client that nobody knows by its network. It is nobody in particular if a
-// trusted proxy has not said for whom it asks, or if the request came through a socket that only
-// this machine can open.
-func (s *Server) strangerKey(ctx *fasthttp.RequestCtx) turnstile.Key {
-	client := s.proxies.clientAddr(ctx, peerAddr(ctx))
-	if !isLimited(ctx) || s.proxies.trust(client) {
-		return turnstile.Key{}
-	}
-	return turnstile.Key{Network: networkOf(client)}
-}

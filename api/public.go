@@ -8,12 +8,15 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/page"
+	"shunt/api/redirect"
+	"shunt/api/wire"
 	"shunt/engine"
 )
 
-// The public paths that are no code and not of the API.
+// This file serves the public paths that are not codes and not of the API.
 
-// A publicPage answers GET and HEAD of a path; code is what the path says beside the page's suffix.
+// A publicPage answers GET and HEAD of a path. code is what the path has before the page's suffix.
 type publicPage func(s *Server, ctx *fasthttp.RequestCtx, code []byte)
 
 var fixedPages = map[string]publicPage{
@@ -23,7 +26,7 @@ var fixedPages = map[string]publicPage{
 	docsPath:       (*Server).serveDocs,
 }
 
-// codePages are what there is of a link behind its code. No suffix is of bytes that a code has.
+// codePages are the pages of a link, by the suffix after its code. A code cannot have these bytes.
 var codePages = []struct {
 	suffix []byte
 	serve  publicPage
@@ -33,7 +36,7 @@ var codePages = []struct {
 	{[]byte(".png"), (*Server).servePNG},
 }
 
-// pageAt returns the page that a raw path names, nil if it names none.
+// pageAt returns the page that a raw path names, nil if there is none.
 func pageAt(path []byte) (serve publicPage, code []byte) {
 	if serve := fixedPages[string(path)]; serve != nil {
 		return serve, nil
@@ -50,54 +53,31 @@ func pageAt(path []byte) (serve publicPage, code []byte) {
 	return nil, nil
 }
 
-// servePath is the way of requests whose path is no code and not of the API.
+// servePath handles requests whose path is not a code and not of the API.
 func (s *Server) servePath(ctx *fasthttp.RequestCtx, path []byte) {
 	serve, code := pageAt(path)
 	switch {
 	case serve == nil:
-		s.redirects.miss(unknownCode)
-		writePage(ctx, unknownCode)
+		s.redirects.CountPath()
+		s.pages.answer(ctx, redirect.UnknownCode)
 	case !ctx.IsGet() && !ctx.IsHead():
-		writePage(ctx, wrongMethod)
+		s.pages.answer(ctx, redirect.WrongMethod)
 	default:
 		serve(s, ctx, code)
 	}
 }
 
-// A sight is what a page about a link needs of it, copied.
-type sight struct {
-	id     uint64
-	target string
-	capped bool
+// peek returns the link of code as a redirect would find it now. If the outcome is not Redirected,
+// there is nothing to show but the page of the outcome.
+func (s *Server) peek(ctx *fasthttp.RequestCtx, code []byte) (redirect.Peeked, redirect.Outcome) {
+	peeked, o := s.redirects.Peek(code, s.timeOf(ctx).UnixMilli())
+	if o == redirect.UnknownCode && !s.limiter.mayMiss(ctx, s.proxies.ClientAddr(ctx, wire.PeerAddr(ctx))) {
+		o = redirect.TooManyMisses
+	}
+	return peeked, o
 }
 
-// see returns the link of code as a redirect would find it now, and counts nothing of a link that there is. If the outcome
-// is none of redirected, there is nothing to see.
-func (s *Server) see(ctx *fasthttp.RequestCtx, code []byte) (sight, outcome) {
-	if !s.engine.Ready() {
-		return sight{}, stillLoading
-	}
-	l, ok := s.engine.Resolve(code)
-	if !ok {
-		missed := s.redirects.unknown(code).outcome
-		if !s.mayMiss(ctx, s.proxies.clientAddr(ctx, peerAddr(ctx))) {
-			missed = tooManyMisses
-		}
-		return sight{}, missed
-	}
-	defer l.Release()
-	switch {
-	case l.Expired(s.timeOf(ctx).UnixMilli()):
-		return sight{}, expired
-	case s.redirects.blocks.Blocks(l.Target()):
-		return sight{}, targetBlocked
-	case s.engine.UsedUp(l):
-		return sight{}, exhausted
-	}
-	return sight{l.ID(), string(l.Target()), l.Flags()&engine.FlagCapped != 0}, redirected
-}
-
-// rootRedirectOf returns where / leads, in the form that targets have; empty: to a page.
+// rootRedirectOf returns where / leads, in the form of targets; empty: to a page.
 func rootRedirectOf(o Options, ownOrigins []string) (string, error) {
 	if o.RootRedirect == "" {
 		return "", nil
@@ -109,19 +89,16 @@ func rootRedirectOf(o Options, ownOrigins []string) (string, error) {
 	return target, nil
 }
 
-var landingPage = htmlPage("Short links", "<p>This server makes long addresses short. Put a + behind a short address to see where it leads.</p>\n"+
-	`<p>Programs have an <a href="`+docsPath+`">API</a>.</p>`)
-
 // serveRoot is GET /.
 func (s *Server) serveRoot(ctx *fasthttp.RequestCtx, _ []byte) {
 	if s.rootRedirect != "" {
 		ctx.SetStatusCode(fasthttp.StatusFound)
 		ctx.Response.Header.SetCanonical(headerLocation, []byte(s.rootRedirect))
-		ctx.Response.Header.SetCanonical(headerCacheControl, neverStore)
+		ctx.Response.Header.SetCanonical(headerCacheControl, redirect.NeverStore)
 		return
 	}
 	ctx.Response.Header.Set("Cache-Control", "public, max-age=300")
-	writeHTML(ctx, landingPage)
+	writeHTML(ctx, s.pages.Landing)
 }
 
 //go:embed assets/robots.txt
@@ -138,12 +115,9 @@ func (s *Server) serveIcon(ctx *fasthttp.RequestCtx, _ []byte) {
 	writeAsset(ctx, "image/x-icon", iconImage)
 }
 
-// assetPolicy lets what is no page do nothing, should a browser show it by itself.
-const assetPolicy = "default-src 'none'; frame-ancestors 'none'"
-
-// writeAsset sends what stays what it is for a day at least.
+// writeAsset sends a file that stays the same for a day at least.
 func writeAsset(ctx *fasthttp.RequestCtx, contentType string, body []byte) {
-	guardPage(ctx, assetPolicy)
+	guardPage(ctx, page.AssetPolicy)
 	h := &ctx.Response.Header
 	h.Set("Cache-Control", "public, max-age=86400")
 	h.SetContentType(contentType)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/api/redirect"
 	"shunt/api/turnstile"
 )
 
@@ -29,7 +30,7 @@ func newPagesSite(t *testing.T) *site {
 	if r := st.get("/used"); r.status != 302 {
 		t.Fatalf("the only hit of a link: got %d", r.status)
 	}
-	if _, err := st.redirects.blocks.Replace([]byte("evil.example")); err != nil {
+	if _, err := st.targets.Blocked.Replace([]byte("evil.example")); err != nil {
 		t.Fatal(err)
 	}
 	st.now.Add(time.Minute.Milliseconds())
@@ -172,14 +173,14 @@ func TestEveryPageHasTheHeadersOfAPageAndNothingOfTheServersMake(t *testing.T) {
 			}
 		}
 	}
-	for o := unknownCode; o < numOutcomes; o++ {
+	for o := redirect.UnknownCode; o < redirect.NumOutcomes; o++ {
 		ctx := requestFrom(tcpAddr("192.0.2.1"))
-		writePage(ctx, o)
+		st.pages.answer(ctx, o)
 		h := &ctx.Response.Header
-		st.wantStyleAllowed(missReasons[o], string(h.Peek("Content-Security-Policy")), string(ctx.Response.Body()))
+		st.wantStyleAllowed(o.Reason(), string(h.Peek("Content-Security-Policy")), string(ctx.Response.Body()))
 		if string(h.Peek("Cache-Control")) != "no-store" || string(h.Peek("Vary")) != "Accept" || string(h.Peek("X-Content-Type-Options")) != "nosniff" ||
 			string(h.Peek("Referrer-Policy")) != "no-referrer" {
-			t.Errorf("%s: got %s", missReasons[o], h)
+			t.Errorf("%s: got %s", o.Reason(), h)
 		}
 	}
 	r := st.get("/live")

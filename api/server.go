@@ -1,57 +1,26 @@
 package api
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
-	"net/http"
-	"net/netip"
-	"net/url"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
-	"github.com/valyala/fasthttp/fasthttpadaptor"
 
 	"shunt/api/account"
+	"shunt/api/admin"
+	"shunt/api/docs"
+	"shunt/api/limit"
+	"shunt/api/page"
+	"shunt/api/redirect"
 	"shunt/api/turnstile"
+	"shunt/api/wire"
 	"shunt/engine"
 )
-
-// Options are what a Server needs.
-type Options struct {
-	Engine   *engine.Engine    // required
-	Accounts *account.Accounts // required
-	BaseURL  string            // required: an origin without path, such as https://sho.rt; short addresses begin with it
-	Listens  []string          // where the public address listens, as host:port: what leads there is a loop, see ownOrigins
-
-	TrustedProxies []netip.Prefix
-	ClientIPHeader string        // default X-Forwarded-For; believed only from TrustedProxies
-	CountryHeader  string        // believed only from TrustedProxies, and then before Countries; empty: none
-	Countries      *CountryTable // of client addresses; nil: not looked up
-	PrivateTargets string        // allow, refuse, or auto (default): allowed if BaseURL itself is of a private network
-	RateLimits     RateLimits    // default: none; see DefaultRateLimits
-	HSTSMaxAge     time.Duration // answers over TLS demand HTTPS for so long; default: they do not
-	ACMEChallenges http.Handler  // answers http-01 challenges on ServeRedirects; nil: nobody does
-	CORSOrigins    []string      // whose pages may call the API, such as https://app.example; "*": everybody's; default: nobody's
-	AllowHTTP      bool          // tokens may come over plain HTTP from anywhere
-	Blocks         *BlockFile    // targets that are refused and not redirected to; nil: none
-	RootRedirect   string        // where / leads; empty: a page
-	MaxConnections int           // public ones at a time, at most 32,768; default that
-	MaxPerAddress  int           // of them from one address (IPv6: from one /64); default 512; negative: no limit
-	AdminHosts     []string      // hosts under which the admin address may be asked, beside loopback ones; see adminHost
-	Pprof          bool          // /debug/pprof on the admin address even if that is not loopback
-	Operations     Operations    // on the socket of local commands only
-
-	Logger         *slog.Logger              // default: discards
-	Version        string                    // for build_info
-	StorageMetrics func() map[string]float64 // gauges, or counters if the name ends in _total; shunt_storage_ is put before
-	Now            func() time.Time          // default time.Now
-}
 
 // Server is the HTTP front end: the public address, the admin address, and the socket of local commands.
 type Server struct {
@@ -59,255 +28,202 @@ type Server struct {
 	accounts *account.Accounts
 	baseURL  string
 	targets  engine.TargetPolicy
-	cors     cors
-	proxies  proxies
+	proxies  wire.Proxies
 	log      *slog.Logger
-	now      func() time.Time // nil: the time at which fasthttp took the request
+	now      clock
 
-	allowHTTP   bool
-	warnedProxy sync.Once
-	hsts        string                  // the value of Strict-Transport-Security; empty: none
-	challenges  fasthttp.RequestHandler // nil: none
+	auth         *authenticator
+	limiter      *limiter
+	hsts         hsts
+	metrics      *admin.Metrics
+	adminAddress *admin.Address
+	accountCalls *accountCalls
+	live         liveCalls
+	panics       panicLog
 
-	redirects    redirector
+	redirects    *redirect.Redirector
+	pages        pages
 	cursors      cursors
-	rules        *rules
 	scratch      sync.Pool            // of *scratch
 	rootRedirect string               // empty: a page
-	docs         func() document      // the reference page; made when it is first asked for
+	docs         func() docs.Document // the reference page; made when it is first asked for
 	cores        *turnstile.Turnstile // what keeps a core busy
+	heavy        heavyCalls
+	exports      places
 	previews     *turnstile.Turnstile // reads of the store by previews
 	qrCodes      *turnstile.Turnstile // QR codes that are drawn
-	bodyLimits   map[string]endpoint  // those that have a limit of their own, by method and path
-	panics       panicLog
+	router       *apiRouter
+	bodyLimits   *bodyLimits
 	publicRoutes fasthttp.RequestHandler
 	localRoutes  fasthttp.RequestHandler
-	adminRoutes  map[string]fasthttp.RequestHandler
-	adminHosts   hostSet
-	pprof        bool
-	metrics      *metrics
 
-	operations Operations
-	operating  sync.Mutex // held by the operation under way
-
-	connections          connectionCounts // public ones
-	live                 liveStreams
-	exports              places
-	heavyReads           places
-	issues               places // of tokens
-	public, local, admin *fleet
-	insecure             *fleet
-	draining             atomic.Bool
-	stopped              chan struct{} // closed when Shutdown is through
+	connections          wire.Counts // public ones
+	public, local, admin *wire.Group
+	insecure             *wire.Group
+	drain                *wire.Drain
 }
 
 // NewServer returns a server that serves nothing yet. It starts no goroutine.
 func NewServer(o Options) (*Server, error) {
-	if o.Engine == nil || o.Accounts == nil {
-		return nil, errors.New("api: Options need an Engine and Accounts")
-	}
-	origin, err := parseOrigin(o.BaseURL)
+	checked, err := o.check()
 	if err != nil {
 		return nil, err
-	}
-	inOwnNetwork := engine.InOwnNetwork(origin.Host)
-	refusePrivate, err := refusesPrivate(o.PrivateTargets, inOwnNetwork)
-	if err != nil {
-		return nil, err
-	}
-	targets := engine.TargetPolicy{OwnOrigins: ownOrigins(o, inOwnNetwork), RefusePrivate: refusePrivate}
-	rootRedirect, err := rootRedirectOf(o, targets.OwnOrigins)
-	if err != nil {
-		return nil, err
-	}
-	cors, err := newCORS(o.CORSOrigins)
-	if err != nil {
-		return nil, fmt.Errorf("an origin that may call the API: %w", err)
-	}
-	adminHosts, err := newHostSet(o.AdminHosts)
-	if err != nil {
-		return nil, fmt.Errorf("a host of the admin address: %w", err)
 	}
 	s := &Server{
-		cors: cors, engine: o.Engine, accounts: o.Accounts, baseURL: strings.TrimSuffix(o.BaseURL, "/"), targets: targets,
-		proxies:   proxies{trusted: o.TrustedProxies, header: o.ClientIPHeader, countryHeader: o.CountryHeader},
-		log:       o.Logger,
-		now:       o.Now,
-		allowHTTP: o.AllowHTTP, rootRedirect: rootRedirect,
-		cores: newCores(), previews: newPreviews(), qrCodes: newQRCodes(),
-		pprof: o.Pprof, adminHosts: adminHosts, operations: o.Operations,
-		stopped: make(chan struct{}),
+		engine: o.Engine, accounts: o.Accounts, baseURL: strings.TrimSuffix(o.BaseURL, "/"), targets: checked.targets,
+		proxies: wire.Proxies{
+			Trusted: o.TrustedProxies, CountryHeader: o.CountryHeader,
+			Header: cmp.Or(o.ClientIPHeader, fasthttp.HeaderXForwardedFor),
+		},
+		pages: pages{page.New(checked.site, docsPath)},
+		log:   cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: o.Now, rootRedirect: checked.rootRedirect,
+		drain: wire.NewDrain(),
 	}
-	if s.proxies.header == "" {
-		s.proxies.header = fasthttp.HeaderXForwardedFor
-	}
-	if s.log == nil {
-		s.log = slog.New(slog.NewTextHandler(io.Discard, nil))
-	}
-	s.build(o)
+	s.buildRedirects(o)
+	s.buildBounds()
+	s.buildCallers(o)
+	s.buildCalls(o)
+	s.buildAdmin(o, checked.adminHosts)
+	s.buildRoutes(o, checked.cors)
+	s.buildListeners(o)
 	return s, nil
 }
 
-func (s *Server) build(o Options) {
-	s.docs = sync.OnceValue(func() document { return newDocs(s.baseURL) })
+// buildRedirects builds what answers requests for codes.
+func (s *Server) buildRedirects(o Options) {
 	s.scratch.New = func() any { return &scratch{buf: make([]byte, 0, scratchBytes)} }
-	s.redirects = redirector{engine: o.Engine, agents: new(agentCache), countries: o.Countries, counts: new(redirectCounts)}
 	if o.Blocks != nil {
-		s.targets.Blocked, s.redirects.blocks = &o.Blocks.list, &o.Blocks.list
+		s.targets.Blocked = &o.Blocks.list
 	}
-	s.redirects.missed = newMisses(s.clock())
-	s.rules = newRules(o.RateLimits, s.clock())
-	s.live.init()
-	s.redirects.k0, s.redirects.k1 = o.Engine.VisitorKey()
-	s.cursors = newCursors(s.redirects.k0, s.redirects.k1)
-	s.accounts.ShareCores(s.cores)
-	s.exports = newPlaces("exports", maxExports, maxExportsCaller)
-	s.heavyReads = newPlaces("lists and figures", maxHeavyReads, maxHeavyReadsCaller)
-	s.issues = newPlaces("requests for tokens", maxIssues, maxIssuesCaller)
-	s.metrics = newMetrics(s, o)
-	s.bodyLimits = bodyLimits(s.endpoints())
-	s.publicRoutes = s.routes(s.publicDoor, s.endpoints())
-	s.localRoutes = s.routes(s.localDoor, append(s.endpoints(), s.operationEndpoints()...))
-	s.adminRoutes = s.buildAdminRoutes()
-	s.public = s.newFleet(s.handlePublic, s.publicLimits(o), publicPatience)
-	s.insecure = s.newFleet(s.handleInsecure, s.redirectLimits(o), publicPatience)
-	if o.HSTSMaxAge > 0 {
-		s.hsts = fmt.Sprintf("max-age=%d", int64(o.HSTSMaxAge/time.Second))
-	}
-	if o.ACMEChallenges != nil {
-		s.challenges = fasthttpadaptor.NewFastHTTPHandler(o.ACMEChallenges)
-	}
-	s.local = s.newFleet(s.handleLocal, limits{connections: maxOperators}, publicPatience)
-	s.local.http.HeaderReceived, s.local.http.ErrorHandler = s.prepareLocalBody, s.localParseFailed
-	s.admin = s.newFleet(s.handleAdmin, limits{connections: maxOperators}, adminPatience)
+	s.redirects = redirect.New(o.Engine, o.Countries, s.targets.Blocked, s.now.time())
+	s.cursors = newCursors(o.Engine.VisitorKey())
 }
 
-func (s *Server) publicLimits(o Options) limits {
-	lim := limits{connections: MaxConnections, perAddress: DefaultPerAddress, exempt: &s.proxies, counts: &s.connections}
+// buildBounds builds what bounds how much runs at once.
+func (s *Server) buildBounds() {
+	s.cores, s.previews, s.qrCodes = newCores(), newPreviews(), newQRCodes()
+	s.accounts.ShareCores(s.cores)
+	s.heavy = newHeavyCalls(s.cores)
+	s.exports = newPlaces("exports", maxExports, maxExportsCaller)
+}
+
+// buildCallers builds what says who makes a request, and how often they may.
+func (s *Server) buildCallers(o Options) {
+	https := &httpsRule{
+		proxies: &s.proxies, allowHTTP: o.AllowHTTP, secureBase: strings.HasPrefix(s.baseURL, "https://"), log: s.log,
+	}
+	s.auth = &authenticator{
+		accounts: o.Accounts, https: https, cookies: cookies{https}, pages: ownPages{originOf(s.baseURL)},
+		failed: func() { s.metrics.AuthFailed() },
+	}
+	s.limiter = &limiter{rules: limit.New(o.RateLimits, s.now.time()), proxies: &s.proxies, now: s.now}
+	s.panics.out = s.log
+	if o.HSTSMaxAge > 0 {
+		s.hsts = hsts(fmt.Sprintf("max-age=%d", int64(o.HSTSMaxAge/time.Second)))
+	}
+}
+
+// buildCalls builds what answers the calls of the API.
+func (s *Server) buildCalls(o Options) {
+	s.accountCalls = &accountCalls{
+		accounts: o.Accounts, engine: o.Engine, auth: s.auth, limiter: s.limiter, baseURL: s.baseURL,
+		issues: newPlaces("requests for tokens", maxIssues, maxIssuesCaller),
+	}
+	s.live = liveCalls{
+		places: newLivePlaces(), ending: make(chan struct{}), engine: o.Engine, auth: s.auth, log: s.log, linkOf: s.linkOf,
+	}
+	s.docs = sync.OnceValue(func() docs.Document { return docs.Page(s.baseURL) })
+}
+
+// buildAdmin builds what the admin address shows.
+func (s *Server) buildAdmin(o Options, hosts admin.Hosts) {
+	s.metrics = admin.NewMetrics(o.Version, admin.Sources{Engine: o.Engine, Front: s.counts, Store: o.StorageMetrics})
+	s.adminAddress = admin.NewAddress(o.Engine, s.metrics, s.drain.Begun)
+	s.adminAddress.Hosts, s.adminAddress.Profiles = hosts, o.Pprof
+}
+
+// buildRoutes builds what takes a request to its endpoint.
+func (s *Server) buildRoutes(o Options, cors cors) {
+	s.bodyLimits = newBodyLimits(s.auth, s.endpoints())
+	s.router = &apiRouter{limiter: s.limiter, metrics: s.metrics, cors: cors, log: s.log, page: s.servePath}
+	s.publicRoutes = s.router.routes(s.auth.overNetwork, s.endpoints())
+	operator := &operator{operations: o.Operations, engine: o.Engine, ending: s.live.ending, log: s.log}
+	s.localRoutes = s.router.routes(s.auth.overSocket, append(s.endpoints(), operator.endpoints()...))
+}
+
+// buildListeners builds the four ways in.
+func (s *Server) buildListeners(o Options) {
+	s.public = s.newGroup(s.handlePublic, s.publicLimits(o))
+	s.insecure = s.newGroup(s.handled(newUpgrader(s.baseURL, s.pages, o.ACMEChallenges).answer), s.redirectLimits(o))
+	s.local = s.newGroup(s.handled(s.localRoutes), wire.Limits{Connections: maxOperators})
+	s.local.MaxBody = s.bodyLimits.overSocket
+	s.admin = s.newGroup(s.handleAdmin, wire.Limits{Connections: maxOperators})
+	s.admin.Patience.Request = admin.ProfilePatience
+}
+
+func (s *Server) newGroup(handle fasthttp.RequestHandler, lim wire.Limits) *wire.Group {
+	return &wire.Group{
+		Handle: handle, WriteProblem: s.router.refuseUnread, MaxBody: s.bodyLimits.overNetwork, Limits: lim,
+		Patience: wire.DefaultPatience, Drain: s.drain, Log: s.log,
+	}
+}
+
+func (s *Server) publicLimits(o Options) wire.Limits {
+	lim := wire.Limits{Connections: MaxConnections, PerAddress: DefaultPerAddress, Exempt: &s.proxies, Counts: &s.connections}
 	if o.MaxConnections > 0 {
-		lim.connections = min(lim.connections, o.MaxConnections)
+		lim.Connections = min(lim.Connections, o.MaxConnections)
 	}
 	if o.MaxPerAddress != 0 {
-		lim.perAddress = max(0, o.MaxPerAddress)
+		lim.PerAddress = max(0, o.MaxPerAddress)
 	}
 	return lim
 }
 
-func (s *Server) redirectLimits(o Options) limits {
+func (s *Server) redirectLimits(o Options) wire.Limits {
 	lim := s.publicLimits(o)
-	lim.connections = min(lim.connections, RedirectConnections)
-	lim.perAddress = min(lim.perAddress, RedirectConnections/8)
+	lim.Connections = min(lim.Connections, RedirectConnections)
+	lim.PerAddress = min(lim.PerAddress, RedirectConnections/8)
 	return lim
-}
-
-// parseOrigin reads the base URL: http or https, a host, and nothing behind it.
-func parseOrigin(baseURL string) (*url.URL, error) {
-	u, err := url.Parse(baseURL)
-	if err != nil {
-		return nil, fmt.Errorf("base URL: %w", err)
-	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
-		strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("base URL %q must be an origin without path, such as https://sho.rt", baseURL)
-	}
-	if _, err := (engine.TargetPolicy{}).Parse(baseURL); err != nil {
-		return nil, fmt.Errorf("base URL %q: %w", baseURL, err)
-	}
-	return u, nil
-}
-
-// refusesPrivate reports whether private targets are refused by that policy, on a server that only its own network can
-// reach or on a public one.
-func refusesPrivate(policy string, inOwnNetwork bool) (bool, error) {
-	switch policy {
-	case "allow":
-		return false, nil
-	case "refuse":
-		return true, nil
-	case "auto", "":
-		return !inOwnNetwork, nil
-	}
-	return false, fmt.Errorf("private targets: %q is none of allow, refuse, auto", policy)
-}
-
-// ownOrigins returns the addresses that lead back to this server. Where we listen is one of them only if the base URL is
-// of our own network: whoever follows a link of a public server to 127.0.0.1:8080 comes to a machine of their own.
-func ownOrigins(o Options, inOwnNetwork bool) []string {
-	origins := []string{o.BaseURL}
-	if !inOwnNetwork {
-		return origins
-	}
-	for _, address := range o.Listens {
-		if strings.HasPrefix(address, ":") {
-			address = "0.0.0.0" + address // every address of this machine
-		}
-		origins = append(origins, "http://"+address)
-	}
-	return origins
 }
 
 // clock returns the time.
-func (s *Server) clock() time.Time {
-	if s.now != nil {
-		return s.now()
-	}
-	return time.Now()
-}
+func (s *Server) clock() time.Time { return s.now.time() }
 
 // timeOf returns when the request was taken.
-func (s *Server) timeOf(ctx *fasthttp.RequestCtx) time.Time {
-	if s.now != nil {
-		return s.now()
-	}
-	return ctx.Time()
-}
+func (s *Server) timeOf(ctx *fasthttp.RequestCtx) time.Time { return s.now.of(ctx) }
 
 // ServePublic serves redirects and the API on ln until Shutdown. ln may be a TLS listener. It may be called for
 // several listeners.
-func (s *Server) ServePublic(ln net.Listener) error { return s.public.serve(ln) }
+func (s *Server) ServePublic(ln net.Listener) error { return s.public.Serve(ln) }
 
 // ServeLocal serves the API to local commands on ln until Shutdown. Whoever can connect is trusted with everything:
 // ln is a Unix socket that only the owner of the data folder can open, or in memory.
-func (s *Server) ServeLocal(ln net.Listener) error { return s.local.serve(ln) }
+func (s *Server) ServeLocal(ln net.Listener) error { return s.local.Serve(ln) }
 
 // ServeAdmin serves /metrics, /healthz, /readyz and maybe /debug/pprof on ln until Shutdown. It asks for no token.
-func (s *Server) ServeAdmin(ln net.Listener) error { return s.admin.serve(ln) }
+func (s *Server) ServeAdmin(ln net.Listener) error { return s.admin.Serve(ln) }
 
-// newFastHTTP returns the HTTP server of one way in.
-//
-// Header names are normalized (DisableHeaderNamesNormalizing stays off), because Peek compares canonical names and
-// clients write them in any case. Timeouts are the fleet's: ReadTimeout and IdleTimeout cost 0.66 µs of the 5 µs of a
-// request.
-func (s *Server) newFastHTTP(handle fasthttp.RequestHandler) *fasthttp.Server {
-	return &fasthttp.Server{
-		Handler:                      handle,
-		ErrorHandler:                 s.parseFailed,
-		HeaderReceived:               s.prepareBody,
-		ExpectHandler:                expected,
-		ConnState:                    noteState,
-		Concurrency:                  MaxConnections,
-		ReadBufferSize:               maxHeaderBytes,
-		MaxRequestBodySize:           maxBodyBytes,
-		MaxRequestsPerConn:           maxRequestsPerConn,
-		DisablePreParseMultipartForm: true,
-		NoDefaultServerHeader:        true,
-		NoDefaultContentType:         true,
-		SecureErrorLogMessage:        true,
-		CloseOnShutdown:              true,
-		Logger:                       silent{},
+// ServeRedirects redirects everything that comes to ln to BaseURL, until Shutdown, except for ACME
+// challenges.
+func (s *Server) ServeRedirects(ln net.Listener) error { return s.insecure.Serve(ln) }
+
+// handled returns handle with what every request passes: a panic is logged and answered, and while
+// the server drains, answers close their connections. handlePublic does so itself, which saves a
+// redirect one call.
+func (s *Server) handled(handle fasthttp.RequestHandler) fasthttp.RequestHandler {
+	return func(ctx *fasthttp.RequestCtx) {
+		defer s.panics.recovered(ctx)
+		if s.drain.Begun() {
+			ctx.SetConnectionClose()
+		}
+		handle(ctx)
 	}
 }
 
-// silent is fasthttp's log: what it says of a bad request holds bytes of it. Bad requests are counted instead.
-type silent struct{}
-
-func (silent) Printf(string, ...any) {}
-
-// handleLocal is the way of every request on the socket of local commands.
-func (s *Server) handleLocal(ctx *fasthttp.RequestCtx) {
-	defer s.recovered(ctx)
-	if s.draining.Load() {
-		ctx.SetConnectionClose()
+// handleAdmin is the way of every request on the admin address.
+func (s *Server) handleAdmin(ctx *fasthttp.RequestCtx) {
+	defer s.panics.recovered(ctx)
+	if err := s.adminAddress.Answer(ctx, wire.AddrOf(ctx.LocalAddr())); err != nil {
+		fail(ctx, s.log, err)
 	}
-	s.localRoutes(ctx)
 }

@@ -6,14 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"runtime"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttputil"
@@ -42,7 +39,7 @@ func TestShutdownLetsClientsFinishAndTellsThemToClose(t *testing.T) {
 	}
 	done := make(chan error)
 	go func() { done <- st.Shutdown(t.Context()) }()
-	for !st.draining.Load() {
+	for !st.drain.Begun() {
 		runtime.Gosched()
 	}
 	if r := send(t, st.adminAt, "GET", requestText("GET", "/readyz", "")); r.status != 503 || r.body != "draining\n" {
@@ -75,7 +72,7 @@ func TestAPanicIsAnsweredAndLoggedOnce(t *testing.T) {
 	ctx := new(fasthttp.RequestCtx)
 	ctx.Init(&req, nil, nil)
 	func() {
-		defer st.recovered(ctx)
+		defer st.panics.recovered(ctx)
 		panic("boom")
 	}()
 	if body := string(ctx.Response.Body()); ctx.Response.StatusCode() != 500 || !strings.Contains(body, `"code":"internal"`) || strings.Contains(body, "boom") {
@@ -89,7 +86,7 @@ func TestAPanicIsAnsweredAndLoggedOnce(t *testing.T) {
 func TestAnErrorOfTheInsideIsLoggedNotShown(t *testing.T) {
 	st := newSite(t, nil)
 	ctx := requestFrom(tcpAddr("192.0.2.1"))
-	st.fail(ctx, fmt.Errorf("reading: %w", errors.New("disk 7 is on fire")))
+	fail(ctx, st.Server.log, fmt.Errorf("reading: %w", errors.New("disk 7 is on fire")))
 	if body := string(ctx.Response.Body()); ctx.Response.StatusCode() != 500 || strings.Contains(body, "fire") {
 		t.Errorf("got %d %s", ctx.Response.StatusCode(), body)
 	}
@@ -142,7 +139,7 @@ func TestPrivateTargetsAreRefusedOnAPublicServer(t *testing.T) {
 	}
 }
 
-func TestTheAdminAddressShowsMetricsAndProfilesOnlyToThisMachine(t *testing.T) {
+func TestProfilesAreShownToThisMachineOnly(t *testing.T) {
 	st := newSite(t, func(o *Options) {
 		o.StorageMetrics = func() map[string]float64 { return map[string]float64{"disk_bytes": 7, "compactions_total": 3} }
 	})
@@ -211,10 +208,10 @@ func TestProfilesAreServedWhereTheContractSaysSo(t *testing.T) {
 		"another address": {"192.0.2.1", false, false},
 		"asked for":       {"192.0.2.1", true, true},
 	} {
-		st.pprof = c.pprof
+		st.Server.adminAddress.Profiles = c.pprof
 		for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline"} {
 			ctx := new(fasthttp.RequestCtx)
-			ctx.Init2(connAt{local: tcpAddr(c.local)}, silent{}, false)
+			ctx.Init2(connAt{local: tcpAddr(c.local)}, log.New(io.Discard, "", 0), false)
 			ctx.Request.SetRequestURI(path)
 			st.handleAdmin(ctx)
 			want := fasthttp.StatusNotFound
@@ -225,108 +222,6 @@ func TestProfilesAreServedWhereTheContractSaysSo(t *testing.T) {
 				t.Errorf("%s, %s: got %d, want %d", name, path, got, want)
 			}
 		}
-	}
-}
-
-// failing is a listener whose Accept fails some times before it works.
-type failing struct {
-	net.Listener
-	errs []error
-}
-
-func (f *failing) Accept() (net.Conn, error) {
-	if len(f.errs) > 0 {
-		err := f.errs[0]
-		f.errs = f.errs[1:]
-		return nil, err
-	}
-	return f.Listener.Accept()
-}
-
-func TestWantOfFileDescriptorsIsWaitedOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		errs := make([]error, 12)
-		for i := range errs {
-			errs[i] = &net.OpError{Op: "accept", Err: syscall.EMFILE}
-		}
-		ln := fasthttputil.NewInmemoryListener()
-		log := new(syncBuffer)
-		l := newListener(&failing{ln, errs}, limits{connections: MaxConnections}, publicPatience, testLogger(log))
-		go func() {
-			if c, err := ln.Dial(); err == nil {
-				_ = c.Close()
-			}
-		}()
-		start := time.Now()
-		c, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		// 5 + 10 + … + 160 ms are 315 ms, then 6 times 250 ms.
-		if took, want := time.Since(start), 1815*time.Millisecond; took != want {
-			t.Errorf("waited %v, want %v", took, want)
-		}
-		if n := strings.Count(log.String(), "trying again"); n != 1 {
-			t.Errorf("logged %d times, want once", n)
-		}
-		check(t, c.Close())
-		check(t, l.Close())
-		if _, err := l.Accept(); err != io.EOF {
-			t.Errorf("Accept after Close: got %v, want io.EOF", err)
-		}
-	})
-}
-
-func TestABrokenListenerEndsServing(t *testing.T) {
-	broken := errors.New("broken")
-	l := newListener(&failing{nil, []error{broken}}, limits{connections: MaxConnections}, publicPatience, testLogger(io.Discard))
-	if _, err := l.Accept(); err != broken {
-		t.Errorf("got %v, want %v", err, broken)
-	}
-}
-
-func TestConnectionsAreSweptWhenTheyTakeTooLong(t *testing.T) {
-	ln := fasthttputil.NewInmemoryListener()
-	l := newListener(ln, limits{connections: MaxConnections}, patience{request: 3 * time.Second, idle: 5 * time.Second}, testLogger(io.Discard))
-	accept := func() (client net.Conn, c *conn) {
-		var dialing sync.WaitGroup
-		dialing.Go(func() { client, _ = ln.Dial() })
-		accepted, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		dialing.Wait()
-		return client, accepted.(*conn)
-	}
-	_, silent := accept()
-	_, idle := accept()
-	_, lively := accept()
-	noteState(idle, fasthttp.StateIdle)
-	for second := 1; second <= 7; second++ {
-		noteState(lively, fasthttp.StateActive)
-		noteState(lively, fasthttp.StateIdle)
-		l.sweep()
-		if second != 4 {
-			continue
-		}
-		if _, err := silent.Read(make([]byte, 1)); !isTimeout(err) {
-			t.Errorf("after 4 s of silence: got %v, want a timeout", err)
-		}
-	}
-	if _, err := idle.Write([]byte("x")); err == nil {
-		t.Error("a connection idle for 7 s is still open")
-	}
-	if _, err := silent.Write([]byte("x")); err == nil {
-		t.Error("a connection silent for 7 s is still open")
-	}
-	if _, err := lively.Write([]byte("x")); err != nil {
-		t.Errorf("a lively connection was closed: %v", err)
-	}
-	for _, c := range []*conn{silent, idle, lively} {
-		_ = c.Close()
-	}
-	if got := l.open(); got != 0 {
-		t.Errorf("got %d connections left, want 0", got)
 	}
 }
 
@@ -353,14 +248,11 @@ func TestALateRequestIsAnswered408(t *testing.T) {
 	if _, err := io.WriteString(c, "GET /x HTTP/1.1\r\nHost: "); err != nil {
 		t.Fatal(err)
 	}
-	for st.public.open() == 0 {
+	for st.public.Open() == 0 {
 		runtime.Gosched()
 	}
-	st.public.mu.Lock()
-	l := st.public.mu.listeners[len(st.public.mu.listeners)-1]
-	st.public.mu.Unlock()
-	for range publicPatience.request/time.Second + 1 {
-		l.sweep()
+	for range 31 { // seconds: a request has 30
+		st.public.Sweep()
 	}
 	if r := readReply(t, bufio.NewReader(c), "GET"); r.status != 408 || r.problem() != "timeout" || !r.close {
 		t.Errorf("got %+v, want 408", r)
@@ -369,7 +261,7 @@ func TestALateRequestIsAnswered408(t *testing.T) {
 }
 
 // Over a real socket a server that closes with unread bytes resets the connection, and the answer may be lost.
-func TestTheAnswerToABodyTooLargeArrivesOverARealSocket(t *testing.T) {
+func TestTheAnswerToATooLargeBodyArrives(t *testing.T) {
 	st := newSite(t, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 const annsLogin = `{"email":"ann@example.com","password":"` + password + `"}`
 
-func TestTheCookieOfASessionIsAsSafeAsItsConnection(t *testing.T) {
+func TestASessionCookieIsAsSafeAsItsConnection(t *testing.T) {
 	for name, c := range map[string]struct {
 		peer, line string
 		change     func(*Options)
@@ -21,10 +21,10 @@ func TestTheCookieOfASessionIsAsSafeAsItsConnection(t *testing.T) {
 	}{
 		"loopback": {"127.0.0.1", "X-A: b", nil, "shunt_session=…; Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict"},
 		"trusted proxy by HTTPS": {
-			"10.0.0.1", "X-Forwarded-Proto: https", func(o *Options) { o.TrustedProxies = someProxies.trusted[:1] },
+			"10.0.0.1", "X-Forwarded-Proto: https", func(o *Options) { o.TrustedProxies = someProxies.Trusted[:1] },
 			"__Host-shunt_session=…; Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict; Secure",
 		},
-		"trusted proxy by HTTP":           {"10.0.0.1", "X-Forwarded-Proto: http", func(o *Options) { o.TrustedProxies = someProxies.trusted[:1] }, ""},
+		"trusted proxy by HTTP":           {"10.0.0.1", "X-Forwarded-Proto: http", func(o *Options) { o.TrustedProxies = someProxies.Trusted[:1] }, ""},
 		"another machine":                 {"192.0.2.1", "X-A: b", nil, ""},
 		"another machine that says HTTPS": {"192.0.2.1", "X-Forwarded-Proto: https", nil, ""},
 		"--allow-http": {
@@ -113,7 +113,7 @@ func TestOnlyOurOwnPagesChangeThingsWithASession(t *testing.T) {
 	}
 }
 
-func TestTheOriginOfABaseURLIsAsBrowsersWriteIt(t *testing.T) {
+func TestOriginsAreWrittenAsBrowsersWriteThem(t *testing.T) {
 	for baseURL, want := range map[string]string{
 		"https://sho.rt": "https://sho.rt", "https://sho.rt:443": "https://sho.rt", "http://sho.rt:443": "http://sho.rt:443",
 		"http://SHO.rt:80": "http://sho.rt", "http://[::1]:8080": "http://[::1]:8080", "http://[::1]:80": "http://[::1]",

@@ -78,7 +78,7 @@ func (s *Server) readStats(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 		}
 		return writeJSON(ctx, fasthttp.StatusOK, statsObject{Hits: stats.Hits, Unique: stats.Unique})
 	}
-	return s.heavy(s.inTurn(func(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+	return s.heavy.bounded(s.heavy.inTurn(func(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 		r, err := s.engine.LinkReport(context.Background(), code, q.Query)
 		if err != nil {
 			return err

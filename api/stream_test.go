@@ -240,8 +240,7 @@ func TestLiveStreamsAreBoundedForACallerAndInAll(t *testing.T) {
 	again, _ := live(t, address, st.token, "x/live")
 	again.want(soon, figuresEvent(0, 0))
 
-	var l liveStreams
-	l.init()
+	l := newLivePlaces()
 	for i := range uint32(maxLiveStreams) {
 		check(t, l.take(turnstile.Key{User: 1 + i/maxLiveStreamsCaller}))
 	}
@@ -267,7 +266,7 @@ func TestHEADOpensNoLiveStream(t *testing.T) {
 	st.awaitStreams(0)
 }
 
-func TestAClientThatDoesNotReadItsLiveStreamIsCutAndOthersAreNot(t *testing.T) {
+func TestAClientThatDoesNotReadItsLiveStreamIsCut(t *testing.T) {
 	t.Parallel()
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
@@ -290,13 +289,9 @@ func TestAClientThatDoesNotReadItsLiveStreamIsCutAndOthersAreNot(t *testing.T) {
 		st.get("/x", browser)
 		hits++
 		well.want(2*time.Second, figuresEvent(hits, 1))
-		st.public.mu.Lock()
-		for _, l := range st.public.mu.listeners {
-			for range 10 {
-				l.sweep()
-			}
+		for range 10 {
+			st.public.Sweep()
 		}
-		st.public.mu.Unlock()
 	}
 	st.get("/x", browser)
 	well.want(2*time.Second, figuresEvent(hits+1, 1))
@@ -415,7 +410,7 @@ func TestALiveStreamSaysWhyItEnds(t *testing.T) {
 	})
 }
 
-func TestFiguresThatLagBehindTheirHitsAreSentLater(t *testing.T) {
+func TestFiguresThatLagTheirHitsAreSentLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble()
 		unique := uint64(0)
@@ -430,7 +425,7 @@ func TestFiguresThatLagBehindTheirHitsAreSentLater(t *testing.T) {
 	})
 }
 
-func TestShutdownIsToldToStreamsOfTheSocketInMemoryToo(t *testing.T) {
+func TestShutdownEndsLiveStreamsOfTheSocket(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	got := make(chan reply)

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 )
 
 // detailOf returns the detail of a problem.
 func detailOf(t *testing.T, text string) string {
 	t.Helper()
-	var p problemBody
+	var p problem.Body
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}

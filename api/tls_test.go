@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -17,9 +16,9 @@ import (
 	"shunt/api/wiretest"
 )
 
-// secureAddress serves the public address over TLS on a socket, to clients that come from that address (empty: from theirs), and
-// returns where, and the listener that sweeps it.
-func (st *site) secureAddress(from string) (addr string, l *listener) {
+// secureAddress serves the public address over TLS on a socket, to clients that come from that
+// address.
+func (st *site) secureAddress(from string) (addr string) {
 	st.t.Helper()
 	source := httptest.NewTLSServer(nil) // for its certificate
 	config := &tls.Config{Certificates: source.TLS.Certificates, NextProtos: []string{"http/1.1"}}
@@ -29,22 +28,10 @@ func (st *site) secureAddress(from string) (addr string, l *listener) {
 		st.t.Fatal(err)
 	}
 	at := new(atomic.Pointer[net.TCPAddr])
-	if from != "" {
-		at.Store(tcpAddr(from))
-	}
+	at.Store(tcpAddr(from))
 	st.serveOn(tls.NewListener(withAddr{ln, at}, config), st.ServePublic)
 	st.t.Cleanup(st.shutDown)
-	for l == nil {
-		st.public.mu.Lock()
-		for _, of := range st.public.mu.listeners {
-			if of.Addr().String() == ln.Addr().String() {
-				l = of
-			}
-		}
-		st.public.mu.Unlock()
-		runtime.Gosched()
-	}
-	return ln.Addr().String(), l
+	return ln.Addr().String()
 }
 
 func dialTLS(t testing.TB, addr string) *tls.Conn {
@@ -71,7 +58,7 @@ func askTLS(t testing.TB, addr, method, raw string) reply {
 
 func TestTokensAreTakenOverTLSFromAnywhere(t *testing.T) {
 	st := newSite(t, nil)
-	addr, _ := st.secureAddress("192.0.2.1")
+	addr := st.secureAddress("192.0.2.1")
 	c := dialTLS(t, addr)
 	r := bufio.NewReader(c)
 	for range 2 {
@@ -88,7 +75,7 @@ func TestFramingRulesHoldInsideTLS(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"keep","redirect_status":307}`)
 	st.shorten(`{"url":"http://a/","alias":"smuggled"}`)
-	addr, _ := st.secureAddress("192.0.2.1")
+	addr := st.secureAddress("192.0.2.1")
 	before := st.counted()
 	for i, row := range wiretest.Refused() {
 		if i%5 != 0 { // the rules are those of plain connections; handshakes are dear
@@ -110,53 +97,10 @@ func TestFramingRulesHoldInsideTLS(t *testing.T) {
 	}
 }
 
-// clientHello is how a client of TLS begins, cut off: a record that says it has 512 bytes.
-const clientHello = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
-
-func TestAHandshakeThatDoesNotEndIsReaped(t *testing.T) {
-	for name, sent := range map[string]string{"nothing is sent": "", "it stops in the middle": clientHello} {
-		t.Run(name, func(t *testing.T) {
-			st := newSite(t, nil)
-			addr, l := st.secureAddress("192.0.2.1")
-			c, _ := dial(t, addr, sent)
-			l.await(func(c *conn) bool { return true })
-			for range publicPatience.head / sweepInterval {
-				l.sweep()
-			}
-			if n := l.open(); n != 1 {
-				t.Errorf("after 10 s there are %d connections, want 1", n)
-			}
-			l.sweep()
-			rest, _ := io.ReadAll(c) // an alert, or nothing; then the end, or a reset
-			if strings.Contains(string(rest), "HTTP/") {
-				t.Errorf("got %q in the clear", rest)
-			}
-			for l.open() > 0 {
-				runtime.Gosched()
-			}
-		})
-	}
-}
-
-// A byte now and then prolongs nothing.
-func TestAHandshakeThatTricklesIsReaped(t *testing.T) {
-	st := newSite(t, nil)
-	addr, l := st.secureAddress("192.0.2.1")
-	c, _ := dial(t, addr, clientHello)
-	l.await(func(c *conn) bool { return true })
-	for range publicPatience.head/sweepInterval + 1 {
-		_, _ = io.WriteString(c, "x") // fails at last
-		l.sweep()
-	}
-	for l.open() > 0 {
-		runtime.Gosched()
-	}
-}
-
 func TestALiveStreamGoesOnOverTLS(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"promo"}`)
-	addr, l := st.secureAddress("192.0.2.1")
+	addr := st.secureAddress("192.0.2.1")
 	c := dialTLS(t, addr)
 	if _, err := io.WriteString(c, requestText("GET", "/api/v1/stats/promo/live", "", "Authorization: Bearer "+st.token)); err != nil {
 		t.Fatal(err)
@@ -184,7 +128,7 @@ func TestALiveStreamGoesOnOverTLS(t *testing.T) {
 	}
 	next(`"hits":1`)
 	for range 5 {
-		l.sweep()
+		st.public.Sweep()
 	}
 	if r := askTLS(t, addr, "GET", requestText("GET", "/promo", "", browser)); r.status != 302 {
 		t.Fatalf("got %+v", r)
@@ -195,7 +139,7 @@ func TestALiveStreamGoesOnOverTLS(t *testing.T) {
 func TestPagesAndAPIAnswersOverTLSDemandHTTPS(t *testing.T) {
 	st := newSite(t, func(o *Options) { o.HSTSMaxAge = 365 * 24 * time.Hour })
 	st.shorten(`{"url":"http://a/","alias":"known"}`)
-	addr, _ := st.secureAddress("192.0.2.1")
+	addr := st.secureAddress("192.0.2.1")
 	token := "Authorization: Bearer " + st.token
 	for path, want := range map[string]string{
 		"/unknown": "max-age=31536000", "/no/such/path": "max-age=31536000", "/api/v1/me": "max-age=31536000",

@@ -59,7 +59,7 @@ const (
 )
 
 // issueToken is POST /tokens.
-func (s *Server) issueToken(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+func (a *accountCalls) issueToken(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	if err := noParameters(ctx); err != nil {
 		return err
 	}
@@ -71,11 +71,11 @@ func (s *Server) issueToken(ctx *fasthttp.RequestCtx, caller account.Caller) err
 	if len(invalid) > 0 {
 		return invalid
 	}
-	if err := s.issues.take(keyOf(caller)); err != nil {
+	if err := a.issues.take(keyOf(caller)); err != nil {
 		return err
 	}
-	defer s.issues.Leave(keyOf(caller))
-	t, text, err := s.accounts.IssueToken(caller, draft)
+	defer a.issues.Leave(keyOf(caller))
+	t, text, err := a.accounts.IssueToken(caller, draft)
 	if err != nil {
 		return err
 	}
@@ -86,11 +86,11 @@ func (s *Server) issueToken(ctx *fasthttp.RequestCtx, caller account.Caller) err
 }
 
 // listTokens is GET /tokens. A user has at most account.MaxTokens live ones, so the list has one page.
-func (s *Server) listTokens(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+func (a *accountCalls) listTokens(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	if err := noParameters(ctx); err != nil {
 		return err
 	}
-	tokens, err := s.accounts.ListTokens(caller.User.ID)
+	tokens, err := a.accounts.ListTokens(caller.User.ID)
 	if err != nil {
 		return err
 	}
@@ -104,12 +104,12 @@ func (s *Server) listTokens(ctx *fasthttp.RequestCtx, caller account.Caller) err
 }
 
 // revokeToken is DELETE /tokens/{id}.
-func (s *Server) revokeToken(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+func (a *accountCalls) revokeToken(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	if err := noParameters(ctx); err != nil {
 		return err
 	}
 	id, _ := ctx.UserValue("id").(string)
-	if err := s.accounts.RevokeToken(caller.User.ID, id); err != nil {
+	if err := a.accounts.RevokeToken(caller.User.ID, id); err != nil {
 		return err
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)

@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 	"shunt/engine"
 )
 
@@ -36,16 +37,16 @@ type meObject struct {
 	BaseURL string          `json:"base_url"` // of short addresses
 }
 
-func (s *Server) meObject(c account.Caller) meObject {
-	return meObject{c.User.ID, c.User.Name, c.User.Role, c.Scopes, c.TokenID, s.baseURL}
+func newMeObject(c account.Caller, baseURL string) meObject {
+	return meObject{c.User.ID, c.User.Name, c.User.Role, c.Scopes, c.TokenID, baseURL}
 }
 
 // readMe is GET /me.
-func (s *Server) readMe(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+func (a *accountCalls) readMe(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	if err := noParameters(ctx); err != nil {
 		return err
 	}
-	return writeJSON(ctx, fasthttp.StatusOK, s.meObject(caller))
+	return writeJSON(ctx, fasthttp.StatusOK, newMeObject(caller, a.baseURL))
 }
 
 // userFields are the fields of POST and PATCH /users. What they may hold, account decides.
@@ -80,7 +81,7 @@ func readUser(ctx *fasthttp.RequestCtx) (edit account.UserEdit, err error) {
 }
 
 // addUser is POST /users. Without a role it makes a member; without a password one who cannot log in.
-func (s *Server) addUser(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+func (a *accountCalls) addUser(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	asked, err := readUser(ctx)
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func (s *Server) addUser(ctx *fasthttp.RequestCtx, caller account.Caller) error 
 			return fieldError("password", "too_short", "must not be empty; leave it out for a user who cannot log in")
 		}
 	}
-	u, err := s.accounts.AddUser(draft)
+	u, err := a.accounts.AddUser(draft)
 	if err != nil {
 		return err
 	}
@@ -106,11 +107,11 @@ func (s *Server) addUser(ctx *fasthttp.RequestCtx, caller account.Caller) error 
 }
 
 // listUsers is GET /users. There are at most account.MaxUsers, so the list has one page.
-func (s *Server) listUsers(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+func (a *accountCalls) listUsers(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	if err := noParameters(ctx); err != nil {
 		return err
 	}
-	users, err := s.accounts.ListUsers()
+	users, err := a.accounts.ListUsers()
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func (s *Server) listUsers(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 }
 
 // editUser is PATCH /users/{id}. A field that is absent or null stays as it is.
-func (s *Server) editUser(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+func (a *accountCalls) editUser(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	edit, err := readUser(ctx)
 	if err != nil {
 		return err
@@ -133,7 +134,7 @@ func (s *Server) editUser(ctx *fasthttp.RequestCtx, caller account.Caller) error
 	if err != nil {
 		return err
 	}
-	u, err := s.accounts.EditUser(caller, id, edit)
+	u, err := a.accounts.EditUser(caller, id, edit)
 	if err != nil {
 		return err
 	}
@@ -146,7 +147,7 @@ const keepLinks = "keep"
 // removeUser is DELETE /users/{id}. Links outlive their owner only if the caller says so, with links=keep: they go on
 // redirecting and counting under the owner's number, which is nobody else's ever, and admins reach them by owner=ID.
 // (Handing them over would leave the owner's figures, which are kept by owner, behind.)
-func (s *Server) removeUser(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+func (a *accountCalls) removeUser(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	keep, err := linksKept(ctx)
 	if err != nil {
 		return err
@@ -155,12 +156,12 @@ func (s *Server) removeUser(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	if err != nil {
 		return err
 	}
-	err = s.accounts.RemoveUser(id, func(ctx context.Context) (settle func(gone bool), err error) {
+	err = a.accounts.RemoveUser(id, func(ctx context.Context) (settle func(gone bool), err error) {
 		if keep { // then links that are being made at this moment stay, too
 			return func(bool) {}, nil
 		}
-		if settle, err = s.engine.RetireOwner(ctx, id); errors.Is(err, engine.ErrOverloaded) {
-			err = refuse(kindOverloaded, "links of this user are being written; try again")
+		if settle, err = a.engine.RetireOwner(ctx, id); errors.Is(err, engine.ErrOverloaded) {
+			err = problem.New(problem.Overloaded, "links of this user are being written; try again")
 		}
 		return settle, err
 	})

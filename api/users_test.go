@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 )
 
 func TestAnAdminMakesEditsAndDeletesUsers(t *testing.T) {
@@ -109,12 +110,12 @@ func TestLinksOutliveTheirOwnerOnlyIfThatIsAskedFor(t *testing.T) {
 }
 
 func TestWhatAccountsRefuseHasItsProblem(t *testing.T) {
-	for err, want := range map[error]*kind{
-		account.ErrUnauthorized: kindUnauthorized, account.ErrNoUser: kindNotFound, account.ErrNoToken: kindNotFound,
-		account.ErrOverloaded: kindOverloaded,
+	for err, want := range map[error]*problem.Kind{
+		account.ErrUnauthorized: problem.Unauthorized, account.ErrNoUser: problem.NotFound, account.ErrNoToken: problem.NotFound,
+		account.ErrOverloaded: problem.Overloaded,
 	} {
-		if r, known := refusalOf(fmt.Errorf("wrapped: %w", err)); r.kind != want || !known {
-			t.Errorf("%v: got %v, want %v", err, r.kind, want)
+		if r, known := problem.Of(fmt.Errorf("wrapped: %w", err)); r.Kind != want || !known {
+			t.Errorf("%v: got %v, want %v", err, r.Kind, want)
 		}
 	}
 }
@@ -133,7 +134,7 @@ func TestTheListOfTokensSaysWhenEachWasUsedLast(t *testing.T) {
 }
 
 // The log is looked at whenever a site ends; here it has most to say: every kind of answer, and rows that cannot be read.
-func TestNoSecretIsInTheLogTheMetricsOrAProblem(t *testing.T) {
+func TestNoSecretIsLoggedMeasuredOrAnswered(t *testing.T) {
 	a := newAccess(t)
 	bodies := ""
 	eachAccess(func(request, column string, want int) {

@@ -10,6 +10,9 @@ import (
 	"unsafe"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/api/problem"
+	"shunt/api/wire"
 )
 
 // watch holds every answer of the API that st gives to the document, in both of its versions, whoever asks for it and however, and fails the test whose
@@ -19,14 +22,14 @@ func (st *site) watch() {
 	if _, measured := st.t.(*testing.B); measured {
 		return
 	}
-	for _, f := range []*fleet{st.public, st.local} {
-		handle, refuse := f.http.Handler, f.http.ErrorHandler
-		f.http.Handler = func(ctx *fasthttp.RequestCtx) {
+	for _, g := range []*wire.Group{st.public, st.local} {
+		handle, refuse := g.Handle, g.WriteProblem
+		g.Handle = func(ctx *fasthttp.RequestCtx) {
 			handle(ctx)
 			st.watched(ctx)
 		}
-		f.http.ErrorHandler = func(ctx *fasthttp.RequestCtx, err error) {
-			refuse(ctx, err)
+		g.WriteProblem = func(ctx *fasthttp.RequestCtx, p problem.Problem) {
+			refuse(ctx, p)
 			st.watchedRefusal(ctx)
 		}
 	}

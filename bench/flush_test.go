@@ -29,11 +29,11 @@ func (p preloaded) LoadLinks(_ context.Context, fn func(engine.HotView) error) e
 
 func (p preloaded) LoadHits(context.Context, func(id, hits uint64)) error { return nil }
 
-// BenchmarkFoldFlush puts a steady load of 200,000 hits/s, spread evenly over all links, on an engine for
-// SHUNT_BENCH_SECONDS (60 if it is not set), and reports what a hit took (Resolve and Hit together, waiting for the
-// processor included) and what the process used of the processors. fold=off is the same load without fold and flush:
-// the difference of the cpu figures is their share. Every second the store is sampled, and the means are printed for each
-// twentieth of the time: see samples.
+// BenchmarkFoldFlush puts a steady load of 200,000 hits/s, spread evenly over all links, on an engine
+// for SHUNT_BENCH_SECONDS (by default 60). It reports the time of a hit (Resolve and Hit together,
+// waiting for the processor included) and the processor time of the process. fold=off is the same load
+// without fold and flush: the difference of the cpu figures is their share. The store is sampled every
+// second, and the means of each twentieth of the time are printed: see samples.
 func BenchmarkFoldFlush(b *testing.B) {
 	b.Run("links="+human(links())+"/fold=off", func(b *testing.B) {
 		seconds := min(int(number("SHUNT_BENCH_SECONDS", 60)), 30) // the rings hold that much
@@ -81,7 +81,8 @@ func BenchmarkFoldFlush(b *testing.B) {
 	})
 }
 
-// runLoad hits links every millisecond for so many seconds, as many as are due. The figures are reported at the end.
+// runLoad hits links for a number of seconds: every millisecond as many as are due. It reports the
+// figures at the end.
 func runLoad(b *testing.B, e *engine.Engine, seconds int, store *storage.Store) {
 	var latencies histogram
 	var series samples
@@ -118,13 +119,14 @@ func runLoad(b *testing.B, e *engine.Engine, seconds int, store *storage.Store) 
 	}
 }
 
-// samples are the store's figures, one a second. What an LSM tree owes by its shape grows with the tree: a backlog shows
-// in a debt that grows beyond its part of what is on disk, in more sublevels of L0, and in a long time to settle.
+// samples are the store's figures, one a second. The compaction debt of an LSM tree grows with the
+// tree. A backlog shows in a debt that grows faster than the disk use, in more sublevels of L0, and in a
+// long time to settle.
 type samples []storage.Metrics
 
 func (s *samples) add(m storage.Metrics) { *s = append(*s, m) }
 
-// report prints the series, and reports the means of each third.
+// report prints the series and reports the means of each third.
 func (s samples) report(b *testing.B) {
 	debt := func(m storage.Metrics) float64 { return float64(m.CompactionDebtBytes) }
 	disk := func(m storage.Metrics) float64 { return float64(m.DiskBytes) }
@@ -154,8 +156,8 @@ func (s samples) mean(of func(storage.Metrics) float64) (mean float64) {
 	return mean
 }
 
-// settle waits until no compaction runs, after the load has ended, and returns how long that took. What was a backlog is
-// worked off then.
+// settle waits after the load until no compaction runs, and returns how long that took: the time to
+// work off a backlog.
 func settle(store *storage.Store) time.Duration {
 	const quiet, limit = 2 * time.Second, 10 * time.Minute
 	start := time.Now()

@@ -16,8 +16,8 @@ import (
 	"shunt/engine"
 )
 
-// loaded returns an engine over n generated links and a store that keeps nothing. It is not running: who hits links
-// must drain it. Benchmarks of one run share it.
+// loaded returns an engine over n generated links and a store that keeps nothing. It is not running, so
+// a caller that hits links must drain it. The benchmarks of one run share it.
 var loaded = sync.OnceValue(func() *engine.Engine {
 	dir, err := os.MkdirTemp("", "shunt-bench-")
 	if err != nil {
@@ -33,10 +33,10 @@ var loaded = sync.OnceValue(func() *engine.Engine {
 	return e
 })
 
-// drainEvery is a quarter of what the rings have room for, since some get more than others.
+// drainEvery is a quarter of the rings' capacity, because some rings get more records than others.
 const drainEvery = engine.DefaultRings * engine.DefaultRingRecords / 4
 
-// drain folds and flushes what was hit.
+// drain folds and flushes all hits.
 func drain(b *testing.B, e *engine.Engine) {
 	b.Helper()
 	if _, err := e.Stats(context.Background(), string(appendCode(nil, 0))); err != nil { // folds everything
@@ -89,7 +89,7 @@ func BenchmarkResolve(b *testing.B) {
 	}
 }
 
-// mapped is the plain way to do it: a map of strings in each of 64 shards, without locks.
+// mapped is the simplest index: a map of strings in each of 64 shards, without locks.
 type mapped struct {
 	seed   maphash.Seed
 	shards [64]map[string]*mappedLink
@@ -117,8 +117,8 @@ func newMapped(n uint64) *mapped {
 	return m
 }
 
-// BenchmarkMap is a yardstick for Resolve: the same look-ups in maps. The design measured 309 ns for it, on a machine of
-// this kind, when it set the targets.
+// BenchmarkMap is a yardstick for Resolve: the same look-ups in maps. It took 309 ns on a machine of
+// this kind when the targets were set.
 func BenchmarkMap(b *testing.B) {
 	m := newMapped(links())
 	for _, dist := range []string{"uniform", "zipf"} {
@@ -137,9 +137,10 @@ func BenchmarkMap(b *testing.B) {
 	}
 }
 
-// BenchmarkResolveHit is what a redirect costs in the engine. With fold=off the records wait in the rings and are folded
-// while the clock stands: that is the redirect's own cost. With fold=on the fold runs beside, at the same millions of
-// records a second, and shares processors, caches and memory with it.
+// BenchmarkResolveHit measures a redirect's cost in the engine. With fold=off the records wait in the
+// rings and are folded while the clock is stopped: that is the redirect's own cost. With fold=on the
+// fold runs at the same time, at the same millions of records a second, and shares processors, caches
+// and memory.
 func BenchmarkResolveHit(b *testing.B) {
 	for _, dist := range []string{"uniform", "zipf"} {
 		for _, fold := range []string{"off", "on"} {
@@ -179,8 +180,8 @@ func benchmarkResolveHit(b *testing.B, codes [][]byte, fold bool) {
 	b.ReportMetric(float64(e.Metrics().JournalWaits), "journal-waits")
 }
 
-// BenchmarkMemory reports what the links take: resident memory of the process beyond what it had before they were
-// loaded, and the processor time of one full garbage collection.
+// BenchmarkMemory reports the resident memory that loading the links adds to the process, and the
+// processor time of one full garbage collection.
 func BenchmarkMemory(b *testing.B) {
 	b.Run("links="+human(links()), func(b *testing.B) {
 		before := settledBytes(b)
@@ -214,7 +215,8 @@ func BenchmarkMemory(b *testing.B) {
 	})
 }
 
-// settledBytes is residentBytes once what earlier runs have left is unmapped, some time after it was collected.
+// settledBytes returns residentBytes after the memory of earlier runs is unmapped, which happens some
+// time after its collection.
 func settledBytes(b *testing.B) int64 {
 	b.Helper()
 	for last := residentBytes(b); ; {
@@ -227,7 +229,8 @@ func settledBytes(b *testing.B) int64 {
 	}
 }
 
-// residentBytes is the process's resident memory after what is free was given back to the kernel.
+// residentBytes returns the resident memory of the process after free memory was given back to the
+// kernel.
 func residentBytes(b *testing.B) int64 {
 	b.Helper()
 	debug.FreeOSMemory()
@@ -248,7 +251,7 @@ func residentBytes(b *testing.B) int64 {
 	return 0
 }
 
-// cpuTime is the processor time that the process has used.
+// cpuTime returns the processor time that the process has used.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

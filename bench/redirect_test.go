@@ -20,7 +20,7 @@ import (
 	"shunt/storage"
 )
 
-// served is a whole server over a real store and generated links, on a loopback address.
+// served is a whole server over a real store with generated links, on a loopback address.
 type served struct {
 	addr string
 	stop func() error
@@ -62,9 +62,9 @@ func serve(b *testing.B, n uint64) served {
 	}}
 }
 
-// BenchmarkHTTPRedirect drives the whole server over loopback from the same process: so many keep-alive connections,
-// each sending its next request when it has the answer to the last. Client and server share the processors: what a
-// server by itself does is more.
+// BenchmarkHTTPRedirect drives the whole server over loopback from the same process, over a number of
+// keep-alive connections; each sends its next request after the answer to the last. Client and server
+// share the processors, so a server by itself does more.
 func BenchmarkHTTPRedirect(b *testing.B) {
 	const n = 1_000_000
 	s := serve(b, n)
@@ -88,7 +88,7 @@ func BenchmarkHTTPRedirect(b *testing.B) {
 	}
 }
 
-// drive sends so many redirect requests over one connection and checks the status of each answer.
+// drive sends the requests over one connection and checks the status of each answer.
 func drive(addr string, codes *codes, requests int) error {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -118,7 +118,7 @@ func readRedirect(r *bufio.Reader) error {
 		case err != nil:
 			return errors.Join(err, io.ErrUnexpectedEOF)
 		case first && !bytes.HasPrefix(line, []byte("HTTP/1.1 302 ")):
-			return fmt.Errorf("answer %q is no redirect", line)
+			return fmt.Errorf("answer %q is not a redirect", line)
 		case len(line) == 2:
 			return nil
 		}

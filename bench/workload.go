@@ -11,7 +11,7 @@ import (
 	"shunt/engine"
 )
 
-// links is how many links the benchmarks work on: SHUNT_BENCH_LINKS, 10 M if it is not set.
+// links is the number of links that the benchmarks work on: SHUNT_BENCH_LINKS, by default 10 M.
 func links() uint64 { return number("SHUNT_BENCH_LINKS", 10_000_000) }
 
 // number reads a positive number from the environment.
@@ -22,7 +22,7 @@ func number(name string, unset uint64) uint64 {
 	}
 	n, err := strconv.ParseUint(s, 10, 40)
 	if err != nil || n == 0 {
-		panic(fmt.Sprintf("%s=%q is no positive number", name, s))
+		panic(fmt.Sprintf("%s=%q is not a positive number", name, s))
 	}
 	return n
 }
@@ -40,8 +40,8 @@ func human(n uint64) string {
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// mix is the finalizer of SplitMix64 (Steele, Lea, Flood 2014): a bijection, so that codes do not repeat by chance of
-// the mixing.
+// mix is the finalizer of SplitMix64 (Steele, Lea, Flood 2014). It is a bijection, so mixing never
+// makes two codes equal.
 func mix(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
@@ -63,7 +63,7 @@ func appendCode(dst []byte, i uint64) []byte {
 	return dst
 }
 
-// appendTarget appends the target of link i: 40 to 93 bytes, 66.5 in the mean, so that code and target are 74.5.
+// appendTarget appends the target of link i: 40 to 93 bytes, 66.5 on average; with the code 74.5.
 func appendTarget(dst []byte, i uint64) []byte {
 	const filler = "a/path/of/some/length/that/is/cut/where/it/should/end/0123456789"
 	dst = append(dst, "https://www.example.com/"...)
@@ -79,7 +79,7 @@ func appendTarget(dst []byte, i uint64) []byte {
 // idOf is the id of link i.
 func idOf(i uint64) uint64 { return i + 1 }
 
-// generate calls fn for n links on two goroutines, as a store does at start.
+// generate calls fn for n links on two goroutines, as a store does when it starts.
 func generate(n uint64, fn func(engine.HotView) error) error {
 	var wg sync.WaitGroup
 	var errs [2]error
@@ -101,7 +101,8 @@ func generate(n uint64, fn func(engine.HotView) error) error {
 	return nil
 }
 
-// codes draws codes of n links: uniformly, or Zipf-distributed with exponent 1.1, where rank has nothing to do with age.
+// codes draws codes of n links: uniformly, or by a Zipf distribution with exponent 1.1 whose ranks
+// are independent of age.
 type codes struct {
 	n    uint64
 	rng  *rand.Rand
@@ -129,7 +130,7 @@ func (c *codes) next() []byte {
 	return c.buf
 }
 
-// discard is a store that has n generated links and keeps nothing: for benchmarks of what is in memory.
+// discard is a store of n generated links that keeps nothing, for benchmarks of the memory.
 type discard struct {
 	n         uint64
 	positions engine.Positions
@@ -182,7 +183,7 @@ func (d *discard) RollUp(engine.RollUpLimits) (bool, error) { return false, nil 
 
 func (d *discard) SweepReceipts(engine.ReceiptSweep) (bool, error) { return false, nil }
 
-// nothing is a view of no tallies, and a listing of no links.
+// nothing is a view without tallies and a listing without links.
 type nothing struct{ flushSeq uint64 }
 
 func (n nothing) FlushSeq() uint64 { return n.flushSeq }
@@ -205,8 +206,9 @@ func (nothing) ReadRecord(string) (engine.Record, error) { return engine.Record{
 
 func (nothing) Close() error { return nil }
 
-// visits draws what hits are like: visitors uniformly out of 5 M; half of them without a referrer, the others
-// Zipf-distributed over 2,000 hosts; 60 countries, 3 devices, 8 browsers, the first ones more often.
+// visits draws the properties of hits: visitors uniformly out of 5 M; half of the hits without a
+// referrer, the others by a Zipf distribution over 2,000 hosts; 60 countries, 3 devices, 8 browsers,
+// the first ones more often.
 type visits struct {
 	rng       *rand.Rand
 	referrers [2000]uint16

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"runtime"
+	"shunt/engine/internal/mmap"
 	"sync/atomic"
 	"unsafe"
 )
@@ -21,9 +22,6 @@ const (
 	offsetMask      = 1<<offsetBits - 1
 	chunkOffsetBits = 31
 	firstOffset     = 8 // offset 0 means an empty slot
-
-	// hugePageBytes is a huge page of amd64 and arm64.
-	hugePageBytes = 2 << 20
 
 	cacheLineBytes = 64
 
@@ -108,18 +106,18 @@ func (a *arena) alloc(sizeBytes, readBytes int) (offset uint64, b []byte, ok boo
 // another. A huge page is resident whole: asked for earlier it would cost every shard half of one, in the mean 6 bytes
 // a link at 10 M links.
 func (a *arena) collapseFull(from, to int) {
-	for end := (from/hugePageBytes + 1) * hugePageBytes; end <= to; end += hugePageBytes {
-		collapse(a.chunks[a.last][end-hugePageBytes : end])
+	for end := (from/mmap.HugePageBytes + 1) * mmap.HugePageBytes; end <= to; end += mmap.HugePageBytes {
+		mmap.Collapse(a.chunks[a.last][end-mmap.HugePageBytes : end])
 	}
 }
 
 func (a *arena) addChunk(k int) {
-	chunk := mapMemory(chunkBytes(k))
+	chunk := mmap.Memory(chunkBytes(k))
 	a.chunks[k], a.bases[k] = chunk, unsafe.Pointer(unsafe.SliceData(chunk))
 	mapped := a.mapped
 	mapped.Add(int64(len(chunk)))
 	runtime.AddCleanup(a, func(chunk []byte) {
-		unmap(chunk)
+		mmap.Unmap(chunk)
 		mapped.Add(-int64(len(chunk)))
 	}, chunk)
 }

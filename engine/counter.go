@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"runtime"
+	"shunt/engine/internal/mmap"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -71,9 +72,9 @@ func (c *counters) ensure(id uint64) error {
 		dir = append(dir, nil)
 	}
 	if dir[k] == nil {
-		b := mapHuge(8 << slabBits)
+		b := mmap.HugeMemory(8 << slabBits)
 		dir[k] = (*slab)(unsafe.Pointer(unsafe.SliceData(b)))
-		runtime.AddCleanup(c, unmap, b)
+		runtime.AddCleanup(c, mmap.Unmap, b)
 	}
 	c.dir.Store(&dir)
 	return nil

@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"shunt/engine/tally"
 )
 
 // Defaults of Options.
@@ -270,7 +272,7 @@ func (e *Engine) resolveAny(code []byte) (l Link, ok bool) {
 // has counted nothing, if the cap is used up that the link has by now: the answer is then no redirect.
 // It takes no lock and allocates nothing, unless the journal's ring is full: then it waits for room, see appendSlow.
 func (e *Engine) Hit(l Link, v Visit) bool {
-	if v.Class >= numClasses || l.Flags()&(FlagCapped|flagCountsAtOnce) != 0 {
+	if v.Class >= tally.NumClasses || l.Flags()&(FlagCapped|flagCountsAtOnce) != 0 {
 		return e.hitAtOnce(l, v)
 	}
 	id, whose, what := l.ID(), v.whose(l.Owner()), v.what()
@@ -329,7 +331,7 @@ func (e *Engine) countsAtOnce(l Link) bool {
 
 // hitAtOnce is Hit of a link whose hits raise its counter themselves, and of a class that there is not.
 func (e *Engine) hitAtOnce(l Link, v Visit) bool {
-	if v.Class >= numClasses {
+	if v.Class >= tally.NumClasses {
 		panic("engine: unknown class of visit") // such a record would be taken for another
 	}
 	id := l.ID()
@@ -348,7 +350,7 @@ func (e *Engine) hitAtOnce(l Link, v Visit) bool {
 // change of the cap is published first and then added to the counter (capChange), so that a swap succeeds only if the cap was
 // in force at that moment or the change is not over yet. (1,024 changes between load and swap would go unnoticed; each of
 // them waits for an fsync.) Nothing is added and taken back, so the sum over all callers that got true is exact.
-func (e *Engine) count(l Link, id uint64, class Class) bool {
+func (e *Engine) count(l Link, id uint64, class tally.Class) bool {
 	counter := e.counters.at(id)
 	for {
 		was := counter.Load()
@@ -356,7 +358,7 @@ func (e *Engine) count(l Link, id uint64, class Class) bool {
 		switch {
 		case limit != 0 && was&hitsMask >= limit:
 			return false
-		case class != ClassHit, counter.CompareAndSwap(was, was+1):
+		case class != tally.ClassHit, counter.CompareAndSwap(was, was+1):
 			return true
 		}
 	}

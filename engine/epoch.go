@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+
+	"shunt/engine/internal/mmap"
+	"shunt/engine/tally"
 )
 
 // startEpoch commits what the last epoch's journal holds beyond the store, together with the start of a new epoch, and
@@ -77,7 +80,7 @@ func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 			left.reset()
 		}
 		left.add(r, p.OpenHour)
-		if r.class == ClassHit && !r.void {
+		if r.class == tally.ClassHit && !r.void {
 			named[r.Referrer]++
 		}
 		return nil
@@ -171,7 +174,7 @@ func (e *Engine) oldReferrers(p Positions) *referrers {
 // countNameless counts the replayed hits whose referrer has a number and no name any more: it shows under "other".
 func (e *Engine) countNameless(names *referrers, named map[uint16]uint64) {
 	for number, hits := range named {
-		if _, ok := names.name(number); !ok && number != otherReferrer {
+		if _, ok := names.Name(number); !ok && number != tally.OtherReferrer {
 			e.replayed.nameless += hits
 		}
 	}
@@ -264,7 +267,7 @@ func (e *Engine) journalError(err error) error {
 		h := ringHeader{records: uint32(o.RingRecords)}
 		mib := (int64(o.Rings)*h.fileBytes() + dictionaryBytes + 1<<20 - 1) >> 20
 		hint = fmt.Sprintf("it needs %d MiB: make room", mib)
-	case errors.Is(err, errNoMapping):
+	case errors.Is(err, mmap.ErrNoMapping):
 		hint = "its file system must be able to map files (mmap)"
 	}
 	return fmt.Errorf("making the hit journal in %s: %w (%s, or name another folder with --journal-dir)", o.JournalDir, err, hint)

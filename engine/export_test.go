@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"shunt/engine/internal/mmap"
 )
 
 // DrawFrom lets codes be drawn from r.
@@ -79,7 +81,7 @@ func (e *Engine) AtRisk() (inJournal, lost uint64) { return e.atRisk() }
 
 // NoMapping is the error of mapping f that err causes.
 func NoMapping(f *os.File, err error) error {
-	return fmt.Errorf("%w: %s: %w", errNoMapping, f.Name(), err)
+	return fmt.Errorf("%w: %s: %w", mmap.ErrNoMapping, f.Name(), err)
 }
 
 // AskFilesBy has the keeper ask journal files by f. Run must not have begun.

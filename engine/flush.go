@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"shunt/engine/tally"
 )
 
 const (
@@ -220,35 +222,35 @@ func (e *Engine) Flush() error {
 // counts always fit, see DefaultPendingEntries.
 func (e *Engine) commitPair(p *pair, positions Positions, names *referrers) error {
 	for {
-		err := e.store.Flush(p.batch(positions, names, (Visitors|Breakdowns)&^p.left))
-		if !errors.Is(err, ErrFlushTooLarge) || p.left&Visitors != 0 {
+		err := e.store.Flush(p.batch(positions, names, (tally.Visitors|tally.Breakdowns)&^p.left))
+		if !errors.Is(err, ErrFlushTooLarge) || p.left&tally.Visitors != 0 {
 			return err
 		}
 		p.leaveOut()
 		e.flusher.reduced.Add(1)
 		e.log.Warn("a flush is too large; referrers, countries, devices and browsers of its hits are lost, or even their visitors",
-			"links", len(p.links.entries), "visitors lost", p.left&Visitors != 0)
+			"links", p.links.Count(), "visitors lost", p.left&tally.Visitors != 0)
 	}
 }
 
 // leaveOut makes the batch of p smaller.
 func (p *pair) leaveOut() {
 	if p.left == 0 {
-		p.left = Breakdowns
+		p.left = tally.Breakdowns
 		return
 	}
-	p.left |= Visitors
+	p.left |= tally.Visitors
 }
 
 // batch returns those parts of p as the store takes them.
-func (p *pair) batch(positions Positions, names *referrers, parts Parts) FlushBatch {
+func (p *pair) batch(positions Positions, names *referrers, parts tally.Parts) FlushBatch {
 	return FlushBatch{
 		Positions: positions,
-		Links: func(yield func(hour uint32, id uint64, t *Tally) error) error {
-			return p.links.each(names, parts, yield)
+		Links: func(yield func(hour uint32, id uint64, t *tally.Tally) error) error {
+			return p.links.Each(names, parts, yield)
 		},
-		Owners: func(yield func(hour uint32, owner uint32, t *Tally) error) error {
-			return p.owners.each(names, parts, func(hour uint32, id uint64, t *Tally) error { return yield(hour, uint32(id), t) })
+		Owners: func(yield func(hour uint32, owner uint32, t *tally.Tally) error) error {
+			return p.owners.Each(names, parts, func(hour uint32, id uint64, t *tally.Tally) error { return yield(hour, uint32(id), t) })
 		},
 	}
 }
@@ -364,19 +366,19 @@ type Metrics struct {
 	CounterBytes       uint64
 	JournalBytes       uint64
 	PendingBytes       uint64
-	Redirects          [numClasses]uint64 // folded since start, by Class
-	JournalFillRatio   float64            // of the fullest ring
-	JournalReplayed    uint64             // records replayed at start
-	JournalInvalid     uint64             // slots skipped at start: torn or stale
-	JournalMissing     uint64             // journal files that could not be replayed at start, or not whole
-	JournalNameless    uint64             // records replayed at start whose referrer shows under "other", since its name is damaged
-	JournalWaits       uint64             // redirects that found a full ring and waited
-	JournalUnprotected uint64             // records that a crash would lose now, since the store stalls, or the journal's disk
-	JournalStandby     bool               // hits go to the standby rings, since the disk does not answer
-	VisitorsDropped    uint64             // hits that count without their visitor, since the store stalled too long
-	HitsMissing        uint64             // redirects, with hits in live counters, that the store will lack, since it stalled far too long
-	ValuesDropped      uint64             // values of hits (referrers and so on) that show under "other" for the same reason
-	ReferrersRefused   uint64             // hits whose referrer shows under "other", since there were too many new ones
+	Redirects          [tally.NumClasses]uint64 // folded since start, by Class
+	JournalFillRatio   float64                  // of the fullest ring
+	JournalReplayed    uint64                   // records replayed at start
+	JournalInvalid     uint64                   // slots skipped at start: torn or stale
+	JournalMissing     uint64                   // journal files that could not be replayed at start, or not whole
+	JournalNameless    uint64                   // records replayed at start whose referrer shows under "other", since its name is damaged
+	JournalWaits       uint64                   // redirects that found a full ring and waited
+	JournalUnprotected uint64                   // records that a crash would lose now, since the store stalls, or the journal's disk
+	JournalStandby     bool                     // hits go to the standby rings, since the disk does not answer
+	VisitorsDropped    uint64                   // hits that count without their visitor, since the store stalled too long
+	HitsMissing        uint64                   // redirects, with hits in live counters, that the store will lack, since it stalled far too long
+	ValuesDropped      uint64                   // values of hits (referrers and so on) that show under "other" for the same reason
+	ReferrersRefused   uint64                   // hits whose referrer shows under "other", since there were too many new ones
 	Flushes            uint64
 	FlushErrors        uint64
 	FlushesReduced     uint64    // flushes that were too large, and left breakdowns out, or visitors too

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"shunt/engine/tally"
 )
 
 const (
@@ -40,15 +42,15 @@ type pending struct {
 	}
 	limit int // of entries, in gathering and flushing together
 
-	folded  [numClasses]atomic.Uint64 // by class, since start
-	missing atomic.Uint64             // records that found no room; see Metrics.HitsMissing
+	folded  [tally.NumClasses]atomic.Uint64 // by class, since start
+	missing atomic.Uint64                   // records that found no room; see Metrics.HitsMissing
 }
 
 // pair holds the deltas of the same records by link and by owner.
 type pair struct {
-	links, owners deltas
-	limit         int   // of entries
-	left          Parts // what the flush has left out already, since it was too large
+	links, owners tally.Deltas
+	limit         int         // of entries
+	left          tally.Parts // what the flush has left out already, since it was too large
 }
 
 // add counts a record. It is not kept, or not in both, if it needs an entry for which there is no room.
@@ -58,13 +60,13 @@ func (p *pair) add(r *hitRecord, openHour uint32) (kept bool) {
 	}
 	hour := max(r.hour, openHour)
 	full := p.full()
-	p.links.closed, p.owners.closed = full, full
-	ofLink := p.links.add(hour, r.linkID, r)
-	ofOwner := p.owners.add(hour, uint64(r.owner), r)
+	p.links.Closed, p.owners.Closed = full, full
+	ofLink := p.links.Add(hour, r.linkID, r.class, r.visitor, r.Values)
+	ofOwner := p.owners.Add(hour, uint64(r.owner), r.class, r.visitor, r.Values)
 	return ofLink && ofOwner
 }
 
-func (p *pair) entries() int { return len(p.links.entries) + len(p.owners.entries) }
+func (p *pair) entries() int { return p.links.Count() + p.owners.Count() }
 
 // full tells that there is no room for a new link of a new owner.
 func (p *pair) full() bool { return p.entries()+2 > p.limit }
@@ -72,8 +74,8 @@ func (p *pair) full() bool { return p.entries()+2 > p.limit }
 func (p *pair) empty() bool { return p.entries() == 0 }
 
 func (p *pair) reset() {
-	p.links.reset()
-	p.owners.reset()
+	p.links.Reset()
+	p.owners.Reset()
 	p.left = 0
 }
 
@@ -135,7 +137,7 @@ func (p *pending) count(r *hitRecord) {
 		return
 	}
 	p.folded[r.class].Add(1)
-	if r.class != ClassHit || r.counted {
+	if r.class != tally.ClassHit || r.counted {
 		return
 	}
 	if c := p.counters.find(r.linkID); c != nil {
@@ -257,9 +259,10 @@ func (p *pending) size() (sizeBytes, droppedVisitors, droppedValues uint64) {
 	defer p.mu.Unlock()
 	for _, x := range []*pair{p.mu.gathering, p.mu.flushing, p.mu.spare} {
 		if x != nil {
-			sizeBytes += x.links.sizeBytes() + x.owners.sizeBytes()
-			droppedVisitors += x.links.visitors.dropped + x.owners.visitors.dropped
-			droppedValues += x.links.values.dropped + x.owners.values.dropped
+			for _, d := range []*tally.Deltas{&x.links, &x.owners} {
+				visitors, values := d.Dropped()
+				sizeBytes, droppedVisitors, droppedValues = sizeBytes+d.SizeBytes(), droppedVisitors+visitors, droppedValues+values
+			}
 		}
 	}
 	return sizeBytes, droppedVisitors, droppedValues

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"shunt/engine/tally"
 )
 
 // index is a shard array by itself, for tests of the index without a store.
@@ -297,7 +299,7 @@ func TestCountersAreExactUnderACap(t *testing.T) {
 	for range 64 {
 		wg.Go(func() {
 			for range 100 {
-				if e.count(l, id, ClassHit) {
+				if e.count(l, id, tally.ClassHit) {
 					granted.Add(1)
 				}
 			}

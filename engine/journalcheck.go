@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"shunt/engine/plural"
+	"shunt/engine/tally"
 )
 
 // JournalReport counts what CheckJournal found. None of it is a fault.
@@ -268,8 +269,8 @@ func (s *slotCheck) slot(slot uint64, w *[recordWords]uint64, names *referrers) 
 		s.waiting++
 		var rec hitRecord
 		rec.unpack(w)
-		if names != nil && rec.Referrer != otherReferrer {
-			if _, named := names.name(rec.Referrer); !named {
+		if names != nil && rec.Referrer != tally.OtherReferrer {
+			if _, named := names.Name(rec.Referrer); !named {
 				s.unnamed++
 			}
 		}

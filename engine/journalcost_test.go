@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"shunt/engine/tally"
 )
 
 // BenchmarkJournalCost compares redirects (resolve and count) with the journal's record against ones that only raise the
@@ -30,7 +32,7 @@ func BenchmarkJournalCost(b *testing.B) {
 	for _, on := range []bool{false, true} {
 		name := map[bool]string{false: "off", true: "on"}[on]
 		b.Run(fmt.Sprintf("links=%d/journal=%s", links, name), func(b *testing.B) {
-			visit := Visit{Visitor: 1, NowMs: time.Now().UnixMilli(), Values: Values{Agent: AgentOf(Mobile, 0)}}
+			visit := Visit{Visitor: 1, NowMs: time.Now().UnixMilli(), Values: tally.Values{Agent: tally.AgentOf(tally.Mobile, 0)}}
 			draw := rand.New(rand.NewPCG(1, 2))
 			b.ReportAllocs()
 			stop := e.foldAndFree()

@@ -3,6 +3,7 @@ package engine
 import (
 	"math/bits"
 	"runtime"
+	"slices"
 	"time"
 	"unsafe"
 )
@@ -32,6 +33,10 @@ const (
 	FlagExpires      Flags = 1 << 3 // ExpiresAtMs is set
 	FlagCapped       Flags = 1 << 4 // MaxHits is set
 	FlagTombstone    Flags = 1 << 5 // deleted: the code stays taken, DeletedAtMs is set, there is no target
+
+	// DurableFlags are those of hot records. A store may refuse any other bit. One that is added here
+	// must bring no field with it that a hot record of the present format does not have.
+	DurableFlags = flagStatusMask | FlagForwardQuery | FlagExpires | FlagCapped | FlagTombstone
 
 	// In memory only: hits raise the counter themselves, as those of capped links do. See Engine.countAtOnce.
 	flagCountsAtOnce Flags = 1 << 7
@@ -164,10 +169,12 @@ func (r *Record) SetRedirectStatus(status int) bool {
 }
 
 // SetForwardQuery sets whether the query string after the code is put onto the target.
-func (r *Record) SetForwardQuery(forward bool) {
-	r.Hot.Flags &^= FlagForwardQuery
-	if forward {
-		r.Hot.Flags |= FlagForwardQuery
+func (r *Record) SetForwardQuery(forward bool) { r.setFlag(FlagForwardQuery, forward) }
+
+func (r *Record) setFlag(f Flags, on bool) {
+	r.Hot.Flags &^= f
+	if on {
+		r.Hot.Flags |= f
 	}
 }
 
@@ -227,38 +234,82 @@ type Import struct {
 	Hits                 uint64
 }
 
+// record returns the draft as the record of a link without code and id.
+func (d *Draft) record(now time.Time) (Record, error) {
+	nowMs := now.UnixMilli()
+	rec := Record{
+		Hot:  Hot{Owner: d.Owner, MaxHits: d.MaxHits, Target: d.Target},
+		Cold: Cold{Version: 1, CreatedAtMs: nowMs, UpdatedAtMs: nowMs, Title: d.Title, Tags: slices.Clone(d.Tags)},
+	}
+	if !rec.SetRedirectStatus(d.RedirectStatus) {
+		return Record{}, InvalidError{{Field: "redirect_status", Code: "not_supported", Message: "must be 301, 302, 307 or 308"}}
+	}
+	rec.SetForwardQuery(d.ForwardQuery)
+	rec.SetExpiry(d.ExpiresAt)
+	if i := d.Import; i != nil {
+		rec.Cold.CreatedAtMs, rec.Cold.ImportedHits = i.CreatedAt.UnixMilli(), i.Hits
+		rec.Cold.UpdatedAtMs = max(i.UpdatedAt.UnixMilli(), rec.Cold.CreatedAtMs)
+	}
+	return rec, rec.normalize()
+}
+
+// normalize sets the flags that follow from other fields, and checks what the formats cannot hold.
+func (r *Record) normalize() error {
+	r.Hot.Flags &^= FlagExpires | FlagCapped | FlagTombstone
+	if r.Hot.ExpiresAtMs != 0 {
+		r.Hot.Flags |= FlagExpires
+	}
+	if r.Hot.MaxHits != 0 {
+		r.Hot.Flags |= FlagCapped
+	}
+	var invalid InvalidError
+	check := func(ok bool, field, code, message string) {
+		if !ok {
+			invalid = append(invalid, FieldError{Field: field, Code: code, Message: message})
+		}
+	}
+	check(r.Hot.Target != "" && len(r.Hot.Target) <= MaxTargetBytes, "url", "too_long", "must have 1 to 8192 bytes")
+	check(r.Cold.ImportedHits <= MaxImportedHits, "hits", "range", "must be at most 2^53")
+	check(len(r.Cold.Title) <= MaxTitleBytes, "title", "too_long", "must have at most 512 bytes")
+	check(len(r.Cold.Tags) <= MaxTags, "tags", "too_many", "at most 32")
+	for _, tag := range r.Cold.Tags {
+		check(tag != "" && len(tag) <= MaxTagBytes, "tags", "too_long", "each must have 1 to 64 bytes")
+	}
+	if invalid != nil {
+		return invalid
+	}
+	return nil
+}
+
+// detailOf returns the link of r as it is now, with the given hits. It shows no update before the creation: earlier versions
+// of shunt wrote such times when the clock had gone back.
+func detailOf(r *Record, hits uint64, now time.Time) Detail {
+	d := Detail{
+		Code: r.Hot.Code, ID: r.Hot.ID, Owner: r.Hot.Owner, Target: r.Hot.Target,
+		RedirectStatus: r.Hot.Flags.RedirectStatus(), ForwardQuery: r.Hot.Flags&FlagForwardQuery != 0,
+		State: StateActive, MaxHits: r.Hot.MaxHits,
+		CreatedAt: time.UnixMilli(r.Cold.CreatedAtMs).UTC(),
+		UpdatedAt: time.UnixMilli(max(r.Cold.UpdatedAtMs, r.Cold.CreatedAtMs)).UTC(),
+		Version:   r.Cold.Version, ImportedHits: r.Cold.ImportedHits, Title: r.Cold.Title, Tags: r.Cold.Tags,
+		Hits: hits,
+	}
+	if r.Hot.ExpiresAtMs != 0 {
+		d.ExpiresAt = time.UnixMilli(r.Hot.ExpiresAtMs).UTC()
+	}
+	switch {
+	case r.Hot.ExpiresAtMs != 0 && now.UnixMilli() >= r.Hot.ExpiresAtMs:
+		d.State = StateExpired
+	case r.Hot.MaxHits != 0 && d.Hits >= r.Hot.MaxHits:
+		d.State = StateExhausted
+	}
+	return d
+}
+
 // Guard is what must hold of a link for an edit or a delete to happen.
 type Guard struct {
 	Owner    uint32 // a link of another owner is ErrNotFound
 	AnyOwner bool   // an admin: Owner is not looked at
 	Version  uint64 // If-Match; 0: any; else ErrVersion if it differs
-}
-
-// Class is what kind of request a redirect answered. It is part of the journal's format.
-type Class uint8
-
-const (
-	ClassHit      Class = iota // a visitor: counts, uses up the cap
-	ClassBot                   // a known bot
-	ClassPrefetch              // a prefetch or preview header
-	ClassHead                  // method HEAD
-	numClasses
-)
-
-// Visit describes one redirect for the counters and the journal. Hit gets it in registers: the compiler keeps no struct of more
-// than four fields there, and amd64 has nine for all arguments.
-type Visit struct {
-	Visitor uint64 // SipHash-2-4 of address and User-Agent under the store's key; 0 is as good as any
-	NowMs   int64  // Unix ms, not before 1970
-	Class   Class
-	Values
-}
-
-// Values are what a hit is broken down by, one of each dimension; 0 is unknown.
-type Values struct {
-	Agent    Agent
-	Country  Country
-	Referrer uint16 // see Engine.Referrer
 }
 
 // Stats are the two figures of GET /stats/{code}, and the counts that are kept apart.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"shunt/engine/internal/invariants"
 	"sync"
 	"time"
 )
@@ -166,7 +167,7 @@ func (s *shard) forget(tag uint64, code string, id uint64) {
 	}
 	v := view(t.arena.record(*slot & offsetMask))
 	if v.ID != id || v.Flags&FlagTombstone == 0 {
-		if invariants {
+		if invariants.Enabled {
 			panic(fmt.Sprintf("engine: code %q was purged as the tombstone of %d, and is %d with flags %#x", code, id, v.ID, v.Flags))
 		}
 		return

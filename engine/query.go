@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"time"
+
+	"shunt/engine/tally"
 )
 
 // Interval is the width of the buckets of a series.
@@ -23,11 +25,11 @@ const (
 // Query asks for the figures of a window of time. From and To are widened to whole buckets: hours as long as they are
 // kept, days before and in a Daily series.
 type Query struct {
-	From     time.Time // zero: the link's creation; with an Interval 48 hours or 30 days back; never before days are kept
-	To       time.Time // zero or in the future: now
-	Interval Interval  // of the series, if there is to be one
-	AllTime  bool      // the whole life of a link (for LinkReport only); From, To and Interval are not looked at
-	Parts    Parts     // Visitors for Unique, Breakdowns for Dimensions
+	From     time.Time   // zero: the link's creation; with an Interval 48 hours or 30 days back; never before days are kept
+	To       time.Time   // zero or in the future: now
+	Interval Interval    // of the series, if there is to be one
+	AllTime  bool        // the whole life of a link (for LinkReport only); From, To and Interval are not looked at
+	Parts    tally.Parts // Visitors for Unique, Breakdowns for Dimensions
 }
 
 // window is a Query in the store's terms.

@@ -12,16 +12,16 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"shunt/engine/internal/mmap"
+	"shunt/engine/tally"
 )
 
 // Numbers of referrers, as the journal has them: the high bit is the half of the dictionary, the rest the place in it,
 // from 1.
 const (
-	noReferrer    = 0
-	otherReferrer = 1<<16 - 1
-
 	halfBit          = 1 << 15
-	referrersAHalf   = halfBit - 2 // 1 … 0x7ffe: so that no number is otherReferrer
+	referrersAHalf   = halfBit - 2 // 1 … 0x7ffe: so that no number is OtherReferrer
 	referrerPlaces   = 1 << 16     // slots of a half's index: at most half used
 	referrerFormat   = 1
 	halfHeaderBytes  = 64
@@ -33,10 +33,6 @@ const (
 	// must have written it to the journal by then.
 	restOfHalf = 10 * time.Second
 )
-
-// OtherReferrer is the number of a hit's referrer that is none of Referrer's: what no name could be had from. It shows as
-// "other".
-const OtherReferrer = otherReferrer
 
 // A dictionary file holds the names of the referrers whose numbers stand in the journal of one epoch, little-endian:
 //
@@ -59,7 +55,7 @@ var dictionaryMagic = [8]byte{'s', 'h', 'u', 'n', 't', 'r', 'f', 0}
 //
 // It has two halves. New names go into the current one. When that is full the other is emptied and becomes the current
 // one, as soon as no journal record that is not committed names it: so a number names one host as long as it stands
-// anywhere outside the store. Until then new names are otherReferrer.
+// anywhere outside the store. Until then new names are OtherReferrer.
 type referrers struct {
 	key     hashKey
 	current atomic.Pointer[half]
@@ -100,9 +96,9 @@ func (e *Engine) Referrer(host []byte) uint16 { return e.referrers.number(host) 
 func (r *referrers) number(host []byte) uint16 {
 	switch {
 	case len(host) == 0:
-		return noReferrer
-	case len(host) > MaxReferrerBytes:
-		return otherReferrer
+		return tally.NoReferrer
+	case len(host) > tally.MaxReferrerBytes:
+		return tally.OtherReferrer
 	}
 	hash := r.key.sum(host)
 	if n := r.current.Load().find(hash, host); n != 0 {
@@ -127,7 +123,7 @@ func (r *referrers) numberSlow(hash uint64, host []byte) uint16 {
 	tooEarly := r.current.Load().full.Load() && int64(r.now().Sub(r.start)) < r.retryAt.Load()
 	if tooEarly || r.journal.onStandby() { // a new name is stored into the file
 		r.refused.Add(1)
-		return otherReferrer
+		return tally.OtherReferrer
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,7 +135,7 @@ func (r *referrers) numberSlow(hash uint64, host []byte) uint16 {
 		h.full.Store(true)
 		if h = r.emptyLocked(h); h == nil {
 			r.refused.Add(1)
-			return otherReferrer
+			return tally.OtherReferrer
 		}
 	}
 	return h.add(hash, host)
@@ -200,38 +196,19 @@ func (r *referrers) emptyLocked(full *half) *half {
 func (r *referrers) newHalf(i int, turn uint64) *half {
 	text := r.mapping[ringHeaderBytes+i*halfBytes:][:halfBytes]
 	binary.LittleEndian.PutUint64(text, turn)
-	syncPages(text[:pageBytes])
+	mmap.Sync(text[:pageBytes])
 	h := &half{bit: uint16(i) * halfBit, turn: turn, text: text, used: halfHeaderBytes}
 	r.halves[i].Store(h)
 	return h
 }
 
-// valueName returns the name of a value of a cell, as Dimension says, and its dimension.
-func (r *referrers) valueName(value uint32) (Dimension, string, bool) {
-	dim := Dimension(value >> 16)
-	if dim == Referrers {
-		name, ok := r.name(uint16(value))
-		return dim, name, ok
-	}
-	return dim, oneByte[value&0xff : value&0xff+1], true
-}
-
-// oneByte has every byte at its own place.
-var oneByte = func() string {
-	var b [256]byte
-	for i := range b {
-		b[i] = byte(i)
-	}
-	return string(b[:])
-}()
-
-// name returns the host that has a number.
-func (r *referrers) name(number uint16) (name string, ok bool) {
-	if number == noReferrer {
+// Name returns the host that has a number.
+func (r *referrers) Name(number uint16) (name string, ok bool) {
+	if number == tally.NoReferrer {
 		return "", true
 	}
 	h := r.halves[number>>15].Load()
-	if h == nil || number == otherReferrer {
+	if h == nil || number == tally.OtherReferrer {
 		return "", false
 	}
 	if p := h.names[number&^halfBit].Load(); p != nil {
@@ -275,7 +252,7 @@ func (r *referrers) init(f *os.File, storeID [16]byte, epoch uint64) error {
 	}
 	r.file, r.mapping, r.at = f, mapping, r.now().Add(-r.rest)
 	r.left = make([]uint64, len(r.journal.rings)) // the second half has never been named
-	runtime.AddCleanup(r, unmap, mapping)
+	runtime.AddCleanup(r, mmap.Unmap, mapping)
 	r.newHalf(1, 0)
 	r.current.Store(r.newHalf(0, 0))
 	return nil
@@ -326,7 +303,7 @@ func decodeHalf(text []byte) *half {
 	rest := text[halfHeaderBytes:]
 	for place := 1; place <= referrersAHalf && len(rest) > referrerOverhead; place++ {
 		n := 1 + int(rest[0])
-		if n == 1 || n > 1+MaxReferrerBytes || len(rest) < n+4 || binary.LittleEndian.Uint32(rest[n:]) != nameChecksum(h.turn, place, rest[:n]) {
+		if n == 1 || n > 1+tally.MaxReferrerBytes || len(rest) < n+4 || binary.LittleEndian.Uint32(rest[n:]) != nameChecksum(h.turn, place, rest[:n]) {
 			break
 		}
 		name := string(rest[1:n])

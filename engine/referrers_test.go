@@ -8,6 +8,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"shunt/engine/internal/mmap"
+	"shunt/engine/tally"
 )
 
 func newTestReferrers(t *testing.T) *referrers {
@@ -27,7 +30,7 @@ func TestAReferrerHasItsNumberAndItsNameBack(t *testing.T) {
 	for i := range 1000 {
 		host := fmt.Sprintf("host%d.example", i)
 		n := r.number([]byte(host))
-		if other, taken := numbers[n]; taken || n == noReferrer || n == otherReferrer {
+		if other, taken := numbers[n]; taken || n == tally.NoReferrer || n == tally.OtherReferrer {
 			t.Fatalf("%s has number %d, and so has %q", host, n, other)
 		}
 		numbers[n] = host
@@ -36,14 +39,14 @@ func TestAReferrerHasItsNumberAndItsNameBack(t *testing.T) {
 		if again := r.number([]byte(host)); again != n {
 			t.Errorf("%s has number %d, and later %d", host, n, again)
 		}
-		if name, ok := r.name(n); !ok || name != host {
+		if name, ok := r.Name(n); !ok || name != host {
 			t.Errorf("number %d is %q, want %s", n, name, host)
 		}
 	}
-	if r.number(nil) != noReferrer || r.number(make([]byte, MaxReferrerBytes+1)) != otherReferrer {
+	if r.number(nil) != tally.NoReferrer || r.number(make([]byte, tally.MaxReferrerBytes+1)) != tally.OtherReferrer {
 		t.Error("none or a name too long is taken for a name")
 	}
-	if _, ok := r.name(otherReferrer); ok {
+	if _, ok := r.Name(tally.OtherReferrer); ok {
 		t.Error("other has a name")
 	}
 }
@@ -55,7 +58,7 @@ func TestAFullDictionaryIsEmptiedWhenNothingNamesItAnyMore(t *testing.T) {
 	r.now = func() time.Time { return now }
 	host := func(i int) []byte { return fmt.Appendf(nil, "%d.example", i) }
 	fill := func(from int) (n int) {
-		for r.number(host(from+n)) != otherReferrer {
+		for r.number(host(from+n)) != tally.OtherReferrer {
 			n++
 		}
 		return n
@@ -65,25 +68,25 @@ func TestAFullDictionaryIsEmptiedWhenNothingNamesItAnyMore(t *testing.T) {
 	if n < 2*25_000 || n > 2*referrersAHalf {
 		t.Fatalf("both halves have %d names", n)
 	}
-	if name, _ := r.name(first); name != string(host(0)) {
+	if name, _ := r.Name(first); name != string(host(0)) {
 		t.Errorf("number %d of the other half is %q now", first, name)
 	}
 	r.journal.rings[1].head.Add(5) // records that name the other half
 	now = now.Add(restOfHalf)
-	if r.number([]byte("new.example")) != otherReferrer { // takes the heads
+	if r.number([]byte("new.example")) != tally.OtherReferrer { // takes the heads
 		t.Error("a name is taken at once")
 	}
 	now = now.Add(restOfHalf)
-	if r.number([]byte("new.example")) != otherReferrer {
+	if r.number([]byte("new.example")) != tally.OtherReferrer {
 		t.Error("a name is taken while the journal names the half that must go")
 	}
-	if name, _ := r.name(first); name != string(host(0)) {
+	if name, _ := r.Name(first); name != string(host(0)) {
 		t.Errorf("number %d is %q before its records are committed", first, name)
 	}
 	r.journal.rings[1].committed.Store(5)
 	now = now.Add(restOfHalf)
 	again := r.number([]byte("new.example"))
-	if name, _ := r.name(again); name != "new.example" || again != first {
+	if name, _ := r.Name(again); name != "new.example" || again != first {
 		t.Errorf("the emptied half gives number %d (%q), want its first, %d", again, name, first)
 	}
 	if known := r.number(host(0)); known == first {
@@ -98,15 +101,15 @@ func TestADictionaryOutlivesItsProcess(t *testing.T) {
 	for i := range numbers {
 		numbers[i] = r.number(fmt.Appendf(nil, "%d.example", i))
 	}
-	must(t, writeBack(r.file, r.mapping))
+	must(t, mmap.WriteBack(r.file, r.mapping))
 	old, err := readReferrers(dir, Identity{}, 1)
 	must(t, err)
 	for i, n := range numbers {
-		if name, _ := old.name(n); name != fmt.Sprintf("%d.example", i) {
+		if name, _ := old.Name(n); name != fmt.Sprintf("%d.example", i) {
 			t.Fatalf("number %d is %q, want %d.example", n, name, i)
 		}
 	}
-	if _, ok := old.name(numbers[499] + 1); ok {
+	if _, ok := old.Name(numbers[499] + 1); ok {
 		t.Error("a number that was never given has a name")
 	}
 	if _, err := readReferrers(dir, Identity{StoreID: [16]byte{1}}, 1); err == nil {
@@ -138,7 +141,7 @@ func FuzzDictionary(f *testing.F) {
 			return
 		}
 		for n := range uint16(60) {
-			if name, ok := r.name(n); ok && n != 0 && known[name] != int(n) {
+			if name, ok := r.Name(n); ok && n != 0 && known[name] != int(n) {
 				t.Fatalf("number %d is %q", n, name)
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"shunt/engine/tally"
 )
 
 // Bucket is one step of a series.
@@ -21,7 +23,7 @@ type Report struct {
 	Stats                 // of the window
 	UniqueError float64   // relative standard error of Unique; 0: it is exact
 	Series      []Bucket  // empty buckets included; nil without Interval
-	Dimensions  Dimensions
+	Dimensions  tally.Dimensions
 	DurableHits uint64    // of Hits: what the store has
 	FlushedAt   time.Time // when all that was folded was last seen durable
 }
@@ -81,7 +83,7 @@ func (e *Engine) created(code string, id uint64) (time.Time, error) {
 	return time.UnixMilli(rec.Cold.CreatedAtMs), nil
 }
 
-func (e *Engine) lifeReport(ctx context.Context, id uint64, wanted Parts) (Report, error) {
+func (e *Engine) lifeReport(ctx context.Context, id uint64, wanted tally.Parts) (Report, error) {
 	t, durableHits, err := e.life(ctx, id, wanted)
 	if err != nil {
 		return Report{}, err
@@ -136,7 +138,7 @@ func (e *Engine) TopLinks(ctx context.Context, owners []uint32, tag string, q Qu
 		return nil, err
 	}
 	hits := make([]uint64, len(links.ids))
-	err = e.readSpans(ctx, linkSource(links.ids...), w.spans, 0, func(i, _ int, t *Tally, _ bool) { hits[i] += t.Hits })
+	err = e.readSpans(ctx, linkSource(links.ids...), w.spans, 0, func(i, _ int, t *tally.Tally, _ bool) { hits[i] += t.Hits })
 	if err != nil {
 		return nil, fmt.Errorf("hits of the links of owners: %w", err)
 	}
@@ -159,8 +161,8 @@ func (e *Engine) topOf(ctx context.Context, links ownedLinks, hits []uint64, spa
 	for at, i := range order {
 		ids[at] = links.ids[i]
 	}
-	totals := make([]Tally, len(order))
-	err := e.readSpans(ctx, linkSource(ids...), spans, Visitors, func(i, _ int, t *Tally, _ bool) { totals[i].Add(t) })
+	totals := make([]tally.Tally, len(order))
+	err := e.readSpans(ctx, linkSource(ids...), spans, tally.Visitors, func(i, _ int, t *tally.Tally, _ bool) { totals[i].Add(t) })
 	if err != nil {
 		return nil, err
 	}
@@ -206,8 +208,8 @@ func (e *Engine) windowReport(ctx context.Context, q Query, created time.Time, s
 		return Report{}, err
 	}
 	r := Report{From: hourTime(w.from), To: hourTime(w.to), FlushedAt: e.flusher.last()}
-	buckets := make([]Tally, len(w.spans))
-	err = e.readSpans(ctx, s, w.spans, q.Parts, func(_, j int, t *Tally, durable bool) {
+	buckets := make([]tally.Tally, len(w.spans))
+	err = e.readSpans(ctx, s, w.spans, q.Parts, func(_, j int, t *tally.Tally, durable bool) {
 		buckets[j].Add(t)
 		if durable {
 			r.DurableHits += t.Hits
@@ -216,7 +218,7 @@ func (e *Engine) windowReport(ctx context.Context, q Query, created time.Time, s
 	if err != nil {
 		return Report{}, err
 	}
-	var total Tally
+	var total tally.Tally
 	for j := range buckets {
 		b := &buckets[j]
 		if q.Interval != NoSeries {
@@ -229,13 +231,13 @@ func (e *Engine) windowReport(ctx context.Context, q Query, created time.Time, s
 }
 
 // set takes the figures of the window over from t.
-func (r *Report) set(t *Tally) {
+func (r *Report) set(t *tally.Tally) {
 	r.Stats = Stats{
 		Hits: t.Hits, Unique: min(t.Visitors.Count(), t.Hits),
 		Bots: t.Bots, Prefetches: t.Prefetches, Heads: t.Heads,
 	}
 	if t.Visitors.Dense() {
-		r.UniqueError = DenseError
+		r.UniqueError = tally.DenseError
 	}
 	r.Dimensions = t.Dimensions
 }
@@ -253,13 +255,13 @@ func ownerSource(owners []uint32) source { return source{owners: owners} }
 // pendingSpan is what is pending of links[i], or owners[i], in spans[j].
 type pendingSpan struct {
 	i, j  int
-	tally Tally
+	tally tally.Tally
 }
 
 // readSpans calls add with the tallies of links[i], or of owners[i], over spans[j]: any number of times, to be added up.
 // Durable tells whether it is the store's. The tally is valid only during the call.
 func (e *Engine) readSpans(
-	ctx context.Context, s source, spans []Span, wanted Parts, add func(i, j int, t *Tally, durable bool),
+	ctx context.Context, s source, spans []Span, wanted tally.Parts, add func(i, j int, t *tally.Tally, durable bool),
 ) (err error) {
 	view, beyond, err := openView(ctx, e, func(p *pair) []pendingSpan { return s.pending(p, spans, wanted, e.referrers) })
 	if err != nil {
@@ -267,7 +269,7 @@ func (e *Engine) readSpans(
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
 	for i, owner := range s.owners {
-		err := view.ReadOwnerSpans(owner, spans, wanted, func(j int, t *Tally) error {
+		err := view.ReadOwnerSpans(owner, spans, wanted, func(j int, t *tally.Tally) error {
 			add(i, j, t, true)
 			return ctx.Err()
 		})
@@ -275,7 +277,7 @@ func (e *Engine) readSpans(
 			return err
 		}
 	}
-	err = view.ReadSpans(s.links, spans, wanted, func(i, j int, t *Tally) error {
+	err = view.ReadSpans(s.links, spans, wanted, func(i, j int, t *tally.Tally) error {
 		add(i, j, t, true)
 		return ctx.Err()
 	})
@@ -291,7 +293,7 @@ func (e *Engine) readSpans(
 }
 
 // pending returns what p has of s.
-func (s *source) pending(p *pair, spans []Span, wanted Parts, names *referrers) (found []pendingSpan) {
+func (s *source) pending(p *pair, spans []Span, wanted tally.Parts, names *referrers) (found []pendingSpan) {
 	d, ids := &p.links, s.links
 	if len(s.owners) > 0 {
 		d, ids = &p.owners, make([]uint64, len(s.owners))
@@ -299,14 +301,14 @@ func (s *source) pending(p *pair, spans []Span, wanted Parts, names *referrers) 
 			ids[i] = uint64(owner)
 		}
 	}
-	for _, hour := range d.hours {
+	for _, hour := range d.Hours() {
 		j := slices.IndexFunc(spans, func(x Span) bool { return x.FromHour <= hour && hour < x.ToHour })
 		if j < 0 {
 			continue
 		}
 		for i, id := range ids {
-			var t Tally
-			if d.addHourTo(hour, id, wanted, names, &t) {
+			var t tally.Tally
+			if d.AddHourTo(hour, id, wanted, names, &t) {
 				found = append(found, pendingSpan{i, j, t})
 			}
 		}

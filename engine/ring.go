@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"math/bits"
 	"os"
 	"path/filepath"
 	"runtime"
 	"sync/atomic"
 	"unsafe"
+
+	"shunt/engine/internal/hash"
+	"shunt/engine/internal/mmap"
+	"shunt/engine/tally"
 )
 
 const (
@@ -57,10 +60,10 @@ type hitRecord struct {
 	visitor uint64
 	owner   uint32
 	hour    uint32 // Unix time / 3600, 24 bits: until the year 3883
-	class   Class
+	class   tally.Class
 	counted bool // the link's counter was raised when this was recorded, so the fold must not raise it
 	void    bool // there was no hit: a cap did not admit it after its slot was reserved (Engine.hitUnsure)
-	Values
+	tally.Values
 }
 
 // whose makes the third word of a visit's record.
@@ -70,14 +73,14 @@ func (v Visit) whose(owner uint32) uint64 {
 
 // what makes the fourth, without its checksum.
 func (v Visit) what() uint64 {
-	return uint64(v.Class) | uint64(v.Agent&agentMask)<<agentShift | uint64(v.Referrer)<<referrerShift
+	return uint64(v.Class) | uint64(v.Agent&tally.AgentMask)<<agentShift | uint64(v.Referrer)<<referrerShift
 }
 
 func (r *hitRecord) unpack(w *[recordWords]uint64) {
 	r.linkID, r.visitor = w[0], w[1]
-	r.owner, r.hour, r.Country = uint32(w[2]), uint32(w[2]>>32)&0xffffff, Country(w[2]>>56)
-	r.class, r.counted, r.void = Class(w[3]&classMask), w[3]&countedBit != 0, w[3]&voidBit != 0
-	r.Agent, r.Referrer = Agent(w[3]>>agentShift)&agentMask, uint16(w[3]>>referrerShift)
+	r.owner, r.hour, r.Country = uint32(w[2]), uint32(w[2]>>32)&0xffffff, tally.Country(w[2]>>56)
+	r.class, r.counted, r.void = tally.Class(w[3]&classMask), w[3]&countedBit != 0, w[3]&voidBit != 0
+	r.Agent, r.Referrer = tally.Agent(w[3]>>agentShift)&tally.AgentMask, uint16(w[3]>>referrerShift)
 }
 
 // unpackIf unpacks the words of a slot if they prove to be the record with sequence number seq of an epoch.
@@ -97,19 +100,14 @@ func checksum(w *[recordWords]uint64, epoch, seq uint64) uint32 {
 
 // digest is of the record alone, whose last word has no checksum yet. It is apart from seal so that both are inlined.
 func digest(w0, w1, w2, w3 uint64) uint64 {
-	h := mix(w0^0x9e3779b97f4a7c15, w1^0xd1b54a32d192ed03)
-	return mix(h^w2, w3^0x8cb92ba72f3d8dd7)
+	h := hash.Mix(w0^0x9e3779b97f4a7c15, w1^0xd1b54a32d192ed03)
+	return hash.Mix(h^w2, w3^0x8cb92ba72f3d8dd7)
 }
 
 // seal is the checksum in its low 32 bits.
 func seal(digest, epoch, seq uint64) uint64 {
-	h := mix(digest^epoch^0xaef17502108ef2d9, seq^0xd6e8feb86659fd93)
+	h := hash.Mix(digest^epoch^0xaef17502108ef2d9, seq^0xd6e8feb86659fd93)
 	return h ^ h>>32
-}
-
-func mix(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a, b)
-	return hi ^ lo
 }
 
 // ring is one mapped journal file, or one in memory (standby.go). Any number of writers append; one reader at a time reads.
@@ -174,10 +172,10 @@ func (r *ring) reserve() (seq uint64, ok bool) {
 // storeRecord stores a record, the word with its checksum last. What came after that could land in the record of the next
 // lap, as soon as this one is folded and its slot free; and CheckJournal tells by it what was cut off.
 func storeRecord(slot *[recordWords]uint64, w0, w1, w2, w3 uint64) {
-	storeWord(&slot[0], w0)
-	storeWord(&slot[1], w1)
-	storeWord(&slot[2], w2)
-	storeLast(&slot[3], w3)
+	mmap.StoreWord(&slot[0], w0)
+	mmap.StoreWord(&slot[1], w1)
+	mmap.StoreWord(&slot[2], w2)
+	mmap.StoreLast(&slot[3], w3)
 }
 
 // slot returns the words of the slot of a sequence number. A ring has a slot for each value of its mask.
@@ -249,7 +247,6 @@ func (h *ringHeader) encode() []byte {
 var (
 	errForeignRing = errors.New("not a journal file of this store and epoch")
 	errNewerRing   = errors.New("journal file of a newer format")
-	errNoMapping   = errors.New("mapping a journal file")
 )
 
 func (h *ringHeader) decode(b []byte) error {
@@ -285,7 +282,7 @@ const ringHeadOffset = 64
 // Seams for tests, which put a full disk and a file system that cannot map files in their places.
 var (
 	writeJournal = func(f *os.File, b []byte) error { _, err := f.Write(b); return err }
-	mapJournal   = mapFile
+	mapJournal   = mmap.File
 )
 
 // createRing makes a journal file, writes it full with zeros and syncs it (a sparse page would be a slow store, or
@@ -344,7 +341,7 @@ func newRing(f *os.File, h ringHeader) (*ring, error) {
 }
 
 // newMemoryRing makes a ring in the memory of the process.
-func newMemoryRing(h ringHeader) *ring { return ringIn(mapMemory(int(h.fileBytes())), h) }
+func newMemoryRing(h ringHeader) *ring { return ringIn(mmap.Memory(int(h.fileBytes())), h) }
 
 // ringIn makes a ring of mapped memory, which has what its file has.
 func ringIn(b []byte, h ringHeader) *ring {
@@ -357,7 +354,7 @@ func ringIn(b []byte, h ringHeader) *ring {
 		mapping: b,
 	}
 	r.limit.Store(r.size)
-	runtime.AddCleanup(r, unmap, b)
+	runtime.AddCleanup(r, mmap.Unmap, b)
 	return r
 }
 
@@ -370,7 +367,7 @@ func (r *ring) close() error {
 }
 
 func closeJournalFile(f *os.File, mapping []byte) error {
-	err := writeBack(f, mapping)
+	err := mmap.WriteBack(f, mapping)
 	unlockJournalFile(f)
 	return errors.Join(err, f.Close())
 }

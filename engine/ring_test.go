@@ -8,6 +8,8 @@ import (
 	"hash/crc32"
 	"sync"
 	"testing"
+
+	"shunt/engine/tally"
 )
 
 func testRing(t *testing.T, records int) *ring {
@@ -21,14 +23,14 @@ func testRing(t *testing.T, records int) *ring {
 }
 
 func record(i uint64) *hitRecord {
-	return &hitRecord{linkID: i, visitor: i * 3, owner: uint32(i), hour: 495000, class: ClassBot, Values: Values{AgentOf(5, 0), 49, 513}}
+	return &hitRecord{linkID: i, visitor: i * 3, owner: uint32(i), hour: 495000, class: tally.ClassBot, Values: tally.Values{Agent: tally.AgentOf(5, 0), Country: 49, Referrer: 513}}
 }
 
 func TestJournalRecordsHaveTheDocumentedBytes(t *testing.T) {
 	r := testRing(t, 256)
 	w := (&hitRecord{
 		linkID: 0x0102030405060708, visitor: 0x1112131415161718, owner: 0x21222324, hour: 0x313233,
-		class: ClassHead, counted: true, Values: Values{AgentOf(0x5, 0x71), 0x41, 0x6162},
+		class: tally.ClassHead, counted: true, Values: tally.Values{Agent: tally.AgentOf(0x5, 0x71), Country: 0x41, Referrer: 0x6162},
 	}).words()
 	if !r.append(&w) {
 		t.Fatal("append to an empty ring failed")

@@ -8,6 +8,9 @@ import (
 	"iter"
 	"math/bits"
 	"runtime"
+	"shunt/engine/internal/hash"
+	"shunt/engine/internal/invariants"
+	"shunt/engine/internal/mmap"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -54,16 +57,16 @@ type table struct {
 type group [groupWords]uint64
 
 // mappedTableBytes is the size from which a table is mapped outside the Go heap. A variable for tests.
-var mappedTableBytes = hugePageBytes
+var mappedTableBytes = mmap.HugePageBytes
 
 func newTable(groups int, a *arena) *table {
 	t := &table{shift: uint8(tagBits - bits.TrailingZeros(uint(groups))), arena: a}
 	if sizeBytes := 8 * groupWords * groups; sizeBytes < mappedTableBytes {
 		t.groups = make([]group, groups)
 	} else {
-		b := mapHuge(sizeBytes)
+		b := mmap.HugeMemory(sizeBytes)
 		t.groups = unsafe.Slice((*group)(unsafe.Pointer(unsafe.SliceData(b))), groups)
-		runtime.AddCleanup(t, unmap, b)
+		runtime.AddCleanup(t, mmap.Unmap, b)
 	}
 	return t
 }
@@ -231,7 +234,7 @@ func (k *hashKey) place(code []byte) place {
 
 // placeOfWord is place of a code of eight bytes.
 func (k *hashKey) placeOfWord(code uint64) place {
-	h := mix(mix(k[0]^wordBytes^caseFold(code), k[1]), k[2])
+	h := hash.Mix(hash.Mix(k[0]^wordBytes^caseFold(code), k[1]), k[2])
 	return place{shard: int(h >> (64 - shardBits)), tag: h & (1<<tagBits - 1)}
 }
 
@@ -239,10 +242,10 @@ func (k *hashKey) placeOfWord(code uint64) place {
 func (k *hashKey) sum(code []byte) uint64 {
 	h := k[0] ^ uint64(len(code))
 	for len(code) > 8 {
-		h = mix(h^caseFold(binary.LittleEndian.Uint64(code)), k[1])
+		h = hash.Mix(h^caseFold(binary.LittleEndian.Uint64(code)), k[1])
 		code = code[8:]
 	}
-	return mix(mix(h^caseFold(tail(code)), k[1]), k[2])
+	return hash.Mix(hash.Mix(h^caseFold(tail(code)), k[1]), k[2])
 }
 
 // tail packs up to eight bytes into a word, such that codes of one length differ in it.
@@ -417,7 +420,7 @@ func (s *shard) rewriteLocked() {
 // checkLocked verifies the shard whole, in builds with invariants: at each write while it is small, and then at one in
 // 256.
 func (s *shard) checkLocked() {
-	if !invariants || s.mu.used > 256 && s.mu.puts%256 != 0 {
+	if !invariants.Enabled || s.mu.used > 256 && s.mu.puts%256 != 0 {
 		return
 	}
 	t := s.current.Load()

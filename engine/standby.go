@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"shunt/engine/internal/mmap"
 )
 
 // Redirects go on while the disk of the journal does not answer.
@@ -178,13 +180,13 @@ func (e *Engine) fromStandby() {
 func (r *ring) keep() (came bool, err error) {
 	head, from := r.head.Load(), r.keptFrom.Load()
 	ahead := min(max(8*(head-from), minKeptRecords), maxKeptRecords, r.size)
-	if err := makeWritable(r.mapping[:ringHeaderBytes]); err != nil {
+	if err := mmap.MakeWritable(r.mapping[:ringHeaderBytes]); err != nil {
 		return false, err
 	}
 	for seq := head; seq < head+ahead; { // in two parts at the end of a lap
 		slot := seq & r.mask
 		n := min(head+ahead-seq, r.size-slot)
-		if err := makeWritable(r.mapping[ringHeaderBytes+slot*slotBytes:][:n*slotBytes]); err != nil {
+		if err := mmap.MakeWritable(r.mapping[ringHeaderBytes+slot*slotBytes:][:n*slotBytes]); err != nil {
 			return false, err
 		}
 		seq += n
@@ -201,7 +203,7 @@ func (r *ring) keptShort() bool {
 }
 
 // keep makes the pages of the dictionary writable that the next names stand in.
-func (r *referrers) keep() (bool, error) { return false, makeWritable(r.next()) }
+func (r *referrers) keep() (bool, error) { return false, mmap.MakeWritable(r.next()) }
 
 // next returns the text that the next names are written to.
 func (r *referrers) next() []byte {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"shunt/engine/tally"
 )
 
 // Stats returns a link's figures over all time. Every redirect that was answered before the call is in them. It folds,
@@ -21,7 +23,7 @@ func (e *Engine) Stats(ctx context.Context, code string) (Stats, error) {
 	if err := e.foldNow(ctx); err != nil {
 		return Stats{}, err
 	}
-	t, _, err := e.life(ctx, id, Visitors)
+	t, _, err := e.life(ctx, id, tally.Visitors)
 	if err != nil {
 		return Stats{}, fmt.Errorf("reading the tally of %q: %w", code, err)
 	}
@@ -35,7 +37,7 @@ func (e *Engine) Stats(ctx context.Context, code string) (Stats, error) {
 // Visitors returns how many visitors the link of an id has had, deleted or not: those of hits that are folded. It may be more
 // than the hits that were read before.
 func (e *Engine) Visitors(ctx context.Context, id uint64) (uint64, error) {
-	t, _, err := e.life(ctx, id, Visitors)
+	t, _, err := e.life(ctx, id, tally.Visitors)
 	if err != nil {
 		return 0, fmt.Errorf("reading the tally of link %d: %w", id, err)
 	}
@@ -43,17 +45,17 @@ func (e *Engine) Visitors(ctx context.Context, id uint64) (uint64, error) {
 }
 
 // life returns a link's tally over all time, and how many of its hits are durable.
-func (e *Engine) life(ctx context.Context, id uint64, wanted Parts) (t Tally, durableHits uint64, err error) {
-	view, beyond, err := openView(ctx, e, func(p *pair) (t Tally) {
-		p.links.addTo(id, wanted, e.referrers, &t)
+func (e *Engine) life(ctx context.Context, id uint64, wanted tally.Parts) (t tally.Tally, durableHits uint64, err error) {
+	view, beyond, err := openView(ctx, e, func(p *pair) (t tally.Tally) {
+		p.links.AddTo(id, wanted, e.referrers, &t)
 		return t
 	})
 	if err != nil {
-		return Tally{}, 0, err
+		return tally.Tally{}, 0, err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
 	if t, err = view.ReadLife(id, wanted); err != nil {
-		return Tally{}, 0, err
+		return tally.Tally{}, 0, err
 	}
 	durableHits = t.Hits
 	for i := range beyond {

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"math"
+
+	"shunt/engine/tally"
 )
 
 // Store keeps links and tallies durably. storage.Store is the one in use.
@@ -105,15 +107,15 @@ type View interface {
 	FlushSeq() uint64
 
 	// ReadLife returns what wanted of a link's tally over all time. A link without rows has the zero tally.
-	ReadLife(id uint64, wanted Parts) (Tally, error)
+	ReadLife(id uint64, wanted tally.Parts) (tally.Tally, error)
 
 	// ReadSpans adds up the rows of each link in ids over each of spans, and calls yield with what was wanted of the
 	// tally of ids[i] over spans[j]; only if it is not zero, in ascending order of i and j. The tally is valid only during the
 	// call. A span must consist of whole days, or lie in the kept hours. An error of yield ends it and is returned.
-	ReadSpans(ids []uint64, spans []Span, wanted Parts, yield func(i, j int, t *Tally) error) error
+	ReadSpans(ids []uint64, spans []Span, wanted tally.Parts, yield func(i, j int, t *tally.Tally) error) error
 
 	// ReadOwnerSpans is ReadSpans for the rows of one owner.
-	ReadOwnerSpans(owner uint32, spans []Span, wanted Parts, yield func(j int, t *Tally) error) error
+	ReadOwnerSpans(owner uint32, spans []Span, wanted tally.Parts, yield func(j int, t *tally.Tally) error) error
 
 	Close() error
 }
@@ -145,14 +147,6 @@ type LinkEntry struct {
 	ID                uint64
 	Code, Host, Title []byte
 }
-
-// Parts are the parts of a tally that a reader wants. Counts are always there.
-type Parts uint8
-
-const (
-	Visitors   Parts = 1 << iota // the sketch
-	Breakdowns                   // the dimensions
-)
 
 // Span is the hours from FromHour to before ToHour (Unix time / 3600).
 type Span struct{ FromHour, ToHour uint32 }
@@ -213,14 +207,6 @@ type HotView struct {
 	Flags        Flags
 }
 
-// Tally is what is counted of one link or one owner over some span of time. Tallies add up: counts are summed,
-// sketches united.
-type Tally struct {
-	Hits, Bots, Prefetches, Heads uint64
-	Visitors                      Sketch     // of the hits only
-	Dimensions                    Dimensions // of the hits only
-}
-
 // Positions says up to where each ring of the journal is contained in the store.
 type Positions struct {
 	Epoch    uint64   // of the journal files; 0: there is no journal yet
@@ -234,6 +220,6 @@ type FlushBatch struct {
 	Positions Positions
 	// Links and Owners call yield once for each row: the delta of (hour, link id) and of (hour, owner).
 	// The tally is valid only during the call.
-	Links  func(yield func(hour uint32, id uint64, t *Tally) error) error
-	Owners func(yield func(hour uint32, owner uint32, t *Tally) error) error
+	Links  func(yield func(hour uint32, id uint64, t *tally.Tally) error) error
+	Owners func(yield func(hour uint32, owner uint32, t *tally.Tally) error) error
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -206,53 +205,6 @@ func (e *Engine) number(ctx context.Context, rec *Record, formerOnly bool) (err 
 	return nil
 }
 
-// record returns the draft as the record of a link without code and id.
-func (d *Draft) record(now time.Time) (Record, error) {
-	nowMs := now.UnixMilli()
-	rec := Record{
-		Hot:  Hot{Owner: d.Owner, MaxHits: d.MaxHits, Target: d.Target},
-		Cold: Cold{Version: 1, CreatedAtMs: nowMs, UpdatedAtMs: nowMs, Title: d.Title, Tags: slices.Clone(d.Tags)},
-	}
-	if !rec.SetRedirectStatus(d.RedirectStatus) {
-		return Record{}, InvalidError{{Field: "redirect_status", Code: "not_supported", Message: "must be 301, 302, 307 or 308"}}
-	}
-	rec.SetForwardQuery(d.ForwardQuery)
-	rec.SetExpiry(d.ExpiresAt)
-	if i := d.Import; i != nil {
-		rec.Cold.CreatedAtMs, rec.Cold.ImportedHits = i.CreatedAt.UnixMilli(), i.Hits
-		rec.Cold.UpdatedAtMs = max(i.UpdatedAt.UnixMilli(), rec.Cold.CreatedAtMs)
-	}
-	return rec, rec.normalize()
-}
-
-// normalize sets the flags that follow from other fields, and checks what the formats cannot hold.
-func (r *Record) normalize() error {
-	r.Hot.Flags &^= FlagExpires | FlagCapped | FlagTombstone
-	if r.Hot.ExpiresAtMs != 0 {
-		r.Hot.Flags |= FlagExpires
-	}
-	if r.Hot.MaxHits != 0 {
-		r.Hot.Flags |= FlagCapped
-	}
-	var invalid InvalidError
-	check := func(ok bool, field, code, message string) {
-		if !ok {
-			invalid = append(invalid, FieldError{Field: field, Code: code, Message: message})
-		}
-	}
-	check(r.Hot.Target != "" && len(r.Hot.Target) <= MaxTargetBytes, "url", "too_long", "must have 1 to 8192 bytes")
-	check(r.Cold.ImportedHits <= MaxImportedHits, "hits", "range", "must be at most 2^53")
-	check(len(r.Cold.Title) <= MaxTitleBytes, "title", "too_long", "must have at most 512 bytes")
-	check(len(r.Cold.Tags) <= MaxTags, "tags", "too_many", "at most 32")
-	for _, tag := range r.Cold.Tags {
-		check(tag != "" && len(tag) <= MaxTagBytes, "tags", "too_long", "each must have 1 to 64 bytes")
-	}
-	if invalid != nil {
-		return invalid
-	}
-	return nil
-}
-
 // commit writes m, publishes it once it is durable, calls published, if that is not nil, and then releases r and settles o, if
 // there is one; also when ctx is done by then and the caller has gone: ErrOutcomeUnknown.
 func (e *Engine) commit(ctx context.Context, r reservation, m Mutation, o *once, published func()) error {
@@ -404,27 +356,3 @@ func (e *Engine) Read(code string) (Detail, error) {
 
 // detail returns the link of r with the hits that it has now. Hits of a link without a cap are those that were folded.
 func (e *Engine) detail(r *Record) Detail { return detailOf(r, e.hits(r.Hot.ID), e.now()) }
-
-// detailOf returns the link of r as it is now, with the given hits. It shows no update before the creation: earlier versions
-// of shunt wrote such times when the clock had gone back.
-func detailOf(r *Record, hits uint64, now time.Time) Detail {
-	d := Detail{
-		Code: r.Hot.Code, ID: r.Hot.ID, Owner: r.Hot.Owner, Target: r.Hot.Target,
-		RedirectStatus: r.Hot.Flags.RedirectStatus(), ForwardQuery: r.Hot.Flags&FlagForwardQuery != 0,
-		State: StateActive, MaxHits: r.Hot.MaxHits,
-		CreatedAt: time.UnixMilli(r.Cold.CreatedAtMs).UTC(),
-		UpdatedAt: time.UnixMilli(max(r.Cold.UpdatedAtMs, r.Cold.CreatedAtMs)).UTC(),
-		Version:   r.Cold.Version, ImportedHits: r.Cold.ImportedHits, Title: r.Cold.Title, Tags: r.Cold.Tags,
-		Hits: hits,
-	}
-	if r.Hot.ExpiresAtMs != 0 {
-		d.ExpiresAt = time.UnixMilli(r.Hot.ExpiresAtMs).UTC()
-	}
-	switch {
-	case r.Hot.ExpiresAtMs != 0 && now.UnixMilli() >= r.Hot.ExpiresAtMs:
-		d.State = StateExpired
-	case r.Hot.MaxHits != 0 && d.Hits >= r.Hot.MaxHits:
-		d.State = StateExhausted
-	}
-	return d
-}

@@ -7,10 +7,11 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
-// AccountTable is the table in which api/account keeps its rows: it implements the interface that stands there. Keys and
-// values are what that package lays out. Any goroutine may call its methods at once.
+// AccountTable is the table of api/account: it implements the interface that stands there. That
+// package lays out keys and values. Any goroutine may call its methods at once.
 type AccountTable struct {
 	r pebble.Reader
 	s *Store // nil: it is only read
@@ -19,22 +20,20 @@ type AccountTable struct {
 // Accounts returns the table of accounts.
 func (s *Store) Accounts() *AccountTable { return &AccountTable{s.db, s} }
 
-func accountKey(key []byte) []byte { return append([]byte{tableAccounts}, key...) }
-
-// Get returns the value of key, nil if there is none. The caller may keep it.
+// Get returns the value of key, or nil if there is none. The caller may keep it.
 func (t *AccountTable) Get(key []byte) ([]byte, error) {
-	v, err := read(t.r, accountKey(key))
+	v, err := read(t.r, row.AccountKey(key))
 	if err != nil {
 		return nil, fmt.Errorf("storage: %w", err)
 	}
 	return v, nil
 }
 
-// Scan calls fn for each row whose key begins with prefix, in the order of keys, until fn returns false or an error. Key
-// and value are valid only during the call. All is of one moment.
+// Scan calls fn for each row whose key begins with prefix, in the order of keys, until fn returns
+// false or an error. Key and value are valid only during the call. All rows are of one moment.
 func (t *AccountTable) Scan(prefix []byte, fn func(key, value []byte) (more bool, err error)) (err error) {
-	keys := prefixRange(accountKey(prefix))
-	it, err := t.r.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	keys := row.PrefixRange(row.AccountKey(prefix))
+	it, err := t.r.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
 		return fmt.Errorf("storage: scanning accounts: %w", err)
 	}
@@ -51,13 +50,14 @@ func (t *AccountTable) Scan(prefix []byte, fn func(key, value []byte) (more bool
 	return it.Error()
 }
 
-// maxAccountWrites bounds the writes under way. api/account has no more than one.
+// maxAccountWrites bounds the writes under way. api/account never has more than one.
 const maxAccountWrites = 64
 
-// Write does all sets (key, value) and then all deletes as one atomic batch, and calls done, exactly once, when that has
-// ended: with nil once the batch is durable. It waits for nothing: on a disk that does not answer done is called when it does,
-// and Close returns after that. What is refused calls done before Write returns: engine.ErrReadOnly, engine.ErrOverloaded.
-// Deletes alone are done without space for other writes too: a token must be revoked whatever the disk is like.
+// Write commits all sets (key, value) and then all deletes as one atomic batch, and calls done
+// exactly once: with nil after the batch is durable. It does not wait: on a disk that does not
+// answer, done is called when the disk answers, and Close returns after that. If the write is
+// refused, done is called before Write returns: engine.ErrReadOnly, engine.ErrOverloaded. Deletes
+// alone are never refused for want of space: a token must be revoked whatever the disk is like.
 func (t *AccountTable) Write(sets [][2][]byte, deletes [][]byte, done func(error)) {
 	if err := t.admit(sets); err != nil {
 		done(err)
@@ -71,7 +71,7 @@ func (t *AccountTable) Write(sets [][2][]byte, deletes [][]byte, done func(error
 	})
 }
 
-// admit takes a slot for a write, or says why there is none.
+// admit takes a slot for a write, or returns why the write is refused.
 func (t *AccountTable) admit(sets [][2][]byte) error {
 	if t.s == nil {
 		return errors.New("storage: writing accounts: the store is only read")
@@ -92,11 +92,11 @@ func (t *AccountTable) admit(sets [][2][]byte) error {
 func (t *AccountTable) write(sets [][2][]byte, deletes [][]byte) error {
 	b := t.s.db.NewBatch()
 	defer b.Close()
-	for _, row := range sets {
-		set(b, accountKey(row[0]), row[1])
+	for _, put := range sets {
+		set(b, row.AccountKey(put[0]), put[1])
 	}
 	for _, key := range deletes {
-		remove(b, accountKey(key))
+		remove(b, row.AccountKey(key))
 	}
 	return t.s.sync(b, "storage: writing accounts")
 }

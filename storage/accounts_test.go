@@ -96,7 +96,7 @@ func (h *held) before(op errorfs.Op) error {
 	return nil
 }
 
-func TestAWriteOfAccountsIsDoneWhenTheDiskSaysSoAndCloseWaitsForIt(t *testing.T) {
+func TestCloseWaitsForAccountWritesUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &held{FS: vfs.NewMem()}
 		s := openMem(t, errorfs.Wrap(disk.FS, errorfs.InjectorFunc(disk.before)))

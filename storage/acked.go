@@ -12,14 +12,15 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// ackedName is the file that has the number of the last batch that was acknowledged.
+// ackedName is the file that has the number of the last acknowledged batch.
 //
 //	┌──────────────┬──────────────────────────────────────┬─────────────┐
 //	│ number 8, LE │ CRC-32C 4, LE: of store id and number │ zeros …4096 │
 //	└──────────────┴──────────────────────────────────────┴─────────────┘
 //
-// It is written after each commit and never synced: a write of 12 bytes into a page that is there, about 1 µs beside the
-// commit's fsync. So it outlives the process; after a power cut it may be older than the store, but never newer.
+// It is written after each commit and never synced: a write of 12 bytes into a page that exists,
+// about 1 µs beside the commit's fsync. So it outlives the process; after a power cut it may be
+// older than the store, but never newer.
 const ackedName = "acked"
 
 const (
@@ -38,7 +39,7 @@ type ackedFile struct {
 		sync.Mutex
 		file   vfs.File
 		number uint64
-		failed bool // was told
+		failed bool // and was logged
 	}
 }
 
@@ -52,7 +53,8 @@ func ackedSum(storeID [16]byte, number []byte) uint32 {
 	return crc32.Update(crc32.Checksum(storeID[:], castagnoli), castagnoli, number)
 }
 
-// readAcked returns the number in the file, or known == false if there is no file or it is not this store's.
+// readAcked returns the number in the file, or known == false if there is no file or it belongs to
+// another store.
 func (f *folder) readAcked(storeID [16]byte) (number uint64, known bool, err error) {
 	file, err := f.fs.Open(f.path(ackedName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,7 +75,8 @@ func (f *folder) readAcked(storeID [16]byte) (number uint64, known bool, err err
 	return binary.LittleEndian.Uint64(b[:]), known, nil
 }
 
-// open begins the file at number. Its page is allocated, so that a full disk does not keep it from being written.
+// open creates or overwrites the file with number. It allocates the file's page, so that a full
+// disk does not prevent later writes.
 func (a *ackedFile) open(f *folder, storeID [16]byte, number uint64, log *slog.Logger) error {
 	file, err := f.fs.OpenReadWrite(f.path(ackedName), vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -89,8 +92,8 @@ func (a *ackedFile) open(f *folder, storeID [16]byte, number uint64, log *slog.L
 	return nil
 }
 
-// raise notes that the batch of that number is acknowledged. If that cannot be written, the next start finds an older
-// number: it may then miss that writes were lost, and nothing else.
+// raise notes that the batch of that number is acknowledged. If the number cannot be written, the
+// next start finds an older one: it may then miss that writes were lost, and nothing else.
 func (a *ackedFile) raise(number uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

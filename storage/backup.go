@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
+	"shunt/storage/row"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -15,10 +16,11 @@ import (
 
 // A backup is a folder like a store's:
 //
-//	DIR/format   "shunt backup, format 2": so Open refuses it, and Restore knows it
+//	DIR/format   "shunt backup, version 1": so Open refuses it, and Restore knows it
 //	DIR/db/      a checkpoint of Pebble
 //
-// While it is made, format is named format.backup; it is renamed when all else is durable. There is no journal in it.
+// While it is made, format is named format.backup; it is renamed when all else is durable. There is
+// no journal in it.
 
 // BackupResult says what Backup made.
 type BackupResult struct {
@@ -27,10 +29,12 @@ type BackupResult struct {
 	Files int    `json:"files"`
 }
 
-// Backup makes a backup of the store in dir, an absolute path, while everything else goes on. What was durable before the
-// call is in it, and it is a state that the store had. It is durable when Backup returns. Table files are hard links where
-// dir is on the same file system, and copies else. dir must not exist or be empty, and must not lie in the store's folder.
-// After an error, what was made in dir is removed again. Errors: ErrNotEmpty, ErrInside, ErrBackupRuns, those of ctx.
+// Backup makes a backup of the store in dir, an absolute path, while everything else goes on. The
+// backup has everything that was durable before the call, and it is a state that the store had. It
+// is durable when Backup returns. Table files are hard links if dir is on the same file system, and
+// copies otherwise. dir must not exist or be empty, and must not lie in the store's folder. After
+// an error, the files made in dir are removed again. Errors: ErrNotEmpty, ErrInside, ErrBackupRuns,
+// those of ctx.
 func (s *Store) Backup(ctx context.Context, dir string) (BackupResult, error) {
 	result, err := s.backup(ctx, &folder{fs: s.folder.fs, dir: dir})
 	if err != nil {
@@ -52,7 +56,7 @@ func (s *Store) backup(ctx context.Context, to *folder) (BackupResult, error) {
 	if err := apart(to.fs, to.dir, s.folder.dir); err != nil {
 		return BackupResult{}, err
 	}
-	err := to.makeFor(formatBackupName, backupPrefix, s.layout)
+	err := to.makeFor(formatBackupName, backupPrefix, row.LayoutVersion)
 	if err == nil {
 		err = s.fill(ctx, to)
 	}
@@ -62,9 +66,7 @@ func (s *Store) backup(ctx context.Context, to *folder) (BackupResult, error) {
 	return to.measure()
 }
 
-// fill makes the checkpoint, and lets the backup be one.
-//
-// A checkpoint is opened before it is called a backup.
+// fill makes the checkpoint, checks that it opens, and gives the folder the name of a backup.
 func (s *Store) fill(ctx context.Context, to *folder) error {
 	durable := s.writer.lastDurable()
 	if err := s.db.Checkpoint(to.path(dbName), pebble.WithFlushedWAL()); err != nil {
@@ -79,7 +81,8 @@ func (s *Store) fill(ctx context.Context, to *folder) error {
 	return to.end(formatBackupName)
 }
 
-// verify opens a checkpoint, only to read, and wants it to contain what was durable before it was made.
+// verify opens a checkpoint read-only and checks that it contains what was durable before it was
+// made.
 func (s *Store) verify(to *folder, durable uint64) (err error) {
 	options := pebbleOptions(onlyRead{to.fs}, &Options{Logger: slog.New(slog.DiscardHandler)}, nil, false)
 	options.ReadOnly = true
@@ -95,7 +98,7 @@ func (s *Store) verify(to *folder, durable uint64) (err error) {
 	return checkWhole(contained, durable)
 }
 
-// wantEmpty wants the folder to be absent or empty.
+// wantEmpty refuses a folder that exists and is not empty.
 func (f *folder) wantEmpty() error {
 	names, err := f.list(f.dir)
 	if err != nil {
@@ -109,7 +112,7 @@ func (f *folder) wantEmpty() error {
 	return nil
 }
 
-// makeFor makes the folder, durably, and the file that says what is under way in it.
+// makeFor makes the folder durably, and the file that says what is under way in it.
 func (f *folder) makeFor(name, prefix string, version uint32) error {
 	if err := f.makeDir(f.dir); err != nil {
 		return err
@@ -117,7 +120,7 @@ func (f *folder) makeFor(name, prefix string, version uint32) error {
 	return f.writeFormat(name, prefix, version)
 }
 
-// removeBackup removes what a backup has made, the file last that says so.
+// removeBackup removes the files of a backup. The file that says so goes last.
 func (f *folder) removeBackup() error {
 	var errs []error
 	for _, name := range []string{formatName, dbName, formatTmpName, formatBackupName} {
@@ -146,7 +149,8 @@ func (f *folder) measure() (BackupResult, error) {
 	return result, nil
 }
 
-// apart wants neither of two folders to lie in the other. Links are followed, of as much of the paths as there is.
+// apart refuses two folders of which one lies in the other. It follows symbolic links as far as the
+// paths exist.
 func apart(fs vfs.FS, a, b string) error {
 	if vfs.Root(fs) == vfs.Default {
 		a, b = realPath(a), realPath(b)
@@ -161,7 +165,7 @@ func apart(fs vfs.FS, a, b string) error {
 	return nil
 }
 
-// realPath returns path as an absolute one without symbolic links.
+// realPath returns path as an absolute path without symbolic links.
 func realPath(path string) string {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -10,9 +10,12 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
 )
 
-// load is clients of an engine: some make and delete links, one follows them. It knows what was acknowledged.
+// load is clients of an engine: some make and delete links, one follows them. It knows what was
+// acknowledged.
 type load struct {
 	e    *engine.Engine
 	stop atomic.Bool
@@ -72,7 +75,7 @@ func (l *load) visit() {
 			continue
 		}
 		l.sent.Add(1)
-		l.e.Hit(link, engine.Visit{NowMs: time.Now().UnixMilli(), Visitor: visitorHash(i % 500), Class: engine.ClassHit})
+		l.e.Hit(link, engine.Visit{NowMs: time.Now().UnixMilli(), Visitor: rowtest.Visitor(i % 500), Class: engine.ClassHit})
 		link.Release()
 		l.did(func() { l.hits++ })
 	}
@@ -119,9 +122,9 @@ func (l *load) compare(t *testing.T, dir string, before acknowledged) {
 		}
 	}
 	hits := uint64(0)
-	for key, row := range allRows(t, v) {
-		if key[0] == tableLinkHours {
-			n, err := decodeTallyHits([]byte(row))
+	for key, value := range allRows(t, v) {
+		if key[0] == row.TableLinkHours {
+			n, err := row.DecodeTallyHits([]byte(value))
 			if err != nil {
 				t.Error(err)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 const (
@@ -44,7 +45,7 @@ func allRows(t testing.TB, v *Inspection) map[string]string {
 	for valid := it.First(); valid; valid = it.Next() {
 		found[string(it.Key())] = string(it.Value())
 	}
-	delete(found, string(metaKey(metaPositions)))
+	delete(found, string(row.MetaKey(row.MetaPositions)))
 	return found
 }
 
@@ -61,7 +62,8 @@ func wantWhole(t testing.TB, dir string, fs vfs.FS, want map[string]string) {
 	}
 }
 
-// memBackup returns a file system with a store of everything, which is closed, and a backup of it, and the rows of both.
+// memBackup returns a file system with a store of everything, which is closed, and a backup of it,
+// and the rows of both.
 func memBackup(t testing.TB) (*vfs.MemFS, map[string]string) {
 	t.Helper()
 	mem := vfs.NewCrashableMem()
@@ -75,7 +77,7 @@ func memBackup(t testing.TB) (*vfs.MemFS, map[string]string) {
 	return mem, rows
 }
 
-func TestABackupIsWholeAndIsNotOpenedAsAStore(t *testing.T) {
+func TestABackupIsWholeAndNotOpenedAsAStore(t *testing.T) {
 	mem, rows := memBackup(t)
 	wantWhole(t, backupDir, mem, rows)
 	for _, create := range []bool{false, true} {
@@ -178,7 +180,7 @@ func restoreTo(fs vfs.FS, dir string) error {
 	return err
 }
 
-func TestARestoredStoreIsTheOriginalWithAJournalOfItsOwn(t *testing.T) {
+func TestARestoredStoreIsTheOriginalWithItsOwnJournal(t *testing.T) {
 	mem, rows := memBackup(t)
 	progress, last := 0, uint64(0)
 	result, err := Restore(t.Context(), backupDir, otherDir, RestoreOptions{FS: mem, Logger: quiet, Progress: func(copied, all uint64) {
@@ -225,9 +227,9 @@ func TestTwoRestoresOfOneBackupHaveTwoHistories(t *testing.T) {
 	}
 }
 
-// TestARestoreThatCrashedAnywhereIsRefusedUntilItIsRunAgain crashes before each write of a restore, and lets the second one
-// run to its end.
-func TestARestoreThatCrashedAnywhereIsRefusedUntilItIsRunAgain(t *testing.T) {
+// TestACrashedRestoreIsRefusedUntilItIsRunAgain crashes before each write of a restore, and lets
+// the second one run to its end.
+func TestACrashedRestoreIsRefusedUntilItIsRunAgain(t *testing.T) {
 	t.Parallel()
 	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseNothing, loseSome(1)} {
 		mem, rows := memBackup(t)
@@ -323,7 +325,8 @@ func TestARestoreThatIsStoppedIsUnfinished(t *testing.T) {
 	wantWhole(t, otherDir, mem, rows)
 }
 
-// TestABackupUnderLoadHasWhatWasAcknowledgedBeforeIt runs an engine with writers and visitors, and backs up meanwhile.
+// TestABackupUnderLoadHasWhatWasAcknowledgedBeforeIt runs an engine with writers and visitors, and
+// backs up meanwhile.
 func TestABackupUnderLoadHasWhatWasAcknowledgedBeforeIt(t *testing.T) {
 	home := t.TempDir()
 	s := open(t, filepath.Join(home, "store"), Options{})
@@ -363,8 +366,9 @@ func TestABackupUnderLoadHasWhatWasAcknowledgedBeforeIt(t *testing.T) {
 	}
 }
 
-// TestABackupOfAStoreThatHasJustBeenOpenedIsWhole opens one whose log is empty, as a start leaves it that is killed at once.
-func TestABackupOfAStoreThatHasJustBeenOpenedIsWhole(t *testing.T) {
+// TestABackupOfAJustOpenedStoreIsWhole opens one whose log is empty, as a start leaves it that is
+// killed at once.
+func TestABackupOfAJustOpenedStoreIsWhole(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	s := openMem(t, mem)
 	stop := start(t, s)
@@ -409,7 +413,7 @@ func (f forgetful) Create(name string, category vfs.DiskWriteCategory) (vfs.File
 	return file, err
 }
 
-func TestACheckpointThatDoesNotOpenOrLacksWritesIsNoBackup(t *testing.T) {
+func TestABrokenOrIncompleteCheckpointIsNoBackup(t *testing.T) {
 	for _, part := range []string{"/backup/db/MANIFEST", "/backup/db/0"} { // the manifest; the log
 		mem := vfs.NewMem()
 		s := open(t, "/data/store", Options{FS: forgetful{mem, part}})
@@ -426,9 +430,10 @@ func TestACheckpointThatDoesNotOpenOrLacksWritesIsNoBackup(t *testing.T) {
 	}
 }
 
-// A kill in the middle of a start may come when the old logs are gone and there is no new one. The next start has nothing to write
-// into a table, and so Pebble writes no manifest: its checkpoints have an empty one, which nobody can open.
-func TestABackupOfAStoreThatHasWrittenNoTableYetIsWhole(t *testing.T) {
+// A kill in the middle of a start may come when the old logs are gone and there is no new one. The
+// next start has nothing to write into a table, and so Pebble writes no manifest: its checkpoints
+// have an empty one, which nobody can open.
+func TestABackupOfAStoreWithoutTablesIsWhole(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	s := openMem(t, mem)
 	fillForCheck(t, s)
@@ -457,7 +462,7 @@ func TestABackupOfAStoreThatHasWrittenNoTableYetIsWhole(t *testing.T) {
 		got := allRows(t, saved)
 		closeInspection(t, saved)
 		for _, all := range []map[string]string{rows, got} {
-			delete(all, string(metaKey(metaSequence))) // the backup's own write
+			delete(all, string(row.MetaKey(row.MetaSequence))) // the backup's own write
 		}
 		if !maps.Equal(got, rows) {
 			t.Errorf("got %d rows, want %d that are others", len(got), len(rows))

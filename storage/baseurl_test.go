@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"shunt/storage/row"
 	"strings"
 	"testing"
 
@@ -57,7 +58,7 @@ func TestABaseURLThatIsNotedAlreadyIsNotWritten(t *testing.T) {
 
 func TestABaseURLThatIsNoneIsNotNoted(t *testing.T) {
 	s := openTemp(t)
-	for _, baseURL := range []string{"", "http://a\n", "http://é", strings.Repeat("a", maxBaseURLBytes+1)} {
+	for _, baseURL := range []string{"", "http://a\n", "http://é", strings.Repeat("a", row.MaxBaseURLBytes+1)} {
 		if err := s.NoteBaseURL(baseURL); err == nil {
 			t.Errorf("%.20q was noted", baseURL)
 		}

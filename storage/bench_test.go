@@ -14,9 +14,12 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
 )
 
-// benchFlush is a flush of rows that each count one hit of one visitor, by distinct random ids up to ids.
+// benchFlush is a flush of rows that each count one hit of one visitor, by distinct random ids up
+// to ids.
 type benchFlush struct {
 	ids     []uint64
 	rng     *rand.Rand
@@ -39,10 +42,10 @@ func (f *benchFlush) divide() {
 		if len(d[i]) == 0 {
 			d[i] = make(engine.Breakdown, 1)
 		}
-		d[i][0] = engine.ValueHits{Value: oneByteStrings[1+f.rng.IntN(5)], Hits: 1}
+		d[i][0] = engine.ValueHits{Value: string([]byte{byte(1 + f.rng.IntN(5))}), Hits: 1}
 	}
 	d[engine.Referrers][0].Value = benchReferrers[f.rng.IntN(100)]
-	d[engine.Countries][0].Value = oneByteStrings[1+f.rng.IntN(30)]
+	d[engine.Countries][0].Value = string([]byte{byte(1 + f.rng.IntN(30))})
 }
 
 func newBenchFlush(rows int) *benchFlush {
@@ -85,9 +88,10 @@ func cpuSeconds() float64 {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
-// BenchmarkFlush commits one flush of 200,000 rows an iteration, as a server does each second at 200,000 hits/s over 10 M
-// links; a new hour begins every 60 flushes. cpu-s/op holds everything: sorting nothing, encoding, the commit, memtable
-// flushes and compactions. debt-MB is what compaction has not done by the end.
+// BenchmarkFlush commits one flush of 200,000 rows an iteration, as a server does each second at
+// 200,000 hits/s over 10 M links; a new hour begins every 60 flushes. cpu-s/op holds everything:
+// sorting nothing, encoding, the commit, memtable flushes and compactions. debt-MB is what
+// compaction has not done by the end.
 func BenchmarkFlush(b *testing.B) {
 	for _, divided := range []bool{false, true} {
 		b.Run(fmt.Sprintf("dimensions=%v", divided), func(b *testing.B) { benchmarkFlush(b, divided) })
@@ -224,27 +228,27 @@ func BenchmarkLoad(b *testing.B) {
 func BenchmarkMerge(b *testing.B) {
 	many := make([][]byte, 100)
 	for i := range many {
-		many[i] = hitFrom(uint64(i), benchReferrers[i], byte(i%30), byte(i%4), byte(i%9)).row()
+		many[i] = rowOf(rowtest.HitFrom(uint64(i), benchReferrers[i], byte(i%30), byte(i%4), byte(i%9)))
 	}
 	full := make([][]byte, 2)
 	dense := make([][]byte, 2)
 	for i := range full {
-		m := &model{hits: 1000}
+		m := &rowtest.Model{Hits: 1000}
 		for value := range 256 {
-			m.count(engine.Referrers, fmt.Sprintf("www.site%d.example", value+i), 1)
+			m.Count(engine.Referrers, fmt.Sprintf("www.site%d.example", value+i), 1)
 		}
-		full[i] = m.row()
+		full[i] = rowOf(m)
 		t := engine.Tally{Hits: 3000}
 		for v := range uint64(3000) {
-			t.Visitors.Add(visitorHash(v + uint64(i)))
+			t.Visitors.Add(rowtest.Visitor(v + uint64(i)))
 		}
-		dense[i] = appendTally(nil, &t)
+		dense[i] = row.AppendTally(nil, &t)
 	}
 	for _, c := range []struct {
 		name string
 		rows [][]byte
 	}{
-		{"rows=2/dimensions=false", [][]byte{hit(1).row(), hit(2).row()}},
+		{"rows=2/dimensions=false", [][]byte{rowOf(rowtest.Hit(1)), rowOf(rowtest.Hit(2))}},
 		{"rows=2/dimensions=true", many[:2]},
 		{"rows=100/dimensions=true", many},
 		{"rows=2/referrers=256", full},
@@ -259,8 +263,8 @@ func benchmarkMerge(b *testing.B, rows [][]byte) {
 	b.ReportAllocs()
 	for b.Loop() {
 		m, _ := merger.Merge(nil, rows[0])
-		for _, row := range rows[1:] {
-			_ = m.MergeNewer(row)
+		for _, value := range rows[1:] {
+			_ = m.MergeNewer(value)
 		}
 		_, _, _ = m.Finish(true)
 	}

@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 // fillDays puts rows of days into the table of link days, as roll-up does, and compacts them.
-func fillDays(b *testing.B, s *Store, ids []uint64, days uint32, row func() *engine.Tally) {
+func fillDays(b *testing.B, s *Store, ids []uint64, days uint32, value func() *engine.Tally) {
 	batch := s.db.NewBatch()
 	for _, id := range ids {
 		for day := range days {
-			merge(batch, appendLinkDayKey(nil, id, day), appendTally(nil, row()))
+			merge(batch, row.AppendLinkDayKey(nil, id, day), row.AppendTally(nil, value()))
 			if batch.Len() > 16<<20 {
 				if err := s.sync(batch, "benchmark"); err != nil {
 					b.Fatal(err)
@@ -46,7 +47,8 @@ func benchTally(rng *rand.Rand, visitors int) func() *engine.Tally {
 	}
 }
 
-// BenchmarkReadDays reads 400 days of one link in a view of its own: as one span, or as a series of 400.
+// BenchmarkReadDays reads 400 days of one link in a view of its own: as one span, or as a series of
+// 400.
 func BenchmarkReadDays(b *testing.B) {
 	const days = 400
 	for _, visitors := range []int{1, 100, 2000} {
@@ -55,7 +57,7 @@ func BenchmarkReadDays(b *testing.B) {
 		whole := []engine.Span{{FromHour: 0, ToHour: engine.Endless}}
 		series := make([]engine.Span, days)
 		for day := range series {
-			series[day] = engine.Span{FromHour: uint32(day) * hoursPerDay, ToHour: uint32(day+1) * hoursPerDay}
+			series[day] = engine.Span{FromHour: uint32(day) * row.HoursPerDay, ToHour: uint32(day+1) * row.HoursPerDay}
 		}
 		for _, c := range []struct {
 			name   string
@@ -63,7 +65,7 @@ func BenchmarkReadDays(b *testing.B) {
 			wanted engine.Parts
 		}{
 			{"parts=hits/spans=1", whole, 0}, {"parts=visitors/spans=1", whole, engine.Visitors},
-			{"parts=all/spans=1", whole, allParts}, {"parts=all/spans=400", series, allParts},
+			{"parts=all/spans=1", whole, row.AllParts}, {"parts=all/spans=400", series, row.AllParts},
 		} {
 			b.Run(fmt.Sprintf("visitors=%d/%s", visitors, c.name), func(b *testing.B) {
 				b.ReportAllocs()
@@ -87,8 +89,9 @@ func readSpansOnce(b *testing.B, s *Store, ids []uint64, spans []engine.Span, wa
 	}
 }
 
-// BenchmarkReadLinks reads the hits of 10,000 links over 30 days, of which each link has rows of all, in the order of a list:
-// newest first. With hours, the links have rows in two open hours as well.
+// BenchmarkReadLinks reads the hits of 10,000 links over 30 days, of which each link has rows of
+// all, in the order of a list: newest first. With hours, the links have rows in two open hours as
+// well.
 func BenchmarkReadLinks(b *testing.B) {
 	const links, days = 10_000, 30
 	for _, hours := range []uint32{0, 2, 48} {

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 // bulkOf is the creation of links with these ids, with a receipt.
@@ -29,7 +30,7 @@ func tryApplyAll(s *Store, b engine.Bulk) error {
 	return <-done
 }
 
-func TestTheLinksOfABulkAndItsReceiptAreInTheStoreTogetherOrNotAtAll(t *testing.T) {
+func TestABulkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 	const bulks, size = 6, 5
 	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseSome(7), loseSome(8)} {
 		c, fs := newCrasher(cfg)
@@ -68,7 +69,8 @@ func TestTheLinksOfABulkAndItsReceiptAreInTheStoreTogetherOrNotAtAll(t *testing.
 	}
 }
 
-// TestABulkIsNeverCutIntoTwoBatches fills a batch nearly, so that a cut would come in the middle of the bulk.
+// TestABulkIsNeverCutIntoTwoBatches fills a batch nearly, so that a cut would come in the middle of
+// the bulk.
 func TestABulkIsNeverCutIntoTwoBatches(t *testing.T) {
 	s := openTempStopped(t)
 	large := link("large", 1, 1)
@@ -163,12 +165,12 @@ func TestABulkThatIsNoneIsRefused(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if got := len(rows(t, s, tableHot)) + len(rows(t, s, tableIdempotency)); got != 0 {
+	if got := len(rows(t, s, row.TableHot)) + len(rows(t, s, row.TableReceipts)); got != 0 {
 		t.Errorf("%d rows were written", got)
 	}
 }
 
-func TestABulkReceiptIsReadAsItWasWrittenAndSwept(t *testing.T) {
+func TestABulkReceiptIsReadAsWrittenAndSwept(t *testing.T) {
 	s := openTemp(t)
 	b := bulkOf(requestKey(1, 1), 1, 2)
 	b.Receipt.Items = append(b.Receipt.Items, engine.ReceiptItem{Outcome: engine.OutcomeTaken}, engine.ReceiptItem{Outcome: engine.OutcomeRefused})

@@ -9,31 +9,38 @@ import (
 )
 
 const (
-	// DefaultCacheBytes is the size of the block cache, unless Options say otherwise. An export of 150,000 links reads 26 MB of
-	// blocks, a page of 1,000 up to 16 MB: a block for each, since codes are in no order of time.
+	// DefaultCacheBytes is the size of the block cache, unless Options say otherwise. An export of
+	// 150,000 links reads 26 MB of blocks, and a page of 1,000 links up to 16 MB: a block for each,
+	// since codes are in no order of time.
 	DefaultCacheBytes = 64 << 20
 
-	// memTableRoom bounds what memtables may reserve without taking it from the blocks: the queue (writes stall at
-	// maxQueuedMemTables full ones), the one that is begun then, one that Pebble keeps for reuse, and as many full ones again
-	// that are flushed and still read by somebody. A batch of more than half a memtable (some 850,000 rows of a flush) reserves its
-	// own size beside, until it is flushed, which is seconds; room does not know of that.
+	// memTableRoom is how much memory memtables may reserve without taking it from the blocks: the
+	// queue (writes stall at maxQueuedMemTables full memtables), the one that is begun then, one
+	// that Pebble keeps for reuse, and as many full ones again that are flushed and still being
+	// read. A batch of more than half a memtable (some 850,000 rows of a flush) reserves its own
+	// size as well, until it is flushed, which takes seconds; this number does not include that.
 	memTableRoom = (2*maxQueuedMemTables + 2) * memTableBytes // 1 GiB
 
-	// settleInterval is for how long, or twice as long, the room may be a memtable too large. Looking costs some 10 µs.
+	// settleInterval is how often settle runs: the room may be a memtable too large for up to twice
+	// that time. A call costs some 10 µs.
 	settleInterval = time.Second
 )
 
-// A blockCache is Pebble's cache of blocks, with room of its own. Any goroutine may call its methods.
+// A blockCache is Pebble's cache of blocks, with room of its own. Any goroutine may call its
+// methods.
 //
-// Pebble reserves the memory of memtables in its cache (DB.newMemTable, Cache.Reserve), so that both together have one bound.
-// Memtables never shrink, and Pebble keeps a flushed one for reuse: once writes have made two of 128 MiB, a cache of less than
-// 256 MiB holds nothing, index and filter blocks included, until the process ends. So this cache has a capacity of its size and
-// memTableRoom. What memtables do not reserve of that room is held here, or blocks would fill it:
+// Pebble reserves the memory of memtables in its cache (DB.newMemTable, Cache.Reserve), so that
+// both together have one bound. Memtables never shrink, and Pebble keeps a flushed one for reuse.
+// So once writes have made two of 128 MiB, a cache of less than 256 MiB holds nothing, not even
+// index and filter blocks, until the process ends. Therefore the capacity of this cache is its size
+// plus memTableRoom. The part of that room that memtables have not reserved is held here, or blocks
+// would fill it:
 //
 //	capacity = size + memTableRoom = reserved by Pebble + held here + room of blocks
 //
-// A memtable is made after its log (DB.makeRoomForWrite). So expect, which Pebble calls when a log is made, lets go of a
-// memtable's worth, and settle, once a second, takes hold of what was too much. In between the room is too large, not too small.
+// Pebble makes a memtable after its log (DB.makeRoomForWrite). So expect, which Pebble calls when
+// it makes a log, releases the size of a memtable, and settle, once a second, holds the surplus
+// again. In between the room is too large, never too small.
 type blockCache struct {
 	cache *pebble.Cache
 
@@ -46,16 +53,13 @@ type blockCache struct {
 }
 
 func newBlockCache(sizeBytes int64) *blockCache {
-	if sizeBytes <= 0 {
-		sizeBytes = DefaultCacheBytes
-	}
 	return &blockCache{cache: pebble.NewCache(sizeBytes + memTableRoom)}
 }
 
-// use has db, which is being opened, use the cache.
+// use makes the database that o opens use the cache.
 func (c *blockCache) use(o *pebble.Options) { o.Cache = c.cache }
 
-// close gives the cache up. It is freed when the last database that uses it is closed.
+// close gives the cache up. Its memory is freed when the last database that uses it is closed.
 func (c *blockCache) close() { c.cache.Unref() }
 
 // expect makes room for the memtable that follows a log.
@@ -66,7 +70,8 @@ func (c *blockCache) expect(pebble.WALCreateInfo) {
 	c.holdLocked(c.mu.held - memTableBytes)
 }
 
-// opened settles for the first time. The logs that opening db has made have their memtables.
+// opened settles for the first time. The logs that were made while db was opened have their
+// memtables by now.
 func (c *blockCache) opened(db *pebble.DB) {
 	c.mu.Lock()
 	c.mu.logs = 0
@@ -88,8 +93,8 @@ func (c *blockCache) watch(ctx context.Context, db *pebble.DB) {
 	}
 }
 
-// settle holds what memtables have not reserved; but if a log was made since the last time, whose memtable may be about to be
-// made, it leaves that to the next time.
+// settle holds the memory that memtables have not reserved. If a log was made since the last call,
+// its memtable may be about to be made; then settle leaves that to the next call.
 func (c *blockCache) settle(db *pebble.DB) {
 	taken := reserved(db.Metrics())
 	c.mu.Lock()
@@ -100,7 +105,7 @@ func (c *blockCache) settle(db *pebble.DB) {
 	c.mu.logs = 0
 }
 
-// holdLocked lets go before it takes hold, so that the room is never too small.
+// holdLocked releases before it reserves, so that the room is never too small.
 func (c *blockCache) holdLocked(bytes int64) {
 	bytes = max(bytes, 0)
 	if bytes == c.mu.held {
@@ -122,6 +127,6 @@ func (c *blockCache) room(m *pebble.Metrics) int64 {
 	return max(0, c.cache.MaxSize()-c.mu.held-reserved(m))
 }
 
-// reserved returns what memtables have reserved: those in use, and those that wait for their readers or for reuse. Pebble counts
-// the latter from all that is reserved.
+// reserved returns the memory that memtables have reserved: those in use, and those that wait for
+// their readers or for reuse. Pebble counts the latter from all that is reserved.
 func reserved(m *pebble.Metrics) int64 { return int64(m.MemTable.Size + m.MemTable.ZombieSize) }

@@ -83,22 +83,22 @@ func (c *cachedStore) toTables(t *testing.T) {
 	}
 }
 
-// fillMemTables writes until the memtable in use is as large as they become, and more than half full. What is written is of
-// no table of ours.
+// fillMemTables writes until the memtable in use is as large as they become, and more than half
+// full. What is written is of no table of ours.
 func (c *cachedStore) fillMemTables(t *testing.T) {
 	t.Helper()
-	row := make([]byte, 64<<10)
+	value := make([]byte, 64<<10)
 	n := uint32(0)
 	write := func() {
 		n++
-		if err := c.db.Set(binary.BigEndian.AppendUint32([]byte{0xff}, n), row, pebble.NoSync); err != nil {
+		if err := c.db.Set(binary.BigEndian.AppendUint32([]byte{0xff}, n), value, pebble.NoSync); err != nil {
 			t.Fatalf("Set: %v", err)
 		}
 	}
 	for c.db.Metrics().MemTable.Size < memTableBytes {
 		write()
 	}
-	for range memTableBytes * 5 / 8 / len(row) {
+	for range memTableBytes * 5 / 8 / len(value) {
 		write()
 	}
 }
@@ -115,7 +115,8 @@ func (c *cachedStore) readAll(t *testing.T) {
 	}
 }
 
-// wantCached fails unless what was read once is read from the cache from then on: rows, indexes and filters.
+// wantCached fails unless what was read once is read from the cache from then on: rows, indexes and
+// filters.
 func (c *cachedStore) wantCached(t *testing.T) {
 	t.Helper()
 	hits, reads := c.Metrics().CacheHits, int64(-1)
@@ -147,7 +148,7 @@ func TestTheBlockCacheHasRoomBesideLargeMemtables(t *testing.T) {
 	c.wantCached(t)
 }
 
-func TestTheBlockCacheHasRoomAfterARestartWithALargeLog(t *testing.T) {
+func TestTheBlockCacheHasRoomAfterReplayOfALog(t *testing.T) {
 	c := newCached(t)
 	c.fillMemTables(t)
 	closeStore(t, c.Store)
@@ -159,20 +160,21 @@ func TestTheBlockCacheHasRoomAfterARestartWithALargeLog(t *testing.T) {
 	c.wantCached(t)
 }
 
-// Blocks must not use the room that is kept for memtables: a store of which much is read once would grow by it.
+// Blocks must not use the room that is kept for memtables: a store of which much is read once would
+// grow by it.
 func TestTheBlockCacheGrowsNoFurtherThanItsSize(t *testing.T) {
 	const size = 4 << 20
 	s := open(t, filepath.Join(t.TempDir(), "store"), Options{CacheBytes: size})
 	defer closeStore(t, s)
-	row := make([]byte, 8<<10)
+	value := make([]byte, 8<<10)
 	keys := make([]byte, 5)
-	for n := range uint32(4 * size / len(row)) {
+	for n := range uint32(4 * size / len(value)) {
 		rng := binary.BigEndian.AppendUint32(keys[:1], n)
-		for i := range row {
-			row[i] = byte(uint32(i) * (n + 1) * 2654435761 >> 13) // of no use to a compressor
+		for i := range value {
+			value[i] = byte(uint32(i) * (n + 1) * 2654435761 >> 13) // of no use to a compressor
 		}
 		keys[0] = 0xff
-		if err := s.db.Set(rng, row, pebble.NoSync); err != nil {
+		if err := s.db.Set(rng, value, pebble.NoSync); err != nil {
 			t.Fatal(err)
 		}
 	}

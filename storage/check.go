@@ -13,16 +13,19 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 // CheckOptions are the settings of Check.
 type CheckOptions struct {
 	Faults *engine.Faults // takes what is found
 
-	// KnowsOwner tells whether there is a user of that number. Any goroutine may call it; nil: all are.
+	// KnowsOwner reports whether a user of that number exists. Any goroutine may call it; nil: all
+	// exist.
 	KnowsOwner func(owner uint32) (bool, error)
 
-	// Progress is called now and then, from any goroutine, with the step and its rows, or its bytes, so far; nil: not.
+	// Progress is called now and then, from any goroutine, with the step and its rows, or its
+	// bytes, so far; nil: not called.
 	Progress func(step string, done uint64)
 }
 
@@ -47,46 +50,50 @@ type CheckReport struct {
 	Skipped        string `json:"skipped,omitempty"` // what was not looked at, and why
 }
 
-// A checkedTable is one row of the table of tables: what Check does with the rows of one.
+// A checkedTable says what Check does with the rows of one table.
 type checkedTable struct {
 	table byte
 	name  string
 
-	// begin readies the check of one part of the table's rows, which come in the order of keys. Parts are checked at once.
+	// begin prepares the check of one part of the table's rows, which come in the order of keys.
+	// Several parts are checked at once.
 	begin func(*check) (checkedPart, error)
 	rows  func(*CheckReport) *uint64
 }
 
-// checkedPart checks the rows of one part. An error ends the check: it is for what cannot be read, which is no row's fault.
+// checkedPart checks the rows of one part. An error ends the check: it means that rows cannot be
+// read, which is no fault of a row.
 type checkedPart interface {
 	row(key, value []byte) error
 	end() error
 }
 
-// checkedTables are all tables, ascending. Rows of others are faults: who adds a table adds its line here.
+// checkedTables are all tables, ascending. Rows of other tables are faults: a new table needs a
+// line here.
 var checkedTables = []checkedTable{
-	{tableMeta, "meta", beginMeta, func(r *CheckReport) *uint64 { return &r.Meta }},
-	{tableHot, "hot", beginHot, func(r *CheckReport) *uint64 { return new(uint64) }}, // counted as links and tombstones
-	{tableCold, "cold", beginCold, func(r *CheckReport) *uint64 { return new(uint64) }},
-	{tableByOwner, "by owner", beginIndex, func(r *CheckReport) *uint64 { return &r.ByOwner }},
-	{tableByTag, "by tag", beginIndex, func(r *CheckReport) *uint64 { return &r.ByTag }},
-	{tableByDeletion, "by deletion", beginDeletions, func(r *CheckReport) *uint64 { return &r.ByDeletion }},
-	{tableLinkHours, "link hours", beginLinkHours, func(r *CheckReport) *uint64 { return &r.LinkHours }},
-	{tableOwnerHours, "owner hours", beginOwnerHours, func(r *CheckReport) *uint64 { return &r.OwnerHours }},
-	{tableLinkDays, "link days", beginLinkDays, func(r *CheckReport) *uint64 { return &r.LinkDays }},
-	{tableLinkLives, "link lives", beginLinkLives, func(r *CheckReport) *uint64 { return &r.LinkLives }},
-	{tableOwnerDays, "owner days", beginOwnerDays, func(r *CheckReport) *uint64 { return &r.OwnerDays }},
-	{tableIdempotency, "receipts", beginReceipts, func(r *CheckReport) *uint64 { return &r.Receipts }},
-	{tableAccounts, "accounts", beginAccounts, func(r *CheckReport) *uint64 { return &r.Accounts }},
+	{row.TableMeta, "meta", beginMeta, func(r *CheckReport) *uint64 { return &r.Meta }},
+	{row.TableHot, "hot", beginHot, func(r *CheckReport) *uint64 { return new(uint64) }}, // counted as links and tombstones
+	{row.TableCold, "cold", beginCold, func(r *CheckReport) *uint64 { return new(uint64) }},
+	{row.TableByOwner, "by owner", beginIndex, func(r *CheckReport) *uint64 { return &r.ByOwner }},
+	{row.TableByTag, "by tag", beginIndex, func(r *CheckReport) *uint64 { return &r.ByTag }},
+	{row.TableByDeletion, "by deletion", beginDeletions, func(r *CheckReport) *uint64 { return &r.ByDeletion }},
+	{row.TableLinkHours, "link hours", beginLinkHours, func(r *CheckReport) *uint64 { return &r.LinkHours }},
+	{row.TableOwnerHours, "owner hours", beginOwnerHours, func(r *CheckReport) *uint64 { return &r.OwnerHours }},
+	{row.TableLinkDays, "link days", beginLinkDays, func(r *CheckReport) *uint64 { return &r.LinkDays }},
+	{row.TableLinkLives, "link lives", beginLinkLives, func(r *CheckReport) *uint64 { return &r.LinkLives }},
+	{row.TableOwnerDays, "owner days", beginOwnerDays, func(r *CheckReport) *uint64 { return &r.OwnerDays }},
+	{row.TableReceipts, "receipts", beginReceipts, func(r *CheckReport) *uint64 { return &r.Receipts }},
+	{row.TableAccounts, "accounts", beginAccounts, func(r *CheckReport) *uint64 { return &r.Accounts }},
 }
 
 // check is one run of Check.
 //
-// It holds no table of links in memory. Every row is read once, in the order of keys. What belongs together is joined where
-// two tables have one order (days, lives and cold records: all by id), and looked up where they have not. That nothing is
-// missing or left over follows from counting: each cold record of a live link finds its hot record and its index rows, and if
-// there are exactly as many hot records and index rows as were found, there are no others. Only if the numbers differ,
-// a second pass looks each of them up, to say which it is.
+// It holds no table of links in memory. Every row is read once, in the order of keys. Rows that
+// belong together are joined where two tables have one order (days, lives and cold records: all by
+// id), and looked up otherwise. Counting shows that nothing is missing or left over: each cold
+// record of a live link finds its hot record and its index rows, so if there are exactly as many
+// hot records and index rows as were found, there are no others. Only if the numbers differ, a
+// second pass looks each of them up, to name it.
 type check struct {
 	ctx    context.Context
 	v      *Inspection
@@ -99,8 +106,9 @@ type check struct {
 	totals checkedTotals
 }
 
-// Check reads every record and verifies it, and what it says of others. What it finds goes to o.Faults; an error is something
-// that kept it from looking. It takes memory for the sums of hours and days, and for nothing else that grows.
+// Check reads every record and verifies it, alone and against the others. Faults go to o.Faults; an
+// error means that something kept it from looking. It needs memory for the sums of hours and days,
+// and for nothing else that grows.
 func (v *Inspection) Check(ctx context.Context, o CheckOptions) (CheckReport, error) {
 	if o.KnowsOwner == nil {
 		o.KnowsOwner = func(uint32) (bool, error) { return true, nil }
@@ -127,7 +135,7 @@ func (c *check) run() error {
 	c.readMeta()
 	for i := range checkedTables {
 		t := &checkedTables[i]
-		rows, err := c.checkRows(t.name, tableRange(t.table), t.begin)
+		rows, err := c.checkRows(t.name, row.TableRange(t.table), t.begin)
 		if err != nil {
 			return err
 		}
@@ -136,7 +144,7 @@ func (c *check) run() error {
 	if err := c.checkOthers(); err != nil {
 		return err
 	}
-	c.links.tell(&c.report)
+	c.links.report(&c.report)
 	if err := c.nameStrays(); err != nil {
 		return err
 	}
@@ -144,16 +152,16 @@ func (c *check) run() error {
 	return c.checkLevels()
 }
 
-// checkOthers finds rows of tables that there are not.
+// checkOthers finds rows of unknown tables.
 func (c *check) checkOthers() error {
 	var lower []byte // Pebble takes no empty key as a bound
 	for _, t := range checkedTables {
-		if _, err := c.checkRows("other tables", keyRange{lower, []byte{t.table}}, beginUnknown); err != nil {
+		if _, err := c.checkRows("other tables", row.Range{Lower: lower, Upper: []byte{t.table}}, beginUnknown); err != nil {
 			return err
 		}
 		lower = []byte{t.table + 1}
 	}
-	_, err := c.checkRows("other tables", keyRange{lower, bytes.Repeat([]byte{0xff}, 128)}, beginUnknown)
+	_, err := c.checkRows("other tables", row.Range{Lower: lower, Upper: bytes.Repeat([]byte{0xff}, 128)}, beginUnknown)
 	return err
 }
 
@@ -166,6 +174,7 @@ func (p unknownPart) row(key, _ []byte) error {
 	return nil
 }
 
+// end closes the iterator. Its error is one of its table's rows, which is reported there.
 func (p unknownPart) end() error { return nil }
 
 // where names a row.
@@ -176,14 +185,15 @@ func where(table string, key []byte) string {
 	return fmt.Sprintf("%s, key %x", table, key)
 }
 
-// checkRows checks the rows of a range in parts, on as many goroutines as Go may use processors, and counts them. Where rows
-// cannot be read, that is a fault, and the rest of the part is not looked at.
-func (c *check) checkRows(name string, keys keyRange, begin func(*check) (checkedPart, error)) (uint64, error) {
+// checkRows checks the rows of a range in parts, on as many goroutines as Go may use processors,
+// and counts them. If rows cannot be read, that is a fault, and the rest of the part is not looked
+// at.
+func (c *check) checkRows(name string, keys row.Range, begin func(*check) (checkedPart, error)) (uint64, error) {
 	workers := runtime.GOMAXPROCS(0)
 	parts, err := cutRange(c.r, keys, workers*partsAWorker)
 	if err != nil {
 		c.o.Faults.Add(name, "%s", unreadable(err))
-		parts = []keyRange{keys}
+		parts = []row.Range{keys}
 	}
 	var next atomic.Int64
 	var rows atomic.Uint64
@@ -202,13 +212,13 @@ func (c *check) checkRows(name string, keys keyRange, begin func(*check) (checke
 	return rows.Load(), err
 }
 
-func (c *check) checkPart(name string, keys keyRange, begin func(*check) (checkedPart, error), rows *atomic.Uint64) (err error) {
+func (c *check) checkPart(name string, keys row.Range, begin func(*check) (checkedPart, error), rows *atomic.Uint64) (err error) {
 	part, err := begin(c)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, part.end()) }()
-	it, err := c.r.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	it, err := c.r.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
 		return err
 	}
@@ -238,8 +248,8 @@ func (c *check) checkPart(name string, keys keyRange, begin func(*check) (checke
 	return nil
 }
 
-// lookup returns a value, which is valid until done is called. missing: there is none. One that cannot be read is a fault, and
-// nil.
+// lookup returns a value, which is valid until done is called. missing reports that there is none.
+// A value that cannot be read is a fault, and nil.
 func (c *check) lookup(name string, key []byte) (value []byte, missing bool, done func()) {
 	value, closer, err := c.r.Get(key)
 	if err == nil {
@@ -259,15 +269,16 @@ type join struct {
 }
 
 func (c *check) newJoin(table byte) (*join, error) {
-	keys := tableRange(table)
-	it, err := c.r.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	keys := row.TableRange(table)
+	it, err := c.r.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
 		return nil, err
 	}
 	return &join{it: it}, nil
 }
 
-// find returns the value of key, ok == false if there is none. Keys that ascend cost a step or a short seek.
+// find returns the value of key, or ok == false if there is none. Keys that ascend cost a step or a
+// short seek.
 func (j *join) find(key []byte) (value []byte, ok bool) {
 	ahead := j.valid && bytes.Compare(j.it.Key(), key) >= 0 && bytes.Compare(j.asked, key) <= 0
 	if !ahead {
@@ -278,7 +289,7 @@ func (j *join) find(key []byte) (value []byte, ok bool) {
 		return nil, false
 	}
 	value, err := j.it.ValueAndErr()
-	return value, err == nil // what cannot be read is told where its own table is checked
+	return value, err == nil // reported where its own table is checked
 }
 
 // end closes the iterator. An error of it is one of its table's rows, which is told there.
@@ -321,7 +332,7 @@ func (c *check) wantOwner(owner uint32, table string, key []byte) error {
 	return nil
 }
 
-// accountsPart only counts: what the rows are is for api/account to check.
+// accountsPart only counts: api/account checks the rows.
 type accountsPart struct{}
 
 func beginAccounts(*check) (checkedPart, error) { return accountsPart{}, nil }

@@ -11,9 +11,10 @@ import (
 	"shunt/engine"
 )
 
-// A damaged block of a table file makes many rows unreadable. The file comes first, what follows is grouped, and no row is called
-// missing that is only not readable.
+// A damaged block of a table file makes many rows unreadable. The file comes first, what follows is
+// grouped, and no row is called missing that is only not readable.
 func TestADamagedFileIsNamedBeforeWhatFollowsFromIt(t *testing.T) {
+	t.Parallel()
 	mem := vfs.NewMem()
 	s := openMem(t, mem)
 	stop := start(t, s)

@@ -13,8 +13,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// checkFiles reads every block of every table file and compares its checksum. Beside a running server a file may go while
-// this goes on: then compaction has read it.
+// checkFiles reads every block of every table file and compares its checksum. Beside a running
+// server a file may go meanwhile: then a compaction has read it.
 func (c *check) checkFiles() error {
 	levels, err := c.v.db.SSTables()
 	if err != nil {
@@ -87,8 +87,9 @@ func checkBlocks(fs vfs.FS, path string, o sstable.ReaderOptions) (sizeBytes uin
 	return uint64(info.Size()), errors.Join(r.ValidateBlockChecksums(), r.Close())
 }
 
-// checkLevels has Pebble check that in no level an older version of a row hides a newer one, and unite every row. It cannot
-// be stopped, so it is not for beside a server, which may be told to stop.
+// checkLevels has Pebble check that in no level an older version of a row hides a newer one, and
+// merge every row. It cannot be stopped, so it does not run beside a server, whose check may be
+// stopped.
 func (c *check) checkLevels() error {
 	if c.v.live {
 		c.report.Skipped = "the order of the database's levels: only without a running server"
@@ -96,7 +97,7 @@ func (c *check) checkLevels() error {
 	}
 	if _, total := c.o.Faults.Found(); total > 0 {
 		c.report.Skipped = "the order of the database's levels, since there are faults"
-		return nil // it would stop at what has been told
+		return nil // it would stop at a fault that is known
 	}
 	c.o.Progress("levels", 0)
 	if err := c.v.db.CheckLevels(new(pebble.CheckLevelsStats)); err != nil {

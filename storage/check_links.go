@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 // checkedLinks counts links over all parts.
@@ -18,18 +19,19 @@ type checkedLinks struct {
 	owners               knownOwners
 }
 
-func (l *checkedLinks) tell(r *CheckReport) {
+func (l *checkedLinks) report(r *CheckReport) {
 	r.Links, r.Tombstones, r.DeletedRecords = l.live.Load(), l.tombstones.Load(), l.deleted.Load()
 }
 
-// hotPart checks hot records by themselves. Whether each has its cold record is counted; see nameStrays.
+// hotPart checks hot records by themselves. Counting shows whether each has its cold record; see
+// nameStrays.
 type hotPart struct{ c *check }
 
 func beginHot(c *check) (checkedPart, error) { return hotPart{c}, nil }
 
 func (p hotPart) row(key, value []byte) error {
 	c := p.c
-	h, err := decodeHot(key[1:], value)
+	h, err := row.DecodeHot(key[1:], value)
 	if err != nil {
 		c.o.Faults.Add(where("hot", key), "code %q: %v", key[1:], err)
 		return nil
@@ -42,7 +44,7 @@ func (p hotPart) row(key, value []byte) error {
 	}
 	switch why := c.meta.idProblem(h.ID); {
 	case !engine.ValidCode(h.Code):
-		c.o.Faults.Add(where("hot", key), "code %q is none", h.Code)
+		c.o.Faults.Add(where("hot", key), "%q is not a code", h.Code)
 	case why != "":
 		c.o.Faults.Add(where("hot", key), "code %q: %s", h.Code, why)
 	case h.Flags&engine.FlagTombstone == 0 && len(h.Target) == 0:
@@ -53,8 +55,8 @@ func (p hotPart) row(key, value []byte) error {
 
 func (hotPart) end() error { return nil }
 
-// coldPart checks cold records: each has a hot record of its code. If that is live and has its id, the link has its index
-// rows. If it has another id, the link was deleted and its code given again.
+// coldPart checks cold records: each has a hot record of its code. If that is live and has its id,
+// the link has its index rows. If it has another id, the link was deleted and its code given again.
 type coldPart struct {
 	c          *check
 	key, value []byte // kept for their memory
@@ -74,12 +76,12 @@ func (p *coldPart) row(key, value []byte) error {
 	if why := c.meta.idProblem(id); why != "" {
 		c.o.Faults.Add(where("cold", key), "%s", why)
 	}
-	cold, err := decodeCold(value)
+	cold, err := row.DecodeCold(value)
 	if err != nil {
 		c.o.Faults.Add(where("cold", key), "id %d: %v", id, err)
 		return nil
 	}
-	p.key = appendHotKey(p.key[:0], cold.Code)
+	p.key = row.AppendHotKey(p.key[:0], cold.Code)
 	hotValue, missing, done := c.lookup("hot", p.key)
 	defer done()
 	if missing {
@@ -88,9 +90,9 @@ func (p *coldPart) row(key, value []byte) error {
 	if hotValue == nil {
 		return nil
 	}
-	hot, err := decodeHot([]byte(cold.Code), hotValue)
+	hot, err := row.DecodeHot([]byte(cold.Code), hotValue)
 	switch {
-	case err != nil: // told where hot records are checked
+	case err != nil: // reported where hot records are checked
 	case hot.ID != id || hot.Flags&engine.FlagTombstone != 0:
 		c.links.deleted.Add(1)
 	default:
@@ -100,17 +102,17 @@ func (p *coldPart) row(key, value []byte) error {
 	return nil
 }
 
-// wantIndexRows wants what an edit of the link would write.
+// wantIndexRows looks for the index rows that an edit of the link would write.
 func (p *coldPart) wantIndexRows(hot *engine.HotView, cold *engine.Cold) {
-	p.value = appendIndexValue(p.value[:0], indexValue{cold.Code, hostOf(string(hot.Target)), cold.Title})
-	p.key = appendByOwnerKey(p.key[:0], hot.Owner, hot.ID)
+	p.value = row.AppendIndexValue(p.value[:0], row.IndexValue{Code: cold.Code, Host: row.HostOf(string(hot.Target)), Title: cold.Title})
+	p.key = row.AppendByOwnerKey(p.key[:0], hot.Owner, hot.ID)
 	p.wantIndexRow("by owner", cold.Code)
 	for i, tag := range cold.Tags {
 		if slices.Contains(cold.Tags[:i], tag) {
 			continue
 		}
 		p.c.links.matchedTags.Add(1)
-		p.key = appendByTagKey(p.key[:0], hot.Owner, tag, hot.ID)
+		p.key = row.AppendByTagKey(p.key[:0], hot.Owner, tag, hot.ID)
 		p.wantIndexRow("by tag", cold.Code)
 	}
 }
@@ -135,40 +137,23 @@ func (indexPart) end() error { return nil }
 
 func (p indexPart) row(key, value []byte) error {
 	name := indexName(key)
-	if _, _, ok := splitIndexKey(key); !ok {
+	if _, _, ok := row.SplitIndexKey(key); !ok {
 		p.c.o.Faults.Add(where(name, key), "its length is wrong")
-	} else if _, err := decodeIndexValue(value); err != nil {
+	} else if _, err := row.DecodeIndexValue(value); err != nil {
 		p.c.o.Faults.Add(where(name, key), "%v", err)
 	}
 	return nil
 }
 
 func indexName(key []byte) string {
-	if key[0] == tableByTag {
+	if key[0] == row.TableByTag {
 		return "by tag"
 	}
 	return "by owner"
 }
 
-// splitIndexKey returns the tag, empty by owner, and the id of a key of an index.
-func splitIndexKey(key []byte) (tag string, id uint64, ok bool) {
-	if len(key) < 1+4+8 {
-		return "", 0, false
-	}
-	middle := key[5 : len(key)-8]
-	if key[0] == tableByTag {
-		if len(middle) == 0 || int(middle[0]) != len(middle)-1 {
-			return "", 0, false
-		}
-		tag = string(middle[1:])
-	} else if len(middle) > 0 {
-		return "", 0, false
-	}
-	return tag, ^binary.BigEndian.Uint64(key[len(key)-8:]), true
-}
-
-// nameStrays looks for hot records without a cold one, and index rows without a link, if there are any: then there are more
-// of them than cold records have found.
+// nameStrays looks for hot records without a cold record, and index rows without a link. There are
+// some if there are more of them than the cold records have found.
 func (c *check) nameStrays() error {
 	l := &c.links
 	for _, x := range []struct {
@@ -177,14 +162,14 @@ func (c *check) nameStrays() error {
 		got, want uint64
 		begin     func(*check) (checkedPart, error)
 	}{
-		{tableHot, "hot, looking for strays", l.live.Load(), l.matched.Load(), beginStrayHot},
-		{tableByOwner, "by owner, looking for strays", c.report.ByOwner, l.matched.Load(), beginStrayIndex},
-		{tableByTag, "by tag, looking for strays", c.report.ByTag, l.matchedTags.Load(), beginStrayIndex},
+		{row.TableHot, "hot, looking for strays", l.live.Load(), l.matched.Load(), beginStrayHot},
+		{row.TableByOwner, "by owner, looking for strays", c.report.ByOwner, l.matched.Load(), beginStrayIndex},
+		{row.TableByTag, "by tag, looking for strays", c.report.ByTag, l.matchedTags.Load(), beginStrayIndex},
 	} {
 		if x.got == x.want {
 			continue
 		}
-		if _, err := c.checkRows(x.step, tableRange(x.table), x.begin); err != nil {
+		if _, err := c.checkRows(x.step, row.TableRange(x.table), x.begin); err != nil {
 			return err
 		}
 	}
@@ -198,15 +183,15 @@ func beginStrayHot(c *check) (checkedPart, error) { return strayHot{c}, nil }
 func (strayHot) end() error { return nil }
 
 func (p strayHot) row(key, value []byte) error {
-	h, err := decodeHot(key[1:], value)
+	h, err := row.DecodeHot(key[1:], value)
 	if err != nil || h.Flags&engine.FlagTombstone != 0 {
 		return nil
 	}
-	v, missing, done := p.c.lookup("cold", appendColdKey(nil, h.ID))
+	v, missing, done := p.c.lookup("cold", row.AppendColdKey(nil, h.ID))
 	defer done()
 	if missing {
 		p.c.o.Faults.Add(where("hot", key), "code %q has no cold record of its id %d", h.Code, h.ID)
-	} else if cold, err := decodeCold(v); v != nil && err == nil && cold.Code != string(h.Code) {
+	} else if cold, err := row.DecodeCold(v); v != nil && err == nil && cold.Code != string(h.Code) {
 		p.c.o.Faults.Add(where("hot", key), "the cold record of its id %d is of code %q, not %q", h.ID, cold.Code, h.Code)
 	}
 	return nil
@@ -219,18 +204,18 @@ func beginStrayIndex(c *check) (checkedPart, error) { return strayIndex{c}, nil 
 func (strayIndex) end() error { return nil }
 
 func (p strayIndex) row(key, value []byte) error {
-	tag, id, ok := splitIndexKey(key)
-	x, err := decodeIndexValue(value)
+	tag, id, ok := row.SplitIndexKey(key)
+	x, err := row.DecodeIndexValue(value)
 	if !ok || err != nil {
-		return nil // told before
+		return nil // reported before
 	}
-	rec, err := readRecord(p.c.r, x.code)
+	rec, err := readRecord(p.c.r, x.Code)
 	switch owner := binary.BigEndian.Uint32(key[1:]); {
 	case err == nil && rec.Hot.Flags&engine.FlagTombstone == 0 && rec.Hot.ID == id && rec.Hot.Owner == owner &&
-		(key[0] == tableByOwner || slices.Contains(rec.Cold.Tags, tag)):
-	case pebble.ExtractDataCorruptionInfo(err) != nil: // told where the link's own records are checked
+		(key[0] == row.TableByOwner || slices.Contains(rec.Cold.Tags, tag)):
+	case pebble.ExtractDataCorruptionInfo(err) != nil: // reported where the link's own records are checked
 	default:
-		p.c.o.Faults.Add(where(indexName(key), key), "there is no such link: code %q, id %d, owner %d, tag %q", x.code, id, owner, tag)
+		p.c.o.Faults.Add(where(indexName(key), key), "there is no such link: code %q, id %d, owner %d, tag %q", x.Code, id, owner, tag)
 	}
 	return nil
 }

@@ -6,64 +6,65 @@ import (
 	"fmt"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
-// checkedMeta is what the meta rows say, as far as they could be read.
+// checkedMeta is the content of the meta rows, as far as they could be read.
 type checkedMeta struct {
 	layout, firstHour uint32
 	node              uint16
 	idBound           uint64
 	positions         engine.Positions
-	mark              mark
-	sweep             sweep
-	sequence          sequence
+	mark              row.Mark
+	sweep             row.Sweep
+	sequence          row.Sequence
 }
 
-// knownMeta are the rows of the meta table: who adds a name adds its line here.
+// knownMeta are the rows of the meta table: a new name needs a line here.
 var knownMeta = []struct {
 	name     byte
 	what     string
 	required bool
 	read     func(m *checkedMeta, value []byte) error
 }{
-	{metaLayout, "layout version", true, func(m *checkedMeta, v []byte) error { return readUint32(&m.layout, v) }},
-	{metaStoreID, "store id", true, func(_ *checkedMeta, v []byte) error { return wantLength(v, 16) }},
-	{metaVisitorKey, "visitor key", true, func(_ *checkedMeta, v []byte) error { return wantLength(v, 16) }},
-	{metaNode, "node", true, func(m *checkedMeta, v []byte) error {
+	{row.MetaLayout, "layout version", true, func(m *checkedMeta, v []byte) error { return readUint32(&m.layout, v) }},
+	{row.MetaStoreID, "store id", true, func(_ *checkedMeta, v []byte) error { return wantLength(v, 16) }},
+	{row.MetaVisitorKey, "visitor key", true, func(_ *checkedMeta, v []byte) error { return wantLength(v, 16) }},
+	{row.MetaNode, "node", true, func(m *checkedMeta, v []byte) error {
 		if err := wantLength(v, 2); err != nil {
 			return err
 		}
 		m.node = binary.BigEndian.Uint16(v)
 		return nil
 	}},
-	{metaIDBound, "id bound", true, func(m *checkedMeta, v []byte) error {
+	{row.MetaIDBound, "id bound", true, func(m *checkedMeta, v []byte) error {
 		if err := wantLength(v, 8); err != nil {
 			return err
 		}
 		m.idBound = binary.BigEndian.Uint64(v)
 		return nil
 	}},
-	{metaPositions, "positions", false, func(m *checkedMeta, v []byte) (err error) {
-		m.positions, err = decodePositions(v)
+	{row.MetaPositions, "positions", false, func(m *checkedMeta, v []byte) (err error) {
+		m.positions, err = row.DecodePositions(v)
 		return err
 	}},
-	{metaMark, "roll-up mark", false, func(m *checkedMeta, v []byte) (err error) {
-		m.mark, err = decodeMark(v)
+	{row.MetaMark, "roll-up mark", false, func(m *checkedMeta, v []byte) (err error) {
+		m.mark, err = row.DecodeMark(v)
 		return err
 	}},
-	{metaSweep, "sweep mark", false, func(m *checkedMeta, v []byte) (err error) {
-		m.sweep, err = decodeSweep(v)
+	{row.MetaSweep, "sweep mark", false, func(m *checkedMeta, v []byte) (err error) {
+		m.sweep, err = row.DecodeSweep(v)
 		return err
 	}},
-	{metaSequence, "sequence of writes", false, func(m *checkedMeta, v []byte) (err error) {
-		m.sequence, err = decodeSequence(v)
+	{row.MetaSequence, "sequence of writes", true, func(m *checkedMeta, v []byte) (err error) {
+		m.sequence, err = row.DecodeSequence(v)
 		return err
 	}},
-	{metaBaseURL, "base URL", false, func(_ *checkedMeta, v []byte) error {
-		_, err := decodeBaseURL(v)
+	{row.MetaBaseURL, "base URL", false, func(_ *checkedMeta, v []byte) error {
+		_, err := row.DecodeBaseURL(v)
 		return err
 	}},
-	{metaFirstHour, "first whole hour", false, func(m *checkedMeta, v []byte) error { return readUint32(&m.firstHour, v) }},
+	{row.MetaFirstHour, "first whole hour", false, func(m *checkedMeta, v []byte) error { return readUint32(&m.firstHour, v) }},
 }
 
 func wantLength(v []byte, n int) error { return decodeFixed(make([]byte, n), v, "it") }
@@ -79,18 +80,18 @@ func readUint32(dst *uint32, v []byte) error {
 // readMeta reads the meta rows, and checks them against each other.
 func (c *check) readMeta() {
 	m := &c.meta
-	m.sweep = sweep{stage: stageDone}
-	for _, row := range knownMeta {
-		value, err := read(c.r, metaKey(row.name))
+	m.sweep = row.Sweep{Stage: row.StageDone}
+	for _, known := range knownMeta {
+		value, err := read(c.r, row.MetaKey(known.name))
 		switch {
 		case err != nil:
 		case value != nil:
-			err = row.read(m, value)
-		case row.required:
+			err = known.read(m, value)
+		case known.required:
 			err = errors.New("it is missing")
 		}
 		if err != nil {
-			c.o.Faults.Add("meta, "+row.what, "%v", err)
+			c.o.Faults.Add("meta, "+known.what, "%v", err)
 		}
 	}
 	for what, why := range m.problems() {
@@ -100,14 +101,14 @@ func (c *check) readMeta() {
 	c.checkWrites()
 }
 
-// checkWrites compares the sequence of writes with the number of the last acknowledged one. That of a store in use is ahead
-// of a snapshot; a backup has none.
+// checkWrites compares the sequence of writes with the number of the last acknowledged one. In a
+// store in use that number is ahead of a snapshot; a backup has none.
 func (c *check) checkWrites() {
 	acked := uint64(0)
 	if !c.v.live && !c.v.backup {
 		identity, err := c.v.Identity()
 		if err != nil {
-			return // told as a missing row
+			return // reported as a missing row
 		}
 		number, known, err := c.v.folder.readAcked(identity.StoreID)
 		if err != nil {
@@ -121,20 +122,20 @@ func (c *check) checkWrites() {
 	}
 }
 
-// problems returns what cannot be, by the name of the row.
+// problems returns what is impossible, by the name of the row.
 func (m *checkedMeta) problems() map[string]string {
 	found := map[string]string{}
-	if m.layout == 0 || m.layout > layoutVersion {
-		found["layout version"] = fmt.Sprintf("%d; this program knows 1 to %d", m.layout, layoutVersion)
+	if m.layout != row.LayoutVersion {
+		found["layout version"] = fmt.Sprintf("%d; this program knows %d", m.layout, row.LayoutVersion)
 	}
 	if m.idBound == 0 || m.idBound > 1<<idCounterBits {
-		found["id bound"] = fmt.Sprintf("%d is none", m.idBound)
+		found["id bound"] = fmt.Sprintf("%d is out of range", m.idBound)
 	}
-	if m.mark.hour > m.positions.OpenHour {
-		found["roll-up mark"] = fmt.Sprintf("hour %d, although hours from %d on are open", m.mark.hour, m.positions.OpenHour)
+	if m.mark.Hour > m.positions.OpenHour {
+		found["roll-up mark"] = fmt.Sprintf("hour %d, although hours from %d on are open", m.mark.Hour, m.positions.OpenHour)
 	}
-	if m.firstHour > m.mark.hour {
-		found["first whole hour"] = fmt.Sprintf("%d, although hours from %d on are not rolled up", m.firstHour, m.mark.hour)
+	if m.firstHour > m.mark.Hour {
+		found["first whole hour"] = fmt.Sprintf("%d, although hours from %d on are not rolled up", m.firstHour, m.mark.Hour)
 	}
 	if p := &m.positions; p.Epoch == 0 && (p.FlushSeq > 0 || len(p.Rings) > 0) {
 		found["positions"] = "positions of no epoch"
@@ -142,11 +143,11 @@ func (m *checkedMeta) problems() map[string]string {
 	return found
 }
 
-// checkFormatFile compares the two layout versions: an upgrade that was cut off leaves the file's ahead.
+// checkFormatFile compares the two layout versions.
 func (c *check) checkFormatFile() {
 	version, _, err := c.v.folder.readFormat(formatName)
-	if err == nil && version < c.meta.layout {
-		err = fmt.Errorf("format %d, and the database has %d", version, c.meta.layout)
+	if err == nil && version != c.meta.layout {
+		err = fmt.Errorf("version %d, and the database has %d", version, c.meta.layout)
 	}
 	if err != nil {
 		c.o.Faults.AddFile(c.v.folder.path(formatName), "%v", err)
@@ -157,10 +158,10 @@ type metaPart struct{ c *check }
 
 func beginMeta(c *check) (checkedPart, error) { return metaPart{c}, nil }
 
-// row wants a name that there is: readMeta has looked at the value.
+// row accepts the known names: readMeta has looked at the values.
 func (p metaPart) row(key, _ []byte) error {
-	for _, row := range knownMeta {
-		if len(key) == 2 && key[1] == row.name {
+	for _, known := range knownMeta {
+		if len(key) == 2 && key[1] == known.name {
 			return nil
 		}
 	}
@@ -170,7 +171,7 @@ func (p metaPart) row(key, _ []byte) error {
 
 func (metaPart) end() error { return nil }
 
-// idProblem says why an id cannot have been given, "" if it can.
+// idProblem returns why an id cannot have been given, or "" if it can.
 func (m *checkedMeta) idProblem(id uint64) string {
 	counter := id & (1<<idCounterBits - 1)
 	switch node := uint16(id >> idCounterBits); {

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 // The parts of a check that look at deleted links and at receipts.
@@ -20,10 +21,10 @@ func (*deletionPart) end() error { return nil }
 
 func (p *deletionPart) row(key, value []byte) error {
 	c := p.c
-	_, id, err := splitByDeletionKey(key)
+	_, id, err := row.SplitByDeletionKey(key)
 	code := ""
 	if err == nil {
-		code, err = decodeDeletion(value)
+		code, err = row.DecodeDeletion(value)
 	}
 	if err == nil {
 		err = p.wantDeleted(id, code)
@@ -38,7 +39,7 @@ func (p *deletionPart) wantDeleted(id uint64, code string) error {
 	if why := p.c.meta.idProblem(id); why != "" {
 		return errors.New(why)
 	}
-	p.key = appendHotKey(p.key[:0], code)
+	p.key = row.AppendHotKey(p.key[:0], code)
 	value, missing, done := p.c.lookup("hot", p.key)
 	defer done()
 	if missing {
@@ -47,25 +48,23 @@ func (p *deletionPart) wantDeleted(id uint64, code string) error {
 	if value == nil {
 		return nil
 	}
-	if hot, err := decodeHot([]byte(code), value); err == nil && hot.ID == id && hot.Flags&engine.FlagTombstone == 0 {
+	if hot, err := row.DecodeHot([]byte(code), value); err == nil && hot.ID == id && hot.Flags&engine.FlagTombstone == 0 {
 		return errors.New("the link is not deleted")
 	}
 	return nil
 }
 
-// wantDeletion wants the row of a tombstone in the index by deletion, without which it would stay for ever.
+// wantDeletion looks for the row of a tombstone in the index by deletion, without which the
+// tombstone would stay for ever.
 func (c *check) wantDeletion(h *engine.HotView, key []byte) {
-	if c.meta.layout < layoutOfDeletions {
-		return
-	}
-	_, missing, done := c.lookup("by deletion", appendByDeletionKey(nil, deletionHour(h.DeletedAtMs), h.ID))
+	_, missing, done := c.lookup("by deletion", row.AppendByDeletionKey(nil, row.DeletionHour(h.DeletedAtMs), h.ID))
 	defer done()
 	if missing {
 		c.o.Faults.Add(where("hot", key), "the tombstone of code %q is not in the index by deletion", h.Code)
 	}
 }
 
-// receiptPart checks receipts by themselves: what became of their links is another matter.
+// receiptPart checks receipts by themselves, not their links, which may have changed since.
 type receiptPart struct{ c *check }
 
 func beginReceipts(c *check) (checkedPart, error) { return receiptPart{c}, nil }
@@ -73,9 +72,9 @@ func beginReceipts(c *check) (checkedPart, error) { return receiptPart{c}, nil }
 func (receiptPart) end() error { return nil }
 
 func (p receiptPart) row(key, value []byte) error {
-	k, err := requestOf(key)
+	k, err := row.SplitReceiptKey(key)
 	if err == nil {
-		_, err = decodeReceipt(k, value)
+		_, err = row.DecodeReceipt(k, value)
 	}
 	if err != nil {
 		p.c.o.Faults.Add(where("receipts", key), "%v", err)

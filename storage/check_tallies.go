@@ -1,29 +1,29 @@
 package storage
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
 
-	"shunt/engine"
 	"shunt/engine/plural"
+	"shunt/storage/row"
 )
 
 func hits(n uint64) string { return plural.Of(n, "hit", "hits") }
 
-// counts are the sums of tally rows. They may wrap round, on both sides of a comparison alike.
+// counts are the sums of tally rows. They may overflow, on both sides of a comparison alike.
 type counts struct{ hits, bots, prefetches, heads uint64 }
 
-func (s *counts) add(t *rawTally) {
-	s.hits += t.hits
-	s.bots += t.bots
-	s.prefetches += t.prefetches
-	s.heads += t.heads
+func (s *counts) add(t *row.RawTally) {
+	s.hits += t.Hits
+	s.bots += t.Bots
+	s.prefetches += t.Prefetches
+	s.heads += t.Heads
 }
 
-// checkedTotals are the sums of each hour and each day, over all links and over all owners: every record counts for both.
-// There are as many as hours and days are kept, some 5,000 at most, unless clocks were wrong.
+// checkedTotals are the sums of each hour and each day, over all links and over all owners: every
+// record counts for both. There are as many as hours and days are kept, some 5,000 at most, unless
+// clocks were wrong.
 type checkedTotals struct {
 	mu  sync.Mutex
 	all map[totalKey]*counts
@@ -49,26 +49,28 @@ func (t *checkedTotals) add(key totalKey, s *counts) {
 	sum.heads += s.heads
 }
 
-// compareTotals compares links with owners, hour by hour and day by day. A hit counts for both; the figures of links go when
-// they are purged, and those of their owners stay, so links never have more.
+// compareTotals compares links with owners, hour by hour and day by day. A hit counts for both. The
+// figures of links go when the links are purged, and those of their owners stay, so links never
+// have more.
 func (c *check) compareTotals() {
 	for key := range c.totals.all {
 		switch key.table {
-		case tableLinkHours:
-			c.compareTotal(key, totalKey{tableOwnerHours, key.when})
-		case tableLinkDays:
-			c.compareTotal(key, totalKey{tableOwnerDays, key.when})
+		case row.TableLinkHours:
+			c.compareTotal(key, totalKey{row.TableOwnerHours, key.when})
+		case row.TableLinkDays:
+			c.compareTotal(key, totalKey{row.TableOwnerDays, key.when})
 		}
 	}
 }
 
-// compareTotal leaves out days that are being swept, and the day that is being rolled up: there links may be ahead of owners.
+// compareTotal leaves out days that are being swept, and the day that is being rolled up: there,
+// links may be ahead of owners.
 func (c *check) compareTotal(linkKey, ownerKey totalKey) {
 	what, m := "hour", &c.meta
-	if linkKey.table == tableLinkDays {
+	if linkKey.table == row.TableLinkDays {
 		what = "day"
-		between := m.mark.stage != stageLinks || m.mark.next != 0
-		if linkKey.when < m.sweep.firstDay || between && linkKey.when == m.mark.hour/hoursPerDay {
+		between := m.mark.Stage != row.StageLinks || m.mark.Next != 0
+		if linkKey.when < m.sweep.FirstDay || between && linkKey.when == m.mark.Hour/row.HoursPerDay {
 			return
 		}
 	}
@@ -101,7 +103,7 @@ type tallyPart struct {
 func (c *check) newTallyPart(name string, ofLinks bool) (p tallyPart, err error) {
 	p = tallyPart{c: c, name: name}
 	if ofLinks {
-		p.cold, err = c.newJoin(tableCold)
+		p.cold, err = c.newJoin(row.TableCold)
 	}
 	return p, err
 }
@@ -120,7 +122,7 @@ func (p *tallyPart) flush() {
 }
 
 // tally checks a value, and adds it to the sums of its hour or day.
-func (p *tallyPart) tally(key, value []byte, total totalKey) (t rawTally, ok bool) {
+func (p *tallyPart) tally(key, value []byte, total totalKey) (t row.RawTally, ok bool) {
 	t, err := checkedTally(value)
 	if err != nil {
 		p.c.o.Faults.Add(where(p.name, key), "%v", err)
@@ -135,7 +137,7 @@ func (p *tallyPart) tally(key, value []byte, total totalKey) (t rawTally, ok boo
 }
 
 func (p *tallyPart) wantLink(key []byte, id uint64) {
-	p.key = appendColdKey(p.key[:0], id)
+	p.key = row.AppendColdKey(p.key[:0], id)
 	if why := p.c.meta.idProblem(id); why != "" {
 		p.c.o.Faults.Add(where(p.name, key), "%s", why)
 	} else if _, ok := p.cold.find(p.key); !ok {
@@ -143,34 +145,21 @@ func (p *tallyPart) wantLink(key []byte, id uint64) {
 	}
 }
 
-// checkedTally wants a tally row in its one encoding, and no more visitors than hits. That breakdowns have no more hits than
-// the row is part of their encoding; they may have less, since what is not known is in none.
-func checkedTally(value []byte) (rawTally, error) {
-	if err := checkTally(value); err != nil {
-		return rawTally{}, err
+// checkedTally accepts a tally row in its one encoding, with no more visitors than hits. The
+// encoding already ensures that breakdowns have no more hits than the row; they may have fewer,
+// since hits of unknown values are in none.
+func checkedTally(value []byte) (row.RawTally, error) {
+	if err := row.CheckTally(value); err != nil {
+		return row.RawTally{}, err
 	}
-	t, err := parseTally(value)
-	if err != nil || t.sketch == nil {
+	t, err := row.ParseTally(value)
+	if err != nil {
 		return t, err
 	}
-	if least := leastVisitors(t.sketch); t.hits < least {
-		return t, fmt.Errorf("%s of at least %s", hits(t.hits), plural.Of(least, "visitor", "visitors"))
+	if least := t.LeastVisitors(); t.Hits < least {
+		return t, fmt.Errorf("%s of at least %s", hits(t.Hits), plural.Of(least, "visitor", "visitors"))
 	}
 	return t, nil
-}
-
-// leastVisitors returns how many visitors a sketch, which is well-formed, has at least: each has set one register.
-func leastVisitors(sketch []byte) (n uint64) {
-	if sketch[0] == sketchExact {
-		n, _ = binary.Uvarint(sketch[1:])
-		return n
-	}
-	for _, register := range sketch[len(denseHead):] {
-		if register != 0 {
-			n++
-		}
-	}
-	return max(n, engine.MaxExactVisitors+1)
 }
 
 // linkHours: a row before the mark is contained in its day.
@@ -183,7 +172,7 @@ func beginLinkHours(c *check) (checkedPart, error) {
 	p := &linkHours{}
 	var err, daysErr error
 	p.tallyPart, err = c.newTallyPart("link hours", true)
-	p.days, daysErr = c.newJoin(tableLinkDays)
+	p.days, daysErr = c.newJoin(row.TableLinkDays)
 	return p, errors.Join(err, daysErr)
 }
 
@@ -193,33 +182,33 @@ func (p *linkHours) end() error {
 }
 
 func (p *linkHours) row(key, value []byte) error {
-	id, err := hourSuffix(key)
+	id, err := row.HourSuffix(key)
 	if err != nil {
 		p.c.o.Faults.Add(where(p.name, key), "%v", err)
 		return nil
 	}
 	p.wantLink(key, id)
-	return p.hour(key, value, id, stageLinks, p.days)
+	return p.hour(key, value, id, row.StageLinks, p.days)
 }
 
 // hour checks a row of an hour against the marks, and against its day.
-func (p *tallyPart) hour(key, value []byte, id uint64, s stage, days *join) error {
-	m, hour := &p.c.meta, hourOf(key)
+func (p *tallyPart) hour(key, value []byte, id uint64, s row.Stage, days *join) error {
+	m, hour := &p.c.meta, row.HourOf(key)
 	t, ok := p.tally(key, value, totalKey{key[0], hour})
-	day := hour / hoursPerDay
+	day := hour / row.HoursPerDay
 	switch {
 	case !ok:
 	case hour < m.firstHour:
 		p.c.o.Faults.Add(where(p.name, key), "hours before %d are deleted", m.firstHour)
-	case m.mark.passed(s, hour, id) && day >= m.sweep.firstDay:
-		table := byte(tableLinkDays)
-		if s == stageOwners {
-			table = tableOwnerDays
+	case m.mark.Passed(s, hour, id) && day >= m.sweep.FirstDay:
+		table := byte(row.TableLinkDays)
+		if s == row.StageOwners {
+			table = row.TableOwnerDays
 		}
-		p.key = appendDayKey(p.key[:0], table, id, day)
+		p.key = row.AppendDayKey(p.key[:0], table, id, day)
 		v, found := days.find(p.key)
-		if in, err := parseTally(v); !found || err == nil && (in.hits < t.hits || in.bots < t.bots) {
-			p.c.o.Faults.Add(where(p.name, key), "it is rolled up, and its day %d has only %s of its %d", day, hits(in.hits), t.hits)
+		if in, err := row.ParseTally(v); !found || err == nil && (in.Hits < t.Hits || in.Bots < t.Bots) {
+			p.c.o.Faults.Add(where(p.name, key), "it is rolled up, and its day %d has only %s of its %d", day, hits(in.Hits), t.Hits)
 		}
 	}
 	return nil
@@ -234,7 +223,7 @@ func beginOwnerHours(c *check) (checkedPart, error) {
 	p := &ownerHours{}
 	var err, daysErr error
 	p.tallyPart, err = c.newTallyPart("owner hours", false)
-	p.days, daysErr = c.newJoin(tableOwnerDays)
+	p.days, daysErr = c.newJoin(row.TableOwnerDays)
 	return p, errors.Join(err, daysErr)
 }
 
@@ -244,7 +233,7 @@ func (p *ownerHours) end() error {
 }
 
 func (p *ownerHours) row(key, value []byte) error {
-	owner, err := hourSuffix(key)
+	owner, err := row.HourSuffix(key)
 	if err != nil {
 		p.c.o.Faults.Add(where(p.name, key), "%v", err)
 		return nil
@@ -252,7 +241,7 @@ func (p *ownerHours) row(key, value []byte) error {
 	if err := p.c.wantOwner(uint32(owner), p.name, key); err != nil {
 		return err
 	}
-	return p.hour(key, value, owner, stageOwners, p.days)
+	return p.hour(key, value, owner, row.StageOwners, p.days)
 }
 
 // linkDays: the days of a link have no more hits than its life.
@@ -267,7 +256,7 @@ func beginLinkDays(c *check) (checkedPart, error) {
 	p := &linkDays{}
 	var err, livesErr error
 	p.tallyPart, err = c.newTallyPart("link days", true)
-	p.lives, livesErr = c.newJoin(tableLinkLives)
+	p.lives, livesErr = c.newJoin(row.TableLinkLives)
 	return p, errors.Join(err, livesErr)
 }
 
@@ -278,7 +267,7 @@ func (p *linkDays) end() error {
 }
 
 func (p *linkDays) row(key, value []byte) error {
-	id, day, err := splitDayKey(key)
+	id, day, err := row.SplitDayKey(key)
 	if err != nil {
 		p.c.o.Faults.Add(where(p.name, key), "%v", err)
 		return nil
@@ -289,7 +278,7 @@ func (p *linkDays) row(key, value []byte) error {
 		p.wantLink(key, id)
 	}
 	if t, ok := p.day(key, value, day); ok {
-		p.hits += t.hits
+		p.hits += t.Hits
 	}
 	return nil
 }
@@ -298,19 +287,19 @@ func (p *linkDays) wantLife() {
 	if p.id == 0 {
 		return
 	}
-	key := appendLinkLifeKey(nil, p.id)
+	key := row.AppendLinkLifeKey(nil, p.id)
 	v, found := p.lives.find(key)
-	if in, err := parseTally(v); !found || err == nil && in.hits < p.hits {
-		p.c.o.Faults.Add(where("link lives", key), "the life of link %d has %s, and its days %d", p.id, hits(in.hits), p.hits)
+	if in, err := row.ParseTally(v); !found || err == nil && in.Hits < p.hits {
+		p.c.o.Faults.Add(where("link lives", key), "the life of link %d has %s, and its days %d", p.id, hits(in.Hits), p.hits)
 	}
 	p.hits = 0
 }
 
 // day checks a row of a day against the mark: a day has rows once one of its hours is rolled up.
-func (p *tallyPart) day(key, value []byte, day uint32) (rawTally, bool) {
+func (p *tallyPart) day(key, value []byte, day uint32) (row.RawTally, bool) {
 	t, ok := p.tally(key, value, totalKey{key[0], day})
-	if last := p.c.meta.mark.hour / hoursPerDay; ok && day > last {
-		p.c.o.Faults.Add(where(p.name, key), "no hour of day %d is rolled up: that went as far as hour %d", day, p.c.meta.mark.hour)
+	if last := p.c.meta.mark.Hour / row.HoursPerDay; ok && day > last {
+		p.c.o.Faults.Add(where(p.name, key), "no hour of day %d is rolled up: that went as far as hour %d", day, p.c.meta.mark.Hour)
 	}
 	return t, ok
 }
@@ -323,7 +312,7 @@ func beginOwnerDays(c *check) (checkedPart, error) {
 }
 
 func (p *ownerDays) row(key, value []byte) error {
-	owner, day, err := splitDayKey(key)
+	owner, day, err := row.SplitDayKey(key)
 	if err != nil {
 		p.c.o.Faults.Add(where(p.name, key), "%v", err)
 		return nil
@@ -340,7 +329,7 @@ func beginLinkLives(c *check) (checkedPart, error) {
 }
 
 func (p *linkLives) row(key, value []byte) error {
-	id, err := linkOf(key)
+	id, err := row.LinkOf(key)
 	if err != nil {
 		p.c.o.Faults.Add(where(p.name, key), "%v", err)
 		return nil

@@ -15,10 +15,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
 )
 
-// The store that the tests of Check look at has links with and without tags, an edited one, a tombstone, a code that was
-// given again, hours that are rolled up, half rolled up and open, days, lives, dense sketches and breakdowns.
+// The store that the tests of Check look at has links with and without tags, an edited one, a
+// tombstone, a code that was given again, hours that are rolled up, half rolled up and open, days,
+// lives, dense sketches and breakdowns.
 const (
 	checkedHour  = 480_000
 	checkedOwner = 7
@@ -55,12 +58,12 @@ func fillForCheck(t testing.TB, s *Store) {
 	for seq := range uint64(4) {
 		f := newModelFlush()
 		for id := uint64(1); id <= 10; id++ {
-			f.add(hour, id, checkedOwner, hitFrom(visitorHash(seq*100+id), "a.example", 5, 2, 1))
-			f.add(hour, id, checkedOwner, &model{bots: 1, heads: 2})
+			f.add(hour, id, checkedOwner, rowtest.HitFrom(rowtest.Visitor(seq*100+id), "a.example", 5, 2, 1))
+			f.add(hour, id, checkedOwner, &rowtest.Model{Bots: 1, Heads: 2})
 		}
-		dense := &model{hits: 3000, visitors: map[uint64]bool{}}
+		dense := &rowtest.Model{Hits: 3000, Visitors: map[uint64]bool{}}
 		for i := range uint64(3000) {
-			dense.visitors[visitorHash(i)] = true
+			dense.Visitors[rowtest.Visitor(i)] = true
 		}
 		f.add(hour, 20, checkedOwner, dense)
 		p := engine.Positions{Epoch: 1, FlushSeq: seq + 1, OpenHour: hour, Rings: []uint64{10 * (seq + 1)}}
@@ -153,62 +156,63 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		plant func(b *pebble.Batch)
 		want  string // in where and what of a fault
 	}{
-		"a hot record without a cold one":          {delRow(appendColdKey(nil, 4)), `code "code04" has no cold record of its id 4`},
-		"a cold record of another code":            {putRow(appendColdKey(nil, 4), appendCold(nil, &engine.Cold{Code: "code02"})), `the cold record of its id 4 is of code "code02"`},
-		"a cold record of a code that is unknown":  {putRow(appendColdKey(nil, 60), appendCold(nil, &engine.Cold{Code: "nobody"})), `no hot record has its code "nobody"`},
-		"a cold record with bytes after it":        {putRow(appendColdKey(nil, 4), append(appendCold(nil, &code04.Cold), 0)), "bytes after its end"},
-		"two live codes of one id":                 {putRow(appendHotKey(nil, "twice"), appendHot(nil, &engine.Hot{ID: 4, Owner: 7, Target: "https://a.b/"})), `the cold record of its id 4 is of code "code04", not "twice"`},
-		"a hot record of an unknown flag":          {putRow(appendHotKey(nil, "code04"), []byte{1, 0x40, 4, 7}), "unknown flags"},
-		"a hot record of an id that was not given": {putRow(appendHotKey(nil, "code04"), appendHot(nil, &engine.Hot{ID: 4000, Owner: 7, Target: "https://a.b/"})), "id 4000 was never given"},
-		"a hot record of another node":             {putRow(appendHotKey(nil, "code04"), appendHot(nil, &engine.Hot{ID: 1<<48 | 4, Owner: 7, Target: "https://a.b/"})), "is of node 1"},
-		"a hot record without a target":            {putRow(appendHotKey(nil, "code04"), appendHot(nil, &engine.Hot{ID: 4, Owner: 7})), "no target"},
-		"a hot record under a key that is no code": {putRow(appendHotKey(nil, "a b"), appendHot(nil, &engine.Hot{ID: 4, Owner: 7, Target: "https://a.b/"})), `code "a b" is none`},
-		"a tombstone of nobody":                    {putRow(appendHotKey(nil, "code03"), appendHot(nil, &engine.Hot{ID: 3, Owner: owner2, Flags: engine.FlagTombstone})), "there is no user 8"},
-		"a missing row by owner":                   {delRow(appendByOwnerKey(nil, 7, 4)), `by owner, key 2200000007fffffffffffffffb: the row of code "code04" is missing`},
-		"a missing row by tag":                     {delRow(appendByTagKey(nil, 7, "spring", 1)), `the row of code "code01" is missing`},
-		"a row by owner too many":                  {putRow(appendByOwnerKey(nil, 7, 3), appendIndexValue(nil, indexValue{code: "code03"})), "there is no such link"},
-		"a row by owner of another owner":          {putRow(appendByOwnerKey(nil, owner2, 4), appendIndexValue(nil, indexValue{code: "code04"})), "there is no such link"},
-		"a row by tag too many":                    {putRow(appendByTagKey(nil, 7, "winter", 1), appendIndexValue(nil, indexValue{code: "code01"})), `tag "winter"`},
-		"a row by tag with a wrong length":         {putRow(append([]byte{tableByTag, 0, 0, 0, 7, 9, 'a'}, make([]byte, 8)...), appendIndexValue(nil, indexValue{code: "code01"})), "its length is wrong"},
-		"a row by owner of another title":          {putRow(appendByOwnerKey(nil, 7, 1), appendIndexValue(nil, indexValue{"code01", "example.com", "old"})), "is not what the link is"},
-		"a row by tag with the old host":           {putRow(appendByTagKey(nil, 7, "autumn", 1), appendIndexValue(nil, indexValue{"code01", "old.example", hot01.Cold.Title})), "is not what the link is"},
-		"an index value that is cut off":           {putRow(appendByOwnerKey(nil, 7, 4), []byte{1, 6, 'c'}), "string too long"},
-		"a tally of no link":                       {putRow(appendLinkLifeKey(nil, 77), hit(1).row()), "no link, not even a deleted one, has id 77"},
-		"a tally of an id that was not given":      {putRow(appendLinkDayKey(nil, 5000, checkedHour/24), hit(1).row()), "id 5000 was never given"},
-		"a tally of no user":                       {putRow(appendOwnerDayKey(nil, owner2, checkedHour/24), hit(1).row()), "there is no user 8"},
-		"a tally that is cut off":                  {putRow(appendLinkLifeKey(nil, 4), hit(1).row()[:5]), "link lives, key 330000000000000004"},
-		"a merge operand that is cut off":          {func(b *pebble.Batch) { merge(b, appendLinkLifeKey(nil, 2), hit(1).row()[:5]) }, "link lives"},
-		"more visitors than hits":                  {putRow(appendLinkLifeKey(nil, 4), appendTally(nil, moreVisitors(2, 3))), "2 hits of at least 3 visitors"},
-		"more visitors than hits in registers":     {putRow(appendLinkLifeKey(nil, 20), appendTally(nil, moreVisitors(1000, 3000))), "1000 hits of at least"},
-		"a life with less hits than its days":      {putRow(appendLinkLifeKey(nil, 4), hit(1).row()), "the life of link 4 has 1 hit, and its days 2"},
-		"a link without a life":                    {delRow(appendLinkLifeKey(nil, 4)), "the life of link 4 has 0 hits, and its days 2"},
-		"an hour that its day does not have":       {putRow(appendLinkDayKey(nil, 4, checkedHour/24), hit(1).row()[:0:0]), "link days"},
-		"an hour that is rolled up without a day":  {delRow(appendLinkDayKey(nil, 4, checkedHour/24)), "it is rolled up, and its day 20000 has only 0 hits of its 1"},
-		"an owner's hour without a day":            {delRow(appendOwnerDayKey(nil, 7, checkedHour/24)), "owner hours"},
-		"links and owners that differ in an hour":  {putRow(appendLinkHourKey(nil, checkedHour+3, 12), hit(1).row()), "tallies of hour 480003: all links have 3011 hits, and all owners 3010"},
-		"a day of links only":                      {putRow(appendLinkDayKey(nil, 4, checkedHour/24-1), hit(1).row()), "tallies of day 19999: all links have 1 hit, and all owners 0"},
-		"a tombstone that no purge will find":      {delRow(appendByDeletionKey(nil, 0, 3)), `the tombstone of code "code03" is not in the index by deletion`},
-		"a live link among the deleted ones":       {putRow(appendByDeletionKey(nil, 7, 4), appendDeletion(nil, "code04")), "the link is not deleted"},
-		"a deletion of a code that is unknown":     {putRow(appendByDeletionKey(nil, 7, 9), appendDeletion(nil, "nobody")), "no hot record has its code"},
-		"a deletion without a code":                {putRow(appendByDeletionKey(nil, 0, 3), appendDeletion(nil, "")), "no code"},
-		"a receipt that is cut off":                {putRow(appendReceiptKey(nil, &engine.RequestKey{}), []byte{1, 2}), "receipts, key"},
-		"a receipt under a key of a wrong length":  {putRow([]byte{tableIdempotency, 1}, []byte{1, 2}), "in the table of receipts"},
-		"writes in the middle that are gone":       {putRow(metaKey(metaSequence), appendSequence(nil, sequence{5, 6})), "it contains 5 of its first 6"},
-		"writes at the end that are gone":          {putRow(metaKey(metaSequence), appendSequence(nil, sequence{5, 5})), "it contains 5, "},
-		"a day of the future":                      {putRow(appendLinkDayKey(nil, 4, checkedHour/24+1), hit(1).row()), "no hour of day 20001 is rolled up"},
-		"an hour that should be deleted":           {putRow(metaKey(metaFirstHour), binary.BigEndian.AppendUint32(nil, checkedHour+1)), "hours before 480001 are deleted"},
-		"a mark beyond the open hour":              {putRow(metaKey(metaMark), appendMark(nil, mark{hour: checkedHour + 100})), "roll-up mark: hour 480100"},
-		"a key of hours with a wrong length":       {putRow([]byte{tableLinkHours, 1, 2}, nil), "in a table of hours"},
-		"no store id":                              {delRow(metaKey(metaStoreID)), "store id: it is missing"},
-		"a visitor key of 15 bytes":                {putRow(metaKey(metaVisitorKey), make([]byte, 15)), "visitor key: "},
-		"positions that are cut off":               {putRow(metaKey(metaPositions), []byte{1, 1}), "positions: "},
-		"a base URL that is empty":                 {putRow(metaKey(metaBaseURL), []byte{1}), "base URL: "},
-		"a meta row of an unknown name":            {putRow(metaKey('?'), nil), "a row of no known name"},
-		"an id bound of 0":                         {putRow(metaKey(metaIDBound), make([]byte, 8)), "id bound: 0 is none"},
-		"a newer layout":                           {putRow(metaKey(metaLayout), []byte{0, 0, 0, 9}), "layout version: 9"},
-		"a row of a table that there is not":       {putRow([]byte{0x66, 1}, nil), "key 6601: a row of no known table"},
-		"a row before all tables":                  {putRow([]byte{0x01}, nil), "key 01: a row of no known table"},
-		"a row after all tables":                   {putRow([]byte{0xfe}, nil), "key fe: a row of no known table"},
+		"a hot record without a cold one":             {delRow(row.AppendColdKey(nil, 4)), `code "code04" has no cold record of its id 4`},
+		"a cold record of another code":               {putRow(row.AppendColdKey(nil, 4), row.AppendCold(nil, &engine.Cold{Code: "code02"})), `the cold record of its id 4 is of code "code02"`},
+		"a cold record of a code that is unknown":     {putRow(row.AppendColdKey(nil, 60), row.AppendCold(nil, &engine.Cold{Code: "nobody"})), `no hot record has its code "nobody"`},
+		"a cold record with bytes after it":           {putRow(row.AppendColdKey(nil, 4), append(row.AppendCold(nil, &code04.Cold), 0)), "bytes after its end"},
+		"two live codes of one id":                    {putRow(row.AppendHotKey(nil, "twice"), row.AppendHot(nil, &engine.Hot{ID: 4, Owner: 7, Target: "https://a.b/"})), `the cold record of its id 4 is of code "code04", not "twice"`},
+		"a hot record of an unknown flag":             {putRow(row.AppendHotKey(nil, "code04"), []byte{1, 0x40, 4, 7}), "unknown flags"},
+		"a hot record of an id that was not given":    {putRow(row.AppendHotKey(nil, "code04"), row.AppendHot(nil, &engine.Hot{ID: 4000, Owner: 7, Target: "https://a.b/"})), "id 4000 was never given"},
+		"a hot record of another node":                {putRow(row.AppendHotKey(nil, "code04"), row.AppendHot(nil, &engine.Hot{ID: 1<<48 | 4, Owner: 7, Target: "https://a.b/"})), "is of node 1"},
+		"a hot record without a target":               {putRow(row.AppendHotKey(nil, "code04"), row.AppendHot(nil, &engine.Hot{ID: 4, Owner: 7})), "no target"},
+		"a hot record under a key that is not a code": {putRow(row.AppendHotKey(nil, "a b"), row.AppendHot(nil, &engine.Hot{ID: 4, Owner: 7, Target: "https://a.b/"})), `"a b" is not a code`},
+		"a tombstone of nobody":                       {putRow(row.AppendHotKey(nil, "code03"), row.AppendHot(nil, &engine.Hot{ID: 3, Owner: owner2, Flags: engine.FlagTombstone})), "there is no user 8"},
+		"a missing row by owner":                      {delRow(row.AppendByOwnerKey(nil, 7, 4)), `by owner, key 2200000007fffffffffffffffb: the row of code "code04" is missing`},
+		"a missing row by tag":                        {delRow(row.AppendByTagKey(nil, 7, "spring", 1)), `the row of code "code01" is missing`},
+		"a row by owner too many":                     {putRow(row.AppendByOwnerKey(nil, 7, 3), row.AppendIndexValue(nil, row.IndexValue{Code: "code03"})), "there is no such link"},
+		"a row by owner of another owner":             {putRow(row.AppendByOwnerKey(nil, owner2, 4), row.AppendIndexValue(nil, row.IndexValue{Code: "code04"})), "there is no such link"},
+		"a row by tag too many":                       {putRow(row.AppendByTagKey(nil, 7, "winter", 1), row.AppendIndexValue(nil, row.IndexValue{Code: "code01"})), `tag "winter"`},
+		"a row by tag with a wrong length":            {putRow(append([]byte{row.TableByTag, 0, 0, 0, 7, 9, 'a'}, make([]byte, 8)...), row.AppendIndexValue(nil, row.IndexValue{Code: "code01"})), "its length is wrong"},
+		"a row by owner of another title":             {putRow(row.AppendByOwnerKey(nil, 7, 1), row.AppendIndexValue(nil, row.IndexValue{Code: "code01", Host: "example.com", Title: "old"})), "is not what the link is"},
+		"a row by tag with the old host":              {putRow(row.AppendByTagKey(nil, 7, "autumn", 1), row.AppendIndexValue(nil, row.IndexValue{Code: "code01", Host: "old.example", Title: hot01.Cold.Title})), "is not what the link is"},
+		"an index value that is cut off":              {putRow(row.AppendByOwnerKey(nil, 7, 4), []byte{1, 6, 'c'}), "string too long"},
+		"a tally of no link":                          {putRow(row.AppendLinkLifeKey(nil, 77), rowOf(rowtest.Hit(1))), "no link, not even a deleted one, has id 77"},
+		"a tally of an id that was not given":         {putRow(row.AppendLinkDayKey(nil, 5000, checkedHour/24), rowOf(rowtest.Hit(1))), "id 5000 was never given"},
+		"a tally of no user":                          {putRow(row.AppendOwnerDayKey(nil, owner2, checkedHour/24), rowOf(rowtest.Hit(1))), "there is no user 8"},
+		"a tally that is cut off":                     {putRow(row.AppendLinkLifeKey(nil, 4), rowOf(rowtest.Hit(1))[:5]), "link lives, key 330000000000000004"},
+		"a merge operand that is cut off":             {func(b *pebble.Batch) { merge(b, row.AppendLinkLifeKey(nil, 2), rowOf(rowtest.Hit(1))[:5]) }, "link lives"},
+		"more visitors than hits":                     {putRow(row.AppendLinkLifeKey(nil, 4), row.AppendTally(nil, moreVisitors(2, 3))), "2 hits of at least 3 visitors"},
+		"more visitors than hits in registers":        {putRow(row.AppendLinkLifeKey(nil, 20), row.AppendTally(nil, moreVisitors(1000, 3000))), "1000 hits of at least"},
+		"a life with less hits than its days":         {putRow(row.AppendLinkLifeKey(nil, 4), rowOf(rowtest.Hit(1))), "the life of link 4 has 1 hit, and its days 2"},
+		"a link without a life":                       {delRow(row.AppendLinkLifeKey(nil, 4)), "the life of link 4 has 0 hits, and its days 2"},
+		"an hour that its day does not have":          {putRow(row.AppendLinkDayKey(nil, 4, checkedHour/24), rowOf(rowtest.Hit(1))[:0:0]), "link days"},
+		"an hour that is rolled up without a day":     {delRow(row.AppendLinkDayKey(nil, 4, checkedHour/24)), "it is rolled up, and its day 20000 has only 0 hits of its 1"},
+		"an owner's hour without a day":               {delRow(row.AppendOwnerDayKey(nil, 7, checkedHour/24)), "owner hours"},
+		"links and owners that differ in an hour":     {putRow(row.AppendLinkHourKey(nil, checkedHour+3, 12), rowOf(rowtest.Hit(1))), "tallies of hour 480003: all links have 3011 hits, and all owners 3010"},
+		"a day of links only":                         {putRow(row.AppendLinkDayKey(nil, 4, checkedHour/24-1), rowOf(rowtest.Hit(1))), "tallies of day 19999: all links have 1 hit, and all owners 0"},
+		"a tombstone that no purge will find":         {delRow(row.AppendByDeletionKey(nil, 0, 3)), `the tombstone of code "code03" is not in the index by deletion`},
+		"a live link among the deleted ones":          {putRow(row.AppendByDeletionKey(nil, 7, 4), row.AppendDeletion(nil, "code04")), "the link is not deleted"},
+		"a deletion of a code that is unknown":        {putRow(row.AppendByDeletionKey(nil, 7, 9), row.AppendDeletion(nil, "nobody")), "no hot record has its code"},
+		"a deletion without a code":                   {putRow(row.AppendByDeletionKey(nil, 0, 3), row.AppendDeletion(nil, "")), "no code"},
+		"a receipt that is cut off":                   {putRow(row.AppendReceiptKey(nil, &engine.RequestKey{}), []byte{1, 2}), "receipts, key"},
+		"a receipt under a key of a wrong length":     {putRow([]byte{row.TableReceipts, 1}, []byte{1, 2}), "in the table of receipts"},
+		"writes in the middle that are gone":          {putRow(row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: 5, Last: 6})), "it contains 5 of its first 6"},
+		"writes at the end that are gone":             {putRow(row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: 5, Last: 5})), "it contains 5, "},
+		"a day of the future":                         {putRow(row.AppendLinkDayKey(nil, 4, checkedHour/24+1), rowOf(rowtest.Hit(1))), "no hour of day 20001 is rolled up"},
+		"an hour that should be deleted":              {putRow(row.MetaKey(row.MetaFirstHour), binary.BigEndian.AppendUint32(nil, checkedHour+1)), "hours before 480001 are deleted"},
+		"a mark beyond the open hour":                 {putRow(row.MetaKey(row.MetaMark), row.AppendMark(nil, row.Mark{Hour: checkedHour + 100})), "roll-up mark: hour 480100"},
+		"a key of hours with a wrong length":          {putRow([]byte{row.TableLinkHours, 1, 2}, nil), "in a table of hours"},
+		"no store id":                                 {delRow(row.MetaKey(row.MetaStoreID)), "store id: it is missing"},
+		"a visitor key of 15 bytes":                   {putRow(row.MetaKey(row.MetaVisitorKey), make([]byte, 15)), "visitor key: "},
+		"positions that are cut off":                  {putRow(row.MetaKey(row.MetaPositions), []byte{1, 1}), "positions: "},
+		"a base URL that is empty":                    {putRow(row.MetaKey(row.MetaBaseURL), []byte{1}), "base URL: "},
+		"a meta row of an unknown name":               {putRow(row.MetaKey('?'), nil), "a row of no known name"},
+		"an id bound of 0":                            {putRow(row.MetaKey(row.MetaIDBound), make([]byte, 8)), "id bound: 0 is out of range"},
+		"a layout that the format file has not":       {putRow(row.MetaKey(row.MetaLayout), []byte{0, 0, 0, 9}), "version 1, and the database has 9"},
+		"a newer layout":                              {putRow(row.MetaKey(row.MetaLayout), []byte{0, 0, 0, 9}), "layout version: 9"},
+		"a row of a table that there is not":          {putRow([]byte{0x66, 1}, nil), "key 6601: a row of no known table"},
+		"a row before all tables":                     {putRow([]byte{0x01}, nil), "key 01: a row of no known table"},
+		"a row after all tables":                      {putRow([]byte{0xfe}, nil), "key fe: a row of no known table"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			damaged := cloneStore(t, mem)
@@ -240,7 +244,7 @@ func delRow(key []byte) func(*pebble.Batch) { return func(b *pebble.Batch) { rem
 func moreVisitors(hits, visitors uint64) *engine.Tally {
 	t := &engine.Tally{Hits: hits}
 	for i := range visitors {
-		t.Visitors.Add(visitorHash(i))
+		t.Visitors.Add(rowtest.Visitor(i))
 	}
 	return t
 }

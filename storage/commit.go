@@ -11,24 +11,28 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 const (
-	// commitQueueLimit bounds the mutations that wait for a commit, each of those of one request counted. The largest has
-	// about 40 KB with its index rows, the usual one 300 bytes.
+	// commitQueueLimit bounds the mutations that wait for a commit, each mutation of a request
+	// counted. The largest has about 40 KB with its index rows, a typical one 300 bytes.
 	commitQueueLimit = 4096
 
-	// commitBatchBytes is how large a batch may grow before it is committed and the next one begun. What came by one
-	// ApplyAll is never cut: at worst, with 1,000 links of 32 tags each, a batch has 45 MB.
+	// commitBatchBytes is how large a batch may grow before it is committed and the next one
+	// begins. The mutations of one ApplyAll are never split: at worst, with 1,000 links of 32 tags
+	// each, a batch has 45 MB.
 	commitBatchBytes = 4 << 20
 )
 
 var errRunning = errors.New("the committer is running")
 
-// committer turns mutations into batches: all that wait when a commit ends share the next one and its fsync.
+// committer turns mutations into batches: all that wait when a commit ends share the next commit
+// and its fsync.
 //
-// A mutation is in queue, then in hand of the goroutine that is in run, which calls its done. Once closed is set, under mu,
-// nothing enters the queue; whoever set it answers what is left. So what was accepted is answered exactly once.
+// A mutation is first in the queue, then with the goroutine in run, which calls its done. Once
+// closed is set, under mu, nothing enters the queue; whoever set it answers what is left. So what
+// was accepted is answered exactly once.
 type committer struct {
 	db   *pebble.DB
 	w    *writer
@@ -54,7 +58,7 @@ type queued struct {
 	done   func(error)
 }
 
-// mutations is how many mutations it counts as. A bulk without any still has its receipt.
+// mutations is the number of mutations that q counts as. A bulk without any still has its receipt.
 func (q *queued) mutations() int {
 	if q.bulk == nil {
 		return 1
@@ -67,10 +71,10 @@ func (c *committer) init(db *pebble.DB, w *writer) {
 	c.wake = make(chan struct{}, 1)
 }
 
-// Apply implements engine.Store. It waits for nothing: Run commits m. A mutation that no record could hold is an error.
-// Only for a purge it reads, which therefore the flush goroutine alone may ask for.
+// Apply implements engine.Store. It does not wait: Run commits m. A mutation that no record could
+// hold is an error. Only a purge reads; therefore only the flush goroutine may ask for one.
 func (s *Store) Apply(m engine.Mutation, done func(error)) {
-	if err := checkMutation(&m); err != nil {
+	if err := row.CheckMutation(&m); err != nil {
 		done(fmt.Errorf("storage: refusing a mutation: %w", err))
 		return
 	}
@@ -93,7 +97,7 @@ func (s *Store) Apply(m engine.Mutation, done func(error)) {
 
 // ApplyAll implements engine.Store.
 func (s *Store) ApplyAll(b engine.Bulk, done func(error)) {
-	if err := checkBulk(&b); err != nil {
+	if err := row.CheckBulk(&b); err != nil {
 		done(fmt.Errorf("storage: refusing a bulk: %w", err))
 		return
 	}
@@ -107,9 +111,9 @@ func (s *Store) ApplyAll(b engine.Bulk, done func(error)) {
 	}
 }
 
-// Run commits mutations until ctx is done. Then it commits what waits, and answers with engine.ErrClosed what comes later.
-// It may be called once.
-// Meanwhile it watches the free space and the room of the cache.
+// Run commits mutations until ctx is done. Then it commits those that wait, and answers later ones
+// with engine.ErrClosed. It may be called once. Meanwhile it watches the free space and the room of
+// the cache.
 func (s *Store) Run(ctx context.Context) error {
 	watched, stop := context.WithCancel(ctx)
 	var g errgroup.Group
@@ -177,7 +181,7 @@ func (c *committer) begin() error {
 	return nil
 }
 
-// take returns what waits, and leaves the spare slice for what will.
+// take returns the mutations that wait, and leaves the spare slice for the next ones.
 func (c *committer) take() []queued {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,7 +190,7 @@ func (c *committer) take() []queued {
 	return taken
 }
 
-// takeLast closes the queue and returns what waits.
+// takeLast closes the queue and returns the mutations that wait.
 func (c *committer) takeLast() []queued {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,7 +200,7 @@ func (c *committer) takeLast() []queued {
 	return taken
 }
 
-// close answers what waits with ErrClosed if there is no run to commit it.
+// close answers the mutations that wait with ErrClosed if no run will commit them.
 func (c *committer) close() error {
 	c.mu.Lock()
 	running := c.mu.running
@@ -210,7 +214,8 @@ func (c *committer) close() error {
 	return nil
 }
 
-// commit commits the mutations in their order, in as many batches as their size asks for, and answers them.
+// commit commits the mutations in their order, in as many batches as their size requires, and
+// answers them.
 func (c *committer) commit(waiting []queued) {
 	for rest := waiting; len(rest) > 0; {
 		n, mutations := 0, 0
@@ -241,7 +246,7 @@ func (c *committer) answer(committed []queued, err error) {
 	}
 }
 
-// queueLength is how many mutations wait.
+// queueLength returns how many mutations wait.
 func (c *committer) queueLength() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 func TestConcurrentMutationsAreAllDurableAndShareCommits(t *testing.T) {
@@ -102,7 +103,7 @@ func TestNothingIsAcceptedAndNeverAnswered(t *testing.T) {
 	if got, want := accepted.Load()+refused.Load(), submitted.Load(); got != want {
 		t.Errorf("got %d answers, want %d", got, want)
 	}
-	if got := int64(len(rows(t, s, tableHot))); got != accepted.Load() {
+	if got := int64(len(rows(t, s, row.TableHot))); got != accepted.Load() {
 		t.Errorf("got %d links, want %d", got, accepted.Load())
 	}
 	closeStore(t, s)

@@ -11,9 +11,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/storage/row/rowtest"
 )
 
-// crasher is a file system in memory that takes a clone, as a crash would leave it, before every operation on it.
+// crasher is a file system in memory that takes a clone, as a crash would leave it, before every
+// operation on it.
 type crasher struct {
 	mem *vfs.MemFS
 	cfg func() vfs.CrashCloneCfg
@@ -53,8 +55,9 @@ func (c *crasher) taken() []*vfs.MemFS {
 	return append(c.mu.clones, c.mem.CrashClone(c.cfg()))
 }
 
-// loseAll loses everything that was not synced, loseNothing nothing, as a kill; loseSome loses each block and each name with
-// a probability of one half, also of two of which a file system keeps the order.
+// loseAll loses everything that was not synced, loseNothing nothing, as a kill; loseSome loses each
+// block and each name with a probability of one half, also of two of which a file system keeps the
+// order.
 func loseAll() vfs.CrashCloneCfg { return vfs.CrashCloneCfg{} }
 
 func loseNothing() vfs.CrashCloneCfg {
@@ -94,8 +97,9 @@ func TestACreationThatCrashedAnywhereIsMadeUpFor(t *testing.T) {
 	}
 }
 
-// TestACreationThatCrashedTwiceIsMadeUpFor lets the second attempt crash as well, wherever the first one did. (Once the store
-// stands, what opens it is Pebble's, and that does not bear a loss out of order.)
+// TestACreationThatCrashedTwiceIsMadeUpFor lets the second attempt crash as well, wherever the
+// first one did. (Once the store stands, what opens it is Pebble's, and that does not bear a loss
+// out of order.)
 func TestACreationThatCrashedTwiceIsMadeUpFor(t *testing.T) {
 	t.Parallel()
 	first, fs := newCrasher(loseAll)
@@ -167,20 +171,21 @@ func TestReservedIDsSurviveACrash(t *testing.T) {
 	closeStore(t, s)
 }
 
-// crashFlushes returns the flushes of TestAFlushIsInTheStoreWholeOrNotAtAll: number i adds i hits to each of 40 links.
+// crashFlushes returns the flushes of TestAFlushIsStoredWholeOrNotAtAll: number i adds i hits to
+// each of 40 links.
 func crashFlush(i uint64) *modelFlush {
 	f := newModelFlush()
 	for id := range uint64(40) {
-		m := &model{hits: i, visitors: map[uint64]bool{}}
+		m := &rowtest.Model{Hits: i, Visitors: map[uint64]bool{}}
 		for v := range i {
-			m.visitors[visitorHash(i<<8|v)] = true
+			m.Visitors[rowtest.Visitor(i<<8|v)] = true
 		}
 		f.add(100, id, 1, m)
 	}
 	return f
 }
 
-func TestAFlushIsInTheStoreWholeOrNotAtAll(t *testing.T) {
+func TestAFlushIsStoredWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	const flushes = 8
 	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseSome(3), loseSome(4)} {
@@ -204,16 +209,17 @@ func TestAFlushIsInTheStoreWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// wantWholeFlushes checks that all links hold exactly the flushes that the positions tell of, and returns their number.
+// wantWholeFlushes checks that all links hold exactly the flushes that the positions tell of, and
+// returns their number.
 func wantWholeFlushes(t *testing.T, s *Store) uint64 {
 	t.Helper()
 	p, err := s.Positions()
 	if err != nil || p.FlushSeq > 0 && p.Rings[0] != p.FlushSeq {
 		t.Fatalf("got positions %+v, %v", p, err)
 	}
-	var want model
+	var want rowtest.Model
 	for i := range p.FlushSeq {
-		want.add(crashFlush(i + 1).links[linkHour{100, 0}])
+		want.Add(crashFlush(i + 1).links[linkHour{100, 0}])
 	}
 	for id := range uint64(40) {
 		wantTally(t, s, id, &want)

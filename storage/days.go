@@ -7,10 +7,12 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
-// dayReader goes over the day rows of one id after the other. All are read through one iterator, whose bounds are the days
-// of the id that are asked for: so an id costs one seek, a further day one step, and no row beyond is merged.
+// dayReader reads the day rows of one id after the other. All are read through one iterator, whose
+// bounds are the days of the id that are asked for. So an id costs one seek, each further day one
+// step, and no row beyond is merged.
 type dayReader struct {
 	it             *pebble.Iterator // nil: no span has days
 	table          byte
@@ -35,8 +37,8 @@ func (v *view) openDays(rows rowKind, plans []spanPlan) (*dayReader, error) {
 	if d.fromDay >= d.toDay {
 		return d, nil
 	}
-	keys := tableRange(rows.days)
-	it, err := v.snapshot.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	keys := row.TableRange(rows.days)
+	it, err := v.snapshot.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	d.it = it
 	return d, err
 }
@@ -54,27 +56,27 @@ func (d *dayReader) begin(id uint64) {
 		return
 	}
 	d.id, d.begun, d.valid = id, false, false
-	d.lower = appendDayKey(d.lower[:0], d.table, id, d.fromDay)
-	d.upper = appendDayKey(d.upper[:0], d.table, id, d.toDay)
+	d.lower = row.AppendDayKey(d.lower[:0], d.table, id, d.fromDay)
+	d.upper = row.AppendDayKey(d.upper[:0], d.table, id, d.toDay)
 	d.it.SetBounds(d.lower, d.upper)
 }
 
-// add adds the rows of the days from one to before another.
-func (d *dayReader) add(sum *tallySum, fromDay, toDay uint32, wanted engine.Parts) error {
+// add adds the rows of the days from fromDay to before toDay.
+func (d *dayReader) add(sum *row.Sum, fromDay, toDay uint32, wanted engine.Parts) error {
 	d.seek(fromDay)
 	for d.valid {
-		day, err := dayOf(d.it.Key())
+		day, err := row.DayOf(d.it.Key())
 		if err != nil {
 			return err
 		}
 		if day >= toDay {
 			break
 		}
-		row, err := d.it.ValueAndErr()
+		value, err := d.it.ValueAndErr()
 		if err != nil {
 			return err
 		}
-		if err := sum.add(row, wanted); err != nil {
+		if err := sum.Add(value, wanted); err != nil {
 			return fmt.Errorf("row %x: %w", d.it.Key(), err)
 		}
 		d.valid = d.it.Next()
@@ -83,16 +85,16 @@ func (d *dayReader) add(sum *tallySum, fromDay, toDay uint32, wanted engine.Part
 	return d.it.Error()
 }
 
-// seek goes to the first row of a day or later, if the iterator is not there.
+// seek moves the iterator to the first row of a day or later, if it is not there yet.
 func (d *dayReader) seek(day uint32) {
 	switch {
 	case !d.begun && day == d.fromDay:
 		d.valid = d.it.First()
 	case !d.begun || day < d.next:
-		d.valid = d.it.SeekGE(appendDayKey(nil, d.table, d.id, day))
+		d.valid = d.it.SeekGE(row.AppendDayKey(nil, d.table, d.id, day))
 	case d.valid:
-		if at, err := dayOf(d.it.Key()); err == nil && at < day {
-			d.valid = d.it.SeekGE(appendDayKey(nil, d.table, d.id, day))
+		if at, err := row.DayOf(d.it.Key()); err == nil && at < day {
+			d.valid = d.it.SeekGE(row.AppendDayKey(nil, d.table, d.id, day))
 		}
 	}
 	d.begun = true

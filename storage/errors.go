@@ -1,29 +1,36 @@
 package storage
 
-import "errors"
+import (
+	"errors"
 
-// The errors of Open that callers tell apart. Whichever it is, Open has changed nothing.
+	"shunt/storage/row"
+)
+
+// The errors of Open that callers distinguish. After any of them, Open has changed nothing.
 var (
-	// ErrNoStore: the folder does not exist or is empty, or the creation of a store in it did not end; and Options.Create is
-	// false.
+	// ErrNoStore: the folder does not exist or is empty, or the creation of a store in it did not
+	// finish; and Options.Create is false.
 	ErrNoStore = errors.New("no store")
 	// ErrLocked: another process, or another Store of this one, has the store open.
 	ErrLocked = errors.New("store is in use by another process")
 	// ErrNewerFormat: a newer version of shunt has written the store.
 	ErrNewerFormat = errors.New("store was written by a newer version of shunt")
+	// ErrOldFormat: a program from before the first release has written the store or the backup.
+	// Those formats had numbers of their own, and this program does not read them.
+	ErrOldFormat = errors.New("written by a version of shunt from before its first release")
 	// ErrNotAStore: the folder holds something else.
 	ErrNotAStore = errors.New("folder holds other files and no store")
 	// ErrBackup: the folder is a backup, which Restore makes a store of. Inspect opens it.
 	ErrBackup = errors.New("folder is a backup")
-	// ErrUnfinishedBackup: a backup into the folder was cut off. Nothing can be made of it.
+	// ErrUnfinishedBackup: a backup into the folder was cut off. It cannot be used.
 	ErrUnfinishedBackup = errors.New("a backup did not finish here")
 	// ErrUnfinishedRestore: a restore into the folder was cut off. Restore begins it again.
 	ErrUnfinishedRestore = errors.New("a restore did not finish here")
 )
 
-// The errors of Backup and Restore that callers tell apart.
+// The errors of Backup and Restore that callers distinguish.
 var (
-	// ErrNotEmpty: the target exists and is not empty. It is as it was.
+	// ErrNotEmpty: the target exists and is not empty. It is unchanged.
 	ErrNotEmpty = errors.New("folder is not empty")
 	// ErrInside: one of source and target lies in the other.
 	ErrInside = errors.New("folder lies inside the other one")
@@ -32,10 +39,10 @@ var (
 )
 
 var (
-	// ErrCorrupt: a key or a value is not what this package writes.
-	ErrCorrupt = errors.New("store is corrupt")
-	// ErrLostWrites: the store does not contain every write that was acknowledged: a damaged disk, or a copy of a folder that
-	// was in use. Open refuses it unless Options.AcceptLoss.
+	// ErrCorrupt: a key or a value is not what this program writes.
+	ErrCorrupt = row.ErrCorrupt
+	// ErrLostWrites: the store does not contain every acknowledged write: a damaged disk, or a copy
+	// of a folder that was in use. Open refuses it unless Options.AcceptLoss.
 	ErrLostWrites = errors.New("store has lost writes that were acknowledged")
 	// ErrNoIDs: the node has given all of its 2^48 − 1 link ids.
 	ErrNoIDs = errors.New("no link ids left")

@@ -7,16 +7,17 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 const (
-	// flushRetainBytes is the largest buffer of a flush that is kept for the next one: of about a million rows. (Pebble
-	// keeps for itself the buffer of a batch over half a memtable.)
+	// flushRetainBytes is the largest buffer of a flush that is kept for the next one: of about a
+	// million rows. (Pebble keeps for itself the buffer of a batch over half a memtable.)
 	flushRetainBytes = 32 << 20
 )
 
-// maxFlushBytes bounds a flush; Pebble's own limit, which it panics at, is 4 GiB. 1 GiB holds 30 million rows without
-// visitors and breakdowns. It is a variable for tests.
+// maxFlushBytes bounds a flush; Pebble's own limit, at which it panics, is 4 GiB. 1 GiB holds 30
+// million rows without visitors and breakdowns. It is a variable for tests.
 var maxFlushBytes = 1 << 30
 
 // flusher is the state of the one goroutine that flushes and rolls up.
@@ -26,8 +27,8 @@ type flusher struct {
 	hour       uint32 // of the row before, if hourKnown: rows come sorted
 	hourKnown  bool
 
-	mark  mark  // as last committed
-	sweep sweep // as last committed
+	mark  row.Mark  // as last committed
+	sweep row.Sweep // as last committed
 
 	nextReceipt []byte // where the sweep of receipts goes on; nil: at the first
 
@@ -38,16 +39,17 @@ func (f *flusher) init(db *pebble.DB) {
 	f.batch = db.NewBatch(pebble.WithMaxRetainedSizeBytes(flushRetainBytes))
 }
 
-// Flush implements engine.Store. It allocates nothing for a row; one with a few visitors costs about 0.2 µs before its
-// commit. A row of an hour that is rolled up is an error: it would never be counted.
+// Flush implements engine.Store. It allocates nothing for a row; a row with a few visitors costs
+// about 0.2 µs before its commit. A row of an hour that is rolled up is an error: it would never be
+// counted.
 func (s *Store) Flush(b engine.FlushBatch) error {
 	f := &s.flusher
 	defer f.batch.Reset()
 	if err := s.collect(&b); err != nil {
 		return fmt.Errorf("storage: flush %d: %w", b.Positions.FlushSeq, err)
 	}
-	f.value = appendPositions(f.value[:0], &b.Positions)
-	set(f.batch, metaKey(metaPositions), f.value)
+	f.value = row.AppendPositions(f.value[:0], &b.Positions)
+	set(f.batch, row.MetaKey(row.MetaPositions), f.value)
 	return s.sync(f.batch, "storage: committing a flush")
 }
 
@@ -57,7 +59,7 @@ func (s *Store) collect(b *engine.FlushBatch) error {
 	f.hour, f.hourKnown = 0, false
 	if b.Links != nil {
 		err := b.Links(func(hour uint32, id uint64, t *engine.Tally) error {
-			f.key = appendLinkHourKey(f.key[:0], hour, id)
+			f.key = row.AppendLinkHourKey(f.key[:0], hour, id)
 			return s.addFlushed(hour, t)
 		})
 		if err != nil {
@@ -68,7 +70,7 @@ func (s *Store) collect(b *engine.FlushBatch) error {
 		return nil
 	}
 	return b.Owners(func(hour uint32, owner uint32, t *engine.Tally) error {
-		f.key = appendOwnerHourKey(f.key[:0], hour, owner)
+		f.key = row.AppendOwnerHourKey(f.key[:0], hour, owner)
 		return s.addFlushed(hour, t)
 	})
 }
@@ -77,7 +79,7 @@ func (s *Store) collect(b *engine.FlushBatch) error {
 func (s *Store) addFlushed(hour uint32, t *engine.Tally) error {
 	f := &s.flusher
 	if hour != f.hour || !f.hourKnown {
-		if hour < f.mark.hour {
+		if hour < f.mark.Hour {
 			return fmt.Errorf("row of hour %d, which is rolled up", hour)
 		}
 		f.hour, f.hourKnown = hour, true
@@ -86,10 +88,10 @@ func (s *Store) addFlushed(hour uint32, t *engine.Tally) error {
 	if f.batch.Len() > maxFlushBytes {
 		return fmt.Errorf("%w: more than %d bytes", engine.ErrFlushTooLarge, maxFlushBytes)
 	}
-	if err := checkDimensions(t); err != nil {
+	if err := row.CheckDimensions(t); err != nil {
 		return err
 	}
-	f.value = appendTally(f.value[:0], t)
+	f.value = row.AppendTally(f.value[:0], t)
 	merge(f.batch, f.key, f.value)
 	return nil
 }

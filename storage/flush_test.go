@@ -8,6 +8,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
 )
 
 func TestAFlushAllocatesNothingForARow(t *testing.T) {
@@ -28,13 +30,13 @@ func TestAFlushAllocatesNothingForARow(t *testing.T) {
 }
 
 // flushDense commits a flush of links rows of one hour, each of the same 2,000 visitors.
-func flushDense(t *testing.T, s *Store, hour uint32, links uint64) *model {
+func flushDense(t *testing.T, s *Store, hour uint32, links uint64) *rowtest.Model {
 	t.Helper()
-	m := &model{hits: 2000, visitors: map[uint64]bool{}}
+	m := &rowtest.Model{Hits: 2000, Visitors: map[uint64]bool{}}
 	for v := range uint64(2000) {
-		m.visitors[visitorHash(v)] = true
+		m.Visitors[rowtest.Visitor(v)] = true
 	}
-	dense := m.tally()
+	dense := m.Tally()
 	err := s.Flush(engine.FlushBatch{Links: func(yield func(uint32, uint64, *engine.Tally) error) error {
 		for id := range links {
 			if err := yield(hour, id, dense); err != nil {
@@ -49,31 +51,31 @@ func flushDense(t *testing.T, s *Store, hour uint32, links uint64) *model {
 	return m
 }
 
-// TestAFlushOverHalfAMemtableIsWholeAndTheNextOneToo has a batch that Pebble keeps the buffer of.
-func TestAFlushOverHalfAMemtableIsWholeAndTheNextOneToo(t *testing.T) {
+// TestAFlushOverHalfAMemtableIsWhole has a batch that Pebble keeps the buffer of.
+func TestAFlushOverHalfAMemtableIsWhole(t *testing.T) {
 	t.Parallel()
 	const links = memTableBytes / 2 / (16 << 10)
 	s := openMem(t, vfs.NewMem())
 	defer closeStore(t, s)
 	m := flushDense(t, s, 10, links)
 	f := newModelFlush()
-	f.add(10, 5, 1, hit(1))
+	f.add(10, 5, 1, rowtest.Hit(1))
 	flush(t, s, 2, f)
 	wantTally(t, s, 0, m)
 	wantTally(t, s, links-1, m)
-	m.add(hit(1))
+	m.Add(rowtest.Hit(1))
 	wantTally(t, s, 5, m)
 }
 
-func TestAFlushThatIsTooLargeIsRefusedWholeAndASmallerOneIsTaken(t *testing.T) {
+func TestATooLargeFlushIsRefusedWhole(t *testing.T) {
 	defer func(limit int) { maxFlushBytes = limit }(maxFlushBytes)
 	maxFlushBytes = 4 << 10
 	s := openMem(t, vfs.NewMem())
 	defer closeStore(t, s)
-	row := hit(1)
+	single := rowtest.Hit(1)
 	f := newModelFlush()
 	for id := range uint64(200) {
-		f.add(10, id, 1, row)
+		f.add(10, id, 1, single)
 	}
 	before, err := s.Positions()
 	if err != nil {
@@ -85,16 +87,17 @@ func TestAFlushThatIsTooLargeIsRefusedWholeAndASmallerOneIsTaken(t *testing.T) {
 	if after, err := s.Positions(); err != nil || after.FlushSeq != before.FlushSeq {
 		t.Errorf("flush %d is there, want %d (%v)", after.FlushSeq, before.FlushSeq, err)
 	}
-	wantTally(t, s, 7, &model{})
+	wantTally(t, s, 7, &rowtest.Model{})
 	small := newModelFlush()
-	small.add(10, 7, 1, row)
+	small.add(10, 7, 1, single)
 	flush(t, s, 1, small)
-	one := &model{}
-	one.add(row)
+	one := &rowtest.Model{}
+	one.Add(single)
 	wantTally(t, s, 7, one)
 }
 
-// TestAFlushOfCountsAloneIsNeverTooLarge does the sum for the largest rows that there can be, of as many as may wait.
+// TestAFlushOfCountsAloneIsNeverTooLarge does the sum for the largest rows that there can be, of as
+// many as may wait.
 func TestAFlushOfCountsAloneIsNeverTooLarge(t *testing.T) {
 	s := openMem(t, vfs.NewMem())
 	defer closeStore(t, s)
@@ -102,12 +105,12 @@ func TestAFlushOfCountsAloneIsNeverTooLarge(t *testing.T) {
 	b := s.db.NewBatch()
 	defer b.Close()
 	before := b.Len()
-	merge(b, appendLinkHourKey(nil, math.MaxUint32, math.MaxUint64), appendTally(nil, largest))
-	row := b.Len() - before
-	if row != 48 { // as engine.DefaultPendingEntries says
-		t.Errorf("a row takes %d bytes", row)
+	merge(b, row.AppendLinkHourKey(nil, math.MaxUint32, math.MaxUint64), row.AppendTally(nil, largest))
+	rowBytes := b.Len() - before
+	if rowBytes != 48 { // as engine.DefaultPendingEntries says
+		t.Errorf("a row takes %d bytes", rowBytes)
 	}
-	if sum := row * engine.DefaultPendingEntries; sum > maxFlushBytes {
+	if sum := rowBytes * engine.DefaultPendingEntries; sum > maxFlushBytes {
 		t.Errorf("%d rows take %d bytes, a flush at most %d", engine.DefaultPendingEntries, sum, maxFlushBytes)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"shunt/storage/row"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +15,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Names in the store's folder. The others' are known here because a folder that holds nothing else is no stranger's.
+// Names in the store's folder. The others' are known here because a folder that holds nothing else
+// is no stranger's.
 const (
 	formatName       = "format"
 	formatNewName    = "format.new"       // becomes format when the store is made
@@ -24,20 +26,24 @@ const (
 	dbName           = "db"
 	lockName         = "LOCK" // in db
 
-	formatPrefix = "shunt store, format "
-	backupPrefix = "shunt backup, format "
+	formatPrefix = "shunt data, version "
+	backupPrefix = "shunt backup, version "
+
+	// Programs from before the first release wrote these. Their numbers are not ours.
+	oldFormatPrefix = "shunt store, format "
+	oldBackupPrefix = "shunt backup, format "
 
 	folderMode = 0o700
 
-	// maxFormatBytes bounds what is read of the format file.
+	// maxFormatBytes bounds the part of the format file that is read.
 	maxFormatBytes = 256
 )
 
-// harmless are the names that may stand in a folder in which a store is created: what a creation that did not end leaves,
-// what others of this program make, and what a fresh file system has.
+// harmless are the names that may stand in a folder in which a store is created: what an unfinished
+// creation leaves, what other parts of this program make, and what a fresh file system has.
 var harmless = map[string]bool{
 	formatNewName: true, formatTmpName: true, dbName: true, "journal": true, "shunt.sock": true, "lost+found": true,
-	ackedName: true, reserveName: true,
+	ackedName: true, ballastName: true,
 }
 
 // folder is the store's folder as it is outside of Pebble. What it holds is one of
@@ -48,10 +54,11 @@ var harmless = map[string]bool{
 //
 // or what a backup or a restore has left that was cut off: format.backup, format.restoring.
 //
-// A creation makes the folders, takes the lock, writes format.new, empties db, has Pebble make a database and the first
-// rows durable, and renames format.new to format. So one that crashed anywhere begins again from an empty db; that is
-// needed, because Pebble's own creation may leave, after a power cut, a database that it does not open. And what does not
-// say by format or format.new that it is ours is never written to.
+// A creation makes the folders, takes the lock, writes format.new, empties db, has Pebble make a
+// database and the first rows durable, and renames format.new to format. So one that crashed
+// anywhere begins again from an empty db; that is needed, because Pebble's own creation may leave,
+// after a power cut, a database that it does not open. And what does not say by format or
+// format.new that it is ours is never written to.
 type folder struct {
 	fs  vfs.FS
 	dir string
@@ -67,7 +74,8 @@ const (
 
 func (f *folder) path(name string) string { return f.fs.PathJoin(f.dir, name) }
 
-// inspect tells what the folder holds. It changes nothing. Errors: ErrNewerFormat, ErrNotAStore.
+// inspect returns what the folder holds. It changes nothing. Errors: ErrOldFormat, ErrNewerFormat,
+// ErrNotAStore.
 func (f *folder) inspect() (folderState, error) {
 	names, err := f.list(f.dir)
 	if err != nil {
@@ -89,8 +97,8 @@ func (f *folder) inspect() (folderState, error) {
 	return f.inspectDB(slices.Contains(names, formatNewName))
 }
 
-// inspectDB tells unfinished from absent. Only a db that is as good as empty may stand there without a whole format.new,
-// which is durable before Pebble's first file.
+// inspectDB distinguishes unfinished from absent. Without a whole format.new, which is durable
+// before Pebble's first file, db may hold nothing but a lock file.
 func (f *folder) inspectDB(announced bool) (folderState, error) {
 	names, err := f.list(f.path(dbName))
 	if err != nil {
@@ -105,7 +113,7 @@ func (f *folder) inspectDB(announced bool) (folderState, error) {
 	return unfinished, f.checkFormat(formatNewName)
 }
 
-// list returns the names in a folder; none if it does not exist.
+// list returns the names in a folder, or none if it does not exist.
 func (f *folder) list(dir string) ([]string, error) {
 	names, err := f.fs.List(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,7 +125,8 @@ func (f *folder) list(dir string) ([]string, error) {
 	return names, nil
 }
 
-// checkFormat tells whether a format file is that of a store, and of a version that this program knows.
+// checkFormat checks that a format file is that of a store, and of a version that this program
+// knows.
 func (f *folder) checkFormat(name string) error {
 	_, backup, err := f.readFormat(name)
 	if err == nil && backup {
@@ -138,6 +147,9 @@ func (f *folder) readFormat(name string) (version uint32, backup bool, err error
 		return 0, false, fmt.Errorf("reading the store's format: %w", err)
 	}
 	line, _, ended := strings.Cut(string(text), "\n")
+	if ended && (strings.HasPrefix(line, oldFormatPrefix) || strings.HasPrefix(line, oldBackupPrefix)) {
+		return 0, false, fmt.Errorf("%w: %s says %q", ErrOldFormat, f.path(name), line)
+	}
 	digits, found := strings.CutPrefix(line, formatPrefix)
 	if !found {
 		digits, backup = strings.CutPrefix(line, backupPrefix)
@@ -150,17 +162,18 @@ func (f *folder) readFormat(name string) (version uint32, backup bool, err error
 }
 
 func checkLayout(version uint32) error {
-	if version > layoutVersion {
-		return fmt.Errorf("%w: it has format %d, this program knows up to %d", ErrNewerFormat, version, layoutVersion)
+	if version > row.LayoutVersion {
+		return fmt.Errorf("%w: it has version %d, and this program knows version %d", ErrNewerFormat, version, row.LayoutVersion)
 	}
 	return nil
 }
 
-// make makes the folder and the one of Pebble, and sees to it that they outlive a crash, also if they were there already:
-// whoever made them may have crashed before that. A parent that may not be read cannot be synced.
+// make makes the folder and Pebble's folder in it, and ensures that they outlive a crash. It does
+// so even if they exist: the process that made them may have crashed before that. A parent that may
+// not be read cannot be synced.
 func (f *folder) make() error { return f.makeDir(f.path(dbName)) }
 
-// makeDir makes the folder, and dir, which is it or is in it.
+// makeDir makes the folder, and dir, which is the folder or is in it.
 func (f *folder) makeDir(dir string) error {
 	parents := []string{f.dir, f.fs.PathDir(f.dir)}
 	for above := parents[1]; f.fs.PathDir(above) != above; above = f.fs.PathDir(above) {
@@ -180,15 +193,16 @@ func (f *folder) makeDir(dir string) error {
 	return nil
 }
 
-// beginCreation announces a store, and removes what an unfinished one has left. It wants the lock.
+// beginCreation announces a store, and removes what an unfinished creation has left. The caller
+// must hold the lock.
 func (f *folder) beginCreation() error {
-	if err := f.writeFormat(formatNewName, formatPrefix, layoutVersion); err != nil {
+	if err := f.writeFormat(formatNewName, formatPrefix, row.LayoutVersion); err != nil {
 		return err
 	}
 	return f.emptyDB()
 }
 
-// emptyDB removes what is in db but the lock.
+// emptyDB removes everything in db but the lock.
 func (f *folder) emptyDB() error {
 	names, err := f.list(f.path(dbName))
 	if err != nil {
@@ -205,8 +219,8 @@ func (f *folder) emptyDB() error {
 	return nil
 }
 
-// writeFormat makes a format file or replaces it, durably. It is whole at every moment: one that was torn would make a
-// folder with a database in it a stranger's.
+// writeFormat makes a format file or replaces it, durably. The file is whole at every moment: with
+// a torn one, a folder with a database in it would look like somebody else's.
 func (f *folder) writeFormat(name, prefix string, version uint32) error {
 	if err := f.writeSynced(formatTmpName, fmt.Sprintf("%s%d\n", prefix, version)); err != nil {
 		return fmt.Errorf("writing the store's format: %w", err)
@@ -228,7 +242,8 @@ func (f *folder) writeSynced(name, text string) error {
 	return errors.Join(err, file.Close())
 }
 
-// end makes it a store, or a backup: name is the format file that says what is under way.
+// end turns the folder into a store or a backup: name is the format file that says what is under
+// way.
 func (f *folder) end(name string) error {
 	if err := f.fs.Rename(f.path(name), f.path(formatName)); err != nil {
 		return fmt.Errorf("renaming the store's format: %w", err)
@@ -247,7 +262,8 @@ func (f *folder) syncDir(dir string) error {
 	return nil
 }
 
-// lock takes Pebble's lock, before anything that a process which holds it may be using is written.
+// lock takes Pebble's lock, before anything is written that the process that holds the lock may be
+// using.
 func (f *folder) lock() (*pebble.Lock, error) {
 	lock, err := pebble.LockDirectory(f.path(dbName), f.fs)
 	switch {
@@ -261,8 +277,9 @@ func (f *folder) lock() (*pebble.Lock, error) {
 	return nil, fmt.Errorf("locking the store: %w", err)
 }
 
-// heldElsewhere tells whether an error of vfs.FS.Lock means that somebody has the lock: EAGAIN or EACCES of fcntl, bare, if
-// it is another process; an error of Pebble without a number if it is this one. An error of making the file has a path.
+// heldElsewhere reports whether an error of vfs.FS.Lock means that the lock is taken: EAGAIN or
+// EACCES of fcntl, bare, if another process has it; an error of Pebble without a number if this
+// process has it. An error of making the file has a path.
 func heldElsewhere(err error) bool {
 	var pathError *fs.PathError
 	var errno syscall.Errno

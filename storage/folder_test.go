@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"shunt/storage/row"
 	"strconv"
 	"strings"
 	"testing"
@@ -79,7 +80,7 @@ func TestAFolderWithoutStoreIsNoStoreUnlessCreated(t *testing.T) {
 		t.Errorf("got mode %v, %v, want %o", info.Mode(), err, folderMode)
 	}
 	text, err := os.ReadFile(filepath.Join(missing, formatName))
-	if got, want := string(text), fmt.Sprintf("shunt store, format %d\n", layoutVersion); err != nil || got != want {
+	if got, want := string(text), fmt.Sprintf("shunt data, version %d\n", row.LayoutVersion); err != nil || got != want {
 		t.Errorf("format file: got %q, %v, want %q", got, err, want)
 	}
 	s, err := Open(missing, Options{Logger: quiet})
@@ -104,8 +105,8 @@ func TestAStrangersFolderIsLeftAlone(t *testing.T) {
 
 func TestAFormatFileThatIsNotOursIsLeftAlone(t *testing.T) {
 	for _, text := range []string{
-		"", "format: A4\n", "shunt store, format \n", "shunt store, format -1\n", "shunt store, format 0\n",
-		"shunt store, format 01\n", "shunt store, format 1",
+		"", "format: A4\n", "shunt data, version \n", "shunt data, version -1\n", "shunt data, version 0\n",
+		"shunt data, version 01\n", "shunt data, version 1",
 	} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, formatName), text)
@@ -116,7 +117,7 @@ func TestAFormatFileThatIsNotOursIsLeftAlone(t *testing.T) {
 func TestAStoreOfANewerFormatIsLeftAlone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	closeStore(t, open(t, dir, Options{}))
-	write(t, filepath.Join(dir, formatName), fmt.Sprintf("shunt store, format %d\nand more that we do not know\n", layoutVersion+1))
+	write(t, filepath.Join(dir, formatName), fmt.Sprintf("shunt data, version %d\nand more that we do not know\n", row.LayoutVersion+1))
 	wantUntouched(t, dir, true, ErrNewerFormat)
 	wantUntouched(t, dir, false, ErrNewerFormat)
 }
@@ -125,7 +126,7 @@ func TestANewerLayoutInTheDatabaseIsRefused(t *testing.T) {
 	mem := vfs.NewMem()
 	s := openMem(t, mem)
 	b := s.db.NewBatch()
-	set(b, metaKey(metaLayout), binary.BigEndian.AppendUint32(nil, layoutVersion+1))
+	set(b, row.MetaKey(row.MetaLayout), binary.BigEndian.AppendUint32(nil, row.LayoutVersion+1))
 	if err := s.sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
@@ -137,13 +138,13 @@ func TestANewerLayoutInTheDatabaseIsRefused(t *testing.T) {
 	}
 }
 
-func TestAStoreWithoutMetaOrDatabaseIsCorruptAndNotMadeAnew(t *testing.T) {
+func TestAStoreWithoutMetaOrDatabaseIsCorrupt(t *testing.T) {
 	for name, damage := range map[string]func(s *Store, mem *vfs.MemFS) error{
 		"no layout version": func(s *Store, mem *vfs.MemFS) error {
-			return errors.Join(s.db.Delete(metaKey(metaLayout), pebble.Sync), s.Close())
+			return errors.Join(s.db.Delete(row.MetaKey(row.MetaLayout), pebble.Sync), s.Close())
 		},
 		"no visitor key": func(s *Store, mem *vfs.MemFS) error {
-			return errors.Join(s.db.Delete(metaKey(metaVisitorKey), pebble.Sync), s.Close())
+			return errors.Join(s.db.Delete(row.MetaKey(row.MetaVisitorKey), pebble.Sync), s.Close())
 		},
 		"empty folder db": func(s *Store, mem *vfs.MemFS) error {
 			return errors.Join(s.Close(), mem.RemoveAll("/data/store/db"), mem.MkdirAll("/data/store/db", 0o700))
@@ -181,7 +182,7 @@ func TestAStoreKeepsItsIdentity(t *testing.T) {
 	}
 }
 
-func TestAVisitorKeyIsTakenOnlyWhereAStoreIsCreated(t *testing.T) {
+func TestAVisitorKeyIsUsedOnlyToCreateAStore(t *testing.T) {
 	mem := vfs.NewMem()
 	first, second := [16]byte{1}, [16]byte{2}
 	for _, key := range []*[16]byte{&first, &second, nil} {
@@ -229,7 +230,7 @@ func TestAStoreThatAnotherProcessHoldsIsLocked(t *testing.T) {
 	closeStore(t, open(t, dir, Options{}))
 }
 
-func TestAFatalErrorOfPebbleEndsTheProcessWithOneLine(t *testing.T) {
+func TestAFatalPebbleErrorEndsTheProcessWithOneLine(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"=fatal")
 	var stderr bytes.Buffer
@@ -243,24 +244,33 @@ func TestAFatalErrorOfPebbleEndsTheProcessWithOneLine(t *testing.T) {
 	}
 }
 
-// firstLine is what a format file of ours begins with.
-var firstLine = regexp.MustCompile(`\Ashunt store, format ([1-9][0-9]*)\n`)
+// firstLine is what a format file of ours begins with, that of a store or of a backup.
+var firstLine = regexp.MustCompile(`\Ashunt (data|backup), version ([1-9][0-9]*)\n`)
 
-// FuzzFormatFile inspects a folder whose format file is any bytes: what is taken begins with the line of a version just as
-// writeFormat writes it, a newer version is told apart, all else is no store, and the file stays as it is.
+// oldLine is what one began with before the first release, that of a backup too.
+var oldLine = regexp.MustCompile(`\Ashunt (store|backup), format .*\n`)
+
+// FuzzFormatFile inspects a folder whose format file is any bytes: what is taken begins with the
+// line of a version just as writeFormat writes it, a newer version is told apart, all else is no
+// store, and the file stays as it is.
 func FuzzFormatFile(f *testing.F) {
 	for _, text := range []string{
-		"", "shunt store, format 1\n", "shunt store, format 1", "shunt store, format 1\nand more\n", "shunt store, format 3\n", "shunt store, format 4\n",
-		"shunt store, format 01\n", "shunt store, format 0\n", "shunt store, format 4294967296\n", "shunt store, format 1\r\n",
-		"shunt store, format " + strings.Repeat("0", maxFormatBytes) + "1\n", "format: A4\n",
+		"", "shunt data, version 1\n", "shunt data, version 1", "shunt data, version 1\nand more\n", "shunt data, version 2\n", "shunt backup, version 1\n", "shunt store, format 3\n", "shunt store, format x\n", "shunt backup, format 2\n",
+		"shunt data, version 01\n", "shunt data, version 0\n", "shunt data, version 4294967296\n", "shunt data, version 1\r\n",
+		"shunt data, version " + strings.Repeat("0", maxFormatBytes) + "1\n", "format: A4\n",
 	} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		want := ErrNotAStore
+		if oldLine.Match(text[:min(len(text), maxFormatBytes)]) {
+			want = ErrOldFormat
+		}
 		if match := firstLine.FindSubmatch(text); match != nil {
-			if version, err := strconv.ParseUint(string(match[1]), 10, 32); err == nil && version > layoutVersion {
+			if version, err := strconv.ParseUint(string(match[2]), 10, 32); err == nil && version > row.LayoutVersion {
 				want = ErrNewerFormat
+			} else if err == nil && string(match[1]) == "backup" {
+				want = ErrBackup
 			} else if err == nil {
 				want = nil
 			}

@@ -10,23 +10,26 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 const (
-	// Ids are read in blocks: from few to many, as long as what is kept of a block stays small. A row can have 80 KB.
+	// Ids are read in blocks: from few to many, as long as what is kept of a block stays small. A
+	// row can have 80 KB.
 	minHourBlock    = 16
 	maxHourBlock    = 1024
 	smallBlockBytes = 1 << 20
 	largeBlockBytes = 8 << 20
 
-	// From so many ids on, rows are found by an iterator that goes through them in order. Below, by a Get each, which
-	// mostly finds by a Bloom filter that there is no row.
+	// From this many ids on, an iterator goes through the rows in order. For fewer, each row is
+	// read by a Get, which mostly learns from a Bloom filter that there is none.
 	hourIteratorIDs = 16
 )
 
-// hourReader reads the hour rows of many ids. Rows of one hour stand together, by id, and those of one id far apart: so it
-// reads a block of ids at once, hour by hour and in the order of ids, and keeps what is wanted of the rows that it finds.
-// Read link by link, 10,000 links over 48 hours took 65 times as long (34 s), since each row is in another block of a table.
+// hourReader reads the hour rows of many ids. Rows of one hour stand together, by id, and rows of
+// one id far apart. So it reads a block of ids at once, hour by hour and in the order of ids, and
+// keeps the wanted parts of the rows that it finds. Read link by link, 10,000 links over 48 hours
+// took 65 times as long (34 s), since each row is in another block of a table.
 type hourReader struct {
 	view     *view
 	table    byte
@@ -34,7 +37,7 @@ type hourReader struct {
 	hours    []uint32         // that any span wants
 	it       *pebble.Iterator // nil: few ids
 	key      []byte
-	strip    tallySum
+	strip    row.Sum
 	block    int // ids of the last block
 	order    []int
 	rows     []hourRow // by (i, hour)
@@ -49,7 +52,7 @@ type hourRow struct {
 }
 
 func (v *view) openHours(rows rowKind, ids int, plans []spanPlan, wanted engine.Parts) (*hourReader, error) {
-	h := &hourReader{view: v, table: rows.hours, wanted: wanted, strip: tallySum{sorted: true}}
+	h := &hourReader{view: v, table: rows.hours, wanted: wanted}
 	for j := range plans {
 		h.hours = append(h.hours, plans[j].hours...)
 	}
@@ -58,8 +61,8 @@ func (v *view) openHours(rows rowKind, ids int, plans []spanPlan, wanted engine.
 	if ids < hourIteratorIDs || len(h.hours) == 0 {
 		return h, nil
 	}
-	keys := tableRange(rows.hours)
-	it, err := v.snapshot.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	keys := row.TableRange(rows.hours)
+	it, err := v.snapshot.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	h.it = it
 	return h, err
 }
@@ -71,7 +74,8 @@ func (h *hourReader) close() error {
 	return h.it.Close()
 }
 
-// blockSize is how many ids the next block has: more if little was kept of the last one, fewer if much was.
+// blockSize returns how many ids the next block has: more if little was kept of the last one, fewer
+// if much was.
 func (h *hourReader) blockSize() int {
 	switch kept := len(h.contents); {
 	case h.block == 0:
@@ -103,18 +107,18 @@ func (h *hourReader) load(ids []uint64) error {
 func (h *hourReader) loadHour(hour uint32, ids []uint64) error {
 	if h.it == nil {
 		for _, i := range h.order {
-			h.key = appendSuffix(appendHourKey(h.key[:0], h.table, hour), h.table, ids[i])
+			h.key = row.AppendSuffix(row.AppendHourPrefix(h.key[:0], h.table, hour), h.table, ids[i])
 			if err := h.get(hour, i); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	bounds := prefixRange(appendHourKey(nil, h.table, hour))
-	h.it.SetBounds(bounds.lower, bounds.upper)
+	bounds := row.PrefixRange(row.AppendHourPrefix(nil, h.table, hour))
+	h.it.SetBounds(bounds.Lower, bounds.Upper)
 	sought, valid := false, false
 	for _, i := range h.order {
-		h.key = appendSuffix(appendHourKey(h.key[:0], h.table, hour), h.table, ids[i])
+		h.key = row.AppendSuffix(row.AppendHourPrefix(h.key[:0], h.table, hour), h.table, ids[i])
 		if sought && !valid {
 			break
 		}
@@ -124,47 +128,47 @@ func (h *hourReader) loadHour(hour uint32, ids []uint64) error {
 		if !valid || !bytes.Equal(h.it.Key(), h.key) {
 			continue
 		}
-		row, err := h.it.ValueAndErr()
+		value, err := h.it.ValueAndErr()
 		if err != nil {
 			return err
 		}
-		if err := h.keep(hour, i, row); err != nil {
+		if err := h.keep(hour, i, value); err != nil {
 			return err
 		}
 	}
 	return h.it.Error()
 }
 
-// get reads the row of h.key, if there is one.
+// get reads the row of h.key, if it exists.
 func (h *hourReader) get(hour uint32, i int) error {
-	row, closer, err := h.view.snapshot.Get(h.key)
+	value, closer, err := h.view.snapshot.Get(h.key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return errors.Join(h.keep(hour, i, row), closer.Close())
+	return errors.Join(h.keep(hour, i, value), closer.Close())
 }
 
-// keep keeps what is wanted of a row.
-func (h *hourReader) keep(hour uint32, i int, row []byte) error {
+// keep keeps the wanted parts of a row.
+func (h *hourReader) keep(hour uint32, i int, value []byte) error {
 	from := len(h.contents)
-	if h.wanted == allParts {
-		h.contents = append(h.contents, row...)
+	if h.wanted == row.AllParts {
+		h.contents = append(h.contents, value...)
 	} else {
-		h.strip.reset()
-		if err := h.strip.add(row, h.wanted); err != nil {
+		h.strip.Reset()
+		if err := h.strip.Add(value, h.wanted); err != nil {
 			return fmt.Errorf("row %x: %w", h.key, err)
 		}
-		h.contents = h.strip.appendRow(h.contents)
+		h.contents = h.strip.AppendRow(h.contents)
 	}
 	h.rows = append(h.rows, hourRow{i: i, hour: hour, from: from, to: len(h.contents)})
 	return nil
 }
 
 // add adds the rows of an id, which is number i of the block, that p asks for.
-func (h *hourReader) add(sum *tallySum, rows rowKind, i int, id uint64, p *spanPlan) error {
+func (h *hourReader) add(sum *row.Sum, rows rowKind, i int, id uint64, p *spanPlan) error {
 	if len(p.hours) == 0 {
 		return nil
 	}
@@ -173,12 +177,12 @@ func (h *hourReader) add(sum *tallySum, rows rowKind, i int, id uint64, p *spanP
 		return cmp.Or(cmp.Compare(a.i, b.i), cmp.Compare(a.hour, b.hour))
 	})
 	for ; at < len(h.rows) && h.rows[at].i == i && h.rows[at].hour <= last; at++ {
-		row := &h.rows[at]
-		if p.open && h.view.mark.passed(rows.stage, row.hour, id) {
+		found := &h.rows[at]
+		if p.open && h.view.mark.Passed(rows.stage, found.hour, id) {
 			continue
 		}
-		if err := sum.add(h.contents[row.from:row.to], h.wanted); err != nil {
-			return fmt.Errorf("row of hour %d: %w", row.hour, err)
+		if err := sum.Add(h.contents[found.from:found.to], h.wanted); err != nil {
+			return fmt.Errorf("row of hour %d: %w", found.hour, err)
 		}
 	}
 	return nil

@@ -3,15 +3,17 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"shunt/storage/row"
 	"slices"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// hourSet is the set of hours that have rows in the tables of hours, or may have: an hour enters before the batch with its
-// first row is committed, and leaves after the batch that deletes its rows is. A snapshot that is taken under mu therefore
-// never has rows of an hour that is not in hours at that moment. An hour is open from the roll-up mark on.
+// hourSet is the set of hours that have rows in the tables of hours, or may have. An hour enters
+// before the batch with its first row is committed, and leaves after the batch that deletes its
+// rows is committed. Therefore a snapshot that is taken under mu has no rows of an hour that is not
+// in hours at that moment. An hour is open from the roll-up mark on.
 type hourSet struct {
 	mu struct {
 		sync.RWMutex
@@ -67,7 +69,7 @@ func hoursFrom(hours []uint32, from uint32) []uint32 {
 
 // findHours finds the hours that have rows, by skipping from hour to hour.
 func (s *Store) findHours() error {
-	for _, table := range []byte{tableLinkHours, tableOwnerHours} {
+	for _, table := range []byte{row.TableLinkHours, row.TableOwnerHours} {
 		if err := s.findHoursIn(table); err != nil {
 			return fmt.Errorf("finding hours: %w", err)
 		}
@@ -76,19 +78,19 @@ func (s *Store) findHours() error {
 }
 
 func (s *Store) findHoursIn(table byte) (err error) {
-	keys := tableRange(table)
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	keys := row.TableRange(table)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 	for valid := it.First(); valid; {
-		if _, err := hourSuffix(it.Key()); err != nil {
+		if _, err := row.HourSuffix(it.Key()); err != nil {
 			return err
 		}
-		hour := hourOf(it.Key())
+		hour := row.HourOf(it.Key())
 		s.hours.add(hour)
-		valid = it.SeekGE(prefixRange(appendHourKey(nil, table, hour)).upper)
+		valid = it.SeekGE(row.PrefixRange(row.AppendHourPrefix(nil, table, hour)).Upper)
 	}
 	return it.Error()
 }

@@ -9,21 +9,23 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
-// receiptChunk is how many receipts a chunk of a sweep looks at: some 5 ms, and an fsync if any of them goes.
+// receiptChunk is how many receipts a chunk of a sweep looks at: some 5 ms, and an fsync if any of
+// them goes.
 const receiptChunk = 4096
 
 // ReadReceipt implements engine.Store.
 func (s *Store) ReadReceipt(k engine.RequestKey) (engine.Receipt, error) {
-	v, err := s.get(appendReceiptKey(nil, &k))
+	v, err := s.get(row.AppendReceiptKey(nil, &k))
 	if err != nil {
 		return engine.Receipt{}, fmt.Errorf("storage: %w", err)
 	}
 	if v == nil {
 		return engine.Receipt{}, engine.ErrNotFound
 	}
-	r, err := decodeReceipt(k, v)
+	r, err := row.DecodeReceipt(k, v)
 	if err != nil {
 		return engine.Receipt{}, fmt.Errorf("storage: %w", err)
 	}
@@ -32,8 +34,8 @@ func (s *Store) ReadReceipt(k engine.RequestKey) (engine.Receipt, error) {
 
 // LoadReceipts implements engine.Store. It looks at keys only.
 func (s *Store) LoadReceipts(ctx context.Context, fn func(engine.RequestKey)) error {
-	err := scan(ctx, s.db, []keyRange{tableRange(tableIdempotency)}, func(key, _ []byte) error {
-		k, err := requestOf(key)
+	err := scan(ctx, s.db, []row.Range{row.TableRange(row.TableReceipts)}, func(key, _ []byte) error {
+		k, err := row.SplitReceiptKey(key)
 		if err == nil {
 			fn(k)
 		}
@@ -45,8 +47,9 @@ func (s *Store) LoadReceipts(ctx context.Context, fn func(engine.RequestKey)) er
 	return nil
 }
 
-// SweepReceipts implements engine.Store. Where it goes on is kept in memory only: a sweep that a restart cut off begins
-// anew. There is no index by time, which would be a second row for each receipt: a sweep reads them all.
+// SweepReceipts implements engine.Store. Its position is kept in memory only: a sweep that a
+// restart cut off begins again. There is no index by time, which would be a second row for each
+// receipt, so a sweep reads them all.
 func (s *Store) SweepReceipts(w engine.ReceiptSweep) (more bool, err error) {
 	if more, err = s.sweepReceipts(&w); err != nil {
 		return false, fmt.Errorf("storage: deleting old receipts: %w", err)
@@ -73,14 +76,14 @@ func (s *Store) sweepReceipts(w *engine.ReceiptSweep) (more bool, err error) {
 	return next != nil, nil
 }
 
-// oldReceipts puts the deletions of a chunk into b. It returns whose receipts those are, and the key at which the next
-// chunk begins; nil if this is the last one.
+// oldReceipts puts the deletions of a chunk into b. It returns the requests of those receipts, and
+// the key at which the next chunk begins; nil if this is the last one.
 func (s *Store) oldReceipts(b *pebble.Batch, w *engine.ReceiptSweep) (gone []engine.RequestKey, next []byte, err error) {
-	keys := tableRange(tableIdempotency)
+	keys := row.TableRange(row.TableReceipts)
 	if s.flusher.nextReceipt != nil {
-		keys.lower = s.flusher.nextReceipt
+		keys.Lower = s.flusher.nextReceipt
 	}
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,7 +94,7 @@ func (s *Store) oldReceipts(b *pebble.Batch, w *engine.ReceiptSweep) (gone []eng
 			return gone, bytes.Clone(it.Key()), nil
 		}
 		seen++
-		k, err := requestOf(it.Key())
+		k, err := row.SplitReceiptKey(it.Key())
 		if err != nil {
 			return nil, nil, err
 		}
@@ -107,20 +110,21 @@ func (s *Store) oldReceipts(b *pebble.Batch, w *engine.ReceiptSweep) (gone []eng
 	return gone, nil, it.Error()
 }
 
-// isOldReceipt tells whether the receipt at which the iterator is may go. The iterator shows the store as it was before
-// the key was reserved, and the receipt may have been written anew since: so it is read once more.
+// isOldReceipt reports whether the receipt at the iterator may be deleted. The iterator shows the
+// store as it was before the key was reserved, and the receipt may have been written again since;
+// so it is read once more.
 func (s *Store) isOldReceipt(it *pebble.Iterator, w *engine.ReceiptSweep, k engine.RequestKey) (bool, error) {
 	v, err := it.ValueAndErr()
 	if err != nil {
 		return false, err
 	}
-	createdAtMs, err := decodeReceiptTime(v)
+	createdAtMs, err := row.DecodeReceiptTime(v)
 	if err != nil || createdAtMs >= w.BeforeMs || !w.Reserve(k) {
 		return false, err
 	}
 	if v, err = s.get(it.Key()); err != nil || v == nil {
 		return false, err
 	}
-	createdAtMs, err = decodeReceiptTime(v)
+	createdAtMs, err = row.DecodeReceiptTime(v)
 	return createdAtMs < w.BeforeMs, err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 // requestKey is the key of request i of a sender.
@@ -24,7 +25,7 @@ func once(k engine.RequestKey, rec engine.Record, createdAtMs int64) engine.Muta
 	return m
 }
 
-func TestALinkAndItsReceiptAreInTheStoreTogetherOrNotAtAll(t *testing.T) {
+func TestALinkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 	const links = 12
 	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseSome(5), loseSome(6)} {
 		c, fs := newCrasher(cfg)
@@ -77,7 +78,7 @@ func sweepAll(t *testing.T, s *Store, beforeMs int64, reserve func(engine.Reques
 
 func always(engine.RequestKey) bool { return true }
 
-func TestASweepDeletesTheReceiptsThatAreOldAndNoOthers(t *testing.T) {
+func TestASweepDeletesOldReceiptsAndNoOthers(t *testing.T) {
 	s := openTemp(t)
 	for i := range 6 {
 		apply(t, s, once(requestKey(byte(i%2), i), link(fmt.Sprintf("c%d", i), uint64(i+1), 1), int64(i)*1000))
@@ -98,7 +99,7 @@ func TestASweepDeletesTheReceiptsThatAreOldAndNoOthers(t *testing.T) {
 			t.Errorf("receipt %d is left: %v", i, found)
 		}
 	}
-	if got := len(rows(t, s, tableHot)); got != 6 {
+	if got := len(rows(t, s, row.TableHot)); got != 6 {
 		t.Errorf("%d links are left, want all 6", got)
 	}
 	if again, _ := sweepAll(t, s, 4000, always); !slices.Equal(again, []engine.RequestKey{busy}) {
@@ -127,7 +128,7 @@ func TestALargeSweepGoesByChunks(t *testing.T) {
 	var old engine.Receipt
 	for i := range receipts {
 		k := requestKey(1, i)
-		set(b, appendReceiptKey(nil, &k), appendReceipt(nil, &old, &engine.Hot{}, &engine.Cold{}))
+		set(b, row.AppendReceiptKey(nil, &k), row.AppendReceipt(nil, &old, &engine.Hot{}, &engine.Cold{}))
 	}
 	if err := s.sync(b, "test"); err != nil {
 		t.Fatal(err)
@@ -136,7 +137,7 @@ func TestALargeSweepGoesByChunks(t *testing.T) {
 	if len(gone) != receipts || chunks != 3 {
 		t.Errorf("%d receipts went in %d chunks, want %d in 3", len(gone), chunks, receipts)
 	}
-	if left := len(rows(t, s, tableIdempotency)); left != 0 {
+	if left := len(rows(t, s, row.TableReceipts)); left != 0 {
 		t.Errorf("%d are left", left)
 	}
 }
@@ -159,7 +160,7 @@ func TestADamagedReceiptIsAnErrorNotAGuess(t *testing.T) {
 	s := openTemp(t)
 	k := requestKey(1, 1)
 	b := s.db.NewBatch()
-	set(b, appendReceiptKey(nil, &k), []byte{9})
+	set(b, row.AppendReceiptKey(nil, &k), []byte{9})
 	if err := s.sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}

@@ -3,12 +3,14 @@ package storage
 import (
 	"encoding/binary"
 	"fmt"
+	"shunt/storage/row"
 )
 
 // idCounterBits is the width of an id's counter; the node stands above it.
 const idCounterBits = 48
 
-// ReserveIDs implements engine.Store. Counters start at 1. Its commit is its own. Errors: ErrNoIDs.
+// ReserveIDs implements engine.Store. Counters start at 1. It commits a batch of its own. Errors:
+// ErrNoIDs.
 func (s *Store) ReserveIDs(n uint64) (first uint64, err error) {
 	s.ids.Lock()
 	defer s.ids.Unlock()
@@ -18,7 +20,7 @@ func (s *Store) ReserveIDs(n uint64) (first uint64, err error) {
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
-	set(b, metaKey(metaIDBound), binary.BigEndian.AppendUint64(nil, bound+n))
+	set(b, row.MetaKey(row.MetaIDBound), binary.BigEndian.AppendUint64(nil, bound+n))
 	if err := s.sync(b, "storage: reserving ids"); err != nil {
 		return 0, err
 	}

@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
-// Inspection is a store at one moment, to be looked at and not to be changed: one that is not in use, a backup, or a
-// snapshot of an open one.
+// Inspection is a store at one moment, to be read and not changed: a store that is not in use, a
+// backup, or a snapshot of an open store.
 type Inspection struct {
 	fs     vfs.FS
 	folder *folder
@@ -25,14 +25,10 @@ type Inspection struct {
 	close  func() error
 }
 
-// Inspect opens the store or the backup in dir without changing a byte of it. Errors: those of Open.
+// Inspect opens the store or the backup in dir without changing a byte of it. Errors: those of
+// Open.
 func Inspect(dir string, o Options) (*Inspection, error) {
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	if o.FS == nil {
-		o.FS = vfs.Default
-	}
+	o = o.withDefaults()
 	v, err := inspectFolder(&folder{fs: onlyRead{o.FS}, dir: dir}, &o)
 	if err != nil {
 		return nil, fmt.Errorf("storage: %w", err)
@@ -59,7 +55,7 @@ func inspectFolder(f *folder, options *Options) (*Inspection, error) {
 	}
 	o := pebbleOptions(f.fs, options, lock, false)
 	o.ReadOnly, o.DisableTableStats = true, true
-	// Damage is for whoever reads to tell; by default it ends the process.
+	// The reader reports damage; by default it ends the process.
 	o.EventListener = &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}}
 	cache := newBlockCache(options.CacheBytes)
 	defer cache.close() // db has its own hold on it
@@ -89,21 +85,21 @@ func (v *Inspection) Close() error {
 	return nil
 }
 
-// Backup tells whether it is one.
+// Backup reports whether it is a backup.
 func (v *Inspection) Backup() bool { return v.backup }
 
-// Accounts returns the table of accounts, of which nothing can be written.
+// Accounts returns the table of accounts, which is read-only.
 func (v *Inspection) Accounts() *AccountTable { return &AccountTable{r: v.r} }
 
 // Identity returns the store's identity, as far as it can be read.
 func (v *Inspection) Identity() (id engine.Identity, err error) {
-	for _, row := range []struct {
+	for _, field := range []struct {
 		name byte
 		dst  []byte
-	}{{metaStoreID, id.StoreID[:]}, {metaVisitorKey, id.VisitorKey[:]}} {
-		value, err := read(v.r, metaKey(row.name))
+	}{{row.MetaStoreID, id.StoreID[:]}, {row.MetaVisitorKey, id.VisitorKey[:]}} {
+		value, err := read(v.r, row.MetaKey(field.name))
 		if err == nil {
-			err = decodeFixed(row.dst, value, "identity")
+			err = decodeFixed(field.dst, value, "identity")
 		}
 		if err != nil {
 			return engine.Identity{}, fmt.Errorf("storage: %w", err)
@@ -121,8 +117,9 @@ func (v *Inspection) Positions() (engine.Positions, error) {
 	return p, nil
 }
 
-// onlyRead is a file system on which taking the lock makes no file: a backup has none, and may be on a disk that nobody can
-// write to. Where there is no lock file, nobody has ever opened the database.
+// onlyRead is a file system on which taking the lock makes no file: a backup has no lock file, and
+// may be on a disk that cannot be written. If there is no lock file, nobody has ever opened the
+// database.
 type onlyRead struct{ vfs.FS }
 
 func (o onlyRead) Lock(name string) (io.Closer, error) {

@@ -10,18 +10,20 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 // listing is the engine.Listing in use: a snapshot of the database.
 type listing struct{ snapshot *pebble.Snapshot }
 
-// Listing implements engine.Store. A snapshot has what Pebble has applied and not synced yet, too. The number of its last
-// batch tells what to wait for: the log is in the order of the numbers, so once that batch is durable, all of it is.
+// Listing implements engine.Store. A snapshot also has batches that Pebble has applied and not
+// synced yet. The number of its last batch says what to wait for: the log is in the order of the
+// numbers, so once that batch is durable, all of it is.
 func (s *Store) Listing(ctx context.Context) (engine.Listing, error) {
 	snapshot := s.db.NewSnapshot()
 	contained, err := readSequence(snapshot)
 	if err == nil {
-		err = s.writer.awaitDurable(ctx, contained.last)
+		err = s.writer.awaitDurable(ctx, contained.Last)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("storage: opening a listing: %w", errors.Join(err, snapshot.Close()))
@@ -46,8 +48,9 @@ func (l *listing) ReadRecord(code string) (engine.Record, error) {
 	return rec, err
 }
 
-// Scan implements engine.Listing. The links of one owner have an index, whose rows say all that fn is told. Those of all
-// owners have not: there it goes over the cold records, newest first, and reads the hot record of each.
+// Scan implements engine.Listing. The links of one owner have an index, whose rows have everything
+// that fn gets. All owners together have no index: then Scan goes over the cold records, newest
+// first, and reads the hot record of each.
 func (l *listing) Scan(r engine.ListRange, limit int, fn func(engine.LinkEntry) bool) (last uint64, more bool, err error) {
 	if len(r.Tag) > engine.MaxTagBytes { // no link has it
 		return 0, false, nil
@@ -64,14 +67,14 @@ func (l *listing) Scan(r engine.ListRange, limit int, fn func(engine.LinkEntry) 
 
 // rowScan goes over rows that stand for links, newest first.
 type rowScan struct {
-	keys        keyRange
+	keys        row.Range
 	first, next func(*pebble.Iterator) bool
 	read        func(key, value []byte) (entry engine.LinkEntry, listed bool, err error) // entry.ID also if it is not listed
 }
 
-// run looks at limit rows at most. Key and value of a row are its fn's only during the call.
+// run looks at limit rows at most. Key and value of a row are valid only during the call of read.
 func (s *rowScan) run(r pebble.Reader, limit int, fn func(engine.LinkEntry) bool) (last uint64, more bool, err error) {
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: s.keys.lower, UpperBound: s.keys.upper})
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: s.keys.Lower, UpperBound: s.keys.Upper})
 	if err != nil {
 		return 0, false, err
 	}
@@ -98,14 +101,14 @@ func (s *rowScan) run(r pebble.Reader, limit int, fn func(engine.LinkEntry) bool
 
 // ownerScan goes over an index by owner or by tag.
 func (l *listing) ownerScan(r *engine.ListRange) rowScan {
-	key := appendByOwnerKey(nil, r.Owner, 0)
+	key := row.AppendByOwnerKey(nil, r.Owner, 0)
 	if r.Tag != "" {
-		key = appendByTagKey(nil, r.Owner, r.Tag, 0)
+		key = row.AppendByTagKey(nil, r.Owner, r.Tag, 0)
 	}
 	prefix := key[:len(key)-8]
-	keys := prefixRange(prefix)
+	keys := row.PrefixRange(prefix)
 	if r.Below != 0 {
-		keys.lower = binary.BigEndian.AppendUint64(slices.Clone(prefix), ^(r.Below - 1))
+		keys.Lower = binary.BigEndian.AppendUint64(slices.Clone(prefix), ^(r.Below - 1))
 	}
 	return rowScan{
 		keys: keys, first: (*pebble.Iterator).First, next: (*pebble.Iterator).Next,
@@ -113,27 +116,18 @@ func (l *listing) ownerScan(r *engine.ListRange) rowScan {
 			if len(key) != len(prefix)+8 {
 				return engine.LinkEntry{}, false, fmt.Errorf("%w: key of an index", ErrCorrupt)
 			}
-			entry, err := decodeEntry(value)
+			entry, err := row.DecodeLinkEntry(value)
 			entry.ID = ^binary.BigEndian.Uint64(key[len(prefix):])
 			return entry, true, err
 		},
 	}
 }
 
-// decodeEntry decodes an index value. The result aliases it.
-func decodeEntry(v []byte) (engine.LinkEntry, error) {
-	r := readValue("index value", v, indexVersion)
-	x := engine.LinkEntry{
-		Code: r.bytes(engine.MaxCodeBytes), Host: r.bytes(maxHostBytes), Title: r.remaining(engine.MaxTitleBytes),
-	}
-	return x, r.end()
-}
-
 // coldScan goes over all cold records; those of deleted links are not listed.
 func (l *listing) coldScan(r *engine.ListRange) rowScan {
-	keys := tableRange(tableCold)
+	keys := row.TableRange(row.TableCold)
 	if r.Below != 0 {
-		keys.upper = appendColdKey(nil, r.Below)
+		keys.Upper = row.AppendColdKey(nil, r.Below)
 	}
 	return rowScan{
 		keys: keys, first: (*pebble.Iterator).Last, next: (*pebble.Iterator).Prev,
@@ -146,18 +140,18 @@ func (l *listing) readCold(key, value []byte, tag string) (entry engine.LinkEntr
 		return entry, false, fmt.Errorf("%w: key of a cold record", ErrCorrupt)
 	}
 	entry.ID = binary.BigEndian.Uint64(key[1:])
-	cold, err := decodeCold(value)
+	cold, err := row.DecodeCold(value)
 	if err != nil || tag != "" && !slices.Contains(cold.Tags, tag) {
 		return entry, false, err
 	}
-	v, err := read(l.snapshot, appendHotKey(nil, cold.Code))
+	v, err := read(l.snapshot, row.AppendHotKey(nil, cold.Code))
 	if err != nil || v == nil {
 		return entry, false, err
 	}
-	hot, err := decodeHot([]byte(cold.Code), v)
+	hot, err := row.DecodeHot([]byte(cold.Code), v)
 	if err != nil || hot.ID != entry.ID || hot.Flags&engine.FlagTombstone != 0 {
 		return entry, false, err
 	}
-	entry.Code, entry.Host, entry.Title = hot.Code, []byte(hostOf(string(hot.Target))), []byte(cold.Title)
+	entry.Code, entry.Host, entry.Title = hot.Code, []byte(row.HostOf(string(hot.Target))), []byte(cold.Title)
 	return entry, true, nil
 }

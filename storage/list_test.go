@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 func openListing(t testing.TB, s *Store) engine.Listing {
@@ -39,7 +40,7 @@ func page(t testing.TB, l engine.Listing, r engine.ListRange, limit int) (entrie
 	return entries, last, more
 }
 
-func TestAListingHasTheLinksOfAnOwnerOrATagNewestFirst(t *testing.T) {
+func TestAListingHasLinksOfOwnerOrTagNewestFirst(t *testing.T) {
 	s := openTemp(t)
 	for i, rec := range []engine.Record{
 		link("a", 1, 1, "x"), link("b", 2, 2, "x"), link("c", 3, 1), link("d", 4, 1, "x", "xy"), link("e", 5, 1, "xy"),
@@ -86,8 +87,8 @@ func TestAListingHasTheLinksOfAnOwnerOrATagNewestFirst(t *testing.T) {
 	}
 }
 
-// TestAScanEndsAtItsLimitAndGoesOnBehindIt counts deleted links, too: there may be many of them.
-func TestAScanEndsAtItsLimitAndGoesOnBehindIt(t *testing.T) {
+// TestAScanEndsAtItsLimitAndContinuesAfterIt counts deleted links, too: there may be many of them.
+func TestAScanEndsAtItsLimitAndContinuesAfterIt(t *testing.T) {
 	s := openTemp(t)
 	for id := uint64(1); id <= 10; id++ {
 		rec := link("c"+strconv.Itoa(int(id)), id, 1)
@@ -116,7 +117,7 @@ func TestAScanEndsAtItsLimitAndGoesOnBehindIt(t *testing.T) {
 	}
 }
 
-func TestAListingOfAHundredThousandLinksIsReadByPages(t *testing.T) {
+func TestAListingOfManyLinksIsReadByPages(t *testing.T) {
 	const links, owners, pageRows = 100_000, 4, 10_000
 	s := openTempStopped(t)
 	b := mutationBatch{batch: s.db.NewBatch()}
@@ -208,9 +209,9 @@ func TestAListingWaitsUntilWhatItHasIsDurable(t *testing.T) {
 	}
 }
 
-func TestADamagedRowIsAnErrorOfTheListNotAGuess(t *testing.T) {
+func TestADamagedRowIsAnErrorNotAGuess(t *testing.T) {
 	for name, key := range map[string][]byte{
-		"index value": appendByOwnerKey(nil, 1, 7), "index key": append(appendByOwnerKey(nil, 1, 7), 0), "cold record": appendColdKey(nil, 7),
+		"index value": row.AppendByOwnerKey(nil, 1, 7), "index key": append(row.AppendByOwnerKey(nil, 1, 7), 0), "cold record": row.AppendColdKey(nil, 7),
 	} {
 		s := openTemp(t)
 		b := s.db.NewBatch()

@@ -12,21 +12,24 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 const (
-	// partsAWorker is how many parts each goroutine of a scan gets on average. Parts are cut by key, not by count of rows,
-	// so they differ in size; whoever is done takes the next.
+	// partsAWorker is how many parts each goroutine of a scan gets on average. Parts are cut by
+	// key, not by count of rows, so they differ in size; a goroutine that has finished takes the
+	// next.
 	partsAWorker = 32
 
-	// rowsBetweenChecks is how many rows a scan reads between two looks at its context: about 1 ms.
+	// rowsBetweenChecks is how many rows a scan reads before it looks at its context again: about 1
+	// ms.
 	rowsBetweenChecks = 1024
 )
 
 // LoadLinks implements engine.Store.
 func (s *Store) LoadLinks(ctx context.Context, fn func(engine.HotView) error) error {
-	err := scan(ctx, s.db, []keyRange{tableRange(tableHot)}, func(key, value []byte) error {
-		h, err := decodeHot(key[1:], value)
+	err := scan(ctx, s.db, []row.Range{row.TableRange(row.TableHot)}, func(key, value []byte) error {
+		h, err := row.DecodeHot(key[1:], value)
 		if err != nil {
 			return fmt.Errorf("code %q: %w", key[1:], err)
 		}
@@ -38,7 +41,7 @@ func (s *Store) LoadLinks(ctx context.Context, fn func(engine.HotView) error) er
 	return nil
 }
 
-// LoadHits implements engine.Store. All is of one snapshot.
+// LoadHits implements engine.Store. All hits are of one snapshot.
 func (s *Store) LoadHits(ctx context.Context, fn func(id, hits uint64)) error {
 	snapshot, hours := s.hours.snapshot(s.db)
 	defer snapshot.Close()
@@ -53,19 +56,19 @@ func loadHits(ctx context.Context, r pebble.Reader, hours []uint32, fn func(id, 
 	if err != nil {
 		return err
 	}
-	ranges := []keyRange{tableRange(tableLinkLives)}
-	for _, hour := range hoursFrom(hours, m.hour) {
-		ranges = append(ranges, prefixRange(appendHourKey(nil, tableLinkHours, hour)))
+	ranges := []row.Range{row.TableRange(row.TableLinkLives)}
+	for _, hour := range hoursFrom(hours, m.Hour) {
+		ranges = append(ranges, row.PrefixRange(row.AppendHourPrefix(nil, row.TableLinkHours, hour)))
 	}
 	return scan(ctx, r, ranges, func(key, value []byte) error {
-		id, err := linkOf(key)
+		id, err := row.LinkOf(key)
 		if err != nil {
 			return err
 		}
-		if key[0] == tableLinkHours && m.passed(stageLinks, hourOf(key), id) {
+		if key[0] == row.TableLinkHours && m.Passed(row.StageLinks, row.HourOf(key), id) {
 			return nil
 		}
-		hits, err := decodeTallyHits(value)
+		hits, err := row.DecodeTallyHits(value)
 		if err != nil {
 			return fmt.Errorf("row %x: %w", key, err)
 		}
@@ -76,11 +79,11 @@ func loadHits(ctx context.Context, r pebble.Reader, hours []uint32, fn func(id, 
 	})
 }
 
-// scan calls fn for every row in ranges, on as many goroutines as Go may use processors. Key and value are valid only
-// during the call. The first error stops it and is returned.
-func scan(ctx context.Context, r pebble.Reader, ranges []keyRange, fn func(key, value []byte) error) error {
+// scan calls fn for every row in ranges, on as many goroutines as Go may use processors. Key and
+// value are valid only during the call. The first error stops it and is returned.
+func scan(ctx context.Context, r pebble.Reader, ranges []row.Range, fn func(key, value []byte) error) error {
 	workers := runtime.GOMAXPROCS(0)
-	var parts []keyRange
+	var parts []row.Range
 	for _, keys := range ranges {
 		cut, err := cutRange(r, keys, workers*partsAWorker)
 		if err != nil {
@@ -98,15 +101,15 @@ func scan(ctx context.Context, r pebble.Reader, ranges []keyRange, fn func(key, 
 
 // scanParts takes parts, by the counter next, until there are no more.
 func scanParts(
-	ctx context.Context, r pebble.Reader, parts []keyRange, next *atomic.Int64, fn func(key, value []byte) error,
+	ctx context.Context, r pebble.Reader, parts []row.Range, next *atomic.Int64, fn func(key, value []byte) error,
 ) (err error) {
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: parts[0].lower, UpperBound: parts[0].upper})
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: parts[0].Lower, UpperBound: parts[0].Upper})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 	for i := next.Add(1) - 1; i < int64(len(parts)); i = next.Add(1) - 1 {
-		it.SetBounds(parts[i].lower, parts[i].upper)
+		it.SetBounds(parts[i].Lower, parts[i].Upper)
 		if err := scanPart(ctx, it, fn); err != nil {
 			return err
 		}
@@ -131,10 +134,11 @@ func scanPart(ctx context.Context, it *pebble.Iterator, fn func(key, value []byt
 	return errors.Join(ctx.Err(), it.Error())
 }
 
-// cutRange cuts a range into at most n parts. They have about the same number of rows if keys are spread evenly over the
-// eight bytes that follow what the range's first and last key have in common: ids do, since they are numbers in a row;
-// codes do to within a factor of two, since they have 64 of 77 successive bytes.
-func cutRange(r pebble.Reader, keys keyRange, n int) ([]keyRange, error) {
+// cutRange cuts a range into at most n parts. They have about the same number of rows if keys are
+// spread evenly over the eight bytes after the prefix that the range's first and last key have in
+// common. Ids are, since they are consecutive numbers; codes are to within a factor of two, since
+// they have 64 of 77 successive bytes.
+func cutRange(r pebble.Reader, keys row.Range, n int) ([]row.Range, error) {
 	first, last, err := ends(r, keys)
 	if err != nil || first == nil {
 		return nil, err
@@ -145,18 +149,18 @@ func cutRange(r pebble.Reader, keys keyRange, n int) ([]keyRange, error) {
 	}
 	low, high := eightBytes(first[common:]), eightBytes(last[common:])
 	step := (high - low) / uint64(n)
-	parts := make([]keyRange, 0, n)
+	parts := make([]row.Range, 0, n)
 	for i := 1; i < n && step > 0; i++ {
 		cut := binary.BigEndian.AppendUint64(append([]byte{}, first[:common]...), low+uint64(i)*step)
-		parts = append(parts, keyRange{keys.lower, cut})
-		keys.lower = cut
+		parts = append(parts, row.Range{Lower: keys.Lower, Upper: cut})
+		keys.Lower = cut
 	}
 	return append(parts, keys), nil
 }
 
 // ends returns the first and the last key of a range; nil if it is empty.
-func ends(r pebble.Reader, keys keyRange) (first, last []byte, err error) {
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+func ends(r pebble.Reader, keys row.Range) (first, last []byte, err error) {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -23,8 +25,8 @@ func (b *badRead) before(op errorfs.Op) error {
 	return nil
 }
 
-// TestAScanThatCannotReadABlockFails fails each read of a scan of links: none may be missing in silence, and if the first block
-// cannot be read the range is not empty.
+// TestAScanThatCannotReadABlockFails fails each read of a scan of links: none may be missing in
+// silence, and if the first block cannot be read the range is not empty.
 func TestAScanThatCannotReadABlockFails(t *testing.T) {
 	const links = 200
 	mem := vfs.NewMem()
@@ -33,21 +35,21 @@ func TestAScanThatCannotReadABlockFails(t *testing.T) {
 	for i := range links {
 		rec := link(fmt.Sprintf("code%d", i), uint64(i+1), 1)
 		for n := range uint64(100) { // so that there are many blocks
-			rec.Hot.Target += fmt.Sprintf("%x", visitorHash(uint64(i)<<32|n))
+			rec.Hot.Target += fmt.Sprintf("%x", rowtest.Visitor(uint64(i)<<32|n))
 		}
 		apply(t, s, creation(rec))
 	}
 	stop()
 	closeStore(t, s)
-	closeStore(t, openMem(t, mem))                                            // makes a table of the log
-	fives := keyRange{appendHotKey(nil, "code5"), appendHotKey(nil, "code6")} // not the first block of the table, which an opening reads
+	closeStore(t, openMem(t, mem))                                                                   // makes a table of the log
+	fives := row.Range{Lower: row.AppendHotKey(nil, "code5"), Upper: row.AppendHotKey(nil, "code6")} // not the first block of the table, which an opening reads
 	failures := 0
 	for k := int64(1); ; k++ {
 		bad := new(badRead)
 		s := openMem(t, errorfs.Wrap(mem, errorfs.InjectorFunc(bad.before)))
 		bad.left.Store(k)
 		var loaded atomic.Int64
-		err := scan(context.Background(), s.db, []keyRange{fives}, func(_, _ []byte) error {
+		err := scan(context.Background(), s.db, []row.Range{fives}, func(_, _ []byte) error {
 			loaded.Add(1)
 			return nil
 		})
@@ -67,5 +69,17 @@ func TestAScanThatCannotReadABlockFails(t *testing.T) {
 	}
 	if failures == 0 {
 		t.Error("no read of a scan was failed")
+	}
+}
+
+func TestALoadRefusesHitsUnderAKeyOfWrongLength(t *testing.T) {
+	s := openTemp(t)
+	b := s.db.NewBatch()
+	merge(b, append(row.AppendLinkLifeKey(nil, 1), 0), rowOf(rowtest.Hit(1)))
+	if err := s.sync(b, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.LoadHits(t.Context(), func(id, hits uint64) { t.Errorf("got %d hits of link %d", hits, id) }); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %v, want ErrCorrupt", err)
 	}
 }

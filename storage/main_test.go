@@ -19,6 +19,8 @@ import (
 	"go.uber.org/goleak"
 
 	"shunt/engine"
+	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
 )
 
 // childEnv makes the test binary a process that does one thing to a store: see child.
@@ -138,83 +140,27 @@ func deletion(r engine.Record) engine.Mutation {
 	}
 }
 
-// model is what tallies must be: counts, a plain set of visitors, and plain maps of hits by value.
-type model struct {
-	hits, bots, prefetches, heads uint64
-	visitors                      map[uint64]bool
-	values                        [engine.NumDimensions]map[string]uint64
-}
-
-func (m *model) add(o *model) {
-	m.hits += o.hits
-	m.bots += o.bots
-	m.prefetches += o.prefetches
-	m.heads += o.heads
-	if m.visitors == nil {
-		m.visitors = map[uint64]bool{}
-	}
-	maps.Copy(m.visitors, o.visitors)
-	for i := range o.values {
-		for value, hits := range o.values[i] {
-			m.count(engine.Dimension(i), value, hits)
-		}
-	}
-}
-
-// count adds hits of a value, which m.hits must contain already.
-func (m *model) count(dim engine.Dimension, value string, hits uint64) {
-	if m.values[dim] == nil {
-		m.values[dim] = map[string]uint64{}
-	}
-	m.values[dim][value] += hits
-}
-
-func (m *model) tally() *engine.Tally {
-	t := &engine.Tally{Hits: m.hits, Bots: m.bots, Prefetches: m.prefetches, Heads: m.heads}
-	t.Visitors.AddAll(slices.Collect(maps.Keys(m.visitors)))
-	for i := range m.values {
-		for _, value := range slices.Sorted(maps.Keys(m.values[i])) {
-			t.Dimensions[i] = append(t.Dimensions[i], engine.ValueHits{Value: value, Hits: m.values[i][value]})
-		}
-	}
-	return t
-}
-
-func (m *model) row() []byte { return appendTally(nil, m.tally()) }
-
-// hit is the model of one hit.
-func hit(visitor uint64) *model { return &model{hits: 1, visitors: map[uint64]bool{visitor: true}} }
-
-// hitFrom is the model of one hit with a value of each dimension.
-func hitFrom(visitor uint64, referrer string, country, device, browser byte) *model {
-	m := hit(visitor)
-	for i, value := range []string{referrer, string([]byte{country}), string([]byte{device}), string([]byte{browser})} {
-		m.count(engine.Dimension(i), value, 1)
-	}
-	return m
-}
-
 // linkHour and ownerHour are keys of a model of a flush.
 type linkHour struct {
 	hour uint32
 	id   uint64
 }
 
-type modelFlush struct{ links, owners map[linkHour]*model }
+type modelFlush struct{ links, owners map[linkHour]*rowtest.Model }
 
 func newModelFlush() *modelFlush {
-	return &modelFlush{links: map[linkHour]*model{}, owners: map[linkHour]*model{}}
+	return &modelFlush{links: map[linkHour]*rowtest.Model{}, owners: map[linkHour]*rowtest.Model{}}
 }
 
-func (f *modelFlush) add(hour uint32, id uint64, owner uint32, m *model) {
+func (f *modelFlush) add(hour uint32, id uint64, owner uint32, m *rowtest.Model) {
 	for _, x := range []struct {
-		rows map[linkHour]*model
+		rows map[linkHour]*rowtest.Model
 		key  linkHour
 	}{{f.links, linkHour{hour, id}}, {f.owners, linkHour{hour, uint64(owner)}}} {
 		if x.rows[x.key] == nil {
-			x.rows[x.key] = &model{}
+			x.rows[x.key] = &rowtest.Model{}
 		}
-		x.rows[x.key].add(m)
+		x.rows[x.key].Add(m)
 	}
 }
 
@@ -232,12 +178,12 @@ func (f *modelFlush) batch(p engine.Positions) engine.FlushBatch {
 	}
 }
 
-func eachSorted(rows map[linkHour]*model, yield func(uint32, uint64, *engine.Tally) error) error {
+func eachSorted(rows map[linkHour]*rowtest.Model, yield func(uint32, uint64, *engine.Tally) error) error {
 	keys := slices.SortedFunc(maps.Keys(rows), func(a, b linkHour) int {
 		return cmp.Or(cmp.Compare(a.hour, b.hour), cmp.Compare(a.id, b.id))
 	})
 	for _, k := range keys {
-		if err := yield(k.hour, k.id, rows[k].tally()); err != nil {
+		if err := yield(k.hour, k.id, rows[k].Tally()); err != nil {
 			return err
 		}
 	}
@@ -252,14 +198,14 @@ func flush(t testing.TB, s *Store, seq uint64, f *modelFlush) {
 }
 
 // wantTally checks a link's tally against a model.
-func wantTally(t testing.TB, s *Store, id uint64, want *model) {
+func wantTally(t testing.TB, s *Store, id uint64, want *rowtest.Model) {
 	t.Helper()
 	got, _, err := readLife(t, s, id)
 	if err != nil {
 		t.Fatalf("ReadLife(%d): %v", id, err)
 	}
-	if !bytes.Equal(appendTally(nil, &got), want.row()) {
-		t.Fatalf("ReadLife(%d): got %d hits of %d visitors, want %d of %d", id, got.Hits, got.Visitors.Count(), want.hits, len(want.visitors))
+	if !bytes.Equal(row.AppendTally(nil, &got), rowOf(want)) {
+		t.Fatalf("ReadLife(%d): got %d hits of %d visitors, want %d of %d", id, got.Hits, got.Visitors.Count(), want.Hits, len(want.Visitors))
 	}
 }
 
@@ -268,7 +214,7 @@ func readLife(t testing.TB, s *Store, id uint64) (engine.Tally, uint64, error) {
 	t.Helper()
 	v := openView(t, s)
 	defer closeView(t, v)
-	tally, err := v.ReadLife(id, allParts)
+	tally, err := v.ReadLife(id, row.AllParts)
 	return tally, v.FlushSeq(), err
 }
 
@@ -291,8 +237,8 @@ func closeView(t testing.TB, v engine.View) {
 // rows returns the rows of a table, or of a part of it, as strings.
 func rows(t testing.TB, s *Store, prefix ...byte) map[string]string {
 	t.Helper()
-	keys := prefixRange(prefix)
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	keys := row.PrefixRange(prefix)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,3 +274,6 @@ func hitsOf(t testing.TB, s *Store) map[uint64]uint64 {
 	}
 	return sums
 }
+
+// rowOf is the tally row of a model.
+func rowOf(m *rowtest.Model) []byte { return row.AppendTally(nil, m.Tally()) }

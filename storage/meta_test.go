@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"maps"
+	"shunt/storage/row"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -16,8 +17,8 @@ type metaRows map[byte][]byte
 
 func goldenMeta() metaRows {
 	return metaRows{
-		metaLayout: {0, 0, 0, 2}, metaStoreID: []byte("a store's own id"), metaVisitorKey: []byte("its visitors key"),
-		metaNode: {0, 0}, metaIDBound: {0, 0, 0, 0, 0, 0, 0, 1},
+		row.MetaLayout: {0, 0, 0, 1}, row.MetaStoreID: []byte("a store's own id"), row.MetaVisitorKey: []byte("its visitors key"),
+		row.MetaNode: {0, 0}, row.MetaIDBound: {0, 0, 0, 0, 0, 0, 0, 1},
 	}
 }
 
@@ -27,7 +28,7 @@ func (m metaRows) restart(t testing.TB, s *Store) error {
 	b := s.db.NewBatch()
 	defer b.Close()
 	for name, value := range m {
-		set(b, metaKey(name), value)
+		set(b, row.MetaKey(name), value)
 	}
 	if err := s.db.Apply(b, pebble.NoSync); err != nil {
 		t.Fatal(err)
@@ -38,53 +39,54 @@ func (m metaRows) restart(t testing.TB, s *Store) error {
 // metaOf returns the rows as create and ReserveIDs write what s has in memory.
 func metaOf(s *Store) metaRows {
 	return metaRows{
-		metaLayout: binary.BigEndian.AppendUint32(nil, s.layout), metaStoreID: s.identity.StoreID[:],
-		metaVisitorKey: s.identity.VisitorKey[:], metaNode: binary.BigEndian.AppendUint16(nil, s.identity.Node),
-		metaIDBound: binary.BigEndian.AppendUint64(nil, s.ids.bound),
+		row.MetaLayout: binary.BigEndian.AppendUint32(nil, row.LayoutVersion), row.MetaStoreID: s.identity.StoreID[:],
+		row.MetaVisitorKey: s.identity.VisitorKey[:], row.MetaNode: binary.BigEndian.AppendUint16(nil, s.identity.Node),
+		row.MetaIDBound: binary.BigEndian.AppendUint64(nil, s.ids.bound),
 	}
 }
 
 func TestAMetaRowThatIsNeverWrittenIsCorrupt(t *testing.T) {
 	s := openTemp(t)
-	for what, row := range map[string]metaRows{
-		"layout version 0":                {metaLayout: {0, 0, 0, 0}},
-		"layout version cut off":          {metaLayout: {0, 0, 1}},
-		"empty store id":                  {metaStoreID: {}},
-		"visitor key of 17 bytes":         {metaVisitorKey: make([]byte, 17)},
-		"node of one byte":                {metaNode: {0}},
-		"id bound under the first id":     {metaIDBound: {0, 0, 0, 0, 0, 0, 0, 0}},
-		"id bound in the next node's ids": {metaIDBound: {0, 1, 0, 0, 0, 0, 0, 1}},
+	for what, fields := range map[string]metaRows{
+		"layout version 0":                {row.MetaLayout: {0, 0, 0, 0}},
+		"layout version cut off":          {row.MetaLayout: {0, 0, 1}},
+		"empty store id":                  {row.MetaStoreID: {}},
+		"visitor key of 17 bytes":         {row.MetaVisitorKey: make([]byte, 17)},
+		"node of one byte":                {row.MetaNode: {0}},
+		"id bound under the first id":     {row.MetaIDBound: {0, 0, 0, 0, 0, 0, 0, 0}},
+		"id bound in the next node's ids": {row.MetaIDBound: {0, 1, 0, 0, 0, 0, 0, 1}},
 	} {
 		m := goldenMeta()
-		maps.Copy(m, row)
+		maps.Copy(m, fields)
 		if err := m.restart(t, s); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: got %v, want ErrCorrupt", what, err)
 		}
 	}
 }
 
-// FuzzMetaRows starts a store whose meta rows are any bytes: what it takes would be written so, and its ids are its node's.
+// FuzzMetaRows starts a store whose meta rows are any bytes: what it takes would be written so, and
+// its ids are its node's.
 func FuzzMetaRows(f *testing.F) {
 	add := func(name byte, value ...byte) {
 		m := goldenMeta()
 		m[name] = value
-		f.Add(m[metaLayout], m[metaStoreID], m[metaVisitorKey], m[metaNode], m[metaIDBound])
+		f.Add(m[row.MetaLayout], m[row.MetaStoreID], m[row.MetaVisitorKey], m[row.MetaNode], m[row.MetaIDBound])
 	}
-	add(metaNode, 0, 0)
-	add(metaNode, 0xff, 0xff)
-	add(metaLayout, 0, 0, 0, 1)
-	add(metaLayout, 0, 0, 0, 3)
-	add(metaStoreID)
-	add(metaVisitorKey, make([]byte, 17)...)
-	add(metaIDBound, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff)
-	add(metaIDBound, 0, 1, 0, 0, 0, 0, 0, 0)
-	add(metaIDBound, 0, 1, 0, 0, 0, 0, 0, 1)
-	add(metaIDBound, make([]byte, 8)...)
+	add(row.MetaNode, 0, 0)
+	add(row.MetaNode, 0xff, 0xff)
+	add(row.MetaLayout, 0, 0, 0, 1)
+	add(row.MetaLayout, 0, 0, 0, 2)
+	add(row.MetaStoreID)
+	add(row.MetaVisitorKey, make([]byte, 17)...)
+	add(row.MetaIDBound, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff)
+	add(row.MetaIDBound, 0, 1, 0, 0, 0, 0, 0, 0)
+	add(row.MetaIDBound, 0, 1, 0, 0, 0, 0, 0, 1)
+	add(row.MetaIDBound, make([]byte, 8)...)
 	s := openMem(f, vfs.NewMem())
 	f.Cleanup(func() { closeStore(f, s) })
 	f.Fuzz(func(t *testing.T, layout, storeID, visitorKey, node, bound []byte) {
 		m := metaRows{
-			metaLayout: layout, metaStoreID: storeID, metaVisitorKey: visitorKey, metaNode: node, metaIDBound: bound,
+			row.MetaLayout: layout, row.MetaStoreID: storeID, row.MetaVisitorKey: visitorKey, row.MetaNode: node, row.MetaIDBound: bound,
 		}
 		err := m.restart(t, s)
 		if err != nil {

@@ -1,11 +1,12 @@
 package storage
 
-// Metrics is a snapshot of the store's figures, for a scrape: plain numbers, so that who serves them needs no Pebble.
-// Counts are since Open.
+// Metrics is a snapshot of the store's figures, for a scrape: plain numbers, so that the reader
+// needs no Pebble. Counts are since Open.
 type Metrics struct {
 	DiskBytes     uint64 // tables, logs, and what waits for removal
 	MemTableBytes uint64
-	// MemTableReservedBytes has, too, what Pebble keeps for reuse, or for readers of a memtable that is flushed.
+	// MemTableReservedBytes includes what Pebble keeps for reuse, or for readers of a memtable that
+	// is flushed.
 	MemTableReservedBytes uint64
 	BlockCacheBytes       uint64
 	CacheRoomBytes        uint64 // of blocks, at most: what memtables leave
@@ -20,7 +21,7 @@ type Metrics struct {
 	CompactedBytes        uint64 // written by compactions
 	RunningCompactions    uint64
 	RolledUpRows          uint64 // hour rows that went into day and life rows
-	FreeBytes             uint64 // where the store is, its reserve included; 0 if that cannot be told
+	FreeBytes             uint64 // where the store is, its ballast included; 0 if unknown
 	CommitQueueLength     uint64 // mutations that wait for a commit
 	CommitBatches         uint64
 	Mutations             uint64 // committed; Mutations / CommitBatches share one fsync

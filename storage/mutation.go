@@ -6,6 +6,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 // mutationBatch writes mutations into a Pebble batch. Its buffers are used again for each row.
@@ -14,16 +15,16 @@ type mutationBatch struct {
 	key, value []byte
 }
 
-// add writes what m changes: the hot record always; on creation and edit the cold record and the index rows; on an edit
-// and a deletion it removes the index rows of before that are no more; on a deletion the row of the index by deletion; and
-// the receipt, if there is one.
+// add writes the rows that m changes: always the hot record; on creation and edit the cold record
+// and the index rows; on an edit and a deletion it removes the index rows that are no longer true;
+// on a deletion it writes the row of the index by deletion; and the receipt, if there is one.
 func (b *mutationBatch) add(m *engine.Mutation) {
-	b.key = appendHotKey(b.key[:0], m.Hot.Code)
-	b.value = appendHot(b.value[:0], &m.Hot)
+	b.key = row.AppendHotKey(b.key[:0], m.Hot.Code)
+	b.value = row.AppendHot(b.value[:0], &m.Hot)
 	set(b.batch, b.key, b.value)
 	if m.Receipt != nil {
-		b.key = appendReceiptKey(b.key[:0], &m.Receipt.RequestKey)
-		b.value = appendReceipt(b.value[:0], m.Receipt, &m.Hot, &m.Cold)
+		b.key = row.AppendReceiptKey(b.key[:0], &m.Receipt.RequestKey)
+		b.value = row.AppendReceipt(b.value[:0], m.Receipt, &m.Hot, &m.Cold)
 		set(b.batch, b.key, b.value)
 	}
 	deleted := m.Hot.Flags&engine.FlagTombstone != 0
@@ -31,16 +32,16 @@ func (b *mutationBatch) add(m *engine.Mutation) {
 		b.removeIndexRows(m.Before, m, deleted)
 	}
 	if deleted {
-		b.addDeletion(deletionHour(m.Hot.DeletedAtMs), m.Hot.ID, m.Hot.Code)
+		b.addDeletion(row.DeletionHour(m.Hot.DeletedAtMs), m.Hot.ID, m.Hot.Code)
 		return
 	}
-	b.key = appendColdKey(b.key[:0], m.Hot.ID)
-	b.value = appendCold(b.value[:0], &m.Cold)
+	b.key = row.AppendColdKey(b.key[:0], m.Hot.ID)
+	b.value = row.AppendCold(b.value[:0], &m.Cold)
 	set(b.batch, b.key, b.value)
 	b.addIndexRows(m)
 	if m.Before == nil && m.Cold.ImportedHits > 0 {
-		b.key = appendLinkLifeKey(b.key[:0], m.Hot.ID)
-		b.value = appendTally(b.value[:0], &engine.Tally{Hits: m.Cold.ImportedHits})
+		b.key = row.AppendLinkLifeKey(b.key[:0], m.Hot.ID)
+		b.value = row.AppendTally(b.value[:0], &engine.Tally{Hits: m.Cold.ImportedHits})
 		merge(b.batch, b.key, b.value)
 	}
 }
@@ -51,34 +52,34 @@ func (b *mutationBatch) addBulk(x *engine.Bulk) {
 		b.add(&x.Creations[i])
 	}
 	if x.Receipt != nil {
-		b.key = appendReceiptKey(b.key[:0], &x.Receipt.RequestKey)
-		b.value = appendBulkReceipt(b.value[:0], x.Receipt)
+		b.key = row.AppendReceiptKey(b.key[:0], &x.Receipt.RequestKey)
+		b.value = row.AppendBulkReceipt(b.value[:0], x.Receipt)
 		set(b.batch, b.key, b.value)
 	}
 }
 
-// removeIndexRows removes the index rows of before, but for those that m writes anew in any case.
+// removeIndexRows removes the index rows of before, except those that m writes again anyway.
 func (b *mutationBatch) removeIndexRows(before *engine.Record, m *engine.Mutation, deleted bool) {
 	old := &before.Hot
 	stays := !deleted && old.Owner == m.Hot.Owner && old.ID == m.Hot.ID
 	if !stays {
-		b.key = appendByOwnerKey(b.key[:0], old.Owner, old.ID)
+		b.key = row.AppendByOwnerKey(b.key[:0], old.Owner, old.ID)
 		remove(b.batch, b.key)
 	}
 	for _, tag := range before.Cold.Tags {
 		if !stays || !slices.Contains(m.Cold.Tags, tag) {
-			b.key = appendByTagKey(b.key[:0], old.Owner, tag, old.ID)
+			b.key = row.AppendByTagKey(b.key[:0], old.Owner, tag, old.ID)
 			remove(b.batch, b.key)
 		}
 	}
 }
 
 func (b *mutationBatch) addIndexRows(m *engine.Mutation) {
-	b.value = appendIndexValue(b.value[:0], indexValue{m.Hot.Code, hostOf(m.Hot.Target), m.Cold.Title})
-	b.key = appendByOwnerKey(b.key[:0], m.Hot.Owner, m.Hot.ID)
+	b.value = row.AppendIndexValue(b.value[:0], row.IndexValue{Code: m.Hot.Code, Host: row.HostOf(m.Hot.Target), Title: m.Cold.Title})
+	b.key = row.AppendByOwnerKey(b.key[:0], m.Hot.Owner, m.Hot.ID)
 	set(b.batch, b.key, b.value)
 	for _, tag := range m.Cold.Tags {
-		b.key = appendByTagKey(b.key[:0], m.Hot.Owner, tag, m.Hot.ID)
+		b.key = row.AppendByTagKey(b.key[:0], m.Hot.Owner, tag, m.Hot.ID)
 		set(b.batch, b.key, b.value)
 	}
 }

@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// retryPause is how long an operation waits that found no space or descriptor, before it is tried again.
+	// retryPause is how long an operation that found no space or descriptor waits before it is
+	// tried again.
 	retryPause = 50 * time.Millisecond
 
 	// logSuffix is what the names of Pebble's write-ahead logs end with.
@@ -23,17 +24,19 @@ const (
 	// markerPrefix is what the names of Pebble's markers begin with.
 	markerPrefix = "marker."
 
-	// readPatience is how long a read waits for a descriptor: somebody waits for the answer.
+	// readPatience bounds how long a read waits for a descriptor: a caller waits for the answer.
 	readPatience = 2 * time.Second
 )
 
-// patientFS makes a full disk, and want of file descriptors, a stall instead of a failure: what changes something waits and
-// is tried again until it succeeds. Pebble ends the process when its log cannot be written; so it goes on once there is
-// space. What Pebble is told of a stall is nothing; the writers of links wait for no commit longer than their timeout.
+// patientFS turns a full disk, or a lack of file descriptors, into a stall instead of a failure: an
+// operation that changes something waits and is tried again until it succeeds. Pebble ends the
+// process when its log cannot be written; with patientFS it goes on once there is space. Pebble
+// does not learn of a stall. The writers of links wait for a commit no longer than their timeout.
 //
-// A failed fsync is not tried again: the second one would tell nothing of what the first one has lost. Where Pebble panics
-// because of an error, which would be a stack and no clear line, the process ends by fatal before: when its log fails while
-// the store is open, and when a sync of its folder fails.
+// A failed fsync is not tried again: the second one would say nothing about what the first one has
+// lost. Where Pebble panics because of an error, which would print a stack and no clear line,
+// patientFS ends the process by fatal before that: when the log fails while the store is open, and
+// when a sync of the folder fails.
 type patientFS struct {
 	vfs.FS
 	dir   string                           // what lies in it is waited for; a backup is elsewhere, and fails
@@ -47,13 +50,14 @@ type patientFS struct {
 
 func (p *patientFS) Unwrap() vfs.FS { return p.FS }
 
-// concerns tells whether a file is of the store. A backup lies elsewhere, maybe on another disk.
+// concerns reports whether a file is the store's. A backup is elsewhere, possibly on another disk.
 func (p *patientFS) concerns(name string) bool {
 	rest, err := filepath.Rel(p.dir, name)
 	return err == nil && rest != ".." && !strings.HasPrefix(rest, ".."+string(filepath.Separator))
 }
 
-// insist does what changes something until it does not fail for want of space or descriptors.
+// insist repeats an operation that changes something until it does not fail for want of space or
+// descriptors.
 func (p *patientFS) insist(name string, do func() error) error {
 	for attempt := 0; ; attempt++ {
 		err := do()
@@ -80,7 +84,7 @@ func wantsDescriptor(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// file insists on open's file, and makes it patient.
+// file opens a file by insist, and makes it patient.
 func (p *patientFS) file(name string, open func() (vfs.File, error)) (f vfs.File, err error) {
 	if !p.concerns(name) {
 		if err := p.ended(); err != nil {
@@ -101,7 +105,7 @@ func (p *patientFS) file(name string, open func() (vfs.File, error)) (f vfs.File
 	return patientFile{f, p, name}, nil
 }
 
-// ended tells whether the backup under way is to end.
+// ended returns why the backup under way must end, or nil.
 func (p *patientFS) ended() error {
 	if ctx := p.backup.Load(); ctx != nil {
 		return (*ctx).Err()
@@ -123,7 +127,7 @@ func (f foreignFile) Write(b []byte) (int, error) {
 	return f.File.Write(b)
 }
 
-// logged returns err unless it is of the log.
+// logged returns err; but if it is of the log while the store is open, it ends the process.
 func (p *patientFS) logged(name string, err error) error {
 	if err != nil && strings.HasSuffix(name, logSuffix) && p.waits.Load() {
 		p.fatal("the log fails: %v", err)
@@ -131,8 +135,9 @@ func (p *patientFS) logged(name string, err error) error {
 	return err
 }
 
-// Create implements vfs.FS. A marker of Pebble's says which manifest counts, so that must be there after a power cut if the
-// marker is. Most file systems keep the order in which names were made in a folder; nothing says that they must.
+// Create implements vfs.FS. A marker file of Pebble's says which manifest counts, so after a power
+// cut the manifest must exist if the marker does. Most file systems keep the order in which names
+// were made in a folder; nothing says that they must.
 func (p *patientFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if strings.HasPrefix(p.PathBase(name), markerPrefix) {
 		if err := p.syncDir(p.PathDir(name)); err != nil {
@@ -147,7 +152,8 @@ func (p *patientFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, o
 	return p.file(name, func() (vfs.File, error) { return p.FS.OpenReadWrite(name, category, o...) })
 }
 
-// ReuseForWrite implements vfs.FS. The renaming may have happened when the opening fails, so it is not tried again whole.
+// ReuseForWrite implements vfs.FS. The renaming may have happened when the opening fails, so the
+// whole is not tried again.
 func (p *patientFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if err := p.logged(newname, p.Rename(oldname, newname)); err != nil {
 		return nil, err
@@ -207,7 +213,7 @@ type patientFile struct {
 	name string
 }
 
-// Write writes all of b. What was written before space ran out is not written again.
+// Write writes all of b. It does not write again what was written before space ran out.
 func (f patientFile) Write(b []byte) (n int, err error) {
 	err = f.fs.insist(f.fs.dir, func() error {
 		written, err := f.File.Write(b[n:])
@@ -239,7 +245,7 @@ func (f patientFile) SyncTo(length int64) (fullSync bool, err error) {
 	return fullSync, f.fs.logged(f.name, err)
 }
 
-// Stat implements vfs.File. Pebble asks for the size of a log that it writes anew.
+// Stat implements vfs.File. Pebble asks for the size of a log that it writes again.
 func (f patientFile) Stat() (vfs.FileInfo, error) {
 	info, err := f.File.Stat()
 	return info, f.fs.logged(f.name, err)
@@ -255,7 +261,8 @@ type patientDir struct {
 	name string
 }
 
-// Sync implements vfs.File. What Pebble has renamed and cannot sync may be there or not, and it does not go on then.
+// Sync implements vfs.File. If Pebble cannot sync a renaming, the file may
+// be there or not, and Pebble does not go on.
 func (d patientDir) Sync() error {
 	err := d.File.Sync()
 	if err != nil && d.fs.PathBase(d.name) == dbName {

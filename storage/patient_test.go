@@ -47,7 +47,7 @@ func newSick(err error, left int, kinds ...errorfs.OpKind) *sick {
 	return s
 }
 
-func TestAFullDiskIsWaitedForAndNothingIsWrittenTwice(t *testing.T) {
+func TestAFullDiskIsWaitedForAndNothingWrittenTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSick(syscall.ENOSPC, 100, errorfs.OpFileWrite)
 		s.waits.Store(true)
@@ -172,7 +172,7 @@ func TestOnlyWhatLiesInTheStoresFolderIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestOtherErrorsAreNotWaitedForAndNoSyncIsTriedAgain(t *testing.T) {
+func TestOtherErrorsAndFailedSyncsAreNotTriedAgain(t *testing.T) {
 	s := newSick(syscall.EIO, -1, errorfs.OpCreate)
 	s.waits.Store(true)
 	if err := closed(s.Create("/a", "")); !errors.Is(err, syscall.EIO) || s.attempts != 1 {
@@ -292,8 +292,10 @@ func TestABackupEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestAStoreThatIsClosedOnAFullDiskKeepsWhatItHas has a table under way that finds no space.
-func TestAStoreThatIsClosedOnAFullDiskKeepsWhatItHas(t *testing.T) {
+// TestAStoreClosedOnAFullDiskKeepsItsData has a table under way that finds no space.
+func TestAStoreClosedOnAFullDiskKeepsItsData(t *testing.T) { synctest.Test(t, closeOnAFullDisk) }
+
+func closeOnAFullDisk(t *testing.T) {
 	mem := vfs.NewMem()
 	var full atomic.Bool
 	disk := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
@@ -311,8 +313,9 @@ func TestAStoreThatIsClosedOnAFullDiskKeepsWhatItHas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for !s.ReadOnly() { // the table waits
-		time.Sleep(time.Millisecond)
+	synctest.Wait() // until the table waits for space
+	if !s.ReadOnly() {
+		t.Error("the table has found space")
 	}
 	closeStore(t, s)
 	full.Store(false)

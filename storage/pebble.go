@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"shunt/storage/row"
 	"strings"
 	"sync"
 	"time"
@@ -14,20 +15,23 @@ import (
 )
 
 const (
-	// formatMajorVersion pins Pebble's own format, so that a newer Pebble does not move it on. This one has WAL chunks
-	// that tell corruption from the log's end, and checksums in table footers; value separation comes after it.
+	// formatMajorVersion pins Pebble's own format, so that a newer Pebble does not move it on. This
+	// one has WAL chunks that tell corruption from the log's end, and checksums in table footers;
+	// value separation comes after it.
 	formatMajorVersion = pebble.FormatTableFormatV6
 
-	// A flush of 200,000 rows is a batch of 6 MB, and 15 MB in a memtable. What matters is how much compaction has to
-	// write for it. Measured with such a flush each half second for a minute, rows of random links out of 10 million, in
-	// CPU seconds a flush, all included: 0.56 (memtable 64 MiB, L0 compaction at 2 sublevels, base level 64 MiB), 0.49
-	// (64, 8, 64), 0.50 (64, 8, 256), 0.29 (96, 4, 256), 0.28 (128, 4, 256), 0.26 (128, 8, 256).
-	// Memtables begin at 256 KiB and double, so that a store with little to do has small ones.
+	// A flush of 200,000 rows is a batch of 6 MB, and 15 MB in a memtable. What matters is how much
+	// compaction has to write for it. Measured with such a flush each half second for a minute,
+	// rows of random links out of 10 million, in CPU seconds a flush, all included: 0.56 (memtable
+	// 64 MiB, L0 compaction at 2 sublevels, base level 64 MiB), 0.49 (64, 8, 64), 0.50 (64, 8,
+	// 256), 0.29 (96, 4, 256), 0.28 (128, 4, 256), 0.26 (128, 8, 256). Memtables begin at 256 KiB
+	// and double, so that a store with little to do has small ones.
 	memTableBytes      = 128 << 20
 	maxQueuedMemTables = 3 // writes stall beyond: 384 MiB
 
-	// With merge operands read amplification is paid on each read of a row that is not united yet. Writes stall late,
-	// because commits of links stall as well then, while hits can wait in the journal.
+	// With merge operands read amplification is paid on each read of a row that is not united yet.
+	// Writes stall late, because commits of links stall as well then, while hits can wait in the
+	// journal.
 	l0CompactionSublevels = 4
 	l0StopSublevels       = 40
 
@@ -40,8 +44,8 @@ const (
 	debtACompaction  = 1 << 30
 	fileGrowthFactor = 2
 
-	// damagePause is how long whoever came upon a damaged block waits before it gets its error: a compaction that fails is
-	// begun again at once, and without a pause would keep a processor busy.
+	// damagePause is how long a reader that met a damaged block waits before it gets its error: a
+	// compaction that fails begins again at once, and without a pause would keep a processor busy.
 	damagePause = 100 * time.Millisecond
 )
 
@@ -73,32 +77,34 @@ func pebbleOptions(fs vfs.FS, s *Options, lock *pebble.Lock, create bool) *pebbl
 	return o
 }
 
-// listen tells what Pebble does: damage to everybody, and at level debug when a memtable is flushed or tables are compacted.
+// listen logs what Pebble does: damage always, and at level debug when a memtable is flushed or
+// tables are compacted.
 func listen(log *slog.Logger) *pebble.EventListener {
 	said := pebble.MakeLoggingEventListener(pebbleLogger{log})
 	return &pebble.EventListener{
-		DataCorruption: tellDamage(log),
+		DataCorruption: logDamage(log),
 		FlushBegin:     said.FlushBegin, FlushEnd: said.FlushEnd,
 		CompactionBegin: said.CompactionBegin, CompactionEnd: said.CompactionEnd,
 	}
 }
 
-// tellDamage says that a file is damaged, once for each. By default Pebble ends the process then; here whoever has met the
-// damage gets an error, and everything else goes on: a question for one link's figures must not end the redirects of all.
-func tellDamage(log *slog.Logger) func(pebble.DataCorruptionInfo) {
-	var told sync.Map
+// logDamage logs that a file is damaged, once for each. By default Pebble then ends the process.
+// Here the reader that met the damage gets an error, and everything else goes on: a question for
+// one link's figures must not end the redirects of all.
+func logDamage(log *slog.Logger) func(pebble.DataCorruptionInfo) {
+	var logged sync.Map
 	return func(info pebble.DataCorruptionInfo) {
-		if _, known := told.LoadOrStore(info.Path, true); !known {
+		if _, known := logged.LoadOrStore(info.Path, true); !known {
 			log.Error("a file of the store is damaged: restore a backup", "file", info.Path, "cause", info.Details)
 		}
 		time.Sleep(damagePause)
 	}
 }
 
-// pebbleLogger tells Pebble's messages to a slog.Logger.
+// pebbleLogger passes Pebble's messages to a slog.Logger.
 type pebbleLogger struct{ log *slog.Logger }
 
-// Infof implements pebble.Logger. Pebble is talkative.
+// Infof implements pebble.Logger. Pebble logs a lot, so this is at level debug.
 func (l pebbleLogger) Infof(format string, args ...any) {
 	l.log.Debug("pebble: " + oneLine(format, args))
 }
@@ -108,8 +114,9 @@ func (l pebbleLogger) Errorf(format string, args ...any) {
 	l.log.Error("pebble: " + oneLine(format, args))
 }
 
-// Fatalf implements pebble.Logger. It ends the process: Pebble reports by it that a commit has failed, and if it returned,
-// the commit would look good. What was acknowledged is durable, and hits are in the journal.
+// Fatalf implements pebble.Logger. It ends the process: Pebble reports by it that a commit has
+// failed, and if it returned, the commit would look good. What was acknowledged is durable, and
+// hits are in the journal.
 func (l pebbleLogger) Fatalf(format string, args ...any) {
 	l.log.Error("the store cannot go on; the process ends", "cause", oneLine(format, args))
 	os.Exit(1)
@@ -117,4 +124,11 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 
 func oneLine(format string, args []any) string {
 	return strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
+}
+
+func newMerger() *pebble.Merger {
+	return &pebble.Merger{
+		Name:  row.MergerName,
+		Merge: func(key, operand []byte) (pebble.ValueMerger, error) { return row.NewMerge(key, operand) },
+	}
 }

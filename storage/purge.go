@@ -3,27 +3,21 @@ package storage
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
-// maxDaysByKey is how many day rows of a purged link are deleted by their keys. Beyond that one range deletion does it,
-// which every reader has to know of until it is compacted (see sweepChunk): few links have so many.
+// maxDaysByKey is how many day rows of a purged link are deleted by their keys. Beyond that, one
+// range deletion deletes them, which every reader has to know of until it is compacted (see
+// sweepChunk): few links have that many.
 const maxDaysByKey = 64
 
-const msPerHour = 3600 * 1000
-
-// deletionHour is the hour of a deletion as the index has it, the nearest that it can hold.
-func deletionHour(deletedAtMs int64) uint32 {
-	return uint32(min(max(deletedAtMs/msPerHour, 0), math.MaxUint32))
-}
-
 func (b *mutationBatch) addDeletion(hour uint32, id uint64, code string) {
-	b.key = appendByDeletionKey(b.key[:0], hour, id)
-	b.value = appendDeletion(b.value[:0], code)
+	b.key = row.AppendByDeletionKey(b.key[:0], hour, id)
+	b.value = row.AppendDeletion(b.value[:0], code)
 	set(b.batch, b.key, b.value)
 }
 
@@ -38,7 +32,7 @@ func (s *Store) Deletions(beforeHour uint32, limit int) ([]engine.Deletion, erro
 
 func (s *Store) deletions(beforeHour uint32, limit int) (found []engine.Deletion, err error) {
 	it, err := s.db.NewIter(&pebble.IterOptions{
-		LowerBound: appendByDeletionKey(nil, 0, 0), UpperBound: appendByDeletionKey(nil, beforeHour, 0),
+		LowerBound: row.AppendByDeletionKey(nil, 0, 0), UpperBound: row.AppendByDeletionKey(nil, beforeHour, 0),
 	})
 	if err != nil {
 		return nil, err
@@ -55,7 +49,7 @@ func (s *Store) deletions(beforeHour uint32, limit int) (found []engine.Deletion
 }
 
 func decodeDeletionRow(it *pebble.Iterator) (engine.Deletion, error) {
-	hour, id, err := splitByDeletionKey(it.Key())
+	hour, id, err := row.SplitByDeletionKey(it.Key())
 	if err != nil {
 		return engine.Deletion{}, err
 	}
@@ -63,25 +57,25 @@ func decodeDeletionRow(it *pebble.Iterator) (engine.Deletion, error) {
 	if err != nil {
 		return engine.Deletion{}, err
 	}
-	code, err := decodeDeletion(value)
+	code, err := row.DecodeDeletion(value)
 	if err != nil {
 		return engine.Deletion{}, fmt.Errorf("row %x: %w", it.Key(), err)
 	}
 	return engine.Deletion{Hour: hour, ID: id, Code: code}, nil
 }
 
-// purgedRows are those rows of a purged link that only a read finds. It is the flush goroutine that looks for them: it
-// alone writes such rows, and it does nothing else until the purge is committed.
+// purgedRows are those rows of a purged link that only a read finds. The flush goroutine looks for
+// them: it alone writes such rows, and it does nothing else until the purge is committed.
 type purgedRows struct {
 	days     []uint32
 	manyDays bool     // they are more than days holds
-	hours    []uint32 // that roll-up has not passed: a row in them would make day and life rows anew
+	hours    []uint32 // that roll-up has not passed: a row in them would make day and life rows again
 }
 
 func (s *Store) rowsToPurge(id uint64) (_ *purgedRows, err error) {
-	p := &purgedRows{hours: s.hours.from(s.flusher.mark.hour)}
-	keys := daysOfLink(id)
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	p := &purgedRows{hours: s.hours.from(s.flusher.mark.Hour)}
+	keys := row.DaysOfLink(id)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
 		return nil, err
 	}
@@ -91,18 +85,13 @@ func (s *Store) rowsToPurge(id uint64) (_ *purgedRows, err error) {
 			p.manyDays = true
 			break
 		}
-		day, err := dayOf(it.Key())
+		day, err := row.DayOf(it.Key())
 		if err != nil {
 			return nil, err
 		}
 		p.days = append(p.days, day)
 	}
 	return p, it.Error()
-}
-
-// daysOfLink is the range of the day rows of a link.
-func daysOfLink(id uint64) keyRange {
-	return keyRange{appendLinkDayKey(nil, id, 0), append(appendLinkDayKey(nil, id, math.MaxUint32), 0)}
 }
 
 func (b *mutationBatch) addQueued(q *queued) {
@@ -116,26 +105,26 @@ func (b *mutationBatch) addQueued(q *queued) {
 	}
 }
 
-// purge removes every row of a deleted link, but for hour rows that roll-up has passed, which are not read without a code
-// and go with their hour. The owner's rows have its hits for good.
+// purge removes every row of a deleted link, except hour rows that roll-up has passed, which are
+// not read without a code and go with their hour. The owner's rows keep its hits for good.
 func (b *mutationBatch) purge(p *engine.Purge, rows *purgedRows) {
 	if p.FreesCode {
-		b.remove(appendHotKey(b.key[:0], p.Code))
+		b.remove(row.AppendHotKey(b.key[:0], p.Code))
 	}
-	b.remove(appendColdKey(b.key[:0], p.ID))
-	b.remove(appendLinkLifeKey(b.key[:0], p.ID))
+	b.remove(row.AppendColdKey(b.key[:0], p.ID))
+	b.remove(row.AppendLinkLifeKey(b.key[:0], p.ID))
 	if rows.manyDays {
-		keys := daysOfLink(p.ID)
-		must(b.batch.DeleteRange(keys.lower, keys.upper, nil))
+		keys := row.DaysOfLink(p.ID)
+		must(b.batch.DeleteRange(keys.Lower, keys.Upper, nil))
 	} else {
 		for _, day := range rows.days {
-			b.remove(appendLinkDayKey(b.key[:0], p.ID, day))
+			b.remove(row.AppendLinkDayKey(b.key[:0], p.ID, day))
 		}
 	}
 	for _, hour := range rows.hours {
-		b.remove(appendLinkHourKey(b.key[:0], hour, p.ID))
+		b.remove(row.AppendLinkHourKey(b.key[:0], hour, p.ID))
 	}
-	b.remove(appendByDeletionKey(b.key[:0], p.Hour, p.ID))
+	b.remove(row.AppendByDeletionKey(b.key[:0], p.Hour, p.ID))
 }
 
 // remove deletes a row whose key was made in b.key.

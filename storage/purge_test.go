@@ -11,29 +11,34 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
 )
 
-// rowsOfLinks returns how many rows each link id has in all tables together, but for those of hours that were rolled up.
+const msPerHour = 3600 * 1000
+
+// rowsOfLinks returns how many rows each link id has in all tables together, but for those of hours
+// that were rolled up.
 func rowsOfLinks(t testing.TB, s *Store) map[uint64]int {
 	t.Helper()
 	found := map[uint64]int{}
-	for key, value := range rows(t, s, tableHot) {
-		h, err := decodeHot([]byte(key[1:]), []byte(value))
+	for key, value := range rows(t, s, row.TableHot) {
+		h, err := row.DecodeHot([]byte(key[1:]), []byte(value))
 		if err != nil {
 			t.Fatal(err)
 		}
 		found[h.ID]++
 	}
-	for key := range rows(t, s, tableByOwner) {
+	for key := range rows(t, s, row.TableByOwner) {
 		found[^binary.BigEndian.Uint64([]byte(key[5:]))]++
 	}
-	for key := range rows(t, s, tableByTag) {
+	for key := range rows(t, s, row.TableByTag) {
 		found[^binary.BigEndian.Uint64([]byte(key[len(key)-8:]))]++
 	}
-	at := map[byte]int{tableCold: 1, tableByDeletion: 5, tableLinkHours: 5, tableLinkDays: 1, tableLinkLives: 1}
+	at := map[byte]int{row.TableCold: 1, row.TableByDeletion: 5, row.TableLinkHours: 5, row.TableLinkDays: 1, row.TableLinkLives: 1}
 	for table, at := range at {
 		for key := range rows(t, s, table) {
-			if table == tableLinkHours && hourOf([]byte(key)) < s.flusher.mark.hour {
+			if table == row.TableLinkHours && row.HourOf([]byte(key)) < s.flusher.mark.Hour {
 				continue
 			}
 			found[binary.BigEndian.Uint64([]byte(key[at:]))]++
@@ -69,7 +74,7 @@ func deletions(t testing.TB, s *Store, beforeHour uint32, limit int) []engine.De
 	return found
 }
 
-func TestDeletionsComeOldestFirstUpToAnHourAndALimit(t *testing.T) {
+func TestDeletionsComeOldestFirstUpToHourAndLimit(t *testing.T) {
 	s := openTemp(t)
 	for id, hour := range []int64{1: 700, 2: -9, 3: 300, 4: 300, 5: math.MaxInt64 / msPerHour / 2} {
 		if id == 0 {
@@ -93,9 +98,10 @@ func TestDeletionsComeOldestFirstUpToAnHourAndALimit(t *testing.T) {
 	}
 }
 
-// TestAPurgeLeavesNoRowOfTheLinkAndAllOfOthers has links with few and with many days, in hours that are rolled up and, as a
-// clock that was ahead leaves them, in one to come; and neighbours of their ids.
-func TestAPurgeLeavesNoRowOfTheLinkAndAllOfOthers(t *testing.T) {
+// TestAPurgeRemovesAllRowsOfOneLinkOnly has links with few and with many days, in hours that are
+// rolled up and, as a clock that was ahead leaves them, in one to come; and neighbours of their
+// ids.
+func TestAPurgeRemovesAllRowsOfOneLinkOnly(t *testing.T) {
 	s := openTemp(t)
 	const few, many, ahead = 3, maxDaysByKey + 9, 9999
 	f := newModelFlush()
@@ -106,14 +112,14 @@ func TestAPurgeLeavesNoRowOfTheLinkAndAllOfOthers(t *testing.T) {
 			days = many
 		}
 		for day := range days {
-			f.add(day*hoursPerDay, id, 7, hit(id))
+			f.add(day*row.HoursPerDay, id, 7, rowtest.Hit(id))
 		}
-		f.add(ahead, id, 7, hit(id))
+		f.add(ahead, id, 7, rowtest.Hit(id))
 	}
 	flush(t, s, 1, f)
 	rollUpAll(t, s, upTo(ahead), nil)
 	before := rowsOfLinks(t, s)
-	owners := rows(t, s, tableOwnerDays)
+	owners := rows(t, s, row.TableOwnerDays)
 	for _, id := range []uint64{2, 4} {
 		apply(t, s, deletedAt(link(fmt.Sprintf("c%d", id), id, 7, "tag"), 5))
 	}
@@ -127,14 +133,14 @@ func TestAPurgeLeavesNoRowOfTheLinkAndAllOfOthers(t *testing.T) {
 		if after[id] != before[id] { // the hour to come has become a day
 			t.Errorf("link %d: got %d rows, had %d", id, after[id], before[id])
 		}
-		wantTally(t, s, id, &model{hits: few + 1, visitors: map[uint64]bool{id: true}})
+		wantTally(t, s, id, &rowtest.Model{Hits: few + 1, Visitors: map[uint64]bool{id: true}})
 	}
-	if got := rows(t, s, tableOwnerDays); len(got) != len(owners)+1 {
+	if got := rows(t, s, row.TableOwnerDays); len(got) != len(owners)+1 {
 		t.Errorf("got %d days of the owner, want %d and that of the hour to come", len(got), len(owners))
 	}
 }
 
-func TestAPurgeOfALinkWhoseCodeWasTakenAgainLeavesTheNewOne(t *testing.T) {
+func TestAPurgeLeavesALinkThatTookTheCodeAgain(t *testing.T) {
 	s := openTemp(t)
 	old, anew := link("c", 1, 7, "tag"), link("c", 2, 7, "tag")
 	apply(t, s, creation(old))
@@ -156,8 +162,8 @@ func TestAPurgeOfNoCodeIsRefused(t *testing.T) {
 	}
 }
 
-// TestAPurgeIsDoneWholeOrNotAtAll crashes at every write of purges: a link has all its rows, those by which it is found
-// included, or none; no other link loses any; and a second run ends it.
+// TestAPurgeIsDoneWholeOrNotAtAll crashes at every write of purges: a link has all its rows, those
+// by which it is found included, or none; no other link loses any; and a second run ends it.
 func TestAPurgeIsDoneWholeOrNotAtAll(t *testing.T) {
 	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseNothing} {
 		c, fs := newCrasher(cfg)
@@ -167,8 +173,8 @@ func TestAPurgeIsDoneWholeOrNotAtAll(t *testing.T) {
 		for id := uint64(1); id <= 8; id++ {
 			rec := link(fmt.Sprintf("c%d", id), id, 7, "tag")
 			apply(t, s, creation(rec))
-			f.add(1, id, 7, hit(id))
-			f.add(30, id, 7, hit(id))
+			f.add(1, id, 7, rowtest.Hit(id))
+			f.add(30, id, 7, rowtest.Hit(id))
 			if id%2 == 0 {
 				apply(t, s, deletedAt(rec, 40))
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 // ReadRecord implements engine.Store. A tombstone whose cold record has gone has a zero one.
@@ -22,25 +23,25 @@ func (s *Store) ReadRecord(code string) (engine.Record, error) {
 }
 
 func readRecord(r pebble.Reader, code string) (engine.Record, error) {
-	v, err := read(r, appendHotKey(nil, code))
+	v, err := read(r, row.AppendHotKey(nil, code))
 	if err != nil {
 		return engine.Record{}, err
 	}
 	if v == nil {
 		return engine.Record{}, engine.ErrNotFound
 	}
-	view, err := decodeHot([]byte(code), v)
+	view, err := row.DecodeHot([]byte(code), v)
 	if err != nil {
 		return engine.Record{}, fmt.Errorf("code %q: %w", code, err)
 	}
-	rec := engine.Record{Hot: ownHot(&view)}
-	if v, err = read(r, appendColdKey(nil, view.ID)); err != nil {
+	rec := engine.Record{Hot: row.OwnHot(&view)}
+	if v, err = read(r, row.AppendColdKey(nil, view.ID)); err != nil {
 		return engine.Record{}, err
 	}
 	if v == nil && view.Flags&engine.FlagTombstone != 0 {
 		return rec, nil
 	}
-	if rec.Cold, err = decodeCold(v); err != nil {
+	if rec.Cold, err = row.DecodeCold(v); err != nil {
 		return engine.Record{}, fmt.Errorf("code %q, id %d: %w", code, view.ID, err)
 	}
 	return rec, nil
@@ -48,12 +49,12 @@ func readRecord(r pebble.Reader, code string) (engine.Record, error) {
 
 // ListLinks implements engine.Store.
 func (s *Store) ListLinks(owner uint32, tag string, fn func(id uint64, code string) bool) error {
-	prefix := appendByOwnerKey(nil, owner, 0)
+	prefix := row.AppendByOwnerKey(nil, owner, 0)
 	switch {
 	case len(tag) > engine.MaxTagBytes: // no link has it
 		return nil
 	case tag != "":
-		prefix = appendByTagKey(nil, owner, tag, 0)
+		prefix = row.AppendByTagKey(nil, owner, tag, 0)
 	}
 	if err := s.listIndex(prefix[:len(prefix)-8], fn); err != nil {
 		return fmt.Errorf("storage: listing links of owner %d: %w", owner, err)
@@ -63,8 +64,8 @@ func (s *Store) ListLinks(owner uint32, tag string, fn func(id uint64, code stri
 
 // listIndex goes over the index rows whose keys are prefix and a link id.
 func (s *Store) listIndex(prefix []byte, fn func(id uint64, code string) bool) (err error) {
-	keys := prefixRange(prefix)
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	keys := row.PrefixRange(prefix)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (s *Store) listIndex(prefix []byte, fn func(id uint64, code string) bool) (
 		if len(key) != len(prefix)+8 {
 			return fmt.Errorf("%w: key %x in an index", ErrCorrupt, key)
 		}
-		code, err := decodeIndexCode(value)
+		code, err := row.DecodeIndexCode(value)
 		if err != nil {
 			return fmt.Errorf("row %x: %w", key, err)
 		}
@@ -99,25 +100,34 @@ func (s *Store) Positions() (engine.Positions, error) {
 }
 
 func readPositions(r pebble.Reader) (engine.Positions, error) {
-	v, err := read(r, metaKey(metaPositions))
+	v, err := read(r, row.MetaKey(row.MetaPositions))
 	if err != nil || v == nil {
 		return engine.Positions{}, err
 	}
-	return decodePositions(v)
+	return row.DecodePositions(v)
 }
 
-func readMark(r pebble.Reader) (mark, error) {
-	v, err := read(r, metaKey(metaMark))
+func readMark(r pebble.Reader) (row.Mark, error) {
+	v, err := read(r, row.MetaKey(row.MetaMark))
 	if err != nil || v == nil {
-		return mark{}, err
+		return row.Mark{}, err
 	}
-	return decodeMark(v)
+	return row.DecodeMark(v)
 }
 
-func readSweep(r pebble.Reader) (sweep, error) {
-	v, err := read(r, metaKey(metaSweep))
+func readSweep(r pebble.Reader) (row.Sweep, error) {
+	v, err := read(r, row.MetaKey(row.MetaSweep))
 	if err != nil || v == nil {
-		return sweep{stage: stageDone}, err
+		return row.Sweep{Stage: row.StageDone}, err
 	}
-	return decodeSweep(v)
+	return row.DecodeSweep(v)
+}
+
+// decodeFixed copies a value of a fixed width.
+func decodeFixed(dst, v []byte, what string) error {
+	if len(v) != len(dst) {
+		return fmt.Errorf("%w: %s has %d bytes instead of %d", ErrCorrupt, what, len(v), len(dst))
+	}
+	copy(dst, v)
+	return nil
 }

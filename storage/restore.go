@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,9 +12,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
-// copyChunkBytes is how much of a file is copied between two looks at the context.
+// copyChunkBytes is how much of a file is copied before the context is looked at again.
 const copyChunkBytes = 1 << 20
 
 // RestoreOptions are the settings of Restore; the zero value of each field is its default.
@@ -30,20 +32,18 @@ type RestoreResult struct {
 	Files int    `json:"files"`
 }
 
-// Restore makes a store in dir of the backup in from. dir must be absent, or empty, or what a restore left that was cut
-// off: then it begins again. The files are copied, so that the store shares none with the backup. The store has the id of
-// the original and a journal history of its own (engine.NewHistory).
+// Restore makes a store in dir of the backup in from. dir must be absent, or empty, or left by a
+// restore that was cut off: then it begins again. The files are copied, so that the store shares
+// none with the backup. The store has the id of the original and a journal history of its own
+// (engine.NewHistory).
 //
-// While it is under way, DIR/format is named DIR/format.restoring, and Open refuses the folder; it is renamed when all else
-// is durable. Errors: ErrNoStore, ErrNotAStore and ErrUnfinishedBackup of from; ErrNotEmpty, ErrLocked and ErrInside of dir;
+// While it is under way, DIR/format is named DIR/format.restoring, and Open refuses the folder; it
+// is renamed when everything else is durable. Errors: ErrNoStore, ErrNotAStore, ErrOldFormat,
+// ErrNewerFormat and ErrUnfinishedBackup of from; ErrNotEmpty, ErrLocked and ErrInside of dir;
 // those of ctx.
 func Restore(ctx context.Context, from, dir string, o RestoreOptions) (RestoreResult, error) {
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	if o.FS == nil {
-		o.FS = vfs.Default
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.FS = cmp.Or(o.FS, vfs.Default)
 	if o.Progress == nil {
 		o.Progress = func(uint64, uint64) {}
 	}
@@ -54,11 +54,10 @@ func Restore(ctx context.Context, from, dir string, o RestoreOptions) (RestoreRe
 	return r.result, nil
 }
 
-// Restorable tells beforehand whether Restore would begin: nil, or the error that it would return. fs may be nil: vfs.Default.
+// Restorable returns nil if Restore would begin, or the error that it would return. fs may be nil:
+// vfs.Default.
 func Restorable(from, dir string, fs vfs.FS) error {
-	if fs == nil {
-		fs = vfs.Default
-	}
+	fs = cmp.Or(fs, vfs.Default)
 	r := restore{from: &folder{fs: fs, dir: from}, to: &folder{fs: fs, dir: dir}}
 	if _, err := r.inspect(); err != nil {
 		return fmt.Errorf("storage: restore: %w", err)
@@ -99,7 +98,7 @@ func (r *restore) inspect() (layout uint32, err error) {
 	return layout, r.to.wantRestorable()
 }
 
-// runLocked looks at the target once more, since another process may have been there meanwhile.
+// runLocked looks at the target again, since another process may have written to it meanwhile.
 func (r *restore) runLocked(ctx context.Context, lock *pebble.Lock, layout uint32) error {
 	if err := r.to.wantRestorable(); err != nil {
 		return err
@@ -120,7 +119,7 @@ func (r *restore) runLocked(ctx context.Context, lock *pebble.Lock, layout uint3
 	return r.to.end(formatRestName)
 }
 
-// wantBackup wants a whole backup and returns its layout version.
+// wantBackup checks that the folder is a whole backup and returns its layout version.
 func (f *folder) wantBackup() (layout uint32, err error) {
 	state, err := f.inspect()
 	switch {
@@ -130,17 +129,17 @@ func (f *folder) wantBackup() (layout uint32, err error) {
 	case err != nil:
 		return 0, err
 	case state == stored:
-		return 0, fmt.Errorf("%w: %s is a store and no backup", ErrNotAStore, f.dir)
+		return 0, fmt.Errorf("%w: %s is a store and not a backup", ErrNotAStore, f.dir)
 	}
 	return 0, fmt.Errorf("%w in %s", ErrNoStore, f.dir)
 }
 
-// wantRestorable wants a folder that is empty, or what is left of a restore that was cut off.
+// wantRestorable checks that the folder is empty, or left by a restore that was cut off.
 func (f *folder) wantRestorable() error {
 	switch _, err := f.inspect(); {
 	case errors.Is(err, ErrUnfinishedRestore):
 		return nil
-	case err != nil && !errors.Is(err, ErrNotAStore):
+	case err != nil && !errors.Is(err, ErrNotAStore) && !errors.Is(err, ErrOldFormat):
 		return err
 	}
 	names, err := f.list(f.dir)
@@ -231,23 +230,24 @@ func (r *restore) beginHistory(lock *pebble.Lock) (err error) {
 		return err
 	}
 	p = engine.NewHistory(p)
-	if err := db.Set(metaKey(metaPositions), appendPositions(nil, &p), pebble.Sync); err != nil {
+	if err := db.Set(row.MetaKey(row.MetaPositions), row.AppendPositions(nil, &p), pebble.Sync); err != nil {
 		return fmt.Errorf("beginning a history of the journal: %w", err)
 	}
 	return r.noteWrites(db)
 }
 
-// noteWrites says that the restored store contains every write that it should. A backup without that is not taken for one.
+// noteWrites notes that the restored store contains every write that it should. It refuses a backup
+// that does not.
 func (r *restore) noteWrites(db *pebble.DB) (err error) {
 	contained, err := readSequence(db)
 	if err == nil {
-		err = checkWhole(contained, contained.last)
+		err = checkWhole(contained, contained.Last)
 	}
 	if err != nil {
 		return err
 	}
 	var storeID [16]byte
-	v, err := read(db, metaKey(metaStoreID))
+	v, err := read(db, row.MetaKey(row.MetaStoreID))
 	if err == nil {
 		err = decodeFixed(storeID[:], v, "store id")
 	}
@@ -255,7 +255,7 @@ func (r *restore) noteWrites(db *pebble.DB) (err error) {
 		return err
 	}
 	var acked ackedFile
-	if err := acked.open(r.to, storeID, contained.last, r.o.Logger); err != nil {
+	if err := acked.open(r.to, storeID, contained.Last, r.o.Logger); err != nil {
 		return fmt.Errorf("noting the last acknowledged write: %w", err)
 	}
 	return acked.close()

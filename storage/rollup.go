@@ -9,29 +9,32 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
 const (
-	// A chunk of roll-up ends after so many rows, or once its batch has so many bytes: dense rows take 16 KB.
+	// A chunk of roll-up ends after chunkRows rows, or once its batch has chunkBytes: dense rows
+	// take 16 KB.
 	chunkRows  = 4096
 	chunkBytes = 4 << 20
 )
 
-// rollUpL0Sublevels is how far behind compaction may be for a chunk of roll-up: there are 40 before writes stall. Without
-// it, the hour of a load of 200,000 hits/s over 10 million links brought L0 from 4 sublevels to 36.
+// rollUpL0Sublevels is how far compaction may have fallen behind for a chunk of roll-up to run:
+// writes stall at 40. Without it, the hour of a load of 200,000 hits/s over 10 million links
+// brought L0 from 4 sublevels to 36.
 const rollUpL0Sublevels = 8
 
-// RollUp implements engine.Store. A chunk is at most 4,096 rows of one table of one hour, about 10 ms and an fsync; or a
-// chunk of a sweep of days, once all hours are rolled up.
+// RollUp implements engine.Store. A chunk is at most 4,096 rows of one table of one hour, about 10
+// ms and an fsync; or a chunk of a sweep of days, once all hours are rolled up.
 func (s *Store) RollUp(l engine.RollUpLimits) (more bool, err error) {
 	if s.l0Sublevels() > rollUpL0Sublevels || s.space.readOnly.Load() {
 		return true, engine.ErrBehind
 	}
-	hour, ok := s.hours.first(s.flusher.mark.hour)
+	hour, ok := s.hours.first(s.flusher.mark.Hour)
 	if ok && hour < l.OpenHour {
 		from := s.flusher.mark
-		if from.hour != hour { // the hours between have no rows, and will have none
-			from = mark{hour: hour}
+		if from.Hour != hour { // the hours between have no rows, and will have none
+			from = row.Mark{Hour: hour}
 		}
 		if err := s.rollChunk(from); err != nil {
 			return false, fmt.Errorf("storage: rolling up hour %d: %w", hour, err)
@@ -54,7 +57,7 @@ func (s *Store) Kept() (firstHour, firstDay uint32) { return s.firstHour.Load(),
 
 // readKept reads what Kept returns.
 func (s *Store) readKept() error {
-	v, err := read(s.db, metaKey(metaFirstHour))
+	v, err := read(s.db, row.MetaKey(row.MetaFirstHour))
 	if err != nil {
 		return err
 	}
@@ -65,19 +68,19 @@ func (s *Store) readKept() error {
 		}
 		s.firstHour.Store(binary.BigEndian.Uint32(hour[:]))
 	}
-	s.firstDay.Store(s.flusher.sweep.firstDay)
+	s.firstDay.Store(s.flusher.sweep.FirstDay)
 	return nil
 }
 
 // rollChunk rolls up one chunk that begins at from, in one batch with the mark after it.
-func (s *Store) rollChunk(from mark) error {
+func (s *Store) rollChunk(from row.Mark) error {
 	b := s.db.NewBatch()
 	defer b.Close()
 	to, rows, err := s.rollRows(b, from)
 	if err != nil {
 		return err
 	}
-	set(b, metaKey(metaMark), appendMark(nil, to))
+	set(b, row.MetaKey(row.MetaMark), row.AppendMark(nil, to))
 	if err := s.sync(b, "committing a chunk"); err != nil {
 		return err
 	}
@@ -86,69 +89,62 @@ func (s *Store) rollChunk(from mark) error {
 	return nil
 }
 
-// rollRows puts the rows of a chunk into b as merge operands of day and life rows, and returns the mark after it and
-// how many they are.
-func (s *Store) rollRows(b *pebble.Batch, from mark) (to mark, rows uint64, err error) {
-	table, add := byte(tableLinkHours), rollLink
-	if from.stage == stageOwners {
-		table, add = tableOwnerHours, rollOwner
+// rollRows puts the rows of a chunk into b as merge operands of day and life rows. It returns the
+// mark after the chunk and the number of its rows.
+func (s *Store) rollRows(b *pebble.Batch, from row.Mark) (to row.Mark, rows uint64, err error) {
+	table, add := byte(row.TableLinkHours), rollLink
+	if from.Stage == row.StageOwners {
+		table, add = row.TableOwnerHours, rollOwner
 	}
-	keys := prefixRange(appendHourKey(nil, table, from.hour))
-	keys.lower = appendSuffix(bytes.Clone(keys.lower), table, from.next)
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.lower, UpperBound: keys.upper})
+	keys := row.PrefixRange(row.AppendHourPrefix(nil, table, from.Hour))
+	keys.Lower = row.AppendSuffix(bytes.Clone(keys.Lower), table, from.Next)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
 		return from, 0, err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 	for valid := it.First(); valid; valid = it.Next() {
-		suffix, err := hourSuffix(it.Key())
+		suffix, err := row.HourSuffix(it.Key())
 		if err != nil {
 			return from, 0, err
 		}
 		if rows == chunkRows || b.Len() >= chunkBytes {
-			return mark{from.hour, from.stage, suffix}, rows, nil
+			return row.Mark{Hour: from.Hour, Stage: from.Stage, Next: suffix}, rows, nil
 		}
-		if err := checkTally(it.Value()); err != nil {
+		if err := row.CheckTally(it.Value()); err != nil {
 			return from, 0, fmt.Errorf("row %x: %w", it.Key(), err)
 		}
-		add(b, from.hour/hoursPerDay, suffix, it.Value())
+		add(b, from.Hour/row.HoursPerDay, suffix, it.Value())
 		rows++
 	}
-	return from.nextStage(), rows, it.Error()
+	return from.NextStage(), rows, it.Error()
 }
 
-// nextStage returns the mark at the end of a table of an hour.
-func (m mark) nextStage() mark {
-	if m.stage == stageLinks {
-		return mark{hour: m.hour, stage: stageOwners}
-	}
-	return mark{hour: m.hour + 1}
+func rollLink(b *pebble.Batch, day uint32, id uint64, value []byte) {
+	var key [row.MaxTallyKeyBytes]byte
+	merge(b, row.AppendLinkDayKey(key[:0], id, day), value)
+	merge(b, row.AppendLinkLifeKey(key[:0], id), value)
 }
 
-func rollLink(b *pebble.Batch, day uint32, id uint64, row []byte) {
-	var key [maxTallyKeyBytes]byte
-	merge(b, appendLinkDayKey(key[:0], id, day), row)
-	merge(b, appendLinkLifeKey(key[:0], id), row)
+func rollOwner(b *pebble.Batch, day uint32, owner uint64, value []byte) {
+	var key [row.MaxTallyKeyBytes]byte
+	merge(b, row.AppendOwnerDayKey(key[:0], uint32(owner), day), value)
 }
 
-func rollOwner(b *pebble.Batch, day uint32, owner uint64, row []byte) {
-	var key [maxTallyKeyBytes]byte
-	merge(b, appendOwnerDayKey(key[:0], uint32(owner), day), row)
-}
-
-// dropHours deletes the rows of hours before firstHour that are rolled up, by one range for each table.
+// dropHours deletes the rows of hours before firstHour that are rolled up, by one range for each
+// table.
 func (s *Store) dropHours(firstHour uint32) error {
-	before := min(firstHour, s.flusher.mark.hour)
+	before := min(firstHour, s.flusher.mark.Hour)
 	oldest, ok := s.hours.first(0)
 	if !ok || oldest >= before {
 		return nil
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
-	for _, table := range []byte{tableLinkHours, tableOwnerHours} {
-		must(b.DeleteRange(appendHourKey(nil, table, oldest), appendHourKey(nil, table, before), nil))
+	for _, table := range []byte{row.TableLinkHours, row.TableOwnerHours} {
+		must(b.DeleteRange(row.AppendHourPrefix(nil, table, oldest), row.AppendHourPrefix(nil, table, before), nil))
 	}
-	set(b, metaKey(metaFirstHour), binary.BigEndian.AppendUint32(nil, before))
+	set(b, row.MetaKey(row.MetaFirstHour), binary.BigEndian.AppendUint32(nil, before))
 	s.firstHour.Store(before) // first, so that nobody takes what goes for zeros
 	if err := s.sync(b, "committing"); err != nil {
 		return err

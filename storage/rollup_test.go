@@ -12,12 +12,15 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
 )
 
 // upTo is what rolls up the hours before openHour, and deletes nothing.
 func upTo(openHour uint32) engine.RollUpLimits { return engine.RollUpLimits{OpenHour: openHour} }
 
-// rollUpAll does all that l says and calls after, if it is not nil, after each chunk. It returns the number of chunks.
+// rollUpAll does all that l says and calls after, if it is not nil, after each chunk. It returns
+// the number of chunks.
 func rollUpAll(t testing.TB, s *Store, l engine.RollUpLimits, after func()) (chunks int) {
 	t.Helper()
 	for more := true; more; chunks++ {
@@ -35,32 +38,32 @@ func rollUpAll(t testing.TB, s *Store, l engine.RollUpLimits, after func()) (chu
 func TestRolledUpHoursAreInDaysAndLives(t *testing.T) {
 	s := openTemp(t)
 	f := newModelFlush()
-	f.add(23, 1, 7, hit(1))
-	f.add(24, 1, 7, hit(1))
-	f.add(24, 1, 7, hit(2))
-	f.add(25, 2, 7, &model{hits: 1, bots: 3, visitors: map[uint64]bool{2: true}})
-	f.add(30, 1, 7, hit(3))
+	f.add(23, 1, 7, rowtest.Hit(1))
+	f.add(24, 1, 7, rowtest.Hit(1))
+	f.add(24, 1, 7, rowtest.Hit(2))
+	f.add(25, 2, 7, &rowtest.Model{Hits: 1, Bots: 3, Visitors: map[uint64]bool{2: true}})
+	f.add(30, 1, 7, rowtest.Hit(3))
 	flush(t, s, 1, f)
 	rollUpAll(t, s, upTo(30), nil)
-	two := &model{hits: 2, visitors: map[uint64]bool{1: true, 2: true}}
-	three := &model{hits: 3, visitors: two.visitors}
+	two := &rowtest.Model{Hits: 2, Visitors: map[uint64]bool{1: true, 2: true}}
+	three := &rowtest.Model{Hits: 3, Visitors: two.Visitors}
 	for name, c := range map[string]struct {
 		key  []byte
-		want *model
+		want *rowtest.Model
 	}{
-		"link 1, day 0":  {appendLinkDayKey(nil, 1, 0), hit(1)},
-		"link 1, day 1":  {appendLinkDayKey(nil, 1, 1), two},
-		"link 1":         {appendLinkLifeKey(nil, 1), three},
-		"link 2":         {appendLinkLifeKey(nil, 2), f.links[linkHour{25, 2}]},
-		"owner 7, day 0": {appendOwnerDayKey(nil, 7, 0), hit(1)},
-		"owner 7, day 1": {appendOwnerDayKey(nil, 7, 1), &model{hits: 3, bots: 3, visitors: two.visitors}},
+		"link 1, day 0":  {row.AppendLinkDayKey(nil, 1, 0), rowtest.Hit(1)},
+		"link 1, day 1":  {row.AppendLinkDayKey(nil, 1, 1), two},
+		"link 1":         {row.AppendLinkLifeKey(nil, 1), three},
+		"link 2":         {row.AppendLinkLifeKey(nil, 2), f.links[linkHour{25, 2}]},
+		"owner 7, day 0": {row.AppendOwnerDayKey(nil, 7, 0), rowtest.Hit(1)},
+		"owner 7, day 1": {row.AppendOwnerDayKey(nil, 7, 1), &rowtest.Model{Hits: 3, Bots: 3, Visitors: two.Visitors}},
 	} {
 		got, err := s.get(c.key)
-		if err != nil || !bytes.Equal(got, c.want.row()) {
-			t.Errorf("%s: got %x, %v, want %x", name, got, err, c.want.row())
+		if err != nil || !bytes.Equal(got, rowOf(c.want)) {
+			t.Errorf("%s: got %x, %v, want %x", name, got, err, rowOf(c.want))
 		}
 	}
-	three.add(hit(3)) // of the open hour
+	three.Add(rowtest.Hit(3)) // of the open hour
 	wantTally(t, s, 1, three)
 	if got, want := hitsOf(t, s), map[uint64]uint64{1: 4, 2: 1}; !maps.Equal(got, want) {
 		t.Errorf("LoadHits: got %v, want %v", got, want)
@@ -70,13 +73,13 @@ func TestRolledUpHoursAreInDaysAndLives(t *testing.T) {
 func TestAFlushOfARolledUpHourIsRefused(t *testing.T) {
 	s := openTemp(t)
 	f := newModelFlush()
-	f.add(10, 1, 7, hit(1))
+	f.add(10, 1, 7, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	rollUpAll(t, s, upTo(11), nil)
 	if err := s.Flush(f.batch(engine.Positions{FlushSeq: 2})); err == nil {
 		t.Error("got no error")
 	}
-	wantTally(t, s, 1, hit(1))
+	wantTally(t, s, 1, rowtest.Hit(1))
 	if p, err := s.Positions(); err != nil || p.FlushSeq != 1 {
 		t.Errorf("got flush %d, %v, want 1", p.FlushSeq, err)
 	}
@@ -86,20 +89,21 @@ func TestAFlushThatFailsLeavesNothing(t *testing.T) {
 	s := openTemp(t)
 	stop := errors.New("stop")
 	b := engine.FlushBatch{Links: func(yield func(uint32, uint64, *engine.Tally) error) error {
-		return errors.Join(yield(10, 1, hit(1).tally()), stop)
+		return errors.Join(yield(10, 1, rowtest.Hit(1).Tally()), stop)
 	}}
 	if err := s.Flush(b); !errors.Is(err, stop) {
 		t.Errorf("got %v, want the callback's error", err)
 	}
-	wantTally(t, s, 1, &model{})
+	wantTally(t, s, 1, &rowtest.Model{})
 	f := newModelFlush()
-	f.add(10, 1, 7, hit(1))
+	f.add(10, 1, 7, rowtest.Hit(1))
 	flush(t, s, 1, f)
-	wantTally(t, s, 1, hit(1))
+	wantTally(t, s, 1, rowtest.Hit(1))
 }
 
-// TestRollUpGoesOnAfterACrashBetweenAnyTwoChunks rolls two hours of 9,000 links up in ten chunks, and crashes after each.
-func TestRollUpGoesOnAfterACrashBetweenAnyTwoChunks(t *testing.T) {
+// TestRollUpResumesAfterACrashBetweenAnyTwoChunks rolls two hours of 9,000 links up in ten chunks,
+// and crashes after each.
+func TestRollUpResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	t.Parallel()
 	const links = 9000
 	mem := vfs.NewCrashableMem()
@@ -107,8 +111,8 @@ func TestRollUpGoesOnAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	f := newModelFlush()
 	want := map[uint64]uint64{}
 	for id := uint64(1); id <= links; id++ {
-		f.add(100, id, uint32(id%5000), hit(id))
-		f.add(103, id, uint32(id%5000), hit(id/2))
+		f.add(100, id, uint32(id%5000), rowtest.Hit(id))
+		f.add(103, id, uint32(id%5000), rowtest.Hit(id/2))
 		want[id] = 2
 	}
 	flush(t, s, 1, f)
@@ -118,8 +122,8 @@ func TestRollUpGoesOnAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 			t.Fatal("LoadHits: the totals have changed")
 		}
 		for id := uint64(1); id <= links; id += 61 {
-			both := *hit(id)
-			both.add(hit(id / 2))
+			both := *rowtest.Hit(id)
+			both.Add(rowtest.Hit(id / 2))
 			wantTally(t, s, id, &both)
 		}
 	}
@@ -139,28 +143,28 @@ func TestRollUpGoesOnAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	if crashes != 11 {
 		t.Errorf("got %d chunks, want 2 × (3 + 2) and one of nothing", crashes)
 	}
-	if got := len(rows(t, s, tableOwnerDays)); got != 5000 {
+	if got := len(rows(t, s, row.TableOwnerDays)); got != 5000 {
 		t.Errorf("owner days: got %d rows, want 5000", got)
 	}
-	for key, row := range rows(t, s, tableOwnerDays) {
-		if hits, err := decodeTallyHits([]byte(row)); err != nil || hits != 2 && hits != 4 {
+	for key, value := range rows(t, s, row.TableOwnerDays) {
+		if hits, err := row.DecodeTallyHits([]byte(value)); err != nil || hits != 2 && hits != 4 {
 			t.Fatalf("owner day %x: got %d hits, %v", key, hits, err)
 		}
 	}
 }
 
-func TestHourRowsStayAsLongAsTheyAreKeptAndUntilTheyAreRolledUp(t *testing.T) {
+func TestHourRowsStayWhileKeptAndUntilRolledUp(t *testing.T) {
 	s := openTemp(t)
 	f := newModelFlush()
 	for _, hour := range []uint32{100, 120, 149, 150} {
-		f.add(hour, 1, 7, hit(uint64(hour)))
+		f.add(hour, 1, 7, rowtest.Hit(uint64(hour)))
 	}
 	flush(t, s, 1, f)
 	hours := func() (found []uint32) {
-		for key := range rows(t, s, tableLinkHours) {
-			found = append(found, hourOf([]byte(key)))
+		for key := range rows(t, s, row.TableLinkHours) {
+			found = append(found, row.HourOf([]byte(key)))
 		}
-		if links, owners := len(found), len(rows(t, s, tableOwnerHours)); links != owners {
+		if links, owners := len(found), len(rows(t, s, row.TableOwnerHours)); links != owners {
 			t.Errorf("got %d link hours and %d owner hours", links, owners)
 		}
 		slices.Sort(found)
@@ -187,9 +191,9 @@ func TestHourRowsStayAsLongAsTheyAreKeptAndUntilTheyAreRolledUp(t *testing.T) {
 			t.Errorf("open hour %d, first hour %d: the set has %v, want %v", c.openHour, c.firstHour, got, c.want)
 		}
 	}
-	want := model{}
+	want := rowtest.Model{}
 	for _, m := range f.links {
-		want.add(m)
+		want.Add(m)
 	}
 	wantTally(t, s, 1, &want)
 }
@@ -197,23 +201,24 @@ func TestHourRowsStayAsLongAsTheyAreKeptAndUntilTheyAreRolledUp(t *testing.T) {
 func TestACorruptRowStopsTheRollUpWithoutLoss(t *testing.T) {
 	s := openTemp(t)
 	f := newModelFlush()
-	f.add(10, 1, 7, hit(1))
+	f.add(10, 1, 7, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	b := s.db.NewBatch()
-	set(b, appendLinkHourKey(nil, 10, 2), []byte{1, 1})
+	set(b, row.AppendLinkHourKey(nil, 10, 2), []byte{1, 1})
 	if err := s.sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.RollUp(upTo(11)); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("got %v, want ErrCorrupt", err)
 	}
-	if got := rows(t, s, tableLinkLives); len(got) != 0 {
+	if got := rows(t, s, row.TableLinkLives); len(got) != 0 {
 		t.Errorf("got life rows %x", got)
 	}
-	wantTally(t, s, 1, hit(1))
+	wantTally(t, s, 1, rowtest.Hit(1))
 }
 
-// TestTalliesAreThoseOfAPlainMapThroughAnyHistory is a model test: random flushes, roll-ups, compactions and crashes.
+// TestTalliesAreThoseOfAPlainMapThroughAnyHistory is a model test: random flushes, roll-ups,
+// compactions and crashes.
 func TestTalliesAreThoseOfAPlainMapThroughAnyHistory(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -221,16 +226,16 @@ func TestTalliesAreThoseOfAPlainMapThroughAnyHistory(t *testing.T) {
 		s := openMem(t, mem)
 		defer func() { closeStore(t, s) }()
 		const links = 3
-		want := [links]model{}
+		want := [links]rowtest.Model{}
 		hour, seq := uint32(1000), uint64(0)
 		for range rapid.IntRange(1, 25).Draw(rt, "steps") {
 			switch rapid.IntRange(0, 6).Draw(rt, "step") {
 			case 0, 1, 2:
 				f := newModelFlush()
 				for range rapid.IntRange(1, 4).Draw(rt, "rows") {
-					id, m := rapid.Uint64Max(links-1).Draw(rt, "id"), genModel().Draw(rt, "tally")
+					id, m := rapid.Uint64Max(links-1).Draw(rt, "id"), rowtest.Models().Draw(rt, "tally")
 					f.add(hour+rapid.Uint32Max(2).Draw(rt, "hour"), id, uint32(id), m)
-					want[id].add(m)
+					want[id].Add(m)
 				}
 				seq++
 				flush(t, s, seq, f)
@@ -255,8 +260,8 @@ func TestTalliesAreThoseOfAPlainMapThroughAnyHistory(t *testing.T) {
 			}
 		}
 		for id, hits := range hitsOf(t, s) {
-			if hits != want[id].hits {
-				t.Fatalf("LoadHits of %d: got %d, want %d", id, hits, want[id].hits)
+			if hits != want[id].Hits {
+				t.Fatalf("LoadHits of %d: got %d, want %d", id, hits, want[id].Hits)
 			}
 		}
 	})
@@ -271,7 +276,7 @@ func TestReadersBesideFlushAndRollUpNeverMissAHit(t *testing.T) {
 		defer close(ended)
 		for i := range uint64(flushes) {
 			f := newModelFlush()
-			f.add(uint32(i), 1, 7, hit(visitorHash(i)))
+			f.add(uint32(i), 1, 7, rowtest.Hit(rowtest.Visitor(i)))
 			if err := s.Flush(f.batch(engine.Positions{FlushSeq: i + 1})); err != nil {
 				t.Errorf("Flush: %v", err)
 			}
@@ -299,13 +304,13 @@ func TestHoursAreFoundAgain(t *testing.T) {
 	f := newModelFlush()
 	for hour := uint32(10); hour < 20; hour += 3 {
 		for id := range uint64(50) {
-			f.add(hour, id, uint32(id), hit(id))
+			f.add(hour, id, uint32(id), rowtest.Hit(id))
 		}
 	}
 	flush(t, s, 1, f)
 	rollUpAll(t, s, upTo(12), nil)
 	b := s.db.NewBatch() // an hour that only an owner has
-	merge(b, appendOwnerHourKey(nil, 30, 1), hit(1).row())
+	merge(b, row.AppendOwnerHourKey(nil, 30, 1), rowOf(rowtest.Hit(1)))
 	if err := s.db.Apply(b, pebble.Sync); err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +320,7 @@ func TestHoursAreFoundAgain(t *testing.T) {
 	if got, want := s.hours.mu.hours, []uint32{10, 13, 16, 19, 30}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if hour, ok := s.hours.first(s.flusher.mark.hour); !ok || hour != 13 {
+	if hour, ok := s.hours.first(s.flusher.mark.Hour); !ok || hour != 13 {
 		t.Errorf("got the open hour %d, %v, want 13", hour, ok)
 	}
 }

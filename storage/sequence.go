@@ -2,70 +2,22 @@ package storage
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
-	"io"
 	"log/slog"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
-const sequenceVersion = 1
-
-// sequence says which batches a store contains. Batches that change it are numbered 1, 2, 3 … in the order in which they
-// stand in the write-ahead log, and each adds itself to one row by a merge. A store that has lost nothing contains as many as
-// the number of its last one; a crash takes only the last ones, so that stays true. If some in the middle are gone (a damaged
-// manifest that leaves tables out, say), there are fewer.
-type sequence struct {
-	count uint64 // batches contained
-	last  uint64 // the highest number among them
-}
-
-func (q sequence) add(r sequence) sequence { return sequence{q.count + r.count, max(q.last, r.last)} }
-
-// appendSequence appends a sequence, which is the row and each operand of it.
-//
-//	┌───────────┬───────┬──────┐
-//	│ version 1 │ count │ last │
-//	└───────────┴───────┴──────┘
-func appendSequence(dst []byte, q sequence) []byte {
-	dst = binary.AppendUvarint(append(dst, sequenceVersion), q.count)
-	return binary.AppendUvarint(dst, q.last)
-}
-
-func decodeSequence(v []byte) (sequence, error) {
-	r := readValue("sequence of writes", v, sequenceVersion)
-	q := sequence{count: r.uvarint(), last: r.uvarint()}
-	return q, r.end()
-}
-
-func readSequence(r pebble.Reader) (sequence, error) {
-	v, err := read(r, metaKey(metaSequence))
+func readSequence(r pebble.Reader) (row.Sequence, error) {
+	v, err := read(r, row.MetaKey(row.MetaSequence))
 	if err != nil || v == nil {
-		return sequence{}, err
+		return row.Sequence{}, err
 	}
-	return decodeSequence(v)
-}
-
-// sequenceMerge adds operands of the sequence's row.
-type sequenceMerge struct{ sum sequence }
-
-// MergeNewer implements pebble.ValueMerger.
-func (m *sequenceMerge) MergeNewer(operand []byte) error {
-	q, err := decodeSequence(operand)
-	m.sum = m.sum.add(q)
-	return err
-}
-
-// MergeOlder implements pebble.ValueMerger. The order does not matter.
-func (m *sequenceMerge) MergeOlder(operand []byte) error { return m.MergeNewer(operand) }
-
-// Finish implements pebble.ValueMerger.
-func (m *sequenceMerge) Finish(bool) ([]byte, io.Closer, error) {
-	return appendSequence(nil, m.sum), nil, nil
+	return row.DecodeSequence(v)
 }
 
 // writer commits batches. Every batch that changes the store goes through it.
@@ -91,8 +43,8 @@ func (w *writer) init(db *pebble.DB, log *slog.Logger) {
 	w.db, w.fatal = db, pebbleLogger{log}.Fatalf
 }
 
-// commit makes b durable. An error means that it has not happened and will not: Pebble cannot go on after a failed write of
-// its log, and then the process ends before anybody is answered.
+// commit makes b durable. An error means that it has not happened and will not: Pebble cannot go on
+// after a failed write of its log, and then the process ends before any caller is answered.
 func (w *writer) commit(b *pebble.Batch) error {
 	number, err := w.apply(b)
 	if err != nil {
@@ -128,7 +80,8 @@ func (w *writer) raise(number uint64) {
 	}
 }
 
-// awaitDurable waits until the batch of that number is durable, or until ctx is done: engine.ErrOverloaded.
+// awaitDurable waits until the batch of that number is durable, or until ctx is done:
+// engine.ErrOverloaded.
 func (w *writer) awaitDurable(ctx context.Context, number uint64) error {
 	for {
 		raised := w.below(number)
@@ -143,7 +96,8 @@ func (w *writer) awaitDurable(ctx context.Context, number uint64) error {
 	}
 }
 
-// below returns nil if the batch of that number is durable, or else what is closed when another one is.
+// below returns nil if the batch of that number is durable, or else a channel that is closed when
+// another one becomes durable.
 func (w *writer) below(number uint64) <-chan struct{} {
 	d := &w.durable
 	d.Lock()
@@ -157,13 +111,14 @@ func (w *writer) below(number uint64) <-chan struct{} {
 	return d.raised
 }
 
-// apply numbers b and puts it into the log. The lock makes the order of the numbers that of the log.
+// apply numbers b and puts it into the log. The lock makes the order of the numbers that of the
+// log.
 func (w *writer) apply(b *pebble.Batch) (number uint64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	number = w.mu.last + 1
-	w.mu.row = appendSequence(w.mu.row[:0], sequence{count: 1, last: number})
-	merge(b, metaKey(metaSequence), w.mu.row)
+	w.mu.row = row.AppendSequence(w.mu.row[:0], row.Sequence{Count: 1, Last: number})
+	merge(b, row.MetaKey(row.MetaSequence), w.mu.row)
 	if err := w.db.ApplyNoSyncWait(b, pebble.Sync); err != nil {
 		return 0, err
 	}
@@ -171,15 +126,16 @@ func (w *writer) apply(b *pebble.Batch) (number uint64, err error) {
 	return number, nil
 }
 
-// checkWhole tells whether a store that contains q has lost writes of which those up to acked were acknowledged.
-func checkWhole(q sequence, acked uint64) error {
+// checkWhole returns an error if a store that contains q has lost writes of which those up to acked
+// were acknowledged.
+func checkWhole(q row.Sequence, acked uint64) error {
 	switch {
-	case q.count < q.last:
-		return fmt.Errorf("%w: it contains %d of its first %d", ErrLostWrites, q.count, q.last)
-	case q.last < acked:
-		return fmt.Errorf("%w: it contains %d, %d were acknowledged", ErrLostWrites, q.last, acked)
-	case q.count > q.last:
-		return fmt.Errorf("%w: it contains %d writes of %d", ErrCorrupt, q.count, q.last)
+	case q.Count < q.Last:
+		return fmt.Errorf("%w: it contains %d of its first %d", ErrLostWrites, q.Count, q.Last)
+	case q.Last < acked:
+		return fmt.Errorf("%w: it contains %d, %d were acknowledged", ErrLostWrites, q.Last, acked)
+	case q.Count > q.Last:
+		return fmt.Errorf("%w: it contains %d writes of %d", ErrCorrupt, q.Count, q.Last)
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
 	"strings"
 	"sync"
 	"testing"
@@ -15,17 +17,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-func TestTheSequenceOfWritesIsAsPinned(t *testing.T) {
-	if got := hex.EncodeToString(appendSequence(nil, sequence{count: 3, last: 300})); got != "0103ac02" {
-		t.Errorf("row: got %s", got)
-	}
+func TestTheAckedFileIsAsPinned(t *testing.T) {
 	if got := hex.EncodeToString(encodeAcked([16]byte{1}, 300)); got != "2c01000000000000"+"86e19138" {
 		t.Errorf("acked: got %s", got)
 	}
 }
 
 // writes returns what a store says it contains.
-func writes(t *testing.T, s *Store) sequence {
+func writes(t *testing.T, s *Store) row.Sequence {
 	t.Helper()
 	q, err := readSequence(s.db)
 	if err != nil {
@@ -53,13 +52,13 @@ func TestEveryWriteIsNumberedInTheOrderOfTheLog(t *testing.T) {
 	}
 	for i := range uint64(8) {
 		f := newModelFlush()
-		f.add(1, 1, 1, hit(i))
+		f.add(1, 1, 1, rowtest.Hit(i))
 		flush(t, s, i+1, f)
 	}
 	writers.Wait()
 	stop()
 	after := writes(t, s)
-	if after.count != after.last || after.last < before.last+8+8+8+1 {
+	if after.Count != after.Last || after.Last < before.Last+8+8+8+1 {
 		t.Errorf("got %+v after %+v", after, before)
 	}
 	closeStore(t, s)
@@ -70,13 +69,13 @@ func TestEveryWriteIsNumberedInTheOrderOfTheLog(t *testing.T) {
 }
 
 // setSequence makes the database in dir say that it contains q.
-func setSequence(t *testing.T, dir string, q sequence) {
+func setSequence(t *testing.T, dir string, q row.Sequence) {
 	t.Helper()
 	db, err := pebble.Open(filepath.Join(dir, dbName), pebbleOptions(vfs.Default, &Options{Logger: quiet}, nil, false))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Set(metaKey(metaSequence), appendSequence(nil, q), pebble.Sync); err != nil {
+	if err := db.Set(row.MetaKey(row.MetaSequence), row.AppendSequence(nil, q), pebble.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
@@ -84,12 +83,13 @@ func setSequence(t *testing.T, dir string, q sequence) {
 	}
 }
 
-func TestAStoreThatHasLostWritesIsRefusedAndLeftAsItIsUnlessTheLossIsAccepted(t *testing.T) {
-	for name, lose := range map[string]func(sequence) sequence{
-		"the last one":  func(q sequence) sequence { return sequence{q.count - 1, q.last - 1} },
-		"one before":    func(q sequence) sequence { return sequence{q.count - 1, q.last} },
-		"the last five": func(q sequence) sequence { return sequence{q.count - 5, q.last - 5} },
-		"all":           func(sequence) sequence { return sequence{} },
+func TestLostWritesAreRefusedUnlessTheLossIsAccepted(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(row.Sequence) row.Sequence{
+		"the last one":  func(q row.Sequence) row.Sequence { return row.Sequence{Count: q.Count - 1, Last: q.Last - 1} },
+		"one before":    func(q row.Sequence) row.Sequence { return row.Sequence{Count: q.Count - 1, Last: q.Last} },
+		"the last five": func(q row.Sequence) row.Sequence { return row.Sequence{Count: q.Count - 5, Last: q.Last - 5} },
+		"all":           func(row.Sequence) row.Sequence { return row.Sequence{} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "store")
@@ -110,7 +110,7 @@ func TestAStoreThatHasLostWritesIsRefusedAndLeftAsItIsUnlessTheLossIsAccepted(t 
 			if err != nil {
 				t.Fatal(err)
 			}
-			if q := writes(t, s); q.count != q.last || q.last <= had.last {
+			if q := writes(t, s); q.Count != q.Last || q.Last <= had.Last {
 				t.Errorf("got %+v, and there were %+v", q, had)
 			}
 			if id, err := s.ReserveIDs(1); err != nil || id < bound+idsALostWrite {
@@ -122,7 +122,7 @@ func TestAStoreThatHasLostWritesIsRefusedAndLeftAsItIsUnlessTheLossIsAccepted(t 
 	}
 }
 
-func TestAnAckedFileThatIsDamagedOrMissingIsSaidAndMadeAnew(t *testing.T) {
+func TestADamagedOrMissingAckedFileIsLoggedAndReplaced(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"missing":   os.Remove,
 		"truncated": func(path string) error { return os.Truncate(path, 7) },
@@ -148,7 +148,7 @@ func TestAnAckedFileThatIsDamagedOrMissingIsSaidAndMadeAnew(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := writes(t, s).last
+			want := writes(t, s).Last
 			closeStore(t, s)
 			if !strings.Contains(log.String(), "it is not known which writes were acknowledged") {
 				t.Errorf("got log %q", log.String())
@@ -164,8 +164,8 @@ func TestAnAckedFileThatIsDamagedOrMissingIsSaidAndMadeAnew(t *testing.T) {
 	}
 }
 
-// TestAStoreFromBeforeAnAcknowledgedWriteIsRefused puts back an earlier copy of the database, as whoever restores a disk
-// does, or a file system that has lost what it had synced.
+// TestAStoreFromBeforeAnAcknowledgedWriteIsRefused puts back an earlier copy of the database, as
+// whoever restores a disk does, or a file system that has lost what it had synced.
 func TestAStoreFromBeforeAnAcknowledgedWriteIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	closeStore(t, open(t, dir, Options{}))
@@ -187,9 +187,9 @@ func TestAStoreFromBeforeAnAcknowledgedWriteIsRefused(t *testing.T) {
 	wantUntouched(t, dir, false, ErrLostWrites)
 }
 
-// TestAFlippedBitInTheLogOrTheManifestLosesNothingSilently: some flips leave Pebble with a database that opens and lacks
-// what was acknowledged.
-func TestAFlippedBitInTheLogOrTheManifestLosesNothingSilently(t *testing.T) {
+// TestAFlippedBitInLogOrManifestLosesNothingSilently: some flips leave Pebble with a database that
+// opens and lacks what was acknowledged.
+func TestAFlippedBitInLogOrManifestLosesNothingSilently(t *testing.T) {
 	const links = 20
 	mem := vfs.NewCrashableMem()
 	s := openMem(t, mem)

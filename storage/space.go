@@ -18,28 +18,29 @@ import (
 )
 
 const (
-	// spaceInterval is how often free space is looked at. A file system that fills up faster is noticed by the operation that
-	// finds it full.
+	// spaceInterval is how often the free space is looked at. If a file system fills up faster, the
+	// operation that finds it full notices.
 	spaceInterval = time.Second
 
 	defaultFloorBytes   = 512 << 20
 	defaultFloorPercent = 5
 
-	// reserveName is a file that takes space while there is some, and is removed when there is none: enough for what was
-	// begun to end, and for an operator to get in.
-	reserveName     = "reserve"
-	maxReserveBytes = 64 << 20
+	// ballastName is a file that takes space while there is some, and is removed when there is
+	// none: enough for operations under way to end, and for an operator to get in.
+	ballastName     = "ballast"
+	maxBallastBytes = 64 << 20
 
-	// startBytes is the space that opening a store takes beside what its log holds: a manifest, a log, the journal is apart.
+	// startBytes is the space that opening a store needs beside what its log holds: a manifest and
+	// a log. The journal is separate.
 	startBytes = 16 << 20
 
-	// fullFor is how long a disk counts as full after an operation has found it so, whatever the file system says is free:
-	// that may be more than a quota allows.
+	// fullFor is how long a disk counts as full after an operation has found it so, whatever the
+	// file system reports as free: that may be more than a quota allows.
 	fullFor = 3 * time.Second
 )
 
-// Floor is how much free space the store wants below which it takes no writes of links: the smaller one of what is set. The
-// zero value is 5 % or 512 MiB.
+// Floor is the free space below which the store takes no writes of links: the smaller one of what
+// is set. The zero value is 5 % or 512 MiB.
 type Floor struct {
 	Bytes   uint64
 	Percent float64 // of the file system
@@ -62,8 +63,9 @@ func (f Floor) of(total uint64) uint64 {
 	return min(f.Bytes, share)
 }
 
-// space watches how much is free where the store is. Below the floor links and accounts are refused (ErrReadOnly), so that
-// what is left is for hits and compaction. On a full disk those wait (patientFS).
+// space watches how much is free where the store is. Below the floor, links and accounts are
+// refused (ErrReadOnly), so that the rest is left for hits and compaction. On a full disk those
+// wait (patientFS).
 type space struct {
 	fs    vfs.FS // not patient
 	dir   string
@@ -71,11 +73,11 @@ type space struct {
 	log   *slog.Logger
 
 	readOnly atomic.Bool
-	free     atomic.Uint64 // bytes, as last looked at, the reserve included
+	free     atomic.Uint64 // bytes, as last looked at, the ballast included
 
 	mu struct {
 		sync.Mutex
-		reserve  uint64 // bytes of the reserve file that is there
+		ballast  uint64 // bytes of the ballast file that is there
 		lastFull time.Time
 	}
 }
@@ -84,23 +86,24 @@ func (s *space) init(dir string, o *Options) {
 	s.fs, s.dir, s.floor, s.log = o.FS, dir, o.MinFree, o.Logger
 }
 
-func (s *space) path() string { return s.fs.PathJoin(s.dir, reserveName) }
+func (s *space) path() string { return s.fs.PathJoin(s.dir, ballastName) }
 
-// findReserve finds the reserve of an earlier run.
-func (s *space) findReserve() error {
+// findBallast finds the ballast of an earlier run.
+func (s *space) findBallast() error {
 	info, err := s.fs.Stat(s.path())
 	switch {
 	case err == nil:
-		s.mu.reserve = uint64(info.Size())
+		s.mu.ballast = uint64(info.Size())
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
 	return nil
 }
 
-// wantRoom refuses to open the store in f where there is too little space for that: what its logs hold is written into
-// tables, and as long as that fails Pebble tries again. The reserve goes if that suffices.
-func (s *space) wantRoom(f *folder) error {
+// wantFreeSpace refuses to open the store in f if there is too little space for that: Pebble writes
+// the content of the logs into tables, and tries again as long as that fails. The ballast is
+// removed if that suffices.
+func (s *space) wantFreeSpace(f *folder) error {
 	need := uint64(startBytes)
 	names, err := f.list(f.path(dbName))
 	if err != nil {
@@ -120,14 +123,14 @@ func (s *space) wantRoom(f *folder) error {
 	if errors.Is(err, vfs.ErrUnsupported) {
 		return nil
 	}
-	switch free := usage.AvailBytes + s.mu.reserve; {
+	switch free := usage.AvailBytes + s.mu.ballast; {
 	case err != nil || usage.AvailBytes >= need:
 		return err
 	case free < need:
 		return fmt.Errorf("%w: %d MiB are free in %s, and %d are needed to open it", syscall.ENOSPC, free>>20, s.dir, need>>20)
 	}
-	s.log.Warn("too little space to open the store: its reserve is given up for that", "folder", s.dir, "free_bytes", usage.AvailBytes)
-	s.mu.reserve = 0
+	s.log.Warn("too little space to open the store: its ballast file is removed for that", "folder", s.dir, "free_bytes", usage.AvailBytes)
+	s.mu.ballast = 0
 	return s.fs.Remove(s.path())
 }
 
@@ -160,33 +163,35 @@ func (s *space) look() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	floor := s.floor.of(usage.TotalBytes)
-	free := usage.AvailBytes + s.mu.reserve
+	free := usage.AvailBytes + s.mu.ballast
 	s.free.Store(free)
 	if time.Since(s.mu.lastFull) < fullFor {
 		return nil
 	}
 	s.changeLocked(free < floor, "free_bytes", free, "floor_bytes", floor)
-	if size := reserveBytes(floor); floor > 0 && s.mu.reserve == 0 && usage.AvailBytes >= floor+size {
-		s.makeReserveLocked(size)
+	if size := ballastBytes(floor); floor > 0 && s.mu.ballast == 0 && usage.AvailBytes >= floor+size {
+		s.makeBallastLocked(size)
 	}
 	return nil
 }
 
-// reserveBytes is how large the reserve is: a quarter of the floor, but enough to open the store.
-func reserveBytes(floor uint64) uint64 { return min(maxReserveBytes, max(floor/4, 2*startBytes)) }
+// ballastBytes returns the size of the ballast: a quarter of the floor, but enough to open the
+// store.
+func ballastBytes(floor uint64) uint64 { return min(maxBallastBytes, max(floor/4, 2*startBytes)) }
 
-// full is told by an operation that found no space: the reserve goes, and nothing new is begun until there is space again.
+// full is called by an operation that found no space: the ballast is removed, and no new write is
+// accepted until there is space again.
 func (s *space) full() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.lastFull = time.Now()
 	s.changeLocked(true, "cause", "no space left")
-	if s.mu.reserve == 0 {
+	if s.mu.ballast == 0 {
 		return
 	}
-	s.mu.reserve = 0
+	s.mu.ballast = 0
 	if err := s.fs.Remove(s.path()); err != nil {
-		s.log.Error("the reserve file cannot be removed", "file", s.path(), "error", err)
+		s.log.Error("the ballast file cannot be removed", "file", s.path(), "error", err)
 	}
 }
 
@@ -202,14 +207,15 @@ func (s *space) changeLocked(readOnly bool, why ...any) {
 	}
 }
 
-// makeReserveLocked makes the reserve file where the file system can set space aside; elsewhere there is none.
-func (s *space) makeReserveLocked(sizeBytes uint64) {
+// makeBallastLocked makes the ballast file if the file system can set space aside; otherwise there
+// is none.
+func (s *space) makeBallastLocked(sizeBytes uint64) {
 	if err := s.allocate(sizeBytes); err != nil {
-		s.log.Debug("no reserve file", "error", err)
+		s.log.Debug("no ballast file", "error", err)
 		_ = s.fs.Remove(s.path()) // it may not be there
 		return
 	}
-	s.mu.reserve = sizeBytes
+	s.mu.ballast = sizeBytes
 }
 
 func (s *space) allocate(sizeBytes uint64) error {
@@ -218,7 +224,7 @@ func (s *space) allocate(sizeBytes uint64) error {
 		return err
 	}
 	if err = file.Preallocate(0, int64(sizeBytes)); err == nil {
-		_, err = file.WriteAt([]byte{0}, int64(sizeBytes)-1) // so that its size tells
+		_, err = file.WriteAt([]byte{0}, int64(sizeBytes)-1) // so that it has its size
 	}
 	return errors.Join(err, file.Close())
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/storage/row/rowtest"
 )
 
 // limited is a file system in memory that has as much free space as avail says.
@@ -44,7 +45,8 @@ func TestAFloorIsTheSmallerOfWhatIsSet(t *testing.T) {
 	}
 }
 
-// TestBelowTheFloorLinksAreRefusedAndHitsAreFlushed goes down and up again; the default floor is 512 MiB here.
+// TestBelowTheFloorLinksAreRefusedAndHitsAreFlushed goes down and up again; the default floor is
+// 512 MiB here.
 func TestBelowTheFloorLinksAreRefusedAndHitsAreFlushed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &limited{FS: vfs.NewMem()}
@@ -55,13 +57,13 @@ func TestBelowTheFloorLinksAreRefusedAndHitsAreFlushed(t *testing.T) {
 			free     uint64
 			readOnly bool
 		}{{512 << 20, false}, {512<<20 - 1, true}, {0, true}, {300 << 20, true}, {10 << 30, false}} {
-			disk.avail.Store(step.free - min(step.free, reserveOf(s)))
+			disk.avail.Store(step.free - min(step.free, ballastOf(s)))
 			time.Sleep(2 * spaceInterval)
 			if s.ReadOnly() != step.readOnly {
 				t.Errorf("step %d: read only is %v", i, s.ReadOnly())
 			}
 			f := newModelFlush()
-			f.add(1, 1, 1, hit(uint64(i)))
+			f.add(1, 1, 1, rowtest.Hit(uint64(i)))
 			flush(t, s, uint64(i+1), f)
 			wantWritable(t, s, uint64(i+1), !step.readOnly)
 		}
@@ -70,10 +72,10 @@ func TestBelowTheFloorLinksAreRefusedAndHitsAreFlushed(t *testing.T) {
 	})
 }
 
-func reserveOf(s *Store) uint64 {
+func ballastOf(s *Store) uint64 {
 	s.space.mu.Lock()
 	defer s.space.mu.Unlock()
-	return s.space.mu.reserve
+	return s.space.mu.ballast
 }
 
 // wantWritable tries a create and writes of accounts.
@@ -94,15 +96,15 @@ func wantWritable(t *testing.T, s *Store, id uint64, want bool) {
 	}
 }
 
-func TestAFullDiskIsReadOnlyAtOnceGivesUpItsReserveAndRecovers(t *testing.T) {
+func TestAFullDiskGivesUpItsBallastAndRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &limited{FS: vfs.NewMem()}
 		disk.avail.Store(10 << 30)
 		s := open(t, "/data/store", Options{FS: disk})
 		stop := start(t, s)
-		path := "/data/store/" + reserveName
-		if info, err := disk.Stat(path); err != nil || info.Size() != maxReserveBytes {
-			t.Fatalf("reserve: got %v, %v", info, err)
+		path := "/data/store/" + ballastName
+		if info, err := disk.Stat(path); err != nil || info.Size() != maxBallastBytes {
+			t.Fatalf("ballast: got %v, %v", info, err)
 		}
 		disk.avail.Store(0)
 		s.space.full()
@@ -110,7 +112,7 @@ func TestAFullDiskIsReadOnlyAtOnceGivesUpItsReserveAndRecovers(t *testing.T) {
 			t.Error("a full disk is not read-only")
 		}
 		if _, err := disk.Stat(path); err == nil {
-			t.Error("the reserve is still there")
+			t.Error("the ballast is still there")
 		}
 		disk.avail.Store(10 << 30) // more than a quota allows, maybe
 		time.Sleep(fullFor - spaceInterval)
@@ -121,34 +123,34 @@ func TestAFullDiskIsReadOnlyAtOnceGivesUpItsReserveAndRecovers(t *testing.T) {
 		if s.ReadOnly() {
 			t.Error("it has not recovered")
 		}
-		if info, err := disk.Stat(path); err != nil || info.Size() != maxReserveBytes {
-			t.Errorf("reserve: got %v, %v", info, err)
+		if info, err := disk.Stat(path); err != nil || info.Size() != maxBallastBytes {
+			t.Errorf("ballast: got %v, %v", info, err)
 		}
 		wantWritable(t, s, 1, true)
 		stop()
 		closeStore(t, s)
 
-		disk.avail.Store(2 * startBytes) // a reserve of an earlier run is known
+		disk.avail.Store(2 * startBytes) // a ballast of an earlier run is known
 		s = openMem(t, disk)
-		if got := reserveOf(s); got != maxReserveBytes || !s.ReadOnly() {
-			t.Errorf("opened again: got a reserve of %d bytes, read only is %v", got, s.ReadOnly())
+		if got := ballastOf(s); got != maxBallastBytes || !s.ReadOnly() {
+			t.Errorf("opened again: got a ballast of %d bytes, read only is %v", got, s.ReadOnly())
 		}
 		closeStore(t, s)
 
-		disk.avail.Store(0) // the reserve goes, and that is enough
+		disk.avail.Store(0) // the ballast goes, and that is enough
 		s = openMem(t, disk)
 		if _, err := disk.Stat(path); err == nil || !s.ReadOnly() {
-			t.Errorf("the reserve is still there; read only is %v", s.ReadOnly())
+			t.Errorf("the ballast is still there; read only is %v", s.ReadOnly())
 		}
 		closeStore(t, s)
 
 		if s, err := Open("/data/store", Options{FS: disk, Logger: quiet}); !errors.Is(err, syscall.ENOSPC) {
-			t.Errorf("without a reserve: got %v, %v, want ENOSPC", s, err)
+			t.Errorf("without a ballast: got %v, %v, want ENOSPC", s, err)
 		}
 	})
 }
 
-func TestAStoreThatCannotBeWrittenForWantOfSpaceDoesNotOpenAndLosesNothing(t *testing.T) {
+func TestAStoreWithoutSpaceDoesNotOpenAndLosesNothing(t *testing.T) {
 	mem := vfs.NewMem()
 	s := openMem(t, mem)
 	stop := start(t, s)

@@ -15,6 +15,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
 )
 
 func TestALinkIsReadAsItWasApplied(t *testing.T) {
@@ -53,7 +55,7 @@ func TestImportedHitsAreInTheLifeRowOnce(t *testing.T) {
 	after := rec
 	after.Cold.Version++
 	apply(t, s, edit(rec, after))
-	wantTally(t, s, 9, &model{hits: 1000})
+	wantTally(t, s, 9, &rowtest.Model{Hits: 1000})
 	if got := hitsOf(t, s); !maps.Equal(got, map[uint64]uint64{9: 1000}) {
 		t.Errorf("LoadHits: got %v", got)
 	}
@@ -77,7 +79,7 @@ func TestMutationsThatNoRecordHoldsAreRefused(t *testing.T) {
 			t.Errorf("%s: got no error", name)
 		}
 	}
-	if got := rows(t, s, tableHot); len(got) != 0 {
+	if got := rows(t, s, row.TableHot); len(got) != 0 {
 		t.Errorf("got rows %q", got)
 	}
 }
@@ -87,21 +89,21 @@ func wantIndexes(t testing.TB, s *Store, links map[string]engine.Record) {
 	t.Helper()
 	want := map[string]string{}
 	for _, r := range links {
-		value := string(appendIndexValue(nil, indexValue{r.Hot.Code, hostOf(r.Hot.Target), r.Cold.Title}))
-		want[string(appendByOwnerKey(nil, r.Hot.Owner, r.Hot.ID))] = value
+		value := string(row.AppendIndexValue(nil, row.IndexValue{Code: r.Hot.Code, Host: row.HostOf(r.Hot.Target), Title: r.Cold.Title}))
+		want[string(row.AppendByOwnerKey(nil, r.Hot.Owner, r.Hot.ID))] = value
 		for _, tag := range r.Cold.Tags {
-			want[string(appendByTagKey(nil, r.Hot.Owner, tag, r.Hot.ID))] = value
+			want[string(row.AppendByTagKey(nil, r.Hot.Owner, tag, r.Hot.ID))] = value
 		}
 	}
-	got := rows(t, s, tableByOwner)
-	maps.Copy(got, rows(t, s, tableByTag))
+	got := rows(t, s, row.TableByOwner)
+	maps.Copy(got, rows(t, s, row.TableByTag))
 	if !maps.Equal(got, want) {
 		t.Fatalf("index rows: got %q, want %q", got, want)
 	}
 }
 
-// TestIndexesFollowLinksThroughAnyHistory is a model test: random creations, edits, deletions and replacements of a few
-// codes; after each, the store holds what a plain map holds.
+// TestIndexesFollowLinksThroughAnyHistory is a model test: random creations, edits, deletions and
+// replacements of a few codes; after each, the store holds what a plain map holds.
 func TestIndexesFollowLinksThroughAnyHistory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := openMem(t, vfs.NewMem())
@@ -183,13 +185,13 @@ func TestLinksAreListedNewestFirst(t *testing.T) {
 }
 
 func TestACorruptIndexRowIsAnErrorOfTheList(t *testing.T) {
-	for name, row := range map[string][2][]byte{
-		"value": {appendByOwnerKey(nil, 7, 1), {2, 0}},
-		"key":   {append(appendByOwnerKey(nil, 7, 1), 0), appendIndexValue(nil, indexValue{"a", "b", "c"})},
+	for name, put := range map[string][2][]byte{
+		"value": {row.AppendByOwnerKey(nil, 7, 1), {2, 0}},
+		"key":   {append(row.AppendByOwnerKey(nil, 7, 1), 0), row.AppendIndexValue(nil, row.IndexValue{Code: "a", Host: "b", Title: "c"})},
 	} {
 		s := openMem(t, vfs.NewMem())
 		b := s.db.NewBatch()
-		set(b, row[0], row[1])
+		set(b, put[0], put[1])
 		if err := s.sync(b, "test"); err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +273,7 @@ func TestEveryLinkIsLoadedOnceOnSeveralGoroutines(t *testing.T) {
 		if _, again := got[string(h.Code)]; again {
 			t.Errorf("%q came twice", h.Code)
 		}
-		got[string(h.Code)] = ownHot(&h)
+		got[string(h.Code)] = row.OwnHot(&h)
 		return nil
 	})
 	if err != nil || !maps.Equal(got, want) {
@@ -301,7 +303,7 @@ func TestAnEmptyStoreLoadsNothing(t *testing.T) {
 	if err != nil || len(hitsOf(t, s)) != 0 {
 		t.Errorf("got %v", err)
 	}
-	wantTally(t, s, 1, &model{})
+	wantTally(t, s, 1, &rowtest.Model{})
 	if p, err := s.Positions(); err != nil || p.Epoch != 0 || p.Rings != nil {
 		t.Errorf("Positions: got %+v, %v, want none", p, err)
 	}
@@ -319,7 +321,7 @@ func TestMetricsTellOfCommitsAndBytes(t *testing.T) {
 func TestACorruptRecordIsAnErrorThatNamesItsCode(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
-	set(b, appendHotKey(nil, "bad"), []byte{1, 0})
+	set(b, row.AppendHotKey(nil, "bad"), []byte{1, 0})
 	if err := s.sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
 )
 
 // daysLeft returns how many rows there are of each day in a table of days.
@@ -15,7 +17,7 @@ func daysLeft(t testing.TB, s *Store, table byte) map[uint32]int {
 	t.Helper()
 	found := map[uint32]int{}
 	for key := range rows(t, s, table) {
-		_, day, err := splitDayKey([]byte(key))
+		_, day, err := row.SplitDayKey([]byte(key))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,10 +28,10 @@ func daysLeft(t testing.TB, s *Store, table byte) map[uint32]int {
 
 func wantDays(t testing.TB, s *Store, links, owners map[uint32]int) {
 	t.Helper()
-	if got := daysLeft(t, s, tableLinkDays); !maps.Equal(got, links) {
+	if got := daysLeft(t, s, row.TableLinkDays); !maps.Equal(got, links) {
 		t.Errorf("link days: got %v, want %v", got, links)
 	}
-	if got := daysLeft(t, s, tableOwnerDays); !maps.Equal(got, owners) {
+	if got := daysLeft(t, s, row.TableOwnerDays); !maps.Equal(got, owners) {
 		t.Errorf("owner days: got %v, want %v", got, owners)
 	}
 }
@@ -37,12 +39,13 @@ func wantDays(t testing.TB, s *Store, links, owners map[uint32]int) {
 // addDay adds a row of the first hour of a day for each of links links, and one for as many owners.
 func addDay(f *modelFlush, day uint32, links uint64) {
 	for id := range links {
-		f.add(day*hoursPerDay, id, uint32(id), hit(id))
+		f.add(day*row.HoursPerDay, id, uint32(id), rowtest.Hit(id))
 	}
 }
 
-// TestASweepGoesOnAfterACrashBetweenAnyTwoChunks has links with one, with several and without old rows.
-func TestASweepGoesOnAfterACrashBetweenAnyTwoChunks(t *testing.T) {
+// TestASweepResumesAfterACrashBetweenAnyTwoChunks has links with one, with several and without old
+// rows.
+func TestASweepResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	t.Parallel()
 	const links = 9000
 	mem := vfs.NewCrashableMem()
@@ -69,12 +72,12 @@ func TestASweepGoesOnAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 		t.Errorf("got %d chunks, want 2 × 3 and one of nothing", crashes)
 	}
 	wantDays(t, s, map[uint32]int{10: links}, map[uint32]int{10: links})
-	if got := len(rows(t, s, tableLinkLives)); got != links {
+	if got := len(rows(t, s, row.TableLinkLives)); got != links {
 		t.Errorf("got %d life rows, want %d", got, links)
 	}
-	three := &model{}
+	three := &rowtest.Model{}
 	for _, day := range []uint32{8, 9, 10} {
-		three.add(f.links[linkHour{day * hoursPerDay, 5}])
+		three.Add(f.links[linkHour{day * row.HoursPerDay, 5}])
 	}
 	wantTally(t, s, 5, three)
 }
@@ -153,8 +156,8 @@ func TestAStoreRemembersFromWhenOnItIsWhole(t *testing.T) {
 		t.Errorf("a new store is whole from hour %d and day %d on", hour, day)
 	}
 	f := newModelFlush()
-	f.add(50, 1, 1, hit(1))
-	f.add(99, 1, 1, hit(1))
+	f.add(50, 1, 1, rowtest.Hit(1))
+	f.add(99, 1, 1, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: 99, FirstHour: 60, FirstDay: 3}, nil)
 	check := func(when string) {
@@ -172,11 +175,11 @@ func TestAStoreRemembersFromWhenOnItIsWhole(t *testing.T) {
 func TestTheLastLinkIsSweptAsWell(t *testing.T) {
 	s := openTemp(t)
 	f := newModelFlush()
-	f.add(24, 1<<64-1, 1<<32-1, hit(1))
+	f.add(24, 1<<64-1, 1<<32-1, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: 1000, FirstDay: 10}, nil)
 	wantDays(t, s, map[uint32]int{}, map[uint32]int{})
-	if s.flusher.sweep != (sweep{firstDay: 10, stage: stageDone}) {
+	if s.flusher.sweep != (row.Sweep{FirstDay: 10, Stage: row.StageDone}) {
 		t.Errorf("got %+v", s.flusher.sweep)
 	}
 }
@@ -184,14 +187,14 @@ func TestTheLastLinkIsSweptAsWell(t *testing.T) {
 func TestACorruptKeyStopsTheSweep(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
-	merge(b, append(appendLinkDayKey(nil, 1, 1), 0), hit(1).row())
+	merge(b, append(row.AppendLinkDayKey(nil, 1, 1), 0), rowOf(rowtest.Hit(1)))
 	if err := s.sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.RollUp(engine.RollUpLimits{FirstDay: 10}); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("got %v, want ErrCorrupt", err)
 	}
-	if got := len(rows(t, s, tableLinkDays)); got != 1 {
+	if got := len(rows(t, s, row.TableLinkDays)); got != 1 {
 		t.Errorf("got %d rows, want 1", got)
 	}
 }

@@ -8,20 +8,19 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/row"
 )
 
-// view is the engine.View in use: a snapshot of the database, and the hours that may have rows in it. All that it reads is
-// added up in sum.
+// view is the engine.View in use: a snapshot of the database, and the hours that may have rows in
+// it. Everything that it reads is added up in sum.
 type view struct {
 	snapshot *pebble.Snapshot
 	hours    []uint32
-	mark     mark
+	mark     row.Mark
 	flushSeq uint64
-	sum      *tallySum
-	key      [maxTallyKeyBytes]byte
+	sum      *row.Sum
+	key      [row.MaxTallyKeyBytes]byte
 }
-
-const maxTallyKeyBytes = 1 + 8 + 4
 
 // View implements engine.Store.
 func (s *Store) View() (engine.View, error) {
@@ -42,7 +41,7 @@ func newView(snapshot *pebble.Snapshot, hours []uint32) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &view{snapshot: snapshot, hours: hours, mark: m, flushSeq: p.FlushSeq, sum: newSum()}, nil
+	return &view{snapshot: snapshot, hours: hours, mark: m, flushSeq: p.FlushSeq, sum: row.NewSum()}, nil
 }
 
 // FlushSeq implements engine.View.
@@ -50,7 +49,7 @@ func (v *view) FlushSeq() uint64 { return v.flushSeq }
 
 // Close implements engine.View.
 func (v *view) Close() error {
-	v.sum.release()
+	v.sum.Release()
 	v.sum = nil
 	if err := v.snapshot.Close(); err != nil {
 		return fmt.Errorf("storage: closing a view: %w", err)
@@ -60,22 +59,22 @@ func (v *view) Close() error {
 
 // ReadLife implements engine.View: the life row, and the hour rows that are not contained in it.
 func (v *view) ReadLife(id uint64, wanted engine.Parts) (engine.Tally, error) {
-	v.sum.reset()
+	v.sum.Reset()
 	if err := v.addLife(id, wanted); err != nil {
 		return engine.Tally{}, fmt.Errorf("storage: tally of link %d: %w", id, err)
 	}
-	return v.sum.ownTally(), nil
+	return v.sum.OwnTally(), nil
 }
 
 func (v *view) addLife(id uint64, wanted engine.Parts) error {
-	if err := v.addRow(appendLinkLifeKey(v.key[:0], id), wanted); err != nil {
+	if err := v.addRow(row.AppendLinkLifeKey(v.key[:0], id), wanted); err != nil {
 		return err
 	}
-	for _, hour := range hoursFrom(v.hours, v.mark.hour) {
-		if v.mark.passed(stageLinks, hour, id) {
+	for _, hour := range hoursFrom(v.hours, v.mark.Hour) {
+		if v.mark.Passed(row.StageLinks, hour, id) {
 			continue
 		}
-		if err := v.addRow(appendLinkHourKey(v.key[:0], hour, id), wanted); err != nil {
+		if err := v.addRow(row.AppendLinkHourKey(v.key[:0], hour, id), wanted); err != nil {
 			return err
 		}
 	}
@@ -84,14 +83,14 @@ func (v *view) addLife(id uint64, wanted engine.Parts) error {
 
 // addRow adds what is wanted of the tally row of key, if there is one.
 func (v *view) addRow(key []byte, wanted engine.Parts) error {
-	row, closer, err := v.snapshot.Get(key)
+	value, closer, err := v.snapshot.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("row %x: %w", key, err)
 	}
-	err = v.sum.add(row, wanted)
+	err = v.sum.Add(value, wanted)
 	if err = errors.Join(err, closer.Close()); err != nil {
 		return fmt.Errorf("row %x: %w", key, err)
 	}
@@ -101,15 +100,16 @@ func (v *view) addRow(key []byte, wanted engine.Parts) error {
 // rowKind is whose rows are read: links' or owners'.
 type rowKind struct {
 	hours, days byte // tables
-	stage       stage
+	stage       row.Stage
 }
 
 var (
-	linkRows  = rowKind{tableLinkHours, tableLinkDays, stageLinks}
-	ownerRows = rowKind{tableOwnerHours, tableOwnerDays, stageOwners}
+	linkRows  = rowKind{row.TableLinkHours, row.TableLinkDays, row.StageLinks}
+	ownerRows = rowKind{row.TableOwnerHours, row.TableOwnerDays, row.StageOwners}
 )
 
-// ReadSpans implements engine.View. The spans may come in any order; it is cheapest if they ascend and do not overlap.
+// ReadSpans implements engine.View. The spans may come in any order; it is cheapest if they ascend
+// and do not overlap.
 func (v *view) ReadSpans(
 	ids []uint64, spans []engine.Span, wanted engine.Parts, yield func(i, j int, t *engine.Tally) error,
 ) error {
@@ -168,15 +168,15 @@ func (r *spanReader) readBlock(block []uint64, yield func(i, j int, t *engine.Ta
 	for i, id := range block {
 		r.days.begin(id)
 		for j := range r.plans {
-			sum.reset()
+			sum.Reset()
 			if err := r.addSpan(i, id, &r.plans[j]); err != nil {
 				return fmt.Errorf("storage: tally of %d in span %d: %w", id, j, err)
 			}
-			if sum.empty() {
+			if sum.Empty() {
 				continue
 			}
-			t := sum.tally()
-			sum.giveNames()
+			t := sum.Tally()
+			sum.GiveNames()
 			if err := yield(i, j, &t); err != nil {
 				return err
 			}
@@ -202,10 +202,11 @@ type spanPlan struct {
 }
 
 // endOfDays is after every day that has hours.
-const endOfDays = math.MaxUint32/hoursPerDay + 1
+const endOfDays = math.MaxUint32/row.HoursPerDay + 1
 
-// plan decides what to read. What begins and ends with a day is read from day rows, as far as roll-up has come; all else
-// from hour rows, which are kept for some time after they were rolled up. Only hours that exist are looked at.
+// plan decides what to read. A span that begins and ends with a day is read from day rows, as far
+// as roll-up has come. Any other span is read from hour rows, which are kept for some time after
+// they were rolled up. Only hours that exist are looked at.
 func (v *view) plan(spans []engine.Span) []spanPlan {
 	plans := make([]spanPlan, len(spans))
 	for j, span := range spans {
@@ -214,12 +215,12 @@ func (v *view) plan(spans []engine.Span) []spanPlan {
 		if span.ToHour != engine.Endless {
 			p.hours = p.hours[:len(p.hours)-len(hoursFrom(p.hours, span.ToHour))]
 		}
-		if span.FromHour%hoursPerDay != 0 || span.ToHour != engine.Endless && span.ToHour%hoursPerDay != 0 {
+		if span.FromHour%row.HoursPerDay != 0 || span.ToHour != engine.Endless && span.ToHour%row.HoursPerDay != 0 {
 			continue
 		}
 		p.open = true
-		p.hours = hoursFrom(p.hours, v.mark.hour)
-		p.fromDay, p.toDay = span.FromHour/hoursPerDay, span.ToHour/hoursPerDay
+		p.hours = hoursFrom(p.hours, v.mark.Hour)
+		p.fromDay, p.toDay = span.FromHour/row.HoursPerDay, span.ToHour/row.HoursPerDay
 		if span.ToHour == engine.Endless {
 			p.toDay = endOfDays
 		}

@@ -14,6 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
 )
 
 // history is a store and what plain maps hold of all that was done to it.
@@ -21,8 +23,8 @@ type history struct {
 	t      *testing.T
 	mem    *vfs.MemFS
 	s      *Store
-	links  map[linkHour]*model
-	owners map[linkHour]*model
+	links  map[linkHour]*rowtest.Model
+	owners map[linkHour]*rowtest.Model
 	seq    uint64
 	hour   uint32              // rows before it may be rolled up
 	limits engine.RollUpLimits // the highest that were asked for
@@ -33,7 +35,7 @@ const historyLinks, historyOwners = 4, 2
 func newHistory(t *testing.T) *history {
 	mem := vfs.NewCrashableMem()
 	return &history{
-		t: t, mem: mem, s: openMem(t, mem), hour: 1000, links: map[linkHour]*model{}, owners: map[linkHour]*model{},
+		t: t, mem: mem, s: openMem(t, mem), hour: 1000, links: map[linkHour]*rowtest.Model{}, owners: map[linkHour]*rowtest.Model{},
 	}
 }
 
@@ -60,7 +62,7 @@ func (h *history) step(rt *rapid.T) {
 		h.s = openMem(h.t, h.mem)
 	case 8:
 		h.limits.FirstHour = max(h.limits.FirstHour, h.hour-rapid.Uint32Max(100).Draw(rt, "kept hours"))
-		h.limits.FirstDay = max(h.limits.FirstDay, h.hour/hoursPerDay-rapid.Uint32Max(10).Draw(rt, "kept days"))
+		h.limits.FirstDay = max(h.limits.FirstDay, h.hour/row.HoursPerDay-rapid.Uint32Max(10).Draw(rt, "kept days"))
 		h.limits.OpenHour = h.hour
 		rollUpAll(h.t, h.s, h.limits, nil)
 	}
@@ -70,16 +72,16 @@ func (h *history) flush(rt *rapid.T) {
 	f := newModelFlush()
 	for range rapid.IntRange(1, 4).Draw(rt, "rows") {
 		id, hour := rapid.Uint64Max(historyLinks-1).Draw(rt, "id"), h.hour+rapid.Uint32Max(50).Draw(rt, "hour")
-		f.add(hour, id, uint32(id%historyOwners), genModel().Draw(rt, "tally"))
+		f.add(hour, id, uint32(id%historyOwners), rowtest.Models().Draw(rt, "tally"))
 	}
 	h.seq++
 	flush(h.t, h.s, h.seq, f)
-	for all, rows := range map[*map[linkHour]*model]map[linkHour]*model{&h.links: f.links, &h.owners: f.owners} {
+	for all, rows := range map[*map[linkHour]*rowtest.Model]map[linkHour]*rowtest.Model{&h.links: f.links, &h.owners: f.owners} {
 		for key, m := range rows {
 			if (*all)[key] == nil {
-				(*all)[key] = &model{}
+				(*all)[key] = &rowtest.Model{}
 			}
-			(*all)[key].add(m)
+			(*all)[key].Add(m)
 		}
 	}
 }
@@ -90,8 +92,8 @@ func (h *history) genSpan() *rapid.Generator[engine.Span] {
 		from := max(h.limits.FirstHour, 980) + rapid.Uint32Max(200).Draw(rt, "from")
 		to := from + rapid.Uint32Max(100).Draw(rt, "length")
 		if rapid.Bool().Draw(rt, "days") {
-			from = hoursPerDay * (max(h.limits.FirstDay, 40) + rapid.Uint32Max(8).Draw(rt, "first day"))
-			to = from + hoursPerDay*rapid.Uint32Max(8).Draw(rt, "days")
+			from = row.HoursPerDay * (max(h.limits.FirstDay, 40) + rapid.Uint32Max(8).Draw(rt, "first day"))
+			to = from + row.HoursPerDay*rapid.Uint32Max(8).Draw(rt, "days")
 		}
 		if rapid.IntRange(0, 4).Draw(rt, "endless") == 0 {
 			to = engine.Endless
@@ -101,23 +103,23 @@ func (h *history) genSpan() *rapid.Generator[engine.Span] {
 }
 
 // want returns what is wanted of the sum of rows of an id over a span; nil if there is nothing.
-func want(rows map[linkHour]*model, id uint64, span engine.Span, wanted engine.Parts) []byte {
-	sum := model{}
+func want(rows map[linkHour]*rowtest.Model, id uint64, span engine.Span, wanted engine.Parts) []byte {
+	sum := rowtest.Model{}
 	for key, m := range rows {
 		if key.id == id && span.FromHour <= key.hour && key.hour < span.ToHour {
-			sum.add(m)
+			sum.Add(m)
 		}
 	}
 	if wanted&engine.Visitors == 0 {
-		sum.visitors = nil
+		sum.Visitors = nil
 	}
 	if wanted&engine.Breakdowns == 0 {
-		sum.values = model{}.values
+		sum.Values = rowtest.Model{}.Values
 	}
-	if sum.hits|sum.bots|sum.prefetches|sum.heads == 0 && len(sum.visitors) == 0 {
+	if sum.Hits|sum.Bots|sum.Prefetches|sum.Heads == 0 && len(sum.Visitors) == 0 {
 		return nil
 	}
-	return sum.row()
+	return rowOf(&sum)
 }
 
 // seen gathers what a view yields as encoded rows, by i and j, and checks their order.
@@ -131,7 +133,7 @@ func (s *seen) add(i, j int, t *engine.Tally) error {
 		return fmt.Errorf("%v came after %v", at, s.last)
 	}
 	s.last = [2]int{i, j}
-	s.rows[s.last] = appendTally(nil, t)
+	s.rows[s.last] = row.AppendTally(nil, t)
 	return nil
 }
 
@@ -139,7 +141,7 @@ func (s *seen) add(i, j int, t *engine.Tally) error {
 func (h *history) check(rt *rapid.T) {
 	v := openView(h.t, h.s)
 	defer closeView(h.t, v)
-	wanted := engine.Parts(rapid.Uint8Max(uint8(allParts)).Draw(rt, "wanted"))
+	wanted := engine.Parts(rapid.Uint8Max(uint8(row.AllParts)).Draw(rt, "wanted"))
 	ids := rapid.Permutation([]uint64{0, 1, 2, 3, 4}).Draw(rt, "ids")
 	spans := rapid.SliceOfN(h.genSpan(), 1, 6).Draw(rt, "spans")
 	if rapid.Bool().Draw(rt, "sorted") {
@@ -151,8 +153,8 @@ func (h *history) check(rt *rapid.T) {
 	}
 	for i, id := range ids {
 		for j, span := range spans {
-			if row := want(h.links, id, span, wanted); row != nil {
-				wantRows[[2]int{i, j}] = row
+			if value := want(h.links, id, span, wanted); value != nil {
+				wantRows[[2]int{i, j}] = value
 			}
 		}
 	}
@@ -163,8 +165,8 @@ func (h *history) check(rt *rapid.T) {
 	for _, id := range ids {
 		tally, err := v.ReadLife(id, wanted)
 		want := want(h.links, id, engine.Span{ToHour: engine.Endless}, wanted)
-		if row := appendTally(nil, &tally); err != nil || want != nil && !bytes.Equal(row, want) || want == nil && len(row) != 2 {
-			h.t.Fatalf("ReadLife(%d): got %d bytes, %v, want %d", id, len(row), err, len(want))
+		if value := row.AppendTally(nil, &tally); err != nil || want != nil && !bytes.Equal(value, want) || want == nil && len(value) != 2 {
+			h.t.Fatalf("ReadLife(%d): got %d bytes, %v, want %d", id, len(value), err, len(want))
 		}
 	}
 }
@@ -176,8 +178,8 @@ func (h *history) checkOwner(v engine.View, owner uint32, spans []engine.Span, w
 		h.t.Fatalf("ReadOwnerSpans: %v", err)
 	}
 	for j, span := range spans {
-		if row := want(h.owners, uint64(owner), span, wanted); row != nil {
-			wantRows[[2]int{0, j}] = row
+		if value := want(h.owners, uint64(owner), span, wanted); value != nil {
+			wantRows[[2]int{0, j}] = value
 		}
 	}
 	h.compare(fmt.Sprintf("owner %d", owner), spans, got.rows, wantRows)
@@ -188,16 +190,17 @@ func (h *history) compare(what string, spans []engine.Span, got, want map[[2]int
 	if maps.EqualFunc(got, want, bytes.Equal) {
 		return
 	}
-	for at, row := range want {
-		if !bytes.Equal(row, got[at]) {
-			h.t.Errorf("%s, %v, span %+v: got %.60x, want %.60x", what, at, spans[at[1]], got[at], row)
+	for at, value := range want {
+		if !bytes.Equal(value, got[at]) {
+			h.t.Errorf("%s, %v, span %+v: got %.60x, want %.60x", what, at, spans[at[1]], got[at], value)
 		}
 	}
 	h.t.Fatalf("%s over %+v: got %d tallies, want %d", what, spans, len(got), len(want))
 }
 
-// TestWindowsAreThoseOfPlainMapsThroughAnyHistory is a model test: random flushes, roll-ups, compactions, crashes, and
-// deletions of hours and days that are not kept. None of them but a flush changes a window.
+// TestWindowsAreThoseOfPlainMapsThroughAnyHistory is a model test: random flushes, roll-ups,
+// compactions, crashes, and deletions of hours and days that are not kept. None of them but a flush
+// changes a window.
 func TestWindowsAreThoseOfPlainMapsThroughAnyHistory(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -210,17 +213,18 @@ func TestWindowsAreThoseOfPlainMapsThroughAnyHistory(t *testing.T) {
 	})
 }
 
-// TestManyLinksAreReadAsFewAre reads more ids than a block has, in any order, some of them twice or without rows.
+// TestManyLinksAreReadAsFewAre reads more ids than a block has, in any order, some of them twice or
+// without rows.
 func TestManyLinksAreReadAsFewAre(t *testing.T) {
 	s := openTemp(t)
 	rng := rand.New(rand.NewPCG(1, 1))
-	all := map[linkHour]*model{}
+	all := map[linkHour]*rowtest.Model{}
 	for seq, hours := range [][]uint32{{95, 96, 97}, {98, 99}} {
 		f := newModelFlush()
 		for _, hour := range hours {
 			for range 1000 {
 				id := rng.Uint64N(3000)
-				f.add(hour, id, 7, hitFrom(rng.Uint64N(100), referrerName(int(id%100)), byte(id), 2, 1))
+				f.add(hour, id, 7, rowtest.HitFrom(rng.Uint64N(100), rowtest.Referrer(int(id%100)), byte(id), 2, 1))
 			}
 		}
 		flush(t, s, uint64(seq+1), f)
@@ -240,22 +244,22 @@ func TestManyLinksAreReadAsFewAre(t *testing.T) {
 	spans := []engine.Span{{FromHour: 97, ToHour: 99}, {FromHour: 72, ToHour: 96}, {FromHour: 96, ToHour: engine.Endless}}
 	v := openView(t, s)
 	defer closeView(t, v)
-	for _, wanted := range []engine.Parts{0, engine.Breakdowns, engine.Visitors, allParts} {
+	for _, wanted := range []engine.Parts{0, engine.Breakdowns, engine.Visitors, row.AllParts} {
 		got, wantRows := seen{rows: map[[2]int][]byte{}}, map[[2]int][]byte{}
 		if err := v.ReadSpans(ids, spans, wanted, got.add); err != nil {
 			t.Fatal(err)
 		}
-		byID := map[uint64]map[linkHour]*model{}
+		byID := map[uint64]map[linkHour]*rowtest.Model{}
 		for key, m := range all {
 			if byID[key.id] == nil {
-				byID[key.id] = map[linkHour]*model{}
+				byID[key.id] = map[linkHour]*rowtest.Model{}
 			}
 			byID[key.id][key] = m
 		}
 		for i, id := range ids {
 			for j, span := range spans {
-				if row := want(byID[id], id, span, wanted); row != nil {
-					wantRows[[2]int{i, j}] = row
+				if value := want(byID[id], id, span, wanted); value != nil {
+					wantRows[[2]int{i, j}] = value
 				}
 			}
 		}
@@ -266,20 +270,20 @@ func TestManyLinksAreReadAsFewAre(t *testing.T) {
 func TestAViewStaysAsItWas(t *testing.T) {
 	s := openTemp(t)
 	f := newModelFlush()
-	f.add(100, 1, 7, hitFrom(1, "a.b", 5, 2, 1))
+	f.add(100, 1, 7, rowtest.HitFrom(1, "a.b", 5, 2, 1))
 	flush(t, s, 1, f)
 	v := openView(t, s)
 	defer closeView(t, v)
 	flush(t, s, 2, f)
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: 200, FirstHour: 200, FirstDay: 100}, nil)
-	want := f.links[linkHour{100, 1}].row()
-	tally, err := v.ReadLife(1, allParts)
-	if got := appendTally(nil, &tally); err != nil || !bytes.Equal(got, want) || v.FlushSeq() != 1 {
+	want := rowOf(f.links[linkHour{100, 1}])
+	tally, err := v.ReadLife(1, row.AllParts)
+	if got := row.AppendTally(nil, &tally); err != nil || !bytes.Equal(got, want) || v.FlushSeq() != 1 {
 		t.Errorf("life: got %x of flush %d, %v, want %x", got, v.FlushSeq(), err, want)
 	}
 	for _, span := range []engine.Span{{FromHour: 96, ToHour: 120}, {FromHour: 100, ToHour: 101}, {ToHour: engine.Endless}} {
 		got := seen{rows: map[[2]int][]byte{}}
-		if err := v.ReadSpans([]uint64{1}, []engine.Span{span}, allParts, got.add); err != nil || !bytes.Equal(got.rows[[2]int{}], want) {
+		if err := v.ReadSpans([]uint64{1}, []engine.Span{span}, row.AllParts, got.add); err != nil || !bytes.Equal(got.rows[[2]int{}], want) {
 			t.Errorf("%+v: got %x, %v, want %x", span, got.rows, err, want)
 		}
 	}
@@ -289,8 +293,8 @@ func TestSpansReachTheEndOfTime(t *testing.T) {
 	s := openTemp(t)
 	f := newModelFlush()
 	const last = math.MaxUint32 - 1 // a span ends before its ToHour, and the last hour is Endless
-	f.add(last, 1, 7, hit(1))
-	f.add(last-hoursPerDay, math.MaxUint64, math.MaxUint32, hit(2))
+	f.add(last, 1, 7, rowtest.Hit(1))
+	f.add(last-row.HoursPerDay, math.MaxUint64, math.MaxUint32, rowtest.Hit(2))
 	flush(t, s, 1, f)
 	for _, rolled := range []bool{false, true} {
 		if rolled {
@@ -298,8 +302,8 @@ func TestSpansReachTheEndOfTime(t *testing.T) {
 		}
 		for _, from := range []uint32{0, 48, 49} {
 			got, v := seen{rows: map[[2]int][]byte{}}, openView(t, s)
-			err := v.ReadSpans([]uint64{1, math.MaxUint64}, []engine.Span{{FromHour: from, ToHour: engine.Endless}}, allParts, got.add)
-			want := map[[2]int][]byte{{0, 0}: hit(1).row(), {1, 0}: hit(2).row()}
+			err := v.ReadSpans([]uint64{1, math.MaxUint64}, []engine.Span{{FromHour: from, ToHour: engine.Endless}}, row.AllParts, got.add)
+			want := map[[2]int][]byte{{0, 0}: rowOf(rowtest.Hit(1)), {1, 0}: rowOf(rowtest.Hit(2))}
 			if err != nil || !maps.EqualFunc(got.rows, want, bytes.Equal) {
 				t.Errorf("from hour %d: got %x, %v, want %x", from, got.rows, err, want)
 			}
@@ -311,8 +315,8 @@ func TestSpansReachTheEndOfTime(t *testing.T) {
 func TestAnErrorOfYieldEndsAReading(t *testing.T) {
 	s := openTemp(t)
 	f := newModelFlush()
-	f.add(100, 1, 7, hit(1))
-	f.add(100, 2, 7, hit(1))
+	f.add(100, 1, 7, rowtest.Hit(1))
+	f.add(100, 2, 7, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	v := openView(t, s)
 	defer closeView(t, v)
@@ -327,7 +331,7 @@ func TestWhatIsYieldedMayBeKeptByItsStrings(t *testing.T) {
 	s := openTemp(t)
 	f := newModelFlush()
 	for id := range uint64(20) {
-		f.add(100, id, 7, hitFrom(id, fmt.Sprintf("referrer%02d", id), 1, 2, 3))
+		f.add(100, id, 7, rowtest.HitFrom(id, fmt.Sprintf("referrer%02d", id), 1, 2, 3))
 	}
 	flush(t, s, 1, f)
 	v := openView(t, s)
@@ -340,11 +344,11 @@ func TestWhatIsYieldedMayBeKeptByItsStrings(t *testing.T) {
 	})
 	names := map[string]bool{}
 	var kept []string
-	err := v.ReadSpans(ids, []engine.Span{{ToHour: engine.Endless}}, allParts, func(_, _ int, t *engine.Tally) error {
+	err := v.ReadSpans(ids, []engine.Span{{ToHour: engine.Endless}}, row.AllParts, func(_, _ int, t *engine.Tally) error {
 		kept = append(kept, t.Dimensions[engine.Referrers][0].Value)
 		return nil
 	})
-	life, lifeErr := v.ReadLife(3, allParts)
+	life, lifeErr := v.ReadLife(3, row.AllParts)
 	if err := errors.Join(err, lifeErr); err != nil {
 		t.Fatal(err)
 	}
@@ -355,5 +359,18 @@ func TestWhatIsYieldedMayBeKeptByItsStrings(t *testing.T) {
 	}
 	if len(names) != 20 || !names["referrer07"] || life.Dimensions[0][0].Value != "referrer03" || life.Visitors.Count() != 1 {
 		t.Errorf("got %q and %+v", kept, life)
+	}
+}
+
+func TestACorruptRowIsAnErrorToItsReader(t *testing.T) {
+	s := openTemp(t)
+	b := s.db.NewBatch()
+	merge(b, row.AppendLinkLifeKey(nil, 1), rowOf(rowtest.Hit(1)))
+	merge(b, row.AppendLinkLifeKey(nil, 1), []byte{9, 9})
+	if err := s.sync(b, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := readLife(t, s, 1); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %v, want ErrCorrupt", err)
 	}
 }

@@ -7,23 +7,25 @@ import (
 	"time"
 )
 
-// Table keeps rows of bytes. storage.Store.Accounts returns the one in use.
-// Any goroutine may call its methods at once.
+// Table keeps rows of bytes. storage.Store.Accounts returns the one in use. Any number of
+// goroutines may call its methods at once.
 type Table interface {
 	// Get returns the value of key, nil if there is none. The caller may keep it.
 	Get(key []byte) ([]byte, error)
-	// Scan calls fn for each row whose key begins with prefix, in the order of keys, until fn returns false or an error.
-	// Key and value are valid only during the call, which must not call the table.
+	// Scan calls fn for each row whose key begins with prefix, in the order of keys, until fn
+	// returns false or an error. Key and value are valid only during the call, which must not call
+	// the table.
 	Scan(prefix []byte, fn func(key, value []byte) (more bool, err error)) error
-	// Write does all sets (key, value) and deletes as one atomic batch. It does not wait for that: done is called exactly
-	// once, by any goroutine and maybe before Write returns, when the write has really ended, however long that takes: with
-	// nil if the batch is durable and every Get and Scan from now on sees it, with an error if nothing of it will ever be
-	// seen. A write that began may not be given up before. done returns soon, and calls nothing of the table. The slices
-	// stay as they are until done.
+	// Write does all sets (key, value) and deletes as one atomic batch. It does not wait for the
+	// end of the write. Then done is called exactly once, by any goroutine and maybe before Write
+	// returns, however long the write takes: with nil if the batch is durable and every Get and
+	// Scan from now on sees it, with an error if nothing of it will ever be seen. A write that
+	// began may not be given up before. done returns soon, and does not call the table. The slices
+	// stay as they are until done is called.
 	Write(sets [][2][]byte, deletes [][]byte, done func(error))
 }
 
-// How many there may be.
+// Limits of what a user, or all users, may have.
 const (
 	MaxUsers    = 10_000
 	MaxTokens   = 1000 // of a user, those that have expired not counted
@@ -40,8 +42,8 @@ const (
 const AdminName = "admin"
 
 var (
-	// ErrUnauthorized: the token or the session is malformed, unknown, ended or expired, or its user is gone; or the e-mail
-	// address or the password is wrong. Which, is not told.
+	// ErrUnauthorized: the token or the session is malformed, unknown, ended or expired, or its
+	// user is gone; or the e-mail address or the password is wrong. The error does not say which.
 	ErrUnauthorized = errors.New("unauthorized")
 	// ErrNoUser: there is no such user.
 	ErrNoUser = errors.New("no such user")
@@ -57,17 +59,17 @@ type Accounts struct {
 	now    func() time.Time
 	random io.Reader
 
-	turns   chan struct{} // one may write; see turn
+	writes  chan struct{} // one may write; see writeLock
 	hashing hashing
 	uses    uses
 }
 
-// New returns the accounts in table. now may be nil: time.Now.
+// New returns the accounts in table. A nil now is time.Now.
 func New(table Table, now func() time.Time) *Accounts {
 	if now == nil {
 		now = time.Now
 	}
-	return &Accounts{table: table, now: now, random: rand.Reader, turns: make(chan struct{}, 1), hashing: newHashing(), uses: newUses()}
+	return &Accounts{table: table, now: now, random: rand.Reader, writes: make(chan struct{}, 1), hashing: newHashing(), uses: newUses()}
 }
 
 // moment returns the time as rows can hold it: UTC, to the millisecond.

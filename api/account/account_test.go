@@ -255,7 +255,7 @@ func TestATokenEndsAtItsExpiry(t *testing.T) {
 	}
 }
 
-func TestAUserHasABoundedNumberOfTokensAndExpiredOnesMakeRoom(t *testing.T) {
+func TestAUserHasABoundedNumberOfLiveTokens(t *testing.T) {
 	f := newFolder(t)
 	admin := f.admin(t)
 	var sets [][2][]byte

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Caller is who a request comes from.
+// Caller is the origin of a request: a user, and what they may do.
 type Caller struct {
 	User      User
 	Scopes    []Scope
@@ -18,7 +18,7 @@ type Caller struct {
 	credential credential
 }
 
-// credential is what a caller proved to be somebody with.
+// credential is what a caller proved their identity with.
 type credential struct {
 	kind credentialKind
 	hash [sha256.Size]byte // of the token or the cookie
@@ -32,13 +32,14 @@ const (
 	bySession
 )
 
-// Has tells whether c may do what scope stands for. Admin does not stand for the other scopes.
+// Has reports whether c has that scope. Admin does not include the other scopes.
 func (c Caller) Has(scope Scope) bool { return slices.Contains(c.Scopes, scope) }
 
-// CallerOf returns u with every scope that its role allows: for who owns the data folder.
+// CallerOf returns u with every scope that its role allows: for the owner of the data folder.
 func CallerOf(u User) Caller { return Caller{User: u, Scopes: u.Role.scopes()} }
 
-// Authenticate returns who the holder of a token is, or ErrUnauthorized. What fails leaves nothing behind.
+// Authenticate returns the caller that a token belongs to, or ErrUnauthorized. A failure leaves no
+// trace.
 func (a *Accounts) Authenticate(text string) (Caller, error) {
 	hash, ok := parseToken(text)
 	if !ok {
@@ -47,7 +48,8 @@ func (a *Accounts) Authenticate(text string) (Caller, error) {
 	return a.callerByToken(hash)
 }
 
-// AuthenticateSession returns whose session a cookie is of, or ErrUnauthorized. What fails leaves nothing behind.
+// AuthenticateSession returns the caller that owns the session of a cookie, or ErrUnauthorized. A
+// failure leaves no trace.
 func (a *Accounts) AuthenticateSession(cookie string) (Caller, error) {
 	hash, ok := parseCookie(cookie)
 	if !ok {
@@ -56,7 +58,8 @@ func (a *Accounts) AuthenticateSession(cookie string) (Caller, error) {
 	return a.callerBySession(hash)
 }
 
-// Recheck returns what is left of c now, or ErrUnauthorized if its token was revoked, its session ended, its user deleted.
+// Recheck returns c with the scopes that it still has, or ErrUnauthorized if its token was revoked,
+// its session ended or its user deleted.
 func (a *Accounts) Recheck(c Caller) (Caller, error) {
 	switch c.credential.kind {
 	case byToken:
@@ -74,8 +77,8 @@ func (a *Accounts) callerByToken(hash [sha256.Size]byte) (Caller, error) {
 	if err != nil {
 		return Caller{}, err
 	}
-	// The key was found by comparing, in whatever time that takes, the SHA-256 of a secret: what leaks is of no use. The
-	// comparison that decides is this one.
+	// The look-up compared the SHA-256 of a secret, in a time that may leak some of the hash, which
+	// is of no use. This comparison decides.
 	now := a.now()
 	if subtle.ConstantTimeCompare(kept, hash[:]) != 1 || t.expired(now) {
 		return Caller{}, ErrUnauthorized
@@ -90,7 +93,7 @@ func (a *Accounts) callerByToken(hash [sha256.Size]byte) (Caller, error) {
 	}, nil
 }
 
-// callersUser is User, but a user who is gone is ErrUnauthorized.
+// callersUser returns the user of that number, or ErrUnauthorized if the user is gone.
 func (a *Accounts) callersUser(id uint32) (User, error) {
 	u, err := a.readUser(id)
 	if errors.Is(err, ErrNoUser) {

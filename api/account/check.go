@@ -18,9 +18,10 @@ type CheckReport struct {
 	Sessions uint64 `json:"sessions"`
 }
 
-// Check reads every row of the table and verifies it: its key, that its value is what this package writes, and that users and
-// names, and tokens, sessions and their index rows, belong to each other both ways. What it finds goes to faults; an error is
-// something that kept it from looking. The table must be at rest, and bear a Get during a Scan.
+// Check reads every row of the table and verifies it: its key, that its value is what this package
+// writes, and that users and names, and tokens, sessions and their index rows, refer to each other
+// both ways. It adds what it finds to faults; an error means that it could not read. Nobody may
+// write to the table meanwhile, and the table must allow a Get during a Scan.
 func Check(table Table, faults *engine.Faults) (CheckReport, error) {
 	c := tableCheck{table: table, faults: faults}
 	err := table.Scan(nil, func(key, value []byte) (bool, error) {
@@ -39,7 +40,8 @@ func Check(table Table, faults *engine.Faults) (CheckReport, error) {
 	return c.report, nil
 }
 
-// Known tells whether there is or was a user of that number: links of one who was deleted may stay.
+// Known reports whether there is or was a user with that number: the links of a deleted user may
+// stay.
 func Known(table Table, user uint32) (bool, error) {
 	last, err := table.Get(lastUserKey)
 	if err != nil {
@@ -56,7 +58,8 @@ func (c *tableCheck) there(user uint32) (string, error) {
 	return "", err
 }
 
-// canonical tells whether a value is what this program writes for it, in whatever version. row is a pointer.
+// canonical reports whether a value is what this program writes for that row, in its version. row
+// is a pointer.
 func canonical(row any, value []byte) bool {
 	return json.Unmarshal(value, row) == nil && bytes.Equal(encode(row), value)
 }
@@ -68,7 +71,7 @@ type tableCheck struct {
 	highest uint32 // number of a user
 }
 
-// row says what is wrong with a row, "" if nothing is.
+// row returns what is wrong with a row, "" if nothing is.
 func (c *tableCheck) row(key, value []byte) (why string, err error) {
 	if len(key) == 0 {
 		return "it has no key", nil
@@ -197,7 +200,8 @@ func (c *tableCheck) sessionIndex(user uint32, hash, value []byte) (string, erro
 	return "", nil
 }
 
-// use: a token or session that was removed while its use was noted leaves such a row, which says nothing of anybody.
+// use allows a row without a token or session: one that was removed while its use was noted leaves
+// such a row, which holds nothing about anybody.
 func (c *tableCheck) use(_, value []byte) (string, error) {
 	if _, err := decodeUse(value); err != nil {
 		return err.Error(), nil
@@ -217,14 +221,14 @@ func (c *tableCheck) tokenIndex(user uint32, id string, hash []byte) (string, er
 	case errors.Is(err, ErrUnauthorized):
 		return "there is no token of its hash", nil
 	case errors.Is(err, errFormat):
-		return "", nil // told where the token is
+		return "", nil // reported where the token is
 	case err == nil && (t.UserID != user || t.ID != id):
 		return fmt.Sprintf("its token is %s of user %d", t.ID, t.UserID), nil
 	}
 	return "", err
 }
 
-// checkLast wants the highest number that was ever given to be no lower than one that is there.
+// checkLast checks that the highest number that was ever given is no lower than any number in use.
 func (c *tableCheck) checkLast() error {
 	last, err := c.table.Get(lastUserKey)
 	if err == nil && (len(last) != 4 || binary.BigEndian.Uint32(last) < c.highest) {

@@ -10,16 +10,17 @@ import (
 	"shunt/engine"
 )
 
-// UserEdit says what changes of a user; nil: nothing.
+// UserEdit is a change of a user. A nil field stays as it is.
 type UserEdit struct {
 	Email    *string
 	Role     *Role
 	Password *string
 }
 
-// EditUser changes a user, as by asked for, all of it or nothing. A new password ends the user's sessions, but the one that it
-// was asked for with. Who is no admin any more has tokens without the scope Admin; those that had no other are revoked.
-// Errors: ErrNoUser, those of AddUser, and an engine.FieldError of "role" if there would be no admin.
+// EditUser changes a user, as by asked for: it makes all changes or none. A new password ends the
+// user's sessions except the one that asked for it. The tokens of an admin who becomes a member
+// lose the scope Admin; those without another scope are revoked. Errors: ErrNoUser, those of
+// AddUser, and an engine.FieldError of "role" if there would be no admin.
 func (a *Accounts) EditUser(by Caller, id uint32, e UserEdit) (User, error) {
 	if _, err := a.readUser(id); err != nil {
 		return User{}, err
@@ -35,11 +36,11 @@ func (a *Accounts) EditUser(by Caller, id uint32, e UserEdit) (User, error) {
 			return User{}, err
 		}
 	}
-	turn, err := a.takeTurn()
+	lock, err := a.lockWrites()
 	if err != nil {
 		return User{}, err
 	}
-	defer turn.end()
+	defer lock.unlock()
 	u, err := a.readUser(id)
 	if err != nil {
 		return User{}, err
@@ -55,13 +56,13 @@ func (a *Accounts) EditUser(by Caller, id uint32, e UserEdit) (User, error) {
 		}
 	}
 	w.sets = append(w.sets, [2][]byte{userKey(id), encodeUser(w.new)})
-	if err := turn.write(w.sets, w.deletes); err != nil {
+	if err := lock.write(w.sets, w.deletes); err != nil {
 		return User{}, fmt.Errorf("write user %d: %w", id, err)
 	}
 	return w.new.User, nil
 }
 
-// check returns the new address in the form in which it is kept, "" if there is none, and what is wrong with e.
+// check returns the new address in its stored form, "" if there is none, and what is wrong with e.
 func (e UserEdit) check() (email string, invalid engine.InvalidError) {
 	if e.Email != nil {
 		var err error
@@ -138,19 +139,21 @@ func (a *Accounts) checkNotLast(u User, field string) error {
 	return err
 }
 
-// Farewell is who knows what else there is of a user who is about to be deleted. It returns an error if the user may not go, and
-// else sees to it that nothing more comes, until settle is called: once, with whether the user is gone. ctx is done
-// when it is too late to delete the user. settle may be called by any goroutine, and returns soon.
+// A Farewell says whether a user may be deleted, because it knows what the user owns elsewhere. If
+// not, it returns an error. Otherwise it lets nothing more be made for the user until settle is
+// called: once, by any goroutine, with whether the user is gone. ctx is done when it is too late to
+// delete the user. settle returns soon.
 type Farewell func(ctx context.Context) (settle func(gone bool), err error)
 
-// RemoveUser deletes a user with all tokens and sessions, at once. mayGo is asked last, and its error returned. The number is
-// never given again. Errors: ErrNoUser, and an engine.FieldError if it is the last admin.
+// RemoveUser deletes a user with all tokens and sessions, at once. It calls mayGo last, and returns
+// its error. The number is never given to another user. Errors: ErrNoUser, and an engine.FieldError
+// if it is the last admin.
 func (a *Accounts) RemoveUser(id uint32, mayGo Farewell) error {
-	turn, err := a.takeTurn()
+	lock, err := a.lockWrites()
 	if err != nil {
 		return err
 	}
-	defer turn.end()
+	defer lock.unlock()
 	u, err := a.readUser(id)
 	if err != nil {
 		return err
@@ -166,11 +169,11 @@ func (a *Accounts) RemoveUser(id uint32, mayGo Farewell) error {
 	if err != nil {
 		return err
 	}
-	settle, err := mayGo(turn.ctx)
+	settle, err := mayGo(lock.ctx)
 	if err != nil {
 		return err
 	}
-	if err := turn.writeThen(nil, append(rows, userKey(id), nameKey(u.Name)), settle); err != nil {
+	if err := lock.writeThen(nil, append(rows, userKey(id), nameKey(u.Name)), settle); err != nil {
 		return fmt.Errorf("delete user %d: %w", id, err)
 	}
 	return nil

@@ -11,12 +11,14 @@ import (
 
 const maxLocalPartBytes = 64 // RFC 5321, 4.5.3.1.1
 
-// domains brings the name of a domain into its ASCII form (UTS #46, not transitional, as browsers do).
+// domains converts the name of a domain to its ASCII form (UTS #46, not transitional, as browsers
+// do).
 var domains = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(true), idna.VerifyDNSLength(true))
 
-// normalizeEmail returns an e-mail address as it is kept: in lower case, the domain in its ASCII form. The part before the @
-// is a dot-atom (RFC 5322, 3.2.3): quoted strings and comments are not for logging in with. Lower case takes addresses for one
-// that a mail server may tell apart; nobody has met one that does.
+// normalizeEmail returns an e-mail address in its stored form: lower case, the domain in its ASCII
+// form. The part before the @ is a dot-atom (RFC 5322, 3.2.3); quoted strings and comments are
+// refused. Lower case makes one of two addresses that a mail server may tell apart, but no known
+// server does.
 func normalizeEmail(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	at := strings.LastIndexByte(text, '@')
@@ -25,11 +27,11 @@ func normalizeEmail(text string) (string, error) {
 	}
 	local := strings.ToLower(text[:at])
 	if len(local) > maxLocalPartBytes || !isDotAtom(local) {
-		return "", emailError("must have letters, digits and .!#$%&'*+/=?^_`{|}~- before the @, at most 64 bytes of them")
+		return "", emailError("must have at most 64 letters, digits and .!#$%&'*+/=?^_`{|}~- before the @")
 	}
 	domain, err := domains.ToASCII(text[at+1:])
 	if err != nil || !utf8.ValidString(text) || strings.HasSuffix(domain, ".") {
-		return "", emailError("must have the name of a domain behind the @")
+		return "", emailError("must have a domain name after the @")
 	}
 	if email := local + "@" + strings.ToLower(domain); len(email) <= maxEmailBytes {
 		return email, nil
@@ -39,7 +41,7 @@ func normalizeEmail(text string) (string, error) {
 
 func emailError(message string) error { return fieldError("email", "invalid", message) }
 
-// isDotAtom tells whether text is atoms with single dots between them.
+// isDotAtom reports whether text is atoms with single dots between them.
 func isDotAtom(text string) bool {
 	for atom := range strings.SplitSeq(text, ".") {
 		if atom == "" {
@@ -55,18 +57,19 @@ func isDotAtom(text string) bool {
 	return true
 }
 
-// LoginName returns the one form of whatever somebody may write for a user's name when logging in, "" if nobody can be called so.
+// LoginName returns the stored form of a name that somebody logs in with, "" if no user can have
+// it.
 func LoginName(text string) string {
 	name, _ := loginName(text)
 	return name
 }
 
-// loginName returns the name under which a user is kept who is called text: an e-mail address, or AdminName.
+// loginName returns the stored form of a user's name: an e-mail address, or AdminName.
 func loginName(text string) (string, bool) {
 	if strings.EqualFold(strings.TrimSpace(text), AdminName) {
 		return AdminName, true
 	}
-	if len(text) > 2*maxEmailBytes { // a longer one has no form that is kept; it is not worth looking at
+	if len(text) > 2*maxEmailBytes { // no stored name is that long
 		return "", false
 	}
 	if email, err := normalizeEmail(text); err == nil {

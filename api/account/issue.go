@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Token is what is known of a token; its text is known only to who holds it.
+// Token describes a token; only its holder knows its text.
 type Token struct {
 	ID         string
 	UserID     uint32
@@ -16,7 +16,7 @@ type Token struct {
 	Scopes     []Scope
 	CreatedAt  time.Time
 	ExpiresAt  time.Time // zero: never
-	LastUsedAt time.Time // zero: never, as far as is known; set by ListTokens only
+	LastUsedAt time.Time // zero: never, or not known; set by ListTokens only
 }
 
 func (t Token) expired(now time.Time) bool { return !t.ExpiresAt.IsZero() && !now.Before(t.ExpiresAt) }
@@ -28,27 +28,28 @@ type TokenDraft struct {
 	ExpiresAt time.Time // zero: with the maker's token, else never
 }
 
-// IssueToken makes a token of maker's user and returns its text, which nobody can read again.
-// Its scopes are a subset of maker's and it expires no later than maker's token; else it returns an engine.InvalidError, or an
-// engine.FieldError if the user has MaxTokens live ones. ErrUnauthorized: maker is nobody any more.
+// IssueToken makes a token of maker's user and returns its text, which nobody can read again. Its
+// scopes are a subset of maker's, and it expires no later than maker's token. Errors: an
+// engine.InvalidError if the draft asks for more; an engine.FieldError if the user has MaxTokens
+// live tokens; ErrUnauthorized if maker's own token or session is no longer valid.
 func (a *Accounts) IssueToken(maker Caller, d TokenDraft) (Token, string, error) {
 	text, err := newToken(a.random)
 	if err != nil {
 		return Token{}, "", err
 	}
-	turn, err := a.takeTurn()
+	lock, err := a.lockWrites()
 	if err != nil {
 		return Token{}, "", err
 	}
-	defer turn.end()
-	if maker, err = a.Recheck(maker); err != nil { // nobody makes a token with one that was revoked a moment ago
+	defer lock.unlock()
+	if maker, err = a.Recheck(maker); err != nil { // it may have been revoked a moment ago
 		return Token{}, "", err
 	}
 	t, err := a.draftToken(maker, d)
 	if err != nil {
 		return Token{}, "", err
 	}
-	dead, err := a.makeRoom(t.UserID)
+	dead, err := a.expiredTokens(t.UserID)
 	if err != nil {
 		return Token{}, "", err
 	}
@@ -57,7 +58,7 @@ func (a *Accounts) IssueToken(maker Caller, d TokenDraft) (Token, string, error)
 		{tokenKey(hash[:]), encodeToken(t, hash[:])},
 		{tokenIndexKey(t.UserID, t.ID), hash[:]},
 	}
-	if err := turn.write(sets, dead); err != nil {
+	if err := lock.write(sets, dead); err != nil {
 		return Token{}, "", fmt.Errorf("write token: %w", err)
 	}
 	return t, text, nil
@@ -90,8 +91,9 @@ func (a *Accounts) draftToken(maker Caller, d TokenDraft) (Token, error) {
 	}, nil
 }
 
-// makeRoom returns the rows of the user's expired tokens, to be deleted, or an error if too many others are left.
-func (a *Accounts) makeRoom(user uint32) (dead [][]byte, err error) {
+// expiredTokens returns the rows of the user's expired tokens, for deletion, or an error if the
+// user has MaxTokens others.
+func (a *Accounts) expiredTokens(user uint32) (dead [][]byte, err error) {
 	now, live := a.now(), 0
 	err = a.eachToken(user, func(t Token, hash []byte) {
 		if t.expired(now) {
@@ -101,12 +103,12 @@ func (a *Accounts) makeRoom(user uint32) (dead [][]byte, err error) {
 		}
 	})
 	if err == nil && live >= MaxTokens {
-		err = fieldError("", "too_many", fmt.Sprintf("you have %d tokens already; revoke some", live))
+		err = fieldError("", "too_many", fmt.Sprintf("you already have %d tokens; revoke some", live))
 	}
 	return dead, err
 }
 
-// ListTokens returns the user's tokens, the oldest first, expired ones included.
+// ListTokens returns the user's tokens, including expired ones, the oldest first.
 func (a *Accounts) ListTokens(user uint32) ([]Token, error) {
 	tokens := []Token{}
 	var unread error
@@ -124,11 +126,11 @@ func (a *Accounts) ListTokens(user uint32) ([]Token, error) {
 
 // RevokeToken ends a token of user at once, or returns ErrNoToken.
 func (a *Accounts) RevokeToken(user uint32, id string) error {
-	turn, err := a.takeTurn()
+	lock, err := a.lockWrites()
 	if err != nil {
 		return err
 	}
-	defer turn.end()
+	defer lock.unlock()
 	index := tokenIndexKey(user, id)
 	hash, err := a.table.Get(index)
 	if err != nil {
@@ -137,7 +139,7 @@ func (a *Accounts) RevokeToken(user uint32, id string) error {
 	if hash == nil {
 		return ErrNoToken
 	}
-	if err := turn.write(nil, [][]byte{index, tokenKey(hash), useKey(hash)}); err != nil {
+	if err := lock.write(nil, [][]byte{index, tokenKey(hash), useKey(hash)}); err != nil {
 		return fmt.Errorf("revoke token %s: %w", id, err)
 	}
 	return nil

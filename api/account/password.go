@@ -12,24 +12,25 @@ import (
 	"shunt/api/turnstile"
 )
 
-// Bounds of a password, in bytes. There are no rules of what must be in it (NIST SP 800-63B, 5.1.1.2).
+// Bounds of a password, in bytes. There are no rules about its characters (NIST SP 800-63B,
+// 5.1.1.2).
 const (
 	minPasswordBytes = 8
 	maxPasswordBytes = 1024
 )
 
-// passwordParams are what OWASP's cheat sheet on password storage asks for at least (2024): 19 MiB, twice, one lane.
-// A hash of others is replaced when its user logs in.
+// passwordParams are the minimum of OWASP's cheat sheet on password storage (2024): 19 MiB, two
+// passes, one lane. A hash with other parameters is replaced when its user logs in.
 var passwordParams = argon2id.Params{Memory: 19 << 10, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 
-// noPassword is a hash that no password has, as dear to compare with as any: who asks whether there is a user of some address
-// learns nothing from how long the answer takes.
+// noPassword is a hash that no password has. Comparing with it takes as long as with any other, so
+// the time of an answer does not show whether an address has a user.
 var noPassword = fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version,
 	passwordParams.Memory, passwordParams.Iterations, passwordParams.Parallelism, strings.Repeat("A", 22), strings.Repeat("A", 43))
 
-// Limits of hashing. A hash takes 19 MiB and some 40 ms of a core. So that it takes neither all
-// memory nor all cores, 4 are hashed at a time (76 MiB), and no more than half of the cores are at
-// it. On a machine of two cores, 64 that wait take 2.6 s.
+// Limits of hashing. A hash takes 19 MiB and about 40 ms of a core. To leave memory and cores to
+// others, at most 4 passwords are hashed at a time (76 MiB), on at most half of the cores. On a
+// machine with two cores, a full queue of 64 takes 2.6 s.
 const (
 	maxHashings     = 4
 	maxHashWaiters  = 64
@@ -37,7 +38,7 @@ const (
 	hashingPatience = 5 * time.Second
 )
 
-// hashing bounds how many passwords are hashed at a time.
+// hashing limits how many passwords are hashed at a time.
 type hashing struct {
 	places *turnstile.Turnstile
 	cores  *turnstile.Turnstile // for all that keeps a core busy
@@ -52,11 +53,11 @@ func newHashing() hashing {
 	}
 }
 
-// ShareCores has passwords hashed only while a place of cores is held, which others take for what
-// keeps a core busy too. It is to be called before anything is hashed.
+// ShareCores makes hashing take a place of cores, which it then shares with everything else that
+// keeps a core busy. Call it before anything is hashed.
 func (a *Accounts) ShareCores(cores *turnstile.Turnstile) { a.hashing.cores = cores }
 
-// inTurn calls fn for from when it is its turn, or returns ErrOverloaded if that takes too long or
+// inTurn calls fn for from when its turn comes, or returns ErrOverloaded if that takes too long or
 // too many wait.
 func (h hashing) inTurn(from turnstile.Key, fn func() error) error {
 	err := h.places.Do(from, func() error { return h.cores.Do(from, fn) })
@@ -66,7 +67,7 @@ func (h hashing) inTurn(from turnstile.Key, fn func() error) error {
 	return err
 }
 
-// hash returns what is kept of a password that from wants to have, or an engine.FieldError of
+// hash returns the hash of a new password that from has chosen, or an engine.FieldError of
 // "password".
 func (h hashing) hash(from turnstile.Key, password string) (kept string, err error) {
 	switch {
@@ -84,10 +85,10 @@ func (h hashing) hash(from turnstile.Key, password string) (kept string, err err
 	return kept, err
 }
 
-// matches reports whether kept is the hash of password, which from has sent, and whether it is of
-// other parameters than today's. An empty kept matches nothing, in the same time.
+// matches reports whether kept is the hash of password, which from has sent, and whether it has
+// other parameters than passwordParams. An empty kept matches nothing, in the same time.
 func (h hashing) matches(from turnstile.Key, password, kept string) (ok, outdated bool, err error) {
-	if len(password) > maxPasswordBytes { // nobody's, and known without hashing
+	if len(password) > maxPasswordBytes { // nobody has such a password, so no hash is needed
 		return false, false, nil
 	}
 	has := kept != ""
@@ -98,7 +99,7 @@ func (h hashing) matches(from turnstile.Key, password, kept string) (ok, outdate
 		var params *argon2id.Params
 		var err error
 		if ok, params, err = argon2id.CheckHash(password, kept); err != nil {
-			return errors.Join(errFormat, err) // neither holds the password
+			return errors.Join(errFormat, err) // neither error holds the password
 		}
 		outdated = *params != passwordParams
 		return nil

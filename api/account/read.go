@@ -18,7 +18,7 @@ func (a *Accounts) readUser(id uint32) (userRecord, error) {
 	return decodeUser(value)
 }
 
-// readToken returns the token of a hash and the hash that is kept in it, or ErrUnauthorized.
+// readToken returns the token of a hash and the hash in its row, or ErrUnauthorized.
 func (a *Accounts) readToken(hash []byte) (Token, []byte, error) {
 	value, err := a.table.Get(tokenKey(hash))
 	if err != nil {
@@ -30,7 +30,7 @@ func (a *Accounts) readToken(hash []byte) (Token, []byte, error) {
 	return decodeToken(value)
 }
 
-// readSession returns the session of a hash and the hash that is kept in it, or ErrUnauthorized.
+// readSession returns the session of a hash and the hash in its row, or ErrUnauthorized.
 func (a *Accounts) readSession(hash []byte) (session, []byte, error) {
 	value, err := a.table.Get(sessionKey(hash))
 	if err != nil {
@@ -54,7 +54,8 @@ func (a *Accounts) eachUser(fn func(User) (more bool)) error {
 	return nil
 }
 
-// eachToken calls fn for each token of user. The scan is over before the first call, because it must not call the table.
+// eachToken calls fn for each token of user. The scan ends before the first call, because fn may
+// call the table and a scan must not.
 func (a *Accounts) eachToken(user uint32, fn func(t Token, hash []byte)) error {
 	var hashes [][]byte
 	err := a.table.Scan(tokensOf(user), func(_, hash []byte) (bool, error) {
@@ -80,7 +81,8 @@ func (a *Accounts) eachToken(user uint32, fn func(t Token, hash []byte)) error {
 	return nil
 }
 
-// eachSession calls fn for each session of user, expired ones included. The scan is over before the first call.
+// eachSession calls fn for each session of user, including expired ones. The scan ends before the
+// first call.
 func (a *Accounts) eachSession(user uint32, fn func(s session, hash [sha256.Size]byte) error) error {
 	var hashes [][sha256.Size]byte
 	prefix := sessionsOf(user)

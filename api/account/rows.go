@@ -22,7 +22,8 @@ const (
 
 var errFormat = errors.New("account row of unknown format")
 
-// lastUserKey holds the highest number that a user ever had: numbers own links, so none is given twice.
+// lastUserKey holds the highest number that a user ever had: links are owned by number, so none is
+// given twice.
 var lastUserKey = []byte{'s'}
 
 func userKey(id uint32) []byte                    { return binary.BigEndian.AppendUint32([]byte{'u'}, id) }
@@ -63,7 +64,8 @@ type sessionRow struct {
 	CreatedMs int64  `json:"created_ms"`
 }
 
-// useRow stands apart from the token or session, so that noting a use writes nothing that decides who somebody is.
+// useRow is apart from the token or session, so that noting a use changes no row that identifies a
+// caller.
 type useRow struct {
 	V    int   `json:"v"`
 	AtMs int64 `json:"at_ms"`

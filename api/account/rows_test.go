@@ -49,7 +49,8 @@ func TestKeysOfAccountsAreAsPinned(t *testing.T) {
 	}
 }
 
-// Whatever stands in a row, decoding it does not panic, and what it takes for a row survives being written again.
+// Whatever stands in a row, decoding it does not panic, and what it takes for a row survives being
+// written again.
 
 func FuzzDecodeUser(f *testing.F) {
 	f.Add(encodeUser(userRecord{User{ID: 7, Name: "ann@example.com", Role: RoleMember, CreatedAt: time.UnixMilli(1_800_000_000_000)}, "$"}))

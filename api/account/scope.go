@@ -16,7 +16,7 @@ const (
 	LinksWrite  Scope = "links:write"
 	StatsRead   Scope = "stats:read"
 	TokensWrite Scope = "tokens:write"
-	Admin       Scope = "admin" // everything of everybody; only for users of RoleAdmin
+	Admin       Scope = "admin" // everything, of all users; only for users with RoleAdmin
 )
 
 // AllScopes are all scopes, in the order in which they are shown.
@@ -30,7 +30,7 @@ func scopesText() string {
 	return strings.Join(texts, ", ")
 }
 
-// Role is what a user may be given scopes for.
+// Role decides which scopes a user can hold.
 type Role string
 
 const (
@@ -58,8 +58,8 @@ func withoutAdmin(scopes []Scope) []Scope {
 	return slices.DeleteFunc(slices.Clone(scopes), func(s Scope) bool { return s == Admin })
 }
 
-// chooseScopes returns the scopes of a new token that maker asked for: a subset of maker's own, in the order of
-// AllScopes, each once. Asked for none, it is all of maker's but Admin.
+// chooseScopes returns the scopes of a new token that maker asked for: a subset of maker's own, in
+// the order of AllScopes, each once. If asked is nil, it returns all of maker's except Admin.
 func chooseScopes(maker Caller, asked []Scope) ([]Scope, engine.InvalidError) {
 	if asked == nil {
 		return withoutAdmin(maker.Scopes), nil

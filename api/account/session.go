@@ -21,7 +21,7 @@ const (
 
 const cookieSecretBytes = 32
 
-// session is what is kept of a session; its cookie is known only to the browser.
+// session is the stored part of a session; only the browser knows its cookie.
 type session struct {
 	UserID    uint32
 	CreatedAt time.Time
@@ -36,7 +36,8 @@ func newCookie(r io.Reader) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(secret[:]), nil
 }
 
-// parseCookie returns the hash under which a session is kept, or ok == false if text cannot be a cookie of ours.
+// parseCookie returns the hash that is the key of a session, or ok == false if text cannot be one
+// of our cookies.
 func parseCookie(text string) (hash [sha256.Size]byte, ok bool) {
 	if len(text) != base64.RawURLEncoding.EncodedLen(cookieSecretBytes) {
 		return hash, false
@@ -47,11 +48,10 @@ func parseCookie(text string) (hash [sha256.Size]byte, ok bool) {
 	return sha256.Sum256([]byte(text)), true
 }
 
-// LogIn begins a session of the user of that e-mail address (or AdminName) if the password is
-// theirs, and returns its cookie. Everything else that is wrong is ErrUnauthorized, after as much
-// work: also that there is no such user, or that they have no password. A hash of outdated
-// parameters is replaced. from is whose share of hashing it takes. ErrOverloaded: too many others
-// log in.
+// LogIn begins a session of the user with that e-mail address (or AdminName) if the password is
+// right, and returns its cookie. A wrong password, an unknown user and a user without a password
+// are all ErrUnauthorized, after the same work. A hash with outdated parameters is replaced. from
+// is the caller whose share of hashing it takes. ErrOverloaded: too many others are logging in.
 func (a *Accounts) LogIn(from turnstile.Key, name, password string) (Caller, string, error) {
 	u, err := a.userByName(name)
 	if err != nil && !errors.Is(err, ErrNoUser) {
@@ -73,17 +73,18 @@ func (a *Accounts) LogIn(from turnstile.Key, name, password string) (Caller, str
 	return a.beginSession(u, rehashed)
 }
 
-// beginSession begins a session of u, as u was when the password was checked, and keeps its new hash.
+// beginSession begins a session of the user that was checked, unless its password has changed
+// since, and stores the password's new hash.
 func (a *Accounts) beginSession(checked userRecord, password string) (Caller, string, error) {
 	cookie, err := newCookie(a.random)
 	if err != nil {
 		return Caller{}, "", err
 	}
-	turn, err := a.takeTurn()
+	lock, err := a.lockWrites()
 	if err != nil {
 		return Caller{}, "", err
 	}
-	defer turn.end()
+	defer lock.unlock()
 	u, err := a.readUser(checked.ID)
 	if errors.Is(err, ErrNoUser) || err == nil && u.password != checked.password { // changed since
 		return Caller{}, "", ErrUnauthorized
@@ -91,7 +92,7 @@ func (a *Accounts) beginSession(checked userRecord, password string) (Caller, st
 	if err != nil {
 		return Caller{}, "", err
 	}
-	dead, err := a.sessionRoom(u.ID)
+	dead, err := a.endedSessions(u.ID)
 	if err != nil {
 		return Caller{}, "", err
 	}
@@ -104,7 +105,7 @@ func (a *Accounts) beginSession(checked userRecord, password string) (Caller, st
 		u.password = password
 		sets = append(sets, [2][]byte{userKey(u.ID), encodeUser(u)})
 	}
-	if err := turn.write(sets, dead); err != nil {
+	if err := lock.write(sets, dead); err != nil {
 		return Caller{}, "", fmt.Errorf("write session: %w", err)
 	}
 	c := CallerOf(u.User)
@@ -140,7 +141,7 @@ func (a *Accounts) callerBySession(hash [sha256.Size]byte) (Caller, error) {
 	return c, nil
 }
 
-// sessionUse returns when a session was last used, as far as that is noted: its beginning is a use.
+// sessionUse returns when a session was last used, as far as noted. Its beginning is a use.
 func (a *Accounts) sessionUse(s session, hash [sha256.Size]byte) (time.Time, error) {
 	used, err := a.lastUse(hash)
 	if used.Before(s.CreatedAt) {
@@ -153,9 +154,9 @@ func (s session) expired(now, used time.Time) bool {
 	return now.Sub(s.CreatedAt) >= SessionLifetime || now.Sub(used) >= sessionIdle
 }
 
-// sessionRoom returns the rows of the user's sessions that end to make room for one more: those that have expired, and of
-// MaxSessions others the one that has been idle longest.
-func (a *Accounts) sessionRoom(user uint32) (dead [][]byte, err error) {
+// endedSessions returns the rows of the user's sessions that end when one more begins: the expired
+// ones and, if there are MaxSessions others, the one that has been idle longest.
+func (a *Accounts) endedSessions(user uint32) (dead [][]byte, err error) {
 	live, now := 0, a.now()
 	var idlest [sha256.Size]byte
 	var idlestUsed time.Time
@@ -179,17 +180,17 @@ func (a *Accounts) sessionRoom(user uint32) (dead [][]byte, err error) {
 	return dead, err
 }
 
-// EndSession ends the session of a cookie at once; one that there is not has ended.
+// EndSession ends the session of a cookie at once. It is no error if there is none.
 func (a *Accounts) EndSession(cookie string) error {
 	hash, ok := parseCookie(cookie)
 	if !ok {
 		return nil
 	}
-	turn, err := a.takeTurn()
+	lock, err := a.lockWrites()
 	if err != nil {
 		return err
 	}
-	defer turn.end()
+	defer lock.unlock()
 	s, _, err := a.readSession(hash[:])
 	if errors.Is(err, ErrUnauthorized) {
 		return nil
@@ -197,13 +198,13 @@ func (a *Accounts) EndSession(cookie string) error {
 	if err != nil {
 		return err
 	}
-	if err := turn.write(nil, sessionRows(s.UserID, hash)); err != nil {
+	if err := lock.write(nil, sessionRows(s.UserID, hash)); err != nil {
 		return fmt.Errorf("end session: %w", err)
 	}
 	return nil
 }
 
-// otherSessions returns the rows of all sessions of user but the one that by has, if any.
+// otherSessions returns the rows of all sessions of user except the one of by, if it has one.
 func (a *Accounts) otherSessions(user uint32, by Caller) (rows [][]byte, err error) {
 	err = a.eachSession(user, func(_ session, hash [sha256.Size]byte) error {
 		if by.credential != (credential{bySession, hash}) {

@@ -89,8 +89,9 @@ func TestOnlyTheRightPasswordLogsIn(t *testing.T) {
 	}
 }
 
-// Who is there and who is not is as dear to ask: both are hashed for, which shows when there is no slot for it.
-func TestWhoIsNobodyIsHashedForToo(t *testing.T) {
+// Who is there and who is not is as dear to ask: both are hashed for, which shows when there is no
+// slot for it.
+func TestAnUnknownUserCostsAHashToo(t *testing.T) {
 	f := newFolder(t)
 	f.admin(t)
 	f.withPassword(t, "ann@example.com")
@@ -208,7 +209,7 @@ func TestAHashOfOtherParametersIsReplacedAtLogin(t *testing.T) {
 	}
 }
 
-func TestASessionEndsAWeekAfterItsLastUseAndAMonthAfterItsBeginning(t *testing.T) {
+func TestASessionEndsAfterAWeekIdleOrAMonth(t *testing.T) {
 	f := newFolder(t)
 	f.withPassword(t, "ann@example.com")
 	_, idle := f.logIn(t, "ann@example.com")

@@ -27,7 +27,7 @@ func newToken(r io.Reader) (string, error) {
 			return "", fmt.Errorf("draw a token: %w", err)
 		}
 		for _, b := range random {
-			if b >= 4*62 { // taken modulo 62 it would make some characters likelier
+			if b >= 4*62 { // modulo 62, it would make some characters more likely
 				continue
 			}
 			if secret = append(secret, base62[b%62]); len(secret) == secretBytes {
@@ -48,7 +48,7 @@ func checksum(secret string) string {
 	return string(text[:])
 }
 
-// parseToken returns the hash under which a token is kept, or ok == false if text cannot be a token.
+// parseToken returns the hash that is the key of a token, or ok == false if text cannot be a token.
 func parseToken(text string) (hash [sha256.Size]byte, ok bool) {
 	if len(text) != tokenBytes || !strings.HasPrefix(text, tokenPrefix) {
 		return hash, false
@@ -65,5 +65,5 @@ func parseToken(text string) (hash [sha256.Size]byte, ok bool) {
 	return sha256.Sum256([]byte(text)), true
 }
 
-// newTokenID draws the public name of a token: it says nothing about the token.
+// newTokenID draws the public id of a token, which reveals nothing about its text.
 func newTokenID() string { return strings.ToLower(rand.Text()[:16]) }

@@ -25,7 +25,7 @@ func TestATokenHasTheFormOfTheContract(t *testing.T) {
 	}
 }
 
-func TestATokenWithOneWrongCharacterIsKnownToBeWrongWithoutALookUp(t *testing.T) {
+func TestAMistypedTokenIsRefusedWithoutALookUp(t *testing.T) {
 	text, err := newToken(rand.NewChaCha8([32]byte{2}))
 	if err != nil {
 		t.Fatal(err)
@@ -79,8 +79,8 @@ func TestTheChecksumIsCRC32InBase62(t *testing.T) {
 	}
 }
 
-// Whatever is taken for a token has the form of one, by a reckoning of its own; every token that is drawn is taken, and none with
-// another byte.
+// Whatever is taken for a token has the form of one, by a reckoning of its own; every token that is
+// drawn is taken, and none with another byte.
 func FuzzParseToken(f *testing.F) {
 	text, err := newToken(rand.NewChaCha8([32]byte{4}))
 	if err != nil {

@@ -14,28 +14,29 @@ import (
 	"shunt/engine"
 )
 
-// User is somebody who owns links.
+// User is a person or program that owns links.
 type User struct {
 	ID          uint32 // from 1; the owner number of links; never reused
-	Name        string // what they log in with: an e-mail address, or AdminName
+	Name        string // the login name: an e-mail address, or AdminName
 	Role        Role
 	CreatedAt   time.Time
-	HasPassword bool // may log in
+	HasPassword bool // without one, a user cannot log in
 }
 
-// userRecord is a user and what is kept of the password.
+// userRecord is a user with the hash of the password.
 type userRecord struct {
 	User
 	password string // its argon2id hash; empty: none
 }
 
-// EnsureAdmin returns the oldest admin. If there is no user at all, it makes one: AdminName, without a password.
+// EnsureAdmin returns the oldest admin. If there is no user at all, it makes one: AdminName,
+// without a password.
 func (a *Accounts) EnsureAdmin() (u User, created bool, err error) {
-	turn, err := a.takeTurn()
+	lock, err := a.lockWrites()
 	if err != nil {
 		return User{}, false, err
 	}
-	defer turn.end()
+	defer lock.unlock()
 	u, err = a.OldestAdmin()
 	if !errors.Is(err, ErrNoUser) {
 		return u, false, err
@@ -47,7 +48,7 @@ func (a *Accounts) EnsureAdmin() (u User, created bool, err error) {
 	if last != 0 {
 		return User{}, false, fmt.Errorf("none of the users is an admin: %w", ErrNoUser)
 	}
-	u, err = turn.addUser(userRecord{User: User{Name: AdminName, Role: RoleAdmin}})
+	u, err = lock.addUser(userRecord{User: User{Name: AdminName, Role: RoleAdmin}})
 	return u, err == nil, err
 }
 
@@ -55,12 +56,13 @@ func (a *Accounts) EnsureAdmin() (u User, created bool, err error) {
 type UserDraft struct {
 	Email    string
 	Role     Role
-	Password string // empty: none, so that they cannot log in
-	By       uint32 // the user who asks for it, whose share of hashing it takes; 0: nobody's
+	Password string // empty: none, and the user cannot log in
+	By       uint32 // the user who asks, whose share of hashing it takes; 0: nobody
 }
 
-// AddUser makes a user, or returns an engine.FieldError or engine.InvalidError that says what is wrong: an address that is
-// malformed or taken (those that differ only by case are one), a role that there is not, a bad password, MaxUsers.
+// AddUser makes a user, or returns an engine.FieldError or engine.InvalidError: the address is
+// malformed or taken (case is ignored), the role is unknown, the password is too short or too long,
+// or there are MaxUsers users.
 func (a *Accounts) AddUser(d UserDraft) (User, error) {
 	u := userRecord{User: User{Role: d.Role}}
 	var invalid engine.InvalidError
@@ -75,15 +77,15 @@ func (a *Accounts) AddUser(d UserDraft) (User, error) {
 			return User{}, err
 		}
 	}
-	turn, err := a.takeTurn()
+	lock, err := a.lockWrites()
 	if err != nil {
 		return User{}, err
 	}
-	defer turn.end()
+	defer lock.unlock()
 	if err := a.checkFree(email); err != nil {
 		return User{}, err
 	}
-	return turn.addUser(u)
+	return lock.addUser(u)
 }
 
 func appendInvalid(invalid engine.InvalidError, err error) engine.InvalidError {
@@ -94,20 +96,20 @@ func appendInvalid(invalid engine.InvalidError, err error) engine.InvalidError {
 	return invalid
 }
 
-// checkFree returns an engine.FieldError if there is a user of that name.
+// checkFree returns an engine.FieldError if a user has that name.
 func (a *Accounts) checkFree(name string) error {
 	_, err := a.userByName(name)
 	switch {
 	case err == nil:
-		return fieldError("email", "taken", "there is a user of this address already")
+		return fieldError("email", "taken", "a user with this address exists already")
 	case errors.Is(err, ErrNoUser):
 		return nil
 	}
 	return err
 }
 
-func (t *turn) addUser(u userRecord) (User, error) {
-	a := t.accounts
+func (l *writeLock) addUser(u userRecord) (User, error) {
+	a := l.accounts
 	last, err := a.LastUserID()
 	if err != nil {
 		return User{}, err
@@ -115,7 +117,7 @@ func (t *turn) addUser(u userRecord) (User, error) {
 	if last == math.MaxUint32 {
 		return User{}, errors.New("no user numbers are left")
 	}
-	if err := a.checkRoom(last); err != nil {
+	if err := a.checkUserCount(last); err != nil {
 		return User{}, err
 	}
 	u.ID, u.CreatedAt, u.HasPassword = last+1, a.moment(), u.password != ""
@@ -124,21 +126,22 @@ func (t *turn) addUser(u userRecord) (User, error) {
 		{nameKey(u.Name), binary.BigEndian.AppendUint32(nil, u.ID)},
 		{lastUserKey, binary.BigEndian.AppendUint32(nil, u.ID)},
 	}
-	if err := t.write(sets, nil); err != nil {
+	if err := l.write(sets, nil); err != nil {
 		return User{}, fmt.Errorf("write user %d: %w", u.ID, err)
 	}
 	return u.User, nil
 }
 
-// checkRoom returns an engine.FieldError if there are MaxUsers users. Only if there ever were, they are counted.
-func (a *Accounts) checkRoom(last uint32) error {
+// checkUserCount returns an engine.FieldError if there are MaxUsers users. It counts them only if
+// so many numbers were ever given.
+func (a *Accounts) checkUserCount(last uint32) error {
 	if last < MaxUsers {
 		return nil
 	}
 	users := 0
 	err := a.eachUser(func(User) bool { users++; return true })
 	if err == nil && users >= MaxUsers {
-		err = fieldError("", "too_many", fmt.Sprintf("there are %d users already; delete some", users))
+		err = fieldError("", "too_many", fmt.Sprintf("there are already %d users; delete some", users))
 	}
 	return err
 }
@@ -174,7 +177,7 @@ func (a *Accounts) CheckUser(id uint32) error {
 	return err
 }
 
-// UserByName returns the user of that e-mail address, whatever its case, or of AdminName; or ErrNoUser.
+// UserByName returns the user with that e-mail address, in any case, or AdminName; or ErrNoUser.
 func (a *Accounts) UserByName(name string) (User, error) {
 	u, err := a.userByName(name)
 	return u.User, err
@@ -212,7 +215,7 @@ func (a *Accounts) LastUserID() (uint32, error) {
 	return binary.BigEndian.Uint32(last), nil
 }
 
-// nameProblem says in words what is wrong with a token's name, "" if nothing is.
+// nameProblem returns what is wrong with a token's name, "" if nothing is.
 func nameProblem(name string, maxBytes int) string {
 	switch {
 	case strings.TrimSpace(name) == "":

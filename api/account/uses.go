@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	useInterval    = time.Minute // between two writes of when tokens and sessions were last used
-	maxPendingUses = 1 << 16     // noted and not written, about 6 MiB; further ones wait for the next minute
-	usesPerWrite   = 1 << 10     // in one batch: others who write wait so long
+	useInterval    = time.Minute // between two writes of last uses
+	maxPendingUses = 1 << 16     // noted and not written, about 6 MiB; further uses are not noted
+	usesPerWrite   = 1 << 10     // in one batch, which other writers wait for
 )
 
-// uses are when tokens and sessions were last used, as far as that is not written. Only what was verified is noted, so nobody
-// fills it with guesses.
+// uses are the times of last use of tokens and sessions that are not written yet. Only uses of
+// verified ones are noted, so guesses cannot fill it.
 type uses struct {
 	mu      *sync.Mutex
 	pending map[[sha256.Size]byte]time.Time // by hash
@@ -29,7 +29,7 @@ type uses struct {
 
 func newUses() uses { return uses{new(sync.Mutex), make(map[[sha256.Size]byte]time.Time)} }
 
-// note notes that a token or session was used. It costs a lock and a look-up, and never a write.
+// note notes that a token or session was used. It costs a lock and a look-up, but no write.
 func (u *uses) note(hash [sha256.Size]byte, at time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -50,7 +50,7 @@ func (u *uses) copy() map[[sha256.Size]byte]time.Time {
 	return maps.Clone(u.pending)
 }
 
-// forget drops what is written of those hashes, unless there was another use since.
+// forget drops the written uses of those hashes, unless there was another use since.
 func (u *uses) forget(hashes [][sha256.Size]byte, written map[[sha256.Size]byte]time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -61,8 +61,8 @@ func (u *uses) forget(hashes [][sha256.Size]byte, written map[[sha256.Size]byte]
 	}
 }
 
-// Run writes once a minute, and when ctx ends, when tokens and sessions were last used. What a crash takes is a minute of
-// that. An error is logged, and what was not written is tried again.
+// Run writes the last uses of tokens and sessions once a minute and when ctx ends. A crash loses at
+// most a minute of them. It logs errors, and tries again with what was not written.
 func (a *Accounts) Run(ctx context.Context, log *slog.Logger) error {
 	tick := time.NewTicker(useInterval)
 	defer tick.Stop()
@@ -72,14 +72,14 @@ func (a *Accounts) Run(ctx context.Context, log *slog.Logger) error {
 		case <-ctx.Done():
 			ended = true
 		}
-		if err := a.WriteUses(); err != nil && !errors.Is(err, engine.ErrReadOnly) { // that is told elsewhere
-			log.Warn("when tokens were last used is not written", slog.Any("cause", err))
+		if err := a.WriteUses(); err != nil && !errors.Is(err, engine.ErrReadOnly) { // the storage logs that
+			log.Warn("the last uses of tokens could not be written; trying again", slog.Any("cause", err))
 		}
 	}
 	return nil
 }
 
-// WriteUses writes when tokens and sessions were last used, as far as that is not written. Run calls it.
+// WriteUses writes the last uses of tokens and sessions that are not written yet. Run calls it.
 func (a *Accounts) WriteUses() error {
 	pending := a.uses.copy()
 	for hashes := range slices.Chunk(slices.Collect(maps.Keys(pending)), usesPerWrite) {
@@ -90,13 +90,14 @@ func (a *Accounts) WriteUses() error {
 	return nil
 }
 
-// writeUses writes the uses of those hashes that are still of a token or session, and forgets them once that is done.
+// writeUses writes the uses of those hashes whose token or session still exists, and then forgets
+// them.
 func (a *Accounts) writeUses(hashes [][sha256.Size]byte, at map[[sha256.Size]byte]time.Time) error {
-	turn, err := a.takeTurn()
+	lock, err := a.lockWrites()
 	if err != nil {
 		return err
 	}
-	defer turn.end()
+	defer lock.unlock()
 	sets := make([][2][]byte, 0, len(hashes))
 	for _, hash := range hashes {
 		live, err := a.hasHash(hash[:])
@@ -116,13 +117,13 @@ func (a *Accounts) writeUses(hashes [][sha256.Size]byte, at map[[sha256.Size]byt
 		forget(true)
 		return nil
 	}
-	if err := turn.writeThen(sets, nil, forget); err != nil {
+	if err := lock.writeThen(sets, nil, forget); err != nil {
 		return fmt.Errorf("write last uses: %w", err)
 	}
 	return nil
 }
 
-// hasHash tells whether there is a token or a session of that hash.
+// hasHash reports whether there is a token or a session with that hash.
 func (a *Accounts) hasHash(hash []byte) (bool, error) {
 	for _, key := range [][]byte{tokenKey(hash), sessionKey(hash)} {
 		if value, err := a.table.Get(key); err != nil || value != nil {
@@ -132,7 +133,7 @@ func (a *Accounts) hasHash(hash []byte) (bool, error) {
 	return false, nil
 }
 
-// lastUse returns when the token or session was last used, zero if that is not known.
+// lastUse returns when the token or session was last used, zero if not known.
 func (a *Accounts) lastUse(hash [sha256.Size]byte) (time.Time, error) {
 	if at := a.uses.of(hash); !at.IsZero() {
 		return at.UTC().Truncate(time.Millisecond), nil

@@ -97,7 +97,7 @@ func TestEventsAreTakenApart(t *testing.T) {
 	}
 }
 
-func TestTheEndOfLiveFiguresIsTheKindThatAskingAgainWouldGet(t *testing.T) {
+func TestTheEndOfALiveStreamHasItsKind(t *testing.T) {
 	for reason, want := range map[string]error{"deleted": ErrNotFound, "unauthorized": ErrUnauthorized, "shutdown": nil} {
 		if got := errors.Unwrap(&LiveEnd{reason}); got != want {
 			t.Errorf("%s: got %v, want %v", reason, got, want)

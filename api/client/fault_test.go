@@ -63,7 +63,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-func TestABrokenAnswerIsAnErrorAndNeverHalfALink(t *testing.T) {
+func TestABrokenAnswerIsAnError(t *testing.T) {
 	huge := `{"code":"` + strings.Repeat("a", 33<<20) + `"}`
 	for name, c := range map[string]struct {
 		handle http.HandlerFunc
@@ -88,7 +88,7 @@ func TestABrokenAnswerIsAnErrorAndNeverHalfALink(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatIsNoProblemIsNamedByItsStatus(t *testing.T) {
+func TestAnErrorWithoutAProblemIsNamedByItsStatus(t *testing.T) {
 	for name, text := range map[string]string{
 		"HTML": "<h1>Bad Gateway</h1>", "other JSON": `{"error":"no"}`, "nothing": "", "too much": strings.Repeat(" ", 2<<20) + `{"code":"invalid"}`,
 	} {
@@ -146,7 +146,7 @@ func TestAnExportIsWholeOrEndsWithAnError(t *testing.T) {
 	}
 }
 
-func TestWhoeverStopsReadingLetsGoOfTheStream(t *testing.T) {
+func TestAConsumerThatStopsClosesTheStream(t *testing.T) {
 	gone := make(chan string, 1)
 	c, _ := serving(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, map[bool]string{true: someLink + "\n", false: "data:{}\n\n"}[r.URL.Path == "/api/v1/export"])

@@ -65,6 +65,19 @@ type Draft struct {
 	ForwardQuery   bool      `json:"forward_query,omitempty"`
 }
 
+// An Edit says what Update is to change: a JSON merge patch (RFC 7396). A field that is left out stays as it is.
+//
+//	client.Edit{Title: client.Set("Spring"), ExpiresAt: client.Reset[time.Time]()}
+type Edit struct {
+	URL            Field[string]    `json:"url,omitzero"` // has no default to be reset to
+	RedirectStatus Field[int]       `json:"redirect_status,omitzero"`
+	ExpiresAt      Field[time.Time] `json:"expires_at,omitzero"`
+	MaxHits        Field[uint64]    `json:"max_hits,omitzero"`
+	Title          Field[string]    `json:"title,omitzero"`
+	Tags           Field[[]string]  `json:"tags,omitzero"` // all of them
+	ForwardQuery   Field[bool]      `json:"forward_query,omitzero"`
+}
+
 // Shorten makes a link, which is on disk when it returns. If the draft names an alias that the caller has already, and the link
 // has everything that the draft says, it is that link; otherwise ErrAliasTaken.
 func (c *Client) Shorten(ctx context.Context, draft Draft, options ...Option) (Link, error) {

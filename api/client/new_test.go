@@ -9,7 +9,7 @@ import (
 	"shunt/api/client"
 )
 
-func TestAClientOfNothingThatCanBeMeantIsRefused(t *testing.T) {
+func TestInvalidClientOptionsAreRefused(t *testing.T) {
 	header := func(name, value string) *client.Options { return &client.Options{Header: http.Header{name: {value}}} }
 	for name, c := range map[string]struct {
 		baseURL, token string
@@ -64,7 +64,7 @@ func TestEachRequestSaysWhoAsksAndWhat(t *testing.T) {
 	}
 }
 
-func TestAnOptionThatACallHasNoUseForIsAnErrorAndNothingIsSent(t *testing.T) {
+func TestAnOptionThatDoesNotApplySendsNothing(t *testing.T) {
 	c, script := scripted(t, client.Retry{}, says(200, someLink))
 	ctx := t.Context()
 	for name, err := range map[string]error{

@@ -15,7 +15,7 @@ import (
 
 // In the tests of waits the clock is a bubble's, so they take no time and can be exact.
 
-func TestWhatIsRepeatedIsRepeatedAndNothingElse(t *testing.T) {
+func TestOnlySafeCallsAreRepeated(t *testing.T) {
 	type call func(context.Context, *client.Client) error
 	const all = 3
 	for name, c := range map[string]struct {
@@ -197,7 +197,7 @@ func TestTheEndOfTheContextEndsAWait(t *testing.T) {
 	})
 }
 
-func TestAServerThatHangsIsGivenUpAndTheContextEndsItAtOnce(t *testing.T) {
+func TestAServerThatHangsIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
 		c, script := scripted(t, client.Retry{Attempts: 2, BaseWait: 1}, hangs)
@@ -223,7 +223,7 @@ func TestAServerThatHangsIsGivenUpAndTheContextEndsItAtOnce(t *testing.T) {
 	})
 }
 
-func TestTheErrorOfARepeatSaysWhatMayHaveBeenDoneBefore(t *testing.T) {
+func TestTheErrorOfARepeatMentionsTheUnknownOutcome(t *testing.T) {
 	type call func(context.Context, *client.Client) error
 	for name, c := range map[string]struct {
 		call    call
@@ -255,7 +255,7 @@ func TestTheErrorOfARepeatSaysWhatMayHaveBeenDoneBefore(t *testing.T) {
 	}
 }
 
-func TestTheProgramHasTheLastWordOnRepeats(t *testing.T) {
+func TestOptionsLimitRepeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		retry := client.Retry{If: func(err error) bool { return !errors.Is(err, client.ErrReadOnly) }}
 		c, script := scripted(t, retry, refuses(503, "loading"), refuses(503, "read_only"))

@@ -28,7 +28,7 @@ func drips(pause time.Duration, pieces ...string) answer {
 	}
 }
 
-func TestAServerThatFallsSilentInAStreamIsGivenUp(t *testing.T) {
+func TestASilentStreamIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := scripted(t, client.Retry{}, drips(29*time.Second, someLink+"\n", someLink+"\n", "\n", someLink+"\n"))
 		begun, links := time.Now(), 0
@@ -47,7 +47,7 @@ func TestAServerThatFallsSilentInAStreamIsGivenUp(t *testing.T) {
 	})
 }
 
-func TestTheTimeThatAConsumerTakesIsNoSilence(t *testing.T) {
+func TestASlowConsumerIsNotASilentServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := scripted(t, client.Retry{}, drips(0, someLink+"\n", someLink+"\n"))
 		begun, links := time.Now(), 0
@@ -63,7 +63,7 @@ func TestTheTimeThatAConsumerTakesIsNoSilence(t *testing.T) {
 	})
 }
 
-func TestLiveFiguresGoOnAsLongAsTheServerSaysThatItIsThere(t *testing.T) {
+func TestCommentsKeepALiveStreamOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const figures, comment = "data: {\"hits\":1}\n\n", ":\n\n"
 		pieces := []string{figures}

@@ -2,17 +2,18 @@ package rate
 
 import "time"
 
-// gcra is the Generic Cell Rate Algorithm in its form of virtual scheduling (ITU-T Recommendation I.371, annex A; ATM Forum
-// Traffic Management 4.1, section 4.4.2). What a client has used up is one number: the theoretical arrival time (tat),
-// at which it would be back at its full allowance. An event that comes at now is allowed if tat, moved on by one interval,
-// is no further away than a whole burst lasts.
+// gcra is the Generic Cell Rate Algorithm in its form of virtual scheduling (ITU-T Recommendation
+// I.371, annex A; ATM Forum Traffic Management 4.1, section 4.4.2). The state of a client is one
+// number: the theoretical arrival time (tat), at which it is back at its full allowance. An event
+// at now is allowed if tat, moved on by one interval, is no further away than a whole burst lasts.
 //
-// Arithmetic is exact. Times are integers, in a unit of 1/den ms in which an interval is a whole number:
+// Arithmetic is exact. Times are integers in units of 1/den ms, in which an interval is a whole
+// number:
 //
 //	interval = Period / Events = (Period in ms / g) / den ms    with g = gcd(Period in ms, Events), den = Events / g
 //
-// A time is at most MaxEvents times a number of milliseconds, so 63 bits last for 292 years; a debt is at most
-// (MaxBurst + MaxCost) · MaxPeriod = 8.7e13 units.
+// A time is at most MaxEvents times a number of milliseconds, so 63 bits last for 292 years; a debt
+// is at most (MaxBurst + MaxCost) · MaxPeriod = 8.7e13 units.
 type gcra struct {
 	den      int64
 	interval int64 // between two events, on average
@@ -33,16 +34,17 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// time returns a duration since the epoch in units. One before the epoch is the epoch.
+// time returns a duration since the epoch in units. A time before the epoch counts as the epoch.
 func (g *gcra) time(d time.Duration) int64 { return max(0, d.Milliseconds()) * g.den }
 
-// duration returns so many units, rounded up to milliseconds.
+// duration returns units as a duration, rounded up to milliseconds.
 func (g *gcra) duration(units int64) time.Duration {
 	return time.Duration((units+g.den-1)/g.den) * time.Millisecond
 }
 
-// take moves tat on by cost events if they are allowed at now; else it returns how long it takes until they are. Events that
-// are more than a burst are allowed at full allowance, and paid for in full afterwards: otherwise they never could be.
+// take moves tat on by cost events if they are allowed at now; otherwise it returns how long it
+// takes until they are. More events than a burst are allowed at full allowance, and paid for in
+// full afterwards: otherwise they could never be allowed.
 func (g *gcra) take(tat, now, cost int64) (next, wait int64) {
 	tat = max(tat, now)
 	price := cost * g.interval

@@ -16,14 +16,15 @@ const (
 	MaxPeriod = 24 * time.Hour
 )
 
-// A Limit allows Events in each Period on average, and Burst at once. The zero Limit allows everything.
+// A Limit allows Events in each Period on average, and Burst at once. The zero Limit allows
+// everything.
 type Limit struct {
 	Events int
 	Period time.Duration
 	Burst  int
 }
 
-// Off tells whether l allows everything.
+// Off reports whether l allows everything.
 func (l Limit) Off() bool { return l == Limit{} }
 
 const offWord = "off"
@@ -40,13 +41,14 @@ func (l Limit) String() string {
 	return text
 }
 
-// Quota returns l as a quota in a window: so many events at once, and as many again after so many seconds, rounded up.
+// Quota returns l as a quota in a window: the number of events allowed at once, and the seconds,
+// rounded up, after which as many are allowed again.
 func (l Limit) Quota() (events, windowSeconds int) {
 	perSecond := int64(l.Events) * 1000
 	return l.Burst, int((int64(l.Burst)*l.Period.Milliseconds() + perSecond - 1) / perSecond)
 }
 
-// units are what a period may end in, the longest first.
+// units are the units of a period, the longest first.
 var units = []struct {
 	name   string
 	length time.Duration
@@ -76,10 +78,11 @@ func unit(name string) time.Duration {
 	return 0
 }
 
-// errForm is what Parse says of a text that has another form.
-var errForm = errors.New("must be off, or events/period such as 200/s or 5/15min, and maybe :burst such as 200/s:2000")
+// errForm is Parse's error for a text of another form.
+var errForm = errors.New("must be off, or events/period such as 200/s or 5/15min, with an optional :burst such as 200/s:2000")
 
-// Parse reads "200/s", "5/15min", "200/s:2000" or "off". Without a burst, the events of a period may come at once.
+// Parse reads "200/s", "5/15min", "200/s:2000" or "off". Without a burst, all events of a period
+// may come at once.
 func Parse(text string) (Limit, error) {
 	if text == offWord {
 		return Limit{}, nil

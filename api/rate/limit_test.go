@@ -32,7 +32,7 @@ func TestALimitIsReadAsItIsWritten(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoLimitIsRefusedWithAReason(t *testing.T) {
+func TestAnInvalidLimitIsRefusedWithAReason(t *testing.T) {
 	for text, want := range map[string]string{
 		"":               "200/s",
 		"200":            "200/s",
@@ -60,7 +60,7 @@ func TestWhatIsNoLimitIsRefusedWithAReason(t *testing.T) {
 	}
 }
 
-func TestAQuotaIsABurstInTheTimeInWhichItComesBack(t *testing.T) {
+func TestAQuotaIsABurstAndItsWindow(t *testing.T) {
 	for text, want := range map[string][2]int{
 		"200/s:2000": {2000, 10}, "1000/s": {1000, 1}, "5/15min": {5, 900}, "300/min": {300, 60}, "3/s:1": {1, 1}, "1000000/d": {1_000_000, 86400},
 	} {

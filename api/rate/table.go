@@ -17,17 +17,17 @@ const (
 	locks = 64      // a set has one of them
 )
 
-// MaxCost is how many events one Take can be for.
+// MaxCost is the most events that one Take can take.
 const MaxCost = 1000
 
-// An entry is what is known of one client.
+// An entry is the state of one client.
 type entry struct {
 	client uint64 // SipHash-2-4 of its key
 	tat    int64  // see gcra; in a fresh table 0, which is the epoch
 }
 
-// A Table holds clients to a Limit. Any number of goroutines may use it at once. See the package comment for what it does when
-// there are more clients than it has entries.
+// A Table applies a Limit to each of its clients. Any number of goroutines may use it at once. The
+// package comment says what it does when there are more clients than entries.
 type Table struct {
 	gcra   gcra
 	epoch  time.Time
@@ -40,7 +40,7 @@ type Table struct {
 	}
 }
 
-// NewTable returns a table for l, nil if l is off. Times that it is told must not be before epoch.
+// NewTable returns a table for l, nil if l is off. It takes a time before epoch for epoch.
 func NewTable(l Limit, epoch time.Time) *Table {
 	if l.Off() {
 		return nil
@@ -55,7 +55,7 @@ func NewTable(l Limit, epoch time.Time) *Table {
 	}
 }
 
-// A Verdict is what became of a Take, or what a Peek has seen.
+// A Verdict is the result of a Take or a Peek.
 type Verdict struct {
 	Allowed   bool
 	Remaining int           // events that are allowed at once from now on
@@ -64,14 +64,14 @@ type Verdict struct {
 }
 
 // Take takes cost events, from 1 to MaxCost, from the allowance of the client that key names, or
-// nothing if they are too many. A client for which the table has no room is allowed them, and
-// nothing is noted. It allocates nothing, and does not keep key.
+// nothing if they are too many. A client for which the table has no entry is allowed them and not
+// counted. Take allocates nothing, and does not keep key.
 func (t *Table) Take(key []byte, at time.Time, cost int) Verdict { return t.ask(key, at, cost, true) }
 
 // Peek reports whether a Take would be allowed, and takes nothing.
 func (t *Table) Peek(key []byte, at time.Time, cost int) Verdict { return t.ask(key, at, cost, false) }
 
-// GiveBack undoes a Take of cost events that was allowed, for something that came to nothing.
+// GiveBack undoes an allowed Take of cost events, because what they were for did not happen.
 func (t *Table) GiveBack(key []byte, at time.Time, cost int) {
 	client := siphash.Hash(t.k0, t.k1, key)
 	set := client % sets
@@ -92,7 +92,7 @@ func (t *Table) ask(key []byte, at time.Time, cost int, take bool) Verdict {
 	defer lock.Unlock()
 	e := find(&t.sets[set], client, now)
 	if e == nil {
-		e = new(entry) // of a client that is not counted; it does not escape
+		e = new(entry) // for a client that is not counted; it does not escape
 	}
 	tat := max(e.tat, now)
 	next, wait := t.gcra.take(tat, now, int64(min(max(cost, 1), MaxCost)))
@@ -108,8 +108,7 @@ func (t *Table) ask(key []byte, at time.Time, cost int, take bool) Verdict {
 	}
 }
 
-// find returns the client's entry, or one that is back at full allowance and so says nothing of
-// anybody, or nil.
+// find returns the client's entry, or else one that is back at full allowance and so free, or nil.
 func find(set *[ways]entry, client uint64, now int64) (free *entry) {
 	for i := range set {
 		switch e := &set[i]; {

@@ -26,7 +26,8 @@ func newTable(t testing.TB, text string) *Table {
 	return NewTable(l, epoch)
 }
 
-// bucket is a token bucket, as naive as can be: rational numbers, and filled by looking at the clock.
+// bucket is a token bucket, as naive as can be: rational numbers, and filled by looking at the
+// clock.
 type bucket struct {
 	limit  Limit
 	tokens *big.Rat
@@ -60,7 +61,8 @@ func drawLimit(t *rapid.T) Limit {
 	}
 }
 
-// However clients come, each gets exactly what a token bucket of its own would give it, and what is said of waiting is true.
+// However clients come, each gets exactly what a token bucket of its own would give it, and what is
+// said of waiting is true.
 func TestATableIsATokenBucketForEachClient(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLimit(t)
@@ -119,9 +121,9 @@ func TestAllowanceOutlivesTheLongestUptime(t *testing.T) {
 	}
 }
 
-// A million clients, who all come once before the others and once after them. The table is one value without pointers, so its
-// size is what it takes, whoever comes.
-func TestAMillionClientsTakeTheMemoryOfATableAndGetNothingByIt(t *testing.T) {
+// A million clients, who all come once before the others and once after them. The table is one
+// value without pointers, so its size is what it takes, whoever comes.
+func TestAMillionClientsTakeNoMoreMemoryAndGainNothing(t *testing.T) {
 	if size := unsafe.Sizeof(Table{}); size > 1<<20+8<<10 {
 		t.Errorf("a table has %d bytes, want 1 MiB and some", size)
 	}
@@ -280,7 +282,7 @@ func TestRacingTakersGetABurstBetweenThem(t *testing.T) {
 	}
 }
 
-func TestNoLimitHasNoTable(t *testing.T) {
+func TestALimitThatIsOffHasNoTable(t *testing.T) {
 	if NewTable(Limit{}, epoch) != nil {
 		t.Error("got a table")
 	}

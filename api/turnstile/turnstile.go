@@ -11,32 +11,32 @@ import (
 
 // Errors of Enter. Their texts are for clients.
 var (
-	// ErrFull: every place is held, and as many wait as may, or the patience is over.
+	// ErrFull: every place is held, and the queue is full or the request has waited for Patience.
 	ErrFull = errors.New("too many requests like this one are under way; try again in a moment")
-	// ErrShare: the caller has its share.
+	// ErrShare: the caller's share is used up.
 	ErrShare = errors.New("you have too many requests like this one under way; let one of them end first")
 )
 
-// HalfTheCores returns how many things that each keep a core busy may run at a time so that
-// redirects have the other cores: half of them, at least one.
+// HalfTheCores returns how many requests that each keep a core busy may run at once: half of the
+// cores, at least one, so that redirects have the others.
 func HalfTheCores() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
 // A Key names a caller. The zero Key is nobody in particular.
 type Key struct {
 	User    uint32     // a user's id; 0: no user is known
-	Network netip.Addr // what a client's address is counted by, if no user is known
+	Network netip.Addr // the network of a client without a login; the zero Addr: not known
 }
 
 // Limits are the bounds of a Turnstile.
 type Limits struct {
 	Places    int           // held at a time
-	PerCaller int           // places that a key holds and waits for, together; 0: as many as there are
-	Waiting   int           // requests that wait for a place; 0: none waits
+	PerCaller int           // places that a key holds and waits for, together; 0: unlimited
+	Waiting   int           // requests that wait for a place; 0: none may wait
 	Patience  time.Duration // how long each of them waits
 }
 
-// A Turnstile has places that callers hold for a while. Any number of goroutines may use it at
-// once. See the package comment for who is next.
+// A Turnstile has a fixed number of places. Any number of goroutines may use it at once. The
+// package comment says which request is next.
 type Turnstile struct {
 	limits Limits
 
@@ -44,12 +44,12 @@ type Turnstile struct {
 		sync.Mutex
 		held    int
 		waiting int
-		present map[Key]*caller // whoever holds a place or waits
-		queue   []*caller       // whoever waits, the next one first
+		present map[Key]*caller // callers that hold a place or wait
+		queue   []*caller       // callers that wait, the next one first
 	}
 }
 
-// A caller is what is present of a key.
+// A caller is the requests of a key that are present.
 type caller struct {
 	key     Key
 	present int // places and requests that wait
@@ -60,7 +60,7 @@ type caller struct {
 type request struct {
 	of      *caller
 	decided chan struct{} // closed when placed is known
-	placed  bool          // false: it had to make room for another caller's
+	placed  bool          // false: a request of another caller took its place in the queue
 }
 
 // New returns a turnstile with every place free.
@@ -73,8 +73,8 @@ func New(l Limits) *Turnstile {
 // Limits returns the bounds of t.
 func (t *Turnstile) Limits() Limits { return t.limits }
 
-// Enter takes a place for key, to be given back with Leave by the same key. It waits for its turn
-// if every place is held. It returns ErrFull or ErrShare, and then there is nothing to give back.
+// Enter takes a place for key, which Leave gives back. It waits for its turn if every place is
+// held. After ErrFull or ErrShare there is nothing to give back.
 func (t *Turnstile) Enter(key Key) error {
 	r, err := t.arrive(key)
 	if r == nil {
@@ -102,7 +102,7 @@ func (t *Turnstile) Do(key Key, fn func() error) error {
 	return fn()
 }
 
-// Leave gives a place of key back. The next one that waits has it then.
+// Leave gives a place of key back. The next waiting request gets it.
 func (t *Turnstile) Leave(key Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,7 +138,7 @@ func (t *Turnstile) Waiting() int {
 	return t.mu.waiting
 }
 
-// arrive takes a place, or returns a request that waits for one, or an error.
+// arrive takes a place, or returns a request that waits for one, or returns an error.
 func (t *Turnstile) arrive(key Key) (*request, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -161,13 +161,13 @@ func (t *Turnstile) arrive(key Key) (*request, error) {
 	return nil, nil
 }
 
-// joinLocked counts a place or a request of c.
+// joinLocked adds a place or a waiting request of c.
 func (t *Turnstile) joinLocked(c *caller) {
 	c.present++
 	t.mu.present[c.key] = c
 }
 
-// partLocked ends that a place or a request of c is counted. The table has only callers that are
+// partLocked removes a place or a waiting request of c. The table has only callers that are
 // present.
 func (t *Turnstile) partLocked(c *caller) {
 	if c.present--; c.present == 0 {
@@ -195,15 +195,15 @@ func (t *Turnstile) removeLocked(r *request) {
 	t.mu.waiting--
 }
 
-// toEndLocked puts c, which was served, behind the other callers that wait.
+// toEndLocked moves c, which was served, to the end of the queue.
 func (t *Turnstile) toEndLocked(c *caller) {
 	if i := slices.Index(t.mu.queue, c); i >= 0 {
 		t.mu.queue = append(slices.Delete(t.mu.queue, i, i+1), c)
 	}
 }
 
-// crowdOutLocked refuses the youngest request of the caller with the most that wait, if after that
-// it has no fewer than asked.
+// crowdOutLocked refuses the youngest request of the caller with the most waiting requests, if that
+// caller still has at least asked of them afterwards.
 func (t *Turnstile) crowdOutLocked(asked int) bool {
 	var longest *caller
 	for _, c := range t.mu.queue {
@@ -221,7 +221,7 @@ func (t *Turnstile) crowdOutLocked(asked int) bool {
 	return true
 }
 
-// giveUp ends that r waits, unless it has been decided meanwhile.
+// giveUp removes r from the queue, unless it has been decided meanwhile.
 func (t *Turnstile) giveUp(r *request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

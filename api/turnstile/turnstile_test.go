@@ -142,7 +142,7 @@ func TestOneCallerNeverKeepsOthersFromWaiting(t *testing.T) {
 	}
 }
 
-func TestNoWaitingMeansRefusedAtOnce(t *testing.T) {
+func TestWithoutAQueueRefusalsAreImmediate(t *testing.T) {
 	b := newBench(t, Limits{Places: 1})
 	b.arrive("placed", "A1")
 	b.arrive("full", "A2", "B1")
@@ -150,7 +150,7 @@ func TestNoWaitingMeansRefusedAtOnce(t *testing.T) {
 	b.arrive("placed", "B1")
 }
 
-func TestWhoeverWaitsTooLongIsRefusedAndLeavesNoTrace(t *testing.T) {
+func TestARequestThatWaitsTooLongIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Limits{Places: 1, Waiting: 2, Patience: time.Second})
 		if err := s.Enter(user(1)); err != nil {
@@ -171,7 +171,7 @@ func TestWhoeverWaitsTooLongIsRefusedAndLeavesNoTrace(t *testing.T) {
 	})
 }
 
-func TestAPlaceIsGivenBackAlsoByAPanic(t *testing.T) {
+func TestAPanicGivesThePlaceBack(t *testing.T) {
 	s := New(Limits{Places: 1})
 	func() {
 		defer func() { _ = recover() }()
@@ -182,7 +182,7 @@ func TestAPlaceIsGivenBackAlsoByAPanic(t *testing.T) {
 	}
 }
 
-func TestAPlaceThatNobodyHasCannotBeGivenBack(t *testing.T) {
+func TestLeavingWithoutAPlacePanics(t *testing.T) {
 	s := New(Limits{Places: 1, Waiting: 1})
 	check := func(who Key) {
 		defer func() {
@@ -253,7 +253,7 @@ func (m *model) next(key Key) *request {
 	return r
 }
 
-func TestATurnstileIsTwoLists(t *testing.T) {
+func TestATurnstileBehavesLikeItsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := Limits{
 			Places: rapid.IntRange(1, 3).Draw(t, "places"), PerCaller: rapid.IntRange(0, 4).Draw(t, "share"),
@@ -369,7 +369,7 @@ func (m *model) giveUp(t *rapid.T, s *Turnstile) {
 	m.order = slices.DeleteFunc(m.order, func(k Key) bool { return m.waits(k) == 0 })
 }
 
-func TestRacingCallersNeverHoldMoreThanThereIs(t *testing.T) {
+func TestRacingCallersNeverExceedThePlaces(t *testing.T) {
 	s := New(Limits{Places: 3, PerCaller: 4, Waiting: 8, Patience: time.Millisecond})
 	var inside atomic.Int32
 	var callers sync.WaitGroup

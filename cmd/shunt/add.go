@@ -11,6 +11,7 @@ import (
 
 	"shunt/api/client"
 	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/linkflags"
 	"shunt/cmd/shunt/settings"
 )
 
@@ -39,7 +40,7 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 			given["alias"] = text // an empty one too: the server refuses it
 			return text, nil
 		})
-	addLinkFlags(fs, given, true)
+	linkflags.Add(fs, given, true)
 	fs.BoolVar(&asJSON, "json", false, "print the link object")
 	settings.MarkArguments(fs, "alias", "json")
 	return cmd

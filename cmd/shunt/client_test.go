@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"testing"
 	"time"
+
+	"shunt/cmd/shunt/settings"
 )
 
 func TestAnOperationWithoutAResultIsAnError(t *testing.T) {
@@ -57,7 +59,7 @@ func TestExpiriesAreSpansOrTimes(t *testing.T) {
 		"2030-12-31T23:59:59+01:00": "2030-12-31T22:59:59Z",
 		"":                          "", "0d": "", "-1d": "", "d": "", "-1h": "", "0s": "", "99999999d": "", "tomorrow": "", "2030": "",
 	} {
-		got, err := parseExpiry(text, now)
+		got, err := settings.ParseExpiry(text, now)
 		if err != nil && want == "" {
 			continue
 		}

@@ -142,6 +142,8 @@ func storeError(dir string, err error) error {
 			absolute(dir))
 	case errors.Is(err, storage.ErrLocked):
 		return fmt.Errorf("%s: %w", dir, storage.ErrLocked)
+	case errors.Is(err, storage.ErrOldFormat):
+		return fmt.Errorf("%s: %w; nothing was changed. %s", dir, err, keepOldLinks)
 	case errors.Is(err, storage.ErrNewerFormat):
 		return fmt.Errorf("%s: %w; nothing was changed", dir, err)
 	case errors.Is(err, storage.ErrLostWrites):
@@ -161,8 +163,12 @@ func storeError(dir string, err error) error {
 	return folderError(dir, "--data", err)
 }
 
-// folderError explains what is wrong with a folder that flag, or an argument, names, without the
-// operation that failed.
+// keepOldLinks says what to do with data from before the first release.
+const keepOldLinks = "To keep its links, print them with 'shunt export' of the version that wrote them, and read them into a new " +
+	"data folder with 'shunt import' of this one"
+
+// folderError says what is wrong with a folder that flag, or an argument, names. What was being
+// done to it is no matter then.
 func folderError(dir, flag string, err error) error {
 	inPath := (*fs.PathError)(nil)
 	switch {

@@ -14,6 +14,7 @@ import (
 
 	"shunt/api/client"
 	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/linkflags"
 	"shunt/cmd/shunt/settings"
 )
 
@@ -36,14 +37,14 @@ somebody has edited it meanwhile, nothing changes and the exit code is 1.
 		Args: exactly("CODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(given) == 0 {
-				return settings.UsageErrorf("say what to change: %s", flagNames())
+				return settings.UsageErrorf("say what to change: %s", linkflags.Names())
 			}
 			return editLink(cmd.Context(), &where, args[0], given, options, asJSON, stdout, stderr)
 		},
 	}
 	addLocalSettings(cmd, &where)
 	fs := cmd.Flags()
-	addLinkFlags(fs, given, false)
+	linkflags.Add(fs, given, false)
 	settings.Var(fs, &options, "if-match", "VERSION", "", "only if the link has this version, which 'shunt show' prints", parseVersion)
 	fs.BoolVar(&asJSON, "json", false, "print the link object")
 	settings.MarkArguments(fs, "if-match", "json")

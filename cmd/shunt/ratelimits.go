@@ -3,14 +3,14 @@ package main
 import (
 	"github.com/spf13/pflag"
 
-	"shunt/api"
+	"shunt/api/limit"
 	"shunt/api/rate"
 	"shunt/cmd/shunt/settings"
 )
 
 // addRateLimits adds the settings of how often clients may ask.
-func addRateLimits(fs *pflag.FlagSet, l *api.RateLimits) {
-	byDefault := api.DefaultRateLimits()
+func addRateLimits(fs *pflag.FlagSet, l *limit.Limits) {
+	byDefault := limit.Default()
 	add := func(p *rate.Limit, name string, d rate.Limit, usage string) {
 		settings.Var(fs, p, name, "LIMIT", d.String(), usage, rate.Parse)
 	}

@@ -97,6 +97,8 @@ func restoreError(from, dir string, err error) error {
 		err = fmt.Errorf("%s (--data) is in use: a server or another restore runs on it; nothing was changed", dir)
 	case errors.Is(err, storage.ErrUnfinishedBackup):
 		err = fmt.Errorf("the backup in %s did not finish and cannot be used", from)
+	case errors.Is(err, storage.ErrOldFormat):
+		err = fmt.Errorf("%w; nothing was restored. %s", err, keepOldLinks)
 	case errors.Is(err, storage.ErrNotAStore):
 		err = fmt.Errorf("there is no backup in %s: %w", from, err)
 	case errors.Is(err, storage.ErrNoStore):

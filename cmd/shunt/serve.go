@@ -24,6 +24,9 @@ import (
 
 	"shunt/api"
 	"shunt/api/account"
+	"shunt/api/admin"
+	"shunt/api/limit"
+	"shunt/api/visitor"
 	"shunt/engine"
 )
 
@@ -44,7 +47,7 @@ type serveConfig struct {
 	keptDays       int
 	connections    int // 0: as many as there are descriptors for
 	perAddress     int // negative: no limit
-	rateLimits     api.RateLimits
+	rateLimits     limit.Limits
 	https          httpsSettings
 	allowHTTP      bool
 	corsOrigins    []string
@@ -133,7 +136,7 @@ func (cfg *serveConfig) check() error {
 	if err := api.CheckCORSOrigins(cfg.corsOrigins); err != nil {
 		return settings.UsageErrorf("--cors-origin: %w", err)
 	}
-	if err := api.CheckAdminHosts(cfg.adminHosts); err != nil {
+	if _, err := admin.ParseHosts(cfg.adminHosts); err != nil {
 		return settings.UsageErrorf("--admin-host: %w", err)
 	}
 	if err := cfg.https.check(&cfg.data); err != nil {
@@ -183,9 +186,9 @@ type server struct {
 	program string
 	parts   *stack
 
-	countries            *api.CountryTable // nil without --geoip
-	certs                certs.Source      // nil: no HTTPS
-	blocks               *api.BlockFile    // nil without --block-list
+	countries            *visitor.Countries // nil without --geoip
+	certs                certs.Source       // nil: no HTTPS
+	blocks               *api.BlockFile     // nil without --block-list
 	public, admin, local net.Listener
 	redirects            net.Listener // to HTTPS; nil: none
 	core                 core
@@ -267,7 +270,7 @@ func (s *server) readCountries() (err error) {
 	if s.cfg.geoIP == "" {
 		return nil
 	}
-	if s.countries, err = api.ReadCountries(s.cfg.geoIP); err != nil {
+	if s.countries, err = visitor.ReadCountries(s.cfg.geoIP); err != nil {
 		return fmt.Errorf("--geoip: %w", err)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 
 	"shunt/api/client"
 	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/linkflags"
 	"shunt/cmd/shunt/settings"
 )
 
@@ -66,8 +67,8 @@ func linkText(l *client.Link) string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	row := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, console.Printable(value)) }
 	row("address", l.ShortURL)
-	for _, f := range settableFields {
-		row(f.flag, f.show(l))
+	for _, f := range linkflags.Fields {
+		row(f.Flag, f.Show(l))
 	}
 	row("state", string(l.State))
 	row("hits", strconv.FormatUint(l.Hits, 10))

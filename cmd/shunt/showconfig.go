@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api"
+	"shunt/api/visitor"
 	"shunt/cmd/shunt/certs"
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/settings"
@@ -125,7 +126,7 @@ func (cfg *serveConfig) checkFiles(stderr io.Writer) error {
 		errs = append(errs, err)
 	}
 	if cfg.geoIP != "" {
-		if _, err := api.ReadCountries(cfg.geoIP); err != nil {
+		if _, err := visitor.ReadCountries(cfg.geoIP); err != nil {
 			errs = append(errs, fmt.Errorf("--geoip: %w", err))
 		}
 	}

@@ -2,12 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +13,7 @@ import (
 )
 
 func newTokenAdd(stdout, stderr io.Writer) *cobra.Command {
-	where, draft, scopes, expires := localTarget{}, client.TokenDraft{}, []string{}, expiry{}
+	where, draft, scopes, expires := localTarget{}, client.TokenDraft{}, []string{}, settings.Expiry{}
 	cmd := &cobra.Command{
 		Use:   "add --name NAME",
 		Short: "Make an API token and print it",
@@ -32,7 +28,7 @@ first token of the first user, an admin, has all scopes; later tokens have all b
   shunt token add --name first --init --data /var/lib/shunt`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			draft.ExpiresAt = expires.time
+			draft.ExpiresAt = expires.Time
 			for _, scope := range scopes {
 				draft.Scopes = append(draft.Scopes, client.Scope(scope))
 			}
@@ -82,39 +78,4 @@ func firstTokenScopes(ctx context.Context, c *connection, draft *client.TokenDra
 	me, err := c.Me(ctx)
 	draft.Scopes = me.Scopes
 	return err
-}
-
-// expiry is a flag: a time, or a span from now; zero: never.
-type expiry struct {
-	text string
-	time time.Time
-}
-
-func (e *expiry) Set(text string) (err error) {
-	e.text = text
-	e.time, err = parseExpiry(text, time.Now())
-	return err
-}
-
-func (e *expiry) String() string { return e.text }
-func (e *expiry) Type() string   { return "TIME" }
-
-// maxExpiryDays keeps a span in days within what a time can hold in JSON: years have four digits.
-const maxExpiryDays = 366 * 1000
-
-func parseExpiry(text string, now time.Time) (time.Time, error) {
-	if days, found := strings.CutSuffix(text, "d"); found {
-		if n, err := strconv.Atoi(days); err == nil && 0 < n && n <= maxExpiryDays {
-			return now.UTC().AddDate(0, 0, n), nil
-		}
-	}
-	if d, err := time.ParseDuration(text); err == nil && d > 0 {
-		return now.UTC().Add(d), nil
-	}
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t.UTC(), nil
-		}
-	}
-	return time.Time{}, errors.New("must be a span such as 90d or 12h, or a time such as 2030-12-31 or 2030-12-31T23:59:59Z")
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -50,17 +49,10 @@ func tokensTable(tokens []client.Token) [][]string {
 	rows := [][]string{{"ID", "NAME", "SCOPES", "CREATED", "EXPIRES", "LAST USED"}}
 	for _, t := range tokens {
 		rows = append(rows, []string{
-			t.ID, t.Name, scopesText(t.Scopes), console.Time(t.CreatedAt), orNever(t.ExpiresAt), orNever(t.LastUsedAt),
+			t.ID, t.Name, scopesText(t.Scopes), console.Time(t.CreatedAt), console.TimeOrNever(t.ExpiresAt), console.TimeOrNever(t.LastUsedAt),
 		})
 	}
 	return rows
-}
-
-func orNever(t time.Time) string {
-	if t.IsZero() {
-		return "never"
-	}
-	return console.Time(t)
 }
 
 func scopesText(scopes []client.Scope) string {

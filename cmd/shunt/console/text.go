@@ -70,6 +70,14 @@ func PrintTable(stdout io.Writer, rows [][]string) error {
 // Time returns t as all commands print it: RFC 3339 in UTC.
 func Time(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
+// TimeOrNever returns t as Time does, "never" for the zero time.
+func TimeOrNever(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return Time(t)
+}
+
 // PrintJSON prints an answer of the API as it came, indented.
 func PrintJSON(stdout io.Writer, answer []byte) error {
 	var text bytes.Buffer

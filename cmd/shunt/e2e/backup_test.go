@@ -317,7 +317,8 @@ func TestARestoreBesideARunningServerIsRefused(t *testing.T) {
 func TestCheckExitsWith1OnAFaultRestoreRefusesIt(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	p := startServer(t, filepath.Join(home, "data"))
+	startServer(t, filepath.Join(home, "data")).terminate()
+	p := startServer(t, filepath.Join(home, "data")) // writes the log of the first into a table file
 	c := startClients(t, p)
 	c.acknowledged(20, 20)
 	c.end()
@@ -340,10 +341,8 @@ func TestCheckExitsWith1OnAFaultRestoreRefusesIt(t *testing.T) {
 	if found := printed[checkOutcome](t, shunt(t, home, nil, "check", "--data", "data", "--json")); found.OK || found.FaultCount != 1 || len(found.Faults) != 1 {
 		t.Errorf("got %+v", found)
 	}
-	if err := os.WriteFile(filepath.Join(home, "b", "format"), []byte("shunt backup, format 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	shunt(t, home, nil, "restore", "b", "--data", "new").want(t, exitFailed, "", "format 1, and the database has 3(.|\n)*nothing was restored")
+	damage("b/db/*.sst", 20)
+	shunt(t, home, nil, "restore", "b", "--data", "new").want(t, exitFailed, "", `\.sst: it is damaged(.|\n)*nothing was restored`)
 	if exists(t, filepath.Join(home, "new")) {
 		t.Error("something was restored")
 	}

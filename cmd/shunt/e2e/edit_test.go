@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"shunt/cmd/shunt/linkflags"
 )
 
 func TestEditSetsAndResetsEveryFieldOfAPatch(t *testing.T) {
@@ -21,16 +23,24 @@ func TestEditSetsAndResetsEveryFieldOfAPatch(t *testing.T) {
 		return link
 	}
 	run("add", "https://example.org/old", "--alias", "spring")
-	set := run("edit", "spring", "--url", "https://example.org/new", "--title", "T", "--tag", "a, b", "--tag", "c", "--expires", "2099-12-31",
-		"--max-hits", "7", "--status", "307", "--forward-query")
-	reset := run("edit", p.public+"/spring", "--title", "", "--tag", "", "--expires", "never", "--max-hits", "none", "--status", "302", "--forward-query=false")
-	for name, want := range map[string][2]any{
+	set := []string{"edit", "spring", "--url", "https://example.org/new", "--title", "T", "--tag", "a, b", "--tag", "c",
+		"--expires", "2099-12-31", "--max-hits", "7", "--status", "307"}
+	reset := []string{"edit", p.public + "/spring", "--title", "", "--tag", "", "--expires", "never", "--max-hits", "none", "--status", "302"}
+	wants := map[string][2]any{
 		"url":   {"https://example.org/new", "https://example.org/new"},
 		"title": {"T", ""}, "tags": {[]any{"a, b", "c"}, []any{}}, "expires_at": {"2099-12-31T00:00:00Z", nil}, "max_hits": {7.0, nil},
-		"redirect_status": {307.0, 302.0}, "forward_query": {true, false},
-	} {
-		if got := [2]any{set[name], reset[name]}; !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: got %v, want %v", name, got, want)
+		"redirect_status": {307.0, 302.0},
+	}
+	for _, f := range linkflags.Fields {
+		if f.Kind == "bool" {
+			set, reset = append(set, "--"+f.Flag), append(reset, "--"+f.Flag+"=false")
+			wants[f.Name] = [2]any{true, false}
+		}
+	}
+	afterSet, afterReset := run(set...), run(reset...)
+	for _, f := range linkflags.Fields {
+		if got := [2]any{afterSet[f.Name], afterReset[f.Name]}; !reflect.DeepEqual(got, wants[f.Name]) {
+			t.Errorf("%s: got %v, want %v", f.Name, got, wants[f.Name])
 		}
 	}
 }
@@ -60,7 +70,11 @@ func TestShowPrintsALinkForPeopleAndPipes(t *testing.T) {
 			t.Errorf("%q has no value", line)
 		}
 	}
-	const want = "address url title tag expires max-hits status forward-query state hits unique owner created updated version"
+	want := "address"
+	for _, f := range linkflags.Fields {
+		want += " " + f.Flag
+	}
+	want += " state hits unique owner created updated version"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

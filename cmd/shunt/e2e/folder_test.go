@@ -43,7 +43,7 @@ func TestAFolderOfANewerFormatIsRefusedUnchanged(t *testing.T) {
 	dir := t.TempDir()
 	shunt(t, "", nil, "token", "add", "--name", "a", "--init", "--data", dir)
 	format := filepath.Join(dir, "format")
-	if err := os.WriteFile(format, []byte("shunt store, format 99\n"), 0o600); err != nil {
+	if err := os.WriteFile(format, []byte("shunt data, version 99\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	before := listing(t, dir)

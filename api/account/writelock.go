@@ -1,0 +1,71 @@
+package account
+
+import (
+	"context"
+
+	"shunt/engine"
+)
+
+// A writeLock is the right to write. One goroutine at a time has it: from before it looks at the
+// table until its write has ended there, however long after its caller has gone. A mutex that the
+// caller unlocks would not do: the next writer would look at rows that the write under way is about
+// to change, and undo the change or give its number twice.
+type writeLock struct {
+	accounts *Accounts
+	ctx      context.Context // done CommitTimeout after the lock was asked for
+	cancel   context.CancelFunc
+	begun    bool // a write, which unlocks when it has ended
+}
+
+// lockWrites waits for the right to write. It returns engine.ErrOverloaded if others have it for
+// engine.CommitTimeout. The lock is to be unlocked.
+func (a *Accounts) lockWrites() (*writeLock, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), engine.CommitTimeout)
+	select {
+	case a.writes <- struct{}{}:
+		return &writeLock{accounts: a, ctx: ctx, cancel: cancel}, nil
+	case <-ctx.Done():
+		cancel()
+		return nil, engine.ErrOverloaded
+	}
+}
+
+// unlock gives up the right to write, unless a write was begun: then the end of the write does.
+func (l *writeLock) unlock() {
+	l.cancel()
+	if !l.begun {
+		l.accounts.unlockWrites()
+	}
+}
+
+func (a *Accounts) unlockWrites() { <-a.writes }
+
+// write is writeThen with nothing to do at its end.
+func (l *writeLock) write(sets [][2][]byte, deletes [][]byte) error {
+	return l.writeThen(sets, deletes, func(bool) {})
+}
+
+// writeThen writes rows, once for each lock, and waits for the write until engine.CommitTimeout
+// after the lock was asked for. It calls ended once, when the write has ended and before anybody
+// else has the lock, with whether the rows were written; also if the caller has gone by then, or no
+// write was begun. Errors: those of the table; engine.ErrOverloaded if it was too late to begin;
+// engine.ErrOutcomeUnknown.
+func (l *writeLock) writeThen(sets [][2][]byte, deletes [][]byte, ended func(written bool)) error {
+	if l.ctx.Err() != nil {
+		ended(false)
+		return engine.ErrOverloaded
+	}
+	l.begun = true
+	done := make(chan error, 1)
+	l.accounts.table.Write(sets, deletes, func(err error) {
+		ended(err == nil)
+		l.accounts.unlockWrites()
+		done <- err
+	})
+	select {
+	case err := <-done:
+		return err
+	case <-l.ctx.Done():
+		return engine.ErrOutcomeUnknown
+	}
+}

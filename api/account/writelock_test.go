@@ -1,0 +1,228 @@
+package account
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shunt/engine"
+)
+
+// stalling is a table whose writes, while it is stalled, begin and do not end until it is released.
+type stalling struct {
+	Table
+	stalled chan struct{} // nil: it is not; closed by release
+	fails   error         // of what was stalled, if set
+}
+
+func (s *stalling) stall() { s.stalled = make(chan struct{}) }
+
+// release lets all that was stalled end, and waits for it.
+func (s *stalling) release() {
+	close(s.stalled)
+	s.stalled = nil
+	synctest.Wait()
+}
+
+func (s *stalling) Write(sets [][2][]byte, deletes [][]byte, done func(error)) {
+	stalled := s.stalled
+	if stalled == nil {
+		s.Table.Write(sets, deletes, done)
+		return
+	}
+	go func() {
+		<-stalled
+		if s.fails != nil {
+			done(s.fails)
+			return
+		}
+		s.Table.Write(sets, deletes, done)
+	}()
+}
+
+// inStall runs a test, in time that passes at once, of accounts in a folder of its own whose table
+// can be stalled.
+func inStall(t *testing.T, test func(t *testing.T, f *folder, table *stalling)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFolder(t)
+		table := &stalling{Table: f.table}
+		f.table = table
+		test(t, f, table)
+	})
+}
+
+// within wants an error of a call, at an exact time after it.
+func within(t *testing.T, call func() error, want error, took time.Duration) {
+	t.Helper()
+	start := time.Now()
+	if err := call(); !errors.Is(err, want) || time.Since(start) != took {
+		t.Errorf("got %v after %v, want %v after %v", err, time.Since(start), want, took)
+	}
+}
+
+func adding(f *folder, email string) func() error {
+	return func() error {
+		_, err := f.AddUser(UserDraft{Email: email, Role: RoleMember})
+		return err
+	}
+}
+
+func TestNobodyWritesBesideAWriteWhoseCallerHasGone(t *testing.T) {
+	inStall(t, func(t *testing.T, f *folder, table *stalling) {
+		f.admin(t)
+		table.stall()
+		within(t, adding(f, "first@example.com"), engine.ErrOutcomeUnknown, engine.CommitTimeout)
+		for range 3 {
+			within(t, adding(f, "second@example.com"), engine.ErrOverloaded, engine.CommitTimeout)
+		}
+		table.release()
+		first, err := f.UserByName("first@example.com")
+		if err != nil || first.ID != 2 {
+			t.Errorf("the write that outlived its caller: got %+v, %v, want user 2", first, err)
+		}
+		if second := f.add(t, "second@example.com", RoleMember); second.ID != 3 {
+			t.Errorf("the next: got user %d, want 3", second.ID)
+		}
+	})
+}
+
+func TestLockAndTableShareOneTimeLimit(t *testing.T) {
+	inStall(t, func(t *testing.T, f *folder, table *stalling) {
+		table.stall()
+		first := make(chan error, 1)
+		go func() { first <- adding(f, "first@example.com")() }()
+		synctest.Wait()
+		time.AfterFunc(engine.CommitTimeout/2, func() {
+			held := table.stalled
+			table.stall() // for the second
+			close(held)
+		})
+		within(t, adding(f, "second@example.com"), engine.ErrOutcomeUnknown, engine.CommitTimeout)
+		if err := <-first; err != nil {
+			t.Errorf("the first: got %v", err)
+		}
+		table.release()
+	})
+}
+
+func TestAWriteThatFailsLateReleasesTheLock(t *testing.T) {
+	inStall(t, func(t *testing.T, f *folder, table *stalling) {
+		table.stall()
+		table.fails = engine.ErrReadOnly
+		within(t, adding(f, "first@example.com"), engine.ErrOutcomeUnknown, engine.CommitTimeout)
+		table.release()
+		if second := f.add(t, "second@example.com", RoleMember); second.ID != 1 {
+			t.Errorf("the next: got user %d, want 1", second.ID)
+		}
+	})
+}
+
+func TestARefusalBeforeWritingReleasesTheLock(t *testing.T) {
+	inStall(t, func(t *testing.T, f *folder, _ *stalling) {
+		admin := f.admin(t)
+		taken, role := AdminName+"@example.com", RoleMember
+		f.add(t, taken, RoleMember)
+		for what, call := range map[string]func() error{
+			"a taken address":      adding(f, taken),
+			"no such user":         func() error { return f.RemoveUser(99, mayGo(nil)) },
+			"who may not go":       func() error { return f.RemoveUser(2, mayGo(errors.New("no"))) },
+			"the last admin":       func() error { _, err := f.EditUser(admin, 1, UserEdit{Role: &role}); return err },
+			"no such token":        func() error { return f.RevokeToken(1, "none") },
+			"a token without name": func() error { _, _, err := f.IssueToken(admin, TokenDraft{}); return err },
+		} {
+			if err := call(); err == nil || len(f.writes) != 0 {
+				t.Errorf("%s: got %v, and %d turns are taken", what, err, len(f.writes))
+			}
+		}
+	})
+}
+
+func TestALateEditUndoesNoNewPassword(t *testing.T) {
+	inStall(t, func(t *testing.T, f *folder, table *stalling) {
+		admin := f.admin(t)
+		u := f.add(t, "ann@example.com", RoleMember)
+		email, password := "ben@example.com", rightPassword
+		rename := func() error { _, err := f.EditUser(admin, u.ID, UserEdit{Email: &email}); return err }
+		renew := func() error { _, err := f.EditUser(admin, u.ID, UserEdit{Password: &password}); return err }
+		table.stall()
+		within(t, rename, engine.ErrOutcomeUnknown, engine.CommitTimeout)
+		within(t, renew, engine.ErrOverloaded, engine.CommitTimeout)
+		table.release()
+		within(t, renew, nil, 0)
+		f.logIn(t, email)
+	})
+}
+
+func TestRacingDemotionsLeaveAnAdmin(t *testing.T) {
+	inStall(t, func(t *testing.T, f *folder, table *stalling) {
+		first := f.admin(t)
+		second := f.add(t, "second@example.com", RoleAdmin)
+		member := RoleMember
+		demote := func(id uint32) func() error {
+			return func() error { _, err := f.EditUser(first, id, UserEdit{Role: &member}); return err }
+		}
+		table.stall()
+		within(t, demote(first.User.ID), engine.ErrOutcomeUnknown, engine.CommitTimeout)
+		within(t, demote(second.ID), engine.ErrOverloaded, engine.CommitTimeout)
+		table.release()
+		var last engine.FieldError
+		if err := demote(second.ID)(); !errors.As(err, &last) || last.Code != "last_admin" {
+			t.Errorf("got %v, want that it is the last admin", err)
+		}
+		if left, err := f.OldestAdmin(); err != nil || left.ID != second.ID {
+			t.Errorf("got %+v, %v, want user %d as the admin", left, err, second.ID)
+		}
+	})
+}
+
+// used issues a token of a new admin and uses it.
+func used(t *testing.T, f *folder) (admin Caller, token Token, hash [32]byte) {
+	t.Helper()
+	admin = f.admin(t)
+	token, text, err := f.IssueToken(admin, TokenDraft{Name: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Authenticate(text); err != nil {
+		t.Fatal(err)
+	}
+	hash, _ = parseToken(text)
+	return admin, token, hash
+}
+
+func TestALateLastUseDoesNotOutliveARevocation(t *testing.T) {
+	inStall(t, func(t *testing.T, f *folder, table *stalling) {
+		admin, token, hash := used(t, f)
+		revoke := func() error { return f.RevokeToken(admin.User.ID, token.ID) }
+		table.stall()
+		within(t, f.WriteUses, engine.ErrOutcomeUnknown, engine.CommitTimeout)
+		within(t, revoke, engine.ErrOverloaded, engine.CommitTimeout)
+		table.release()
+		within(t, revoke, nil, 0)
+		if row, err := f.table.Get(useKey(hash[:])); row != nil || err != nil {
+			t.Errorf("after revoking: got the use %q, %v", row, err)
+		}
+	})
+}
+
+func TestALastUseIsForgottenOnlyWhenWritten(t *testing.T) {
+	for name, fails := range map[string]error{"written": nil, "not written": engine.ErrReadOnly} {
+		t.Run(name, func(t *testing.T) {
+			inStall(t, func(t *testing.T, f *folder, table *stalling) {
+				_, _, hash := used(t, f)
+				table.stall()
+				table.fails = fails
+				within(t, f.WriteUses, engine.ErrOutcomeUnknown, engine.CommitTimeout)
+				if f.uses.of(hash).IsZero() {
+					t.Error("it is forgotten before the write has ended")
+				}
+				table.release()
+				if kept := !f.uses.of(hash).IsZero(); kept != (fails != nil) {
+					t.Errorf("after the write: it is still pending: %v", kept)
+				}
+			})
+		})
+	}
+}

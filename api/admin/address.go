@@ -1,0 +1,98 @@
+package admin
+
+import (
+	"net/http/pprof"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/valyala/fasthttp"
+	"github.com/valyala/fasthttp/fasthttpadaptor"
+	"github.com/valyala/fasthttp/pprofhandler"
+
+	"shunt/api/problem"
+	"shunt/engine"
+)
+
+// An Address answers requests on the admin address. Its fields are set before it is used.
+type Address struct {
+	Engine   *engine.Engine
+	Hosts    Hosts       // beside loopback ones
+	Profiles bool        // /debug/pprof even if the address is not loopback
+	Draining func() bool // whether the server is shutting down
+
+	pages map[string]fasthttp.RequestHandler
+}
+
+// NewAddress returns an Address that shows m.
+func NewAddress(e *engine.Engine, m *Metrics, draining func() bool) *Address {
+	a := &Address{Engine: e, Draining: draining}
+	a.pages = map[string]fasthttp.RequestHandler{
+		"/metrics": fasthttpadaptor.NewFastHTTPHandler(promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})),
+		"/healthz": healthy,
+		"/readyz":  a.ready,
+	}
+	return a
+}
+
+// ProfilePatience is how long a request to the admin address may take: a CPU profile takes as long
+// as it is asked to.
+const ProfilePatience = 5 * time.Minute
+
+const pprofIndexPath = "/debug/pprof/"
+
+var pprofIndex = fasthttpadaptor.NewFastHTTPHandlerFunc(pprof.Index)
+
+// Answer answers a request that came to that local address, or returns the problem that it gets.
+func (a *Address) Answer(ctx *fasthttp.RequestCtx, local netip.Addr) error {
+	if err := a.refuseForPage(ctx, local); err != nil {
+		return err
+	}
+	path := string(ctx.Path())
+	handle, found := a.pages[path]
+	if !found && strings.HasPrefix(path, pprofIndexPath) && a.mayProfile(local) {
+		handle, found = pprofhandler.PprofHandler, true
+		if path == pprofIndexPath {
+			handle = pprofIndex // PprofHandler refuses every path that ends in a slash
+		}
+	}
+	switch {
+	case !found:
+		return problem.New(problem.NotFound, "see /metrics, /healthz and /readyz")
+	case !ctx.IsGet() && !ctx.IsHead():
+		ctx.Response.Header.Set("Allow", "GET, HEAD")
+		return problem.New(problem.Method, "only GET and HEAD")
+	}
+	ctx.Response.Header.Set("Cache-Control", "no-store")
+	handle(ctx)
+	return nil
+}
+
+// mayProfile: profiles show what is in memory and cost time, so they are for this machine, unless
+// the operator asks for them.
+func (a *Address) mayProfile(local netip.Addr) bool { return a.Profiles || local.IsLoopback() }
+
+// healthy: the process answers.
+func healthy(ctx *fasthttp.RequestCtx) { writeText(ctx, fasthttp.StatusOK, "ok\n") }
+
+// ready: redirects are answered, and go on being answered. That holds when there is no space for
+// writes, too: a balancer that goes by this answer must not take away the node that redirects.
+func (a *Address) ready(ctx *fasthttp.RequestCtx) {
+	switch {
+	case a.Draining():
+		writeText(ctx, fasthttp.StatusServiceUnavailable, "draining\n")
+	case !a.Engine.Ready():
+		writeText(ctx, fasthttp.StatusServiceUnavailable, "loading\n")
+	case a.Engine.ReadOnly():
+		writeText(ctx, fasthttp.StatusOK, "ready, read_only: there is too little space to write links\n")
+	default:
+		writeText(ctx, fasthttp.StatusOK, "ready\n")
+	}
+}
+
+func writeText(ctx *fasthttp.RequestCtx, status int, text string) {
+	ctx.SetStatusCode(status)
+	ctx.SetContentType("text/plain; charset=utf-8")
+	ctx.SetBodyString(text)
+}

@@ -1,0 +1,99 @@
+package admin
+
+import (
+	"cmp"
+	"errors"
+	"runtime"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"shunt/engine"
+)
+
+// Metrics are what is counted beside the hot path; a collector reads the rest from the engine and
+// the front end. Any number of goroutines may use them at once.
+type Metrics struct {
+	registry       *prometheus.Registry
+	requests       *prometheus.CounterVec   // route, method, code
+	requestSeconds *prometheus.HistogramVec // route
+	linkWrites     *prometheus.CounterVec   // op, result
+	authFailures   prometheus.Counter
+}
+
+// Sources are where figures come from that are counted anyway. They are asked whenever Prometheus
+// asks, from any goroutine.
+type Sources struct {
+	Engine *engine.Engine
+	Front  func() Front
+	Store  func() map[string]float64 // gauges, or counters if the name ends in _total; nil: none
+}
+
+// NewMetrics returns metrics of a program of that version, empty if it has none.
+func NewMetrics(version string, sources Sources) *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "shunt_http_requests_total", Help: "API requests answered.",
+		}, []string{"route", "method", "code"}),
+		requestSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "shunt_request_duration_seconds", Help: "Time to handle an API request.",
+			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
+		}, []string{"route"}),
+		linkWrites: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "shunt_link_writes_total", Help: "Writes of links, by result: ok, refused or failed.",
+		}, []string{"op", "result"}),
+		authFailures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "shunt_auth_failures_total", Help: "API requests without a valid token, session or password.",
+		}),
+	}
+	buildInfo := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "shunt_build_info", Help: "Always 1; the labels are the version of the program and of Go.",
+		ConstLabels: prometheus.Labels{"version": cmp.Or(version, "unknown"), "goversion": runtime.Version()},
+	})
+	buildInfo.Set(1)
+	m.registry.MustRegister(m.requests, m.requestSeconds, m.linkWrites, m.authFailures, buildInfo,
+		&collector{sources}, storeCollector{sources.Store},
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Seconds returns where the duration of a request to route is observed.
+func (m *Metrics) Seconds(route string) prometheus.Observer {
+	return m.requestSeconds.WithLabelValues(route)
+}
+
+// Answered counts an answered API request. method is nil if the request could not be read.
+func (m *Metrics) Answered(route string, method []byte, status int) {
+	m.requests.WithLabelValues(route, MethodLabel(method), strconv.Itoa(status)).Inc()
+}
+
+// AuthFailed counts a request that named no caller.
+func (m *Metrics) AuthFailed() { m.authFailures.Inc() }
+
+// MethodLabel returns the method if it is one of the usual ones, "other" if not: clients can make
+// up methods without end.
+func MethodLabel(method []byte) string {
+	switch m := string(method); m {
+	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
+		return m
+	}
+	return "other"
+}
+
+// Wrote counts a write of a link that returned err. op is create, update or delete.
+func (m *Metrics) Wrote(op string, err error) {
+	var invalid engine.InvalidError
+	result := "failed"
+	switch {
+	case err == nil:
+		result = "ok"
+	case errors.Is(err, engine.ErrTaken), errors.Is(err, engine.ErrNotFound), errors.Is(err, engine.ErrVersion),
+		errors.Is(err, engine.ErrMismatch), errors.Is(err, engine.ErrTooManyReceipts), errors.Is(err, engine.ErrDeleted),
+		errors.Is(err, engine.ErrRefused), errors.Is(err, engine.ErrOwnerGone),
+		errors.As(err, &invalid):
+		result = "refused"
+	}
+	m.linkWrites.WithLabelValues(op, result).Inc()
+}

@@ -1,0 +1,70 @@
+package api
+
+import (
+	"bytes"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/turnstile"
+	"shunt/api/wire"
+)
+
+// Limits of the front end.
+const (
+	MaxConnections    = wire.MaxConnections
+	DefaultPerAddress = 512 // connections from one address; Options.MaxPerAddress
+	maxOperators      = 32  // connections to the admin address, and to the socket
+)
+
+// bodyLimits says how large the body of a request may be, before it is read.
+type bodyLimits struct {
+	auth      *authenticator
+	endpoints map[string]endpoint // those that have a limit of their own, by method and path
+}
+
+// newBodyLimits returns the limits of endpoints. Only paths without parameters may have one.
+func newBodyLimits(auth *authenticator, endpoints []endpoint) *bodyLimits {
+	b := &bodyLimits{auth: auth, endpoints: make(map[string]endpoint)}
+	for _, e := range endpoints {
+		if e.maxBody > 0 {
+			b.endpoints[e.method+" "+apiRoot+e.path] = e
+		}
+	}
+	return b
+}
+
+// endpointOf returns the endpoint that h is for, if that has a limit of its own.
+func (b *bodyLimits) endpointOf(h *fasthttp.RequestHeader) (e endpoint, found bool) {
+	if len(b.endpoints) == 0 {
+		return endpoint{}, false
+	}
+	path, _, _ := bytes.Cut(h.RequestURI(), []byte{'?'})
+	e, found = b.endpoints[string(h.Method())+" "+string(path)]
+	return e, found
+}
+
+// overNetwork returns how large h's body may be, and whose it is if it may be a large one. fasthttp
+// reads the body whole before it is known who sends it, so more than the usual is for callers whose
+// token or session is good for the endpoint.
+func (b *bodyLimits) overNetwork(h *fasthttp.RequestHeader) (limit int, key turnstile.Key) {
+	e, found := b.endpointOf(h)
+	switch {
+	case !found:
+		return wire.MaxBodyBytes, key
+	case e.maxBody <= wire.MaxBodyBytes:
+		return e.maxBody, key
+	}
+	if caller, found := b.auth.sender(h, e.scope); found {
+		return e.maxBody, keyOf(caller)
+	}
+	return wire.MaxBodyBytes, key
+}
+
+// overSocket is overNetwork for the socket of local commands: a command may send what the endpoint
+// takes, and has no share.
+func (b *bodyLimits) overSocket(h *fasthttp.RequestHeader) (limit int, key turnstile.Key) {
+	if e, found := b.endpointOf(h); found {
+		return e.maxBody, key
+	}
+	return wire.MaxBodyBytes, key
+}

@@ -1,0 +1,115 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"shunt/api/account"
+)
+
+func TestAnEndpointMayTakeALargerBodyFromKnownCallers(t *testing.T) {
+	st := newSite(t, nil)
+	*st.bodyLimits = *newBodyLimits(st.auth, []endpoint{
+		{method: "POST", path: "/shorten", scope: account.LinksWrite, maxBody: 128 << 10}, {method: "POST", path: "/tokens", maxBody: 100},
+	})
+	body := `{"url":"http://a/"}` + strings.Repeat(" ", 100<<10)
+	for name, c := range map[string]struct {
+		token, path, body string
+		want              int
+	}{
+		"more than usual":              {st.token, "/shorten", body, 201},
+		"more than that":               {st.token, "/shorten", body + body, 413},
+		"more than usual, of a nobody": {"shunt_wrong", "/shorten", body, 413},
+		"without the scope":            {st.member("ann@example.com", account.LinksRead), "/shorten", body, 413},
+		"elsewhere":                    {st.token, "/links/x", body, 413},
+		"less than usual":              {st.token, "/tokens", body[:101], 413},
+	} {
+		if r := st.callAs(c.token, "POST", c.path, c.body); r.status != c.want {
+			t.Errorf("%s: got %d %s, want %d", name, r.status, r.body, c.want)
+		}
+	}
+}
+
+// largeHead is the head of a bulk of so many bytes; 0: in chunks.
+func largeHead(token string, bytes int) string {
+	length := "Transfer-Encoding: chunked"
+	if bytes > 0 {
+		length = fmt.Sprintf("Content-Length: %d", bytes)
+	}
+	return "POST /api/v1/shorten/bulk HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nAuthorization: Bearer " + token + "\r\n" +
+		length + "\r\n\r\n"
+}
+
+func TestOneMemberDoesNotKeepTheAdminFromImporting(t *testing.T) {
+	const (
+		share   = 8  // of the 32 places for large bodies
+		senders = 64 // who would fill all places
+		size    = 200 << 10
+	)
+	st := newSite(t, nil)
+	addr := st.realAddress()
+	greedy := st.member("ann@example.com")
+	answers := make(chan int, senders)
+	for range senders {
+		_, r := dial(t, addr, largeHead(greedy, size)+"[")
+		go func() {
+			if response, err := http.ReadResponse(r, nil); err == nil {
+				answers <- response.StatusCode
+			}
+		}()
+	}
+	for range senders - share {
+		if got := <-answers; got != 503 {
+			t.Errorf("a body beyond the share: got %d, want 503", got)
+		}
+	}
+	body := `{"code":"c","url":"http://a/"}` + strings.Repeat("\n", size)
+	_, r := dial(t, addr, requestText("POST", "/api/v1/import", body, bearer(st.token), "Content-Type: application/x-ndjson"))
+	if got := readReply(t, r, "POST"); got.status != 200 {
+		t.Errorf("the admin's import: got %d %s, want 200", got.status, got.body)
+	}
+}
+
+// Who has logged in may send as much as who has a token, and a session that is none no more than anybody.
+func TestALargeBodyNeedsATokenOrSession(t *testing.T) {
+	st := newSite(t, nil)
+	st.person("boss@example.com", account.RoleAdmin)
+	st.person("ann@example.com", account.RoleMember)
+	boss, ann := st.logIn("boss@example.com"), st.logIn("ann@example.com")
+	var items []string
+	for i := range 500 {
+		items = append(items, fmt.Sprintf(`{"code":"c%d","url":"http://a/%s"}`, i, strings.Repeat("x", 200)))
+	}
+	large := "[" + strings.Join(items, ",") + "]"
+	for name, c := range map[string]struct {
+		path, cookie string
+		want         int
+	}{
+		"an admin's import":             {"/import", boss, 200},
+		"a member's import":             {"/import", ann, 413},
+		"an import of nobody":           {"/import", "Cookie: " + plainCookie + "=x", 413},
+		"a member's bulk":               {"/shorten/bulk", ann, 200},
+		"a bulk without any credential": {"/shorten/bulk", "Cookie: a=b", 413},
+	} {
+		body := large
+		if c.path != "/import" {
+			body = strings.ReplaceAll(large, `"code"`, `"alias"`)
+		}
+		r := send(t, st.publicAt, "POST", requestText("POST", "/api/v1"+c.path, body, c.cookie, ownPage, "Content-Type: application/json"))
+		if r.status != c.want {
+			t.Errorf("%s: got %d %.200s, want %d", name, r.status, r.body, c.want)
+		}
+	}
+	var socketBody bulkAnswer
+	r := send(t, st.localAt, "POST", requestText("POST", "/api/v1/import", large, "Content-Type: application/json"))
+	if err := json.Unmarshal([]byte(r.body), &socketBody); err != nil || r.status != 200 || len(socketBody.Results) != 500 {
+		t.Errorf("on the socket: got %d %.200s, %v", r.status, r.body, err)
+	}
+	tooLarge := send(t, st.localAt, "POST", requestText("POST", "/api/v1/import", large+strings.Repeat(" ", maxBulkBytes), "Content-Type: application/json"))
+	if tooLarge.status != 413 || !strings.Contains(tooLarge.body, fmt.Sprint(maxBulkBytes)) {
+		t.Errorf("beyond the limit, on the socket: got %d %.200s", tooLarge.status, tooLarge.body)
+	}
+}

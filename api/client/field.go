@@ -1,0 +1,21 @@
+package client
+
+import "encoding/json"
+
+// A Field of an Edit is kept (the zero Field), Set to a value, or Reset to its default.
+type Field[T any] struct {
+	sent  bool
+	value *T // nil: the default
+}
+
+// Set changes a field to value.
+func Set[T any](value T) Field[T] { return Field[T]{true, &value} }
+
+// Reset gives a field its default: what a link has whose Draft does not name it.
+func Reset[T any]() Field[T] { return Field[T]{sent: true} }
+
+// IsZero tells whether the field is kept.
+func (f Field[T]) IsZero() bool { return !f.sent }
+
+// MarshalJSON implements json.Marshaler.
+func (f Field[T]) MarshalJSON() ([]byte, error) { return json.Marshal(f.value) }

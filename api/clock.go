@@ -1,0 +1,26 @@
+package api
+
+import (
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// A clock says what time it is; nil is the clock of the system.
+type clock func() time.Time
+
+// time returns the time.
+func (c clock) time() time.Time {
+	if c != nil {
+		return c()
+	}
+	return time.Now()
+}
+
+// of returns when the request was taken.
+func (c clock) of(ctx *fasthttp.RequestCtx) time.Time {
+	if c != nil {
+		return c()
+	}
+	return ctx.Time()
+}

@@ -1,0 +1,39 @@
+package api
+
+import (
+	"strconv"
+
+	"shunt/api/admin"
+	"shunt/api/redirect"
+	"shunt/api/wire"
+)
+
+// counts returns what redirects, rules and connections have counted, for the metrics.
+func (s *Server) counts() (front admin.Front) {
+	counts := s.redirects.Counts()
+	for i, n := range counts.Redirects {
+		front.Redirects = append(front.Redirects, admin.Count{Label: strconv.Itoa(redirect.Statuses[i]), N: n})
+	}
+	for o, n := range counts.Misses {
+		if reason := redirect.Outcome(o).Reason(); reason != "" {
+			front.Misses = append(front.Misses, admin.Count{Label: reason, N: n})
+		}
+	}
+	for scope, n := range s.limiter.rules.Refused {
+		front.Limited = append(front.Limited, admin.Count{Label: scope, N: n})
+	}
+	front.Connections = s.public.Open()
+	front.Ended = endedCounts(&s.connections)
+	return front
+}
+
+// endedCounts returns the connections that the server ended, by reason.
+func endedCounts(c *wire.Counts) []admin.Count {
+	return []admin.Count{
+		{Label: "late", N: c.Late.Load()},
+		{Label: "idle", N: c.Idle.Load()},
+		{Label: "evicted", N: c.Evicted.Load()},
+		{Label: "address", N: c.Address.Load()},
+		{Label: "plain_http", N: c.PlainHTTP.Load()},
+	}
+}

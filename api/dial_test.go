@@ -1,0 +1,60 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"testing"
+	"time"
+)
+
+// patienceOfTests ends what hangs; nothing is measured by it.
+const patienceOfTests = 20 * time.Second
+
+func dial(t *testing.T, addr, raw string) (net.Conn, *bufio.Reader) {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	check(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
+	if _, err := io.WriteString(c, raw); err != nil {
+		t.Fatal(err)
+	}
+	return c, bufio.NewReader(c)
+}
+
+// exchange sends raw on a connection to addr and returns all that comes until the server closes it.
+func exchange(t testing.TB, addr, raw string) []byte {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.SetDeadline(time.Now().Add(patienceOfTests)); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.WriteString(c, raw) }() // the server may close before it has read all
+	answers, err := io.ReadAll(c)
+	if err != nil {
+		t.Fatalf("the connection was not closed: %v; got %q", err, answers)
+	}
+	return answers
+}
+
+// onlyAnswer returns the one answer that there is, to a request of method.
+func onlyAnswer(t testing.TB, answers []byte, method string) reply {
+	t.Helper()
+	r := bufio.NewReader(bytes.NewReader(answers))
+	answer := readReply(t, r, method)
+	for answer.status == 100 {
+		answer = readReply(t, r, method)
+	}
+	if rest, _ := io.ReadAll(r); len(rest) > 0 {
+		t.Errorf("something comes behind the answer %d: %q", answer.status, rest)
+	}
+	return answer
+}

@@ -1,0 +1,51 @@
+package docs
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// documentText describes the API for programs (OpenAPI 3.1). It is written by hand; the tests hold
+// every answer of theirs to it, and the reference page is made from it (page.go).
+//
+//go:embed openapi.json
+var documentText []byte
+
+// A Document is an answer that is the same for everybody, with its entity tag. It is read-only.
+type Document struct {
+	Body []byte
+	ETag string
+}
+
+func newDocument(body []byte) Document {
+	hash := sha256.Sum256(body)
+	return Document{body, `"` + base64.RawURLEncoding.EncodeToString(hash[:12]) + `"`}
+}
+
+// OpenAPI is the OpenAPI document without the white space that is for people: half of its bytes.
+var OpenAPI = func() Document {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, documentText); err != nil {
+		panic(fmt.Sprintf("docs: openapi.json: %v", err)) // it is part of the program
+	}
+	return newDocument(compact.Bytes())
+}()
+
+// IsIn reports whether lines of If-None-Match name d. A weak tag is as good as a strong one (RFC 9110,
+// 13.1.2).
+func (d *Document) IsIn(lines [][]byte) bool {
+	for _, line := range lines {
+		for tag := range strings.SplitSeq(string(line), ",") {
+			tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
+			if tag == "*" || tag == d.ETag {
+				return true
+			}
+		}
+	}
+	return false
+}

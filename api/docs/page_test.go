@@ -1,0 +1,60 @@
+package docs
+
+import (
+	"html"
+	"slices"
+	"strings"
+	"testing"
+
+	"shunt/api/visitor"
+)
+
+func TestNothingOfTheDocumentBecomesMarkup(t *testing.T) {
+	const sharp = `<b a="x">&`
+	example := refExample{sharp, sharp}
+	problem := refError{Name: "n", Status: sharp, Code: sharp, Summary: sharp, Text: sharp}
+	field := refField{Name: sharp, Mark: sharp, Type: sharp, Description: sharp}
+	o := refOperation{
+		ID: "id", Method: sharp, Path: sharp, Summary: sharp, Description: sharp, Access: sharp, Parameters: []refField{field},
+		Body: &refBody{Description: sharp, Types: []string{sharp}, Examples: []refExample{example}}, Curl: refCurl{sharp, sharp},
+		Answers: []refAnswer{{Status: sharp, Description: sharp, Type: sharp, Headers: []refField{field}, Examples: []refExample{example}}},
+		Errors:  []refError{problem},
+	}
+	p := referencePage{baseURL: sharp}
+	p.reference(&reference{
+		Title: sharp, Summary: sharp, Description: "`" + sharp + "`",
+		Groups:  []refGroup{{sharp, sharp, []refOperation{o}}},
+		Objects: []refObject{{"Name", sharp, []refField{field}}}, Errors: []refError{problem},
+	})
+	page := p.html.String()
+	if strings.Contains(page, "<b ") || strings.Count(page, "&lt;b a=&#34;x&#34;&gt;&amp;") < 40 {
+		t.Errorf("got %s", page)
+	}
+	if docs := Page("https://sho.rt"); strings.Contains(page+string(docs.Body), "%!") {
+		t.Error("a format of the page lacks a value, or has one too many")
+	}
+}
+
+func TestTheReferencePageNamesEveryBotAndCommandLineTool(t *testing.T) {
+	page := string(Page("https://sho.rt").Body)
+	words := slices.Clone(visitor.CommandLineTools)
+	for _, group := range visitor.KnownBots {
+		words = append(words, group.Words...)
+		if !strings.Contains(page, "<h4>"+group.Name+"</h4>") {
+			t.Errorf("there is no %s", group.Name)
+		}
+	}
+	for _, word := range words {
+		text, first := strings.CutPrefix(word, "^")
+		want := "<code>" + html.EscapeString(showSpaces(text)) + "</code>"
+		if first {
+			want += " (at the beginning)"
+		}
+		if !strings.Contains(page, want) {
+			t.Errorf("%s is not on the page", word)
+		}
+	}
+	if want := "<code>␣bot)</code>, <code>␣bot␣</code>"; !strings.Contains(page, want) {
+		t.Errorf("the page does not have %s", want)
+	}
+}

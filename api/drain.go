@@ -1,0 +1,54 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"shunt/api/wire"
+	"time"
+)
+
+var errShutDown = errors.New("api: the server is shut down")
+
+// Bounds of draining.
+const (
+	drainFor  = 3 * time.Second        // how long keep-alive clients have to come once more and be told to close
+	drainPoll = 10 * time.Millisecond  // how often it is looked whether all have gone
+	silentFor = 2 * wire.SweepInterval // how old a connection without a byte must be to be cut; more than one, less than drainFor
+)
+
+// Shutdown drains: /readyz says not ready, every answer that follows carries Connection: close, the public and the
+// local listeners are closed, live streams end. Clients have drainFor to finish and go, those that have never sent a
+// byte silentFor; then idle connections are closed, and requests under way are waited for until ctx ends. The admin
+// address goes last. After an error of ctx, connections may be left.
+func (s *Server) Shutdown(ctx context.Context) error {
+	if !s.drain.Begin() {
+		return errShutDown
+	}
+	defer s.drain.End()
+	close(s.live.ending)
+	err := errors.Join(s.public.CloseListeners(), s.insecure.CloseListeners(), s.local.CloseListeners())
+	s.awaitClients(ctx)
+	err = errors.Join(err, s.public.Shutdown(ctx), s.insecure.Shutdown(ctx), s.local.Shutdown(ctx))
+	return errors.Join(err, s.admin.CloseListeners(), s.admin.Shutdown(ctx))
+}
+
+// clients returns the ways in whose clients are waited for.
+func (s *Server) clients() []*wire.Group { return []*wire.Group{s.public, s.insecure, s.local} }
+
+// awaitClients waits until the connections of clients are gone, for drainFor at most.
+func (s *Server) awaitClients(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, drainFor)
+	defer cancel()
+	poll := time.NewTicker(drainPoll)
+	defer poll.Stop()
+	for s.public.Open()+s.insecure.Open()+s.local.Open() > 0 {
+		for _, g := range s.clients() {
+			g.CloseSilent(silentFor)
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

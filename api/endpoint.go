@@ -1,0 +1,35 @@
+package api
+
+import (
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+)
+
+// apiPrefix begins the paths of the API, apiRoot those of the version that there is.
+const (
+	apiPrefix = "/api/"
+	apiRoot   = apiPrefix + "v1"
+)
+
+// A handler answers an API request of a caller who may make it. Its error is answered as a problem.
+type handler func(ctx *fasthttp.RequestCtx, caller account.Caller) error
+
+const (
+	anyScope account.Scope = ""          // a caller is needed, but no scope
+	noCaller account.Scope = "no caller" // anybody may: the handler gets the zero Caller
+)
+
+// An endpoint is one row of the API. HEAD is answered where GET is.
+type endpoint struct {
+	method  string
+	path    string // after apiRoot; also the label route of the metrics
+	scope   account.Scope
+	handle  handler
+	maxBody int // bytes; 0: maxBodyBytes. Only of a path without parameters
+}
+
+// creates reports whether e makes links: those calls have a limit of their own.
+func (e endpoint) creates() bool { return strings.HasPrefix(e.path, "/shorten") || e.path == "/import" }

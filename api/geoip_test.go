@@ -1,0 +1,68 @@
+package api
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/maxmind/mmdbwriter"
+	"github.com/maxmind/mmdbwriter/mmdbtype"
+
+	"shunt/api/visitor"
+)
+
+// geoIPFile writes a file of networks and their records, and returns its path.
+func geoIPFile(t testing.TB, o mmdbwriter.Options, records map[string]mmdbtype.DataType) string {
+	t.Helper()
+	tree, err := mmdbwriter.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, record := range records {
+		_, network, err := net.ParseCIDR(text)
+		if err == nil {
+			err = tree.Insert(network, record)
+		}
+		if err != nil {
+			t.Fatal(text, err)
+		}
+	}
+	var b bytes.Buffer
+	if _, err := tree.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	return writeTo(t, "test.mmdb", b.Bytes())
+}
+
+func writeTo(t testing.TB, name string, content []byte) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// countryRecord is what GeoLite2-Country says of a network; empty codes are left out.
+func countryRecord(country, registered string) mmdbtype.Map {
+	record := mmdbtype.Map{"continent": mmdbtype.Map{"code": mmdbtype.String("EU"), "names": mmdbtype.Map{"en": mmdbtype.String("Europe")}}}
+	for key, code := range map[mmdbtype.String]string{"country": country, "registered_country": registered} {
+		if code != "" {
+			record[key] = mmdbtype.Map{
+				"geoname_id": mmdbtype.Uint32(2921044), "iso_code": mmdbtype.String(code), "names": mmdbtype.Map{"en": mmdbtype.String("Name of " + code)},
+			}
+		}
+	}
+	return record
+}
+
+func readCountries(t testing.TB, path string) *visitor.Countries {
+	t.Helper()
+	c, err := visitor.ReadCountries(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

@@ -1,0 +1,35 @@
+package limit
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"shunt/api/rate"
+)
+
+func TestTheDefaultLimitsAreThoseOfTheContract(t *testing.T) {
+	l := Default()
+	want := "200/s:2000 1000/s 5/15min 20/15min 300/min"
+	if got := fmt.Sprint(l.Creates, l.Calls, l.Logins, l.AddressLogins, l.Misses); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// Two that race for the last event of a rule both see it; whoever comes second must not have been
+// counted by the wider rules. One rule that is asked twice stands for the two.
+func TestARefusalInARaceIsGivenBack(t *testing.T) {
+	at := time.Unix(0, 0)
+	one := rate.Limit{Events: 1, Period: time.Hour, Burst: 1}
+	account, address := newRule("account", one, at), newRule("address", rate.Limit{Events: 2, Period: time.Hour, Burst: 2}, at)
+	var a Allowance
+	a.under(&account, []byte("a"))
+	a.under(&account, []byte("a"))
+	a.under(&address, []byte("b"))
+	if wait := a.Take(at, 1); wait == 0 {
+		t.Error("both were allowed, want one")
+	}
+	if v := address.table.Peek([]byte("b"), at, 2); !v.Allowed {
+		t.Error("the one that was refused is counted for the address")
+	}
+}

@@ -1,0 +1,118 @@
+package limit
+
+import (
+	"net/netip"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"shunt/api/rate"
+)
+
+// Limits are how often clients may ask. Each may be off, which is the zero rate.Limit. Redirects of
+// known codes have none; neither have callers with the scope admin, nor the socket of local
+// commands. An address is the client's; an IPv6 address counts as its /64; trusted proxies have no
+// limit as addresses.
+type Limits struct {
+	Creates       rate.Limit // of links: for each token, and for each address
+	Calls         rate.Limit // other API requests: for each token, and for each address
+	Logins        rate.Limit // attempts, for each account and address
+	AddressLogins rate.Limit // attempts, for each address; for each /48 of IPv6, siteShare times as many
+	Misses        rate.Limit // unknown codes, for each address
+}
+
+// Default returns the limits of the contract.
+func Default() Limits {
+	return Limits{
+		Creates:       rate.Limit{Events: 200, Period: time.Second, Burst: 2000},
+		Calls:         rate.Limit{Events: 1000, Period: time.Second, Burst: 1000},
+		Logins:        rate.Limit{Events: 5, Period: 15 * time.Minute, Burst: 5},
+		AddressLogins: rate.Limit{Events: 20, Period: 15 * time.Minute, Burst: 20},
+		Misses:        rate.Limit{Events: 300, Period: time.Minute, Burst: 300},
+	}
+}
+
+// A Scope is what a request asks for.
+type Scope uint8
+
+const (
+	Creates Scope = iota
+	Calls
+	Logins
+	Misses
+	numScopes
+)
+
+var scopeNames = [numScopes]string{"creates", "calls", "logins", "misses"}
+
+// A rule is a limit that is in force. Its table is nil if the limit is off.
+type rule struct {
+	name   string // in the fields of an answer
+	policy string // its member of RateLimit-Policy
+	table  *rate.Table
+}
+
+func newRule(name string, l rate.Limit, epoch time.Time) rule {
+	if l.Off() {
+		return rule{name: name}
+	}
+	quota, window := l.Quota()
+	policy := `"` + name + `";q=` + strconv.Itoa(quota) + ";w=" + strconv.Itoa(window)
+	return rule{name, policy, rate.NewTable(l, epoch)}
+}
+
+// Rules are the limits of a server. Any number of goroutines may use them at once.
+type Rules struct {
+	own       [numScopes]rule // by token, or by account and address
+	byNetwork [numScopes]rule
+	bySite    [numScopes]rule // by the /48 of an IPv6 address
+	refused   [numScopes]atomic.Uint64
+}
+
+// siteShare is how many times the limit of an address a /48 has. A site is given a /48 (RFC 6177),
+// which has 65,536 /64: without a limit of its own, the owner of one could attempt 1.3 million
+// logins in 15 minutes and fill the table of addresses. 16 times 20 are enough for a provider that
+// gives its customers /64 of one /48, as phones get them.
+const siteShare = 16
+
+// siteLimit returns l for a /48.
+func siteLimit(l rate.Limit) rate.Limit {
+	l.Events, l.Burst = min(siteShare*l.Events, rate.MaxEvents), min(siteShare*l.Burst, rate.MaxBurst)
+	return l
+}
+
+// New returns rules that have counted nothing yet. A time before epoch counts as epoch.
+func New(l Limits, epoch time.Time) *Rules {
+	r := new(Rules)
+	r.own[Creates] = newRule("creates", l.Creates, epoch)
+	r.own[Calls] = newRule("calls", l.Calls, epoch)
+	r.own[Logins] = newRule("logins", l.Logins, epoch)
+	r.byNetwork[Creates] = newRule("address-creates", l.Creates, epoch)
+	r.byNetwork[Calls] = newRule("address-calls", l.Calls, epoch)
+	r.byNetwork[Logins] = newRule("address-logins", l.AddressLogins, epoch)
+	r.byNetwork[Misses] = newRule("misses", l.Misses, epoch)
+	r.bySite[Logins] = newRule("site-logins", siteLimit(l.AddressLogins), epoch)
+	return r
+}
+
+// Refuse counts a request of that scope as refused.
+func (r *Rules) Refuse(scope Scope) { r.refused[scope].Add(1) }
+
+// Refused is an iterator over the number of refused requests of each scope, by the name of the
+// scope.
+func (r *Rules) Refused(yield func(scope string, n uint64) bool) {
+	for scope, name := range scopeNames {
+		if !yield(name, r.refused[scope].Load()) {
+			return
+		}
+	}
+}
+
+// siteOf returns the /48 of an IPv6 address; found is false for IPv4.
+func siteOf(network netip.Addr) (site [16]byte, found bool) {
+	if !network.Is6() || network.Is4In6() {
+		return site, false
+	}
+	prefix, _ := network.Prefix(48) // 48 is no error
+	return prefix.Addr().As16(), true
+}

@@ -1,0 +1,198 @@
+package api
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"shunt/engine"
+)
+
+// A linkField is one row of the table of a link's fields. What POST /shorten, PATCH, POST /import and bulks take,
+// what makes a repeated request the same one, and what a link object has, all follow from the table.
+type linkField struct {
+	name     string
+	required bool // where it is read: it must be sent, and in a patch it must not be null
+
+	// read reads the value that POST /shorten and PATCH are sent, imported the one that POST /import is sent.
+	// Each checks it. nil: there the field is unknown. They are not called for null, which leaves the default.
+	read, imported fieldReader[askedLink]
+
+	// set puts a draft's value into a link's record, the default if the draft has none. nil: the field cannot be
+	// changed, and fixed is what a patch that names it is told.
+	set   func(rec *engine.Record, d *engine.Draft)
+	fixed string
+
+	// same reports whether link l already has what draft d asks for. nil: it is not compared.
+	same func(d *engine.Draft, l *engine.Detail) bool
+
+	// write appends the value in JSON. nil: a link object does not have the field.
+	write func(dst []byte, l *Link) []byte
+	// omitted, if set, reports whether l leaves the field out.
+	omitted func(l *Link) bool
+}
+
+const (
+	fixedCode = "cannot be changed; make another link"
+	readOnly  = "is read-only"
+)
+
+// linkFields is the table, in the order of a link object. A field that is only true or false is one more flagField
+// here, and whatever engine/link.go needs to keep it.
+var linkFields = []linkField{
+	{
+		name: "code", required: true, imported: readImportedCode, fixed: fixedCode, same: sameCode,
+		write: func(dst []byte, l *Link) []byte { return appendString(dst, l.Code) },
+	},
+	{name: "alias", read: readAlias, fixed: fixedCode, same: sameCode},
+	{
+		name: "short_url", imported: skip, fixed: fixedCode,
+		write: func(dst []byte, l *Link) []byte { return appendString(dst, l.ShortURL) },
+	},
+	{
+		name: "url", required: true, read: readTarget, imported: readTarget,
+		set:   func(rec *engine.Record, d *engine.Draft) { rec.Hot.Target = d.Target },
+		same:  func(d *engine.Draft, l *engine.Detail) bool { return d.Target == l.Target },
+		write: func(dst []byte, l *Link) []byte { return appendString(dst, l.Target) },
+	},
+	{
+		name: "redirect_status", read: readRedirectStatus, imported: readRedirectStatus,
+		set:   func(rec *engine.Record, d *engine.Draft) { rec.SetRedirectStatus(d.RedirectStatus) },
+		same:  func(d *engine.Draft, l *engine.Detail) bool { return d.RedirectStatus == l.RedirectStatus },
+		write: func(dst []byte, l *Link) []byte { return strconv.AppendInt(dst, int64(l.RedirectStatus), 10) },
+	},
+	{
+		name: "state", imported: skip, fixed: "is read-only; it follows from expires_at, max_hits, hits and the block list",
+		write: func(dst []byte, l *Link) []byte { return appendString(dst, string(l.State)) },
+	},
+	{
+		name: "owner", imported: skip, fixed: "cannot be changed",
+		write: func(dst []byte, l *Link) []byte { return strconv.AppendUint(dst, uint64(l.Owner), 10) },
+	},
+	{
+		name: "created_at", imported: readCreated, fixed: readOnly,
+		same: func(d *engine.Draft, l *engine.Detail) bool {
+			return d.Import != nil && d.Import.CreatedAt.Equal(l.CreatedAt)
+		},
+		write: func(dst []byte, l *Link) []byte { return appendTime(dst, l.CreatedAt) },
+	},
+	{
+		name: "updated_at", imported: readUpdated, fixed: readOnly, // goes on changing here: not compared
+		write: func(dst []byte, l *Link) []byte { return appendTime(dst, l.UpdatedAt) },
+	},
+	{
+		name: "expires_at", read: readExpiry, imported: readImportedExpiry,
+		set:  func(rec *engine.Record, d *engine.Draft) { rec.SetExpiry(d.ExpiresAt) },
+		same: func(d *engine.Draft, l *engine.Detail) bool { return d.ExpiresAt.Equal(l.ExpiresAt) },
+		write: func(dst []byte, l *Link) []byte {
+			if l.ExpiresAt.IsZero() {
+				return append(dst, "null"...)
+			}
+			return appendTime(dst, l.ExpiresAt)
+		},
+	},
+	{
+		name: "max_hits", read: readMaxHits, imported: readMaxHits,
+		set:  func(rec *engine.Record, d *engine.Draft) { rec.Hot.MaxHits = d.MaxHits },
+		same: func(d *engine.Draft, l *engine.Detail) bool { return d.MaxHits == l.MaxHits },
+		write: func(dst []byte, l *Link) []byte {
+			if l.MaxHits == 0 {
+				return append(dst, "null"...)
+			}
+			return strconv.AppendUint(dst, l.MaxHits, 10)
+		},
+	},
+	{
+		name: "title", read: readTitle, imported: readTitle,
+		set:   func(rec *engine.Record, d *engine.Draft) { rec.Cold.Title = d.Title },
+		same:  func(d *engine.Draft, l *engine.Detail) bool { return d.Title == l.Title },
+		write: func(dst []byte, l *Link) []byte { return appendString(dst, l.Title) },
+	},
+	{
+		name: "tags", read: readTags, imported: readTags,
+		set:   func(rec *engine.Record, d *engine.Draft) { rec.Cold.Tags = d.Tags },
+		same:  func(d *engine.Draft, l *engine.Detail) bool { return slices.Equal(d.Tags, l.Tags) },
+		write: func(dst []byte, l *Link) []byte { return appendStrings(dst, l.Tags) },
+	},
+	flagField("forward_query", (*engine.Record).SetForwardQuery,
+		func(d *engine.Draft) *bool { return &d.ForwardQuery },
+		func(l *engine.Detail) bool { return l.ForwardQuery }),
+	{
+		name: "hits", imported: readHits, fixed: readOnly, // goes on changing here: not compared
+		write: func(dst []byte, l *Link) []byte { return strconv.AppendUint(dst, l.Hits, 10) },
+	},
+	{
+		name: "unique", imported: skip, fixed: readOnly,
+		write:   func(dst []byte, l *Link) []byte { return strconv.AppendUint(dst, l.Unique, 10) },
+		omitted: func(l *Link) bool { return !l.Counted },
+	},
+}
+
+// flagField is the row of a field that is true or false, and false by default.
+func flagField(
+	name string, set func(*engine.Record, bool), asked func(*engine.Draft) *bool, kept func(*engine.Detail) bool,
+) linkField {
+	read := func(a *askedLink, value json.RawMessage) (err error) {
+		*asked(&a.Draft), err = readBool(value)
+		return err
+	}
+	return linkField{
+		name: name, read: read, imported: read,
+		set:   func(rec *engine.Record, d *engine.Draft) { set(rec, *asked(d)) },
+		same:  func(d *engine.Draft, l *engine.Detail) bool { return *asked(d) == kept(l) },
+		write: func(dst []byte, l *Link) []byte { return strconv.AppendBool(dst, kept(&l.Detail)) },
+	}
+}
+
+func sameCode(d *engine.Draft, l *engine.Detail) bool { return d.Alias == l.Code }
+
+// linkFieldNamed finds a row by its name.
+var linkFieldNamed = func() map[string]*linkField {
+	rows := make(map[string]*linkField, len(linkFields))
+	for i := range linkFields {
+		rows[linkFields[i].name] = &linkFields[i]
+	}
+	return rows
+}()
+
+// What POST /shorten, PATCH /links/{code} and POST /import read.
+var (
+	createFields = readersOf(func(f *linkField) fieldReader[askedLink] { return f.read })
+	importFields = readersOf(func(f *linkField) fieldReader[askedLink] { return f.imported })
+	patchFields  = readersOf(func(f *linkField) fieldReader[askedLink] {
+		if f.set == nil {
+			return nil
+		}
+		return f.read
+	})
+)
+
+// readersOf returns the readers that reader finds in the table.
+func readersOf(reader func(*linkField) fieldReader[askedLink]) map[string]fieldReader[askedLink] {
+	readers := make(map[string]fieldReader[askedLink])
+	for i := range linkFields {
+		if read := reader(&linkFields[i]); read != nil {
+			readers[linkFields[i].name] = read
+		}
+	}
+	return readers
+}
+
+// sameLink reports whether link l has what draft d asks for in every field that was sent.
+func sameLink(d *engine.Draft, sent []string, l *engine.Detail) bool {
+	return !slices.ContainsFunc(sent, func(name string) bool {
+		same := linkFieldNamed[name].same
+		return same != nil && !same(d, l)
+	})
+}
+
+// missing returns what is wrong if required fields that readers know were not sent.
+func missing(readers map[string]fieldReader[askedLink], sent []string) (invalid engine.InvalidError) {
+	for i := range linkFields {
+		f := &linkFields[i]
+		if f.required && readers[f.name] != nil && !slices.Contains(sent, f.name) {
+			invalid = append(invalid, fieldError(f.name, "required", "must be given"))
+		}
+	}
+	return invalid
+}

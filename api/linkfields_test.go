@@ -1,0 +1,316 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"shunt/api/client"
+)
+
+// A fieldCase says by which values a field of a link is tested. All values are JSON.
+type fieldCase struct {
+	value, other string            // two that the field takes; the link object has them just so
+	unset        string            // what the link object has if the field was not sent; empty: it is required
+	alike        []string          // other ways to write value
+	invalid      map[string]string // what the field does not take, and "field:code" of the error
+	imported     []string          // of these: what an import takes all the same
+}
+
+// fieldCases has a case for each field that can be set. Most tests of fields follow from it.
+var fieldCases = map[string]fieldCase{
+	"url": {
+		value: `"https://example.org/a?b=c"`, other: `"http://other.example/"`,
+		alike:   []string{`"https://EXAMPLE.org/a?b=c"`},
+		invalid: map[string]string{`""`: "url:required", `"ftp://a/"`: "url:scheme", `7`: "url:type", `"http://127.0.0.1:8080/x"`: "url:own_origin"},
+	},
+	"redirect_status": {
+		value: `301`, other: `308`, unset: `302`,
+		invalid: map[string]string{`303`: "redirect_status:range", `"301"`: "redirect_status:type", `301.5`: "redirect_status:type"},
+	},
+	"expires_at": {
+		value: `"2030-01-02T03:04:05.678Z"`, other: `"2031-01-01T00:00:00Z"`, unset: `null`,
+		alike:    []string{`"2030-01-02T04:04:05.6789+01:00"`},
+		invalid:  map[string]string{`"2020-01-01T00:00:00Z"`: "expires_at:past", `"2030-01-01"`: "expires_at:format", `1893456000`: "expires_at:type"},
+		imported: []string{`"2020-01-01T00:00:00Z"`},
+	},
+	"max_hits": {
+		value: `7`, other: `9007199254740992`, unset: `null`,
+		invalid: map[string]string{`0`: "max_hits:range", `9007199254740993`: "max_hits:range", `"7"`: "max_hits:type"},
+	},
+	"title": {
+		value: `"Größe <1> \"&\""`, other: `"another"`, unset: `""`,
+		alike:   []string{`"Gr\u00f6\u00dfe \u003c1> \"&\""`},
+		invalid: map[string]string{`"a\nb"`: "title:characters", `["a"]`: "title:type", `"` + strings.Repeat("x", 513) + `"`: "title:too_long"},
+	},
+	"tags": {
+		value: `["b","a"]`, other: `["a","b"]`, unset: `[]`,
+		invalid: map[string]string{`["a","a"]`: "tags[1]:duplicate", `[""]`: "tags[0]:required", `"a"`: "tags:type", `[null]`: "tags:type"},
+	},
+	"forward_query": flagCase("forward_query"),
+}
+
+// flagCase is the case of a field that is true or false.
+func flagCase(name string) fieldCase {
+	return fieldCase{value: `true`, other: `false`, unset: `false`, invalid: map[string]string{`1`: name + ":type", `"true"`: name + ":type"}}
+}
+
+func TestEveryFieldThatCanBeSetHasItsCase(t *testing.T) {
+	var settable []string
+	for i := range linkFields {
+		if f := &linkFields[i]; f.set != nil {
+			settable = append(settable, f.name)
+			if f.read == nil || f.imported == nil || f.same == nil || f.write == nil {
+				t.Errorf("%s lacks something that a field that can be set needs", f.name)
+			}
+		} else if f.fixed == "" {
+			t.Errorf("%s cannot be set, and nobody is told why", f.name)
+		}
+	}
+	if cases := slices.Sorted(maps.Keys(fieldCases)); !slices.Equal(slices.Sorted(slices.Values(settable)), cases) {
+		t.Errorf("can be set: %q; cases: %q", settable, cases)
+	}
+}
+
+// with returns a body that has a target, an identifying field, and the named one, unless value is empty.
+func with(key, code, name, value string) string {
+	body := `{"` + key + `":"` + code + `"`
+	if name != "url" {
+		body += `,"url":"http://a/"`
+	}
+	if value != "" {
+		body += `,"` + name + `":` + value
+	}
+	return body + "}"
+}
+
+// field returns the value of a field in a link object.
+func field(t *testing.T, object, name string) string {
+	t.Helper()
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(object), &members); err != nil {
+		t.Fatalf("%s: %v", object, err)
+	}
+	return string(members[name])
+}
+
+// eachField runs fn for each case, with a server of its own.
+func eachField(t *testing.T, fn func(t *testing.T, st *site, name string, c fieldCase)) {
+	for name, c := range fieldCases {
+		t.Run(name, func(t *testing.T) { fn(t, newSite(t, nil), name, c) })
+	}
+}
+
+func TestEveryFieldIsShownAsItWasSent(t *testing.T) {
+	eachField(t, func(t *testing.T, st *site, name string, c fieldCase) {
+		values := append([]string{c.value, c.other}, c.alike...)
+		if c.unset != "" {
+			values = append(values, "", "null")
+		}
+		for i, value := range values {
+			want := value
+			switch {
+			case i >= 2 && i < 2+len(c.alike):
+				want = c.value
+			case i >= 2:
+				want = c.unset
+			}
+			code := fmt.Sprint("c", i)
+			made := st.call("POST", "/shorten", with("alias", code, name, value))
+			if got := field(t, made.body, name); made.status != 201 || got != want {
+				t.Errorf("POST %s: got %d %s, want %s", value, made.status, made.body, want)
+			}
+			if got := field(t, st.call("GET", "/links/"+code, "").body, name); got != want {
+				t.Errorf("GET after %s: got %s, want %s", value, got, want)
+			}
+			bulk := st.call("POST", "/shorten/bulk", "["+with("alias", "b"+code, name, value)+"]")
+			if results := field(t, bulk.body, "results"); field(t, field(t, results[1:len(results)-1], "link"), name) != want {
+				t.Errorf("bulk of %s: got %d %s, want %s", value, bulk.status, bulk.body, want)
+			}
+		}
+	})
+}
+
+func TestEveryFieldIsPatchedAndResetByNull(t *testing.T) {
+	eachField(t, func(t *testing.T, st *site, name string, c fieldCase) {
+		st.shorten(with("alias", "x", name, c.value))
+		patch := func(value, want string, version int) {
+			t.Helper()
+			st.now.Add(1000)
+			r := st.call("PATCH", "/links/x", `{"`+name+`":`+value+`}`)
+			if got := field(t, r.body, name); r.status != 200 || got != want || r.header.Get("ETag") != fmt.Sprintf(`"%d"`, version) {
+				t.Errorf("%s: got %d %s of version %s, want %s of version %d", value, r.status, r.body, r.header.Get("ETag"), want, version)
+			}
+		}
+		patch(c.value, c.value, 1)
+		for _, alike := range c.alike {
+			patch(alike, c.value, 1)
+		}
+		patch(c.other, c.other, 2)
+		patch(c.value, c.value, 3)
+		if c.unset != "" {
+			patch("null", c.unset, 4)
+			patch("null", c.unset, 4)
+		} else if r := st.call("PATCH", "/links/x", `{"`+name+`":null}`); r.fields() != name+":required" {
+			t.Errorf("null: got %d %s, want %s:required", r.status, r.body, name)
+		}
+	})
+}
+
+func TestARepeatOfAnAliasMustAgreeInEveryField(t *testing.T) {
+	eachField(t, func(t *testing.T, st *site, name string, c fieldCase) {
+		st.shorten(with("alias", "x", name, c.value))
+		st.importText(with("code", "y", name, c.value))
+		for _, alike := range append([]string{c.value}, c.alike...) {
+			if r := st.call("POST", "/shorten", with("alias", "x", name, alike)); r.status != 200 {
+				t.Errorf("%s again: got %d %s, want 200", alike, r.status, r.body)
+			}
+			if got, _ := st.importText(with("code", "y", name, alike)); got != "0 1 0: 200" {
+				t.Errorf("importing %s again: got %s", alike, got)
+			}
+		}
+		if r := st.call("POST", "/shorten", with("alias", "x", name, c.other)); r.problem() != "alias_taken" {
+			t.Errorf("%s: got %d %s, want alias_taken", c.other, r.status, r.body)
+		}
+		if got, _ := st.importText(with("code", "y", name, c.other)); got != "0 0 1: 409" {
+			t.Errorf("importing %s: got %s", c.other, got)
+		}
+	})
+}
+
+func TestEveryFieldOfAnExportIsTakenIn(t *testing.T) {
+	eachField(t, func(t *testing.T, from *site, name string, c fieldCase) {
+		to := newSite(t, nil)
+		from.shorten(with("alias", "x", name, c.value))
+		from.shorten(with("alias", "y", name, c.other))
+		lines := from.exportedLines()
+		if got, _ := to.importText(lines...); got != "2 0 0: 201 201" {
+			t.Fatalf("got %s", got)
+		}
+		slices.Reverse(lines) // an export is the newest first
+		if got := to.exportedLines(); !slices.Equal(got, lines) {
+			t.Errorf("got %q, want %q", got, lines)
+		}
+	})
+}
+
+func TestWhatAFieldDoesNotTakeIsRefusedEverywhere(t *testing.T) {
+	eachField(t, func(t *testing.T, st *site, name string, c fieldCase) {
+		st.shorten(with("alias", "x", name, c.value))
+		before := st.call("GET", "/links/x", "").body
+		for value, want := range c.invalid {
+			for way, r := range map[string]reply{
+				"POST":  st.call("POST", "/shorten", with("alias", "y", name, value)),
+				"PATCH": st.call("PATCH", "/links/x", `{"`+name+`":`+value+`}`),
+				"bulk":  itemOf(st.call("POST", "/shorten/bulk", "["+with("alias", "y", name, value)+"]")),
+			} {
+				if got := r.fields(); r.status != 422 || got != want {
+					t.Errorf("%s %s: got %d %s, want %s", way, value, r.status, r.body, want)
+				}
+			}
+			r := itemOf(st.call("POST", "/import", "["+with("code", "z", name, value)+"]"))
+			if slices.Contains(c.imported, value) {
+				want = ""
+			}
+			if got := r.fields(); got != want {
+				t.Errorf("import %s: got %d %s, want %q", value, r.status, r.body, want)
+			}
+		}
+		if after := st.call("GET", "/links/x", "").body; after != before {
+			t.Errorf("the link was %s, and is %s", before, after)
+		}
+	})
+}
+
+func TestAPatchOfAFixedFieldIsToldWhy(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(fullLink)
+	for i := range linkFields {
+		f := &linkFields[i]
+		if f.set != nil {
+			continue
+		}
+		for _, value := range []string{`1`, `null`} {
+			r := st.call("PATCH", "/links/x", `{"`+f.name+`":`+value+`}`)
+			if r.status != 422 || r.fields() != f.name+":unknown" || !strings.Contains(r.body, `"message":"`+f.fixed+`"`) {
+				t.Errorf("%s: got %d %s, want to be told that it %s", f.name, r.status, r.body, f.fixed)
+			}
+		}
+	}
+}
+
+// names returns the names of the rows that has takes.
+func names(has func(f *linkField) bool) (names []string) {
+	for i := range linkFields {
+		if has(&linkFields[i]) {
+			names = append(names, linkFields[i].name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+var (
+	createdNames  = names(func(f *linkField) bool { return f.read != nil })
+	patchedNames  = names(func(f *linkField) bool { return f.set != nil })
+	importedNames = names(func(f *linkField) bool { return f.imported != nil })
+	shownNames    = names(func(f *linkField) bool { return f.write != nil })
+)
+
+func TestTheDocumentHasTheFieldsOfTheTableAndNoOther(t *testing.T) {
+	for schema, want := range map[string][]string{
+		"Link": shownNames, "NewLink": createdNames, "LinkPatch": patchedNames, "ImportedLink": importedNames,
+	} {
+		got := slices.Sorted(maps.Keys(theContract().doc.Components.Schemas[schema].Value.Properties))
+		if !slices.Equal(got, want) {
+			t.Errorf("%s has %q, want %q", schema, got, want)
+		}
+	}
+}
+
+func TestTheGoClientHasTheFieldsOfTheTableAndNoOther(t *testing.T) {
+	for what, c := range map[string]struct {
+		got  reflect.Type
+		want []string
+	}{
+		"Link":  {reflect.TypeFor[client.Link](), shownNames},
+		"Draft": {reflect.TypeFor[client.Draft](), createdNames},
+		"Edit":  {reflect.TypeFor[client.Edit](), patchedNames},
+	} {
+		var got []string
+		for i := range c.got.NumField() {
+			if name, _, _ := strings.Cut(c.got.Field(i).Tag.Get("json"), ","); name != "-" {
+				got = append(got, name)
+			}
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("client.%s has %q, want %q", what, got, c.want)
+		}
+	}
+}
+
+// TestTheGoClientKeepsEveryField: what it reads of a link, and sends of a draft or an edit, is what there is.
+func TestTheGoClientKeepsEveryField(t *testing.T) {
+	eachField(t, func(t *testing.T, st *site, name string, c fieldCase) {
+		for _, value := range []string{c.value, c.other} {
+			for _, through := range []any{new(client.Link), new(client.Draft)} {
+				if err := json.Unmarshal([]byte(`{"`+name+`":`+value+`}`), through); err != nil {
+					t.Fatal(err)
+				}
+				if text, err := json.Marshal(through); err != nil || !alikeJSON(field(t, string(text), name), value) && value != c.unset {
+					t.Errorf("%T: %s became %s, %v", through, value, text, err)
+				}
+			}
+		}
+	})
+}
+
+func alikeJSON(a, b string) bool {
+	var x, y any
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
+}

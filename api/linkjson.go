@@ -1,0 +1,96 @@
+package api
+
+import (
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"shunt/engine"
+)
+
+// A Link is a link as its owner sees it, with what the engine does not know of it. Its State may be blocked.
+type Link struct {
+	engine.Detail
+	ShortURL string
+	Counted  bool // Unique is known
+}
+
+// AppendJSON appends the link object: the fields of the table that have a value, in its order. The bytes are those
+// that encoding/json would write, without escapes of HTML. It is written by hand because lists have 1,000 of them.
+func (l *Link) AppendJSON(dst []byte) []byte {
+	separator := byte('{')
+	for i := range linkFields {
+		f := &linkFields[i]
+		if f.write == nil || f.omitted != nil && f.omitted(l) {
+			continue
+		}
+		dst = append(append(append(dst, separator, '"'), f.name...), `":`...)
+		dst = f.write(dst, l)
+		separator = ','
+	}
+	return append(dst, '}')
+}
+
+func appendTime(dst []byte, t time.Time) []byte {
+	return append(t.UTC().AppendFormat(append(dst, '"'), time.RFC3339Nano), '"')
+}
+
+func appendStrings(dst []byte, texts []string) []byte {
+	dst = append(dst, '[')
+	for i, text := range texts {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendString(dst, text)
+	}
+	return append(dst, ']')
+}
+
+// appendString appends text as a JSON string. Like encoding/json it puts U+FFFD in the place of bytes that are not
+// UTF-8, and escapes U+2028 and U+2029, which end a line in old JavaScript.
+func appendString(dst []byte, text string) []byte {
+	dst = append(dst, '"')
+	plain := 0 // text up to here is appended
+	for i := 0; i < len(text); {
+		size := 1
+		if c := text[i]; c >= utf8.RuneSelf {
+			var r rune
+			r, size = utf8.DecodeRuneInString(text[i:])
+			if !(r == utf8.RuneError && size == 1 || r == '\u2028' || r == '\u2029') {
+				i += size
+				continue
+			}
+			dst = append(append(dst, text[plain:i]...), `\u`...)
+			dst = strconv.AppendUint(dst, uint64(r), 16) // of four digits
+		} else {
+			if c >= ' ' && c != '"' && c != '\\' {
+				i++
+				continue
+			}
+			dst = appendEscape(append(dst, text[plain:i]...), c)
+		}
+		i += size
+		plain = i
+	}
+	return append(append(dst, text[plain:]...), '"')
+}
+
+// appendEscape appends the escape of a control character, a quotation mark or a backslash.
+func appendEscape(dst []byte, c byte) []byte {
+	const hex = "0123456789abcdef"
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\b':
+		return append(dst, `\b`...)
+	case '\f':
+		return append(dst, `\f`...)
+	case '\n':
+		return append(dst, `\n`...)
+	case '\r':
+		return append(dst, `\r`...)
+	case '\t':
+		return append(dst, `\t`...)
+	}
+	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xf])
+}

@@ -1,0 +1,98 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+	"shunt/engine"
+)
+
+// accountCalls are the calls about sessions, users and tokens.
+type accountCalls struct {
+	accounts *account.Accounts
+	engine   *engine.Engine
+	auth     *authenticator
+	limiter  *limiter
+	issues   places // for requests that make a token
+	baseURL  string
+}
+
+// credentials are the body of POST /session.
+type credentials struct{ email, password string }
+
+var credentialFields = map[string]fieldReader[credentials]{
+	"email": func(c *credentials, value json.RawMessage) (err error) {
+		c.email, err = readString(value)
+		return err
+	},
+	"password": func(c *credentials, value json.RawMessage) (err error) {
+		c.password, err = readString(value)
+		return err
+	},
+}
+
+// beginSession is POST /session.
+func (a *accountCalls) beginSession(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+	asked, err := a.readCredentials(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.limiter.mayLogIn(ctx, asked.email); err != nil {
+		return err
+	}
+	caller, cookie, err := a.accounts.LogIn(strangerKey(ctx, a.limiter.proxies), asked.email, asked.password)
+	if errors.Is(err, account.ErrOverloaded) {
+		a.limiter.hasNotTried(ctx, asked.email)
+	}
+	if errors.Is(err, account.ErrUnauthorized) {
+		return a.auth.unauthorized("the e-mail address or the password is wrong")
+	}
+	if err != nil {
+		return err
+	}
+	a.auth.cookies.set(ctx, cookie, account.SessionLifetime)
+	return writeJSON(ctx, fasthttp.StatusOK, newMeObject(caller, a.baseURL))
+}
+
+func (a *accountCalls) readCredentials(ctx *fasthttp.RequestCtx) (c credentials, err error) {
+	if err := a.auth.https.require(ctx); err != nil {
+		return c, err
+	}
+	if err := a.auth.pages.require(ctx, false); err != nil { // nobody is logged in by another's page
+		return c, err
+	}
+	if err := noParameters(ctx); err != nil {
+		return c, err
+	}
+	sent, invalid, err := readBody(ctx, &c, credentialFields)
+	if err == nil && len(invalid) > 0 {
+		err = invalid
+	}
+	if err == nil && len(sent) < len(credentialFields) {
+		err = fieldError("", "required", "email and password are both needed")
+	}
+	return c, err
+}
+
+// endSession is DELETE /session. A caller without a session has none afterwards either.
+func (a *accountCalls) endSession(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+	if err := a.auth.https.require(ctx); err != nil {
+		return err
+	}
+	cookie := a.auth.cookies.read(ctx)
+	if err := a.auth.pages.require(ctx, cookie != ""); err != nil {
+		return err
+	}
+	if err := noParameters(ctx); err != nil {
+		return err
+	}
+	if err := a.accounts.EndSession(cookie); err != nil {
+		return err
+	}
+	a.auth.cookies.set(ctx, "", 0)
+	ctx.SetStatusCode(fasthttp.StatusNoContent)
+	return nil
+}

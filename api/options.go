@@ -1,0 +1,130 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"shunt/api/account"
+	"shunt/api/admin"
+	"shunt/api/limit"
+	"shunt/api/visitor"
+	"shunt/engine"
+)
+
+// Options are what a Server needs.
+type Options struct {
+	Engine   *engine.Engine    // required
+	Accounts *account.Accounts // required
+	BaseURL  string            // required: an origin without path, such as https://sho.rt; short addresses begin with it
+	Listens  []string          // where the public address listens, as host:port: what leads there is a loop, see ownOrigins
+
+	TrustedProxies []netip.Prefix
+	ClientIPHeader string             // default X-Forwarded-For; believed only from TrustedProxies
+	CountryHeader  string             // believed only from TrustedProxies, and then before Countries; empty: none
+	Countries      *visitor.Countries // of client addresses; nil: not looked up
+	PrivateTargets string             // allow, refuse, or auto (default): allowed if BaseURL itself is of a private network
+	RateLimits     limit.Limits       // default: none; see limit.Default
+	HSTSMaxAge     time.Duration      // answers over TLS demand HTTPS for so long; default: they do not
+	ACMEChallenges http.Handler       // answers http-01 challenges on ServeRedirects; nil: nobody does
+	CORSOrigins    []string           // whose pages may call the API, such as https://app.example; "*": everybody's; default: nobody's
+	AllowHTTP      bool               // tokens may come over plain HTTP from anywhere
+	Blocks         *BlockFile         // targets that are refused and not redirected to; nil: none
+	RootRedirect   string             // where / leads; empty: a page
+	MaxConnections int                // public ones at a time, at most 32,768; default that
+	MaxPerAddress  int                // of them from one address (IPv6: from one /64); default 512; negative: no limit
+	AdminHosts     []string           // hosts under which the admin address may be asked, beside loopback ones; see package admin
+	Pprof          bool               // /debug/pprof on the admin address even if that is not loopback
+	Operations     Operations         // on the socket of local commands only
+
+	Logger         *slog.Logger              // default: discards
+	Version        string                    // for build_info
+	StorageMetrics func() map[string]float64 // gauges, or counters if the name ends in _total; shunt_storage_ is put before
+	Now            func() time.Time          // default time.Now
+}
+
+// checkedOptions are what the texts of Options mean.
+type checkedOptions struct {
+	targets      engine.TargetPolicy
+	rootRedirect string
+	cors         cors
+	adminHosts   admin.Hosts
+	site         string // the host of the base URL, with its port
+}
+
+func (o Options) check() (p checkedOptions, err error) {
+	if o.Engine == nil || o.Accounts == nil {
+		return p, errors.New("api: Options need an Engine and Accounts")
+	}
+	origin, err := parseOrigin(o.BaseURL)
+	if err != nil {
+		return p, err
+	}
+	p.site = origin.Host
+	inOwnNetwork := engine.InOwnNetwork(origin.Host)
+	p.targets.OwnOrigins = ownOrigins(o, inOwnNetwork)
+	if p.targets.RefusePrivate, err = refusesPrivate(o.PrivateTargets, inOwnNetwork); err != nil {
+		return p, err
+	}
+	if p.rootRedirect, err = rootRedirectOf(o, p.targets.OwnOrigins); err != nil {
+		return p, err
+	}
+	if p.cors, err = newCORS(o.CORSOrigins); err != nil {
+		return p, fmt.Errorf("an origin that may call the API: %w", err)
+	}
+	if p.adminHosts, err = admin.ParseHosts(o.AdminHosts); err != nil {
+		return p, fmt.Errorf("a host of the admin address: %w", err)
+	}
+	return p, nil
+}
+
+// parseOrigin reads the base URL: http or https, a host, and nothing behind it.
+func parseOrigin(baseURL string) (*url.URL, error) {
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		return nil, fmt.Errorf("base URL: %w", err)
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
+		strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("base URL %q must be an origin without path, such as https://sho.rt", baseURL)
+	}
+	if _, err := (engine.TargetPolicy{}).Parse(baseURL); err != nil {
+		return nil, fmt.Errorf("base URL %q: %w", baseURL, err)
+	}
+	return u, nil
+}
+
+// refusesPrivate reports whether private targets are refused by that policy, on a server that only its own network can
+// reach or on a public one.
+func refusesPrivate(policy string, inOwnNetwork bool) (bool, error) {
+	switch policy {
+	case "allow":
+		return false, nil
+	case "refuse":
+		return true, nil
+	case "auto", "":
+		return !inOwnNetwork, nil
+	}
+	return false, fmt.Errorf("private targets: %q is none of allow, refuse, auto", policy)
+}
+
+// ownOrigins returns the addresses that lead back to this server. Where we listen is one of them only if the base URL is
+// of our own network: whoever follows a link of a public server to 127.0.0.1:8080 comes to a machine of their own.
+func ownOrigins(o Options, inOwnNetwork bool) []string {
+	origins := []string{o.BaseURL}
+	if !inOwnNetwork {
+		return origins
+	}
+	for _, address := range o.Listens {
+		if strings.HasPrefix(address, ":") {
+			address = "0.0.0.0" + address // every address of this machine
+		}
+		origins = append(origins, "http://"+address)
+	}
+	return origins
+}

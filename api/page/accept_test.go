@@ -1,0 +1,27 @@
+package page
+
+import "testing"
+
+func TestJSONIsPreferredOnlyWhenItIsNamed(t *testing.T) {
+	for accept, want := range map[string]bool{
+		"":    false,
+		"*/*": false,
+		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": false,
+		"application/json":                  true,
+		"Application/JSON; charset=utf-8":   true,
+		"application/problem+json":          true,
+		"application/json, text/plain, */*": true,
+		"application/json;q=0.5, text/html": false,
+		"application/json, text/html":       false,
+		"application/json, text/html;q=0.9": true,
+		"application/json;q=0":              false,
+		"application/json;q=2":              false,
+		"application/json;q=NaN":            false,
+		"application/jsonx":                 false,
+		";;;,,,q=":                          false,
+	} {
+		if got := PrefersJSON([][]byte{[]byte(accept)}); got != want {
+			t.Errorf("Accept: %s: got %v, want %v", accept, got, want)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package page
+
+import (
+	"strings"
+
+	"shunt/api/problem"
+	"shunt/api/redirect"
+)
+
+// errorTexts is the table of error pages: what happened, and what the visitor can do. SITE stands for
+// the host of the site.
+var errorTexts = [redirect.NumOutcomes]struct {
+	kind   *problem.Kind
+	title  string
+	text   string // also the detail of the problem
+	advice string
+}{
+	redirect.UnknownCode: {problem.NotFound, "This link does not exist", "There is no link at this address.",
+		"Check the address: upper and lower case matter. If somebody gave you this link, ask them for the right one."},
+	redirect.Expired: {problem.Gone, "This link has expired", "This link expired and no longer works.",
+		"Ask whoever gave you this link for a new one."},
+	redirect.Exhausted: {problem.Gone, "This link is used up", "This link has reached its limit of uses.",
+		"Ask whoever gave you this link for a new one."},
+	redirect.StillLoading: {problem.Loading, "One moment, please", "This server has just started and is still loading its links.",
+		"Try again in a few seconds."},
+	redirect.WrongMethod: {problem.Method, "This method is not allowed", "This address can only be read, with GET or HEAD.",
+		"Open the address in a browser."},
+	redirect.TooManyMisses: {problem.RateLimited, "Too many unknown addresses",
+		"Too many unknown addresses were requested from your network. Try again in a minute.",
+		"Links that exist still work."},
+	redirect.LocationTooLong: {problem.URITooLong, "This address is too long",
+		"With the text after the question mark, this link leads to an address that is too long.",
+		"Open the link without the question mark and the text after it."},
+	redirect.TargetBlocked: {problem.Blocked, "This link is blocked", "This link leads to an address that is blocked here.",
+		"The address may be unsafe. If you think that this is a mistake, write to whoever runs SITE."},
+}
+
+// An Error is how an outcome that is not a redirect is shown.
+type Error struct {
+	Kind   *problem.Kind
+	Detail string // of the problem, for clients that prefer JSON
+	HTML   []byte
+}
+
+// Error returns the page of an outcome that is not Redirected. Its HTML is shared: read-only.
+func (s *Set) Error(o redirect.Outcome) *Error { return &s.errors[o] }
+
+// errorBody returns the body of the error page of one row of errorTexts.
+func (s *Set) errorBody(text, advice string) Markup {
+	return Format("<p>%s</p>\n<p class=\"quiet\">%s</p>", text, strings.ReplaceAll(advice, "SITE", s.site))
+}

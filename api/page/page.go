@@ -1,0 +1,90 @@
+package page
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html"
+	"strings"
+)
+
+// BaseStyle has what all pages share: colours, light and dark, and the font.
+//
+//go:embed base.css
+var BaseStyle string
+
+//go:embed page.css
+var pageStyle string
+
+// style is the style of all pages but the reference page. It stands in the page, so that a page is
+// one request, and is allowed by its hash.
+var style = BaseStyle + pageStyle
+
+// Policy is the Content-Security-Policy of the pages of Set.HTML.
+var Policy = PolicyFor(style)
+
+// AssetPolicy is the Content-Security-Policy of what is not a page, in case a browser shows it by itself.
+const AssetPolicy = "default-src 'none'; frame-ancestors 'none'"
+
+// PolicyFor returns the Content-Security-Policy of a page that has a style and nothing else.
+func PolicyFor(style string) string {
+	hash := sha256.Sum256([]byte(style))
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) +
+		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+}
+
+// Markup is HTML. A string is text.
+type Markup string
+
+// Format returns format, which is HTML, with its values; strings among them are escaped, Markup is not.
+func Format(format string, values ...any) Markup {
+	for i, v := range values {
+		if text, ok := v.(string); ok {
+			values[i] = html.EscapeString(text)
+		}
+	}
+	return Markup(fmt.Sprintf(format, values...))
+}
+
+// Head is the beginning of every page, up to its body.
+func Head(title, style string) Markup {
+	return Format(`<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="robots" content="noindex">
+<title>%s</title>
+<style>%s</style>
+`, title, Markup(style))
+}
+
+// A Set is the pages of one site.
+type Set struct {
+	Landing []byte // the page at /; read-only
+
+	site   string
+	errors [len(errorTexts)]Error
+}
+
+// New returns the pages of the site whose host is site. docs is the path of the reference page.
+func New(site, docs string) *Set {
+	s := &Set{site: site}
+	for o, t := range errorTexts {
+		if t.kind != nil {
+			s.errors[o] = Error{t.kind, t.text, s.HTML(t.title, s.errorBody(t.text, t.advice))}
+		}
+	}
+	s.Landing = s.HTML("Short links", Format("<p>This server turns long addresses into short ones. "+
+		"Add a + to the end of a short address to see where it leads.</p>\n"+
+		`<p>Programs can use the <a href="%s">API</a>.</p>`, docs))
+	return s
+}
+
+// HTML returns a page, which names the site in its title and at its top.
+func (s *Set) HTML(title string, body Markup) []byte {
+	var b strings.Builder
+	b.WriteString(string(Head(title+" · "+s.site, style)))
+	b.WriteString(string(Format("<main>\n<p class=\"site\">%s</p>\n<h1>%s</h1>\n%s\n</main>\n</html>\n", s.site, title, body)))
+	return []byte(b.String())
+}

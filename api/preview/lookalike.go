@@ -1,0 +1,112 @@
+package preview
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/net/idna"
+)
+
+// This file decides which host names may be shown in the letters that they stand for, and which only in
+// punycode, because a name of other letters looks the same: "аррӏе" is all Cyrillic. It follows what
+// browsers do, on the careful side: Unicode Technical Standard 39, "highly restrictive", without the
+// marks and rare letters that it leaves to them, and with Chrome's tables of confusable letters, for
+// names that consist of such letters alone.
+
+// unicodeOf is UTS 46 for display, as strict as the engine's conversion to punycode.
+var unicodeOf = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.BidiRule(), idna.CheckHyphens(false),
+	idna.StrictDomainName(false))
+
+// readableHost returns a host in the letters that its punycode stands for, or "" if it has no punycode.
+// doubtful reports that some of the letters look like others; readable is then empty.
+func readableHost(host string) (readable string, doubtful bool) {
+	if !strings.HasPrefix(host, "xn--") && !strings.Contains(host, ".xn--") {
+		return "", false
+	}
+	readable, err := unicodeOf.ToUnicode(host)
+	if err != nil {
+		return "", true
+	}
+	if ascii, err := unicodeOf.ToASCII(readable); err != nil || ascii != host {
+		return "", true
+	}
+	for label := range strings.SplitSeq(readable, ".") {
+		if !plainLabel(label) {
+			return "", true
+		}
+	}
+	return readable, false
+}
+
+// scriptMixes are the scripts that may stand together in a label: one, or those of a language that is
+// written in several. Latin goes with the last three.
+var scriptMixes = [][]*unicode.RangeTable{
+	{unicode.Latin}, {unicode.Cyrillic}, {unicode.Greek}, {unicode.Armenian}, {unicode.Georgian}, {unicode.Hebrew}, {unicode.Arabic},
+	{unicode.Ethiopic}, {unicode.Devanagari}, {unicode.Bengali}, {unicode.Gurmukhi}, {unicode.Gujarati}, {unicode.Oriya},
+	{unicode.Tamil}, {unicode.Telugu}, {unicode.Kannada}, {unicode.Malayalam}, {unicode.Sinhala}, {unicode.Thai}, {unicode.Lao},
+	{unicode.Tibetan}, {unicode.Myanmar}, {unicode.Khmer}, {unicode.Thaana},
+	{unicode.Latin, unicode.Han, unicode.Hiragana, unicode.Katakana},
+	{unicode.Latin, unicode.Han, unicode.Bopomofo},
+	{unicode.Latin, unicode.Han, unicode.Hangul},
+}
+
+// confusables are the letters of a script that look like Latin ones. A label that consists of them
+// alone is not shown.
+var confusables = map[*unicode.RangeTable]string{
+	unicode.Cyrillic: "аысԁеёԍһіїюјӏорԗԛѕԝтуўхъьҽпгѵѡквмнзб",
+	unicode.Greek:    "αβγεικνρυωηοτχσϲϳ",
+	unicode.Armenian: "ագզէլհյոսւօքցս",
+	unicode.Georgian: "იოყძხჽჿ",
+	unicode.Hebrew:   "דוחיןסט",
+	unicode.Ethiopic: "ሀሆሐሠሰስበነከኩኸዐዑዕዘዞጠፐ",
+	unicode.Thai:     "ทนบพรหเแ๐ดลปฟม",
+	unicode.Myanmar:  "ခဂငထပဝ၀ရယ",
+	unicode.Tamil:    "டபமரவ",
+	unicode.Lao:      "ບພຟຣຮ໐ເ",
+}
+
+// plainLabel reports whether no label of other letters looks like label.
+func plainLabel(label string) bool {
+	if isPlainASCII(label) {
+		return true
+	}
+	for _, mix := range scriptMixes {
+		if writtenIn(label, mix) {
+			letters, known := confusables[mix[0]]
+			return !known || strings.ContainsFunc(label, func(r rune) bool {
+				return !isNeutral(r) && !strings.ContainsRune(letters, r)
+			})
+		}
+	}
+	return false
+}
+
+func isPlainASCII(label string) bool {
+	return !strings.ContainsFunc(label, func(r rune) bool { return r >= 0x80 })
+}
+
+// isNeutral reports whether r may be in a label of any script.
+func isNeutral(r rune) bool { return '0' <= r && r <= '9' || r == '-' || r == '_' }
+
+func writtenIn(label string, scripts []*unicode.RangeTable) bool {
+	for _, r := range label {
+		if !isNeutral(r) && (!unicode.In(r, scripts...) || !isCommonLetter(r)) {
+			return false
+		}
+	}
+	return true
+}
+
+// isCommonLetter reports whether r is a letter, or a mark that is part of its script; of Latin,
+// only the letters of languages of today. Not among them are ı and ȷ, ĸ, ƽ, the clicks (ǃ looks
+// like !, ǀ like l), phonetic signs, full-width letters and letters for formulas; nor the letters
+// of Katakana and Han that look like strokes and slashes.
+func isCommonLetter(r rune) bool {
+	switch {
+	case strings.ContainsRune("ıȷĸƽǀǁǂǃŀ\u30CE\u30F3\u30FD\u30FE\u4E00\u4E36\u4E3F\u2F00\u30A0\u30FB\u30FC\u30CB\u30CF\u30A8\u5DE5\u56D7\u53E3\u529B", r):
+		return false
+	case unicode.Is(unicode.Latin, r):
+		return r < 0x180 || 0x218 <= r && r <= 0x21b || r == 0x192 || r == 0x1a1 || r == 0x1b0 || 0x1e80 <= r && r <= 0x1ef9
+	}
+	return unicode.IsLetter(r) || unicode.IsMark(r)
+}

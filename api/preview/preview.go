@@ -1,0 +1,61 @@
+package preview
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"shunt/api/page"
+	"shunt/api/redirect"
+)
+
+// Title is the heading of every preview.
+const Title = "Where this link leads"
+
+// Body returns the HTML of a preview, below its title. Its link is the short one, so that whoever
+// follows it is counted. Of a capped link only the host is shown: whoever saw the whole target would
+// not need a hit.
+func Body(code string, link redirect.Peeked, created time.Time) page.Markup {
+	shown, host := shownTarget(link.Target)
+	var b strings.Builder
+	add := func(format string, values ...any) { b.WriteString(string(page.Format(format+"\n", values...))) }
+	add(`<p class="host">%s</p>`, host)
+	if link.Capped {
+		add("<p>This link can be used a limited number of times, so only the host of its target is shown.</p>")
+	} else {
+		add(`<p class="address">%s</p>`, shown)
+	}
+	switch readable, doubtful := readableHost(host); {
+	case doubtful:
+		add("<p><strong>Check the name</strong> %s: written out, it has letters that look like other letters.</p>", host)
+	case readable != "":
+		add("<p>%s is the technical form of <bdi>%s</bdi>.</p>", host, readable)
+	}
+	created = created.UTC()
+	add(`<p class="quiet">This link was created on <time datetime="%s">%s UTC</time>.</p>`, created.Format(time.RFC3339),
+		created.Format("2 January 2006, 15:04"))
+	add(`<p><a href="/%s" rel="nofollow noreferrer">Follow this link</a></p>`, code)
+	return page.Markup(strings.TrimSuffix(b.String(), "\n"))
+}
+
+// shownTarget returns a target as it can be shown to people, and its host. After the host, characters
+// outside ASCII are shown as browsers send them: some of them change the order in which text is read,
+// and some are invisible.
+func shownTarget(target string) (shown, host string) {
+	scheme, after, _ := strings.Cut(target, "://")
+	end := strings.IndexAny(after, "/?#")
+	if end < 0 {
+		end = len(after)
+	}
+	var b strings.Builder
+	b.WriteString(scheme + "://" + after[:end])
+	for _, c := range []byte(after[end:]) {
+		if c < 0x80 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String(), (&url.URL{Host: after[:end]}).Hostname()
+}

@@ -1,0 +1,46 @@
+package redirect
+
+import "sync/atomic"
+
+// Statuses are the statuses of redirects, in the order of Counts.Redirects.
+var Statuses = [4]int{301, 302, 307, 308}
+
+// Counts are what codes were answered, since start.
+type Counts struct {
+	Redirects [len(Statuses)]uint64 // by Statuses
+	Misses    [NumOutcomes]uint64
+}
+
+// Counts returns the counts as they are now.
+func (r *Redirector) Counts() (c Counts) {
+	for s := range r.counts.shards {
+		for i := range c.Redirects {
+			c.Redirects[i] += r.counts.shards[s].redirects[i].Load()
+		}
+	}
+	for o := range c.Misses {
+		c.Misses[o] = r.counts.misses[o].Load()
+	}
+	return c
+}
+
+// CountPath counts a request for a path that is neither a code nor anything else, as an UnknownCode.
+func (r *Redirector) CountPath() { r.miss(UnknownCode) }
+
+// counts spreads redirects over shards by visitor, so that cores do not fight over one cache line;
+// misses are rare enough for one.
+type counts struct {
+	shards [8]struct {
+		redirects [len(Statuses)]atomic.Uint64
+		_         [128 - 4*8]byte // two cache lines: the prefetcher fetches pairs
+	}
+	misses [NumOutcomes]atomic.Uint64
+}
+
+func (c *counts) redirected(status int, visitor uint64) {
+	i := status - 301 // 301, 302
+	if status >= 307 {
+		i = status - 305 // 307, 308
+	}
+	c.shards[visitor%uint64(len(c.shards))].redirects[i].Add(1)
+}

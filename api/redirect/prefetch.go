@@ -1,0 +1,64 @@
+package redirect
+
+import "bytes"
+
+// prefetchHeaders say what a request is for; the first is that of today's browsers.
+var prefetchHeaders = [...]string{"sec-purpose:", "purpose:", "x-purpose:", "x-moz:"}
+
+// IsPrefetch reports whether the lines of a raw header block say that nobody looks at the answer yet:
+// whether one of prefetchHeaders names prefetch or preview, alone or among parameters
+// ("prefetch;prerender"). It looks at lines because a header may come in several, and four look-ups by
+// name would be four passes over all headers. It allocates nothing.
+func IsPrefetch(raw []byte) bool {
+	for len(raw) > 0 {
+		line := raw
+		if end := bytes.IndexByte(raw, '\n'); end >= 0 {
+			line, raw = raw[:end], raw[end+1:]
+		} else {
+			raw = nil
+		}
+		if value := purposeOf(line); len(value) > 0 && (containsFold(value, "prefetch") || containsFold(value, "preview")) {
+			return true
+		}
+	}
+	return false
+}
+
+// purposeOf returns the value of a header line that is one of prefetchHeaders, nil of any other. The
+// first letter rules out most lines.
+func purposeOf(line []byte) []byte {
+	if len(line) == 0 {
+		return nil
+	}
+	switch line[0] | 0x20 {
+	case 's', 'p', 'x':
+	default:
+		return nil
+	}
+	for _, name := range prefetchHeaders {
+		if len(line) > len(name) && equalFold(line[:len(name)], name) {
+			return line[len(name):]
+		}
+	}
+	return nil
+}
+
+// containsFold reports whether b contains word, which is in lower case, in any case.
+func containsFold(b []byte, word string) bool {
+	for i := 0; i+len(word) <= len(b); i++ {
+		if equalFold(b[i:i+len(word)], word) {
+			return true
+		}
+	}
+	return false
+}
+
+// equalFold reports whether b, which is as long as word, is word in any case; word is in lower case.
+func equalFold(b []byte, word string) bool {
+	for i, c := range b {
+		if c|0x20 != word[i] {
+			return false
+		}
+	}
+	return true
+}

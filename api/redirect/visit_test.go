@@ -1,0 +1,69 @@
+package redirect
+
+import (
+	"bytes"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/maxmind/mmdbwriter"
+	"github.com/maxmind/mmdbwriter/mmdbtype"
+
+	"shunt/api/visitor"
+	"shunt/engine"
+)
+
+// germany returns a table in which 91.0.0.0/10 is in Germany.
+func germany(t *testing.T) *visitor.Countries {
+	t.Helper()
+	tree, err := mmdbwriter.New(mmdbwriter.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	network := &net.IPNet{IP: net.IPv4(91, 0, 0, 0).To4(), Mask: net.CIDRMask(10, 32)}
+	if err := tree.Insert(network, mmdbtype.Map{"country_code": mmdbtype.String("DE")}); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if _, err := tree.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "test.mmdb")
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := visitor.ReadCountries(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestWhatAProxySaysOfTheCountryComesBeforeTheFile(t *testing.T) {
+	c := germany(t)
+	inGermany := netip.MustParseAddr("91.1.2.3")
+	for name, tc := range map[string]struct {
+		header string
+		table  *visitor.Countries
+		want   string
+	}{
+		"both":                          {"FR", c, "FR"},
+		"only the file":                 {"", c, "DE"},
+		"only the header":               {"FR", nil, "FR"},
+		"neither":                       {"", nil, "unknown"},
+		"a proxy that does not know":    {"XX", c, "unknown"},
+		"a proxy that says it is Tor":   {"T1", c, "unknown"},
+		"a header that is no code":      {"Germany", c, "unknown"},
+		"a header with bytes of no use": {"\xff\x00", c, "unknown"},
+	} {
+		r := Redirector{countries: tc.table}
+		if got := r.country(&Request{Country: []byte(tc.header), Client: inGermany}); got != engine.CountryOf(tc.want) {
+			t.Errorf("%s: got %v, want %s", name, got, tc.want)
+		}
+	}
+	if got := (&Redirector{countries: c}).country(&Request{Client: inGermany}); got != engine.CountryOf("DE") {
+		t.Errorf("got %v, want DE", got)
+	}
+}

@@ -1,0 +1,123 @@
+package api
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/fasthttp/router"
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+	"shunt/api/admin"
+	"shunt/api/problem"
+)
+
+// Labels of requests that no route took, and of those that could not be read, or whose framing is
+// refused.
+const (
+	noRoute    = "none"
+	badRequest = "malformed"
+)
+
+// An apiRouter takes API requests to their endpoints, for those who may call them.
+type apiRouter struct {
+	limiter *limiter
+	metrics *admin.Metrics
+	cors    cors
+	log     *slog.Logger
+	page    func(ctx *fasthttp.RequestCtx, path []byte) // answers requests for other paths
+}
+
+// routes returns the endpoints for the callers that authenticate knows, and 404 for all other paths
+// of the API. The router corrects no path: a wrong one is a 404. It sees only paths of the API,
+// because it has meanings of its own for others ("/*").
+func (a *apiRouter) routes(authenticate authenticate, endpoints []endpoint) fasthttp.RequestHandler {
+	r := router.New()
+	r.RedirectTrailingSlash = false
+	r.RedirectFixedPath = false
+	r.HandleOPTIONS = false
+	r.HandleMethodNotAllowed = true
+	r.NotFound = a.notFound
+	r.MethodNotAllowed = a.methodNotAllowed
+	for _, e := range endpoints {
+		h := a.measured(authenticate, e)
+		r.Handle(e.method, apiRoot+e.path, h)
+		if e.method == fasthttp.MethodGet {
+			r.Handle(fasthttp.MethodHead, apiRoot+e.path, h)
+		}
+	}
+	return func(ctx *fasthttp.RequestCtx) {
+		if path, _ := splitURI(ctx.Request.Header.RequestURI()); !bytes.HasPrefix(path, []byte(apiPrefix)) {
+			a.page(ctx, path)
+			return
+		}
+		if a.cors.preflight(ctx) {
+			return
+		}
+		r.Handler(ctx)
+		a.cors.allow(ctx)
+	}
+}
+
+// measured returns call for e, with its problems answered, and timed and counted.
+func (a *apiRouter) measured(authenticate authenticate, e endpoint) fasthttp.RequestHandler {
+	seconds := a.metrics.Seconds(e.path)
+	return func(ctx *fasthttp.RequestCtx) {
+		start := time.Now()
+		if err := a.call(ctx, authenticate, e); err != nil {
+			fail(ctx, a.log, err)
+		}
+		seconds.Observe(time.Since(start).Seconds())
+		a.count(e.path, ctx)
+	}
+}
+
+// count counts an answered request.
+func (a *apiRouter) count(route string, ctx *fasthttp.RequestCtx) {
+	a.metrics.Answered(route, ctx.Method(), ctx.Response.StatusCode())
+}
+
+// call lets e be called by callers that authenticate knows and e's scope allows. Others learn
+// nothing else, so the body is not looked at before. It counts requests before it looks at scopes;
+// a caller that authenticate does not know is counted by address.
+func (a *apiRouter) call(ctx *fasthttp.RequestCtx, authenticate authenticate, e endpoint) error {
+	var caller account.Caller
+	err := oneAuthorization(ctx)
+	if err == nil && e.scope != noCaller {
+		caller, err = authenticate(ctx)
+	}
+	if limited := a.limiter.mayCall(ctx, caller, e.creates()); limited != nil {
+		return limited
+	}
+	if err != nil {
+		return err
+	}
+	if e.scope == noCaller {
+		return e.handle(ctx, caller)
+	}
+	if e.scope != anyScope && !caller.Has(e.scope) {
+		return problem.New(problem.Forbidden, "this needs the scope %s", e.scope)
+	}
+	return e.handle(ctx, caller)
+}
+
+// refuseUnread answers a request that could not be read, or whose framing is refused.
+func (a *apiRouter) refuseUnread(ctx *fasthttp.RequestCtx, p problem.Problem) {
+	writeProblem(ctx, p)
+	a.metrics.Answered(badRequest, nil, ctx.Response.StatusCode())
+}
+
+func (a *apiRouter) notFound(ctx *fasthttp.RequestCtx) {
+	writeProblem(ctx, problem.Problem{Kind: problem.NotFound, Detail: "the API has no such path"})
+	a.count(noRoute, ctx)
+}
+
+// methodNotAllowed: the router has set Allow. It names OPTIONS, which we do not answer.
+func (a *apiRouter) methodNotAllowed(ctx *fasthttp.RequestCtx) {
+	allow := string(ctx.Response.Header.Peek("Allow"))
+	ctx.Response.Header.Set("Allow", strings.ReplaceAll(strings.Replace(allow, "OPTIONS, ", "", 1), ", OPTIONS", ""))
+	writeProblem(ctx, problem.Problem{Kind: problem.Method, Detail: "see Allow for the methods of this path"})
+	a.count(noRoute, ctx)
+}

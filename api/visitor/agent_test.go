@@ -1,0 +1,173 @@
+package visitor
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/dchest/siphash"
+
+	"shunt/engine"
+)
+
+func TestKnownBotsAreToldFromVisitors(t *testing.T) {
+	const chrome = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
+	for name, c := range map[string]struct {
+		agent string
+		bot   bool
+	}{
+		"Chrome":             {chrome, false},
+		"Firefox":            {"Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0", false},
+		"Safari on iPhone":   {"Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1", false},
+		"in-app Instagram":   {"Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 Instagram 334.0.0.42.95", false},
+		"missing":            {"", false},
+		"a dash":             {"-", false},
+		"curl":               {"curl/8.8.0", false},
+		"wget":               {"Wget/1.21.4", false},
+		"wget with a URL":    {"Wget/1.21 (+https://www.gnu.org/software/wget/)", false},
+		"python-requests":    {"python-requests/2.32.3", false},
+		"Go":                 {"Go-http-client/1.1", false},
+		"Googlebot":          {"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", true},
+		"Googlebot on phone": {"Mozilla/5.0 (Linux; Android 6.0.1; Nexus 5X Build/MMB29P) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Mobile Safari/537.36 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", true},
+		"bingbot":            {"Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm) Chrome/116.0.1938.76 Safari/537.36", true},
+		"WhatsApp":           {"WhatsApp/2.24.12.78 A", true},
+		"Facebook":           {"facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)", true},
+		"Facebook, bare":     {"facebookexternalhit/1.1", true},
+		"Slack":              {"Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)", true},
+		"Telegram":           {"TelegramBot (like TwitterBot)", true},
+		"Discord":            {"Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)", true},
+		"LinkedIn":           {"LinkedInBot/1.0 (compatible; Mozilla/5.0; Apache-HttpClient +http://www.linkedin.com)", true},
+		"Twitter":            {"Twitterbot/1.0", true},
+		"headless Chrome":    {strings.Replace(chrome, "Chrome", "HeadlessChrome", 1), true},
+		"a bot of no list":   {"examplebot/1.0 (+https://example.com/bot)", true},
+
+		// Link previews, beside the browsers for people of the same apps.
+		"Viber":                         {"Viber", true},
+		"Viber on iOS":                  {"Viber/20.9.0.8 CFNetwork/1410.0.3 Darwin/22.6.0", true},
+		"in Viber, on Android":          {inPixel + " Viber/22.5.0.1", false},
+		"in Viber, on an iPhone":        {onIPhone + "Mobile/15E148 Viber/22.5.0", false},
+		"Outlook":                       {"Microsoft Office/16.0 (Windows NT 10.0; Microsoft Outlook 16.0.17628; Pro)", true},
+		"Outlook, as Internet Explorer": {"Mozilla/4.0 (compatible; MSIE 7.0; Windows NT 10.0; Win64; x64; Trident/7.0; .NET4.0C; .NET4.0E; Microsoft Outlook 16.0.17628; ms-office; MSOffice 16)", true},
+		"Office":                        {"Mozilla/4.0 (compatible; ms-office; MSOffice 16)", true},
+		"Office, whether it is there":   {"Microsoft Office Existence Discovery", true},
+		"Office, by which protocol":     {"Microsoft Office Protocol Discovery", true},
+		"Word":                          {"Microsoft Office Word 2014", true},
+		"PowerPoint":                    {"Microsoft Office PowerPoint 2013 (15.0.4885) Windows NT 10.0", true},
+		"a web folder":                  {"Microsoft-WebDAV-MiniRedir/10.0.22631", true},
+		"Microsoft's previews":          {"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko; compatible; MicrosoftPreview/2.0; +https://aka.ms/MicrosoftPreview) Chrome/112.0.0.0 Safari/537.36", true},
+		"Teams and Skype":               {"Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5 skype-url-preview@microsoft.com", true},
+		"in Outlook on Windows":         {onWindows + "Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0 OneOutlook/1.2024.619.100", false},
+		"in Outlook on a Mac":           {onMac + "MacOutlook/16.86.24061625", false},
+		"in Outlook on an iPhone":       {onIPhone + "Mobile/15E148 Outlook-iOS/723.4027091.prod.iphone (4.2425.0)", false},
+		"in Outlook on Android":         {inPixel + " Outlook-Android/2.0", false},
+		"in Teams":                      {onWindows + "Teams/24165.1410.2974.6689 Chrome/124.0.0.0 Safari/537.36", false},
+		"Internet Explorer with Office's add-ons": {"Mozilla/4.0 (compatible; MSIE 8.0; Windows NT 6.1; Trident/4.0; .NET4.0E; InfoPath.3; MS-RTC LM 8)", false},
+		"in Facebook on Android, newer":           {inPixel + " MetaIAB Facebook", false},
+		"WhatsApp without a version":              {"WhatsApp", true},
+		"Tumblr":                                  {"Tumblr/14.0.835.186", true},
+		"in Tumblr":                               {onIPhone + "Mobile/15E148 Tumblr/iPhone/34.7/347000", false},
+		"Steam's chat":                            {"Valve/Steam HTTP Client 1.0 (SteamChatURLLookup)", true},
+		"in Steam":                                {"Mozilla/5.0 (Windows; U; Windows NT 10.0; en-US; Valve Steam GameOverlay/1708384815; ) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/109.0.5414.120 Safari/537.36", false},
+		"TikTok":                                  {"Mozilla/5.0 (Linux; Android 5.0) AppleWebKit/537.36 (KHTML, like Gecko) Mobile Safari/537.36 (compatible; TikTokSpider; ttspider-feedback@tiktok.com)", true},
+
+		// Names that are near those of bots.
+		"Cubot telephones":        {"Mozilla/5.0 (Linux; Android 11; CUBOT P40) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Mobile Safari/537.36", false},
+		"Cubot, without Chrome":   {"Dalvik/2.1.0 (Linux; U; Android 9; CUBOT_X19 Build/PPR1.180610.011)", false},
+		"Coc Coc, a browser":      {onWindows + "coc_coc_browser/126.0.130 Chrome/120.0.6099.130 Safari/537.36", false},
+		"coccocbot":               {"Mozilla/5.0 (compatible; coccocbot-web/1.0; +http://help.coccoc.com/searchengine)", true},
+		"a scanner of QR codes":   {inPixel + " QRCodeScanner/4.1", false},
+		"a game about spiders":    {onIPhone + "Mobile/15E148 SpiderSolitaire/7.2", false},
+		"Visual Studio Code":      {onWindows + "Code/1.115.0 Chrome/142.0.7444.265 Electron/39.8.5 Safari/537.36", false},
+		"a visitor of CloudFront": {"Amazon CloudFront", false},
+		"Sogou, a browser":        {onWindows + "Chrome/80.0.3987.87 Safari/537.36 SE 2.X MetaSr 1.0", false},
+
+		// A few of each kind.
+		"360Spider":              {"Mozilla/5.0 (Windows NT 6.1) AppleWebKit/537.1 (KHTML, like Gecko) Chrome/21.0.1180.89 Safari/537.1; 360Spider", true},
+		"Yisou":                  {"Mozilla/5.0 (Windows NT 6.1; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/69.0.3497.81 YisouSpider/5.0 Safari/537.36", true},
+		"Google's shop":          {"Mozilla/5.0 (X11; Linux x86_64; Storebot-Google/1.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/79.0.3945.88 Safari/537.36", true},
+		"Google's safety":        {"Google-Safety", true},
+		"a model's agent":        {onMac + "Chrome/132.0.0.0 Safari/537.36; Manus-User/1.0", true},
+		"Uptime Kuma":            {"Uptime-Kuma/1.23.16", true},
+		"Datadog":                {"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.7204.168 Safari/537.36 DatadogSynthetics", true},
+		"W3C":                    {"W3C_Validator/1.3", true},
+		"zgrab":                  {"Mozilla/5.0 zgrab/0.x", true},
+		"Playwright":             {onWindows + "Chrome/120.0.0.0 Safari/537.36 Playwright/1.40.0", true},
+		"a crawler that says so": {"br-crawler/0.5", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := classify([]byte(c.agent)).IsBot(); got != c.bot {
+				t.Errorf("%q: got %v, want %v", c.agent, got, c.bot)
+			}
+		})
+	}
+}
+
+func TestEachWordOfABotIsNeeded(t *testing.T) {
+	var words []string
+	for _, group := range KnownBots {
+		words = append(words, group.Words...)
+	}
+	for i, word := range words {
+		text := strings.TrimPrefix(word, "^")
+		if len(text) < agentWordBytes || strings.ToLower(text) != text {
+			t.Errorf("%q: want at least %d bytes, in lower case", word, agentWordBytes)
+		}
+		for j, other := range words {
+			if i != j && strings.Contains(text, other) {
+				t.Errorf("%q is found by %q already", word, other)
+			}
+		}
+	}
+}
+
+func TestTheAgentCacheAnswersLikeTheListsHoweverFullItIs(t *testing.T) {
+	c := new(Agents)
+	for round := range 2 {
+		for i := range 3 * agentSets * agentWays / 2 {
+			agent := []byte(fmt.Sprintf("visitor/%d", i))
+			if i%3 == 0 {
+				agent = []byte(fmt.Sprintf("twitterbot/%d", i))
+			}
+			if got := c.Lookup(siphash.Hash(1, 2, agent), agent).IsBot(); got != (i%3 == 0) {
+				t.Fatalf("round %d, %s: got bot == %v", round, agent, got)
+			}
+		}
+	}
+}
+
+func TestTheAgentCacheKeepsAHashOfZeroToo(t *testing.T) {
+	c := new(Agents)
+	for range 2 {
+		if !c.Lookup(0, []byte("Twitterbot/1.0")).IsBot() {
+			t.Error("a bot whose hash is 0: got a visitor")
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() { c.Lookup(0, nil) }); n != 0 {
+		t.Errorf("got %v allocations, want it remembered", n)
+	}
+}
+
+func TestAnAgentInfoHoldsEveryAgent(t *testing.T) {
+	for d := range engine.Device(engine.MaxDevice + 1) {
+		for b := range 256 {
+			info := agentOf(d, engine.Browser(b))
+			if a := info.Dimensions(); a.Device() != d || a.Browser() != engine.Browser(b) || info.IsBot() || info&agentKnown == 0 {
+				t.Errorf("device %d and browser %d: got %#x", d, b, info)
+			}
+		}
+	}
+}
+
+func FuzzClassify(f *testing.F) {
+	f.Add([]byte("Mozilla/5.0 (compatible; x/1; +http://x)"))
+	f.Add([]byte("((((;;;)))//  \xff"))
+	f.Fuzz(func(t *testing.T, agent []byte) {
+		info := classify(agent)
+		if info&agentKnown == 0 || info.Dimensions().Device().String() == "unknown" && info.Dimensions().Device() != 0 || info.Dimensions().Browser().String() == "unknown" && info.Dimensions().Browser() != 0 {
+			t.Errorf("got %#x, want a device and a browser that have names", info)
+		}
+		if info.IsBot() && (info.Dimensions().Device() != 0 || info.Dimensions().Browser() != 0) {
+			t.Errorf("got %#x, want nothing more of a bot", info)
+		}
+	})
+}

@@ -1,0 +1,82 @@
+//go:build !race
+
+package visitor
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/dchest/siphash"
+)
+
+// What clients can make up without end is kept in bounded memory. The race detector would take ten times as long, and
+// there is one goroutine.
+
+func manyStrings() int {
+	if testing.Short() {
+		return 200_000
+	}
+	return 5_000_000
+}
+
+// heapGrowth returns by how much what is live on the heap has grown after f.
+func heapGrowth(f func()) int64 {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	return int64(after.HeapAlloc) - int64(before.HeapAlloc)
+}
+
+func TestUserAgentsWithoutEndTakeNoMemory(t *testing.T) {
+	if got := unsafe.Sizeof(Agents{}); got != 512<<10 {
+		t.Errorf("the cache has %d bytes, want 512 KiB", got)
+	}
+	c := new(Agents)
+	random := rand.New(rand.NewPCG(1, 2))
+	var real []string
+	for _, a := range agentCases {
+		real = append(real, a.agent)
+	}
+	const brackets = "();/:[]{}, \x00\xff+"
+	agent := make([]byte, 0, 4096)
+	grown := heapGrowth(func() {
+		for i := range manyStrings() {
+			agent = fmt.Appendf(agent[:0], "%d ", i) // so that no two are the same
+			switch i % 4 {
+			case 0: // as they are, with something behind
+				agent = append(append(agent[:0], real[random.IntN(len(real))]...), fmt.Sprint(" App/", i)...)
+			case 1: // the pieces of one, in disorder
+				pieces := strings.Fields(real[random.IntN(len(real))])
+				random.Shuffle(len(pieces), func(i, j int) { pieces[i], pieces[j] = pieces[j], pieces[i] })
+				for _, piece := range pieces {
+					agent = append(append(agent, piece...), ' ')
+				}
+			case 2: // binary
+				for range random.IntN(9) {
+					agent = binary.LittleEndian.AppendUint64(agent, random.Uint64())
+				}
+			case 3: // brackets and slashes, which parsers like least
+				for range random.IntN(32) {
+					agent = append(agent, brackets[random.IntN(len(brackets))])
+				}
+			}
+			c.Lookup(siphash.Hash(1, 2, agent), agent)
+		}
+	})
+	if limit := int64(1 << 20); grown > limit {
+		t.Errorf("got %d bytes more on the heap, want at most %d", grown, limit)
+	}
+	for name, a := range agentCases { // after all that, what is looked up is still right
+		if info := c.Lookup(siphash.Hash(1, 2, []byte(a.agent)), []byte(a.agent)); info.Dimensions().Browser().String() != a.browser {
+			t.Errorf("%s: got %v, want %s", name, info.Dimensions().Browser(), a.browser)
+		}
+	}
+}

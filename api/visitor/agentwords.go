@@ -1,0 +1,77 @@
+package visitor
+
+import (
+	"encoding/binary"
+	"strings"
+)
+
+// The words of all rules, some 360, are found in one pass over a User-Agent. Searching for each of
+// them made classify take 8.0 µs for a desktop's Chrome instead of 3.1 (BenchmarkClassify), and a
+// client that invents a name for every request causes that on every request.
+
+// foundWords is what the words in a User-Agent say about it.
+type foundWords struct {
+	bot     bool
+	apple   bool
+	device  int // the first of deviceRules that has a word in it, or else len(deviceRules)
+	browser int // the first of browserRules, likewise
+}
+
+// An agentWord is a word and its meaning: note records it in what has been found.
+type agentWord struct {
+	text  string
+	first bool // it counts only at the beginning
+	note  func(*foundWords)
+}
+
+// agentWordBytes is the least length of a word: the index is by the first bytes.
+const agentWordBytes = 4
+
+// agentWords are the words by their first bytes. agentWordFilter has a bit for each hash of these,
+// and rules out most places of a text without a look-up in the map.
+var agentWords, agentWordFilter = indexAgentWords()
+
+const agentFilterBits = 13
+
+func agentFilterBit(first uint32) uint32 { return first * 2654435761 >> (32 - agentFilterBits) } // Knuth's multiplier
+
+func indexAgentWords() (map[uint32][]agentWord, *[1 << agentFilterBits]bool) {
+	index, filter := make(map[uint32][]agentWord), new([1 << agentFilterBits]bool)
+	add := func(words []string, note func(*foundWords)) {
+		for _, word := range words {
+			word, atStart := strings.CutPrefix(word, "^")
+			first := binary.LittleEndian.Uint32([]byte(word[:agentWordBytes]))
+			index[first] = append(index[first], agentWord{word, atStart, note})
+			filter[agentFilterBit(first)] = true
+		}
+	}
+	for _, group := range KnownBots {
+		add(group.Words, func(f *foundWords) { f.bot = true })
+	}
+	add(applePlatforms, func(f *foundWords) { f.apple = true })
+	for i, rule := range deviceRules {
+		add(rule.words, func(f *foundWords) { f.device = min(f.device, i) })
+	}
+	for i, rule := range browserRules {
+		add(rule.words, func(f *foundWords) { f.browser = min(f.browser, i) })
+	}
+	return index, filter
+}
+
+// findAgentWords returns what the words of all rules say about a User-Agent, which is in lower
+// case.
+func findAgentWords(lower string) foundWords {
+	found := foundWords{device: len(deviceRules), browser: len(browserRules)}
+	for i := 0; i+agentWordBytes <= len(lower); i++ {
+		first := uint32(lower[i]) | uint32(lower[i+1])<<8 | uint32(lower[i+2])<<16 | uint32(lower[i+3])<<24
+		if !agentWordFilter[agentFilterBit(first)] {
+			continue
+		}
+		for _, word := range agentWords[first] {
+			if (i == 0 || !word.first) && strings.HasPrefix(lower[i:], word.text) {
+				word.note(&found)
+			}
+		}
+	}
+	return found
+}

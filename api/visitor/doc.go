@@ -1,0 +1,54 @@
+// Package visitor reads from a request who made it: bot or person, device, browser, country, referrer.
+// It knows engine's dimensions and no HTTP library: bytes and addresses go in, small numbers come out.
+// The redirector calls it on every redirect, and the reference page lists its tables of words.
+//
+// # Terms
+//
+// An Agent is what is known of a User-Agent: that it is a bot, or a device and a browser. A visitor
+// is a number, made of the client's address and the User-Agent (Hash). A country is that of the
+// client's address in a file (Countries). A referrer is a host (Referrer), for which the
+// engine's dictionary has a number.
+//
+// None of them costs an allocation for what was seen before, and what clients make up without end
+// takes no memory without end.
+//
+// # The visitor
+//
+// A visitor is SipHash-2-4 (Aumasson, Bernstein 2012) under the store's key of
+//
+//	| 16 bytes: the address; IPv4 in its IPv6-mapped form, IPv6 cut to its /64 | 8 bytes: SipHash-2-4 of the User-Agent |
+//
+// and the inner hash is the key in Agents too. That cache is 16,384 sets of four 8-byte words,
+// without pointers or locks:
+//
+//	| 48 high bits of the hash | known 1 | bot 1 | 2 bits | device 4 | browser 8 |
+//
+// # Device, browser, bot
+//
+// A User-Agent that is not in the cache is classified by the words that it has (agentrules.go): apps
+// before the browsers that they embed, consoles and televisions before the systems that they run. A
+// browser that hides, as Brave does, is what it says it is. Bots are known by words too
+// (agentbots.go). All words are found in one pass (agentwords.go).
+//
+// # Referrer
+//
+// The referrer is the host in the Referer header (referrer.go), without "www.", so that one site is
+// one referrer. The engine's dictionary gives it a number; when the dictionary is full, new hosts
+// are "other", and so is a header without a valid host.
+//
+// # Country
+//
+// Countries is a MaxMind file, read whole at start into two sorted arrays (country.go). The top 16
+// bits of an address choose a few ranges, which a binary search goes through: 9 ns for a random IPv4
+// address among 250,000 ranges, 36 ns for IPv6. 6to4 and Teredo addresses have no country.
+//
+// # Decisions
+//
+// Countries are copied. The file could be mapped and its tree walked by every hit, with a cache of
+// its records by offset: then a file that is rewritten in place is a SIGBUS, a damaged one is found
+// out by a visitor, and a look-up reads up to 32 nodes. The copy is 5 bytes a range; a new file
+// needs a restart.
+//
+// Rejected: a map of User-Agents (a lock or an allocation per request, and a bound that needs an
+// eviction list).
+package visitor

@@ -1,0 +1,150 @@
+package wire
+
+import "shunt/api/problem"
+
+// A chunk is where the gate is in a chunked body (RFC 9112, 7.1), but for the data of chunks.
+//
+//	chunked-body = *chunk last-chunk trailer-section CRLF
+//	chunk        = chunk-size [ chunk-ext ] CRLF chunk-data CRLF
+type chunk struct {
+	state  chunkState
+	digits int
+	size   int
+	extra  int // bytes of extensions and trailers in the whole body
+}
+
+// A chunkState names what may come next.
+type chunkState uint8
+
+const (
+	sizeDigits     chunkState = iota
+	behindSize                // white space that an extension must follow
+	extensionStart            // its name, after maybe white space
+	extension
+	sizeLF
+	behindData // CR LF
+	dataLF
+	trailerLine // a field, or the end
+	trailerName
+	trailerValue
+	trailerLF
+	bodyLF
+)
+
+// read reads b until data or the end of the body comes, and writes to out, which is at or before b, what fasthttp may see:
+// everything but extensions and trailer fields.
+func (c *chunk) read(g *gate, out, b []byte) (used, kept int) {
+	for used < len(b) && g.part == partChunk && g.refused == nil {
+		next := b[used]
+		used++
+		if c.step(g, next) {
+			out[kept] = next
+			kept++
+		}
+	}
+	return used, kept
+}
+
+// step takes the next byte, and tells whether fasthttp may see it.
+func (c *chunk) step(g *gate, b byte) (keep bool) {
+	switch c.state {
+	case sizeDigits, behindSize, extensionStart, extension:
+		return c.stepSize(g, b)
+	case sizeLF, behindData, dataLF, bodyLF:
+		return c.stepEnd(g, b)
+	}
+	c.stepTrailer(g, b)
+	return c.state == bodyLF // the CR of the empty line
+}
+
+// stepSize goes through a size line up to its CR.
+func (c *chunk) stepSize(g *gate, b byte) (keep bool) {
+	class := bytesOf[b]
+	switch {
+	case c.state == sizeDigits && hexDigit(b) >= 0 && c.digits < maxChunkDigits:
+		c.size = c.size<<4 | hexDigit(b)
+		c.digits++
+		return true
+	case b == '\r' && c.digits > 0 && (c.state == sizeDigits || c.state == extension):
+		c.state = sizeLF
+		return true
+	case c.state == extension && class&inText != 0, c.state == extensionStart && isOWS(b):
+	case c.state == extensionStart && class&inToken != 0:
+		c.state = extension
+	case c.digits > 0 && c.state <= behindSize && b == ';':
+		c.state = extensionStart
+	case c.digits > 0 && c.state <= behindSize && isOWS(b):
+		c.state = behindSize
+	default:
+		g.refuse(problem.BadRequest, "a chunk's size is not well-formed")
+	}
+	c.drop(g)
+	return false
+}
+
+// stepEnd takes the ends of lines, and begins what follows them.
+func (c *chunk) stepEnd(g *gate, b byte) (keep bool) {
+	want := byte('\n')
+	if c.state == behindData {
+		want = '\r'
+	}
+	if b != want {
+		g.refuse(problem.BadRequest, "a chunk does not end in CR LF")
+		return false
+	}
+	switch {
+	case c.state == behindData:
+		c.state = dataLF
+	case c.state == dataLF:
+		c.state, c.digits = sizeDigits, 0
+	case c.state == bodyLF:
+		g.next()
+	case c.size == 0:
+		c.state = trailerLine
+	default:
+		g.part, g.left, c.size = partData, c.size, 0
+	}
+	return true
+}
+
+// stepTrailer goes through the lines of trailer fields, which must be well-formed and are dropped: whoever merges them into
+// the header fields believes what RFC 9110, 6.5.1, says not to.
+func (c *chunk) stepTrailer(g *gate, b byte) {
+	class := bytesOf[b]
+	switch {
+	case c.state == trailerLine && b == '\r':
+		c.state = bodyLF
+		return
+	case c.state <= trailerName && class&inToken != 0:
+		c.state = trailerName
+	case c.state == trailerName && b == ':':
+		c.state = trailerValue
+	case c.state == trailerValue && class&inText != 0:
+	case c.state == trailerValue && b == '\r':
+		c.state = trailerLF
+	case c.state == trailerLF && b == '\n':
+		c.state = trailerLine
+	default:
+		g.refuse(problem.BadRequest, "a trailer line is a name, a colon and a value")
+	}
+	c.drop(g)
+}
+
+// drop counts a byte that fasthttp does not see.
+func (c *chunk) drop(g *gate) {
+	if c.extra++; c.extra > maxChunkExtraBytes {
+		g.refuse(problem.HeadersTooLarge, "chunk extensions and trailer fields are too large")
+	}
+}
+
+func isOWS(b byte) bool { return b == ' ' || b == '\t' }
+
+func hexDigit(b byte) int {
+	switch {
+	case isDigit(b):
+		return int(b - '0')
+	case 'a' <= b|0x20 && b|0x20 <= 'f':
+		return int(b|0x20-'a') + 10
+	}
+	return -1
+}

@@ -1,0 +1,138 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+)
+
+// requestFrom is a request context of a peer, with header lines (name, value, name, value…).
+func requestFrom(peer net.Addr, lines ...string) *fasthttp.RequestCtx {
+	var req fasthttp.Request
+	for i := 0; i < len(lines); i += 2 {
+		req.Header.Add(lines[i], lines[i+1])
+	}
+	return parsed(&req, peer)
+}
+
+// parsed returns req as the server has it after reading it from peer: with its raw headers.
+func parsed(req *fasthttp.Request, peer net.Addr) *fasthttp.RequestCtx {
+	req.Header.SetHost("any.example")
+	var read fasthttp.Request
+	if err := read.Header.Read(bufio.NewReaderSize(bytes.NewReader(req.Header.Header()), maxHeaderBytes)); err != nil {
+		panic(err) // of the test's own headers
+	}
+	ctx := new(fasthttp.RequestCtx)
+	ctx.Init(&read, peer, nil)
+	return ctx
+}
+
+func tcpAddr(addr string) *net.TCPAddr {
+	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(addr), 4711))
+}
+
+var someProxies = Proxies{
+	Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:aaaa::/48"), netip.MustParsePrefix("127.0.0.1/32")},
+	Header:  "X-Forwarded-For",
+}
+
+func TestTheClientIsTheRightmostHopThatIsNoTrustedProxy(t *testing.T) {
+	for name, c := range map[string]struct {
+		peer  string
+		lines []string
+		want  string
+	}{
+		"no header":                              {"10.0.0.1", nil, "10.0.0.1"},
+		"one hop":                                {"10.0.0.1", []string{"192.0.2.7"}, "192.0.2.7"},
+		"peer not trusted":                       {"198.51.100.1", []string{"192.0.2.7"}, "198.51.100.1"},
+		"client's own claim is left of it":       {"10.0.0.1", []string{"1.1.1.1, 192.0.2.7"}, "192.0.2.7"},
+		"trusted hops are passed over":           {"10.0.0.1", []string{"1.1.1.1, 192.0.2.7, 10.0.0.9,10.0.0.8"}, "192.0.2.7"},
+		"all hops trusted":                       {"10.0.0.1", []string{"10.0.0.3, 10.0.0.2"}, "10.0.0.3"},
+		"several lines are one list":             {"10.0.0.1", []string{"1.1.1.1", "192.0.2.7", "10.0.0.2"}, "192.0.2.7"},
+		"empty hops":                             {"10.0.0.1", []string{"192.0.2.7, ,", ""}, "192.0.2.7"},
+		"spaces and tabs":                        {"10.0.0.1", []string{"\t192.0.2.7 \t"}, "192.0.2.7"},
+		"port":                                   {"10.0.0.1", []string{"192.0.2.7:1234"}, "192.0.2.7"},
+		"IPv6":                                   {"10.0.0.1", []string{"2001:db8::7"}, "2001:db8::7"},
+		"IPv6 in brackets":                       {"10.0.0.1", []string{"[2001:db8::7]"}, "2001:db8::7"},
+		"IPv6 in brackets with port":             {"10.0.0.1", []string{"[2001:db8::7]:443"}, "2001:db8::7"},
+		"IPv6 with a zone":                       {"10.0.0.1", []string{"fe80::1%eth0"}, "fe80::1"},
+		"IPv4-mapped is IPv4":                    {"10.0.0.1", []string{"::ffff:192.0.2.7"}, "192.0.2.7"},
+		"IPv4-mapped hop is trusted as IPv4":     {"10.0.0.1", []string{"192.0.2.7, ::ffff:10.0.0.2"}, "192.0.2.7"},
+		"IPv4-mapped peer is trusted as IPv4":    {"::ffff:10.0.0.1", []string{"192.0.2.7"}, "192.0.2.7"},
+		"IPv6 proxy":                             {"2001:db8:aaaa::1", []string{"192.0.2.7"}, "192.0.2.7"},
+		"garbage":                                {"10.0.0.1", []string{"unknown"}, "10.0.0.1"},
+		"garbage hides what is left of it":       {"10.0.0.1", []string{"192.0.2.7, _hidden"}, "10.0.0.1"},
+		"garbage behind a trusted hop":           {"10.0.0.1", []string{"192.0.2.7, unknown, 10.0.0.5"}, "10.0.0.5"},
+		"garbage left of the client is not read": {"10.0.0.1", []string{"<script>, 192.0.2.7"}, "192.0.2.7"},
+		"name and port":                          {"10.0.0.1", []string{"localhost:80"}, "10.0.0.1"},
+		"port of letters":                        {"10.0.0.1", []string{"192.0.2.7:http"}, "10.0.0.1"},
+		"port without digits":                    {"10.0.0.1", []string{"192.0.2.7:"}, "10.0.0.1"},
+		"bracket not closed":                     {"10.0.0.1", []string{"[2001:db8::7"}, "10.0.0.1"},
+		"brackets around IPv4":                   {"10.0.0.1", []string{"[192.0.2.7]"}, "10.0.0.1"},
+		"something behind the bracket":           {"10.0.0.1", []string{"[2001:db8::7]x"}, "10.0.0.1"},
+		"octal":                                  {"10.0.0.1", []string{"0192.0.2.7"}, "10.0.0.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lines []string
+			for _, value := range c.lines {
+				lines = append(lines, "X-Forwarded-For", value)
+			}
+			ctx := requestFrom(tcpAddr(c.peer), lines...)
+			if got := someProxies.ClientAddr(ctx, PeerAddr(ctx)); got != netip.MustParseAddr(c.want) {
+				t.Errorf("got %v, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestOnlyTheConfiguredHeaderIsBelieved(t *testing.T) {
+	p := Proxies{Trusted: someProxies.Trusted, Header: "CF-Connecting-IP"}
+	ctx := requestFrom(tcpAddr("10.0.0.1"), "X-Forwarded-For", "1.1.1.1", "Cf-Connecting-Ip", "192.0.2.7", "X-Real-Ip", "2.2.2.2")
+	if got := p.ClientAddr(ctx, PeerAddr(ctx)); got != netip.MustParseAddr("192.0.2.7") {
+		t.Errorf("got %v, want 192.0.2.7", got)
+	}
+}
+
+func TestAPeerWithoutAnAddressIsThisMachine(t *testing.T) {
+	ctx := requestFrom(&net.UnixAddr{Name: "@", Net: "unix"}, "X-Forwarded-For", "192.0.2.7")
+	if got := PeerAddr(ctx); got != thisMachine {
+		t.Errorf("peer: got %v, want %v", got, thisMachine)
+	}
+	if got := someProxies.ClientAddr(ctx, PeerAddr(ctx)); got != netip.MustParseAddr("192.0.2.7") {
+		t.Errorf("client, 127.0.0.1 being Trusted: got %v, want 192.0.2.7", got)
+	}
+}
+
+func TestFindingTheClientDoesNotAllocate(t *testing.T) {
+	for _, hop := range []string{"192.0.2.7, 10.0.0.2", "[2001:db8::7]:443", "2001:db8::7"} {
+		ctx := requestFrom(tcpAddr("10.0.0.1"), "X-Forwarded-For", hop)
+		if n := testing.AllocsPerRun(100, func() { someProxies.ClientAddr(ctx, PeerAddr(ctx)) }); n != 0 {
+			t.Errorf("%s: got %v allocations, want 0", hop, n)
+		}
+	}
+}
+
+// Whatever a header holds: the client is the peer, or an address that stands in the header and is no trusted proxy unless
+// all right of it are.
+func FuzzForwardedFor(f *testing.F) {
+	for _, seed := range []string{"192.0.2.7", "a, 10.0.0.1", "[::1]:1,,", "%", "[", "1:2", "fe80::1%", ":", "[]:", "::ffff:10.0.0.1"} {
+		f.Add(seed, "10.0.0.3")
+	}
+	f.Fuzz(func(t *testing.T, first, second string) {
+		peer := netip.MustParseAddr("10.0.0.1")
+		addr, decided := someProxies.rightmostHop(peer, []byte(second))
+		if !decided {
+			addr, decided = someProxies.rightmostHop(addr, []byte(first))
+		}
+		if !addr.IsValid() || addr.Zone() != "" || addr.Is4In6() {
+			t.Fatalf("%q, %q: got %v, want a plain address", first, second, addr)
+		}
+		if !decided && !someProxies.Trust(addr) {
+			t.Fatalf("%q, %q: got %v, which is no trusted proxy, without having decided", first, second, addr)
+		}
+	})
+}

@@ -1,0 +1,196 @@
+package wire
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// A conn passes what its client sends through a gate, and notes for the sweep where it is. What is noted costs a request two
+// atomic stores; everything else happens only if a head does not come in one piece, or if there is a body.
+type conn struct {
+	net.Conn
+	owner *listener
+	gate  gate // of the goroutine that reads
+
+	state   atomic.Int64 // since, on the owner's clock, << 1 | busy
+	moved   atomic.Int64 // bytes of this request's body, and of its answer if that is large
+	inHead  atomic.Bool  // its client has begun a head, or has sent nothing yet; written by Read
+	heard   atomic.Bool  // written by Read
+	lingers atomic.Bool
+	interim interim // of the goroutine that writes
+	plain   bool    // the client spoke HTTP where TLS is spoken; of the connection's goroutine
+
+	// In the owner's hands, under its lock.
+	address    netip.Addr // counted for; zero: for none
+	next, prev *conn      // of the same address
+	evicting   bool       // it was closed to make room
+}
+
+// Read reads what the gate lets through. Of TLS the first byte is that of a request, not of the handshake.
+func (c *conn) Read(b []byte) (n int, err error) {
+	for n == 0 && err == nil && len(b) > 0 {
+		if c.gate.closed() {
+			return 0, c.gate.end()
+		}
+		n, err = c.Conn.Read(b)
+		if n > 0 {
+			n = c.pass(b[:n])
+		}
+	}
+	return n, err
+}
+
+func (c *conn) pass(b []byte) int {
+	if !c.heard.Load() {
+		c.heard.Store(true)
+	}
+	if c.gate.inBody() {
+		c.moved.Add(int64(len(b)))
+	}
+	n := c.gate.pass(b)
+	if inHead := c.gate.inHead(); inHead != c.inHead.Load() {
+		c.inHead.Store(inHead)
+	}
+	return n
+}
+
+// largeWrite is what a Write takes at a time. A redirect with its head is smaller.
+const largeWrite = 32 << 10
+
+// Write writes b, but not an interim response that nobody waits for.
+func (c *conn) Write(b []byte) (n int, err error) {
+	if len(b) > largeWrite || c.interim.unwanted {
+		return c.writeSlow(b)
+	}
+	return c.Conn.Write(b)
+}
+
+// writeSlow writes large answers piece by piece, so that the sweep sees that their client takes them.
+func (c *conn) writeSlow(b []byte) (n int, err error) {
+	if c.interim.unwanted {
+		return c.writeWithoutInterim(b)
+	}
+	for len(b)-n > largeWrite && err == nil {
+		var m int
+		m, err = c.Conn.Write(b[n : n+largeWrite])
+		n += m
+		c.moved.Add(int64(m))
+	}
+	if err != nil {
+		return n, err
+	}
+	m, err := c.Conn.Write(b[n:])
+	return n + m, err
+}
+
+// note notes that a request begins, or has been answered.
+func (c *conn) note(busy bool) {
+	state := c.owner.seconds.Load() << 1
+	if busy {
+		state |= 1
+	}
+	c.state.Store(state)
+	if c.moved.Load() != 0 {
+		c.moved.Store(0)
+		c.gate.large.leave()
+	}
+}
+
+func (c *conn) noted() (since int64, busy bool) {
+	state := c.state.Load()
+	return state >> 1, state&1 != 0
+}
+
+// Limits of lingering.
+const (
+	lingerTime  = time.Second
+	lingerBytes = 1 << 20
+)
+
+// Close closes the connection. If there is something unread, closing would reset it, and the client might lose an
+// answer that it has not read yet: so a lingering connection is closed for writing first, and what still comes is
+// dropped for a while. It counts as open until then.
+func (c *conn) Close() error {
+	talk := c.Conn
+	if c.plain {
+		talk = c.socket()
+	}
+	if half, ok := talk.(interface{ CloseWrite() error }); ok && c.lingers.Swap(false) && half.CloseWrite() == nil {
+		_ = c.SetReadDeadline(time.Now().Add(lingerTime))
+		_, _ = io.CopyN(io.Discard, talk, lingerBytes) // whatever it ends with, the connection is closed next
+	}
+	err := c.Conn.Close()
+	c.gate.large.leave()
+	c.owner.forget(c)
+	return err
+}
+
+// drop closes the connection for somebody else than its goroutine, which does the rest. It never blocks: of TLS it closes the
+// socket, because a goodbye would wait for a client that does not read.
+func (c *conn) drop() {
+	_ = c.socket().Close()
+}
+
+// reset is drop, and lets the kernel forget what the client has not taken.
+func (c *conn) reset() {
+	if tcp, ok := c.socket().(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	c.drop()
+}
+
+func (c *conn) socket() net.Conn {
+	if t, ok := c.Conn.(*tls.Conn); ok {
+		return t.NetConn()
+	}
+	return c.Conn
+}
+
+// tlsConn shows fasthttp that a connection is one of TLS.
+type tlsConn struct{ *conn }
+
+func (c tlsConn) ConnectionState() tls.ConnectionState { return c.Conn.(*tls.Conn).ConnectionState() }
+
+func connOf(c net.Conn) *conn {
+	switch c := c.(type) {
+	case *conn:
+		return c
+	case tlsConn:
+		return c.conn
+	}
+	return nil
+}
+
+// noteState is fasthttp's ConnState hook.
+func noteState(c net.Conn, state fasthttp.ConnState) {
+	if tracked := connOf(c); tracked != nil {
+		tracked.note(state != fasthttp.StateIdle)
+	}
+}
+
+// Renew gives the request under way on c its whole time again.
+func Renew(c net.Conn) {
+	if tracked := connOf(c); tracked != nil {
+		tracked.note(true)
+	}
+}
+
+// Sent earns the request under way on c the time for so many bytes of an answer.
+func Sent(c net.Conn, bytes int) {
+	if tracked := connOf(c); tracked != nil {
+		tracked.moved.Add(int64(bytes))
+	}
+}
+
+// linger makes the close of a connection wait for its client to read the answer.
+func linger(c net.Conn) {
+	if tracked := connOf(c); tracked != nil {
+		tracked.lingers.Store(true)
+	}
+}

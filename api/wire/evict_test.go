@@ -1,0 +1,135 @@
+package wire
+
+import (
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// crowd is a listener whose connections are made by hand.
+func crowd(t *testing.T, lim Limits) *listener {
+	t.Helper()
+	if lim.Connections == 0 {
+		lim.Connections = 100
+	}
+	l := newListener(nil, lim, DefaultPatience, testLogger(io.Discard))
+	l.sweep() // so that the clock is not at 0
+	return l
+}
+
+// join tracks a connection from addr as Accept does; nil if it is refused.
+func join(t *testing.T, l *listener, addr string) *conn {
+	t.Helper()
+	client, server := net.Pipe()
+	t.Cleanup(func() { _ = client.Close() })
+	if !l.takeSlot() {
+		t.Fatal("no slot")
+	}
+	tracked := l.track(connFrom{server, tcpAddr(addr)})
+	if tracked == nil {
+		<-l.slots
+		return nil
+	}
+	return tracked.(*conn)
+}
+
+func isOpen(c *conn) bool { return c.SetDeadline(time.Time{}) == nil }
+
+func TestAnAddressHasItsShareOfConnectionsAndNoMore(t *testing.T) {
+	l := crowd(t, Limits{PerAddress: 2, Exempt: &someProxies})
+	for _, addr := range []string{"192.0.2.1", "192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2:1", "2001:db8:0:1::1"} {
+		if join(t, l, addr) == nil {
+			t.Errorf("%s: refused", addr)
+		}
+	}
+	for _, addr := range []string{"192.0.2.1", "2001:db8::3", "::ffff:192.0.2.1"} {
+		if join(t, l, addr) != nil {
+			t.Errorf("a third one from %s: got a connection", addr)
+		}
+	}
+	for _, addr := range []string{"10.0.0.1", "127.0.0.1", "::1"} { // a trusted proxy, this machine
+		for range 5 {
+			if join(t, l, addr) == nil {
+				t.Errorf("%s: refused", addr)
+			}
+		}
+	}
+	if got := l.limits.Counts.Evicted.Load(); got != 0 {
+		t.Errorf("%d were closed to make room, although none was idle", got)
+	}
+	for len(l.mu.conns) > 0 {
+		for c := range l.mu.conns {
+			check(t, c.Close())
+		}
+	}
+	if len(l.mu.addresses) != 0 || len(l.slots) != 0 {
+		t.Errorf("without connections there are %d addresses and %d slots taken", len(l.mu.addresses), len(l.slots))
+	}
+}
+
+func TestAnAddressWithItsShareGetsAnotherConnectionForTheOneIdleForLongest(t *testing.T) {
+	l := crowd(t, Limits{PerAddress: 3})
+	busy, first, second := join(t, l, "192.0.2.1"), join(t, l, "192.0.2.1"), join(t, l, "192.0.2.1")
+	noteState(first, fasthttp.StateIdle)
+	l.sweep()
+	noteState(second, fasthttp.StateIdle)
+	l.sweep()
+	if join(t, l, "192.0.2.1") == nil || isOpen(first) || !isOpen(second) || !isOpen(busy) {
+		t.Errorf("got open: idle for 2 s %v, for 1 s %v, busy %v", isOpen(first), isOpen(second), isOpen(busy))
+	}
+	if join(t, l, "192.0.2.1") != nil || !isOpen(second) {
+		t.Error("one that has been idle for a tick, which may be a millisecond, had to make room")
+	}
+	l.sweep()
+	if join(t, l, "192.0.2.1") == nil || isOpen(second) || !isOpen(busy) {
+		t.Error("the next one did not get the place of the next idle one")
+	}
+	if join(t, l, "192.0.2.1") != nil {
+		t.Error("all are busy, and still there was one more")
+	}
+	check(t, first.Close())
+	if got := l.mu.addresses[first.address]; got.n != 0 {
+		t.Errorf("a replaced connection is still counted: %+v", got)
+	}
+	if got := l.mu.addresses[busy.address].n; got != 3 {
+		t.Errorf("got %d connections of the address, want 3", got)
+	}
+}
+
+func TestNoLimitPerAddressMeansNone(t *testing.T) {
+	l := crowd(t, Limits{})
+	for range 50 {
+		if join(t, l, "192.0.2.1") == nil {
+			t.Fatal("refused")
+		}
+	}
+	if len(l.mu.addresses) != 0 {
+		t.Error("addresses are counted for nothing")
+	}
+}
+
+func TestWhenAllSlotsAreTakenThoseIdleForLongestAreEvicted(t *testing.T) {
+	st := newSite(t, Limits{Connections: 3, Counts: new(Counts)})
+	ask := requestText("GET", "/x")
+	for range 2 { // the third slot is that of the Accept under way
+		_, r := st.dial(ask)
+		readReply(t, r, "GET")
+	}
+	st.Sweep()
+	st.Sweep()
+	for range 20 { // each gets a slot, although nobody leaves of their own accord
+		_, r := st.dial(ask)
+		if got := readReply(t, r, "GET"); got.status != 302 {
+			t.Fatalf("got %+v", got)
+		}
+		st.l.await(func(c *conn) bool { _, busy := c.noted(); return !busy })
+		st.Sweep()
+		st.Sweep()
+	}
+	if got := st.Limits.Counts.Evicted.Load(); got < 15 {
+		t.Errorf("%d were evicted, want about 20", got)
+	}
+}

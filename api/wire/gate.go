@@ -1,0 +1,186 @@
+package wire
+
+import (
+	"bytes"
+	"io"
+	"shunt/api/problem"
+)
+
+// Limits of the gate. A head is the request line with the header fields, up to the empty line.
+const (
+	maxRequestLineBytes = 9 << 10 // a query that is passed on has no more than maxLocationBytes
+	maxFields           = 128     // fasthttp keeps some 70 bytes for each, for as long as it keeps the connection's context
+	maxMethodBytes      = 32      // a longer one is none that anybody implements
+	maxLengthDigits     = 18      // of Content-Length: as many fit in 64 bits
+	maxChunkDigits      = 15      // of a chunk's size
+	maxChunkExtraBytes  = 4 << 10 // of all chunk extensions and trailer fields of a message
+)
+
+// A gate is what a connection's bytes pass before fasthttp sees them. It reads each message a second time, by the
+// grammar of RFC 9112 and nothing else, and lets it through unless somebody could read it in two ways: then nothing of
+// it, or after it, gets through. fasthttp takes lines that end in LF alone, folded lines, names with spaces, the
+// identity coding, chunk extensions without end; and it puts trailer fields among the header fields, where a client
+// could say whom a trusted proxy speaks for. So extensions and trailers are checked, and stay outside.
+//
+// It belongs to the goroutine that reads the connection. A head that comes in one piece, as nearly every one does, is
+// not copied, and looked at once; see BenchmarkGate.
+type gate struct {
+	part    part
+	started bool // something of the present message has come
+	over    bool // the present message is the last one: it says Connection: close
+	head    head
+	line    []byte // of the head: a line whose end has not come yet
+	left    int    // bytes of the body, or of the chunk, that are to come
+	body    int    // bytes of the body that have come
+	large   largePlace
+	chunk   chunk
+	refused *problem.Problem // if set, nothing gets through any more
+}
+
+// A part is what the gate expects next.
+type part uint8
+
+const (
+	partHead  part = iota
+	partBody       // left bytes
+	partChunk      // what stands around and behind chunks, byte by byte: chunk.state says which
+	partData       // left bytes of a chunk
+	partOver       // nothing: the connection is to be closed
+)
+
+// pass takes what has come from the client. What fasthttp may see of it stands then in the first n bytes of b; there may be
+// none yet.
+func (g *gate) pass(b []byte) (n int) {
+	for in := 0; in < len(b) && g.refused == nil; {
+		var used int
+		switch rest := b[in:]; g.part {
+		case partHead:
+			alone := !g.started
+			g.started = true
+			if used = g.readHead(rest); g.refused == nil {
+				n += copy(b[n:], rest[:used])
+			} else if alone {
+				// Without a byte of it fasthttp would take the end for that of an idle connection, and answer nothing.
+				b[n] = 'X'
+				n++
+			}
+		case partChunk:
+			var kept int
+			used, kept = g.chunk.read(g, b[n:], rest)
+			n += kept
+		case partBody, partData:
+			used = min(g.left, len(rest))
+			n += copy(b[n:], rest[:used])
+			if g.body += used; g.body > chunkedLargeBytes {
+				g.admitLarge()
+			}
+			if g.left -= used; g.left == 0 {
+				g.endData()
+			}
+		case partOver:
+			return n
+		}
+		in += used
+	}
+	return n
+}
+
+// endData: a body ends with its last byte, a chunk is followed by CR LF.
+func (g *gate) endData() {
+	if g.part == partBody {
+		g.next()
+	} else {
+		g.part, g.chunk.state = partChunk, behindData
+	}
+}
+
+// next waits for the next message.
+func (g *gate) next() {
+	g.part = partHead
+	if g.over {
+		g.part = partOver
+	}
+	if g.body > MaxBodyBytes {
+		g.large.arrived()
+	}
+	g.started, g.body = false, 0
+}
+
+// admitLarge waits for a place for a chunked body that is large, and refuses it if there is none.
+func (g *gate) admitLarge() {
+	if err := g.large.take(); err != nil {
+		g.refuse(problem.Overloaded, err.Error())
+	}
+}
+
+// inHead tells whether the head of a message has begun and not ended.
+func (g *gate) inHead() bool { return g.part == partHead && g.started }
+
+// inBody tells whether a body is to go on.
+func (g *gate) inBody() bool { return g.part != partHead && g.part != partOver }
+
+// end is what a Read returns if nothing more gets through.
+func (g *gate) end() error {
+	if g.refused != nil {
+		return g.refused
+	}
+	return io.EOF
+}
+
+func (g *gate) closed() bool { return g.refused != nil || g.part == partOver }
+
+func (g *gate) refuse(k *problem.Kind, detail string) {
+	if g.refused == nil {
+		g.refused = &problem.Problem{Kind: k, Detail: detail}
+	}
+}
+
+// readHead reads lines until the head ends, or b does.
+func (g *gate) readHead(b []byte) (used int) {
+	for used < len(b) {
+		end := bytes.IndexByte(b[used:], '\n')
+		if end < 0 {
+			g.keep(b[used:])
+			return len(b)
+		}
+		line := b[used : used+end]
+		used += end + 1
+		if len(g.line) > 0 {
+			line = append(g.line, line...)
+			g.line = g.line[:0]
+		}
+		if last := g.head.read(g, line); g.refused != nil {
+			return 0
+		} else if last {
+			g.endHead()
+			return used
+		}
+	}
+	return used
+}
+
+// keep keeps the beginning of a line until its end comes. Of lines that are too long already it does not wait for it.
+func (g *gate) keep(b []byte) {
+	g.head.checkSize(g, len(g.line)+len(b))
+	if g.refused == nil {
+		g.line = append(g.line, b...)
+	}
+}
+
+// endHead decides what follows the head.
+func (g *gate) endHead() {
+	h := &g.head
+	if h.checkWhole(g); g.refused != nil {
+		return
+	}
+	g.line = nil // 16 KiB of an idle connection would be a waste
+	switch g.left, g.over = max(h.length, 0), h.closes; {
+	case h.chunked:
+		g.part, g.chunk = partChunk, chunk{}
+	case g.left > 0:
+		g.part = partBody
+	default:
+		g.next()
+	}
+	*h = head{}
+}

@@ -1,0 +1,134 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/wiretest"
+)
+
+// A reading is what one reader makes of a request.
+type reading struct {
+	method, target string
+	body           int
+}
+
+// fasthttpSees lets raw through a gate, in two pieces, into fasthttp, and returns what its handler would be given.
+func fasthttpSees(raw []byte, cut int) (seen []reading) {
+	client, c := gated(raw, cut)
+	defer client.Close()
+	r := bufio.NewReaderSize(c, maxHeaderBytes)
+	for {
+		var q fasthttp.Request
+		if err := q.ReadLimitBody(r, MaxBodyBytes); err != nil {
+			return seen
+		}
+		if q.MayContinue() {
+			if err := q.ContinueReadBody(r, MaxBodyBytes, false); err != nil {
+				return seen
+			}
+		}
+		seen = append(seen, reading{string(q.Header.Method()), string(q.Header.RequestURI()), len(q.Body())})
+	}
+}
+
+// pieces is a connection from which what there is comes in pieces.
+type pieces struct {
+	net.Conn
+	left [][]byte
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if len(p.left) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, p.left[0])
+	if p.left[0] = p.left[0][n:]; len(p.left[0]) == 0 {
+		p.left = p.left[1:]
+	}
+	return n, nil
+}
+
+func (p *pieces) Close() error { return nil }
+
+func gated(raw []byte, cut int) (client io.Closer, c *conn) {
+	cut = min(max(cut, 0), len(raw))
+	p := &pieces{}
+	for _, part := range [][]byte{raw[:cut], raw[cut:]} {
+		if len(part) > 0 {
+			p.left = append(p.left, part)
+		}
+	}
+	return p, &conn{Conn: p}
+}
+
+// netHTTPSees returns what net/http makes of raw. It does not know the empty line before a request.
+func netHTTPSees(raw []byte) (seen []reading) {
+	r := bufio.NewReaderSize(bytes.NewReader(raw), 64<<10)
+	for {
+		if line, _ := r.Peek(2); string(line) == "\r\n" {
+			_, _ = r.Discard(2)
+		}
+		q, err := http.ReadRequest(r)
+		if err != nil {
+			return seen
+		}
+		n, err := io.Copy(io.Discard, q.Body)
+		if err != nil {
+			return seen
+		}
+		seen = append(seen, reading{q.Method, q.RequestURI, int(n)})
+	}
+}
+
+// seeds are some of the rows, each with a request behind it: of all of them, gathering coverage would take as long as fuzzing.
+func seeds() (raws [][]byte) {
+	for i, row := range append(wiretest.Accepted(), wiretest.Refused()...) {
+		if len(row.Raw) < 2000 && i%7 == 0 {
+			raws = append(raws, []byte(row.Raw+wiretest.Smuggled))
+		}
+	}
+	return raws
+}
+
+// FuzzRequestHead sends whatever bytes through the gate. What comes out behind it as requests, net/http must have seen as the
+// same requests, with bodies as long; and where the bytes are cut makes no difference.
+func FuzzRequestHead(f *testing.F) {
+	for i, raw := range seeds() {
+		f.Add(raw, i)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte, cut int) {
+		if bytes.Contains(raw, []byte(" ;")) || bytes.Contains(raw, []byte("\t;")) {
+			t.Skip("net/http refuses white space before a chunk extension, which RFC 9112, 7.1.1, has readers drop")
+		}
+		ours := fasthttpSees(raw, cut)
+		theirs := netHTTPSees(raw)
+		if n := len(theirs); len(ours) > n && notClean(ours[n].target) {
+			t.Skip("net/http decodes targets, and refuses escapes that are none")
+		}
+		if len(ours) > len(theirs) {
+			t.Fatalf("%q: got %+v, net/http sees only %+v", raw, ours, theirs)
+		}
+		for i := range ours {
+			if ours[i] != theirs[i] {
+				t.Fatalf("%q: request %d is %+v, for net/http %+v", raw, i, ours[i], theirs[i])
+			}
+		}
+		again := fasthttpSees(raw, len(raw)/2)
+		if len(again) != len(ours) {
+			t.Fatalf("%q: cut at %d %+v, cut in the middle %+v", raw, cut, ours, again)
+		}
+	})
+}
+
+func notClean(target string) bool {
+	_, err := url.ParseRequestURI(target)
+	return err != nil
+}

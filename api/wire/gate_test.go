@@ -1,0 +1,30 @@
+package wire
+
+import (
+	"slices"
+	"testing"
+
+	"shunt/api/wiretest"
+)
+
+// A request that comes byte by byte is the same request.
+func TestARefusedRequestIsRefusedHoweverItIsCut(t *testing.T) {
+	for _, row := range wiretest.Refused() {
+		whole, bytewise := endOf(row.Raw+wiretest.Smuggled, len(row.Raw)+len(wiretest.Smuggled)), endOf(row.Raw+wiretest.Smuggled, 1)
+		if whole != bytewise {
+			t.Errorf("%s: in one piece %s, byte by byte %s", row.Name, whole, bytewise)
+		}
+	}
+}
+
+// endOf sends raw through a gate in pieces and says how it ends.
+func endOf(raw string, piece int) string {
+	var g gate
+	for b := []byte(raw); len(b) > 0 && !g.closed(); b = b[min(piece, len(b)):] {
+		g.pass(slices.Clone(b[:min(piece, len(b))]))
+	}
+	if g.refused != nil {
+		return g.refused.Error()
+	}
+	return "let through"
+}

@@ -1,0 +1,109 @@
+package wire
+
+import (
+	"bytes"
+	"net/netip"
+)
+
+// The character classes of RFC 9110 and RFC 3986 that the gate knows.
+const (
+	inToken  = 1 << iota // tchar (RFC 9110, 5.6.2)
+	inTarget             // printable ASCII but the fragment's mark. Quotes, braces and the like are not clean, but harmless and common
+	inName               // of reg-name (RFC 3986, 3.2.2), but for escapes: no name has any, and readers differ on them
+	inText               // of field values and chunk extensions: VCHAR, obs-text, SP, HTAB
+)
+
+var bytesOf = classes()
+
+func classes() (c [256]uint8) {
+	for b := range c {
+		letter := 'a' <= b|0x20 && b|0x20 <= 'z' && b < 0x80
+		alphanumeric := letter || '0' <= b && b <= '9'
+		if alphanumeric || bytes.IndexByte([]byte("!#$%&'*+-.^_`|~"), byte(b)) >= 0 {
+			c[b] |= inToken
+		}
+		if 0x21 <= b && b <= 0x7e && b != '#' {
+			c[b] |= inTarget
+		}
+		if alphanumeric || bytes.IndexByte([]byte("-._~!$&'()*+,;="), byte(b)) >= 0 {
+			c[b] |= inName
+		}
+		if b == '\t' || b >= 0x20 && b != 0x7f {
+			c[b] |= inText
+		}
+	}
+	return c
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isToken(b []byte) bool { return len(b) > 0 && allIn(b, inToken) }
+
+func allIn(b []byte, class uint8) bool {
+	for _, c := range b {
+		if bytesOf[c]&class == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// isHost: uri-host [ ":" port ] (RFC 9110, 7.2), not empty. IP literals of other versions than 6 do not exist.
+func isHost(b []byte) bool {
+	end := bytes.IndexByte(b, ':')
+	if len(b) > 0 && b[0] == '[' {
+		end = bytes.IndexByte(b, ']')
+		if end < 0 {
+			return false
+		}
+		addr, err := netip.ParseAddr(viewString(b[1:end]))
+		return err == nil && addr.Is6() && addr.Zone() == "" && isHostPort(b[end+1:])
+	}
+	if end < 0 {
+		end = len(b)
+	}
+	return end > 0 && allIn(b[:end], inName) && isHostPort(b[end:])
+}
+
+// isHostPort is isPort, but that a port may be empty (RFC 3986, 3.2.3).
+func isHostPort(b []byte) bool { return string(b) == ":" || isPort(b) }
+
+// isWord tells whether b is the lower-case word, in any case. bytes.EqualFold knows Unicode, by which K, the sign of kelvins, is a k.
+func isWord(b []byte, word string) bool { return len(b) == len(word) && equalFold(b, word) }
+
+// equalFold is isWord for a b that is as long as the word.
+func equalFold(b []byte, word string) bool {
+	for i, c := range b {
+		if c|0x20 != word[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// trimOWS drops optional white space (RFC 9110, 5.6.3) around b. bytes.TrimSpace would drop what is none.
+func trimOWS(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+// hasMember tells whether a list has this member, in any case (RFC 9110, 5.6.1).
+func hasMember(list []byte, option string) bool {
+	for len(list) > 0 {
+		member := list
+		if comma := bytes.IndexByte(list, ','); comma >= 0 {
+			member, list = list[:comma], list[comma+1:]
+		} else {
+			list = nil
+		}
+		if isWord(trimOWS(member), option) {
+			return true
+		}
+	}
+	return false
+}

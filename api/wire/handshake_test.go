@@ -1,0 +1,44 @@
+package wire
+
+import (
+	"io"
+	"strings"
+	"testing"
+)
+
+// clientHello is how a client of TLS begins, cut off: a record that says it has 512 bytes.
+const clientHello = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
+
+func TestAHandshakeThatDoesNotEndIsReaped(t *testing.T) {
+	for name, sent := range map[string]string{"nothing is sent": "", "it stops in the middle": clientHello} {
+		t.Run(name, func(t *testing.T) {
+			st := newSecureSite(t)
+			c, _ := st.dial(sent)
+			st.l.await(func(c *conn) bool { return true })
+			for range DefaultPatience.Head / SweepInterval {
+				st.Sweep()
+			}
+			if n := st.Open(); n != 1 {
+				t.Errorf("after 10 s there are %d connections, want 1", n)
+			}
+			st.Sweep()
+			rest, _ := io.ReadAll(c) // an alert, or nothing; then the end, or a reset
+			if strings.Contains(string(rest), "HTTP/") {
+				t.Errorf("got %q in the clear", rest)
+			}
+			st.l.awaitNone()
+		})
+	}
+}
+
+// A byte now and then prolongs nothing.
+func TestAHandshakeThatTricklesIsReaped(t *testing.T) {
+	st := newSecureSite(t)
+	c, _ := st.dial(clientHello)
+	st.l.await(func(c *conn) bool { return true })
+	for range DefaultPatience.Head/SweepInterval + 1 {
+		_, _ = io.WriteString(c, "x") // fails at last
+		st.Sweep()
+	}
+	st.l.awaitNone()
+}

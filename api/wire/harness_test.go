@@ -1,0 +1,277 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/problem"
+	"shunt/api/turnstile"
+)
+
+// A site is a group that serves one listener on a socket. GET and HEAD of /x are redirected, all
+// else is 404; POST /large takes large bodies of those who say in Authorization who they are.
+type site struct {
+	*Group
+	t    *testing.T
+	addr string
+	l    *listener
+}
+
+// largeLimit is how large a body /large takes, of those that it knows.
+const largeLimit = 1 << 20
+
+func newGroup(lim Limits) *Group {
+	return &Group{
+		Limits: lim, Patience: DefaultPatience, Drain: NewDrain(), Log: testLogger(io.Discard),
+		Handle: func(ctx *fasthttp.RequestCtx) {
+			switch string(ctx.Path()) {
+			case "/x":
+				ctx.Redirect("http://a/", fasthttp.StatusFound)
+			case "/large":
+				ctx.SetStatusCode(fasthttp.StatusOK)
+			default:
+				ctx.SetStatusCode(fasthttp.StatusNotFound)
+			}
+		},
+		WriteProblem: func(ctx *fasthttp.RequestCtx, p problem.Problem) {
+			ctx.SetStatusCode(p.Kind.Status)
+			ctx.Response.Header.Set("Retry-After", p.Kind.RetryAfter)
+			ctx.SetBodyString(p.Kind.Code + ": " + p.Detail)
+		},
+		MaxBody: func(h *fasthttp.RequestHeader) (int, turnstile.Key) {
+			var user uint32
+			who := string(h.Peek(fasthttp.HeaderAuthorization))
+			if _, err := fmt.Sscanf(who, "user %d", &user); err != nil || string(h.RequestURI()) != "/large" {
+				return MaxBodyBytes, turnstile.Key{}
+			}
+			return largeLimit, turnstile.Key{User: user}
+		},
+	}
+}
+
+// newSite serves a group until the test's end.
+func newSite(t *testing.T, lim Limits) *site {
+	t.Helper()
+	return newSiteOn(t, newGroup(lim), nil)
+}
+
+// newSecureSite is newSite with TLS.
+func newSecureSite(t *testing.T) *site {
+	t.Helper()
+	return newSiteOn(t, newGroup(Limits{Connections: MaxConnections, Counts: new(Counts)}), tlsConfig())
+}
+
+func tlsConfig() *tls.Config {
+	source := httptest.NewTLSServer(nil) // for its certificate
+	defer source.Close()
+	return &tls.Config{Certificates: source.TLS.Certificates, NextProtos: []string{"http/1.1"}}
+}
+
+// newSiteOn serves g until the test's end, over TLS if config is set.
+func newSiteOn(t *testing.T, g *Group, config *tls.Config) *site {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := &site{Group: g, t: t, addr: ln.Addr().String()}
+	if config != nil {
+		ln = tls.NewListener(ln, config)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() { check(t, g.Serve(ln)) })
+	t.Cleanup(func() {
+		g.shutDown(t)
+		serving.Wait()
+	})
+	for st.l == nil {
+		g.mu.Lock()
+		if len(g.mu.listeners) > 0 {
+			st.l = g.mu.listeners[0]
+		}
+		g.mu.Unlock()
+		runtime.Gosched()
+	}
+	return st
+}
+
+// shutDown ends serving, and cuts whoever is still there.
+func (g *Group) shutDown(t *testing.T) {
+	t.Helper()
+	g.Drain.Begin()
+	check(t, g.CloseListeners())
+	g.mu.Lock()
+	for _, l := range g.mu.listeners {
+		l.closeAll()
+	}
+	g.mu.Unlock()
+	check(t, g.Shutdown(context.Background()))
+	g.Drain.End()
+}
+
+// await waits until holds is true of a connection.
+func (l *listener) await(holds func(c *conn) bool) {
+	for found := false; !found; runtime.Gosched() {
+		l.mu.Lock()
+		for c := range l.mu.conns {
+			found = found || holds(c)
+		}
+		l.mu.Unlock()
+	}
+}
+
+// awaitNone waits until no connection is open.
+func (l *listener) awaitNone() {
+	for l.open() > 0 {
+		runtime.Gosched()
+	}
+}
+
+func testLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// A reply is an HTTP response, read to its end.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+	close  bool
+}
+
+func readReply(t testing.TB, r *bufio.Reader, method string) reply {
+	t.Helper()
+	res, err := http.ReadResponse(r, &http.Request{Method: method})
+	if err != nil {
+		t.Fatalf("reading the answer: %v", err)
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatalf("reading the body: %v", err)
+	}
+	return reply{res.StatusCode, res.Header, string(body), res.Close}
+}
+
+// requestText is a request without a body.
+func requestText(method, target string) string {
+	return method + " " + target + " HTTP/1.1\r\nHost: any.example\r\n\r\n"
+}
+
+// patienceOfTests ends what hangs; nothing is measured by it.
+const patienceOfTests = 20 * time.Second
+
+// dial opens a connection and sends raw.
+func (st *site) dial(raw string) (net.Conn, *bufio.Reader) {
+	st.t.Helper()
+	c, err := net.Dial("tcp", st.addr)
+	if err != nil {
+		st.t.Fatal(err)
+	}
+	st.t.Cleanup(func() { _ = c.Close() })
+	check(st.t, c.SetDeadline(time.Now().Add(patienceOfTests)))
+	if _, err := io.WriteString(c, raw); err != nil {
+		st.t.Fatal(err)
+	}
+	return c, bufio.NewReader(c)
+}
+
+// askTLS makes a request on a connection of its own, over TLS.
+func (st *site) askTLS(method, raw string) reply {
+	st.t.Helper()
+	c, err := tls.Dial("tcp", st.addr, &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		st.t.Fatal(err)
+	}
+	defer c.Close()
+	check(st.t, c.SetDeadline(time.Now().Add(patienceOfTests)))
+	if _, err := io.WriteString(c, raw); err != nil {
+		st.t.Fatal(err)
+	}
+	return readReply(st.t, bufio.NewReader(c), method)
+}
+
+// exchange sends raw on a connection of its own and returns all that comes until the server closes
+// it.
+func (st *site) exchange(raw string) []byte {
+	st.t.Helper()
+	c, r := st.dial("")
+	defer c.Close()
+	go func() { _, _ = io.WriteString(c, raw) }() // the server may close before it has read all
+	answers, err := io.ReadAll(r)
+	if err != nil {
+		st.t.Fatalf("the connection was not closed: %v; got %q", err, answers)
+	}
+	return answers
+}
+
+// talk sends raw, ends, and returns what is answered.
+func (st *site) talk(raw string) []byte {
+	st.t.Helper()
+	c, r := st.dial("")
+	defer c.Close()
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		_, _ = io.WriteString(c, raw)
+		_ = c.(*net.TCPConn).CloseWrite()
+	}()
+	answers, err := io.ReadAll(r)
+	if isTimeout(err) {
+		st.t.Fatalf("%q: neither answered nor closed: %q", raw, answers)
+	}
+	<-sent
+	return answers
+}
+
+// onlyAnswer returns the one answer that there is, to a request of method.
+func onlyAnswer(t testing.TB, answers []byte, method string) reply {
+	t.Helper()
+	r := bufio.NewReader(bytes.NewReader(answers))
+	answer := readReply(t, r, method)
+	if rest, _ := io.ReadAll(r); len(rest) > 0 {
+		t.Errorf("something comes after the answer %d: %q", answer.status, rest)
+	}
+	return answer
+}
+
+// connFrom is a connection that comes from addr.
+type connFrom struct {
+	net.Conn
+	addr net.Addr
+}
+
+func (c connFrom) RemoteAddr() net.Addr { return c.addr }
+
+// failing is a listener whose Accept fails some times before it works.
+type failing struct {
+	net.Listener
+	errs []error
+}
+
+func (f *failing) Accept() (net.Conn, error) {
+	if len(f.errs) > 0 {
+		err := f.errs[0]
+		f.errs = f.errs[1:]
+		return nil, err
+	}
+	return f.Listener.Accept()
+}

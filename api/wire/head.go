@@ -1,0 +1,208 @@
+package wire
+
+import (
+	"bytes"
+	"shunt/api/problem"
+)
+
+// noLength: a head has no Content-Length, so far.
+const noLength = -1
+
+// A head is what the gate knows of a request line and header fields while they come. RFC 9112 is meant where only a
+// section is named.
+type head struct {
+	bytes  int // so far, whole lines
+	fields int
+	begun  bool // the request line was there
+	blank  bool // so was an empty line before it
+
+	minor    byte // of the version: '0' or '1'
+	isHEAD   bool
+	bodyless bool // GET or HEAD
+	host     bool
+	chunked  bool
+	closes   bool
+	length   int
+}
+
+// read reads a line, without its LF. last tells that it is the empty one.
+func (h *head) read(g *gate, line []byte) (last bool) {
+	h.checkSize(g, len(line)+1)
+	h.bytes += len(line) + 1
+	if len(line) == 0 || line[len(line)-1] != '\r' {
+		g.refuse(problem.BadRequest, "lines end in CR LF") // 2.2 lets a server be lenient here, and others read it otherwise
+		return false
+	}
+	line = line[:len(line)-1]
+	switch {
+	case len(line) > 0 && !h.begun:
+		h.begun, h.length = true, noLength
+		h.readRequestLine(g, line)
+	case len(line) > 0:
+		h.readField(g, line)
+	case h.begun:
+		return true
+	case h.blank:
+		g.refuse(problem.BadRequest, "there is more than one empty line before the request")
+	default:
+		h.blank = true // 2.2: ignore at least one, which old clients send behind a body
+	}
+	return false
+}
+
+// checkSize bounds the head with a line of so many bytes.
+func (h *head) checkSize(g *gate, line int) {
+	switch {
+	case !h.begun && line > maxRequestLineBytes:
+		g.refuse(problem.URITooLong, "the request line is too long")
+	case h.bytes+line > maxHeaderBytes:
+		g.refuse(problem.HeadersTooLarge, "the header fields are too large")
+	}
+}
+
+// readRequestLine: method SP request-target SP HTTP-version (3).
+func (h *head) readRequestLine(g *gate, line []byte) {
+	method, rest, ok := bytes.Cut(line, []byte{' '})
+	space := bytes.LastIndexByte(rest, ' ')
+	switch {
+	case !ok || space <= 0 || !isToken(method):
+		g.refuse(problem.BadRequest, "the request line is a method, a target and a version, with a space between")
+		return
+	case len(method) > maxMethodBytes:
+		g.refuse(problem.NotImplemented, "no such method")
+		return
+	}
+	h.readVersion(g, rest[space+1:])
+	h.isHEAD = string(method) == "HEAD"
+	h.bodyless = h.isHEAD || string(method) == "GET"
+	if g.refused == nil {
+		checkTarget(g, string(method), rest[:space])
+	}
+}
+
+// readVersion: HTTP/1.0 or HTTP/1.1 (2.3). Other minor versions do not exist, and a server may refuse what it does not
+// speak (RFC 9110, 15.6.6).
+func (h *head) readVersion(g *gate, version []byte) {
+	const form = "HTTP/1."
+	switch {
+	case len(version) == 8 && string(version[:7]) == form && (version[7] == '0' || version[7] == '1'):
+		h.minor = version[7]
+	case len(version) == 8 && string(version[:5]) == form[:5] && isDigit(version[5]) && version[6] == '.' && isDigit(version[7]):
+		g.refuse(problem.Version, "only HTTP/1.1 and HTTP/1.0 are spoken here")
+	default:
+		g.refuse(problem.BadRequest, "the request line does not end in a version of HTTP")
+	}
+}
+
+// checkTarget: origin-form, absolute-form, or * with OPTIONS (3.2). CONNECT, and with it authority-form, is for proxies.
+func checkTarget(g *gate, method string, target []byte) {
+	for _, c := range target {
+		if bytesOf[c]&inTarget == 0 {
+			g.refuse(problem.BadRequest, "the target has bytes that must be percent-encoded, or a fragment")
+			return
+		}
+	}
+	switch {
+	case method == "CONNECT":
+		g.refuse(problem.NotImplemented, "this is no proxy")
+	case target[0] == '/', string(target) == "*" && method == "OPTIONS":
+	case !absoluteForm(target):
+		g.refuse(problem.BadRequest, "the target is neither a path nor an address of http or https")
+	}
+}
+
+// absoluteForm: http or https, an authority, and what follows it.
+func absoluteForm(target []byte) bool {
+	scheme, rest, _ := bytes.Cut(target, []byte("://"))
+	if !isWord(scheme, "http") && !isWord(scheme, "https") {
+		return false
+	}
+	if end := bytes.IndexAny(rest, "/?"); end >= 0 {
+		rest = rest[:end]
+	}
+	return isHost(rest)
+}
+
+// readField: field-name ":" OWS field-value OWS (5). The bytes of values are fasthttp's business.
+func (h *head) readField(g *gate, line []byte) {
+	if h.fields++; h.fields > maxFields {
+		g.refuse(problem.HeadersTooLarge, "there are too many header fields")
+		return
+	}
+	colon := 0
+	for colon < len(line) && bytesOf[line[colon]]&inToken != 0 {
+		colon++
+	}
+	if colon == 0 || colon == len(line) || line[colon] != ':' { // so is a folded line (5.2), and a space before the colon (5.1)
+		g.refuse(problem.BadRequest, "a header line is a name, a colon and a value")
+		return
+	}
+	switch name := line[:colon]; {
+	case isWord(name, "host"):
+		h.readHost(g, trimOWS(line[colon+1:]))
+	case isWord(name, "connection"):
+		h.closes = h.closes || hasMember(line[colon+1:], "close")
+	case isWord(name, "content-length"):
+		h.readLength(g, trimOWS(line[colon+1:]))
+	case isWord(name, "transfer-encoding"):
+		h.readCoding(g, trimOWS(line[colon+1:]))
+	}
+}
+
+// readHost: exactly one, and valid (3.2). An empty one is of targets without an authority, and http has none such (RFC 9110,
+// 4.2.1).
+func (h *head) readHost(g *gate, value []byte) {
+	if h.host || !isHost(value) {
+		g.refuse(problem.BadRequest, "there must be one Host, and it must be valid")
+	}
+	h.host = true
+}
+
+// readLength: digits, once. 6.3 lets a server take equal lengths, and others may count another one.
+func (h *head) readLength(g *gate, value []byte) {
+	if h.length != noLength || len(value) == 0 || len(value) > maxLengthDigits {
+		g.refuse(problem.BadRequest, "there must be one Content-Length, and it must be a number")
+		return
+	}
+	h.length = 0
+	for _, c := range value {
+		if !isDigit(c) {
+			g.refuse(problem.BadRequest, "Content-Length must be a number")
+			return
+		}
+		h.length = 10*h.length + int(c-'0')
+	}
+}
+
+// readCoding: chunked, once. A coding that is not known here is 501, if chunked comes after it; otherwise there is no telling
+// where the body ends, which is 400 (6.1, 6.3).
+func (h *head) readCoding(g *gate, value []byte) {
+	first, last := value, []byte(nil)
+	if comma := bytes.LastIndexByte(value, ','); comma >= 0 {
+		first, last = trimOWS(value[:comma]), trimOWS(value[comma+1:])
+	}
+	switch {
+	case h.chunked:
+		g.refuse(problem.BadRequest, "there must be one Transfer-Encoding")
+	case last == nil && isWord(first, "chunked"):
+		h.chunked = true
+	case isWord(last, "chunked") && isToken(first) && !isWord(first, "chunked"):
+		g.refuse(problem.NotImplemented, "chunked is the only transfer coding here")
+	default:
+		g.refuse(problem.BadRequest, "the transfer coding must be chunked")
+	}
+}
+
+// checkWhole checks what only the whole head tells.
+func (h *head) checkWhole(g *gate) {
+	switch {
+	case !h.host && h.minor == '1':
+		g.refuse(problem.BadRequest, "HTTP/1.1 needs a Host") // 3.2
+	case h.chunked && h.minor == '0':
+		g.refuse(problem.BadRequest, "HTTP/1.0 has no Transfer-Encoding") // 6.1
+	case h.chunked && h.length != noLength:
+		g.refuse(problem.BadRequest, "Transfer-Encoding and Content-Length exclude each other") // 6.1, 11.2
+	case h.bodyless && (h.chunked || h.length > 0):
+		g.refuse(problem.BadRequest, "GET and HEAD take no body") // RFC 9110, 9.3.1: a possible attack
+	}
+}

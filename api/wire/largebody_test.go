@@ -1,0 +1,203 @@
+package wire
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/turnstile"
+)
+
+// awaitLarge waits until so many places for large bodies are taken.
+func (l *listener) awaitLarge(n int) {
+	for l.large.Held() != n {
+		runtime.Gosched()
+	}
+}
+
+// awaitWaiting waits until the given number of bodies wait for a place.
+func (l *listener) awaitWaiting(n int) {
+	for l.large.Waiting() != n {
+		runtime.Gosched()
+	}
+}
+
+// largeHead is the head of a large body of so many bytes; 0: in chunks.
+func largeHead(who string, bytes int) string {
+	length := "Transfer-Encoding: chunked"
+	if bytes > 0 {
+		length = fmt.Sprintf("Content-Length: %d", bytes)
+	}
+	return "POST /large HTTP/1.1\r\nHost: a\r\nAuthorization: " + who + "\r\n" + length + "\r\n\r\n"
+}
+
+// largeBodyBytes is how long the text of largeItem is.
+const largeBodyBytes = 200 << 10
+
+func largeItem() string { return "[" + strings.Repeat(" ", largeBodyBytes-2) + "]" }
+
+// holdLarge begins large bodies of several users until every place is held, and returns the first
+// with its reader: of all others, which come in chunks, more than half has come.
+func (st *site) holdLarge() (first net.Conn, answer *bufio.Reader) {
+	st.t.Helper()
+	for n := range maxLargeBodies {
+		who := fmt.Sprintf("user %d", 1+n%(maxLargeBodies/maxLargeBodiesCaller))
+		raw := largeHead(who, largeBodyBytes) + largeItem()[:10]
+		if n > 0 {
+			raw = largeHead(who, 0) + fmt.Sprintf("%x\r\n%s", largeBodyBytes, largeItem()[:largeBodyBytes-1])
+		}
+		c, r := st.dial(raw)
+		if n == 0 {
+			first, answer = c, r
+		}
+	}
+	st.l.awaitLarge(maxLargeBodies)
+	return first, answer
+}
+
+func TestSoManyLargeBodiesComeAtATimeAndNoMore(t *testing.T) {
+	st := newSite(t, Limits{Connections: 100})
+	first, answer := st.holdLarge()
+	chunk := fmt.Sprintf("%x\r\n%s\r\n", largeBodyBytes, largeItem())
+	for name, c := range map[string]struct {
+		raw    string
+		status int
+	}{
+		"one more than a share":             {largeHead("user 1", largeBodyBytes), 503},
+		"one more than a share, in chunks":  {largeHead("user 1", 0) + chunk, 503},
+		"one that expects to be asked":      {strings.Replace(largeHead("user 1", largeBodyBytes), "\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n", 1), 503},
+		"one of a nobody, who has no place": {largeHead("nobody", largeBodyBytes), 413},
+		"the same, and it expects to be asked": {
+			strings.Replace(largeHead("nobody", largeBodyBytes), "\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n", 1), 413,
+		},
+	} {
+		_, r := st.dial(c.raw)
+		got := readReply(t, r, "POST")
+		if got.status != c.status || got.status == 503 && (!strings.HasPrefix(got.body, "overloaded: ") || got.header.Get("Retry-After") == "") || !got.close {
+			t.Errorf("%s: got %+v, want %d and the connection closed", name, got, c.status)
+		}
+	}
+	_, small := st.dial(largeHead("user 1", 2) + "[]")
+	if got := readReply(t, small, "POST"); got.status != 200 {
+		t.Errorf("a small one: got %d %s", got.status, got.body)
+	}
+
+	_, next := st.dial(largeHead("user 99", largeBodyBytes) + largeItem())
+	st.l.awaitWaiting(1)
+	if _, err := io.WriteString(first, largeItem()[10:]); err != nil {
+		t.Fatal(err)
+	}
+	if got := readReply(t, answer, "POST"); got.status != 200 || got.close {
+		t.Errorf("the first: got %+v, want 200", got)
+	}
+	if got := readReply(t, next, "POST"); got.status != 200 || got.close {
+		t.Errorf("the one that waited for it: got %+v, want 200", got)
+	}
+	st.l.awaitLarge(maxLargeBodies - 1) // although the connections are there
+	st.l.closeAll()
+	st.l.awaitLarge(0)
+}
+
+func TestASlowLargeBodyLosesItsPlaceWhenOthersWait(t *testing.T) {
+	st := newSite(t, Limits{Connections: 100})
+	_, slowest := st.holdLarge()
+	sweeps := func() {
+		for range largeBodyGrace + 1 {
+			st.Sweep()
+		}
+	}
+	sweeps()
+	if st.l.large.Held() != maxLargeBodies {
+		t.Fatal("a slow body was cut although nobody waited")
+	}
+	_, r := st.dial(largeHead("user 99", largeBodyBytes) + largeItem())
+	st.l.awaitWaiting(1)
+	sweeps()
+	if got := readReply(t, slowest, "POST"); got.status != 408 || !strings.Contains(got.body, "256 KiB") || !got.close {
+		t.Errorf("the slowest: got %+v, want 408", got)
+	}
+	if got := readReply(t, r, "POST"); got.status != 200 {
+		t.Errorf("the one that waited: got %d %s, want 200", got.status, got.body)
+	}
+	st.l.awaitLarge(maxLargeBodies - 1) // one waited, so one was cut
+}
+
+func TestALargeBodyIsBehindIfItMovesLessThanTheRate(t *testing.T) {
+	for name, c := range map[string]struct {
+		seconds, moved  int64
+		taken, arriving bool
+		behind          bool
+	}{
+		"none":                       {100, 0, false, false, false},
+		"just begun":                 {largeBodyGrace, 0, true, true, false},
+		"nothing has come":           {largeBodyGrace + 1, 0, true, true, true},
+		"it moves":                   {largeBodyGrace + 10, 10 * largeBodyRate, true, true, false},
+		"it moves a little too slow": {largeBodyGrace + 10, 10*largeBodyRate - 1, true, true, true},
+		"it has come":                {100, 1 << 20, true, false, false},
+	} {
+		const began = 7
+		var p largePlace
+		p.since.Store(began)
+		p.taken.Store(c.taken)
+		p.arriving.Store(c.arriving)
+		if lag := p.lag(began+c.seconds, c.moved); lag > 0 != c.behind {
+			t.Errorf("%s: got a lag of %d, want one: %v", name, lag, c.behind)
+		}
+	}
+}
+
+// The last bytes of a large body and the beginning of the next one may come in one piece.
+func TestALargeBodyHasArrivedAlsoIfTheNextOneHasBegun(t *testing.T) {
+	for name, head := range map[string]string{"of a length": largeHead("x", largeBodyBytes), "in chunks": largeHead("x", 0)} {
+		first := largeItem()
+		if name == "in chunks" {
+			first = fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", largeBodyBytes, first)
+		}
+		var g gate
+		pass := func(raw string) { g.pass([]byte(raw)) }
+		pass(head)
+		g.large.taken.Store(true)
+		g.large.arriving.Store(true)
+		pass(first[:len(first)-10])
+		if !g.large.arriving.Load() {
+			t.Errorf("%s: it has arrived before its end", name)
+		}
+		pass(first[len(first)-10:] + largeHead("x", 5) + "12")
+		if g.refused != nil || !g.inBody() || g.large.arriving.Load() {
+			t.Errorf("%s: got %v and still arriving: %v, want it to have arrived", name, g.refused, g.large.arriving.Load())
+		}
+	}
+}
+
+func TestTheHookForAHeaderFindsItsConnection(t *testing.T) {
+	found := make(chan *conn, 1)
+	g := newGroup(Limits{Connections: 1})
+	g.MaxBody = func(h *fasthttp.RequestHeader) (int, turnstile.Key) {
+		found <- connOf(contextOf(h).Conn())
+		return MaxBodyBytes, turnstile.Key{}
+	}
+	st := newSiteOn(t, g, nil)
+	st.dial("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody")
+	if c := <-found; c == nil || c.owner != st.l {
+		t.Errorf("got %+v, want the connection of the request", c)
+	}
+}
+
+func TestWhoIsRefusedALargeBodyKeepsNoPlace(t *testing.T) {
+	st := newSite(t, Limits{Connections: 100})
+	for range 2 * maxLargeBodies {
+		_, r := st.dial(largeHead("nobody", largeLimit)) // and waits for what the other side has to say
+		if got := readReply(t, r, "POST"); got.status != 413 {
+			t.Fatalf("got %d %s, want 413", got.status, got.body)
+		}
+		if n := st.l.large.Held(); n != 0 {
+			t.Fatalf("%d places are taken", n)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/valyala/fasthttp/fasthttputil"
+)
+
+func TestWantOfFileDescriptorsIsWaitedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		errs := make([]error, 12)
+		for i := range errs {
+			errs[i] = &net.OpError{Op: "accept", Err: syscall.EMFILE}
+		}
+		ln := fasthttputil.NewInmemoryListener()
+		log := new(bytes.Buffer)
+		l := newListener(&failing{ln, errs}, Limits{Connections: MaxConnections}, DefaultPatience, testLogger(log))
+		go func() {
+			if c, err := ln.Dial(); err == nil {
+				_ = c.Close()
+			}
+		}()
+		start := time.Now()
+		c, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		// 5 + 10 + … + 160 ms are 315 ms, then 6 times 250 ms.
+		if took, want := time.Since(start), 1815*time.Millisecond; took != want {
+			t.Errorf("waited %v, want %v", took, want)
+		}
+		if n := strings.Count(log.String(), "trying again"); n != 1 {
+			t.Errorf("logged %d times, want once", n)
+		}
+		check(t, c.Close())
+		check(t, l.Close())
+		if _, err := l.Accept(); err != io.EOF {
+			t.Errorf("Accept after Close: got %v, want io.EOF", err)
+		}
+	})
+}
+
+func TestABrokenListenerEndsServing(t *testing.T) {
+	broken := errors.New("broken")
+	l := newListener(&failing{nil, []error{broken}}, Limits{Connections: MaxConnections}, DefaultPatience, testLogger(io.Discard))
+	if _, err := l.Accept(); err != broken {
+		t.Errorf("got %v, want %v", err, broken)
+	}
+}

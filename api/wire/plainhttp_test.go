@@ -1,0 +1,105 @@
+package wire
+
+import (
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+)
+
+// wantToldHTTPS wants the answer to be one that says so in the clear, after which the connection is closed.
+func wantToldHTTPS(t *testing.T, answers []byte, method string) {
+	t.Helper()
+	r := onlyAnswer(t, answers, method)
+	want := plainText
+	if method == "HEAD" {
+		want = ""
+	}
+	if r.status != 400 || !r.close || r.body != want || r.header.Get("Content-Type") != "text/plain; charset=utf-8" || r.header.Get("Date") == "" {
+		t.Errorf("%s: got %+v, want 400 and %q", method, r, want)
+	}
+}
+
+func TestHTTPOnTheTLSPortIsToldToUseHTTPS(t *testing.T) {
+	var handled atomic.Int64
+	g := newGroup(Limits{Connections: MaxConnections})
+	handle := g.Handle
+	g.Handle = func(ctx *fasthttp.RequestCtx) {
+		handled.Add(1)
+		handle(ctx)
+	}
+	st, n := newSiteOn(t, g, tlsConfig()), 0
+	for _, request := range []string{
+		"GET /promo HTTP/1.1\r\nHost: a\r\n\r\n", "GET /promo HTTP/1.0\r\n\r\n", "HEAD /promo HTTP/1.1\r\nHost: a\r\n\r\n",
+		"POST /api/v1/shorten HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n" + strings.Repeat("x", 300_000),
+		"PUT / HTTP/1.1\r\n\r\n", "PATCH / HTTP/1.1\r\n\r\n", "DELETE / HTTP/1.1\r\n\r\n", "OPTIONS * HTTP/1.1\r\n\r\n", "CONNECT a:443 HTTP/1.1\r\n\r\n",
+		"GET http://a/promo HTTP/1.1\r\nHost: a\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "GET /",
+		"GET /promo HTTP/1.1\r\nHost: a\r\n\r\nGET /promo HTTP/1.1\r\nHost: a\r\n\r\n",
+	} {
+		method, _, _ := strings.Cut(request, " ")
+		wantToldHTTPS(t, st.exchange(request), method)
+		n++
+		if r := st.askTLS("GET", requestText("GET", "/me")); r.status != 404 {
+			t.Fatalf("a client of TLS after that: got %+v, want its answer", r)
+		}
+	}
+	st.l.awaitNone()
+	if got := st.l.limits.Counts.PlainHTTP.Load(); got != uint64(n) {
+		t.Errorf("got %d counted, want %d", got, n)
+	}
+	if got := handled.Load(); got != int64(n) {
+		t.Errorf("%d requests were handled, want those over TLS: %d", got, n)
+	}
+}
+
+// The first five bytes tell, however they come.
+func TestHTTPInPiecesOnTheTLSPortIsToldToo(t *testing.T) {
+	st := newSecureSite(t)
+	c, r := st.dial("")
+	check(t, c.(*net.TCPConn).SetNoDelay(true))
+	for _, piece := range []string{"G", "E", "T", " /promo HT", "TP/1.1\r\n"} {
+		if _, err := io.WriteString(c, piece); err != nil {
+			t.Fatal(err)
+		}
+		runtime.Gosched()
+	}
+	answers, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantToldHTTPS(t, answers, "GET")
+}
+
+// A head that does not go on is swept like a handshake, and others are served meanwhile.
+func TestABeginningOfHTTPOnTheTLSPortIsReaped(t *testing.T) {
+	st := newSecureSite(t)
+	c, _ := st.dial("GET ")
+	st.l.await(func(c *conn) bool { return true })
+	if r := st.askTLS("GET", requestText("GET", "/me")); r.status != 404 {
+		t.Errorf("another client: got %+v, want its answer", r)
+	}
+	for range DefaultPatience.Head/SweepInterval + 1 {
+		st.Sweep()
+	}
+	if rest, _ := io.ReadAll(c); len(rest) > 0 {
+		t.Errorf("got %q, want nothing", rest)
+	}
+	st.l.awaitNone()
+}
+
+func TestWhatIsNeitherTLSNorHTTPGetsNoAnswerInTheClear(t *testing.T) {
+	st := newSecureSite(t)
+	for _, raw := range []string{"SSH-2.0-x\r\n", "\r\n\r\n\r\n", "get / HTTP/1.1\r\n\r\n", "GET  / HTTP/1.1\r\n\r\n", "\x80\x2e\x01\x03\x01", "     ", "\x16\x02\x00\x00\x05GET /"} {
+		if answers := string(st.talk(raw)); strings.Contains(answers, "HTTP/") {
+			t.Errorf("%q: got %q", raw, answers)
+		}
+	}
+	st.l.awaitNone()
+	if got := st.l.limits.Counts.PlainHTTP.Load(); got != 0 {
+		t.Errorf("got %d counted as HTTP, want none", got)
+	}
+}

@@ -1,0 +1,37 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/problem"
+)
+
+// refuseUnread is fasthttp's ErrorHandler: it answers a request that the gate or fasthttp refuses,
+// and closes the connection.
+func (g *Group) refuseUnread(ctx *fasthttp.RequestCtx, err error) {
+	r := problem.Problem{Kind: problem.BadRequest, Detail: "the request could not be read"}
+	c := connOf(ctx.Conn())
+	var small *fasthttp.ErrSmallBuffer
+	switch {
+	case errors.As(err, &small):
+		r.Kind, r.Detail = problem.HeadersTooLarge, fmt.Sprintf("request line and fields must be at most %d bytes", maxHeaderBytes)
+	case c != nil && c.gate.refused != nil:
+		r = *c.gate.refused
+		ctx.Response.SkipBody = c.gate.head.isHEAD
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		limit, _ := g.bodyLimit(&ctx.Request.Header)
+		r.Kind, r.Detail = problem.BodyTooLarge, fmt.Sprintf("the body must be at most %d bytes", limit)
+	case isTimeout(err) && c != nil && c.gate.large.cut.Load():
+		r.Kind, r.Detail = problem.Timeout, fmt.Sprintf("others waited, and a large body must move %d KiB a second then", largeBodyRate>>10)
+	case isTimeout(err):
+		r.Kind, r.Detail = problem.Timeout, "the request did not arrive in time"
+	}
+	if c != nil {
+		c.gate.large.leave() // now, because who is refused may linger
+	}
+	linger(ctx.Conn())
+	g.WriteProblem(ctx, r)
+}

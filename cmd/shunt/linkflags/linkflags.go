@@ -1,0 +1,161 @@
+package linkflags
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"shunt/api/client"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/settings"
+)
+
+// A Field is a field of a link that a person can set.
+type Field struct {
+	Flag   string // of add and edit, and its name in show
+	Name   string // in the API
+	Kind   string // of its value, as --help has it; "bool" for one that needs no value
+	usage  string
+	inAdd  string                            // what the help of add says beside usage: the default
+	inEdit string                            // what the help of edit says beside usage: how to get the default again
+	read   func(texts []string) (any, error) // what the API is sent for the flag's values; nil: the default
+	Show   func(l *client.Link) string
+}
+
+// Fields has a row for each field: a flag of add and of edit, and a line of show.
+var Fields = []Field{
+	{"url", "url", "URL", "where it leads", "", "",
+		last(readText), func(l *client.Link) string { return l.URL }},
+	{"title", "title", "TEXT", "for people", "", "'': none",
+		last(readText), func(l *client.Link) string { return cmp.Or(l.Title, "-") }},
+	{"tag", "tags", "TAG", "label; may be repeated", "", "'': none",
+		readTags, func(l *client.Link) string { return cmp.Or(strings.Join(l.Tags, ", "), "-") }},
+	{"expires", "expires_at", "TIME", "when it ends: 30d, 12h, 2030-12-31 or 2030-12-31T23:59:59Z", "default never", "or never",
+		last(readExpiry), func(l *client.Link) string { return console.TimeOrNever(l.ExpiresAt) }},
+	{"max-hits", "max_hits", "HITS", "hits after which it stops redirecting", "default: any number", "none: any number",
+		last(readMaxHits), showMaxHits},
+	{"status", "redirect_status", "STATUS", "redirect status: 301, 302, 307 or 308", "default 302", "",
+		last(readStatus), func(l *client.Link) string { return strconv.Itoa(l.RedirectStatus) }},
+	{"forward-query", "forward_query", "bool", "pass the query string after the code on to the target", "", "--forward-query=false: do not",
+		last(readYes), func(l *client.Link) string { return strconv.FormatBool(l.ForwardQuery) }},
+}
+
+var redirectStatuses = []string{"301", "302", "307", "308"}
+
+// Add gives add or edit the flags of the fields. The fields that are given are put into
+// given, as the API is to be sent them. The target of a new link is an argument.
+func Add(fs *pflag.FlagSet, given map[string]any, ofNew bool) {
+	for i := range Fields {
+		f := &Fields[i]
+		if ofNew && f.Flag == "url" {
+			continue
+		}
+		flag := fs.VarPF(&linkFlag{field: f, given: given}, f.Flag, "", f.help(ofNew))
+		if f.Kind == "bool" {
+			flag.NoOptDefVal = "true"
+		}
+		settings.MarkArguments(fs, f.Flag)
+	}
+	settings.CompleteWords(fs, "status", redirectStatuses...)
+}
+
+func (f *Field) help(ofNew bool) string {
+	more := f.inEdit
+	if ofNew {
+		more = f.inAdd
+	}
+	if more == "" {
+		return f.usage
+	}
+	return f.usage + " (" + more + ")"
+}
+
+// A linkFlag is the flag of a field.
+type linkFlag struct {
+	field *Field
+	given map[string]any
+	texts []string
+}
+
+var _ pflag.Value = (*linkFlag)(nil)
+
+func (f *linkFlag) Set(text string) (err error) {
+	f.texts = append(f.texts, text)
+	f.given[f.field.Name], err = f.field.read(f.texts)
+	return err
+}
+
+func (f *linkFlag) String() string { return strings.Join(f.texts, ",") }
+func (f *linkFlag) Type() string   { return f.field.Kind }
+
+// last makes a reader of a flag's values of a reader of one: the last counts.
+func last(read func(text string) (any, error)) func(texts []string) (any, error) {
+	return func(texts []string) (any, error) { return read(texts[len(texts)-1]) }
+}
+
+func readText(text string) (any, error) { return text, nil }
+
+func readTags(texts []string) (any, error) {
+	if len(texts) == 1 && texts[0] == "" {
+		return nil, nil
+	}
+	return texts, nil
+}
+
+func readExpiry(text string) (any, error) {
+	if text == "never" || text == "none" {
+		return nil, nil
+	}
+	return settings.ParseExpiry(text, time.Now())
+}
+
+func readMaxHits(text string) (any, error) {
+	if text == "none" {
+		return nil, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return nil, errors.New("must be a smaller number")
+	case err != nil:
+		return nil, errors.New("must be a number of hits, or none")
+	}
+	return n, nil
+}
+
+func readStatus(text string) (any, error) {
+	status, err := settings.OneOf(redirectStatuses...)(text)
+	if err != nil {
+		return nil, err
+	}
+	return strconv.Atoi(status)
+}
+
+func readYes(text string) (any, error) {
+	yes, err := strconv.ParseBool(text)
+	if err != nil {
+		return nil, errors.New("must be true or false")
+	}
+	return yes, nil
+}
+
+func showMaxHits(l *client.Link) string {
+	if l.MaxHits == 0 {
+		return "none"
+	}
+	return strconv.FormatUint(l.MaxHits, 10)
+}
+
+// Names lists the flags of the fields.
+func Names() string {
+	names := make([]string, len(Fields))
+	for i, f := range Fields {
+		names[i] = "--" + f.Flag
+	}
+	return fmt.Sprintf("%s or %s", strings.Join(names[:len(names)-1], ", "), names[len(names)-1])
+}

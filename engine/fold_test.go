@@ -1,0 +1,33 @@
+package engine
+
+import (
+	"testing"
+
+	"shunt/engine/tally"
+)
+
+func TestAFullPairGoesOnCountingWhatItHas(t *testing.T) {
+	p := pair{limit: 5}
+	for _, c := range []struct {
+		link  uint64
+		owner uint32
+		kept  bool
+	}{
+		{1, 1, true}, {2, 2, true}, // four entries; there may not be room for two more
+		{1, 1, true}, {2, 1, true}, {3, 1, false}, {1, 3, false}, {3, 3, false},
+	} {
+		if kept := p.add(&hitRecord{linkID: c.link, owner: c.owner}, 7); kept != c.kept {
+			t.Errorf("link %d of owner %d: kept is %v", c.link, c.owner, kept)
+		}
+	}
+	var l, o tally.Tally
+	p.links.AddTo(1, 0, nil, &l)
+	p.owners.AddTo(1, 0, nil, &o)
+	if l.Hits != 3 || o.Hits != 4 || p.entries() != 4 {
+		t.Errorf("%d and %d hits, %d entries", l.Hits, o.Hits, p.entries())
+	}
+	p.reset()
+	if !p.empty() || !p.add(&hitRecord{linkID: 3, owner: 3}, 7) {
+		t.Error("there is no room after a reset")
+	}
+}

@@ -1,0 +1,117 @@
+//go:build !race
+
+package mmap
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Memory returns sizeBytes of zeroed memory outside the Go heap, which Unmap gives back. What is never touched of it
+// takes no memory. From HugePageBytes on it begins at a huge page's boundary. If the kernel cannot map it, memory is
+// used up: Memory panics, as the runtime ends a process that is out of memory.
+func Memory(sizeBytes int) []byte {
+	slack := 0
+	if sizeBytes >= HugePageBytes {
+		slack = HugePageBytes
+	}
+	p, err := unix.MmapPtr(-1, 0, nil, uintptr(sizeBytes+slack), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		panic(fmt.Sprintf("mmap: out of memory: mapping %d bytes: %v", sizeBytes, err))
+	}
+	if slack > 0 {
+		before := int(-uintptr(p) & (HugePageBytes - 1))
+		unmapPtr(p, before)
+		p = unsafe.Add(p, before)
+		unmapPtr(unsafe.Add(p, sizeBytes), slack-before)
+	}
+	return unsafe.Slice((*byte)(p), sizeBytes)
+}
+
+// HugeMemory is Memory for memory that will be touched all over: it asks for huge pages from the start.
+func HugeMemory(sizeBytes int) []byte {
+	b := Memory(sizeBytes)
+	if sizeBytes >= HugePageBytes {
+		_ = unix.Madvise(b, unix.MADV_HUGEPAGE) // advice: without it the pages are small
+	}
+	return b
+}
+
+// Collapse turns full pages of a huge page's size and alignment into huge pages. It is advice: on a kernel before 6.1,
+// or without free huge pages, they stay small, and look-ups cost some TLB misses more.
+func Collapse(b []byte) {
+	const madvCollapse = 25 // MADV_COLLAPSE of linux/mman.h
+	_ = unix.Madvise(b, madvCollapse)
+}
+
+// Unmap gives back what Memory, HugeMemory or File returned.
+func Unmap(b []byte) { unmapPtr(unsafe.Pointer(unsafe.SliceData(b)), len(b)) }
+
+func unmapPtr(p unsafe.Pointer, sizeBytes int) {
+	if sizeBytes == 0 {
+		return
+	}
+	if err := unix.MunmapPtr(p, uintptr(sizeBytes)); err != nil {
+		panic(fmt.Sprintf("mmap: unmapping: %v", err)) // only a wrong address fails
+	}
+}
+
+// File maps the first sizeBytes of f shared and writable: stores belong to the kernel as soon as they are done, so
+// that they outlive the process.
+func File(f *os.File, sizeBytes int) ([]byte, error) {
+	p, err := unix.MmapPtr(int(f.Fd()), 0, nil, uintptr(sizeBytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrNoMapping, f.Name(), err)
+	}
+	return unsafe.Slice((*byte)(p), sizeBytes), nil
+}
+
+// MakeWritable does what the first store into each page of b, part of a mapped file, would make the kernel do. It may
+// wait for the disk. What it returns as an error would be SIGBUS in a store.
+func MakeWritable(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	page := uintptr(os.Getpagesize())
+	start := unsafe.Pointer(unsafe.SliceData(b))
+	before := uintptr(start) & (page - 1)
+	pages := unsafe.Slice((*byte)(unsafe.Add(start, -int(before))), (before+uintptr(len(b))+page-1)&^(page-1))
+	switch err := unix.Madvise(pages, unix.MADV_POPULATE_WRITE); err {
+	case unix.EINVAL: // before Linux 5.14
+		for i := 0; i < len(pages); i += int(page) {
+			atomic.AddUint64((*uint64)(unsafe.Pointer(&pages[i])), 0)
+		}
+		return nil
+	case unix.EINTR, unix.EAGAIN: // until the next time
+		return nil
+	default:
+		return err
+	}
+}
+
+// Sync writes mapped pages of a file to the disk. It reports no failure: the pages stay in the kernel, as if it had not
+// been called.
+func Sync(b []byte) { _ = unix.Msync(b, unix.MS_SYNC) }
+
+// WriteBack has nothing to do: stores into the mapping are stores into the file.
+func WriteBack(*os.File, []byte) error { return nil }
+
+// StoreWord stores into mapped memory. Another goroutine that reads it atomically sees the old word or the new one: a
+// store of one word is never seen in part (https://go.dev/ref/mem).
+func StoreWord(p *uint64, w uint64) { *p = w }
+
+// StoreLast is StoreWord after all stores before it. On amd64 every store is, and Go 1.26 compiles them in the order in
+// which they are written (by the disassembly of Hit and ring.append); so it does without the locked instruction of an
+// atomic store, which would wait until their cache line has come.
+func StoreLast(p *uint64, w uint64) {
+	if runtime.GOARCH == "amd64" {
+		*p = w
+	} else {
+		atomic.StoreUint64(p, w)
+	}
+}

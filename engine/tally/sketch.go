@@ -1,0 +1,265 @@
+package tally
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/axiomhq/hyperloglog"
+)
+
+// MaxExactVisitors is the largest number of visitors that a sketch counts exactly.
+const MaxExactVisitors = 1024
+
+// sketchPrecision is log2 of the registers of a dense sketch: 16,384 of one byte, standard error 1.04/√16384 = 0.81 %.
+// It never changes in a store's life, because sketches of all hours, days and nodes must merge.
+const sketchPrecision = 14
+
+// Forms of an encoded sketch.
+const (
+	sketchEmpty = 0
+	sketchExact = 1 // uvarint n, then n distinct ascending 8-byte little-endian hashes, 1 ≤ n ≤ MaxExactVisitors
+	sketchDense = 2 // the library's encoding of a dense sketch: 8 + 16,384 bytes
+)
+
+// DenseError is the relative standard error of Count beyond MaxExactVisitors: 1.04/√16384 (Flajolet, Fusy, Gandouet,
+// Meunier 2007).
+const DenseError = 1.04 / (1 << (sketchPrecision / 2))
+
+const denseEncodedBytes = 8 + 1<<sketchPrecision
+
+// Sketch is a set of visitor hashes: exact up to MaxExactVisitors, a dense HyperLogLog sketch beyond (Heule, Nunkesser,
+// Hall 2013, without the sparse form). Its form and its bytes are a function of the set alone, whatever the order of
+// additions and unions. The zero value is the empty set. It is not safe for concurrent use; copies share memory.
+type Sketch struct {
+	exact []uint64 // sorted, distinct; nil once dense
+	dense *hyperloglog.Sketch
+}
+
+// ExactSketch returns the sketch of sorted distinct hashes, which it keeps, not copies.
+// len(sorted) must not exceed MaxExactVisitors.
+func ExactSketch(sorted []uint64) Sketch { return Sketch{exact: sorted} }
+
+// Add puts one visitor hash into the set: O(log n) plus a move while exact, O(1) once dense.
+func (s *Sketch) Add(hash uint64) {
+	if s.dense != nil {
+		s.dense.InsertHash(hash)
+		return
+	}
+	i, found := slices.BinarySearch(s.exact, hash)
+	if found {
+		return
+	}
+	if len(s.exact) == MaxExactVisitors {
+		s.turnDense()
+		s.dense.InsertHash(hash)
+		return
+	}
+	s.exact = slices.Insert(s.exact, i, hash)
+}
+
+// AddAll puts hashes into the set. It sorts them in place and costs O(n log n).
+func (s *Sketch) AddAll(hashes []uint64) {
+	if s.dense == nil {
+		slices.Sort(hashes)
+		s.exact = uniteSorted(s.exact, slices.Compact(hashes))
+		if len(s.exact) > MaxExactVisitors {
+			s.turnDense()
+		}
+		return
+	}
+	for _, h := range hashes {
+		s.dense.InsertHash(h)
+	}
+}
+
+// Unite adds the visitors of t to s. t is left as it is and shares no memory with s afterwards.
+func (s *Sketch) Unite(t Sketch) {
+	switch {
+	case t.dense != nil:
+		if s.dense == nil {
+			s.turnDense()
+		}
+		if err := s.dense.Merge(t.dense); err != nil {
+			panic(fmt.Sprintf("tally: sketches of different precision: %v", err)) // decoding checks it
+		}
+	case s.dense != nil:
+		for _, h := range t.exact {
+			s.dense.InsertHash(h)
+		}
+	default:
+		s.exact = uniteSorted(s.exact, t.exact)
+		if len(s.exact) > MaxExactVisitors {
+			s.turnDense()
+		}
+	}
+}
+
+// Count returns the number of visitors: exact up to MaxExactVisitors, an estimate beyond.
+func (s *Sketch) Count() uint64 {
+	if s.dense == nil {
+		return uint64(len(s.exact))
+	}
+	b, err := s.dense.AppendBinary(make([]byte, 0, denseEncodedBytes))
+	if err != nil {
+		panic(fmt.Sprintf("tally: encoding a dense sketch: %v", err)) // only an uninitialised sketch fails
+	}
+	return estimate(b[denseEncodedBytes-1<<sketchPrecision:])
+}
+
+// logLogBeta14 are the coefficients of β(14, z) = b₀z + b₁·ln(z+1) + … + b₇·ln⁷(z+1) in Qin, Kim, Tung: LogLog-Beta and
+// More, 2016.
+var logLogBeta14 = [8]float64{
+	-0.371009760230692, 0.00978811941207509, 0.185796293324165, 0.203015527328432,
+	-0.116710521803686, 0.0431106699492820, -0.00599583540511831, 0.000449704299509437,
+}
+
+// estimate is the LogLog-Beta estimate of registers, the same as the library's Estimate. That raises 2 to the power of
+// each register; here each value of a register is weighed once: 8 µs instead of 371 (BenchmarkCountDense).
+func estimate(registers []byte) uint64 {
+	var histogram [4][256]uint32 // four, since runs of equal registers would wait for one another
+	for i := 0; i+4 <= len(registers); i += 4 {
+		histogram[0][registers[i]]++
+		histogram[1][registers[i+1]]++
+		histogram[2][registers[i+2]]++
+		histogram[3][registers[i+3]]++
+	}
+	count := func(r int) float64 {
+		return float64(histogram[0][r] + histogram[1][r] + histogram[2][r] + histogram[3][r])
+	}
+	sum := 0.0
+	for r := maxRegister; r >= 0; r-- {
+		sum += math.Ldexp(count(r), -r)
+	}
+	zeros, m := count(0), float64(len(registers))
+	logZeros := math.Log(zeros + 1)
+	beta := 0.0
+	for i := len(logLogBeta14) - 1; i > 0; i-- {
+		beta = (beta + logLogBeta14[i]) * logZeros
+	}
+	alpha := 0.7213 / (1 + 1.079/m)
+	return uint64(alpha*m*(m-zeros)/(sum+beta+logLogBeta14[0]*zeros) + 0.5)
+}
+
+// Dense reports whether the sketch is past exact counting.
+func (s *Sketch) Dense() bool { return s.dense != nil }
+
+// Clone returns a copy that shares no memory with s.
+func (s *Sketch) Clone() Sketch {
+	if s.dense != nil {
+		return Sketch{dense: s.dense.Clone()}
+	}
+	return Sketch{exact: slices.Clone(s.exact)}
+}
+
+func (s *Sketch) turnDense() {
+	s.dense = hyperloglog.NewNoSparse()
+	for _, h := range s.exact {
+		s.dense.InsertHash(h)
+	}
+	s.exact = nil
+}
+
+// uniteSorted returns the sorted union of two sorted sets. It may return a itself, never b.
+func uniteSorted(a, b []uint64) []uint64 {
+	if len(b) == 0 {
+		return a
+	}
+	if len(a) == 0 || a[len(a)-1] < b[0] {
+		return append(a, b...)
+	}
+	out := make([]uint64, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0] < b[0]:
+			out, a = append(out, a[0]), a[1:]
+		case a[0] > b[0]:
+			out, b = append(out, b[0]), b[1:]
+		default:
+			out, a, b = append(out, a[0]), a[1:], b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
+
+// AppendBinary appends the encoded sketch: one form byte, then the form's bytes (see the constants).
+func (s *Sketch) AppendBinary(dst []byte) []byte {
+	switch {
+	case s.dense != nil:
+		dst, err := s.dense.AppendBinary(append(dst, sketchDense))
+		if err != nil {
+			panic(fmt.Sprintf("tally: encoding a dense sketch: %v", err)) // only an uninitialised sketch fails
+		}
+		return dst
+	case len(s.exact) == 0:
+		return append(dst, sketchEmpty)
+	default:
+		dst = binary.AppendUvarint(append(dst, sketchExact), uint64(len(s.exact)))
+		for _, h := range s.exact {
+			dst = binary.LittleEndian.AppendUint64(dst, h)
+		}
+		return dst
+	}
+}
+
+var errSketch = errors.New("malformed sketch")
+
+// DecodeSketch decodes a sketch that AppendBinary wrote; it takes all of b. The result shares no memory with b.
+// Anything that AppendBinary would not have written is an error.
+func DecodeSketch(b []byte) (Sketch, error) {
+	if len(b) == 0 {
+		return Sketch{}, fmt.Errorf("%w: no bytes", errSketch)
+	}
+	form, b := b[0], b[1:]
+	switch form {
+	case sketchEmpty:
+		if len(b) != 0 {
+			return Sketch{}, fmt.Errorf("%w: bytes after an empty set", errSketch)
+		}
+		return Sketch{}, nil
+	case sketchExact:
+		return decodeExact(b)
+	case sketchDense:
+		return decodeDense(b)
+	}
+	return Sketch{}, fmt.Errorf("%w: unknown form %d", errSketch, form)
+}
+
+func decodeExact(b []byte) (Sketch, error) {
+	n, w := binary.Uvarint(b)
+	if w <= 0 || n == 0 || n > MaxExactVisitors || uint64(len(b)-w) != 8*n {
+		return Sketch{}, fmt.Errorf("%w: exact set of wrong length", errSketch)
+	}
+	if w > 1 && b[w-1] == 0 {
+		return Sketch{}, fmt.Errorf("%w: length not in its shortest form", errSketch)
+	}
+	exact := make([]uint64, n)
+	for i := range exact {
+		exact[i] = binary.LittleEndian.Uint64(b[w+8*i:])
+		if i > 0 && exact[i] <= exact[i-1] {
+			return Sketch{}, fmt.Errorf("%w: hashes not ascending", errSketch)
+		}
+	}
+	return Sketch{exact: exact}, nil
+}
+
+// maxRegister is the largest value of a register: the leading zeros of 64−14 bits, plus one.
+const maxRegister = 64 - sketchPrecision + 1
+
+func decodeDense(b []byte) (Sketch, error) {
+	if len(b) != denseEncodedBytes || b[1] != sketchPrecision || b[3] != 0 {
+		return Sketch{}, fmt.Errorf("%w: not a dense sketch of precision %d", errSketch, sketchPrecision)
+	}
+	for _, r := range b[8:] {
+		if r > maxRegister {
+			return Sketch{}, fmt.Errorf("%w: register out of range", errSketch)
+		}
+	}
+	dense := hyperloglog.NewNoSparse()
+	if err := dense.UnmarshalBinary(b); err != nil {
+		return Sketch{}, fmt.Errorf("%w: %w", errSketch, err)
+	}
+	return Sketch{dense: dense}, nil
+}

@@ -1,0 +1,176 @@
+package crashtest
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+)
+
+// crash is what a crash left.
+type crash struct {
+	kill bool // else the power went
+	kept int  // percent of what was not synced
+	moments
+	stale map[string][]byte // files of the journal some time before a power cut; nil: as if never written
+	mixed bool              // pages of it are of the one time or the other
+	rng   *rand.Rand
+
+	opening bool // it came while what an earlier crash left was opened
+
+	fs      *vfs.MemFS
+	journal string // folder
+}
+
+// moments say between what a crash came.
+type moments struct {
+	began, ended int64 // by the ledger's clock
+	from, to     map[*hits]figures
+}
+
+func (c *crash) String() string {
+	switch {
+	case c.opening && c.kill:
+		return "kill while opening"
+	case c.opening:
+		return "power cut while opening"
+	case c.kill:
+		return "kill"
+	case c.stale == nil:
+		return fmt.Sprintf("power cut, %2d %% kept, no journal", c.kept)
+	case c.mixed:
+		return fmt.Sprintf("power cut, %2d %% kept, journal partly old", c.kept)
+	}
+	return fmt.Sprintf("power cut, %2d %% kept, journal old", c.kept)
+}
+
+// plan draws a crash to come.
+func (h *history) plan(journal string) *crash {
+	c := &crash{journal: h.newFolder(), rng: rand.New(rand.NewPCG(h.rng.Uint64(), 1))}
+	if c.kill = h.rng.IntN(3) == 0 && mapped; c.kill {
+		c.kept = 100
+		return c
+	}
+	c.kept = []int{0, 10, 50}[h.rng.IntN(3)]
+	if h.rng.IntN(3) > 0 {
+		c.stale = files(journal)
+		c.mixed = h.rng.IntN(2) == 0
+	}
+	return c
+}
+
+// take is the crash. The journal is copied first: what is recorded while the file system is cloned came after it, and what is
+// flushed meanwhile is not counted twice.
+func (c *crash) take(fs *vfs.MemFS, journal string) {
+	kept := c.stale
+	if c.kill || c.mixed {
+		kept = files(journal)
+		for name, data := range c.stale {
+			c.mix(kept[name], data)
+		}
+	}
+	if !c.kill { // standby rings are in memory
+		maps.DeleteFunc(kept, func(name string, _ []byte) bool { return filepath.Dir(name) != "." })
+	}
+	c.fs = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: c.kept, RNG: c.rng})
+	if err := writeFiles(c.journal, kept); err != nil {
+		panic(err)
+	}
+}
+
+// of makes c a crash that came while what earlier left was opened: nothing was acknowledged in between.
+func (c *crash) of(earlier *crash) {
+	c.opening, c.moments = true, earlier.moments
+	if c.kill && !earlier.kill { // of the journal there was no more than the power cut had left
+		c.kill, c.stale = false, map[string][]byte{}
+	}
+}
+
+// mix puts old pages into some places of a file.
+func (c *crash) mix(file, old []byte) {
+	const page = 4096
+	for at := 0; at < min(len(file), len(old)); at += page {
+		if c.rng.IntN(2) == 0 {
+			copy(file[at:min(at+page, len(file))], old[at:])
+		}
+	}
+}
+
+// files reads a folder and those in it; files that go meanwhile are not in it.
+func files(dir string) map[string][]byte {
+	found := map[string][]byte{}
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return nil
+		}
+		if data, err := os.ReadFile(path); err == nil {
+			name, _ := filepath.Rel(dir, path)
+			found[name] = data
+		}
+		return nil
+	})
+	return found
+}
+
+func writeFiles(dir string, files map[string][]byte) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for name, data := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trap springs before the n-th operation of a file system that writes.
+type trap struct {
+	mu     sync.Mutex
+	left   int // 0: it is not set
+	spring func()
+	sprung chan struct{}
+}
+
+// before implements errorfs.Injector; it injects no error.
+func (p *trap) before(op errorfs.Op) error {
+	if op.Kind.ReadOrWrite() != errorfs.OpIsWrite {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.left == 0 {
+		return nil
+	}
+	if p.left--; p.left == 0 {
+		p.spring()
+		close(p.sprung)
+	}
+	return nil
+}
+
+func (p *trap) set(n int, spring func()) (sprung <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left, p.spring, p.sprung = n, spring, make(chan struct{})
+	return p.sprung
+}
+
+// disarm tells whether the trap had not sprung.
+func (p *trap) disarm() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	set := p.left > 0
+	p.left = 0
+	return set
+}

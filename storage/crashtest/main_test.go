@@ -1,0 +1,46 @@
+package crashtest
+
+import (
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// childEnv makes the test binary a process that does one task.
+const childEnv = "SHUNTTEST_CHILD"
+
+// tasks are what a child can do, by the name that childEnv begins with. What follows it is in os.Args.
+var tasks = map[string]func(){}
+
+func TestMain(m *testing.M) {
+	if task := tasks[os.Getenv(childEnv)]; task != nil {
+		task()
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// number returns a number of the environment.
+func number(t testing.TB, name string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// seed returns SHUNTTEST_SEED, or another one each time.
+func seed(t testing.TB) uint64 {
+	t.Helper()
+	s := number(t, "SHUNTTEST_SEED", uint64(time.Now().UnixNano())%1_000_000)
+	t.Logf("SHUNTTEST_SEED=%d", s)
+	return s
+}

@@ -1,0 +1,91 @@
+package storage
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"shunt/storage/row"
+)
+
+// create writes what never changes in the store's life, and the first id bound, in one batch, and
+// makes it a store.
+func (s *Store) create(f *folder, visitorKey *[16]byte) error {
+	var storeID, randomKey [16]byte
+	rand.Read(storeID[:])
+	rand.Read(randomKey[:])
+	if visitorKey == nil {
+		visitorKey = &randomKey
+	}
+	b := s.db.NewBatch()
+	defer b.Close()
+	set(b, row.MetaKey(row.MetaLayout), binary.BigEndian.AppendUint32(nil, row.LayoutVersion))
+	set(b, row.MetaKey(row.MetaStoreID), storeID[:])
+	set(b, row.MetaKey(row.MetaVisitorKey), visitorKey[:])
+	set(b, row.MetaKey(row.MetaNode), binary.BigEndian.AppendUint16(nil, 0))
+	set(b, row.MetaKey(row.MetaIDBound), binary.BigEndian.AppendUint64(nil, 1))
+	if err := s.sync(b, "creating the store"); err != nil {
+		return err
+	}
+	return f.end(formatNewName)
+}
+
+// start reads what is kept in memory.
+func (s *Store) start() (err error) {
+	if err := s.checkLayout(); err != nil {
+		return err
+	}
+	if err := s.readMeta(); err != nil {
+		return err
+	}
+	if s.flusher.mark, err = readMark(s.db); err != nil {
+		return err
+	}
+	if s.flusher.sweep, err = readSweep(s.db); err != nil {
+		return err
+	}
+	if err := s.readKept(); err != nil {
+		return err
+	}
+	return s.findHours()
+}
+
+// checkLayout refuses a layout version that this program does not know.
+func (s *Store) checkLayout() error {
+	var layout [4]byte
+	if err := s.readFixed(row.MetaLayout, layout[:], "layout version"); err != nil {
+		return err
+	}
+	version := binary.BigEndian.Uint32(layout[:])
+	if version == 0 {
+		return fmt.Errorf("%w: layout version 0", ErrCorrupt)
+	}
+	return checkLayout(version)
+}
+
+func (s *Store) readMeta() error {
+	var node [2]byte
+	var bound [8]byte
+	err := errors.Join(
+		s.readFixed(row.MetaStoreID, s.identity.StoreID[:], "store id"),
+		s.readFixed(row.MetaVisitorKey, s.identity.VisitorKey[:], "visitor key"),
+		s.readFixed(row.MetaNode, node[:], "node"),
+		s.readFixed(row.MetaIDBound, bound[:], "id bound"),
+	)
+	s.identity.Node = binary.BigEndian.Uint16(node[:])
+	s.ids.bound = binary.BigEndian.Uint64(bound[:])
+	if err == nil && (s.ids.bound == 0 || s.ids.bound > 1<<idCounterBits) {
+		err = fmt.Errorf("%w: id bound %d", ErrCorrupt, s.ids.bound)
+	}
+	return err
+}
+
+// readFixed reads a meta row of a fixed width, which must be there.
+func (s *Store) readFixed(name byte, dst []byte, what string) error {
+	v, err := s.get(row.MetaKey(name))
+	if err != nil {
+		return err
+	}
+	return decodeFixed(dst, v, what)
+}

@@ -1,0 +1,240 @@
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/storage/row"
+)
+
+// Open opens the store in the folder dir. It starts no goroutine of its own; Pebble's end with
+// Close. Errors: ErrNoStore, ErrLocked, ErrOldFormat, ErrNewerFormat, ErrNotAStore, ErrBackup,
+// ErrUnfinishedBackup, ErrUnfinishedRestore, ErrLostWrites, ErrCorrupt.
+func Open(dir string, o Options) (*Store, error) {
+	o = o.withDefaults()
+	s := &Store{fs: &patientFS{FS: o.FS, dir: dir, fatal: pebbleLogger{o.Logger}.Fatalf}}
+	s.fs.full = s.space.full
+	s.folder = &folder{fs: s.fs, dir: dir}
+	s.accountWrites.slots = make(chan struct{}, maxAccountWrites)
+	s.space.init(dir, &o)
+	s.cache = newBlockCache(o.CacheBytes)
+	if err := s.openFolder(s.folder, &o); err != nil {
+		s.cache.close()
+		return nil, fmt.Errorf("storage: %w", err)
+	}
+	return s, nil
+}
+
+func (s *Store) openFolder(f *folder, o *Options) error {
+	state, err := f.inspect()
+	if err != nil {
+		return err
+	}
+	if state != stored {
+		if !o.Create {
+			return fmt.Errorf("%w in %s", ErrNoStore, f.dir)
+		}
+		if err := f.make(); err != nil {
+			return err
+		}
+	}
+	if s.lock, err = f.lock(); err != nil {
+		return err
+	}
+	if err := s.openLocked(f, o); err != nil {
+		return errors.Join(err, s.lock.Close())
+	}
+	return nil
+}
+
+// openLocked inspects the folder again, since another process may have created the store meanwhile.
+func (s *Store) openLocked(f *folder, o *Options) error {
+	state, err := f.inspect()
+	if err != nil {
+		return err
+	}
+	if err := s.space.findBallast(); err != nil {
+		return err
+	}
+	if state == stored {
+		s.lost, err = f.checkWrites(o, s.lock)
+		if err == nil {
+			err = s.space.wantFreeSpace(f)
+		}
+	} else {
+		err = f.beginCreation()
+	}
+	if err != nil {
+		return err
+	}
+	s.opening.Store(true)
+	defer s.opening.Store(false)
+	options := pebbleOptions(f.fs, o, s.lock, state != stored)
+	options.EventListener.BackgroundError = s.backgroundError(o.Logger)
+	options.EventListener.WALCreated = s.cache.expect
+	s.cache.use(options)
+	if s.db, err = f.openDB(options); err != nil {
+		return err
+	}
+	if err := s.begin(f, o, state != stored); err != nil {
+		return errors.Join(err, s.writer.acked.close(), s.db.Close())
+	}
+	s.cache.opened(s.db)
+	s.fs.waits.Store(true)
+	return nil
+}
+
+// openDB opens the database.
+func (f *folder) openDB(o *pebble.Options) (*pebble.DB, error) {
+	db, err := pebble.Open(f.path(dbName), o)
+	switch {
+	case errors.Is(err, pebble.ErrDBDoesNotExist):
+		return nil, fmt.Errorf("opening the database: %w: no database in %s", ErrCorrupt, f.path(dbName))
+	case err != nil:
+		return nil, fmt.Errorf("opening the database: %w", pebbleError{err})
+	}
+	return db, nil
+}
+
+// backgroundError logs what Pebble tries again. While the store is being opened, that may go on for
+// ever: without space, backgroundError then ends the process. Later nothing fails for want of
+// space, unless the store is closed meanwhile, and then the data is in the log.
+func (s *Store) backgroundError(log *slog.Logger) func(error) {
+	return func(err error) {
+		if wantsSpace(err) && s.opening.Load() {
+			pebbleLogger{log}.Fatalf("opening it: %v", err)
+		}
+		log.Error("pebble: background error, it is tried again", "error", err)
+	}
+}
+
+// checkWrites checks, without writing anything, that the store contains every acknowledged write.
+// Opening a damaged database for writing would tidy up, and destroy what could be saved. If writes
+// are missing and that is accepted, lost is the number of the last write that there was.
+func (f *folder) checkWrites(o *Options, lock *pebble.Lock) (lost uint64, err error) {
+	options := pebbleOptions(f.fs, o, lock, false)
+	options.ReadOnly = true
+	db, err := f.openDB(options)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	contained, err := readSequence(db)
+	if err != nil {
+		return 0, err
+	}
+	acked, err := f.ackedOf(db, contained, o.Logger)
+	if err != nil {
+		return 0, fmt.Errorf("reading the number of the last acknowledged write: %w", err)
+	}
+	if err = checkWhole(contained, acked); errors.Is(err, ErrLostWrites) && o.AcceptLoss {
+		o.Logger.Warn("going on without writes that were acknowledged", "cause", err)
+		return max(contained.Last, acked), nil
+	}
+	return 0, err
+}
+
+// ackedOf returns the number of the last acknowledged write, or, if that is not known, of the last
+// write that db contains.
+func (f *folder) ackedOf(db *pebble.DB, contained row.Sequence, log *slog.Logger) (uint64, error) {
+	var storeID [16]byte
+	v, err := read(db, row.MetaKey(row.MetaStoreID))
+	if err == nil {
+		err = decodeFixed(storeID[:], v, "store id")
+	}
+	if err != nil {
+		return 0, err
+	}
+	acked, known, err := f.readAcked(storeID)
+	if err != nil || known {
+		return acked, err
+	}
+	if contained.Last > 0 {
+		log.Warn("it is not known which writes were acknowledged, so none is missed", "file", f.path(ackedName))
+	}
+	return contained.Last, nil
+}
+
+// begin initializes s on an open database.
+func (s *Store) begin(f *folder, o *Options, create bool) error {
+	s.writer.init(s.db, o.Logger)
+	s.commits.init(s.db, &s.writer)
+	s.flusher.init(s.db)
+	if create {
+		if err := s.create(f, o.VisitorKey); err != nil {
+			return err
+		}
+	}
+	if err := s.start(); err != nil {
+		return err
+	}
+	if err := s.beginWriting(f, o); err != nil {
+		return err
+	}
+	if !create && s.db.Metrics().Flush.Count == 0 {
+		if err := s.writeTable(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeTable has Pebble write a table, and with it a manifest. Usually Pebble does that while
+// opening, when it has replayed a log. A start may find no log, because the last process was killed
+// when the old logs were gone and the new one was not there yet. Then there would be no manifest
+// until there is another table, and checkpoints would have an empty one, which nobody can open.
+func (s *Store) writeTable() error {
+	b := s.db.NewBatch()
+	defer b.Close()
+	if err := s.sync(b, "writing the first table"); err != nil { // nothing is flushed where nothing was written
+		return err
+	}
+	if err := s.db.Flush(); err != nil {
+		return fmt.Errorf("writing the first table: %w", err)
+	}
+	return nil
+}
+
+// beginWriting continues the numbers of writes, and notes that everything in the store is
+// acknowledged.
+func (s *Store) beginWriting(f *folder, o *Options) error {
+	contained, err := readSequence(s.db)
+	if err != nil {
+		return err
+	}
+	s.writer.mu.last = max(contained.Last, s.lost)
+	s.writer.raise(s.writer.mu.last)
+	if s.lost > 0 {
+		if err := s.closeGap(contained); err != nil {
+			return fmt.Errorf("going on without what is lost: %w", err)
+		}
+	}
+	if err := s.writer.acked.open(f, s.identity.StoreID, s.writer.mu.last, o.Logger); err != nil {
+		return fmt.Errorf("noting the last acknowledged write: %w", err)
+	}
+	if err := s.space.look(); err != nil {
+		return fmt.Errorf("looking at free space: %w", err)
+	}
+	return nil
+}
+
+// idsALostWrite is how many ids a lost write may have reserved: more than any caller asks for at
+// once.
+const idsALostWrite = 1 << 16
+
+// closeGap accounts for writes that are lost, if that is accepted. Each may have been a reservation
+// of ids: the links that had them are gone, but their hits may be in the journal, so these ids are
+// not given again.
+func (s *Store) closeGap(contained row.Sequence) error {
+	b := s.db.NewBatch()
+	defer b.Close()
+	missing := s.lost - contained.Count
+	merge(b, row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: missing, Last: s.lost}))
+	s.ids.bound = min(s.ids.bound+missing*idsALostWrite, 1<<idCounterBits)
+	set(b, row.MetaKey(row.MetaIDBound), binary.BigEndian.AppendUint64(nil, s.ids.bound))
+	return s.writer.commit(b)
+}

@@ -1,5 +1,0 @@
-//go:build race
-
-package ordeal
-
-const mapped = false

@@ -1,0 +1,111 @@
+package storage
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// unpackPrerelease unpacks what a program from before the first release wrote: a data folder in
+// store, without most of its journal, and a backup of it in backup. Both have format 3 of that
+// time, and three links, of which one is deleted.
+func unpackPrerelease(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	file, err := os.Open("testdata/prerelease.tar.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	unpacked, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(unpacked); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return dir
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, filepath.FromSlash(h.Name))
+		if h.Typeflag == tar.TypeDir {
+			err = os.MkdirAll(path, 0o700)
+		} else {
+			text, readErr := io.ReadAll(r)
+			err = errors.Join(readErr, os.WriteFile(path, text, 0o600))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestDataFromBeforeTheFirstReleaseIsRefused(t *testing.T) {
+	dir := unpackPrerelease(t)
+	store, backup := filepath.Join(dir, "store"), filepath.Join(dir, "backup")
+	before := contents(t, dir)
+	for name, refused := range map[string]func() error{
+		"opening":           func() error { _, err := Open(store, Options{Create: true, Logger: quiet}); return err },
+		"opening a backup":  func() error { _, err := Open(backup, Options{Create: true, Logger: quiet}); return err },
+		"checking":          func() error { _, err := Inspect(store, Options{Logger: quiet}); return err },
+		"checking a backup": func() error { _, err := Inspect(backup, Options{Logger: quiet}); return err },
+		"restoring": func() error {
+			_, err := Restore(context.Background(), backup, filepath.Join(dir, "new"), RestoreOptions{Logger: quiet})
+			return err
+		},
+	} {
+		if err := refused(); !errors.Is(err, ErrOldFormat) {
+			t.Errorf("%s: got %v, want ErrOldFormat", name, err)
+		}
+	}
+	if err := Restorable(backup, store, nil); !errors.Is(err, ErrOldFormat) {
+		t.Errorf("restoring: got %v, want ErrOldFormat", err)
+	}
+	if after := contents(t, dir); !maps.Equal(before, after) {
+		t.Errorf("the folders have changed: from %d files to %d", len(before), len(after))
+	}
+}
+
+func TestARestoreOverOldDataIsRefused(t *testing.T) {
+	store, dir := filepath.Join(unpackPrerelease(t), "store"), t.TempDir()
+	s := openTemp(t)
+	backup := filepath.Join(dir, "backup")
+	if _, err := s.Backup(context.Background(), backup); err != nil {
+		t.Fatal(err)
+	}
+	before := contents(t, store)
+	if _, err := Restore(context.Background(), backup, store, RestoreOptions{Logger: quiet}); !errors.Is(err, ErrNotEmpty) {
+		t.Errorf("got %v, want ErrNotEmpty", err)
+	}
+	if after := contents(t, store); !maps.Equal(before, after) {
+		t.Error("the folder has changed")
+	}
+}
+
+func TestANewerBackupIsRefusedAndLeftAlone(t *testing.T) {
+	s, dir := openTemp(t), t.TempDir()
+	backup := filepath.Join(dir, "backup")
+	if _, err := s.Backup(context.Background(), backup); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(backup, formatName), "shunt backup, version 2\n")
+	before := contents(t, backup)
+	_, err := Restore(context.Background(), backup, filepath.Join(dir, "new"), RestoreOptions{Logger: quiet})
+	if !errors.Is(err, ErrNewerFormat) {
+		t.Errorf("restoring: got %v, want ErrNewerFormat", err)
+	}
+	if _, err := Inspect(backup, Options{Logger: quiet}); !errors.Is(err, ErrNewerFormat) {
+		t.Errorf("checking: got %v, want ErrNewerFormat", err)
+	}
+	if after := contents(t, backup); !maps.Equal(before, after) {
+		t.Error("the backup has changed")
+	}
+}

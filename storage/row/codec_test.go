@@ -1,0 +1,353 @@
+package row
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"shunt/engine"
+)
+
+// codecs are all value formats: each takes a value apart and puts it together again.
+var codecs = map[string]func(v []byte) ([]byte, error){
+	"hot": func(v []byte) ([]byte, error) {
+		view, err := DecodeHot([]byte("code"), v)
+		h := OwnHot(&view)
+		return AppendHot(nil, &h), err
+	},
+	"cold": func(v []byte) ([]byte, error) {
+		c, err := DecodeCold(v)
+		return AppendCold(nil, &c), err
+	},
+	"index": func(v []byte) ([]byte, error) {
+		x, err := DecodeIndexValue(v)
+		return AppendIndexValue(nil, x), err
+	},
+	"deletion": func(v []byte) ([]byte, error) {
+		code, err := DecodeDeletion(v)
+		return AppendDeletion(nil, code), err
+	},
+	"tally": func(v []byte) ([]byte, error) {
+		t, err := decodeTally(v)
+		return AppendTally(nil, &t), err
+	},
+	"positions": func(v []byte) ([]byte, error) {
+		p, err := DecodePositions(v)
+		return AppendPositions(nil, &p), err
+	},
+	"mark": func(v []byte) ([]byte, error) {
+		m, err := DecodeMark(v)
+		return AppendMark(nil, m), err
+	},
+	"receipt": func(v []byte) ([]byte, error) {
+		r, err := DecodeReceipt(goldenReceipt.RequestKey, v)
+		if at, timeErr := DecodeReceiptTime(v); err == nil && (timeErr != nil || at != r.CreatedAtMs) {
+			return nil, fmt.Errorf("its time is %d, and %d (%v) by itself", r.CreatedAtMs, at, timeErr)
+		}
+		if r.Items != nil {
+			return AppendBulkReceipt(nil, &r), errors.Join(err, checkReceiptItems(r.Items))
+		}
+		return AppendReceipt(nil, &r, &r.Link.Hot, &r.Link.Cold), err
+	},
+	"sweep": func(v []byte) ([]byte, error) {
+		w, err := DecodeSweep(v)
+		return AppendSweep(nil, w), err
+	},
+	"base URL": func(v []byte) ([]byte, error) {
+		baseURL, err := DecodeBaseURL(v)
+		return AppendBaseURL(nil, baseURL), err
+	},
+}
+
+var (
+	goldenHot = engine.Hot{
+		Code: "code", ID: 0x0001_0000_0000_0005, Owner: 300, Flags: engine.FlagExpires | engine.FlagCapped | 1,
+		ExpiresAtMs: 1_700_000_000_000, MaxHits: 1000, Target: "https://a.b/",
+	}
+	goldenTombstone = engine.Hot{
+		Code: "code", ID: 5, Owner: 7, Flags: engine.FlagTombstone, DeletedAtMs: 1_700_000_000_001,
+	}
+	goldenCold = engine.Cold{
+		Code: "code", Version: 2, CreatedAtMs: 1_600_000_000_000, UpdatedAtMs: -1, ImportedHits: 129,
+		Title: "Ti", Tags: []string{"x", "yz"},
+	}
+	goldenPositions = engine.Positions{Epoch: 3, FlushSeq: 200, OpenHour: 472_222, Rings: []uint64{0, 1 << 40}}
+	goldenSweep     = Sweep{FirstDay: 29_465, Stage: StageOwners, Next: 128}
+	goldenReceipt   = engine.Receipt{
+		Request:     engine.Request{RequestKey: engine.RequestKey{Sender: [32]byte{1}, Key: [32]byte{2}}, Body: [16]byte{1, 2, 15: 0xff}},
+		CreatedAtMs: 1_700_000_000_002, Hits: goldenCold.ImportedHits, Existed: true, Link: engine.Record{Hot: goldenHot, Cold: goldenCold},
+	}
+	goldenBulkReceipt = engine.Receipt{
+		Request: goldenReceipt.Request, CreatedAtMs: 1_700_000_000_002, Items: []engine.ReceiptItem{
+			{Outcome: engine.OutcomeCreated, ID: 5, Code: "code"}, {Outcome: engine.OutcomeExisted, ID: 300, Code: "a"},
+			{Outcome: engine.OutcomeTaken}, {Outcome: engine.OutcomeRefused},
+		},
+	}
+	goldenMark = Mark{Hour: 472_222, Stage: StageOwners, Next: 128}
+)
+
+// TestFormatsAreAsPinned holds the bytes on disk. Whoever changes one of these literals changes a
+// format: then its version must change too, and stores of the old one must still open.
+func TestFormatsAreAsPinned(t *testing.T) {
+	for name, c := range map[string]struct {
+		got  []byte
+		want string
+	}{
+		"hot":        {AppendHot(nil, &goldenHot), "01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f"},
+		"tombstone":  {AppendHot(nil, &goldenTombstone), "01 20 05 07 82a0abfef962"},
+		"cold":       {AppendCold(nil, &goldenCold), "01 04636f6465 02 8080f4f6905d 01 8101 025469 02 0178 02797a"},
+		"index":      {AppendIndexValue(nil, IndexValue{"code", "a.b", "Ti"}), "01 04636f6465 03612e62 5469"},
+		"deletion":   {AppendDeletion(nil, "aZ"), "01 615a"},
+		"positions":  {AppendPositions(nil, &goldenPositions), "01 03 c801 9ee91c 02 00 808080808020"},
+		"mark":       {AppendMark(nil, goldenMark), "01 9ee91c 01 8001"},
+		"first mark": {AppendMark(nil, Mark{}), "01 00 00 00"},
+		"sweep":      {AppendSweep(nil, goldenSweep), "01 99e601 01 8001"},
+		"receipt": {
+			AppendReceipt(nil, &goldenReceipt, &goldenHot, &goldenCold), "01 84a0abfef962 010200000000000000000000000000ff 01 " +
+				"1f 01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f " +
+				"01 04636f6465 02 8080f4f6905d 01 8101 025469 02 0178 02797a",
+		},
+		"bulk receipt": {
+			AppendBulkReceipt(nil, &goldenBulkReceipt), "01 84a0abfef962 010200000000000000000000000000ff 02 04 " +
+				"00 05 04636f6465 01 ac02 0161 02 03",
+		},
+		"base URL": {AppendBaseURL(nil, "https://sho.rt"), "01 68747470733a2f2f73686f2e7274"},
+		"sequence": {AppendSequence(nil, Sequence{Count: 3, Last: 300}), "01 03 ac02"},
+		"swept":    {AppendSweep(nil, Sweep{FirstDay: 1, Stage: StageDone}), "01 01 02 00"},
+	} {
+		wantBytes(t, name, c.got, c.want)
+	}
+}
+
+func wantBytes(t *testing.T, name string, got []byte, hexWant string) {
+	t.Helper()
+	if want := unhex(t, hexWant); !slices.Equal(got, want) {
+		t.Errorf("%s: got %x, want %x", name, got, want)
+	}
+}
+
+// unhex takes hexadecimal digits, with any spaces.
+func unhex(t testing.TB, digits string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func genText(limit int) *rapid.Generator[string] {
+	return rapid.Custom(func(t *rapid.T) string {
+		return string(rapid.SliceOfN(rapid.Byte(), 0, limit).Draw(t, "bytes"))
+	})
+}
+
+func genHot() *rapid.Generator[engine.Hot] {
+	return rapid.Custom(func(t *rapid.T) engine.Hot {
+		h := engine.Hot{
+			Code: "code", ID: rapid.Uint64().Draw(t, "id"), Owner: rapid.Uint32().Draw(t, "owner"),
+			Flags: engine.Flags(rapid.ByteMax(byte(knownFlags)).Draw(t, "flags")),
+		}
+		if h.Flags&engine.FlagExpires != 0 {
+			h.ExpiresAtMs = rapid.Int64().Draw(t, "expires")
+		}
+		if h.Flags&engine.FlagCapped != 0 {
+			h.MaxHits = rapid.Uint64().Draw(t, "cap")
+		}
+		if h.Flags&engine.FlagTombstone != 0 {
+			h.DeletedAtMs = rapid.Int64().Draw(t, "deleted")
+		} else {
+			h.Target = genText(engine.MaxTargetBytes).Draw(t, "target")
+		}
+		return h
+	})
+}
+
+func genCold() *rapid.Generator[engine.Cold] {
+	return rapid.Custom(func(t *rapid.T) engine.Cold {
+		c := engine.Cold{
+			Code: genText(engine.MaxCodeBytes).Draw(t, "code"), Version: rapid.Uint64().Draw(t, "version"),
+			CreatedAtMs: rapid.Int64().Draw(t, "created"), UpdatedAtMs: rapid.Int64().Draw(t, "updated"),
+			ImportedHits: rapid.Uint64().Draw(t, "imported"), Title: genText(engine.MaxTitleBytes).Draw(t, "title"),
+		}
+		if tags := rapid.SliceOfN(genText(engine.MaxTagBytes), 0, engine.MaxTags).Draw(t, "tags"); len(tags) > 0 {
+			c.Tags = tags
+		}
+		return c
+	})
+}
+
+func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		hot := genHot().Draw(t, "hot")
+		view, err := DecodeHot([]byte("code"), AppendHot(nil, &hot))
+		if got := OwnHot(&view); err != nil || got != hot {
+			t.Fatalf("hot: got %+v, %v, want %+v", got, err, hot)
+		}
+		cold := genCold().Draw(t, "cold")
+		if got, err := DecodeCold(AppendCold(nil, &cold)); err != nil || !reflect.DeepEqual(got, cold) {
+			t.Fatalf("cold: got %+v, %v, want %+v", got, err, cold)
+		}
+		receipt := engine.Receipt{
+			Request:     engine.Request{RequestKey: goldenReceipt.RequestKey, Body: [16]byte(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "body"))},
+			CreatedAtMs: rapid.Int64().Draw(t, "at"), Existed: rapid.Bool().Draw(t, "existed"), Link: engine.Record{Hot: hot, Cold: cold},
+			Hits: rapid.Uint64().Draw(t, "hits"),
+		}
+		receipt.Link.Hot.Code, receipt.Link.Cold.ImportedHits = cold.Code, receipt.Hits
+		got, err := DecodeReceipt(receipt.RequestKey, AppendReceipt(nil, &receipt, &hot, &cold))
+		if err != nil || !reflect.DeepEqual(got, receipt) {
+			t.Fatalf("receipt: got %+v, %v, want %+v", got, err, receipt)
+		}
+		index := IndexValue{
+			genText(engine.MaxCodeBytes).Draw(t, "code"), genText(maxHostBytes).Draw(t, "host"),
+			genText(engine.MaxTitleBytes).Draw(t, "title"),
+		}
+		if got, err := DecodeIndexValue(AppendIndexValue(nil, index)); err != nil || got != index {
+			t.Fatalf("index: got %+v, %v, want %+v", got, err, index)
+		}
+	})
+}
+
+func TestPositionsAndMarksAreReadAsTheyWereWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := engine.Positions{
+			Epoch: rapid.Uint64().Draw(t, "epoch"), FlushSeq: rapid.Uint64().Draw(t, "seq"), OpenHour: rapid.Uint32().Draw(t, "hour"),
+		}
+		if rings := rapid.SliceOfN(rapid.Uint64(), 0, 64).Draw(t, "rings"); len(rings) > 0 {
+			p.Rings = rings
+		}
+		if got, err := DecodePositions(AppendPositions(nil, &p)); err != nil || !reflect.DeepEqual(got, p) {
+			t.Fatalf("positions: got %+v, %v, want %+v", got, err, p)
+		}
+		m := Mark{rapid.Uint32().Draw(t, "hour"), Stage(rapid.IntRange(0, 1).Draw(t, "stage")), rapid.Uint64().Draw(t, "next")}
+		if got, err := DecodeMark(AppendMark(nil, m)); err != nil || got != m {
+			t.Fatalf("mark: got %+v, %v, want %+v", got, err, m)
+		}
+		w := Sweep{rapid.Uint32().Draw(t, "day"), Stage(rapid.IntRange(0, 1).Draw(t, "stage")), rapid.Uint64().Draw(t, "next")}
+		if got, err := DecodeSweep(AppendSweep(nil, w)); err != nil || got != w {
+			t.Fatalf("sweep: got %+v, %v, want %+v", got, err, w)
+		}
+	})
+}
+
+func TestMalformedValuesAreRefusedAsCorrupt(t *testing.T) {
+	for name, c := range map[string]struct{ codec, value string }{
+		"hot of a newer format":          {"hot", "02 00 05 07"},
+		"hot with an unknown flag":       {"hot", "01 40 05 07"},
+		"hot with a padded id":           {"hot", "01 00 8500 07"},
+		"hot with an owner over 32 bits": {"hot", "01 00 05 8080808010"},
+		"hot without an id":              {"hot", "01 00"},
+		"hot without its cap":            {"hot", "01 10 05 07"},
+		"tombstone with a target":        {"hot", "01 20 05 07 02 61"},
+		"cold with bytes after it":       {"cold", "01 0161 01 00 00 00 00 00 00"},
+		"cold with 33 tags":              {"cold", "01 0161 01 00 00 00 00 21" + strings.Repeat(" 00", 33)},
+		"cold whose title is cut off":    {"cold", "01 0161 01 00 00 00 05 61"},
+		"cold with a long code":          {"cold", "01 41" + strings.Repeat("61", 65) + "01 00 00 00 00 00"},
+		"index without a host":           {"index", "01 0161"},
+		"deletion of a newer format":     {"deletion", "02 61"},
+		"deletion of no code":            {"deletion", "01"},
+		"deletion of a long code":        {"deletion", "01" + strings.Repeat("61", 65)},
+		"positions with 1,025 rings":     {"positions", "01 00 00 00 8108"},
+		"positions without their rings":  {"positions", "01 00 00 00 02 00"},
+		"mark of an unknown stage":       {"mark", "01 00 02 00"},
+		"mark with bytes after it":       {"mark", "01 00 00 00 00"},
+		"nothing":                        {"mark", ""},
+		"sweep of an unknown stage":      {"sweep", "01 05 03 00"},
+		"sweep that is done but goes on": {"sweep", "01 05 02 01"},
+		"receipt of unknown outcome":     {"receipt", "01 00" + strings.Repeat("00", 16) + "03 04 01000507 01 00 00 00 00 00 00 00"},
+		"receipt with half a body hash":  {"receipt", "01 00 0000000000000000"},
+		"receipt without a link":         {"receipt", "01 00" + strings.Repeat("00", 16) + "00"},
+		"receipt with half a hot record": {"receipt", "01 00" + strings.Repeat("00", 16) + "00 02 0100 01 00 00 00 00 00 00 00"},
+		"receipt of a newer format":      {"receipt", "02 00"},
+		"receipt that ends early":        {"receipt", "01 00"},
+		"bulk receipt without items":     {"receipt", "01 00" + strings.Repeat("00", 16) + "02 00"},
+		"bulk receipt of 1,001 items":    {"receipt", "01 00" + strings.Repeat("00", 16) + "02 e907" + strings.Repeat("02", 1001)},
+		"bulk receipt, unknown outcome":  {"receipt", "01 00" + strings.Repeat("00", 16) + "02 01 04"},
+		"bulk receipt without a code":    {"receipt", "01 00" + strings.Repeat("00", 16) + "02 01 00 05 00"},
+		"bulk receipt and more":          {"receipt", "01 00" + strings.Repeat("00", 16) + "02 01 02 02"},
+		"sweep with a day over 32 bits":  {"sweep", "01 8080808010 00 00"},
+		"base URL that is empty":         {"base URL", "01"},
+		"base URL of a newer format":     {"base URL", "02 61"},
+		"base URL with a line feed":      {"base URL", "01 61 0a"},
+		"base URL not in ASCII":          {"base URL", "01 c3a9"},
+		"base URL that is too long":      {"base URL", "01" + strings.Repeat("61", MaxBaseURLBytes+1)},
+	} {
+		wantCorrupt(t, name, c.codec, unhex(t, c.value))
+	}
+}
+
+func wantCorrupt(t *testing.T, name, codec string, value []byte) {
+	t.Helper()
+	if _, err := codecs[codec](value); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("%s: got %v, want ErrCorrupt", name, err)
+	}
+}
+
+func TestTheHostEndsBeforePathQueryAndFragment(t *testing.T) {
+	for target, want := range map[string]string{
+		"https://example.com/a?b#c":                      "example.com",
+		"http://example.com":                             "example.com",
+		"http://example.com:8080?q":                      "example.com:8080",
+		"http://[2001:db8::1]:80#f":                      "[2001:db8::1]:80",
+		"https://a.b/https://c.d/":                       "a.b",
+		"no url":                                         "",
+		"https://" + strings.Repeat("h", 400) + ".com/x": strings.Repeat("h", maxHostBytes),
+	} {
+		if got := HostOf(target); got != want {
+			t.Errorf("hostOf(%q): got %q, want %q", target, got, want)
+		}
+	}
+}
+
+// fuzzCodec decodes arbitrary bytes: nothing may panic, every error is ErrCorrupt, and what is
+// taken is encoded as it was.
+func fuzzCodec(f *testing.F, name string, seeds ...[]byte) {
+	for _, seed := range seeds {
+		f.Add(seed)
+		f.Add(append(slices.Clone(seed), 0))
+		f.Add(seed[:len(seed)/2])
+	}
+	f.Fuzz(func(t *testing.T, v []byte) {
+		again, err := codecs[name](v)
+		if err != nil && !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("%s %x: got %v, want ErrCorrupt", name, v, err)
+		}
+		if err == nil && !slices.Equal(again, v) {
+			t.Fatalf("%s: %x was taken, and is %x again", name, v, again)
+		}
+	})
+}
+
+func FuzzHot(f *testing.F) {
+	fuzzCodec(f, "hot", AppendHot(nil, &goldenHot), AppendHot(nil, &goldenTombstone))
+}
+
+func FuzzCold(f *testing.F) { fuzzCodec(f, "cold", AppendCold(nil, &goldenCold)) }
+
+func FuzzIndexValue(f *testing.F) {
+	fuzzCodec(f, "index", AppendIndexValue(nil, IndexValue{"code", "a.b", "Ti"}))
+}
+
+func FuzzDeletion(f *testing.F) { fuzzCodec(f, "deletion", AppendDeletion(nil, "aZ")) }
+
+func FuzzPositions(f *testing.F) { fuzzCodec(f, "positions", AppendPositions(nil, &goldenPositions)) }
+
+func FuzzMark(f *testing.F) { fuzzCodec(f, "mark", AppendMark(nil, goldenMark)) }
+
+func FuzzBaseURL(f *testing.F) { fuzzCodec(f, "base URL", AppendBaseURL(nil, "https://sho.rt")) }
+
+func FuzzReceipt(f *testing.F) {
+	tombstone := goldenTombstone
+	fuzzCodec(f, "receipt", AppendReceipt(nil, &goldenReceipt, &goldenHot, &goldenCold),
+		AppendReceipt(nil, &engine.Receipt{}, &tombstone, &engine.Cold{}), AppendBulkReceipt(nil, &goldenBulkReceipt))
+}
+
+func FuzzSweep(f *testing.F) {
+	fuzzCodec(f, "sweep", AppendSweep(nil, goldenSweep), AppendSweep(nil, Sweep{Stage: StageDone}))
+}

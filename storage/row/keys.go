@@ -1,0 +1,293 @@
+package row
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"shunt/engine"
+)
+
+// LayoutVersion is the version of everything below DIR/db: tables, keys, and the set of value
+// formats. It stands in DIR/format and in the meta table. Each value format has a version byte of
+// its own as well.
+const LayoutVersion = 1
+
+// Tables. Every key begins with the byte of its table; numbers in keys are big-endian, so that keys
+// sort as numbers do. A table's byte never changes its meaning, and that of a table that has gone
+// is not given again.
+//
+//	 byte  table         key after the byte                              value
+//	┌────┬─────────────┬───────────────────────────────────────────────┬──────────────────────────┐
+//	│ 10 │ meta        │ name 1 (see MetaKey)                          │ by name                  │
+//	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
+//	│ 20 │ hot         │ code 1…64                                     │ hot record, tombstones   │
+//	│ 21 │ cold        │ link id 8                                     │ cold record              │
+//	│ 22 │ by owner    │ owner 4 · ^link id 8                          │ index value              │
+//	│ 23 │ by tag      │ owner 4 · tag length 1 · tag · ^link id 8     │ index value              │
+//	│ 24 │ by deletion │ hour of deletion 4 · link id 8                │ deletion: the code       │
+//	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
+//	│ 30 │ link hours  │ hour 4 · link id 8                            │ tally row (merged)       │
+//	│ 31 │ owner hours │ hour 4 · owner 4                              │ tally row (merged)       │
+//	│ 32 │ link days   │ link id 8 · day 4                             │ tally row (merged)       │
+//	│ 33 │ link lives  │ link id 8                                     │ tally row (merged)       │
+//	│ 34 │ owner days  │ owner 4 · day 4                               │ tally row (merged)       │
+//	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
+//	│ 40 │ idempotency │ sender hash 32 · key hash 32                  │ receipt                  │
+//	│ 50 │ accounts    │ what api/account lays out: users, names,      │ what api/account encodes │
+//	│    │             │ tokens, sessions, last uses                   │                          │
+//	└────┴─────────────┴───────────────────────────────────────────────┴──────────────────────────┘
+//
+// Hours are Unix time / 3600, days hours / 24. The complement ^link id makes the newest link come
+// first. Hour rows begin with the hour, not the link: an hour is rolled up by one sequential scan,
+// and old hours go by one range deletion. The tag has its length before it, so that no byte is
+// forbidden in tags and no tag is a prefix of another.
+//
+// The index by deletion has a row for each deleted link that has other rows, also for one whose
+// code is another link's by now: it is how a purge finds the oldest. An hour that is not known is
+// 0.
+const (
+	TableMeta       = 0x10
+	TableHot        = 0x20
+	TableCold       = 0x21
+	TableByOwner    = 0x22
+	TableByTag      = 0x23
+	TableByDeletion = 0x24
+	TableLinkHours  = 0x30
+	TableOwnerHours = 0x31
+	TableLinkDays   = 0x32
+	TableLinkLives  = 0x33
+	TableOwnerDays  = 0x34
+	TableReceipts   = 0x40
+	TableAccounts   = 0x50
+)
+
+// Names in the meta table.
+//
+//	f  layout version            4 bytes big-endian
+//	s  store id                  16 random bytes
+//	v  visitor key               16 random bytes, secret: of the visitor hash
+//	n  node                      2 bytes big-endian: the high 16 bits of the ids that are made here
+//	i  id bound                  8 bytes big-endian: every id below it, of this node, may have been given
+//	p  positions                 epoch, flush sequence number, open hour, rings: see AppendPositions
+//	m  roll-up mark              see AppendMark
+//	d  sweep mark                see AppendSweep
+//	h  first whole hour          4 bytes big-endian: hour rows before it are deleted
+//	q  sequence of writes        (merged) see AppendSequence
+//	b  base URL                  see AppendBaseURL; absent until a server has run
+const (
+	MetaLayout     = 'f'
+	MetaStoreID    = 's'
+	MetaVisitorKey = 'v'
+	MetaNode       = 'n'
+	MetaIDBound    = 'i'
+	MetaPositions  = 'p'
+	MetaMark       = 'm'
+	MetaSweep      = 'd'
+	MetaFirstHour  = 'h'
+	MetaSequence   = 'q'
+	MetaBaseURL    = 'b'
+)
+
+const HoursPerDay = 24
+
+// MetaKey returns the key of a meta row.
+func MetaKey(name byte) []byte { return []byte{TableMeta, name} }
+
+// AppendHotKey appends the key of the hot record of a code.
+func AppendHotKey[S string | []byte](dst []byte, code S) []byte {
+	return append(append(dst, TableHot), code...)
+}
+
+// AppendColdKey appends the key of the cold record of a link.
+func AppendColdKey(dst []byte, id uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, TableCold), id)
+}
+
+// AppendByOwnerKey appends the key of a link in the index by owner. Without its last 8 bytes it is
+// the prefix of an owner's links.
+func AppendByOwnerKey(dst []byte, owner uint32, id uint64) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, TableByOwner), owner)
+	return binary.BigEndian.AppendUint64(dst, ^id)
+}
+
+// AppendByTagKey wants a tag of at most 255 bytes.
+func AppendByTagKey(dst []byte, owner uint32, tag string, id uint64) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, TableByTag), owner)
+	dst = append(append(dst, byte(len(tag))), tag...)
+	return binary.BigEndian.AppendUint64(dst, ^id)
+}
+
+// AppendByDeletionKey appends the key of a link in the index by deletion.
+func AppendByDeletionKey(dst []byte, hour uint32, id uint64) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, TableByDeletion), hour)
+	return binary.BigEndian.AppendUint64(dst, id)
+}
+
+// SplitByDeletionKey takes a key of the index by deletion apart.
+func SplitByDeletionKey(key []byte) (hour uint32, id uint64, err error) {
+	if len(key) != 1+4+8 || key[0] != TableByDeletion {
+		return 0, 0, fmt.Errorf("%w: key %x in the index by deletion", ErrCorrupt, key)
+	}
+	return binary.BigEndian.Uint32(key[1:]), binary.BigEndian.Uint64(key[5:]), nil
+}
+
+// AppendLinkHourKey appends the key of the tally row of a link in an hour.
+func AppendLinkHourKey(dst []byte, hour uint32, id uint64) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, TableLinkHours), hour)
+	return binary.BigEndian.AppendUint64(dst, id)
+}
+
+// AppendOwnerHourKey appends the key of the tally row of an owner in an hour.
+func AppendOwnerHourKey(dst []byte, hour, owner uint32) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, TableOwnerHours), hour)
+	return binary.BigEndian.AppendUint32(dst, owner)
+}
+
+// AppendLinkDayKey appends the key of the tally row of a link in a day.
+func AppendLinkDayKey(dst []byte, id uint64, day uint32) []byte {
+	dst = binary.BigEndian.AppendUint64(append(dst, TableLinkDays), id)
+	return binary.BigEndian.AppendUint32(dst, day)
+}
+
+// AppendLinkLifeKey appends the key of the tally row of a link over its life.
+func AppendLinkLifeKey(dst []byte, id uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, TableLinkLives), id)
+}
+
+// AppendDayKey appends a key of one of the two tables of days.
+func AppendDayKey(dst []byte, table byte, id uint64, day uint32) []byte {
+	if table == TableLinkDays {
+		return AppendLinkDayKey(dst, id, day)
+	}
+	return AppendOwnerDayKey(dst, uint32(id), day)
+}
+
+// AppendOwnerDayKey appends the key of the tally row of an owner in a day.
+func AppendOwnerDayKey(dst []byte, owner, day uint32) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, TableOwnerDays), owner)
+	return binary.BigEndian.AppendUint32(dst, day)
+}
+
+// AppendReceiptKey appends the key of the receipt of a request.
+func AppendReceiptKey(dst []byte, k *engine.RequestKey) []byte {
+	return append(append(append(dst, TableReceipts), k.Sender[:]...), k.Key[:]...)
+}
+
+// SplitReceiptKey takes a key of the idempotency table apart.
+func SplitReceiptKey(key []byte) (k engine.RequestKey, err error) {
+	if len(key) != 1+len(k.Sender)+len(k.Key) || key[0] != TableReceipts {
+		return k, fmt.Errorf("%w: key %x in the table of receipts", ErrCorrupt, key)
+	}
+	copy(k.Sender[:], key[1:])
+	copy(k.Key[:], key[1+len(k.Sender):])
+	return k, nil
+}
+
+// AppendHourPrefix returns the prefix of an hour in one of the two tables of hours.
+func AppendHourPrefix(dst []byte, table byte, hour uint32) []byte {
+	return binary.BigEndian.AppendUint32(append(dst, table), hour)
+}
+
+// HourSuffix returns what follows the hour in a key of the link hours or the owner hours: the link
+// id or the owner.
+func HourSuffix(key []byte) (uint64, error) {
+	switch {
+	case len(key) == 1+4+8 && key[0] == TableLinkHours:
+		return binary.BigEndian.Uint64(key[5:]), nil
+	case len(key) == 1+4+4 && key[0] == TableOwnerHours:
+		return uint64(binary.BigEndian.Uint32(key[5:])), nil
+	}
+	return 0, fmt.Errorf("%w: key %x in a table of hours", ErrCorrupt, key)
+}
+
+// SplitDayKey takes a key of the link days or the owner days apart.
+func SplitDayKey(key []byte) (id uint64, day uint32, err error) {
+	switch {
+	case len(key) == 1+8+4 && key[0] == TableLinkDays:
+		return binary.BigEndian.Uint64(key[1:]), binary.BigEndian.Uint32(key[9:]), nil
+	case len(key) == 1+4+4 && key[0] == TableOwnerDays:
+		return uint64(binary.BigEndian.Uint32(key[1:])), binary.BigEndian.Uint32(key[5:]), nil
+	}
+	return 0, 0, fmt.Errorf("%w: key %x in a table of days", ErrCorrupt, key)
+}
+
+// DayOf returns the day of a key of the link days or the owner days.
+func DayOf(key []byte) (uint32, error) {
+	_, day, err := SplitDayKey(key)
+	return day, err
+}
+
+// LinkOf returns the link id of a key of the link hours or the link lives.
+func LinkOf(key []byte) (uint64, error) {
+	switch {
+	case len(key) == 1+8 && key[0] == TableLinkLives, len(key) == 1+4+8 && key[0] == TableLinkHours:
+		return binary.BigEndian.Uint64(key[len(key)-8:]), nil
+	}
+	return 0, fmt.Errorf("%w: key %x in a table of link tallies", ErrCorrupt, key)
+}
+
+// Range is the keys from lower to before upper.
+type Range struct{ Lower, Upper []byte }
+
+// PrefixRange returns the range of the keys that begin with prefix, which must hold a byte other
+// than 0xff.
+func PrefixRange(prefix []byte) Range {
+	upper := bytes.Clone(prefix)
+	for upper[len(upper)-1] == 0xff {
+		upper = upper[:len(upper)-1]
+	}
+	upper[len(upper)-1]++
+	return Range{Lower: prefix, Upper: upper}
+}
+
+// TableRange returns the range of a table.
+func TableRange(table byte) Range { return PrefixRange([]byte{table}) }
+
+// HourOf returns the hour of a key in a table of hours that HourSuffix takes.
+func HourOf(key []byte) uint32 { return binary.BigEndian.Uint32(key[1:]) }
+
+// AppendSuffix appends what follows the hour in a key of the given table of hours: the inverse of
+// HourSuffix.
+func AppendSuffix(dst []byte, table byte, suffix uint64) []byte {
+	if table == TableLinkHours {
+		return binary.BigEndian.AppendUint64(dst, suffix)
+	}
+	return binary.BigEndian.AppendUint32(dst, uint32(suffix))
+}
+
+// AccountKey returns the key of a row of accounts, of which api/account lays out key.
+func AccountKey(key []byte) []byte { return append([]byte{TableAccounts}, key...) }
+
+// SplitIndexKey returns the tag, empty by owner, and the id of a key of an index.
+func SplitIndexKey(key []byte) (tag string, id uint64, ok bool) {
+	if len(key) < 1+4+8 {
+		return "", 0, false
+	}
+	middle := key[5 : len(key)-8]
+	if key[0] == TableByTag {
+		if len(middle) == 0 || int(middle[0]) != len(middle)-1 {
+			return "", 0, false
+		}
+		tag = string(middle[1:])
+	} else if len(middle) > 0 {
+		return "", 0, false
+	}
+	return tag, ^binary.BigEndian.Uint64(key[len(key)-8:]), true
+}
+
+const msPerHour = 3600 * 1000
+
+// DeletionHour is the hour of a deletion as the index has it, the nearest that it can hold.
+func DeletionHour(deletedAtMs int64) uint32 {
+	return uint32(min(max(deletedAtMs/msPerHour, 0), math.MaxUint32))
+}
+
+// DaysOfLink is the range of the day rows of a link.
+func DaysOfLink(id uint64) Range {
+	return Range{AppendLinkDayKey(nil, id, 0), append(AppendLinkDayKey(nil, id, math.MaxUint32), 0)}
+}
+
+// MaxTallyKeyBytes is the length of the longest key of a tally row.
+const MaxTallyKeyBytes = 1 + 8 + 4

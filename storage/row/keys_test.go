@@ -1,0 +1,295 @@
+package row
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"shunt/engine"
+)
+
+// TestKeysAreAsPinned holds the keys on disk, as TestFormatsAreAsPinned holds the values.
+func TestKeysAreAsPinned(t *testing.T) {
+	for name, c := range map[string]struct {
+		got  []byte
+		want string
+	}{
+		"meta":        {MetaKey(MetaPositions), "10 70"},
+		"sequence":    {MetaKey(MetaSequence), "10 71"},
+		"base URL":    {MetaKey(MetaBaseURL), "10 62"},
+		"hot":         {AppendHotKey(nil, "aZ"), "20 615a"},
+		"cold":        {AppendColdKey(nil, 0x0102), "21 0000000000000102"},
+		"by owner":    {AppendByOwnerKey(nil, 7, 1), "22 00000007 fffffffffffffffe"},
+		"by tag":      {AppendByTagKey(nil, 7, "ab", 1), "23 00000007 02 6162 fffffffffffffffe"},
+		"by deletion": {AppendByDeletionKey(nil, 0x0102, 3), "24 00000102 0000000000000003"},
+		"link hours":  {AppendLinkHourKey(nil, 0x0102, 3), "30 00000102 0000000000000003"},
+		"owner hours": {AppendOwnerHourKey(nil, 0x0102, 3), "31 00000102 00000003"},
+		"link days":   {AppendLinkDayKey(nil, 3, 0x0102), "32 0000000000000003 00000102"},
+		"link lives":  {AppendLinkLifeKey(nil, 3), "33 0000000000000003"},
+		"owner days":  {AppendOwnerDayKey(nil, 3, 0x0102), "34 00000003 00000102"},
+		"receipt": {
+			AppendReceiptKey(nil, &engine.RequestKey{Sender: [32]byte{1}, Key: [32]byte{31: 2}}),
+			"40 01" + strings.Repeat("00", 62) + "02",
+		},
+		"accounts": {AccountKey([]byte("u1")), "50 7531"},
+	} {
+		want, err := hex.DecodeString(strings.ReplaceAll(c.want, " ", ""))
+		if err != nil || !bytes.Equal(c.got, want) {
+			t.Errorf("%s: got %x, want %x", name, c.got, want)
+		}
+	}
+}
+
+func TestHourKeysSortByHourAndThenByLink(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		hours := rapid.SliceOfN(rapid.Uint32(), 2, 2).Draw(t, "hours")
+		ids := rapid.SliceOfN(rapid.Uint64(), 2, 2).Draw(t, "ids")
+		a, b := AppendLinkHourKey(nil, hours[0], ids[0]), AppendLinkHourKey(nil, hours[1], ids[1])
+		want := cmp.Or(cmp.Compare(hours[0], hours[1]), cmp.Compare(ids[0], ids[1]))
+		if got := bytes.Compare(a, b); got != want {
+			t.Fatalf("got %d, want %d", got, want)
+		}
+		if id, err := HourSuffix(a); err != nil || id != ids[0] || HourOf(a) != hours[0] {
+			t.Fatalf("got hour %d, id %d, %v", HourOf(a), id, err)
+		}
+	})
+}
+
+func TestAKeyOfWrongLengthIsCorrupt(t *testing.T) {
+	for _, key := range [][]byte{{TableLinkHours}, AppendLinkHourKey(nil, 1, 2)[:12], AppendLinkDayKey(nil, 1, 2)} {
+		if _, err := HourSuffix(key); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%x: got %v, want ErrCorrupt", key, err)
+		}
+	}
+}
+
+func TestTheRangeOfAPrefixEndsAfterItsLastKey(t *testing.T) {
+	r := PrefixRange([]byte{0x30, 0xff, 0xff})
+	if !bytes.Equal(r.Lower, []byte{0x30, 0xff, 0xff}) || !bytes.Equal(r.Upper, []byte{0x31}) {
+		t.Errorf("got %x", r)
+	}
+}
+
+// tallyTuple takes a key of a table of hours apart. It must be that of what it holds, and no other
+// key may be taken.
+func tallyTuple(t *testing.T, key []byte) (tuple [3]uint64, ok bool) {
+	t.Helper()
+	suffix, err := HourSuffix(key)
+	if err != nil {
+		if !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("%x: got %v, want ErrCorrupt", key, err)
+		}
+		return tuple, false
+	}
+	hour := HourOf(key)
+	again := AppendOwnerHourKey(nil, hour, uint32(suffix))
+	if key[0] == TableLinkHours {
+		again = AppendLinkHourKey(nil, hour, suffix)
+	}
+	if apart := AppendSuffix(AppendHourPrefix(nil, key[0], hour), key[0], suffix); !bytes.Equal(again, key) || !bytes.Equal(apart, key) {
+		t.Fatalf("%x was taken, and is %x or %x again", key, again, apart)
+	}
+	return [3]uint64{uint64(key[0]), uint64(hour), suffix}, true
+}
+
+// FuzzHourKey takes any two keys apart: what is taken sorts as what it holds.
+func FuzzHourKey(f *testing.F) {
+	a, b := AppendLinkHourKey(nil, 472_222, 1<<48|5), AppendOwnerHourKey(nil, 472_222, 7)
+	for _, other := range [][]byte{
+		b, AppendLinkHourKey(nil, 472_223, 0), AppendOwnerHourKey(nil, 0, 1<<32-1), AppendLinkDayKey(nil, 5, 19_675), a[:12], {},
+		append(bytes.Clone(b), make([]byte, 4)...),
+	} {
+		f.Add(a, other)
+		f.Add(other, b)
+	}
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		x, okX := tallyTuple(t, a)
+		y, okY := tallyTuple(t, b)
+		if want, got := slices.Compare(x[:], y[:]), bytes.Compare(a, b); okX && okY && got != want {
+			t.Fatalf("%x and %x sort by %d, and what they hold by %d", a, b, got, want)
+		}
+	})
+}
+
+// FuzzDayKey takes any key apart as one of a table of days.
+func FuzzDayKey(f *testing.F) {
+	for _, key := range [][]byte{
+		AppendLinkDayKey(nil, 1<<48|5, 19_675), AppendOwnerDayKey(nil, 7, 19_675), AppendLinkHourKey(nil, 472_222, 5), {},
+	} {
+		f.Add(key)
+		f.Add(append(bytes.Clone(key), 0))
+	}
+	f.Fuzz(func(t *testing.T, key []byte) {
+		id, day, err := SplitDayKey(key)
+		if err != nil {
+			if !errors.Is(err, ErrCorrupt) {
+				t.Fatalf("%x: got %v, want ErrCorrupt", key, err)
+			}
+			return
+		}
+		if again := AppendDayKey(nil, key[0], id, day); !bytes.Equal(again, key) {
+			t.Fatalf("%x was taken, and is %x again", key, again)
+		}
+	})
+}
+
+// FuzzLinkOf takes any key apart from which a load reads a link id.
+func FuzzLinkOf(f *testing.F) {
+	for _, key := range [][]byte{
+		AppendLinkLifeKey(nil, 1<<48|5), AppendLinkHourKey(nil, 472_222, 5), AppendLinkDayKey(nil, 5, 19_675),
+		AppendOwnerHourKey(nil, 472_222, 7), {TableLinkHours, 0, 0, 0, 1, 0, 0, 0, 5}, {},
+	} {
+		f.Add(key)
+		f.Add(append(bytes.Clone(key), 0))
+	}
+	f.Fuzz(func(t *testing.T, key []byte) {
+		id, err := LinkOf(key)
+		if err != nil {
+			if !errors.Is(err, ErrCorrupt) {
+				t.Fatalf("%x: got %v, want ErrCorrupt", key, err)
+			}
+			return
+		}
+		again := AppendLinkLifeKey(nil, id)
+		if key[0] == TableLinkHours {
+			again = AppendLinkHourKey(nil, HourOf(key), id)
+		}
+		if !bytes.Equal(again, key) {
+			t.Fatalf("%x was taken, and is %x again", key, again)
+		}
+	})
+}
+
+// FuzzRequestOf takes any key apart as one of a receipt.
+func FuzzRequestOf(f *testing.F) {
+	key := AppendReceiptKey(nil, &engine.RequestKey{Sender: [32]byte{1, 2}, Key: [32]byte{3, 4}})
+	for _, key := range [][]byte{key, key[:64], append(bytes.Clone(key), 0), {TableReceipts}, {}} {
+		f.Add(key)
+	}
+	f.Fuzz(func(t *testing.T, key []byte) {
+		k, err := SplitReceiptKey(key)
+		if err != nil {
+			if !errors.Is(err, ErrCorrupt) {
+				t.Fatalf("%x: got %v, want ErrCorrupt", key, err)
+			}
+			return
+		}
+		if again := AppendReceiptKey(nil, &k); !bytes.Equal(again, key) {
+			t.Fatalf("%x was taken, and is %x again", key, again)
+		}
+	})
+}
+
+// FuzzByDeletionKey takes any key of the index by deletion apart.
+func FuzzByDeletionKey(f *testing.F) {
+	f.Add(AppendByDeletionKey(nil, 472_222, 1<<48|5))
+	f.Add(AppendByDeletionKey(nil, 472_222, 5)[:12])
+	f.Add(AppendLinkHourKey(nil, 472_222, 5))
+	f.Fuzz(func(t *testing.T, key []byte) {
+		hour, id, err := SplitByDeletionKey(key)
+		if err != nil {
+			if !errors.Is(err, ErrCorrupt) {
+				t.Fatalf("%x: got %v, want ErrCorrupt", key, err)
+			}
+			return
+		}
+		if again := AppendByDeletionKey(nil, hour, id); !bytes.Equal(again, key) {
+			t.Fatalf("%x was taken, and is %x again", key, again)
+		}
+	})
+}
+
+// fields are what keys hold, of which each table takes some.
+type fields struct {
+	number uint32 // an hour, a day or an owner
+	id     uint64 // a link's, or, cut to 32 bits, an owner
+	text   string // a code or a tag
+}
+
+// tableOrders are the keys of each table, and the order that keys.go promises of them.
+var tableOrders = map[string]struct {
+	key     func(x fields) []byte
+	compare func(a, b fields) int
+}{
+	"hot":  {func(x fields) []byte { return AppendHotKey(nil, x.text) }, func(a, b fields) int { return cmp.Compare(a.text, b.text) }},
+	"cold": {func(x fields) []byte { return AppendColdKey(nil, x.id) }, func(a, b fields) int { return cmp.Compare(a.id, b.id) }},
+	"by owner": {func(x fields) []byte { return AppendByOwnerKey(nil, x.number, x.id) }, func(a, b fields) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(b.id, a.id))
+	}},
+	"by tag": {func(x fields) []byte { return AppendByTagKey(nil, x.number, x.text, x.id) }, func(a, b fields) int {
+		byTag := cmp.Or(cmp.Compare(len(a.text), len(b.text)), cmp.Compare(a.text, b.text))
+		return cmp.Or(cmp.Compare(a.number, b.number), byTag, cmp.Compare(b.id, a.id))
+	}},
+	"by deletion": {func(x fields) []byte { return AppendByDeletionKey(nil, x.number, x.id) }, func(a, b fields) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.id, b.id))
+	}},
+	"link hours": {func(x fields) []byte { return AppendLinkHourKey(nil, x.number, x.id) }, func(a, b fields) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.id, b.id))
+	}},
+	"owner hours": {func(x fields) []byte { return AppendOwnerHourKey(nil, x.number, uint32(x.id)) }, func(a, b fields) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(uint32(a.id), uint32(b.id)))
+	}},
+	"link days": {func(x fields) []byte { return AppendLinkDayKey(nil, x.id, x.number) }, func(a, b fields) int {
+		return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.number, b.number))
+	}},
+	"link lives": {func(x fields) []byte { return AppendLinkLifeKey(nil, x.id) }, func(a, b fields) int { return cmp.Compare(a.id, b.id) }},
+	"owner days": {func(x fields) []byte { return AppendOwnerDayKey(nil, uint32(x.id), x.number) }, func(a, b fields) int {
+		return cmp.Or(cmp.Compare(uint32(a.id), uint32(b.id)), cmp.Compare(a.number, b.number))
+	}},
+}
+
+// FuzzKeyOrder makes two keys of each table: they sort as what they hold, and are equal only if
+// that is.
+func FuzzKeyOrder(f *testing.F) {
+	f.Add(uint32(7), uint64(5), "tag", uint32(7), uint64(6), "tag")
+	f.Add(uint32(7), uint64(5), "tag", uint32(7), uint64(5), "tags")
+	f.Add(uint32(1), uint64(1<<32|1), "", uint32(1), uint64(1), "\x00")
+	f.Add(uint32(255), ^uint64(0), "b", uint32(256), uint64(0), "aa")
+	f.Add(uint32(0), uint64(255), "\xff", ^uint32(0), uint64(256), strings.Repeat("\xff", 255))
+	f.Fuzz(func(t *testing.T, numberA uint32, idA uint64, textA string, numberB uint32, idB uint64, textB string) {
+		a := fields{numberA, idA, textA[:min(len(textA), 255)]}
+		b := fields{numberB, idB, textB[:min(len(textB), 255)]}
+		for table, order := range tableOrders {
+			keyA, keyB := order.key(a), order.key(b)
+			if got, want := bytes.Compare(keyA, keyB), order.compare(a, b); got != want {
+				t.Errorf("%s: %x and %x sort by %d, and what they hold by %d", table, keyA, keyB, got, want)
+			}
+		}
+		list := AppendByTagKey(nil, a.number, a.text, a.id)
+		list = list[:len(list)-8]
+		inList := bytes.HasPrefix(AppendByTagKey(nil, b.number, b.text, b.id), list)
+		if want := a.number == b.number && a.text == b.text; inList != want {
+			t.Errorf("%+v in the list of tag %q of owner %d: got %v, want %v", b, a.text, a.number, inList, want)
+		}
+	})
+}
+
+// FuzzPrefixRange looks for any key in the range of any prefix: it holds the keys with that prefix,
+// and no others.
+func FuzzPrefixRange(f *testing.F) {
+	f.Add([]byte{TableAccounts}, []byte{TableAccounts, 0xff, 0xff})
+	f.Add([]byte{TableAccounts}, []byte{TableAccounts + 1})
+	f.Add([]byte{TableLinkHours, 0xff, 0xff}, []byte{TableLinkHours, 0xff, 0xff, 0xff, 0xff})
+	f.Add([]byte{TableLinkHours, 0xff, 0xff}, []byte{TableOwnerHours})
+	f.Add([]byte{TableLinkHours, 0, 1}, []byte{TableLinkHours, 0, 0, 0xff})
+	f.Fuzz(func(t *testing.T, prefix, key []byte) {
+		if len(bytes.Trim(prefix, "\xff")) == 0 {
+			t.Skip("no prefix that a table has")
+		}
+		before := bytes.Clone(prefix)
+		r := PrefixRange(prefix)
+		in := bytes.Compare(r.Lower, key) <= 0 && bytes.Compare(key, r.Upper) < 0
+		if want := bytes.HasPrefix(key, prefix); in != want {
+			t.Fatalf("%x in the range of %x: got %v, want %v", key, prefix, in, want)
+		}
+		if !bytes.Equal(prefix, before) || !bytes.Equal(r.Lower, before) {
+			t.Fatalf("the range of %x begins with %x", before, r.Lower)
+		}
+	})
+}

@@ -1,0 +1,249 @@
+package row
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"shunt/engine"
+)
+
+const (
+	hotVersion      = 1
+	coldVersion     = 1
+	indexVersion    = 1
+	deletionVersion = 1
+
+	// knownFlags are the flag bits of a hot record of version 1. Three of them say which fields follow;
+	// a bit that brings no field with it needs no change here.
+	knownFlags = engine.DurableFlags
+
+	// maxHostBytes is how much of a host the indexes keep. A host name has at most 253 bytes.
+	maxHostBytes = 255
+)
+
+// AppendHot appends a hot record; its code is in the key.
+//
+//	┌───────────┬─────────┬─────────┬───────┬───────────────┬──────────┬──────────────┬────────┐
+//	│ version 1 │ flags 1 │ link id │ owner │ [expires, ms] │ [max     │ [deleted,    │ target │
+//	│           │         │         │       │  zigzag       │    hits] │  ms] zigzag  │  …end  │
+//	└───────────┴─────────┴─────────┴───────┴───────────────┴──────────┴──────────────┴────────┘
+//
+// A field in brackets is there if its flag is set. A tombstone has no target.
+func AppendHot(dst []byte, h *engine.Hot) []byte {
+	dst = append(dst, hotVersion, byte(h.Flags))
+	dst = binary.AppendUvarint(dst, h.ID)
+	dst = binary.AppendUvarint(dst, uint64(h.Owner))
+	if h.Flags&engine.FlagExpires != 0 {
+		dst = binary.AppendVarint(dst, h.ExpiresAtMs)
+	}
+	if h.Flags&engine.FlagCapped != 0 {
+		dst = binary.AppendUvarint(dst, h.MaxHits)
+	}
+	if h.Flags&engine.FlagTombstone != 0 {
+		dst = binary.AppendVarint(dst, h.DeletedAtMs)
+	}
+	return append(dst, h.Target...)
+}
+
+// DecodeHot decodes the hot record v of code. The result aliases both.
+func DecodeHot(code, v []byte) (engine.HotView, error) {
+	r := readValue("hot record", v, hotVersion)
+	h := engine.HotView{Code: code, Flags: engine.Flags(r.byte()), ID: r.uvarint(), Owner: r.uint32()}
+	if h.Flags&^knownFlags != 0 {
+		r.fail("unknown flags")
+	}
+	if h.Flags&engine.FlagExpires != 0 {
+		h.ExpiresAtMs = r.varint()
+	}
+	if h.Flags&engine.FlagCapped != 0 {
+		h.MaxHits = r.uvarint()
+	}
+	targetLimit := engine.MaxTargetBytes
+	if h.Flags&engine.FlagTombstone != 0 {
+		h.DeletedAtMs = r.varint()
+		targetLimit = 0
+	}
+	h.Target = r.remaining(targetLimit)
+	return h, r.end()
+}
+
+// OwnHot returns h with memory of its own.
+func OwnHot(h *engine.HotView) engine.Hot {
+	return engine.Hot{
+		Code: string(h.Code), ID: h.ID, Owner: h.Owner, Flags: h.Flags, ExpiresAtMs: h.ExpiresAtMs, MaxHits: h.MaxHits,
+		DeletedAtMs: h.DeletedAtMs, Target: string(h.Target),
+	}
+}
+
+// AppendCold appends a cold record; its id is in the key.
+//
+//	┌───────────┬──────┬─────────┬──────────────┬──────────────┬──────────┬───────┬───────────────┐
+//	│ version 1 │ code │ version │ created, ms  │ updated, ms  │ imported │ title │ number of     │
+//	│ (format)  │      │ of link │ zigzag       │ zigzag       │ hits     │       │ tags · tags   │
+//	└───────────┴──────┴─────────┴──────────────┴──────────────┴──────────┴───────┴───────────────┘
+func AppendCold(dst []byte, c *engine.Cold) []byte {
+	dst = appendString(append(dst, coldVersion), c.Code)
+	dst = binary.AppendUvarint(dst, c.Version)
+	dst = binary.AppendVarint(dst, c.CreatedAtMs)
+	dst = binary.AppendVarint(dst, c.UpdatedAtMs)
+	dst = binary.AppendUvarint(dst, c.ImportedHits)
+	dst = appendString(dst, c.Title)
+	dst = binary.AppendUvarint(dst, uint64(len(c.Tags)))
+	for _, tag := range c.Tags {
+		dst = appendString(dst, tag)
+	}
+	return dst
+}
+
+// DecodeCold decodes a cold record. The result shares no memory with v.
+func DecodeCold(v []byte) (engine.Cold, error) {
+	r := readValue("cold record", v, coldVersion)
+	c := engine.Cold{
+		Code: string(r.bytes(engine.MaxCodeBytes)), Version: r.uvarint(),
+		CreatedAtMs: r.varint(), UpdatedAtMs: r.varint(), ImportedHits: r.uvarint(),
+		Title: string(r.bytes(engine.MaxTitleBytes)),
+	}
+	n := r.uvarint()
+	if n > engine.MaxTags {
+		r.fail("too many tags")
+		return engine.Cold{}, r.err
+	}
+	if n > 0 {
+		c.Tags = make([]string, n)
+	}
+	for i := range c.Tags {
+		c.Tags[i] = string(r.bytes(engine.MaxTagBytes))
+	}
+	return c, r.end()
+}
+
+// IndexValue is what the indexes by owner and by tag tell of a link, so that a list that is
+// filtered by a prefix of code, host or title reads no other record.
+type IndexValue struct{ Code, Host, Title string }
+
+// AppendIndexValue appends an index value.
+//
+//	┌───────────┬──────┬──────┬────────────┐
+//	│ version 1 │ code │ host │ title …end │
+//	└───────────┴──────┴──────┴────────────┘
+func AppendIndexValue(dst []byte, x IndexValue) []byte {
+	dst = appendString(append(dst, indexVersion), x.Code)
+	return append(appendString(dst, x.Host), x.Title...)
+}
+
+// DecodeIndexValue decodes an index value. The result shares no memory with v.
+func DecodeIndexValue(v []byte) (IndexValue, error) {
+	r := readValue("index value", v, indexVersion)
+	x := IndexValue{
+		Code: string(r.bytes(engine.MaxCodeBytes)), Host: string(r.bytes(maxHostBytes)),
+		Title: string(r.remaining(engine.MaxTitleBytes)),
+	}
+	return x, r.end()
+}
+
+// DecodeIndexCode reads the code of an index value, and looks at no more than that.
+func DecodeIndexCode(v []byte) (string, error) {
+	r := readValue("index value", v, indexVersion)
+	code := string(r.bytes(engine.MaxCodeBytes))
+	return code, r.err
+}
+
+// AppendDeletion appends the value of a row of the index by deletion.
+//
+//	┌───────────┬────────────┐
+//	│ version 1 │ code …end  │
+//	└───────────┴────────────┘
+func AppendDeletion[S string | []byte](dst []byte, code S) []byte {
+	return append(append(dst, deletionVersion), code...)
+}
+
+// DecodeDeletion decodes the code of a row of the index by deletion.
+func DecodeDeletion(v []byte) (code string, err error) {
+	r := readValue("deletion", v, deletionVersion)
+	code = string(r.remaining(engine.MaxCodeBytes))
+	if code == "" {
+		r.fail("no code")
+	}
+	return code, r.end()
+}
+
+// HostOf returns the host of a target, with its port if it has one, as far as the indexes keep it.
+func HostOf(target string) string {
+	_, host, _ := strings.Cut(target, "://")
+	if end := strings.IndexAny(host, "/?#"); end >= 0 {
+		host = host[:end]
+	}
+	return host[:min(len(host), maxHostBytes)]
+}
+
+// CheckMutation refuses what would be written but not read again.
+func CheckMutation(m *engine.Mutation) error {
+	h, c := &m.Hot, &m.Cold
+	deleted := h.Flags&engine.FlagTombstone != 0
+	switch {
+	case m.Purge != nil && (m.Purge.Code == "" || len(m.Purge.Code) > engine.MaxCodeBytes):
+		return fmt.Errorf("purge of a code of %d bytes", len(m.Purge.Code))
+	case m.Purge != nil:
+		return nil
+	case h.Code == "" || len(h.Code) > engine.MaxCodeBytes:
+		return fmt.Errorf("code of %d bytes", len(h.Code))
+	case h.Flags&^knownFlags != 0:
+		return fmt.Errorf("unknown flags %#x", h.Flags&^knownFlags)
+	case len(h.Target) > engine.MaxTargetBytes:
+		return fmt.Errorf("target of %d bytes", len(h.Target))
+	case deleted && h.Target != "":
+		return errors.New("tombstone with a target")
+	case deleted && m.Receipt != nil:
+		return errors.New("tombstone with a receipt")
+	case deleted:
+		return nil
+	case c.Code != h.Code:
+		return fmt.Errorf("cold record of %q for %q", c.Code, h.Code)
+	case len(c.Title) > engine.MaxTitleBytes:
+		return fmt.Errorf("title of %d bytes", len(c.Title))
+	}
+	return checkTags(c.Tags)
+}
+
+// CheckBulk is CheckMutation for the creations of one request and their receipt.
+func CheckBulk(b *engine.Bulk) error {
+	if len(b.Creations) > engine.MaxBulk {
+		return fmt.Errorf("%d creations", len(b.Creations))
+	}
+	for i := range b.Creations {
+		m := &b.Creations[i]
+		if m.Before != nil || m.Receipt != nil || m.Purge != nil || m.Hot.Flags&engine.FlagTombstone != 0 {
+			return fmt.Errorf("creation of %q is another mutation", m.Hot.Code)
+		}
+		if err := CheckMutation(m); err != nil {
+			return err
+		}
+	}
+	if b.Receipt != nil {
+		return checkReceiptItems(b.Receipt.Items)
+	}
+	return nil
+}
+
+func checkTags(tags []string) error {
+	if len(tags) > engine.MaxTags {
+		return fmt.Errorf("%d tags", len(tags))
+	}
+	for _, tag := range tags {
+		if len(tag) > engine.MaxTagBytes {
+			return fmt.Errorf("tag of %d bytes", len(tag))
+		}
+	}
+	return nil
+}
+
+// DecodeLinkEntry decodes an index value. The result aliases it.
+func DecodeLinkEntry(v []byte) (engine.LinkEntry, error) {
+	r := readValue("index value", v, indexVersion)
+	x := engine.LinkEntry{
+		Code: r.bytes(engine.MaxCodeBytes), Host: r.bytes(maxHostBytes), Title: r.remaining(engine.MaxTitleBytes),
+	}
+	return x, r.end()
+}

@@ -1,0 +1,214 @@
+package row
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"shunt/engine"
+	"shunt/storage/row/rowtest"
+)
+
+// mergeRows merges rows by the merger as Pebble does, newer first or older first.
+func mergeRows(t rapid.TB, newer bool, rows [][]byte) []byte {
+	merged, err := tryMerge(newer, rows...)
+	if err != nil {
+		t.Fatalf("merging: %v", err)
+	}
+	return merged
+}
+
+func tryMerge(newer bool, rows ...[]byte) ([]byte, error) {
+	m, err := NewMerge(nil, rows[0])
+	for _, row := range rows[1:] {
+		if err != nil {
+			return nil, err
+		}
+		if newer {
+			err = m.MergeNewer(row)
+		} else {
+			err = m.MergeOlder(row)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	merged, closer, err := m.Finish(true)
+	if closer != nil {
+		return nil, errors.New("got a closer")
+	}
+	return merged, err
+}
+
+func TestMergedTalliesEqualAPlainMapInAnyGrouping(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var want rowtest.Model
+		var rows [][]byte
+		for _, m := range rapid.SliceOfN(rowtest.Models(), 1, 12).Draw(t, "tallies") {
+			want.Add(m)
+			rows = append(rows, rowOf(m))
+		}
+		for len(rows) > 1 { // merge a part of them, again and again
+			from := rapid.IntRange(0, len(rows)-1).Draw(t, "from")
+			to := rapid.IntRange(from+1, len(rows)).Draw(t, "to")
+			merged := mergeRows(t, rapid.Bool().Draw(t, "newer"), rows[from:to])
+			rows = append(append(append([][]byte{}, rows[:from]...), merged), rows[to:]...)
+			if len(rows) > 1 && to-from == 1 {
+				rows = [][]byte{mergeRows(t, true, rows)}
+			}
+		}
+		if got := mergeRows(t, true, rows); !bytes.Equal(got, rowOf(&want)) {
+			t.Fatalf("got %d bytes, want %d of %d visitors", len(got), len(rowOf(&want)), len(want.Visitors))
+		}
+	})
+}
+
+func TestManySmallOperandsCrossTheExactBoundWithoutLoss(t *testing.T) {
+	for _, n := range []int{engine.MaxExactVisitors - 1, engine.MaxExactVisitors, engine.MaxExactVisitors + 1, 3 * maxLooseHashes} {
+		var want rowtest.Model
+		var rows [][]byte
+		for i := range uint64(n) {
+			for range 1 + i%2 { // every other visitor comes twice
+				want.Add(rowtest.Hit(rowtest.Visitor(i)))
+				rows = append(rows, rowOf(rowtest.Hit(rowtest.Visitor(i))))
+			}
+		}
+		if got := mergeRows(t, true, rows); !bytes.Equal(got, rowOf(&want)) {
+			t.Errorf("%d visitors: the merged row differs", n)
+		}
+	}
+}
+
+// TestMoreReferrersThanAreKeptAreUnderestimatedWithinTheBound merges rows of 3,000 referrers in
+// random groups: no value is shown with more hits than it has, nor with fewer than the bound of
+// engine.Breakdown allows.
+func TestMoreReferrersThanAreKeptAreUnderestimatedWithinTheBound(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		zipf := rand.NewZipf(rng, 1.1, 1, 3000)
+		var want rowtest.Model
+		var rows [][]byte
+		for range 300 {
+			m := &rowtest.Model{}
+			for range 1 + rng.IntN(200) {
+				m.Count(engine.Referrers, rowtest.Referrer(int(zipf.Uint64())), 1)
+				m.Hits++
+			}
+			m.Hits += rng.Uint64N(2) // without a known referrer
+			want.Add(m)
+			rows = append(rows, rowOf(m))
+		}
+		for len(rows) > 1 {
+			from := rng.IntN(len(rows))
+			to := min(len(rows), from+1+rng.IntN(2+int(seed)*4))
+			merged := mergeRows(t, rng.IntN(2) == 0, rows[from:to])
+			rows = slices.Replace(rows, from, to, merged)
+		}
+		wantWithinBound(t, rows[0], &want)
+	}
+}
+
+func wantWithinBound(t *testing.T, row []byte, want *rowtest.Model) {
+	t.Helper()
+	got, err := decodeTally(row)
+	if err != nil || got.Hits != want.Hits {
+		t.Fatalf("got %d hits, %v, want %d", got.Hits, err, want.Hits)
+	}
+	b := got.Dimensions[engine.Referrers]
+	bound := (got.Hits - b.Sum()) / (engine.MaxValues + 1)
+	shown := map[string]uint64{}
+	for _, v := range b {
+		shown[v.Value] = v.Hits
+	}
+	for value, hits := range want.Values[engine.Referrers] {
+		if shown[value] > hits || shown[value]+bound < hits {
+			t.Errorf("%q: got %d hits, want at most %d and at least %d fewer", value, shown[value], hits, bound)
+		}
+	}
+	if len(b) > engine.MaxValues || len(b) == 0 {
+		t.Errorf("got %d values", len(b))
+	}
+}
+
+func TestHitsThatOverflowGiveTheirBreakdownsUp(t *testing.T) {
+	most := &rowtest.Model{Hits: math.MaxUint64}
+	rows := [][]byte{rowOf(most), rowOf(rowtest.HitFrom(1, "a.b", 5, 2, 1))}
+	want := &rowtest.Model{Hits: math.MaxUint64, Visitors: map[uint64]bool{1: true}}
+	if got := mergeRows(t, true, rows); !bytes.Equal(got, rowOf(want)) {
+		t.Errorf("got %x, want %x", got, rowOf(want))
+	}
+	twice := rowtest.HitFrom(1, "a.b", 5, 2, 1)
+	twice.Add(rowtest.HitFrom(1, "a.b", 5, 2, 1))
+	if got := mergeRows(t, true, [][]byte{rows[1], rows[1]}); !bytes.Equal(got, rowOf(twice)) {
+		t.Errorf("the next merge: got %x, want %x", got, rowOf(twice))
+	}
+}
+
+func TestDenseRowsAreUnitedAsTheirSketchesAre(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	for range 20 {
+		var want engine.Tally
+		var rows [][]byte
+		for range 1 + rng.IntN(5) {
+			tally := engine.Tally{Hits: 1}
+			for range rng.IntN(6000) {
+				tally.Visitors.Add(rng.Uint64() >> rng.IntN(60)) // high registers as well
+			}
+			rows = append(rows, AppendTally(nil, &tally))
+			want.Add(&tally)
+		}
+		if got := mergeRows(t, true, rows); !bytes.Equal(got, AppendTally(nil, &want)) {
+			t.Errorf("%d rows: the merged row differs", len(rows))
+		}
+	}
+}
+
+func TestACorruptOperandStopsTheMerge(t *testing.T) {
+	good := rowOf(rowtest.Hit(1))
+	for name, bad := range map[string][]byte{
+		"no bytes": {}, "newer format": {3, 0}, "cut off": good[:len(good)-1], "dense without registers": {1, tallyVisitors, sketchDense, 2},
+	} {
+		for _, rows := range [][][]byte{{bad}, {bad, good}, {good, bad}, {good, good, bad}} {
+			if _, err := tryMerge(true, rows...); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%s, in %x: got %v, want ErrCorrupt", name, rows, err)
+			}
+		}
+	}
+}
+
+// FuzzMerge merges any two operands: both are refused or taken as their decoder does, and their sum
+// is that of the decoded.
+func FuzzMerge(f *testing.F) {
+	seeds := append(tallySeeds(), rowOf(rowtest.Hit(1)), AppendTally(nil, &engine.Tally{Hits: math.MaxUint64, Heads: 1}))
+	for _, a := range seeds {
+		for _, b := range seeds {
+			f.Add(a, b)
+		}
+		f.Add(a, a[:len(a)-1])
+	}
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		want, errA := decodeTally(a)
+		other, errB := decodeTally(b)
+		if _, err := tryMerge(true, a); (err == nil) != (errA == nil) || err != nil && !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("%x, alone: got %v, and from its decoder %v", a, err, errA)
+		}
+		if _, err := tryMerge(true, a, b); (err == nil) != (errA == nil && errB == nil) || err != nil && !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("%x and %x: got %v, and from their decoders %v, %v", a, b, err, errA, errB)
+		}
+		if errA != nil || errB != nil || want.Hits+other.Hits < want.Hits {
+			return
+		}
+		want.Add(&other)
+		row := AppendTally(nil, &want)
+		for _, operands := range [][][]byte{{a, b}, {b, a}} {
+			if got := mergeRows(t, true, operands); !bytes.Equal(got, row) {
+				t.Fatalf("%x: got %x, want %x", operands, got, row)
+			}
+		}
+	})
+}

@@ -1,0 +1,123 @@
+package row
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// ErrCorrupt: a key or a value is not what this package writes.
+var ErrCorrupt = errors.New("store is corrupt")
+
+// Value formats. Each value begins with the version of its format. Numbers are uvarints in their
+// shortest form, unless a diagram gives a width; signed ones are zigzag varints; a string has its
+// length before it, unless it ends the value. So there is exactly one encoding of everything, and a
+// decoder takes no other: decode and encode are inverse.
+
+// reader takes a value apart. The first failure sticks; the zero values that are read after it mean
+// nothing, and end returns it. Nothing is allocated unless something is wrong.
+type reader struct {
+	rest []byte
+	what string // is being read
+	err  error
+}
+
+// readValue begins reading a value of the given format, of which this program knows one version.
+func readValue(what string, v []byte, version byte) reader {
+	r := reader{rest: v, what: what}
+	if got := r.byte(); r.err == nil && got != version {
+		r.fail(fmt.Sprintf("format %d; this program knows format %d", got, version))
+	}
+	return r
+}
+
+func (r *reader) fail(why string) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%w: %s: %s", ErrCorrupt, r.what, why)
+	}
+	r.rest = nil
+}
+
+func (r *reader) byte() byte {
+	if len(r.rest) == 0 {
+		r.fail("it ends early")
+		return 0
+	}
+	b := r.rest[0]
+	r.rest = r.rest[1:]
+	return b
+}
+
+func (r *reader) uvarint() uint64 {
+	if len(r.rest) > 0 && r.rest[0] < 0x80 { // most are small
+		v := r.rest[0]
+		r.rest = r.rest[1:]
+		return uint64(v)
+	}
+	v, n := binary.Uvarint(r.rest)
+	if n <= 0 || n > 1 && r.rest[n-1] == 0 {
+		r.fail("malformed number")
+		return 0
+	}
+	r.rest = r.rest[n:]
+	return v
+}
+
+func (r *reader) uint32() uint32 {
+	v := r.uvarint()
+	if v > 1<<32-1 {
+		r.fail("number too large")
+		return 0
+	}
+	return uint32(v)
+}
+
+func (r *reader) varint() int64 {
+	u := r.uvarint()
+	return int64(u>>1) ^ -int64(u&1)
+}
+
+// bytes returns a string of at most limit bytes, which aliases the value.
+func (r *reader) bytes(limit int) []byte {
+	n := r.uvarint()
+	if n > uint64(limit) || n > uint64(len(r.rest)) {
+		r.fail("string too long")
+		return nil
+	}
+	b := r.rest[:n:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
+// fixed returns n bytes, which alias the value.
+func (r *reader) fixed(n int) []byte {
+	if n > len(r.rest) {
+		r.fail("it ends early")
+		return nil
+	}
+	b := r.rest[:n:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
+// remaining returns what is left, at most limit bytes; it aliases the value.
+func (r *reader) remaining(limit int) []byte {
+	b := r.rest
+	if len(b) > limit {
+		r.fail("string too long")
+		return nil
+	}
+	r.rest = nil
+	return b
+}
+
+func (r *reader) end() error {
+	if len(r.rest) != 0 {
+		r.fail("bytes after its end")
+	}
+	return r.err
+}
+
+func appendString[S string | []byte](dst []byte, s S) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}

@@ -1,0 +1,337 @@
+package row
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"shunt/engine"
+)
+
+const (
+	// maxLooseHashes bounds the hashes that a sum gathers before it unites them: 64 KiB, eight full
+	// exact sketches.
+	maxLooseHashes = 8 * engine.MaxExactVisitors
+
+	// maxLooseReferrers bounds the referrers that a sum gathers before it cuts them to
+	// engine.MaxValues. The more, the closer the result; their names take at most 259 KB.
+	maxLooseReferrers = 4 * engine.MaxValues
+)
+
+// AllParts is everything that Add can add of a row.
+const AllParts = engine.Visitors | engine.Breakdowns
+
+// Sum adds up tally rows. The zero value is an empty sum. It is made for many rows that are small:
+// a count, a few hashes, one value of each dimension, of which none costs an allocation.
+//
+//   - Hashes are gathered, and sorted once at the end. When they exceed what is counted exactly, or a row is dense, they go
+//     into registers, which dense rows are united with in place.
+//   - Referrers are kept in order, and their names once, in an arena. Countries, devices and browsers are one byte each, so
+//     each has a cell of its own, and a bit that tells whether it is used: those need no search, order or clearing.
+//
+// The result depends on nothing but what was added, unless there are more than maxLooseReferrers
+// referrers: cutting them in between is a merge of summaries like any other, with the same bound.
+type Sum struct {
+	hits, bots, prefetches, heads uint64
+	overflown                     bool // hits stay at their maximum, and what they are broken down by is given up
+
+	hashes    []uint64 // not in registers yet; maybe repeated
+	unsorted  bool     // hashes may be in any order, and repeated
+	registers []byte   // of a dense sketch; empty: it is not dense yet
+
+	divided   bool             // there are breakdowns
+	referrers engine.Breakdown // the strings alias arena
+	arena     []byte
+	cells     [numByteDimensions]byteCells
+}
+
+// numByteDimensions is the number of dimensions whose values are one byte: all but
+// engine.Referrers.
+const numByteDimensions = engine.NumDimensions - 1
+
+// byteCells are hits by the values of a dimension of one byte.
+type byteCells struct {
+	hits   [256]uint64
+	used   [4]uint64        // a bit a value: hits is not zero
+	listed engine.Breakdown // by list; kept for its memory
+}
+
+var sumPool = sync.Pool{New: func() any { return new(Sum) }}
+
+// NewSum returns an empty sum. release gives it back.
+func NewSum() *Sum { return sumPool.Get().(*Sum) }
+
+// Release gives s back. Nothing that aliases it may be used any more.
+func (s *Sum) Release() {
+	s.Reset()
+	sumPool.Put(s)
+}
+
+// Reset empties s and keeps its memory, so what aliases it must not be used any more.
+func (s *Sum) Reset() {
+	s.hits, s.bots, s.prefetches, s.heads, s.overflown = 0, 0, 0, 0, false
+	s.hashes, s.unsorted, s.registers = s.hashes[:0], false, s.registers[:0]
+	if !s.divided {
+		return
+	}
+	s.divided = false
+	clear(s.referrers)
+	s.referrers, s.arena = s.referrers[:0], s.arena[:0]
+	for i := range s.cells {
+		s.cells[i].clear()
+	}
+}
+
+// Add adds what is wanted of a row. Nothing else of it is looked at.
+func (s *Sum) Add(row []byte, wanted engine.Parts) error {
+	raw, err := ParseTally(row)
+	if err != nil {
+		return err
+	}
+	hits, carry := bits.Add64(s.hits, raw.Hits, 0)
+	if carry != 0 {
+		hits, s.overflown = math.MaxUint64, true
+	}
+	s.hits = hits
+	s.bots += raw.Bots
+	s.prefetches += raw.Prefetches
+	s.heads += raw.Heads
+	if raw.breakdowns != nil && wanted&engine.Breakdowns != 0 {
+		if err := s.addBreakdowns(raw.breakdowns, raw.Hits); err != nil {
+			return err
+		}
+	}
+	switch {
+	case raw.sketch == nil || wanted&engine.Visitors == 0:
+		return nil
+	case raw.sketch[0] == sketchExact:
+		return s.addExact(raw.sketch)
+	}
+	return s.addDense(raw.sketch)
+}
+
+func (s *Sum) addExact(sketch []byte) (err error) {
+	s.unsorted = s.unsorted || len(s.hashes) > 0
+	if s.hashes, err = exactHashes(s.hashes, sketch, true); err != nil {
+		return err
+	}
+	if len(s.hashes) > maxLooseHashes {
+		s.unite()
+	}
+	return nil
+}
+
+func (s *Sum) addDense(sketch []byte) error {
+	registers, err := denseRegisters(sketch)
+	if err != nil {
+		return err
+	}
+	if len(s.registers) == 0 {
+		s.registers = append(s.registers, registers...)
+	} else {
+		raiseRegisters(s.registers, registers)
+	}
+	return nil
+}
+
+// unite frees hashes of repetitions, or puts them into registers if there are some or must be.
+func (s *Sum) unite() {
+	dense := len(s.registers) > 0
+	if !dense && s.unsorted {
+		slices.Sort(s.hashes)
+		s.hashes, s.unsorted = slices.Compact(s.hashes), false
+	}
+	if !dense && len(s.hashes) <= engine.MaxExactVisitors {
+		return
+	}
+	if !dense {
+		s.registers = slices.Grow(s.registers, denseRegisterCount)[:denseRegisterCount]
+		clear(s.registers)
+	}
+	for _, hash := range s.hashes {
+		raiseRegister(s.registers, hash)
+	}
+	s.hashes = s.hashes[:0]
+}
+
+// appendVisitors appends the sketch as a tally row holds it; nothing if there are no visitors.
+func (s *Sum) appendVisitors(dst []byte) []byte {
+	s.unite()
+	switch {
+	case len(s.registers) > 0:
+		return append(append(dst, densePrefix[:]...), s.registers...)
+	case len(s.hashes) > 0:
+		exact := engine.ExactSketch(s.hashes)
+		return exact.AppendBinary(dst)
+	}
+	return dst
+}
+
+// visitors returns the sketch. Once dense, it shares no memory with s.
+func (s *Sum) visitors() engine.Sketch {
+	s.unite()
+	if len(s.registers) == 0 {
+		return engine.ExactSketch(s.hashes)
+	}
+	dense, err := engine.DecodeSketch(s.appendVisitors(make([]byte, 0, len(densePrefix)+denseRegisterCount)))
+	if err != nil {
+		panic("storage: united registers are no sketch: " + err.Error())
+	}
+	return dense
+}
+
+func (s *Sum) addBreakdowns(part []byte, rowHits uint64) error {
+	s.divided = true
+	r := readValues(part, rowHits)
+	at := 0
+	for r.next() {
+		if r.dimension == engine.Referrers {
+			at = s.addReferrer(at, r.value, r.hits)
+		} else {
+			s.cells[r.dimension-1].add(r.value[0], r.hits)
+		}
+	}
+	return r.end()
+}
+
+// addReferrer adds hits of a referrer, of which the place is not before from, and returns the place
+// of the next one of the row: the names of a row ascend, and are often those of the rows before.
+func (s *Sum) addReferrer(from int, name []byte, hits uint64) (next int) {
+	at, found := from, false
+	if from < len(s.referrers) {
+		switch order := strings.Compare(s.referrers[from].Value, aliasString(name)); {
+		case order == 0:
+			found = true
+		case order < 0:
+			at, found = s.findReferrer(from+1, aliasString(name))
+		}
+	}
+	if found {
+		s.referrers[at].Hits += hits
+		return at + 1
+	}
+	s.referrers = slices.Insert(s.referrers, at, engine.ValueHits{Value: s.keep(name), Hits: hits})
+	if len(s.referrers) > maxLooseReferrers {
+		s.cutReferrers()
+		return 0
+	}
+	return at + 1
+}
+
+func (s *Sum) findReferrer(from int, name string) (at int, found bool) {
+	at, found = slices.BinarySearchFunc(s.referrers[from:], name, func(v engine.ValueHits, name string) int {
+		return strings.Compare(v.Value, name)
+	})
+	return from + at, found
+}
+
+// keep copies name into the arena. Where that grows, the strings before keep the array that they
+// are in.
+func (s *Sum) keep(name []byte) string {
+	at := len(s.arena)
+	s.arena = append(s.arena, name...)
+	return aliasString(s.arena[at:])
+}
+
+func aliasString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// cutReferrers makes room for further ones, in the arena as well.
+func (s *Sum) cutReferrers() {
+	s.referrers = s.referrers.Cut()
+	s.arena = nil
+	for i := range s.referrers {
+		v := &s.referrers[i]
+		v.Value = s.keep(unsafe.Slice(unsafe.StringData(v.Value), len(v.Value)))
+	}
+}
+
+// Empty tells whether nothing was counted.
+func (s *Sum) Empty() bool {
+	return s.hits|s.bots|s.prefetches|s.heads == 0 && len(s.hashes)+len(s.registers) == 0
+}
+
+// Tally returns the sum. It shares memory with s, until reset, and may be called once.
+func (s *Sum) Tally() engine.Tally {
+	t := s.counts()
+	t.Visitors = s.visitors()
+	return t
+}
+
+// counts is tally without visitors.
+func (s *Sum) counts() engine.Tally {
+	t := engine.Tally{Hits: s.hits, Bots: s.bots, Prefetches: s.prefetches, Heads: s.heads}
+	if !s.divided || s.overflown {
+		return t
+	}
+	t.Dimensions[engine.Referrers] = s.referrers.Cut()
+	for i := range s.cells {
+		t.Dimensions[i+1] = s.cells[i].list()
+	}
+	return t
+}
+
+// AppendRow appends the sum as a tally row. It may be called once.
+func (s *Sum) AppendRow(dst []byte) []byte {
+	t := s.counts()
+	at := len(dst)
+	dst = AppendTally(dst, &t)
+	end := len(dst)
+	if dst = s.appendVisitors(dst); len(dst) > end {
+		dst[at+1] |= tallyVisitors
+	}
+	return dst
+}
+
+// OwnTally is tally, but what it returns is the caller's.
+func (s *Sum) OwnTally() engine.Tally {
+	t := s.Tally()
+	if !t.Visitors.Dense() {
+		t.Visitors = t.Visitors.Clone()
+	}
+	for i := range t.Dimensions {
+		t.Dimensions[i] = slices.Clone(t.Dimensions[i])
+	}
+	s.GiveNames()
+	return t
+}
+
+// GiveNames lets go of the names of referrers, so that the strings of the last tally stay as they
+// are.
+func (s *Sum) GiveNames() { s.arena = nil }
+
+func (c *byteCells) add(value byte, hits uint64) {
+	c.hits[value] += hits
+	c.used[value/64] |= 1 << (value % 64)
+}
+
+// oneByteStrings are the strings of one byte.
+var oneByteStrings = func() (all [256]string) {
+	for i := range all {
+		all[i] = string([]byte{byte(i)})
+	}
+	return all
+}()
+
+// list returns the values that have hits, ascending.
+func (c *byteCells) list() engine.Breakdown {
+	c.listed = c.listed[:0]
+	for i, word := range c.used {
+		for ; word != 0; word &= word - 1 {
+			value := 64*i + bits.TrailingZeros64(word)
+			c.listed = append(c.listed, engine.ValueHits{Value: oneByteStrings[value], Hits: c.hits[value]})
+		}
+	}
+	return c.listed
+}
+
+func (c *byteCells) clear() {
+	for i, word := range c.used {
+		for ; word != 0; word &= word - 1 {
+			c.hits[64*i+bits.TrailingZeros64(word)] = 0
+		}
+	}
+	c.used = [4]uint64{}
+}

@@ -1,0 +1,219 @@
+package row
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"shunt/engine"
+	"shunt/storage/row/rowtest"
+)
+
+// decodeTally is the plain decoder of a tally row, against which Sum is measured. The result shares
+// no memory with v.
+func decodeTally(v []byte) (engine.Tally, error) {
+	raw, err := ParseTally(v)
+	if err != nil {
+		return engine.Tally{}, err
+	}
+	t := engine.Tally{Hits: raw.Hits, Bots: raw.Bots, Prefetches: raw.Prefetches, Heads: raw.Heads}
+	if raw.breakdowns != nil {
+		r := readValues(raw.breakdowns, raw.Hits)
+		for r.next() {
+			t.Dimensions[r.dimension] = append(t.Dimensions[r.dimension], engine.ValueHits{Value: string(r.value), Hits: r.hits})
+		}
+		if err := r.end(); err != nil {
+			return engine.Tally{}, err
+		}
+	}
+	if raw.sketch != nil {
+		t.Visitors, err = decodeSketch(raw.sketch)
+	}
+	return t, err
+}
+
+var (
+	goldenTally = engine.Tally{
+		Hits: 300, Prefetches: 2, Visitors: engine.ExactSketch([]uint64{1, 0x0807060504030201}),
+	}
+	goldenDivided = engine.Tally{Hits: 300, Bots: 1, Dimensions: engine.Dimensions{
+		{{Value: "", Hits: 100}, {Value: "a.b", Hits: 200}}, {{Value: "\x05", Hits: 299}}, nil, {{Value: "\x01", Hits: 300}},
+	}}
+)
+
+// TestTallyRowsAreAsPinned is TestFormatsAreAsPinned for tally rows.
+func TestTallyRowsAreAsPinned(t *testing.T) {
+	oneHit := engine.Tally{Hits: 1, Visitors: engine.ExactSketch([]uint64{0x1122334455667788})}
+	from := rowtest.HitFrom(0x1122334455667788, "a.b", 5, 2, 1).Tally()
+	for name, c := range map[string]struct {
+		got  []byte
+		want string
+	}{
+		"tally":     {AppendTally(nil, &goldenTally), "01 15 ac02 02 01 02 0100000000000000 0102030405060708"},
+		"one hit":   {AppendTally(nil, &oneHit), "01 11 01 01 01 8877665544332211"},
+		"no tally":  {AppendTally(nil, &engine.Tally{}), "01 00"},
+		"only bots": {AppendTally(nil, &engine.Tally{Bots: 5, Heads: 6}), "01 0a 05 06"},
+		"one hit from somewhere": {
+			AppendTally(nil, from), "01 31 01 0c 0f 00 03612e62 00 05 00 02 00 01 01 01 8877665544332211",
+		},
+		"divided": {
+			AppendTally(nil, &goldenDivided), "01 23 ac02 01 10 0b 02 00 64 03612e62 c801 01 05 ab02 00 01",
+		},
+	} {
+		wantBytes(t, name, c.got, c.want)
+	}
+}
+
+func TestALongPartOfBreakdownsHasItsLengthBeforeIt(t *testing.T) {
+	tally := engine.Tally{Hits: 1, Dimensions: engine.Dimensions{{{Value: strings.Repeat("a", 253), Hits: 1}}}}
+	wantBytes(t, "253 bytes", AppendTally([]byte{7}, &tally), "07 01 21 01 8102 01 00 fd01"+strings.Repeat("61", 253))
+}
+
+func TestADenseTallyRowIsAsPinned(t *testing.T) {
+	var dense engine.Tally
+	for i := range uint64(engine.MaxExactVisitors + 1) {
+		dense.Visitors.Add(i << 50)
+	}
+	row := AppendTally(nil, &dense)
+	if got, want := row[:11], []byte{1, tallyVisitors, sketchDense, 2, 14, 0, 0, 0, 0, 0x40, 0}; !slices.Equal(got, want) {
+		t.Errorf("head: got %x, want %x", got, want)
+	}
+	if got, want := len(row), 11+1<<14; got != want {
+		t.Errorf("got %d bytes, want %d", got, want)
+	}
+}
+
+func TestTalliesAreReadAsTheyWereWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := rowtest.Models().Draw(t, "tally")
+		row := rowOf(m)
+		got, err := decodeTally(row)
+		if err != nil || !slices.Equal(AppendTally(nil, &got), row) || got.Hits != m.Hits || got.Heads != m.Heads {
+			t.Fatalf("got %+v, %v, want %+v", got, err, m)
+		}
+		if hits, err := DecodeTallyHits(row); err != nil || hits != m.Hits {
+			t.Fatalf("hits: got %d, %v, want %d", hits, err, m.Hits)
+		}
+		if err := CheckTally(row); err != nil {
+			t.Fatalf("checkTally: %v", err)
+		}
+	})
+}
+
+func TestMalformedTallyRowsAreRefusedAsCorrupt(t *testing.T) {
+	for name, value := range map[string]string{
+		"of a newer format":                    "03 00",
+		"with an unknown flag":                 "01 40 01",
+		"with a count of zero":                 "01 01 00",
+		"with bytes after it":                  "01 01 05 00",
+		"with an empty sketch":                 "01 10 00",
+		"whose sketch is missing":              "01 10",
+		"with an unknown sketch":               "01 10 03 00",
+		"with descending hashes":               "01 10 01 02 0200000000000000 0100000000000000",
+		"with a repeated hash":                 "01 10 01 02 0100000000000000 0100000000000000",
+		"with half a hash":                     "01 10 01 01 01000000",
+		"with a dense sketch of v1":            "01 10 02 01 0e 00 00 00004000" + strings.Repeat("00", 1<<14),
+		"without the breakdowns of its flag":   "01 21 01",
+		"with empty breakdowns":                "01 21 01 00",
+		"with breakdowns by nothing":           "01 21 01 01 00",
+		"with an unknown dimension":            "01 21 01 03 10 00 05",
+		"with breakdowns that are cut off":     "01 21 01 03 02 00",
+		"with bytes after its breakdowns":      "01 21 01 04 02 00 05 00",
+		"with a dimension without values":      "01 21 01 01 02",
+		"with a value without hits":            "01 21 02 03 02 01 05",
+		"with a value of 0 hits":               "01 21 02 04 02 01 05 00",
+		"with a value that has all hits":       "01 21 02 04 02 01 05 02",
+		"with a value of hits that are none":   "01 21 02 04 02 01 05 03",
+		"with values of more hits than it has": "01 21 03 06 02 02 05 02 06 02",
+		"with values of 2^64 hits and 1":       "01 21 03 0f 02 02 05 ffffffffffffffffff01 06 02",
+		"with a value and no hits":             "01 30 03 02 00 05 01 01 0100000000000000",
+		"with descending values":               "01 21 03 06 02 02 05 01 04 01",
+		"with a repeated value":                "01 21 03 06 02 02 05 01 05 01",
+		"with descending referrers":            "01 21 03 09 01 02 0162 01 026161 01 ",
+		"with a referrer of 254 bytes":         "01 21 01 8202 01 00 fe01" + strings.Repeat("61", 254),
+		"with 257 values":                      "01 21 8010 8504 02 8102" + strings.Repeat("00 01", 257),
+	} {
+		wantCorrupt(t, name, "tally", unhex(t, value))
+		if err := CheckTally(unhex(t, value)); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: checkTally: got %v, want ErrCorrupt", name, err)
+		}
+	}
+}
+
+func TestTalliesThatNoRowHoldsAreRefused(t *testing.T) {
+	long := strings.Repeat("a", engine.MaxReferrerBytes+1)
+	for name, d := range map[string]engine.Dimensions{
+		"long referrer":     {{{Value: long, Hits: 1}}},
+		"country of 2":      {nil, {{Value: "DE", Hits: 1}}},
+		"browser of 0":      {nil, nil, nil, {{Value: "", Hits: 1}}},
+		"device of no hits": {nil, nil, {{Value: "\x01"}}},
+		"too many hits":     {{{Value: "a", Hits: 3}}},
+		"too many together": {{{Value: "a", Hits: 2}, {Value: "b", Hits: 1}}},
+		"not in order":      {{{Value: "b", Hits: 1}, {Value: "a", Hits: 1}}},
+		"twice":             {{{Value: "b", Hits: 1}, {Value: "b", Hits: 1}}},
+		"257 values":        {make(engine.Breakdown, engine.MaxValues+1)},
+	} {
+		if err := CheckDimensions(&engine.Tally{Hits: 2, Dimensions: d}); err == nil {
+			t.Errorf("%s: got no error", name)
+		}
+	}
+	for _, tally := range []*engine.Tally{&goldenTally, &goldenDivided} {
+		if err := CheckDimensions(tally); err != nil {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestTheCheckOfATallyAgreesWithItsDecoder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		row := rowOf(rowtest.Models().Draw(t, "tally"))
+		at := rapid.IntRange(0, min(len(row)-1, 40)).Draw(t, "at")
+		row[at] ^= rapid.Byte().Draw(t, "flip")
+		_, decodeErr := decodeTally(row)
+		if checkErr := CheckTally(row); (checkErr == nil) != (decodeErr == nil) {
+			t.Fatalf("checkTally: %v, decodeTally: %v", checkErr, decodeErr)
+		}
+	})
+}
+
+func FuzzTally(f *testing.F) { fuzzCodec(f, "tally", tallySeeds()...) }
+
+// tallySeeds returns an empty tally row, one of few visitors, a dense one, and two with breakdowns.
+func tallySeeds() [][]byte {
+	dense := engine.Tally{Hits: 2000}
+	for i := range uint64(2000) {
+		dense.Visitors.Add(rowtest.Visitor(i))
+	}
+	return [][]byte{
+		AppendTally(nil, &engine.Tally{}), AppendTally(nil, &goldenTally), AppendTally(nil, &dense),
+		AppendTally(nil, &goldenDivided), rowOf(rowtest.HitFrom(1, "a.example", 5, 2, 1)),
+	}
+}
+
+// FuzzTallyReaders reads any bytes as a tally row in each of the ways there are: they agree on what
+// is one, and on its hits.
+func FuzzTallyReaders(f *testing.F) {
+	for _, row := range tallySeeds() {
+		f.Add(row)
+		f.Add(row[:len(row)-1])
+	}
+	f.Fuzz(func(t *testing.T, row []byte) {
+		tally, err := decodeTally(row)
+		if checkErr := CheckTally(row); (checkErr == nil) != (err == nil) || err != nil && !errors.Is(checkErr, ErrCorrupt) {
+			t.Fatalf("%x: checkTally: %v, decodeTally: %v", row, checkErr, err)
+		}
+		hits, hitsErr := DecodeTallyHits(row)
+		if hitsErr != nil && !errors.Is(hitsErr, ErrCorrupt) {
+			t.Fatalf("%x: got %v, want ErrCorrupt", row, hitsErr)
+		}
+		if err == nil && (hitsErr != nil || hits != tally.Hits) {
+			t.Fatalf("%x: got %d hits, %v, want %d", row, hits, hitsErr, tally.Hits)
+		}
+	})
+}
+
+// rowOf is the tally row of a model.
+func rowOf(m *rowtest.Model) []byte { return AppendTally(nil, m.Tally()) }
