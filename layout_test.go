@@ -44,7 +44,7 @@ var layers = map[string]layer{
 
 // rooms are packages that may import, of ours, only these.
 var rooms = map[string][]string{
-	module + "api/wire": {module + "api/problem", module + "api/rate", module + "api/turnstile"}, // problem needs engine and accounts
+	module + "api/wire": {module + "api/problem", module + "api/turnstile"},
 }
 
 // users are the packages that may import one that is not for all; tests are free here too.

@@ -6,16 +6,12 @@
 // reason. The redirector decides it. An authenticator says who the caller is: over the network by
 // token or by the cookie of a session, over the socket in the data folder by being able to open it. An endpoint is one row of the API's
 // table. A problem is an error as a client sees it, a kind is its status and code, a refusal an error that knows its
-// kind. A fleet is the listeners of one way in (public, local, admin) with the HTTP server that they share; patience
-// is how long a connection may take. A live stream is an answer that goes on (live.go): fasthttp reads it on the connection's
+// kind. A live stream is an answer that goes on (live.go): fasthttp reads it on the connection's
 // goroutine, and each look at the figures tells the sweep that the connection is well.
 //
 // # The way of a request
 //
-//	         socket
-//	           │  listener.go   accept (retried on EMFILE), track, sweep
-//	         gate               what could be read in two ways: parseFailed → 400, 414, 431, 501, 505
-//	        fasthttp            parse; what it cannot read: parseFailed → 400, 408, 413, 431
+//	      socket, fasthttp      (api/wire: what could be read in two ways is refused there)
 //	           │
 //	     handlePublic           recover · drain                    (front.go, panics.go)
 //	           │  path.go       raw path: /{code} or /{code}/ ?
@@ -58,9 +54,7 @@
 //
 // # Who the client is
 //
-// The socket's other end, unless it is a trusted proxy: then the rightmost hop of one header that is no trusted proxy
-// itself. A hop that is no address ends the walk at the hop before it, which a trusted proxy vouched for. A peer
-// without an IP address (a Unix socket) is this machine. Tokens are taken over plain HTTP only from this machine, and
+// Package wire says whose address a request comes from. Tokens are taken over plain HTTP only from this machine, and
 // a forwarding header says that a request is not from this machine, whatever its socket says.
 //
 // # How often
@@ -91,7 +85,7 @@
 //	passwords           half     8            64, 5 s         cores; 4 at most (api/account)
 //	QR codes            half     16           64, 5 s         cores
 //	previews            16       64           1,024, 5 s
-//	large bodies        32       8            64, 10 s        of a listener (largebody.go); slow ones make room
+//	large bodies        32       8            64, 10 s        of a listener (api/wire); slow ones are cut
 //	live streams        256      16
 //	requests for tokens 32       4
 //
@@ -103,11 +97,8 @@
 //
 // # HTTPS
 //
-// ServePublic takes a TLS listener. The handshake happens on the connection's goroutine, in fasthttp's first look at it; until its
-// first request a connection counts as one that is in a head, so the sweep ends a handshake after 10 s, whatever
-// trickles. The gate stands above TLS and reads what it has decrypted: framing is the same. fasthttp speaks HTTP/1.1, so
-// nothing else is offered (ALPN). A client that speaks HTTP instead of TLS is told so in the clear, by a 400, and the connection is
-// closed (plainhttp.go). Answers over TLS demand HTTPS (RFC 6797) but for redirects of known codes, which cost nothing so.
+// ServePublic takes a TLS listener; package wire times its handshakes. fasthttp speaks HTTP/1.1, so nothing else is offered (ALPN).
+// Answers over TLS demand HTTPS (RFC 6797) but for redirects of known codes, which cost nothing so.
 //
 // insecure.go is the plain listener beside it: a 301, or a 308 that keeps the method, to the same bytes of path and query on
 // BaseURL, never on the Host of the request; and ACME's http-01 challenges.
@@ -127,51 +118,12 @@
 //
 // # What is let in
 //
-// The gate (gate.go, head.go, chunk.go, grammar.go) stands between socket and fasthttp, in the connection's Read. It reads each
-// message by RFC 9112's grammar and nothing else, and refuses what somebody before us could read in another way, so that both
-// never disagree where a request ends: Transfer-Encoding beside Content-Length, or in HTTP/1.0, or any but a single chunked;
-// lengths that come twice or are not digits; chunk sizes, extensions and trailers that are not well-formed; lines that do not
-// end in CR LF, folded lines, names with white space; targets with fragments, control or 8-bit bytes; no Host, two, or one that
-// is none; GET and HEAD with a body; versions but 1.0 and 1.1. fasthttp 1.74 takes most of that: a lone LF, folding, "identity",
-// spaces in names, extensions without end, 4,000 fields; and it puts trailer fields among the header fields, where a client of a
-// trusted proxy could name its own address. Extensions and trailers are therefore checked and dropped.
+// Package wire reads requests, and refuses those that could be read in two ways. Two Authorization lines are refused by the
+// API alone (auth.go), with 400: a redirect does not read them.
 //
-// What is refused is answered once (400, 413, 414, 431, 501 for codings, CONNECT and very long methods, 505), the connection is
-// closed, and nothing behind it is read. Two Authorization lines are refused likewise, but by the API alone (auth.go): a redirect
-// does not read them. After Connection: close, in any spelling, nothing more is read either. The rows of
-// api/wiretest say it request by request; FuzzRequestHead holds that net/http sees the same requests in whatever gets through.
+// # Shutdown
 //
-// An interim response is sent only to a request with a body (interim.go): another client would take it for the answer.
-//
-// It costs a request of the load benchmark 60 to 90 ns of about 20 µs, a browser's some 270, and no allocation
-// (BenchmarkGate): lines are found by IndexByte, names are looked at once, values are left to fasthttp, and a head that comes in
-// one piece is not copied. The handler's own look at the framing is gone for it. Rejected: to look at RawHeaders in the
-// handler, which has neither the request line's end nor chunks; a deadline or a proxy of our own.
-//
-// # Time and connections
-//
-// fasthttp's ReadTimeout and IdleTimeout cost 0.66 µs of the 5 µs of a request, so they are off. A connection notes
-// with one atomic store, by a clock that ticks once a second, when it became busy or idle; a sweep once a second (sweep.go)
-// looks at all of them and ends those that take too long:
-//
-//	head         10 s from its first byte, or from the connection's beginning    408
-//	request      30 s from its first byte to the last of its answer,             408 while it is read, then reset
-//	             and 1 s for every 16 KiB of a body or a large answer that move
-//	between      75 s                                                            closed
-//
-// So a client that trickles gains nothing, and one that moves 128 kbit/s is let be. A redirect pays for none of it: the gate
-// knows when a head does not end with what has come, and only then, or in a body, something is noted; answers are counted in
-// pieces of 32 KiB. The reset frees what the kernel keeps of an answer that nobody reads.
-//
-// A listener has so many slots, as many as there are descriptors for, and each address so many of them (room.go; an IPv6
-// address stands for its /64; trusted proxies and this machine have no share). When either is used up, the connection that has been
-// idle for longest makes room; if none is idle, the newcomer of an address is refused, and one of the listener waits in the
-// backlog. The table of addresses has only those with connections. A connection has 100,000 requests, so that clients
-// of a balancer spread again.
-//
-// An idle connection costs 14 to 20 KiB (make slow). The sweep looks at 10,000 connections in about 1 ms.
-//
-// Shutdown drains: /readyz says so, every answer carries Connection: close, listeners are closed; connections of two
+// Shutdown (drain.go) drains: /readyz says so, every answer carries Connection: close, listeners are closed; connections of two
 // seconds' age that have never sent a byte are cut (fasthttp takes them for busy); after 3 s idle connections are cut,
 // and requests under way are waited for as long as the context allows.
 //
@@ -224,10 +176,8 @@
 // 422 for the last admin. Deleting or demoting the only admin is invalid, code last_admin, not a conflict: no repetition helps.
 //
 // Bodies are read whole, before the door is asked: 64 KiB, and more only where the endpoint's row
-// says so and the token or session is good for it, or on the socket (limits.go). Of those larger
-// ones 32 come at a time, 8 of one user; others wait, and meanwhile a body that moves less than 256
-// KiB a second loses its place with 408 (largebody.go). The place is taken when the head has been
-// read, because it says whose the body is.
+// says so and the token or session is good for it, or on the socket (bodylimits.go). How many larger
+// ones come at a time, and of whom, package wire holds.
 //
 // A panic is answered 500 and ends its connection; those of one place are logged once a minute (panics.go).
 //

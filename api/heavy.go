@@ -20,7 +20,7 @@ const (
 
 // Limits of what waits for a core: at most 32 heavy reads, 16 exports, 4 hashes, and as many QR
 // codes as there are places; the rest of 256 is for bulks, whose bodies of usual size take 13 MiB.
-// A request has 30 s in all (sweep.go): after 20 of them it is too late to begin.
+// A request has 30 s in all (api/wire): after 20 of them it is too late to begin.
 const (
 	maxCostlyWaiting = 256
 	costlyPatience   = 20 * time.Second

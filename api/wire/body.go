@@ -6,18 +6,20 @@ import (
 	"shunt/api/turnstile"
 )
 
-// Sizes of requests and of what is kept for connections.
+// Limits of every group.
 const (
-	MaxConnections     = 1 << 15  // of a group, at 16 + 4 KiB of buffers each: 640 MiB
+	MaxConnections = 1 << 15  // at 16 + 4 KiB of buffers each: 640 MiB
+	MaxBodyBytes   = 64 << 10 // of a body, unless Group.MaxBody says otherwise
+
 	maxHeaderBytes     = 16 << 10 // request line and header fields together
-	MaxBodyBytes       = 64 << 10 // unless Group.MaxBody says otherwise
 	maxRequestsPerConn = 100_000  // so that the clients of a balancer spread again after a change
 )
 
 // noBody is fasthttp's ContentLength of a request without Content-Length and Transfer-Encoding.
 const noBody = -2
 
-// prepareBody is fasthttp's HeaderReceived hook: it says how large the body may be. The hot path ends at its first line.
+// prepareBody is fasthttp's HeaderReceived hook, which returns how large the body may be. A
+// redirect leaves it at the first line.
 func (g *Group) prepareBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	if h.IsGet() || h.IsHead() {
 		return fasthttp.RequestConfig{}
@@ -34,8 +36,8 @@ func (g *Group) bodyLimit(h *fasthttp.RequestHeader) (limit int, sender turnstil
 	return g.MaxBody(h)
 }
 
-// dropExpect takes the wish for 100 Continue out of a request whose client does not know it, which is one of HTTP/1.0
-// (RFC 9110, 10.1.1), or has no body to wait with (interim.go).
+// dropExpect removes Expect from a request of HTTP/1.0, whose client does not know 100 Continue
+// (RFC 9110, 10.1.1), and from a request without a body, for which no client waits (interim.go).
 func dropExpect(h *fasthttp.RequestHeader) {
 	if !h.IsHTTP11() || h.ContentLength() == 0 || h.ContentLength() == noBody {
 		h.Del(fasthttp.HeaderExpect)

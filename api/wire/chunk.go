@@ -1,15 +1,18 @@
 package wire
 
-import "shunt/api/problem"
+import (
+	"shunt/api/problem"
+)
 
-// A chunk is where the gate is in a chunked body (RFC 9112, 7.1), but for the data of chunks.
+// A chunk is the position of the gate in a chunked body (RFC 9112, 7.1), outside the data of
+// chunks.
 //
 //	chunked-body = *chunk last-chunk trailer-section CRLF
 //	chunk        = chunk-size [ chunk-ext ] CRLF chunk-data CRLF
 type chunk struct {
 	state  chunkState
-	digits int
-	size   int
+	digits int // of size, so far
+	size   int // of the chunk
 	extra  int // bytes of extensions and trailers in the whole body
 }
 
@@ -18,11 +21,11 @@ type chunkState uint8
 
 const (
 	sizeDigits     chunkState = iota
-	behindSize                // white space that an extension must follow
-	extensionStart            // its name, after maybe white space
+	afterSize                 // white space; an extension must follow
+	extensionStart            // white space, or the name of an extension
 	extension
 	sizeLF
-	behindData // CR LF
+	afterData // CR
 	dataLF
 	trailerLine // a field, or the end
 	trailerName
@@ -31,8 +34,8 @@ const (
 	bodyLF
 )
 
-// read reads b until data or the end of the body comes, and writes to out, which is at or before b, what fasthttp may see:
-// everything but extensions and trailer fields.
+// read reads b until data or the end of the body comes. It writes what fasthttp may see to out:
+// everything but extensions and trailer fields. out may begin where b does, or before it.
 func (c *chunk) read(g *gate, out, b []byte) (used, kept int) {
 	for used < len(b) && g.part == partChunk && g.refused == nil {
 		next := b[used]
@@ -45,19 +48,19 @@ func (c *chunk) read(g *gate, out, b []byte) (used, kept int) {
 	return used, kept
 }
 
-// step takes the next byte, and tells whether fasthttp may see it.
+// step reads the next byte and reports whether fasthttp may see it.
 func (c *chunk) step(g *gate, b byte) (keep bool) {
 	switch c.state {
-	case sizeDigits, behindSize, extensionStart, extension:
+	case sizeDigits, afterSize, extensionStart, extension:
 		return c.stepSize(g, b)
-	case sizeLF, behindData, dataLF, bodyLF:
+	case sizeLF, afterData, dataLF, bodyLF:
 		return c.stepEnd(g, b)
 	}
 	c.stepTrailer(g, b)
 	return c.state == bodyLF // the CR of the empty line
 }
 
-// stepSize goes through a size line up to its CR.
+// stepSize reads a size line up to its CR.
 func (c *chunk) stepSize(g *gate, b byte) (keep bool) {
 	class := bytesOf[b]
 	switch {
@@ -71,10 +74,10 @@ func (c *chunk) stepSize(g *gate, b byte) (keep bool) {
 	case c.state == extension && class&inText != 0, c.state == extensionStart && isOWS(b):
 	case c.state == extensionStart && class&inToken != 0:
 		c.state = extension
-	case c.digits > 0 && c.state <= behindSize && b == ';':
+	case c.digits > 0 && c.state <= afterSize && b == ';':
 		c.state = extensionStart
-	case c.digits > 0 && c.state <= behindSize && isOWS(b):
-		c.state = behindSize
+	case c.digits > 0 && c.state <= afterSize && isOWS(b):
+		c.state = afterSize
 	default:
 		g.refuse(problem.BadRequest, "a chunk's size is not well-formed")
 	}
@@ -82,10 +85,10 @@ func (c *chunk) stepSize(g *gate, b byte) (keep bool) {
 	return false
 }
 
-// stepEnd takes the ends of lines, and begins what follows them.
+// stepEnd consumes CR and LF and enters the next state.
 func (c *chunk) stepEnd(g *gate, b byte) (keep bool) {
 	want := byte('\n')
-	if c.state == behindData {
+	if c.state == afterData {
 		want = '\r'
 	}
 	if b != want {
@@ -93,7 +96,7 @@ func (c *chunk) stepEnd(g *gate, b byte) (keep bool) {
 		return false
 	}
 	switch {
-	case c.state == behindData:
+	case c.state == afterData:
 		c.state = dataLF
 	case c.state == dataLF:
 		c.state, c.digits = sizeDigits, 0
@@ -107,8 +110,8 @@ func (c *chunk) stepEnd(g *gate, b byte) (keep bool) {
 	return true
 }
 
-// stepTrailer goes through the lines of trailer fields, which must be well-formed and are dropped: whoever merges them into
-// the header fields believes what RFC 9110, 6.5.1, says not to.
+// stepTrailer reads the lines of trailer fields. They must be well-formed and are dropped: a
+// program that merges them into the header fields believes what RFC 9110, 6.5.1, tells it not to.
 func (c *chunk) stepTrailer(g *gate, b byte) {
 	class := bytesOf[b]
 	switch {
@@ -130,7 +133,7 @@ func (c *chunk) stepTrailer(g *gate, b byte) {
 	c.drop(g)
 }
 
-// drop counts a byte that fasthttp does not see.
+// drop counts a byte that fasthttp does not see, and refuses the body if there are too many.
 func (c *chunk) drop(g *gate) {
 	if c.extra++; c.extra > maxChunkExtraBytes {
 		g.refuse(problem.HeadersTooLarge, "chunk extensions and trailer fields are too large")
@@ -139,6 +142,7 @@ func (c *chunk) drop(g *gate) {
 
 func isOWS(b byte) bool { return b == ' ' || b == '\t' }
 
+// hexDigit returns the value of a hexadecimal digit, -1 if b is not one.
 func hexDigit(b byte) int {
 	switch {
 	case isDigit(b):

@@ -9,12 +9,15 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// thisMachine stands for a peer without an IP address: a Unix socket or a pipe, which only this machine can open.
+// thisMachine stands for a peer without an IP address: a Unix socket or a pipe, which only this
+// machine can open.
 var thisMachine = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
-// PeerAddr returns the address of the socket's other end.
+// PeerAddr returns the address of the other end of the connection; see AddrOf.
 func PeerAddr(ctx *fasthttp.RequestCtx) netip.Addr { return AddrOf(ctx.RemoteAddr()) }
 
+// AddrOf returns the IP address in a without a zone, and IPv4 in its own form. An address of
+// another kind, such as that of a Unix socket, is this machine's: 127.0.0.1.
 func AddrOf(a net.Addr) netip.Addr {
 	if tcp, ok := a.(*net.TCPAddr); ok {
 		if addr := tcp.AddrPort().Addr(); addr.IsValid() {
@@ -24,14 +27,14 @@ func AddrOf(a net.Addr) netip.Addr {
 	return thisMachine
 }
 
-// Proxies are the peers that are believed when they say whom they speak for.
+// Proxies are the peers that are trusted when they name the client that they speak for.
 type Proxies struct {
-	Trusted []netip.Prefix
-	Header  string // the one header that is believed; empty: none
-
-	CountryHeader string // the header in which they say the client's country; empty: none
+	Trusted       []netip.Prefix
+	Header        string // the one header with the client's address; empty: none
+	CountryHeader string // the header with the client's country; empty: none
 }
 
+// Trust reports whether addr is a trusted proxy.
 func (p *Proxies) Trust(addr netip.Addr) bool {
 	for _, prefix := range p.Trusted {
 		if prefix.Contains(addr) {
@@ -41,8 +44,9 @@ func (p *Proxies) Trust(addr netip.Addr) bool {
 	return false
 }
 
-// ClientAddr returns the address of the client: the peer's, or if the peer is trusted, the header's rightmost hop that
-// is no trusted proxy. The header may come in several lines; they are one list. It does not allocate.
+// ClientAddr returns the address of the client. It is the peer's, or, if the peer is a trusted
+// proxy, the rightmost hop in the header that is not one. Several lines of the header are one list.
+// It does not allocate.
 func (p *Proxies) ClientAddr(ctx *fasthttp.RequestCtx, peer netip.Addr) netip.Addr {
 	if len(p.Trusted) == 0 || p.Header == "" || !p.Trust(peer) {
 		return peer
@@ -58,8 +62,9 @@ func (p *Proxies) ClientAddr(ctx *fasthttp.RequestCtx, peer netip.Addr) netip.Ad
 	return client
 }
 
-// CountryCode returns what a trusted peer says of the client's country; nil if it says nothing. The last line counts: a
-// proxy that adds its own behind the client's puts it there. It does not allocate.
+// CountryCode returns the client's country as a trusted peer says it, nil if it says nothing. The
+// last line counts, because a proxy adds its own line after the client's. The result aliases ctx.
+// It does not allocate.
 func (p *Proxies) CountryCode(ctx *fasthttp.RequestCtx, peer netip.Addr) []byte {
 	if p.CountryHeader == "" || !p.Trust(peer) {
 		return nil
@@ -71,9 +76,10 @@ func (p *Proxies) CountryCode(ctx *fasthttp.RequestCtx, peer netip.Addr) []byte 
 	return lines[len(lines)-1]
 }
 
-// rightmostHop goes through a line's hops from the right, as long as they are trusted proxies. nearest is the hop, or the
-// peer, right of the line. A hop that is no address ends the walk: whatever stands left of it, nobody vouches for, so the
-// proxy that wrote it is the best that is known. Empty hops do not count (RFC 9110, 5.6.1).
+// rightmostHop walks over the hops of a line from the right, as long as they are trusted proxies.
+// nearest is the hop, or the peer, to the right of the line. A hop that is not an address ends the
+// walk: nobody vouches for what stands to its left, so the proxy that wrote it is the best that is
+// known. Empty hops do not count (RFC 9110, 5.6.1).
 func (p *Proxies) rightmostHop(nearest netip.Addr, line []byte) (addr netip.Addr, decided bool) {
 	for len(line) > 0 {
 		comma := bytes.LastIndexByte(line, ',')
@@ -94,8 +100,9 @@ func (p *Proxies) rightmostHop(nearest netip.Addr, line []byte) (addr netip.Addr
 	return nearest, false
 }
 
-// parseHop reads an address as proxies write it: 192.0.2.1, 192.0.2.1:4711, 2001:db8::1, [2001:db8::1],
-// [2001:db8::1]:4711, the IPv6 ones maybe with a zone, which says nothing beyond its machine and is dropped.
+// parseHop reads an address as proxies write it: 192.0.2.1, 192.0.2.1:4711, 2001:db8::1,
+// [2001:db8::1], [2001:db8::1]:4711. An IPv6 address may have a zone, which means nothing outside
+// its machine and is dropped.
 func parseHop(hop []byte) (netip.Addr, bool) {
 	if hop[0] == '[' {
 		end := bytes.IndexByte(hop, ']')
@@ -119,7 +126,7 @@ func parseHop(hop []byte) (netip.Addr, bool) {
 	return addr.Unmap(), err == nil
 }
 
-// isPort: nothing, or ":" and one to five digits.
+// isPort reports whether b is empty, or ":" and one to five digits.
 func isPort(b []byte) bool {
 	if len(b) == 0 {
 		return true
@@ -135,5 +142,5 @@ func isPort(b []byte) bool {
 	return true
 }
 
-// viewString is b as a string, without a copy: it must not outlive b.
+// viewString returns b as a string without a copy. The string must not outlive b.
 func viewString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

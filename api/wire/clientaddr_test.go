@@ -10,7 +10,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// requestFrom is a request context of a peer, with header lines (name, value, name, value…).
+// requestFrom returns the context of a request of peer with header lines (name, value, name,
+// value…).
 func requestFrom(peer net.Addr, lines ...string) *fasthttp.RequestCtx {
 	var req fasthttp.Request
 	for i := 0; i < len(lines); i += 2 {
@@ -40,7 +41,7 @@ var someProxies = Proxies{
 	Header:  "X-Forwarded-For",
 }
 
-func TestTheClientIsTheRightmostHopThatIsNoTrustedProxy(t *testing.T) {
+func TestTheClientIsTheRightmostHopThatIsNotTrusted(t *testing.T) {
 	for name, c := range map[string]struct {
 		peer  string
 		lines []string
@@ -97,6 +98,31 @@ func TestOnlyTheConfiguredHeaderIsBelieved(t *testing.T) {
 	}
 }
 
+func TestOnlyATrustedProxyIsBelievedWhereTheClientIs(t *testing.T) {
+	p := Proxies{Trusted: someProxies.Trusted, CountryHeader: "CF-IPCountry"}
+	for name, c := range map[string]struct {
+		peer  string
+		lines []string
+		want  string
+	}{
+		"a trusted peer":         {"10.0.0.1", []string{"CF-IPCountry", "DE"}, "DE"},
+		"in any case":            {"10.0.0.1", []string{"cf-ipcountry", "de"}, "de"},
+		"a peer that is not":     {"192.0.2.1", []string{"CF-IPCountry", "DE"}, ""},
+		"a trusted peer, silent": {"10.0.0.1", nil, ""},
+		"another header":         {"10.0.0.1", []string{"X-Country", "DE"}, ""},
+		"two lines":              {"10.0.0.1", []string{"CF-IPCountry", "US", "CF-IPCountry", "DE"}, "DE"},
+	} {
+		ctx := requestFrom(tcpAddr(c.peer), c.lines...)
+		if got := p.CountryCode(ctx, PeerAddr(ctx)); string(got) != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+	ctx := requestFrom(tcpAddr("10.0.0.1"), "CF-IPCountry", "DE")
+	if got := someProxies.CountryCode(ctx, PeerAddr(ctx)); got != nil {
+		t.Errorf("without the setting: got %q, want nothing", got)
+	}
+}
+
 func TestAPeerWithoutAnAddressIsThisMachine(t *testing.T) {
 	ctx := requestFrom(&net.UnixAddr{Name: "@", Net: "unix"}, "X-Forwarded-For", "192.0.2.7")
 	if got := PeerAddr(ctx); got != thisMachine {
@@ -116,8 +142,8 @@ func TestFindingTheClientDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// Whatever a header holds: the client is the peer, or an address that stands in the header and is no trusted proxy unless
-// all right of it are.
+// FuzzForwardedFor: the client is the peer or an address in the header. That address is not a
+// trusted proxy, unless all to its right are.
 func FuzzForwardedFor(f *testing.F) {
 	for _, seed := range []string{"192.0.2.7", "a, 10.0.0.1", "[::1]:1,,", "%", "[", "1:2", "fe80::1%", ":", "[]:", "::ffff:10.0.0.1"} {
 		f.Add(seed, "10.0.0.3")
@@ -132,7 +158,7 @@ func FuzzForwardedFor(f *testing.F) {
 			t.Fatalf("%q, %q: got %v, want a plain address", first, second, addr)
 		}
 		if !decided && !someProxies.Trust(addr) {
-			t.Fatalf("%q, %q: got %v, which is no trusted proxy, without having decided", first, second, addr)
+			t.Fatalf("%q, %q: got %v, which is not a trusted proxy, without having decided", first, second, addr)
 		}
 	})
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// A conn passes what its client sends through a gate, and notes for the sweep where it is. What is noted costs a request two
-// atomic stores; everything else happens only if a head does not come in one piece, or if there is a body.
+// A conn passes what its client sends through a gate, and notes its progress for the sweep. The
+// notes cost a request two atomic stores. Everything else happens only if a head does not come in
+// one piece, or if there is a body.
 type conn struct {
 	net.Conn
 	owner *listener
@@ -20,19 +21,20 @@ type conn struct {
 
 	state   atomic.Int64 // since, on the owner's clock, << 1 | busy
 	moved   atomic.Int64 // bytes of this request's body, and of its answer if that is large
-	inHead  atomic.Bool  // its client has begun a head, or has sent nothing yet; written by Read
-	heard   atomic.Bool  // written by Read
-	lingers atomic.Bool
-	interim interim // of the goroutine that writes
-	plain   bool    // the client spoke HTTP where TLS is spoken; of the connection's goroutine
+	inHead  atomic.Bool  // the client has begun a head, or has sent nothing yet; written by Read
+	heard   atomic.Bool  // the client has sent something; written by Read
+	lingers atomic.Bool  // Close is to wait for the client to read the answer
+	interim interim      // of the goroutine that writes
+	plain   bool         // the client spoke HTTP where TLS is spoken; of the connection's goroutine
 
-	// In the owner's hands, under its lock.
-	address    netip.Addr // counted for; zero: for none
+	// Guarded by the owner's lock.
+	address    netip.Addr // that c is counted for; zero: none
 	next, prev *conn      // of the same address
-	evicting   bool       // it was closed to make room
+	evicting   bool       // it was chosen for eviction
 }
 
-// Read reads what the gate lets through. Of TLS the first byte is that of a request, not of the handshake.
+// Read reads what the gate lets through. Over TLS, the first byte that the gate sees is the first
+// of a request, not of the handshake.
 func (c *conn) Read(b []byte) (n int, err error) {
 	for n == 0 && err == nil && len(b) > 0 {
 		if c.gate.closed() {
@@ -46,6 +48,7 @@ func (c *conn) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
+// pass passes b through the gate and notes for the sweep what has come.
 func (c *conn) pass(b []byte) int {
 	if !c.heard.Load() {
 		c.heard.Store(true)
@@ -60,10 +63,10 @@ func (c *conn) pass(b []byte) int {
 	return n
 }
 
-// largeWrite is what a Write takes at a time. A redirect with its head is smaller.
+// largeWrite is how many bytes are written at a time. A redirect is smaller.
 const largeWrite = 32 << 10
 
-// Write writes b, but not an interim response that nobody waits for.
+// Write writes b, without an interim response that the client does not wait for.
 func (c *conn) Write(b []byte) (n int, err error) {
 	if len(b) > largeWrite || c.interim.unwanted {
 		return c.writeSlow(b)
@@ -71,7 +74,7 @@ func (c *conn) Write(b []byte) (n int, err error) {
 	return c.Conn.Write(b)
 }
 
-// writeSlow writes large answers piece by piece, so that the sweep sees that their client takes them.
+// writeSlow writes a large answer in pieces, so that the sweep sees that the client takes it.
 func (c *conn) writeSlow(b []byte) (n int, err error) {
 	if c.interim.unwanted {
 		return c.writeWithoutInterim(b)
@@ -89,7 +92,7 @@ func (c *conn) writeSlow(b []byte) (n int, err error) {
 	return n + m, err
 }
 
-// note notes that a request begins, or has been answered.
+// note notes that a request begins (busy) or has been answered.
 func (c *conn) note(busy bool) {
 	state := c.owner.seconds.Load() << 1
 	if busy {
@@ -102,6 +105,7 @@ func (c *conn) note(busy bool) {
 	}
 }
 
+// noted returns what was noted last, and when, on the sweeper's clock.
 func (c *conn) noted() (since int64, busy bool) {
 	state := c.state.Load()
 	return state >> 1, state&1 != 0
@@ -113,9 +117,9 @@ const (
 	lingerBytes = 1 << 20
 )
 
-// Close closes the connection. If there is something unread, closing would reset it, and the client might lose an
-// answer that it has not read yet: so a lingering connection is closed for writing first, and what still comes is
-// dropped for a while. It counts as open until then.
+// Close closes the connection. Closing with unread bytes would reset it, and the client might lose
+// an answer that it has not read yet. So a connection that lingers is closed for writing first, and
+// what still comes is discarded for a while. It counts as open until then.
 func (c *conn) Close() error {
 	talk := c.Conn
 	if c.plain {
@@ -131,13 +135,14 @@ func (c *conn) Close() error {
 	return err
 }
 
-// drop closes the connection for somebody else than its goroutine, which does the rest. It never blocks: of TLS it closes the
-// socket, because a goodbye would wait for a client that does not read.
+// drop closes the connection from another goroutine; the connection's own goroutine notices and
+// calls Close. drop never blocks: with TLS it closes the socket below, because a close alert would
+// wait for a client that does not read.
 func (c *conn) drop() {
 	_ = c.socket().Close()
 }
 
-// reset is drop, and lets the kernel forget what the client has not taken.
+// reset is drop, but the kernel also discards what the client has not taken.
 func (c *conn) reset() {
 	if tcp, ok := c.socket().(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
@@ -145,6 +150,7 @@ func (c *conn) reset() {
 	c.drop()
 }
 
+// socket returns the connection below TLS.
 func (c *conn) socket() net.Conn {
 	if t, ok := c.Conn.(*tls.Conn); ok {
 		return t.NetConn()
@@ -152,11 +158,12 @@ func (c *conn) socket() net.Conn {
 	return c.Conn
 }
 
-// tlsConn shows fasthttp that a connection is one of TLS.
+// A tlsConn has the methods by which fasthttp recognizes TLS.
 type tlsConn struct{ *conn }
 
 func (c tlsConn) ConnectionState() tls.ConnectionState { return c.Conn.(*tls.Conn).ConnectionState() }
 
+// connOf returns the conn that c is, nil if it is another connection.
 func connOf(c net.Conn) *conn {
 	switch c := c.(type) {
 	case *conn:
@@ -174,21 +181,23 @@ func noteState(c net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// Renew gives the request under way on c its whole time again.
+// Renew gives the request under way on c its whole time again. A handler whose answer goes on for
+// long calls it whenever the client has taken a part. c may be any connection.
 func Renew(c net.Conn) {
 	if tracked := connOf(c); tracked != nil {
 		tracked.note(true)
 	}
 }
 
-// Sent earns the request under way on c the time for so many bytes of an answer.
+// Sent adds to the time of the request under way on c, for a number of bytes of its answer that are
+// being sent. Slower clients than minRate are cut. c may be any connection.
 func Sent(c net.Conn, bytes int) {
 	if tracked := connOf(c); tracked != nil {
 		tracked.moved.Add(int64(bytes))
 	}
 }
 
-// linger makes the close of a connection wait for its client to read the answer.
+// linger has Close wait for the client to read the answer.
 func linger(c net.Conn) {
 	if tracked := connOf(c); tracked != nil {
 		tracked.lingers.Store(true)

@@ -5,25 +5,29 @@ import (
 	"slices"
 )
 
-// Who gets a connection when there are many: a listener has so many slots, and each address so many of them. A connection
-// that has waited longest for its next request makes room for one that has something to ask, since a browser or a proxy
-// opens another one when it needs it.
+// Which connections are kept when there are too many. A listener has a fixed number of slots, and
+// each address may take a fixed number of them. When either number is used up, the connection that
+// has been idle for longest is evicted for the new one: a browser or a proxy opens another when it
+// needs it.
 
-// evictFraction is the share of all slots that is cleared at a time: looking at every connection is dear.
+// evictFraction: 1/64 of all slots are freed at a time, because scanning every connection is
+// expensive.
 const evictFraction = 64
 
-// idleEnough is for how many of the sweeper's seconds a connection must have been idle to make room. Two of them are more than
-// one of time: one between two requests of a client that goes on is never cut.
+// idleEnough is how long a connection must have been idle to be evicted, on the sweeper's clock.
+// Two of its seconds are more than one second, so a connection between two requests of a busy
+// client is never evicted.
 const idleEnough = 2
 
-// An addressConns is the open connections of an address.
+// An addressConns is the list of open connections of one address.
 type addressConns struct {
 	first *conn
 	n     int
 }
 
-// countedAddress returns what c's connections are counted by: the peer's address, an IPv6 one's /64. Trusted proxies speak
-// for many, and this machine is no stranger: they are not counted.
+// countedAddress returns the address that a connection of peer is counted for: the peer's own, or
+// its /64 if it is IPv6. Trusted proxies are not counted, because they speak for many clients;
+// neither is this machine.
 func (l *listener) countedAddress(peer netip.Addr) (addr netip.Addr, counted bool) {
 	if l.limits.PerAddress <= 0 || peer.IsLoopback() || l.limits.Exempt != nil && l.limits.Exempt.Trust(peer) {
 		return netip.Addr{}, false
@@ -31,8 +35,8 @@ func (l *listener) countedAddress(peer netip.Addr) (addr netip.Addr, counted boo
 	return NetworkOf(peer), true
 }
 
-// NetworkOf returns what stands for an address where clients are counted: an IPv6 one's /64, because a household or a phone has
-// all of it.
+// NetworkOf returns the address that clients are counted by: an IPv4 address itself, and the /64 of
+// an IPv6 address, because a household or a phone has all of it.
 func NetworkOf(addr netip.Addr) netip.Addr {
 	if addr.Is6() && !addr.Is4In6() {
 		prefix, _ := addr.Prefix(64) // 64 is no error
@@ -41,16 +45,17 @@ func NetworkOf(addr netip.Addr) netip.Addr {
 	return addr
 }
 
-// joinLocked counts c for its address. If that has its share already, c takes the place of the one that has been idle for
-// longest; if none is, there is no room.
-func (l *listener) joinLocked(c *conn, addr netip.Addr) (room bool, replaced *conn) {
+// joinLocked counts c for addr. If addr has its share of connections already, the one that has been
+// idle for longest is evicted, and the caller must close it. joinLocked returns false if none has
+// been idle for long enough.
+func (l *listener) joinLocked(c *conn, addr netip.Addr) (ok bool, evicted *conn) {
 	of := l.mu.addresses[addr]
 	if of.n >= l.limits.PerAddress {
-		if replaced = of.longestIdle(l.seconds.Load()); replaced == nil {
+		if evicted = of.longestIdle(l.seconds.Load()); evicted == nil {
 			return false, nil
 		}
-		replaced.evicting = true
-		l.leaveLocked(replaced)
+		evicted.evicting = true
+		l.leaveLocked(evicted)
 		of = l.mu.addresses[addr]
 	}
 	c.address, c.next = addr, of.first
@@ -58,10 +63,10 @@ func (l *listener) joinLocked(c *conn, addr netip.Addr) (room bool, replaced *co
 		of.first.prev = c
 	}
 	l.mu.addresses[addr] = addressConns{c, of.n + 1}
-	return true, replaced
+	return true, evicted
 }
 
-// leaveLocked ends that c is counted for its address, if it is. The table has only addresses with connections.
+// leaveLocked undoes joinLocked, if c is counted. The table has only addresses with connections.
 func (l *listener) leaveLocked(c *conn) {
 	if !c.address.IsValid() {
 		return
@@ -83,6 +88,8 @@ func (l *listener) leaveLocked(c *conn) {
 	c.address, c.next, c.prev = netip.Addr{}, nil, nil
 }
 
+// longestIdle returns the connection that has been idle for longest, nil if none has been idle for
+// long enough.
 func (of addressConns) longestIdle(now int64) (longest *conn) {
 	least := now - idleEnough
 	for c := of.first; c != nil; c = c.next {
@@ -93,29 +100,30 @@ func (of addressConns) longestIdle(now int64) (longest *conn) {
 	return longest
 }
 
-// pickIdleLocked returns the connections that make room for others, a batch of those that have been idle for longest.
+// pickIdleLocked returns the connections to evict: up to 1/evictFraction of all slots, those that
+// have been idle for longest first.
 func (l *listener) pickIdleLocked(now int64) []*conn {
-	type waiting struct {
+	type idleConn struct {
 		c     *conn
 		since int64
 	}
-	var idle []waiting
+	var idle []idleConn
 	for c := range l.mu.conns {
 		if since, busy := c.noted(); !busy && !c.evicting && now-since >= idleEnough {
-			idle = append(idle, waiting{c, since})
+			idle = append(idle, idleConn{c, since})
 		}
 	}
-	slices.SortFunc(idle, func(a, b waiting) int { return int(a.since - b.since) })
+	slices.SortFunc(idle, func(a, b idleConn) int { return int(a.since - b.since) })
 	chosen := make([]*conn, 0, max(1, cap(l.slots)/evictFraction))
-	for _, w := range idle[:min(len(idle), cap(chosen))] {
-		w.c.evicting = true
-		chosen = append(chosen, w.c)
+	for _, i := range idle[:min(len(idle), cap(chosen))] {
+		i.c.evicting = true
+		chosen = append(chosen, i.c)
 	}
 	return chosen
 }
 
-// evictIdle closes connections that do nothing when all slots are taken. It looks for them once a second, in the sweep,
-// if there are none.
+// evictIdle closes idle connections when all slots are taken. If it finds none, it does not look
+// again before the next sweep.
 func (l *listener) evictIdle() {
 	now := l.seconds.Load()
 	if l.fruitless.Load() == now {

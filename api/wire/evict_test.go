@@ -9,7 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// crowd is a listener whose connections are made by hand.
+// crowd returns a listener whose connections the test makes by hand.
 func crowd(t *testing.T, lim Limits) *listener {
 	t.Helper()
 	if lim.Connections == 0 {
@@ -20,7 +20,7 @@ func crowd(t *testing.T, lim Limits) *listener {
 	return l
 }
 
-// join tracks a connection from addr as Accept does; nil if it is refused.
+// join tracks a connection from addr as Accept does; it returns nil if it is refused.
 func join(t *testing.T, l *listener, addr string) *conn {
 	t.Helper()
 	client, server := net.Pipe()
@@ -58,7 +58,7 @@ func TestAnAddressHasItsShareOfConnectionsAndNoMore(t *testing.T) {
 		}
 	}
 	if got := l.limits.Counts.Evicted.Load(); got != 0 {
-		t.Errorf("%d were closed to make room, although none was idle", got)
+		t.Errorf("%d were evicted, although none was idle", got)
 	}
 	for len(l.mu.conns) > 0 {
 		for c := range l.mu.conns {
@@ -70,7 +70,7 @@ func TestAnAddressHasItsShareOfConnectionsAndNoMore(t *testing.T) {
 	}
 }
 
-func TestAnAddressWithItsShareGetsAnotherConnectionForTheOneIdleForLongest(t *testing.T) {
+func TestAnAddressWithItsShareGivesUpItsLongestIdleConnection(t *testing.T) {
 	l := crowd(t, Limits{PerAddress: 3})
 	busy, first, second := join(t, l, "192.0.2.1"), join(t, l, "192.0.2.1"), join(t, l, "192.0.2.1")
 	noteState(first, fasthttp.StateIdle)
@@ -81,7 +81,7 @@ func TestAnAddressWithItsShareGetsAnotherConnectionForTheOneIdleForLongest(t *te
 		t.Errorf("got open: idle for 2 s %v, for 1 s %v, busy %v", isOpen(first), isOpen(second), isOpen(busy))
 	}
 	if join(t, l, "192.0.2.1") != nil || !isOpen(second) {
-		t.Error("one that has been idle for a tick, which may be a millisecond, had to make room")
+		t.Error("one that has been idle for a tick, which may be a millisecond, was evicted")
 	}
 	l.sweep()
 	if join(t, l, "192.0.2.1") == nil || isOpen(second) || !isOpen(busy) {
@@ -92,7 +92,7 @@ func TestAnAddressWithItsShareGetsAnotherConnectionForTheOneIdleForLongest(t *te
 	}
 	check(t, first.Close())
 	if got := l.mu.addresses[first.address]; got.n != 0 {
-		t.Errorf("a replaced connection is still counted: %+v", got)
+		t.Errorf("an evicted connection is still counted: %+v", got)
 	}
 	if got := l.mu.addresses[busy.address].n; got != 3 {
 		t.Errorf("got %d connections of the address, want 3", got)
@@ -111,7 +111,7 @@ func TestNoLimitPerAddressMeansNone(t *testing.T) {
 	}
 }
 
-func TestWhenAllSlotsAreTakenThoseIdleForLongestAreEvicted(t *testing.T) {
+func TestWhenAllSlotsAreTakenTheLongestIdleAreEvicted(t *testing.T) {
 	st := newSite(t, Limits{Connections: 3, Counts: new(Counts)})
 	ask := requestText("GET", "/x")
 	for range 2 { // the third slot is that of the Accept under way

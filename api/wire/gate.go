@@ -3,34 +3,36 @@ package wire
 import (
 	"bytes"
 	"io"
+
 	"shunt/api/problem"
 )
 
-// Limits of the gate. A head is the request line with the header fields, up to the empty line.
+// Limits of the gate. A head is the request line and the header fields, up to the empty line.
 const (
-	maxRequestLineBytes = 9 << 10 // a query that is passed on has no more than maxLocationBytes
-	maxFields           = 128     // fasthttp keeps some 70 bytes for each, for as long as it keeps the connection's context
-	maxMethodBytes      = 32      // a longer one is none that anybody implements
-	maxLengthDigits     = 18      // of Content-Length: as many fit in 64 bits
+	maxRequestLineBytes = 9 << 10 // a Location has at most 8 KiB, the query of the request included
+	maxFields           = 128     // fasthttp keeps some 70 bytes for each while it keeps the connection's context
+	maxMethodBytes      = 32      // nobody implements a longer method
+	maxLengthDigits     = 18      // of Content-Length: so many fit in 64 bits
 	maxChunkDigits      = 15      // of a chunk's size
 	maxChunkExtraBytes  = 4 << 10 // of all chunk extensions and trailer fields of a message
 )
 
-// A gate is what a connection's bytes pass before fasthttp sees them. It reads each message a second time, by the
-// grammar of RFC 9112 and nothing else, and lets it through unless somebody could read it in two ways: then nothing of
-// it, or after it, gets through. fasthttp takes lines that end in LF alone, folded lines, names with spaces, the
-// identity coding, chunk extensions without end; and it puts trailer fields among the header fields, where a client
-// could say whom a trusted proxy speaks for. So extensions and trailers are checked, and stay outside.
+// A gate reads the bytes of a connection before fasthttp does. It reads each message by the grammar
+// of RFC 9112 and nothing else. If a message could be read in two ways, the gate refuses it and
+// lets nothing through after it. fasthttp alone accepts lines that end in LF, folded lines, names
+// with spaces, the identity coding and chunk extensions without end; and it puts trailer fields
+// among the header fields, where a client could name the address that a trusted proxy speaks for.
+// So the gate checks extensions and trailers and removes them.
 //
-// It belongs to the goroutine that reads the connection. A head that comes in one piece, as nearly every one does, is
-// not copied, and looked at once; see BenchmarkGate.
+// A gate belongs to the goroutine that reads the connection. Nearly every head comes in one piece;
+// it is not copied and is looked at once (BenchmarkGate).
 type gate struct {
 	part    part
-	started bool // something of the present message has come
+	started bool // a byte of the present message has come
 	over    bool // the present message is the last one: it says Connection: close
 	head    head
 	line    []byte // of the head: a line whose end has not come yet
-	left    int    // bytes of the body, or of the chunk, that are to come
+	left    int    // bytes of the body, or of the chunk, that are still to come
 	body    int    // bytes of the body that have come
 	large   largePlace
 	chunk   chunk
@@ -43,13 +45,13 @@ type part uint8
 const (
 	partHead  part = iota
 	partBody       // left bytes
-	partChunk      // what stands around and behind chunks, byte by byte: chunk.state says which
+	partChunk      // what stands around and after chunks, byte by byte: chunk.state says which
 	partData       // left bytes of a chunk
 	partOver       // nothing: the connection is to be closed
 )
 
-// pass takes what has come from the client. What fasthttp may see of it stands then in the first n bytes of b; there may be
-// none yet.
+// pass reads b, which has come from the client. It moves what fasthttp may see to the first n bytes
+// of b; n may be 0.
 func (g *gate) pass(b []byte) (n int) {
 	for in := 0; in < len(b) && g.refused == nil; {
 		var used int
@@ -60,7 +62,8 @@ func (g *gate) pass(b []byte) (n int) {
 			if used = g.readHead(rest); g.refused == nil {
 				n += copy(b[n:], rest[:used])
 			} else if alone {
-				// Without a byte of it fasthttp would take the end for that of an idle connection, and answer nothing.
+				// Without a byte, fasthttp would take this for the end of an idle connection and
+				// answer nothing.
 				b[n] = 'X'
 				n++
 			}
@@ -85,16 +88,16 @@ func (g *gate) pass(b []byte) (n int) {
 	return n
 }
 
-// endData: a body ends with its last byte, a chunk is followed by CR LF.
+// endData enters the state after the last byte of a body, or of a chunk, which CR LF follows.
 func (g *gate) endData() {
 	if g.part == partBody {
 		g.next()
 	} else {
-		g.part, g.chunk.state = partChunk, behindData
+		g.part, g.chunk.state = partChunk, afterData
 	}
 }
 
-// next waits for the next message.
+// next enters the state before the next message.
 func (g *gate) next() {
 	g.part = partHead
 	if g.over {
@@ -106,20 +109,20 @@ func (g *gate) next() {
 	g.started, g.body = false, 0
 }
 
-// admitLarge waits for a place for a chunked body that is large, and refuses it if there is none.
+// admitLarge waits for a place for a large chunked body and refuses the body if there is none.
 func (g *gate) admitLarge() {
 	if err := g.large.take(); err != nil {
 		g.refuse(problem.Overloaded, err.Error())
 	}
 }
 
-// inHead tells whether the head of a message has begun and not ended.
+// inHead reports whether the head of a message has begun and not ended.
 func (g *gate) inHead() bool { return g.part == partHead && g.started }
 
-// inBody tells whether a body is to go on.
+// inBody reports whether a body has not ended yet.
 func (g *gate) inBody() bool { return g.part != partHead && g.part != partOver }
 
-// end is what a Read returns if nothing more gets through.
+// end returns the error of a Read when nothing more gets through.
 func (g *gate) end() error {
 	if g.refused != nil {
 		return g.refused
@@ -127,15 +130,17 @@ func (g *gate) end() error {
 	return io.EOF
 }
 
+// closed reports whether nothing more gets through.
 func (g *gate) closed() bool { return g.refused != nil || g.part == partOver }
 
+// refuse lets nothing more through. The first problem counts.
 func (g *gate) refuse(k *problem.Kind, detail string) {
 	if g.refused == nil {
 		g.refused = &problem.Problem{Kind: k, Detail: detail}
 	}
 }
 
-// readHead reads lines until the head ends, or b does.
+// readHead reads lines until the head ends or b does.
 func (g *gate) readHead(b []byte) (used int) {
 	for used < len(b) {
 		end := bytes.IndexByte(b[used:], '\n')
@@ -159,7 +164,8 @@ func (g *gate) readHead(b []byte) (used int) {
 	return used
 }
 
-// keep keeps the beginning of a line until its end comes. Of lines that are too long already it does not wait for it.
+// keep keeps the beginning of a line until its end comes. A line that is too long is refused at
+// once.
 func (g *gate) keep(b []byte) {
 	g.head.checkSize(g, len(g.line)+len(b))
 	if g.refused == nil {
@@ -167,13 +173,13 @@ func (g *gate) keep(b []byte) {
 	}
 }
 
-// endHead decides what follows the head.
+// endHead enters the state after the head.
 func (g *gate) endHead() {
 	h := &g.head
 	if h.checkWhole(g); g.refused != nil {
 		return
 	}
-	g.line = nil // 16 KiB of an idle connection would be a waste
+	g.line = nil // an idle connection must not hold 16 KiB
 	switch g.left, g.over = max(h.length, 0), h.closes; {
 	case h.chunked:
 		g.part, g.chunk = partChunk, chunk{}

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// BenchmarkGate is what the gate costs a request, in one piece: the request of the load benchmark, a browser's, one of a proxy.
+// BenchmarkGate measures the gate with a request in one piece: that of the load benchmark, that
+// of a browser, that of a browser through a proxy.
 func BenchmarkGate(b *testing.B) {
 	small := "GET /aB3dE6gH HTTP/1.1\r\nHost: x\r\nUser-Agent: bench/17\r\n\r\n"
 	browser := "GET /aB3dE6gH HTTP/1.1\r\nHost: sho.rt\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0\r\n" +
@@ -29,7 +30,7 @@ func BenchmarkGate(b *testing.B) {
 	}
 }
 
-// BenchmarkSweep is what a second of the sweep costs when every connection is well.
+// BenchmarkSweep measures one sweep when every connection is in time.
 func BenchmarkSweep(b *testing.B) {
 	for _, n := range []int{1000, 10_000} {
 		b.Run(fmt.Sprintf("connections=%d", n), func(b *testing.B) {

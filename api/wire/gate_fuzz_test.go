@@ -14,13 +14,14 @@ import (
 	"shunt/api/wiretest"
 )
 
-// A reading is what one reader makes of a request.
+// A reading is a request as one reader understands it.
 type reading struct {
 	method, target string
 	body           int
 }
 
-// fasthttpSees lets raw through a gate, in two pieces, into fasthttp, and returns what its handler would be given.
+// fasthttpSees passes raw in two pieces through a gate to fasthttp and returns the requests that
+// a handler would get.
 func fasthttpSees(raw []byte, cut int) (seen []reading) {
 	client, c := gated(raw, cut)
 	defer client.Close()
@@ -39,7 +40,7 @@ func fasthttpSees(raw []byte, cut int) (seen []reading) {
 	}
 }
 
-// pieces is a connection from which what there is comes in pieces.
+// pieces is a connection that is read in given pieces.
 type pieces struct {
 	net.Conn
 	left [][]byte
@@ -69,7 +70,8 @@ func gated(raw []byte, cut int) (client io.Closer, c *conn) {
 	return p, &conn{Conn: p}
 }
 
-// netHTTPSees returns what net/http makes of raw. It does not know the empty line before a request.
+// netHTTPSees returns the requests that net/http reads from raw. net/http does not know the empty
+// line before a request, so it is skipped.
 func netHTTPSees(raw []byte) (seen []reading) {
 	r := bufio.NewReaderSize(bytes.NewReader(raw), 64<<10)
 	for {
@@ -88,7 +90,8 @@ func netHTTPSees(raw []byte) (seen []reading) {
 	}
 }
 
-// seeds are some of the rows, each with a request behind it: of all of them, gathering coverage would take as long as fuzzing.
+// seeds returns some rows of wiretest, each with a request after it. With all rows, gathering
+// coverage would take as long as fuzzing.
 func seeds() (raws [][]byte) {
 	for i, row := range append(wiretest.Accepted(), wiretest.Refused()...) {
 		if len(row.Raw) < 2000 && i%7 == 0 {
@@ -98,8 +101,8 @@ func seeds() (raws [][]byte) {
 	return raws
 }
 
-// FuzzRequestHead sends whatever bytes through the gate. What comes out behind it as requests, net/http must have seen as the
-// same requests, with bodies as long; and where the bytes are cut makes no difference.
+// FuzzRequestHead sends any bytes through the gate. net/http must see the same requests, with
+// bodies of the same length, as come through; and where the bytes are cut makes no difference.
 func FuzzRequestHead(f *testing.F) {
 	for i, raw := range seeds() {
 		f.Add(raw, i)

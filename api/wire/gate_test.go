@@ -17,7 +17,7 @@ func TestARefusedRequestIsRefusedHoweverItIsCut(t *testing.T) {
 	}
 }
 
-// endOf sends raw through a gate in pieces and says how it ends.
+// endOf sends raw through a gate in pieces and returns how that ends.
 func endOf(raw string, piece int) string {
 	var g gate
 	for b := []byte(raw); len(b) > 0 && !g.closed(); b = b[min(piece, len(b)):] {

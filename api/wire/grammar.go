@@ -7,12 +7,22 @@ import (
 
 // The character classes of RFC 9110 and RFC 3986 that the gate knows.
 const (
-	inToken  = 1 << iota // tchar (RFC 9110, 5.6.2)
-	inTarget             // printable ASCII but the fragment's mark. Quotes, braces and the like are not clean, but harmless and common
-	inName               // of reg-name (RFC 3986, 3.2.2), but for escapes: no name has any, and readers differ on them
-	inText               // of field values and chunk extensions: VCHAR, obs-text, SP, HTAB
+	// inToken is tchar (RFC 9110, 5.6.2).
+	inToken = 1 << iota
+
+	// inTarget is printable ASCII without #. Quotes, braces and the like are not allowed there, but
+	// they are harmless and common.
+	inTarget
+
+	// inName is reg-name (RFC 3986, 3.2.2) without escapes: no host has any, and readers differ on
+	// them.
+	inName
+
+	// inText is what field values and chunk extensions may have: VCHAR, obs-text, SP, HTAB.
+	inText
 )
 
+// bytesOf has the classes of each byte.
 var bytesOf = classes()
 
 func classes() (c [256]uint8) {
@@ -48,7 +58,8 @@ func allIn(b []byte, class uint8) bool {
 	return true
 }
 
-// isHost: uri-host [ ":" port ] (RFC 9110, 7.2), not empty. IP literals of other versions than 6 do not exist.
+// isHost reports whether b is uri-host [ ":" port ] (RFC 9110, 7.2) and not empty. IP literals of
+// other versions than 6 do not exist.
 func isHost(b []byte) bool {
 	end := bytes.IndexByte(b, ':')
 	if len(b) > 0 && b[0] == '[' {
@@ -65,13 +76,14 @@ func isHost(b []byte) bool {
 	return end > 0 && allIn(b[:end], inName) && isHostPort(b[end:])
 }
 
-// isHostPort is isPort, but that a port may be empty (RFC 3986, 3.2.3).
+// isHostPort is isPort, except that the port may be empty (RFC 3986, 3.2.3).
 func isHostPort(b []byte) bool { return string(b) == ":" || isPort(b) }
 
-// isWord tells whether b is the lower-case word, in any case. bytes.EqualFold knows Unicode, by which K, the sign of kelvins, is a k.
+// isWord reports whether b is the lower-case word, in any case. bytes.EqualFold knows Unicode,
+// where K, the sign of kelvins, is a k.
 func isWord(b []byte, word string) bool { return len(b) == len(word) && equalFold(b, word) }
 
-// equalFold is isWord for a b that is as long as the word.
+// equalFold is isWord for b of the word's length.
 func equalFold(b []byte, word string) bool {
 	for i, c := range b {
 		if c|0x20 != word[i] {
@@ -81,7 +93,8 @@ func equalFold(b []byte, word string) bool {
 	return true
 }
 
-// trimOWS drops optional white space (RFC 9110, 5.6.3) around b. bytes.TrimSpace would drop what is none.
+// trimOWS drops optional white space (RFC 9110, 5.6.3) around b. bytes.TrimSpace would drop more
+// than that.
 func trimOWS(b []byte) []byte {
 	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
 		b = b[1:]
@@ -92,8 +105,9 @@ func trimOWS(b []byte) []byte {
 	return b
 }
 
-// hasMember tells whether a list has this member, in any case (RFC 9110, 5.6.1).
-func hasMember(list []byte, option string) bool {
+// hasMember reports whether a list (RFC 9110, 5.6.1) has the lower-case word as a member, in any
+// case.
+func hasMember(list []byte, word string) bool {
 	for len(list) > 0 {
 		member := list
 		if comma := bytes.IndexByte(list, ','); comma >= 0 {
@@ -101,7 +115,7 @@ func hasMember(list []byte, option string) bool {
 		} else {
 			list = nil
 		}
-		if isWord(trimOWS(member), option) {
+		if isWord(trimOWS(member), word) {
 			return true
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// clientHello is how a client of TLS begins, cut off: a record that says it has 512 bytes.
+// clientHello is the beginning of a TLS handshake: a record of 512 bytes, cut off.
 const clientHello = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
 
 func TestAHandshakeThatDoesNotEndIsReaped(t *testing.T) {

@@ -22,8 +22,9 @@ import (
 	"shunt/api/turnstile"
 )
 
-// A site is a group that serves one listener on a socket. GET and HEAD of /x are redirected, all
-// else is 404; POST /large takes large bodies of those who say in Authorization who they are.
+// A site is a group that serves one listener on a socket. /x is redirected, everything else is
+// 404. /large is 200 and takes large bodies of senders that say in Authorization which user they
+// are.
 type site struct {
 	*Group
 	t    *testing.T
@@ -31,7 +32,7 @@ type site struct {
 	l    *listener
 }
 
-// largeLimit is how large a body /large takes, of those that it knows.
+// largeLimit is the limit of a body of a user to /large.
 const largeLimit = 1 << 20
 
 func newGroup(lim Limits) *Group {
@@ -109,7 +110,7 @@ func newSiteOn(t *testing.T, g *Group, config *tls.Config) *site {
 	return st
 }
 
-// shutDown ends serving, and cuts whoever is still there.
+// shutDown ends serving and cuts all connections.
 func (g *Group) shutDown(t *testing.T) {
 	t.Helper()
 	g.Drain.Begin()
@@ -171,12 +172,12 @@ func readReply(t testing.TB, r *bufio.Reader, method string) reply {
 	return reply{res.StatusCode, res.Header, string(body), res.Close}
 }
 
-// requestText is a request without a body.
+// requestText returns a request without a body.
 func requestText(method, target string) string {
 	return method + " " + target + " HTTP/1.1\r\nHost: any.example\r\n\r\n"
 }
 
-// patienceOfTests ends what hangs; nothing is measured by it.
+// patienceOfTests bounds tests that hang. It measures nothing.
 const patienceOfTests = 20 * time.Second
 
 // dial opens a connection and sends raw.
@@ -194,7 +195,7 @@ func (st *site) dial(raw string) (net.Conn, *bufio.Reader) {
 	return c, bufio.NewReader(c)
 }
 
-// askTLS makes a request on a connection of its own, over TLS.
+// askTLS makes a request on a new connection over TLS.
 func (st *site) askTLS(method, raw string) reply {
 	st.t.Helper()
 	c, err := tls.Dial("tcp", st.addr, &tls.Config{InsecureSkipVerify: true})
@@ -209,8 +210,7 @@ func (st *site) askTLS(method, raw string) reply {
 	return readReply(st.t, bufio.NewReader(c), method)
 }
 
-// exchange sends raw on a connection of its own and returns all that comes until the server closes
-// it.
+// exchange sends raw on a new connection and returns all that comes until the server closes it.
 func (st *site) exchange(raw string) []byte {
 	st.t.Helper()
 	c, r := st.dial("")
@@ -223,7 +223,7 @@ func (st *site) exchange(raw string) []byte {
 	return answers
 }
 
-// talk sends raw, ends, and returns what is answered.
+// talk sends raw, closes its side for writing and returns all that is answered.
 func (st *site) talk(raw string) []byte {
 	st.t.Helper()
 	c, r := st.dial("")
@@ -242,7 +242,7 @@ func (st *site) talk(raw string) []byte {
 	return answers
 }
 
-// onlyAnswer returns the one answer that there is, to a request of method.
+// onlyAnswer returns the answer to a request of method and fails if another follows it.
 func onlyAnswer(t testing.TB, answers []byte, method string) reply {
 	t.Helper()
 	r := bufio.NewReader(bytes.NewReader(answers))
@@ -253,7 +253,7 @@ func onlyAnswer(t testing.TB, answers []byte, method string) reply {
 	return answer
 }
 
-// connFrom is a connection that comes from addr.
+// A connFrom is a connection whose other end has the address addr.
 type connFrom struct {
 	net.Conn
 	addr net.Addr
@@ -261,7 +261,7 @@ type connFrom struct {
 
 func (c connFrom) RemoteAddr() net.Addr { return c.addr }
 
-// failing is a listener whose Accept fails some times before it works.
+// A failing listener returns errs from Accept before it accepts.
 type failing struct {
 	net.Listener
 	errs []error

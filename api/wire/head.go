@@ -2,35 +2,37 @@ package wire
 
 import (
 	"bytes"
+
 	"shunt/api/problem"
 )
 
-// noLength: a head has no Content-Length, so far.
+// noLength is the length of a head without Content-Length, so far.
 const noLength = -1
 
-// A head is what the gate knows of a request line and header fields while they come. RFC 9112 is meant where only a
-// section is named.
+// A head is what the gate knows of a request line and header fields while they come. Comments in
+// this file name sections of RFC 9112 unless they say otherwise.
 type head struct {
-	bytes  int // so far, whole lines
-	fields int
-	begun  bool // the request line was there
-	blank  bool // so was an empty line before it
+	bytes  int  // of the lines so far
+	fields int  // so far
+	begun  bool // the request line has come
+	blank  bool // an empty line has come before it
 
 	minor    byte // of the version: '0' or '1'
-	isHEAD   bool
-	bodyless bool // GET or HEAD
-	host     bool
-	chunked  bool
-	closes   bool
-	length   int
+	isHEAD   bool // the method is HEAD
+	bodyless bool // the method is GET or HEAD
+	host     bool // Host has come
+	chunked  bool // so has Transfer-Encoding: chunked
+	closes   bool // so has Connection: close
+	length   int  // Content-Length
 }
 
-// read reads a line, without its LF. last tells that it is the empty one.
+// read reads a line without its LF. It returns true for the empty line that ends the head.
 func (h *head) read(g *gate, line []byte) (last bool) {
 	h.checkSize(g, len(line)+1)
 	h.bytes += len(line) + 1
 	if len(line) == 0 || line[len(line)-1] != '\r' {
-		g.refuse(problem.BadRequest, "lines end in CR LF") // 2.2 lets a server be lenient here, and others read it otherwise
+		// 2.2 lets a server be lenient here, and others read it differently.
+		g.refuse(problem.BadRequest, "lines end in CR LF")
 		return false
 	}
 	line = line[:len(line)-1]
@@ -45,12 +47,12 @@ func (h *head) read(g *gate, line []byte) (last bool) {
 	case h.blank:
 		g.refuse(problem.BadRequest, "there is more than one empty line before the request")
 	default:
-		h.blank = true // 2.2: ignore at least one, which old clients send behind a body
+		h.blank = true // 2.2: ignore at least one, which old clients send after a body
 	}
 	return false
 }
 
-// checkSize bounds the head with a line of so many bytes.
+// checkSize refuses the head if it is too large with a further line of the given number of bytes.
 func (h *head) checkSize(g *gate, line int) {
 	switch {
 	case !h.begun && line > maxRequestLineBytes:
@@ -60,7 +62,7 @@ func (h *head) checkSize(g *gate, line int) {
 	}
 }
 
-// readRequestLine: method SP request-target SP HTTP-version (3).
+// readRequestLine reads method SP request-target SP HTTP-version (3).
 func (h *head) readRequestLine(g *gate, line []byte) {
 	method, rest, ok := bytes.Cut(line, []byte{' '})
 	space := bytes.LastIndexByte(rest, ' ')
@@ -80,21 +82,23 @@ func (h *head) readRequestLine(g *gate, line []byte) {
 	}
 }
 
-// readVersion: HTTP/1.0 or HTTP/1.1 (2.3). Other minor versions do not exist, and a server may refuse what it does not
-// speak (RFC 9110, 15.6.6).
+// readVersion reads HTTP/1.0 or HTTP/1.1 (2.3). Other minor versions do not exist, and a server may
+// refuse what it does not speak (RFC 9110, 15.6.6).
 func (h *head) readVersion(g *gate, version []byte) {
 	const form = "HTTP/1."
 	switch {
 	case len(version) == 8 && string(version[:7]) == form && (version[7] == '0' || version[7] == '1'):
 		h.minor = version[7]
-	case len(version) == 8 && string(version[:5]) == form[:5] && isDigit(version[5]) && version[6] == '.' && isDigit(version[7]):
+	case len(version) == 8 && string(version[:5]) == form[:5] && isDigit(version[5]) &&
+		version[6] == '.' && isDigit(version[7]):
 		g.refuse(problem.Version, "only HTTP/1.1 and HTTP/1.0 are spoken here")
 	default:
 		g.refuse(problem.BadRequest, "the request line does not end in a version of HTTP")
 	}
 }
 
-// checkTarget: origin-form, absolute-form, or * with OPTIONS (3.2). CONNECT, and with it authority-form, is for proxies.
+// checkTarget accepts origin-form, absolute-form, and * with OPTIONS (3.2). CONNECT, and with it
+// authority-form, is for proxies.
 func checkTarget(g *gate, method string, target []byte) {
 	for _, c := range target {
 		if bytesOf[c]&inTarget == 0 {
@@ -111,7 +115,7 @@ func checkTarget(g *gate, method string, target []byte) {
 	}
 }
 
-// absoluteForm: http or https, an authority, and what follows it.
+// absoluteForm reports whether target is http or https, an authority, and what may follow it.
 func absoluteForm(target []byte) bool {
 	scheme, rest, _ := bytes.Cut(target, []byte("://"))
 	if !isWord(scheme, "http") && !isWord(scheme, "https") {
@@ -123,7 +127,7 @@ func absoluteForm(target []byte) bool {
 	return isHost(rest)
 }
 
-// readField: field-name ":" OWS field-value OWS (5). The bytes of values are fasthttp's business.
+// readField reads field-name ":" OWS field-value OWS (5). fasthttp checks the bytes of values.
 func (h *head) readField(g *gate, line []byte) {
 	if h.fields++; h.fields > maxFields {
 		g.refuse(problem.HeadersTooLarge, "there are too many header fields")
@@ -133,7 +137,8 @@ func (h *head) readField(g *gate, line []byte) {
 	for colon < len(line) && bytesOf[line[colon]]&inToken != 0 {
 		colon++
 	}
-	if colon == 0 || colon == len(line) || line[colon] != ':' { // so is a folded line (5.2), and a space before the colon (5.1)
+	// Folded lines (5.2) and a space before the colon (5.1) end here, too.
+	if colon == 0 || colon == len(line) || line[colon] != ':' {
 		g.refuse(problem.BadRequest, "a header line is a name, a colon and a value")
 		return
 	}
@@ -149,8 +154,8 @@ func (h *head) readField(g *gate, line []byte) {
 	}
 }
 
-// readHost: exactly one, and valid (3.2). An empty one is of targets without an authority, and http has none such (RFC 9110,
-// 4.2.1).
+// readHost requires exactly one valid Host (3.2). An empty one belongs to targets without an
+// authority, and http has no such targets (RFC 9110, 4.2.1).
 func (h *head) readHost(g *gate, value []byte) {
 	if h.host || !isHost(value) {
 		g.refuse(problem.BadRequest, "there must be one Host, and it must be valid")
@@ -158,7 +163,8 @@ func (h *head) readHost(g *gate, value []byte) {
 	h.host = true
 }
 
-// readLength: digits, once. 6.3 lets a server take equal lengths, and others may count another one.
+// readLength requires digits, once. 6.3 lets a server accept equal lengths, but others may use
+// another of them.
 func (h *head) readLength(g *gate, value []byte) {
 	if h.length != noLength || len(value) == 0 || len(value) > maxLengthDigits {
 		g.refuse(problem.BadRequest, "there must be one Content-Length, and it must be a number")
@@ -174,8 +180,8 @@ func (h *head) readLength(g *gate, value []byte) {
 	}
 }
 
-// readCoding: chunked, once. A coding that is not known here is 501, if chunked comes after it; otherwise there is no telling
-// where the body ends, which is 400 (6.1, 6.3).
+// readCoding requires chunked, once. An unknown coding is 501 if chunked comes after it. Otherwise
+// nobody knows where the body ends, which is 400 (6.1, 6.3).
 func (h *head) readCoding(g *gate, value []byte) {
 	first, last := value, []byte(nil)
 	if comma := bytes.LastIndexByte(value, ','); comma >= 0 {
@@ -193,7 +199,7 @@ func (h *head) readCoding(g *gate, value []byte) {
 	}
 }
 
-// checkWhole checks what only the whole head tells.
+// checkWhole checks the head as a whole.
 func (h *head) checkWhole(g *gate) {
 	switch {
 	case !h.host && h.minor == '1':
@@ -201,7 +207,8 @@ func (h *head) checkWhole(g *gate) {
 	case h.chunked && h.minor == '0':
 		g.refuse(problem.BadRequest, "HTTP/1.0 has no Transfer-Encoding") // 6.1
 	case h.chunked && h.length != noLength:
-		g.refuse(problem.BadRequest, "Transfer-Encoding and Content-Length exclude each other") // 6.1, 11.2
+		// 6.1, 11.2
+		g.refuse(problem.BadRequest, "Transfer-Encoding and Content-Length exclude each other")
 	case h.bodyless && (h.chunked || h.length > 0):
 		g.refuse(problem.BadRequest, "GET and HEAD take no body") // RFC 9110, 9.3.1: a possible attack
 	}

@@ -7,24 +7,25 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// A client that expects 100 has a body that it has not sent yet (RFC 9110, 10.1.1). fasthttp writes the interim
-// response to every request that says so, and a client that asked without a body, by GET, may take it for the answer.
+// A client that sends Expect: 100-continue has a body that it has not sent yet (RFC 9110, 10.1.1).
+// fasthttp writes the interim response to every such request, and a client without a body may take
+// it for the answer.
 //
-// For methods that may have a body, prepareBody takes Expect away if there is none. To look for it among the fields of
-// every GET would cost a redirect 20 to 40 ns, so there fasthttp finds it, and the connection does not write what
-// fasthttp writes then.
+// For methods that may have a body, prepareBody removes Expect if there is none. Looking for it
+// among the fields of every GET would cost a redirect 20 to 40 ns, so for GET and HEAD fasthttp
+// finds it, and the connection does not write the interim response that fasthttp then writes.
 
-// interimText is what fasthttp writes.
+// interimText is the interim response as fasthttp writes it.
 const interimText = "HTTP/1.1 100 Continue\r\n\r\n"
 
-// An interim is an interim response that is on its way out.
+// An interim is the state of an interim response that fasthttp is about to write.
 type interim struct {
 	unwanted bool   // the next one is not to be sent
-	begun    []byte // a beginning of it, or of something like it, that ended a Write
+	begun    []byte // the end of the last Write, if it may begin an interim response
 }
 
-// expected is fasthttp's ExpectHandler: it is called for a request that says Expect: 100-continue, right before the
-// interim response is written and flushed.
+// expected is fasthttp's ExpectHandler. It is called for a request with Expect: 100-continue, right
+// before the interim response is written and flushed.
 func expected(ctx *fasthttp.RequestCtx) int {
 	if c := connOf(ctx.Conn()); c != nil && (ctx.IsGet() || ctx.IsHead()) {
 		c.interim.unwanted = true
@@ -32,8 +33,8 @@ func expected(ctx *fasthttp.RequestCtx) int {
 	return fasthttp.StatusContinue
 }
 
-// writeWithoutInterim writes b but for the interim response at its end. Answers to requests before may stand before it,
-// and fasthttp's buffer may have been full in the middle of it.
+// writeWithoutInterim writes b without the interim response at its end. Answers to earlier requests
+// may come before it in b, and it may be split over two Writes, because fasthttp's buffer was full.
 func (c *conn) writeWithoutInterim(b []byte) (n int, err error) {
 	all := slices.Concat(c.interim.begun, b)
 	kept, found := bytes.CutSuffix(all, []byte(interimText))
@@ -52,7 +53,7 @@ func (c *conn) writeWithoutInterim(b []byte) (n int, err error) {
 	return len(b), nil
 }
 
-// interimBegun returns how many bytes at the end of b may begin an interim response.
+// interimBegun returns how many bytes at the end of b may be the beginning of an interim response.
 func interimBegun(b []byte) int {
 	for n := min(len(b), len(interimText)-1); n > 0; n-- {
 		if bytes.HasSuffix(b, []byte(interimText[:n])) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// recorded is a connection that keeps what is written to it.
+// A recorded connection keeps what is written to it.
 type recorded struct {
 	net.Conn
 	sent bytes.Buffer

@@ -12,15 +12,15 @@ import (
 	"shunt/api/turnstile"
 )
 
-// Limits of large bodies: those of more than the usual size. fasthttp makes room for a body of a
-// known length before its first byte, so 32 of them take 256 MiB a listener. Nobody has more than a
-// quarter of the places, so that four at least must come together to hold all of them; then others
-// wait, and slow ones lose their place.
+// Limits of large bodies, which are larger than MaxBodyBytes. fasthttp allocates a body of a known
+// length before its first byte has come, so 32 bodies of 8 MiB take 256 MiB a listener. No sender
+// has more than a quarter of the places, so at least four senders are needed to take all of them.
+// Then other bodies wait, and slow bodies lose their places.
 //
 // A body that moves 256 KiB a second (2 Mbit/s) from its beginning is never cut: the largest has
-// come after 32 s. A slower one has 4 s for the beginning of its connection and loses its place at
-// the sweep after that, as soon as somebody waits: after 5 s at most, so nobody who waits 10 s
-// waits in vain for slow bodies.
+// come after 32 s. A slower body has 4 s to begin. When another body waits, the slower one loses
+// its place at the next sweep, after 5 s at most. So a body that waits 10 s does not wait in vain
+// for slow ones.
 const (
 	maxLargeBodies        = 32
 	maxLargeBodiesCaller  = 8 // those that wait included
@@ -31,33 +31,34 @@ const (
 	largeBodyGrace = 4         // of the sweeper's seconds
 )
 
-// chunkedLargeBytes is what makes a chunked body a large one. fasthttp refuses what is more than usual, of whom it does not
-// know, when it has read a buffer beyond that; nobody else gets so far.
+// chunkedLargeBytes is the size from which a chunked body is large. Senders without a right to
+// large bodies never get there: fasthttp refuses theirs when it has read a buffer beyond
+// MaxBodyBytes.
 const chunkedLargeBytes = MaxBodyBytes + 2*maxHeaderBytes
 
-// newLargeBodies returns the places of a listener for large bodies.
+// newLargeBodies returns the places for large bodies of one listener.
 func newLargeBodies() *turnstile.Turnstile {
 	return turnstile.New(turnstile.Limits{
 		Places: maxLargeBodies, PerCaller: maxLargeBodiesCaller, Waiting: maxLargeBodiesWaiting, Patience: largeBodyPatience,
 	})
 }
 
-// A largePlace is the place that a connection has, or has not, for a large body. The goroutine that
-// reads takes it, and gives it back when the request has been answered or refused; whoever closes
-// the connection gives it back, too. The sweep looks at it.
+// A largePlace is a connection's claim to a place for a large body. The goroutine that reads takes
+// the place and gives it back when the request has been answered or refused; closing the connection
+// gives it back, too. The sweep reads the atomics.
 type largePlace struct {
 	of    *turnstile.Turnstile // nil: unlimited
 	clock *atomic.Int64        // the sweeper's
-	key   turnstile.Key        // whose body it is; written before taken
-	since atomic.Int64         // when it was taken, on that clock
+	key   turnstile.Key        // the sender; written before taken
+	since atomic.Int64         // when the place was taken, on that clock
 
 	taken    atomic.Bool
-	arriving atomic.Bool // something of the body is still to come
-	cut      atomic.Bool // the sweep has ended it for somebody who waits
+	arriving atomic.Bool // a part of the body is still to come
+	cut      atomic.Bool // the sweep has ended the body for another that waits
 }
 
-// take waits for a place, if the connection has none. It returns an error of the turnstile if there
-// is none in time.
+// take waits for a place if the connection has none. It returns an error of the turnstile if no
+// place is free in time.
 func (p *largePlace) take() error {
 	if p.of == nil || p.taken.Load() {
 		return nil
@@ -75,6 +76,7 @@ func (p *largePlace) take() error {
 // arrived notes that the whole body has come.
 func (p *largePlace) arrived() { p.arriving.Store(false) }
 
+// leave gives the place back, if there is one.
 func (p *largePlace) leave() {
 	if p.taken.Swap(false) {
 		p.arriving.Store(false)
@@ -82,8 +84,8 @@ func (p *largePlace) leave() {
 	}
 }
 
-// lag returns by how many bytes a body is behind the rate that it must have while others wait; not
-// more than 0 if it has come, or comes in time.
+// lag returns by how many bytes the body is behind the rate that it must have while others wait. It
+// is 0 or less if the body has come or comes in time.
 func (p *largePlace) lag(now, moved int64) int64 {
 	if !p.taken.Load() || !p.arriving.Load() {
 		return 0
@@ -91,8 +93,8 @@ func (p *largePlace) lag(now, moved int64) int64 {
 	return (now-p.since.Load()-largeBodyGrace)*largeBodyRate - moved
 }
 
-// slowLargeLocked returns the connections whose large bodies are to make room for others: as many
-// as wait, the slowest first.
+// slowLargeLocked returns the connections whose large bodies are to be cut: as many as others wait,
+// the slowest first.
 func (l *listener) slowLargeLocked(now int64) (slow []*conn) {
 	waiting := l.large.Waiting()
 	if waiting == 0 {
@@ -109,15 +111,15 @@ func (l *listener) slowLargeLocked(now int64) (slow []*conn) {
 	return slow[:min(len(slow), waiting)]
 }
 
-// cutLarge has the read of a slow body fail; fasthttp answers 408 then, and the place is given
+// cutLarge has the read of a slow body fail. fasthttp then answers 408, and the place is given
 // back.
 func (c *conn) cutLarge() {
 	c.gate.large.cut.Store(true)
 	_ = c.SetReadDeadline(time.Unix(1, 0)) // if it fails, the connection is dead already
 }
 
-// admitBody returns how large the body that h announces may be, which is limit, or less if a large
-// one finds no place for key. A chunked body needs a place once it turns out to be large.
+// admitBody returns how large the body that h announces may be: limit, or less if the body is large
+// and there is no place for key. A chunked body needs a place only when it turns out to be large.
 func admitBody(h *fasthttp.RequestHeader, limit int, key turnstile.Key) int {
 	length := h.ContentLength()
 	if length > limit {
@@ -143,8 +145,8 @@ func admitBody(h *fasthttp.RequestHeader, limit int, key turnstile.Key) int {
 }
 
 // contextOf returns the context that h is the header of. fasthttp calls HeaderReceived with a
-// pointer to a field of a field of the connection's context, and has no other way to say whose
-// header it is; TestTheHookForAHeaderFindsItsConnection holds it.
+// pointer to a field of a field of the connection's context and gives no other way to find the
+// connection. TestTheHookForAHeaderFindsItsConnection fails if that changes.
 func contextOf(h *fasthttp.RequestHeader) *fasthttp.RequestCtx {
 	const offset = unsafe.Offsetof(fasthttp.RequestCtx{}.Request) + unsafe.Offsetof(fasthttp.Request{}.Header)
 	return (*fasthttp.RequestCtx)(unsafe.Add(unsafe.Pointer(h), -int(offset)))

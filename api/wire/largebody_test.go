@@ -14,21 +14,21 @@ import (
 	"shunt/api/turnstile"
 )
 
-// awaitLarge waits until so many places for large bodies are taken.
+// awaitLarge waits until n places for large bodies are taken.
 func (l *listener) awaitLarge(n int) {
 	for l.large.Held() != n {
 		runtime.Gosched()
 	}
 }
 
-// awaitWaiting waits until the given number of bodies wait for a place.
+// awaitWaiting waits until n bodies wait for a place.
 func (l *listener) awaitWaiting(n int) {
 	for l.large.Waiting() != n {
 		runtime.Gosched()
 	}
 }
 
-// largeHead is the head of a large body of so many bytes; 0: in chunks.
+// largeHead returns the head of a large body of the given number of bytes; 0: in chunks.
 func largeHead(who string, bytes int) string {
 	length := "Transfer-Encoding: chunked"
 	if bytes > 0 {
@@ -37,7 +37,7 @@ func largeHead(who string, bytes int) string {
 	return "POST /large HTTP/1.1\r\nHost: a\r\nAuthorization: " + who + "\r\n" + length + "\r\n\r\n"
 }
 
-// largeBodyBytes is how long the text of largeItem is.
+// largeBodyBytes is the length of largeItem.
 const largeBodyBytes = 200 << 10
 
 func largeItem() string { return "[" + strings.Repeat(" ", largeBodyBytes-2) + "]" }
@@ -61,7 +61,7 @@ func (st *site) holdLarge() (first net.Conn, answer *bufio.Reader) {
 	return first, answer
 }
 
-func TestSoManyLargeBodiesComeAtATimeAndNoMore(t *testing.T) {
+func TestABoundedNumberOfLargeBodiesComesAtATime(t *testing.T) {
 	st := newSite(t, Limits{Connections: 100})
 	first, answer := st.holdLarge()
 	chunk := fmt.Sprintf("%x\r\n%s\r\n", largeBodyBytes, largeItem())
@@ -128,7 +128,7 @@ func TestASlowLargeBodyLosesItsPlaceWhenOthersWait(t *testing.T) {
 	st.l.awaitLarge(maxLargeBodies - 1) // one waited, so one was cut
 }
 
-func TestALargeBodyIsBehindIfItMovesLessThanTheRate(t *testing.T) {
+func TestALargeBodyBelowTheRateIsBehind(t *testing.T) {
 	for name, c := range map[string]struct {
 		seconds, moved  int64
 		taken, arriving bool
@@ -153,7 +153,7 @@ func TestALargeBodyIsBehindIfItMovesLessThanTheRate(t *testing.T) {
 }
 
 // The last bytes of a large body and the beginning of the next one may come in one piece.
-func TestALargeBodyHasArrivedAlsoIfTheNextOneHasBegun(t *testing.T) {
+func TestALargeBodyHasArrivedWhenTheNextHasBegun(t *testing.T) {
 	for name, head := range map[string]string{"of a length": largeHead("x", largeBodyBytes), "in chunks": largeHead("x", 0)} {
 		first := largeItem()
 		if name == "in chunks" {

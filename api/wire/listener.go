@@ -16,46 +16,46 @@ import (
 	"shunt/api/turnstile"
 )
 
-// A listener hands out connections that it knows: it sweeps them, so that none is held for ever, without a deadline
-// or a look at the clock per request. A connection notes when its state changed, by the sweeper's own clock (one
-// atomic store); once a second the sweeper ends what took too long. A client that sends a byte now and then does not
-// prolong anything.
+// A listener keeps track of the connections that it accepts and sweeps them, so that no client
+// holds one for ever. This needs no deadline and no look at the clock per request: a connection
+// notes when its state changed by the sweeper's own clock (one atomic store), and once a second the
+// sweeper ends the connections that took too long. Sending a byte now and then prolongs nothing.
 type listener struct {
 	net.Listener
 	patience Patience
 	limits   Limits
-	slots    chan struct{} // one taken by each connection, and by an Accept under way
+	slots    chan struct{} // each connection takes one, and so does an Accept under way
 	log      *slog.Logger
 
 	seconds   atomic.Int64         // the sweeper's clock: seconds since it started; written by sweep
 	large     *turnstile.Turnstile // places for large bodies
 	waiting   atomic.Bool          // an Accept waits for a slot
-	fruitless atomic.Int64         // the second in which it was last found that no connection can make room
+	fruitless atomic.Int64         // the second in which evictIdle last found nothing
 	closed    chan struct{}
 	closing   sync.Once
 
 	mu struct {
 		sync.Mutex
 		conns     map[*conn]struct{}
-		addresses map[netip.Addr]addressConns // of those that are counted, see room.go
+		addresses map[netip.Addr]addressConns // those that are counted; see evict.go
 	}
 }
 
 // Limits bound the connections of a listener.
 type Limits struct {
 	Connections int
-	PerAddress  int      // 0: no limit
+	PerAddress  int      // from one address; an IPv6 address stands for its /64; 0: no limit
 	Exempt      *Proxies // from PerAddress; nil: none
-	Counts      *Counts
+	Counts      *Counts  // nil: not counted
 }
 
-// Counts are what became of connections that were not let be, since start.
+// Counts counts connections that were closed or refused, by reason. Listeners may share one.
 type Counts struct {
-	Late      atomic.Uint64 // took too long with a request, or its client with the answer
-	Idle      atomic.Uint64 // had no request for too long
-	Evicted   atomic.Uint64 // idle, and others needed the room
-	Address   atomic.Uint64 // refused: its address has its share
-	PlainHTTP atomic.Uint64 // spoke HTTP where HTTPS is spoken
+	Late      atomic.Uint64 // a request, or the reading of its answer, took too long
+	Idle      atomic.Uint64 // no request came for too long
+	Evicted   atomic.Uint64 // idle, and a new connection needed the slot
+	Address   atomic.Uint64 // refused: the address has its share
+	PlainHTTP atomic.Uint64 // the client spoke HTTP where HTTPS is spoken
 }
 
 func newListener(ln net.Listener, lim Limits, p Patience, log *slog.Logger) *listener {
@@ -72,8 +72,8 @@ func newListener(ln net.Listener, lim Limits, p Patience, log *slog.Logger) *lis
 	return l
 }
 
-// Accept waits for a connection, and before that until there may be one more: others wait in the backlog meanwhile. Want
-// of file descriptors or memory ends in time, so it waits for that too.
+// Accept waits for a free slot and then for a connection. Clients wait in the backlog meanwhile. A
+// lack of file descriptors or memory passes, so Accept waits until it is over.
 func (l *listener) Accept() (net.Conn, error) {
 	if !l.takeSlot() {
 		return nil, io.EOF
@@ -92,7 +92,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// takeSlot waits for a slot. It returns false if the listener was closed instead.
+// takeSlot waits for a free slot. It returns false if the listener is closed first.
 func (l *listener) takeSlot() bool {
 	select {
 	case l.slots <- struct{}{}:
@@ -118,7 +118,7 @@ func (l *listener) accept() (net.Conn, error) {
 		}
 		select {
 		case <-l.closed:
-			return nil, io.EOF // what fasthttp takes for a regular end
+			return nil, io.EOF // fasthttp takes this for a regular end
 		default:
 		}
 		if !passing(err) {
@@ -137,7 +137,8 @@ func (l *listener) accept() (net.Conn, error) {
 	}
 }
 
-// nextDelay doubles from 5 ms to 250 ms, so that service resumes within a second after there are descriptors again.
+// nextDelay doubles from 5 ms to 250 ms, so that service resumes within a second after there are
+// descriptors again.
 func nextDelay(delay time.Duration) time.Duration {
 	return min(max(2*delay, 5*time.Millisecond), 250*time.Millisecond)
 }
@@ -146,7 +147,7 @@ var passingErrors = []error{
 	syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EINTR,
 }
 
-// passing tells whether an error of accept is one that passes.
+// passing reports whether an error of accept passes by itself.
 func passing(err error) bool {
 	return slices.ContainsFunc(passingErrors, func(e error) bool { return errors.Is(err, e) }) || isTimeout(err)
 }
@@ -156,7 +157,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// Close stops accepting; connections go on.
+// Close stops accepting. Open connections go on.
 func (l *listener) Close() error {
 	var err error
 	l.closing.Do(func() {
@@ -166,40 +167,40 @@ func (l *listener) Close() error {
 	return err
 }
 
-// track begins the tracking of c. It returns nil if c's address has its share of connections.
+// track wraps c and begins to sweep it. It returns nil if c's address has its share of connections.
 func (l *listener) track(c net.Conn) net.Conn {
 	tracked := &conn{Conn: c, owner: l}
 	tracked.gate.large.of, tracked.gate.large.clock = l.large, &l.seconds
 	tracked.inHead.Store(true)
 	tracked.note(true)
-	room, replaced := l.add(tracked)
-	if replaced != nil {
+	ok, evicted := l.add(tracked)
+	if evicted != nil {
 		l.limits.Counts.Evicted.Add(1)
-		replaced.drop()
+		evicted.drop()
 	}
-	switch _, ok := c.(*tls.Conn); {
-	case !room:
+	switch _, secure := c.(*tls.Conn); {
+	case !ok:
 		return nil
-	case ok:
+	case secure:
 		return tlsConn{tracked}
 	}
 	return tracked
 }
 
-func (l *listener) add(c *conn) (room bool, replaced *conn) {
+func (l *listener) add(c *conn) (ok bool, evicted *conn) {
 	addr, counted := l.countedAddress(AddrOf(c.RemoteAddr()))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if counted {
-		if room, replaced = l.joinLocked(c, addr); !room {
+		if ok, evicted = l.joinLocked(c, addr); !ok {
 			return false, nil
 		}
 	}
 	l.mu.conns[c] = struct{}{}
-	return true, replaced
+	return true, evicted
 }
 
-// forget ends the tracking of c, once.
+// forget undoes track and frees the slot of c. Only the first call for c has an effect.
 func (l *listener) forget(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -210,14 +211,14 @@ func (l *listener) forget(c *conn) {
 	}
 }
 
-// open returns the number of connections.
+// open returns the number of open connections.
 func (l *listener) open() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.mu.conns)
 }
 
-// closeAll ends every connection.
+// closeAll closes every connection.
 func (l *listener) closeAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

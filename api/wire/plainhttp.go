@@ -8,16 +8,17 @@ import (
 	"time"
 )
 
-// HTTP on the port of HTTPS: a person has left out the s, or a proxy is set up for the wrong scheme. An empty reply or a
-// TLS alert would help neither of them. The answer may go in the clear, since it has nothing of ours; of the request only
-// the first bytes are looked at.
+// HTTP on the port of HTTPS: a person left out the s, or a proxy is set up for the wrong scheme. An
+// empty reply or a TLS alert would help neither of them, so they get a 400 in the clear. That is
+// safe: the answer holds nothing of ours, and only the first bytes of the request are looked at.
 
-// plainText is the body of the answer. The whole answer is under 300 bytes and the first on its connection, so the
-// socket's buffer takes it and nobody waits for the client.
+// plainText is the body of the answer. The whole answer is under 300 bytes and the first on its
+// connection, so the socket's buffer takes it, and the write does not wait for the client.
 const plainText = "This port speaks HTTPS. Use https:// in place of http://.\n"
 
-// Handshake is that of TLS. A client that speaks HTTP instead is told so. fasthttp calls it once, on the connection's
-// goroutine; then it reads, which fails for the same reason, and closes the connection.
+// Handshake runs the TLS handshake. A client that speaks HTTP instead is told so. fasthttp calls it
+// once, on the connection's goroutine. If it fails, fasthttp's read fails for the same reason, and
+// fasthttp closes the connection.
 func (c tlsConn) Handshake() error {
 	err := c.Conn.(*tls.Conn).Handshake()
 	var first tls.RecordHeaderError
@@ -28,8 +29,9 @@ func (c tlsConn) Handshake() error {
 	return err
 }
 
-// looksLikeHTTP reports whether the bytes that should head a TLS record begin a request instead: with a method in
-// capitals, as all registered ones are, and then a space and a target if there is room for them.
+// looksLikeHTTP reports whether the bytes in place of a TLS record header begin an HTTP request: a
+// method in capitals, as all registered methods are, then a space and a target if five bytes are
+// enough for them.
 func looksLikeHTTP(first [5]byte) bool {
 	n := 0
 	for n < len(first) && 'A' <= first[n] && first[n] <= 'Z' {
@@ -44,14 +46,16 @@ func looksLikeHTTP(first [5]byte) bool {
 	return n+1 == len(first) || first[n+1] > ' '
 }
 
-// answerPlain answers in the clear, and makes the close wait until the client has read the answer.
-func (c tlsConn) answerPlain(head bool) {
+// answerPlain answers in the clear and has Close wait until the client has read the answer.
+func (c tlsConn) answerPlain(isHEAD bool) {
 	body := plainText
-	if head {
+	if isHEAD {
 		body = ""
 	}
-	_, err := fmt.Fprintf(c.socket(), "HTTP/1.1 400 Bad Request\r\nDate: %s\r\nConnection: close\r\nCache-Control: no-store\r\n"+
-		"Content-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n\r\n%s", time.Now().UTC().Format(http.TimeFormat), len(plainText), body)
+	_, err := fmt.Fprintf(c.socket(), "HTTP/1.1 400 Bad Request\r\nDate: %s\r\n"+
+		"Connection: close\r\nCache-Control: no-store\r\n"+
+		"Content-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n\r\n%s",
+		time.Now().UTC().Format(http.TimeFormat), len(plainText), body)
 	c.plain = err == nil
 	c.lingers.Store(c.plain)
 }

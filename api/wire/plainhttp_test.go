@@ -11,7 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// wantToldHTTPS wants the answer to be one that says so in the clear, after which the connection is closed.
+// wantToldHTTPS fails unless the only answer is the 400 in the clear that names HTTPS.
 func wantToldHTTPS(t *testing.T, answers []byte, method string) {
 	t.Helper()
 	r := onlyAnswer(t, answers, method)
@@ -56,7 +56,7 @@ func TestHTTPOnTheTLSPortIsToldToUseHTTPS(t *testing.T) {
 	}
 }
 
-// The first five bytes tell, however they come.
+// The first five bytes decide, however they come.
 func TestHTTPInPiecesOnTheTLSPortIsToldToo(t *testing.T) {
 	st := newSecureSite(t)
 	c, r := st.dial("")
@@ -74,7 +74,7 @@ func TestHTTPInPiecesOnTheTLSPortIsToldToo(t *testing.T) {
 	wantToldHTTPS(t, answers, "GET")
 }
 
-// A head that does not go on is swept like a handshake, and others are served meanwhile.
+// A head that stops is swept like a handshake, and others are served meanwhile.
 func TestABeginningOfHTTPOnTheTLSPortIsReaped(t *testing.T) {
 	st := newSecureSite(t)
 	c, _ := st.dial("GET ")
@@ -91,7 +91,7 @@ func TestABeginningOfHTTPOnTheTLSPortIsReaped(t *testing.T) {
 	st.l.awaitNone()
 }
 
-func TestWhatIsNeitherTLSNorHTTPGetsNoAnswerInTheClear(t *testing.T) {
+func TestOnlyHTTPIsAnsweredInTheClear(t *testing.T) {
 	st := newSecureSite(t)
 	for _, raw := range []string{"SSH-2.0-x\r\n", "\r\n\r\n\r\n", "get / HTTP/1.1\r\n\r\n", "GET  / HTTP/1.1\r\n\r\n", "\x80\x2e\x01\x03\x01", "     ", "\x16\x02\x00\x00\x05GET /"} {
 		if answers := string(st.talk(raw)); strings.Contains(answers, "HTTP/") {

@@ -2,21 +2,28 @@ package wire
 
 import "time"
 
-// patience is how long a connection may take.
+// Patience is how long a connection may take before it is ended.
 type Patience struct {
-	Head    time.Duration // from a request's first byte to the end of its head; of a new connection, from its beginning
-	Request time.Duration // from its first byte to the last of its answer, and as long again as minRate allows for what moves
-	Idle    time.Duration // between requests
+	// Head is the time from the first byte of a request to the end of its head. The head of the
+	// first request may take as long from the beginning of the connection.
+	Head time.Duration
+
+	// Request is the time from the first byte of a request to the last byte of its answer. Each
+	// minRate bytes of a body or of a large answer add a second.
+	Request time.Duration
+
+	// Idle is the time between two requests.
+	Idle time.Duration
 }
 
-// DefaultPatience suits clients that ask for redirects and small answers.
+// DefaultPatience suits redirects and other small answers.
 var DefaultPatience = Patience{Head: 10 * time.Second, Request: 30 * time.Second, Idle: 75 * time.Second}
 
-// minRate is how many bytes of a body, or of a large answer, earn a request a second more. Slower ones have their time and
-// no more. It is Apache's MinRate (mod_reqtimeout), for both directions.
+// minRate is how many bytes of a body, or of a large answer, add a second to a request's time. It
+// is Apache's MinRate (mod_reqtimeout), for both directions.
 const minRate = 16 << 10
 
-// SweepInterval is the grain of patience.
+// SweepInterval is the time between two sweeps, and so the precision of Patience.
 const SweepInterval = time.Second
 
 // sweepUntil sweeps until done is closed.
@@ -33,17 +40,18 @@ func (l *listener) sweepUntil(done <-chan struct{}) {
 	}
 }
 
-// A standing is what the sweep does with a connection.
+// A standing is how a connection stands when it is swept.
 type standing uint8
 
 const (
-	well standing = iota
-	idle          // for too long: closed
-	late          // its read fails, and if it waits for a request's rest, fasthttp answers 408
-	dead          // reset
+	well standing = iota // in time
+	idle                 // idle for too long: to be closed
+	late                 // its read is to fail; fasthttp answers 408 if it waits for the rest of a request
+	dead                 // late for so long that it is to be reset
 )
 
-// judge says how a connection stands at now, on the sweeper's clock. A late one has two grains to be told so.
+// judge returns the standing of c at now, on the sweeper's clock. A connection that is late has two
+// more sweeps for its 408 before it is dead.
 func (p *Patience) judge(c *conn, now int64) standing {
 	since, busy := c.noted()
 	took := time.Duration(now-since) * time.Second
@@ -63,8 +71,8 @@ func (p *Patience) judge(c *conn, now int64) standing {
 	return well
 }
 
-// sweep lets one second pass, ends what took too long, and makes room if somebody waits for it: for
-// a connection, or for a large body.
+// sweep advances the clock by one second and ends the connections that took too long. If a new
+// connection or a large body waits, it also evicts idle connections or cuts slow bodies.
 func (l *listener) sweep() {
 	now := l.seconds.Add(int64(SweepInterval / time.Second))
 	var found [dead + 1][]*conn
@@ -95,8 +103,9 @@ func (l *listener) sweep() {
 	}
 }
 
-// CloseSilent ends the connections that were opened at least age ago and have sent nothing yet. fasthttp takes a new
-// connection for a busy one before its first byte, so its Shutdown would wait for them as for requests.
+// closeSilent closes the connections that were opened at least age ago and have sent nothing yet.
+// fasthttp takes a new connection for a busy one before its first byte, so its Shutdown would wait
+// for them as for requests.
 func (l *listener) closeSilent(age time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 )
 
-func TestAConnectionIsJudgedByWhatItHasDoneInItsTime(t *testing.T) {
+func TestAConnectionIsJudgedByItsTimeAndWhatMoved(t *testing.T) {
 	p := Patience{Head: 10 * time.Second, Request: 30 * time.Second, Idle: 75 * time.Second}
 	for name, c := range map[string]struct {
 		seconds int64
@@ -46,7 +46,7 @@ func TestAConnectionIsJudgedByWhatItHasDoneInItsTime(t *testing.T) {
 	}
 }
 
-func TestAHeadThatTakesTooLongIsAnswered408AndABodyHasLonger(t *testing.T) {
+func TestASlowHeadIsAnswered408AndABodyHasLonger(t *testing.T) {
 	st := newSite(t, Limits{Connections: 10})
 	_, slow := st.dial("GET /x HTTP/1.1\r\nHost: ")
 	body, fast := st.dial("POST /y HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabc")
@@ -85,13 +85,13 @@ func TestAClientThatNeverReadsIsCut(t *testing.T) {
 		case <-cut:
 			return
 		default:
-			st.Sweep() // hours pass; a connection whose answers are taken begins a new request at each
-			time.Sleep(time.Millisecond)
+			st.Sweep()                   // hours pass; a connection whose answers are taken begins a new request at each
+			time.Sleep(time.Millisecond) // the kernel's buffers are the subject; they need time to fill
 		}
 	}
 }
 
-func TestAConnectionHasSoManyRequests(t *testing.T) {
+func TestAConnectionHasALimitOfRequests(t *testing.T) {
 	g := newGroup(Limits{Connections: 10})
 	if got := g.server().MaxRequestsPerConn; got != maxRequestsPerConn {
 		t.Errorf("got %d requests, want %d", got, maxRequestsPerConn)

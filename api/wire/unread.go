@@ -17,20 +17,23 @@ func (g *Group) refuseUnread(ctx *fasthttp.RequestCtx, err error) {
 	var small *fasthttp.ErrSmallBuffer
 	switch {
 	case errors.As(err, &small):
-		r.Kind, r.Detail = problem.HeadersTooLarge, fmt.Sprintf("request line and fields must be at most %d bytes", maxHeaderBytes)
+		r.Kind = problem.HeadersTooLarge
+		r.Detail = fmt.Sprintf("request line and fields must be at most %d bytes", maxHeaderBytes)
 	case c != nil && c.gate.refused != nil:
 		r = *c.gate.refused
 		ctx.Response.SkipBody = c.gate.head.isHEAD
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		limit, _ := g.bodyLimit(&ctx.Request.Header)
-		r.Kind, r.Detail = problem.BodyTooLarge, fmt.Sprintf("the body must be at most %d bytes", limit)
+		r.Kind = problem.BodyTooLarge
+		r.Detail = fmt.Sprintf("the body must be at most %d bytes", limit)
 	case isTimeout(err) && c != nil && c.gate.large.cut.Load():
-		r.Kind, r.Detail = problem.Timeout, fmt.Sprintf("others waited, and a large body must move %d KiB a second then", largeBodyRate>>10)
+		r.Kind = problem.Timeout
+		r.Detail = fmt.Sprintf("others waited, and a large body must move %d KiB a second then", largeBodyRate>>10)
 	case isTimeout(err):
 		r.Kind, r.Detail = problem.Timeout, "the request did not arrive in time"
 	}
 	if c != nil {
-		c.gate.large.leave() // now, because who is refused may linger
+		c.gate.large.leave() // now, because the connection may linger
 	}
 	linger(ctx.Conn())
 	g.WriteProblem(ctx, r)

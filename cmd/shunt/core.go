@@ -167,8 +167,8 @@ func storeError(dir string, err error) error {
 const keepOldLinks = "To keep its links, print them with 'shunt export' of the version that wrote them, and read them into a new " +
 	"data folder with 'shunt import' of this one"
 
-// folderError says what is wrong with a folder that flag, or an argument, names. What was being
-// done to it is no matter then.
+// folderError explains what is wrong with a folder that flag, or an argument, names, without the
+// operation that failed.
 func folderError(dir, flag string, err error) error {
 	inPath := (*fs.PathError)(nil)
 	switch {
