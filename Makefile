@@ -201,7 +201,7 @@ latency: ## 5,000 redirects a second beside logins, large bodies and QR codes, a
 # The three proofs in one process: each of them alone would build the same test program.
 .PHONY: proofs
 proofs: ## a short form of crash-clone, faults and bitflip, as make check runs it
-	SHUNTTEST_CRASHES=$(CHECK_CRASHES) SHUNTTEST_FAULT_STEP=$(CHECK_EVERY) SHUNTTEST_FLIPS=$(CHECK_FLIPS) $(GO) test ./storage/ordeal -v -count=1 \
+	SHUNTTEST_CRASHES=$(CHECK_CRASHES) SHUNTTEST_FAULT_STEP=$(CHECK_EVERY) SHUNTTEST_FLIPS=$(CHECK_FLIPS) $(GO) test ./storage/crashtest -v -count=1 \
 		-timeout 20m -run '^Test(NothingAcknowledgedIsLostByACrash|AFailedFileOperationIsHarmlessOrClear|AFlippedBitIsNeverSilentlyWrong)$$'
 
 .PHONY: check

@@ -203,7 +203,7 @@ not exit with 0, the output is not complete.
 	}
 	addLocalSettings(cmd, &where)
 	addOwner(cmd, &owner)
-	cmd.Flags().BoolVar(&unique, "unique", false, "with the unique visitors of each link")
+	cmd.Flags().BoolVar(&unique, "unique", false, "with the unique visitors of each link link")
 	settings.MarkArguments(cmd.Flags(), "unique")
 	return cmd
 }

@@ -252,7 +252,7 @@ func TestBackupRestoreAndCheckChangeNothingTheyRefuse(t *testing.T) {
 		"a backup without a folder":   {[]string{"backup"}, 2, "DIR is missing"},
 		"a backup into nothing":       {[]string{"backup", ""}, 2, "DIR is empty"},
 		"a restore over data":         {[]string{"restore", "backup", "--data", "other"}, 1, `stop the server and move the folder away \(mv other other.old\)`},
-		"a restore of a store":        {[]string{"restore", "other", "--data", "new"}, 1, "there is no backup in other: .*is a store and no backup"},
+		"a restore of a store":        {[]string{"restore", "other", "--data", "new"}, 1, "there is no backup in other: .*is a store and not a backup"},
 		"a restore of nothing":        {[]string{"restore", "nowhere", "--data", "new"}, 1, "there is no backup in nowhere"},
 		"a restore of half a backup":  {[]string{"restore", "stopped", "--data", "new"}, 1, "the backup in stopped did not finish"},
 		"a restore into its backup":   {[]string{"restore", "backup", "--data", "backup/new"}, 1, "may be inside the other"},
