@@ -8,29 +8,28 @@ GO ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 ARGS ?=
 
-# How much of the reliability proofs runs by itself, and in make check: crashes, bits flipped, every how many-th file
-# operation fails.
+# How much of the reliability proofs their own targets run, and how much make check runs: crashes, flipped bits, and which file
+# operations fail (every EVERY-th).
 N ?= 10000
 EVERY ?= 1
-CHECK_CRASHES ?= 100
-CHECK_FLIPS ?= 60
-CHECK_EVERY ?= 16
+CHECK_CRASHES ?= 80
+CHECK_FLIPS ?= 40
+CHECK_EVERY ?= 20
 
-# How long one fuzz test runs, in make fuzz and in make check.
+# How long one fuzz test runs, in make fuzz and in make check. Those of OUTSIDE read bytes from outside, so make check runs them
+# longer; a name in it without a test is an error.
 FUZZTIME ?= 10s
 CHECK_FUZZTIME ?= 1s
+OUTSIDE = MatchCode RequestHead ParseTarget ParseToken ShortenBody PatchBody ImportBody Cursor DecodeSketch Record Replay
+CHECK_OUTSIDE_FUZZTIME ?= 10s
 
-# What reads bytes from outside, and how long each of it is fuzzed in make check.
-OUTSIDE = ^Fuzz(MatchCode|RequestHead|ParseTarget|ParseToken|ShortenBody|PatchBody|ImportBody|Cursor|DecodeSketch|Record|Replay)$$
-CHECK_OUTSIDE_FUZZTIME ?= 20s
-
-# How many seconds each test of a sick disk runs in make check.
-CHECK_DISKFULL ?= 30
+# How many seconds each test of a sick disk runs in make check-root.
+CHECK_DISKFULL ?= 20
 CHECK_DISKSTALL ?= 8
-CHECK_FDLIMIT ?= 10
+CHECK_FDLIMIT ?= 8
 
 # How often make check kills the server.
-CHECK_CRASH ?= 12
+CHECK_CRASH ?= 8
 
 .PHONY: help
 help: ## list the targets
@@ -48,9 +47,12 @@ build: ## write the binary ./shunt
 test: ## run every test, the end-to-end run on the sample of addresses included
 	$(GO) test ./...
 
+# The tests of the binary are run without the race detector: it would see their clients, and not the binary. The proofs have a
+# process of their own (proofs), so here a few rounds of each are enough. Both lists of tests are whole.
 .PHONY: race
-race: ## run the tests under the race detector, with the invariant checks in
-	$(GO) test -race -vet=off -timeout 15m -tags shuntinvariants ./...
+race: ## run the tests under the race detector, and those of the binary without it; both with the invariant checks
+	SHUNTTEST_CRASHES=10 SHUNTTEST_FLIPS=8 $(GO) test -race -vet=off -timeout 15m -tags shuntinvariants $$($(GO) list ./... | grep -v '/e2e$$')
+	$(GO) test -short -vet=off -tags shuntinvariants ./cmd/shunt/e2e
 
 # The second vet and staticcheck are built as race is, so that nothing is compiled a third time. Outside engine, tests alone have tags.
 .PHONY: lint
@@ -68,7 +70,8 @@ CHECK_FUZZ_BUILD ?= -gcflags=shunt/...=-d=libfuzzer
 
 .PHONY: fuzz
 fuzz: ## run each fuzz test for FUZZTIME (10s), or those whose name matches FUZZ (a regexp) and not SKIP, JOBS (2) at a time
-	@GO='$(GO)' BUILD='$(FUZZ_BUILD)' FUZZTIME='$(FUZZTIME)' FUZZ='$(FUZZ)' SKIP='$(SKIP)' JOBS='$(JOBS)' .ci/fuzz
+	@GO='$(GO)' BUILD='$(FUZZ_BUILD)' FUZZTIME='$(FUZZTIME)' FUZZ='$(FUZZ)' SKIP='$(SKIP)' JOBS='$(JOBS)' \
+		LONG='$(LONG)' LONGTIME='$(LONGTIME)' .ci/fuzz
 
 .PHONY: bench
 bench: ## run the benchmark suite on 10 M links (BENCH=regexp, COUNT=10 for benchstat, LINKS=n, SECONDS=n of steady load)
@@ -98,7 +101,7 @@ targets: ## a million (TARGETS=n) generated targets through the API and back, by
 .PHONY: e2e-urls
 e2e-urls: ## the main job on a file of addresses, one a line: make e2e-urls URLS=FILE
 	@test -n "$(URLS)" || { echo "make e2e-urls URLS=FILE: name a file of addresses, one a line"; exit 2; }
-	SHUNTTEST_URLS="$(abspath $(URLS))" $(GO) test ./cmd/shunt/e2e -run '^TestEveryLinkHitAndVisitor' -v -count=1 -timeout 20m
+	SHUNTTEST_URLS="$(abspath $(URLS))" $(GO) test ./cmd/shunt/e2e -run '^TestLinksHitsAndVisitorsOutlive' -v -count=1 -timeout 20m
 
 .PHONY: crash
 crash: N = 1000
@@ -122,7 +125,7 @@ diskfull: sick-tools ## a disk that is full at times, for SECONDS (600); needs r
 .PHONY: diskstall
 diskstall: SECONDS = 30
 diskstall: sick-tools ## disks that do not answer for SECONDS (30); needs root
-	SHUNTTEST_DISKSTALL=$(SECONDS) $(SICK) -run '^TestRedirectsGoOnWhileTheDiskDoesNotAnswer'
+	SHUNTTEST_DISKSTALL=$(SECONDS) $(SICK) -run '^TestAStalledDisk'
 
 .PHONY: fdlimit
 fdlimit: SECONDS = 60
@@ -195,15 +198,22 @@ latency: ## 5,000 redirects a second beside logins, large bodies and QR codes, a
 	SHUNTTEST_LATENCY_PAIRS=$(PAIRS) SHUNTTEST_LATENCY_SECONDS=$(SECONDS) $(GO) test ./cmd/shunt/e2e \
 		-run '^TestRedirectsAreFastBesideCostlyRequests$$' -v -count=1 -timeout $$(( $(PAIRS) * ($(SECONDS) + 2) * 2 + 300 ))s
 
+# The three proofs in one process: each of them alone would build the same test program.
+.PHONY: proofs
+proofs: ## a short form of crash-clone, faults and bitflip, as make check runs it
+	SHUNTTEST_CRASHES=$(CHECK_CRASHES) SHUNTTEST_FAULT_STEP=$(CHECK_EVERY) SHUNTTEST_FLIPS=$(CHECK_FLIPS) $(GO) test ./storage/crashtest -v -count=1 \
+		-timeout 20m -run '^Test(NothingAcknowledgedIsLostByACrash|AFailedFileOperationIsHarmlessOrClear|AFlippedBitIsNeverSilentlyWrong)$$'
+
 .PHONY: check
-check: lint race ## what CI runs besides test: lint, race, fuzz, proxies, the reliability proofs and sick disks shortly; needs root
-	$(MAKE) crash-clone N=$(CHECK_CRASHES)
-	$(MAKE) faults EVERY=$(CHECK_EVERY)
-	$(MAKE) bitflip N=$(CHECK_FLIPS)
-	$(MAKE) fuzz FUZZ_BUILD='$(CHECK_FUZZ_BUILD)' FUZZTIME=$(CHECK_OUTSIDE_FUZZTIME) FUZZ='$(OUTSIDE)'
-	$(MAKE) fuzz FUZZ_BUILD='$(CHECK_FUZZ_BUILD)' FUZZTIME=$(CHECK_FUZZTIME) SKIP='$(OUTSIDE)'
+check: lint race proofs ## what CI runs besides test, without root: lint, race, and short forms of the proofs, fuzz and crash
+	$(MAKE) fuzz FUZZ_BUILD='$(CHECK_FUZZ_BUILD)' FUZZTIME=$(CHECK_FUZZTIME) LONG='$(OUTSIDE)' LONGTIME=$(CHECK_OUTSIDE_FUZZTIME)
 	$(MAKE) crash N=$(CHECK_CRASH)
-	$(MAKE) desync
-	$(MAKE) diskfull SECONDS=$(CHECK_DISKFULL)
-	$(MAKE) diskstall SECONDS=$(CHECK_DISKSTALL)
-	$(MAKE) fdlimit SECONDS=$(CHECK_FDLIMIT)
+
+# What mounts file systems, or installs proxies and runs them as root. All of it in one process: each target alone would build the
+# same test program.
+CHECK_ROOT = NoProxyAndServerGet|AFullDiskCosts|AServerOnAFullDisk|AStalledDiskStopsNo|AServerWithoutDescriptors
+
+.PHONY: check-root
+check-root: sick-tools proxies ## what CI runs besides test and needs root: desync, and short forms of diskfull, diskstall and fdlimit
+	SHUNTTEST_DESYNC=1 SHUNTTEST_DISKFULL=$(CHECK_DISKFULL) SHUNTTEST_DISKSTALL=$(CHECK_DISKSTALL) SHUNTTEST_FDLIMIT=$(CHECK_FDLIMIT) \
+		$(GO) test ./cmd/shunt/e2e -v -count=1 -timeout 15m -run '^Test($(CHECK_ROOT))'

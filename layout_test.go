@@ -64,6 +64,10 @@ var rooms = map[string]room{
 		module + "engine/internal/hash", module + "engine/internal/invariants", module + "engine/internal/limits",
 		module + "engine/internal/mmap", module + "engine/invalid",
 	}},
+	module + "engine/journal": {knows: []string{
+		module + "engine/internal/hash", module + "engine/internal/mmap", module + "engine/plural", module + "engine/tally",
+	}},
+	module + "engine/tally":  {knows: []string{module + "engine/internal/hash"}},
 	module + "engine/target": {knows: []string{module + "engine/internal/limits", module + "engine/invalid"}},
 
 	module + "api/wire": {knows: []string{module + "api/problem", module + "api/turnstile"}},
@@ -229,6 +233,9 @@ func TestEachForbiddenDependencyIsFound(t *testing.T) {
 		"targets import the index":                        {ImportPath: "shunt/engine/target", Imports: []string{"shunt/engine/index"}},
 		"targets import the hash":                         {ImportPath: "shunt/engine/target", Imports: []string{"shunt/engine/internal/hash"}},
 		"mapped memory imports the hash":                  {ImportPath: "shunt/engine/internal/mmap", Imports: []string{"shunt/engine/internal/hash"}},
+		"the journal imports the engine":                  {ImportPath: "shunt/engine/journal", Imports: []string{"shunt/engine"}},
+		"the journal imports the index":                   {ImportPath: "shunt/engine/journal", Imports: []string{"shunt/engine/index"}},
+		"tallies import the journal":                      {ImportPath: "shunt/engine/tally", Imports: []string{"shunt/engine/journal"}},
 		"tallies map memory":                              {ImportPath: "shunt/engine/tally", Imports: []string{"shunt/engine/internal/mmap"}},
 		"storage imports the inside of the engine":        {ImportPath: "shunt/storage", Imports: []string{"shunt/engine/internal/limits"}},
 		"a folder that the design does not know":          {ImportPath: "shunt/util"},

@@ -85,7 +85,7 @@ var contractFaults = map[string]func(x *exchanged){
 	},
 }
 
-func TestWhatTheDocumentDoesNotSayFailsTheTestThatMeetsIt(t *testing.T) {
+func TestWhatTheDocumentOmitsFailsTheTestThatMeetsIt(t *testing.T) {
 	for version, text := range map[string][]byte{"3.1": documentText, "3.0": docs.OpenAPI30().Body} {
 		c, err := newContract(text)
 		if err != nil {
@@ -137,7 +137,7 @@ func TestADocumentThatForgetsSomethingFails(t *testing.T) {
 	}
 }
 
-// TestExamplesOfLinesAndEventsAreWhatTheyShow: kin-openapi holds all other examples to their schemas when it loads the document.
+// kin-openapi holds all other examples to their schemas when it loads the document.
 func TestExamplesOfLinesAndEventsAreWhatTheyShow(t *testing.T) {
 	c, shown := theContract(), 0
 	for operation := range c.operations() {

@@ -23,14 +23,14 @@ import (
 	"shunt/api/problem"
 )
 
-// A contract holds requests and answers to the OpenAPI document. What it says is an error is one of the program or of the
-// document; which, is for people to say.
+// A contract holds requests and answers to the OpenAPI document. An error that it finds is one of
+// the program or of the document; people must decide which.
 type contract struct {
 	doc *openapi3.T // as it is, and as such checked
 
-	// quick is doc under the number of version 3.0, so that kin-openapi holds values to it by its own validator of schemas. The
-	// one that it has for 3.1 compiles the schema for each value: 2 ms instead of 0.02 for a link. Its own knows all keywords but
-	// those of unheld.
+	// quick is doc under the number of version 3.0, so that kin-openapi holds values to it by its
+	// own validator of schemas. The validator for 3.1 compiles the schema for each value: 2 ms
+	// instead of 0.02 for a link. Its own knows all keywords except those of unheld.
 	quick openapi3.T
 
 	mu   sync.Mutex
@@ -224,8 +224,8 @@ func (c *contract) holdAnswer(route *routers.Route, x *exchanged) error {
 	)
 }
 
-// holdUnread holds the answer to a request that was not read: because it is no HTTP, or because its body is one of too many large
-// ones, which only bulks can have.
+// holdUnread holds the answer to a request that was not read, because it is not HTTP, or because
+// its body is one of too many large ones, which only bulks can have.
 func (c *contract) holdUnread(x *exchanged) error {
 	component := "Unread"
 	if x.status == http.StatusServiceUnavailable {
@@ -295,7 +295,8 @@ func holdProblem(r *openapi3.Response, x *exchanged) error {
 	return fmt.Errorf("the problem %s is not documented for it", code)
 }
 
-// holdLines holds an answer of several lines or events to what the document says of each, in x-line and x-events.
+// holdLines holds an answer of several lines or events to what the document says of each, in x-line
+// and x-events.
 func (c *contract) holdLines(r *openapi3.Response, x *exchanged) error {
 	media := r.Content.Get(x.header.Get("Content-Type"))
 	if media == nil || x.status >= 300 {
@@ -317,7 +318,8 @@ func (c *contract) holdLines(r *openapi3.Response, x *exchanged) error {
 	return errors.Join(errs...)
 }
 
-// holdEvent holds a server-sent event: a comment, or data, with the name of the event before it if it has one.
+// holdEvent holds a server-sent event to the document: a comment, or data with the name of the
+// event before it, if any.
 func (c *contract) holdEvent(events map[string]any, text string) error {
 	text = strings.TrimSuffix(text, "\n")
 	if text == "" || text == ":" {
@@ -379,7 +381,8 @@ func (c *contract) holdRequest(route *routers.Route, parameters map[string]strin
 	return nil
 }
 
-// holdItems holds those items of a bulk to their schema that have become links: the others were refused as they should be.
+// holdItems holds the items of a bulk that are now links to their schema. The others are refused as
+// they should be.
 func (c *contract) holdItems(route *routers.Route, x *exchanged) error {
 	var answer bulkAnswer
 	if err := json.Unmarshal(x.body, &answer); err != nil {

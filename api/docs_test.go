@@ -85,7 +85,8 @@ func TestTheReferencePageIsAtOnePathAndOnlyRead(t *testing.T) {
 
 var shellWord = regexp.MustCompile(`'[^']*'|"[^"]*"|[^ '"]+`)
 
-// shellWords takes a command line apart as a shell does that knows single and double quotes, and one variable.
+// shellWords splits a command line as a shell does that knows single and double quotes, and one
+// variable.
 func shellWords(line, token string) (all []string) {
 	for _, word := range shellWord.FindAllString(line, -1) {
 		if quote := word[0]; quote == '\'' || quote == '"' {
@@ -96,7 +97,8 @@ func shellWords(line, token string) (all []string) {
 	return all
 }
 
-// curl makes the request of a command line of the page, and fails if there is anything in it that it does not know.
+// curl sends the request of a command line of the page. It fails if the line has anything that it
+// does not know.
 func (st *site) curl(words []string) reply {
 	st.t.Helper()
 	method, path, body := "GET", "", ""

@@ -72,12 +72,3 @@ func (s *Server) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 	sc.request = redirect.Request{} // nothing of ctx outlives it
 	s.scratch.Put(sc)
 }
-
-func equalFold(b []byte, word string) bool {
-	for i, c := range b {
-		if c|0x20 != word[i] {
-			return false
-		}
-	}
-	return true
-}

@@ -38,8 +38,8 @@ func TestMissedCodesAreListedUntilTheyAreTaken(t *testing.T) {
 	}
 }
 
-// BenchmarkMiss is a request for an unknown code, without the network: the decision without and with its count, and the
-// whole answer.
+// BenchmarkMiss is a request for an unknown code, without the network: the look-up alone, the
+// decision with its count, and the whole answer.
 func BenchmarkMiss(b *testing.B) {
 	st := newSite(b, func(o *Options) { o.Now = nil })
 	r := redirect.Request{Code: []byte("favicon1"), Safe: true, NowMs: 1}

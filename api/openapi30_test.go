@@ -41,7 +41,7 @@ func (c *contract) nullable() (places []string, all int) {
 	return places, all
 }
 
-func TestBothVersionsOfTheDocumentTakeNullInTheSamePlaces(t *testing.T) {
+func TestBothVersionsTakeNullInTheSamePlaces(t *testing.T) {
 	want, all := theContract().nullable()
 	got, all30 := theContract30().nullable()
 	if !slices.Equal(got, want) || all != all30 {
@@ -54,7 +54,7 @@ func TestBothVersionsOfTheDocumentTakeNullInTheSamePlaces(t *testing.T) {
 	}
 }
 
-func TestBothVersionsOfTheDocumentHaveTheSameOperationsAndComponents(t *testing.T) {
+func TestBothVersionsHaveTheSameOperationsAndComponents(t *testing.T) {
 	names := func(c *contract) (all []string) {
 		for operation := range c.operations() {
 			all = append(all, operation.name+" "+operation.OperationID)

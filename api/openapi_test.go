@@ -20,7 +20,8 @@ import (
 	"shunt/api/problem"
 )
 
-// TestMain also fails when the whole suite has passed, but has not seen each success and each problem that the document has.
+// TestMain also fails if the whole suite passes without having seen each success and each problem
+// of the document.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if whole := flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.skip").Value.String() == ""; code == 0 && whole {
@@ -92,7 +93,7 @@ func TestTheDocumentIsValidOpenAPI31(t *testing.T) {
 	}
 }
 
-func TestTheDocumentHasEveryEndpointWithItsScopeAndNoOther(t *testing.T) {
+func TestTheDocumentHasExactlyTheEndpointsAndTheirScopes(t *testing.T) {
 	want := make(map[string]string)
 	for _, e := range new(Server).endpoints() {
 		want[e.method+" "+e.path] = "[" + string(e.scope) + "]"
@@ -154,7 +155,7 @@ func literalType(literal *ast.CompositeLit, ok bool) ast.Expr {
 	return literal.Type
 }
 
-// TestTheDocumentHasEveryProblemAndNoOther: in the schema, and with an example that has status and title as they are sent.
+// Every problem is in the schema, and in an example that has its status and title as they are sent.
 func TestTheDocumentHasEveryProblemAndNoOther(t *testing.T) {
 	rows := problemRows(t)
 	if len(rows) < 25 {
@@ -183,7 +184,7 @@ func TestTheDocumentHasEveryProblemAndNoOther(t *testing.T) {
 	}
 }
 
-// TestAnswersMayGainFieldsAndRequestsMayNot: the API refuses unknown fields, and may add some to answers (info.description).
+// The API refuses unknown fields, and answers may gain fields (info.description).
 func TestAnswersMayGainFieldsAndRequestsMayNot(t *testing.T) {
 	doc, err := openapi3.NewLoader().LoadFromData(documentText)
 	if err != nil {
@@ -235,7 +236,7 @@ func eachProblem(v any, fn func(p map[string]any)) {
 	}
 }
 
-func TestTheDocumentIsServedToEverybodyAndOnlyOnceToWhoHasIt(t *testing.T) {
+func TestTheDocumentIsServedToEverybodyWithItsTag(t *testing.T) {
 	for _, path := range []string{"/api/v1/openapi.json", "/api/v1/openapi-3.0.json"} {
 		t.Run(path, func(t *testing.T) { holdDocument(t, path) })
 	}

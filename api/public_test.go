@@ -132,7 +132,7 @@ func TestHEADIsAnsweredAsGETWithoutTheBody(t *testing.T) {
 	}
 }
 
-func TestEveryPageHasTheHeadersOfAPageAndNothingOfTheServersMake(t *testing.T) {
+func TestEveryPageHasTheHeadersOfAPage(t *testing.T) {
 	st := newPagesSite(t)
 	const image, page = "default-src 'none'; frame-ancestors 'none'", "page"
 	for path, want := range map[string][2]string{ // policy, Cache-Control
@@ -196,7 +196,8 @@ func TestEveryPageHasTheHeadersOfAPageAndNothingOfTheServersMake(t *testing.T) {
 
 var styleElement = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
 
-// wantStyleAllowed: the policy lets in nothing but the one style that the page has, and the page has nothing else to let in.
+// wantStyleAllowed checks that the policy allows the one style of the page and nothing else, and
+// that the page has nothing else.
 func (st *site) wantStyleAllowed(path, policy, body string) {
 	st.t.Helper()
 	styles := styleElement.FindAllStringSubmatch(body, -1)

@@ -37,7 +37,7 @@ func modules(t *testing.T, text string) []string {
 	return append(rows, blank, blank, blank, blank)
 }
 
-func TestAPNGIsTheQRCodeInTheMiddleOfASquareOfItsSize(t *testing.T) {
+func TestAPNGIsTheQRCodeInAWhiteSquare(t *testing.T) {
 	st := newPagesSite(t)
 	want := modules(t, "https://sho.rt/live")
 	for _, size := range []int{64, 65, 100, 511, 512, 2047, 2048} {

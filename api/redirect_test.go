@@ -66,7 +66,7 @@ func TestHitsAreBrokenDownAndNothingElseIs(t *testing.T) {
 	st.wantStats("x", 4, 3)
 }
 
-func TestLongAndBinaryUserAgentsAndReferrersAreRedirectedAndCounted(t *testing.T) {
+func TestLongAndBinaryHeadersAreRedirectedAndCounted(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	const long = 8 << 10
@@ -93,8 +93,8 @@ func TestLongAndBinaryUserAgentsAndReferrersAreRedirectedAndCounted(t *testing.T
 	st.wantStats("x", hits, 3)
 }
 
-// redirectOf is a handler call for one code, without a network: what a redirect costs us. lines are further header lines
-// (name, value, name, value…).
+// redirectOf returns a call of the handler for one code, without a network: what a redirect costs
+// us. lines are further header lines (name, value, name, value…).
 func redirectOf(st *site, code, agent string, lines ...string) (ctx *fasthttp.RequestCtx, redirect func()) {
 	var req fasthttp.Request
 	req.Header.SetRequestURI("/" + code)
@@ -111,8 +111,9 @@ func redirectOf(st *site, code, agent string, lines ...string) (ctx *fasthttp.Re
 	}
 }
 
-// BenchmarkRedirect: dims=on has a referrer and a country, which a file or a proxy tells; dims=off has neither. Device
-// and browser come with the look-up of the bot, so they are in both.
+// BenchmarkRedirect measures redirectOf. dims=on has a referrer and a country, which a file or a
+// proxy tells; dims=off has neither. Device and browser come with the look-up of the bot, so they
+// are in both.
 func BenchmarkRedirect(b *testing.B) {
 	const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0"
 	table := readCountries(b, geoIPFile(b, mmdbwriter.Options{IncludeReservedNetworks: true}, map[string]mmdbtype.DataType{

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A link may be blocked, expired and exhausted at once: the first of these, in this order, decides what everybody is told.
+// A link may be blocked, expired and exhausted at once. The first of these decides what everybody
+// is told.
 
 func TestARedirectAPreviewAQRCodeAndTheStateAgree(t *testing.T) {
 	st := newSite(t, func(o *Options) { o.Blocks = openBlockFile(t, writeTo(t, "list", []byte("b.example\n")), o.Logger) })

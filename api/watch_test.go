@@ -15,9 +15,10 @@ import (
 	"shunt/api/wire"
 )
 
-// watch holds every answer of the API that st gives to the document, in both of its versions, whoever asks for it and however, and fails the test whose
-// answer is another. It stands around all that answers on the public address and on the socket of local commands: handlers,
-// what recovers their panics, and what refuses requests that cannot be read. It changes no byte.
+// watch holds every answer of the API that st gives to the document, in both of its versions,
+// whoever asks and however. An answer that differs fails the test that got it. It surrounds
+// everything that answers on the public address and on the socket of local commands: handlers, what
+// recovers their panics, and what refuses requests that cannot be read. It changes no byte.
 func (st *site) watch() {
 	if _, measured := st.t.(*testing.B); measured {
 		return
@@ -55,7 +56,8 @@ func (st *site) watched(ctx *fasthttp.RequestCtx) {
 	check(st.t, holdBoth(x, (*contract).hold))
 }
 
-// watchedRefusal holds the answer to what is no HTTP, whatever path it would have been for, to the component Unread.
+// watchedRefusal holds the answer to a request that is not HTTP to the component Unread, whatever
+// its path would have been.
 func (st *site) watchedRefusal(ctx *fasthttp.RequestCtx) {
 	x := exchangeOf(ctx)
 	x.body = bytes.Clone(ctx.Response.Body())
@@ -77,14 +79,16 @@ func exchangeOf(ctx *fasthttp.RequestCtx) *exchanged {
 	return x
 }
 
-// watchStream lets a watchedStream be sent in place of the answer's body. SetBodyStream would close what it replaces.
+// watchStream sends a watchedStream instead of the answer's body. SetBodyStream would close the
+// body that it replaces.
 func (st *site) watchStream(ctx *fasthttp.RequestCtx, x *exchanged) {
 	field := reflect.ValueOf(&ctx.Response).Elem().FieldByName("bodyStream")
 	body := (*io.Reader)(unsafe.Pointer(field.UnsafeAddr()))
 	*body = &watchedStream{ReadCloser: (*body).(io.ReadCloser), st: st, x: x}
 }
 
-// A watchedStream is a body that goes on. It is held to the document when it is closed, as far as it was read.
+// A watchedStream is a body that is still being written. It is held to the document when it is
+// closed, as far as it was read.
 type watchedStream struct {
 	io.ReadCloser
 	st *site

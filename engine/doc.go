@@ -7,6 +7,8 @@
 //
 //	index/     links in memory: shards, tables, arenas, counters, code locks; what a code may be
 //	target/    what a target may be; own origins, private hosts, the block list
+//	journal/   the files that hits are recorded in: rings, the dictionary of referrers, replay, its check
+//	tally/     what is counted: sketches, breakdowns, the values of dimensions, deltas
 //	invalid/   what is wrong with the fields of a request
 //	plural/    counts things in words
 //	internal/  what only rooms of the engine share: mmap (memory outside the heap, mapped files), hash, limits, invariants
@@ -16,8 +18,7 @@
 // A code is what follows the slash of a short address, an alias a code that a person chose, the target where a link
 // leads. A redirect of a visitor is a hit; redirects of bots, prefetches and HEAD requests are counted apart. The journal
 // is a set of rings of hit records. The fold takes records out of the rings into deltas, the flush commits deltas to the
-// store. A sketch is a set of visitors, a breakdown is hits by the values of a dimension (referrers, countries, devices,
-// browsers), a tally is counts, a sketch and breakdowns. The roll-up adds closed hours to days and to the whole life of a
+// store. A tally is counts, a set of visitors and hits by the values of dimensions (engine/tally). The roll-up adds closed hours to days and to the whole life of a
 // link. A window is a run of hours that somebody asks about; it is made of spans, each of which the store can add up.
 //
 // # Concurrency
@@ -66,13 +67,13 @@
 // A list is a Listing of the store, of one moment and durable. Its order is that of ids, so a page goes on below the id at
 // which the last one ended, whatever was made, edited or deleted since. A page goes over at most 10,000 rows.
 //
-// Locks: shard.mu, counters.mu, pending.mu, keeper.mu, ids.mu, owners.mu and receipts.mu; none is taken while another is held.
-// So it is with the dictionary's. shard.mu and counters.mu are the index's. The store's callbacks take shard.mu, counters.mu, owners.mu and receipts.mu; a rewrite of a shard (about 0.1 µs a link) happens in one, and
+// Locks: shard.mu, counters.mu, pending.mu, ids.mu, owners.mu, receipts.mu, and the keeper's and the dictionary's mu; none is
+// taken while another is held. shard.mu and counters.mu are the index's, the keeper's and the dictionary's are the journal's. The store's callbacks take shard.mu, counters.mu, owners.mu and receipts.mu; a rewrite of a shard (about 0.1 µs a link) happens in one, and
 // holds up all writers.
 //
 // Goroutines: Run has four. One folds every 10 ms. One flushes every interval, and rolls up, purges deleted links and sweeps
 // receipts in between: it alone calls Store.Flush, Store.RollUp and Store.SweepReceipts. One allocates ids. One keeps pages of
-// the journal writable (standby.go). A fifth tells when the first three have ended, for a store or a disk may hang: then Run
+// the journal writable (journal.Keeper). A fifth says when the first three have ended, for a store or a disk may hang: then Run
 // and Close leave them behind, the process ends, and what they may still do is said at Close.
 //
 // # Why a hit is counted exactly once
@@ -118,7 +119,7 @@
 //  10. Deltas are bounded: values are dropped first, then visitors, and at 16 Mi entries (DefaultPendingEntries, gathering
 //     and flushing together) records that need a new entry. Those are in the live counter and in Metrics.HitsMissing, and
 //     the next positions pass them, alone if nothing else is to be committed. Until those are committed a crash brings them back, as far as 9 says.
-//  11. The journal's disk stalls: hits go to standby rings (standby.go), which have sequence numbers and positions of their own,
+//  11. The journal's disk stalls: hits go to standby rings (journal.Keeper), which have sequence numbers and positions of their own,
 //     and all of 1 to 10 holds for them. Their files are in memory: a crash leaves them and a cut does not, so to replay one that
 //     is missing is to replay nothing. If they could have no files, a crash loses what a standby ring has beyond committed,
 //     and Metrics.JournalUnprotected counts it. At the switch a writer that has picked its ring goes on in that one: both sets
@@ -129,7 +130,7 @@
 //  12. Close, after the last redirect: fold, flush, close the files. Every record is below the positions, so the next start
 //     replays none, and the files of standby rings are removed, unless hits go to them at that moment. If the store hangs, Run's end and Close wait ten seconds each, and what is left is as in 7 and 9.
 //  13. Replay reads the files of the stored epoch, in whatever number and size they are; it never writes to them. A crash
-//     or a cut repeats it. If memory does not suffice for all, it commits in parts, each with the positions behind it.
+//     or a cut repeats it. If memory does not suffice for all, it commits in parts, each with the positions after it.
 //  14. The rest of the replay, zero positions and the next epoch are one batch. Before it is durable the old epoch is what
 //     it was, files included; after it the old files are never read again (13 reads the stored epoch's), so it does not
 //     matter when they go: before the new ones are made, which may need their room.
@@ -139,7 +140,7 @@
 //  16. A restored backup has the id of its original, and may share its journal folder. So the high bits of an epoch are a
 //     history, which a restore draws (NewHistory): files of other histories are neither replayed nor removed. A copied
 //     folder has the history of its original; the low bits of each epoch are drawn, so neither takes the other's records
-//     for its own. An engine has its files locked (inuse.go): locked ones are neither replayed, which would count their hits
+//     for its own. An engine has its files locked: locked ones are neither replayed, which would count their hits
 //     in both, nor replaced, nor removed; a start on them is refused. But two copies should not share a folder, where each
 //     removes older epochs of the other once that has ended.
 //  17. The journal moves to another folder (ReplayJournal): 13 and 14 with an epoch without rings, and no files are made in
@@ -160,13 +161,8 @@
 // # Figures
 //
 // A hit counts in (hour, link) and (hour, owner): its class, its visitor, and what it is broken down by. A device, a
-// browser and a country are one byte of a closed list. A referrer is a number of the journal's dictionary, a mapped file
-// of two halves: new names go into the current half, and the other is emptied only when no record outside the store names
-// it any more (referrers.go). Rows in the store hold the names. An entry of the deltas is a cache line as long as all its
-// hits have the same values; most have one hit.
-//
-// A breakdown holds at most 256 values and is a mergeable summary: Breakdown has the bound of its error. What is not in it
-// is "other", so that all values together are the hits.
+// browser and a country are one byte of a closed list (engine/tally). A referrer is a number of the journal's dictionary
+// (engine/journal). Rows in the store hold the names.
 //
 // A window is widened to whole buckets: hours as long as hours are kept, days before (Query). Days are read from day rows
 // and from those hours that are not rolled up, hours from hour rows. The last bucket of a window up to now takes in what a
@@ -193,27 +189,15 @@
 //     has the append inlined; what is rare is in calls: 90 instead of 280, in two steps. Over 10 M
 //     links, drawn uniformly, medians in pairs: Resolve with Hit 0.73 of the time, and then again
 //     0.73; the first of them has the short way of Resolve, too.
-//   - On amd64 none of the four stores of a journal record is atomic: that would be a locked instruction, which waits for all
-//     before it. The processor keeps their order, and a word is never half stored. With the last one atomic Resolve and Hit
-//     take 1.01 to 1.21 times as long. Elsewhere it is atomic.
-//   - A ring that only one goroutine at a time writes to would save the other locked instruction, the reservation's. Tried with
-//     plain stores throughout: 0.93 to 1.08 of the time, and more once a sync.Pool chooses the ring. So it is not worth it.
 //   - The fold raises the counters of uncapped links, not the hit: one cache miss less in the redirect. The fold's misses
 //     overlap, a redirect's do not.
 //   - A hit that finds its ring full waits for the next flush instead of overwriting what is not durable. The rings hold
 //     10 s of 200,000 hits/s by default, and a flush starts early when one is half full.
-//   - The estimate of a dense sketch weighs each value of a register once instead of raising two to the power of each
-//     register: 8 µs instead of 371, the same number (TestTheEstimateIsTheLibrarys). So nothing caches estimates.
-//   - Breakdowns are counted in cells of one table for all entries instead of in a list of combinations for each: an entry
-//     that is hit 100,000 times a second has a few cells that stay in the cache, where a list would have to be sorted.
-//   - The exact form of a sketch ends at 1,024 visitors, and dense sketches come next: the library's sparse form costs
-//     115 to 462 ns an insert there, depends on the order of insertion, and has only 25 bits (design measurements).
 //   - A receipt holds the link instead of its code: what was answered does not depend on what the link is now, or on
 //     whether the body would still be taken. It costs the bytes of the link once more, for a day. The hits are those of then,
 //     too: beside a version that is no more, hits of now would be a link that never was.
 //   - A former owner may take a code again although somebody else has a variant of it, live or deleted. Only imports make such
 //     neighbours, and each of them had its code before; otherwise whoever comes second, or deletes first, would lose theirs.
 //
-// To be revisited: one journal for all memory nodes, once there is hardware with several; tombstones stay in memory for 90
-// days, about 50 bytes each, and a purge goes at 256 links a flush interval.
+// To be revisited: tombstones stay in memory for 90 days, about 50 bytes each, and a purge goes at 256 links a flush interval.
 package engine

@@ -73,7 +73,7 @@ const capsGivenFolds = int32(time.Minute / foldInterval)
 // countAtOnce publishes an uncapped link such that hits raise its counter themselves, and look for a cap. After one fold the
 // counter is then complete, and a cap that is published later is exact.
 //
-// A redirect that resolved the link before this may count its hit at any time after. So each ring has capsGiven set before the
+// A redirect that resolved the link before this may count its hit at any time after. So each ring has LookAgain set before the
 // fold, and a writer looks at it after it has reserved its slot (Hit). If it is not set there, the slot was reserved before
 // the heads were read up to which is folded, and the counter has the hit; if it is, the writer looks at the link again. To
 // look at the link again in every hit would be simpler, and cost each a look-up. If the edit comes to nothing, the link
@@ -84,20 +84,9 @@ func (e *Engine) countAtOnce(h *Hot) error {
 	if err := e.publish(v); err != nil {
 		return err
 	}
-	for _, r := range e.journal.rings {
-		r.capsGiven.Store(capsGivenFolds)
-	}
+	e.journal.LookAgain(capsGivenFolds)
 	return nil
 }
 
-// forgetCapsGiven counts down, once a fold, for how long writers look for new caps.
-func (j *journal) forgetCapsGiven() {
-	for _, r := range j.rings {
-		if r.capsGiven.Load() > 0 {
-			r.capsGiven.Add(-1) // countAtOnce may set it in between: then it counts down from there
-		}
-	}
-}
-
 // foldNow folds every hit that was recorded before the call.
-func (e *Engine) foldNow(ctx context.Context) error { return e.pending.foldTo(ctx, e.journal.heads()) }
+func (e *Engine) foldNow(ctx context.Context) error { return e.pending.foldTo(ctx, e.journal.Heads()) }

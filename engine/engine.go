@@ -14,6 +14,7 @@ import (
 
 	"shunt/engine/index"
 	"shunt/engine/internal/limits"
+	"shunt/engine/journal"
 	"shunt/engine/tally"
 )
 
@@ -115,11 +116,11 @@ func (o *Options) check() error {
 	if n := o.PendingEntries; n < 2 || n > DefaultPendingEntries {
 		return fmt.Errorf("%d pending entries: not 2 to %d", n, DefaultPendingEntries)
 	}
-	if n := o.Rings; n < 1 || n > maxRings/2 || n&(n-1) != 0 {
-		return fmt.Errorf("%d rings: not a power of two up to %d", n, maxRings/2)
+	if n := o.Rings; n < 1 || n > journal.MaxRings || n&(n-1) != 0 {
+		return fmt.Errorf("%d rings: not a power of two up to %d", n, journal.MaxRings)
 	}
-	if n := o.RingRecords; n < minRingRecords || n > maxRingRecords || n&(n-1) != 0 {
-		return fmt.Errorf("%d records a ring: not a power of two from %d to %d", n, minRingRecords, maxRingRecords)
+	if n := o.RingRecords; n < journal.MinRingRecords || n > journal.MaxRingRecords || n&(n-1) != 0 {
+		return fmt.Errorf("%d records a ring: not a power of two from %d to %d", n, journal.MinRingRecords, journal.MaxRingRecords)
 	}
 	return nil
 }
@@ -127,28 +128,27 @@ func (o *Options) check() error {
 // Engine is the redirect engine. Resolve, Hit, Create, CreateOnce, Update, Delete, Read, Stats and Metrics may be called from any
 // number of goroutines at once, from Load's end to Close. See the package comment for the design.
 type Engine struct {
-	index     index.Index
-	journal   *journal
-	referrers *referrers
-	pending   *pending
-	ids       ids
-	receipts  receipts
-	owners    owners
-	ready     atomic.Bool
+	index    index.Index
+	journal  *journal.Journal
+	pending  *pending
+	ids      ids
+	receipts receipts
+	owners   owners
+	ready    atomic.Bool
 
 	store    Store
 	identity Identity
-	folders  folders
+	folders  journal.Folders
 	options  Options
 	log      *slog.Logger
 	now      func() time.Time
 	random   io.Reader // of drawn codes
 
 	flusher    flusher
-	keeper     keeper
+	keeper     *journal.Keeper
 	stall      stallLog
 	loopsEnded chan struct{} // closed once all of Run's goroutines but the keeper have returned; nil before Run
-	replayed   replayResult
+	replayed   replayed
 }
 
 // Open readies an engine over store: it replays what the journal in o.JournalDir holds beyond the store, commits that,
@@ -164,7 +164,6 @@ func Open(store Store, o Options) (*Engine, error) {
 	e.index.Init()
 	e.folders = o.folders(e.identity)
 	e.ids.init()
-	e.keeper.init()
 	e.receipts.init(o.MaxReceipts)
 	e.owners.init()
 	if err := os.MkdirAll(o.JournalDir, 0o700); err != nil {
@@ -235,56 +234,56 @@ func (e *Engine) Resolve(code []byte) (l index.Link, ok bool) { return e.index.R
 // counts it from there. Only the counter of a link that has a cap, or is about to get one, is raised here. Hit returns false, and
 // has counted nothing, if the cap is used up that the link has by now: the answer is then no redirect.
 // It takes no lock and allocates nothing, unless the journal's ring is full: then it waits for room, see appendSlow.
-func (e *Engine) Hit(l index.Link, v Visit) bool {
+func (e *Engine) Hit(l index.Link, v journal.Visit) bool {
 	if v.Class >= tally.NumClasses || l.Flags().CountAtOnce() {
 		return e.hitAtOnce(l, v)
 	}
-	id, whose, what := l.ID(), v.whose(l.Owner()), v.what()
-	r := e.journal.ringOf(id)
-	seq, ok := r.reserve()
+	id, owner, class := l.ID(), v.PackOwner(l.Owner()), v.PackClass()
+	r := e.journal.RingOf(id)
+	seq, ok := r.Reserve()
 	if !ok {
 		return e.hitBusy(l, v)
 	}
-	if r.capsGiven.Load() != 0 {
+	if r.LookAgain() {
 		return e.hitUnsure(l, v, r, seq)
 	}
-	// This is ring.put, inlined: see "Decisions" in doc.go.
-	storeRecord(r.slot(seq), id, v.Visitor, whose, what|seal(digest(id, v.Visitor, whose, what), r.epoch, seq)<<checksumShift)
+	// This is Ring.Put, inlined: see "Decisions" in doc.go.
+	r.Store(seq, id, v.Visitor, owner, class|r.Seal(seq, journal.Digest(id, v.Visitor, owner, class)))
 	return true
 }
 
 // hitBusy is Hit of an uncapped link whose ring is full, or in which another writer was faster.
-func (e *Engine) hitBusy(l index.Link, v Visit) bool {
-	r := e.journal.ringOf(l.ID())
+func (e *Engine) hitBusy(l index.Link, v journal.Visit) bool {
+	r := e.journal.RingOf(l.ID())
 	for {
-		switch seq, ok := r.reserve(); {
+		switch seq, ok := r.Reserve(); {
 		case ok:
 			return e.hitUnsure(l, v, r, seq)
-		case seq >= r.limit.Load():
+		case r.Full(seq):
 			return e.hitAtOnce(l, v)
 		}
 	}
 }
 
 // hitUnsure ends the hit of a link that had no cap when it was resolved and may have been given one since. The hit has a slot
-// already: then either the fold that comes before a cap is published finds the record in it, or capsGiven is seen
+// already: then either the fold that comes before a cap is published finds the record in it, or LookAgain is seen
 // here (see Engine.countAtOnce). A hit that the new cap does not admit leaves a void record.
-func (e *Engine) hitUnsure(l index.Link, v Visit, r *ring, seq uint64) (admitted bool) {
-	w := [recordWords]uint64{l.ID(), v.Visitor, v.whose(l.Owner()), v.what()}
+func (e *Engine) hitUnsure(l index.Link, v journal.Visit, r *journal.Ring, seq uint64) (admitted bool) {
+	w := v.Words(l.ID(), l.Owner())
 	admitted = true
-	if r.capsGiven.Load() != 0 && e.index.CountsAtOnce(l) {
+	if r.LookAgain() && e.index.CountsAtOnce(l) {
 		if admitted = e.index.Admit(l, l.ID(), v.Class == tally.ClassHit); admitted {
-			w[3] |= countedBit
+			w.SetCounted()
 		} else {
-			w = [recordWords]uint64{3: voidBit}
+			w = journal.Void()
 		}
 	}
-	r.put(seq, &w)
+	r.Put(seq, &w)
 	return admitted
 }
 
 // hitAtOnce is Hit of a link whose hits raise its counter themselves, and of a class that there is not.
-func (e *Engine) hitAtOnce(l index.Link, v Visit) bool {
+func (e *Engine) hitAtOnce(l index.Link, v journal.Visit) bool {
 	if v.Class >= tally.NumClasses {
 		panic("engine: unknown class of visit") // such a record would be taken for another
 	}
@@ -292,12 +291,16 @@ func (e *Engine) hitAtOnce(l index.Link, v Visit) bool {
 	if !e.index.Admit(l, id, v.Class == tally.ClassHit) {
 		return false
 	}
-	w := [recordWords]uint64{id, v.Visitor, v.whose(l.Owner()), v.what() | countedBit}
-	if !e.journal.ringOf(id).append(&w) {
+	w := v.Words(id, l.Owner())
+	w.SetCounted()
+	if !e.journal.RingOf(id).Append(&w) {
 		e.appendSlow(id, &w)
 	}
 	return true
 }
+
+// Referrer returns the number of a referrer host, as Visit takes it: see journal.Referrers.Number.
+func (e *Engine) Referrer(host []byte) uint16 { return e.journal.Referrers.Number(host) }
 
 const (
 	msPerHour   = 3600 * 1000

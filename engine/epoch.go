@@ -3,26 +3,42 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"sync"
 	"syscall"
 
 	"shunt/engine/internal/mmap"
+	"shunt/engine/journal"
 	"shunt/engine/tally"
 )
 
-// startEpoch commits what the last epoch's journal holds beyond the store, together with the start of a new epoch, and
-// only then makes the new files. A crash before the commit leaves the old epoch as it was; one after it leaves an epoch
-// without files, or with some, and without hits.
+// What joins journal, fold and store at a start: what the last run left is replayed and committed,
+// and a new epoch begins.
+
+// replayed is what an earlier run left in the journal.
+type replayed struct {
+	journal.Replayed
+	nameless uint64 // records whose referrer has no name in the dictionary, which is damaged
+}
+
+// journal returns the positions as the journal knows them.
+func (p *Positions) journal() journal.Positions {
+	return journal.Positions{Epoch: p.Epoch, Rings: p.Rings}
+}
+
+// folders returns where the files of a store's journal are.
+func (o *Options) folders(id Identity) journal.Folders {
+	return journal.NewFolders(id.StoreID, o.JournalDir, o.StandbyDir, o.StandbyOf)
+}
+
+// startEpoch commits what the last epoch's journal holds beyond the store, together with the start
+// of a new epoch, and only then makes the new files. A crash before the commit leaves the old epoch
+// as it was; one after it leaves an epoch without files, or with some, and without hits.
 func (e *Engine) startEpoch() error {
 	p, err := e.store.Positions()
 	if err != nil {
 		return fmt.Errorf("reading journal positions: %w", err)
 	}
-	if err := journalInUse(e.folders, e.identity, p); err != nil {
+	if err := e.folders.InUse(p.journal()); err != nil {
 		return fmt.Errorf("the hit journal in %s is not this store's alone: %w. Its hits are counted there; "+
 			"name a folder of this store's own with --journal-dir", e.options.JournalDir, err)
 	}
@@ -42,45 +58,37 @@ func (e *Engine) startEpoch() error {
 	return nil
 }
 
-// mayRead refuses a start whose journal is there and cannot be opened for a reason that an operator can mend: going on would
-// give its hits up.
+// mayRead refuses a start whose journal is there and cannot be opened for a reason that an operator
+// can mend: going on would give its hits up.
 func (e *Engine) mayRead(p Positions) error {
-	if err := e.folders.foreign(); err != nil && len(p.Rings) > 0 {
+	if err := e.folders.Foreign(); err != nil && len(p.Rings) > 0 {
 		return fmt.Errorf("the hit journal has a part in memory that belongs to another user: %w; run this as the user that the server "+
 			"ran as, or remove that folder to give up what it has", err)
 	}
-	for i := range p.Rings {
-		f, err := openOld(e.folders.ring(e.identity, p.Epoch, i, len(p.Rings)))
-		switch {
-		case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-			return fmt.Errorf("the hit journal cannot be read, and has hits that are nowhere else: %w; make its files readable for "+
-				"this user (or give them up with another --journal-dir)", err)
-		case err == nil:
-			err = f.Close()
-		}
-		_ = err // told by the replay
+	if err := e.folders.Readable(p.journal()); err != nil {
+		return fmt.Errorf("the hit journal cannot be read, and has hits that are nowhere else: %w; make its files readable for "+
+			"this user (or give them up with another --journal-dir)", err)
 	}
 	return nil
 }
 
-// commitLast commits what the journal of p's epoch holds beyond p, and sets p to the start of the next epoch, which the
-// same batch begins with so many rings and as many standby rings.
+// commitLast commits what the journal of p's epoch holds beyond p, and sets p to the start of the
+// next epoch, which the same batch begins with so many rings and as many standby rings.
 func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 	left := pair{limit: e.options.PendingEntries}
-	names := sync.OnceValue(func() *referrers { return e.oldReferrers(*p) })
+	names := sync.OnceValue(func() *journal.Referrers { return e.oldReferrers(*p) })
 	named := map[uint16]uint64{} // hits by the number of their referrer
 	seq := p.FlushSeq
-	e.replayed, err = replay(e.folders, e.identity, *p, func(passed *Positions, r *hitRecord) error {
+	e.replayed.Replayed, err = e.folders.Replay(p.journal(), func(passed []uint64, r *journal.Record) error {
 		if left.full() { // rings of another run may be that large
 			seq++
-			passed.FlushSeq = seq
-			if err := e.commitPair(&left, *passed, names()); err != nil {
+			if err := e.commitPair(&left, Positions{Epoch: p.Epoch, FlushSeq: seq, OpenHour: p.OpenHour, Rings: passed}, names()); err != nil {
 				return err
 			}
 			left.reset()
 		}
 		left.add(r, p.OpenHour)
-		if r.class == tally.ClassHit && !r.void {
+		if r.Class == tally.ClassHit && !r.Void {
 			named[r.Referrer]++
 		}
 		return nil
@@ -89,90 +97,75 @@ func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 		return fmt.Errorf("replaying the hit journal: %w", err)
 	}
 	if !e.wasUsed(*p) {
-		e.replayed.faults = nil
+		e.replayed.Faults = nil
 	}
 	e.sayReplayed(*p)
-	old := new(referrers)
+	old := new(journal.Referrers)
 	if !left.empty() {
 		old = names()
 	}
 	e.countNameless(old, named)
-	p.Epoch, p.FlushSeq, p.Rings = nextEpoch(p.Epoch), seq+1, make([]uint64, 2*rings)
+	p.Epoch, p.FlushSeq, p.Rings = journal.NextEpoch(p.Epoch), seq+1, make([]uint64, 2*rings)
 	if err := e.commitPair(&left, *p, old); err != nil {
 		return fmt.Errorf("committing the replayed hits: %w", err)
 	}
 	return nil
 }
 
-// The bits of an epoch, from the highest: 24 of its history, 24 that count the starts, 16 that are drawn.
-const (
-	lotBits     = 16
-	historyBits = 24
-)
-
-// nextEpoch counts, and draws the low bits, so that two copies of a folder that go on from one epoch do not take each other's
-// journal for their own.
-func nextEpoch(epoch uint64) uint64 {
-	return (epoch>>lotBits+1)<<lotBits | rand.Uint64N(1<<lotBits)
-}
-
-// NewHistory returns the positions of a store that is restored from a backup with positions p. The original goes on from p
-// too, so each gets journal files of its own: files of another history are neither replayed nor removed, although both
-// stores have one id and may have one journal folder. What the backup's journal held is not in it: the rings are empty. A store
-// as it was made has history 0.
+// NewHistory returns the positions of a store that is restored from a backup with positions p. The
+// original goes on from p too, so each gets journal files of its own: files of another history are
+// neither replayed nor removed, although both stores have one id and may have one journal folder.
+// What the backup's journal held is not in it: the rings are empty. A store as it was made has
+// history 0.
 func NewHistory(p Positions) Positions {
-	epoch := p.Epoch
-	for epoch == 0 || sameHistory(epoch, p.Epoch) {
-		epoch = rand.Uint64N(1<<historyBits) << (64 - historyBits)
-	}
-	p.Epoch, p.Rings = epoch, nil
+	p.Epoch, p.Rings = journal.OtherHistory(p.Epoch), nil
 	return p
 }
-
-func sameHistory(a, b uint64) bool { return a>>(64-historyBits) == b>>(64-historyBits) }
 
 // sayReplayed logs what the last journal was like.
 func (e *Engine) sayReplayed(p Positions) {
 	r := &e.replayed
-	if r.records > 0 {
-		e.log.Info("hit journal replayed", "records", r.records)
+	if r.Records > 0 {
+		e.log.Info("hit journal replayed", "records", r.Records)
 	}
-	slots := []any{"slots", r.invalid, "overwritten", r.lost}
+	slots := []any{"slots", r.Invalid, "overwritten", r.Lost}
 	switch {
-	case len(r.faults) > 0:
+	case len(r.Faults) > 0:
 		e.log.Warn("the hit journal cannot be replayed whole: of the hits since the last flush before the stop, those of these files "+
 			"are missing; at most one flush interval's, unless the store had stalled. Nothing is to be done, but to see to the disk",
-			append(slots, "folder", e.options.JournalDir, "files", len(r.faults), "of", len(p.Rings),
-				"flush_interval", e.options.FlushInterval, "first_error", r.faults[0])...)
-	case r.invalid+r.lost > 0:
+			append(slots, "folder", e.options.JournalDir, "files", len(r.Faults), "of", len(p.Rings),
+				"flush_interval", e.options.FlushInterval, "first_error", r.Faults[0])...)
+	case r.Invalid+r.Lost > 0:
 		e.log.Warn("slots of the hit journal hold no record: their redirects were not answered, or hits are missing", slots...)
 	}
 }
 
-// wasUsed tells whether hits were taken in an epoch: something of it was committed, or its files were all made. If not,
-// its files may be missing or half made, since a start crashed or failed on the way.
+// wasUsed reports whether hits were taken in an epoch: something of it was committed, or its files
+// were all made. If not, its files may be missing or half made, since a start crashed or failed on
+// the way.
 func (e *Engine) wasUsed(p Positions) bool {
 	for _, position := range p.Rings {
 		if position > 0 {
 			return true
 		}
 	}
-	_, err := os.Lstat(filepath.Join(e.options.JournalDir, referrersName(e.identity.StoreID, p.Epoch))) // made last
-	return e.replayed.records > 0 || !errors.Is(err, fs.ErrNotExist)
+	return e.replayed.Records > 0 || e.folders.HasDictionary(p.Epoch) // it is made last
 }
 
-// oldReferrers returns the names of what was replayed. Without the file, referrers show under "other".
-func (e *Engine) oldReferrers(p Positions) *referrers {
-	names, err := readReferrers(e.options.JournalDir, e.identity, p.Epoch)
+// oldReferrers returns the names of what was replayed. Without the file, referrers show under
+// "other".
+func (e *Engine) oldReferrers(p Positions) *journal.Referrers {
+	names, err := e.folders.ReadReferrers(p.Epoch)
 	if err != nil {
 		e.log.Warn("the dictionary of referrers cannot be read; those of the replayed hits show under other", "error", err)
-		return new(referrers)
+		return new(journal.Referrers)
 	}
 	return names
 }
 
-// countNameless counts the replayed hits whose referrer has a number and no name any more: it shows under "other".
-func (e *Engine) countNameless(names *referrers, named map[uint16]uint64) {
+// countNameless counts the replayed hits whose referrer has a number and no name any more: it shows
+// under "other".
+func (e *Engine) countNameless(names *journal.Referrers, named map[uint16]uint64) {
 	for number, hits := range named {
 		if _, ok := names.Name(number); !ok && number != tally.OtherReferrer {
 			e.replayed.nameless += hits
@@ -183,11 +176,12 @@ func (e *Engine) countNameless(names *referrers, named map[uint16]uint64) {
 	}
 }
 
-// removeOldEpochs removes the files of earlier epochs of this history: their content is in the store.
+// removeOldEpochs removes the files of earlier epochs of this history: their content is in the
+// store.
 func (e *Engine) removeOldEpochs(epoch uint64) {
-	err := e.folders.removeEpochs(e.identity.StoreID, func(n uint64) bool { return n < epoch && sameHistory(n, epoch) })
+	err := e.folders.RemoveBefore(epoch)
 	switch {
-	case errors.Is(err, errJournalInUse):
+	case errors.Is(err, journal.ErrInUse):
 		e.log.Warn("another server, on a copy of this store, has its hit journal in the same folder; name another folder for one of "+
 			"them with --journal-dir, or hits may be lost", "error", err)
 	case err != nil:
@@ -195,10 +189,11 @@ func (e *Engine) removeOldEpochs(epoch uint64) {
 	}
 }
 
-// ReplayJournal brings what the journal in o.JournalDir holds beyond the store into it, and removes its files, for an engine
-// that is to be opened with another journal folder. The folder may be one that cannot be written to: no file is made there.
-// If it cannot be read either, or is gone, that is said, and the store goes on without those hits; so it does if the journal
-// is of a running server on another copy of the store, which counts them.
+// ReplayJournal brings what the journal in o.JournalDir holds beyond the store into it, and removes
+// its files, for an engine that is to be opened with another journal folder. The folder may be one
+// that cannot be written to: no file is made there. If it cannot be read either, or is gone, that
+// is said, and the store goes on without those hits; so it does if the journal is of a running
+// server on another copy of the store, which counts them.
 func ReplayJournal(store Store, o Options) error {
 	if err := o.setDefaults(); err != nil {
 		return fmt.Errorf("engine: %w", err)
@@ -212,7 +207,7 @@ func ReplayJournal(store Store, o Options) error {
 	if len(p.Rings) == 0 { // it was never begun, or this was done
 		return nil
 	}
-	if err := journalInUse(e.folders, e.identity, p); err != nil {
+	if err := e.folders.InUse(p.journal()); err != nil {
 		e.log.Warn("the last hit journal is not this store's alone: its hits are counted there, and not here", "error", err)
 		return e.leaveEpoch(&p)
 	}
@@ -220,7 +215,7 @@ func ReplayJournal(store Store, o Options) error {
 	if err := e.commitLast(&p, 0); err != nil {
 		return err
 	}
-	if len(e.replayed.faults) < files { // else there is nothing to remove, and it was said why
+	if len(e.replayed.Faults) < files { // else there is nothing to remove, and it was said why
 		e.removeOldEpochs(p.Epoch)
 	}
 	return nil
@@ -228,33 +223,28 @@ func ReplayJournal(store Store, o Options) error {
 
 // leaveEpoch commits the start of an epoch without rings, and nothing of the last one's.
 func (e *Engine) leaveEpoch(p *Positions) error {
-	p.Epoch, p.FlushSeq, p.Rings = nextEpoch(p.Epoch), p.FlushSeq+1, nil
-	if err := e.commitPair(new(pair), *p, new(referrers)); err != nil {
+	p.Epoch, p.FlushSeq, p.Rings = journal.NextEpoch(p.Epoch), p.FlushSeq+1, nil
+	if err := e.commitPair(new(pair), *p, new(journal.Referrers)); err != nil {
 		return fmt.Errorf("committing the start of an epoch: %w", err)
 	}
 	return nil
 }
 
+// disk is the journal's Disk: a seam for tests.
+var disk journal.Disk
+
 // makeJournal makes the files of an epoch, all or none.
-func (e *Engine) makeJournal(epoch uint64) (err error) {
+func (e *Engine) makeJournal(epoch uint64) error {
 	o := &e.options
-	defer func() {
-		if err != nil {
-			err = e.journalError(err)
-			gone := e.folders.removeEpochs(e.identity.StoreID, func(n uint64) bool { return n == epoch })
-			err = errors.Join(err, gone)
-		}
-	}()
-	var standbyErr error
-	if e.journal, standbyErr, err = newJournal(e.folders, e.identity, epoch, o.Rings, o.RingRecords); err != nil {
-		return err
+	n := journal.Spec{Epoch: epoch, Rings: o.Rings, Records: o.RingRecords, Now: e.now, Disk: disk}
+	j, standbyErr, err := journal.Create(e.folders, n)
+	if err != nil {
+		return e.journalError(err)
 	}
 	if standbyErr != nil {
 		e.log.Info("while the disk of the hit journal does not answer, hits will be in the memory of this process only", "cause", standbyErr)
 	}
-	if e.referrers, err = newReferrers(o.JournalDir, e.identity, epoch, e.journal, e.now); err != nil {
-		return errors.Join(err, e.journal.close())
-	}
+	e.journal, e.keeper = j, journal.NewKeeper(j, e.log, e.flushSoon)
 	return nil
 }
 
@@ -264,8 +254,7 @@ func (e *Engine) journalError(err error) error {
 	hint := "it needs a folder that this process may write to"
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		h := ringHeader{records: uint32(o.RingRecords)}
-		mib := (int64(o.Rings)*h.fileBytes() + dictionaryBytes + 1<<20 - 1) >> 20
+		mib := (journal.FileBytes(o.Rings, o.RingRecords) + 1<<20 - 1) >> 20
 		hint = fmt.Sprintf("it needs %d MiB: make room", mib)
 	case errors.Is(err, mmap.ErrNoMapping):
 		hint = "its file system must be able to map files (mmap)"

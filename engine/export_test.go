@@ -2,11 +2,11 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"shunt/engine/internal/mmap"
@@ -17,7 +17,7 @@ func (e *Engine) DrawFrom(r io.Reader) { e.random = r }
 
 // Abandon leaves the engine as a killed process would: nothing is folded or flushed, and the journal's files hold what
 // was recorded.
-func (e *Engine) Abandon() error { return errors.Join(e.journal.close(), e.referrers.close()) }
+func (e *Engine) Abandon() error { return e.journal.Close() }
 
 // RefillIDs allocates ids until ctx is done.
 func (e *Engine) RefillIDs(ctx context.Context) { e.refillIDs(ctx) }
@@ -38,30 +38,26 @@ func (e *Engine) RollUp(ctx context.Context) error { return e.rollUp(ctx) }
 
 // BreakMapping lets files be mapped by f until the test ends.
 func BreakMapping(t *testing.T, f func(*os.File, int) ([]byte, error)) {
-	old := mapJournal
-	mapJournal = f
-	t.Cleanup(func() { mapJournal = old })
+	disk.Map = f
+	t.Cleanup(func() { disk.Map = nil })
 }
 
 // BreakWrites lets the journal's new files be written by f, which may call write, until the test ends or it is called
 // again.
 func BreakWrites(t *testing.T, f func(write func() error) error) {
-	writeJournal = func(file *os.File, b []byte) error {
+	disk.Write = func(file *os.File, b []byte) error {
 		written = append(written, file)
-		return f(func() error { return realWrite(file, b) })
+		return f(func() error { _, err := file.Write(b); return err })
 	}
-	t.Cleanup(func() { writeJournal = realWrite })
+	t.Cleanup(func() { disk.Write = nil })
 }
 
-var (
-	realWrite = writeJournal
-	written   []*os.File // by BreakWrites
-)
+var written []*os.File // by BreakWrites
 
 // EndProcess gives back the locks of what was written, as the end of a process does.
 func EndProcess() {
 	for _, f := range written {
-		unlockJournalFile(f)
+		_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
 	}
 	written = nil
 }
@@ -69,15 +65,20 @@ func EndProcess() {
 // RingPath is where ring number i of the epoch that the store is in has its file.
 func RingPath(dir string, s Store, i int) (string, error) {
 	p, err := s.Positions()
-	in := folders{rings: dir, standby: standbyFolder(filepath.Dir(dir), s.Identity())} // as life has it
-	return in.ring(s.Identity(), p.Epoch, i, len(p.Rings)), err
+	id := s.Identity().StoreID
+	name := fmt.Sprintf("ring-%x-%d-%02d", id[:8], p.Epoch, i)
+	standby := filepath.Join(StandbyFolder(filepath.Dir(dir), s), name) // as life has it
+	if _, statErr := os.Stat(standby); statErr == nil {
+		return standby, err
+	}
+	return filepath.Join(dir, name), err
 }
 
 // Fold folds all that was recorded.
 func (e *Engine) Fold() { e.pending.fold() }
 
 // AtRisk returns how many records are in the journal alone, and how many are only in memory.
-func (e *Engine) AtRisk() (inJournal, lost uint64) { return e.atRisk() }
+func (e *Engine) AtRisk() (inJournal, lost uint64) { return e.journal.AtRisk() }
 
 // NoMapping is the error of mapping f that err causes.
 func NoMapping(f *os.File, err error) error {
@@ -85,10 +86,13 @@ func NoMapping(f *os.File, err error) error {
 }
 
 // AskFilesBy has the keeper ask journal files by f. Run must not have begun.
-func (e *Engine) AskFilesBy(f func(*os.File) error) { e.keeper.ask = f }
+func (e *Engine) AskFilesBy(f func(*os.File) error) { e.keeper.Ask = f }
 
 // UseStandby has hits go to the standby rings, or to the files, as if the disk had stalled or answered again.
-func (e *Engine) UseStandby(standby bool) { e.journal.useStandby(standby) }
+func (e *Engine) UseStandby(standby bool) { e.journal.UseStandby(standby) }
 
 // StandbyFolder is where a store's standby rings are in dir.
-func StandbyFolder(dir string, s Store) string { return standbyFolder(dir, s.Identity()) }
+func StandbyFolder(dir string, s Store) string {
+	id := s.Identity().StoreID
+	return filepath.Join(dir, fmt.Sprintf("shunt-%x", id[:8]))
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shunt/engine/index"
+	"shunt/engine/journal"
 	"shunt/engine/tally"
 )
 
@@ -38,6 +39,7 @@ type flusher struct {
 
 	rollUpFails bool // the flush goroutine's: it was said
 
+	waits           atomic.Uint64 // hits that found their ring full
 	count, failures atomic.Uint64
 	reduced         atomic.Uint64 // flushes that left parts out
 	lastUnixNano    atomic.Int64
@@ -73,7 +75,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}()
 	keeperEnded := make(chan struct{}) // by itself: Close does without it
 	go func() {
-		e.keepLoop(ctx)
+		e.keeper.Run(ctx)
 		close(keeperEnded)
 	}()
 	<-ctx.Done()
@@ -97,20 +99,17 @@ func (e *Engine) foldLoop(ctx context.Context) {
 			return
 		case <-tick.C:
 			e.pending.fold()
-			e.journal.forgetCapsGiven()
+			e.journal.CountDown()
 			e.flushSoonIfFull()
-			e.watchKeeper() // first: what the other one logs may wait for the same disk
+			e.keeper.Watch() // first: what the other one logs may wait for the same disk
 			e.watchStall()
 		}
 	}
 }
 
 func (e *Engine) flushSoonIfFull() {
-	for _, r := range e.journal.rings {
-		if r.fill() > r.size/2 {
-			e.flushSoon()
-			return
-		}
+	if e.journal.FillRatio() > 0.5 {
+		e.flushSoon()
 	}
 }
 
@@ -156,7 +155,7 @@ type flushAsked struct {
 // FlushRecorded returns once every hit that was answered before the call is durable in the store, or ctx ends. It asks the
 // flush goroutine, since nobody else may call Flush: so Run must be running, and it may be called by many at once.
 func (e *Engine) FlushRecorded(ctx context.Context) error {
-	heads := e.journal.heads()
+	heads := e.journal.Heads()
 	if err := e.pending.foldTo(ctx, heads); err != nil {
 		return err
 	}
@@ -178,7 +177,7 @@ func (e *Engine) FlushRecorded(ctx context.Context) error {
 
 // flushTo flushes until all below heads, which is folded, is committed: twice if a failed flush is still in flight.
 func (e *Engine) flushTo(heads []uint64) error {
-	for !e.journal.committedTo(heads) {
+	for !e.journal.CommittedTo(heads) {
 		if err := e.Flush(); err != nil {
 			return err
 		}
@@ -206,7 +205,7 @@ func (e *Engine) Flush() error {
 		return nil
 	}
 	start := time.Now()
-	if err := e.commitPair(batch, f.positions, e.referrers); err != nil {
+	if err := e.commitPair(batch, f.positions, e.journal.Referrers); err != nil {
 		f.failures.Add(1)
 		return err
 	}
@@ -221,7 +220,7 @@ func (e *Engine) Flush() error {
 
 // commitPair commits p. What is too large after a long stall is committed without breakdowns, or even without visitors:
 // counts always fit, see DefaultPendingEntries.
-func (e *Engine) commitPair(p *pair, positions Positions, names *referrers) error {
+func (e *Engine) commitPair(p *pair, positions Positions, names *journal.Referrers) error {
 	for {
 		err := e.store.Flush(p.batch(positions, names, (tally.Visitors|tally.Breakdowns)&^p.left))
 		if !errors.Is(err, ErrFlushTooLarge) || p.left&tally.Visitors != 0 {
@@ -244,7 +243,7 @@ func (p *pair) leaveOut() {
 }
 
 // batch returns those parts of p as the store takes them.
-func (p *pair) batch(positions Positions, names *referrers, parts tally.Parts) FlushBatch {
+func (p *pair) batch(positions Positions, names *journal.Referrers, parts tally.Parts) FlushBatch {
 	return FlushBatch{
 		Positions: positions,
 		Links: func(yield func(hour uint32, id uint64, t *tally.Tally) error) error {
@@ -337,22 +336,22 @@ func (e *Engine) limits(openHour uint32, now time.Time) RollUpLimits {
 // appendSlow appends to the ring of a link that was found full: more hits came than a flush has yet made room for. It waits
 // for the next flush. If that stalls, the record takes the place of one that is folded and not durable; it never gives up,
 // for folding always makes progress.
-func (e *Engine) appendSlow(linkID uint64, w *[recordWords]uint64) {
-	e.journal.waits.Add(1)
-	r := e.journal.ringOf(linkID)
+func (e *Engine) appendSlow(linkID uint64, w *journal.Words) {
+	e.flusher.waits.Add(1)
+	r := e.journal.RingOf(linkID)
 	for start := time.Now(); time.Since(start) < stallAfter; time.Sleep(appendPause) {
 		e.flushSoon()
 		if e.pending.mu.TryLock() {
 			e.pending.foldRingLocked(r)
 			e.pending.mu.Unlock()
 		}
-		if r = e.journal.ringOf(linkID); r.append(w) {
+		if r = e.journal.RingOf(linkID); r.Append(w) {
 			return
 		}
 	}
-	for !r.append(w) {
-		e.pending.makeRoom(r)
-		r = e.journal.ringOf(linkID)
+	for !r.Append(w) {
+		e.pending.freeFolded(r)
+		r = e.journal.RingOf(linkID)
 	}
 }
 
@@ -388,10 +387,11 @@ func (e *Engine) Metrics() Metrics {
 	f := &e.flusher
 	m := Metrics{
 		Figures:         e.index.Figures(),
-		JournalReplayed: e.replayed.records, JournalInvalid: e.replayed.invalid,
-		JournalMissing: uint64(len(e.replayed.faults)), HitsMissing: e.pending.missing.Load(),
-		JournalNameless: e.replayed.nameless, JournalStandby: e.journal.onStandby(),
-		JournalWaits: e.journal.waits.Load(), ReferrersRefused: e.referrers.refused.Load(),
+		JournalReplayed: e.replayed.Records, JournalInvalid: e.replayed.Invalid,
+		JournalMissing: uint64(len(e.replayed.Faults)), HitsMissing: e.pending.missing.Load(),
+		JournalNameless: e.replayed.nameless, JournalStandby: e.journal.OnStandby(),
+		JournalWaits: f.waits.Load(), ReferrersRefused: e.journal.Referrers.Refused(),
+		JournalBytes: e.journal.SizeBytes(), JournalFillRatio: e.journal.FillRatio(),
 		Flushes: f.count.Load(), FlushErrors: f.failures.Load(), FlushesReduced: f.reduced.Load(),
 		LastFlushTook: time.Duration(f.lastNanos.Load()), FlushSeconds: time.Duration(f.sumNanos.Load()).Seconds(),
 	}
@@ -400,12 +400,6 @@ func (e *Engine) Metrics() Metrics {
 	for i := range m.Redirects {
 		m.Redirects[i] = e.pending.folded[i].Load()
 	}
-	for _, r := range e.journal.disk() {
-		m.JournalBytes += uint64(len(r.mapping))
-	}
-	for _, r := range e.journal.rings {
-		m.JournalFillRatio = max(m.JournalFillRatio, float64(r.fill())/float64(r.size))
-		m.JournalUnprotected += r.unprotected()
-	}
+	_, m.JournalUnprotected = e.journal.AtRisk()
 	return m
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/engine/index"
+	"shunt/engine/journal"
 	"shunt/engine/tally"
 )
 
@@ -29,7 +30,7 @@ const (
 // commits the same flushing again. So a delta is at any time in exactly one of gathering, flushing and the store, as
 // flushSeq tells (see openView).
 type pending struct {
-	journal *journal
+	journal *journal.Journal
 	index   *index.Index
 
 	mu struct {
@@ -55,15 +56,15 @@ type pair struct {
 }
 
 // add counts a record. It is not kept, or not in both, if it needs an entry for which there is no room.
-func (p *pair) add(r *hitRecord, openHour uint32) (kept bool) {
-	if r.void {
+func (p *pair) add(r *journal.Record, openHour uint32) (kept bool) {
+	if r.Void {
 		return true
 	}
-	hour := max(r.hour, openHour)
+	hour := max(r.Hour, openHour)
 	full := p.full()
 	p.links.Closed, p.owners.Closed = full, full
-	ofLink := p.links.Add(hour, r.linkID, r.class, r.visitor, r.Values)
-	ofOwner := p.owners.Add(hour, uint64(r.owner), r.class, r.visitor, r.Values)
+	ofLink := p.links.Add(hour, r.LinkID, r.Class, r.Visitor, r.Values)
+	ofOwner := p.owners.Add(hour, uint64(r.Owner), r.Class, r.Visitor, r.Values)
 	return ofLink && ofOwner
 }
 
@@ -80,7 +81,7 @@ func (p *pair) reset() {
 	p.left = 0
 }
 
-func newPending(j *journal, x *index.Index, at Positions, limit int) *pending {
+func newPending(j *journal.Journal, x *index.Index, at Positions, limit int) *pending {
 	p := &pending{journal: j, index: x, limit: limit}
 	p.mu.gathering, p.mu.flushing, p.mu.spare = &pair{limit: limit}, new(pair), new(pair)
 	p.mu.flushSeq, p.mu.openHour = at.FlushSeq, at.OpenHour
@@ -98,24 +99,23 @@ func (p *pending) fold() {
 func (p *pending) foldSlice() (more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, r := range p.journal.rings {
+	for _, r := range p.journal.Rings {
 		more = p.foldRingLocked(r) == foldSlice || more
 	}
 	return more
 }
 
-func (p *pending) foldRingLocked(r *ring) (n int) {
-	head := r.head.Load()
-	var rec hitRecord
-	for n < foldSlice && r.folded < head && r.read(r.folded, &rec) {
+func (p *pending) foldRingLocked(r *journal.Ring) (n int) {
+	head := r.Head()
+	var rec journal.Record
+	for n < foldSlice && r.Folded() < head && r.Next(&rec) {
 		if !p.mu.gathering.add(&rec, p.mu.openHour) {
 			p.missing.Add(1)
 		}
 		p.count(&rec)
-		r.folded++
 		n++
 	}
-	if r.fill() > r.size*3/4 && p.stalledLocked() {
+	if r.Fill() > r.Size()*3/4 && p.stalledLocked() {
 		p.freeLocked(r)
 	}
 	return n
@@ -133,23 +133,23 @@ func (p *pending) stalled() bool {
 }
 
 // count raises the counters that a record is the first to raise.
-func (p *pending) count(r *hitRecord) {
-	if r.void {
+func (p *pending) count(r *journal.Record) {
+	if r.Void {
 		return
 	}
-	p.folded[r.class].Add(1)
-	if r.class != tally.ClassHit || r.counted {
+	p.folded[r.Class].Add(1)
+	if r.Class != tally.ClassHit || r.Counted {
 		return
 	}
-	p.index.AddHits(r.linkID, 1)
+	p.index.AddHits(r.LinkID, 1)
 }
 
 // freeLocked gives the slots of folded records back although no flush has made them durable: the store stalls, and hits
-// go on. A crash loses what is overwritten then; ring.unprotected tells how much that is.
-func (p *pending) freeLocked(r *ring) { r.limit.Store(max(r.limit.Load(), r.folded+r.size)) }
+// go on. A crash loses what is overwritten then; Journal.AtRisk says how much that is.
+func (p *pending) freeLocked(r *journal.Ring) { r.Free(r.Folded()) }
 
-// makeRoom is for a writer that has waited too long for a slot: it folds a slice of the ring and frees what is folded.
-func (p *pending) makeRoom(r *ring) {
+// freeFolded is for a writer that has waited too long for a slot: it folds a slice of the ring and frees what is folded.
+func (p *pending) freeFolded(r *journal.Ring) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.foldRingLocked(r)
@@ -175,8 +175,8 @@ func (p *pending) foldTo(ctx context.Context, heads []uint64) error {
 func (p *pending) foldedTo(heads []uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, r := range p.journal.rings {
-		if r.folded < heads[i] {
+	for i, r := range p.journal.Rings {
+		if r.Folded() < heads[i] {
 			return false
 		}
 	}
@@ -199,8 +199,8 @@ func (p *pending) begin(positions *Positions) (batch *pair, ok bool) {
 	p.mu.inFlight, p.mu.inFlightSince = true, time.Now()
 	positions.FlushSeq = p.mu.flushSeq + 1
 	positions.OpenHour = p.mu.openHour
-	for i, r := range p.journal.rings {
-		positions.Rings[i] = r.folded
+	for i, r := range p.journal.Rings {
+		positions.Rings[i] = r.Folded()
 	}
 	return p.mu.flushing, true
 }
@@ -213,9 +213,8 @@ func (p *pending) committed(positions *Positions) {
 	p.mu.flushing.reset()
 	p.mu.flushing, p.mu.spare, p.mu.inFlight = new(pair), p.mu.flushing, false
 	p.mu.gathering.limit = p.limit
-	for i, r := range p.journal.rings {
-		r.committed.Store(positions.Rings[i])
-		r.limit.Store(max(r.limit.Load(), positions.Rings[i]+r.size))
+	for i, r := range p.journal.Rings {
+		r.Commit(positions.Rings[i])
 	}
 }
 
@@ -229,8 +228,8 @@ func (p *pending) waits() bool {
 // passedLocked tells whether records were folded that the store's positions do not cover: they are gathered, or in flight,
 // or all found no room, so that nothing but the positions is left to commit of them.
 func (p *pending) passedLocked() bool {
-	for _, r := range p.journal.rings {
-		if r.folded > r.committed.Load() {
+	for _, r := range p.journal.Rings {
+		if r.Folded() > r.Committed() {
 			return true
 		}
 	}

@@ -31,3 +31,10 @@ func immutable(t *testing.T, path string) {
 
 // Immutable is immutable, for tests outside of the package.
 func Immutable(t *testing.T, path string) { immutable(t, path) }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

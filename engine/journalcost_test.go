@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"shunt/engine/index"
+	"shunt/engine/journal"
 	"shunt/engine/tally"
 )
 
@@ -32,7 +33,7 @@ func BenchmarkJournalCost(b *testing.B) {
 	for _, on := range []bool{false, true} {
 		name := map[bool]string{false: "off", true: "on"}[on]
 		b.Run(fmt.Sprintf("links=%d/journal=%s", links, name), func(b *testing.B) {
-			visit := Visit{Visitor: 1, NowMs: time.Now().UnixMilli(), Values: tally.Values{Agent: tally.AgentOf(tally.Mobile, 0)}}
+			visit := journal.Visit{Visitor: 1, NowMs: time.Now().UnixMilli(), Values: tally.Values{Agent: tally.AgentOf(tally.Mobile, 0)}}
 			draw := rand.New(rand.NewPCG(1, 2))
 			b.ReportAllocs()
 			stop := e.foldAndFree()
@@ -56,7 +57,7 @@ func BenchmarkJournalCost(b *testing.B) {
 			b.ReportMetric(float64(processTime(b)-before)/float64(b.N), "cpu-ns/op")
 		})
 	}
-	b.Logf("%d redirects waited for a full ring", e.journal.waits.Load())
+	b.Logf("%d redirects waited for a full ring", e.flusher.waits.Load())
 }
 
 // costEngine returns an engine with links and a journal, and without a store.
@@ -64,18 +65,14 @@ func costEngine(b *testing.B, links uint64) *Engine {
 	e := &Engine{now: time.Now, log: slog.New(slog.DiscardHandler)}
 	e.flusher.init(Positions{})
 	e.index.Init()
-	e.keeper.init()
-	dir := b.TempDir()
-	j, _, err := newJournal(folders{rings: dir}, Identity{}, 1, DefaultRings, DefaultRingRecords)
+	n := journal.Spec{Epoch: 1, Rings: DefaultRings, Records: DefaultRingRecords, Now: e.now}
+	j, _, err := journal.Create(journal.NewFolders([16]byte{}, b.TempDir(), "", ""), n)
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { _ = j.close() })
-	if e.referrers, err = newReferrers(dir, Identity{}, 1, j, e.now); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = e.referrers.close() })
-	e.journal, e.pending = j, newPending(j, &e.index, Positions{}, DefaultPendingEntries)
+	b.Cleanup(func() { _ = j.Close() })
+	e.journal, e.keeper = j, journal.NewKeeper(j, e.log, e.flushSoon)
+	e.pending = newPending(j, &e.index, Positions{}, DefaultPendingEntries)
 	target := []byte("https://www.example.com/a/path/as/long/as/most-are?and=a-query")
 	for i := range links {
 		var code [8]byte
@@ -100,13 +97,13 @@ func (e *Engine) foldAndFree() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var loops sync.WaitGroup
 	free := func() {
-		positions := Positions{Rings: make([]uint64, len(e.journal.rings))}
+		positions := Positions{Rings: make([]uint64, len(e.journal.Rings))}
 		if _, ok := e.pending.begin(&positions); ok {
 			e.pending.committed(&positions)
 		}
 	}
 	loops.Go(func() { e.foldLoop(ctx) })
-	loops.Go(func() { e.keepLoop(ctx) })
+	loops.Go(func() { e.keeper.Run(ctx) })
 	loops.Go(func() {
 		for tick := time.NewTicker(100 * time.Millisecond); ctx.Err() == nil; {
 			select {

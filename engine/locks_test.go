@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"shunt/engine/index"
+	"shunt/engine/journal"
 )
 
 // TestResolveAndHitTakeNoLock holds the locks of the engine, and of the shard of the link, while a
@@ -12,7 +13,7 @@ import (
 func TestResolveAndHitTakeNoLock(t *testing.T) {
 	e := new(Engine)
 	e.index.Init()
-	j, _, err := newJournal(folders{rings: t.TempDir()}, Identity{}, 1, 2, 256)
+	j, _, err := journal.Create(journal.NewFolders([16]byte{}, t.TempDir(), "", ""), journal.Spec{Epoch: 1, Rings: 2, Records: 256, Now: time.Now})
 	must(t, err)
 	e.journal, e.pending = j, newPending(j, &e.index, Positions{}, DefaultPendingEntries)
 	must(t, e.publish(&index.HotView{Code: []byte("capped"), Target: []byte("https://x"), ID: 5, Flags: index.FlagCapped, MaxHits: 9}))
@@ -25,7 +26,7 @@ func TestResolveAndHitTakeNoLock(t *testing.T) {
 			done := make(chan bool)
 			go func() {
 				l, ok := e.Resolve([]byte(code))
-				done <- ok && e.Hit(l, Visit{})
+				done <- ok && e.Hit(l, journal.Visit{})
 			}()
 			select {
 			case ok := <-done:
@@ -38,5 +39,5 @@ func TestResolveAndHitTakeNoLock(t *testing.T) {
 		})
 	}
 	e.pending.mu.Unlock()
-	must(t, j.close())
+	must(t, j.Close())
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"shunt/engine/journal"
 	"shunt/engine/tally"
 )
 
@@ -263,7 +264,7 @@ type pendingSpan struct {
 func (e *Engine) readSpans(
 	ctx context.Context, s source, spans []Span, wanted tally.Parts, add func(i, j int, t *tally.Tally, durable bool),
 ) (err error) {
-	view, beyond, err := openView(ctx, e, func(p *pair) []pendingSpan { return s.pending(p, spans, wanted, e.referrers) })
+	view, beyond, err := openView(ctx, e, func(p *pair) []pendingSpan { return s.pending(p, spans, wanted, e.journal.Referrers) })
 	if err != nil {
 		return err
 	}
@@ -293,7 +294,7 @@ func (e *Engine) readSpans(
 }
 
 // pending returns what p has of s.
-func (s *source) pending(p *pair, spans []Span, wanted tally.Parts, names *referrers) (found []pendingSpan) {
+func (s *source) pending(p *pair, spans []Span, wanted tally.Parts, names *journal.Referrers) (found []pendingSpan) {
 	d, ids := &p.links, s.links
 	if len(s.owners) > 0 {
 		d, ids = &p.owners, make([]uint64, len(s.owners))

@@ -86,17 +86,6 @@ func (e *Engine) watchStall() {
 	}
 }
 
-// atRisk returns how many records only the journal has, and how many not even that has any more: they are in the memory
-// of this process, or in live counters alone.
-func (e *Engine) atRisk() (inJournal, lost uint64) {
-	for _, r := range e.journal.rings {
-		head, committed, unprotected := r.head.Load(), r.committed.Load(), r.unprotected()
-		inJournal += head - min(head, committed) - unprotected
-		lost += unprotected
-	}
-	return inJournal, lost
-}
-
 // Close folds and flushes what is left. Run must have returned, and redirects must have ended: a hit after that is
 // replayed at the next start. The store stays open.
 //
@@ -132,22 +121,22 @@ func (e *Engine) close() error {
 	if e.loopsEnded != nil {
 		<-e.loopsEnded
 	}
-	err := e.pending.foldTo(context.Background(), e.journal.heads())
+	err := e.pending.foldTo(context.Background(), e.journal.Heads())
 	for err == nil && e.pending.waits() { // twice if a failed flush is still in flight
 		if err = e.Flush(); err != nil {
 			err = e.unflushed(err)
 		}
 	}
-	gone := err == nil && !e.journal.onStandby() // a late hit goes where the last ones went
-	if err = errors.Join(err, e.journal.close(), e.referrers.close()); gone {
-		_ = e.folders.removeStandby(e.identity.StoreID, e.flusher.positions.Epoch) // it is of no use; the next start tries again
+	gone := err == nil && !e.journal.OnStandby() // a late hit goes where the last ones went
+	if err = errors.Join(err, e.journal.Close()); gone {
+		_ = e.folders.RemoveStandby(e.flusher.positions.Epoch) // it is of no use; the next start tries again
 	}
 	return err
 }
 
 // unflushed says what becomes of the hits that could not be flushed because of err.
 func (e *Engine) unflushed(err error) error {
-	inJournal, lost := e.atRisk()
+	inJournal, lost := e.journal.AtRisk()
 	return fmt.Errorf("the last flush: %w; in the journal alone: %s, for the next start to count; lost: %s",
 		err, plural.Of(inJournal, "redirect", "redirects"), plural.Of(lost, "redirect", "redirects"))
 }

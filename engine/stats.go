@@ -47,7 +47,7 @@ func (e *Engine) Visitors(ctx context.Context, id uint64) (uint64, error) {
 // life returns a link's tally over all time, and how many of its hits are durable.
 func (e *Engine) life(ctx context.Context, id uint64, wanted tally.Parts) (t tally.Tally, durableHits uint64, err error) {
 	view, beyond, err := openView(ctx, e, func(p *pair) (t tally.Tally) {
-		p.links.AddTo(id, wanted, e.referrers, &t)
+		p.links.AddTo(id, wanted, e.journal.Referrers, &t)
 		return t
 	})
 	if err != nil {

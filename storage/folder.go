@@ -48,17 +48,17 @@ var harmless = map[string]bool{
 
 // folder is the store's folder as it is outside of Pebble. What it holds is one of
 //
-//	absent      nothing, or what is harmless
+//	absent      nothing, or only harmless names
 //	unfinished  format.new, and whatever Pebble has made in db: nobody has seen this store yet
-//	stored      format: a store whole, or a backup, which says so in its format and is not opened for writing
+//	stored      format: a whole store; or a backup, as its format says, which is never opened for writing
 //
-// or what a backup or a restore has left that was cut off: format.backup, format.restoring.
+// or the rest of a backup or a restore that was cut off: format.backup, format.restoring.
 //
 // A creation makes the folders, takes the lock, writes format.new, empties db, has Pebble make a
 // database and the first rows durable, and renames format.new to format. So one that crashed
-// anywhere begins again from an empty db; that is needed, because Pebble's own creation may leave,
-// after a power cut, a database that it does not open. And what does not say by format or
-// format.new that it is ours is never written to.
+// anywhere begins again with an empty db. This is necessary because, after a power cut, Pebble's
+// own creation may leave a database that Pebble does not open. A folder that does not say by format
+// or format.new that it is ours is never written to.
 type folder struct {
 	fs  vfs.FS
 	dir string

@@ -22,7 +22,7 @@ func goldenMeta() metaRows {
 	}
 }
 
-// restart writes the rows and has s read all that it keeps in memory anew.
+// restart writes the rows and has s read all that it keeps in memory again.
 func (m metaRows) restart(t testing.TB, s *Store) error {
 	t.Helper()
 	b := s.db.NewBatch()

@@ -142,13 +142,13 @@ func TestAPurgeRemovesAllRowsOfOneLinkOnly(t *testing.T) {
 
 func TestAPurgeLeavesALinkThatTookTheCodeAgain(t *testing.T) {
 	s := openTemp(t)
-	old, anew := link("c", 1, 7, "tag"), link("c", 2, 7, "tag")
+	old, renewed := link("c", 1, 7, "tag"), link("c", 2, 7, "tag")
 	apply(t, s, creation(old))
 	apply(t, s, deletedAt(old, 5))
-	apply(t, s, creation(anew))
+	apply(t, s, creation(renewed))
 	apply(t, s, purgeOf(engine.Deletion{Hour: 5, ID: 1, Code: "c"}, false))
 	wantRowsOf(t, s, 2)
-	if rec, err := s.ReadRecord("c"); err != nil || rec.Hot.ID != 2 || rec.Cold.Title != anew.Cold.Title {
+	if rec, err := s.ReadRecord("c"); err != nil || rec.Hot.ID != 2 || rec.Cold.Title != renewed.Cold.Title {
 		t.Errorf("got %+v, %v", rec, err)
 	}
 }

@@ -75,7 +75,7 @@ func loginName(text string) (string, bool) {
 	if email, err := normalizeEmail(text); err == nil {
 		return email, true
 	}
-	return strings.ToLower(text), true // rows of version 1 took any text
+	return strings.ToLower(text), true // no user has it; the limits of logins count it by itself
 }
 
 func validRole(r Role) error {

@@ -10,15 +10,8 @@ import (
 	"time"
 )
 
-// Versions: "v" in every value. A row of a newer version is an error, never a guess.
-//
-//	users     1  the first
-//	          2  password, the argon2id hash; without one, what 1 is
-//	all else  1  the first
-const (
-	userVersion   = 2
-	formatVersion = 1
-)
+// formatVersion is "v" in every value. A row of another version is an error, never a guess.
+const formatVersion = 1
 
 var errFormat = errors.New("account row of unknown format")
 
@@ -84,7 +77,7 @@ type tokenRow struct {
 
 func encodeUser(u userRecord) []byte {
 	return encode(userRow{
-		V: userVersion, ID: u.ID, Name: u.Name, Role: u.Role, CreatedMs: u.CreatedAt.UnixMilli(), Password: u.password,
+		V: formatVersion, ID: u.ID, Name: u.Name, Role: u.Role, CreatedMs: u.CreatedAt.UnixMilli(), Password: u.password,
 	})
 }
 
@@ -115,11 +108,8 @@ func encode(row any) []byte {
 
 func decodeUser(value []byte) (userRecord, error) {
 	var row userRow
-	if err := json.Unmarshal(value, &row); err != nil || row.V < 1 || row.V > userVersion {
+	if err := json.Unmarshal(value, &row); err != nil || row.V != formatVersion {
 		return userRecord{}, fmt.Errorf("%w (version %d)", errFormat, row.V)
-	}
-	if row.V < 2 {
-		row.Password = ""
 	}
 	return userRecord{
 		User: User{

@@ -19,10 +19,10 @@ const (
 	ScopeLinksWrite  Scope = "links:write"
 	ScopeStatsRead   Scope = "stats:read"
 	ScopeTokensWrite Scope = "tokens:write"
-	ScopeAdmin       Scope = "admin" // everything of everybody; only for users of RoleAdmin
+	ScopeAdmin       Scope = "admin" // everything, of all users; only for users with RoleAdmin
 )
 
-// A Role is what a user may be.
+// A Role decides which scopes a user can hold.
 type Role string
 
 // The roles.
@@ -31,7 +31,7 @@ const (
 	RoleMember Role = "member"
 )
 
-// A Token is an API token of the caller. The secret is known once, to who has issued it.
+// A Token is an API token of the caller. Its secret is shown only once, by IssueToken.
 type Token struct {
 	ID         string    `json:"id"`
 	Name       string    `json:"name"`
@@ -50,17 +50,17 @@ func (t *Token) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*fields)(t))
 }
 
-// A TokenDraft is what is asked of a new token. Only Name must be given.
+// A TokenDraft describes a new token. Only Name is required.
 type TokenDraft struct {
 	Name      string    `json:"name"`
-	Scopes    []Scope   `json:"scopes,omitempty"`    // of the caller's; empty: all of them but ScopeAdmin
+	Scopes    []Scope   `json:"scopes,omitempty"`    // a subset of the caller's; empty: all of them except ScopeAdmin
 	ExpiresAt time.Time `json:"expires_at,omitzero"` // no later than the caller's token
 }
 
 // An IssuedToken is a new token.
 type IssuedToken struct {
 	Token
-	Secret string // what requests carry; the server shows it this once
+	Secret string // the token's text, for New; the server shows it only this once
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -80,7 +80,8 @@ func (c *Client) Tokens(ctx context.Context) ([]Token, error) {
 	return tokens.Data, err
 }
 
-// IssueToken makes a token. After an unknown outcome there may be one that nobody knows: Tokens lists it.
+// IssueToken makes a token. After an unknown outcome there may be a token whose secret is lost:
+// Tokens lists it.
 func (c *Client) IssueToken(ctx context.Context, draft TokenDraft) (IssuedToken, error) {
 	return ask[IssuedToken](ctx, c, call{method: http.MethodPost, path: "/tokens", body: draft}, nil)
 }
@@ -91,17 +92,17 @@ func (c *Client) RevokeToken(ctx context.Context, id string) error {
 	return err
 }
 
-// Me is who the client's calls come from.
+// Me describes the user and token of the client's calls.
 type Me struct {
 	ID      uint32  `json:"id"`
 	Email   string  `json:"email"`
 	Role    Role    `json:"role"`
 	Scopes  []Scope `json:"scopes"`
-	TokenID string  `json:"token_id"` // empty: it is no token
+	TokenID string  `json:"token_id"` // empty: not a token
 	BaseURL string  `json:"base_url"` // the origin of the server's short addresses
 }
 
-// Me tells who the client's calls come from.
+// Me returns the user and token of the client's calls.
 func (c *Client) Me(ctx context.Context) (Me, error) {
 	return ask[Me](ctx, c, call{method: http.MethodGet, path: "/me"}, nil)
 }
@@ -124,14 +125,14 @@ func (u *User) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*fields)(u))
 }
 
-// A UserDraft is what is asked of a new user. Only Email must be given.
+// A UserDraft describes a new user. Only Email is required.
 type UserDraft struct {
 	Email    string `json:"email"`
 	Role     Role   `json:"role,omitempty"`     // empty: RoleMember
 	Password string `json:"password,omitempty"` // 8 to 1,024 bytes; empty: the user cannot log in
 }
 
-// A UserEdit says what EditUser is to change. No field has a default to be reset to.
+// A UserEdit says what EditUser changes. No field can be Reset.
 type UserEdit struct {
 	Email    Field[string] `json:"email,omitzero"`
 	Role     Field[Role]   `json:"role,omitzero"`
@@ -154,7 +155,8 @@ func (c *Client) EditUser(ctx context.Context, id uint32, edit UserEdit) (User, 
 	return ask[User](ctx, c, call{method: http.MethodPatch, path: userPath(id), body: edit}, nil)
 }
 
-// RemoveUser removes a user, with all tokens and sessions. Who has links is removed only with KeepLinks.
+// RemoveUser removes a user, with all tokens and sessions. A user with links is removed only with
+// KeepLinks.
 func (c *Client) RemoveUser(ctx context.Context, id uint32, options ...Option) error {
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: userPath(id), takes: takesKeepLinks}, options, nil)
 	return err

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,17 +15,19 @@ import (
 	"unicode"
 )
 
-// Options are what New may be told. Zero fields have the defaults.
+// Options are the settings of a Client. A zero field has its default.
 type Options struct {
-	// Transport makes the connections. Default: http.DefaultTransport, which goes by the proxy that the environment names. Cookies,
-	// redirects and time limits are not its business, which is why it is no http.Client.
+	// Transport makes the connections. Default: http.DefaultTransport, which uses the proxy that
+	// the environment names. It is not an http.Client, because cookies, redirects and time limits
+	// are not configurable.
 	Transport http.RoundTripper
 	// UserAgent names the program. Default: "shunt-client".
 	UserAgent string
-	// Header goes with every request. Fields that the package sets itself cannot be in it.
+	// Header is sent with every request. It must not have fields that the package sets itself.
 	Header http.Header
-	// Timeout is how long one attempt of a call may take, from its beginning to the last byte of the answer. For Export and
-	// Lines it is how long the server may be silent. Default: 30 s. The context bounds all attempts.
+	// Timeout limits one attempt of a call, from its beginning to the last byte of the answer. For
+	// Export and Lines it limits how long the server may be silent. Default: 30 s. The context
+	// limits all attempts together.
 	Timeout time.Duration
 	// Retry says how calls are repeated.
 	Retry Retry
@@ -34,10 +37,11 @@ const (
 	defaultUserAgent = "shunt-client"
 	defaultTimeout   = 30 * time.Second
 
-	// maxAnswerBytes bounds an answer that is read whole. The longest are of 1,000 links with targets of 8 KiB, quoted.
+	// maxAnswerBytes is the limit of an answer that is read whole. The longest have 1,000 links
+	// with targets of 8 KiB, quoted.
 	maxAnswerBytes = 32 << 20
 
-	// maxProblemBytes bounds a problem; one with more is whatever its status says.
+	// maxProblemBytes is the limit of a problem; of a larger one only the status is used.
 	maxProblemBytes = 1 << 20
 
 	apiRoot = "/api/v1"
@@ -52,9 +56,10 @@ type Client struct {
 	retry   Retry
 }
 
-// New returns a client of the server at baseURL, an origin such as "https://sho.rt". Nothing is sent yet. The token is sent to
-// this origin only; over plain HTTP others can read it on its way, and servers take it only from their own machine. Without a
-// token no Authorization is sent. o may be nil.
+// New returns a client of the server at baseURL, an origin such as "https://sho.rt". It sends
+// nothing. The token is sent to this origin only; over plain HTTP others can read it on its way,
+// and servers accept it only from their own machine. With an empty token no Authorization is sent.
+// o may be nil.
 func New(baseURL, token string, o *Options) (*Client, error) {
 	options := Options{}
 	if o != nil {
@@ -81,16 +86,8 @@ func New(baseURL, token string, o *Options) (*Client, error) {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		origin: origin, header: header, retry: retry,
-		timeout: orDefault(options.Timeout, defaultTimeout),
+		timeout: cmp.Or(options.Timeout, defaultTimeout),
 	}, nil
-}
-
-func orDefault[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
 }
 
 func parseOrigin(baseURL string) (string, error) {
@@ -99,7 +96,7 @@ func parseOrigin(baseURL string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("client: the base URL: %w", err)
 	case u.Scheme != "https" && u.Scheme != "http", u.Host == "":
-		return "", fmt.Errorf("client: the base URL %q is none: it must be like https://sho.rt", u.Redacted())
+		return "", fmt.Errorf("client: the base URL %q must be like https://sho.rt", u.Redacted())
 	case u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
 		return "", fmt.Errorf("client: the base URL %q must be an origin, without user, path, query and fragment", u.Redacted())
 	}
@@ -115,7 +112,7 @@ func (o *Options) headerWith(token string) (http.Header, error) {
 	if token != "" {
 		header.Set("Authorization", "Bearer "+token)
 	}
-	header.Set("User-Agent", orDefault(o.UserAgent, defaultUserAgent))
+	header.Set("User-Agent", cmp.Or(o.UserAgent, defaultUserAgent))
 	for name, values := range o.Header {
 		switch name = http.CanonicalHeaderKey(name); name {
 		case "Authorization", "User-Agent", "Content-Type", keyHeader, versionHeader:
@@ -133,13 +130,13 @@ func (o *Options) headerWith(token string) (http.Header, error) {
 
 func hasControls(value string) bool { return strings.ContainsFunc(value, unicode.IsControl) }
 
-// Format shows nothing of the token, whatever the verb.
+// Format never shows the token, whatever the verb.
 func (c *Client) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "client of "+c.origin) }
 
-// A call is what a method asks for.
+// A call is the request that a method makes, before its options.
 type call struct {
 	method string
-	path   string // behind apiRoot, escaped
+	path   string // after apiRoot, escaped
 	query  url.Values
 	body   any // as JSON, ndjson in lines; nil: none
 	takes  optionKind
@@ -147,10 +144,10 @@ type call struct {
 	repeatable bool // also as a POST without a key
 }
 
-// Do is for calls that this package has no method for. path is what follows /api/v1, escaped, with
-// its query. body is sent as JSON; nil: there is none. The answer is decoded into answer, unless
-// that is nil; a *json.RawMessage gets it as it came, and a *Link its Version too. A POST that has
-// no IdempotencyKey is not repeated when its outcome is not known.
+// Do makes a call that this package has no method for. path follows /api/v1, is escaped, and has
+// the query. body is sent as JSON; nil: no body. The answer is decoded into answer, unless that is
+// nil; a *json.RawMessage gets it as it came, and a *Link also gets its Version. A POST without an
+// IdempotencyKey is not repeated when its outcome is unknown.
 func (c *Client) Do(ctx context.Context, method, path string, body, answer any, options ...Option) error {
 	_, err := c.do(ctx, call{method: method, path: path, body: body, takes: allOptions}, options, answer)
 	return err

@@ -13,7 +13,8 @@ import (
 	"unicode"
 )
 
-// What these tests are of meets bytes from outside and is not exported; the others use the package as its users do.
+// What these tests are of meets bytes from outside and is not exported; the others use the package
+// as its users do.
 
 func TestAProblemIsOneLine(t *testing.T) {
 	for name, c := range map[string]struct{ answer, want string }{

@@ -1,28 +1,32 @@
-// Package client talks to the API of a shunt server. It needs the standard library and nothing else.
+// Package client talks to the API of a shunt server, for Go programs. It needs the standard library
+// and nothing else: it knows the API's contract, not the server's code.
 //
 //	c, err := client.New("https://sho.rt", token, nil)
 //	link, err := c.Shorten(ctx, client.Draft{URL: "https://example.org/a/long/address"})
 //	fmt.Println(link.ShortURL)
 //
-// A Client is safe for concurrent use and has nothing to close. Every call takes a context first. Lists are iterators, which
-// fetch page after page and stop when their consumer does. There is a method for every call of the API but those of sessions,
-// which are for pages in a browser, where a program has a token, and the one for the API's own description. What has no method
-// yet can be had with Do and Lines.
+// A Client is safe for concurrent use and has nothing to close. Every call takes a context first.
+// Lists are iterators, which fetch page after page and stop when their consumer does. Every call of
+// the API has a method, except those of sessions, which are for pages in a browser (a program has a
+// token), and the API's own description. Do and Lines make calls that have no method yet.
 //
 // # Errors
 //
-// What the server refuses is a *Problem (RFC 9457). Its Kind is an error of its own, so there is one way to ask for it:
+// A refusal by the server is a *Problem (RFC 9457). Its Kind is an error of its own, so there is
+// one way to test for it:
 //
 //	if errors.Is(err, client.ErrNotFound) { … }
 //
-// errors.As gets at the rest: which fields are wrong, how long to wait. A server, or a proxy before it, that answers with
-// something else than a problem makes a Problem without a Kind. Other errors are of the connection or of the context.
+// errors.As gives the rest: which fields are wrong, how long to wait. If a server, or a proxy
+// before it, answers an error in another form, the Problem has no Kind. Other errors come from the
+// connection or the context.
 //
 // # Repeats
 //
-// Calls are repeated by themselves (Options.Retry): after a random time that grows from one to the next (full jitter), and never
-// before what Retry-After says. If that is longer than Retry.MaxWait, or the context would end before, the problem is returned at
-// once. What is repeated, and when:
+// The client repeats calls by itself (Options.Retry), after a random time that grows with each
+// attempt (full jitter), and never earlier than Retry-After says. If that is longer than
+// Retry.MaxWait, or the context would end before, the problem is returned at once. These calls are
+// repeated:
 //
 //	answer or error                          reads, creating calls,      IssueToken, AddUser; without a
 //	                                         changes and deletions       key: creating calls, POST by Do
@@ -31,26 +35,29 @@
 //	no answer, or one that breaks off        yes                         no
 //	everything else                          no                          no
 //
-// The first row is a promise of the server: it has changed nothing. After the other two it may have. Then a repeat does no harm:
+// The first row is a promise of the server: it has changed nothing. After the next two rows it may
+// have changed something, but the repeat does no harm:
 //
-//   - Shorten and ShortenBulk always have an Idempotency-Key, the same in all repeats, and the server gives the first success
-//     again instead of making a second link. A server keeps 100,000 keys of a token for 24 hours and answers 429 beyond: who makes
-//     more links a day uses ShortenBulk, which needs one key for 1,000 of them, or NoIdempotencyKey.
-//   - Import finds what an attempt before has made, and counts it as existing.
-//   - Update sets fields to values, so setting them again is the same, unless somebody else has changed one of them between the
-//     attempts: the last writer wins, as always without IfVersion. With it, the repeat of an edit that was done is
-//     answered ErrPreconditionFailed.
-//   - Delete, RevokeToken and RemoveUser: the repeat of a deletion that was done is answered ErrNotFound. Who takes a deleted
-//     code again while its Delete has not returned may lose the new link to the repeat; IfVersion guards against
-//     that only if the two versions differ, and every link begins with the same.
+//   - Shorten and ShortenBulk always have an Idempotency-Key, the same in all repeats, and the
+//     server gives the first success again instead of making a second link. A server keeps 100,000
+//     keys of a token for 24 hours and answers 429 beyond that. A program that makes more links a
+//     day uses ShortenBulk, which needs one key for 1,000 links, or NoIdempotencyKey.
+//   - Import finds the links of an earlier attempt, and counts them as existing.
+//   - Update sets fields to values, so setting them again is the same, unless somebody else has
+//     changed one of them between the attempts: the last writer wins, as always without IfVersion.
+//     With IfVersion, the repeat of an edit that was made is answered ErrPreconditionFailed.
+//   - Delete, RevokeToken and RemoveUser: the repeat of a deletion that was made is answered
+//     ErrNotFound. A program that takes a deleted code again before its Delete has returned may
+//     lose the new link to the repeat; IfVersion prevents that only if the two versions differ, and
+//     every link begins with the same version.
 //
-// The error of such a repeat says that an attempt before it had an unknown outcome, and wraps both errors. It is not taken for a
-// success, because a link of somebody else looks like a missing one: whoever gets ErrNotFound or ErrPreconditionFailed has to
-// look whether that is fine.
+// The error of such a repeat says that an earlier attempt had an unknown outcome, and wraps both
+// errors. It does not count as a success, because a link of somebody else looks like a missing one:
+// a program that gets ErrNotFound or ErrPreconditionFailed has to check.
 //
 // # What a server can do to a client
 //
-// Redirects are not followed, so the token goes to the origin of New and nowhere else. An answer has at most 32 MiB, a problem
-// and a line of a stream 1 MiB each; more is an error. A server that is silent for Options.Timeout has gone. Texts of the server
-// in errors are shown without control characters.
+// Redirects are not followed, so the token goes only to the origin of New. An answer has at most 32
+// MiB, a problem and a line of a stream 1 MiB each; more is an error. A call to a server that is
+// silent for Options.Timeout fails. Errors show texts of the server without control characters.
 package client

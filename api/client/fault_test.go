@@ -17,7 +17,8 @@ import (
 	"shunt/api/client"
 )
 
-// serving returns a client of a server over a real socket that answers with handle, and how many requests it has had.
+// serving returns a client of a server over a real socket that answers with handle, and how many
+// requests it has had.
 func serving(t *testing.T, handle http.HandlerFunc) (*client.Client, *atomic.Int64) {
 	t.Helper()
 	requests := new(atomic.Int64)
@@ -120,11 +121,11 @@ func TestAnExportIsWholeOrEndsWithAnError(t *testing.T) {
 		"of nothing":           {body("", false), 0, nil, ""},
 		"cut off":              {body(line, true), 1, io.ErrUnexpectedEOF, "not whole"},
 		"cut off in a line":    {body(line+line[:9], true), 1, io.ErrUnexpectedEOF, "not whole"},
-		"half a line":          {body(line+line[:9], false), 1, gone, "not whole: a line is no JSON"},
+		"half a line":          {body(line+line[:9], false), 1, gone, "not whole: a line is not JSON"},
 		"a problem":            {body(line+`{"type":"urn:shunt:problem:overloaded","detail":"it ends","status":503,"code":"overloaded"}`+"\n", true), 1, client.ErrOverloaded, "not whole: it ends (503 overloaded)"},
 		"a line without end":   {body(line+`"`+strings.Repeat("x", 2<<20), false), 1, gone, "more than 1048576 bytes"},
 		"a line of no link":    {body(line+"5\n", false), 1, gone, "cannot unmarshal"},
-		"no stream":            {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, 0, gone, "no stream: status 204"},
+		"no stream":            {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, 0, gone, "not a stream: status 204"},
 		"refused":              {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, 0, gone, "404"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,10 +11,10 @@ type Field[T any] struct {
 // Set changes a field to value.
 func Set[T any](value T) Field[T] { return Field[T]{true, &value} }
 
-// Reset gives a field its default: what a link has whose Draft does not name it.
+// Reset gives a field its default: the value of a link whose Draft does not name the field.
 func Reset[T any]() Field[T] { return Field[T]{sent: true} }
 
-// IsZero tells whether the field is kept.
+// IsZero reports whether the field is kept.
 func (f Field[T]) IsZero() bool { return !f.sent }
 
 // MarshalJSON implements json.Marshaler.

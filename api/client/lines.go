@@ -15,11 +15,12 @@ import (
 	"time"
 )
 
-// maxLineBytes bounds a line of a stream. A link has at most some 12 KB, a few times that if all of it is quoted.
+// maxLineBytes is the limit of a line of a stream. A link has at most about 12 KB, a few times that
+// if all of it is quoted.
 const maxLineBytes = 1 << 20
 
-// Lines is Do for an answer of lines of JSON (NDJSON), which may go on for long. A line that is a problem is the error that
-// ends it, and so is an answer that breaks off. A line is the consumer's to keep.
+// Lines is Do for an answer of lines of JSON (NDJSON), which may go on for long. It ends with an
+// error if a line is a problem or the answer breaks off. The consumer may keep the lines.
 func (c *Client) Lines(
 	ctx context.Context, method, path string, body any, options ...Option,
 ) iter.Seq2[json.RawMessage, error] {
@@ -45,9 +46,9 @@ func (c *Client) lines(ctx context.Context, asked call, options []Option) iter.S
 	}
 }
 
-var errNoJSON = errors.New("a line is no JSON")
+var errNoJSON = errors.New("a line is not JSON")
 
-// readLines takes NDJSON apart. Blank lines mean nothing.
+// readLines parses NDJSON. It skips blank lines.
 func readLines(r io.Reader) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		lines := newScanner(r)
@@ -57,7 +58,7 @@ func readLines(r io.Reader) iter.Seq2[json.RawMessage, error] {
 				continue
 			}
 			if err := problemLine(text); err != nil {
-				yield(nil, cmp.Or(scanError(lines), err)) // a line that is cut in two is no JSON because of what cut it
+				yield(nil, cmp.Or(scanError(lines), err)) // a line that is cut in two is not JSON because of what cut it
 				return
 			}
 			if !yield(bytes.Clone(text), nil) {
@@ -85,7 +86,7 @@ func newScanner(r io.Reader) *bufio.Scanner {
 	return lines
 }
 
-// problemLine returns the error that a line is.
+// problemLine returns the error in a line, if it is a problem or not JSON.
 func problemLine(text []byte) error {
 	var line struct{ Type string }
 	err := json.Unmarshal(text, &line)
@@ -96,17 +97,19 @@ func problemLine(text []byte) error {
 		return nil
 	}
 	p := &Problem{Kind: Kind(strings.TrimPrefix(line.Type, problemPrefix))}
-	_ = json.Unmarshal(text, p) // whatever is missing of it, it is a problem
+	_ = json.Unmarshal(text, p) // it is a problem, even if incomplete
 	return p
 }
 
-// A stream is the body of an answer that goes on. The server may be silent for so long while it is read, and not longer.
+// A stream is the body of an answer that goes on. While it is read, the server may be silent for
+// patience.
 type stream struct {
 	*reply
 	patience time.Duration
 }
 
-// openStream returns the body of the answer once its head is there; until then it is repeated like any call.
+// openStream returns the body of the answer when its header has arrived; until then the call is
+// repeated like any other.
 func (c *Client) openStream(ctx context.Context, asked call, options []Option, patience time.Duration) (*stream, error) {
 	r, err := newRequest(asked, options)
 	if err != nil {
@@ -119,7 +122,7 @@ func (c *Client) openStream(ctx context.Context, asked call, options []Option, p
 		}
 		reply.timer.Stop()
 		if reply.status != http.StatusOK {
-			return nil, errors.Join(fmt.Errorf("the server's answer is no stream: status %d", reply.status), reply.Close())
+			return nil, errors.Join(fmt.Errorf("the server's answer is not a stream: status %d", reply.status), reply.Close())
 		}
 		reply.timer = time.AfterFunc(patience, func() { reply.cancel(silence(patience)) })
 		return &stream{reply, patience}, nil

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A State is what a link is at the moment.
+// A State is the state of a link at the moment.
 type State string
 
 // The states of a link.
@@ -38,9 +38,10 @@ type Link struct {
 	Tags           []string  `json:"tags"`
 	ForwardQuery   bool      `json:"forward_query"`
 	Hits           uint64    `json:"hits"`
-	// Unique is how many visitors the hits are of; nil where it was not asked for.
+	// Unique is the number of different visitors; nil if it was not asked for.
 	Unique *uint64 `json:"unique,omitempty"`
-	// Version changes with every edit, and not with hits. It is known where one link was read, made or edited, and 0 in lists.
+	// Version changes with every edit, but not with hits. It is set where one link was read, made
+	// or edited, and 0 in lists.
 	Version uint64 `json:"-"`
 	// Raw is the object as it came.
 	Raw json.RawMessage `json:"-"`
@@ -53,10 +54,10 @@ func (l *Link) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*fields)(l))
 }
 
-// A Draft is what is asked of a new link. Only URL must be given.
+// A Draft describes a new link. Only URL is required.
 type Draft struct {
 	URL            string    `json:"url"`
-	Alias          string    `json:"alias,omitempty"`           // a code of one's choice; empty: one is drawn
+	Alias          string    `json:"alias,omitempty"`           // a chosen code; empty: a random one
 	RedirectStatus int       `json:"redirect_status,omitempty"` // 301, 302, 307, 308; 0: 302
 	ExpiresAt      time.Time `json:"expires_at,omitzero"`
 	MaxHits        uint64    `json:"max_hits,omitempty"`
@@ -65,11 +66,12 @@ type Draft struct {
 	ForwardQuery   bool      `json:"forward_query,omitempty"`
 }
 
-// An Edit says what Update is to change: a JSON merge patch (RFC 7396). A field that is left out stays as it is.
+// An Edit says what Update changes: a JSON merge patch (RFC 7396). A field that is left out stays
+// as it is.
 //
 //	client.Edit{Title: client.Set("Spring"), ExpiresAt: client.Reset[time.Time]()}
 type Edit struct {
-	URL            Field[string]    `json:"url,omitzero"` // has no default to be reset to
+	URL            Field[string]    `json:"url,omitzero"` // cannot be Reset
 	RedirectStatus Field[int]       `json:"redirect_status,omitzero"`
 	ExpiresAt      Field[time.Time] `json:"expires_at,omitzero"`
 	MaxHits        Field[uint64]    `json:"max_hits,omitzero"`
@@ -78,18 +80,18 @@ type Edit struct {
 	ForwardQuery   Field[bool]      `json:"forward_query,omitzero"`
 }
 
-// Shorten makes a link, which is on disk when it returns. If the draft names an alias that the caller has already, and the link
-// has everything that the draft says, it is that link; otherwise ErrAliasTaken.
+// Shorten makes a link, which is on disk when it returns. If the caller already has a link with the
+// draft's alias and the same fields, it returns that link; with other fields, ErrAliasTaken.
 func (c *Client) Shorten(ctx context.Context, draft Draft, options ...Option) (Link, error) {
 	return c.askLink(ctx, call{method: http.MethodPost, path: "/shorten", body: draft, takes: creates}, options)
 }
 
-// Link reads a link, Unique included.
+// Link reads a link, including Unique.
 func (c *Client) Link(ctx context.Context, code string, options ...Option) (Link, error) {
 	return c.askLink(ctx, call{method: http.MethodGet, path: linkPath(code), takes: takesOwner}, options)
 }
 
-// Update changes what edit says. An edit that changes nothing leaves Version as it is.
+// Update changes the fields that edit names. An edit that changes nothing leaves Version as it is.
 func (c *Client) Update(ctx context.Context, code string, edit Edit, options ...Option) (Link, error) {
 	return c.askLink(ctx, call{
 		method: http.MethodPatch, path: linkPath(code), body: edit, takes: takesOwner | takesVersion,
@@ -109,13 +111,13 @@ func (c *Client) askLink(ctx context.Context, asked call, options []Option) (Lin
 	return ask[Link](ctx, c, asked, options)
 }
 
-// versionOf returns the version of the link in an answer, 0 if it is another server's.
+// versionOf returns the version of the link in an answer, 0 if it has none.
 func versionOf(header http.Header) uint64 {
 	version, _ := strconv.ParseUint(strings.Trim(header.Get("ETag"), `"`), 10, 64)
 	return version
 }
 
-// BulkResult is what became of the drafts of a bulk.
+// BulkResult is the result of a bulk.
 type BulkResult struct {
 	Created  int        `json:"created"`
 	Existing int        `json:"existing"`
@@ -123,16 +125,16 @@ type BulkResult struct {
 	Results  []BulkItem `json:"results"` // in the order of the drafts
 }
 
-// A BulkItem is what became of one draft: either a Link or a Problem.
+// A BulkItem is the result of one draft: either a Link or a Problem.
 type BulkItem struct {
 	Index   int      `json:"index"`
-	Status  int      `json:"status"` // what Shorten would have been answered with
+	Status  int      `json:"status"` // the HTTP status that Shorten would have got
 	Link    *Link    `json:"link"`
 	Problem *Problem `json:"problem"`
 }
 
-// ShortenBulk makes up to 1,000 links in one durable commit. A draft that is refused keeps no other from being made, and is no
-// error; an error means that nothing was made, unless it is one of unknown outcome.
+// ShortenBulk makes up to 1,000 links in one durable commit. A refused draft does not affect the
+// others, and is not an error; an error means that nothing was made, unless its outcome is unknown.
 func (c *Client) ShortenBulk(ctx context.Context, drafts []Draft, options ...Option) (BulkResult, error) {
 	if drafts == nil {
 		drafts = []Draft{}
@@ -140,10 +142,11 @@ func (c *Client) ShortenBulk(ctx context.Context, drafts []Draft, options ...Opt
 	return ask[BulkResult](ctx, c, call{method: http.MethodPost, path: "/shorten/bulk", body: drafts, takes: creates}, options)
 }
 
-// Import takes in up to 1,000 links that were made elsewhere, each a link object as Export has it (Link.Raw), in one durable
-// commit, with their codes, times and hits. Only admins may; with Owner the links are another user's. A link that is there already
-// with the same fields stays as it is and counts as existing, so that an import may be repeated. A link that is refused keeps no
-// other from being taken in, and is no error.
+// Import imports up to 1,000 links that were made elsewhere, each a link object as Export returns
+// it (Link.Raw), in one durable commit, with their codes, times and hits. Only admins may import;
+// with Owner the links become another user's. A link that already exists with the same fields stays
+// as it is and counts as existing, so an import may be repeated. A refused link does not affect the
+// others, and is not an error.
 func (c *Client) Import(ctx context.Context, links []json.RawMessage, options ...Option) (BulkResult, error) {
 	return ask[BulkResult](ctx, c, call{
 		method: http.MethodPost, path: "/import", body: ndjson(links), takes: takesOwner, repeatable: true,

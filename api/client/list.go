@@ -10,18 +10,19 @@ import (
 	"strconv"
 )
 
-// LinksQuery says which links are listed. The zero query is all of the caller's.
+// LinksQuery selects the links of a list. The zero query selects all of the caller's.
 type LinksQuery struct {
-	Q        string // case-insensitive beginning of code, host or title
+	Q        string // a prefix of code, host or title, in any case
 	Tag      string
-	Unique   bool // with the visitors of each
-	PageSize int  // how many are fetched at once, at most 1,000; 0: the server's choice, 50
+	Unique   bool // with the number of visitors of each
+	PageSize int  // links fetched at once, at most 1,000; 0: the server's default, 50
 }
 
 var errSameCursor = errors.New("client: the server's list goes in circles")
 
-// Links lists links, the newest first. It fetches a page when the consumer wants its first link, and stops when the consumer
-// does. An error ends the list. Links that come and go between pages neither repeat nor hide others.
+// Links lists links, the newest first. It fetches a page when the consumer asks for its first link,
+// and stops when the consumer does. An error ends the list. Links that are made or deleted between
+// pages neither repeat nor hide others.
 func (c *Client) Links(ctx context.Context, q LinksQuery, options ...Option) iter.Seq2[Link, error] {
 	return func(yield func(Link, error) bool) {
 		for cursor := ""; ; {
@@ -47,7 +48,7 @@ func (c *Client) Links(ctx context.Context, q LinksQuery, options ...Option) ite
 	}
 }
 
-// list is an answer with rows.
+// list is an answer with rows and a cursor.
 type list[T any] struct {
 	Data       []T    `json:"data"`
 	NextCursor string `json:"next_cursor"`
@@ -67,20 +68,21 @@ func (c *Client) linkPage(ctx context.Context, q LinksQuery, cursor string, opti
 	return ask[list[Link]](ctx, c, call{method: http.MethodGet, path: "/links", query: query, takes: takesOwner}, options)
 }
 
-// setGiven sets a parameter that is not empty.
+// setGiven sets a parameter unless it is empty.
 func setGiven(query url.Values, name, value string) {
 	if value != "" {
 		query.Set(name, value)
 	}
 }
 
-// ExportQuery says what an export holds.
+// ExportQuery says what an export contains.
 type ExportQuery struct {
-	Unique bool // with the visitors of each link
+	Unique bool // with the number of visitors of each link
 }
 
-// Export reads all links as they are at one moment, the newest first. Only if no error ends it, it is whole. While it goes on,
-// the server keeps a snapshot of its store, so the consumer must not dawdle: it has to take 16 KiB a second.
+// Export reads all links as they are at one moment, the newest first. It is complete only if no
+// error ends it. The server keeps a snapshot of its store for an export, so the consumer has to
+// read at least 16 KiB a second.
 func (c *Client) Export(ctx context.Context, q ExportQuery, options ...Option) iter.Seq2[Link, error] {
 	asked := call{method: http.MethodGet, path: "/export", takes: takesOwner}
 	if q.Unique {

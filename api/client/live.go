@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// Figures are what is counted of a link.
+// Figures are the counts of a link.
 type Figures struct {
 	Hits   uint64 `json:"hits"`
 	Unique uint64 `json:"unique"` // visitors
 }
 
-// A LiveEnd is why the server has ended a Live: "deleted" (errors.Is ErrNotFound), "unauthorized" (ErrUnauthorized), "shutdown"
-// or "error".
+// A LiveEnd says why the server ended a Live: "deleted" (errors.Is ErrNotFound), "unauthorized"
+// (ErrUnauthorized), "shutdown" or "error".
 type LiveEnd struct{ Reason string }
 
 func (e *LiveEnd) Error() string { return "the server has ended the stream: " + printable(e.Reason) }
 
-// Unwrap returns the Kind that asking again would be answered with.
+// Unwrap returns the Kind that a new call would get.
 func (e *LiveEnd) Unwrap() error {
 	switch e.Reason {
 	case "deleted":
@@ -35,12 +35,13 @@ func (e *LiveEnd) Unwrap() error {
 	return nil
 }
 
-// liveSilence is how long a stream of figures may be silent: the server sends a comment every 15 s.
+// liveSilence limits the silence of a stream of figures: the server sends a comment every 15 s.
 const liveSilence = 45 * time.Second
 
-// Live follows the figures of a link: those of now, and then, at most once a second, those that have changed. It goes on until
-// the consumer stops, ctx ends, or the stream breaks off; the latter two are its last error. To connect again is the consumer's
-// choice: Live only waits until it is connected, like any call.
+// Live follows the figures of a link: the present ones first, then, at most once a second, those
+// that have changed. It goes on until the consumer stops, ctx ends, or the stream breaks off; the
+// latter two are its last error. Live does not connect again; only the first connection is
+// repeated, like any call.
 func (c *Client) Live(ctx context.Context, code string, options ...Option) iter.Seq2[Figures, error] {
 	asked := call{method: http.MethodGet, path: "/stats/" + url.PathEscape(code) + "/live", takes: takesOwner}
 	return func(yield func(Figures, error) bool) {
@@ -58,7 +59,7 @@ func (c *Client) Live(ctx context.Context, code string, options ...Option) iter.
 	}
 }
 
-// readFigures takes the events apart. It always ends with an error.
+// readFigures parses the events. It always ends with an error.
 func readFigures(r io.Reader) iter.Seq2[Figures, error] {
 	return func(yield func(Figures, error) bool) {
 		for e, err := range readEvents(r) {
@@ -68,7 +69,7 @@ func readFigures(r io.Reader) iter.Seq2[Figures, error] {
 			case e.name == "end":
 				err = readEnd(e.data)
 			case e.name != "":
-				continue // of a newer server
+				continue // from a newer server
 			default:
 				if err = json.Unmarshal(e.data, &figures); err != nil {
 					err = fmt.Errorf("an event of the server: %w", err)
@@ -90,13 +91,14 @@ func readEnd(data []byte) error {
 	return end
 }
 
-// An event is one of those that a server sends (HTML, 9.2). Its data is valid until the next.
+// An event is a server-sent event (HTML, 9.2). Its data is valid until the next event.
 type event struct {
 	name string // empty: it has none
 	data []byte
 }
 
-// readEvents takes an event stream apart. Lines end with LF or CR LF. An event that is not ended by a blank line is none.
+// readEvents parses an event stream. Lines end with LF or CR LF. An event without a blank line at
+// its end is dropped.
 func readEvents(r io.Reader) iter.Seq2[event, error] {
 	return func(yield func(event, error) bool) {
 		lines := newScanner(r)

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -9,7 +10,8 @@ import (
 	"strings"
 )
 
-// An Option says of one call what few calls need. A call that has no use for it returns an error, and sends nothing.
+// An Option changes one call. A call that the option does not apply to returns an error, and sends
+// nothing.
 type Option struct {
 	kind  optionKind
 	value string
@@ -34,14 +36,14 @@ const (
 	versionHeader = "If-Match"
 )
 
-// noVersion is the version that a link has where it is not known.
+// noVersion is the version of a link whose version is not known.
 const noVersion = `"0"`
 
 const maxKeyBytes = 255
 
 var (
 	errNoVersion = errors.New("client: IfVersion(0): read the link for its version; lists do not have it")
-	errKey       = fmt.Errorf("client: an IdempotencyKey has at most %d bytes, of visible ASCII characters", maxKeyBytes)
+	errKey       = fmt.Errorf("client: an IdempotencyKey must have at most %d visible ASCII characters", maxKeyBytes)
 )
 
 func invisible(r rune) bool { return r <= ' ' || r > '~' }
@@ -50,30 +52,33 @@ var optionNames = map[optionKind]string{
 	takesOwner: "Owner", takesVersion: "IfVersion", takesKey: "IdempotencyKey", takesNoKey: "NoIdempotencyKey", takesKeepLinks: "KeepLinks",
 }
 
-// Owner is for every call about links and figures: the links are those of the user id, and not the caller's. Only admins
-// may.
+// Owner is for every call about links and figures: the links are those of the user with that id,
+// not the caller's. Only admins may use it.
 func Owner(id uint32) Option { return Option{takesOwner, strconv.FormatUint(uint64(id), 10)} }
 
-// AnyOwner is Owner with the links of all users.
+// AnyOwner is Owner for the links of all users.
 func AnyOwner() Option { return Option{takesOwner, "all"} }
 
-// IfVersion is for Update and Delete: only if the link still has this Version, else ErrPreconditionFailed. Version 0, which links
-// of lists have, is an error.
+// IfVersion is for Update and Delete: the call fails with ErrPreconditionFailed unless the link
+// still has this Version. Version 0, which links of lists have, is an error.
 func IfVersion(version uint64) Option {
 	return Option{takesVersion, `"` + strconv.FormatUint(version, 10) + `"`}
 }
 
-// IdempotencyKey is for Shorten, ShortenBulk and Do: it names the call, so that a program that has died meanwhile can repeat it
-// itself: up to 255 visible ASCII characters, no spaces. "" is a random one, which Shorten and ShortenBulk have anyway.
+// IdempotencyKey is for Shorten, ShortenBulk and Do: it names the call, so that a program can
+// repeat the call even after it has been restarted. A key has up to 255 visible ASCII characters,
+// no spaces. "" is a random key, which Shorten and ShortenBulk have anyway.
 func IdempotencyKey(key string) Option { return Option{takesKey, key} }
 
-// NoIdempotencyKey is for Shorten and ShortenBulk: no key is sent, and the call is not repeated when its outcome is unknown.
+// NoIdempotencyKey is for Shorten and ShortenBulk: no key is sent, and the call is not repeated
+// when its outcome is unknown.
 func NoIdempotencyKey() Option { return Option{kind: takesNoKey} }
 
-// KeepLinks is for RemoveUser: the user is removed although there are links, which stay under the user's number.
+// KeepLinks is for RemoveUser: the user is removed even with links, which stay under the user's
+// number.
 func KeepLinks() Option { return Option{kind: takesKeepLinks} }
 
-// apply puts the options, and the query of the call, into r.
+// apply adds the options, and the query of the call, to r.
 func (r *request) apply(asked *call, options []Option) error {
 	query := make(url.Values)
 	for name, values := range asked.query {
@@ -102,7 +107,7 @@ func (r *request) apply(asked *call, options []Option) error {
 		return errKey
 	}
 	if wantsKey {
-		r.header.Set(keyHeader, orDefault(key, rand.Text()))
+		r.header.Set(keyHeader, cmp.Or(key, rand.Text()))
 		r.repeatable = true
 	}
 	r.addQuery(query)

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A Kind is what went wrong, in the server's word for it. It is an error: errors.Is(err, client.ErrNotFound).
+// A Kind is the server's code for what went wrong. It is an error: errors.Is(err,
+// client.ErrNotFound).
 type Kind string
 
 // The kinds of problems. A newer server may have others.
@@ -17,7 +18,7 @@ const (
 	ErrMalformedJSON        Kind = "malformed_json"
 	ErrBadRequest           Kind = "bad_request"
 	ErrUnauthorized         Kind = "unauthorized"        // no valid token
-	ErrForbidden            Kind = "forbidden"           // the token has not the scope
+	ErrForbidden            Kind = "forbidden"           // the token does not have the scope
 	ErrHTTPSRequired        Kind = "https_required"      // the token came over plain HTTP
 	ErrBlocked              Kind = "blocked"             // the target is on the block list
 	ErrNotFound             Kind = "not_found"           // missing, deleted, or somebody else's
@@ -25,7 +26,7 @@ const (
 	ErrTimeout              Kind = "timeout"             // the request took too long to arrive
 	ErrAliasTaken           Kind = "alias_taken"         //
 	ErrBusy                 Kind = "busy"                // another operation is under way
-	ErrGone                 Kind = "gone"                // of a repeated bulk: the link has been deleted since
+	ErrGone                 Kind = "gone"                // in a repeated bulk: the link has been deleted since
 	ErrPreconditionFailed   Kind = "precondition_failed" // the link has another version
 	ErrBodyTooLarge         Kind = "body_too_large"      //
 	ErrURITooLong           Kind = "uri_too_long"
@@ -36,28 +37,28 @@ const (
 	ErrHeadersTooLarge      Kind = "headers_too_large"
 	ErrInternal             Kind = "internal"
 	ErrNotImplemented       Kind = "not_implemented"
-	ErrReadOnly             Kind = "read_only"       // nothing can be written at present
+	ErrReadOnly             Kind = "read_only"       // links cannot be written at present
 	ErrOverloaded           Kind = "overloaded"      //
-	ErrLoading              Kind = "loading"         // links are still being loaded
-	ErrOutcomeUnknown       Kind = "outcome_unknown" // the store did not answer in time; it may yet be done
+	ErrLoading              Kind = "loading"         // the server is still loading links
+	ErrOutcomeUnknown       Kind = "outcome_unknown" // the store did not answer in time; the change may still be made
 	ErrHTTPVersion          Kind = "http_version"
 )
 
 func (k Kind) Error() string { return "shunt: " + printable(string(k)) }
 
-// A Problem is an answer that is no success (RFC 9457).
+// A Problem is an unsuccessful answer (RFC 9457).
 type Problem struct {
 	Type   string       `json:"type"`
 	Title  string       `json:"title"`
-	Status int          `json:"status"` // of HTTP
+	Status int          `json:"status"` // HTTP status
 	Detail string       `json:"detail"`
-	Kind   Kind         `json:"code"` // empty: whoever answered does not speak shunt's API
+	Kind   Kind         `json:"code"` // empty: the answer was not one of shunt's API
 	Errors []FieldError `json:"errors"`
-	// RetryAfter is how long to wait; 0: nothing is said.
+	// RetryAfter is how long to wait; 0: not given.
 	RetryAfter time.Duration `json:"-"`
 }
 
-// A FieldError is what is wrong with one field, or parameter.
+// A FieldError says what is wrong with one field or parameter.
 type FieldError struct {
 	Field   string `json:"field"`
 	Code    string `json:"code"`
@@ -77,11 +78,11 @@ func readProblem(status int, header http.Header, text []byte) *Problem {
 	return p
 }
 
-// maxRetryAfter is more than anybody waits: a year.
+// maxRetryAfter, a year, is longer than any client waits.
 const maxRetryAfter = 365 * 24 * time.Hour
 
-// retryAfter reads Retry-After (RFC 9110, 10.2.3). A date is counted from the Date of the answer, if there is one: the server's
-// clock may be another.
+// retryAfter reads Retry-After (RFC 9110, 10.2.3). A date is relative to the Date of the answer, if
+// there is one, because the server's clock may differ.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	value := header.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(value, 10, 63); err == nil {
@@ -105,7 +106,7 @@ func (p *Problem) Unwrap() error {
 	return p.Kind
 }
 
-// Error is one line: the fields that are wrong, else what went wrong.
+// Error returns one line: the fields that are wrong, or else what went wrong.
 func (p *Problem) Error() string {
 	if p.Kind == "" {
 		return fmt.Sprintf("the server answered %d %s; is that address a shunt server?", p.Status, p.Title)
@@ -123,7 +124,7 @@ func (p *Problem) Error() string {
 	return printable(fmt.Sprintf("%s (%d %s)", strings.Join(parts, "; "), p.Status, string(p.Kind)))
 }
 
-// printable shows a server's text as one line that does nothing to a terminal.
+// printable returns a server's text as one line without control characters.
 func printable(text string) string {
 	if hasControls(text) {
 		text = strings.Trim(strconv.Quote(text), `"`)

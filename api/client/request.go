@@ -19,7 +19,7 @@ type request struct {
 	target string // path and query
 	body   []byte // nil: none
 	header http.Header
-	reads  bool // it changes nothing
+	reads  bool // it changes nothing on the server
 	// repeatable: sending it again after an attempt of unknown outcome does no harm.
 	repeatable bool
 }
@@ -37,7 +37,7 @@ func newRequest(asked call, options []Option) (*request, error) {
 	return r, nil
 }
 
-// ndjson is a body of lines of JSON. One that is wrong is wrong by itself.
+// ndjson is a body of lines of JSON, which the server checks one by one.
 type ndjson []json.RawMessage
 
 // write makes body the body of r.
@@ -66,7 +66,7 @@ func (lines ndjson) text() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// A lostError is an attempt that got no answer, or not all of one: nobody knows what has become of it.
+// A lostError is an attempt without a complete answer: its outcome is unknown.
 type lostError struct {
 	doing string
 	cause error
@@ -75,14 +75,14 @@ type lostError struct {
 func (e *lostError) Error() string { return e.doing + ": " + e.cause.Error() }
 func (e *lostError) Unwrap() error { return e.cause }
 
-// A silence is the cause of an attempt that took longer than the server may be silent.
+// A silence is the cause of an attempt's end when the server was silent for that long.
 type silence time.Duration
 
 func (s silence) Error() string   { return fmt.Sprintf("nothing was heard for %v", time.Duration(s)) }
 func (s silence) Timeout() bool   { return true } // as net.Error has it
 func (s silence) Temporary() bool { return true }
 
-// A reply is an answer that is a success, and whose body is still to be read. It must be closed.
+// A reply is a successful answer with an unread body. It must be closed.
 type reply struct {
 	status int
 	header http.Header
@@ -93,7 +93,8 @@ type reply struct {
 	timer  *time.Timer // cancels ctx
 }
 
-// open sends r once. An answer that is no success is a *Problem. The time limit goes on while the body is read.
+// open sends r once. An unsuccessful answer is a *Problem. The time limit includes reading the
+// body.
 func (c *Client) open(asker context.Context, r *request) (*reply, error) {
 	reply := &reply{asker: asker}
 	reply.ctx, reply.cancel = context.WithCancelCause(asker)
@@ -132,8 +133,8 @@ func (c *Client) send(ctx context.Context, r *request) (*http.Response, error) {
 	return c.http.Do(request)
 }
 
-// explain says what a failed attempt failed of: the end of the caller's context, something that a repeat will not mend, or
-// something that it may.
+// explain returns why an attempt failed: the end of the caller's context, an error that a repeat
+// will not mend, or a lostError.
 func (r *reply) explain(doing string, err error) error {
 	if r.asker.Err() != nil {
 		return fmt.Errorf("%s: %w", doing, ended(r.asker))
@@ -147,7 +148,8 @@ func (r *reply) explain(doing string, err error) error {
 	return &lostError{doing, err}
 }
 
-// ended returns why ctx has ended: context.Canceled or context.DeadlineExceeded, and the cause that somebody gave.
+// ended returns why ctx has ended: context.Canceled or context.DeadlineExceeded, with the cause
+// that was given.
 func ended(ctx context.Context) error {
 	if cause := context.Cause(ctx); cause != ctx.Err() {
 		return fmt.Errorf("%w: %w", ctx.Err(), cause)
@@ -169,7 +171,7 @@ func (r *reply) readAll(maxBytes int) ([]byte, error) {
 	return text, nil
 }
 
-// Close lets go of the answer, read or not.
+// Close releases the answer, read or not.
 func (r *reply) Close() error {
 	r.end()
 	return r.body.Close()

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,16 +10,18 @@ import (
 	"time"
 )
 
-// Retry says how calls are repeated; what may be, the package's comment says. Zero fields have the defaults.
+// Retry says how calls are repeated; the package comment says which. A zero field has its default.
 type Retry struct {
-	// Attempts of one call, the first included. Default: 4. 1: nothing is repeated.
+	// Attempts of one call, including the first. Default: 4. 1: nothing is repeated.
 	Attempts int
-	// BaseWait is the most before the first repeat; it doubles from one to the next. What is waited is a random part of it,
-	// after what Retry-After says. Default: 250 ms.
+	// BaseWait is the longest random wait before the first repeat; it doubles with each repeat. The
+	// wait is a random part of it, in addition to Retry-After. Default: 250 ms.
 	BaseWait time.Duration
-	// MaxWait is the longest wait between two attempts. Who is told to wait longer gets the problem instead. Default: 20 s.
+	// MaxWait is the longest wait between two attempts. If Retry-After is longer, the call returns
+	// the problem instead. Default: 20 s.
 	MaxWait time.Duration
-	// If has the last word on what would be repeated. It is called by any goroutine. Default: all of it.
+	// If reports whether to repeat a call that failed with that error and may be repeated. Any
+	// goroutine may call it. Default: always.
 	If func(error) bool
 }
 
@@ -32,15 +35,15 @@ func (p Retry) complete() (Retry, error) {
 	if p.Attempts < 0 || p.BaseWait < 0 || p.MaxWait < 0 {
 		return p, errors.New("client: Retry has a negative field")
 	}
-	p.Attempts = orDefault(p.Attempts, defaultAttempts)
-	p.BaseWait = orDefault(p.BaseWait, defaultBaseWait)
-	p.MaxWait = orDefault(p.MaxWait, defaultMaxWait)
+	p.Attempts = cmp.Or(p.Attempts, defaultAttempts)
+	p.BaseWait = cmp.Or(p.BaseWait, defaultBaseWait)
+	p.MaxWait = cmp.Or(p.MaxWait, defaultMaxWait)
 	return p, nil
 }
 
 // retry makes attempts of r until one succeeds or none is left to make.
 func retry[T any](ctx context.Context, p *Retry, r *request, attempt func() (T, error)) (T, error) {
-	var doubt error // the first attempt's whose outcome is not known
+	var doubt error // the error of the first attempt with an unknown outcome
 	for n := 1; ; n++ {
 		answer, err := attempt()
 		if err == nil {
@@ -60,13 +63,13 @@ func retry[T any](ctx context.Context, p *Retry, r *request, attempt func() (T, 
 	}
 }
 
-// An outcome is what is known of an attempt that failed.
+// An outcome is what is known about a failed attempt.
 type outcome int
 
 const (
-	settled outcome = iota // the server has answered, and will not answer otherwise
-	refused                // nothing was changed, and it may go better later
-	unknown                // it may have been done
+	settled outcome = iota // the server's answer will stay the same
+	refused                // nothing was changed, and a repeat may succeed
+	unknown                // the change may have been made
 )
 
 func outcomeOf(err error) outcome {
@@ -87,7 +90,7 @@ func (p *Problem) outcome() outcome {
 		return refused
 	case p.Status != http.StatusServiceUnavailable:
 		return settled
-	case p.Kind == ErrOutcomeUnknown, p.Kind == "": // a proxy's 503 says nothing of what the server did
+	case p.Kind == ErrOutcomeUnknown, p.Kind == "": // a proxy's 503 does not say what the server did
 		return unknown
 	}
 	return refused
@@ -97,7 +100,7 @@ func (p *Retry) repeats(r *request, o outcome, err error) bool {
 	return (o == refused || o == unknown && r.repeatable) && (p.If == nil || p.If(err))
 }
 
-// withDoubt is err, and that an attempt before it may have been done.
+// withDoubt adds to err that an earlier attempt may have succeeded.
 func withDoubt(err error, o outcome, doubt error) error {
 	if doubt == nil || o == unknown {
 		return err
@@ -105,7 +108,7 @@ func withDoubt(err error, o outcome, doubt error) error {
 	return fmt.Errorf("%w; an earlier attempt may have been done: %w", err, doubt)
 }
 
-// wait returns how long to wait after attempt n, which failed with err; false: there is to be no other.
+// wait returns how long to wait after attempt n, which failed with err; false: do not repeat.
 func (p *Retry) wait(n int, err error) (time.Duration, bool) {
 	if n >= p.Attempts {
 		return 0, false
@@ -124,7 +127,7 @@ func (p *Retry) wait(n int, err error) (time.Duration, bool) {
 	return min(told+rand.N(most+1), p.MaxWait), true
 }
 
-// endsWithin tells whether ctx ends before wait is over.
+// endsWithin reports whether ctx ends before wait is over.
 func endsWithin(ctx context.Context, wait time.Duration) bool {
 	deadline, limited := ctx.Deadline()
 	return limited && time.Until(deadline) <= wait

@@ -20,10 +20,10 @@ const (
 	Daily  Interval = "day"
 )
 
-// An Include names what Stats hold beside the two figures.
+// An Include names a part of Stats besides the two figures.
 type Include string
 
-// What may be included.
+// The parts of Stats.
 const (
 	IncludeBots       Include = "bots"
 	IncludeReferrers  Include = "referrers"
@@ -34,29 +34,30 @@ const (
 	IncludeError      Include = "error"
 )
 
-// StatsQuery says what is asked for. The zero query is the two figures over all time.
+// StatsQuery selects figures. The zero query selects the two figures over all time.
 type StatsQuery struct {
 	From, To time.Time // half-open, widened to whole hours or days; zero: the creation, and now
 	Interval Interval  // empty: no Series
 	Include  []Include
 }
 
-// OwnerStatsQuery says what is asked for of all links of an owner.
+// OwnerStatsQuery selects figures of all links of an owner.
 type OwnerStatsQuery struct {
 	StatsQuery
-	Tag string // only of the links with it
-	Top int    // how many of the links with the most hits are listed, at most 1,000
+	Tag string // only the links with this tag
+	Top int    // length of the list of links with the most hits, at most 1,000
 }
 
-// Stats are the figures of a link, or of all links of an owner. What was not asked for is zero.
+// Stats are the figures of a link, or of all links of an owner. A field that was not asked for is
+// zero.
 type Stats struct {
 	Hits       uint64       `json:"hits"`
 	Unique     uint64       `json:"unique"`              // visitors
 	From       time.Time    `json:"from,omitzero"`       // of the window, as used
 	To         time.Time    `json:"to,omitzero"`         //
-	Series     []Bucket     `json:"series,omitempty"`    // Unique of the buckets does not add up
+	Series     []Bucket     `json:"series,omitempty"`    // the buckets' Unique do not add up to Unique
 	Bots       *BotHits     `json:"bots,omitempty"`      //
-	Referrers  []ValueHits  `json:"referrers,omitempty"` // lists are descending, "other" is last
+	Referrers  []ValueHits  `json:"referrers,omitempty"` // lists are in descending order, "other" is last
 	Countries  []ValueHits  `json:"countries,omitempty"`
 	Devices    []ValueHits  `json:"devices,omitempty"`
 	Browsers   []ValueHits  `json:"browsers,omitempty"`
@@ -67,13 +68,13 @@ type Stats struct {
 	Raw json.RawMessage `json:"-"`
 }
 
-// A Bucket has the figures from From to the From of the next.
+// A Bucket has the figures from From to the From of the next bucket.
 type Bucket struct {
 	From time.Time `json:"from"`
 	Figures
 }
 
-// BotHits are redirects that are no hits.
+// BotHits are redirects that do not count as hits.
 type BotHits struct {
 	Bots       uint64 `json:"bots"`
 	Prefetches uint64 `json:"prefetches"`
@@ -86,7 +87,7 @@ type ValueHits struct {
 	Hits  uint64 `json:"hits"`
 }
 
-// DurableHits are the hits that are in the store already, and not in the journal only.
+// DurableHits are the hits that are already in the store, not only in the journal.
 type DurableHits struct {
 	Hits      uint64    `json:"durable_hits"`
 	FlushedAt time.Time `json:"flushed_at"`
@@ -105,13 +106,14 @@ func (s *Stats) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*fields)(s))
 }
 
-// Stats reads the figures of a link. They include every redirect that was answered before.
+// Stats reads the figures of a link. They include every redirect that was answered before the call.
 func (c *Client) Stats(ctx context.Context, code string, q StatsQuery, options ...Option) (Stats, error) {
 	asked := call{method: http.MethodGet, path: "/stats/" + url.PathEscape(code), query: q.parameters(), takes: takesOwner}
 	return ask[Stats](ctx, c, asked, options)
 }
 
-// OwnerStats reads the figures of all links of the caller, or of Owner. Unique is of visitors across links.
+// OwnerStats reads the figures of all links of the caller, or of Owner. Unique counts visitors
+// across links.
 func (c *Client) OwnerStats(ctx context.Context, q OwnerStatsQuery, options ...Option) (Stats, error) {
 	query := q.parameters()
 	setGiven(query, "tag", q.Tag)
@@ -140,21 +142,21 @@ func setTime(query url.Values, name string, t time.Time) {
 	}
 }
 
-// Misses are the codes most asked for in vain since the server started.
+// Misses are the unknown codes that were requested most often since the server started.
 type Misses struct {
 	Data  []Miss    `json:"data"`
 	Total uint64    `json:"total"` // of all codes
 	Since time.Time `json:"since"`
 }
 
-// A Miss is a code that has no link.
+// A Miss is a code without a link.
 type Miss struct {
 	Code  string `json:"code"`
 	Count uint64 `json:"count"`
-	Error uint64 `json:"error"` // how much too high Count may be
+	Error uint64 `json:"error"` // by how much Count may be too high
 }
 
-// Misses lists the top codes, at most 1,000; 0: the server's choice, 50. It needs the scope admin.
+// Misses lists the top codes, at most 1,000; 0: the server's default, 50. It needs the scope admin.
 func (c *Client) Misses(ctx context.Context, top int) (Misses, error) {
 	query := make(url.Values)
 	if top != 0 {

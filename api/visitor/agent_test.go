@@ -41,7 +41,7 @@ func TestKnownBotsAreToldFromVisitors(t *testing.T) {
 		"headless Chrome":    {strings.Replace(chrome, "Chrome", "HeadlessChrome", 1), true},
 		"a bot of no list":   {"examplebot/1.0 (+https://example.com/bot)", true},
 
-		// Link previews, beside the browsers for people of the same apps.
+		// Link previews, and browsers for people of the same apps.
 		"Viber":                         {"Viber", true},
 		"Viber on iOS":                  {"Viber/20.9.0.8 CFNetwork/1410.0.3 Darwin/22.6.0", true},
 		"in Viber, on Android":          {inPixel + " Viber/22.5.0.1", false},
@@ -120,7 +120,7 @@ func TestEachWordOfABotIsNeeded(t *testing.T) {
 	}
 }
 
-func TestTheAgentCacheAnswersLikeTheListsHoweverFullItIs(t *testing.T) {
+func TestAFullAgentCacheAnswersLikeTheLists(t *testing.T) {
 	c := new(Agents)
 	for round := range 2 {
 		for i := range 3 * agentSets * agentWays / 2 {

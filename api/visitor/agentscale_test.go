@@ -51,7 +51,7 @@ func TestUserAgentsWithoutEndTakeNoMemory(t *testing.T) {
 		for i := range manyStrings() {
 			agent = fmt.Appendf(agent[:0], "%d ", i) // so that no two are the same
 			switch i % 4 {
-			case 0: // as they are, with something behind
+			case 0: // as they are, with a suffix
 				agent = append(append(agent[:0], real[random.IntN(len(real))]...), fmt.Sprint(" App/", i)...)
 			case 1: // the pieces of one, in disorder
 				pieces := strings.Fields(real[random.IntN(len(real))])

@@ -62,9 +62,9 @@ type countryRanges[T uint32 | uint64] struct {
 	// below[h] is the number of ranges that start before the numbers whose high 16 bits are h. It
 	// leaves a handful of ranges to search.
 	below [1<<16 + 1]uint32
-	shift int // how many bits a number has beside these
+	shift int // how many other bits a number has
 
-	next T    // the number behind all that were added
+	next T    // the number after all that were added
 	done bool // the last number of all was added
 }
 

@@ -20,10 +20,10 @@ func newAdd(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add URL",
 		Short: "Make a short link and print its address",
-		Long: `Make a short link and print its address, and only it, on standard output.
+		Long: `Make a short link and print only its address on standard output.
 
-It talks to the server that runs on the data folder; if none does, it opens the folder itself; with --server (and the
-token in SHUNT_TOKEN) it talks to a server elsewhere.`,
+It uses the server that runs on the data folder. If none runs, it opens the folder itself. With
+--server (and the token in SHUNT_TOKEN) it uses a server elsewhere.`,
 		Example: `  shunt add https://example.org/a/long/address
   shunt add https://example.org/spring --alias spring --tag campaign --expires 30d
   SHUNT_TOKEN_FILE=token.txt shunt add https://example.org --server https://sho.rt`,

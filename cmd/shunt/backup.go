@@ -32,13 +32,15 @@ func newBackup(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup DIR",
 		Short: "Back up the data while it is served",
-		Long: `Back up the data into the folder DIR, which must not exist or be empty, and not lie in the data folder. It holds every
-link, user and token, and every hit that was answered before the command began. Redirects and writes go on meanwhile. If no
-server runs on the data folder, the command opens it itself. The server writes the files: DIR is a folder of its machine.
+		Long: `Back up the data into the folder DIR, which must be empty or must not exist, and must not be inside
+the data folder. The backup has every link, user and token, and every hit that was answered before the
+command began. Redirects and writes continue meanwhile. If no server runs on the data folder, the
+command opens it itself. The server writes the files, so DIR is a folder on its machine.
 
-On the same file system the backup is done in seconds, and shares its table files with the data (hard links; neither ever
-changes them). So it protects from mistakes, and not from the loss of the disk: copy DIR to another disk or machine
-(rsync -a, cp -a). 'shunt check --data DIR' verifies a backup, 'shunt restore DIR' makes data of it.`,
+On the same file system the backup takes seconds and shares its table files with the data (hard links;
+neither side ever changes them). So it protects from mistakes, but not from the loss of the disk: copy
+DIR to another disk or machine (rsync -a, cp -a). 'shunt check --data DIR' verifies a backup,
+'shunt restore DIR' makes a data folder from it.`,
 		Example: `  shunt backup /backups/shunt-$(date +%F)
   shunt backup --data /var/lib/shunt /backups/monday --json`,
 		Args: exactly("DIR"),
@@ -98,7 +100,8 @@ func (c *core) checkpoint(ctx context.Context, dir string, links uint64, start t
 	return backupDone{BackupResult: made, Links: links, TookMs: time.Since(start).Milliseconds()}, nil
 }
 
-// backUpAlone backs up a store that nobody serves. Hits that a killed server left in its journal are brought in first.
+// backUpAlone backs up a store that nobody serves. Hits that a killed server left in its journal
+// are brought in first.
 func backUpAlone(ctx context.Context, s *dataSettings, dir string, say func(string), stderr io.Writer) (done backupDone, err error) {
 	start := time.Now()
 	parts, c := newStack(), core{}
@@ -126,13 +129,13 @@ func backUpAlone(ctx context.Context, s *dataSettings, dir string, say func(stri
 	return c.checkpoint(ctx, dir, links.Load(), start, say)
 }
 
-// backupError says what to do about an error of storage.Backup.
+// backupError replaces an error of storage.Backup by what to do about it.
 func backupError(dir string, err error) error {
 	switch {
 	case errors.Is(err, storage.ErrNotEmpty):
-		return fmt.Errorf("%s is not empty; a backup wants a folder of its own, which it makes", dir)
+		return fmt.Errorf("%s is not empty; a backup needs a folder of its own, which it creates", dir)
 	case errors.Is(err, storage.ErrInside):
-		return fmt.Errorf("%s lies in the data folder; choose another place", dir)
+		return fmt.Errorf("%s is inside the data folder; choose another place", dir)
 	case errors.As(err, new(*fs.PathError)):
 		return folderError(dir, "DIR", err)
 	}

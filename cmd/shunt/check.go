@@ -44,14 +44,17 @@ func newCheck(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Read every record and verify it",
-		Long: `Read every record of the data and every file of the hit journal, and verify them: checksums, formats, and that records
-agree with each other (links with their indexes, owners and figures; hours with days and lives). Nothing is changed. If a
-server runs on the data folder, it checks a snapshot of its own, and goes on serving. --data may name a backup, too.
+		Long: `Read every record of the data and every file of the hit journal, and verify them: checksums, formats,
+and that records agree with each other (links with their indexes, owners and figures; hours with days
+and lives). Nothing is changed. If a server runs on the data folder, that server checks a snapshot and
+goes on serving. --data may also name a backup.
 
-The exit code is 1 if there is a fault, or if the check could not be done. The first faults are listed, all are counted.
+The exit code is 1 if there is a fault, or if the check could not be done. The first faults are
+listed; all are counted.
 
---remove-standby checks nothing: it removes what a killed server has left in memory and no start will count, since its data
-folder is gone for good. 'shunt serve' names such folders when it starts.`,
+--remove-standby checks nothing: it removes a folder that a killed server left in memory and that no
+start will count, because its data folder is gone for good. 'shunt serve' names such folders when it
+starts.`,
 		Example: `  shunt check
   shunt check --data /backups/monday --json
   shunt check --remove-standby /dev/shm/shunt-0123456789abcdef`,
@@ -69,8 +72,8 @@ folder is gone for good. 'shunt serve' names such folders when it starts.`,
 	addFolder(cmd, &where.data)
 	addJournal(cmd, &where.data)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
-	cmd.Flags().StringVar(&left, "remove-standby", "", "remove `DIR`, which a killed server has left in memory, instead of checking")
-	cmd.Flags().BoolVar(&force, "force", false, "remove it although it may have hits that are counted nowhere else")
+	cmd.Flags().StringVar(&left, "remove-standby", "", "remove `DIR`, which a killed server left in memory, instead of checking")
+	cmd.Flags().BoolVar(&force, "force", false, "remove it even if it has hits that are counted nowhere else")
 	settings.MarkArguments(cmd.Flags(), "json", "remove-standby", "force")
 	return cmd
 }
@@ -96,7 +99,7 @@ func checkData(ctx context.Context, where *localTarget, asJSON bool, stdout, std
 		_, err = io.WriteString(stdout, found.text())
 	}
 	if err == nil && !found.OK {
-		err = fmt.Errorf("check: %w: %d; make no backup over a good one, and restore the last good one if need be", errFaults, found.FaultCount)
+		err = fmt.Errorf("check: %w: %d; do not replace a good backup, and restore the last good one if necessary", errFaults, found.FaultCount)
 	}
 	return err
 }
@@ -128,7 +131,7 @@ func checkLeftJournal(
 	id, idErr := v.Identity()
 	p, positionsErr := v.Positions()
 	if idErr != nil || positionsErr != nil {
-		return report, nil // told among the meta rows
+		return report, nil // reported among the meta rows
 	}
 	return engine.CheckJournal(dir, memory.Folder(), id, p, false, faults)
 }
@@ -209,7 +212,8 @@ func (o *checkOutcome) text() string {
 	return b.String()
 }
 
-// faultsText lists the faults: first the damaged files, with what follows from them by table, then the others.
+// faultsText lists the faults: first the damaged files, with what follows from them by table, then
+// the others.
 func (o *checkOutcome) faultsText() string {
 	var b strings.Builder
 	more := o.FaultCount

@@ -13,11 +13,13 @@ import (
 // callTimeout is how long a server may take for an answer, or be silent while one goes on.
 const callTimeout = 30 * time.Second
 
-// callRetry is for somebody who waits. Ten attempts, a second or more apart while a server loads its links, are enough for 20
-// million of them: it loads over two million a second. Who is to come back in ten seconds (read_only) is told so.
+// callRetry is for a person who waits. While a server loads its links, ten attempts a second or
+// more apart are enough for 20 million links: it loads over two million a second. If the server
+// asks for a wait of ten seconds (read_only), the command reports that.
 var callRetry = client.Retry{Attempts: 10, BaseWait: 50 * time.Millisecond, MaxWait: 3 * time.Second, If: worthRepeating}
 
-// worthRepeating: whoever cannot be reached, or says nothing for callTimeout, will not be there in a second.
+// worthRepeating reports whether another attempt may help. A server that cannot be reached, or is
+// silent for callTimeout, will not answer a second later.
 func worthRepeating(err error) bool {
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
 		return false
@@ -26,12 +28,12 @@ func worthRepeating(err error) bool {
 	return !errors.As(err, &late) || !late.Timeout()
 }
 
-// A connection is what a command has to a server, wherever that is.
+// A connection connects a command to a server, local or remote.
 type connection struct {
 	*client.Client
 	origin    string
 	transport *http.Transport
-	local     bool // the server knows that we may open its folder, and asks for no token
+	local     bool // the server knows that we may open its folder, and needs no token
 	onClose   func() error
 }
 
@@ -52,7 +54,8 @@ func newConnection(origin, token string, header http.Header, dial dialer) (*conn
 	return &connection{Client: c, origin: origin, transport: transport, onClose: func() error { return nil }}, nil
 }
 
-// newLocalConnection is newConnection to a local listener, which asks for no token. user is whom to act as; empty: the oldest admin.
+// newLocalConnection is newConnection to a local listener, which asks for no token. user is whom to
+// act as; empty: the oldest admin.
 func newLocalConnection(user string, dial dialer) (*connection, error) {
 	header := make(http.Header)
 	if user != "" {
@@ -65,14 +68,14 @@ func newLocalConnection(user string, dial dialer) (*connection, error) {
 	return c, err
 }
 
-// close ends the connection, and the server behind it if that was started for it.
+// close ends the connection, and the server if it was started for this connection.
 func (c *connection) close() error {
 	c.transport.CloseIdleConnections()
 	return c.onClose()
 }
 
-// onceOptions are those of a call that makes something. No answer of a local server is lost on the way, so that it is spared the
-// keeping of a key.
+// onceOptions are the options of a call that creates something. No answer of a local server is lost
+// on the way, so it need not store an idempotency key.
 func (c *connection) onceOptions() []client.Option {
 	if c.local {
 		return nil

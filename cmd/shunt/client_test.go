@@ -11,7 +11,7 @@ import (
 	"shunt/cmd/shunt/settings"
 )
 
-func TestAnOperationThatDoesNotEndWithAResultIsAnError(t *testing.T) {
+func TestAnOperationWithoutAResultIsAnError(t *testing.T) {
 	const progress, result = `{"progress":"half"}` + "\n", `{"result":{"links":3}}` + "\n"
 	for name, c := range map[string]struct {
 		status int
@@ -22,8 +22,8 @@ func TestAnOperationThatDoesNotEndWithAResultIsAnError(t *testing.T) {
 		"done":                  {200, progress + progress + result, false, ""},
 		"failed":                {200, progress + `{"error":"no\u001b space"}`, false, `^no\\x1b space$`},
 		"refused":               {409, `{"code":"busy","detail":"another is under way"}`, false, `^another is under way \(409 busy\)$`},
-		"cut off":               {200, progress, true, "the server has gone, .* unexpected EOF"},
-		"cut off in the result": {200, progress + result[:9], true, "the server has gone, .* unexpected EOF"},
+		"cut off":               {200, progress, true, "the server ended, .* unexpected EOF"},
+		"cut off in the result": {200, progress + result[:9], true, "the server ended, .* unexpected EOF"},
 		"stopped":               {200, progress, false, "^the server was stopped"},
 		"of something else":     {200, "5\n", false, "the server's answer"},
 	} {

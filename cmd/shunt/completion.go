@@ -23,9 +23,10 @@ var shells = []string{"bash", "zsh", "fish", "powershell"}
 func newCompletion(stdout io.Writer) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion SHELL",
-		Short: "Print a script that has a shell complete commands and flags",
-		Long: `Print a script that has SHELL complete the commands, flags and words of shunt: bash, zsh, fish or powershell. Load it now, or
-put it where the shell looks for such scripts. In bash it needs the package bash-completion.`,
+		Short: "Print a shell completion script",
+		Long: `Print a script with which SHELL (bash, zsh, fish or powershell) completes the commands, flags and words
+of shunt. Load it now, or put it where the shell looks for such scripts. In bash it needs the package
+bash-completion.`,
 		Example: `  source <(shunt completion bash)
   shunt completion bash > /etc/bash_completion.d/shunt
   shunt completion zsh > "${fpath[1]}/_shunt"
@@ -43,7 +44,8 @@ put it where the shell looks for such scripts. In bash it needs the package bash
 	}
 }
 
-// addCompletions says of each flag and argument what it may be: words, a folder, a file, or nothing that a shell could know.
+// addCompletions says of each flag and argument what it may be: words, a folder, a file, or nothing
+// that a shell could know.
 func addCompletions(root *cobra.Command) {
 	for _, cmd := range commandsOf(root) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {

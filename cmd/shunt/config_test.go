@@ -139,7 +139,7 @@ func TestASecretIsReadFromItsFile(t *testing.T) {
 	}
 }
 
-func TestTheBaseURLFollowsFromAnAddressThatIsLoopbackOnly(t *testing.T) {
+func TestTheBaseURLFollowsOnlyFromALoopbackAddress(t *testing.T) {
 	for name, c := range map[string]struct{ listen, baseURL, actual, want string }{
 		"the default":               {"127.0.0.1:8080", "", "127.0.0.1:8080", "http://127.0.0.1:8080"},
 		"a port that was drawn":     {"127.0.0.1:0", "", "127.0.0.1:4711", "http://127.0.0.1:4711"},
@@ -165,7 +165,7 @@ func TestTheBaseURLFollowsFromAnAddressThatIsLoopbackOnly(t *testing.T) {
 	}
 }
 
-func TestAServerWithoutASchemeIsHTTPSUnlessItIsThisMachine(t *testing.T) {
+func TestAServerWithoutASchemeIsHTTPSUnlessLocal(t *testing.T) {
 	for text, want := range map[string]string{
 		"127.0.0.1:8080": "http://127.0.0.1:8080", "localhost": "http://localhost", "[::1]:8080": "http://[::1]:8080", "sho.rt": "https://sho.rt",
 		"10.0.0.1:8080/": "https://10.0.0.1:8080", "http://sho.rt": "http://sho.rt", "ftp://sho.rt": "", "": "", "sho.rt/x": "",

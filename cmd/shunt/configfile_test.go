@@ -12,7 +12,7 @@ func TestAFileFromWindowsIsReadLikeAnyOther(t *testing.T) {
 	}
 }
 
-func TestAListOfTheFileIsAnArrayOrHasCommas(t *testing.T) {
+func TestAListInAFileIsArrayOrCommas(t *testing.T) {
 	for _, text := range []string{`["10.0.0.0/8", "::1"]`, `"10.0.0.0/8,::1"`, `"10.0.0.0/8, ::1"`} {
 		p := settingsProbe{}
 		if _, err := p.run(t, nil, "--config", writeFile(t, "shunt.toml", "trusted-proxy = "+text)); err != nil || len(p.proxies) != 2 {

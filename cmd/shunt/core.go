@@ -19,7 +19,8 @@ import (
 	"shunt/storage"
 )
 
-// A core is what serve and the local commands share: the store, the engine over it, and the accounts.
+// A core is shared by serve and the local commands: the store, the engine over it, and the
+// accounts.
 type core struct {
 	store    *storage.Store
 	engine   *engine.Engine
@@ -27,7 +28,8 @@ type core struct {
 	created  bool // the folder was made by this process
 }
 
-// openStore opens the store in s.dataDir as a part of parts, and makes it if there is none and create says so.
+// openStore opens the store in s.dataDir as a part of parts, and makes it if there is none and
+// create is true.
 func (c *core) openStore(parts *stack, s *dataSettings, create bool, log *slog.Logger) (err error) {
 	o := storage.Options{
 		Logger: log, MinFree: s.minFree, AcceptLoss: s.acceptLoss, MaxOpenFiles: openTables(), CacheBytes: s.cacheBytes,
@@ -47,7 +49,7 @@ func (c *core) openStore(parts *stack, s *dataSettings, create bool, log *slog.L
 	return nil
 }
 
-// load loads every link and says how far it is.
+// load loads every link and shows the progress.
 func (c *core) load(ctx context.Context, say *console.Console) error {
 	start := time.Now()
 	err := c.engine.Load(ctx, func(loaded uint64) { say.Loading(start, loaded) })
@@ -58,7 +60,7 @@ func (c *core) load(ctx context.Context, say *console.Console) error {
 	return nil
 }
 
-// apiOptions returns what the API needs of c; serve adds its own.
+// apiOptions returns the options of the API that follow from c; serve adds its own.
 func (c *core) apiOptions(s *dataSettings, baseURL string, log *slog.Logger) api.Options {
 	return api.Options{
 		MaxConnections: maxConnections(),
@@ -68,7 +70,7 @@ func (c *core) apiOptions(s *dataSettings, baseURL string, log *slog.Logger) api
 	}
 }
 
-// storageMetrics names the store's figures as the API shows them, behind shunt_storage_.
+// storageMetrics names the store's figures as the API shows them, after the prefix shunt_storage_.
 func (c *core) storageMetrics() map[string]float64 {
 	m := c.store.Metrics()
 	return map[string]float64{
@@ -95,8 +97,8 @@ func (c *core) storageMetrics() map[string]float64 {
 	}
 }
 
-// serveOn serves ln as a part of parts; it ends by the server's Shutdown. What becomes of a listener after that is no
-// failure: the server may have been shut down before it came to serve.
+// serveOn serves ln as a part of parts; it ends by the server's Shutdown. An error of the listener
+// after that is not a failure: the server may have been shut down before it began to serve.
 func serveOn(parts *stack, name string, serve func(net.Listener) error, ln net.Listener) {
 	parts.run(name, func(context.Context) error {
 		err := serve(ln)
@@ -110,21 +112,21 @@ func serveOn(parts *stack, name string, serve func(net.Listener) error, ln net.L
 // drainTimeout is how long requests under way are waited for; idle clients get api's own 3 s of it.
 const drainTimeout = 10 * time.Second
 
-// drainOnStop makes the end of server's listeners the first thing of the stop.
+// drainOnStop makes closing the listeners of server the first step of the stop.
 func drainOnStop(parts *stack, server *api.Server, log *slog.Logger) {
 	parts.onStop("drain", func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 		defer cancel()
 		err := server.Shutdown(ctx)
 		if errors.Is(err, context.DeadlineExceeded) {
-			log.Warn("some requests did not end in time and were cut off", "after", drainTimeout)
+			log.Warn("some requests did not finish in time and were cut off", "after", drainTimeout)
 			return nil
 		}
 		return err
 	})
 }
 
-// storeError says what to do about an error of storage.Open. A wrong folder is named by its
+// storeError adds to an error of storage.Open what to do about it. A wrong folder is named by its
 // absolute path, because a relative one looks right from everywhere.
 func storeError(dir string, err error) error {
 	const elsewhere = "is your server's data elsewhere? Name its folder with --data"
@@ -136,7 +138,7 @@ func storeError(dir string, err error) error {
 	case errors.Is(err, syscall.ENOTDIR):
 		return fmt.Errorf("%s is not a folder; %s", absolute(dir), elsewhere)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("this user may not open the data folder %s; run the command as the user of the server (sudo -u USER)",
+		return fmt.Errorf("you may not open the data folder %s; run the command as the user of the server (sudo -u USER)",
 			absolute(dir))
 	case errors.Is(err, storage.ErrLocked):
 		return fmt.Errorf("%s: %w", dir, storage.ErrLocked)
@@ -150,13 +152,13 @@ func storeError(dir string, err error) error {
 	case errors.Is(err, storage.ErrCorrupt):
 		return fmt.Errorf("opening %s: %w; restore a backup ('shunt restore')", dir, err)
 	case errors.Is(err, syscall.ENOSPC):
-		return fmt.Errorf("opening %s: %w; make some space and start again", dir, err)
+		return fmt.Errorf("opening %s: %w; free some space and start again", dir, err)
 	case errors.Is(err, storage.ErrUnfinishedRestore):
-		return fmt.Errorf("a restore did not finish in %s; run it again: shunt restore BACKUP --data %s", dir, console.Quote(dir))
+		return fmt.Errorf("a restore into %s did not finish; run it again: shunt restore BACKUP --data %s", dir, console.Quote(dir))
 	case errors.Is(err, storage.ErrUnfinishedBackup):
-		return fmt.Errorf("a backup did not finish in %s, and nothing can be made of it; remove the folder", dir)
+		return fmt.Errorf("the backup in %s did not finish and cannot be used; remove the folder", dir)
 	case errors.Is(err, storage.ErrBackup):
-		return fmt.Errorf("%s is a backup, and stays as it is; make data of it: shunt restore %s --data NEW", dir, console.Quote(dir))
+		return fmt.Errorf("%s is a backup and is not changed; to make a data folder from it, run: shunt restore %s --data NEW", dir, console.Quote(dir))
 	}
 	return folderError(dir, "--data", err)
 }
@@ -165,14 +167,15 @@ func storeError(dir string, err error) error {
 const keepOldLinks = "To keep its links, print them with 'shunt export' of the version that wrote them, and read them into a new " +
 	"data folder with 'shunt import' of this one"
 
-// folderError says what is wrong with a folder that flag, or an argument, names. What was being done to it is no matter then.
+// folderError explains what is wrong with a folder that flag, or an argument, names, without the
+// operation that failed.
 func folderError(dir, flag string, err error) error {
 	inPath := (*fs.PathError)(nil)
 	switch {
 	case !errors.As(err, &inPath):
 		return fmt.Errorf("opening %s: %w", dir, err)
 	case errors.Is(err, syscall.ENOTDIR):
-		return fmt.Errorf("%s (%s) is a file, or lies in one, and not a folder", dir, flag)
+		return fmt.Errorf("%s (%s) is a file, or inside one, not a folder", dir, flag)
 	}
 	return fmt.Errorf("%s (%s): %w", dir, flag, inPath)
 }
@@ -186,8 +189,8 @@ func absolute(dir string) string {
 	return path
 }
 
-// warnOfOpenFolder says that others can enter the data folder, or read what is in it. The socket and the journal are not open to
-// them, and whoever may write there can replace them.
+// warnOfOpenFolder logs a warning if others can enter or read the data folder. The socket and the
+// journal are not open to them, but a user who can write there can replace both.
 func (s *server) warnOfOpenFolder() error {
 	dir := s.cfg.data.dataDir
 	info, err := os.Stat(dir)
@@ -195,7 +198,7 @@ func (s *server) warnOfOpenFolder() error {
 		return err
 	}
 	if others := info.Mode().Perm() & 0o077; others != 0 {
-		s.say.Log.Warn("the data folder lets other users in; unless that is what you want, close it",
+		s.say.Log.Warn("other users can enter the data folder; unless you want that, close it",
 			"folder", dir, "mode", fmt.Sprintf("%04o", info.Mode().Perm()), "run", "chmod 700 "+console.Quote(dir))
 	}
 	return nil

@@ -6,15 +6,16 @@ import (
 	"shunt/storage"
 )
 
-// How the file descriptors of the process are shared out. Tables of the store get up to a quarter, clients what is left:
-// a connection too many waits in the listener's backlog, and does not take the descriptor that a write needs.
+// How the file descriptors of the process are divided. Tables of the store get up to a quarter,
+// clients the rest: an excess connection waits in the listener's backlog, and does not take the
+// descriptor that a write needs.
 
 const (
-	// otherDescriptors are the log and its successor, folders that are synced, tables being written, the journal's rings,
-	// listeners, the socket's clients.
+	// otherDescriptors are the log and its successor, folders that are synced, tables being
+	// written, the journal's rings, listeners, the socket's clients.
 	otherDescriptors = 128
 
-	defaultDescriptors = 1024 // where the limit cannot be told
+	defaultDescriptors = 1024 // where the limit is unknown
 )
 
 // descriptors returns the process's limit. Go has raised it to the hard one at start.

@@ -23,11 +23,12 @@ func newEdit(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edit CODE",
 		Short: "Change a link",
-		Long: `Change what is given of a link, and print it as 'shunt show' does. Everything else stays: its code, its hits, and the
-fields that are not named. The tags that are given replace all that there were. The whole short address does as well as the code.
+		Long: `Change the given fields of a link, and print it as 'shunt show' does. Everything else stays: its code,
+its hits, and the fields that are not given. Given tags replace all tags of the link. CODE may be the
+whole short address.
 
-With --if-match the link is changed only if it still has that version, which 'shunt show' prints: if somebody else has edited
-it meanwhile, nothing changes and the exit code is 1.
+With --if-match the link is changed only if it still has that version, which 'shunt show' prints: if
+somebody has edited it meanwhile, nothing changes and the exit code is 1.
 ` + whereTokensAre,
 		Example: `  shunt edit spring --url https://example.org/summer --expires 30d
   shunt edit spring --tag campaign --tag print --max-hits none

@@ -15,9 +15,9 @@ import (
 	"shunt/storage"
 )
 
-func TestAFolderThatMayNotBeOpenedIsSaidSo(t *testing.T) {
+func TestAFolderWithoutPermissionIsAnErrorThatSaysSo(t *testing.T) {
 	for err, want := range map[error]string{
-		&fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}:  `this user may not open the data folder /.*/x; `,
+		&fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}:  `you may not open the data folder /.*/x; `,
 		&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOTDIR}: `/x is not a folder; .*--data`,
 	} {
 		if got := storeError("x", fmt.Errorf("storage: %w", err)).Error(); !regexp.MustCompile(want).MatchString(got) {

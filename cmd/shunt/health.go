@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// healthTimeout is less than what container engines give a check (Docker: 30 s), so that this one says why.
+	// healthTimeout is less than what container engines give a check (Docker: 30 s), so that this
+	// one says why.
 	healthTimeout = 5 * time.Second
 
 	maxHealthBytes = 1024 // of an answer, which has a line
@@ -28,9 +29,10 @@ func newHealth(stdout io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Ask a server on this machine whether it is healthy",
-		Long: `Ask the server at the admin address whether it answers redirects, and print what it says. Exit code 0: it is ready; 1: it is
-loading or stopping, or does not answer within 5 s. With --live it is healthy as soon as the process answers, also while it
-loads: choose that where whoever is not healthy is killed. It is meant for containers, which have no curl:
+		Long: `Ask the server at the admin address whether it answers redirects, and print its answer. Exit code 0:
+it is ready; 1: it is loading or stopping, or does not answer within 5 s. With --live it is healthy as
+soon as the process answers, even while it loads: use that where an unhealthy process is killed. This
+is for containers, which have no curl:
 
   HEALTHCHECK CMD ["/shunt", "health"]`,
 		Example: `  shunt health
@@ -90,14 +92,15 @@ func askHealth(ctx context.Context, listen string, live bool) (string, error) {
 	return said, nil
 }
 
-// dialable returns where to reach who listens at an address: every address is, among others, this machine's own.
+// dialable returns an address at which this machine reaches the listener: for "all addresses",
+// loopback.
 func dialable(listen string) (string, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		return "", err // ParseListen has let it through: cannot happen
 	}
 	if port == "0" {
-		return "", settings.UsageErrorf("--admin-listen has port 0, so the server drew one; name that, which its first lines say")
+		return "", settings.UsageErrorf("--admin-listen has port 0, so the server chose one; name that port, which its first lines show")
 	}
 	if addr, err := netip.ParseAddr(host); host == "" || err == nil && addr.IsUnspecified() {
 		if host = "127.0.0.1"; err == nil && addr.Is6() {

@@ -4,34 +4,36 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// topics are what `shunt help TOPIC` explains beside the commands.
+// topics are what `shunt help TOPIC` explains besides the commands.
 var topics = []*cobra.Command{
 	{Use: "environment", Short: "Settings: flags, environment variables and the file, and lists in them", Long: aboutSettings + `
 
-'shunt config' prints what is in force and where it is from, 'shunt config check FILE' checks a file.`},
+'shunt config' prints the settings in force and their sources, 'shunt config check FILE' checks a file.`},
 	{Use: "exit-codes", Short: "What the exit codes mean", Long: `Exit codes of all commands:
 
   0    done
-  1    failed: what was asked for could not be done, or has not been done whole; 'shunt check' found faults; 'shunt health': not healthy
-  2    a mistake in the call: the command, its flags or arguments, an environment variable, or the file of settings
+  1    failed: the request was not done, or not completely; 'shunt check' found faults; 'shunt health':
+       not healthy
+  2    a mistake in the call: the command, its flags or arguments, an environment variable, or the file
+       of settings
 
-Results go to standard output, errors and everything else to standard error. SIGTERM and Ctrl-C stop 'shunt serve' with 0, a
-second one at once with 1.`},
-	{Use: "https", Short: "A public server: certificates, ports below 1024, proxies", Long: `A public server needs --base-url and HTTPS, because API tokens travel over nothing else. There are three ways.
+Results go to standard output, errors and everything else to standard error. SIGTERM and Ctrl-C stop
+'shunt serve' with 0; a second signal stops it at once with 1.`},
+	{Use: "https", Short: "A public server: certificates, ports below 1024, proxies", Long: `A public server needs --base-url and HTTPS, because API tokens are accepted over nothing else. There are three ways.
 
-A certificate of its own (Let's Encrypt, or the authority of --acme-directory):
+A certificate that it obtains itself (Let's Encrypt, or the authority of --acme-directory):
 
   shunt serve --listen :443 --http-redirect-listen :80 --acme-domain sho.rt --acme-accept-terms
 
-Certificate files, which are read again when they change:
+Certificate files, which are reread when they change:
 
   shunt serve --listen :443 --base-url https://sho.rt --tls-cert cert.pem --tls-key key.pem
 
-A proxy before it, which sets X-Forwarded-For and X-Forwarded-Proto, and is named:
+A trusted proxy in front of it, which sets X-Forwarded-For and X-Forwarded-Proto:
 
   shunt serve --base-url https://sho.rt --trusted-proxy 127.0.0.1
 
-Ports below 1024 need a permission. Give it to the program, again after each update of it,
+Ports below 1024 need a permission. Give it to the program, and again after each update,
 
   sudo setcap 'cap_net_bind_service=+ep' /usr/local/bin/shunt
 
@@ -40,7 +42,8 @@ or in its systemd unit:
   AmbientCapabilities=CAP_NET_BIND_SERVICE`},
 }
 
-// addHelp gives root the topics, and a command help that refuses what is neither a command nor a topic.
+// addHelp gives root the topics, and a command help that refuses words that are neither a command
+// nor a topic.
 func addHelp(root *cobra.Command) {
 	for _, topic := range topics {
 		copied := *topic // a tree of commands is for one call

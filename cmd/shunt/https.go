@@ -19,8 +19,8 @@ import (
 	"shunt/cmd/shunt/settings"
 )
 
-// httpsSettings say how the public address speaks HTTPS, if it does. The domain of ACME is among the dataSettings, because the base
-// URL follows from it.
+// httpsSettings say how the public address speaks HTTPS, if it does. The domain of ACME is among
+// the dataSettings, because the base URL follows from it.
 type httpsSettings struct {
 	certFile, keyFile string
 	acmeEmail         string
@@ -33,17 +33,17 @@ type httpsSettings struct {
 func addHTTPSSettings(fs *pflag.FlagSet, s *httpsSettings) {
 	fs.StringVar(&s.certFile, "tls-cert", "", "PEM `FILE` of the certificate and its chain, for HTTPS; read again when it changes")
 	fs.StringVar(&s.keyFile, "tls-key", "", "PEM `FILE` of its private key")
-	settings.Var(fs, &s.acmeEmail, "acme-email", "ADDRESS", "", "where the certificate authority may write to", parseEmail)
+	settings.Var(fs, &s.acmeEmail, "acme-email", "ADDRESS", "", "e-mail address for the certificate authority", parseEmail)
 	fs.BoolVar(&s.acmeTerms, "acme-accept-terms", false, "accept the authority's terms of service; --acme-domain needs it")
 	settings.Var(fs, &s.acmeDirectory, "acme-directory", "URL", autocert.DefaultACMEDirectory,
-		"the ACME authority's directory; one with a certificate of its own making is trusted by the variable SSL_CERT_FILE", parseURL)
+		"the ACME authority's directory; to trust one with a self-signed certificate, set the variable SSL_CERT_FILE", parseURL)
 	settings.Var(fs, &s.hstsMaxAge, "hsts-max-age", "DURATION", "365d",
-		"for how long browsers that have seen a page over HTTPS are to use nothing else (Strict-Transport-Security); or off", parseMaxAge)
+		"how long browsers that have seen a page over HTTPS must use only HTTPS (Strict-Transport-Security); or off", parseMaxAge)
 	settings.Var(fs, &s.redirectListen, "http-redirect-listen", "ADDRESS", "",
 		"address at which plain HTTP is redirected to the base URL, such as :80; ACME's challenges are answered there", settings.ParseListen)
 }
 
-// check refuses settings that do not go together.
+// check refuses settings that contradict each other.
 func (s *httpsSettings) check(data *dataSettings) error {
 	switch acmeSet, filesSet := data.acmeDomain != "", s.certFile != "" || s.keyFile != ""; {
 	case acmeSet && filesSet:

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestTheBaseURLOfADomainWithACMEIsThatDomain(t *testing.T) {
+func TestTheBaseURLOfAnACMEDomainIsThatDomain(t *testing.T) {
 	for want, s := range map[string]dataSettings{
 		"https://sho.example":    {listen: ":443", acmeDomain: "sho.example"},
 		"https://other.example":  {listen: ":443", acmeDomain: "sho.example", baseURL: "https://other.example"},

@@ -22,7 +22,7 @@ import (
 	"shunt/engine/plural"
 )
 
-// What goes to the server at once.
+// The size of one request.
 const (
 	maxImportLinks = engine.MaxBulk
 	maxImportBytes = 4 << 20 // half of what the server takes
@@ -37,23 +37,25 @@ type importDone struct {
 }
 
 func (d importDone) String() string {
-	return fmt.Sprintf("%s taken in, %d already there, %d refused", plural.Of(d.Created, "link", "links"), d.Existing, d.Failed)
+	return fmt.Sprintf("%s imported, %d already there, %d refused", plural.Of(d.Created, "link", "links"), d.Existing, d.Failed)
 }
 
 func newImport(stdout, stderr io.Writer) *cobra.Command {
 	where, owner, asJSON := localTarget{}, []client.Option(nil), false
 	cmd := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Take in links that were made elsewhere",
-		Long: `Take in links with their codes, times and hits. FILE has one JSON object a line, as 'shunt export' prints them; - is
-standard input. A line needs code and url, and may have redirect_status, created_at, updated_at, expires_at, max_hits, title,
-tags, forward_query and hits. Exports, and files whose first line is newer than the last, have the newest link first: they are taken
-in from the last line to the first, so that lists have the same order.
+		Short: "Import links made elsewhere",
+		Long: `Import links with their codes, times and hits. FILE has one JSON object per line, as 'shunt export'
+prints them; - is standard input. A line needs code and url, and may have redirect_status, created_at,
+updated_at, expires_at, max_hits, title, tags, forward_query and hits. Exports, and files whose first
+line is newer than the last, have the newest link first: they are imported from the last line to the
+first, so that lists have the same order.
 
-A line that is refused is named on standard error with its number, keeps no other from being taken in, and makes the exit
-code 1. A link that is there already with the same fields stays as it is, so that the command can be run again after it was
-interrupted; one that was edited since is refused, and one that was deleted is made again. The links become yours, or with
---owner another user's. Hits count in the total; when they were and of how many visitors is not in such a file. Only admins may.
+A refused line is reported on standard error with its number, stops no other line, and makes the exit
+code 1. A link that already exists with the same fields is not changed, so the command can be run
+again after an interruption. A link that was edited since is refused, and one that was deleted is made
+again. The links become yours, or another user's with --owner. Hits count in the total; their times
+and visitors are not in such a file. Only admins may import.
 ` + whereTokensAre,
 		Example: `  shunt import links.ndjson
   shunt export --server https://old.example > links.ndjson && shunt import links.ndjson --owner 3`,
@@ -63,7 +65,7 @@ interrupted; one that was edited since is refused, and one that was deleted is m
 		},
 	}
 	addLocalSettings(cmd, &where)
-	settings.Var(cmd.Flags(), &owner, "owner", "ID", "", "make them those of the user with this ID", func(text string) ([]client.Option, error) {
+	settings.Var(cmd.Flags(), &owner, "owner", "ID", "", "give the links to the user with this ID", func(text string) ([]client.Option, error) {
 		id, err := strconv.ParseUint(text, 10, 32)
 		if err != nil || id == 0 {
 			return nil, errors.New("must be a user's ID, which 'shunt user ls' lists")
@@ -105,7 +107,7 @@ func importFile(
 	return err
 }
 
-// An importer takes in the lines of a file.
+// An importer imports the lines of a file.
 type importer struct {
 	name     string // of the file
 	owner    []client.Option
@@ -122,7 +124,8 @@ type importer struct {
 	done    importDone
 }
 
-// open opens the file and finds its lines. What is read only once (standard input, a pipe) becomes a file first.
+// open opens the file and finds its lines. Input that can be read only once (standard input, a
+// pipe) becomes a file first.
 func (x *importer) open(stdin io.Reader) (err error) {
 	if x.name == "-" {
 		x.name = "standard input"
@@ -140,7 +143,8 @@ func (x *importer) open(stdin io.Reader) (err error) {
 	return err
 }
 
-// spool makes a file of what is read. It has no name any more, so that nothing of it stays whatever becomes of us.
+// spool copies the input into a file. The file has no name any more, so nothing stays after a
+// crash.
 func (x *importer) spool(from io.Reader) (err error) {
 	if x.file, err = os.CreateTemp("", "shunt-import-"); err == nil {
 		err = os.Remove(x.file.Name())
@@ -181,7 +185,7 @@ func (x *importer) findLines() error {
 	return nil
 }
 
-// byteOrderMark may begin a file that was made on Windows.
+// byteOrderMark may begin a file made on Windows.
 var byteOrderMark = []byte("\ufeff")
 
 // read returns line i, from 0; false: it is too long.
@@ -221,8 +225,9 @@ func (x *importer) takeIn(ctx context.Context) error {
 // brokenExport begins the type of what ends an export that could not go on.
 const brokenExport = "urn:shunt:problem:"
 
-// newestFirst tells whether the file begins with the newest link: if it is an export, or if the first line is of a newer link than the
-// last. It is an error if the last line ends an export that broke off.
+// newestFirst reports whether the file begins with the newest link: if it is an export, or if the
+// first line is of a newer link than the last. It is an error if the last line ends an export that
+// broke off.
 func (x *importer) newestFirst() (bool, error) {
 	first, err := x.firstOf(func(n int) int { return n })
 	if err != nil {
@@ -233,12 +238,12 @@ func (x *importer) newestFirst() (bool, error) {
 		return false, err
 	}
 	if strings.HasPrefix(last.Type, brokenExport) {
-		return false, fmt.Errorf("%s: the last line says that the export broke off here: it is not whole, and nothing was taken in", console.Printable(x.name))
+		return false, fmt.Errorf("%s: the last line says that the export broke off here: it is not complete, and nothing was imported", console.Printable(x.name))
 	}
 	return first.ShortURL != "" || !last.CreatedAt.IsZero() && first.CreatedAt.After(last.CreatedAt), nil
 }
 
-// importedEnd is what is looked at of the first and the last line.
+// importedEnd has the parts of the first and the last line that decide about the order.
 type importedEnd struct {
 	Type      string    `json:"type"`
 	ShortURL  string    `json:"short_url"` // only exports have it
@@ -261,7 +266,7 @@ func (x *importer) firstOf(order func(n int) int) (end importedEnd, err error) {
 	return end, nil
 }
 
-// add adds line i to what is to be sent, and sends that if there is no room.
+// add adds line i to the next request, and first sends that request if it is full.
 func (x *importer) add(ctx context.Context, i int) error {
 	text, short, err := x.read(i)
 	switch {
@@ -285,7 +290,7 @@ func (x *importer) add(ctx context.Context, i int) error {
 	return nil
 }
 
-// send sends what is gathered.
+// send sends the gathered lines.
 func (x *importer) send(ctx context.Context) error {
 	if len(x.links) == 0 {
 		return nil
@@ -309,7 +314,7 @@ func (x *importer) send(ctx context.Context) error {
 	return nil
 }
 
-// codeIn returns what begins the complaint about a link: its code, if it has one.
+// codeIn returns the error prefix for a link: its code, if it has one.
 func codeIn(link []byte) string {
 	var object struct {
 		Code string `json:"code"`

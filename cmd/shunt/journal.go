@@ -13,15 +13,15 @@ import (
 	"shunt/engine"
 )
 
-// Where the hit journal is. The hits of a killed server are only in its journal, so whoever opens the store next must
-// find it, whether that is a server with another --journal-dir or a command that knows nothing of the server's
-// settings. So the data folder remembers it.
+// Where the hit journal is. The hits of a killed server are only in its journal, so the next
+// process must find it, whether that is a server with another --journal-dir or a command that knows
+// nothing of the server's settings. So the data folder remembers it.
 
 // rememberedJournal is the file in the data folder that names the folder of the journal.
 const rememberedJournal = "journal-dir"
 
-// openEngine opens the engine over the open store as a part of parts. Hits of an earlier process that are only in its
-// journal are replayed.
+// openEngine opens the engine over the open store as a part of parts. Hits of an earlier process
+// that are only in its journal are replayed.
 func (c *core) openEngine(parts *stack, s *dataSettings, o engine.Options) error {
 	last, err := s.lastJournal(o.Logger)
 	if err != nil {
@@ -44,7 +44,7 @@ func (c *core) openEngine(parts *stack, s *dataSettings, o engine.Options) error
 	return s.rememberJournal(o.JournalDir)
 }
 
-// closeEngine closes the engine, and says why if that could not be done.
+// closeEngine closes the engine, and adds the reason if that fails.
 func (c *core) closeEngine() error {
 	err := c.engine.Close()
 	switch {
@@ -56,8 +56,9 @@ func (c *core) closeEngine() error {
 	return fmt.Errorf("%w (the disk does not answer)", err)
 }
 
-// lastJournal returns the folder of the journal of whoever had the store before. Only a folder that is not the default is
-// ever written down, so if what was written is gone, it is rather the one that is named now.
+// lastJournal returns the journal folder of the last process that had the store. Only a folder that
+// is not the default is ever written down, so if what was written is gone, it is rather the one
+// that is named now.
 func (s *dataSettings) lastJournal(log *slog.Logger) (string, error) {
 	path := filepath.Join(s.dataDir, rememberedJournal)
 	text, err := os.ReadFile(path)
@@ -69,7 +70,7 @@ func (s *dataSettings) lastJournal(log *slog.Logger) (string, error) {
 		return dir, err
 	}
 	dir, err := s.nextJournal(byDefault)
-	log.Warn("the file that names the folder of the hit journal is empty, as a power cut may leave it; hits that are in a journal "+
+	log.Warn("the file that names the folder of the hit journal is empty, perhaps after a power cut; hits in a journal "+
 		"elsewhere will be missing", "file", path, "folder", dir)
 	return dir, errors.Join(err, defaultErr)
 }
@@ -86,7 +87,8 @@ func (s *dataSettings) defaultJournal() (string, error) {
 	return filepath.Abs(filepath.Join(s.dataDir, "journal"))
 }
 
-// replayLastJournal brings the hits of the last journal into the store if the next one will be elsewhere.
+// replayLastJournal brings the hits of the last journal into the store if the next one will be
+// elsewhere.
 func (c *core) replayLastJournal(last string, o engine.Options) error {
 	if last == o.JournalDir {
 		return nil
@@ -95,8 +97,8 @@ func (c *core) replayLastJournal(last string, o engine.Options) error {
 	return engine.ReplayJournal(c.store, o)
 }
 
-// rememberJournal writes dir down, unless it is written down. It writes no path of the default, so that a data folder can
-// be moved.
+// rememberJournal writes dir down, unless it is written down. It writes no path of the default, so
+// that a data folder can be moved.
 func (s *dataSettings) rememberJournal(dir string) error {
 	path := filepath.Join(s.dataDir, rememberedJournal)
 	byDefault, err := s.defaultJournal()
@@ -118,7 +120,8 @@ func (s *dataSettings) rememberJournal(dir string) error {
 	return syncFolder(s.dataDir)
 }
 
-// replaceSynced replaces a file by one that is whole on the disk already: a power cut leaves the old one or the new one.
+// replaceSynced replaces a file by one that is whole on the disk already: a power cut leaves the
+// old one or the new one.
 func replaceSynced(path, text string) error {
 	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

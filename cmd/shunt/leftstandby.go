@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,23 +18,20 @@ import (
 	"shunt/engine/plural"
 )
 
-// Folders in memory that killed servers have left (engine.LeftStandby) and whose data folders are gone: listed at start, and
-// removed only by 'shunt check --remove-standby'.
+// Folders in memory that killed servers have left (engine.LeftStandby) and whose data folders are
+// gone: listed at start, and removed only by 'shunt check --remove-standby'.
 
-// maxLeftSaid bounds the lines of a start. Each folder takes some 8 MiB of memory, so there are not many.
+// maxLeftSaid bounds the lines of a start. Each folder takes some 8 MiB of memory, so there are not
+// many.
 const maxLeftSaid = 10
 
-// sayLeft says which folders are left.
+// sayLeft logs the folders that are left.
 func sayLeft(dir string, log *slog.Logger) {
 	left, more := engine.LeftStandbyFolders(dir, maxLeftSaid, isGone)
 	for i := range left {
 		l := &left[i]
-		data := l.Of
-		if data == "" {
-			data = "unknown"
-		}
-		log.Warn("a killed server has left a part of its hit journal in memory, and its data folder is not there; mount that again and "+
-			"start a server on it, or remove this part", "folder", l.Path, "data", data, "size", console.Size(uint64(l.Bytes)),
+		log.Warn("a killed server left part of its hit journal in memory, and its data folder is missing; mount the folder again and "+
+			"start a server on it, or remove this part", "folder", l.Path, "data", cmp.Or(l.Of, "unknown"), "size", console.Size(uint64(l.Bytes)),
 			"age", time.Since(l.Begun).Round(time.Second).String(), "hits", l.Records,
 			"run", "shunt check --remove-standby "+console.Quote(l.Path))
 	}

@@ -17,14 +17,14 @@ import (
 	"shunt/cmd/shunt/settings"
 )
 
-// add.go has add; here are the commands for links that there are.
+// The commands for existing links; add.go has add.
 
 const (
 	defaultListed = 50
 	maxPage       = 1000 // links that the server gives at once
 )
 
-// listAsked is what ls is asked for.
+// listAsked has the flags of ls.
 type listAsked struct {
 	client.LinksQuery
 	owner       []client.Option
@@ -34,7 +34,7 @@ type listAsked struct {
 
 // addOwner gives cmd the flag owner, which becomes options of a call.
 func addOwner(cmd *cobra.Command, options *[]client.Option) {
-	settings.Var(cmd.Flags(), options, "owner", "ID", "", "those of the user with this ID, or of all (for admins)",
+	settings.Var(cmd.Flags(), options, "owner", "ID", "", "links of the user with this ID, or all (for admins)",
 		func(text string) ([]client.Option, error) {
 			if text == "all" {
 				return []client.Option{client.AnyOwner()}, nil
@@ -53,8 +53,8 @@ func newLs(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List links",
-		Long: `List your links, the newest first: a table, or with --json a link object a line. Without --limit and --all it is the
-newest 50.
+		Long: `List your links, newest first: as a table, or with --json as one link object per line. Without --limit
+and --all, it lists the newest 50.
 ` + whereTokensAre,
 		Example: `  shunt ls
   shunt ls --tag campaign --all
@@ -69,12 +69,12 @@ newest 50.
 	}
 	addLocalSettings(cmd, &where)
 	fs := cmd.Flags()
-	fs.StringVar(&asked.Tag, "tag", "", "only those with the `TAG`")
-	fs.StringVar(&asked.Q, "q", "", "only those whose code, host or title begins with `TEXT`, in any case")
-	fs.IntVar(&asked.limit, "limit", defaultListed, "at most so `MANY`")
-	fs.BoolVar(&asked.all, "all", false, "all of them")
+	fs.StringVar(&asked.Tag, "tag", "", "only links with the `TAG`")
+	fs.StringVar(&asked.Q, "q", "", "only links whose code, host or title begins with `TEXT`, in upper or lower case")
+	fs.IntVar(&asked.limit, "limit", defaultListed, "at most `MANY`")
+	fs.BoolVar(&asked.all, "all", false, "all links")
 	addOwner(cmd, &asked.owner)
-	fs.BoolVar(&asked.asJSON, "json", false, "print link objects, one a line")
+	fs.BoolVar(&asked.asJSON, "json", false, "print link objects, one per line")
 	settings.MarkArguments(fs, "tag", "q", "limit", "all", "json")
 	return cmd
 }
@@ -90,8 +90,8 @@ func listLinks(ctx context.Context, where *localTarget, asked listAsked, stdout,
 	return nil
 }
 
-// listLinks prints links as they come, so that a long list takes no memory. One more than is asked for tells whether there are
-// more.
+// listLinks prints links as they arrive, so that a long list takes no memory. It requests one link
+// more than it prints, to know whether there are more.
 func (c *connection) listLinks(ctx context.Context, asked listAsked, stdout, stderr io.Writer) error {
 	out := &linkPrinter{w: bufio.NewWriter(stdout), asJSON: asked.asJSON}
 	if asked.PageSize = maxPage; !asked.all {
@@ -117,7 +117,8 @@ func (c *connection) listLinks(ctx context.Context, asked listAsked, stdout, std
 	return out.flush()
 }
 
-// A linkPrinter prints links: as they came, one a line, or as tables of maxPage rows, the first with a head.
+// A linkPrinter prints links: as they came, one a line, or as tables of maxPage rows, the first
+// with a head.
 type linkPrinter struct {
 	w      *bufio.Writer
 	asJSON bool
@@ -163,8 +164,8 @@ func newRm(stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rm CODE",
 		Short: "Delete a link",
-		Long: `Delete a link. Its code stays taken for 90 days, but its owner may take it again. The whole short address does as well as
-the code; an address of another server is refused.
+		Long: `Delete a link. Its code stays taken for 90 days, but its owner may take it again. CODE may be the
+whole short address; an address of another server is refused.
 ` + whereTokensAre,
 		Example: `  shunt rm spring
   shunt rm http://127.0.0.1:8080/spring`,
@@ -189,9 +190,9 @@ func newExport(stdout, stderr io.Writer) *cobra.Command {
 	where, owner, unique := localTarget{}, []client.Option(nil), false
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Print all links, one JSON object a line",
-		Long: `Print all your links as they are at this moment, one JSON object a line, the newest first. If it does not exit with 0, the
-output is not whole.
+		Short: "Print all links, one JSON object per line",
+		Long: `Print all your links as they are at this moment, one JSON object per line, newest first. If it does
+not exit with 0, the output is not complete.
 ` + whereTokensAre,
 		Example: `  shunt export > links.ndjson
   shunt export --owner all --unique`,
@@ -202,12 +203,12 @@ output is not whole.
 	}
 	addLocalSettings(cmd, &where)
 	addOwner(cmd, &owner)
-	cmd.Flags().BoolVar(&unique, "unique", false, "with the unique visitors of each")
+	cmd.Flags().BoolVar(&unique, "unique", false, "with the unique visitors of each link link")
 	settings.MarkArguments(cmd.Flags(), "unique")
 	return cmd
 }
 
-// exportLinks prints lines as they came: what is in a link is nothing to it.
+// exportLinks prints lines unchanged; it does not look into a link.
 func exportLinks(
 	ctx context.Context, where *localTarget, unique bool, owner []client.Option, stdout, stderr io.Writer,
 ) error {

@@ -23,8 +23,8 @@ import (
 	"shunt/storage"
 )
 
-// lockPatience is how long a command waits for a folder that is locked by a process without a socket: a server that is
-// starting or stopping, or another command.
+// lockPatience is how long a command waits for a folder that is locked by a process without a
+// socket: a server that is starting or stopping, or another command.
 const (
 	lockPatience  = 10 * time.Second
 	retryInterval = 50 * time.Millisecond
@@ -48,8 +48,8 @@ func addLocalSettings(cmd *cobra.Command, t *localTarget) {
 	addDataSettings(cmd, &t.data)
 	fs := cmd.Flags()
 	hide(fs, "listen", "acme-domain", "private-targets", "journal-dir", "min-free-space")
-	settings.Var(fs, &t.server, "server", "URL", "", "talk to the server at this origin, such as https://sho.rt; the token is in SHUNT_TOKEN", t.parseServer)
-	fs.StringVar(&t.token, "token", "", "`TOKEN` for --server; others see arguments, so use SHUNT_TOKEN or SHUNT_TOKEN_FILE")
+	settings.Var(fs, &t.server, "server", "URL", "", "use the server at this origin, such as https://sho.rt, with the token in SHUNT_TOKEN", t.parseServer)
+	fs.StringVar(&t.token, "token", "", "`TOKEN` for --server; others can see arguments, so prefer SHUNT_TOKEN or SHUNT_TOKEN_FILE")
 	settings.MarkSecret(fs, "token")
 	fs.StringVar(&t.user, "user", "", "`EMAIL` of the user to act as (default: the oldest admin)")
 	settings.MarkArguments(fs, "user")
@@ -62,15 +62,17 @@ func addInit(cmd *cobra.Command, t *localTarget) {
 	settings.MarkArguments(cmd.Flags(), "init")
 }
 
-// hide takes settings out of the help that a command takes from serve's file or environment, and a person hardly gives it.
+// hide hides settings in the help of a command that takes them from the file or environment of
+// serve; a person hardly gives them.
 func hide(fs *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		must(fs.MarkHidden(name))
 	}
 }
 
-// connect connects to --server; else to the server that runs on the folder; else to one that it starts in this process, on the
-// folder and without a network. Closing the connection ends the latter.
+// connect connects to --server; else to the server that runs on the folder; else to one that it
+// starts in this process, on the folder and without a network. Closing the connection ends the
+// latter.
 func (t *localTarget) connect(ctx context.Context, stderr io.Writer) (*connection, error) {
 	if t.server != "" {
 		return t.connectRemote(stderr)
@@ -91,16 +93,16 @@ func (t *localTarget) connect(ctx context.Context, stderr io.Writer) (*connectio
 
 func (t *localTarget) connectRemote(stderr io.Writer) (*connection, error) {
 	if t.token == "" {
-		return nil, settings.UsageErrorf("--server needs a token: set SHUNT_TOKEN, or SHUNT_TOKEN_FILE to the path of a file that holds it")
+		return nil, settings.UsageErrorf("--server needs a token: set SHUNT_TOKEN, or set SHUNT_TOKEN_FILE to the path of a file that contains it")
 	}
 	if t.init {
-		return nil, settings.UsageErrorf("--init is for a data folder of this machine, and not for --server")
+		return nil, settings.UsageErrorf("--init is for a data folder on this machine, not for --server")
 	}
 	if t.user != "" {
-		return nil, settings.UsageErrorf("--user is for local commands: at --server the token tells the user")
+		return nil, settings.UsageErrorf("--user is for local commands: with --server the token decides the user")
 	}
 	if t.guessed {
-		fmt.Fprintf(stderr, "shunt: --server is taken as %s\n", t.server)
+		fmt.Fprintf(stderr, "shunt: using --server %s\n", t.server)
 	}
 	if host := strings.TrimPrefix(t.server, "http://"); host != t.server && !isLoopback(hostOf(host)) {
 		fmt.Fprintf(stderr, "shunt: warning: the token travels to %s unencrypted\n", t.server)
@@ -108,7 +110,8 @@ func (t *localTarget) connectRemote(stderr io.Writer) (*connection, error) {
 	return newConnection(t.server, t.token, nil, nil)
 }
 
-// parseServer is parseOrigin, and also takes HOST or HOST:PORT: http on this machine, where no token leaves it, else https.
+// parseServer is parseOrigin that also accepts HOST or HOST:PORT: with http on this machine, where
+// no token leaves it, otherwise https.
 func (t *localTarget) parseServer(text string) (string, error) {
 	t.guessed = text != "" && !strings.Contains(text, "://")
 	if t.guessed {
@@ -128,14 +131,14 @@ func hostOf(hostPort string) string {
 	return strings.Trim(hostPort, "[]")
 }
 
-// connectSocket connects to the server at the socket; nil: nobody listens there.
+// connectSocket connects to the server at the socket; nil: no server listens there.
 func (t *localTarget) connectSocket(ctx context.Context, path string) (*connection, error) {
 	dial := func(ctx context.Context) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "unix", path) }
 	conn, err := dial(ctx)
 	if err != nil {
 		return nil, nil
 	}
-	_ = conn.Close() // it was only to see whether somebody listens
+	_ = conn.Close() // it only showed that a server listens
 	return newLocalConnection(t.user, dial)
 }
 
@@ -145,8 +148,8 @@ const (
 	aloneRingRecords = 256
 )
 
-// openAlone opens the folder and serves the API on it to the connection that it returns, and to nobody else: one code path for
-// commands with and without a running server.
+// openAlone opens the folder and serves the API on it to the connection that it returns, and to no
+// one else: commands with and without a running server share one code path.
 func (t *localTarget) openAlone(ctx context.Context, stderr io.Writer) (*connection, error) {
 	parts := newStack()
 	c, err := t.startAlone(ctx, parts, stderr)
@@ -169,7 +172,7 @@ func (t *localTarget) startAlone(ctx context.Context, parts *stack, stderr io.Wr
 	}
 	options := engine.Options{
 		Rings: aloneRings, RingRecords: aloneRingRecords, Logger: say.Log,
-		KeptHours: engine.MaxKeptHours, KeptDays: engine.MaxKeptDays, // what goes is serve's to decide
+		KeptHours: engine.MaxKeptHours, KeptDays: engine.MaxKeptDays, // serve decides what is deleted
 	}
 	if err := core.openEngine(parts, &t.data, options); err != nil {
 		return nil, err
@@ -182,14 +185,14 @@ func (t *localTarget) startAlone(ctx context.Context, parts *stack, stderr io.Wr
 	if err != nil {
 		return nil, err
 	}
-	door := fasthttputil.NewInmemoryListener()
-	serveOn(parts, "local", front.ServeLocal, door)
+	listener := fasthttputil.NewInmemoryListener()
+	serveOn(parts, "local", front.ServeLocal, listener)
 	drainOnStop(parts, front, say.Log)
-	return newLocalConnection(t.user, func(context.Context) (net.Conn, error) { return door.Dial() })
+	return newLocalConnection(t.user, func(context.Context) (net.Conn, error) { return listener.Dial() })
 }
 
-// openStore opens the store. With --init it makes one if there is none, but not before the other
-// settings are known to be right.
+// openStore opens the store. With --init it makes one if there is none, but only after the other
+// settings have been checked.
 func (t *localTarget) openStore(parts *stack, core *core, stderr io.Writer, log *slog.Logger) error {
 	err := core.openStore(parts, &t.data, false, log)
 	switch {
@@ -208,7 +211,7 @@ func (t *localTarget) openStore(parts *stack, core *core, stderr io.Writer, log 
 	return nil
 }
 
-// withoutStore adds to ErrNoStore what else can be done.
+// withoutStore adds the alternatives to ErrNoStore.
 func (t *localTarget) withoutStore(err error) error {
 	makers := "'shunt serve' makes a store here"
 	if t.mayInit {

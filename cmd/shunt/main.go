@@ -1,7 +1,3 @@
-// Command shunt is a redirect engine: it answers short links from memory, counts every hit and estimates unique visitors.
-//
-// main.go holds the command tree, one file a subcommand follows it; config.go and configfile.go say where settings come from;
-// serve.go wires the server top to bottom and stack.go stops it in reverse; local.go lets the other commands talk to it.
 package main
 
 import (
@@ -30,8 +26,9 @@ func main() {
 	os.Exit(run(context.Background(), os.Args, os.Stdout, os.Stderr))
 }
 
-// run is the program without its process: args as in os.Args, the exit code returned. The end of ctx stops it as
-// SIGTERM does. Results go to stdout; everything else (errors, logs, progress, advice) to stderr.
+// run is the program without its process: args as in os.Args, the exit code returned. The end of
+// ctx stops it as SIGTERM does. Results go to stdout; everything else (errors, logs, progress,
+// advice) to stderr.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot(args[0], stdout, stderr)
 	root.SetArgs(args[1:])
@@ -51,11 +48,11 @@ func newRoot(program string, stdout, stderr io.Writer) *cobra.Command {
 		Use:   "shunt",
 		Short: "A redirect engine: short links from memory, every hit counted",
 		Long: `shunt answers short links from memory, counts every hit, estimates unique visitors and loses nothing.
-The data is in one folder.
+All data is in one folder.
 
-Every setting is a flag, an environment variable (SHUNT_ and the flag in capitals: SHUNT_BASE_URL is --base-url) and a
-key of the TOML file that --config names, in that order of force; 'shunt help environment' has the details. Arguments that
-belong to one call (such as --alias) are flags only.`,
+Every setting is a flag, an environment variable (SHUNT_ and the flag in capitals: SHUNT_BASE_URL is
+--base-url) and a key of the TOML file that --config names, in this order of precedence;
+'shunt help environment' has the details. Arguments for one call (such as --alias) are flags only.`,
 		Example: `  shunt serve                                      serve http://127.0.0.1:8080 from ./shunt-data
   shunt token add --name laptop                    make an API token
   shunt add https://example.org/a/long/address     make a short link
@@ -90,7 +87,7 @@ belong to one call (such as --alias) are flags only.`,
 	return root
 }
 
-// otherCommands are the words for a command that other programs have.
+// otherCommands are names that other programs use for our commands.
 var otherCommands = map[string][]string{
 	"add":  {"create", "new"},
 	"edit": {"update"},
@@ -125,7 +122,8 @@ func noCommand(cmd *cobra.Command, args []string, what string) error {
 		settings.DidYouMean(args[0], names, func(name string) string { return cmd.CommandPath() + " " + name }), cmd.CommandPath())
 }
 
-// exactly takes as many arguments as it has names. None of them may be empty, as an unset variable of a script is.
+// exactly accepts one argument for each name. None may be empty, as an unset variable of a script
+// would be.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > len(names) {

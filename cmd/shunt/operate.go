@@ -15,10 +15,11 @@ import (
 	"shunt/storage"
 )
 
-// What backup, restore and check share: they work on a whole folder, and may take long.
+// Shared by backup, restore and check, which work on a whole folder and may take long.
 
-// reach connects to the server that runs on the folder; or returns nil, and what alone has returned: it opens the folder, and
-// storage.ErrLocked means that a process without a socket has it.
+// reach connects to the server that runs on the folder; or returns nil, and what alone has
+// returned: it opens the folder, and storage.ErrLocked means that a process without a socket has
+// it.
 func (t *localTarget) reach(ctx context.Context, alone func() error) (*connection, error) {
 	path, tooLong := socket.Path(t.data.dataDir) // too long: no server can run on it, but a backup can be there
 	patience, cancel := context.WithTimeout(ctx, t.patience)
@@ -35,7 +36,7 @@ func (t *localTarget) reach(ctx context.Context, alone func() error) (*connectio
 		}
 		select {
 		case <-patience.Done():
-			return nil, fmt.Errorf("%w (and for %v nobody has answered at %s)", err, t.patience, path)
+			return nil, fmt.Errorf("%w (and nothing has answered at %s for %v)", err, path, t.patience)
 		case <-time.After(retryInterval):
 		}
 	}
@@ -48,7 +49,8 @@ type operationLine struct {
 	Error    string          `json:"error"`
 }
 
-// operate has the server do something that may take long, and decodes its result into result. It closes c.
+// operate has the server do something that may take long, and decodes its result into result. It
+// closes c.
 func (c *connection) operate(ctx context.Context, path string, body any, say func(string), result any) error {
 	return errors.Join(c.follow(ctx, path, body, say, result), c.close())
 }
@@ -59,7 +61,7 @@ func (c *connection) follow(ctx context.Context, path string, body any, say func
 			return err
 		}
 		if err != nil {
-			return fmt.Errorf("the server has gone, or was stopped, before it was done: %w", err)
+			return fmt.Errorf("the server ended, or was stopped, before this was done: %w", err)
 		}
 		var line operationLine
 		if err := json.Unmarshal(text, &line); err != nil {
@@ -73,5 +75,5 @@ func (c *connection) follow(ctx context.Context, path string, body any, say func
 		}
 		say(console.Printable(line.Progress))
 	}
-	return errors.New("the server was stopped before it was done")
+	return errors.New("the server was stopped before this was done")
 }

@@ -21,9 +21,9 @@ func newUserPasswd(stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "passwd EMAIL",
 		Short: "Set a user's password",
-		Long: `Set a user's password, of 8 to 1,024 bytes. It is asked for twice at a terminal, and otherwise the first line of standard
-input; or of the file that --password-file names. It is never an argument, which others on the machine could see. The
-user's sessions end; tokens stay.
+		Long: `Set a user's password, of 8 to 1,024 bytes. At a terminal it is asked for twice; otherwise it is the
+first line of standard input, or of the file that --password-file names. It is never an argument,
+because others on the machine could see it. The user's sessions end; tokens stay valid.
 ` + whereUsersAre,
 		Example: `  shunt user passwd admin
   pass show shunt | shunt user passwd ann@example.com
@@ -40,7 +40,8 @@ user's sessions end; tokens stay.
 	return cmd
 }
 
-// setPassword looks for the user before it asks for the password, and lets go of the folder while it waits for that.
+// setPassword looks for the user before it asks for the password, and lets go of the folder while
+// it waits for that.
 func setPassword(
 	ctx context.Context, where *localTarget, email string, ask func() (string, error), stderr io.Writer,
 ) error {
@@ -65,7 +66,8 @@ func setPassword(
 	return nil
 }
 
-// readPassword returns the first line of the file, else what is typed twice if stdin is a terminal, else its first line.
+// readPassword returns the first line of the file, otherwise a password typed twice if stdin is a
+// terminal, otherwise its first line.
 func readPassword(path string, stdin io.Reader, stderr io.Writer) (string, error) {
 	if path != "" {
 		f, err := os.Open(path)
@@ -91,7 +93,7 @@ func firstLine(r io.Reader) (string, error) {
 		return "", fmt.Errorf("reading the password: %w", err)
 	}
 	if line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"); line == "" {
-		return "", errors.New("there is no password in what is to be read")
+		return "", errors.New("the input has no password")
 	}
 	return line, nil
 }
@@ -101,14 +103,14 @@ func typedTwice(terminal int, stderr io.Writer) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	second, err := typed(terminal, "The same again: ", stderr)
+	second, err := typed(terminal, "Repeat it: ", stderr)
 	if err == nil && first != second {
-		err = errors.New("these are two different passwords; nothing was changed")
+		err = errors.New("the two passwords differ; nothing was changed")
 	}
 	return first, err
 }
 
-// typed returns a line that is typed and not shown. Ctrl-C ends it, and the terminal shows what is typed again.
+// typed reads a line without echo. Ctrl-C ends it and restores the echo.
 func typed(terminal int, prompt string, stderr io.Writer) (string, error) {
 	shown, err := term.GetState(terminal)
 	if err != nil {

@@ -20,12 +20,13 @@ func newRestore(stdout, stderr io.Writer) *cobra.Command {
 	data, asJSON, skipCheck := dataSettings{}, false, false
 	cmd := &cobra.Command{
 		Use:   "restore DIR",
-		Short: "Make a data folder of a backup",
-		Long: `Make a data folder (--data) of the backup in the folder DIR. The data folder must not exist or be empty: to go back to a
-backup, stop the server and move the old folder away first. The backup is verified, then copied, and stays as it is.
+		Short: "Make a data folder from a backup",
+		Long: `Make a data folder (--data) from the backup in the folder DIR. The data folder must be empty or must
+not exist: to go back to a backup, stop the server and move the old folder away first. The backup is
+verified, then copied, and is not changed.
 
-A restore that is cut off leaves a folder that nothing serves; run it again, and it begins again. The restored data starts a
-journal of its own, so hits that the original recorded after the backup are not in it, whatever becomes of their journal.`,
+An interrupted restore leaves a folder that nothing serves; run it again to start over. The restored
+data starts a new journal, so it never has the hits that the original recorded after the backup.`,
 		Example: `  mv shunt-data shunt-data.old
   shunt restore /backups/monday
   shunt restore /backups/monday --data /var/lib/shunt`,
@@ -81,21 +82,21 @@ func checkBackup(ctx context.Context, from string, show *console.Progress, stder
 		return fmt.Errorf("restore: %w", err)
 	case !found.OK:
 		fmt.Fprint(stderr, found.text())
-		return fmt.Errorf("restore: %w, in the backup %s; nothing was restored (--skip-check does it all the same)", errFaults, from)
+		return fmt.Errorf("restore: %w, in the backup %s; nothing was restored (--skip-check restores it anyway)", errFaults, from)
 	}
 	return nil
 }
 
-// restoreError says what to do about an error of storage.Restore.
+// restoreError replaces an error of storage.Restore by what to do about it.
 func restoreError(from, dir string, err error) error {
 	switch {
 	case errors.Is(err, storage.ErrNotEmpty):
-		err = fmt.Errorf("there is something in %s (--data) already; if it is the data of a server, stop that and move the folder away "+
+		err = fmt.Errorf("%s (--data) is not empty; if it is the data of a server, stop the server and move the folder away "+
 			"(mv %s %s.old), then run this again; nothing was changed", dir, console.Quote(dir), console.Quote(dir))
 	case errors.Is(err, storage.ErrLocked):
 		err = fmt.Errorf("%s (--data) is in use: a server or another restore runs on it; nothing was changed", dir)
 	case errors.Is(err, storage.ErrUnfinishedBackup):
-		err = fmt.Errorf("the backup in %s did not finish, and nothing can be made of it", from)
+		err = fmt.Errorf("the backup in %s did not finish and cannot be used", from)
 	case errors.Is(err, storage.ErrOldFormat):
 		err = fmt.Errorf("%w; nothing was restored. %s", err, keepOldLinks)
 	case errors.Is(err, storage.ErrNotAStore):
@@ -103,9 +104,9 @@ func restoreError(from, dir string, err error) error {
 	case errors.Is(err, storage.ErrNoStore):
 		err = fmt.Errorf("there is no backup in %s", from)
 	case errors.Is(err, storage.ErrInside):
-		err = errors.New("the backup and the data folder (--data) must not lie in each other")
+		err = errors.New("neither the backup nor the data folder (--data) may be inside the other")
 	case errors.Is(err, syscall.ENOTDIR):
-		err = fmt.Errorf("%s, or %s (--data), is a file, and not a folder", from, dir)
+		err = fmt.Errorf("%s, or %s (--data), is a file, not a folder", from, dir)
 	}
 	return fmt.Errorf("restore: %w", err)
 }

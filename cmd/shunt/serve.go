@@ -30,7 +30,7 @@ import (
 	"shunt/engine"
 )
 
-// serveConfig is what serve can be told.
+// serveConfig has the settings of serve.
 type serveConfig struct {
 	data           dataSettings
 	adminListen    string
@@ -61,10 +61,11 @@ func newServe(program string, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve redirects and the API",
-		Long: `Serve redirects and the API. The first start needs no configuration: it makes the data folder and says what to do next.
+		Long: `Serve redirects and the API. The first start needs no configuration: it makes the data folder and says
+what to do next.
 
-SIGTERM (or Ctrl-C) drains: what is under way is finished, every hit is written, the exit code is 0. A second signal stops at
-once; no hit that was answered is lost then either, the next start replays them.`,
+SIGTERM (or Ctrl-C) drains: open requests are finished, every hit is written, and the exit code is 0.
+A second signal stops at once; even then no answered hit is lost, because the next start replays them.`,
 		Example: `  shunt serve
   shunt serve --data /var/lib/shunt --listen :8080 --base-url https://sho.rt --trusted-proxy 10.0.0.0/8
   shunt serve --config /etc/shunt.toml`,
@@ -77,60 +78,60 @@ once; no hit that was answered is lost then either, the next start replays them.
 	return cmd
 }
 
-// addServeSettings gives cmd all that serve can be told.
+// addServeSettings gives cmd the settings of serve.
 func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	addDataSettings(cmd, &cfg.data)
 	fs := cmd.Flags()
 	settings.Var(fs, &cfg.adminListen, "admin-listen", "ADDRESS", defaultAdminListen,
 		"address of /metrics, /healthz and /readyz", settings.ParseListen)
 	fs.StringSliceVar(&cfg.adminHosts, "admin-host", nil,
-		"host `NAME` that the admin address answers to, such as that of a proxy in front of it; may be repeated, or "+
-			"be a list with commas (default: on loopback only localhost and loopback addresses, elsewhere any name)")
+		"host `NAME` that the admin address answers to, such as that of a proxy in front of it; may be repeated or "+
+			"a list with commas (default: on loopback only localhost and loopback addresses, elsewhere any name)")
 	fs.Var(settings.Networks(&cfg.trustedProxies), "trusted-proxy",
-		"address or network of a proxy that is believed; may be repeated, or be a list with commas")
+		"address or network of a proxy to trust; may be repeated or a list with commas")
 	settings.Var(fs, &cfg.clientIPHeader, "client-ip-header", "HEADER", "X-Forwarded-For",
 		"the header in which a trusted proxy names the client", settings.ParseHeaderName)
-	fs.StringVar(&cfg.geoIP, "geoip", "", "`FILE` in MaxMind's DB format that tells the countries of visitors; read once, at start")
+	fs.StringVar(&cfg.geoIP, "geoip", "", "`FILE` in MaxMind's DB format for the countries of visitors; read once, at start")
 	settings.Var(fs, &cfg.countryHeader, "country-header", "HEADER", "",
-		"the header in which a trusted proxy says the visitor's country, such as CF-IPCountry; it counts before --geoip",
+		"the header in which a trusted proxy gives the country of the visitor, such as CF-IPCountry; it takes precedence over --geoip",
 		settings.ParseHeaderName)
 	fs.StringVar(&cfg.blockList, "block-list", "",
-		"`FILE` of hosts and beginnings of addresses, one a line, that no link may lead to; read again when it changes")
-	settings.Var(fs, &cfg.rootRedirect, "root-redirect", "URL", "", "where / leads (default: a page)", parseTarget)
+		"`FILE` of hosts and address prefixes, one per line, that no link may lead to; read again when it changes")
+	settings.Var(fs, &cfg.rootRedirect, "root-redirect", "URL", "", "where / redirects to (default: a page)", parseTarget)
 	settings.Var(fs, &cfg.flushInterval, "flush-interval", "DURATION", engine.DefaultFlushInterval.String(),
-		"how often hits are written; a power cut loses at most as much", parseFlushInterval)
+		"how often hits are written; a power cut loses at most this much", parseFlushInterval)
 	settings.Var(fs, &cfg.cacheSize, "cache-size", "SIZE", "auto",
-		"memory for blocks of the store that were read, such as 256MiB (auto: a sixteenth of the memory, from 64MiB to 1GiB)", parseCacheSize)
+		"memory for cached blocks of the store, such as 256MiB (auto: a sixteenth of the memory, from 64MiB to 1GiB)", parseCacheSize)
 	settings.Var(fs, &cfg.keptHours, "keep-hours", "N", strconv.Itoa(engine.DefaultKeptHours),
-		"for how many hours figures by the hour are kept", settings.CountUpTo(engine.MaxKeptHours))
+		"how many hours to keep hourly figures", settings.CountUpTo(engine.MaxKeptHours))
 	settings.Var(fs, &cfg.keptDays, "keep-days", "N", strconv.Itoa(engine.DefaultKeptDays),
-		"for how many days figures by the day are kept; those of a link's whole life always are", settings.CountUpTo(engine.MaxKeptDays))
+		"how many days to keep daily figures; the figures of a link's whole life are always kept", settings.CountUpTo(engine.MaxKeptDays))
 	settings.Var(fs, &cfg.connections, "max-connections", "N", "auto",
-		"clients that may be connected at a time (auto: 32768, or as many as there are file descriptors for)",
+		"most clients connected at once (auto: 32768, or as many as file descriptors allow)",
 		settings.CountOr("auto", 0, api.MaxConnections))
 	settings.Var(fs, &cfg.perAddress, "max-connections-per-address", "N", strconv.Itoa(api.DefaultPerAddress),
-		"of them from one address, or from one IPv6 /64; this machine and trusted proxies have no limit; or off",
+		"most connections from one address or one IPv6 /64; this machine and trusted proxies have no limit; or off",
 		settings.CountOr("off", -1, api.MaxConnections))
 	addRateLimits(fs, &cfg.rateLimits)
 	addHTTPSSettings(fs, &cfg.https)
 	fs.StringSliceVar(&cfg.corsOrigins, "cors-origin", nil,
-		"`ORIGIN` whose pages may call the API with tokens, such as https://app.example, or *; may be repeated, or be a list with commas (default: none)")
-	fs.BoolVar(&cfg.allowHTTP, "allow-http", false, "take tokens over plain HTTP from anywhere (in a network that you trust)")
+		"`ORIGIN` whose pages may call the API with tokens, such as https://app.example, or *; may be repeated or a list with commas (default: none)")
+	fs.BoolVar(&cfg.allowHTTP, "allow-http", false, "accept tokens over plain HTTP from anywhere (in a network that you trust)")
 	fs.BoolVar(&cfg.data.acceptLoss, "accept-loss", false,
-		"start although the store has lost writes that were acknowledged, and go on without them")
+		"start even if the store has lost acknowledged writes, and go on without them")
 	fs.BoolVar(&cfg.pprof, "pprof", false, "serve /debug/pprof on the admin address even if that is not loopback")
 	settings.WordVar(fs, &cfg.logFormat, "log-format", "FORMAT", "text", "text or json", "text", "json")
 	settings.Var(fs, &cfg.logLevel, "log-level", "LEVEL", "info", "debug, info, warn or error", settings.ParseLevel)
 	settings.CompleteWords(fs, "log-level", "debug", "info", "warn", "error")
 }
 
-// check refuses settings that do not go together.
+// check refuses settings that contradict each other.
 func (cfg *serveConfig) check() error {
 	if err := cfg.checkAddresses(); err != nil {
 		return err
 	}
 	if cfg.countryHeader != "" && len(cfg.trustedProxies) == 0 {
-		return settings.UsageErrorf("--country-header needs --trusted-proxy: nobody else is believed where a visitor comes from")
+		return settings.UsageErrorf("--country-header needs --trusted-proxy: only a trusted proxy is believed about the country of a visitor")
 	}
 	if err := api.CheckCORSOrigins(cfg.corsOrigins); err != nil {
 		return settings.UsageErrorf("--cors-origin: %w", err)
@@ -144,8 +145,8 @@ func (cfg *serveConfig) check() error {
 	return cfg.data.checkBaseURL()
 }
 
-// serve runs the server until ctx ends or a signal comes, and stops it. A second signal ends it in the middle of
-// stopping. program is how this one was called.
+// serve runs the server until ctx ends or a signal comes, and stops it. A second signal ends it in
+// the middle of stopping. program is how this one was called.
 func serve(ctx context.Context, cfg *serveConfig, say *console.Console, program string) error {
 	if err := cfg.check(); err != nil {
 		return err
@@ -174,8 +175,8 @@ func serve(ctx context.Context, cfg *serveConfig, say *console.Console, program 
 	}
 }
 
-// sameSignal is how long a signal counts as the first one: timeout(1), make and process managers signal a process and
-// its group.
+// sameSignal is how long a signal counts as the first one: timeout(1), make and process managers
+// signal a process and its group.
 const sameSignal = 200 * time.Millisecond
 
 // server is the process of serve: start fills it from top to bottom.
@@ -212,7 +213,8 @@ func (s *server) run(ctx context.Context) error {
 	return err
 }
 
-// start starts the parts in the order in which they rely on each other. Whatever can refuse comes before what writes.
+// start starts the parts in the order in which they rely on each other. Whatever can refuse comes
+// before what writes.
 func (s *server) start(ctx context.Context) error {
 	if err := s.readCountries(); err != nil {
 		return err
@@ -263,7 +265,7 @@ func (s *server) start(ctx context.Context) error {
 	return nil
 }
 
-// readCountries reads the file of --geoip. What becomes of the file while it is served from does not matter.
+// readCountries reads the file of --geoip. Later changes of the file do not matter.
 func (s *server) readCountries() (err error) {
 	if s.cfg.geoIP == "" {
 		return nil
@@ -286,7 +288,8 @@ func (s *server) readBlocks() (err error) {
 	return nil
 }
 
-// listen takes the ports before the data is opened: a second server on a port fails before it has touched its data.
+// listen takes the ports before the data is opened: a second server on a port fails before it has
+// touched its data.
 func (s *server) listen() (err error) {
 	if s.public, err = s.listenOn("--listen", s.cfg.data.listen); err != nil {
 		return err
@@ -375,12 +378,13 @@ func (s *server) serveAPI(baseURL string) error {
 	serveOn(s.parts, "socket", server.ServeLocal, s.local)
 	drainOnStop(s.parts, server, s.say.Log)
 	if s.cfg.allowHTTP {
-		s.say.Log.Warn("tokens are taken over plain HTTP from anywhere (--allow-http)")
+		s.say.Log.Warn("tokens are accepted over plain HTTP from anywhere (--allow-http)")
 	}
 	return nil
 }
 
-// listens returns the addresses that the public can reach. Unlike --listen, they have the port that was drawn.
+// listens returns the addresses that the public can reach. Unlike --listen, they have the port that
+// was drawn.
 func (s *server) listens() []string {
 	addresses := []string{s.public.Addr().String()}
 	if s.redirects != nil {
@@ -389,7 +393,7 @@ func (s *server) listens() []string {
 	return addresses
 }
 
-// sayNext tells whoever has no token yet how to make one.
+// sayNext prints how to make a token if there is none yet.
 func (s *server) sayNext() error {
 	admin, err := s.core.accounts.OldestAdmin()
 	if err == nil {

@@ -44,12 +44,14 @@ func (b *syncBuffer) String() string {
 	return b.b.String()
 }
 
-// TestAServerJoinsEverythingThatItStarts runs serve in this process, where the race detector and goleak see it: it
-// starts, is used by several clients and local commands at once, and is stopped in the middle of that.
+// TestAServerJoinsEverythingThatItStarts runs serve in this process, where the race detector and
+// goleak see it: it starts, is used by several clients and local commands at once, and is stopped
+// in the middle of that.
 func TestAServerJoinsEverythingThatItStarts(t *testing.T) {
 	leaks := []goleak.Option{
 		goleak.IgnoreCurrent(),
-		// fasthttp's own housekeeping; it sleeps for 1 s and 10 s and then sees that its server is gone.
+		// fasthttp's own housekeeping; it sleeps for 1 s and 10 s and then sees that its server is
+		// gone.
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
 	}

@@ -44,10 +44,10 @@ type dataSettings struct {
 	privateTargets string
 }
 
-// addFolder gives cmd the settings of whoever looks into the data folder.
+// addFolder gives cmd the settings of commands that read the data folder.
 func addFolder(cmd *cobra.Command, s *dataSettings) {
 	addConfig(cmd)
-	settings.Var(cmd.Flags(), &s.dataDir, "data", "DIR", defaultDataDir, "folder of the data", settings.ParseNotEmpty)
+	settings.Var(cmd.Flags(), &s.dataDir, "data", "DIR", defaultDataDir, "data folder", settings.ParseNotEmpty)
 }
 
 func addConfig(cmd *cobra.Command) {
@@ -56,18 +56,19 @@ func addConfig(cmd *cobra.Command) {
 
 func addJournal(cmd *cobra.Command, s *dataSettings) {
 	cmd.Flags().StringVar(&s.journalDir, "journal-dir", "",
-		"`DIR` of the hit journal; may be a tmpfs (default: where it was, at first journal in the data folder)")
+		"`DIR` of the hit journal; may be a tmpfs (default: where it was; at first, journal in the data folder)")
 }
 
-// addStoreSettings gives cmd the settings of whoever opens a store.
+// addStoreSettings gives cmd the settings of commands that open a store.
 func addStoreSettings(cmd *cobra.Command, s *dataSettings) {
 	addFolder(cmd, s)
 	addJournal(cmd, s)
 	settings.Var(cmd.Flags(), &s.minFree, "min-free-space", "SIZE", "auto",
-		"free space below which links are not written, such as 1GiB, 5% or off (auto: the smaller of 512MiB and 5%)", parseFloor)
+		"free space below which no links are written, such as 1GiB, 5% or off (auto: the smaller of 512MiB and 5%)", parseFloor)
 }
 
-// addDataSettings gives cmd the settings of whoever opens a store and names the links in it.
+// addDataSettings gives cmd the settings of commands that open a store and print addresses of its
+// links.
 func addDataSettings(cmd *cobra.Command, s *dataSettings) {
 	addStoreSettings(cmd, s)
 	fs := cmd.Flags()
@@ -82,8 +83,8 @@ func addDataSettings(cmd *cobra.Command, s *dataSettings) {
 		"allow", "refuse", "auto")
 }
 
-// resolveBaseURL returns the origin of the short addresses of a server that listens on address: --listen, with the port
-// that was drawn if it is 0.
+// resolveBaseURL returns the origin of the short addresses of a server that listens on address:
+// --listen, with the port that was drawn if it is 0.
 func (s *dataSettings) resolveBaseURL(address string) (string, error) {
 	if s.baseURL != "" {
 		return s.baseURL, nil
@@ -109,8 +110,8 @@ func (s *dataSettings) resolveBaseURL(address string) (string, error) {
 func (s *dataSettings) checkBaseURL() error {
 	host, _, _ := net.SplitHostPort(s.listen)
 	if s.baseURL == "" && s.acmeDomain == "" && !isLoopback(host) {
-		return settings.UsageErrorf("--base-url is missing: %q (--listen) is not loopback, so it does not tell the address "+
-			"that people will use; give it as --base-url https://your.domain", s.listen)
+		return settings.UsageErrorf("--base-url is missing: %q (--listen) is not loopback, so the public address "+
+			"is unknown; give it as --base-url https://your.domain", s.listen)
 	}
 	return nil
 }
@@ -123,7 +124,7 @@ func (cfg *serveConfig) checkAddresses() error {
 	} {
 		_, port, _ := net.SplitHostPort(a.address)
 		if other := taken[a.address]; other != "" && port != "0" {
-			return settings.UsageErrorf("%s and %s are both %s; give them two addresses", other, a.flag, a.address)
+			return settings.UsageErrorf("%s and %s are both %s; give each its own address", other, a.flag, a.address)
 		}
 		if a.address != "" {
 			taken[a.address] = a.flag
@@ -132,7 +133,7 @@ func (cfg *serveConfig) checkAddresses() error {
 	return nil
 }
 
-// isLoopback tells whether host, an address or a name, can only be this machine.
+// isLoopback reports whether host, an address or a name, can only be this machine.
 func isLoopback(host string) bool {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return addr.Unmap().IsLoopback()
@@ -164,7 +165,8 @@ func parseFloor(text string) (storage.Floor, error) {
 	return storage.Floor{Bytes: n}, nil
 }
 
-// parseOrigin returns text as scheme://host[:port], the host in the form that targets are stored in.
+// parseOrigin returns text as scheme://host[:port], the host in the form that targets are stored
+// in.
 func parseOrigin(text string) (string, error) {
 	scheme, rest, _ := strings.Cut(text, "://")
 	if !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") || rest == "" {
@@ -197,7 +199,8 @@ func parseFlushInterval(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// loadSettings gives cmd's flags the values of the environment and of the file of --config, if cmd takes settings at all.
+// loadSettings gives cmd's flags the values of the environment and of the file of --config, if cmd
+// takes settings at all.
 func loadSettings(cmd *cobra.Command, environ []string, stderr io.Writer) error {
 	if cmd.Flags().Lookup("config") == nil {
 		return nil
@@ -205,7 +208,8 @@ func loadSettings(cmd *cobra.Command, environ []string, stderr io.Writer) error 
 	return settings.Apply(cmd.Flags(), knownSettings(cmd.Root()), environ, stderr)
 }
 
-// knownSettings returns the settings of every command, so that one file and one environment serve them all.
+// knownSettings returns the settings of every command, so that one file and one environment serve
+// them all.
 func knownSettings(root *cobra.Command) map[string]*pflag.Flag {
 	known := map[string]*pflag.Flag{}
 	for _, cmd := range commandsOf(root) {

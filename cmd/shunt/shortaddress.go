@@ -11,7 +11,7 @@ import (
 	"shunt/engine"
 )
 
-// Commands take a link by its code, or by its short address: as add prints it, and as people pass
+// Commands accept a link as its code, or as its short address: as add prints it, and as people pass
 // it on.
 
 // A linkName is a link as a person names it.
@@ -20,7 +20,8 @@ type linkName struct {
 	address string // the short address, with its scheme; empty: only a code was given
 }
 
-// parseLinkName reads a code or a short address. Whose address it is, connection.codeOf finds out.
+// parseLinkName reads a code or a short address. connection.codeOf finds out which server it
+// belongs to.
 func parseLinkName(text string) (linkName, error) {
 	if engine.ValidCode([]byte(text)) {
 		return linkName{code: text}, nil
@@ -87,7 +88,7 @@ func (c *connection) codeOf(ctx context.Context, name linkName) (string, error) 
 	return "", settings.UsageErrorf("%s is not this server (%s)", console.Printable(host), console.Printable(ownHost))
 }
 
-// withLink is with for a command about one link, which text names.
+// withLink is with for a command about the one link that text names.
 func (t *localTarget) withLink(ctx context.Context, text string, stderr io.Writer, fn func(c *connection, code string) error) error {
 	name, err := parseLinkName(text)
 	if err != nil {

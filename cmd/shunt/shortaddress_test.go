@@ -8,7 +8,7 @@ import (
 	"shunt/cmd/shunt/settings"
 )
 
-func TestALinkIsNamedByItsCodeOrItsShortAddress(t *testing.T) {
+func TestALinkIsNamedByCodeOrShortAddress(t *testing.T) {
 	for text, want := range map[string]linkName{
 		"spring":                               {code: "spring"},
 		"-":                                    {code: "-"},

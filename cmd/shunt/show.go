@@ -20,9 +20,10 @@ func newShow(stdout, stderr io.Writer) *cobra.Command {
 	where, asJSON := localTarget{}, false
 	cmd := &cobra.Command{
 		Use:   "show CODE",
-		Short: "Print all that a link is",
-		Long: `Print a link: one line a field, its name first; or the link object of the API. The version is what 'shunt edit
---if-match' takes: it changes with each edit, and not with hits. The whole short address does as well as the code.
+		Short: "Print a link",
+		Long: `Print a link: one line per field, its name first; or the link object of the API.
+'shunt edit --if-match' takes the version: it changes with each edit, but not with hits. CODE may be
+the whole short address.
 ` + whereTokensAre,
 		Example: `  shunt show spring
   shunt show https://sho.rt/spring

@@ -17,30 +17,31 @@ import (
 )
 
 // aboutSettings is what the commands and the topic say about where settings come from.
-const aboutSettings = `Every setting is a flag, an environment variable and a key of the TOML file that --config names, in that order of force:
+const aboutSettings = `Every setting is a flag, an environment variable and a key of the TOML file that --config names, in this order of precedence:
 
   flag                    --base-url https://sho.rt
   environment variable    SHUNT_BASE_URL=https://sho.rt         SHUNT_ and the flag in capitals, with _ for -
   key of the file         base-url = "https://sho.rt"           or base_url
 
-A list is a flag that is repeated, or has commas in it; a variable with commas in it; an array, or a text with commas:
+A list is a repeated flag, or one with commas; a variable with commas; an array, or a text with commas:
 
   flag                    --trusted-proxy 10.0.0.0/8 --trusted-proxy ::1
   environment variable    SHUNT_TRUSTED_PROXY=10.0.0.0/8,::1
   key of the file         trusted-proxy = ["10.0.0.0/8", "::1"]
 
-The file has no tables, numbers and true or false stand without quotes, everything else in quotes. One file and one
-environment serve all commands: each takes what it needs. A secret may be read from a file: SHUNT_TOKEN_FILE names one that
-holds what SHUNT_TOKEN would.`
+The file has no tables. Numbers, true and false are written without quotes, everything else in quotes.
+One file and one environment serve all commands: each takes what it needs. A secret may be read from a
+file: SHUNT_TOKEN_FILE names a file that contains the value of SHUNT_TOKEN.`
 
 func newConfig(root *cobra.Command, stdout, stderr io.Writer) *cobra.Command {
 	cfg, asJSON, asTOML := serveConfig{}, false, false
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Print the settings in force and where each is from",
-		Long: `Print the settings that 'shunt serve' would have with the same flags, environment and file, and where each of them is from:
-a flag, an environment variable, FILE:LINE:COLUMN, or the default. Secrets are not shown. Nothing is started or changed. If
-settings do not go together, the command says so and exits with 2.
+		Short: "Print the settings in force and their sources",
+		Long: `Print the settings that 'shunt serve' would have with the same flags, environment and file, and the
+source of each: a flag, an environment variable, FILE:LINE:COLUMN, or the default. Secrets are not
+shown. Nothing is started or changed. If settings contradict each other, the command says so and exits
+with 2.
 
 ` + aboutSettings,
 		Example: `  shunt config
@@ -66,14 +67,14 @@ settings do not go together, the command says so and exits with 2.
 	}
 	addAllSettings(cmd, root, &cfg)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print an object with the value and the source of each setting")
-	cmd.Flags().BoolVar(&asTOML, "toml", false, "print a file of settings, with what is the default as comments")
+	cmd.Flags().BoolVar(&asTOML, "toml", false, "print a file of settings, with defaults as comments")
 	settings.MarkArguments(cmd.Flags(), "json", "toml")
 	cmd.AddCommand(newConfigCheck(root, stdout, stderr))
 	return cmd
 }
 
-// addAllSettings gives cmd the flags of serve, and those settings of the commands below root that serve does not have: they may
-// be in the same file.
+// addAllSettings gives cmd the flags of serve, and those settings of the commands below root that
+// serve does not have: they may be in the same file.
 func addAllSettings(cmd, root *cobra.Command, cfg *serveConfig) {
 	addServeSettings(cmd, cfg)
 	for name, f := range knownSettings(root) {
@@ -89,10 +90,11 @@ func newConfigCheck(root *cobra.Command, stdout, stderr io.Writer) *cobra.Comman
 	cmd := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check a file of settings without starting anything",
-		Long: `Check a file of settings as 'shunt serve --config FILE' would, without starting or changing anything: keys, values, settings that
-do not go together, and the files that it names (certificates, block list, countries). Environment and flags count as they do
-for serve. Exit code 0: the file is fine; 1: a file that it names is not; 2: the settings are not. All mistakes in the file
-are named, each with line and column.`,
+		Long: `Check a file of settings as 'shunt serve --config FILE' would, without starting or changing anything:
+keys, values, contradictions, and the files that it names (certificates, block list, countries).
+Environment and flags count as they do for serve. Exit code 0: the file is fine; 1: a file that it
+names is not; 2: the settings are not. All mistakes in the file are reported, each with line and
+column.`,
 		Example: `  shunt config check /etc/shunt.toml`,
 		Args:    exactly("FILE"),
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {

@@ -10,8 +10,8 @@ import (
 	"shunt/engine"
 )
 
-// A stack is the life of a process: parts are started top to bottom, each relying on those above it, and stopped in
-// reverse. It is used by one goroutine; the parts run on their own.
+// A stack is the life of a process: parts are started top to bottom, each relying on those above
+// it, and stopped in reverse. It is used by one goroutine; the parts run on their own.
 type stack struct {
 	stops    []func() error
 	stopping atomic.Bool
@@ -20,8 +20,9 @@ type stack struct {
 
 func newStack() *stack { return &stack{failed: make(chan error, 1)} }
 
-// run starts a part on a goroutine of its own. At its turn in stop, the part's ctx ends and its return is awaited.
-// A part that returns before stop, even without an error, has failed: fails tells.
+// run starts a part on a goroutine of its own. At its turn in stop, the part's ctx ends and its
+// return is awaited. A part that returns before stop, even without an error, has failed: fails
+// delivers that.
 func (s *stack) run(name string, run func(ctx context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -64,13 +65,14 @@ func (s *stack) fail(name string, err error) {
 	}
 }
 
-// stopTimeout is how long stopping may take: the draining of clients, the end of the engine's loops, its last flush, and what
-// is below.
+// stopTimeout is how long stopping may take: the draining of clients, the end of the engine's
+// loops, its last flush, and what is below.
 const stopTimeout = drainTimeout + 2*engine.DefaultCloseTimeout + 5*time.Second
 
-// stop stops every part in reverse order, whatever fails on the way, and joins their goroutines. A disk that is full or does
-// not answer may hold a part for ever: after stopTimeout that is an error. If a part says so itself (engine.ErrStalled), what
-// lies below it is left as it is. Either way the caller is to end the process.
+// stop stops every part in reverse order, whatever fails on the way, and joins their goroutines. A
+// disk that is full or does not answer may hold a part for ever: after stopTimeout that is an
+// error. If a part reports it itself (engine.ErrStalled), the parts below it are not stopped.
+// Either way the caller ends the process.
 func (s *stack) stop() error {
 	s.stopping.Store(true)
 	stopped := make(chan error, 1)
@@ -79,7 +81,7 @@ func (s *stack) stop() error {
 	case err := <-stopped:
 		return err
 	case <-time.After(stopTimeout):
-		return fmt.Errorf("not stopped within %v: the disk is full or does not answer; hits that are not written are in the "+
+		return fmt.Errorf("not stopped within %v: the disk is full or does not answer; hits that are not written yet are in the "+
 			"journal, and the next start counts them", stopTimeout)
 	}
 }

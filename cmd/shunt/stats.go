@@ -17,10 +17,10 @@ import (
 	"shunt/cmd/shunt/settings"
 )
 
-// statsAsked is what stats is asked for beside the two figures; empty: nothing.
+// statsAsked has what stats prints besides the two figures; empty: nothing.
 type statsAsked struct{ from, to, interval, include string }
 
-// parameters are those of GET /stats/{code}.
+// parameters returns the parameters of GET /stats/{code}.
 func (a statsAsked) parameters() url.Values {
 	v := make(url.Values)
 	for name, value := range map[string]string{
@@ -38,11 +38,11 @@ func newStats(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats CODE",
 		Short: "Print the hits and unique visitors of a link",
-		Long: `Print the hits and unique visitors of a link, over all time or in a window, and what they are made of. The whole short
-address does as well as the code. All times are UTC.
+		Long: `Print the hits and unique visitors of a link, over all time or in a window, and their breakdowns.
+CODE may be the whole short address. All times are UTC.
 
-It talks to the server that runs on the data folder; if none does, it opens the folder itself; with --server (and the
-token in SHUNT_TOKEN) it talks to a server elsewhere.`,
+It uses the server that runs on the data folder. If none runs, it opens the folder itself. With
+--server (and the token in SHUNT_TOKEN) it uses a server elsewhere.`,
 		Example: `  shunt stats spring
   shunt stats spring --interval day --include referrers,countries
   shunt stats http://127.0.0.1:8080/spring --from 2026-11-01 --json`,
@@ -53,11 +53,11 @@ token in SHUNT_TOKEN) it talks to a server elsewhere.`,
 	}
 	addLocalSettings(cmd, &where)
 	fs := cmd.Flags()
-	fs.StringVar(&asked.from, "from", "", "`TIME` from when on, such as 2026-11-01 or 2026-11-01T12:00:00Z")
-	fs.StringVar(&asked.to, "to", "", "`TIME` before which; both are widened to whole hours or days")
-	fs.StringVar(&asked.interval, "interval", "", "hour or `day`: the figures of each")
+	fs.StringVar(&asked.from, "from", "", "first `TIME`, such as 2026-11-01 or 2026-11-01T12:00:00Z")
+	fs.StringVar(&asked.to, "to", "", "`TIME` of the end, exclusive; both are widened to whole hours or days")
+	fs.StringVar(&asked.interval, "interval", "", "figures for each hour or `day`")
 	fs.StringVar(&asked.include, "include", "",
-		"`WORDS`, with commas between, of bots, referrers, countries, devices, browsers, durability, error")
+		"`WORDS` separated by commas: bots, referrers, countries, devices, browsers, durability, error")
 	settings.CompleteWords(fs, "interval", "hour", "day")
 	settings.CompleteWords(fs, "include", "bots", "referrers", "countries", "devices", "browsers", "durability", "error")
 	fs.BoolVar(&asJSON, "json", false, "print the answer of the API")
@@ -86,7 +86,8 @@ func printStats(
 	return err
 }
 
-// statsText writes the figures one below the other, and each list as a table of its own. What was not asked for is not there.
+// statsText writes the figures one below the other, and each list as a table of its own. Figures
+// that were not requested are left out.
 func statsText(a *client.Stats) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

@@ -42,7 +42,7 @@ COUNTRY  HITS
 	}
 }
 
-func TestStatsAskForNoMoreThanWasSaid(t *testing.T) {
+func TestStatsAskOnlyForWhatWasRequested(t *testing.T) {
 	if got := (statsAsked{}).parameters().Encode(); got != "" {
 		t.Errorf("nothing is asked for as %q", got)
 	}

@@ -17,10 +17,11 @@ func newTokenAdd(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add --name NAME",
 		Short: "Make an API token and print it",
-		Long: `Make an API token and print it, and only it, on standard output. Nobody can read it again.
+		Long: `Make an API token and print only the token on standard output. It cannot be shown again.
 
-It works beside a running server and without one; --init makes a store if the data folder has none. The first token of
-the first user, an admin, has all scopes; later ones have all but admin unless --scopes says otherwise.`,
+It works with and without a running server. --init makes a store if the data folder has none. The
+first token of the first user, an admin, has all scopes; later tokens have all but admin unless
+--scopes says otherwise.`,
 		Example: `  shunt token add --name laptop
   shunt token add --name ci --scopes links:write,stats:read --expires 90d
   TOKEN=$(shunt token add --name script)
@@ -38,7 +39,7 @@ the first user, an admin, has all scopes; later ones have all but admin unless -
 	addInit(cmd, &where)
 	hide(cmd.Flags(), "base-url") // a token names no link
 	fs := cmd.Flags()
-	fs.StringVar(&draft.Name, "name", "", "`NAME` that tells the token from others (required)")
+	fs.StringVar(&draft.Name, "name", "", "`NAME` of the token (required)")
 	fs.StringSliceVar(&scopes, "scopes", nil, "`SCOPES`, with commas: links:read, links:write, stats:read, tokens:write, admin")
 	settings.CompleteWords(fs, "scopes", "links:read", "links:write", "stats:read", "tokens:write", "admin")
 	fs.Var(&expires, "expires", "when it ends: 90d, 12h, 2030-12-31 or 2030-12-31T23:59:59Z (default never)")
@@ -48,7 +49,7 @@ the first user, an admin, has all scopes; later ones have all but admin unless -
 
 func addToken(ctx context.Context, where *localTarget, draft client.TokenDraft, stdout, stderr io.Writer) error {
 	if draft.Name == "" {
-		return settings.UsageErrorf("--name is missing: a name tells tokens apart, such as --name laptop")
+		return settings.UsageErrorf("--name is missing: it distinguishes tokens, such as --name laptop")
 	}
 	var made client.IssuedToken
 	err := where.with(ctx, stderr, func(c *connection) (err error) {
@@ -64,8 +65,8 @@ func addToken(ctx context.Context, where *localTarget, draft client.TokenDraft, 
 	return err
 }
 
-// firstTokenScopes asks for all of the user's scopes, admin included, for the first token: without it nobody could
-// administrate over the API.
+// firstTokenScopes asks for all of the user's scopes, admin included, for the first token: without
+// it nobody could administrate over the API.
 func firstTokenScopes(ctx context.Context, c *connection, draft *client.TokenDraft) error {
 	if len(draft.Scopes) > 0 || !c.local {
 		return nil

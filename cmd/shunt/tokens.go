@@ -13,23 +13,23 @@ import (
 	"shunt/cmd/shunt/settings"
 )
 
-// token.go has token add; here are the commands for tokens that there are.
+// The commands for existing tokens; token.go has token add.
 
 func newToken(stdout, stderr io.Writer) *cobra.Command {
-	return newGroup("token", "API tokens", newTokenAdd(stdout, stderr), newTokenLs(stdout, stderr), newTokenRm(stderr))
+	return newGroup("token", "Manage API tokens", newTokenAdd(stdout, stderr), newTokenLs(stdout, stderr), newTokenRm(stderr))
 }
 
 const whereTokensAre = `
-It talks to the server that runs on the data folder; if none does, it opens the folder itself; with --server (and the
-token in SHUNT_TOKEN) it talks to a server elsewhere.`
+It uses the server that runs on the data folder. If none runs, it opens the folder itself. With
+--server (and the token in SHUNT_TOKEN) it uses a server elsewhere.`
 
 func newTokenLs(stdout, stderr io.Writer) *cobra.Command {
 	where, asJSON := localTarget{}, false
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List a user's API tokens",
-		Long: `List the API tokens of a user, the oldest first, with what they may be used for and when they were used last. The tokens
-themselves nobody can list.
+		Long: `List the API tokens of a user, oldest first, with their scopes and last use. The tokens themselves
+cannot be listed.
 ` + whereTokensAre,
 		Example: `  shunt token ls
   shunt token ls --user ann@example.com --json`,
@@ -68,7 +68,8 @@ func newTokenRm(stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rm ID",
 		Short: "Revoke an API token",
-		Long: `Revoke an API token: it is dead at once. 'shunt token ls' lists the IDs; of another user's token, --user must be given.
+		Long: `Revoke an API token: it stops working at once. 'shunt token ls' lists the IDs. To revoke a token of
+another user, give --user.
 ` + whereTokensAre,
 		Args: exactly("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -11,9 +11,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Messages about flags and values that are refused. The texts of pflag and strconv name their own functions.
+// Messages about refused flags and values, because the texts of pflag and strconv name their own
+// functions.
 
-// flagError says what is wrong with the flags of a call of cmd.
+// flagError explains what is wrong with the flags of a call of cmd.
 func flagError(cmd *cobra.Command, err error) error {
 	return settings.UsageErrorf("%w (see '%s --help')", flagProblem(cmd, err), cmd.CommandPath())
 }
@@ -37,7 +38,7 @@ func flagProblem(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// unknownFlag suggests the flag that was meant, or names the command that has it.
+// unknownFlag suggests a similar flag, or names the command that has the flag.
 func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) error {
 	name, dashes := err.GetSpecifiedName(), "--"
 	if letters := err.GetSpecifiedShortnames(); letters != "" {
@@ -57,7 +58,7 @@ func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) error {
 	return fmt.Errorf("there is no flag %s%s%s", dashes, name, suggestion)
 }
 
-// maxOwners is how many commands are named that have a flag.
+// maxOwners is the most commands that are named for a flag.
 const maxOwners = 3
 
 // commandsWith returns the first commands that show a flag. 'shunt config' has those of all others.
@@ -81,7 +82,7 @@ func commandsOf(cmd *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// bareFlag is the error of a flag at the end of the line that has no value.
+// bareFlag returns the error for a flag at the end of the line without its value.
 func bareFlag(f *pflag.Flag) error {
 	kind, _ := pflag.UnquoteUsage(f)
 	return fmt.Errorf("--%s needs a value: --%s %s", f.Name, f.Name, strings.ToUpper(kind))

@@ -34,15 +34,16 @@ func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 }
 
 func newUser(stdout, stderr io.Writer) *cobra.Command {
-	return newGroup("user", "Users: who owns links and may log in",
+	return newGroup("user", "Manage users",
 		newUserAdd(stdout, stderr), newUserEdit(stdout, stderr), newUserPasswd(stderr), newUserLs(stdout, stderr), newUserRm(stderr))
 }
 
 const whereUsersAre = `
-It talks to the server that runs on the data folder; if none does, it opens the folder itself; with --server (and the
-token of an admin in SHUNT_TOKEN) it talks to a server elsewhere.`
+It uses the server that runs on the data folder. If none runs, it opens the folder itself. With
+--server (and the token of an admin in SHUNT_TOKEN) it uses a server elsewhere.`
 
-// addUserSettings is addLocalSettings for commands that only an admin may use: they act as the oldest.
+// addUserSettings is addLocalSettings for commands that only an admin may use: they act as the
+// oldest.
 func addUserSettings(cmd *cobra.Command, where *localTarget) {
 	addLocalSettings(cmd, where)
 	hide(cmd.Flags(), "user", "base-url")
@@ -53,8 +54,9 @@ func newUserAdd(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add EMAIL",
 		Short: "Make a user",
-		Long: `Make a user and print the e-mail address in the form in which it is kept. Without a password, which 'shunt user passwd'
-sets, the user has links and tokens but cannot log in. --init makes a store if the data folder has none.
+		Long: `Make a user and print the e-mail address as it is stored. 'shunt user passwd' sets a password; without
+one, the user has links and tokens but cannot log in. --init makes a store if the data folder has
+none.
 ` + whereUsersAre,
 		Example: `  shunt user add ann@example.com
   shunt user add ann@example.com --admin && shunt user passwd ann@example.com
@@ -67,7 +69,7 @@ sets, the user has links and tokens but cannot log in. --init makes a store if t
 	addUserSettings(cmd, &where)
 	addInit(cmd, &where)
 	fs := cmd.Flags()
-	fs.BoolVar(&admin, "admin", false, "may administrate: users, and everybody's links")
+	fs.BoolVar(&admin, "admin", false, "may manage users and everybody's links")
 	fs.BoolVar(&asJSON, "json", false, "print the user object")
 	settings.MarkArguments(fs, "admin", "json")
 	return cmd
@@ -107,7 +109,7 @@ func newUserLs(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the users",
-		Long:  "List the users, the oldest first. Their numbers are the owners of links.\n" + whereUsersAre,
+		Long:  "List the users, oldest first. The owner of a link is given by such an ID.\n" + whereUsersAre,
 		Args:  exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return listInto(cmd.Context(), &where, "/users", asJSON, usersTable, stdout, stderr)
@@ -155,9 +157,10 @@ func newUserRm(stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rm EMAIL",
 		Short: "Delete a user",
-		Long: `Delete a user, with all tokens and sessions, at once. A user who has links is deleted only with --keep-links: the links
-go on redirecting, under the user's number, and admins can change them (owner=NUMBER in the API). The number and the
-links are never given to somebody else, not even to a new user of the same address.
+		Long: `Delete a user, with all tokens and sessions, at once. A user who has links is deleted only with
+--keep-links: the links go on redirecting, under the user's number, and admins can change them
+(owner=NUMBER in the API). The number and the links are never given to anybody else, not even to a
+new user with the same address.
 ` + whereUsersAre,
 		Args: exactly("EMAIL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -165,7 +168,7 @@ links are never given to somebody else, not even to a new user of the same addre
 		},
 	}
 	addUserSettings(cmd, &where)
-	cmd.Flags().BoolVar(&keepLinks, "keep-links", false, "delete the user although there are links, which stay")
+	cmd.Flags().BoolVar(&keepLinks, "keep-links", false, "delete the user and keep the links")
 	settings.MarkArguments(cmd.Flags(), "keep-links")
 	return cmd
 }
@@ -183,7 +186,7 @@ func removeUser(ctx context.Context, where *localTarget, email string, keepLinks
 		return c.RemoveUser(ctx, u.ID, options...)
 	})
 	if p := (*client.Problem)(nil); errors.As(err, &p) && len(p.Errors) == 1 && p.Errors[0].Field == "links" {
-		return errors.New("user rm: this user has links; with --keep-links they stay, under the number of the user")
+		return errors.New("user rm: this user has links; with --keep-links they stay, under the user's number")
 	}
 	if err != nil {
 		return fmt.Errorf("user rm: %w", err)

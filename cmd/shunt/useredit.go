@@ -12,7 +12,7 @@ import (
 	"shunt/cmd/shunt/settings"
 )
 
-// userChange is what user edit is asked for.
+// userChange has the flags of user edit.
 type userChange struct {
 	admin, member bool
 	email         string
@@ -23,8 +23,9 @@ func newUserEdit(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edit EMAIL",
 		Short: "Change a user's role or e-mail address",
-		Long: `Change a user's role or e-mail address, and print the user. Whoever becomes a member loses the scope admin of all tokens
-at once, and tokens that had no other scope. The last admin stays one. 'shunt user passwd' sets passwords.
+		Long: `Change a user's role or e-mail address, and print the user. When a user becomes a member, all of the
+user's tokens lose the scope admin at once, and tokens with no other scope are deleted. The last admin
+stays an admin. 'shunt user passwd' sets passwords.
 ` + whereUsersAre,
 		Example: `  shunt user edit ann@example.com --admin
   shunt user edit ann@example.com --member --email ann.smith@example.com`,
@@ -39,15 +40,15 @@ at once, and tokens that had no other scope. The last admin stays one. 'shunt us
 	}
 	addUserSettings(cmd, &where)
 	fs := cmd.Flags()
-	fs.BoolVar(&asked.admin, "admin", false, "may administrate: users, and everybody's links")
-	fs.BoolVar(&asked.member, "member", false, "may do what a user may with their own links, and no more")
+	fs.BoolVar(&asked.admin, "admin", false, "may manage users and everybody's links")
+	fs.BoolVar(&asked.member, "member", false, "may manage only their own links")
 	settings.Var(fs, &asked.email, "email", "NEW", "", "the new address", settings.ParseNotEmpty)
 	fs.BoolVar(&asJSON, "json", false, "print the user object")
 	settings.MarkArguments(fs, "admin", "member", "email", "json")
 	return cmd
 }
 
-// edit returns what the API is to change.
+// edit returns the change for the API.
 func (a *userChange) edit() (e client.UserEdit, err error) {
 	switch {
 	case a.admin && a.member:

@@ -38,8 +38,8 @@ func addVersionFlag(root *cobra.Command) {
 	settings.MarkArguments(root.Flags(), "version")
 }
 
-// versionText is what the Makefile said, else what the Go tool knows (go install, go build in a checkout), else
-// "devel".
+// versionText returns the version that the Makefile set, otherwise the one that the Go tool knows
+// (go install, go build in a checkout), else "devel".
 func versionText() string {
 	if version != "" {
 		return version

@@ -20,8 +20,9 @@ type accuracy struct {
 	bias, worst             float64
 }
 
-// measureAccuracy counts n visitors, trials times. Trial i has its own key and its own visitors, always the same: what
-// a redirect hashes (an address of 16 bytes, and the hash of a User-Agent), by SipHash-2-4, into the sketch of a link.
+// measureAccuracy counts n visitors, trials times. Trial i has its own key and its own visitors,
+// always the same: what a redirect hashes (an address of 16 bytes, and the hash of a User-Agent),
+// by SipHash-2-4, into the sketch of a link.
 func measureAccuracy(n, trials int) (a accuracy) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -60,9 +61,9 @@ func countVisitors(n int, trial uint64) uint64 {
 	return s.Count()
 }
 
-// TestUniqueIsAsAccurateAsItsTheory prints the table of accuracy. `make accuracy` has 1,000 trials up to a million
-// visitors, make test 50 up to 100,000. The bound of 0.82 % is for 1,000 trials; the root mean square of fewer scatters by
-// one part in √(2·trials), of which three are allowed.
+// TestUniqueIsAsAccurateAsItsTheory prints the table of accuracy. `make accuracy` has 1,000 trials
+// up to a million visitors, make test 50 up to 100,000. The bound of 0.82 % is for 1,000 trials;
+// the root mean square of fewer scatters by one part in √(2·trials), of which three are allowed.
 func TestUniqueIsAsAccurateAsItsTheory(t *testing.T) {
 	trials, sizes := 50, []int{100, 1_000, 10_000, 100_000}
 	if s := os.Getenv("SHUNTTEST_ACCURACY_TRIALS"); s != "" {

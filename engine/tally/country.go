@@ -1,9 +1,11 @@
 package tally
 
-// Country is a country's place in countryCodes, from 1; 0 is unknown. Part of the journal's and the store's format.
+// Country is a country's place in countryCodes, from 1; 0 is unknown. Part of the journal's and the
+// store's format.
 type Country uint8
 
-// countryCodes are the codes of ISO 3166-1 alpha-2 as of 2024, and XK (Kosovo, user-assigned). New ones go to the end.
+// countryCodes are the codes of ISO 3166-1 alpha-2 as of 2024, and XK (Kosovo, user-assigned). New
+// ones go to the end.
 const countryCodes = "ADAEAFAGAIALAMAOAQARASATAUAWAXAZBABBBDBEBFBGBHBIBJBLBMBNBOBQBRBSBTBVBWBYBZCACCCDCFCGCHCICKCLCMCN" +
 	"COCRCUCVCWCXCYCZDEDJDKDMDODZECEEEGEHERESETFIFJFKFMFOFRGAGBGDGEGFGGGHGIGLGMGNGPGQGRGSGTGUGWGYHKHMHNHRHTHUIDIEILIMINIO" +
 	"IQIRISITJEJMJOJPKEKGKHKIKMKNKPKRKWKYKZLALBLCLILKLRLSLTLULVLYMAMCMDMEMFMGMHMKMLMMMNMOMPMQMRMSMTMUMVMWMXMYMZNANCNENFNG" +
@@ -19,7 +21,8 @@ var countryNumbers = func() (numbers [26 * 26]Country) {
 
 func countryPlace(a, b byte) int { return int(a-'A')*26 + int(b-'A') }
 
-// CountryOf returns the country with an ISO 3166-1 alpha-2 code, in either case; 0 if there is none.
+// CountryOf returns the country with an ISO 3166-1 alpha-2 code, in either case; 0 if there is
+// none.
 func CountryOf[S string | []byte](code S) Country {
 	if len(code) != 2 {
 		return 0

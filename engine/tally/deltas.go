@@ -9,12 +9,14 @@ import (
 
 const minDeltaSlots = 1 << 10
 
-// Deltas gathers tallies that are not in the store yet, by (hour, link) or by (hour, owner). It is built to take hundreds
-// of thousands of keys a second: open addressing over slices without pointers, which are kept from flush to flush.
-// The zero value is empty. While nobody adds to it, any number of goroutines may read it at once.
+// Deltas gathers tallies that are not in the store yet, by (hour, link) or by (hour, owner). It is
+// built to take hundreds of thousands of keys a second: open addressing over slices without
+// pointers, which are kept from flush to flush. The zero value is empty. While nobody adds to it,
+// any number of goroutines may read it at once.
 //
-// Its memory is bounded: beyond 8 Mi cells of values, 4 Mi blocks of visitors and 16 Ki sketches, values and visitors
-// are dropped and counted (Dropped); hits never are, unless its user closes it (Closed).
+// Its memory is bounded: beyond 8 Mi cells of values, 4 Mi blocks of visitors and 16 Ki sketches,
+// values and visitors are dropped and counted (Dropped); hits never are, unless its user closes it
+// (Closed).
 type Deltas struct {
 	index    []uint32 // position in entries + 1; a power of two, at most 3/4 used
 	entries  []delta
@@ -24,8 +26,9 @@ type Deltas struct {
 	Closed   bool // Add makes no new entries; whoever adds sets it
 }
 
-// delta is one entry, a cache line. Of its visitors the first is in place and the others are in visitorLists; as long as
-// all hits have the same values of all dimensions, those are in place, and then in valueCells.
+// delta is one entry, a cache line. Of its visitors the first is in place and the others are in
+// visitorLists; as long as all hits have the same values of all dimensions, those are in place, and
+// then in valueCells.
 type delta struct {
 	id     uint64 // link id or owner
 	first  uint64 // visitor hash; with visitors > 0
@@ -61,8 +64,8 @@ func (d *Deltas) find(hour uint32, id uint64) *delta {
 	return nil
 }
 
-// entry returns the place of the entry of (hour, id), which it makes if need be. ok is false if there is none and d is
-// closed.
+// entry returns the place of the entry of (hour, id), which it makes if need be. ok is false if
+// there is none and d is closed.
 func (d *Deltas) entry(hour uint32, id uint64) (at uint32, ok bool) {
 	if 4*(len(d.entries)+1) > 3*len(d.index) {
 		d.grow()
@@ -97,8 +100,8 @@ func (d *Deltas) grow() {
 	}
 }
 
-// Add counts one redirect for (hour, id). It returns false, and counts nothing, if that would be a new entry and d is
-// closed. Visitor and values are kept of hits only.
+// Add counts one redirect for (hour, id). It returns false, and counts nothing, if that would be a
+// new entry and d is closed. Visitor and values are kept of hits only.
 func (d *Deltas) Add(hour uint32, id uint64, class Class, visitor uint64, v Values) (kept bool) {
 	at, ok := d.entry(hour, id)
 	if !ok {
@@ -148,7 +151,8 @@ func (d *Deltas) AddTo(id uint64, wanted Parts, names Names, t *Tally) {
 	}
 }
 
-// AddHourTo adds to t the wanted parts of what d has of id in an hour. It reports whether there is anything.
+// AddHourTo adds to t the wanted parts of what d has of id in an hour. It reports whether there is
+// anything.
 func (d *Deltas) AddHourTo(hour uint32, id uint64, wanted Parts, names Names, t *Tally) (found bool) {
 	e := d.find(hour, id)
 	if e == nil {
@@ -161,8 +165,8 @@ func (d *Deltas) AddHourTo(hour uint32, id uint64, wanted Parts, names Names, t 
 	return true
 }
 
-// Each calls yield with the wanted parts of every entry, in the order of the store's keys: hour, then id. The tally is
-// valid only during the call. The first error ends it and is returned.
+// Each calls yield with the wanted parts of every entry, in the order of the store's keys: hour,
+// then id. The tally is valid only during the call. The first error ends it and is returned.
 func (d *Deltas) Each(names Names, wanted Parts, yield func(hour uint32, id uint64, t *Tally) error) error {
 	order := make([]uint32, len(d.entries))
 	for i := range order {
@@ -184,8 +188,8 @@ func (d *Deltas) Each(names Names, wanted Parts, yield func(hour uint32, id uint
 	return nil
 }
 
-// Reset empties d and keeps its memory, unless that is much more than was needed, or is what a stall took: 64 MiB of
-// entries take 5 s of 200,000 new links a second.
+// Reset empties d and keeps its memory, unless that is much more than was needed, or is what a
+// stall took: 64 MiB of entries take 5 s of 200,000 new links a second.
 func (d *Deltas) Reset() {
 	const spare, most = 8, 1 << 20
 	if len(d.index) > minDeltaSlots && spare*len(d.entries) < len(d.index) || cap(d.entries) > most {
@@ -204,7 +208,8 @@ func (d *Deltas) Hours() []uint32 { return d.hours }
 // Count returns the number of entries.
 func (d *Deltas) Count() int { return len(d.entries) }
 
-// Dropped returns how many visitors and values were not counted since d was made, for want of memory.
+// Dropped returns how many visitors and values were not counted since d was made, for want of
+// memory.
 func (d *Deltas) Dropped() (visitors, values uint64) { return d.visitors.dropped, d.values.dropped }
 
 // SizeBytes returns how much memory d holds.

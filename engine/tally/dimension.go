@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Dimension is what hits are broken down by. It is part of the tally row's format: a number never changes its meaning.
+// Dimension is what hits are broken down by. It is part of the tally row's format: a number never
+// changes its meaning.
 type Dimension uint8
 
 const (
@@ -23,7 +24,8 @@ const (
 	ShownValues = 50
 )
 
-// MaxReferrerBytes is the longest referrer host that is kept by its name: what DNS allows (RFC 1035, 2.3.4).
+// MaxReferrerBytes is the longest referrer host that is kept by its name: what DNS allows (RFC
+// 1035, 2.3.4).
 const MaxReferrerBytes = 253
 
 // ValueHits is one value of a dimension and its hits.
@@ -32,12 +34,14 @@ type ValueHits struct {
 	Hits  uint64 // at least 1
 }
 
-// Breakdown is hits by the values of one dimension: ascending by value, each once, at most MaxValues.
+// Breakdown is hits by the values of one dimension: ascending by value, each once, at most
+// MaxValues.
 //
-// It is a mergeable summary after Misra and Gries (Agarwal, Cormode, Huang, Phillips, Wei, Yi: Mergeable Summaries, PODS
-// 2012): exact as long as there were at most MaxValues values; beyond, a value's hits are never too high, and too low by
-// at most (hits − sum of the breakdown) / (MaxValues + 1), however tallies were merged. Countries, devices and browsers
-// have fewer values, so they are exact. Hits of values that are unknown are in no breakdown.
+// It is a mergeable summary after Misra and Gries (Agarwal, Cormode, Huang, Phillips, Wei, Yi:
+// Mergeable Summaries, PODS 2012): exact as long as there were at most MaxValues values; beyond, a
+// value's hits are never too high, and too low by at most (hits − sum of the breakdown) /
+// (MaxValues + 1), however tallies were merged. Countries, devices and browsers have fewer values,
+// so they are exact. Hits of values that are unknown are in no breakdown.
 type Breakdown []ValueHits
 
 // Add adds the hits of c. b is replaced, not changed, and shares no memory with c but strings.
@@ -65,7 +69,8 @@ func (b *Breakdown) Add(c Breakdown) {
 	*b = append(append(sum, x...), y...).Cut()
 }
 
-// Cut returns b, which may be longer than MaxValues, as a summary of at most that many values. It changes b.
+// Cut returns b, which may be longer than MaxValues, as a summary of at most that many values. It
+// changes b.
 func (b Breakdown) Cut() Breakdown {
 	if len(b) <= MaxValues {
 		return b

@@ -55,7 +55,8 @@ func TestValuesKeepTheirNumbers(t *testing.T) {
 	}
 }
 
-// TestABreakdownIsOffByNoMoreThanItSays merges skewed streams of far more values than are kept, in random groupings.
+// TestABreakdownIsOffByNoMoreThanItSays merges skewed streams of far more values than are kept, in
+// random groupings.
 func TestABreakdownIsOffByNoMoreThanItSays(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))

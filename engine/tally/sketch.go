@@ -13,8 +13,9 @@ import (
 // MaxExactVisitors is the largest number of visitors that a sketch counts exactly.
 const MaxExactVisitors = 1024
 
-// sketchPrecision is log2 of the registers of a dense sketch: 16,384 of one byte, standard error 1.04/√16384 = 0.81 %.
-// It never changes in a store's life, because sketches of all hours, days and nodes must merge.
+// sketchPrecision is log2 of the registers of a dense sketch: 16,384 of one byte, standard error
+// 1.04/√16384 = 0.81 %. It never changes in a store's life, because sketches of all hours, days and
+// nodes must merge.
 const sketchPrecision = 14
 
 // Forms of an encoded sketch.
@@ -24,15 +25,16 @@ const (
 	sketchDense = 2 // the library's encoding of a dense sketch: 8 + 16,384 bytes
 )
 
-// DenseError is the relative standard error of Count beyond MaxExactVisitors: 1.04/√16384 (Flajolet, Fusy, Gandouet,
-// Meunier 2007).
+// DenseError is the relative standard error of Count beyond MaxExactVisitors: 1.04/√16384
+// (Flajolet, Fusy, Gandouet, Meunier 2007).
 const DenseError = 1.04 / (1 << (sketchPrecision / 2))
 
 const denseEncodedBytes = 8 + 1<<sketchPrecision
 
-// Sketch is a set of visitor hashes: exact up to MaxExactVisitors, a dense HyperLogLog sketch beyond (Heule, Nunkesser,
-// Hall 2013, without the sparse form). Its form and its bytes are a function of the set alone, whatever the order of
-// additions and unions. The zero value is the empty set. It is not safe for concurrent use; copies share memory.
+// Sketch is a set of visitor hashes: exact up to MaxExactVisitors, a dense HyperLogLog sketch
+// beyond (Heule, Nunkesser, Hall 2013, without the sparse form). Its form and its bytes are a
+// function of the set alone, whatever the order of additions and unions. The zero value is the
+// empty set. It is not safe for concurrent use; copies share memory.
 type Sketch struct {
 	exact []uint64 // sorted, distinct; nil once dense
 	dense *hyperloglog.Sketch
@@ -109,15 +111,16 @@ func (s *Sketch) Count() uint64 {
 	return estimate(b[denseEncodedBytes-1<<sketchPrecision:])
 }
 
-// logLogBeta14 are the coefficients of β(14, z) = b₀z + b₁·ln(z+1) + … + b₇·ln⁷(z+1) in Qin, Kim, Tung: LogLog-Beta and
-// More, 2016.
+// logLogBeta14 are the coefficients of β(14, z) = b₀z + b₁·ln(z+1) + … + b₇·ln⁷(z+1) in Qin, Kim,
+// Tung: LogLog-Beta and More, 2016.
 var logLogBeta14 = [8]float64{
 	-0.371009760230692, 0.00978811941207509, 0.185796293324165, 0.203015527328432,
 	-0.116710521803686, 0.0431106699492820, -0.00599583540511831, 0.000449704299509437,
 }
 
-// estimate is the LogLog-Beta estimate of registers, the same as the library's Estimate. That raises 2 to the power of
-// each register; here each value of a register is weighed once: 8 µs instead of 371 (BenchmarkCountDense).
+// estimate is the LogLog-Beta estimate of registers, the same as the library's Estimate. That
+// raises 2 to the power of each register; here each value of a register is weighed once: 8 µs
+// instead of 371 (BenchmarkCountDense).
 func estimate(registers []byte) uint64 {
 	var histogram [4][256]uint32 // four, since runs of equal registers would wait for one another
 	for i := 0; i+4 <= len(registers); i += 4 {
@@ -184,7 +187,8 @@ func uniteSorted(a, b []uint64) []uint64 {
 	return append(append(out, a...), b...)
 }
 
-// AppendBinary appends the encoded sketch: one form byte, then the form's bytes (see the constants).
+// AppendBinary appends the encoded sketch: one form byte, then the form's bytes (see the
+// constants).
 func (s *Sketch) AppendBinary(dst []byte) []byte {
 	switch {
 	case s.dense != nil:
@@ -206,8 +210,8 @@ func (s *Sketch) AppendBinary(dst []byte) []byte {
 
 var errSketch = errors.New("malformed sketch")
 
-// DecodeSketch decodes a sketch that AppendBinary wrote; it takes all of b. The result shares no memory with b.
-// Anything that AppendBinary would not have written is an error.
+// DecodeSketch decodes a sketch that AppendBinary wrote; it takes all of b. The result shares no
+// memory with b. Anything that AppendBinary would not have written is an error.
 func DecodeSketch(b []byte) (Sketch, error) {
 	if len(b) == 0 {
 		return Sketch{}, fmt.Errorf("%w: no bytes", errSketch)

@@ -151,7 +151,8 @@ func TestMalformedSketchesAreErrors(t *testing.T) {
 	}
 }
 
-// FuzzSketch: a sketch of few visitors is the set of them, in whatever order and by whatever way they come; it is what its bytes say.
+// FuzzSketch: a sketch of few visitors is the set of them, in whatever order and by whatever way
+// they come; it is what its bytes say.
 func FuzzSketch(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 2, 1}, byte(2), uint64(3))
 	f.Add(bytes.Repeat([]byte{0, 255, 7}, 700), byte(200), uint64(1)<<60|1)
@@ -198,7 +199,8 @@ func setOf(s Sketch) map[uint64]bool {
 	return set
 }
 
-// FuzzDecodeSketch: what is taken for a sketch encodes as it was, and stays so when it is united with itself.
+// FuzzDecodeSketch: what is taken for a sketch encodes as it was, and stays so when it is united
+// with itself.
 func FuzzDecodeSketch(f *testing.F) {
 	for _, n := range []int{0, 1, 1024, 1025} {
 		var s Sketch

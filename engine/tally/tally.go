@@ -1,7 +1,7 @@
 package tally
 
-// Tally is what is counted of one link or one owner over some span of time. Tallies add up: counts are summed,
-// sketches united.
+// Tally is what is counted of one link or one owner over some span of time. Tallies add up: counts
+// are summed, sketches united.
 type Tally struct {
 	Hits, Bots, Prefetches, Heads uint64
 	Visitors                      Sketch     // of the hits only
@@ -34,7 +34,7 @@ const (
 	ClassBot                   // a known bot
 	ClassPrefetch              // a prefetch or preview header
 	ClassHead                  // method HEAD
-	NumClasses // how many there are
+	NumClasses                 // how many there are
 )
 
 // Values are what a hit is broken down by, one of each dimension; 0 is unknown.
@@ -52,6 +52,7 @@ const (
 
 // Names knows the hosts behind the numbers of referrers. The journal's dictionary is one.
 type Names interface {
-	// Name returns the host that has a number, "" for NoReferrer; ok is false if there is none, as for OtherReferrer.
+	// Name returns the host that has a number, "" for NoReferrer; ok is false if there is none, as
+	// for OtherReferrer.
 	Name(number uint16) (host string, ok bool)
 }

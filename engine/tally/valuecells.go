@@ -14,12 +14,14 @@ const (
 
 	minCellSlots = 1 << 10
 
-	// maxCells bounds the memory of pending values to 192 MiB (16 bytes a cell, and 4 to 8 of index) for each of four deltas, as maxHashBlocks does for visitors.
-	// When they are used up, further values are not counted: their hits show under "other".
+	// maxCells bounds the memory of pending values to 192 MiB (16 bytes a cell, and 4 to 8 of
+	// index) for each of four deltas, as maxHashBlocks does for visitors. When they are used up,
+	// further values are not counted: their hits show under "other".
 	maxCells = 1 << 23
 )
 
-// valueCells counts the hits of entries of deltas by the values of each dimension, beyond what an entry holds in place.
+// valueCells counts the hits of entries of deltas by the values of each dimension, beyond what an
+// entry holds in place.
 type valueCells struct {
 	index   []uint32 // position in cells + 1; a power of two, at most 3/4 used
 	cells   []valueCell
@@ -145,7 +147,8 @@ var oneByte = func() string {
 	return string(b[:])
 }()
 
-// sortBreakdown brings b in order, and adds up values that occur twice: a referrer can have two numbers.
+// sortBreakdown brings b in order, and adds up values that occur twice: a referrer can have two
+// numbers.
 func sortBreakdown(b Breakdown) Breakdown {
 	slices.SortFunc(b, func(x, y ValueHits) int { return strings.Compare(x.Value, y.Value) })
 	kept := b[:0]

@@ -6,22 +6,25 @@ import (
 )
 
 const (
-	// compactAfter is the length at which a list of visitor hashes is sorted and freed of repetitions; if more than
-	// MaxExactVisitors remain, it turns into a dense sketch. So an entry never takes more than that of either.
+	// compactAfter is the length at which a list of visitor hashes is sorted and freed of
+	// repetitions; if more than MaxExactVisitors remain, it turns into a dense sketch. So an entry
+	// never takes more than that of either.
 	compactAfter = 2 * MaxExactVisitors
 
 	visitorsDense = math.MaxUint32
 
 	hashesABlock = 7
 
-	// These bound the memory of pending visitors to 256 MiB of hashes and as much of dense sketches, for each of the four
-	// deltas that there may be in a stall (by link and by owner, gathering and flushing). When they are used up, further
-	// visitors are dropped, and counted as dropped; hits never are.
+	// These bound the memory of pending visitors to 256 MiB of hashes and as much of dense
+	// sketches, for each of the four deltas that there may be in a stall (by link and by owner,
+	// gathering and flushing). When they are used up, further visitors are dropped, and counted as
+	// dropped; hits never are.
 	maxHashBlocks   = 1 << 22
 	maxDenseEntries = 1 << 14
 )
 
-// visitorLists holds the visitors of deltas beyond the first of each: chains of blocks of hashes, or sketches.
+// visitorLists holds the visitors of deltas beyond the first of each: chains of blocks of hashes,
+// or sketches.
 type visitorLists struct {
 	blocks   []hashBlock
 	free     uint32   // chain of blocks that compact gave back
@@ -133,7 +136,8 @@ func (v *visitorLists) freeChain(e *delta) {
 	e.length = 0
 }
 
-// sketch returns an entry's visitors. The sketch shares memory with v or with scratch, which it returns, maybe grown.
+// sketch returns an entry's visitors. The sketch shares memory with v or with scratch, which it
+// returns, maybe grown.
 func (v *visitorLists) sketch(e *delta, scratch []uint64) (Sketch, []uint64) {
 	if e.length == visitorsDense {
 		return v.sketches[e.chain], scratch

@@ -31,7 +31,8 @@ type flipper struct {
 	healthy map[string]string
 }
 
-// flipChild does "FOLDER DIR SEED FROM TO": trials from ≤ i < to, each of which begins and ends with a line.
+// flipChild does "FOLDER DIR SEED FROM TO": trials from ≤ i < to, each of which begins and ends
+// with a line.
 func flipChild() {
 	f := &flipper{dir: os.Args[2], files: map[string][]byte{}}
 	seed, _ := strconv.ParseUint(os.Args[3], 10, 64)

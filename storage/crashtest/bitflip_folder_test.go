@@ -35,8 +35,8 @@ type builder struct {
 	n     int
 }
 
-// buildFolder does "DIR": it makes a data folder, and ends as a killed process does: with a log that is in no table, and hits
-// that are in the journal only.
+// buildFolder does "DIR": it makes a data folder, and ends as a killed process does: with a log
+// that is in no table, and hits that are in the journal only.
 func buildFolder() {
 	b := &builder{}
 	for round := range folderRounds {

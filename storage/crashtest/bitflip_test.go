@@ -15,9 +15,9 @@ import (
 	"testing"
 )
 
-// TestAFlippedBitIsNeverSilentlyWrong flips one bit of one file of a data folder at a time, opens it, and looks at
-// everything. It is refused, or what cannot be read is an error, or all is right; or hits of the journal are missing, and that
-// is said.
+// TestAFlippedBitIsNeverSilentlyWrong flips one bit of one file of a data folder at a time, opens
+// it, and looks at everything. It is refused, or what cannot be read is an error, or all is right;
+// or hits of the journal are missing, and that is said.
 func TestAFlippedBitIsNeverSilentlyWrong(t *testing.T) {
 	trials := number(t, "SHUNTTEST_FLIPS", 40)
 	p := &flipProof{t: t, folder: t.TempDir(), seed: seed(t), results: map[string]map[string]int{}, texts: map[string]int{}}
@@ -78,7 +78,8 @@ func (p *flipProof) trials(dir string, from, to uint64) {
 	}
 }
 
-// read notes what a child says. It returns the number after the last trial that has begun, and that trial if it has not ended.
+// read notes what a child says. It returns the number after the last trial that has begun, and that
+// trial if it has not ended.
 func (p *flipProof) read(said string, from uint64) (next uint64, open string) {
 	for line := range strings.Lines(said) {
 		line = strings.TrimSpace(line)

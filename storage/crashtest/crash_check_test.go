@@ -91,8 +91,8 @@ func (h *history) checkDrawn(s *session, c *crash, rows map[string]found) {
 	}
 }
 
-// checkHits checks that hits are those that were answered before a kill, or that a flush had committed before a power cut,
-// and no more than were sent.
+// checkHits checks that hits are those that were answered before a kill, or that a flush had
+// committed before a power cut, and no more than were sent.
 func (h *history) checkHits(c *crash, row string, f *found) {
 	if f.hits == nil {
 		return

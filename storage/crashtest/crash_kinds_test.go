@@ -65,8 +65,8 @@ func (h *history) plan(journal string) *crash {
 	return c
 }
 
-// take is the crash. The journal is copied first: what is recorded while the file system is cloned came after it, and what is
-// flushed meanwhile is not counted twice.
+// take is the crash. The journal is copied first: what is recorded while the file system is cloned
+// came after it, and what is flushed meanwhile is not counted twice.
 func (c *crash) take(fs *vfs.MemFS, journal string) {
 	kept := c.stale
 	if c.kill || c.mixed {
@@ -84,7 +84,8 @@ func (c *crash) take(fs *vfs.MemFS, journal string) {
 	}
 }
 
-// of makes c a crash that came while what earlier left was opened: nothing was acknowledged in between.
+// of makes c a crash that came while what earlier left was opened: nothing was acknowledged in
+// between.
 func (c *crash) of(earlier *crash) {
 	c.opening, c.moments = true, earlier.moments
 	if c.kill && !earlier.kill { // of the journal there was no more than the power cut had left
@@ -166,7 +167,7 @@ func (p *trap) set(n int, spring func()) (sprung <-chan struct{}) {
 	return p.sprung
 }
 
-// disarm tells whether the trap had not sprung.
+// disarm reports whether the trap had not sprung.
 func (p *trap) disarm() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,16 +18,18 @@ const (
 	dataDir         = "/data/store"
 	crashesAHistory = 25
 
-	// A crash comes before one of so many file-system operations that write: a few milliseconds of work.
+	// A crash comes before one of so many file-system operations that write: a few milliseconds of
+	// work.
 	writesToCrash     = 120
 	writesToCrashOpen = 60
 )
 
 var owners = []uint32{1, 2}
 
-// TestNothingAcknowledgedIsLostByACrash goes through histories of operations from several goroutines, each of which crashes
-// and is opened again many times. A kill leaves all that was written, and the hit journal; a power cut leaves 0, 10 or 50 %
-// of what was not synced, and the journal as it was some time before, in part, or not at all.
+// TestNothingAcknowledgedIsLostByACrash goes through histories of operations from several
+// goroutines, each of which crashes and is opened again many times. A kill leaves all that was
+// written, and the hit journal; a power cut leaves 0, 10 or 50 % of what was not synced, and the
+// journal as it was some time before, in part, or not at all.
 func TestNothingAcknowledgedIsLostByACrash(t *testing.T) {
 	crashes, first := int(number(t, "SHUNTTEST_CRASHES", 60)), seed(t)
 	total := new(crashTable)

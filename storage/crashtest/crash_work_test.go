@@ -23,8 +23,8 @@ const (
 	patienceLong = 20 * time.Second
 )
 
-// work has workers do what they like until sprung is closed. In part of the crashes they stop hitting before, so that it is
-// known exactly what was answered.
+// work has workers do what they like until sprung is closed. In part of the crashes they stop
+// hitting before, so that it is known exactly what was answered.
 func (h *history) work(l *life, sprung <-chan struct{}) {
 	var stop atomic.Bool
 	var wg sync.WaitGroup
@@ -48,7 +48,8 @@ func (h *history) work(l *life, sprung <-chan struct{}) {
 	wg.Wait()
 }
 
-// worker writes the rows that are its own, so that the ledger knows the order; aliases that others race for; and hits any.
+// worker writes the rows that are its own, so that the ledger knows the order; aliases that others
+// race for; and hits any.
 type worker struct {
 	h      *history
 	s      *session
@@ -170,7 +171,8 @@ func (w *worker) draw() {
 	w.outcome(a, detail, err)
 }
 
-// race creates an alias that others create as well, by the one or the other case; whose it is deletes it.
+// race creates an alias that others create as well, by the one or the other case; whose it is
+// deletes it.
 func (w *worker) race() {
 	d := w.draft()
 	d.Alias, d.Owner = fmt.Sprintf("race-%d", w.rng.IntN(races)), 1
@@ -257,7 +259,8 @@ func (w *worker) hit() {
 	}
 }
 
-// spread makes a visitor's hash of a number: a sketch expects uniform bits (SplitMix64's finalizer).
+// spread makes a visitor's hash of a number: a sketch expects uniform bits (SplitMix64's
+// finalizer).
 func spread(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb

@@ -20,7 +20,8 @@ import (
 
 func init() { tasks["faults"] = faultChild }
 
-// A script is the same for the same seed, so that whoever reads what a child says of step n knows what that was.
+// A script is the same for the same seed, so that whoever reads what a child says of step n knows
+// what that was.
 type script struct {
 	steps []step
 }

@@ -26,9 +26,10 @@ const (
 	exitPanic     = 2
 )
 
-// TestAFailedFileOperationIsHarmlessOrClear fails each file-system operation of a scripted run, in each way, each in a
-// process of its own. The process goes on, or ends with a clear line; and afterwards everything that it has acknowledged is
-// there. SHUNTTEST_FAULT_STEP=1 takes each operation.
+// TestAFailedFileOperationIsHarmlessOrClear fails each file-system operation of a scripted run, in
+// each way, each in a process of its own. The process goes on, or ends with a clear line; and
+// afterwards everything that it has acknowledged is there. SHUNTTEST_FAULT_STEP=1 takes each
+// operation.
 func TestAFailedFileOperationIsHarmlessOrClear(t *testing.T) {
 	p := &faultProof{t: t, seed: seed(t)}
 	dry := p.play(0, notDone)
@@ -185,7 +186,8 @@ func (r *run) outcome() string {
 	return "!ends without a clear line"
 }
 
-// refusedAfterFault tells whether a step was refused for the fault's sake: others are because there is no such link.
+// refusedAfterFault reports whether a step was refused for the fault's sake: others are because
+// there is no such link.
 func (r *run) refusedAfterFault() bool {
 	for line := range strings.Lines(r.stdout) {
 		if strings.HasPrefix(line, "refuse") && !strings.Contains(line, "not found") && !strings.Contains(line, "taken") {

@@ -24,7 +24,8 @@ var faultModes = []faultMode{notDone, done, halfDone, noSpace, noHandles}
 
 const passingFaults = 3
 
-// faultFS is a file system whose operation number k fails. (Pebble's errorfs fails before the operation only.)
+// faultFS is a file system whose operation number k fails. (Pebble's errorfs fails before the
+// operation only.)
 type faultFS struct {
 	vfs.FS
 	k     int64
@@ -68,7 +69,8 @@ func (f *faultFS) errno() error {
 	return syscall.EIO
 }
 
-// do does an operation, or fails it. What fails for a while fails from operation k on, if it wants what there is none of.
+// do does an operation, or fails it. What fails for a while fails from operation k on, if it wants
+// what there is none of.
 func (f *faultFS) do(k kind, op, path string, do func() error, half func()) error {
 	n := f.n.Add(1)
 	passing := f.mode == noSpace || f.mode == noHandles

@@ -19,7 +19,8 @@ type attempt struct {
 	refused      bool  // it has not happened and will not
 }
 
-// ledger is what was asked for and what was acknowledged, row by row. A row is a link's code or the key of an account.
+// ledger is what was asked for and what was acknowledged, row by row. A row is a link's code or the
+// key of an account.
 type ledger struct {
 	mu    sync.Mutex
 	clock int64
@@ -79,8 +80,9 @@ func (l *ledger) refuse(a *attempt) {
 // gone is what a row is before anything was asked of it.
 var gone = new(attempt)
 
-// candidates returns what a row may be after a crash between two moments: what was acknowledged last before it, and what was
-// under way. Of two that were under way together the ledger does not know which came last.
+// candidates returns what a row may be after a crash between two moments: what was acknowledged
+// last before it, and what was under way. Of two that were under way together the ledger does not
+// know which came last.
 func (l *ledger) candidates(row string, from, to int64) (may []*attempt) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,7 +94,8 @@ func (l *ledger) candidates(row string, from, to int64) (may []*attempt) {
 	return append(may, l.lastLocked(row, from)...)
 }
 
-// lastLocked returns what was acknowledged before a moment and not followed by what was begun, and acknowledged, after it.
+// lastLocked returns what was acknowledged before a moment and not followed by what was begun, and
+// acknowledged, after it.
 func (l *ledger) lastLocked(row string, before int64) (last []*attempt) {
 	newest := int64(0) // when the last of them all was begun
 	for _, a := range l.rows[row] {
@@ -111,7 +114,8 @@ func (l *ledger) lastLocked(row string, before int64) (last []*attempt) {
 	return last
 }
 
-// nameless returns the creation under way that row may be the outcome of: its code was not known when the crash came.
+// nameless returns the creation under way that row may be the outcome of: its code was not known
+// when the crash came.
 func (l *ledger) nameless(state string) *attempt {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,7 +148,7 @@ type found struct {
 	counted, unique uint64
 }
 
-// settle begins the ledger anew with what was found: it is durable, since it was seen.
+// settle begins the ledger again with what was found: it is durable, since it was seen.
 func (l *ledger) settle(rows map[string]found) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -174,8 +178,9 @@ func (l *ledger) last(row string) *attempt {
 	return gone
 }
 
-// latest returns what a row was last made by steps that came one after the other, or may have been: a creation whose outcome
-// stayed unknown has happened if a later step finds its link, and a deletion has not.
+// latest returns what a row was last made by steps that came one after the other, or may have been:
+// a creation whose outcome stayed unknown has happened if a later step finds its link, and a
+// deletion has not.
 func (l *ledger) latest(row string) *attempt {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,7 +192,7 @@ func (l *ledger) latest(row string) *attempt {
 	return gone
 }
 
-// knows tells whether anything was asked of a row by its name.
+// knows reports whether anything was asked of a row by its name.
 func (l *ledger) knows(row string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -249,7 +254,7 @@ func (h *hits) hit(visitor int, do func() bool) {
 	}
 }
 
-// recovered begins anew with what was found.
+// recovered begins again with what was found.
 func (h *hits) recovered(n, visitors uint64) {
 	h.sent.Store(n)
 	h.answered.Store(n)

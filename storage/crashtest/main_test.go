@@ -12,7 +12,8 @@ import (
 // childEnv makes the test binary a process that does one task.
 const childEnv = "SHUNTTEST_CHILD"
 
-// tasks are what a child can do, by the name that childEnv begins with. What follows it is in os.Args.
+// tasks are what a child can do, by the name that childEnv begins with. What follows it is in
+// os.Args.
 var tasks = map[string]func(){}
 
 func TestMain(m *testing.M) {

@@ -166,8 +166,8 @@ func (s *session) codes() (codes map[string]uint32, err error) {
 	return codes, err
 }
 
-// checkTogether checks what must hold of all rows together: the lists of owners are the live links, and the figures of
-// owners are those of all links that they had.
+// checkTogether checks what must hold of all rows together: the lists of owners are the live links,
+// and the figures of owners are those of all links that they had.
 func (s *session) checkTogether(owners ...uint32) error {
 	codes, err := s.codes()
 	if err != nil {

@@ -89,7 +89,8 @@ func readValues(part []byte, rowHits uint64) valueReader {
 	return r
 }
 
-// next reads a value, or tells that there is none: then end tells whether all was well.
+// next reads a value. It returns false if there are no more, or if one is malformed, which end
+// returns.
 func (r *valueReader) next() bool {
 	if r.left > 0 {
 		return r.nextOfSeveral(false)
@@ -164,7 +165,7 @@ func checkBreakdowns(part []byte, rowHits uint64) error {
 	return r.end()
 }
 
-// CheckDimensions refuses what would be written but not read again.
+// CheckDimensions refuses breakdowns that could be written but not read again.
 func CheckDimensions(t *engine.Tally) error {
 	for i := range t.Dimensions {
 		if err := checkBreakdown(t.Dimensions[i], engine.Dimension(i), t.Hits); err != nil {

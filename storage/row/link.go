@@ -15,8 +15,8 @@ const (
 	indexVersion    = 1
 	deletionVersion = 1
 
-	// knownFlags are the flag bits of a hot record of version 1. Three of them say which fields follow;
-	// a bit that brings no field with it needs no change here.
+	// knownFlags are the flag bits of a hot record of version 1. Three of them say which fields
+	// follow; a bit that brings no field with it needs no change here.
 	knownFlags = engine.DurableFlags
 
 	// maxHostBytes is how much of a host the indexes keep. A host name has at most 253 bytes.
@@ -69,7 +69,7 @@ func DecodeHot(code, v []byte) (engine.HotView, error) {
 	return h, r.end()
 }
 
-// OwnHot returns h with memory of its own.
+// OwnHot returns a copy of h that shares no memory with it.
 func OwnHot(h *engine.HotView) engine.Hot {
 	return engine.Hot{
 		Code: string(h.Code), ID: h.ID, Owner: h.Owner, Flags: h.Flags, ExpiresAtMs: h.ExpiresAtMs, MaxHits: h.MaxHits,
@@ -119,8 +119,8 @@ func DecodeCold(v []byte) (engine.Cold, error) {
 	return c, r.end()
 }
 
-// IndexValue is what the indexes by owner and by tag tell of a link, so that a list that is
-// filtered by a prefix of code, host or title reads no other record.
+// IndexValue is the part of a link that the indexes by owner and by tag hold, so that a list that
+// is filtered by a prefix of code, host or title reads no other record.
 type IndexValue struct{ Code, Host, Title string }
 
 // AppendIndexValue appends an index value.
@@ -143,7 +143,7 @@ func DecodeIndexValue(v []byte) (IndexValue, error) {
 	return x, r.end()
 }
 
-// DecodeIndexCode reads the code of an index value, and looks at no more than that.
+// DecodeIndexCode decodes the code of an index value, and nothing else.
 func DecodeIndexCode(v []byte) (string, error) {
 	r := readValue("index value", v, indexVersion)
 	code := string(r.bytes(engine.MaxCodeBytes))
@@ -169,7 +169,8 @@ func DecodeDeletion(v []byte) (code string, err error) {
 	return code, r.end()
 }
 
-// HostOf returns the host of a target, with its port if it has one, as far as the indexes keep it.
+// HostOf returns the host of a target, with its port if it has one, cut to the length that the
+// indexes keep.
 func HostOf(target string) string {
 	_, host, _ := strings.Cut(target, "://")
 	if end := strings.IndexAny(host, "/?#"); end >= 0 {
@@ -178,7 +179,7 @@ func HostOf(target string) string {
 	return host[:min(len(host), maxHostBytes)]
 }
 
-// CheckMutation refuses what would be written but not read again.
+// CheckMutation refuses a mutation that could be written but not read again.
 func CheckMutation(m *engine.Mutation) error {
 	h, c := &m.Hot, &m.Cold
 	deleted := h.Flags&engine.FlagTombstone != 0

@@ -51,7 +51,7 @@ func DecodePositions(v []byte) (engine.Positions, error) {
 	return p, r.end()
 }
 
-// Stage is which of two tables, of hours or of days, the roll-up or a sweep goes over.
+// Stage says which of two tables, of hours or of days, the roll-up or a sweep goes over.
 type Stage byte
 
 const (
@@ -60,15 +60,15 @@ const (
 	StageDone // of a sweep only
 )
 
-// Mark says how far the roll-up went. In the order of (hour, stage, link id or owner), every row
-// before (Hour, Stage, Next) is contained in day and life rows, and none from there on is.
+// Mark says how far the roll-up has come. In the order of (hour, stage, link id or owner), every
+// row before (Hour, Stage, Next) is contained in day and life rows, and no other row is.
 type Mark struct {
 	Hour  uint32
 	Stage Stage
 	Next  uint64
 }
 
-// Passed tells whether the row of (hour, id) in the stage's table is contained in day and life
+// Passed reports whether the row of (hour, id) in the stage's table is contained in day and life
 // rows.
 func (m Mark) Passed(s Stage, hour uint32, id uint64) bool {
 	return hour < m.Hour || hour == m.Hour && (s < m.Stage || s == m.Stage && id < m.Next)
@@ -102,9 +102,9 @@ func DecodeMark(v []byte) (Mark, error) {
 	return m, r.end()
 }
 
-// Sweep says how far the deletion of old day rows went. In the order of (Stage, link id or owner),
-// no row of a day before FirstDay is left before (Stage, Next), but for those that were rolled up
-// later.
+// Sweep says how far the deletion of old day rows has come. In the order of (Stage, link id or
+// owner), no row of a day before FirstDay is left before (Stage, Next), except rows that were
+// rolled up later.
 type Sweep struct {
 	FirstDay uint32
 	Stage    Stage
@@ -161,7 +161,7 @@ func DecodeBaseURL(v []byte) (string, error) {
 	return text, nil
 }
 
-// BaseURLProblem says why text cannot be kept as a base URL, "" if it can.
+// BaseURLProblem returns why text cannot be kept as a base URL, or "" if it can.
 func BaseURLProblem(text string) string {
 	visible := func(c rune) bool { return ' ' < c && c <= '~' }
 	switch {

@@ -14,8 +14,8 @@ var ErrCorrupt = errors.New("store is corrupt")
 // length before it, unless it ends the value. So there is exactly one encoding of everything, and a
 // decoder takes no other: decode and encode are inverse.
 
-// reader takes a value apart. The first failure sticks; the zero values that are read after it mean
-// nothing, and end returns it. Nothing is allocated unless something is wrong.
+// reader decodes a value from front to back. The first failure sticks; the zero values that are
+// read after it mean nothing, and end returns it. It allocates nothing unless something is wrong.
 type reader struct {
 	rest []byte
 	what string // is being read

@@ -20,9 +20,9 @@ const (
 	maxColdBytes = engine.MaxCodeBytes + engine.MaxTitleBytes + engine.MaxTags*(engine.MaxTagBytes+2) + 64
 )
 
-// AppendReceipt appends a receipt; sender and key are in the row's key. The link is there whole, as
-// it was answered: it may be edited or deleted since. Its hits of that moment stand in place of the
-// imported ones.
+// AppendReceipt appends a receipt; sender and key are in the row's key. The receipt holds the whole
+// link as it was answered, since the link may be edited or deleted later. The hits of that moment
+// stand in place of the imported ones.
 //
 //	┌───────────┬──────────────┬──────────────┬──────────────────────┬────────────┬─────────────┐
 //	│ version 1 │ created, ms  │ body hash 16 │ outcome 1: 0 created │ hot record │ cold record │
@@ -41,15 +41,14 @@ func AppendReceipt(dst []byte, r *engine.Receipt, hot *engine.Hot, cold *engine.
 	return AppendCold(dst, &answered)
 }
 
-// appendReceiptStart appends what all receipts begin with.
+// appendReceiptStart appends the fields that all receipts begin with.
 func appendReceiptStart(dst []byte, r *engine.Receipt, outcome byte) []byte {
 	dst = binary.AppendVarint(append(dst, receiptVersion), r.CreatedAtMs)
 	return append(append(dst, r.Body[:]...), outcome)
 }
 
-// AppendBulkReceipt appends the receipt of a request for several links. Of a link it has only what
-// it is found by: with its 1,000 items of at most 75 bytes each it takes 75 KB, some 15 KB as a
-// rule.
+// AppendBulkReceipt appends the receipt of a request for several links. Of each link it has only
+// code and id: its 1,000 items of at most 75 bytes each take 75 KB at most, and usually some 15 KB.
 //
 //	┌───────────┬─────────────┬──────────────┬─────────────┬───────┐ ┌──────────────────────┬───────────┬────────┐
 //	│ version 1 │ created, ms │ body hash 16 │ outcome 1:  │ items │ │ outcome 1: 0 created │ [link id] │ [code] │ …
@@ -129,7 +128,7 @@ func readReceiptItems(r *reader) []engine.ReceiptItem {
 	return items
 }
 
-// checkReceiptItems refuses what would be written but not read again.
+// checkReceiptItems refuses items that could be written but not read again.
 func checkReceiptItems(items []engine.ReceiptItem) error {
 	if len(items) == 0 || len(items) > engine.MaxBulk {
 		return fmt.Errorf("receipt of %d items", len(items))
@@ -143,7 +142,7 @@ func checkReceiptItems(items []engine.ReceiptItem) error {
 	return nil
 }
 
-// DecodeReceiptTime reads when a receipt's request succeeded, and looks at no more than that.
+// DecodeReceiptTime decodes when a receipt's request succeeded, and nothing else.
 func DecodeReceiptTime(v []byte) (createdAtMs int64, err error) {
 	r := readValue("receipt", v, receiptVersion)
 	createdAtMs = r.varint()

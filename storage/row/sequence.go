@@ -8,10 +8,10 @@ import (
 const sequenceVersion = 1
 
 // Sequence says which batches a store contains. Batches that change it are numbered 1, 2, 3 … in
-// the order in which they stand in the write-ahead log, and each adds itself to one row by a merge.
-// A store that has lost nothing contains as many as the number of its last one; a crash takes only
-// the last ones, so that stays true. If some in the middle are gone (a damaged manifest that leaves
-// tables out, say), there are fewer.
+// the order of the write-ahead log, and each adds itself to one row by a merge. A store that has
+// lost nothing contains as many as the number of its last one; a crash takes only the last ones, so
+// that stays true. If some in the middle are missing (because a damaged manifest leaves tables out,
+// say), there are fewer.
 type Sequence struct {
 	Count uint64 // batches contained
 	Last  uint64 // the highest number among them

@@ -100,8 +100,8 @@ func exactHashes(dst []uint64, sketch []byte, keep bool) ([]uint64, error) {
 	return dst, r.err
 }
 
-// LeastVisitors returns how many visitors a row that CheckTally takes has at least: each has set
-// one register.
+// LeastVisitors returns a lower bound for the visitors of a row that CheckTally accepts: each has
+// set at most one register.
 func (t *RawTally) LeastVisitors() (n uint64) {
 	sketch := t.sketch
 	if sketch == nil {

@@ -27,10 +27,11 @@ const AllParts = engine.Visitors | engine.Breakdowns
 // Sum adds up tally rows. The zero value is an empty sum. It is made for many rows that are small:
 // a count, a few hashes, one value of each dimension, of which none costs an allocation.
 //
-//   - Hashes are gathered, and sorted once at the end. When they exceed what is counted exactly, or a row is dense, they go
-//     into registers, which dense rows are united with in place.
-//   - Referrers are kept in order, and their names once, in an arena. Countries, devices and browsers are one byte each, so
-//     each has a cell of its own, and a bit that tells whether it is used: those need no search, order or clearing.
+//   - Hashes are gathered, and sorted once at the end. When there are too many to be counted
+//     exactly, or a row is dense, they go into registers, with which dense rows are united in place.
+//   - Referrers are kept in order, and their names once, in an arena. Countries, devices and
+//     browsers are one byte each, so each has a cell of its own, and a bit that says whether it is
+//     used: those need no search, order or clearing.
 //
 // The result depends on nothing but what was added, unless there are more than maxLooseReferrers
 // referrers: cutting them in between is a merge of summaries like any other, with the same bound.
@@ -61,7 +62,7 @@ type byteCells struct {
 
 var sumPool = sync.Pool{New: func() any { return new(Sum) }}
 
-// NewSum returns an empty sum. release gives it back.
+// NewSum returns an empty sum; Release gives it back.
 func NewSum() *Sum { return sumPool.Get().(*Sum) }
 
 // Release gives s back. Nothing that aliases it may be used any more.
@@ -85,7 +86,7 @@ func (s *Sum) Reset() {
 	}
 }
 
-// Add adds what is wanted of a row. Nothing else of it is looked at.
+// Add adds the wanted parts of a row, and looks at nothing else of it.
 func (s *Sum) Add(row []byte, wanted engine.Parts) error {
 	raw, err := ParseTally(row)
 	if err != nil {
@@ -137,7 +138,8 @@ func (s *Sum) addDense(sketch []byte) error {
 	return nil
 }
 
-// unite frees hashes of repetitions, or puts them into registers if there are some or must be.
+// unite removes repeated hashes, or moves all hashes into registers if there are registers or must
+// be.
 func (s *Sum) unite() {
 	dense := len(s.registers) > 0
 	if !dense && s.unsorted {
@@ -197,8 +199,8 @@ func (s *Sum) addBreakdowns(part []byte, rowHits uint64) error {
 	return r.end()
 }
 
-// addReferrer adds hits of a referrer, of which the place is not before from, and returns the place
-// of the next one of the row: the names of a row ascend, and are often those of the rows before.
+// addReferrer adds hits of a referrer whose place is from or later, and returns where the next one
+// of the row can be: the names of a row ascend, and are often those of the rows before.
 func (s *Sum) addReferrer(from int, name []byte, hits uint64) (next int) {
 	at, found := from, false
 	if from < len(s.referrers) {
@@ -238,7 +240,7 @@ func (s *Sum) keep(name []byte) string {
 
 func aliasString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// cutReferrers makes room for further ones, in the arena as well.
+// cutReferrers makes room for more referrers, in the arena too.
 func (s *Sum) cutReferrers() {
 	s.referrers = s.referrers.Cut()
 	s.arena = nil
@@ -248,7 +250,7 @@ func (s *Sum) cutReferrers() {
 	}
 }
 
-// Empty tells whether nothing was counted.
+// Empty reports whether nothing was counted.
 func (s *Sum) Empty() bool {
 	return s.hits|s.bots|s.prefetches|s.heads == 0 && len(s.hashes)+len(s.registers) == 0
 }
@@ -285,7 +287,7 @@ func (s *Sum) AppendRow(dst []byte) []byte {
 	return dst
 }
 
-// OwnTally is tally, but what it returns is the caller's.
+// OwnTally is Tally, but its result belongs to the caller.
 func (s *Sum) OwnTally() engine.Tally {
 	t := s.Tally()
 	if !t.Visitors.Dense() {
@@ -298,7 +300,7 @@ func (s *Sum) OwnTally() engine.Tally {
 	return t
 }
 
-// GiveNames lets go of the names of referrers, so that the strings of the last tally stay as they
+// GiveNames gives the names of referrers up, so that the strings of the last tally stay as they
 // are.
 func (s *Sum) GiveNames() { s.arena = nil }
 

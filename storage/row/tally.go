@@ -8,7 +8,7 @@ import (
 
 const tallyVersion = 1
 
-// Flags of a tally row: which of its parts there are. What is zero or empty is not there.
+// Flags of a tally row say which parts it has. A part that is zero or empty is left out.
 const (
 	tallyHits = 1 << iota
 	tallyBots
@@ -70,7 +70,8 @@ func readTally(v []byte) (r reader, flags byte) {
 	return r, flags
 }
 
-// ParseTally looks at no more than the lengths of sketch and breakdowns.
+// ParseTally decodes the counts of a tally row, and checks no more of sketch and breakdowns than
+// their lengths.
 func ParseTally(v []byte) (RawTally, error) {
 	r, flags := readTally(v)
 	t := RawTally{
@@ -100,14 +101,14 @@ func (r *reader) count(flag byte) uint64 {
 	return n
 }
 
-// DecodeTallyHits reads the hits of a tally row, and looks at no more than that.
+// DecodeTallyHits decodes the hits of a tally row, and nothing else.
 func DecodeTallyHits(v []byte) (uint64, error) {
 	r, flags := readTally(v)
 	hits := r.count(flags & tallyHits)
 	return hits, r.err
 }
 
-// CheckTally tells whether v is a tally row. It allocates nothing unless something is wrong.
+// CheckTally checks that v is a tally row. It allocates nothing unless something is wrong.
 func CheckTally(v []byte) error {
 	raw, err := ParseTally(v)
 	if err == nil && raw.breakdowns != nil {

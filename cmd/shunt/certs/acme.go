@@ -21,19 +21,20 @@ import (
 const (
 	acmeFolder = "acme" // of the data folder; autocert makes it 0700 and its files 0600
 
-	// acmeLooks are in the lifetime of a certificate, but there is one an hour at least: how often it is asked for the one that is in
-	// force. autocert renews it by itself when a third of its lifetime is left, at most 30 days.
+	// acmeLooks is how often the current certificate is checked during its lifetime, but at least
+	// once an hour. autocert renews it by itself when a third of its lifetime is left, at most 30
+	// days.
 	acmeLooks        = 30
 	acmeLookInterval = time.Hour
 
-	// After a failure it is asked for again, by and by less often: certificate authorities count failures (Let's Encrypt: 5 an
-	// hour for a name).
+	// After failures the retries become rarer, because certificate authorities count failures
+	// (Let's Encrypt: 5 an hour for a name).
 	acmeMinRetry = 2 * time.Minute
 	acmeMaxRetry = time.Hour
 )
 
-// An ACME is the certificate of one domain from an ACME authority. It is got and renewed in the background, so that no
-// handshake waits for an authority, or asks it for anything.
+// An ACME is the certificate of one domain from an ACME authority. It is obtained and renewed in
+// the background, so that no handshake waits for an authority, or asks it for anything.
 type ACME struct {
 	domain  string
 	manager *autocert.Manager
@@ -64,7 +65,8 @@ func NewACME(o ACMEOptions, log *slog.Logger) *ACME {
 	}
 }
 
-// Challenges answers http-01 challenges. From its call on the authority is offered them; without it only tls-alpn-01.
+// Challenges answers http-01 challenges. From its call on the authority is offered them; without it
+// only tls-alpn-01.
 func (a *ACME) Challenges() http.Handler {
 	answer := a.manager.HTTPHandler(http.NotFoundHandler())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -75,7 +77,8 @@ func (a *ACME) Challenges() http.Handler {
 	})
 }
 
-// Certificate returns what a handshake is given: the authority's own gets the answer to its challenge.
+// Certificate returns what a handshake is given: the authority's own gets the answer to its
+// challenge.
 func (a *ACME) Certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if slices.Equal(hello.SupportedProtos, []string{acme.ALPNProto}) {
 		return a.manager.GetCertificate(hello)
@@ -112,11 +115,11 @@ func (a *ACME) Run(ctx context.Context) error {
 	}
 }
 
-// acmeNeeds is what autocert's errors do not say: they leave out why the authority could not verify the domain.
+// acmeNeeds adds what autocert's errors leave out: why the authority could not verify the domain.
 const acmeNeeds = "the domain's port 443 must lead to --listen, or its port 80 to --http-redirect-listen"
 
-// look says if the certificate should have been renewed by now, since autocert keeps its failures to itself, and returns when to
-// look again.
+// look logs a warning if the certificate should have been renewed by now, because autocert does not
+// report its failures. It returns when to look again.
 func (a *ACME) look(now time.Time) (wait time.Duration) {
 	leaf := a.current.Load().Leaf
 	lifetime := leaf.NotAfter.Sub(leaf.NotBefore)
@@ -128,8 +131,9 @@ func (a *ACME) look(now time.Time) (wait time.Duration) {
 	return max(time.Second, min(lifetime/acmeLooks, acmeLookInterval))
 }
 
-// fetch asks for the certificate in force: autocert's memory has it, or its folder, or else the authority is asked, which may take
-// minutes. autocert cannot be told to stop, so its goroutine is left behind when ctx ends, which is when the process does.
+// fetch asks for the certificate in force: autocert's memory has it, or its folder, or else the
+// authority is asked, which may take minutes. autocert cannot be stopped, so its goroutine stays
+// when ctx ends, which is when the process ends.
 func (a *ACME) fetch(ctx context.Context) error {
 	type result struct {
 		cert *tls.Certificate
@@ -161,7 +165,7 @@ func (a *ACME) take(cert *tls.Certificate, err error) error {
 		return err
 	}
 	if old := a.current.Swap(cert); old == nil || !old.Leaf.Equal(cert.Leaf) {
-		a.log.Info("there is a certificate", slog.String("domain", a.domain), slog.Time("expires", cert.Leaf.NotAfter))
+		a.log.Info("using a certificate", slog.String("domain", a.domain), slog.Time("expires", cert.Leaf.NotAfter))
 	}
 	return nil
 }

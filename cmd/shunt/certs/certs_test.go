@@ -33,7 +33,7 @@ func serial(t *testing.T, from Source) int64 {
 	return c.Leaf.SerialNumber.Int64()
 }
 
-func TestAReplacedCertificateIsTakenAndABadOneIsSaidOnce(t *testing.T) {
+func TestANewCertificateIsUsedABadOneLoggedOnce(t *testing.T) {
 	a := certtest.NewAuthority(t)
 	files := certtest.NewFolder(t, nil, nil)
 	firstCert, firstKey := a.Issue()
@@ -86,7 +86,7 @@ func TestAReplacedCertificateIsTakenAndABadOneIsSaidOnce(t *testing.T) {
 	}
 }
 
-func TestAHalfRenewedPairIsSaidToBeThat(t *testing.T) {
+func TestAHalfRenewedPairIsLoggedAsSuch(t *testing.T) {
 	a := certtest.NewAuthority(t)
 	cert, key := a.Issue()
 	_, laterKey := a.Issue()
@@ -123,7 +123,7 @@ func handshake(t *testing.T, from Source, config *tls.Config) (tls.ConnectionSta
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = server.Handshake() // the client tells
+		_ = server.Handshake() // the client reports it
 		_ = ours.Close()
 	}()
 	client := tls.Client(theirs, config)
@@ -133,7 +133,7 @@ func handshake(t *testing.T, from Source, config *tls.Config) (tls.ConnectionSta
 	return client.ConnectionState(), err
 }
 
-func TestTLSIsOfToday(t *testing.T) {
+func TestOnlyModernTLSIsSpoken(t *testing.T) {
 	a := certtest.NewAuthority(t)
 	certPEM, keyPEM := a.Issue()
 	files := certtest.NewFolder(t, certPEM, keyPEM)
@@ -163,7 +163,7 @@ func TestTLSIsOfToday(t *testing.T) {
 	}
 }
 
-func TestAnACMESourceIsForItsDomainOnlyAndNeverWaits(t *testing.T) {
+func TestAnACMESourceServesItsDomainOnlyAndNeverWaits(t *testing.T) {
 	asked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 	defer asked.Close()
 	dir := t.TempDir()
@@ -219,7 +219,7 @@ func TestAnACMESourceIsForItsDomainOnlyAndNeverWaits(t *testing.T) {
 	}
 }
 
-func TestACertificateThatIsNotRenewedInTimeIsSaid(t *testing.T) {
+func TestACertificateNotRenewedInTimeIsLogged(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, c := range map[string]struct {
 		lifetime, left time.Duration

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// lookInterval is how often the files are read. A new pair is taken when it is the same in two looks running, so that
-	// a certificate without its key yet is no error.
+	// lookInterval is how often the files are read. A new pair is taken when it is the same in two
+	// looks running, so that a certificate whose key is not there yet is not an error.
 	lookInterval = time.Second
 
 	maxFileBytes = 1 << 20 // stops a wrong path from being read whole
@@ -62,20 +62,20 @@ func (f *Files) read() (certPEM, keyPEM []byte, err error) {
 	return certPEM, keyPEM, nil
 }
 
-// mismatch reports whether err, of tls.X509KeyPair, says that a certificate and a key, each whole, are not of one pair. It has no
-// type; a test holds its text.
+// mismatch reports whether err, of tls.X509KeyPair, says that a certificate and a key, each whole,
+// are not of one pair. It has no type; a test holds its text.
 func mismatch(err error) bool { return strings.Contains(err.Error(), "does not match public key") }
 
-// pairError says what is wrong with the files.
+// pairError explains what is wrong with the files.
 func (f *Files) pairError(err error) error {
 	why := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "tls: "), "x509: ")
 	switch {
 	case mismatch(err):
 		why = "the key does not belong to the certificate"
 	case strings.Contains(why, "find any PEM data in certificate"):
-		why = "there is no certificate in PEM in the first"
+		why = "the first has no certificate in PEM"
 	case strings.Contains(why, "find any PEM data in key"):
-		why = "there is no private key in PEM in the second"
+		why = "the second has no private key in PEM"
 	}
 	return fmt.Errorf("--tls-cert %s, --tls-key %s: %s", f.certPath, f.keyPath, why)
 }
@@ -93,7 +93,7 @@ func readBounded(path string) ([]byte, error) {
 	return text, err
 }
 
-// digest stands for what a look has seen.
+// digest identifies what one look has seen.
 func digest(certPEM, keyPEM []byte, err error) [sha256.Size]byte {
 	sum := sha256.Sum256(certPEM)
 	all := append(sum[:], keyPEM...)
@@ -122,8 +122,8 @@ func (f *Files) Run(ctx context.Context) error {
 	}
 }
 
-// look takes the pair if it is another one than before, and has not changed since the last look. What is no pair is said once,
-// and the old pair stays.
+// look takes the pair if it differs from the current one and has not changed since the last look.
+// Files that are not a pair are logged once, and the old pair stays.
 func (f *Files) look() {
 	certPEM, keyPEM, err := f.read()
 	sum := digest(certPEM, keyPEM, err)
@@ -147,15 +147,15 @@ func (f *Files) look() {
 	f.log.Info("the certificate has been replaced", slog.String("cert", f.certPath), slog.Time("expires", pair.Leaf.NotAfter))
 }
 
-// sayRefused says why the files that there are now are not taken. Whoever renews a certificate replaces one file after the other.
+// sayRefused logs why the current files are not taken. A renewal replaces one file after the other.
 func (f *Files) sayRefused(err error) {
 	files := []any{slog.String("cert", f.certPath), slog.String("key", f.keyPath)}
 	if mismatch(err) {
-		f.log.Warn("the certificate does not match its key yet: one of the files has been replaced, and the other not; going on "+
-			"with the old pair until both are", files...)
+		f.log.Warn("the certificate does not match its key yet: only one of the files has been replaced; still using "+
+			"the old pair until both are", files...)
 		return
 	}
-	f.log.Warn("the certificate has been replaced by something that is not a certificate and its key; going on with the old pair",
+	f.log.Warn("the certificate files were replaced, but they are not a certificate and its key; still using the old pair",
 		append(files, slog.Any("cause", err))...)
 }
 

@@ -13,8 +13,9 @@ type Source interface {
 	Run(ctx context.Context) error                              // keeps it up to date
 }
 
-// TLSConfig is TLS 1.2 and 1.3 with forward secrecy and authenticated encryption (RFC 9325), for HTTP/1.1: fasthttp speaks no
-// other, so h2 is not offered, which autocert's own configuration does.
+// TLSConfig is TLS 1.2 and 1.3 with forward secrecy and authenticated encryption (RFC 9325), for
+// HTTP/1.1: fasthttp speaks no other, so h2 is not offered, which autocert's own configuration
+// does.
 func TLSConfig(from Source) *tls.Config {
 	c := &tls.Config{
 		GetCertificate: from.Certificate,

@@ -14,8 +14,8 @@ import (
 	"shunt/engine/plural"
 )
 
-// A Console says on standard error what a server is doing: to a person at a terminal in a few lines, to everything else
-// as log lines. Standard output stays free for results.
+// A Console writes to standard error what a server is doing: a few lines for a person at a
+// terminal, log lines otherwise. Standard output stays free for results.
 type Console struct {
 	Log    *slog.Logger
 	w      io.Writer
@@ -41,8 +41,8 @@ func New(w io.Writer, format string, level slog.Level) *Console {
 	return c
 }
 
-// forPeople writes a duration as 1.2s in every format: as JSON has it, it would be a number of nanoseconds. And it writes an
-// error as commands print it: as text has it (%+v), those of Pebble would be stack traces.
+// forPeople writes a duration as 1.2s in every format; in JSON it would be a number of nanoseconds.
+// It writes an error as commands print it; with text's %+v, errors of Pebble would be stack traces.
 func forPeople(_ []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Any().(type) {
 	case time.Duration:
@@ -78,7 +78,7 @@ func (c *Console) Listening(a Addresses, created bool) {
 	fmt.Fprintf(c.w, "  data                 %s\n\n", folder)
 }
 
-// Next says which command to run next.
+// Next shows the command to run next.
 func (c *Console) Next(why string, command ...string) {
 	for i, word := range command {
 		command[i] = Quote(word)
@@ -96,7 +96,7 @@ const (
 	logProgressInterval    = 5 * time.Second
 )
 
-// Loading shows how many links are loaded; it may be called from any goroutine, and as often as one likes.
+// Loading shows how many links are loaded; any goroutine may call it, as often as needed.
 func (c *Console) Loading(start time.Time, loaded uint64) {
 	p := &c.progress
 	p.Lock()
@@ -130,7 +130,7 @@ func (c *Console) Loaded(links uint64, took time.Duration) {
 	}
 }
 
-// Ready says that every link is there.
+// Ready says that all links are loaded.
 func (c *Console) Ready(links uint64) {
 	if !c.person {
 		c.Log.Info("ready")
@@ -145,7 +145,7 @@ func (c *Console) Draining() {
 		c.Log.Info("draining; a second signal stops at once")
 		return
 	}
-	fmt.Fprintln(c.w, "\nFinishing what is under way; press Ctrl-C again to stop at once.")
+	fmt.Fprintln(c.w, "\nFinishing open requests; press Ctrl-C again to stop at once.")
 }
 
 // Stopped says that the server has stopped and everything is on disk.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// load tells c of a million links, 100,000 of them every 300 ms.
+// load reports a million links to c, 100,000 of them every 300 ms.
 func load(c *Console) {
 	start := time.Now()
 	for loaded := uint64(100_000); loaded <= 1_000_000; loaded += 100_000 {
@@ -46,7 +46,7 @@ func TestProgressIsAFewLogLinesInAPipe(t *testing.T) {
 	})
 }
 
-func TestAShortLoadIsNotDrawn(t *testing.T) {
+func TestAShortLoadShowsNoProgress(t *testing.T) {
 	var out strings.Builder
 	c := New(&out, "text", slog.LevelInfo)
 	c.person = true
@@ -57,7 +57,7 @@ func TestAShortLoadIsNotDrawn(t *testing.T) {
 	}
 }
 
-func TestThePersonIsToldWhatToPasteIntoAShell(t *testing.T) {
+func TestNextCommandsCanBePastedIntoAShell(t *testing.T) {
 	var out strings.Builder
 	c := New(&out, "text", slog.LevelInfo)
 	c.person = true

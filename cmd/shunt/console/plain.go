@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// PlainText returns err's text for people: what the system and the standard library put into it (the names of system calls, of
-// packages and of functions) is said in words. The rest of the text stays.
+// PlainText returns err's text for people: names of system calls, packages and functions, which the
+// system and the standard library put into it, become words. The rest of the text stays.
 func PlainText(err error) string {
 	text := err.Error()
 	for _, inner := range chain(err) {
@@ -25,7 +25,8 @@ func PlainText(err error) string {
 	return withoutPackages.Replace(text)
 }
 
-// withoutPackages takes away what begins the errors of our packages: a person has one program. The last is a mark of Pebble's.
+// withoutPackages removes the prefixes of our packages, because a person knows one program. The
+// last is a mark of Pebble's.
 var withoutPackages = strings.NewReplacer(
 	"storage: backup: ", "", "storage: restore: ", "", "storage: check: ", "", "storage: ", "", "engine: ", "", "client: ", "",
 	"pebble: ", "", "\n<corruption detail carrier>", "")
@@ -55,7 +56,7 @@ func chain(err error) []error {
 	return all
 }
 
-// plainOne returns the plain text of an error of the standard library; "": it is none of those.
+// plainOne returns the plain text of an error of the standard library; "" for other errors.
 func plainOne(err error) string {
 	switch e := err.(type) {
 	case *fs.PathError:
@@ -76,19 +77,19 @@ func plainOne(err error) string {
 	return ""
 }
 
-// plainRequest says why a request got no answer.
+// plainRequest explains why a request got no answer.
 func plainRequest(e *url.Error) string {
 	notTLS := errors.As(e.Err, new(tls.RecordHeaderError)) || strings.Contains(e.Err.Error(), "HTTP response to HTTPS client")
 	switch {
 	case notTLS:
-		return "it speaks plain HTTP, and not HTTPS: write http:// before the address"
+		return "it speaks plain HTTP, not HTTPS: write http:// before the address"
 	case errors.Is(e.Err, io.EOF), errors.Is(e.Err, io.ErrUnexpectedEOF):
 		return "the connection ended before it"
 	}
 	return PlainText(e.Err)
 }
 
-// plainPath says what is wrong with a file or folder.
+// plainPath explains what is wrong with a file or folder.
 func plainPath(op, path string, err error) string {
 	switch {
 	case strings.HasPrefix(op, "mkdir") && !errors.Is(err, syscall.ENOSPC):
@@ -98,14 +99,14 @@ func plainPath(op, path string, err error) string {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Sprintf("this user may not use %s: permission denied", path)
 	case errors.Is(err, syscall.EISDIR):
-		return fmt.Sprintf("%s is a folder, and not a file", path)
+		return fmt.Sprintf("%s is a folder, not a file", path)
 	case errors.Is(err, syscall.ENOTDIR):
-		return fmt.Sprintf("%s is a file, or in one, and not a folder", path)
+		return fmt.Sprintf("%s is a file, or in one, not a folder", path)
 	}
 	return fmt.Sprintf("%s: %v", path, err)
 }
 
-// plainConnection says why somebody could not be reached.
+// plainConnection explains why an address could not be reached.
 func plainConnection(e *net.OpError) string {
 	name := errors.As(e.Err, new(*net.DNSError))
 	switch {
@@ -114,26 +115,27 @@ func plainConnection(e *net.OpError) string {
 	case e.Timeout():
 		return fmt.Sprintf("%s does not answer", e.Addr)
 	case errors.Is(e, syscall.ECONNREFUSED):
-		return fmt.Sprintf("nothing listens at %s", e.Addr)
+		return fmt.Sprintf("nothing listens on %s", e.Addr)
 	case errors.Is(e, syscall.ENETUNREACH), errors.Is(e, syscall.EHOSTUNREACH):
-		return fmt.Sprintf("there is no way to %s", e.Addr)
+		return fmt.Sprintf("there is no route to %s", e.Addr)
 	}
 	return fmt.Sprintf("%s: %s", e.Addr, PlainText(e.Err))
 }
 
-// ListenError says why flag's address cannot be listened on, and what to do. program is the path of this one.
+// ListenError explains why the address of flag cannot be listened on, and what to do. program is
+// the path of this one.
 func ListenError(flag, address, program string, err error) error {
 	_, port, _ := net.SplitHostPort(address)
 	switch {
 	case errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("%s %s: this user may not listen on port %s. Allow it to this program by\n"+
+		return fmt.Errorf("%s %s: this user may not listen on port %s. Allow this program to do so with\n"+
 			"  sudo setcap 'cap_net_bind_service=+ep' %s\n"+
-			"or in its systemd unit by\n"+
+			"or in its systemd unit with\n"+
 			"  AmbientCapabilities=CAP_NET_BIND_SERVICE\n"+
-			"or choose a port above 1023 by %s", flag, address, port, Quote(program), flag)
+			"or choose a port above 1023 with %s", flag, address, port, Quote(program), flag)
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%s %s: port %s is in use by another program, maybe by another shunt; stop that "+
-			"(ss -ltnp 'sport = :%s' names it), or choose another port by %s", flag, address, port, port, flag)
+		return fmt.Errorf("%s %s: port %s is in use by another program, perhaps by another shunt; stop it "+
+			"(ss -ltnp 'sport = :%s' names it), or choose another port with %s", flag, address, port, port, flag)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return fmt.Errorf("%s %s: this machine does not have that address; use one of its own, or :%s for all of them", flag, address, port)
 	}

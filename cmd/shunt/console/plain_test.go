@@ -18,11 +18,11 @@ import (
 func TestAPortBelow1024IsExplained(t *testing.T) {
 	refused := &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", syscall.EACCES)}
 	got := ListenError("--listen", ":80", "/opt/my shunt", refused).Error()
-	want := "--listen :80: this user may not listen on port 80. Allow it to this program by\n" +
+	want := "--listen :80: this user may not listen on port 80. Allow this program to do so with\n" +
 		"  sudo setcap 'cap_net_bind_service=+ep' '/opt/my shunt'\n" +
-		"or in its systemd unit by\n" +
+		"or in its systemd unit with\n" +
 		"  AmbientCapabilities=CAP_NET_BIND_SERVICE\n" +
-		"or choose a port above 1023 by --listen"
+		"or choose a port above 1023 with --listen"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -38,7 +38,7 @@ func TestErrorsOfTheSystemAreSaidInWords(t *testing.T) {
 		want string
 	}{
 		{fmt.Errorf("storage: opening: %w", missing), "opening: /does/not/exist does not exist"},
-		{fmt.Errorf("a: %w", errors.Join(missing, folder)), "a: /does/not/exist does not exist\n" + dir + " is a folder, and not a file"},
+		{fmt.Errorf("a: %w", errors.Join(missing, folder)), "a: /does/not/exist does not exist\n" + dir + " is a folder, not a file"},
 		{made, "the folder /does/not/exist cannot be made: no such file or directory"},
 		{&fs.PathError{Op: "open", Path: "/x", Err: syscall.EACCES}, "this user may not use /x: permission denied"},
 		{&fs.PathError{Op: "read", Path: "/x", Err: syscall.EIO}, "/x: input/output error"},
@@ -66,10 +66,10 @@ func TestRequestsThatFailAreSaidInWords(t *testing.T) {
 	defer cut.Close()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for url, want := range map[string]string{
-		strings.Replace(plain.URL, "http:", "https:", 1): "it speaks plain HTTP, and not HTTPS: write http:// before the address",
+		strings.Replace(plain.URL, "http:", "https:", 1): "it speaks plain HTTP, not HTTPS: write http:// before the address",
 		secret.URL:               "its certificate is not trusted (certificate signed by unknown authority)",
 		cut.URL:                  "the connection ended before it",
-		"http://127.0.0.1:1":     "nothing listens at 127.0.0.1:1",
+		"http://127.0.0.1:1":     "nothing listens on 127.0.0.1:1",
 		"http://nohost.invalid/": "there is no address for the name nohost.invalid",
 	} {
 		answer, err := client.Get(url)

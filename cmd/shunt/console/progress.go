@@ -10,7 +10,8 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// A Progress shows how a long command goes: to a person one line that changes, else a line now and then.
+// A Progress shows the progress of a long command: one changing line for a person, otherwise a line
+// now and then.
 type Progress struct {
 	w      io.Writer
 	person bool
@@ -20,7 +21,7 @@ type Progress struct {
 	drawn int // bytes of the unfinished line on the terminal
 }
 
-// progressDelay is after which time there is something to tell at all.
+// progressDelay is how long a command runs before progress is shown.
 const progressDelay = time.Second
 
 // NewProgress returns a progress on w.
@@ -29,7 +30,7 @@ func NewProgress(w io.Writer) *Progress {
 	return &Progress{w: w, person: ok && isatty.IsTerminal(f.Fd()), shown: time.Now()}
 }
 
-// Say may be called from any goroutine, and as often as one likes.
+// Say shows text, at most once in a while. Any goroutine may call it, as often as needed.
 func (p *Progress) Say(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -29,7 +29,7 @@ func TestProgressIsALineNowAndThen(t *testing.T) {
 	}
 }
 
-func TestSizesAreToldInTheirUnit(t *testing.T) {
+func TestSizesHaveUnits(t *testing.T) {
 	for n, want := range map[uint64]string{0: "0 bytes", 1023: "1023 bytes", 1024: "1.0 KiB", 7 << 30: "7.0 GiB", 1<<64 - 1: "16.0 EiB"} {
 		if got := Size(n); got != want {
 			t.Errorf("%d: got %q, want %q", n, got, want)

@@ -31,7 +31,7 @@ func shuntWithInput(t *testing.T, input string, env []string, args ...string) re
 	}
 	timeout := killAtDeadline(t, cmd.Process)
 	defer timeout.Stop()
-	_ = cmd.Wait() // the exit code tells
+	_ = cmd.Wait() // its error is in the exit code
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
@@ -52,6 +52,7 @@ func loggedIn(t *testing.T, p *process, email, password string) int {
 
 // The same commands alone, beside a server, and at a server elsewhere.
 func TestUsersAndTokensAreManagedWhereverTheServerIs(t *testing.T) {
+	t.Parallel()
 	alone := filepath.Join(t.TempDir(), "data")
 	beside, remote := startServer(t, filepath.Join(t.TempDir(), "data")), startServer(t, filepath.Join(t.TempDir(), "data"))
 	for name, where := range map[string]struct{ args, env []string }{
@@ -95,7 +96,8 @@ func TestUsersAndTokensAreManagedWhereverTheServerIs(t *testing.T) {
 	}
 }
 
-func TestAUserWithLinksIsDeletedOnlyIfTheLinksMayStay(t *testing.T) {
+func TestAUserIsDeletedOnlyIfTheLinksMayStay(t *testing.T) {
+	t.Parallel()
 	p := startServer(t, filepath.Join(t.TempDir(), "data"))
 	shunt(t, "", nil, "user", "add", "ann@example.com", "--data", p.dir).want(t, exitDone, "ann", "")
 	short := strings.TrimSpace(shunt(t, "", nil, "add", "https://example.org/a", "--user", "ann@example.com", "--data", p.dir).stdout)
@@ -111,7 +113,8 @@ func TestAUserWithLinksIsDeletedOnlyIfTheLinksMayStay(t *testing.T) {
 	follow(t, short, "https://example.org/a")
 }
 
-func TestAPasswordIsTheFirstLineOfWhatItIsReadFrom(t *testing.T) {
+func TestAPasswordIsTheFirstLineOfItsInput(t *testing.T) {
+	t.Parallel()
 	p := startServer(t, filepath.Join(t.TempDir(), "data"))
 	passwd := []string{"user", "passwd", "admin", "--data", p.dir}
 	shunt(t, "", nil, "user", "ls", "--data", p.dir).want(t, exitDone, "admin", "")

@@ -84,7 +84,7 @@ func needACME(t *testing.T) {
 	}
 }
 
-func TestACertificateIsGotByEitherChallengeAndKept(t *testing.T) {
+func TestACertificateIsObtainedByEitherChallengeAndKept(t *testing.T) {
 	needACME(t)
 	for challenge, redirect := range map[string]bool{"tls-alpn-01": false, "http-01": true} {
 		t.Run(challenge, func(t *testing.T) {
@@ -123,7 +123,8 @@ func (c *acmeClient) wantSame(when string, serial *big.Int) {
 	}
 }
 
-// wantNoneSaid: without a certificate and without the authority the server runs, refuses handshakes, and says what is wrong.
+// wantNoneSaid: without a certificate and without the authority the server runs, refuses
+// handshakes, and says what is wrong.
 func (c *acmeClient) wantNoneSaid() {
 	c.t.Helper()
 	if err := os.RemoveAll(filepath.Join(c.dir, acmeFolder)); err != nil {
@@ -153,7 +154,7 @@ func TestACertificateIsRenewedWhileItIsServed(t *testing.T) {
 	c.terminate()
 }
 
-func TestAnAuthorityThatDoesNotVerifyTheDomainIsSaid(t *testing.T) {
+func TestAnAuthorityThatDoesNotVerifyIsLogged(t *testing.T) {
 	needACME(t)
 	nowhere := freeAddress(t)
 	c := &acmeClient{t: t, dir: filepath.Join(t.TempDir(), "data"), listen: freeAddress(t)}

@@ -34,8 +34,9 @@ type acmeServer struct {
 
 const acmeTestDomain = "sho.example"
 
-// startACME starts an authority that looks for the answers to its challenges at two addresses, and whose certificates are valid for
-// so many seconds. One in ten of its nonces is refused, as it may be.
+// startACME starts an authority that looks for the answers to its challenges at two addresses, and
+// whose certificates are valid for that many seconds. One in ten of its nonces is refused, as it
+// may be.
 func startACME(t *testing.T, alpnAddress, httpAddress string, validSeconds int) *acmeServer {
 	t.Helper()
 	own := certtest.NewAuthority(t)
@@ -119,7 +120,7 @@ func serveDNS(t *testing.T) (address string) {
 			serving.Go(func() {
 				defer conn.Close()
 				_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
-				_ = answerDNS(conn) // the authority tells what it has missed
+				_ = answerDNS(conn) // the authority reports what it misses
 			})
 		}
 	})

@@ -44,7 +44,7 @@ func bodyOf(response *http.Response) string {
 	return strings.TrimSpace(string(body))
 }
 
-// saysReadOnly tells whether readiness and metric both say so.
+// saysReadOnly reports whether readiness and metric both say so.
 func (v *adminView) saysReadOnly() bool {
 	return v != nil && v.readyStatus == http.StatusOK && strings.HasPrefix(v.ready, "ready, read_only:") && v.readOnly == "1"
 }

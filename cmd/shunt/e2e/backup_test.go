@@ -56,7 +56,7 @@ func (c *clients) did(note func()) {
 	c.moved.Broadcast()
 }
 
-// acknowledged returns what was answered, once that is so many links and visits.
+// acknowledged returns what was answered, once that is at least the given numbers.
 func (c *clients) acknowledged(links int, hits uint64) (codes []string, answered uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,7 +133,8 @@ func printed[T any](t *testing.T, r result) (v T) {
 	return v
 }
 
-func TestABackupThatWasMadeUnderLoadIsRestoredWithAllThatWasAnsweredBeforeIt(t *testing.T) {
+func TestABackupUnderLoadRestoresAllThatWasAnsweredBefore(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	dir, journals := filepath.Join(home, "data"), filepath.Join(home, "journals")
 	p := startServer(t, dir, "--journal-dir", journals, "--flush-interval", "1h")
@@ -165,8 +166,8 @@ func TestABackupThatWasMadeUnderLoadIsRestoredWithAllThatWasAnsweredBeforeIt(t *
 	}
 }
 
-// compareRestored serves a restored folder, with the journal folder of the original, which has hits that are not in the
-// backup, and compares it with what was answered.
+// compareRestored serves a restored folder, with the journal folder of the original, which has hits
+// that are not in the backup, and compares it with what was answered.
 func compareRestored(t *testing.T, restored, journals string, codes []string, answered, sent uint64) {
 	t.Helper()
 	before := listing(t, journals)
@@ -200,7 +201,8 @@ func compareRestored(t *testing.T, restored, journals string, codes []string, an
 	}
 }
 
-func TestABackupWithoutAServerHasTheHitsOfAKilledOne(t *testing.T) {
+func TestAnOfflineBackupHasTheHitsOfAKilledServer(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	dir := filepath.Join(home, "data")
 	p := startServer(t, dir, "--flush-interval", "1h")
@@ -221,7 +223,8 @@ func TestABackupWithoutAServerHasTheHitsOfAKilledOne(t *testing.T) {
 	}
 }
 
-func TestWhatBackupRestoreAndCheckRefuseTheyLeaveAsItIs(t *testing.T) {
+func TestBackupRestoreAndCheckChangeNothingTheyRefuse(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	createStore(t, filepath.Join(home, "data"))
 	createStore(t, filepath.Join(home, "other"))
@@ -242,22 +245,22 @@ func TestWhatBackupRestoreAndCheckRefuseTheyLeaveAsItIs(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		"a backup over a backup":      {[]string{"backup", "whole", "--data", "data"}, 1, "whole is not empty; a backup wants a folder of its own"},
-		"a backup into the data":      {[]string{"backup", "data/b", "--data", "data"}, 1, "data/b lies in the data folder"},
+		"a backup over a backup":      {[]string{"backup", "whole", "--data", "data"}, 1, "whole is not empty; a backup needs a folder of its own"},
+		"a backup into the data":      {[]string{"backup", "data/b", "--data", "data"}, 1, "data/b is inside the data folder"},
 		"a backup of nothing":         {[]string{"backup", "b", "--data", "nowhere"}, 1, "there is no store in /.*/nowhere; .*--data"},
-		"a backup of a backup":        {[]string{"backup", "b", "--data", "backup"}, 1, "backup is a backup, and stays as it is"},
+		"a backup of a backup":        {[]string{"backup", "b", "--data", "backup"}, 1, "backup is a backup and is not changed"},
 		"a backup without a folder":   {[]string{"backup"}, 2, "DIR is missing"},
 		"a backup into nothing":       {[]string{"backup", ""}, 2, "DIR is empty"},
-		"a restore over data":         {[]string{"restore", "backup", "--data", "other"}, 1, `stop that and move the folder away \(mv other other.old\)`},
-		"a restore of a store":        {[]string{"restore", "other", "--data", "new"}, 1, "there is no backup in other: .*is a store and no backup"},
+		"a restore over data":         {[]string{"restore", "backup", "--data", "other"}, 1, `stop the server and move the folder away \(mv other other.old\)`},
+		"a restore of a store":        {[]string{"restore", "other", "--data", "new"}, 1, "there is no backup in other: .*is a store and not a backup"},
 		"a restore of nothing":        {[]string{"restore", "nowhere", "--data", "new"}, 1, "there is no backup in nowhere"},
 		"a restore of half a backup":  {[]string{"restore", "stopped", "--data", "new"}, 1, "the backup in stopped did not finish"},
-		"a restore into its backup":   {[]string{"restore", "backup", "--data", "backup/new"}, 1, "must not lie in each other"},
-		"serving half a restore":      {[]string{"serve", "--data", "half", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, 1, "a restore did not finish in half; run it again: shunt restore BACKUP --data half"},
+		"a restore into its backup":   {[]string{"restore", "backup", "--data", "backup/new"}, 1, "may be inside the other"},
+		"serving half a restore":      {[]string{"serve", "--data", "half", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, 1, "a restore into half did not finish; run it again: shunt restore BACKUP --data half"},
 		"serving a backup":            {[]string{"serve", "--data", "backup", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, 1, "shunt restore backup --data NEW"},
-		"serving half a backup":       {[]string{"serve", "--data", "stopped", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, 1, "a backup did not finish in stopped"},
-		"a link into half a restore":  {[]string{"add", "https://example.org", "--data", "half"}, 1, "a restore did not finish in half"},
-		"a check of half a restore":   {[]string{"check", "--data", "half"}, 1, "a restore did not finish in half"},
+		"serving half a backup":       {[]string{"serve", "--data", "stopped", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, 1, "the backup in stopped did not finish and cannot be used"},
+		"a link into half a restore":  {[]string{"add", "https://example.org", "--data", "half"}, 1, "a restore into half did not finish"},
+		"a check of half a restore":   {[]string{"check", "--data", "half"}, 1, "a restore into half did not finish"},
 		"a check of nothing":          {[]string{"check", "--data", "nowhere"}, 1, "there is no store in /.*/nowhere; .*--data"},
 		"a check of an argument":      {[]string{"check", "data"}, 2, `unexpected argument "data"`},
 		"a check of a healthy store":  {[]string{"check", "--data", "data"}, 0, ""},
@@ -278,7 +281,8 @@ func TestWhatBackupRestoreAndCheckRefuseTheyLeaveAsItIs(t *testing.T) {
 	shunt(t, home, nil, "stats", "nosuchcode", "--data", "half").want(t, exitFailed, "", "404")
 }
 
-// texts returns the files below dir with their bytes, but for the folder "data", which commands open.
+// texts returns the files below dir with their bytes, but for the folder "data", which commands
+// open.
 func texts(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -301,15 +305,17 @@ func texts(t *testing.T, dir string) map[string]string {
 }
 
 func TestARestoreBesideARunningServerIsRefused(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	createStore(t, filepath.Join(home, "other"))
 	shunt(t, home, nil, "backup", "b", "--data", "other").want(t, exitDone, "backed up", "copy it")
 	p := startServer(t, filepath.Join(home, "data"))
-	shunt(t, home, nil, "restore", "b", "--data", "data").want(t, exitFailed, "", "stop that and move the folder away")
+	shunt(t, home, nil, "restore", "b", "--data", "data").want(t, exitFailed, "", "stop the server and move the folder away")
 	p.terminate()
 }
 
-func TestACheckThatFindsAFaultExitsWith1AndARestoreOfItIsRefused(t *testing.T) {
+func TestCheckExitsWith1OnAFaultRestoreRefusesIt(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	startServer(t, filepath.Join(home, "data")).terminate()
 	p := startServer(t, filepath.Join(home, "data")) // writes the log of the first into a table file

@@ -7,6 +7,7 @@ import (
 )
 
 func TestOfflineCommandsPrintTheAddressesOfTheServer(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	dir := filepath.Join(home, "shunt-data")
 	run := func(args ...string) result { return shunt(t, home, nil, args...) }

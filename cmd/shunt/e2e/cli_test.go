@@ -22,7 +22,7 @@ var (
 	drawnShort = regexp.MustCompile(`^http://127\.0\.0\.1:\d+/[0-9A-Za-z]{8}\n$`)
 )
 
-// want holds a command's outcome; an empty pattern is no output at all.
+// want holds a command's outcome; an empty pattern means no output.
 func (r result) want(t *testing.T, code int, stdout, stderr string) {
 	t.Helper()
 	if r.code != code {
@@ -35,7 +35,8 @@ func (r result) want(t *testing.T, code int, stdout, stderr string) {
 	}
 }
 
-func TestTheFirstStartSaysWhereEverythingIsAndWhatToDoNext(t *testing.T) {
+func TestTheFirstStartSaysAddressesAndWhatToRunNext(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	dir := filepath.Join(home, "my data")
 	p := startServer(t, dir, "--log-format", "text")
@@ -77,6 +78,7 @@ func mode(t *testing.T, path string, want fs.FileMode) {
 }
 
 func TestUsageErrorsExitWith2AndNameTheMistake(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	config := writeFile(t, "shunt.toml", "lisen = '127.0.0.1:0'\n")
 	for name, c := range map[string]struct {
@@ -139,6 +141,7 @@ func TestAnUnknownVariableIsWarnedOfAndNothingElse(t *testing.T) {
 }
 
 func TestLocalCommandsWorkWithoutAServer(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	shunt(t, home, nil, "add", "https://example.org").want(t, exitFailed, "", `no store in /.*/shunt-data`)
 	shunt(t, home, nil, "stats", "x").want(t, exitFailed, "", `no store in /.*/shunt-data`)
@@ -192,6 +195,7 @@ func TestAddPassesEveryFieldOn(t *testing.T) {
 }
 
 func TestLocalCommandsWorkBesideAServer(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	p := startServer(t, dir)
 	first, second := p.token(), p.token()
@@ -217,7 +221,7 @@ func TestLocalCommandsWorkBesideAServer(t *testing.T) {
 	shunt(t, "", remote, "add", "https://example.org/b").want(t, exitDone, drawnShort.String(), "")
 	shunt(t, "", remote, "token", "add", "--name", "more", "--scopes", "admin").want(t, exitFailed, "", `scopes\[0\]`)
 	bare := []string{remote[0], "SHUNT_SERVER=" + strings.TrimPrefix(p.public, "http://")}
-	shunt(t, "", bare, "stats", short).want(t, exitDone, "^hits    1\nunique  1\n$", "^shunt: --server is taken as "+p.public+"\n$")
+	shunt(t, "", bare, "stats", short).want(t, exitDone, "^hits    1\nunique  1\n$", "^shunt: using --server "+p.public+"\n$")
 	remote[0] = "SHUNT_TOKEN=shunt_wrong"
 	shunt(t, "", remote, "stats", short).want(t, exitFailed, "", `\(401 unauthorized\)`)
 	shunt(t, "", []string{"SHUNT_TOKEN=x"}, "stats", "x", "--server", p.admin).want(t, exitFailed, "", `404`)
@@ -265,6 +269,7 @@ func follow(t *testing.T, short, want string) {
 }
 
 func TestASecondSignalStopsAtOnce(t *testing.T) {
+	t.Parallel()
 	p := startServer(t, t.TempDir())
 	// A client that has an answer, and has sent half of its next request, holds the draining up.
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.public, "http://"))
@@ -294,6 +299,7 @@ func TestASecondSignalStopsAtOnce(t *testing.T) {
 }
 
 func TestHitsOutliveAKillAlthoughTheJournalMoves(t *testing.T) {
+	t.Parallel()
 	dir, journals := t.TempDir(), t.TempDir()
 	short := ""
 	for i, journal := range []string{"a", "b"} {

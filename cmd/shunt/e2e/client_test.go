@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestACommandRepeatsWhatPassesAndTellsTheRestAtOnce(t *testing.T) {
+func TestACommandRepeatsWhatMayPassAndReportsTheRest(t *testing.T) {
 	const link, figures = `{"code":"a","short_url":"https://sho.rt/a"}`, `{"hits":0,"unique":0}`
 	add, stats := []string{"add", "https://example.org"}, []string{"stats", "a"}
 	cut := func(http.ResponseWriter) { panic(http.ErrAbortHandler) }

@@ -14,29 +14,32 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// The real binary under mixed load (creates, edits, deletes, races for an alias, redirects, capped links, statistics) is
-// killed again and again, on one data folder, at random moments and in the middle of what is rare. After each start all
-// that the clients were told is compared with all that is there:
+// The real binary under mixed load (creates, edits, deletes, races for an alias, redirects, capped
+// links, statistics) is killed again and again, on one data folder, at random moments and in the
+// middle of what is rare. After each start all that the clients were told is compared with all that
+// is there:
 //
 //   - what was acknowledged is there exactly; nothing goes back to a state before it, and nothing deleted comes back;
 //   - what was cut off has happened whole or not at all, and whatever a client has seen of it, or a start has shown, stays;
 //   - every redirect that was answered is counted, none that was not sent, and never more than a link's cap.
 //
-// `make crash N=1000` runs it for long; a failing seed is printed, though no kill comes twice at the same moment.
+// `make crash N=1000` runs it for long; a failing seed is printed, though no kill comes twice at
+// the same moment.
 //
-// The subjects: crashbook_test.go what clients know, crashvisit_test.go and crashwrite_test.go what they send,
-// crashphase_test.go when the kill comes, crashcompare_test.go what is there afterwards, crashtable_test.go the summary.
+// The subjects: crashbook_test.go what clients know, crashvisit_test.go and crashwrite_test.go what
+// they send, crashphase_test.go when the kill comes, crashcompare_test.go what is there afterwards,
+// crashtable_test.go the summary.
 const (
 	crashesVariable = "SHUNTTEST_CRASHES" // how many kills of the server
 
 	startLimit    = 20 * time.Second // in which each start is ready
-	checkRounds   = 20               // a folder is checked once in so many
-	tellKills     = 50               // one line of progress in so many
+	checkRounds   = 20               // a folder is checked once in this many kills
+	tellKills     = 50               // one line of progress per this many kills
 	manyKills     = 60               // from here on each phase must have been met
-	leastOfAPhase = 100              // once in so many kills
+	leastOfAPhase = 100              // once in this many kills
 )
 
-func TestAllThatClientsWereToldOutlivesKillsAtAnyMoment(t *testing.T) {
+func TestAllThatClientsWereToldOutlivesAnyKill(t *testing.T) {
 	if os.Getenv(crashesVariable) == "" {
 		t.Skipf("it takes long; %s=N asks for N kills, and so does make crash", crashesVariable)
 	}
@@ -157,7 +160,8 @@ func (k *crash) newToken() {
 	k.token = k.server.token("links:write", "links:read", "stats:read", "admin")
 }
 
-// check checks the folder, which the server must have left, adopts links that nobody was told of, and starts it again.
+// check checks the folder, which the server must have left, adopts links that nobody was told of,
+// and starts it again.
 func (k *crash) check() {
 	k.server.kill()
 	k.ended(k.server.stderr())
@@ -174,7 +178,7 @@ func (k *crash) check() {
 	k.mayGoOn()
 }
 
-// wrong tells that something is not as the clients were told.
+// wrong reports that something differs from what the clients were told.
 func (k *crash) wrong(what, format string, args ...any) {
 	if k.fault(what) {
 		k.t.Errorf(what+": "+format, args...)

@@ -64,7 +64,8 @@ func awaitFolder(dir string, ended <-chan struct{}) {
 	}
 }
 
-// backupMet tells whether a backup was cut off, and holds it to being refused as unfinished or whole.
+// backupMet reports whether a backup was cut off, and holds it to being refused as unfinished or
+// whole.
 func (k *crash) backupMet() bool {
 	dir, to := k.backupFolder(), k.newFolder("restored")
 	defer os.RemoveAll(dir)
@@ -120,7 +121,8 @@ func (k *crash) killAfterBackup() (signalled time.Time) {
 	return killAfter(k.t, k.server, k.upTo(latestCrash/2))
 }
 
-// restoreMet kills a restore of that backup, and runs it again. It tells whether the restore was cut off.
+// restoreMet kills a restore of that backup, and runs it again. It reports whether the restore was
+// cut off.
 func (k *crash) restoreMet() bool {
 	dir, to := k.backupFolder(), k.newFolder("restored")
 	defer os.RemoveAll(dir)
@@ -132,7 +134,7 @@ func (k *crash) restoreMet() bool {
 	}
 	go func() {
 		defer close(ended)
-		_ = cmd.Wait() // the state tells
+		_ = cmd.Wait() // its error is in the state
 	}()
 	awaitFolder(to, ended)
 	time.Sleep(k.upTo(15 * time.Millisecond))

@@ -66,13 +66,14 @@ func shown(response *fasthttp.Response) (*bookState, error) {
 	return s, nil
 }
 
-// is tells whether got is the state that was promised.
+// is reports whether got is the state that was promised.
 func (s *bookState) is(got *bookState) bool {
 	return !s.gone && s.set() == got.set() && (s.version == 0 || s.version == got.version) &&
 		(s.object == "" || s.object == got.object)
 }
 
-// admits tells whether a redirect may be answered so in this state, after so many hits at most.
+// admits reports whether a redirect may be answered this way in this state, after at most that many
+// hits.
 func (s *bookState) admits(response *fasthttp.Response, most uint64) bool {
 	status := response.StatusCode()
 	switch {
@@ -152,7 +153,8 @@ func (b *book) wrote(l *bookLink, s *bookState) {
 	}
 }
 
-// admits tells whether an answer to a redirect is of one of the states since from, or of the pending one.
+// admits reports whether an answer to a redirect is of one of the states since from, or of the
+// pending one.
 func (l *bookLink) admits(response *fasthttp.Response, from int) bool {
 	most := l.hits + l.cut + l.flying
 	for _, s := range l.states[from:] {

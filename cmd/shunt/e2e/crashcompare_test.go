@@ -17,7 +17,7 @@ import (
 const (
 	bookLimit   = 2_000 // links; more are deleted after a restart, so that a round stays short
 	goneSample  = 100   // deleted links that are looked for each round
-	statsSample = 16    // one link in so many has its statistics read each round
+	statsSample = 16    // one link in this many has its statistics read each round
 
 	revived = 4 // deleted aliases that their owner takes again each round
 )
@@ -63,8 +63,8 @@ func (k *crash) compareLink(c *fasthttp.HostClient, l *bookLink, stats bool) {
 	}
 }
 
-// settleWrite finds out which state a link has: the latest that was acknowledged, or that which a write that was cut off
-// makes. It returns nil if that is neither.
+// settleWrite finds out which state a link has: the latest that was acknowledged, or that which a
+// write that was cut off makes. It returns nil if that is neither.
 func (k *crash) settleWrite(l *bookLink, read *fasthttp.Response) *bookState {
 	got := &bookState{gone: true}
 	if read.StatusCode() != http.StatusNotFound {
@@ -100,7 +100,8 @@ func writeKind(pending *bookState) string {
 	return "edit"
 }
 
-// settleFigures compares a link's figures. What was answered is in them; and what they show from now on stays.
+// settleFigures compares a link's figures. What was answered is in them; and what they show from
+// now on stays.
 func (k *crash) settleFigures(l *bookLink, got *bookState) {
 	least, most := max(l.hits, l.shownHits), l.hits+l.cut
 	if c := got.cap(); c != 0 {
@@ -155,8 +156,9 @@ func (k *crash) compareGone(all bool) {
 	})
 }
 
-// settleCreates finds out which of the creates that were cut off have happened. Those with a key are repeated, so that they
-// have. Of those without key and alias only their number is known (see adoptOrphans).
+// settleCreates finds out which of the creates that were cut off have happened. Those with a key
+// are repeated, so that they have. Of those without key and alias only their number is known (see
+// adoptOrphans).
 func (k *crash) settleCreates() {
 	var repeats []order
 	cut, races := k.book.cut, k.book.cutRace
@@ -194,7 +196,8 @@ func (k *crash) settleCreates() {
 	k.book.created = nil
 }
 
-// countOrphans compares numbers of links: known were known before drawn creates with keys were repeated.
+// countOrphans compares numbers of links: known were known before drawn creates with keys were
+// repeated.
 func (k *crash) countOrphans(known, drawn, live int) {
 	orphans := k.number() - live
 	if least, most := k.book.orphans, len(k.book.nameless); orphans < least || orphans > most {
@@ -240,8 +243,9 @@ func (k *crash) settleAlias(c *fasthttp.HostClient, r raceOrder) {
 	k.wrong(altered, "%s: got %d %s (%v), want one of %+v", alias, response.StatusCode(), response.Body(), err, r.orders)
 }
 
-// repeat sends a create with a key again. It gets the first success, or is done now, once. As long as the outcome is unknown, it
-// is sent once more: that is what keys are for, and on a busy machine the store may need more than two seconds.
+// repeat sends a create with a key again. It gets the first success, or is done now, once. As long
+// as the outcome is unknown, it is sent once more: that is what keys are for, and on a busy machine
+// the store may need more than two seconds.
 func (k *crash) repeat(c *fasthttp.HostClient, o order, succeeded bool) {
 	response, err := k.place(c, &o)
 	for deadline := time.Now().Add(time.Minute); err == nil && outcomeUnknown(response) && time.Now().Before(deadline); {
@@ -267,7 +271,8 @@ func (k *crash) repeat(c *fasthttp.HostClient, o order, succeeded bool) {
 	}
 }
 
-// tidy deletes what is too much, and has some deleted aliases taken again by their owner: as new links without hits.
+// tidy deletes what is too much, and has some deleted aliases taken again by their owner: as new
+// links without hits.
 func (k *crash) tidy() {
 	live := append([]*bookLink{}, k.book.live...)
 	k.random.Shuffle(len(live), func(i, j int) { live[i], live[j] = live[j], live[i] })
@@ -298,8 +303,9 @@ func (k *crash) tidy() {
 	})
 }
 
-// adoptOrphans looks for links that nobody was told of, in the store of a server that has ended. Each is one of the creates
-// that were cut off; from now on it is one of the book's, whose state the next comparison takes over.
+// adoptOrphans looks for links that nobody was told of, in the store of a server that has ended.
+// Each is one of the creates that were cut off; from now on it is one of the book's, whose state
+// the next comparison takes over.
 func (k *crash) adoptOrphans() {
 	store, err := storage.Open(k.dir, storage.Options{})
 	if err != nil {

@@ -12,16 +12,16 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// When the kill of crash_test.go comes. A phase counts only if the kill has met it: what it was in the middle of has begun,
-// by what the server has logged or left on disk, and has not ended.
+// When the kill of crash_test.go comes. A phase counts only if the kill has met it: what it was in
+// the middle of has begun, by what the server has logged or left on disk, and has not ended.
 
 // A crashPhase is what the server is doing when it is killed.
 type crashPhase struct {
 	name  string
 	grows bool // the clients mostly write
 
-	// kill kills the server under load, and returns the time right before the signal. met is told when the server has ended
-	// whether the kill met the phase.
+	// kill kills the server under load, and returns the time right before the signal. met is told
+	// when the server has ended whether the kill met the phase.
 	kill func(k *crash) (signalled time.Time)
 	met  func(k *crash) bool
 }
@@ -60,7 +60,8 @@ var (
 	compactionEnded = regexp.MustCompile(`pebble: \[JOB (\d+)\] compact(?:ed|ion)`)
 )
 
-// choose returns the phase of the next life: every third a random moment, else one that was met and tried seldom.
+// choose returns the phase of the next life: every third a random moment, else one that was met and
+// tried seldom.
 func (k *crash) choose() *crashPhase {
 	if k.lives%3 == 0 {
 		return &momentPhase
@@ -70,10 +71,12 @@ func (k *crash) choose() *crashPhase {
 	return seldom
 }
 
-// often weighs a kill that met a phase more than one that did not, so that no phase that is never met takes all kills.
+// often weighs a kill that met a phase more than one that did not, so that no phase that is never
+// met takes all kills.
 func (k *crash) often(phase *crashPhase) int { return 3*k.kills[phase.name] + k.tried[phase.name] }
 
-// strain sends requests over all connections, each until it has got no answer, and kills the server meanwhile.
+// strain sends requests over all connections, each until it has got no answer, and kills the server
+// meanwhile.
 func (k *crash) strain(phase *crashPhase) {
 	k.written.Store(0)
 	first, last := make(chan struct{}), make(chan struct{})
@@ -140,8 +143,8 @@ func (k *crash) request(c *fasthttp.HostClient, client int, phase *crashPhase, r
 	}
 }
 
-// What each client does: b bursts of redirects, c creates, d deletes and creates, e edits, r races, s statistics, v redirects one
-// by one.
+// What each client does: b bursts of redirects, c creates, d deletes and creates, e edits, r races,
+// s statistics, v redirects one by one.
 const (
 	crashRoles   = "cbeevvbdvrescvdv"
 	growingRoles = "cecceccbecrcevds"
@@ -159,7 +162,8 @@ func (k *crash) failed(kind string, begun time.Time, err error) {
 	k.failedLocked(kind, begun, err)
 }
 
-// underWay returns how many requests were begun before the signal and got no answer. None may have failed before it.
+// underWay returns how many requests were begun before the signal and got no answer. None may have
+// failed before it.
 func (k *crash) underWay(signalled time.Time) (n int) {
 	for _, f := range k.failures {
 		if f.failed.Before(signalled) {
@@ -191,7 +195,8 @@ func (k *crash) killNow() (signalled time.Time) {
 	return signalled
 }
 
-// killInBurst kills the server once it has answered a drawn number of writes, or is too slow for that.
+// killInBurst kills the server once it has answered a drawn number of writes, or is too slow for
+// that.
 func (k *crash) killInBurst() (signalled time.Time) {
 	want := int64(leastWrites + k.random.IntN(moreWrites))
 	for begun := time.Now(); k.written.Load() < want && time.Since(begun) < awaitPhase; {
@@ -202,7 +207,8 @@ func (k *crash) killInBurst() (signalled time.Time) {
 
 func (k *crash) burstMet() bool { return k.written.Load() >= leastWrites }
 
-// awaitLine returns when a server has logged a line, or some time later; also if it does not log it.
+// awaitLine returns when a server has logged a line, or some time later; also if it does not log
+// it.
 func (k *crash) awaitLine(p *process, line *regexp.Regexp) {
 	seen := make(chan struct{})
 	var once sync.Once
@@ -221,7 +227,7 @@ func (k *crash) awaitLine(p *process, line *regexp.Regexp) {
 	}
 }
 
-// isOpenIn tells whether something has begun and not ended, by what a server has logged.
+// isOpenIn reports whether something has begun and not ended, by what a server has logged.
 func isOpenIn(log string, begun, ended *regexp.Regexp) bool {
 	open := map[string]bool{}
 	for _, found := range begun.FindAllStringSubmatch(log, -1) {
@@ -251,9 +257,10 @@ func (k *crash) stoppingMet() bool {
 	return ok && status.Signal() == syscall.SIGKILL && strings.Contains(words, `"msg":"draining`) && !strings.Contains(words, `"msg":"stopped"`)
 }
 
-// killAtStart kills a server that is starting: at a random moment, maybe while it replays; or when it begins to flush or to
-// compact what was in the log, which it does while it goes on starting. (Under load
-// memtables are flushed only once 64 MB wait, and compactions follow that: a life of a second does not come so far.)
+// killAtStart kills a server that is starting: at a random moment, maybe while it replays; or when
+// it begins to flush or to compact what was in the log, which it does while it goes on starting.
+// (Under load memtables are flushed only once 64 MB wait, and compactions follow that: a life of a
+// second does not come so far.)
 func (k *crash) killAtStart(turn int) {
 	p := launch(k.t, k.dir, k.args()...)
 	switch turn % 3 {

@@ -78,7 +78,7 @@ func (y *crashTally) counted(column string) (n uint64) {
 	return n
 }
 
-// fault counts a fault and tells whether it is to be told.
+// fault counts a fault and reports whether it should be printed.
 func (y *crashTally) fault(what string) bool {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -140,7 +140,8 @@ func (y *crashTally) table() string {
 	return b.String()
 }
 
-// happened is the last cell of a kind of request: nobody can tell it of those that change nothing.
+// happened is the last cell of a kind of request: a request that changes nothing does not show
+// whether it happened.
 func happened(of map[string]uint64) string {
 	if n, known := of[happenedColumn]; known {
 		return fmt.Sprint(n)

@@ -46,9 +46,11 @@ func (k *crash) visit(c *fasthttp.HostClient, random *rand.Rand) (answered bool)
 	return err == nil
 }
 
-// burst sends many redirects before it reads their answers: a kill finds redirects that are counted and not answered.
+// burst sends many redirects before it reads their answers: a kill finds redirects that are counted
+// and not answered.
 //
-// It ends after maxBursts and tells whether all were answered: the server closes a connection after 100,000 requests.
+// It ends after maxBursts and reports whether all were answered: the server closes a connection
+// after 100,000 requests.
 func (k *crash) burst(address string, random *rand.Rand) (answered bool) {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {

@@ -40,7 +40,7 @@ func (o *order) promised() *bookState {
 	}}
 }
 
-// isIn tells whether got is the order's link.
+// isIn reports whether got is the order's link.
 func (o *order) isIn(got *bookState) bool {
 	want := o.promised()
 	if o.Alias == "" {
@@ -97,7 +97,7 @@ func (o *order) kind() string {
 	return "create"
 }
 
-// create makes a link and tells whether it got an answer.
+// create makes a link and reports whether it got an answer.
 func (k *crash) create(c *fasthttp.HostClient, random *rand.Rand) (answered bool) {
 	o, begun := k.newOrder(random), time.Now()
 	response, err := k.place(c, &o)
@@ -135,8 +135,8 @@ func (k *crash) madeLocked(o *order, response *fasthttp.Response, status int) {
 	}
 }
 
-// begin begins a write of a link that nobody else is writing: promise returns what it makes of the latest state, nil if
-// nothing.
+// begin begins a write of a link that nobody else is writing: promise returns what it makes of the
+// latest state, nil if nothing.
 func (k *crash) begin(random *rand.Rand, promise func(now bookState) *bookState) (*bookLink, bookState) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -236,7 +236,8 @@ func (k *crash) deleteBegun(c *fasthttp.HostClient, l *bookLink) (answered bool)
 	return k.writtenLocked("delete", l, response, begun, err)
 }
 
-// writtenLocked notes how an edit or a delete ended. The link of one whose outcome is not known stays locked.
+// writtenLocked notes how an edit or a delete ended. The link of one whose outcome is not known
+// stays locked.
 func (k *crash) writtenLocked(kind string, l *bookLink, response *fasthttp.Response, begun time.Time, err error) (answered bool) {
 	switch {
 	case err != nil:
@@ -323,12 +324,13 @@ func (k *crash) race(clients []*fasthttp.HostClient, random *rand.Rand) (answere
 	return answered
 }
 
-// outcomeUnknown tells whether the answer leaves open what has happened.
+// outcomeUnknown reports whether the answer leaves open what has happened.
 func outcomeUnknown(response *fasthttp.Response) bool {
 	return response.StatusCode() == http.StatusServiceUnavailable && strings.Contains(string(response.Body()), `"outcome_unknown"`)
 }
 
-// unavailable tells whether a request was refused by a server that is too busy; then nothing has happened.
+// unavailable reports whether a request was refused by a server that is too busy; then nothing has
+// happened.
 func (k *crash) unavailable(response *fasthttp.Response) bool {
 	if response.StatusCode() != http.StatusServiceUnavailable {
 		return false

@@ -12,6 +12,7 @@ import (
 var pebbleInsides = regexp.MustCompile(`pebble|detail carrier|stack trace|table 0x|goroutine`)
 
 func TestADamagedFileIsToldInWords(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	createStore(t, dir)
 	for _, code := range []string{"a", "b"} { // a store that is opened again has its first rows in a file

@@ -59,8 +59,9 @@ var fronts = map[string]struct {
 	},
 }
 
-// TestNoProxyAndServerGetOutOfStep sends what could be read in two ways through real proxies, and between it sentinels on other
-// connections, which share the proxy's connections to the server. Each sentinel must get its own answer.
+// TestNoProxyAndServerGetOutOfStep sends what could be read in two ways through real proxies, and
+// between it sentinels on other connections, which share the proxy's connections to the server.
+// Each sentinel must get its own answer.
 func TestNoProxyAndServerGetOutOfStep(t *testing.T) {
 	if os.Getenv("SHUNTTEST_DESYNC") == "" {
 		t.Skip("make desync runs it: it needs nginx and haproxy")
@@ -217,7 +218,7 @@ func (p *front) checkForwarding() {
 	}
 }
 
-// smuggle sends each row, with a request behind it, and sentinels before and behind.
+// smuggle sends each row, followed by a request, with sentinels before and after.
 func (p *front) smuggle() {
 	asked, out := 0, 0
 	kept := p.dial()
@@ -268,7 +269,7 @@ func (p *front) dial() *wire {
 	return &wire{c, bufio.NewReader(c)}
 }
 
-// sentinel asks for the i-th sentinel's link, and tells whether its answer came.
+// sentinel asks for the i-th sentinel's link, and reports whether its answer came.
 func (p *front) sentinel(c *wire, i int) bool {
 	i %= sentinels
 	fmt.Fprintf(c, "GET /s%d HTTP/1.1\r\nHost: a\r\n\r\n", i)
@@ -279,7 +280,7 @@ func (p *front) sentinel(c *wire, i int) bool {
 		return false
 	}
 	_, err = io.Copy(io.Discard, response.Body)
-	if response.Close { // nginx has so many requests on a connection
+	if response.Close { // nginx limits the requests of a connection
 		c.Close()
 		*c = *p.dial()
 	}

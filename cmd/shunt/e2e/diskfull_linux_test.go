@@ -17,7 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The disk is full, to the last page, again and again: sometimes for a moment, which no watch sees, sometimes for long.
+// The disk is full, to the last page, again and again: sometimes for a moment, which no watch sees,
+// sometimes for long.
 const (
 	diskFullVariable = "SHUNTTEST_DISKFULL" // seconds
 
@@ -26,7 +27,8 @@ const (
 	fullLong      = 3 * time.Second
 	betweenFull   = time.Second // at most
 
-	// readOnlyLimit is in how long a server must say that it is read-only, or that it is no more.
+	// readOnlyLimit is the time within which a server must say that it is read-only, or no longer
+	// so.
 	readOnlyLimit = 10 * time.Second
 
 	// stopLimit is in how long a server must end that cannot write any more.
@@ -118,7 +120,7 @@ func (f *fullDisk) awaitRoom(emptied time.Time) {
 	f.slowestNoticeOfRoom = max(f.slowestNoticeOfRoom, time.Since(emptied))
 }
 
-func TestAServerOnAFullDiskStopsInTimeAndStartsOnceThereIsRoom(t *testing.T) {
+func TestAServerOnAFullDiskStopsAndStartsLater(t *testing.T) {
 	secondsOf(t, diskFullVariable)
 	t.Parallel()
 	disk := newMounts(t).tmpfs(fullDiskBytes)
@@ -181,7 +183,8 @@ func (l *sickLoad) randomLink(random *rand.Rand) int {
 	return random.IntN(len(l.mu.survivors))
 }
 
-// terminateSick sends SIGTERM to a server that cannot write: it must end in time, and say why it failed.
+// terminateSick sends SIGTERM to a server that cannot write: it must end in time, and say why it
+// failed.
 func (l *sickLoad) terminateSick() (took time.Duration) {
 	l.t.Helper()
 	begun := time.Now()
@@ -234,7 +237,8 @@ const (
 	topUpInterval = 2 * time.Millisecond
 )
 
-// fill takes all space of m, and what becomes free, until empty is called, which may be called often.
+// fill takes all space of m, and what becomes free, until empty is called, which may be called
+// often.
 func (m *mount) fill() (empty func()) {
 	m.t.Helper()
 	f, err := os.Create(filepath.Join(m.dir, fillerName))

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// The disk does not answer. Two such disks: a file system that is frozen, as for a snapshot, and one whose device hangs on
-// every write: its device is a file of another file system, and that is frozen. The journal is on that disk, or in memory.
+// The disk does not answer. Two such disks: a file system that is frozen, as for a snapshot, and
+// one whose device hangs on every write: its device is a file of another file system, and that is
+// frozen. The journal is on that disk, or in memory.
 const (
 	diskStallVariable = "SHUNTTEST_DISKSTALL"         // seconds of each stall
 	mountVariable     = "SHUNTTEST_DISKSTALL_OPTIONS" // of the mount of the data, such as lazytime
@@ -19,7 +20,7 @@ const (
 	calm           = time.Second // before and after
 )
 
-func TestRedirectsGoOnWhileTheDiskDoesNotAnswerAndNothingIsLost(t *testing.T) {
+func TestAStalledDiskStopsNoRedirectAndLosesNothing(t *testing.T) {
 	stall := secondsOf(t, diskStallVariable)
 	for _, c := range []struct {
 		name             string
@@ -90,10 +91,11 @@ func stallDisk(t *testing.T, stall time.Duration, device, inMemory bool) {
 	l.server.terminate()
 }
 
-// checkUndisturbed holds redirects under the sick disk to what they were before. It is so unless the file system of the
-// journal is frozen: that writes all pages back, and the next store into one waits in the kernel for the thaw, before anything
-// can be noticed. If the device hangs, nothing waits for it before the file system's log is to be written, after five seconds
-// on ext4, and by then hits go to memory.
+// checkUndisturbed holds redirects under the sick disk to what they were before. It is so unless
+// the file system of the journal is frozen: that writes all pages back, and the next store into one
+// waits in the kernel for the thaw, before anything can be noticed. If the device hangs, nothing
+// waits for it before the file system's log is to be written, after five seconds on ext4, and by
+// then hits go to memory.
 func (l *sickLoad) checkUndisturbed(longestGap time.Duration) {
 	const noise = 250 * time.Millisecond // on two cores that others use as well; a redirect that waits for the disk waits until it answers
 	well, sick := l.well.paced.percentile(0.99), l.sick.paced.percentile(0.99)

@@ -20,15 +20,16 @@ import (
 	"shunt/storage"
 )
 
-// The main job on real input: addresses become links, redirects are counted, and all of it outlives a restart and a
-// kill. `make e2e-urls URLS=FILE` runs it on a file of one's own, `make test` on testdata/urls.txt, which are real,
-// and testdata/odd-urls.txt, which are not.
+// The main job on real input: addresses become links, redirects are counted, and all of it outlives
+// a restart and a kill. `make e2e-urls URLS=FILE` runs it on your own file, `make test` on
+// testdata/urls.txt, which are real, and testdata/odd-urls.txt, which are not.
 const (
-	urlsVariable = "SHUNTTEST_URLS" // the file; not SHUNT_…: it is no setting of the program
+	urlsVariable = "SHUNTTEST_URLS" // the file; not SHUNT_…: it is not a setting of the program
 
 	connections = 16
 	visitors    = 5_000
 	hits        = 200_000
+	shortHits   = 20_000 // with -short, as in make race
 	killedHits  = 20_000 // before kill -9
 
 	answerBytes = 16 << 10 // what a client reads at once: the longest Location, and other headers
@@ -37,7 +38,8 @@ const (
 	tolerance     = 0.02  // beyond
 )
 
-// visitorKey and the seed fix every visitor hash and who follows which link, and so the estimates, once and for all.
+// visitorKey and the seed fix every visitor hash and who follows which link, and so the estimates,
+// once and for all.
 var (
 	visitorKey = [16]byte{0x5a, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
 	seed       = [2]uint64{0x7368756e74, 2}
@@ -50,7 +52,7 @@ type tracked struct {
 	visitors         map[int]bool
 }
 
-func TestEveryLinkHitAndVisitorOutlivesARestartAndAKill(t *testing.T) {
+func TestLinksHitsAndVisitorsOutliveARestartAndAKill(t *testing.T) {
 	lines, foreign := append(readLines(t, "testdata/urls.txt"), readLines(t, "testdata/odd-urls.txt")...), false
 	if file := os.Getenv(urlsVariable); file != "" {
 		lines, foreign = readLines(t, file), true
@@ -63,7 +65,11 @@ func TestEveryLinkHitAndVisitorOutlivesARestartAndAKill(t *testing.T) {
 
 	r.timed("every address is posted", func() { r.post(lines) })
 	r.timed("every redirect is followed", func() { r.visitEach() })
-	r.timed(fmt.Sprintf("%d redirects", hits), func() { r.visit(hits) })
+	n := hits
+	if testing.Short() {
+		n = shortHits
+	}
+	r.timed(fmt.Sprintf("%d redirects", n), func() { r.visit(n) })
 	r.timed("every figure is read", r.check)
 
 	p.terminate()
@@ -105,8 +111,8 @@ type e2e struct {
 	random *rand.Rand
 	links  []*tracked
 
-	// foreign: the addresses are somebody's own. Hosts and ports that the server refuses are then no failure, as long as it says why:
-	// which names there can be is more than storedForm knows.
+	// foreign: the addresses are somebody's own. Hosts and ports that the server refuses are then
+	// no failure, as long as it says why: which names there can be is more than storedForm knows.
 	foreign bool
 	refused refusals
 }
@@ -121,8 +127,8 @@ func (r *e2e) timed(what string, step func()) {
 	}
 }
 
-// each calls do with 0 … n−1 over several connections. Each connection belongs to one goroutine, and none is used twice
-// for a request: what was sent once is counted once.
+// each calls do with 0 … n−1 over several connections. Each connection belongs to one goroutine,
+// and none is used twice for a request: what was sent once is counted once.
 func (r *e2e) each(n int, do func(c *fasthttp.HostClient, i int)) {
 	next := make(chan int)
 	var wg sync.WaitGroup
@@ -146,7 +152,8 @@ func (r *e2e) each(n int, do func(c *fasthttp.HostClient, i int)) {
 	wg.Wait()
 }
 
-// send sends a request, which must be answered, and returns the answer, whose bytes are the caller's.
+// send sends a request, which must be answered, and returns the answer, whose bytes are the
+// caller's.
 func (r *e2e) send(c *fasthttp.HostClient, method, path string, header map[string]string, body []byte) *fasthttp.Response {
 	response, err := r.try(c, method, path, header, body)
 	if err != nil {
@@ -201,7 +208,8 @@ func (r *e2e) post(lines []string) {
 	}
 }
 
-// checkNumber compares the number of links with what the server says: a refused address has left none.
+// checkNumber compares the number of links with what the server says: a refused address has left
+// none.
 func (r *e2e) checkNumber() {
 	if got := r.number(); got != len(r.links) {
 		r.t.Errorf("got %d links, want %d", got, len(r.links))
@@ -249,9 +257,10 @@ func (r *e2e) postOne(c *fasthttp.HostClient, line string) *tracked {
 	return &tracked{input: line, code: link.Code, url: link.URL, visitors: map[int]bool{}}
 }
 
-// storedForm returns how an address must be stored, "" if it must be refused. It states the rule on its own: only http
-// and https, with a host that can be and a port up to 65535, without user-info, spaces, control bytes and backslashes, of
-// 8,192 bytes at most; and nothing but the host is rewritten, to lower case and punycode.
+// storedForm returns how an address must be stored, "" if it must be refused. It states the rule on
+// its own: only http and https, with a host that can be and a port up to 65535, without user-info,
+// spaces, control bytes and backslashes, of 8,192 bytes at most; and nothing but the host is
+// rewritten, to lower case and punycode.
 func storedForm(line string) string {
 	scheme, rest, found := strings.Cut(line, "://")
 	if !found || !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
@@ -273,7 +282,8 @@ func storedForm(line string) string {
 var possibleHost = regexp.MustCompile(`^([0-9a-z_-]{1,63}(\.[0-9a-z_-]{1,63})*\.?|\[[0-9a-f:.]+\])` +
 	`(:(0*([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?)?$`)
 
-// A visitor is an address and a User-Agent. Neighbours share an address and differ by User-Agent; every fifth has IPv6.
+// A visitor is an address and a User-Agent. Neighbours share an address and differ by User-Agent;
+// every fifth has IPv6.
 func visitorHeader(i int) map[string]string {
 	n := i / 2
 	address := fmt.Sprintf("100.64.%d.%d", n>>8, n&0xff)
@@ -325,7 +335,8 @@ func (r *e2e) checkLocation(l *tracked, response *fasthttp.Response) {
 	}
 }
 
-// check compares every link with what the server knows: where it leads, its hits, its unique visitors.
+// check compares every link with what the server knows: where it leads, its hits, its unique
+// visitors.
 func (r *e2e) check() {
 	r.checkNumber()
 	var mu sync.Mutex

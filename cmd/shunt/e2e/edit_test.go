@@ -45,7 +45,7 @@ func TestEditSetsAndResetsEveryFieldOfAPatch(t *testing.T) {
 	}
 }
 
-func TestAnEditOfAVersionThatIsPastChangesNothing(t *testing.T) {
+func TestAnEditOfAnOldVersionChangesNothing(t *testing.T) {
 	home := t.TempDir()
 	run := func(args ...string) result { return shunt(t, home, nil, args...) }
 	run("token", "add", "--name", "n", "--init")
@@ -83,7 +83,7 @@ func TestShowPrintsALinkForPeopleAndPipes(t *testing.T) {
 	run("show", "summer").want(t, exitFailed, "", `^shunt: show summer: .*\(404 not_found\)\n$`)
 }
 
-func TestAnEditThatIsNoneIsAUsageError(t *testing.T) {
+func TestAnEmptyEditIsAUsageError(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"edit spring", "say what to change: --url, --title, .* or --forward-query"},
 		{"edit spring --if-match 3", "say what to change"},

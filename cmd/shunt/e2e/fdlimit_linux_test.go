@@ -19,9 +19,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The process may open no more files: either it was started with few, and clients hold them all, or the limit is lowered
-// while it runs, so that the store's own files meet it as well: in a long run, its tables (a log takes the
-// descriptor of the one before it).
+// The process may open no more files: either it was started with few, and clients hold them all, or
+// the limit is lowered while it runs, so that the store's own files meet it as well: in a long run,
+// its tables (a log takes the descriptor of the one before it).
 const (
 	fdLimitVariable = "SHUNTTEST_FDLIMIT" // seconds
 
@@ -34,7 +34,7 @@ const (
 	newcomerLimit  = time.Second // in how long a new connection is served after descriptors are free
 )
 
-func TestAServerWithoutDescriptorsServesWhoIsConnectedAndLosesNothing(t *testing.T) {
+func TestAServerWithoutDescriptorsServesItsConnectionsAndLosesNothing(t *testing.T) {
 	lasts := secondsOf(t, fdLimitVariable)
 	memory := newMounts(t).tmpfs(2 * fullDiskBytes) // so that nothing but descriptors is waited for
 	l := newSickLoad(t, filepath.Join(memory.dir, "data"))
@@ -88,7 +88,8 @@ func (f *fewFiles) round(starter []string, sick func()) {
 	f.server.terminate()
 }
 
-// holdConnections opens far more connections than the server may have, and leaves them idle for a while.
+// holdConnections opens far more connections than the server may have, and leaves them idle for a
+// while.
 func (f *fewFiles) holdConnections(held time.Duration) {
 	f.t.Helper()
 	release := f.openIdle(holders)
@@ -161,7 +162,8 @@ func highestDescriptor(t *testing.T, pid int) (highest uint64) {
 
 func (f *fewFiles) address() string { return strings.TrimPrefix(f.server.public, "http://") }
 
-// sendNewcomers opens a connection for each redirect for a while. Some are served and some are not; both are counted.
+// sendNewcomers opens a connection for each redirect for a while. Some are served and some are not;
+// both are counted.
 func (f *fewFiles) sendNewcomers(held time.Duration) {
 	var clients sync.WaitGroup
 	until := time.Now().Add(held)
@@ -177,7 +179,7 @@ func (f *fewFiles) sendNewcomers(held time.Duration) {
 	clients.Wait()
 }
 
-// newcomer follows a link over a connection of its own and tells whether it was redirected.
+// newcomer follows a link over a connection of its own and reports whether it was redirected.
 func (f *fewFiles) newcomer(v visit, waits time.Duration) (redirected bool) {
 	begun := time.Now()
 	c, err := net.DialTimeout("tcp", f.address(), waits)
@@ -213,7 +215,8 @@ func (f *fewFiles) countNewcomer(redirected bool) {
 	}
 }
 
-// awaitService waits until new connections are served and creates done, now that there are descriptors.
+// awaitService waits until new connections are served and creates done, now that there are
+// descriptors.
 func (f *fewFiles) awaitService() {
 	f.t.Helper()
 	free := time.Now()

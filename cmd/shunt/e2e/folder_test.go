@@ -39,7 +39,7 @@ func TestAPortInUseIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 	}
 }
 
-func TestAFolderOfANewerFormatIsRefusedAndLeftAsItIs(t *testing.T) {
+func TestAFolderOfANewerFormatIsRefusedUnchanged(t *testing.T) {
 	dir := t.TempDir()
 	shunt(t, "", nil, "token", "add", "--name", "a", "--init", "--data", dir)
 	format := filepath.Join(dir, "format")
@@ -88,7 +88,8 @@ func TestAFolderOfSomebodyElseIsRefused(t *testing.T) {
 }
 
 // A person in the wrong folder is told which one it is, and no second, empty store is made there.
-func TestAFolderWithoutAStoreIsNamedAndLeftAsItIs(t *testing.T) {
+func TestAFolderWithoutAStoreIsNamedAndUnchanged(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	if err := os.Mkdir(filepath.Join(home, "empty"), 0o700); err != nil {
 		t.Fatal(err)

@@ -39,7 +39,7 @@ func germany(t *testing.T) (path string) {
 	return geoIPFile(t, "91.0.0.0/10", "GeoLite2-Country", mmdbtype.Map{"country": mmdbtype.Map{"iso_code": mmdbtype.String("DE")}})
 }
 
-func TestAFileOfCountriesThatCannotBeReadStopsTheStart(t *testing.T) {
+func TestAnUnreadableFileOfCountriesStopsTheStart(t *testing.T) {
 	dir := t.TempDir()
 	good, err := os.ReadFile(germany(t))
 	if err != nil {
@@ -72,6 +72,7 @@ func TestACountryHeaderNeedsSomebodyToBelieve(t *testing.T) {
 }
 
 func TestHitsAreCountedByCountryWhateverBecomesOfTheFile(t *testing.T) {
+	t.Parallel()
 	path := germany(t)
 	config := writeFile(t, "shunt.toml", fmt.Sprintf(
 		"geoip = %q\ncountry_header = 'CF-IPCountry'\ntrusted_proxy = '127.0.0.1'\nallow_http = true\n", path))
@@ -98,7 +99,8 @@ func TestHitsAreCountedByCountryWhateverBecomesOfTheFile(t *testing.T) {
 	p.terminate()
 }
 
-// fetch makes a GET request with header lines (name, value, name, value…), follows nothing, and returns status and body.
+// fetch makes a GET request with header lines (name, value, name, value…), follows nothing, and
+// returns status and body.
 func fetch(t *testing.T, url string, lines ...string) (status int, body string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

@@ -21,5 +21,5 @@ func TestHealthIsWhatTheAdminAddressSays(t *testing.T) {
 	shunt(t, "", nil, "health", "--admin-listen", strings.TrimPrefix(p.public, "http://")).
 		want(t, exitFailed, "", `^shunt: health: 127\.0\.0\.1:\d+ \(--admin-listen\) answers 404 Not Found: it is not the admin address of a shunt\n$`)
 	p.terminate()
-	shunt(t, "", nil, "health", "--admin-listen", admin).want(t, exitFailed, "", `^shunt: health: nothing listens at 127\.0\.0\.1:\d+ \(--admin-listen\)\n$`)
+	shunt(t, "", nil, "health", "--admin-listen", admin).want(t, exitFailed, "", `^shunt: health: nothing listens on 127\.0\.0\.1:\d+ \(--admin-listen\)\n$`)
 }

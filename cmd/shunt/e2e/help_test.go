@@ -78,6 +78,7 @@ func TestTheVersionIsTheSameHoweverItIsAskedFor(t *testing.T) {
 }
 
 func TestCommandsHaveTheNamesOfOtherPrograms(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	createStore(t, filepath.Join(home, "shunt-data"))
 	shunt(t, home, nil, "token", "create", "--name", "a").want(t, exitDone, tokenLine.String(), "")

@@ -20,6 +20,7 @@ no JSON
 
 // The command alone, beside a server, and at a server elsewhere.
 func TestLinksFromElsewhereAreTakenInWhereverTheServerIs(t *testing.T) {
+	t.Parallel()
 	alone := filepath.Join(t.TempDir(), "data")
 	beside, remote := startServer(t, filepath.Join(t.TempDir(), "data")), startServer(t, filepath.Join(t.TempDir(), "data"))
 	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--init", "--data", alone)
@@ -40,10 +41,10 @@ func TestLinksFromElsewhereAreTakenInWhereverTheServerIs(t *testing.T) {
 			}
 			refused := `(?s)links.ndjson:5: is not JSON\n.*:4: bad: url: .*invalid\).*:7: Old: .*alias_taken\)`
 			if name != "alone" { // their own origin is not the one of line 6
-				run("import", file).want(t, exitFailed, `^3 links taken in, 0 already there, 3 refused\n$`, refused)
+				run("import", file).want(t, exitFailed, `^3 links imported, 0 already there, 3 refused\n$`, refused)
 				run("rm", "loop").want(t, exitDone, "", "")
 			} else {
-				run("import", file).want(t, exitFailed, `^2 links taken in, 0 already there, 4 refused\n$`, refused)
+				run("import", file).want(t, exitFailed, `^2 links imported, 0 already there, 4 refused\n$`, refused)
 			}
 			export := run("export").stdout
 			wantCodes(t, export, "old Old")
@@ -54,7 +55,7 @@ func TestLinksFromElsewhereAreTakenInWhereverTheServerIs(t *testing.T) {
 			if err := os.WriteFile(again, []byte(export), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			run("import", again).want(t, exitDone, `^0 links taken in, 2 already there, 0 refused\n$`, "^$")
+			run("import", again).want(t, exitDone, `^0 links imported, 2 already there, 0 refused\n$`, "^$")
 			run("import", again, "--json").want(t, exitDone, `^\{\s*"created": *0,\s*"existing": *2,\s*"failed": *0\s*\}\n$`, "^$")
 			run("import", again, "--owner", "77").want(t, exitFailed, "", `^shunt: import: owner: is no user's id \(422 invalid\)\n$`)
 			run("import", again, "--owner", "all").want(t, exitUsage, "", `must be a user's ID`)
@@ -65,8 +66,10 @@ func TestLinksFromElsewhereAreTakenInWhereverTheServerIs(t *testing.T) {
 	}
 }
 
-// A line of an export has hundreds of bytes, so that a thousand are far more than other bodies may have.
+// A line of an export has hundreds of bytes, so that a thousand are far more than other bodies may
+// have.
 func TestAnImportKeepsTheOrderOfAnExport(t *testing.T) {
+	t.Parallel()
 	from, to := filepath.Join(t.TempDir(), "data"), startServer(t, filepath.Join(t.TempDir(), "data"))
 	for _, dir := range []string{from, to.dir} {
 		shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--init", "--data", dir)
@@ -87,7 +90,7 @@ func TestAnImportKeepsTheOrderOfAnExport(t *testing.T) {
 		if err := os.WriteFile(file, []byte(step.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		shunt(t, t.TempDir(), nil, "import", file, "--data", step.dir).want(t, exitDone, `^2100 links taken in, 0 already there, 0 refused\n$`, "^$")
+		shunt(t, t.TempDir(), nil, "import", file, "--data", step.dir).want(t, exitDone, `^2100 links imported, 0 already there, 0 refused\n$`, "^$")
 	}
 	first := shunt(t, t.TempDir(), nil, "export", "--data", from).stdout
 	second := shunt(t, t.TempDir(), nil, "export", "--data", to.dir).stdout
@@ -96,7 +99,8 @@ func TestAnImportKeepsTheOrderOfAnExport(t *testing.T) {
 	}
 }
 
-func TestALineThatIsWrongKeepsNoOtherFromBeingTakenIn(t *testing.T) {
+func TestAWrongLineStopsNoOtherFromBeingImported(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--init", "--data", dir)
 	for name, line := range map[string]string{
@@ -116,7 +120,7 @@ func TestALineThatIsWrongKeepsNoOtherFromBeingTakenIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		shunt(t, t.TempDir(), nil, "import", file, "--data", dir).
-			want(t, exitFailed, `^2 links taken in, 0 already there, 1 refused\n$`, `ndjson:2: .*\nshunt: import: refused: 1 of 3 links\n$`)
+			want(t, exitFailed, `^2 links imported, 0 already there, 1 refused\n$`, `ndjson:2: .*\nshunt: import: refused: 1 of 3 links\n$`)
 	}
 }
 
@@ -140,6 +144,7 @@ func TestAnImportOfAnExportThatBrokeOffIsRefused(t *testing.T) {
 
 // A kill right after an import takes nothing of it.
 func TestAnImportOutlivesAKillWithItsHits(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, filepath.Join(t.TempDir(), "data"))
 	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--data", s.dir)
 	file := filepath.Join(t.TempDir(), "links.ndjson")
@@ -150,7 +155,7 @@ func TestAnImportOutlivesAKillWithItsHits(t *testing.T) {
 	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	shunt(t, t.TempDir(), nil, "import", file, "--data", s.dir).want(t, exitDone, `^2500 links taken in, 0 already there, 0 refused\n$`, "^$")
+	shunt(t, t.TempDir(), nil, "import", file, "--data", s.dir).want(t, exitDone, `^2500 links imported, 0 already there, 0 refused\n$`, "^$")
 	s.kill()
 	export := shunt(t, t.TempDir(), nil, "export", "--data", s.dir)
 	if links, hits := strings.Count(export.stdout, "\n"), strings.Count(export.stdout, `"hits":3}`); links != 2500 || hits != 2500 {

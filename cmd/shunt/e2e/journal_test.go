@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// leaveHit lets a server be killed with one hit that is in the journal in the folder journal alone, after one that is in the
-// store too, and returns the link's code.
+// leaveHit lets a server be killed with one hit that is in the journal in the folder journal alone,
+// after one that is in the store too, and returns the link's code.
 func leaveHit(t *testing.T, dir, journal string) (code string) {
 	t.Helper()
 	p := startServer(t, dir, "--flush-interval", "1h", "--journal-dir", journal)
@@ -38,7 +38,8 @@ func names(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-func TestAJournalFolderThatIsAFileIsLeftForAnotherOne(t *testing.T) {
+func TestAJournalFolderThatIsAFileIsAnError(t *testing.T) {
+	t.Parallel()
 	dir, journals := t.TempDir(), t.TempDir()
 	old := filepath.Join(journals, "old")
 	code := leaveHit(t, dir, old)
@@ -58,6 +59,7 @@ func TestAJournalFolderThatIsAFileIsLeftForAnotherOne(t *testing.T) {
 }
 
 func TestAJournalThatMovesLeavesNoFilesBehind(t *testing.T) {
+	t.Parallel()
 	dir, journals := t.TempDir(), t.TempDir()
 	old := filepath.Join(journals, "old")
 	code := leaveHit(t, dir, old)
@@ -68,7 +70,8 @@ func TestAJournalThatMovesLeavesNoFilesBehind(t *testing.T) {
 	wantHits(t, dir, code, "2", "^$")
 }
 
-func TestACopyOfAFolderInUseLeavesTheServersJournalAlone(t *testing.T) {
+func TestACopyOfAUsedFolderLeavesTheJournalAlone(t *testing.T) {
+	t.Parallel()
 	dir, journals := t.TempDir(), t.TempDir()
 	live, copied := filepath.Join(journals, "live"), filepath.Join(t.TempDir(), "copy")
 	p := startServer(t, dir, "--flush-interval", "1h", "--journal-dir", live)
@@ -88,7 +91,8 @@ func TestACopyOfAFolderInUseLeavesTheServersJournalAlone(t *testing.T) {
 	wantHits(t, copied, code, "0", "^$")
 }
 
-func TestANameOfTheJournalsFolderThatAPowerCutEmptiedCountsAsAbsent(t *testing.T) {
+func TestAnEmptiedFileOfTheJournalFolderCountsAsAbsent(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{"empty": "", "blank": " \n", "zeros": "\x00\x00\x00"} {
 		t.Run(name, func(t *testing.T) {
 			dir, journal := t.TempDir(), filepath.Join(t.TempDir(), "journal")

@@ -20,17 +20,18 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// The server is killed again and again, on one data folder, while clients follow links and make new ones. Afterwards
-// every request is one of two: it was answered, and then what it did is there, once; or it was cut off, and then what it
-// did is there whole and once, or not at all. What a restart has shown once must stay so: each round compares with the
-// last one's figures, so that nothing is replayed twice, and what one kill loses another cannot make up for.
+// The server is killed again and again, on one data folder, while clients follow links and make new
+// ones. Afterwards every request is one of two: it was answered, and then what it did is there,
+// once; or it was cut off, and then what it did is there whole and once, or not at all. What a
+// restart has shown once must stay so: each round compares with the last one's figures, so that
+// nothing is replayed twice, and what one kill loses another cannot make up for.
 //
 // Three kills say little about rare moments. More of them:
 //
-//	SHUNTTEST_KILLS=100 go test ./cmd/shunt -run '^TestWhatWasAnsweredOutlives' -v -count=1 -timeout 30m
+//	SHUNTTEST_KILLS=100 go test ./cmd/shunt/e2e -run '^TestAnsweredRequestsOutlive' -v -count=1 -timeout 30m
 const (
 	killsVariable = "SHUNTTEST_KILLS" // how many
-	seedVariable  = "SHUNTTEST_SEED"  // of the moments and of what each client asks for; drawn anew by default
+	seedVariable  = "SHUNTTEST_SEED"  // of the moments and of what each client asks for; drawn again each time by default
 
 	firstLinks   = 64
 	killVisitors = 1_000 // at most exactVisitors: unique is exact
@@ -40,11 +41,11 @@ const (
 	latestKillAtStart = 150 * time.Millisecond // after the launch, which takes about 200 ms
 )
 
-// killIntervals are the flush intervals that the rounds have in turn: a killed server's hits are in the journal alone,
-// in the journal and the store, or the kill comes into one of many flushes.
+// killIntervals are the flush intervals that the rounds have in turn: a killed server's hits are in
+// the journal alone, in the journal and the store, or the kill comes into one of many flushes.
 var killIntervals = []string{"1h", "1s", "10ms"}
 
-func TestWhatWasAnsweredOutlivesKillsUnderLoadAndWhatWasCutOffIsWholeOrNotThere(t *testing.T) {
+func TestAnsweredRequestsOutliveKillsAndCutOnesAreWhole(t *testing.T) {
 	kills := numberOf(t, killsVariable, 3)
 	seed := numberOf(t, seedVariable, rand.Uint64())
 	t.Logf("%s=%d %s=%d", killsVariable, kills, seedVariable, seed)
@@ -143,7 +144,8 @@ type draft struct {
 	Tags  []string `json:"tags"`
 }
 
-// start starts the server of a round. The base URL is a fixed one, so that link objects can be compared across starts.
+// start starts the server of a round. The base URL is a fixed one, so that link objects can be
+// compared across starts.
 func (k *killing) start(round uint64) {
 	k.server = startServer(k.t, k.dir, killArgs(round)...)
 	k.started = append(k.started, k.server)
@@ -162,8 +164,8 @@ func (k *killing) killAtStart(round uint64) {
 	k.started = append(k.started, p)
 }
 
-// killUnderLoad sends requests over all connections, each until it has got no answer, and kills the server meanwhile. It
-// returns how many requests were under way.
+// killUnderLoad sends requests over all connections, each until it has got no answer, and kills the
+// server meanwhile. It returns how many requests were under way.
 func (k *killing) killUnderLoad(i uint64) (underWay int) {
 	k.round = new(killRound)
 	first, last := make(chan struct{}), make(chan struct{})
@@ -222,7 +224,7 @@ func (k *killing) draw(random *rand.Rand) visit {
 	return visit{link, random.IntN(killVisitors)}
 }
 
-// visit follows a link and tells whether it got an answer.
+// visit follows a link and reports whether it got an answer.
 func (k *killing) visit(c *fasthttp.HostClient, v visit) (answered bool) {
 	k.mu.Lock()
 	path := "/" + k.mu.survivors[v.link].code
@@ -233,8 +235,9 @@ func (k *killing) visit(c *fasthttp.HostClient, v visit) (answered bool) {
 	return err == nil
 }
 
-// burst sends many redirects before it reads their answers, maxBursts times or until they are cut off. The server sends such
-// answers together, so that a kill finds redirects that are counted and not answered.
+// burst sends many redirects before it reads their answers, maxBursts times or until they are cut
+// off. The server sends such answers together, so that a kill finds redirects that are counted and
+// not answered.
 func (k *killing) burst(address string, random *rand.Rand) (answered bool) {
 	begun := time.Now()
 	conn, err := net.Dial("tcp", address)
@@ -296,7 +299,7 @@ func (k *killing) visited(v visit, response *fasthttp.Response, begun time.Time,
 	k.round.redirects.Add(1)
 }
 
-// create makes a link and tells whether it got an answer.
+// create makes a link and reports whether it got an answer.
 func (k *killing) create(c *fasthttp.HostClient) (answered bool) {
 	n := k.drafts.Add(1)
 	d := draft{
@@ -330,7 +333,8 @@ func (k *killing) wasCutLocked(count *atomic.Int64, begun time.Time, err error) 
 	k.mu.failures = append(k.mu.failures, failure{begun, time.Now(), err})
 }
 
-// underWay returns how many requests were begun before the signal and got no answer. None may have failed before it.
+// underWay returns how many requests were begun before the signal and got no answer. None may have
+// failed before it.
 func (k *killing) underWay(signalled time.Time) (n int) {
 	for _, f := range k.mu.failures {
 		if f.failed.Before(signalled) {

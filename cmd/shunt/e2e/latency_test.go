@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// latencies is a histogram of durations whose steps are a sixteenth of a power of two: a percentile is at most 6.25 % too
-// large. The slowest is exact.
+// latencies is a histogram of durations whose steps are a sixteenth of a power of two: a percentile
+// is at most 6.25 % too large. The slowest is exact.
 type latencies struct {
 	mu sync.Mutex
 

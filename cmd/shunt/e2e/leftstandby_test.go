@@ -24,7 +24,7 @@ func left(t *testing.T, dir string) (folder string) {
 	return ""
 }
 
-func TestWhatAKilledServerLeftIsSaidAndRemovedOnRequest(t *testing.T) {
+func TestLeftoversOfAKilledServerAreLoggedThenRemoved(t *testing.T) {
 	if memoryFolder() == "" {
 		t.Skip("this machine has no files in memory")
 	}

@@ -9,6 +9,7 @@ import (
 
 // The same commands alone, beside a server, and at a server elsewhere.
 func TestLinksAreListedExportedAndDeletedWhereverTheServerIs(t *testing.T) {
+	t.Parallel()
 	alone := filepath.Join(t.TempDir(), "data")
 	beside, remote := startServer(t, filepath.Join(t.TempDir(), "data")), startServer(t, filepath.Join(t.TempDir(), "data"))
 	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--init", "--data", alone)

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// insides are what no message to a user may have in it: functions and packages of Go and ours, system calls, Go's types and numbers.
+// insides are what no message to a user may have in it: functions and packages of Go and ours,
+// system calls, Go's types and numbers.
 var insides = regexp.MustCompile(`strconv\.|parsing|parse "|invalid syntax|0x|syscall|dial |lookup |read /|open /|stat /|mkdir |bind:|` +
 	`storage: |engine: |pebble|(?:^|[^.])toml: |tls: |x509: |json: |%!|\*\w+\.|\[\]\w|<nil>|U\+00|goroutine`)
 
@@ -66,7 +67,7 @@ var mistakes = []mistake{
 	// Values.
 	{call: "serve --listen 8080", code: 2, stderr: "shunt: --listen: must be host:port, such as 127.0.0.1:8080 or :8080; it is \"8080\"" + seeServe},
 	{call: "serve --listen 127.0.0.1:99999", code: 2,
-		stderr: "shunt: --listen: must have a port from 0 to 65535, and not \"99999\"" + seeServe},
+		stderr: "shunt: --listen: must have a port from 0 to 65535, not \"99999\"" + seeServe},
 	{call: "serve --base-url 127.0.0.1:8080", code: 2, stderr: "shunt: --base-url: " + noScheme + "; it is \"127.0.0.1:8080\"" + seeServe},
 	{call: "serve --base-url https://sho.rt/go", code: 2, stderr: "shunt: --base-url: " + noPath + "; it is \"https://sho.rt/go\"" + seeServe},
 	{call: "serve --base-url https://sho.rt:8o", code: 2, stderr: "shunt: --base-url: " + noPath + "; it is \"https://sho.rt:8o\"" + seeServe},
@@ -83,26 +84,26 @@ var mistakes = []mistake{
 	{call: "add https://a.example --status abc", code: 2, stderr: "shunt: --status: must be one of 301, 302, 307, 308; it is \"abc\"" + seeAdd},
 
 	// Settings that do not go together.
-	{call: "serve --listen :8080", code: 2, stderr: "shunt: --base-url is missing: \":8080\" (--listen) is not loopback, so it does not tell the address " +
-		"that people will use; give it as --base-url https://your.domain\n"},
-	{call: "serve --listen 127.0.0.1:8081", code: 2, stderr: "shunt: --listen and --admin-listen are both 127.0.0.1:8081; give them two addresses\n"},
+	{call: "serve --listen :8080", code: 2, stderr: "shunt: --base-url is missing: \":8080\" (--listen) is not loopback, so the public address " +
+		"is unknown; give it as --base-url https://your.domain\n"},
+	{call: "serve --listen 127.0.0.1:8081", code: 2, stderr: "shunt: --listen and --admin-listen are both 127.0.0.1:8081; give each its own address\n"},
 
 	// Ports and files.
-	{call: "serve --listen TAKEN", code: 1, stderr: "shunt: --listen TAKEN: port PORT is in use by another program, maybe by another shunt; stop that " +
-		"(ss -ltnp 'sport = :PORT' names it), or choose another port by --listen\n"},
+	{call: "serve --listen TAKEN", code: 1, stderr: "shunt: --listen TAKEN: port PORT is in use by another program, perhaps by another shunt; stop it " +
+		"(ss -ltnp 'sport = :PORT' names it), or choose another port with --listen\n"},
 	{call: "serve --listen 192.0.2.1:8080 --base-url http://a.b", code: 1,
 		stderr: "shunt: --listen 192.0.2.1:8080: this machine does not have that address; use one of its own, or :8080 for all of them\n"},
 	{call: "serve --data file", code: 1, stderr: "shunt: DIR/file is not a folder; is your server's data elsewhere? Name its folder with --data\n"},
 	{call: "serve --geoip none.mmdb", code: 1, stderr: "shunt: --geoip: none.mmdb does not exist\n"},
 	{call: "serve --block-list folder", code: 1, stderr: "shunt: --block-list: folder is not a regular file\n"},
 	{call: "serve --base-url https://a.b --tls-cert file --tls-key file", code: 1,
-		stderr: "shunt: --tls-cert file, --tls-key file: there is no certificate in PEM in the first\n"},
-	{call: "import folder", code: 1, stderr: "shunt: import: folder is a folder, and not a file\n"},
-	{call: "backup file", code: 1, stderr: "shunt: backup: DIR/file (DIR) is a file, or lies in one, and not a folder\n"},
+		stderr: "shunt: --tls-cert file, --tls-key file: the first has no certificate in PEM\n"},
+	{call: "import folder", code: 1, stderr: "shunt: import: folder is a folder, not a file\n"},
+	{call: "backup file", code: 1, stderr: "shunt: backup: DIR/file (DIR) is a file, or inside one, not a folder\n"},
 
 	// The file of settings.
 	{call: "serve --config none.toml", code: 2, stderr: "shunt: --config: none.toml does not exist\n"},
-	{call: "serve --config folder", code: 2, stderr: "shunt: --config: folder is a folder, and not a file\n"},
+	{call: "serve --config folder", code: 2, stderr: "shunt: --config: folder is a folder, not a file\n"},
 	{call: "serve --config bare.toml", code: 2, stderr: "shunt: bare.toml:3:12: the value of base_url must be in quotes: base_url = \"https://sho.rt\"\n"},
 	{call: "serve --config unknown.toml", code: 2, stderr: "shunt: unknown.toml:1:1: there is no setting \"lisen\"; did you mean \"listen\"?\n" +
 		"  unknown.toml:2:3: there is no setting \"trusted-proxies\"; did you mean \"trusted-proxy\"?\n" +
@@ -112,19 +113,19 @@ var mistakes = []mistake{
 	{call: "config check types.toml", code: 2, stderr: "shunt: types.toml:1:1: pprof: must be true or false\n" +
 		"  types.toml:2:1: cors-origin: must be a list of texts in quotes, such as [\"a\", \"b\"]\n" +
 		"  types.toml:3:1: journal-dir: must be a text in quotes\n" +
-		"  types.toml:4:1: log-format: takes one value, and not a list\n"},
-	{call: "config check table.toml", code: 2, stderr: "shunt: table.toml:1:2: [serve] begins a table, and there are none here: settings stand at the top, " +
-		"each in a line of its own\n"},
+		"  types.toml:4:1: log-format: takes one value, not a list\n"},
+	{call: "config check table.toml", code: 2, stderr: "shunt: table.toml:1:2: [serve] begins a table, and tables are not used here: write each setting at the top, " +
+		"on a line of its own\n"},
 	{call: "config check yes.toml", code: 2, stderr: "shunt: yes.toml:1:9: pprof must be true or false\n"},
-	{call: "config check yaml.toml", code: 2, stderr: "shunt: yaml.toml:1:7: a setting and its value have = between them, such as listen = \"…\"\n"},
-	{call: "config check big.toml", code: 2, stderr: "shunt: big.toml:1:14: this cannot be: the number is too large\n"},
-	{call: "config check open.toml", code: 2, stderr: "shunt: open.toml:1:22: the text that ends here is not closed: its last quote is missing\n"},
+	{call: "config check yaml.toml", code: 2, stderr: "shunt: yaml.toml:1:7: write = between a setting and its value, such as listen = \"…\"\n"},
+	{call: "config check big.toml", code: 2, stderr: "shunt: big.toml:1:14: this value is impossible: the number is too large\n"},
+	{call: "config check open.toml", code: 2, stderr: "shunt: open.toml:1:22: the text is not closed: its last quote is missing\n"},
 	{call: "config check empty.toml", code: 2, stderr: "shunt: empty.toml:2:9: listen has no value\n"},
-	{call: "config check marks.toml", code: 2, stderr: "shunt: marks.toml:1:24: nothing may follow the value in its line\n"},
+	{call: "config check marks.toml", code: 2, stderr: "shunt: marks.toml:1:24: nothing may follow the value on its line\n"},
 	{call: "config check cert.toml", code: 1, stderr: "shunt: cert.toml: --tls-cert: none.pem does not exist\n"},
-	{call: "config check public.toml", code: 2, stderr: "shunt: public.toml: --base-url is missing: \":8080\" (--listen) is not loopback, so it does not tell " +
-		"the address that people will use; give it as --base-url https://your.domain\n"},
-	{call: "config check other.toml", code: 2, stderr: "shunt: other.toml:1:1: \"config\" is a flag and a variable: a file names no other file\n"},
+	{call: "config check public.toml", code: 2, stderr: "shunt: public.toml: --base-url is missing: \":8080\" (--listen) is not loopback, so the public address " +
+		"is unknown; give it as --base-url https://your.domain\n"},
+	{call: "config check other.toml", code: 2, stderr: "shunt: other.toml:1:1: \"config\" is a flag and a variable: a file cannot name another file\n"},
 	{call: "config check confg.toml", code: 2, stderr: "shunt: confg.toml:1:1: there is no setting \"confg\"\n"},
 
 	// The environment.
@@ -143,14 +144,15 @@ var mistakes = []mistake{
 
 	// Servers that are not there.
 	{call: "stats a --server ftp://sho.rt", code: 2, stderr: "shunt: --server: " + noScheme + "; it is \"ftp://sho.rt\" (see 'shunt stats --help')\n"},
-	{call: "stats a --token x --server 127.0.0.1:1", code: 1, stderr: "shunt: --server is taken as http://127.0.0.1:1\n" +
-		"shunt: stats a: no answer: nothing listens at 127.0.0.1:1\n"},
-	{call: "health --admin-listen 127.0.0.1:1", code: 1, stderr: "shunt: health: nothing listens at 127.0.0.1:1 (--admin-listen)\n"},
+	{call: "stats a --token x --server 127.0.0.1:1", code: 1, stderr: "shunt: using --server http://127.0.0.1:1\n" +
+		"shunt: stats a: no answer: nothing listens on 127.0.0.1:1\n"},
+	{call: "health --admin-listen 127.0.0.1:1", code: 1, stderr: "shunt: health: nothing listens on 127.0.0.1:1 (--admin-listen)\n"},
 	{call: "health --admin-listen 127.0.0.1:0", code: 2,
-		stderr: "shunt: health: --admin-listen has port 0, so the server drew one; name that, which its first lines say\n"},
+		stderr: "shunt: health: --admin-listen has port 0, so the server chose one; name that port, which its first lines show\n"},
 }
 
 func TestTypicalMistakesAreAnsweredInWordsThatHelp(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range mistakeFiles {
 		path := filepath.Join(dir, name)

@@ -17,10 +17,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File systems of a test's own, which it fills and freezes. Only what was mounted here is ever frozen.
+// File systems of a test's own, which it fills and freezes. Only what was mounted here is ever
+// frozen.
 //
-// A frozen file system that stays behind hangs whoever touches it, for good. So whatever becomes of the test, a process of
-// its own thaws and unmounts: the guardian, whose standard input ends with the test, even if that is killed.
+// A frozen file system that stays hangs every process that touches it, for good. So whatever
+// becomes of the test, a process of its own thaws and unmounts: the guardian, whose standard input
+// ends with the test, even if that is killed.
 
 // A mount is a mounted file system.
 type mount struct {
@@ -31,8 +33,8 @@ type mount struct {
 	emptyFiller func() // set by fill
 }
 
-// needRoot ends a test that mounts file systems. The variables that ask for such tests are set by make; whoever asks for
-// one and cannot have it must be told.
+// needRoot ends a test that mounts file systems. The variables that ask for such tests are set by
+// make; whoever asks for one and cannot have it must be told.
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -120,7 +122,8 @@ func (m *mounts) run(name string, args ...string) {
 // latestThaw is how much longer than it was to be a file system stays frozen at most.
 const latestThaw = 10 * time.Second
 
-// freeze makes whoever writes to m wait, for d at most and some seconds, until thaw is called, which may be called often.
+// freeze makes whoever writes to m wait, for d at most and some seconds, until thaw is called,
+// which may be called often.
 func (m *mount) freeze(d time.Duration) (thaw func()) {
 	m.t.Helper()
 	if err := ioctl(m.folder, fiFreeze); err != nil {
@@ -139,7 +142,8 @@ func (m *mount) freeze(d time.Duration) (thaw func()) {
 	return thaw
 }
 
-// sync writes all of m to its disk, which leaves its mapped pages clean: the next store to each of them faults.
+// sync writes all of m to its disk, which leaves its mapped pages clean: the next store to each of
+// them faults.
 func (m *mount) sync() {
 	m.t.Helper()
 	if err := unix.Syncfs(int(m.folder.Fd())); err != nil {
@@ -161,7 +165,8 @@ const (
 	unmountAttempts = 50
 )
 
-// standInForGuardian reads folders until its input ends, then thaws and unmounts them. It holds none of them open before.
+// standInForGuardian reads folders until its input ends, then thaws and unmounts them. It holds
+// none of them open before.
 func standInForGuardian(stdin io.Reader) (code int) {
 	var dirs []string
 	for lines := bufio.NewScanner(stdin); lines.Scan(); {
@@ -193,7 +198,8 @@ func unmount(dir string) (err error) {
 	return errors.Join(err, unix.Unmount(dir, unix.MNT_DETACH))
 }
 
-// blockedThreads returns the kernel's stacks of those threads of a process that wait uninterruptibly, with their number.
+// blockedThreads returns the kernel's stacks of those threads of a process that wait
+// uninterruptibly, with their number.
 func blockedThreads(pid int) (stacks map[string]int) {
 	stacks = map[string]int{}
 	tasks, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*"))

@@ -42,7 +42,7 @@ func openTerminal(t *testing.T) *terminal {
 	return &terminal{master: master, slave: slave}
 }
 
-// echoes tells whether the terminal shows what is typed.
+// echoes reports whether the terminal shows what is typed.
 func (x *terminal) echoes(t *testing.T) bool {
 	t.Helper()
 	state, err := unix.IoctlGetTermios(int(x.slave.Fd()), unix.TCGETS)
@@ -109,7 +109,7 @@ func typePassword(t *testing.T, p *process, name string, answers []string, code 
 	}
 	timeout := killAtDeadline(t, cmd.Process)
 	defer timeout.Stop()
-	_ = cmd.Wait() // the exit code tells
+	_ = cmd.Wait() // its error is in the exit code
 	if got := cmd.ProcessState.ExitCode(); got != code {
 		t.Errorf("%s: got exit code %d, want %d: %s", name, got, code, says.text.String())
 	}

@@ -14,8 +14,9 @@ import (
 	"shunt/cmd/shunt/certs/certtest"
 )
 
-// Nothing of who asked is kept: not in the data, not in the journal, a backup, the logs, or the metrics. See plantedways_test.go for
-// who asks and how, plantedsearch_test.go for how it is looked for.
+// Nothing of who asked is kept: not in the data, not in the journal, a backup, the logs, or the
+// metrics. See plantedways_test.go for who asks and how, plantedsearch_test.go for how it is looked
+// for.
 
 const plantedNumber = 1_000
 
@@ -32,8 +33,8 @@ type plantation struct {
 	told                          []string   // what else was told: figures, metrics, commands' output
 }
 
-// plantedControls are values that are kept, and how the name of a place ends or begins where the search must find each: else it
-// would find nothing else there either.
+// plantedControls are values that are kept, and how the name of a place ends or begins where the
+// search must find each: else it would find nothing else there either.
 var plantedControls = map[string]string{
 	"PlantedTitleThatIsKept":  ".sst, rows",    // in compressed tables
 	"PlantedTitleThatIsNew":   ".log, records", // in the log of writes
@@ -86,7 +87,8 @@ func (p *plantation) start(args ...string) {
 	p.said = append(p.said, p.server)
 }
 
-// pass starts the server, lets every client come, and asks for everything that the server knows then.
+// pass starts the server, lets every client come, and asks for everything that the server knows
+// then.
 func (p *plantation) pass(logFormat string) {
 	p.t.Helper()
 	p.put(p.blocks, "")
@@ -230,8 +232,8 @@ func (p *plantation) wantControls() {
 	}
 }
 
-// wantShortOnesByChance: the 4 bytes of an IPv4 address turn up by chance, once in 2³² places in each order; those of many clients who
-// came the same way do not.
+// wantShortOnesByChance: the 4 bytes of an IPv4 address turn up by chance, once in 2³² places in
+// each order; those of many clients who came the same way do not.
 func (p *plantation) wantShortOnesByChance() {
 	p.t.Helper()
 	found := map[string]int{}

@@ -26,8 +26,9 @@ import (
 
 // needles are byte strings to be found in a haystack, all in one pass.
 //
-// Those of 8 bytes and more are never found by chance: 10⁴ of them in 10⁸ bytes meet with a probability of 10⁻⁷. The 4 bytes of
-// an IPv4 address are, once in a while, so they are counted apart (see short).
+// Those of 8 bytes and more are never found by chance: 10⁴ of them in 10⁸ bytes meet with a
+// probability of 10⁻⁷. The 4 bytes of an IPv4 address are, once in a while, so they are counted
+// apart (see short).
 type needles struct {
 	long  map[uint64][]needle // by their first 8 bytes, little-endian
 	short map[uint32]string   // 4 bytes, and whose they are
@@ -44,7 +45,7 @@ type needle struct {
 	bytes []byte
 }
 
-// bloom is a filter of one hash: a byte string that is not in it is no needle.
+// bloom is a filter of one hash: a byte string that is not in it is not a needle.
 type bloom [1 << 14]uint64
 
 func (b *bloom) place(x uint64) (word, bit uint64) {
@@ -88,8 +89,9 @@ func (n *needles) addText(what, text string) {
 	}
 }
 
-// addAddress adds all spellings of an address. Of an IPv6 address each half is looked for, so that its /64 is not kept either.
-// Each of its groups must have four digits, so that there is one text of it but for the case.
+// addAddress adds all spellings of an address. Of an IPv6 address each half is looked for, so that
+// its /64 is not kept either. Each of its groups must have four digits, so that there is one text
+// of it but for the case.
 func (n *needles) addAddress(what string, a netip.Addr) {
 	if a.Is4() {
 		n.addIPv4(what, a)
@@ -105,7 +107,8 @@ func (n *needles) addAddress(what string, a netip.Addr) {
 	}
 }
 
-// addIPv4 adds the text, the hexadecimal ones, the IPv6-mapped forms, and the 4 bytes in both orders.
+// addIPv4 adds the text, the hexadecimal ones, the IPv6-mapped forms, and the 4 bytes in both
+// orders.
 func (n *needles) addIPv4(what string, a netip.Addr) {
 	b := a.As4()
 	n.addText(what, a.String())
@@ -164,8 +167,8 @@ func (n *needles) search(place string, haystack []byte) {
 	}
 }
 
-// searchFolder looks through every file of a folder, and through every record of a Pebble store in it: tables are compressed, and
-// a log cuts records where its blocks end.
+// searchFolder looks through every file of a folder, and through every record of a Pebble store in
+// it: tables are compressed, and a log cuts records where its blocks end.
 func (n *needles) searchFolder(t *testing.T, place, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -196,7 +199,8 @@ func (n *needles) searchFolder(t *testing.T, place, dir string) {
 // plantedMerger is the name that storage gives its merger; what it does is not asked for.
 const plantedMerger = "shunt.tally.v1"
 
-// searchTable looks at every row of a table, those that newer ones hide and that are waiting to be merged among them.
+// searchTable looks at every row of a table, those that newer ones hide and that are waiting to be
+// merged among them.
 func (n *needles) searchTable(place, path string) (err error) {
 	file, err := vfs.Default.Open(path)
 	if err != nil {
@@ -228,8 +232,8 @@ func (n *needles) searchTable(place, path string) (err error) {
 	return rows.Error()
 }
 
-// searchLog looks at every record of a write-ahead log, whose number N is of a type that only Pebble can name. It ends, as replay
-// does, at what is no record.
+// searchLog looks at every record of a write-ahead log, whose number N is of a type that only
+// Pebble can name. It ends, as replay does, at the first bytes that are not a record.
 func searchLog[N ~uint64](open func(io.Reader, N) *record.Reader, n *needles, place, path string, content []byte) error {
 	number, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(path), ".log"), 10, 64)
 	if err != nil {

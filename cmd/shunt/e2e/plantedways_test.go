@@ -27,8 +27,8 @@ type plantedClient struct {
 	secret          string // a cookie, a query, a password, and whatever else a request may have
 }
 
-// plantedClients draws n clients. Of those that come the same way, every other one has an IPv6 address. Each part of an address has as
-// many digits as it can.
+// plantedClients draws n clients. Of those that come the same way, every other one has an IPv6
+// address. Each part of an address has as many digits as it can.
 func plantedClients(n int) []*plantedClient {
 	random := rand.New(rand.NewPCG(20261121, 5))
 	wide := func() byte { return byte(100 + random.IntN(156)) }
@@ -85,11 +85,11 @@ type plantedWay struct {
 	name   string
 	status int    // of the last answer; 0: whatever comes, if anything does
 	line   string // method and path
-	fields string // behind those that every request has
+	fields string // after those that every request has
 	body   string
 	raw    string // instead of all these
 	times  int    // how often it is sent; 0: once
-	direct bool   // by a peer that is no trusted proxy
+	direct bool   // by a peer that is not a trusted proxy
 	admin  bool   // to the admin address
 }
 
@@ -243,7 +243,8 @@ func (c *plantedClient) dial(t *testing.T, address string, direct bool) net.Conn
 	return conn
 }
 
-// send sends w's request to p, as often as w says on one connection, and holds the last answer to w's status.
+// send sends w's request to p, as often as w says on one connection, and holds the last answer to
+// w's status.
 func (w *plantedWay) send(t *testing.T, p *process, c *plantedClient, words map[string]string) {
 	t.Helper()
 	address := p.public
@@ -276,7 +277,8 @@ func (w *plantedWay) send(t *testing.T, p *process, c *plantedClient, words map[
 	}
 }
 
-// sendTLS is what comes over a listener of HTTPS: a redirect, what is no handshake, one that is given up, and plain HTTP beside it.
+// sendTLS is what comes over a listener of HTTPS: a redirect, what is no handshake, one that is
+// given up, and plain HTTP beside it.
 func (c *plantedClient) sendTLS(t *testing.T, p *process, plain string) {
 	t.Helper()
 	public, way := strings.TrimPrefix(p.public, "https://"), plantedWays[0]

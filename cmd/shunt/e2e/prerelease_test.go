@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// unpackPrerelease unpacks a data folder, "store", and a backup of it, "backup", that a program from before the first release
-// wrote; see storage's test of the same name.
+// unpackPrerelease unpacks a data folder, "store", and a backup of it, "backup", that a program
+// from before the first release wrote; see storage's test of the same name.
 func unpackPrerelease(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

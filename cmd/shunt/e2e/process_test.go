@@ -23,8 +23,9 @@ import (
 // binary is the path of the program under test, built by TestMain.
 var binary string
 
-// killAtDeadline ends a process that neither does what t waits for nor ends, shortly before go test would end t and
-// leave the process behind. It has as long as t itself: a test of one's own addresses takes what they take.
+// killAtDeadline ends a process that neither does what t waits for nor ends, shortly before go test
+// would end t and leave the process running. It has as long as t itself: a test of one's own
+// addresses takes what they take.
 func killAtDeadline(t *testing.T, p *os.Process) (timeout *time.Timer) {
 	return time.AfterFunc(processTimeout(t.Deadline()), func() { _ = p.Kill() })
 }
@@ -65,7 +66,8 @@ func buildAndRun(m *testing.M) int {
 		}
 	}
 	binary = filepath.Join(dir, "shunt")
-	// Never with -race: such builds keep the journal on the heap, and a killed process would take its hits along.
+	// Never with -race: such builds keep the journal on the heap, and a killed process would take
+	// its hits along.
 	build := exec.Command("go", "build", "-tags", buildTags, "-o", binary, "shunt/cmd/shunt")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does: without cgo the store's memory is Go's
 	if out, err := build.CombinedOutput(); err != nil {
@@ -75,8 +77,9 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// readSources opens every file that the binary is built from, so that go test does not show its cached result of another binary. It
-// has to be called by a test: what TestMain opens does not count.
+// readSources opens every file that the binary is built from, so that go test does not show its
+// cached result of another binary. It has to be called by a test: what TestMain opens does not
+// count.
 var readSources = sync.OnceFunc(func() {
 	for _, dir := range []string{"..", "../../../api", "../../../engine", "../../../storage"} {
 		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -89,7 +92,7 @@ var readSources = sync.OnceFunc(func() {
 	_, _ = os.ReadFile("../../../go.mod")
 })
 
-// result is what a command left behind.
+// A result is the outcome of a command.
 type result struct {
 	stdout, stderr string
 	code           int
@@ -109,7 +112,7 @@ func shunt(t *testing.T, dir string, env []string, args ...string) result {
 	}
 	timeout := killAtDeadline(t, cmd.Process)
 	defer timeout.Stop()
-	_ = cmd.Wait() // the exit code tells
+	_ = cmd.Wait() // its error is in the exit code
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
@@ -129,7 +132,8 @@ type process struct {
 	}
 }
 
-// startServer starts the binary on dir and free ports, and returns when it is ready. It is killed when the test ends.
+// startServer starts the binary on dir and free ports, and returns when it is ready. It is killed
+// when the test ends.
 func startServer(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
 	return launch(t, dir, args...).waitReady()
@@ -170,7 +174,7 @@ func launchThrough(t *testing.T, starter []string, dir string, args ...string) *
 	timeout := killAtDeadline(t, p.cmd.Process)
 	go func() {
 		p.read(stderr)
-		_ = p.cmd.Wait() // the exit code tells
+		_ = p.cmd.Wait() // its error is in the exit code
 		timeout.Stop()
 		close(p.ended)
 	}()
@@ -260,8 +264,8 @@ func (p *process) token(scopes ...string) string {
 	return strings.TrimSpace(r.stdout)
 }
 
-// killAfter sends SIGKILL to p from a process of its own, so that the moment has nothing to do with what the clients are
-// doing, and returns the time right before the signal.
+// killAfter sends SIGKILL to p from a process of its own, so that the moment has nothing to do with
+// what the clients are doing, and returns the time right before the signal.
 func killAfter(t *testing.T, p *process, moment time.Duration) (signalled time.Time) {
 	t.Helper()
 	self, err := os.Executable()

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-func TestAHostThatIsPutOnTheBlockListStopsRedirecting(t *testing.T) {
+func TestAHostAddedToTheBlockListStopsRedirecting(t *testing.T) {
+	t.Parallel()
 	list := writeFile(t, "block.txt", "other.example\nthis is no host\n")
 	p := startServer(t, filepath.Join(t.TempDir(), "data"), "--block-list", list, "--root-redirect", "https://example.org/home")
 	shunt(t, "", nil, "add", "https://www.evil.example/", "--alias", "x", "--data", p.dir).want(t, exitDone, "/x\n", "")
@@ -36,7 +37,7 @@ func TestAHostThatIsPutOnTheBlockListStopsRedirecting(t *testing.T) {
 	}
 }
 
-func TestABlockListThatCannotBeReadStopsTheStart(t *testing.T) {
+func TestAnUnreadableBlockListStopsTheStart(t *testing.T) {
 	dir := t.TempDir()
 	for name, path := range map[string]string{"it is not there": "/does/not/exist.txt", "it is a folder": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +50,7 @@ func TestABlockListThatCannotBeReadStopsTheStart(t *testing.T) {
 	}
 }
 
-func TestARootRedirectThatIsNoTargetIsAUsageError(t *testing.T) {
+func TestARootRedirectMustBeATarget(t *testing.T) {
 	dir := t.TempDir()
 	for _, bad := range []string{"home", "javascript:alert(1)", "https://user@example.org/"} {
 		r := shunt(t, dir, nil, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--root-redirect", bad)

@@ -9,6 +9,7 @@ import (
 )
 
 func TestLimitsAreSettings(t *testing.T) {
+	t.Parallel()
 	for args, want := range map[string]string{
 		"--limit-creates=200/s:":     "the burst must be from 1 to 1000000",
 		"--limit-calls=fast":         "must be off, or events/period such as 200/s",
@@ -31,6 +32,7 @@ func TestLimitsAreSettings(t *testing.T) {
 }
 
 func TestWithoutSettingsLimitsAreThoseOfTheContract(t *testing.T) {
+	t.Parallel()
 	help := shunt(t, t.TempDir(), nil, "serve", "--help").stdout
 	for flag, want := range map[string]string{
 		"creates": "200/s:2000", "calls": "1000/s", "logins": "5/15min", "address-logins": "20/15min", "misses": "300/min",

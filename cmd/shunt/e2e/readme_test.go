@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// A reader types what README.md has, in one shell. Only the ports, and the folder of backups, are others.
+// A reader types what README.md has, in one shell. Only the ports, and the folder of backups, are
+// others.
 type reader struct {
 	t      *testing.T
 	server *process
@@ -22,7 +23,8 @@ type reader struct {
 	typed  string // what the shell remembers: its variables
 }
 
-// TestTheReadmeWorksAsWritten runs the lines of README.md in a shell, in their order, with the token that they make.
+// TestTheReadmeWorksAsWritten runs the lines of README.md in a shell, in their order, with the
+// token that they make.
 func TestTheReadmeWorksAsWritten(t *testing.T) {
 	text, err := os.ReadFile("../../../README.md")
 	if err != nil {
@@ -68,7 +70,7 @@ var (
 	spans    = regexp.MustCompile("`((?:\\./shunt|GET) [^`]*)`")
 )
 
-// runSpan runs a command or a GET that stands in a sentence. What it needs is made first.
+// runSpan runs a command or a GET in the middle of a sentence. The things that it needs are made first.
 func (r *reader) runSpan(span string) {
 	r.t.Helper()
 	if path, found := strings.CutPrefix(span, "GET "); found {

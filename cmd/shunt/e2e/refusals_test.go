@@ -20,7 +20,8 @@ type refusals struct {
 	byReason map[string][]string
 }
 
-// add takes what the server answered about an address, and returns the field and the code of the reason.
+// add takes what the server answered about an address, and returns the field and the code of the
+// reason.
 func (r *refusals) add(line string, answer []byte) (field, code string, err error) {
 	problem := struct {
 		Code   string
@@ -56,8 +57,9 @@ func (r *refusals) text() string {
 	return b.String()
 }
 
-// A person's file has addresses that the rule above does not foresee: they are told with the server's reason.
-func TestImpossibleHostsOfSomebodysFileAreToldAndNoFailure(t *testing.T) {
+// A person's file has addresses that the rule above does not foresee: they are told with the
+// server's reason.
+func TestImpossibleHostsOfAForeignFileAreReportedNotFailed(t *testing.T) {
 	if possibleHost.MatchString("localhost:%d") {
 		t.Error("a port that is not a number is possible")
 	}

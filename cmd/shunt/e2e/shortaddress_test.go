@@ -9,6 +9,7 @@ import (
 // The same code may be in use at both, so an address of another service must not change a link of
 // this one.
 func TestAnAddressOfAnotherServerIsRefusedByEveryCommand(t *testing.T) {
+	t.Parallel()
 	alone := filepath.Join(t.TempDir(), "data")
 	startServer(t, alone, "--base-url", "https://sho.rt").terminate()
 	beside := startServer(t, filepath.Join(t.TempDir(), "data"), "--base-url", "https://sho.rt")

@@ -29,7 +29,7 @@ func shownSettings(t *testing.T, environ []string, args ...string) map[string]st
 	return shown
 }
 
-func TestConfigShowsWhatIsInForceAndWhereItIsFrom(t *testing.T) {
+func TestConfigShowsSettingsInForceAndTheirSources(t *testing.T) {
 	path := writeFile(t, "shunt.toml", "# mine\nkeep_hours = 24\n  trusted-proxy = [\"10.1.2.3/8\", \"::1\"]\nlisten = \"127.0.0.1:1\"\nserver = \"https://sho.rt\"\n")
 	environ := []string{"SHUNT_CONFIG=" + path, "SHUNT_LISTEN=127.0.0.1:2", "SHUNT_FLUSH_INTERVAL=2s", "SHUNT_TOKEN=shunt_secret"}
 	shown := shownSettings(t, environ, "--flush-interval", "3s", "--pprof")

@@ -15,9 +15,10 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// A server whose disk is sick (full, or stalled), or that has no descriptors left, and its clients. They go on whatever
-// happens, and note what they are told and how long it took. Afterwards everything is held to what kill_test.go holds a
-// killed server to: what was answered is there, once; what is unknown is there whole, or not at all.
+// A server whose disk is sick (full, or stalled), or that has no descriptors left, and its clients.
+// They go on whatever happens, and note what they are told and how long it took. Afterwards
+// everything is held to what kill_test.go holds a killed server to: what was answered is there,
+// once; what is unknown is there completely, or not at all.
 const (
 	redirectClients = 2                     // one request after the other
 	pacedClients    = 4                     // together pacedRate a second, whatever the others do
@@ -27,15 +28,16 @@ const (
 	readInterval    = 20 * time.Millisecond // of statistics
 	watchInterval   = 20 * time.Millisecond // of the admin address
 
-	// createLimit is in how long every create must be answered, if nothing else is said: 2 s, and a grace for a client that shares two cores with
-	// all others and the server.
+	// createLimit is in how long every create must be answered, if nothing else is said: 2 s, and a
+	// grace for a client that shares two cores with all others and the server.
 	createLimit = 3 * time.Second
 
 	// recoveryLimit is in how long creates must succeed again.
 	recoveryLimit = 10 * time.Second
 )
 
-// sickLoad is the clients. There is one spell in which all is well, and one in which it is not; both may come often.
+// sickLoad is the clients. There is one spell in which all is well, and one in which it is not;
+// both may come often.
 type sickLoad struct {
 	*killing
 	paths   string // of the targets: longer ones fill memtables faster
@@ -149,7 +151,8 @@ func (l *sickLoad) start(n int, do func(c *fasthttp.HostClient, random *rand.Ran
 	}
 }
 
-// startPaced starts n clients that each do something at fixed times. One that is late does what was due at once.
+// startPaced starts n clients that each do something at fixed times. One that is late does what was
+// due at once.
 func (l *sickLoad) startPaced(n int, interval time.Duration, do func(c *fasthttp.HostClient, due time.Time, random *rand.Rand)) {
 	l.start(n, func(c *fasthttp.HostClient, random *rand.Rand) {
 		for due := time.Now(); !l.stopped(); due = due.Add(interval) {
@@ -176,8 +179,8 @@ func (l *sickLoad) during(s *spell, step func()) {
 	l.now.Store(l.well)
 }
 
-// spellOf returns where a request counts that ends now and was due at a time: one that met the sick disk is the sick
-// spell's.
+// spellOf returns where a request counts that ends now and was due at a time: one that met the sick
+// disk is the sick spell's.
 func (l *sickLoad) spellOf(due time.Time) *spell {
 	if due.UnixNano() < l.wellSince.Load() {
 		return l.sick
@@ -185,7 +188,8 @@ func (l *sickLoad) spellOf(due time.Time) *spell {
 	return l.now.Load()
 }
 
-// follow follows a link that was due at a time; of says which latencies of a spell it adds to. Every redirect must be answered rightly.
+// follow follows a link that was due at a time; of says which latencies of a spell it adds to.
+// Every redirect must be answered rightly.
 func (l *sickLoad) follow(c *fasthttp.HostClient, due time.Time, random *rand.Rand, of func(*spell) *latencies) {
 	v := l.draw(random)
 	if !l.visit(c, v) {
@@ -260,7 +264,7 @@ func (l *sickLoad) settle(d sentCreate, response *fasthttp.Response, begun time.
 		return "201"
 	}
 	problem := struct{ Code string }{}
-	_ = json.Unmarshal(response.Body(), &problem) // no problem is no code
+	_ = json.Unmarshal(response.Body(), &problem) // without a problem there is no code
 	switch {
 	case response.StatusCode() != http.StatusServiceUnavailable:
 	case problem.Code == "outcome_unknown":
@@ -297,7 +301,8 @@ func (l *sickLoad) unknown(d sentCreate) {
 	l.mu.cut = append(l.mu.cut, d.draft)
 }
 
-// repeatUnknown sends every create whose outcome is unknown again, with its key: now each must be there, once.
+// repeatUnknown sends every create whose outcome is unknown again, with its key: now each must be
+// there, once.
 func (l *sickLoad) repeatUnknown() {
 	unknown := l.repeats.unknown
 	l.each(len(unknown), func(c *fasthttp.HostClient, i int) {
@@ -333,7 +338,8 @@ func (l *sickLoad) readStats(c *fasthttp.HostClient, random *rand.Rand) {
 	}
 }
 
-// await waits until something is so and returns how long that took. It fails the test after the limit.
+// await waits until something is so and returns how long that took. It fails the test after the
+// limit.
 func (l *sickLoad) await(what string, limit time.Duration, isSo func() bool) time.Duration {
 	l.t.Helper()
 	begun := time.Now()
@@ -352,7 +358,7 @@ func (l *sickLoad) awaitCreate(after time.Time) time.Duration {
 	return l.await("a create succeeds", recoveryLimit, func() bool { return l.lastCreate.Load() > after.UnixNano() })
 }
 
-// restart ends the server and starts it anew; then everything that it was asked for is checked.
+// restart ends the server and starts it again; then everything that was requested of it is checked.
 func (l *sickLoad) restart(args ...string) {
 	l.t.Helper()
 	l.server.terminate()
@@ -360,7 +366,8 @@ func (l *sickLoad) restart(args ...string) {
 	l.timed("all of it after a restart", l.check)
 }
 
-// secondsOf returns for how long a test of a sick disk runs, and skips it if nobody has asked for it.
+// secondsOf returns for how long a test of a sick disk runs, and skips it if nobody has asked for
+// it.
 func secondsOf(t *testing.T, variable string) time.Duration {
 	t.Helper()
 	if os.Getenv(variable) == "" {

@@ -43,8 +43,9 @@ var slowModes = []struct {
 	{"slow read", []string{"-X", "-w", "1", "-y", "64", "-n", "3", "-z", "5", "-k", "8"}, "/long"},
 }
 
-// TestSlowClientsHarmNobody lets slowhttptest loose on the server while others follow links: none of those may fail. Connections
-// that have come over loopback are as many as they like, so this is what the deadlines do by themselves.
+// TestSlowClientsHarmNobody lets slowhttptest loose on the server while others follow links: none
+// of those may fail. Connections that have come over loopback are as many as they like, so this is
+// what the deadlines do by themselves.
 func TestSlowClientsHarmNobody(t *testing.T) {
 	s, asked := sieges[os.Getenv("SHUNTTEST_SLOW")]
 	if !asked {
@@ -112,8 +113,9 @@ func (p *front) besiege(t *testing.T, s siege, path string, args []string) {
 		all.at(50), all.at(99), late, cut)
 }
 
-// reachable returns url as slowhttptest can use it. Of an IPv6 address it makes a Host that is none, which gets 400, and not every
-// machine has a name for ::1: so it comes over IPv4 to a relay, and from there over IPv6.
+// reachable returns url as slowhttptest can use it. Of an IPv6 address it makes a Host that is
+// none, which gets 400, and not every machine has a name for ::1: so it comes over IPv4 to a relay,
+// and from there over IPv6.
 func reachable(t *testing.T, url string) string {
 	t.Helper()
 	to := strings.TrimPrefix(url, "http://")

@@ -21,7 +21,8 @@ import (
 // restartsVariable says how often the binary is started with others at its socket.
 const restartsVariable = "SHUNTTEST_RESTARTS"
 
-// An intruder tries to open the socket of a data folder that everybody may enter, all the time. Whoever could do so would get a token.
+// An intruder tries to open the socket of a data folder that everybody may enter, all the time.
+// An intruder who succeeds would get a token.
 type intruder struct {
 	path            string
 	stop            atomic.Bool
@@ -30,8 +31,8 @@ type intruder struct {
 	entered, opened atomic.Int64 // the socket let it in; the socket was seen with bits for others
 }
 
-// intrude makes the folder of the socket everybody's, and starts an intruder: with root's help another user, who connects; in any
-// case one who looks whether others could.
+// intrude makes the folder of the socket everybody's, and starts an intruder: with root's help
+// another user, who connects; in any case one who looks whether others could.
 func intrude(t *testing.T, dir string) *intruder {
 	t.Helper()
 	for at := dir; at != "/" && at != os.TempDir(); at = filepath.Dir(at) {
@@ -155,7 +156,7 @@ func TestTheSocketOfAKilledServerIsReplaced(t *testing.T) {
 	}
 }
 
-func TestWhatIsInTheWayOfTheSocketStays(t *testing.T) {
+func TestAFileInPlaceOfTheSocketStays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), socketName)
 	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
@@ -171,11 +172,11 @@ func TestWhatIsInTheWayOfTheSocketStays(t *testing.T) {
 	}
 }
 
-func TestAStartSaysIfTheDataFolderLetsOthersIn(t *testing.T) {
+func TestAStartWarnsIfOthersMayEnterTheDataFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	p := launchThrough(t, []string{"sh", "-c", `umask 000; exec "$0" "$@"`}, dir).waitReady()
 	p.terminate()
-	const warning = "the data folder lets other users in"
+	const warning = "other users can enter the data folder"
 	if strings.Contains(p.stderr(), warning) {
 		t.Errorf("of a folder that it made itself:\n%s", p.stderr())
 	}

@@ -10,6 +10,7 @@ import (
 
 // TestWithoutSpaceLinksAreRefusedAndRedirectsGoOn asks for more free space than any disk has.
 func TestWithoutSpaceLinksAreRefusedAndRedirectsGoOn(t *testing.T) {
+	t.Parallel()
 	e := &e2e{t: t}
 	dir := t.TempDir()
 	e.server = startServer(t, dir)

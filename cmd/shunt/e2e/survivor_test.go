@@ -71,8 +71,8 @@ func (k *killing) check() {
 		len(k.mu.survivors)+k.orphans, k.round.countedCut.Load(), k.round.foundCut.Load())
 }
 
-// settleCreates finds out which of the creates that were cut off are there. Of those without an alias only their number
-// is known (see findOrphans).
+// settleCreates finds out which of the creates that were cut off are there. Of those without an
+// alias only their number is known (see findOrphans).
 func (k *killing) settleCreates() {
 	cut, nameless := k.mu.cut, 0
 	k.mu.cut = nil
@@ -108,7 +108,8 @@ func (k *killing) adopt(c *fasthttp.HostClient, code string, d draft) {
 	k.unborn = append(k.unborn, code)
 }
 
-// checkSurvivor compares a link with what the server knows of it, and takes over what was open until now.
+// checkSurvivor compares a link with what the server knows of it, and takes over what was open
+// until now.
 func (k *killing) checkSurvivor(c *fasthttp.HostClient, l *survivor) {
 	k.checkLocation(&l.tracked, k.send(c, http.MethodHead, "/"+l.code, nil, nil)) // counts nothing
 	read := k.api(c, http.MethodGet, "/links/"+l.code, nil)
@@ -148,7 +149,8 @@ type orphan struct {
 	draft draft
 }
 
-// findOrphans looks for them in the store of a server that has ended. Each is one of the creates that were cut off.
+// findOrphans looks for them in the store of a server that has ended. Each is one of the creates
+// that were cut off.
 func (k *killing) findOrphans() (orphans []orphan) {
 	store, err := storage.Open(k.dir, storage.Options{})
 	if err != nil {

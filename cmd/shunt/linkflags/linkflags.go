@@ -1,6 +1,7 @@
 package linkflags
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -26,17 +27,17 @@ type Field struct {
 	Show   func(l *client.Link) string
 }
 
-// Fields lists them. A row here is a flag of add and of edit, and a line of show.
+// Fields has a row for each field: a flag of add and of edit, and a line of show.
 var Fields = []Field{
 	{"url", "url", "URL", "where it leads", "", "",
 		last(readText), func(l *client.Link) string { return l.URL }},
 	{"title", "title", "TEXT", "for people", "", "'': none",
-		last(readText), func(l *client.Link) string { return orDash(l.Title) }},
-	{"tag", "tags", "TAG", "to find it by; may be repeated", "", "'': none",
-		readTags, func(l *client.Link) string { return orDash(strings.Join(l.Tags, ", ")) }},
+		last(readText), func(l *client.Link) string { return cmp.Or(l.Title, "-") }},
+	{"tag", "tags", "TAG", "label; may be repeated", "", "'': none",
+		readTags, func(l *client.Link) string { return cmp.Or(strings.Join(l.Tags, ", "), "-") }},
 	{"expires", "expires_at", "TIME", "when it ends: 30d, 12h, 2030-12-31 or 2030-12-31T23:59:59Z", "default never", "or never",
 		last(readExpiry), func(l *client.Link) string { return console.TimeOrNever(l.ExpiresAt) }},
-	{"max-hits", "max_hits", "HITS", "how many hits it answers before it is used up", "default: any number", "none: any number",
+	{"max-hits", "max_hits", "HITS", "hits after which it stops redirecting", "default: any number", "none: any number",
 		last(readMaxHits), showMaxHits},
 	{"status", "redirect_status", "STATUS", "redirect status: 301, 302, 307 or 308", "default 302", "",
 		last(readStatus), func(l *client.Link) string { return strconv.Itoa(l.RedirectStatus) }},
@@ -148,13 +149,6 @@ func showMaxHits(l *client.Link) string {
 		return "none"
 	}
 	return strconv.FormatUint(l.MaxHits, 10)
-}
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }
 
 // Names lists the flags of the fields.

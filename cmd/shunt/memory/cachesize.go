@@ -13,21 +13,23 @@ import (
 )
 
 const (
-	// By default it is a sixteenth of the memory that the process may use: as much as the index takes that has the same number of
-	// links, roughly, and little beside the memtables' 640 MiB on a machine of 2 GiB. The lower bound is what a page of links
-	// reads, many times over; blocks of some 5 million links fill the upper one.
+	// By default it is a sixteenth of the memory that the process may use: as much as the index
+	// takes that has the same number of links, roughly, and little beside the memtables' 640 MiB on
+	// a machine of 2 GiB. The lower bound is what a page of links reads, many times over; blocks of
+	// some 5 million links fill the upper one.
 	cacheShare   = 16
 	minAutoCache = 64 << 20
 	maxAutoCache = 1 << 30
 )
 
-// CacheBytes returns the size of the cache of a process that may use memory bytes; 0: it is not known how many.
+// CacheBytes returns the size of the cache of a process that may use memory bytes; 0: it is not
+// known how many.
 func CacheBytes(memory uint64) int64 {
 	return int64(min(max(memory/cacheShare, minAutoCache), maxAutoCache))
 }
 
-// Usable returns how many bytes of memory this process may use: the machine's, or what its control groups or GOMEMLIMIT
-// say, if that is less; 0 if none is known.
+// Usable returns how many bytes of memory this process may use: the machine's, or what its control
+// groups or GOMEMLIMIT say, if that is less; 0 if none is known.
 func Usable(root fs.FS) uint64 {
 	limit := min(groupMemory(root), uint64(debug.SetMemoryLimit(-1)))
 	var info unix.Sysinfo_t
@@ -40,8 +42,9 @@ func Usable(root fs.FS) uint64 {
 	return limit
 }
 
-// groupMemory returns the lowest limit of the control groups that this process is in, of either version (cgroups(7)). In a
-// container the path of a group may be the host's; then only the root is there, which is the container's own group.
+// groupMemory returns the lowest limit of the control groups that this process is in, of either
+// version (cgroups(7)). In a container the path of a group may be the host's; then only the root is
+// there, which is the container's own group.
 func groupMemory(root fs.FS) uint64 {
 	limit := uint64(math.MaxUint64)
 	groups, _ := fs.ReadFile(root, "proc/self/cgroup") // without it there are no limits

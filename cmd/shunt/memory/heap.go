@@ -13,8 +13,8 @@ import (
 const (
 	heapInterval = 5 * time.Second
 
-	// quietLooks is how many looks without a flush of a memtable end a time of many writes: 20 s. A million links take one
-	// flush each 10 s or less.
+	// quietLooks is how many looks without a flush of a memtable end a time of many writes: 20 s. A
+	// million links take one flush each 10 s or less.
 	quietLooks = 4
 
 	// minHeadroom is what may be allocated between two collections. A busy API allocates 100 MB/s.
@@ -66,7 +66,8 @@ func (k *HeapKeeper) look() {
 	}
 }
 
-// pace sets the collector's percentage if it differs by a tenth, for that stops the world for some 10 µs.
+// pace sets the collector's percentage if it differs by a tenth, for that stops the world for some
+// 10 µs.
 func (k *HeapKeeper) pace(percent int) {
 	if difference := percent - k.percent; k.fixed || 10*max(difference, -difference) < k.percent {
 		return
@@ -75,7 +76,8 @@ func (k *HeapKeeper) pace(percent int) {
 	k.percent = percent
 }
 
-// gcPercent returns by how much a heap may grow of which live bytes lived at the last collection, and blocks are large blocks.
+// gcPercent returns by how much a heap may grow of which live bytes lived at the last collection,
+// and blocks are large blocks.
 func gcPercent(live, blocks uint64) int {
 	if live == 0 {
 		return defaultGCPercent

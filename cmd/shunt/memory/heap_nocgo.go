@@ -2,5 +2,6 @@
 
 package memory
 
-// blocksOnHeap reports whether Pebble's memtables and block cache are on Go's heap: with cgo they are C's.
+// blocksOnHeap reports whether Pebble's memtables and block cache are on Go's heap: with cgo they
+// are C's.
 const blocksOnHeap = true

@@ -17,7 +17,7 @@ import (
 // maxFileBytes stops a wrong path from being read whole.
 const maxFileBytes = 1 << 20
 
-// A given is a setting's value as the environment or the file has it.
+// A given is the value of a setting in the environment or the file.
 type given struct {
 	text   string
 	source string // SHUNT_LISTEN, or FILE:LINE:COLUMN
@@ -32,7 +32,8 @@ type configFile struct {
 	errs  []error
 }
 
-// readFile returns the values of the TOML file by setting. Its keys are the flags' names; base_url is base-url.
+// readFile returns the values of the TOML file by setting. Its keys are the flags' names; base_url
+// is base-url.
 func readFile(path string, known map[string]*pflag.Flag) (map[string]given, error) {
 	text, err := readAtMost(path, maxFileBytes)
 	if err != nil {
@@ -84,8 +85,8 @@ type fileKey struct {
 	line, column int
 }
 
-// readKeys returns the keys of the file that are settings, and refuses the others. The parser is the one below
-// toml.Unmarshal, which keeps no places.
+// readKeys returns the keys of the file that are settings, and refuses the others. The parser is
+// the one below toml.Unmarshal, which keeps no places.
 func (f *configFile) readKeys() (keys []fileKey) {
 	lines := map[string]int{} // of settings
 	names := slices.DeleteFunc(slices.Collect(maps.Keys(f.known)), func(name string) bool { return name == "config" })
@@ -97,10 +98,11 @@ func (f *configFile) readKeys() (keys []fileKey) {
 		name := settingOfKey(key.text)
 		switch {
 		case e.Kind != unstable.KeyValue:
-			f.refuse(key.line, key.column, "[%s] begins a table, and there are none here: settings stand at the top, each in a line of its own", key.text)
+			f.refuse(key.line, key.column, "[%s] begins a table, and tables are not used here: "+
+				"write each setting at the top, on a line of its own", key.text)
 			return keys // what follows is in the table
 		case name == "config":
-			f.refuse(key.line, key.column, "\"config\" is a flag and a variable: a file names no other file")
+			f.refuse(key.line, key.column, "\"config\" is a flag and a variable: a file cannot name another file")
 		case f.known[name] == nil:
 			f.refuse(key.line, key.column, "there is no setting %q%s", key.text, DidYouMean(key.text, names, quoted))
 		case lines[name] > 0:
@@ -134,7 +136,7 @@ func keyOf(p *unstable.Parser, e *unstable.Node) (key fileKey) {
 	return key
 }
 
-// impossible names the place of a value that cannot be, such as a 13th month.
+// impossible names the place of an impossible value, such as a 13th month.
 func (f *configFile) impossible(err error) error {
 	var broken *toml.DecodeError
 	if !errors.As(err, &broken) {
@@ -145,7 +147,7 @@ func (f *configFile) impossible(err error) error {
 	if strings.Contains(text, "strconv.") {
 		text = "the number is too large"
 	}
-	f.refuse(line, column, "this cannot be: %s", text)
+	f.refuse(line, column, "this value is impossible: %s", text)
 	return f.errs[0]
 }
 
@@ -155,7 +157,8 @@ var (
 	noEquals  = regexp.MustCompile(`^\s*([\w-]+)(?:\s*:\s*|\s+)[^=\s][^=]*$`)
 )
 
-// explain says what is wrong with a line that is not TOML: one of the usual mistakes, else what the parser says.
+// explain says what is wrong with a line that is not TOML: one of the usual mistakes, otherwise the
+// message of the parser.
 func (f *configFile) explain(line int, parserText string) string {
 	lines := strings.Split(string(f.text), "\n")
 	text := strings.TrimSuffix(lines[min(line, len(lines))-1], "\r")
@@ -170,13 +173,13 @@ func (f *configFile) explain(line int, parserText string) string {
 		return fmt.Sprintf("%s has no value", found[1])
 	}
 	if found := noEquals.FindStringSubmatch(text); found != nil {
-		return fmt.Sprintf(`a setting and its value have = between them, such as %s = "…"`, found[1])
+		return fmt.Sprintf(`write = between a setting and its value, such as %s = "…"`, found[1])
 	}
 	switch {
 	case strings.Contains(parserText, "strings cannot have new lines"):
-		return "the text that ends here is not closed: its last quote is missing"
+		return "the text is not closed: its last quote is missing"
 	case strings.HasPrefix(parserText, "expected newline"):
-		return "nothing may follow the value in its line"
+		return "nothing may follow the value on its line"
 	}
 	return "this is not TOML: " + parserText
 }
@@ -206,7 +209,7 @@ func fileText(f *pflag.Flag, value any) (string, error) {
 
 func listText(f *pflag.Flag, list []any) (string, error) {
 	if _, ok := f.Value.(pflag.SliceValue); !ok {
-		return "", errors.New("takes one value, and not a list")
+		return "", errors.New("takes one value, not a list")
 	}
 	texts := make([]string, len(list))
 	for i, v := range list {

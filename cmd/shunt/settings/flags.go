@@ -11,14 +11,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// MarkArguments takes flags out of the environment and the file: they say what this one call is about.
+// MarkArguments takes flags out of the environment and the file: they say what this one call is
+// about.
 func MarkArguments(fs *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		must(fs.SetAnnotation(name, argumentAnnotation, []string{}))
 	}
 }
 
-// MarkSecret lets a flag's value be read from a file that a variable names, and hides it where settings are shown.
+// MarkSecret lets a flag's value be read from a file that a variable names, and hides it where
+// settings are shown.
 func MarkSecret(fs *pflag.FlagSet, name string) {
 	must(fs.SetAnnotation(name, secretAnnotation, []string{}))
 }
@@ -40,7 +42,7 @@ func annotated(f *pflag.Flag, annotation string) bool {
 	return ok
 }
 
-// A checked is a flag whose text is parsed, and refused, where it is given.
+// A checked is a flag whose text is parsed when it is set, and refused if it is wrong.
 type checked[T any] struct {
 	value *T
 	text  string
@@ -71,7 +73,7 @@ func WordVar(fs *pflag.FlagSet, p *string, name, kind, byDefault, usage string, 
 	CompleteWords(fs, name, words...)
 }
 
-// CompleteWords has shells complete the words that a flag may be.
+// CompleteWords makes shells complete the words that a flag accepts.
 func CompleteWords(fs *pflag.FlagSet, name string, words ...string) {
 	must(fs.SetAnnotation(name, wordsAnnotation, words))
 }
@@ -86,10 +88,10 @@ func OneOf(words ...string) func(string) (string, error) {
 	}
 }
 
-// maxShownValue is how many bytes of a refused value are shown: enough to find it again.
+// maxShownValue is how many bytes of a refused value are shown: enough to recognize it.
 const maxShownValue = 100
 
-// ValueError says why f does not take text, and what text was. cause is what pflag makes of it.
+// ValueError explains why f refuses text, and shows text. cause is the error of pflag.
 func ValueError(f *pflag.Flag, text string, cause error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(cause, &invalid) {
@@ -107,7 +109,7 @@ func ValueError(f *pflag.Flag, text string, cause error) error {
 	return fmt.Errorf("%w; it is %q", reason, text)
 }
 
-// reasonOf translates what the parsers of pflag's own kinds of flags return; our own say it well.
+// reasonOf translates the errors of pflag's own parsers; those of our parsers are clear already.
 func reasonOf(f *pflag.Flag, cause error) error {
 	var number *strconv.NumError
 	var list *csv.ParseError
@@ -121,7 +123,7 @@ func reasonOf(f *pflag.Flag, cause error) error {
 	case errors.Is(number, strconv.ErrRange):
 		return errors.New("must be a smaller number")
 	case strings.HasPrefix(kind, "uint"):
-		return errors.New("must be a number, and not negative")
+		return errors.New("must be a number that is not negative")
 	}
 	return errors.New("must be a number")
 }

@@ -35,7 +35,7 @@ func ParseListen(text string) (string, error) {
 		return "", errors.New("must be host:port, such as 127.0.0.1:8080 or :8080")
 	}
 	if _, err := net.LookupPort("tcp", port); err != nil {
-		return "", fmt.Errorf("must have a port from 0 to 65535, and not %q", port)
+		return "", fmt.Errorf("must have a port from 0 to 65535, not %q", port)
 	}
 	return text, nil
 }
@@ -51,7 +51,7 @@ func CountUpTo(most int) func(text string) (int, error) {
 	}
 }
 
-// CountOr reads a number from 1 to most, or a word that stands for a number beyond.
+// CountOr reads a number from 1 to most, or a word for a number outside that range.
 func CountOr(word string, number, most int) func(text string) (int, error) {
 	return func(text string) (int, error) {
 		if text == word {

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -25,8 +26,8 @@ const (
 	hiddenValue = "(set, not shown)"
 )
 
-// Rows returns the settings among fs. A setting that is not given may follow from another one: derived returns its text and
-// the name of the other, or "".
+// Rows returns the settings among fs. A setting that is not given may follow from another one:
+// derived returns its text and the name of the other, or "".
 func Rows(fs *pflag.FlagSet, derived func(name string) (text, from string)) (rows Table) {
 	fs.VisitAll(func(f *pflag.Flag) {
 		if !IsSetting(f) {
@@ -92,15 +93,12 @@ func (t Table) Cells() [][]string {
 		if list, ok := row.value.([]string); ok {
 			text = strings.Join(list, ",")
 		}
-		if text == "" {
-			text = "-"
-		}
-		rows = append(rows, []string{row.name, text, row.source})
+		rows = append(rows, []string{row.name, cmp.Or(text, "-"), row.source})
 	}
 	return rows
 }
 
-// TOML returns a file of settings. What is the default is a comment, so that a later default takes effect.
+// TOML returns a file of settings. Defaults are comments, so that a later default takes effect.
 func (t Table) TOML() string {
 	var b strings.Builder
 	for _, row := range t {

@@ -21,14 +21,16 @@ const (
 	sourceAnnotation   = "shunt source"   // the variable, or FILE:LINE:COLUMN, that has set it
 	wordsAnnotation    = "shunt words"    // the words that it may be
 
-	// maxSecretFileBytes stops a wrong path (a device, a log) from being read whole. A token has 43 bytes.
+	// maxSecretFileBytes stops a wrong path (a device, a log) from being read whole. A token has 43
+	// bytes.
 	maxSecretFileBytes = 4096
 )
 
-// Apply gives the flags of fs the values of the environment and of the file that the flag --config names. known are the
-// settings of every command.
+// Apply gives the flags of fs the values of the environment and of the file that the flag --config
+// names. known are the settings of every command.
 //
-// Unknown keys of the file are usage errors; unknown variables are warned of, since they may be another version's.
+// Unknown keys of the file are usage errors; unknown variables are warned of, since they may be
+// another version's.
 func Apply(fs *pflag.FlagSet, known map[string]*pflag.Flag, environ []string, stderr io.Writer) error {
 	variables, err := readEnvironment(environ, known, stderr)
 	if err != nil {
@@ -79,7 +81,8 @@ func readEnvironment(environ []string, known map[string]*pflag.Flag, stderr io.W
 	return settings, errors.Join(errs...)
 }
 
-// secretFromFile reads value's file if name is a secret's name and fileSuffix, and takes the suffix away.
+// secretFromFile reads value's file if name is a secret's name and fileSuffix, and takes the suffix
+// away.
 func secretFromFile(name *string, value string, known map[string]*pflag.Flag) (string, error) {
 	secret, found := strings.CutSuffix(*name, fileSuffix)
 	if !found || known[secret] == nil || !annotated(known[secret], secretAnnotation) {

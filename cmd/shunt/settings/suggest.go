@@ -18,7 +18,8 @@ var otherNames = map[string]string{
 // maxSuggestions keeps a message readable.
 const maxSuggestions = 2
 
-// nearest returns which of names text was probably meant to be: at most maxSuggestions, all equally near.
+// nearest returns the names that text was probably meant to be: at most maxSuggestions, all equally
+// near.
 func nearest(text string, names []string) []string {
 	text = strings.ToLower(strings.ReplaceAll(text, "_", "-"))
 	if other := otherNames[text]; slices.Contains(names, other) {
@@ -40,8 +41,8 @@ func nearest(text string, names []string) []string {
 	return found[:min(len(found), maxSuggestions)]
 }
 
-// DidYouMean returns "; did you mean …?" for a name that does not exist, or "" if none of names is like it. Each suggestion is
-// written as dress has it.
+// DidYouMean returns "; did you mean …?" for a name that does not exist, or "" if none of names is
+// like it. dress formats each suggestion.
 func DidYouMean(text string, names []string, dress func(name string) string) string {
 	near := nearest(text, names)
 	if len(near) == 0 {
@@ -53,8 +54,8 @@ func DidYouMean(text string, names []string, dress func(name string) string) str
 	return "; did you mean " + strings.Join(near, " or ") + "?"
 }
 
-// editDistance returns how many bytes must be inserted, deleted, replaced or swapped with their neighbour to make b of a
-// (optimal string alignment: Damerau 1964).
+// editDistance returns how many bytes must be inserted, deleted, replaced or swapped with their
+// neighbour to make b of a (optimal string alignment: Damerau 1964).
 func editDistance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

@@ -15,25 +15,25 @@ const Name = "shunt.sock"
 // maxPathBytes is what fits into sockaddr_un beside the final zero (unix(7)).
 const maxPathBytes = 107
 
-// Path returns where the server on dir can be talked to by whoever may open that folder.
+// Path returns the path of the socket of the server on dir.
 func Path(dir string) (string, error) {
 	path := filepath.Join(dir, Name)
 	if len(path) > maxPathBytes {
-		return "", fmt.Errorf("the path of the socket %s has %d bytes, and a socket's path at most %d: "+
-			"use a folder with a shorter path (--data), or give it relative to where you are", path, len(path), maxPathBytes)
+		return "", fmt.Errorf("the path of the socket %s has %d bytes, but a socket's path may have at most %d: "+
+			"use a folder with a shorter path (--data), or a path relative to the working directory", path, len(path), maxPathBytes)
 	}
 	return path, nil
 }
 
 const (
-	// boundIn is that folder, and boundName the socket in it. Together they are shorter than Name, so a path that is short enough
-	// for the one is for the other (Path).
+	// boundIn is that folder, and boundName the socket in it. Together they are shorter than Name,
+	// so a path that is short enough for the one is for the other (Path).
 	boundIn   = ".bind"
 	boundName = "s"
 )
 
-// Listen listens at path, which only this user can open. The store's lock is held: a socket, or a folder to bind one in, that
-// is there was left by a process that was killed.
+// Listen listens at path, which only this user can open. The store's lock is held: a socket, or a
+// folder to bind one in, that is there was left by a process that was killed.
 func Listen(path string) (net.Listener, error) {
 	ln, err := bindPrivately(path)
 	if err != nil {
@@ -49,7 +49,7 @@ func bindPrivately(path string) (net.Listener, error) {
 	case err != nil:
 		return nil, err
 	case info.Mode().Type() != fs.ModeSocket:
-		return nil, fmt.Errorf("%s is in the way: it is not a socket; move it away", path)
+		return nil, fmt.Errorf("%s is in the way: it is not a socket; move it elsewhere", path)
 	}
 	private := filepath.Join(filepath.Dir(path), boundIn)
 	if err := os.RemoveAll(private); err != nil {
@@ -85,7 +85,8 @@ type movedListener struct {
 	path string
 }
 
-// Close removes the socket before it stops listening, as net does: a socket that is found was not closed.
+// Close removes the socket before it stops listening, as net does: a socket that is found was not
+// closed.
 func (l *movedListener) Close() error {
 	err := os.Remove(l.path)
 	if errors.Is(err, fs.ErrNotExist) {

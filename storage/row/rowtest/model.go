@@ -1,5 +1,5 @@
-// Package rowtest has the plain model of a tally that the tests of row and of storage measure their rows by.
-// It knows engine's types only. Only tests may import it.
+// Package rowtest has the plain model of a tally that the tests of row and of storage measure their
+// rows by. It knows engine's types only. Only tests may import it.
 package rowtest
 
 import (

@@ -1,4 +1,4 @@
-package engine
+package journal
 
 import (
 	"encoding/binary"
@@ -12,42 +12,43 @@ import (
 	"syscall"
 )
 
-// replayResult is what an earlier run left.
-type replayResult struct {
-	records  uint64  // valid ones that the store did not contain yet
-	invalid  uint64  // slots that hold no record: torn, or reserved and never written
-	lost     uint64  // overwritten under a stall before they were in the store
-	nameless uint64  // records whose referrer has no name in the dictionary, which is damaged
-	faults   []error // a file that cannot be used, or not whole, each; the error names it
+// Replayed is what an earlier run left.
+type Replayed struct {
+	Records uint64  // valid ones that the store did not contain yet
+	Invalid uint64  // slots that hold no record: torn, or reserved and never written
+	Lost    uint64  // overwritten under a stall before they were in the store
+	Faults  []error // a file that cannot be used, or not whole, each; the error names it
 }
 
-// replay calls fn for every record of the journal that the store does not contain. What cannot be read is skipped, and
-// told in the result; a file of a newer format is an error, and so is one of fn. passed are the positions below which all
-// records were handed to fn before: committing them with those is a step that a replay can begin after.
+// Replay calls fn for every record of p's epoch that the store does not contain. What cannot be
+// read is skipped and reported in the result; a file of a newer format is an error, and so is one
+// of fn. passed are the positions of the rings below which all records were handed to fn before: to
+// commit those records with passed is a step that a replay can begin after. It is valid only during
+// the call.
 //
-// Files are only read, never mapped: so those of a read-only folder can be replayed, and of a file system without mmap.
-func replay(in folders, id Identity, p Positions, fn func(passed *Positions, r *hitRecord) error) (replayResult, error) {
-	var res replayResult
-	passed := p
-	passed.Rings = slices.Clone(p.Rings)
+// Files are only read, never mapped: so those of a read-only folder can be replayed, and of a file
+// system without mmap.
+func (d *Folders) Replay(p Positions, fn func(passed []uint64, r *Record) error) (Replayed, error) {
+	var res Replayed
+	passed := slices.Clone(p.Rings)
 	for i := range p.Rings {
-		path := in.ring(id, p.Epoch, i, len(p.Rings))
+		path := d.ring(p.Epoch, i, len(p.Rings))
 		if path == "" {
 			continue
 		}
-		r, err := openOldRing(path, ringHeader{storeID: id.StoreID, epoch: p.Epoch, index: uint32(i)})
+		r, err := openOldRing(path, ringHeader{storeID: d.storeID, epoch: p.Epoch, index: uint32(i)})
 		switch {
 		case errors.Is(err, errNewerRing):
 			return res, err
 		case errors.Is(err, fs.ErrNotExist) && isStandby(i, len(p.Rings)):
 			continue
 		case err != nil:
-			res.faults = append(res.faults, err)
+			res.Faults = append(res.Faults, err)
 			continue
 		}
-		err = r.replay(&passed.Rings[i], &res, func(r *hitRecord) error { return fn(&passed, r) })
+		err = r.replay(&passed[i], &res, func(r *Record) error { return fn(passed, r) })
 		if r.fault != nil {
-			res.faults = append(res.faults, fmt.Errorf("%s: %w", path, r.fault))
+			res.Faults = append(res.Faults, fmt.Errorf("%s: %w", path, r.fault))
 		}
 		if err = errors.Join(err, r.file.Close()); err != nil {
 			return res, err
@@ -73,7 +74,8 @@ type oldRing struct {
 	fault   error  // why the file is not whole, if it is not
 }
 
-// openOld opens a file of an earlier run for reading, and only a file: a pipe in its place would never answer.
+// openOld opens a file of an earlier run for reading, and only a file: a pipe in its place would
+// never answer.
 func openOld(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -89,7 +91,8 @@ func openOld(path string) (*os.File, error) {
 	return f, nil
 }
 
-// openOldRing opens the journal file that want names. Its size is its own: rings of another run may have been larger.
+// openOldRing opens the journal file that want names. Its size is its own: rings of another run may
+// have been larger.
 func openOldRing(path string, want ringHeader) (*oldRing, error) {
 	f, err := openOld(path)
 	if err != nil {
@@ -125,51 +128,52 @@ func (r *oldRing) readHeader(want ringHeader) error {
 	return nil
 }
 
-// replay looks at the slots of [position, position + size), which is all that there is unless the store stalled; and, if
-// it did, of [head − size, head). Records prove themselves by their checksums, so that a head that is damaged, or was not
-// written back when the power went, costs no record of the first range.
-func (r *oldRing) replay(position *uint64, res *replayResult, fn func(*hitRecord) error) error {
+// replay looks at the slots of [position, position + size), which is all that there is unless the
+// store stalled; and, if it did, of [head − size, head). Records prove themselves by their
+// checksums, so that a head that is damaged, or was not written back when the power went, costs no
+// record of the first range.
+func (r *oldRing) replay(position *uint64, res *Replayed, fn func(*Record) error) error {
 	from := *position
 	if err := r.replayRange(from, from+r.size, position, res, fn); err != nil || r.head <= from+r.size {
 		return err
 	}
-	read := res.records
+	read := res.Records
 	if err := r.replayRange(max(from+r.size, r.head-r.size), r.head, position, res, fn); err != nil {
 		return err
 	}
-	if res.records > read { // else nothing proves this head
-		res.lost += r.head - r.size - from
+	if res.Records > read { // else nothing proves this head
+		res.Lost += r.head - r.size - from
 	}
 	return nil
 }
 
 // replayRange moves position on past each record that fn took.
-func (r *oldRing) replayRange(from, to uint64, position *uint64, res *replayResult, fn func(*hitRecord) error) error {
-	var rec hitRecord
+func (r *oldRing) replayRange(from, to uint64, position *uint64, res *Replayed, fn func(*Record) error) error {
+	var rec Record
 	for seq := from; seq < to; seq++ {
 		if !r.read(seq, &rec) {
 			if seq < r.head && seq+r.size >= r.head {
-				res.invalid++
+				res.Invalid++
 			}
 			continue
 		}
 		if err := fn(&rec); err != nil {
 			return err
 		}
-		res.records++
+		res.Records++
 		*position = seq + 1
 	}
 	return nil
 }
 
 // read is ring.read for a file that nobody writes to.
-func (r *oldRing) read(seq uint64, rec *hitRecord) (ok bool) {
+func (r *oldRing) read(seq uint64, rec *Record) (ok bool) {
 	slot := seq & (r.size - 1)
 	if at := slot / chunkRecords; at != r.chunkAt {
 		r.readChunk(at)
 	}
 	b := r.chunk[slot%chunkRecords*slotBytes:][:slotBytes]
-	var w [recordWords]uint64
+	var w Words
 	for i := range w {
 		w[i] = binary.LittleEndian.Uint64(b[8*i:])
 	}

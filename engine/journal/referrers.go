@@ -1,4 +1,4 @@
-package engine
+package journal
 
 import (
 	"encoding/binary"
@@ -7,7 +7,6 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -18,8 +17,8 @@ import (
 	"shunt/engine/tally"
 )
 
-// Numbers of referrers, as the journal has them: the high bit is the half of the dictionary, the rest the place in it,
-// from 1.
+// Numbers of referrers, as the journal has them: the high bit is the half of the dictionary, the
+// rest the place in it, from 1.
 const (
 	halfBit          = 1 << 15
 	referrersAHalf   = halfBit - 2 // 1 … 0x7ffe: so that no number is OtherReferrer
@@ -30,12 +29,13 @@ const (
 	dictionaryBytes  = ringHeaderBytes + 2*halfBytes
 	referrerOverhead = 1 + 4 // length, checksum
 
-	// restOfHalf is how long a half that is full and replaced is left alone at least: a redirect that looked a number up
-	// must have written it to the journal by then.
+	// restOfHalf is how long a half that is full and replaced is left alone at least: a redirect
+	// that looked a number up must have written it to the journal by then.
 	restOfHalf = 10 * time.Second
 )
 
-// A dictionary file holds the names of the referrers whose numbers stand in the journal of one epoch, little-endian:
+// A dictionary file holds the names of the referrers whose numbers stand in the journal of one
+// epoch, little-endian:
 //
 //	 0        8        16         32      40       44           4096          4096 + 1 MiB
 //	┌────────┬────────┬──────────┬───────┬────────┬────────────┬─────────────┬─────────────┐
@@ -43,21 +43,25 @@ const (
 //	│ + NUL  │ = 1    │          │       │ of 0…40│            │             │             │
 //	└────────┴────────┴──────────┴───────┴────────┴────────────┴─────────────┴─────────────┘
 //
-// A half is a turn (8 bytes: how often it was emptied), zeros up to 64, and then the names in the order of their numbers:
+// A half is its generation (8 bytes: how often it was emptied), zeros up to 64, and then the names
+// in the order of their numbers:
 //
-//	┌──────────┬──────┬──────────────────────────────────────────┐
-//	│ length 1 │ name │ CRC-32C 4 of turn 8, place 2, length, name │
-//	└──────────┴──────┴──────────────────────────────────────────┘
+//	┌──────────┬──────┬────────────────────────────────────────────────┐
+//	│ length 1 │ name │ CRC-32C 4 of generation 8, place 2, length, name │
+//	└──────────┴──────┴────────────────────────────────────────────────┘
 //
-// The first that does not prove itself ends a half. A name is written before its number is given out.
+// The first that does not prove itself ends a half. A name is written before its number is given
+// out.
 var dictionaryMagic = [8]byte{'s', 'h', 'u', 'n', 't', 'r', 'f', 0}
 
-// referrers is the dictionary of referrer hosts. Number takes no lock and allocates nothing for a name that is known.
+// Referrers is the dictionary of referrer hosts. Number takes no lock and allocates nothing for a
+// name that is known. The zero value knows no name, and so gives none.
 //
-// It has two halves. New names go into the current one. When that is full the other is emptied and becomes the current
-// one, as soon as no journal record that is not committed names it: so a number names one host as long as it stands
-// anywhere outside the store. Until then new names are OtherReferrer.
-type referrers struct {
+// It has two halves. New names go into the current one. When that is full the other is emptied and
+// becomes the current one, as soon as no journal record that is not committed names it: so a number
+// names one host as long as it stands anywhere outside the store. Until then new names are
+// OtherReferrer.
+type Referrers struct {
 	key     hash.Key
 	current atomic.Pointer[half]
 	halves  [2]atomic.Pointer[half] // of names: by the high bit of a number
@@ -65,7 +69,7 @@ type referrers struct {
 	start   time.Time
 	refused atomic.Uint64 // names that got no number for want of room
 
-	journal *journal
+	journal *Journal
 	rest    time.Duration
 	now     func() time.Time
 
@@ -77,24 +81,23 @@ type referrers struct {
 	mapping []byte
 }
 
-// half is one half in one turn. It is replaced, not emptied.
+// half is one half in one generation. It is replaced, not emptied.
 type half struct {
-	bit   uint16 // 0 or halfBit
-	turn  uint64
-	text  []byte // of the mapping
-	used  int    // of text; guarded by referrers.mu
-	count int    // guarded by referrers.mu
-	full  atomic.Bool
-	index [referrerPlaces]atomic.Uint64   // high 48 bits of the hash, then the number; 0: free
-	names [halfBit]atomic.Pointer[string] // by place
+	bit        uint16 // 0 or halfBit
+	generation uint64
+	text       []byte // of the mapping
+	used       int    // of text; guarded by referrers.mu
+	count      int    // guarded by referrers.mu
+	full       atomic.Bool
+	index      [referrerPlaces]atomic.Uint64   // high 48 bits of the hash, then the number; 0: free
+	names      [halfBit]atomic.Pointer[string] // by place
 }
 
-// Referrer returns the number of a referrer host, as Visit takes it. Host is in lower case, of at most MaxReferrerBytes;
-// none is no referrer. It takes no lock and allocates nothing for a host that was seen before. When there are too many
-// different ones, new ones share a number, and show as "other".
-func (e *Engine) Referrer(host []byte) uint16 { return e.referrers.number(host) }
-
-func (r *referrers) number(host []byte) uint16 {
+// Number returns the number of a referrer host, as Visit takes it. Host is in lower case, of at
+// most MaxReferrerBytes; none is no referrer. It takes no lock and allocates nothing for a host
+// that was seen before. When there are too many different ones, new ones share a number, and show
+// as "other". Any number of goroutines may call it at once.
+func (r *Referrers) Number(host []byte) uint16 {
 	switch {
 	case len(host) == 0:
 		return tally.NoReferrer
@@ -120,9 +123,9 @@ func (h *half) find(hash uint64, host []byte) uint16 {
 	}
 }
 
-func (r *referrers) numberSlow(hash uint64, host []byte) uint16 {
+func (r *Referrers) numberSlow(hash uint64, host []byte) uint16 {
 	tooEarly := r.current.Load().full.Load() && int64(r.now().Sub(r.start)) < r.retryAt.Load()
-	if tooEarly || r.journal.onStandby() { // a new name is stored into the file
+	if tooEarly || r.journal.OnStandby() { // a new name is stored into the file
 		r.refused.Add(1)
 		return tally.OtherReferrer
 	}
@@ -149,7 +152,7 @@ func (h *half) fits(host []byte) bool {
 // add writes the name, then lets its number be found.
 func (h *half) add(hash uint64, host []byte) uint16 {
 	place := h.count + 1
-	h.used += copy(h.text[h.used:], appendName(nil, h.turn, place, host))
+	h.used += copy(h.text[h.used:], appendName(nil, h.generation, place, host))
 	h.count = place
 	name := string(host)
 	h.names[place].Store(&name)
@@ -162,28 +165,29 @@ func (h *half) add(hash uint64, host []byte) uint16 {
 	return number
 }
 
-func appendName[S string | []byte](dst []byte, turn uint64, place int, host S) []byte {
+func appendName[S string | []byte](dst []byte, generation uint64, place int, host S) []byte {
 	start := len(dst)
 	dst = append(append(dst, byte(len(host))), host...)
-	return binary.LittleEndian.AppendUint32(dst, nameChecksum(turn, place, dst[start:]))
+	return binary.LittleEndian.AppendUint32(dst, nameChecksum(generation, place, dst[start:]))
 }
 
-func nameChecksum(turn uint64, place int, lengthAndName []byte) uint32 {
-	var head [10]byte
-	binary.LittleEndian.PutUint64(head[:], turn)
-	binary.LittleEndian.PutUint16(head[8:], uint16(place))
-	return crc32.Update(crc32.Checksum(head[:], castagnoli), castagnoli, lengthAndName)
+func nameChecksum(generation uint64, place int, lengthAndName []byte) uint32 {
+	var prefix [10]byte
+	binary.LittleEndian.PutUint64(prefix[:], generation)
+	binary.LittleEndian.PutUint16(prefix[8:], uint16(place))
+	return crc32.Update(crc32.Checksum(prefix[:], castagnoli), castagnoli, lengthAndName)
 }
 
-// emptyLocked makes the half that is not full the current one and returns it, or nil as long as that may still be named.
-func (r *referrers) emptyLocked(full *half) *half {
+// emptyLocked makes the half that is not full the current one and returns it, or nil as long as
+// that may still be named.
+func (r *Referrers) emptyLocked(full *half) *half {
 	now, other := r.now(), 1-int(full.bit>>15)
 	switch {
 	case now.Sub(r.at) < r.rest:
 	case r.left == nil:
-		r.left = r.journal.heads()
-	case r.journal.committedTo(r.left):
-		next := r.newHalf(other, r.halves[other].Load().turn+1)
+		r.left = r.journal.Heads()
+	case r.journal.CommittedTo(r.left):
+		next := r.newHalf(other, r.halves[other].Load().generation+1)
 		r.left, r.at = nil, now
 		r.current.Store(next)
 		return next
@@ -192,19 +196,22 @@ func (r *referrers) emptyLocked(full *half) *half {
 	return nil
 }
 
-// newHalf begins a turn of half number i. What it held before no longer proves itself, not even after a power cut: the
-// turn is on disk before a name is.
-func (r *referrers) newHalf(i int, turn uint64) *half {
+// newHalf begins a generation of half number i. What it held before no longer proves itself, not
+// even after a power cut: the generation is on disk before a name is.
+func (r *Referrers) newHalf(i int, generation uint64) *half {
 	text := r.mapping[ringHeaderBytes+i*halfBytes:][:halfBytes]
-	binary.LittleEndian.PutUint64(text, turn)
+	binary.LittleEndian.PutUint64(text, generation)
 	mmap.Sync(text[:pageBytes])
-	h := &half{bit: uint16(i) * halfBit, turn: turn, text: text, used: halfHeaderBytes}
+	h := &half{bit: uint16(i) * halfBit, generation: generation, text: text, used: halfHeaderBytes}
 	r.halves[i].Store(h)
 	return h
 }
 
+// Refused returns how many names got no number for want of room.
+func (r *Referrers) Refused() uint64 { return r.refused.Load() }
+
 // Name returns the host that has a number.
-func (r *referrers) Name(number uint16) (name string, ok bool) {
+func (r *Referrers) Name(number uint16) (name string, ok bool) {
 	if number == tally.NoReferrer {
 		return "", true
 	}
@@ -224,35 +231,35 @@ func referrersName(storeID [16]byte, epoch uint64) string {
 
 const dictionarySuffix = "referrers"
 
-// newReferrers makes the dictionary file of an epoch.
-func newReferrers(dir string, id Identity, epoch uint64, j *journal, now func() time.Time) (*referrers, error) {
-	f, err := createJournalFile(filepath.Join(dir, referrersName(id.StoreID, epoch)))
+// createReferrers makes the dictionary file of j's epoch.
+func createReferrers(j *Journal, n Spec) (*Referrers, error) {
+	f, err := createJournalFile(j.in.dictionary(n.Epoch))
 	if err != nil {
 		return nil, err
 	}
-	r := &referrers{key: hash.NewKey(), journal: j, rest: restOfHalf, now: now, start: now()}
-	if err := r.init(f, id.StoreID, epoch); err != nil {
+	r := &Referrers{key: hash.NewKey(), journal: j, rest: restOfHalf, now: n.Now, start: n.Now()}
+	if err := r.init(&n.Disk, f, j.in.storeID, n.Epoch); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return r, nil
 }
 
 // init writes the file full: a sparse page would be SIGBUS on a full disk.
-func (r *referrers) init(f *os.File, storeID [16]byte, epoch uint64) error {
+func (r *Referrers) init(d *Disk, f *os.File, storeID [16]byte, epoch uint64) error {
 	b := make([]byte, dictionaryBytes)
 	appendDictionaryHeader(b[:0], storeID, epoch)
-	if err := writeJournal(f, b); err != nil {
+	if err := d.write(f, b); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	mapping, err := mapJournal(f, dictionaryBytes)
+	mapping, err := d.mapFile(f, dictionaryBytes)
 	if err != nil {
 		return err
 	}
 	r.file, r.mapping, r.at = f, mapping, r.now().Add(-r.rest)
-	r.left = make([]uint64, len(r.journal.rings)) // the second half has never been named
+	r.left = make([]uint64, len(r.journal.Rings)) // the second half has never been named
 	runtime.AddCleanup(r, mmap.Unmap, mapping)
 	r.newHalf(1, 0)
 	r.current.Store(r.newHalf(0, 0))
@@ -270,11 +277,16 @@ func appendDictionaryHeader(dst []byte, storeID [16]byte, epoch uint64) []byte {
 const dictionaryHeaderBytes = 44
 
 // close closes the file. Names of what is committed are in the store.
-func (r *referrers) close() error { return closeJournalFile(r.file, r.mapping) }
+func (r *Referrers) close() error { return closeJournalFile(r.file, r.mapping) }
 
-// readReferrers reads the dictionary file of an earlier run: only name may be called then.
-func readReferrers(dir string, id Identity, epoch uint64) (*referrers, error) {
-	f, err := openOld(filepath.Join(dir, referrersName(id.StoreID, epoch)))
+// ReadReferrers reads the dictionary file of an earlier run. Of what it returns only Name may be
+// called.
+func (d *Folders) ReadReferrers(epoch uint64) (*Referrers, error) {
+	return readReferrers(d.dictionary(epoch), d.storeID, epoch)
+}
+
+func readReferrers(path string, storeID [16]byte, epoch uint64) (*Referrers, error) {
+	f, err := openOld(path)
 	if err != nil {
 		return nil, err
 	}
@@ -283,16 +295,16 @@ func readReferrers(dir string, id Identity, epoch uint64) (*referrers, error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
-	return decodeReferrers(b, id, epoch)
+	return decodeReferrers(b, storeID, epoch)
 }
 
 var errForeignDictionary = errors.New("not the dictionary of this store and epoch")
 
-func decodeReferrers(b []byte, id Identity, epoch uint64) (*referrers, error) {
-	if len(b) != dictionaryBytes || string(b[:dictionaryHeaderBytes]) != string(appendDictionaryHeader(nil, id.StoreID, epoch)) {
+func decodeReferrers(b []byte, storeID [16]byte, epoch uint64) (*Referrers, error) {
+	if len(b) != dictionaryBytes || string(b[:dictionaryHeaderBytes]) != string(appendDictionaryHeader(nil, storeID, epoch)) {
 		return nil, errForeignDictionary
 	}
-	r := new(referrers)
+	r := new(Referrers)
 	for i := range r.halves {
 		r.halves[i].Store(decodeHalf(b[ringHeaderBytes+i*halfBytes:][:halfBytes]))
 	}
@@ -300,11 +312,11 @@ func decodeReferrers(b []byte, id Identity, epoch uint64) (*referrers, error) {
 }
 
 func decodeHalf(text []byte) *half {
-	h := &half{turn: binary.LittleEndian.Uint64(text)}
+	h := &half{generation: binary.LittleEndian.Uint64(text)}
 	rest := text[halfHeaderBytes:]
 	for place := 1; place <= referrersAHalf && len(rest) > referrerOverhead; place++ {
 		n := 1 + int(rest[0])
-		if n == 1 || n > 1+tally.MaxReferrerBytes || len(rest) < n+4 || binary.LittleEndian.Uint32(rest[n:]) != nameChecksum(h.turn, place, rest[:n]) {
+		if n == 1 || n > 1+tally.MaxReferrerBytes || len(rest) < n+4 || binary.LittleEndian.Uint32(rest[n:]) != nameChecksum(h.generation, place, rest[:n]) {
 			break
 		}
 		name := string(rest[1:n])

@@ -1,10 +1,8 @@
-package engine
+package journal
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -13,15 +11,12 @@ import (
 	"shunt/engine/tally"
 )
 
-func newTestReferrers(t *testing.T) *referrers {
+func newTestReferrers(t *testing.T) *Referrers {
 	t.Helper()
-	dir := t.TempDir()
-	j, _, err := newJournal(folders{rings: dir}, Identity{}, 1, 2, 256)
+	j, _, err := Create(Folders{rings: t.TempDir()}, Spec{Epoch: 1, Rings: 2, Records: 256, Now: time.Now})
 	must(t, err)
-	r, err := newReferrers(dir, Identity{}, 1, j, time.Now)
-	must(t, err)
-	t.Cleanup(func() { must(t, errors.Join(r.close(), j.close())) })
-	return r
+	t.Cleanup(func() { must(t, j.Close()) })
+	return j.Referrers
 }
 
 func TestAReferrerHasItsNumberAndItsNameBack(t *testing.T) {
@@ -29,21 +24,21 @@ func TestAReferrerHasItsNumberAndItsNameBack(t *testing.T) {
 	numbers := make(map[uint16]string)
 	for i := range 1000 {
 		host := fmt.Sprintf("host%d.example", i)
-		n := r.number([]byte(host))
+		n := r.Number([]byte(host))
 		if other, taken := numbers[n]; taken || n == tally.NoReferrer || n == tally.OtherReferrer {
 			t.Fatalf("%s has number %d, and so has %q", host, n, other)
 		}
 		numbers[n] = host
 	}
 	for n, host := range numbers {
-		if again := r.number([]byte(host)); again != n {
+		if again := r.Number([]byte(host)); again != n {
 			t.Errorf("%s has number %d, and later %d", host, n, again)
 		}
 		if name, ok := r.Name(n); !ok || name != host {
 			t.Errorf("number %d is %q, want %s", n, name, host)
 		}
 	}
-	if r.number(nil) != tally.NoReferrer || r.number(make([]byte, tally.MaxReferrerBytes+1)) != tally.OtherReferrer {
+	if r.Number(nil) != tally.NoReferrer || r.Number(make([]byte, tally.MaxReferrerBytes+1)) != tally.OtherReferrer {
 		t.Error("none or a name too long is taken for a name")
 	}
 	if _, ok := r.Name(tally.OtherReferrer); ok {
@@ -51,19 +46,20 @@ func TestAReferrerHasItsNumberAndItsNameBack(t *testing.T) {
 	}
 }
 
-// TestAFullDictionaryIsEmptiedWhenNothingNamesItAnyMore uses both halves up, and then the first one again.
+// TestAFullDictionaryIsEmptiedWhenNothingNamesItAnyMore uses both halves up, and then the first one
+// again.
 func TestAFullDictionaryIsEmptiedWhenNothingNamesItAnyMore(t *testing.T) {
 	r := newTestReferrers(t)
 	now := time.Now()
 	r.now = func() time.Time { return now }
 	host := func(i int) []byte { return fmt.Appendf(nil, "%d.example", i) }
 	fill := func(from int) (n int) {
-		for r.number(host(from+n)) != tally.OtherReferrer {
+		for r.Number(host(from+n)) != tally.OtherReferrer {
 			n++
 		}
 		return n
 	}
-	first := r.number(host(0))
+	first := r.Number(host(0))
 	n := fill(0)
 	if n < 2*25_000 || n > 2*referrersAHalf {
 		t.Fatalf("both halves have %d names", n)
@@ -71,38 +67,38 @@ func TestAFullDictionaryIsEmptiedWhenNothingNamesItAnyMore(t *testing.T) {
 	if name, _ := r.Name(first); name != string(host(0)) {
 		t.Errorf("number %d of the other half is %q now", first, name)
 	}
-	r.journal.rings[1].head.Add(5) // records that name the other half
+	r.journal.Rings[1].head.Add(5) // records that name the other half
 	now = now.Add(restOfHalf)
-	if r.number([]byte("new.example")) != tally.OtherReferrer { // takes the heads
+	if r.Number([]byte("new.example")) != tally.OtherReferrer { // takes the heads
 		t.Error("a name is taken at once")
 	}
 	now = now.Add(restOfHalf)
-	if r.number([]byte("new.example")) != tally.OtherReferrer {
+	if r.Number([]byte("new.example")) != tally.OtherReferrer {
 		t.Error("a name is taken while the journal names the half that must go")
 	}
 	if name, _ := r.Name(first); name != string(host(0)) {
 		t.Errorf("number %d is %q before its records are committed", first, name)
 	}
-	r.journal.rings[1].committed.Store(5)
+	r.journal.Rings[1].committed.Store(5)
 	now = now.Add(restOfHalf)
-	again := r.number([]byte("new.example"))
+	again := r.Number([]byte("new.example"))
 	if name, _ := r.Name(again); name != "new.example" || again != first {
 		t.Errorf("the emptied half gives number %d (%q), want its first, %d", again, name, first)
 	}
-	if known := r.number(host(0)); known == first {
+	if known := r.Number(host(0)); known == first {
 		t.Error("a name of the emptied half is still known by its number")
 	}
 }
 
 func TestADictionaryOutlivesItsProcess(t *testing.T) {
 	r := newTestReferrers(t)
-	dir := filepath.Dir(r.file.Name())
+	path := r.file.Name()
 	numbers := make([]uint16, 500)
 	for i := range numbers {
-		numbers[i] = r.number(fmt.Appendf(nil, "%d.example", i))
+		numbers[i] = r.Number(fmt.Appendf(nil, "%d.example", i))
 	}
 	must(t, mmap.WriteBack(r.file, r.mapping))
-	old, err := readReferrers(dir, Identity{}, 1)
+	old, err := readReferrers(path, [16]byte{}, 1)
 	must(t, err)
 	for i, n := range numbers {
 		if name, _ := old.Name(n); name != fmt.Sprintf("%d.example", i) {
@@ -112,11 +108,11 @@ func TestADictionaryOutlivesItsProcess(t *testing.T) {
 	if _, ok := old.Name(numbers[499] + 1); ok {
 		t.Error("a number that was never given has a name")
 	}
-	if _, err := readReferrers(dir, Identity{StoreID: [16]byte{1}}, 1); err == nil {
+	if _, err := readReferrers(path, [16]byte{1}, 1); err == nil {
 		t.Error("a dictionary is taken by another store")
 	}
-	must(t, os.Truncate(r.file.Name(), dictionaryBytes/2))
-	if _, err := readReferrers(dir, Identity{}, 1); err == nil {
+	must(t, os.Truncate(path, dictionaryBytes/2))
+	if _, err := readReferrers(path, [16]byte{}, 1); err == nil {
 		t.Error("a truncated dictionary is taken")
 	}
 }
@@ -136,7 +132,7 @@ func FuzzDictionary(f *testing.F) {
 		}
 		b[at%dictionaryBytes] ^= x
 		b[at2%dictionaryBytes] ^= y
-		r, err := decodeReferrers(b, Identity{}, 1)
+		r, err := decodeReferrers(b, [16]byte{}, 1)
 		if err != nil {
 			return
 		}
@@ -151,10 +147,10 @@ func FuzzDictionary(f *testing.F) {
 func TestAKnownReferrerCostsNoAllocationAndNoLock(t *testing.T) {
 	r := newTestReferrers(t)
 	host := []byte("news.example.com")
-	r.number(host)
+	r.Number(host)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if n := testing.AllocsPerRun(1000, func() { r.number(host) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { r.Number(host) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -166,7 +162,7 @@ func TestRacingRedirectsAgreeOnNumbers(t *testing.T) {
 	for g := range numbers {
 		wg.Go(func() {
 			for i := range numbers[g] {
-				numbers[g][i] = r.number(fmt.Appendf(nil, "%d.example", i))
+				numbers[g][i] = r.Number(fmt.Appendf(nil, "%d.example", i))
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package engine
+package journal
 
 import (
 	"bytes"
@@ -13,32 +13,33 @@ import (
 	"testing"
 )
 
-// replayed replays a journal into a list of link ids.
-func replayed(t *testing.T, dir string, id Identity, p Positions) (ids []uint64, res replayResult) {
+// replayedIDs replays a journal into a list of link ids.
+func replayedIDs(t *testing.T, dir string, id [16]byte, p Positions) (ids []uint64, res Replayed) {
 	t.Helper()
-	res, err := replay(folders{rings: dir}, id, p, func(_ *Positions, r *hitRecord) error {
-		ids = append(ids, r.linkID)
+	in := Folders{rings: dir, storeID: id}
+	res, err := in.Replay(p, func(_ []uint64, r *Record) error {
+		ids = append(ids, r.LinkID)
 		return nil
 	})
 	must(t, err)
-	if uint64(len(ids)) != res.records {
-		t.Errorf("%d records are counted as %d", len(ids), res.records)
+	if uint64(len(ids)) != res.Records {
+		t.Errorf("%d records are counted as %d", len(ids), res.Records)
 	}
 	return ids, res
 }
 
 func TestReplayTakesWhatTheStoreDoesNotContain(t *testing.T) {
-	dir, id := t.TempDir(), Identity{}
-	j, _, err := newJournal(folders{rings: dir}, id, 3, 1, 256)
+	dir, id := t.TempDir(), [16]byte{}
+	j, _, err := createAllRings(Folders{rings: dir, storeID: id}, Spec{Epoch: 3, Rings: 1, Records: 256})
 	must(t, err)
-	r := j.rings[0]
+	r := j.Rings[0]
 	for i := range uint64(700) {
 		w := record(i).words()
 		r.limit.Store(i + 1) // everything was freed, as under a stall
-		r.append(&w)
+		r.Append(&w)
 	}
 	r.slots[(690&r.mask)*recordWords] ^= 1 // a torn record
-	must(t, j.close())
+	must(t, j.Close())
 	for name, c := range map[string]struct{ position, first, records, invalid, lost uint64 }{
 		"nothing is in the store":             {position: 0, first: 444, records: 255, invalid: 1, lost: 444},
 		"the first lap is partly in it":       {position: 100, first: 444, records: 255, invalid: 1, lost: 344},
@@ -48,8 +49,8 @@ func TestReplayTakesWhatTheStoreDoesNotContain(t *testing.T) {
 		"the store is ahead of a file's head": {position: 900},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, res := replayed(t, dir, id, Positions{Epoch: 3, Rings: []uint64{c.position, 0}})
-			if res.records != c.records || res.invalid != c.invalid || res.lost != c.lost || (c.records > 0 && got[0] != c.first) {
+			got, res := replayedIDs(t, dir, id, Positions{Epoch: 3, Rings: []uint64{c.position, 0}})
+			if res.Records != c.records || res.Invalid != c.invalid || res.Lost != c.lost || (c.records > 0 && got[0] != c.first) {
 				t.Errorf("%+v from %v, want %+v", res, got[:min(1, len(got))], c)
 			}
 		})
@@ -57,25 +58,26 @@ func TestReplayTakesWhatTheStoreDoesNotContain(t *testing.T) {
 }
 
 func TestReplayGoesOnAfterTheRecordsThatItHasPassed(t *testing.T) {
-	dir, id := t.TempDir(), Identity{}
-	j, _, err := newJournal(folders{rings: dir}, id, 3, 2, 256)
+	dir, id := t.TempDir(), [16]byte{}
+	j, _, err := createAllRings(Folders{rings: dir, storeID: id}, Spec{Epoch: 3, Rings: 2, Records: 256})
 	must(t, err)
 	for i := range uint64(600) {
-		w, r := record(i).words(), j.rings[i%2]
+		w, r := record(i).words(), j.Rings[i%2]
 		r.limit.Store(1 << 20)
-		r.append(&w) // 300 each
+		r.Append(&w) // 300 each
 	}
-	must(t, j.close())
+	must(t, j.Close())
 	seen, at := make(map[uint64]int), Positions{Epoch: 3, Rings: []uint64{0, 0, 0, 0}}
 	stop := errors.New("crash")
 	for crashed := true; crashed; {
 		n, next := 0, at
-		_, err := replay(folders{rings: dir}, id, at, func(passed *Positions, r *hitRecord) error {
+		in := Folders{rings: dir, storeID: id}
+		_, err := in.Replay(at, func(passed []uint64, r *Record) error {
 			if n == 100 { // commits what was passed, and crashes
-				next.Rings = append([]uint64(nil), passed.Rings...)
+				next.Rings = slices.Clone(passed)
 				return stop
 			}
-			seen[r.linkID]++
+			seen[r.LinkID]++
 			n++
 			return nil
 		})
@@ -91,7 +93,8 @@ func TestReplayGoesOnAfterTheRecordsThatItHasPassed(t *testing.T) {
 	}
 }
 
-// TestReplayKnowsARecordOfAnotherTime puts records of another lap, epoch and ring into slots: none may pass.
+// TestReplayKnowsARecordOfAnotherTime puts records of another lap, epoch and ring into slots: none
+// may pass.
 func TestReplayKnowsARecordOfAnotherTime(t *testing.T) {
 	for name, forge := range map[string]func(seq uint64) (epoch, as uint64){
 		"of the lap before":   func(seq uint64) (uint64, uint64) { return 3, seq - 256 },
@@ -100,10 +103,10 @@ func TestReplayKnowsARecordOfAnotherTime(t *testing.T) {
 		"of another history":  func(seq uint64) (uint64, uint64) { return 3<<32 | 7, seq },
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, id := t.TempDir(), Identity{}
-			j, _, err := newJournal(folders{rings: dir}, id, 3, 1, 256)
+			dir, id := t.TempDir(), [16]byte{}
+			j, _, err := createAllRings(Folders{rings: dir, storeID: id}, Spec{Epoch: 3, Rings: 1, Records: 256})
 			must(t, err)
-			r := j.rings[0]
+			r := j.Rings[0]
 			r.head.Store(1000)
 			for seq := uint64(900); seq < 1000; seq++ {
 				w := record(seq).words()
@@ -115,9 +118,9 @@ func TestReplayKnowsARecordOfAnotherTime(t *testing.T) {
 				copy(slot, w[:])
 				slot[3] |= uint64(checksum(&w, epoch, as)) << 32
 			}
-			must(t, j.close())
-			got, res := replayed(t, dir, id, Positions{Epoch: 3, Rings: []uint64{900, 0}})
-			if len(got) != 50 || got[0] != 901 || res.invalid != 50 || res.lost != 0 {
+			must(t, j.Close())
+			got, res := replayedIDs(t, dir, id, Positions{Epoch: 3, Rings: []uint64{900, 0}})
+			if len(got) != 50 || got[0] != 901 || res.Invalid != 50 || res.Lost != 0 {
 				t.Errorf("%d records, %+v, want the 50 that are in place", len(got), res)
 			}
 		})
@@ -126,23 +129,23 @@ func TestReplayKnowsARecordOfAnotherTime(t *testing.T) {
 
 func TestADamagedHeadCostsNoRecord(t *testing.T) {
 	for _, head := range []uint64{0, 19, 21, 300, 1 << 40, ^uint64(0)} {
-		dir, id := t.TempDir(), Identity{}
-		j, _, err := newJournal(folders{rings: dir}, id, 1, 1, 256)
+		dir, id := t.TempDir(), [16]byte{}
+		j, _, err := createAllRings(Folders{rings: dir, storeID: id}, Spec{Epoch: 1, Rings: 1, Records: 256})
 		must(t, err)
 		for i := range uint64(20) {
 			w := record(i).words()
-			j.rings[0].append(&w)
+			j.Rings[0].Append(&w)
 		}
-		j.rings[0].head.Store(head)
-		must(t, j.close())
-		if got, res := replayed(t, dir, id, Positions{Epoch: 1, Rings: []uint64{5, 0}}); len(got) != 15 || res.lost != 0 {
+		j.Rings[0].head.Store(head)
+		must(t, j.Close())
+		if got, res := replayedIDs(t, dir, id, Positions{Epoch: 1, Rings: []uint64{5, 0}}); len(got) != 15 || res.Lost != 0 {
 			t.Errorf("head %d: %d records, %+v, want 15", head, len(got), res)
 		}
 	}
 }
 
 func TestJournalFilesThatCannotBeReplayedAreSkippedAndSaid(t *testing.T) {
-	id := Identity{StoreID: [16]byte{1}}
+	id := [16]byte{1}
 	truncate := func(size int64) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) { must(t, os.Truncate(path, size)) }
 	}
@@ -168,18 +171,18 @@ func TestJournalFilesThatCannotBeReplayedAreSkippedAndSaid(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			j, _, err := newJournal(folders{rings: dir}, id, 1, 2, 256)
+			j, _, err := createAllRings(Folders{rings: dir, storeID: id}, Spec{Epoch: 1, Rings: 2, Records: 256})
 			must(t, err)
 			for i := range uint64(20) {
 				w := record(i).words()
-				j.rings[i%2].append(&w)
+				j.Rings[i%2].Append(&w)
 			}
-			must(t, j.close())
-			path := filepath.Join(dir, ringName(id.StoreID, 1, 0))
+			must(t, j.Close())
+			path := filepath.Join(dir, ringName(id, 1, 0))
 			c.spoil(t, path)
-			got, res := replayed(t, dir, id, Positions{Epoch: 1, Rings: []uint64{0, 0, 0, 0}})
-			if len(got) != 10+c.kept || len(res.faults) != 1 || !strings.Contains(res.faults[0].Error(), path) {
-				t.Errorf("%d records, %v; want %d, and an error that names the file", len(got), res.faults, 10+c.kept)
+			got, res := replayedIDs(t, dir, id, Positions{Epoch: 1, Rings: []uint64{0, 0, 0, 0}})
+			if len(got) != 10+c.kept || len(res.Faults) != 1 || !strings.Contains(res.Faults[0].Error(), path) {
+				t.Errorf("%d records, %v; want %d, and an error that names the file", len(got), res.Faults, 10+c.kept)
 			}
 		})
 	}
@@ -187,31 +190,32 @@ func TestJournalFilesThatCannotBeReplayedAreSkippedAndSaid(t *testing.T) {
 
 func TestAReadOnlyJournalFileIsReplayed(t *testing.T) {
 	dir := t.TempDir()
-	j, _, err := newJournal(folders{rings: dir}, Identity{}, 1, 1, 256)
+	j, _, err := createAllRings(Folders{rings: dir}, Spec{Epoch: 1, Rings: 1, Records: 256})
 	must(t, err)
 	w := record(7).words()
-	j.rings[0].append(&w)
-	must(t, j.close())
+	j.Rings[0].Append(&w)
+	must(t, j.Close())
 	path := filepath.Join(dir, ringName([16]byte{}, 1, 0))
 	must(t, os.Chmod(path, 0o400))
 	immutable(t, path) // for root, whom modes do not stop
-	if got, res := replayed(t, dir, Identity{}, Positions{Epoch: 1, Rings: []uint64{0, 0}}); len(got) != 1 || res.faults != nil {
-		t.Errorf("%d records, %v", len(got), res.faults)
+	if got, res := replayedIDs(t, dir, [16]byte{}, Positions{Epoch: 1, Rings: []uint64{0, 0}}); len(got) != 1 || res.Faults != nil {
+		t.Errorf("%d records, %v", len(got), res.Faults)
 	}
 }
 
 func TestANewerJournalFormatIsAnError(t *testing.T) {
 	dir := t.TempDir()
-	j, _, err := newJournal(folders{rings: dir}, Identity{}, 1, 1, 256)
+	j, _, err := createAllRings(Folders{rings: dir}, Spec{Epoch: 1, Rings: 1, Records: 256})
 	must(t, err)
-	must(t, j.close())
+	must(t, j.Close())
 	path := filepath.Join(dir, ringName([16]byte{}, 1, 0))
 	b, err := os.ReadFile(path)
 	must(t, err)
 	b[8] = ringFormat + 1
 	binary.LittleEndian.PutUint32(b[52:], crc32.Checksum(b[:52], castagnoli))
 	must(t, os.WriteFile(path, b, 0o600))
-	_, err = replay(folders{rings: dir}, Identity{}, Positions{Epoch: 1, Rings: []uint64{0, 0}}, nil)
+	in := Folders{rings: dir}
+	_, err = in.Replay(Positions{Epoch: 1, Rings: []uint64{0, 0}}, nil)
 	if err == nil || !strings.Contains(err.Error(), "newer format") || !strings.Contains(err.Error(), path) {
 		t.Errorf("got %v, want an error that names the newer format and the file", err)
 	}
@@ -229,8 +233,8 @@ func patchHeader(t *testing.T, path string, patch func(*ringHeader)) {
 	must(t, os.WriteFile(path, b, 0o600))
 }
 
-// FuzzReplayedRecords writes some records beyond a position, leaves others out, lets older ones stand, and says any head: exactly those
-// that were written come back, in their order.
+// FuzzReplayedRecords writes some records beyond a position, leaves others out, lets older ones
+// stand, and says any head: exactly those that were written come back, in their order.
 func FuzzReplayedRecords(f *testing.F) {
 	f.Add(uint64(0), uint64(6), []byte{1, 3, 5, 0, 2, 7})
 	f.Add(uint64(1000), uint64(0), bytes.Repeat([]byte{9, 0, 4, 255}, 64))
@@ -259,10 +263,10 @@ func FuzzReplayedRecords(f *testing.F) {
 		r, err := openOldRing(path, h)
 		must(t, err)
 		var got []uint64
-		var res replayResult
+		var res Replayed
 		next := position
-		must(t, errors.Join(r.replay(&next, &res, func(r *hitRecord) error { got = append(got, r.linkID); return nil }), r.file.Close()))
-		if !slices.Equal(got, want) || res.records != uint64(len(want)) || res.lost != 0 {
+		must(t, errors.Join(r.replay(&next, &res, func(r *Record) error { got = append(got, r.LinkID); return nil }), r.file.Close()))
+		if !slices.Equal(got, want) || res.Records != uint64(len(want)) || res.Lost != 0 {
 			t.Errorf("got %d, %+v; want %d", got, res, want)
 		}
 		if next != wantNext {
@@ -273,7 +277,7 @@ func FuzzReplayedRecords(f *testing.F) {
 
 // putRecord writes a record into the file b.
 func putRecord(b []byte, h ringHeader, seq, linkID uint64) {
-	w := (&hitRecord{linkID: linkID}).words()
+	w := (&Record{LinkID: linkID}).words()
 	w[recordWords-1] |= uint64(checksum(&w, h.epoch, seq)) << 32
 	slot := b[ringHeaderBytes+seq%uint64(h.records)*slotBytes:]
 	for i, word := range w {
@@ -281,7 +285,8 @@ func putRecord(b []byte, h ringHeader, seq, linkID uint64) {
 	}
 }
 
-// FuzzReplay replays a ring whose head and slots are any bytes: it must end, and take no more than the slots.
+// FuzzReplay replays a ring whose head and slots are any bytes: it must end, and take no more than
+// the slots.
 func FuzzReplay(f *testing.F) {
 	f.Add(uint64(3), uint64(0), []byte("slots"))
 	f.Add(^uint64(0), uint64(5), []byte{})
@@ -296,10 +301,10 @@ func FuzzReplay(f *testing.F) {
 		must(t, os.WriteFile(path, b, 0o600))
 		r, err := openOldRing(path, h)
 		must(t, err)
-		var res replayResult
-		must(t, errors.Join(r.replay(&position, &res, func(*hitRecord) error { return nil }), r.file.Close()))
-		if res.records+res.invalid > 2*r.size {
-			t.Errorf("replay counts %d slots of %d", res.records+res.invalid, r.size)
+		var res Replayed
+		must(t, errors.Join(r.replay(&position, &res, func(*Record) error { return nil }), r.file.Close()))
+		if res.Records+res.Invalid > 2*r.size {
+			t.Errorf("replay counts %d slots of %d", res.Records+res.Invalid, r.size)
 		}
 	})
 }

@@ -1,10 +1,9 @@
-package engine
+package journal
 
 import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,59 +11,56 @@ import (
 	"time"
 )
 
-var checkedID = Identity{StoreID: [16]byte{0xab, 1}}
+var checkedID = [16]byte{0xab, 1}
 
 const (
 	checkedEpoch = 5
 	checkedSlots = 256
 )
 
-// leftJournal makes a journal of two rings as a killed process leaves it. Ring 0 is on its third lap, of which 100 records
-// wait; ring 1 is on its first, of which 10 wait.
+// leftJournal makes a journal of two rings as a killed process leaves it. Ring 0 is on its third
+// lap, of which 100 records wait; ring 1 is on its first, of which 10 wait.
 func leftJournal(t *testing.T) (dir string, p Positions) {
 	t.Helper()
 	dir = t.TempDir()
-	j, _, err := newJournal(folders{rings: dir}, checkedID, checkedEpoch, 2, checkedSlots)
+	in := Folders{rings: dir, storeID: checkedID}
+	j, _, err := Create(in, Spec{Epoch: checkedEpoch, Rings: 2, Records: checkedSlots, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, err := newReferrers(dir, checkedID, checkedEpoch, j, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	number := names.number([]byte("a.example"))
-	fill := func(r *ring, records uint64) {
+	number := j.Referrers.Number([]byte("a.example"))
+	fill := func(r *Ring, records uint64) {
 		for i := range records {
 			rec := record(i)
 			rec.Referrer = number
 			w := rec.words()
 			r.limit.Store(i + 1)
-			r.append(&w)
+			r.Append(&w)
 		}
 	}
-	fill(j.rings[0], 2*checkedSlots+100)
-	fill(j.rings[1], 50)
-	for _, err := range []error{j.close(), names.close()} {
-		if err != nil {
-			t.Fatal(err)
-		}
+	fill(j.Rings[0], 2*checkedSlots+100)
+	fill(j.Rings[1], 50)
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
 	}
-	return dir, Positions{Epoch: checkedEpoch, FlushSeq: 3, Rings: []uint64{2 * checkedSlots, 40, 0, 0}}
+	return dir, Positions{Epoch: checkedEpoch, Rings: []uint64{2 * checkedSlots, 40, 0, 0}}
 }
 
-func checkLeft(t *testing.T, dir string, p Positions) (JournalReport, string) {
+// foundFaults gathers faults, each as a line.
+type foundFaults string
+
+func (f *foundFaults) AddFile(path, format string, args ...any) {
+	*f += foundFaults(fmt.Sprintf("%s: %s\n", filepath.Base(path), fmt.Sprintf(format, args...)))
+}
+
+func checkLeft(t *testing.T, dir string, p Positions) (Report, string) {
 	t.Helper()
-	faults := new(Faults)
-	report, err := CheckJournal(dir, "", checkedID, p, false, faults)
+	in, found := Folders{rings: dir, storeID: checkedID}, foundFaults("")
+	report, err := in.Check(p, false, &found)
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, _ := faults.Found()
-	found := ""
-	for _, f := range first {
-		found += fmt.Sprintf("%s: %s\n", filepath.Base(f.Where), f.What)
-	}
-	return report, found
+	return report, string(found)
 }
 
 // change changes a file of the journal.
@@ -86,9 +82,9 @@ func slotAt(file []byte, slot int) []byte {
 }
 
 func TestWhatACrashLeavesInTheJournalIsCountedAndNoFault(t *testing.T) {
-	ring0, ring1 := ringName(checkedID.StoreID, checkedEpoch, 0), ringName(checkedID.StoreID, checkedEpoch, 1)
-	healthy := JournalReport{Files: 3, Waiting: 110, Referrers: 1}
-	torn := func(waiting, torn uint64) JournalReport {
+	ring0, ring1 := ringName(checkedID, checkedEpoch, 0), ringName(checkedID, checkedEpoch, 1)
+	healthy := Report{Files: 3, Waiting: 110, Referrers: 1}
+	torn := func(waiting, torn uint64) Report {
 		r := healthy
 		r.Waiting, r.Torn = waiting, torn
 		return r
@@ -96,7 +92,7 @@ func TestWhatACrashLeavesInTheJournalIsCountedAndNoFault(t *testing.T) {
 	for name, c := range map[string]struct {
 		file   string
 		change func(b []byte) []byte
-		want   JournalReport
+		want   Report
 	}{
 		"nothing": {ring0, func(b []byte) []byte { return b }, healthy},
 		"a page that was not written back, of an earlier lap": {ring0, func(b []byte) []byte {
@@ -140,26 +136,26 @@ func TestWhatACrashLeavesInTheJournalIsCountedAndNoFault(t *testing.T) {
 func TestAStartThatWasCutOffIsNoFaultOfTheJournal(t *testing.T) {
 	dir, p := leftJournal(t)
 	p.Rings = []uint64{0, 0, 0, 0}
-	ring1 := ringName(checkedID.StoreID, checkedEpoch, 1)
-	change(t, dir, ringName(checkedID.StoreID, checkedEpoch, 0), func(b []byte) []byte {
+	ring1 := ringName(checkedID, checkedEpoch, 1)
+	change(t, dir, ringName(checkedID, checkedEpoch, 0), func(b []byte) []byte {
 		binary.LittleEndian.PutUint64(b[ringHeadOffset:], 0)
 		return b[:ringHeaderBytes+100]
 	})
 	if err := os.Remove(filepath.Join(dir, ring1)); err != nil {
 		t.Fatal(err)
 	}
-	change(t, dir, referrersName(checkedID.StoreID, checkedEpoch), func(b []byte) []byte { return b[:10] })
-	if report, found := checkLeft(t, dir, p); report != (JournalReport{Unfinished: 3}) || found != "" {
+	change(t, dir, referrersName(checkedID, checkedEpoch), func(b []byte) []byte { return b[:10] })
+	if report, found := checkLeft(t, dir, p); report != (Report{Unfinished: 3}) || found != "" {
 		t.Errorf("got %+v and faults %q", report, found)
 	}
-	if report, found := checkLeft(t, filepath.Join(dir, "none"), Positions{}); report != (JournalReport{}) || found != "" {
+	if report, found := checkLeft(t, filepath.Join(dir, "none"), Positions{}); report != (Report{}) || found != "" {
 		t.Errorf("without a folder: got %+v and faults %q", report, found)
 	}
 }
 
 func TestEachFaultOfAJournalIsFound(t *testing.T) {
-	ring0, ring1 := ringName(checkedID.StoreID, checkedEpoch, 0), ringName(checkedID.StoreID, checkedEpoch, 1)
-	dictionary := referrersName(checkedID.StoreID, checkedEpoch)
+	ring0, ring1 := ringName(checkedID, checkedEpoch, 0), ringName(checkedID, checkedEpoch, 1)
+	dictionary := referrersName(checkedID, checkedEpoch)
 	flip := func(at int) func([]byte) []byte {
 		return func(b []byte) []byte {
 			b[at] ^= 4
@@ -190,8 +186,8 @@ func TestEachFaultOfAJournalIsFound(t *testing.T) {
 		"a dictionary of another store": {dictionary, flip(20), "not the dictionary"},
 		"a truncated dictionary":        {dictionary, func(b []byte) []byte { return b[:1000] }, "EOF"},
 		"a file with a name of no use":  {ring0 + "x", nil, "no file of a journal has such a name"},
-		"a ring too many":               {ringName(checkedID.StoreID, checkedEpoch, 4), nil, "the store knows 4 rings only"},
-		"a ring of a later epoch":       {ringName(checkedID.StoreID, checkedEpoch+1, 0), nil, "has only come to 5"},
+		"a ring too many":               {ringName(checkedID, checkedEpoch, 4), nil, "the store knows 4 rings only"},
+		"a ring of a later epoch":       {ringName(checkedID, checkedEpoch+1, 0), nil, "has only come to 5"},
 		"a missing ring":                {ring0, func([]byte) []byte { return nil }, "it is missing"},
 		"a missing dictionary of names": {dictionary, func([]byte) []byte { return nil }, "it is missing"},
 	} {
@@ -213,10 +209,11 @@ func TestEachFaultOfAJournalIsFound(t *testing.T) {
 	}
 }
 
-// header returns a change that rewrites the constant part of a header, with a checksum that is right.
+// header returns a change that rewrites the constant part of a header, with a checksum that is
+// right.
 func header(edit func(*ringHeader)) func([]byte) []byte {
 	return func(b []byte) []byte {
-		h := ringHeader{storeID: checkedID.StoreID, epoch: checkedEpoch, rings: 4, records: checkedSlots}
+		h := ringHeader{storeID: checkedID, epoch: checkedEpoch, rings: 4, records: checkedSlots}
 		edit(&h)
 		copy(b, h.encode()[:56])
 		return b
@@ -225,19 +222,21 @@ func header(edit func(*ringHeader)) func([]byte) []byte {
 
 func TestOtherHistoriesKeepTheirFilesAndAreNotReplayed(t *testing.T) {
 	dir, p := leftJournal(t)
-	restored := NewHistory(p)
-	if sameHistory(restored.Epoch, p.Epoch) || restored.FlushSeq != p.FlushSeq || len(restored.Rings) != 0 {
+	restored := Positions{Epoch: OtherHistory(p.Epoch)}
+	if sameHistory(restored.Epoch, p.Epoch) {
 		t.Errorf("got %+v of %+v", restored, p)
 	}
-	if again := NewHistory(restored); sameHistory(again.Epoch, restored.Epoch) {
-		t.Errorf("a restore of a restored store: got %+v of %+v", again, restored)
+	if again := OtherHistory(restored.Epoch); sameHistory(again, restored.Epoch) {
+		t.Errorf("a restore of a restored store: got epoch %d of %+v", again, restored)
 	}
-	report, err := replay(folders{rings: dir}, checkedID, restored, func(*Positions, *hitRecord) error { return errors.New("a record was replayed") })
-	if err != nil || report.records+report.invalid+report.lost+uint64(len(report.faults)) != 0 {
+	in := Folders{rings: dir, storeID: checkedID}
+	report, err := in.Replay(restored, func([]uint64, *Record) error { return errors.New("a record was replayed") })
+	if err != nil || report.Records+report.Invalid+report.Lost+uint64(len(report.Faults)) != 0 {
 		t.Errorf("got %+v, %v", report, err)
 	}
-	e := &Engine{identity: checkedID, folders: folders{rings: dir}, log: slog.New(slog.DiscardHandler)}
-	e.removeOldEpochs(nextEpoch(restored.Epoch))
+	if err := in.RemoveBefore(NextEpoch(restored.Epoch)); err != nil {
+		t.Error(err)
+	}
 	if report, found := checkLeft(t, dir, p); report.Files != 3 || found != "" {
 		t.Errorf("the restored store has touched the original's files: %+v, faults %q", report, found)
 	}
@@ -246,7 +245,9 @@ func TestOtherHistoriesKeepTheirFilesAndAreNotReplayed(t *testing.T) {
 	if report, found := checkLeft(t, dir, restored); report.Old != 3 || found != "" {
 		t.Errorf("got %+v and faults %q", report, found)
 	}
-	e.removeOldEpochs(nextEpoch(p.Epoch))
+	if err := in.RemoveBefore(NextEpoch(p.Epoch)); err != nil {
+		t.Error(err)
+	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("of its own history: %d files are left, %v", len(left), err)
 	}

@@ -1,4 +1,4 @@
-package engine
+package journal
 
 import (
 	"encoding/hex"
@@ -12,11 +12,13 @@ import (
 	"time"
 )
 
-// Folders of standby rings that killed servers have left. The next start of the same store replays and removes them. If there is
-// none, since the data folder is gone, they would stay until the machine stops; and a disk that is not mounted looks gone, too. So
-// they are shown to an operator, and removed only when asked for.
+// Folders of standby rings that killed servers have left. The next start of the same store replays
+// and removes them. If there is none, since the data folder is gone, they would stay until the
+// machine stops; and a disk that is not mounted looks gone, too. So they are shown to an operator,
+// and removed only when asked for.
 
-// standbyNote is the file in a folder of standby rings that says whose it is (Options.StandbyOf).
+// standbyNote is the file in a folder of standby rings that says whose it is (of, as NewFolders
+// takes it).
 const standbyNote = "data-folder"
 
 // maxNoteBytes is Linux's PATH_MAX.
@@ -25,7 +27,7 @@ const maxNoteBytes = 4096
 // A LeftStandby is what is left in a folder of standby rings.
 type LeftStandby struct {
 	Path    string
-	Of      string // Options.StandbyOf of the last engine that had it; "": one of a version that wrote none
+	Of      string // of, as the last process that had it gave it to NewFolders; "": one of a version that wrote none
 	Bytes   int64
 	Begun   time.Time // when the last ring was made
 	Records uint64    // hits that the rings have, whether the store has them or not
@@ -43,12 +45,13 @@ const (
 	standbyPrefix  = "shunt-"
 	standbyIDBytes = 8 // of the store id, in a folder's name
 
-	// maxStandbyFiles bounds the files of such a folder: those of 16 killed starts with all rings that there can be.
-	maxStandbyFiles = 16 * maxRings
+	// maxStandbyFiles bounds the files of such a folder: those of 16 killed starts with all rings
+	// that there can be.
+	maxStandbyFiles = 16 * 2 * MaxRings
 )
 
-// LeftStandbyFolders returns the folders of standby rings in dir that this user has, no engine uses, and of whose data folders
-// wanted says so: limit at most, and how many more there may be.
+// LeftStandbyFolders returns the folders of standby rings in dir that this user has, no process
+// uses, and of whose data folders wanted says so: limit at most, and how many more there may be.
 func LeftStandbyFolders(dir string, limit int, wanted func(of string) bool) (left []LeftStandby, more int) {
 	paths, _ := filepath.Glob(filepath.Join(dir, standbyPrefix+"*")) // only a pattern can be wrong
 	for _, path := range paths {
@@ -69,9 +72,10 @@ func LeftStandbyFolders(dir string, limit int, wanted func(of string) bool) (lef
 	return left, more
 }
 
-// RemoveStandby removes a folder of standby rings in dir, and nothing else: not one that is in use, of another user or a link, nor
-// one with other files in it. If it may have hits that no store has, it is removed only with force. What the folder had, or has, is
-// returned in either case. Errors: ErrNotStandby, ErrStandbyInUse, ErrUnreplayed.
+// RemoveStandby removes a folder of standby rings in dir, and nothing else: not one that is in use,
+// of another user or a link, nor one with other files in it. If it may have hits that no store has,
+// it is removed only with force. What the folder had, or has, is returned in either case. Errors:
+// ErrNotStandby, ErrStandbyInUse, ErrUnreplayed.
 func RemoveStandby(dir, path string, force bool) (LeftStandby, error) {
 	f, err := openLeft(dir, path, syscall.LOCK_EX)
 	if err != nil {
@@ -120,8 +124,8 @@ func (f *openedLeft) close() {
 	}
 }
 
-// openLeft looks at a folder in dir, and locks its rings. That it is this user's alone is checked first, so what is in it is
-// nobody else's.
+// openLeft looks at a folder in dir, and locks its rings. That it is this user's alone is checked
+// first, so what is in it is nobody else's.
 func openLeft(dir, path string, lock int) (*openedLeft, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -200,7 +204,7 @@ func (f *openedLeft) parseName(name string) (epoch uint64, index uint32, ok bool
 	number, which, cut := strings.Cut(rest, "-")
 	epoch, err := strconv.ParseUint(number, 10, 64)
 	i, indexErr := strconv.ParseUint(which, 10, 8)
-	return epoch, uint32(i), ours && cut && err == nil && indexErr == nil && i < maxRings
+	return epoch, uint32(i), ours && cut && err == nil && indexErr == nil && i < 2*MaxRings
 }
 
 // look counts the records of a ring. Which of them the store has, only the store could tell.
@@ -234,7 +238,7 @@ func (r *oldRing) count(epoch uint64, index uint32) (records uint64, err error) 
 	if err := r.readHeader(ringHeader{storeID: h.storeID, epoch: epoch, index: index}); err != nil {
 		return 0, err
 	}
-	var found replayResult
-	err = r.replay(new(uint64), &found, func(*hitRecord) error { return nil })
-	return found.records, errors.Join(err, r.fault)
+	var found Replayed
+	err = r.replay(new(uint64), &found, func(*Record) error { return nil })
+	return found.Records, errors.Join(err, r.fault)
 }

@@ -1,4 +1,4 @@
-package engine
+package journal
 
 import (
 	"errors"
@@ -8,26 +8,25 @@ import (
 	"testing"
 )
 
-// leaveStandby leaves a folder of standby rings in dir, as a killed server does, with the given number of hits in each of its
-// two rings.
-// open is called before the server ends.
+// leaveStandby leaves a folder of standby rings in dir, as a killed server does, with the given
+// number of hits in each of its two rings. open is called before the server ends.
 func leaveStandby(t *testing.T, dir, of string, hits uint64, open func(path string)) (path string) {
 	t.Helper()
-	in := folders{rings: t.TempDir(), standby: standbyFolder(dir, checkedID), of: of}
-	j, standbyErr, err := newJournal(in, checkedID, checkedEpoch, 2, checkedSlots)
+	in := NewFolders(checkedID, t.TempDir(), dir, of)
+	j, standbyErr, err := createAllRings(in, Spec{Epoch: checkedEpoch, Rings: 2, Records: checkedSlots})
 	if err = errors.Join(standbyErr, err); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range j.rings[2:] {
+	for _, r := range j.Rings[2:] {
 		for i := range hits {
 			w := record(i).words()
-			r.append(&w)
+			r.Append(&w)
 		}
 	}
 	if open != nil {
 		open(in.standby)
 	}
-	if err := j.close(); err != nil {
+	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return in.standby
@@ -76,7 +75,7 @@ func TestWhatCannotBeReadGoesOnlyByForce(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		path := leaveStandby(t, dir, "", 0, nil)
-		ring := filepath.Join(path, ringName(checkedID.StoreID, checkedEpoch, 2))
+		ring := filepath.Join(path, ringName(checkedID, checkedEpoch, 2))
 		b, err := os.ReadFile(ring)
 		if err == nil {
 			err = os.WriteFile(ring, spoil(b), 0o600)
@@ -110,7 +109,7 @@ func TestWhatNoServerHasLeftIsNotRemoved(t *testing.T) {
 			return path
 		},
 		"with a link instead of a ring": func(t *testing.T, _, path string) string {
-			ring := filepath.Join(path, ringName(checkedID.StoreID, checkedEpoch, 3))
+			ring := filepath.Join(path, ringName(checkedID, checkedEpoch, 3))
 			must(t, os.Rename(ring, path+".moved"))
 			must(t, os.Symlink(path+".moved", ring))
 			return path

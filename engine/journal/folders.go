@@ -1,0 +1,166 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Folders are where the files of a store's journal are: rings and dictionary in one, standby rings
+// in the other.
+type Folders struct {
+	storeID [16]byte
+	rings   string
+	standby string // in memory; "" or not there: standby rings are in the memory of the process
+	of      string // whose the latter says it is
+}
+
+// NewFolders returns the folders of a store's journal: dir, and one of the store's own in
+// standbyDir, which is in memory ("" : there is none). That one says whose it is by of. It touches
+// neither.
+func NewFolders(storeID [16]byte, dir, standbyDir, of string) Folders {
+	return Folders{storeID, dir, standbyFolder(standbyDir, storeID), of}
+}
+
+// standbyFolder is a store's own folder in dir, which may be one that anybody can write to.
+func standbyFolder(dir string, storeID [16]byte) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, fmt.Sprintf("%s%x", standbyPrefix, storeID[:standbyIDBytes]))
+}
+
+// ring returns the path of ring i of n. The second half are standby rings, but for a journal of a
+// version that had none; the path of one that can have no file is "".
+func (d *Folders) ring(epoch uint64, i, n int) string {
+	name := ringName(d.storeID, epoch, i)
+	path := filepath.Join(d.rings, name)
+	if !isStandby(i, n) {
+		return path
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return path
+	}
+	if !d.hasStandby() {
+		return ""
+	}
+	return filepath.Join(d.standby, name)
+}
+
+func (d *Folders) hasStandby() bool { return d.standby != "" && private(d.standby) == nil }
+
+// isStandby reports whether ring i of n is a standby ring. Its file is gone if the power is.
+func isStandby(i, n int) bool { return i >= n/2 }
+
+// each calls do for the folders that may have files of the journal.
+func (d *Folders) each(do func(dir string) error) error {
+	err := do(d.rings)
+	if d.hasStandby() {
+		err = errors.Join(err, do(d.standby))
+	}
+	return err
+}
+
+// dictionary returns the path of the dictionary of an epoch.
+func (d *Folders) dictionary(epoch uint64) string {
+	return filepath.Join(d.rings, referrersName(d.storeID, epoch))
+}
+
+// HasDictionary reports whether the dictionary of an epoch is there. It is the last file of an
+// epoch to be made.
+func (d *Folders) HasDictionary(epoch uint64) bool {
+	_, err := os.Lstat(d.dictionary(epoch))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// removeEpochs deletes the store's files of those epochs. An error that is ErrInUse is of a file
+// that stays.
+func (d *Folders) removeEpochs(which func(epoch uint64) bool) error {
+	return d.each(func(dir string) error { return removeIn(dir, d.storeID, which) })
+}
+
+// RemoveBefore deletes the store's files of the epochs before one, of the same history: their
+// content is in the store.
+func (d *Folders) RemoveBefore(epoch uint64) error {
+	return d.removeEpochs(func(n uint64) bool { return n < epoch && sameHistory(n, epoch) })
+}
+
+// RemoveStandby deletes the standby rings of an epoch. Those of others may be all that a killed
+// server has left.
+func (d *Folders) RemoveStandby(epoch uint64) error {
+	if !d.hasStandby() {
+		return nil
+	}
+	err := removeIn(d.standby, d.storeID, func(n uint64) bool { return n == epoch })
+	return errors.Join(err, removeStandbyFolder(d.standby))
+}
+
+// removeIn deletes the files of those epochs in one folder.
+func removeIn(dir string, storeID [16]byte, which func(epoch uint64) bool) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		rest, ours := strings.CutPrefix(e.Name(), ringPrefix(storeID))
+		number, _, ok := strings.Cut(rest, "-")
+		n, err := strconv.ParseUint(number, 10, 64)
+		if ours && ok && err == nil && which(n) {
+			errs = append(errs, removeUnused(filepath.Join(dir, e.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Foreign returns why a folder of standby rings cannot be read, if it is another user's who may
+// have run this store: the owner of its journal, or root. What strangers put there is nobody's.
+func (d *Folders) Foreign() error {
+	if d.standby == "" {
+		return nil
+	}
+	standby, err := os.Lstat(d.standby)
+	if err != nil || owner(standby) == os.Geteuid() {
+		return nil
+	}
+	if rings, err := os.Stat(d.rings); owner(standby) != 0 && (err != nil || owner(rings) != owner(standby)) {
+		return nil
+	}
+	return &fs.PathError{Op: "open", Path: d.standby, Err: fs.ErrPermission}
+}
+
+// owner returns the number of the user who owns a file, -1 if that is not known.
+func owner(info fs.FileInfo) int {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(stat.Uid)
+	}
+	return -1
+}
+
+// makePrivate makes a folder for this user alone, if it is not there. One of somebody else, or open
+// to others, is an error.
+func makePrivate(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return private(dir)
+}
+
+func private(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || owner(info) != os.Geteuid() {
+		return fmt.Errorf("%s is not a folder of this user alone", dir)
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+package journal
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+)
+
+// Limits and defaults of a journal's rings.
+const (
+	MaxRings       = 1 << ringHashBits // of the disk; there are as many standby rings
+	MinRingRecords = 1 << 8
+	MaxRingRecords = 1 << 26
+)
+
+// Positions says up to where each ring of an epoch is contained in the store.
+type Positions struct {
+	Epoch uint64   // of the journal's files; 0: there is no journal yet
+	Rings []uint64 // per ring: records with sequence numbers below it are in the store; empty: the epoch has no rings
+}
+
+// Journal is the files of one epoch: the set of rings that hits are recorded in, and the dictionary
+// of referrers. Writers, one reader, the keeper and whoever looks at figures may use it at once.
+type Journal struct {
+	Rings     []*Ring    // first those of the disk, a power of two, then as many standby rings
+	Referrers *Referrers // the dictionary
+
+	in     Folders
+	tables [2]ringTable              // of the rings of the disk, and of the standby rings
+	active atomic.Pointer[ringTable] // the table whose rings hits go to
+}
+
+// ringTable has a ring for each value of a hash of ringHashBits. If there are fewer rings, they
+// repeat.
+type ringTable [1 << ringHashBits]*Ring
+
+// RingOf returns the ring of a link: the same one for as long as the disk answers.
+func (j *Journal) RingOf(linkID uint64) *Ring {
+	return j.active.Load()[linkID*0x9e3779b97f4a7c15>>(64-ringHashBits)]
+}
+
+// standbyShare is by how much a standby ring is smaller.
+const standbyShare = 8
+
+// Spec says what Create makes.
+type Spec struct {
+	Epoch   uint64
+	Rings   int              // of the disk: a power of two up to MaxRings
+	Records int              // of each: a power of two from MinRingRecords to MaxRingRecords
+	Now     func() time.Time // of the dictionary
+	Disk    Disk             // for tests
+}
+
+// Create makes the files of an epoch, all or none: the rings, as many standby rings, and the
+// dictionary last. Files are written full and synced, so it takes as long as the disk does. If
+// standby rings cannot have files, standbyErr says why, and they are in the memory of the process.
+func Create(in Folders, n Spec) (j *Journal, standbyErr, err error) {
+	if j, standbyErr, err = createAllRings(in, n); err == nil {
+		if j.Referrers, err = createReferrers(j, n); err != nil {
+			err = errors.Join(err, j.Close())
+		}
+	}
+	if err != nil {
+		gone := in.removeEpochs(func(epoch uint64) bool { return epoch == n.Epoch })
+		return nil, nil, errors.Join(err, gone)
+	}
+	return j, standbyErr, nil
+}
+
+// createAllRings makes the rings of an epoch, and a journal without a dictionary.
+func createAllRings(in Folders, n Spec) (j *Journal, standbyErr, err error) {
+	j = &Journal{in: in}
+	h := ringHeader{storeID: in.storeID, epoch: n.Epoch, rings: 2 * uint32(n.Rings), records: uint32(n.Records)}
+	if j.Rings, err = createRings(&n.Disk, in.rings, h, n.Rings); err != nil {
+		return nil, nil, err
+	}
+	h.index, h.records = uint32(n.Rings), max(MinRingRecords, h.records/standbyShare)
+	standby, standbyErr := createStandbyRings(in, &n.Disk, h, n.Rings)
+	j.Rings = append(j.Rings, standby...)
+	for i := range j.tables[0] {
+		j.tables[0][i], j.tables[1][i] = j.Rings[i%n.Rings], standby[i%n.Rings]
+	}
+	j.UseStandby(false)
+	return j, standbyErr, nil
+}
+
+// createStandbyRings makes n rings from h.index on: with files in memory, or, if standbyErr says
+// why not, without.
+func createStandbyRings(in Folders, d *Disk, h ringHeader, n int) (standby []*Ring, standbyErr error) {
+	if standbyErr = errors.New("no folder in memory"); in.standby != "" {
+		standbyErr = makePrivate(in.standby)
+	}
+	if standbyErr == nil {
+		standbyErr = noteStandby(in.standby, in.of)
+	}
+	if standbyErr == nil {
+		standby, standbyErr = createRings(d, in.standby, h, n)
+	}
+	for ; standbyErr != nil && len(standby) < n; h.index++ {
+		standby = append(standby, newMemoryRing(h))
+	}
+	return standby, standbyErr
+}
+
+// createRings makes the files of n rings from h.index on, or none.
+func createRings(d *Disk, dir string, h ringHeader, n int) ([]*Ring, error) {
+	var rings []*Ring
+	for range n {
+		r, err := createRing(d, dir, h)
+		if err != nil {
+			for i, r := range rings {
+				err = errors.Join(err, r.close(), os.Remove(filepath.Join(dir, ringName(h.storeID, h.epoch, int(h.index)-len(rings)+i))))
+			}
+			return nil, err
+		}
+		rings = append(rings, r)
+		h.index++
+	}
+	return rings, nil
+}
+
+// FileBytes returns how much the files of such a journal take on the disk, standby rings left out.
+func FileBytes(rings, records int) int64 {
+	h := ringHeader{records: uint32(records)}
+	return int64(rings)*h.fileBytes() + dictionaryBytes
+}
+
+// disk returns the rings that are not standby rings.
+func (j *Journal) disk() []*Ring { return j.Rings[:len(j.Rings)/2] }
+
+// UseStandby has hits go to the standby rings, or to those of the disk. A writer that has picked
+// its ring goes on in that one.
+func (j *Journal) UseStandby(standby bool) {
+	if standby {
+		j.active.Store(&j.tables[1])
+	} else {
+		j.active.Store(&j.tables[0])
+	}
+}
+
+// OnStandby reports whether hits go to the standby rings.
+func (j *Journal) OnStandby() bool { return j.active.Load() == &j.tables[1] }
+
+// LookAgain has writers look again, after they have reserved a slot, at what they knew of a link
+// (Ring.LookAgain): for a number of calls of CountDown.
+func (j *Journal) LookAgain(turns int32) {
+	for _, r := range j.Rings {
+		r.lookAgain.Store(turns)
+	}
+}
+
+// CountDown counts down for how long writers look again. One goroutine at a time may call it.
+func (j *Journal) CountDown() {
+	for _, r := range j.Rings {
+		if r.lookAgain.Load() > 0 {
+			r.lookAgain.Add(-1) // LookAgain may set it in between: then it counts down from there
+		}
+	}
+}
+
+// Close closes the files and gives their locks back. What a late writer still appends lands in its
+// file and is replayed at the next start.
+func (j *Journal) Close() error {
+	var errs []error
+	for _, r := range j.Rings {
+		errs = append(errs, r.close())
+	}
+	if j.Referrers != nil {
+		errs = append(errs, j.Referrers.close())
+	}
+	return errors.Join(errs...)
+}
+
+// Heads returns the head of each ring: every hit that was answered before is below.
+func (j *Journal) Heads() []uint64 {
+	heads := make([]uint64, len(j.Rings))
+	for i, r := range j.Rings {
+		heads[i] = r.head.Load()
+	}
+	return heads
+}
+
+// CommittedTo reports whether every record below heads is durable in the store.
+func (j *Journal) CommittedTo(heads []uint64) bool {
+	for i, r := range j.Rings {
+		if r.committed.Load() < heads[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// AtRisk returns how many records only the journal has, and how many not even that would have after
+// a crash: they are in the memory of this process, or were overwritten before they were durable.
+func (j *Journal) AtRisk() (inJournal, unprotected uint64) {
+	for _, r := range j.Rings {
+		head, committed, lost := r.head.Load(), r.committed.Load(), r.unprotected()
+		inJournal += head - min(head, committed) - lost
+		unprotected += lost
+	}
+	return inJournal, unprotected
+}
+
+// FillRatio returns how full the fullest ring is.
+func (j *Journal) FillRatio() (fullest float64) {
+	for _, r := range j.Rings {
+		fullest = max(fullest, float64(r.Fill())/float64(r.size))
+	}
+	return fullest
+}
+
+// SizeBytes returns what the rings of the disk take.
+func (j *Journal) SizeBytes() (sizeBytes uint64) {
+	for _, r := range j.disk() {
+		sizeBytes += uint64(len(r.mapping))
+	}
+	return sizeBytes
+}

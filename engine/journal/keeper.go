@@ -1,0 +1,247 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"shunt/engine/internal/mmap"
+)
+
+// Redirects go on while the disk of the journal does not answer.
+//
+// A hit stores into a page of a mapped file. The first store since the kernel has written that page
+// back faults into the file system, which may have to wait for the disk. The thread then hangs in
+// the kernel with the processor that Go's scheduler gave it, no collection of garbage comes to its
+// end, and the process answers nobody. So the keeper, a goroutine, makes the pages writable that
+// hits come to next. Before, it asks the file system by a system call that waits for whatever such
+// a fault would wait for, and in which a thread holds up nobody. While there is no answer, hits go
+// to standby rings, as many as there are others. Their files are in memory (NewFolders), so that
+// they outlive the process, and in all else they are like the others. Without such a folder they
+// are in the memory of the process: a kill loses what was not flushed (Journal.AtRisk counts it),
+// and no replay sees it.
+//
+// What is left is the time from the disk's last answer to the switch, at most keepInterval and
+// answerWithin (after a minute without hits idleInterval and answerWithin). In it the kernel must
+// not write back what hits store into, which it does every 30 s, nor may more new referrers come
+// than their pages are kept for. A freeze of the file system begins with just that, so it holds up
+// redirects all the same. Only a journal in memory (a tmpfs) has no such moment.
+const (
+	// keepInterval is how often pages are made writable, while there are hits. Without any for
+	// idleAfter it is idleInterval, since each time costs the disk some pages.
+	keepInterval = 250 * time.Millisecond
+	idleAfter    = time.Minute
+	idleInterval = 10 * time.Second
+
+	// keepHurry is how long the keeper may wait for a file if hits are about to come to pages that
+	// it has not made writable.
+	keepHurry = 200 * time.Millisecond
+
+	// A ring's pages are kept writable for eight times the records that have come since the last
+	// time, within these bounds.
+	minKeptRecords = 64
+	maxKeptRecords = 1 << 13 // 256 KiB a ring: eight of them are 0.3 s of 200,000 hits/s
+)
+
+// answerWithin is how long the keeper waits for a file before hits go to the standby rings.
+const answerWithin = time.Second
+
+// Keeper keeps pages of a journal's files writable, and has hits go to the standby rings while the
+// disk does not answer.
+type Keeper struct {
+	// Ask returns once the file system takes a write to a journal file. Tests replace it, before
+	// Run.
+	Ask func(*os.File) error
+
+	journal  *Journal
+	log      *slog.Logger
+	answered func()
+	kick     chan struct{} // hits come to the end of what is kept
+
+	mu struct {
+		sync.Mutex
+		since        time.Time // when the wait for a file began; zero: there is none
+		standbySince time.Time // zero: hits go to the files
+	}
+}
+
+// NewKeeper returns the keeper of a journal. answered is called each time that hits go to the files
+// again: what the standby rings have should then be in the store soon. It must not block.
+func NewKeeper(j *Journal, log *slog.Logger, answered func()) *Keeper {
+	return &Keeper{Ask: askFile, journal: j, log: log, answered: answered, kick: make(chan struct{}, 1)}
+}
+
+// Run keeps pages writable until ctx is done. It may hang in a system call for as long as the disk
+// does.
+func (k *Keeper) Run(ctx context.Context) {
+	var moved time.Time
+	for {
+		came, err := k.keep()
+		if ctx.Err() != nil {
+			return
+		}
+		if came {
+			moved = time.Now()
+		}
+		interval := idleInterval
+		switch {
+		case err != nil:
+			interval = time.Second
+			k.failed(err)
+		case time.Since(moved) < idleAfter:
+			interval = keepInterval
+		}
+		if err == nil {
+			k.fromStandby()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-k.kick:
+		case <-time.After(interval):
+		}
+	}
+}
+
+// keep makes the pages of each file writable that will be stored into next. moved reports whether
+// there were hits since the last time.
+func (k *Keeper) keep() (moved bool, err error) {
+	for _, r := range k.journal.disk() {
+		came, err := k.timed(r.file, r.keep)
+		if err != nil {
+			return moved, err
+		}
+		moved = moved || came
+	}
+	_, err = k.timed(k.journal.Referrers.file, k.journal.Referrers.keep)
+	return moved, err
+}
+
+// timed lets keep make pages of f writable if the file system answers, and lets Watch know how long
+// that takes.
+func (k *Keeper) timed(f *os.File, keep func() (bool, error)) (bool, error) {
+	mark := func(at time.Time) {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.mu.since = at
+	}
+	mark(time.Now())
+	defer mark(time.Time{})
+	if err := k.Ask(f); err != nil {
+		return false, err
+	}
+	return keep()
+}
+
+// Watch has hits go to the standby rings if Run waits for a file for too long, and wakes it if hits
+// are faster than it thought. It does not wait for the disk, but logging may; it is to be called
+// every few milliseconds.
+func (k *Keeper) Watch() {
+	short := false
+	for _, r := range k.journal.disk() {
+		short = short || r.keptShort()
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch waits := time.Since(k.mu.since); {
+	case k.mu.since.IsZero():
+		if short {
+			k.wake()
+		}
+	case waits > answerWithin || short && waits > keepHurry:
+		k.toStandbyLocked(fmt.Errorf("no answer for %v", waits.Round(time.Millisecond)))
+	}
+}
+
+func (k *Keeper) wake() {
+	select {
+	case k.kick <- struct{}{}:
+	default: // it was told already
+	}
+}
+
+func (k *Keeper) failed(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.toStandbyLocked(err)
+}
+
+// toStandbyLocked has hits go to the standby rings, and logs that once.
+func (k *Keeper) toStandbyLocked(why error) {
+	if !k.mu.standbySince.IsZero() {
+		return
+	}
+	k.mu.standbySince = time.Now()
+	j := k.journal
+	j.UseStandby(true)
+	hits := "in " + j.in.standby
+	if j.Rings[len(j.disk())].file == nil {
+		hits = "in the memory of this process: a kill loses those since the last flush"
+	}
+	k.log.Warn("the disk of the hit journal does not answer; redirects go on", "folder", j.in.rings, "hits", hits, "cause", why)
+}
+
+// fromStandby has hits go to the files again, whose pages are writable.
+func (k *Keeper) fromStandby() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.mu.standbySince.IsZero() {
+		return
+	}
+	k.journal.UseStandby(false)
+	k.answered()
+	k.log.Info("the disk of the hit journal answers again", "after", time.Since(k.mu.standbySince).Round(time.Millisecond))
+	k.mu.standbySince = time.Time{}
+}
+
+// keep makes the pages writable that writers are at and come to next. came reports whether records
+// have, since the last time.
+func (r *Ring) keep() (came bool, err error) {
+	head, from := r.head.Load(), r.keptFrom.Load()
+	ahead := min(max(8*(head-from), minKeptRecords), maxKeptRecords, r.size)
+	if err := mmap.MakeWritable(r.mapping[:ringHeaderBytes]); err != nil {
+		return false, err
+	}
+	for seq := head; seq < head+ahead; { // in two parts at the end of a lap
+		slot := seq & r.mask
+		n := min(head+ahead-seq, r.size-slot)
+		if err := mmap.MakeWritable(r.mapping[ringHeaderBytes+slot*slotBytes:][:n*slotBytes]); err != nil {
+			return false, err
+		}
+		seq += n
+	}
+	r.keptFrom.Store(head)
+	r.kept.Store(head + ahead)
+	return head != from, nil
+}
+
+// keptShort reports whether writers have come through more than half of what is kept writable.
+func (r *Ring) keptShort() bool {
+	head, from, kept := r.head.Load(), r.keptFrom.Load(), r.kept.Load()
+	return 2*head > from+kept
+}
+
+// keep makes the pages of the dictionary writable that the next names stand in.
+func (r *Referrers) keep() (bool, error) { return false, mmap.MakeWritable(r.next()) }
+
+// next returns the text that the next names are written to.
+func (r *Referrers) next() []byte {
+	const namesAhead = 4 * pageBytes
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.current.Load()
+	return h.text[h.used:min(h.used+namesAhead, len(h.text))]
+}
+
+// askOffset is where a journal file, ring or dictionary, has zeros that nobody reads: at the end of
+// its header's page.
+const askOffset = ringHeaderBytes - 8
+
+// askFile returns once the file system takes a write to a journal file.
+func askFile(f *os.File) error {
+	_, err := f.WriteAt(make([]byte, 8), askOffset)
+	return err
+}

@@ -1,0 +1,106 @@
+package journal
+
+import (
+	"shunt/engine/internal/hash"
+	"shunt/engine/tally"
+)
+
+// Visit describes one redirect. What records it gets it in registers: the compiler keeps no struct
+// of more than four fields there, and amd64 has nine for all arguments.
+type Visit struct {
+	Visitor uint64 // SipHash-2-4 of address and User-Agent under the store's key; 0 is as good as any
+	NowMs   int64  // Unix ms, not before 1970
+	Class   tally.Class
+	tally.Values
+}
+
+// A record is four words of 8 bytes, little-endian:
+//
+//	 0           8              16      20    23        24             26      28          32
+//	┌───────────┬──────────────┬───────┬─────┬─────────┬──────────────┬───────┬───────────┐
+//	│ link id   │ visitor hash │ owner │hour │ country │ class,device │referrer│ checksum │
+//	└───────────┴──────────────┴───────┴─────┴─────────┴──────────────┴───────┴───────────┘
+//
+// The two bytes of class and device: bits 0 and 1 the class, 2 counted, 3 void, 4 to 7 the device,
+// 8 to 15 the browser.
+const (
+	classMask     = 0b11
+	countedBit    = 0b100
+	voidBit       = 0b1000
+	agentShift    = 4
+	referrerShift = 16
+	checksumShift = 32
+)
+
+// Words are the words of a record. The last one has its checksum once it is stored.
+type Words [recordWords]uint64
+
+// Record is a record decoded: one redirect.
+type Record struct {
+	LinkID  uint64
+	Visitor uint64
+	Owner   uint32
+	Hour    uint32 // Unix time / 3600, 24 bits: until the year 3883
+	Class   tally.Class
+	Counted bool // the link's counter was raised when this was recorded, so whoever reads it must not
+	Void    bool // there was no hit: it was not admitted after its slot was reserved
+	tally.Values
+}
+
+// PackOwner makes the third word of a visit's record: owner, hour and country.
+func (v Visit) PackOwner(owner uint32) uint64 {
+	return uint64(owner) | uint64(v.NowMs)/(3600*1000)&0xffffff<<32 | uint64(v.Country)<<56
+}
+
+// PackClass makes the fourth word, without its checksum: class, device, browser and referrer.
+func (v Visit) PackClass() uint64 {
+	return uint64(v.Class) | uint64(v.Agent&tally.AgentMask)<<agentShift | uint64(v.Referrer)<<referrerShift
+}
+
+// Words makes the words of a visit's record.
+func (v Visit) Words(linkID uint64, owner uint32) Words {
+	return Words{linkID, v.Visitor, v.PackOwner(owner), v.PackClass()}
+}
+
+// Void makes the words of a void record.
+func Void() Words { return Words{recordWords - 1: voidBit} }
+
+// SetCounted marks the record: its link's counter was raised already.
+func (w *Words) SetCounted() { w[recordWords-1] |= countedBit }
+
+func (r *Record) unpack(w *Words) {
+	r.LinkID, r.Visitor = w[0], w[1]
+	r.Owner, r.Hour, r.Country = uint32(w[2]), uint32(w[2]>>32)&0xffffff, tally.Country(w[2]>>56)
+	r.Class, r.Counted, r.Void = tally.Class(w[3]&classMask), w[3]&countedBit != 0, w[3]&voidBit != 0
+	r.Agent, r.Referrer = tally.Agent(w[3]>>agentShift)&tally.AgentMask, uint16(w[3]>>referrerShift)
+}
+
+// unpackIf unpacks the words of a slot if they prove to be the record with sequence number seq of
+// an epoch.
+func (r *Record) unpackIf(w *Words, epoch, seq uint64) bool {
+	if uint32(w[3]>>checksumShift) != checksum(w, epoch, seq) {
+		return false
+	}
+	r.unpack(w)
+	return true
+}
+
+// checksum is over the record, the epoch and the full sequence number, so that a slot of an earlier
+// lap, of an earlier epoch, or half written does not pass for a record. It mixes by folded
+// 64×64-bit multiplications, as wyhash does.
+func checksum(w *Words, epoch, seq uint64) uint32 {
+	return uint32(seal(Digest(w[0], w[1], w[2], w[3]&(1<<checksumShift-1)), epoch, seq))
+}
+
+// Digest is of a record's words alone, the last without its checksum. It is apart from Ring.Seal so
+// that both are inlined.
+func Digest(w0, w1, w2, w3 uint64) uint64 {
+	h := hash.Mix(w0^0x9e3779b97f4a7c15, w1^0xd1b54a32d192ed03)
+	return hash.Mix(h^w2, w3^0x8cb92ba72f3d8dd7)
+}
+
+// seal is the checksum in its low 32 bits.
+func seal(digest, epoch, seq uint64) uint64 {
+	h := hash.Mix(digest^epoch^0xaef17502108ef2d9, seq^0xd6e8feb86659fd93)
+	return h ^ h>>32
+}

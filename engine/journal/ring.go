@@ -1,0 +1,167 @@
+package journal
+
+import (
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"shunt/engine/internal/mmap"
+)
+
+const (
+	recordWords     = 4
+	slotBytes       = 8 * recordWords
+	ringHeaderBytes = 4096
+	ringFormat      = 1
+	ringHashBits    = 5
+	pageBytes       = 4096
+)
+
+// Ring is one mapped journal file, or one in memory (standby.go). Any number of writers append; one
+// reader at a time reads. Sequence numbers count from 0 in each epoch and never wrap.
+type Ring struct {
+	// Written by writers.
+	head *atomic.Uint64 // in the mapping: the next sequence number to reserve
+	_    [56]byte
+
+	// Written by the reader side, read by writers.
+	limit     atomic.Uint64 // writers reserve below it: what is freed, plus size
+	lookAgain atomic.Int32  // not 0: see LookAgain
+	_         [48]byte
+
+	// Constant.
+	slots []uint64 // size × recordWords words of the mapping; the last of a slot makes it a record
+	mask  uint64
+	size  uint64
+	epoch uint64
+
+	// The reader's, guarded by its mutex.
+	folded uint64 // records below it were read
+
+	// The reader's; read by metrics.
+	committed atomic.Uint64 // records below it are durable elsewhere
+
+	// The keeper's; read by Keeper.Watch.
+	keptFrom, kept atomic.Uint64 // pages of these records' slots are writable
+
+	file    *os.File // nil: it is in the memory of the process
+	mapping []byte   // unmapped once the ring is unreachable: a late writer finds it there
+}
+
+// Append reserves a slot and publishes the record in it. It returns false if the ring is full, and
+// has then changed nothing. Between the reservation and the last store nothing may panic, allocate
+// or block: until that store the reader stops before this slot. Reserve and Put do the same in two
+// steps; and a caller that needs all of it inlined calls Reserve, Digest, Seal and Store.
+func (r *Ring) Append(w *Words) bool {
+	for {
+		seq, ok := r.Reserve()
+		if ok {
+			r.Put(seq, w)
+			return true
+		}
+		if r.Full(seq) {
+			return false
+		}
+	}
+}
+
+// Reserve takes the next sequence number. It fails if the ring is full, and if another writer was
+// faster: Full tells which.
+func (r *Ring) Reserve() (seq uint64, ok bool) {
+	head := r.head
+	seq = head.Load()
+	return seq, seq < r.limit.Load() && head.CompareAndSwap(seq, seq+1)
+}
+
+// Full reports whether the sequence number that Reserve failed with is one that may not be reserved
+// yet.
+func (r *Ring) Full(seq uint64) bool { return seq >= r.limit.Load() }
+
+// LookAgain reports whether a writer that has reserved a slot must look again at what it knew of
+// the link before it stores the record: see Journal.LookAgain.
+func (r *Ring) LookAgain() bool { return r.lookAgain.Load() != 0 }
+
+// Put publishes the record in the slot of a sequence number that the caller has reserved.
+func (r *Ring) Put(seq uint64, w *Words) {
+	r.Store(seq, w[0], w[1], w[2], w[3]|r.Seal(seq, Digest(w[0], w[1], w[2], w[3])))
+}
+
+// Seal returns the checksum of the record with a sequence number, in its place in the last word.
+func (r *Ring) Seal(seq, digest uint64) uint64 { return seal(digest, r.epoch, seq) << checksumShift }
+
+// Store stores the words of a record in the slot of a sequence number that the caller has reserved:
+// the word with its checksum last. What came after that could land in the record of the next lap,
+// as soon as this one is read and its slot free; and Folders.Check tells by it what was cut off.
+func (r *Ring) Store(seq, w0, w1, w2, w3 uint64) {
+	slot := r.slot(seq)
+	mmap.StoreWord(&slot[0], w0)
+	mmap.StoreWord(&slot[1], w1)
+	mmap.StoreWord(&slot[2], w2)
+	mmap.StoreLast(&slot[3], w3)
+}
+
+// slot returns the words of the slot of a sequence number. A ring has a slot for each value of its
+// mask.
+func (r *Ring) slot(seq uint64) *Words {
+	return (*Words)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(r.slots)), seq&r.mask*slotBytes))
+}
+
+// read decodes the record with sequence number seq; ok is false if the slot does not hold it (yet,
+// or any more).
+func (r *Ring) read(seq uint64, rec *Record) (ok bool) {
+	slot := r.slot(seq)
+	var w Words
+	w[3] = atomic.LoadUint64(&slot[3])
+	w[0] = atomic.LoadUint64(&slot[0])
+	w[1] = atomic.LoadUint64(&slot[1])
+	w[2] = atomic.LoadUint64(&slot[2])
+	return rec.unpackIf(&w, r.epoch, seq)
+}
+
+// Next reads the first record that was not read yet, and passes it. It returns false if that is not
+// published. One goroutine at a time may call Next and Folded.
+func (r *Ring) Next(rec *Record) bool {
+	if !r.read(r.folded, rec) {
+		return false
+	}
+	r.folded++
+	return true
+}
+
+// Folded returns the sequence number below which Next has read every record.
+func (r *Ring) Folded() uint64 { return r.folded }
+
+// Head returns the next sequence number to be reserved.
+func (r *Ring) Head() uint64 { return r.head.Load() }
+
+// Size returns the number of slots.
+func (r *Ring) Size() uint64 { return r.size }
+
+// Free gives the slots of records below a sequence number back to writers. It never takes one away.
+func (r *Ring) Free(below uint64) { r.limit.Store(max(r.limit.Load(), below+r.size)) }
+
+// Commit says that the records below a sequence number are durable elsewhere, and frees their
+// slots.
+func (r *Ring) Commit(below uint64) {
+	r.committed.Store(below)
+	r.Free(below)
+}
+
+// Committed returns what Commit was called with last.
+func (r *Ring) Committed() uint64 { return r.committed.Load() }
+
+// Fill returns the number of records that wait to be freed.
+func (r *Ring) Fill() uint64 {
+	head, limit := r.head.Load(), r.limit.Load()
+	return head - min(head, limit-r.size)
+}
+
+// unprotected returns how many records a crash would lose now: they were freed and overwritten
+// before they were durable. So is everything in a ring that has no file.
+func (r *Ring) unprotected() uint64 {
+	head, kept := r.head.Load(), r.committed.Load()
+	if r.file != nil {
+		kept += r.size
+	}
+	return max(head, kept) - kept
+}

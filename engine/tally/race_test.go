@@ -1,0 +1,12 @@
+//go:build race
+
+package tally
+
+import "flag"
+
+// The race detector makes a check ten times as slow, so by default there is a quarter of them.
+func init() {
+	if err := flag.Set("rapid.checks", "25"); err != nil {
+		panic(err)
+	}
+}
