@@ -26,10 +26,13 @@ var inlined = []struct {
 	{"index/hits.go", "Admit", []string{"(*counters).at"}},
 	{"index/hits.go", "capInForce", []string{"Link.code", "Link.ID", "Link.MaxHits", "Link.Release"}},
 	{"engine.go", "Hit", []string{
-		"index.Link.Flags", "index.Flags.CountAtOnce", "index.Link.ID", "index.Link.Owner", "Visit.whose", "Visit.what",
-		"(*journal).ringOf", "(*ring).reserve", "(*ring).slot", "digest", "seal", "hash.Mix", "storeRecord",
-		"mmap.StoreWord", "mmap.StoreLast",
+		"index.Link.Flags", "index.Flags.CountAtOnce", "index.Link.ID", "index.Link.Owner", "journal.Visit.PackOwner",
+		"journal.Visit.PackClass", "journal.(*Journal).RingOf", "journal.(*Ring).Reserve", "journal.(*Ring).LookAgain",
+		"journal.Digest", "journal.(*Ring).Seal", "journal.seal", "hash.Mix", "journal.(*Ring).Store",
+		"journal.(*Ring).slot", "mmap.StoreWord", "mmap.StoreLast",
 	}},
+	{"engine.go", "hitAtOnce", []string{"journal.Visit.Words", "journal.(*Words).SetCounted", "journal.(*Journal).RingOf"}},
+	{"fold.go", "foldRingLocked", []string{"journal.(*Ring).Head", "journal.(*Ring).Folded", "journal.(*Ring).Next"}},
 	{"fold.go", "count", []string{"index.(*Index).AddHits"}},
 }
 
