@@ -10,7 +10,6 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/problem"
-	"shunt/engine"
 )
 
 // userHeader names the user that a local command acts as.
@@ -119,17 +118,4 @@ func (a *authenticator) overSocket(ctx *fasthttp.RequestCtx) (account.Caller, er
 		err = fieldError("user", "unknown", fmt.Sprintf("there is no user %q", name))
 	}
 	return account.CallerOf(u), err
-}
-
-// recheck returns a function that returns an error when the caller may no longer see what needs
-// scope: the token may have been revoked, the session ended, or the user demoted.
-func (a *authenticator) recheck(caller account.Caller, g engine.Guard, scope account.Scope) func() error {
-	foreign := g.AnyOwner || g.Owner != caller.User.ID
-	return func() error {
-		c, err := a.accounts.Recheck(caller)
-		if err == nil && (!c.Has(scope) || foreign && !c.Has(account.Admin)) {
-			err = account.ErrUnauthorized
-		}
-		return err
-	}
 }

@@ -37,7 +37,7 @@ func (r *record) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := r.Transport.RoundTrip(request)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.keys[request.Header.Get(idempotencyHeader)]++
+	r.keys[request.Header.Get("Idempotency-Key")]++
 	if err == nil && response.StatusCode/100 == 2 {
 		r.succeeded[r.endpointOf(request)] = true
 	}

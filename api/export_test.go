@@ -49,10 +49,13 @@ func (st *site) export(token, query string) (net.Conn, io.Reader) {
 	return c, res.Body
 }
 
+// How many exports are open at a time, in all and of a caller.
+const maxExports, maxExportsCaller = 16, 2
+
 // awaitExports waits until n exports are open.
 func (st *site) awaitExports(n int) {
 	st.t.Helper()
-	open := st.exports.Held
+	open := st.calls.ExportsHeld
 	for start := time.Now(); open() != n; time.Sleep(time.Millisecond) {
 		if time.Since(start) > 5*time.Second {
 			st.t.Fatalf("%d exports are open after 5 s, want %d", open(), n)

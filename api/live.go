@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/ops"
 	"shunt/api/problem"
 	"shunt/api/wire"
 	"shunt/engine"
@@ -30,15 +30,15 @@ const (
 // liveCalls answers the calls for live figures: it bounds the streams, and ends them all at
 // shutdown.
 type liveCalls struct {
-	places
+	*ops.Places
 	ending chan struct{} // closed by Shutdown
-	engine *engine.Engine
-	auth   *authenticator
+	calls  *ops.Calls
 	log    *slog.Logger
-	linkOf func(code string, g engine.Guard) (id uint64, err error)
 }
 
-func newLivePlaces() places { return newPlaces("live streams", maxLiveStreams, maxLiveStreamsCaller) }
+func newLivePlaces() *ops.Places {
+	return ops.NewPlaces("live streams", maxLiveStreams, maxLiveStreamsCaller)
+}
 
 // streamStats is GET /stats/{code}/live: the two figures as server-sent events (HTML, 9.2). HEAD gets the header fields.
 func (c *liveCalls) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller) error {
@@ -46,7 +46,7 @@ func (c *liveCalls) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller)
 	if err != nil {
 		return err
 	}
-	id, err := c.linkOf(code, guard)
+	id, err := c.calls.Find(caller, code, guard)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (c *liveCalls) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller)
 		return problem.New(problem.BadRequest, "an answer without end needs HTTP/1.1")
 	}
 	if !ctx.IsHead() {
-		if err := c.take(keyOf(caller)); err != nil {
+		if err := c.Take(ops.KeyOf(caller)); err != nil {
 			return err
 		}
 	}
@@ -73,36 +73,23 @@ func (c *liveCalls) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller)
 func (c *liveCalls) stream(ctx *fasthttp.RequestCtx, caller account.Caller, code string, id uint64, guard engine.Guard) {
 	// Nothing follows on this connection, so whatever comes on it, its end above all, means that the client is through.
 	ctx.SetConnectionClose()
-	recheck := c.auth.recheck(caller, guard, account.StatsRead)
+	recheck := c.calls.Recheck(caller, guard, account.StatsRead)
 	ctx.SetBodyStream(&liveStream{
 		hits: func() (uint64, error) {
 			if err := recheck(); err != nil {
 				return 0, err
 			}
-			return c.liveHits(code, id, guard)
+			return c.calls.Hits(caller, code, id, guard)
 		},
 		figures: func() (liveFigures, error) {
-			stats, err := c.engine.Stats(context.Background(), code)
-			return liveFigures{stats.Hits, stats.Unique}, err
+			f, err := c.calls.Figures(caller, code, ops.FiguresQuery{Guard: guard})
+			return liveFigures{f.Hits, f.Unique}, err
 		},
 		ending:  c.ending,
 		conn:    ctx.Conn(),
-		release: func() { c.Leave(keyOf(caller)) },
+		release: func() { c.Leave(ops.KeyOf(caller)) },
 		log:     c.log,
 	}, -1)
-}
-
-// liveHits returns the hits of code, or ErrNotFound if it is no longer the link id: a deleted code may have been taken
-// again. It reads no visitors, because most looks find that nothing has changed.
-func (c *liveCalls) liveHits(code string, id uint64, g engine.Guard) (uint64, error) {
-	switch now, err := c.linkOf(code, g); {
-	case err != nil:
-		return 0, err
-	case now != id:
-		return 0, engine.ErrNotFound
-	}
-	r, err := c.engine.LinkReport(context.Background(), code, engine.Query{AllTime: true})
-	return r.Hits, err
 }
 
 // liveFigures is the data of an event.

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/ops"
 	"shunt/engine"
 )
 
@@ -16,7 +17,7 @@ type accountCalls struct {
 	engine   *engine.Engine
 	auth     *authenticator
 	limiter  *limiter
-	issues   places // for requests that make a token
+	issues   *ops.Places // for requests that make a token
 	baseURL  string
 }
 

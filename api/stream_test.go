@@ -242,13 +242,13 @@ func TestLiveStreamsAreBoundedForACallerAndInAll(t *testing.T) {
 
 	l := newLivePlaces()
 	for i := range uint32(maxLiveStreams) {
-		check(t, l.take(turnstile.Key{User: 1 + i/maxLiveStreamsCaller}))
+		check(t, l.Take(turnstile.Key{User: 1 + i/maxLiveStreamsCaller}))
 	}
-	if err := l.take(turnstile.Key{User: 1 << 20}); err == nil {
+	if err := l.Take(turnstile.Key{User: 1 << 20}); err == nil {
 		t.Errorf("stream %d: got none refused", maxLiveStreams+1)
 	}
 	l.Leave(turnstile.Key{User: 3})
-	check(t, l.take(turnstile.Key{User: 1 << 20}))
+	check(t, l.Take(turnstile.Key{User: 1 << 20}))
 }
 
 func TestHEADOpensNoLiveStream(t *testing.T) {

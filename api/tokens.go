@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/ops"
 )
 
 // tokenObject is a token in JSON.
@@ -71,10 +72,10 @@ func (a *accountCalls) issueToken(ctx *fasthttp.RequestCtx, caller account.Calle
 	if len(invalid) > 0 {
 		return invalid
 	}
-	if err := a.issues.take(keyOf(caller)); err != nil {
+	if err := a.issues.Take(ops.KeyOf(caller)); err != nil {
 		return err
 	}
-	defer a.issues.Leave(keyOf(caller))
+	defer a.issues.Leave(ops.KeyOf(caller))
 	t, text, err := a.accounts.IssueToken(caller, draft)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package api
+package ops
 
 import (
 	"encoding/base64"
@@ -43,8 +43,8 @@ func TestACursorIsTakenOnlyForTheListThatItWasGivenFor(t *testing.T) {
 	}
 }
 
-// FuzzCursor: a cursor of any list is taken for that list and for no other, nor when a byte of it is another; and what is taken for a
-// cursor is what would be given.
+// FuzzCursor: a cursor of any list is taken for that list and for no other, nor when a byte of it
+// is another; and what is taken for a cursor is what would be given.
 func FuzzCursor(f *testing.F) {
 	c := newCursors(1, 2)
 	plain := &engine.LinkQuery{ListRange: engine.ListRange{Owner: 7}}
