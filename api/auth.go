@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/jsonbody"
 	"shunt/api/problem"
 )
 
@@ -115,7 +116,7 @@ func (a *authenticator) overSocket(ctx *fasthttp.RequestCtx) (account.Caller, er
 	}
 	u, err := a.accounts.UserByName(name)
 	if errors.Is(err, account.ErrNoUser) {
-		err = fieldError("user", "unknown", fmt.Sprintf("there is no user %q", name))
+		err = jsonbody.FieldError("user", "unknown", fmt.Sprintf("there is no user %q", name))
 	}
 	return account.CallerOf(u), err
 }

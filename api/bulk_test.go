@@ -44,7 +44,7 @@ var bulkTexts = []string{
 
 const bulkOutcome = "2 1 3: 201 201 200 409 422 422"
 
-func TestABulkMakesItsLinksAndSaysWhatBecameOfEach(t *testing.T) {
+func TestABulkMakesItsLinksAndSaysWhatEachBecame(t *testing.T) {
 	for contentType, body := range map[string]string{
 		"application/json":                    "[" + strings.Join(bulkTexts, " ,\n") + "]",
 		"application/x-ndjson":                "\n" + strings.Join(bulkTexts, "\r\n\n"),
@@ -72,7 +72,7 @@ func TestABulkMakesItsLinksAndSaysWhatBecameOfEach(t *testing.T) {
 	}
 }
 
-func TestALineOfABulkThatIsNoJSONIsAnItemThatComesToNothing(t *testing.T) {
+func TestALineThatIsNotJSONIsARefusedItem(t *testing.T) {
 	st := newSite(t, nil)
 	got, answer, r := st.bulk("application/x-ndjson", "{\n{\"url\":\"https://a.example/\"}\n\"\xff\"\n"+`{"url":"https://a.example/\ud800"}`)
 	if got != "1 0 3: 400 201 400 400" {

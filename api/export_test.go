@@ -82,7 +82,7 @@ func readLines(t *testing.T, body io.Reader) (links []linkObject, broken string,
 	return links, broken, err
 }
 
-func TestAnExportHasEveryLinkOnceOfTheMomentAtWhichItBegan(t *testing.T) {
+func TestAnExportHasEachLinkOfItsFirstMomentOnce(t *testing.T) {
 	st := newSite(t, nil)
 	n := st.exported(st.token)
 	st.callAs(st.member("ann@example.com"), "POST", "/shorten", `{"url":"https://a.example/"}`)
@@ -111,7 +111,7 @@ func TestAnExportHasEveryLinkOnceOfTheMomentAtWhichItBegan(t *testing.T) {
 	}
 }
 
-func TestAnExportThatCannotGoOnEndsWithAProblemAndWithoutTheLastChunk(t *testing.T) {
+func TestABrokenExportEndsWithAProblemAndNoLastChunk(t *testing.T) {
 	for name, c := range map[string]struct {
 		problem string
 		stop    func(st *site, token string)

@@ -44,7 +44,7 @@ func (st *site) exportedLines() (lines []string) {
 	return lines
 }
 
-func TestAnExportIsTakenInWithItsCodesTimesAndHits(t *testing.T) {
+func TestAnImportedExportKeepsItsCodesTimesAndHits(t *testing.T) {
 	from, to := newSite(t, nil), newSite(t, func(o *Options) { o.BaseURL = "http://127.0.0.1:9090" })
 	from.shorten(`{"url":"https://a.example/?x=1&y=<2>","alias":"plain"}`)
 	from.shorten(`{"url":"https://b.example/","alias":"full","redirect_status":308,"expires_at":"2037-01-01T00:00:00.123Z","max_hits":5,` +
@@ -100,7 +100,7 @@ func TestImportedHitsAreInTheTotalAndInNoWindow(t *testing.T) {
 	}
 }
 
-func TestAnImportMayDifferFromATakenCodeByCaseAndNobodyElse(t *testing.T) {
+func TestOnlyImportsMayDifferFromTakenCodesByCase(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"https://a.example/","alias":"Spring"}`)
 	got, _ := st.importText(
@@ -130,7 +130,7 @@ func TestAnImportMayDifferFromATakenCodeByCaseAndNobodyElse(t *testing.T) {
 	}
 }
 
-func TestAnImportOfALinkThatIsOverOrUsedUp(t *testing.T) {
+func TestALinkThatIsOverOrUsedUpIsImported(t *testing.T) {
 	st := newSite(t, nil)
 	got, _ := st.importText(
 		`{"code":"over","url":"https://a.example/","expires_at":"2020-01-01T00:00:00Z","created_at":"2019-01-01T00:00:00Z"}`,
@@ -145,7 +145,7 @@ func TestAnImportOfALinkThatIsOverOrUsedUp(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithAnImportIsSaidAndChangesNothing(t *testing.T) {
+func TestABadImportIsExplainedAndChangesNothing(t *testing.T) {
 	st := newSite(t, nil)
 	for fields, want := range map[string]string{
 		`"url":"https://a.example/"`:                                                  "code:required",

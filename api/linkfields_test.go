@@ -256,7 +256,7 @@ var (
 	shownNames    = fieldNames(func(f ops.Field) bool { return f.Shown })
 )
 
-func TestTheDocumentHasTheFieldsOfTheTableAndNoOther(t *testing.T) {
+func TestTheDocumentHasExactlyTheFieldsOfTheTable(t *testing.T) {
 	for schema, want := range map[string][]string{
 		"Link": shownNames, "NewLink": createdNames, "LinkPatch": patchedNames, "ImportedLink": importedNames,
 	} {
@@ -267,7 +267,7 @@ func TestTheDocumentHasTheFieldsOfTheTableAndNoOther(t *testing.T) {
 	}
 }
 
-func TestTheGoClientHasTheFieldsOfTheTableAndNoOther(t *testing.T) {
+func TestTheGoClientHasExactlyTheFieldsOfTheTable(t *testing.T) {
 	for what, c := range map[string]struct {
 		got  reflect.Type
 		want []string

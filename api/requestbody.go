@@ -1,9 +1,6 @@
 package api
 
 import (
-	"encoding/json"
-	"time"
-
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/jsonbody"
@@ -35,17 +32,3 @@ func readBody[T any](ctx *fasthttp.RequestCtx, v *T, readers map[string]jsonbody
 
 // noParameters refuses a request that has a query parameter.
 func noParameters(ctx *fasthttp.RequestCtx) error { return ops.ParseNone(ctx.QueryArgs()) }
-
-func unknownParameter(name []byte) error { return ops.UnknownParameter(name) }
-
-// Names of jsonbody's that calls about accounts go by.
-
-type fieldReader[T any] = jsonbody.Reader[T]
-
-func fieldError(name, code, message string) engine.FieldError {
-	return jsonbody.FieldError(name, code, message)
-}
-
-func readString(value json.RawMessage) (string, error)    { return jsonbody.String(value) }
-func readStrings(value json.RawMessage) ([]string, error) { return jsonbody.Strings(value) }
-func readTime(value json.RawMessage) (time.Time, error)   { return jsonbody.Time(value) }

@@ -204,9 +204,6 @@ func (s *Server) redirectLimits(o Options) wire.Limits {
 	return lim
 }
 
-// clock returns the time.
-func (s *Server) clock() time.Time { return s.now.time() }
-
 // timeOf returns when the request was taken.
 func (s *Server) timeOf(ctx *fasthttp.RequestCtx) time.Time { return s.now.of(ctx) }
 

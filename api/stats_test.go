@@ -161,7 +161,7 @@ func TestAListShowsFiftyValuesAndTheRestAsOther(t *testing.T) {
 	}
 }
 
-func TestUniqueIsExactUpToItsLimitAndThenHasAnError(t *testing.T) {
+func TestUniqueIsExactUpToALimitThenHasAnError(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	for i := range uint64(engine.MaxExactVisitors) {
@@ -195,7 +195,7 @@ var badStatsQueries = map[string]string{ // query: fields
 	"from=x&to=y&interval=z&include=a&b=c": "from:format to:format interval:range include:range b:unknown",
 }
 
-func TestABadStatsQueryIsRefusedWithTheFieldsThatAreWrong(t *testing.T) {
+func TestABadStatsQueryIsRefusedNamingWrongFields(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	for query, fields := range badStatsQueries {
@@ -230,7 +230,7 @@ func TestABadStatsQueryIsRefusedWithTheFieldsThatAreWrong(t *testing.T) {
 	}
 }
 
-func TestOwnerStatsOfAllAreForAdminsAndOfSoManyUsers(t *testing.T) {
+func TestStatsOfAllOwnersNeedAnAdminAndABound(t *testing.T) {
 	st := newSite(t, nil)
 	if r := st.callAs(st.member("ann@example.com"), "GET", "/stats?owner=all", ""); r.problem() != "forbidden" {
 		t.Errorf("a member: got %+v", r)
@@ -245,7 +245,7 @@ func TestOwnerStatsOfAllAreForAdminsAndOfSoManyUsers(t *testing.T) {
 	}
 }
 
-func TestOwnerStatsAreOfAllLinksOfAnOwnerOrOfAll(t *testing.T) {
+func TestOwnerStatsCoverAllLinksOfTheOwners(t *testing.T) {
 	st := newSite(t, nil)
 	ann, ben := st.member("ann@example.com"), st.member("ben@example.com") // 2 and 3
 	for _, c := range []struct{ token, link string }{

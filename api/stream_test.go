@@ -266,7 +266,7 @@ func TestHEADOpensNoLiveStream(t *testing.T) {
 	st.awaitStreams(0)
 }
 
-func TestAClientThatDoesNotReadItsLiveStreamIsCut(t *testing.T) {
+func TestAClientThatDoesNotReadItsStreamIsCut(t *testing.T) {
 	t.Parallel()
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)

@@ -7,7 +7,7 @@ import (
 	"shunt/engine"
 )
 
-func TestACursorIsTakenOnlyForTheListThatItWasGivenFor(t *testing.T) {
+func TestACursorIsTakenOnlyForItsOwnList(t *testing.T) {
 	c, other := newCursors(1, 2), newCursors(1, 3)
 	list := func(owner uint32, any bool, tag, prefix string) *engine.LinkQuery {
 		return &engine.LinkQuery{ListRange: engine.ListRange{Owner: owner, AnyOwner: any, Tag: tag}, Prefix: prefix}
