@@ -63,7 +63,8 @@ func (st *site) awaitExports(n int) {
 	}
 }
 
-// readLines reads to the end and returns the lines that are links, the one that is a problem, and how it ended.
+// readLines reads to the end and returns the lines that are links, the code of the line that is a
+// problem, and how the body ended.
 func readLines(t *testing.T, body io.Reader) (links []linkObject, broken string, err error) {
 	t.Helper()
 	text, err := io.ReadAll(body)

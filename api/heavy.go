@@ -29,7 +29,7 @@ func newCores() *turnstile.Turnstile {
 	return turnstile.New(turnstile.Limits{Places: turnstile.HalfTheCores(), Waiting: maxCostlyWaiting, Patience: costlyPatience})
 }
 
-// heavyCalls bounds heavy reads, and has all that is costly wait for a core.
+// heavyCalls bounds heavy reads, and has costly work wait for a core.
 type heavyCalls struct{ calls *ops.Calls }
 
 // bounded limits how many calls of handle run at once and how many of their answers are being sent.
@@ -61,7 +61,8 @@ func (h *heavyCalls) inTurn(handle handler) handler {
 	}
 }
 
-// keepUntilSent has release called when a large answer has been sent. It returns false if the answer is not large.
+// keepUntilSent has release called when a large answer has been sent. It returns false if the answer is
+// not large.
 func keepUntilSent(ctx *fasthttp.RequestCtx, release func()) bool {
 	if ctx.IsHead() || len(ctx.Response.Body()) <= heavyAnswerBytes {
 		return false
@@ -71,7 +72,7 @@ func keepUntilSent(ctx *fasthttp.RequestCtx, release func()) bool {
 	return true
 }
 
-// A heavyBody is an answer that fasthttp closes when it is sent or the client has gone.
+// A heavyBody is an answer that fasthttp closes when it has been sent or the client has gone.
 type heavyBody struct {
 	*bytes.Reader
 	release func()

@@ -16,7 +16,7 @@ import (
 // maxHeavyReadsCaller is how many places for heavy reads a caller has.
 const maxHeavyReadsCaller = 8
 
-// awaitHeavy waits until so many places for heavy reads are taken.
+// awaitHeavy waits until n places for heavy reads are taken.
 func (st *site) awaitHeavy(n int) {
 	for st.calls.HeavyHeld() != n {
 		runtime.Gosched()
@@ -103,7 +103,7 @@ func (st *site) awaitCostly(n int) {
 	}
 }
 
-// A list of many links is read in steps, each of which enters for itself; so a short one comes
+// A list of many links is read in steps, each of which enters for itself; so a short list comes
 // second.
 func TestAShortListDoesNotWaitForLongLists(t *testing.T) {
 	st := newSite(t, nil)
@@ -205,7 +205,7 @@ func TestManyTokenRequestsDoNotBlockARevocation(t *testing.T) {
 	}
 }
 
-// heavyAnswer asks for a list of some 800 KB, more than there is room for on the way.
+// heavyAnswer asks for a list of some 800 KB, more than the connection buffers.
 func (st *site) heavyAnswer() net.Conn {
 	st.t.Helper()
 	c, err := st.publicAt.Dial()

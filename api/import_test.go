@@ -26,7 +26,8 @@ func (st *site) importText(items ...string) (string, bulkAnswer) {
 	return text, answer
 }
 
-// exportedLines returns the links that GET /export writes, the newest first, each without what is of the one server.
+// exportedLines returns the links that GET /export writes, the newest first, without the fields
+// that belong to one server.
 func (st *site) exportedLines() (lines []string) {
 	st.t.Helper()
 	for line := range strings.Lines(st.call("GET", "/export", "").body) {
@@ -199,7 +200,8 @@ func TestAnImportMakesLinksForAnotherUser(t *testing.T) {
 	}
 }
 
-// A deleted code stays taken for everybody but its former owner, also where only variants of it are left.
+// A deleted code stays taken for everybody but its former owner, also where only variants of it are
+// left.
 func TestAnImportTakesNoCodeThatSomebodyElseHasDeleted(t *testing.T) {
 	st := newSite(t, nil)
 	ann := st.person("ann@example.com", "member")

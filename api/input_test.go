@@ -8,7 +8,7 @@ import (
 	"shunt/api/account"
 )
 
-// Bad input of issue 2: each is refused with its status and problem code, and nothing is created or counted.
+// Bad input: each is refused with its status and problem code, and nothing is created or counted.
 
 // unchanged runs fn and checks that it has created and counted nothing.
 func (st *site) unchanged(t *testing.T, fn func()) {
@@ -338,8 +338,9 @@ func TestMalformedRequestsAreCountedOnEveryWayIn(t *testing.T) {
 	}
 }
 
-// A 307 or 308 link redirects any method and has no use for the body, but fasthttp reads it before the handler runs, up
-// to maxBodyBytes. So a client that sends more gets 413, and nothing is counted.
+// A 307 or 308 link redirects any method and has no use for the body, but fasthttp reads it before
+// the handler runs, up to maxBodyBytes. So a client that sends more gets 413, and nothing is
+// counted.
 func TestABodyOver64KiBIsTooLargeForEveryLink(t *testing.T) {
 	st := newSite(t, nil)
 	for _, status := range []int{307, 308} {

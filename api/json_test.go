@@ -8,7 +8,8 @@ import (
 	"shunt/api/problem"
 )
 
-// Nobody needs a token for POST /session, and an answer twenty times as large as the body would be a gift to whoever floods.
+// POST /session needs no token, and an answer twenty times as large as its body would help whoever
+// floods the server.
 func TestABodyOfUnknownFieldsGetsAShortAnswer(t *testing.T) {
 	st := newSite(t, nil)
 	const maxMembers = 64 // of an object

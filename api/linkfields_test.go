@@ -289,8 +289,7 @@ func TestTheGoClientHasExactlyTheFieldsOfTheTable(t *testing.T) {
 	}
 }
 
-// TestTheGoClientKeepsEveryField: what it reads of a link, and sends of a draft or an edit, is what
-// there is.
+// TestTheGoClientKeepsEveryField: the client keeps what it reads of a link and sends in a draft.
 func TestTheGoClientKeepsEveryField(t *testing.T) {
 	eachField(t, func(t *testing.T, st *site, name string, c fieldCase) {
 		for _, value := range []string{c.value, c.other} {

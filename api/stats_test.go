@@ -220,7 +220,7 @@ func TestABadStatsQueryIsRefusedNamingWrongFields(t *testing.T) {
 			t.Errorf("/stats/x?%s: got %d %s, want 422", query, r.status, r.body)
 		}
 	}
-	// A window before 1970 is no window of 4,294,967,295 hours.
+	// A window before 1970 must not become one of 4,294,967,295 hours.
 	for _, query := range []string{"to=1960-01-01&interval=hour", "to=0001-01-01T00:00:00Z&interval=day", "from=0001-01-01T00:00:00Z&to=1969-12-31"} {
 		for _, path := range []string{"/stats/x?", "/stats?top=1&"} {
 			if r := st.call("GET", path+query, ""); r.status != 422 && (r.status != 200 || !strings.Contains(r.body, `"hits":0,`) || len(r.body) > 1000) {

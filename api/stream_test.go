@@ -297,7 +297,7 @@ func TestAClientThatDoesNotReadItsStreamIsCut(t *testing.T) {
 	well.want(2*time.Second, figuresEvent(hits+1, 1))
 }
 
-// A bubble is a stream in a bubble of fake time: what its two functions say is up to the test.
+// A bubble is a stream in a bubble of fake time; the test decides what its two functions return.
 type bubble struct {
 	liveStream
 	hitsNow atomic.Uint64
@@ -324,7 +324,7 @@ func newBubble() *bubble {
 	return b
 }
 
-// next returns the next thing that is sent, and how long that took.
+// next returns what is sent next, and how long that took.
 func (b *bubble) next() (string, time.Duration) {
 	buf := make([]byte, 1000)
 	start := time.Now()

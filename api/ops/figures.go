@@ -92,7 +92,9 @@ func (c *Calls) Figures(caller account.Caller, code string, q FiguresQuery) (f F
 	}
 	err = c.InTurn(caller, func() error {
 		r, err := c.engine.LinkReport(context.Background(), code, q.Query)
-		f = q.answer(&r)
+		if err == nil {
+			f = q.answer(&r)
+		}
 		return err
 	})
 	return f, err
