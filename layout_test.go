@@ -87,6 +87,8 @@ var forbidden = map[string][]string{
 	module + "api/page":            {fasthttp, "net/http", module + "api/docs", module + "api/preview"},
 	module + "api/preview":         {fasthttp, "net/http", module + "api/docs"},
 	module + "api/docs":            {fasthttp, "net/http", module + "api/preview"},
+	module + "api/ops":             {fasthttp, "net/http", module + "api/wire", module + "api/redirect", module + "api/page"},
+	module + "api/jsonbody":        {fasthttp, "net/http", module + "api/ops", module + "api/wire"},
 	module + "storage/row":         {module + "storage", pebble},
 	module + "storage/row/rowtest": {module + "storage", pebble},
 	module + "api/qrcode":          {fasthttp, "net/http", module + "api", module + "engine"},

@@ -39,7 +39,7 @@ func writeJSON(ctx *fasthttp.RequestCtx, status int, v any) error {
 	return writeEncoded(ctx, status, encodeJSON(v))
 }
 
-// writeEncoded answers with JSON that has been written.
+// writeEncoded answers with text, a line of JSON.
 func writeEncoded(ctx *fasthttp.RequestCtx, status int, text []byte) error {
 	ctx.Response.Header.Set("Cache-Control", "no-store")
 	writeEncodedAs(ctx, "application/json", status, text)

@@ -9,8 +9,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/jsonbody"
 	"shunt/api/problem"
-	"shunt/engine"
 )
 
 // userHeader names the user that a local command acts as.
@@ -116,20 +116,7 @@ func (a *authenticator) overSocket(ctx *fasthttp.RequestCtx) (account.Caller, er
 	}
 	u, err := a.accounts.UserByName(name)
 	if errors.Is(err, account.ErrNoUser) {
-		err = fieldError("user", "unknown", fmt.Sprintf("there is no user %q", name))
+		err = jsonbody.FieldError("user", "unknown", fmt.Sprintf("there is no user %q", name))
 	}
 	return account.CallerOf(u), err
-}
-
-// recheck returns a function that returns an error when the caller may no longer see what needs
-// scope: the token may have been revoked, the session ended, or the user demoted.
-func (a *authenticator) recheck(caller account.Caller, g engine.Guard, scope account.Scope) func() error {
-	foreign := g.AnyOwner || g.Owner != caller.User.ID
-	return func() error {
-		c, err := a.accounts.Recheck(caller)
-		if err == nil && (!c.Has(scope) || foreign && !c.Has(account.Admin)) {
-			err = account.ErrUnauthorized
-		}
-		return err
-	}
 }

@@ -36,7 +36,7 @@ func (st *site) handle(method, path string, body []byte) *fasthttp.Response {
 	return &ctx.Response
 }
 
-// linkIn reads the link of an answer, without what changes by itself.
+// linkIn reads the link of an answer, without the fields that change by themselves.
 func linkIn(t *testing.T, answer *fasthttp.Response) (o linkObject) {
 	t.Helper()
 	if err := json.Unmarshal(answer.Body(), &o); err != nil {
@@ -46,7 +46,7 @@ func linkIn(t *testing.T, answer *fasthttp.Response) (o linkObject) {
 	return o
 }
 
-// wantIn puts into o what a body says, read by encoding/json alone: null is the default.
+// wantIn puts into o what encoding/json reads in a body; null is the default.
 func (st *site) wantIn(o *linkObject, body []byte) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(body, &members); err != nil {
@@ -96,7 +96,7 @@ func (st *site) wantField(o *linkObject, name string, value json.RawMessage) (er
 	return err
 }
 
-// wantRefusal holds an answer that is no success to a problem.
+// wantRefusal checks that an answer without success is a problem.
 func wantRefusal(t *testing.T, body []byte, answer *fasthttp.Response) {
 	t.Helper()
 	var problem problem.Body
@@ -105,7 +105,8 @@ func wantRefusal(t *testing.T, body []byte, answer *fasthttp.Response) {
 	}
 }
 
-// FuzzShortenBody: what is taken makes one link, which is what encoding/json reads; what is refused makes none.
+// FuzzShortenBody: a body that is taken makes one link with what encoding/json reads in it; a body that
+// is refused makes none.
 func FuzzShortenBody(f *testing.F) {
 	for _, seed := range bodySeeds {
 		f.Add([]byte(seed))
@@ -136,8 +137,8 @@ func FuzzShortenBody(f *testing.F) {
 	})
 }
 
-// FuzzPatchBody: what is taken changes the fields that it names, to what encoding/json reads, and no others; what is refused changes
-// nothing.
+// FuzzPatchBody: a patch that is taken changes the fields that it names, to what encoding/json reads, and
+// no others; a patch that is refused changes nothing.
 func FuzzPatchBody(f *testing.F) {
 	for _, seed := range bodySeeds {
 		f.Add([]byte(seed))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/ops"
 	"shunt/api/turnstile"
 	"shunt/api/wire"
 )
@@ -55,7 +56,7 @@ func (b *bodyLimits) overNetwork(h *fasthttp.RequestHeader) (limit int, key turn
 		return e.maxBody, key
 	}
 	if caller, found := b.auth.sender(h, e.scope); found {
-		return e.maxBody, keyOf(caller)
+		return e.maxBody, ops.KeyOf(caller)
 	}
 	return wire.MaxBodyBytes, key
 }

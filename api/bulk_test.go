@@ -1,14 +1,12 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"shunt/api/ops"
 	"shunt/api/problem"
 	"shunt/engine"
 )
@@ -46,7 +44,7 @@ var bulkTexts = []string{
 
 const bulkOutcome = "2 1 3: 201 201 200 409 422 422"
 
-func TestABulkMakesItsLinksAndSaysWhatBecameOfEach(t *testing.T) {
+func TestABulkMakesItsLinksAndSaysWhatEachBecame(t *testing.T) {
 	for contentType, body := range map[string]string{
 		"application/json":                    "[" + strings.Join(bulkTexts, " ,\n") + "]",
 		"application/x-ndjson":                "\n" + strings.Join(bulkTexts, "\r\n\n"),
@@ -74,7 +72,7 @@ func TestABulkMakesItsLinksAndSaysWhatBecameOfEach(t *testing.T) {
 	}
 }
 
-func TestALineOfABulkThatIsNoJSONIsAnItemThatComesToNothing(t *testing.T) {
+func TestALineThatIsNotJSONIsARefusedItem(t *testing.T) {
 	st := newSite(t, nil)
 	got, answer, r := st.bulk("application/x-ndjson", "{\n{\"url\":\"https://a.example/\"}\n\"\xff\"\n"+`{"url":"https://a.example/\ud800"}`)
 	if got != "1 0 3: 400 201 400 400" {
@@ -115,8 +113,8 @@ func TestABulkThatCannotBeReadIsRefusedWhole(t *testing.T) {
 func TestABulkMayBeLargeAndItsItemsNot(t *testing.T) {
 	st := newSite(t, nil)
 	target := `{"url":"https://a.example/` + strings.Repeat("x", 7000) + `"}`
-	tooLarge := `{"url":"https://a.example/","title":"` + strings.Repeat("x", maxBulkItemBytes) + `"}`
-	manyErrors := "{" + strings.TrimSuffix(strings.Repeat(`"a":1,`, maxMembers), ",") + "}"
+	tooLarge := `{"url":"https://a.example/","title":"` + strings.Repeat("x", ops.MaxItemBytes) + `"}`
+	manyErrors := "{" + strings.TrimSuffix(strings.Repeat(`"a":1,`, 64), ",") + "}"
 	body := strings.Repeat(target+"\n", engine.MaxBulk-2) + tooLarge + "\n" + manyErrors
 	got, answer, r := st.bulk("application/x-ndjson", body)
 	if !strings.HasPrefix(got, "998 0 2: 201 ") || !strings.HasSuffix(got, " 201 413 422") {
@@ -151,68 +149,4 @@ func TestARepeatedBulkGetsTheFirstAnswerAgain(t *testing.T) {
 	if got := st.engine.Metrics().Links; got != 1 {
 		t.Errorf("%d links are there, want 1", got)
 	}
-}
-
-// FuzzBulk takes any body apart; what it takes has 1 to 1,000 items, each within the body.
-func FuzzBulk(f *testing.F) {
-	for _, body := range []string{"[" + strings.Join(bulkTexts, ",") + "]", strings.Join(bulkTexts, "\n"), "[]", "[[", "\xff", `["\ud800"]`} {
-		f.Add([]byte(body), true)
-		f.Add([]byte(body), false)
-	}
-	s := &Server{}
-	f.Fuzz(func(t *testing.T, body []byte, lines bool) {
-		contentType := "application/json"
-		if lines {
-			contentType = ndjsonTypes[0]
-		}
-		items, err := readBulk([]byte(contentType), body)
-		if err != nil {
-			if _, known := problem.Of(err); !known || items != nil {
-				t.Fatalf("got %d items, %v", len(items), err)
-			}
-			return
-		}
-		if len(items) == 0 || len(items) > engine.MaxBulk {
-			t.Fatalf("%d items are taken", len(items))
-		}
-		if want := bulkItemsOf(t, body, lines); !slices.EqualFunc(items, want, sameJSON) {
-			t.Fatalf("%q: got items %q, encoding/json says %q", body, items, want)
-		}
-		sizeBytes := 0
-		for _, item := range items {
-			sizeBytes += len(item)
-			if _, err := s.parseDraft(item, 1, time.Unix(1_700_000_000, 0)); err != nil {
-				if _, known := problem.Of(err); !known {
-					t.Fatalf("%q: %v", item, err)
-				}
-			}
-		}
-		if sizeBytes > len(body) {
-			t.Fatalf("items of %d bytes in a body of %d", sizeBytes, len(body))
-		}
-	})
-}
-
-// bulkItemsOf reads a body by encoding/json alone.
-func bulkItemsOf(t *testing.T, body []byte, lines bool) (items [][]byte) {
-	if !lines {
-		var all []json.RawMessage
-		if err := json.Unmarshal(body, &all); err != nil {
-			t.Fatalf("%q is taken: %v", body, err)
-		}
-		for _, item := range all {
-			items = append(items, item)
-		}
-		return items
-	}
-	for line := range bytes.SplitSeq(body, []byte("\n")) {
-		if line = bytes.Trim(line, " \t\r"); len(line) > 0 { // the white space of JSON
-			items = append(items, line)
-		}
-	}
-	return items
-}
-
-func sameJSON(a, b []byte) bool {
-	return bytes.Equal(bytes.Trim(a, " \t\r\n"), bytes.Trim(b, " \t\r\n"))
 }

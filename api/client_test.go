@@ -37,7 +37,7 @@ func (r *record) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := r.Transport.RoundTrip(request)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.keys[request.Header.Get(idempotencyHeader)]++
+	r.keys[request.Header.Get("Idempotency-Key")]++
 	if err == nil && response.StatusCode/100 == 2 {
 		r.succeeded[r.endpointOf(request)] = true
 	}
@@ -105,7 +105,7 @@ func (t *tour) wantError(err error, want client.Kind) {
 	}
 }
 
-func TestTheGoClientHasAMethodForEveryCallOfTheAPI(t *testing.T) {
+func TestTheGoClientHasAMethodForEveryCall(t *testing.T) {
 	st := newSite(t, nil)
 	c, r := st.goClient(st.token, nil)
 	for _, visit := range []func(*tour){importLinks, makeLinks, editLinks, listLinks, readFigures, followFigures, manageTokens, manageUsers, removeLinks} {
@@ -350,7 +350,7 @@ func (c cutConn) Read(p []byte) (int, error) {
 	return 0, net.ErrClosed
 }
 
-func TestAnAnswerToTheGoClientThatIsLostMakesNoSecondLink(t *testing.T) {
+func TestALostAnswerToTheGoClientMakesNoSecondLink(t *testing.T) {
 	drafts := []client.Draft{{URL: "https://example.org/a"}, {URL: "https://example.org/b"}}
 	for name, c := range map[string]struct {
 		make     func(*client.Client) error
@@ -395,7 +395,7 @@ func TestAnAnswerToTheGoClientThatIsLostMakesNoSecondLink(t *testing.T) {
 	}
 }
 
-func TestChangesByTheGoClientWhoseAnswersAreLostAreDoneOnceAndTold(t *testing.T) {
+func TestGoClientChangesWithLostAnswersAreDoneOnceAndTold(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"https://example.org","alias":"a"}`)
 	st.shorten(`{"url":"https://example.org","alias":"b"}`)

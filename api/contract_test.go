@@ -20,7 +20,9 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 
 	"shunt/api/docs"
+	"shunt/api/jsonbody"
 	"shunt/api/problem"
+	"shunt/engine"
 )
 
 // A contract holds requests and answers to the OpenAPI document. An error that it finds is one of
@@ -392,7 +394,7 @@ func (c *contract) holdItems(route *routers.Route, x *exchanged) error {
 	if route.Operation.RequestBody.Value.Content.Get(contentType) == nil {
 		return fmt.Errorf("the body of type %q is not documented", contentType)
 	}
-	items, err := readBulk([]byte(contentType), x.request)
+	items, err := jsonbody.Body{MediaType: []byte(contentType), Text: x.request}.Items(engine.MaxBulk)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@
 //	     handlePublic           recover · drain                    (front.go, panics.go)
 //	           │  path.go       raw path: /{code} or /{code}/ ?
 //	    ┌──────┴───────┐
-//	serveCode        routes     authenticate → limit → scope → handler → problem   (router.go, auth.go, limiter.go, routes.go, links.go, patch.go, users.go …)
+//	serveCode        routes     authenticate → limit → scope → handler → problem   (router.go, auth.go, limiter.go, routes.go, links.go, users.go …)
 //	    │                │
 //	    │            servePath    what is not of the API: pages, previews, QR codes    (public.go, preview.go, qrcode.go)
 //	    │
@@ -136,36 +136,15 @@
 //
 // # Decisions
 //
-// Strict JSON. A body is one object of at most 64 fields; unknown fields, fields that come twice and fields of a wrong type are
-// 422 and named, up to 20 at once; half a surrogate pair is malformed, because encoding/json would put another character in its
-// place. A JSON value that is no object is 422, not 400: it is well-formed. Unknown query parameters are 422 too, so
-// that a misspelt one does not answer another question.
+// Handlers have no rules. They read parameters and header fields, call package ops, and write the
+// answer; what a call does, and to whom, package ops says, and package jsonbody how strictly bodies are
+// read. Unknown query parameters are 422, like unknown fields, so that a misspelt one does not answer
+// another question.
 //
-// A patch is a draft. PATCH reads its fields with the readers of POST, into a draft of zero values, which are the defaults;
-// then each field that was sent, null too, is taken over from the draft. A field that is not sent is not checked, so that an
-// expired link can be retitled. A patch that changes nothing writes nothing, and the link keeps version and updated_at.
-//
-// Idempotency keys belong to a token (of local commands: to a user), since that is what a client has. What is compared is
-// a hash of path and body, 16 bytes of a SHA-256: whoever makes two bodies of one hash fools only themselves. A repeat shows
-// the link as it was first answered, with the hits and the state of then, whatever has become of it. Only successes are
-// kept, so a refused request may be corrected under the same key. Keys live 24 hours and at most 5 minutes beyond
-// in what counts for the limit of 100,000.
-//
-// Codes of one owner. An admin sees other people's links only by saying owner=all or owner=ID; without it a foreign
-// link is missing for admins too.
-//
-// Cursors are authenticated and not kept (cursor.go): they hold as long as the store, and only for the list that they are of;
-// whose links those are is said, and allowed, by each request. There is nothing for a cursor to become stale by.
-//
-// A bulk is judged item by item, and made as a whole. What is wrong with an item is its result; what keeps the store from
-// writing (read_only, overloaded, outcome_unknown) is the answer of all. An item has the limit of a body of POST /shorten. A
-// repeat under the same Idempotency-Key shows the links as they are now, and a deleted one as 410 gone; a request of which
-// nothing succeeded may be corrected under its key.
-//
-// An export's links are of one moment, its hits and states of when each is written. Whole is what ends with the last chunk; an
-// export that cannot go on (a revoked token, shutdown, a damaged row) has a problem as its last line, and the connection is
-// cut. A line at the end of a whole one, with a count, was rejected: every reader would have to know it. Exports are 16 at a
-// time, 2 a caller, and have to move 16 KiB a second, because each keeps a snapshot open.
+// Whole is the export that ends with the last chunk. One that cannot go on (a revoked token, shutdown,
+// a damaged row) has a problem as its last line, and the connection is cut. A line at the end of a
+// whole one, with a count, was rejected: every reader would have to know it. An export has to move
+// 16 KiB a second, because it keeps a snapshot open.
 //
 // Links outlive their owner. DELETE /users/{id} refuses a user with links unless links=keep says that they stay: links are
 // printed on paper, and must not die with an account. They stay under the number of the deleted user, which admins name with

@@ -2,28 +2,23 @@ package api
 
 import (
 	"bytes"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/ops"
 	"shunt/api/turnstile"
 )
 
-// Limits of heavy reads: lists, and figures of more than a link's two counts. An answer has up to 1
-// MB, which stays in memory until it is sent.
-const (
-	maxHeavyReads       = 32
-	maxHeavyReadsCaller = 8        // with those whose answers are on their way
-	heavyAnswerBytes    = 64 << 10 // a larger answer keeps its place until it is sent
-)
+// heavyAnswerBytes is the size from which on an answer keeps its place until it is sent.
+const heavyAnswerBytes = 64 << 10
 
 // Limits of what waits for a core: at most 32 heavy reads, 16 exports, 4 hashes, and as many QR
 // codes as there are places; the rest of 256 is for bulks, whose bodies of usual size take 13 MiB.
 // A request has 30 s in all (api/wire): after 20 of them it is too late to begin.
 const (
 	maxCostlyWaiting = 256
-	costlyPatience   = 20 * time.Second
+	costlyPatience   = ops.Patience
 )
 
 // newCores returns the places for all that keeps a core busy for a millisecond or more: half of the
@@ -34,24 +29,17 @@ func newCores() *turnstile.Turnstile {
 	return turnstile.New(turnstile.Limits{Places: turnstile.HalfTheCores(), Waiting: maxCostlyWaiting, Patience: costlyPatience})
 }
 
-// heavyCalls bounds heavy reads, and has all that is costly wait for a core.
-type heavyCalls struct {
-	reads places
-	cores *turnstile.Turnstile
-}
-
-func newHeavyCalls(cores *turnstile.Turnstile) heavyCalls {
-	return heavyCalls{newPlaces("lists and figures", maxHeavyReads, maxHeavyReadsCaller), cores}
-}
+// heavyCalls bounds heavy reads, and has costly work wait for a core.
+type heavyCalls struct{ calls *ops.Calls }
 
 // bounded limits how many calls of handle run at once and how many of their answers are being sent.
 // handle does its costly parts in turn.
 func (h *heavyCalls) bounded(handle handler) handler {
 	return func(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-		if err := h.reads.take(keyOf(caller)); err != nil {
+		release, err := h.calls.BeginHeavy(caller)
+		if err != nil {
 			return err
 		}
-		release := func() { h.reads.Leave(keyOf(caller)) }
 		kept := false
 		defer func() {
 			if !kept {
@@ -69,11 +57,12 @@ func (h *heavyCalls) bounded(handle handler) handler {
 // inTurn calls all of handle in turn with other costly work.
 func (h *heavyCalls) inTurn(handle handler) handler {
 	return func(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-		return h.cores.Do(keyOf(caller), func() error { return handle(ctx, caller) })
+		return h.calls.InTurn(caller, func() error { return handle(ctx, caller) })
 	}
 }
 
-// keepUntilSent has release called when a large answer has been sent. It returns false if the answer is not large.
+// keepUntilSent has release called when a large answer has been sent. It returns false if the answer is
+// not large.
 func keepUntilSent(ctx *fasthttp.RequestCtx, release func()) bool {
 	if ctx.IsHead() || len(ctx.Response.Body()) <= heavyAnswerBytes {
 		return false
@@ -83,7 +72,7 @@ func keepUntilSent(ctx *fasthttp.RequestCtx, release func()) bool {
 	return true
 }
 
-// A heavyBody is an answer that fasthttp closes when it is sent or the client has gone.
+// A heavyBody is an answer that fasthttp closes when it has been sent or the client has gone.
 type heavyBody struct {
 	*bytes.Reader
 	release func()

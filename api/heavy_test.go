@@ -13,9 +13,12 @@ import (
 	"shunt/api/turnstile"
 )
 
-// awaitHeavy waits until so many places for heavy reads are taken.
+// maxHeavyReadsCaller is how many places for heavy reads a caller has.
+const maxHeavyReadsCaller = 8
+
+// awaitHeavy waits until n places for heavy reads are taken.
 func (st *site) awaitHeavy(n int) {
-	for st.heavy.reads.Held() != n {
+	for st.calls.HeavyHeld() != n {
 		runtime.Gosched()
 	}
 }
@@ -26,8 +29,11 @@ func TestHeavyReadsAreBoundedForEachCaller(t *testing.T) {
 	other := st.member("ann@example.com", account.LinksRead)
 	admin, err := st.accounts.OldestAdmin()
 	check(t, err)
+	var releases []func()
 	for range maxHeavyReadsCaller {
-		check(t, st.heavy.reads.take(turnstile.Key{User: admin.ID}))
+		release, err := st.calls.BeginHeavy(account.CallerOf(admin))
+		check(t, err)
+		releases = append(releases, release)
 	}
 	for _, path := range []string{"/links", "/stats", "/stats/a?interval=day", "/tokens"} {
 		if r := st.call("GET", path, ""); r.status != 503 || r.problem() != "overloaded" || r.header.Get("Retry-After") == "" {
@@ -42,7 +48,7 @@ func TestHeavyReadsAreBoundedForEachCaller(t *testing.T) {
 	if r := st.callAs(other, "GET", "/links", ""); r.status != 200 {
 		t.Errorf("somebody else: got %d %s, want 200", r.status, r.body)
 	}
-	st.heavy.reads.Leave(turnstile.Key{User: admin.ID})
+	releases[0]()
 	for _, path := range []string{"/links", "/stats", "/stats/a?interval=day", "/tokens", "/links?limit=0"} {
 		if r := st.call("GET", path, ""); r.status == 503 {
 			t.Errorf("%s, when there is a place: got %s", path, r.body)
@@ -97,11 +103,12 @@ func (st *site) awaitCostly(n int) {
 	}
 }
 
-// A list of many links is read in steps, each of which enters for itself; so a short one comes
+// A list of many links is read in steps, each of which enters for itself; so a short list comes
 // second.
 func TestAShortListDoesNotWaitForLongLists(t *testing.T) {
 	st := newSite(t, nil)
 	st.cores = turnstile.New(turnstile.Limits{Places: 1, Waiting: maxCostlyWaiting, Patience: costlyPatience})
+	*st.calls = *st.newCalls()
 	item := strings.TrimSuffix(strings.Repeat(`{"url":"http://a/"},`, 1000), ",")
 	if r := st.call("POST", "/shorten/bulk", "["+item+"]"); r.status != 200 {
 		t.Fatalf("got %d %s", r.status, r.body)
@@ -182,7 +189,7 @@ func TestManyTokenRequestsDoNotBlockARevocation(t *testing.T) {
 	admin, err := st.accounts.OldestAdmin()
 	check(t, err)
 	for range maxIssuesCaller {
-		check(t, st.accountCalls.issues.take(turnstile.Key{User: admin.ID}))
+		check(t, st.accountCalls.issues.Take(turnstile.Key{User: admin.ID}))
 	}
 	if r := st.call("POST", "/tokens", `{"name":"x"}`); r.status != 503 || r.problem() != "overloaded" {
 		t.Errorf("one more: got %d %s, want 503 overloaded", r.status, r.body)
@@ -198,7 +205,7 @@ func TestManyTokenRequestsDoNotBlockARevocation(t *testing.T) {
 	}
 }
 
-// heavyAnswer asks for a list of some 800 KB, more than there is room for on the way.
+// heavyAnswer asks for a list of some 800 KB, more than the connection buffers.
 func (st *site) heavyAnswer() net.Conn {
 	st.t.Helper()
 	c, err := st.publicAt.Dial()

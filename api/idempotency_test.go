@@ -67,7 +67,7 @@ func TestARepeatGetsTheFirstSuccessAgain(t *testing.T) {
 	}
 }
 
-func TestARepeatHasTheHitsAndTheStateOfTheFirstAnswer(t *testing.T) {
+func TestARepeatHasHitsAndStateOfTheFirstAnswer(t *testing.T) {
 	for status, hitsBefore := range map[int]int{201: 0, 200: 2} {
 		st := newSite(t, nil)
 		body := `{"url":"http://a/","alias":"x","max_hits":3,"expires_at":"2026-01-02T04:00:00Z"}`

@@ -26,7 +26,8 @@ func (st *site) importText(items ...string) (string, bulkAnswer) {
 	return text, answer
 }
 
-// exportedLines returns the links that GET /export writes, the newest first, each without what is of the one server.
+// exportedLines returns the links that GET /export writes, the newest first, without the fields
+// that belong to one server.
 func (st *site) exportedLines() (lines []string) {
 	st.t.Helper()
 	for line := range strings.Lines(st.call("GET", "/export", "").body) {
@@ -44,7 +45,7 @@ func (st *site) exportedLines() (lines []string) {
 	return lines
 }
 
-func TestAnExportIsTakenInWithItsCodesTimesAndHits(t *testing.T) {
+func TestAnImportedExportKeepsItsCodesTimesAndHits(t *testing.T) {
 	from, to := newSite(t, nil), newSite(t, func(o *Options) { o.BaseURL = "http://127.0.0.1:9090" })
 	from.shorten(`{"url":"https://a.example/?x=1&y=<2>","alias":"plain"}`)
 	from.shorten(`{"url":"https://b.example/","alias":"full","redirect_status":308,"expires_at":"2037-01-01T00:00:00.123Z","max_hits":5,` +
@@ -100,7 +101,7 @@ func TestImportedHitsAreInTheTotalAndInNoWindow(t *testing.T) {
 	}
 }
 
-func TestAnImportMayDifferFromATakenCodeByCaseAndNobodyElse(t *testing.T) {
+func TestOnlyImportsMayDifferFromTakenCodesByCase(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"https://a.example/","alias":"Spring"}`)
 	got, _ := st.importText(
@@ -130,7 +131,7 @@ func TestAnImportMayDifferFromATakenCodeByCaseAndNobodyElse(t *testing.T) {
 	}
 }
 
-func TestAnImportOfALinkThatIsOverOrUsedUp(t *testing.T) {
+func TestALinkThatIsOverOrUsedUpIsImported(t *testing.T) {
 	st := newSite(t, nil)
 	got, _ := st.importText(
 		`{"code":"over","url":"https://a.example/","expires_at":"2020-01-01T00:00:00Z","created_at":"2019-01-01T00:00:00Z"}`,
@@ -145,7 +146,7 @@ func TestAnImportOfALinkThatIsOverOrUsedUp(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithAnImportIsSaidAndChangesNothing(t *testing.T) {
+func TestABadImportIsExplainedAndChangesNothing(t *testing.T) {
 	st := newSite(t, nil)
 	for fields, want := range map[string]string{
 		`"url":"https://a.example/"`:                                                  "code:required",
@@ -199,7 +200,8 @@ func TestAnImportMakesLinksForAnotherUser(t *testing.T) {
 	}
 }
 
-// A deleted code stays taken for everybody but its former owner, also where only variants of it are left.
+// A deleted code stays taken for everybody but its former owner, also where only variants of it are
+// left.
 func TestAnImportTakesNoCodeThatSomebodyElseHasDeleted(t *testing.T) {
 	st := newSite(t, nil)
 	ann := st.person("ann@example.com", "member")

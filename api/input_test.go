@@ -8,7 +8,7 @@ import (
 	"shunt/api/account"
 )
 
-// Bad input of issue 2: each is refused with its status and problem code, and nothing is created or counted.
+// Bad input: each is refused with its status and problem code, and nothing is created or counted.
 
 // unchanged runs fn and checks that it has created and counted nothing.
 func (st *site) unchanged(t *testing.T, fn func()) {
@@ -162,8 +162,8 @@ func TestATakenAliasIsRefused(t *testing.T) {
 	}
 }
 
-// TestADeletedCodeStaysTakenFor90DaysForOthersOnly looks at the last moment and at the one after it.
-func TestADeletedCodeStaysTakenFor90DaysForOthersOnly(t *testing.T) {
+// TestADeletedCodeStaysTaken90DaysForOthersOnly looks at the last moment and at the one after it.
+func TestADeletedCodeStaysTaken90DaysForOthersOnly(t *testing.T) {
 	st := newSite(t, nil)
 	other := st.member("ann@example.com", account.LinksWrite)
 	const ninetyDaysMs = 90 * 24 * 3600_000
@@ -194,7 +194,7 @@ func TestADeletedCodeStaysTakenFor90DaysForOthersOnly(t *testing.T) {
 	want(st.call("POST", "/shorten", take), 409, "alias_taken")
 }
 
-func TestARepeatedCreateOfAnAliasGivesTheLinkIfEverySentFieldIsEqual(t *testing.T) {
+func TestARepeatedAliasGivesTheLinkIfSentFieldsAgree(t *testing.T) {
 	st := newSite(t, nil)
 	const whole = `{"url":"http://A/","alias":"x","redirect_status":307,"expires_at":"2030-01-01T00:00:00.5Z","max_hits":7,"title":"T","tags":["b","a"],"forward_query":true}`
 	st.shorten(whole)
@@ -338,9 +338,10 @@ func TestMalformedRequestsAreCountedOnEveryWayIn(t *testing.T) {
 	}
 }
 
-// A 307 or 308 link redirects any method and has no use for the body, but fasthttp reads it before the handler runs, up
-// to maxBodyBytes. So a client that sends more gets 413, and nothing is counted.
-func TestABodyOver64KiBIsTooLargeForALinkThatKeepsTheMethodToo(t *testing.T) {
+// A 307 or 308 link redirects any method and has no use for the body, but fasthttp reads it before
+// the handler runs, up to maxBodyBytes. So a client that sends more gets 413, and nothing is
+// counted.
+func TestABodyOver64KiBIsTooLargeForEveryLink(t *testing.T) {
 	st := newSite(t, nil)
 	for _, status := range []int{307, 308} {
 		code := fmt.Sprintf("s%d", status)

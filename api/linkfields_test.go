@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"shunt/api/client"
+	"shunt/api/ops"
 )
 
 // A fieldCase says by which values a field of a link is tested. All values are JSON.
@@ -60,23 +61,18 @@ func flagCase(name string) fieldCase {
 }
 
 func TestEveryFieldThatCanBeSetHasItsCase(t *testing.T) {
-	var settable []string
-	for i := range linkFields {
-		if f := &linkFields[i]; f.set != nil {
-			settable = append(settable, f.name)
-			if f.read == nil || f.imported == nil || f.same == nil || f.write == nil {
-				t.Errorf("%s lacks something that a field that can be set needs", f.name)
-			}
-		} else if f.fixed == "" {
-			t.Errorf("%s cannot be set, and nobody is told why", f.name)
+	for _, f := range ops.Fields() {
+		if f.Settable != (f.Fixed == "") || f.Settable && !(f.Creatable && f.Importable && f.Shown) {
+			t.Errorf("%+v lacks something", f)
 		}
 	}
-	if cases := slices.Sorted(maps.Keys(fieldCases)); !slices.Equal(slices.Sorted(slices.Values(settable)), cases) {
-		t.Errorf("can be set: %q; cases: %q", settable, cases)
+	if cases := slices.Sorted(maps.Keys(fieldCases)); !slices.Equal(patchedNames, cases) {
+		t.Errorf("can be set: %q; cases: %q", patchedNames, cases)
 	}
 }
 
-// with returns a body that has a target, an identifying field, and the named one, unless value is empty.
+// with returns a body that has a target, an identifying field, and the named one, unless value is
+// empty.
 func with(key, code, name, value string) string {
 	body := `{"` + key + `":"` + code + `"`
 	if name != "url" {
@@ -229,25 +225,24 @@ func TestWhatAFieldDoesNotTakeIsRefusedEverywhere(t *testing.T) {
 func TestAPatchOfAFixedFieldIsToldWhy(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(fullLink)
-	for i := range linkFields {
-		f := &linkFields[i]
-		if f.set != nil {
+	for _, f := range ops.Fields() {
+		if f.Settable {
 			continue
 		}
 		for _, value := range []string{`1`, `null`} {
-			r := st.call("PATCH", "/links/x", `{"`+f.name+`":`+value+`}`)
-			if r.status != 422 || r.fields() != f.name+":unknown" || !strings.Contains(r.body, `"message":"`+f.fixed+`"`) {
-				t.Errorf("%s: got %d %s, want to be told that it %s", f.name, r.status, r.body, f.fixed)
+			r := st.call("PATCH", "/links/x", `{"`+f.Name+`":`+value+`}`)
+			if r.status != 422 || r.fields() != f.Name+":unknown" || !strings.Contains(r.body, `"message":"`+f.Fixed+`"`) {
+				t.Errorf("%s: got %d %s, want to be told that it %s", f.Name, r.status, r.body, f.Fixed)
 			}
 		}
 	}
 }
 
-// names returns the names of the rows that has takes.
-func names(has func(f *linkField) bool) (names []string) {
-	for i := range linkFields {
-		if has(&linkFields[i]) {
-			names = append(names, linkFields[i].name)
+// fieldNames returns the names of the fields that has takes, sorted.
+func fieldNames(has func(f ops.Field) bool) (names []string) {
+	for _, f := range ops.Fields() {
+		if has(f) {
+			names = append(names, f.Name)
 		}
 	}
 	slices.Sort(names)
@@ -255,13 +250,13 @@ func names(has func(f *linkField) bool) (names []string) {
 }
 
 var (
-	createdNames  = names(func(f *linkField) bool { return f.read != nil })
-	patchedNames  = names(func(f *linkField) bool { return f.set != nil })
-	importedNames = names(func(f *linkField) bool { return f.imported != nil })
-	shownNames    = names(func(f *linkField) bool { return f.write != nil })
+	createdNames  = fieldNames(func(f ops.Field) bool { return f.Creatable })
+	patchedNames  = fieldNames(func(f ops.Field) bool { return f.Settable })
+	importedNames = fieldNames(func(f ops.Field) bool { return f.Importable })
+	shownNames    = fieldNames(func(f ops.Field) bool { return f.Shown })
 )
 
-func TestTheDocumentHasTheFieldsOfTheTableAndNoOther(t *testing.T) {
+func TestTheDocumentHasExactlyTheFieldsOfTheTable(t *testing.T) {
 	for schema, want := range map[string][]string{
 		"Link": shownNames, "NewLink": createdNames, "LinkPatch": patchedNames, "ImportedLink": importedNames,
 	} {
@@ -272,7 +267,7 @@ func TestTheDocumentHasTheFieldsOfTheTableAndNoOther(t *testing.T) {
 	}
 }
 
-func TestTheGoClientHasTheFieldsOfTheTableAndNoOther(t *testing.T) {
+func TestTheGoClientHasExactlyTheFieldsOfTheTable(t *testing.T) {
 	for what, c := range map[string]struct {
 		got  reflect.Type
 		want []string
@@ -294,7 +289,7 @@ func TestTheGoClientHasTheFieldsOfTheTableAndNoOther(t *testing.T) {
 	}
 }
 
-// TestTheGoClientKeepsEveryField: what it reads of a link, and sends of a draft or an edit, is what there is.
+// TestTheGoClientKeepsEveryField: the client keeps what it reads of a link and sends in a draft.
 func TestTheGoClientKeepsEveryField(t *testing.T) {
 	eachField(t, func(t *testing.T, st *site, name string, c fieldCase) {
 		for _, value := range []string{c.value, c.other} {

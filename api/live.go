@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,13 +12,14 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/ops"
 	"shunt/api/problem"
 	"shunt/api/wire"
 	"shunt/engine"
 )
 
-// Limits of live figures. A stream costs a connection with its buffers, two goroutines, and once a second a read of the
-// token and of the link's counts from the store.
+// Limits of live figures. A stream costs a connection with its buffers, two goroutines, and once a
+// second a read of the token and of the link's counts from the store.
 const (
 	maxLiveStreams       = 256
 	maxLiveStreamsCaller = 16
@@ -30,23 +30,24 @@ const (
 // liveCalls answers the calls for live figures: it bounds the streams, and ends them all at
 // shutdown.
 type liveCalls struct {
-	places
+	*ops.Places
 	ending chan struct{} // closed by Shutdown
-	engine *engine.Engine
-	auth   *authenticator
+	calls  *ops.Calls
 	log    *slog.Logger
-	linkOf func(code string, g engine.Guard) (id uint64, err error)
 }
 
-func newLivePlaces() places { return newPlaces("live streams", maxLiveStreams, maxLiveStreamsCaller) }
+func newLivePlaces() *ops.Places {
+	return ops.NewPlaces("live streams", maxLiveStreams, maxLiveStreamsCaller)
+}
 
-// streamStats is GET /stats/{code}/live: the two figures as server-sent events (HTML, 9.2). HEAD gets the header fields.
+// streamStats is GET /stats/{code}/live: the two figures as server-sent events (HTML, 9.2). HEAD
+// gets the header fields.
 func (c *liveCalls) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	code, guard, err := linkAsked(ctx, caller)
 	if err != nil {
 		return err
 	}
-	id, err := c.linkOf(code, guard)
+	id, err := c.calls.Find(caller, code, guard)
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (c *liveCalls) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller)
 		return problem.New(problem.BadRequest, "an answer without end needs HTTP/1.1")
 	}
 	if !ctx.IsHead() {
-		if err := c.take(keyOf(caller)); err != nil {
+		if err := c.Take(ops.KeyOf(caller)); err != nil {
 			return err
 		}
 	}
@@ -71,52 +72,42 @@ func (c *liveCalls) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller)
 
 // stream makes live figures of the link the body of the answer.
 func (c *liveCalls) stream(ctx *fasthttp.RequestCtx, caller account.Caller, code string, id uint64, guard engine.Guard) {
-	// Nothing follows on this connection, so whatever comes on it, its end above all, means that the client is through.
+	// Nothing follows on this connection, so whatever comes on it, above all its end, means that
+	// the client has finished.
 	ctx.SetConnectionClose()
-	recheck := c.auth.recheck(caller, guard, account.StatsRead)
+	recheck := c.calls.Recheck(caller, guard, account.StatsRead)
 	ctx.SetBodyStream(&liveStream{
 		hits: func() (uint64, error) {
 			if err := recheck(); err != nil {
 				return 0, err
 			}
-			return c.liveHits(code, id, guard)
+			return c.calls.Hits(caller, code, id, guard)
 		},
 		figures: func() (liveFigures, error) {
-			stats, err := c.engine.Stats(context.Background(), code)
-			return liveFigures{stats.Hits, stats.Unique}, err
+			f, err := c.calls.Figures(caller, code, ops.FiguresQuery{Guard: guard})
+			return liveFigures{f.Hits, f.Unique}, err
 		},
 		ending:  c.ending,
 		conn:    ctx.Conn(),
-		release: func() { c.Leave(keyOf(caller)) },
+		release: func() { c.Leave(ops.KeyOf(caller)) },
 		log:     c.log,
 	}, -1)
-}
-
-// liveHits returns the hits of code, or ErrNotFound if it is no longer the link id: a deleted code may have been taken
-// again. It reads no visitors, because most looks find that nothing has changed.
-func (c *liveCalls) liveHits(code string, id uint64, g engine.Guard) (uint64, error) {
-	switch now, err := c.linkOf(code, g); {
-	case err != nil:
-		return 0, err
-	case now != id:
-		return 0, engine.ErrNotFound
-	}
-	r, err := c.engine.LinkReport(context.Background(), code, engine.Query{AllTime: true})
-	return r.Hits, err
 }
 
 // liveFigures is the data of an event.
 type liveFigures struct{ hits, unique uint64 }
 
-// A liveStream is the body of an answer that goes on. fasthttp reads it on the connection's goroutine, and sends what a
-// Read returns before it reads again. So each Read tells the sweep that the connection is well: one whose client does
-// not take what is sent is swept like any other request that takes too long.
+// A liveStream is the body of an answer without end. fasthttp reads it on the connection's
+// goroutine, and sends what a Read returns before it reads again. So each Read tells the sweep that
+// the connection is well: one whose client does not take what is sent is swept like any other
+// request that takes too long.
 //
-// A second goroutine, watch, waits for the client to go away. It ends with the connection, which is closed after the
-// stream's end: nobody could wake it before without cutting off what is still to be sent.
+// A second goroutine, watch, waits for the client to go away. It ends with the connection, which is
+// closed after the stream's end: nobody could wake it earlier without cutting off what is still to
+// be sent.
 type liveStream struct {
 	hits    func() (uint64, error)      // called before figures; an error ends the stream
-	figures func() (liveFigures, error) // dearer
+	figures func() (liveFigures, error) // costs more than hits
 	ending  <-chan struct{}             // closed when the server shuts down
 	conn    net.Conn
 	release func()
@@ -126,14 +117,15 @@ type liveStream struct {
 	timer     *time.Timer   // to the next look
 	commented time.Time     // when the last comment was sent
 	last      liveFigures   // sent
-	settled   bool          // last was seen twice: until its hits change it is what there is
+	settled   bool          // last was seen twice: it holds until its hits change
 	unread    []byte        // of what is to be sent
 	ended     bool
 }
 
 var errStreamBroken = errors.New("api: the stream is broken")
 
-// Read waits for something to send. It implements io.Reader. It runs where nobody recovers a panic but itself.
+// Read waits for something to send. It implements io.Reader. It recovers its own panics, because
+// nothing above it does.
 func (l *liveStream) Read(p []byte) (n int, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -176,7 +168,7 @@ func (l *liveStream) start() {
 	}
 }
 
-// watch waits for the client's end of the connection, or for a byte, which is as bad.
+// watch waits until the client closes the connection, or sends a byte, which is as bad.
 func (l *liveStream) watch() {
 	defer close(l.gone)
 	_, _ = l.conn.Read(make([]byte, 1))
@@ -204,8 +196,8 @@ func (l *liveStream) wait() {
 	l.timer.Reset(liveInterval)
 }
 
-// look sends the figures if they have changed. Hits are counted a moment before their visitors, so after a change it
-// looks at both once more.
+// look sends the figures if they have changed. Hits are counted a moment before their visitors, so
+// after a change it looks at both once more.
 func (l *liveStream) look() error {
 	hits, err := l.hits()
 	if err != nil || hits == l.last.hits && l.settled {
@@ -226,7 +218,8 @@ func (l *liveStream) send(f liveFigures) {
 	l.unread = fmt.Appendf(l.unread, "data: {\"hits\":%d,\"unique\":%d}\n\n", f.hits, f.unique)
 }
 
-// end sends why there is nothing more to come: who is told "deleted" or "unauthorized" need not come again.
+// end sends why the stream ends: a client that is told "deleted" or "unauthorized" need not ask
+// again.
 func (l *liveStream) end(reason string) {
 	l.unread = fmt.Appendf(l.unread, "event: end\ndata: {\"reason\":%q}\n\n", reason)
 	l.ended = true

@@ -7,6 +7,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/jsonbody"
+	"shunt/api/ops"
 	"shunt/engine"
 )
 
@@ -16,20 +18,20 @@ type accountCalls struct {
 	engine   *engine.Engine
 	auth     *authenticator
 	limiter  *limiter
-	issues   places // for requests that make a token
+	issues   *ops.Places // for requests that make a token
 	baseURL  string
 }
 
 // credentials are the body of POST /session.
 type credentials struct{ email, password string }
 
-var credentialFields = map[string]fieldReader[credentials]{
+var credentialFields = map[string]jsonbody.Reader[credentials]{
 	"email": func(c *credentials, value json.RawMessage) (err error) {
-		c.email, err = readString(value)
+		c.email, err = jsonbody.String(value)
 		return err
 	},
 	"password": func(c *credentials, value json.RawMessage) (err error) {
-		c.password, err = readString(value)
+		c.password, err = jsonbody.String(value)
 		return err
 	},
 }
@@ -72,7 +74,7 @@ func (a *accountCalls) readCredentials(ctx *fasthttp.RequestCtx) (c credentials,
 		err = invalid
 	}
 	if err == nil && len(sent) < len(credentialFields) {
-		err = fieldError("", "required", "email and password are both needed")
+		err = jsonbody.FieldError("", "required", "email and password are both needed")
 	}
 	return c, err
 }

@@ -120,7 +120,7 @@ func TestARefusedLoginCostsNobodyAnything(t *testing.T) {
 
 func TestALoginWithoutAPlaceToHashIsNotCounted(t *testing.T) {
 	st, from := floodSite(t)
-	ann, none := from("192.0.2.1"), account.New(st.table, st.clock)
+	ann, none := from("192.0.2.1"), account.New(st.table, st.Server.now.time)
 	none.ShareCores(turnstile.New(turnstile.Limits{}))
 	some := st.accountCalls.accounts
 	st.accountCalls.accounts = none

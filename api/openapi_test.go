@@ -17,6 +17,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"shunt/api/account"
+	"shunt/api/ops"
 	"shunt/api/problem"
 )
 
@@ -284,7 +285,7 @@ func TestNoParameterIsAcceptedThatIsNotDocumented(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/links", "/links/abc", "/stats", "/stats/abc", "/stats/abc/live", "/export"} {
-		if r := st.call("GET", path+"?"+strings.Repeat("owner=1&", maxParameters+1), ""); r.problem() != "bad_request" {
+		if r := st.call("GET", path+"?"+strings.Repeat("owner=1&", ops.MaxParameters+1), ""); r.problem() != "bad_request" {
 			t.Errorf("%s with too many parameters: got %d %s", path, r.status, r.body)
 		}
 	}

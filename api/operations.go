@@ -14,6 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/jsonbody"
 	"shunt/api/problem"
 	"shunt/api/wire"
 	"shunt/engine"
@@ -56,11 +57,11 @@ func (o *operator) endpoints() []endpoint {
 
 type backupRequest struct{ dir string }
 
-var backupFields = map[string]fieldReader[backupRequest]{
+var backupFields = map[string]jsonbody.Reader[backupRequest]{
 	"dir": func(r *backupRequest, value json.RawMessage) (err error) {
-		r.dir, err = readString(value)
+		r.dir, err = jsonbody.String(value)
 		if err == nil && (!filepath.IsAbs(r.dir) || len(r.dir) > maxDirBytes || bytes.IndexByte([]byte(r.dir), 0) >= 0) {
-			err = fieldError("", "invalid", "must be an absolute path")
+			err = jsonbody.FieldError("", "invalid", "must be an absolute path")
 		}
 		return err
 	},
@@ -76,7 +77,7 @@ func (o *operator) backup(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	case len(invalid) > 0:
 		return invalid
 	case r.dir == "":
-		return fieldError("dir", "required", "is missing")
+		return jsonbody.FieldError("dir", "required", "is missing")
 	}
 	return o.operate(ctx, func(ctx context.Context, say func(string)) (any, error) {
 		return o.operations.Backup(ctx, r.dir, say)

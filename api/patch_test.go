@@ -75,7 +75,7 @@ func TestAPatchChangesWhatItNamesAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestAPatchThatChangesNothingLeavesTheLinkAtItsVersion(t *testing.T) {
+func TestAPatchThatChangesNothingKeepsTheVersion(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(fullLink)
 	st.shorten(`{"url":"http://a/","alias":"plain"}`)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/jsonbody"
 	"shunt/api/page"
 	"shunt/api/qrcode"
 	"shunt/api/redirect"
@@ -49,7 +50,7 @@ func (s *Server) servePNG(ctx *fasthttp.RequestCtx, code []byte) {
 		case err != nil:
 			return nil, err
 		case pixels < q.MinPixels():
-			return nil, fieldError("size", "range", fmt.Sprintf("must be at least %d for so long an address", q.MinPixels()))
+			return nil, jsonbody.FieldError("size", "range", fmt.Sprintf("must be at least %d for so long an address", q.MinPixels()))
 		}
 		return q.PNG(pixels), nil
 	})
@@ -63,7 +64,7 @@ func sizeAsked(ctx *fasthttp.RequestCtx) (int, error) {
 	}
 	pixels, err := strconv.Atoi(string(sizes[0]))
 	if len(sizes) > 1 || err != nil || pixels < minQRPixels || pixels > maxQRPixels || strings.HasPrefix(string(sizes[0]), "+") {
-		return 0, fieldError("size", "range", fmt.Sprintf("must be one number from %d to %d", minQRPixels, maxQRPixels))
+		return 0, jsonbody.FieldError("size", "range", fmt.Sprintf("must be one number from %d to %d", minQRPixels, maxQRPixels))
 	}
 	return pixels, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/maxmind/mmdbwriter/mmdbtype"
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/ops"
 	"shunt/api/visitor"
 )
 
@@ -19,7 +20,7 @@ func (st *site) breakdown(code, dimension string) string {
 	st.t.Helper()
 	r := st.call("GET", "/stats/"+code+"?include="+dimension, "")
 	var lists map[string]json.RawMessage
-	var values []valueObject
+	var values []ops.ValueFigures
 	err := json.Unmarshal([]byte(r.body), &lists)
 	if err == nil {
 		err = json.Unmarshal(lists[dimension], &values)

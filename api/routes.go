@@ -5,20 +5,20 @@ import "shunt/api/account"
 // endpoints is the table of the API: a row for each call. The socket of local commands has a few
 // more (operations.go).
 func (s *Server) endpoints() []endpoint {
-	heavy, calls := &s.heavy, s.accountCalls
+	heavy, calls, links := &s.heavy, s.accountCalls, s.linkCalls
 	return []endpoint{
-		{"POST", "/shorten", account.LinksWrite, s.createLink, 0},
-		{"POST", "/shorten/bulk", account.LinksWrite, s.createBulk, maxBulkBytes},
-		{"POST", "/import", account.Admin, s.importLinks, maxBulkBytes},
-		{"GET", "/links", account.LinksRead, heavy.bounded(s.listLinks), 0},
-		{"GET", "/export", account.LinksRead, s.exportLinks, 0},
-		{"GET", "/links/{code}", account.LinksRead, s.readLink, 0},
-		{"PATCH", "/links/{code}", account.LinksWrite, s.patchLink, 0},
-		{"DELETE", "/links/{code}", account.LinksWrite, s.deleteLink, 0},
-		{"GET", "/stats/{code}", account.StatsRead, s.readStats, 0},
+		{"POST", "/shorten", account.LinksWrite, links.createLink, 0},
+		{"POST", "/shorten/bulk", account.LinksWrite, links.createBulk, maxBulkBytes},
+		{"POST", "/import", account.Admin, links.importLinks, maxBulkBytes},
+		{"GET", "/links", account.LinksRead, heavy.bounded(links.listLinks), 0},
+		{"GET", "/export", account.LinksRead, links.exportLinks, 0},
+		{"GET", "/links/{code}", account.LinksRead, links.readLink, 0},
+		{"PATCH", "/links/{code}", account.LinksWrite, links.patchLink, 0},
+		{"DELETE", "/links/{code}", account.LinksWrite, links.deleteLink, 0},
+		{"GET", "/stats/{code}", account.StatsRead, links.readStats, 0},
 		{"GET", "/stats/{code}/live", account.StatsRead, s.live.streamStats, 0},
-		{"GET", "/stats", account.StatsRead, heavy.bounded(heavy.inTurn(s.readOwnerStats)), 0},
-		{"GET", "/misses", account.Admin, s.readMisses, 0},
+		{"GET", "/stats", account.StatsRead, heavy.bounded(links.readOwnerStats), 0},
+		{"GET", "/misses", account.Admin, links.readMisses, 0},
 		{"GET", "/tokens", account.TokensWrite, heavy.bounded(heavy.inTurn(calls.listTokens)), 0},
 		{"POST", "/tokens", account.TokensWrite, calls.issueToken, 0},
 		{"DELETE", "/tokens/{id}", account.TokensWrite, calls.revokeToken, 0},

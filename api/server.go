@@ -15,6 +15,7 @@ import (
 	"shunt/api/admin"
 	"shunt/api/docs"
 	"shunt/api/limit"
+	"shunt/api/ops"
 	"shunt/api/page"
 	"shunt/api/redirect"
 	"shunt/api/turnstile"
@@ -38,18 +39,18 @@ type Server struct {
 	metrics      *admin.Metrics
 	adminAddress *admin.Address
 	accountCalls *accountCalls
+	calls        *ops.Calls
+	linkCalls    *linkCalls
 	live         liveCalls
 	panics       panicLog
 
 	redirects    *redirect.Redirector
 	pages        pages
-	cursors      cursors
 	scratch      sync.Pool            // of *scratch
 	rootRedirect string               // empty: a page
 	docs         func() docs.Document // the reference page; made when it is first asked for
 	cores        *turnstile.Turnstile // what keeps a core busy
 	heavy        heavyCalls
-	exports      places
 	previews     *turnstile.Turnstile // reads of the store by previews
 	qrCodes      *turnstile.Turnstile // QR codes that are drawn
 	router       *apiRouter
@@ -96,15 +97,33 @@ func (s *Server) buildRedirects(o Options) {
 		s.targets.Blocked = &o.Blocks.list
 	}
 	s.redirects = redirect.New(o.Engine, o.Countries, s.targets.Blocked, s.now.time())
-	s.cursors = newCursors(o.Engine.VisitorKey())
 }
 
 // buildBounds builds what bounds how much runs at once.
 func (s *Server) buildBounds() {
 	s.cores, s.previews, s.qrCodes = newCores(), newPreviews(), newQRCodes()
 	s.accounts.ShareCores(s.cores)
-	s.heavy = newHeavyCalls(s.cores)
-	s.exports = newPlaces("exports", maxExports, maxExportsCaller)
+	s.calls = s.newCalls()
+	s.heavy = heavyCalls{s.calls}
+}
+
+// newCalls returns what can be asked of links.
+func (s *Server) newCalls() *ops.Calls {
+	return ops.New(ops.Options{
+		Engine: s.engine, Accounts: s.accounts, BaseURL: s.baseURL, Targets: s.targets, Cores: s.cores,
+		State: s.redirects.State, Missed: s.missed, Wrote: func(op string, err error) { s.metrics.Wrote(op, err) },
+		Now: s.now.time, Logger: s.log,
+	})
+}
+
+// missed returns the codes that were missed most.
+func (s *Server) missed(top int) ops.Misses {
+	data, total, since := s.redirects.Missed(top)
+	m := ops.Misses{Data: make([]ops.MissedCode, len(data)), Total: total, Since: since}
+	for i, c := range data {
+		m.Data[i] = ops.MissedCode(c)
+	}
+	return m
 }
 
 // buildCallers builds what says who makes a request, and how often they may.
@@ -127,11 +146,10 @@ func (s *Server) buildCallers(o Options) {
 func (s *Server) buildCalls(o Options) {
 	s.accountCalls = &accountCalls{
 		accounts: o.Accounts, engine: o.Engine, auth: s.auth, limiter: s.limiter, baseURL: s.baseURL,
-		issues: newPlaces("requests for tokens", maxIssues, maxIssuesCaller),
+		issues: ops.NewPlaces("requests for tokens", maxIssues, maxIssuesCaller),
 	}
-	s.live = liveCalls{
-		places: newLivePlaces(), ending: make(chan struct{}), engine: o.Engine, auth: s.auth, log: s.log, linkOf: s.linkOf,
-	}
+	s.live = liveCalls{Places: newLivePlaces(), ending: make(chan struct{}), calls: s.calls, log: s.log}
+	s.linkCalls = &linkCalls{calls: s.calls, heavy: &s.heavy, limiter: s.limiter, ending: s.live.ending, log: s.log}
 	s.docs = sync.OnceValue(func() docs.Document { return docs.Page(s.baseURL) })
 }
 
@@ -185,9 +203,6 @@ func (s *Server) redirectLimits(o Options) wire.Limits {
 	lim.PerAddress = min(lim.PerAddress, RedirectConnections/8)
 	return lim
 }
-
-// clock returns the time.
-func (s *Server) clock() time.Time { return s.now.time() }
 
 // timeOf returns when the request was taken.
 func (s *Server) timeOf(ctx *fasthttp.RequestCtx) time.Time { return s.now.of(ctx) }

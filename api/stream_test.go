@@ -242,13 +242,13 @@ func TestLiveStreamsAreBoundedForACallerAndInAll(t *testing.T) {
 
 	l := newLivePlaces()
 	for i := range uint32(maxLiveStreams) {
-		check(t, l.take(turnstile.Key{User: 1 + i/maxLiveStreamsCaller}))
+		check(t, l.Take(turnstile.Key{User: 1 + i/maxLiveStreamsCaller}))
 	}
-	if err := l.take(turnstile.Key{User: 1 << 20}); err == nil {
+	if err := l.Take(turnstile.Key{User: 1 << 20}); err == nil {
 		t.Errorf("stream %d: got none refused", maxLiveStreams+1)
 	}
 	l.Leave(turnstile.Key{User: 3})
-	check(t, l.take(turnstile.Key{User: 1 << 20}))
+	check(t, l.Take(turnstile.Key{User: 1 << 20}))
 }
 
 func TestHEADOpensNoLiveStream(t *testing.T) {
@@ -266,7 +266,7 @@ func TestHEADOpensNoLiveStream(t *testing.T) {
 	st.awaitStreams(0)
 }
 
-func TestAClientThatDoesNotReadItsLiveStreamIsCut(t *testing.T) {
+func TestAClientThatDoesNotReadItsStreamIsCut(t *testing.T) {
 	t.Parallel()
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
@@ -297,7 +297,7 @@ func TestAClientThatDoesNotReadItsLiveStreamIsCut(t *testing.T) {
 	well.want(2*time.Second, figuresEvent(hits+1, 1))
 }
 
-// A bubble is a stream in a bubble of fake time: what its two functions say is up to the test.
+// A bubble is a stream in a bubble of fake time; the test decides what its two functions return.
 type bubble struct {
 	liveStream
 	hitsNow atomic.Uint64
@@ -324,7 +324,7 @@ func newBubble() *bubble {
 	return b
 }
 
-// next returns the next thing that is sent, and how long that took.
+// next returns what is sent next, and how long that took.
 func (b *bubble) next() (string, time.Duration) {
 	buf := make([]byte, 1000)
 	start := time.Now()

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/api/jsonbody"
 	"shunt/engine"
 )
 
@@ -259,7 +260,7 @@ func (st *site) shortenAll(conn net.Conn, answers *bufio.Reader, targets []accep
 	}
 	contentType, many := "application/json", "["+strings.Join(items[1:], ",")+"]"
 	if lines {
-		contentType, many = ndjsonTypes[0], strings.Join(items[1:], "\n")
+		contentType, many = jsonbody.NDJSON[0], strings.Join(items[1:], "\n")
 	}
 	var first linkObject
 	if err := st.ask(conn, answers, "/shorten", "application/json", items[0], 201, &first); err != nil {

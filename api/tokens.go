@@ -7,6 +7,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/jsonbody"
+	"shunt/api/ops"
 )
 
 // tokenObject is a token in JSON.
@@ -32,13 +34,13 @@ func newTokenObject(t account.Token) tokenObject {
 }
 
 // tokenFields are the fields of POST /tokens. What they may hold, account decides.
-var tokenFields = map[string]fieldReader[account.TokenDraft]{
+var tokenFields = map[string]jsonbody.Reader[account.TokenDraft]{
 	"name": func(d *account.TokenDraft, value json.RawMessage) (err error) {
-		d.Name, err = readString(value)
+		d.Name, err = jsonbody.String(value)
 		return err
 	},
 	"scopes": func(d *account.TokenDraft, value json.RawMessage) error {
-		texts, err := readStrings(value)
+		texts, err := jsonbody.Strings(value)
 		d.Scopes = make([]account.Scope, len(texts))
 		for i, text := range texts {
 			d.Scopes[i] = account.Scope(text)
@@ -46,7 +48,7 @@ var tokenFields = map[string]fieldReader[account.TokenDraft]{
 		return err
 	},
 	"expires_at": func(d *account.TokenDraft, value json.RawMessage) (err error) {
-		d.ExpiresAt, err = readTime(value)
+		d.ExpiresAt, err = jsonbody.Time(value)
 		return err
 	},
 }
@@ -71,10 +73,10 @@ func (a *accountCalls) issueToken(ctx *fasthttp.RequestCtx, caller account.Calle
 	if len(invalid) > 0 {
 		return invalid
 	}
-	if err := a.issues.take(keyOf(caller)); err != nil {
+	if err := a.issues.Take(ops.KeyOf(caller)); err != nil {
 		return err
 	}
-	defer a.issues.Leave(keyOf(caller))
+	defer a.issues.Leave(ops.KeyOf(caller))
 	t, text, err := a.accounts.IssueToken(caller, draft)
 	if err != nil {
 		return err

@@ -10,6 +10,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/jsonbody"
+	"shunt/api/ops"
 	"shunt/api/problem"
 	"shunt/engine"
 )
@@ -50,19 +52,19 @@ func (a *accountCalls) readMe(ctx *fasthttp.RequestCtx, caller account.Caller) e
 }
 
 // userFields are the fields of POST and PATCH /users. What they may hold, account decides.
-var userFields = map[string]fieldReader[account.UserEdit]{
+var userFields = map[string]jsonbody.Reader[account.UserEdit]{
 	"email": func(e *account.UserEdit, value json.RawMessage) error {
-		email, err := readString(value)
+		email, err := jsonbody.String(value)
 		e.Email = &email
 		return err
 	},
 	"role": func(e *account.UserEdit, value json.RawMessage) error {
-		role, err := readString(value)
+		role, err := jsonbody.String(value)
 		e.Role = (*account.Role)(&role)
 		return err
 	},
 	"password": func(e *account.UserEdit, value json.RawMessage) error {
-		password, err := readString(value)
+		password, err := jsonbody.String(value)
 		e.Password = &password
 		return err
 	},
@@ -87,7 +89,7 @@ func (a *accountCalls) addUser(ctx *fasthttp.RequestCtx, caller account.Caller) 
 		return err
 	}
 	if asked.Email == nil {
-		return fieldError("email", "required", "is missing")
+		return jsonbody.FieldError("email", "required", "is missing")
 	}
 	draft := account.UserDraft{Email: *asked.Email, Role: account.RoleMember, By: caller.User.ID}
 	if asked.Role != nil {
@@ -95,7 +97,7 @@ func (a *accountCalls) addUser(ctx *fasthttp.RequestCtx, caller account.Caller) 
 	}
 	if asked.Password != nil {
 		if draft.Password = *asked.Password; draft.Password == "" {
-			return fieldError("password", "too_short", "must not be empty; leave it out for a user who cannot log in")
+			return jsonbody.FieldError("password", "too_short", "must not be empty; leave it out for a user who cannot log in")
 		}
 	}
 	u, err := a.accounts.AddUser(draft)
@@ -166,7 +168,7 @@ func (a *accountCalls) removeUser(ctx *fasthttp.RequestCtx, _ account.Caller) er
 		return settle, err
 	})
 	if errors.Is(err, engine.ErrOwnsLinks) {
-		return fieldError("links", "required", "this user has links: with links=keep they stay, under the number of the user")
+		return jsonbody.FieldError("links", "required", "this user has links: with links=keep they stay, under the number of the user")
 	}
 	if err != nil {
 		return err
@@ -180,11 +182,11 @@ func linksKept(ctx *fasthttp.RequestCtx) (keep bool, err error) {
 	for name, value := range ctx.QueryArgs().All() {
 		switch {
 		case string(name) != "links":
-			return false, unknownParameter(name)
+			return false, ops.UnknownParameter(name)
 		case keep:
-			return false, fieldError("links", "duplicate", "must not be given twice")
+			return false, jsonbody.FieldError("links", "duplicate", "must not be given twice")
 		case string(value) != keepLinks:
-			return false, fieldError("links", "range", "must be "+keepLinks)
+			return false, jsonbody.FieldError("links", "range", "must be "+keepLinks)
 		}
 		keep = true
 	}

@@ -1,28 +1,26 @@
-package api
+package ops
 
 import (
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"shunt/api/account"
+	"shunt/api/jsonbody"
 	"shunt/engine"
 )
 
-// maxStatsValueBytes bounds the value of a parameter: the longest that means something is a tag.
-const maxStatsValueBytes = engine.MaxTagBytes
+// maxFiguresValueBytes bounds the value of a parameter: the longest that means something is a tag.
+const maxFiguresValueBytes = engine.MaxTagBytes
 
 // maxTop is the largest top: how many links, or missed codes, are listed at most.
 const maxTop = 1000
 
-// statsQuery is what a request asks of the figures of a link, or of an owner.
-type statsQuery struct {
+// A FiguresQuery is what is asked of the figures of a link, or of an owner.
+type FiguresQuery struct {
 	engine.Query
-	guard    engine.Guard
-	owners   []uint32 // of the links that GET /stats is of
-	windowed bool     // from, to or interval is given
+	Guard    engine.Guard // whose link, or links
+	windowed bool         // from, to or interval is given
 	include  included
 	tag      string
 	top      int // 0: no list
@@ -40,38 +38,52 @@ var listNames = [engine.NumDimensions]string{
 	engine.Referrers: "referrers", engine.Countries: "countries", engine.Devices: "devices", engine.Browsers: "browsers",
 }
 
-// linkParameters are the parameters of GET /stats/{code}, ownerParameters those of GET /stats; both know owner too.
+// linkParameters are the parameters of the figures of a link, ownerParameters those of an owner;
+// both have owner, too.
 var (
-	linkParameters = map[string]parameterReader[statsQuery]{
+	linkParameters = map[string]parameterReader[FiguresQuery]{
 		"from": readFrom, "to": readTo, "interval": readInterval, "include": readInclude,
 	}
-	ownerParameters = map[string]parameterReader[statsQuery]{
+	ownerParameters = map[string]parameterReader[FiguresQuery]{
 		"from": readFrom, "to": readTo, "interval": readInterval, "include": readInclude, "top": readTop, "tag": readTag,
 	}
 )
 
-// readStatsQuery reads the query parameters.
-func readStatsQuery(
-	ctx *fasthttp.RequestCtx, caller account.Caller, readers map[string]parameterReader[statsQuery],
-) (q statsQuery, err error) {
-	if q.guard, err = readParameters(ctx, caller, &q, readers, maxStatsValueBytes); err != nil {
+// ParseFigures reads the parameters of the figures of a link.
+func ParseFigures(caller account.Caller, p Parameters) (FiguresQuery, error) {
+	return parseFiguresQuery(caller, p, linkParameters)
+}
+
+// ParseOwnerFigures reads the parameters of the figures of an owner.
+func ParseOwnerFigures(caller account.Caller, p Parameters) (FiguresQuery, error) {
+	return parseFiguresQuery(caller, p, ownerParameters)
+}
+
+func parseFiguresQuery(
+	caller account.Caller, p Parameters, readers map[string]parameterReader[FiguresQuery],
+) (q FiguresQuery, err error) {
+	if q.Guard, err = readParameters(caller, p, &q, readers, maxFiguresValueBytes); err != nil {
 		return q, err
 	}
 	q.AllTime, q.Parts = !q.windowed, q.include.parts()
 	return q, nil
 }
 
-func readFrom(q *statsQuery, value string) (err error) {
+// Heavy reports whether the query asks for more than the two counts of a link.
+func (q *FiguresQuery) Heavy() bool { return q.windowed || q.include.any }
+
+func readFrom(q *FiguresQuery, value string) (err error) {
 	q.windowed = true
 	q.From, err = readMoment(value)
-	// The engine takes the zero time, which can be written, for none. Nothing is kept of 1969 whatever the second.
+	// The engine takes the zero time, which can be written, for no time. Nothing is kept of 1969,
+	// whatever the second.
 	if before := time.Unix(-1, 0); err == nil && q.From.Before(before) {
 		q.From = before
 	}
 	return err
 }
 
-func readTo(q *statsQuery, value string) (err error) {
+func readTo(q *FiguresQuery, value string) (err error) {
 	q.windowed = true
 	q.To, err = readMoment(value)
 	// The engine counts hours from 1970 without a sign.
@@ -81,8 +93,9 @@ func readTo(q *statsQuery, value string) (err error) {
 	return err
 }
 
-// readMoment reads an RFC 3339 time, or a date: its midnight in UTC. A + in a query means a space (HTML, 4.10.21.8), and
-// people forget to write %2B before an offset; no RFC 3339 time has a space, so there is no doubt what was meant.
+// readMoment reads an RFC 3339 time, or a date: its midnight in UTC. A + in a query means a space
+// (HTML, 4.10.21.8), and people forget to write %2B before an offset; no RFC 3339 time has a space,
+// so a space is always such a +.
 func readMoment(value string) (t time.Time, err error) {
 	if t, err = time.Parse(time.DateOnly, value); err == nil {
 		return t, nil
@@ -94,13 +107,13 @@ func readMoment(value string) (t time.Time, err error) {
 		t, err = time.Parse(time.RFC3339, value)
 	}
 	if t = t.UTC(); err != nil || t.Year() < 0 || t.Year() > 9999 { // an offset can lead to another year
-		return time.Time{}, fieldError("", "format",
+		return time.Time{}, jsonbody.FieldError("", "format",
 			"must be a time such as 2026-11-21T12:00:00Z (RFC 3339), or a date such as 2026-11-21")
 	}
 	return t, nil
 }
 
-func readInterval(q *statsQuery, value string) error {
+func readInterval(q *FiguresQuery, value string) error {
 	q.windowed = true
 	switch value {
 	case "hour":
@@ -108,13 +121,13 @@ func readInterval(q *statsQuery, value string) error {
 	case "day":
 		q.Interval = engine.Daily
 	default:
-		return fieldError("", "range", "must be hour or day")
+		return jsonbody.FieldError("", "range", "must be hour or day")
 	}
 	return nil
 }
 
 // readInclude reads a list of names; the same name again does nothing.
-func readInclude(q *statsQuery, value string) error {
+func readInclude(q *FiguresQuery, value string) error {
 	q.include.any = true
 	for name := range strings.SplitSeq(value, ",") {
 		switch name {
@@ -126,14 +139,14 @@ func readInclude(q *statsQuery, value string) error {
 			q.include.uncertain = true
 		default:
 			if !q.include.list(name) {
-				return fieldError("", "range", "must be of bots, "+strings.Join(listNames[:], ", ")+", durability, error")
+				return jsonbody.FieldError("", "range", "must be of bots, "+strings.Join(listNames[:], ", ")+", durability, error")
 			}
 		}
 	}
 	return nil
 }
 
-// list notes that a list is asked for. It returns false if there is none of that name.
+// list notes that a list is asked for. It returns false if no list has that name.
 func (i *included) list(name string) bool {
 	for d, known := range listNames {
 		if name == known {
@@ -144,7 +157,7 @@ func (i *included) list(name string) bool {
 	return false
 }
 
-// parts are those of a tally that are needed.
+// parts returns the parts of a tally that are needed.
 func (i *included) parts() engine.Parts {
 	if i.lists != [engine.NumDimensions]bool{} {
 		return engine.Visitors | engine.Breakdowns
@@ -152,7 +165,7 @@ func (i *included) parts() engine.Parts {
 	return engine.Visitors
 }
 
-func readTop(q *statsQuery, value string) (err error) {
+func readTop(q *FiguresQuery, value string) (err error) {
 	q.top, err = readCount(value)
 	return err
 }
@@ -161,16 +174,16 @@ func readTop(q *statsQuery, value string) (err error) {
 func readCount(value string) (int, error) {
 	n, err := strconv.ParseUint(value, 10, 16) // takes no sign
 	if err != nil || n < 1 || n > maxTop {
-		return 0, fieldError("", "range", "must be 1 to "+strconv.Itoa(maxTop))
+		return 0, jsonbody.FieldError("", "range", "must be 1 to "+strconv.Itoa(maxTop))
 	}
 	return int(n), nil
 }
 
-// readTag takes what a link's tag may be.
-func readTag(q *statsQuery, value string) error {
+// readTag takes what the tag of a link may be.
+func readTag(q *FiguresQuery, value string) error {
 	q.tag = value
 	if value == "" {
-		return fieldError("", "required", "must not be empty")
+		return jsonbody.FieldError("", "required", "must not be empty")
 	}
 	return checkTextParameter(value, engine.MaxTagBytes)
 }

@@ -1,36 +1,12 @@
-package api
+package ops
 
 import (
 	"strconv"
 	"time"
 	"unicode/utf8"
-
-	"shunt/engine"
 )
 
-// A Link is a link as its owner sees it, with what the engine does not know of it. Its State may be blocked.
-type Link struct {
-	engine.Detail
-	ShortURL string
-	Counted  bool // Unique is known
-}
-
-// AppendJSON appends the link object: the fields of the table that have a value, in its order. The bytes are those
-// that encoding/json would write, without escapes of HTML. It is written by hand because lists have 1,000 of them.
-func (l *Link) AppendJSON(dst []byte) []byte {
-	separator := byte('{')
-	for i := range linkFields {
-		f := &linkFields[i]
-		if f.write == nil || f.omitted != nil && f.omitted(l) {
-			continue
-		}
-		dst = append(append(append(dst, separator, '"'), f.name...), `":`...)
-		dst = f.write(dst, l)
-		separator = ','
-	}
-	return append(dst, '}')
-}
-
+// appendTime appends t in UTC as RFC 3339.
 func appendTime(dst []byte, t time.Time) []byte {
 	return append(t.UTC().AppendFormat(append(dst, '"'), time.RFC3339Nano), '"')
 }
@@ -46,8 +22,8 @@ func appendStrings(dst []byte, texts []string) []byte {
 	return append(dst, ']')
 }
 
-// appendString appends text as a JSON string. Like encoding/json it puts U+FFFD in the place of bytes that are not
-// UTF-8, and escapes U+2028 and U+2029, which end a line in old JavaScript.
+// appendString appends text as a JSON string. Like encoding/json it puts U+FFFD in the place of
+// bytes that are not UTF-8, and escapes U+2028 and U+2029, which end a line in old JavaScript.
 func appendString(dst []byte, text string) []byte {
 	dst = append(dst, '"')
 	plain := 0 // text up to here is appended

@@ -1,4 +1,4 @@
-package api
+package ops
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"shunt/api/jsonbody"
 	"shunt/engine"
 )
 
@@ -26,7 +27,7 @@ type askedLink struct {
 // The readers of a link's fields.
 
 func readTarget(a *askedLink, value json.RawMessage) error {
-	raw, err := readString(value)
+	raw, err := jsonbody.String(value)
 	if err == nil {
 		a.Target, err = a.policy.Parse(raw)
 	}
@@ -34,7 +35,7 @@ func readTarget(a *askedLink, value json.RawMessage) error {
 }
 
 func readAlias(a *askedLink, value json.RawMessage) (err error) {
-	if a.Alias, err = readString(value); err != nil {
+	if a.Alias, err = jsonbody.String(value); err != nil {
 		return err
 	}
 	return engine.ValidateAlias(a.Alias)
@@ -44,62 +45,62 @@ func readAlias(a *askedLink, value json.RawMessage) (err error) {
 func readImportedCode(a *askedLink, value json.RawMessage) error {
 	err := readAlias(a, value)
 	if wrong := (engine.FieldError{}); errors.As(err, &wrong) {
-		return fieldError("code", wrong.Code, strings.TrimSuffix(wrong.Message, "; leave it out to have a code drawn"))
+		return jsonbody.FieldError("code", wrong.Code, strings.TrimSuffix(wrong.Message, "; leave it out to have a code drawn"))
 	}
 	return err
 }
 
 func readRedirectStatus(a *askedLink, value json.RawMessage) error {
-	status, err := readInt(value)
+	status, err := jsonbody.Int(value)
 	a.RedirectStatus = int(status)
 	if _, ok := engine.StatusFlags(a.RedirectStatus); err == nil && !ok {
-		err = fieldError("", "range", "must be 301, 302, 307 or 308")
+		err = jsonbody.FieldError("", "range", "must be 301, 302, 307 or 308")
 	}
 	return err
 }
 
 func readExpiry(a *askedLink, value json.RawMessage) (err error) {
-	if a.ExpiresAt, err = readTime(value); err == nil && !a.ExpiresAt.After(a.now) {
-		err = fieldError("", "past", "must be in the future")
+	if a.ExpiresAt, err = jsonbody.Time(value); err == nil && !a.ExpiresAt.After(a.now) {
+		err = jsonbody.FieldError("", "past", "must be in the future")
 	}
 	return err
 }
 
 // readImportedExpiry also takes an expiry that has passed.
 func readImportedExpiry(a *askedLink, value json.RawMessage) (err error) {
-	if a.ExpiresAt, err = readTime(value); err == nil && a.ExpiresAt.UnixMilli() <= 0 {
-		err = fieldError("", "range", "must be later than 1970; leave it out if the link never expires")
+	if a.ExpiresAt, err = jsonbody.Time(value); err == nil && a.ExpiresAt.UnixMilli() <= 0 {
+		err = jsonbody.FieldError("", "range", "must be later than 1970; leave it out if the link never expires")
 	}
 	return err
 }
 
 func readMaxHits(a *askedLink, value json.RawMessage) error {
-	n, err := readInt(value)
+	n, err := jsonbody.Int(value)
 	if err == nil && (n < 1 || n > maxHitsLimit) {
-		err = fieldError("", "range", "must be at least 1, and at most 2^53")
+		err = jsonbody.FieldError("", "range", "must be at least 1, and at most 2^53")
 	}
 	a.MaxHits = uint64(n)
 	return err
 }
 
 func readHits(a *askedLink, value json.RawMessage) error {
-	n, err := readInt(value)
+	n, err := jsonbody.Int(value)
 	if err == nil && (n < 0 || n > maxHitsLimit) {
-		err = fieldError("", "range", "must be at least 0, and at most 2^53")
+		err = jsonbody.FieldError("", "range", "must be at least 0, and at most 2^53")
 	}
 	a.imports.Hits = uint64(n)
 	return err
 }
 
 func readTitle(a *askedLink, value json.RawMessage) (err error) {
-	if a.Title, err = readString(value); err != nil {
+	if a.Title, err = jsonbody.String(value); err != nil {
 		return err
 	}
 	return checkText("", a.Title, engine.MaxTitleBytes)
 }
 
 func readTags(a *askedLink, value json.RawMessage) (err error) {
-	if a.Tags, err = readStrings(value); err != nil {
+	if a.Tags, err = jsonbody.Strings(value); err != nil {
 		return err
 	}
 	return checkTags(a.Tags)
@@ -115,22 +116,23 @@ func readUpdated(a *askedLink, value json.RawMessage) (err error) {
 	return err
 }
 
-// skip reads over a field that the server that takes a link in knows better: whose it is, what state it is in.
+// skip reads over a field that the importing server knows better: whose the link is, what state it
+// is in.
 func skip(*askedLink, json.RawMessage) error { return nil }
 
-// clockSkew is how far ahead the clock of the server may be that a link comes from.
+// clockSkew is how far ahead the clock of the server may be from which a link comes.
 const clockSkew = time.Minute
 
-// readPast reads a time that is not to come. The database has times from 1970 on.
+// readPast reads a time that is not in the future. The database has times from 1970 on.
 func readPast(value json.RawMessage, now time.Time) (time.Time, error) {
-	t, err := readTime(value)
+	t, err := jsonbody.Time(value)
 	switch {
 	case err != nil:
 		return t, err
 	case t.Before(time.Unix(0, 0)):
-		return t, fieldError("", "range", "must not be before 1970")
+		return t, jsonbody.FieldError("", "range", "must not be before 1970")
 	case t.After(now.Add(clockSkew)):
-		return t, fieldError("", "in_future", "must not be in the future")
+		return t, jsonbody.FieldError("", "in_future", "must not be in the future")
 	}
 	return t, nil
 }
@@ -138,25 +140,25 @@ func readPast(value json.RawMessage, now time.Time) (time.Time, error) {
 // checkText refuses text of more than maxBytes bytes or with control characters.
 func checkText(field, text string, maxBytes int) error {
 	if len(text) > maxBytes {
-		return fieldError(field, "too_long", "must be at most "+strconv.Itoa(maxBytes)+" bytes")
+		return jsonbody.FieldError(field, "too_long", "must be at most "+strconv.Itoa(maxBytes)+" bytes")
 	}
 	if strings.ContainsFunc(text, unicode.IsControl) {
-		return fieldError(field, "characters", "must not hold control characters")
+		return jsonbody.FieldError(field, "characters", "must not hold control characters")
 	}
 	return nil
 }
 
 func checkTags(tags []string) error {
 	if len(tags) > engine.MaxTags {
-		return fieldError("", "too_many", "must be at most "+strconv.Itoa(engine.MaxTags)+" tags")
+		return jsonbody.FieldError("", "too_many", "must be at most "+strconv.Itoa(engine.MaxTags)+" tags")
 	}
 	for i, tag := range tags {
 		field := "tags[" + strconv.Itoa(i) + "]"
 		if tag == "" {
-			return fieldError(field, "required", "must not be empty")
+			return jsonbody.FieldError(field, "required", "must not be empty")
 		}
 		if slices.Index(tags, tag) < i {
-			return fieldError(field, "duplicate", "must not be given twice")
+			return jsonbody.FieldError(field, "duplicate", "must not be given twice")
 		}
 		if err := checkText(field, tag, engine.MaxTagBytes); err != nil {
 			return err

@@ -1,4 +1,4 @@
-package api
+package ops
 
 import (
 	"encoding/base64"
@@ -7,7 +7,7 @@ import (
 	"shunt/engine"
 )
 
-func TestACursorIsTakenOnlyForTheListThatItWasGivenFor(t *testing.T) {
+func TestACursorIsTakenOnlyForItsOwnList(t *testing.T) {
 	c, other := newCursors(1, 2), newCursors(1, 3)
 	list := func(owner uint32, any bool, tag, prefix string) *engine.LinkQuery {
 		return &engine.LinkQuery{ListRange: engine.ListRange{Owner: owner, AnyOwner: any, Tag: tag}, Prefix: prefix}
@@ -43,8 +43,8 @@ func TestACursorIsTakenOnlyForTheListThatItWasGivenFor(t *testing.T) {
 	}
 }
 
-// FuzzCursor: a cursor of any list is taken for that list and for no other, nor when a byte of it is another; and what is taken for a
-// cursor is what would be given.
+// FuzzCursor: a cursor of any list is taken for that list and for no other, nor when a byte of it
+// is another; and what is taken for a cursor is what would be given.
 func FuzzCursor(f *testing.F) {
 	c := newCursors(1, 2)
 	plain := &engine.LinkQuery{ListRange: engine.ListRange{Owner: 7}}

@@ -1,4 +1,4 @@
-package api
+package ops
 
 import (
 	"crypto/hmac"
@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 
+	"shunt/api/jsonbody"
 	"shunt/engine"
 )
 
@@ -16,16 +17,17 @@ import (
 //	│           │ big-endian         │ and the list: owner, tag, prefix           │
 //	└───────────┴────────────────────┴────────────────────────────────────────────┘
 //
-// under a key that is derived from the store's secret one. So it is taken only for the very list that it was given for, and
-// nobody learns from it, or can try out, what ids others have. Whose links are listed is never in it: that the request says,
-// and is asked for its scope each time. Ids are never given again, so it holds as long as the store does.
+// under a key that is derived from the store's secret one. So it is taken only for the list that it
+// was given for, and nobody learns from it, or can try out, what ids others have. It never says
+// whose links are listed: the request does, and its scope is checked each time. Ids are never given
+// again, so a cursor holds as long as the store does.
 const (
 	cursorVersion  = 1
 	cursorMACBytes = 16
 	cursorBytes    = 1 + 8 + cursorMACBytes
 )
 
-var errCursor = fieldError("cursor", "invalid", "is not one that this list was continued with; begin anew without it")
+var errCursor = jsonbody.FieldError("cursor", "invalid", "is not one that this list was continued with; begin anew without it")
 
 // cursors makes cursors and reads them.
 type cursors struct{ key [sha256.Size]byte }
@@ -38,13 +40,13 @@ func newCursors(k0, k1 uint64) cursors {
 	return cursors{[sha256.Size]byte(mac.Sum(nil))}
 }
 
-// encode returns the cursor behind which q goes on below an id.
+// encode returns the cursor with which q goes on below an id.
 func (c *cursors) encode(q *engine.LinkQuery, below uint64) string {
 	b := binary.BigEndian.AppendUint64([]byte{cursorVersion}, below)
 	return base64.RawURLEncoding.EncodeToString(append(b, c.mac(q, b)...))
 }
 
-// decode returns the id below which q goes on, or ok == false if text is no cursor of it.
+// decode returns the id below which q goes on, or ok == false if text is not a cursor of q.
 func (c *cursors) decode(q *engine.LinkQuery, text string) (below uint64, ok bool) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text) // which skips line ends
 	if err != nil || len(text) != base64.RawURLEncoding.EncodedLen(cursorBytes) || len(b) != cursorBytes || b[0] != cursorVersion {
@@ -55,7 +57,8 @@ func (c *cursors) decode(q *engine.LinkQuery, text string) (below uint64, ok boo
 	return below, below != 0 && hmac.Equal(mac, c.mac(q, head))
 }
 
-// mac authenticates the head of a cursor of q. Every field but the last has a fixed width or its length before it.
+// mac authenticates the head of a cursor of q. Every field but the last has a fixed width or its
+// length before it.
 func (c *cursors) mac(q *engine.LinkQuery, head []byte) []byte {
 	list := []byte{0}
 	if q.AnyOwner {

@@ -1,25 +1,27 @@
-package api
+package ops
 
 import (
 	"encoding/json"
 	"slices"
 	"strconv"
 
+	"shunt/api/jsonbody"
 	"shunt/engine"
 )
 
-// A linkField is one row of the table of a link's fields. What POST /shorten, PATCH, POST /import and bulks take,
-// what makes a repeated request the same one, and what a link object has, all follow from the table.
-type linkField struct {
+// A row is a field of a link. What POST /shorten, PATCH, POST /import and bulks take, what makes a
+// repeated request the same one, and what a link object has follow from the rows.
+type row struct {
 	name     string
-	required bool // where it is read: it must be sent, and in a patch it must not be null
+	required bool // where it is read, it must be sent; in a patch it must not be null
 
-	// read reads the value that POST /shorten and PATCH are sent, imported the one that POST /import is sent.
-	// Each checks it. nil: there the field is unknown. They are not called for null, which leaves the default.
-	read, imported fieldReader[askedLink]
+	// read reads the value that POST /shorten and PATCH are sent, imported the value that POST
+	// /import is sent. Each checks it. nil: the field is unknown there. Neither is called for null,
+	// which leaves the default.
+	read, imported jsonbody.Reader[askedLink]
 
-	// set puts a draft's value into a link's record, the default if the draft has none. nil: the field cannot be
-	// changed, and fixed is what a patch that names it is told.
+	// set puts a draft's value into a link's record, the default if the draft has none. nil: the
+	// field cannot be changed, and a patch that names it is told fixed.
 	set   func(rec *engine.Record, d *engine.Draft)
 	fixed string
 
@@ -28,7 +30,7 @@ type linkField struct {
 
 	// write appends the value in JSON. nil: a link object does not have the field.
 	write func(dst []byte, l *Link) []byte
-	// omitted, if set, reports whether l leaves the field out.
+	// omitted reports whether l is without the field. nil: it never is.
 	omitted func(l *Link) bool
 }
 
@@ -37,9 +39,9 @@ const (
 	readOnly  = "is read-only"
 )
 
-// linkFields is the table, in the order of a link object. A field that is only true or false is one more flagField
-// here, and whatever engine/link.go needs to keep it.
-var linkFields = []linkField{
+// table has the fields of a link, in the order of a link object. A field that is true or false is
+// one flagField more, and what engine/link.go needs to keep it.
+var table = []row{
 	{
 		name: "code", required: true, imported: readImportedCode, fixed: fixedCode, same: sameCode,
 		write: func(dst []byte, l *Link) []byte { return appendString(dst, l.Code) },
@@ -77,7 +79,7 @@ var linkFields = []linkField{
 		write: func(dst []byte, l *Link) []byte { return appendTime(dst, l.CreatedAt) },
 	},
 	{
-		name: "updated_at", imported: readUpdated, fixed: readOnly, // goes on changing here: not compared
+		name: "updated_at", imported: readUpdated, fixed: readOnly, // not compared, because it changes here
 		write: func(dst []byte, l *Link) []byte { return appendTime(dst, l.UpdatedAt) },
 	},
 	{
@@ -118,7 +120,7 @@ var linkFields = []linkField{
 		func(d *engine.Draft) *bool { return &d.ForwardQuery },
 		func(l *engine.Detail) bool { return l.ForwardQuery }),
 	{
-		name: "hits", imported: readHits, fixed: readOnly, // goes on changing here: not compared
+		name: "hits", imported: readHits, fixed: readOnly, // not compared, because it changes here
 		write: func(dst []byte, l *Link) []byte { return strconv.AppendUint(dst, l.Hits, 10) },
 	},
 	{
@@ -131,12 +133,12 @@ var linkFields = []linkField{
 // flagField is the row of a field that is true or false, and false by default.
 func flagField(
 	name string, set func(*engine.Record, bool), asked func(*engine.Draft) *bool, kept func(*engine.Detail) bool,
-) linkField {
+) row {
 	read := func(a *askedLink, value json.RawMessage) (err error) {
-		*asked(&a.Draft), err = readBool(value)
+		*asked(&a.Draft), err = jsonbody.Bool(value)
 		return err
 	}
-	return linkField{
+	return row{
 		name: name, read: read, imported: read,
 		set:   func(rec *engine.Record, d *engine.Draft) { set(rec, *asked(d)) },
 		same:  func(d *engine.Draft, l *engine.Detail) bool { return *asked(d) == kept(l) },
@@ -146,20 +148,39 @@ func flagField(
 
 func sameCode(d *engine.Draft, l *engine.Detail) bool { return d.Alias == l.Code }
 
-// linkFieldNamed finds a row by its name.
-var linkFieldNamed = func() map[string]*linkField {
-	rows := make(map[string]*linkField, len(linkFields))
-	for i := range linkFields {
-		rows[linkFields[i].name] = &linkFields[i]
+// fieldNamed finds a row by its name.
+var fieldNamed = func() map[string]*row {
+	rows := make(map[string]*row, len(table))
+	for i := range table {
+		rows[table[i].name] = &table[i]
 	}
 	return rows
 }()
 
+// A Field says what can be done with a field of a link.
+type Field struct {
+	Name       string
+	Creatable  bool   // POST /shorten takes it
+	Settable   bool   // PATCH takes it
+	Importable bool   // POST /import takes it
+	Shown      bool   // a link object has it
+	Fixed      string // if it is not Settable, what a patch that names it is told
+}
+
+// Fields returns the fields of a link, in the order of a link object.
+func Fields() []Field {
+	fields := make([]Field, len(table))
+	for i, f := range table {
+		fields[i] = Field{f.name, f.read != nil, f.set != nil, f.imported != nil, f.write != nil, f.fixed}
+	}
+	return fields
+}
+
 // What POST /shorten, PATCH /links/{code} and POST /import read.
 var (
-	createFields = readersOf(func(f *linkField) fieldReader[askedLink] { return f.read })
-	importFields = readersOf(func(f *linkField) fieldReader[askedLink] { return f.imported })
-	patchFields  = readersOf(func(f *linkField) fieldReader[askedLink] {
+	createFields = readersOf(func(f *row) jsonbody.Reader[askedLink] { return f.read })
+	importFields = readersOf(func(f *row) jsonbody.Reader[askedLink] { return f.imported })
+	patchFields  = readersOf(func(f *row) jsonbody.Reader[askedLink] {
 		if f.set == nil {
 			return nil
 		}
@@ -168,11 +189,11 @@ var (
 )
 
 // readersOf returns the readers that reader finds in the table.
-func readersOf(reader func(*linkField) fieldReader[askedLink]) map[string]fieldReader[askedLink] {
-	readers := make(map[string]fieldReader[askedLink])
-	for i := range linkFields {
-		if read := reader(&linkFields[i]); read != nil {
-			readers[linkFields[i].name] = read
+func readersOf(reader func(*row) jsonbody.Reader[askedLink]) map[string]jsonbody.Reader[askedLink] {
+	readers := make(map[string]jsonbody.Reader[askedLink])
+	for i := range table {
+		if read := reader(&table[i]); read != nil {
+			readers[table[i].name] = read
 		}
 	}
 	return readers
@@ -181,17 +202,17 @@ func readersOf(reader func(*linkField) fieldReader[askedLink]) map[string]fieldR
 // sameLink reports whether link l has what draft d asks for in every field that was sent.
 func sameLink(d *engine.Draft, sent []string, l *engine.Detail) bool {
 	return !slices.ContainsFunc(sent, func(name string) bool {
-		same := linkFieldNamed[name].same
+		same := fieldNamed[name].same
 		return same != nil && !same(d, l)
 	})
 }
 
 // missing returns what is wrong if required fields that readers know were not sent.
-func missing(readers map[string]fieldReader[askedLink], sent []string) (invalid engine.InvalidError) {
-	for i := range linkFields {
-		f := &linkFields[i]
+func missing(readers map[string]jsonbody.Reader[askedLink], sent []string) (invalid engine.InvalidError) {
+	for i := range table {
+		f := &table[i]
 		if f.required && readers[f.name] != nil && !slices.Contains(sent, f.name) {
-			invalid = append(invalid, fieldError(f.name, "required", "must be given"))
+			invalid = append(invalid, jsonbody.FieldError(f.name, "required", "must be given"))
 		}
 	}
 	return invalid

@@ -1,0 +1,126 @@
+package jsonbody
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"shunt/api/problem"
+)
+
+// A Body is what a request brought, with the media type that it says it has.
+type Body struct {
+	MediaType []byte
+	Text      []byte
+}
+
+// JSON is the media type of JSON.
+const JSON = "application/json"
+
+// NDJSON is the media type of lines of JSON, in both of its spellings.
+var NDJSON = []string{"application/x-ndjson", "application/ndjson"}
+
+// WantJSON refuses a body that does not say that it is JSON.
+func (b Body) WantJSON() error {
+	if !b.Is(JSON) {
+		return problem.New(problem.MediaType, "Content-Type must be %s", JSON)
+	}
+	return nil
+}
+
+// Is reports whether the body says that it has one of mediaTypes, which are in lower case. It may
+// say so in any case and with any parameters, except for a charset other than UTF-8.
+func (b Body) Is(mediaTypes ...string) bool {
+	mediaType, parameters, _ := strings.Cut(strings.ToLower(string(b.MediaType)), ";")
+	if !slices.Contains(mediaTypes, strings.TrimSpace(mediaType)) {
+		return false
+	}
+	for p := range strings.SplitSeq(parameters, ";") {
+		name, value, _ := strings.Cut(strings.TrimSpace(p), "=")
+		if name == "charset" && strings.Trim(value, `"`) != "utf-8" {
+			return false
+		}
+	}
+	return true
+}
+
+// A Member is one name and value of a JSON object, as they were sent.
+type Member struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// maxMembers is how many members of an object are read. No request has more than a dozen, and
+// splitting an object costs thirty times as much as checking its grammar.
+const maxMembers = 64
+
+var errTooManyMembers = FieldError("", "too_many", "the object must have at most "+strconv.Itoa(maxMembers)+" fields")
+
+var errMalformedObject = problem.New(problem.MalformedJSON, "the body must be one JSON object in UTF-8")
+
+// Object splits a JSON object into its members, in their order. encoding/json bounds its depth
+// (10,000 levels), and the size of the text bounds the work.
+func Object(text []byte) ([]Member, error) {
+	if !json.Valid(text) || !utf8.Valid(text) || hasLoneSurrogate(text) {
+		return nil, errMalformedObject
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return nil, FieldError("", "type", "the body must be a JSON object")
+	}
+	var members []Member
+	for dec.More() {
+		if len(members) == maxMembers {
+			return nil, errTooManyMembers
+		}
+		name, err := dec.Token()
+		if err != nil {
+			return nil, errMalformedObject
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, errMalformedObject
+		}
+		members = append(members, Member{name.(string), value})
+	}
+	return members, nil
+}
+
+// hasLoneSurrogate reports whether a \u escape in well-formed JSON is half of a surrogate pair.
+// encoding/json would put U+FFFD in its place, and so change what was sent.
+func hasLoneSurrogate(body []byte) bool {
+	for i := 0; i+1 < len(body); i++ {
+		if body[i] != '\\' {
+			continue
+		}
+		i++
+		if body[i] != 'u' {
+			continue
+		}
+		switch unit := escapedUnit(body[i-1:]); {
+		case unit>>10 == 0xd800>>10 && escapedUnit(body[i+5:])>>10 == 0xdc00>>10:
+			i += 10
+		case unit>>11 == 0xd800>>11:
+			return true
+		default:
+			i += 4
+		}
+	}
+	return false
+}
+
+// escapedUnit returns the UTF-16 unit of the \uXXXX that b starts with, or 0 if b starts with
+// something else.
+func escapedUnit(b []byte) uint64 {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0
+	}
+	unit, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	if err != nil {
+		return 0
+	}
+	return unit
+}

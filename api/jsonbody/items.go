@@ -1,0 +1,69 @@
+package jsonbody
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"unicode/utf8"
+
+	"shunt/api/problem"
+)
+
+// Items splits a body into the texts of at most limit items: the elements of one JSON array, or, if
+// the body says that it is NDJSON, its lines that are not blank. A line that is not JSON is an item
+// all the same, for its own result to say so; an array is read whole or not at all. The texts alias
+// the body.
+func (b Body) Items(limit int) (items [][]byte, err error) {
+	switch {
+	case b.Is(NDJSON...):
+		items, err = splitLines(b.Text, limit)
+	case b.Is(JSON):
+		items, err = splitArray(b.Text, limit)
+	default:
+		return nil, problem.New(problem.MediaType, "Content-Type must be %s or %s", JSON, NDJSON[0])
+	}
+	if err == nil && len(items) == 0 {
+		err = FieldError("", "required", "the body must have at least one item")
+	}
+	return items, err
+}
+
+func tooManyItems(limit int) error {
+	return FieldError("", "too_many", "the body must have at most "+strconv.Itoa(limit)+" items")
+}
+
+func splitLines(text []byte, limit int) (items [][]byte, err error) {
+	for line := range bytes.SplitSeq(text, []byte{'\n'}) {
+		if line = bytes.Trim(line, " \t\r"); len(line) == 0 {
+			continue
+		}
+		if len(items) == limit {
+			return nil, tooManyItems(limit)
+		}
+		items = append(items, line)
+	}
+	return items, nil
+}
+
+var errMalformedArray = problem.New(problem.MalformedJSON, "the body must be one JSON array in UTF-8")
+
+func splitArray(text []byte, limit int) (items [][]byte, err error) {
+	if !json.Valid(text) || !utf8.Valid(text) {
+		return nil, errMalformedArray
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	if open, err := dec.Token(); err != nil || open != json.Delim('[') {
+		return nil, FieldError("", "type", "the body must be a JSON array")
+	}
+	for dec.More() {
+		if len(items) == limit {
+			return nil, tooManyItems(limit)
+		}
+		var item json.RawMessage
+		if err := dec.Decode(&item); err != nil {
+			return nil, errMalformedArray
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}

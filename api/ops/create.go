@@ -1,0 +1,51 @@
+package ops
+
+import (
+	"context"
+
+	"shunt/api/account"
+	"shunt/api/jsonbody"
+	"shunt/engine"
+)
+
+// The engine is given a background context, because a write must not end with the request that
+// asked for it.
+
+// Create makes the caller's link that body asks for. existed reports that there was one already
+// with the same fields. With a key, a repeat of the request is answered as the first was, before
+// the body is looked at.
+func (c *Calls) Create(caller account.Caller, key Key, body jsonbody.Body) (l Link, existed bool, err error) {
+	read := func() (engine.Draft, error) {
+		if err := body.WantJSON(); err != nil {
+			return engine.Draft{}, err
+		}
+		return c.parseDraft(body.Text, caller.User.ID, c.now())
+	}
+	d, existed, err := c.create(key.request(caller, "/shorten", body), read)
+	if err != nil {
+		return Link{}, false, err
+	}
+	return c.shown(d), existed, nil
+}
+
+// create makes the link of the draft that read returns, or finds it.
+func (c *Calls) create(request *engine.Request, read func() (engine.Draft, error)) (engine.Detail, bool, error) {
+	if request == nil {
+		draft, err := read()
+		if err != nil {
+			return engine.Detail{}, false, err
+		}
+		d, existed, err := c.engine.Create(context.Background(), draft)
+		c.wrote("create", err)
+		return d, existed, err
+	}
+	var readErr error
+	d, existed, err := c.engine.CreateOnce(context.Background(), *request, func() (draft engine.Draft, _ error) {
+		draft, readErr = read()
+		return draft, readErr
+	})
+	if readErr == nil {
+		c.wrote("create", err)
+	}
+	return d, existed, err
+}

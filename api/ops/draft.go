@@ -1,0 +1,57 @@
+package ops
+
+import (
+	"time"
+
+	"shunt/api/jsonbody"
+	"shunt/engine"
+)
+
+// parseDraft reads what text, a JSON object, asks of a new link of owner.
+func (c *Calls) parseDraft(text []byte, owner uint32, now time.Time) (engine.Draft, error) {
+	a, sent, err := c.parseLink(text, createFields, now)
+	if err != nil {
+		return engine.Draft{}, err
+	}
+	return a.draft(owner, sent), nil
+}
+
+// parseImport reads an item of an import for owner.
+func (c *Calls) parseImport(text []byte, owner uint32, now time.Time) (engine.Draft, error) {
+	a, sent, err := c.parseLink(text, importFields, now)
+	if err != nil {
+		return engine.Draft{}, err
+	}
+	i := &a.imports
+	if i.CreatedAt.IsZero() {
+		i.CreatedAt = now
+	}
+	if i.UpdatedAt.Before(i.CreatedAt) { // it was not sent, or a clock went back
+		i.UpdatedAt = i.CreatedAt
+	}
+	a.Draft.Import = i
+	return a.draft(owner, sent), nil
+}
+
+// parseLink reads a JSON object, and returns which fields it has.
+func (c *Calls) parseLink(text []byte, readers map[string]jsonbody.Reader[askedLink], now time.Time) (
+	a *askedLink, sent []string, err error,
+) {
+	members, err := jsonbody.Object(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	a = &askedLink{policy: c.targets, now: now}
+	sent, _, invalid := jsonbody.Read(members, a, readers)
+	if invalid = append(invalid, missing(readers, sent)...); len(invalid) > 0 {
+		return nil, nil, invalid
+	}
+	return a, sent, nil
+}
+
+// draft returns what is asked for as a draft of owner; sent are the fields that the body has.
+func (a *askedLink) draft(owner uint32, sent []string) engine.Draft {
+	a.Owner = owner
+	a.Same = func(l engine.Detail) bool { return sameLink(&a.Draft, sent, &l) }
+	return a.Draft
+}

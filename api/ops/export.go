@@ -1,0 +1,91 @@
+package ops
+
+import (
+	"context"
+	"errors"
+
+	"shunt/api/account"
+	"shunt/engine"
+)
+
+// Limits of exports. Each keeps a snapshot of the store open, which keeps what was deleted since,
+// and a page of links in memory: some 100 KB, or 2 MB if their targets are as long as possible.
+const (
+	maxExports       = 16
+	maxExportsCaller = 2
+	exportPage       = 256
+)
+
+// An Export reads all links of a moment, the newest first, page by page. The links are those of the
+// moment at which it began; their hits, visitors and states those of the moment at which their page
+// was read. It belongs to one goroutine.
+type Export struct {
+	calls   *Calls
+	caller  account.Caller
+	query   engine.LinkQuery // of the next page
+	list    *engine.LinkList
+	recheck func() error // nil until the first page was read
+	guard   engine.Guard
+}
+
+// Export begins an export, which its caller closes. One that cannot begin because too many are open
+// is refused.
+func (c *Calls) Export(caller account.Caller, q ListQuery) (*Export, error) {
+	asked, err := c.linkQuery(caller, &q)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.exports.Take(KeyOf(caller)); err != nil {
+		return nil, err
+	}
+	list, err := c.engine.OpenList(context.Background())
+	if err != nil {
+		c.exports.Leave(KeyOf(caller))
+		return nil, err
+	}
+	asked.Limit = exportPage
+	return &Export{calls: c, caller: caller, query: asked, list: list, guard: q.Guard}, nil
+}
+
+// Page reads a page, in turn with other costly work, and has write write each of its links. more
+// reports whether another page follows. From the second page on it asks whether the caller may
+// still see the links.
+func (x *Export) Page(write func(*Link)) (more bool, err error) {
+	if x.recheck == nil {
+		x.recheck = x.calls.Recheck(x.caller, x.guard, account.LinksRead)
+	} else if err := x.recheck(); err != nil {
+		return false, err
+	}
+	err = x.calls.InTurn(x.caller, func() error {
+		page, err := x.list.Page(context.Background(), x.query)
+		if err != nil {
+			return err
+		}
+		for i := range page.Links {
+			l := x.calls.listed(&x.query, &page.Links[i])
+			write(&l)
+		}
+		x.query.Below = page.Next
+		return nil
+	})
+	return x.query.Below != 0, err
+}
+
+// Close ends the export, whether or not it was read to its end.
+func (x *Export) Close() error {
+	defer x.calls.exports.Leave(KeyOf(x.caller))
+	return x.list.Close()
+}
+
+// Recheck returns a function that reports whether the caller may still use g and what needs scope:
+// the token may have been revoked, the session ended, or the user demoted since. Its error is
+// account.ErrUnauthorized, or one of reading accounts.
+func (c *Calls) Recheck(caller account.Caller, g engine.Guard, scope account.Scope) func() error {
+	return func() error {
+		now, err := c.accounts.Recheck(caller)
+		if err == nil && (!now.Has(scope) || errors.Is(mayUse(now, g), errOwnerNeedsAdmin)) {
+			err = account.ErrUnauthorized
+		}
+		return err
+	}
+}

@@ -1,0 +1,255 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"shunt/api/account"
+	"shunt/api/jsonbody"
+	"shunt/engine"
+)
+
+// Figures are those of a link or an owner, as they are answered: the first two fields alone, if
+// nothing more is asked for. A list that is asked for and empty is [].
+type Figures struct {
+	Hits       uint64         `json:"hits"`
+	Unique     uint64         `json:"unique"`
+	From       time.Time      `json:"from,omitzero"`
+	To         time.Time      `json:"to,omitzero"`
+	Series     []Bucket       `json:"series,omitzero"`
+	Bots       *BotFigures    `json:"bots,omitempty"`
+	Referrers  []ValueFigures `json:"referrers,omitzero"`
+	Countries  []ValueFigures `json:"countries,omitzero"`
+	Devices    []ValueFigures `json:"devices,omitzero"`
+	Browsers   []ValueFigures `json:"browsers,omitzero"`
+	Durability *Durability    `json:"durability,omitempty"`
+	Error      *float64       `json:"error,omitempty"`
+	Top        []LinkFigures  `json:"top,omitzero"`
+}
+
+// A Bucket is an hour or a day of a series.
+type Bucket struct {
+	From   time.Time `json:"from"`
+	Hits   uint64    `json:"hits"`
+	Unique uint64    `json:"unique"`
+}
+
+// BotFigures are the redirects that are no hits.
+type BotFigures struct {
+	Bots       uint64 `json:"bots"`
+	Prefetches uint64 `json:"prefetches"`
+	Heads      uint64 `json:"heads"`
+}
+
+// ValueFigures are the hits of one value of a dimension.
+type ValueFigures struct {
+	Value string `json:"value"`
+	Hits  uint64 `json:"hits"`
+}
+
+// Durability says which hits would outlive a power cut.
+type Durability struct {
+	DurableHits uint64    `json:"durable_hits"`
+	FlushedAt   time.Time `json:"flushed_at"`
+}
+
+// LinkFigures are those of one of the most-hit links.
+type LinkFigures struct {
+	Code   string `json:"code"`
+	Hits   uint64 `json:"hits"`
+	Unique uint64 `json:"unique"`
+}
+
+// Find returns the id of the live link that code names, if g admits it. It asks the index in
+// memory.
+func (c *Calls) Find(caller account.Caller, code string, g engine.Guard) (id uint64, err error) {
+	if err := mayUse(caller, g); err != nil {
+		return 0, err
+	}
+	if !c.engine.Ready() {
+		return 0, engine.ErrLoading
+	}
+	l, ok := c.engine.Resolve([]byte(code))
+	if !ok || !g.AnyOwner && l.Owner() != g.Owner {
+		return 0, engine.ErrNotFound
+	}
+	id = l.ID()
+	l.Release()
+	return id, nil
+}
+
+// Figures returns the figures of a link. For the two counts alone the cold record is not read. A
+// query that is Heavy is answered in turn with other costly work; the face takes a place with
+// BeginHeavy before.
+func (c *Calls) Figures(caller account.Caller, code string, q FiguresQuery) (f Figures, err error) {
+	if _, err := c.Find(caller, code, q.Guard); err != nil {
+		return f, err
+	}
+	if !q.Heavy() {
+		counts, err := c.engine.Stats(context.Background(), code)
+		return Figures{Hits: counts.Hits, Unique: counts.Unique}, err
+	}
+	err = c.InTurn(caller, func() error {
+		r, err := c.engine.LinkReport(context.Background(), code, q.Query)
+		if err == nil {
+			f = q.answer(&r)
+		}
+		return err
+	})
+	return f, err
+}
+
+// Hits returns the hits of code, or engine.ErrNotFound if it is no longer the link id: a deleted
+// code may have been taken again. It reads no visitors.
+func (c *Calls) Hits(caller account.Caller, code string, id uint64, g engine.Guard) (uint64, error) {
+	switch now, err := c.Find(caller, code, g); {
+	case err != nil:
+		return 0, err
+	case now != id:
+		return 0, engine.ErrNotFound
+	}
+	r, err := c.engine.LinkReport(context.Background(), code, engine.Query{AllTime: true})
+	return r.Hits, err
+}
+
+// OwnerFigures returns the figures of all links of an owner, or of those with a tag, in turn with
+// other costly work. They go as far back as days are kept, so the answer always says from when to
+// when they are. The face takes a place with BeginHeavy before.
+func (c *Calls) OwnerFigures(caller account.Caller, q FiguresQuery) (f Figures, err error) {
+	if err := mayUse(caller, q.Guard); err != nil {
+		return f, err
+	}
+	err = c.InTurn(caller, func() error {
+		f, err = c.ownerFigures(&q)
+		return err
+	})
+	return f, err
+}
+
+func (c *Calls) ownerFigures(q *FiguresQuery) (f Figures, err error) {
+	owners, err := c.ownersOf(q.Guard)
+	if err != nil {
+		return f, err
+	}
+	r, err := c.engine.OwnerReport(context.Background(), owners, q.tag, q.Query)
+	if err != nil {
+		return f, q.explain(err)
+	}
+	f = q.answer(&r)
+	if q.top > 0 {
+		if f.Top, err = c.topLinks(q, owners, &r); err != nil {
+			return f, q.explain(err)
+		}
+	}
+	return f, nil
+}
+
+// maxReportedOwners bounds the users whose figures are added up in one answer.
+const maxReportedOwners = 1_000
+
+// ownersOf returns the owners whom g admits: with AnyOwner, everybody who ever was a user.
+func (c *Calls) ownersOf(g engine.Guard) (owners []uint32, err error) {
+	if !g.AnyOwner {
+		return []uint32{g.Owner}, nil
+	}
+	last, err := c.accounts.LastUserID()
+	switch {
+	case err != nil:
+		return nil, err
+	case last > maxReportedOwners:
+		return nil, jsonbody.FieldError("owner", "too_many", "there were more than 1,000 users: ask for one of them")
+	}
+	for id := range last {
+		owners = append(owners, id+1)
+	}
+	return owners, nil
+}
+
+// topLinks returns the links with the most hits in the window of r.
+func (c *Calls) topLinks(q *FiguresQuery, owners []uint32, r *engine.Report) ([]LinkFigures, error) {
+	if !r.From.Before(r.To) {
+		return []LinkFigures{}, nil
+	}
+	asked := q.Query
+	if asked.Interval != engine.NoSeries { // the list has none, and without it other defaults
+		asked.From, asked.To = r.From, r.To
+	}
+	links, err := c.engine.TopLinks(context.Background(), owners, q.tag, asked, q.top)
+	if err != nil {
+		return nil, err
+	}
+	top := make([]LinkFigures, len(links))
+	for i, l := range links {
+		top[i] = LinkFigures(l)
+	}
+	return top, nil
+}
+
+// explain names the parameter that made the query read too many links.
+func (q *FiguresQuery) explain(err error) error {
+	if !errors.Is(err, engine.ErrTooManyLinks) {
+		return err
+	}
+	const limit = "10,000" // engine.MaxScannedLinks
+	if q.tag != "" {
+		return jsonbody.FieldError("tag", "too_many", "more than "+limit+" links have this tag")
+	}
+	return jsonbody.FieldError("top", "too_many", "there are more than "+limit+" links to choose from: ask with a tag that fewer have")
+}
+
+// answer returns what q asks for of r.
+func (q *FiguresQuery) answer(r *engine.Report) Figures {
+	o := Figures{Hits: r.Hits, Unique: r.Unique, From: r.From, To: r.To}
+	if q.Interval != engine.NoSeries {
+		o.Series = make([]Bucket, len(r.Series))
+		for i, b := range r.Series {
+			o.Series[i] = Bucket(b)
+		}
+	}
+	if q.include.bots {
+		o.Bots = &BotFigures{r.Bots, r.Prefetches, r.Heads}
+	}
+	if q.include.durability {
+		o.Durability = &Durability{r.DurableHits, r.FlushedAt.UTC()}
+	}
+	if q.include.uncertain {
+		o.Error = &r.UniqueError
+	}
+	for d, list := range [engine.NumDimensions]*[]ValueFigures{
+		engine.Referrers: &o.Referrers, engine.Countries: &o.Countries, engine.Devices: &o.Devices, engine.Browsers: &o.Browsers,
+	} {
+		if q.include.lists[d] {
+			*list = shownValues(engine.Dimension(d), r.Dimensions[d], r.Hits)
+		}
+	}
+	return o
+}
+
+// Names that stand for several values: those that are not shown, and those that are not known.
+const (
+	otherValues  = "other"
+	unknownValue = "unknown"
+)
+
+// shownValues returns the values with the most hits, by their names, and last how many of all hits
+// have another or no known value. A host whose name is one of our own words, which anybody can put
+// into a header, is not shown.
+func shownValues(d engine.Dimension, values engine.Breakdown, hits uint64) []ValueFigures {
+	shown := make([]ValueFigures, 0, engine.ShownValues+1)
+	for _, v := range values.Top(len(values)) {
+		name := d.Name(v.Value)
+		if name == otherValues || name == unknownValue || name == engine.DirectReferrer && v.Value != "" {
+			continue
+		}
+		if len(shown) == engine.ShownValues || v.Hits > hits {
+			break
+		}
+		shown = append(shown, ValueFigures{name, v.Hits})
+		hits -= v.Hits
+	}
+	if hits > 0 {
+		shown = append(shown, ValueFigures{otherValues, hits})
+	}
+	return shown
+}

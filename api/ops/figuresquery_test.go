@@ -1,0 +1,27 @@
+package ops
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+)
+
+func FuzzReadMoment(f *testing.F) {
+	for _, s := range []string{"2026-11-21", "2026-11-21T12:00:00Z", "2026-11-21T12:00:00 02:00", "0000-01-01", "9999-12-31T23:59:59-23:59"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		m, err := readMoment(s)
+		if err != nil {
+			return
+		}
+		text, err := json.Marshal(m)
+		if err != nil || m.Location() != time.UTC {
+			t.Fatalf("%q: %v, %v", s, m, err)
+		}
+		if again, err := readMoment(strings.Trim(string(text), `"`)); err != nil || !again.Equal(m) {
+			t.Errorf("%q became %s, and that %v, %v", s, text, again, err)
+		}
+	})
+}

@@ -1,0 +1,60 @@
+package ops
+
+import (
+	"crypto/sha256"
+	"strconv"
+
+	"shunt/api/account"
+	"shunt/api/jsonbody"
+	"shunt/api/problem"
+	"shunt/engine"
+)
+
+const maxKeyBytes = 255
+
+// A Key names a request that its sender may repeat: an Idempotency-Key. The zero Key names none.
+type Key struct {
+	value []byte
+	given bool
+}
+
+// ParseKey reads the values of Idempotency-Key, of which there may be one. Its bytes are taken as
+// they are, quoted or not.
+func ParseKey(values [][]byte) (Key, error) {
+	switch {
+	case len(values) == 0:
+		return Key{}, nil
+	case len(values) > 1 || !validKey(values[0]):
+		return Key{}, problem.New(problem.BadRequest, "Idempotency-Key must be one value of 1 to %d visible ASCII characters", maxKeyBytes)
+	}
+	return Key{values[0], true}, nil
+}
+
+func validKey(key []byte) bool {
+	for _, c := range key {
+		if c <= ' ' || c > '~' {
+			return false
+		}
+	}
+	return len(key) > 0 && len(key) <= maxKeyBytes
+}
+
+// request returns what the key makes of a caller's request to path; nil if there is no key.
+func (k Key) request(caller account.Caller, path string, body jsonbody.Body) *engine.Request {
+	if !k.given {
+		return nil
+	}
+	q := &engine.Request{RequestKey: engine.RequestKey{Sender: senderOf(caller), Key: sha256.Sum256(k.value)}}
+	sum := sha256.Sum256(append([]byte(path+"\x00"), body.Text...)) // the same bytes mean something else elsewhere
+	copy(q.Body[:], sum[:])
+	return q
+}
+
+// senderOf returns whom the keys of a caller belong to: the token, or, of local commands, the user.
+// A token's id is never given again.
+func senderOf(caller account.Caller) [32]byte {
+	if caller.TokenID != "" {
+		return sha256.Sum256([]byte("token " + caller.TokenID))
+	}
+	return sha256.Sum256([]byte("user " + strconv.FormatUint(uint64(caller.User.ID), 10)))
+}

@@ -1,0 +1,118 @@
+package ops
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"shunt/engine"
+)
+
+// linkObject is a link as encoding/json wrote it before it was written by hand.
+type linkObject struct {
+	Code           string       `json:"code"`
+	ShortURL       string       `json:"short_url"`
+	URL            string       `json:"url"`
+	RedirectStatus int          `json:"redirect_status"`
+	State          engine.State `json:"state"`
+	Owner          uint32       `json:"owner"`
+	CreatedAt      time.Time    `json:"created_at"`
+	UpdatedAt      time.Time    `json:"updated_at"`
+	ExpiresAt      *time.Time   `json:"expires_at"`
+	MaxHits        *uint64      `json:"max_hits"`
+	Title          string       `json:"title"`
+	Tags           []string     `json:"tags"`
+	ForwardQuery   bool         `json:"forward_query"`
+	Hits           uint64       `json:"hits"`
+	Unique         *uint64      `json:"unique,omitempty"`
+}
+
+// encodedLink is the link object as encoding/json writes it, which is how it was always written.
+func encodedLink(l *Link) []byte {
+	o := linkObject{
+		Code: l.Code, ShortURL: l.ShortURL, URL: l.Target, RedirectStatus: l.RedirectStatus, State: l.State, Owner: l.Owner,
+		CreatedAt: l.CreatedAt.UTC(), UpdatedAt: l.UpdatedAt.UTC(), Title: l.Title, Tags: l.Tags, ForwardQuery: l.ForwardQuery, Hits: l.Hits,
+	}
+	if o.Tags == nil {
+		o.Tags = []string{}
+	}
+	if !l.ExpiresAt.IsZero() {
+		expires := l.ExpiresAt.UTC()
+		o.ExpiresAt = &expires
+	}
+	if l.MaxHits != 0 {
+		o.MaxHits = &l.MaxHits
+	}
+	if l.Counted {
+		o.Unique = &l.Unique
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(o); err != nil {
+		panic(err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+}
+
+func TestALinkObjectHasTheBytesThatEncodingJSONWrites(t *testing.T) {
+	text := rapid.OneOf(rapid.String(), rapid.StringN(0, 20, -1), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
+	moment := rapid.Map(rapid.Int64Range(0, 253_402_300_799_999), func(ms int64) time.Time { return time.UnixMilli(ms) })
+	rapid.Check(t, func(t *rapid.T) {
+		l := Link{ShortURL: text.Draw(t, "short url"), Counted: rapid.Bool().Draw(t, "counted"), Detail: engine.Detail{
+			Code: text.Draw(t, "code"), Owner: rapid.Uint32().Draw(t, "owner"), Target: text.Draw(t, "target"),
+			RedirectStatus: rapid.Int().Draw(t, "status"), ForwardQuery: rapid.Bool().Draw(t, "forward"),
+			State: engine.State(text.Draw(t, "state")), MaxHits: rapid.Uint64().Draw(t, "cap"),
+			CreatedAt: moment.Draw(t, "created"), UpdatedAt: moment.Draw(t, "updated"), Title: text.Draw(t, "title"),
+			Tags: rapid.SliceOfN(text, 0, 4).Draw(t, "tags"), Hits: rapid.Uint64().Draw(t, "hits"), Unique: rapid.Uint64().Draw(t, "unique"),
+		}}
+		if rapid.Bool().Draw(t, "expires") {
+			l.ExpiresAt = moment.Draw(t, "expiry")
+		}
+		if got, want := l.AppendJSON(nil), encodedLink(&l); !bytes.Equal(got, want) {
+			t.Fatalf("got\n%s\nwant\n%s", got, want)
+		}
+	})
+	for c := range 256 { // each alone and before others
+		l := Link{Detail: engine.Detail{Title: string([]byte{byte(c)}), Target: "x" + string(rune(c)) + "\u2028<&>\xff\u2029"}}
+		if got, want := l.AppendJSON(nil), encodedLink(&l); !bytes.Equal(got, want) {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+}
+
+// listOf returns a page of n links as they are.
+func listOf(n int) []Link {
+	links := make([]Link, n)
+	for i := range links {
+		code := fmt.Sprintf("code%04d", i)
+		links[i] = Link{ShortURL: "https://sho.rt/" + code, Detail: engine.Detail{
+			Code: code, Owner: 1, Target: "https://example.org/" + strings.Repeat("path/", 12) + code, RedirectStatus: 302, State: engine.StateActive,
+			CreatedAt: time.UnixMilli(1_767_322_000_123), UpdatedAt: time.UnixMilli(1_767_322_000_123), Title: "Größe 1", Tags: []string{"a", "b"}, Hits: 7,
+		}}
+	}
+	return links
+}
+
+func BenchmarkLinkObjects(b *testing.B) {
+	links := listOf(1000)
+	for name, write := range map[string]func(dst []byte, l *Link) []byte{
+		"impl=table": func(dst []byte, l *Link) []byte { return l.AppendJSON(dst) },
+		"impl=json":  func(dst []byte, l *Link) []byte { return append(dst, encodedLink(l)...) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				dst := make([]byte, 0, linkBytes*len(links))
+				for i := range links {
+					dst = write(dst, &links[i])
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,175 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+	"strings"
+
+	"shunt/api/account"
+	"shunt/api/jsonbody"
+	"shunt/api/turnstile"
+	"shunt/engine"
+)
+
+// maxListValueBytes bounds the value of a parameter of a list: the longest that means something is
+// the beginning of a host or a title.
+const maxListValueBytes = 256
+
+// defaultListed is how many links a page has unless limit says otherwise.
+const defaultListed = 50
+
+// A ListQuery is what is asked of a list of links.
+type ListQuery struct {
+	Guard  engine.Guard // whose
+	Prefix string       // of code, host or title; empty: all
+	Tag    string       // empty: any
+	Limit  int          // 1 to engine.MaxListed; 0: defaultListed
+	Cursor string       // of the page before; empty: from the newest on
+	Unique bool         // with visitors
+}
+
+// listParameters are the parameters of a list, exportParameters those of an export; both have
+// owner, too. An empty cursor, q or tag is as good as none.
+var (
+	listParameters = map[string]parameterReader[ListQuery]{
+		"limit": readLimit, "include": readUnique,
+		"cursor": func(q *ListQuery, value string) error {
+			q.Cursor = value
+			return nil
+		},
+		"q": func(q *ListQuery, value string) error {
+			q.Prefix = value
+			return checkTextParameter(value, maxListValueBytes)
+		},
+		"tag": func(q *ListQuery, value string) error {
+			q.Tag = value
+			return checkTextParameter(value, engine.MaxTagBytes)
+		},
+	}
+	exportParameters = map[string]parameterReader[ListQuery]{"include": readUnique}
+)
+
+func readLimit(q *ListQuery, value string) error {
+	n, err := strconv.ParseUint(value, 10, 16) // takes no sign
+	if err != nil || n < 1 || n > engine.MaxListed {
+		return jsonbody.FieldError("", "range", "must be 1 to "+strconv.Itoa(engine.MaxListed))
+	}
+	q.Limit = int(n)
+	return nil
+}
+
+// readUnique reads a list of names; the only name is unique.
+func readUnique(q *ListQuery, value string) error {
+	for name := range strings.SplitSeq(value, ",") {
+		if name != "unique" {
+			return jsonbody.FieldError("", "range", "must be unique")
+		}
+	}
+	q.Unique = true
+	return nil
+}
+
+// ParseList reads the parameters of a list.
+func ParseList(caller account.Caller, p Parameters) (ListQuery, error) {
+	return parseListQuery(caller, p, listParameters)
+}
+
+// ParseExport reads the parameters of an export.
+func ParseExport(caller account.Caller, p Parameters) (ListQuery, error) {
+	return parseListQuery(caller, p, exportParameters)
+}
+
+func parseListQuery(caller account.Caller, p Parameters, readers map[string]parameterReader[ListQuery]) (q ListQuery, err error) {
+	q.Guard, err = readParameters(caller, p, &q, readers, maxListValueBytes)
+	return q, err
+}
+
+// linkQuery returns the query for the engine, from where its cursor says.
+func (c *Calls) linkQuery(caller account.Caller, q *ListQuery) (engine.LinkQuery, error) {
+	asked := engine.LinkQuery{Prefix: q.Prefix, Limit: cmp.Or(q.Limit, defaultListed), Unique: q.Unique}
+	asked.Tag = q.Tag
+	if err := mayUse(caller, q.Guard); err != nil {
+		return asked, err
+	}
+	if asked.AnyOwner = q.Guard.AnyOwner; !asked.AnyOwner {
+		asked.Owner = q.Guard.Owner
+	}
+	if q.Cursor != "" {
+		below, ok := c.cursors.decode(&asked, q.Cursor)
+		if !ok {
+			return asked, errCursor
+		}
+		asked.Below = below
+	}
+	return asked, nil
+}
+
+// A Page is a page of a list of links, the newest first.
+type Page struct {
+	Links []Link
+	Next  string // the cursor of the next page; empty: this is the last
+}
+
+// List reads a page and has write write it. A page of many links is read, and written, in several
+// turns, so that others who ask for a few do not wait for all of it. When Patience is over,
+// no more of it is begun, however short each wait was: the connection would soon be ended. The face
+// takes a place with BeginHeavy before.
+func (c *Calls) List(caller account.Caller, q ListQuery, write func(Page) error) error {
+	asked, err := c.linkQuery(caller, &q)
+	if err != nil {
+		return err
+	}
+	end := c.now().Add(Patience)
+	turn := func(step func() error) error {
+		if c.now().After(end) {
+			return turnstile.ErrFull
+		}
+		return c.InTurn(caller, step)
+	}
+	page, err := c.engine.ListLinksInTurns(context.Background(), asked, turn)
+	if err != nil {
+		return err
+	}
+	return turn(func() error { return write(c.page(&asked, page)) })
+}
+
+func (c *Calls) page(q *engine.LinkQuery, page engine.LinkPage) Page {
+	p := Page{Links: make([]Link, len(page.Links))}
+	for i := range page.Links {
+		p.Links[i] = c.listed(q, &page.Links[i])
+	}
+	if page.Next != 0 {
+		p.Next = c.cursors.encode(q, page.Next)
+	}
+	return p
+}
+
+// listed returns a link of a list, with its visitors if q asks for them.
+func (c *Calls) listed(q *engine.LinkQuery, d *engine.Detail) Link {
+	l := c.shown(*d)
+	l.Counted = q.Unique
+	return l
+}
+
+// linkBytes is what a link object takes as a rule.
+const linkBytes = 512
+
+// AppendJSON appends the answer: the links, and the cursor of the next page.
+func (p *Page) AppendJSON(dst []byte) []byte {
+	if dst == nil {
+		dst = make([]byte, 0, linkBytes*(1+len(p.Links)))
+	}
+	dst = append(dst, `{"data":[`...)
+	for i := range p.Links {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = p.Links[i].AppendJSON(dst)
+	}
+	dst = append(dst, `],"next_cursor":`...)
+	if p.Next == "" {
+		return append(dst, "null}"...)
+	}
+	return append(appendString(dst, p.Next), '}')
+}

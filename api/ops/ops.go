@@ -1,0 +1,60 @@
+package ops
+
+import (
+	"cmp"
+	"log/slog"
+	"time"
+
+	"shunt/api/account"
+	"shunt/api/turnstile"
+	"shunt/engine"
+)
+
+// Options are what Calls need. All but Logger are required.
+type Options struct {
+	Engine   *engine.Engine
+	Accounts *account.Accounts
+	BaseURL  string // short addresses begin with it; without a slash at its end
+	Targets  engine.TargetPolicy
+	Cores    *turnstile.Turnstile // shared with all else that keeps a core busy
+
+	State  func(*engine.Detail) engine.State // of a link, block list included
+	Missed func(top int) Misses              // the codes that were missed most
+	Wrote  func(op string, err error)        // counts a write of a link
+	Now    func() time.Time
+
+	Logger *slog.Logger // default: discards
+}
+
+// Calls are what can be asked of links and their figures. Any number of goroutines may use them at
+// once.
+type Calls struct {
+	engine   *engine.Engine
+	accounts *account.Accounts
+	baseURL  string
+	targets  engine.TargetPolicy
+	cores    *turnstile.Turnstile
+	state    func(*engine.Detail) engine.State
+	missed   func(top int) Misses
+	wrote    func(op string, err error)
+	log      *slog.Logger
+	now      func() time.Time
+
+	cursors cursors
+	exports *Places
+	heavy   *Places
+}
+
+// New returns the calls. It starts no goroutine.
+func New(o Options) *Calls {
+	return &Calls{
+		engine: o.Engine, accounts: o.Accounts, baseURL: o.BaseURL, targets: o.Targets, cores: o.Cores, missed: o.Missed,
+		state: o.State, wrote: o.Wrote,
+		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		now: o.Now,
+
+		cursors: newCursors(o.Engine.VisitorKey()),
+		exports: NewPlaces("exports", maxExports, maxExportsCaller),
+		heavy:   NewPlaces("lists and figures", maxHeavy, maxHeavyCaller),
+	}
+}

@@ -1,0 +1,68 @@
+package ops
+
+import (
+	"errors"
+	"time"
+
+	"shunt/api/account"
+	"shunt/api/problem"
+	"shunt/api/turnstile"
+)
+
+// Limits of heavy reads: lists, and figures of more than a link's two counts. An answer has up to
+// 1 MB, which stays in memory until it is sent.
+const (
+	maxHeavy       = 32
+	maxHeavyCaller = 8 // with those whose answers are being sent
+)
+
+// Patience is how long a call waits for a core. A request has 30 s in all; after 20 of them it is
+// too late to begin.
+const Patience = 20 * time.Second
+
+// Places bound how many answers of one kind are under way, in all and for each caller. Nobody waits
+// for one, and a refusal names what there is too much of.
+type Places struct {
+	*turnstile.Turnstile
+	what string // they are for, in the plural
+}
+
+// NewPlaces returns places for what, which is a noun in the plural.
+func NewPlaces(what string, limit, perCaller int) *Places {
+	return &Places{turnstile.New(turnstile.Limits{Places: limit, PerCaller: perCaller}), what}
+}
+
+// Take takes one of the places, which Leave gives back.
+func (p *Places) Take(key turnstile.Key) error {
+	switch err, l := p.Enter(key), p.Limits(); {
+	case errors.Is(err, turnstile.ErrShare):
+		return problem.New(problem.Overloaded, "you have %d %s open; close some", l.PerCaller, p.what)
+	case err != nil:
+		return problem.New(problem.Overloaded, "%d %s are open, and no more are served", l.Places, p.what)
+	}
+	return nil
+}
+
+// KeyOf names a known caller to turnstiles.
+func KeyOf(caller account.Caller) turnstile.Key { return turnstile.Key{User: caller.User.ID} }
+
+// BeginHeavy takes a place for a heavy read. A face holds it while it calls List, OwnerFigures or
+// Figures that are heavy, and until the answer has been sent; then it calls release once.
+func (c *Calls) BeginHeavy(caller account.Caller) (release func(), err error) {
+	key := KeyOf(caller)
+	if err := c.heavy.Take(key); err != nil {
+		return nil, err
+	}
+	return func() { c.heavy.Leave(key) }, nil
+}
+
+// HeavyHeld returns how many places for heavy reads are taken.
+func (c *Calls) HeavyHeld() int { return c.heavy.Held() }
+
+// ExportsHeld returns how many exports are open.
+func (c *Calls) ExportsHeld() int { return c.exports.Held() }
+
+// InTurn calls do in turn with the costly work of other callers.
+func (c *Calls) InTurn(caller account.Caller, do func() error) error {
+	return c.cores.Do(KeyOf(caller), do)
+}

@@ -1,0 +1,31 @@
+package ops
+
+import (
+	"encoding/json"
+	"testing"
+
+	"shunt/engine"
+)
+
+// FuzzFields: no value of any field makes a reader panic, and what it takes is within the contract.
+func FuzzFields(f *testing.F) {
+	for _, seed := range []string{`"http://a"`, `301`, `["a","b"]`, `"2030-01-01T00:00:00Z"`, `true`, `1e3`, `-1`, `{}`, `["",null]`} {
+		for name := range createFields {
+			f.Add(name, []byte(seed))
+		}
+	}
+	f.Fuzz(func(t *testing.T, name string, value []byte) {
+		read, known := createFields[name]
+		if !known || !json.Valid(value) {
+			return
+		}
+		var r askedLink
+		if err := read(&r, value); err != nil {
+			return
+		}
+		if len(r.Title) > engine.MaxTitleBytes || len(r.Tags) > engine.MaxTags || len(r.Target) > engine.MaxTargetBytes ||
+			(name == "max_hits" && r.MaxHits == 0) || (name == "alias" && !engine.ValidCode([]byte(r.Alias))) {
+			t.Fatalf("%s %s: taken as %+v", name, value, r.Draft)
+		}
+	})
+}

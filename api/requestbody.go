@@ -1,0 +1,34 @@
+package api
+
+import (
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/jsonbody"
+	"shunt/api/ops"
+	"shunt/engine"
+)
+
+// bodyOf returns what a request brought. It dies with the request.
+func bodyOf(ctx *fasthttp.RequestCtx) jsonbody.Body {
+	return jsonbody.Body{MediaType: ctx.Request.Header.ContentType(), Text: ctx.PostBody()}
+}
+
+// readBody reads the request's JSON object into v with readers. null is as good as absent. It
+// returns the names of the fields that were sent, and all that is wrong with fields in invalid.
+func readBody[T any](ctx *fasthttp.RequestCtx, v *T, readers map[string]jsonbody.Reader[T]) (
+	sent []string, invalid engine.InvalidError, err error,
+) {
+	body := bodyOf(ctx)
+	if err := body.WantJSON(); err != nil {
+		return nil, nil, err
+	}
+	members, err := jsonbody.Object(body.Text)
+	if err != nil {
+		return nil, nil, err
+	}
+	sent, _, invalid = jsonbody.Read(members, v, readers)
+	return sent, invalid, nil
+}
+
+// noParameters refuses a request that has a query parameter.
+func noParameters(ctx *fasthttp.RequestCtx) error { return ops.ParseNone(ctx.QueryArgs()) }
