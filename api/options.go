@@ -128,3 +128,15 @@ func ownOrigins(o Options, inOwnNetwork bool) []string {
 	}
 	return origins
 }
+
+// rootRedirectOf returns where / leads, in the form of targets; empty: to a page.
+func rootRedirectOf(o Options, ownOrigins []string) (string, error) {
+	if o.RootRedirect == "" {
+		return "", nil
+	}
+	target, err := engine.TargetPolicy{OwnOrigins: ownOrigins}.Parse(o.RootRedirect)
+	if err != nil {
+		return "", fmt.Errorf("root redirect %q: %s", o.RootRedirect, strings.TrimPrefix(err.Error(), "url: "))
+	}
+	return target, nil
+}

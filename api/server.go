@@ -2,18 +2,16 @@ package api
 
 import (
 	"cmp"
-	"fmt"
+
 	"log/slog"
 	"net"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
 	"shunt/api/admin"
-	"shunt/api/docs"
 	"shunt/api/limit"
 	"shunt/api/page"
 	"shunt/api/redirect"
@@ -34,28 +32,24 @@ type Server struct {
 
 	auth         *authenticator
 	limiter      *limiter
-	hsts         hsts
 	metrics      *admin.Metrics
 	adminAddress *admin.Address
 	accountCalls *accountCalls
 	live         liveCalls
 	panics       panicLog
 
-	redirects    *redirect.Redirector
-	pages        pages
-	cursors      cursors
-	scratch      sync.Pool            // of *scratch
-	rootRedirect string               // empty: a page
-	docs         func() docs.Document // the reference page; made when it is first asked for
-	cores        *turnstile.Turnstile // what keeps a core busy
-	heavy        heavyCalls
-	exports      places
-	previews     *turnstile.Turnstile // reads of the store by previews
-	qrCodes      *turnstile.Turnstile // QR codes that are drawn
-	router       *apiRouter
-	bodyLimits   *bodyLimits
-	publicRoutes fasthttp.RequestHandler
-	localRoutes  fasthttp.RequestHandler
+	redirects   *redirect.Redirector
+	pages       pages
+	previews    *previews
+	qrCodes     *qrCodes
+	front       *front
+	cursors     cursors
+	cores       *turnstile.Turnstile // what keeps a core busy
+	heavy       heavyCalls
+	exports     places
+	router      *apiRouter
+	bodyLimits  *bodyLimits
+	localRoutes fasthttp.RequestHandler
 
 	connections          wire.Counts // public ones
 	public, local, admin *wire.Group
@@ -76,7 +70,7 @@ func NewServer(o Options) (*Server, error) {
 			Header: cmp.Or(o.ClientIPHeader, fasthttp.HeaderXForwardedFor),
 		},
 		pages: pages{page.New(checked.site, docsPath)},
-		log:   cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: o.Now, rootRedirect: checked.rootRedirect,
+		log:   cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: o.Now,
 		drain: wire.NewDrain(),
 	}
 	s.buildRedirects(o)
@@ -84,14 +78,13 @@ func NewServer(o Options) (*Server, error) {
 	s.buildCallers(o)
 	s.buildCalls(o)
 	s.buildAdmin(o, checked.adminHosts)
-	s.buildRoutes(o, checked.cors)
+	s.buildRoutes(o, checked)
 	s.buildListeners(o)
 	return s, nil
 }
 
 // buildRedirects builds what answers requests for codes.
 func (s *Server) buildRedirects(o Options) {
-	s.scratch.New = func() any { return &scratch{buf: make([]byte, 0, scratchBytes)} }
 	if o.Blocks != nil {
 		s.targets.Blocked = &o.Blocks.list
 	}
@@ -101,7 +94,7 @@ func (s *Server) buildRedirects(o Options) {
 
 // buildBounds builds what bounds how much runs at once.
 func (s *Server) buildBounds() {
-	s.cores, s.previews, s.qrCodes = newCores(), newPreviews(), newQRCodes()
+	s.cores = newCores()
 	s.accounts.ShareCores(s.cores)
 	s.heavy = newHeavyCalls(s.cores)
 	s.exports = newPlaces("exports", maxExports, maxExportsCaller)
@@ -118,9 +111,6 @@ func (s *Server) buildCallers(o Options) {
 	}
 	s.limiter = &limiter{rules: limit.New(o.RateLimits, s.now.time()), proxies: &s.proxies, now: s.now}
 	s.panics.out = s.log
-	if o.HSTSMaxAge > 0 {
-		s.hsts = hsts(fmt.Sprintf("max-age=%d", int64(o.HSTSMaxAge/time.Second)))
-	}
 }
 
 // buildCalls builds what answers the calls of the API.
@@ -132,7 +122,6 @@ func (s *Server) buildCalls(o Options) {
 	s.live = liveCalls{
 		places: newLivePlaces(), ending: make(chan struct{}), engine: o.Engine, auth: s.auth, log: s.log, linkOf: s.linkOf,
 	}
-	s.docs = sync.OnceValue(func() docs.Document { return docs.Page(s.baseURL) })
 }
 
 // buildAdmin builds what the admin address shows.
@@ -143,17 +132,25 @@ func (s *Server) buildAdmin(o Options, hosts admin.Hosts) {
 }
 
 // buildRoutes builds what takes a request to its endpoint.
-func (s *Server) buildRoutes(o Options, cors cors) {
+func (s *Server) buildRoutes(o Options, checked checkedOptions) {
+	peeker := &peeker{redirects: s.redirects, limiter: s.limiter, pages: s.pages, now: s.now}
+	s.previews = newPreviews(peeker, o.Engine, s.log)
+	s.qrCodes = newQRCodes(peeker, s.baseURL, s.log, s.cores)
+	public := newPublicPages(s.baseURL, checked.rootRedirect, s.redirects, s.previews, s.qrCodes)
 	s.bodyLimits = newBodyLimits(s.auth, s.endpoints())
-	s.router = &apiRouter{limiter: s.limiter, metrics: s.metrics, cors: cors, log: s.log, page: s.servePath}
-	s.publicRoutes = s.router.routes(s.auth.overNetwork, s.endpoints())
+	s.router = &apiRouter{limiter: s.limiter, metrics: s.metrics, cors: checked.cors, log: s.log, page: public.serve}
+	s.front = &front{
+		redirects: s.redirects, proxies: &s.proxies, limiter: s.limiter, pages: s.pages, hsts: newHSTS(o.HSTSMaxAge), now: s.now,
+		panics: &s.panics, drain: s.drain, routes: s.router.routes(s.auth.overNetwork, s.endpoints()),
+	}
+	s.front.scratch.New = newScratch
 	operator := &operator{operations: o.Operations, engine: o.Engine, ending: s.live.ending, log: s.log}
 	s.localRoutes = s.router.routes(s.auth.overSocket, append(s.endpoints(), operator.endpoints()...))
 }
 
 // buildListeners builds the four ways in.
 func (s *Server) buildListeners(o Options) {
-	s.public = s.newGroup(s.handlePublic, s.publicLimits(o))
+	s.public = s.newGroup(s.front.handle, s.publicLimits(o))
 	s.insecure = s.newGroup(s.handled(newUpgrader(s.baseURL, s.pages, o.ACMEChallenges).answer), s.redirectLimits(o))
 	s.local = s.newGroup(s.handled(s.localRoutes), wire.Limits{Connections: maxOperators})
 	s.local.MaxBody = s.bodyLimits.overSocket
@@ -208,7 +205,7 @@ func (s *Server) ServeAdmin(ln net.Listener) error { return s.admin.Serve(ln) }
 func (s *Server) ServeRedirects(ln net.Listener) error { return s.insecure.Serve(ln) }
 
 // handled returns handle with what every request passes: a panic is logged and answered, and while
-// the server drains, answers close their connections. handlePublic does so itself, which saves a
+// the server drains, answers close their connections. front.handle does so itself, which saves a
 // redirect one call.
 func (s *Server) handled(handle fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
