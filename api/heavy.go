@@ -14,8 +14,8 @@ import (
 // MB, which stays in memory until it is sent.
 const (
 	maxHeavyReads       = 32
-	maxHeavyReadsCaller = 8        // with those whose answers are on their way
-	heavyAnswerBytes    = 64 << 10 // a larger answer keeps its place until it is sent
+	maxHeavyReadsCaller = 8        // including those whose answers are being sent
+	heavyAnswerBytes    = 64 << 10 // a larger answer holds its place until it is sent
 )
 
 // Limits of what waits for a core: at most 32 heavy reads, 16 exports, 4 hashes, and as many QR
@@ -73,7 +73,8 @@ func (h *heavyCalls) inTurn(handle handler) handler {
 	}
 }
 
-// keepUntilSent has release called when a large answer has been sent. It returns false if the answer is not large.
+// keepUntilSent calls release when a large answer has been sent. It returns false, and does
+// nothing, if the answer is not large.
 func keepUntilSent(ctx *fasthttp.RequestCtx, release func()) bool {
 	if ctx.IsHead() || len(ctx.Response.Body()) <= heavyAnswerBytes {
 		return false
@@ -83,7 +84,7 @@ func keepUntilSent(ctx *fasthttp.RequestCtx, release func()) bool {
 	return true
 }
 
-// A heavyBody is an answer that fasthttp closes when it is sent or the client has gone.
+// A heavyBody is the body of an answer. fasthttp closes it when it is sent or the client has gone.
 type heavyBody struct {
 	*bytes.Reader
 	release func()

@@ -16,8 +16,8 @@ type peeker struct {
 	now       clock
 }
 
-// peek returns the link of code as a redirect would find it now. If a redirect would not be answered
-// with a location, peek answers with the page of the outcome, and found is false.
+// peek returns the link of code as a redirect would find it now. If a redirect would not be
+// answered with a location, peek answers with the page of the outcome, and found is false.
 func (p *peeker) peek(ctx *fasthttp.RequestCtx, code []byte) (link redirect.Peeked, found bool) {
 	link, o := p.redirects.Peek(code, p.now.of(ctx).UnixMilli())
 	if o == redirect.Redirected {

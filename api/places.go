@@ -8,11 +8,11 @@ import (
 	"shunt/api/turnstile"
 )
 
-// places are the places for answers that go on: nobody waits for one, and a refusal says what there
+// places are the places for long answers. No request waits for one, and a refusal says what there
 // is too much of.
 type places struct {
 	*turnstile.Turnstile
-	what string // they are for, in the plural
+	what string // what the places are for, in the plural
 }
 
 func newPlaces(what string, limit, perCaller int) places {

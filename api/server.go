@@ -20,7 +20,8 @@ import (
 	"shunt/engine"
 )
 
-// Server is the HTTP front end: the public address, the admin address, and the socket of local commands.
+// Server is the HTTP front end: the public address, the admin address, and the socket of local
+// commands.
 type Server struct {
 	engine   *engine.Engine
 	accounts *account.Accounts
@@ -44,7 +45,7 @@ type Server struct {
 	qrCodes     *qrCodes
 	front       *front
 	cursors     cursors
-	cores       *turnstile.Turnstile // what keeps a core busy
+	cores       *turnstile.Turnstile // for all that keeps a core busy
 	heavy       heavyCalls
 	exports     places
 	router      *apiRouter
@@ -189,15 +190,16 @@ func (s *Server) clock() time.Time { return s.now.time() }
 // timeOf returns when the request was taken.
 func (s *Server) timeOf(ctx *fasthttp.RequestCtx) time.Time { return s.now.of(ctx) }
 
-// ServePublic serves redirects and the API on ln until Shutdown. ln may be a TLS listener. It may be called for
-// several listeners.
+// ServePublic serves redirects and the API on ln until Shutdown. ln may be a TLS listener. It may
+// be called for several listeners.
 func (s *Server) ServePublic(ln net.Listener) error { return s.public.Serve(ln) }
 
-// ServeLocal serves the API to local commands on ln until Shutdown. Whoever can connect is trusted with everything:
-// ln is a Unix socket that only the owner of the data folder can open, or in memory.
+// ServeLocal serves the API to local commands on ln until Shutdown. Every client is trusted with
+// everything: ln is a Unix socket that only the owner of the data folder can open, or in memory.
 func (s *Server) ServeLocal(ln net.Listener) error { return s.local.Serve(ln) }
 
-// ServeAdmin serves /metrics, /healthz, /readyz and maybe /debug/pprof on ln until Shutdown. It asks for no token.
+// ServeAdmin serves /metrics, /healthz, /readyz and maybe /debug/pprof on ln until Shutdown. It
+// requires no token.
 func (s *Server) ServeAdmin(ln net.Listener) error { return s.admin.Serve(ln) }
 
 // ServeRedirects redirects everything that comes to ln to BaseURL, until Shutdown, except for ACME
