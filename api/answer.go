@@ -12,9 +12,10 @@ import (
 	"shunt/api/problem"
 )
 
-// How answers of the API are written: objects in JSON, and problems.
+// This file writes the answers of the API: objects in JSON, and problems.
 
-// fail answers an API request with the problem that err stands for, and logs the cause if it is of the inside.
+// fail answers an API request with the problem that err stands for, and logs the cause if it is an
+// internal error.
 func fail(ctx *fasthttp.RequestCtx, log *slog.Logger, err error) {
 	r, known := problem.Of(err)
 	if !known {

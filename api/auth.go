@@ -52,9 +52,9 @@ func (a *authenticator) unauthorized(detail string) error {
 	return problem.New(problem.Unauthorized, "%s", detail)
 }
 
-// oneAuthorization refuses a request with two Authorization lines, even if they are equal: the field
-// is not a list (RFC 9110, 11.6.2), so a proxy before us may have read the other one. As after
-// everything that could be read in two ways, the connection is closed.
+// oneAuthorization refuses a request with two Authorization lines, even if they are equal: the
+// field is not a list (RFC 9110, 11.6.2), so a proxy before us may have read the other one. As
+// after everything that could be read in two ways, the connection is closed.
 func oneAuthorization(ctx *fasthttp.RequestCtx) error {
 	if len(ctx.Request.Header.PeekAll(fasthttp.HeaderAuthorization)) > 1 {
 		ctx.SetConnectionClose()
@@ -88,8 +88,8 @@ func (a *authenticator) bySession(ctx *fasthttp.RequestCtx) (account.Caller, err
 	return caller, err
 }
 
-// sender returns the caller that sends h, if it has scope. The other questions (was the request sent
-// by the right scheme, from a page of ours?) are asked when the body has arrived.
+// sender returns the caller that sends h, if it has scope. The other questions (was the request
+// sent by the right scheme, from a page of ours?) are asked when the body has arrived.
 func (a *authenticator) sender(h *fasthttp.RequestHeader, scope account.Scope) (caller account.Caller, found bool) {
 	if token, _ := bearerToken(h.Peek(fasthttp.HeaderAuthorization)); token != "" {
 		caller, err := a.accounts.Authenticate(token)

@@ -32,7 +32,7 @@ func (st *site) handle(method, path string, body []byte) *fasthttp.Response {
 	req.Header.Set("Content-Type", "application/json")
 	ctx := parsed(&req, tcpAddr("127.0.0.1"))
 	ctx.Request.SetBody(body)
-	st.handlePublic(ctx)
+	st.front.handle(ctx)
 	return &ctx.Response
 }
 

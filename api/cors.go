@@ -8,19 +8,21 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// cors lets pages of other origins call the API (Fetch, 3.2): those that the operator has named, nobody by default. They come with
-// tokens of their own; cookies are never taken from them, since no answer has Access-Control-Allow-Credentials.
+// cors lets pages of other origins call the API (Fetch, 3.2): those that the operator has named, by
+// default none. They send tokens of their own; with a cookie they can read no answer, since none
+// has Access-Control-Allow-Credentials.
 type cors struct {
 	any     bool // "*": every origin
 	origins map[string]bool
 }
 
-// What a preflight is told, and which headers of an answer a page may read beyond the few that it always may.
+// The answer to a preflight, and the headers of an answer that a page may read beyond the few that
+// it always may.
 const (
 	corsMethods = "GET, HEAD, POST, PATCH, DELETE"
 	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match"
 	corsExposed = "ETag, Location, Retry-After, RateLimit, RateLimit-Policy"
-	corsMaxAge  = "600" // seconds that a browser need not ask again; two hours is what any of them takes
+	corsMaxAge  = "600" // seconds for which a browser need not ask again; browsers accept at most two hours
 )
 
 func newCORS(origins []string) (c cors, err error) {
@@ -60,7 +62,8 @@ func canonicalOrigin(text string) (string, error) {
 
 func (c *cors) off() bool { return !c.any && len(c.origins) == 0 }
 
-// preflight answers a browser that asks whether a page may make a request. It returns false if the request is none of those.
+// preflight answers a browser that asks whether a page may make a request. It returns false if the
+// request is not a preflight.
 func (c *cors) preflight(ctx *fasthttp.RequestCtx) bool {
 	asked := ctx.Request.Header.Peek(fasthttp.HeaderAccessControlRequestMethod)
 	if c.off() || !ctx.IsOptions() || len(asked) == 0 {
@@ -76,7 +79,8 @@ func (c *cors) preflight(ctx *fasthttp.RequestCtx) bool {
 	return true
 }
 
-// allow lets a page of the request's origin read the answer, if it may. Whether it may differs by origin, which caches are told.
+// allow lets a page of the request's origin read the answer, if the operator allows that origin.
+// The answer differs by origin, so Vary tells caches.
 func (c *cors) allow(ctx *fasthttp.RequestCtx) bool {
 	if c.off() {
 		return false

@@ -1,29 +1,37 @@
 package api
 
 import (
+	"sync"
+
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
 	"shunt/api/docs"
 )
 
+// A publicPage answers GET and HEAD of a path. code is what the path has before the page's suffix.
+type publicPage func(ctx *fasthttp.RequestCtx, code []byte)
+
 // docsPath is where the reference page is.
 const docsPath = "/_/docs"
 
-// serveDocs is GET /_/docs.
-func (s *Server) serveDocs(ctx *fasthttp.RequestCtx, _ []byte) {
-	guardPage(ctx, docs.Policy)
-	writeDocument(ctx, s.docs(), "text/html; charset=utf-8")
+// serveDocs returns GET /_/docs.
+func serveDocs(baseURL string) publicPage {
+	page := sync.OnceValue(func() docs.Document { return docs.Page(baseURL) }) // made at the first request
+	return func(ctx *fasthttp.RequestCtx, _ []byte) {
+		guardPage(ctx, docs.Policy)
+		writeDocument(ctx, page(), "text/html; charset=utf-8")
+	}
 }
 
 // readDocument is GET /openapi.json. It says nothing that is not in the program, so it needs neither
 // token nor HTTPS.
-func (s *Server) readDocument(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+func readDocument(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	return writeOpenAPI(ctx, docs.OpenAPI)
 }
 
 // readDocument30 is GET /openapi-3.0.json.
-func (s *Server) readDocument30(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+func readDocument30(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	return writeOpenAPI(ctx, docs.OpenAPI30())
 }
 

@@ -1,10 +1,12 @@
 package api
 
 import (
+	"sync"
+
 	"github.com/valyala/fasthttp"
-	"shunt/api/wire"
 
 	"shunt/api/redirect"
+	"shunt/api/wire"
 )
 
 // scratch is what a redirect needs besides its RequestCtx; a pool keeps it.
@@ -17,30 +19,42 @@ type scratch struct {
 // larger for good.
 const scratchBytes = 512
 
-var (
-	headerLocation     = []byte("Location")
-	headerCacheControl = []byte("Cache-Control")
-)
+// front is the public address: it takes codes to the redirector, everything else to the router. It is
+// the hot path, so it knows the redirector itself and no table of handlers.
+type front struct {
+	redirects *redirect.Redirector
+	proxies   *wire.Proxies
+	limiter   *limiter
+	pages     pages
+	hsts      hsts
+	now       clock
+	panics    *panicLog
+	drain     *wire.Drain
+	scratch   sync.Pool               // of *scratch
+	routes    fasthttp.RequestHandler // of every path that is not a code
+}
 
-// handlePublic handles every request on the public address. Codes go to the redirector, everything
+func newScratch() any { return &scratch{buf: make([]byte, 0, scratchBytes)} }
+
+// handle handles every request on the public address. Codes go to the redirector, everything
 // else to the router.
-func (s *Server) handlePublic(ctx *fasthttp.RequestCtx) {
-	defer s.panics.recovered(ctx)
-	if s.drain.Begun() {
+func (f *front) handle(ctx *fasthttp.RequestCtx) {
+	defer f.panics.recovered(ctx)
+	if f.drain.Begun() {
 		ctx.SetConnectionClose()
 	}
 	path, query := splitURI(ctx.Request.Header.RequestURI())
 	if code := matchCode(path); code != nil {
-		s.serveCode(ctx, code, query)
+		f.serveCode(ctx, code, query)
 		return
 	}
-	s.hsts.demand(ctx)
-	s.publicRoutes(ctx)
+	f.hsts.demand(ctx)
+	f.routes(ctx)
 }
 
 // serveCode calls the redirector for fasthttp.
-func (s *Server) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
-	sc := s.scratch.Get().(*scratch)
+func (f *front) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
+	sc := f.scratch.Get().(*scratch)
 	method := ctx.Method()
 	head := string(method) == fasthttp.MethodHead
 	peer := wire.PeerAddr(ctx)
@@ -49,26 +63,26 @@ func (s *Server) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 		Query:     query,
 		UserAgent: ctx.UserAgent(),
 		Referrer:  ctx.Request.Header.Referer(),
-		Country:   s.proxies.CountryCode(ctx, peer),
-		Client:    s.proxies.ClientAddr(ctx, peer),
-		NowMs:     s.timeOf(ctx).UnixMilli(),
+		Country:   f.proxies.CountryCode(ctx, peer),
+		Client:    f.proxies.ClientAddr(ctx, peer),
+		NowMs:     f.now.of(ctx).UnixMilli(),
 		Safe:      head || string(method) == fasthttp.MethodGet,
 		Head:      head,
 		Prefetch:  redirect.IsPrefetch(ctx.Request.Header.RawHeaders()),
 	}
 	var a redirect.Answer
-	a, sc.buf = s.redirects.Answer(sc.buf[:0], &sc.request)
+	a, sc.buf = f.redirects.Answer(sc.buf[:0], &sc.request)
 	if a.Outcome == redirect.Redirected {
 		ctx.Response.SetStatusCode(a.Status)
 		ctx.Response.Header.SetCanonical(headerLocation, a.Location)
 		ctx.Response.Header.SetCanonical(headerCacheControl, a.CacheControl)
 	} else {
-		if a.Outcome == redirect.UnknownCode && !s.limiter.mayMiss(ctx, sc.request.Client) {
+		if a.Outcome == redirect.UnknownCode && !f.limiter.mayMiss(ctx, sc.request.Client) {
 			a.Outcome = redirect.TooManyMisses
 		}
-		s.hsts.demand(ctx)
-		s.pages.answer(ctx, a.Outcome)
+		f.hsts.demand(ctx)
+		f.pages.answer(ctx, a.Outcome)
 	}
 	sc.request = redirect.Request{} // nothing of ctx outlives it
-	s.scratch.Put(sc)
+	f.scratch.Put(sc)
 }

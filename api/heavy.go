@@ -61,8 +61,8 @@ func (h *heavyCalls) inTurn(handle handler) handler {
 	}
 }
 
-// keepUntilSent has release called when a large answer has been sent. It returns false if the answer is
-// not large.
+// keepUntilSent calls release when a large answer has been sent. It returns false, and does
+// nothing, if the answer is not large.
 func keepUntilSent(ctx *fasthttp.RequestCtx, release func()) bool {
 	if ctx.IsHead() || len(ctx.Response.Body()) <= heavyAnswerBytes {
 		return false
@@ -72,7 +72,7 @@ func keepUntilSent(ctx *fasthttp.RequestCtx, release func()) bool {
 	return true
 }
 
-// A heavyBody is an answer that fasthttp closes when it has been sent or the client has gone.
+// A heavyBody is the body of an answer. fasthttp closes it when it is sent or the client has gone.
 type heavyBody struct {
 	*bytes.Reader
 	release func()

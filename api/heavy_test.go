@@ -170,7 +170,7 @@ func TestOneAddressDoesNotKeepOthersFromQRCodes(t *testing.T) {
 	}
 	other := make(chan reply, 1)
 	go func() { other <- there.ask("GET", "/a.svg", "") }()
-	for st.qrCodes.Waiting()+st.qrCodes.Held() != maxQRCodesCaller+1 {
+	for st.qrCodes.places.Waiting()+st.qrCodes.places.Held() != maxQRCodesCaller+1 {
 		runtime.Gosched()
 	}
 	release()

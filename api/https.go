@@ -2,11 +2,13 @@ package api
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -100,6 +102,13 @@ const headerHSTS = "Strict-Transport-Security"
 
 // hsts is the value of Strict-Transport-Security; empty: none.
 type hsts string
+
+func newHSTS(maxAge time.Duration) hsts {
+	if maxAge <= 0 {
+		return ""
+	}
+	return hsts(fmt.Sprintf("max-age=%d", int64(maxAge/time.Second)))
+}
 
 // demand adds the field to an answer over HTTPS, where it counts. Redirects of known codes go
 // without: a visitor who follows one makes no second request to this host.

@@ -18,13 +18,13 @@ import (
 	"shunt/engine"
 )
 
-// Limits of live figures. A stream costs a connection with its buffers, two goroutines, and once a
+// Limits of live figures. A stream costs a connection with its buffers, two goroutines, and each
 // second a read of the token and of the link's counts from the store.
 const (
 	maxLiveStreams       = 256
 	maxLiveStreamsCaller = 16
-	liveInterval         = time.Second      // between two looks at the figures, and between two events at least
-	liveCommentInterval  = 15 * time.Second // between two signs of life
+	liveInterval         = time.Second      // between two looks at the figures; so also the least time between two events
+	liveCommentInterval  = 15 * time.Second // between two comments, which show that the stream is alive
 )
 
 // liveCalls answers the calls for live figures: it bounds the streams, and ends them all at
@@ -52,7 +52,7 @@ func (c *liveCalls) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller)
 		return err
 	}
 	if !ctx.Request.Header.IsHTTP11() {
-		return problem.New(problem.BadRequest, "an answer without end needs HTTP/1.1")
+		return problem.New(problem.BadRequest, "an endless answer needs HTTP/1.1")
 	}
 	if !ctx.IsHead() {
 		if err := c.Take(ops.KeyOf(caller)); err != nil {
@@ -62,7 +62,7 @@ func (c *liveCalls) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller)
 	h := &ctx.Response.Header
 	h.SetContentType("text/event-stream")
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // nginx would gather events
+	h.Set("X-Accel-Buffering", "no") // otherwise nginx buffers events
 	h.Set("X-Content-Type-Options", "nosniff")
 	if !ctx.IsHead() {
 		c.stream(ctx, caller, code, id, guard)
@@ -70,10 +70,10 @@ func (c *liveCalls) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller)
 	return nil
 }
 
-// stream makes live figures of the link the body of the answer.
+// stream makes the live figures of the link the body of the answer.
 func (c *liveCalls) stream(ctx *fasthttp.RequestCtx, caller account.Caller, code string, id uint64, guard engine.Guard) {
-	// Nothing follows on this connection, so whatever comes on it, above all its end, means that
-	// the client has finished.
+	// No request follows on this connection, so any byte on it, or its end, means that the client
+	// has stopped.
 	ctx.SetConnectionClose()
 	recheck := c.calls.Recheck(caller, guard, account.StatsRead)
 	ctx.SetBodyStream(&liveStream{
@@ -97,17 +97,17 @@ func (c *liveCalls) stream(ctx *fasthttp.RequestCtx, caller account.Caller, code
 // liveFigures is the data of an event.
 type liveFigures struct{ hits, unique uint64 }
 
-// A liveStream is the body of an answer without end. fasthttp reads it on the connection's
-// goroutine, and sends what a Read returns before it reads again. So each Read tells the sweep that
-// the connection is well: one whose client does not take what is sent is swept like any other
+// A liveStream is the body of an endless answer. fasthttp reads it on the connection's goroutine,
+// and sends what a Read returns before it reads again. So each Read tells the sweep that the
+// connection is alive; the connection of a client that does not read is swept like any other
 // request that takes too long.
 //
 // A second goroutine, watch, waits for the client to go away. It ends with the connection, which is
-// closed after the stream's end: nobody could wake it earlier without cutting off what is still to
-// be sent.
+// closed after the stream's end: nothing could wake it earlier without cutting off the bytes that
+// are still to be sent.
 type liveStream struct {
 	hits    func() (uint64, error)      // called before figures; an error ends the stream
-	figures func() (liveFigures, error) // costs more than hits
+	figures func() (liveFigures, error) // more expensive than hits
 	ending  <-chan struct{}             // closed when the server shuts down
 	conn    net.Conn
 	release func()
@@ -117,15 +117,15 @@ type liveStream struct {
 	timer     *time.Timer   // to the next look
 	commented time.Time     // when the last comment was sent
 	last      liveFigures   // sent
-	settled   bool          // last was seen twice: it holds until its hits change
-	unread    []byte        // of what is to be sent
+	settled   bool          // last was read twice: it is final until the hits change
+	unread    []byte        // the rest of what is to be sent
 	ended     bool
 }
 
 var errStreamBroken = errors.New("api: the stream is broken")
 
 // Read waits for something to send. It implements io.Reader. It recovers its own panics, because
-// nothing above it does.
+// its caller does not.
 func (l *liveStream) Read(p []byte) (n int, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -147,7 +147,7 @@ func (l *liveStream) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// Close ends the stream, whether or not it was read to its end.
+// Close ends the stream, even if it was not read to its end.
 func (l *liveStream) Close() error {
 	if l.timer != nil {
 		l.timer.Stop()
@@ -168,7 +168,8 @@ func (l *liveStream) start() {
 	}
 }
 
-// watch waits until the client closes the connection, or sends a byte, which is as bad.
+// watch waits until the client closes the connection or sends a byte, which ends the stream as
+// well.
 func (l *liveStream) watch() {
 	defer close(l.gone)
 	_, _ = l.conn.Read(make([]byte, 1))
@@ -197,7 +198,7 @@ func (l *liveStream) wait() {
 }
 
 // look sends the figures if they have changed. Hits are counted a moment before their visitors, so
-// after a change it looks at both once more.
+// after a change it reads both once more.
 func (l *liveStream) look() error {
 	hits, err := l.hits()
 	if err != nil || hits == l.last.hits && l.settled {
@@ -218,8 +219,8 @@ func (l *liveStream) send(f liveFigures) {
 	l.unread = fmt.Appendf(l.unread, "data: {\"hits\":%d,\"unique\":%d}\n\n", f.hits, f.unique)
 }
 
-// end sends why the stream ends: a client that is told "deleted" or "unauthorized" need not ask
-// again.
+// end sends the reason why the stream ends: after "deleted" or "unauthorized" a client need not
+// connect again.
 func (l *liveStream) end(reason string) {
 	l.unread = fmt.Appendf(l.unread, "event: end\ndata: {\"reason\":%q}\n\n", reason)
 	l.ended = true

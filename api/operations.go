@@ -20,18 +20,20 @@ import (
 	"shunt/engine"
 )
 
-// Operations are what the process can do to its data besides serving it. They are offered on the socket of local commands,
-// and nowhere else. Each ends soon after its ctx does; say may be called from any goroutine, and as often as one likes. The
-// result goes out as JSON, and so does the error's text: who can open the socket owns the data.
+// Operations are what the process can do with its data besides serving it. Only the socket of local
+// commands offers them. Each ends soon after its ctx does; it may call say from any goroutine, as
+// often as it likes. The result is sent as JSON, and so is the error's text: a user who can open
+// the socket owns the data.
 type Operations struct {
 	Backup func(ctx context.Context, dir string, say func(progress string)) (result any, err error)
 	Check  func(ctx context.Context, say func(progress string)) (result any, err error)
 }
 
-// progressInterval is how often the answer of an operation has a line: the sign of life that both sides go by.
+// progressInterval is the time between two lines of an operation's answer. To both sides, a line is
+// a sign of life.
 const progressInterval = time.Second
 
-// maxDirBytes bounds the path of a folder: PATH_MAX of Linux.
+// maxDirBytes is the limit of the path of a folder: PATH_MAX of Linux.
 const maxDirBytes = 4096
 
 // operator answers the calls for operations, one at a time.
@@ -89,14 +91,14 @@ func (o *operator) check(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	return o.operate(ctx, o.operations.Check)
 }
 
-// operate makes the progress of an operation the body of the answer: lines of JSON, {"progress": text} each second, at last
-// {"result": …} or {"error": text}. One operation goes at a time.
+// operate makes the progress of an operation the body of the answer: lines of JSON, {"progress":
+// text} each second, at the end {"result": …} or {"error": text}. One operation runs at a time.
 func (o *operator) operate(ctx *fasthttp.RequestCtx, do func(context.Context, func(string)) (any, error)) error {
 	if !o.engine.Ready() {
 		return engine.ErrLoading
 	}
 	if !o.running.TryLock() {
-		return problem.New(problem.Busy, "a backup or a check is under way; try again when it is over")
+		return problem.New(problem.Busy, "a backup or a check is already running; try again when it has ended")
 	}
 	ctx.SetConnectionClose()
 	ctx.Response.Header.SetContentType("application/x-ndjson")
@@ -106,8 +108,9 @@ func (o *operator) operate(ctx *fasthttp.RequestCtx, do func(context.Context, fu
 	return nil
 }
 
-// An operation is the body of an answer that tells how it goes. fasthttp reads it on the connection's goroutine. The client's
-// going away shows when a line cannot be sent: then fasthttp closes the body, which ends the operation.
+// An operation is the body of an answer that reports its progress. fasthttp reads it on the
+// connection's goroutine. When the client has gone, a line cannot be sent: then fasthttp closes the
+// body, which ends the operation.
 type operation struct {
 	do      func(ctx context.Context, say func(string)) (any, error)
 	ending  <-chan struct{} // closed when the server shuts down
@@ -145,7 +148,7 @@ func (o *operation) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close ends the operation, whether or not its answer was read to its end, and waits for it.
+// Close cancels the operation, even if its answer was not read to its end, and waits for it.
 func (o *operation) Close() error {
 	defer o.release()
 	if o.cancel != nil {
@@ -179,7 +182,7 @@ func (o *operation) wait() {
 		o.cancel()
 		<-o.ended
 	case <-o.timer.C:
-		wire.Renew(o.conn) // it is at work: the sweep leaves it alone
+		wire.Renew(o.conn) // it is working: the sweep leaves it alone
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.line(map[string]any{"progress": o.mu.said})
@@ -196,8 +199,8 @@ func (o *operation) wait() {
 func (o *operation) line(v any) {
 	text, err := json.Marshal(v)
 	if err != nil {
-		o.log.Error("the result of an operation cannot be told", slog.Any("cause", err))
-		text = []byte(`{"error":"the result cannot be told"}`)
+		o.log.Error("the result of an operation cannot be encoded", slog.Any("cause", err))
+		text = []byte(`{"error":"the result cannot be encoded"}`)
 	}
 	o.unread = append(append(o.unread, text...), '\n')
 }

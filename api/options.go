@@ -21,30 +21,30 @@ import (
 type Options struct {
 	Engine   *engine.Engine    // required
 	Accounts *account.Accounts // required
-	BaseURL  string            // required: an origin without path, such as https://sho.rt; short addresses begin with it
-	Listens  []string          // where the public address listens, as host:port: what leads there is a loop, see ownOrigins
+	BaseURL  string            // required: an origin without path, such as https://sho.rt; the beginning of short addresses
+	Listens  []string          // addresses of the public listeners, as host:port: a target there is a loop, see ownOrigins
 
 	TrustedProxies []netip.Prefix
 	ClientIPHeader string             // default X-Forwarded-For; believed only from TrustedProxies
-	CountryHeader  string             // believed only from TrustedProxies, and then before Countries; empty: none
-	Countries      *visitor.Countries // of client addresses; nil: not looked up
+	CountryHeader  string             // believed only from TrustedProxies, and preferred to Countries; empty: none
+	Countries      *visitor.Countries // countries of client addresses; nil: unknown
 	PrivateTargets string             // allow, refuse, or auto (default): allowed if BaseURL itself is of a private network
 	RateLimits     limit.Limits       // default: none; see limit.Default
-	HSTSMaxAge     time.Duration      // answers over TLS demand HTTPS for so long; default: they do not
-	ACMEChallenges http.Handler       // answers http-01 challenges on ServeRedirects; nil: nobody does
-	CORSOrigins    []string           // whose pages may call the API, such as https://app.example; "*": everybody's; default: nobody's
-	AllowHTTP      bool               // tokens may come over plain HTTP from anywhere
-	Blocks         *BlockFile         // targets that are refused and not redirected to; nil: none
-	RootRedirect   string             // where / leads; empty: a page
-	MaxConnections int                // public ones at a time, at most 32,768; default that
-	MaxPerAddress  int                // of them from one address (IPv6: from one /64); default 512; negative: no limit
-	AdminHosts     []string           // hosts under which the admin address may be asked, beside loopback ones; see package admin
+	HSTSMaxAge     time.Duration      // answers over TLS demand HTTPS for that time; 0: they do not
+	ACMEChallenges http.Handler       // answers http-01 challenges on ServeRedirects; nil: none
+	CORSOrigins    []string           // origins whose pages may call the API, such as https://app.example; "*": all; default: none
+	AllowHTTP      bool               // tokens may be sent over plain HTTP from anywhere
+	Blocks         *BlockFile         // refused and blocked targets; nil: none
+	RootRedirect   string             // the target of /; empty: a page
+	MaxConnections int                // public ones at once, at most and by default 32,768
+	MaxPerAddress  int                // of them from one address (IPv6: one /64); default 512; negative: unlimited
+	AdminHosts     []string           // host names of the admin address, besides loopback ones; see package admin
 	Pprof          bool               // /debug/pprof on the admin address even if that is not loopback
-	Operations     Operations         // on the socket of local commands only
+	Operations     Operations         // offered on the socket of local commands only
 
 	Logger         *slog.Logger              // default: discards
 	Version        string                    // for build_info
-	StorageMetrics func() map[string]float64 // gauges, or counters if the name ends in _total; shunt_storage_ is put before
+	StorageMetrics func() map[string]float64 // gauges, or counters if the name ends in _total; the prefix shunt_storage_ is added
 	Now            func() time.Time          // default time.Now
 }
 
@@ -83,7 +83,7 @@ func (o Options) check() (p checkedOptions, err error) {
 	return p, nil
 }
 
-// parseOrigin reads the base URL: http or https, a host, and nothing behind it.
+// parseOrigin reads the base URL: http or https, a host, and nothing after it.
 func parseOrigin(baseURL string) (*url.URL, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil {
@@ -99,8 +99,8 @@ func parseOrigin(baseURL string) (*url.URL, error) {
 	return u, nil
 }
 
-// refusesPrivate reports whether private targets are refused by that policy, on a server that only its own network can
-// reach or on a public one.
+// refusesPrivate reports whether that policy refuses private targets, on a server that only its own
+// network can reach or on a public one.
 func refusesPrivate(policy string, inOwnNetwork bool) (bool, error) {
 	switch policy {
 	case "allow":
@@ -113,8 +113,9 @@ func refusesPrivate(policy string, inOwnNetwork bool) (bool, error) {
 	return false, fmt.Errorf("private targets: %q is none of allow, refuse, auto", policy)
 }
 
-// ownOrigins returns the addresses that lead back to this server. Where we listen is one of them only if the base URL is
-// of our own network: whoever follows a link of a public server to 127.0.0.1:8080 comes to a machine of their own.
+// ownOrigins returns the addresses that lead back to this server. The listeners' addresses do so
+// only if the base URL is of our own network: a visitor who follows a link of a public server to
+// 127.0.0.1:8080 comes to their own machine.
 func ownOrigins(o Options, inOwnNetwork bool) []string {
 	origins := []string{o.BaseURL}
 	if !inOwnNetwork {
@@ -127,4 +128,16 @@ func ownOrigins(o Options, inOwnNetwork bool) []string {
 		origins = append(origins, "http://"+address)
 	}
 	return origins
+}
+
+// rootRedirectOf returns where / leads, in the form of targets; empty: to a page.
+func rootRedirectOf(o Options, ownOrigins []string) (string, error) {
+	if o.RootRedirect == "" {
+		return "", nil
+	}
+	target, err := engine.TargetPolicy{OwnOrigins: ownOrigins}.Parse(o.RootRedirect)
+	if err != nil {
+		return "", fmt.Errorf("root redirect %q: %s", o.RootRedirect, strings.TrimPrefix(err.Error(), "url: "))
+	}
+	return target, nil
 }

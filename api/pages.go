@@ -8,6 +8,12 @@ import (
 	"shunt/api/redirect"
 )
 
+// The names of header fields in fasthttp's form, for SetCanonical.
+var (
+	headerLocation     = []byte("Location")
+	headerCacheControl = []byte("Cache-Control")
+)
+
 // pages are the pages of this site.
 type pages struct{ *page.Set }
 

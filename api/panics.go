@@ -11,7 +11,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// recovered is deferred once at the top of every request: fasthttp would let a panic end the process.
+// recovered is deferred once at the top of every request, because fasthttp would let a panic end
+// the process.
 func (l *panicLog) recovered(ctx *fasthttp.RequestCtx) {
 	if v := recover(); v != nil {
 		l.log(v)
@@ -23,11 +24,11 @@ func (l *panicLog) recovered(ctx *fasthttp.RequestCtx) {
 
 const (
 	panicInterval = time.Minute // between two log lines of one place
-	maxPanicSites = 64          // more than there are places that panic in one program
+	maxPanicSites = 64          // more than one program has places that panic
 )
 
-// A panicLog logs panics, those of one place once a minute: one that every request meets would fill the disk that the hits
-// need.
+// A panicLog logs panics, those of one place at most once a minute: a panic in every request would
+// fill the disk that the hits need.
 type panicLog struct {
 	out *slog.Logger
 	mu  struct {
@@ -36,7 +37,8 @@ type panicLog struct {
 	}
 }
 
-// A panicSite is where a panic came from: the program counters of the functions under way, innermost first.
+// A panicSite is where a panic came from: the program counters of the functions under way, the
+// innermost first.
 type panicSite [8]uintptr
 
 type panics struct {
@@ -54,7 +56,8 @@ func (l *panicLog) log(v any) {
 	}
 }
 
-// count counts a panic. due tells whether it is to be logged, and unlogged how many of its kind were not since the last one.
+// count counts a panic. due reports whether to log it, and unlogged how many of its kind were not
+// logged since the last one.
 func (l *panicLog) count(site panicSite, now time.Time) (unlogged int, due bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

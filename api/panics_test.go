@@ -17,10 +17,10 @@ func TestAPanicAnywhereIsAnswered500AndLoggedOnce(t *testing.T) {
 		sabotage func(st *site)
 		path     string
 	}{
-		"in the hot path": {func(st *site) { st.redirects = nil }, "/unknown"},
-		"before a page":   {func(st *site) { st.Server.now = func() time.Time { panic("no time") } }, "/x"},
+		"in the hot path": {func(st *site) { st.front.redirects = nil }, "/unknown"},
+		"before a page":   {func(st *site) { st.front.now = func() time.Time { panic("no time") } }, "/x"},
 		"behind the router": {func(st *site) {
-			st.publicRoutes = func(*fasthttp.RequestCtx) { panic(fmt.Errorf("secret %d", 7)) }
+			st.front.routes = func(*fasthttp.RequestCtx) { panic(fmt.Errorf("secret %d", 7)) }
 		}, "/api/v1/me"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -21,34 +22,41 @@ const (
 	previewPatience    = 5 * time.Second
 )
 
-func newPreviews() *turnstile.Turnstile {
-	return turnstile.New(turnstile.Limits{
-		Places: maxPreviews, PerCaller: maxPreviewsCaller, Waiting: maxPreviewsWaiting, Patience: previewPatience,
-	})
+// previews are the pages that show where a link leads.
+type previews struct {
+	*peeker
+	engine *engine.Engine
+	log    *slog.Logger
+	places *turnstile.Turnstile // reads of the store
 }
 
-// servePreview is GET /{code}+: where the link leads and since when it exists.
-func (s *Server) servePreview(ctx *fasthttp.RequestCtx, code []byte) {
-	peeked, o := s.peek(ctx, code)
-	if o != redirect.Redirected {
-		s.pages.answer(ctx, o)
+func newPreviews(p *peeker, e *engine.Engine, log *slog.Logger) *previews {
+	return &previews{p, e, log, turnstile.New(turnstile.Limits{
+		Places: maxPreviews, PerCaller: maxPreviewsCaller, Waiting: maxPreviewsWaiting, Patience: previewPatience,
+	})}
+}
+
+// serve is GET /{code}+: where the link leads and since when it exists.
+func (p *previews) serve(ctx *fasthttp.RequestCtx, code []byte) {
+	link, found := p.peek(ctx, code)
+	if !found {
 		return
 	}
-	created, err := s.createdAt(strangerKey(ctx, &s.proxies), string(code), peeked.ID)
+	created, err := p.createdAt(p.key(ctx), string(code), link.ID)
 	switch {
 	case errors.Is(err, engine.ErrNotFound): // deleted since
-		s.pages.answer(ctx, redirect.UnknownCode)
+		p.pages.answer(ctx, redirect.UnknownCode)
 	case err != nil:
-		fail(ctx, s.log, err)
+		fail(ctx, p.log, err)
 	default:
 		ctx.Response.Header.Set("Cache-Control", "no-store")
-		writeHTML(ctx, s.pages.HTML(preview.Title, preview.Body(string(code), peeked, created)))
+		writeHTML(ctx, p.pages.HTML(preview.Title, preview.Body(string(code), link, created)))
 	}
 }
 
-func (s *Server) createdAt(key turnstile.Key, code string, id uint64) (at time.Time, err error) {
-	err = s.previews.Do(key, func() (err error) {
-		at, err = s.engine.CreatedAt(code, id)
+func (p *previews) createdAt(key turnstile.Key, code string, id uint64) (at time.Time, err error) {
+	err = p.places.Do(key, func() (err error) {
+		at, err = p.engine.CreatedAt(code, id)
 		return err
 	})
 	return at, err

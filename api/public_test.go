@@ -246,7 +246,7 @@ func TestPagesAreNotShownWhileLinksAreLoaded(t *testing.T) {
 
 func TestQRCodesAndPreviewsAreRefusedWhenTooManyWait(t *testing.T) {
 	st := newPagesSite(t)
-	for path, gate := range map[string]**turnstile.Turnstile{"/live.svg": &st.qrCodes, "/live.png": &st.qrCodes, "/live+": &st.previews} {
+	for path, gate := range map[string]**turnstile.Turnstile{"/live.svg": &st.qrCodes.places, "/live.png": &st.qrCodes.places, "/live+": &st.previews.places} {
 		whole := *gate
 		*gate = turnstile.New(turnstile.Limits{Places: 1})
 		check(t, (*gate).Enter(turnstile.Key{}))

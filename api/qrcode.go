@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -11,7 +12,6 @@ import (
 	"shunt/api/jsonbody"
 	"shunt/api/page"
 	"shunt/api/qrcode"
-	"shunt/api/redirect"
 	"shunt/api/turnstile"
 )
 
@@ -24,10 +24,20 @@ const (
 	qrCodePatience    = 5 * time.Second
 )
 
-func newQRCodes() *turnstile.Turnstile {
-	return turnstile.New(turnstile.Limits{
+// qrCodes draws the QR codes of short addresses.
+type qrCodes struct {
+	*peeker
+	baseURL string
+	log     *slog.Logger
+	places  *turnstile.Turnstile
+	cores   *turnstile.Turnstile // for all that keeps a core busy
+}
+
+func newQRCodes(p *peeker, baseURL string, log *slog.Logger, cores *turnstile.Turnstile) *qrCodes {
+	places := turnstile.New(turnstile.Limits{
 		Places: turnstile.HalfTheCores(), PerCaller: maxQRCodesCaller, Waiting: maxQRCodesWaiting, Patience: qrCodePatience,
 	})
+	return &qrCodes{p, baseURL, log, places, cores}
 }
 
 // The width of a PNG, in pixels.
@@ -38,21 +48,21 @@ const (
 )
 
 // serveSVG is GET /{code}.svg.
-func (s *Server) serveSVG(ctx *fasthttp.RequestCtx, code []byte) {
-	s.serveQR(ctx, code, "image/svg+xml", func(q qrcode.Code) ([]byte, error) { return q.SVG(), nil })
+func (q *qrCodes) serveSVG(ctx *fasthttp.RequestCtx, code []byte) {
+	q.serve(ctx, code, "image/svg+xml", func(c qrcode.Code) ([]byte, error) { return c.SVG(), nil })
 }
 
 // servePNG is GET /{code}.png?size=.
-func (s *Server) servePNG(ctx *fasthttp.RequestCtx, code []byte) {
-	s.serveQR(ctx, code, "image/png", func(q qrcode.Code) ([]byte, error) {
+func (q *qrCodes) servePNG(ctx *fasthttp.RequestCtx, code []byte) {
+	q.serve(ctx, code, "image/png", func(c qrcode.Code) ([]byte, error) {
 		pixels, err := sizeAsked(ctx)
 		switch {
 		case err != nil:
 			return nil, err
-		case pixels < q.MinPixels():
-			return nil, jsonbody.FieldError("size", "range", fmt.Sprintf("must be at least %d for so long an address", q.MinPixels()))
+		case pixels < c.MinPixels():
+			return nil, jsonbody.FieldError("size", "range", fmt.Sprintf("must be at least %d for so long an address", c.MinPixels()))
 		}
-		return q.PNG(pixels), nil
+		return c.PNG(pixels), nil
 	})
 }
 
@@ -69,16 +79,15 @@ func sizeAsked(ctx *fasthttp.RequestCtx) (int, error) {
 	return pixels, nil
 }
 
-// serveQR answers with the QR code of a short address, drawn by draw. The code never changes as
+// serve answers with the QR code of a short address, drawn by draw. The code never changes as
 // long as the link exists.
-func (s *Server) serveQR(ctx *fasthttp.RequestCtx, code []byte, contentType string, draw func(qrcode.Code) ([]byte, error)) {
-	if _, o := s.peek(ctx, code); o != redirect.Redirected {
-		s.pages.answer(ctx, o)
+func (q *qrCodes) serve(ctx *fasthttp.RequestCtx, code []byte, contentType string, draw func(qrcode.Code) ([]byte, error)) {
+	if _, found := q.peek(ctx, code); !found {
 		return
 	}
-	image, err := s.drawQR(strangerKey(ctx, &s.proxies), s.baseURL+"/"+string(code), draw)
+	image, err := q.draw(q.key(ctx), q.baseURL+"/"+string(code), draw)
 	if err != nil {
-		fail(ctx, s.log, err)
+		fail(ctx, q.log, err)
 		return
 	}
 	guardPage(ctx, page.AssetPolicy)
@@ -88,14 +97,14 @@ func (s *Server) serveQR(ctx *fasthttp.RequestCtx, code []byte, contentType stri
 	ctx.Response.SetBodyRaw(image)
 }
 
-// drawQR draws for the caller that key names, in turn with other QR codes and then with all costly
+// draw draws for the caller that key names, in turn with other QR codes and then with all costly
 // work.
-func (s *Server) drawQR(key turnstile.Key, text string, draw func(qrcode.Code) ([]byte, error)) (image []byte, err error) {
-	err = s.qrCodes.Do(key, func() error {
-		return s.cores.Do(key, func() error {
-			q, err := qrcode.Encode(text)
+func (q *qrCodes) draw(key turnstile.Key, text string, draw func(qrcode.Code) ([]byte, error)) (image []byte, err error) {
+	err = q.places.Do(key, func() error {
+		return q.cores.Do(key, func() error {
+			c, err := qrcode.Encode(text)
 			if err == nil {
-				image, err = draw(q)
+				image, err = draw(c)
 			}
 			return err
 		})

@@ -108,7 +108,7 @@ func redirectOf(st *site, code, agent string, lines ...string) (ctx *fasthttp.Re
 	ctx = parsed(&req, tcpAddr("10.0.0.1"))
 	return ctx, func() {
 		ctx.Response.Reset()
-		st.handlePublic(ctx)
+		st.front.handle(ctx)
 	}
 }
 

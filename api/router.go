@@ -30,9 +30,9 @@ type apiRouter struct {
 	page    func(ctx *fasthttp.RequestCtx, path []byte) // answers requests for other paths
 }
 
-// routes returns the endpoints for the callers that authenticate knows, and 404 for all other paths
-// of the API. The router corrects no path: a wrong one is a 404. It sees only paths of the API,
-// because it has meanings of its own for others ("/*").
+// routes returns a handler of the endpoints, for the callers that authenticate knows, with 404 for
+// all other paths of the API. The router corrects no path: a wrong one is a 404. It sees only paths
+// of the API, because it has meanings of its own for others ("/*").
 func (a *apiRouter) routes(authenticate authenticate, endpoints []endpoint) fasthttp.RequestHandler {
 	r := router.New()
 	r.RedirectTrailingSlash = false

@@ -2,18 +2,16 @@ package api
 
 import (
 	"cmp"
-	"fmt"
+
 	"log/slog"
 	"net"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
 	"shunt/api/admin"
-	"shunt/api/docs"
 	"shunt/api/limit"
 	"shunt/api/ops"
 	"shunt/api/page"
@@ -23,7 +21,8 @@ import (
 	"shunt/engine"
 )
 
-// Server is the HTTP front end: the public address, the admin address, and the socket of local commands.
+// Server is the HTTP front end: the public address, the admin address, and the socket of local
+// commands.
 type Server struct {
 	engine   *engine.Engine
 	accounts *account.Accounts
@@ -35,7 +34,6 @@ type Server struct {
 
 	auth         *authenticator
 	limiter      *limiter
-	hsts         hsts
 	metrics      *admin.Metrics
 	adminAddress *admin.Address
 	accountCalls *accountCalls
@@ -44,19 +42,16 @@ type Server struct {
 	live         liveCalls
 	panics       panicLog
 
-	redirects    *redirect.Redirector
-	pages        pages
-	scratch      sync.Pool            // of *scratch
-	rootRedirect string               // empty: a page
-	docs         func() docs.Document // the reference page; made when it is first asked for
-	cores        *turnstile.Turnstile // what keeps a core busy
-	heavy        heavyCalls
-	previews     *turnstile.Turnstile // reads of the store by previews
-	qrCodes      *turnstile.Turnstile // QR codes that are drawn
-	router       *apiRouter
-	bodyLimits   *bodyLimits
-	publicRoutes fasthttp.RequestHandler
-	localRoutes  fasthttp.RequestHandler
+	redirects   *redirect.Redirector
+	pages       pages
+	previews    *previews
+	qrCodes     *qrCodes
+	front       *front
+	cores       *turnstile.Turnstile // for all that keeps a core busy
+	heavy       heavyCalls
+	router      *apiRouter
+	bodyLimits  *bodyLimits
+	localRoutes fasthttp.RequestHandler
 
 	connections          wire.Counts // public ones
 	public, local, admin *wire.Group
@@ -77,7 +72,7 @@ func NewServer(o Options) (*Server, error) {
 			Header: cmp.Or(o.ClientIPHeader, fasthttp.HeaderXForwardedFor),
 		},
 		pages: pages{page.New(checked.site, docsPath)},
-		log:   cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: o.Now, rootRedirect: checked.rootRedirect,
+		log:   cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: o.Now,
 		drain: wire.NewDrain(),
 	}
 	s.buildRedirects(o)
@@ -85,14 +80,13 @@ func NewServer(o Options) (*Server, error) {
 	s.buildCallers(o)
 	s.buildCalls(o)
 	s.buildAdmin(o, checked.adminHosts)
-	s.buildRoutes(o, checked.cors)
+	s.buildRoutes(o, checked)
 	s.buildListeners(o)
 	return s, nil
 }
 
 // buildRedirects builds what answers requests for codes.
 func (s *Server) buildRedirects(o Options) {
-	s.scratch.New = func() any { return &scratch{buf: make([]byte, 0, scratchBytes)} }
 	if o.Blocks != nil {
 		s.targets.Blocked = &o.Blocks.list
 	}
@@ -101,7 +95,7 @@ func (s *Server) buildRedirects(o Options) {
 
 // buildBounds builds what bounds how much runs at once.
 func (s *Server) buildBounds() {
-	s.cores, s.previews, s.qrCodes = newCores(), newPreviews(), newQRCodes()
+	s.cores = newCores()
 	s.accounts.ShareCores(s.cores)
 	s.calls = s.newCalls()
 	s.heavy = heavyCalls{s.calls}
@@ -137,9 +131,6 @@ func (s *Server) buildCallers(o Options) {
 	}
 	s.limiter = &limiter{rules: limit.New(o.RateLimits, s.now.time()), proxies: &s.proxies, now: s.now}
 	s.panics.out = s.log
-	if o.HSTSMaxAge > 0 {
-		s.hsts = hsts(fmt.Sprintf("max-age=%d", int64(o.HSTSMaxAge/time.Second)))
-	}
 }
 
 // buildCalls builds what answers the calls of the API.
@@ -150,7 +141,6 @@ func (s *Server) buildCalls(o Options) {
 	}
 	s.live = liveCalls{Places: newLivePlaces(), ending: make(chan struct{}), calls: s.calls, log: s.log}
 	s.linkCalls = &linkCalls{calls: s.calls, heavy: &s.heavy, limiter: s.limiter, ending: s.live.ending, log: s.log}
-	s.docs = sync.OnceValue(func() docs.Document { return docs.Page(s.baseURL) })
 }
 
 // buildAdmin builds what the admin address shows.
@@ -161,17 +151,25 @@ func (s *Server) buildAdmin(o Options, hosts admin.Hosts) {
 }
 
 // buildRoutes builds what takes a request to its endpoint.
-func (s *Server) buildRoutes(o Options, cors cors) {
+func (s *Server) buildRoutes(o Options, checked checkedOptions) {
+	peeker := &peeker{redirects: s.redirects, limiter: s.limiter, pages: s.pages, now: s.now}
+	s.previews = newPreviews(peeker, o.Engine, s.log)
+	s.qrCodes = newQRCodes(peeker, s.baseURL, s.log, s.cores)
+	public := newPublicPages(s.baseURL, checked.rootRedirect, s.redirects, s.previews, s.qrCodes)
 	s.bodyLimits = newBodyLimits(s.auth, s.endpoints())
-	s.router = &apiRouter{limiter: s.limiter, metrics: s.metrics, cors: cors, log: s.log, page: s.servePath}
-	s.publicRoutes = s.router.routes(s.auth.overNetwork, s.endpoints())
+	s.router = &apiRouter{limiter: s.limiter, metrics: s.metrics, cors: checked.cors, log: s.log, page: public.serve}
+	s.front = &front{
+		redirects: s.redirects, proxies: &s.proxies, limiter: s.limiter, pages: s.pages, hsts: newHSTS(o.HSTSMaxAge), now: s.now,
+		panics: &s.panics, drain: s.drain, routes: s.router.routes(s.auth.overNetwork, s.endpoints()),
+	}
+	s.front.scratch.New = newScratch
 	operator := &operator{operations: o.Operations, engine: o.Engine, ending: s.live.ending, log: s.log}
 	s.localRoutes = s.router.routes(s.auth.overSocket, append(s.endpoints(), operator.endpoints()...))
 }
 
 // buildListeners builds the four ways in.
 func (s *Server) buildListeners(o Options) {
-	s.public = s.newGroup(s.handlePublic, s.publicLimits(o))
+	s.public = s.newGroup(s.front.handle, s.publicLimits(o))
 	s.insecure = s.newGroup(s.handled(newUpgrader(s.baseURL, s.pages, o.ACMEChallenges).answer), s.redirectLimits(o))
 	s.local = s.newGroup(s.handled(s.localRoutes), wire.Limits{Connections: maxOperators})
 	s.local.MaxBody = s.bodyLimits.overSocket
@@ -207,15 +205,16 @@ func (s *Server) redirectLimits(o Options) wire.Limits {
 // timeOf returns when the request was taken.
 func (s *Server) timeOf(ctx *fasthttp.RequestCtx) time.Time { return s.now.of(ctx) }
 
-// ServePublic serves redirects and the API on ln until Shutdown. ln may be a TLS listener. It may be called for
-// several listeners.
+// ServePublic serves redirects and the API on ln until Shutdown. ln may be a TLS listener. It may
+// be called for several listeners.
 func (s *Server) ServePublic(ln net.Listener) error { return s.public.Serve(ln) }
 
-// ServeLocal serves the API to local commands on ln until Shutdown. Whoever can connect is trusted with everything:
-// ln is a Unix socket that only the owner of the data folder can open, or in memory.
+// ServeLocal serves the API to local commands on ln until Shutdown. Every client is trusted with
+// everything: ln is a Unix socket that only the owner of the data folder can open, or in memory.
 func (s *Server) ServeLocal(ln net.Listener) error { return s.local.Serve(ln) }
 
-// ServeAdmin serves /metrics, /healthz, /readyz and maybe /debug/pprof on ln until Shutdown. It asks for no token.
+// ServeAdmin serves /metrics, /healthz, /readyz and maybe /debug/pprof on ln until Shutdown. It
+// requires no token.
 func (s *Server) ServeAdmin(ln net.Listener) error { return s.admin.Serve(ln) }
 
 // ServeRedirects redirects everything that comes to ln to BaseURL, until Shutdown, except for ACME
@@ -223,7 +222,7 @@ func (s *Server) ServeAdmin(ln net.Listener) error { return s.admin.Serve(ln) }
 func (s *Server) ServeRedirects(ln net.Listener) error { return s.insecure.Serve(ln) }
 
 // handled returns handle with what every request passes: a panic is logged and answered, and while
-// the server drains, answers close their connections. handlePublic does so itself, which saves a
+// the server drains, answers close their connections. front.handle does so itself, which saves a
 // redirect one call.
 func (s *Server) handled(handle fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {

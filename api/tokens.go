@@ -19,7 +19,7 @@ type tokenObject struct {
 	CreatedAt  time.Time       `json:"created_at"`
 	ExpiresAt  *time.Time      `json:"expires_at"`
 	LastUsedAt *time.Time      `json:"last_used_at"`    // to the minute after a crash
-	Token      string          `json:"token,omitempty"` // only in the answer that made it
+	Token      string          `json:"token,omitempty"` // only in the answer to POST /tokens
 }
 
 func newTokenObject(t account.Token) tokenObject {
@@ -33,7 +33,7 @@ func newTokenObject(t account.Token) tokenObject {
 	return o
 }
 
-// tokenFields are the fields of POST /tokens. What they may hold, account decides.
+// tokenFields are the fields of POST /tokens. Package account checks their values.
 var tokenFields = map[string]jsonbody.Reader[account.TokenDraft]{
 	"name": func(d *account.TokenDraft, value json.RawMessage) (err error) {
 		d.Name, err = jsonbody.String(value)
@@ -53,8 +53,9 @@ var tokenFields = map[string]jsonbody.Reader[account.TokenDraft]{
 	},
 }
 
-// Limits of POST /tokens: what is under way holds up every other change of accounts, for as long as it takes to read the thousand
-// tokens that the caller may have. Above all, whoever has stolen a token must not keep others from revoking it.
+// Limits of POST /tokens: a request under way holds up every other change of accounts for as long
+// as it takes to read the thousand tokens that the caller may have. Above all, a thief with a
+// stolen token must not be able to block its revocation.
 const (
 	maxIssues       = 32
 	maxIssuesCaller = 4
@@ -87,7 +88,8 @@ func (a *accountCalls) issueToken(ctx *fasthttp.RequestCtx, caller account.Calle
 	return writeJSON(ctx, fasthttp.StatusCreated, o)
 }
 
-// listTokens is GET /tokens. A user has at most account.MaxTokens live ones, so the list has one page.
+// listTokens is GET /tokens. A user has at most account.MaxTokens live ones, so the list has one
+// page.
 func (a *accountCalls) listTokens(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	if err := noParameters(ctx); err != nil {
 		return err

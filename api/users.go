@@ -51,7 +51,7 @@ func (a *accountCalls) readMe(ctx *fasthttp.RequestCtx, caller account.Caller) e
 	return writeJSON(ctx, fasthttp.StatusOK, newMeObject(caller, a.baseURL))
 }
 
-// userFields are the fields of POST and PATCH /users. What they may hold, account decides.
+// userFields are the fields of POST and PATCH /users. Package account checks their values.
 var userFields = map[string]jsonbody.Reader[account.UserEdit]{
 	"email": func(e *account.UserEdit, value json.RawMessage) error {
 		email, err := jsonbody.String(value)
@@ -82,7 +82,8 @@ func readUser(ctx *fasthttp.RequestCtx) (edit account.UserEdit, err error) {
 	return edit, err
 }
 
-// addUser is POST /users. Without a role it makes a member; without a password one who cannot log in.
+// addUser is POST /users. Without a role the user is a member; without a password the user cannot
+// log in.
 func (a *accountCalls) addUser(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	asked, err := readUser(ctx)
 	if err != nil {
@@ -146,9 +147,10 @@ func (a *accountCalls) editUser(ctx *fasthttp.RequestCtx, caller account.Caller)
 // keepLinks is the one value of the parameter links of DELETE /users/{id}.
 const keepLinks = "keep"
 
-// removeUser is DELETE /users/{id}. Links outlive their owner only if the caller says so, with links=keep: they go on
-// redirecting and counting under the owner's number, which is nobody else's ever, and admins reach them by owner=ID.
-// (Handing them over would leave the owner's figures, which are kept by owner, behind.)
+// removeUser is DELETE /users/{id}. Links outlive their owner only if the caller says so with
+// links=keep: they go on redirecting and counting under the owner's number, which no other user
+// ever gets, and admins reach them by owner=ID. (A transfer to another user would lose the owner's
+// figures, which are kept by owner.)
 func (a *accountCalls) removeUser(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	keep, err := linksKept(ctx)
 	if err != nil {
@@ -159,7 +161,7 @@ func (a *accountCalls) removeUser(ctx *fasthttp.RequestCtx, _ account.Caller) er
 		return err
 	}
 	err = a.accounts.RemoveUser(id, func(ctx context.Context) (settle func(gone bool), err error) {
-		if keep { // then links that are being made at this moment stay, too
+		if keep { // then links that are being made at this moment stay too
 			return func(bool) {}, nil
 		}
 		if settle, err = a.engine.RetireOwner(ctx, id); errors.Is(err, engine.ErrOverloaded) {

@@ -47,7 +47,7 @@ var (
 	descStandby      = desc("journal_standby", "1 while hits go to files in memory because the journal's disk does not answer.")
 	descFlushSeconds = desc("flush_duration_seconds", "Duration of flushes of counters and sketches to the store.")
 	descFlushErrors  = desc("flush_errors_total", "Flushes that failed. They are retried.")
-	descReduced      = desc("flushes_reduced_total", "Flushes that were too large and left out the breakdowns of hits.")
+	descReduced      = desc("flushes_reduced_total", "Flushes that were too large and left out breakdowns, or visitors too.")
 	descLost         = desc("hit_parts_lost_total", "Parts of hits dropped because memory was full. A lost count stays in the live counter until the next start.", "part")
 	descLastFlush    = desc("last_flush_timestamp_seconds", "Time of the end of the last flush, in Unix seconds.")
 )
