@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"strings"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -201,9 +200,6 @@ func (s *Server) redirectLimits(o Options) wire.Limits {
 	lim.PerAddress = min(lim.PerAddress, RedirectConnections/8)
 	return lim
 }
-
-// timeOf returns when the request was taken.
-func (s *Server) timeOf(ctx *fasthttp.RequestCtx) time.Time { return s.now.of(ctx) }
 
 // ServePublic serves redirects and the API on ln until Shutdown. ln may be a TLS listener. It may
 // be called for several listeners.
