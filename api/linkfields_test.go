@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"shunt/api/client"
 	"shunt/api/ops"
@@ -308,4 +309,87 @@ func TestTheGoClientKeepsEveryField(t *testing.T) {
 func alikeJSON(a, b string) bool {
 	var x, y any
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// A linkState is a reason why a link does not redirect.
+type linkState struct {
+	name   string
+	field  string // what a link that works is patched with, in JSON, after one hit; empty: see blocked
+	status int    // of the redirect, preview and QR code
+	page   string // a part of the page of all three
+}
+
+// linkStates are in the contract's order: the first that applies decides.
+var linkStates = []linkState{
+	{name: "blocked", status: 403, page: "block"}, // its target is on the block list
+	{"expired", `"expires_at":"2026-01-02T03:05:00Z"`, 410, "expired"},
+	{"exhausted", `"max_hits":1`, 410, "limit of uses"},
+}
+
+// statesOf returns the linkStates whose bits are set.
+func statesOf(bits int) (states []linkState) {
+	for i, s := range linkStates {
+		if bits>>i&1 != 0 {
+			states = append(states, s)
+		}
+	}
+	return states
+}
+
+func TestTheFirstStateDecidesForRedirectPreviewAndQRCode(t *testing.T) {
+	st := newSite(t, func(o *Options) { o.Blocks = openBlockFile(t, writeTo(t, "list", []byte("b.example\n")), o.Logger) })
+	if _, err := st.targets.Blocked.Replace(nil); err != nil { // until the links are made
+		t.Fatal(err)
+	}
+	for bits := range 1 << len(linkStates) {
+		code, host, patch := fmt.Sprint("c", bits), "a.example", []string{`"title":"t"`}
+		for _, s := range statesOf(bits) {
+			if s.name == "blocked" {
+				host = "b.example"
+			} else {
+				patch = append(patch, s.field)
+			}
+		}
+		st.shorten(fmt.Sprintf(`{"url":"http://%s/","alias":"%s","forward_query":true}`, host, code))
+		st.get("/"+code, browser)
+		if r := st.call("PATCH", "/links/"+code, "{"+strings.Join(patch, ",")+"}"); r.status != 200 {
+			t.Fatalf("%s: got %d %s", patch, r.status, r.body)
+		}
+	}
+	st.now.Add((2 * time.Minute).Milliseconds())
+	if _, err := st.targets.Blocked.Replace([]byte("b.example\n")); err != nil {
+		t.Fatal(err)
+	}
+	for bits := range 1 << len(linkStates) {
+		want := linkState{name: "active", status: 302}
+		if states := statesOf(bits); len(states) > 0 {
+			want = states[0]
+		}
+		st.wantVerdict(fmt.Sprint("c", bits), want)
+	}
+}
+
+// wantVerdict expects what a redirect, a preview and a QR code of a link get, and its state.
+func (st *site) wantVerdict(code string, want linkState) {
+	st.t.Helper()
+	st.wantState(code, want.name)
+	for _, suffix := range []string{"", "+", ".svg", ".png"} {
+		status := want.status
+		if suffix != "" && status == 302 {
+			status = 200
+		}
+		if r := st.get("/"+code+suffix, browser); r.status != status || !strings.Contains(r.body, want.page) {
+			st.t.Errorf("%s: GET /%s%s: got %d %s, want %d and a page with %q", want.name, code, suffix, r.status, r.body, status, want.page)
+		}
+	}
+	if r := send(st.t, st.publicAt, "POST", requestText("POST", "/"+code, "")); r.status != 405 {
+		st.t.Errorf("%s: POST: got %d, want 405 before all else", want.name, r.status)
+	}
+	status := want.status
+	if want.name == "active" || want.name == "exhausted" { // a query that is too long counts before the cap
+		status = 414
+	}
+	if r := st.get("/"+code+"?"+strings.Repeat("x", 8<<10), browser); r.status != status {
+		st.t.Errorf("%s: a query that is too long: got %d, want %d", want.name, r.status, status)
+	}
 }

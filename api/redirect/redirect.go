@@ -93,8 +93,7 @@ func (r *Redirector) follow(buf []byte, l engine.Link, q *Request) (Answer, []by
 		query = q.Query
 	}
 	buf = appendLocation(buf, l.Target(), query)
-	facts := Facts{Blocked: r.blocks.Blocks(buf), Expired: l.Expired(q.NowMs)}
-	if o := facts.Verdict(); o != Redirected {
+	if o := r.factsOf(l, buf, q.NowMs).Verdict(); o != Redirected {
 		return r.miss(o), buf
 	}
 	if len(buf) > maxLocationBytes {

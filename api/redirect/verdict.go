@@ -2,11 +2,56 @@ package redirect
 
 import "shunt/engine"
 
+// An Outcome is how a request for a code ends.
+type Outcome uint8
+
+const (
+	Redirected Outcome = iota
+	UnknownCode
+	Expired
+	Exhausted
+	StillLoading
+	WrongMethod
+	LocationTooLong
+	TooManyMisses // an unknown code, of a client who has asked for too many: the front door decides that
+	TargetBlocked
+	NumOutcomes
+)
+
+// outcomes is the table of outcomes. An outcome's page is in package page.
+var outcomes = [NumOutcomes]struct {
+	reason string       // the label of redirect_misses_total; empty: not counted there
+	state  engine.State // of a link whose verdict is the outcome; empty: not a verdict on a link
+}{
+	Redirected:      {"", engine.StateActive},
+	UnknownCode:     {"not_found", ""},
+	Expired:         {"expired", engine.StateExpired},
+	Exhausted:       {"exhausted", engine.StateExhausted},
+	StillLoading:    {"loading", ""},
+	WrongMethod:     {"method", ""},
+	LocationTooLong: {"too_long", ""},
+	TooManyMisses:   {"", ""}, // counted as UnknownCode
+	TargetBlocked:   {"blocked", engine.StateBlocked},
+}
+
+// Reason returns the label of o in redirect_misses_total, or "" if o has none.
+func (o Outcome) Reason() string { return outcomes[o].reason }
+
+// State returns the state of a link whose verdict is o.
+func (o Outcome) State() engine.State { return outcomes[o].state }
+
 // Facts are what decides about a link at a moment.
 type Facts struct {
 	Blocked   bool // the target, together with the query that it is asked with, is on the block list
 	Expired   bool
 	Exhausted bool // the cap of hits is used up
+}
+
+// factsOf returns the facts about link l, but for Exhausted: a redirect learns that from Hit, because a
+// cap must be exact. location is the target with the query that is forwarded, because the block list
+// may match both together.
+func (r *Redirector) factsOf(l engine.Link, location []byte, nowMs int64) Facts {
+	return Facts{Blocked: r.blocks.Blocks(location), Expired: l.Expired(nowMs)}
 }
 
 // Verdict is the one order in which facts count: for redirects, previews, QR codes and the state of
@@ -50,7 +95,8 @@ func (r *Redirector) Peek(code []byte, nowMs int64) (Peeked, Outcome) {
 		return Peeked{}, r.unknown(code).Outcome
 	}
 	defer l.Release()
-	facts := Facts{Blocked: r.blocks.Blocks(l.Target()), Expired: l.Expired(nowMs), Exhausted: r.engine.UsedUp(l)}
+	facts := r.factsOf(l, l.Target(), nowMs)
+	facts.Exhausted = r.engine.UsedUp(l)
 	if o := facts.Verdict(); o != Redirected {
 		return Peeked{}, o
 	}
