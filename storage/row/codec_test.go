@@ -239,7 +239,7 @@ func TestPositionsAndMarksAreReadAsTheyWereWritten(t *testing.T) {
 func TestMalformedValuesAreRefusedAsCorrupt(t *testing.T) {
 	for name, c := range map[string]struct{ codec, value string }{
 		"hot of a newer format":          {"hot", "02 00 05 07"},
-		"hot with an unknown flag":       {"hot", "01 40 05 07"},
+		"hot with an unknown flag":       {"hot", "01 80 05 07"},
 		"hot with a padded id":           {"hot", "01 00 8500 07"},
 		"hot with an owner over 32 bits": {"hot", "01 00 05 8080808010"},
 		"hot without an id":              {"hot", "01 00"},
