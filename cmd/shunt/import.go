@@ -17,6 +17,7 @@ import (
 
 	"shunt/api/client"
 	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/linkflags"
 	"shunt/cmd/shunt/settings"
 	"shunt/engine"
 	"shunt/engine/plural"
@@ -46,10 +47,11 @@ func newImport(stdout, stderr io.Writer) *cobra.Command {
 		Use:   "import FILE",
 		Short: "Import links made elsewhere",
 		Long: `Import links with their codes, times and hits. FILE has one JSON object per line, as 'shunt export'
-prints them; - is standard input. A line needs code and url, and may have redirect_status, created_at,
-updated_at, expires_at, max_hits, title, tags, forward_query and hits. Exports, and files whose first
-line is newer than the last, have the newest link first: they are imported from the last line to the
-first, so that lists have the same order.
+prints them; - is standard input. A line needs code and url, and may have created_at, updated_at, hits
+and the other fields of a link:
+` + linkflags.APINames() + `
+Exports, and files whose first line is newer than the last, have the newest link first: they are
+imported from the last line to the first, so that lists have the same order.
 
 A refused line is reported on standard error with its number, stops no other line, and makes the exit
 code 1. A link that already exists with the same fields is not changed, so the command can be run

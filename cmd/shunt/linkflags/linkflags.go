@@ -159,3 +159,14 @@ func Names() string {
 	}
 	return fmt.Sprintf("%s or %s", strings.Join(names[:len(names)-1], ", "), names[len(names)-1])
 }
+
+// APINames returns the names that the fields have in the API, but for the target's.
+func APINames() string {
+	var names []string
+	for _, f := range Fields {
+		if f.Name != "url" {
+			names = append(names, f.Name)
+		}
+	}
+	return strings.Join(names, ", ") + "."
+}
