@@ -8,17 +8,21 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"shunt/api/docs"
+	"shunt/api/ops"
+	"shunt/engine"
 )
 
 // An answer and a request that are as documented; each fault below changes one thing of them.
-const (
-	aLink = `{"code":"hello","short_url":"https://sho.rt/hello","url":"https://example.org/","redirect_status":302,"state":"active",` +
-		`"owner":1,"created_at":"2026-11-21T12:00:00Z","updated_at":"2026-11-21T12:00:00Z","expires_at":null,"max_hits":null,` +
-		`"title":"","tags":[],"forward_query":false,"hits":0}`
-	aProblem = `{"type":"urn:shunt:problem:alias_taken","title":"The alias is taken","status":409,"detail":"d","code":"alias_taken"}`
-)
+var aLink = string((&ops.Link{ShortURL: "https://sho.rt/hello", Detail: engine.Detail{
+	Code: "hello", Target: "https://example.org/", RedirectStatus: 302, State: engine.StateActive, Owner: 1,
+	CreatedAt: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), UpdatedAt: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+}}).AppendJSON(nil))
+
+const aProblem = `{"type":"urn:shunt:problem:alias_taken","title":"The alias is taken","status":409,"detail":"d","code":"alias_taken"}`
+
 
 func createdExchange() *exchanged {
 	return &exchanged{
