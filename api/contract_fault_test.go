@@ -23,7 +23,6 @@ var aLink = string((&ops.Link{ShortURL: "https://sho.rt/hello", Detail: engine.D
 
 const aProblem = `{"type":"urn:shunt:problem:alias_taken","title":"The alias is taken","status":409,"detail":"d","code":"alias_taken"}`
 
-
 func createdExchange() *exchanged {
 	return &exchanged{
 		method: "POST", target: "/api/v1/shorten", request: []byte(`{"url":"https://example.org/","title":null,"redirect_status":null}`),
