@@ -54,6 +54,7 @@ var fieldCases = map[string]fieldCase{
 		invalid: map[string]string{`["a","a"]`: "tags[1]:duplicate", `[""]`: "tags[0]:required", `"a"`: "tags:type", `[null]`: "tags:type"},
 	},
 	"forward_query": flagCase("forward_query"),
+	"disabled":      flagCase("disabled"),
 }
 
 // flagCase is the case of a field that is true or false.
@@ -322,6 +323,7 @@ type linkState struct {
 // linkStates are in the contract's order: the first that applies decides.
 var linkStates = []linkState{
 	{name: "blocked", status: 403, page: "block"}, // its target is on the block list
+	{"disabled", `"disabled":true`, 410, "disabled"},
 	{"expired", `"expires_at":"2026-01-02T03:05:00Z"`, 410, "expired"},
 	{"exhausted", `"max_hits":1`, 410, "limit of uses"},
 }

@@ -12,6 +12,7 @@ type State string
 
 const (
 	StateActive    State = "active"
+	StateDisabled  State = "disabled"
 	StateExpired   State = "expired"
 	StateExhausted State = "exhausted"
 	StateBlocked   State = "blocked" // for whoever knows the block list: the engine does not
@@ -60,6 +61,9 @@ func (r *Record) SetRedirectStatus(status int) bool {
 // SetForwardQuery sets whether the query string after the code is put onto the target.
 func (r *Record) SetForwardQuery(forward bool) { r.setFlag(FlagForwardQuery, forward) }
 
+// SetDisabled sets whether the link is switched off.
+func (r *Record) SetDisabled(disabled bool) { r.setFlag(index.FlagDisabled, disabled) }
+
 func (r *Record) setFlag(f Flags, on bool) {
 	r.Hot.Flags &^= f
 	if on {
@@ -83,6 +87,7 @@ type Detail struct {
 	Target         string
 	RedirectStatus int
 	ForwardQuery   bool
+	Disabled       bool
 	State          State
 	ExpiresAt      time.Time // zero: never
 	MaxHits        uint64    // 0: no cap
@@ -104,6 +109,7 @@ type Draft struct {
 	Target         string
 	RedirectStatus int // 0: 302
 	ForwardQuery   bool
+	Disabled       bool
 	ExpiresAt      time.Time // zero: never
 	MaxHits        uint64    // 0: no cap
 	Title          string
@@ -134,6 +140,7 @@ func (d *Draft) record(now time.Time) (Record, error) {
 		return Record{}, InvalidError{{Field: "redirect_status", Code: "not_supported", Message: "must be 301, 302, 307 or 308"}}
 	}
 	rec.SetForwardQuery(d.ForwardQuery)
+	rec.SetDisabled(d.Disabled)
 	rec.SetExpiry(d.ExpiresAt)
 	if i := d.Import; i != nil {
 		rec.Cold.CreatedAtMs, rec.Cold.ImportedHits = i.CreatedAt.UnixMilli(), i.Hits
@@ -176,7 +183,7 @@ func detailOf(r *Record, hits uint64, now time.Time) Detail {
 	d := Detail{
 		Code: r.Hot.Code, ID: r.Hot.ID, Owner: r.Hot.Owner, Target: r.Hot.Target,
 		RedirectStatus: r.Hot.Flags.RedirectStatus(), ForwardQuery: r.Hot.Flags&FlagForwardQuery != 0,
-		State: StateActive, MaxHits: r.Hot.MaxHits,
+		Disabled: r.Hot.Flags.Disabled(), State: StateActive, MaxHits: r.Hot.MaxHits,
 		CreatedAt: time.UnixMilli(r.Cold.CreatedAtMs).UTC(),
 		UpdatedAt: time.UnixMilli(max(r.Cold.UpdatedAtMs, r.Cold.CreatedAtMs)).UTC(),
 		Version:   r.Cold.Version, ImportedHits: r.Cold.ImportedHits, Title: r.Cold.Title, Tags: r.Cold.Tags,
@@ -186,6 +193,8 @@ func detailOf(r *Record, hits uint64, now time.Time) Detail {
 		d.ExpiresAt = time.UnixMilli(r.Hot.ExpiresAtMs).UTC()
 	}
 	switch {
+	case d.Disabled:
+		d.State = StateDisabled
 	case r.Hot.ExpiresAtMs != 0 && now.UnixMilli() >= r.Hot.ExpiresAtMs:
 		d.State = StateExpired
 	case r.Hot.MaxHits != 0 && d.Hits >= r.Hot.MaxHits:

@@ -37,6 +37,7 @@ type Link struct {
 	Title          string    `json:"title"`
 	Tags           []string  `json:"tags"`
 	ForwardQuery   bool      `json:"forward_query"`
+	Disabled       bool      `json:"disabled"`
 	Hits           uint64    `json:"hits"`
 	// Unique is the number of different visitors; nil if it was not asked for.
 	Unique *uint64 `json:"unique,omitempty"`
@@ -64,6 +65,7 @@ type Draft struct {
 	Title          string    `json:"title,omitempty"`
 	Tags           []string  `json:"tags,omitempty"`
 	ForwardQuery   bool      `json:"forward_query,omitempty"`
+	Disabled       bool      `json:"disabled,omitempty"` // it does not redirect until an Edit resets this
 }
 
 // An Edit says what Update changes: a JSON merge patch (RFC 7396). A field that is left out stays
@@ -78,6 +80,7 @@ type Edit struct {
 	Title          Field[string]    `json:"title,omitzero"`
 	Tags           Field[[]string]  `json:"tags,omitzero"` // all of them
 	ForwardQuery   Field[bool]      `json:"forward_query,omitzero"`
+	Disabled       Field[bool]      `json:"disabled,omitzero"`
 }
 
 // Shorten makes a link, which is on disk when it returns. If the caller already has a link with the

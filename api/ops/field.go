@@ -64,7 +64,7 @@ var table = []row{
 		write: func(dst []byte, l *Link) []byte { return strconv.AppendInt(dst, int64(l.RedirectStatus), 10) },
 	},
 	{
-		name: "state", imported: skip, fixed: "is read-only; it follows from expires_at, max_hits, hits and the block list",
+		name: "state", imported: skip, fixed: "is read-only; it follows from disabled, expires_at, max_hits, hits and the block list",
 		write: func(dst []byte, l *Link) []byte { return appendString(dst, string(l.State)) },
 	},
 	{
@@ -119,6 +119,9 @@ var table = []row{
 	flagField("forward_query", (*engine.Record).SetForwardQuery,
 		func(d *engine.Draft) *bool { return &d.ForwardQuery },
 		func(l *engine.Detail) bool { return l.ForwardQuery }),
+	flagField("disabled", (*engine.Record).SetDisabled,
+		func(d *engine.Draft) *bool { return &d.Disabled },
+		func(l *engine.Detail) bool { return l.Disabled }),
 	{
 		name: "hits", imported: readHits, fixed: readOnly, // not compared, because it changes here
 		write: func(dst []byte, l *Link) []byte { return strconv.AppendUint(dst, l.Hits, 10) },

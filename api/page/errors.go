@@ -17,6 +17,8 @@ var errorTexts = [redirect.NumOutcomes]struct {
 }{
 	redirect.UnknownCode: {problem.NotFound, "This link does not exist", "There is no link at this address.",
 		"Check the address: upper and lower case matter. If somebody gave you this link, ask them for the right one."},
+	redirect.Disabled: {problem.Gone, "This link is disabled", "The owner of this link has disabled it.",
+		"Ask whoever gave you this link for a new one."},
 	redirect.Expired: {problem.Gone, "This link has expired", "This link expired and no longer works.",
 		"Ask whoever gave you this link for a new one."},
 	redirect.Exhausted: {problem.Gone, "This link is used up", "This link has reached its limit of uses.",

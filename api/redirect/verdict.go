@@ -8,6 +8,7 @@ type Outcome uint8
 const (
 	Redirected Outcome = iota
 	UnknownCode
+	Disabled
 	Expired
 	Exhausted
 	StillLoading
@@ -25,6 +26,7 @@ var outcomes = [NumOutcomes]struct {
 }{
 	Redirected:      {"", engine.StateActive},
 	UnknownCode:     {"not_found", ""},
+	Disabled:        {"disabled", engine.StateDisabled},
 	Expired:         {"expired", engine.StateExpired},
 	Exhausted:       {"exhausted", engine.StateExhausted},
 	StillLoading:    {"loading", ""},
@@ -43,6 +45,7 @@ func (o Outcome) State() engine.State { return outcomes[o].state }
 // Facts are what decides about a link at a moment.
 type Facts struct {
 	Blocked   bool // the target, together with the query that it is asked with, is on the block list
+	Disabled  bool
 	Expired   bool
 	Exhausted bool // the cap of hits is used up
 }
@@ -51,7 +54,7 @@ type Facts struct {
 // cap must be exact. location is the target with the query that is forwarded, because the block list
 // may match both together.
 func (r *Redirector) factsOf(l engine.Link, location []byte, nowMs int64) Facts {
-	return Facts{Blocked: r.blocks.Blocks(location), Expired: l.Expired(nowMs)}
+	return Facts{Blocked: r.blocks.Blocks(location), Disabled: l.Flags().Disabled(), Expired: l.Expired(nowMs)}
 }
 
 // Verdict is the one order in which facts count: for redirects, previews, QR codes and the state of
@@ -60,6 +63,8 @@ func (f Facts) Verdict() Outcome {
 	switch {
 	case f.Blocked:
 		return TargetBlocked
+	case f.Disabled:
+		return Disabled
 	case f.Expired:
 		return Expired
 	case f.Exhausted:
@@ -72,6 +77,7 @@ func (f Facts) Verdict() Outcome {
 func (r *Redirector) State(d *engine.Detail) engine.State {
 	return Facts{
 		Blocked:   r.blocks.Blocks([]byte(d.Target)),
+		Disabled:  d.Disabled,
 		Expired:   d.State == engine.StateExpired,
 		Exhausted: d.State == engine.StateExhausted,
 	}.Verdict().State()

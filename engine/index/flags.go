@@ -10,10 +10,11 @@ const (
 	FlagExpires      Flags = 1 << 3 // ExpiresAtMs is set
 	FlagCapped       Flags = 1 << 4 // MaxHits is set
 	FlagTombstone    Flags = 1 << 5 // deleted: the code stays taken, DeletedAtMs is set, there is no target
+	FlagDisabled     Flags = 1 << 6 // the owner has switched the link off
 
 	// DurableFlags are those of hot records. A store may refuse any other bit. One that is added here
 	// must bring no field with it that a hot record of the present format does not have.
-	DurableFlags = flagStatusMask | FlagForwardQuery | FlagExpires | FlagCapped | FlagTombstone
+	DurableFlags = flagStatusMask | FlagForwardQuery | FlagExpires | FlagCapped | FlagTombstone | FlagDisabled
 
 	// FlagCountsAtOnce is in memory only: hits raise the counter themselves, as those of capped
 	// links do.
@@ -36,6 +37,9 @@ func StatusFlags(status int) (f Flags, ok bool) {
 // CountAtOnce reports whether hits raise the counter themselves: the link has a cap, or is about to
 // get one.
 func (f Flags) CountAtOnce() bool { return f&(FlagCapped|FlagCountsAtOnce) != 0 }
+
+// Disabled reports whether the owner has switched the link off.
+func (f Flags) Disabled() bool { return f&FlagDisabled != 0 }
 
 // RedirectStatus returns the HTTP status that the link answers with: 301, 302, 307 or 308.
 func (f Flags) RedirectStatus() int { return redirectStatuses[f&flagStatusMask] }

@@ -43,6 +43,8 @@ var Fields = []Field{
 		last(readStatus), func(l *client.Link) string { return strconv.Itoa(l.RedirectStatus) }},
 	{"forward-query", "forward_query", "bool", "pass the query string after the code on to the target", "", "--forward-query=false: do not",
 		last(readYes), func(l *client.Link) string { return strconv.FormatBool(l.ForwardQuery) }},
+	{"disable", "disabled", "bool", "answer 410 instead of redirecting", "", "--disable=false: redirect again",
+		last(readYes), func(l *client.Link) string { return strconv.FormatBool(l.Disabled) }},
 }
 
 var redirectStatuses = []string{"301", "302", "307", "308"}
