@@ -55,11 +55,9 @@ var rooms = map[string]room{
 	module + "engine/internal/hash":       {knows: nothing, users: []string{module + "engine", module + "engine/"}},
 	module + "engine/internal/invariants": {knows: nothing, users: []string{module + "engine", module + "engine/"}},
 	module + "engine/internal/limits":     {knows: nothing, users: []string{module + "engine", module + "engine/"}},
-	module + "engine/internal/mmap": {knows: nothing, users: []string{
-		module + "engine", module + "engine/index", module + "engine/journal",
-	}},
-	module + "engine/invalid": {knows: nothing},
-	module + "engine/plural":  {knows: nothing},
+	module + "engine/internal/mmap":       {knows: nothing, users: []string{module + "engine/index", module + "engine/journal"}},
+	module + "engine/invalid":             {knows: nothing},
+	module + "engine/plural":              {knows: nothing},
 	module + "engine/index": {knows: []string{
 		module + "engine/internal/hash", module + "engine/internal/invariants", module + "engine/internal/limits",
 		module + "engine/internal/mmap", module + "engine/invalid",
