@@ -6,7 +6,6 @@ import (
 	"sync"
 	"syscall"
 
-	"shunt/engine/internal/mmap"
 	"shunt/engine/journal"
 	"shunt/engine/tally"
 )
@@ -256,7 +255,7 @@ func (e *Engine) journalError(err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		mib := (journal.FileBytes(o.Rings, o.RingRecords) + 1<<20 - 1) >> 20
 		hint = fmt.Sprintf("it needs %d MiB: make room", mib)
-	case errors.Is(err, mmap.ErrNoMapping):
+	case errors.Is(err, journal.ErrNoMapping):
 		hint = "its file system must be able to map files (mmap)"
 	}
 	return fmt.Errorf("making the hit journal in %s: %w (%s, or name another folder with --journal-dir)", o.JournalDir, err, hint)

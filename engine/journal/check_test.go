@@ -81,7 +81,7 @@ func slotAt(file []byte, slot int) []byte {
 	return file[ringHeaderBytes+slot*recordWords*8:][:recordWords*8]
 }
 
-func TestWhatACrashLeavesInTheJournalIsCountedAndNoFault(t *testing.T) {
+func TestWhatACrashLeavesIsCountedAndNotAFault(t *testing.T) {
 	ring0, ring1 := ringName(checkedID, checkedEpoch, 0), ringName(checkedID, checkedEpoch, 1)
 	healthy := Report{Files: 3, Waiting: 110, Referrers: 1}
 	torn := func(waiting, torn uint64) Report {
@@ -133,7 +133,7 @@ func TestWhatACrashLeavesInTheJournalIsCountedAndNoFault(t *testing.T) {
 	}
 }
 
-func TestAStartThatWasCutOffIsNoFaultOfTheJournal(t *testing.T) {
+func TestAStartThatWasCutOffIsNotAFault(t *testing.T) {
 	dir, p := leftJournal(t)
 	p.Rings = []uint64{0, 0, 0, 0}
 	ring1 := ringName(checkedID, checkedEpoch, 1)

@@ -6,14 +6,19 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"time"
+
+	"shunt/engine/internal/mmap"
 )
 
-// Limits and defaults of a journal's rings.
+// Limits of a journal's rings.
 const (
 	MaxRings       = 1 << ringHashBits // of the disk; there are as many standby rings
 	MinRingRecords = 1 << 8
 	MaxRingRecords = 1 << 26
 )
+
+// ErrNoMapping is in the error of Create if the file system cannot map files.
+var ErrNoMapping = mmap.ErrNoMapping
 
 // Positions says up to where each ring of an epoch is contained in the store.
 type Positions struct {

@@ -17,7 +17,7 @@ const (
 	pageBytes       = 4096
 )
 
-// Ring is one mapped journal file, or one in memory (standby.go). Any number of writers append; one
+// Ring is one mapped journal file, or one in memory (keeper.go). Any number of writers append; one
 // reader at a time reads. Sequence numbers count from 0 in each epoch and never wrap.
 type Ring struct {
 	// Written by writers.

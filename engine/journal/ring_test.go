@@ -81,7 +81,7 @@ func TestAFullRingTakesNothingUntilItIsFreed(t *testing.T) {
 	}
 }
 
-func TestASlotIsReadOnlyAsTheSequenceNumberThatItHolds(t *testing.T) {
+func TestASlotIsReadOnlyUnderItsSequenceNumber(t *testing.T) {
 	r := testRing(t, 256)
 	var rec Record
 	if r.read(0, &rec) {

@@ -159,7 +159,7 @@ func TestADeltaIsACacheLine(t *testing.T) {
 	}
 }
 
-func TestValuesAreDroppedWhenThereIsNoRoomAndHitsAreNot(t *testing.T) {
+func TestValuesAreDroppedForWantOfRoomAndHitsNever(t *testing.T) {
 	var d Deltas
 	d.values = valueCells{index: make([]uint32, 2*maxCells), cells: make([]valueCell, maxCells)} // as full as they get
 	for i := range 3 {

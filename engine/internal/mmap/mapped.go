@@ -109,7 +109,7 @@ func WriteBack(*os.File, []byte) error { return nil }
 func StoreWord(p *uint64, w uint64) { *p = w }
 
 // StoreLast is StoreWord after all stores before it. On amd64 every store is, and Go 1.26 compiles
-// them in the order in which they are written (by the disassembly of Hit and ring.append); so it
+// them in the order in which they are written (by the disassembly of Hit and Ring.Put); so it
 // does without the locked instruction of an atomic store, which would wait until their cache line
 // has come.
 func StoreLast(p *uint64, w uint64) {
