@@ -11,26 +11,27 @@ import (
 	"shunt/engine/invalid"
 )
 
-// MaxBulk is how many links one request may make.
+// MaxBulk bounds the links that one request may make.
 const MaxBulk = 1000
 
 // BulkItem is one of the links that a request asks for.
 type BulkItem struct {
 	Draft   Draft
-	Refused error // if set, what is wrong with it: the item comes to nothing
+	Refused error // if set, why the item is refused: it makes no link
 }
 
-// BulkResult is what became of a BulkItem. Err is its Refused, an Error, ErrTaken, or, in a repeat, ErrDeleted or
-// ErrRefused.
+// BulkResult is the result of a BulkItem. Err is its Refused, an InvalidError, ErrTaken, or, in a
+// repeat, ErrDeleted or ErrRefused.
 type BulkResult struct {
 	Detail  Detail
 	Existed bool // the link was there already, or an earlier item has made it
 	Err     error
 }
 
-// CreateBulk makes links, in one commit: all that can be made are durable and visible when it returns, and after an error
-// none is. Each item has a result of its own. They have the order of the items: of two that want one code the first gets it.
-// Errors: ErrOwnerGone, ErrLoading, ErrOverloaded, ErrReadOnly, ErrOutcomeUnknown, ErrClosed.
+// CreateBulk makes links in one commit: all that can be made are durable and visible when it
+// returns, and after an error none is. Each item has a result of its own, in the order of the
+// items: of two items that want one code, the first gets it. Errors: ErrOwnerGone, ErrLoading,
+// ErrOverloaded, ErrReadOnly, ErrOutcomeUnknown, ErrClosed.
 func (e *Engine) CreateBulk(ctx context.Context, items []BulkItem) ([]BulkResult, error) {
 	if !e.Ready() {
 		return nil, ErrLoading
@@ -40,9 +41,10 @@ func (e *Engine) CreateBulk(ctx context.Context, items []BulkItem) ([]BulkResult
 	return e.createBulk(ctx, items, nil, false)
 }
 
-// CreateBulkOnce is CreateBulk for a request that may be repeated (see CreateOnce): it makes nothing a second time. Its
-// receipt has codes and ids only, so a repeat shows each link as it is now, ErrDeleted if it is gone. A request of which
-// nothing succeeded leaves no receipt. Errors also: ErrMismatch, ErrTooManyReceipts.
+// CreateBulkOnce is CreateBulk for a request that may be repeated (see CreateOnce): it makes
+// nothing a second time. Its receipt has only codes and ids, so a repeat shows each link as it is
+// now, ErrDeleted if it is gone. A request of which no item succeeded leaves no receipt. Errors:
+// those of CreateBulk; ErrMismatch, ErrTooManyReceipts.
 func (e *Engine) CreateBulkOnce(ctx context.Context, q Request, items []BulkItem) (results []BulkResult, err error) {
 	err = e.answerOnce(ctx, q, func(ctx context.Context, o *once, replaces bool) (err error) {
 		results, err = e.createBulk(ctx, items, o, replaces)
@@ -57,14 +59,15 @@ func (e *Engine) CreateBulkOnce(ctx context.Context, q Request, items []BulkItem
 	return results, nil
 }
 
-// bulk is a CreateBulk under way. Racing ones do not wait for each other in a circle: each enters its owners in ascending order,
-// and then takes the locks of its aliases in the order of the folded codes; of a code that it draws it takes one
-// that is free, and waits for none. It holds all of them until its commit is through.
+// bulk is a CreateBulk under way. Racing bulks do not wait for each other in a circle: each enters
+// its owners in ascending order, and then takes the locks of its aliases in the order of the folded
+// codes. It takes the lock of a code that it draws only if it is free, and does not wait for it. It
+// holds all locks until its commit has ended.
 type bulk struct {
 	engine    *Engine
 	entered   []uint32                  // owners
 	held      map[string]index.CodeLock // by folded code
-	made      map[string][]*Detail      // by folded code: what is about to be made
+	made      map[string][]*Detail      // by folded code: links about to be made
 	results   []BulkResult
 	creations []Mutation
 }
@@ -145,7 +148,7 @@ func (b *bulk) unlock() {
 	}
 }
 
-// prepare decides what becomes of item i. An error is one of the whole request.
+// prepare sets the result of item i. It returns errors of the whole request only.
 func (b *bulk) prepare(ctx context.Context, i int, item *BulkItem) error {
 	detail, existed, err := b.take(ctx, item)
 	var wrong invalid.Error
@@ -160,7 +163,7 @@ func (b *bulk) prepare(ctx context.Context, i int, item *BulkItem) error {
 	return nil
 }
 
-// take makes what item asks for the link of a code, or finds it.
+// take prepares the creation of the link that item asks for, or finds that link.
 func (b *bulk) take(ctx context.Context, item *BulkItem) (made Detail, existed bool, err error) {
 	if item.Refused != nil {
 		return Detail{}, false, item.Refused
@@ -184,7 +187,7 @@ func (b *bulk) take(ctx context.Context, item *BulkItem) (made Detail, existed b
 	return Detail{}, false, fmt.Errorf("no free code in %d draws: %w", drawAttempts, ErrOverloaded)
 }
 
-// takeAlias makes rec the link of an alias that is locked, or finds the same one.
+// takeAlias makes rec the link of an alias, whose lock b holds, or finds the same link.
 func (b *bulk) takeAlias(ctx context.Context, d *Draft, rec Record) (_ Detail, existed bool, err error) {
 	folded := b.engine.index.CodeLock(d.Alias).Folded()
 	for _, earlier := range b.made[folded] {
@@ -198,7 +201,8 @@ func (b *bulk) takeAlias(ctx context.Context, d *Draft, rec Record) (_ Detail, e
 	return b.create(ctx, folded, d.Alias, d, rec)
 }
 
-// takeDrawn makes rec the link of a code that was drawn; ErrTaken also if somebody is writing it.
+// takeDrawn makes rec the link of a code that was drawn. It returns ErrTaken also if another writer
+// has the code.
 func (b *bulk) takeDrawn(ctx context.Context, code string, d *Draft, rec Record) (Detail, error) {
 	l := b.engine.index.CodeLock(code)
 	if _, held := b.held[l.Folded()]; held || l.TryLock() != nil {
@@ -223,12 +227,13 @@ func (b *bulk) create(
 	return made, existed, nil
 }
 
-// writes tells whether there is anything to commit: links, or the receipt of o for links that were there.
+// writes reports whether there is anything to commit: links, or the receipt of o for links that
+// existed.
 func (b *bulk) writes(o *once) bool {
 	return len(b.creations) > 0 || o != nil && slices.ContainsFunc(b.results, func(r BulkResult) bool { return r.Err == nil })
 }
 
-// commit is Engine.commit for all that b makes.
+// commit is Engine.commit for all links that b makes.
 func (b *bulk) commit(ctx context.Context, o *once) error {
 	if o != nil {
 		o.settling = true
@@ -261,14 +266,14 @@ func (b *bulk) publish() error {
 	return errors.Join(errs...)
 }
 
-// ReceiptItem is what is kept of one link of a request for several.
+// ReceiptItem is one link in the receipt of a request for several.
 type ReceiptItem struct {
 	Outcome Outcome
 	ID      uint64 // of a link
 	Code    string // of a link
 }
 
-// Outcome is what became of a BulkItem. Its numbers are durable.
+// Outcome is how a BulkItem ended. Its numbers are durable.
 type Outcome uint8
 
 const (
@@ -279,8 +284,9 @@ const (
 	NumOutcomes
 )
 
-// receipt returns what is to be kept of the request. Links are not there whole, as in the receipt of a single one: those of
-// one request may have 10 MB, and a request that finds 1,000 links would write them all again.
+// receipt returns the receipt of the request. It does not have whole links, unlike the receipt of a
+// single link: the links of one request may have 10 MB, and a request that finds 1,000 links would
+// write all of them again.
 func (b *bulk) receipt(o *once) *Receipt {
 	r := o.receipt(false, 0, b.engine.now())
 	if r == nil {
@@ -304,8 +310,8 @@ func (b *bulk) receipt(o *once) *Receipt {
 	return r
 }
 
-// repeatBulk answers a request that has a receipt. What is wrong with items that were refused, items say once more, unless
-// the rules have changed since.
+// repeatBulk answers a request that has a receipt. Refused items get their errors from items, which
+// were checked again; if the rules have changed since, the error is ErrRefused.
 func (e *Engine) repeatBulk(ctx context.Context, r *Receipt, items []BulkItem) (_ []BulkResult, err error) {
 	if len(r.Items) != len(items) {
 		return nil, ErrMismatch

@@ -15,7 +15,8 @@ import (
 
 var errBadItem = errors.New("bad item")
 
-// items reads a bulk from words: an alias, "alias=title", "-" for a drawn code, "!" for an item that is refused.
+// items reads a bulk from words: an alias, "alias=title", "-" for a drawn code, "!" for an item
+// that is refused.
 func items(words string) []engine.BulkItem {
 	var all []engine.BulkItem
 	for word := range strings.FieldsSeq(words) {
@@ -95,7 +96,8 @@ func TestEachItemOfABulkHasAResultOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestRacingBulksOfTheSameAliasesDoNotDeadlockAndEachAliasHasOneWinner has each want the aliases in another order.
+// TestRacingBulksOfTheSameAliasesDoNotDeadlockAndEachAliasHasOneWinner has each want the aliases in
+// another order.
 func TestRacingBulksOfTheSameAliasesDoNotDeadlockAndEachAliasHasOneWinner(t *testing.T) {
 	const racers, aliases = 16, 24
 	e := newTestEngine(t, engine.Options{})
@@ -128,8 +130,8 @@ func TestRacingBulksOfTheSameAliasesDoNotDeadlockAndEachAliasHasOneWinner(t *tes
 	}
 }
 
-// TestBulksThatWaitForEachOtherGoInTurn has two of them wait for a code in the middle, with what they have by then. It goes by
-// a fake clock.
+// TestBulksThatWaitForEachOtherGoInTurn has two of them wait for a code in the middle, with what
+// they have by then. It goes by a fake clock.
 func TestBulksThatWaitForEachOtherGoInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newTestEngine(t, engine.Options{})

@@ -129,8 +129,8 @@ func TestACapTakenAwayAndGivenAgainLosesNoHit(t *testing.T) {
 	}
 }
 
-// TestACapGivenUnderFire lets clients race with the edit. Each may have resolved the link before it and count its hit
-// after it.
+// TestACapGivenUnderFire lets clients race with the edit. Each may have resolved the link before it
+// and count its hit after it.
 func TestACapGivenUnderFire(t *testing.T) {
 	const clients, maxHits = 16, 50_000
 	e := newTestEngine(t, engine.Options{Rings: 1, RingRecords: 1 << 14})

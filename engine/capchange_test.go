@@ -12,8 +12,8 @@ import (
 	"shunt/engine"
 )
 
-// TestACapHoldsForRedirectsThatResolvedTheLinkBefore has a redirect resolve the link, then edits it, and then lets the redirect
-// count its hit.
+// TestACapHoldsForRedirectsThatResolvedTheLinkBefore has a redirect resolve the link, then edits
+// it, and then lets the redirect count its hit.
 func TestACapHoldsForRedirectsThatResolvedTheLinkBefore(t *testing.T) {
 	visit := engine.Visit{NowMs: time.Now().UnixMilli()}
 	const hits = 5
@@ -69,7 +69,8 @@ func TestACapHoldsForRedirectsThatResolvedTheLinkBefore(t *testing.T) {
 	}
 }
 
-// A redirect of a link that was deleted meanwhile is as if it had come before, whoever has the code now.
+// A redirect of a link that was deleted meanwhile is as if it had come before, whoever has the code
+// now.
 func TestARedirectOfALinkThatIsGoneCountsForThatLink(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	e.create(t, "x").Release()
@@ -88,8 +89,8 @@ func TestARedirectOfALinkThatIsGoneCountsForThatLink(t *testing.T) {
 	}
 }
 
-// Clients pause between resolving the link and counting their hit, while its cap is set and undone again and again. Once an
-// edit to n is answered with h hits, max(n, h) are admitted.
+// Clients pause between resolving the link and counting their hit, while its cap is set and undone
+// again and again. Once an edit to n is answered with h hits, max(n, h) are admitted.
 
 func TestACapLoweredUnderFireHoldsFromTheAnswerOn(t *testing.T) { setCapsUnderFire(t, 1<<40) }
 

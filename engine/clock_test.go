@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestAClockIsSteadyOnceItHasRunEvenly looks at a clock once a minute of monotonic time. The jumps are of the wall clock.
+// TestAClockIsSteadyOnceItHasRunEvenly looks at a clock once a minute of monotonic time. The jumps
+// are of the wall clock.
 func TestAClockIsSteadyOnceItHasRunEvenly(t *testing.T) {
 	const settles = 10 * time.Minute
 	start := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

@@ -9,11 +9,12 @@ import (
 	"shunt/engine/index"
 )
 
-// Update edits a link: edit changes a copy of its record, of which code, id, owner, creation and version stay as they
-// are; an error of edit is returned and nothing happens. The edit is durable and visible when Update returns. One that
-// leaves everything as it was writes nothing, and the link keeps its version. The hits returned are those of the moment at
-// which the edit was published. So if it set a cap of n and returned h hits, at most max(n, h) will ever be admitted under it.
-// Errors: ErrNotFound, ErrVersion, and those of Create.
+// Update edits a link: edit changes a copy of its record; its changes of code, id, owner, creation
+// and version are ignored. If edit returns an error, Update returns it and changes nothing. The
+// edit is durable and visible when Update returns. An edit that changes nothing writes nothing, and
+// the link keeps its version. The hits returned are those of the moment at which the edit was
+// published. So if it set a cap of n and returned h hits, at most max(n, h) will ever be admitted
+// under it. Errors: ErrNotFound, ErrVersion, and those of Create.
 func (e *Engine) Update(ctx context.Context, code string, g Guard, edit func(*Record) error) (Detail, error) {
 	var rec Record
 	var detail Detail
@@ -42,10 +43,10 @@ func (e *Engine) Update(ctx context.Context, code string, g Guard, edit func(*Re
 	return detail, nil
 }
 
-// errUnchanged: an edit has left everything as it was.
+// errUnchanged: an edit has changed nothing.
 var errUnchanged = errors.New("nothing is changed")
 
-// edited returns what edit makes of a link; of the next version if that differs.
+// edited returns the link after edit, with the next version if edit has changed it.
 func (e *Engine) edited(old *Record, edit func(*Record) error) (Record, error) {
 	rec := *old
 	rec.Cold.Tags = slices.Clone(old.Cold.Tags)
@@ -66,18 +67,20 @@ func (e *Engine) edited(old *Record, edit func(*Record) error) (Record, error) {
 	return rec, nil
 }
 
-// capsGivenFolds is for how many folds writers look for a cap after one was given: a minute of the fold's ticks. A redirect is
-// microseconds between Resolve and Hit; one that the scheduler kept from running for so long would come on top of the cap.
+// capsGivenFolds is the number of folds during which writers look for a cap after one was given: a
+// minute of the fold's ticks. A redirect spends microseconds between Resolve and Hit; one that the
+// scheduler kept from running for a minute would be admitted in excess of the cap.
 const capsGivenFolds = int32(time.Minute / foldInterval)
 
-// countAtOnce publishes an uncapped link such that hits raise its counter themselves, and look for a cap. After one fold the
-// counter is then complete, and a cap that is published later is exact.
+// countAtOnce publishes an uncapped link such that hits raise its counter themselves, and look for
+// a cap. Then the counter is complete after one fold, and a cap that is published later is exact.
 //
-// A redirect that resolved the link before this may count its hit at any time after. So each ring has LookAgain set before the
-// fold, and a writer looks at it after it has reserved its slot (Hit). If it is not set there, the slot was reserved before
-// the heads were read up to which is folded, and the counter has the hit; if it is, the writer looks at the link again. To
-// look at the link again in every hit would be simpler, and cost each a look-up. If the edit comes to nothing, the link
-// stays as good.
+// A redirect that resolved the link before this may count its hit at any time after. So each ring
+// has LookAgain set before the fold, and a writer reads it after it has reserved its slot (Hit). If
+// it is not set there, the slot was reserved before the fold read the heads up to which it folds,
+// so the counter has the hit. If it is set, the writer looks the link up again. To look the link up
+// in every hit would be simpler, but it would cost each hit a look-up. If the edit fails later, the
+// link with the flag works as before.
 func (e *Engine) countAtOnce(h *Hot) error {
 	v := h.view()
 	v.Flags |= index.FlagCountsAtOnce

@@ -28,9 +28,10 @@ const (
 	DefaultRingRecords   = 1 << 18 // 8 MiB a ring; 8 of them hold 10 s of 200,000 hits/s
 	DefaultCloseTimeout  = 10 * time.Second
 
-	// DefaultPendingEntries bounds what waits for a store that stalls: a cache line an entry is 1 GiB, with the index
-	// 1.3 GiB. That is 100 s of 155,000 other links each second. Without visitors and breakdowns a flush of so many rows
-	// has 48 bytes each at most, 768 MiB, and a store takes 1 GiB at once: so counts are never too large to flush.
+	// DefaultPendingEntries bounds the entries that wait for a store that stalls: a cache line an
+	// entry is 1 GiB, with the index 1.3 GiB. That is enough for 100 s of 155,000 different links
+	// each second. Without visitors and breakdowns, a flush of this many rows has at most 48 bytes
+	// a row, 768 MiB, and a store takes 1 GiB at once: so counts are never too large to flush.
 	DefaultPendingEntries = 1 << 24
 )
 
@@ -43,19 +44,20 @@ const (
 // Options are the engine's settings; the zero value of each field is its default.
 type Options struct {
 	JournalDir    string        // where the journal's rings are; required, made if it is missing
-	StandbyDir    string        // in memory (a tmpfs), for hits while the disk of JournalDir does not answer; "": a kill loses those
-	StandbyOf     string        // whose the folder made there is, for LeftStandbyFolders: the data folder
+	StandbyDir    string        // in memory (a tmpfs), for hits while the disk of JournalDir does not answer; "": a kill loses these hits
+	StandbyOf     string        // the owner of the folder made there, for LeftStandbyFolders: the data folder
 	FlushInterval time.Duration // default 1 s
 	RingRecords   int           // records a ring, a power of two from 256 to 2^26
 	Rings         int           // a power of two up to 32
-	KeptHours     int           // for how many hours there are figures by the hour; default 48
-	KeptDays      int           // for how many days there are figures by the day; default 400
-	MaxReceipts   int           // how many receipts a sender may have at a time (CreateOnce); default 100,000
-	ClockSettles  time.Duration // how long the clock runs evenly before hours are closed by it; default 10 min; negative: 0
+	KeptHours     int           // hours for which figures by the hour are kept; default 48
+	KeptDays      int           // days for which figures by the day are kept; default 400
+	MaxReceipts   int           // receipts that a sender may have at a time (CreateOnce); default 100,000
+	ClockSettles  time.Duration // how long the clock must run evenly before it closes hours; default 10 min; negative: 0
 	CloseTimeout  time.Duration // how long Run's end and Close each wait for a store that hangs; default 10 s
 
-	// PendingEntries is how many (hour, link) and (hour, owner) may wait in memory for the store; at least 2, at most the
-	// default. Redirects beyond are in live counters only: see Metrics.HitsMissing.
+	// PendingEntries bounds the (hour, link) and (hour, owner) entries that wait in memory for the
+	// store; at least 2, at most the default. Redirects beyond it are only in live counters: see
+	// Metrics.HitsMissing.
 	PendingEntries int
 
 	Logger *slog.Logger // default: discards
@@ -125,8 +127,9 @@ func (o *Options) check() error {
 	return nil
 }
 
-// Engine is the redirect engine. Resolve, Hit, Create, CreateOnce, Update, Delete, Read, Stats and Metrics may be called from any
-// number of goroutines at once, from Load's end to Close. See the package comment for the design.
+// Engine is the redirect engine. Resolve, Hit, Create, CreateOnce, Update, Delete, Read, Stats and
+// Metrics may be called from any number of goroutines at once, from Load's end to Close. See the
+// package comment for the design.
 type Engine struct {
 	index    index.Index
 	journal  *journal.Journal
@@ -147,12 +150,13 @@ type Engine struct {
 	flusher    flusher
 	keeper     *journal.Keeper
 	stall      stallLog
-	loopsEnded chan struct{} // closed once all of Run's goroutines but the keeper have returned; nil before Run
+	loopsEnded chan struct{} // closed when all of Run's goroutines except the keeper have returned; nil before Run
 	replayed   replayed
 }
 
-// Open readies an engine over store: it replays what the journal in o.JournalDir holds beyond the store, commits that,
-// and starts a new epoch of the journal. It starts no goroutine. Links are there after Load.
+// Open returns an engine over store. It replays and commits the records of the journal in
+// o.JournalDir that the store does not have, and starts a new epoch of the journal. It starts no
+// goroutine. Call Load before serving: until then there are no links.
 func Open(store Store, o Options) (*Engine, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
@@ -175,8 +179,9 @@ func Open(store Store, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// Load loads every link with its hits. progress, if not nil, is called now and then from several goroutines with the
-// number of records loaded so far. Until Load is done, Ready is false and writes fail with ErrLoading.
+// Load loads every link with its hits. progress, if not nil, is called every 65,536 records, from
+// several goroutines, with the number of records loaded so far. Until Load is done, Ready is false
+// and writes fail with ErrLoading.
 func (e *Engine) Load(ctx context.Context, progress func(loaded uint64)) error {
 	const progressEvery = 1 << 16
 	var loaded atomic.Uint64
@@ -206,7 +211,7 @@ func (e *Engine) loadLink(h *index.HotView) error {
 	return e.publish(h)
 }
 
-// publish makes h what its code is.
+// publish makes h the state of its code in the index.
 func (e *Engine) publish(h *index.HotView) error {
 	if node := index.NodeOf(h.ID); node != e.identity.Node {
 		return fmt.Errorf("link %q: id of node %d in a store of node %d", h.Code, node, e.identity.Node)
@@ -214,10 +219,10 @@ func (e *Engine) publish(h *index.HotView) error {
 	return e.index.Put(h)
 }
 
-// Ready tells whether Load is done.
+// Ready reports whether Load is done.
 func (e *Engine) Ready() bool { return e.ready.Load() }
 
-// ReadOnly tells whether links cannot be written at present, since there is too little space.
+// ReadOnly reports whether links cannot be written at present because there is too little space.
 func (e *Engine) ReadOnly() bool { return e.store.ReadOnly() }
 
 // VisitorKey returns the store's secret key for SipHash-2-4, as two little-endian words.
@@ -226,14 +231,16 @@ func (e *Engine) VisitorKey() (k0, k1 uint64) {
 	return binary.LittleEndian.Uint64(k[:8]), binary.LittleEndian.Uint64(k[8:])
 }
 
-// Resolve returns the link that code names, or ok == false. It takes no lock, allocates nothing and does no I/O.
-// Expiry and cap are the caller's to decide: see Link.Expired and Hit. Call Release when done with the link.
+// Resolve returns the link that code names, or ok == false. It takes no lock, allocates nothing and
+// does no I/O. The caller checks expiry (Link.Expired) and counts the redirect (Hit), which checks
+// the cap. Call Release when done with the link.
 func (e *Engine) Resolve(code []byte) (l index.Link, ok bool) { return e.index.Resolve(code) }
 
-// Hit counts one redirect of l: it is in the journal before Hit returns, so that it outlives the process, and the fold
-// counts it from there. Only the counter of a link that has a cap, or is about to get one, is raised here. Hit returns false, and
-// has counted nothing, if the cap is used up that the link has by now: the answer is then no redirect.
-// It takes no lock and allocates nothing, unless the journal's ring is full: then it waits for room, see appendSlow.
+// Hit counts one redirect of l. Its record is in the journal before Hit returns, so that it
+// outlives the process; the fold counts it from there. Hit itself raises only the counter of a link
+// that has a cap or is about to get one. It returns false, and has counted nothing, if the link's
+// present cap is used up: then the caller must not redirect. It takes no lock and allocates
+// nothing, unless the journal's ring is full: then it waits for room, see appendSlow.
 func (e *Engine) Hit(l index.Link, v journal.Visit) bool {
 	if v.Class >= tally.NumClasses || l.Flags().CountAtOnce() {
 		return e.hitAtOnce(l, v)
@@ -252,7 +259,7 @@ func (e *Engine) Hit(l index.Link, v journal.Visit) bool {
 	return true
 }
 
-// hitBusy is Hit of an uncapped link whose ring is full, or in which another writer was faster.
+// hitBusy is Hit for an uncapped link whose ring is full, or in which another writer was faster.
 func (e *Engine) hitBusy(l index.Link, v journal.Visit) bool {
 	r := e.journal.RingOf(l.ID())
 	for {
@@ -265,9 +272,10 @@ func (e *Engine) hitBusy(l index.Link, v journal.Visit) bool {
 	}
 }
 
-// hitUnsure ends the hit of a link that had no cap when it was resolved and may have been given one since. The hit has a slot
-// already: then either the fold that comes before a cap is published finds the record in it, or LookAgain is seen
-// here (see Engine.countAtOnce). A hit that the new cap does not admit leaves a void record.
+// hitUnsure ends the hit of a link that had no cap when it was resolved and may have been given one
+// since. The hit already has a slot. So either the fold before the publication of the cap finds the
+// record in it, or LookAgain is set here (see Engine.countAtOnce). A hit that the new cap does not
+// admit leaves a void record.
 func (e *Engine) hitUnsure(l index.Link, v journal.Visit, r *journal.Ring, seq uint64) (admitted bool) {
 	w := v.Words(l.ID(), l.Owner())
 	admitted = true
@@ -282,7 +290,8 @@ func (e *Engine) hitUnsure(l index.Link, v journal.Visit, r *journal.Ring, seq u
 	return admitted
 }
 
-// hitAtOnce is Hit of a link whose hits raise its counter themselves, and of a class that there is not.
+// hitAtOnce is Hit for a link whose hits raise its counter themselves. It panics if the class is
+// unknown.
 func (e *Engine) hitAtOnce(l index.Link, v journal.Visit) bool {
 	if v.Class >= tally.NumClasses {
 		panic("engine: unknown class of visit") // such a record would be taken for another

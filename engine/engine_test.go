@@ -185,7 +185,8 @@ func TestResolveAndHitAllocateNothing(t *testing.T) {
 				l.Release()
 			}
 		})
-		// The fold in the background allocates once in a while; one in a thousand is not the redirect's.
+		// The fold in the background allocates once in a while; one in a thousand is not the
+		// redirect's.
 		if allocs > 0 {
 			t.Errorf("a redirect of %s allocates %v times", code, allocs)
 		}
@@ -252,7 +253,8 @@ func TestAFailedFlushIsCommittedLaterAndOnce(t *testing.T) {
 	l.Release()
 }
 
-// TestAStalledStoreDoesNotStopRedirects holds a flush while more hits come than the rings have room for.
+// TestAStalledStoreDoesNotStopRedirects holds a flush while more hits come than the rings have room
+// for.
 func TestAStalledStoreDoesNotStopRedirects(t *testing.T) {
 	e := newTestEngine(t, engine.Options{FlushInterval: time.Millisecond, Rings: 1, RingRecords: 256})
 	l := e.create(t, "x")
@@ -282,8 +284,8 @@ func TestAStalledStoreDoesNotStopRedirects(t *testing.T) {
 	l.Release()
 }
 
-// TestCloseFlushesWhatAFailedFlushLeft stops an engine whose flushes failed for a while, after more hits than the rings
-// hold.
+// TestCloseFlushesWhatAFailedFlushLeft stops an engine whose flushes failed for a while, after more
+// hits than the rings hold.
 func TestCloseFlushesWhatAFailedFlushLeft(t *testing.T) {
 	e := newTestEngine(t, engine.Options{FlushInterval: time.Millisecond, Rings: 1, RingRecords: 256})
 	l := e.create(t, "x")
@@ -305,8 +307,8 @@ func TestCloseFlushesWhatAFailedFlushLeft(t *testing.T) {
 	l.Release()
 }
 
-// TestStatsOutliveARewriteOfTheirShard edits the link, and so rewrites its shard and unmaps the old arena, while its
-// tally is read.
+// TestStatsOutliveARewriteOfTheirShard edits the link, and so rewrites its shard and unmaps the old
+// arena, while its tally is read.
 func TestStatsOutliveARewriteOfTheirShard(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	e.create(t, "x").Release()

@@ -10,10 +10,10 @@ import (
 	"shunt/engine/tally"
 )
 
-// What joins journal, fold and store at a start: what the last run left is replayed and committed,
-// and a new epoch begins.
+// This file joins journal, fold and store at a start: it replays and commits the records that the
+// last run left, and begins a new epoch.
 
-// replayed is what an earlier run left in the journal.
+// replayed counts the records that an earlier run left in the journal.
 type replayed struct {
 	journal.Replayed
 	nameless uint64 // records whose referrer has no name in the dictionary, which is damaged
@@ -29,16 +29,17 @@ func (o *Options) folders(id Identity) journal.Folders {
 	return journal.NewFolders(id.StoreID, o.JournalDir, o.StandbyDir, o.StandbyOf)
 }
 
-// startEpoch commits what the last epoch's journal holds beyond the store, together with the start
-// of a new epoch, and only then makes the new files. A crash before the commit leaves the old epoch
-// as it was; one after it leaves an epoch without files, or with some, and without hits.
+// startEpoch commits the records of the last epoch's journal that the store does not have, together
+// with the start of a new epoch, and only then makes the new files. A crash before the commit
+// leaves the old epoch as it was; a crash after it leaves an epoch without hits, with some or none
+// of its files.
 func (e *Engine) startEpoch() error {
 	p, err := e.store.Positions()
 	if err != nil {
 		return fmt.Errorf("reading journal positions: %w", err)
 	}
 	if err := e.folders.InUse(p.journal()); err != nil {
-		return fmt.Errorf("the hit journal in %s is not this store's alone: %w. Its hits are counted there; "+
+		return fmt.Errorf("the hit journal in %s is also another server's: %w. Its hits are counted there; "+
 			"name a folder of this store's own with --journal-dir", e.options.JournalDir, err)
 	}
 	if err := e.mayRead(p); err != nil {
@@ -57,8 +58,8 @@ func (e *Engine) startEpoch() error {
 	return nil
 }
 
-// mayRead refuses a start whose journal is there and cannot be opened for a reason that an operator
-// can mend: going on would give its hits up.
+// mayRead refuses a start if the journal exists and cannot be opened for a reason that an operator
+// can fix: to continue would lose its hits.
 func (e *Engine) mayRead(p Positions) error {
 	if err := e.folders.Foreign(); err != nil && len(p.Rings) > 0 {
 		return fmt.Errorf("the hit journal has a part in memory that belongs to another user: %w; run this as the user that the server "+
@@ -71,15 +72,15 @@ func (e *Engine) mayRead(p Positions) error {
 	return nil
 }
 
-// commitLast commits what the journal of p's epoch holds beyond p, and sets p to the start of the
-// next epoch, which the same batch begins with so many rings and as many standby rings.
+// commitLast commits the records of p's epoch that are beyond p. The same batch begins the next
+// epoch, with rings rings and as many standby rings; commitLast sets p to its start.
 func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 	left := pair{limit: e.options.PendingEntries}
 	names := sync.OnceValue(func() *journal.Referrers { return e.oldReferrers(*p) })
 	named := map[uint16]uint64{} // hits by the number of their referrer
 	seq := p.FlushSeq
 	e.replayed.Replayed, err = e.folders.Replay(p.journal(), func(passed []uint64, r *journal.Record) error {
-		if left.full() { // rings of another run may be that large
+		if left.full() { // an earlier run may have had larger rings
 			seq++
 			if err := e.commitPair(&left, Positions{Epoch: p.Epoch, FlushSeq: seq, OpenHour: p.OpenHour, Rings: passed}, names()); err != nil {
 				return err
@@ -112,16 +113,16 @@ func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 }
 
 // NewHistory returns the positions of a store that is restored from a backup with positions p. The
-// original goes on from p too, so each gets journal files of its own: files of another history are
-// neither replayed nor removed, although both stores have one id and may have one journal folder.
-// What the backup's journal held is not in it: the rings are empty. A store as it was made has
-// history 0.
+// original continues from p too, so each gets journal files of its own: files of another history
+// are neither replayed nor removed, although both stores have the same id and may share a journal
+// folder. The new positions have no rings, so nothing of the backup's journal is replayed. A new
+// store has history 0.
 func NewHistory(p Positions) Positions {
 	p.Epoch, p.Rings = journal.OtherHistory(p.Epoch), nil
 	return p
 }
 
-// sayReplayed logs what the last journal was like.
+// sayReplayed logs how many records were replayed, and which slots and files could not be.
 func (e *Engine) sayReplayed(p Positions) {
 	r := &e.replayed
 	if r.Records > 0 {
@@ -130,18 +131,18 @@ func (e *Engine) sayReplayed(p Positions) {
 	slots := []any{"slots", r.Invalid, "overwritten", r.Lost}
 	switch {
 	case len(r.Faults) > 0:
-		e.log.Warn("the hit journal cannot be replayed whole: of the hits since the last flush before the stop, those of these files "+
-			"are missing; at most one flush interval's, unless the store had stalled. Nothing is to be done, but to see to the disk",
+		e.log.Warn("the hit journal cannot be replayed whole: the hits that these files recorded since the last flush before the stop "+
+			"are missing; at most one flush interval's, unless the store had stalled. No action needed here; check the disk",
 			append(slots, "folder", e.options.JournalDir, "files", len(r.Faults), "of", len(p.Rings),
 				"flush_interval", e.options.FlushInterval, "first_error", r.Faults[0])...)
 	case r.Invalid+r.Lost > 0:
-		e.log.Warn("slots of the hit journal hold no record: their redirects were not answered, or hits are missing", slots...)
+		e.log.Warn("some slots of the hit journal have no valid record: their redirects were not answered, or hits are missing", slots...)
 	}
 }
 
-// wasUsed reports whether hits were taken in an epoch: something of it was committed, or its files
-// were all made. If not, its files may be missing or half made, since a start crashed or failed on
-// the way.
+// wasUsed reports whether an epoch took hits: some of its records were committed, or all its files
+// were made. If not, its files may be missing or half made, because a start crashed or failed
+// before it had made them.
 func (e *Engine) wasUsed(p Positions) bool {
 	for _, position := range p.Rings {
 		if position > 0 {
@@ -151,18 +152,18 @@ func (e *Engine) wasUsed(p Positions) bool {
 	return e.replayed.Records > 0 || e.folders.HasDictionary(p.Epoch) // it is made last
 }
 
-// oldReferrers returns the names of what was replayed. Without the file, referrers show under
-// "other".
+// oldReferrers returns the names of the replayed referrers. If the file cannot be read, they show
+// under "other".
 func (e *Engine) oldReferrers(p Positions) *journal.Referrers {
 	names, err := e.folders.ReadReferrers(p.Epoch)
 	if err != nil {
-		e.log.Warn("the dictionary of referrers cannot be read; those of the replayed hits show under other", "error", err)
+		e.log.Warn("the dictionary of referrers cannot be read; referrers of the replayed hits are shown as \"other\"", "error", err)
 		return new(journal.Referrers)
 	}
 	return names
 }
 
-// countNameless counts the replayed hits whose referrer has a number and no name any more: it shows
+// countNameless counts the replayed hits whose referrer has a number but no name any more: it shows
 // under "other".
 func (e *Engine) countNameless(names *journal.Referrers, named map[uint16]uint64) {
 	for number, hits := range named {
@@ -171,12 +172,11 @@ func (e *Engine) countNameless(names *journal.Referrers, named map[uint16]uint64
 		}
 	}
 	if e.replayed.nameless > 0 {
-		e.log.Warn("names are missing in the dictionary of referrers; replayed hits show under other", "hits", e.replayed.nameless)
+		e.log.Warn("names are missing in the dictionary of referrers; referrers of these replayed hits are shown as \"other\"", "hits", e.replayed.nameless)
 	}
 }
 
-// removeOldEpochs removes the files of earlier epochs of this history: their content is in the
-// store.
+// removeOldEpochs removes the files of earlier epochs of this history: the store has their records.
 func (e *Engine) removeOldEpochs(epoch uint64) {
 	err := e.folders.RemoveBefore(epoch)
 	switch {
@@ -184,15 +184,15 @@ func (e *Engine) removeOldEpochs(epoch uint64) {
 		e.log.Warn("another server, on a copy of this store, has its hit journal in the same folder; name another folder for one of "+
 			"them with --journal-dir, or hits may be lost", "error", err)
 	case err != nil:
-		e.log.Warn("old journal files could not be removed; they are of no use any more, remove them by hand", "error", err)
+		e.log.Warn("old journal files could not be removed; they are not needed any more: remove them by hand", "error", err)
 	}
 }
 
-// ReplayJournal brings what the journal in o.JournalDir holds beyond the store into it, and removes
-// its files, for an engine that is to be opened with another journal folder. The folder may be one
-// that cannot be written to: no file is made there. If it cannot be read either, or is gone, that
-// is said, and the store goes on without those hits; so it does if the journal is of a running
-// server on another copy of the store, which counts them.
+// ReplayJournal commits the records of the journal in o.JournalDir that store does not have, and
+// removes the journal's files, for an engine that is to be opened with another journal folder. It
+// makes no file in the folder, so the folder may be read-only. If the folder cannot be read, or is
+// gone, ReplayJournal logs that, and the store continues without those hits. It does the same if
+// the journal belongs to a running server on another copy of the store, which counts them.
 func ReplayJournal(store Store, o Options) error {
 	if err := o.setDefaults(); err != nil {
 		return fmt.Errorf("engine: %w", err)
@@ -203,24 +203,24 @@ func ReplayJournal(store Store, o Options) error {
 	if err != nil {
 		return fmt.Errorf("reading journal positions: %w", err)
 	}
-	if len(p.Rings) == 0 { // it was never begun, or this was done
+	if len(p.Rings) == 0 { // no journal yet, or it was replayed by an earlier call
 		return nil
 	}
 	if err := e.folders.InUse(p.journal()); err != nil {
-		e.log.Warn("the last hit journal is not this store's alone: its hits are counted there, and not here", "error", err)
+		e.log.Warn("the last hit journal is also another server's: its hits are counted there, and not here", "error", err)
 		return e.leaveEpoch(&p)
 	}
-	files := (len(p.Rings) + 1) / 2 // without standby rings, whose absence is no fault
+	files := (len(p.Rings) + 1) / 2 // without standby rings, whose absence is not a fault
 	if err := e.commitLast(&p, 0); err != nil {
 		return err
 	}
-	if len(e.replayed.Faults) < files { // else there is nothing to remove, and it was said why
+	if len(e.replayed.Faults) < files { // else there is nothing to remove, and the log says why
 		e.removeOldEpochs(p.Epoch)
 	}
 	return nil
 }
 
-// leaveEpoch commits the start of an epoch without rings, and nothing of the last one's.
+// leaveEpoch commits the start of an epoch without rings, and no records of the last epoch.
 func (e *Engine) leaveEpoch(p *Positions) error {
 	p.Epoch, p.FlushSeq, p.Rings = journal.NextEpoch(p.Epoch), p.FlushSeq+1, nil
 	if err := e.commitPair(new(pair), *p, new(journal.Referrers)); err != nil {
@@ -247,7 +247,7 @@ func (e *Engine) makeJournal(epoch uint64) error {
 	return nil
 }
 
-// journalError says what to do about an error of making the journal's files.
+// journalError wraps an error of making the journal's files and says what to do about it.
 func (e *Engine) journalError(err error) error {
 	o := &e.options
 	hint := "it needs a folder that this process may write to"

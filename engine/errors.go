@@ -6,8 +6,8 @@ import "errors"
 var (
 	// ErrNotFound: no live link has this code, or it is another owner's.
 	ErrNotFound = errors.New("link not found")
-	// ErrTaken: the alias is taken, differs from a taken code only by case, or was deleted by somebody else less than
-	// TombstoneDays ago. It may be a TakenError.
+	// ErrTaken: the alias is taken, differs from a taken code only by case, or was deleted by
+	// somebody else less than TombstoneDays ago. It may be a TakenError.
 	ErrTaken = errors.New("alias is taken")
 	// ErrVersion: the link is not at the version that the Guard names.
 	ErrVersion = errors.New("link has another version")
@@ -19,23 +19,25 @@ var (
 	ErrClosed = errors.New("engine is closed")
 	// ErrBehind: the store has to catch up first. Try later.
 	ErrBehind = errors.New("store is behind")
-	// ErrFlushTooLarge: the store cannot take so much in one batch.
+	// ErrFlushTooLarge: the batch is larger than the store can take at once.
 	ErrFlushTooLarge = errors.New("flush is too large")
-	// ErrStalled: the store did not answer before the engine had to close. End the process without closing the store.
+	// ErrStalled: the store did not answer before the engine had to close. End the process without
+	// closing the store.
 	ErrStalled = errors.New("the store hangs")
 	// ErrTooManyLinks: the query would go over more than MaxScannedLinks links.
 	ErrTooManyLinks = errors.New("too many links")
-	// ErrReadOnly: the store takes no writes, for want of space, until there is more. Nothing was changed.
+	// ErrReadOnly: the store takes no writes until there is more space. Nothing was changed.
 	ErrReadOnly = errors.New("no space: nothing can be written at present")
 	// ErrMismatch: the sender has used this request key for another request.
 	ErrMismatch = errors.New("the key was used for another request")
-	// ErrTooManyReceipts: the sender has as many request keys in use as one may have.
+	// ErrTooManyReceipts: the sender has the most request keys in use that a sender may have.
 	ErrTooManyReceipts = errors.New("too many keys are in use")
-	// ErrDeleted: the link that the request made, or found, was deleted since.
+	// ErrDeleted: the link that the request made or found was deleted since.
 	ErrDeleted = errors.New("the link was deleted since the request was first answered")
-	// ErrRefused: this part of the request was refused when it was first answered; nobody knows why any more.
-	ErrRefused = errors.New("it was refused when the request was first answered")
-	// ErrOwnerGone: the owner of the link that is asked for was deleted.
+	// ErrRefused: this part of the request was refused when it was first answered; the reason was
+	// not kept.
+	ErrRefused = errors.New("refused when the request was first answered")
+	// ErrOwnerGone: the owner of the requested link was deleted.
 	ErrOwnerGone = errors.New("the owner was deleted")
 	// ErrOwnsLinks: the owner has links.
 	ErrOwnsLinks = errors.New("the owner has links")

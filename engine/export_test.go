@@ -15,8 +15,8 @@ import (
 // DrawFrom lets codes be drawn from r.
 func (e *Engine) DrawFrom(r io.Reader) { e.random = r }
 
-// Abandon leaves the engine as a killed process would: nothing is folded or flushed, and the journal's files hold what
-// was recorded.
+// Abandon leaves the engine as a killed process would: nothing is folded or flushed, and the
+// journal's files hold what was recorded.
 func (e *Engine) Abandon() error { return e.journal.Close() }
 
 // RefillIDs allocates ids until ctx is done.
@@ -42,8 +42,8 @@ func BreakMapping(t *testing.T, f func(*os.File, int) ([]byte, error)) {
 	t.Cleanup(func() { disk.Map = nil })
 }
 
-// BreakWrites lets the journal's new files be written by f, which may call write, until the test ends or it is called
-// again.
+// BreakWrites lets the journal's new files be written by f, which may call write, until the test
+// ends or it is called again.
 func BreakWrites(t *testing.T, f func(write func() error) error) {
 	disk.Write = func(file *os.File, b []byte) error {
 		written = append(written, file)
@@ -88,7 +88,8 @@ func NoMapping(f *os.File, err error) error {
 // AskFilesBy has the keeper ask journal files by f. Run must not have begun.
 func (e *Engine) AskFilesBy(f func(*os.File) error) { e.keeper.Ask = f }
 
-// UseStandby has hits go to the standby rings, or to the files, as if the disk had stalled or answered again.
+// UseStandby has hits go to the standby rings, or to the files, as if the disk had stalled or
+// answered again.
 func (e *Engine) UseStandby(standby bool) { e.journal.UseStandby(standby) }
 
 // StandbyFolder is where a store's standby rings are in dir.

@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	// MaxFaults is how many faults of files, and how many others, a check names in full. All are counted.
+	// MaxFaults bounds the faults of files, and the other faults, that a check names in full. All
+	// are counted.
 	MaxFaults = 20
 	// maxFaultGroups is more than there are tables.
 	maxFaultGroups = 64
@@ -17,7 +18,7 @@ const (
 type Fault struct {
 	Where string `json:"where"` // a file, or a table and a key
 	What  string `json:"what"`
-	// Follows: it was found after a damaged file of tables, and most likely is so because of that.
+	// Follows: it was found after a damaged file of tables, which most likely caused it.
 	Follows bool `json:"follows,omitempty"`
 }
 
@@ -28,7 +29,8 @@ type FaultGroup struct {
 	First Fault  `json:"first"`
 }
 
-// Faults gathers what the parts of a check find. The zero value is ready; any goroutine may call its methods.
+// Faults gathers the faults that the parts of a check find. The zero value is ready for use; any
+// goroutine may call its methods.
 type Faults struct {
 	mu    sync.Mutex
 	files []Fault // at most MaxFaults, and so is first
@@ -53,7 +55,7 @@ func (f *Faults) Add(where, format string, args ...any) {
 	}
 }
 
-// AddFile adds the fault of a whole file, which Found returns before all that is not of a file.
+// AddFile adds the fault of a whole file. Found returns faults of files before all others.
 func (f *Faults) AddFile(path, format string, args ...any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,7 +65,8 @@ func (f *Faults) AddFile(path, format string, args ...any) {
 	}
 }
 
-// Follow is called when files of tables are damaged: what Add is given from now on most likely follows from that.
+// Follow marks the faults that Add is given from now on as following from damage: files of tables
+// are damaged, and most likely caused them.
 func (f *Faults) Follow() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,7 +87,7 @@ func (f *Faults) group(fault Fault) {
 	}
 }
 
-// Found returns the first faults, those of files before all others, and how many there are in all.
+// Found returns the first faults, those of files before all others, and the number of all faults.
 func (f *Faults) Found() (first []Fault, total uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

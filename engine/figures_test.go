@@ -44,8 +44,8 @@ func (t *exactTally) add(u *exactTally) {
 	}
 }
 
-// figures is an engine without goroutines on a store in memory, and beside it what it must say: a tally for each link and
-// hour, kept exactly.
+// figures is an engine without goroutines on a store in memory, and beside it what it must say: a
+// tally for each link and hour, kept exactly.
 type figures struct {
 	t     *testing.T
 	fs    *vfs.MemFS
@@ -211,7 +211,8 @@ func (t *exactTally) hit(class engine.Class, visitor uint64, host string, v engi
 	}
 }
 
-// want adds up what links that pass have in the hours from … to; if to is beyond the present hour, also what is later.
+// want adds up what links that pass have in the hours from … to; if to is beyond the present hour,
+// also what is later.
 func (f *figures) want(pass func(figuredLink) bool, from, to time.Time) *exactTally {
 	total := newExactTally()
 	endless := to.Unix()/3600 > f.now.Unix()/3600
@@ -325,8 +326,8 @@ func (f *figures) checkTop(rt fatal, q engine.Query) {
 // refused tells whether there can be no such window: query_test.go has the rules.
 func refused(err error) bool { return errors.As(err, new(engine.InvalidError)) }
 
-// TestEveryWindowHasItsHitsAndVisitors hits links at random times, with clocks that jump, and asks for random windows,
-// before and after hours are rolled up, the server is killed or restarted.
+// TestEveryWindowHasItsHitsAndVisitors hits links at random times, with clocks that jump, and asks
+// for random windows, before and after hours are rolled up, the server is killed or restarted.
 func TestEveryWindowHasItsHitsAndVisitors(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFigures(t)
@@ -398,7 +399,8 @@ func (f *figures) drawQuery(rt *rapid.T) engine.Query {
 	}
 }
 
-// TestWindowsOfManyVisitorsAreWithinThreeStandardErrors has more visitors than are counted one by one, with a fixed seed.
+// TestWindowsOfManyVisitorsAreWithinThreeStandardErrors has more visitors than are counted one by
+// one, with a fixed seed.
 func TestWindowsOfManyVisitorsAreWithinThreeStandardErrors(t *testing.T) {
 	f := newFigures(t)
 	defer f.close()
@@ -434,7 +436,8 @@ func TestWindowsOfManyVisitorsAreWithinThreeStandardErrors(t *testing.T) {
 	}
 }
 
-// TestUniqueIsNeverAboveHits has every visitor come once, so that about half of the estimates are too high.
+// TestUniqueIsNeverAboveHits has every visitor come once, so that about half of the estimates are
+// too high.
 func TestUniqueIsNeverAboveHits(t *testing.T) {
 	f := newFigures(t)
 	defer f.close()

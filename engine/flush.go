@@ -13,20 +13,22 @@ import (
 )
 
 const (
-	// foldInterval is how often the journal is folded. 10 ms of a million hits a second are 10,000 records.
+	// foldInterval is the time between two folds of the journal. 10 ms of a million hits a second
+	// are 10,000 records.
 	foldInterval = 10 * time.Millisecond
 
-	// rollUpGrace is how long after its end an hour stays open for records that a slow writer stamped before it.
+	// rollUpGrace is how long an hour stays open after its end, for records that a slow writer
+	// stamped in it.
 	rollUpGrace = time.Minute
 
-	// rollUpBudget bounds the time of roll-up between two flushes.
+	// rollUpBudget bounds the time of a roll-up between two flushes.
 	rollUpBudget = 200 * time.Millisecond
 
 	// appendPause is how long a hit that found its ring full waits before it looks again.
 	appendPause = 100 * time.Microsecond
 )
 
-// flusher is the state of the goroutine that writes analytic rows, and what metrics read of it.
+// flusher is the state of the flush goroutine, and its figures for Metrics.
 type flusher struct {
 	soon      chan struct{} // a ring is half full: do not wait for the interval
 	asked     chan flushAsked
@@ -34,10 +36,10 @@ type flusher struct {
 	positions Positions                     // the flush goroutine's
 	clock     clockWatch                    // the flush goroutine's
 	limits    RollUpLimits                  // the flush goroutine's
-	rollUp    bool                          // the flush goroutine's: there may be something to do within limits
+	rollUp    bool                          // the flush goroutine's: there may be rows to roll up within limits
 	purge     purger                        // the flush goroutine's
 
-	rollUpFails bool // the flush goroutine's: it was said
+	rollUpFails bool // the flush goroutine's: the failure was logged
 
 	waits           atomic.Uint64 // hits that found their ring full
 	count, failures atomic.Uint64
@@ -56,11 +58,12 @@ func (f *flusher) init(p Positions) {
 	f.rollUp = true
 }
 
-// last returns when all that was folded was last seen durable.
+// last returns the last time at which all folded records were durable.
 func (f *flusher) last() time.Time { return time.Unix(0, f.lastUnixNano.Load()) }
 
-// Run folds, flushes, rolls up and allocates ids until ctx is done. It joins all that it starts, unless the store hangs:
-// then it waits for CloseTimeout and leaves the rest to Close. The final fold and flush are Close's.
+// Run folds, flushes, rolls up and allocates ids until ctx is done. It joins all goroutines that it
+// starts, unless the store hangs: then it waits for CloseTimeout and leaves the rest to Close.
+// Close does the final fold and flush.
 func (e *Engine) Run(ctx context.Context) error {
 	ended := make(chan struct{})
 	e.flusher.ended.Store(&ended)
@@ -73,7 +76,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		loops.Wait()
 		close(e.loopsEnded)
 	}()
-	keeperEnded := make(chan struct{}) // by itself: Close does without it
+	keeperEnded := make(chan struct{}) // apart from loops: Close does not need the keeper to have ended
 	go func() {
 		e.keeper.Run(ctx)
 		close(keeperEnded)
@@ -101,7 +104,7 @@ func (e *Engine) foldLoop(ctx context.Context) {
 			e.pending.fold()
 			e.journal.CountDown()
 			e.flushSoonIfFull()
-			e.keeper.Watch() // first: what the other one logs may wait for the same disk
+			e.keeper.Watch() // first: the log lines of watchStall may wait for the same disk
 			e.watchStall()
 		}
 	}
@@ -116,7 +119,7 @@ func (e *Engine) flushSoonIfFull() {
 func (e *Engine) flushSoon() {
 	select {
 	case e.flusher.soon <- struct{}{}:
-	default: // it was told already
+	default: // it was already asked
 	}
 }
 
@@ -146,14 +149,15 @@ func (e *Engine) flushLoop(ctx context.Context) {
 	}
 }
 
-// flushAsked asks the flush goroutine to make every record below heads durable in the store.
+// flushAsked asks the flush goroutine to make all records below heads durable in the store.
 type flushAsked struct {
 	heads  []uint64
 	answer chan<- error // has room for it
 }
 
-// FlushRecorded returns once every hit that was answered before the call is durable in the store, or ctx ends. It asks the
-// flush goroutine, since nobody else may call Flush: so Run must be running, and it may be called by many at once.
+// FlushRecorded returns when every hit that was answered before the call is durable in the store,
+// or ctx ends. It asks the flush goroutine, which alone may call Flush: so Run must be running, and
+// any number of goroutines may call FlushRecorded at once.
 func (e *Engine) FlushRecorded(ctx context.Context) error {
 	heads := e.journal.Heads()
 	if err := e.pending.foldTo(ctx, heads); err != nil {
@@ -167,7 +171,7 @@ func (e *Engine) FlushRecorded(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	select { // what was asked is answered, unless the store never returns
+	select { // the answer comes, unless the store never returns
 	case err := <-answer:
 		return err
 	case <-ctx.Done():
@@ -175,7 +179,8 @@ func (e *Engine) FlushRecorded(ctx context.Context) error {
 	}
 }
 
-// flushTo flushes until all below heads, which is folded, is committed: twice if a failed flush is still in flight.
+// flushTo flushes until all records below heads, which are folded, are committed: twice if a failed
+// flush is still in flight.
 func (e *Engine) flushTo(heads []uint64) error {
 	for !e.journal.CommittedTo(heads) {
 		if err := e.Flush(); err != nil {
@@ -185,7 +190,7 @@ func (e *Engine) flushTo(heads []uint64) error {
 	return nil
 }
 
-// rollUpOrSay rolls up, and says when that begins to fail.
+// rollUpOrSay rolls up, and logs when that begins to fail.
 func (e *Engine) rollUpOrSay(ctx context.Context) {
 	f := &e.flusher
 	err := e.rollUp(ctx)
@@ -195,8 +200,8 @@ func (e *Engine) rollUpOrSay(ctx context.Context) {
 	f.rollUpFails = err != nil
 }
 
-// Flush commits what is folded as one batch. After an error the same batch is committed at the next call. Only one
-// goroutine may be in it: Run's, and after that Close's.
+// Flush commits all folded records as one batch. After an error, the next call commits the same
+// batch again. Only one goroutine may be in it: Run's, and after that Close's.
 func (e *Engine) Flush() error {
 	f := &e.flusher
 	batch, ok := e.pending.begin(&f.positions)
@@ -218,8 +223,8 @@ func (e *Engine) Flush() error {
 	return nil
 }
 
-// commitPair commits p. What is too large after a long stall is committed without breakdowns, or even without visitors:
-// counts always fit, see DefaultPendingEntries.
+// commitPair commits p. A batch that is too large after a long stall is committed without
+// breakdowns, or even without visitors: counts always fit, see DefaultPendingEntries.
 func (e *Engine) commitPair(p *pair, positions Positions, names *journal.Referrers) error {
 	for {
 		err := e.store.Flush(p.batch(positions, names, (tally.Visitors|tally.Breakdowns)&^p.left))
@@ -228,7 +233,7 @@ func (e *Engine) commitPair(p *pair, positions Positions, names *journal.Referre
 		}
 		p.leaveOut()
 		e.flusher.reduced.Add(1)
-		e.log.Warn("a flush is too large; referrers, countries, devices and browsers of its hits are lost, or even their visitors",
+		e.log.Warn("a flush is too large: referrers, countries, devices and browsers of its hits are lost, and possibly their visitors",
 			"links", p.links.Count(), "visitors lost", p.left&tally.Visitors != 0)
 	}
 }
@@ -255,9 +260,10 @@ func (p *pair) batch(positions Positions, names *journal.Referrers, parts tally.
 	}
 }
 
-// rollUp closes the hours that are over and rolls them up, for as long as the budget lasts. First the hours are closed
-// in memory, so that nothing more is folded into them, then what is pending of them is flushed, then the store may go
-// over them. Once nothing is left to roll up, links are purged; then expired receipts are swept.
+// rollUp closes the hours that are over and rolls them up, for as long as the budget lasts. First
+// it closes the hours in memory, so that nothing more is folded into them; then it flushes their
+// pending deltas; then the store may roll them up. When nothing is left to roll up, it purges
+// links; then it sweeps expired receipts.
 func (e *Engine) rollUp(ctx context.Context) error {
 	f := &e.flusher
 	now := e.now()
@@ -302,8 +308,9 @@ func (e *Engine) closeHours(now time.Time) error {
 	return nil
 }
 
-// clockWatch tells whether the wall clock runs evenly. What a wrong clock closes or deletes is gone for good, so neither
-// happens until it has run as evenly as the monotonic clock for a while, after a start and after each jump.
+// clockWatch reports whether the wall clock runs evenly. Hours and rows that a wrong clock closes
+// or deletes are gone for good, so nothing is closed or deleted until the wall clock has run as
+// evenly as the monotonic clock for a while, after a start and after each jump.
 type clockWatch struct {
 	wall, monotonic time.Time // when last looked
 	since           time.Time // monotonic: of the last jump
@@ -319,8 +326,8 @@ func (c *clockWatch) steady(wall, monotonic time.Time, settles time.Duration) bo
 	return settles < 0 || monotonic.Sub(c.since) >= settles
 }
 
-// limits are what a roll-up does at this time. One hour and one day more than are shown stay, so that none goes while it
-// is read.
+// limits returns the limits of a roll-up at this time. One hour and one day more than are shown
+// stay, so that no row is deleted while it is read.
 func (e *Engine) limits(openHour uint32, now time.Time) RollUpLimits {
 	l := RollUpLimits{OpenHour: openHour}
 	hour := hourOf(now)
@@ -333,9 +340,9 @@ func (e *Engine) limits(openHour uint32, now time.Time) RollUpLimits {
 	return l
 }
 
-// appendSlow appends to the ring of a link that was found full: more hits came than a flush has yet made room for. It waits
-// for the next flush. If that stalls, the record takes the place of one that is folded and not durable; it never gives up,
-// for folding always makes progress.
+// appendSlow appends to a ring that was found full: more hits came than the last flush made room
+// for. It waits for the next flush. If that stalls, the record takes the slot of a record that is
+// folded and not durable. It never gives up, because folding always makes progress.
 func (e *Engine) appendSlow(linkID uint64, w *journal.Words) {
 	e.flusher.waits.Add(1)
 	r := e.journal.RingOf(linkID)
@@ -355,8 +362,8 @@ func (e *Engine) appendSlow(linkID uint64, w *journal.Words) {
 	}
 }
 
-// Metrics is a snapshot of the engine's figures, for a scrape. Taking it costs microseconds; it may wait for a slice of
-// the fold.
+// Metrics is a snapshot of the engine's figures, for a scrape. Taking it costs microseconds; it may
+// wait for one slice of the fold.
 type Metrics struct {
 	index.Figures
 	JournalBytes       uint64
@@ -365,19 +372,19 @@ type Metrics struct {
 	JournalFillRatio   float64                  // of the fullest ring
 	JournalReplayed    uint64                   // records replayed at start
 	JournalInvalid     uint64                   // slots skipped at start: torn or stale
-	JournalMissing     uint64                   // journal files that could not be replayed at start, or not whole
-	JournalNameless    uint64                   // records replayed at start whose referrer shows under "other", since its name is damaged
+	JournalMissing     uint64                   // journal files that could not be replayed at start, or only in part
+	JournalNameless    uint64                   // records replayed at start whose referrer is shown as "other" because its name is damaged
 	JournalWaits       uint64                   // redirects that found a full ring and waited
-	JournalUnprotected uint64                   // records that a crash would lose now, since the store stalls, or the journal's disk
-	JournalStandby     bool                     // hits go to the standby rings, since the disk does not answer
-	VisitorsDropped    uint64                   // hits that count without their visitor, since the store stalled too long
-	HitsMissing        uint64                   // redirects, with hits in live counters, that the store will lack, since it stalled far too long
-	ValuesDropped      uint64                   // values of hits (referrers and so on) that show under "other" for the same reason
-	ReferrersRefused   uint64                   // hits whose referrer shows under "other", since there were too many new ones
+	JournalUnprotected uint64                   // records that a crash would lose now, because the store or the journal's disk stalls
+	JournalStandby     bool                     // hits go to the standby rings, because the disk does not answer
+	VisitorsDropped    uint64                   // hits that count without their visitor, because the store stalled too long
+	HitsMissing        uint64                   // redirects, with hits in live counters, that the store will lack, because it stalled far too long
+	ValuesDropped      uint64                   // values of hits (referrers and so on) that are shown as "other" for the same reason
+	ReferrersRefused   uint64                   // hits whose referrer is shown as "other", because there were too many new ones
 	Flushes            uint64
 	FlushErrors        uint64
-	FlushesReduced     uint64    // flushes that were too large, and left breakdowns out, or visitors too
-	LastFlush          time.Time // when all that was folded was last seen durable; at first the start
+	FlushesReduced     uint64    // flushes that were too large, and left out breakdowns, or visitors too
+	LastFlush          time.Time // the last time at which all folded records were durable; at first the start
 	LastFlushTook      time.Duration
 	FlushSeconds       float64 // summed
 }

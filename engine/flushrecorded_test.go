@@ -72,7 +72,8 @@ func TestAFlushThatWasAskedForTellsWhyItFailed(t *testing.T) {
 	}
 }
 
-// TestAFlushCoversHitsThatFoundNoRoom drops hits while nothing gathers: only positions are left to commit then.
+// TestAFlushCoversHitsThatFoundNoRoom drops hits while nothing gathers: only positions are left to
+// commit then.
 func TestAFlushCoversHitsThatFoundNoRoom(t *testing.T) {
 	e := newTestEngine(t, engine.Options{FlushInterval: time.Hour, PendingEntries: 2})
 	kept, dropped := e.create(t, "kept"), e.create(t, "dropped")

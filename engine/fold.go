@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// foldSlice is how many records of each ring are folded between two chances for redirects to run: with eight rings
-	// that all are full, 0.5 ms.
+	// foldSlice is the number of records of each ring that are folded between two chances for
+	// redirects to run: with eight full rings, 0.5 ms.
 	foldSlice = 512
 
-	// A flush that takes longer, retries included, is a stall: from then on rings are freed up to what is folded before
-	// they fill up; see pending.freeLocked.
+	// stallAfter is the time after which a flush, retries included, is a stall: from then on rings
+	// are freed up to folded before they fill up; see pending.freeLocked.
 	stallAfter = time.Second
 )
 
-// pending is what was folded out of the journal and is not durable yet.
+// pending is the deltas that were folded out of the journal and are not durable yet.
 //
-// Deltas go through two hands: gathering takes what is folded, flushing is what the running flush commits. A flush moves
-// gathering to flushing, with the positions that it covers, and clears flushing once it is durable; after an error it
-// commits the same flushing again. So a delta is at any time in exactly one of gathering, flushing and the store, as
-// flushSeq tells (see openView).
+// There are two sets of deltas: the fold adds to gathering, and the running flush commits flushing.
+// A flush moves gathering to flushing, with the positions that it covers, and clears flushing when
+// it is durable; after an error it commits the same flushing again. So a delta is at any time in
+// exactly one of gathering, flushing and the store; flushSeq says in which (see openView).
 type pending struct {
 	journal *journal.Journal
 	index   *index.Index
@@ -40,7 +40,7 @@ type pending struct {
 		inFlight            bool // flushing holds a batch that is not known to be durable
 		inFlightSince       time.Time
 		flushSeq            uint64 // of the last flush known to be durable
-		openHour            uint32 // records of earlier hours count in this one: those may be rolled up
+		openHour            uint32 // records of earlier hours count in this hour: the earlier ones may be rolled up
 	}
 	limit int // of entries, in gathering and flushing together
 
@@ -52,10 +52,11 @@ type pending struct {
 type pair struct {
 	links, owners tally.Deltas
 	limit         int         // of entries
-	left          tally.Parts // what the flush has left out already, since it was too large
+	left          tally.Parts // parts that the flush has left out already, because it was too large
 }
 
-// add counts a record. It is not kept, or not in both, if it needs an entry for which there is no room.
+// add counts a record. kept is false if links, owners or both had no room for an entry that it
+// needs.
 func (p *pair) add(r *journal.Record, openHour uint32) (kept bool) {
 	if r.Void {
 		return true
@@ -70,7 +71,7 @@ func (p *pair) add(r *journal.Record, openHour uint32) (kept bool) {
 
 func (p *pair) entries() int { return p.links.Count() + p.owners.Count() }
 
-// full tells that there is no room for a new link of a new owner.
+// full reports whether there is no room for a new link of a new owner.
 func (p *pair) full() bool { return p.entries()+2 > p.limit }
 
 func (p *pair) empty() bool { return p.entries() == 0 }
@@ -88,14 +89,14 @@ func newPending(j *journal.Journal, x *index.Index, at Positions, limit int) *pe
 	return p
 }
 
-// fold folds every record that is published, in slices. It returns once it found nothing more than a slice.
+// fold folds every published record, in slices. It returns when no ring had a whole slice left.
 func (p *pending) fold() {
 	for p.foldSlice() {
 		runtime.Gosched()
 	}
 }
 
-// foldSlice folds at most foldSlice records of each ring and tells whether there may be more.
+// foldSlice folds at most foldSlice records of each ring and reports whether there may be more.
 func (p *pending) foldSlice() (more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,14 +126,14 @@ func (p *pending) stalledLocked() bool {
 	return p.mu.inFlight && time.Since(p.mu.inFlightSince) > stallAfter
 }
 
-// stalled tells whether a flush takes longer than stallAfter, failed ones included.
+// stalled reports whether a flush takes longer than stallAfter, failed attempts included.
 func (p *pending) stalled() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.stalledLocked()
 }
 
-// count raises the counters that a record is the first to raise.
+// count raises the counters that the hit of a record did not raise itself.
 func (p *pending) count(r *journal.Record) {
 	if r.Void {
 		return
@@ -144,11 +145,13 @@ func (p *pending) count(r *journal.Record) {
 	p.index.AddHits(r.LinkID, 1)
 }
 
-// freeLocked gives the slots of folded records back although no flush has made them durable: the store stalls, and hits
-// go on. A crash loses what is overwritten then; Journal.AtRisk says how much that is.
+// freeLocked frees the slots of folded records although no flush has made them durable: the store
+// stalls, and hits continue. A crash loses the records that are overwritten then; Journal.AtRisk
+// counts them.
 func (p *pending) freeLocked(r *journal.Ring) { r.Free(r.Folded()) }
 
-// freeFolded is for a writer that has waited too long for a slot: it folds a slice of the ring and frees what is folded.
+// freeFolded folds a slice of the ring and frees its folded slots, for a writer that has waited too
+// long for a slot.
 func (p *pending) freeFolded(r *journal.Ring) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,8 +159,9 @@ func (p *pending) freeFolded(r *journal.Ring) {
 	p.freeLocked(r)
 }
 
-// foldTo returns once every record below heads is folded. Waiting readers share the work. A slot that is reserved and
-// not published yet belongs to a writer that is about to store into it.
+// foldTo returns when every record below heads is folded. Waiting readers share the work. A slot
+// that is reserved and not published yet does not block it for long: its writer is about to store
+// into it. Errors: ErrOverloaded if ctx reaches its deadline, else that of ctx.
 func (p *pending) foldTo(ctx context.Context, heads []uint64) error {
 	for !p.foldedTo(heads) {
 		switch err := ctx.Err(); {
@@ -183,8 +187,9 @@ func (p *pending) foldedTo(heads []uint64) bool {
 	return true
 }
 
-// begin moves what is gathered to flushing and returns the positions that it covers; or, if a flush is in flight whose
-// outcome was an error, that flush again. ok is false if there is nothing to commit.
+// begin moves gathering to flushing, sets positions to those that it covers, and returns it. If a
+// flush failed and is still in flight, begin returns that batch again. ok is false if there is
+// nothing to commit.
 func (p *pending) begin(positions *Positions) (batch *pair, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -218,15 +223,16 @@ func (p *pending) committed(positions *Positions) {
 	}
 }
 
-// waits tells whether there is anything to commit.
+// waits reports whether there is anything to commit.
 func (p *pending) waits() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.mu.inFlight || !p.mu.gathering.empty() || p.passedLocked()
 }
 
-// passedLocked tells whether records were folded that the store's positions do not cover: they are gathered, or in flight,
-// or all found no room, so that nothing but the positions is left to commit of them.
+// passedLocked reports whether records were folded that the store's positions do not cover: they
+// are in gathering or in flight, or none of them found room, so that only the positions are left to
+// commit.
 func (p *pending) passedLocked() bool {
 	for _, r := range p.journal.Rings {
 		if r.Folded() > r.Committed() {
@@ -236,22 +242,24 @@ func (p *pending) passedLocked() bool {
 	return false
 }
 
-// setOpenHour sets the oldest hour that records may still count in. It never goes back.
+// setOpenHour sets the oldest hour that records may still count in. It never moves back.
 func (p *pending) setOpenHour(hour uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.openHour = max(p.mu.openHour, hour)
 }
 
-// readPending returns what read finds in the deltas at one moment, in those that gather and in those of the flush in
-// flight, if there is one, and the number of the last flush that is known to be durable.
+// readPending calls read for the gathering deltas and for those of the flush in flight, if there is
+// one, at one moment, and returns both results and the number of the last flush known to be
+// durable.
 func readPending[T any](p *pending, read func(*pair) T) (gathering, flushing T, flushSeq uint64, inFlight bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return read(p.mu.gathering), read(p.mu.flushing), p.mu.flushSeq, p.mu.inFlight
 }
 
-// size returns the memory that deltas take, and how many visitors and values were dropped for want of it.
+// size returns the memory that deltas take, and the numbers of visitors and values that were
+// dropped because memory was full.
 func (p *pending) size() (sizeBytes, droppedVisitors, droppedValues uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,8 +9,13 @@ import (
 	"shunt/engine/target"
 )
 
-// What the rooms below the engine have, and its callers use as the engine's own. Each room's
-// package comment says what it is.
+// This file names what packages above the engine use of the rooms below it. It exists because the
+// engine's contract is made of these types: Create takes a target that a TargetPolicy passed,
+// Resolve returns a Link, a View yields a Tally, and errors are InvalidErrors. So a caller imports
+// one package and meets one set of names, and a room can be split or moved without a change in the
+// API, the storage or the commands. Limits are here because others cannot import an internal room.
+// A caller that needs only a room and not the engine imports the room, as commands do with plural.
+// Inside the engine and its rooms the rooms are named directly.
 
 // Limits of a link's fields: see engine/internal/limits.
 const (
@@ -23,7 +28,7 @@ const (
 	TombstoneDays   = limits.TombstoneDays
 )
 
-// What is wrong with a request's fields: see engine/invalid.
+// Errors in the fields of a request: see engine/invalid.
 type (
 	FieldError   = invalid.FieldError
 	InvalidError = invalid.Error
@@ -55,7 +60,7 @@ func ValidCode(b []byte) bool { return index.ValidCode(b) }
 // ValidateAlias is index.ValidateAlias.
 func ValidateAlias(alias string) error { return index.ValidateAlias(alias) }
 
-// What a target may be: see engine/target.
+// Which targets are valid: see engine/target.
 type (
 	TargetPolicy = target.Policy
 	BlockList    = target.BlockList
@@ -103,7 +108,7 @@ func RemoveStandby(dir, path string, force bool) (LeftStandby, error) {
 	return journal.RemoveStandby(dir, path, force)
 }
 
-// What is counted: see engine/tally.
+// Tallies and their parts: see engine/tally.
 type (
 	Tally      = tally.Tally
 	Parts      = tally.Parts

@@ -112,7 +112,8 @@ func TestFiguresThatWereDeletedAreNotShownAsZero(t *testing.T) {
 	}
 }
 
-// TestAClockThatIsAheadForAWhileClosesAndDeletesNothing lets the clock of an engine jump, as it is by default.
+// TestAClockThatIsAheadForAWhileClosesAndDeletesNothing lets the clock of an engine jump, as it is
+// by default.
 func TestAClockThatIsAheadForAWhileClosesAndDeletesNothing(t *testing.T) {
 	var ahead time.Duration
 	e := newTestEngine(t, engine.Options{FlushInterval: time.Hour, Now: func() time.Time { return time.Now().Add(ahead) }})

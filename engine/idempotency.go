@@ -9,55 +9,60 @@ import (
 )
 
 const (
-	// ReceiptLife is how long a repeat of a request is answered as the first one was.
+	// ReceiptLife is how long a repeat of a request gets the answer of the first one.
 	ReceiptLife = 24 * time.Hour
 
-	// DefaultMaxReceipts is how many receipts one sender may have at a time.
+	// DefaultMaxReceipts bounds the receipts that one sender may have at a time.
 	DefaultMaxReceipts = 100_000
 
-	// ReceiptSweepInterval is how often expired receipts are looked for, and so how long one may outlive its time.
+	// ReceiptSweepInterval is the time between two sweeps of expired receipts, and so the longest
+	// time that an expired receipt is kept.
 	ReceiptSweepInterval = 5 * time.Minute
 
 	// sweepBudget bounds the time of a sweep between two flushes.
 	sweepBudget = 100 * time.Millisecond
 )
 
-// RequestKey names a request that its sender may repeat: SHA-256 of who sends it, and of the key that they gave it.
+// RequestKey names a request that its sender may repeat: SHA-256 of the sender, and SHA-256 of the
+// key that the sender gave it.
 type RequestKey struct{ Sender, Key [32]byte }
 
-// Request is a request that its sender may repeat. Body is the start of a SHA-256 of what is asked: whoever makes two of
-// the same start (2^64 attempts) deceives nobody but themselves.
+// Request is a request that its sender may repeat. Body is the start of a SHA-256 of the request's
+// content: a sender that makes two contents with the same start (2^64 attempts) deceives only
+// itself.
 type Request struct {
 	RequestKey
 	Body [16]byte
 }
 
-// Receipt is what is kept of a request that made a link, durable together with it, so that a repeat gets the same answer
-// whatever has become of the link or of the rules that it was checked by. One for several links has Items instead.
+// Receipt is the durable answer to a request that made a link, committed together with it, so that
+// a repeat gets the same answer even if the link or the rules have changed. A receipt for several
+// links has Items instead.
 type Receipt struct {
 	Request
 	CreatedAtMs int64  // when the request succeeded
 	Existed     bool   // the link was there already
-	Hits        uint64 // that the link had then; Link.Cold.ImportedHits is the same when it is read
+	Hits        uint64 // of the link at that time; in a receipt that was read, Link.Cold.ImportedHits is the same
 	Link        Record
-	Items       []ReceiptItem // of a request for several links, at most MaxBulk; nil: it was for one
+	Items       []ReceiptItem // of a request for several links, at most MaxBulk; nil: the request was for one link
 }
 
-// receipts knows which requests are under way, and how many receipts each sender has. The receipts themselves are in the
-// store only: 100,000 of them a token are too many to keep in memory for the few that are ever asked for again.
+// receipts has the requests under way and the number of receipts of each sender. The receipts
+// themselves are only in the store: 100,000 receipts a token are too many to keep in memory for the
+// few that are ever read again.
 type receipts struct {
 	limit int // a sender
 
 	mu struct {
 		sync.Mutex
 		held map[RequestKey]chan struct{} // closed on unlock
-		// kept counts rows of the store, expired ones that are not swept yet too, and those about to be written. A sender
-		// without any is not in it.
+		// kept counts rows of the store, including expired rows that are not swept yet, and rows
+		// about to be written. A sender without rows is not in it.
 		kept map[[32]byte]int
 	}
 
 	// The flush goroutine's.
-	sweepBefore int64     // Unix ms; a sweep of the receipts before it is under way; 0: none is
+	sweepBefore int64     // Unix ms; a sweep of the receipts before it is under way; 0: no sweep is
 	swept       time.Time // when the last sweep began
 }
 
@@ -67,8 +72,9 @@ func (r *receipts) init(limit int) {
 	r.mu.kept = make(map[[32]byte]int)
 }
 
-// lock takes the right to answer the request of that key. It waits for whoever has it until ctx is done. Then what
-// that one writes may yet happen, also in this caller's name: ErrOutcomeUnknown.
+// lock takes the right to answer the request of key k. It waits for the present holder until ctx is
+// done. Then the write of that holder may still succeed, and would count as this caller's:
+// ErrOutcomeUnknown.
 func (r *receipts) lock(ctx context.Context, k RequestKey) error {
 	for {
 		held := r.tryLock(k)
@@ -83,7 +89,8 @@ func (r *receipts) lock(ctx context.Context, k RequestKey) error {
 	}
 }
 
-// tryLock takes the right and returns nil, or what is closed when its holder unlocks it.
+// tryLock takes the right and returns nil, or returns a channel that is closed when the holder
+// unlocks it.
 func (r *receipts) tryLock(k RequestKey) (held <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,7 +108,8 @@ func (r *receipts) unlock(k RequestKey) {
 	delete(r.mu.held, k)
 }
 
-// add counts a receipt that is about to be written. ErrTooManyReceipts if its sender has no room for it.
+// add counts a receipt that is about to be written. It returns ErrTooManyReceipts if the sender has
+// no room for it.
 func (r *receipts) add(sender [32]byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,14 +120,14 @@ func (r *receipts) add(sender [32]byte) error {
 	return nil
 }
 
-// loaded counts a receipt that the store has, beyond the limit too.
+// loaded counts a receipt that the store has, also beyond the limit.
 func (r *receipts) loaded(k RequestKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.kept[k.Sender]++
 }
 
-// remove counts a receipt that is not there any more, or was not written.
+// remove uncounts a receipt that was deleted, or was not written.
 func (r *receipts) remove(sender [32]byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,8 +144,8 @@ type once struct {
 	settling bool // the commit's callback will settle it
 }
 
-// count counts the receipt that is about to be written, unless it replaces one. ErrTooManyReceipts if there is no room. A
-// nil once keeps nothing.
+// count counts the receipt that is about to be written, unless it replaces one. It returns
+// ErrTooManyReceipts if there is no room. A nil once keeps no receipt.
 func (o *once) count(replaces bool) error {
 	if o == nil || replaces {
 		return nil
@@ -149,7 +157,7 @@ func (o *once) count(replaces bool) error {
 	return nil
 }
 
-// settle ends the request: its receipt was written or not.
+// settle ends the request and unlocks its key. written says whether its receipt was written.
 func (o *once) settle(written bool) {
 	if o.counted && !written {
 		o.receipts.remove(o.request.Sender)
@@ -157,7 +165,7 @@ func (o *once) settle(written bool) {
 	o.receipts.unlock(o.request.RequestKey)
 }
 
-// receipt returns what is to be kept of the request. A nil once keeps nothing.
+// receipt returns the receipt to write. A nil once keeps no receipt.
 func (o *once) receipt(existed bool, hits uint64, now time.Time) *Receipt {
 	if o == nil {
 		return nil
@@ -165,11 +173,13 @@ func (o *once) receipt(existed bool, hits uint64, now time.Time) *Receipt {
 	return &Receipt{Request: o.request, CreatedAtMs: now.UnixMilli(), Existed: existed, Hits: hits}
 }
 
-// CreateOnce is Create for a request that may be repeated: draft is asked for only if the request has no receipt, and a
-// link that is made, or found to exist, is committed together with one. draft must not call the engine. A repeat within ReceiptLife gets what the first
-// success got, with the hits and the state that it had then, whatever has become of the link since; concurrent
-// repeats wait for the first. Failures leave no receipt. Errors: those of draft and of Create; ErrMismatch,
-// ErrTooManyReceipts; ErrOutcomeUnknown too if another such request did not end in time.
+// CreateOnce is Create for a request that may be repeated: it calls draft only if the request has
+// no receipt, and commits a receipt together with the link that is made or found to exist. draft
+// must not call the engine. A repeat within ReceiptLife gets the answer of the first success, with
+// the link's hits and state of that time, even if the link has changed since; concurrent repeats
+// wait for the first. Failures leave no receipt. Errors: those of draft and of Create; ErrMismatch,
+// ErrTooManyReceipts; also ErrOutcomeUnknown if another request of the same key did not end in
+// time.
 func (e *Engine) CreateOnce(ctx context.Context, q Request, draft func() (Draft, error)) (d Detail, existed bool, err error) {
 	err = e.answerOnce(ctx, q, func(ctx context.Context, o *once, replaces bool) (err error) {
 		d, existed, err = e.createOnce(ctx, o, replaces, draft)
@@ -184,8 +194,8 @@ func (e *Engine) CreateOnce(ctx context.Context, q Request, draft func() (Draft,
 	return d, existed, nil
 }
 
-// answerOnce has q answered by first, if it has no receipt, or by again. A receipt whose time is over counts as none;
-// first is told that it replaces one.
+// answerOnce calls first if q has no receipt, and again if it has one. An expired receipt counts as
+// none; then first is called with replaces set.
 func (e *Engine) answerOnce(
 	ctx context.Context, q Request,
 	first func(ctx context.Context, o *once, replaces bool) error, again func(ctx context.Context, r *Receipt) error,
@@ -200,7 +210,7 @@ func (e *Engine) answerOnce(
 	}
 	o := &once{receipts: &e.receipts, request: q}
 	defer func() {
-		if !o.settling { // nothing is being written, or first has panicked
+		if !o.settling { // no write has begun, or first has panicked
 			o.settle(false)
 		}
 	}()
@@ -226,7 +236,7 @@ func repeat(r *Receipt) (Detail, bool, error) {
 	return detailOf(&r.Link, r.Hits, time.UnixMilli(r.CreatedAtMs)), r.Existed, nil
 }
 
-// createOnce answers a request that has no receipt, or one whose time is over, in whose place the new one comes.
+// createOnce answers a request that has no receipt, or an expired one, which the new one replaces.
 func (e *Engine) createOnce(ctx context.Context, o *once, replaces bool, draft func() (Draft, error)) (Detail, bool, error) {
 	d, err := draft()
 	if err != nil {
@@ -238,8 +248,8 @@ func (e *Engine) createOnce(ctx context.Context, o *once, replaces bool, draft f
 	return e.create(ctx, d, o)
 }
 
-// sweepReceipts has the store delete receipts whose time is over, for as long as the budget lasts. The caller knows that
-// the clock is to be trusted. It belongs to the flush goroutine.
+// sweepReceipts has the store delete expired receipts, for as long as the budget lasts. The caller
+// has checked that the clock runs evenly. Only the flush goroutine calls it.
 func (e *Engine) sweepReceipts(ctx context.Context, now time.Time) error {
 	r := &e.receipts
 	if r.sweepBefore == 0 {
@@ -261,8 +271,8 @@ func (e *Engine) sweepReceipts(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// sweepChunk has store delete one chunk of receipts. Their keys are locked meanwhile, so that none of them is written
-// anew under the sweep.
+// sweepChunk has store delete one chunk of receipts. Their keys are locked meanwhile, so that no
+// receipt is written again during the sweep.
 func (r *receipts) sweepChunk(store Store) (more bool, err error) {
 	var held []RequestKey
 	defer func() {

@@ -233,8 +233,8 @@ func TestAKeyUnderWhichNothingWasWrittenIsFree(t *testing.T) {
 	}
 }
 
-// TestASweepLeavesAKeyAloneUnderWhichALinkIsBeingMade sweeps while a request is in the store's hands whose last receipt is
-// too old.
+// TestASweepLeavesAKeyAloneUnderWhichALinkIsBeingMade sweeps while a request is in the store's
+// hands whose last receipt is too old.
 func TestASweepLeavesAKeyAloneUnderWhichALinkIsBeingMade(t *testing.T) {
 	var passed atomic.Int64
 	e := newTestEngine(t, engine.Options{
@@ -274,7 +274,8 @@ func TestASweepLeavesAKeyAloneUnderWhichALinkIsBeingMade(t *testing.T) {
 	}
 }
 
-// TestASweepUnderFireKeepsWhatIsWrittenAnew lets requests whose receipts are over be made again while they are swept.
+// TestASweepUnderFireKeepsWhatIsWrittenAnew lets requests whose receipts are over be made again
+// while they are swept.
 func TestASweepUnderFireKeepsWhatIsWrittenAnew(t *testing.T) {
 	var nowMs atomic.Int64
 	nowMs.Store(time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC).UnixMilli())

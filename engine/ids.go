@@ -5,12 +5,13 @@ import (
 	"sync"
 )
 
-// idBlock is how many ids are allocated at once: one small commit for so many links. What a process leaves of a block is
-// never used.
+// idBlock is the number of ids that are allocated at once: one small commit for 16,384 links. Ids
+// of a block that a process does not use are never used.
 const idBlock = 1 << 14
 
-// ids hands out link ids of blocks that the store has allocated. The allocation runs in Engine.Run, so that a stalled
-// store does not hold up a writer for longer than the writer wants.
+// ids hands out link ids from blocks that the store has allocated. Blocks are allocated in
+// Engine.Run, so that a stalled store does not hold up a writer for longer than the writer wants to
+// wait.
 type ids struct {
 	want chan struct{} // a refill is wanted; one token
 
@@ -29,7 +30,7 @@ func (s *ids) init() {
 	s.mu.refilled = make(chan struct{})
 }
 
-// take returns a fresh id. It waits for a refill until ctx is done: ErrOverloaded.
+// take returns an unused id. It waits for a refill until ctx is done: ErrOverloaded.
 func (s *ids) take(ctx context.Context) (uint64, error) {
 	for {
 		id, ok, refilled := s.tryTake()

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// inlined are the calls that a redirect takes in each function on its way, all of them inlined: a call costs some
-// nanoseconds and the registers.
+// inlined are the calls that a redirect takes in each function on its way, all of them inlined: a
+// call costs some nanoseconds and the registers.
 var inlined = []struct {
 	file, function string
 	calls          []string

@@ -10,8 +10,8 @@ import (
 	"shunt/engine"
 )
 
-// TestTheJournalOfARunningServerIsNeitherReplayedNorRemoved opens engines as a copy of the data folder would: on the
-// positions that a running engine has, and on earlier ones.
+// TestTheJournalOfARunningServerIsNeitherReplayedNorRemoved opens engines as a copy of the data
+// folder would: on the positions that a running engine has, and on earlier ones.
 func TestTheJournalOfARunningServerIsNeitherReplayedNorRemoved(t *testing.T) {
 	l := newLife(t, 1)
 	before, err := l.gate.Positions()
@@ -27,7 +27,7 @@ func TestTheJournalOfARunningServerIsNeitherReplayedNorRemoved(t *testing.T) {
 	if err := l.replayJournal(l.dir); err != nil {
 		t.Error(err)
 	}
-	l.wantLog(1, "not this store's alone", l.dir)
+	l.wantLog(1, "also another server's", l.dir)
 	if err := l.gate.Flush(engine.FlushBatch{Positions: before}); err != nil {
 		t.Fatal(err)
 	}

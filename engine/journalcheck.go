@@ -7,14 +7,15 @@ import (
 )
 
 // CheckJournal verifies the files that a store has in the journal folder dir and in standbyDir (see
-// Options): see journal.Folders.Check. p are the store's positions; live says that an engine runs
-// on them.
+// Options): see journal.Folders.Check. p are the store's positions; live says whether an engine
+// runs on these files.
 func CheckJournal(dir, standbyDir string, id Identity, p Positions, live bool, faults *Faults) (JournalReport, error) {
 	in := journal.NewFolders(id.StoreID, dir, standbyDir, "")
 	return in.Check(p.journal(), live, faults)
 }
 
-// CheckJournal verifies the files that the engine has mapped, as the function does with live.
+// CheckJournal verifies the files that the engine has mapped. It is the function CheckJournal with
+// live set.
 func (e *Engine) CheckJournal(faults *Faults) (JournalReport, error) {
 	p, err := e.store.Positions()
 	if err != nil {

@@ -18,10 +18,11 @@ import (
 	"shunt/engine"
 )
 
-// TestTheJournalLosesNothingButWhatWasDamaged runs random operations on a journal of real files against plain counters:
-// after a crash, the store has exactly the hits that it had and those whose slots in the files were intact, whatever
-// number and size of rings comes next. The oracle finds those by the visitor, which is another one for each hit, in the
-// bytes of the files. Time is faked, for a full ring waits.
+// TestTheJournalLosesNothingButWhatWasDamaged runs random operations on a journal of real files
+// against plain counters: after a crash, the store has exactly the hits that it had and those whose
+// slots in the files were intact, whatever number and size of rings comes next. The oracle finds
+// those by the visitor, which is another one for each hit, in the bytes of the files. Time is
+// faked, for a full ring waits.
 func TestTheJournalLosesNothingButWhatWasDamaged(t *testing.T) {
 	fewerChecks(t, 10)
 	synctest.Test(t, func(t *testing.T) {
@@ -46,8 +47,8 @@ func TestTheJournalLosesNothingButWhatWasDamaged(t *testing.T) {
 	})
 }
 
-// fewerChecks makes n the number of checks unless another one was asked for: half a second each, for they start engines by
-// the dozen.
+// fewerChecks makes n the number of checks unless another one was asked for: half a second each,
+// for they start engines by the dozen.
 func fewerChecks(t *testing.T, n int) {
 	f := flag.Lookup("rapid.checks")
 	if before := f.Value.String(); before == f.DefValue {
@@ -96,7 +97,8 @@ func (m *journalModel) hits(rt *rapid.T) {
 	}
 }
 
-// settle takes what became durable from pending. A link's hits do so in order, for they share a ring.
+// settle takes what became durable from pending. A link's hits do so in order, for they share a
+// ring.
 func (m *journalModel) settle(rt *rapid.T) {
 	for i := range m.pending {
 		now := m.life.durable(i)
@@ -132,7 +134,8 @@ func (m *journalModel) wantNothingPending(rt *rapid.T) {
 	}
 }
 
-// failFlush leaves a flush in flight; a second later that is a stall, in which the fold frees slots.
+// failFlush leaves a flush in flight; a second later that is a stall, in which the fold frees
+// slots.
 func (m *journalModel) failFlush(rt *rapid.T) {
 	boom := errors.New("boom")
 	m.gate.failFlush.Store(&boom)

@@ -34,8 +34,8 @@ func TestHitsOutliveAnotherNumberAndSizeOfRings(t *testing.T) {
 	l.close()
 }
 
-// TestALostJournalFileIsSaidOnce spoils one of two files, in an epoch of which something was committed and in one of
-// which nothing was, and leaves the hits of the other file.
+// TestALostJournalFileIsSaidOnce spoils one of two files, in an epoch of which something was
+// committed and in one of which nothing was, and leaves the hits of the other file.
 func TestALostJournalFileIsSaidOnce(t *testing.T) {
 	for name, spoil := range map[string]func(path string) error{
 		"missing":         os.Remove,
@@ -75,7 +75,8 @@ func TestALostJournalFileIsSaidOnce(t *testing.T) {
 	}
 }
 
-// TestAnEpochThatWasOnlyBegunStartsCleanly lets starts fail after their commit, with none or some of the files made.
+// TestAnEpochThatWasOnlyBegunStartsCleanly lets starts fail after their commit, with none or some
+// of the files made.
 func TestAnEpochThatWasOnlyBegunStartsCleanly(t *testing.T) {
 	for fine := range 13 {
 		l := newLife(t, 1)
@@ -206,8 +207,8 @@ func TestAJournalFolderThatCannotBeWrittenToIsSaid(t *testing.T) {
 	}
 }
 
-// TestAReplayThatNeedsMoreMemoryThanAllowedGoesInParts replays for an engine that may gather only two links at a time,
-// and crashes after each part.
+// TestAReplayThatNeedsMoreMemoryThanAllowedGoesInParts replays for an engine that may gather only
+// two links at a time, and crashes after each part.
 func TestAReplayThatNeedsMoreMemoryThanAllowedGoesInParts(t *testing.T) {
 	l := newLife(t, 20)
 	l.open(engine.Options{})
@@ -240,7 +241,8 @@ func TestAReplayThatNeedsMoreMemoryThanAllowedGoesInParts(t *testing.T) {
 	l.close()
 }
 
-// TestTwoHistoriesOfAStoreShareNoEpoch starts the same state of a store twice, as a copy of it would.
+// TestTwoHistoriesOfAStoreShareNoEpoch starts the same state of a store twice, as a copy of it
+// would.
 func TestTwoHistoriesOfAStoreShareNoEpoch(t *testing.T) {
 	l := newLife(t, 1)
 	seen := make(map[string]bool)
@@ -266,9 +268,9 @@ func TestTwoHistoriesOfAStoreShareNoEpoch(t *testing.T) {
 	}
 }
 
-// TestAJournalThatIsGoneAsAWholeIsSaid loses all rings before anything of their epoch was committed: the dictionary, which
-// is made last, tells that they were there; and then the folder, as a tmpfs is lost when the machine restarts: the
-// committed positions tell.
+// TestAJournalThatIsGoneAsAWholeIsSaid loses all rings before anything of their epoch was
+// committed: the dictionary, which is made last, tells that they were there; and then the folder,
+// as a tmpfs is lost when the machine restarts: the committed positions tell.
 func TestAJournalThatIsGoneAsAWholeIsSaid(t *testing.T) {
 	l := newLife(t, 1)
 	l.open(engine.Options{})

@@ -18,8 +18,8 @@ import (
 	"shunt/storage"
 )
 
-// life is a store in memory and a journal folder, over which one engine is opened after the other. Nothing runs beside:
-// what is folded and flushed, and when, is the test's.
+// life is a store in memory and a journal folder, over which one engine is opened after the other.
+// Nothing runs beside: what is folded and flushed, and when, is the test's.
 type life struct {
 	*engine.Engine
 	t     testing.TB

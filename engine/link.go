@@ -7,7 +7,7 @@ import (
 	"shunt/engine/index"
 )
 
-// State is what a link is at a moment, in the words of the API.
+// State is the state of a link at a moment, in the words of the API.
 type State string
 
 const (
@@ -15,11 +15,11 @@ const (
 	StateDisabled  State = "disabled"
 	StateExpired   State = "expired"
 	StateExhausted State = "exhausted"
-	StateBlocked   State = "blocked" // for whoever knows the block list: the engine does not
+	StateBlocked   State = "blocked" // for callers that know the block list: the engine does not
 )
 
-// Hot is the part of a link that redirects need: the durable hot record, keyed by code.
-// The latest version of a code's hot record decides what the code is; a tombstone is such a version.
+// Hot is the part of a link that redirects need: the durable hot record, keyed by code. The latest
+// hot record of a code is the state of the code; a tombstone is such a record too.
 type Hot struct {
 	Code        string
 	ID          uint64
@@ -37,19 +37,19 @@ type Cold struct {
 	Version      uint64 // starts at 1, each edit adds one; hits do not change it
 	CreatedAtMs  int64
 	UpdatedAtMs  int64
-	ImportedHits uint64 // hits that an import brought along; contained in the life row
+	ImportedHits uint64 // hits that an import brought along; included in the life row
 	Title        string
 	Tags         []string
 }
 
-// Record is a link whole.
+// Record is a whole link.
 type Record struct {
 	Hot  Hot
 	Cold Cold
 }
 
-// SetRedirectStatus sets the HTTP status that the link answers with, 302 if status is 0. It returns false, and has
-// changed nothing, if a link cannot have that status.
+// SetRedirectStatus sets the HTTP status that the link answers with, 302 if status is 0. It returns
+// false, and has changed nothing, if a link cannot have that status.
 func (r *Record) SetRedirectStatus(status int) bool {
 	f, ok := r.Hot.Flags.WithRedirectStatus(status)
 	if ok {
@@ -71,7 +71,7 @@ func (r *Record) setFlag(f Flags, on bool) {
 	}
 }
 
-// SetExpiry sets when the link ends; the zero time: never.
+// SetExpiry sets when the link expires; the zero time: never.
 func (r *Record) SetExpiry(at time.Time) {
 	r.Hot.ExpiresAtMs = 0
 	if !at.IsZero() {
@@ -98,11 +98,11 @@ type Detail struct {
 	Title          string
 	Tags           []string
 	Hits           uint64
-	Unique         uint64 // visitors; never greater than Hits; 0 where it is not read
+	Unique         uint64 // visitors; never greater than Hits; 0 if they were not read
 }
 
-// Draft asks for a new link. Target must come from a TargetPolicy and Alias must have passed ValidateAlias;
-// Create checks the rest.
+// Draft is a new link that a caller asks for. Target must come from a TargetPolicy, and Alias must
+// have passed ValidateAlias; Create checks the other fields.
 type Draft struct {
 	Alias          string // empty: draw a code
 	Owner          uint32
@@ -115,15 +115,17 @@ type Draft struct {
 	Title          string
 	Tags           []string
 
-	// Same, if set, is asked when Alias is taken by a live link of the same Owner. If it answers true, Create returns
-	// that link instead of ErrTaken. It runs while the code is locked and must not call the engine.
+	// Same, if set, is called when Alias is taken by a live link of the same Owner. If it returns
+	// true, Create returns that link instead of ErrTaken. It runs while the code is locked and must
+	// not call the engine.
 	Same func(Detail) bool
 
-	Import *Import // if set, the link comes from elsewhere
+	Import *Import // if set, the link was made elsewhere and is imported
 }
 
-// Import is what a link that comes from elsewhere brings along. Its alias may differ from a taken code only by case, because
-// its addresses are out in the world already. Hits have no time: they are in the link's total, and in no window.
+// Import has the fields that only a link from elsewhere has. Its alias may differ from a taken code
+// only by case, because its address has already been published. Hits have no time: they are in the
+// link's total, and in no window.
 type Import struct {
 	CreatedAt, UpdatedAt time.Time
 	Hits                 uint64
@@ -149,7 +151,8 @@ func (d *Draft) record(now time.Time) (Record, error) {
 	return rec, rec.normalize()
 }
 
-// normalize sets the flags that follow from other fields, and checks what the formats cannot hold.
+// normalize sets the flags that follow from other fields, and returns an InvalidError for fields
+// that the durable formats cannot hold.
 func (r *Record) normalize() error {
 	r.Hot.Flags &^= FlagExpires | FlagCapped | FlagTombstone
 	if r.Hot.ExpiresAtMs != 0 {
@@ -177,8 +180,8 @@ func (r *Record) normalize() error {
 	return nil
 }
 
-// detailOf returns the link of r as it is now, with the given hits. It shows no update before the creation: earlier versions
-// of shunt wrote such times when the clock had gone back.
+// detailOf returns the link of r as it is now, with the given hits. It shows no update earlier than
+// the creation: earlier versions of shunt wrote such times when the clock had gone back.
 func detailOf(r *Record, hits uint64, now time.Time) Detail {
 	d := Detail{
 		Code: r.Hot.Code, ID: r.Hot.ID, Owner: r.Hot.Owner, Target: r.Hot.Target,
@@ -203,14 +206,14 @@ func detailOf(r *Record, hits uint64, now time.Time) Detail {
 	return d
 }
 
-// Guard is what must hold of a link for an edit or a delete to happen.
+// Guard is a condition that a link must meet for an edit or a delete.
 type Guard struct {
 	Owner    uint32 // a link of another owner is ErrNotFound
 	AnyOwner bool   // an admin: Owner is not looked at
 	Version  uint64 // If-Match; 0: any; else ErrVersion if it differs
 }
 
-// Stats are the two figures of GET /stats/{code}, and the counts that are kept apart.
+// Stats are the two figures of GET /stats/{code}, and the counts that are kept apart from hits.
 type Stats struct {
 	Hits       uint64
 	Unique     uint64 // never greater than Hits

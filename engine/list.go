@@ -12,25 +12,27 @@ import (
 )
 
 const (
-	// MaxListed is how many links a page may have.
+	// MaxListed bounds the links of a page.
 	MaxListed = 1000
 
-	// maxListScan bounds the rows that are gone over for a page. They take some 10 ms; of all owners, which have no index,
-	// some 100.
+	// maxListScan bounds the rows that are scanned for a page. The rows of one owner take some 10
+	// ms; those of all owners, which have no index, some 100.
 	maxListScan = 10_000
 
-	// maxListBytes ends a page early: what its links hold in targets, titles and tags. At some 100 bytes a link it is more
-	// than a page of 1,000; but it might be 11 MB.
+	// maxListBytes bounds the targets, titles and tags of a page, which ends early when it reaches
+	// this size. At some 100 bytes a link, a page of 1,000 links is smaller; but it could have 11
+	// MB.
 	maxListBytes = 1 << 20
 )
 
-// LinkQuery asks for a page of links, newest first. The order is that of ids, which never change and are never given
-// again: so a list that is read page by page has no link twice, and every link that was there throughout.
+// LinkQuery asks for a page of links, newest first. The order is that of ids, which never change
+// and are never reused: so a list that is read page by page has no link twice, and has every link
+// that existed throughout.
 type LinkQuery struct {
 	ListRange        // Below is the Next of the page before
-	Prefix    string // of code, host or title, in any case; empty: any link
+	Prefix    string // of code, host or title, in any case; empty: all links
 	Limit     int    // 1 to MaxListed
-	Unique    bool   // Unique is wanted
+	Unique    bool   // whether to read Detail.Unique
 
 	rows, sizeBytes int // bounds of a step, see listturns.go; 0: those of a page
 }
@@ -41,15 +43,17 @@ type LinkPage struct {
 	Next  uint64   // Below of the next page; 0: this was the last one
 }
 
-// LinkList is the links of one moment, to be read page by page; but their hits and state are those of when a page is read. They
-// are looked up by id, so they are never those of a later link of the same code.
-// One goroutine at a time may use it. The store keeps what was deleted since, so it should not stay open for long.
+// LinkList is the links of one moment, to be read page by page; but their hits and state are of the
+// time when a page is read. Hits are looked up by id, so they are never those of a later link of
+// the same code. One goroutine at a time may use it. The store keeps rows that were deleted since,
+// so a LinkList should not stay open for long.
 type LinkList struct {
 	engine  *Engine
 	listing Listing
 }
 
-// ListLinks returns a page of links. Every write that was acknowledged before is in it. Errors: ErrLoading, ErrOverloaded.
+// ListLinks returns a page of links. Every write that was acknowledged before the call is in it.
+// Errors: ErrLoading, ErrOverloaded.
 func (e *Engine) ListLinks(ctx context.Context, q LinkQuery) (_ LinkPage, err error) {
 	l, err := e.OpenList(ctx)
 	if err != nil {
@@ -59,7 +63,8 @@ func (e *Engine) ListLinks(ctx context.Context, q LinkQuery) (_ LinkPage, err er
 	return l.Page(ctx, q)
 }
 
-// OpenList returns the links of this moment, to be closed by the caller. Errors: ErrLoading, ErrOverloaded.
+// OpenList returns the links of this moment, to be closed by the caller. Errors: ErrLoading,
+// ErrOverloaded.
 func (e *Engine) OpenList(ctx context.Context) (*LinkList, error) {
 	if !e.Ready() {
 		return nil, ErrLoading
@@ -73,7 +78,7 @@ func (e *Engine) OpenList(ctx context.Context) (*LinkList, error) {
 	return &LinkList{engine: e, listing: listing}, nil
 }
 
-// Close lets the store forget what was only kept for l.
+// Close lets the store drop rows that it kept only for l.
 func (l *LinkList) Close() error { return l.listing.Close() }
 
 // Page returns a page of l.
@@ -126,19 +131,21 @@ func (l *LinkList) records(q *LinkQuery) (found []Record, next uint64, err error
 	return found, next, nil
 }
 
-// readEntry reads the link that a row stands for, which is of the same moment: if it is another one, the store is damaged.
+// readEntry reads the link of a row, at the same moment: if the link is another one, the store is
+// damaged.
 func (l *LinkList) readEntry(entry *LinkEntry) (Record, error) {
 	rec, err := l.listing.ReadRecord(string(entry.Code))
 	switch {
 	case err != nil:
 		return Record{}, fmt.Errorf("listed link %q: %w", entry.Code, errNotAsListed(err))
 	case rec.Hot.ID != entry.ID || rec.Hot.Flags&index.FlagTombstone != 0:
-		return Record{}, fmt.Errorf("link %q is listed with id %d, and has id %d and flags %#x", entry.Code, entry.ID, rec.Hot.ID, rec.Hot.Flags)
+		return Record{}, fmt.Errorf("link %q is listed with id %d, but has id %d and flags %#x", entry.Code, entry.ID, rec.Hot.ID, rec.Hot.Flags)
 	}
 	return rec, nil
 }
 
-// errNotAsListed keeps a link that is listed and missing from looking like one that nobody has.
+// errNotAsListed replaces ErrNotFound, so that a link that is listed and missing is not reported as
+// an unknown link.
 func errNotAsListed(err error) error {
 	if errors.Is(err, ErrNotFound) {
 		return errors.New("it is not there")
@@ -146,7 +153,7 @@ func errNotAsListed(err error) error {
 	return err
 }
 
-// listedBytes returns what a link counts for maxListBytes.
+// listedBytes returns the bytes of a link that count towards maxListBytes.
 func listedBytes(target, title string, tags []string) int {
 	n := len(target) + len(title)
 	for _, tag := range tags {
@@ -155,7 +162,8 @@ func listedBytes(target, title string, tags []string) int {
 	return n
 }
 
-// foldedPrefix is a prefix in which each character stands for all that differ from it by case.
+// foldedPrefix is a prefix in which each character represents all characters that differ from it by
+// case.
 type foldedPrefix []rune
 
 func foldPrefix(prefix string) (folded foldedPrefix) {
@@ -165,7 +173,7 @@ func foldPrefix(prefix string) (folded foldedPrefix) {
 	return folded
 }
 
-// begins tells whether text begins with p, in any case.
+// begins reports whether text begins with p, in any case.
 func (p foldedPrefix) begins(text []byte) bool {
 	for _, want := range p {
 		r, size := utf8.DecodeRune(text)
@@ -177,7 +185,8 @@ func (p foldedPrefix) begins(text []byte) bool {
 	return true
 }
 
-// foldRune returns the least of the characters that differ from r by case (Unicode's simple folding).
+// foldRune returns the least of the characters that differ from r by case (Unicode's simple
+// folding).
 func foldRune(r rune) rune {
 	if 'a' <= r && r <= 'z' {
 		return r - 'a' + 'A'

@@ -108,7 +108,8 @@ func TestAListSaysTheHitsAndVisitorsOfEachLink(t *testing.T) {
 	}
 }
 
-// TestAListThatIsReadByPagesHasEveryLinkThatWasThereThroughoutOnce creates, deletes and edits links between pages.
+// TestAListThatIsReadByPagesHasEveryLinkThatWasThereThroughoutOnce creates, deletes and edits links
+// between pages.
 func TestAListThatIsReadByPagesHasEveryLinkThatWasThereThroughoutOnce(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	run := uint32(0)

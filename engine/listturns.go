@@ -5,16 +5,16 @@ import (
 	"errors"
 )
 
-// A page is read in steps, so that somebody who asks for few links does not wait for those who ask
-// for many. One takes about a millisecond, and ten if it reads the disk or visitors.
+// A page is read in steps, so that a caller that asks for few links does not wait for callers that
+// ask for many. A step takes about a millisecond, and ten if it reads the disk or visitors.
 const (
 	listStepLinks = 50
-	listStepRows  = maxListScan / (MaxListed / listStepLinks) // so that 20 steps are a page, whichever bound they meet
+	listStepRows  = maxListScan / (MaxListed / listStepLinks) // so that 20 steps are a page, whichever bound they reach
 )
 
-// ListLinksInTurns is ListLinks in steps, each of which it does within a call of turn. All of them
-// read the same moment. An error of turn ends it. A page that is short although there are more may
-// be shorter than that of ListLinks.
+// ListLinksInTurns is ListLinks in steps: it does each step within a call of turn. All steps read
+// the same moment. It returns the first error of turn. A page that ends early although there are
+// more links may be shorter than that of ListLinks.
 func (e *Engine) ListLinksInTurns(
 	ctx context.Context, q LinkQuery, turn func(step func() error) error,
 ) (page LinkPage, err error) {

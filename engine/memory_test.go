@@ -11,8 +11,8 @@ import (
 	"shunt/engine"
 )
 
-// TestOnlyWhatARedirectNeedsIsInMemory makes links of which everything else takes 2.5 KB each, 10 MB in all. Time is faked, for
-// a busy machine may need seconds for it.
+// TestOnlyWhatARedirectNeedsIsInMemory makes links of which everything else takes 2.5 KB each, 10
+// MB in all. Time is faked, for a busy machine may need seconds for it.
 func TestOnlyWhatARedirectNeedsIsInMemory(t *testing.T) {
 	synctest.Test(t, onlyWhatARedirectNeedsIsInMemory)
 }

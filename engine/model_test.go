@@ -20,9 +20,9 @@ import (
 	"shunt/storage"
 )
 
-// TestTheEngineIsAMapThatCounts runs random operations against the engine on its real store and against a plain map,
-// with readers running beside, and compares everything that can be asked after each operation. `go test -rapid.checks=N`
-// runs more; a failure prints how to replay it.
+// TestTheEngineIsAMapThatCounts runs random operations against the engine on its real store and
+// against a plain map, with readers running beside, and compares everything that can be asked after
+// each operation. `go test -rapid.checks=N` runs more; a failure prints how to replay it.
 func TestTheEngineIsAMapThatCounts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := newModel(t, rt)
@@ -140,8 +140,8 @@ func (m *model) start() {
 	m.done.Go(func() { _ = m.e.Run(ctx) })
 }
 
-// startReaders resolves what was published, without end: a code has one of the targets that it was ever given, or is
-// gone.
+// startReaders resolves what was published, without end: a code has one of the targets that it was
+// ever given, or is gone.
 func (m *model) startReaders() {
 	m.stopped.Store(false)
 	for range 2 {
@@ -223,7 +223,8 @@ func newModelLink(d engine.Draft) *modelLink {
 	return l
 }
 
-// replace makes l the link of code; it counts on from the versions of an earlier one, unless that may be purged and was.
+// replace makes l the link of code; it counts on from the versions of an earlier one, unless that
+// may be purged and was.
 func (m *model) replace(code string, l *modelLink, version uint64) {
 	if old := m.links[code]; old != nil && !(version == 1 && m.nowMs.Load() > old.deletedAtMs+tombstoneMs) {
 		l.version = old.version + 2
@@ -329,7 +330,8 @@ func (m *model) createDraft(rt *rapid.T, d engine.Draft) {
 	}
 }
 
-// raceAlias has several writers create variants of one alias at once: one wins if it was free, none otherwise.
+// raceAlias has several writers create variants of one alias at once: one wins if it was free, none
+// otherwise.
 func (m *model) raceAlias(rt *rapid.T) {
 	alias := drawAlias(rt)
 	const racers = 6
@@ -569,7 +571,8 @@ func (m *model) restart(rt *rapid.T) {
 	m.open()
 }
 
-// kill leaves everything as a killed process does, except for the store's own recovery, which has tests of its own.
+// kill leaves everything as a killed process does, except for the store's own recovery, which has
+// tests of its own.
 func (m *model) kill(rt *rapid.T) {
 	m.stopAll()
 	if err := m.e.Abandon(); err != nil {

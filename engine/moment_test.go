@@ -24,7 +24,8 @@ func (e *testEngine) imported(t *testing.T, alias string, owner uint32, hits uin
 	}
 }
 
-// TestALinkIsReadWithItsOwnHits deletes a link and takes its code again, over and over, while others read it.
+// TestALinkIsReadWithItsOwnHits deletes a link and takes its code again, over and over, while
+// others read it.
 func TestALinkIsReadWithItsOwnHits(t *testing.T) {
 	const links, readers = 300, 4
 	e := newTestEngine(t, engine.Options{})
@@ -53,7 +54,8 @@ func TestALinkIsReadWithItsOwnHits(t *testing.T) {
 	}
 }
 
-// TestNoUpdateIsBeforeTheCreationWhateverTheClockDoes also has updates never go back from one version to the next.
+// TestNoUpdateIsBeforeTheCreationWhateverTheClockDoes also has updates never go back from one
+// version to the next.
 func TestNoUpdateIsBeforeTheCreationWhateverTheClockDoes(t *testing.T) {
 	e, now := atClock(t, -1)
 	e.create(t, "made").Release()

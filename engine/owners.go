@@ -6,31 +6,34 @@ import (
 	"sync"
 )
 
-// A user may be deleted only if no link is theirs, and a create that began before the deletion may end after it: its caller
-// was authenticated, its code is locked, or its commit is under way although nobody waits for it any more
-// (ErrOutcomeUnknown). So every create enters its owner, from before it locks a code until its commit has ended, and
-// RetireOwner closes the owner, waits until nobody is in, and only then looks for links. The invariants:
+// A user may be deleted only if they own no link, and a create that began before the deletion may
+// end after it: its caller was authenticated, its code is locked, or its commit is under way
+// although nobody waits for it any more (ErrOutcomeUnknown). So every create enters its owner, from
+// before it locks a code until its commit has ended. RetireOwner closes the owner, waits until no
+// create is in, and only then looks for links. The invariants:
 //
-//  1. An owner who is settled as gone has no link, and gets none in the life of this process. Nothing that was asked for
-//     before outlives it.
-//  2. Who enters an owner that is being retired waits for the outcome, so a deletion that is refused refuses no create.
-//     Nothing that a create in an owner waits for waits to enter: an owner is entered before codes are locked, and once.
+//  1. An owner that is settled as gone has no link, and gets none in the life of this process. No
+//     earlier request outlives it.
+//  2. A create that enters an owner that is being retired waits for the outcome, so a deletion that
+//     is refused refuses no create. This cannot deadlock: a create enters its owner once and before
+//     it locks codes, so nothing that it waits for waits to enter.
 type owners struct {
 	mu struct {
 		sync.Mutex
-		makers   map[uint32]int         // creates that are in, by owner; none is 0
+		makers   map[uint32]int         // creates that are in, by owner; no value is 0
 		retiring map[uint32]*retirement // owners that nobody may enter at present
 		gone     map[uint32]struct{}    // owners that nobody may enter any more, at most maxGoneOwners
 	}
 }
 
-// retirement is an owner's who is being retired.
+// retirement is the state of an owner that is being retired.
 type retirement struct {
-	empty   chan struct{} // closed when nobody is in
-	settled chan struct{} // closed when it is known whether the owner goes
+	empty   chan struct{} // closed when no create is in
+	settled chan struct{} // closed when it is known whether the owner is deleted
 }
 
-// maxGoneOwners bounds the owners that are remembered as gone: 12 MB. Each is a user who was deleted since the process began.
+// maxGoneOwners bounds the owners that are remembered as gone: 12 MB. Each is a user that was
+// deleted since the process began.
 const maxGoneOwners = 1 << 20
 
 func (o *owners) init() {
@@ -39,8 +42,8 @@ func (o *owners) init() {
 	o.mu.gone = make(map[uint32]struct{})
 }
 
-// enter lets a create for owner in. It waits for the end of a retirement until ctx is done: ErrOverloaded. ErrOwnerGone if
-// the owner is gone.
+// enter admits a create for owner. It waits for the end of a retirement until ctx is done:
+// ErrOverloaded. It returns ErrOwnerGone if the owner is gone.
 func (o *owners) enter(ctx context.Context, owner uint32) error {
 	for {
 		wait, err := o.tryEnter(owner)
@@ -55,7 +58,7 @@ func (o *owners) enter(ctx context.Context, owner uint32) error {
 	}
 }
 
-// tryEnter enters owner, or returns what is closed when that may be tried again.
+// tryEnter enters owner, or returns a channel that is closed when the caller may try again.
 func (o *owners) tryEnter(owner uint32) (wait <-chan struct{}, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -69,7 +72,8 @@ func (o *owners) tryEnter(owner uint32) (wait <-chan struct{}, err error) {
 	return nil, nil
 }
 
-// lockCodeFor is lockCode for a new link of owner, who is entered before and left when the lock is given back.
+// lockCodeFor is lockCode for a new link of owner: it enters the owner first, and the lock's unlock
+// leaves the owner.
 func (e *Engine) lockCodeFor(ctx context.Context, owner uint32, code string) (codeLock, error) {
 	if err := e.owners.enter(ctx, owner); err != nil {
 		return codeLock{}, err
@@ -96,7 +100,8 @@ func (o *owners) leave(owner uint32) {
 	}
 }
 
-// close lets nobody enter owner until settle.
+// close admits no create for owner until settle. It returns ErrOverloaded if owner is already
+// closed.
 func (o *owners) close(owner uint32) (*retirement, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -104,7 +109,7 @@ func (o *owners) close(owner uint32) (*retirement, error) {
 		return nil, ErrOverloaded
 	}
 	if len(o.mu.gone) >= maxGoneOwners {
-		return nil, fmt.Errorf("%d users were deleted since the server was started: restart it", maxGoneOwners)
+		return nil, fmt.Errorf("%d users were deleted since the server was started: restart it to delete more", maxGoneOwners)
 	}
 	r := &retirement{empty: make(chan struct{}), settled: make(chan struct{})}
 	o.mu.retiring[owner] = r
@@ -114,7 +119,7 @@ func (o *owners) close(owner uint32) (*retirement, error) {
 	return r, nil
 }
 
-// settle ends the retirement of owner: it is gone, or may be entered again.
+// settle ends the retirement of owner: it is gone, or creates may enter it again.
 func (o *owners) settle(owner uint32, gone bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -125,10 +130,11 @@ func (o *owners) settle(owner uint32, gone bool) {
 	delete(o.mu.retiring, owner)
 }
 
-// RetireOwner returns once it is certain that owner has no link, and gets none until settle is called, which the caller must
-// do once: with true if the owner is gone for good, with false if it stays. Creates that are under way are waited for, until
-// ctx is done, and those that come meanwhile wait for settle. Errors, after which nothing has changed: ErrOwnsLinks;
-// ErrOverloaded if a create did not end in time, or owner is being retired already.
+// RetireOwner returns when it is certain that owner has no link and gets none until settle is
+// called. The caller must call settle once: with true if the owner is gone for good, with false if
+// it stays. RetireOwner waits for creates under way until ctx is done, and creates that come
+// meanwhile wait for settle. Errors, after which nothing has changed: ErrOwnsLinks; ErrOverloaded
+// if a create did not end in time, or owner is already being retired.
 func (e *Engine) RetireOwner(ctx context.Context, owner uint32) (settle func(gone bool), err error) {
 	if err := e.checkOwnsNone(owner); err != nil { // then nobody needs to wait
 		return nil, err

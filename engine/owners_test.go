@@ -13,8 +13,8 @@ func draftFor(owner uint32) engine.Draft {
 	return engine.Draft{Owner: owner, Target: "https://x.example/"}
 }
 
-// TestAnOwnerWithACreateUnderWayIsNotRetired goes by a fake clock. The create's caller has gone when the owner is to be retired, but
-// its commit has not ended.
+// TestAnOwnerWithACreateUnderWayIsNotRetired goes by a fake clock. The create's caller has gone
+// when the owner is to be retired, but its commit has not ended.
 func TestAnOwnerWithACreateUnderWayIsNotRetired(t *testing.T) {
 	for name, create := range map[string]func(e *testEngine) error{
 		"one": func(e *testEngine) error {

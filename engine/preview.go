@@ -6,15 +6,16 @@ import (
 	"shunt/engine/index"
 )
 
-// What a preview needs to know of a link, at a cost that anybody may cause: no code is locked and nothing is folded.
+// These calls are for previews. Anybody may cause them, so they are cheap: they lock no code and
+// fold nothing.
 
-// UsedUp tells whether l is capped and its hits are used up.
+// UsedUp reports whether l is capped and its hits have reached the cap.
 func (e *Engine) UsedUp(l index.Link) bool {
 	return l.Flags()&index.FlagCapped != 0 && e.index.Hits(l.ID()) >= l.MaxHits()
 }
 
-// CreatedAt returns when the link of code that has id was made; ErrNotFound if it is there no longer. No edit changes that time,
-// so an edit under way does not matter. It reads the store.
+// CreatedAt returns when the link that has code and id was made; ErrNotFound if it no longer
+// exists. No edit changes that time, so an edit under way does not matter. It reads the store.
 func (e *Engine) CreatedAt(code string, id uint64) (time.Time, error) {
 	rec, err := e.readLive(code)
 	if err != nil {

@@ -10,40 +10,45 @@ import (
 	"shunt/engine/internal/limits"
 )
 
-// A deleted code, and what differs from it only by case, stays taken until TombstoneDays after its deletion and not a
-// millisecond longer, for everybody but its former owner (and, of a variant, whoever's own that was until not long ago):
-// tombstoneHolds is the rule, for what is in memory and for what is read from the store alike. The rows
-// of the deleted link go some time later, up to an hour as a rule, by a purge; nobody can tell the difference.
+// A deleted code, and every code that differs from it only by case, stays taken until TombstoneDays
+// after its deletion and not a millisecond longer, for everybody except its former owner (and, for
+// a variant, an owner who had that variant until not long ago). tombstoneHolds is the rule, for
+// tombstones in memory and in the store alike. A purge deletes the rows of the link some time
+// later, up to an hour as a rule; callers cannot see the difference.
 //
-// Purging is the flush goroutine's, after flush and roll-up. It goes over the store's deletions, oldest first, and takes
-// the code's lock like any writer: so it and a create have one order, and it reads what it deletes. The invariants:
+// The flush goroutine purges, after flush and roll-up. It goes through the store's deletions,
+// oldest first, and takes the code's lock like any writer: so it and a create have one order, and
+// it reads what it deletes. The invariants:
 //
-//  1. A hot record is deleted only if it is the tombstone of the link that is purged, and over. If its code is another
-//     link's by now, that one's rows are not touched.
-//  2. All rows of a link go in one batch, with the row that it was found by. A crash leaves all of them or none.
-//  3. Nothing makes rows of a purged link anew. A hit counts in an hour that begins less than an hour after the link was
-//     deleted; purging waits until all hours before the open one are rolled up, also those of a journal that was replayed
-//     after 90 days; and rows of hours to come, which a clock that was ahead may have left, are deleted with it.
-//  4. Nothing is purged until the clock has run evenly for a while: what a wrong clock purges is gone for good. For the
-//     same reason a tombstone stays in memory until it is purged, and is only ignored while the clock says that it is over.
+//  1. A hot record is deleted only if it is the tombstone of the purged link and no longer holds.
+//     If its code is another link's by now, that link's rows are not touched.
+//  2. All rows of a link are deleted in one batch, together with the row by which it was found. A
+//     crash leaves all rows or none.
+//  3. Nothing makes rows of a purged link again. A hit counts in an hour that begins less than an
+//     hour after the link was deleted; purging waits until all hours before the open one are rolled
+//     up, also those of a journal that was replayed after 90 days; and rows of future hours, which
+//     a clock that was ahead may have left, are deleted with the link.
+//  4. Nothing is purged until the clock has run evenly for a while, because links that a wrong
+//     clock purges are gone for good. For the same reason a tombstone stays in memory until it is
+//     purged, and is only ignored while the clock says that it no longer holds.
 
 const (
 	tombstoneMs = limits.TombstoneDays * hoursPerDay * msPerHour
 
-	// purgesABatch bounds what is purged between two flushes: some milliseconds, and one batch.
+	// purgesABatch bounds the links purged between two flushes: some milliseconds, and one batch.
 	purgesABatch = 256
 )
 
-// tombstoneHolds tells whether a code that was deleted then is still taken.
+// tombstoneHolds reports whether a code that was deleted at deletedAtMs is still taken.
 func tombstoneHolds(deletedAtMs, nowMs int64) bool { return nowMs-tombstoneMs <= deletedAtMs }
 
-// purger is how far purging went.
+// purger is the progress of purging.
 type purger struct {
-	before uint32 // deletions of hours before it are due
+	before uint32 // deletions in hours before it are due
 	more   bool   // some of them may be left
 }
 
-// purge purges some of what is due. now is of a clock that runs evenly.
+// purge purges some of the deletions that are due. now must be of a clock that runs evenly.
 func (e *Engine) purge(now time.Time) error {
 	p := &e.flusher.purge
 	if before := hourOf(now.Add(-tombstoneMs * time.Millisecond)); before != p.before {
@@ -66,8 +71,8 @@ func (e *Engine) purge(now time.Time) error {
 	return b.err
 }
 
-// purgeBatch is what is purged between two flushes. It holds the locks of all codes in it until it is committed; it waits for none,
-// so it cannot be in a circle of waiters.
+// purgeBatch is the links purged between two flushes. It holds the locks of all their codes until
+// it is committed. It waits for no lock, so it cannot be in a circle of waiters.
 type purgeBatch struct {
 	engine *Engine
 	nowMs  int64
@@ -77,7 +82,8 @@ type purgeBatch struct {
 	err    error // the first
 }
 
-// prepare adds d to what is purged, if that is what d still is.
+// prepare adds d to the batch unless its tombstone still holds or its code is locked by another
+// writer.
 func (b *purgeBatch) prepare(d Deletion) {
 	if !b.lock(d.Code) {
 		b.again = true
@@ -97,7 +103,8 @@ func (b *purgeBatch) prepare(d Deletion) {
 	}
 }
 
-// lock takes the lock of code, unless it is the batch's already or another writer's.
+// lock takes the lock of code and reports whether the batch holds it. It fails if another writer
+// has it.
 func (b *purgeBatch) lock(code string) bool {
 	l := b.engine.index.CodeLock(code)
 	if _, held := b.held[l.Folded()]; held {
@@ -110,8 +117,8 @@ func (b *purgeBatch) lock(code string) bool {
 	return true
 }
 
-// commit has the store purge what was prepared, in one batch as a rule, and waits for it. The store answers in any case;
-// if it stalls, so does the next flush.
+// commit has the store purge the prepared links, in one batch as a rule, and waits until it has
+// answered. The store always answers; if it stalls, so does the next flush.
 func (b *purgeBatch) commit() {
 	errs := make([]error, len(b.purges))
 	var committing sync.WaitGroup

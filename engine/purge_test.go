@@ -37,8 +37,9 @@ type deletedCode struct {
 	deletedAt time.Time
 }
 
-// TestADeletedCodeIsTakenFor90DaysAndThenFreeAndGone runs creates, deletes and hits of two owners over months, with purges,
-// restarts and kills in between. In the end, when all is due, no row of a deleted link is in the store.
+// TestADeletedCodeIsTakenFor90DaysAndThenFreeAndGone runs creates, deletes and hits of two owners
+// over months, with purges, restarts and kills in between. In the end, when all is due, no row of a
+// deleted link is in the store.
 func TestADeletedCodeIsTakenFor90DaysAndThenFreeAndGone(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := &deletedCodes{figures: newFigures(t), codes: map[string]*deletedCode{}, purged: map[uint64]bool{}}
@@ -170,7 +171,8 @@ func (d *deletedCodes) wantNoneLeft(rt *rapid.T) {
 	}
 }
 
-// storedKeys returns every key of a closed store. Its values are not looked at, so the merger need not be the store's own.
+// storedKeys returns every key of a closed store. Its values are not looked at, so the merger need
+// not be the store's own.
 func storedKeys(t *testing.T, fs vfs.FS) (keys [][]byte) {
 	t.Helper()
 	merger := *pebble.DefaultMerger
@@ -198,8 +200,8 @@ func (quietPebble) Infof(string, ...any)              {}
 func (quietPebble) Errorf(string, ...any)             {}
 func (quietPebble) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
-// idOf returns the link id in a key, as storage/keys.go draws it; of hour rows only in hours that are kept 31 days at most,
-// which is what all are by the end of the test.
+// idOf returns the link id in a key, as storage/keys.go draws it; of hour rows only in hours that
+// are kept 31 days at most, which is what all are by the end of the test.
 func idOf(key []byte) (id uint64, ok bool) {
 	switch key[0] {
 	case 0x21, 0x32, 0x33: // cold, link days, link lives
@@ -240,7 +242,8 @@ func TestADeletedCodeIsFreeAMillisecondAfter90DaysAlsoAfterARestart(t *testing.T
 	}
 }
 
-// atClock runs an engine whose own goroutines do nothing but allocate ids, at a clock of the test's.
+// atClock runs an engine whose own goroutines do nothing but allocate ids, at a clock of the
+// test's.
 func atClock(t *testing.T, settles time.Duration) (e *testEngine, now *atomic.Int64) {
 	now = new(atomic.Int64)
 	now.Store(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC).UnixMilli())
@@ -286,8 +289,8 @@ func TestATurnPurgesABoundedNumberOfLinks(t *testing.T) {
 	}
 }
 
-// TestAClockThatIsWrongForAWhileFreesNoCodeForGood has a clock that is 91 days ahead: while it is, codes are free, and after
-// that they are taken again.
+// TestAClockThatIsWrongForAWhileFreesNoCodeForGood has a clock that is 91 days ahead: while it is,
+// codes are free, and after that they are taken again.
 func TestAClockThatIsWrongForAWhileFreesNoCodeForGood(t *testing.T) {
 	e, now := atClock(t, time.Hour)
 	e.create(t, "mine").Release()
@@ -399,8 +402,8 @@ func TestAPurgeThatTheStoreRefusesIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestCreatesRaceAPurgeOfTheirCode has all of the engine's goroutines run, and variants of one code wanted by many the
-// moment that it becomes free.
+// TestCreatesRaceAPurgeOfTheirCode has all of the engine's goroutines run, and variants of one code
+// wanted by many the moment that it becomes free.
 func TestCreatesRaceAPurgeOfTheirCode(t *testing.T) {
 	var now atomic.Int64
 	now.Store(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC).UnixMilli())

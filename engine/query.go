@@ -17,19 +17,19 @@ const (
 	Daily
 )
 
-// Days and hours that a series goes back to when a query does not say from when.
+// Hours and days that a series goes back if a query has no From.
 const (
 	defaultSeriesHours = 48
 	defaultSeriesDays  = 30
 )
 
-// Query asks for the figures of a window of time. From and To are widened to whole buckets: hours as long as they are
-// kept, days before and in a Daily series.
+// Query asks for the figures of a window of time. From and To are widened to whole buckets: hours
+// as long as hours are kept, days before that and in a Daily series.
 type Query struct {
 	From     time.Time   // zero: the link's creation; with an Interval 48 hours or 30 days back; never before days are kept
 	To       time.Time   // zero or in the future: now
-	Interval Interval    // of the series, if there is to be one
-	AllTime  bool        // the whole life of a link (for LinkReport only); From, To and Interval are not looked at
+	Interval Interval    // of the series; NoSeries: none
+	AllTime  bool        // the whole life of a link (for LinkReport only); From, To and Interval are ignored
 	Parts    tally.Parts // Visitors for Unique, Breakdowns for Dimensions
 }
 
@@ -39,7 +39,7 @@ type window struct {
 	spans    []Span // that make it up, ascending; the buckets of a series
 }
 
-// kept says what there are figures of, at a moment.
+// kept says for which hours and days there are figures, at a moment.
 type kept struct {
 	hour      uint32 // the current one
 	firstHour uint32
@@ -56,7 +56,8 @@ func (e *Engine) kept(now time.Time) kept {
 	}
 }
 
-// window returns what q asks for. Created is when what it asks about came to be: before that there is nothing to keep.
+// window returns the window of q. created is the creation time of its subject, before which there
+// are no figures.
 func (q *Query) window(k kept, now, created time.Time) (window, error) {
 	if created.After(now) { // the clock was set back
 		created = now
@@ -104,7 +105,7 @@ func (q *Query) from(k kept, now, created time.Time) (uint32, error) {
 	return q.widenFrom(k, max(hour, k.firstDay*hoursPerDay)), nil
 }
 
-// widenFrom returns the beginning of the bucket that hour is in.
+// widenFrom returns the first hour of the bucket that hour is in.
 func (q *Query) widenFrom(k kept, hour uint32) uint32 {
 	if q.Interval == Daily || hour < k.firstHour {
 		return hour - hour%hoursPerDay
@@ -123,7 +124,8 @@ func (q *Query) defaultFrom(k kept, created time.Time) uint32 {
 	return q.widenFrom(k, max(hourOf(created), k.firstDay*hoursPerDay))
 }
 
-// split cuts the window into buckets of the interval, or into as few spans as the store can read.
+// split cuts the window into buckets of the interval, or into the fewest spans that the store can
+// read.
 func (w *window) split(k kept, interval Interval) {
 	switch {
 	case interval == Hourly:
@@ -135,7 +137,7 @@ func (w *window) split(k kept, interval Interval) {
 	default:
 		days := w.to - w.to%hoursPerDay
 		if w.to > k.hour {
-			days = ceilDay(w.to) // today is whole as far as it goes
+			days = ceilDay(w.to) // the rows of today are complete up to now
 		}
 		w.cut(w.from, days, days-w.from)
 		w.cut(days, w.to, w.to-min(days, w.to))

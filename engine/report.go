@@ -12,7 +12,7 @@ import (
 	"shunt/engine/tally"
 )
 
-// Bucket is one step of a series.
+// Bucket is one bucket of a series.
 type Bucket struct {
 	From         time.Time
 	Hits, Unique uint64
@@ -22,11 +22,11 @@ type Bucket struct {
 type Report struct {
 	From, To    time.Time // as used; zero with AllTime
 	Stats                 // of the window
-	UniqueError float64   // relative standard error of Unique; 0: it is exact
+	UniqueError float64   // relative standard error of Unique; 0: exact
 	Series      []Bucket  // empty buckets included; nil without Interval
 	Dimensions  tally.Dimensions
-	DurableHits uint64    // of Hits: what the store has
-	FlushedAt   time.Time // when all that was folded was last seen durable
+	DurableHits uint64    // the part of Hits that the store has
+	FlushedAt   time.Time // the last time at which all folded records were durable
 }
 
 // LinkHits is one row of a list of the most-hit links.
@@ -35,11 +35,13 @@ type LinkHits struct {
 	Hits, Unique uint64
 }
 
-// MaxScannedLinks bounds the links that a query by tag or for the most-hit links goes over: ErrTooManyLinks.
+// MaxScannedLinks bounds the links that a query by tag or for the most-hit links scans:
+// ErrTooManyLinks.
 const MaxScannedLinks = 10_000
 
-// LinkReport returns the figures of a link. Every redirect that was answered before the call is in them. Errors:
-// ErrNotFound if code is no live link, InvalidError if there can be no such window, ErrLoading.
+// LinkReport returns the figures of a link. They include every redirect that was answered before
+// the call. Errors: ErrNotFound if code has no live link, InvalidError if the window is impossible,
+// ErrLoading.
 func (e *Engine) LinkReport(ctx context.Context, code string, q Query) (Report, error) {
 	if !e.Ready() {
 		return Report{}, ErrLoading
@@ -71,8 +73,8 @@ func (e *Engine) linkReport(ctx context.Context, code string, id uint64, q Query
 	return e.windowReport(ctx, q, created, linkSource(id))
 }
 
-// created returns when a link was made, or the zero time if it is gone by now. It takes no lock: a link's creation
-// does not change.
+// created returns when a link was made, or the zero time if the link is gone. It takes no lock,
+// because the creation time of a link does not change.
 func (e *Engine) created(code string, id uint64) (time.Time, error) {
 	rec, err := e.store.ReadRecord(code)
 	switch {
@@ -95,8 +97,9 @@ func (e *Engine) lifeReport(ctx context.Context, id uint64, wanted tally.Parts) 
 	return r, nil
 }
 
-// OwnerReport returns the figures of all links that owners have and had; with a tag, of those live links that have it.
-// Without a tag deleted links stay in the figures. Errors: InvalidError, ErrTooManyLinks, ErrLoading.
+// OwnerReport returns the figures of all links that owners have and had, deleted links included;
+// with a tag, only of their live links that have it. Errors: InvalidError, ErrTooManyLinks,
+// ErrLoading.
 func (e *Engine) OwnerReport(ctx context.Context, owners []uint32, tag string, q Query) (Report, error) {
 	if !e.Ready() {
 		return Report{}, ErrLoading
@@ -119,8 +122,9 @@ func (e *Engine) OwnerReport(ctx context.Context, owners []uint32, tag string, q
 	return r, nil
 }
 
-// TopLinks returns the n live links of owners with the most hits in the window, descending; with a tag, of those that
-// have it. Links without hits are not in it. Errors: InvalidError, ErrTooManyLinks, ErrLoading.
+// TopLinks returns the n live links of owners with the most hits in the window, in descending
+// order; with a tag, only links that have it. It leaves out links without hits. Errors:
+// InvalidError, ErrTooManyLinks, ErrLoading.
 func (e *Engine) TopLinks(ctx context.Context, owners []uint32, tag string, q Query, n int) ([]LinkHits, error) {
 	if !e.Ready() {
 		return nil, ErrLoading
@@ -201,7 +205,7 @@ func (e *Engine) scanLinks(owners []uint32, tag string) (links ownedLinks, err e
 	return links, nil
 }
 
-// windowReport adds up what source has in the window.
+// windowReport adds up the figures of s in the window of q.
 func (e *Engine) windowReport(ctx context.Context, q Query, created time.Time, s source) (Report, error) {
 	now := e.now()
 	w, err := q.window(e.kept(now), now, created)
@@ -231,7 +235,7 @@ func (e *Engine) windowReport(ctx context.Context, q Query, created time.Time, s
 	return r, nil
 }
 
-// set takes the figures of the window over from t.
+// set copies the figures of the window from t.
 func (r *Report) set(t *tally.Tally) {
 	r.Stats = Stats{
 		Hits: t.Hits, Unique: min(t.Visitors.Count(), t.Hits),
@@ -243,7 +247,7 @@ func (r *Report) set(t *tally.Tally) {
 	r.Dimensions = t.Dimensions
 }
 
-// source is what figures are added up of: links, or owners.
+// source is the subject of figures: links, or owners.
 type source struct {
 	links  []uint64
 	owners []uint32
@@ -253,14 +257,15 @@ func linkSource(ids ...uint64) source { return source{links: ids} }
 
 func ownerSource(owners []uint32) source { return source{owners: owners} }
 
-// pendingSpan is what is pending of links[i], or owners[i], in spans[j].
+// pendingSpan is the pending tally of links[i], or owners[i], in spans[j].
 type pendingSpan struct {
 	i, j  int
 	tally tally.Tally
 }
 
-// readSpans calls add with the tallies of links[i], or of owners[i], over spans[j]: any number of times, to be added up.
-// Durable tells whether it is the store's. The tally is valid only during the call.
+// readSpans calls add with tallies of links[i], or of owners[i], over spans[j]: any number of times
+// for each i and j, to be added up. durable says whether the tally is the store's. The tally is
+// valid only during the call.
 func (e *Engine) readSpans(
 	ctx context.Context, s source, spans []Span, wanted tally.Parts, add func(i, j int, t *tally.Tally, durable bool),
 ) (err error) {
@@ -293,7 +298,7 @@ func (e *Engine) readSpans(
 	return nil
 }
 
-// pending returns what p has of s.
+// pending returns the tallies that p has of s.
 func (s *source) pending(p *pair, spans []Span, wanted tally.Parts, names *journal.Referrers) (found []pendingSpan) {
 	d, ids := &p.links, s.links
 	if len(s.owners) > 0 {

@@ -11,22 +11,24 @@ import (
 	"shunt/engine/plural"
 )
 
-// A stall begins when a flush fails, or takes longer than stallAfter, and ends with the next one that is durable.
-// Meanwhile redirects go on: records are folded, deltas wait in memory, and slots of the journal are freed before they
-// are durable. stallLog says so once at the beginning, once when something is dropped, and once at the end.
+// A stall begins when a flush fails, or takes longer than stallAfter, and ends with the next one
+// that is durable. Meanwhile redirects continue: records are folded, deltas wait in memory, and
+// slots of the journal are freed before their records are durable. stallLog logs a stall three
+// times: when it begins, when hits or parts of them are first dropped, and when it ends.
 type stallLog struct {
 	mu struct {
 		sync.Mutex
-		since   time.Time // of the stall; zero: there is none
-		before  dropped   // when it began
-		dropped bool      // it was said that something is
+		since   time.Time // when the stall began; zero: there is none
+		before  dropped   // the counts when it began
+		dropped bool      // it was logged that parts are dropped
 	}
 }
 
-// dropped is what was left out since start for want of room.
+// dropped counts hits, visitors and values left out since start because memory was full.
 type dropped struct{ hits, visitors, values uint64 }
 
-// begin says that a stall begins, unless it was said. err is why the flush failed, nil if it takes long.
+// begin logs that a stall begins, unless that was logged. err is the error of the flush, nil if the
+// flush takes long.
 func (s *stallLog) begin(log *slog.Logger, now dropped, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,15 +36,15 @@ func (s *stallLog) begin(log *slog.Logger, now dropped, err error) {
 		return
 	}
 	s.mu.since, s.mu.before, s.mu.dropped = time.Now(), now, false
-	const waits = "redirects go on, and their hits wait in the journal and in memory until the store takes them"
+	const waits = "redirects continue, and their hits wait in the journal and in memory until the store accepts them"
 	if err != nil {
-		log.Error("a flush failed, it is tried again until it succeeds; "+waits, "error", err)
+		log.Error("a flush failed and is tried again until it succeeds; "+waits, "error", err)
 		return
 	}
 	log.Warn("a flush takes long; "+waits, "longer_than", stallAfter)
 }
 
-// watch says that something is dropped in a stall, unless it was said.
+// watch logs that parts are dropped in a stall, unless that was logged.
 func (s *stallLog) watch(log *slog.Logger, now dropped) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,11 +52,11 @@ func (s *stallLog) watch(log *slog.Logger, now dropped) {
 		return
 	}
 	s.mu.dropped = true
-	log.Error("the store stalls for so long that memory for hits is used up: from now on parts of them are lost "+
+	log.Error("the store still stalls and memory for hits is used up: from now on parts of hits are lost "+
 		"(values and visitors first; counts only of links that had no hit since the stall began)", s.attrsLocked(now)...)
 }
 
-// end says that a stall is over, if there was one.
+// end logs that a stall is over, if there was one.
 func (s *stallLog) end(log *slog.Logger, now dropped) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,13 +74,13 @@ func (s *stallLog) attrsLocked(now dropped) []any {
 	}
 }
 
-// dropped returns what was left out since start.
+// dropped returns the counts of dropped parts since start.
 func (p *pending) dropped() dropped {
 	_, visitors, values := p.size()
 	return dropped{p.missing.Load(), visitors, values}
 }
 
-// watchStall says what there is to say of a stall.
+// watchStall logs the beginning of a stall that is a flush that takes long, and dropped parts.
 func (e *Engine) watchStall() {
 	if e.pending.stalled() {
 		e.stall.begin(e.log, e.pending.dropped(), nil)
@@ -86,14 +88,16 @@ func (e *Engine) watchStall() {
 	}
 }
 
-// Close folds and flushes what is left. Run must have returned, and redirects must have ended: a hit after that is
-// replayed at the next start. The store stays open.
+// Close folds and flushes all remaining records. Run must have returned, and redirects must have
+// ended: a later hit is replayed at the next start. The store stays open.
 //
-// The store may hang. Then Close returns ErrStalled after CloseTimeout (or at once, if Run has waited that long already),
-// and says what becomes of the hits. A goroutine is then still in Store.Flush, Store.RollUp or Store.AllocateIDs. It reads
-// deltas, names of referrers and the store, and if the store answers yet, it goes on as it would have in time: what it
-// commits is whole and together with its positions, and the files that it closes hold all that was appended. So neither
-// the store nor anything that it needs may be closed: the caller ends the process.
+// The store may hang. Then Close returns ErrStalled after CloseTimeout (or at once, if Run has
+// already waited that long), and the error says what happens to the hits. A goroutine is then still
+// in Store.Flush, Store.RollUp or Store.AllocateIDs. It reads deltas, names of referrers and the
+// store. If the store still answers, that goroutine continues as it would have in time: its commit
+// is whole and together with its positions, and the files that it closes have all records that were
+// appended. So the caller must not close the store or anything that the store needs, but end the
+// process.
 func (e *Engine) Close() error {
 	closed := make(chan error, 1)
 	go func() { closed <- e.close() }()
@@ -127,14 +131,14 @@ func (e *Engine) close() error {
 			err = e.unflushed(err)
 		}
 	}
-	gone := err == nil && !e.journal.OnStandby() // a late hit goes where the last ones went
+	gone := err == nil && !e.journal.OnStandby() // a late hit goes to the same rings as the last ones
 	if err = errors.Join(err, e.journal.Close()); gone {
-		_ = e.folders.RemoveStandby(e.flusher.positions.Epoch) // it is of no use; the next start tries again
+		_ = e.folders.RemoveStandby(e.flusher.positions.Epoch) // it is not needed any more; the next start tries again
 	}
 	return err
 }
 
-// unflushed says what becomes of the hits that could not be flushed because of err.
+// unflushed wraps err and says what happens to the hits that could not be flushed because of it.
 func (e *Engine) unflushed(err error) error {
 	inJournal, lost := e.journal.AtRisk()
 	return fmt.Errorf("the last flush: %w; in the journal alone: %s, for the next start to count; lost: %s",

@@ -63,7 +63,8 @@ func TestWhatWaitsForAStalledStoreIsBoundedAndWhatIsDroppedIsCounted(t *testing.
 	l.close()
 }
 
-// TestAStallIsSaidWhenItBeginsDropsAndEnds lets flushes fail, or hang, for two minutes of faked time.
+// TestAStallIsSaidWhenItBeginsDropsAndEnds lets flushes fail, or hang, for two minutes of faked
+// time.
 func TestAStallIsSaidWhenItBeginsDropsAndEnds(t *testing.T) {
 	for name, hangs := range map[string]bool{"flushes fail": false, "a flush hangs": true} {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +147,8 @@ func TestCloseEndsThoughTheStoreHangs(t *testing.T) {
 	}
 }
 
-// TestRunEndsThoughTheStoreHangs hangs a flush of Run's: Run gives up waiting, and Close does not wait once more.
+// TestRunEndsThoughTheStoreHangs hangs a flush of Run's: Run gives up waiting, and Close does not
+// wait once more.
 func TestRunEndsThoughTheStoreHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLife(t, 1)
@@ -194,8 +196,8 @@ func TestCloseSaysWhatAFailedFlushLeaves(t *testing.T) {
 	l.close()
 }
 
-// TestABatchThatWasCutIsNotTriedWhole refuses a flush as too large, and then fails for a while: what was left out is left
-// out, and said, once.
+// TestABatchThatWasCutIsNotTriedWhole refuses a flush as too large, and then fails for a while:
+// what was left out is left out, and said, once.
 func TestABatchThatWasCutIsNotTriedWhole(t *testing.T) {
 	l := newLife(t, 1)
 	l.open(engine.Options{})

@@ -120,7 +120,8 @@ func TestHitsGoToMemoryWhileTheDiskOfTheJournalDoesNotAnswer(t *testing.T) {
 	})
 }
 
-// TestAKillLosesNoHitThatWentToAStandbyRing, and no hit counts twice. Only if those have no files, what was not flushed goes.
+// TestAKillLosesNoHitThatWentToAStandbyRing, and no hit counts twice. Only if those have no files,
+// what was not flushed goes.
 func TestAKillLosesNoHitThatWentToAStandbyRing(t *testing.T) {
 	for noFiles, want := range map[bool]uint64{false: 3 + 5 + 7 + 11, true: 3 + 5 + 11} {
 		l := newLife(t, 1)
@@ -163,7 +164,8 @@ func TestStandbyRingsAreGoneAfterACleanStop(t *testing.T) {
 	l.wantDurable(5)
 }
 
-// TestARebootLosesStandbyRingsAndNothingIsSaidOfIt: what they had is lost as what the page cache had is.
+// TestARebootLosesStandbyRingsAndNothingIsSaidOfIt: what they had is lost as what the page cache
+// had is.
 func TestARebootLosesStandbyRingsAndNothingIsSaidOfIt(t *testing.T) {
 	l := newLife(t, 1)
 	l.open(engine.Options{})
@@ -210,7 +212,8 @@ func TestAStandbyFolderOfSomebodyElseIsNotUsed(t *testing.T) {
 	}
 }
 
-// TestACleanStopLeavesStandbyRingsOfOthers: another copy of the store, killed, may have nothing else.
+// TestACleanStopLeavesStandbyRingsOfOthers: another copy of the store, killed, may have nothing
+// else.
 func TestACleanStopLeavesStandbyRingsOfOthers(t *testing.T) {
 	l := newLife(t, 1)
 	l.open(engine.Options{})
@@ -250,7 +253,8 @@ func TestAStandbyRingThatFindsNoRoomLeavesNoFile(t *testing.T) {
 	}
 }
 
-// TestStandbyRingsStayIfTheStopCameWhileHitsWentThere: a late hit lands in the files, as it does in those of the disk.
+// TestStandbyRingsStayIfTheStopCameWhileHitsWentThere: a late hit lands in the files, as it does in
+// those of the disk.
 func TestStandbyRingsStayIfTheStopCameWhileHitsWentThere(t *testing.T) {
 	l := newLife(t, 1)
 	l.open(engine.Options{})
@@ -320,8 +324,8 @@ func TestADiskThatFailsToTakeTheJournalIsLikeOneThatDoesNotAnswer(t *testing.T) 
 	})
 }
 
-// TestHitsThatAreFasterThanTheirPagesWaitForLess lets hits come to the end of what is kept writable while the disk takes half
-// a second, which by itself is no reason.
+// TestHitsThatAreFasterThanTheirPagesWaitForLess lets hits come to the end of what is kept writable
+// while the disk takes half a second, which by itself is no reason.
 func TestHitsThatAreFasterThanTheirPagesWaitForLess(t *testing.T) {
 	for hits, want := range map[int]bool{1: false, 200: true} {
 		onSickDisk(t, engine.Options{Rings: 1, RingRecords: 1024}, func(l *life, d *sickDisk) {

@@ -8,8 +8,9 @@ import (
 	"shunt/engine/tally"
 )
 
-// Stats returns a link's figures over all time. Every redirect that was answered before the call is in them. It folds,
-// and reads the store; it waits for no flush. ErrNotFound if code is no live link.
+// Stats returns a link's figures over all time. They include every redirect that was answered
+// before the call. It folds and reads the store; it does not wait for a flush. It returns
+// ErrNotFound if code has no live link.
 func (e *Engine) Stats(ctx context.Context, code string) (Stats, error) {
 	if !e.Ready() {
 		return Stats{}, ErrLoading
@@ -34,8 +35,8 @@ func (e *Engine) Stats(ctx context.Context, code string) (Stats, error) {
 	}, nil
 }
 
-// Visitors returns how many visitors the link of an id has had, deleted or not: those of hits that are folded. It may be more
-// than the hits that were read before.
+// Visitors returns the number of visitors of the link with an id, deleted or not, over all folded
+// hits. It may be more than the hits that the caller has read before.
 func (e *Engine) Visitors(ctx context.Context, id uint64) (uint64, error) {
 	t, _, err := e.life(ctx, id, tally.Visitors)
 	if err != nil {
@@ -64,13 +65,14 @@ func (e *Engine) life(ctx context.Context, id uint64, wanted tally.Parts) (t tal
 	return t, durableHits, nil
 }
 
-// openView returns a view of the store, and what read finds in the pending deltas that the view does not contain: each
-// delta is in exactly one of the two.
+// openView returns a view of the store, and the results of read for the pending deltas that the
+// view does not contain: each delta is in exactly one of the two.
 //
-// It reads what is pending at one moment, when flush number committed was the last durable one, and then takes a view of
-// the store, which contains all flushes up to some later number. If that is committed, the flush in flight is missing in
-// the view; if it is the next one, it is contained; if it is beyond, then also part of what was gathering at that
-// moment is contained, and we look again.
+// It reads the pending deltas at one moment, when flush number committed was the last durable one,
+// and then takes a view of the store, which contains all flushes up to some number, the same or a
+// later one. If that number is committed, the view does not contain the flush in flight. If it is
+// the next one, the view contains it. If it is greater, the view also contains part of the deltas
+// that were gathering at that moment, and we try again.
 func openView[T any](ctx context.Context, e *Engine, read func(*pair) T) (view View, beyond []T, err error) {
 	for ctx.Err() == nil {
 		gathering, flushing, committed, inFlight := readPending(e.pending, read)

@@ -7,10 +7,11 @@ import (
 	"shunt/engine/index"
 )
 
-// TakenError is an ErrTaken that names what is in the way, as far as the caller may know it.
+// TakenError is an ErrTaken that names the link that blocks the alias, as far as the caller may
+// know it.
 type TakenError struct {
-	Alias  string // what was asked for
-	Code   string // what is in the way: the alias, or a code that differs from it only by case
+	Alias  string // that was asked for
+	Code   string // that blocks it: the alias, or a code that differs from it only by case
 	Target string // where Code leads, if it is a link of the caller; otherwise empty
 	Wanted string // the target that was asked for
 }
@@ -46,8 +47,8 @@ func shownTarget(target string) string {
 	return strings.ToValidUTF8(target[:maxShownTargetBytes], "") + "…"
 }
 
-// nearness orders what is in the way of a new link of owner, from 1 up: the code itself is named
-// before a variant, and a variant of the same owner before any other.
+// nearness ranks the links that block a new link of owner, from 1 up: the code itself ranks above a
+// variant, and a variant of the same owner above any other.
 func nearness(v *index.HotView, code string, owner uint32) int {
 	switch {
 	case string(v.Code) == code:
@@ -58,8 +59,8 @@ func nearness(v *index.HotView, code string, owner uint32) int {
 	return 1
 }
 
-// inTheWay returns a copy of what owner may know of v. The target of somebody else's link is not in
-// it.
+// inTheWay returns a copy of the fields of v that owner may know. The target of another owner's
+// link is left out.
 func inTheWay(v *index.HotView, owner uint32) *Hot {
 	h := &Hot{Code: string(v.Code), Owner: v.Owner}
 	if v.Owner == owner {
@@ -68,7 +69,8 @@ func inTheWay(v *index.HotView, owner uint32) *Hot {
 	return h
 }
 
-// takenError returns the error of a draft whose alias is taken by by: a TakenError if by is known.
+// takenError returns the error for a draft whose alias is blocked by by: a TakenError if by is
+// known.
 func takenError(by *Hot, d *Draft) error {
 	if by == nil || d.Alias == "" {
 		return ErrTaken
@@ -80,8 +82,9 @@ func takenError(by *Hot, d *Draft) error {
 	return e
 }
 
-// takenNow returns the error of an item whose alias was taken when its request was first answered.
-// Receipts do not keep by what, so it names what is in the way now, if anything is.
+// takenNow returns the error for an item whose alias was taken when its request was first answered.
+// Receipts do not keep the link that blocked it, so the error names the link that blocks it now, if
+// there is one.
 func (e *Engine) takenNow(item *BulkItem) error {
 	d := &item.Draft
 	if item.Refused != nil || d.Alias == "" {

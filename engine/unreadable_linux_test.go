@@ -13,8 +13,8 @@ import (
 	"shunt/engine"
 )
 
-// TestAJournalThatMayNotBeReadIsKeptAndStopsTheStart takes the right to read a file from this process, root or not, and gives it
-// back: no hit is lost by that.
+// TestAJournalThatMayNotBeReadIsKeptAndStopsTheStart takes the right to read a file from this
+// process, root or not, and gives it back: no hit is lost by that.
 func TestAJournalThatMayNotBeReadIsKeptAndStopsTheStart(t *testing.T) {
 	l := newLife(t, 2)
 	l.open(engine.Options{})
@@ -40,8 +40,8 @@ func TestAJournalThatMayNotBeReadIsKeptAndStopsTheStart(t *testing.T) {
 	l.close()
 }
 
-// asNobody does f with the file rights of nobody, who can reach dir. (The capabilities of root that concern files go with
-// the thread's fsuid.)
+// asNobody does f with the file rights of nobody, who can reach dir. (The capabilities of root that
+// concern files go with the thread's fsuid.)
 func asNobody(t *testing.T, dir string, f func()) {
 	t.Helper()
 	if os.Getuid() != 0 {

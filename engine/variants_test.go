@@ -8,8 +8,8 @@ import (
 	"shunt/engine"
 )
 
-// Variants of a code share one probe sequence, so 64 of them fill nine groups and more: what is found at once, what is not the
-// first match of its group, and what is in a later one.
+// Variants of a code share one probe sequence, so 64 of them fill nine groups and more: what is
+// found at once, what is not the first match of its group, and what is in a later one.
 func TestCodesOfOneWordAreFoundWhateverStandsBeforeThem(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	variant := func(i int) string {
@@ -90,8 +90,9 @@ func TestABulkMakesNoMoreVariantsThanThereMayBe(t *testing.T) {
 	}
 }
 
-// TestEachOfTwoOwnersMayTakeItsOwnVariantAgain has two owners import codes that differ only by case and delete them. Nobody
-// else may take one, and each owner its own: whether or not the index still has its tombstone.
+// TestEachOfTwoOwnersMayTakeItsOwnVariantAgain has two owners import codes that differ only by case
+// and delete them. Nobody else may take one, and each owner its own: whether or not the index still
+// has its tombstone.
 func TestEachOfTwoOwnersMayTakeItsOwnVariantAgain(t *testing.T) {
 	for name, hidden := range map[string]bool{"tombstones of their own": false, "a tombstone each for two variants": true} {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +142,8 @@ func TestEachOfTwoOwnersMayTakeItsOwnVariantAgain(t *testing.T) {
 	}
 }
 
-// After 90 days what an owner had counts no more than what anybody had, whether or not it was purged.
+// After 90 days what an owner had counts no more than what anybody had, whether or not it was
+// purged.
 func TestAFormerOwnerHasNoMoreRightsAfter90Days(t *testing.T) {
 	f := newFigures(t)
 	defer func() { f.close() }()

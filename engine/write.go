@@ -9,21 +9,22 @@ import (
 	"shunt/engine/index"
 )
 
-// CommitTimeout is how long a writer waits in all: for another writer of the code (ErrOverloaded) and for the store
-// (ErrOutcomeUnknown).
+// CommitTimeout bounds how long a writer waits in all: for another writer of the code
+// (ErrOverloaded) and for the store (ErrOutcomeUnknown).
 const CommitTimeout = 2 * time.Second
 
-// drawAttempts bounds how often a code is drawn anew because the last one was taken; at 100 M links that is one draw in
-// ten thousand (see DrawnCodeBytes).
+// drawAttempts bounds the draws for one link. A drawn code may be taken; at 100 M links one draw in
+// ten thousand is (see DrawnCodeBytes).
 const drawAttempts = 16
 
-// codeLock is the lock of a code, and of the owner who was entered for it.
+// codeLock is the lock of a code, and the owner that was entered for it.
 type codeLock struct {
 	index.CodeLock
-	leave func() // leaves the owner; nil: none was entered
+	leave func() // leaves the owner; nil: no owner was entered
 }
 
-// lockCode takes the lock of code, waiting for another writer of it until ctx is done: ErrOverloaded.
+// lockCode takes the lock of code, waiting for another writer of it until ctx is done:
+// ErrOverloaded.
 func (e *Engine) lockCode(ctx context.Context, code string) (codeLock, error) {
 	l := e.index.CodeLock(code)
 	for {
@@ -46,8 +47,9 @@ func (l *codeLock) unlock() {
 	}
 }
 
-// Create makes a link. It is durable and visible when Create returns. existed tells that the link was there already
-// (see Draft.Same). Errors: ErrTaken, Error, ErrOwnerGone, ErrLoading, ErrOverloaded, ErrOutcomeUnknown, ErrClosed.
+// Create makes a link. It is durable and visible when Create returns. existed reports whether the
+// link existed already (see Draft.Same). Errors: ErrTaken, InvalidError, ErrOwnerGone, ErrLoading,
+// ErrOverloaded, ErrReadOnly, ErrOutcomeUnknown, ErrClosed.
 func (e *Engine) Create(ctx context.Context, d Draft) (detail Detail, existed bool, err error) {
 	if !e.Ready() {
 		return Detail{}, false, ErrLoading
@@ -95,7 +97,7 @@ func (e *Engine) createAs(
 	if err != nil {
 		return Detail{}, false, err
 	}
-	if existed && o == nil { // there is nothing to write
+	if existed && o == nil { // nothing to write
 		return detail, true, nil
 	}
 	m.Receipt = o.receipt(existed, detail.Hits, e.now())
@@ -106,13 +108,14 @@ func (e *Engine) createAs(
 	return detail, existed, nil
 }
 
-// creation returns what makes rec, which d asks for, the link of code; or, if existed, what writes the link there again that is
-// the same. detail is that link as it is when this is published: nothing else is written meanwhile, and a new link has no
-// hits before. beside is how many variants of code are about to be made.
+// creation returns the mutation that makes rec, which d asks for, the link of code. If the same
+// link exists there, existed is true and the mutation writes that link again. detail is the link as
+// it will be when the mutation is published: nobody else writes it meanwhile, and a new link has no
+// hits before. pending is the number of variants of code that are about to be made.
 func (e *Engine) creation(
-	ctx context.Context, code string, rec Record, d *Draft, beside int,
+	ctx context.Context, code string, rec Record, d *Draft, pending int,
 ) (m Mutation, detail Detail, existed bool, err error) {
-	c := e.claim(code, d.Owner, d.Import != nil, beside, e.now().UnixMilli())
+	c := e.claim(code, d.Owner, d.Import != nil, pending, e.now().UnixMilli())
 	switch {
 	case c.exact != nil:
 		m, detail, err = e.existing(ctx, c.exact, d)
@@ -130,7 +133,8 @@ func (e *Engine) creation(
 	return Mutation{Hot: rec.Hot, Cold: rec.Cold}, detailOf(&rec, rec.Cold.ImportedHits, e.now()), false, nil
 }
 
-// existing returns the live link exact, and what writes it again, if it is what d asks for: else ErrTaken.
+// existing returns the live link exact and the mutation that writes it again, if d asks for that
+// link. Otherwise it returns ErrTaken.
 func (e *Engine) existing(ctx context.Context, exact *Hot, d *Draft) (m Mutation, detail Detail, err error) {
 	if d.Alias == "" || d.Same == nil || exact.Owner != d.Owner {
 		return Mutation{}, Detail{}, takenError(exact, d)
@@ -148,10 +152,12 @@ func (e *Engine) existing(ctx context.Context, exact *Hot, d *Draft) (m Mutation
 	return Mutation{Hot: old.Hot, Cold: old.Cold, Before: &old}, detail, nil
 }
 
-// number gives a new link its id, with the hits that it brings along, and a version that no link of this code had: deleting the last one counts as an edit of
-// it, so that an If-Match of that does not match this. After a purge nobody knows that link, and versions begin at 1 again.
-// The store says whose the code was: in the index a variant may have taken the slot of its tombstone. Errors: ErrTaken if
-// it was deleted by somebody else and is not free yet; and, with formerOnly, if it was not the owner's own until not long ago.
+// number gives a new link its id, with the hits that it brings along, and a version that no link of
+// this code had: the deletion of the last link counts as an edit, so that an If-Match of that link
+// does not match the new one. After a purge nobody knows the last link, and versions begin at 1
+// again. The store says whose the code was, because in the index a variant may have taken the slot
+// of its tombstone. Errors: ErrTaken if another owner deleted the code and it is not free yet; and,
+// with formerOnly, if the code was not the owner's own until not long ago.
 func (e *Engine) number(ctx context.Context, rec *Record, formerOnly bool) (err error) {
 	old, err := e.store.ReadRecord(rec.Hot.Code)
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -168,12 +174,14 @@ func (e *Engine) number(ctx context.Context, rec *Record, formerOnly bool) (err 
 	if rec.Hot.ID, err = e.ids.take(ctx); err != nil || rec.Cold.ImportedHits == 0 {
 		return err
 	}
-	// Hits that it brings along are its counter's first. They are there before it is durable, for then lists show it.
+	// The counter gets the hits that the link brings along before the link is durable: lists show
+	// it from then on.
 	return e.index.SetHits(rec.Hot.ID, rec.Cold.ImportedHits)
 }
 
-// commit writes m, publishes it once it is durable, calls published, if that is not nil, and then unlocks l and settles o, if
-// there is one; also when ctx is done by then and the caller has gone: ErrOutcomeUnknown.
+// commit writes m. When m is durable, commit publishes it, calls published if it is not nil, and
+// then unlocks l and settles o if there is one. If ctx is done before, commit returns
+// ErrOutcomeUnknown, and all this still happens.
 func (e *Engine) commit(ctx context.Context, l codeLock, m Mutation, o *once, published func()) error {
 	if o != nil {
 		o.settling = true
@@ -201,7 +209,8 @@ func (e *Engine) commit(ctx context.Context, l codeLock, m Mutation, o *once, pu
 	}
 }
 
-// publishMutation publishes what was written. When it returns, no hit is admitted any more under the cap that a link had before.
+// publishMutation publishes m. When it returns, no hit is admitted any more under the cap that the
+// link had before.
 func (e *Engine) publishMutation(m *Mutation) error {
 	if err := e.publish(m.Hot.view()); err != nil {
 		return err
@@ -219,7 +228,8 @@ func (h *Hot) view() *index.HotView {
 	}
 }
 
-// Delete deletes a link. Its code stays taken for TombstoneDays; after that its rows go (see purge.go). Errors as Update.
+// Delete deletes a link. Its code stays taken for TombstoneDays; after that its rows are deleted
+// (see purge.go). Errors: those of Update.
 func (e *Engine) Delete(ctx context.Context, code string, g Guard) error {
 	return e.rewrite(ctx, code, g, func(old Record) (Mutation, error) {
 		tombstone := Hot{
@@ -230,8 +240,8 @@ func (e *Engine) Delete(ctx context.Context, code string, g Guard) error {
 	}, nil)
 }
 
-// rewrite commits what change makes of a live link that g admits, and calls published, as commit does. The code is locked
-// from before the link is read until after that.
+// rewrite commits the mutation that change returns for a live link that meets g; published is as
+// for commit. The code is locked from before the link is read until after published.
 func (e *Engine) rewrite(
 	ctx context.Context, code string, g Guard, change func(old Record) (Mutation, error), published func(),
 ) error {
@@ -249,7 +259,7 @@ func (e *Engine) rewrite(
 	}
 	committing := false
 	defer func() {
-		if !committing { // change has failed, or panicked
+		if !committing { // change has failed or panicked
 			l.unlock()
 		}
 	}()
@@ -274,7 +284,8 @@ func (e *Engine) change(code string, g Guard, change func(old Record) (Mutation,
 	return change(old)
 }
 
-// readLive reads a link's record from the store; ErrNotFound if there is none or it was deleted.
+// readLive reads a link's record from the store. It returns ErrNotFound if there is none or it was
+// deleted.
 func (e *Engine) readLive(code string) (Record, error) {
 	rec, err := e.store.ReadRecord(code)
 	switch {
@@ -288,9 +299,10 @@ func (e *Engine) readLive(code string) (Record, error) {
 	return rec, nil
 }
 
-// Read returns a link as its owner sees it, with its visitors, all of one moment. It reads the store, with the code locked: a
-// reader would see what a write under way has put there and not made durable yet, and could see the hits of another
-// link, if this one is deleted and its code taken again. Errors: ErrNotFound, ErrLoading, ErrOverloaded.
+// Read returns a link as its owner sees it, with its visitors, all of one moment. It reads the
+// store with the code locked. Without the lock it could see a write under way that is not durable
+// yet, or the hits of another link if this one is deleted and its code taken again. Errors:
+// ErrNotFound, ErrLoading, ErrOverloaded.
 func (e *Engine) Read(code string) (Detail, error) {
 	if !e.Ready() {
 		return Detail{}, ErrLoading
@@ -321,5 +333,6 @@ func (e *Engine) Read(code string) (Detail, error) {
 	return d, nil
 }
 
-// detail returns the link of r with the hits that it has now. Hits of a link without a cap are those that were folded.
+// detail returns the link of r with its present hits. The hits of a link without a cap are the
+// folded ones.
 func (e *Engine) detail(r *Record) Detail { return detailOf(r, e.index.Hits(r.Hot.ID), e.now()) }
