@@ -14,7 +14,7 @@ const (
 	StillLoading
 	WrongMethod
 	LocationTooLong
-	TooManyMisses // an unknown code, of a client who has asked for too many: the front door decides that
+	TooManyMisses // an unknown code, from a client that asked for too many; the front door decides that
 	TargetBlocked
 	NumOutcomes
 )
@@ -22,7 +22,7 @@ const (
 // outcomes is the table of outcomes. An outcome's page is in package page.
 var outcomes = [NumOutcomes]struct {
 	reason string       // the label of redirect_misses_total; empty: not counted there
-	state  engine.State // of a link whose verdict is the outcome; empty: not a verdict on a link
+	state  engine.State // of a link with this verdict; empty: not a verdict on a link
 }{
 	Redirected:      {"", engine.StateActive},
 	UnknownCode:     {"not_found", ""},

@@ -39,8 +39,8 @@ const (
 //
 // A slot is one word: the high 48 bits of the User-Agent's keyed hash, then its Agent. The set is
 // the low 14 bits of the hash, so 62 of 64 bits are compared, and nobody without the key can choose
-// User-Agents that collide or crowd one set. It needs no lock: a slot is read and written whole, and
-// a lost write only means that the User-Agent is classified once more.
+// User-Agents that collide or crowd one set. It needs no lock: a slot is read and written whole,
+// and a lost write only means that the User-Agent is classified once more.
 type Agents struct {
 	slots [agentSets][agentWays]atomic.Uint64
 }
@@ -57,8 +57,8 @@ func (c *Agents) Lookup(hash uint64, agent []byte) Agent {
 	return c.lookupSlow(hash, agent)
 }
 
-// lookupSlow classifies agent and stores the result in a free slot, or else in the slot that two bits
-// of the hash choose.
+// lookupSlow classifies agent and stores the result in a free slot, or else in the slot that two
+// bits of the hash choose.
 func (c *Agents) lookupSlow(hash uint64, agent []byte) Agent {
 	info := classify(agent)
 	set := &c.slots[hash%agentSets]

@@ -1,6 +1,6 @@
-// Package visitor reads from a request who made it: bot or person, device, browser, country, referrer.
-// It knows engine's dimensions and no HTTP library: bytes and addresses go in, small numbers come out.
-// The redirector calls it on every redirect, and the reference page lists its tables of words.
+// Package visitor reads from a request its visitor: bot or person, device, browser, country,
+// referrer. It knows engine's dimensions, and no HTTP library: bytes and addresses go in, small
+// numbers come out. Only the redirector calls it; the reference page lists its tables of words.
 //
 // # Terms
 //
@@ -25,9 +25,9 @@
 //
 // # Device, browser, bot
 //
-// A User-Agent that is not in the cache is classified by the words that it has (agentrules.go): apps
-// before the browsers that they embed, consoles and televisions before the systems that they run. A
-// browser that hides, as Brave does, is what it says it is. Bots are known by words too
+// A User-Agent that is not in the cache is classified by the words that it has (agentrules.go):
+// apps before the browsers that they embed, consoles and televisions before the systems that they
+// run. A browser that hides, as Brave does, is what it says it is. Bots are known by words too
 // (agentbots.go). All words are found in one pass (agentwords.go).
 //
 // # Referrer
@@ -39,8 +39,8 @@
 // # Country
 //
 // Countries is a MaxMind file, read whole at start into two sorted arrays (country.go). The top 16
-// bits of an address choose a few ranges, which a binary search goes through: 9 ns for a random IPv4
-// address among 250,000 ranges, 36 ns for IPv6. 6to4 and Teredo addresses have no country.
+// bits of an address choose a few ranges, which a binary search goes through: 9 ns for a random
+// IPv4 address among 250,000 ranges, 36 ns for IPv6. 6to4 and Teredo addresses have no country.
 //
 // # Decisions
 //

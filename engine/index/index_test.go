@@ -224,8 +224,8 @@ func TestMemoryOfRewrittenArenasIsReturned(t *testing.T) {
 	}
 	s := &x.shards[placeOf(&x.key, []byte("one")).shard]
 	for deadline := time.Now().Add(time.Minute); x.mapped.Load() >= 1<<20 && time.Now().Before(deadline); {
-		runtime.GC() // cleanups run in a goroutine of their own, some time after it
-		time.Sleep(time.Millisecond)
+		runtime.GC()
+		runtime.Gosched() // cleanups run in a goroutine of their own, some time after the collection
 	}
 	if got := x.mapped.Load(); got > 1<<20 {
 		t.Errorf("%d bytes are mapped for one link after 20,000 edits of 1,000 bytes", got)
