@@ -20,7 +20,7 @@
 //
 //	not loaded · unknown code · wrong method · verdict · location too long · Hit
 //	                                             │                            │
-//	                              blocked · expired · exhausted       exhausted, exactly
+//	                    blocked · disabled · expired · exhausted      exhausted, exactly
 //
 // Facts.Verdict is the one order for redirects, previews, QR codes and the state of link objects.
 // The block list comes first: whatever else has become of a link, its target must not be

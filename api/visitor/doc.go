@@ -1,6 +1,7 @@
 // Package visitor reads from a request its visitor: bot or person, device, browser, country,
 // referrer. It knows engine's dimensions, and no HTTP library: bytes and addresses go in, small
-// numbers come out. Only the redirector calls it; the reference page lists its tables of words.
+// numbers come out. The redirector calls it on every redirect, and the reference page lists its
+// words.
 //
 // # Terms
 //
