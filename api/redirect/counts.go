@@ -24,7 +24,8 @@ func (r *Redirector) Counts() (c Counts) {
 	return c
 }
 
-// CountPath counts a request for a path that is neither a code nor anything else, as an UnknownCode.
+// CountPath counts a request for a path that is neither a code nor anything else, as an
+// UnknownCode.
 func (r *Redirector) CountPath() { r.miss(UnknownCode) }
 
 // counts spreads redirects over shards by visitor, so that cores do not fight over one cache line;

@@ -29,10 +29,10 @@ const (
 //  3. every code with more than n/m misses has a counter.
 //
 // The lowest count is found by a binary heap, not by the paper's lists of equal counts, which need
-// three times the code. There is one lock: a miss of one code, of Zipf's, of a scan takes 18, 81, 99
-// ns. Eight shards by hash, each with as many counters so that 2 and 3 hold as before, took 20, 74,
-// 205 ns (BenchmarkMisses, two cores): their memory is cold. A lock that is held for 0.1 µs is not a
-// bottleneck where the 404 itself costs more than 1 µs.
+// three times the code. There is one lock: a miss of one code, of Zipf's, of a scan takes 18, 81,
+// 99 ns. Eight shards by hash, each with as many counters so that 2 and 3 hold as before, took 20,
+// 74, 205 ns (BenchmarkMisses, two cores): their memory is cold. A lock that is held for 0.1 µs is
+// not a bottleneck where the 404 itself costs more than 1 µs.
 type misses struct {
 	seed  maphash.Seed // a secret, so that nobody can fill one chain
 	since time.Time
@@ -153,8 +153,8 @@ type MissedCode struct {
 	Error uint64 `json:"error"` // how much too high the count may be
 }
 
-// Missed returns the n most-missed codes that still have no link, and the number of all misses since
-// a time. Call it only once the engine is ready.
+// Missed returns the n most-missed codes that still have no link, and the number of all misses
+// since a time. Call it only once the engine is ready.
 func (r *Redirector) Missed(n int) (top []MissedCode, total uint64, since time.Time) {
 	top, total = r.missed.top(n, func(code []byte) bool {
 		l, ok := r.engine.Resolve(code)
@@ -164,9 +164,9 @@ func (r *Redirector) Missed(n int) (top []MissedCode, total uint64, since time.T
 	return top, total, r.missed.since
 }
 
-// top returns the n most-missed codes accepted by keep, ordered by guaranteed misses (count − error),
-// so that a scan does not push down codes that are missed again and again; and the number of all
-// misses. It costs a millisecond or two, and holds the lock for a fraction of one.
+// top returns the n most-missed codes accepted by keep, ordered by guaranteed misses (count −
+// error), so that a scan does not push down codes that are missed again and again; and the number
+// of all misses. It costs a millisecond or two, and holds the lock for a fraction of one.
 func (m *misses) top(n int, keep func(code []byte) bool) (top []MissedCode, total uint64) {
 	rows, total := m.rows()
 	slices.SortFunc(rows, func(a, b MissedCode) int {

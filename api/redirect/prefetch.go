@@ -5,10 +5,10 @@ import "bytes"
 // prefetchHeaders say what a request is for; the first is that of today's browsers.
 var prefetchHeaders = [...]string{"sec-purpose:", "purpose:", "x-purpose:", "x-moz:"}
 
-// IsPrefetch reports whether the lines of a raw header block say that nobody looks at the answer yet:
-// whether one of prefetchHeaders names prefetch or preview, alone or among parameters
-// ("prefetch;prerender"). It looks at lines because a header may come in several, and four look-ups by
-// name would be four passes over all headers. It allocates nothing.
+// IsPrefetch reports whether the lines of a raw header block say that nobody looks at the answer
+// yet: whether one of prefetchHeaders names prefetch or preview, alone or among parameters
+// ("prefetch;prerender"). It looks at lines because a header may come in several, and four look-ups
+// by name would be four passes over all headers. It allocates nothing.
 func IsPrefetch(raw []byte) bool {
 	for len(raw) > 0 {
 		line := raw
@@ -24,8 +24,8 @@ func IsPrefetch(raw []byte) bool {
 	return false
 }
 
-// purposeOf returns the value of a header line that is one of prefetchHeaders, nil of any other. The
-// first letter rules out most lines.
+// purposeOf returns the value of a header line that is one of prefetchHeaders, nil of any other.
+// The first letter rules out most lines.
 func purposeOf(line []byte) []byte {
 	if len(line) == 0 {
 		return nil
@@ -53,7 +53,8 @@ func containsFold(b []byte, word string) bool {
 	return false
 }
 
-// equalFold reports whether b, which is as long as word, is word in any case; word is in lower case.
+// equalFold reports whether b, which is as long as word, is word in any case; word is in lower
+// case.
 func equalFold(b []byte, word string) bool {
 	for i, c := range b {
 		if c|0x20 != word[i] {

@@ -31,7 +31,7 @@ func TestEveryLineOfAPrefetchHeaderCounts(t *testing.T) {
 		"in the first line":          {"Purpose: prefetch\r\nPurpose: foo\r\n", true},
 		"after another header":       {"Sec-Purpose: navigate\r\nAccept: */*\r\nx-moz:PREVIEW\r\n", true},
 		"without the last line end":  {"Purpose: prefetch", true},
-		"in the line behind":         {"Purpose: foo\r\nAccept: prefetch\r\n", false},
+		"in the line after it":       {"Purpose: foo\r\nAccept: prefetch\r\n", false},
 		"in the name":                {"Prefetch: Purpose: prefetch\r\n", false},
 		"a longer name":              {"X-Purposes: prefetch\r\n", false},
 		"a line that is only a name": {"Purpose:\r\nX-Moz:", false},

@@ -27,7 +27,8 @@ type Request struct {
 	Prefetch  bool // see IsPrefetch
 }
 
-// An Answer is what to send. Its slices alias the buffer given to Redirector.Answer, or are constants.
+// An Answer is what to send. Its slices alias the buffer given to Redirector.Answer, or are
+// constants.
 type Answer struct {
 	Outcome      Outcome
 	Status       int // with Redirected
@@ -35,8 +36,8 @@ type Answer struct {
 	CacheControl []byte
 }
 
-// A Redirector answers requests for codes. Everything in it is read-only or atomic, so any number of
-// goroutines may use it.
+// A Redirector answers requests for codes. Everything in it is read-only or atomic, or has a lock
+// of its own, so any number of goroutines may use it.
 type Redirector struct {
 	engine    *engine.Engine
 	k0, k1    uint64 // the visitor key
@@ -47,8 +48,8 @@ type Redirector struct {
 	missed    *misses // has a lock of its own; only unknown codes take it
 }
 
-// New returns a Redirector of the links of e. countries and blocks may be nil. now is when it begins
-// to count misses.
+// New returns a Redirector for the links of e. countries and blocks may be nil. The count of misses
+// starts at now.
 func New(e *engine.Engine, countries *visitor.Countries, blocks *engine.BlockList, now time.Time) *Redirector {
 	k0, k1 := e.VisitorKey()
 	return &Redirector{
@@ -64,10 +65,10 @@ var storeBriefly = []byte("private, max-age=90")
 
 const storeBrieflySeconds = 90
 
-// Answer decides what a request for a code gets, and counts it. It appends to buf what the answer's
-// slices need, and returns it, so that it can be used again. It does no I/O and takes no lock, except
-// to count an unknown code. It allocates nothing if buf is large enough and User-Agent and referrer
-// were seen before.
+// Answer decides what a request for a code gets, and counts it. It appends the bytes of the
+// answer's slices to buf and returns the grown buffer for reuse. It does no I/O and takes no lock,
+// except to count an unknown code. It allocates nothing if buf is large enough and User-Agent and
+// referrer were seen before.
 func (r *Redirector) Answer(buf []byte, q *Request) (Answer, []byte) {
 	if !r.engine.Ready() {
 		return r.miss(StillLoading), buf
@@ -124,7 +125,7 @@ func (r *Redirector) miss(o Outcome) Answer {
 	return Answer{Outcome: o}
 }
 
-// appendLocation appends target. A query goes before target's fragment.
+// appendLocation appends target and query, which goes before target's fragment.
 func appendLocation(buf, target, query []byte) []byte {
 	if len(query) == 0 {
 		return append(buf, target...)
@@ -143,9 +144,9 @@ func appendLocation(buf, target, query []byte) []byte {
 	return append(append(buf, query...), fragment...)
 }
 
-// appendMaxAge returns how long a permanent redirect may be cached: briefly, so that an edit shows
-// and most hits are counted, and never past its expiry. A redirect that must be asked for again each
-// time, because it is temporary or each of its hits counts, has NeverStore.
+// appendMaxAge returns the Cache-Control of a permanent redirect. It may be cached briefly, so that
+// an edit shows and most hits are counted, and never past its expiry. A redirect that must be asked
+// for again each time, because it is temporary or each of its hits counts, has NeverStore.
 func appendMaxAge(buf []byte, expiresAtMs, nowMs int64) (value, rest []byte) {
 	left := (expiresAtMs - nowMs) / 1000
 	if expiresAtMs == 0 || left >= storeBrieflySeconds {

@@ -23,7 +23,7 @@ func TestTheQueryIsPutBeforeTheFragment(t *testing.T) {
 	}
 }
 
-func TestAPermanentRedirectIsKeptBrieflyAndNeverPastItsExpiry(t *testing.T) {
+func TestAPermanentRedirectIsCachedBrieflyAndNeverPastExpiry(t *testing.T) {
 	const now = 1_800_000_000_000
 	for name, c := range map[string]struct {
 		expiresAt int64

@@ -14,7 +14,7 @@ const (
 	StillLoading
 	WrongMethod
 	LocationTooLong
-	TooManyMisses // an unknown code, of a client who has asked for too many: the front door decides that
+	TooManyMisses // an unknown code, from a client that asked for too many; the front door decides that
 	TargetBlocked
 	NumOutcomes
 )
@@ -22,7 +22,7 @@ const (
 // outcomes is the table of outcomes. An outcome's page is in package page.
 var outcomes = [NumOutcomes]struct {
 	reason string       // the label of redirect_misses_total; empty: not counted there
-	state  engine.State // of a link whose verdict is the outcome; empty: not a verdict on a link
+	state  engine.State // of a link with this verdict; empty: not a verdict on a link
 }{
 	Redirected:      {"", engine.StateActive},
 	UnknownCode:     {"not_found", ""},
@@ -42,7 +42,7 @@ func (o Outcome) Reason() string { return outcomes[o].reason }
 // State returns the state of a link whose verdict is o.
 func (o Outcome) State() engine.State { return outcomes[o].state }
 
-// Facts are what decides about a link at a moment.
+// Facts are the facts that decide about a link at one moment.
 type Facts struct {
 	Blocked   bool // the target, together with the query that it is asked with, is on the block list
 	Disabled  bool
@@ -50,15 +50,16 @@ type Facts struct {
 	Exhausted bool // the cap of hits is used up
 }
 
-// factsOf returns the facts about link l, but for Exhausted: a redirect learns that from Hit, because a
-// cap must be exact. location is the target with the query that is forwarded, because the block list
-// may match both together.
+// factsOf returns the facts about link l, except Exhausted: a redirect learns that from Hit,
+// because a cap must be exact. location is the target with the query that is forwarded, because the
+// block list may match both together.
 func (r *Redirector) factsOf(l engine.Link, location []byte, nowMs int64) Facts {
 	return Facts{Blocked: r.blocks.Blocks(location), Disabled: l.Flags().Disabled(), Expired: l.Expired(nowMs)}
 }
 
-// Verdict is the one order in which facts count: for redirects, previews, QR codes and the state of
-// a link object. Redirected means that the link works.
+// Verdict returns the outcome of a link with these facts. It is the one order in which facts count:
+// for redirects, previews, QR codes and the state of a link object. Redirected means that the link
+// works.
 func (f Facts) Verdict() Outcome {
 	switch {
 	case f.Blocked:
@@ -73,7 +74,8 @@ func (f Facts) Verdict() Outcome {
 	return Redirected
 }
 
-// State returns the state of a link object. Without a query, since nobody asks for the link here.
+// State returns the state of a link object. The block list is asked without a query, because here
+// nobody follows the link.
 func (r *Redirector) State(d *engine.Detail) engine.State {
 	return Facts{
 		Blocked:   r.blocks.Blocks([]byte(d.Target)),
@@ -91,7 +93,7 @@ type Peeked struct {
 }
 
 // Peek returns the link of code if a redirect that forwards no query would follow it now; otherwise
-// the outcome says what the redirect would get. It counts nothing but unknown codes.
+// the outcome is that of such a redirect. It counts only unknown codes.
 func (r *Redirector) Peek(code []byte, nowMs int64) (Peeked, Outcome) {
 	if !r.engine.Ready() {
 		return Peeked{}, StillLoading

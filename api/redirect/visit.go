@@ -7,9 +7,9 @@ import (
 	"shunt/engine"
 )
 
-// visit returns what kind of request q is, and who made it. A HEAD is a head whoever sends it, then a
-// prefetch is a prefetch, then a bot is a bot: what a request says of itself is certain, what its
-// User-Agent says is a guess, and the hash is computed only where it is needed. Only hits need the
+// visit returns the kind of the request q, and who made it. A HEAD is a head from every client,
+// then a prefetch is a prefetch, then a bot is a bot: a request is certain about itself, but its
+// User-Agent is only a guess, and its hash is computed only where it is needed. Only hits need the
 // visitor and the dimensions.
 func (r *Redirector) visit(q *Request) engine.Visit {
 	v := engine.Visit{NowMs: q.NowMs}
@@ -34,8 +34,8 @@ func (r *Redirector) visit(q *Request) engine.Visit {
 	return v
 }
 
-// country returns where a request comes from. What a trusted proxy says counts even if it says that
-// it does not know (XX, T1): it sees more than an address.
+// country returns where a request comes from. The answer of a trusted proxy counts even if it is
+// that the proxy does not know (XX, T1): the proxy sees more than an address.
 func (r *Redirector) country(q *Request) engine.Country {
 	if len(q.Country) > 0 {
 		return engine.CountryOf(q.Country)

@@ -41,7 +41,7 @@ func germany(t *testing.T) *visitor.Countries {
 	return c
 }
 
-func TestWhatAProxySaysOfTheCountryComesBeforeTheFile(t *testing.T) {
+func TestTheProxysCountryComesBeforeTheFiles(t *testing.T) {
 	c := germany(t)
 	inGermany := netip.MustParseAddr("91.1.2.3")
 	for name, tc := range map[string]struct {
@@ -55,7 +55,7 @@ func TestWhatAProxySaysOfTheCountryComesBeforeTheFile(t *testing.T) {
 		"neither":                       {"", nil, "unknown"},
 		"a proxy that does not know":    {"XX", c, "unknown"},
 		"a proxy that says it is Tor":   {"T1", c, "unknown"},
-		"a header that is no code":      {"Germany", c, "unknown"},
+		"a header without a code":       {"Germany", c, "unknown"},
 		"a header with bytes of no use": {"\xff\x00", c, "unknown"},
 	} {
 		r := Redirector{countries: tc.table}

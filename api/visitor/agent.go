@@ -6,8 +6,8 @@ import (
 	"shunt/engine"
 )
 
-// An Agent is what is known of a User-Agent. It is the low 16 bits of a cache slot, so 0 is not an
-// Agent.
+// An Agent is the result of classifying a User-Agent. It is the low 16 bits of a cache slot, so 0
+// is not an Agent.
 //
 //	| known 1 | bot 1 | 2 bits | engine.Agent 12 |
 type Agent uint16
@@ -33,20 +33,20 @@ const (
 	agentWays = 4
 )
 
-// Agents is a cache of what is known of User-Agents; the zero value is ready, and any number of
+// Agents is a cache of classified User-Agents; the zero value is ready, and any number of
 // goroutines may use it. Classifying a User-Agent takes 3 to 9 µs and 17 to 38 allocations, most of
 // it in the library; a look-up takes 2 ns.
 //
 // A slot is one word: the high 48 bits of the User-Agent's keyed hash, then its Agent. The set is
 // the low 14 bits of the hash, so 62 of 64 bits are compared, and nobody without the key can choose
-// User-Agents that collide or crowd one set. It needs no lock: a slot is read and written whole, and
-// a lost write only means that the User-Agent is classified once more.
+// User-Agents that collide or crowd one set. It needs no lock: a slot is read and written whole,
+// and a lost write only means that the User-Agent is classified once more.
 type Agents struct {
 	slots [agentSets][agentWays]atomic.Uint64
 }
 
-// Lookup returns what is known of agent, whose SipHash under a secret key is hash. It classifies
-// agent if the cache does not have it; otherwise it allocates nothing.
+// Lookup returns the Agent of the User-Agent agent, whose SipHash under a secret key is hash. It
+// classifies agent if the cache does not have it; otherwise it allocates nothing.
 func (c *Agents) Lookup(hash uint64, agent []byte) Agent {
 	set := &c.slots[hash%agentSets]
 	for i := range set {
@@ -57,8 +57,8 @@ func (c *Agents) Lookup(hash uint64, agent []byte) Agent {
 	return c.lookupSlow(hash, agent)
 }
 
-// lookupSlow classifies agent and stores the result in a free slot, or else in the slot that two bits
-// of the hash choose.
+// lookupSlow classifies agent and stores the result in a free slot, or else in the slot that two
+// bits of the hash choose.
 func (c *Agents) lookupSlow(hash uint64, agent []byte) Agent {
 	info := classify(agent)
 	set := &c.slots[hash%agentSets]

@@ -102,7 +102,7 @@ func TestKnownBotsAreToldFromVisitors(t *testing.T) {
 	}
 }
 
-func TestEachWordOfABotIsNeeded(t *testing.T) {
+func TestNoWordForBotsContainsAnother(t *testing.T) {
 	var words []string
 	for _, group := range KnownBots {
 		words = append(words, group.Words...)
@@ -147,7 +147,7 @@ func TestTheAgentCacheKeepsAHashOfZeroToo(t *testing.T) {
 	}
 }
 
-func TestAnAgentInfoHoldsEveryAgent(t *testing.T) {
+func TestAnAgentHoldsEveryDeviceAndBrowser(t *testing.T) {
 	for d := range engine.Device(engine.MaxDevice + 1) {
 		for b := range 256 {
 			info := agentOf(d, engine.Browser(b))

@@ -8,13 +8,13 @@ import (
 	"shunt/engine"
 )
 
-// maxAgentBytes is how many bytes of a User-Agent are read, to bound the time. A User-Agent says
-// early what it is: in-app browsers name themselves after what WebKit says, within 350 bytes.
+// maxAgentBytes is how many bytes of a User-Agent are read, to bound the time. A User-Agent names
+// its program early: in-app browsers name themselves after WebKit's words, within 350 bytes.
 const maxAgentBytes = 512
 
-// classify returns what a User-Agent is: a bot, or a device and a browser. A known bot is one that
-// mileusna/useragent calls a bot, or one of KnownBots. A missing User-Agent and the command-line
-// tools are visitors, whatever else they say.
+// classify returns the Agent of a User-Agent: a bot, or a device and a browser. A known bot is one
+// that mileusna/useragent calls a bot, or one of KnownBots. A missing User-Agent and the
+// command-line tools are visitors, whatever else they say.
 func classify(agent []byte) Agent {
 	if len(agent) == 0 {
 		return agentKnown

@@ -14,8 +14,8 @@ import (
 	"github.com/dchest/siphash"
 )
 
-// What clients can make up without end is kept in bounded memory. The race detector would take ten times as long, and
-// there is one goroutine.
+// Strings that clients can invent without limit are kept in bounded memory. The race detector would
+// take ten times as long, and there is only one goroutine.
 
 func manyStrings() int {
 	if testing.Short() {
@@ -24,7 +24,7 @@ func manyStrings() int {
 	return 5_000_000
 }
 
-// heapGrowth returns by how much what is live on the heap has grown after f.
+// heapGrowth returns the number of live bytes on the heap that f added.
 func heapGrowth(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -49,7 +49,7 @@ func TestUserAgentsWithoutEndTakeNoMemory(t *testing.T) {
 	agent := make([]byte, 0, 4096)
 	grown := heapGrowth(func() {
 		for i := range manyStrings() {
-			agent = fmt.Appendf(agent[:0], "%d ", i) // so that no two are the same
+			agent = fmt.Appendf(agent[:0], "%d ", i) // so that no two are equal
 			switch i % 4 {
 			case 0: // as they are, with a suffix
 				agent = append(append(agent[:0], real[random.IntN(len(real))]...), fmt.Sprint(" App/", i)...)
@@ -63,7 +63,7 @@ func TestUserAgentsWithoutEndTakeNoMemory(t *testing.T) {
 				for range random.IntN(9) {
 					agent = binary.LittleEndian.AppendUint64(agent, random.Uint64())
 				}
-			case 3: // brackets and slashes, which parsers like least
+			case 3: // brackets and slashes, which are hard on parsers
 				for range random.IntN(32) {
 					agent = append(agent, brackets[random.IntN(len(brackets))])
 				}
@@ -74,7 +74,7 @@ func TestUserAgentsWithoutEndTakeNoMemory(t *testing.T) {
 	if limit := int64(1 << 20); grown > limit {
 		t.Errorf("got %d bytes more on the heap, want at most %d", grown, limit)
 	}
-	for name, a := range agentCases { // after all that, what is looked up is still right
+	for name, a := range agentCases { // after all that look-ups are still right
 		if info := c.Lookup(siphash.Hash(1, 2, []byte(a.agent)), []byte(a.agent)); info.Dimensions().Browser().String() != a.browser {
 			t.Errorf("%s: got %v, want %s", name, info.Dimensions().Browser(), a.browser)
 		}

@@ -9,7 +9,7 @@ import (
 // them made classify take 8.0 µs for a desktop's Chrome instead of 3.1 (BenchmarkClassify), and a
 // client that invents a name for every request causes that on every request.
 
-// foundWords is what the words in a User-Agent say about it.
+// foundWords is the meaning of the words in a User-Agent.
 type foundWords struct {
 	bot     bool
 	apple   bool
@@ -58,8 +58,8 @@ func indexAgentWords() (map[uint32][]agentWord, *[1 << agentFilterBits]bool) {
 	return index, filter
 }
 
-// findAgentWords returns what the words of all rules say about a User-Agent, which is in lower
-// case.
+// findAgentWords returns the meaning of the words of all rules in a User-Agent, which must be in
+// lower case.
 func findAgentWords(lower string) foundWords {
 	found := foundWords{device: len(deviceRules), browser: len(browserRules)}
 	for i := 0; i+agentWordBytes <= len(lower); i++ {

@@ -99,12 +99,12 @@ func TestTheCountryOfAnAddressIsWhatTheFileSays(t *testing.T) {
 		"0.255.255.255":          "unknown",
 		"2.20.1.1":               "FR", // only registered there
 		"81.2.69.142":            "GB", // and registered in the US
-		"89.160.20.112":          "SE", // written in small letters
+		"89.160.20.112":          "SE", // written in lower case
 		"89.160.20.111":          "unknown",
 		"89.160.20.128":          "unknown",
 		"91.63.255.255":          "DE",
 		"91.64.0.0":              "unknown",
-		"217.1.1.1":              "unknown", // EU is no country
+		"217.1.1.1":              "unknown", // EU is not a country
 		"223.255.255.255":        "AU",
 		"224.0.0.0":              "unknown",
 		"255.255.255.255":        "unknown",
@@ -157,7 +157,7 @@ func TestFilesOfEveryVendorAndShapeAreRead(t *testing.T) {
 	}
 }
 
-func TestOneNetworkOfEverythingIsOfBothFamilies(t *testing.T) {
+func TestANetworkOfAllAddressesCountsForBothFamilies(t *testing.T) {
 	o := mmdbwriter.Options{IncludeReservedNetworks: true, DisableIPv4Aliasing: true}
 	c := readCountries(t, geoIPFile(t, o, map[string]mmdbtype.DataType{"::/1": countryRecord("DE", ""), "8000::/1": countryRecord("FR", "")}))
 	for address, want := range map[string]string{"0.0.0.0": "DE", "255.255.255.255": "DE", "7fff::": "DE", "8000::": "FR", "ffff::": "FR"} {
@@ -167,7 +167,7 @@ func TestOneNetworkOfEverythingIsOfBothFamilies(t *testing.T) {
 	}
 }
 
-// TestTheTableAnswersLikeTheFile asks both of many addresses: of the edges of networks, and of none in particular.
+// TestTheTableAnswersLikeTheFile compares the two for the addresses at the edges of networks.
 func TestTheTableAnswersLikeTheFile(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	codes := []string{"DE", "FR", "US", "BR", "JP", "EU", ""}
@@ -231,7 +231,7 @@ func lastOf(p netip.Prefix) netip.Addr {
 	return last
 }
 
-func TestAFileThatTellsNoCountriesIsRefused(t *testing.T) {
+func TestAFileWithoutCountriesIsRefused(t *testing.T) {
 	good, err := os.ReadFile(geoIPFile(t, mmdbwriter.Options{DatabaseType: "GeoLite2-Country"}, someCountries))
 	if err != nil {
 		t.Fatal(err)
@@ -242,17 +242,17 @@ func TestAFileThatTellsNoCountriesIsRefused(t *testing.T) {
 	torn := bytes.Clone(good)
 	copy(torn[:40], bytes.Repeat([]byte{0xff}, 40)) // nodes that point nowhere
 	for name, c := range map[string]struct{ path, want string }{
-		"an ASN file":                    {asn, `knows no country; its type is "GeoLite2-ASN"`},
-		"a file without networks":        {geoIPFile(t, mmdbwriter.Options{}, nil), "knows no country"},
-		"a text":                         {writeTo(t, "text", []byte(strings.Repeat("not a database\n", 1000))), "text: "},
-		"an empty file":                  {writeTo(t, "empty", nil), "empty"},
-		"the first half":                 {writeTo(t, "half", good[:len(good)/2]), "half: "},
-		"all but the end":                {writeTo(t, "end", good[:len(good)-20]), "end: "},
-		"without the beginning":          {writeTo(t, "beginning", good[200:]), "beginning: "},
-		"with a tree that is torn":       {writeTo(t, "torn", torn), "torn: "},
-		"a folder":                       {t.TempDir(), "is a directory"},
-		"a file that is not there":       {"/does/not/exist.mmdb", "open /does/not/exist.mmdb: no such file"},
-		"records that are not of a kind": {geoIPFile(t, mmdbwriter.Options{}, map[string]mmdbtype.DataType{"91.0.0.0/10": mmdbtype.Uint32(7)}), "91.0.0.0/10"},
+		"an ASN file":                   {asn, `knows no country; its type is "GeoLite2-ASN"`},
+		"a file without networks":       {geoIPFile(t, mmdbwriter.Options{}, nil), "knows no country"},
+		"a text":                        {writeTo(t, "text", []byte(strings.Repeat("not a database\n", 1000))), "text: "},
+		"an empty file":                 {writeTo(t, "empty", nil), "empty"},
+		"the first half":                {writeTo(t, "half", good[:len(good)/2]), "half: "},
+		"all but the end":               {writeTo(t, "end", good[:len(good)-20]), "end: "},
+		"without the beginning":         {writeTo(t, "beginning", good[200:]), "beginning: "},
+		"with a torn tree":              {writeTo(t, "torn", torn), "torn: "},
+		"a folder":                      {t.TempDir(), "is a directory"},
+		"a file that is not there":      {"/does/not/exist.mmdb", "open /does/not/exist.mmdb: no such file"},
+		"records of an unexpected type": {geoIPFile(t, mmdbwriter.Options{}, map[string]mmdbtype.DataType{"91.0.0.0/10": mmdbtype.Uint32(7)}), "91.0.0.0/10"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ReadCountries(c.path)
@@ -266,7 +266,7 @@ func TestAFileThatTellsNoCountriesIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzReadCountries: whatever the file, it is read or refused.
+// FuzzReadCountries checks that every file is read or refused.
 func FuzzReadCountries(f *testing.F) {
 	good, err := os.ReadFile(geoIPFile(f, mmdbwriter.Options{}, map[string]mmdbtype.DataType{"91.0.0.0/10": countryRecord("DE", "")}))
 	if err != nil {
@@ -285,8 +285,8 @@ func FuzzReadCountries(f *testing.F) {
 	})
 }
 
-// BenchmarkCountryOf asks for random addresses in a table as large as one of the whole internet: 250,000 ranges of each
-// family, 3.5 MB.
+// BenchmarkCountryOf looks up random addresses in a table as large as that of the whole internet:
+// 250,000 ranges of each family, 3.5 MB.
 func BenchmarkCountryOf(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 2))
 	c := new(Countries)

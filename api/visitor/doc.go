@@ -1,16 +1,16 @@
-// Package visitor reads from a request who made it: bot or person, device, browser, country, referrer.
-// It knows engine's dimensions and no HTTP library: bytes and addresses go in, small numbers come out.
-// The redirector calls it on every redirect, and the reference page lists its tables of words.
+// Package visitor reads from a request its visitor: bot or person, device, browser, country,
+// referrer. It knows engine's dimensions, and no HTTP library: bytes and addresses go in, numbers
+// come out. The redirector calls it on every redirect, and the reference page lists its words.
 //
 // # Terms
 //
-// An Agent is what is known of a User-Agent: that it is a bot, or a device and a browser. A visitor
-// is a number, made of the client's address and the User-Agent (Hash). A country is that of the
-// client's address in a file (Countries). A referrer is a host (Referrer), for which the
+// An Agent is the result of classifying a User-Agent: that it is a bot, or a device and a browser.
+// A visitor is a number, made of the client's address and the User-Agent (Hash). A country is that
+// of the client's address in a file (Countries). A referrer is a host (Referrer), for which the
 // engine's dictionary has a number.
 //
-// None of them costs an allocation for what was seen before, and what clients make up without end
-// takes no memory without end.
+// None of them costs an allocation for a value that was seen before, and values that clients invent
+// without limit take bounded memory.
 //
 // # The visitor
 //
@@ -25,10 +25,10 @@
 //
 // # Device, browser, bot
 //
-// A User-Agent that is not in the cache is classified by the words that it has (agentrules.go): apps
+// A User-Agent that is not in the cache is classified by the words in it (agentrules.go): apps
 // before the browsers that they embed, consoles and televisions before the systems that they run. A
-// browser that hides, as Brave does, is what it says it is. Bots are known by words too
-// (agentbots.go). All words are found in one pass (agentwords.go).
+// browser that poses as another, as Brave does, is classified as that one. Bots are known by words
+// too (agentbots.go). All words are found in one pass (agentwords.go).
 //
 // # Referrer
 //
@@ -39,8 +39,8 @@
 // # Country
 //
 // Countries is a MaxMind file, read whole at start into two sorted arrays (country.go). The top 16
-// bits of an address choose a few ranges, which a binary search goes through: 9 ns for a random IPv4
-// address among 250,000 ranges, 36 ns for IPv6. 6to4 and Teredo addresses have no country.
+// bits of an address choose a few ranges, which a binary search goes through: 9 ns for a random
+// IPv4 address among 250,000 ranges, 36 ns for IPv6. 6to4 and Teredo addresses have no country.
 //
 // # Decisions
 //

@@ -16,7 +16,7 @@ func TestAVisitorIsAnAddressAndAUserAgent(t *testing.T) {
 	}{
 		"the same again":           {hash("192.0.2.1", 1), true},
 		"IPv4-mapped":              {hash("::ffff:192.0.2.1", 1), true},
-		"the address beside":       {hash("192.0.2.2", 1), false},
+		"the next address":         {hash("192.0.2.2", 1), false},
 		"another User-Agent":       {hash("192.0.2.1", 2), false},
 		"another key":              {Hash(7, 9, netip.MustParseAddr("192.0.2.1"), 1), false},
 		"no address at all":        {Hash(7, 8, netip.Addr{}, 1), false},

@@ -111,7 +111,8 @@ func isReferrerPort(b []byte) bool {
 	return true
 }
 
-// appendHostName appends a name of labels of letters, digits, hyphens and underscores, in lower case.
+// appendHostName appends a name of labels of letters, digits, hyphens and underscores, in lower
+// case.
 func appendHostName(dst, name []byte) []byte {
 	start, label := len(dst), 0
 	if len(name) > engine.MaxReferrerBytes {

@@ -9,15 +9,16 @@ import (
 )
 
 const (
-	// firstChunkBytes is the size of an arena's first chunk. Chunk k > 0 is as large as all before
-	// it together, up to maxChunkBytes, so that a shard of any size has few chunks and never copies
-	// a record to grow. It is above maxRecordBytes, because a record never lies across two chunks.
+	// firstChunkBytes is the size of an arena's first chunk. Chunk k > 0 is as large as all chunks
+	// before it together, up to maxChunkBytes, so that a shard of any size has few chunks and never
+	// copies a record to grow. It is larger than maxRecordBytes, because a record never lies across
+	// two chunks.
 	firstChunkBytes = 1 << 14
 	maxChunkBytes   = 1 << chunkOffsetBits
 	maxChunks       = 32
 
-	// An offset names a record in an arena: the chunk in its high bits, the place in that below. It
-	// is what is left of an index slot beside the tag.
+	// An offset names a record in an arena: the chunk in its high bits, the place in the chunk in
+	// its low bits. It has the bits that the tag leaves in an index slot.
 	offsetBits      = 36
 	offsetMask      = 1<<offsetBits - 1
 	chunkOffsetBits = 31
@@ -27,24 +28,24 @@ const (
 )
 
 // arena holds the records of one shard. It only grows: bytes that were published are never written
-// again. Readers call at and record at any time; appends need the shard's mutex. The memory lives
-// as long as the arena is reachable.
+// again. Readers may call at and record at any time; appends need the shard's mutex. The memory
+// stays mapped as long as the arena is reachable.
 type arena struct {
-	bases  [maxChunks]unsafe.Pointer // of the chunks; each is set before any offset in it is published
-	chunks [maxChunks][]byte         // the same, for everybody but the hot path
+	bases  [maxChunks]unsafe.Pointer // starts of the chunks; each is set before any offset in it is published
+	chunks [maxChunks][]byte         // the same chunks, for everything but the hot path
 	mapped *atomic.Int64             // bytes of all live arenas of the index; for metrics
 
 	// Guarded by the shard's mutex.
-	last      int    // index of the chunk that is being filled
-	lastBytes int    // filled of it
-	usedBytes uint64 // of the whole arena, including what garbage takes
+	last      int    // index of the chunk being filled
+	lastBytes int    // how much of it is filled
+	usedBytes uint64 // of the whole arena, including garbage
 }
 
 func newArena(mapped *atomic.Int64) *arena {
 	return &arena{mapped: mapped, lastBytes: firstOffset}
 }
 
-// chunkBytes is the size of chunk k.
+// chunkBytes returns the size of chunk k.
 func chunkBytes(k int) int {
 	if k == 0 {
 		return firstChunkBytes
@@ -52,7 +53,7 @@ func chunkBytes(k int) int {
 	return min(firstChunkBytes<<(k-1), maxChunkBytes)
 }
 
-// at returns where the record with this offset is.
+// at returns the address of the record with this offset.
 func (a *arena) at(offset uint64) unsafe.Pointer {
 	return unsafe.Add(a.bases[offset>>chunkOffsetBits%maxChunks], offset&(maxChunkBytes-1))
 }
@@ -62,17 +63,17 @@ func (a *arena) record(offset uint64) []byte {
 	return a.chunks[offset>>chunkOffsetBits][offset&(maxChunkBytes-1):]
 }
 
-// alloc makes room for sizeBytes, of which a look-up reads the first readBytes, and returns the
-// offset and the bytes to fill. These first ones are in one cache line if that holds them:
-// otherwise a look-up would wait for two of them in 23 of 64 cases. That costs 5 bytes a link. ok
-// is false if the arena is full. The shard's mutex is held.
+// alloc reserves sizeBytes, of which a look-up reads the first readBytes, and returns the offset
+// and the bytes to fill. Those first bytes are put into one cache line if they fit: otherwise a
+// look-up would wait for two lines in 23 of 64 cases. That costs 5 bytes a link. ok is false if the
+// arena is full. The shard's mutex is held.
 func (a *arena) alloc(sizeBytes, readBytes int) (offset uint64, b []byte, ok bool) {
 	before := a.lastBytes
 	start := before
 	if left := cacheLineBytes - start%cacheLineBytes; left < readBytes && readBytes <= cacheLineBytes {
 		start += left
 	}
-	if start+sizeBytes > chunkBytes(a.last) { // the rest of the chunk is too small: go on in the next one
+	if start+sizeBytes > chunkBytes(a.last) { // the rest of the chunk is too small: use the next one
 		if a.last+1 == maxChunks {
 			return 0, nil, false
 		}
@@ -88,9 +89,9 @@ func (a *arena) alloc(sizeBytes, readBytes int) (offset uint64, b []byte, ok boo
 	return uint64(a.last)<<chunkOffsetBits | uint64(start), a.chunks[a.last][start:a.lastBytes], true
 }
 
-// collapseFull makes a huge page of each part of the last chunk that its end passes as it moves
-// from one place to another. A huge page is resident whole: asked for earlier it would cost every
-// shard half of one, in the mean 6 bytes a link at 10 M links.
+// collapseFull makes a huge page of each part of the last chunk that has become full as the chunk's
+// end moved between two places. It waits until then because a huge page is resident whole: asked
+// for earlier it would cost every shard half of one, on average 6 bytes a link at 10 M links.
 func (a *arena) collapseFull(from, to int) {
 	for end := (from/mmap.HugePageBytes + 1) * mmap.HugePageBytes; end <= to; end += mmap.HugePageBytes {
 		mmap.Collapse(a.chunks[a.last][end-mmap.HugePageBytes : end])

@@ -9,17 +9,17 @@ import (
 )
 
 // DrawnCodeBytes is the length of a drawn code: 62^8 = 2.2e14 codes, so that at 100 M links a draw
-// meets a taken code (or one that differs from it only by case) about once in ten thousand.
+// hits a taken code (or one that differs from it only by case) about once in ten thousand.
 const DrawnCodeBytes = 8
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// unbiasedBytes is the largest multiple of 62 that a byte can stay under. A random byte at or above
-// it is drawn anew: taken modulo 62 it would make the first eight characters 25 % likelier than the
+// unbiasedBytes is the largest multiple of 62 that a byte can stay below. A random byte at or above
+// it is discarded: modulo 62 it would make the first eight characters 25 % likelier than the
 // others.
 const unbiasedBytes = 256 / len(base62) * len(base62)
 
-// codeByte tells which bytes a code is made of: [0-9A-Za-z_-].
+// codeByte has true for the bytes of codes: [0-9A-Za-z_-].
 var codeByte = func() (table [256]bool) {
 	for _, c := range []byte(base62 + "_-") {
 		table[c] = true
@@ -27,7 +27,7 @@ var codeByte = func() (table [256]bool) {
 	return table
 }()
 
-// ValidCode tells whether b can be a code: [0-9A-Za-z_-]{1,64}.
+// ValidCode reports whether b can be a code: [0-9A-Za-z_-]{1,64}.
 func ValidCode(b []byte) bool {
 	if len(b) == 0 || len(b) > limits.MaxCodeBytes {
 		return false
@@ -41,7 +41,7 @@ func ValidCode(b []byte) bool {
 }
 
 // ValidateAlias returns a FieldError unless a person may choose alias as a code. An empty alias is
-// invalid too: who wants a drawn code sends none.
+// an error too: a caller that wants a drawn code sends none.
 func ValidateAlias(alias string) error {
 	switch {
 	case alias == "api" || alias == "_":
@@ -59,8 +59,8 @@ func ValidateAlias(alias string) error {
 // DrawCode draws a code: DrawnCodeBytes characters of base62, each equally likely, from the random
 // bytes of r (crypto/rand.Reader, except in tests). It fails only if r does.
 func DrawCode(r io.Reader) (string, error) {
-	// 62/256 of 8 bytes are as a rule drawn anew; 16 at a time are enough in all but 0.003 % of
-	// draws.
+	// 8 of 256 values of a byte are discarded. With 8 random bytes at a time 22 % of draws would
+	// need more; 16 are enough in all but 3 draws of 10^10.
 	var random [2 * DrawnCodeBytes]byte
 	code := make([]byte, 0, DrawnCodeBytes)
 	for {

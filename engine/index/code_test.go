@@ -11,7 +11,7 @@ import (
 	"shunt/engine/invalid"
 )
 
-func TestValidCodeTakesExactlyTheBytesOfTheContract(t *testing.T) {
+func TestValidCodeAcceptsExactlyTheBytesOfTheContract(t *testing.T) {
 	const allowed = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-"
 	for b := range 256 {
 		got, want := ValidCode([]byte{byte(b)}), strings.IndexByte(allowed, byte(b)) >= 0
@@ -54,7 +54,7 @@ func TestAliasIsRefusedWithAStableCode(t *testing.T) {
 	}
 }
 
-// The reader is a fixed stream, so the test gives the same answer for ever. χ² of 61 degrees of
+// The reader is a fixed stream, so the test always gives the same answer. χ² of 61 degrees of
 // freedom is above 105 once in 2,500 fair streams; drawing byte%62 gives about 1,700 on this
 // stream.
 func TestEachCharacterOfADrawnCodeIsEquallyLikely(t *testing.T) {
@@ -81,7 +81,7 @@ func TestEachCharacterOfADrawnCodeIsEquallyLikely(t *testing.T) {
 	}
 }
 
-func TestDrawCodePassesOverBytesThatWouldBiasIt(t *testing.T) {
+func TestDrawCodeDiscardsBytesThatWouldBiasIt(t *testing.T) {
 	stream := append(bytes.Repeat([]byte{248, 255}, 12), 0, 61, 62, 247, 9, 10, 35, 36)
 	got, err := DrawCode(bytes.NewReader(stream))
 	if want := "0z0z9AZa"; err != nil || got != want {

@@ -19,11 +19,11 @@ const (
 	maxSlabs = 1 << 20
 )
 
-// The word of a counter holds two numbers: the hits, and above them how often the cap of the link
-// was changed, modulo 1,024. A change of the cap therefore makes every compare-and-swap fail that
-// began before it; see Admit.
+// The word of a counter holds two numbers: the hits, and above them the number of changes of the
+// link's cap, modulo 1,024. So a change of the cap makes every compare-and-swap fail that began
+// before it; see Admit.
 const (
-	hitsBits  = 54 // MaxImportedHits, and as many again: 285 years of a million hits a second
+	hitsBits  = 54 // room for MaxImportedHits and for 2^53 hits more: 285 years at a million a second
 	hitsMask  = 1<<hitsBits - 1
 	capChange = 1 << hitsBits // added to a counter after another cap was published
 )
@@ -32,21 +32,21 @@ const (
 type slab [1 << slabBits]atomic.Uint64
 
 // counters are the hit counters of all links of one node, addressed by the counter part of the
-// link's id. Ids are never reused and slabs never move, so that a hit cannot be lost to an edit, to
-// growth or to a rewrite of the shard. at takes no lock. The slabs live as long as the counters are
-// reachable, and so do the pointers that at returns.
+// link's id. Ids are never reused and slabs never move, so no hit is lost to an edit, to growth or
+// to a rewrite of the shard. at takes no lock. The slabs stay mapped, and the pointers that at
+// returns stay valid, as long as the counters are reachable.
 type counters struct {
 	dir atomic.Pointer[[]*slab] // by id >> slabBits; entries are set once, in a copy
 	mu  sync.Mutex              // held by ensure
 }
 
-// at returns the counter of a link that was published. Its slab exists.
+// at returns the counter of a published link, whose slab exists.
 func (c *counters) at(id uint64) *atomic.Uint64 {
 	i := id & counterMask
 	return &(*c.dir.Load())[i>>slabBits][i&(1<<slabBits-1)]
 }
 
-// find is at for an id that may be no link's; it returns nil if there is no slab for it.
+// find returns the counter of an id that may not belong to a link; nil if there is no slab for it.
 func (c *counters) find(id uint64) *atomic.Uint64 {
 	i := id & counterMask
 	if dir := c.dir.Load(); dir != nil && i>>slabBits < uint64(len(*dir)) {
@@ -57,7 +57,7 @@ func (c *counters) find(id uint64) *atomic.Uint64 {
 	return nil
 }
 
-// ensure makes the slab of an id. It must come before the id is published.
+// ensure makes the slab of an id, unless it exists. It must be called before the id is published.
 func (c *counters) ensure(id uint64) error {
 	if c.find(id) != nil {
 		return nil
@@ -84,7 +84,7 @@ func (c *counters) ensure(id uint64) error {
 	return nil
 }
 
-// slabs returns how many slabs exist.
+// slabs returns the number of slabs.
 func (c *counters) slabs() (n uint64) {
 	if dir := c.dir.Load(); dir != nil {
 		for _, s := range *dir {

@@ -1,30 +1,30 @@
 package index
 
 // Flags are the bits of a link that a redirect needs. The low two bits are the redirect status.
-// They are part of the durable hot record: a bit's meaning never changes.
+// Flags are part of the durable hot record: a bit's meaning never changes.
 type Flags uint8
 
 const (
 	flagStatusMask   Flags = 0b11   // 0: 302, 1: 301, 2: 307, 3: 308
-	FlagForwardQuery Flags = 1 << 2 // the query string after the code is put onto the target
+	FlagForwardQuery Flags = 1 << 2 // the query string after the code is added to the target
 	FlagExpires      Flags = 1 << 3 // ExpiresAtMs is set
 	FlagCapped       Flags = 1 << 4 // MaxHits is set
 	FlagTombstone    Flags = 1 << 5 // deleted: the code stays taken, DeletedAtMs is set, there is no target
 	FlagDisabled     Flags = 1 << 6 // the owner has switched the link off
 
-	// DurableFlags are those of hot records. A store may refuse any other bit. One that is added here
-	// must bring no field with it that a hot record of the present format does not have.
+	// DurableFlags are the flags of hot records. A store may refuse any other bit. A flag that is
+	// added here must not need a field that hot records of the present format lack.
 	DurableFlags = flagStatusMask | FlagForwardQuery | FlagExpires | FlagCapped | FlagTombstone | FlagDisabled
 
-	// FlagCountsAtOnce is in memory only: hits raise the counter themselves, as those of capped
-	// links do.
+	// FlagCountsAtOnce is in memory only: a hit raises the counter itself, as hits of capped links
+	// do.
 	FlagCountsAtOnce Flags = 1 << 7
 )
 
 var redirectStatuses = [4]int{302, 301, 307, 308}
 
-// StatusFlags returns the flag bits of an HTTP redirect status, or ok == false if a link cannot
-// have that status.
+// StatusFlags returns the flag bits of an HTTP redirect status; ok is false if a link cannot have
+// that status.
 func StatusFlags(status int) (f Flags, ok bool) {
 	for i, s := range redirectStatuses {
 		if s == status {
@@ -34,7 +34,7 @@ func StatusFlags(status int) (f Flags, ok bool) {
 	return 0, false
 }
 
-// CountAtOnce reports whether hits raise the counter themselves: the link has a cap, or is about to
+// CountAtOnce reports whether a hit raises the counter itself: the link has a cap, or is about to
 // get one.
 func (f Flags) CountAtOnce() bool { return f&(FlagCapped|FlagCountsAtOnce) != 0 }
 
@@ -44,8 +44,8 @@ func (f Flags) Disabled() bool { return f&FlagDisabled != 0 }
 // RedirectStatus returns the HTTP status that the link answers with: 301, 302, 307 or 308.
 func (f Flags) RedirectStatus() int { return redirectStatuses[f&flagStatusMask] }
 
-// WithRedirectStatus returns f with an HTTP status that a link answers with, 302 if status is 0; or
-// ok == false if a link cannot have that status.
+// WithRedirectStatus returns f with the flag bits of an HTTP redirect status, or of 302 if status
+// is 0. ok is false if a link cannot have that status.
 func (f Flags) WithRedirectStatus(status int) (_ Flags, ok bool) {
 	if status == 0 {
 		status = redirectStatuses[0]

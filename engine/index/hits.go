@@ -1,15 +1,17 @@
 package index
 
-// NodeOf returns the node whose links have such ids: the high 16 bits.
+// NodeOf returns the node that made id: its high 16 bits.
 func NodeOf(id uint64) uint16 { return uint16(id >> counterBits) }
 
-// Admit raises the counter of link l, which has that id, if raise is set. It returns false if the
-// cap is used up: the cap that is in force by now, not the one that the link had when it was
-// resolved. The cap is looked up after the counter is read. A change of the cap is published first
-// and then added to the counter (CapChanged), so that a swap succeeds only if the cap was in force
-// at that moment or the change is not over yet. (1,024 changes between load and swap would go
-// unnoticed; each of them waits for an fsync.) Nothing is added and taken back, so the sum over all
-// callers that got true is exact.
+// Admit reports whether link l, whose id is id, may have another hit, and counts that hit if raise
+// is set. It returns false if the cap is used up: the cap in force now, not the cap that the link
+// had when it was resolved.
+//
+// The cap is read after the counter. A change of the cap is published first and then added to the
+// counter (CapChanged), so a swap succeeds only if the cap was in force at that moment or the
+// change is not over yet. (1,024 changes between load and swap would go unnoticed; each of them
+// waits for an fsync.) Nothing is added and taken back, so the sum over all callers that got true
+// is exact.
 func (x *Index) Admit(l Link, id uint64, raise bool) bool {
 	counter := x.counters.at(id)
 	for {
@@ -24,8 +26,8 @@ func (x *Index) Admit(l Link, id uint64, raise bool) bool {
 	}
 }
 
-// capInForce returns the cap that link l has now; 0: none. If the link is gone, it is the cap that
-// it had.
+// capInForce returns the cap that link l has now; 0: no cap. If the link is gone, it returns the
+// cap that l had.
 func (x *Index) capInForce(l Link, id uint64) uint64 {
 	now, ok := x.Resolve(l.code())
 	if !ok || now.ID() != id {
@@ -36,7 +38,7 @@ func (x *Index) capInForce(l Link, id uint64) uint64 {
 	return limit
 }
 
-// CountsAtOnce reports whether the hits of link l raise its counter themselves by now.
+// CountsAtOnce reports whether hits of link l now raise its counter themselves.
 func (x *Index) CountsAtOnce(l Link) bool {
 	now, ok := x.Resolve(l.code())
 	if !ok {
@@ -46,11 +48,11 @@ func (x *Index) CountsAtOnce(l Link) bool {
 	return now.ID() == l.ID() && now.Flags().CountAtOnce()
 }
 
-// CapChanged is to be called after a link was put with another cap than it had. When it returns, no
-// hit is admitted any more under the cap that the link had before.
+// CapChanged must be called after a link was put with a different cap. After it returns, no hit is
+// admitted under the link's previous cap.
 func (x *Index) CapChanged(id uint64) { x.counters.at(id).Add(capChange) }
 
-// Hits returns the hit count of a link; 0 if the id is of none.
+// Hits returns the hit count of a link; 0 if no link has that id.
 func (x *Index) Hits(id uint64) uint64 {
 	if c := x.counters.find(id); c != nil {
 		return c.Load() & hitsMask
@@ -58,14 +60,14 @@ func (x *Index) Hits(id uint64) uint64 {
 	return 0
 }
 
-// AddHits raises the hit count of a link by n. An id that is of no link is ignored.
+// AddHits raises the hit count of a link by n. It does nothing if no link has that id.
 func (x *Index) AddHits(id, n uint64) {
 	if c := x.counters.find(id); c != nil {
 		c.Add(n)
 	}
 }
 
-// SetHits makes n the hit count of a link that is not put yet.
+// SetHits sets the hit count of a link that is not put yet.
 func (x *Index) SetHits(id, n uint64) error {
 	if err := x.counters.ensure(id); err != nil {
 		return err

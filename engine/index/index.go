@@ -9,17 +9,17 @@ import (
 	"shunt/engine/internal/limits"
 )
 
-// Index is every link and every deleted code in memory, with the hits of each link. The zero Index
-// is to be readied by Init. Everything else may be called from any number of goroutines at once;
-// Resolve, Admit, CountsAtOnce, Hits and AddHits take no lock.
+// Index is every link and every deleted code in memory, with the hits of each link. Init must be
+// called on a zero Index before its first use. All other methods may be called from any number of
+// goroutines at once; Resolve, Admit, CountsAtOnce, Hits and AddHits take no lock.
 type Index struct {
 	shards   [numShards]shard
 	key      hash.Key
 	counters *counters
-	mapped   *atomic.Int64 // by itself: the arenas' cleanups hold it, and must not hold the index
+	mapped   *atomic.Int64 // apart from the index: the arenas' cleanups hold it and must not hold the index
 }
 
-// Init readies an empty index.
+// Init prepares an empty index.
 func (x *Index) Init() {
 	x.key, x.counters, x.mapped = hash.NewKey(), new(counters), new(atomic.Int64)
 	for i := range x.shards {
@@ -27,17 +27,17 @@ func (x *Index) Init() {
 	}
 }
 
-// Resolve returns the live link that code names, or ok == false. It takes no lock, allocates
-// nothing and does no I/O. Call Release when done with the link.
+// Resolve returns the live link that code names; ok is false if there is none. It takes no lock,
+// allocates nothing and does no I/O. Call Release when done with the link.
 func (x *Index) Resolve(code []byte) (l Link, ok bool) {
-	if len(code) == wordBytes { // the short way: few instructions and no calls, see "Decisions" in doc.go
+	if len(code) == wordBytes { // the fast path: few instructions and no calls, see "Decisions" in doc.go
 		word := binary.LittleEndian.Uint64(code)
 		p := placeOfWord(&x.key, word)
 		t := x.shards[p.shard].current.Load()
 		if s := t.firstSlot(p.tag); s != nil {
 			entry := atomic.LoadUint64(s)
 			if r := t.arena.at(entry & offsetMask); entry>>offsetBits == p.tag && isLiveWord(r, word) {
-				runtime.KeepAlive(t) // its groups are mapped; what was found is the arena's
+				runtime.KeepAlive(t) // it maps the groups; the record belongs to the arena
 				return Link{record: r, arena: t.arena}, true
 			}
 		}
@@ -45,7 +45,7 @@ func (x *Index) Resolve(code []byte) (l Link, ok bool) {
 	return x.resolveAny(code)
 }
 
-// resolveAny is Resolve of any code, the long way.
+// resolveAny is Resolve for a code of any length.
 func (x *Index) resolveAny(code []byte) (l Link, ok bool) {
 	if len(code) == 0 || len(code) > limits.MaxCodeBytes {
 		return Link{}, false
@@ -54,8 +54,9 @@ func (x *Index) resolveAny(code []byte) (l Link, ok bool) {
 	return x.shards[p.shard].lookup(p.tag, code)
 }
 
-// Put publishes h as what its code is from now on. The id of h has a counter from then on. It fails
-// if the id is absurdly high, or a shard full.
+// Put publishes h as the record of its code, and replaces the previous one. The id of h has a
+// counter from then on. It fails if the id is beyond the limit of counters, or if the shard is
+// full.
 func (x *Index) Put(h *HotView) error {
 	if err := x.counters.ensure(h.ID); err != nil {
 		return err
@@ -64,9 +65,9 @@ func (x *Index) Put(h *HotView) error {
 	return x.shards[p.shard].put(p.tag, h)
 }
 
-// Variants calls fn for every record, tombstones included, whose code is code or differs from it
-// only by case. The view is valid only during the call, and fn must not call Put, Forget, Variants
-// or anything of a CodeLock.
+// Variants calls fn for every record, tombstones included, whose code equals code or differs from
+// it only by case. The view is valid only during the call. fn must not call Put, Forget, Variants
+// or a method of a CodeLock.
 func (x *Index) Variants(code string, fn func(HotView)) {
 	p := placeOf(&x.key, []byte(code))
 	s := &x.shards[p.shard]
@@ -75,26 +76,25 @@ func (x *Index) Variants(code string, fn func(HotView)) {
 	s.variantsLocked(p.tag, []byte(code), fn)
 }
 
-// Forget makes nothing of the tombstone of id, the link that code was, if that has a slot: the
-// tombstones of variants of a code share one. A shard that is full forgets nothing, which costs
-// memory only.
+// Forget drops the tombstone of id, the link that had code, if it has a slot: the tombstones of
+// variants of a code share one. A shard that is full keeps it, which only costs memory.
 func (x *Index) Forget(code string, id uint64) {
 	p := placeOf(&x.key, []byte(code))
 	x.shards[p.shard].forget(p.tag, code, id)
 }
 
-// Figures are what an index holds, and what that takes.
+// Figures are the contents of an index and the memory they take.
 type Figures struct {
 	Links      uint64 // live links, expired ones included
-	Tombstones uint64 // deleted codes: until they are purged, up to an hour longer than they are taken
+	Tombstones uint64 // deleted codes, until they are purged: up to an hour longer than they stay taken
 
 	IndexBytes   uint64 // slots of the shards' tables
-	ArenaBytes   uint64 // mapped for records; what is untouched of it is not resident
+	ArenaBytes   uint64 // mapped for records; untouched pages are not resident
 	GarbageBytes uint64 // of ArenaBytes: superseded records
 	CounterBytes uint64
 }
 
-// Figures returns the figures of now.
+// Figures returns the current figures.
 func (x *Index) Figures() Figures {
 	f := Figures{ArenaBytes: uint64(x.mapped.Load()), CounterBytes: x.counters.slabs() * 8 << slabBits}
 	for i := range x.shards {

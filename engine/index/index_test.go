@@ -19,7 +19,7 @@ func newIndex() *Index {
 	return x
 }
 
-// put publishes h without a counter, so that its id may be any.
+// put publishes h without a counter, so that any id will do.
 func (x *Index) put(t testing.TB, h HotView) {
 	t.Helper()
 	p := placeOf(&x.key, h.Code)
@@ -28,10 +28,11 @@ func (x *Index) put(t testing.TB, h HotView) {
 	}
 }
 
-// get looks a code up the long way, so that codes of eight bytes meet the same questions as others.
+// get looks a code up without the fast path, so that codes of eight bytes take the same path as
+// others.
 func (x *Index) get(code string) (Link, bool) { return x.resolveAny([]byte(code)) }
 
-func TestCodesThatDifferByCaseAreDifferentLinksInOneProbeChain(t *testing.T) {
+func TestCodesThatDifferByCaseAreDifferentLinks(t *testing.T) {
 	x := newIndex()
 	for i, code := range []string{"Abc_-9", "abc_-9", "ABC_-9"} {
 		x.put(t, HotView{Code: []byte(code), Target: []byte("https://x/" + code), ID: uint64(i)})
@@ -52,7 +53,7 @@ func TestCodesThatDifferByCaseAreDifferentLinksInOneProbeChain(t *testing.T) {
 	}
 }
 
-func TestFoldingJoinsNoCodesButThoseThatDifferByCase(t *testing.T) {
+func TestFoldingJoinsOnlyCodesThatDifferByCase(t *testing.T) {
 	seen := make(map[string]byte)
 	for c := range 256 {
 		code := []byte{byte(c)}
@@ -88,11 +89,11 @@ func TestRecordsKeepEveryField(t *testing.T) {
 	}
 }
 
-func TestWhatALookUpReadsOfARecordIsInOneCacheLine(t *testing.T) {
+func TestHeaderAndCodeOfARecordShareACacheLine(t *testing.T) {
 	a := newArena(new(atomic.Int64))
 	rng := rand.New(rand.NewPCG(1, 2))
 	usedBytes := 0
-	for i := range 20_000 { // four chunks, and some
+	for i := range 20_000 { // more than four chunks
 		h := HotView{Code: make([]byte, 8+rng.IntN(limits.MaxCodeBytes-7)), Target: make([]byte, 10+rng.IntN(200)), ID: uint64(i)}
 		if i%2 == 0 {
 			h.Code = h.Code[:8]
@@ -136,7 +137,7 @@ func TestVariantsMadeAndDeletedShareOneSlot(t *testing.T) {
 	if s.mu.used != 1 || s.tombstones.Load() != 1 || s.links.Load() != 0 {
 		t.Errorf("4,096 variants made and deleted leave %d slots, %d tombstones, %d links", s.mu.used, s.tombstones.Load(), s.links.Load())
 	}
-	// As on loading, in any order: what blocks less does not displace what blocks more.
+	// As on loading, in any order: a tombstone does not displace a record that blocks more.
 	x.put(t, HotView{Code: []byte("Abcdefghijkl"), Flags: FlagTombstone, DeletedAtMs: 5})
 	x.put(t, HotView{Code: []byte("aBcdefghijkl"), Target: []byte("https://live")})
 	x.put(t, HotView{Code: []byte("abCdefghijkl"), Flags: FlagTombstone, DeletedAtMs: 1 << 40})
@@ -145,8 +146,9 @@ func TestVariantsMadeAndDeletedShareOneSlot(t *testing.T) {
 	}
 }
 
-// TestAControlWordIsNoSlot has six tag bytes that lead the match to borrow into byte 7.
-func TestAControlWordIsNoSlot(t *testing.T) {
+// TestMatchingNeverMarksTheControlWordAsASlot has six tag bytes that make the match borrow into
+// byte 7.
+func TestMatchingNeverMarksTheControlWordAsASlot(t *testing.T) {
 	for _, control := range []uint64{0x0001_101f_ffff_ffff, 0x0001_0101_0101_0101, 0x00ff_ffff_ffff_ff01} {
 		for want := uint64(1); want < 256; want++ {
 			m := matchByte(control, want*lowBits)
@@ -162,9 +164,9 @@ func TestAControlWordIsNoSlot(t *testing.T) {
 	}
 }
 
-// TestLinksStayWholeWhileTheirShardIsRewritten edits a few codes without end, so that their shards
-// are rewritten and the old arenas unmapped, while readers hold links and check every byte after
-// garbage collections.
+// TestLinksStayWholeWhileTheirShardIsRewritten edits a few codes again and again, so that their
+// shards are rewritten and the old arenas unmapped, while readers hold links and check every byte
+// after garbage collections.
 func TestLinksStayWholeWhileTheirShardIsRewritten(t *testing.T) {
 	defer func(n int) { mappedTableBytes = n }(mappedTableBytes)
 	mappedTableBytes = 0 // so that old tables are unmapped as well
@@ -191,7 +193,7 @@ func TestLinksStayWholeWhileTheirShardIsRewritten(t *testing.T) {
 				}
 				target := l.Target()
 				if n%64 == 0 {
-					runtime.GC() // lets go of the arenas that nobody holds
+					runtime.GC() // frees the arenas that nobody holds
 				}
 				if c := target[0]; strings.Trim(string(target), string(rune(c))) != "" {
 					t.Errorf("target is torn: %q", target)
@@ -215,15 +217,15 @@ func TestLinksStayWholeWhileTheirShardIsRewritten(t *testing.T) {
 	}
 }
 
-func TestMemoryOfRewrittenArenasIsGivenBack(t *testing.T) {
+func TestMemoryOfRewrittenArenasIsReturned(t *testing.T) {
 	x := newIndex()
 	for v := range 20_000 {
 		x.put(t, HotView{Code: []byte("one"), Target: []byte(strings.Repeat("x", 1000)), ID: uint64(v)})
 	}
 	s := &x.shards[placeOf(&x.key, []byte("one")).shard]
 	for deadline := time.Now().Add(time.Minute); x.mapped.Load() >= 1<<20 && time.Now().Before(deadline); {
-		runtime.GC() // cleanups run in a goroutine of their own, some time after it
-		time.Sleep(time.Millisecond)
+		runtime.GC()
+		runtime.Gosched() // cleanups run in a goroutine of their own, some time after the collection
 	}
 	if got := x.mapped.Load(); got > 1<<20 {
 		t.Errorf("%d bytes are mapped for one link after 20,000 edits of 1,000 bytes", got)
@@ -233,9 +235,9 @@ func TestMemoryOfRewrittenArenasIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestAPurgedCodeIsCountedNoMoreAndGoesWithTheNextRewrite looks at the slot through each step, and
-// at the memory.
-func TestAPurgedCodeIsCountedNoMoreAndGoesWithTheNextRewrite(t *testing.T) {
+// TestAPurgedCodeIsNotCountedAndGoesWithTheNextRewrite checks the slot after each step, and the
+// memory.
+func TestAPurgedCodeIsNotCountedAndGoesWithTheNextRewrite(t *testing.T) {
 	x := newIndex()
 	p := placeOf(&x.key, []byte("dead"))
 	s := &x.shards[p.shard]
@@ -314,7 +316,8 @@ func TestCountersNeverMove(t *testing.T) {
 	}
 }
 
-// TestALookUpAndAHitTakeNoLock holds every lock of the index while links are looked up and counted.
+// TestALookUpAndAHitTakeNoLock holds every lock of the index while it looks links up and counts
+// hits.
 func TestALookUpAndAHitTakeNoLock(t *testing.T) {
 	x := newIndex()
 	must(t, x.Put(&HotView{Code: []byte("capped"), Target: []byte("https://x"), ID: 5, Flags: FlagCapped, MaxHits: 9}))

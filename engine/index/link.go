@@ -6,16 +6,17 @@ import (
 	"unsafe"
 )
 
-// Link is what a redirect needs of a link: a reference to its record in memory, two words, read on
-// demand. The record never changes; an edit makes another one. What Target returns aliases it:
-// read-only, and valid until Release. The zero Link is no link; its methods must not be called.
+// Link is the part of a link that a redirect needs: a reference of two words to its record in
+// memory, read on demand. The record never changes; an edit makes another one. The slice that
+// Target returns aliases it: read-only, and valid until Release. The zero Link is not a link; its
+// methods must not be called.
 type Link struct {
 	record unsafe.Pointer
 	arena  *arena // keeps the mapped memory under record alive
 }
 
-// Target returns the bytes of Location. They alias the shard's arena: read-only, to be copied
-// before Release.
+// Target returns the target, which becomes the Location. It aliases the shard's arena: read-only,
+// to be copied before Release.
 func (l Link) Target() []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(l.record, l.targetAt())), *(*uint16)(l.record))
 }
@@ -42,7 +43,7 @@ func (l Link) ExpiresAtMs() int64 {
 	return *(*int64)(unsafe.Add(l.record, l.optionalAt()))
 }
 
-// MaxHits returns the cap; 0: none.
+// MaxHits returns the cap; 0: no cap.
 func (l Link) MaxHits() uint64 {
 	if l.Flags()&FlagCapped == 0 {
 		return 0
@@ -50,13 +51,13 @@ func (l Link) MaxHits() uint64 {
 	return *(*uint64)(unsafe.Add(l.record, l.targetAt()-8))
 }
 
-// Expired tells whether the link's expiry has passed at nowMs (Unix milliseconds).
+// Expired reports whether the link's expiry has passed at nowMs (Unix milliseconds).
 func (l Link) Expired(nowMs int64) bool {
 	return l.Flags()&FlagExpires != 0 && nowMs >= l.ExpiresAtMs()
 }
 
-// Release ends the life of what Target returned. It costs nothing: it only tells the compiler that
-// the memory was needed until here.
+// Release ends the validity of the slice that Target returned. It costs nothing: it only tells the
+// compiler that the memory was needed until here.
 func (l Link) Release() { runtime.KeepAlive(l.arena) }
 
 func (l Link) optionalAt() int { return recordHeaderBytes + int(*(*uint8)(unsafe.Add(l.record, 2))) }

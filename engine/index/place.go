@@ -7,14 +7,14 @@ import (
 	"shunt/engine/internal/limits"
 )
 
-// place is where a code belongs: which shard, and which tag. Variants of a code that differ by case
-// share it.
+// place is where a code belongs: its shard and its tag. Codes that differ only by case have the
+// same place.
 type place struct {
 	shard int
 	tag   uint64
 }
 
-// placeOf returns where a code of any length belongs.
+// placeOf returns the place of a code of any length.
 func placeOf(k *hash.Key, code []byte) place { return placeAt(k.Sum(code)) }
 
 // placeOfWord is placeOf for a code of eight bytes.
@@ -24,9 +24,9 @@ func placeAt(h uint64) place {
 	return place{shard: int(h >> (64 - shardBits)), tag: h & (1<<tagBits - 1)}
 }
 
-// foldCase maps the codes that differ only by case, and no others, to one. On code bytes setting
-// bit 5 does that: it lowers letters, leaves digits and '-' as they are and turns '_' into 0x7f,
-// which is no code byte.
+// foldCase maps codes that differ only by case, and no others, to the same bytes. On code bytes
+// setting bit 5 does that: it lowers letters, keeps digits and '-', and turns '_' into 0x7f, which
+// is not a code byte.
 func foldCase(folded *[limits.MaxCodeBytes]byte, code []byte) []byte {
 	n := copy(folded[:], code)
 	for i := 0; i < n; i += 8 {

@@ -12,12 +12,12 @@ const (
 	recordHeaderBytes = 16
 	maxRecordBytes    = recordHeaderBytes + limits.MaxCodeBytes + 16 + limits.MaxTargetBytes
 
-	// purgedAtMs as the deletion of a tombstone in memory says that there is no such record in the
-	// store any more. The slot stays, until its code is taken again or the shard is rewritten.
+	// purgedAtMs as the deletion time of a tombstone in memory means that the store no longer has
+	// the record. The slot stays until its code is taken again or the shard is rewritten.
 	purgedAtMs = math.MinInt64
 )
 
-// A record in an arena, little-endian (as every platform that Go and mmap share is, in practice; a
+// A record in an arena, little-endian (as every platform is that Go and mmap share, in practice; a
 // test holds it):
 //
 //	 0        2   3      4        8          16
@@ -26,11 +26,11 @@ const (
 //	│ length │len │     │        │          │            │ deletion  │ 8       │ bytes    │
 //	└────────┴───┴──────┴────────┴──────────┴────────────┴─8─ms──────┴─────────┴──────────┘
 //
-// The expiry stands there with FlagExpires, the deletion with FlagTombstone (which has no expiry),
-// the cap with FlagCapped.
+// The expiry is present with FlagExpires, the deletion with FlagTombstone (a tombstone has no
+// expiry), the cap with FlagCapped.
 
-// HotView is the part of a link that redirects need: what Put takes, and what Variants and a store
-// that loads its links show. Its slices alias somebody's buffers: valid only during the call.
+// HotView is the part of a link that redirects need. Put takes it; Variants and a store that loads
+// its links pass it on. Its slices alias a buffer of the caller: valid only during the call.
 type HotView struct {
 	Code, Target []byte
 	ID           uint64
@@ -41,10 +41,10 @@ type HotView struct {
 	Flags        Flags
 }
 
-// Purged reports whether the record stands for nothing.
+// Purged reports whether the record is a tombstone that no longer blocks anything.
 func (v *HotView) Purged() bool { return v.Flags&FlagTombstone != 0 && v.DeletedAtMs == purgedAtMs }
 
-// appendRecord writes h as a new record. The shard's mutex is held.
+// appendRecord appends h as a new record. The shard's mutex is held.
 func (a *arena) appendRecord(h *HotView) (offset uint64, sizeBytes int, ok bool) {
 	sizeBytes = recordBytes(len(h.Code), len(h.Target), h.Flags)
 	offset, b, ok := a.alloc(sizeBytes, recordHeaderBytes+len(h.Code))
@@ -85,7 +85,7 @@ func recordBytes(codeBytes, targetBytes int, f Flags) int {
 	return n
 }
 
-// codeIs tells whether the record at r has this code.
+// codeIs reports whether the record at r has this code.
 func codeIs(r unsafe.Pointer, code []byte) bool {
 	if int(*(*uint8)(unsafe.Add(r, 2))) != len(code) {
 		return false
@@ -93,16 +93,16 @@ func codeIs(r unsafe.Pointer, code []byte) bool {
 	return unsafe.String((*byte)(unsafe.Add(r, recordHeaderBytes)), len(code)) == string(code)
 }
 
-// wordBytes is the length of codes that are one word: drawn ones are.
+// wordBytes is the length of codes that fit into one word, as drawn codes do.
 const wordBytes = 8
 
-// isLiveWord tells whether the record at r is a link's, with a code that is this word.
+// isLiveWord reports whether the record at r is a link, not a tombstone, whose code is this word.
 func isLiveWord(r unsafe.Pointer, word uint64) bool {
 	const codeBytesAndTombstone = 0xff | uint32(FlagTombstone)<<8
 	return *(*uint32)(r)>>16&codeBytesAndTombstone == wordBytes && *(*uint64)(unsafe.Add(r, recordHeaderBytes)) == word
 }
 
-// view decodes the record that b begins with; its slices alias b.
+// view decodes the record at the start of b; its slices alias b.
 func view(b []byte) (v HotView) {
 	targetBytes, codeBytes := int(binary.LittleEndian.Uint16(b)), int(b[2])
 	v.Flags = Flags(b[3])
@@ -117,7 +117,7 @@ func view(b []byte) (v HotView) {
 	return v
 }
 
-// optional reads the fields that only some records have, and returns what follows them.
+// optional reads the fields that only some records have, and returns the bytes after them.
 func (v *HotView) optional(b []byte) []byte {
 	if v.Flags&FlagTombstone != 0 {
 		v.DeletedAtMs, b = int64(binary.LittleEndian.Uint64(b)), b[8:]

@@ -13,24 +13,24 @@ import (
 )
 
 const (
-	shardBits = 6 // 64 shards: a rewrite, during which writers wait, copies one 64th of the links
+	shardBits = 6 // 64 shards: writers wait for a rewrite, which copies one 64th of the links
 	numShards = 1 << shardBits
 
-	// A rewrite is worth its copying once a shard's garbage passes a quarter of its arena, and
-	// this.
+	// A shard is rewritten when its garbage passes a quarter of its arena, and this: with less
+	// garbage a rewrite is not worth the copying.
 	minGarbageBytes = 64 << 10
 )
 
-// errShardFull: a shard cannot take another record (30 GiB or 2^28 groups).
+// errShardFull reports that a shard cannot take another record (30 GiB or 2^28 groups).
 var errShardFull = errors.New("shard is full")
 
-// shard is one part of the index with its arena. Readers touch only current.
+// shard is one part of the index with its arena. Readers use only current.
 type shard struct {
 	current atomic.Pointer[table]
 
 	mu struct {
 		sync.Mutex
-		locked       map[string]chan struct{} // case-folded codes that a CodeLock is held of; closed on Unlock
+		locked       map[string]chan struct{} // case-folded codes whose CodeLock is held; closed on Unlock
 		used         int                      // slots in use
 		puts         uint64
 		garbageBytes uint64 // of the arena: superseded records
@@ -58,14 +58,14 @@ func (s *shard) publishTable(t *table) {
 func (s *shard) lookup(tag uint64, code []byte) (l Link, ok bool) {
 	t := s.current.Load()
 	r, _ := t.find(tag, code)
-	runtime.KeepAlive(t) // its groups are mapped; what was found is the arena's
+	runtime.KeepAlive(t) // it maps the groups; the record belongs to the arena
 	if r == nil || *(*Flags)(unsafe.Add(r, 3))&FlagTombstone != 0 {
 		return Link{}, false
 	}
 	return Link{record: r, arena: t.arena}, true
 }
 
-// variantsLocked calls fn for every record whose code is code or differs from it only by case.
+// variantsLocked calls fn for every record whose code equals code or differs from it only by case.
 func (s *shard) variantsLocked(tag uint64, code []byte, fn func(HotView)) {
 	t := s.current.Load()
 	var a, b [limits.MaxCodeBytes]byte
@@ -77,7 +77,7 @@ func (s *shard) variantsLocked(tag uint64, code []byte, fn func(HotView)) {
 	}
 }
 
-// put publishes h as what its code is from now on.
+// put publishes h as the record of its code.
 func (s *shard) put(tag uint64, h *HotView) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,9 +123,9 @@ func (s *shard) putLocked(tag uint64, h *HotView) error {
 	return nil
 }
 
-// retireLocked books a superseded record as garbage.
+// retireLocked counts a superseded record as garbage.
 func (s *shard) retireLocked(v HotView) {
-	if !v.Purged() { // that one is garbage from the start
+	if !v.Purged() { // a purged record was counted as garbage when it was put
 		s.discardLocked(&v)
 	}
 	s.countLocked(&v, -1)
@@ -146,8 +146,8 @@ func (s *shard) countLocked(v *HotView, n int64) {
 	}
 }
 
-// roomLocked returns a table with room for one more entry: t, or a published one of twice the size.
-// A table is full at six of seven slots.
+// roomLocked returns a table with room for one more entry: t, or else a table of twice the size,
+// which it publishes. A table is full when six of seven slots are used.
 func (s *shard) roomLocked(t *table) (*table, error) {
 	if s.mu.used < (groupSlots-1)*len(t.groups) {
 		return t, nil
@@ -163,8 +163,8 @@ func (s *shard) roomLocked(t *table) (*table, error) {
 	return larger, nil
 }
 
-// rewriteLocked copies what is live into a new arena and publishes it. Readers that still hold a
-// link of the old arena keep that alive. Codes that were purged go.
+// rewriteLocked copies the live records and tombstones into a new arena and publishes it. Readers
+// that still hold a link of the old arena keep that arena alive. Purged codes are dropped.
 func (s *shard) rewriteLocked() {
 	old := s.current.Load()
 	fresh := newTable(len(old.groups), newArena(s.mapped))
@@ -186,8 +186,8 @@ func (s *shard) rewriteLocked() {
 	s.publishTable(fresh)
 }
 
-// checkLocked verifies the shard whole, in builds with invariants: at each write while it is small,
-// and then at one in 256.
+// checkLocked verifies the whole shard in builds with invariants: at every write while it is small,
+// and then at one write in 256.
 func (s *shard) checkLocked() {
 	if !invariants.Enabled || s.mu.used > 256 && s.mu.puts%256 != 0 {
 		return
@@ -214,9 +214,8 @@ func (s *shard) checkLocked() {
 	}
 }
 
-// forget makes nothing of the tombstone of id, if code has a slot: the tombstones of variants of a
-// code share one. Its bytes are garbage from now on. A shard that is full forgets nothing, which
-// costs memory only.
+// forget drops the tombstone of id if it has a slot: the tombstones of variants of a code share
+// one. Its bytes are garbage from now on. A shard that is full keeps it, which only costs memory.
 func (s *shard) forget(tag uint64, code string, id uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

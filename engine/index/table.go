@@ -14,7 +14,7 @@ import (
 const (
 	// An index slot is a tag and an offset: tag<<offsetBits | offset. The tag is part of the hash
 	// of the case-folded code. Its high bits are the group where probing starts, so that growth
-	// needs no look at the records; its low byte stands in the group's control word.
+	// need not read the records; its low byte is in the group's control word.
 	tagBits = 64 - offsetBits
 
 	groupWords = 8              // a group is one cache line: its control word and
@@ -23,7 +23,7 @@ const (
 	maxGroups  = 1 << tagBits
 )
 
-// table is one version of a shard's index: groups of seven slots, linear probing over groups.
+// table is one version of a shard's index: groups of seven slots, with linear probing over groups.
 //
 //	control word: byte i is the tag byte of slot i, 0 if it is empty; byte 7 is 0
 //	┌──────────────┬────────┬────────┬────────┬────────┬────────┬────────┬────────┐
@@ -32,9 +32,9 @@ const (
 //
 // A look-up compares the seven tag bytes at once (the SWAR match of Abseil's Swiss tables, without
 // SIMD), so that it mostly reads one cache line and takes no branch that the processor cannot
-// foresee. Slots fill in order and are never emptied: a group whose last slot is empty ends a
+// predict. Slots fill in order and are never emptied, so a group whose last slot is empty ends a
 // probe. Readers load control words and slots atomically; a writer stores the slot first, then the
-// control word. A table that is too small is replaced, never changed in size.
+// control word. A table that is too small is replaced, never resized.
 type table struct {
 	groups []group // a power of two; outside the Go heap once they fill huge pages
 	shift  uint8   // tag >> shift is the group where probing starts
@@ -43,8 +43,8 @@ type table struct {
 
 type group [groupWords]uint64
 
-// mappedTableBytes is the size from which a table is mapped outside the Go heap. A variable for
-// tests.
+// mappedTableBytes is the size from which a table is mapped outside the Go heap. It is a variable
+// for tests.
 var mappedTableBytes = mmap.HugePageBytes
 
 func newTable(groups int, a *arena) *table {
@@ -61,20 +61,20 @@ func newTable(groups int, a *arena) *table {
 
 const (
 	lowBits  = 0x0101010101010101
-	highBits = 0x0080808080808080 // not of byte 7, which is no slot's
+	highBits = 0x0080808080808080 // not of byte 7, which belongs to no slot
 )
 
-// tagByte is the tag's byte in control words: its low byte, but never 0.
+// tagByte returns the tag's byte in control words: its low byte, but never 0.
 func tagByte(tag uint64) uint64 { return max(tag&0xff, 1) }
 
-// matchByte returns a word whose high bits mark the bytes of control that are the byte that want
-// repeats. It may mark a byte above a match too much (a borrow), but none too few.
+// matchByte returns a word whose high bits mark the bytes of control that equal the byte that want
+// repeats. It may mark a byte too many above a match (a borrow), but it never misses one.
 func matchByte(control, want uint64) uint64 {
 	x := control ^ want
 	return (x - lowBits) &^ x & highBits
 }
 
-// groupFull tells by a group's control word that its last slot is taken.
+// groupFull reports whether the last slot of a group is taken, given its control word.
 func groupFull(control uint64) bool { return control>>(8*(groupSlots-1)) != 0 }
 
 // find returns the record of code and the slot that names it, or nil.
@@ -97,7 +97,7 @@ func (t *table) find(tag uint64, code []byte) (record unsafe.Pointer, slot *uint
 	}
 }
 
-// firstSlot returns the slot of the first match in the group where probing for tag starts; nil:
+// firstSlot returns the slot of the first match in the group where probing for tag starts; nil if
 // there is none.
 func (t *table) firstSlot(tag uint64) *uint64 {
 	n := tag >> (t.shift & 63) & uint64(len(t.groups)-1)
@@ -125,7 +125,7 @@ func (t *table) insert(entry uint64) {
 	}
 }
 
-// entries yields every slot that is taken. The shard's mutex is held.
+// entries yields every entry. The shard's mutex is held.
 func (t *table) entries(yield func(entry uint64) bool) {
 	for i := range t.groups {
 		for _, entry := range t.groups[i][1:] {
@@ -137,7 +137,7 @@ func (t *table) entries(yield func(entry uint64) bool) {
 	runtime.KeepAlive(t)
 }
 
-// probe yields the slots that a look-up of tag meets and whose tag it is. The shard's mutex is
+// probe yields the slots that a look-up of tag meets and that have this tag. The shard's mutex is
 // held.
 func (t *table) probe(tag uint64) iter.Seq[*uint64] {
 	return func(yield func(*uint64) bool) {
@@ -157,11 +157,11 @@ func (t *table) probe(tag uint64) iter.Seq[*uint64] {
 }
 
 // tombstoneVariant returns the tombstone of a code that differs from h's only by case and had the
-// same owner, whose slot h takes over: it would block the same codes for the same time or longer.
-// So a folded code has at most one slot an owner beside links that are or were imported
+// same owner. h takes over its slot: h blocks the same codes for the same time or longer. So a
+// folded code has at most one slot per owner, in addition to links that are or were imported
 // (maxVariants), and nobody can fill a probe sequence by making and deleting variants of one code.
-// superseded tells that h itself is a tombstone that blocks nothing which the index does not block
-// already, as may happen on loading. The shard's mutex is held.
+// superseded reports that h itself is a tombstone that adds nothing to what the index already
+// blocks, as may happen on loading. The shard's mutex is held.
 func (t *table) tombstoneVariant(tag uint64, h *HotView) (old unsafe.Pointer, slot *uint64, superseded bool) {
 	var a, b [limits.MaxCodeBytes]byte
 	folded := string(foldCase(&a, h.Code))

@@ -1,13 +1,9 @@
-// Package invalid is what is wrong with the fields of a request: one error for each field, and all
-// of them together. It knows nothing of ours. Whoever checks a field returns these; the API shows
-// them to clients word for word. Outside the engine they are engine.FieldError and
-// engine.InvalidError.
 package invalid
 
 import "strings"
 
-// FieldError says what is wrong with one field of a request. Field is its JSON name, Code is stable
-// and for programs, Message is for people.
+// FieldError is the error in one field of a request. Field is its JSON name, Code is stable and for
+// programs, Message is for people.
 type FieldError struct {
 	Field   string `json:"field"`
 	Code    string `json:"code"`
@@ -21,7 +17,7 @@ func (e FieldError) Error() string {
 	return e.Field + ": " + e.Message
 }
 
-// Error carries everything that is wrong with a request's fields.
+// Error is all errors in the fields of a request.
 type Error []FieldError
 
 func (e Error) Error() string {

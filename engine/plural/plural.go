@@ -1,9 +1,8 @@
-// Package plural writes counts for people: 1 link, 2 links. It knows nothing of what is counted, and imports nothing of ours.
 package plural
 
 import "strconv"
 
-// Of returns n and its noun: one if n is 1, else many.
+// Of returns n and a noun: one if n is 1, otherwise many.
 func Of[N int | int64 | uint64](n N, one, many string) string {
 	noun := many
 	if n == 1 {

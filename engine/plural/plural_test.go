@@ -2,7 +2,7 @@ package plural
 
 import "testing"
 
-func TestOneIsOneAndEverythingElseIsMany(t *testing.T) {
+func TestOneIsSingularAndEverythingElsePlural(t *testing.T) {
 	for n, want := range map[int]string{-1: "-1 lives", 0: "0 lives", 1: "1 life", 2: "2 lives", 21: "21 lives"} {
 		if got := Of(n, "life", "lives"); got != want {
 			t.Errorf("%d: got %q, want %q", n, got, want)

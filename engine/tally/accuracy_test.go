@@ -14,15 +14,15 @@ import (
 	"shunt/engine/internal/hash"
 )
 
-// accuracy is what trials of counting n visitors came to.
+// accuracy is the result of several trials of counting n visitors.
 type accuracy struct {
-	squares, squaresClamped float64 // sums of squared relative errors; clamped: with as many hits as visitors
+	squares, squaresClamped float64 // sums of squared relative errors; clamped: estimates above n count as n, as they do when each hit is a new visitor
 	bias, worst             float64
 }
 
-// measureAccuracy counts n visitors, trials times. Trial i has its own key and its own visitors,
-// always the same: what a redirect hashes (an address of 16 bytes, and the hash of a User-Agent),
-// by SipHash-2-4, into the sketch of a link.
+// measureAccuracy counts n visitors in each of trials trials. Trial i has its own key and its own
+// visitors, always the same ones. It puts the hashes that a redirect computes (SipHash-2-4 of an
+// address of 16 bytes and of the hash of a User-Agent) into the sketch of a link.
 func measureAccuracy(n, trials int) (a accuracy) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -50,7 +50,7 @@ func countVisitors(n int, trial uint64) uint64 {
 	k0, k1 := hash.Mix(trial+1, 0x9e3779b97f4a7c15), hash.Mix(trial+1, 0xd1b54a32d192ed03)
 	hashes := make([]uint64, 0, 4096)
 	for i := range uint64(n) {
-		binary.LittleEndian.PutUint64(visitor[:], i/7) // seven agents an address
+		binary.LittleEndian.PutUint64(visitor[:], i/7) // seven agents per address
 		binary.LittleEndian.PutUint64(visitor[16:], hash.Mix(i%7+1, 0x8cb92ba72f3d8dd7))
 		if hashes = append(hashes, siphash.Hash(k0, k1, visitor[:])); len(hashes) == cap(hashes) {
 			s.AddAll(hashes)
@@ -61,15 +61,16 @@ func countVisitors(n int, trial uint64) uint64 {
 	return s.Count()
 }
 
-// TestUniqueIsAsAccurateAsItsTheory prints the table of accuracy. `make accuracy` has 1,000 trials
-// up to a million visitors, make test 50 up to 100,000. The bound of 0.82 % is for 1,000 trials;
-// the root mean square of fewer scatters by one part in √(2·trials), of which three are allowed.
+// TestUniqueIsAsAccurateAsItsTheory prints the table of accuracy. `make accuracy` runs 1,000 trials
+// up to a million visitors, `make test` 50 up to 100,000. The bound of 0.82 % is for 1,000 trials;
+// with fewer trials the root mean square scatters by one part in √(2·trials), and three times that
+// is allowed.
 func TestUniqueIsAsAccurateAsItsTheory(t *testing.T) {
 	trials, sizes := 50, []int{100, 1_000, 10_000, 100_000}
 	if s := os.Getenv("SHUNTTEST_ACCURACY_TRIALS"); s != "" {
 		var err error
 		if trials, err = strconv.Atoi(s); err != nil || trials < 50 {
-			t.Fatalf("SHUNTTEST_ACCURACY_TRIALS=%q is no number of at least 50", s)
+			t.Fatalf("SHUNTTEST_ACCURACY_TRIALS=%q must be a number of at least 50", s)
 		}
 		sizes = append(sizes, 1_000_000)
 	}

@@ -1,16 +1,16 @@
 package tally
 
-// Agent is a device in bits 0 to 3 and a browser in bits 4 to 11, as they stand in the journal.
+// Agent is a device in bits 0 to 3 and a browser in bits 4 to 11, as in the journal.
 type Agent uint16
 
 const (
 	browserShift = 4
 
-	// AgentMask has the 12 bits that an agent may have.
+	// AgentMask has the 12 bits that an agent may use.
 	AgentMask = 0xff<<browserShift | MaxDevice
 )
 
-// AgentOf returns the agent of a device, up to MaxDevice, and a browser.
+// AgentOf returns the agent of a device, at most MaxDevice, and a browser.
 func AgentOf(d Device, b Browser) Agent { return Agent(d&MaxDevice) | Agent(b)<<browserShift }
 
 // Device returns the agent's device.
@@ -19,7 +19,7 @@ func (a Agent) Device() Device { return Device(a & MaxDevice) }
 // Browser returns the agent's browser.
 func (a Agent) Browser() Browser { return Browser(a >> browserShift) }
 
-// Device is a kind of device. Part of the journal's and the store's format.
+// Device is a kind of device. Its numbers are part of the journal's and the store's formats.
 type Device uint8
 
 const (
@@ -32,7 +32,7 @@ const (
 	numDevices
 )
 
-// MaxDevice is the largest number that the journal has room for.
+// MaxDevice is the largest device number that fits into the journal.
 const MaxDevice = 15
 
 var deviceNames = [numDevices]string{unknownValue, "desktop", "mobile", "tablet", "tv", "console"}
@@ -40,7 +40,7 @@ var deviceNames = [numDevices]string{unknownValue, "desktop", "mobile", "tablet"
 // String returns the device's name.
 func (d Device) String() string { return nameIn(deviceNames[:], uint8(d)) }
 
-// Browser is a family of browsers. Part of the journal's and the store's format.
+// Browser is a family of browsers. Its numbers are part of the journal's and the store's formats.
 type Browser uint8
 
 const (
@@ -72,8 +72,8 @@ const (
 	HuaweiBrowser
 	MiuiBrowser
 	SilkBrowser
-	CommandLine // curl and its like
-	IOSWebView  // an app on an iPhone or iPad that does not say which
+	CommandLine // curl and similar tools
+	IOSWebView  // an app on an iPhone or iPad that does not name itself
 	GoogleApp
 	KakaoTalk
 	NaverApp
@@ -96,5 +96,5 @@ func nameIn(names []string, i uint8) string {
 	if int(i) < len(names) {
 		return names[i]
 	}
-	return unknownValue // of a newer version
+	return unknownValue // written by a newer version
 }

@@ -1,7 +1,7 @@
 package tally
 
-// Country is a country's place in countryCodes, from 1; 0 is unknown. Part of the journal's and the
-// store's format.
+// Country is a country's position in countryCodes, from 1; 0 is unknown. Its numbers are part of
+// the journal's and the store's formats.
 type Country uint8
 
 // countryCodes are the codes of ISO 3166-1 alpha-2 as of 2024, and XK (Kosovo, user-assigned). New
@@ -21,8 +21,8 @@ var countryNumbers = func() (numbers [26 * 26]Country) {
 
 func countryPlace(a, b byte) int { return int(a-'A')*26 + int(b-'A') }
 
-// CountryOf returns the country with an ISO 3166-1 alpha-2 code, in either case; 0 if there is
-// none.
+// CountryOf returns the country with an ISO 3166-1 alpha-2 code in either case, or 0 if no country
+// has it.
 func CountryOf[S string | []byte](code S) Country {
 	if len(code) != 2 {
 		return 0
@@ -34,7 +34,7 @@ func CountryOf[S string | []byte](code S) Country {
 	return countryNumbers[countryPlace(a, b)]
 }
 
-// String returns the country's code.
+// String returns the country's code, or "unknown".
 func (c Country) String() string {
 	if c == 0 || int(c) > len(countryCodes)/2 {
 		return unknownValue

@@ -12,34 +12,34 @@ const minDeltaSlots = 1 << 10
 // Deltas gathers tallies that are not in the store yet, by (hour, link) or by (hour, owner). It is
 // built to take hundreds of thousands of keys a second: open addressing over slices without
 // pointers, which are kept from flush to flush. The zero value is empty. While nobody adds to it,
-// any number of goroutines may read it at once.
+// any number of goroutines may read it at once; otherwise it is not safe for concurrent use.
 //
 // Its memory is bounded: beyond 8 Mi cells of values, 4 Mi blocks of visitors and 16 Ki sketches,
-// values and visitors are dropped and counted (Dropped); hits never are, unless its user closes it
-// (Closed).
+// values and visitors are dropped and counted (Dropped). Hits are never dropped, unless its user
+// closes it (Closed).
 type Deltas struct {
 	index    []uint32 // position in entries + 1; a power of two, at most 3/4 used
 	entries  []delta
-	hours    []uint32 // that occur; a few
+	hours    []uint32 // of all entries; a few
 	visitors visitorLists
 	values   valueCells
-	Closed   bool // Add makes no new entries; whoever adds sets it
+	Closed   bool // Add makes no new entries; the goroutine that adds sets it
 }
 
-// delta is one entry, a cache line. Of its visitors the first is in place and the others are in
-// visitorLists; as long as all hits have the same values of all dimensions, those are in place, and
-// then in valueCells.
+// delta is one entry, a cache line. The first of its visitors is in place, the others are in
+// visitorLists. As long as all hits have the same values in all dimensions, those are in place too;
+// after that they are in valueCells.
 type delta struct {
 	id     uint64 // link id or owner
 	first  uint64 // visitor hash; with visitors > 0
 	hits   uint64
 	bots   uint64
 	hour   uint32
-	length uint32 // of the list of visitors, which may repeat them; visitorsDense: they are a sketch
-	chain  uint32 // of visitorLists: the newest block + 1, or 0; with visitorsDense the sketch
-	cells  uint32 // of valueCells: the newest cell + 1, or noCells; 0: all hits have the values alike
+	length uint32 // of the list of visitors, which may have duplicates; visitorsDense: they are a sketch
+	chain  uint32 // in visitorLists: the newest block + 1, or 0; with visitorsDense the sketch
+	cells  uint32 // in valueCells: the newest cell + 1, or noCells; 0: all hits have the values in alike
 
-	// 2^32 of them in an hour would be more than a million a second, of one link.
+	// 2^32 in an hour would be more than a million a second for one link.
 	prefetches uint32
 	heads      uint32
 
@@ -64,8 +64,8 @@ func (d *Deltas) find(hour uint32, id uint64) *delta {
 	return nil
 }
 
-// entry returns the place of the entry of (hour, id), which it makes if need be. ok is false if
-// there is none and d is closed.
+// entry returns the position of the entry of (hour, id), which it makes if there is none. ok is
+// false if there is none and d is closed.
 func (d *Deltas) entry(hour uint32, id uint64) (at uint32, ok bool) {
 	if 4*(len(d.entries)+1) > 3*len(d.index) {
 		d.grow()
@@ -100,8 +100,8 @@ func (d *Deltas) grow() {
 	}
 }
 
-// Add counts one redirect for (hour, id). It returns false, and counts nothing, if that would be a
-// new entry and d is closed. Visitor and values are kept of hits only.
+// Add counts one redirect for (hour, id). It returns false and counts nothing if that needs a new
+// entry and d is closed. The visitor and the values are kept for hits only.
 func (d *Deltas) Add(hour uint32, id uint64, class Class, visitor uint64, v Values) (kept bool) {
 	at, ok := d.entry(hour, id)
 	if !ok {
@@ -123,7 +123,7 @@ func (d *Deltas) Add(hour uint32, id uint64, class Class, visitor uint64, v Valu
 	return true
 }
 
-// reader reads tallies out of deltas. Its memory is used again from one to the next.
+// reader reads tallies out of deltas. It reuses its memory from one tally to the next.
 type reader struct {
 	deltas    *Deltas
 	names     Names
@@ -132,7 +132,7 @@ type reader struct {
 	breakdown Dimensions
 }
 
-// tally sets t to an entry's. t shares memory with the deltas and the reader.
+// tally sets t to the tally of an entry. t shares memory with the deltas and the reader.
 func (r *reader) tally(e *delta, t *Tally) {
 	*t = Tally{Hits: e.hits, Bots: e.bots, Prefetches: uint64(e.prefetches), Heads: uint64(e.heads)}
 	if r.wanted&Visitors != 0 {
@@ -144,15 +144,15 @@ func (r *reader) tally(e *delta, t *Tally) {
 	}
 }
 
-// AddTo adds to t the wanted parts of what d has of id in all hours.
+// AddTo adds to t the wanted parts of the tallies of id in all hours.
 func (d *Deltas) AddTo(id uint64, wanted Parts, names Names, t *Tally) {
 	for _, hour := range d.hours {
 		d.AddHourTo(hour, id, wanted, names, t)
 	}
 }
 
-// AddHourTo adds to t the wanted parts of what d has of id in an hour. It reports whether there is
-// anything.
+// AddHourTo adds to t the wanted parts of the tally of id in one hour. It reports whether there is
+// one.
 func (d *Deltas) AddHourTo(hour uint32, id uint64, wanted Parts, names Names, t *Tally) (found bool) {
 	e := d.find(hour, id)
 	if e == nil {
@@ -166,7 +166,8 @@ func (d *Deltas) AddHourTo(hour uint32, id uint64, wanted Parts, names Names, t 
 }
 
 // Each calls yield with the wanted parts of every entry, in the order of the store's keys: hour,
-// then id. The tally is valid only during the call. The first error ends it and is returned.
+// then id. The tally is valid only during the call. The first error ends the iteration and is
+// returned.
 func (d *Deltas) Each(names Names, wanted Parts, yield func(hour uint32, id uint64, t *Tally) error) error {
 	order := make([]uint32, len(d.entries))
 	for i := range order {
@@ -188,8 +189,8 @@ func (d *Deltas) Each(names Names, wanted Parts, yield func(hour uint32, id uint
 	return nil
 }
 
-// Reset empties d and keeps its memory, unless that is much more than was needed, or is what a
-// stall took: 64 MiB of entries take 5 s of 200,000 new links a second.
+// Reset empties d. It keeps the memory, unless that is much more than was needed, or so much that
+// it was the result of a stall: 64 MiB of entries are 5 s of 200,000 new links a second.
 func (d *Deltas) Reset() {
 	const spare, most = 8, 1 << 20
 	if len(d.index) > minDeltaSlots && spare*len(d.entries) < len(d.index) || cap(d.entries) > most {
@@ -202,17 +203,17 @@ func (d *Deltas) Reset() {
 	d.values.reset()
 }
 
-// Hours returns the hours that entries are of: a few, in no order. The slice is d's own.
+// Hours returns the hours of the entries: a few, in no order. The slice belongs to d.
 func (d *Deltas) Hours() []uint32 { return d.hours }
 
 // Count returns the number of entries.
 func (d *Deltas) Count() int { return len(d.entries) }
 
-// Dropped returns how many visitors and values were not counted since d was made, for want of
-// memory.
+// Dropped returns the number of visitors and values that were not counted since d was made, because
+// memory was full.
 func (d *Deltas) Dropped() (visitors, values uint64) { return d.visitors.dropped, d.values.dropped }
 
-// SizeBytes returns how much memory d holds.
+// SizeBytes returns the memory that d holds.
 func (d *Deltas) SizeBytes() uint64 {
 	return uint64(4*cap(d.index)+64*cap(d.entries)) + d.visitors.sizeBytes() + d.values.sizeBytes()
 }

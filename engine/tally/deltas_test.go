@@ -12,7 +12,7 @@ import (
 	"shunt/engine/internal/hash"
 )
 
-// testNames are the hosts of referrers by their numbers.
+// testNames maps the numbers of referrers to hosts.
 type testNames map[uint16]string
 
 func (n testNames) Name(number uint16) (string, bool) {
@@ -20,15 +20,16 @@ func (n testNames) Name(number uint16) (string, bool) {
 	return host, ok || number == NoReferrer
 }
 
-// redirect is what add takes of one redirect.
+// redirect is the arguments of Add for one redirect.
 type redirect struct {
 	class   Class
 	visitor uint64
 	Values
 }
 
-// TestDeltasAreTheirRecords gathers random records and compares with a map.
-func TestDeltasAreTheirRecords(t *testing.T) {
+// TestDeltasHoldExactlyTheRecordsAddedToThem adds random records and compares the deltas with a
+// map.
+func TestDeltasHoldExactlyTheRecordsAddedToThem(t *testing.T) {
 	names := testNames{}
 	hosts := []uint16{NoReferrer, OtherReferrer}
 	for i := range uint16(20) {
@@ -41,7 +42,7 @@ func TestDeltasAreTheirRecords(t *testing.T) {
 			id   uint64
 		}
 		var d Deltas
-		for range rapid.IntRange(1, 3).Draw(rt, "flushes") { // memory is used again
+		for range rapid.IntRange(1, 3).Draw(rt, "flushes") { // to reuse memory
 			want := make(map[key]*Tally)
 			for range rapid.IntRange(0, 60).Draw(rt, "runs") {
 				k := key{rapid.Uint32Range(7, 9).Draw(rt, "hour"), rapid.Uint64Range(1, 40).Draw(rt, "id")}
@@ -129,7 +130,7 @@ func compareTally(rt *rapid.T, got, want *Tally) {
 	}
 }
 
-func TestARepeatedVisitorTakesNoMemory(t *testing.T) {
+func TestARepeatedVisitorTakesNoMoreMemory(t *testing.T) {
 	var d Deltas
 	for i := range uint64(1_000_000) {
 		d.Add(1, 1, ClassHit, hash.Mix(i%1000+1, 0x9e3779b97f4a7c15), Values{})
@@ -153,15 +154,19 @@ func TestTheFirstErrorEndsAFlush(t *testing.T) {
 	}
 }
 
-func TestADeltaIsACacheLine(t *testing.T) {
+func TestADeltaFillsOneCacheLine(t *testing.T) {
 	if size := unsafe.Sizeof(delta{}); size != 64 {
 		t.Errorf("%d bytes", size)
 	}
 }
 
+<<<<<<< HEAD
 func TestValuesAreDroppedForWantOfRoomAndHitsNever(t *testing.T) {
+=======
+func TestValuesAreDroppedWhenMemoryIsFullButHitsAreNot(t *testing.T) {
+>>>>>>> w-p2
 	var d Deltas
-	d.values = valueCells{index: make([]uint32, 2*maxCells), cells: make([]valueCell, maxCells)} // as full as they get
+	d.values = valueCells{index: make([]uint32, 2*maxCells), cells: make([]valueCell, maxCells)} // full
 	for i := range 3 {
 		d.Add(1, 1, ClassHit, 1, Values{Agent: AgentOf(Device(i+1), 0)})
 	}

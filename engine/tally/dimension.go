@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Dimension is what hits are broken down by. It is part of the tally row's format: a number never
-// changes its meaning.
+// Dimension is a property by which hits are broken down. Its numbers are part of the format of a
+// tally row and never change their meaning.
 type Dimension uint8
 
 const (
@@ -18,33 +18,35 @@ const (
 	NumDimensions
 )
 
-// MaxValues is how many values of one dimension a tally keeps, ShownValues how many are shown.
+// MaxValues is the number of values of one dimension that a tally keeps, ShownValues the number
+// that is shown.
 const (
 	MaxValues   = 256
 	ShownValues = 50
 )
 
-// MaxReferrerBytes is the longest referrer host that is kept by its name: what DNS allows (RFC
-// 1035, 2.3.4).
+// MaxReferrerBytes is the length of the longest host that a referrer is kept by: DNS allows no
+// longer one (RFC 1035, 2.3.4).
 const MaxReferrerBytes = 253
 
 // ValueHits is one value of a dimension and its hits.
 type ValueHits struct {
-	Value string // as Dimension says; see Dimension.Name
+	Value string // in the form that its Dimension states; see Dimension.Name
 	Hits  uint64 // at least 1
 }
 
-// Breakdown is hits by the values of one dimension: ascending by value, each once, at most
-// MaxValues.
+// Breakdown is the hits by the values of one dimension: ascending by value, each value once, at
+// most MaxValues.
 //
 // It is a mergeable summary after Misra and Gries (Agarwal, Cormode, Huang, Phillips, Wei, Yi:
-// Mergeable Summaries, PODS 2012): exact as long as there were at most MaxValues values; beyond, a
-// value's hits are never too high, and too low by at most (hits − sum of the breakdown) /
-// (MaxValues + 1), however tallies were merged. Countries, devices and browsers have fewer values,
-// so they are exact. Hits of values that are unknown are in no breakdown.
+// Mergeable Summaries, PODS 2012). It is exact as long as there were at most MaxValues values.
+// Beyond that, a value's hits are never too high, and too low by at most (hits − sum of the
+// breakdown) / (MaxValues + 1), in whatever order tallies were merged. Countries, devices and
+// browsers have fewer values, so they are exact. Hits with an unknown value are in no breakdown.
 type Breakdown []ValueHits
 
-// Add adds the hits of c. b is replaced, not changed, and shares no memory with c but strings.
+// Add adds the hits of c to b. It replaces b's slice and does not change it; the new one shares no
+// memory with c except strings.
 func (b *Breakdown) Add(c Breakdown) {
 	if len(c) == 0 {
 		return
@@ -69,7 +71,7 @@ func (b *Breakdown) Add(c Breakdown) {
 	*b = append(append(sum, x...), y...).Cut()
 }
 
-// Cut returns b, which may be longer than MaxValues, as a summary of at most that many values. It
+// Cut reduces b, which may be longer than MaxValues, to a summary of at most MaxValues values. It
 // changes b.
 func (b Breakdown) Cut() Breakdown {
 	if len(b) <= MaxValues {
@@ -80,7 +82,7 @@ func (b Breakdown) Cut() Breakdown {
 		hits[i] = b[i].Hits
 	}
 	slices.Sort(hits)
-	less := hits[len(hits)-MaxValues-1] // the largest that must go takes as much from each that stays
+	less := hits[len(hits)-MaxValues-1] // the largest value that is removed is subtracted from each that stays
 	kept := b[:0]
 	for _, v := range b {
 		if v.Hits > less {
@@ -90,7 +92,7 @@ func (b Breakdown) Cut() Breakdown {
 	return kept
 }
 
-// Sum returns the hits of all values.
+// Sum returns the hits of all values together.
 func (b Breakdown) Sum() (sum uint64) {
 	for _, v := range b {
 		sum += v.Hits
@@ -107,7 +109,7 @@ func (b Breakdown) Top(n int) []ValueHits {
 	return top[:min(n, len(top))]
 }
 
-// Dimensions are hits by all that they are broken down by.
+// Dimensions are the breakdowns by all dimensions.
 type Dimensions [NumDimensions]Breakdown
 
 // Add adds u to d.
@@ -117,7 +119,7 @@ func (d *Dimensions) Add(u *Dimensions) {
 	}
 }
 
-// Empty reports whether there is no value at all.
+// Empty reports whether all breakdowns are empty.
 func (d *Dimensions) Empty() bool {
 	for i := range d {
 		if len(d[i]) > 0 {
@@ -127,13 +129,13 @@ func (d *Dimensions) Empty() bool {
 	return true
 }
 
-// Names of values that are not their own name.
+// Names of values that are not their own names.
 const (
 	DirectReferrer = "direct" // a hit without a referrer
 	unknownValue   = "unknown"
 )
 
-// Name returns a value of d as people read it.
+// Name returns a value of d in the form that people read.
 func (d Dimension) Name(value string) string {
 	switch {
 	case d == Referrers && value == "":

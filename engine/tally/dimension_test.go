@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestACountryIsItsCode(t *testing.T) {
+func TestCountriesMapToTheirCodesAndBack(t *testing.T) {
 	seen := make(map[Country]bool)
 	for i := 0; i < len(countryCodes); i += 2 {
 		code := countryCodes[i : i+2]
@@ -36,7 +36,7 @@ func TestACountryIsItsCode(t *testing.T) {
 	}
 }
 
-// TestValuesKeepTheirNumbers holds what journals and stores of earlier versions mean.
+// TestValuesKeepTheirNumbers keeps journals and stores of earlier versions readable.
 func TestValuesKeepTheirNumbers(t *testing.T) {
 	for got, want := range map[string]string{
 		fmt.Sprint(Referrers, Countries, Devices, Browsers):                   "0 1 2 3",
@@ -55,9 +55,9 @@ func TestValuesKeepTheirNumbers(t *testing.T) {
 	}
 }
 
-// TestABreakdownIsOffByNoMoreThanItSays merges skewed streams of far more values than are kept, in
-// random groupings.
-func TestABreakdownIsOffByNoMoreThanItSays(t *testing.T) {
+// TestABreakdownKeepsItsErrorBoundHoweverItIsMerged merges skewed streams of many more values than
+// are kept, in random groupings.
+func TestABreakdownKeepsItsErrorBoundHoweverItIsMerged(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
 		zipf := rand.NewZipf(rng, rapid.Float64Range(1.01, 2).Draw(rt, "exponent"), 1, rapid.Uint64Range(10, 3000).Draw(rt, "values"))
@@ -79,7 +79,7 @@ func TestABreakdownIsOffByNoMoreThanItSays(t *testing.T) {
 			slices.SortFunc(part, func(a, b ValueHits) int { return cmp.Compare(a.Value, b.Value) })
 			parts = append(parts, part.Cut())
 		}
-		for len(parts) > 1 { // unite any two
+		for len(parts) > 1 { // merge two neighbours
 			i := rng.IntN(len(parts) - 1)
 			parts[i].Add(parts[i+1])
 			parts = slices.Delete(parts, i+1, i+2)
@@ -107,7 +107,7 @@ func checkBreakdown(rt *rapid.T, b Breakdown, exact map[string]uint64, hits uint
 	}
 }
 
-func TestTheTopOfABreakdownDescends(t *testing.T) {
+func TestTheTopOfABreakdownIsInDescendingOrder(t *testing.T) {
 	b := Breakdown{{"a", 2}, {"b", 5}, {"c", 2}, {"d", 7}}
 	if got, want := b.Top(3), []ValueHits{{"d", 7}, {"b", 5}, {"a", 2}}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

@@ -4,7 +4,8 @@ package tally
 
 import "flag"
 
-// The race detector makes a check ten times as slow, so by default there is a quarter of them.
+// The race detector makes a check ten times as slow, so by default a race build runs a quarter of
+// them.
 func init() {
 	if err := flag.Set("rapid.checks", "25"); err != nil {
 		panic(err)

@@ -13,9 +13,9 @@ import (
 // MaxExactVisitors is the largest number of visitors that a sketch counts exactly.
 const MaxExactVisitors = 1024
 
-// sketchPrecision is log2 of the registers of a dense sketch: 16,384 of one byte, standard error
-// 1.04/√16384 = 0.81 %. It never changes in a store's life, because sketches of all hours, days and
-// nodes must merge.
+// sketchPrecision is log2 of the number of registers of a dense sketch: 16,384 registers of one
+// byte, standard error 1.04/√16384 = 0.81 %. It never changes in a store's life, because sketches
+// of all hours, days and nodes must merge.
 const sketchPrecision = 14
 
 // Forms of an encoded sketch.
@@ -40,11 +40,11 @@ type Sketch struct {
 	dense *hyperloglog.Sketch
 }
 
-// ExactSketch returns the sketch of sorted distinct hashes, which it keeps, not copies.
-// len(sorted) must not exceed MaxExactVisitors.
+// ExactSketch returns the sketch of sorted distinct hashes. It keeps the slice and does not copy
+// it. len(sorted) must not exceed MaxExactVisitors.
 func ExactSketch(sorted []uint64) Sketch { return Sketch{exact: sorted} }
 
-// Add puts one visitor hash into the set: O(log n) plus a move while exact, O(1) once dense.
+// Add adds one visitor hash to the set: O(log n) plus a move while exact, O(1) once dense.
 func (s *Sketch) Add(hash uint64) {
 	if s.dense != nil {
 		s.dense.InsertHash(hash)
@@ -62,7 +62,7 @@ func (s *Sketch) Add(hash uint64) {
 	s.exact = slices.Insert(s.exact, i, hash)
 }
 
-// AddAll puts hashes into the set. It sorts them in place and costs O(n log n).
+// AddAll adds hashes to the set. It sorts them in place and costs O(n log n).
 func (s *Sketch) AddAll(hashes []uint64) {
 	if s.dense == nil {
 		slices.Sort(hashes)
@@ -77,7 +77,8 @@ func (s *Sketch) AddAll(hashes []uint64) {
 	}
 }
 
-// Unite adds the visitors of t to s. t is left as it is and shares no memory with s afterwards.
+// Unite adds the visitors of t to s. It does not change t, and s shares no memory with t
+// afterwards.
 func (s *Sketch) Unite(t Sketch) {
 	switch {
 	case t.dense != nil:
@@ -85,7 +86,7 @@ func (s *Sketch) Unite(t Sketch) {
 			s.turnDense()
 		}
 		if err := s.dense.Merge(t.dense); err != nil {
-			panic(fmt.Sprintf("tally: sketches of different precision: %v", err)) // decoding checks it
+			panic(fmt.Sprintf("tally: sketches of different precision: %v", err)) // decoding checks the precision
 		}
 	case s.dense != nil:
 		for _, h := range t.exact {
@@ -118,11 +119,11 @@ var logLogBeta14 = [8]float64{
 	-0.116710521803686, 0.0431106699492820, -0.00599583540511831, 0.000449704299509437,
 }
 
-// estimate is the LogLog-Beta estimate of registers, the same as the library's Estimate. That
-// raises 2 to the power of each register; here each value of a register is weighed once: 8 µs
-// instead of 371 (BenchmarkCountDense).
+// estimate returns the LogLog-Beta estimate of registers, the same as the library's Estimate. The
+// library raises 2 to the power of each register; here each value of a register is weighed once: 8
+// µs instead of 371 (BenchmarkCountDense).
 func estimate(registers []byte) uint64 {
-	var histogram [4][256]uint32 // four, since runs of equal registers would wait for one another
+	var histogram [4][256]uint32 // four, because increments of one counter wait for one another
 	for i := 0; i+4 <= len(registers); i += 4 {
 		histogram[0][registers[i]]++
 		histogram[1][registers[i+1]]++
@@ -146,7 +147,7 @@ func estimate(registers []byte) uint64 {
 	return uint64(alpha*m*(m-zeros)/(sum+beta+logLogBeta14[0]*zeros) + 0.5)
 }
 
-// Dense reports whether the sketch is past exact counting.
+// Dense reports whether the sketch has more visitors than it can count exactly.
 func (s *Sketch) Dense() bool { return s.dense != nil }
 
 // Clone returns a copy that shares no memory with s.
@@ -165,7 +166,8 @@ func (s *Sketch) turnDense() {
 	s.exact = nil
 }
 
-// uniteSorted returns the sorted union of two sorted sets. It may return a itself, never b.
+// uniteSorted returns the sorted union of two sorted sets. The result may share memory with a,
+// never with b.
 func uniteSorted(a, b []uint64) []uint64 {
 	if len(b) == 0 {
 		return a
@@ -187,8 +189,8 @@ func uniteSorted(a, b []uint64) []uint64 {
 	return append(append(out, a...), b...)
 }
 
-// AppendBinary appends the encoded sketch: one form byte, then the form's bytes (see the
-// constants).
+// AppendBinary appends the encoded sketch: one byte for the form, then the bytes of the form (see
+// the constants).
 func (s *Sketch) AppendBinary(dst []byte) []byte {
 	switch {
 	case s.dense != nil:
@@ -210,8 +212,8 @@ func (s *Sketch) AppendBinary(dst []byte) []byte {
 
 var errSketch = errors.New("malformed sketch")
 
-// DecodeSketch decodes a sketch that AppendBinary wrote; it takes all of b. The result shares no
-// memory with b. Anything that AppendBinary would not have written is an error.
+// DecodeSketch decodes a sketch that AppendBinary wrote; b must hold nothing else. The result
+// shares no memory with b. Bytes that AppendBinary would not have written are an error.
 func DecodeSketch(b []byte) (Sketch, error) {
 	if len(b) == 0 {
 		return Sketch{}, fmt.Errorf("%w: no bytes", errSketch)

@@ -58,7 +58,7 @@ func TestASketchIsAFunctionOfItsSetAlone(t *testing.T) {
 	}
 }
 
-func TestUnitingCountsTheUnion(t *testing.T) {
+func TestUnitedSketchesCountTheUnion(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		a := rapid.SliceOfN(rapid.Uint64Range(0, 2000), 0, 1500).Draw(rt, "a")
 		b := rapid.SliceOfN(rapid.Uint64Range(0, 2000), 0, 1500).Draw(rt, "b")
@@ -86,7 +86,8 @@ func TestUnitingCountsTheUnion(t *testing.T) {
 	})
 }
 
-// TestEstimatesAreWithinThreeStandardErrors uses fixed seeds, so that it always does the same.
+// TestEstimatesAreWithinThreeStandardErrors uses fixed seeds, so that it always has the same
+// result.
 func TestEstimatesAreWithinThreeStandardErrors(t *testing.T) {
 	const standardError = 1.04 / 128 // √16384
 	for _, n := range []int{2_000, 10_000, 100_000, 1_000_000} {
@@ -110,7 +111,7 @@ func TestSketchesHaveTheDocumentedBytes(t *testing.T) {
 		t.Errorf("exact: %s, want %s", got, want)
 	}
 	for i := range uint64(2000) {
-		s.Add(i << 50) // the high 14 bits choose the register: 2,000 of them have the value 51 (50 zeros)
+		s.Add(i << 50) // the high 14 bits choose the register: 2,000 registers have the value 51 (50 zeros)
 	}
 	b := s.AppendBinary(nil)
 	if got := hex.EncodeToString(b[:13]); len(b) != 1+denseEncodedBytes || got != "02"+"020e0000"+"00004000"+"3333"+"3333" {
@@ -151,8 +152,8 @@ func TestMalformedSketchesAreErrors(t *testing.T) {
 	}
 }
 
-// FuzzSketch: a sketch of few visitors is the set of them, in whatever order and by whatever way
-// they come; it is what its bytes say.
+// FuzzSketch checks that a sketch of few visitors is the set of them, in whatever order and by
+// whatever method they were added, and that it survives encoding and decoding.
 func FuzzSketch(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 2, 1}, byte(2), uint64(3))
 	f.Add(bytes.Repeat([]byte{0, 255, 7}, 700), byte(200), uint64(1)<<60|1)
@@ -199,8 +200,8 @@ func setOf(s Sketch) map[uint64]bool {
 	return set
 }
 
-// FuzzDecodeSketch: what is taken for a sketch encodes as it was, and stays so when it is united
-// with itself.
+// FuzzDecodeSketch checks that bytes that decode encode to the same bytes again, also after the
+// sketch was united with itself.
 func FuzzDecodeSketch(f *testing.F) {
 	for _, n := range []int{0, 1, 1024, 1025} {
 		var s Sketch
@@ -229,7 +230,7 @@ func FuzzDecodeSketch(f *testing.F) {
 	})
 }
 
-func TestTheEstimateIsTheLibrarys(t *testing.T) {
+func TestTheEstimateEqualsTheLibrarys(t *testing.T) {
 	for _, n := range []uint64{0, 1, 500, 1025, 5_000, 20_000, 100_000, 3_000_000} {
 		s := Sketch{dense: hyperloglog.NewNoSparse()}
 		for i := range n {

@@ -1,11 +1,11 @@
 package tally
 
-// Tally is what is counted of one link or one owner over some span of time. Tallies add up: counts
-// are summed, sketches united.
+// Tally is the counts of one link or one owner over a span of time. Tallies add up: counts are
+// summed, sketches united.
 type Tally struct {
 	Hits, Bots, Prefetches, Heads uint64
-	Visitors                      Sketch     // of the hits only
-	Dimensions                    Dimensions // of the hits only
+	Visitors                      Sketch     // of hits only
+	Dimensions                    Dimensions // of hits only
 }
 
 // Add adds u to t: counts are summed, visitors united.
@@ -18,7 +18,7 @@ func (t *Tally) Add(u *Tally) {
 	t.Dimensions.Add(&u.Dimensions)
 }
 
-// Parts are the parts of a tally that a reader wants. Counts are always there.
+// Parts are the parts of a tally that a reader wants. It gets the counts in any case.
 type Parts uint8
 
 const (
@@ -26,33 +26,34 @@ const (
 	Breakdowns                   // the dimensions
 )
 
-// Class is what kind of request a redirect answered. It is part of the journal's format.
+// Class is the kind of request that a redirect answered. Its numbers are part of the journal's
+// format.
 type Class uint8
 
 const (
-	ClassHit      Class = iota // a visitor: counts, uses up the cap
+	ClassHit      Class = iota // by a visitor; counts toward the cap
 	ClassBot                   // a known bot
 	ClassPrefetch              // a prefetch or preview header
 	ClassHead                  // method HEAD
-	NumClasses                 // how many there are
+	NumClasses                 // the number of classes
 )
 
-// Values are what a hit is broken down by, one of each dimension; 0 is unknown.
+// Values are the values of a hit, one for each dimension; 0 is unknown.
 type Values struct {
 	Agent    Agent
 	Country  Country
 	Referrer uint16 // its number in the dictionary of referrers
 }
 
-// Numbers of referrers that no dictionary gives out.
+// Numbers that no dictionary assigns to a host.
 const (
 	NoReferrer    = 0
 	OtherReferrer = 1<<16 - 1 // a referrer without a name of its own: it shows as "other"
 )
 
-// Names knows the hosts behind the numbers of referrers. The journal's dictionary is one.
+// Names maps the numbers of referrers to hosts. The journal's dictionary is one.
 type Names interface {
-	// Name returns the host that has a number, "" for NoReferrer; ok is false if there is none, as
+	// Name returns the host that has a number, "" for NoReferrer; ok is false if no host has it, as
 	// for OtherReferrer.
 	Name(number uint16) (host string, ok bool)
 }

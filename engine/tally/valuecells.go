@@ -9,34 +9,34 @@ import (
 )
 
 const (
-	// noCells is the chain of an entry whose values are counted in cells, and that has none.
+	// noCells is the chain of an entry whose values are counted in cells, and that has no cell yet.
 	noCells = math.MaxUint32
 
 	minCellSlots = 1 << 10
 
 	// maxCells bounds the memory of pending values to 192 MiB (16 bytes a cell, and 4 to 8 of
-	// index) for each of four deltas, as maxHashBlocks does for visitors. When they are used up,
-	// further values are not counted: their hits show under "other".
+	// index) for each of four deltas, as maxHashBlocks does for visitors. When it is reached, new
+	// values are not counted: their hits show as "other".
 	maxCells = 1 << 23
 )
 
-// valueCells counts the hits of entries of deltas by the values of each dimension, beyond what an
-// entry holds in place.
+// valueCells counts the hits of entries by the values of each dimension, once an entry cannot hold
+// them in place.
 type valueCells struct {
 	index   []uint32 // position in cells + 1; a power of two, at most 3/4 used
 	cells   []valueCell
-	dropped uint64 // values not counted for want of room
+	dropped uint64 // values not counted because memory was full
 }
 
-// valueCell is the hits of one entry with one value. The cells of an entry are a chain.
+// valueCell is the hits of one entry that have one value. The cells of an entry are a chain.
 type valueCell struct {
 	entry uint32
 	value uint32 // dimension in the high 16 bits, value in the low ones
-	hits  uint32 // stays at its maximum
+	hits  uint32 // saturates at its maximum
 	older uint32 // position + 1; 0: none
 }
 
-// known calls f for each dimension of which the value is known.
+// known calls f for each dimension whose value is known.
 func (v Values) known(f func(value uint32)) {
 	if v.Referrer != OtherReferrer {
 		f(uint32(Referrers)<<16 | uint32(v.Referrer))
@@ -52,7 +52,8 @@ func (v Values) known(f func(value uint32)) {
 	}
 }
 
-// add counts the values of a hit, which e.hits contains already. e is entry number at.
+// add counts the values of a hit, which e.hits includes already. at is the position of e in the
+// entries.
 func (c *valueCells) add(at uint32, e *delta, v Values) {
 	switch {
 	case e.hits == 1:
@@ -110,7 +111,7 @@ func (c *valueCells) grow() {
 	}
 }
 
-// breakdown sets d to an entry's breakdowns. The memory of d is used again.
+// breakdown sets d to the breakdowns of an entry. It reuses the memory of d.
 func (c *valueCells) breakdown(e *delta, names Names, d *Dimensions) {
 	for i := range d {
 		d[i] = d[i][:0]
@@ -138,7 +139,7 @@ func (c *valueCells) breakdown(e *delta, names Names, d *Dimensions) {
 	}
 }
 
-// oneByte has every byte at its own place.
+// oneByte is the 256 bytes, each at the index of its value.
 var oneByte = func() string {
 	var b [256]byte
 	for i := range b {
@@ -147,7 +148,7 @@ var oneByte = func() string {
 	return string(b[:])
 }()
 
-// sortBreakdown brings b in order, and adds up values that occur twice: a referrer can have two
+// sortBreakdown sorts b by value, and adds up values that occur twice: a referrer can have two
 // numbers.
 func sortBreakdown(b Breakdown) Breakdown {
 	slices.SortFunc(b, func(x, y ValueHits) int { return strings.Compare(x.Value, y.Value) })

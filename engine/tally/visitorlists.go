@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// compactAfter is the length at which a list of visitor hashes is sorted and freed of
-	// repetitions; if more than MaxExactVisitors remain, it turns into a dense sketch. So an entry
-	// never takes more than that of either.
+	// compactAfter is the length at which a list of visitor hashes is sorted and its duplicates are
+	// removed. If more than MaxExactVisitors remain, the list becomes a dense sketch. So an entry
+	// never takes more memory than one full list or one dense sketch.
 	compactAfter = 2 * MaxExactVisitors
 
 	visitorsDense = math.MaxUint32
@@ -16,20 +16,20 @@ const (
 	hashesABlock = 7
 
 	// These bound the memory of pending visitors to 256 MiB of hashes and as much of dense
-	// sketches, for each of the four deltas that there may be in a stall (by link and by owner,
-	// gathering and flushing). When they are used up, further visitors are dropped, and counted as
-	// dropped; hits never are.
+	// sketches, for each of the four deltas that can exist in a stall (by link and by owner,
+	// gathering and flushing). When a bound is reached, further visitors are dropped and counted as
+	// dropped; hits are never dropped.
 	maxHashBlocks   = 1 << 22
 	maxDenseEntries = 1 << 14
 )
 
-// visitorLists holds the visitors of deltas beyond the first of each: chains of blocks of hashes,
-// or sketches.
+// visitorLists holds the visitors of deltas after the first of each: chains of blocks of hashes, or
+// sketches.
 type visitorLists struct {
 	blocks   []hashBlock
-	free     uint32   // chain of blocks that compact gave back
-	sketches []Sketch // of entries that turned dense
-	scratch  []uint64 // of compact
+	free     uint32   // chain of blocks that compact freed
+	sketches []Sketch // of entries that became dense
+	scratch  []uint64 // reused by compact
 
 	dropped uint64
 }
@@ -77,7 +77,7 @@ func (v *visitorLists) appendHash(e *delta, hash uint64) {
 	e.length++
 }
 
-// newBlock returns the index + 1 of a block, or 0 if there are too many.
+// newBlock returns the index + 1 of a block, or 0 if maxHashBlocks is reached.
 func (v *visitorLists) newBlock() uint32 {
 	if block := v.free; block != 0 {
 		v.free = v.blocks[block-1].older
@@ -90,7 +90,7 @@ func (v *visitorLists) newBlock() uint32 {
 	return uint32(len(v.blocks))
 }
 
-// list gathers an entry's list in scratch, sorted and without repetitions.
+// list copies an entry's list into scratch, sorted and without duplicates.
 func (v *visitorLists) list(e *delta, scratch []uint64) []uint64 {
 	if e.length == 0 {
 		return scratch[:0]
@@ -110,7 +110,7 @@ func (v *visitorLists) list(e *delta, scratch []uint64) []uint64 {
 	return list
 }
 
-// compact frees an entry's list of repetitions, or turns it into a dense sketch.
+// compact removes the duplicates of an entry's list, or turns the list into a dense sketch.
 func (v *visitorLists) compact(e *delta) {
 	v.scratch = v.list(e, v.scratch)
 	distinct := v.scratch
@@ -127,7 +127,7 @@ func (v *visitorLists) compact(e *delta) {
 	}
 }
 
-// freeChain empties an entry's list and gives its blocks back.
+// freeChain empties an entry's list and frees its blocks.
 func (v *visitorLists) freeChain(e *delta) {
 	for e.chain != 0 {
 		block := &v.blocks[e.chain-1]
@@ -136,8 +136,8 @@ func (v *visitorLists) freeChain(e *delta) {
 	e.length = 0
 }
 
-// sketch returns an entry's visitors. The sketch shares memory with v or with scratch, which it
-// returns, maybe grown.
+// sketch returns an entry's visitors. The sketch shares memory with v or with scratch. The second
+// result is scratch, or a larger slice that replaces it.
 func (v *visitorLists) sketch(e *delta, scratch []uint64) (Sketch, []uint64) {
 	if e.length == visitorsDense {
 		return v.sketches[e.chain], scratch
@@ -158,7 +158,7 @@ func (v *visitorLists) reset() {
 		*v = visitorLists{dropped: v.dropped}
 		return
 	}
-	clear(v.sketches) // pointers: let them go
+	clear(v.sketches) // they hold pointers: let the collector free those
 	v.blocks, v.sketches, v.free = v.blocks[:0], v.sketches[:0], 0
 }
 

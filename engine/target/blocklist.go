@@ -15,42 +15,47 @@ import (
 	"shunt/engine/invalid"
 )
 
-// MaxBlocked is how many entries a BlockList takes: 64 MiB of hashes.
+// MaxBlocked is the largest number of entries of a BlockList: 64 MiB of hashes.
 const MaxBlocked = 4 << 20
 
-// A BlockList says which targets nobody is redirected to. The zero value and a nil *BlockList block nothing. It is replaced
-// whole, by one atomic store, while any number of goroutines ask it.
+// A BlockList lists the targets to which nobody is redirected. The zero value and a nil *BlockList
+// block nothing. It is replaced as a whole, by one atomic store, while any number of goroutines
+// call Blocks.
 //
-// An entry is a host, which stands for everything below it too, or an address, which stands for all that begin with it. In
-// both the scheme and the port do not matter. Hosts are compared in the form that targets are stored in, without a trailing
-// dot, and IP addresses by their value, in whatever spelling, also where an IPv6 address carries a blocked IPv4 address.
-// Paths are compared with their escapes decoded, their dot segments resolved and their slashes in a row taken for one: who
-// wants to get around the list can write a path in all these ways. To some servers %2F is a slash like any other, to others it is
-// none; what an entry stands for by either reading is blocked.
+// An entry is a host, which blocks that host and every name below it, or an address, which blocks
+// every address that begins with it. In both the scheme and the port do not matter. Hosts are
+// compared in the form in which targets are stored, without a trailing dot. IP addresses are
+// compared by their value, in whatever spelling, also where an IPv6 address carries a blocked IPv4
+// address. Paths are compared with their escapes decoded, their dot segments resolved and repeated
+// slashes taken for one, because a path can be written in all these ways to get around the list.
+// Some servers take %2F for a slash like any other, others do not; a target that is blocked by
+// either reading is blocked.
 type BlockList struct{ set atomic.Pointer[blockSet] }
 
-// A blockSet is what one text says. It never changes.
+// A blockSet is the content of one text. It never changes.
 //
-// Of a host it has a hash of 64 bits under a random key, in an open table that is at most half full: 16 to 32 bytes an entry
-// and no pointer, and a look-up is one cache line more often than not. A host that is not in a list of a million is taken
-// for one that is with a probability of 5 in 10^14. Rejected: a map of strings, twice the memory, and pointers for the
-// collector to follow; a mark at every link, which each change of the list would have to look at.
+// It keeps a hash of 64 bits of each host, under a random key, in an open table that is at most
+// half full: 16 to 32 bytes an entry and no pointer, and a look-up mostly reads one cache line. A
+// host that is not in a list of a million is taken for one that is with a probability of 5 in
+// 10^14. Rejected: a map of strings (twice the memory, and pointers for the collector to follow); a
+// mark at every link (each change of the list would have to read all links).
 type blockSet struct {
 	seed     maphash.Seed
 	slots    []uint64 // hashes of hosts; 0: empty; its length is a power of two
 	entries  int      // hosts and prefixes
-	depths   uint64   // bit n: there is a name of n labels (63: or more), so that "com" need not be looked up
+	depths   uint64   // bit n: a name of n labels (63: or more) is listed; other suffixes, such as "com", need no look-up
 	prefixes map[uint64][][]byte
 }
 
-// A LineError is a line of a block list that says nothing. Lines are counted from 1.
+// A LineError is a line of a block list that cannot be used. Lines are counted from 1.
 type LineError struct {
 	Line   int
 	Reason string
 }
 
-// Replace makes b what text says: an entry a line, empty lines, and comments from # to the line's end. It returns the lines
-// that it could not use and has left out. After an error b is what it was.
+// Replace makes text the content of b: an entry per line, empty lines, and comments from # to the
+// end of the line. It returns the lines that it could not use and has left out. After an error b is
+// unchanged.
 func (b *BlockList) Replace(text []byte) (skipped []LineError, err error) {
 	s := &blockSet{seed: maphash.MakeSeed(), prefixes: make(map[uint64][][]byte)}
 	var hosts []uint64
@@ -69,7 +74,7 @@ func (b *BlockList) Replace(text []byte) (skipped []LineError, err error) {
 	return skipped, nil
 }
 
-// reasonOf returns what an error of Policy.Parse says to people.
+// reasonOf returns the message for people in an error of Policy.Parse.
 func reasonOf(err error) string {
 	var field invalid.FieldError
 	if errors.As(err, &field) {
@@ -86,7 +91,8 @@ func (b *BlockList) Len() int {
 	return 0
 }
 
-// Blocks tells whether target, which came from a Policy, is on the list. It takes no lock and allocates nothing.
+// Blocks reports whether target, which must be as a Policy returned it, is on the list. It takes no
+// lock and allocates nothing.
 func (b *BlockList) Blocks(target []byte) bool {
 	if b == nil {
 		return false
@@ -95,7 +101,8 @@ func (b *BlockList) Blocks(target []byte) bool {
 	return s != nil && s.entries > 0 && s.blocks(target)
 }
 
-// entryOf returns a line without comment and white space. A # within an address is none: it is then refused as a fragment.
+// entryOf returns a line without its comment and white space. A # within an address does not begin
+// a comment: the address is then refused because of its fragment.
 func entryOf(line []byte) string {
 	for i, c := range line {
 		if c == '#' && (i == 0 || line[i-1] == ' ' || line[i-1] == '\t') {
@@ -111,7 +118,7 @@ func (s *blockSet) read(hosts []uint64, entry string) ([]uint64, error) {
 	if entry == "" {
 		return hosts, nil
 	}
-	if validName(entry) && !endsInNumber(lastLabel(entry)) { // most are in their stored form; it saves three quarters of the time
+	if validName(entry) && !endsInNumber(lastLabel(entry)) { // most entries are in stored form: this saves three quarters of the time
 		return append(hosts, s.addName([]byte(strings.TrimSuffix(entry, ".")))), nil
 	}
 	if strings.ContainsAny(entry, " \t") {
@@ -141,7 +148,7 @@ func (s *blockSet) read(hosts []uint64, entry string) ([]uint64, error) {
 	return hosts, nil
 }
 
-// addPrefix notes a prefix in both readings.
+// addPrefix adds a prefix in both readings.
 func (s *blockSet) addPrefix(host uint64, rest []byte) {
 	s.prefixes[host] = append(s.prefixes[host], appendPlain(nil, rest, slashDecoded))
 	if hasEscapedSlash(rest) {
@@ -149,7 +156,7 @@ func (s *blockSet) addPrefix(host uint64, rest []byte) {
 	}
 }
 
-// addName notes a name in its stored form, without a dot at its end, and returns its hash.
+// addName adds a name in its stored form, without a trailing dot, and returns its hash.
 func (s *blockSet) addName(name []byte) uint64 {
 	s.entries++
 	s.depths |= 1 << min(63, bytes.Count(name, []byte{'.'})+1)
@@ -160,13 +167,13 @@ var errTwoEntries = errors.New("must be one host or address, without spaces")
 
 // fill builds the table.
 func (s *blockSet) fill(hosts []uint64) {
-	s.slots = make([]uint64, 1<<bits.Len(uint(2*len(hosts)))) // one at least is empty
+	s.slots = make([]uint64, 1<<bits.Len(uint(2*len(hosts)))) // at least one slot is empty
 	for _, hash := range hosts {
 		s.slots[s.find(hash)] = hash
 	}
 }
 
-// find returns the slot that has hash, or the empty one where it would be.
+// find returns the slot that holds hash, or the empty slot where hash belongs.
 func (s *blockSet) find(hash uint64) uint64 {
 	mask := uint64(len(s.slots) - 1)
 	i := hash & mask
@@ -178,7 +185,7 @@ func (s *blockSet) find(hash uint64) uint64 {
 
 func (s *blockSet) has(hash uint64) bool { return s.slots[s.find(hash)] == hash }
 
-// hash returns the hash of a host in its stored form, which is never 0.
+// hash returns the hash of a host in its stored form. It is never 0.
 func (s *blockSet) hash(host []byte) uint64 {
 	if addr := storedAddr(host); addr.IsValid() {
 		return s.hashAddr(addr)
@@ -188,7 +195,8 @@ func (s *blockSet) hash(host []byte) uint64 {
 
 func (s *blockSet) hashName(name []byte) uint64 { return maphash.Bytes(s.seed, name) | 1 }
 
-// hashAddr: no name begins with a zero byte.
+// hashAddr returns the hash of an address: of a zero byte, with which no name begins, and its 16
+// bytes.
 func (s *blockSet) hashAddr(addr netip.Addr) uint64 {
 	var key [17]byte
 	as16 := addr.As16()
@@ -212,10 +220,10 @@ func (s *blockSet) blocks(target []byte) bool {
 			return true
 		}
 	}
-	return len(s.prefixes) > 0 && s.blocksPath(hash, rest) // hash is the whole host's now
+	return len(s.prefixes) > 0 && s.blocksPath(hash, rest) // hash is now that of the whole host
 }
 
-// blocksAddr asks for addr, and for the IPv4 addresses that it may carry.
+// blocksAddr reports whether addr, or an IPv4 address that it carries, is blocked.
 func (s *blockSet) blocksAddr(addr netip.Addr, rest []byte) bool {
 	hash := s.hashAddr(addr)
 	if s.has(hash) || s.blocksPath(hash, rest) {
@@ -234,7 +242,8 @@ func (s *blockSet) blocksPath(host uint64, rest []byte) bool {
 	return len(prefixes) > 0 && hasPlainPrefix(rest, prefixes)
 }
 
-// hasPlainPrefix has its buffer on the stack, which is why blocksPath is apart from it.
+// hasPlainPrefix reports whether rest, in either reading, begins with one of prefixes. It is a
+// function of its own because its large buffer is on the stack.
 //
 //go:noinline
 func hasPlainPrefix(rest []byte, prefixes [][]byte) bool {
@@ -252,8 +261,8 @@ func beginsWithAny(plain []byte, prefixes [][]byte) bool {
 	return false
 }
 
-// splitStored returns the host of a target as Policy.Parse returns it, without brackets, port and a dot at its end, and what
-// follows host and port.
+// splitStored splits a target as Policy.Parse returns it. host has no brackets, port or trailing
+// dot; rest is what follows host and port.
 func splitStored(target []byte) (host, rest []byte) {
 	after := target[bytes.IndexByte(target, ':')+len("://"):]
 	end := 0
@@ -268,8 +277,9 @@ func splitStored(target []byte) (host, rest []byte) {
 	return bytes.TrimSuffix(host, []byte{'.'}), rest
 }
 
-// storedAddr returns the address that a host of splitStored is, in whatever spelling; none if it is a name. The last label of
-// a name begins with no digit, or has other bytes than numbers.
+// storedAddr returns the IP address that a host of splitStored is, in whatever spelling; the zero
+// Addr if the host is a name. The last label of a name does not begin with a digit, or is not a
+// number.
 func storedAddr(host []byte) netip.Addr {
 	last := host[bytes.LastIndexByte(host, '.')+1:]
 	colon := len(host) > 0 && bytes.IndexByte(host, ':') >= 0
@@ -288,7 +298,7 @@ func storedAddr(host []byte) netip.Addr {
 	return addr
 }
 
-// A slashReading says what %2F in a path is.
+// A slashReading is the meaning of %2F in a path.
 type slashReading bool
 
 const (
@@ -300,7 +310,8 @@ func hasEscapedSlash(rest []byte) bool {
 	return bytes.Contains(rest, []byte("%2F")) || bytes.Contains(rest, []byte("%2f"))
 }
 
-// appendPlain appends what follows the authority of a target, without its fragment, in the form in which prefixes are compared.
+// appendPlain appends path and query of a target, without its fragment, in the form in which
+// prefixes are compared.
 func appendPlain(dst, rest []byte, reading slashReading) []byte {
 	rest, _, _ = bytes.Cut(rest, []byte{'#'})
 	path, query, asked := bytes.Cut(rest, []byte{'?'})
@@ -313,17 +324,18 @@ func appendPlain(dst, rest []byte, reading slashReading) []byte {
 	return dst
 }
 
-// resolveDots resolves the dot segments of a path in its place, drops its empty ones, and returns its new length. The path begins
-// with a slash.
+// resolveDots resolves the dot segments of a path in place, drops its empty segments, and returns
+// its new length. The path begins with a slash.
 func resolveDots(path []byte) int {
-	kept, left := path[:1], path[1:] // kept is never longer than what was read, and ends with a slash until the last segment
+	// kept is never longer than what was read, and ends with a slash until the last segment.
+	kept, left := path[:1], path[1:]
 	for more := true; more; {
 		var segment []byte
 		segment, left, more = bytes.Cut(left, []byte{'/'})
 		switch string(segment) {
 		case "", ".":
 		case "..":
-			kept = kept[:max(0, bytes.LastIndexByte(kept[:len(kept)-1], '/'))+1] // the root has none above
+			kept = kept[:max(0, bytes.LastIndexByte(kept[:len(kept)-1], '/'))+1] // ".." of the root is the root
 		default:
 			kept = append(kept, segment...)
 			if more {
@@ -334,7 +346,8 @@ func resolveDots(path []byte) int {
 	return len(kept)
 }
 
-// appendUnescaped appends b with its percent-escapes decoded, %2F as reading says; what is no escape stays.
+// appendUnescaped appends b with its percent-escapes decoded, %2F as reading says. A % that does
+// not begin an escape stays.
 func appendUnescaped(dst, b []byte, reading slashReading) []byte {
 	for i := 0; i < len(b); i++ {
 		c := b[i]
@@ -353,7 +366,7 @@ func appendUnescaped(dst, b []byte, reading slashReading) []byte {
 	return dst
 }
 
-// hexDigit returns the value of a hex digit, 0xff of any other byte.
+// hexDigit returns the value of a hex digit, or 0xff for any other byte.
 func hexDigit(c byte) byte {
 	switch {
 	case '0' <= c && c <= '9':

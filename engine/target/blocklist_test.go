@@ -16,7 +16,7 @@ func blockList(t testing.TB, lines ...string) *BlockList {
 	return b
 }
 
-// stored returns raw as a link has it.
+// stored returns raw in its stored form.
 func stored(t testing.TB, raw string) []byte {
 	t.Helper()
 	target, err := Policy{}.Parse(raw)
@@ -26,7 +26,7 @@ func stored(t testing.TB, raw string) []byte {
 	return []byte(target)
 }
 
-func TestAHostIsBlockedInEverySpellingWithAllBelowIt(t *testing.T) {
+func TestABlockedHostIsBlockedInEverySpellingWithItsSubdomains(t *testing.T) {
 	b := blockList(t, "evil.example", "# a comment", "", "  Büro.example\t# another", "1.2.3.4", "[2001:db8::66]", "a.b.c.example", "zip",
 		"EVIL2.example.:8080")
 	for raw, want := range map[string]bool{
@@ -68,7 +68,7 @@ func TestAHostIsBlockedInEverySpellingWithAllBelowIt(t *testing.T) {
 	}
 }
 
-func TestAPrefixIsBlockedInEverySpellingOfItsPath(t *testing.T) {
+func TestABlockedPrefixIsBlockedInEverySpelling(t *testing.T) {
 	b := blockList(t, "https://shared.example/bad/", "other.example/a?q=1", "http://whole.example/", "http://1.2.3.4/x", "http://bare.example?x")
 	for raw, want := range map[string]bool{
 		"https://shared.example/bad/":                                     true,
@@ -91,7 +91,7 @@ func TestAPrefixIsBlockedInEverySpellingOfItsPath(t *testing.T) {
 		"http://shared.example/%2Fbad/%2F%2f":                             true,
 		"http://shared.example/%2F..%2f..%2Fbad/":                         true,
 		"http://shared.example/x%2Fbad/":                                  false,
-		"http://shared.example/bad/%2F..%2F..%2Fgood":                     true, // to those who leave %2F alone
+		"http://shared.example/bad/%2F..%2F..%2Fgood":                     true, // to servers that do not decode %2F
 		"http://shared.example/x%2Fy/../bad/":                             true, // likewise
 		"http://shared.example/x%2F../bad/":                               true,
 		"http://shared.example/bad/..":                                    false,
@@ -121,7 +121,7 @@ func TestAPrefixIsBlockedInEverySpellingOfItsPath(t *testing.T) {
 	}
 }
 
-func TestALineThatSaysNothingIsSkippedAndNamed(t *testing.T) {
+func TestInvalidLinesAreSkippedAndReported(t *testing.T) {
 	b := new(BlockList)
 	skipped, err := b.Replace([]byte("good.example\r\n0.0.0.0 evil.example\n\n*.evil.example\nftp://evil.example/\nhttp://a/#x\n\xff\n" +
 		strings.Repeat("a", 9000) + "\nlast.example"))
@@ -137,7 +137,7 @@ func TestALineThatSaysNothingIsSkippedAndNamed(t *testing.T) {
 	}
 }
 
-func TestAListThatIsTooLongChangesNothing(t *testing.T) {
+func TestABlockListThatIsTooLongChangesNothing(t *testing.T) {
 	b := blockList(t, "evil.example")
 	if _, err := b.Replace([]byte(strings.Repeat("a\n", MaxBlocked+1))); err == nil {
 		t.Error("got no error")
@@ -147,7 +147,7 @@ func TestAListThatIsTooLongChangesNothing(t *testing.T) {
 	}
 }
 
-func TestAListIsReplacedWhole(t *testing.T) {
+func TestABlockListIsReplacedAsAWhole(t *testing.T) {
 	var none *BlockList
 	b := new(BlockList)
 	target := []byte("http://evil.example/")
@@ -196,7 +196,7 @@ func TestAskingTheBlockListAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkBlocks: what a redirect pays for the list, over targets that are on none.
+// BenchmarkBlocks measures the cost of the list for a redirect, with targets that are not on it.
 func BenchmarkBlocks(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 2))
 	targets := make([][]byte, 4096)
@@ -217,7 +217,7 @@ func BenchmarkBlocks(b *testing.B) {
 	}
 }
 
-// BenchmarkReadBlockList: how long a million hosts take.
+// BenchmarkReadBlockList measures how long a list of a million hosts takes.
 func BenchmarkReadBlockList(b *testing.B) {
 	text := []byte(millionHosts())
 	for b.Loop() {
@@ -227,7 +227,8 @@ func BenchmarkReadBlockList(b *testing.B) {
 	}
 }
 
-// Whatever Parse takes, the list can be asked of, and a target whose own host is listed is blocked.
+// FuzzBlocks checks that the list can be asked about every target that Parse accepts, and that a
+// target whose own host is listed is blocked.
 func FuzzBlocks(f *testing.F) {
 	for _, seed := range []string{"http://a/b", "https://[::1]:80/x", "http://0x7f.1/../%2e", "http://a?%", "http://[::ffff:1.2.3.4]#", "http://1.2.3.4./"} {
 		f.Add(seed)

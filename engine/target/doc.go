@@ -1,10 +1,31 @@
-// Package target is what a target may be: its syntax, our own origins, hosts that are private, and
-// the block list. It knows the limits of a link's fields and the errors of its checks, and no
-// links. A target is checked by a Policy when it is written, and asked for in a BlockList when it
-// is followed.
+// Package target decides what a target may be: its syntax, our own origins, private hosts, and the
+// block list. It knows the limits of a link's fields and the errors of checks, and no links. The
+// engine applies a Policy to every target that is written; the front doors ask a BlockList about
+// every target that is followed.
 //
-// Nothing here looks names up or opens connections: a name that leads to a private address is not
-// found out. What is refused is decided by the text alone, in every spelling of an address and
-// however an IPv6 address carries an IPv4 one (privatehost.go). Only the host of a target is ever
-// rewritten.
+// # Terminology
+//
+// A target is the address that a link leads to. Its authority is host and port; its stored form is
+// what Policy.Parse returns. An own origin is an address of this server. A host is private if the
+// public internet does not route it to one host. An IPv6 address carries an IPv4 address if a
+// transition mechanism puts one into it.
+//
+// # What decides
+//
+// Nothing here looks names up or opens connections. So a name that leads to a private address is
+// not detected: the text alone decides, in every spelling of an address and however an IPv6 address
+// carries an IPv4 one (privatehost.go). Only the host of a target is ever rewritten.
+//
+// # Layout
+//
+//	Policy.Parse:  raw ─▶ scheme │ authority │ rest
+//	                                 └─▶ host ─▶ private? ─▶ own? ─▶ stored form ─▶ blocked? ─▶ target
+//
+//	BlockList ──atomic──▶ blockSet ─┬─▶ slots: 64-bit hashes of hosts, an open table, at most half full
+//	                                └─▶ prefixes: hash of a host ─▶ paths with queries, in plain form
+//
+// # Concurrency
+//
+// A Policy is read-only while it is used. A BlockList is replaced by one atomic store; Blocks takes
+// no lock and allocates nothing, because every redirect may call it.
 package target

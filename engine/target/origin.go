@@ -1,9 +1,9 @@
 package target
 
-// SameOrigin reports whether address begins with origin, in any spelling of the host, and whether
-// http or https, if the ports are equal or both are the default. All names of this machine are one
-// host. They are not the host of any other origin, whose machine may be elsewhere: there
-// Policy, which finds loops, refuses more.
+// SameOrigin reports whether address begins with origin: whether they have the same host, in any
+// spelling, and equal ports, or both the default port of http or https. All names of this machine
+// are one host. They are not the host of any other origin, because that may be on another machine.
+// (Policy, which detects loops, refuses more.)
 func SameOrigin(origin, address string) bool {
 	own, err := hostOf(origin)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"shunt/engine/target"
 )
 
-func TestAnOriginIsTheSameInEverySpelling(t *testing.T) {
+func TestAnOriginIsRecognizedInEverySpelling(t *testing.T) {
 	for _, c := range []struct {
 		origin, address string
 		want            bool
@@ -19,7 +19,7 @@ func TestAnOriginIsTheSameInEverySpelling(t *testing.T) {
 		{"https://xn--bcher-kva.example", "https://Bücher.example/x", true},
 		{"http://0.0.0.0:8080", "http://x.localhost:8080/x", true},
 		{"http://192.168.1.5:8080", "http://3232235781:8080/x", true},
-		{"http://192.168.1.5:8080", "http://localhost:8080/x", false}, // which is whoever asks
+		{"http://192.168.1.5:8080", "http://localhost:8080/x", false}, // localhost is the machine of the client
 		{"http://intranet:8080", "http://127.0.0.1:8080/x", false},
 		{"http://localhost:8080", "http://192.168.1.5:8080/x", false},
 		{"https://sho.rt", "https://sho.rt:8443/x", false},

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// own reports whether h is the host and port of one of our own origins. Schemes are not compared: on one port only one
-// of them is spoken.
+// own reports whether h is the host and port of one of our own origins. It ignores the scheme,
+// because a port serves only one.
 func (p Policy) own(h host) bool {
 	for _, origin := range p.OwnOrigins {
 		own, err := hostOf(origin)
@@ -35,15 +35,16 @@ func (h host) inOwnNetwork() bool {
 	return h.private() || !h.addr.IsValid() && !strings.Contains(h.name(), ".")
 }
 
-// InOwnNetwork reports whether only our own network can reach authority, a host with or without a port: whether it is
-// what Policy.RefusePrivate refuses, or a name without a dot, such as "intranet".
+// InOwnNetwork reports whether only our own network can reach authority, a host with or without a
+// port: whether it is what Policy.RefusePrivate refuses, or a name without a dot, such as
+// "intranet".
 func InOwnNetwork(authority string) bool {
 	h, err := parseAuthority(authority)
 	return err == nil && h.inOwnNetwork()
 }
 
-// thisMachine reports whether h is one of the names of this machine, a loopback address, or an unspecified one, which
-// connects to loopback.
+// thisMachine reports whether h is a name of this machine, a loopback address, or an unspecified
+// address, which connects to loopback.
 func (h host) thisMachine() bool {
 	if !h.addr.IsValid() {
 		return machineName(h.name())
@@ -53,16 +54,17 @@ func (h host) thisMachine() bool {
 	})
 }
 
-// LoopbackHost reports whether authority, a host with or without a port, can only be this machine: a loopback address in
-// any spelling, localhost, or a name below it (RFC 6761, 6.3). Unlike thisMachine it leaves out names that a
-// resolver may look up elsewhere.
+// LoopbackHost reports whether authority, a host with or without a port, can only be this machine:
+// a loopback address in any spelling, localhost, or a name below it (RFC 6761, 6.3). Unlike
+// thisMachine it leaves out names that a resolver may look up elsewhere.
 func LoopbackHost(authority string) bool {
 	h, err := parseAuthority(authority)
 	return err == nil && (h.addr.IsLoopback() || !h.addr.IsValid() && lastLabel(h.text) == "localhost")
 }
 
-// HostName returns the host of authority, which may have a port, as one text for all of its spellings: an address in
-// its usual form without brackets, or a name in ASCII and lower case without a dot at its end.
+// HostName returns the host of authority, which may have a port, in one form for all of its
+// spellings: an address in its usual form without brackets, or a name in lower-case ASCII without a
+// trailing dot.
 func HostName(authority string) (string, error) {
 	h, err := parseAuthority(authority)
 	if err != nil {
@@ -74,11 +76,11 @@ func HostName(authority string) (string, error) {
 	return h.name(), nil
 }
 
-// name returns the text of a host without the dot at its end.
+// name returns the text of a host without its trailing dot.
 func (h host) name() string { return strings.TrimSuffix(h.text, ".") }
 
-// port returns the port of h. The default ports of http and https are one here, 80, because a server commonly has both
-// and redirects from one to the other.
+// port returns the port of h. It returns 80 for the default ports of both http and https, because a
+// server commonly has both and redirects from one to the other.
 func (h host) port() int {
 	digits := strings.TrimPrefix(h.portText, ":")
 	if digits == "" {

@@ -2,7 +2,7 @@ package target
 
 import "testing"
 
-// machineSpellings are hosts that lead whoever follows them to their own machine.
+// machineSpellings are hosts that lead every client to its own machine.
 var machineSpellings = []string{
 	"localhost", "LocalHost", "localhost.", "x.localhost", "a.b.LOCALHOST.", "ｌocalhost", "localhost.localdomain", "x.localhost.localdomain",
 	"localhost4", "localhost6", "localhost6.localdomain6", "ip6-localhost", "ip6-loopback", "IPv6-Localhost",
@@ -12,7 +12,7 @@ var machineSpellings = []string{
 	"[::ffff:0:127.0.0.1]", "[64:ff9b::127.0.0.1]", "[2002:7f00:1::]", "[fe80::5efe:127.0.0.1]",
 }
 
-func TestEverySpellingOfThisMachineAndPortIsOurOwn(t *testing.T) {
+func TestEverySpellingOfThisMachineAtOurPortIsOurOwn(t *testing.T) {
 	for _, origin := range []string{
 		"http://127.0.0.1:8080", "http://localhost:8080", "http://[::1]:8080", "http://0.0.0.0:8080", "http://192.168.1.5:8080",
 		"http://[fd00::5]:8080", "http://169.254.7.7:8080", "http://intranet:8080", "https://127.0.0.1:08080",
@@ -31,7 +31,7 @@ func TestEverySpellingOfThisMachineAndPortIsOurOwn(t *testing.T) {
 	}
 }
 
-func TestAPrivateAddressOfOursIsKnownInEverySpelling(t *testing.T) {
+func TestOurPrivateAddressIsRecognizedInEverySpelling(t *testing.T) {
 	p := Policy{OwnOrigins: []string{"http://192.168.1.5:8080"}}
 	for raw, own := range map[string]bool{
 		"http://192.168.1.5:8080/":                     true,
@@ -62,8 +62,9 @@ func TestAPrivateAddressOfOursIsKnownInEverySpelling(t *testing.T) {
 	}
 }
 
-// Whoever follows a link of a public server to localhost comes to a machine of their own, not to the server's.
-func TestAPublicServerTakesTargetsOnItsVisitorsMachines(t *testing.T) {
+// A client that follows a link of a public server to localhost reaches its own machine, not the
+// server's.
+func TestAPublicServerAcceptsTargetsOnItsVisitorsMachines(t *testing.T) {
 	p := Policy{OwnOrigins: []string{"https://sho.rt", "https://8.8.8.8", "http://[2620::1]:8080"}}
 	for _, host := range machineSpellings {
 		for _, port := range []string{"", ":443", ":8080"} {

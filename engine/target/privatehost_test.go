@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// notPublic are the first and the last addresses of what the public internet does not route to one host.
+// notPublic are the first and the last addresses of the blocks that the public internet does not
+// route to one host.
 var notPublic = [][2]string{
 	{"0.0.0.0", "0.255.255.255"}, {"10.0.0.0", "10.255.255.255"}, {"100.64.0.0", "100.127.255.255"}, {"127.0.0.0", "127.255.255.255"},
 	{"169.254.0.0", "169.254.255.255"}, {"172.16.0.0", "172.31.255.255"}, {"192.0.0.0", "192.0.0.255"}, {"192.168.0.0", "192.168.255.255"},
@@ -18,7 +19,8 @@ var notPublic = [][2]string{
 	{"fe80::", "feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"}, {"ff00::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"},
 }
 
-// wantPrivate holds a host to whether it is refused where private targets are; elsewhere it is taken.
+// wantPrivate checks whether a host is refused where private targets are, and that it is accepted
+// elsewhere.
 func wantPrivate(t *testing.T, host string, want bool) {
 	t.Helper()
 	raw := "http://" + host + ":8080/x"
@@ -31,7 +33,7 @@ func wantPrivate(t *testing.T, host string, want bool) {
 	}
 }
 
-// literal is addr as the host of a target.
+// literal returns addr as the host of a target.
 func literal(addr netip.Addr) string {
 	if addr.Is6() {
 		return "[" + addr.String() + "]"
@@ -39,8 +41,8 @@ func literal(addr netip.Addr) string {
 	return addr.String()
 }
 
-func TestSpecialBlocksArePrivateFromTheirFirstAddressToTheLast(t *testing.T) {
-	edges := []netip.Addr{} // of all blocks: one that adjoins another has no public neighbour there
+func TestSpecialBlocksArePrivateFromFirstToLastAddress(t *testing.T) {
+	edges := []netip.Addr{} // of all blocks: a block that adjoins another has no public neighbour there
 	for _, ends := range notPublic {
 		edges = append(edges, netip.MustParseAddr(ends[0]), netip.MustParseAddr(ends[1]))
 	}
@@ -49,7 +51,7 @@ func TestSpecialBlocksArePrivateFromTheirFirstAddressToTheLast(t *testing.T) {
 	}
 	for _, ends := range notPublic {
 		before, after := netip.MustParseAddr(ends[0]).Prev(), netip.MustParseAddr(ends[1]).Next()
-		carries := netip.MustParsePrefix("2001::/32").Contains(before) // Teredo: that one carries 0.0.0.0
+		carries := netip.MustParsePrefix("2001::/32").Contains(before) // Teredo: it carries 0.0.0.0
 		if before.IsValid() && !slices.Contains(edges, before) && !carries {
 			wantPrivate(t, literal(before), false)
 		}
@@ -74,7 +76,7 @@ var transitions = map[string]func(a, b, c, d byte) string{
 	"ISATAP, globally unique": func(a, b, c, d byte) string { return fmt.Sprintf("[2620:0:1:2:200:5EFE:%d.%d.%d.%d]", a, b, c, d) },
 }
 
-func TestAnAddressIsAsPrivateAsTheOneThatItCarries(t *testing.T) {
+func TestAnAddressIsAsPrivateAsTheOneItCarries(t *testing.T) {
 	for name, write := range transitions {
 		t.Run(name, func(t *testing.T) {
 			for _, ends := range notPublic {
@@ -91,7 +93,7 @@ func TestAnAddressIsAsPrivateAsTheOneThatItCarries(t *testing.T) {
 	}
 }
 
-func TestNamesThatEveryMachineGivesItselfArePrivate(t *testing.T) {
+func TestNamesOfThisMachineAndItsNetworkArePrivate(t *testing.T) {
 	for _, name := range []string{
 		"localhost", "LOCALHOST.", "foo.localhost", "localhost.localdomain", "foo.Localhost.LocalDomain.", "localhost4", "localhost4.localdomain4", "localhost6",
 		"localhost6.localdomain6", "ip6-localhost", "IP6-Loopback.", "ip6-localnet", "ip6-mcastprefix", "ip6-allnodes", "ip6-allrouters", "ip6-allhosts",

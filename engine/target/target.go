@@ -12,30 +12,33 @@ import (
 	"shunt/engine/invalid"
 )
 
-// Policy decides which targets a link may lead to. It is applied when a link is written, never when it is
-// loaded or followed. The zero value refuses nothing but malformed targets.
+// Policy decides which targets a link may lead to. It is applied when a link is written, never when
+// it is loaded or followed. The zero value refuses only malformed targets.
 type Policy struct {
-	// OwnOrigins are our own addresses, such as "https://sho.rt": a link that leads back to one is a loop. If only our own
-	// network can reach one (InOwnNetwork), every spelling of this machine at its port is ours too: localhost, 127.0.0.1,
-	// 0.0.0.0, [::] and so on.
+	// OwnOrigins are our own addresses, such as "https://sho.rt": a link that leads back to one is
+	// a loop. If only our own network can reach an origin (InOwnNetwork), every spelling of this
+	// machine at its port is ours too: localhost, 127.0.0.1, 0.0.0.0, [::] and so on.
 	OwnOrigins []string
-	// RefusePrivate refuses addresses that the public internet does not route to one host, such as private, loopback
-	// and multicast ones, in every spelling and however an IPv6 address carries them, and names such as localhost.
+	// RefusePrivate refuses addresses that the public internet does not route to one host, such as
+	// private, loopback and multicast ones, in every spelling and however an IPv6 address carries
+	// them, and names such as localhost.
 	RefusePrivate bool
-	// Blocked are refused with code CodeBlocked; nil: none are.
+	// Blocked lists targets to refuse with code CodeBlocked; nil: none.
 	Blocked *BlockList
 }
 
-// CodeBlocked is the code of the FieldError of a target that is on the block list.
+// CodeBlocked is the code of the FieldError for a target on the block list.
 const CodeBlocked = "blocked"
 
-// Parse returns raw as it is to be stored and sent as Location, or a FieldError of field "url".
+// Parse returns raw in the form that is stored and sent as Location, or a FieldError of field
+// "url".
 //
-// A target is absolute, http or https, has a host and at most MaxTargetBytes bytes, and holds neither user-info nor
-// control bytes, spaces or backslashes. Its host is put in lower case and, where it is not ASCII, in its ASCII
-// (punycode) form by UTS 46, as browsers do it. Nothing else is rewritten: the scheme's spelling, the port (":"
-// without digits too), the path, percent-escapes, query and fragment stay byte for byte; bytes beyond ASCII are
-// allowed there if they are valid UTF-8. Names are never looked up. Parse of a target that Parse returned returns it
+// A target is absolute, http or https, has a host and at most MaxTargetBytes bytes, and holds no
+// user-info, no control bytes, no spaces and no backslashes. Its host is converted to lower case
+// and, if it is not ASCII, to its ASCII (punycode) form by UTS 46, as browsers do it. Nothing else
+// is rewritten: the scheme's spelling, the port (":" without digits too), the path,
+// percent-escapes, query and fragment stay byte for byte; bytes beyond ASCII are allowed there if
+// they are valid UTF-8. Names are never looked up. Parse returns a target that Parse returned
 // unchanged.
 func (p Policy) Parse(raw string) (target string, err error) {
 	if err := checkTargetBytes(raw); err != nil {
@@ -87,12 +90,14 @@ func checkTargetBytes(raw string) error {
 	return nil
 }
 
-// forbiddenInTarget: C0 controls, space, DEL, backslash (browsers take it for a slash), and the C1 controls.
+// forbiddenInTarget reports whether r is a C0 control, a space, DEL, a backslash (browsers take it
+// for a slash), or a C1 control.
 func forbiddenInTarget(r rune) bool {
 	return r <= ' ' || r == '\\' || 0x7f <= r && r <= 0x9f
 }
 
-// splitTarget cuts scheme://authority from what follows, which begins with /, ? or # or is empty.
+// splitTarget splits raw into scheme, authority and the rest, which begins with /, ? or # or is
+// empty.
 func splitTarget(raw string) (scheme, authority, rest string, err error) {
 	scheme, after, found := strings.Cut(raw, ":")
 	if !found || !isScheme(scheme) {
@@ -112,7 +117,7 @@ func splitTarget(raw string) (scheme, authority, rest string, err error) {
 	return scheme, after[:end], after[end:], nil
 }
 
-// isScheme tells whether s is a scheme by RFC 3986, 3.1.
+// isScheme reports whether s is a scheme by RFC 3986, 3.1.
 func isScheme(s string) bool {
 	for i, c := range []byte(s) {
 		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
@@ -127,10 +132,11 @@ func isScheme(s string) bool {
 type host struct {
 	text     string     // as stored: ASCII, lower case; an IPv6 literal with its brackets
 	portText string     // as sent: "", ":" or ":" and digits
-	addr     netip.Addr // of an IP literal, however it is spelled; not valid for a name
+	addr     netip.Addr // of an IP literal, in whatever spelling; not valid for a name
 }
 
-// parseAuthority takes host and port apart, puts the host into its stored form and checks both.
+// parseAuthority splits an authority into host and port, converts the host to its stored form and
+// checks both.
 func parseAuthority(authority string) (h host, err error) {
 	if strings.Contains(authority, "@") {
 		return host{}, targetError("user_info", "must not hold a user name or password")
@@ -177,7 +183,8 @@ func parseIPv6Authority(authority string) (host, error) {
 
 var errPort = targetError("port", "must have a port from 0 to 65535, or none")
 
-// validPort: nothing, or ":" and digits up to 65535. ":" alone is the default port, as in RFC 3986 and in browsers.
+// validPort reports whether text is empty, or ":" and digits up to 65535. ":" alone is the default
+// port, as in RFC 3986 and in browsers.
 func validPort(text string) bool {
 	digits, found := strings.CutPrefix(text, ":")
 	if !found {
@@ -201,14 +208,15 @@ const (
 	maxLabelBytes = 63
 )
 
-// toASCII is UTS 46 as browsers apply it to addresses: non-transitional, without the hyphen rules (names such as
-// volans-.github.io and r3---sn-x.example exist), without STD 3 (underscores exist).
-// What may stand in the result is decided by asciiHost.
+// toASCII is UTS 46 as browsers apply it to addresses: non-transitional, without the hyphen rules
+// (names such as volans-.github.io and r3---sn-x.example exist), without STD 3 (underscores exist).
+// asciiHost decides which bytes the result may have.
 var toASCII = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.BidiRule(), idna.CheckHyphens(false),
 	idna.StrictDomainName(false))
 
-// asciiHost returns name in lower case and ASCII. An ASCII name is not looked at by IDNA: an xn-- label of a newer Unicode
-// than ours must pass, and one that is none harms nobody, but for those that validName knows.
+// asciiHost returns name in lower-case ASCII. IDNA does not check an ASCII name: an xn-- label of a
+// newer Unicode than ours must pass, and an xn-- label that is not valid does no harm, except those
+// that validName refuses.
 func asciiHost(name string) (string, error) {
 	if name == "" {
 		return "", targetError("host", "must have a host")
@@ -237,11 +245,12 @@ func isASCII(s string) bool {
 	return true
 }
 
-// validName tells whether name is dot-separated labels of [0-9a-z_-], with at most one dot at the end.
-// It runs after IDNA's mapping, which can bring forth any ASCII byte ('％' becomes '%').
+// validName reports whether name is dot-separated labels of [0-9a-z_-], with at most one trailing
+// dot. It runs after IDNA's mapping, which can produce any ASCII byte ('％' becomes '%').
 //
-// An xn-- label that ends in a hyphen stands for ASCII alone, which needs no punycode: "xn--localhost-". To UTS 46 of
-// today it is an error, but whoever goes by an older one is led to the host that the letters name, past all our checks.
+// An xn-- label that ends in a hyphen encodes ASCII alone, which needs no punycode:
+// "xn--localhost-". In today's UTS 46 it is an error, but a client that follows an older one would
+// go to the host that the letters name, past all our checks.
 func validName(name string) bool {
 	name = strings.TrimSuffix(name, ".")
 	if len(name) > maxNameBytes {
@@ -260,14 +269,14 @@ func validName(name string) bool {
 	return true
 }
 
-// lastLabel returns what stands after the last dot of name, not counting one dot at its end.
+// lastLabel returns the part after the last dot of name, not counting a trailing dot.
 func lastLabel(name string) string {
 	name = strings.TrimSuffix(name, ".")
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
-// endsInNumber tells whether a host with this last label is an IPv4 address in some spelling, never a name
-// (URL Standard, "ends in a number checker"): digits only, or 0x and hex digits only.
+// endsInNumber reports whether a host with this last label is an IPv4 address in some spelling,
+// never a name (URL Standard, "ends in a number checker"): digits only, or 0x and hex digits only.
 func endsInNumber(last string) bool {
 	if hex, found := strings.CutPrefix(last, "0x"); found {
 		return strings.Trim(hex, "0123456789abcdef") == ""
@@ -275,8 +284,8 @@ func endsInNumber(last string) bool {
 	return strings.Trim(last, "0123456789") == ""
 }
 
-// parseIPv4 reads an IPv4 address as browsers and inet_aton do (URL Standard, "IPv4 parser"): one to four numbers,
-// decimal, octal (0…) or hex (0x…), of which the last fills all bytes that remain.
+// parseIPv4 parses an IPv4 address as browsers and inet_aton do (URL Standard, "IPv4 parser"): one
+// to four numbers, decimal, octal (0…) or hex (0x…), of which the last fills all remaining bytes.
 func parseIPv4(name string) (netip.Addr, error) {
 	name = strings.TrimSuffix(name, ".")
 	parts := strings.Count(name, ".") + 1

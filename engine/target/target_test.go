@@ -12,10 +12,11 @@ import (
 	"shunt/engine/invalid"
 )
 
-// sampleFile is 500 addresses of real link lists, with every one of them that is not http(s).
+// sampleFile has 500 addresses of real link lists, among them every address in those lists that is
+// not http(s).
 const sampleFile = "../../cmd/shunt/e2e/testdata/urls.txt"
 
-func TestEveryRealHTTPAddressIsTakenAsItIsButForItsHost(t *testing.T) {
+func TestRealHTTPAddressesAreStoredUnchangedExceptForTheirHost(t *testing.T) {
 	taken := 0
 	eachLine(t, sampleFile, func(raw string) {
 		got, err := Policy{RefusePrivate: true}.Parse(raw)
@@ -67,7 +68,7 @@ func fieldCode(err error) string {
 
 func TestOnlyTheHostOfATargetIsRewritten(t *testing.T) {
 	for name, c := range map[string]struct{ raw, want string }{
-		"nothing to do":             {"https://example.com/a?b=c#d", "https://example.com/a?b=c#d"},
+		"nothing to rewrite":        {"https://example.com/a?b=c#d", "https://example.com/a?b=c#d"},
 		"host in upper case":        {"http://EXAMPLE.com/Path?Q#F", "http://example.com/Path?Q#F"},
 		"scheme spelling":           {"HttpS://Example.com", "HttpS://example.com"},
 		"no path but a query":       {"http://a?b", "http://a?b"},
@@ -157,13 +158,13 @@ var malformedTargets = map[string]struct{ raw, want string }{
 	"five numbers":                   {"http://1.2.3.4.5/", "host"},
 	"number too large":               {"http://1.2.3.256/", "host"},
 	"one number too large":           {"http://4294967296/", "host"},
-	"octal that is none":             {"http://1.2.3.08/", "host"},
+	"octal with a digit 8":           {"http://1.2.3.08/", "host"},
 	"name that ends in a number":     {"http://example.1/", "host"},
 	"name that ends in a hex number": {"http://example.0x1/", "host"},
 	"IPv6 without brackets":          {"http://2001:db8::1/", "port"},
 	"IPv6 not closed":                {"http://[::1/", "host"},
 	"IPv6 with a zone":               {"http://[fe80::1%25eth0]/", "host"},
-	"IPv6 that is none":              {"http://[1:2:3]/", "host"},
+	"IPv6 of too few groups":         {"http://[1:2:3]/", "host"},
 	"IPv4 in brackets":               {"http://[127.0.0.1]/", "host"},
 	"something after the bracket":    {"http://[2001:db8::1]a/", "port"},
 	"something before the bracket":   {"http://a[2001:db8::1]/", "port"},
@@ -243,7 +244,7 @@ func TestPrivateAddressesAreRefusedInEverySpelling(t *testing.T) {
 	}
 }
 
-func TestATargetThatLeadsBackToUsIsRefused(t *testing.T) {
+func TestATargetThatLeadsBackToThisServerIsRefused(t *testing.T) {
 	p := Policy{OwnOrigins: []string{"https://sho.rt", "http://127.0.0.1:8080", "http://bücher.example:81"}}
 	for raw, own := range map[string]bool{
 		"https://sho.rt/abc":                    true,
@@ -271,8 +272,8 @@ func TestATargetThatLeadsBackToUsIsRefused(t *testing.T) {
 	}
 }
 
-// Whatever Parse takes: a second Parse changes nothing, net/url reads the same scheme, host and port out of it, and what follows the
-// authority is what was sent.
+// FuzzParseTarget checks every target that Parse accepts: a second Parse changes nothing, net/url
+// reads the same scheme, host and port out of it, and what follows the authority is as it was sent.
 func FuzzParseTarget(f *testing.F) {
 	for _, seed := range []string{"http://a", "https://MÜNCHEN.de:80/x?y#z", "http://[::1]:/", "http://0x7f.1/", "http://a%41/",
 		"http://u@h/", "http:\\\\a", "http://[2001:0:808:808::80ff:fffe]/", "http://１.2.3.4/", "http://a/\u2028", "ftp://x", "http://a:b@c:1/"} {

@@ -22,17 +22,18 @@ import (
 
 func init() { tasks["bitflip"] = flipChild }
 
-// flipper flips bits of copies of one data folder: the store's in memory, the journal's in files.
+// flipper flips bits in copies of one data folder: the store's copies are in memory, the journal's
+// in files.
 type flipper struct {
 	dir     string // for journals
 	files   map[string][]byte
 	names   []string
-	used    []int // of each: up to the last byte that is not zero
+	used    []int // of each file: its length up to the last byte that is not zero
 	healthy map[string]string
 }
 
-// flipChild does "FOLDER DIR SEED FROM TO": trials from ≤ i < to, each of which begins and ends
-// with a line.
+// flipChild runs the task "FOLDER DIR SEED FROM TO": trials from ≤ i < to. It prints a line at the
+// start and at the end of each trial.
 func flipChild() {
 	f := &flipper{dir: os.Args[2], files: map[string][]byte{}}
 	seed, _ := strconv.ParseUint(os.Args[3], 10, 64)
@@ -69,7 +70,8 @@ func (f *flipper) load(folder string) error {
 	})
 }
 
-// draw draws a bit: of any file, or of any byte; as a rule not of the zeros that a file ends with.
+// draw draws a bit: either each file or each byte is equally likely. Mostly it leaves out the zeros
+// at the end of a file.
 func (f *flipper) draw(rng *rand.Rand) (name string, bit int) {
 	i := rng.IntN(len(f.names))
 	if rng.IntN(2) == 0 {
@@ -88,7 +90,7 @@ func (f *flipper) draw(rng *rand.Rand) (name string, bit int) {
 	}
 	data := f.files[f.names[i]]
 	bit = rng.IntN(8 * size)
-	for tries := rng.IntN(2) * 100; tries > 0 && data[bit/8] == 0; tries-- { // what means something is rarely zero
+	for tries := rng.IntN(2) * 100; tries > 0 && data[bit/8] == 0; tries-- { // bytes that have a meaning are rarely zero
 		bit = rng.IntN(8 * size)
 	}
 	return f.names[i], bit
@@ -116,7 +118,7 @@ func (f *flipper) trial(i uint64, rng *rand.Rand) {
 	fmt.Printf("result %s\n", f.judge(name, seen, said))
 }
 
-// judge compares what is seen with what a healthy folder shows.
+// judge compares what a folder shows with what the healthy folder shows.
 func (f *flipper) judge(name string, seen map[string]string, said string) string {
 	outcome := "harmless"
 	for _, key := range slices.Sorted(maps.Keys(f.healthy)) {
@@ -136,7 +138,8 @@ func (f *flipper) judge(name string, seen map[string]string, said string) string
 	return outcome
 }
 
-// lookAt opens files as a server does, and returns what it shows and what it says of the journal.
+// lookAt opens files as a server does. It returns everything that they show, and what the server
+// reported about the journal.
 func (f *flipper) lookAt(files map[string][]byte) (seen map[string]string, said string, err error) {
 	mem := vfs.NewMem()
 	journal := filepath.Join(f.dir, "journal")
@@ -187,7 +190,7 @@ func writeMem(mem *vfs.MemFS, path string, data []byte) error {
 	return file.Close()
 }
 
-// difference shows two texts from where they differ.
+// difference returns two texts from the place where they differ.
 func difference(a, b string) string {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {

@@ -19,24 +19,24 @@ func init() { tasks["folder"] = buildFolder }
 
 const (
 	folderLinks    = 30
-	folderRounds   = 6 // openings: each leaves a table, so that there are some levels of them
+	folderRounds   = 6 // openings: each leaves a table, so that the store has several levels
 	hoursARound    = 11
 	denseVisitors  = 3000
 	folderAccounts = 5
 )
 
-// folderEnd is the time at which the folder is left and looked at.
+// folderEnd is the time when the folder is left and examined.
 var folderEnd = scriptStart.Add(folderRounds * hoursARound * time.Hour)
 
-// builder makes a data folder with everything in it.
+// builder makes a data folder that holds every kind of row.
 type builder struct {
 	s     *session
 	nowMs atomic.Int64
 	n     int
 }
 
-// buildFolder does "DIR": it makes a data folder, and ends as a killed process does: with a log
-// that is in no table, and hits that are in the journal only.
+// buildFolder runs the task "DIR": it makes a data folder and ends as a killed process does, with a
+// log that is in no table and hits that are only in the journal.
 func buildFolder() {
 	b := &builder{}
 	for round := range folderRounds {
@@ -47,7 +47,7 @@ func buildFolder() {
 			b.check(b.s.close())
 		}
 	}
-	b.s.stop() // so that nothing is flushed any more
+	b.s.stop() // from here on nothing is flushed
 	b.nowMs.Store(folderEnd.UnixMilli())
 	for i := range folderLinks {
 		b.hits(folderCode(i), 5)
@@ -90,7 +90,7 @@ func (b *builder) round(round int) {
 	}
 }
 
-// write creates a link, or edits it if it is there; some are deleted in the end.
+// write creates a link, or edits it if it exists; in the last rounds it deletes some.
 func (b *builder) write(ctx context.Context, i, round int) {
 	d := engine.Draft{
 		Alias: folderCode(i), Owner: owners[i%2], RedirectStatus: []int{301, 302, 307, 308}[i%4], Title: fmt.Sprint("title ", round),
@@ -136,7 +136,7 @@ func (b *builder) hits(code string, n int) {
 	}
 }
 
-// look is everything that a session shows, line by line.
+// look returns everything that a session shows, line by line.
 func look(s *session) map[string]string {
 	lines := map[string]string{}
 	note := func(key string, err error, value ...any) {

@@ -16,8 +16,8 @@ import (
 )
 
 // TestAFlippedBitIsNeverSilentlyWrong flips one bit of one file of a data folder at a time, opens
-// it, and looks at everything. It is refused, or what cannot be read is an error, or all is right;
-// or hits of the journal are missing, and that is said.
+// it, and reads everything. Either the folder is refused, or rows that cannot be read are errors,
+// or everything is right, or hits of the journal are missing and that is reported.
 func TestAFlippedBitIsNeverSilentlyWrong(t *testing.T) {
 	trials := number(t, "SHUNTTEST_FLIPS", 40)
 	p := &flipProof{t: t, folder: t.TempDir(), seed: seed(t), results: map[string]map[string]int{}, texts: map[string]int{}}
@@ -38,7 +38,7 @@ func childCommand(ctx context.Context, task string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// flipProof collects what came of flipped bits.
+// flipProof collects the outcomes of flipped bits.
 type flipProof struct {
 	t      *testing.T
 	folder string
@@ -49,7 +49,8 @@ type flipProof struct {
 	texts   map[string]int
 }
 
-// trials does trials from ≤ i < to in child processes: a new one after each that has ended one.
+// trials runs the trials from ≤ i < to in child processes. After a trial that ended its process it
+// starts another one.
 func (p *flipProof) trials(dir string, from, to uint64) {
 	for from < to {
 		cmd := childCommand(context.Background(), "bitflip", p.folder, dir, fmt.Sprint(p.seed), fmt.Sprint(from), fmt.Sprint(to))
@@ -78,8 +79,8 @@ func (p *flipProof) trials(dir string, from, to uint64) {
 	}
 }
 
-// read notes what a child says. It returns the number after the last trial that has begun, and that
-// trial if it has not ended.
+// read notes the output of a child. It returns the number after the last trial that began, and that
+// trial if it did not end.
 func (p *flipProof) read(said string, from uint64) (next uint64, open string) {
 	for line := range strings.Lines(said) {
 		line = strings.TrimSpace(line)
@@ -119,7 +120,7 @@ func (p *flipProof) note(where, outcome string) {
 	p.texts[file+": "+short+": "+kindOfText(text)]++
 }
 
-// kindOfText is a message without its numbers.
+// kindOfText returns a message with its digits replaced.
 func kindOfText(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' {

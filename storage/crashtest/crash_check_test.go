@@ -10,7 +10,7 @@ import (
 
 const accountRow = "account "
 
-// check compares everything in s with what may be after c, and returns what is.
+// check compares everything in s with what may be there after c, and returns what is there.
 func (h *history) check(s *session, c *crash) map[string]found {
 	rows := map[string]found{}
 	for _, row := range h.ledger.names() {
@@ -33,7 +33,7 @@ func (h *history) check(s *session, c *crash) map[string]found {
 	if err := s.checkTogether(owners...); err != nil {
 		h.t.Errorf("after %v: %v", c, err)
 	}
-	if m := s.e.Metrics(); c.kill && !c.opening && m.JournalMissing > 0 { // a new epoch may not have files yet
+	if m := s.e.Metrics(); c.kill && !c.opening && m.JournalMissing > 0 { // a new epoch may have no files yet
 		h.t.Errorf("after %v, %d journal files are missing", c, m.JournalMissing)
 	}
 	h.table.add(c)
@@ -65,7 +65,7 @@ func list(may []*attempt) string {
 	return b.String()
 }
 
-// checkDrawn looks at links whose codes nobody was told: they are whole.
+// checkDrawn checks links whose drawn codes were never returned to a caller: they must be whole.
 func (h *history) checkDrawn(s *session, c *crash, rows map[string]found) {
 	codes, err := s.codes()
 	if err != nil {
@@ -91,8 +91,8 @@ func (h *history) checkDrawn(s *session, c *crash, rows map[string]found) {
 	}
 }
 
-// checkHits checks that hits are those that were answered before a kill, or that a flush had
-// committed before a power cut, and no more than were sent.
+// checkHits checks that a link has at least the hits that were answered before a kill, or that a
+// flush had committed before a power cut, and no more than were sent.
 func (h *history) checkHits(c *crash, row string, f *found) {
 	if f.hits == nil {
 		return
@@ -111,7 +111,7 @@ func (h *history) checkHits(c *crash, row string, f *found) {
 	h.table.hits(c, f.counted, from.answered)
 }
 
-// crashTable is what came of the crashes.
+// crashTable collects the outcomes of the crashes.
 type crashTable struct {
 	rows map[string]*crashLine
 	n    int
@@ -120,7 +120,7 @@ type crashTable struct {
 type crashLine struct {
 	crashes, acknowledged, found int
 	hits, lost, lostAtMost       uint64
-	lostNow                      uint64 // by the crash that is looked at
+	lostNow                      uint64 // by the crash being checked
 }
 
 func (t *crashTable) crashes() int { return t.n }
@@ -137,7 +137,7 @@ func (t *crashTable) line(c *crash) *crashLine {
 	return l
 }
 
-// note counts a row that was looked at.
+// note counts a row that was checked.
 func (t *crashTable) note(c *crash, a *attempt) {
 	l := t.line(c)
 	switch {

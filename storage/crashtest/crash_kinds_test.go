@@ -13,22 +13,22 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// crash is what a crash left.
+// crash is a crash and the files that it left.
 type crash struct {
-	kill bool // else the power went
-	kept int  // percent of what was not synced
+	kill bool // else a power cut
+	kept int  // percent of the data that was not synced
 	moments
-	stale map[string][]byte // files of the journal some time before a power cut; nil: as if never written
-	mixed bool              // pages of it are of the one time or the other
+	stale map[string][]byte // the journal's files some time before a power cut; nil: as if never written
+	mixed bool              // each page of the journal is from then or from the crash
 	rng   *rand.Rand
 
-	opening bool // it came while what an earlier crash left was opened
+	opening bool // it came while the files of an earlier crash were being opened
 
 	fs      *vfs.MemFS
 	journal string // folder
 }
 
-// moments say between what a crash came.
+// moments are the two moments between which a crash came.
 type moments struct {
 	began, ended int64 // by the ledger's clock
 	from, to     map[*hits]figures
@@ -50,7 +50,7 @@ func (c *crash) String() string {
 	return fmt.Sprintf("power cut, %2d %% kept, journal old", c.kept)
 }
 
-// plan draws a crash to come.
+// plan draws the next crash.
 func (h *history) plan(journal string) *crash {
 	c := &crash{journal: h.newFolder(), rng: rand.New(rand.NewPCG(h.rng.Uint64(), 1))}
 	if c.kill = h.rng.IntN(3) == 0 && mapped; c.kill {
@@ -65,8 +65,8 @@ func (h *history) plan(journal string) *crash {
 	return c
 }
 
-// take is the crash. The journal is copied first: what is recorded while the file system is cloned
-// came after it, and what is flushed meanwhile is not counted twice.
+// take is the crash: it copies the files. The journal is copied first, so that hits recorded while
+// the file system is cloned came after the crash, and hits flushed meanwhile are not counted twice.
 func (c *crash) take(fs *vfs.MemFS, journal string) {
 	kept := c.stale
 	if c.kill || c.mixed {
@@ -84,16 +84,16 @@ func (c *crash) take(fs *vfs.MemFS, journal string) {
 	}
 }
 
-// of makes c a crash that came while what earlier left was opened: nothing was acknowledged in
-// between.
+// of makes c a crash that came while the files of earlier were being opened: nothing was
+// acknowledged between the two.
 func (c *crash) of(earlier *crash) {
 	c.opening, c.moments = true, earlier.moments
-	if c.kill && !earlier.kill { // of the journal there was no more than the power cut had left
+	if c.kill && !earlier.kill { // the journal held only what the power cut had left
 		c.kill, c.stale = false, map[string][]byte{}
 	}
 }
 
-// mix puts old pages into some places of a file.
+// mix copies old pages over some pages of a file.
 func (c *crash) mix(file, old []byte) {
 	const page = 4096
 	for at := 0; at < min(len(file), len(old)); at += page {
@@ -103,7 +103,7 @@ func (c *crash) mix(file, old []byte) {
 	}
 }
 
-// files reads a folder and those in it; files that go meanwhile are not in it.
+// files reads a folder and its subfolders; it leaves out files that disappear meanwhile.
 func files(dir string) map[string][]byte {
 	found := map[string][]byte{}
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -135,15 +135,15 @@ func writeFiles(dir string, files map[string][]byte) error {
 	return nil
 }
 
-// trap springs before the n-th operation of a file system that writes.
+// trap springs before the n-th writing operation of a file system.
 type trap struct {
 	mu     sync.Mutex
-	left   int // 0: it is not set
+	left   int // 0: not set
 	spring func()
 	sprung chan struct{}
 }
 
-// before implements errorfs.Injector; it injects no error.
+// before implements errorfs.Injector. It injects no error.
 func (p *trap) before(op errorfs.Op) error {
 	if op.Kind.ReadOrWrite() != errorfs.OpIsWrite {
 		return nil
@@ -167,7 +167,7 @@ func (p *trap) set(n int, spring func()) (sprung <-chan struct{}) {
 	return p.sprung
 }
 
-// disarm reports whether the trap had not sprung.
+// disarm disarms the trap. It reports whether the trap was still set, that is, had not sprung.
 func (p *trap) disarm() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

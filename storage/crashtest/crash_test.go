@@ -18,17 +18,17 @@ const (
 	dataDir         = "/data/store"
 	crashesAHistory = 25
 
-	// A crash comes before one of so many file-system operations that write: a few milliseconds of
-	// work.
+	// A crash comes before one of the next file-system operations that write, of which there are up
+	// to these numbers: a few milliseconds of work.
 	writesToCrash     = 120
 	writesToCrashOpen = 60
 )
 
 var owners = []uint32{1, 2}
 
-// TestNothingAcknowledgedIsLostByACrash goes through histories of operations from several
-// goroutines, each of which crashes and is opened again many times. A kill leaves all that was
-// written, and the hit journal; a power cut leaves 0, 10 or 50 % of what was not synced, and the
+// TestNothingAcknowledgedIsLostByACrash runs histories of operations from several goroutines. Each
+// history crashes and is opened again many times. A kill leaves everything that was written, and
+// the hit journal. A power cut leaves 0, 10 or 50 % of the data that was not synced, and the
 // journal as it was some time before, in part, or not at all.
 func TestNothingAcknowledgedIsLostByACrash(t *testing.T) {
 	crashes, first := int(number(t, "SHUNTTEST_CRASHES", 60)), seed(t)
@@ -36,31 +36,31 @@ func TestNothingAcknowledgedIsLostByACrash(t *testing.T) {
 	for i := uint64(0); total.crashes() < crashes && !t.Failed(); i++ {
 		newHistory(t, first+i, total).run(min(crashesAHistory, crashes-total.crashes()))
 		if t.Failed() {
-			t.Logf("to go through this history again: SHUNTTEST_SEED=%d", first+i)
+			t.Logf("to repeat this history: SHUNTTEST_SEED=%d", first+i)
 		}
 	}
 	t.Logf("\n%s", total)
 }
 
-// A judge takes what is wrong: a test, or one fault of many.
+// A judge collects failures: it is a test, or one fault of many.
 type judge interface {
 	Errorf(format string, args ...any)
 	Failed() bool
 	TempDir() string
 }
 
-// history is a data folder's life.
+// history is the life of a data folder.
 type history struct {
 	t      judge
 	rng    *rand.Rand
-	dir    string // of journals, which are real files
+	dir    string // for journals, which are real files
 	ledger *ledger
 	table  *crashTable
 
 	nowMs   atomic.Int64
-	goesOn  atomic.Bool // the ledger takes in what is flushed
+	goesOn  atomic.Bool // flushes are noted in the ledger
 	noHits  atomic.Bool
-	targets atomic.Uint64 // numbers, so that no two attempts are alike
+	targets atomic.Uint64 // a number for each, so that no two attempts are equal
 	drawn   atomic.Int64
 	folders int
 }
@@ -78,7 +78,7 @@ func (h *history) newFolder() string {
 	return filepath.Join(h.dir, fmt.Sprint(h.folders))
 }
 
-// run crashes so many times.
+// run crashes the given number of times.
 func (h *history) run(crashes int) {
 	defer os.RemoveAll(h.dir)
 	last := &crash{fs: vfs.NewCrashableMem(), journal: h.newFolder()}
@@ -99,7 +99,7 @@ func (h *history) run(crashes int) {
 			h.examine(c)
 		}
 		last = l.taken[len(l.taken)-1]
-		runtime.GC() // engines are mapped memory, which goes only then
+		runtime.GC() // engines hold mapped memory, which only a collection frees
 	}
 	h.examine(last)
 }
@@ -126,7 +126,8 @@ func (h *history) open(fs *vfs.MemFS, journal string, p *trap) (*life, error) {
 	return &life{session: s, trap: p, fs: fs, journal: journal}, err
 }
 
-// reopen opens what c left, checks it, and goes on with it. At times it crashes while it is opened.
+// reopen opens the files that c left, checks them, and goes on with them. Sometimes it crashes
+// during the opening.
 func (h *history) reopen(c *crash) *life {
 	h.goesOn.Store(false)
 	var again *crash
@@ -151,7 +152,7 @@ func (h *history) reopen(c *crash) *life {
 	return l
 }
 
-// examine opens what c left, checks it, and leaves it.
+// examine opens the files that c left, checks them, and closes them.
 func (h *history) examine(c *crash) {
 	h.goesOn.Store(false)
 	l, err := h.open(c.fs, c.journal, new(trap))
@@ -166,7 +167,7 @@ func (h *history) examine(c *crash) {
 	_ = os.RemoveAll(c.journal)
 }
 
-// crash lets l live until it crashes.
+// crash runs l until it crashes.
 func (h *history) crash(l *life) {
 	h.goesOn.Store(true)
 	h.noHits.Store(false)

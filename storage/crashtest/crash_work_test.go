@@ -19,12 +19,12 @@ const (
 	aliases      = 40
 	races        = 6
 	accounts     = 8
-	mostDrawn    = 40 // a history
+	mostDrawn    = 40 // in a history
 	patienceLong = 20 * time.Second
 )
 
-// work has workers do what they like until sprung is closed. In part of the crashes they stop
-// hitting before, so that it is known exactly what was answered.
+// work runs workers until sprung is closed. In half of the crashes they stop hitting before it, so
+// that the number of answered hits is known exactly.
 func (h *history) work(l *life, sprung <-chan struct{}) {
 	var stop atomic.Bool
 	var wg sync.WaitGroup
@@ -42,20 +42,20 @@ func (h *history) work(l *life, sprung <-chan struct{}) {
 	select {
 	case <-sprung:
 	case <-time.After(patienceLong):
-		h.t.Errorf("a crash has not come about")
+		h.t.Errorf("the crash did not come")
 	}
 	stop.Store(true)
 	wg.Wait()
 }
 
-// worker writes the rows that are its own, so that the ledger knows the order; aliases that others
-// race for; and hits any.
+// worker writes the rows that belong to it, so that the ledger knows their order, and aliases for
+// which other workers race; it hits any link.
 type worker struct {
 	h      *history
 	s      *session
 	number uint32
 	rng    *rand.Rand
-	stuck  map[string]bool // rows with an outcome that is not known
+	stuck  map[string]bool // rows whose last outcome is unknown
 }
 
 func (w *worker) step() {
@@ -81,7 +81,7 @@ func (w *worker) own(row string) bool {
 	return crc32.ChecksumIEEE([]byte(strings.ToLower(row)))%workers == w.number && !w.stuck[row]
 }
 
-// alias draws one of the worker's own.
+// alias draws an alias that belongs to the worker.
 func (w *worker) alias() string {
 	for {
 		if row := fmt.Sprintf("alias-%d", w.rng.IntN(aliases)); w.own(row) {
@@ -90,7 +90,7 @@ func (w *worker) alias() string {
 	}
 }
 
-// any draws a code that was acknowledged once, of the worker's own.
+// any draws a code that belongs to the worker, preferably one in the ledger.
 func (w *worker) any() string {
 	names := w.h.ledger.names()
 	for range 8 {
@@ -121,17 +121,17 @@ func (w *worker) draft() engine.Draft {
 		d.ExpiresAt = w.h.now().AddDate(2, 0, w.rng.IntN(100)).Truncate(time.Second)
 	}
 	if w.rng.IntN(20) == 0 {
-		d.Target += strings.Repeat("y", 6000) // so that tables of memory fill up
+		d.Target += strings.Repeat("y", 6000) // so that memtables fill up
 	}
 	return d
 }
 
-// attempt notes a creation of row that is about to come.
+// attempt notes that row is about to be created.
 func (w *worker) attempt(row string, d *engine.Draft) *attempt {
 	return w.h.ledger.begin(attempt{row: row, state: showsDraft(d), hits: &hits{limit: d.MaxHits}})
 }
 
-// outcome notes what came of a; the errors in refusals may be.
+// outcome notes the outcome of a. The errors in refusals are allowed.
 func (w *worker) outcome(a *attempt, d engine.Detail, err error, refusals ...error) {
 	if err == nil {
 		w.h.ledger.acknowledge(a, d.Code, d.Version, d.ID)
@@ -158,7 +158,7 @@ func (w *worker) create(row string) {
 	d.Alias = row
 	a := w.attempt(row, &d)
 	detail, _, err := w.s.e.Create(context.Background(), d)
-	w.outcome(a, detail, err, engine.ErrTaken) // a tombstone of the other owner
+	w.outcome(a, detail, err, engine.ErrTaken) // by a tombstone of the other owner
 }
 
 func (w *worker) draw() {
@@ -171,8 +171,8 @@ func (w *worker) draw() {
 	w.outcome(a, detail, err)
 }
 
-// race creates an alias that others create as well, by the one or the other case; whose it is
-// deletes it.
+// race creates an alias that other workers create too, in lower or upper case. The worker to which
+// the row belongs deletes it.
 func (w *worker) race() {
 	d := w.draft()
 	d.Alias, d.Owner = fmt.Sprintf("race-%d", w.rng.IntN(races)), 1
@@ -235,7 +235,7 @@ func (w *worker) account() {
 	w.outcome(noted, engine.Detail{}, w.s.writeAccounts(sets, deletes))
 }
 
-// hit redirects some known visitors.
+// hit redirects some of the known visitors.
 func (w *worker) hit() {
 	names := w.h.ledger.names()
 	if len(names) == 0 {
@@ -248,7 +248,7 @@ func (w *worker) hit() {
 	}
 	for range 1 + w.rng.IntN(8) {
 		l, ok := w.s.e.Resolve([]byte(row))
-		if !ok || w.h.noHits.Load() || l.ID() != last.hits.id.Load() { // it is deleted, and maybe made again
+		if !ok || w.h.noHits.Load() || l.ID() != last.hits.id.Load() { // it was deleted, and perhaps created again
 			return
 		}
 		visitor := w.rng.IntN(6)
@@ -259,8 +259,7 @@ func (w *worker) hit() {
 	}
 }
 
-// spread makes a visitor's hash of a number: a sketch expects uniform bits (SplitMix64's
-// finalizer).
+// spread hashes the number of a visitor: a sketch expects uniform bits (SplitMix64's finalizer).
 func spread(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb

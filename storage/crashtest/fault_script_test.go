@@ -20,8 +20,7 @@ import (
 
 func init() { tasks["faults"] = faultChild }
 
-// A script is the same for the same seed, so that whoever reads what a child says of step n knows
-// what that was.
+// A script is the same for the same seed, so that the parent knows what step n of a child was.
 type script struct {
 	steps []step
 }
@@ -67,7 +66,7 @@ func drawStep(rng *rand.Rand, n int) step {
 	case k < 93:
 		s.verb, s.row = "account", accountRow+strconv.Itoa(rng.IntN(4))
 		if rng.IntN(3) > 0 {
-			s.value = fmt.Sprintf("value %d %s", n, strings.Repeat("v", 300_000)) // so that tables of memory fill up, and logs change
+			s.value = fmt.Sprintf("value %d %s", n, strings.Repeat("v", 300_000)) // so that memtables fill up and logs rotate
 		}
 	case k < 97:
 		s.verb = "hour"
@@ -77,7 +76,7 @@ func drawStep(rng *rand.Rand, n int) step {
 	return s
 }
 
-// player does a script, and says line by line what it begins and what is acknowledged.
+// player runs a script. It prints a line when a step begins and when it is acknowledged.
 type player struct {
 	mu    sync.Mutex
 	fs    *faultFS
@@ -97,7 +96,7 @@ var scriptStart = time.Date(2026, 1, 2, 3, 59, 0, 0, time.UTC)
 // exitSkipped is the exit code of a child whose fault does not apply to operation k.
 const exitSkipped = 7
 
-// faultChild does "-- DIR SEED K MODE".
+// faultChild runs the task "DIR SEED K MODE".
 func faultChild() {
 	seed, _ := strconv.ParseUint(os.Args[2], 10, 64)
 	k, _ := strconv.ParseInt(os.Args[3], 10, 64)
@@ -141,7 +140,7 @@ func (p *player) close() {
 	}
 }
 
-// play does a step, and returns what is to be known of it.
+// play runs a step, and returns the facts that the ledger needs.
 func (p *player) play(s *step) (acked string, err error) {
 	ctx := context.Background()
 	switch s.verb {
@@ -183,6 +182,6 @@ func (p *player) hit(code string) (answered int) {
 			answered++
 		}
 	}
-	time.Sleep(2 * time.Millisecond) // so that flushes come in between
+	time.Sleep(2 * time.Millisecond) // so that flushes come between hits
 	return answered
 }

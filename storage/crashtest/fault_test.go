@@ -22,13 +22,13 @@ import (
 
 const (
 	childDeadline = 20 * time.Second
-	children      = 4 // at once: they wait for the disk most of the time
+	children      = 4 // at once: mostly they wait for the disk
 	exitPanic     = 2
 )
 
-// TestAFailedFileOperationIsHarmlessOrClear fails each file-system operation of a scripted run, in
-// each way, each in a process of its own. The process goes on, or ends with a clear line; and
-// afterwards everything that it has acknowledged is there. SHUNTTEST_FAULT_STEP=1 takes each
+// TestAFailedFileOperationIsHarmlessOrClear fails each file-system operation of a scripted run in
+// each way, each in a process of its own. The process goes on, or ends with a clear line;
+// afterwards everything that it acknowledged must be there. SHUNTTEST_FAULT_STEP=1 fails every
 // operation.
 func TestAFailedFileOperationIsHarmlessOrClear(t *testing.T) {
 	p := &faultProof{t: t, seed: seed(t)}
@@ -55,12 +55,12 @@ func TestAFailedFileOperationIsHarmlessOrClear(t *testing.T) {
 	close(next)
 	wg.Wait()
 	t.Logf("%d operations, every %d.\n%s", total, every, p)
-	for _, wrong := range p.wrong { // last, where the end of a long log still has them
+	for _, wrong := range p.wrong { // last, so that the end of a long log has them
 		t.Error(wrong)
 	}
 }
 
-// modesOf are all modes, or two of them if only few operations are tried.
+// modesOf returns all modes, or two of them if only few operations are tried.
 func modesOf(k, every int) []faultMode {
 	if every <= 8 {
 		return faultModes
@@ -68,7 +68,7 @@ func modesOf(k, every int) []faultMode {
 	return []faultMode{notDone, faultModes[1+k/every%(len(faultModes)-1)]}
 }
 
-// faultProof collects what came of faults.
+// faultProof collects the outcomes of faults.
 type faultProof struct {
 	t    *testing.T
 	seed uint64
@@ -76,11 +76,11 @@ type faultProof struct {
 	mu      sync.Mutex
 	results map[faultMode]map[string]int
 	slowest time.Duration  // from a fault to the end of the process
-	ended   map[string]int // by what failed
+	ended   map[string]int // by the operation that failed
 	wrong   []string
 }
 
-// oneFault is the judge of what is left after one fault.
+// oneFault is the judge of the files that are left after one fault.
 type oneFault struct {
 	*testing.T
 	p *faultProof
@@ -103,7 +103,7 @@ func (f *oneFault) Errorf(format string, args ...any) {
 	f.p.wrong = append(f.p.wrong, text)
 }
 
-// run is what a child said and how it ended.
+// run is the output of a child and how it ended.
 type run struct {
 	dir            string
 	exit           int
@@ -112,7 +112,7 @@ type run struct {
 	endedAt        time.Time
 }
 
-// last returns what follows a word in the last line that begins with it.
+// last returns the rest of the last line that begins with word.
 func (r *run) last(word string) (rest string) {
 	for line := range strings.Lines(r.stdout) {
 		if after, ok := strings.CutPrefix(strings.TrimSpace(line), word+" "); ok {
@@ -140,7 +140,7 @@ func (p *faultProof) play(k int, mode faultMode) *run {
 	return r
 }
 
-// judge plays the script with one fault and looks at what is left.
+// judge plays the script with one fault and checks what is left.
 func (p *faultProof) judge(k int, mode faultMode) {
 	r := p.play(k, mode)
 	defer os.RemoveAll(r.dir)
@@ -165,7 +165,7 @@ func (p *faultProof) judge(k int, mode faultMode) {
 
 func tail(text string) string { return text[max(0, len(text)-3000):] }
 
-// outcome says how it ended; what must not be begins with "!".
+// outcome returns how the process ended. An outcome that must not be begins with "!".
 func (r *run) outcome() string {
 	switch {
 	case r.hung:
@@ -186,8 +186,8 @@ func (r *run) outcome() string {
 	return "!ends without a clear line"
 }
 
-// refusedAfterFault reports whether a step was refused for the fault's sake: others are because
-// there is no such link.
+// refusedAfterFault reports whether a step was refused because of the fault. Other steps are
+// refused because there is no such link, or because it is taken.
 func (r *run) refusedAfterFault() bool {
 	for line := range strings.Lines(r.stdout) {
 		if strings.HasPrefix(line, "refuse") && !strings.Contains(line, "not found") && !strings.Contains(line, "taken") {
@@ -197,7 +197,7 @@ func (r *run) refusedAfterFault() bool {
 	return false
 }
 
-// retell writes into the ledger what a child said. It returns the highest id that was reserved.
+// retell writes into the ledger what a child printed. It returns the highest id that was reserved.
 func (h *history) retell(sc script, said string) (reserved uint64, err error) {
 	var now *attempt
 	for line := range strings.Lines(said) {
@@ -282,7 +282,7 @@ func (h *history) ackStep(s *step, a *attempt, words []string) (reserved uint64,
 	return 0, nil
 }
 
-// lookAt opens the folder without faults and compares.
+// lookAt opens the folder without faults and compares it with the ledger.
 func (h *history) lookAt(dir string, reserved uint64) error {
 	h.ledger.tick()
 	s, err := openSession(setting{
@@ -297,7 +297,7 @@ func (h *history) lookAt(dir string, reserved uint64) error {
 	h.check(s, &crash{kill: mapped, opening: true, moments: moments{began: at, ended: at, from: all, to: all}})
 	first, err := s.store.AllocateIDs(1)
 	if err == nil && first <= reserved {
-		err = fmt.Errorf("id %d is given, up to %d were", first, reserved)
+		err = fmt.Errorf("got id %d, but ids up to %d are taken", first, reserved)
 	}
 	return errors.Join(err, s.close())
 }
@@ -320,7 +320,7 @@ func (p *faultProof) note(mode faultMode, outcome string, r *run) {
 	}
 }
 
-// kindOfFile is a file's name without numbers.
+// kindOfFile returns the name of a file without digits.
 func kindOfFile(path string) string {
 	name := filepath.Base(path)
 	return strings.Trim(strings.Map(func(r rune) rune {

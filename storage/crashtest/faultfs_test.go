@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// faultMode says how an operation fails.
+// faultMode is how an operation fails.
 type faultMode string
 
 const (
@@ -24,8 +24,8 @@ var faultModes = []faultMode{notDone, done, halfDone, noSpace, noHandles}
 
 const passingFaults = 3
 
-// faultFS is a file system whose operation number k fails. (Pebble's errorfs fails before the
-// operation only.)
+// faultFS is a file system whose operation number k fails. (Pebble's errorfs can only fail before
+// the operation.)
 type faultFS struct {
 	vfs.FS
 	k     int64
@@ -35,7 +35,7 @@ type faultFS struct {
 	skip  func()          // called instead if the mode does not apply to the operation
 }
 
-// kind is what an operation may fail of.
+// kind is the resources that an operation needs, and of which it may fail.
 type kind struct{ writes, takesSpace, takesHandle bool }
 
 var (
@@ -69,8 +69,8 @@ func (f *faultFS) errno() error {
 	return syscall.EIO
 }
 
-// do does an operation, or fails it. What fails for a while fails from operation k on, if it wants
-// what there is none of.
+// do runs an operation, or fails it. A passing fault fails several operations from operation k on,
+// if they need what has run out.
 func (f *faultFS) do(k kind, op, path string, do func() error, half func()) error {
 	n := f.n.Add(1)
 	passing := f.mode == noSpace || f.mode == noHandles
@@ -94,7 +94,7 @@ func (f *faultFS) do(k kind, op, path string, do func() error, half func()) erro
 	return err
 }
 
-// open does an operation that returns a file.
+// open runs an operation that returns a file.
 func (f *faultFS) open(k kind, op, path string, open func() (vfs.File, error)) (file vfs.File, err error) {
 	err = f.do(k, op, path, func() (err error) {
 		file, err = open()
@@ -204,7 +204,7 @@ func (f *faultFile) Close() error {
 		closed = true
 		return f.File.Close()
 	}, nil)
-	if !closed { // a descriptor is gone whatever close says
+	if !closed { // a descriptor is released whatever close returns
 		_ = f.File.Close()
 	}
 	return err

@@ -8,24 +8,24 @@ import (
 	"testing"
 )
 
-// attempt is one thing that a row was asked to become.
+// attempt is one change that was asked for: what a row was to become.
 type attempt struct {
 	row     string
-	state   string // what it shows of itself; "" is gone
-	version uint64 // of a link; 0: not known before it is acknowledged
-	hits    *hits  // of a link that is there
+	state   string // what a session shows of the row; "": the row is gone
+	version uint64 // of a link; 0: unknown until it is acknowledged
+	hits    *hits  // of a link that exists
 
-	begun, acked int64 // by the ledger's clock; acked is 0 until it is
-	refused      bool  // it has not happened and will not
+	begun, acked int64 // by the ledger's clock; acked is 0 until it is acknowledged
+	refused      bool  // it did not happen and will not
 }
 
-// ledger is what was asked for and what was acknowledged, row by row. A row is a link's code or the
-// key of an account.
+// ledger holds which changes were asked for and which were acknowledged, row by row. A row is the
+// code of a link or the key of a row of accounts.
 type ledger struct {
 	mu    sync.Mutex
 	clock int64
 	rows  map[string][]*attempt
-	drawn []*attempt       // creations that have no code yet
+	drawn []*attempt       // creations whose code is unknown
 	links map[uint64]*hits // by id
 }
 
@@ -33,7 +33,7 @@ func newLedger() *ledger {
 	return &ledger{rows: make(map[string][]*attempt), links: make(map[uint64]*hits)}
 }
 
-// tick returns a moment: whatever was begun or acknowledged before it has a smaller number.
+// tick returns a moment: everything that was begun or acknowledged before it has a smaller number.
 func (l *ledger) tick() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -41,7 +41,8 @@ func (l *ledger) tick() int64 {
 	return l.clock
 }
 
-// begin notes what is about to be asked for. A row "" is a link whose code is not drawn yet.
+// begin notes a change that is about to be asked for. The row "" is a link whose code is not drawn
+// yet.
 func (l *ledger) begin(a attempt) *attempt {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +56,8 @@ func (l *ledger) begin(a attempt) *attempt {
 	return &a
 }
 
-// acknowledge notes that a has happened. What is known of a link only now comes along.
+// acknowledge notes that a has happened. row, version and id are set now if they were unknown
+// before.
 func (l *ledger) acknowledge(a *attempt, row string, version, id uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,12 +79,12 @@ func (l *ledger) refuse(a *attempt) {
 	a.refused = true
 }
 
-// gone is what a row is before anything was asked of it.
+// gone is the state of a row before any change.
 var gone = new(attempt)
 
-// candidates returns what a row may be after a crash between two moments: what was acknowledged
-// last before it, and what was under way. Of two that were under way together the ledger does not
-// know which came last.
+// candidates returns the states that a row may have after a crash between two moments: the last
+// state that was acknowledged before it, and every change that was under way. If two changes were
+// under way together, the ledger does not know which came last.
 func (l *ledger) candidates(row string, from, to int64) (may []*attempt) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,10 +96,10 @@ func (l *ledger) candidates(row string, from, to int64) (may []*attempt) {
 	return append(may, l.lastLocked(row, from)...)
 }
 
-// lastLocked returns what was acknowledged before a moment and not followed by what was begun, and
-// acknowledged, after it.
+// lastLocked returns the changes that were acknowledged before a moment, except those followed by
+// one that was begun later and acknowledged.
 func (l *ledger) lastLocked(row string, before int64) (last []*attempt) {
-	newest := int64(0) // when the last of them all was begun
+	newest := int64(0) // when the last of these changes was begun
 	for _, a := range l.rows[row] {
 		if a.acked != 0 && a.acked < before {
 			newest = max(newest, a.begun)
@@ -114,8 +116,8 @@ func (l *ledger) lastLocked(row string, before int64) (last []*attempt) {
 	return last
 }
 
-// nameless returns the creation under way that row may be the outcome of: its code was not known
-// when the crash came.
+// nameless returns a creation whose code was not known when the crash came and that may have made
+// the link with this state.
 func (l *ledger) nameless(state string) *attempt {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,7 +140,7 @@ func (l *ledger) names() []string {
 	return names
 }
 
-// found is what a row turned out to be after a crash.
+// found is the state of a row after a crash.
 type found struct {
 	state   string
 	version uint64
@@ -148,7 +150,7 @@ type found struct {
 	counted, unique uint64
 }
 
-// settle begins the ledger again with what was found: it is durable, since it was seen.
+// settle restarts the ledger with the rows that were found: they were read, so they are durable.
 func (l *ledger) settle(rows map[string]found) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -168,7 +170,7 @@ func (l *ledger) settle(rows map[string]found) {
 	}
 }
 
-// last returns what a row was last acknowledged to be; gone if that is not certain.
+// last returns the state that a row was last acknowledged to have, or gone if that is not certain.
 func (l *ledger) last(row string) *attempt {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -178,9 +180,9 @@ func (l *ledger) last(row string) *attempt {
 	return gone
 }
 
-// latest returns what a row was last made by steps that came one after the other, or may have been:
-// a creation whose outcome stayed unknown has happened if a later step finds its link, and a
-// deletion has not.
+// latest returns the last state that a row got, or may have got, by steps that came one after the
+// other. A creation of unknown outcome has happened if a later step finds its link; a deletion of
+// unknown outcome has not.
 func (l *ledger) latest(row string) *attempt {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -192,7 +194,7 @@ func (l *ledger) latest(row string) *attempt {
 	return gone
 }
 
-// knows reports whether anything was asked of a row by its name.
+// knows reports whether any change of a row was asked for by its name.
 func (l *ledger) knows(row string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -210,7 +212,7 @@ func (l *ledger) durable(flushed map[uint64]uint64) {
 	}
 }
 
-// figures returns those of all links at this moment.
+// figures returns the figures of all links at this moment.
 func (l *ledger) figures() map[*hits]figures {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -221,15 +223,15 @@ func (l *ledger) figures() map[*hits]figures {
 	return all
 }
 
-// hits are a link's, of at most 64 visitors.
+// hits are the hits of one link, by at most 64 visitors.
 type hits struct {
 	sent, answered, durable   atomic.Uint64
-	sentVisitors, allVisitors atomic.Uint64 // a bit each: of hits sent, and answered
+	sentVisitors, allVisitors atomic.Uint64 // one bit per visitor: of hits sent, and of hits answered
 	id                        atomic.Uint64 // once it is known
-	limit                     uint64        // the cap; 0: none. It never changes
+	limit                     uint64        // the cap, which never changes; 0: no cap
 }
 
-// figures are hits at a moment.
+// figures are the hits of a link at one moment.
 type figures struct {
 	sent, answered, durable   uint64
 	sentVisitors, allVisitors uint64
@@ -244,7 +246,7 @@ func (h *hits) figures() figures {
 	return f
 }
 
-// hit counts a redirect by a visitor from 0 to 63, which do makes.
+// hit counts a redirect by a visitor from 0 to 63. do makes it.
 func (h *hits) hit(visitor int, do func() bool) {
 	h.sent.Add(1)
 	h.sentVisitors.Or(1 << visitor)
@@ -254,12 +256,12 @@ func (h *hits) hit(visitor int, do func() bool) {
 	}
 }
 
-// recovered begins again with what was found.
+// recovered restarts the counts with the hits that were found.
 func (h *hits) recovered(n, visitors uint64) {
 	h.sent.Store(n)
 	h.answered.Store(n)
 	h.durable.Store(n)
-	if uint64(bits.OnesCount64(h.sentVisitors.Load())) == visitors { // else who they are is not known: nobody is missed
+	if uint64(bits.OnesCount64(h.sentVisitors.Load())) == visitors { // else the visitors are unknown: none can be missing
 		h.allVisitors.Store(h.sentVisitors.Load())
 	} else {
 		h.allVisitors.Store(0)

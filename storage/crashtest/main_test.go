@@ -9,11 +9,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-// childEnv makes the test binary a process that does one task.
+// childEnv is the variable that makes the test binary a process with one task.
 const childEnv = "SHUNTTEST_CHILD"
 
-// tasks are what a child can do, by the name that childEnv begins with. What follows it is in
-// os.Args.
+// tasks are the tasks of a child, by the value of childEnv. Their arguments are in os.Args.
 var tasks = map[string]func(){}
 
 func TestMain(m *testing.M) {
@@ -24,7 +23,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// number returns a number of the environment.
+// number returns a number from the environment, or otherwise if it is not set.
 func number(t testing.TB, name string, otherwise uint64) uint64 {
 	t.Helper()
 	text := os.Getenv(name)
@@ -38,7 +37,7 @@ func number(t testing.TB, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// seed returns SHUNTTEST_SEED, or another one each time.
+// seed returns SHUNTTEST_SEED, or a different seed each time.
 func seed(t testing.TB) uint64 {
 	t.Helper()
 	s := number(t, "SHUNTTEST_SEED", uint64(time.Now().UnixNano())%1_000_000)

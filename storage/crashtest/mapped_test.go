@@ -2,7 +2,7 @@
 
 package crashtest
 
-// mapped tells that the journal's files are mapped, so that they can be copied while hits are
-// recorded. Under the race detector they are memory, written back when they are closed: nothing
-// outlives a kill then but what was flushed.
+// mapped reports whether the journal's files are mapped, so that they can be copied while hits are
+// recorded. In race builds they are memory that is written back when they are closed: then only
+// flushed hits outlive a kill.
 const mapped = true

@@ -19,11 +19,11 @@ var quiet = slog.New(slog.DiscardHandler)
 // setting is where and how a session is opened.
 type setting struct {
 	fs            vfs.FS
-	dir, journal  string // standby rings are in a folder in journal: hits may go to them whenever the disk is slow
+	dir, journal  string // standby rings are in a subfolder of journal: hits may go there whenever the disk is slow
 	now           func() time.Time
 	flushInterval time.Duration
 	log           *slog.Logger
-	flushed       func(hits map[uint64]uint64) // told after each flush, if set
+	flushed       func(hits map[uint64]uint64) // called after each flush, if set
 	floor         storage.Floor
 }
 
@@ -31,10 +31,10 @@ type setting struct {
 type session struct {
 	store *storage.Store
 	e     *engine.Engine
-	stop  func() // ends what start has started, and joins it
+	stop  func() // ends and joins the goroutines of start
 }
 
-// watched is a store that tells what each flush has committed.
+// watched is a store that reports the hits that each flush has committed.
 type watched struct {
 	*storage.Store
 	flushed func(hits map[uint64]uint64)
@@ -53,7 +53,7 @@ func (w watched) Flush(b engine.FlushBatch) error {
 	return err
 }
 
-// openSession opens both and loads the links. Nothing runs before start.
+// openSession opens both and loads the links. No goroutine runs before start.
 func openSession(o setting) (*session, error) {
 	store, err := storage.Open(o.dir, storage.Options{Create: true, FS: o.fs, Logger: o.log, MinFree: o.floor, VisitorKey: new([16]byte)})
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *session) close() error {
 	return errors.Join(s.e.Close(), s.store.Close())
 }
 
-// writeAccounts writes rows of accounts, and waits for that as long as writers of links do.
+// writeAccounts writes rows of accounts, and waits for them as long as writers of links wait.
 func (s *session) writeAccounts(sets [][2][]byte, deletes [][]byte) error {
 	done := make(chan error, 1)
 	s.store.Accounts().Write(sets, deletes, func(err error) { done <- err })
@@ -104,7 +104,7 @@ func (s *session) writeAccounts(sets [][2][]byte, deletes [][]byte) error {
 	}
 }
 
-// shows is what a link shows of itself, but for its version and its hits.
+// shows returns what a link shows of itself, except its version and its hits.
 func shows(target, title string, tags []string, owner uint32, limit uint64, expiresAtMs int64, status int) string {
 	return fmt.Sprintf("%q %q %q owner %d cap %d expires %d status %d", target, title, tags, owner, limit, expiresAtMs, status)
 }
@@ -120,7 +120,8 @@ func expiryMs(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// read returns what a code is, the same by Resolve and by Read, and a link's figures.
+// read returns the state of a code, which must be the same by Resolve and by Read, and the figures
+// of its link.
 func (s *session) read(code string) (f found, err error) {
 	l, ok := s.e.Resolve([]byte(code))
 	detail, err := s.e.Read(code)
@@ -151,7 +152,7 @@ func (s *session) read(code string) (f found, err error) {
 	return f, err
 }
 
-// codes returns every code that is live by the hot rows.
+// codes returns every live code in the hot rows, with its owner.
 func (s *session) codes() (codes map[string]uint32, err error) {
 	var mu sync.Mutex
 	codes = map[string]uint32{}
@@ -166,8 +167,8 @@ func (s *session) codes() (codes map[string]uint32, err error) {
 	return codes, err
 }
 
-// checkTogether checks what must hold of all rows together: the lists of owners are the live links,
-// and the figures of owners are those of all links that they had.
+// checkTogether checks the invariants across rows: the lists of owners are the live links, and the
+// figures of owners are the sums of the figures of all links that they had.
 func (s *session) checkTogether(owners ...uint32) error {
 	codes, err := s.codes()
 	if err != nil {

@@ -67,7 +67,7 @@ func TestUsersAndTokensAreManagedWhereverTheServerIs(t *testing.T) {
 				first = append(first, "--init")
 			}
 			run(first...).want(t, exitDone, `^ann@example.com\n$`, `^(shunt: made a store in .*\n)?$`)
-			run("user", "add", "ann@example.com").want(t, exitFailed, "", `^shunt: user add: email: there is a user .*\(422 invalid\)\n$`)
+			run("user", "add", "ann@example.com").want(t, exitFailed, "", `^shunt: user add: email: a user .* exists already \(422 invalid\)\n$`)
 			run("user", "add", "boss@example.com", "--admin", "--json").want(t, exitDone, `(?s)"role": "admin".*"has_password": false`, "")
 			shuntWithInput(t, testPassword+"\nmore\n", where.env, append([]string{"user", "passwd", "ANN@example.com"}, where.args...)...).
 				want(t, exitDone, "", "")

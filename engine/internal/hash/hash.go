@@ -1,6 +1,3 @@
-// Package hash is the hashes of what is in memory: folded multiplication, as in wyhash, under a
-// random key of the process. It knows nothing of ours; every room of the engine may use it. No hash
-// is durable, and none leaves the process.
 package hash
 
 import (
@@ -16,7 +13,7 @@ func Mix(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-// Key is a random key of the process: without it nobody can choose texts that collide.
+// Key is a random key of the process. Without knowing it nobody can choose texts that collide.
 type Key [3]uint64
 
 // NewKey draws a key.
@@ -29,8 +26,8 @@ func NewKey() (k Key) {
 	return k
 }
 
-// Sum hashes a case-folded text, eight bytes at a time by folded multiplication as wyhash does. The
-// few instructions matter: the fewer a look-up has, the more of it overlaps with waiting for
+// Sum hashes a case-folded text, eight bytes at a time by folded multiplication as in wyhash. Every
+// instruction saved matters: the shorter a look-up is, the more of it overlaps with waiting for
 // memory.
 func (k *Key) Sum(text []byte) uint64 {
 	h := k[0] ^ uint64(len(text))
@@ -41,14 +38,15 @@ func (k *Key) Sum(text []byte) uint64 {
 	return Mix(Mix(h^FoldCase(tail(text)), k[1]), k[2])
 }
 
-// SumWord is Sum of a text of eight bytes.
+// SumWord returns what Sum returns for a text of eight bytes.
 func (k *Key) SumWord(text uint64) uint64 { return Mix(Mix(k[0]^8^FoldCase(text), k[1]), k[2]) }
 
-// FoldCase lowers the letters of eight bytes of ASCII by setting bit 5 of each. Of other bytes it
-// makes some alike too, but of two that a code may contain only those that differ by case.
+// FoldCase lowers the letters of eight bytes of ASCII by setting bit 5 of each byte. It makes some
+// other bytes equal too, but of the bytes of codes only those that differ by case.
 func FoldCase(eightBytes uint64) uint64 { return eightBytes | 0x2020202020202020 }
 
-// tail packs up to eight bytes into a word, such that texts of one length differ in it.
+// tail packs up to eight bytes into a word, so that different texts of one length give different
+// words.
 func tail(b []byte) uint64 {
 	switch n := len(b); {
 	case n == 8:

@@ -1,3 +1,4 @@
-// Package limits is the limits of a link's fields, which rooms of the engine share. It knows
-// nothing; everybody outside the engine has them as engine.MaxCodeBytes and so on.
+// Package limits defines the limits of a link's fields, which the rooms of the engine share. It
+// knows nothing of ours. Every room of the engine may use it; outside the engine they are
+// engine.MaxCodeBytes and so on.
 package limits

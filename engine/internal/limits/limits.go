@@ -1,6 +1,6 @@
 package limits
 
-// Limits of a link's fields. api.md states them; everything that reads bytes from outside checks
+// Limits of a link's fields, as api.md states them. All code that reads bytes from outside checks
 // against them.
 const (
 	MaxCodeBytes   = 64
@@ -9,8 +9,8 @@ const (
 	MaxTags        = 32
 	MaxTagBytes    = 64
 
-	// MaxImportedHits is how many hits an import may bring along: what every JSON reader can hold
-	// exactly.
+	// MaxImportedHits is the largest number of hits that an import may give a link: every JSON
+	// reader can represent it exactly.
 	MaxImportedHits = 1 << 53
 
 	// TombstoneDays is how long a deleted code stays taken for everybody but its former owner.

@@ -1,21 +1,28 @@
-// Package mmap is memory outside the Go heap and files that are mapped, with the stores into them.
-// It knows nothing of ours. Only the index (arenas, tables, counters) and the journal (rings, the
-// dictionary of referrers) may use it.
+// Package mmap maps memory outside the Go heap and files, and stores into them. It knows nothing of
+// ours. Only the index (arenas, tables, counters) and the journal (rings, the dictionary of
+// referrers) may use it.
 //
-// The garbage collector does not look at this memory: whoever maps it has it unmapped by a cleanup
-// on the object that readers hold. A mapped file is the kernel's as soon as a store into it is
-// done, so it outlives the process (a crash) and not the power (a cut), unless Sync has written it.
+// The garbage collector does not scan this memory. Whoever maps it must have it unmapped by a
+// cleanup of the object that readers hold.
 //
-// The race detector ignores addresses outside the Go heap. So race builds keep all of this on the
-// heap (mapped_race.go): advice does nothing there, each word is stored atomically, and a file gets
-// what was stored only when WriteBack is called.
+// A store into a mapped file belongs to the kernel as soon as it is done. So it survives a crash of
+// the process, but not a power cut, unless Sync has written it.
+//
+// The race detector ignores addresses outside the Go heap. So race builds keep all of this memory
+// on the heap (mapped_race.go): advice does nothing there, each word is stored atomically, and a
+// file gets the stores only when WriteBack is called.
+//
+// # Concurrency
+//
+// All functions may be called from any number of goroutines at once. A word that other goroutines
+// read is stored by StoreWord or StoreLast and read atomically. Nobody may use memory that is
+// unmapped: it is the caller's part to know.
 package mmap
 
 import "errors"
 
-// HugePageBytes is the size of a huge page of amd64 and arm64.
+// HugePageBytes is the size of a huge page on amd64 and arm64.
 const HugePageBytes = 2 << 20
 
-// ErrNoMapping wraps the reason why a file cannot be mapped. The only files that are mapped are the
-// journal's.
+// ErrNoMapping wraps the reason why a file cannot be mapped. Only journal files are mapped.
 var ErrNoMapping = errors.New("mapping a journal file")

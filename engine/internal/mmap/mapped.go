@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Memory returns sizeBytes of zeroed memory outside the Go heap, which Unmap gives back. What is
-// never touched of it takes no memory. From HugePageBytes on it begins at a huge page's boundary.
-// If the kernel cannot map it, memory is used up: Memory panics, as the runtime ends a process that
-// is out of memory.
+// Memory returns sizeBytes of zeroed memory outside the Go heap; Unmap returns it to the kernel.
+// Pages that are never touched take no memory. From HugePageBytes on it begins at the boundary of a
+// huge page. If the kernel cannot map it, memory is used up: Memory panics, as the runtime ends a
+// process that is out of memory.
 func Memory(sizeBytes int) []byte {
 	slack := 0
 	if sizeBytes >= HugePageBytes {
@@ -34,7 +34,7 @@ func Memory(sizeBytes int) []byte {
 	return unsafe.Slice((*byte)(p), sizeBytes)
 }
 
-// HugeMemory is Memory for memory that will be touched all over: it asks for huge pages from the
+// HugeMemory is Memory for memory that will be touched everywhere: it asks for huge pages from the
 // start.
 func HugeMemory(sizeBytes int) []byte {
 	b := Memory(sizeBytes)
@@ -45,14 +45,14 @@ func HugeMemory(sizeBytes int) []byte {
 }
 
 // Collapse turns full pages of a huge page's size and alignment into huge pages. It is advice: on a
-// kernel before 6.1, or without free huge pages, they stay small, and look-ups cost some TLB misses
-// more.
+// kernel before 6.1, or without free huge pages, they stay small, and look-ups have some more TLB
+// misses.
 func Collapse(b []byte) {
 	const madvCollapse = 25 // MADV_COLLAPSE of linux/mman.h
 	_ = unix.Madvise(b, madvCollapse)
 }
 
-// Unmap gives back what Memory, HugeMemory or File returned.
+// Unmap returns memory of Memory, HugeMemory or File to the kernel.
 func Unmap(b []byte) { unmapPtr(unsafe.Pointer(unsafe.SliceData(b)), len(b)) }
 
 func unmapPtr(p unsafe.Pointer, sizeBytes int) {
@@ -64,8 +64,8 @@ func unmapPtr(p unsafe.Pointer, sizeBytes int) {
 	}
 }
 
-// File maps the first sizeBytes of f shared and writable: stores belong to the kernel as soon as
-// they are done, so that they outlive the process.
+// File maps the first sizeBytes of f, shared and writable. Stores belong to the kernel as soon as
+// they are done, so they outlive the process.
 func File(f *os.File, sizeBytes int) ([]byte, error) {
 	p, err := unix.MmapPtr(int(f.Fd()), 0, nil, uintptr(sizeBytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
@@ -74,8 +74,9 @@ func File(f *os.File, sizeBytes int) ([]byte, error) {
 	return unsafe.Slice((*byte)(p), sizeBytes), nil
 }
 
-// MakeWritable does what the first store into each page of b, part of a mapped file, would make the
-// kernel do. It may wait for the disk. What it returns as an error would be SIGBUS in a store.
+// MakeWritable makes the kernel do now for each page of b, part of a mapped file, the work that the
+// first store into the page would cause. It may wait for the disk. It returns as an error a failure
+// that would be SIGBUS in a store.
 func MakeWritable(b []byte) error {
 	if len(b) == 0 {
 		return nil
@@ -90,28 +91,35 @@ func MakeWritable(b []byte) error {
 			atomic.AddUint64((*uint64)(unsafe.Pointer(&pages[i])), 0)
 		}
 		return nil
-	case unix.EINTR, unix.EAGAIN: // until the next time
+	case unix.EINTR, unix.EAGAIN: // the next call tries again
 		return nil
 	default:
 		return err
 	}
 }
 
-// Sync writes mapped pages of a file to the disk. It reports no failure: the pages stay in the
-// kernel, as if it had not been called.
+// Sync writes mapped pages of a file to the disk. It reports no failure: after one the pages stay
+// in the kernel, as if it had not been called.
 func Sync(b []byte) { _ = unix.Msync(b, unix.MS_SYNC) }
 
-// WriteBack has nothing to do: stores into the mapping are stores into the file.
+// WriteBack does nothing in this build: stores into the mapping are stores into the file.
 func WriteBack(*os.File, []byte) error { return nil }
 
-// StoreWord stores into mapped memory. Another goroutine that reads it atomically sees the old word
-// or the new one: a store of one word is never seen in part (https://go.dev/ref/mem).
+// StoreWord stores into mapped memory. Another goroutine that reads the word atomically sees the
+// old word or the new one: a store of one word is never seen in part (https://go.dev/ref/mem).
 func StoreWord(p *uint64, w uint64) { *p = w }
 
+<<<<<<< HEAD
 // StoreLast is StoreWord after all stores before it. On amd64 every store is, and Go 1.26 compiles
 // them in the order in which they are written (by the disassembly of Hit and Ring.Put); so it
 // does without the locked instruction of an atomic store, which would wait until their cache line
 // has come.
+=======
+// StoreLast is StoreWord after all earlier stores. On amd64 every store is visible after earlier
+// ones, and Go 1.26 compiles stores in the order in which they are written (checked in the
+// disassembly of Hit and ring.append). So it avoids the locked instruction of an atomic store,
+// which would wait until their cache line has arrived.
+>>>>>>> w-p2
 func StoreLast(p *uint64, w uint64) {
 	if runtime.GOARCH == "amd64" {
 		*p = w

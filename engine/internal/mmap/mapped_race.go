@@ -11,8 +11,8 @@ import (
 )
 
 // The race detector ignores addresses outside the Go heap, so race builds keep arenas and rings on
-// the heap. What is lost is only that the journal outlives a killed process: its files are written
-// when they are closed. The contracts are in mapped.go.
+// the heap. The only loss is that the journal does not outlive a killed process: its files are
+// written when they are closed. The contracts are in mapped.go.
 
 func Memory(sizeBytes int) []byte {
 	words := make([]uint64, sizeBytes/8) // aligned for atomics
