@@ -160,11 +160,7 @@ func TestADeltaFillsOneCacheLine(t *testing.T) {
 	}
 }
 
-<<<<<<< HEAD
-func TestValuesAreDroppedForWantOfRoomAndHitsNever(t *testing.T) {
-=======
 func TestValuesAreDroppedWhenMemoryIsFullButHitsAreNot(t *testing.T) {
->>>>>>> w-p2
 	var d Deltas
 	d.values = valueCells{index: make([]uint32, 2*maxCells), cells: make([]valueCell, maxCells)} // full
 	for i := range 3 {

@@ -109,17 +109,10 @@ func WriteBack(*os.File, []byte) error { return nil }
 // old word or the new one: a store of one word is never seen in part (https://go.dev/ref/mem).
 func StoreWord(p *uint64, w uint64) { *p = w }
 
-<<<<<<< HEAD
-// StoreLast is StoreWord after all stores before it. On amd64 every store is, and Go 1.26 compiles
-// them in the order in which they are written (by the disassembly of Hit and Ring.Put); so it
-// does without the locked instruction of an atomic store, which would wait until their cache line
-// has come.
-=======
 // StoreLast is StoreWord after all earlier stores. On amd64 every store is visible after earlier
 // ones, and Go 1.26 compiles stores in the order in which they are written (checked in the
-// disassembly of Hit and ring.append). So it avoids the locked instruction of an atomic store,
+// disassembly of Hit and Ring.Put). So it avoids the locked instruction of an atomic store,
 // which would wait until their cache line has arrived.
->>>>>>> w-p2
 func StoreLast(p *uint64, w uint64) {
 	if runtime.GOARCH == "amd64" {
 		*p = w
