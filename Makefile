@@ -106,7 +106,7 @@ e2e-urls: ## the main job on a file of addresses, one a line: make e2e-urls URLS
 .PHONY: crash
 crash: N = 1000
 crash: ## kill the server N (1000) times under load, and compare all that is there with what its clients were told
-	SHUNTTEST_CRASHES=$(N) $(GO) test ./cmd/shunt/e2e -run '^TestAllThatClientsWereTold' -v -count=1 -timeout $$(( $(N) * 5 + 300 ))s
+	SHUNTTEST_CRASHES=$(N) $(GO) test ./cmd/shunt/e2e -run '^TestEverythingClientsWereTold' -v -count=1 -timeout $$(( $(N) * 5 + 300 ))s
 
 # The tests of sick disks mount, fill and freeze file systems of their own. They need Linux, root, loop devices, mkfs.ext4 and
 # mount: Debian's packages e2fsprogs and mount, which are installed if they are missing.
@@ -134,12 +134,12 @@ fdlimit: sick-tools ## no file descriptors left, for SECONDS (60); needs root
 
 .PHONY: import-memory
 import-memory: ## import a million (LINKS=n) links, and look at the memory of the server until it is given back (2 min)
-	SHUNTTEST_IMPORT=$(or $(LINKS),1000000) $(GO) test ./cmd/shunt/e2e -run '^TestMemoryOfAnImportIsGivenBackWithinAMinute$$' -v -count=1 -timeout 30m
+	SHUNTTEST_IMPORT=$(or $(LINKS),1000000) $(GO) test ./cmd/shunt/e2e -run '^TestMemoryOfAnImportIsReturnedWithinAMinute$$' -v -count=1 -timeout 30m
 
 .PHONY: restarts
 restarts: N = 200
 restarts: ## start and stop or kill the server N (200) times while another user tries to open its socket (2 min); best as root
-	SHUNTTEST_RESTARTS=$(N) $(GO) test ./cmd/shunt/e2e -run '^TestRestartsLetNobodyInAtTheSocket$$' -v -count=1 -timeout 30m
+	SHUNTTEST_RESTARTS=$(N) $(GO) test ./cmd/shunt/e2e -run '^TestNobodyEntersTheSocketDuringRestarts$$' -v -count=1 -timeout 30m
 
 # The proxies are Debian's packages nginx-light and haproxy, installed if they are missing, and not started (policy-rc.d).
 .PHONY: proxies
@@ -152,7 +152,7 @@ proxies:
 
 .PHONY: desync
 desync: proxies ## what could be read in two ways, through a real nginx and HAProxy (20 s); as root it installs them
-	SHUNTTEST_DESYNC=1 $(GO) test ./cmd/shunt/e2e -run '^TestNoProxyAndServerGetOutOfStep$$' -v -count=1 -timeout 10m
+	SHUNTTEST_DESYNC=1 $(GO) test ./cmd/shunt/e2e -run '^TestProxiesAndServerFrameRequestsAlike$$' -v -count=1 -timeout 10m
 
 # The authority is Let's Encrypt's for tests. It is no dependency of the program: go install fetches and builds it elsewhere.
 ACME_SERVER ?= github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.1
@@ -189,14 +189,14 @@ slow: ## slow clients by slowhttptest (Debian: slowhttptest), and what an idle c
 .PHONY: login-flood
 login-flood: SECONDS = 60
 login-flood: ## logins with invented names from three addresses for SECONDS (60), beside 100 right ones: none of those may be refused
-	SHUNTTEST_LOGIN_FLOOD=$(SECONDS) $(GO) test ./cmd/shunt/e2e -run '^TestAFloodOfLoginsRefusesNoRightOne$$' -v -count=1 -timeout $$(( $(SECONDS) + 300 ))s
+	SHUNTTEST_LOGIN_FLOOD=$(SECONDS) $(GO) test ./cmd/shunt/e2e -run '^TestAFloodOfLoginsRefusesNoCorrectLogin$$' -v -count=1 -timeout $$(( $(SECONDS) + 300 ))s
 
 .PHONY: latency
 latency: SECONDS = 10
 latency: PAIRS = 6
 latency: ## 5,000 redirects a second beside logins, large bodies and QR codes, and beside a busy loop: PAIRS (6) of SECONDS (10) each
 	SHUNTTEST_LATENCY_PAIRS=$(PAIRS) SHUNTTEST_LATENCY_SECONDS=$(SECONDS) $(GO) test ./cmd/shunt/e2e \
-		-run '^TestRedirectsAreFastBesideCostlyRequests$$' -v -count=1 -timeout $$(( $(PAIRS) * ($(SECONDS) + 2) * 2 + 300 ))s
+		-run '^TestRedirectsAreFastDuringCostlyRequests$$' -v -count=1 -timeout $$(( $(PAIRS) * ($(SECONDS) + 2) * 2 + 300 ))s
 
 # The three proofs in one process: each of them alone would build the same test program.
 .PHONY: proofs
@@ -211,7 +211,7 @@ check: lint race proofs ## what CI runs besides test, without root: lint, race, 
 
 # What mounts file systems, or installs proxies and runs them as root. All of it in one process: each target alone would build the
 # same test program.
-CHECK_ROOT = NoProxyAndServerGet|AFullDiskCosts|AServerOnAFullDisk|AStalledDiskStopsNo|AServerWithoutDescriptors
+CHECK_ROOT = ProxiesAndServerFrame|AFullDiskCosts|AServerOnAFullDisk|AStalledDiskStopsNo|AServerWithoutDescriptors
 
 .PHONY: check-root
 check-root: sick-tools proxies ## what CI runs besides test and needs root: desync, and short forms of diskfull, diskstall and fdlimit

@@ -21,41 +21,42 @@ import (
 // Report counts what Check found. None of it is a fault.
 type Report struct {
 	Files      int    `json:"files"`      // rings and dictionary of the store's epoch
-	Waiting    uint64 `json:"waiting"`    // records that the next start brings into the store; beside a server: that the next flush does
+	Waiting    uint64 `json:"waiting"`    // records that the next start adds to the store; while a server runs, its next flush
 	Torn       uint64 `json:"torn"`       // slots that a crash left without a record
 	Lost       uint64 `json:"lost"`       // records overwritten under a stall before they were in the store
 	Unfinished int    `json:"unfinished"` // files whose creation was cut off, before there was a hit
-	Unnamed    uint64 `json:"unnamed"`    // waiting records whose referrer has no name any more: it shows as "other"
+	Unnamed    uint64 `json:"unnamed"`    // waiting records whose referrer has no name any more; it is shown as "other"
 	Referrers  int    `json:"referrers"`  // names in the dictionary
-	Old        int    `json:"old"`        // files of other epochs: what they held is in the store, or another history's
+	Old        int    `json:"old"`        // files of other epochs: their records are in the store, or belong to another history
 }
 
-// maxCutWriters is how many writers may have been stopped by a crash between the first and the last
-// word of one record, in one ring. That lasts some nanoseconds, so there are never more of them
-// than processors, but for what the system put aside.
+// maxCutWriters is how many writers of one ring a crash may have stopped between the first and the
+// last word of a record. That takes some nanoseconds, so there are never more such writers than
+// processors, except those that the system had suspended.
 const maxCutWriters = 64
 
-// FaultSink takes the faults that Check finds: each is of the file at path. Check calls it from its
-// own goroutine.
+// FaultSink takes the faults that Check finds, each in the file at path. Check calls it from the
+// goroutine of its caller.
 type FaultSink interface {
 	AddFile(path, format string, args ...any)
 }
 
 // Check verifies the files that the store has in the folders, and changes nothing. p are the
-// store's positions. With live, a process has the files mapped: then their heads and slots change,
-// and only what stays is looked at. An error means that a folder could not be read.
+// store's positions. With live, a process has the files mapped: their heads and slots change then,
+// so only the constant parts are checked. An error means that a folder could not be read.
 //
 // A slot of [position, head) without its record is torn, not a fault, if a crash explains it. A
-// writer reserves the slot, stores three words, and the one with the checksum last; after a power
-// cut a page may be as it was earlier. So a torn slot
+// writer reserves the slot, stores three words, and then the word with the checksum; after a power
+// cut a page may have earlier content. So a torn slot
 //
 //   - has never been written: it is all zeros; or
 //   - holds the record of an earlier lap of the ring; or
-//   - was cut off in between: its last word is the earlier lap's. On the first lap that is zero;
-//     later it proves nothing, so at most maxCutWriters a ring are taken for that.
+//   - was cut off in between: its last word is that of the earlier lap. On the first lap that is
+//     zero; later it proves nothing, so at most maxCutWriters slots of a ring are accepted as cut
+//     off.
 //
-// Whatever else fails its checksum was once whole and has changed since: a fault. Heads prove
-// nothing either way: one that is behind its position was not written back when the power went.
+// Any other slot that fails its checksum was once whole and has changed since: a fault. Heads prove
+// nothing either way: a head below its position was not written back before the power cut.
 func (d *Folders) Check(p Positions, live bool, faults FaultSink) (Report, error) {
 	c := journalCheck{in: *d, p: p, live: live, faults: faults, paths: map[string]string{}}
 	err := c.in.each(c.list)
@@ -81,7 +82,7 @@ type journalCheck struct {
 	report    Report
 }
 
-// list notes the files of the store's epoch in dir, and counts those of others.
+// list notes the files of the store's epoch in dir, and counts those of other epochs.
 func (c *journalCheck) list(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,7 +102,7 @@ func (c *journalCheck) list(dir string) error {
 		index, indexErr := strconv.ParseUint(what, 10, 8)
 		switch {
 		case err != nil || indexErr != nil && what != dictionarySuffix:
-			c.faults.AddFile(path, "no file of a journal has such a name")
+			c.faults.AddFile(path, "this is not the name of a journal file")
 		case epoch != c.p.Epoch:
 			c.noteOther(path, epoch)
 		case indexErr == nil && index >= uint64(len(c.p.Rings)):
@@ -113,8 +114,8 @@ func (c *journalCheck) list(dir string) error {
 	return nil
 }
 
-// noteOther counts a file of another epoch. One that is later than the store's, and of the same
-// history, has hits that will never be in the store.
+// noteOther counts a file of another epoch. If its epoch is later than the store's, and of the same
+// history, its hits will never be in the store.
 func (c *journalCheck) noteOther(path string, epoch uint64) {
 	c.report.Old++
 	if sameHistory(epoch, c.p.Epoch) && epoch > c.p.Epoch {
@@ -146,7 +147,8 @@ func (c *journalCheck) readNames() *Referrers {
 	return names
 }
 
-// absent: a start that was cut off before it had made all files leaves an epoch without hits.
+// absent reports a missing file. It is not a fault in an epoch without hits: a start that is
+// interrupted before it has made all files leaves one.
 func (c *journalCheck) absent(path string) {
 	switch {
 	case c.live:
@@ -182,7 +184,7 @@ func (c *journalCheck) checkRing(index int) {
 	}
 }
 
-// readRing checks header, size and slots. What it returns is a fault.
+// readRing checks header, size and slots. Its error is a fault.
 func (c *journalCheck) readRing(f *os.File, index int) error {
 	header := make([]byte, ringHeaderBytes)
 	n, err := io.ReadFull(f, header)
@@ -222,7 +224,7 @@ func (c *journalCheck) readRing(f *os.File, index int) error {
 	return cmp.Or(s.read(f, c.names), c.add(&s))
 }
 
-// add adds what the slots of a ring are to the report.
+// add adds the counts of a ring's slots to the report, and returns their fault, if any.
 func (c *journalCheck) add(s *slotCheck) error {
 	c.report.Waiting += s.waiting
 	c.report.Torn += s.torn + s.cut
@@ -238,8 +240,8 @@ func (c *journalCheck) add(s *slotCheck) error {
 	return nil
 }
 
-// slotCheck reads the slots of a ring in the order of the file, so that any ring takes little
-// memory.
+// slotCheck reads the slots of a ring in the order of the file, so that a ring of any size takes
+// little memory.
 type slotCheck struct {
 	epoch, size, position, head uint64
 
@@ -263,8 +265,8 @@ func (s *slotCheck) read(f io.Reader, names *Referrers) error {
 	return nil
 }
 
-// slot checks one slot. It holds, of the sequence numbers that are its own, one of [position,
-// position + size), or, if the store stalled, one of [head − size, head).
+// slot checks one slot. Of the sequence numbers that map to it, the slot has the one in [position,
+// position + size) or, if the store stalled, the one in [head − size, head).
 func (s *slotCheck) slot(slot uint64, w *Words, names *Referrers) {
 	seq := s.position + (slot-s.position)&(s.size-1)
 	if s.head > s.position+s.size {
@@ -293,8 +295,8 @@ func (s *slotCheck) slot(slot uint64, w *Words, names *Referrers) {
 	}
 }
 
-// maxEarlierLaps bounds how far back a record is looked for: a page that was not written back is
-// seconds old.
+// maxEarlierLaps bounds how many laps back a record is searched for: a page that was not written
+// back is seconds old.
 const maxEarlierLaps = 16
 
 func (s *slotCheck) onEarlierLap(seq uint64, holds func(seq uint64) bool) bool {

@@ -46,7 +46,7 @@ func leftJournal(t *testing.T) (dir string, p Positions) {
 	return dir, Positions{Epoch: checkedEpoch, Rings: []uint64{2 * checkedSlots, 40, 0, 0}}
 }
 
-// foundFaults gathers faults, each as a line.
+// foundFaults collects faults, one a line.
 type foundFaults string
 
 func (f *foundFaults) AddFile(path, format string, args ...any) {
@@ -63,7 +63,7 @@ func checkLeft(t *testing.T, dir string, p Positions) (Report, string) {
 	return report, string(found)
 }
 
-// change changes a file of the journal.
+// change applies change to the content of a journal file.
 func change(t *testing.T, dir, name string, change func(b []byte) []byte) {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -81,7 +81,7 @@ func slotAt(file []byte, slot int) []byte {
 	return file[ringHeaderBytes+slot*recordWords*8:][:recordWords*8]
 }
 
-func TestWhatACrashLeavesIsCountedAndNotAFault(t *testing.T) {
+func TestSlotsTornByACrashAreCountedButAreNotFaults(t *testing.T) {
 	ring0, ring1 := ringName(checkedID, checkedEpoch, 0), ringName(checkedID, checkedEpoch, 1)
 	healthy := Report{Files: 3, Waiting: 110, Referrers: 1}
 	torn := func(waiting, torn uint64) Report {
@@ -94,8 +94,8 @@ func TestWhatACrashLeavesIsCountedAndNotAFault(t *testing.T) {
 		change func(b []byte) []byte
 		want   Report
 	}{
-		"nothing": {ring0, func(b []byte) []byte { return b }, healthy},
-		"a page that was not written back, of an earlier lap": {ring0, func(b []byte) []byte {
+		"no damage": {ring0, func(b []byte) []byte { return b }, healthy},
+		"a page of an earlier lap that was not written back": {ring0, func(b []byte) []byte {
 			for slot := range 20 {
 				w := record(uint64(slot)).words()
 				w[3] |= uint64(checksum(&w, checkedEpoch, uint64(checkedSlots+slot))) << 32
@@ -133,7 +133,7 @@ func TestWhatACrashLeavesIsCountedAndNotAFault(t *testing.T) {
 	}
 }
 
-func TestAStartThatWasCutOffIsNotAFault(t *testing.T) {
+func TestAnInterruptedStartIsNotAFaultOfTheJournal(t *testing.T) {
 	dir, p := leftJournal(t)
 	p.Rings = []uint64{0, 0, 0, 0}
 	ring1 := ringName(checkedID, checkedEpoch, 1)
@@ -167,15 +167,15 @@ func TestEachFaultOfAJournalIsFound(t *testing.T) {
 		change func(b []byte) []byte
 		want   string
 	}{
-		"a header with a flipped bit":      {ring0, flip(35), "damaged header"},
-		"a magic with a flipped bit":       {ring0, flip(0), "not a journal file"},
-		"a truncated ring":                 {ring0, func(b []byte) []byte { return b[:len(b)-1] }, "truncated"},
-		"a ring that ends in its header":   {ring0, func(b []byte) []byte { return b[:80] }, "not a journal file"},
-		"a ring of another epoch":          {ring0, header(func(h *ringHeader) { h.epoch++ }), "not a journal file"},
-		"a ring of another store":          {ring0, header(func(h *ringHeader) { h.storeID[9]++ }), "not a journal file"},
-		"another ring":                     {ring0, header(func(h *ringHeader) { h.index = 1 }), "not a journal file"},
-		"a ring of another number of them": {ring0, header(func(h *ringHeader) { h.rings = 8 }), "not a journal file"},
-		"a record with a flipped bit":      {ring1, flip(ringHeaderBytes + 45*32 + 3), "1 record was whole and is damaged, the first with sequence number 45"},
+		"a header with a flipped bit":    {ring0, flip(35), "damaged header"},
+		"a magic with a flipped bit":     {ring0, flip(0), "not a journal file"},
+		"a truncated ring":               {ring0, func(b []byte) []byte { return b[:len(b)-1] }, "truncated"},
+		"a ring that ends in its header": {ring0, func(b []byte) []byte { return b[:80] }, "not a journal file"},
+		"a ring of another epoch":        {ring0, header(func(h *ringHeader) { h.epoch++ }), "not a journal file"},
+		"a ring of another store":        {ring0, header(func(h *ringHeader) { h.storeID[9]++ }), "not a journal file"},
+		"another ring":                   {ring0, header(func(h *ringHeader) { h.index = 1 }), "not a journal file"},
+		"a ring of another ring count":   {ring0, header(func(h *ringHeader) { h.rings = 8 }), "not a journal file"},
+		"a record with a flipped bit":    {ring1, flip(ringHeaderBytes + 45*32 + 3), "1 record was whole and is damaged, the first with sequence number 45"},
 		"more torn slots than writers": {ring0, func(b []byte) []byte {
 			for slot := range maxCutWriters + 1 {
 				slotAt(b, slot)[0]++
@@ -185,11 +185,11 @@ func TestEachFaultOfAJournalIsFound(t *testing.T) {
 		"a damaged head":                {ring0, flip(ringHeadOffset + 5), "slots fail their checksum"},
 		"a dictionary of another store": {dictionary, flip(20), "not the dictionary"},
 		"a truncated dictionary":        {dictionary, func(b []byte) []byte { return b[:1000] }, "EOF"},
-		"a file with a name of no use":  {ring0 + "x", nil, "no file of a journal has such a name"},
+		"a file with a foreign name":    {ring0 + "x", nil, "this is not the name of a journal file"},
 		"a ring too many":               {ringName(checkedID, checkedEpoch, 4), nil, "the store knows 4 rings only"},
 		"a ring of a later epoch":       {ringName(checkedID, checkedEpoch+1, 0), nil, "has only come to 5"},
 		"a missing ring":                {ring0, func([]byte) []byte { return nil }, "it is missing"},
-		"a missing dictionary of names": {dictionary, func([]byte) []byte { return nil }, "it is missing"},
+		"a missing dictionary":          {dictionary, func([]byte) []byte { return nil }, "it is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, p := leftJournal(t)
@@ -209,8 +209,7 @@ func TestEachFaultOfAJournalIsFound(t *testing.T) {
 	}
 }
 
-// header returns a change that rewrites the constant part of a header, with a checksum that is
-// right.
+// header returns a change that rewrites the constant part of a header, with the right checksum.
 func header(edit func(*ringHeader)) func([]byte) []byte {
 	return func(b []byte) []byte {
 		h := ringHeader{storeID: checkedID, epoch: checkedEpoch, rings: 4, records: checkedSlots}

@@ -11,23 +11,23 @@ import (
 	"syscall"
 )
 
-// Folders are where the files of a store's journal are: rings and dictionary in one, standby rings
-// in the other.
+// Folders are the two folders of a store's journal: one for rings and dictionary, one for standby
+// rings.
 type Folders struct {
 	storeID [16]byte
 	rings   string
-	standby string // in memory; "" or not there: standby rings are in the memory of the process
-	of      string // whose the latter says it is
+	standby string // in memory; "" or missing: standby rings are in the memory of the process
+	of      string // the owner that the standby folder's note names
 }
 
-// NewFolders returns the folders of a store's journal: dir, and one of the store's own in
-// standbyDir, which is in memory ("" : there is none). That one says whose it is by of. It touches
-// neither.
+// NewFolders returns the folders of a store's journal: dir, and a folder of the store in
+// standbyDir, which is in memory ("": there is none). A note in the latter names its owner: of, the
+// path of the data folder. NewFolders touches neither folder.
 func NewFolders(storeID [16]byte, dir, standbyDir, of string) Folders {
 	return Folders{storeID, dir, standbyFolder(standbyDir, storeID), of}
 }
 
-// standbyFolder is a store's own folder in dir, which may be one that anybody can write to.
+// standbyFolder returns the path of a store's folder in dir. Anybody may be able to write to dir.
 func standbyFolder(dir string, storeID [16]byte) string {
 	if dir == "" {
 		return ""
@@ -35,8 +35,8 @@ func standbyFolder(dir string, storeID [16]byte) string {
 	return filepath.Join(dir, fmt.Sprintf("%s%x", standbyPrefix, storeID[:standbyIDBytes]))
 }
 
-// ring returns the path of ring i of n. The second half are standby rings, but for a journal of a
-// version that had none; the path of one that can have no file is "".
+// ring returns the path of ring i of n. The second half are standby rings, except in a journal of a
+// version that had none. The path of a ring that cannot have a file is "".
 func (d *Folders) ring(epoch uint64, i, n int) string {
 	name := ringName(d.storeID, epoch, i)
 	path := filepath.Join(d.rings, name)
@@ -54,10 +54,10 @@ func (d *Folders) ring(epoch uint64, i, n int) string {
 
 func (d *Folders) hasStandby() bool { return d.standby != "" && private(d.standby) == nil }
 
-// isStandby reports whether ring i of n is a standby ring. Its file is gone if the power is.
+// isStandby reports whether ring i of n is a standby ring. A power cut loses its file.
 func isStandby(i, n int) bool { return i >= n/2 }
 
-// each calls do for the folders that may have files of the journal.
+// each calls do for each folder that may have files of the journal.
 func (d *Folders) each(do func(dir string) error) error {
 	err := do(d.rings)
 	if d.hasStandby() {
@@ -71,27 +71,27 @@ func (d *Folders) dictionary(epoch uint64) string {
 	return filepath.Join(d.rings, referrersName(d.storeID, epoch))
 }
 
-// HasDictionary reports whether the dictionary of an epoch is there. It is the last file of an
-// epoch to be made.
+// HasDictionary reports whether the dictionary of an epoch exists. It is the last file of an epoch
+// to be made.
 func (d *Folders) HasDictionary(epoch uint64) bool {
 	_, err := os.Lstat(d.dictionary(epoch))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// removeEpochs deletes the store's files of those epochs. An error that is ErrInUse is of a file
-// that stays.
+// removeEpochs deletes the store's files of the epochs that which accepts. An error that is
+// ErrInUse means that a file was kept.
 func (d *Folders) removeEpochs(which func(epoch uint64) bool) error {
 	return d.each(func(dir string) error { return removeIn(dir, d.storeID, which) })
 }
 
-// RemoveBefore deletes the store's files of the epochs before one, of the same history: their
-// content is in the store.
+// RemoveBefore deletes the store's files of earlier epochs of the same history: their content is in
+// the store.
 func (d *Folders) RemoveBefore(epoch uint64) error {
 	return d.removeEpochs(func(n uint64) bool { return n < epoch && sameHistory(n, epoch) })
 }
 
-// RemoveStandby deletes the standby rings of an epoch. Those of others may be all that a killed
-// server has left.
+// RemoveStandby deletes the standby rings of one epoch. Those of other epochs may have the only
+// copy of hits that a killed server took.
 func (d *Folders) RemoveStandby(epoch uint64) error {
 	if !d.hasStandby() {
 		return nil
@@ -100,7 +100,7 @@ func (d *Folders) RemoveStandby(epoch uint64) error {
 	return errors.Join(err, removeStandbyFolder(d.standby))
 }
 
-// removeIn deletes the files of those epochs in one folder.
+// removeIn deletes the store's files of the epochs that which accepts, in one folder.
 func removeIn(dir string, storeID [16]byte, which func(epoch uint64) bool) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,8 +121,9 @@ func removeIn(dir string, storeID [16]byte, which func(epoch uint64) bool) error
 	return errors.Join(errs...)
 }
 
-// Foreign returns why a folder of standby rings cannot be read, if it is another user's who may
-// have run this store: the owner of its journal, or root. What strangers put there is nobody's.
+// Foreign returns an error if the folder of standby rings cannot be read because it belongs to
+// another user that may have run this store: the owner of its journal, or root. A folder of any
+// other user is ignored, because a stranger may have put it there.
 func (d *Folders) Foreign() error {
 	if d.standby == "" {
 		return nil
@@ -137,7 +138,7 @@ func (d *Folders) Foreign() error {
 	return &fs.PathError{Op: "open", Path: d.standby, Err: fs.ErrPermission}
 }
 
-// owner returns the number of the user who owns a file, -1 if that is not known.
+// owner returns the user id of a file's owner, -1 if it is not known.
 func owner(info fs.FileInfo) int {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(stat.Uid)
@@ -145,8 +146,8 @@ func owner(info fs.FileInfo) int {
 	return -1
 }
 
-// makePrivate makes a folder for this user alone, if it is not there. One of somebody else, or open
-// to others, is an error.
+// makePrivate makes a folder for this user alone, if it does not exist. A folder that another user
+// owns or can open is an error.
 func makePrivate(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err

@@ -8,19 +8,19 @@ import (
 	"syscall"
 )
 
-// Files of a journal are locked (flock) by the process that has made them, until it closes them or
-// its process ends. The lock on a data folder does not do: a copy of the folder, made while a
-// server runs, names the same files, and two copies of a store may have one journal folder. Whoever
-// finds a file locked neither replays, nor replaces, nor removes it. A file system without such
-// locks protects from none of this, and the journal works there all the same.
+// The process that makes the files of a journal locks them (flock) until it closes them or ends.
+// The lock on the data folder is not enough: a copy of the folder, made while a server runs, names
+// the same files, and two copies of a store may share one journal folder. A process that finds a
+// file locked does not replay, replace or remove it. On a file system without such locks there is
+// no protection from this, but the journal works there, too.
 
-// ErrInUse says that a living process, of another copy of the store, writes to a file.
+// ErrInUse says that a running process, of another copy of the store, writes to a file.
 var ErrInUse = errors.New("in use by a running server on another copy of this store")
 
 // lockJournalFile takes the lock of a file that is about to be written.
 func lockJournalFile(f *os.File) error { return flock(f, syscall.LOCK_EX) }
 
-// flock takes a lock without waiting. Only that somebody else has it is an error.
+// flock takes a lock without waiting. It is an error only if another process has the lock.
 func flock(f *os.File, how int) error {
 	if err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
 		return fmt.Errorf("%s: %w", f.Name(), ErrInUse)
@@ -28,11 +28,11 @@ func flock(f *os.File, how int) error {
 	return nil
 }
 
-// unlockJournalFile gives the lock back. Closing the file does not, as long as it is mapped.
+// unlockJournalFile releases the lock. Closing the file does not, as long as it is mapped.
 func unlockJournalFile(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
-// checkUnused returns ErrInUse if the file is locked, or why it could not be opened. A shared lock
-// is enough to see that, and can be had of a file that may only be read.
+// checkUnused returns ErrInUse if the file is locked, or the error of opening it. It tries a shared
+// lock, which is enough to see that and can be taken on a file that is only readable.
 func checkUnused(path string) error {
 	f, err := openOld(path)
 	if err != nil {
@@ -41,8 +41,8 @@ func checkUnused(path string) error {
 	return errors.Join(flock(f, syscall.LOCK_SH), f.Close())
 }
 
-// InUse returns ErrInUse if any file of p's epoch is locked. Files that cannot be opened are
-// Replay's to report.
+// InUse returns ErrInUse if any file of p's epoch is locked. It ignores files that cannot be
+// opened: Replay reports them.
 func (d *Folders) InUse(p Positions) error {
 	paths := []string{d.dictionary(p.Epoch)}
 	for i := range p.Rings {
@@ -56,9 +56,9 @@ func (d *Folders) InUse(p Positions) error {
 	return nil
 }
 
-// Readable returns the error of opening a file of p's epoch that an operator can mend: it may not
-// be read, or too many files are open. Anything else that is wrong with a file is Replay's to
-// report.
+// Readable returns an error if a file of p's epoch cannot be opened for a reason that an operator
+// can remove: missing permission, or too many open files. It ignores anything else that is wrong
+// with a file: Replay reports that.
 func (d *Folders) Readable(p Positions) error {
 	for i := range p.Rings {
 		f, err := openOld(d.ring(p.Epoch, i, len(p.Rings)))
@@ -72,8 +72,8 @@ func (d *Folders) Readable(p Positions) error {
 	return nil
 }
 
-// removeUnused removes a file of a journal, unless it is in use, or not to be opened: then nobody
-// can tell.
+// removeUnused removes a file of a journal, unless it is in use, or cannot be opened for want of
+// permission: then it may be in use.
 func removeUnused(path string) error {
 	if err := checkUnused(path); errors.Is(err, ErrInUse) || errors.Is(err, fs.ErrPermission) {
 		return err

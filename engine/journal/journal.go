@@ -12,7 +12,7 @@ import (
 
 // Limits of a journal's rings.
 const (
-	MaxRings       = 1 << ringHashBits // of the disk; there are as many standby rings
+	MaxRings       = 1 << ringHashBits // on the disk; there is a standby ring for each
 	MinRingRecords = 1 << 8
 	MaxRingRecords = 1 << 26
 )
@@ -20,20 +20,21 @@ const (
 // ErrNoMapping is in the error of Create if the file system cannot map files.
 var ErrNoMapping = mmap.ErrNoMapping
 
-// Positions says up to where each ring of an epoch is contained in the store.
+// Positions says up to which sequence number the store contains each ring of an epoch.
 type Positions struct {
 	Epoch uint64   // of the journal's files; 0: there is no journal yet
 	Rings []uint64 // per ring: records with sequence numbers below it are in the store; empty: the epoch has no rings
 }
 
-// Journal is the files of one epoch: the set of rings that hits are recorded in, and the dictionary
-// of referrers. Writers, one reader, the keeper and whoever looks at figures may use it at once.
+// Journal is the files of one epoch: the rings in which hits are recorded, and the dictionary of
+// referrers. Any number of writers, one reader, the keeper and readers of figures may use it at
+// once.
 type Journal struct {
-	Rings     []*Ring    // first those of the disk, a power of two, then as many standby rings
+	Rings     []*Ring    // first those on the disk, a power of two, then the same number of standby rings
 	Referrers *Referrers // the dictionary
 
 	in     Folders
-	tables [2]ringTable              // of the rings of the disk, and of the standby rings
+	tables [2]ringTable              // of the rings on the disk, and of the standby rings
 	active atomic.Pointer[ringTable] // the table whose rings hits go to
 }
 
@@ -46,20 +47,20 @@ func (j *Journal) RingOf(linkID uint64) *Ring {
 	return j.active.Load()[linkID*0x9e3779b97f4a7c15>>(64-ringHashBits)]
 }
 
-// standbyShare is by how much a standby ring is smaller.
+// A standby ring has 1/standbyShare of the records of a ring on the disk.
 const standbyShare = 8
 
 // Spec says what Create makes.
 type Spec struct {
 	Epoch   uint64
-	Rings   int              // of the disk: a power of two up to MaxRings
+	Rings   int              // on the disk: a power of two up to MaxRings
 	Records int              // of each: a power of two from MinRingRecords to MaxRingRecords
 	Now     func() time.Time // of the dictionary
 	Disk    Disk             // for tests
 }
 
-// Create makes the files of an epoch, all or none: the rings, as many standby rings, and the
-// dictionary last. Files are written full and synced, so it takes as long as the disk does. If
+// Create makes the files of an epoch, all or none: the rings, the same number of standby rings, and
+// the dictionary last. It fills and syncs the files, so it takes as long as the disk does. If
 // standby rings cannot have files, standbyErr says why, and they are in the memory of the process.
 func Create(in Folders, n Spec) (j *Journal, standbyErr, err error) {
 	if j, standbyErr, err = createAllRings(in, n); err == nil {
@@ -74,7 +75,7 @@ func Create(in Folders, n Spec) (j *Journal, standbyErr, err error) {
 	return j, standbyErr, nil
 }
 
-// createAllRings makes the rings of an epoch, and a journal without a dictionary.
+// createAllRings makes the rings of an epoch, and returns a journal without a dictionary.
 func createAllRings(in Folders, n Spec) (j *Journal, standbyErr, err error) {
 	j = &Journal{in: in}
 	h := ringHeader{storeID: in.storeID, epoch: n.Epoch, rings: 2 * uint32(n.Rings), records: uint32(n.Records)}
@@ -91,8 +92,8 @@ func createAllRings(in Folders, n Spec) (j *Journal, standbyErr, err error) {
 	return j, standbyErr, nil
 }
 
-// createStandbyRings makes n rings from h.index on: with files in memory, or, if standbyErr says
-// why not, without.
+// createStandbyRings makes n rings from h.index on. They have files in memory; if that fails,
+// standbyErr says why, and they have none.
 func createStandbyRings(in Folders, d *Disk, h ringHeader, n int) (standby []*Ring, standbyErr error) {
 	if standbyErr = errors.New("no folder in memory"); in.standby != "" {
 		standbyErr = makePrivate(in.standby)
@@ -109,7 +110,7 @@ func createStandbyRings(in Folders, d *Disk, h ringHeader, n int) (standby []*Ri
 	return standby, standbyErr
 }
 
-// createRings makes the files of n rings from h.index on, or none.
+// createRings makes n rings and their files, from h.index on, or none.
 func createRings(d *Disk, dir string, h ringHeader, n int) ([]*Ring, error) {
 	var rings []*Ring
 	for range n {
@@ -126,7 +127,8 @@ func createRings(d *Disk, dir string, h ringHeader, n int) ([]*Ring, error) {
 	return rings, nil
 }
 
-// FileBytes returns how much the files of such a journal take on the disk, standby rings left out.
+// FileBytes returns the bytes that the files of such a journal take on the disk, without standby
+// rings.
 func FileBytes(rings, records int) int64 {
 	h := ringHeader{records: uint32(records)}
 	return int64(rings)*h.fileBytes() + dictionaryBytes
@@ -135,8 +137,8 @@ func FileBytes(rings, records int) int64 {
 // disk returns the rings that are not standby rings.
 func (j *Journal) disk() []*Ring { return j.Rings[:len(j.Rings)/2] }
 
-// UseStandby has hits go to the standby rings, or to those of the disk. A writer that has picked
-// its ring goes on in that one.
+// UseStandby sends hits to the standby rings, or to those on the disk. A writer that has already
+// picked its ring uses that one.
 func (j *Journal) UseStandby(standby bool) {
 	if standby {
 		j.active.Store(&j.tables[1])
@@ -148,15 +150,15 @@ func (j *Journal) UseStandby(standby bool) {
 // OnStandby reports whether hits go to the standby rings.
 func (j *Journal) OnStandby() bool { return j.active.Load() == &j.tables[1] }
 
-// LookAgain has writers look again, after they have reserved a slot, at what they knew of a link
-// (Ring.LookAgain): for a number of calls of CountDown.
+// LookAgain makes writers check again, after they have reserved a slot, what they knew of a link
+// (Ring.LookAgain), until CountDown was called turns times.
 func (j *Journal) LookAgain(turns int32) {
 	for _, r := range j.Rings {
 		r.lookAgain.Store(turns)
 	}
 }
 
-// CountDown counts down for how long writers look again. One goroutine at a time may call it.
+// CountDown counts one of the turns that LookAgain set. One goroutine at a time may call it.
 func (j *Journal) CountDown() {
 	for _, r := range j.Rings {
 		if r.lookAgain.Load() > 0 {
@@ -165,8 +167,8 @@ func (j *Journal) CountDown() {
 	}
 }
 
-// Close closes the files and gives their locks back. What a late writer still appends lands in its
-// file and is replayed at the next start.
+// Close closes the files and releases their locks. A record that a late writer still appends is in
+// its file and is replayed at the next start.
 func (j *Journal) Close() error {
 	var errs []error
 	for _, r := range j.Rings {
@@ -178,7 +180,7 @@ func (j *Journal) Close() error {
 	return errors.Join(errs...)
 }
 
-// Heads returns the head of each ring: every hit that was answered before is below.
+// Heads returns the head of each ring. Every hit that was answered before the call is below.
 func (j *Journal) Heads() []uint64 {
 	heads := make([]uint64, len(j.Rings))
 	for i, r := range j.Rings {
@@ -197,8 +199,9 @@ func (j *Journal) CommittedTo(heads []uint64) bool {
 	return true
 }
 
-// AtRisk returns how many records only the journal has, and how many not even that would have after
-// a crash: they are in the memory of this process, or were overwritten before they were durable.
+// AtRisk returns how many records only the journal has, and how many not even the journal would
+// have after a crash: those are in the memory of this process, or were overwritten before they were
+// durable.
 func (j *Journal) AtRisk() (inJournal, unprotected uint64) {
 	for _, r := range j.Rings {
 		head, committed, lost := r.head.Load(), r.committed.Load(), r.unprotected()
@@ -216,7 +219,7 @@ func (j *Journal) FillRatio() (fullest float64) {
 	return fullest
 }
 
-// SizeBytes returns what the rings of the disk take.
+// SizeBytes returns the bytes that the files of the rings on the disk take.
 func (j *Journal) SizeBytes() (sizeBytes uint64) {
 	for _, r := range j.disk() {
 		sizeBytes += uint64(len(r.mapping))

@@ -13,69 +13,71 @@ import (
 
 // Redirects go on while the disk of the journal does not answer.
 //
-// A hit stores into a page of a mapped file. The first store since the kernel has written that page
+// A hit stores into a page of a mapped file. The first store after the kernel has written that page
 // back faults into the file system, which may have to wait for the disk. The thread then hangs in
-// the kernel with the processor that Go's scheduler gave it, no collection of garbage comes to its
-// end, and the process answers nobody. So the keeper, a goroutine, makes the pages writable that
-// hits come to next. Before, it asks the file system by a system call that waits for whatever such
-// a fault would wait for, and in which a thread holds up nobody. While there is no answer, hits go
-// to standby rings, as many as there are others. Their files are in memory (NewFolders), so that
-// they outlive the process, and in all else they are like the others. Without such a folder they
-// are in the memory of the process: a kill loses what was not flushed (Journal.AtRisk counts it),
-// and no replay sees it.
+// the kernel and keeps its processor of Go's scheduler, so no garbage collection can finish, and
+// the process answers nobody. So the keeper, a goroutine, makes the pages writable that hits will
+// reach next. First it asks the file system, by a system call that waits for whatever such a fault
+// would wait for, but in which a thread blocks no other. While there is no answer, hits go to the
+// standby rings, one for each ring on the disk. Their files are in memory (NewFolders), so that
+// they outlive the process; in all else they are like the others. Without such a folder they are in
+// the memory of the process: a kill loses the records that were not flushed (Journal.AtRisk counts
+// them), and no replay sees them.
 //
-// What is left is the time from the disk's last answer to the switch, at most keepInterval and
-// answerWithin (after a minute without hits idleInterval and answerWithin). In it the kernel must
-// not write back what hits store into, which it does every 30 s, nor may more new referrers come
-// than their pages are kept for. A freeze of the file system begins with just that, so it holds up
-// redirects all the same. Only a journal in memory (a tmpfs) has no such moment.
+// One gap is left: the time from the disk's last answer to the switch, at most keepInterval and
+// answerWithin (after a minute without hits, idleInterval and answerWithin). Redirects go on in
+// that time only if the kernel does not write back the pages that hits store into, which it does
+// every 30 s, and if no more new referrers come than fit into the pages kept for them. A freeze of
+// the file system begins with such a write-back, so it does delay redirects. Only a journal in
+// memory (a tmpfs) has no such gap.
 const (
-	// keepInterval is how often pages are made writable, while there are hits. Without any for
-	// idleAfter it is idleInterval, since each time costs the disk some pages.
+	// keepInterval is how often pages are made writable while there are hits. After idleAfter without
+	// hits it is idleInterval, because each time makes the disk write some pages.
 	keepInterval = 250 * time.Millisecond
 	idleAfter    = time.Minute
 	idleInterval = 10 * time.Second
 
-	// keepHurry is how long the keeper may wait for a file if hits are about to come to pages that
-	// it has not made writable.
+	// keepHurry is how long the keeper may wait for a file when hits are about to reach pages that it
+	// has not made writable.
 	keepHurry = 200 * time.Millisecond
 
-	// A ring's pages are kept writable for eight times the records that have come since the last
-	// time, within these bounds.
+	// The pages of a ring are kept writable for eight times the records that came since the last time,
+	// within these bounds.
 	minKeptRecords = 64
 	maxKeptRecords = 1 << 13 // 256 KiB a ring: eight of them are 0.3 s of 200,000 hits/s
 )
 
-// answerWithin is how long the keeper waits for a file before hits go to the standby rings.
+// answerWithin is how long the keeper waits for a file before it sends hits to the standby rings.
 const answerWithin = time.Second
 
-// Keeper keeps pages of a journal's files writable, and has hits go to the standby rings while the
+// Keeper keeps pages of a journal's files writable, and sends hits to the standby rings while the
 // disk does not answer.
 type Keeper struct {
-	// Ask returns once the file system takes a write to a journal file. Tests replace it, before
+	// Ask returns once the file system has accepted a write to a journal file. Tests replace it before
 	// Run.
 	Ask func(*os.File) error
 
 	journal  *Journal
 	log      *slog.Logger
 	answered func()
-	kick     chan struct{} // hits come to the end of what is kept
+	kick     chan struct{} // hits are near the end of the pages that are kept writable
 
 	mu struct {
 		sync.Mutex
-		since        time.Time // when the wait for a file began; zero: there is none
+		since        time.Time // when the wait for a file began; zero: the keeper does not wait
 		standbySince time.Time // zero: hits go to the files
 	}
 }
 
-// NewKeeper returns the keeper of a journal. answered is called each time that hits go to the files
-// again: what the standby rings have should then be in the store soon. It must not block.
+// NewKeeper returns the keeper of a journal. It calls answered each time that hits go to the files
+// again, because the records of the standby rings should then be in the store soon. answered must
+// not block.
 func NewKeeper(j *Journal, log *slog.Logger, answered func()) *Keeper {
 	return &Keeper{Ask: askFile, journal: j, log: log, answered: answered, kick: make(chan struct{}, 1)}
 }
 
 // Run keeps pages writable until ctx is done. It may hang in a system call for as long as the disk
-// does.
+// hangs.
 func (k *Keeper) Run(ctx context.Context) {
 	var moved time.Time
 	for {
@@ -106,7 +108,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// keep makes the pages of each file writable that will be stored into next. moved reports whether
+// keep makes those pages of each file writable that will be stored into next. moved reports whether
 // there were hits since the last time.
 func (k *Keeper) keep() (moved bool, err error) {
 	for _, r := range k.journal.disk() {
@@ -120,8 +122,8 @@ func (k *Keeper) keep() (moved bool, err error) {
 	return moved, err
 }
 
-// timed lets keep make pages of f writable if the file system answers, and lets Watch know how long
-// that takes.
+// timed calls keep, which makes pages of f writable, once the file system answers, and tells Watch
+// since when it waits for that.
 func (k *Keeper) timed(f *os.File, keep func() (bool, error)) (bool, error) {
 	mark := func(at time.Time) {
 		k.mu.Lock()
@@ -136,9 +138,9 @@ func (k *Keeper) timed(f *os.File, keep func() (bool, error)) (bool, error) {
 	return keep()
 }
 
-// Watch has hits go to the standby rings if Run waits for a file for too long, and wakes it if hits
-// are faster than it thought. It does not wait for the disk, but logging may; it is to be called
-// every few milliseconds.
+// Watch sends hits to the standby rings if Run waits too long for a file, and wakes Run if hits
+// come faster than it expected. Call it every few milliseconds. It does not wait for the disk, but
+// its logging may.
 func (k *Keeper) Watch() {
 	short := false
 	for _, r := range k.journal.disk() {
@@ -159,7 +161,7 @@ func (k *Keeper) Watch() {
 func (k *Keeper) wake() {
 	select {
 	case k.kick <- struct{}{}:
-	default: // it was told already
+	default: // Run will wake anyway
 	}
 }
 
@@ -169,7 +171,7 @@ func (k *Keeper) failed(err error) {
 	k.toStandbyLocked(err)
 }
 
-// toStandbyLocked has hits go to the standby rings, and logs that once.
+// toStandbyLocked sends hits to the standby rings, and logs that once.
 func (k *Keeper) toStandbyLocked(why error) {
 	if !k.mu.standbySince.IsZero() {
 		return
@@ -184,7 +186,7 @@ func (k *Keeper) toStandbyLocked(why error) {
 	k.log.Warn("the disk of the hit journal does not answer; redirects go on", "folder", j.in.rings, "hits", hits, "cause", why)
 }
 
-// fromStandby has hits go to the files again, whose pages are writable.
+// fromStandby sends hits to the files again. Their pages must be writable.
 func (k *Keeper) fromStandby() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -197,8 +199,8 @@ func (k *Keeper) fromStandby() {
 	k.mu.standbySince = time.Time{}
 }
 
-// keep makes the pages writable that writers are at and come to next. came reports whether records
-// have, since the last time.
+// keep makes the pages writable that writers use now and next. came reports whether records came
+// since the last time.
 func (r *Ring) keep() (came bool, err error) {
 	head, from := r.head.Load(), r.keptFrom.Load()
 	ahead := min(max(8*(head-from), minKeptRecords), maxKeptRecords, r.size)
@@ -218,16 +220,16 @@ func (r *Ring) keep() (came bool, err error) {
 	return head != from, nil
 }
 
-// keptShort reports whether writers have come through more than half of what is kept writable.
+// keptShort reports whether writers have used more than half of the pages that are kept writable.
 func (r *Ring) keptShort() bool {
 	head, from, kept := r.head.Load(), r.keptFrom.Load(), r.kept.Load()
 	return 2*head > from+kept
 }
 
-// keep makes the pages of the dictionary writable that the next names stand in.
+// keep makes the pages of the dictionary writable that the next names are written to.
 func (r *Referrers) keep() (bool, error) { return false, mmap.MakeWritable(r.next()) }
 
-// next returns the text that the next names are written to.
+// next returns the part of the text that the next names are written to.
 func (r *Referrers) next() []byte {
 	const namesAhead = 4 * pageBytes
 	r.mu.Lock()
@@ -236,11 +238,11 @@ func (r *Referrers) next() []byte {
 	return h.text[h.used:min(h.used+namesAhead, len(h.text))]
 }
 
-// askOffset is where a journal file, ring or dictionary, has zeros that nobody reads: at the end of
-// its header's page.
+// askOffset is the offset of 8 bytes of zeros that nobody reads, in a ring as in a dictionary: they
+// end the page of the header.
 const askOffset = ringHeaderBytes - 8
 
-// askFile returns once the file system takes a write to a journal file.
+// askFile returns once the file system has accepted a write to a journal file.
 func askFile(f *os.File) error {
 	_, err := f.WriteAt(make([]byte, 8), askOffset)
 	return err

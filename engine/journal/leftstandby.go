@@ -12,26 +12,26 @@ import (
 	"time"
 )
 
-// Folders of standby rings that killed servers have left. The next start of the same store replays
-// and removes them. If there is none, since the data folder is gone, they would stay until the
-// machine stops; and a disk that is not mounted looks gone, too. So they are shown to an operator,
-// and removed only when asked for.
+// This file finds and removes folders of standby rings that killed servers have left. The next
+// start of the same store replays and removes its folder. If the data folder is gone, there is no
+// such start, and the folder would stay until the machine stops. But a disk that is not mounted
+// looks gone, too. So such folders are shown to an operator, and removed only on request.
 
-// standbyNote is the file in a folder of standby rings that says whose it is (of, as NewFolders
+// standbyNote is the file in a folder of standby rings that names its owner (of, as NewFolders
 // takes it).
 const standbyNote = "data-folder"
 
 // maxNoteBytes is Linux's PATH_MAX.
 const maxNoteBytes = 4096
 
-// A LeftStandby is what is left in a folder of standby rings.
+// A LeftStandby describes a folder of standby rings that a killed server has left.
 type LeftStandby struct {
 	Path    string
-	Of      string // of, as the last process that had it gave it to NewFolders; "": one of a version that wrote none
+	Of      string // of, as the last process that used the folder gave it to NewFolders; "": a version that did not write it
 	Bytes   int64
 	Begun   time.Time // when the last ring was made
-	Records uint64    // hits that the rings have, whether the store has them or not
-	Unread  int       // rings that cannot be read, and so may have hits
+	Records uint64    // hits in the rings, whether the store has them or not
+	Unread  int       // rings that cannot be read, so they may have hits
 }
 
 // Errors of RemoveStandby.
@@ -45,15 +45,16 @@ const (
 	standbyPrefix  = "shunt-"
 	standbyIDBytes = 8 // of the store id, in a folder's name
 
-	// maxStandbyFiles bounds the files of such a folder: those of 16 killed starts with all rings
-	// that there can be.
+	// maxStandbyFiles bounds the files of such a folder: those of 16 killed starts with the greatest
+	// number of rings.
 	maxStandbyFiles = 16 * 2 * MaxRings
 )
 
-// LeftStandbyFolders returns the folders of standby rings in dir that this user has, no process
-// uses, and of whose data folders wanted says so: limit at most, and how many more there may be.
+// LeftStandbyFolders returns the folders of standby rings in dir that this user owns, that no
+// process uses, and whose data folder wanted accepts. It returns at most limit folders, and how
+// many more there may be.
 func LeftStandbyFolders(dir string, limit int, wanted func(of string) bool) (left []LeftStandby, more int) {
-	paths, _ := filepath.Glob(filepath.Join(dir, standbyPrefix+"*")) // only a pattern can be wrong
+	paths, _ := filepath.Glob(filepath.Join(dir, standbyPrefix+"*")) // Glob fails only for a bad pattern
 	for _, path := range paths {
 		if dir == "" || !isStandbyName(filepath.Base(path)) || private(path) != nil || !wanted(readNote(path)) {
 			continue
@@ -62,8 +63,8 @@ func LeftStandbyFolders(dir string, limit int, wanted func(of string) bool) (lef
 			more++
 			continue
 		}
-		f, err := openLeft(dir, path, syscall.LOCK_SH) // a server that starts meanwhile must be able to see that nobody uses it
-		if err != nil {                                // in use, gone by now, or not what its name says
+		f, err := openLeft(dir, path, syscall.LOCK_SH) // shared: a server that starts meanwhile must see that nobody uses it
+		if err != nil {                                // in use, removed meanwhile, or not what its name says
 			continue
 		}
 		left = append(left, f.LeftStandby)
@@ -72,10 +73,10 @@ func LeftStandbyFolders(dir string, limit int, wanted func(of string) bool) (lef
 	return left, more
 }
 
-// RemoveStandby removes a folder of standby rings in dir, and nothing else: not one that is in use,
-// of another user or a link, nor one with other files in it. If it may have hits that no store has,
-// it is removed only with force. What the folder had, or has, is returned in either case. Errors:
-// ErrNotStandby, ErrStandbyInUse, ErrUnreplayed.
+// RemoveStandby removes a folder of standby rings in dir. It refuses a folder that is in use, one
+// of another user, a link, and a folder with other files in it. It removes a folder that may have
+// hits that no store has only with force. In either case it returns what the folder had, or has.
+// Errors: ErrNotStandby, ErrStandbyInUse, ErrUnreplayed.
 func RemoveStandby(dir, path string, force bool) (LeftStandby, error) {
 	f, err := openLeft(dir, path, syscall.LOCK_EX)
 	if err != nil {
@@ -93,7 +94,7 @@ func RemoveStandby(dir, path string, force bool) (LeftStandby, error) {
 	return f.LeftStandby, removeStandbyFolder(f.Path)
 }
 
-// removeStandbyFolder removes a folder that has no rings any more.
+// removeStandbyFolder removes a folder that has no more rings.
 func removeStandbyFolder(path string) error {
 	if entries, err := os.ReadDir(path); err == nil && len(entries) == 1 && entries[0].Name() == standbyNote {
 		if err := os.Remove(filepath.Join(path, standbyNote)); err != nil {
@@ -103,7 +104,7 @@ func removeStandbyFolder(path string) error {
 	return os.Remove(path)
 }
 
-// noteStandby writes down whose a folder of standby rings is.
+// noteStandby writes the note that names the owner of a folder of standby rings.
 func noteStandby(path, of string) error {
 	if of == "" {
 		return nil
@@ -111,10 +112,10 @@ func noteStandby(path, of string) error {
 	return os.WriteFile(filepath.Join(path, standbyNote), []byte(of+"\n"), 0o600)
 }
 
-// openedLeft is a folder whose rings are all locked by this process.
+// openedLeft is a folder whose rings this process has locked.
 type openedLeft struct {
 	LeftStandby
-	lock  int // how
+	lock  int // LOCK_SH or LOCK_EX
 	files []*os.File
 }
 
@@ -124,8 +125,8 @@ func (f *openedLeft) close() {
 	}
 }
 
-// openLeft looks at a folder in dir, and locks its rings. That it is this user's alone is checked
-// first, so what is in it is nobody else's.
+// openLeft inspects a folder in dir, and locks its rings. It first checks that the folder belongs
+// to this user alone, so its content is nobody else's.
 func openLeft(dir, path string, lock int) (*openedLeft, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -154,7 +155,7 @@ func openLeft(dir, path string, lock int) (*openedLeft, error) {
 	return f, nil
 }
 
-// isStandbyName reports whether a folder has the name of one of standby rings.
+// isStandbyName reports whether name is that of a folder of standby rings.
 func isStandbyName(name string) bool {
 	id, ok := strings.CutPrefix(name, standbyPrefix)
 	return ok && len(id) == 2*standbyIDBytes && isHex(id)
@@ -165,7 +166,7 @@ func isHex(text string) bool {
 	return err == nil && strings.ToLower(text) == text
 }
 
-// add looks at one file of the folder, and locks a ring.
+// add inspects one file of the folder. It locks a ring.
 func (f *openedLeft) add(entry os.DirEntry) error {
 	path := filepath.Join(f.Path, entry.Name())
 	epoch, index, ok := f.parseName(entry.Name())
@@ -186,7 +187,7 @@ func (f *openedLeft) add(entry os.DirEntry) error {
 	return f.look(file, epoch, index)
 }
 
-// readNote returns what noteStandby wrote; "": nothing.
+// readNote returns the owner that noteStandby wrote; "": it is not known.
 func readNote(path string) string {
 	file, err := openOld(filepath.Join(path, standbyNote))
 	if err != nil {
@@ -194,11 +195,11 @@ func readNote(path string) string {
 	}
 	defer file.Close()
 	text := make([]byte, maxNoteBytes)
-	n, _ := file.Read(text) // of an empty one nothing is known
+	n, _ := file.Read(text) // an empty note names nobody
 	return strings.Trim(string(text[:n]), "\n\x00")
 }
 
-// parseName takes the name of a ring apart.
+// parseName returns the epoch and the index in the name of a ring's file.
 func (f *openedLeft) parseName(name string) (epoch uint64, index uint32, ok bool) {
 	rest, ours := strings.CutPrefix(name, "ring-"+strings.TrimPrefix(filepath.Base(f.Path), standbyPrefix)+"-")
 	number, which, cut := strings.Cut(rest, "-")
@@ -207,7 +208,7 @@ func (f *openedLeft) parseName(name string) (epoch uint64, index uint32, ok bool
 	return epoch, uint32(i), ours && cut && err == nil && indexErr == nil && i < 2*MaxRings
 }
 
-// look counts the records of a ring. Which of them the store has, only the store could tell.
+// look counts the records of a ring, also those that the store has: only the store knows which.
 func (f *openedLeft) look(file *os.File, epoch uint64, index uint32) error {
 	info, err := file.Stat()
 	if err != nil {
@@ -225,7 +226,7 @@ func (f *openedLeft) look(file *os.File, epoch uint64, index uint32) error {
 	return nil
 }
 
-// count returns how many records a ring of any store has.
+// count returns how many records a ring has, of whatever store.
 func (r *oldRing) count(epoch uint64, index uint32) (records uint64, err error) {
 	b := make([]byte, ringHeaderBytes)
 	if _, err := r.file.ReadAt(b, 0); err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // leaveStandby leaves a folder of standby rings in dir, as a killed server does, with the given
-// number of hits in each of its two rings. open is called before the server ends.
+// number of hits in each of its two rings. It calls open before the server ends.
 func leaveStandby(t *testing.T, dir, of string, hits uint64, open func(path string)) (path string) {
 	t.Helper()
 	in := NewFolders(checkedID, t.TempDir(), dir, of)
@@ -41,12 +41,12 @@ func removeLeft(t *testing.T, dir, path string, force bool, want error) LeftStan
 	if _, err := os.Lstat(path); want == nil && !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%s is still there: %v", path, err)
 	} else if want != nil && err != nil {
-		t.Errorf("%s was refused, and is not there: %v", path, err)
+		t.Errorf("removing %s was refused, but it is gone: %v", path, err)
 	}
 	return left
 }
 
-func TestAFolderThatIsLeftEmptyOfHitsIsRemoved(t *testing.T) {
+func TestALeftFolderWithoutHitsIsRemoved(t *testing.T) {
 	dir := t.TempDir()
 	path := leaveStandby(t, dir, "/srv/gone", 0, nil)
 	left := removeLeft(t, dir, path, false, nil)
@@ -55,7 +55,7 @@ func TestAFolderThatIsLeftEmptyOfHitsIsRemoved(t *testing.T) {
 	}
 }
 
-func TestHitsThatAreLeftGoOnlyByForce(t *testing.T) {
+func TestALeftFolderWithHitsIsRemovedOnlyByForce(t *testing.T) {
 	dir := t.TempDir()
 	path := leaveStandby(t, dir, "/srv/gone", 5, nil)
 	if left := removeLeft(t, dir, path, false, ErrUnreplayed); left.Records != 10 {
@@ -66,12 +66,12 @@ func TestHitsThatAreLeftGoOnlyByForce(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadGoesOnlyByForce(t *testing.T) {
+func TestAnUnreadableLeftFolderIsRemovedOnlyByForce(t *testing.T) {
 	for name, spoil := range map[string]func([]byte) []byte{
-		"without a header":  func([]byte) []byte { return nil },
-		"with a torn one":   func(b []byte) []byte { return append(b[:40:40], make([]byte, len(b)-40)...) },
-		"of a newer format": func(b []byte) []byte { b[8]++; return b },
-		"cut off":           func(b []byte) []byte { return b[:len(b)-slotBytes] },
+		"without a header":   func([]byte) []byte { return nil },
+		"with a torn header": func(b []byte) []byte { return append(b[:40:40], make([]byte, len(b)-40)...) },
+		"of a newer format":  func(b []byte) []byte { b[8]++; return b },
+		"cut off":            func(b []byte) []byte { return b[:len(b)-slotBytes] },
 	} {
 		dir := t.TempDir()
 		path := leaveStandby(t, dir, "", 0, nil)
@@ -102,9 +102,9 @@ func TestAFolderInUseIsNotRemoved(t *testing.T) {
 	removeLeft(t, dir, path, false, nil)
 }
 
-func TestWhatNoServerHasLeftIsNotRemoved(t *testing.T) {
+func TestAFolderThatNoServerLeftIsNotRemoved(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, dir, path string) (asked string){
-		"with somebody's file": func(t *testing.T, _, path string) string {
+		"with a foreign file": func(t *testing.T, _, path string) string {
 			must(t, os.WriteFile(filepath.Join(path, "notes"), nil, 0o600))
 			return path
 		},
@@ -122,7 +122,7 @@ func TestWhatNoServerHasLeftIsNotRemoved(t *testing.T) {
 			must(t, os.Chmod(path, 0o750))
 			return path
 		},
-		"behind a link": func(t *testing.T, dir, path string) string {
+		"reached through a link": func(t *testing.T, dir, path string) string {
 			link := filepath.Join(dir, "shunt-0123456789abcdef")
 			must(t, os.Symlink(path, link))
 			return link
@@ -138,7 +138,7 @@ func TestWhatNoServerHasLeftIsNotRemoved(t *testing.T) {
 			must(t, os.Rename(path, moved))
 			return moved
 		},
-		"the whole of memory": func(_ *testing.T, dir, _ string) string { return dir },
+		"the parent folder itself": func(_ *testing.T, dir, _ string) string { return dir },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -168,7 +168,7 @@ func TestTheFolderOfAnotherUserIsNotTouched(t *testing.T) {
 	}
 }
 
-func TestFoldersThatAreLeftAreListedUpToALimit(t *testing.T) {
+func TestLeftFoldersAreListedUpToALimit(t *testing.T) {
 	dir := t.TempDir()
 	path := leaveStandby(t, dir, "/srv/gone", 3, nil)
 	for _, id := range []string{"0000000000000001", "0000000000000002", "ffffffffffffffff"} { // without rings

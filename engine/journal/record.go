@@ -5,10 +5,10 @@ import (
 	"shunt/engine/tally"
 )
 
-// Visit describes one redirect. What records it gets it in registers: the compiler keeps no struct
-// of more than four fields there, and amd64 has nine for all arguments.
+// Visit describes one redirect. It has few fields, so that it is passed in registers: the compiler
+// keeps structs of at most four fields there, and amd64 has nine registers for all arguments.
 type Visit struct {
-	Visitor uint64 // SipHash-2-4 of address and User-Agent under the store's key; 0 is as good as any
+	Visitor uint64 // SipHash-2-4 of address and User-Agent under the store's key; 0 is a valid value
 	NowMs   int64  // Unix ms, not before 1970
 	Class   tally.Class
 	tally.Values
@@ -32,7 +32,7 @@ const (
 	checksumShift = 32
 )
 
-// Words are the words of a record. The last one has its checksum once it is stored.
+// Words are the words of a record. The last word has the checksum only in a slot.
 type Words [recordWords]uint64
 
 // Record is a record decoded: one redirect.
@@ -42,30 +42,30 @@ type Record struct {
 	Owner   uint32
 	Hour    uint32 // Unix time / 3600, 24 bits: until the year 3883
 	Class   tally.Class
-	Counted bool // the link's counter was raised when this was recorded, so whoever reads it must not
-	Void    bool // there was no hit: it was not admitted after its slot was reserved
+	Counted bool // the link's counter was raised when this was recorded, so the reader must not raise it
+	Void    bool // not a hit: the visit was refused after its slot was reserved
 	tally.Values
 }
 
-// PackOwner makes the third word of a visit's record: owner, hour and country.
+// PackOwner returns the third word of a visit's record: owner, hour and country.
 func (v Visit) PackOwner(owner uint32) uint64 {
 	return uint64(owner) | uint64(v.NowMs)/(3600*1000)&0xffffff<<32 | uint64(v.Country)<<56
 }
 
-// PackClass makes the fourth word, without its checksum: class, device, browser and referrer.
+// PackClass returns the fourth word, without its checksum: class, device, browser and referrer.
 func (v Visit) PackClass() uint64 {
 	return uint64(v.Class) | uint64(v.Agent&tally.AgentMask)<<agentShift | uint64(v.Referrer)<<referrerShift
 }
 
-// Words makes the words of a visit's record.
+// Words returns the words of a visit's record.
 func (v Visit) Words(linkID uint64, owner uint32) Words {
 	return Words{linkID, v.Visitor, v.PackOwner(owner), v.PackClass()}
 }
 
-// Void makes the words of a void record.
+// Void returns the words of a void record.
 func Void() Words { return Words{recordWords - 1: voidBit} }
 
-// SetCounted marks the record: its link's counter was raised already.
+// SetCounted marks the record as counted: its link's counter was raised already.
 func (w *Words) SetCounted() { w[recordWords-1] |= countedBit }
 
 func (r *Record) unpack(w *Words) {
@@ -85,21 +85,21 @@ func (r *Record) unpackIf(w *Words, epoch, seq uint64) bool {
 	return true
 }
 
-// checksum is over the record, the epoch and the full sequence number, so that a slot of an earlier
-// lap, of an earlier epoch, or half written does not pass for a record. It mixes by folded
-// 64×64-bit multiplications, as wyhash does.
+// checksum covers the record, the epoch and the full sequence number, so that a slot of an earlier
+// lap, of an earlier epoch, or half written is not taken for a record. It mixes by folded 64×64-bit
+// multiplications, as wyhash does.
 func checksum(w *Words, epoch, seq uint64) uint32 {
 	return uint32(seal(Digest(w[0], w[1], w[2], w[3]&(1<<checksumShift-1)), epoch, seq))
 }
 
-// Digest is of a record's words alone, the last without its checksum. It is apart from Ring.Seal so
-// that both are inlined.
+// Digest returns the hash of a record's words alone, the last without its checksum. It is separate
+// from Ring.Seal so that both are inlined.
 func Digest(w0, w1, w2, w3 uint64) uint64 {
 	h := hash.Mix(w0^0x9e3779b97f4a7c15, w1^0xd1b54a32d192ed03)
 	return hash.Mix(h^w2, w3^0x8cb92ba72f3d8dd7)
 }
 
-// seal is the checksum in its low 32 bits.
+// seal returns the checksum, in the low 32 bits, of the record with this digest.
 func seal(digest, epoch, seq uint64) uint64 {
 	h := hash.Mix(digest^epoch^0xaef17502108ef2d9, seq^0xd6e8feb86659fd93)
 	return h ^ h>>32

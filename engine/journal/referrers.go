@@ -17,25 +17,25 @@ import (
 	"shunt/engine/tally"
 )
 
-// Numbers of referrers, as the journal has them: the high bit is the half of the dictionary, the
-// rest the place in it, from 1.
+// Numbers of referrers in the journal: the high bit is the half of the dictionary, the rest the
+// place in it, from 1.
 const (
 	halfBit          = 1 << 15
-	referrersAHalf   = halfBit - 2 // 1 … 0x7ffe: so that no number is OtherReferrer
-	referrerPlaces   = 1 << 16     // slots of a half's index: at most half used
+	referrersAHalf   = halfBit - 2 // places 1 … 0x7ffe, so that OtherReferrer is never given out
+	referrerPlaces   = 1 << 16     // slots of a half's index: at most half are used
 	referrerFormat   = 1
 	halfHeaderBytes  = 64
-	halfBytes        = 1 << 20 // of text: 32 bytes a referrer in the mean
+	halfBytes        = 1 << 20 // of text: 32 bytes a referrer on average
 	dictionaryBytes  = ringHeaderBytes + 2*halfBytes
 	referrerOverhead = 1 + 4 // length, checksum
 
-	// restOfHalf is how long a half that is full and replaced is left alone at least: a redirect
-	// that looked a number up must have written it to the journal by then.
+	// restOfHalf is the least time between two changes of the current half: a redirect that looked up
+	// a number in the replaced half must have written it to the journal by then.
 	restOfHalf = 10 * time.Second
 )
 
-// A dictionary file holds the names of the referrers whose numbers stand in the journal of one
-// epoch, little-endian:
+// A dictionary file has the names of the referrers whose numbers are in the journal of one epoch,
+// little-endian:
 //
 //	 0        8        16         32      40       44           4096          4096 + 1 MiB
 //	┌────────┬────────┬──────────┬───────┬────────┬────────────┬─────────────┬─────────────┐
@@ -50,38 +50,39 @@ const (
 //	│ length 1 │ name │ CRC-32C 4 of generation 8, place 2, length, name │
 //	└──────────┴──────┴────────────────────────────────────────────────┘
 //
-// The first that does not prove itself ends a half. A name is written before its number is given
+// The first name with a wrong checksum ends a half. A name is written before its number is given
 // out.
 var dictionaryMagic = [8]byte{'s', 'h', 'u', 'n', 't', 'r', 'f', 0}
 
 // Referrers is the dictionary of referrer hosts. Number takes no lock and allocates nothing for a
-// name that is known. The zero value knows no name, and so gives none.
+// known name. Name of the zero value finds nothing.
 //
-// It has two halves. New names go into the current one. When that is full the other is emptied and
-// becomes the current one, as soon as no journal record that is not committed names it: so a number
-// names one host as long as it stands anywhere outside the store. Until then new names are
+// It has two halves. New names go into the current one. When that is full, the other is emptied and
+// becomes the current one, as soon as no uncommitted record of the journal has one of its numbers.
+// So a number means one host as long as it is anywhere outside the store. Until then new names are
 // OtherReferrer.
 type Referrers struct {
 	key     hash.Key
 	current atomic.Pointer[half]
 	halves  [2]atomic.Pointer[half] // of names: by the high bit of a number
-	retryAt atomic.Int64            // ns since start: before it a full dictionary does not look whether the other half is free
+	retryAt atomic.Int64            // ns since start: until then a full dictionary does not check again whether the other half is free
 	start   time.Time
-	refused atomic.Uint64 // names that got no number for want of room
+	refused atomic.Uint64 // names without a number because there was no room
 
 	journal *Journal
 	rest    time.Duration
 	now     func() time.Time
 
-	mu   sync.Mutex // held by whoever adds or empties
-	left []uint64   // heads of the journal when the half that is not current had rested; guarded by mu
-	at   time.Time  // when the current half became that; guarded by mu
+	mu   sync.Mutex // held while a name is added or a half emptied
+	left []uint64   // heads of the journal once the half that is not current had rested; guarded by mu
+	at   time.Time  // when the current half became current; guarded by mu
 
 	file    *os.File
 	mapping []byte
 }
 
-// half is one half in one generation. It is replaced, not emptied.
+// half is one half in one generation. It is never emptied: a half of the next generation replaces
+// it.
 type half struct {
 	bit        uint16 // 0 or halfBit
 	generation uint64
@@ -93,10 +94,10 @@ type half struct {
 	names      [halfBit]atomic.Pointer[string] // by place
 }
 
-// Number returns the number of a referrer host, as Visit takes it. Host is in lower case, of at
-// most MaxReferrerBytes; none is no referrer. It takes no lock and allocates nothing for a host
-// that was seen before. When there are too many different ones, new ones share a number, and show
-// as "other". Any number of goroutines may call it at once.
+// Number returns the number of a referrer host, as Visit takes it. The host is in lower case, of at
+// most MaxReferrerBytes; an empty one means that there is no referrer. Number takes no lock and
+// allocates nothing for a host that was seen before. When the dictionary is full, new hosts share a
+// number, and are shown as "other". Any number of goroutines may call it at once.
 func (r *Referrers) Number(host []byte) uint16 {
 	switch {
 	case len(host) == 0:
@@ -125,7 +126,7 @@ func (h *half) find(hash uint64, host []byte) uint16 {
 
 func (r *Referrers) numberSlow(hash uint64, host []byte) uint16 {
 	tooEarly := r.current.Load().full.Load() && int64(r.now().Sub(r.start)) < r.retryAt.Load()
-	if tooEarly || r.journal.OnStandby() { // a new name is stored into the file
+	if tooEarly || r.journal.OnStandby() { // a new name would be stored into the file
 		r.refused.Add(1)
 		return tally.OtherReferrer
 	}
@@ -149,7 +150,7 @@ func (h *half) fits(host []byte) bool {
 	return h.count < referrersAHalf && h.used+referrerOverhead+len(host) < len(h.text)
 }
 
-// add writes the name, then lets its number be found.
+// add writes the name, then publishes its number in the index.
 func (h *half) add(hash uint64, host []byte) uint16 {
 	place := h.count + 1
 	h.used += copy(h.text[h.used:], appendName(nil, h.generation, place, host))
@@ -178,8 +179,8 @@ func nameChecksum(generation uint64, place int, lengthAndName []byte) uint32 {
 	return crc32.Update(crc32.Checksum(prefix[:], castagnoli), castagnoli, lengthAndName)
 }
 
-// emptyLocked makes the half that is not full the current one and returns it, or nil as long as
-// that may still be named.
+// emptyLocked empties the half that is not full, makes it the current one and returns it. It
+// returns nil as long as a record may still have a number of that half.
 func (r *Referrers) emptyLocked(full *half) *half {
 	now, other := r.now(), 1-int(full.bit>>15)
 	switch {
@@ -196,8 +197,8 @@ func (r *Referrers) emptyLocked(full *half) *half {
 	return nil
 }
 
-// newHalf begins a generation of half number i. What it held before no longer proves itself, not
-// even after a power cut: the generation is on disk before a name is.
+// newHalf begins a generation of half number i. The names that it had before become invalid, even
+// after a power cut, because the generation is on disk before a name is.
 func (r *Referrers) newHalf(i int, generation uint64) *half {
 	text := r.mapping[ringHeaderBytes+i*halfBytes:][:halfBytes]
 	binary.LittleEndian.PutUint64(text, generation)
@@ -207,7 +208,7 @@ func (r *Referrers) newHalf(i int, generation uint64) *half {
 	return h
 }
 
-// Refused returns how many names got no number for want of room.
+// Refused returns how many names got no number because there was no room.
 func (r *Referrers) Refused() uint64 { return r.refused.Load() }
 
 // Name returns the host that has a number.
@@ -231,7 +232,7 @@ func referrersName(storeID [16]byte, epoch uint64) string {
 
 const dictionarySuffix = "referrers"
 
-// createReferrers makes the dictionary file of j's epoch.
+// createReferrers makes the dictionary of j's epoch and its file.
 func createReferrers(j *Journal, n Spec) (*Referrers, error) {
 	f, err := createJournalFile(j.in.dictionary(n.Epoch))
 	if err != nil {
@@ -244,7 +245,7 @@ func createReferrers(j *Journal, n Spec) (*Referrers, error) {
 	return r, nil
 }
 
-// init writes the file full: a sparse page would be SIGBUS on a full disk.
+// init fills the file, because a store into a sparse page is SIGBUS on a full disk.
 func (r *Referrers) init(d *Disk, f *os.File, storeID [16]byte, epoch uint64) error {
 	b := make([]byte, dictionaryBytes)
 	appendDictionaryHeader(b[:0], storeID, epoch)
@@ -259,7 +260,7 @@ func (r *Referrers) init(d *Disk, f *os.File, storeID [16]byte, epoch uint64) er
 		return err
 	}
 	r.file, r.mapping, r.at = f, mapping, r.now().Add(-r.rest)
-	r.left = make([]uint64, len(r.journal.Rings)) // the second half has never been named
+	r.left = make([]uint64, len(r.journal.Rings)) // no record has a number of the second half yet
 	runtime.AddCleanup(r, mmap.Unmap, mapping)
 	r.newHalf(1, 0)
 	r.current.Store(r.newHalf(0, 0))
@@ -276,11 +277,10 @@ func appendDictionaryHeader(dst []byte, storeID [16]byte, epoch uint64) []byte {
 
 const dictionaryHeaderBytes = 44
 
-// close closes the file. Names of what is committed are in the store.
+// close closes the file. The names in committed records are in the store.
 func (r *Referrers) close() error { return closeJournalFile(r.file, r.mapping) }
 
-// ReadReferrers reads the dictionary file of an earlier run. Of what it returns only Name may be
-// called.
+// ReadReferrers reads the dictionary file of an earlier run. Only Name may be called on the result.
 func (d *Folders) ReadReferrers(epoch uint64) (*Referrers, error) {
 	return readReferrers(d.dictionary(epoch), d.storeID, epoch)
 }

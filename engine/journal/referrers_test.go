@@ -19,7 +19,7 @@ func newTestReferrers(t *testing.T) *Referrers {
 	return j.Referrers
 }
 
-func TestAReferrerHasItsNumberAndItsNameBack(t *testing.T) {
+func TestAReferrerKeepsItsNumberAndItsName(t *testing.T) {
 	r := newTestReferrers(t)
 	numbers := make(map[uint16]string)
 	for i := range 1000 {
@@ -39,16 +39,16 @@ func TestAReferrerHasItsNumberAndItsNameBack(t *testing.T) {
 		}
 	}
 	if r.Number(nil) != tally.NoReferrer || r.Number(make([]byte, tally.MaxReferrerBytes+1)) != tally.OtherReferrer {
-		t.Error("none or a name too long is taken for a name")
+		t.Error("an empty or a too long name got a number")
 	}
 	if _, ok := r.Name(tally.OtherReferrer); ok {
 		t.Error("other has a name")
 	}
 }
 
-// TestAFullDictionaryIsEmptiedWhenNothingNamesItAnyMore uses both halves up, and then the first one
+// TestAHalfIsEmptiedOnceNoRecordHasItsNumbers uses up both halves, and then the first one
 // again.
-func TestAFullDictionaryIsEmptiedWhenNothingNamesItAnyMore(t *testing.T) {
+func TestAHalfIsEmptiedOnceNoRecordHasItsNumbers(t *testing.T) {
 	r := newTestReferrers(t)
 	now := time.Now()
 	r.now = func() time.Time { return now }
@@ -67,7 +67,7 @@ func TestAFullDictionaryIsEmptiedWhenNothingNamesItAnyMore(t *testing.T) {
 	if name, _ := r.Name(first); name != string(host(0)) {
 		t.Errorf("number %d of the other half is %q now", first, name)
 	}
-	r.journal.Rings[1].head.Add(5) // records that name the other half
+	r.journal.Rings[1].head.Add(5) // records with numbers of the other half
 	now = now.Add(restOfHalf)
 	if r.Number([]byte("new.example")) != tally.OtherReferrer { // takes the heads
 		t.Error("a name is taken at once")
@@ -117,7 +117,8 @@ func TestADictionaryOutlivesItsProcess(t *testing.T) {
 	}
 }
 
-// FuzzDictionary flips bytes of a dictionary: no name may come out that was not put in.
+// FuzzDictionary flips bytes of a dictionary: every name that it still has must be one that was put
+// in.
 func FuzzDictionary(f *testing.F) {
 	f.Add(uint32(ringHeaderBytes+halfHeaderBytes+3), byte(1), uint32(ringHeaderBytes), byte(2))
 	f.Add(uint32(ringHeaderBytes+halfHeaderBytes+20), byte(255), uint32(3), byte(0))
@@ -144,7 +145,7 @@ func FuzzDictionary(f *testing.F) {
 	})
 }
 
-func TestAKnownReferrerCostsNoAllocationAndNoLock(t *testing.T) {
+func TestAKnownReferrerTakesNoAllocationAndNoLock(t *testing.T) {
 	r := newTestReferrers(t)
 	host := []byte("news.example.com")
 	r.Number(host)

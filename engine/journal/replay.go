@@ -12,22 +12,22 @@ import (
 	"syscall"
 )
 
-// Replayed is what an earlier run left.
+// Replayed counts what a replay found in the files of an earlier run.
 type Replayed struct {
-	Records uint64  // valid ones that the store did not contain yet
-	Invalid uint64  // slots that hold no record: torn, or reserved and never written
-	Lost    uint64  // overwritten under a stall before they were in the store
-	Faults  []error // a file that cannot be used, or not whole, each; the error names it
+	Records uint64  // valid records that the store did not contain yet
+	Invalid uint64  // slots without a record: torn, or reserved and never written
+	Lost    uint64  // records overwritten under a stall before they were in the store
+	Faults  []error // one for each file that cannot be used, or only in part; the error names it
 }
 
-// Replay calls fn for every record of p's epoch that the store does not contain. What cannot be
-// read is skipped and reported in the result; a file of a newer format is an error, and so is one
-// of fn. passed are the positions of the rings below which all records were handed to fn before: to
-// commit those records with passed is a step that a replay can begin after. It is valid only during
-// the call.
+// Replay calls fn for every record of p's epoch that the store does not contain. It skips what it
+// cannot read and reports that in the result; a file of a newer format is an error, and so is an
+// error of fn. passed are the positions of the rings below which all records were given to fn in
+// earlier calls. A caller that commits those records together with passed can start another replay
+// from there. passed is valid only during the call.
 //
-// Files are only read, never mapped: so those of a read-only folder can be replayed, and of a file
-// system without mmap.
+// Files are only read, never mapped, so that files of a read-only folder and of a file system
+// without mmap can be replayed.
 func (d *Folders) Replay(p Positions, fn func(passed []uint64, r *Record) error) (Replayed, error) {
 	var res Replayed
 	passed := slices.Clone(p.Rings)
@@ -70,12 +70,12 @@ type oldRing struct {
 	head  uint64
 
 	chunk   [chunkRecords * slotBytes]byte
-	chunkAt uint64 // number of the chunk that is read, or noChunk
-	fault   error  // why the file is not whole, if it is not
+	chunkAt uint64 // number of the chunk in chunk, or noChunk
+	fault   error  // why a part of the file cannot be used; nil: all can
 }
 
-// openOld opens a file of an earlier run for reading, and only a file: a pipe in its place would
-// never answer.
+// openOld opens a file of an earlier run for reading. Anything but a regular file is an error: a
+// pipe in its place would never answer.
 func openOld(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -91,7 +91,7 @@ func openOld(path string) (*os.File, error) {
 	return f, nil
 }
 
-// openOldRing opens the journal file that want names. Its size is its own: rings of another run may
+// openOldRing opens the journal file that want names. Its size may differ: rings of another run may
 // have been larger.
 func openOldRing(path string, want ringHeader) (*oldRing, error) {
 	f, err := openOld(path)
@@ -122,16 +122,16 @@ func (r *oldRing) readHeader(want ringHeader) error {
 		return err
 	}
 	if info.Size() != h.fileBytes() {
-		r.fault = fmt.Errorf("it has %d bytes, and by its header %d", info.Size(), h.fileBytes())
+		r.fault = fmt.Errorf("it has %d bytes, but %d by its header", info.Size(), h.fileBytes())
 	}
 	r.epoch, r.size, r.head = h.epoch, uint64(h.records), binary.LittleEndian.Uint64(b[ringHeadOffset:])
 	return nil
 }
 
-// replay looks at the slots of [position, position + size), which is all that there is unless the
-// store stalled; and, if it did, of [head − size, head). Records prove themselves by their
-// checksums, so that a head that is damaged, or was not written back when the power went, costs no
-// record of the first range.
+// replay reads the slots of [position, position + size), which are all records unless the store
+// stalled; if it did, also those of [head − size, head). Records prove themselves by their
+// checksums, so a head that is damaged, or was not written back before a power cut, loses no record
+// of the first range.
 func (r *oldRing) replay(position *uint64, res *Replayed, fn func(*Record) error) error {
 	from := *position
 	if err := r.replayRange(from, from+r.size, position, res, fn); err != nil || r.head <= from+r.size {
@@ -141,13 +141,13 @@ func (r *oldRing) replay(position *uint64, res *Replayed, fn func(*Record) error
 	if err := r.replayRange(max(from+r.size, r.head-r.size), r.head, position, res, fn); err != nil {
 		return err
 	}
-	if res.Records > read { // else nothing proves this head
+	if res.Records > read { // otherwise nothing proves this head
 		res.Lost += r.head - r.size - from
 	}
 	return nil
 }
 
-// replayRange moves position on past each record that fn took.
+// replayRange moves position past each record that fn took.
 func (r *oldRing) replayRange(from, to uint64, position *uint64, res *Replayed, fn func(*Record) error) error {
 	var rec Record
 	for seq := from; seq < to; seq++ {
@@ -166,7 +166,7 @@ func (r *oldRing) replayRange(from, to uint64, position *uint64, res *Replayed, 
 	return nil
 }
 
-// read is ring.read for a file that nobody writes to.
+// read does what Ring.read does, for a file that nobody writes to.
 func (r *oldRing) read(seq uint64, rec *Record) (ok bool) {
 	slot := seq & (r.size - 1)
 	if at := slot / chunkRecords; at != r.chunkAt {
@@ -180,7 +180,7 @@ func (r *oldRing) read(seq uint64, rec *Record) (ok bool) {
 	return rec.unpackIf(&w, r.epoch, seq)
 }
 
-// readChunk reads chunk number at. Slots that cannot be read hold no record.
+// readChunk reads chunk number at. Slots that cannot be read become zeros, which are not a record.
 func (r *oldRing) readChunk(at uint64) {
 	n, err := r.file.ReadAt(r.chunk[:], ringHeaderBytes+int64(at)*int64(len(r.chunk)))
 	clear(r.chunk[n:])

@@ -28,14 +28,14 @@ func replayedIDs(t *testing.T, dir string, id [16]byte, p Positions) (ids []uint
 	return ids, res
 }
 
-func TestReplayTakesWhatTheStoreDoesNotContain(t *testing.T) {
+func TestReplayTakesOnlyRecordsThatTheStoreDoesNotContain(t *testing.T) {
 	dir, id := t.TempDir(), [16]byte{}
 	j, _, err := createAllRings(Folders{rings: dir, storeID: id}, Spec{Epoch: 3, Rings: 1, Records: 256})
 	must(t, err)
 	r := j.Rings[0]
 	for i := range uint64(700) {
 		w := record(i).words()
-		r.limit.Store(i + 1) // everything was freed, as under a stall
+		r.limit.Store(i + 1) // every slot was freed, as under a stall
 		r.Append(&w)
 	}
 	r.slots[(690&r.mask)*recordWords] ^= 1 // a torn record
@@ -43,7 +43,7 @@ func TestReplayTakesWhatTheStoreDoesNotContain(t *testing.T) {
 	for name, c := range map[string]struct{ position, first, records, invalid, lost uint64 }{
 		"nothing is in the store":             {position: 0, first: 444, records: 255, invalid: 1, lost: 444},
 		"the first lap is partly in it":       {position: 100, first: 444, records: 255, invalid: 1, lost: 344},
-		"what is left are two laps in part":   {position: 300, first: 444, records: 255, invalid: 1, lost: 144},
+		"parts of two laps are left":          {position: 300, first: 444, records: 255, invalid: 1, lost: 144},
 		"most is in the store":                {position: 680, first: 680, records: 19, invalid: 1},
 		"everything is in the store":          {position: 700},
 		"the store is ahead of a file's head": {position: 900},
@@ -57,7 +57,7 @@ func TestReplayTakesWhatTheStoreDoesNotContain(t *testing.T) {
 	}
 }
 
-func TestReplayGoesOnAfterTheRecordsThatItHasPassed(t *testing.T) {
+func TestReplayContinuesAfterTheRecordsThatWerePassed(t *testing.T) {
 	dir, id := t.TempDir(), [16]byte{}
 	j, _, err := createAllRings(Folders{rings: dir, storeID: id}, Spec{Epoch: 3, Rings: 2, Records: 256})
 	must(t, err)
@@ -73,7 +73,7 @@ func TestReplayGoesOnAfterTheRecordsThatItHasPassed(t *testing.T) {
 		n, next := 0, at
 		in := Folders{rings: dir, storeID: id}
 		_, err := in.Replay(at, func(passed []uint64, r *Record) error {
-			if n == 100 { // commits what was passed, and crashes
+			if n == 100 { // commits the passed records, and crashes
 				next.Rings = slices.Clone(passed)
 				return stop
 			}
@@ -93,9 +93,9 @@ func TestReplayGoesOnAfterTheRecordsThatItHasPassed(t *testing.T) {
 	}
 }
 
-// TestReplayKnowsARecordOfAnotherTime puts records of another lap, epoch and ring into slots: none
-// may pass.
-func TestReplayKnowsARecordOfAnotherTime(t *testing.T) {
+// TestReplayRejectsRecordsOfOtherLapsAndEpochs puts records of another lap or epoch into slots:
+// replay must take none.
+func TestReplayRejectsRecordsOfOtherLapsAndEpochs(t *testing.T) {
 	for name, forge := range map[string]func(seq uint64) (epoch, as uint64){
 		"of the lap before":   func(seq uint64) (uint64, uint64) { return 3, seq - 256 },
 		"of the lap after":    func(seq uint64) (uint64, uint64) { return 3, seq + 256 },
@@ -127,7 +127,7 @@ func TestReplayKnowsARecordOfAnotherTime(t *testing.T) {
 	}
 }
 
-func TestADamagedHeadCostsNoRecord(t *testing.T) {
+func TestADamagedHeadLosesNoRecord(t *testing.T) {
 	for _, head := range []uint64{0, 19, 21, 300, 1 << 40, ^uint64(0)} {
 		dir, id := t.TempDir(), [16]byte{}
 		j, _, err := createAllRings(Folders{rings: dir, storeID: id}, Spec{Epoch: 1, Rings: 1, Records: 256})
@@ -144,7 +144,7 @@ func TestADamagedHeadCostsNoRecord(t *testing.T) {
 	}
 }
 
-func TestJournalFilesThatCannotBeReplayedAreSkippedAndSaid(t *testing.T) {
+func TestUnreadableJournalFilesAreSkippedAndReported(t *testing.T) {
 	id := [16]byte{1}
 	truncate := func(size int64) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) { must(t, os.Truncate(path, size)) }
@@ -153,16 +153,16 @@ func TestJournalFilesThatCannotBeReplayedAreSkippedAndSaid(t *testing.T) {
 		spoil func(t *testing.T, path string)
 		kept  int // of the file's 10 records
 	}{
-		"missing":              {spoil: func(t *testing.T, path string) { must(t, os.Remove(path)) }},
-		"truncated after four": {spoil: truncate(ringHeaderBytes + 4*slotBytes + 7), kept: 4},
-		"longer than it says":  {spoil: truncate(20000), kept: 10},
-		"cut in its header":    {spoil: truncate(40)},
-		"empty":                {spoil: truncate(0)},
-		"of another kind":      {spoil: func(t *testing.T, path string) { must(t, os.WriteFile(path, make([]byte, 20000), 0o600)) }},
-		"of another epoch":     {spoil: func(t *testing.T, path string) { patchHeader(t, path, func(h *ringHeader) { h.epoch++ }) }},
-		"of another store":     {spoil: func(t *testing.T, path string) { patchHeader(t, path, func(h *ringHeader) { h.storeID[0]++ }) }},
-		"of another ring":      {spoil: func(t *testing.T, path string) { patchHeader(t, path, func(h *ringHeader) { h.index++ }) }},
-		"of impossible size":   {spoil: func(t *testing.T, path string) { patchHeader(t, path, func(h *ringHeader) { h.records = 257 }) }},
+		"missing":                     {spoil: func(t *testing.T, path string) { must(t, os.Remove(path)) }},
+		"truncated after four":        {spoil: truncate(ringHeaderBytes + 4*slotBytes + 7), kept: 4},
+		"longer than its header says": {spoil: truncate(20000), kept: 10},
+		"cut in its header":           {spoil: truncate(40)},
+		"empty":                       {spoil: truncate(0)},
+		"of another kind":             {spoil: func(t *testing.T, path string) { must(t, os.WriteFile(path, make([]byte, 20000), 0o600)) }},
+		"of another epoch":            {spoil: func(t *testing.T, path string) { patchHeader(t, path, func(h *ringHeader) { h.epoch++ }) }},
+		"of another store":            {spoil: func(t *testing.T, path string) { patchHeader(t, path, func(h *ringHeader) { h.storeID[0]++ }) }},
+		"of another ring":             {spoil: func(t *testing.T, path string) { patchHeader(t, path, func(h *ringHeader) { h.index++ }) }},
+		"of impossible size":          {spoil: func(t *testing.T, path string) { patchHeader(t, path, func(h *ringHeader) { h.records = 257 }) }},
 		"a folder": {spoil: func(t *testing.T, path string) {
 			must(t, errors.Join(os.Remove(path), os.Mkdir(path, 0o700)))
 		}},
@@ -197,7 +197,7 @@ func TestAReadOnlyJournalFileIsReplayed(t *testing.T) {
 	must(t, j.Close())
 	path := filepath.Join(dir, ringName([16]byte{}, 1, 0))
 	must(t, os.Chmod(path, 0o400))
-	immutable(t, path) // for root, whom modes do not stop
+	immutable(t, path) // for root, which ignores modes
 	if got, res := replayedIDs(t, dir, [16]byte{}, Positions{Epoch: 1, Rings: []uint64{0, 0}}); len(got) != 1 || res.Faults != nil {
 		t.Errorf("%d records, %v", len(got), res.Faults)
 	}
@@ -227,14 +227,14 @@ func patchHeader(t *testing.T, path string, patch func(*ringHeader)) {
 	must(t, err)
 	var h ringHeader
 	must(t, h.decode(b))
-	h.rings += 2 // so that another ring is a possible one
+	h.rings += 2 // so that the index of another ring is valid
 	patch(&h)
 	copy(b, h.encode()[:56])
 	must(t, os.WriteFile(path, b, 0o600))
 }
 
-// FuzzReplayedRecords writes some records beyond a position, leaves others out, lets older ones
-// stand, and says any head: exactly those that were written come back, in their order.
+// FuzzReplayedRecords writes some records beyond a position, leaves others out, keeps older ones,
+// and sets any head: exactly the written ones come back, in their order.
 func FuzzReplayedRecords(f *testing.F) {
 	f.Add(uint64(0), uint64(6), []byte{1, 3, 5, 0, 2, 7})
 	f.Add(uint64(1000), uint64(0), bytes.Repeat([]byte{9, 0, 4, 255}, 64))
@@ -270,12 +270,12 @@ func FuzzReplayedRecords(f *testing.F) {
 			t.Errorf("got %d, %+v; want %d", got, res, want)
 		}
 		if next != wantNext {
-			t.Errorf("it goes on at %d, want %d", next, wantNext)
+			t.Errorf("it continues at %d, want %d", next, wantNext)
 		}
 	})
 }
 
-// putRecord writes a record into the file b.
+// putRecord writes a record into b, the content of a ring file.
 func putRecord(b []byte, h ringHeader, seq, linkID uint64) {
 	w := (&Record{LinkID: linkID}).words()
 	w[recordWords-1] |= uint64(checksum(&w, h.epoch, seq)) << 32
@@ -285,8 +285,8 @@ func putRecord(b []byte, h ringHeader, seq, linkID uint64) {
 	}
 }
 
-// FuzzReplay replays a ring whose head and slots are any bytes: it must end, and take no more than
-// the slots.
+// FuzzReplay replays a ring whose head and slots are any bytes: replay must end, and count no more
+// than the slots.
 func FuzzReplay(f *testing.F) {
 	f.Add(uint64(3), uint64(0), []byte("slots"))
 	f.Add(^uint64(0), uint64(5), []byte{})

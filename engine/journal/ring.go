@@ -17,15 +17,16 @@ const (
 	pageBytes       = 4096
 )
 
-// Ring is one mapped journal file, or one in memory (keeper.go). Any number of writers append; one
-// reader at a time reads. Sequence numbers count from 0 in each epoch and never wrap.
+// Ring is one mapped journal file, or the same in the memory of the process (a standby ring without
+// a file). Any number of writers append at once; one reader at a time reads. Sequence numbers count
+// from 0 in each epoch and never wrap.
 type Ring struct {
 	// Written by writers.
 	head *atomic.Uint64 // in the mapping: the next sequence number to reserve
 	_    [56]byte
 
 	// Written by the reader side, read by writers.
-	limit     atomic.Uint64 // writers reserve below it: what is freed, plus size
+	limit     atomic.Uint64 // writers reserve below it: the freed records plus size
 	lookAgain atomic.Int32  // not 0: see LookAgain
 	_         [48]byte
 
@@ -42,16 +43,16 @@ type Ring struct {
 	committed atomic.Uint64 // records below it are durable elsewhere
 
 	// The keeper's; read by Keeper.Watch.
-	keptFrom, kept atomic.Uint64 // pages of these records' slots are writable
+	keptFrom, kept atomic.Uint64 // the pages of the slots of these records are writable
 
-	file    *os.File // nil: it is in the memory of the process
-	mapping []byte   // unmapped once the ring is unreachable: a late writer finds it there
+	file    *os.File // nil: the ring is in the memory of the process
+	mapping []byte   // unmapped only once the ring is unreachable, so a late writer can still use it
 }
 
-// Append reserves a slot and publishes the record in it. It returns false if the ring is full, and
-// has then changed nothing. Between the reservation and the last store nothing may panic, allocate
-// or block: until that store the reader stops before this slot. Reserve and Put do the same in two
-// steps; and a caller that needs all of it inlined calls Reserve, Digest, Seal and Store.
+// Append reserves a slot and publishes the record in it. If the ring is full, it returns false and
+// has changed nothing. Between the reservation and the last store nothing may panic, allocate or
+// block: until that store the reader stops before this slot. Reserve and Put do the same in two
+// steps. A caller that needs all of it inlined calls Reserve, Digest, Seal and Store.
 func (r *Ring) Append(w *Words) bool {
 	for {
 		seq, ok := r.Reserve()
@@ -65,20 +66,19 @@ func (r *Ring) Append(w *Words) bool {
 	}
 }
 
-// Reserve takes the next sequence number. It fails if the ring is full, and if another writer was
-// faster: Full tells which.
+// Reserve takes the next sequence number. It fails if the ring is full, or if another writer was
+// faster: Full says which.
 func (r *Ring) Reserve() (seq uint64, ok bool) {
 	head := r.head
 	seq = head.Load()
 	return seq, seq < r.limit.Load() && head.CompareAndSwap(seq, seq+1)
 }
 
-// Full reports whether the sequence number that Reserve failed with is one that may not be reserved
-// yet.
+// Full reports whether seq, with which Reserve failed, may not be reserved yet.
 func (r *Ring) Full(seq uint64) bool { return seq >= r.limit.Load() }
 
-// LookAgain reports whether a writer that has reserved a slot must look again at what it knew of
-// the link before it stores the record: see Journal.LookAgain.
+// LookAgain reports whether a writer that has reserved a slot must check again what it knew of the
+// link before it stores the record: see Journal.LookAgain.
 func (r *Ring) LookAgain() bool { return r.lookAgain.Load() != 0 }
 
 // Put publishes the record in the slot of a sequence number that the caller has reserved.
@@ -86,12 +86,13 @@ func (r *Ring) Put(seq uint64, w *Words) {
 	r.Store(seq, w[0], w[1], w[2], w[3]|r.Seal(seq, Digest(w[0], w[1], w[2], w[3])))
 }
 
-// Seal returns the checksum of the record with a sequence number, in its place in the last word.
+// Seal returns the checksum of the record with a sequence number, at its position in the last word.
 func (r *Ring) Seal(seq, digest uint64) uint64 { return seal(digest, r.epoch, seq) << checksumShift }
 
-// Store stores the words of a record in the slot of a sequence number that the caller has reserved:
-// the word with its checksum last. What came after that could land in the record of the next lap,
-// as soon as this one is read and its slot free; and Folders.Check tells by it what was cut off.
+// Store stores the words of a record in the slot of a sequence number that the caller has reserved.
+// The word with the checksum is last, for two reasons: a later store could land in the record of
+// the next lap, because this one may be read and its slot free by then; and Folders.Check
+// recognises by that word a record that was cut off.
 func (r *Ring) Store(seq, w0, w1, w2, w3 uint64) {
 	slot := r.slot(seq)
 	mmap.StoreWord(&slot[0], w0)
@@ -100,14 +101,14 @@ func (r *Ring) Store(seq, w0, w1, w2, w3 uint64) {
 	mmap.StoreLast(&slot[3], w3)
 }
 
-// slot returns the words of the slot of a sequence number. A ring has a slot for each value of its
-// mask.
+// slot returns the words of the slot of a sequence number. It needs no bounds check, because a ring
+// has a slot for each value of its mask.
 func (r *Ring) slot(seq uint64) *Words {
 	return (*Words)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(r.slots)), seq&r.mask*slotBytes))
 }
 
-// read decodes the record with sequence number seq; ok is false if the slot does not hold it (yet,
-// or any more).
+// read decodes the record with sequence number seq. It returns false if the slot does not have it
+// (yet, or any more).
 func (r *Ring) read(seq uint64, rec *Record) (ok bool) {
 	slot := r.slot(seq)
 	var w Words
@@ -118,8 +119,8 @@ func (r *Ring) read(seq uint64, rec *Record) (ok bool) {
 	return rec.unpackIf(&w, r.epoch, seq)
 }
 
-// Next reads the first record that was not read yet, and passes it. It returns false if that is not
-// published. One goroutine at a time may call Next and Folded.
+// Next reads the first record that was not read yet, and moves past it. It returns false if that
+// record is not published yet. One goroutine at a time may call Next and Folded.
 func (r *Ring) Next(rec *Record) bool {
 	if !r.read(r.folded, rec) {
 		return false
@@ -137,17 +138,18 @@ func (r *Ring) Head() uint64 { return r.head.Load() }
 // Size returns the number of slots.
 func (r *Ring) Size() uint64 { return r.size }
 
-// Free gives the slots of records below a sequence number back to writers. It never takes one away.
+// Free gives the slots of records below a sequence number back to writers. A lower number than
+// before changes nothing.
 func (r *Ring) Free(below uint64) { r.limit.Store(max(r.limit.Load(), below+r.size)) }
 
-// Commit says that the records below a sequence number are durable elsewhere, and frees their
+// Commit notes that the records below a sequence number are durable elsewhere, and frees their
 // slots.
 func (r *Ring) Commit(below uint64) {
 	r.committed.Store(below)
 	r.Free(below)
 }
 
-// Committed returns what Commit was called with last.
+// Committed returns the argument of the last call of Commit.
 func (r *Ring) Committed() uint64 { return r.committed.Load() }
 
 // Fill returns the number of records that wait to be freed.
@@ -156,8 +158,8 @@ func (r *Ring) Fill() uint64 {
 	return head - min(head, limit-r.size)
 }
 
-// unprotected returns how many records a crash would lose now: they were freed and overwritten
-// before they were durable. So is everything in a ring that has no file.
+// unprotected returns how many records a crash would lose now: those that were freed and
+// overwritten before they were durable and, in a ring without a file, all that are not committed.
 func (r *Ring) unprotected() uint64 {
 	head, kept := r.head.Load(), r.committed.Load()
 	if r.file != nil {

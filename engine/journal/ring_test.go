@@ -81,11 +81,11 @@ func TestAFullRingTakesNothingUntilItIsFreed(t *testing.T) {
 	}
 }
 
-func TestASlotIsReadOnlyUnderItsSequenceNumber(t *testing.T) {
+func TestASlotIsReadOnlyAsItsOwnSequenceNumber(t *testing.T) {
 	r := testRing(t, 256)
 	var rec Record
 	if r.read(0, &rec) {
-		t.Error("a slot that was never written passes for a record")
+		t.Error("a slot that was never written is taken for a record")
 	}
 	w := record(42).words()
 	r.Append(&w)
@@ -93,11 +93,11 @@ func TestASlotIsReadOnlyUnderItsSequenceNumber(t *testing.T) {
 		t.Errorf("read %+v, want %+v", rec, *record(42))
 	}
 	if r.read(256, &rec) {
-		t.Error("a record of the last lap passes for one of this lap")
+		t.Error("a record of the last lap is taken for one of this lap")
 	}
 	r.epoch++
 	if r.read(0, &rec) {
-		t.Error("a record of another epoch passes for one of this epoch")
+		t.Error("a record of another epoch is taken for one of this epoch")
 	}
 }
 
@@ -109,12 +109,12 @@ func TestAnyFlippedBitMakesARecordInvalid(t *testing.T) {
 	for bit := range 256 {
 		r.slots[bit/64] ^= 1 << (bit % 64)
 		if r.read(0, &rec) {
-			t.Errorf("record passes with bit %d flipped", bit)
+			t.Errorf("the record is accepted with bit %d flipped", bit)
 		}
 		r.slots[bit/64] ^= 1 << (bit % 64)
 	}
 	if !r.read(0, &rec) {
-		t.Error("record does not pass any more after all bits were put back")
+		t.Error("the record is refused after all bits were put back")
 	}
 }
 
@@ -154,7 +154,7 @@ func FuzzRingHeader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, head []byte) {
 		b := make([]byte, ringHeaderBytes)
 		copy(b[:52], head)
-		binary.LittleEndian.PutUint32(b[52:], crc32.Checksum(b[:52], castagnoli)) // else nothing gets past it
+		binary.LittleEndian.PutUint32(b[52:], crc32.Checksum(b[:52], castagnoli)) // otherwise no input passes the checksum
 		var h ringHeader
 		if err := h.decode(b); err != nil {
 			return
@@ -165,7 +165,7 @@ func FuzzRingHeader(f *testing.F) {
 	})
 }
 
-// FuzzRecord decodes slots whose checksum is right.
+// FuzzRecord decodes slots with a right checksum.
 func FuzzRecord(f *testing.F) {
 	r, err := createRing(new(Disk), f.TempDir(), ringHeader{epoch: 1, rings: 1, records: 256})
 	if err != nil {
@@ -173,7 +173,7 @@ func FuzzRecord(f *testing.F) {
 	}
 	f.Add(uint64(1), uint64(2), uint64(3), uint32(4), uint64(5))
 	f.Fuzz(func(t *testing.T, a, b, c uint64, d uint32, seq uint64) {
-		w := Words{a, b, c, uint64(d) &^ 0b1000} // but for the bit that has no meaning
+		w := Words{a, b, c, uint64(d) &^ 0b1000} // without the void bit
 		slot := r.slots[(seq&r.mask)*recordWords:][:recordWords]
 		copy(slot, w[:])
 		slot[3] |= uint64(checksum(&w, r.epoch, seq)) << 32
@@ -184,7 +184,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-func TestARingThatIsInUseIsNotReplaced(t *testing.T) {
+func TestARingInUseIsNotReplaced(t *testing.T) {
 	dir, h := t.TempDir(), ringHeader{epoch: 7, rings: 1, records: 256}
 	r, err := createRing(new(Disk), dir, h)
 	must(t, err)
@@ -196,13 +196,13 @@ func TestARingThatIsInUseIsNotReplaced(t *testing.T) {
 	if got := info.Size(); got != h.fileBytes() {
 		t.Errorf("it has %d bytes, want %d", got, h.fileBytes())
 	}
-	must(t, r.close()) // its mapping stays, and must not hold the lock
+	must(t, r.close()) // its mapping stays, but must not keep the lock
 	again, err := createRing(new(Disk), dir, h)
 	must(t, err)
 	must(t, again.close())
 }
 
-// words packs the record without its checksum.
+// words returns the words of the record, without its checksum.
 func (r *Record) words() Words {
 	v := Visit{Visitor: r.Visitor, NowMs: int64(r.Hour) * 3600_000, Class: r.Class, Values: r.Values}
 	w := v.Words(r.LinkID, r.Owner)

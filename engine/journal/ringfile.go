@@ -22,12 +22,12 @@ import (
 //	│ + NUL  │ = 1    │                │        │      │       │      │ 0…52       │        │            │ of 32 bytes │
 //	└────────┴────────┴────────────────┴────────┴──────┴───────┴──────┴────────────┴────────┴────────────┴─────────────┘
 //
-// Head stands on a cache line of its own. Slot i holds the record (record.go) of the latest
-// sequence number that is i modulo size.
+// Head has a cache line to itself. Slot i has the record (record.go) of the latest sequence number
+// that is i modulo size.
 var journalMagic = [8]byte{'s', 'h', 'u', 'n', 't', 'j', 'n', 0}
 
-// ringName names the file of a ring. Each epoch has its own files, and each store, so that two can
-// share a folder.
+// ringName returns the name of a ring's file. Each epoch has its own files, and so has each store,
+// so that two stores can share a folder.
 func ringName(storeID [16]byte, epoch uint64, index int) string {
 	return fmt.Sprintf("%s%d-%02d", ringPrefix(storeID), epoch, index)
 }
@@ -42,7 +42,7 @@ type ringHeader struct {
 	records      uint32
 }
 
-// fileBytes is the size of the ring's file.
+// fileBytes returns the size of the ring's file.
 func (h *ringHeader) fileBytes() int64 { return ringHeaderBytes + int64(h.records)*slotBytes }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -93,11 +93,11 @@ func (h *ringHeader) decode(b []byte) error {
 	return nil
 }
 
-// ringHeadOffset is where head stands in the header: on a cache line of its own.
+// ringHeadOffset is the offset of head in the header: a cache line of its own.
 const ringHeadOffset = 64
 
-// Disk is what is done to files that are made: a seam for tests, which put a full disk or a file
-// system that cannot map files in its place. nil is the real thing.
+// Disk is the operations on new files. It is a seam for tests, which replace them by those of a
+// full disk, or of a file system that cannot map files. nil means the real operation.
 type Disk struct {
 	Write func(f *os.File, b []byte) error
 	Map   func(f *os.File, sizeBytes int) ([]byte, error)
@@ -118,8 +118,8 @@ func (d *Disk) mapFile(f *os.File, sizeBytes int) ([]byte, error) {
 	return mmap.File(f, sizeBytes)
 }
 
-// createRing makes a journal file, writes it full with zeros and syncs it (a sparse page would be a
-// slow store, or SIGBUS on a full disk), and maps it. A file of that name is replaced.
+// createRing makes a journal file, fills it with zeros, syncs it (a store into a sparse page is
+// slow, and is SIGBUS on a full disk), and maps it. It replaces a file of that name.
 func createRing(d *Disk, dir string, h ringHeader) (*Ring, error) {
 	f, err := createJournalFile(filepath.Join(dir, ringName(h.storeID, h.epoch, int(h.index))))
 	if err != nil {
@@ -132,7 +132,7 @@ func createRing(d *Disk, dir string, h ringHeader) (*Ring, error) {
 	return r, nil
 }
 
-// createJournalFile makes a file, or empties the one of that name, and locks it until it is closed.
+// createJournalFile makes a file, or empties the existing one, and locks it until it is closed.
 func createJournalFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -173,10 +173,10 @@ func newRing(d *Disk, f *os.File, h ringHeader) (*Ring, error) {
 	return r, nil
 }
 
-// newMemoryRing makes a ring in the memory of the process.
+// newMemoryRing returns a ring in the memory of the process.
 func newMemoryRing(h ringHeader) *Ring { return ringIn(mmap.Memory(int(h.fileBytes())), h) }
 
-// ringIn makes a ring of mapped memory, which has what its file has.
+// ringIn returns the ring in mapped memory b, which has the layout of a ring's file.
 func ringIn(b []byte, h ringHeader) *Ring {
 	r := &Ring{
 		head:    (*atomic.Uint64)(unsafe.Pointer(&b[ringHeadOffset])),
@@ -191,8 +191,8 @@ func ringIn(b []byte, h ringHeader) *Ring {
 	return r
 }
 
-// close closes the file. What a late writer still appends lands in it and is replayed at the next
-// start.
+// close closes the file. A record that a late writer still appends is in the file and is replayed
+// at the next start.
 func (r *Ring) close() error {
 	if r.file == nil {
 		return nil

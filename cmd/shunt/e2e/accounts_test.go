@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-const testPassword = " correct horse battery " // spaces belong to it
+const testPassword = " correct horse battery " // spaces are part of it
 
-// shuntWithInput is shunt with something on standard input.
+// shuntWithInput runs shunt with input on its standard input.
 func shuntWithInput(t *testing.T, input string, env []string, args ...string) result {
 	t.Helper()
 	path := writeFile(t, "input", input)
@@ -35,7 +35,7 @@ func shuntWithInput(t *testing.T, input string, env []string, args ...string) re
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// loggedIn returns the status of logging in over HTTP.
+// loggedIn logs in over HTTP and returns the status.
 func loggedIn(t *testing.T, p *process, email, password string) int {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"email": email, "password": password})
@@ -50,7 +50,7 @@ func loggedIn(t *testing.T, p *process, email, password string) int {
 	return response.StatusCode
 }
 
-// The same commands alone, beside a server, and at a server elsewhere.
+// The same commands run alone, while a server runs, and against a remote server.
 func TestUsersAndTokensAreManagedWhereverTheServerIs(t *testing.T) {
 	t.Parallel()
 	alone := filepath.Join(t.TempDir(), "data")
@@ -139,13 +139,13 @@ func TestAPasswordIsTheFirstLineOfItsInput(t *testing.T) {
 			t.Errorf("%s: got %+v, want exit code %d", name, r, c.code)
 		}
 		if c.want != "" && loggedIn(t, p, "admin", c.want) != http.StatusOK {
-			t.Errorf("%s: it is not the password that logs in", name)
+			t.Errorf("%s: logging in with the password failed", name)
 		}
 	}
 	if got := loggedIn(t, p, "admin", "wrong password"); got != http.StatusUnauthorized {
 		t.Errorf("a wrong password: got %d, want 401", got)
 	}
 	if strings.Contains(p.stderr(), "password") {
-		t.Errorf("the server's log speaks of passwords:\n%s", p.stderr())
+		t.Errorf("the server's log mentions passwords:\n%s", p.stderr())
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// An acmeClient is a server whose certificate is of an acmeServer.
+// An acmeClient is a server that gets its certificate from an acmeServer.
 type acmeClient struct {
 	t      *testing.T
 	from   *acmeServer
@@ -32,7 +32,8 @@ func (c *acmeClient) start() {
 	c.process = launchThrough(c.t, []string{"env", "SSL_CERT_FILE=" + c.from.trust}, c.dir, args...).waitReady()
 }
 
-// ask returns the answer to a request over TLS, and the number of the certificate.
+// ask sends a request over TLS, and returns the Location of the answer and the serial number of the
+// certificate.
 func (c *acmeClient) ask(path string) (location string, serial *big.Int, err error) {
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
 	conn, err := tls.DialWithDialer(dialer, "tcp", c.listen, &tls.Config{RootCAs: c.from.roots, ServerName: acmeTestDomain})
@@ -52,7 +53,7 @@ func (c *acmeClient) ask(path string) (location string, serial *big.Int, err err
 
 const acmePollInterval = 20 * time.Millisecond
 
-// await asks until there is an answer, with a certificate that is not of this number.
+// await asks until it gets an answer with a certificate of another serial number than not.
 func (c *acmeClient) await(path string, not *big.Int) (location string, serial *big.Int) {
 	c.t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(acmePollInterval) {
@@ -64,7 +65,7 @@ func (c *acmeClient) await(path string, not *big.Int) (location string, serial *
 			c.t.Fatalf("while there is a certificate: %v", err)
 		}
 	}
-	c.t.Fatalf("no certificate is got:\n%s\n%s", c.stderr(), c.from.said.String())
+	c.t.Fatalf("no certificate was obtained:\n%s\n%s", c.stderr(), c.from.said.String())
 	return "", nil
 }
 
@@ -73,7 +74,7 @@ func (c *acmeClient) awaitLog(text string) {
 	c.t.Helper()
 	for deadline := time.Now().Add(time.Minute); !strings.Contains(c.stderr(), text); time.Sleep(acmePollInterval) {
 		if time.Now().After(deadline) {
-			c.t.Fatalf("%q is not said:\n%s", text, c.stderr())
+			c.t.Fatalf("%q was not logged:\n%s", text, c.stderr())
 		}
 	}
 }
@@ -115,7 +116,7 @@ func TestACertificateIsObtainedByEitherChallengeAndKept(t *testing.T) {
 	}
 }
 
-// wantSame holds c to a redirect with the certificate of this number.
+// wantSame checks that c redirects with the certificate of this serial number.
 func (c *acmeClient) wantSame(when string, serial *big.Int) {
 	c.t.Helper()
 	if location, got := c.await("/known", nil); location != "https://target.example/" || got.Cmp(serial) != 0 {
@@ -123,8 +124,8 @@ func (c *acmeClient) wantSame(when string, serial *big.Int) {
 	}
 }
 
-// wantNoneSaid: without a certificate and without the authority the server runs, refuses
-// handshakes, and says what is wrong.
+// wantNoneSaid checks that without a certificate and without the authority the server runs, refuses
+// handshakes, and logs the cause.
 func (c *acmeClient) wantNoneSaid() {
 	c.t.Helper()
 	if err := os.RemoveAll(filepath.Join(c.dir, acmeFolder)); err != nil {
@@ -134,7 +135,7 @@ func (c *acmeClient) wantNoneSaid() {
 	c.awaitLog("no certificate; trying again")
 	for _, want := range []string{c.from.directory, "connection refused", "must lead to --listen"} {
 		if !strings.Contains(c.stderr(), want) {
-			c.t.Errorf("%q is not said:\n%s", want, c.stderr())
+			c.t.Errorf("%q was not logged:\n%s", want, c.stderr())
 		}
 	}
 	if _, _, err := c.ask("/known"); err == nil {
@@ -143,7 +144,8 @@ func (c *acmeClient) wantNoneSaid() {
 	c.terminate()
 }
 
-// A certificate of 45 seconds is renewed after some 30. Until then every client gets an answer.
+// A certificate that is valid for 45 seconds is renewed after about 30. Until then every client
+// gets an answer.
 func TestACertificateIsRenewedWhileItIsServed(t *testing.T) {
 	needACME(t)
 	c := &acmeClient{t: t, dir: filepath.Join(t.TempDir(), "data"), listen: freeAddress(t)}
@@ -154,7 +156,7 @@ func TestACertificateIsRenewedWhileItIsServed(t *testing.T) {
 	c.terminate()
 }
 
-func TestAnAuthorityThatDoesNotVerifyIsLogged(t *testing.T) {
+func TestAFailedVerificationByAnAuthorityIsLogged(t *testing.T) {
 	needACME(t)
 	nowhere := freeAddress(t)
 	c := &acmeClient{t: t, dir: filepath.Join(t.TempDir(), "data"), listen: freeAddress(t)}

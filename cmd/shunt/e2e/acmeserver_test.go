@@ -21,12 +21,12 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// An acmeServer is a real ACME authority, Let's Encrypt's for tests, on this machine.
+// An acmeServer is a real ACME authority on this machine: the test server of Let's Encrypt.
 type acmeServer struct {
 	t         *testing.T
 	cmd       *exec.Cmd
 	directory string
-	trust     string         // PEM file by which it is trusted
+	trust     string         // PEM file of its root
 	roots     *x509.CertPool // of the certificates that it issues
 	said      syncBuffer
 	ended     chan struct{}
@@ -34,9 +34,9 @@ type acmeServer struct {
 
 const acmeTestDomain = "sho.example"
 
-// startACME starts an authority that looks for the answers to its challenges at two addresses, and
-// whose certificates are valid for that many seconds. One in ten of its nonces is refused, as it
-// may be.
+// startACME starts an authority that expects the answers to its challenges at the two addresses,
+// and whose certificates are valid for validSeconds. It refuses one nonce in ten, as the protocol
+// allows.
 func startACME(t *testing.T, alpnAddress, httpAddress string, validSeconds int) *acmeServer {
 	t.Helper()
 	own := certtest.NewAuthority(t)
@@ -69,7 +69,7 @@ func startACME(t *testing.T, alpnAddress, httpAddress string, validSeconds int) 
 	return a
 }
 
-// get asks the authority for an address until it answers.
+// get requests url from the authority until it answers.
 func (a *acmeServer) get(own *certtest.Authority, url string) (body []byte) {
 	a.t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: own.Pool()}, DisableKeepAlives: true}}
@@ -102,7 +102,7 @@ func portOf(t *testing.T, address string) int {
 	return port
 }
 
-// serveDNS serves DNS over TCP, as the authority asks for it: every name is 127.0.0.1.
+// serveDNS serves DNS over TCP, which the authority uses: every name is 127.0.0.1.
 func serveDNS(t *testing.T) (address string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -120,14 +120,14 @@ func serveDNS(t *testing.T) (address string) {
 			serving.Go(func() {
 				defer conn.Close()
 				_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
-				_ = answerDNS(conn) // the authority reports what it misses
+				_ = answerDNS(conn) // the authority reports missing answers
 			})
 		}
 	})
 	return ln.Addr().String()
 }
 
-// answerDNS answers one question, of a message with its length before it (RFC 1035, 4.2.2).
+// answerDNS answers the one question of a message, which its length precedes (RFC 1035, 4.2.2).
 func answerDNS(conn net.Conn) error {
 	var size uint16
 	if err := endian.Read(conn, endian.BigEndian, &size); err != nil {

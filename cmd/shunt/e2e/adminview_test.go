@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// adminView is what the admin address has said last. The zero value is that it has not answered.
+// adminView is the last answer of the admin address. The zero value means that it has not answered.
 type adminView struct {
 	readyStatus int
 	ready       string
-	readOnly    string // the metric, as are the following
+	readOnly    string // a metric, as are the following
 	memtables   float64
 	flushes     float64 // of memtables
 }
 
-// watch looks at the admin address.
+// watch reads the admin address and keeps the answer.
 func (l *sickLoad) watch() {
 	v := &adminView{}
 	if response, err := http.Get(l.server.admin + "/readyz"); err == nil {
@@ -31,7 +31,7 @@ func (l *sickLoad) watch() {
 	l.admin.Store(v)
 }
 
-// metricIn returns the value of a metric without labels, "" if it is not there.
+// metricIn returns the value of a metric without labels, "" if it is missing.
 func metricIn(metrics, name string) string {
 	_, value, _ := strings.Cut(metrics, "\n"+name+" ")
 	value, _, _ = strings.Cut(value, "\n")
@@ -40,11 +40,11 @@ func metricIn(metrics, name string) string {
 
 func bodyOf(response *http.Response) string {
 	defer response.Body.Close()
-	body, _ := io.ReadAll(response.Body) // what is missing is not as expected
+	body, _ := io.ReadAll(response.Body) // a truncated body fails the comparison
 	return strings.TrimSpace(string(body))
 }
 
-// saysReadOnly reports whether readiness and metric both say so.
+// saysReadOnly reports whether both readiness and metric say that the server is read-only.
 func (v *adminView) saysReadOnly() bool {
 	return v != nil && v.readyStatus == http.StatusOK && strings.HasPrefix(v.ready, "ready, read_only:") && v.readOnly == "1"
 }

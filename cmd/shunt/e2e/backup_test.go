@@ -19,12 +19,12 @@ import (
 
 const browser = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
-// clients make links at a server and follow them, and know what was answered.
+// clients make links at a server and follow them, and keep what was answered.
 type clients struct {
 	t      *testing.T
 	p      *process
 	token  string
-	sent   atomic.Uint64 // visits that were begun
+	sent   atomic.Uint64 // visits that were started
 	stop   atomic.Bool
 	joined sync.WaitGroup
 
@@ -56,7 +56,7 @@ func (c *clients) did(note func()) {
 	c.moved.Broadcast()
 }
 
-// acknowledged returns what was answered, once that is at least the given numbers.
+// acknowledged waits until at least links and hits were answered, and returns which and how many.
 func (c *clients) acknowledged(links int, hits uint64) (codes []string, answered uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,7 +124,7 @@ func (c *clients) visit(n int) {
 	}
 }
 
-// printed decodes what a command printed.
+// printed decodes the output of a command.
 func printed[T any](t *testing.T, r result) (v T) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(r.stdout), &v); err != nil {
@@ -133,7 +133,7 @@ func printed[T any](t *testing.T, r result) (v T) {
 	return v
 }
 
-func TestABackupUnderLoadRestoresAllThatWasAnsweredBefore(t *testing.T) {
+func TestABackupUnderLoadHasEverythingThatWasAnsweredBefore(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	dir, journals := filepath.Join(home, "data"), filepath.Join(home, "journals")
@@ -150,7 +150,7 @@ func TestABackupUnderLoadRestoresAllThatWasAnsweredBefore(t *testing.T) {
 			t.Fatalf("got %+v, exit code %d: %s", done, r.code, r.stderr)
 		}
 		if found := printed[checkOutcome](t, shunt(t, home, nil, "check", "--data", dir, "--json")); !found.OK || !found.Live {
-			t.Errorf("beside the server: got %+v", found)
+			t.Errorf("while the server runs: got %+v", found)
 		}
 		found := printed[checkOutcome](t, shunt(t, home, nil, "check", "--data", target, "--json"))
 		if !found.OK || !found.Backup || found.Records.Links < uint64(len(codes)) {
@@ -166,8 +166,8 @@ func TestABackupUnderLoadRestoresAllThatWasAnsweredBefore(t *testing.T) {
 	}
 }
 
-// compareRestored serves a restored folder, with the journal folder of the original, which has hits
-// that are not in the backup, and compares it with what was answered.
+// compareRestored serves a restored folder and compares it with what was answered. It uses the
+// journal folder of the original, which has hits that are not in the backup.
 func compareRestored(t *testing.T, restored, journals string, codes []string, answered, sent uint64) {
 	t.Helper()
 	before := listing(t, journals)
@@ -178,7 +178,7 @@ func compareRestored(t *testing.T, restored, journals string, codes []string, an
 			t.Errorf("the restored server has removed %s of the original's journal", name)
 		}
 	}
-	token := p.token("admin", "links:read", "stats:read") // admins have no rate limit, and these are thousands of calls
+	token := p.token("admin", "links:read", "stats:read") // admins have no rate limit, and there are thousands of calls
 	hits := uint64(0)
 	for i, code := range codes {
 		var link struct {
@@ -188,7 +188,7 @@ func compareRestored(t *testing.T, restored, journals string, codes []string, an
 		if err := json.Unmarshal([]byte(ask(t, p.public+"/api/v1/links/"+code, token)), &link); err != nil || link.URL != "https://example.org/"+code {
 			t.Errorf("%s: got %+v, %v", code, link, err)
 		}
-		if i < 20 { // those that are followed are among the first
+		if i < 20 { // only the first links are followed
 			stats := struct{ Hits uint64 }{}
 			if err := json.Unmarshal([]byte(ask(t, p.public+"/api/v1/stats/"+code, token)), &stats); err != nil {
 				t.Error(err)
@@ -213,7 +213,7 @@ func TestAnOfflineBackupHasTheHitsOfAKilledServer(t *testing.T) {
 	p.kill()
 	found := printed[checkOutcome](t, shunt(t, home, nil, "check", "--data", dir, "--json"))
 	if !found.OK || found.Journal.Waiting != hits {
-		t.Errorf("got %+v, want %d hits that wait", found, hits)
+		t.Errorf("got %+v, want %d waiting hits", found, hits)
 	}
 	shunt(t, home, nil, "backup", "b", "--data", dir).want(t, exitDone, `backed up \d+ links, .* to .*b\n`, "copy it to another disk")
 	shunt(t, home, nil, "restore", "b", "--data", "new").want(t, exitDone, "restored", "")
@@ -273,7 +273,7 @@ func TestBackupRestoreAndCheckChangeNothingTheyRefuse(t *testing.T) {
 			}
 			shunt(t, home, nil, c.args...).want(t, c.code, stdout, c.stderr)
 			if after := texts(t, home); !maps.Equal(after, before) {
-				t.Errorf("the folders have changed: there are %q, and were %q", slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before)))
+				t.Errorf("the folders have changed: now %q, before %q", slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before)))
 			}
 		})
 	}
@@ -281,7 +281,7 @@ func TestBackupRestoreAndCheckChangeNothingTheyRefuse(t *testing.T) {
 	shunt(t, home, nil, "stats", "nosuchcode", "--data", "half").want(t, exitFailed, "", "404")
 }
 
-// texts returns the files below dir with their bytes, but for the folder "data", which commands
+// texts returns the files below dir with their bytes, without the folder "data", which commands
 // open.
 func texts(t *testing.T, dir string) map[string]string {
 	t.Helper()
@@ -304,7 +304,7 @@ func texts(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-func TestARestoreBesideARunningServerIsRefused(t *testing.T) {
+func TestARestoreIsRefusedWhileTheServerRuns(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	createStore(t, filepath.Join(home, "other"))
@@ -314,7 +314,7 @@ func TestARestoreBesideARunningServerIsRefused(t *testing.T) {
 	p.terminate()
 }
 
-func TestCheckExitsWith1OnAFaultRestoreRefusesIt(t *testing.T) {
+func TestCheckReportsAndRestoreRefusesDamage(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	startServer(t, filepath.Join(home, "data")).terminate()
@@ -344,6 +344,6 @@ func TestCheckExitsWith1OnAFaultRestoreRefusesIt(t *testing.T) {
 	damage("b/db/*.sst", 20)
 	shunt(t, home, nil, "restore", "b", "--data", "new").want(t, exitFailed, "", `\.sst: it is damaged(.|\n)*nothing was restored`)
 	if exists(t, filepath.Join(home, "new")) {
-		t.Error("something was restored")
+		t.Error("the damaged backup was restored")
 	}
 }

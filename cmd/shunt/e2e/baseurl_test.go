@@ -31,7 +31,7 @@ func TestOfflineCommandsPrintTheAddressesOfTheServer(t *testing.T) {
 	run("restore", "saved", "--data", "restored").want(t, exitDone, ".", "")
 	wantAddress("https://sho.rt", "--data", "restored")
 
-	p := startServer(t, dir) // on a port that it draws
+	p := startServer(t, dir) // on a port that it chooses
 	p.kill()
 	wantAddress(p.public)
 }

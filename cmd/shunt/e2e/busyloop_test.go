@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// busyName is what the test program is called as a busy loop: NAME SHARE. It keeps one core busy
-// for a share of the time, from 0 to 1, until it is killed.
+// busyName is the name under which the test program is a busy loop: NAME SHARE. It keeps one core
+// busy for that share of the time, from 0 to 1, until it is killed.
 const busyName = "shunt-test-busy"
 
-// busyTurn is how long it is busy before it rests: as long as a password takes to hash.
+// busyTurn is how long the loop is busy before it rests: the time to hash a password.
 const busyTurn = 40 * time.Millisecond
 
 func standInForBusyLoop(args []string) (code int) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestTheMetricsShowTheRoomOfTheCache(t *testing.T) {
+func TestTheMetricsShowTheSizeOfTheCache(t *testing.T) {
 	p := startServer(t, filepath.Join(t.TempDir(), "data"), "--cache-size", "32MiB")
 	text := metricIn(ask(t, p.admin+"/metrics", ""), "shunt_storage_cache_room_bytes")
 	room, err := strconv.ParseFloat(text, 64)

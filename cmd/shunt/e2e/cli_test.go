@@ -22,7 +22,7 @@ var (
 	drawnShort = regexp.MustCompile(`^http://127\.0\.0\.1:\d+/[0-9A-Za-z]{8}\n$`)
 )
 
-// want holds a command's outcome; an empty pattern means no output.
+// want checks the outcome of a command. An empty pattern means no output.
 func (r result) want(t *testing.T, code int, stdout, stderr string) {
 	t.Helper()
 	if r.code != code {
@@ -35,22 +35,22 @@ func (r result) want(t *testing.T, code int, stdout, stderr string) {
 	}
 }
 
-func TestTheFirstStartSaysAddressesAndWhatToRunNext(t *testing.T) {
+func TestTheFirstStartLogsAddressesAndTheNextCommand(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	dir := filepath.Join(home, "my data")
 	p := startServer(t, dir, "--log-format", "text")
 	for _, part := range []string{"base_url=" + p.public, "public=" + p.public, "admin=" + p.admin, `data="` + dir + `"`, "new=true", "msg=ready"} {
 		if !strings.Contains(p.stderr(), part) {
-			t.Errorf("%q is not in what it says:\n%s", part, p.stderr())
+			t.Errorf("%q is not in its log:\n%s", part, p.stderr())
 		}
 	}
 	mode(t, dir, 0o700)
 	mode(t, filepath.Join(dir, socketName), 0o600|fs.ModeSocket)
 
-	found := regexp.MustCompile(`token yet" run="(.*)"\n`).FindStringSubmatch(p.stderr()) // what others left is said with a run, too
+	found := regexp.MustCompile(`token yet" run="(.*)"\n`).FindStringSubmatch(p.stderr()) // leftovers of other servers are logged with a run, too
 	if found == nil {
-		t.Fatalf("it does not say what to run next:\n%s", p.stderr())
+		t.Fatalf("it does not log what to run next:\n%s", p.stderr())
 	}
 	line := strings.TrimPrefix(found[1], binary+" ")
 	words := strings.Fields(strings.ReplaceAll(line, "'"+dir+"'", "DIR"))
@@ -62,7 +62,7 @@ func TestTheFirstStartSaysAddressesAndWhatToRunNext(t *testing.T) {
 
 	p = startServer(t, dir)
 	if s := p.stderr(); strings.Contains(s, "token") || !strings.Contains(s, `"new":false`) {
-		t.Errorf("a later start: got\n%s\nwant nothing of tokens", s)
+		t.Errorf("a later start: got\n%s\nwant no mention of tokens", s)
 	}
 }
 
@@ -90,26 +90,26 @@ func TestUsageErrorsExitWith2AndNameTheMistake(t *testing.T) {
 		"an unknown command of token":      {[]string{"token", "ad"}, `"shunt token ad"`},
 		"no command":                       {nil, "name a command"},
 		"no command of token":              {[]string{"token"}, "name a command"},
-		"an argument too many":             {[]string{"serve", "now"}, `"now"`},
-		"an argument too few":              {[]string{"add"}, "URL is missing"},
+		"one argument too many":            {[]string{"serve", "now"}, `"now"`},
+		"one argument too few":             {[]string{"add"}, "URL is missing"},
 		"a base URL with a path":           {[]string{"serve", "--base-url", "https://sho.rt/x"}, "--base-url"},
 		"a base URL without a scheme":      {[]string{"serve", "--base-url", "sho.rt"}, "--base-url"},
 		"no base URL where it is needed":   {[]string{"serve", "--listen", ":0"}, "--base-url"},
 		"an unknown key of the file":       {[]string{"serve", "--config", config}, `"lisen"`},
 		"an address without a port":        {[]string{"serve", "--listen", "localhost"}, "--listen"},
 		"no connections":                   {[]string{"serve", "--max-connections", "0"}, "--max-connections"},
-		"connections without end":          {[]string{"serve", "--max-connections", "off"}, "--max-connections"},
+		"unlimited connections":            {[]string{"serve", "--max-connections", "off"}, "--max-connections"},
 		"no connections of an address":     {[]string{"serve", "--max-connections-per-address", "0"}, "--max-connections-per-address"},
 		"an origin with a path":            {[]string{"serve", "--cors-origin", "https://a.example,https://b.example/x"}, "--cors-origin"},
 		"an admin host with a path":        {[]string{"serve", "--admin-host", "metrics.example,a/b"}, "--admin-host"},
-		"no hours kept":                    {[]string{"serve", "--keep-hours", "0"}, "--keep-hours"},
+		"0 hours kept":                     {[]string{"serve", "--keep-hours", "0"}, "--keep-hours"},
 		"too many days kept":               {[]string{"serve", "--keep-days", "3661"}, "--keep-days"},
-		"a flush interval of nothing":      {[]string{"serve", "--flush-interval", "0"}, "--flush-interval"},
+		"a flush interval of 0":            {[]string{"serve", "--flush-interval", "0"}, "--flush-interval"},
 		"a token without a name":           {[]string{"token", "add"}, "--name"},
-		"a time that is none":              {[]string{"add", "http://a.b", "--expires", "soon"}, "--expires"},
+		"an invalid time":                  {[]string{"add", "http://a.b", "--expires", "soon"}, "--expires"},
 		"a server without a token":         {[]string{"add", "http://a.b", "--server", "https://sho.rt"}, "SHUNT_TOKEN"},
 		"a user at a server with a token":  {[]string{"stats", "x", "--server", "https://sho.rt", "--token", "x", "--user", "u"}, "--user"},
-		"a cache of nothing":               {[]string{"serve", "--cache-size", "0"}, "--cache-size.*256MiB"},
+		"a cache of 0 bytes":               {[]string{"serve", "--cache-size", "0"}, "--cache-size.*256MiB"},
 		"a header name with a space in it": {[]string{"serve", "--client-ip-header", "X Y"}, "--client-ip-header"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestHelpAndVersionGoToStandardOutput(t *testing.T) {
 	}
 }
 
-func TestAnUnknownVariableIsWarnedOfAndNothingElse(t *testing.T) {
+func TestAnUnknownVariableCausesOnlyAWarning(t *testing.T) {
 	r := shunt(t, t.TempDir(), []string{"SHUNT_LISEN=x"}, "token", "add", "--name", "a", "--init")
 	r.want(t, exitDone, tokenLine.String(), "SHUNT_LISEN")
 }
@@ -171,7 +171,7 @@ func exists(t *testing.T, path string) bool {
 	return err == nil
 }
 
-func TestAddPassesEveryFieldOn(t *testing.T) {
+func TestAddSendsEveryField(t *testing.T) {
 	home := t.TempDir()
 	shunt(t, home, nil, "token", "add", "--name", "a", "--init")
 	r := shunt(t, home, nil, "add", "https://example.org/?q=1", "--json", "--alias", "Spring", "--title", "A title", "--tag", "a, b", "--tag", "c",
@@ -194,7 +194,7 @@ func TestAddPassesEveryFieldOn(t *testing.T) {
 	}
 }
 
-func TestLocalCommandsWorkBesideAServer(t *testing.T) {
+func TestLocalCommandsWorkWhileAServerRuns(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	p := startServer(t, dir)
@@ -228,10 +228,10 @@ func TestLocalCommandsWorkBesideAServer(t *testing.T) {
 
 	p.kill()
 	shunt(t, "", remote, "stats", short).want(t, exitFailed, "", `no answer`)
-	shunt(t, "", nil, "stats", short, "--data", dir).want(t, exitDone, "^hits    1\nunique  1\n$", "") // out of the journal
+	shunt(t, "", nil, "stats", short, "--data", dir).want(t, exitDone, "^hits    1\nunique  1\n$", "") // from the journal
 }
 
-// ask returns the body of a GET with a token.
+// ask sends a GET with a token and returns the body.
 func ask(t *testing.T, url, token string) string {
 	t.Helper()
 	request, err := http.NewRequest(http.MethodGet, url, nil)
@@ -251,7 +251,7 @@ func ask(t *testing.T, url, token string) string {
 	return string(body)
 }
 
-// follow asks once for a short address.
+// follow requests a short address once.
 func follow(t *testing.T, short, want string) {
 	t.Helper()
 	request, err := http.NewRequest(http.MethodGet, short, nil)
@@ -271,7 +271,7 @@ func follow(t *testing.T, short, want string) {
 func TestASecondSignalStopsAtOnce(t *testing.T) {
 	t.Parallel()
 	p := startServer(t, t.TempDir())
-	// A client that has an answer, and has sent half of its next request, holds the draining up.
+	// A client that has an answer and has sent half of its next request delays the end of draining.
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.public, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -283,7 +283,7 @@ func TestASecondSignalStopsAtOnce(t *testing.T) {
 	if _, err := conn.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
-	for signals := time.NewTicker(sameSignal / 4); ; { // at once again, as timeout(1) does; then as a person does
+	for signals := time.NewTicker(sameSignal / 4); ; { // first at once, as timeout(1) does; then later, as a person does
 		_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 		select {
 		case <-signals.C:
@@ -298,7 +298,7 @@ func TestASecondSignalStopsAtOnce(t *testing.T) {
 	}
 }
 
-func TestHitsOutliveAKillAlthoughTheJournalMoves(t *testing.T) {
+func TestHitsSurviveAKillAlthoughTheJournalMoves(t *testing.T) {
 	t.Parallel()
 	dir, journals := t.TempDir(), t.TempDir()
 	short := ""
@@ -313,14 +313,14 @@ func TestHitsOutliveAKillAlthoughTheJournalMoves(t *testing.T) {
 	shunt(t, "", nil, "stats", short[1:], "--data", dir).want(t, exitDone, "^hits    2\nunique  1\n$", "")
 	p := startServer(t, dir)
 	if !exists(t, filepath.Join(journals, "b")) || exists(t, filepath.Join(dir, "journal")) {
-		t.Error("without --journal-dir the journal is not where it was")
+		t.Error("without --journal-dir the journal is not in its previous folder")
 	}
 	shunt(t, "", nil, "stats", short[1:], "--data", dir).want(t, exitDone, "^hits    2\nunique  1\n$", "")
 	p.terminate()
 
 	startServer(t, dir, "--journal-dir", filepath.Join(dir, "journal")).terminate()
 	if exists(t, filepath.Join(dir, rememberedJournal)) || !exists(t, filepath.Join(dir, "journal")) {
-		t.Error("with the default as --journal-dir, the journal is not where it is by default")
+		t.Error("with the default as --journal-dir, the journal is not in the default folder")
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestACommandRepeatsWhatMayPassAndReportsTheRest(t *testing.T) {
+func TestACommandRetriesPassingFailuresAndReportsOthers(t *testing.T) {
 	const link, figures = `{"code":"a","short_url":"https://sho.rt/a"}`, `{"hits":0,"unique":0}`
 	add, stats := []string{"add", "https://example.org"}, []string{"stats", "a"}
 	cut := func(http.ResponseWriter) { panic(http.ErrAbortHandler) }
@@ -28,12 +28,12 @@ func TestACommandRepeatsWhatMayPassAndReportsTheRest(t *testing.T) {
 		stderr         string
 		code, requests int
 	}{
-		"a lost answer to add":  {add, cut, link, "^https://sho.rt/a\n$", "", exitDone, 2},
-		"an outcome unknown":    {add, refuse(503, "outcome_unknown", ""), link, "^https://sho.rt/a\n$", "", exitDone, 2},
-		"too much to do":        {stats, refuse(503, "overloaded", ""), figures, "^hits", "", exitDone, 2},
-		"too much asked":        {stats, refuse(429, "rate_limited", ""), figures, "^hits", "", exitDone, 2},
-		"come again much later": {add, refuse(503, "read_only", "10"), link, "", `^shunt: add: D \(503 read_only\)\n$`, exitFailed, 1},
-		"a token of nobody":     {stats, refuse(401, "unauthorized", ""), figures, "", `^shunt: stats a: D \(401 unauthorized\)\n$`, exitFailed, 1},
+		"a lost answer to add": {add, cut, link, "^https://sho.rt/a\n$", "", exitDone, 2},
+		"an unknown outcome":   {add, refuse(503, "outcome_unknown", ""), link, "^https://sho.rt/a\n$", "", exitDone, 2},
+		"an overloaded server": {stats, refuse(503, "overloaded", ""), figures, "^hits", "", exitDone, 2},
+		"a rate limit":         {stats, refuse(429, "rate_limited", ""), figures, "^hits", "", exitDone, 2},
+		"a long Retry-After":   {add, refuse(503, "read_only", "10"), link, "", `^shunt: add: D \(503 read_only\)\n$`, exitFailed, 1},
+		"an unknown token":     {stats, refuse(401, "unauthorized", ""), figures, "", `^shunt: stats a: D \(401 unauthorized\)\n$`, exitFailed, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var requests atomic.Int64
@@ -54,7 +54,7 @@ func TestACommandRepeatsWhatMayPassAndReportsTheRest(t *testing.T) {
 				t.Errorf("got %d requests, want %d", got, c.requests)
 			}
 			if key := keys[0].Load(); (key == "") != (c.args[0] == "stats") || c.requests == 2 && keys[1].Load() != key {
-				t.Errorf("got keys %v and %v, want one of an add, and the same again", key, keys[1].Load())
+				t.Errorf("got keys %v and %v, want one key for an add, and the same when it is repeated", key, keys[1].Load())
 			}
 		})
 	}

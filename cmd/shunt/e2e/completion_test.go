@@ -14,7 +14,7 @@ func TestEveryShellGetsAScript(t *testing.T) {
 			t.Errorf("%s: got exit code %d, %d bytes, %q", shell, r.code, len(r.stdout), r.stderr)
 		}
 		if _, err := exec.LookPath(shell); err != nil || shell == "powershell" {
-			continue // it is not on this machine
+			continue // it is not installed here
 		}
 		check := exec.Command(shell, "-n")
 		check.Stdin = strings.NewReader(r.stdout)
@@ -25,7 +25,7 @@ func TestEveryShellGetsAScript(t *testing.T) {
 }
 
 func TestShellsCompleteWordsAndFolders(t *testing.T) {
-	for _, c := range []struct{ typed, want string }{ // the script takes of them what begins as the word does
+	for _, c := range []struct{ typed, want string }{ // the script keeps those that begin with the word
 		{"serve --log-format ", "text json :4"},
 		{"serve --log-level d", "debug info warn error :4"},
 		{"serve --private-targets ", "allow refuse auto :4"},

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the binary promises, written down a second time: these tests know it only from outside.
+// This file repeats what the binary promises, because these tests know it only from outside.
 
 // Exit codes.
 const (
@@ -23,17 +23,17 @@ const (
 const (
 	envPrefix         = "SHUNT_"
 	socketName        = "shunt.sock"  // in the data folder
-	rememberedJournal = "journal-dir" // in the data folder: where the journal is, if not there
+	rememberedJournal = "journal-dir" // in the data folder: the path of the journal, if it is elsewhere
 	acmeFolder        = "acme"        // in the data folder
 
-	sameSignal    = 200 * time.Millisecond // for so long, a second signal counts as the first
+	sameSignal    = 200 * time.Millisecond // within this time, a second signal counts as the first
 	maxImportLine = 1 << 20
 	acmeNeeds     = "the domain's port 443 must lead to --listen, or its port 80 to --http-redirect-listen"
 )
 
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
-// backupDone is what 'shunt backup --json' prints.
+// backupDone is the output of 'shunt backup --json'.
 type backupDone struct {
 	Dir   string `json:"dir"`
 	Bytes uint64 `json:"bytes"`
@@ -51,7 +51,7 @@ func memoryFolder() string {
 	return dir
 }
 
-// checkOutcome is what 'shunt check --json' prints, as far as the tests look at it.
+// checkOutcome is the part of the output of 'shunt check --json' that the tests read.
 type checkOutcome struct {
 	Backup  bool                `json:"backup"`
 	Live    bool                `json:"live"`
@@ -64,7 +64,7 @@ type checkOutcome struct {
 	Faults     []json.RawMessage `json:"faults"`
 }
 
-// syncBuffer is what several goroutines write to.
+// syncBuffer is a buffer that several goroutines may use at once.
 type syncBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

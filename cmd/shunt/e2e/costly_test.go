@@ -12,18 +12,19 @@ import (
 	"time"
 )
 
-// The costly requests that are sent at a time: logins, large bodies that come slowly, QR codes.
+// The costly requests that are sent at the same time: logins, large bodies that arrive slowly, QR
+// codes.
 const (
-	costlyLogins  = 6  // each from an address of its own, one after the other
+	costlyLogins  = 6  // each from its own address, one after the other
 	costlyBodies  = 32 // of four members, 8 each
 	costlyMembers = 4
-	costlyQRCodes = 70 // all from one address, one after the other; who gets 503 waits as long as it says
+	costlyQRCodes = 70 // all from one address, one after the other; after a 503 a client waits as long as Retry-After says
 
 	slowBodyBytes = 8 << 20
 	slowBodyPiece = 1 << 10 // a second
 )
 
-// costly is clients that ask for that.
+// costly is the clients that send these requests.
 type costly struct {
 	t       *testing.T
 	server  *process
@@ -53,7 +54,7 @@ func (c *costly) end() {
 	c.clients.Wait()
 }
 
-// rest waits, and reports whether to go on.
+// rest waits for d, and reports whether to continue.
 func (c *costly) rest(d time.Duration) bool {
 	select {
 	case <-c.over:
@@ -75,7 +76,7 @@ func (c *costly) logIn(address string) {
 	}
 }
 
-// sendSlowly sends a large body piece by piece, and begins again when it is cut.
+// sendSlowly sends a large body piece by piece, and starts again when the connection is cut.
 func (c *costly) sendSlowly(token string) {
 	for c.rest(0) {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(c.server.public, "http://"))

@@ -18,21 +18,21 @@ const (
 	windowVariable  = "SHUNTTEST_LATENCY_SECONDS"
 	openLoopRate    = 5_000 // redirects a second, whatever the server does
 	openLoopClients = 50
-	shortRate       = 500 // in a run that only proves that it works
+	shortRate       = 500 // in a run that only proves that the test works
 	shortWindow     = 300 * time.Millisecond
 	warmUp          = time.Second
 )
 
-// A window is what was seen of redirects for some seconds.
+// A window is the measurements of redirects over some seconds.
 type window struct {
 	took  latencies
 	cores float64 // that the server kept busy
 }
 
-// TestRedirectsAreFastBesideCostlyRequests compares redirects beside costly requests with redirects
-// beside a busy loop that takes as much of the processors. It shows how fast they are; make latency
-// does it for long enough.
-func TestRedirectsAreFastBesideCostlyRequests(t *testing.T) {
+// TestRedirectsAreFastDuringCostlyRequests compares redirects during costly requests with redirects
+// during a busy loop that uses the same share of the processors. It logs how fast they are; make
+// latency runs it for long enough.
+func TestRedirectsAreFastDuringCostlyRequests(t *testing.T) {
 	pairs := int(numberOf(t, pairsVariable, 0))
 	length, rate := time.Duration(numberOf(t, windowVariable, 10))*time.Second, openLoopRate
 	if pairs == 0 {
@@ -53,7 +53,7 @@ func TestRedirectsAreFastBesideCostlyRequests(t *testing.T) {
 		a, b := milliseconds(&beside.took), milliseconds(&busy.took)
 		ratios, costlyP99, busyP99 = append(ratios, a/b), append(costlyP99, a), append(busyP99, b)
 	}
-	t.Logf("\n%-28s %9s %9s %9s %9s %9s  %s\n%s\nmedians of %d pairs: p99 %.2f ms beside costly requests, %.2f ms beside the loop: %.2f times\n"+
+	t.Logf("\n%-28s %9s %9s %9s %9s %9s  %s\n%s\nmedians of %d pairs: p99 %.2f ms during costly requests, %.2f ms during the loop: %.2f times\n"+
 		"%d logins, %d QR codes, %d pieces of large bodies; %d refused", fmt.Sprintf("%d redirects/s", rate), "n", "p50", "p99", "p99.9", "slowest", "cores of the server",
 		&r.table, pairs, median(costlyP99), median(busyP99), median(ratios), c.logins.Load(), c.qrCodes.Load(), c.bodies.Load(), c.refused.Load())
 	if c.qrCodes.Load() == 0 || c.bodies.Load() == 0 && length > time.Second || c.logins.Load() == 0 && length > time.Second {
@@ -83,7 +83,8 @@ func (r *redirectLoad) row(name string, w *window) {
 	fmt.Fprintf(&r.table, "%-28s %v  %.2f\n", name, &w.took, w.cores)
 }
 
-// prepare makes the link x, somebody who logs in, and members, and returns their tokens.
+// prepare makes the link x, a user that logs in, and members, and returns the tokens of the
+// members.
 func (r *redirectLoad) prepare() (tokens []string) {
 	r.t.Helper()
 	p := r.server
@@ -107,8 +108,7 @@ func (r *redirectLoad) prepare() (tokens []string) {
 	return tokens
 }
 
-// measure follows the link while something goes on that begin starts and the function that it
-// returns ends.
+// measure follows the link between a call of begin and a call of the function that begin returns.
 func (r *redirectLoad) measure(begin func() (end func())) *window {
 	end := begin()
 	time.Sleep(min(warmUp, r.length))
@@ -124,7 +124,8 @@ func (r *redirectLoad) measure(begin func() (end func())) *window {
 	return w
 }
 
-// follow follows the link at fixed times from first on. What is late counts from when it was due.
+// follow follows the link at fixed times from first on. The latency of a late request counts from
+// when it was due.
 func (r *redirectLoad) follow(took *latencies, first time.Time) {
 	c, err := net.Dial("tcp", strings.TrimPrefix(r.server.public, "http://"))
 	if err != nil {
@@ -156,8 +157,8 @@ func (r *redirectLoad) follow(took *latencies, first time.Time) {
 	}
 }
 
-// processorTime returns how long the process has kept processors busy (proc(5): fields 14 and 15 of
-// stat, in 1/100 s).
+// processorTime returns the processor time of the process (proc(5): fields 14 and 15 of stat, in
+// 1/100 s).
 func (p *process) processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
@@ -168,7 +169,7 @@ func (p *process) processorTime(t *testing.T) time.Duration {
 	user, userErr := strconv.Atoi(fields[11])
 	system, systemErr := strconv.Atoi(fields[12])
 	if userErr != nil || systemErr != nil {
-		t.Fatalf("%s: no times", text)
+		t.Fatalf("%s: no processor times", text)
 	}
 	return time.Duration(user+system) * time.Second / 100
 }

@@ -15,33 +15,36 @@ import (
 )
 
 // The real binary under mixed load (creates, edits, deletes, races for an alias, redirects, capped
-// links, statistics) is killed again and again, on one data folder, at random moments and in the
-// middle of what is rare. After each start all that the clients were told is compared with all that
-// is there:
+// links, statistics) is killed again and again, on one data folder, at random moments and during
+// rare phases. After each start the test compares everything that the clients were told with
+// everything that the server has:
 //
-//   - what was acknowledged is there exactly; nothing goes back to a state before it, and nothing deleted comes back;
-//   - what was cut off has happened whole or not at all, and whatever a client has seen of it, or a start has shown, stays;
-//   - every redirect that was answered is counted, none that was not sent, and never more than a link's cap.
+//   - an acknowledged write is there exactly; no link returns to an earlier state, and no deleted
+//     link comes back;
+//   - a write that was cut off has happened completely or not at all, and once a client has seen
+//     it, or a start has shown it, it stays;
+//   - every redirect that was answered is counted, none that was not sent is counted, and a link
+//     never has more hits than its cap.
 //
-// `make crash N=1000` runs it for long; a failing seed is printed, though no kill comes twice at
-// the same moment.
+// `make crash N=1000` runs it for a long time. A failing seed is printed, although no kill comes
+// twice at the same moment.
 //
-// The subjects: crashbook_test.go what clients know, crashvisit_test.go and crashwrite_test.go what
-// they send, crashphase_test.go when the kill comes, crashcompare_test.go what is there afterwards,
-// crashtable_test.go the summary.
+// The files: crashbook_test.go has what clients know, crashvisit_test.go and crashwrite_test.go
+// what they send, crashphase_test.go the moments of the kills, crashcompare_test.go the comparison
+// afterwards, crashtable_test.go the summary.
 const (
 	crashesVariable = "SHUNTTEST_CRASHES" // how many kills of the server
 
-	startLimit    = 20 * time.Second // in which each start is ready
+	startLimit    = 20 * time.Second // within which each start must be ready
 	checkRounds   = 20               // a folder is checked once in this many kills
 	tellKills     = 50               // one line of progress per this many kills
-	manyKills     = 60               // from here on each phase must have been met
+	manyKills     = 60               // from this number on each phase must have been met
 	leastOfAPhase = 100              // once in this many kills
 )
 
-func TestAllThatClientsWereToldOutlivesAnyKill(t *testing.T) {
+func TestEverythingClientsWereToldSurvivesAnyKill(t *testing.T) {
 	if os.Getenv(crashesVariable) == "" {
-		t.Skipf("it takes long; %s=N asks for N kills, and so does make crash", crashesVariable)
+		t.Skipf("this test takes long; %s=N runs it with N kills, and so does make crash", crashesVariable)
 	}
 	kills, seed := int(numberOf(t, crashesVariable, 0)), numberOf(t, seedVariable, rand.Uint64())
 	t.Logf("%s=%d %s=%d", crashesVariable, kills, seedVariable, seed)
@@ -63,7 +66,7 @@ func TestAllThatClientsWereToldOutlivesAnyKill(t *testing.T) {
 	}
 }
 
-// wantPhases holds a long run to having met every phase.
+// wantPhases checks that a long run has met every phase at least least times.
 func (k *crash) wantPhases(least int) {
 	names := []string{loadPhase, startPhase, startFlushPhase, compactionPhase}
 	for _, phase := range rarePhases {
@@ -91,9 +94,9 @@ type crash struct {
 
 	lastStart time.Duration
 	written   atomic.Int64 // creates and edits that were answered in this life
-	folders   int          // of backups and of what was restored
+	folders   int          // of backups and of restores
 
-	backupSaid string // what the command of the latest backup under which the server was killed printed, and how it ended
+	backupSaid string // output and outcome of the latest backup command during which the server was killed
 
 	mu       sync.Mutex
 	book     book
@@ -110,7 +113,7 @@ func newCrash(t *testing.T, seed uint64) *crash {
 	return k
 }
 
-// live is a life of the server, from load to the start after its kill.
+// live runs one life of the server, from load to the start after its kill.
 func (k *crash) live(kills int) {
 	before := k.killed()
 	k.lives++
@@ -129,7 +132,7 @@ func (k *crash) live(kills int) {
 	}
 }
 
-// mayGoOn ends the test once something was wrong.
+// mayGoOn ends the test if a check has failed.
 func (k *crash) mayGoOn() {
 	k.t.Helper()
 	for _, f := range k.failures {
@@ -140,7 +143,7 @@ func (k *crash) mayGoOn() {
 	}
 }
 
-// start starts the server, which must be ready in time.
+// start starts the server, which must be ready within startLimit.
 func (k *crash) start() {
 	begun := time.Now()
 	k.server = startServer(k.t, k.dir, k.args()...)
@@ -152,7 +155,8 @@ func (k *crash) start() {
 	}
 }
 
-// args are those of a life. At level debug the server says when it flushes memtables and compacts.
+// args returns the arguments of a life. At level debug the server logs when it flushes memtables
+// and compacts.
 func (k *crash) args() []string { return append(killArgs(uint64(k.lives)), "--log-level", "debug") }
 
 // newToken makes a token. The server keeps a bounded number of receipts of each.
@@ -160,8 +164,8 @@ func (k *crash) newToken() {
 	k.token = k.server.token("links:write", "links:read", "stats:read", "admin")
 }
 
-// check checks the folder, which the server must have left, adopts links that nobody was told of,
-// and starts it again.
+// check checks the folder after the server has ended, adopts links that no client was told of, and
+// starts the server again.
 func (k *crash) check() {
 	k.server.kill()
 	k.ended(k.server.stderr())
@@ -178,7 +182,7 @@ func (k *crash) check() {
 	k.mayGoOn()
 }
 
-// wrong reports that something differs from what the clients were told.
+// wrong reports a difference from what the clients were told.
 func (k *crash) wrong(what, format string, args ...any) {
 	if k.fault(what) {
 		k.t.Errorf(what+": "+format, args...)

@@ -13,20 +13,20 @@ import (
 	"time"
 )
 
-// Kills of crash_test.go while backups are made and restored.
+// This file has the kills of crash_test.go while backups are made and restored.
 
-// newFolder returns the path of a folder that is not there.
+// newFolder returns the path of a folder that does not exist.
 func (k *crash) newFolder(name string) string {
 	k.folders++
 	return filepath.Join(filepath.Dir(k.dir), fmt.Sprint(name, k.folders))
 }
 
-// backupFolder is the one of the latest backup.
+// backupFolder returns the folder of the latest backup.
 func (k *crash) backupFolder() string {
 	return filepath.Join(filepath.Dir(k.dir), fmt.Sprint("backup", k.folders))
 }
 
-// killInBackup kills the server some time after the folder of a backup has come into being.
+// killInBackup kills the server some time after the folder of a backup was made.
 func (k *crash) killInBackup() (signalled time.Time) {
 	time.Sleep(k.upTo(latestCrash))
 	dir := k.newFolder("backup")
@@ -40,7 +40,7 @@ func (k *crash) killInBackup() (signalled time.Time) {
 	}
 	go func() {
 		defer close(ended)
-		_ = cmd.Wait() // it fails if it was cut off
+		_ = cmd.Wait() // it fails if the kill cut it off
 	}()
 	awaitFolder(dir, ended)
 	time.Sleep(k.upTo(15 * time.Millisecond))
@@ -50,7 +50,7 @@ func (k *crash) killInBackup() (signalled time.Time) {
 	return signalled
 }
 
-// awaitFolder returns once the folder is there, or the command that makes it has ended.
+// awaitFolder waits until the folder exists, or the command that makes it has ended.
 func awaitFolder(dir string, ended <-chan struct{}) {
 	for {
 		if _, err := os.Lstat(dir); err == nil {
@@ -64,8 +64,8 @@ func awaitFolder(dir string, ended <-chan struct{}) {
 	}
 }
 
-// backupMet reports whether a backup was cut off, and holds it to being refused as unfinished or
-// whole.
+// backupMet reports whether a backup was cut off, and checks that it is either refused as
+// unfinished or complete.
 func (k *crash) backupMet() bool {
 	dir, to := k.backupFolder(), k.newFolder("restored")
 	defer os.RemoveAll(dir)
@@ -82,12 +82,12 @@ func (k *crash) backupMet() bool {
 		k.t.Errorf("restoring a backup that was cut off: got %+v", r)
 	}
 	if _, err := os.Lstat(to); err == nil {
-		k.t.Errorf("something was restored from a backup that was cut off")
+		k.t.Errorf("a backup that was cut off was restored")
 	}
 	return true
 }
 
-// restoreWhole restores a backup and checks what comes of it.
+// restoreWhole restores a backup and checks the result.
 func (k *crash) restoreWhole(dir, to string) {
 	if r := shunt(k.t, "", nil, "restore", dir, "--data", to); r.code != exitDone {
 		var names []string
@@ -105,7 +105,7 @@ func (k *crash) restoreWhole(dir, to string) {
 	}
 }
 
-// killAfterBackup has a backup made under load, and kills the server at some later moment.
+// killAfterBackup makes a backup under load, and kills the server at some later moment.
 func (k *crash) killAfterBackup() (signalled time.Time) {
 	k.mu.Lock()
 	known := len(k.book.live)
@@ -121,8 +121,8 @@ func (k *crash) killAfterBackup() (signalled time.Time) {
 	return killAfter(k.t, k.server, k.upTo(latestCrash/2))
 }
 
-// restoreMet kills a restore of that backup, and runs it again. It reports whether the restore was
-// cut off.
+// restoreMet kills a restore of that backup, and runs the restore again. It reports whether the
+// kill cut it off.
 func (k *crash) restoreMet() bool {
 	dir, to := k.backupFolder(), k.newFolder("restored")
 	defer os.RemoveAll(dir)

@@ -9,9 +9,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// What the clients of crash_test.go know of each link.
+// This file has what the clients of crash_test.go know of each link.
 
-// linkFields is what a client can see of a link.
+// linkFields are the fields of a link that a client can see.
 type linkFields struct {
 	Code           string   `json:"code"`
 	URL            string   `json:"url"`
@@ -31,10 +31,10 @@ type bookState struct {
 	linkFields
 	gone    bool
 	version uint64 // 0: not known
-	object  string // the whole object but for figures, "" until it was shown
+	object  string // the whole object without figures, "" until it was shown
 }
 
-// set is what writes set, in one text.
+// set returns, in one text, the fields that writes set.
 func (f linkFields) set() string {
 	f.State, f.Hits, f.Unique = "", 0, 0
 	text, err := json.Marshal(f)
@@ -44,7 +44,7 @@ func (f linkFields) set() string {
 	return string(text)
 }
 
-// cap returns after how many hits the link is used up, 0 if never.
+// cap returns the number of hits after which the link is used up, 0 if there is no limit.
 func (f *linkFields) cap() uint64 {
 	if f.MaxHits == nil {
 		return 0
@@ -66,13 +66,13 @@ func shown(response *fasthttp.Response) (*bookState, error) {
 	return s, nil
 }
 
-// is reports whether got is the state that was promised.
+// is reports whether got is the promised state.
 func (s *bookState) is(got *bookState) bool {
 	return !s.gone && s.set() == got.set() && (s.version == 0 || s.version == got.version) &&
 		(s.object == "" || s.object == got.object)
 }
 
-// admits reports whether a redirect may be answered this way in this state, after at most that many
+// admits reports whether this may be the answer to a redirect in this state, after at most most
 // hits.
 func (s *bookState) admits(response *fasthttp.Response, most uint64) bool {
 	status := response.StatusCode()
@@ -85,19 +85,19 @@ func (s *bookState) admits(response *fasthttp.Response, most uint64) bool {
 	return status == s.RedirectStatus && string(response.Header.Peek("Location")) == s.URL
 }
 
-// A bookLink is a link. Its guard is the book's.
+// A bookLink is a link. The guard of the book guards it.
 type bookLink struct {
 	code string
 	at   int // in book.live
 
 	states  []*bookState // since the last restart; the last is the latest that was acknowledged
-	pending *bookState   // what a write makes that is under way or was cut off
-	seen    bool         // a client has seen what is pending, so it is durable
-	writing bool         // by somebody; also if the write was cut off
+	pending *bookState   // the result of a write that is under way or was cut off
+	seen    bool         // a client has seen the pending state, so it is durable
+	writing bool         // a client writes it, or its write was cut off
 
-	hits, cut, flying     uint64 // redirects that were answered, cut off, and that are under way
+	hits, cut, flying     uint64 // redirects that were answered, were cut off, and are under way
 	visitors, cutVisitors map[int]bool
-	shownHits, unique     uint64 // what was shown once
+	shownHits, unique     uint64 // figures that a start has shown
 }
 
 func (l *bookLink) now() *bookState { return l.states[len(l.states)-1] }
@@ -114,15 +114,15 @@ type book struct {
 	unborn  []string // aliases of creates that did not happen, the latest last
 
 	nameless map[string]order // by target: cut off, without alias and key
-	orphans  int              // how many of them are known to have happened
+	orphans  int              // the number of those that have happened
 }
 
 const (
-	keptOrders = 16    // that are repeated after a restart
-	keptGone   = 4_000 // deleted links, and unborn ones, that are looked for
+	keptOrders = 16    // repeated after a restart
+	keptGone   = 4_000 // deleted and unborn links that are looked up
 )
 
-// enter puts a new link into the book.
+// enter adds a new link to the book.
 func (b *book) enter(s *bookState) *bookLink {
 	l := &bookLink{
 		code: s.Code, at: len(b.live), states: []*bookState{s}, visitors: map[int]bool{}, cutVisitors: map[int]bool{},
@@ -132,7 +132,7 @@ func (b *book) enter(s *bookState) *bookLink {
 	return l
 }
 
-// strike takes a deleted link out.
+// strike removes a deleted link.
 func (b *book) strike(l *bookLink) {
 	last := b.live[len(b.live)-1]
 	b.live[l.at], last.at = last, l.at
@@ -144,7 +144,7 @@ func (b *book) strike(l *bookLink) {
 	}
 }
 
-// wrote makes what is pending the latest state: as it was shown, or as it was promised.
+// wrote makes the pending state the latest one, as it was shown, or else as it was promised.
 func (b *book) wrote(l *bookLink, s *bookState) {
 	l.states = append(l.states, s)
 	l.pending, l.seen, l.writing = nil, false, false
@@ -153,8 +153,8 @@ func (b *book) wrote(l *bookLink, s *bookState) {
 	}
 }
 
-// admits reports whether an answer to a redirect is of one of the states since from, or of the
-// pending one.
+// admits reports whether the answer to a redirect fits one of the states since from, or the pending
+// one.
 func (l *bookLink) admits(response *fasthttp.Response, from int) bool {
 	most := l.hits + l.cut + l.flying
 	for _, s := range l.states[from:] {

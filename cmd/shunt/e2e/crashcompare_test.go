@@ -12,17 +12,19 @@ import (
 	"shunt/storage"
 )
 
-// What is there after a kill is compared with what the clients know; see crash_test.go.
+// This file compares what the server has after a kill with what the clients know; see
+// crash_test.go.
 
 const (
 	bookLimit   = 2_000 // links; more are deleted after a restart, so that a round stays short
-	goneSample  = 100   // deleted links that are looked for each round
+	goneSample  = 100   // deleted links that are looked up each round
 	statsSample = 16    // one link in this many has its statistics read each round
 
 	revived = 4 // deleted aliases that their owner takes again each round
 )
 
-// compare holds a server that has just started to the book, and takes over what was open.
+// compare compares a server that has just started with the book, and adds to the book the outcomes
+// that were unknown.
 func (k *crash) compare(all bool) {
 	k.opening = k.number() // before anything is written
 	live := append([]*bookLink{}, k.book.live...)
@@ -63,8 +65,8 @@ func (k *crash) compareLink(c *fasthttp.HostClient, l *bookLink, stats bool) {
 	}
 }
 
-// settleWrite finds out which state a link has: the latest that was acknowledged, or that which a
-// write that was cut off makes. It returns nil if that is neither.
+// settleWrite finds out which state a link has: the latest acknowledged one, or the result of a
+// write that was cut off. It returns nil if it is neither.
 func (k *crash) settleWrite(l *bookLink, read *fasthttp.Response) *bookState {
 	got := &bookState{gone: true}
 	if read.StatusCode() != http.StatusNotFound {
@@ -100,8 +102,8 @@ func writeKind(pending *bookState) string {
 	return "edit"
 }
 
-// settleFigures compares a link's figures. What was answered is in them; and what they show from
-// now on stays.
+// settleFigures compares the figures of a link. They must include every answered redirect, and from
+// now on they must not fall.
 func (k *crash) settleFigures(l *bookLink, got *bookState) {
 	least, most := max(l.hits, l.shownHits), l.hits+l.cut
 	if c := got.cap(); c != 0 {
@@ -137,7 +139,7 @@ func (k *crash) compareStats(l *bookLink, got *bookState, response *fasthttp.Res
 	}
 }
 
-// compareGone looks for links that were deleted, and for those that were not made.
+// compareGone checks that deleted links, and links that were not made, are absent.
 func (k *crash) compareGone(all bool) {
 	codes := append([]string{}, k.book.unborn...)
 	for _, l := range k.book.gone {
@@ -156,9 +158,9 @@ func (k *crash) compareGone(all bool) {
 	})
 }
 
-// settleCreates finds out which of the creates that were cut off have happened. Those with a key
-// are repeated, so that they have. Of those without key and alias only their number is known (see
-// adoptOrphans).
+// settleCreates finds out which of the creates that were cut off have happened. Creates with a key
+// are repeated, so that they have happened in any case. Of creates without key and alias only the
+// number is known (see adoptOrphans).
 func (k *crash) settleCreates() {
 	var repeats []order
 	cut, races := k.book.cut, k.book.cutRace
@@ -175,7 +177,7 @@ func (k *crash) settleCreates() {
 	}
 	k.each(len(races), func(c *fasthttp.HostClient, i int) { k.settleAlias(c, races[i]) })
 	known := len(k.book.live)
-	for _, r := range races { // one that has been made above gets its receipt's answer
+	for _, r := range races { // a create that was made above gets the answer in its receipt
 		if len(r.orders) == 1 && r.orders[0].key != "" {
 			repeats = append(repeats, r.orders[0])
 		}
@@ -196,7 +198,7 @@ func (k *crash) settleCreates() {
 	k.book.created = nil
 }
 
-// countOrphans compares numbers of links: known were known before drawn creates with keys were
+// countOrphans compares numbers of links: known were known before the drawn creates with keys were
 // repeated.
 func (k *crash) countOrphans(known, drawn, live int) {
 	orphans := k.number() - live
@@ -212,7 +214,7 @@ func (k *crash) countOrphans(known, drawn, live int) {
 	k.book.orphans = orphans
 }
 
-// settleAlias finds out which of the orders of one alias was carried out, if any.
+// settleAlias finds out which order for an alias was carried out, if any.
 func (k *crash) settleAlias(c *fasthttp.HostClient, r raceOrder) {
 	alias := r.orders[0].Alias
 	response := k.api(c, http.MethodGet, "/links/"+alias, nil)
@@ -222,7 +224,7 @@ func (k *crash) settleAlias(c *fasthttp.HostClient, r raceOrder) {
 		if r.won {
 			k.wrong(lost, "%s is not there, and another one was told that it is taken", alias)
 		}
-		if r.orders[0].key == "" || len(r.orders) > 1 { // else it is made below
+		if r.orders[0].key == "" || len(r.orders) > 1 { // otherwise it is made below
 			k.book.unborn = append(k.book.unborn, alias)
 			k.book.unborn = k.book.unborn[max(0, len(k.book.unborn)-keptGone):]
 		}
@@ -243,9 +245,9 @@ func (k *crash) settleAlias(c *fasthttp.HostClient, r raceOrder) {
 	k.wrong(altered, "%s: got %d %s (%v), want one of %+v", alias, response.StatusCode(), response.Body(), err, r.orders)
 }
 
-// repeat sends a create with a key again. It gets the first success, or is done now, once. As long
-// as the outcome is unknown, it is sent once more: that is what keys are for, and on a busy machine
-// the store may need more than two seconds.
+// repeat sends a create with a key again. It gets the answer of its first success, or it is done
+// now, once. While the outcome is unknown, repeat sends it again: that is the purpose of keys, and
+// on a busy machine the store may need more than two seconds.
 func (k *crash) repeat(c *fasthttp.HostClient, o order, succeeded bool) {
 	response, err := k.place(c, &o)
 	for deadline := time.Now().Add(time.Minute); err == nil && outcomeUnknown(response) && time.Now().Before(deadline); {
@@ -266,13 +268,13 @@ func (k *crash) repeat(c *fasthttp.HostClient, o order, succeeded bool) {
 		k.wrong(altered, "a repeat of %+v: got %s, and before %s", o, got.Code, k.made[o.key])
 	}
 	k.made[o.key] = got.Code
-	if !k.book.codes[got.Code] { // else it was found by its alias
+	if !k.book.codes[got.Code] { // otherwise it was found by its alias
 		k.book.enter(got)
 	}
 }
 
-// tidy deletes what is too much, and has some deleted aliases taken again by their owner: as new
-// links without hits.
+// tidy deletes the links beyond bookLimit, and makes their owner take some deleted aliases again,
+// as new links without hits.
 func (k *crash) tidy() {
 	live := append([]*bookLink{}, k.book.live...)
 	k.random.Shuffle(len(live), func(i, j int) { live[i], live[j] = live[j], live[i] })
@@ -303,9 +305,9 @@ func (k *crash) tidy() {
 	})
 }
 
-// adoptOrphans looks for links that nobody was told of, in the store of a server that has ended.
-// Each is one of the creates that were cut off; from now on it is one of the book's, whose state
-// the next comparison takes over.
+// adoptOrphans finds links that no client was told of, in the store of a server that has ended.
+// Each must be one of the creates that were cut off. It is added to the book, and the next
+// comparison sets its state.
 func (k *crash) adoptOrphans() {
 	store, err := storage.Open(k.dir, storage.Options{})
 	if err != nil {
@@ -337,5 +339,5 @@ func (k *crash) adoptOrphans() {
 	if k.book.orphans != 0 {
 		k.wrong(lost, "%d links are missing that nobody was told of", k.book.orphans)
 	}
-	clear(k.book.nameless) // what has not happened by now does not
+	clear(k.book.nameless) // a create that has not happened by now never will
 }

@@ -12,21 +12,21 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// When the kill of crash_test.go comes. A phase counts only if the kill has met it: what it was in
-// the middle of has begun, by what the server has logged or left on disk, and has not ended.
+// This file chooses the moment of the kill of crash_test.go. A phase counts only if the kill has
+// met it: by the log of the server or its files on disk, the phase had begun and had not ended.
 
 // A crashPhase is what the server is doing when it is killed.
 type crashPhase struct {
 	name  string
 	grows bool // the clients mostly write
 
-	// kill kills the server under load, and returns the time right before the signal. met is told
-	// when the server has ended whether the kill met the phase.
+	// kill kills the server under load, and returns the time right before the signal. met is called
+	// after the server has ended, and reports whether the kill met the phase.
 	kill func(k *crash) (signalled time.Time)
 	met  func(k *crash) bool
 }
 
-// Kills that met no phase of their own.
+// The names of kills that do not aim at a phase of crashPhases, or did not meet it.
 const (
 	loadPhase  = "under load, at a random moment"
 	startPhase = "while it starts and replays"
@@ -38,7 +38,7 @@ const (
 
 const (
 	latestCrash = 300 * time.Millisecond // after the first answers
-	awaitPhase  = 3 * time.Second        // for a line in the log, or enough writes
+	awaitPhase  = 3 * time.Second        // for a line in the log, or for enough writes
 	leastWrites = 1_000                  // of a burst of writes
 	moreWrites  = 2_000
 )
@@ -60,8 +60,8 @@ var (
 	compactionEnded = regexp.MustCompile(`pebble: \[JOB (\d+)\] compact(?:ed|ion)`)
 )
 
-// choose returns the phase of the next life: every third a random moment, else one that was met and
-// tried seldom.
+// choose returns the phase of the next life: every third time a random moment, otherwise a phase
+// that was rarely met and tried.
 func (k *crash) choose() *crashPhase {
 	if k.lives%3 == 0 {
 		return &momentPhase
@@ -71,12 +71,12 @@ func (k *crash) choose() *crashPhase {
 	return seldom
 }
 
-// often weighs a kill that met a phase more than one that did not, so that no phase that is never
-// met takes all kills.
+// often counts a kill that met the phase three times more than one that did not, so that a phase
+// that is never met does not take all kills.
 func (k *crash) often(phase *crashPhase) int { return 3*k.kills[phase.name] + k.tried[phase.name] }
 
-// strain sends requests over all connections, each until it has got no answer, and kills the server
-// meanwhile.
+// strain sends requests over all connections, on each until a request gets no answer, and kills the
+// server meanwhile.
 func (k *crash) strain(phase *crashPhase) {
 	k.written.Store(0)
 	first, last := make(chan struct{}), make(chan struct{})
@@ -143,8 +143,8 @@ func (k *crash) request(c *fasthttp.HostClient, client int, phase *crashPhase, r
 	}
 }
 
-// What each client does: b bursts of redirects, c creates, d deletes and creates, e edits, r races,
-// s statistics, v redirects one by one.
+// The work of each client: b bursts of redirects, c creates, d deletes and creates, e edits, r
+// races, s statistics, v redirects one by one.
 const (
 	crashRoles   = "cbeevvbdvrescvdv"
 	growingRoles = "cecceccbecrcevds"
@@ -162,8 +162,8 @@ func (k *crash) failed(kind string, begun time.Time, err error) {
 	k.failedLocked(kind, begun, err)
 }
 
-// underWay returns how many requests were begun before the signal and got no answer. None may have
-// failed before it.
+// underWay returns how many requests were sent before the signal and got no answer. None may have
+// failed before the signal.
 func (k *crash) underWay(signalled time.Time) (n int) {
 	for _, f := range k.failures {
 		if f.failed.Before(signalled) {
@@ -177,7 +177,7 @@ func (k *crash) underWay(signalled time.Time) (n int) {
 	return n
 }
 
-// upTo draws a duration.
+// upTo returns a random duration up to limit.
 func (k *crash) upTo(limit time.Duration) time.Duration {
 	return time.Duration(k.random.Int64N(int64(limit)))
 }
@@ -195,8 +195,8 @@ func (k *crash) killNow() (signalled time.Time) {
 	return signalled
 }
 
-// killInBurst kills the server once it has answered a drawn number of writes, or is too slow for
-// that.
+// killInBurst kills the server once it has answered a random number of writes, or awaitPhase is
+// over.
 func (k *crash) killInBurst() (signalled time.Time) {
 	want := int64(leastWrites + k.random.IntN(moreWrites))
 	for begun := time.Now(); k.written.Load() < want && time.Since(begun) < awaitPhase; {
@@ -207,8 +207,8 @@ func (k *crash) killInBurst() (signalled time.Time) {
 
 func (k *crash) burstMet() bool { return k.written.Load() >= leastWrites }
 
-// awaitLine returns when a server has logged a line, or some time later; also if it does not log
-// it.
+// awaitLine returns when a server has logged a line, or some time later; and after awaitPhase if it
+// does not log the line.
 func (k *crash) awaitLine(p *process, line *regexp.Regexp) {
 	seen := make(chan struct{})
 	var once sync.Once
@@ -220,14 +220,14 @@ func (k *crash) awaitLine(p *process, line *regexp.Regexp) {
 	p.watch.Store(&watch)
 	select {
 	case <-seen:
-		if k.random.IntN(2) == 0 { // else at once
+		if k.random.IntN(2) == 0 { // otherwise at once
 			time.Sleep(k.upTo(4 * time.Millisecond))
 		}
 	case <-time.After(awaitPhase):
 	}
 }
 
-// isOpenIn reports whether something has begun and not ended, by what a server has logged.
+// isOpenIn reports whether, by the log of a server, something has begun and not ended.
 func isOpenIn(log string, begun, ended *regexp.Regexp) bool {
 	open := map[string]bool{}
 	for _, found := range begun.FindAllStringSubmatch(log, -1) {
@@ -257,10 +257,10 @@ func (k *crash) stoppingMet() bool {
 	return ok && status.Signal() == syscall.SIGKILL && strings.Contains(words, `"msg":"draining`) && !strings.Contains(words, `"msg":"stopped"`)
 }
 
-// killAtStart kills a server that is starting: at a random moment, maybe while it replays; or when
-// it begins to flush or to compact what was in the log, which it does while it goes on starting.
+// killAtStart kills a server that is starting: at a random moment, maybe while it replays, or when
+// it begins to flush or compact the content of the log, which it does while it continues to start.
 // (Under load memtables are flushed only once 64 MB wait, and compactions follow that: a life of a
-// second does not come so far.)
+// second is too short for either.)
 func (k *crash) killAtStart(turn int) {
 	p := launch(k.t, k.dir, k.args()...)
 	switch turn % 3 {

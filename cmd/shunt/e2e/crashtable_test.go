@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// What a crash test has seen, as a table for RELIABILITY.md.
+// This file prints the results of a crash test as a table for RELIABILITY.md.
 
 // The columns of requests.
 const (
@@ -20,25 +20,26 @@ const (
 	happenedColumn = "of those had happened"
 )
 
-// What may have become of an acknowledged write or hit. All of them are faults.
+// The ways in which an acknowledged write or hit can be wrong. Each is a fault.
 const (
 	lost        = "lost"
 	altered     = "altered"
 	resurrected = "resurrected"
 )
 
-// shownFaults is how many faults are told in full.
+// shownFaults is how many faults are printed in full.
 const shownFaults = 20
 
-// crashTally counts. Its maps are guarded by its mutex, all else is the test goroutine's.
+// crashTally counts requests, kills and faults. Its mutex guards the maps; all else belongs to the
+// test goroutine.
 type crashTally struct {
 	mu       sync.Mutex
 	requests map[string]map[string]uint64
-	kinds    []string // of requests, in the order in which they were met
+	kinds    []string // of requests, in the order of their first use
 	faults   map[string]uint64
 
 	kills       map[string]int // of the server, by phase
-	tried       map[string]int // lives that were to end in a phase
+	tried       map[string]int // lives that were meant to end in a phase
 	starts      int
 	slowest     time.Duration
 	replayed    uint64
@@ -98,7 +99,7 @@ var (
 	tornSlots     = regexp.MustCompile(`"slots":(\d+),"overwritten":(\d+)`)
 )
 
-// ended takes in what a server has logged in its life.
+// ended counts what a server has logged in its life.
 func (y *crashTally) ended(log string) {
 	add := func(sum *uint64, text string) {
 		if n, err := strconv.ParseUint(text, 10, 64); err == nil {
@@ -114,7 +115,7 @@ func (y *crashTally) ended(log string) {
 	}
 }
 
-// table is the summary, in Markdown.
+// table returns the summary, in Markdown.
 func (y *crashTally) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| kill -9 of the server | %d |\n|---|---:|\n", y.killed())
@@ -140,7 +141,7 @@ func (y *crashTally) table() string {
 	return b.String()
 }
 
-// happened is the last cell of a kind of request: a request that changes nothing does not show
+// happened returns the last cell of a kind of request: a request that changes nothing does not show
 // whether it happened.
 func happened(of map[string]uint64) string {
 	if n, known := of[happenedColumn]; known {

@@ -13,16 +13,16 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Redirects and reads of statistics, under load; see crash_test.go.
+// This file sends redirects and reads of statistics under load; see crash_test.go.
 
-// A flight is a redirect that is under way: any state of the link since from may answer it.
+// A flight is a redirect that is under way. Any state of the link since from may answer it.
 type flight struct {
 	link    *bookLink
 	from    int
 	visitor int
 }
 
-// takeOff draws a redirect, most of the newest links, and counts it as under way.
+// takeOff draws a redirect, mostly to one of the newest links, and counts it as under way.
 func (k *crash) takeOff(random *rand.Rand) flight {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -46,11 +46,11 @@ func (k *crash) visit(c *fasthttp.HostClient, random *rand.Rand) (answered bool)
 	return err == nil
 }
 
-// burst sends many redirects before it reads their answers: a kill finds redirects that are counted
-// and not answered.
+// burst sends many redirects before it reads their answers, so that a kill finds redirects that are
+// counted and not answered.
 //
-// It ends after maxBursts and reports whether all were answered: the server closes a connection
-// after 100,000 requests.
+// It ends after maxBursts, because the server closes a connection after 100,000 requests, and
+// reports whether all were answered.
 func (k *crash) burst(address string, random *rand.Rand) (answered bool) {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -85,7 +85,7 @@ func (k *crash) burst(address string, random *rand.Rand) (answered bool) {
 
 const maxBursts = 50_000 / burstVisits
 
-// land notes how a redirect ended: in an answer or in err.
+// land notes how a redirect ended: with an answer or with err.
 func (k *crash) land(f flight, response *fasthttp.Response, begun time.Time, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -114,7 +114,7 @@ func (k *crash) land(f flight, response *fasthttp.Response, begun time.Time, err
 		}
 	}
 	l.visitors[f.visitor] = true
-	delete(l.cutVisitors, f.visitor) // whatever became of those, this one counts
+	delete(l.cutVisitors, f.visitor) // whether or not those were counted, this visit is
 }
 
 func (l *bookLink) describe(from int) (text string) {
@@ -127,7 +127,7 @@ func (l *bookLink) describe(from int) (text string) {
 	return fmt.Sprintf("%s (%d to %d hits)", text, l.hits, l.hits+l.cut+l.flying)
 }
 
-// readStats reads a link's figures, which have every hit that was answered before.
+// readStats reads the figures of a link, which must include every hit that was answered before.
 func (k *crash) readStats(c *fasthttp.HostClient, random *rand.Rand) (answered bool) {
 	k.mu.Lock()
 	l := k.book.live[drawLink(random, len(k.book.live))]

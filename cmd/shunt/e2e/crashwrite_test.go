@@ -12,9 +12,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Creates, edits, deletes and races for an alias, under load; see crash_test.go.
+// This file sends creates, edits, deletes and races for an alias under load; see crash_test.go.
 
-// An order is a create as it is sent. No two have the same address.
+// An order is a create as it is sent. No two have the same target.
 type order struct {
 	URL       string   `json:"url"`
 	Alias     string   `json:"alias,omitempty"`
@@ -23,13 +23,13 @@ type order struct {
 	ExpiresAt *string  `json:"expires_at,omitempty"`
 	MaxHits   *uint64  `json:"max_hits,omitempty"`
 	key       string   // Idempotency-Key, "" for none
-	made      string   // the code that was answered
+	made      string   // the code in the answer
 }
 
-// A raceOrder is a race for an alias that nobody is known to have won.
+// A raceOrder is a race for an alias without a known winner.
 type raceOrder struct {
 	orders []order // that were cut off
-	won    bool    // by one of them: another one was refused
+	won    bool    // one was made: another one was refused
 }
 
 // promised returns the state that an order makes.
@@ -40,7 +40,7 @@ func (o *order) promised() *bookState {
 	}}
 }
 
-// isIn reports whether got is the order's link.
+// isIn reports whether got is the link of the order.
 func (o *order) isIn(got *bookState) bool {
 	want := o.promised()
 	if o.Alias == "" {
@@ -71,7 +71,7 @@ func (k *crash) newOrder(random *rand.Rand) order {
 	return o
 }
 
-// farAway returns a time that no test sees, of which there are many.
+// farAway returns the n-th of many times that no test lives to see.
 func farAway(n uint64) string {
 	return time.Unix(4_102_444_800+int64(n), 0).UTC().Format(time.RFC3339)
 }
@@ -89,7 +89,7 @@ func (k *crash) place(c *fasthttp.HostClient, o *order) (*fasthttp.Response, err
 	return k.try(c, http.MethodPost, "/api/v1/shorten", header, body)
 }
 
-// kind is what an order counts as.
+// kind returns the kind of request that an order counts as.
 func (o *order) kind() string {
 	if o.key != "" {
 		return "create with a key"
@@ -135,8 +135,8 @@ func (k *crash) madeLocked(o *order, response *fasthttp.Response, status int) {
 	}
 }
 
-// begin begins a write of a link that nobody else is writing: promise returns what it makes of the
-// latest state, nil if nothing.
+// begin starts a write of a link that no other client is writing. promise returns the state that
+// the write makes of the latest one, nil if it deletes the link.
 func (k *crash) begin(random *rand.Rand, promise func(now bookState) *bookState) (*bookLink, bookState) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -149,7 +149,7 @@ func (k *crash) begin(random *rand.Rand, promise func(now bookState) *bookState)
 	return nil, bookState{}
 }
 
-// edit edits a link; one time in eight on a condition that does not hold.
+// edit edits a link; one time in eight with a condition that does not hold.
 func (k *crash) edit(c *fasthttp.HostClient, random *rand.Rand) (answered bool) {
 	patch, header := map[string]any{}, map[string]string{"Authorization": "Bearer " + k.token, "Content-Type": "application/merge-patch+json"}
 	stale := random.IntN(8) == 0
@@ -182,7 +182,7 @@ func (k *crash) edit(c *fasthttp.HostClient, random *rand.Rand) (answered bool) 
 	return k.writtenLocked("edit", l, response, begun, err)
 }
 
-// drawEdit draws what an edit changes, into patch, and returns what it makes of the link.
+// drawEdit draws the changes of an edit into patch, and returns the state that they make.
 func (k *crash) drawEdit(now *bookState, patch map[string]any, random *rand.Rand) *bookState {
 	n, s := k.drafts.Add(1), *now
 	s.version, s.object = now.version+1, ""
@@ -204,7 +204,7 @@ func (k *crash) drawEdit(now *bookState, patch map[string]any, random *rand.Rand
 		patch["expires_at"] = *s.ExpiresAt
 	}
 	switch c := s.cap(); {
-	case c == 0: // a cap under fire, that is never used up
+	case c == 0: // a cap that changes during redirects and is never reached
 		s.MaxHits = new(1<<40 + n)
 		patch["max_hits"] = *s.MaxHits
 	case c > 1<<40 && random.IntN(2) == 0:
@@ -236,8 +236,8 @@ func (k *crash) deleteBegun(c *fasthttp.HostClient, l *bookLink) (answered bool)
 	return k.writtenLocked("delete", l, response, begun, err)
 }
 
-// writtenLocked notes how an edit or a delete ended. The link of one whose outcome is not known
-// stays locked.
+// writtenLocked notes how an edit or a delete ended. If the outcome is unknown, the link stays
+// locked.
 func (k *crash) writtenLocked(kind string, l *bookLink, response *fasthttp.Response, begun time.Time, err error) (answered bool) {
 	switch {
 	case err != nil:
@@ -265,7 +265,7 @@ func (k *crash) writtenLocked(kind string, l *bookLink, response *fasthttp.Respo
 	return true
 }
 
-// refusedLocked notes how an edit ended whose condition did not hold.
+// refusedLocked notes how an edit with a condition that did not hold ended.
 func (k *crash) refusedLocked(l *bookLink, response *fasthttp.Response, begun time.Time, err error) (answered bool) {
 	l.writing = false
 	switch {
@@ -281,7 +281,7 @@ func (k *crash) refusedLocked(l *bookLink, response *fasthttp.Response, begun ti
 	return true
 }
 
-// race sends creates of one alias at once: one wins.
+// race sends several creates of one alias at once; one must win.
 func (k *crash) race(clients []*fasthttp.HostClient, random *rand.Rand) (answered bool) {
 	alias := fmt.Sprintf("Race-%d", k.drafts.Add(1))
 	orders, responses, errs := make([]order, len(clients)), make([]*fasthttp.Response, len(clients)), make([]error, len(clients))
@@ -324,12 +324,12 @@ func (k *crash) race(clients []*fasthttp.HostClient, random *rand.Rand) (answere
 	return answered
 }
 
-// outcomeUnknown reports whether the answer leaves open what has happened.
+// outcomeUnknown reports whether the answer says that the outcome is unknown.
 func outcomeUnknown(response *fasthttp.Response) bool {
 	return response.StatusCode() == http.StatusServiceUnavailable && strings.Contains(string(response.Body()), `"outcome_unknown"`)
 }
 
-// unavailable reports whether a request was refused by a server that is too busy; then nothing has
+// unavailable reports whether a server that is too busy refused the request. Then nothing has
 // happened.
 func (k *crash) unavailable(response *fasthttp.Response) bool {
 	if response.StatusCode() != http.StatusServiceUnavailable {

@@ -8,19 +8,19 @@ import (
 	"testing"
 )
 
-// pebbleInsides are what the store below ours puts into its errors.
+// pebbleInsides matches the internals that Pebble puts into its errors.
 var pebbleInsides = regexp.MustCompile(`pebble|detail carrier|stack trace|table 0x|goroutine`)
 
-func TestADamagedFileIsToldInWords(t *testing.T) {
+func TestADamagedFileIsReportedInPlainWords(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	createStore(t, dir)
-	for _, code := range []string{"a", "b"} { // a store that is opened again has its first rows in a file
+	for _, code := range []string{"a", "b"} { // only a store that was opened again has its first rows in a file
 		shunt(t, "", nil, "add", "https://example.org", "--alias", code, "--data", dir)
 	}
 	tables, err := filepath.Glob(filepath.Join(dir, "db", "*.sst"))
 	if err != nil || len(tables) == 0 {
-		t.Fatalf("there are no files of tables: %v", err)
+		t.Fatalf("there are no table files: %v", err)
 	}
 	for _, table := range tables {
 		bytes, err := os.ReadFile(table)
@@ -39,7 +39,7 @@ func TestADamagedFileIsToldInWords(t *testing.T) {
 			t.Errorf("%q: got %+v, want the damage and what to do", args, r)
 		}
 		if found := pebbleInsides.FindString(r.stdout + r.stderr); found != "" {
-			t.Errorf("%q: %q is of the inside:\n%s%s", args, found, r.stdout, r.stderr)
+			t.Errorf("%q: %q is an internal detail:\n%s%s", args, found, r.stdout, r.stderr)
 		}
 	}
 }

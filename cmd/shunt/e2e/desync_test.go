@@ -27,7 +27,7 @@ type front struct {
 	token  string
 }
 
-// fronts are the proxies, with what of their configuration in cmd/deploy is another in a test.
+// fronts are the proxies, with the changes that a test makes to their configuration in cmd/deploy.
 var fronts = map[string]struct {
 	config  string
 	program string
@@ -59,12 +59,12 @@ var fronts = map[string]struct {
 	},
 }
 
-// TestNoProxyAndServerGetOutOfStep sends what could be read in two ways through real proxies, and
-// between it sentinels on other connections, which share the proxy's connections to the server.
-// Each sentinel must get its own answer.
-func TestNoProxyAndServerGetOutOfStep(t *testing.T) {
+// TestProxiesAndServerFrameRequestsAlike sends requests that could be read in two ways through real
+// proxies. In between it sends sentinels on other connections, which share the proxy's connections
+// to the server. Each sentinel must get its own answer.
+func TestProxiesAndServerFrameRequestsAlike(t *testing.T) {
 	if os.Getenv("SHUNTTEST_DESYNC") == "" {
-		t.Skip("make desync runs it: it needs nginx and haproxy")
+		t.Skip("make desync runs this test: it needs nginx and haproxy")
 	}
 	for name, f := range fronts {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +116,7 @@ func startFront(t *testing.T, name string) *front {
 		_ = proxy.Process.Signal(os.Interrupt)
 		<-ended
 		if t.Failed() {
-			t.Logf("%s said:\n%s", name, &said)
+			t.Logf("the log of %s:\n%s", name, &said)
 		}
 	})
 	p.awaitProxy(ended)
@@ -147,7 +147,7 @@ func freeAddress(t *testing.T) string {
 	return ln.Addr().String()
 }
 
-// do makes a request through the proxy on a connection of its own.
+// do makes a request through the proxy on a new connection.
 func (p *front) do(method, path, body string, header ...string) (*http.Response, string) {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), method, "http://"+p.addr+path, strings.NewReader(body))
@@ -170,7 +170,7 @@ func (p *front) do(method, path, body string, header ...string) (*http.Response,
 	return response, string(text)
 }
 
-// create makes a link. The API takes tokens over HTTPS only, so the proxy is passed by.
+// create makes a link. It bypasses the proxy, because the API accepts tokens over HTTPS only.
 func (p *front) create(alias, target string, status int) {
 	p.t.Helper()
 	direct := *p
@@ -184,7 +184,8 @@ func (p *front) create(alias, target string, status int) {
 	}
 }
 
-// checkLongTarget: the longest target passes as Location, and a body as long passes to the server.
+// checkLongTarget checks that the longest target passes the proxy as a Location, and in a body to
+// the server.
 func (p *front) checkLongTarget() {
 	p.t.Helper()
 	target := "http://long.example/"
@@ -205,7 +206,7 @@ func (p *front) checkLongTarget() {
 	}
 }
 
-// checkForwarding: what a client says of itself in the proxy's place is not believed.
+// checkForwarding checks that headers with which a client pretends to be the proxy are ignored.
 func (p *front) checkForwarding() {
 	p.t.Helper()
 	p.create("visitors", "http://a/", 302)
@@ -230,20 +231,20 @@ func (p *front) smuggle() {
 			for _, c := range []*wire{kept, p.dial()} {
 				if !p.sentinel(c, asked) {
 					out++
-					p.t.Errorf("behind %s: sentinel %d got somebody else's answer, or none", row.Name, asked)
+					p.t.Errorf("during %s: sentinel %d got the answer to another request, or none", row.Name, asked)
 				}
 				if asked++; c != kept {
 					c.Close()
 				}
 			}
 		}
-		_ = attack.SetDeadline(time.Now().Add(20 * time.Millisecond)) // what the attacker itself is answered, nobody else is
+		_ = attack.SetDeadline(time.Now().Add(20 * time.Millisecond)) // only the attacker may get the answers to its requests
 		_, _ = io.Copy(io.Discard, attack)
 		attack.Close()
 		for range 2 {
 			if !p.sentinel(kept, asked) {
 				out++
-				p.t.Errorf("after %s: sentinel %d got somebody else's answer, or none", row.Name, asked)
+				p.t.Errorf("after %s: sentinel %d got the answer to another request, or none", row.Name, asked)
 			}
 			asked++
 		}
@@ -254,7 +255,7 @@ func (p *front) smuggle() {
 	p.t.Logf("%d sentinels, %d out of step; the server has %d connections", asked, out, p.metric("shunt_connections"))
 }
 
-// wire is a connection whose answers are read one by one.
+// wire is a connection from which answers are read one by one.
 type wire struct {
 	net.Conn
 	answers *bufio.Reader
@@ -269,7 +270,7 @@ func (p *front) dial() *wire {
 	return &wire{c, bufio.NewReader(c)}
 }
 
-// sentinel asks for the i-th sentinel's link, and reports whether its answer came.
+// sentinel requests the link of the i-th sentinel, and reports whether the right answer came.
 func (p *front) sentinel(c *wire, i int) bool {
 	i %= sentinels
 	fmt.Fprintf(c, "GET /s%d HTTP/1.1\r\nHost: a\r\n\r\n", i)
@@ -287,7 +288,7 @@ func (p *front) sentinel(c *wire, i int) bool {
 	return err == nil && response.StatusCode == 302 && response.Header.Get("Location") == fmt.Sprintf("http://sentinel/%d", i) && c.answers.Buffered() == 0
 }
 
-// metric returns a metric of the server, 0 if there is none of that name.
+// metric returns a metric of the server, 0 if it does not exist.
 func (p *front) metric(name string) int {
 	p.t.Helper()
 	direct := *p

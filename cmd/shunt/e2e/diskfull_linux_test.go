@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The disk is full, to the last page, again and again: sometimes for a moment, which no watch sees,
-// sometimes for long.
+// In these tests the disk is full to the last page, again and again: sometimes for a moment, which
+// no watch notices, sometimes for long.
 const (
 	diskFullVariable = "SHUNTTEST_DISKFULL" // seconds
 
@@ -27,17 +27,17 @@ const (
 	fullLong      = 3 * time.Second
 	betweenFull   = time.Second // at most
 
-	// readOnlyLimit is the time within which a server must say that it is read-only, or no longer
-	// so.
+	// readOnlyLimit is the time within which a server must report that it is read-only, or no longer
+	// read-only.
 	readOnlyLimit = 10 * time.Second
 
-	// stopLimit is in how long a server must end that cannot write any more.
+	// stopLimit is the time within which a server that cannot write any more must end.
 	stopLimit = 30 * time.Second
 )
 
 func TestAFullDiskCostsNoRedirectAndNoAcknowledgedLink(t *testing.T) {
 	lasts := secondsOf(t, diskFullVariable)
-	t.Parallel() // to the other, which mostly waits
+	t.Parallel() // with the other test, which mostly waits
 	disk := newMounts(t).tmpfs(fullDiskBytes)
 	l := newSickLoad(t, filepath.Join(disk.dir, "data"))
 	l.paths = strings.Repeat("a/", 1000) // so that the store begins new logs now and then
@@ -94,7 +94,7 @@ func (f *fullDisk) fullForMoments() {
 	})
 }
 
-// fullLong fills the disk for as long as the server takes to say so, and longer.
+// fullLong fills the disk until the server reports it, and for longer.
 func (f *fullDisk) fullLong() {
 	f.t.Helper()
 	f.during(f.sick, func() {
@@ -104,7 +104,7 @@ func (f *fullDisk) fullLong() {
 		f.slowestNotice = max(f.slowestNotice, notice)
 		for until := time.Now().Add(fullLong); time.Now().Before(until); time.Sleep(watchInterval) {
 			if v := f.admin.Load(); !v.saysReadOnly() {
-				f.t.Errorf("while the disk is full, the admin address says %+v", v)
+				f.t.Errorf("while the disk is full, the admin address reports %+v", v)
 			}
 		}
 		empty()
@@ -150,7 +150,7 @@ func TestAServerOnAFullDiskStopsAndStartsLater(t *testing.T) {
 	code, said := p.cmd.ProcessState.ExitCode(), lastLine(p.stderr())
 	t.Logf("start on a full disk: exit code %d: %s", code, said)
 	if code != exitFailed || !saysNoSpace(said) {
-		t.Errorf("start on a full disk: got exit code %d and %q, want %d and a word on the space", code, said, exitFailed)
+		t.Errorf("start on a full disk: got exit code %d and %q, want %d and a message about the space", code, said, exitFailed)
 	}
 	if after := contents(t, l.dir); !maps.Equal(before, after) {
 		t.Errorf("a start that failed has changed files: %v, were %v", after, before)
@@ -161,10 +161,10 @@ func TestAServerOnAFullDiskStopsAndStartsLater(t *testing.T) {
 	l.server.terminate()
 }
 
-// createUntilStalled makes links until one gets no room.
+// createUntilStalled makes links until there is no room for one.
 func (l *sickLoad) createUntilStalled() {
 	l.t.Helper()
-	const mostCreates = 20_000 // of 8 KB: more than a log's preallocation
+	const mostCreates = 20_000 // of 8 KB each: more than a log preallocates
 	for range mostCreates / connections {
 		l.each(connections, func(c *fasthttp.HostClient, _ int) { l.create(c) })
 		if l.t.Failed() {
@@ -174,7 +174,7 @@ func (l *sickLoad) createUntilStalled() {
 			return
 		}
 	}
-	l.t.Fatal("every create was done on a full disk")
+	l.t.Fatal("every create succeeded on a full disk")
 }
 
 func (l *sickLoad) randomLink(random *rand.Rand) int {
@@ -183,7 +183,7 @@ func (l *sickLoad) randomLink(random *rand.Rand) int {
 	return random.IntN(len(l.mu.survivors))
 }
 
-// terminateSick sends SIGTERM to a server that cannot write: it must end in time, and say why it
+// terminateSick sends SIGTERM to a server that cannot write: it must end in time, and log why it
 // failed.
 func (l *sickLoad) terminateSick() (took time.Duration) {
 	l.t.Helper()
@@ -198,7 +198,7 @@ func (l *sickLoad) terminateSick() (took time.Duration) {
 	}
 	code, said := l.server.cmd.ProcessState.ExitCode(), lastLine(l.server.stderr())
 	if code != exitFailed || !saysNoSpace(said) {
-		l.t.Errorf("SIGTERM on a full disk: got exit code %d and %q, want %d and a word on the space", code, said, exitFailed)
+		l.t.Errorf("SIGTERM on a full disk: got exit code %d and %q, want %d and a message about the space", code, said, exitFailed)
 	}
 	return time.Since(begun)
 }
@@ -237,8 +237,8 @@ const (
 	topUpInterval = 2 * time.Millisecond
 )
 
-// fill takes all space of m, and what becomes free, until empty is called, which may be called
-// often.
+// fill takes all space of m, also space that becomes free later, until empty is called. empty may
+// be called several times.
 func (m *mount) fill() (empty func()) {
 	m.t.Helper()
 	f, err := os.Create(filepath.Join(m.dir, fillerName))
@@ -272,10 +272,10 @@ func (m *mount) fill() (empty func()) {
 	return m.empty
 }
 
-// empty gives back what fill has taken.
+// empty frees the space that fill has taken.
 func (m *mount) empty() { m.emptyFiller() }
 
-// topUp makes f longer until nothing is left, not even a page.
+// topUp extends f until no space is left, not even a page.
 func (m *mount) topUp(f *os.File, sizeBytes *int64) {
 	for chunk := int64(largestChunk); chunk >= smallestChunk; {
 		if err := unix.Fallocate(int(f.Fd()), 0, *sizeBytes, chunk); err != nil {

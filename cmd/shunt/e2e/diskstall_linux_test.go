@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// The disk does not answer. Two such disks: a file system that is frozen, as for a snapshot, and
-// one whose device hangs on every write: its device is a file of another file system, and that is
-// frozen. The journal is on that disk, or in memory.
+// In this test the disk does not answer. There are two such disks: a file system that is frozen, as
+// for a snapshot, and one whose device hangs on every write, because the device is a file of
+// another file system, which is frozen. The journal is on that disk, or in memory.
 const (
 	diskStallVariable = "SHUNTTEST_DISKSTALL"         // seconds of each stall
 	mountVariable     = "SHUNTTEST_DISKSTALL_OPTIONS" // of the mount of the data, such as lazytime
@@ -82,7 +82,7 @@ func stallDisk(t *testing.T, stall time.Duration, device, inMemory bool) {
 	if !standstill {
 		longestGap := time.Second
 		if !inMemory {
-			longestGap *= 2 // it may take one to notice
+			longestGap *= 2 // noticing the stall may take another gap
 		}
 		l.checkUndisturbed(longestGap)
 	}
@@ -91,16 +91,16 @@ func stallDisk(t *testing.T, stall time.Duration, device, inMemory bool) {
 	l.server.terminate()
 }
 
-// checkUndisturbed holds redirects under the sick disk to what they were before. It is so unless
-// the file system of the journal is frozen: that writes all pages back, and the next store into one
-// waits in the kernel for the thaw, before anything can be noticed. If the device hangs, nothing
-// waits for it before the file system's log is to be written, after five seconds on ext4, and by
-// then hits go to memory.
+// checkUndisturbed compares redirects under the sick disk with those before. They must be alike,
+// unless the file system of the journal is frozen: a freeze writes all pages back, and the next
+// store into one waits in the kernel for the thaw, before the server can notice anything. If the
+// device hangs, nothing waits for it until the file system writes its log, after five seconds on
+// ext4, and by then hits go to memory.
 func (l *sickLoad) checkUndisturbed(longestGap time.Duration) {
-	const noise = 250 * time.Millisecond // on two cores that others use as well; a redirect that waits for the disk waits until it answers
+	const noise = 250 * time.Millisecond // on two shared cores; a redirect that waits for the disk waits until the disk answers
 	well, sick := l.well.paced.percentile(0.99), l.sick.paced.percentile(0.99)
 	if sick > max(10*well, noise) {
-		l.t.Errorf("redirects: p99 is %v, and was %v before", sick, well)
+		l.t.Errorf("redirects: p99 is %v, before %v", sick, well)
 	}
 	if gap := time.Duration(l.sick.longestGap.Load()); gap > longestGap {
 		l.t.Errorf("no redirect was answered for %v", gap)

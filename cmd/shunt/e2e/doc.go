@@ -1,8 +1,8 @@
-// Package e2e is the tests of the built binary: it is run as a user runs it, killed, filled up,
-// starved and compared with a model. It knows flags, output, exit codes, the API and the data
-// folder, and nothing of the inside of cmd/shunt. It has no code but tests, and nothing may import
-// it.
+// Package e2e has the tests of the built binary: they run it as a user does, kill it, fill its
+// disk, starve it, and compare it with a model. They know flags, output, exit codes, the API and
+// the data folder, but not the inside of cmd/shunt. The package has only tests, and nothing may
+// import it.
 //
-// TestMain builds the binary once. Tests that take minutes, need root or a program of others are
-// skipped unless a variable SHUNTTEST_… asks for them; the Makefile has a target for each.
+// TestMain builds the binary once. Tests that take minutes, or need root or other programs, are
+// skipped unless a variable SHUNTTEST_… requests them; the Makefile has a target for each.
 package e2e

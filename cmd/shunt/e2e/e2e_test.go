@@ -20,11 +20,11 @@ import (
 	"shunt/storage"
 )
 
-// The main job on real input: addresses become links, redirects are counted, and all of it outlives
-// a restart and a kill. `make e2e-urls URLS=FILE` runs it on your own file, `make test` on
-// testdata/urls.txt, which are real, and testdata/odd-urls.txt, which are not.
+// This test does the main job on real input: addresses become links, redirects are counted, and
+// both survive a restart and a kill. `make e2e-urls URLS=FILE` runs it on your own file, `make
+// test` on testdata/urls.txt, whose addresses are real, and testdata/odd-urls.txt, whose are not.
 const (
-	urlsVariable = "SHUNTTEST_URLS" // the file; not SHUNT_…: it is not a setting of the program
+	urlsVariable = "SHUNTTEST_URLS" // the file; not named SHUNT_…, because it is not a setting of the program
 
 	connections = 16
 	visitors    = 5_000
@@ -32,20 +32,20 @@ const (
 	shortHits   = 20_000 // with -short, as in make race
 	killedHits  = 20_000 // before kill -9
 
-	answerBytes = 16 << 10 // what a client reads at once: the longest Location, and other headers
+	answerBytes = 16 << 10 // read buffer of a client: the longest Location and other headers
 
-	exactVisitors = 1_024 // up to here unique is exact
-	tolerance     = 0.02  // beyond
+	exactVisitors = 1_024 // up to this number unique is exact
+	tolerance     = 0.02  // beyond that
 )
 
-// visitorKey and the seed fix every visitor hash and who follows which link, and so the estimates,
-// once and for all.
+// visitorKey and the seed fix every visitor hash and which visitor follows which link, so the
+// estimates are always the same.
 var (
 	visitorKey = [16]byte{0x5a, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
 	seed       = [2]uint64{0x7368756e74, 2}
 )
 
-// A tracked link is what the server must know of it.
+// A tracked link is the facts that the server must know about one link.
 type tracked struct {
 	input, code, url string
 	hits             uint64
@@ -111,8 +111,8 @@ type e2e struct {
 	random *rand.Rand
 	links  []*tracked
 
-	// foreign: the addresses are somebody's own. Hosts and ports that the server refuses are then
-	// no failure, as long as it says why: which names there can be is more than storedForm knows.
+	// foreign means that the addresses are from a user's own file. Then a refused host or port is not
+	// a failure, as long as the server says why: storedForm does not know all valid names.
 	foreign bool
 	refused refusals
 }
@@ -128,7 +128,7 @@ func (r *e2e) timed(what string, step func()) {
 }
 
 // each calls do with 0 … n−1 over several connections. Each connection belongs to one goroutine,
-// and none is used twice for a request: what was sent once is counted once.
+// and no request is sent twice, so that a request that was sent once is counted once.
 func (r *e2e) each(n int, do func(c *fasthttp.HostClient, i int)) {
 	next := make(chan int)
 	var wg sync.WaitGroup
@@ -152,8 +152,8 @@ func (r *e2e) each(n int, do func(c *fasthttp.HostClient, i int)) {
 	wg.Wait()
 }
 
-// send sends a request, which must be answered, and returns the answer, whose bytes are the
-// caller's.
+// send sends a request, which must be answered, and returns the answer. Its bytes belong to the
+// caller.
 func (r *e2e) send(c *fasthttp.HostClient, method, path string, header map[string]string, body []byte) *fasthttp.Response {
 	response, err := r.try(c, method, path, header, body)
 	if err != nil {
@@ -162,7 +162,7 @@ func (r *e2e) send(c *fasthttp.HostClient, method, path string, header map[strin
 	return response
 }
 
-// try is send for a request that may stay without an answer.
+// try does what send does for a request that may get no answer.
 func (r *e2e) try(c *fasthttp.HostClient, method, path string, header map[string]string, body []byte) (*fasthttp.Response, error) {
 	request := fasthttp.AcquireRequest()
 	defer fasthttp.ReleaseRequest(request)
@@ -184,7 +184,7 @@ func (r *e2e) api(c *fasthttp.HostClient, method, path string, body []byte) *fas
 	return response
 }
 
-// tryAPI is api for a request that may stay without an answer.
+// tryAPI does what api does for a request that may get no answer.
 func (r *e2e) tryAPI(c *fasthttp.HostClient, method, path string, body []byte) (*fasthttp.Response, error) {
 	header := map[string]string{"Authorization": "Bearer " + r.token}
 	if body != nil {
@@ -193,30 +193,30 @@ func (r *e2e) tryAPI(c *fasthttp.HostClient, method, path string, body []byte) (
 	return r.try(c, method, "/api/v1"+path, header, body)
 }
 
-// post posts every line: an http(s) address becomes a link, everything else is refused.
+// post posts every line. An http(s) address must become a link; everything else must be refused.
 func (r *e2e) post(lines []string) {
 	links := make([]*tracked, len(lines))
 	r.each(len(lines), func(c *fasthttp.HostClient, i int) { links[i] = r.postOne(c, lines[i]) })
-	for _, l := range links { // in the file's order, whatever order the answers came in
+	for _, l := range links { // in the order of the file, not of the answers
 		if l != nil {
 			r.links = append(r.links, l)
 		}
 	}
 	r.t.Logf("%d addresses: %d links, %d refused\n%s", len(lines), len(r.links), len(lines)-len(r.links), r.refused.text())
 	if len(r.links) == 0 {
-		r.t.Error("none of the addresses can be the target of a link")
+		r.t.Error("no address of the file can be the target of a link")
 	}
 }
 
-// checkNumber compares the number of links with what the server says: a refused address has left
-// none.
+// checkNumber compares the number of links with the one that the server reports: a refused address
+// must not leave a link.
 func (r *e2e) checkNumber() {
 	if got := r.number(); got != len(r.links) {
 		r.t.Errorf("got %d links, want %d", got, len(r.links))
 	}
 }
 
-// number returns how many links the server says it has.
+// number returns how many links the server reports.
 func (r *e2e) number() int {
 	_, value, _ := strings.Cut(ask(r.t, r.server.admin+"/metrics", ""), "\nshunt_links ")
 	value, _, _ = strings.Cut(value, "\n")
@@ -257,10 +257,10 @@ func (r *e2e) postOne(c *fasthttp.HostClient, line string) *tracked {
 	return &tracked{input: line, code: link.Code, url: link.URL, visitors: map[int]bool{}}
 }
 
-// storedForm returns how an address must be stored, "" if it must be refused. It states the rule on
-// its own: only http and https, with a host that can be and a port up to 65535, without user-info,
-// spaces, control bytes and backslashes, of 8,192 bytes at most; and nothing but the host is
-// rewritten, to lower case and punycode.
+// storedForm returns how an address must be stored, "" if it must be refused. It states the rule a
+// second time: only http and https, with a valid host and a port up to 65535, without user-info,
+// spaces, control bytes and backslashes, of at most 8,192 bytes; and only the host is rewritten, to
+// lower case and punycode.
 func storedForm(line string) string {
 	scheme, rest, found := strings.Cut(line, "://")
 	if !found || !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
@@ -278,12 +278,12 @@ func storedForm(line string) string {
 	return scheme + "://" + host + rest[end:]
 }
 
-// possibleHost is a name, or an IPv6 address in brackets, and a port.
+// possibleHost matches a name, or an IPv6 address in brackets, and a port.
 var possibleHost = regexp.MustCompile(`^([0-9a-z_-]{1,63}(\.[0-9a-z_-]{1,63})*\.?|\[[0-9a-f:.]+\])` +
 	`(:(0*([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?)?$`)
 
-// A visitor is an address and a User-Agent. Neighbours share an address and differ by User-Agent;
-// every fifth has IPv6.
+// visitorHeader returns the header of visitor i: an address and a User-Agent. Neighbours share an
+// address and have different User-Agents; every fifth has IPv6.
 func visitorHeader(i int) map[string]string {
 	n := i / 2
 	address := fmt.Sprintf("100.64.%d.%d", n>>8, n&0xff)
@@ -307,7 +307,8 @@ func (r *e2e) visitEach() {
 	r.follow(visits)
 }
 
-// visit follows n links, a few of them by far most often, by visitors that are all equally busy.
+// visit follows n links, a few of which get most of the visits, by visitors that are all equally
+// busy.
 func (r *e2e) visit(n int) {
 	popularity := rand.NewZipf(r.random, 1.2, 1, uint64(len(r.links)-1))
 	visits := make([]visit, n)
@@ -335,15 +336,14 @@ func (r *e2e) checkLocation(l *tracked, response *fasthttp.Response) {
 	}
 }
 
-// check compares every link with what the server knows: where it leads, its hits, its unique
-// visitors.
+// check compares every link with what the server knows: its target, its hits, its unique visitors.
 func (r *e2e) check() {
 	r.checkNumber()
 	var mu sync.Mutex
 	beyond, worst := 0, 0.0
 	r.each(len(r.links), func(c *fasthttp.HostClient, i int) {
 		l := r.links[i]
-		r.checkLocation(l, r.send(c, http.MethodHead, "/"+l.code, nil, nil)) // counts nothing
+		r.checkLocation(l, r.send(c, http.MethodHead, "/"+l.code, nil, nil)) // HEAD is not counted
 		deviation := r.checkStats(l, r.api(c, http.MethodGet, "/stats/"+l.code, nil))
 		mu.Lock()
 		defer mu.Unlock()
@@ -354,11 +354,11 @@ func (r *e2e) check() {
 	})
 	r.t.Logf("%d links of more than %d visitors: unique is at most %.2f %% off", beyond, exactVisitors, 100*worst)
 	if beyond == 0 {
-		r.t.Error("no link has so many visitors that they are estimated")
+		r.t.Error("no link has more visitors than are counted exactly")
 	}
 }
 
-// checkStats returns by which part of the truth unique is off.
+// checkStats checks the statistics of a link and returns the relative error of unique.
 func (r *e2e) checkStats(l *tracked, response *fasthttp.Response) float64 {
 	got := struct{ Hits, Unique uint64 }{}
 	if err := json.Unmarshal(response.Body(), &got); err != nil || response.StatusCode() != http.StatusOK {

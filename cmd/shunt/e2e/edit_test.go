@@ -99,7 +99,7 @@ func TestAnEmptyEditIsAUsageError(t *testing.T) {
 		r := shunt(t, t.TempDir(), nil, strings.Fields(c.args)...)
 		r.want(t, exitUsage, "", c.want)
 		if strings.Contains(r.stderr, "strconv") {
-			t.Errorf("%s: it says %q", c.args, r.stderr)
+			t.Errorf("%s: it prints %q", c.args, r.stderr)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func TestUserEditChangesRoleAndAddress(t *testing.T) {
 	run("user", "edit", "ann@example.com", "--member").want(t, exitFailed, "", `there is no user "ann@example\.com"`)
 }
 
-func TestAddSaysWhatHasTheAlias(t *testing.T) {
+func TestAddReportsTheLinkThatHasTheAlias(t *testing.T) {
 	home := t.TempDir()
 	run := func(args ...string) result { return shunt(t, home, nil, args...) }
 	run("token", "add", "--name", "n", "--init")

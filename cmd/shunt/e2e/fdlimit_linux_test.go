@@ -19,9 +19,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The process may open no more files: either it was started with few, and clients hold them all, or
-// the limit is lowered while it runs, so that the store's own files meet it as well: in a long run,
-// its tables (a log takes the descriptor of the one before it).
+// In these tests the process may open no more files. Either it was started with few descriptors,
+// and clients hold them all, or the limit is lowered while it runs, so that it also affects the
+// store's own files: in a long run its tables (a log takes the descriptor of its predecessor).
 const (
 	fdLimitVariable = "SHUNTTEST_FDLIMIT" // seconds
 
@@ -30,15 +30,15 @@ const (
 	newConnections = 16 // clients that open one for each redirect
 	longestHeld    = 5 * time.Second
 	newcomerWaits  = 500 * time.Millisecond
-	flushedBytes   = 200 << 20   // of memtables: they double up to 128 MiB, and then those before it become a table
-	newcomerLimit  = time.Second // in how long a new connection is served after descriptors are free
+	flushedBytes   = 200 << 20   // of memtables: they double up to 128 MiB, and then the earlier ones become a table
+	newcomerLimit  = time.Second // within which a new connection must be served after descriptors are free
 )
 
-func TestAServerWithoutDescriptorsServesItsConnectionsAndLosesNothing(t *testing.T) {
+func TestAServerWithoutDescriptorsKeepsConnectionsAndLosesNothing(t *testing.T) {
 	lasts := secondsOf(t, fdLimitVariable)
-	memory := newMounts(t).tmpfs(2 * fullDiskBytes) // so that nothing but descriptors is waited for
+	memory := newMounts(t).tmpfs(2 * fullDiskBytes) // so that only descriptors are waited for
 	l := newSickLoad(t, filepath.Join(memory.dir, "data"))
-	l.paths = strings.Repeat("a/", 3500) // so that memtables of the store fill
+	l.paths = strings.Repeat("a/", 3500) // so that memtables of the store fill up
 	l.createClients, l.createInterval = connections, 20*time.Millisecond
 	f := &fewFiles{sickLoad: l, lasts: lasts}
 	begun := time.Now()
@@ -73,7 +73,7 @@ type fewFiles struct {
 	served, unserved int
 }
 
-// round serves well for a moment, then sick, then well again. Each round is of a new process.
+// round starts a new process, which serves well for a moment, then sick, then well again.
 func (f *fewFiles) round(starter []string, sick func()) {
 	f.t.Helper()
 	f.serve(starter)
@@ -88,8 +88,8 @@ func (f *fewFiles) round(starter []string, sick func()) {
 	f.server.terminate()
 }
 
-// holdConnections opens far more connections than the server may have, and leaves them idle for a
-// while.
+// holdConnections opens far more connections than the server may have, and keeps them idle for the
+// time held.
 func (f *fewFiles) holdConnections(held time.Duration) {
 	f.t.Helper()
 	release := f.openIdle(holders)
@@ -99,7 +99,7 @@ func (f *fewFiles) holdConnections(held time.Duration) {
 	f.awaitService()
 }
 
-// openIdle opens n connections that send nothing, as far as the kernel's queue takes them.
+// openIdle opens up to n connections that send nothing, as many as fit into the kernel's queue.
 func (f *fewFiles) openIdle(n int) (release func()) {
 	var conns []net.Conn
 	for range n {
@@ -114,7 +114,7 @@ func (f *fewFiles) openIdle(n int) (release func()) {
 	}
 }
 
-// lowerLimit leaves the running server next to no descriptor for a while.
+// lowerLimit leaves the running server almost no free descriptor for the time held.
 func (f *fewFiles) lowerLimit(held time.Duration) {
 	f.t.Helper()
 	pid := f.server.cmd.Process.Pid
@@ -126,7 +126,7 @@ func (f *fewFiles) lowerLimit(held time.Duration) {
 	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &lowered, nil); err != nil {
 		f.t.Fatal(err)
 	}
-	defer f.openIdle(fewDescriptors)() // they take what is free below the highest descriptor
+	defer f.openIdle(fewDescriptors)() // they take the free descriptors below the highest one
 	flushes, begun := f.admin.Load().flushes, time.Now()
 	wants := func() bool { return f.admin.Load().memtables > flushedBytes }
 	for time.Since(begun) < held || !wants() && time.Since(begun) < f.lasts {
@@ -162,8 +162,8 @@ func highestDescriptor(t *testing.T, pid int) (highest uint64) {
 
 func (f *fewFiles) address() string { return strings.TrimPrefix(f.server.public, "http://") }
 
-// sendNewcomers opens a connection for each redirect for a while. Some are served and some are not;
-// both are counted.
+// sendNewcomers opens a connection for each redirect for the time held. Some are served and some
+// are not; both are counted.
 func (f *fewFiles) sendNewcomers(held time.Duration) {
 	var clients sync.WaitGroup
 	until := time.Now().Add(held)
@@ -179,7 +179,7 @@ func (f *fewFiles) sendNewcomers(held time.Duration) {
 	clients.Wait()
 }
 
-// newcomer follows a link over a connection of its own and reports whether it was redirected.
+// newcomer follows a link over a new connection and reports whether it was redirected.
 func (f *fewFiles) newcomer(v visit, waits time.Duration) (redirected bool) {
 	begun := time.Now()
 	c, err := net.DialTimeout("tcp", f.address(), waits)
@@ -215,8 +215,8 @@ func (f *fewFiles) countNewcomer(redirected bool) {
 	}
 }
 
-// awaitService waits until new connections are served and creates done, now that there are
-// descriptors.
+// awaitService waits until new connections are served and creates succeed, once descriptors are
+// free again.
 func (f *fewFiles) awaitService() {
 	f.t.Helper()
 	free := time.Now()

@@ -16,10 +16,10 @@ func TestAFolderInUseIsRefusedByName(t *testing.T) {
 	r := shunt(t, "", nil, "serve", "--data", dir, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
 	r.want(t, exitFailed, "", regexp.QuoteMeta(dir)+".*in use by another process")
 	if info := ask(t, p.admin+"/readyz", ""); info != "ready\n" {
-		t.Errorf("the first server: got %q, want it to go on", info)
+		t.Errorf("the first server: got %q, want it to continue", info)
 	}
 	if !exists(t, filepath.Join(dir, socketName)) {
-		t.Error("the second server took the first one's socket away")
+		t.Error("the second server removed the first one's socket")
 	}
 }
 
@@ -35,7 +35,7 @@ func TestAPortInUseIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 		shunt(t, home, nil, args...).want(t, exitFailed, "", flag+".*is in use by another program")
 	}
 	if exists(t, filepath.Join(home, "shunt-data")) {
-		t.Error("it made the data folder")
+		t.Error("the refused start made the data folder")
 	}
 }
 
@@ -53,7 +53,7 @@ func TestAFolderOfANewerFormatIsRefusedUnchanged(t *testing.T) {
 		shunt(t, "", nil, append(args, "--data", dir)...).want(t, exitFailed, "", regexp.QuoteMeta(dir)+".*newer.*99")
 	}
 	if after := listing(t, dir); after != before {
-		t.Errorf("the folder was\n%s\nand is\n%s", before, after)
+		t.Errorf("the folder has changed from\n%s\nto\n%s", before, after)
 	}
 }
 
@@ -77,7 +77,7 @@ func listing(t *testing.T, dir string) string {
 	return text.String()
 }
 
-func TestAFolderOfSomebodyElseIsRefused(t *testing.T) {
+func TestAFolderWithForeignFilesIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "thesis.txt"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestAFolderOfSomebodyElseIsRefused(t *testing.T) {
 	}
 }
 
-// A person in the wrong folder is told which one it is, and no second, empty store is made there.
+// A user in the wrong folder is told its path, and no second, empty store is made there.
 func TestAFolderWithoutAStoreIsNamedAndUnchanged(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -102,13 +102,13 @@ func TestAFolderWithoutAStoreIsNamedAndUnchanged(t *testing.T) {
 			r := shunt(t, home, nil, append(args, "--data", name)...)
 			r.want(t, exitFailed, "", `there is no store in `+regexp.QuoteMeta(filepath.Join(home, name))+`; is your server's data elsewhere\?.*--data`)
 			if offers := strings.Contains(r.stderr, "--init"); offers != (len(args) > 1 && args[1] == "add") {
-				t.Errorf("%v: it says %q", args, r.stderr)
+				t.Errorf("%v: it prints %q", args, r.stderr)
 			}
 		}
 	}
 	entries, err := filepath.Glob(filepath.Join(home, "*", "*"))
 	if err != nil || len(entries) > 0 || exists(t, filepath.Join(home, "missing")) {
-		t.Errorf("something was made: %v, %v", entries, err)
+		t.Errorf("a command made files: %v, %v", entries, err)
 	}
 }
 
@@ -135,6 +135,6 @@ func TestASocketPathThatIsTooLongIsRefused(t *testing.T) {
 		shunt(t, "", nil, append(args, "--data", dir)...).want(t, exitFailed, "", "at most 107.*--data")
 	}
 	if exists(t, dir) {
-		t.Error("it made the folder")
+		t.Error("a refused command made the data folder")
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/maxmind/mmdbwriter/mmdbtype"
 )
 
-// geoIPFile writes a file that says of one network what record says.
+// geoIPFile writes a file that has record for one network.
 func geoIPFile(t *testing.T, network, kind string, record mmdbtype.Map) (path string) {
 	t.Helper()
 	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: kind})
@@ -47,12 +47,12 @@ func TestAnUnreadableFileOfCountriesStopsTheStart(t *testing.T) {
 	}
 	asn := geoIPFile(t, "91.0.0.0/10", "GeoLite2-ASN", mmdbtype.Map{"autonomous_system_number": mmdbtype.Uint32(3320)})
 	for name, c := range map[string]struct{ path, want string }{
-		"it is not there":    {"/does/not/exist.mmdb", `--geoip: /does/not/exist\.mmdb does not exist`},
-		"it is a text":       {writeFile(t, "a.mmdb", "91.0.0.0/10 DE\n"), `--geoip: .*a\.mmdb: `},
-		"it is cut short":    {writeFile(t, "b.mmdb", string(good[:len(good)/2])), `--geoip: .*b\.mmdb: `},
-		"it has no country":  {asn, `--geoip: .*knows no country; its type is "GeoLite2-ASN"`},
-		"it is a folder":     {t.TempDir(), `--geoip: .* is a folder`},
-		"it has no contents": {writeFile(t, "c.mmdb", ""), `--geoip: .*c\.mmdb`},
+		"it does not exist": {"/does/not/exist.mmdb", `--geoip: /does/not/exist\.mmdb does not exist`},
+		"it is a text file": {writeFile(t, "a.mmdb", "91.0.0.0/10 DE\n"), `--geoip: .*a\.mmdb: `},
+		"it is truncated":   {writeFile(t, "b.mmdb", string(good[:len(good)/2])), `--geoip: .*b\.mmdb: `},
+		"it has no country": {asn, `--geoip: .*knows no country; its type is "GeoLite2-ASN"`},
+		"it is a folder":    {t.TempDir(), `--geoip: .* is a folder`},
+		"it is empty":       {writeFile(t, "c.mmdb", ""), `--geoip: .*c\.mmdb`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := shunt(t, dir, []string{"SHUNT_GEOIP=" + c.path}, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
@@ -64,14 +64,14 @@ func TestAnUnreadableFileOfCountriesStopsTheStart(t *testing.T) {
 	}
 }
 
-func TestACountryHeaderNeedsSomebodyToBelieve(t *testing.T) {
+func TestACountryHeaderNeedsATrustedProxy(t *testing.T) {
 	for _, args := range []string{"--country-header CF-IPCountry", "--country-header CF:IPCountry --trusted-proxy 127.0.0.1"} {
 		r := shunt(t, t.TempDir(), nil, append([]string{"serve"}, strings.Fields(args)...)...)
 		r.want(t, exitUsage, "", "--country-header")
 	}
 }
 
-func TestHitsAreCountedByCountryWhateverBecomesOfTheFile(t *testing.T) {
+func TestCountriesAreCountedEvenIfTheirFileIsEmptied(t *testing.T) {
 	t.Parallel()
 	path := germany(t)
 	config := writeFile(t, "shunt.toml", fmt.Sprintf(
@@ -87,7 +87,7 @@ func TestHitsAreCountedByCountryWhateverBecomesOfTheFile(t *testing.T) {
 	}
 	hit("X-Forwarded-For", "91.1.2.3")
 	hit("X-Forwarded-For", "91.1.2.3", "CF-IPCountry", "FR")
-	if err := os.WriteFile(path, nil, 0o600); err != nil { // a mapping of it would be SIGBUS now
+	if err := os.WriteFile(path, nil, 0o600); err != nil { // a mapping of the file would be SIGBUS now
 		t.Fatal(err)
 	}
 	hit("X-Forwarded-For", "91.1.2.4")
@@ -99,7 +99,7 @@ func TestHitsAreCountedByCountryWhateverBecomesOfTheFile(t *testing.T) {
 	p.terminate()
 }
 
-// fetch makes a GET request with header lines (name, value, name, value…), follows nothing, and
+// fetch makes a GET request with header lines (name, value, name, value…), follows no redirect, and
 // returns status and body.
 func fetch(t *testing.T, url string, lines ...string) (status int, body string) {
 	t.Helper()

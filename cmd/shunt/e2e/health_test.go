@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestHealthIsWhatTheAdminAddressSays(t *testing.T) {
+func TestHealthReportsTheAnswerOfTheAdminAddress(t *testing.T) {
 	p := startServer(t, t.TempDir())
 	admin := strings.TrimPrefix(p.admin, "http://")
 	_, port, _ := net.SplitHostPort(admin)

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// importVariable says how many links are imported to look at the memory that takes.
+// importVariable says how many links are imported to measure the memory that this takes.
 const importVariable = "SHUNTTEST_IMPORT"
 
-func TestMemoryOfAnImportIsGivenBackWithinAMinute(t *testing.T) {
+func TestMemoryOfAnImportIsReturnedWithinAMinute(t *testing.T) {
 	links := numberOf(t, importVariable, 0)
 	if links == 0 {
-		t.Skipf("it takes minutes; %s=N asks for an import of N links, and so does make import-memory", importVariable)
+		t.Skipf("this test takes minutes; %s=N runs it with N links, and so does make import-memory", importVariable)
 	}
 	dir := t.TempDir()
 	p := startServer(t, filepath.Join(dir, "data"))
@@ -37,9 +37,9 @@ func TestMemoryOfAnImportIsGivenBackWithinAMinute(t *testing.T) {
 			}
 			most += uint64(bytes)
 		}
-		most += 128<<20 + 32<<20 // a memtable that Pebble's queue holds on to; the program and all else
+		most += 128<<20 + 32<<20 // a memtable that Pebble's queue keeps; the program and all else
 		if resident <= most {
-			t.Logf("%v after it: %d MiB, at most %d are of use", (time.Minute - time.Until(end)).Round(time.Second), resident>>20, most>>20)
+			t.Logf("%v after it: %d MiB, at most %d are in use", (time.Minute - time.Until(end)).Round(time.Second), resident>>20, most>>20)
 			return
 		}
 		if time.Now().After(end) {
@@ -63,7 +63,7 @@ func manyLinks(t *testing.T, dir string, n uint64) (path string) {
 	return path
 }
 
-// residentBytes is what a server has of memory, files that are mapped included.
+// residentBytes returns the resident memory of a server, including mapped files.
 func residentBytes(t *testing.T, p *process) uint64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))

@@ -32,7 +32,7 @@ func TestHelpShowsOnlySettingsThatTheCommandReads(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", command, got, want)
 		}
 	}
-	of := map[string][]string{ // what names a link, and what only serve has
+	of := map[string][]string{ // settings that name a link, and those that only serve has
 		"check":      {"listen", "base-url", "acme-domain", "private-targets", "min-free-space"},
 		"add":        {"listen", "acme-domain", "journal-dir"},
 		"token add":  {"listen", "base-url", "acme-domain"},
@@ -47,7 +47,7 @@ func TestHelpShowsOnlySettingsThatTheCommandReads(t *testing.T) {
 		shown := flagsOf(t, command)
 		for _, name := range never {
 			if slices.Contains(shown, name) {
-				t.Errorf("%s shows --%s, which does nothing there", command, name)
+				t.Errorf("%s shows --%s, which has no effect there", command, name)
 			}
 		}
 	}
@@ -70,14 +70,14 @@ func TestHelpExplainsCommandsAndTopics(t *testing.T) {
 	shunt(t, "", nil, "help", "token", "ad").want(t, exitUsage, "", `did you mean shunt token add\?`)
 }
 
-func TestTheVersionIsTheSameHoweverItIsAskedFor(t *testing.T) {
+func TestVersionCommandAndFlagPrintTheSame(t *testing.T) {
 	command, flag := shunt(t, "", nil, "version"), shunt(t, "", nil, "--version")
 	if command != flag || command.code != exitDone || command.stdout == "" {
 		t.Errorf("got %+v and %+v", command, flag)
 	}
 }
 
-func TestCommandsHaveTheNamesOfOtherPrograms(t *testing.T) {
+func TestCommandsAcceptTheNamesThatOtherProgramsUse(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	createStore(t, filepath.Join(home, "shunt-data"))

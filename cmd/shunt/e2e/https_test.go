@@ -11,7 +11,7 @@ import (
 	"shunt/cmd/shunt/certs/certtest"
 )
 
-func TestSettingsOfHTTPSThatDoNotGoTogetherAreRefused(t *testing.T) {
+func TestConflictingHTTPSSettingsAreRefused(t *testing.T) {
 	for args, want := range map[string]string{
 		"--tls-cert=a":                        "need each other",
 		"--tls-key=a":                         "need each other",
@@ -36,7 +36,7 @@ func TestSettingsOfHTTPSThatDoNotGoTogetherAreRefused(t *testing.T) {
 	}
 }
 
-// The whole program, with files that are replaced under it.
+// This test runs the whole program, and replaces its certificate files meanwhile.
 func TestServeSpeaksHTTPSAndRedirectsPlainHTTP(t *testing.T) {
 	a := certtest.NewAuthority(t)
 	certPEM, keyPEM := a.Issue()
@@ -78,6 +78,6 @@ func TestServeSpeaksHTTPSAndRedirectsPlainHTTP(t *testing.T) {
 	files.Put(files.Cert, certPEM)
 	files.Put(files.Key, keyPEM)
 	for get(p.public + "/known").TLS.PeerCertificates[0].SerialNumber.Int64() != a.N {
-		time.Sleep(50 * time.Millisecond) // until it is seen, or the test's time is over
+		time.Sleep(50 * time.Millisecond) // until the server has seen it, or the test times out
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// importedFile has what an import takes in, finds and refuses: the numbers of its lines matter.
+// importedFile has lines that an import accepts, finds existing and refuses. The line numbers
+// matter.
 const importedFile = "\ufeff" + `{"code":"Old","url":"https://example.org/?a=1&b=<2>","created_at":"2019-05-04T03:02:01Z","hits":41,"tags":["x"]}
 
 {"code":"old","url":"https://example.org/other","redirect_status":301,"expires_at":"2020-01-01T00:00:00Z","short_url":"https://sho.rt/old","owner":9,"state":"expired","unique":3}
@@ -18,8 +19,8 @@ no JSON
 {"code":"Old","url":"https://example.org/another"}
 `
 
-// The command alone, beside a server, and at a server elsewhere.
-func TestLinksFromElsewhereAreTakenInWhereverTheServerIs(t *testing.T) {
+// The same command runs alone, while a server runs, and against a remote server.
+func TestLinksOfOtherServicesAreImportedWhereverTheServerIs(t *testing.T) {
 	t.Parallel()
 	alone := filepath.Join(t.TempDir(), "data")
 	beside, remote := startServer(t, filepath.Join(t.TempDir(), "data")), startServer(t, filepath.Join(t.TempDir(), "data"))
@@ -40,7 +41,7 @@ func TestLinksFromElsewhereAreTakenInWhereverTheServerIs(t *testing.T) {
 				return shunt(t, t.TempDir(), where.env, append(args, where.args...)...)
 			}
 			refused := `(?s)links.ndjson:5: is not JSON\n.*:4: bad: url: .*invalid\).*:7: Old: .*alias_taken\)`
-			if name != "alone" { // their own origin is not the one of line 6
+			if name != "alone" { // their origin is not that of line 6
 				run("import", file).want(t, exitFailed, `^3 links imported, 0 already there, 3 refused\n$`, refused)
 				run("rm", "loop").want(t, exitDone, "", "")
 			} else {
@@ -66,8 +67,8 @@ func TestLinksFromElsewhereAreTakenInWhereverTheServerIs(t *testing.T) {
 	}
 }
 
-// A line of an export has hundreds of bytes, so that a thousand are far more than other bodies may
-// have.
+// A line of an export has hundreds of bytes, so a thousand lines are far more than the limit of
+// other bodies.
 func TestAnImportKeepsTheOrderOfAnExport(t *testing.T) {
 	t.Parallel()
 	from, to := filepath.Join(t.TempDir(), "data"), startServer(t, filepath.Join(t.TempDir(), "data"))
@@ -99,7 +100,7 @@ func TestAnImportKeepsTheOrderOfAnExport(t *testing.T) {
 	}
 }
 
-func TestAWrongLineStopsNoOtherFromBeingImported(t *testing.T) {
+func TestAWrongLineDoesNotStopTheImportOfOthers(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--init", "--data", dir)
@@ -108,7 +109,7 @@ func TestAWrongLineStopsNoOtherFromBeingImported(t *testing.T) {
 		"deep":        `{"code":"bad","url":"https://example.org/","title":` + strings.Repeat("[", 9998) + strings.Repeat("]", 9998) + `}`,
 		"long":        `{"code":"bad","url":"https://example.org/` + strings.Repeat("x", maxImportLine) + `"}`,
 		"quite long":  `{"code":"bad","url":"https://example.org/` + strings.Repeat("x", maxImportLine/2) + `"}`,
-		"no object":   `7`,
+		"a number":    `7`,
 		"an array":    `[{"code":"bad","url":"https://example.org/"}]`,
 		"cut off":     `{"code":"bad","url":"https://example.org/"`,
 		"two objects": `{"code":"bad","url":"https://example.org/"} {"code":"bad","url":"https://example.org/"}`,
@@ -126,7 +127,7 @@ func TestAWrongLineStopsNoOtherFromBeingImported(t *testing.T) {
 
 func codeOfName(name string) string { return strings.ReplaceAll(name, " ", "_") }
 
-func TestAnImportOfAnExportThatBrokeOffIsRefused(t *testing.T) {
+func TestATruncatedExportIsNotImported(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--init", "--data", dir)
 	file := filepath.Join(t.TempDir(), "links.ndjson")
@@ -142,7 +143,7 @@ func TestAnImportOfAnExportThatBrokeOffIsRefused(t *testing.T) {
 	}
 }
 
-// A kill right after an import takes nothing of it.
+// A kill right after an import loses nothing of it.
 func TestAnImportOutlivesAKillWithItsHits(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, filepath.Join(t.TempDir(), "data"))

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// leaveHit lets a server be killed with one hit that is in the journal in the folder journal alone,
-// after one that is in the store too, and returns the link's code.
+// leaveHit kills a server that has one hit in both store and journal, and a second one only in the
+// journal, in the folder journal. It returns the code of the link.
 func leaveHit(t *testing.T, dir, journal string) (code string) {
 	t.Helper()
 	p := startServer(t, dir, "--flush-interval", "1h", "--journal-dir", journal)
@@ -84,7 +84,7 @@ func TestACopyOfAUsedFolderLeavesTheJournalAlone(t *testing.T) {
 	shunt(t, "", nil, "token", "add", "--name", "a", "--data", copied).want(t, exitFailed, "", regexp.QuoteMeta(live)+".*running server.*--journal-dir")
 	shunt(t, "", nil, "stats", code, "--data", copied, "--journal-dir", filepath.Join(journals, "own")).want(t, exitDone, "^hits    0\n", regexp.QuoteMeta(live))
 	if after := names(t, live); !slices.Equal(after, before) {
-		t.Errorf("the journal was %q and is %q", before, after)
+		t.Errorf("the journal has changed from %q to %q", before, after)
 	}
 	p.kill()
 	wantHits(t, dir, code, "1", "^$")
@@ -102,7 +102,7 @@ func TestAnEmptiedFileOfTheJournalFolderCountsAsAbsent(t *testing.T) {
 				t.Fatal(err)
 			}
 			shunt(t, "", nil, "check", "--data", dir).want(t, exitFailed, ".*", regexp.QuoteMeta(remembered)+".*"+regexp.QuoteMeta(filepath.Join(dir, "journal")))
-			startServer(t, dir, "--journal-dir", journal).terminate() // it is there
+			startServer(t, dir, "--journal-dir", journal).terminate() // makes it
 			wantHits(t, dir, code, "2", "^$")
 			if err := os.WriteFile(remembered, []byte(text), 0o600); err != nil {
 				t.Fatal(err)

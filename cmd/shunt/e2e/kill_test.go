@@ -20,18 +20,19 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// The server is killed again and again, on one data folder, while clients follow links and make new
-// ones. Afterwards every request is one of two: it was answered, and then what it did is there,
-// once; or it was cut off, and then what it did is there whole and once, or not at all. What a
-// restart has shown once must stay so: each round compares with the last one's figures, so that
-// nothing is replayed twice, and what one kill loses another cannot make up for.
+// In this test the server is killed again and again, on one data folder, while clients follow links
+// and make new ones. Afterwards there are two kinds of requests. A request that was answered has
+// its effect, once. A request that was cut off has its whole effect, once, or none. Figures that a
+// restart has shown must not change: each round compares with those of the last one. So a record
+// that is replayed twice is noticed, and a loss in one kill cannot be hidden by another kill.
 //
-// Three kills say little about rare moments. More of them:
+// Three kills prove little about rare moments. To run more:
 //
-//	SHUNTTEST_KILLS=100 go test ./cmd/shunt/e2e -run '^TestAnsweredRequestsOutlive' -v -count=1 -timeout 30m
+//	SHUNTTEST_KILLS=100 go test ./cmd/shunt/e2e -run '^TestAnsweredRequestsOutlive' \
+//		-v -count=1 -timeout 30m
 const (
 	killsVariable = "SHUNTTEST_KILLS" // how many
-	seedVariable  = "SHUNTTEST_SEED"  // of the moments and of what each client asks for; drawn again each time by default
+	seedVariable  = "SHUNTTEST_SEED"  // of the moments and of the requests of each client; random by default
 
 	firstLinks   = 64
 	killVisitors = 1_000 // at most exactVisitors: unique is exact
@@ -41,8 +42,8 @@ const (
 	latestKillAtStart = 150 * time.Millisecond // after the launch, which takes about 200 ms
 )
 
-// killIntervals are the flush intervals that the rounds have in turn: a killed server's hits are in
-// the journal alone, in the journal and the store, or the kill comes into one of many flushes.
+// killIntervals are the flush intervals that the rounds use in turn: the hits of a killed server
+// are in the journal only, in both journal and store, or the kill comes during one of many flushes.
 var killIntervals = []string{"1h", "1s", "10ms"}
 
 func TestAnsweredRequestsOutliveKillsAndCutOnesAreWhole(t *testing.T) {
@@ -62,7 +63,7 @@ func TestAnsweredRequestsOutliveKillsAndCutOnesAreWhole(t *testing.T) {
 			t.Fatalf("only %d of %d kills came while requests were under way", done, i)
 		}
 		k.timed(fmt.Sprintf("kill %d", i+1), func() {
-			if k.killUnderLoad(i) > 0 { // all clients may just be reading: another one, then
+			if k.killUnderLoad(i) > 0 { // otherwise all clients were just reading: try again
 				done++
 			}
 			k.killAtStart(i)
@@ -71,12 +72,12 @@ func TestAnsweredRequestsOutliveKillsAndCutOnesAreWhole(t *testing.T) {
 		})
 	}
 	if replayed := replayedRecords(t, k.started); replayed == 0 {
-		t.Error("no hit was in the journal alone")
+		t.Error("no hit was in the journal only")
 	}
 	k.server.terminate()
 	orphans := k.findOrphans()
 	if len(orphans) != k.orphans {
-		t.Errorf("the store has %d links that nobody was told of, want %d", len(orphans), k.orphans)
+		t.Errorf("the store has %d links that no client was told of, want %d", len(orphans), k.orphans)
 	}
 	k.start(0)
 	k.timed("all of it after SIGTERM", func() {
@@ -111,8 +112,8 @@ type killing struct {
 	drafts  atomic.Uint64
 	round   *killRound
 
-	orphans  int      // links that nobody was told of and whose codes nobody knows
-	unborn   []string // aliases of creates that were cut off, and that were not there after the restart
+	orphans  int      // links that no client was told of and whose codes are unknown
+	unborn   []string // aliases of creates that were cut off and had not happened after the restart
 	nameless []draft  // creates without an alias that were cut off
 
 	mu struct {
@@ -127,7 +128,7 @@ type killing struct {
 type killRound struct {
 	redirects, creates       atomic.Int64 // that were answered
 	cutRedirects, cutCreates atomic.Int64
-	countedCut, foundCut     atomic.Int64 // cut off redirects that were counted; cut off creates that were done
+	countedCut, foundCut     atomic.Int64 // redirects that were cut off, but counted; creates that were cut off, but done
 }
 
 // A failure is a request without an answer.
@@ -136,7 +137,7 @@ type failure struct {
 	err           error
 }
 
-// A draft is a create as it is sent. No two have the same address.
+// A draft is a create as it is sent. No two have the same target.
 type draft struct {
 	URL   string   `json:"url"`
 	Alias string   `json:"alias,omitempty"`
@@ -144,8 +145,8 @@ type draft struct {
 	Tags  []string `json:"tags"`
 }
 
-// start starts the server of a round. The base URL is a fixed one, so that link objects can be
-// compared across starts.
+// start starts the server of a round. The base URL is fixed, so that link objects can be compared
+// across starts.
 func (k *killing) start(round uint64) {
 	k.server = startServer(k.t, k.dir, killArgs(round)...)
 	k.started = append(k.started, k.server)
@@ -164,8 +165,8 @@ func (k *killing) killAtStart(round uint64) {
 	k.started = append(k.started, p)
 }
 
-// killUnderLoad sends requests over all connections, each until it has got no answer, and kills the
-// server meanwhile. It returns how many requests were under way.
+// killUnderLoad sends requests over all connections, on each until a request gets no answer, and
+// kills the server meanwhile. It returns how many requests were under way.
 func (k *killing) killUnderLoad(i uint64) (underWay int) {
 	k.round = new(killRound)
 	first, last := make(chan struct{}), make(chan struct{})
@@ -199,7 +200,7 @@ func (k *killing) killUnderLoad(i uint64) (underWay int) {
 	return underWay
 }
 
-// request sends requests until one is cut off. A quarter of the clients only creates.
+// request sends requests until one is cut off. A quarter of the clients only send creates.
 func (k *killing) request(c *fasthttp.HostClient, role int, random *rand.Rand) {
 	for answered := true; answered; {
 		switch role {
@@ -213,7 +214,7 @@ func (k *killing) request(c *fasthttp.HostClient, role int, random *rand.Rand) {
 	}
 }
 
-// draw draws a visit, one in two of the newest links.
+// draw draws a visit, every second one to one of the newest links.
 func (k *killing) draw(random *rand.Rand) visit {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -279,7 +280,7 @@ func (k *killing) writeVisit(to *bytes.Buffer, v visit) {
 	to.WriteString("\r\n")
 }
 
-// visited notes how a redirect ended: in an answer or in err.
+// visited notes how a redirect ended: with an answer or with err.
 func (k *killing) visited(v visit, response *fasthttp.Response, begun time.Time, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -295,7 +296,7 @@ func (k *killing) visited(v visit, response *fasthttp.Response, begun time.Time,
 	k.checkLocation(&l.tracked, response)
 	l.hits++
 	l.visitors[v.visitor] = true
-	delete(l.cutVisitors, v.visitor) // whatever became of those, this one counts
+	delete(l.cutVisitors, v.visitor) // whether or not those were counted, this visit is
 	k.round.redirects.Add(1)
 }
 
@@ -333,8 +334,8 @@ func (k *killing) wasCutLocked(count *atomic.Int64, begun time.Time, err error) 
 	k.mu.failures = append(k.mu.failures, failure{begun, time.Now(), err})
 }
 
-// underWay returns how many requests were begun before the signal and got no answer. None may have
-// failed before it.
+// underWay returns how many requests were sent before the signal and got no answer. None may have
+// failed before the signal.
 func (k *killing) underWay(signalled time.Time) (n int) {
 	for _, f := range k.mu.failures {
 		if f.failed.Before(signalled) {

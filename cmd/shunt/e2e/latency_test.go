@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// latencies is a histogram of durations whose steps are a sixteenth of a power of two: a percentile
-// is at most 6.25 % too large. The slowest is exact.
+// latencies is a histogram of durations. Its steps are a sixteenth of a power of two, so a
+// percentile is at most 6.25 % too large. The slowest is exact.
 type latencies struct {
 	mu sync.Mutex
 
@@ -28,14 +28,14 @@ func (l *latencies) add(d time.Duration) {
 	l.slowest = max(l.slowest, d)
 }
 
-// latencyStep returns the exponent of d and the four bits that follow its highest.
+// latencyStep returns the exponent of d and the four bits after its highest bit.
 func latencyStep(d time.Duration) int {
 	v := uint64(max(d, 1<<latencyBits))
 	exponent := bits.Len64(v) - 1
 	return exponent<<latencyBits | int(v>>(exponent-latencyBits)&(1<<latencyBits-1))
 }
 
-// percentile returns what p of all durations do not exceed.
+// percentile returns the duration that the share p of all durations does not exceed.
 func (l *latencies) percentile(p float64) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +55,7 @@ func (l *latencies) String() string {
 		rounded(l.percentile(0.999)), rounded(l.slowest))
 }
 
-// rounded keeps three digits or so.
+// rounded rounds d to about three digits.
 func rounded(d time.Duration) time.Duration {
 	for unit := time.Duration(10); unit < time.Minute; unit *= 10 {
 		if d < 1000*unit {
@@ -72,7 +72,7 @@ func TestAPercentileIsAtMostASixteenthTooLarge(t *testing.T) {
 	}
 	for p, want := range map[float64]time.Duration{0.5: 61500 * time.Microsecond, 0.99: 121770 * time.Microsecond, 1: 123 * time.Millisecond} {
 		if got := l.percentile(p); got < want || got > want*17/16 {
-			t.Errorf("%v: got %v, want %v, a sixteenth more at most", p, got, want)
+			t.Errorf("%v: got %v, want %v to a sixteenth more", p, got, want)
 		}
 	}
 }

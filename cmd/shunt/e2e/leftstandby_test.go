@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// left returns the folder in memory of the store in dir, whose server is killed.
+// left returns the folder in memory of the store in dir, after a kill of its server.
 func left(t *testing.T, dir string) (folder string) {
 	t.Helper()
 	folders, err := filepath.Glob(filepath.Join(memoryFolder(), "shunt-*"))
@@ -20,13 +20,13 @@ func left(t *testing.T, dir string) (folder string) {
 			return folder
 		}
 	}
-	t.Fatalf("of the folders %v none is of %s", folders, dir)
+	t.Fatalf("none of the folders %v belongs to %s", folders, dir)
 	return ""
 }
 
 func TestLeftoversOfAKilledServerAreLoggedThenRemoved(t *testing.T) {
 	if memoryFolder() == "" {
-		t.Skip("this machine has no files in memory")
+		t.Skip("this machine has no file system in memory")
 	}
 	base := t.TempDir()
 	gone, other := filepath.Join(base, "gone"), filepath.Join(base, "other")
@@ -37,7 +37,7 @@ func TestLeftoversOfAKilledServerAreLoggedThenRemoved(t *testing.T) {
 
 	p = startServer(t, other)
 	if s := p.stderr(); strings.Contains(s, folder) {
-		t.Errorf("its data folder is there, and yet a start says:\n%s", s)
+		t.Errorf("its data folder exists, but a start logs:\n%s", s)
 	}
 	p.terminate()
 	if err := os.Rename(gone, gone+".unmounted"); err != nil {
@@ -46,13 +46,13 @@ func TestLeftoversOfAKilledServerAreLoggedThenRemoved(t *testing.T) {
 	p = startServer(t, other)
 	p.terminate()
 	if s := p.stderr(); strings.Count(s, fmt.Sprintf(`"folder":%q,"data":%q,"size":"`, folder, gone)) != 1 {
-		t.Errorf("a start says\n%s\nwant one line of %s", s, folder)
+		t.Errorf("a start logs\n%s\nwant one line about %s", s, folder)
 	}
 	shunt(t, base, nil, "check", "--force").want(t, exitUsage, "", "--remove-standby")
 	shunt(t, base, nil, "check", "--remove-standby", base).want(t, exitFailed, "", "such folders are .*; nothing was removed")
 	shunt(t, base, nil, "check", "--remove-standby", folder).want(t, exitDone, "removed "+folder+": .*, 0 hits", "")
 	if exists(t, folder) {
-		t.Error("it is still there")
+		t.Error("the folder still exists")
 	}
 	if err := os.Rename(gone+".unmounted", gone); err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The same commands alone, beside a server, and at a server elsewhere.
+// The same commands run alone, while a server runs, and against a remote server.
 func TestLinksAreListedExportedAndDeletedWhereverTheServerIs(t *testing.T) {
 	t.Parallel()
 	alone := filepath.Join(t.TempDir(), "data")

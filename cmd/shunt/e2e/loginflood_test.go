@@ -17,7 +17,7 @@ const (
 	floodVariable    = "SHUNTTEST_LOGIN_FLOOD"
 	floodPerSecond   = 980
 	floodAddresses   = 3
-	floodClients     = 4 // of each address
+	floodClients     = 4 // at each address
 	rightLogins      = 100
 	shortFloodLogins = 10 // in a flood of a second
 )
@@ -27,14 +27,14 @@ const (
 	loginPassword = "correct horse battery"
 )
 
-// behindProxy are the settings of a server whose clients say which address they have.
+// behindProxy returns the settings of a server that takes the addresses of clients from a header.
 func behindProxy() []string {
 	return []string{"--trusted-proxy", "127.0.0.1", "--base-url", "https://sho.rt", "--private-targets", "allow"}
 }
 
-// TestAFloodOfLoginsRefusesNoRightOne lets three addresses attempt to log in with invented names,
-// while somebody logs in from fresh addresses with the right password.
-func TestAFloodOfLoginsRefusesNoRightOne(t *testing.T) {
+// TestAFloodOfLoginsRefusesNoCorrectLogin makes three addresses try to log in with invented names,
+// while a user logs in from new addresses with the right password.
+func TestAFloodOfLoginsRefusesNoCorrectLogin(t *testing.T) {
 	length := time.Duration(numberOf(t, floodVariable, 1)) * time.Second
 	logins := rightLogins
 	if length == time.Second {
@@ -58,18 +58,18 @@ func TestAFloodOfLoginsRefusesNoRightOne(t *testing.T) {
 		}
 	}
 	f.end()
-	t.Logf("| %v | %d attempts of %d addresses: %v | %d right logins, %d refused | n, p50, p99, p99.9, slowest: %v |",
+	t.Logf("| %v | %d attempts of %d addresses: %v | %d correct logins, %d refused | n, p50, p99, p99.9, slowest: %v |",
 		time.Since(start).Round(time.Second), f.sent.Load(), floodAddresses, f.answers, logins, refused, &took)
 	if refused > 0 {
-		t.Errorf("%d of %d right logins were refused, want 0", refused, logins)
+		t.Errorf("%d of %d correct logins were refused, want 0", refused, logins)
 	}
 	elapsed := time.Since(start)
 	if most := floodAddresses * (20 + int(elapsed/(45*time.Second)) + 1); f.answers[401] > most || len(f.answers) > 2 {
-		t.Errorf("the flood was answered %v, want 401 %d times at most, and 429", f.answers, most)
+		t.Errorf("the flood got the answers %v, want 401 at most %d times, and 429", f.answers, most)
 	}
 }
 
-// addPerson adds somebody who can log in.
+// addPerson adds a user that can log in.
 func (p *process) addPerson(token string) {
 	p.t.Helper()
 	body, _ := json.Marshal(map[string]string{"email": loginName, "role": "member", "password": loginPassword})
@@ -86,7 +86,8 @@ func (p *process) client() *fasthttp.HostClient {
 	}
 }
 
-// post sends JSON with header fields (name, value, …), and says that it comes over HTTPS.
+// post sends JSON with header fields (name, value, …), and one that says that the request came over
+// HTTPS.
 func (p *process) post(c *fasthttp.HostClient, path string, body []byte, fields ...string) (status int, err error) {
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)
@@ -103,13 +104,13 @@ func (p *process) post(c *fasthttp.HostClient, path string, body []byte, fields 
 	return response.StatusCode(), err
 }
 
-// logIn attempts to log in from an address.
+// logIn tries to log in from an address.
 func (p *process) logIn(c *fasthttp.HostClient, address, name, password string) (status int, err error) {
 	body, _ := json.Marshal(map[string]string{"email": name, "password": password})
 	return p.post(c, "/session", body, "X-Forwarded-For", address)
 }
 
-// A loginFlood is clients that attempt to log in with names that they invent.
+// A loginFlood is clients that try to log in with invented names.
 type loginFlood struct {
 	server  *process
 	over    chan struct{}

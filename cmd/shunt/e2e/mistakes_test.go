@@ -9,20 +9,20 @@ import (
 	"testing"
 )
 
-// insides are what no message to a user may have in it: functions and packages of Go and ours,
-// system calls, Go's types and numbers.
+// insides matches internals that no message to a user may have: functions and packages of Go and of
+// shunt, system calls, Go's types and numbers.
 var insides = regexp.MustCompile(`strconv\.|parsing|parse "|invalid syntax|0x|syscall|dial |lookup |read /|open /|stat /|mkdir |bind:|` +
 	`storage: |engine: |pebble|(?:^|[^.])toml: |tls: |x509: |json: |%!|\*\w+\.|\[\]\w|<nil>|U\+00|goroutine`)
 
-// A mistake is a call of the program as people make them.
+// A mistake is a wrong call of the program, of a kind that people make.
 type mistake struct {
-	call    string // words with spaces between
+	call    string // words, separated by spaces
 	environ string
 	code    int
-	stderr  string // all of it; DIR is the folder of the test, TAKEN an address that somebody listens at
+	stderr  string // the whole text; DIR is the folder of the test, TAKEN an address in use
 }
 
-// mistakeFiles are in the folder of the test.
+// mistakeFiles are the files in the folder of the test.
 var mistakeFiles = map[string]string{
 	"file":         "nothing of use\n",
 	"folder/file":  "",
@@ -83,7 +83,7 @@ var mistakes = []mistake{
 		stderr: "shunt: --max-hits: must be a smaller number; it is \"99999999999999999999\"" + seeAdd},
 	{call: "add https://a.example --status abc", code: 2, stderr: "shunt: --status: must be one of 301, 302, 307, 308; it is \"abc\"" + seeAdd},
 
-	// Settings that do not go together.
+	// Settings that conflict.
 	{call: "serve --listen :8080", code: 2, stderr: "shunt: --base-url is missing: \":8080\" (--listen) is not loopback, so the public address " +
 		"is unknown; give it as --base-url https://your.domain\n"},
 	{call: "serve --listen 127.0.0.1:8081", code: 2, stderr: "shunt: --listen and --admin-listen are both 127.0.0.1:8081; give each its own address\n"},
@@ -101,7 +101,7 @@ var mistakes = []mistake{
 	{call: "import folder", code: 1, stderr: "shunt: import: folder is a folder, not a file\n"},
 	{call: "backup file", code: 1, stderr: "shunt: backup: DIR/file (DIR) is a file, or inside one, not a folder\n"},
 
-	// The file of settings.
+	// The configuration file.
 	{call: "serve --config none.toml", code: 2, stderr: "shunt: --config: none.toml does not exist\n"},
 	{call: "serve --config folder", code: 2, stderr: "shunt: --config: folder is a folder, not a file\n"},
 	{call: "serve --config bare.toml", code: 2, stderr: "shunt: bare.toml:3:12: the value of base_url must be in quotes: base_url = \"https://sho.rt\"\n"},
@@ -142,7 +142,7 @@ var mistakes = []mistake{
 	{call: "serve now", code: 2, stderr: "shunt: unexpected argument \"now\"" + seeServe},
 	{call: "add", code: 2, stderr: "shunt: URL is missing" + seeAdd},
 
-	// Servers that are not there.
+	// Servers that do not exist.
 	{call: "stats a --server ftp://sho.rt", code: 2, stderr: "shunt: --server: " + noScheme + "; it is \"ftp://sho.rt\" (see 'shunt stats --help')\n"},
 	{call: "stats a --token x --server 127.0.0.1:1", code: 1, stderr: "shunt: using --server http://127.0.0.1:1\n" +
 		"shunt: stats a: no answer: nothing listens on 127.0.0.1:1\n"},
@@ -151,7 +151,7 @@ var mistakes = []mistake{
 		stderr: "shunt: health: --admin-listen has port 0, so the server chose one; name that port, which its first lines show\n"},
 }
 
-func TestTypicalMistakesAreAnsweredInWordsThatHelp(t *testing.T) {
+func TestTypicalMistakesGetHelpfulMessages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range mistakeFiles {
@@ -178,7 +178,7 @@ func TestTypicalMistakesAreAnsweredInWordsThatHelp(t *testing.T) {
 			t.Errorf("%s shunt %s: got exit code %d, %q and\n%swant %d and\n%s", m.environ, m.call, r.code, r.stdout, r.stderr, m.code, want)
 		}
 		if found := insides.FindString(r.stderr); found != "" {
-			t.Errorf("shunt %s: %q is of the inside:\n%s", m.call, found, r.stderr)
+			t.Errorf("shunt %s: %q is an internal detail:\n%s", m.call, found, r.stderr)
 		}
 	}
 }

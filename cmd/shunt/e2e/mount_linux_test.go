@@ -17,12 +17,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File systems of a test's own, which it fills and freezes. Only what was mounted here is ever
-// frozen.
+// This file mounts file systems for a test, which fills and freezes them. Only file systems that
+// were mounted here are ever frozen.
 //
-// A frozen file system that stays hangs every process that touches it, for good. So whatever
-// becomes of the test, a process of its own thaws and unmounts: the guardian, whose standard input
-// ends with the test, even if that is killed.
+// A file system that stays frozen hangs every process that touches it, forever. So a separate
+// process, the guardian, thaws and unmounts it in any case: its standard input ends with the test,
+// even if the test is killed.
 
 // A mount is a mounted file system.
 type mount struct {
@@ -33,8 +33,8 @@ type mount struct {
 	emptyFiller func() // set by fill
 }
 
-// needRoot ends a test that mounts file systems. The variables that ask for such tests are set by
-// make; whoever asks for one and cannot have it must be told.
+// needRoot fails a test that mounts file systems if it does not run as root. It does not skip the
+// test, because somebody has requested it, by a variable that make sets.
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -42,7 +42,7 @@ func needRoot(t *testing.T) {
 	}
 }
 
-// mounts mounts file systems for t, and unmounts them in reverse when t ends.
+// mounts mounts file systems for t, and unmounts them in reverse order when t ends.
 type mounts struct {
 	t        *testing.T
 	guardian io.Writer
@@ -51,7 +51,7 @@ type mounts struct {
 func newMounts(t *testing.T) *mounts {
 	t.Helper()
 	needRoot(t)
-	t.TempDir() // removed after what is mounted in it is unmounted
+	t.TempDir() // removed after the mounts in it are unmounted
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func newMounts(t *testing.T) *mounts {
 	cmd := exec.Command(self)
 	cmd.Args[0] = guardianName
 	cmd.Stderr = os.Stderr
-	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true} // a signal to the test's group is not one to its guardian
+	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true} // a signal to the test's group does not reach the guardian
 	guardian, err := cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -83,7 +83,7 @@ func (m *mounts) tmpfs(sizeBytes int64) *mount {
 	return m.mount(dir, "-t", "tmpfs", "-o", fmt.Sprintf("size=%d,mode=700", sizeBytes), "tmpfs", dir)
 }
 
-// loop mounts a file system of a kind, such as ext4, in a sparse file that is made in a folder.
+// loop mounts a file system of a kind, such as ext4, in a new sparse file in the folder in.
 func (m *mounts) loop(kind, in string, sizeBytes int64, options string) *mount {
 	m.t.Helper()
 	image := filepath.Join(in, "image")
@@ -119,11 +119,11 @@ func (m *mounts) run(name string, args ...string) {
 	}
 }
 
-// latestThaw is how much longer than it was to be a file system stays frozen at most.
+// latestThaw is how much longer than requested a file system may stay frozen.
 const latestThaw = 10 * time.Second
 
-// freeze makes whoever writes to m wait, for d at most and some seconds, until thaw is called,
-// which may be called often.
+// freeze makes every write to m wait until thaw is called, or for d and some seconds at most. thaw
+// may be called several times.
 func (m *mount) freeze(d time.Duration) (thaw func()) {
 	m.t.Helper()
 	if err := ioctl(m.folder, fiFreeze); err != nil {
@@ -142,8 +142,8 @@ func (m *mount) freeze(d time.Duration) (thaw func()) {
 	return thaw
 }
 
-// sync writes all of m to its disk, which leaves its mapped pages clean: the next store to each of
-// them faults.
+// sync writes all of m to its disk. That leaves its mapped pages clean, so that the next store to
+// each page faults.
 func (m *mount) sync() {
 	m.t.Helper()
 	if err := unix.Syncfs(int(m.folder.Fd())); err != nil {
@@ -161,18 +161,19 @@ func ioctl(f *os.File, request uint) error { return unix.IoctlSetInt(int(f.Fd())
 const (
 	guardianName = "shunt-test-guardian"
 
-	// unmountAttempts, a tenth of a second each: whoever was killed may still be ending.
+	// unmountAttempts is how often unmounting is tried, a tenth of a second apart: a killed process
+	// may not have ended yet.
 	unmountAttempts = 50
 )
 
-// standInForGuardian reads folders until its input ends, then thaws and unmounts them. It holds
-// none of them open before.
+// standInForGuardian reads folders until its input ends, then thaws and unmounts them. Until then
+// it keeps none open.
 func standInForGuardian(stdin io.Reader) (code int) {
 	var dirs []string
 	for lines := bufio.NewScanner(stdin); lines.Scan(); {
 		dirs = append(dirs, lines.Text())
 	}
-	for _, dir := range dirs { // from the outermost on: what hangs in an inner one ends by the outer one's thaw
+	for _, dir := range dirs { // the outermost first: its thaw ends what hangs in an inner one
 		if f, err := os.Open(dir); err == nil {
 			_ = ioctl(f, fiThaw) // EINVAL: it was not frozen
 			f.Close()
@@ -187,7 +188,8 @@ func standInForGuardian(stdin io.Reader) (code int) {
 	return code
 }
 
-// unmount unmounts dir if it is a mount. What stays busy goes once nobody uses it any more.
+// unmount unmounts dir if it is a mount. A mount that stays busy is removed once nobody uses it any
+// more.
 func unmount(dir string) (err error) {
 	for range unmountAttempts {
 		if err = unix.Unmount(dir, 0); err == nil || err == unix.EINVAL || err == unix.ENOENT {
@@ -198,8 +200,8 @@ func unmount(dir string) (err error) {
 	return errors.Join(err, unix.Unmount(dir, unix.MNT_DETACH))
 }
 
-// blockedThreads returns the kernel's stacks of those threads of a process that wait
-// uninterruptibly, with their number.
+// blockedThreads returns the kernel stacks of the threads of a process that wait uninterruptibly,
+// with the number of threads for each.
 func blockedThreads(pid int) (stacks map[string]int) {
 	stacks = map[string]int{}
 	tasks, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*"))

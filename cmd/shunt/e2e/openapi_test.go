@@ -11,7 +11,7 @@ import (
 )
 
 // A workshop is a folder in which clients are generated from the documents of a running server,
-// compiled and run. The folder above has the tools that make openapi-clients fetches.
+// compiled and run. Its parent folder has the tools that make openapi-clients fetches.
 type workshop struct {
 	t          *testing.T
 	tools, dir string
@@ -20,11 +20,11 @@ type workshop struct {
 	programs   int // that have run
 }
 
-// openAPIVersions are the documents of a server: generators are to take both.
+// openAPIVersions are the documents of a server. Generators must accept both.
 var openAPIVersions = []string{"openapi.json", "openapi-3.0.json"}
 
 func newWorkshop(t *testing.T, tools string) *workshop {
-	dir, err := os.MkdirTemp(tools, "clients-") // Node looks for packages in the folders above
+	dir, err := os.MkdirTemp(tools, "clients-") // Node looks for packages in the parent folders
 	if err == nil {
 		err = os.CopyFS(dir, os.DirFS("testdata/openapi"))
 	}
@@ -55,8 +55,8 @@ func (w *workshop) get(url string) string {
 	return body
 }
 
-// run runs a command in a folder of the workshop: one of the tools, or of the system. If it fails,
-// the test has failed.
+// run runs a command in a folder of the workshop: a tool, or a program of the system. If the
+// command fails, the test fails.
 func (w *workshop) run(folder string, command ...string) {
 	w.t.Helper()
 	program := command[0]
@@ -73,8 +73,8 @@ func (w *workshop) run(folder string, command ...string) {
 	}
 }
 
-// runClient runs a program of testdata/openapi, which checks each answer, and then asks the server
-// what was done.
+// runClient runs a program of testdata/openapi, which checks each answer, and then reads from the
+// server what was done.
 func (w *workshop) runClient(folder string, command ...string) {
 	w.t.Helper()
 	w.run(folder, command...)
@@ -88,10 +88,10 @@ func (w *workshop) runClient(folder string, command ...string) {
 	}
 }
 
-func TestGeneratedClientsLiveTheWholeLifeOfALink(t *testing.T) {
+func TestGeneratedClientsCanDoEverythingWithALink(t *testing.T) {
 	tools := os.Getenv("SHUNTTEST_OPENAPI")
 	if tools == "" {
-		t.Skip("make openapi-clients runs it: it needs Node and the generators")
+		t.Skip("make openapi-clients runs this test: it needs Node and the generators")
 	}
 	w := newWorkshop(t, tools)
 	w.run(".", append([]string{"redocly", "lint", "--config", "redocly.yaml"}, openAPIVersions...)...)

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A terminal is a pseudo-terminal: the master is who types and looks.
+// A terminal is a pseudo-terminal. The master end types and reads the screen.
 type terminal struct {
 	master, slave *os.File
 }
@@ -52,7 +52,8 @@ func (x *terminal) echoes(t *testing.T) bool {
 	return state.Lflag&unix.ECHO != 0
 }
 
-// prompts is a standard error that answers each prompt once it is there and the terminal is silent.
+// prompts is a standard error that answers each prompt once it was printed and the terminal no
+// longer echoes.
 type prompts struct {
 	t       *testing.T
 	at      *terminal
@@ -69,7 +70,7 @@ func (p *prompts) Write(b []byte) (int, error) {
 	if bytes.HasSuffix(b, []byte(": ")) && len(p.answers) > 0 {
 		answer := p.answers[0]
 		p.answers = p.answers[1:]
-		for p.at.echoes(p.t) { // the program asks first and makes it silent then
+		for p.at.echoes(p.t) { // the program prints the prompt before it turns the echo off
 		}
 		_, err := p.at.master.WriteString(answer)
 		return len(b), err
@@ -77,14 +78,14 @@ func (p *prompts) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func TestAPasswordThatIsTypedIsNotShown(t *testing.T) {
+func TestATypedPasswordIsNotShown(t *testing.T) {
 	p := startServer(t, filepath.Join(t.TempDir(), "data"))
 	shunt(t, "", nil, "user", "ls", "--data", p.dir).want(t, exitDone, "admin", "")
 	for _, c := range []struct {
 		name    string
 		answers []string
 		code    int
-		status  int // of logging in with it afterwards
+		status  int // of logging in with the password afterwards
 	}{
 		{"different", []string{"typed password\n", "other password\n"}, exitFailed, http.StatusUnauthorized},
 		{"interrupted", []string{"typed pass\x03"}, exitFailed, http.StatusUnauthorized},
@@ -114,7 +115,7 @@ func typePassword(t *testing.T, p *process, name string, answers []string, code 
 		t.Errorf("%s: got exit code %d, want %d: %s", name, got, code, says.text.String())
 	}
 	if !x.echoes(t) {
-		t.Errorf("%s: the terminal is left silent", name)
+		t.Errorf("%s: the terminal is left without echo", name)
 	}
 	_, _ = x.slave.WriteString("END")
 	shown := make([]byte, 4096)

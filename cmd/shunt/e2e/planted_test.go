@@ -14,13 +14,14 @@ import (
 	"shunt/cmd/shunt/certs/certtest"
 )
 
-// Nothing of who asked is kept: not in the data, not in the journal, a backup, the logs, or the
-// metrics. See plantedways_test.go for who asks and how, plantedsearch_test.go for how it is looked
-// for.
+// This test proves that nothing about visitors is kept: not in the data, the journal, a backup, the
+// logs, or the metrics. The visitors and their requests are in plantedways_test.go, the search is
+// in plantedsearch_test.go.
 
 const plantedNumber = 1_000
 
-// A plantation is a server that planted clients ask, and where it leaves traces.
+// A plantation is a server that planted clients send requests to, and the places where it leaves
+// traces.
 type plantation struct {
 	t                             *testing.T
 	server                        *process
@@ -30,22 +31,23 @@ type plantation struct {
 	clients                       []*plantedClient
 	needles                       *needles
 	said                          []*process // whose logs are searched
-	told                          []string   // what else was told: figures, metrics, commands' output
+	told                          []string   // other output: figures, metrics, output of commands
 }
 
-// plantedControls are values that are kept, and how the name of a place ends or begins where the
-// search must find each: else it would find nothing else there either.
+// plantedControls are values that are kept. For each it has the beginning or the end of the name of
+// a place where the search must find the value: otherwise the search would find nothing else there
+// either.
 var plantedControls = map[string]string{
 	"PlantedTitleThatIsKept":  ".sst, rows",    // in compressed tables
 	"PlantedTitleThatIsNew":   ".log, records", // in the log of writes
 	"kept-referrer.example":   "journal/",      // in the dictionary of hosts
 	"PlantedTagThatIsKept":    "backup/",
-	"kept-data-folder":        "log", // the server says where its data is
+	"kept-data-folder":        "log", // the server logs the path of its data
 	"shunt_redirects_total":   "told",
 	"PlantedAccount@kept.org": "data/",
 }
 
-func TestNothingOfWhoAskedIsKept(t *testing.T) {
+func TestNothingAboutVisitorsIsKept(t *testing.T) {
 	root := t.TempDir()
 	p := &plantation{
 		t: t, dir: filepath.Join(root, "kept-data-folder"), journal: filepath.Join(root, "journal"), backups: filepath.Join(root, "backup"),
@@ -75,7 +77,7 @@ func TestNothingOfWhoAskedIsKept(t *testing.T) {
 	p.wantShortOnesByChance()
 }
 
-// start starts the server with the most talkative logs.
+// start starts the server with the most verbose logs.
 func (p *plantation) start(args ...string) {
 	p.t.Helper()
 	starter := []string{"sh", "-c", `out=$1; shift; exec "$@" >>"$out"`, "sh", p.stdout}
@@ -87,8 +89,8 @@ func (p *plantation) start(args ...string) {
 	p.said = append(p.said, p.server)
 }
 
-// pass starts the server, lets every client come, and asks for everything that the server knows
-// then.
+// pass starts the server, sends the requests of every client, and then reads everything that the
+// server shows.
 func (p *plantation) pass(logFormat string) {
 	p.t.Helper()
 	p.put(p.blocks, "")
@@ -109,7 +111,7 @@ func (p *plantation) pass(logFormat string) {
 	p.run("backup", filepath.Join(p.backups, logFormat))
 }
 
-// plant makes what the ways need: links in every state, a user, tokens.
+// plant makes what the requests need: links in every state, a user, tokens.
 func (p *plantation) plant() {
 	p.t.Helper()
 	if p.words == nil {
@@ -154,7 +156,8 @@ func (p *plantation) await(path string, status int) {
 	p.t.Fatalf("%s is not answered with %d", path, status)
 }
 
-// passTLS starts the server with HTTPS, after a kill, and lets some clients come that way.
+// passTLS starts the server with HTTPS, after a kill, and sends the requests of some clients over
+// it.
 func (p *plantation) passTLS() {
 	p.t.Helper()
 	certPEM, keyPEM := certtest.NewAuthority(p.t).Issue()
@@ -173,7 +176,7 @@ func (p *plantation) put(path, text string) {
 	}
 }
 
-// run runs a command on the data and keeps what it says.
+// run runs a command on the data and keeps its output.
 func (p *plantation) run(args ...string) {
 	p.t.Helper()
 	r := shunt(p.t, "", nil, append(args, "--data", p.dir)...)
@@ -190,7 +193,7 @@ func (p *plantation) api(method, path, body string) {
 	way.send(p.t, p.server, &plantedClient{what: "nobody", address: p.clients[0].address}, p.words)
 }
 
-// search looks everywhere that the server has left anything.
+// search searches every place where the server has left anything.
 func (p *plantation) search(when string) {
 	p.t.Helper()
 	start, before := time.Now(), p.needles.searched
@@ -217,23 +220,24 @@ func (p *plantation) search(when string) {
 		}
 	}
 	if len(whats) > 0 {
-		p.t.Errorf("%s: something of %d of %d clients is kept; they came as %q", when, len(whats), len(p.clients), wayNames(whats))
+		p.t.Errorf("%s: values of %d of %d clients are kept; their requests were %q", when, len(whats), len(p.clients), wayNames(whats))
 	}
 }
 
-// wantControls: what is kept was found, so the search reaches all of these places.
+// wantControls checks that the values that are kept were found, so that the search reaches all of
+// these places.
 func (p *plantation) wantControls() {
 	p.t.Helper()
 	for _, control := range slices.Sorted(maps.Keys(plantedControls)) {
 		want, places := plantedControls[control], p.needles.found[control]
 		if !slices.ContainsFunc(places, func(place string) bool { return strings.HasPrefix(place, want) || strings.HasSuffix(place, want) }) {
-			p.t.Errorf("%s is kept, and was not found in %s, but in %q", control, want, places)
+			p.t.Errorf("%s is kept, but was found in %[3]q instead of %[2]s", control, want, places)
 		}
 	}
 }
 
-// wantShortOnesByChance: the 4 bytes of an IPv4 address turn up by chance, once in 2³² places in
-// each order; those of many clients who came the same way do not.
+// wantShortOnesByChance checks that the 4 bytes of IPv4 addresses were found only by chance. That
+// happens once in 2³² places in each order, but not for many clients with the same kind of request.
 func (p *plantation) wantShortOnesByChance() {
 	p.t.Helper()
 	found := map[string]int{}
@@ -242,7 +246,7 @@ func (p *plantation) wantShortOnesByChance() {
 			found[wayOf(i).name]++
 		}
 	}
-	const most = 4 // of the 14 or 15 clients of a way, each with two addresses or one
+	const most = 4 // of the 14 or 15 clients of a way, each with one or two addresses
 	for way, n := range found {
 		if n > most {
 			p.t.Errorf("%s: the 4 bytes of %d clients' addresses are kept", way, n)

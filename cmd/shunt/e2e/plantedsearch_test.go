@@ -22,30 +22,30 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// How planted values are looked for.
+// This file searches for planted values.
 
-// needles are byte strings to be found in a haystack, all in one pass.
+// needles are byte strings that are searched for in a haystack, all in one pass.
 //
-// Those of 8 bytes and more are never found by chance: 10⁴ of them in 10⁸ bytes meet with a
-// probability of 10⁻⁷. The 4 bytes of an IPv4 address are, once in a while, so they are counted
-// apart (see short).
+// A needle of 8 bytes or more is never found by chance: for 10⁴ needles in 10⁸ bytes the
+// probability is 10⁻⁷. The 4 bytes of an IPv4 address are sometimes found by chance, so they are
+// counted separately (see short).
 type needles struct {
 	long  map[uint64][]needle // by their first 8 bytes, little-endian
-	short map[uint32]string   // 4 bytes, and whose they are
+	short map[uint32]string   // 4 bytes, and the client that they belong to
 
 	longFilter, shortFilter bloom
-	found                   map[string][]string // what, and in which haystacks
+	found                   map[string][]string // the value, and the haystacks with it
 	foundShort              map[string]bool
 	searched                uint64 // bytes
 }
 
-// A needle is a spelling of something.
+// A needle is one spelling of a value.
 type needle struct {
 	what  string
 	bytes []byte
 }
 
-// bloom is a filter of one hash: a byte string that is not in it is not a needle.
+// bloom is a Bloom filter with one hash: a byte string that is not in it is not a needle.
 type bloom [1 << 14]uint64
 
 func (b *bloom) place(x uint64) (word, bit uint64) {
@@ -89,9 +89,9 @@ func (n *needles) addText(what, text string) {
 	}
 }
 
-// addAddress adds all spellings of an address. Of an IPv6 address each half is looked for, so that
-// its /64 is not kept either. Each of its groups must have four digits, so that there is one text
-// of it but for the case.
+// addAddress adds all spellings of an address. Of an IPv6 address it adds each half, so that its
+// /64 is found, too. Each group must have four digits, so that the case is the only difference
+// between its texts.
 func (n *needles) addAddress(what string, a netip.Addr) {
 	if a.Is4() {
 		n.addIPv4(what, a)
@@ -107,7 +107,7 @@ func (n *needles) addAddress(what string, a netip.Addr) {
 	}
 }
 
-// addIPv4 adds the text, the hexadecimal ones, the IPv6-mapped forms, and the 4 bytes in both
+// addIPv4 adds the text, the hexadecimal forms, the IPv6-mapped forms, and the 4 bytes in both
 // orders.
 func (n *needles) addIPv4(what string, a netip.Addr) {
 	b := a.As4()
@@ -139,7 +139,7 @@ func (n *needles) addBinary(what string, b []byte) {
 
 var emptyPage [4096]byte
 
-// search looks through a haystack. Most of a journal is zeros, which are passed over.
+// search searches a haystack. It skips zeros, because they are most of a journal.
 func (n *needles) search(place string, haystack []byte) {
 	n.searched += uint64(len(haystack))
 	padded := append(slices.Clone(haystack), make([]byte, 8)...)
@@ -167,8 +167,8 @@ func (n *needles) search(place string, haystack []byte) {
 	}
 }
 
-// searchFolder looks through every file of a folder, and through every record of a Pebble store in
-// it: tables are compressed, and a log cuts records where its blocks end.
+// searchFolder searches every file of a folder, and every record of a Pebble store in it, because
+// tables are compressed, and a log splits records at the ends of its blocks.
 func (n *needles) searchFolder(t *testing.T, place, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -196,11 +196,11 @@ func (n *needles) searchFolder(t *testing.T, place, dir string) {
 	}
 }
 
-// plantedMerger is the name that storage gives its merger; what it does is not asked for.
+// plantedMerger is the name that storage gives its merger. The merger is never called.
 const plantedMerger = "shunt.tally.v1"
 
-// searchTable looks at every row of a table, those that newer ones hide and that are waiting to be
-// merged among them.
+// searchTable searches every row of a table, also those that newer rows hide and those that wait to
+// be merged.
 func (n *needles) searchTable(place, path string) (err error) {
 	file, err := vfs.Default.Open(path)
 	if err != nil {
@@ -232,7 +232,7 @@ func (n *needles) searchTable(place, path string) (err error) {
 	return rows.Error()
 }
 
-// searchLog looks at every record of a write-ahead log, whose number N is of a type that only
+// searchLog searches every record of a write-ahead log. The type N of its number is one that only
 // Pebble can name. It ends, as replay does, at the first bytes that are not a record.
 func searchLog[N ~uint64](open func(io.Reader, N) *record.Reader, n *needles, place, path string, content []byte) error {
 	number, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(path), ".log"), 10, 64)
@@ -253,7 +253,7 @@ func searchLog[N ~uint64](open func(io.Reader, N) *record.Reader, n *needles, pl
 	}
 }
 
-// Everything that is looked for can be found: each spelling, anywhere, and none in what is random.
+// Each spelling must be found anywhere, and nothing in random bytes.
 func TestAPlantedValueIsFoundInEverySpelling(t *testing.T) {
 	v4, v6 := netip.MustParseAddr("203.145.167.189"), netip.MustParseAddr("2a0e:1b3c:4d5e:6f71:8291:a2b3:c4d5:e6f7")
 	for name, spelling := range map[string]string{

@@ -15,20 +15,20 @@ import (
 	"time"
 )
 
-// Who asks in planted_test.go, and for what.
+// This file has the clients of planted_test.go and their requests.
 
-// A plantedClient is a visitor with values that nobody else has.
+// A plantedClient is a visitor with unique values.
 type plantedClient struct {
 	what            string
-	round           int        // how many clients came the same way before
+	round           int        // how many earlier clients use the same way
 	address         netip.Addr // of the client
-	direct          netip.Addr // of the socket, if the client comes without the proxy; loopback
+	direct          netip.Addr // of the socket, if the client connects without the proxy; loopback
 	agent, referrer string
-	secret          string // a cookie, a query, a password, and whatever else a request may have
+	secret          string // used as cookie, query, password and other parts of a request
 }
 
-// plantedClients draws n clients. Of those that come the same way, every other one has an IPv6
-// address. Each part of an address has as many digits as it can.
+// plantedClients draws n clients. Of those with the same way, every second has an IPv6 address.
+// Each part of an address has the most digits that it can have.
 func plantedClients(n int) []*plantedClient {
 	random := rand.New(rand.NewPCG(20261121, 5))
 	wide := func() byte { return byte(100 + random.IntN(156)) }
@@ -65,7 +65,7 @@ func plantedWord(random *rand.Rand, kind string) string {
 	return string(word)
 }
 
-// plantIn adds all that nothing may keep of c.
+// plantIn adds all values of c that must not be kept.
 func (c *plantedClient) plantIn(n *needles) {
 	n.addAddress(c.what, c.address)
 	n.addAddress(c.what, c.direct)
@@ -74,16 +74,16 @@ func (c *plantedClient) plantIn(n *needles) {
 	}
 }
 
-// userAgent is one of a browser, a tool, a bot, or nothing but the word.
+// userAgent returns that of a browser, a tool or a bot, or only the planted word.
 func (c *plantedClient) userAgent() string {
 	forms := []string{"Mozilla/5.0 (X11; Linux x86_64) %s/1.0 Firefox/140.0", "curl/8.14 %s", "Mozilla/5.0 (compatible; Googlebot/2.1; %s)", "%s"}
 	return fmt.Sprintf(forms[c.round/2%len(forms)], c.agent)
 }
 
-// A plantedWay is a request. Words in braces stand for what the client has.
+// A plantedWay is a kind of request. The values of the client replace words in braces.
 type plantedWay struct {
 	name   string
-	status int    // of the last answer; 0: whatever comes, if anything does
+	status int    // of the last answer; 0: any answer or none
 	line   string // method and path
 	fields string // after those that every request has
 	body   string
@@ -125,51 +125,51 @@ var plantedWays = []plantedWay{
 	{name: "a miss", status: 404, line: "GET /nowhere?{secret}"},
 	{name: "a miss, as JSON", status: 404, line: "GET /nowhere", fields: "Accept: application/json\r\n"},
 	{name: "too many misses", status: 429, line: "GET /nowhere", times: 4},
-	{name: "a path that is none", status: 404, line: "GET /{secret}/x"},
+	{name: "an invalid path", status: 404, line: "GET /{secret}/x"},
 	{name: "a preview", status: 200, line: "GET /known+"},
 	{name: "a QR code, SVG", status: 200, line: "GET /known.svg"},
 	{name: "a QR code, PNG", status: 200, line: "GET /known.png?size=64"},
-	{name: "a QR code of nothing", status: 404, line: "GET /nowhere.svg"},
+	{name: "a QR code of an unknown code", status: 404, line: "GET /nowhere.svg"},
 	{name: "the landing page", status: 200, line: "GET /"},
 	{name: "robots.txt", status: 200, line: "GET /robots.txt"},
 
 	{name: "a referrer with a password and a port", status: 302,
 		raw: "GET /known HTTP/1.1\r\nHost: a\r\nUser-Agent: {agent}\r\nReferer: https://{secret}:{secret}@kept-referrer.example:444/{referrer}#{referrer}\r\n" +
 			"X-Forwarded-For: {client}\r\n\r\n"},
-	{name: "a referrer that is none", status: 302,
+	{name: "an invalid referrer", status: 302,
 		raw: "GET /known HTTP/1.1\r\nHost: a\r\nUser-Agent: {agent}\r\nReferer: {referrer} {secret}\r\nX-Forwarded-For: {client}\r\n\r\n"},
 	{name: "a chain of proxies", status: 302, raw: "GET /known HTTP/1.1\r\nHost: a\r\nUser-Agent: {agent}\r\nX-Forwarded-For: {client}, 127.0.0.1\r\n\r\n"},
-	{name: "headers that are not believed", status: 302, line: "GET /known",
+	{name: "headers that are not trusted", status: 302, line: "GET /known",
 		fields: "Forwarded: for=\"{client}\"\r\nX-Real-IP: {client}\r\nX-Client-IP: {client}\r\nCF-Connecting-IP: {client}\r\nFrom: {secret}@a.example\r\n"},
-	{name: "a password of HTTP", status: 302, line: "GET /known", fields: "Authorization: Basic {secret}\r\nProxy-Authorization: Basic {secret}\r\n"},
+	{name: "HTTP authentication", status: 302, line: "GET /known", fields: "Authorization: Basic {secret}\r\nProxy-Authorization: Basic {secret}\r\n"},
 
 	{name: "no Host", status: 400, raw: "GET /known HTTP/1.1\r\n" + plantedFields + "\r\n"},
 	{name: "two Hosts", status: 400, raw: "GET /known" + plantedHead + "Host: b\r\n\r\n"},
 	{name: "a folded line", status: 400, raw: "GET /known" + plantedHead + "X: a\r\n {secret}\r\n\r\n"},
-	{name: "a line that is no field", status: 400, raw: "GET /known" + plantedHead + "{secret}\r\n\r\n"},
+	{name: "a line that is not a field", status: 400, raw: "GET /known" + plantedHead + "{secret}\r\n\r\n"},
 	{name: "two lengths", status: 400, raw: "POST /keep" + plantedHead + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab"},
 	{name: "chunks and a length", status: 400, raw: "POST /keep" + plantedHead + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
-	{name: "a chunk that is none", status: 400, raw: "POST /keep" + plantedHead + "Transfer-Encoding: chunked\r\n\r\n{secret}\r\n\r\n"},
+	{name: "an invalid chunk", status: 400, raw: "POST /keep" + plantedHead + "Transfer-Encoding: chunked\r\n\r\n{secret}\r\n\r\n"},
 	{name: "another coding", status: 501, raw: "POST /keep" + plantedHead + "Transfer-Encoding: {secret}, chunked\r\n\r\n0\r\n\r\n"},
 	{name: "another version", status: 505, raw: "GET /known HTTP/3.0\r\nHost: a\r\n" + plantedFields + "\r\n"},
 	{name: "a target that is too long", status: 414, line: "GET /known?{secret}" + strings.Repeat("x", 20_000)},
 	{name: "fields that are too large", status: 431, line: "GET /known", fields: "X: {secret}" + strings.Repeat("x", 20_000) + "\r\n"},
 	{name: "a body that is too large", status: 413, line: shorten, fields: asAdmin, body: `{"url":"{secret}` + strings.Repeat("x", 70_000)},
 	{name: "a request that is cut off", raw: "GET /known" + plantedHead},
-	{name: "TLS where there is none", raw: "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03{secret}{agent}\r\n\r\n"},
+	{name: "TLS to a plain port", raw: "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03{secret}{agent}\r\n\r\n"},
 
 	{name: "an API call without a token", status: 401, line: "GET /api/v1/me"},
 	{name: "an API call with a wrong token", status: 401, line: shorten, fields: asNobody, body: `{"url":"http://{secret}.example/"}`},
-	{name: "a scope that is missing", status: 403, line: "PATCH /api/v1/links/known", fields: asReader, body: `{"title":"{secret}"}`},
+	{name: "a missing scope", status: 403, line: "PATCH /api/v1/links/known", fields: asReader, body: `{"title":"{secret}"}`},
 	{name: "malformed JSON", status: 400, line: shorten, fields: asAdmin, body: `{"url":"http://{secret}.example/"`},
 	{name: "an invalid target", status: 422, line: shorten, fields: asAdmin, body: `{"url":"ftp://{secret}.example/","{secret}":1}`},
-	{name: "a body that is no JSON", status: 415, line: shorten, fields: "Authorization: Bearer {admin}\r\nContent-Type: text/{secret}\r\n", body: "{secret}"},
+	{name: "a body that is not JSON", status: 415, line: shorten, fields: "Authorization: Bearer {admin}\r\nContent-Type: text/{secret}\r\n", body: "{secret}"},
 	{name: "a foreign link", status: 404, line: "GET /api/v1/links/{secret}", fields: asAdmin},
-	{name: "an endpoint that is none", status: 404, line: "GET /api/v1/{secret}", fields: asAdmin},
+	{name: "an unknown endpoint", status: 404, line: "GET /api/v1/{secret}", fields: asAdmin},
 	{name: "a method that is not allowed", status: 405, line: "PUT /api/v1/links/{secret}", fields: asAdmin},
 	{name: "an alias that is taken", status: 409, line: shorten, fields: asAdmin, body: `{"url":"http://{secret}.example/","alias":"known"}`},
-	{name: "a version that has passed", status: 412, line: "PATCH /api/v1/links/known", fields: asAdmin + "If-Match: \"{secret}\"\r\n", body: `{"title":"{secret}"}`},
-	{name: "a parameter that is none", status: 422, line: "GET /api/v1/stats/known?include={secret}", fields: asAdmin},
+	{name: "an old version", status: 412, line: "PATCH /api/v1/links/known", fields: asAdmin + "If-Match: \"{secret}\"\r\n", body: `{"title":"{secret}"}`},
+	{name: "an unknown parameter", status: 422, line: "GET /api/v1/stats/known?include={secret}", fields: asAdmin},
 	{name: "a create", status: 201, line: shorten, fields: asAdmin, body: `{"url":"http://a.example/"}`},
 	{name: "a create with a key", status: 201, line: shorten, fields: asAdmin + "Idempotency-Key: {secret}\r\n", body: `{"url":"http://a.example/"}`},
 	{name: "a bulk", status: 200, line: shorten + "/bulk", fields: asAdmin, body: `[{"url":"http://a.example/"},{"url":"ftp://{secret}"}]`},
@@ -179,10 +179,10 @@ var plantedWays = []plantedWay{
 	{name: "an export", status: 200, line: "GET /api/v1/export", fields: asAdmin},
 	{name: "live figures", status: 200, line: "GET /api/v1/stats/known/live", fields: asAdmin},
 	{name: "a new token", status: 201, line: "POST /api/v1/tokens", fields: asAdmin, body: `{"name":"planted"}`},
-	{name: "a session that is none", status: 401, line: "GET /api/v1/me", fields: "Cookie: shunt_session={secret}; __Host-shunt_session={secret}\r\n"},
+	{name: "an unknown session", status: 401, line: "GET /api/v1/me", fields: "Cookie: shunt_session={secret}; __Host-shunt_session={secret}\r\n"},
 	{name: "a login", status: 200, line: login, fields: inJSON, body: `{"email":"ann@planted.example","password":"correct horse battery"}`},
 	{name: "a wrong password", status: 401, line: login, fields: inJSON, body: `{"email":"ann@planted.example","password":"{secret}"}`},
-	{name: "a user who is none", status: 401, line: login, fields: inJSON, body: `{"email":"{secret}@planted.example","password":"{secret}"}`},
+	{name: "an unknown user", status: 401, line: login, fields: inJSON, body: `{"email":"{secret}@planted.example","password":"{secret}"}`},
 	{name: "too many logins", status: 429, line: login, fields: inJSON, body: `{"email":"{secret}@planted.example","password":"{secret}"}`, times: 2},
 
 	{name: "a redirect without the proxy", status: 302, line: "GET /known?{secret}", direct: true},
@@ -218,7 +218,7 @@ func (w *plantedWay) request(c *plantedClient, words map[string]string) string {
 	return r.Replace(text)
 }
 
-// forwarded is how a proxy writes the address: bare, or as a socket.
+// forwarded returns the address as a proxy writes it: alone, or with a port.
 func (c *plantedClient) forwarded() string {
 	if c.round%3 == 0 {
 		return netip.AddrPortFrom(c.address, 4711).String()
@@ -226,7 +226,7 @@ func (c *plantedClient) forwarded() string {
 	return c.address.String()
 }
 
-// dial connects to address, from this client's own if it comes without the proxy.
+// dial connects to address; without the proxy, from the client's own address.
 func (c *plantedClient) dial(t *testing.T, address string, direct bool) net.Conn {
 	t.Helper()
 	d := net.Dialer{Timeout: 10 * time.Second}
@@ -243,8 +243,8 @@ func (c *plantedClient) dial(t *testing.T, address string, direct bool) net.Conn
 	return conn
 }
 
-// send sends w's request to p, as often as w says on one connection, and holds the last answer to
-// w's status.
+// send sends w's request to p, w.times times on one connection, and checks the status of the last
+// answer.
 func (w *plantedWay) send(t *testing.T, p *process, c *plantedClient, words map[string]string) {
 	t.Helper()
 	address := p.public
@@ -255,7 +255,7 @@ func (w *plantedWay) send(t *testing.T, p *process, c *plantedClient, words map[
 	defer conn.Close()
 	raw := w.request(c, words)
 	if w.status == 0 {
-		_, _ = io.WriteString(conn, raw) // it may have been refused by now
+		_, _ = io.WriteString(conn, raw) // the server may have refused it already
 		_ = conn.(*net.TCPConn).CloseWrite()
 		_, _ = io.Copy(io.Discard, conn)
 		return
@@ -263,7 +263,7 @@ func (w *plantedWay) send(t *testing.T, p *process, c *plantedClient, words map[
 	method, _, _ := strings.Cut(raw, " ")
 	answers, got := bufio.NewReader(conn), 0
 	for range max(1, w.times) {
-		go io.WriteString(conn, raw) // it may be refused before it is read
+		go io.WriteString(conn, raw) // the server may refuse it before it reads it
 		response, err := http.ReadResponse(answers, &http.Request{Method: method})
 		if err != nil {
 			t.Fatalf("%s, %s: %v", w.name, c.what, err)
@@ -277,8 +277,8 @@ func (w *plantedWay) send(t *testing.T, p *process, c *plantedClient, words map[
 	}
 }
 
-// sendTLS is what comes over a listener of HTTPS: a redirect, what is no handshake, one that is
-// given up, and plain HTTP beside it.
+// sendTLS sends requests to an HTTPS listener: a redirect, bytes that are not a handshake, an
+// abandoned handshake, and plain HTTP to the other port.
 func (c *plantedClient) sendTLS(t *testing.T, p *process, plain string) {
 	t.Helper()
 	public, way := strings.TrimPrefix(p.public, "https://"), plantedWays[0]
@@ -301,15 +301,15 @@ func (c *plantedClient) sendTLS(t *testing.T, p *process, plain string) {
 	}
 	distrustful := tls.Client(c.dial(t, public, true), &tls.Config{ServerName: strings.ToLower(c.secret) + ".example"})
 	if err := distrustful.Handshake(); err == nil {
-		t.Error("a handshake with an authority that nobody knows has succeeded")
+		t.Error("a handshake with an unknown authority has succeeded")
 	}
 	distrustful.Close()
 }
 
-// wayOf spreads clients over the ways.
+// wayOf returns the way of a client: they are distributed evenly.
 func wayOf(client int) *plantedWay { return &plantedWays[client%len(plantedWays)] }
 
-// wayNames are for what is found: which ways the clients came.
+// wayNames returns the names of the ways of the clients whose values were found.
 func wayNames(whats []string) (names []string) {
 	for _, what := range whats {
 		var i int

@@ -50,7 +50,7 @@ func unpackPrerelease(t *testing.T) (dir string) {
 	}
 }
 
-// sums are the names of all that is in dir, and the sums of its files.
+// sums returns the names of everything in dir, and the checksums of its files.
 func sums(t *testing.T, dir string) string {
 	t.Helper()
 	var all strings.Builder
@@ -85,6 +85,6 @@ func TestEveryCommandRefusesDataFromBeforeTheFirstRelease(t *testing.T) {
 	shunt(t, home, nil, "restore", "backup", "--data", "new").want(t, exitFailed, "",
 		`from before its first release: .*"shunt backup, format 3"; nothing was restored\. .*shunt export.*shunt import`)
 	if after := sums(t, home); after != before {
-		t.Errorf("the folders were\n%s\nand are\n%s", before, after)
+		t.Errorf("the folders have changed from\n%s\nto\n%s", before, after)
 	}
 }

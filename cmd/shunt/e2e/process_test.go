@@ -23,9 +23,9 @@ import (
 // binary is the path of the program under test, built by TestMain.
 var binary string
 
-// killAtDeadline ends a process that neither does what t waits for nor ends, shortly before go test
-// would end t and leave the process running. It has as long as t itself: a test of one's own
-// addresses takes what they take.
+// killAtDeadline kills a process that neither does what t waits for nor ends, shortly before go
+// test would end t and leave the process running. The limit is that of t itself, because a test
+// with a user's own addresses may take long.
 func killAtDeadline(t *testing.T, p *os.Process) (timeout *time.Timer) {
 	return time.AfterFunc(processTimeout(t.Deadline()), func() { _ = p.Kill() })
 }
@@ -60,16 +60,16 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	for _, variable := range os.Environ() { // the tests say what is set
+	for _, variable := range os.Environ() { // only the tests set variables
 		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, envPrefix) {
 			os.Unsetenv(name)
 		}
 	}
 	binary = filepath.Join(dir, "shunt")
-	// Never with -race: such builds keep the journal on the heap, and a killed process would take
-	// its hits along.
+	// Never with -race: such builds keep the journal on the heap, so a killed process would lose its
+	// hits.
 	build := exec.Command("go", "build", "-tags", buildTags, "-o", binary, "shunt/cmd/shunt")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does: without cgo the store's memory is Go's
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does: without cgo the store's memory comes from Go
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "%v: %v\n%s", build, err, out)
 		return 1
@@ -77,9 +77,8 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// readSources opens every file that the binary is built from, so that go test does not show its
-// cached result of another binary. It has to be called by a test: what TestMain opens does not
-// count.
+// readSources opens every file that the binary is built from, so that go test does not show a
+// cached result of another binary. A test must call it: files that TestMain opens do not count.
 var readSources = sync.OnceFunc(func() {
 	for _, dir := range []string{"..", "../../../api", "../../../engine", "../../../storage"} {
 		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -124,7 +123,7 @@ type process struct {
 	public, admin string // http://host:port; public may be https://
 	ended         chan struct{}
 	ready         chan struct{}
-	watch         atomic.Pointer[func(line string)] // is told each line that the process logs
+	watch         atomic.Pointer[func(line string)] // called with each line that the process logs
 
 	mu struct {
 		sync.Mutex
@@ -139,7 +138,7 @@ func startServer(t *testing.T, dir string, args ...string) *process {
 	return launch(t, dir, args...).waitReady()
 }
 
-// waitReady returns p once it is ready.
+// waitReady waits until p is ready and returns it.
 func (p *process) waitReady() *process {
 	p.t.Helper()
 	select {
@@ -156,7 +155,8 @@ func launch(t *testing.T, dir string, args ...string) *process {
 	return launchThrough(t, nil, dir, args...)
 }
 
-// launchThrough is launch by a command that becomes the binary, such as nice or prlimit.
+// launchThrough does what launch does, through a command that becomes the binary, such as nice or
+// prlimit.
 func launchThrough(t *testing.T, starter []string, dir string, args ...string) *process {
 	t.Helper()
 	readSources()
@@ -187,7 +187,7 @@ var ( // in text or JSON
 	readyLine     = regexp.MustCompile(`msg"?[:=]"?ready\b`)
 )
 
-// read keeps what the process logs, and takes its addresses out of it.
+// read keeps the log of the process, and finds the addresses in it.
 func (p *process) read(stderr io.Reader) {
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
 		p.mu.Lock()
@@ -218,7 +218,7 @@ func (p *process) lastWords() string {
 	return strings.Join(lines[max(0, len(lines)-words):], "")
 }
 
-// terminate sends SIGTERM and holds the process to exit code 0.
+// terminate sends SIGTERM and checks that the exit code is 0.
 func (p *process) terminate() {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -236,7 +236,7 @@ func (p *process) kill() {
 	<-p.ended
 }
 
-// forget kills the process, and removes what a killed one leaves in memory for the next start.
+// forget kills the process, and removes the files in memory that it leaves for the next start.
 func (p *process) forget() {
 	p.kill()
 	journal := filepath.Join(p.dir, "journal")
@@ -264,8 +264,8 @@ func (p *process) token(scopes ...string) string {
 	return strings.TrimSpace(r.stdout)
 }
 
-// killAfter sends SIGKILL to p from a process of its own, so that the moment has nothing to do with
-// what the clients are doing, and returns the time right before the signal.
+// killAfter sends SIGKILL to p from a separate process, so that the moment does not depend on what
+// the clients are doing, and returns the time right before the signal.
 func killAfter(t *testing.T, p *process, moment time.Duration) (signalled time.Time) {
 	t.Helper()
 	self, err := os.Executable()
@@ -285,7 +285,7 @@ func killAfter(t *testing.T, p *process, moment time.Duration) (signalled time.T
 	return time.Unix(0, nano)
 }
 
-// killerName is what the test program is called as a killer: NAME MOMENT PID.
+// killerName is the name under which the test program is a killer: NAME MOMENT PID.
 const killerName = "shunt-test-killer"
 
 func standInForKiller(args []string, stdout io.Writer) (code int) {
@@ -306,7 +306,7 @@ func standInForKiller(args []string, stdout io.Writer) (code int) {
 	return exitDone
 }
 
-// writeFile writes a file in a folder of its own.
+// writeFile writes a file into a new folder.
 func writeFile(t *testing.T, name, content string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)

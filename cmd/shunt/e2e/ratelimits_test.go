@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestLimitsAreSettings(t *testing.T) {
+func TestRateLimitsCanBeSet(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
 		"--limit-creates=200/s:":     "the burst must be from 1 to 1000000",
@@ -31,7 +31,7 @@ func TestLimitsAreSettings(t *testing.T) {
 	}
 }
 
-func TestWithoutSettingsLimitsAreThoseOfTheContract(t *testing.T) {
+func TestDefaultRateLimitsAreThoseOfTheContract(t *testing.T) {
 	t.Parallel()
 	help := shunt(t, t.TempDir(), nil, "serve", "--help").stdout
 	for flag, want := range map[string]string{

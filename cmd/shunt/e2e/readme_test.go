@@ -14,13 +14,13 @@ import (
 	"testing"
 )
 
-// A reader types what README.md has, in one shell. Only the ports, and the folder of backups, are
-// others.
+// A reader types the commands of README.md in one shell. Only the ports and the folder of backups
+// are changed.
 type reader struct {
 	t      *testing.T
 	server *process
 	home   string
-	typed  string // what the shell remembers: its variables
+	typed  string // earlier lines that set variables of the shell
 }
 
 // TestTheReadmeWorksAsWritten runs the lines of README.md in a shell, in their order, with the
@@ -60,7 +60,7 @@ func TestTheReadmeWorksAsWritten(t *testing.T) {
 	}
 	for _, c := range commands[first+1:] {
 		if strings.HasPrefix(c[1], "./shunt ") {
-			r.run(strings.Replace(c[1], "./shunt serve", "./shunt config", 1)) // of a public server: its settings go together
+			r.run(strings.Replace(c[1], "./shunt serve", "./shunt config", 1)) // of a public server: its settings do not conflict
 		}
 	}
 }
@@ -70,7 +70,8 @@ var (
 	spans    = regexp.MustCompile("`((?:\\./shunt|GET) [^`]*)`")
 )
 
-// runSpan runs a command or a GET in the middle of a sentence. The things that it needs are made first.
+// runSpan runs a command or a GET from the middle of a sentence. It first makes the things that the
+// command needs.
 func (r *reader) runSpan(span string) {
 	r.t.Helper()
 	if path, found := strings.CutPrefix(span, "GET "); found {
@@ -88,7 +89,7 @@ func (r *reader) runSpan(span string) {
 	r.run(span)
 }
 
-// run returns what lines print.
+// run runs lines and returns their output.
 func (r *reader) run(lines string) string {
 	r.t.Helper()
 	lines = strings.ReplaceAll(r.typed+lines, "http://127.0.0.1:8080", r.server.public)
@@ -114,8 +115,9 @@ func block(t *testing.T, text []byte, language string) string {
 	return string(found[1])
 }
 
-// curlPath returns a folder with a stand-in for curl where there is none that knows --json: tests need Go and make
-// only. The stand-in is this test binary, which acts as curl under that name.
+// curlPath returns a folder with a replacement for curl if the installed one does not know --json,
+// because tests need only Go and make. The replacement is this test binary, which acts as curl
+// under that name.
 func curlPath(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -138,11 +140,11 @@ func TestTheStandInForCurlDoesWhatTheReadmeNeeds(t *testing.T) {
 	args := []string{"--json", "{", "-i", "-H", "Authorization: Bearer " + p.token(), p.public + "/api/v1/shorten"}
 	code, got := standInForCurl(args, &out), out.String()
 	if code != 0 || !strings.HasPrefix(got, "HTTP/1.1 400 Bad Request\n") || !strings.Contains(got, "malformed_json") {
-		t.Errorf("got %d, %q, want the answer to a body that is no JSON", code, got)
+		t.Errorf("got %d, %q, want the answer to a body that is not JSON", code, got)
 	}
 }
 
-// standInForCurl knows -i, -f, -H, -d and --json, and follows no redirect.
+// standInForCurl acts as curl. It knows -i, -f, -H, -d and --json, and follows no redirect.
 func standInForCurl(args []string, stdout io.Writer) (code int) {
 	method, url, body, header, include, fail := http.MethodGet, "", "", http.Header{}, false, false
 	for i := 0; i < len(args); i++ {

@@ -11,17 +11,16 @@ import (
 	"testing"
 )
 
-// maxToldRefusals is how many addresses of each reason are named.
+// maxToldRefusals is how many addresses are printed for each reason.
 const maxToldRefusals = 5
 
-// refusals are the addresses that the server refuses, by what it says. Any goroutine may call add.
+// refusals are the addresses that the server refused, by reason. Any goroutine may call add.
 type refusals struct {
 	mu       sync.Mutex
 	byReason map[string][]string
 }
 
-// add takes what the server answered about an address, and returns the field and the code of the
-// reason.
+// add notes the server's answer for an address, and returns the field and the code of the reason.
 func (r *refusals) add(line string, answer []byte) (field, code string, err error) {
 	problem := struct {
 		Code   string
@@ -57,9 +56,9 @@ func (r *refusals) text() string {
 	return b.String()
 }
 
-// A person's file has addresses that the rule above does not foresee: they are told with the
+// A user's file has addresses that storedForm does not foresee: the test prints them with the
 // server's reason.
-func TestImpossibleHostsOfAForeignFileAreReportedNotFailed(t *testing.T) {
+func TestInvalidHostsOfAUsersFileAreReportedNotFailed(t *testing.T) {
 	if possibleHost.MatchString("localhost:%d") {
 		t.Error("a port that is not a number is possible")
 	}
@@ -75,7 +74,7 @@ func TestImpossibleHostsOfAForeignFileAreReportedNotFailed(t *testing.T) {
 	told := r.refused.text()
 	for _, line := range lines[1:] {
 		if !strings.Contains(told, fmt.Sprintf("%q", line)) {
-			t.Errorf("%s is not told:\n%s", line, told)
+			t.Errorf("%s is not printed:\n%s", line, told)
 		}
 	}
 	if !strings.Contains(told, "refused, 2: must have a port from 0 to 65535, or none") {

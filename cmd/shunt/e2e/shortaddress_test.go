@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The same code may be in use at both, so an address of another service must not change a link of
+// Both services may have the same code, so an address of another service must not change a link of
 // this one.
 func TestAnAddressOfAnotherServerIsRefusedByEveryCommand(t *testing.T) {
 	t.Parallel()

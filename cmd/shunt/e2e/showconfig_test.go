@@ -10,7 +10,7 @@ import (
 	"shunt/cmd/shunt/certs/certtest"
 )
 
-// shownSettings returns what `shunt config --json` prints.
+// shownSettings returns the output of `shunt config --json`.
 func shownSettings(t *testing.T, environ []string, args ...string) map[string]struct {
 	Value  any    `json:"value"`
 	Source string `json:"source"`
@@ -59,7 +59,7 @@ func TestConfigShowsSettingsInForceAndTheirSources(t *testing.T) {
 	}
 	table := shunt(t, t.TempDir(), environ, "config", "--toml").stdout + shunt(t, t.TempDir(), environ, "config").stdout
 	if !regexp.MustCompile(`\ntoken +\(set, not shown\) +SHUNT_TOKEN\n`).MatchString(table) || strings.Contains(table, "shunt_secret") || !shown["token"].Secret {
-		t.Errorf("got\n%s\nwant the token not shown", table)
+		t.Errorf("got\n%s\nwant the token hidden", table)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestAVersionInTheEnvironmentIsNotASetting(t *testing.T) {
 	r.want(t, exitDone, `^SETTING`, `^shunt: warning: SHUNT_VERSION is ignored: there is no such setting\n$`)
 }
 
-func TestConfigSaysWhatServeWouldRefuse(t *testing.T) {
+func TestConfigReportsMistakesThatServeRefuses(t *testing.T) {
 	r := shunt(t, t.TempDir(), nil, "config", "--listen", ":8080")
 	r.want(t, exitUsage, `listen +:8080 +flag`, `^shunt: --base-url is missing`)
 	shunt(t, t.TempDir(), nil, "config", "--json", "--toml").want(t, exitUsage, "", "exclude each other")

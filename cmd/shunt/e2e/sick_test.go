@@ -15,29 +15,29 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// A server whose disk is sick (full, or stalled), or that has no descriptors left, and its clients.
-// They go on whatever happens, and note what they are told and how long it took. Afterwards
-// everything is held to what kill_test.go holds a killed server to: what was answered is there,
-// once; what is unknown is there completely, or not at all.
+// This file has the clients of a server whose disk is sick (full, or stalled), or that has no
+// descriptors left. They continue in any case, and note the answers and the times. Afterwards the
+// checks are those that kill_test.go makes of a killed server: a request that was answered has its
+// effect, once; a request with an unknown outcome has its whole effect, or none.
 const (
 	redirectClients = 2                     // one request after the other
-	pacedClients    = 4                     // together pacedRate a second, whatever the others do
+	pacedClients    = 4                     // together pacedRate a second, independent of the others
 	pacedRate       = 200                   // requests a second
-	createClients   = 4                     // if nothing else is said
-	createInterval  = 50 * time.Millisecond // of each, if nothing else is said
+	createClients   = 4                     // by default
+	createInterval  = 50 * time.Millisecond // of each, by default
 	readInterval    = 20 * time.Millisecond // of statistics
 	watchInterval   = 20 * time.Millisecond // of the admin address
 
-	// createLimit is in how long every create must be answered, if nothing else is said: 2 s, and a
-	// grace for a client that shares two cores with all others and the server.
+	// createLimit is the default time within which every create must be answered: 2 s, and some more
+	// for a client that shares two cores with all others and the server.
 	createLimit = 3 * time.Second
 
-	// recoveryLimit is in how long creates must succeed again.
+	// recoveryLimit is the time within which creates must succeed again.
 	recoveryLimit = 10 * time.Second
 )
 
-// sickLoad is the clients. There is one spell in which all is well, and one in which it is not;
-// both may come often.
+// sickLoad is the clients. They count in one spell while all is well, and in another while it is
+// not; both may recur.
 type sickLoad struct {
 	*killing
 	paths   string // of the targets: longer ones fill memtables faster
@@ -51,7 +51,7 @@ type sickLoad struct {
 	now          atomic.Pointer[spell]
 	wellSince    atomic.Int64 // Unix nanoseconds, 0 before the first sick spell
 	lastRedirect atomic.Int64 // Unix nanoseconds
-	lastCreate   atomic.Int64 // when the latest of those that succeeded was begun; Unix nanoseconds
+	lastCreate   atomic.Int64 // when the latest successful one was sent; Unix nanoseconds
 	admin        atomic.Pointer[adminView]
 	failures     atomic.Int64
 
@@ -137,7 +137,7 @@ func (l *sickLoad) client() *fasthttp.HostClient {
 	}
 }
 
-// start starts n clients that each do something again and again.
+// start starts n clients that each call do again and again.
 func (l *sickLoad) start(n int, do func(c *fasthttp.HostClient, random *rand.Rand)) {
 	for range n {
 		random := rand.New(rand.NewPCG(l.seed, l.random.Uint64()))
@@ -151,8 +151,8 @@ func (l *sickLoad) start(n int, do func(c *fasthttp.HostClient, random *rand.Ran
 	}
 }
 
-// startPaced starts n clients that each do something at fixed times. One that is late does what was
-// due at once.
+// startPaced starts n clients that each call do at fixed times. A client that is late makes the
+// calls that are due at once.
 func (l *sickLoad) startPaced(n int, interval time.Duration, do func(c *fasthttp.HostClient, due time.Time, random *rand.Rand)) {
 	l.start(n, func(c *fasthttp.HostClient, random *rand.Rand) {
 		for due := time.Now(); !l.stopped(); due = due.Add(interval) {
@@ -171,7 +171,7 @@ func (l *sickLoad) stopped() bool {
 	}
 }
 
-// during makes what the clients see count as seen in spell s, while step runs.
+// during counts what the clients see in spell s while step runs.
 func (l *sickLoad) during(s *spell, step func()) {
 	l.now.Store(s)
 	step()
@@ -179,8 +179,8 @@ func (l *sickLoad) during(s *spell, step func()) {
 	l.now.Store(l.well)
 }
 
-// spellOf returns where a request counts that ends now and was due at a time: one that met the sick
-// disk is the sick spell's.
+// spellOf returns the spell of a request that ends now and was due at a time: if the disk was sick
+// at any time in between, the sick one.
 func (l *sickLoad) spellOf(due time.Time) *spell {
 	if due.UnixNano() < l.wellSince.Load() {
 		return l.sick
@@ -188,8 +188,8 @@ func (l *sickLoad) spellOf(due time.Time) *spell {
 	return l.now.Load()
 }
 
-// follow follows a link that was due at a time; of says which latencies of a spell it adds to.
-// Every redirect must be answered rightly.
+// follow follows a link at a time when that is due; of selects the latencies of a spell that it
+// adds to. Every redirect must get the right answer.
 func (l *sickLoad) follow(c *fasthttp.HostClient, due time.Time, random *rand.Rand, of func(*spell) *latencies) {
 	v := l.draw(random)
 	if !l.visit(c, v) {
@@ -205,7 +205,7 @@ func (l *sickLoad) follow(c *fasthttp.HostClient, due time.Time, random *rand.Ra
 	}
 }
 
-// failed fails the test, and says what has happened unless it has happened often.
+// failed fails the test, and prints the first failures.
 func (l *sickLoad) failed(format string, args ...any) {
 	const often = 20
 	if l.failures.Add(1) <= often {
@@ -215,7 +215,7 @@ func (l *sickLoad) failed(format string, args ...any) {
 	}
 }
 
-// create makes a link. What it is answered must be one of what a sick disk allows, and in time.
+// create makes a link. The answer must be one that a sick disk allows, and come in time.
 func (l *sickLoad) create(c *fasthttp.HostClient) {
 	n := l.drafts.Add(1)
 	d := sentCreate{l.draft(n), fmt.Sprintf("sick-%d", n)}
@@ -256,7 +256,7 @@ func (l *sickLoad) post(c *fasthttp.HostClient, d sentCreate) (*fasthttp.Respons
 	return l.try(c, http.MethodPost, "/api/v1/shorten", header, body)
 }
 
-// settle notes what became of a create, and returns that in a word.
+// settle notes the outcome of a create, and returns it as one word.
 func (l *sickLoad) settle(d sentCreate, response *fasthttp.Response, begun time.Time) (outcome string) {
 	if response.StatusCode() == http.StatusCreated {
 		l.add(d.draft, response, http.StatusCreated)
@@ -285,7 +285,7 @@ func (l *sickLoad) settle(d sentCreate, response *fasthttp.Response, begun time.
 	return fmt.Sprint(response.StatusCode(), " ", problem.Code)
 }
 
-// unknowns returns of how many creates the outcome is unknown.
+// unknowns returns the number of creates with an unknown outcome.
 func (l *sickLoad) unknowns() int {
 	l.repeats.Lock()
 	defer l.repeats.Unlock()
@@ -301,8 +301,8 @@ func (l *sickLoad) unknown(d sentCreate) {
 	l.mu.cut = append(l.mu.cut, d.draft)
 }
 
-// repeatUnknown sends every create whose outcome is unknown again, with its key: now each must be
-// there, once.
+// repeatUnknown sends every create with an unknown outcome again, with its key. Afterwards each
+// link must exist, once.
 func (l *sickLoad) repeatUnknown() {
 	unknown := l.repeats.unknown
 	l.each(len(unknown), func(c *fasthttp.HostClient, i int) {
@@ -338,27 +338,27 @@ func (l *sickLoad) readStats(c *fasthttp.HostClient, random *rand.Rand) {
 	}
 }
 
-// await waits until something is so and returns how long that took. It fails the test after the
+// await waits until isSo returns true, and returns how long that took. It fails the test after the
 // limit.
 func (l *sickLoad) await(what string, limit time.Duration, isSo func() bool) time.Duration {
 	l.t.Helper()
 	begun := time.Now()
 	for !isSo() {
 		if time.Since(begun) > limit {
-			l.t.Fatalf("after %v still not: %s (the admin address says %+v)\n%s", limit, what, l.admin.Load(), l.server.lastWords())
+			l.t.Fatalf("after %v still not: %s (the admin address reports %+v)\n%s", limit, what, l.admin.Load(), l.server.lastWords())
 		}
 		time.Sleep(time.Millisecond)
 	}
 	return time.Since(begun)
 }
 
-// awaitCreate waits until a create succeeds that was begun after a time.
+// awaitCreate waits until a create that was sent after a time succeeds.
 func (l *sickLoad) awaitCreate(after time.Time) time.Duration {
 	l.t.Helper()
 	return l.await("a create succeeds", recoveryLimit, func() bool { return l.lastCreate.Load() > after.UnixNano() })
 }
 
-// restart ends the server and starts it again; then everything that was requested of it is checked.
+// restart ends the server, starts it again, and checks the effect of every request.
 func (l *sickLoad) restart(args ...string) {
 	l.t.Helper()
 	l.server.terminate()
@@ -366,12 +366,11 @@ func (l *sickLoad) restart(args ...string) {
 	l.timed("all of it after a restart", l.check)
 }
 
-// secondsOf returns for how long a test of a sick disk runs, and skips it if nobody has asked for
-// it.
+// secondsOf returns how long a test of a sick disk runs. It skips a test that was not requested.
 func secondsOf(t *testing.T, variable string) time.Duration {
 	t.Helper()
 	if os.Getenv(variable) == "" {
-		t.Skipf("it needs root and takes long; %s=SECONDS asks for it, and so does make", variable)
+		t.Skipf("this test needs root and takes long; %s=SECONDS runs it, and so does make", variable)
 	}
 	return time.Duration(numberOf(t, variable, 0)) * time.Second
 }

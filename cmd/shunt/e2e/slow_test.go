@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// A siege is how slow clients are let loose.
+// A siege has the numbers and times of slow clients.
 type siege struct {
 	connections int
 	seconds     int
@@ -32,7 +32,7 @@ var sieges = map[string]siege{
 	"long":  {connections: 4000, seconds: 45, idle: 10_000, reap: true},
 }
 
-// slowModes are the ways of slowhttptest.
+// slowModes are the modes of slowhttptest.
 var slowModes = []struct {
 	name string
 	args []string
@@ -43,13 +43,13 @@ var slowModes = []struct {
 	{"slow read", []string{"-X", "-w", "1", "-y", "64", "-n", "3", "-z", "5", "-k", "8"}, "/long"},
 }
 
-// TestSlowClientsHarmNobody lets slowhttptest loose on the server while others follow links: none
-// of those may fail. Connections that have come over loopback are as many as they like, so this is
-// what the deadlines do by themselves.
+// TestSlowClientsHarmNobody runs slowhttptest against the server while others follow links: none of
+// those may fail. The number of connections over loopback is unlimited, so the test shows the
+// effect of the deadlines alone.
 func TestSlowClientsHarmNobody(t *testing.T) {
 	s, asked := sieges[os.Getenv("SHUNTTEST_SLOW")]
 	if !asked {
-		t.Skip("make slow runs it: it needs slowhttptest; SHUNTTEST_SLOW is short or long")
+		t.Skip("make slow runs this test: it needs slowhttptest; SHUNTTEST_SLOW is short or long")
 	}
 	if _, err := exec.LookPath("slowhttptest"); err != nil {
 		t.Fatal("slowhttptest is missing: install Debian's package of that name")
@@ -89,7 +89,7 @@ func (p *front) besiege(t *testing.T, s siege, path string, args []string) {
 		visitors.Go(func() { tallies[i].visit(p.server.public+"/x", i%2 == 0, over) })
 	}
 	most := 0
-	go func() { _ = attack.Wait(); close(over) }() // its exit code says what it thinks of the server
+	go func() { _ = attack.Wait(); close(over) }() // its exit code is a verdict on the server, not needed here
 	for open := true; open; {
 		most = max(most, p.metric("shunt_connections"))
 		select {
@@ -113,9 +113,9 @@ func (p *front) besiege(t *testing.T, s siege, path string, args []string) {
 		all.at(50), all.at(99), late, cut)
 }
 
-// reachable returns url as slowhttptest can use it. Of an IPv6 address it makes a Host that is
-// none, which gets 400, and not every machine has a name for ::1: so it comes over IPv4 to a relay,
-// and from there over IPv6.
+// reachable returns a form of url that slowhttptest can use. From an IPv6 address it makes an
+// invalid Host, which gets 400, and not every machine has a name for ::1. So it connects over IPv4
+// to a relay, which connects over IPv6.
 func reachable(t *testing.T, url string) string {
 	t.Helper()
 	to := strings.TrimPrefix(url, "http://")
@@ -139,7 +139,7 @@ func reachable(t *testing.T, url string) string {
 	return "http://" + ln.Addr().String()
 }
 
-// relay passes bytes on in both directions until one side ends, and keeps few of them.
+// relay copies bytes in both directions until one side ends, with small buffers.
 func relay(client net.Conn, to string) {
 	defer client.Close()
 	server, err := net.Dial("tcp", to)
@@ -156,16 +156,16 @@ func relay(client net.Conn, to string) {
 	passOn(client, server)
 }
 
-// passOn is io.Copy with a small buffer, and without splice, which has a large one.
+// passOn does what io.Copy does, with a small buffer, and without splice, which has a large one.
 func passOn(to io.Writer, from io.Reader) {
 	_, _ = io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, 512))
 }
 
-// A tally is what became of a visitor's requests.
+// A tally counts the outcomes of a visitor's requests.
 type tally struct {
 	took   []time.Duration
 	failed int
-	err    error // of one that failed
+	err    error // of a failed request
 }
 
 func (a *tally) add(b *tally) {
@@ -178,7 +178,8 @@ func (a *tally) at(percent int) time.Duration {
 	return a.took[len(a.took)*percent/100].Round(10 * time.Microsecond)
 }
 
-// visit follows a link again and again, on one connection or each time on another, until over.
+// visit follows a link again and again until over is closed, on one connection or each time on a
+// new one.
 func (a *tally) visit(url string, keep bool, over <-chan struct{}) {
 	transport := &http.Transport{DisableKeepAlives: !keep}
 	defer transport.CloseIdleConnections()
@@ -186,7 +187,7 @@ func (a *tally) visit(url string, keep bool, over <-chan struct{}) {
 		select {
 		case <-over:
 			return
-		case <-time.After(5 * time.Millisecond): // a stream of visitors, no load test
+		case <-time.After(5 * time.Millisecond): // a stream of visitors, not a load test
 		}
 		start := time.Now()
 		err := visitOnce(transport, url)
@@ -219,7 +220,7 @@ func visitOnce(transport *http.Transport, url string) error {
 	return nil
 }
 
-// holdIdle opens connections that have made a request each, and says what one costs.
+// holdIdle opens connections, makes one request on each, and logs the memory of one.
 func (p *front) holdIdle(t *testing.T, s siege) {
 	before, open := p.residentKB(), p.metric("shunt_connections")
 	conns := make([]net.Conn, 0, s.idle)
@@ -248,12 +249,12 @@ func (p *front) holdIdle(t *testing.T, s siege) {
 		time.Sleep(time.Second)
 	}
 	if left := p.metric("shunt_connections"); left > open {
-		t.Errorf("%d of them are still open after %v", left-open, time.Since(start).Round(time.Second))
+		t.Errorf("%d connections are still open after %v", left-open, time.Since(start).Round(time.Second))
 	}
 	t.Logf("| all closed within %v of the last request |", time.Since(start).Round(time.Second))
 }
 
-// residentKB is the server's resident memory.
+// residentKB returns the server's resident memory.
 func (p *front) residentKB() int {
 	p.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.server.cmd.Process.Pid))

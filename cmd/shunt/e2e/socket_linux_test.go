@@ -18,21 +18,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// restartsVariable says how often the binary is started with others at its socket.
+// restartsVariable says how often the binary is started while intruders try its socket.
 const restartsVariable = "SHUNTTEST_RESTARTS"
 
-// An intruder tries to open the socket of a data folder that everybody may enter, all the time.
-// An intruder who succeeds would get a token.
+// An intruder tries all the time to open the socket of a data folder that everybody may enter. If
+// it succeeded, it could get a token.
 type intruder struct {
 	path            string
 	stop            atomic.Bool
 	goroutines      sync.WaitGroup
 	tried, looked   atomic.Int64
-	entered, opened atomic.Int64 // the socket let it in; the socket was seen with bits for others
+	entered, opened atomic.Int64 // the socket let it in; the socket had permission bits for others
 }
 
-// intrude makes the folder of the socket everybody's, and starts an intruder: with root's help
-// another user, who connects; in any case one who looks whether others could.
+// intrude makes the folder of the socket accessible to everybody, and starts an intruder. As root,
+// it connects as another user; in any case, it checks whether others could connect.
 func intrude(t *testing.T, dir string) *intruder {
 	t.Helper()
 	for at := dir; at != "/" && at != os.TempDir(); at = filepath.Dir(at) {
@@ -59,7 +59,7 @@ func (i *intruder) look() {
 	}
 }
 
-// connectAs connects as another user on a thread of its own, which ends with it.
+// connectAs connects as another user, on a thread of its own, which ends with the call.
 func (i *intruder) connectAs(uid int) {
 	runtime.LockOSThread()
 	_ = unix.Setfsgid(uid)
@@ -79,19 +79,19 @@ func (i *intruder) connectAs(uid int) {
 	}
 }
 
-// wantShutOut ends the intruder, and fails if it was ever let in.
+// wantShutOut ends the intruder, and fails if the intruder ever got in.
 func (i *intruder) wantShutOut(t *testing.T, starts uint64) {
 	t.Helper()
 	i.stop.Store(true)
 	i.goroutines.Wait()
-	t.Logf("%d starts, looked at %d times: open %d times; %d attempts to connect: %d connections",
+	t.Logf("%d starts, checked %d times: open %d times; %d attempts to connect: %d connections",
 		starts, i.looked.Load(), i.opened.Load(), i.tried.Load(), i.entered.Load())
 	if opened, entered := i.opened.Load(), i.entered.Load(); opened+entered > 0 {
 		t.Errorf("in %d starts the socket was open to others %d times, and let them in %d times, want never", starts, opened, entered)
 	}
 }
 
-func TestTheSocketIsOpenToOthersAtNoMoment(t *testing.T) {
+func TestTheSocketIsNeverOpenToOthers(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	dir := t.TempDir()
 	i := intrude(t, dir)
@@ -108,11 +108,11 @@ func TestTheSocketIsOpenToOthersAtNoMoment(t *testing.T) {
 	}
 	i.wantShutOut(t, starts)
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
-		t.Errorf("in the end the folder has %v, %v, want nothing", entries, err)
+		t.Errorf("at the end the folder has %v, %v, want nothing", entries, err)
 	}
 }
 
-func TestRestartsLetNobodyInAtTheSocket(t *testing.T) {
+func TestNobodyEntersTheSocketDuringRestarts(t *testing.T) {
 	dir := t.TempDir()
 	i := intrude(t, dir)
 	starts := numberOf(t, restartsVariable, 4)
@@ -138,7 +138,7 @@ func TestTheSocketOfAKilledServerIsReplaced(t *testing.T) {
 	if err := left.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Join(dir, ".bind", "x"), 0o777); err != nil { // and it was killed in the middle of a start
+	if err := os.MkdirAll(filepath.Join(dir, ".bind", "x"), 0o777); err != nil { // as after a kill in the middle of a start
 		t.Fatal(err)
 	}
 	ln, err := socket.Listen(path)
@@ -152,11 +152,11 @@ func TestTheSocketOfAKilledServerIsReplaced(t *testing.T) {
 	}
 	conn.Close()
 	if exists(t, filepath.Join(dir, ".bind")) {
-		t.Error("the folder in which the socket was bound is still there")
+		t.Error("the folder in which the socket was bound still exists")
 	}
 }
 
-func TestAFileInPlaceOfTheSocketStays(t *testing.T) {
+func TestAFileAtTheSocketPathIsNotReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), socketName)
 	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestAStartWarnsIfOthersMayEnterTheDataFolder(t *testing.T) {
 	p.terminate()
 	const warning = "other users can enter the data folder"
 	if strings.Contains(p.stderr(), warning) {
-		t.Errorf("of a folder that it made itself:\n%s", p.stderr())
+		t.Errorf("warned about a folder that it made itself:\n%s", p.stderr())
 	}
 	mode(t, dir, 0o700)
 	if err := os.Chmod(dir, 0o710); err != nil {
@@ -187,6 +187,6 @@ func TestAStartWarnsIfOthersMayEnterTheDataFolder(t *testing.T) {
 	p = startServer(t, dir)
 	p.terminate()
 	if s := p.stderr(); strings.Count(s, warning) != 1 || !strings.Contains(s, `"mode":"0710","run":"chmod 700 `+dir+`"`) {
-		t.Errorf("of a folder that others may enter:\n%s\nwant one line with what to run", s)
+		t.Errorf("for a folder that others may enter: got\n%s\nwant one line with the command to run", s)
 	}
 }

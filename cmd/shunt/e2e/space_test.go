@@ -8,7 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// TestWithoutSpaceLinksAreRefusedAndRedirectsGoOn asks for more free space than any disk has.
+// TestWithoutSpaceLinksAreRefusedAndRedirectsGoOn requires more free space than any disk has.
 func TestWithoutSpaceLinksAreRefusedAndRedirectsGoOn(t *testing.T) {
 	t.Parallel()
 	e := &e2e{t: t}
@@ -29,7 +29,7 @@ func TestWithoutSpaceLinksAreRefusedAndRedirectsGoOn(t *testing.T) {
 		t.Errorf("readyz: got %d %q", status, got)
 	}
 	if _, got := fetch(t, e.server.admin+"/metrics"); !strings.Contains(got, "\nshunt_read_only 1\n") {
-		t.Error("the metric does not say so")
+		t.Error("the metric does not report it")
 	}
 	r := shunt(t, "", nil, "token", "add", "--name", "more", "--data", dir)
 	if r.code != exitFailed || !strings.Contains(r.stderr, "nothing can be written") {
@@ -43,7 +43,7 @@ func TestWithoutSpaceLinksAreRefusedAndRedirectsGoOn(t *testing.T) {
 	e.server.terminate()
 }
 
-// wantAnswer sends an API request.
+// wantAnswer sends an API request and checks the status and a part of the answer.
 func (r *e2e) wantAnswer(method, path, body string, status int, part string) {
 	r.t.Helper()
 	r.each(1, func(c *fasthttp.HostClient, _ int) {

@@ -13,13 +13,13 @@ import (
 // A spell is what the clients saw while the disk was in one state.
 type spell struct {
 	name                     string
-	redirects, paced         latencies // paced: from when a request was due, so that those count that could not be sent
+	redirects, paced         latencies // paced: from when a request was due, so that requests that could not be sent count
 	creates, reads, newConns latencies
 	longestGap               atomic.Int64 // between two answers to redirects
 
 	mu       sync.Mutex
 	outcomes map[string]int // of creates: 201, or the problem's code
-	refused  map[string]int // reads that were answered otherwise than by 200
+	refused  map[string]int // reads with another status than 200
 }
 
 func newSpell(name string) *spell {
@@ -32,7 +32,7 @@ func (s *spell) count(m map[string]int, what string) {
 	m[what]++
 }
 
-// summary is a table of what was seen.
+// summary logs a table of what the clients saw.
 func (l *sickLoad) summary(title string, lines ...string) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n%-34s  %9s  %9s  %9s  %9s  %9s\n", title, "", "answered", "p50", "p99", "p99.9", "slowest")

@@ -16,19 +16,19 @@ import (
 	"shunt/storage"
 )
 
-// What is there after a kill; see kill_test.go.
+// This file checks what the server has after a kill; see kill_test.go.
 
-// A survivor is a link that must be there. In tracked are the redirects that were answered.
+// A survivor is a link that must exist. tracked has the redirects that were answered.
 type survivor struct {
 	tracked
-	object, etag string // as they were first shown; the object up to its figures
+	object, etag string // as first shown; the object without its figures
 
 	cut         uint64       // redirects that were cut off, and may have been counted
-	cutVisitors map[int]bool // who sent them, if nobody knows whether they were counted
-	unique      uint64       // what the last restart showed
+	cutVisitors map[int]bool // their visitors, if it is unknown whether they were counted
+	unique      uint64       // shown by the last restart
 }
 
-// add makes the link in response, which must be d's, a survivor.
+// add makes the link in response, which must be that of d, a survivor.
 func (k *killing) add(d draft, response *fasthttp.Response, status int) {
 	got := struct {
 		draft
@@ -52,7 +52,7 @@ func (k *killing) add(d draft, response *fasthttp.Response, status int) {
 	k.mu.survivors = append(k.mu.survivors, l)
 }
 
-// withoutFigures returns a link object up to its hits, which come last.
+// withoutFigures returns a link object without its figures, which are last.
 func withoutFigures(object string) string {
 	rest, _, _ := strings.Cut(object, `,"hits":`)
 	return rest
@@ -67,12 +67,12 @@ func (k *killing) check() {
 			k.t.Errorf("%s was not there after an earlier restart: got %d %s", k.unborn[i], response.StatusCode(), response.Body())
 		}
 	})
-	k.t.Logf("%d links; of what was cut off, %d redirects were counted and %d creates done",
+	k.t.Logf("%d links; of the requests that were cut off, %d redirects were counted and %d creates done",
 		len(k.mu.survivors)+k.orphans, k.round.countedCut.Load(), k.round.foundCut.Load())
 }
 
-// settleCreates finds out which of the creates that were cut off are there. Of those without an
-// alias only their number is known (see findOrphans).
+// settleCreates finds out which of the creates that were cut off have happened. Of those without an
+// alias only the number is known (see findOrphans).
 func (k *killing) settleCreates() {
 	cut, nameless := k.mu.cut, 0
 	k.mu.cut = nil
@@ -89,13 +89,13 @@ func (k *killing) settleCreates() {
 	}
 	orphans := k.number() - len(k.mu.survivors)
 	if orphans < k.orphans || orphans > k.orphans+nameless {
-		k.t.Errorf("got %d links that nobody was told of, want %d to %d", orphans, k.orphans, k.orphans+nameless)
+		k.t.Errorf("got %d links that no client was told of, want %d to %d", orphans, k.orphans, k.orphans+nameless)
 	}
 	k.round.foundCut.Add(int64(orphans - k.orphans))
 	k.orphans = orphans
 }
 
-// adopt makes the link of a create that was cut off a survivor, if it is there.
+// adopt makes the link of a create that was cut off a survivor, if the link exists.
 func (k *killing) adopt(c *fasthttp.HostClient, code string, d draft) {
 	response := k.api(c, http.MethodGet, "/links/"+code, nil)
 	if response.StatusCode() != http.StatusNotFound {
@@ -108,10 +108,10 @@ func (k *killing) adopt(c *fasthttp.HostClient, code string, d draft) {
 	k.unborn = append(k.unborn, code)
 }
 
-// checkSurvivor compares a link with what the server knows of it, and takes over what was open
-// until now.
+// checkSurvivor compares a link with what the server knows of it, and notes outcomes that were
+// unknown until now.
 func (k *killing) checkSurvivor(c *fasthttp.HostClient, l *survivor) {
-	k.checkLocation(&l.tracked, k.send(c, http.MethodHead, "/"+l.code, nil, nil)) // counts nothing
+	k.checkLocation(&l.tracked, k.send(c, http.MethodHead, "/"+l.code, nil, nil)) // HEAD is not counted
 	read := k.api(c, http.MethodGet, "/links/"+l.code, nil)
 	object, etag := withoutFigures(string(read.Body())), string(read.Header.Peek("ETag"))
 	if object != l.object || etag != l.etag {
@@ -143,14 +143,14 @@ func (k *killing) checkSurvivor(c *fasthttp.HostClient, l *survivor) {
 	}
 }
 
-// An orphan is a link that nobody was told of.
+// An orphan is a link that no client was told of.
 type orphan struct {
 	code  string
 	draft draft
 }
 
-// findOrphans looks for them in the store of a server that has ended. Each is one of the creates
-// that were cut off.
+// findOrphans finds orphans in the store of a server that has ended. Each must be one of the
+// creates that were cut off.
 func (k *killing) findOrphans() (orphans []orphan) {
 	store, err := storage.Open(k.dir, storage.Options{})
 	if err != nil {
@@ -174,7 +174,7 @@ func (k *killing) findOrphans() (orphans []orphan) {
 			delete(drafts, target) // once
 			orphans = append(orphans, orphan{code, d})
 		case !known[code]:
-			k.t.Errorf("link %q to %q was never sent, or is there twice", code, target)
+			k.t.Errorf("link %q to %q was never sent, or exists twice", code, target)
 		}
 		return nil
 	})
