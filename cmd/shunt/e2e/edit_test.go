@@ -85,7 +85,7 @@ func TestShowPrintsALinkForPeopleAndPipes(t *testing.T) {
 
 func TestAnEmptyEditIsAUsageError(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"edit spring", "say what to change: --url, --title, .* or --[a-z-]+$"},
+		{"edit spring", "say what to change: --url, --title, .* or --disable"},
 		{"edit spring --if-match 3", "say what to change"},
 		{"edit --title T", "CODE is missing"},
 		{"edit spring --max-hits many", "--max-hits.*a number of hits, or none"},
