@@ -44,9 +44,9 @@
 //
 // # The life of a redirect
 //
-// Resolve finds the link in the index: no lock, no allocation, no I/O. The caller checks expiry and
-// answers with the target. Hit takes no lock unless its ring is full. How links and counters are
-// read while others write them is in engine/index.
+// Resolve finds the link in the index: no lock, no allocation, no I/O. The caller checks whether
+// the link is disabled or expired, and answers with the target. Hit takes no lock unless its ring
+// is full. How links and counters are read while others write them is in engine/index.
 //
 // # The life of a create
 //
