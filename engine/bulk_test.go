@@ -15,8 +15,8 @@ import (
 
 var errBadItem = errors.New("bad item")
 
-// items reads a bulk from words: an alias, "alias=title", "-" for a drawn code, "!" for an item
-// that is refused.
+// items parses a bulk from words: an alias, "alias=title", "-" for a drawn code, "!" for a refused
+// item.
 func items(words string) []engine.BulkItem {
 	var all []engine.BulkItem
 	for word := range strings.FieldsSeq(words) {
@@ -35,7 +35,7 @@ func items(words string) []engine.BulkItem {
 	return all
 }
 
-// outcomes says what became of each item in one word.
+// outcomes returns the outcome of each item as one word.
 func outcomes(results []engine.BulkResult) string {
 	words := make([]string, len(results))
 	for i, r := range results {
@@ -62,7 +62,7 @@ func outcomes(results []engine.BulkResult) string {
 	return strings.Join(words, " ")
 }
 
-func TestEachItemOfABulkHasAResultOfItsOwn(t *testing.T) {
+func TestEachItemOfABulkHasItsOwnResult(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	e.make(t, engine.Draft{Alias: "mine", Title: "t"})
 	e.make(t, engine.Draft{Alias: "theirs", Owner: 2, Title: "t"})
@@ -90,15 +90,15 @@ func TestEachItemOfABulkHasAResultOfItsOwn(t *testing.T) {
 	if got := e.Metrics().Links; got != 7 {
 		t.Errorf("%d links, want 7", got)
 	}
-	e.make(t, engine.Draft{Alias: "theirs2"}) // no lock is left
+	e.make(t, engine.Draft{Alias: "theirs2"}) // all locks were released
 	if err := e.Delete(context.Background(), "theirs", engine.Guard{AnyOwner: true}); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestRacingBulksOfTheSameAliasesDoNotDeadlockAndEachAliasHasOneWinner has each want the aliases in
-// another order.
-func TestRacingBulksOfTheSameAliasesDoNotDeadlockAndEachAliasHasOneWinner(t *testing.T) {
+// TestRacingBulksDoNotDeadlockAndEachAliasHasOneWinner has each bulk take the aliases in another
+// order.
+func TestRacingBulksDoNotDeadlockAndEachAliasHasOneWinner(t *testing.T) {
 	const racers, aliases = 16, 24
 	e := newTestEngine(t, engine.Options{})
 	var racing sync.WaitGroup
@@ -130,8 +130,8 @@ func TestRacingBulksOfTheSameAliasesDoNotDeadlockAndEachAliasHasOneWinner(t *tes
 	}
 }
 
-// TestBulksThatWaitForEachOtherGoInTurn has two of them wait for a code in the middle, with what
-// they have by then. It goes by a fake clock.
+// TestBulksThatWaitForEachOtherGoInTurn has two bulks wait for a code in the middle of their items,
+// while they hold the locks before it. The clock is fake.
 func TestBulksThatWaitForEachOtherGoInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newTestEngine(t, engine.Options{})
@@ -219,7 +219,7 @@ func (g *gate) ApplyAll(b engine.Bulk, done func(error)) {
 	g.Store.ApplyAll(b, done)
 }
 
-// TestABulkOfUnknownOutcomeIsFoundByItsRepeat goes by a fake clock.
+// TestABulkOfUnknownOutcomeIsFoundByItsRepeat uses a fake clock.
 func TestABulkOfUnknownOutcomeIsFoundByItsRepeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newTestEngine(t, engine.Options{})

@@ -22,11 +22,11 @@ func capAt(t *testing.T, e *testEngine, code string, maxHits uint64) engine.Deta
 	return d
 }
 
-func TestACapGivenToALinkInUseCountsTheHitsBefore(t *testing.T) {
+func TestANewCapCountsTheEarlierHits(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	stale := e.create(t, "x")
 	defer stale.Release()
-	e.stopEngine() // nothing folds any more but who needs it
+	e.stopEngine() // only readers fold from now on
 	visit := engine.Visit{NowMs: time.Now().UnixMilli()}
 	for range 100 {
 		e.Hit(stale, visit)
@@ -81,7 +81,7 @@ func TestAHitOfAnUnknownClassCountsNothing(t *testing.T) {
 	}
 }
 
-func TestARaceForASlotIsNotAWaitForRoom(t *testing.T) {
+func TestRacingForASlotIsNotCountedAsWaiting(t *testing.T) {
 	const writers, each = 4, 100_000
 	e := newTestEngine(t, engine.Options{Rings: 1, RingRecords: 1 << 19})
 	l := e.create(t, "x")
@@ -129,9 +129,9 @@ func TestACapTakenAwayAndGivenAgainLosesNoHit(t *testing.T) {
 	}
 }
 
-// TestACapGivenUnderFire lets clients race with the edit. Each may have resolved the link before it
-// and count its hit after it.
-func TestACapGivenUnderFire(t *testing.T) {
+// TestACapGivenUnderFireIsExact lets clients race with the edit. Each may have resolved the link
+// before the edit and count its hit after it.
+func TestACapGivenUnderFireIsExact(t *testing.T) {
 	const clients, maxHits = 16, 50_000
 	e := newTestEngine(t, engine.Options{Rings: 1, RingRecords: 1 << 14})
 	l := e.create(t, "x")

@@ -12,9 +12,9 @@ import (
 	"shunt/engine"
 )
 
-// TestACapHoldsForRedirectsThatResolvedTheLinkBefore has a redirect resolve the link, then edits
-// it, and then lets the redirect count its hit.
-func TestACapHoldsForRedirectsThatResolvedTheLinkBefore(t *testing.T) {
+// TestACapHoldsForRedirectsAlreadyUnderWay has a redirect resolve the link, then edits the link,
+// and then lets the redirect count its hit.
+func TestACapHoldsForRedirectsAlreadyUnderWay(t *testing.T) {
 	visit := engine.Visit{NowMs: time.Now().UnixMilli()}
 	const hits = 5
 	for name, c := range map[string]struct {
@@ -22,8 +22,8 @@ func TestACapHoldsForRedirectsThatResolvedTheLinkBefore(t *testing.T) {
 		edits  []uint64 // caps; 0: none
 		want   bool
 	}{
-		"lowered to what is used":  {10, []uint64{hits}, false},
-		"lowered below that":       {10, []uint64{2}, false},
+		"lowered to its hits":      {10, []uint64{hits}, false},
+		"lowered below its hits":   {10, []uint64{2}, false},
 		"lowered, and not used up": {10, []uint64{hits + 1}, true},
 		"raised":                   {hits, []uint64{hits + 1}, true},
 		"taken away":               {hits, []uint64{0}, true},
@@ -69,9 +69,9 @@ func TestACapHoldsForRedirectsThatResolvedTheLinkBefore(t *testing.T) {
 	}
 }
 
-// A redirect of a link that was deleted meanwhile is as if it had come before, whoever has the code
-// now.
-func TestARedirectOfALinkThatIsGoneCountsForThatLink(t *testing.T) {
+// A redirect of a link that was deleted meanwhile counts as if it had come before, also if another
+// owner has the code now.
+func TestALateRedirectCountsForTheDeletedLink(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	e.create(t, "x").Release()
 	capAt(t, e, "x", 1)
@@ -90,13 +90,13 @@ func TestARedirectOfALinkThatIsGoneCountsForThatLink(t *testing.T) {
 }
 
 // Clients pause between resolving the link and counting their hit, while its cap is set and undone
-// again and again. Once an edit to n is answered with h hits, max(n, h) are admitted.
+// again and again. After an edit to n was answered with h hits, at most max(n, h) are admitted.
 
 func TestACapLoweredUnderFireHoldsFromTheAnswerOn(t *testing.T) { setCapsUnderFire(t, 1<<40) }
 
 func TestACapGivenUnderFireHoldsFromTheAnswerOn(t *testing.T) { setCapsUnderFire(t, 0) }
 
-// setCapsUnderFire has the link have the cap between from one edit to the next; 0: none.
+// setCapsUnderFire gives the link the cap between after each edit; 0: no cap.
 func setCapsUnderFire(t *testing.T, between uint64) {
 	const clients, edits = 8, 200
 	e := newTestEngine(t, engine.Options{Rings: 1, RingRecords: 1 << 16, FlushInterval: 10 * time.Millisecond})

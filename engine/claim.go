@@ -25,10 +25,10 @@ type claim struct {
 // probe sequence.
 const maxVariants = 64
 
-// claim looks up code and its variants, for a new link of owner. pending is the number of variants
+// claim looks up code and its variants, for a new link of owner. prepared is the number of variants
 // that are about to be made.
-func (e *Engine) claim(code string, owner uint32, imported bool, pending int, nowMs int64) (c claim) {
-	variants, hasSlot, nearest := pending, false, 0
+func (e *Engine) claim(code string, owner uint32, imported bool, prepared int, nowMs int64) (c claim) {
+	variants, hasSlot, nearest := prepared, false, 0
 	e.index.Variants(code, func(v index.HotView) {
 		live := v.Flags&index.FlagTombstone == 0
 		variant := string(v.Code) != code

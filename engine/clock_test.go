@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestAClockIsSteadyOnceItHasRunEvenly looks at a clock once a minute of monotonic time. The jumps
+// TestAClockIsSteadyOnceItHasRunEvenly checks a clock once a minute of monotonic time. The jumps
 // are of the wall clock.
 func TestAClockIsSteadyOnceItHasRunEvenly(t *testing.T) {
 	const settles = 10 * time.Minute

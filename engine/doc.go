@@ -44,9 +44,9 @@
 //
 // # The life of a redirect
 //
-// Resolve finds the link in the index: no lock, no allocation, no I/O. The caller checks expiry and
-// answers with the target. Hit takes no lock unless its ring is full. How links and counters are
-// read while others write them is in engine/index.
+// Resolve finds the link in the index: no lock, no allocation, no I/O. The caller checks whether
+// the link is disabled or expired, and answers with the target. Hit takes no lock unless its ring
+// is full. How links and counters are read while others write them is in engine/index.
 //
 // # The life of a create
 //
@@ -248,8 +248,8 @@
 // links, at most MaxScannedLinks.
 //
 // Hours: a record carries the hour of its redirect. When an hour is over (and a minute's grace), it
-// is first closed in memory, so that late records count in the next one; then what is pending of it
-// is flushed; then the store rolls it up. That waits while the store's compaction lags. The closed
+// is first closed in memory, so that late records count in the next one; then its pending deltas
+// are flushed; then the store rolls it up. That waits while the store's compaction lags. The closed
 // hour is part of the positions, so that a replay respects it. A clock that is ahead would close
 // hours, and delete days and deleted links, for good: so all of that waits until the clock has run
 // evenly for ten minutes, after a start and after each jump.

@@ -232,8 +232,9 @@ func (e *Engine) VisitorKey() (k0, k1 uint64) {
 }
 
 // Resolve returns the link that code names, or ok == false. It takes no lock, allocates nothing and
-// does no I/O. The caller checks expiry (Link.Expired) and counts the redirect (Hit), which checks
-// the cap. Call Release when done with the link.
+// does no I/O. The caller checks whether the link is disabled (Flags.Disabled) or expired
+// (Link.Expired), and counts the redirect with Hit, which checks the cap. Call Release when done
+// with the link.
 func (e *Engine) Resolve(code []byte) (l index.Link, ok bool) { return e.index.Resolve(code) }
 
 // Hit counts one redirect of l. Its record is in the journal before Hit returns, so that it

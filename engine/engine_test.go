@@ -23,16 +23,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// gate is the real store with doors that a test can close.
+// gate is the real store with gates that a test can close.
 type gate struct {
 	*storage.Store
 	failFlush atomic.Pointer[error]               // flushes fail with it
-	failAfter atomic.Int64                        // so many succeed before
+	failAfter atomic.Int64                        // number of flushes that succeed before
 	hold      atomic.Pointer[chan struct{}]       // flushes wait until it is closed
-	apply     atomic.Pointer[func(commit func())] // gets what hands a mutation to the store
+	apply     atomic.Pointer[func(commit func())] // is called with the function that hands a mutation to the store
 	onView    atomic.Pointer[func()]              // runs before a view is taken
 	flushed   atomic.Uint64                       // flushes that reached the store
-	tooLarge  atomic.Int64                        // so many flushes are refused as too large
+	tooLarge  atomic.Int64                        // number of flushes that are refused as too large
 	failPurge atomic.Pointer[error]               // purges fail with it
 	failBulk  atomic.Pointer[error]               // bulks fail with it
 }
@@ -59,7 +59,7 @@ func (g *gate) View() (engine.View, error) {
 	return g.Store.View()
 }
 
-// readLife returns what the store itself has of a link.
+// readLife returns the tally of a link that the store itself has.
 func (g *gate) readLife(id uint64) (engine.Tally, uint64, error) {
 	v, err := g.Store.View()
 	if err != nil {
@@ -86,8 +86,8 @@ type testEngine struct {
 	*engine.Engine
 	gate        *gate
 	stopEngine  func()       // ends the engine's Run and joins it
-	closeEngine func() error // does that and closes the engine
-	stop        func()       // does that, ends the store's Run and closes it
+	closeEngine func() error // calls stopEngine and closes the engine
+	stop        func()       // calls closeEngine, ends the store's Run and closes it
 }
 
 func newTestEngine(t *testing.T, o engine.Options) *testEngine {
@@ -156,7 +156,7 @@ func (e *testEngine) stats(t *testing.T, code string) engine.Stats {
 	return s
 }
 
-// eventually waits until ok, which other goroutines bring about.
+// eventually waits until ok returns true because of other goroutines.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
@@ -185,7 +185,7 @@ func TestResolveAndHitAllocateNothing(t *testing.T) {
 				l.Release()
 			}
 		})
-		// The fold in the background allocates once in a while; one in a thousand is not the
+		// The background fold allocates now and then; one allocation in a thousand is not the
 		// redirect's.
 		if allocs > 0 {
 			t.Errorf("a redirect of %s allocates %v times", code, allocs)
@@ -193,7 +193,7 @@ func TestResolveAndHitAllocateNothing(t *testing.T) {
 	}
 }
 
-func TestOneReadsOnesOwnHits(t *testing.T) {
+func TestCallersReadTheirOwnHits(t *testing.T) {
 	e := newTestEngine(t, engine.Options{FlushInterval: time.Millisecond})
 	l := e.create(t, "own")
 	defer l.Release()
@@ -307,8 +307,8 @@ func TestCloseFlushesWhatAFailedFlushLeft(t *testing.T) {
 	l.Release()
 }
 
-// TestStatsOutliveARewriteOfTheirShard edits the link, and so rewrites its shard and unmaps the old
-// arena, while its tally is read.
+// TestStatsOutliveARewriteOfTheirShard edits the link while its tally is read: that rewrites its
+// shard and unmaps the old arena.
 func TestStatsOutliveARewriteOfTheirShard(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	e.create(t, "x").Release()
@@ -334,7 +334,7 @@ func TestStatsOutliveARewriteOfTheirShard(t *testing.T) {
 	}
 }
 
-// TestACreateThatTheStoreDoesNotAnswerIsUnknown goes by a fake clock.
+// TestACreateThatTheStoreDoesNotAnswerIsUnknown uses a fake clock.
 func TestACreateThatTheStoreDoesNotAnswerIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newTestEngine(t, engine.Options{})
@@ -421,7 +421,7 @@ func TestACodeIsDrawnAgainWhileItIsTaken(t *testing.T) {
 	}
 }
 
-func TestAStaleVersionDoesNotMatchALinkThatTookTheCodeLater(t *testing.T) {
+func TestAStaleVersionNeverMatchesALaterLink(t *testing.T) {
 	e, ctx := newTestEngine(t, engine.Options{}), context.Background()
 	e.create(t, "x").Release()
 	first, err := e.Read("x")
@@ -466,7 +466,7 @@ func TestTooLargeFieldsAreRefused(t *testing.T) {
 	} {
 		var invalid engine.InvalidError
 		if _, _, err := e.Create(context.Background(), d); !errors.As(err, &invalid) {
-			t.Errorf("%s: %v, want what is invalid", name, err)
+			t.Errorf("%s: got %v, want an InvalidError", name, err)
 		}
 	}
 	if n := e.Metrics().Links; n != 0 {

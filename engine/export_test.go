@@ -12,17 +12,17 @@ import (
 	"shunt/engine/internal/mmap"
 )
 
-// DrawFrom lets codes be drawn from r.
+// DrawFrom makes the engine draw codes from r.
 func (e *Engine) DrawFrom(r io.Reader) { e.random = r }
 
 // Abandon leaves the engine as a killed process would: nothing is folded or flushed, and the
-// journal's files hold what was recorded.
+// journal's files have the records.
 func (e *Engine) Abandon() error { return e.journal.Close() }
 
 // RefillIDs allocates ids until ctx is done.
 func (e *Engine) RefillIDs(ctx context.Context) { e.refillIDs(ctx) }
 
-// CloseHours folds, and rolls up every hour that is over.
+// CloseHours folds and rolls up every hour that is over.
 func (e *Engine) CloseHours(ctx context.Context) error {
 	e.pending.fold()
 	for e.flusher.rollUp = true; e.flusher.rollUp; {
@@ -33,17 +33,17 @@ func (e *Engine) CloseHours(ctx context.Context) error {
 	return nil
 }
 
-// RollUp is one turn of the roll-up, with the clock that the engine has.
+// RollUp does one turn of the roll-up, with the engine's clock.
 func (e *Engine) RollUp(ctx context.Context) error { return e.rollUp(ctx) }
 
-// BreakMapping lets files be mapped by f until the test ends.
+// BreakMapping maps files by f until the test ends.
 func BreakMapping(t *testing.T, f func(*os.File, int) ([]byte, error)) {
 	disk.Map = f
 	t.Cleanup(func() { disk.Map = nil })
 }
 
-// BreakWrites lets the journal's new files be written by f, which may call write, until the test
-// ends or it is called again.
+// BreakWrites writes the journal's new files by f, which may call write, until the test ends or
+// BreakWrites is called again.
 func BreakWrites(t *testing.T, f func(write func() error) error) {
 	disk.Write = func(file *os.File, b []byte) error {
 		written = append(written, file)
@@ -54,7 +54,7 @@ func BreakWrites(t *testing.T, f func(write func() error) error) {
 
 var written []*os.File // by BreakWrites
 
-// EndProcess gives back the locks of what was written, as the end of a process does.
+// EndProcess releases the locks of the written files, as the end of a process does.
 func EndProcess() {
 	for _, f := range written {
 		_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
@@ -62,37 +62,38 @@ func EndProcess() {
 	written = nil
 }
 
-// RingPath is where ring number i of the epoch that the store is in has its file.
+// RingPath returns the path of ring number i of the store's epoch.
 func RingPath(dir string, s Store, i int) (string, error) {
 	p, err := s.Positions()
 	id := s.Identity().StoreID
 	name := fmt.Sprintf("ring-%x-%d-%02d", id[:8], p.Epoch, i)
-	standby := filepath.Join(StandbyFolder(filepath.Dir(dir), s), name) // as life has it
+	standby := filepath.Join(StandbyFolder(filepath.Dir(dir), s), name) // as type life has it
 	if _, statErr := os.Stat(standby); statErr == nil {
 		return standby, err
 	}
 	return filepath.Join(dir, name), err
 }
 
-// Fold folds all that was recorded.
+// Fold folds all records.
 func (e *Engine) Fold() { e.pending.fold() }
 
-// AtRisk returns how many records are in the journal alone, and how many are only in memory.
+// AtRisk returns the number of records that are in the journal alone, and of those that are only in
+// memory.
 func (e *Engine) AtRisk() (inJournal, lost uint64) { return e.journal.AtRisk() }
 
-// NoMapping is the error of mapping f that err causes.
+// NoMapping returns the error of mapping f that err causes.
 func NoMapping(f *os.File, err error) error {
 	return fmt.Errorf("%w: %s: %w", mmap.ErrNoMapping, f.Name(), err)
 }
 
-// AskFilesBy has the keeper ask journal files by f. Run must not have begun.
+// AskFilesBy has the keeper probe journal files by f. Run must not have begun.
 func (e *Engine) AskFilesBy(f func(*os.File) error) { e.keeper.Ask = f }
 
-// UseStandby has hits go to the standby rings, or to the files, as if the disk had stalled or
+// UseStandby sends hits to the standby rings, or to the files, as if the disk had stalled or
 // answered again.
 func (e *Engine) UseStandby(standby bool) { e.journal.UseStandby(standby) }
 
-// StandbyFolder is where a store's standby rings are in dir.
+// StandbyFolder returns the folder of a store's standby rings in dir.
 func StandbyFolder(dir string, s Store) string {
 	id := s.Identity().StoreID
 	return filepath.Join(dir, fmt.Sprintf("shunt-%x", id[:8]))

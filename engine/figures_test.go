@@ -19,7 +19,7 @@ import (
 	"shunt/storage"
 )
 
-// exactTally is a tally without estimate.
+// exactTally is a tally without estimates.
 type exactTally struct {
 	hits, bots, prefetches, heads uint64
 	visitors                      map[uint64]bool
@@ -44,8 +44,8 @@ func (t *exactTally) add(u *exactTally) {
 	}
 }
 
-// figures is an engine without goroutines on a store in memory, and beside it what it must say: a
-// tally for each link and hour, kept exactly.
+// figures is an engine without goroutines on a store in memory, and a model of what it must report:
+// an exact tally for each link and hour.
 type figures struct {
 	t     *testing.T
 	fs    *vfs.MemFS
@@ -57,7 +57,7 @@ type figures struct {
 	keptHours, keptDays int // 0: the engine's default
 
 	stopStore  func()
-	stopEngine func() // the allocation of ids: nothing else runs
+	stopEngine func() // stops the allocation of ids: nothing else runs
 
 	openHour int64
 	links    []figuredLink
@@ -124,7 +124,7 @@ func (f *figures) openEngine() {
 	f.stopEngine = start(f.e.RefillIDs)
 }
 
-// start runs f on a goroutine; stop ends and joins it.
+// start runs f in a goroutine; stop ends and joins it.
 func start(f func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -155,7 +155,7 @@ func (f *figures) kill() {
 	f.openEngine()
 }
 
-// closeHours rolls up what is over, and keeps the model's idea of what that is.
+// closeHours rolls up the hours that are over, and records in the model which they are.
 func (f *figures) closeHours() {
 	if err := f.e.CloseHours(context.Background()); err != nil {
 		f.t.Fatal(err)
@@ -165,7 +165,7 @@ func (f *figures) closeHours() {
 
 var figuredHosts = []string{"", "news.example", "a.example", "search.example"}
 
-// hit is one redirect now.
+// hit does one redirect now.
 func (f *figures) hit(link int, class engine.Class, visitor uint64) {
 	l, ok := f.e.Resolve([]byte(f.links[link].code))
 	if !ok {
@@ -211,8 +211,8 @@ func (t *exactTally) hit(class engine.Class, visitor uint64, host string, v engi
 	}
 }
 
-// want adds up what links that pass have in the hours from … to; if to is beyond the present hour,
-// also what is later.
+// want adds up the tallies of the links that pass accepts, in the hours from … to; if to is beyond
+// the present hour, also those of later hours.
 func (f *figures) want(pass func(figuredLink) bool, from, to time.Time) *exactTally {
 	total := newExactTally()
 	endless := to.Unix()/3600 > f.now.Unix()/3600
@@ -225,7 +225,7 @@ func (f *figures) want(pass func(figuredLink) bool, from, to time.Time) *exactTa
 	return total
 }
 
-// compare compares a report with what it must say.
+// compare compares a report with the model.
 func (f *figures) compare(rt fatal, what string, r *engine.Report, pass func(figuredLink) bool) {
 	want := f.want(pass, r.From, r.To)
 	wantStats := engine.Stats{
@@ -264,7 +264,7 @@ type fatal interface{ Fatalf(string, ...any) }
 
 const allParts = engine.Visitors | engine.Breakdowns
 
-// check compares a window in all ways that it can be asked for.
+// check compares a window, asked for in every possible way.
 func (f *figures) check(rt fatal, q engine.Query) {
 	ctx := context.Background()
 	q.Parts = allParts
@@ -323,11 +323,11 @@ func (f *figures) checkTop(rt fatal, q engine.Query) {
 	}
 }
 
-// refused tells whether there can be no such window: query_test.go has the rules.
+// refused reports whether the window is impossible: query_test.go has the rules.
 func refused(err error) bool { return errors.As(err, new(engine.InvalidError)) }
 
 // TestEveryWindowHasItsHitsAndVisitors hits links at random times, with clocks that jump, and asks
-// for random windows, before and after hours are rolled up, the server is killed or restarted.
+// for random windows, before and after hours are rolled up and the server is killed or restarted.
 func TestEveryWindowHasItsHitsAndVisitors(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFigures(t)
@@ -399,8 +399,8 @@ func (f *figures) drawQuery(rt *rapid.T) engine.Query {
 	}
 }
 
-// TestWindowsOfManyVisitorsAreWithinThreeStandardErrors has more visitors than are counted one by
-// one, with a fixed seed.
+// TestWindowsOfManyVisitorsAreWithinThreeStandardErrors has more visitors than are counted exactly,
+// with a fixed seed.
 func TestWindowsOfManyVisitorsAreWithinThreeStandardErrors(t *testing.T) {
 	f := newFigures(t)
 	defer f.close()
@@ -436,7 +436,7 @@ func TestWindowsOfManyVisitorsAreWithinThreeStandardErrors(t *testing.T) {
 	}
 }
 
-// TestUniqueIsNeverAboveHits has every visitor come once, so that about half of the estimates are
+// TestUniqueIsNeverAboveHits has each visitor come once, so that about half of the estimates are
 // too high.
 func TestUniqueIsNeverAboveHits(t *testing.T) {
 	f := newFigures(t)

@@ -16,7 +16,7 @@ func hitTimes(e *testEngine, l engine.Link, n int) {
 	}
 }
 
-// inStore returns the hits of a link that the store itself has.
+// inStore returns the number of hits of a link that the store itself has.
 func (e *testEngine) inStore(t *testing.T, id uint64) uint64 {
 	t.Helper()
 	tally, _, err := e.gate.readLife(id)
@@ -26,7 +26,7 @@ func (e *testEngine) inStore(t *testing.T, id uint64) uint64 {
 	return tally.Hits
 }
 
-func TestWhatWasRecordedIsInTheStoreWhenAFlushWasAskedFor(t *testing.T) {
+func TestFlushRecordedStoresEveryAnsweredHit(t *testing.T) {
 	e := newTestEngine(t, engine.Options{FlushInterval: time.Hour})
 	l := e.create(t, "asked")
 	defer l.Release()
@@ -52,7 +52,7 @@ func TestWhatWasRecordedIsInTheStoreWhenAFlushWasAskedFor(t *testing.T) {
 	}
 }
 
-func TestAFlushThatWasAskedForTellsWhyItFailed(t *testing.T) {
+func TestFlushRecordedReturnsTheErrorOfItsFlush(t *testing.T) {
 	e := newTestEngine(t, engine.Options{FlushInterval: time.Hour})
 	l := e.create(t, "failing")
 	defer l.Release()
@@ -63,7 +63,7 @@ func TestAFlushThatWasAskedForTellsWhyItFailed(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	e.gate.failFlush.Store(nil)
-	hitTimes(e, l, 5) // behind the batch that failed, which is committed first
+	hitTimes(e, l, 5) // after the batch that failed, which is committed first
 	if err := e.FlushRecorded(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -110,7 +110,7 @@ func TestAFlushCoversHitsThatFoundNoRoom(t *testing.T) {
 	}
 }
 
-func TestWhoAsksForAFlushWaitsNoLongerThanItsContext(t *testing.T) {
+func TestFlushRecordedEndsWithItsContext(t *testing.T) {
 	e := newTestEngine(t, engine.Options{FlushInterval: time.Hour})
 	l := e.create(t, "held")
 	defer l.Release()

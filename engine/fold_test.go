@@ -7,7 +7,7 @@ import (
 	"shunt/engine/tally"
 )
 
-func TestAFullPairGoesOnCountingWhatItHas(t *testing.T) {
+func TestAFullPairStillCountsItsEntries(t *testing.T) {
 	p := pair{limit: 5}
 	for _, c := range []struct {
 		link  uint64

@@ -9,7 +9,7 @@ import (
 	"shunt/engine"
 )
 
-func TestAFlushThatIsTooLargeLeavesPartsOutAndNoHit(t *testing.T) {
+func TestATooLargeFlushDropsDetailsButNoHit(t *testing.T) {
 	for refused, want := range map[int64]struct {
 		visitors   uint64
 		breakdowns bool
@@ -68,7 +68,7 @@ func TestAnEditThatIsRefusedChangesNothingOfTheLink(t *testing.T) {
 	}
 }
 
-func TestANumberThatIsNoReferrersIsOther(t *testing.T) {
+func TestAnUnknownReferrerNumberIsShownAsOther(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	l := e.create(t, "x")
 	defer l.Release()
@@ -81,8 +81,8 @@ func TestANumberThatIsNoReferrersIsOther(t *testing.T) {
 	}
 }
 
-// TestFiguresThatWereDeletedAreNotShownAsZero keeps little for a while, and then more.
-func TestFiguresThatWereDeletedAreNotShownAsZero(t *testing.T) {
+// TestDeletedFiguresAreNotShownAsZero keeps few hours and days for a while, and then more.
+func TestDeletedFiguresAreNotShownAsZero(t *testing.T) {
 	f := newFigures(t)
 	defer func() { f.close() }()
 	f.keptHours, f.keptDays = 5, 3
@@ -112,9 +112,9 @@ func TestFiguresThatWereDeletedAreNotShownAsZero(t *testing.T) {
 	}
 }
 
-// TestAClockThatIsAheadForAWhileClosesAndDeletesNothing lets the clock of an engine jump, as it is
-// by default.
-func TestAClockThatIsAheadForAWhileClosesAndDeletesNothing(t *testing.T) {
+// TestAClockAheadForAWhileClosesAndDeletesNothing lets the clock of an engine with default options
+// jump.
+func TestAClockAheadForAWhileClosesAndDeletesNothing(t *testing.T) {
 	var ahead time.Duration
 	e := newTestEngine(t, engine.Options{FlushInterval: time.Hour, Now: func() time.Time { return time.Now().Add(ahead) }})
 	l := e.create(t, "x")

@@ -17,14 +17,14 @@ import (
 	"shunt/storage"
 )
 
-// request is a request of sender 1 under a key.
+// request returns a request of sender 1 under a key.
 func request(key string) engine.Request {
 	q := engine.Request{RequestKey: engine.RequestKey{Sender: [32]byte{1}}, Body: [16]byte{1}}
 	copy(q.Key[:], key)
 	return q
 }
 
-// once makes a link by a request that may be repeated.
+// once makes a link with a request that may be repeated.
 func (e *testEngine) once(key string) (engine.Detail, error) {
 	return createOnce(e.Engine, key)
 }
@@ -36,8 +36,8 @@ func createOnce(e *engine.Engine, key string) (engine.Detail, error) {
 	return d, err
 }
 
-// TestARepeatOfAnUnknownOutcomeGetsTheLinkThatWasMade goes by a fake clock.
-func TestARepeatOfAnUnknownOutcomeGetsTheLinkThatWasMade(t *testing.T) {
+// TestARepeatAfterAnUnknownOutcomeGetsTheLink uses a fake clock.
+func TestARepeatAfterAnUnknownOutcomeGetsTheLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newTestEngine(t, engine.Options{})
 		defer e.stop()
@@ -82,7 +82,7 @@ func TestARepeatOfAnUnknownOutcomeGetsTheLinkThatWasMade(t *testing.T) {
 	})
 }
 
-// failing is a store that refuses mutations as long as err is set.
+// failing is a store that refuses mutations while err is set.
 type failing struct {
 	*storage.Store
 	err atomic.Pointer[error]
@@ -122,7 +122,7 @@ func openKeeper(t *testing.T, dir string, now func() time.Time, maxReceipts int)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = store.Run(ctx) })
-	running.Go(func() { k.RefillIDs(ctx) }) // no loops: the test says when to roll up
+	running.Go(func() { k.RefillIDs(ctx) }) // no loops: the test decides when to roll up
 	k.close = sync.OnceFunc(func() {
 		if err := k.Engine.Close(); err != nil {
 			t.Error(err)
@@ -188,7 +188,7 @@ func TestExpiredReceiptsAreSweptAndMakeRoom(t *testing.T) {
 		t.Fatal("there is not room for two")
 	}
 	pass(engine.ReceiptLife - time.Hour)
-	turn() // a is a day old, to the millisecond, and answered no more; the sweep deletes what is older
+	turn() // a is a day old to the millisecond, and expired; the sweep deletes only older ones
 	if room("c") {
 		t.Error("there is room before a sweep has found the first too old")
 	}
@@ -210,7 +210,7 @@ func TestExpiredReceiptsAreSweptAndMakeRoom(t *testing.T) {
 	}
 }
 
-func TestAKeyUnderWhichNothingWasWrittenIsFree(t *testing.T) {
+func TestAFailedRequestLeavesItsKeyFree(t *testing.T) {
 	k := openKeeper(t, t.TempDir(), time.Now, 1)
 	for i, refused := range []error{engine.ErrOverloaded, engine.ErrClosed, errors.New("disk")} {
 		k.store.err.Store(&refused)
@@ -233,9 +233,9 @@ func TestAKeyUnderWhichNothingWasWrittenIsFree(t *testing.T) {
 	}
 }
 
-// TestASweepLeavesAKeyAloneUnderWhichALinkIsBeingMade sweeps while a request is in the store's
-// hands whose last receipt is too old.
-func TestASweepLeavesAKeyAloneUnderWhichALinkIsBeingMade(t *testing.T) {
+// TestASweepSkipsTheKeyOfACreateUnderWay sweeps while the store has a request whose last receipt is
+// expired.
+func TestASweepSkipsTheKeyOfACreateUnderWay(t *testing.T) {
 	var passed atomic.Int64
 	e := newTestEngine(t, engine.Options{
 		Now:          func() time.Time { return time.Now().Add(time.Duration(passed.Load())) },
@@ -274,9 +274,9 @@ func TestASweepLeavesAKeyAloneUnderWhichALinkIsBeingMade(t *testing.T) {
 	}
 }
 
-// TestASweepUnderFireKeepsWhatIsWrittenAnew lets requests whose receipts are over be made again
-// while they are swept.
-func TestASweepUnderFireKeepsWhatIsWrittenAnew(t *testing.T) {
+// TestASweepKeepsReceiptsThatAreWrittenAgain repeats requests with expired receipts while these are
+// swept.
+func TestASweepKeepsReceiptsThatAreWrittenAgain(t *testing.T) {
 	var nowMs atomic.Int64
 	nowMs.Store(time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC).UnixMilli())
 	const keys = 50
@@ -308,14 +308,14 @@ func TestASweepUnderFireKeepsWhatIsWrittenAnew(t *testing.T) {
 	}
 }
 
-// modelReceipt is what the map knows of a request that was answered.
+// modelReceipt is the model's entry of an answered request.
 type modelReceipt struct {
 	body [16]byte
 	atMs int64
 	link engine.Detail
 }
 
-// createOnce makes a link by a request of one of three keys, of which each may be a repeat.
+// createOnce makes a link with a request of one of three keys; it may be a repeat.
 func (m *model) createOnce(rt *rapid.T) {
 	q := engine.Request{Body: [16]byte{rapid.ByteMax(1).Draw(rt, "body")}}
 	q.Key[0] = rapid.ByteMax(2).Draw(rt, "key")
@@ -339,7 +339,7 @@ func (m *model) createOnce(rt *rapid.T) {
 	case err != nil:
 		rt.Fatalf("create: %v", err)
 	case old != nil:
-		got.Hits, got.State = old.link.Hits, old.link.State // those are of now
+		got.Hits, got.State = old.link.Hits, old.link.State // these are of now
 		if fmt.Sprint(got) != fmt.Sprint(old.link) {
 			rt.Fatalf("a repeat: %+v, and first %+v", got, old.link)
 		}

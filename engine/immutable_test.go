@@ -9,8 +9,8 @@ import (
 
 const immutableFlag = 0x10 // FS_IMMUTABLE_FL of linux/fs.h
 
-// immutable makes a file or folder one that not even root may change, until the test ends; where
-// that cannot be had, the rest of the test is skipped.
+// immutable makes a file or folder unchangeable, even for root, until the test ends; where that is
+// not possible, it skips the rest of the test.
 func immutable(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.Open(path)
@@ -29,7 +29,7 @@ func immutable(t *testing.T, path string) {
 	})
 }
 
-// Immutable is immutable, for tests outside of the package.
+// Immutable is immutable for tests outside the package.
 func Immutable(t *testing.T, path string) { immutable(t, path) }
 
 func must(t *testing.T, err error) {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// inlined are the calls that a redirect takes in each function on its way, all of them inlined: a
-// call costs some nanoseconds and the registers.
+// inlined has the calls in each function on a redirect's path, which must all be inlined: a call
+// costs some nanoseconds and the registers.
 var inlined = []struct {
 	file, function string
 	calls          []string
@@ -36,12 +36,12 @@ var inlined = []struct {
 	{"fold.go", "count", []string{"index.(*Index).AddHits"}},
 }
 
-// able are functions that are inlined where other packages call them.
+// able has the functions that must be inlinable where other packages call them.
 var able = []string{"(*Engine).Resolve", "Link.Target", "Link.Flags", "Link.Expired", "Link.Release", "Flags.RedirectStatus", "ValidCode"}
 
-func TestTheWayOfARedirectIsInlined(t *testing.T) {
+func TestTheRedirectPathIsInlined(t *testing.T) {
 	build := exec.Command("go", "build", "-gcflags=-m=1", ".", "./index")
-	build.Env = append(build.Environ(), "GOFLAGS=") // not as this test is built: with the race detector less is inlined
+	build.Env = append(build.Environ(), "GOFLAGS=") // not with this test's flags: the race detector makes the compiler inline less
 	out, err := build.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

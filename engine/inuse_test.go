@@ -10,9 +10,9 @@ import (
 	"shunt/engine"
 )
 
-// TestTheJournalOfARunningServerIsNeitherReplayedNorRemoved opens engines as a copy of the data
-// folder would: on the positions that a running engine has, and on earlier ones.
-func TestTheJournalOfARunningServerIsNeitherReplayedNorRemoved(t *testing.T) {
+// TestARunningServersJournalIsNeitherReplayedNorRemoved opens engines as on a copy of the data
+// folder: on the positions of a running engine, and on earlier ones.
+func TestARunningServersJournalIsNeitherReplayedNorRemoved(t *testing.T) {
 	l := newLife(t, 1)
 	before, err := l.gate.Positions()
 	if err != nil {
@@ -33,7 +33,7 @@ func TestTheJournalOfARunningServerIsNeitherReplayedNorRemoved(t *testing.T) {
 	}
 	l.open(engine.Options{})
 	l.close()
-	l.log.take() // which of the two has the later epoch was drawn; the next one is the latest
+	l.log.take() // it is random which of the two has the later epoch; the next one is the latest
 	l.open(engine.Options{})
 	l.wantLog(1, "another server", "--journal-dir", l.dir)
 	for _, path := range files {
@@ -48,7 +48,7 @@ func TestTheJournalOfARunningServerIsNeitherReplayedNorRemoved(t *testing.T) {
 	if err := running.Abandon(); err != nil {
 		t.Fatal(err)
 	}
-	l.open(engine.Options{}) // the server is gone, and its files are old ones
+	l.open(engine.Options{}) // the server has ended, and its files are of an old epoch
 	l.wantLog(0)
 	if left := journalFiles(t, l.dir); len(left) != len(files) {
 		t.Errorf("these files are left: %q", left)
@@ -56,7 +56,7 @@ func TestTheJournalOfARunningServerIsNeitherReplayedNorRemoved(t *testing.T) {
 	l.close()
 }
 
-// replayJournal replays the journal in dir for an engine that is to have another one.
+// replayJournal replays the journal in dir for an engine that will have another journal.
 func (l *life) replayJournal(dir string) error {
 	l.t.Helper()
 	return engine.ReplayJournal(l.gate, engine.Options{JournalDir: dir, Logger: slog.New(slog.NewTextHandler(&l.log, nil))})
@@ -71,7 +71,7 @@ func (l *life) epoch() uint64 {
 	return p.Epoch
 }
 
-func TestAJournalThatMovesIsReplayedAndRemovedAndNoFileIsMade(t *testing.T) {
+func TestAMovedJournalIsReplayedAndRemovedWithoutNewFiles(t *testing.T) {
 	l := newLife(t, 1)
 	l.open(engine.Options{})
 	l.hit(0, 3, 1)
@@ -97,7 +97,7 @@ func TestAJournalThatMovesIsReplayedAndRemovedAndNoFileIsMade(t *testing.T) {
 	l.close()
 }
 
-func TestAJournalMovesOutOfAFolderThatCannotBeWrittenTo(t *testing.T) {
+func TestAJournalMovesOutOfAReadOnlyFolder(t *testing.T) {
 	l := newLife(t, 1)
 	l.open(engine.Options{})
 	l.hit(0, 3, 1)
@@ -116,7 +116,7 @@ func TestAJournalMovesOutOfAFolderThatCannotBeWrittenTo(t *testing.T) {
 	l.close()
 }
 
-func TestAJournalMovesOutOfAFolderThatCannotBeReadAndThatIsSaidOnce(t *testing.T) {
+func TestALostOldJournalIsReportedOnceAndTheMoveSucceeds(t *testing.T) {
 	for name, spoil := range map[string]func(dir string) error{
 		"gone":       os.RemoveAll,
 		"a file":     func(dir string) error { return os.WriteFile(dir, nil, 0o600) },

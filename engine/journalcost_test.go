@@ -17,11 +17,11 @@ import (
 	"shunt/engine/tally"
 )
 
-// BenchmarkJournalCost compares redirects (resolve and count) with the journal's record against
-// ones that only raise the counter. cpu-ns/op is the CPU time of the whole process, so with the
-// fold, which runs as Run's does, and gives the slots back ten times a second as if they were
-// flushed; the store's share is bench's to measure. SHUNT_BENCH_LINKS says how many links there
-// are, drawn uniformly; 1 M if it is not set.
+// BenchmarkJournalCost compares redirects (resolve and count) that write the journal's record with
+// redirects that only raise the counter. cpu-ns/op is the CPU time of the whole process, including
+// the fold, which runs as in Run and frees the slots ten times a second as if they were flushed;
+// package bench measures the store's share. SHUNT_BENCH_LINKS is the number of links, drawn
+// uniformly; 1 M if it is not set.
 func BenchmarkJournalCost(b *testing.B) {
 	links := uint64(1_000_000)
 	if s := os.Getenv("SHUNT_BENCH_LINKS"); s != "" {
@@ -93,8 +93,8 @@ func costCode(code *[8]byte, n uint64) {
 	}
 }
 
-// foldAndFree folds as Run does, and frees what is folded without a store, until stop, which folds
-// what is left.
+// foldAndFree folds as Run does, and frees folded slots without a store, until stop is called,
+// which folds the rest.
 func (e *Engine) foldAndFree() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var loops sync.WaitGroup

@@ -18,12 +18,12 @@ import (
 	"shunt/engine"
 )
 
-// TestTheJournalLosesNothingButWhatWasDamaged runs random operations on a journal of real files
-// against plain counters: after a crash, the store has exactly the hits that it had and those whose
-// slots in the files were intact, whatever number and size of rings comes next. The oracle finds
-// those by the visitor, which is another one for each hit, in the bytes of the files. Time is
-// faked, for a full ring waits.
-func TestTheJournalLosesNothingButWhatWasDamaged(t *testing.T) {
+// TestTheJournalLosesOnlyDamagedHits runs random operations on a journal of real files against
+// plain counters: after a crash, the store has exactly the hits that it had and those whose slots
+// in the files were intact, whatever the number and size of the next rings. The oracle finds intact
+// hits in the bytes of the files by their visitor, which is different for each hit. Time is faked,
+// because a full ring waits.
+func TestTheJournalLosesOnlyDamagedHits(t *testing.T) {
 	fewerChecks(t, 10)
 	synctest.Test(t, func(t *testing.T) {
 		rapid.Check(undated{t}, func(rt *rapid.T) {
@@ -47,8 +47,8 @@ func TestTheJournalLosesNothingButWhatWasDamaged(t *testing.T) {
 	})
 }
 
-// fewerChecks makes n the number of checks unless another one was asked for: half a second each,
-// for they start engines by the dozen.
+// fewerChecks sets the number of checks to n unless the caller of go test has set another one: a
+// check takes half a second, because it starts a dozen engines.
 func fewerChecks(t *testing.T, n int) {
 	f := flag.Lookup("rapid.checks")
 	if before := f.Value.String(); before == f.DefValue {
@@ -57,7 +57,7 @@ func fewerChecks(t *testing.T, n int) {
 	}
 }
 
-// undated hides that a test has a deadline, for which nobody may ask in faked time.
+// undated hides the deadline of a test, because nobody may ask for it in faked time.
 type undated struct{ rapid.TB }
 
 type journalModel struct {
@@ -69,10 +69,10 @@ type journalModel struct {
 	rings    int
 	records  int
 	standby  bool // hits go to the standby rings
-	stalled  bool // in this run a flush failed, or a full ring waited in vain: slots may have been freed early
+	stalled  bool // in this run a flush failed, or the wait of a full ring timed out: slots may have been freed early
 }
 
-const slotsAt, slotBytes, headAt = 4096, 32, 64 // of a journal file, as ring.go draws it
+const slotsAt, slotBytes, headAt = 4096, 32, 64 // of a journal file, as journal/ringfile.go has it
 
 func (m *journalModel) reopen(rt *rapid.T) {
 	m.rings = rapid.SampledFrom([]int{1, 2, 4}).Draw(rt, "rings")
@@ -81,7 +81,7 @@ func (m *journalModel) reopen(rt *rapid.T) {
 	m.stalled, m.standby = false, false
 }
 
-// turnDisk has the journal's disk not answer, or answer again.
+// turnDisk makes the journal's disk stall, or answer again.
 func (m *journalModel) turnDisk(*rapid.T) {
 	m.standby = !m.standby
 	m.UseStandby(m.standby)
@@ -97,8 +97,8 @@ func (m *journalModel) hits(rt *rapid.T) {
 	}
 }
 
-// settle takes what became durable from pending. A link's hits do so in order, for they share a
-// ring.
+// settle removes from pending the hits that became durable. The hits of one link become durable in
+// order, because they share a ring.
 func (m *journalModel) settle(rt *rapid.T) {
 	for i := range m.pending {
 		now := m.life.durable(i)
@@ -134,7 +134,7 @@ func (m *journalModel) wantNothingPending(rt *rapid.T) {
 	}
 }
 
-// failFlush leaves a flush in flight; a second later that is a stall, in which the fold frees
+// failFlush leaves a flush in flight; after a second that is a stall, in which the fold frees
 // slots.
 func (m *journalModel) failFlush(rt *rapid.T) {
 	boom := errors.New("boom")
@@ -186,7 +186,7 @@ func (m *journalModel) killAndDamage(rt *rapid.T) {
 		b[rapid.IntRange(0, 55).Draw(rt, "byte")] ^= byte(rapid.IntRange(1, 255).Draw(rt, "bits"))
 		m.loseSlots(b[slotsAt:])
 	case "head":
-		if m.waiting() <= records { // else the first range is not all
+		if m.waiting() <= records { // else the first range does not have all
 			copy(b[headAt:], rapid.SliceOfN(rapid.Byte(), 8, 8).Draw(rt, "head"))
 		}
 	case "truncate":
@@ -221,7 +221,7 @@ func (m *journalModel) waiting() (n int) {
 	return n
 }
 
-// lose takes a hit out of pending, if it is there.
+// lose removes a hit from pending, if it is there.
 func (m *journalModel) lose(visitor uint64) {
 	for i, p := range m.pending {
 		m.pending[i] = slices.DeleteFunc(p, func(v uint64) bool { return v == visitor })
@@ -234,7 +234,7 @@ func (m *journalModel) loseSlots(b []byte) {
 	}
 }
 
-// recover opens the next engine on what the crash left, and compares.
+// recover opens the next engine on the files that the crash left, and compares.
 func (m *journalModel) recover(rt *rapid.T) {
 	acknowledged := m.waiting()
 	m.loseOverwritten()
@@ -246,7 +246,7 @@ func (m *journalModel) recover(rt *rapid.T) {
 	m.wantNothingPending(rt)
 }
 
-// loseOverwritten takes out of pending what no slot of the files has any more, in a stall.
+// loseOverwritten removes from pending the hits that no slot of the files has any more, in a stall.
 func (m *journalModel) loseOverwritten() {
 	kept := make(map[uint64]bool)
 	for i := range 2 * m.rings {
@@ -263,7 +263,7 @@ func (m *journalModel) loseOverwritten() {
 	}
 }
 
-// check compares the live counters with what was acknowledged and not lost.
+// check compares the live counters with the hits that were acknowledged and not lost.
 func (m *journalModel) check(rt *rapid.T) {
 	m.Fold()
 	var sum uint64

@@ -34,9 +34,9 @@ func TestHitsOutliveAnotherNumberAndSizeOfRings(t *testing.T) {
 	l.close()
 }
 
-// TestALostJournalFileIsSaidOnce spoils one of two files, in an epoch of which something was
-// committed and in one of which nothing was, and leaves the hits of the other file.
-func TestALostJournalFileIsSaidOnce(t *testing.T) {
+// TestALostJournalFileIsReportedOnce spoils one of two files, in an epoch with committed records
+// and in one without, and leaves the hits of the other file.
+func TestALostJournalFileIsReportedOnce(t *testing.T) {
 	for name, spoil := range map[string]func(path string) error{
 		"missing":         os.Remove,
 		"truncated":       func(path string) error { return os.Truncate(path, 4096) },
@@ -75,8 +75,8 @@ func TestALostJournalFileIsSaidOnce(t *testing.T) {
 	}
 }
 
-// TestAnEpochThatWasOnlyBegunStartsCleanly lets starts fail after their commit, with none or some
-// of the files made.
+// TestAnEpochThatWasOnlyBegunStartsCleanly has starts fail after their commit, with none or some of
+// the files made.
 func TestAnEpochThatWasOnlyBegunStartsCleanly(t *testing.T) {
 	for fine := range 13 {
 		l := newLife(t, 1)
@@ -124,7 +124,7 @@ func journalFiles(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-func TestTooLittleSpaceForTheJournalIsSaidAndLeavesNothing(t *testing.T) {
+func TestTooLittleJournalSpaceIsReportedAndLeavesNoFiles(t *testing.T) {
 	for fine := range 5 {
 		l := newLife(t, 1)
 		l.open(engine.Options{})
@@ -164,7 +164,7 @@ func said(err error, parts ...string) bool {
 	return true
 }
 
-func TestAFileSystemWithoutMappingIsSaidAndItsHitsAreReplayed(t *testing.T) {
+func TestAFileSystemWithoutMmapIsReportedAndReplayed(t *testing.T) {
 	l := newLife(t, 1)
 	l.open(engine.Options{})
 	l.hit(0, 3, 1)
@@ -182,7 +182,7 @@ func TestAFileSystemWithoutMappingIsSaidAndItsHitsAreReplayed(t *testing.T) {
 	}
 }
 
-func TestAJournalFolderThatCannotBeWrittenToIsSaid(t *testing.T) {
+func TestAReadOnlyJournalFolderIsReported(t *testing.T) {
 	l := newLife(t, 1)
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -207,9 +207,9 @@ func TestAJournalFolderThatCannotBeWrittenToIsSaid(t *testing.T) {
 	}
 }
 
-// TestAReplayThatNeedsMoreMemoryThanAllowedGoesInParts replays for an engine that may gather only
-// two links at a time, and crashes after each part.
-func TestAReplayThatNeedsMoreMemoryThanAllowedGoesInParts(t *testing.T) {
+// TestAReplayLargerThanMemoryCommitsInParts replays into an engine that may gather only two links
+// at a time, and crashes after each part.
+func TestAReplayLargerThanMemoryCommitsInParts(t *testing.T) {
 	l := newLife(t, 20)
 	l.open(engine.Options{})
 	for i := range 60 {
@@ -268,10 +268,10 @@ func TestTwoHistoriesOfAStoreShareNoEpoch(t *testing.T) {
 	}
 }
 
-// TestAJournalThatIsGoneAsAWholeIsSaid loses all rings before anything of their epoch was
-// committed: the dictionary, which is made last, tells that they were there; and then the folder,
-// as a tmpfs is lost when the machine restarts: the committed positions tell.
-func TestAJournalThatIsGoneAsAWholeIsSaid(t *testing.T) {
+// TestAMissingJournalIsReported loses all rings before any record of their epoch was committed: the
+// dictionary, which is made last, shows that they existed. Then it loses the folder, as a tmpfs is
+// lost when the machine restarts: the committed positions show it.
+func TestAMissingJournalIsReported(t *testing.T) {
 	l := newLife(t, 1)
 	l.open(engine.Options{})
 	l.hit(0, 3, 1)

@@ -18,13 +18,13 @@ import (
 	"shunt/storage"
 )
 
-// life is a store in memory and a journal folder, over which one engine is opened after the other.
-// Nothing runs beside: what is folded and flushed, and when, is the test's.
+// life is a store in memory and a journal folder, over which one engine is opened after another. No
+// loop runs: the test decides when to fold and flush.
 type life struct {
 	*engine.Engine
 	t     testing.TB
 	gate  *gate
-	dir   string // of the journal; standby rings are in a folder beside it
+	dir   string // of the journal; standby rings are in a folder next to it
 	log   logBuffer
 	links int
 	ids   []uint64
@@ -54,7 +54,7 @@ func (b *logBuffer) take() []string {
 	return lines[:len(lines)-1]
 }
 
-// newLife makes a store with so many links, "link0" and so on, each of an owner of its own.
+// newLife makes a store with the given number of links, "link0" and so on, each with its own owner.
 func newLife(t *testing.T, links int) *life {
 	t.Helper()
 	store, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem()})
@@ -88,7 +88,7 @@ func newLife(t *testing.T, links int) *life {
 	return l
 }
 
-// running does f while the engine's loops run.
+// running calls f while the engine's loops run.
 func (l *life) running(f func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var loops sync.WaitGroup
@@ -140,7 +140,7 @@ func (l *life) crash() {
 	}
 }
 
-// hit counts n hits of link number i by visitor.
+// hit counts n hits of link number i by one visitor.
 func (l *life) hit(i, n int, visitor uint64) {
 	l.t.Helper()
 	link, ok := l.Resolve(fmt.Appendf(nil, "link%d", i))
@@ -153,10 +153,10 @@ func (l *life) hit(i, n int, visitor uint64) {
 	link.Release()
 }
 
-// flush folds and flushes all.
+// flush folds and flushes all records.
 func (l *life) flush() error {
 	l.Fold()
-	return errors.Join(l.Flush(), l.Flush()) // the second one commits what waited behind a failed one
+	return errors.Join(l.Flush(), l.Flush()) // the second call commits the records that waited for a failed batch
 }
 
 // durable returns the hits of link number i in the store.
@@ -169,7 +169,7 @@ func (l *life) durable(i int) uint64 {
 	return tally.Hits
 }
 
-// ringPath is the file of ring number i.
+// ringPath returns the path of ring number i.
 func (l *life) ringPath(i int) string {
 	l.t.Helper()
 	path, err := engine.RingPath(l.dir, l.gate, i)
@@ -179,7 +179,7 @@ func (l *life) ringPath(i int) string {
 	return path
 }
 
-// wantLog wants exactly so many new lines that contain every one of parts.
+// wantLog checks that exactly n new lines contain all parts.
 func (l *life) wantLog(lines int, parts ...string) {
 	l.t.Helper()
 	got, n := l.log.take(), 0

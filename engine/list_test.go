@@ -46,7 +46,7 @@ func (e *testEngine) codes(t testing.TB, q engine.LinkQuery) (codes []string, pa
 	}
 }
 
-func TestAListFindsLinksByThePrefixOfCodeHostOrTitleInAnyCase(t *testing.T) {
+func TestListsFindCodeHostAndTitlePrefixesInAnyCase(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	e.make(t, engine.Draft{Alias: "Spring", Title: "Frühling"})
 	e.make(t, engine.Draft{Alias: "b", Target: "https://springer.example:8443/x", Title: "Σίσυφος"})
@@ -63,8 +63,8 @@ func TestAListFindsLinksByThePrefixOfCodeHostOrTitleInAnyCase(t *testing.T) {
 	}
 }
 
-// TestAPageIsShortIfItsLinksAreLargeAndTheNextOneGoesOn: 100 links of 20 KB would be 2 MB.
-func TestAPageIsShortIfItsLinksAreLargeAndTheNextOneGoesOn(t *testing.T) {
+// TestAPageOfLargeLinksIsShortAndLosesNone: 100 links of 20 KB would be 2 MB.
+func TestAPageOfLargeLinksIsShortAndLosesNone(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	large := engine.Draft{Target: "https://example.com/" + strings.Repeat("x", 8100)}
 	items := make([]engine.BulkItem, 300)
@@ -82,7 +82,7 @@ func TestAPageIsShortIfItsLinksAreLargeAndTheNextOneGoesOn(t *testing.T) {
 	}
 }
 
-func TestAListSaysTheHitsAndVisitorsOfEachLink(t *testing.T) {
+func TestAListHasTheHitsAndVisitorsOfEachLink(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	for i := range 3 {
 		l := e.create(t, fmt.Sprint("l", i))
@@ -108,9 +108,9 @@ func TestAListSaysTheHitsAndVisitorsOfEachLink(t *testing.T) {
 	}
 }
 
-// TestAListThatIsReadByPagesHasEveryLinkThatWasThereThroughoutOnce creates, deletes and edits links
-// between pages.
-func TestAListThatIsReadByPagesHasEveryLinkThatWasThereThroughoutOnce(t *testing.T) {
+// TestAListReadByPagesHasEveryLastingLinkOnce creates, deletes and edits links between pages. A
+// lasting link is one that exists throughout.
+func TestAListReadByPagesHasEveryLastingLinkOnce(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	run := uint32(0)
 	rapid.Check(t, func(rt *rapid.T) {

@@ -10,8 +10,8 @@ import (
 	"shunt/engine"
 )
 
-// inTurns reads the list to its end, page by page, and returns its codes and the most steps of a
-// page.
+// inTurns reads the list to its end, page by page, and returns its codes and the largest number of
+// steps of a page.
 func (e *testEngine) inTurns(t *testing.T, q engine.LinkQuery) (codes []string, steps int) {
 	t.Helper()
 	for {
@@ -36,7 +36,7 @@ func (e *testEngine) inTurns(t *testing.T, q engine.LinkQuery) (codes []string, 
 	}
 }
 
-func TestAListInTurnsIsTheListInPiecesOfFiftyLinks(t *testing.T) {
+func TestAListInTurnsComesInStepsOfFiftyLinks(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	for i := range 230 {
 		e.make(t, engine.Draft{Title: fmt.Sprint(i % 3), Tags: []string{fmt.Sprint(i % 7)}})
@@ -47,7 +47,7 @@ func TestAListInTurnsIsTheListInPiecesOfFiftyLinks(t *testing.T) {
 	}{
 		"all":            {engine.LinkQuery{Limit: 1000}, 5},
 		"some":           {engine.LinkQuery{Limit: 70}, 2},
-		"as many":        {engine.LinkQuery{Limit: 230}, 5},
+		"exactly all":    {engine.LinkQuery{Limit: 230}, 5},
 		"few":            {engine.LinkQuery{Limit: 10}, 1},
 		"by title":       {engine.LinkQuery{Limit: 1000, Prefix: "1"}, 2},
 		"by tag":         {engine.LinkQuery{ListRange: engine.ListRange{Tag: "3"}, Limit: 20}, 1},
@@ -66,7 +66,7 @@ func TestAListInTurnsIsTheListInPiecesOfFiftyLinks(t *testing.T) {
 	}
 }
 
-func TestAListInTurnsHasNoMoreBytesThanAPage(t *testing.T) {
+func TestAListInTurnsObeysThePageByteLimit(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	for range 200 {
 		e.make(t, engine.Draft{Target: "https://example.com/" + strings.Repeat("x", 8000)})

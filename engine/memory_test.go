@@ -11,9 +11,9 @@ import (
 	"shunt/engine"
 )
 
-// TestOnlyWhatARedirectNeedsIsInMemory makes links of which everything else takes 2.5 KB each, 10
-// MB in all. Time is faked, for a busy machine may need seconds for it.
-func TestOnlyWhatARedirectNeedsIsInMemory(t *testing.T) {
+// TestOnlyRedirectFieldsAreInMemory makes links whose other fields take 2.5 KB each, 10 MB in all.
+// Time is faked, because a busy machine may need seconds.
+func TestOnlyRedirectFieldsAreInMemory(t *testing.T) {
 	synctest.Test(t, onlyWhatARedirectNeedsIsInMemory)
 }
 

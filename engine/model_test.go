@@ -21,8 +21,8 @@ import (
 )
 
 // TestTheEngineIsAMapThatCounts runs random operations against the engine on its real store and
-// against a plain map, with readers running beside, and compares everything that can be asked after
-// each operation. `go test -rapid.checks=N` runs more; a failure prints how to replay it.
+// against a plain map, while readers run, and compares everything that can be asked after each
+// operation. `go test -rapid.checks=N` runs more; a failure prints how to replay it.
 func TestTheEngineIsAMapThatCounts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := newModel(t, rt)
@@ -52,7 +52,7 @@ func TestTheEngineIsAMapThatCounts(t *testing.T) {
 	})
 }
 
-// modelLink is what the map knows of a code.
+// modelLink is the model's entry of a code.
 type modelLink struct {
 	target, title string
 	tags          []string
@@ -67,7 +67,7 @@ type modelLink struct {
 	visitors                      map[uint64]bool
 }
 
-// sameAs tells whether l and o are the same in all that an edit may change.
+// sameAs reports whether l and o are the same in all fields that an edit may change.
 func (l *modelLink) sameAs(o *modelLink) bool {
 	return l.target == o.target && l.title == o.title && slices.Equal(l.tags, o.tags) && l.status == o.status &&
 		l.maxHits == o.maxHits && l.expiresAtMs == o.expiresAtMs
@@ -140,8 +140,8 @@ func (m *model) start() {
 	m.done.Go(func() { _ = m.e.Run(ctx) })
 }
 
-// startReaders resolves what was published, without end: a code has one of the targets that it was
-// ever given, or is gone.
+// startReaders resolves published codes without end: a code has one of the targets that it was ever
+// given, or is gone.
 func (m *model) startReaders() {
 	m.stopped.Store(false)
 	for range 2 {
@@ -223,8 +223,8 @@ func newModelLink(d engine.Draft) *modelLink {
 	return l
 }
 
-// replace makes l the link of code; it counts on from the versions of an earlier one, unless that
-// may be purged and was.
+// replace makes l the link of code. Its version continues from that of an earlier link, unless that
+// link was purged.
 func (m *model) replace(code string, l *modelLink, version uint64) {
 	if old := m.links[code]; old != nil && !(version == 1 && m.nowMs.Load() > old.deletedAtMs+tombstoneMs) {
 		l.version = old.version + 2
@@ -249,7 +249,7 @@ func drawAlias(rt *rapid.T) string {
 	return rapid.OneOf(rapid.StringMatching(`[abAB_]{1,3}`), rapid.SampledFrom([]string{"ab", "aB", "Ab", "AB"})).Draw(rt, "alias")
 }
 
-// taken is the contract's rule.
+// taken is the contract's rule for taken codes.
 func (m *model) taken(alias string, owner uint32, imported bool) bool {
 	mine := m.links[alias]
 	former := mine != nil && !mine.live() && mine.owner == owner && m.held(mine)
@@ -265,7 +265,7 @@ func (m *model) taken(alias string, owner uint32, imported bool) bool {
 	return false
 }
 
-// held reports whether a link keeps others from its code: it is live, or was deleted not long ago.
+// held reports whether a link blocks its code for others: it is live, or was deleted not long ago.
 func (m *model) held(l *modelLink) bool {
 	return l.live() || m.nowMs.Load() <= l.deletedAtMs+tombstoneMs
 }
@@ -279,7 +279,7 @@ func (m *model) createAlias(rt *rapid.T) {
 	m.createDraft(rt, d)
 }
 
-// importVariant imports what differs from a code only by case.
+// importVariant imports a variant of a code.
 func (m *model) importVariant(rt *rapid.T) {
 	code, _ := m.pick(rt)
 	d := m.drawDraft(rt)
@@ -330,8 +330,8 @@ func (m *model) createDraft(rt *rapid.T, d engine.Draft) {
 	}
 }
 
-// raceAlias has several writers create variants of one alias at once: one wins if it was free, none
-// otherwise.
+// raceAlias has several writers create variants of one alias at once: one wins if the alias was
+// free, otherwise none.
 func (m *model) raceAlias(rt *rapid.T) {
 	alias := drawAlias(rt)
 	const racers = 6
@@ -414,7 +414,7 @@ func (m *model) edit(rt *rapid.T) {
 		flags, _ := engine.StatusFlags(next.status)
 		r.Hot.Target, r.Hot.Flags, r.Hot.MaxHits, r.Hot.ExpiresAtMs = d.Target, flags, d.MaxHits, next.expiresAtMs
 		r.Cold.Title, r.Cold.Tags = d.Title, d.Tags
-		r.Hot.Owner, r.Cold.Version = 77, 77 // not for an edit to decide
+		r.Hot.Owner, r.Cold.Version = 77, 77 // an edit cannot change these
 		return nil
 	})
 	if !errors.Is(err, want) {
@@ -451,7 +451,7 @@ func hashed(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// redirect does what the front end does, and tells whether it redirected.
+// redirect acts as the front end does, and reports whether it redirected.
 func (m *model) redirect(code string, class engine.Class, visitor uint64) bool {
 	return m.redirectLate(code, class, visitor, 0)
 }
@@ -466,7 +466,7 @@ func (m *model) redirectLate(code string, class engine.Class, visitor uint64, la
 	return m.e.Hit(link, engine.Visit{Visitor: hashed(visitor), NowMs: m.nowMs.Load() - lateMs, Class: class})
 }
 
-// count is what a redirect does to the model; it tells whether there is one.
+// count applies a redirect to the model and reports whether the link may redirect.
 func (m *model) count(l *modelLink, class engine.Class, visitor uint64) bool {
 	expired := l.expiresAtMs != 0 && m.nowMs.Load() >= l.expiresAtMs
 	if !l.live() || expired || l.maxHits != 0 && l.hits >= l.maxHits {
@@ -496,7 +496,7 @@ func (m *model) hit(rt *rapid.T) {
 	}
 }
 
-// hitMany hits a link from several goroutines, more often than the rings have slots.
+// hitMany hits a link from several goroutines, more times than the rings have slots.
 func (m *model) hitMany(rt *rapid.T) {
 	code, l := m.pick(rt)
 	const clients, each = 4, 400
@@ -520,7 +520,7 @@ func (m *model) hitMany(rt *rapid.T) {
 	}
 }
 
-// raceCap has many clients use up a cap: exactly as many get a redirect as are left.
+// raceCap has many clients use up a cap: exactly the remaining number of clients get a redirect.
 func (m *model) raceCap(rt *rapid.T) {
 	code, l := m.pick(rt)
 	if !l.live() || l.maxHits == 0 || l.expiresAtMs != 0 {
@@ -571,8 +571,8 @@ func (m *model) restart(rt *rapid.T) {
 	m.open()
 }
 
-// kill leaves everything as a killed process does, except for the store's own recovery, which has
-// tests of its own.
+// kill leaves everything as a killed process does, except the store, whose recovery has tests of
+// its own.
 func (m *model) kill(rt *rapid.T) {
 	m.stopAll()
 	if err := m.e.Abandon(); err != nil {

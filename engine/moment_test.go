@@ -11,7 +11,7 @@ import (
 	"shunt/engine"
 )
 
-// imported makes a link of alias that brings hits along, and is named after them.
+// imported imports a link of alias with hits; its title is their number.
 func (e *testEngine) imported(t *testing.T, alias string, owner uint32, hits uint64) {
 	t.Helper()
 	at := time.Now()
@@ -54,8 +54,8 @@ func TestALinkIsReadWithItsOwnHits(t *testing.T) {
 	}
 }
 
-// TestNoUpdateIsBeforeTheCreationWhateverTheClockDoes also has updates never go back from one
-// version to the next.
+// TestNoUpdateIsBeforeTheCreationWhateverTheClockDoes also checks that the update time never moves
+// back from one version to the next.
 func TestNoUpdateIsBeforeTheCreationWhateverTheClockDoes(t *testing.T) {
 	e, now := atClock(t, -1)
 	e.create(t, "made").Release()
@@ -75,7 +75,7 @@ func TestNoUpdateIsBeforeTheCreationWhateverTheClockDoes(t *testing.T) {
 	e.wantTimesInOrder(t, now, "made")
 }
 
-// wantTimesInOrder edits a link while the clock goes back and forth.
+// wantTimesInOrder edits a link while the clock moves back and forth.
 func (e *testEngine) wantTimesInOrder(t *testing.T, now interface{ Add(int64) int64 }, code string) {
 	t.Helper()
 	last, err := e.Read(code)
@@ -86,7 +86,7 @@ func (e *testEngine) wantTimesInOrder(t *testing.T, now interface{ Add(int64) in
 		now.Add(ms)
 		d, err := e.Update(context.Background(), code, engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
 			r.Cold.Title = fmt.Sprint(code, i)
-			r.Cold.UpdatedAtMs = 1 // not for an edit to decide
+			r.Cold.UpdatedAtMs = 1 // an edit cannot change this
 			return nil
 		})
 		if err != nil || d.UpdatedAt.Before(last.UpdatedAt) || d.UpdatedAt.Before(d.CreatedAt) || d.Version != last.Version+1 {

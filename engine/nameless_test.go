@@ -15,7 +15,7 @@ import (
 	"shunt/storage"
 )
 
-func TestReferrersThatADamagedDictionaryHasLostAreCountedAndSaid(t *testing.T) {
+func TestReferrersLostToADamagedDictionaryAreCountedAndReported(t *testing.T) {
 	store, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem()})
 	if err != nil {
 		t.Fatal(err)

@@ -13,8 +13,8 @@ func draftFor(owner uint32) engine.Draft {
 	return engine.Draft{Owner: owner, Target: "https://x.example/"}
 }
 
-// TestAnOwnerWithACreateUnderWayIsNotRetired goes by a fake clock. The create's caller has gone
-// when the owner is to be retired, but its commit has not ended.
+// TestAnOwnerWithACreateUnderWayIsNotRetired uses a fake clock. When the owner is to be retired,
+// the create's caller has stopped waiting, but its commit has not ended.
 func TestAnOwnerWithACreateUnderWayIsNotRetired(t *testing.T) {
 	for name, create := range map[string]func(e *testEngine) error{
 		"one": func(e *testEngine) error {
@@ -58,8 +58,8 @@ func TestAnOwnerWithACreateUnderWayIsNotRetired(t *testing.T) {
 	}
 }
 
-// TestACreateWaitsForWhetherItsOwnerGoes goes by a fake clock.
-func TestACreateWaitsForWhetherItsOwnerGoes(t *testing.T) {
+// TestACreateWaitsForTheRetirementOfItsOwner uses a fake clock.
+func TestACreateWaitsForTheRetirementOfItsOwner(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		gone bool

@@ -23,7 +23,7 @@ import (
 // holdsFor is how long a deleted code stays taken.
 const holdsFor = engine.TombstoneDays * 24 * time.Hour
 
-// deletedCodes is an engine of figures, and a plain map of who may take which code.
+// deletedCodes is an engine of figures, and a plain map that says which owner may take which code.
 type deletedCodes struct {
 	*figures
 	codes  map[string]*deletedCode // by code: its last link
@@ -37,10 +37,11 @@ type deletedCode struct {
 	deletedAt time.Time
 }
 
-// TestADeletedCodeIsTakenFor90DaysAndThenFreeAndGone runs creates, deletes and hits of two owners
-// over months, with purges, restarts and kills in between. In the end, when all is due, no row of a
-// deleted link is in the store.
-func TestADeletedCodeIsTakenFor90DaysAndThenFreeAndGone(t *testing.T) {
+// TestADeletedCodeIsFreedAndErasedAfter90Days runs creates, deletes and hits of two owners over
+// months, with purges, restarts and kills in between. For 90 days a code is taken for everybody
+// except its former owner. In the end, when all purges are due, no row of a deleted link is in the
+// store.
+func TestADeletedCodeIsFreedAndErasedAfter90Days(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := &deletedCodes{figures: newFigures(t), codes: map[string]*deletedCode{}, purged: map[uint64]bool{}}
 		rt.Repeat(map[string]func(*rapid.T){
@@ -64,7 +65,7 @@ func TestADeletedCodeIsTakenFor90DaysAndThenFreeAndGone(t *testing.T) {
 	})
 }
 
-// taken is the contract's rule.
+// taken is the contract's rule for taken codes.
 func (d *deletedCodes) taken(alias string, owner uint32) bool {
 	for code, c := range d.codes {
 		holds := c.live || c.owner != owner && !d.now.After(c.deletedAt.Add(holdsFor))
@@ -127,7 +128,7 @@ func (d *deletedCodes) passTime(rt *rapid.T) {
 	d.now = d.now.Add(time.Duration(hours)*time.Hour + time.Duration(rapid.IntRange(0, 3600_000).Draw(rt, "ms"))*time.Millisecond)
 }
 
-// passToTheEnd goes to about the last moment at which a code is taken.
+// passToTheEnd sets the clock to about the last moment at which a code is taken.
 func (d *deletedCodes) passToTheEnd(rt *rapid.T) {
 	_, c := d.pick(rt)
 	end := c.deletedAt.Add(holdsFor + time.Duration(rapid.IntRange(-1, 1).Draw(rt, "ms"))*time.Millisecond)
@@ -171,8 +172,8 @@ func (d *deletedCodes) wantNoneLeft(rt *rapid.T) {
 	}
 }
 
-// storedKeys returns every key of a closed store. Its values are not looked at, so the merger need
-// not be the store's own.
+// storedKeys returns every key of a closed store. It does not read values, so the merger need not
+// be the store's own.
 func storedKeys(t *testing.T, fs vfs.FS) (keys [][]byte) {
 	t.Helper()
 	merger := *pebble.DefaultMerger
@@ -200,8 +201,8 @@ func (quietPebble) Infof(string, ...any)              {}
 func (quietPebble) Errorf(string, ...any)             {}
 func (quietPebble) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
-// idOf returns the link id in a key, as storage/keys.go draws it; of hour rows only in hours that
-// are kept 31 days at most, which is what all are by the end of the test.
+// idOf returns the link id in a key, as storage/row/keys.go draws it. It knows hour rows only of
+// hours that are kept 31 days at most, as all are by the end of the test.
 func idOf(key []byte) (id uint64, ok bool) {
 	switch key[0] {
 	case 0x21, 0x32, 0x33: // cold, link days, link lives
@@ -214,7 +215,7 @@ func idOf(key []byte) (id uint64, ok bool) {
 	return 0, false
 }
 
-func TestADeletedCodeIsFreeAMillisecondAfter90DaysAlsoAfterARestart(t *testing.T) {
+func TestADeletedCodeIsFreeAfterExactly90Days(t *testing.T) {
 	f := newFigures(t)
 	defer f.close()
 	deleted := f.now
@@ -242,8 +243,7 @@ func TestADeletedCodeIsFreeAMillisecondAfter90DaysAlsoAfterARestart(t *testing.T
 	}
 }
 
-// atClock runs an engine whose own goroutines do nothing but allocate ids, at a clock of the
-// test's.
+// atClock runs an engine whose own goroutines only allocate ids, with the test's clock.
 func atClock(t *testing.T, settles time.Duration) (e *testEngine, now *atomic.Int64) {
 	now = new(atomic.Int64)
 	now.Store(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC).UnixMilli())
@@ -289,9 +289,9 @@ func TestATurnPurgesABoundedNumberOfLinks(t *testing.T) {
 	}
 }
 
-// TestAClockThatIsWrongForAWhileFreesNoCodeForGood has a clock that is 91 days ahead: while it is,
-// codes are free, and after that they are taken again.
-func TestAClockThatIsWrongForAWhileFreesNoCodeForGood(t *testing.T) {
+// TestATemporarilyWrongClockFreesNoCodeForGood has a clock that is 91 days ahead: meanwhile codes
+// are free, and after that they are taken again.
+func TestATemporarilyWrongClockFreesNoCodeForGood(t *testing.T) {
 	e, now := atClock(t, time.Hour)
 	e.create(t, "mine").Release()
 	e.delete(t, "mine")
@@ -299,7 +299,7 @@ func TestAClockThatIsWrongForAWhileFreesNoCodeForGood(t *testing.T) {
 	for range 3 {
 		e.turn(t)
 	}
-	if err := e.Load(context.Background(), nil); err != nil { // as a start at that time does
+	if err := e.Load(context.Background(), nil); err != nil { // as a start at that time would
 		t.Fatal(err)
 	}
 	now.Add(-91 * 24 * 3600_000)
@@ -350,8 +350,8 @@ func TestACreateWaitsForAPurgeOfItsCode(t *testing.T) {
 	}
 }
 
-// TestAPurgeLeavesACodeThatIsBeingWrittenToTheNextTurn holds the create in the store.
-func TestAPurgeLeavesACodeThatIsBeingWrittenToTheNextTurn(t *testing.T) {
+// TestAPurgePostponesACodeThatIsBeingWritten holds the create in the store.
+func TestAPurgePostponesACodeThatIsBeingWritten(t *testing.T) {
 	e, now := atClock(t, -1)
 	e.create(t, "code").Release()
 	e.delete(t, "code")
@@ -402,8 +402,8 @@ func TestAPurgeThatTheStoreRefusesIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestCreatesRaceAPurgeOfTheirCode has all of the engine's goroutines run, and variants of one code
-// wanted by many the moment that it becomes free.
+// TestCreatesRaceAPurgeOfTheirCode runs all goroutines of the engine, and has many callers ask for
+// variants of one code at the moment at which it becomes free.
 func TestCreatesRaceAPurgeOfTheirCode(t *testing.T) {
 	var now atomic.Int64
 	now.Store(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC).UnixMilli())

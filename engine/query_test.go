@@ -17,7 +17,7 @@ func at(text string) time.Time {
 	panic(text)
 }
 
-// now of the windows below is 2026-11-21 14:30, a Saturday; 48 hours and 400 days are kept.
+// The windows below are asked for at 2026-11-21 14:30, a Saturday; 48 hours and 400 days are kept.
 var (
 	windowNow  = at("2026-11-21 14:30")
 	windowKept = kept{
@@ -32,9 +32,9 @@ func TestWindowsAreWidenedToWholeBuckets(t *testing.T) {
 		created time.Time
 		want    string // from … to, number of spans, and whether the last one is endless
 	}{
-		"all there is, of an old link":   {Query{}, old, "2026-01-05 00:00 … 2026-11-21 15:00 1 endless"},
-		"all there is, of a young link":  {Query{}, young, "2026-11-21 09:00 … 2026-11-21 15:00 1 endless"},
-		"all there is, of an owner":      {Query{}, time.Time{}, "2025-10-17 00:00 … 2026-11-21 15:00 1 endless"},
+		"no bounds, an old link":         {Query{}, old, "2026-01-05 00:00 … 2026-11-21 15:00 1 endless"},
+		"no bounds, a young link":        {Query{}, young, "2026-11-21 09:00 … 2026-11-21 15:00 1 endless"},
+		"no bounds, an owner":            {Query{}, time.Time{}, "2025-10-17 00:00 … 2026-11-21 15:00 1 endless"},
 		"hours of today":                 {Query{From: at("2026-11-21 03:10"), To: at("2026-11-21 04:00")}, old, "2026-11-21 03:00 … 2026-11-21 04:00 1"},
 		"hours over midnight":            {Query{From: at("2026-11-20 23:59"), To: at("2026-11-21 00:01")}, old, "2026-11-20 23:00 … 2026-11-21 01:00 1"},
 		"the oldest kept hour":           {Query{From: at("2026-11-19 14:30"), To: at("2026-11-19 14:31")}, old, "2026-11-19 14:00 … 2026-11-19 15:00 1"},
@@ -43,18 +43,18 @@ func TestWindowsAreWidenedToWholeBuckets(t *testing.T) {
 		"parts of two days":              {Query{From: at("2026-10-03 12:00"), To: at("2026-10-04 00:01")}, old, "2026-10-03 00:00 … 2026-10-05 00:00 1"},
 		"from a day to an hour of today": {Query{From: at("2026-11-01 05:00"), To: at("2026-11-21 04:30")}, old, "2026-11-01 00:00 … 2026-11-21 05:00 2"},
 		"to an hour of the first kept day, which is not whole": {Query{From: at("2026-11-01"), To: at("2026-11-19 17:00")}, old, "2026-11-01 00:00 … 2026-11-20 00:00 1"},
-		"to yesterday's end":                {Query{From: at("2026-11-01"), To: at("2026-11-21")}, old, "2026-11-01 00:00 … 2026-11-21 00:00 1"},
-		"to the future":                     {Query{From: at("2026-11-21 14:00"), To: at("2030-01-01")}, old, "2026-11-21 14:00 … 2026-11-21 15:00 1 endless"},
-		"from long ago, the link was there": {Query{From: at("2024-10-18 07:00")}, at("2020-01-01"), "2025-10-17 00:00 … 2026-11-21 15:00 1 endless"},
-		"from before the link was":          {Query{From: at("1900-01-01")}, old, "2025-10-17 00:00 … 2026-11-21 15:00 1 endless"},
-		"from before the link was, kept":    {Query{From: at("2025-12-24 18:00")}, old, "2025-12-24 00:00 … 2026-11-21 15:00 1 endless"},
-		"all before the link was":           {Query{From: at("2025-12-01"), To: at("2025-12-02")}, old, "2025-12-01 00:00 … 2025-12-02 00:00 1"},
-		"hourly":                            {Query{Interval: Hourly}, old, "2026-11-19 15:00 … 2026-11-21 15:00 48 endless"},
-		"hourly, from 48 hours ago":         {Query{Interval: Hourly, From: at("2026-11-19 14:30")}, old, "2026-11-19 14:00 … 2026-11-21 15:00 49 endless"},
-		"hourly, some":                      {Query{Interval: Hourly, From: at("2026-11-21 01:30"), To: at("2026-11-21 03:30")}, old, "2026-11-21 01:00 … 2026-11-21 04:00 3"},
-		"daily":                             {Query{Interval: Daily}, old, "2026-10-23 00:00 … 2026-11-22 00:00 30 endless"},
-		"daily, of hours":                   {Query{Interval: Daily, From: at("2026-11-20 01:30"), To: at("2026-11-21 03:30")}, old, "2026-11-20 00:00 … 2026-11-22 00:00 2 endless"},
-		"daily, all":                        {Query{Interval: Daily, From: at("2025-10-18")}, time.Time{}, "2025-10-18 00:00 … 2026-11-22 00:00 400 endless"},
+		"to yesterday's end":                 {Query{From: at("2026-11-01"), To: at("2026-11-21")}, old, "2026-11-01 00:00 … 2026-11-21 00:00 1"},
+		"to the future":                      {Query{From: at("2026-11-21 14:00"), To: at("2030-01-01")}, old, "2026-11-21 14:00 … 2026-11-21 15:00 1 endless"},
+		"from long ago, the link existed":    {Query{From: at("2024-10-18 07:00")}, at("2020-01-01"), "2025-10-17 00:00 … 2026-11-21 15:00 1 endless"},
+		"from before the link existed":       {Query{From: at("1900-01-01")}, old, "2025-10-17 00:00 … 2026-11-21 15:00 1 endless"},
+		"from before the link existed, kept": {Query{From: at("2025-12-24 18:00")}, old, "2025-12-24 00:00 … 2026-11-21 15:00 1 endless"},
+		"all before the link existed":        {Query{From: at("2025-12-01"), To: at("2025-12-02")}, old, "2025-12-01 00:00 … 2025-12-02 00:00 1"},
+		"hourly":                             {Query{Interval: Hourly}, old, "2026-11-19 15:00 … 2026-11-21 15:00 48 endless"},
+		"hourly, from 48 hours ago":          {Query{Interval: Hourly, From: at("2026-11-19 14:30")}, old, "2026-11-19 14:00 … 2026-11-21 15:00 49 endless"},
+		"hourly, some":                       {Query{Interval: Hourly, From: at("2026-11-21 01:30"), To: at("2026-11-21 03:30")}, old, "2026-11-21 01:00 … 2026-11-21 04:00 3"},
+		"daily":                              {Query{Interval: Daily}, old, "2026-10-23 00:00 … 2026-11-22 00:00 30 endless"},
+		"daily, of hours":                    {Query{Interval: Daily, From: at("2026-11-20 01:30"), To: at("2026-11-21 03:30")}, old, "2026-11-20 00:00 … 2026-11-22 00:00 2 endless"},
+		"daily, all":                         {Query{Interval: Daily, From: at("2025-10-18")}, time.Time{}, "2025-10-18 00:00 … 2026-11-22 00:00 400 endless"},
 	} {
 		w, err := c.q.window(windowKept, windowNow, c.created)
 		if err != nil {

@@ -4,7 +4,7 @@ package engine_test
 
 import "flag"
 
-// The race detector makes a check ten times as slow, so by default there is a quarter of them.
+// The race detector makes a check ten times slower, so by default a quarter of the checks run.
 func init() {
 	if err := flag.Set("rapid.checks", "25"); err != nil {
 		panic(err)

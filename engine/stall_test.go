@@ -13,7 +13,7 @@ import (
 	"shunt/engine"
 )
 
-func TestWhatWaitsForAStalledStoreIsBoundedAndWhatIsDroppedIsCounted(t *testing.T) {
+func TestAStallKeepsBoundedDeltasAndCountsDroppedHits(t *testing.T) {
 	l := newLife(t, 8)
 	l.open(engine.Options{Rings: 1, RingRecords: 512, PendingEntries: 8}) // one ring: hits are folded in their order
 	boom := errors.New("boom")
@@ -26,7 +26,7 @@ func TestWhatWaitsForAStalledStoreIsBoundedAndWhatIsDroppedIsCounted(t *testing.
 	}
 	const rounds = 50
 	for range rounds {
-		for i := range 8 { // of which the first two have the four entries that are left
+		for i := range 8 { // the first two take the four entries that are left
 			l.hit(i, 1, 1)
 		}
 		l.Fold()
@@ -63,9 +63,9 @@ func TestWhatWaitsForAStalledStoreIsBoundedAndWhatIsDroppedIsCounted(t *testing.
 	l.close()
 }
 
-// TestAStallIsSaidWhenItBeginsDropsAndEnds lets flushes fail, or hang, for two minutes of faked
+// TestAStallIsLoggedWhenItBeginsDropsAndEnds has flushes fail, or hang, for two minutes of faked
 // time.
-func TestAStallIsSaidWhenItBeginsDropsAndEnds(t *testing.T) {
+func TestAStallIsLoggedWhenItBeginsDropsAndEnds(t *testing.T) {
 	for name, hangs := range map[string]bool{"flushes fail": false, "a flush hangs": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestAStallIsSaidWhenItBeginsDropsAndEnds(t *testing.T) {
 	}
 }
 
-// TestCloseEndsThoughTheStoreHangs hangs the last flush, of more hits than the ring holds.
+// TestCloseEndsThoughTheStoreHangs has the last flush hang, with more hits than the ring holds.
 func TestCloseEndsThoughTheStoreHangs(t *testing.T) {
 	for hits, want := range map[int]string{
 		3:   "in the journal alone: 3 redirects, for the next start to count; lost: 0 redirects",
@@ -147,8 +147,8 @@ func TestCloseEndsThoughTheStoreHangs(t *testing.T) {
 	}
 }
 
-// TestRunEndsThoughTheStoreHangs hangs a flush of Run's: Run gives up waiting, and Close does not
-// wait once more.
+// TestRunEndsThoughTheStoreHangs has a flush of Run hang: Run stops waiting, and Close does not
+// wait again.
 func TestRunEndsThoughTheStoreHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLife(t, 1)
@@ -172,7 +172,7 @@ func TestRunEndsThoughTheStoreHangs(t *testing.T) {
 		}
 		close(hold)
 		synctest.Wait()
-		if got := l.durable(0); got != 5 { // Close goes on, too
+		if got := l.durable(0); got != 5 { // Close has continued, too
 			t.Errorf("%d hits in the store, want 5", got)
 		}
 	})
@@ -196,9 +196,9 @@ func TestCloseSaysWhatAFailedFlushLeaves(t *testing.T) {
 	l.close()
 }
 
-// TestABatchThatWasCutIsNotTriedWhole refuses a flush as too large, and then fails for a while:
-// what was left out is left out, and said, once.
-func TestABatchThatWasCutIsNotTriedWhole(t *testing.T) {
+// TestAReducedBatchIsNotRetriedWhole refuses a flush as too large, and then fails for a while:
+// parts are left out once, and logged once.
+func TestAReducedBatchIsNotRetriedWhole(t *testing.T) {
 	l := newLife(t, 1)
 	l.open(engine.Options{})
 	l.hit(0, 3, 1)

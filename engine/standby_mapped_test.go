@@ -9,8 +9,8 @@ import (
 	"shunt/engine"
 )
 
-// TestAHitAfterCloseIsCountedAtTheNextStart, in files of the disk and of standby rings. Race builds
-// have rings on the heap, which are in no file after Close.
+// TestAHitAfterCloseIsCountedAtTheNextStart has hits in files of the disk and of standby rings.
+// Race builds have rings on the heap, and no file has their records after Close.
 func TestAHitAfterCloseIsCountedAtTheNextStart(t *testing.T) {
 	for _, standby := range []bool{false, true} {
 		l := newLife(t, 1)

@@ -17,7 +17,7 @@ import (
 	"shunt/engine"
 )
 
-// sickDisk is how a journal's disk takes the keeper's questions.
+// sickDisk decides how a journal's disk answers the keeper.
 type sickDisk struct {
 	hold atomic.Pointer[chan struct{}] // it answers once this is closed
 	fail atomic.Pointer[error]         // it answers with this
@@ -33,7 +33,7 @@ func (d *sickDisk) ask(*os.File) error {
 	return nil
 }
 
-// stall has the disk not answer until resume is called.
+// stall makes the disk not answer until resume is called.
 func (d *sickDisk) stall() (resume func()) {
 	hold := make(chan struct{})
 	d.hold.Store(&hold)
@@ -43,13 +43,13 @@ func (d *sickDisk) stall() (resume func()) {
 	}
 }
 
-// onSickDisk does f with an engine that runs over a journal on d, in faked time.
+// onSickDisk calls f with an engine that runs over a journal on d, in faked time.
 func onSickDisk(t *testing.T, o engine.Options, f func(l *life, d *sickDisk)) {
 	synctest.Test(t, func(t *testing.T) {
 		var d sickDisk
 		l := newLife(t, 1)
 		defer l.stop()
-		l.noStandby = true // so that what is unprotected tells where hits went
+		l.noStandby = true // so that the unprotected count shows where hits went
 		l.open(o)
 		l.AskFilesBy(d.ask)
 		l.running(func() { f(l, &d) })
@@ -84,7 +84,7 @@ func (l *life) wantDurable(want uint64) {
 	}
 }
 
-func TestHitsGoToMemoryWhileTheDiskOfTheJournalDoesNotAnswer(t *testing.T) {
+func TestHitsGoToMemoryWhileTheJournalDiskStalls(t *testing.T) {
 	onSickDisk(t, engine.Options{}, func(l *life, d *sickDisk) {
 		l.hit(0, 3, 1)
 		time.Sleep(time.Minute)
@@ -93,7 +93,7 @@ func TestHitsGoToMemoryWhileTheDiskOfTheJournalDoesNotAnswer(t *testing.T) {
 		l.wantLog(0)
 
 		resume := d.stall()
-		time.Sleep(12 * time.Second) // asked every ten seconds without hits
+		time.Sleep(12 * time.Second) // without hits the keeper asks every ten seconds
 		l.wantStandby(true)
 		l.wantLog(1, "does not answer", "folder=")
 		l.hit(0, 5, 2)
@@ -120,9 +120,9 @@ func TestHitsGoToMemoryWhileTheDiskOfTheJournalDoesNotAnswer(t *testing.T) {
 	})
 }
 
-// TestAKillLosesNoHitThatWentToAStandbyRing, and no hit counts twice. Only if those have no files,
-// what was not flushed goes.
-func TestAKillLosesNoHitThatWentToAStandbyRing(t *testing.T) {
+// TestAKillLosesNoHitInAStandbyRing also checks that no hit counts twice. Only if standby rings
+// have no files, hits that were not flushed are lost.
+func TestAKillLosesNoHitInAStandbyRing(t *testing.T) {
 	for noFiles, want := range map[bool]uint64{false: 3 + 5 + 7 + 11, true: 3 + 5 + 11} {
 		l := newLife(t, 1)
 		l.noStandby = noFiles
@@ -138,7 +138,7 @@ func TestAKillLosesNoHitThatWentToAStandbyRing(t *testing.T) {
 		l.hit(0, 11, 4)
 		l.wantUnprotected(3 + 5 + 7 + 11 - want)
 		l.crash()
-		for range 2 { // a start, and one on what that left
+		for range 2 { // a start, and another one on the state that it left
 			l.open(engine.Options{})
 			l.wantHits(want)
 			l.crash()
@@ -164,9 +164,9 @@ func TestStandbyRingsAreGoneAfterACleanStop(t *testing.T) {
 	l.wantDurable(5)
 }
 
-// TestARebootLosesStandbyRingsAndNothingIsSaidOfIt: what they had is lost as what the page cache
-// had is.
-func TestARebootLosesStandbyRingsAndNothingIsSaidOfIt(t *testing.T) {
+// TestARebootLosesStandbyRingsWithoutAWarning: their records are lost as those in the page cache
+// are.
+func TestARebootLosesStandbyRingsWithoutAWarning(t *testing.T) {
 	l := newLife(t, 1)
 	l.open(engine.Options{})
 	l.UseStandby(true)
@@ -212,8 +212,8 @@ func TestAStandbyFolderOfSomebodyElseIsNotUsed(t *testing.T) {
 	}
 }
 
-// TestACleanStopLeavesStandbyRingsOfOthers: another copy of the store, killed, may have nothing
-// else.
+// TestACleanStopLeavesStandbyRingsOfOthers: another copy of the store, if it was killed, may have
+// its hits only there.
 func TestACleanStopLeavesStandbyRingsOfOthers(t *testing.T) {
 	l := newLife(t, 1)
 	l.open(engine.Options{})
@@ -253,9 +253,9 @@ func TestAStandbyRingThatFindsNoRoomLeavesNoFile(t *testing.T) {
 	}
 }
 
-// TestStandbyRingsStayIfTheStopCameWhileHitsWentThere: a late hit lands in the files, as it does in
-// those of the disk.
-func TestStandbyRingsStayIfTheStopCameWhileHitsWentThere(t *testing.T) {
+// TestStandbyRingsStayAfterAStopWhileInUse: a late hit goes to their files, as it does to those of
+// the disk.
+func TestStandbyRingsStayAfterAStopWhileInUse(t *testing.T) {
 	l := newLife(t, 1)
 	l.open(engine.Options{})
 	l.UseStandby(true)
@@ -274,7 +274,7 @@ func TestStandbyRingsStayIfTheStopCameWhileHitsWentThere(t *testing.T) {
 	l.close()
 }
 
-func TestAStandbyFolderOfTheUserWhoRanTheServerIsNotPassedOver(t *testing.T) {
+func TestTheFormerUsersStandbyFolderStopsTheStart(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root gives files away; CI is root")
 	}
@@ -306,7 +306,7 @@ func TestAStandbyFolderOfTheUserWhoRanTheServerIsNotPassedOver(t *testing.T) {
 	}
 }
 
-func TestADiskThatFailsToTakeTheJournalIsLikeOneThatDoesNotAnswer(t *testing.T) {
+func TestAFailingJournalDiskIsTreatedLikeAStalledOne(t *testing.T) {
 	onSickDisk(t, engine.Options{}, func(l *life, d *sickDisk) {
 		broken := errors.New("input/output error")
 		d.fail.Store(&broken)
@@ -324,9 +324,9 @@ func TestADiskThatFailsToTakeTheJournalIsLikeOneThatDoesNotAnswer(t *testing.T) 
 	})
 }
 
-// TestHitsThatAreFasterThanTheirPagesWaitForLess lets hits come to the end of what is kept writable
-// while the disk takes half a second, which by itself is no reason.
-func TestHitsThatAreFasterThanTheirPagesWaitForLess(t *testing.T) {
+// TestHitsThatFillTheirPagesSwitchToMemorySooner lets hits reach the end of the writable pages
+// while the disk takes half a second, which alone is not a reason to switch.
+func TestHitsThatFillTheirPagesSwitchToMemorySooner(t *testing.T) {
 	for hits, want := range map[int]bool{1: false, 200: true} {
 		onSickDisk(t, engine.Options{Rings: 1, RingRecords: 1024}, func(l *life, d *sickDisk) {
 			time.Sleep(5 * time.Second)
@@ -341,8 +341,8 @@ func TestHitsThatAreFasterThanTheirPagesWaitForLess(t *testing.T) {
 	}
 }
 
-// TestNeitherTheDiskOfTheJournalNorTheStoreAnswers has more hits than a standby ring takes.
-func TestNeitherTheDiskOfTheJournalNorTheStoreAnswers(t *testing.T) {
+// TestNoHitIsLostWhileBothJournalDiskAndStoreStall has more hits than a standby ring takes.
+func TestNoHitIsLostWhileBothJournalDiskAndStoreStall(t *testing.T) {
 	onSickDisk(t, engine.Options{Rings: 1, RingRecords: 256}, func(l *life, d *sickDisk) {
 		l.hit(0, 100, 1)
 		resume, hold := d.stall(), make(chan struct{})
@@ -364,14 +364,14 @@ func TestNeitherTheDiskOfTheJournalNorTheStoreAnswers(t *testing.T) {
 	})
 }
 
-func TestANewReferrerIsNotStoredWhileTheDiskDoesNotAnswer(t *testing.T) {
+func TestNoNewReferrerIsStoredWhileTheDiskStalls(t *testing.T) {
 	l := newLife(t, 1)
 	l.open(engine.Options{})
 	known := l.Referrer([]byte("known.example"))
 	l.UseStandby(true)
 	other := l.Referrer([]byte("new.example"))
 	if again := l.Referrer([]byte("known.example")); again != known {
-		t.Errorf("a name that stands there has number %d, had %d", again, known)
+		t.Errorf("a stored name has number %d, had %d", again, known)
 	}
 	if refused := l.Metrics().ReferrersRefused; refused != 1 {
 		t.Errorf("%d names were refused, want 1", refused)

@@ -13,9 +13,9 @@ import (
 	"shunt/engine"
 )
 
-// TestAJournalThatMayNotBeReadIsKeptAndStopsTheStart takes the right to read a file from this
-// process, root or not, and gives it back: no hit is lost by that.
-func TestAJournalThatMayNotBeReadIsKeptAndStopsTheStart(t *testing.T) {
+// TestAnUnreadableJournalIsKeptAndStopsTheStart takes the right to read a file from this process,
+// root or not, and gives it back: no hit is lost.
+func TestAnUnreadableJournalIsKeptAndStopsTheStart(t *testing.T) {
 	l := newLife(t, 2)
 	l.open(engine.Options{})
 	l.hit(0, 20, 1)
@@ -40,8 +40,8 @@ func TestAJournalThatMayNotBeReadIsKeptAndStopsTheStart(t *testing.T) {
 	l.close()
 }
 
-// asNobody does f with the file rights of nobody, who can reach dir. (The capabilities of root that
-// concern files go with the thread's fsuid.)
+// asNobody calls f with the file rights of the user nobody, who can reach dir. (Root's capabilities
+// for files follow the thread's fsuid.)
 func asNobody(t *testing.T, dir string, f func()) {
 	t.Helper()
 	if os.Getuid() != 0 {

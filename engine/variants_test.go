@@ -8,9 +8,9 @@ import (
 	"shunt/engine"
 )
 
-// Variants of a code share one probe sequence, so 64 of them fill nine groups and more: what is
-// found at once, what is not the first match of its group, and what is in a later one.
-func TestCodesOfOneWordAreFoundWhateverStandsBeforeThem(t *testing.T) {
+// Variants of a code share one probe sequence, so 64 variants fill nine groups and more: some are
+// found at once, some are not the first match of their group, and some are in a later group.
+func TestVariantsAreFoundAnywhereInTheirProbeSequence(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	variant := func(i int) string {
 		code := []byte("abcdefgh")
@@ -62,7 +62,7 @@ func TestCodesOfOneWordAreFoundWhateverStandsBeforeThem(t *testing.T) {
 	}
 }
 
-func TestABulkMakesNoMoreVariantsThanThereMayBe(t *testing.T) {
+func TestABulkObeysTheLimitOfVariants(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	imported := &engine.Import{CreatedAt: time.Now(), UpdatedAt: time.Now()}
 	made := func(from, to int) (made int) {
@@ -91,8 +91,8 @@ func TestABulkMakesNoMoreVariantsThanThereMayBe(t *testing.T) {
 }
 
 // TestEachOfTwoOwnersMayTakeItsOwnVariantAgain has two owners import codes that differ only by case
-// and delete them. Nobody else may take one, and each owner its own: whether or not the index still
-// has its tombstone.
+// and delete them. Each owner may take their own again, and nobody else may take either, whether or
+// not the index still has the tombstone.
 func TestEachOfTwoOwnersMayTakeItsOwnVariantAgain(t *testing.T) {
 	for name, hidden := range map[string]bool{"tombstones of their own": false, "a tombstone each for two variants": true} {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestEachOfTwoOwnersMayTakeItsOwnVariantAgain(t *testing.T) {
 			take("abc", 1, nil)
 			take("ABC", 2, nil)
 			if hidden {
-				take("aBc", 1, engine.ErrTaken) // beside a live link of their own
+				take("aBc", 1, engine.ErrTaken) // they have a live link that differs only by case
 			}
 			for code, owner := range map[string]uint32{"abc": 1, "ABC": 2} {
 				if l, ok := f.e.Resolve([]byte(code)); !ok || l.Owner() != owner {
@@ -142,9 +142,9 @@ func TestEachOfTwoOwnersMayTakeItsOwnVariantAgain(t *testing.T) {
 	}
 }
 
-// After 90 days what an owner had counts no more than what anybody had, whether or not it was
+// After 90 days a former owner has no more right to a code than anybody else, whether or not it was
 // purged.
-func TestAFormerOwnerHasNoMoreRightsAfter90Days(t *testing.T) {
+func TestAFormerOwnerLosesPriorityAfter90Days(t *testing.T) {
 	f := newFigures(t)
 	defer func() { f.close() }()
 	take := func(code string, owner uint32, i *engine.Import) error {
@@ -175,6 +175,6 @@ func TestAFormerOwnerHasNoMoreRightsAfter90Days(t *testing.T) {
 		f.closeHours()
 	}
 	if err := take("ABC", 2, nil); err != nil {
-		t.Errorf("who deleted it later: %v", err)
+		t.Errorf("the owner that deleted it later: %v", err)
 	}
 }

@@ -111,11 +111,11 @@ func (e *Engine) createAs(
 // creation returns the mutation that makes rec, which d asks for, the link of code. If the same
 // link exists there, existed is true and the mutation writes that link again. detail is the link as
 // it will be when the mutation is published: nobody else writes it meanwhile, and a new link has no
-// hits before. pending is the number of variants of code that are about to be made.
+// hits before. prepared is the number of variants of code that are about to be made.
 func (e *Engine) creation(
-	ctx context.Context, code string, rec Record, d *Draft, pending int,
+	ctx context.Context, code string, rec Record, d *Draft, prepared int,
 ) (m Mutation, detail Detail, existed bool, err error) {
-	c := e.claim(code, d.Owner, d.Import != nil, pending, e.now().UnixMilli())
+	c := e.claim(code, d.Owner, d.Import != nil, prepared, e.now().UnixMilli())
 	switch {
 	case c.exact != nil:
 		m, detail, err = e.existing(ctx, c.exact, d)
