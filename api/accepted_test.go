@@ -13,8 +13,9 @@ import (
 
 const sentinel = "GET /sentinel HTTP/1.1\r\nHost: a\r\n\r\n"
 
-// Each row goes out with a request behind it, once in one piece, once byte by byte, all on one connection.
-func TestUnusualRequestsAreAnsweredAndTheConnectionGoesOn(t *testing.T) {
+// Each row is sent with a request after it, once in one piece, once byte by byte, all on one
+// connection.
+func TestUnusualRequestsAreAnsweredAndKeepTheConnection(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"keep","redirect_status":307}`)
 	st.shorten(`{"url":"http://a/","alias":"once"}`)
@@ -62,8 +63,8 @@ func writePieces(t *testing.T, w io.Writer, raw string, piece int) {
 	}
 }
 
-// Of these, too, each is answered, and nothing behind it.
-func TestWhoAsksToCloseIsClosed(t *testing.T) {
+// Each of these is answered, too, but nothing after it.
+func TestARequestedCloseClosesTheConnection(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"keep","redirect_status":307}`)
 	st.shorten(`{"url":"http://a/","alias":"smuggled"}`)
@@ -85,8 +86,8 @@ func TestWhoAsksToCloseIsClosed(t *testing.T) {
 	st.wantStats("smuggled", 0, 0)
 }
 
-// fasthttp puts trailer fields among the header fields, and somebody might believe them.
-func TestATrailerIsNoHeader(t *testing.T) {
+// fasthttp adds trailer fields to the header fields, where a handler might trust them.
+func TestATrailerIsNotTreatedAsHeader(t *testing.T) {
 	st := newSite(t, func(o *Options) {
 		o.TrustedProxies, o.ClientIPHeader = someProxies.Trusted, "CF-Connecting-IP"
 	})

@@ -10,8 +10,9 @@ import (
 	"shunt/api/account"
 )
 
-// accessTable says who gets what, for every endpoint: a line a request, the columns in the order of its head. {code} is a link
-// of the owner, {token} a token of the owner, {user} a user who is none of the others. A 404 is what a missing one gets, too.
+// accessTable says which caller gets which status, for every endpoint: one line a request, the
+// columns in the order of its head. {code} is a link of the owner, {token} a token of the owner,
+// {user} another user than all of these. A 404 must be equal to that for a missing object.
 //
 //	owner, other, admin   their tokens: all scopes of a member, of a member, of an admin
 //	reader                a token of the owner for links:read and stats:read only
@@ -58,7 +59,7 @@ GET /openapi.json                         200   200   200   200    200     200  
 GET /openapi-3.0.json                     200   200   200   200    200     200     200  200       200  200
 `
 
-// accessBodies are the bodies of requests that need one; N is another number each time.
+// accessBodies are the bodies of requests that need one; N is a new number each time.
 var accessBodies = map[string]string{
 	"PATCH /links/{code}": `{"title":"t"}`, "PATCH /links/{code}?owner=all": `{"title":"t"}`,
 	"POST /shorten":      `{"url":"https://a.example/"}`,
@@ -70,11 +71,11 @@ var accessBodies = map[string]string{
 	"POST /session":       `{"email":"owner@example.com","password":"` + password + `"}`,
 }
 
-// access is a site with the people of accessTable.
+// access is a site with the users of accessTable.
 type access struct {
 	*site
 	owner, other, admin account.User
-	lines               map[string][]string // by column: the header lines that its requests have
+	lines               map[string][]string // by column: the header lines of its requests
 	made                int
 }
 
@@ -120,10 +121,11 @@ func (a *access) expiredToken() string {
 	return text
 }
 
-// secretTarget is where the links lead that only their owner and admins may see.
+// secretTarget is the target of links that only their owner and admins may see.
 const secretTarget = "https://secret.example/"
 
-// fresh makes what the path of a request names, and returns the path with it, and with what is not there in its place.
+// fresh makes the object that the path of a request names, and returns the path with it, and the
+// path with a missing object in its place.
 func (a *access) fresh(path string) (there, missing string) {
 	a.t.Helper()
 	a.made++
@@ -155,7 +157,7 @@ func (a *access) fresh(path string) (there, missing string) {
 	return there, missing
 }
 
-// ask makes a request of the table. Live figures are asked for by HEAD: they have no end.
+// ask sends a request of the table. It requests live figures by HEAD, because they have no end.
 func (a *access) ask(column, request, path string) reply {
 	a.t.Helper()
 	method, _, _ := strings.Cut(request, " ")
@@ -184,7 +186,7 @@ func routeOf(request string) string {
 	return strings.NewReplacer("{token}", "{id}", "{user}", "{id}").Replace(route)
 }
 
-func TestEveryEndpointAnswersThoseWhoMayAndNobodyElse(t *testing.T) {
+func TestEveryEndpointAnswersOnlyPermittedCallers(t *testing.T) {
 	a := newAccess(t)
 	tried := map[string]bool{}
 	eachAccess(func(request, column string, want int) {
@@ -209,7 +211,7 @@ func TestEveryEndpointAnswersThoseWhoMayAndNobodyElse(t *testing.T) {
 	}
 }
 
-func TestWhatIsForeignLooksLikeWhatIsMissing(t *testing.T) {
+func TestAForeignObjectLooksLikeAMissingOne(t *testing.T) {
 	a := newAccess(t)
 	eachAccess(func(request, column string, want int) {
 		_, path, _ := strings.Cut(request, " ")

@@ -8,7 +8,7 @@ import (
 	"shunt/api/admin"
 )
 
-// arrivedAt lets every connection come to a local address.
+// arrivedAt is a listener that gives every connection the same local address.
 type arrivedAt struct {
 	net.Listener
 	local net.Addr
@@ -22,7 +22,8 @@ func (l arrivedAt) Accept() (net.Conn, error) {
 	return connAt{c, l.local}, nil
 }
 
-// adminAddress serves the admin address on a socket, to connections that come to that local address, and returns where.
+// adminAddress serves the admin address on a socket, to connections with that local address, and
+// returns the address of the socket.
 func (st *site) adminAddress(local string) string {
 	st.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -34,10 +35,11 @@ func (st *site) adminAddress(local string) string {
 	return ln.Addr().String()
 }
 
-// adminPaths are what the admin address shows.
+// adminPaths are the paths that the admin address serves.
 var adminPaths = []string{"/metrics", "/debug/pprof/", "/debug/pprof/cmdline", "/healthz", "/readyz"}
 
-// wantAdmin wants each of adminPaths shown, or refused with nothing of it in the answer.
+// wantAdmin checks that each of adminPaths is either shown, or refused with none of its content in
+// the answer.
 func wantAdmin(t *testing.T, addr, lines string, shown bool) {
 	t.Helper()
 	for _, path := range adminPaths {
@@ -70,7 +72,7 @@ func TestTheAdminAddressOnLoopbackTakesOnlyLoopbackNames(t *testing.T) {
 	}
 }
 
-func TestTheAdminAddressGoesByTheNamesItWasGiven(t *testing.T) {
+func TestTheAdminAddressAcceptsItsConfiguredNames(t *testing.T) {
 	st := newSite(t, func(o *Options) {
 		o.AdminHosts, o.Pprof = []string{"Metrics.Example.", "bücher.example:9", "192.0.2.7"}, true
 	})
@@ -98,7 +100,7 @@ func TestOtherAdminAddressesTakeAnyName(t *testing.T) {
 	}
 }
 
-func TestPagesOfOthersCannotAskTheAdminAddress(t *testing.T) {
+func TestForeignPagesCannotUseTheAdminAddress(t *testing.T) {
 	st := newSite(t, func(o *Options) { o.AdminHosts, o.Pprof = nil, true })
 	const followed = "\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document"
 	for _, local := range []string{"127.0.0.1", "172.17.0.2"} {
@@ -127,7 +129,7 @@ func TestPagesOfOthersCannotAskTheAdminAddress(t *testing.T) {
 	}
 }
 
-// Health checks of balancers speak HTTP/1.0 and name no host.
+// Health checks of load balancers use HTTP/1.0 without a Host.
 func TestAHealthCheckWithoutAHostIsAnswered(t *testing.T) {
 	addr := newSite(t, func(o *Options) { o.AdminHosts = nil }).adminAddress("127.0.0.1")
 	for request, want := range map[string]int{

@@ -10,9 +10,9 @@ import (
 	"github.com/maxmind/mmdbwriter/mmdbtype"
 )
 
-// The race detector lets sync.Pool drop what it is given, so this is measured without it.
+// Under the race detector sync.Pool drops objects, so this test runs without it.
 
-func TestARedirectForAKnownUserAgentAndReferrerAllocatesNothing(t *testing.T) {
+func TestARedirectWithKnownHeadersAllocatesNothing(t *testing.T) {
 	table := readCountries(t, geoIPFile(t, mmdbwriter.Options{IncludeReservedNetworks: true}, map[string]mmdbtype.DataType{
 		"192.0.2.0/24": countryRecord("DE", ""),
 	}))

@@ -41,7 +41,8 @@ func TestWithoutAValidTokenNothingHappens(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			st.unchanged(t, func() {
-				// The body is malformed and too of the wrong type: that is nobody's business without a token.
+				// The body is malformed and of the wrong type, but a caller without a token must not learn
+				// that.
 				r := send(t, st.publicAt, "POST", requestText("POST", "/api/v1/shorten", "{", lines...))
 				if r.status != 401 || r.problem() != "unauthorized" || !strings.HasPrefix(r.header.Get("WWW-Authenticate"), "Bearer") {
 					t.Errorf("got %d %v %s, want 401", r.status, r.header, r.body)
@@ -60,7 +61,7 @@ func TestWithoutAValidTokenNothingHappens(t *testing.T) {
 	}
 }
 
-func TestATokenMayDoWhatItsScopesSay(t *testing.T) {
+func TestATokenMayDoWhatItsScopesAllow(t *testing.T) {
 	st := newSite(t, nil)
 	all := st.member("all@example.com", account.LinksRead, account.LinksWrite, account.StatsRead, account.TokensWrite)
 	if r := st.callAs(all, "POST", "/shorten", `{"url":"http://a/","alias":"x"}`); r.status != 201 {
@@ -216,7 +217,7 @@ func TestIfMatchIsHonoured(t *testing.T) {
 		}
 	}
 	for i, tag := range []string{`"1"`, `"2", "1"`, `*`} {
-		l := st.shorten(fmt.Sprintf(`{"url":"http://a/","alias":"y%d"}`, i)) // a code taken again has another version
+		l := st.shorten(fmt.Sprintf(`{"url":"http://a/","alias":"y%d"}`, i)) // a code that is taken again has another version
 		if r := st.call("DELETE", "/links/"+l.Code, "", "If-Match: "+tag); r.status != 204 {
 			t.Errorf("If-Match: %s: got %d %s, want 204", tag, r.status, r.body)
 		}
@@ -242,7 +243,7 @@ func TestTokensTravelOverHTTPSOnly(t *testing.T) {
 		"loopback, IPv6":                          {"::1", nil, 200, ""},
 		"another machine":                         {"192.0.2.1", nil, 403, "--allow-http"},
 		"another machine that says https":         {"192.0.2.1", []string{"X-Forwarded-Proto: https"}, 403, "--allow-http"},
-		"loopback proxy behind an empty line":     {"127.0.0.1", []string{"X-Forwarded-For:", "X-Forwarded-For: 192.0.2.1"}, 403, "--trusted-proxy"},
+		"loopback proxy after an empty line":      {"127.0.0.1", []string{"X-Forwarded-For:", "X-Forwarded-For: 192.0.2.1"}, 403, "--trusted-proxy"},
 		"loopback proxy that is not trusted":      {"127.0.0.1", []string{"X-Forwarded-For: 192.0.2.1"}, 403, "--trusted-proxy"},
 		"the same, and it says https":             {"127.0.0.1", []string{"X-Forwarded-Proto: https"}, 403, "--trusted-proxy"},
 		"the same, by Forwarded":                  {"127.0.0.1", []string{"Forwarded: for=192.0.2.1;proto=https"}, 403, "--trusted-proxy"},
@@ -302,7 +303,7 @@ func TestALocalCommandActsAsAdminOrTheNamedUser(t *testing.T) {
 	}
 }
 
-func TestMethodsThatARouteHasNotAre405(t *testing.T) {
+func TestUnsupportedMethodsAre405(t *testing.T) {
 	st := newSite(t, nil)
 	for _, c := range []struct{ method, path, allow string }{
 		{"GET", "/shorten", "POST"}, {"PUT", "/shorten", "POST"}, {"OPTIONS", "/shorten", "POST"}, {"BREW", "/shorten", "POST"},

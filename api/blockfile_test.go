@@ -23,7 +23,7 @@ func openBlockFile(t *testing.T, path string, log *slog.Logger) *BlockFile {
 	return f
 }
 
-// write makes f's file what text says and looks at it.
+// write writes text to f's file and makes f check it.
 func (f *BlockFile) write(t *testing.T, text string) {
 	t.Helper()
 	check(t, os.WriteFile(f.path, []byte(text), 0o600))
@@ -44,7 +44,7 @@ func TestTheBlockListIsReadAgainWhenItsFileChanges(t *testing.T) {
 	before, err := os.Stat(f.path)
 	check(t, err)
 	check(t, os.WriteFile(f.path, []byte("evil.example\nothur.example\n"), 0o600))
-	check(t, os.Chtimes(f.path, time.Time{}, before.ModTime())) // as in one tick of the clock
+	check(t, os.Chtimes(f.path, time.Time{}, before.ModTime())) // as if written in the same tick of the clock
 	f.look()
 	if f.blocks("other.example") || !f.blocks("othur.example") {
 		t.Error("a change that shows only in the content is not in force")
@@ -56,7 +56,7 @@ func TestTheBlockListIsReadAgainWhenItsFileChanges(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsAsItWasIsNotReadAgain(t *testing.T) {
+func TestAnUnchangedBlockListIsNotReadAgain(t *testing.T) {
 	f := openBlockFile(t, writeTo(t, "list", []byte("evil.example\n")), testLogger(io.Discard))
 	old := time.Now().Add(-time.Hour)
 	check(t, os.Chtimes(f.path, old, old))
@@ -68,7 +68,7 @@ func TestAFileThatIsAsItWasIsNotReadAgain(t *testing.T) {
 	}
 }
 
-func TestAFileThatCannotBeReadLeavesTheLastListAndIsSaidOnce(t *testing.T) {
+func TestAnUnreadableBlockListLeavesTheLastInForce(t *testing.T) {
 	log := new(syncBuffer)
 	f := openBlockFile(t, writeTo(t, "list", []byte("evil.example\n")), testLogger(log))
 	for what, spoil := range map[string]func() error{
@@ -98,7 +98,7 @@ func TestAFileThatCannotBeReadLeavesTheLastListAndIsSaidOnce(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsNotThereAtStartIsAnError(t *testing.T) {
+func TestAMissingBlockListAtStartIsAnError(t *testing.T) {
 	if _, err := OpenBlockFile(filepath.Join(t.TempDir(), "none"), testLogger(io.Discard)); err == nil {
 		t.Error("got no error")
 	}
@@ -124,7 +124,7 @@ func TestAMalformedLineIsNamedOnce(t *testing.T) {
 	}
 }
 
-func TestANewlyBlockedHostStopsRedirectingAndTheLinkIsKept(t *testing.T) {
+func TestANewlyBlockedHostStopsRedirectingButKeepsItsLink(t *testing.T) {
 	var f *BlockFile
 	st := newSite(t, func(o *Options) { f = openBlockFile(t, writeTo(t, "list", nil), o.Logger); o.Blocks = f })
 	st.shorten(`{"url":"https://www.evil.example/x","alias":"a"}`)

@@ -23,7 +23,7 @@ var bodySeeds = []string{
 	`{"max_hits":1e3}`, `{"max_hits":9007199254740992}`, `{"redirect_status":303}`, `{"tags":["a","a"]}`, `{"hits":1}`, `[{"url":"http://a/"}]`, `{"url":"http://a/"}x`,
 }
 
-// handle has the API answer a request of the admin.
+// handle returns the API's answer to a request of the admin.
 func (st *site) handle(method, path string, body []byte) *fasthttp.Response {
 	var req fasthttp.Request
 	req.Header.SetMethod(method)
@@ -105,8 +105,8 @@ func wantRefusal(t *testing.T, body []byte, answer *fasthttp.Response) {
 	}
 }
 
-// FuzzShortenBody: a body that is taken makes one link with what encoding/json reads in it; a body that
-// is refused makes none.
+// FuzzShortenBody: a body that is taken makes one link with what encoding/json reads in it; a body
+// that is refused makes none.
 func FuzzShortenBody(f *testing.F) {
 	for _, seed := range bodySeeds {
 		f.Add([]byte(seed))
@@ -137,8 +137,8 @@ func FuzzShortenBody(f *testing.F) {
 	})
 }
 
-// FuzzPatchBody: a patch that is taken changes the fields that it names, to what encoding/json reads, and
-// no others; a patch that is refused changes nothing.
+// FuzzPatchBody: a patch that is taken changes the fields that it names, to what encoding/json
+// reads, and no others; a patch that is refused changes nothing.
 func FuzzPatchBody(f *testing.F) {
 	for _, seed := range bodySeeds {
 		f.Add([]byte(seed))
@@ -165,7 +165,7 @@ func FuzzPatchBody(f *testing.F) {
 	})
 }
 
-// wantImported is wantField for an item of POST /import.
+// wantImported does what wantField does, for an item of POST /import.
 func (st *site) wantImported(o *linkObject, name string, value json.RawMessage) error {
 	switch name {
 	case "alias":
@@ -182,7 +182,7 @@ func (st *site) wantImported(o *linkObject, name string, value json.RawMessage) 
 	return st.wantField(o, name, value)
 }
 
-// FuzzImportBody is FuzzShortenBody for an item of POST /import, or for several.
+// FuzzImportBody does what FuzzShortenBody does, for one or several items of POST /import.
 func FuzzImportBody(f *testing.F) {
 	for _, seed := range bodySeeds {
 		f.Add([]byte(seed))

@@ -10,7 +10,7 @@ import (
 	"shunt/api/account"
 )
 
-func TestAnEndpointMayTakeALargerBodyFromKnownCallers(t *testing.T) {
+func TestAnEndpointMayAcceptALargerBodyFromKnownCallers(t *testing.T) {
 	st := newSite(t, nil)
 	*st.bodyLimits = *newBodyLimits(st.auth, []endpoint{
 		{method: "POST", path: "/shorten", scope: account.LinksWrite, maxBody: 128 << 10}, {method: "POST", path: "/tokens", maxBody: 100},
@@ -22,7 +22,7 @@ func TestAnEndpointMayTakeALargerBodyFromKnownCallers(t *testing.T) {
 	}{
 		"more than usual":              {st.token, "/shorten", body, 201},
 		"more than that":               {st.token, "/shorten", body + body, 413},
-		"more than usual, of a nobody": {"shunt_wrong", "/shorten", body, 413},
+		"more than usual, wrong token": {"shunt_wrong", "/shorten", body, 413},
 		"without the scope":            {st.member("ann@example.com", account.LinksRead), "/shorten", body, 413},
 		"elsewhere":                    {st.token, "/links/x", body, 413},
 		"less than usual":              {st.token, "/tokens", body[:101], 413},
@@ -33,7 +33,7 @@ func TestAnEndpointMayTakeALargerBodyFromKnownCallers(t *testing.T) {
 	}
 }
 
-// largeHead is the head of a bulk of so many bytes; 0: in chunks.
+// largeHead returns the head of a bulk of the given number of bytes; 0: in chunks.
 func largeHead(token string, bytes int) string {
 	length := "Transfer-Encoding: chunked"
 	if bytes > 0 {
@@ -46,7 +46,7 @@ func largeHead(token string, bytes int) string {
 func TestOneMemberDoesNotKeepTheAdminFromImporting(t *testing.T) {
 	const (
 		share   = 8  // of the 32 places for large bodies
-		senders = 64 // who would fill all places
+		senders = 64 // enough to fill all places
 		size    = 200 << 10
 	)
 	st := newSite(t, nil)
@@ -73,7 +73,8 @@ func TestOneMemberDoesNotKeepTheAdminFromImporting(t *testing.T) {
 	}
 }
 
-// Who has logged in may send as much as who has a token, and a session that is none no more than anybody.
+// A caller with a session may send as much as one with a token. A caller with an invalid session
+// may send no more than one without any.
 func TestALargeBodyNeedsATokenOrSession(t *testing.T) {
 	st := newSite(t, nil)
 	st.person("boss@example.com", account.RoleAdmin)
@@ -90,7 +91,7 @@ func TestALargeBodyNeedsATokenOrSession(t *testing.T) {
 	}{
 		"an admin's import":             {"/import", boss, 200},
 		"a member's import":             {"/import", ann, 413},
-		"an import of nobody":           {"/import", "Cookie: " + plainCookie + "=x", 413},
+		"an import, invalid session":    {"/import", "Cookie: " + plainCookie + "=x", 413},
 		"a member's bulk":               {"/shorten/bulk", ann, 200},
 		"a bulk without any credential": {"/shorten/bulk", "Cookie: a=b", 413},
 	} {

@@ -83,7 +83,7 @@ func TestALineThatIsNotJSONIsARefusedItem(t *testing.T) {
 	}
 }
 
-func TestABulkThatCannotBeReadIsRefusedWhole(t *testing.T) {
+func TestAMalformedBulkIsRefusedWhole(t *testing.T) {
 	st := newSite(t, nil)
 	item := `{"url":"https://a.example/"}`
 	many := strings.TrimSuffix(strings.Repeat(item+"\n", engine.MaxBulk+1), "\n")
@@ -92,7 +92,7 @@ func TestABulkThatCannotBeReadIsRefusedWhole(t *testing.T) {
 		status            int
 		problem           string
 	}{
-		"no array":           {"application/json", item, 422, "invalid"},
+		"not an array":       {"application/json", item, 422, "invalid"},
 		"two arrays":         {"application/json", "[" + item + "][" + item + "]", 400, "malformed_json"},
 		"an array cut off":   {"application/json", "[" + item, 400, "malformed_json"},
 		"an empty array":     {"application/json", "[]", 422, "invalid"},
@@ -110,7 +110,7 @@ func TestABulkThatCannotBeReadIsRefusedWhole(t *testing.T) {
 	}
 }
 
-func TestABulkMayBeLargeAndItsItemsNot(t *testing.T) {
+func TestABulkMayBeLargeButItsItemsMayNot(t *testing.T) {
 	st := newSite(t, nil)
 	target := `{"url":"https://a.example/` + strings.Repeat("x", 7000) + `"}`
 	tooLarge := `{"url":"https://a.example/","title":"` + strings.Repeat("x", ops.MaxItemBytes) + `"}`

@@ -18,9 +18,11 @@ import (
 	"shunt/api/client"
 )
 
-// The Go client against the real server. Its own package tests what a server does not do by itself.
+// This file tests the Go client against the real server. The client's own package tests what the
+// server does not do by itself.
 
-// A record is a transport that notes which endpoints answered with a success, and passes all on.
+// A record is a transport that forwards all requests, and notes which endpoints answered with a
+// success.
 type record struct {
 	http.Transport
 	endpoints []endpoint
@@ -59,7 +61,7 @@ func (r *record) endpointOf(request *http.Request) string {
 	return ""
 }
 
-// goClient returns a Go client of st, whose connections dial makes; nil: straight ones.
+// goClient returns a Go client of st. dial makes its connections; nil: direct ones.
 func (st *site) goClient(token string, dial func() (net.Conn, error)) (*client.Client, *record) {
 	st.t.Helper()
 	if dial == nil {
@@ -121,7 +123,7 @@ func TestTheGoClientHasAMethodForEveryCall(t *testing.T) {
 	}
 }
 
-// inWords are values as text, with spaces between.
+// inWords returns values as text, separated by spaces.
 func inWords(values ...any) string { return strings.TrimSuffix(fmt.Sprintln(values...), "\n") }
 
 func makeLinks(t *tour) {
@@ -326,8 +328,8 @@ func removeLinks(t *tour) {
 	t.want("what is left", codesOf(t, t.Links(ctx, client.LinksQuery{})), "a")
 }
 
-// cutting returns a way to st on which each connection of the first n is cut when an answer comes, before anything of it is seen:
-// what was asked has been done.
+// cutting returns a dial function to st that cuts each of the first n connections when an answer
+// comes, before the client sees any of it. So the server has done the request.
 func (st *site) cutting(n int64) func() (net.Conn, error) {
 	left := new(atomic.Int64)
 	left.Store(n)
@@ -350,7 +352,7 @@ func (c cutConn) Read(p []byte) (int, error) {
 	return 0, net.ErrClosed
 }
 
-func TestALostAnswerToTheGoClientMakesNoSecondLink(t *testing.T) {
+func TestALostAnswerToTheGoClientMakesOneLink(t *testing.T) {
 	drafts := []client.Draft{{URL: "https://example.org/a"}, {URL: "https://example.org/b"}}
 	for name, c := range map[string]struct {
 		make     func(*client.Client) error
@@ -369,7 +371,7 @@ func TestALostAnswerToTheGoClientMakesNoSecondLink(t *testing.T) {
 			}
 			return err
 		}, 2, 3, false},
-		"one with a key of the caller's, who calls again": {func(c *client.Client) error {
+		"one with the caller's key, called again": {func(c *client.Client) error {
 			first, err := c.Shorten(t.Context(), drafts[0], client.IdempotencyKey("k"))
 			second, again := c.Shorten(t.Context(), drafts[0], client.IdempotencyKey("k"))
 			if first.Code != second.Code {
@@ -395,7 +397,7 @@ func TestALostAnswerToTheGoClientMakesNoSecondLink(t *testing.T) {
 	}
 }
 
-func TestGoClientChangesWithLostAnswersAreDoneOnceAndTold(t *testing.T) {
+func TestTheGoClientReportsChangesWhoseAnswersAreLost(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"https://example.org","alias":"a"}`)
 	st.shorten(`{"url":"https://example.org","alias":"b"}`)
@@ -415,11 +417,11 @@ func TestGoClientChangesWithLostAnswersAreDoneOnceAndTold(t *testing.T) {
 	}
 	tokens, err := cut().Tokens(ctx)
 	if lost := slices.ContainsFunc(tokens, func(t client.Token) bool { return t.Name == "lost" }); err != nil || !lost || len(tokens) != 2 {
-		t.Errorf("got %v, %v, want the token that nobody knows, once", tokens, err)
+		t.Errorf("got %v, %v, want the token whose answer was lost, once", tokens, err)
 	}
 }
 
-// wantDoubt checks for the error of a repeat that finds the work of the attempt before it.
+// wantDoubt checks for the error of a repeat that finds the effect of the earlier attempt.
 func wantDoubt(t *testing.T, what string, err error, want client.Kind) {
 	t.Helper()
 	if !errors.Is(err, want) || !strings.Contains(err.Error(), "an earlier attempt may have been done") {

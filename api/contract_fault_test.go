@@ -2,7 +2,7 @@
 
 package api
 
-// The race detector would take ten times as long, and there is one goroutine.
+// Without the race detector, which would take ten times as long: there is only one goroutine.
 
 import (
 	"net/http"
@@ -15,7 +15,7 @@ import (
 	"shunt/engine"
 )
 
-// An answer and a request that are as documented; each fault below changes one thing of them.
+// An answer and a request that are as documented. Each fault below changes one thing in them.
 var aLink = string((&ops.Link{ShortURL: "https://sho.rt/hello", Detail: engine.Detail{
 	Code: "hello", Target: "https://example.org/", RedirectStatus: 302, State: engine.StateActive, Owner: 1,
 	CreatedAt: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), UpdatedAt: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
@@ -40,35 +40,35 @@ func (x *exchanged) replace(old, new string) {
 	x.body = []byte(strings.Replace(string(x.body), old, new, 1))
 }
 
-// contractFaults each make of a documented exchange one that is not.
+// contractFaults are functions that each change a documented exchange into an undocumented one.
 var contractFaults = map[string]func(x *exchanged){
-	"a field more":                          func(x *exchanged) { x.replace(`"hits":0`, `"hits":0,"clicks":0`) },
-	"a field less":                          func(x *exchanged) { x.replace(`,"hits":0`, ``) },
-	"null where none may be":                func(x *exchanged) { x.replace(`"title":""`, `"title":null`) },
-	"another type":                          func(x *exchanged) { x.replace(`"owner":1`, `"owner":"1"`) },
-	"another word":                          func(x *exchanged) { x.replace(`"active"`, `"asleep"`) },
-	"a time that is none":                   func(x *exchanged) { x.replace(`2026-11-21T12:00:00Z`, `2026-11-21 12:00`) },
-	"no JSON":                               func(x *exchanged) { x.body = []byte("<html>") },
-	"another media type":                    func(x *exchanged) { x.header.Set("Content-Type", "text/html") },
-	"no media type":                         func(x *exchanged) { x.header.Del("Content-Type") },
-	"another status":                        func(x *exchanged) { x.status = 202 },
-	"a header field more":                   func(x *exchanged) { x.header.Set("X-Shard", "7") },
-	"a header field less":                   func(x *exchanged) { x.header.Del("Location") },
-	"a header field of other form":          func(x *exchanged) { x.header.Set("Etag", "1") },
-	"another path":                          func(x *exchanged) { x.target = "/api/v1/shorter" },
-	"another method":                        func(x *exchanged) { x.method = "PUT" },
-	"a parameter more":                      func(x *exchanged) { x.target += "?dry_run=1" },
-	"a field of the request more":           func(x *exchanged) { x.request = []byte(`{"url":"https://example.org/","note":""}`) },
-	"a field of the request less":           func(x *exchanged) { x.request = []byte(`{}`) },
-	"null in the request where none may be": func(x *exchanged) { x.request = []byte(`{"url":null}`) },
-	"another number of the request":         func(x *exchanged) { x.request = []byte(`{"url":"https://example.org/","redirect_status":303}`) },
-	"a request of another type":             func(x *exchanged) { x.asked.Set("Content-Type", "text/plain") },
-	"a problem that it cannot be":           func(x *exchanged) { x.problem(409, strings.ReplaceAll(aProblem, "alias_taken", "not_found")) },
-	"a status that it cannot have":          func(x *exchanged) { x.problem(404, strings.ReplaceAll(aProblem, "409", "404")) },
+	"an extra field":                 func(x *exchanged) { x.replace(`"hits":0`, `"hits":0,"clicks":0`) },
+	"a missing field":                func(x *exchanged) { x.replace(`,"hits":0`, ``) },
+	"null where it is not allowed":   func(x *exchanged) { x.replace(`"title":""`, `"title":null`) },
+	"another type":                   func(x *exchanged) { x.replace(`"owner":1`, `"owner":"1"`) },
+	"another word":                   func(x *exchanged) { x.replace(`"active"`, `"asleep"`) },
+	"an invalid time":                func(x *exchanged) { x.replace(`2026-11-21T12:00:00Z`, `2026-11-21 12:00`) },
+	"not JSON":                       func(x *exchanged) { x.body = []byte("<html>") },
+	"another media type":             func(x *exchanged) { x.header.Set("Content-Type", "text/html") },
+	"no media type":                  func(x *exchanged) { x.header.Del("Content-Type") },
+	"another status":                 func(x *exchanged) { x.status = 202 },
+	"an extra header field":          func(x *exchanged) { x.header.Set("X-Shard", "7") },
+	"a missing header field":         func(x *exchanged) { x.header.Del("Location") },
+	"a header field of other form":   func(x *exchanged) { x.header.Set("Etag", "1") },
+	"another path":                   func(x *exchanged) { x.target = "/api/v1/shorter" },
+	"another method":                 func(x *exchanged) { x.method = "PUT" },
+	"an extra parameter":             func(x *exchanged) { x.target += "?dry_run=1" },
+	"an extra field in the request":  func(x *exchanged) { x.request = []byte(`{"url":"https://example.org/","note":""}`) },
+	"a missing field in the request": func(x *exchanged) { x.request = []byte(`{}`) },
+	"null in the request":            func(x *exchanged) { x.request = []byte(`{"url":null}`) },
+	"another number of the request":  func(x *exchanged) { x.request = []byte(`{"url":"https://example.org/","redirect_status":303}`) },
+	"a request of another type":      func(x *exchanged) { x.asked.Set("Content-Type", "text/plain") },
+	"an undocumented problem":        func(x *exchanged) { x.problem(409, strings.ReplaceAll(aProblem, "alias_taken", "not_found")) },
+	"an undocumented status":         func(x *exchanged) { x.problem(404, strings.ReplaceAll(aProblem, "409", "404")) },
 	"a problem without its field": func(x *exchanged) {
 		x.problem(401, strings.NewReplacer("alias_taken", "unauthorized", "409", "401").Replace(aProblem))
 	},
-	"a body where none may be": func(x *exchanged) {
+	"a body where it is not allowed": func(x *exchanged) {
 		x.method, x.target, x.request, x.status = "DELETE", "/api/v1/links/hello", nil, 204
 		x.header = http.Header{"Content-Type": {"application/json"}}
 	},
@@ -88,7 +88,7 @@ var contractFaults = map[string]func(x *exchanged){
 	},
 }
 
-func TestWhatTheDocumentOmitsFailsTheTestThatMeetsIt(t *testing.T) {
+func TestAnUndocumentedExchangeFailsItsTest(t *testing.T) {
 	for version, text := range map[string][]byte{"3.1": documentText, "3.0": docs.OpenAPI30().Body} {
 		c, err := newContract(text)
 		if err != nil {
@@ -107,24 +107,25 @@ func TestWhatTheDocumentOmitsFailsTheTestThatMeetsIt(t *testing.T) {
 	}
 }
 
-// forgotten each make the document wrong, either by itself or about createdExchange.
+// forgotten are changes that each make the document wrong, either in itself or about
+// createdExchange.
 var forgotten = map[string][2]string{
-	"a field":                   {`"hits": {"type": "integer", "description": "How often visitors followed the link; bots do not count.", "format": "int64", "minimum": 0},`, ``},
-	"a status":                  {`          "201": {`, `          "203": {`},
-	"that null may be":          {`"type": ["string", "null"]`, `"type": "string"`},
-	"that a choice may be null": {`, {"type": "null"}]`, `]`},
-	"a word":                    {`"enum": ["active", `, `"enum": [`},
-	"a header field":            {`"Location": {"$ref": "#/components/headers/Location"},`, ``},
-	"a component":               {`      "NewLink": {`, `      "FreshLink": {`},
-	"its version":               {`"openapi": "3.1.0",`, ``},
-	"what an example is of":     {`"state": "active"`, `"state": "asleep"`},
-	"what a parameter may be":   {`"enum": ["hour", "day"]`, `"enum": ["hour"]`},
-	"what a header is":          {`"example": "/api/v1/links/hello"`, `"example": "/links/hello"`},
-	"that it would be held":     {`"enum": ["hour", "day"]`, `"const": "day"`},
-	"what a request's body is":  {`"value": {"name": "laptop"}`, `"value": {"title": "laptop"}`},
+	"a field":                    {`"hits": {"type": "integer", "description": "How often visitors followed the link; bots do not count.", "format": "int64", "minimum": 0},`, ``},
+	"a status":                   {`          "201": {`, `          "203": {`},
+	"that null is allowed":       {`"type": ["string", "null"]`, `"type": "string"`},
+	"that a choice may be null":  {`, {"type": "null"}]`, `]`},
+	"a word":                     {`"enum": ["active", `, `"enum": [`},
+	"a header field":             {`"Location": {"$ref": "#/components/headers/Location"},`, ``},
+	"a component":                {`      "NewLink": {`, `      "FreshLink": {`},
+	"its version":                {`"openapi": "3.1.0",`, ``},
+	"the value of an example":    {`"state": "active"`, `"state": "asleep"`},
+	"a value of a parameter":     {`"enum": ["hour", "day"]`, `"enum": ["hour"]`},
+	"the form of a header":       {`"example": "/api/v1/links/hello"`, `"example": "/links/hello"`},
+	"to use only known keywords": {`"enum": ["hour", "day"]`, `"const": "day"`},
+	"a field of a request":       {`"value": {"name": "laptop"}`, `"value": {"title": "laptop"}`},
 }
 
-func TestADocumentThatForgetsSomethingFails(t *testing.T) {
+func TestAnIncompleteDocumentFails(t *testing.T) {
 	for what, change := range forgotten {
 		text := strings.ReplaceAll(string(documentText), change[0], change[1])
 		if text == string(documentText) {
@@ -140,8 +141,8 @@ func TestADocumentThatForgetsSomethingFails(t *testing.T) {
 	}
 }
 
-// kin-openapi holds all other examples to their schemas when it loads the document.
-func TestExamplesOfLinesAndEventsAreWhatTheyShow(t *testing.T) {
+// kin-openapi checks all other examples against their schemas when it loads the document.
+func TestExamplesOfLinesAndEventsFitTheirSchemas(t *testing.T) {
 	c, shown := theContract(), 0
 	for operation := range c.operations() {
 		for _, response := range operation.Responses.Map() {

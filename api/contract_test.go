@@ -25,21 +25,21 @@ import (
 	"shunt/engine"
 )
 
-// A contract holds requests and answers to the OpenAPI document. An error that it finds is one of
-// the program or of the document; people must decide which.
+// A contract checks requests and answers against the OpenAPI document. An error that it finds is
+// one of the program or of the document; people must decide which.
 type contract struct {
-	doc *openapi3.T // as it is, and as such checked
+	doc *openapi3.T // unchanged, and checked as such
 
-	// quick is doc under the number of version 3.0, so that kin-openapi holds values to it by its
-	// own validator of schemas. The validator for 3.1 compiles the schema for each value: 2 ms
-	// instead of 0.02 for a link. Its own knows all keywords except those of unheld.
+	// quick is doc with the version number 3.0, so that kin-openapi checks values with its own
+	// validator of schemas. The validator for 3.1 compiles the schema for each value: 2 ms instead of
+	// 0.02 for a link. Its own validator knows all keywords except those of unheld.
 	quick openapi3.T
 
 	mu   sync.Mutex
 	held map[string]int // answers, by "METHOD path status" and, of problems, code
 }
 
-// documentText is docs/openapi.json as it is written.
+// documentText returns the text of docs/openapi.json.
 var documentText = func() []byte {
 	text, err := os.ReadFile("docs/openapi.json")
 	if err != nil {
@@ -48,7 +48,7 @@ var documentText = func() []byte {
 	return text
 }()
 
-// theContract is that of openapi.json.
+// theContract returns the contract of openapi.json.
 var theContract = sync.OnceValue(func() *contract {
 	c, err := newContract(documentText)
 	if err != nil {
@@ -57,7 +57,7 @@ var theContract = sync.OnceValue(func() *contract {
 	return c
 })
 
-// theContract30 is that of the same document in version 3.0.
+// theContract30 returns the contract of the same document in version 3.0.
 var theContract30 = sync.OnceValue(func() *contract {
 	c, err := newContract(docs.OpenAPI30().Body)
 	if err != nil {
@@ -66,7 +66,7 @@ var theContract30 = sync.OnceValue(func() *contract {
 	return c
 })
 
-// holdBoth returns what is wrong by either document, as hold says it.
+// holdBoth calls hold with both contracts and returns the first error.
 func holdBoth(x *exchanged, hold func(*contract, *exchanged) error) error {
 	if err := hold(theContract(), x); err != nil {
 		return err
@@ -91,9 +91,9 @@ func newContract(text []byte) (*contract, error) {
 	return c, errors.Join(doc.Validate(context.Background()), wantHeld(text), c.holdHeaderExamples())
 }
 
-// closeAnswers lets objects have the fields that are documented, and no others. In the document
-// those of answers are open, because fields may be added within version 1, and there are generated
-// clients that refuse what a closed object does not have.
+// closeAnswers lets objects have only the documented fields. In the document the objects of answers
+// are open, because fields may be added within version 1, and some generated clients refuse fields
+// that a closed object does not have.
 func closeAnswers(doc *openapi3.T) {
 	for _, s := range doc.Components.Schemas {
 		if len(s.Value.Properties) > 0 {
@@ -102,7 +102,7 @@ func closeAnswers(doc *openapi3.T) {
 	}
 }
 
-// unheld are the keywords of JSON Schema 2020-12 that contract.quick passes over.
+// unheld are the keywords of JSON Schema 2020-12 that contract.quick ignores.
 var unheld = []string{
 	"const", "contains", "contentSchema", "dependentRequired", "dependentSchemas", "else", "if", "patternProperties", "prefixItems",
 	"propertyNames", "then", "unevaluatedItems", "unevaluatedProperties", "$defs",
@@ -111,13 +111,14 @@ var unheld = []string{
 func wantHeld(text []byte) error {
 	for _, keyword := range unheld {
 		if bytes.Contains(text, []byte(`"`+keyword+`":`)) {
-			return fmt.Errorf("nothing would be held to the keyword %s", keyword)
+			return fmt.Errorf("nothing would be checked against the keyword %s", keyword)
 		}
 	}
 	return nil
 }
 
-// holdHeaderExamples does what Validate does not: it has an eye on all other examples.
+// holdHeaderExamples checks the examples of headers, because Validate checks all examples but
+// these.
 func (c *contract) holdHeaderExamples() error {
 	for name, header := range c.doc.Components.Headers {
 		if err := header.Value.Schema.Value.VisitJSON(header.Value.Example, openapi3.EnableJSONSchema2020()); err != nil {
@@ -127,7 +128,8 @@ func (c *contract) holdHeaderExamples() error {
 	return nil
 }
 
-// An exchanged is a request to the API with its answer. Its body may be the beginning of one that goes on.
+// An exchanged is a request to the API with its answer. Its body may be the beginning of a longer
+// one.
 type exchanged struct {
 	method, target string // as they were sent
 	asked          http.Header
@@ -162,7 +164,8 @@ func (c *contract) note(name string, x *exchanged) {
 	c.held[key]++
 }
 
-// find returns the operation that a request is for, nil if there is none. HEAD is answered where GET is.
+// find returns the operation that a request is for, nil if there is none. HEAD is answered where
+// GET is.
 func (c *contract) find(method, target string) (*routers.Route, map[string]string) {
 	path, _ := splitURI([]byte(target))
 	segments := strings.Split(strings.TrimPrefix(string(path), apiRoot), "/")
@@ -352,7 +355,8 @@ func (c *contract) holdText(ref any, text []byte) error {
 	return schema.Value.VisitJSON(value)
 }
 
-// holdRequest holds a request that was answered with success to parameters and body as they are documented.
+// holdRequest holds a request that was answered with success to parameters and body as they are
+// documented.
 func (c *contract) holdRequest(route *routers.Route, parameters map[string]string, x *exchanged) error {
 	u, err := url.Parse(x.target)
 	if err != nil {

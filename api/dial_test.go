@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// patienceOfTests ends what hangs; nothing is measured by it.
+// patienceOfTests is a timeout for hanging tests; nothing is measured with it.
 const patienceOfTests = 20 * time.Second
 
 func dial(t *testing.T, addr, raw string) (net.Conn, *bufio.Reader) {
@@ -26,7 +26,8 @@ func dial(t *testing.T, addr, raw string) (net.Conn, *bufio.Reader) {
 	return c, bufio.NewReader(c)
 }
 
-// exchange sends raw on a connection to addr and returns all that comes until the server closes it.
+// exchange sends raw on a connection to addr and returns everything that it receives until the
+// server closes the connection.
 func exchange(t testing.TB, addr, raw string) []byte {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -45,7 +46,7 @@ func exchange(t testing.TB, addr, raw string) []byte {
 	return answers
 }
 
-// onlyAnswer returns the one answer that there is, to a request of method.
+// onlyAnswer returns the answer to a request of method, which must be the only one.
 func onlyAnswer(t testing.TB, answers []byte, method string) reply {
 	t.Helper()
 	r := bufio.NewReader(bytes.NewReader(answers))
@@ -54,7 +55,7 @@ func onlyAnswer(t testing.TB, answers []byte, method string) reply {
 		answer = readReply(t, r, method)
 	}
 	if rest, _ := io.ReadAll(r); len(rest) > 0 {
-		t.Errorf("something comes behind the answer %d: %q", answer.status, rest)
+		t.Errorf("something comes after the answer %d: %q", answer.status, rest)
 	}
 	return answer
 }

@@ -73,7 +73,7 @@ func TestTheReferencePageIsAtOnePathAndOnlyRead(t *testing.T) {
 	st := newSite(t, nil)
 	tag := st.get("/_/docs").header.Get("ETag")
 	if r := st.get("/_/docs", "If-None-Match: "+tag); r.status != 304 || r.body != "" {
-		t.Errorf("who has it: got %d", r.status)
+		t.Errorf("with the current tag: got %d", r.status)
 	}
 	for request, want := range map[string]int{"GET /_/docs/": 404, "GET /_/DOCS": 404, "GET /_/": 404, "POST /_/docs": 405} {
 		method, path, _ := strings.Cut(request, " ")
@@ -85,7 +85,7 @@ func TestTheReferencePageIsAtOnePathAndOnlyRead(t *testing.T) {
 
 var shellWord = regexp.MustCompile(`'[^']*'|"[^"]*"|[^ '"]+`)
 
-// shellWords splits a command line as a shell does that knows single and double quotes, and one
+// shellWords splits a command line as a shell does. It knows single and double quotes, and one
 // variable.
 func shellWords(line, token string) (all []string) {
 	for _, word := range shellWord.FindAllString(line, -1) {
@@ -97,7 +97,7 @@ func shellWords(line, token string) (all []string) {
 	return all
 }
 
-// curl sends the request of a command line of the page. It fails if the line has anything that it
+// curl sends the request of a command line of the page. It fails if the line has anything that curl
 // does not know.
 func (st *site) curl(words []string) reply {
 	st.t.Helper()
@@ -111,7 +111,7 @@ func (st *site) curl(words []string) reply {
 			path = after
 			continue
 		case word == "-N": // not buffered
-			method = "HEAD" // an answer without end
+			method = "HEAD" // the answer has no end
 			continue
 		}
 		i++
@@ -140,7 +140,7 @@ func TestEveryCommandLineOfTheReferencePageWorks(t *testing.T) {
 		t.Errorf("there are %d command lines, want one for each of %d endpoints", len(found), len(st.endpoints()))
 	}
 	for _, command := range found {
-		st := newSite(t, nil) // each is for somebody who has just begun
+		st := newSite(t, nil) // each line is for a new user
 		line := st.prepare(html.UnescapeString(command[1]))
 		if r := st.curl(shellWords(line, st.token)); r.status/100 != 2 {
 			t.Errorf("%s: got %+v", line, r)
@@ -148,7 +148,7 @@ func TestEveryCommandLineOfTheReferencePageWorks(t *testing.T) {
 	}
 }
 
-// prepare makes what a command line is about, and returns the line with its id.
+// prepare makes the object that a command line names, and returns the line with its id.
 func (st *site) prepare(line string) string {
 	st.t.Helper()
 	if strings.Contains(line, "/hello") {

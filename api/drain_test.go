@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestShutdownDoesNotWaitForConnectionsThatNeverSentAByte(t *testing.T) {
+func TestShutdownDoesNotWaitForSilentConnections(t *testing.T) {
 	st := newSite(t, nil)
 	for _, serve := range []func(net.Listener) error{st.ServePublic, st.ServeAdmin} {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -25,7 +25,7 @@ func TestShutdownDoesNotWaitForConnectionsThatNeverSentAByte(t *testing.T) {
 	for st.public.Open() == 0 || st.admin.Open() == 0 {
 		runtime.Gosched()
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // drainFor at most is needed
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // at most drainFor is needed
 	defer cancel()
 	if err := st.Shutdown(ctx); err != nil {
 		t.Errorf("Shutdown: got %v", err)

@@ -18,7 +18,7 @@ import (
 	"shunt/api/problem"
 )
 
-// exported makes links that are more than one page of an export, and returns how many.
+// exported makes more links than one page of an export has, and returns how many.
 func (st *site) exported(token string) int {
 	st.t.Helper()
 	const links = 400
@@ -31,7 +31,7 @@ func (st *site) exported(token string) int {
 	return links
 }
 
-// export begins an export and returns its connection and body, unread.
+// export starts an export and returns its connection and body, unread.
 func (st *site) export(token, query string) (net.Conn, io.Reader) {
 	st.t.Helper()
 	c, err := st.publicAt.Dial()
@@ -108,11 +108,11 @@ func TestAnExportHasEachLinkOfItsFirstMomentOnce(t *testing.T) {
 	}
 	_, body = st.export(st.member("bob@example.com"), "")
 	if links, _, err := readLines(t, body); len(links) != 0 || err != nil {
-		t.Errorf("of somebody without links: got %d, %v", len(links), err)
+		t.Errorf("of a user without links: got %d, %v", len(links), err)
 	}
 }
 
-func TestABrokenExportEndsWithAProblemAndNoLastChunk(t *testing.T) {
+func TestABrokenExportEndsWithAProblemWithoutLastChunk(t *testing.T) {
 	for name, c := range map[string]struct {
 		problem string
 		stop    func(st *site, token string)
@@ -180,7 +180,7 @@ func TestExportsAreBounded(t *testing.T) {
 	}
 }
 
-func TestAnExportNeedsChunksAndKnowsNoFilters(t *testing.T) {
+func TestAnExportNeedsChunksAndRefusesFilters(t *testing.T) {
 	st := newSite(t, nil)
 	old := strings.Replace(requestText("GET", "/api/v1/export", "", "Authorization: Bearer "+st.token), "HTTP/1.1", "HTTP/1.0", 1)
 	if r := send(t, st.publicAt, "GET", old); r.status != 400 {

@@ -45,7 +45,7 @@ func writeTo(t testing.TB, name string, content []byte) (path string) {
 	return path
 }
 
-// countryRecord is what GeoLite2-Country says of a network; empty codes are left out.
+// countryRecord returns a record of a network as GeoLite2-Country has it, without empty codes.
 func countryRecord(country, registered string) mmdbtype.Map {
 	record := mmdbtype.Map{"continent": mmdbtype.Map{"code": mmdbtype.String("EU"), "names": mmdbtype.Map{"en": mmdbtype.String("Europe")}}}
 	for key, code := range map[mmdbtype.String]string{"country": country, "registered_country": registered} {

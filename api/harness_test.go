@@ -27,7 +27,8 @@ import (
 	"shunt/storage"
 )
 
-// A site is the whole server over a real store in a temporary folder, reached through listeners in memory.
+// A site is the whole server over a real store in a temporary folder, reached through listeners in
+// memory.
 type site struct {
 	*Server
 	t        testing.TB
@@ -38,7 +39,7 @@ type site struct {
 	log      *syncBuffer
 	token    string // of the admin, all scopes
 
-	secrets struct { // tokens, passwords and cookies: at the end none of them may be in the log
+	secrets struct { // tokens, passwords and cookies: at the end none may be in the log
 		sync.Mutex
 		texts []string
 	}
@@ -64,7 +65,7 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// withAddr lets every connection come from addr.
+// withAddr is a listener that makes every connection come from addr.
 type withAddr struct {
 	net.Listener
 	addr *atomic.Pointer[net.TCPAddr]
@@ -85,19 +86,19 @@ func (l withAddr) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// newSite starts a site and loads it. change may alter its options.
+// newSite starts a site and loads it. change may change its options.
 func newSite(t testing.TB, change func(*Options)) *site {
 	t.Helper()
 	return newSiteOn(t, nil, change)
 }
 
-// newSiteOn is newSite with an engine whose options tune may alter.
+// newSiteOn does what newSite does, with an engine whose options tune may change.
 func newSiteOn(t testing.TB, tune func(*engine.Options), change func(*Options)) *site {
 	t.Helper()
 	return loaded(t, unloadedSiteOn(t, storage.Options{}, tune, change))
 }
 
-// newSiteOver is newSite over files of fs.
+// newSiteOver does what newSite does, with the files of fs.
 func newSiteOver(t testing.TB, fs vfs.FS) *site {
 	t.Helper()
 	return loaded(t, unloadedSiteOn(t, storage.Options{FS: fs}, nil, nil))
@@ -135,7 +136,7 @@ func unloadedSiteOn(t testing.TB, kept storage.Options, tune func(*engine.Option
 	st.run(store.Run)
 	engineOptions := engine.Options{
 		JournalDir: filepath.Join(dir, "journal"), Rings: 2, RingRecords: 1 << 12, Now: clock, Logger: logger,
-		FlushInterval: time.Hour, // a test that wants a flush says so
+		FlushInterval: time.Hour, // a test that needs a flush calls it
 	}
 	if tune != nil {
 		tune(&engineOptions)
@@ -177,7 +178,8 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// run runs fn until the test's end, and joins it before what was opened before is closed.
+// run runs fn until the end of the test. It waits for the end of fn before it closes anything that
+// was opened earlier.
 func (st *site) run(fn func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -192,7 +194,7 @@ func (st *site) run(fn func(context.Context) error) {
 	})
 }
 
-// shutDown shuts the server down, if that has not been done.
+// shutDown shuts the server down, if it was not shut down yet.
 func (st *site) shutDown() {
 	if err := st.Shutdown(context.Background()); err != nil && err != errShutDown {
 		st.t.Error(err)
@@ -211,7 +213,7 @@ func (st *site) serveOn(ln net.Listener, serve func(net.Listener) error) {
 	st.t.Cleanup(serving.Wait) // runs after the Shutdown that is registered later
 }
 
-// from serves the public address once more, to connections that come from addr.
+// from serves the public address on another listener, whose connections come from addr.
 func (st *site) from(addr string) *fasthttputil.InmemoryListener {
 	ln := fasthttputil.NewInmemoryListener()
 	at := new(atomic.Pointer[net.TCPAddr])
@@ -234,7 +236,7 @@ func (st *site) issue(c account.Caller, scopes ...account.Scope) string {
 	return st.secret(text)
 }
 
-// secret notes that text must not turn up in the log.
+// secret notes that text must not be in the log.
 func (st *site) secret(text string) string {
 	st.secrets.Lock()
 	defer st.secrets.Unlock()
@@ -263,10 +265,10 @@ func (st *site) spoil(key string) {
 	check(st.t, <-done)
 }
 
-// password is everybody's who logs in.
+// password is the password of every user that logs in.
 const password = "correct horse battery"
 
-// person makes a user who can log in.
+// person makes a user that can log in.
 func (st *site) person(email string, role account.Role) account.User {
 	st.t.Helper()
 	u, err := st.accounts.AddUser(account.UserDraft{Email: email, Role: role, Password: st.secret(password)})
@@ -295,7 +297,7 @@ func (st *site) post(path, body string, lines ...string) reply {
 	return st.as(lines, "POST", path, body)
 }
 
-// as makes an API request with these lines.
+// as sends an API request with these header lines.
 func (st *site) as(lines []string, method, path, body string) reply {
 	st.t.Helper()
 	if body != "" {
@@ -304,10 +306,10 @@ func (st *site) as(lines []string, method, path, body string) reply {
 	return send(st.t, st.publicAt, method, requestText(method, "/api/v1"+path, body, lines...))
 }
 
-// ownPage is what a browser says of a request by one of our own pages.
+// ownPage is the header that a browser sends with a request by one of our own pages.
 const ownPage = "Sec-Fetch-Site: same-origin"
 
-// member makes a user and returns a token of theirs.
+// member makes a user and returns a token of that user.
 func (st *site) member(name string, scopes ...account.Scope) string {
 	st.t.Helper()
 	return st.tokenOfNew(name, account.RoleMember, scopes...)
@@ -331,14 +333,14 @@ type reply struct {
 	close  bool
 }
 
-// whole is all of r as text but the date: a second may pass between two replies.
+// whole returns all of r as text, without the date, because a second may pass between two replies.
 func (r reply) whole() string {
 	r.header = r.header.Clone()
 	r.header.Del("Date")
 	return fmt.Sprint(r)
 }
 
-// problem returns the code of a problem reply, "" if it is none.
+// problem returns the code of a problem reply, "" if it is not a problem.
 func (r reply) problem() string {
 	if r.header.Get("Content-Type") != "application/problem+json" {
 		return ""
@@ -361,7 +363,7 @@ func (r reply) fields() string {
 	return strings.Join(texts, " ")
 }
 
-// send writes raw bytes on a connection of its own and reads one reply to a request of method.
+// send writes raw bytes on a new connection and reads one reply to a request of method.
 func send(t testing.TB, ln *fasthttputil.InmemoryListener, method, raw string) reply {
 	t.Helper()
 	c, err := ln.Dial()
@@ -386,7 +388,7 @@ func readReply(t testing.TB, r *bufio.Reader, method string) reply {
 	return reply{res.StatusCode, res.Header, string(body), res.Close}
 }
 
-// request is the text of a request with header lines ("Name: value").
+// request returns the text of a request with header lines ("Name: value").
 func requestText(method, target, body string, lines ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: any.example\r\n", method, target)
@@ -400,13 +402,13 @@ func requestText(method, target, body string, lines ...string) string {
 	return b.String()
 }
 
-// get asks the public address for a path.
+// get requests a path from the public address.
 func (st *site) get(path string, lines ...string) reply {
 	st.t.Helper()
 	return send(st.t, st.publicAt, "GET", requestText("GET", path, "", lines...))
 }
 
-// call makes an API request with the admin's token.
+// call sends an API request with the admin's token.
 func (st *site) call(method, path, body string, lines ...string) reply {
 	st.t.Helper()
 	return st.callAs(st.token, method, path, body, lines...)
@@ -432,7 +434,7 @@ func (st *site) shorten(fields string) linkObject {
 	return o
 }
 
-// wantStats checks the figures of a link, as the API gives them.
+// wantStats checks the figures of a link in the API.
 func (st *site) wantStats(code string, hits, unique uint64) {
 	st.t.Helper()
 	r := st.call("GET", "/stats/"+code, "")
@@ -441,7 +443,7 @@ func (st *site) wantStats(code string, hits, unique uint64) {
 	}
 }
 
-// counted returns how many links there are, and how many redirects were answered and hits counted.
+// counted returns the numbers of links, of answered redirects and of counted hits.
 func (st *site) counted() string {
 	total := uint64(0)
 	for _, n := range st.redirects.Counts().Redirects {

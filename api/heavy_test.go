@@ -46,7 +46,7 @@ func TestHeavyReadsAreBoundedForEachCaller(t *testing.T) {
 		}
 	}
 	if r := st.callAs(other, "GET", "/links", ""); r.status != 200 {
-		t.Errorf("somebody else: got %d %s, want 200", r.status, r.body)
+		t.Errorf("another caller: got %d %s, want 200", r.status, r.body)
 	}
 	releases[0]()
 	for _, path := range []string{"/links", "/stats", "/stats/a?interval=day", "/tokens", "/links?limit=0"} {
@@ -57,7 +57,7 @@ func TestHeavyReadsAreBoundedForEachCaller(t *testing.T) {
 	st.awaitHeavy(maxHeavyReadsCaller - 1)
 }
 
-func TestHeavyWorkIsDoneInTurnAndNothingElseWaits(t *testing.T) {
+func TestHeavyWorkIsQueuedAndNothingElseWaits(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"a"}`)
 	for _, c := range []struct{ method, path, body string }{
@@ -70,10 +70,10 @@ func TestHeavyWorkIsDoneInTurnAndNothingElseWaits(t *testing.T) {
 		go func() { answered <- st.call(c.method, c.path, c.body) }()
 		st.awaitCostly(1)
 		if r := st.get("/a"); r.status != 302 {
-			t.Errorf("a redirect beside %s: got %d", c.path, r.status)
+			t.Errorf("a redirect during %s: got %d", c.path, r.status)
 		}
 		if r := st.call("GET", "/stats/a", ""); r.status != 200 {
-			t.Errorf("two figures beside %s: got %d", c.path, r.status)
+			t.Errorf("two figures during %s: got %d", c.path, r.status)
 		}
 		release()
 		if r := <-answered; r.status != 200 && r.status != 401 {
@@ -82,7 +82,7 @@ func TestHeavyWorkIsDoneInTurnAndNothingElseWaits(t *testing.T) {
 	}
 }
 
-// takeCores takes every place for costly work, to be given back with release.
+// takeCores takes every place for costly work; release gives them back.
 func (st *site) takeCores() (release func()) {
 	st.t.Helper()
 	places := st.cores.Limits().Places
@@ -136,7 +136,7 @@ func TestAShortListDoesNotWaitForLongLists(t *testing.T) {
 	}
 }
 
-func TestAListWhoseTurnsComeTooSlowlyIsGivenUp(t *testing.T) {
+func TestAListThatWaitsTooLongIsAbandoned(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"a"}`)
 	for wait, want := range map[time.Duration]int{costlyPatience: 200, costlyPatience + time.Second: 503} {
@@ -153,7 +153,7 @@ func TestAListWhoseTurnsComeTooSlowlyIsGivenUp(t *testing.T) {
 	st.awaitHeavy(0)
 }
 
-// One address has its share of QR codes; the next address has its own.
+// One address has a share of the QR codes; the next address has another.
 func TestOneAddressDoesNotKeepOthersFromQRCodes(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"a"}`)
@@ -224,7 +224,7 @@ func TestALargeAnswerKeepsItsPlaceUntilItIsSent(t *testing.T) {
 	}
 	slow, gone := st.heavyAnswer(), st.heavyAnswer()
 	for _, c := range []net.Conn{slow, gone} {
-		if _, err := io.ReadFull(c, make([]byte, 100)); err != nil { // it is on its way
+		if _, err := io.ReadFull(c, make([]byte, 100)); err != nil { // the answer is on its way
 			t.Fatal(err)
 		}
 	}

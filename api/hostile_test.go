@@ -12,14 +12,14 @@ import (
 	"testing"
 )
 
-// hostileFile has targets that must be refused; its head says how it is read.
+// hostileFile has targets that must be refused; its head explains its format.
 const hostileFile = "testdata/hostile-targets.txt"
 
 // A hostileTarget is a line of hostileFile.
 type hostileTarget struct {
 	line   int
 	kind   string
-	codes  []string // of right refusals: of a field, or of the request
+	codes  []string // the right refusals: of a field, or of the request
 	target string
 }
 
@@ -62,8 +62,8 @@ func hostileTargets(t *testing.T) (all []hostileTarget) {
 	return all
 }
 
-// waysIn are the requests by which a link gets a target: each sends one, as a string of JSON. A new way in is a line here, if it
-// answers with the problem alone.
+// waysIn are the requests that set the target of a link: each sends one, as a JSON string. A new
+// way in is a line here, if its answer to a refusal is only the problem.
 var waysIn = map[string]func(st *site, url, unique string) reply{
 	"POST /shorten": func(st *site, url, _ string) reply { return st.call("POST", "/shorten", `{"url":`+url+`}`) },
 	"POST /shorten with an alias": func(st *site, url, unique string) reply {
@@ -81,7 +81,7 @@ var waysIn = map[string]func(st *site, url, unique string) reply{
 	"PATCH /links/{code}": func(st *site, url, _ string) reply { return st.call("PATCH", "/links/victim", `{"url":`+url+`}`) },
 }
 
-// itemOf returns what became of the one item of a bulk, as the answer of a request of its own.
+// itemOf returns the result of the one item of a bulk, as the answer to a request.
 func itemOf(r reply) reply {
 	var all bulkAnswer
 	if err := json.Unmarshal([]byte(r.body), &all); err != nil || r.status != 200 || len(all.Results) != 1 {
@@ -96,7 +96,7 @@ func itemOf(r reply) reply {
 	return r
 }
 
-// hostileSite is the server that hostileFile is for.
+// hostileSite returns the server that hostileFile is for.
 func hostileSite(t *testing.T) *site {
 	list := writeTo(t, "block.txt", []byte("evil.example\nböse.example\n203.0.113.66\n[2001:db8::66]\nhttp://shared.example/bad/\n"))
 	return newSite(t, func(o *Options) {
@@ -130,7 +130,8 @@ func TestNoHostileTargetIsAcceptedByAnyWayIn(t *testing.T) {
 	}
 }
 
-// refusalCode returns the code of the field url's error, else of the problem; empty if r is none.
+// refusalCode returns the code of the error of the field url, otherwise that of the problem; empty
+// if r is not a problem.
 func refusalCode(r reply) string {
 	if code, found := strings.CutPrefix(r.fields(), "url:"); found {
 		return code
@@ -138,7 +139,7 @@ func refusalCode(r reply) string {
 	return r.problem()
 }
 
-// jsonText returns text as a string of JSON, bytes that are no UTF-8 as they are.
+// jsonText returns text as a JSON string; bytes that are not UTF-8 stay as they are.
 func jsonText(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -11,7 +11,7 @@ import (
 	"shunt/engine"
 )
 
-// repeatable is a POST /shorten with an Idempotency-Key.
+// repeatable sends a POST /shorten with an Idempotency-Key.
 func (st *site) repeatable(key, body string) reply {
 	st.t.Helper()
 	return st.call("POST", "/shorten", body, "Idempotency-Key: "+key)
@@ -71,7 +71,7 @@ func TestARepeatHasHitsAndStateOfTheFirstAnswer(t *testing.T) {
 	for status, hitsBefore := range map[int]int{201: 0, 200: 2} {
 		st := newSite(t, nil)
 		body := `{"url":"http://a/","alias":"x","max_hits":3,"expires_at":"2026-01-02T04:00:00Z"}`
-		if hitsBefore > 0 { // then the first request finds the link
+		if hitsBefore > 0 { // so that the first request finds the link
 			st.shorten(body)
 		}
 		for range hitsBefore {
@@ -94,7 +94,7 @@ func TestAKeyIsForOneBody(t *testing.T) {
 	st := newSite(t, nil)
 	first := st.repeatable("key", `{"url":"http://a/"}`)
 	for name, body := range map[string]string{
-		"another url": `{"url":"http://b/"}`, "a space more": `{"url":"http://a/" }`, "not JSON": `{`, "nothing valid": `{}`,
+		"another url": `{"url":"http://b/"}`, "an extra space": `{"url":"http://a/" }`, "not JSON": `{`, "nothing valid": `{}`,
 	} {
 		st.unchanged(t, func() {
 			if r := st.repeatable("key", body); r.status != 422 || r.problem() != "idempotency_mismatch" {
@@ -105,7 +105,7 @@ func TestAKeyIsForOneBody(t *testing.T) {
 	wantSame(t, "the repeat", st.repeatable("key", `{"url":"http://a/"}`), first)
 }
 
-func TestAKeyIsOfOneToken(t *testing.T) {
+func TestAKeyBelongsToOneToken(t *testing.T) {
 	st := newSite(t, nil)
 	const body = `{"url":"http://a/"}`
 	ann := st.member("ann@example.com")
@@ -142,7 +142,7 @@ func TestAMalformedKeyIsRefused(t *testing.T) {
 		"a space inside":  {"Idempotency-Key: a b"},
 		"a tab inside":    {"Idempotency-Key: a\tb"},
 		"not ASCII":       {"Idempotency-Key: clé"},
-		"two of them":     {"Idempotency-Key: a", "Idempotency-Key: b"},
+		"two keys":        {"Idempotency-Key: a", "Idempotency-Key: b"},
 		"twice, the same": {"Idempotency-Key: a", "idempotency-key: a"},
 	} {
 		st.unchanged(t, func() {
@@ -209,7 +209,7 @@ func TestAKeyIsForgottenAfterADay(t *testing.T) {
 	wantSame(t, "a repeat of the new one", st.repeatable("key", body), second)
 }
 
-func TestATokenHasSoManyKeysAndNoMore(t *testing.T) {
+func TestTheKeysOfATokenAreBounded(t *testing.T) {
 	st := newSiteOn(t, func(o *engine.Options) { o.MaxReceipts = 3 }, nil)
 	const body = `{"url":"http://a/"}`
 	var first reply

@@ -69,7 +69,7 @@ func TestAnImportedExportKeepsItsCodesTimesAndHits(t *testing.T) {
 	if got, want := to.exportedLines(), from.exportedLines(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	for _, want := range []int{308, 308, 410} { // 3 of 5 hits came along
+	for _, want := range []int{308, 308, 410} { // 3 of 5 hits were imported
 		if r := to.get("/full"); r.status != want {
 			t.Errorf("full redirects with %d, want %d", r.status, want)
 		}
@@ -81,7 +81,7 @@ func TestAnImportedExportKeepsItsCodesTimesAndHits(t *testing.T) {
 
 func (st *site) passTime(ms int64) { st.now.Add(ms) }
 
-func TestImportedHitsAreInTheTotalAndInNoWindow(t *testing.T) {
+func TestImportedHitsAreInTheTotalButInNoWindow(t *testing.T) {
 	st := newSite(t, nil)
 	if got, _ := st.importText(`{"code":"old","url":"https://a.example/","hits":100,"created_at":"2019-05-04T03:02:01Z"}`); got != "1 0 0: 201" {
 		t.Fatal(got)
@@ -127,7 +127,7 @@ func TestOnlyImportsMayDifferFromTakenCodesByCase(t *testing.T) {
 		t.Errorf("got %d, want %d", got, want)
 	}
 	if got := st.get("/Spring").header.Get("Location"); got != "https://a.example/" {
-		t.Errorf("the link beside the deleted one leads to %q", got)
+		t.Errorf("the variant of the deleted link leads to %q", got)
 	}
 }
 
@@ -196,11 +196,11 @@ func TestAnImportMakesLinksForAnotherUser(t *testing.T) {
 		t.Errorf("got %+v, %v, want owner %d", d, err, ann.ID)
 	}
 	if got, _ := st.importText(`{"code":"hers","url":"https://a.example/"}`); got != "0 0 1: 409" {
-		t.Errorf("the same for somebody else: got %s", got)
+		t.Errorf("the same for another user: got %s", got)
 	}
 }
 
-// A deleted code stays taken for everybody but its former owner, also where only variants of it are
+// A deleted code stays taken for everybody but its former owner, even if only variants of it are
 // left.
 func TestAnImportTakesNoCodeThatSomebodyElseHasDeleted(t *testing.T) {
 	st := newSite(t, nil)

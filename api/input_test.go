@@ -30,7 +30,7 @@ var badBodies = map[string]struct {
 	"null url":                 {`{"url":null}`, 422, "invalid", "url:required"},
 	"cut off":                  {`{"url":"http://a/"`, 400, "malformed_json", ""},
 	"not JSON":                 {`url=http://a/`, 400, "malformed_json", ""},
-	"something behind it":      {`{"url":"http://a/"} {}`, 400, "malformed_json", ""},
+	"something after it":       {`{"url":"http://a/"} {}`, 400, "malformed_json", ""},
 	"trailing comma":           {`{"url":"http://a/",}`, 400, "malformed_json", ""},
 	"single quotes":            {`{'url':'http://a/'}`, 400, "malformed_json", ""},
 	"invalid UTF-8":            {"{\"url\":\"http://a/\xff\"}", 400, "malformed_json", ""},
@@ -146,7 +146,7 @@ func TestATakenAliasIsRefused(t *testing.T) {
 		"same owner, another target": {st.token, "Promo", "http://b/"},
 		"another owner, same target": {other, "Promo", "http://a/"},
 		"differs only by case":       {st.token, "pROMO", "http://a/"},
-		"deleted by somebody else":   {other, "gone", "http://a/"},
+		"deleted by another user":    {other, "gone", "http://a/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			st.unchanged(t, func() {
@@ -183,7 +183,7 @@ func TestADeletedCodeStaysTaken90DaysForOthersOnly(t *testing.T) {
 	want(st.call("GET", "/stats/mine", ""), 404, "not_found")
 	take := `{"url":"http://b/","alias":"mine"}`
 	want(st.callAs(other, "POST", "/shorten", take), 409, "alias_taken")
-	want(st.call("POST", "/shorten", take), 201, "") // its former owner, at once
+	want(st.call("POST", "/shorten", take), 201, "") // the former owner may at once
 	st.wantStats("mine", 0, 0)
 	want(st.call("DELETE", "/links/mine", ""), 204, "")
 	st.now.Add(ninetyDaysMs)
@@ -226,7 +226,7 @@ func TestARepeatedAliasGivesTheLinkIfSentFieldsAgree(t *testing.T) {
 	}
 }
 
-func TestPathsThatAreNoCodesCountNothing(t *testing.T) {
+func TestInvalidCodesCountNothing(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"abc"}`)
 	for name, c := range map[string]struct {
@@ -237,7 +237,7 @@ func TestPathsThatAreNoCodesCountNothing(t *testing.T) {
 		"percent-encoded slash":        {"/abc%2F", 404},
 		"percent-encoded NUL":          {"/abc%00", 404},
 		"doubled slash":                {"//abc", 404},
-		"doubled slash behind":         {"/abc//", 404},
+		"doubled slash at the end":     {"/abc//", 404},
 		"dotted":                       {"/./abc", 404},
 		"dot-dotted":                   {"/x/../abc", 404},
 		"dots encoded":                 {"/%2e%2e/abc", 404},
@@ -338,7 +338,7 @@ func TestMalformedRequestsAreCountedOnEveryWayIn(t *testing.T) {
 	}
 }
 
-// A 307 or 308 link redirects any method and has no use for the body, but fasthttp reads it before
+// A 307 or 308 link redirects any method and ignores the body, but fasthttp reads the body before
 // the handler runs, up to maxBodyBytes. So a client that sends more gets 413, and nothing is
 // counted.
 func TestABodyOver64KiBIsTooLargeForEveryLink(t *testing.T) {

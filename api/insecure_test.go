@@ -9,10 +9,10 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 )
 
-// insecureAt serves the plain listener until the test's end.
+// insecureAt serves the plain listener until the end of the test.
 func (st *site) insecureAt() *fasthttputil.InmemoryListener {
 	ln := st.serve(st.ServeRedirects)
-	st.t.Cleanup(func() { _ = ln.Close() }) // its server returns then, which the cleanup before waits for
+	st.t.Cleanup(func() { _ = ln.Close() }) // then its server returns, which the earlier cleanup waits for
 	return ln
 }
 
@@ -75,7 +75,7 @@ func TestChallengesAreAnsweredOnThePlainListenerOnly(t *testing.T) {
 	}
 	r := send(t, ln, "GET", requestText("GET", "/.well-known/acme-challenge/unknown", ""))
 	if r.status != 404 || strings.Contains(r.body, "inside") {
-		t.Errorf("got %+v, want a 404 that says nothing", r)
+		t.Errorf("got %+v, want a 404 without details", r)
 	}
 	if r := send(t, ln, "GET", requestText("GET", "/.well-known/other", "")); r.status != 301 {
 		t.Errorf("another path: got %+v", r)

@@ -12,7 +12,8 @@ import (
 // expecting is the end of a request line, and a head that expects 100.
 const expecting = " HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
 
-// Requests before it in the same packet, whose answers wait in one buffer with the interim response, change nothing.
+// Earlier requests in the same packet, whose answers wait in one buffer with the interim response,
+// make no difference.
 func TestOnlyARequestWithABodyIsToldToContinue(t *testing.T) {
 	st := newSite(t, nil)
 	plain := st.realAddress()
@@ -41,12 +42,13 @@ func TestOnlyARequestWithABodyIsToldToContinue(t *testing.T) {
 	}
 }
 
-// sentinelOf is the last request, which ends the connection.
+// sentinelOf returns the last request, which ends the connection.
 func sentinelOf(code string) string {
 	return "GET /" + code + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 }
 
-// wantInStep fails unless raw is answered by exactly the given numbers of redirects of the code and of interim responses.
+// wantInStep checks that raw is answered by exactly the given numbers of redirects of the code and
+// of interim responses.
 func wantInStep(t *testing.T, c net.Conn, code, raw string, redirects, interims int) {
 	t.Helper()
 	defer c.Close()
@@ -68,6 +70,6 @@ func wantInStep(t *testing.T, c net.Conn, code, raw string, redirects, interims 
 		}
 	}
 	if rest, _ := r.Peek(1); len(rest) > 0 {
-		t.Errorf("%s: something comes behind the last answer in %q", code, all)
+		t.Errorf("%s: something comes after the last answer in %q", code, all)
 	}
 }

@@ -25,7 +25,8 @@ func limitOf(t testing.TB, text string) rate.Limit {
 	return l
 }
 
-// limitedSite has limits that tests can use up, and takes tokens from anywhere.
+// limitedSite returns a site with limits that tests can use up, which accepts tokens from any
+// address.
 func limitedSite(t *testing.T, change func(*Options)) *site {
 	t.Helper()
 	return newSite(t, func(o *Options) {
@@ -40,7 +41,7 @@ func limitedSite(t *testing.T, change func(*Options)) *site {
 	})
 }
 
-// asker makes requests from one place.
+// asker sends requests from one address.
 type asker struct {
 	t     *testing.T
 	ln    *fasthttputil.InmemoryListener
@@ -53,7 +54,7 @@ func (a asker) ask(method, path, body string, lines ...string) reply {
 	return send(a.t, a.ln, method, requestText(method, path, body, lines...))
 }
 
-// statuses returns those of n equal requests.
+// statuses returns the statuses of n equal requests.
 func (a asker) statuses(n int, method, path, body string) (got []int) {
 	a.t.Helper()
 	for range n {
@@ -113,7 +114,7 @@ func TestEachLimitRefusesExcessAndEndsInTime(t *testing.T) {
 	}
 }
 
-func TestLimitsAreApart(t *testing.T) {
+func TestLimitsAreCountedSeparately(t *testing.T) {
 	st := limitedSite(t, nil)
 	ann, bob := st.member("ann@example.com"), st.member("bob@example.com")
 	here := st.from("192.0.2.1")
@@ -179,7 +180,7 @@ func TestAddressLimitsCountNetworksAndBelieveTrustedProxies(t *testing.T) {
 		"that client behind another proxy":     {forwarded("192.0.2.7, 10.9.9.9"), 429},
 		"that client itself":                   {from("192.0.2.7"), 429},
 		"another client of the proxy":          {forwarded("192.0.2.8"), 404},
-		"a client who pretends to be forwared": {asker{t, st.from("192.0.2.1"), []string{"X-Forwarded-For: 192.0.2.99"}}, 429},
+		"a client that pretends to be a proxy": {asker{t, st.from("192.0.2.1"), []string{"X-Forwarded-For: 192.0.2.99"}}, 429},
 	} {
 		if got := c.ask("GET", "/x", ""); got.status != c.want {
 			t.Errorf("%s: got %d, want %d", name, got.status, c.want)
@@ -245,7 +246,7 @@ func TestAdminsAreExemptFromLimits(t *testing.T) {
 	}
 }
 
-func TestALimitThatIsOffRefusesAndSaysNothing(t *testing.T) {
+func TestADisabledLimitRefusesAndStatesNothing(t *testing.T) {
 	st := limitedSite(t, func(o *Options) { o.RateLimits = limit.Limits{} })
 	a := asker{t, st.from("192.0.2.1"), []string{bearer(st.member("ann@example.com"))}}
 	for _, c := range [][3]string{
@@ -260,7 +261,7 @@ func TestALimitThatIsOffRefusesAndSaysNothing(t *testing.T) {
 	}
 }
 
-func TestAnAnswerSaysWhatIsLeft(t *testing.T) {
+func TestAnAnswerStatesTheRestOfTheLimit(t *testing.T) {
 	st := limitedSite(t, nil)
 	a := asker{t, st.from("192.0.2.1"), []string{bearer(st.member("ann@example.com"))}}
 	want := func(r reply, status int, policy, left string) {
@@ -276,11 +277,11 @@ func TestAnAnswerSaysWhatIsLeft(t *testing.T) {
 	st.now.Add(500)
 	want(a.ask("GET", "/api/v1/me", ""), 200, calls, `"calls";r=1;t=2, "address-calls";r=0;t=3`)
 	r := a.ask("GET", "/api/v1/me", "")
-	want(r, 429, calls, `"calls";r=1;t=2, "address-calls";r=0;t=3`) // what is refused is not counted for the token
+	want(r, 429, calls, `"calls";r=1;t=2, "address-calls";r=0;t=3`) // a refused call is not counted for the token
 	if r.problem() != "rate_limited" || r.header.Get("Retry-After") != "1" || r.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("got %+v", r)
 	}
-	// RFC 9651: a list of strings with parameters that are integers.
+	// RFC 9651: a list of strings with integer parameters.
 	member := `"[a-z-]+"(;[a-z]+=[0-9]+)+`
 	for _, name := range []string{"RateLimit-Policy", "RateLimit"} {
 		if !regexp.MustCompile("^" + member + "(, " + member + ")*$").MatchString(r.header.Get(name)) {
@@ -292,7 +293,7 @@ func TestAnAnswerSaysWhatIsLeft(t *testing.T) {
 	}
 }
 
-func TestTooManyMissesGetASmallPageThatNobodyKeeps(t *testing.T) {
+func TestTooManyMissesGetASmallUncachedPage(t *testing.T) {
 	st := limitedSite(t, nil)
 	a := asker{t, st.from("192.0.2.1"), nil}
 	a.statuses(3, "GET", "/nosuchcode", "")

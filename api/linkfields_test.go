@@ -14,16 +14,16 @@ import (
 	"shunt/api/ops"
 )
 
-// A fieldCase says by which values a field of a link is tested. All values are JSON.
+// A fieldCase has the values with which a field of a link is tested. All values are JSON.
 type fieldCase struct {
-	value, other string            // two that the field takes; the link object has them just so
-	unset        string            // what the link object has if the field was not sent; empty: it is required
+	value, other string            // two valid values; the link object has them in this form
+	unset        string            // the value in the link object if the field was not sent; empty: the field is required
 	alike        []string          // other ways to write value
-	invalid      map[string]string // what the field does not take, and "field:code" of the error
-	imported     []string          // of these: what an import takes all the same
+	invalid      map[string]string // values that the field refuses, and "field:code" of the error
+	imported     []string          // those of these that an import accepts
 }
 
-// fieldCases has a case for each field that can be set. Most tests of fields follow from it.
+// fieldCases has a case for each field that can be set. Most tests of fields use it.
 var fieldCases = map[string]fieldCase{
 	"url": {
 		value: `"https://example.org/a?b=c"`, other: `"http://other.example/"`,
@@ -57,7 +57,7 @@ var fieldCases = map[string]fieldCase{
 	"disabled":      flagCase("disabled"),
 }
 
-// flagCase is the case of a field that is true or false.
+// flagCase returns the case of a field that is true or false.
 func flagCase(name string) fieldCase {
 	return fieldCase{value: `true`, other: `false`, unset: `false`, invalid: map[string]string{`1`: name + ":type", `"true"`: name + ":type"}}
 }
@@ -96,7 +96,7 @@ func field(t *testing.T, object, name string) string {
 	return string(members[name])
 }
 
-// eachField runs fn for each case, with a server of its own.
+// eachField runs fn for each case, each with a new server.
 func eachField(t *testing.T, fn func(t *testing.T, st *site, name string, c fieldCase)) {
 	for name, c := range fieldCases {
 		t.Run(name, func(t *testing.T) { fn(t, newSite(t, nil), name, c) })
@@ -180,7 +180,7 @@ func TestARepeatOfAnAliasMustAgreeInEveryField(t *testing.T) {
 	})
 }
 
-func TestEveryFieldOfAnExportIsTakenIn(t *testing.T) {
+func TestEveryFieldOfAnExportIsImported(t *testing.T) {
 	eachField(t, func(t *testing.T, from *site, name string, c fieldCase) {
 		to := newSite(t, nil)
 		from.shorten(with("alias", "x", name, c.value))
@@ -196,7 +196,7 @@ func TestEveryFieldOfAnExportIsTakenIn(t *testing.T) {
 	})
 }
 
-func TestWhatAFieldDoesNotTakeIsRefusedEverywhere(t *testing.T) {
+func TestAnInvalidFieldIsRefusedEverywhere(t *testing.T) {
 	eachField(t, func(t *testing.T, st *site, name string, c fieldCase) {
 		st.shorten(with("alias", "x", name, c.value))
 		before := st.call("GET", "/links/x", "").body
@@ -224,7 +224,7 @@ func TestWhatAFieldDoesNotTakeIsRefusedEverywhere(t *testing.T) {
 	})
 }
 
-func TestAPatchOfAFixedFieldIsToldWhy(t *testing.T) {
+func TestAPatchOfAFixedFieldExplainsTheRefusal(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(fullLink)
 	for _, f := range ops.Fields() {

@@ -10,7 +10,7 @@ import (
 	"shunt/api/account"
 )
 
-// list asks for a page.
+// list requests a page.
 func (st *site) list(token, query string) (listAnswer, reply) {
 	st.t.Helper()
 	r := st.callAs(token, "GET", "/links?"+query, "")
@@ -49,7 +49,7 @@ func TestLinksAreListedByPagesNewestFirst(t *testing.T) {
 		t.Errorf("a listed link is %s, and read by itself %s", listed, one.body)
 	}
 	st.shorten(`{"url":"https://a.example/","alias":"new"}`)
-	st.call("DELETE", "/links/l3", "") // at which the page ended
+	st.call("DELETE", "/links/l3", "") // the last link of the page
 	second, _ := st.list(st.token, "limit=2&cursor="+*first.NextCursor)
 	last, _ := st.list(st.token, "limit=1000&cursor="+*second.NextCursor)
 	if second.codes() != "l2 l1" || last.codes() != "l0" || last.NextCursor != nil {
@@ -71,7 +71,7 @@ func mustJSON(t *testing.T, v any) []byte {
 	return text
 }
 
-func TestUniqueIsListedWhereItIsAskedFor(t *testing.T) {
+func TestUniqueIsListedOnRequest(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"https://a.example/","alias":"x"}`)
 	for _, agent := range []string{"a", "b", "b"} {
@@ -87,7 +87,7 @@ func TestUniqueIsListedWhereItIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestACursorIsNoWayToOtherPeoplesLinks(t *testing.T) {
+func TestACursorGivesNoAccessToOtherUsersLinks(t *testing.T) {
 	st := newSite(t, nil)
 	ann, bob := st.member("ann@example.com"), st.member("bob@example.com")
 	for i := range 3 {

@@ -82,7 +82,7 @@ func TestEachStatusRedirectsTheMethodsOfTheContract(t *testing.T) {
 	}
 }
 
-func TestBotsPrefetchesAndHeadsAreRedirectedAndCountedApart(t *testing.T) {
+func TestBotsPrefetchesAndHeadsAreRedirectedAndCountedSeparately(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x","max_hits":3}`)
 	st.get("/x", browser)
@@ -110,7 +110,7 @@ func TestBotsPrefetchesAndHeadsAreRedirectedAndCountedApart(t *testing.T) {
 	}
 }
 
-func TestAWrongMethodIs405WhateverHasBecomeOfTheLink(t *testing.T) {
+func TestAWrongMethodIs405InEveryStateOfTheLink(t *testing.T) {
 	st := newSite(t, nil)
 	expires := time.UnixMilli(st.now.Load() + 1000).UTC().Format(time.RFC3339Nano)
 	for _, status := range []int{302, 307} {
@@ -154,7 +154,7 @@ func TestALinkEndsAtItsExpiry(t *testing.T) {
 	}
 }
 
-func TestTheQueryIsForwardedOnlyWhereTheLinkSaysSo(t *testing.T) {
+func TestTheQueryIsForwardedOnlyIfTheLinkAllowsIt(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/?x=1#f","alias":"fwd","forward_query":true}`)
 	st.shorten(`{"url":"http://a/?x=1#f","alias":"not"}`)
@@ -217,7 +217,7 @@ func TestCodesAreNever404BeforeTheyAreLoaded(t *testing.T) {
 	}
 }
 
-func TestACapIsExactUnderARaceOfSixtyFourClients(t *testing.T) {
+func TestACapIsExactWhile64ClientsRace(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x","max_hits":1000}`)
 	var redirects, gone atomic.Int64
@@ -262,7 +262,7 @@ type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-func TestVisitorsAreToldApartByAddressAndUserAgent(t *testing.T) {
+func TestVisitorsAreDistinguishedByAddressAndUserAgent(t *testing.T) {
 	st := newSite(t, func(o *Options) { o.TrustedProxies = someProxies.Trusted })
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	proxy := st.from("10.0.0.1")

@@ -13,8 +13,8 @@ import (
 	"shunt/api/turnstile"
 )
 
-// floodSite has the limits of the contract, and takes logins through a proxy at 10.0.0.1 that says
-// whom it speaks for.
+// floodSite returns a site with the limits of the contract, which gets logins through a proxy at
+// 10.0.0.1 that names its clients.
 func floodSite(t *testing.T) (st *site, from func(addr string) asker) {
 	st = newSite(t, func(o *Options) {
 		o.AllowHTTP, o.RateLimits = true, limit.Default()
@@ -33,13 +33,13 @@ func (st *site) attempt(addr, email string) bool {
 	return st.limiter.mayLogIn(&ctx, email) == nil
 }
 
-// floodPerSecond is what was seen to lock everybody out, with ten minutes to fill the table.
+// floodPerSecond is a rate that once locked everybody out, after ten minutes to fill the table.
 const (
 	floodPerSecond = 980
 	floodSeconds   = 600
 )
 
-// flood attempts to log in with invented names, the n-th time from the address that from returns.
+// flood tries to log in with invented names, the n-th time from the address that from returns.
 func (st *site) flood(seconds int, from func(n int) string) (allowed int) {
 	for second := range seconds {
 		st.now.Add(1000)
@@ -68,12 +68,12 @@ func TestAFloodOfLoginsLocksNobodyOut(t *testing.T) {
 	for n := range 100 {
 		st.flood(1, func(int) string { return "192.0.2.1" })
 		if got := from(fmt.Sprintf("198.51.100.%d", n)).logIn("ann@example.com", password); got != 200 {
-			t.Fatalf("a right login from a fresh address beside the flood, %d: got %d, want 200", n, got)
+			t.Fatalf("a correct login from a new address during the flood, %d: got %d, want 200", n, got)
 		}
 	}
 }
 
-func TestAFloodGetsNobodyASixthTry(t *testing.T) {
+func TestAFloodGivesNobodyASixthTry(t *testing.T) {
 	t.Parallel()
 	st, from := floodSite(t)
 	victim := from("198.51.100.1")
@@ -94,7 +94,7 @@ func TestAFloodGetsNobodyASixthTry(t *testing.T) {
 	}
 }
 
-func TestARefusedLoginCostsNobodyAnything(t *testing.T) {
+func TestARefusedLoginUsesUpNoOtherLimit(t *testing.T) {
 	st, _ := floodSite(t)
 	const office = "192.0.2.1"
 	for n := range 100 {
@@ -102,7 +102,7 @@ func TestARefusedLoginCostsNobodyAnything(t *testing.T) {
 			t.Fatalf("try %d: got allowed == %v", n+1, got)
 		}
 	}
-	for n := range 15 { // what is left of twenty, for the others of the office
+	for n := range 15 { // the rest of twenty, for others in the office
 		if !st.attempt(office, fmt.Sprintf("colleague%d@example.com", n)) {
 			t.Fatalf("colleague %d: refused", n)
 		}
@@ -112,7 +112,7 @@ func TestARefusedLoginCostsNobodyAnything(t *testing.T) {
 			t.Fatal("the twenty-first attempt of the address was allowed")
 		}
 	}
-	st.now.Add(45 * time.Second.Milliseconds()) // one comes back
+	st.now.Add(45 * time.Second.Milliseconds()) // one try comes back
 	if !st.attempt(office, "bob@example.com") {
 		t.Error("what the address was refused was counted for the account")
 	}

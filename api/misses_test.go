@@ -38,7 +38,7 @@ func TestMissedCodesAreListedUntilTheyAreTaken(t *testing.T) {
 	}
 }
 
-// BenchmarkMiss is a request for an unknown code, without the network: the look-up alone, the
+// BenchmarkMiss measures a request for an unknown code, without the network: only the look-up, the
 // decision with its count, and the whole answer.
 func BenchmarkMiss(b *testing.B) {
 	st := newSite(b, func(o *Options) { o.Now = nil })

@@ -10,8 +10,9 @@ import (
 	"shunt/engine"
 )
 
-// TestALinkIsShownWithItsOwnHits deletes a link and takes its code again, over and over, while it is read and edited. Each link of
-// the code is named after the hits that it brought along.
+// TestALinkIsShownWithItsOwnHits deletes a link and takes its code again, over and over, while
+// other goroutines read and edit it. The title of each link is the number of hits that it was
+// imported with.
 func TestALinkIsShownWithItsOwnHits(t *testing.T) {
 	const links = 1500
 	st := newSite(t, nil)
@@ -54,7 +55,7 @@ func TestALinkIsShownWithItsOwnHits(t *testing.T) {
 	}
 }
 
-// ownHits reports whether a link has the hits that its title says.
+// ownHits reports whether a link has the number of hits in its title.
 func ownHits(body string) bool {
 	_, rest, found := strings.Cut(body, `"title":"`)
 	title, rest, _ := strings.Cut(rest, `"`)

@@ -26,11 +26,11 @@ func TestTheDocumentOfVersion30IsValid(t *testing.T) {
 	}
 }
 
-// nullable returns which schemas of c take null, and how many there are.
+// nullable returns which schemas of c allow null, and how many there are.
 func (c *contract) nullable() (places []string, all int) {
 	c.eachSchema(func(place string, s *openapi3.SchemaRef) {
 		if strings.HasSuffix(place, "/or") {
-			return // a branch: the versions have others
+			return // a branch: the versions have different ones
 		}
 		all++
 		if s.Value.VisitJSON(nil) == nil {
@@ -41,7 +41,7 @@ func (c *contract) nullable() (places []string, all int) {
 	return places, all
 }
 
-func TestBothVersionsTakeNullInTheSamePlaces(t *testing.T) {
+func TestBothVersionsAllowNullInTheSamePlaces(t *testing.T) {
 	want, all := theContract().nullable()
 	got, all30 := theContract30().nullable()
 	if !slices.Equal(got, want) || all != all30 {
@@ -73,4 +73,5 @@ func TestBothVersionsHaveTheSameOperationsAndComponents(t *testing.T) {
 	}
 }
 
-// TestExamplesAreTheSameInBothVersions: what looks like a schema of 3.1 in an example is a value.
+// TestExamplesAreTheSameInBothVersions checks that the conversion leaves examples alone: a value in
+// an example may look like a schema of 3.1.

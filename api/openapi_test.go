@@ -21,8 +21,8 @@ import (
 	"shunt/api/problem"
 )
 
-// TestMain also fails if the whole suite passes without having seen each success and each problem
-// of the document.
+// TestMain also fails if the whole suite passes but has not seen each success and each problem of
+// the document.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if whole := flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.skip").Value.String() == ""; code == 0 && whole {
@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// tally returns how many answers were held, and which documented successes and problems none of them was.
+// tally returns how many answers were checked, and which documented successes and problems were not
+// seen.
 func (c *contract) tally() (answers int, unseen []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +53,7 @@ func (c *contract) tally() (answers int, unseen []string) {
 		}
 	}
 	for _, code := range c.problemCodes() {
-		if !problems[code] && code != "gone" { // which comes in items of a bulk only
+		if !problems[code] && code != "gone" { // which is only in items of a bulk
 			unseen = append(unseen, "the problem "+code)
 		}
 	}
@@ -76,7 +77,7 @@ func (c *contract) operations() map[namedOperation]bool {
 	return all
 }
 
-// problemCodes are the codes that a problem may have by the document.
+// problemCodes returns the codes that a problem may have by the document.
 func (c *contract) problemCodes() (codes []string) {
 	for _, code := range c.doc.Components.Schemas["Problem"].Value.Properties["code"].Value.Enum {
 		codes = append(codes, code.(string))
@@ -114,7 +115,7 @@ func TestTheDocumentHasExactlyTheEndpointsAndTheirScopes(t *testing.T) {
 			}
 		}
 		if n := len(*operation.Security); n != 0 && n != 2 {
-			t.Errorf("%s has %d ways to say who asks, want a token and a session", operation.name, n)
+			t.Errorf("%s has %d ways to authenticate, want a token and a session", operation.name, n)
 		}
 	}
 	if !maps.Equal(got, want) {
@@ -128,7 +129,7 @@ type problemRow struct {
 	code, title string
 }
 
-// problemRows reads all kinds of problems out of the source: a new one cannot be forgotten.
+// problemRows reads all kinds of problems from the source, so that a new one cannot be forgotten.
 func problemRows(t *testing.T) (rows []problemRow) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "problem/problem.go", nil, 0)
@@ -156,7 +157,7 @@ func literalType(literal *ast.CompositeLit, ok bool) ast.Expr {
 	return literal.Type
 }
 
-// Every problem is in the schema, and in an example that has its status and title as they are sent.
+// Every problem is in the schema, and in an example with the status and title that are sent.
 func TestTheDocumentHasEveryProblemAndNoOther(t *testing.T) {
 	rows := problemRows(t)
 	if len(rows) < 25 {
@@ -165,7 +166,7 @@ func TestTheDocumentHasEveryProblemAndNoOther(t *testing.T) {
 	inCode, inSchema, inExamples := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	known := map[problemRow]bool{}
 	for _, row := range rows {
-		if row.code == problem.Busy.Code { // of backup and check, which are of the socket of local commands only
+		if row.code == problem.Busy.Code { // of backup and check, which only the socket of local commands has
 			continue
 		}
 		inCode[row.code], known[row] = true, true
@@ -177,7 +178,7 @@ func TestTheDocumentHasEveryProblemAndNoOther(t *testing.T) {
 		row := problemRow{int(p["status"].(float64)), p["code"].(string), p["title"].(string)}
 		inExamples[row.code] = true
 		if !known[row] || p["type"] != "urn:shunt:problem:"+row.code {
-			t.Errorf("an example is no problem of ours: %v", p)
+			t.Errorf("an example is not a problem of ours: %v", p)
 		}
 	})
 	if !maps.Equal(inCode, inSchema) || !maps.Equal(inCode, inExamples) {
@@ -220,7 +221,7 @@ func documentValue(t *testing.T) (v any) {
 	return v
 }
 
-// eachProblem calls fn for every problem that stands in v.
+// eachProblem calls fn for every problem in v.
 func eachProblem(v any, fn func(p map[string]any)) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -245,7 +246,7 @@ func TestTheDocumentIsServedToEverybodyWithItsTag(t *testing.T) {
 
 func holdDocument(t *testing.T, path string) {
 	st := newSite(t, nil)
-	far := st.from("192.0.2.1") // by plain HTTP: whoever has a token would be refused
+	far := st.from("192.0.2.1") // by plain HTTP: a caller with a token would be refused
 	get := func(method string, lines ...string) reply {
 		return send(t, far, method, requestText(method, path, "", lines...))
 	}
@@ -273,7 +274,7 @@ func holdDocument(t *testing.T, path string) {
 	}
 }
 
-func TestNoParameterIsAcceptedThatIsNotDocumented(t *testing.T) {
+func TestNoUndocumentedParameterIsAccepted(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"abc"}`)
 	body := map[string]string{"POST /shorten": `{"url":"http://a/"}`, "POST /shorten/bulk": `[{"url":"http://a/"}]`}

@@ -10,10 +10,9 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// Generators make types of schemas. These tests hold what they need to make good ones.
+// Generators make types from schemas. These tests check what they need to make good types.
 
-// eachSchema calls fn for every schema of c, with its place. A component is a place without a
-// slash.
+// eachSchema calls fn for every schema of c, with its place. The place of a component has no slash.
 func (c *contract) eachSchema(fn func(place string, s *openapi3.SchemaRef)) {
 	var visit func(place string, s *openapi3.SchemaRef)
 	visit = func(place string, s *openapi3.SchemaRef) {
@@ -57,8 +56,8 @@ func eachBody(place string, content openapi3.Content, visit func(string, *openap
 	}
 }
 
-// TestEveryObjectAndChoiceOfTheDocumentHasAName: of one without, a generator makes a type without a
-// name, or one for each place.
+// TestEveryObjectAndChoiceOfTheDocumentHasAName has this reason: from a schema without a name, a
+// generator makes a type without a name, or one for each place.
 func TestEveryObjectAndChoiceOfTheDocumentHasAName(t *testing.T) {
 	theContract().eachSchema(func(place string, s *openapi3.SchemaRef) {
 		if s.Ref == "" && strings.Contains(place, "/") && len(s.Value.Properties)+len(s.Value.Enum) > 0 {
@@ -67,8 +66,8 @@ func TestEveryObjectAndChoiceOfTheDocumentHasAName(t *testing.T) {
 	})
 }
 
-// TestNoChoiceOfTheDocumentIsNull: a constant that is null cannot be written in most languages, and
-// generators fail.
+// TestNoChoiceOfTheDocumentIsNull has this reason: most languages cannot express a constant that is
+// null, and generators fail.
 func TestNoChoiceOfTheDocumentIsNull(t *testing.T) {
 	theContract().eachSchema(func(place string, s *openapi3.SchemaRef) {
 		if slices.Contains(s.Value.Enum, nil) {
@@ -77,8 +76,8 @@ func TestNoChoiceOfTheDocumentIsNull(t *testing.T) {
 	})
 }
 
-// TestEveryNumberOfTheDocumentHasAWidth: without one, Java takes 32 bits, and Go what the machine
-// has.
+// TestEveryNumberOfTheDocumentHasAWidth has this reason: without a width, Java uses 32 bits, and Go
+// the width of the machine.
 func TestEveryNumberOfTheDocumentHasAWidth(t *testing.T) {
 	theContract().eachSchema(func(place string, s *openapi3.SchemaRef) {
 		v := s.Value

@@ -26,8 +26,8 @@ func (o namedOperation) has(in, parameter string) bool {
 	return o.Parameters.GetByInAndName(in, parameter) != nil
 }
 
-// An answerRule says what every endpoint of some kind can answer: the problems of the tests'
-// traffic are only those that a test has met.
+// An answerRule says which answers every endpoint of some kind can give. The traffic of the tests
+// is not enough, because it has only the problems that a test has met.
 type answerRule struct {
 	status int
 	code   string
@@ -76,7 +76,7 @@ func TestEveryOperationDocumentsWhatItsKindCanAnswer(t *testing.T) {
 	}
 }
 
-// neededFields are the header fields that an answer of a status has.
+// neededFields returns the header fields that an answer of a status must have.
 var neededFields = map[string][]string{
 	"201": {"Location"}, "304": {"ETag"}, "401": {"WWW-Authenticate"}, "429": {"Retry-After"}, "503": {"Retry-After"},
 }
@@ -86,7 +86,7 @@ func TestEveryAnswerDocumentsTheHeaderFieldsOfItsStatus(t *testing.T) {
 		for status, response := range o.Responses.Map() {
 			needed := slices.Concat(neededFields[status], []string{"RateLimit", "RateLimit-Policy"})
 			if status == "default" {
-				continue // of no call, so that no limit has counted it
+				continue // not a call, so no limit has counted it
 			}
 			if isLink(response.Value) {
 				needed = append(needed, "ETag")

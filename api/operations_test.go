@@ -16,7 +16,8 @@ import (
 	"shunt/api/account"
 )
 
-// operations lets a test be the operation: it gets each one's context and folder, and says what becomes of it.
+// operations lets a test play the operation: it gets the context and the folder of each one, and
+// decides its progress and result.
 type operations struct {
 	begun chan string // the folder
 	end   chan error
@@ -43,7 +44,7 @@ func (o *operations) options(options *Options) {
 	options.Operations = Operations{Backup: o.do, Check: func(ctx context.Context, say func(string)) (any, error) { return o.do(ctx, "", say) }}
 }
 
-// ask begins an operation, by the socket of local commands.
+// ask starts an operation on the socket of local commands.
 func ask(t *testing.T, st *site, dial func() (net.Conn, error), path, body string, header ...string) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/api/v1"+path, strings.NewReader(body))
@@ -66,7 +67,8 @@ func ask(t *testing.T, st *site, dial func() (net.Conn, error), path, body strin
 	return response
 }
 
-// askFree asks for an operation once the one before, which has ended, is let go of: that is after its answer.
+// askFree starts an operation once the previous one, which has ended, has given its place back,
+// which is after its answer.
 func askFree(t *testing.T, st *site, path string) (response *http.Response) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
@@ -81,7 +83,7 @@ func askFree(t *testing.T, st *site, path string) (response *http.Response) {
 	}
 }
 
-// next is what comes from a channel of operations, within a minute.
+// next returns the next value from a channel of operations, within a minute.
 func next[T any](t *testing.T, from <-chan T) (v T) {
 	t.Helper()
 	select {
@@ -114,13 +116,13 @@ func TestAnOperationReportsProgressAndResult(t *testing.T) {
 	if dir := next(t, o.begun); dir != "/backups/a" || response.StatusCode != 200 {
 		t.Fatalf("got %q, %d", dir, response.StatusCode)
 	}
-	first, err := bufio.NewReader(response.Body).ReadString('\n') // the rest comes by another reader
+	first, err := bufio.NewReader(response.Body).ReadString('\n') // another reader takes the rest
 	if err != nil || first != `{"progress":"copying \u003c/backups/a\u003e"}`+"\n" {
 		t.Errorf("got %q, %v", first, err)
 	}
 	busy := ask(t, st, st.localAt.Dial, "/check", "")
 	if text, _ := io.ReadAll(busy.Body); busy.StatusCode != 409 || !strings.Contains(string(text), `"busy"`) {
-		t.Errorf("beside another one: got %d %s", busy.StatusCode, text)
+		t.Errorf("during another one: got %d %s", busy.StatusCode, text)
 	}
 	o.end <- nil
 	next(t, o.ended)
@@ -184,7 +186,7 @@ func TestOperationsAreOnTheSocketOnlyAndForAdmins(t *testing.T) {
 		}
 	}
 	if len(o.begun) > 0 {
-		t.Error("one of them was begun")
+		t.Error("an operation was started")
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"shunt/engine"
 )
 
-// TestNoLinkOutlivesADeletedUser deletes users while links are made for them in every way there is: a deletion that is answered 204
-// leaves none, and none comes after it.
+// TestNoLinkOutlivesADeletedUser deletes users while links are made for them in every possible way:
+// a deletion that is answered 204 leaves no link, and none is made after it.
 func TestNoLinkOutlivesADeletedUser(t *testing.T) {
 	const rounds = 100
 	st := newSite(t, nil)
@@ -61,7 +61,7 @@ func TestNoLinkOutlivesADeletedUser(t *testing.T) {
 	}
 }
 
-// A create whose caller was let in before the deletion is refused after it.
+// A create is refused after the deletion, even if its caller was authenticated before.
 func TestAnOwnerWhoWasDeletedMeanwhileGetsNoLink(t *testing.T) {
 	st := newSite(t, nil)
 	u := st.person("ann@example.com", account.RoleMember)
@@ -87,8 +87,9 @@ func TestAnOwnerWhoWasDeletedMeanwhileGetsNoLink(t *testing.T) {
 	}
 }
 
-// TestADeletionThatIsRefusedLetsTheUserGoOn also has the refusal come before the user is disturbed.
-func TestADeletionThatIsRefusedLetsTheUserGoOn(t *testing.T) {
+// TestARefusedDeletionLeavesTheUserUndisturbed also checks that the refusal comes before any effect
+// on the user.
+func TestARefusedDeletionLeavesTheUserUndisturbed(t *testing.T) {
 	st := newSite(t, nil)
 	ann := st.member("ann@example.com")
 	for i := range 3 {

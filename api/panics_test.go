@@ -19,7 +19,7 @@ func TestAPanicAnywhereIsAnswered500AndLoggedOnce(t *testing.T) {
 	}{
 		"in the hot path": {func(st *site) { st.front.redirects = nil }, "/unknown"},
 		"before a page":   {func(st *site) { st.front.now = func() time.Time { panic("no time") } }, "/x"},
-		"behind the router": {func(st *site) {
+		"inside the router": {func(st *site) {
 			st.front.routes = func(*fasthttp.RequestCtx) { panic(fmt.Errorf("secret %d", 7)) }
 		}, "/api/v1/me"},
 	} {
@@ -37,13 +37,13 @@ func TestAPanicAnywhereIsAnswered500AndLoggedOnce(t *testing.T) {
 				t.Errorf("logged %d times, want once: %s", n, st.log)
 			}
 			if log := st.log.String(); strings.Contains(log, "kept?") || strings.Contains(log, "192.0.2.77") {
-				t.Errorf("who asked is in the log: %s", log)
+				t.Errorf("the caller is in the log: %s", log)
 			}
 		})
 	}
 }
 
-// fasthttp reads a stream outside of the handler: a panic there would be the end of the process.
+// fasthttp reads a stream outside of the handler: a panic there would end the process.
 func TestAPanicInALiveStreamEndsTheStreamOnly(t *testing.T) {
 	client, server := net.Pipe()
 	defer client.Close()

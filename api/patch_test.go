@@ -146,7 +146,7 @@ func TestABadPatchChangesNothing(t *testing.T) {
 	}
 }
 
-func TestAPatchIsOfAMediaTypeForIt(t *testing.T) {
+func TestAPatchNeedsAPatchMediaType(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(fullLink)
 	for i, c := range []struct {

@@ -55,7 +55,7 @@ func TestACodeIsMatchedOnTheRawPath(t *testing.T) {
 
 var codePath = regexp.MustCompile(`^/([0-9A-Za-z_-]{1,64})/?$`)
 
-// A path names a code exactly if the contract's expression matches it.
+// A path names a code if and only if the contract's expression matches it.
 func FuzzMatchCode(f *testing.F) {
 	for _, seed := range []string{"/a", "/a/", "//", "/a//", "/%61", "/" + strings.Repeat("a", 65), "/a\n", "http://h/a", "h://"} {
 		f.Add([]byte(seed))

@@ -10,7 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// requestFrom is a request context of a peer, with header lines (name, value, name, value…).
+// requestFrom returns a request context of a peer, with header lines (name, value, name, value…).
 func requestFrom(peer net.Addr, lines ...string) *fasthttp.RequestCtx {
 	var req fasthttp.Request
 	for i := 0; i < len(lines); i += 2 {
@@ -19,12 +19,12 @@ func requestFrom(peer net.Addr, lines ...string) *fasthttp.RequestCtx {
 	return parsed(&req, peer)
 }
 
-// parsed returns req as the server has it after reading it from peer: with its raw headers.
+// parsed returns req as the server has it after it has read it from peer: with its raw headers.
 func parsed(req *fasthttp.Request, peer net.Addr) *fasthttp.RequestCtx {
 	req.Header.SetHost("any.example")
 	var read fasthttp.Request
 	if err := read.Header.Read(bufio.NewReaderSize(bytes.NewReader(req.Header.Header()), 16<<10)); err != nil {
-		panic(err) // of the test's own headers
+		panic(err) // the test wrote bad headers
 	}
 	ctx := new(fasthttp.RequestCtx)
 	ctx.Init(&read, peer, nil)

@@ -46,7 +46,7 @@ func TestAPreviewShowsALookAlikeHostInPunycode(t *testing.T) {
 	}
 }
 
-func TestAPreviewIsOfTheLinkThatIsThereNow(t *testing.T) {
+func TestAPreviewShowsTheCurrentLink(t *testing.T) {
 	st := newPagesSite(t)
 	if r := st.call("DELETE", "/links/live", ""); r.status != 204 {
 		t.Fatalf("got %d", r.status)

@@ -14,7 +14,7 @@ import (
 	"shunt/api/turnstile"
 )
 
-// newPagesSite is a site with a link of each kind.
+// newPagesSite returns a site with a link of each kind.
 func newPagesSite(t *testing.T) *site {
 	st := newSite(t, func(o *Options) {
 		o.BaseURL = "https://sho.rt"
@@ -109,7 +109,7 @@ func TestPublicPathsAnswerAsTheContractSays(t *testing.T) {
 		}
 		asJSON := st.get(target, "Accept: application/json")
 		if asJSON.problem() != "not_found" || asJSON.header.Get("Vary") != "Accept" {
-			t.Errorf("%s by who prefers JSON: got %d %s", request, asJSON.status, asJSON.body)
+			t.Errorf("%s with JSON preferred: got %d %s", request, asJSON.status, asJSON.body)
 		}
 	}
 }

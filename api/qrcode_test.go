@@ -13,7 +13,8 @@ import (
 	"github.com/boombuler/barcode/qr"
 )
 
-// modules returns the rows of the QR code of text as the library has it, # for black, with the quiet zone.
+// modules returns the rows of the QR code of text as the library makes it, # for black, with the
+// quiet zone.
 func modules(t *testing.T, text string) []string {
 	t.Helper()
 	code, err := qr.Encode(text, qr.M, qr.Auto)

@@ -36,7 +36,7 @@ func (st *site) breakdown(code, dimension string) string {
 	return strings.Join(texts, ", ")
 }
 
-func TestHitsAreBrokenDownAndNothingElseIs(t *testing.T) {
+func TestOnlyHitsAreBrokenDown(t *testing.T) {
 	table := readCountries(t, geoIPFile(t, mmdbwriter.Options{}, map[string]mmdbtype.DataType{
 		"1.0.0.0/24": countryRecord("AU", "AU"), "91.0.0.0/10": countryRecord("DE", "DE"),
 	}))
@@ -94,8 +94,8 @@ func TestLongAndBinaryHeadersAreRedirectedAndCounted(t *testing.T) {
 	st.wantStats("x", hits, 3)
 }
 
-// redirectOf returns a call of the handler for one code, without a network: what a redirect costs
-// us. lines are further header lines (name, value, name, value…).
+// redirectOf returns a function that calls the handler for one code, without a network: the cost of
+// a redirect. lines are further header lines (name, value, name, value…).
 func redirectOf(st *site, code, agent string, lines ...string) (ctx *fasthttp.RequestCtx, redirect func()) {
 	var req fasthttp.Request
 	req.Header.SetRequestURI("/" + code)
@@ -112,9 +112,9 @@ func redirectOf(st *site, code, agent string, lines ...string) (ctx *fasthttp.Re
 	}
 }
 
-// BenchmarkRedirect measures redirectOf. dims=on has a referrer and a country, which a file or a
-// proxy tells; dims=off has neither. Device and browser come with the look-up of the bot, so they
-// are in both.
+// BenchmarkRedirect measures redirectOf. dims=on has a referrer and a country, from a file or a
+// proxy; dims=off has neither. Device and browser come with the look-up of the bot, so both have
+// them.
 func BenchmarkRedirect(b *testing.B) {
 	const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0"
 	table := readCountries(b, geoIPFile(b, mmdbwriter.Options{IncludeReservedNetworks: true}, map[string]mmdbtype.DataType{

@@ -9,7 +9,7 @@ import (
 	"shunt/api/wiretest"
 )
 
-func TestWhatCouldBeReadInTwoWaysIsRefusedAndNothingBehindItAnswered(t *testing.T) {
+func TestAmbiguousRequestsAreRefusedAndEndTheConnection(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"keep","redirect_status":307}`)
 	st.shorten(`{"url":"http://a/","alias":"smuggled"}`)

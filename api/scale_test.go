@@ -11,8 +11,9 @@ import (
 	"shunt/engine"
 )
 
-// What clients can make up without end is kept in bounded memory. The race detector would take ten times as long, and
-// there is one goroutine.
+// These tests check that values that clients can invent without end are kept in bounded memory.
+// They run without the race detector, which would take ten times as long: there is only one
+// goroutine.
 
 func manyStrings() int {
 	if testing.Short() {
@@ -21,7 +22,7 @@ func manyStrings() int {
 	return 5_000_000
 }
 
-// heapGrowth returns by how much what is live on the heap has grown after f.
+// heapGrowth returns by how many bytes f has made the live heap grow.
 func heapGrowth(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -32,7 +33,7 @@ func heapGrowth(f func()) int64 {
 	return int64(after.HeapAlloc) - int64(before.HeapAlloc)
 }
 
-func TestReferrersWithoutEndTakeNoMemoryAndShowAsOther(t *testing.T) {
+func TestUnlimitedReferrersUseBoundedMemoryAndShowAsOther(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	header := make([]byte, 0, 64)

@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-// thisMachineAt are some of engine's spellings of this machine.
+// thisMachineAt returns some of the engine's spellings of this machine.
 var thisMachineAt = []string{
 	"127.0.0.1", "127.1", "2130706433", "0177.0.0.1", "0x7f000001", "127.9.9.9", "0.0.0.0", "0", "[::]", "[::1]", "[::ffff:127.0.0.1]",
 	"localhost", "LOCALHOST.", "x.localhost", "localhost.localdomain", "ip6-localhost",
 }
 
-func TestALinkToThisServerIsRefusedByEveryWayIn(t *testing.T) {
+func TestEveryWayInRefusesLinksToThisServer(t *testing.T) {
 	for name, c := range map[string]struct {
 		base          string
 		listens       []string
@@ -47,7 +47,8 @@ func TestALinkToThisServerIsRefusedByEveryWayIn(t *testing.T) {
 	}
 }
 
-// wantByEveryWayIn wants targets refused with that code, or taken if it is empty.
+// wantByEveryWayIn checks that every way in refuses targets with that code, or accepts them if it
+// is empty.
 func (st *site) wantByEveryWayIn(targets []string, code string) {
 	st.t.Helper()
 	for way, send := range waysIn {

@@ -20,13 +20,13 @@ import (
 	"shunt/api/wiretest"
 )
 
-// A reading is what a handler is given of a request.
+// A reading is the parts of a request that a handler gets.
 type reading struct {
 	method, target string
 	body           int
 }
 
-// A reader is a way in that notes what its handler is given.
+// A reader is a way in that notes what its handler gets.
 type reader struct {
 	addr string
 	mu   struct {
@@ -60,7 +60,7 @@ func newReader(f *testing.F) *reader {
 	return r
 }
 
-// sees returns what comes of raw.
+// sees returns the result of sending raw.
 func (r *reader) sees(t *testing.T, raw []byte) (seen []reading) {
 	talk(t, r.addr, raw)
 	r.mu.Lock()
@@ -69,13 +69,13 @@ func (r *reader) sees(t *testing.T, raw []byte) (seen []reading) {
 	return seen
 }
 
-// FuzzServe sends any bytes to a whole server. There are as many answers as requests that a handler
-// is given, and maybe one refusal, which is the last.
+// FuzzServe sends any bytes to a whole server. The server must send one answer for each request
+// that a handler gets, and at most one refusal, as the last answer.
 func FuzzServe(f *testing.F) {
 	st := newSite(f, nil)
 	st.shorten(`{"url":"http://a/","alias":"keep","redirect_status":307}`)
 	for i, row := range append(wiretest.Accepted(), wiretest.Refused()...) {
-		if len(row.Raw) < 2000 && i%7 == 0 { // of all of them, gathering coverage would take as long as fuzzing
+		if len(row.Raw) < 2000 && i%7 == 0 { // with all rows, gathering coverage would take as long as fuzzing
 			f.Add([]byte(row.Raw + wiretest.Smuggled))
 		}
 	}
@@ -94,7 +94,7 @@ func FuzzServe(f *testing.F) {
 	})
 }
 
-// countAnswers returns how many final answers there are.
+// countAnswers returns the number of final answers.
 func countAnswers(t *testing.T, answers []byte, to []reading) (n int) {
 	for r := bufio.NewReader(bytes.NewReader(answers)); ; {
 		q := &http.Request{Method: "GET"}
@@ -119,7 +119,7 @@ func countAnswers(t *testing.T, answers []byte, to []reading) (n int) {
 	}
 }
 
-// talk sends raw to addr, ends, and returns what is answered.
+// talk sends raw to addr, closes its side, and returns the answers.
 func talk(t *testing.T, addr string, raw []byte) []byte {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -139,7 +139,7 @@ func talk(t *testing.T, addr string, raw []byte) []byte {
 	if err, ok := err.(net.Error); ok && err.Timeout() {
 		t.Fatalf("%q: neither answered nor closed: %q", raw, answers)
 	}
-	_ = c.(*net.TCPConn).SetLinger(0) // so many ports would have to wait
+	_ = c.(*net.TCPConn).SetLinger(0) // otherwise too many ports would be in TIME-WAIT
 	<-sent
 	return answers
 }

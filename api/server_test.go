@@ -83,7 +83,7 @@ func TestAPanicIsAnsweredAndLoggedOnce(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfTheInsideIsLoggedNotShown(t *testing.T) {
+func TestAnInternalErrorIsLoggedNotShown(t *testing.T) {
 	st := newSite(t, nil)
 	ctx := requestFrom(tcpAddr("192.0.2.1"))
 	fail(ctx, st.Server.log, fmt.Errorf("reading: %w", errors.New("disk 7 is on fire")))
@@ -187,7 +187,7 @@ func TestProfilesAreShownToThisMachineOnly(t *testing.T) {
 	}
 }
 
-// connAt is a connection that arrived at an address of ours.
+// connAt is a connection that arrived at a given local address.
 type connAt struct {
 	net.Conn
 	local net.Addr
@@ -260,7 +260,8 @@ func TestALateRequestIsAnswered408(t *testing.T) {
 	check(t, st.Shutdown(context.Background()))
 }
 
-// Over a real socket a server that closes with unread bytes resets the connection, and the answer may be lost.
+// Over a real socket, a server that closes with unread bytes resets the connection, and the answer
+// may be lost.
 func TestTheAnswerToATooLargeBodyArrives(t *testing.T) {
 	st := newSite(t, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

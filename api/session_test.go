@@ -17,7 +17,7 @@ func TestASessionCookieIsAsSafeAsItsConnection(t *testing.T) {
 	for name, c := range map[string]struct {
 		peer, line string
 		change     func(*Options)
-		want       string // before and behind the cookie's value; empty: refused
+		want       string // before and after the cookie's value; empty: refused
 	}{
 		"loopback": {"127.0.0.1", "X-A: b", nil, "shunt_session=…; Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict"},
 		"trusted proxy by HTTPS": {
@@ -31,7 +31,7 @@ func TestASessionCookieIsAsSafeAsItsConnection(t *testing.T) {
 			"192.0.2.1", "X-A: b", func(o *Options) { o.AllowHTTP = true },
 			"shunt_session=…; Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict",
 		},
-		"--allow-http behind HTTPS": {
+		"--allow-http, proxy with HTTPS": {
 			"192.0.2.1", "X-A: b", func(o *Options) { o.AllowHTTP, o.BaseURL = true, "https://sho.rt" },
 			"__Host-shunt_session=…; Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict; Secure",
 		},
@@ -124,7 +124,7 @@ func TestOriginsAreWrittenAsBrowsersWriteThem(t *testing.T) {
 	}
 }
 
-func TestATokenIsStrongerThanACookie(t *testing.T) {
+func TestATokenTakesPrecedenceOverACookie(t *testing.T) {
 	st := newSite(t, nil)
 	st.person("ann@example.com", account.RoleMember)
 	cookie := st.logIn("ann@example.com")
@@ -142,7 +142,7 @@ func TestATokenIsStrongerThanACookie(t *testing.T) {
 	}
 }
 
-func TestAFailedLoginTellsNothing(t *testing.T) {
+func TestAFailedLoginRevealsNothing(t *testing.T) {
 	st := newSite(t, nil)
 	st.person("ann@example.com", account.RoleMember)
 	want := ""
@@ -177,7 +177,7 @@ func TestAFailedLoginTellsNothing(t *testing.T) {
 	}
 }
 
-// A connection that is open has no memory of who spoke on it.
+// An open connection does not remember its caller.
 func TestRevokingWorksOnOpenConnections(t *testing.T) {
 	st := newSite(t, nil)
 	ann := st.person("ann@example.com", account.RoleMember)
@@ -241,7 +241,7 @@ func TestALiveStreamEndsWithItsSession(t *testing.T) {
 	}
 }
 
-func TestASessionIsAsGoodAsItsUsersRole(t *testing.T) {
+func TestASessionHasTheRightsOfItsUsersRole(t *testing.T) {
 	st := newSite(t, nil)
 	boss := st.person("boss@example.com", account.RoleAdmin)
 	page := []string{st.logIn("boss@example.com"), ownPage}

@@ -12,10 +12,10 @@ import (
 	"shunt/api/account"
 )
 
-// A sickDisk is the file system of this machine, which can be full, or hang.
+// A sickDisk is the file system of this machine, which a test can make full, or make hang.
 type sickDisk struct {
 	vfs.FS
-	full  atomic.Bool  // nothing is free
+	full  atomic.Bool  // no space is free
 	hangs sync.RWMutex // locked: no sync ends
 }
 
@@ -61,7 +61,7 @@ func (f *sickFile) SyncData() error {
 	return f.File.SyncData()
 }
 
-// writes are all calls that write, of what prepareWrites has made.
+// writes are all calls that write to the objects that prepareWrites has made.
 var writes = map[string]string{
 	"POST /shorten":       `{"url":"http://a/"}`,
 	"POST /shorten/bulk":  `[{"url":"http://a/"}]`,
@@ -94,10 +94,11 @@ func (st *site) write(request, tokenID string) reply {
 	return st.call(method, strings.ReplaceAll(path, "{id}", tokenID), writes[request])
 }
 
-// freeing are the writes that a full disk bears: what takes away. A deleted link is a row more.
+// freeing are the writes that a full disk allows, because they remove data. A delete of a link is
+// not one: it adds a row.
 var freeing = map[string]bool{"DELETE /tokens/{id}": true, "DELETE /users/3": true}
 
-func TestAFullDiskRefusesWhatAdds(t *testing.T) {
+func TestAFullDiskRefusesWritesThatAddData(t *testing.T) {
 	disk := &sickDisk{FS: vfs.Default}
 	st := newSiteOver(t, disk)
 	tokenID := st.prepareWrites()
@@ -129,7 +130,7 @@ func TestADiskThatHangsLeavesTheOutcomeOfWritesUnknown(t *testing.T) {
 	var asked sync.WaitGroup
 	for request := range writes {
 		asked.Go(func() {
-			// accounts are written one after another: who is not the first may learn that nothing was begun
+			// accounts are written one after another: all but the first may learn that nothing was started
 			r := st.write(request, tokenID)
 			if p := r.problem(); p != "outcome_unknown" && p != "overloaded" || r.header.Get("Retry-After") != "1" {
 				t.Errorf("%s: got %d %s, want outcome_unknown or overloaded", request, r.status, r.body)

@@ -15,7 +15,7 @@ import (
 	"shunt/engine"
 )
 
-// hit records visits of a link past the front end, n of each.
+// hit records each visit of a link n times, directly in the engine.
 func (st *site) hit(code string, n int, visits ...engine.Visit) {
 	st.t.Helper()
 	l, ok := st.engine.Resolve([]byte(code))
@@ -43,7 +43,7 @@ func (st *site) wantBody(path, want string) {
 	}
 }
 
-func TestOnesOwnHitsAreInEveryWindowAtOnce(t *testing.T) {
+func TestAnsweredHitsAreInEveryWindowAtOnce(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	for n := 1; n <= 3; n++ {
@@ -161,7 +161,7 @@ func TestAListShowsFiftyValuesAndTheRestAsOther(t *testing.T) {
 	}
 }
 
-func TestUniqueIsExactUpToALimitThenHasAnError(t *testing.T) {
+func TestUniqueIsExactUpToALimitThenEstimated(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	for i := range uint64(engine.MaxExactVisitors) {

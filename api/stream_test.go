@@ -28,7 +28,7 @@ type liveClient struct {
 	conn   net.Conn
 	header http.Header
 	events chan string // an event's or a comment's lines, joined by |; closed at the stream's end
-	err    error       // of the stream, once events is closed; nil: its end was a regular one
+	err    error       // of the stream, once events is closed; nil: a regular end
 }
 
 // realAddress serves the public address on a real socket.
@@ -129,7 +129,7 @@ func (st *site) awaitStreams(n int) {
 	}
 }
 
-// fasthttpCleaner sleeps 10 s before it sees that its server is shut down.
+// fasthttpCleaner sleeps 10 s before it notices that its server is shut down.
 var fasthttpCleaner = goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2")
 
 const soon = 500 * time.Millisecond
@@ -236,7 +236,7 @@ func TestLiveStreamsAreBoundedForACallerAndInAll(t *testing.T) {
 	other, _ := live(t, address, ann, "y/live")
 	other.want(soon, figuresEvent(0, 0))
 	check(t, clients[0].conn.Close())
-	st.awaitStreams(maxLiveStreamsCaller) // its place is free long before anything is sent
+	st.awaitStreams(maxLiveStreamsCaller) // its place is free long before the stream sends anything
 	again, _ := live(t, address, st.token, "x/live")
 	again.want(soon, figuresEvent(0, 0))
 
@@ -270,7 +270,7 @@ func TestAClientThatDoesNotReadItsStreamIsCut(t *testing.T) {
 	t.Parallel()
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
-	stuck, err := st.publicAt.Dial() // in memory: nothing is kept for a client that does not read
+	stuck, err := st.publicAt.Dial() // in memory: there is no buffer for a client that does not read
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -403,20 +403,20 @@ func TestALiveStreamSaysWhyItEnds(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble()
-		check(t, b.Close()) // of a stream that nobody has read
+		check(t, b.Close()) // an unread stream can be closed
 		if b.freed != 1 {
 			t.Errorf("its place was given back %d times", b.freed)
 		}
 	})
 }
 
-func TestFiguresThatLagTheirHitsAreSentLater(t *testing.T) {
+func TestLateFiguresAreSentLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble()
 		unique := uint64(0)
 		b.figures = func() (liveFigures, error) { return liveFigures{b.hitsNow.Load(), unique}, nil }
 		b.want(t, 0, figuresEvent(0, 0))
-		b.hitsNow.Store(1) // counted, its visitor not yet
+		b.hitsNow.Store(1) // the hit is counted, its visitor not yet
 		b.want(t, time.Second, figuresEvent(1, 0))
 		unique = 1
 		b.want(t, time.Second, figuresEvent(1, 1))

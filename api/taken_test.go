@@ -67,8 +67,8 @@ func TestATakenAliasShowsNothingOfAForeignLink(t *testing.T) {
 	}
 }
 
-// Imports make codes that differ only by case. A person is told of the one that they know.
-func TestOfTwoVariantsOnesOwnIsNamed(t *testing.T) {
+// Imports make codes that differ only by case. Each user is told their own.
+func TestATakenVariantNamesTheCallersOwnLink(t *testing.T) {
 	for _, order := range [][2]string{{"abc", "ABC"}, {"ABC", "abc"}} {
 		st := newSite(t, nil)
 		other := st.member("ann@example.com", account.LinksWrite)
@@ -90,7 +90,7 @@ func TestAnImportNamesTheLinkThatHasTheCode(t *testing.T) {
 	}
 }
 
-// A receipt keeps only that the alias was taken; by what is looked up again.
+// A receipt keeps only that the alias was taken; the link that has it is looked up again.
 func TestARepeatedBulkNamesWhatIsInTheWayAgain(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"https://example.org/old","alias":"Promo"}`)

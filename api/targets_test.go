@@ -19,11 +19,12 @@ import (
 	"shunt/engine"
 )
 
-// An acceptedTarget is one that is to be accepted, and what of it is to go out: all of it as it was sent, but for its host.
+// An acceptedTarget is a target that must be accepted, and the Location that must go out: the bytes
+// that were sent, except the host.
 type acceptedTarget struct{ sent, stored string }
 
-// acceptedTargets draws targets whose host is in any spelling, and whose rest is of what addresses are made of and of what they
-// should not be made of.
+// acceptedTargets draws targets with a host in any spelling, and a rest of valid and invalid parts
+// of addresses.
 type acceptedTargets struct{ random *rand.Rand }
 
 func (a acceptedTargets) pick(from ...string) string { return from[a.random.IntN(len(from))] }
@@ -90,7 +91,7 @@ func (a acceptedTargets) name() string {
 	return b.String() + a.pick("example", "Example", "COM", "example.", "xn--p1ai")
 }
 
-// ipv4 draws an address of the public 8.0.0.0/8, in one of the spellings that browsers take.
+// ipv4 draws an address of the public 8.0.0.0/8, in one of the spellings that browsers accept.
 func (a acceptedTargets) ipv4() string {
 	low := a.random.IntN(1 << 24)
 	return fmt.Sprintf(a.pick("8.%[1]d.%[2]d.%[3]d", "8.%[1]d.%[2]d.%[3]d.", "010.%#[1]o.%#[2]x.%[3]d", "0X8.%#[1]X.%[4]d", "%#[5]x", "%[5]d", "8.%[6]d"),
@@ -105,7 +106,7 @@ func (a acceptedTargets) ipv6() string {
 		"2002:808:404::1", "2001:0:808:808:8000:63bf:f7f7:fbfb", "2001:db9::200:5efe:8.8.4.4")) + "]"
 }
 
-// rest draws what follows the authority, or some of it.
+// rest draws path, query and fragment, or some of these.
 func (a acceptedTargets) rest() string {
 	var b strings.Builder
 	for part, mark := range []string{"/", "?", "#"} {
@@ -122,7 +123,8 @@ func (a acceptedTargets) rest() string {
 // notIn are the bytes that would begin a later part.
 var notIn = []*strings.Replacer{strings.NewReplacer("\\", "/", "?", "-", "#", "-"), strings.NewReplacer("\\", "/", "#", "-"), strings.NewReplacer("\\", "/")}
 
-// piece draws a byte that is allowed, an escape, right or wrong, or a letter of any kind, for a part: path, query or fragment.
+// piece draws an allowed byte, a valid or invalid escape, or a letter of any script, for a part:
+// path, query or fragment.
 func (a acceptedTargets) piece(part int) string {
 	var piece string
 	switch a.random.IntN(8) {
@@ -155,7 +157,8 @@ func (a acceptedTargets) fill(rest string, n int) string {
 	return b.String()
 }
 
-// TestAcceptedTargetsGoOutByteForByte: a few thousand; SHUNTTEST_TARGETS=1000000 (make targets) is the proof.
+// TestAcceptedTargetsGoOutByteForByte tries a few thousand targets; SHUNTTEST_TARGETS=1000000 (make
+// targets) is the proof.
 func TestAcceptedTargetsGoOutByteForByte(t *testing.T) {
 	n := 4000
 	if text := os.Getenv("SHUNTTEST_TARGETS"); text != "" {
@@ -186,13 +189,14 @@ func TestAcceptedTargetsGoOutByteForByte(t *testing.T) {
 		})
 	}
 	writing.Wait()
-	t.Logf("%d targets, %d bytes, %d of them of %d bytes", sums.targets.Load(), sums.bytes.Load(), sums.longest.Load(), engine.MaxTargetBytes)
+	t.Logf("%d targets, %d bytes; %d targets have %d bytes", sums.targets.Load(), sums.bytes.Load(), sums.longest.Load(), engine.MaxTargetBytes)
 }
 
-// targetBatch is how many links are made and followed at once. The requests to follow them are 7 KB, less than a socket holds.
+// targetBatch is how many links are made and followed at once. The requests to follow them are 7
+// KB, less than the buffer of a socket.
 const targetBatch = 200
 
-// targetSums are what went out.
+// targetSums count what went out.
 type targetSums struct{ targets, bytes, longest atomic.Int64 }
 
 func (s *targetSums) add(batch []acceptedTarget) {
@@ -205,7 +209,7 @@ func (s *targetSums) add(batch []acceptedTarget) {
 	}
 }
 
-// wantByteForByte holds what comes of targets to what is to go out.
+// wantByteForByte compares the bytes that go out for targets with those that must.
 func (st *site) wantByteForByte(address string, targets []acceptedTarget, lines bool) {
 	locations, err := st.followAll(address, targets, lines)
 	if err != nil {
@@ -219,8 +223,8 @@ func (st *site) wantByteForByte(address string, targets []acceptedTarget, lines 
 	}
 }
 
-// followAll makes links to targets by the API, the first by itself and the others in one request, follows them, all on one connection
-// to address, and returns the bytes that come.
+// followAll makes links to targets through the API, the first in its own request and the others in
+// one, follows them, all on one connection to address, and returns the bytes that it receives.
 func (st *site) followAll(address string, targets []acceptedTarget, lines bool) (locations []string, err error) {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -252,7 +256,8 @@ func (st *site) followAll(address string, targets []acceptedTarget, lines bool) 
 	return locations, nil
 }
 
-// shortenAll returns the codes of links to targets. Each must have been accepted and be shown as it is to go out.
+// shortenAll returns the codes of links to targets. Each target must be accepted and shown as it
+// must go out.
 func (st *site) shortenAll(conn net.Conn, answers *bufio.Reader, targets []acceptedTarget, lines bool) (codes []string, err error) {
 	items := make([]string, len(targets))
 	for i, target := range targets {
@@ -283,7 +288,7 @@ func (st *site) shortenAll(conn net.Conn, answers *bufio.Reader, targets []accep
 	return codes, nil
 }
 
-// ask sends a call of the API on conn and reads its answer into v.
+// ask sends a call of the API on conn and decodes its answer into v.
 func (st *site) ask(conn net.Conn, answers *bufio.Reader, path, contentType, body string, status int, v any) error {
 	request := requestText("POST", "/api/v1"+path, body, "Authorization: Bearer "+st.token, "Content-Type: "+contentType)
 	if _, err := conn.Write([]byte(request)); err != nil {
@@ -296,7 +301,8 @@ func (st *site) ask(conn net.Conn, answers *bufio.Reader, path, contentType, bod
 	return json.Unmarshal([]byte(r.body), v)
 }
 
-// readLocation reads a redirect byte by byte, with no reader of HTTP between, and returns the bytes of its one Location.
+// readLocation reads a redirect byte by byte, without an HTTP parser, and returns the bytes of its
+// one Location.
 func readLocation(r *bufio.Reader) (location string, err error) {
 	for number, found := 0, 0; ; number++ {
 		line, err := r.ReadString('\n')

@@ -16,8 +16,7 @@ import (
 	"shunt/api/wiretest"
 )
 
-// secureAddress serves the public address over TLS on a socket, to clients that come from that
-// address.
+// secureAddress serves the public address over TLS on a socket, to clients whose address is from.
 func (st *site) secureAddress(from string) (addr string) {
 	st.t.Helper()
 	source := httptest.NewTLSServer(nil) // for its certificate
@@ -45,7 +44,7 @@ func dialTLS(t testing.TB, addr string) *tls.Conn {
 	return c
 }
 
-// askTLS makes a request on a connection of its own.
+// askTLS sends a request on a new connection.
 func askTLS(t testing.TB, addr, method, raw string) reply {
 	t.Helper()
 	c := dialTLS(t, addr)
@@ -56,7 +55,7 @@ func askTLS(t testing.TB, addr, method, raw string) reply {
 	return readReply(t, bufio.NewReader(c), method)
 }
 
-func TestTokensAreTakenOverTLSFromAnywhere(t *testing.T) {
+func TestTokensAreAcceptedOverTLSFromAnywhere(t *testing.T) {
 	st := newSite(t, nil)
 	addr := st.secureAddress("192.0.2.1")
 	c := dialTLS(t, addr)
@@ -78,7 +77,7 @@ func TestFramingRulesHoldInsideTLS(t *testing.T) {
 	addr := st.secureAddress("192.0.2.1")
 	before := st.counted()
 	for i, row := range wiretest.Refused() {
-		if i%5 != 0 { // the rules are those of plain connections; handshakes are dear
+		if i%5 != 0 { // the rules are those of plain connections, and handshakes are expensive
 			continue
 		}
 		c := dialTLS(t, addr)
@@ -97,7 +96,7 @@ func TestFramingRulesHoldInsideTLS(t *testing.T) {
 	}
 }
 
-func TestALiveStreamGoesOnOverTLS(t *testing.T) {
+func TestALiveStreamContinuesOverTLS(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"promo"}`)
 	addr := st.secureAddress("192.0.2.1")

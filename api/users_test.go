@@ -76,7 +76,7 @@ func TestABadUserRequestChangesNothing(t *testing.T) {
 	}
 }
 
-func TestLinksOutliveTheirOwnerOnlyIfThatIsAskedFor(t *testing.T) {
+func TestLinksSurviveTheirOwnerOnlyOnRequest(t *testing.T) {
 	st := newSite(t, nil)
 	ann := st.member("ann@example.com")
 	if r := st.callAs(ann, "POST", "/shorten", `{"url":"http://a/","alias":"x"}`); r.status != 201 {
@@ -109,7 +109,7 @@ func TestLinksOutliveTheirOwnerOnlyIfThatIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestWhatAccountsRefuseHasItsProblem(t *testing.T) {
+func TestEachRefusalOfAccountsHasItsProblem(t *testing.T) {
 	for err, want := range map[error]*problem.Kind{
 		account.ErrUnauthorized: problem.Unauthorized, account.ErrNoUser: problem.NotFound, account.ErrNoToken: problem.NotFound,
 		account.ErrOverloaded: problem.Overloaded,
@@ -120,7 +120,7 @@ func TestWhatAccountsRefuseHasItsProblem(t *testing.T) {
 	}
 }
 
-func TestTheListOfTokensSaysWhenEachWasUsedLast(t *testing.T) {
+func TestTheListOfTokensShowsTheLastUse(t *testing.T) {
 	st := newSite(t, nil)
 	ann := st.member("ann@example.com", account.LinksRead, account.TokensWrite)
 	st.now.Add(90_000)
@@ -133,7 +133,8 @@ func TestTheListOfTokensSaysWhenEachWasUsedLast(t *testing.T) {
 	}
 }
 
-// The log is looked at whenever a site ends; here it has most to say: every kind of answer, and rows that cannot be read.
+// The log is checked whenever a site ends. It is longest here: every kind of answer, and rows that
+// cannot be read.
 func TestNoSecretIsLoggedMeasuredOrAnswered(t *testing.T) {
 	a := newAccess(t)
 	bodies := ""
@@ -151,7 +152,7 @@ func TestNoSecretIsLoggedMeasuredOrAnswered(t *testing.T) {
 		}
 	}
 	issued := map[string]bool{}
-	for line := range strings.Lines(bodies) { // a new token is told once, to who asked for it
+	for line := range strings.Lines(bodies) { // a new token is shown once, to the caller that requested it
 		if _, rest, found := strings.Cut(line, `"token":"`); found {
 			issued[rest[:42]] = true
 			bodies = strings.ReplaceAll(bodies, line, "")

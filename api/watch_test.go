@@ -15,10 +15,10 @@ import (
 	"shunt/api/wire"
 )
 
-// watch holds every answer of the API that st gives to the document, in both of its versions,
-// whoever asks and however. An answer that differs fails the test that got it. It surrounds
-// everything that answers on the public address and on the socket of local commands: handlers, what
-// recovers their panics, and what refuses requests that cannot be read. It changes no byte.
+// watch checks every answer of st's API against the document, in both of its versions, for every
+// caller and request. An answer that differs fails the test that got it. watch surrounds everything
+// that answers on the public address and on the socket of local commands: handlers, the code that
+// recovers their panics, and the code that refuses unreadable requests. It changes no byte.
 func (st *site) watch() {
 	if _, measured := st.t.(*testing.B); measured {
 		return
@@ -36,7 +36,7 @@ func (st *site) watch() {
 	}
 }
 
-// localOnly are paths of the socket of local commands that are none of the API.
+// localOnly are paths of the socket of local commands that do not belong to the API.
 var localOnly = []string{apiRoot + "/backup", apiRoot + "/check"}
 
 func (st *site) watched(ctx *fasthttp.RequestCtx) {
@@ -56,8 +56,8 @@ func (st *site) watched(ctx *fasthttp.RequestCtx) {
 	check(st.t, holdBoth(x, (*contract).hold))
 }
 
-// watchedRefusal holds the answer to a request that is not HTTP to the component Unread, whatever
-// its path would have been.
+// watchedRefusal checks the answer to a request that is not HTTP against the component Unread, for
+// any path.
 func (st *site) watchedRefusal(ctx *fasthttp.RequestCtx) {
 	x := exchangeOf(ctx)
 	x.body = bytes.Clone(ctx.Response.Body())
@@ -87,8 +87,8 @@ func (st *site) watchStream(ctx *fasthttp.RequestCtx, x *exchanged) {
 	*body = &watchedStream{ReadCloser: (*body).(io.ReadCloser), st: st, x: x}
 }
 
-// A watchedStream is a body that is still being written. It is held to the document when it is
-// closed, as far as it was read.
+// A watchedStream is a body that is still being written. When it is closed, the part that was read
+// is checked against the document.
 type watchedStream struct {
 	io.ReadCloser
 	st *site
@@ -103,7 +103,7 @@ func (w *watchedStream) Read(p []byte) (int, error) {
 
 func (w *watchedStream) Close() error {
 	if rest, sized := w.ReadCloser.(interface{ Len() int }); sized && rest.Len() > 0 {
-		return w.ReadCloser.Close() // the client went before it had the whole of what makes sense as a whole only
+		return w.ReadCloser.Close() // the client left in the middle of a body that can only be checked as a whole
 	}
 	check(w.st.t, holdBoth(w.x, (*contract).hold))
 	return w.ReadCloser.Close()

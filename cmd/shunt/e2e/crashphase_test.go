@@ -26,7 +26,7 @@ type crashPhase struct {
 	met  func(k *crash) bool
 }
 
-// The names of kills that do not aim at a phase of crashPhases, or did not meet it.
+// The names under which a kill counts if it does not aim at one of rarePhases, or does not meet it.
 const (
 	loadPhase  = "under load, at a random moment"
 	startPhase = "while it starts and replays"
