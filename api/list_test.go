@@ -62,15 +62,6 @@ func TestLinksAreListedByPagesNewestFirst(t *testing.T) {
 	}
 }
 
-func mustJSON(t *testing.T, v any) []byte {
-	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
 func TestUniqueIsListedOnRequest(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"https://a.example/","alias":"x"}`)
