@@ -12,12 +12,12 @@
 //   - The hot record of a code is what a redirect needs. The cold record of a link id is everything
 //     else about the link.
 //   - A tally row holds counts, the set of visitors (an engine.Sketch) and the breakdowns by
-//     dimension. It belongs to a link or an owner in an hour or a day, or to a link over its life. A
-//     merge operand is a tally row that Pebble later adds to the others of the same key.
+//     dimension. It belongs to a link or an owner in an hour or a day, or to a link over its life.
+//     A merge operand is a tally row that Pebble later adds to the others of the same key.
 //   - A flush writes what the engine has counted since the last flush, with the positions of the
 //     journal that it covers.
-//   - The roll-up adds the rows of an hour that is over to days and lives. The mark is the point that
-//     it has reached. An hour is open while it has rows that the mark has not passed.
+//   - The roll-up adds the rows of an hour that is over to days and lives. The mark is the point
+//     that it has reached. An hour is open while it has rows that the mark has not passed.
 //   - A receipt is the record of a request that made a link, so that a repeat gets the same answer.
 //   - A sweep deletes the day rows of days that are no longer kept. Another sweep deletes receipts
 //     that are too old.
@@ -73,9 +73,9 @@
 // A purge is a mutation like any other, so it is ordered with creations under the same code. Its
 // batch removes all rows of the id, including the row by deletion, so a purge happens whole or not
 // at all. It removes the hot record only if that is the link's own: if the owner has used the code
-// again, the record belongs to another link. Hour rows that the roll-up has passed are deleted later
-// with their hour. Day rows are found when the purge is requested, by the only goroutine that writes
-// such rows, and are deleted by their keys. If there are more than 64, one range deletion is
+// again, the record belongs to another link. Hour rows that the roll-up has passed are deleted
+// later with their hour. Day rows are found when the purge is requested, by the only goroutine that
+// writes such rows, and are deleted by their keys. If there are more than 64, one range deletion is
 // cheaper to write, although every reader must consider it until it is compacted. Rows of owners
 // stay.
 //
@@ -112,8 +112,8 @@
 //
 //  1. A row before the mark is contained in day and life rows exactly once; a row from the mark on
 //     is not contained at all.
-//  2. No row is merged into an hour before the mark's, nor into the mark's own hour once roll-up has
-//     begun on it. The engine guarantees both; Flush refuses the former.
+//  2. No row is merged into an hour before the mark's, nor into the mark's own hour once roll-up
+//     has begun on it. The engine guarantees both; Flush refuses the former.
 //  3. Hour rows are deleted only for hours before the mark's.
 //
 // The same batch moves rows to the other side of the mark and adds them to days and lives. So after
@@ -157,8 +157,8 @@
 //
 // The sum over a life is the life row plus those hour rows that the snapshot's own mark has not
 // passed. In the same way, a span of whole days is its day rows plus those hour rows that the mark
-// has not passed. Any other span is all hour rows in it, as long as they are kept. So a sum contains
-// each flush exactly once, whatever roll-up does meanwhile.
+// has not passed. Any other span is all hour rows in it, as long as they are kept. So a sum
+// contains each flush exactly once, whatever roll-up does meanwhile.
 //
 // The days of an id are read by one iterator with bounds, in one pass over all spans. Hour rows of
 // one or a few ids are read by Get, since most do not exist and a Bloom filter says so. Hour rows
@@ -189,9 +189,9 @@
 // missing table, a damaged block.
 //
 // So every batch that changes the store has a number. A lock makes the order of the numbers the
-// order of the log. The batch adds (1, its number) to one row by a merge, so that row holds how many
-// batches the store contains, and the highest number. A crash takes only the end of the log. So in
-// a store that has lost nothing the two are equal, and not less than the number of the last
+// order of the log. The batch adds (1, its number) to one row by a merge, so that row holds how
+// many batches the store contains, and the highest number. A crash takes only the end of the log.
+// So in a store that has lost nothing the two are equal, and not less than the number of the last
 // acknowledged batch, which is in the file "acked". Open compares them on a database that it opens
 // read-only, because Pebble, opened for writing, would tidy up.
 //
@@ -210,8 +210,8 @@
 // store is being opened, an operation fails after its second attempt, so that a failed start
 // reports the cause.
 //
-// To act before the disk is full, space checks the free space once a second. Below the floor,
-// links and accounts are refused with engine.ErrReadOnly, so that the rest is left for hits and for
+// To act before the disk is full, space checks the free space once a second. Below the floor, links
+// and accounts are refused with engine.ErrReadOnly, so that the rest is left for hits and for
 // compaction, which frees space. An operation that finds the disk full reports it at once, which
 // removes the ballast file.
 //

@@ -1,6 +1,6 @@
 // Package row lays out every byte of the store's rows: keys, values, and how tally rows are added
-// up. It knows engine's types, and neither Pebble nor files nor batches; storage connects its merges
-// to Pebble. Only storage and tests import it. A change here changes the bytes on disk.
+// up. It knows engine's types, and neither Pebble nor files nor batches; storage connects its
+// merges to Pebble. Only storage and tests import it. A change here changes the bytes on disk.
 //
 // # Layout
 //
@@ -51,11 +51,12 @@
 //
 // # Merging
 //
-// A merge operand is a tally row, and so is a sum of operands, so a merge of merges is a merge. Sums
-// and unions are associative and commutative, and the encoding depends on nothing else, so every
-// grouping gives the same bytes. The exception is breakdowns by more than 256 referrers: those are
-// summaries (engine.Breakdown), each within the same bound. A malformed operand is an error, so
-// CheckDimensions refuses breakdowns that could not be read back, before they are written.
+// A merge operand is a tally row, and so is a sum of operands, so a merge of merges is a merge.
+// Sums and unions are associative and commutative, and the encoding depends on nothing else, so
+// every grouping gives the same bytes. The exception is breakdowns by more than 256 referrers:
+// those are summaries (engine.Breakdown), each within the same bound. A malformed operand is an
+// error, so CheckDimensions refuses breakdowns that could not be read back, before they are
+// written.
 //
 // Sum adds rows up, for merges and for views. Merges are frequent and most rows are small, so a row
 // costs no allocation, however many rows are added. Hashes are read in place. Once there are more
@@ -85,8 +86,8 @@
 // hold both packages to the same bytes.
 //
 // Breakdowns are in the tally row, not in rows of their own: a key for each value would multiply
-// the rows that a flush writes by five. They come before the sketch, with their length, so that a
-// reader can skip either.
+// what a flush writes by five. They come before the sketch, with their length, so that a reader can
+// skip either.
 //
 // Hits that overflow 64 bits, which an import can cause, stay at the maximum and lose their
 // breakdowns: a row whose breakdowns exceed its hits is corrupt, and a merge must never write one.
