@@ -84,10 +84,10 @@ func TestManySmallOperandsCrossTheExactBoundWithoutLoss(t *testing.T) {
 	}
 }
 
-// TestMoreReferrersThanAreKeptAreUnderestimatedWithinTheBound merges rows of 3,000 referrers in
-// random groups: no value is shown with more hits than it has, nor with fewer than the bound of
-// engine.Breakdown allows.
-func TestMoreReferrersThanAreKeptAreUnderestimatedWithinTheBound(t *testing.T) {
+// TestDroppedReferrersAreUndercountedWithinTheBound merges rows of 3,000 referrers, more than are
+// kept, in random groups: no value is shown with more hits than it has, nor with fewer than the
+// bound of engine.Breakdown allows.
+func TestDroppedReferrersAreUndercountedWithinTheBound(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		zipf := rand.NewZipf(rng, 1.1, 1, 3000)
@@ -181,8 +181,8 @@ func TestACorruptOperandStopsTheMerge(t *testing.T) {
 	}
 }
 
-// FuzzMerge merges any two operands: both are refused or taken as their decoder does, and their sum
-// is that of the decoded.
+// FuzzMerge merges any two operands: the merge accepts exactly those that their decoder accepts,
+// and the result is the sum of the decoded tallies.
 func FuzzMerge(f *testing.F) {
 	seeds := append(tallySeeds(), rowOf(rowtest.Hit(1)), AppendTally(nil, &engine.Tally{Hits: math.MaxUint64, Heads: 1}))
 	for _, a := range seeds {

@@ -12,8 +12,8 @@ import (
 	"shunt/storage/row/rowtest"
 )
 
-// decodeTally is the plain decoder of a tally row, against which Sum is measured. The result shares
-// no memory with v.
+// decodeTally is the plain decoder of a tally row, with which Sum is compared. The result shares no
+// memory with v.
 func decodeTally(v []byte) (engine.Tally, error) {
 	raw, err := ParseTally(v)
 	if err != nil {
@@ -44,7 +44,7 @@ var (
 	}}
 )
 
-// TestTallyRowsAreAsPinned is TestFormatsAreAsPinned for tally rows.
+// TestTallyRowsAreAsPinned pins tally rows, as TestFormatsAreAsPinned pins the other values.
 func TestTallyRowsAreAsPinned(t *testing.T) {
 	oneHit := engine.Tally{Hits: 1, Visitors: engine.ExactSketch([]uint64{0x1122334455667788})}
 	from := rowtest.HitFrom(0x1122334455667788, "a.b", 5, 2, 1).Tally()
@@ -193,8 +193,8 @@ func tallySeeds() [][]byte {
 	}
 }
 
-// FuzzTallyReaders reads any bytes as a tally row in each of the ways there are: they agree on what
-// is one, and on its hits.
+// FuzzTallyReaders reads any bytes as a tally row by each reader: all readers accept the same rows
+// and find the same hits.
 func FuzzTallyReaders(f *testing.F) {
 	for _, row := range tallySeeds() {
 		f.Add(row)
@@ -215,5 +215,5 @@ func FuzzTallyReaders(f *testing.F) {
 	})
 }
 
-// rowOf is the tally row of a model.
+// rowOf returns the tally row of a model.
 func rowOf(m *rowtest.Model) []byte { return AppendTally(nil, m.Tally()) }
