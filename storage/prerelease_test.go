@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// unpackPrerelease unpacks what a program from before the first release wrote: a data folder in
-// store, without most of its journal, and a backup of it in backup. Both have format 3 of that
-// time, and three links, of which one is deleted.
+// unpackPrerelease unpacks folders that a program from before the first release wrote: a data
+// folder in store, without most of its journal, and a backup of it in backup. Both have format 3 of
+// that time, and three links, one of which is deleted.
 func unpackPrerelease(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -135,7 +135,7 @@ func wantWithinBound(t *testing.T, row []byte, want *rowtest.Model) {
 	}
 }
 
-func TestHitsThatOverflowGiveTheirBreakdownsUp(t *testing.T) {
+func TestOverflowingHitsLoseTheirBreakdowns(t *testing.T) {
 	most := &rowtest.Model{Hits: math.MaxUint64}
 	rows := [][]byte{rowOf(most), rowOf(rowtest.HitFrom(1, "a.b", 5, 2, 1))}
 	want := &rowtest.Model{Hits: math.MaxUint64, Visitors: map[uint64]bool{1: true}}
@@ -149,7 +149,7 @@ func TestHitsThatOverflowGiveTheirBreakdownsUp(t *testing.T) {
 	}
 }
 
-func TestDenseRowsAreUnitedAsTheirSketchesAre(t *testing.T) {
+func TestDenseRowsMergeLikeTheirSketches(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for range 20 {
 		var want engine.Tally

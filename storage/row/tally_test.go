@@ -67,7 +67,7 @@ func TestTallyRowsAreAsPinned(t *testing.T) {
 	}
 }
 
-func TestALongPartOfBreakdownsHasItsLengthBeforeIt(t *testing.T) {
+func TestLongBreakdownsComeAfterTheirLength(t *testing.T) {
 	tally := engine.Tally{Hits: 1, Dimensions: engine.Dimensions{{{Value: strings.Repeat("a", 253), Hits: 1}}}}
 	wantBytes(t, "253 bytes", AppendTally([]byte{7}, &tally), "07 01 21 01 8102 01 00 fd01"+strings.Repeat("61", 253))
 }
@@ -143,7 +143,7 @@ func TestMalformedTallyRowsAreRefusedAsCorrupt(t *testing.T) {
 	}
 }
 
-func TestTalliesThatNoRowHoldsAreRefused(t *testing.T) {
+func TestBreakdownsThatCannotBeReadBackAreRefused(t *testing.T) {
 	long := strings.Repeat("a", engine.MaxReferrerBytes+1)
 	for name, d := range map[string]engine.Dimensions{
 		"long referrer":     {{{Value: long, Hits: 1}}},
