@@ -325,8 +325,8 @@ func TestARestoreThatIsStoppedIsUnfinished(t *testing.T) {
 	wantWhole(t, otherDir, mem, rows)
 }
 
-// TestABackupUnderLoadHasEveryEarlierAcknowledgedWrite runs an engine with writers and visitors, and
-// makes a backup at the same time.
+// TestABackupUnderLoadHasEveryEarlierAcknowledgedWrite runs an engine with writers and visitors,
+// and makes a backup at the same time.
 func TestABackupUnderLoadHasEveryEarlierAcknowledgedWrite(t *testing.T) {
 	home := t.TempDir()
 	s := open(t, filepath.Join(home, "store"), Options{})
