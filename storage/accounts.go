@@ -10,11 +10,11 @@ import (
 	"shunt/storage/row"
 )
 
-// AccountTable is the table of api/account: it implements the interface that stands there. That
-// package lays out keys and values. Any goroutine may call its methods at once.
+// AccountTable is the table of accounts. It implements the interface of package api/account, which
+// lays out keys and values. Any goroutine may call its methods at once.
 type AccountTable struct {
 	r pebble.Reader
-	s *Store // nil: it is only read
+	s *Store // nil: read-only
 }
 
 // Accounts returns the table of accounts.
@@ -56,8 +56,8 @@ const maxAccountWrites = 64
 // Write commits all sets (key, value) and then all deletes as one atomic batch, and calls done
 // exactly once: with nil after the batch is durable. It does not wait: on a disk that does not
 // answer, done is called when the disk answers, and Close returns after that. If the write is
-// refused, done is called before Write returns: engine.ErrReadOnly, engine.ErrOverloaded. Deletes
-// alone are never refused for want of space: a token must be revoked whatever the disk is like.
+// refused, done is called before Write returns, with engine.ErrReadOnly or engine.ErrOverloaded.
+// Deletes alone are never refused for lack of space, because a token must be revocable even then.
 func (t *AccountTable) Write(sets [][2][]byte, deletes [][]byte, done func(error)) {
 	if err := t.admit(sets); err != nil {
 		done(err)
@@ -71,10 +71,10 @@ func (t *AccountTable) Write(sets [][2][]byte, deletes [][]byte, done func(error
 	})
 }
 
-// admit takes a slot for a write, or returns why the write is refused.
+// admit takes a slot for a write, or returns the error with which the write is refused.
 func (t *AccountTable) admit(sets [][2][]byte) error {
 	if t.s == nil {
-		return errors.New("storage: writing accounts: the store is only read")
+		return errors.New("storage: writing accounts: the store is read-only")
 	}
 	if len(sets) > 0 {
 		if err := t.s.space.check(); err != nil {

@@ -16,7 +16,7 @@ import (
 
 func put(key, value string) [2][]byte { return [2][]byte{[]byte(key), []byte(value)} }
 
-// writeAccounts writes rows of accounts and waits until that has ended.
+// writeAccounts writes rows of accounts and waits for the result.
 func writeAccounts(table *AccountTable, sets [][2][]byte, deletes [][]byte) error {
 	done := make(chan error, 1)
 	table.Write(sets, deletes, func(err error) { done <- err })
@@ -35,7 +35,7 @@ func scanAccounts(t *testing.T, table *AccountTable, prefix string) (found []str
 	return found
 }
 
-func TestAccountRowsAreKeptBesideTheOtherTables(t *testing.T) {
+func TestAccountRowsAreReadAsTheyWereWritten(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	s := openMem(t, mem)
 	table := s.Accounts()
@@ -64,7 +64,7 @@ func TestAccountRowsAreKeptBesideTheOtherTables(t *testing.T) {
 	}
 }
 
-func TestAScanOfAccountsEndsWhenItsCallbackSaysSo(t *testing.T) {
+func TestAScanOfAccountsEndsWhenItsCallbackStopsIt(t *testing.T) {
 	s := openTemp(t)
 	table := s.Accounts()
 	if err := writeAccounts(table, [][2][]byte{put("a", "1"), put("b", "2")}, nil); err != nil {
@@ -80,10 +80,10 @@ func TestAScanOfAccountsEndsWhenItsCallbackSaysSo(t *testing.T) {
 	}
 }
 
-// held is a file system whose files, while it is held, sync only once they are let go.
+// held is a file system on which a sync waits while the file system is held.
 type held struct {
 	vfs.FS
-	until atomic.Pointer[chan struct{}] // nil: it is not held
+	until atomic.Pointer[chan struct{}] // nil: not held
 }
 
 func (h *held) before(op errorfs.Op) error {
@@ -132,7 +132,7 @@ func TestARefusedWriteOfAccountsIsDoneOnce(t *testing.T) {
 	calls := 0
 	(&AccountTable{}).Write(nil, [][]byte{{1}}, func(err error) {
 		if calls++; err == nil {
-			t.Error("a table that is only read was written")
+			t.Error("a read-only table was written")
 		}
 	})
 	if calls != 1 {

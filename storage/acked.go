@@ -12,14 +12,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// ackedName is the file that has the number of the last acknowledged batch.
+// ackedName is the file that holds the number of the last acknowledged batch.
 //
 //	┌──────────────┬──────────────────────────────────────┬─────────────┐
 //	│ number 8, LE │ CRC-32C 4, LE: of store id and number │ zeros …4096 │
 //	└──────────────┴──────────────────────────────────────┴─────────────┘
 //
-// It is written after each commit and never synced: a write of 12 bytes into a page that exists,
-// about 1 µs beside the commit's fsync. So it outlives the process; after a power cut it may be
+// It is written after each commit and never synced: a write of 12 bytes into a page that exists
+// adds about 1 µs to the commit's fsync. So it outlives the process. After a power cut it may be
 // older than the store, but never newer.
 const ackedName = "acked"
 
@@ -39,7 +39,7 @@ type ackedFile struct {
 		sync.Mutex
 		file   vfs.File
 		number uint64
-		failed bool // and was logged
+		failed bool // a write failed and was logged
 	}
 }
 
@@ -53,7 +53,7 @@ func ackedSum(storeID [16]byte, number []byte) uint32 {
 	return crc32.Update(crc32.Checksum(storeID[:], castagnoli), castagnoli, number)
 }
 
-// readAcked returns the number in the file, or known == false if there is no file or it belongs to
+// readAcked returns the number in the file. known is false if the file is missing or belongs to
 // another store.
 func (f *folder) readAcked(storeID [16]byte) (number uint64, known bool, err error) {
 	file, err := f.fs.Open(f.path(ackedName))
@@ -92,8 +92,8 @@ func (a *ackedFile) open(f *folder, storeID [16]byte, number uint64, log *slog.L
 	return nil
 }
 
-// raise notes that the batch of that number is acknowledged. If the number cannot be written, the
-// next start finds an older one: it may then miss that writes were lost, and nothing else.
+// raise records that the batch with this number is acknowledged. If the number cannot be written,
+// the next start finds an older one. The only consequence is that it may not notice lost writes.
 func (a *ackedFile) raise(number uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

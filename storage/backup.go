@@ -14,27 +14,27 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// A backup is a folder like a store's:
+// A backup is a folder with the layout of a store's:
 //
 //	DIR/format   "shunt backup, version 1": so Open refuses it, and Restore knows it
 //	DIR/db/      a checkpoint of Pebble
 //
-// While it is made, format is named format.backup; it is renamed when all else is durable. There is
-// no journal in it.
+// While the backup is made, format is named format.backup; it is renamed when everything else is
+// durable. A backup has no journal.
 
-// BackupResult says what Backup made.
+// BackupResult describes a backup that Backup made.
 type BackupResult struct {
 	Dir   string `json:"dir"`
-	Bytes uint64 `json:"bytes"` // of all its files, those that share their blocks with the store's included
+	Bytes uint64 `json:"bytes"` // of all its files, including those that share their blocks with the store's
 	Files int    `json:"files"`
 }
 
-// Backup makes a backup of the store in dir, an absolute path, while everything else goes on. The
-// backup has everything that was durable before the call, and it is a state that the store had. It
-// is durable when Backup returns. Table files are hard links if dir is on the same file system, and
-// copies otherwise. dir must not exist or be empty, and must not lie in the store's folder. After
-// an error, the files made in dir are removed again. Errors: ErrNotEmpty, ErrInside, ErrBackupRuns,
-// those of ctx.
+// Backup makes a backup of the store in dir, an absolute path, while the store stays in use. The
+// backup contains everything that was durable before the call, and is the state of the store at one
+// moment. It is durable when Backup returns. Table files are hard links if dir is on the same file
+// system, and copies otherwise. dir must be absent or empty, and must not be inside the store's
+// folder. After an error, the files made in dir are removed. Errors: ErrNotEmpty, ErrInside,
+// ErrBackupRuns, those of ctx.
 func (s *Store) Backup(ctx context.Context, dir string) (BackupResult, error) {
 	result, err := s.backup(ctx, &folder{fs: s.folder.fs, dir: dir})
 	if err != nil {
@@ -112,7 +112,7 @@ func (f *folder) wantEmpty() error {
 	return nil
 }
 
-// makeFor makes the folder durably, and the file that says what is under way in it.
+// makeFor makes the folder durably, with the file that says which operation is under way in it.
 func (f *folder) makeFor(name, prefix string, version uint32) error {
 	if err := f.makeDir(f.dir); err != nil {
 		return err
@@ -120,7 +120,8 @@ func (f *folder) makeFor(name, prefix string, version uint32) error {
 	return f.writeFormat(name, prefix, version)
 }
 
-// removeBackup removes the files of a backup. The file that says so goes last.
+// removeBackup removes the files of a backup. The file that marks the folder as a backup is removed
+// last.
 func (f *folder) removeBackup() error {
 	var errs []error
 	for _, name := range []string{formatName, dbName, formatTmpName, formatBackupName} {
@@ -149,8 +150,8 @@ func (f *folder) measure() (BackupResult, error) {
 	return result, nil
 }
 
-// apart refuses two folders of which one lies in the other. It follows symbolic links as far as the
-// paths exist.
+// apart returns an error if one of two folders is inside the other. It follows symbolic links as
+// far as the paths exist.
 func apart(fs vfs.FS, a, b string) error {
 	if vfs.Root(fs) == vfs.Default {
 		a, b = realPath(a), realPath(b)

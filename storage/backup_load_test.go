@@ -14,18 +14,18 @@ import (
 	"shunt/storage/row/rowtest"
 )
 
-// load is clients of an engine: some make and delete links, one follows them. It knows what was
-// acknowledged.
+// load is a set of clients of an engine: some make and delete links, one follows them. It records
+// everything that was acknowledged.
 type load struct {
 	e    *engine.Engine
 	stop atomic.Bool
-	sent atomic.Uint64 // hits that were begun
+	sent atomic.Uint64 // hits that began
 
 	mu    sync.Mutex
 	moved *sync.Cond
 	live  map[string]string // code → target
 	dead  map[string]bool
-	hits  uint64 // that were answered
+	hits  uint64 // hits that were answered
 	doing int    // writes and hits done
 }
 
@@ -35,7 +35,7 @@ func newLoad(e *engine.Engine) *load {
 	return l
 }
 
-// did notes what was acknowledged.
+// did records an acknowledged operation.
 func (l *load) did(note func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,7 +59,7 @@ func (l *load) write(t *testing.T, writer int) {
 		if i%5 != 4 {
 			continue
 		}
-		l.did(func() { delete(l.live, code) }) // from here on it may be either
+		l.did(func() { delete(l.live, code) }) // from here on it may exist or not
 		if err := l.e.Delete(context.Background(), code, engine.Guard{AnyOwner: true}); err != nil {
 			t.Error(err)
 			return
@@ -87,7 +87,7 @@ type acknowledged struct {
 	hits uint64
 }
 
-// acknowledged returns what was, once so many things were done.
+// acknowledged waits until done operations were acknowledged, and returns their result.
 func (l *load) acknowledged(done int) acknowledged {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,8 @@ func (l *load) acknowledged(done int) acknowledged {
 	return acknowledged{maps.Clone(l.live), maps.Clone(l.dead), l.hits}
 }
 
-// compare wants all that was acknowledged before in the backup, and no hit more than was sent.
+// compare checks that the backup has everything that was acknowledged before, and no more hits than
+// were sent.
 func (l *load) compare(t *testing.T, dir string, before acknowledged) {
 	t.Helper()
 	sent := l.sent.Load()

@@ -33,7 +33,7 @@ func backup(t testing.TB, s *Store, dir string) BackupResult {
 	return result
 }
 
-// allRows returns every row of a store or backup but the journal's positions.
+// allRows returns every row of a store or backup except the journal's positions.
 func allRows(t testing.TB, v *Inspection) map[string]string {
 	t.Helper()
 	it, err := v.r.NewIter(nil)
@@ -49,7 +49,7 @@ func allRows(t testing.TB, v *Inspection) map[string]string {
 	return found
 }
 
-// wantWhole wants a folder that has the rows, and no fault.
+// wantWhole checks that a folder has the rows and no fault.
 func wantWhole(t testing.TB, dir string, fs vfs.FS, want map[string]string) {
 	t.Helper()
 	v := inspect(t, dir, fs)
@@ -62,8 +62,8 @@ func wantWhole(t testing.TB, dir string, fs vfs.FS, want map[string]string) {
 	}
 }
 
-// memBackup returns a file system with a store of everything, which is closed, and a backup of it,
-// and the rows of both.
+// memBackup returns a file system with a closed store that has rows of every kind and a backup of
+// it, and the rows of both.
 func memBackup(t testing.TB) (*vfs.MemFS, map[string]string) {
 	t.Helper()
 	mem := vfs.NewCrashableMem()
@@ -88,11 +88,11 @@ func TestABackupIsWholeAndNotOpenedAsAStore(t *testing.T) {
 	v := inspect(t, backupDir, mem)
 	defer closeInspection(t, v)
 	if !v.Backup() {
-		t.Error("it does not know that it is a backup")
+		t.Error("Backup() is false")
 	}
 }
 
-func TestABackupRefusesATargetThatIsNotItsOwn(t *testing.T) {
+func TestABackupRefusesATargetInUse(t *testing.T) {
 	home := t.TempDir()
 	dir := filepath.Join(home, "store")
 	s := open(t, dir, Options{})
@@ -117,11 +117,11 @@ func TestABackupRefusesATargetThatIsNotItsOwn(t *testing.T) {
 	}
 	s.backups.Lock()
 	if _, err := s.Backup(t.Context(), filepath.Join(home, "second")); !errors.Is(err, ErrBackupRuns) {
-		t.Errorf("beside another one: got %v, want ErrBackupRuns", err)
+		t.Errorf("while another one runs: got %v, want ErrBackupRuns", err)
 	}
 	s.backups.Unlock()
 	if !maps.Equal(contents(t, home), before) {
-		t.Error("something has changed")
+		t.Error("a refused backup has changed files")
 	}
 }
 
@@ -140,8 +140,8 @@ func TestABackupThatFailsLeavesNothing(t *testing.T) {
 	backup(t, s, backupDir)
 }
 
-// TestABackupThatCrashedAnywhereIsWholeOrRefused crashes before each write of a backup.
-func TestABackupThatCrashedAnywhereIsWholeOrRefused(t *testing.T) {
+// TestACrashedBackupIsWholeOrRefused crashes before each write of a backup.
+func TestACrashedBackupIsWholeOrRefused(t *testing.T) {
 	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseNothing} {
 		c, fs := newCrasher(cfg)
 		s := open(t, storeDir, Options{FS: fs})
@@ -170,7 +170,7 @@ func TestABackupThatCrashedAnywhereIsWholeOrRefused(t *testing.T) {
 			}
 		}
 		if whole == 0 || whole == len(clones) || len(clones) < 20 {
-			t.Errorf("%d of %d are whole", whole, len(clones))
+			t.Errorf("%d of %d backups are whole", whole, len(clones))
 		}
 	}
 }
@@ -200,7 +200,7 @@ func TestARestoredStoreIsTheOriginalWithItsOwnJournal(t *testing.T) {
 	defer closeStore(t, original)
 	defer closeStore(t, restored)
 	if original.Identity() != restored.Identity() {
-		t.Error("the identity is another")
+		t.Error("the identity has changed")
 	}
 	was, _ := original.Positions()
 	is, err := restored.Positions()
@@ -325,9 +325,9 @@ func TestARestoreThatIsStoppedIsUnfinished(t *testing.T) {
 	wantWhole(t, otherDir, mem, rows)
 }
 
-// TestABackupUnderLoadHasWhatWasAcknowledgedBeforeIt runs an engine with writers and visitors, and
-// backs up meanwhile.
-func TestABackupUnderLoadHasWhatWasAcknowledgedBeforeIt(t *testing.T) {
+// TestABackupUnderLoadHasEveryEarlierAcknowledgedWrite runs an engine with writers and visitors,
+// and makes a backup at the same time.
+func TestABackupUnderLoadHasEveryEarlierAcknowledgedWrite(t *testing.T) {
 	home := t.TempDir()
 	s := open(t, filepath.Join(home, "store"), Options{})
 	defer closeStore(t, s)
@@ -366,8 +366,8 @@ func TestABackupUnderLoadHasWhatWasAcknowledgedBeforeIt(t *testing.T) {
 	}
 }
 
-// TestABackupOfAJustOpenedStoreIsWhole opens one whose log is empty, as a start leaves it that is
-// killed at once.
+// TestABackupOfAJustOpenedStoreIsWhole opens a store whose log is empty, as a start that was killed
+// at once leaves it.
 func TestABackupOfAJustOpenedStoreIsWhole(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	s := openMem(t, mem)
@@ -375,7 +375,7 @@ func TestABackupOfAJustOpenedStoreIsWhole(t *testing.T) {
 	apply(t, s, creation(link("kept", 1, 1)))
 	stop()
 	closeStore(t, s)
-	for range 2 { // the first opening writes what is in the log into a table, the second finds none
+	for range 2 { // the first opening writes the log into a table, the second finds an empty log
 		s = openMem(t, mem)
 		mem = mem.CrashClone(loseNothing())
 		closeStore(t, s)
@@ -395,7 +395,7 @@ func TestABackupOfAJustOpenedStoreIsWhole(t *testing.T) {
 	closeStore(t, restored)
 }
 
-// forgetful drops what is written to files of some name.
+// forgetful drops everything written to files whose names contain a string.
 type forgetful struct {
 	vfs.FS
 	part string
@@ -413,26 +413,26 @@ func (f forgetful) Create(name string, category vfs.DiskWriteCategory) (vfs.File
 	return file, err
 }
 
-func TestABrokenOrIncompleteCheckpointIsNoBackup(t *testing.T) {
+func TestABrokenOrIncompleteCheckpointFailsTheBackup(t *testing.T) {
 	for _, part := range []string{"/backup/db/MANIFEST", "/backup/db/0"} { // the manifest; the log
 		mem := vfs.NewMem()
 		s := open(t, "/data/store", Options{FS: forgetful{mem, part}})
 		stop := start(t, s)
 		apply(t, s, creation(link("kept", 1, 1)))
 		if _, err := s.Backup(t.Context(), "/backup"); err == nil {
-			t.Errorf("%s is empty, and it is called a backup", part)
+			t.Errorf("%s is empty, and Backup returned no error", part)
 		}
 		if names, err := mem.List("/backup"); err == nil && len(names) > 0 {
-			t.Errorf("%s is empty: %q is left", part, names)
+			t.Errorf("%s is empty: files %q are left", part, names)
 		}
 		stop()
 		closeStore(t, s)
 	}
 }
 
-// A kill in the middle of a start may come when the old logs are gone and there is no new one. The
-// next start has nothing to write into a table, and so Pebble writes no manifest: its checkpoints
-// have an empty one, which nobody can open.
+// A start may be killed after the old logs are removed and before the new one is made. The next
+// start has nothing to write into a table, so Pebble writes no manifest: its checkpoints have an
+// empty one, which cannot be opened.
 func TestABackupOfAStoreWithoutTablesIsWhole(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	s := openMem(t, mem)

@@ -5,11 +5,11 @@ import (
 	"shunt/storage/row"
 )
 
-// Commands that open the store while no server runs print the short addresses that the server
-// would. So the store keeps the server's base URL: as a row rather than a file beside the database,
-// so that backups and restored stores have it too.
+// Commands that open the store while no server runs print the same short addresses as the server
+// would. So the store keeps the server's base URL. It is a row rather than a file next to the
+// database, so that backups and restored stores have it too.
 
-// BaseURL returns the base URL of the last server that ran on the store; empty if it is not known.
+// BaseURL returns the base URL of the last server that ran on the store, or "" if none is known.
 func (s *Store) BaseURL() (string, error) {
 	v, err := s.get(row.MetaKey(row.MetaBaseURL))
 	if err == nil && v == nil {
@@ -26,8 +26,8 @@ func (s *Store) BaseURL() (string, error) {
 }
 
 // NoteBaseURL stores baseURL, an origin in ASCII, for BaseURL to return. It is durable when
-// NoteBaseURL returns. Nothing is written if the store has it already. Only one goroutine may call
-// it at a time.
+// NoteBaseURL returns. Nothing is written if the store already has this URL. Only one goroutine may
+// call NoteBaseURL at a time.
 func (s *Store) NoteBaseURL(baseURL string) error {
 	if why := row.BaseURLProblem(baseURL); why != "" {
 		return fmt.Errorf("storage: noting the base URL %.100q: %s", baseURL, why)

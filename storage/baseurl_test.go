@@ -39,8 +39,8 @@ func TestTheBaseURLOutlivesCrashesBackupsAndRestores(t *testing.T) {
 	closeStore(t, restored)
 }
 
-// Each start notes the base URL: it does not wait for the disk to have the same once more.
-func TestABaseURLThatIsNotedAlreadyIsNotWritten(t *testing.T) {
+// Each start notes the base URL. It must not wait for the disk if the store already has it.
+func TestAnUnchangedBaseURLIsNotWritten(t *testing.T) {
 	s := openTemp(t)
 	begun := s.writer.lastDurable()
 	for _, c := range []struct {
@@ -56,11 +56,11 @@ func TestABaseURLThatIsNotedAlreadyIsNotWritten(t *testing.T) {
 	}
 }
 
-func TestABaseURLThatIsNoneIsNotNoted(t *testing.T) {
+func TestAMalformedBaseURLIsRefused(t *testing.T) {
 	s := openTemp(t)
 	for _, baseURL := range []string{"", "http://a\n", "http://é", strings.Repeat("a", row.MaxBaseURLBytes+1)} {
 		if err := s.NoteBaseURL(baseURL); err == nil {
-			t.Errorf("%.20q was noted", baseURL)
+			t.Errorf("%.20q was accepted", baseURL)
 		}
 	}
 	wantBaseURL(t, s, "")

@@ -9,9 +9,9 @@ import (
 	"shunt/engine"
 )
 
-// BenchmarkListing reads a page of 1,000 links, and all of 150,000 as an export does: after they
-// were written, when the last of them are in memtables, and after a restart, when they are in
-// tables. Both should cost much the same.
+// BenchmarkListing reads a page of 1,000 links, and all of 150,000 as an export does. It does so
+// after the links were written, when the last ones are in memtables, and after a restart, when they
+// are in tables. Both should cost about the same.
 func BenchmarkListing(b *testing.B) {
 	const links = 150_000
 	dir := filepath.Join(b.TempDir(), "store")

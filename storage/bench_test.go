@@ -18,8 +18,8 @@ import (
 	"shunt/storage/row/rowtest"
 )
 
-// benchFlush is a flush of rows that each count one hit of one visitor, by distinct random ids up
-// to ids.
+// benchFlush is a flush of rows that each count one hit of one visitor, for distinct random ids
+// below ids.
 type benchFlush struct {
 	ids     []uint64
 	rng     *rand.Rand
@@ -35,7 +35,7 @@ var benchReferrers = func() (names [100]string) {
 	return names
 }()
 
-// divide draws the values of a hit.
+// divide draws the value of each dimension of a hit.
 func (f *benchFlush) divide() {
 	d := &f.tally.Dimensions
 	for i := range d {
@@ -79,7 +79,7 @@ func (f *benchFlush) batch(seq uint64) engine.FlushBatch {
 	}
 }
 
-// cpuSeconds is what this process has used of processors.
+// cpuSeconds returns the CPU time that this process has used.
 func cpuSeconds() float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -89,8 +89,8 @@ func cpuSeconds() float64 {
 }
 
 // BenchmarkFlush commits one flush of 200,000 rows an iteration, as a server does each second at
-// 200,000 hits/s over 10 M links; a new hour begins every 60 flushes. cpu-s/op holds everything:
-// sorting nothing, encoding, the commit, memtable flushes and compactions. debt-MB is what
+// 200,000 hits/s over 10 M links; a new hour begins every 60 flushes. cpu-s/op includes everything
+// but sorting: encoding, the commit, memtable flushes and compactions. debt-MB is the work that
 // compaction has not done by the end.
 func BenchmarkFlush(b *testing.B) {
 	for _, divided := range []bool{false, true} {
@@ -124,7 +124,7 @@ func benchmarkFlush(b *testing.B, divided bool) {
 	b.ReportMetric(float64(m.DiskBytes)/1e6, "disk-MB")
 }
 
-// BenchmarkRollUp rolls one hour of 200,000 rows up an iteration.
+// BenchmarkRollUp rolls up one hour of 200,000 rows per iteration.
 func BenchmarkRollUp(b *testing.B) {
 	for _, divided := range []bool{false, true} {
 		b.Run(fmt.Sprintf("dimensions=%v", divided), func(b *testing.B) { benchmarkRollUp(b, divided) })
@@ -150,7 +150,7 @@ func benchmarkRollUp(b *testing.B, divided bool) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row")
 }
 
-// BenchmarkApply creates links. Each writer waits for its commit before it goes on.
+// BenchmarkApply creates links. Each writer waits for its commit before it continues.
 func BenchmarkApply(b *testing.B) {
 	for _, writers := range []int{1, 16, 256} {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
@@ -176,7 +176,7 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// BenchmarkReadLife reads a link of which the life row and one open hour have some rows.
+// BenchmarkReadLife reads a link that has a life row and a row in one open hour.
 func BenchmarkReadLife(b *testing.B) {
 	s := openTemp(b)
 	f := newBenchFlush(200_000)
@@ -195,7 +195,7 @@ func BenchmarkReadLife(b *testing.B) {
 	}
 }
 
-// BenchmarkLoad loads a million links an iteration, and their hits.
+// BenchmarkLoad loads a million links and their hits per iteration.
 func BenchmarkLoad(b *testing.B) {
 	const links = 1_000_000
 	dir := filepath.Join(b.TempDir(), "store")

@@ -9,7 +9,7 @@ import (
 	"shunt/storage/row"
 )
 
-// fillDays puts rows of days into the table of link days, as roll-up does, and compacts them.
+// fillDays writes rows into the table of link days, as roll-up does, and compacts them.
 func fillDays(b *testing.B, s *Store, ids []uint64, days uint32, value func() *engine.Tally) {
 	batch := s.db.NewBatch()
 	for _, id := range ids {
@@ -89,9 +89,8 @@ func readSpansOnce(b *testing.B, s *Store, ids []uint64, spans []engine.Span, wa
 	}
 }
 
-// BenchmarkReadLinks reads the hits of 10,000 links over 30 days, of which each link has rows of
-// all, in the order of a list: newest first. With hours, the links have rows in two open hours as
-// well.
+// BenchmarkReadLinks reads the hits of 10,000 links over 30 days, in the order of a list: newest
+// first. Each link has rows of all days; with hours, it also has rows in two open hours.
 func BenchmarkReadLinks(b *testing.B) {
 	const links, days = 10_000, 30
 	for _, hours := range []uint32{0, 2, 48} {
@@ -141,7 +140,7 @@ func BenchmarkView(b *testing.B) {
 	}
 }
 
-// BenchmarkSweep deletes the oldest day of 100,000 links an iteration, of which each has 30.
+// BenchmarkSweep deletes the oldest day of 100,000 links per iteration. Each link has 30 days.
 func BenchmarkSweep(b *testing.B) {
 	const links, days = 100_000, 30
 	s := openTemp(b)

@@ -13,7 +13,7 @@ import (
 	"shunt/storage/row"
 )
 
-// bulkOf is the creation of links with these ids, with a receipt.
+// bulkOf returns the creation of links with these ids, with a receipt.
 func bulkOf(k engine.RequestKey, ids ...uint64) engine.Bulk {
 	b := engine.Bulk{Receipt: &engine.Receipt{Request: engine.Request{RequestKey: k}, CreatedAtMs: 1000}}
 	for _, id := range ids {
@@ -69,7 +69,7 @@ func TestABulkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 	}
 }
 
-// TestABulkIsNeverCutIntoTwoBatches fills a batch nearly, so that a cut would come in the middle of
+// TestABulkIsNeverCutIntoTwoBatches fills a batch almost, so that a cut would come in the middle of
 // the bulk.
 func TestABulkIsNeverCutIntoTwoBatches(t *testing.T) {
 	s := openTempStopped(t)
@@ -93,14 +93,14 @@ func TestABulkIsNeverCutIntoTwoBatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := s.commits.batches.Load() - before; got != 2 {
-		t.Errorf("%d batches, want 2: the bulk, and what came behind it", got)
+		t.Errorf("%d batches, want 2: the bulk, and the mutation after it", got)
 	}
 	if got := s.commits.mutations.Load(); got != engine.MaxBulk+1 {
 		t.Errorf("%d mutations are counted, want %d", got, engine.MaxBulk+1)
 	}
 }
 
-// openTempStopped is openTemp of a store that does not run yet.
+// openTempStopped is like openTemp, but the store does not run yet.
 func openTempStopped(t *testing.T) *Store {
 	s := openMem(t, vfs.NewMem())
 	t.Cleanup(func() { closeStore(t, s) })
@@ -118,12 +118,12 @@ func TestABulkCountsAsItsLinksInTheQueue(t *testing.T) {
 	refused := func(what string) {
 		t.Helper()
 		select {
-		case err := <-answers: // the store does not run yet: only what is refused is answered
+		case err := <-answers: // the store does not run yet: only refused mutations are answered
 			if !errors.Is(err, engine.ErrOverloaded) {
 				t.Errorf("%s: got %v, want ErrOverloaded", what, err)
 			}
 		default:
-			t.Errorf("%s was taken", what)
+			t.Errorf("%s was accepted", what)
 		}
 	}
 	for range 5 {
@@ -137,7 +137,7 @@ func TestABulkCountsAsItsLinksInTheQueue(t *testing.T) {
 	refused("one more than the queue takes")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Run(ctx); err != nil { // commits what waits
+	if err := s.Run(ctx); err != nil { // commits the waiting mutations
 		t.Error(err)
 	}
 	for range 4 {
@@ -147,7 +147,7 @@ func TestABulkCountsAsItsLinksInTheQueue(t *testing.T) {
 	}
 }
 
-func TestABulkThatIsNoneIsRefused(t *testing.T) {
+func TestAMalformedBulkIsRefused(t *testing.T) {
 	s := openTemp(t)
 	for name, b := range map[string]engine.Bulk{
 		"too many":              {Creations: make([]engine.Mutation, engine.MaxBulk+1)},

@@ -9,20 +9,21 @@ import (
 )
 
 const (
-	// DefaultCacheBytes is the size of the block cache, unless Options say otherwise. An export of
-	// 150,000 links reads 26 MB of blocks, and a page of 1,000 links up to 16 MB: a block for each,
-	// since codes are in no order of time.
+	// DefaultCacheBytes is the size of the block cache unless Options set another. An export of
+	// 150,000 links reads 26 MB of blocks. A page of 1,000 links reads up to 16 MB: one block per
+	// link, since codes are not in order of time.
 	DefaultCacheBytes = 64 << 20
 
-	// memTableRoom is how much memory memtables may reserve without taking it from the blocks: the
-	// queue (writes stall at maxQueuedMemTables full memtables), the one that is begun then, one
-	// that Pebble keeps for reuse, and as many full ones again that are flushed and still being
-	// read. A batch of more than half a memtable (some 850,000 rows of a flush) reserves its own
-	// size as well, until it is flushed, which takes seconds; this number does not include that.
+	// memTableRoom is the memory that memtables may reserve without taking it from the blocks. It
+	// covers the queue (writes stall at maxQueuedMemTables full memtables), the one begun after
+	// those, one that Pebble keeps for reuse, and as many full ones again that are flushed and
+	// still being read. A batch of more than half a memtable (some 850,000 rows of a flush) also
+	// reserves its own size until it is flushed, which takes seconds; this number does not include
+	// that.
 	memTableRoom = (2*maxQueuedMemTables + 2) * memTableBytes // 1 GiB
 
-	// settleInterval is how often settle runs: the room may be a memtable too large for up to twice
-	// that time. A call costs some 10 µs.
+	// settleInterval is the time between two runs of settle. The room may be too large by one
+	// memtable for up to twice that time. A call costs some 10 µs.
 	settleInterval = time.Second
 )
 
@@ -33,14 +34,14 @@ const (
 // both together have one bound. Memtables never shrink, and Pebble keeps a flushed one for reuse.
 // So once writes have made two of 128 MiB, a cache of less than 256 MiB holds nothing, not even
 // index and filter blocks, until the process ends. Therefore the capacity of this cache is its size
-// plus memTableRoom. The part of that room that memtables have not reserved is held here, or blocks
-// would fill it:
+// plus memTableRoom. The cache itself reserves the part of that room that memtables have not
+// reserved, because otherwise blocks would fill it:
 //
 //	capacity = size + memTableRoom = reserved by Pebble + held here + room of blocks
 //
-// Pebble makes a memtable after its log (DB.makeRoomForWrite). So expect, which Pebble calls when
-// it makes a log, releases the size of a memtable, and settle, once a second, holds the surplus
-// again. In between the room is too large, never too small.
+// Pebble makes a log first and its memtable after that (DB.makeRoomForWrite). So expect, which
+// Pebble calls when it makes a log, releases the size of a memtable, and settle, once a second,
+// reserves the surplus again. Between the two the room is too large, never too small.
 type blockCache struct {
 	cache *pebble.Cache
 
@@ -56,10 +57,10 @@ func newBlockCache(sizeBytes int64) *blockCache {
 	return &blockCache{cache: pebble.NewCache(sizeBytes + memTableRoom)}
 }
 
-// use makes the database that o opens use the cache.
+// use sets the cache in the options of a database.
 func (c *blockCache) use(o *pebble.Options) { o.Cache = c.cache }
 
-// close gives the cache up. Its memory is freed when the last database that uses it is closed.
+// close releases the cache. Its memory is freed when the last database that uses it is closed.
 func (c *blockCache) close() { c.cache.Unref() }
 
 // expect makes room for the memtable that follows a log.
@@ -70,8 +71,8 @@ func (c *blockCache) expect(pebble.WALCreateInfo) {
 	c.holdLocked(c.mu.held - memTableBytes)
 }
 
-// opened settles for the first time. The logs that were made while db was opened have their
-// memtables by now.
+// opened settles for the first time. By now the logs that were made while db was opened have their
+// memtables.
 func (c *blockCache) opened(db *pebble.DB) {
 	c.mu.Lock()
 	c.mu.logs = 0
@@ -93,8 +94,9 @@ func (c *blockCache) watch(ctx context.Context, db *pebble.DB) {
 	}
 }
 
-// settle holds the memory that memtables have not reserved. If a log was made since the last call,
-// its memtable may be about to be made; then settle leaves that to the next call.
+// settle reserves the memory that memtables have not reserved. If a log was made since the last
+// call, its memtable may be about to be made; then settle leaves the memory for it until the next
+// call.
 func (c *blockCache) settle(db *pebble.DB) {
 	taken := reserved(db.Metrics())
 	c.mu.Lock()

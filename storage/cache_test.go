@@ -14,7 +14,7 @@ import (
 	"shunt/engine"
 )
 
-// readsFS counts what is read of tables.
+// readsFS counts the reads of table files.
 type readsFS struct {
 	vfs.FS
 	reads *atomic.Int64
@@ -38,7 +38,7 @@ func (f readsFile) ReadAt(p []byte, off int64) (int, error) {
 	return f.File.ReadAt(p, off)
 }
 
-// A cachedStore is a store with links in its tables, and a count of what is read of those.
+// A cachedStore is a store with links in its tables, and a count of the reads of those.
 type cachedStore struct {
 	*Store
 	dir   string
@@ -75,7 +75,7 @@ func newCached(t *testing.T) *cachedStore {
 
 func cachedCode(id uint64) string { return fmt.Sprintf("code%05d", id) }
 
-// toTables has everything written into tables.
+// toTables writes everything into tables.
 func (c *cachedStore) toTables(t *testing.T) {
 	t.Helper()
 	if err := c.db.Flush(); err != nil {
@@ -83,8 +83,8 @@ func (c *cachedStore) toTables(t *testing.T) {
 	}
 }
 
-// fillMemTables writes until the memtable in use is as large as they become, and more than half
-// full. What is written is of no table of ours.
+// fillMemTables writes until the memtable in use has its largest size and is more than half full.
+// The rows belong to a table that this program does not use.
 func (c *cachedStore) fillMemTables(t *testing.T) {
 	t.Helper()
 	value := make([]byte, 64<<10)
@@ -103,7 +103,7 @@ func (c *cachedStore) fillMemTables(t *testing.T) {
 	}
 }
 
-// readAll reads every link, and as many codes that nobody has.
+// readAll reads every link, and as many codes that do not exist.
 func (c *cachedStore) readAll(t *testing.T) {
 	t.Helper()
 	for id := uint64(1); id <= cachedLinks; id++ {
@@ -115,12 +115,11 @@ func (c *cachedStore) readAll(t *testing.T) {
 	}
 }
 
-// wantCached fails unless what was read once is read from the cache from then on: rows, indexes and
-// filters.
+// wantCached checks that a second read of rows, indexes and filters comes from the cache.
 func (c *cachedStore) wantCached(t *testing.T) {
 	t.Helper()
 	hits, reads := c.Metrics().CacheHits, int64(-1)
-	for range 20 { // compactions read, too
+	for range 20 { // compactions read too
 		before := c.reads.Load()
 		c.readAll(t)
 		if reads = c.reads.Load() - before; reads == 0 {
@@ -128,23 +127,23 @@ func (c *cachedStore) wantCached(t *testing.T) {
 		}
 	}
 	if reads > 0 {
-		t.Errorf("read again, %d links and as many codes of nobody took %d reads of files, want 0", cachedLinks, reads)
+		t.Errorf("read again, %d links and as many unknown codes took %d reads of files, want 0", cachedLinks, reads)
 	}
 	m := c.Metrics()
 	if m.CacheHits == hits || m.BlockCacheBytes == 0 {
 		t.Errorf("the cache has %d bytes and %d hits, want some", m.BlockCacheBytes, m.CacheHits-hits)
 	}
 	if m.CacheRoomBytes < DefaultCacheBytes {
-		t.Errorf("room for %d bytes of blocks beside %d bytes of memtables, want %d", m.CacheRoomBytes, m.MemTableBytes, DefaultCacheBytes)
+		t.Errorf("room for %d bytes of blocks with %d bytes of memtables, want %d", m.CacheRoomBytes, m.MemTableBytes, DefaultCacheBytes)
 	}
 }
 
-func TestTheBlockCacheHasRoomBesideLargeMemtables(t *testing.T) {
+func TestLargeMemtablesLeaveTheBlockCacheItsRoom(t *testing.T) {
 	c := newCached(t)
 	defer closeStore(t, c.Store)
 	c.fillMemTables(t)
 	c.wantCached(t)
-	c.toTables(t) // and one more that is kept for reuse
+	c.toTables(t) // and one more memtable that is kept for reuse
 	c.wantCached(t)
 }
 
@@ -160,8 +159,8 @@ func TestTheBlockCacheHasRoomAfterReplayOfALog(t *testing.T) {
 	c.wantCached(t)
 }
 
-// Blocks must not use the room that is kept for memtables: a store of which much is read once would
-// grow by it.
+// Blocks must not use the room that is kept for memtables, or the memory of a store that reads a
+// lot would grow by it.
 func TestTheBlockCacheGrowsNoFurtherThanItsSize(t *testing.T) {
 	const size = 4 << 20
 	s := open(t, filepath.Join(t.TempDir(), "store"), Options{CacheBytes: size})
@@ -171,7 +170,7 @@ func TestTheBlockCacheGrowsNoFurtherThanItsSize(t *testing.T) {
 	for n := range uint32(4 * size / len(value)) {
 		rng := binary.BigEndian.AppendUint32(keys[:1], n)
 		for i := range value {
-			value[i] = byte(uint32(i) * (n + 1) * 2654435761 >> 13) // of no use to a compressor
+			value[i] = byte(uint32(i) * (n + 1) * 2654435761 >> 13) // not compressible
 		}
 		keys[0] = 0xff
 		if err := s.db.Set(rng, value, pebble.NoSync); err != nil {
@@ -181,7 +180,7 @@ func TestTheBlockCacheGrowsNoFurtherThanItsSize(t *testing.T) {
 	if err := s.db.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	for range 3 { // a memtable may be about to be made; with Run that is twice a second
+	for range 3 { // a memtable may be about to be made; with Run that takes up to two seconds
 		s.cache.settle(s.db)
 	}
 	it, err := s.db.NewIter(nil)
@@ -197,7 +196,7 @@ func TestTheBlockCacheGrowsNoFurtherThanItsSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := s.Metrics()
-	if m.BlockCacheBytes < size/2 || m.BlockCacheBytes > size+size/16 { // a block a shard too many
+	if m.BlockCacheBytes < size/2 || m.BlockCacheBytes > size+size/16 { // one block too many per shard
 		t.Errorf("having read %d MiB, the cache of %d bytes has %d", 4*size>>20, size, m.BlockCacheBytes)
 	}
 	if m.CacheRoomBytes < size || m.CacheRoomBytes > size+1024 {
@@ -205,8 +204,9 @@ func TestTheBlockCacheGrowsNoFurtherThanItsSize(t *testing.T) {
 	}
 }
 
-// A log is made before its memtable is. Whatever comes first then, the room is not too small.
-func TestTheRoomOfTheCacheIsNeverLent(t *testing.T) {
+// Pebble makes a log before its memtable. If settle runs in between, the room must not become too
+// small.
+func TestTheRoomOfTheCacheIsNeverTooSmall(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "store"), Options{})
 	defer closeStore(t, s)
 	for range 3 {
@@ -216,12 +216,12 @@ func TestTheRoomOfTheCacheIsNeverLent(t *testing.T) {
 	if got, want := s.Metrics().CacheRoomBytes, uint64(DefaultCacheBytes+memTableBytes); got != want {
 		t.Errorf("before a memtable is made there is room for %d bytes, want %d", got, want)
 	}
-	s.cache.settle(s.db) // the memtable may still not be there
+	s.cache.settle(s.db) // the memtable may not exist yet
 	if got, want := s.Metrics().CacheRoomBytes, uint64(DefaultCacheBytes+memTableBytes); got != want {
-		t.Errorf("at the next look there is room for %d bytes, want %d", got, want)
+		t.Errorf("after the next settle there is room for %d bytes, want %d", got, want)
 	}
 	s.cache.settle(s.db)
 	if got, want := s.Metrics().CacheRoomBytes, uint64(DefaultCacheBytes); got != want {
-		t.Errorf("at the one after it there is room for %d bytes, want %d", got, want)
+		t.Errorf("after one more settle there is room for %d bytes, want %d", got, want)
 	}
 }

@@ -18,18 +18,18 @@ import (
 
 // CheckOptions are the settings of Check.
 type CheckOptions struct {
-	Faults *engine.Faults // takes what is found
+	Faults *engine.Faults // receives the faults
 
-	// KnowsOwner reports whether a user of that number exists. Any goroutine may call it; nil: all
-	// exist.
+	// KnowsOwner reports whether a user with that number exists. Any goroutine may call it. If it
+	// is nil, all owners count as known.
 	KnowsOwner func(owner uint32) (bool, error)
 
-	// Progress is called now and then, from any goroutine, with the step and its rows, or its
-	// bytes, so far; nil: not called.
+	// Progress is called now and then, from any goroutine, with the step and the number of rows or
+	// bytes that it has read. It may be nil.
 	Progress func(step string, done uint64)
 }
 
-// CheckReport counts what Check has read.
+// CheckReport counts the records that Check has read.
 type CheckReport struct {
 	Links          uint64 `json:"links"`
 	Tombstones     uint64 `json:"tombstones"`
@@ -47,10 +47,10 @@ type CheckReport struct {
 	Meta           uint64 `json:"meta"`
 	Files          uint64 `json:"files"` // of the database
 	FileBytes      uint64 `json:"file_bytes"`
-	Skipped        string `json:"skipped,omitempty"` // what was not looked at, and why
+	Skipped        string `json:"skipped,omitempty"` // the steps that were left out, and why
 }
 
-// A checkedTable says what Check does with the rows of one table.
+// A checkedTable describes how Check verifies the rows of one table.
 type checkedTable struct {
 	table byte
 	name  string
@@ -62,7 +62,7 @@ type checkedTable struct {
 }
 
 // checkedPart checks the rows of one part. An error ends the check: it means that rows cannot be
-// read, which is no fault of a row.
+// read, which is not a fault of any row.
 type checkedPart interface {
 	row(key, value []byte) error
 	end() error
@@ -89,11 +89,11 @@ var checkedTables = []checkedTable{
 // check is one run of Check.
 //
 // It holds no table of links in memory. Every row is read once, in the order of keys. Rows that
-// belong together are joined where two tables have one order (days, lives and cold records: all by
-// id), and looked up otherwise. Counting shows that nothing is missing or left over: each cold
-// record of a live link finds its hot record and its index rows, so if there are exactly as many
-// hot records and index rows as were found, there are no others. Only if the numbers differ, a
-// second pass looks each of them up, to name it.
+// belong together are joined where two tables have the same order (days, lives and cold records,
+// all by id), and looked up otherwise. Counting shows that nothing is missing or left over: each
+// cold record of a live link finds its hot record and its index rows, so if there are exactly as
+// many hot records and index rows as were found, there are no others. Only if the numbers differ
+// does a second pass look up each of them, to name it.
 type check struct {
 	ctx    context.Context
 	v      *Inspection
@@ -106,9 +106,9 @@ type check struct {
 	totals checkedTotals
 }
 
-// Check reads every record and verifies it, alone and against the others. Faults go to o.Faults; an
-// error means that something kept it from looking. It needs memory for the sums of hours and days,
-// and for nothing else that grows.
+// Check reads every record and verifies it, alone and against the others. It adds faults to
+// o.Faults; an error means that the check could not finish. The only memory that grows with the
+// store is the sums of hours and days.
 func (v *Inspection) Check(ctx context.Context, o CheckOptions) (CheckReport, error) {
 	if o.KnowsOwner == nil {
 		o.KnowsOwner = func(uint32) (bool, error) { return true, nil }
@@ -154,7 +154,7 @@ func (c *check) run() error {
 
 // checkOthers finds rows of unknown tables.
 func (c *check) checkOthers() error {
-	var lower []byte // Pebble takes no empty key as a bound
+	var lower []byte // nil: Pebble does not accept an empty key as a bound
 	for _, t := range checkedTables {
 		if _, err := c.checkRows("other tables", row.Range{Lower: lower, Upper: []byte{t.table}}, beginUnknown); err != nil {
 			return err
@@ -174,10 +174,11 @@ func (p unknownPart) row(key, _ []byte) error {
 	return nil
 }
 
-// end closes the iterator. Its error is one of its table's rows, which is reported there.
+// end closes the iterator. An error of the iterator belongs to the rows of its table and is
+// reported with them.
 func (p unknownPart) end() error { return nil }
 
-// where names a row.
+// where names a row in a fault.
 func where(table string, key []byte) string {
 	if table == "" {
 		return fmt.Sprintf("key %x", key)
@@ -185,9 +186,8 @@ func where(table string, key []byte) string {
 	return fmt.Sprintf("%s, key %x", table, key)
 }
 
-// checkRows checks the rows of a range in parts, on as many goroutines as Go may use processors,
-// and counts them. If rows cannot be read, that is a fault, and the rest of the part is not looked
-// at.
+// checkRows checks the rows of a range in parts, on GOMAXPROCS goroutines, and counts them. If rows
+// cannot be read, that is a fault, and the rest of the part is skipped.
 func (c *check) checkRows(name string, keys row.Range, begin func(*check) (checkedPart, error)) (uint64, error) {
 	workers := runtime.GOMAXPROCS(0)
 	parts, err := cutRange(c.r, keys, workers*partsAWorker)
@@ -248,12 +248,12 @@ func (c *check) checkPart(name string, keys row.Range, begin func(*check) (check
 	return nil
 }
 
-// lookup returns a value, which is valid until done is called. missing reports that there is none.
-// A value that cannot be read is a fault, and nil.
+// lookup returns a value, which is valid until done is called. missing reports that the row does
+// not exist. For a value that cannot be read, lookup reports a fault and returns nil.
 func (c *check) lookup(name string, key []byte) (value []byte, missing bool, done func()) {
 	value, closer, err := c.r.Get(key)
 	if err == nil {
-		return value, false, func() { _ = closer.Close() } // reports what Get has
+		return value, false, func() { _ = closer.Close() } // it repeats the error of Get, if any
 	}
 	if missing = errors.Is(err, pebble.ErrNotFound); !missing {
 		c.o.Faults.Add(where(name, key), "%s", unreadable(err))
@@ -261,7 +261,7 @@ func (c *check) lookup(name string, key []byte) (value []byte, missing bool, don
 	return nil, missing, func() {}
 }
 
-// join goes over a table beside another one that has the same order of ids.
+// join iterates over a table in step with another one that has the same order of ids.
 type join struct {
 	it    *pebble.Iterator
 	asked []byte
@@ -277,8 +277,8 @@ func (c *check) newJoin(table byte) (*join, error) {
 	return &join{it: it}, nil
 }
 
-// find returns the value of key, or ok == false if there is none. Keys that ascend cost a step or a
-// short seek.
+// find returns the value of key; ok is false if there is none. If keys ascend, each costs a step or
+// a short seek.
 func (j *join) find(key []byte) (value []byte, ok bool) {
 	ahead := j.valid && bytes.Compare(j.it.Key(), key) >= 0 && bytes.Compare(j.asked, key) <= 0
 	if !ahead {
@@ -289,17 +289,18 @@ func (j *join) find(key []byte) (value []byte, ok bool) {
 		return nil, false
 	}
 	value, err := j.it.ValueAndErr()
-	return value, err == nil // reported where its own table is checked
+	return value, err == nil // an error is reported when its own table is checked
 }
 
-// end closes the iterator. An error of it is one of its table's rows, which is told there.
+// end closes the iterator. An error of the iterator belongs to the rows of its table and is
+// reported with them.
 func (j *join) end() {
 	if j != nil {
 		_ = j.it.Close()
 	}
 }
 
-// knownOwners remembers owners that were found, so that the accounts are not asked for each row.
+// knownOwners caches the owners that were found, so that the accounts are not read for each row.
 type knownOwners struct {
 	mu    sync.Mutex
 	known map[uint32]bool // at most maxKnownOwners

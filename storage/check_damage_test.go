@@ -11,9 +11,9 @@ import (
 	"shunt/engine"
 )
 
-// A damaged block of a table file makes many rows unreadable. The file comes first, what follows is
-// grouped, and no row is called missing that is only not readable.
-func TestADamagedFileIsNamedBeforeWhatFollowsFromIt(t *testing.T) {
+// A damaged block of a table file makes many rows unreadable. The file is reported first, its
+// consequences are grouped, and no row is called missing that is only unreadable.
+func TestADamagedFileIsReportedBeforeItsConsequences(t *testing.T) {
 	t.Parallel()
 	mem := vfs.NewMem()
 	s := openMem(t, mem)

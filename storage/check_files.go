@@ -13,8 +13,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// checkFiles reads every block of every table file and compares its checksum. Beside a running
-// server a file may go meanwhile: then a compaction has read it.
+// checkFiles reads every block of every table file and compares its checksum. While a server runs,
+// a file may disappear during the check: then a compaction has read it.
 func (c *check) checkFiles() error {
 	levels, err := c.v.db.SSTables()
 	if err != nil {
@@ -23,7 +23,7 @@ func (c *check) checkFiles() error {
 	o := pebbleOptions(c.v.fs, &Options{Logger: slog.New(slog.DiscardHandler)}, nil, false)
 	o.EnsureDefaults()
 	readerOptions := o.MakeReaderOptions()
-	seen := map[string]bool{} // some files stand in for several tables
+	seen := map[string]bool{} // some files back several tables
 	for _, tables := range levels {
 		for i := range tables {
 			name := tables[i].BackingSSTNum.String() + ".sst"
@@ -59,7 +59,7 @@ func (c *check) checkFile(name string, o sstable.ReaderOptions) {
 	c.report.FileBytes += size
 }
 
-// unreadable says why a row cannot be read.
+// unreadable returns the reason why a row cannot be read.
 func unreadable(err error) string {
 	if damage := pebble.ExtractDataCorruptionInfo(err); damage != nil {
 		return "it cannot be read, because " + filepath.Base(damage.Path) + " is damaged"
@@ -87,9 +87,9 @@ func checkBlocks(fs vfs.FS, path string, o sstable.ReaderOptions) (sizeBytes uin
 	return uint64(info.Size()), errors.Join(r.ValidateBlockChecksums(), r.Close())
 }
 
-// checkLevels has Pebble check that in no level an older version of a row hides a newer one, and
-// merge every row. It cannot be stopped, so it does not run beside a server, whose check may be
-// stopped.
+// checkLevels makes Pebble merge every row, and check that in no level an older version of a row
+// hides a newer one. It cannot be stopped, and the check of a running server must be, so it runs
+// offline only.
 func (c *check) checkLevels() error {
 	if c.v.live {
 		c.report.Skipped = "the order of the database's levels: only without a running server"
@@ -97,7 +97,7 @@ func (c *check) checkLevels() error {
 	}
 	if _, total := c.o.Faults.Found(); total > 0 {
 		c.report.Skipped = "the order of the database's levels, since there are faults"
-		return nil // it would stop at a fault that is known
+		return nil // it would stop at a fault that is already reported
 	}
 	c.o.Progress("levels", 0)
 	if err := c.v.db.CheckLevels(new(pebble.CheckLevelsStats)); err != nil {

@@ -11,7 +11,7 @@ import (
 	"shunt/storage/row"
 )
 
-// checkedLinks counts links over all parts.
+// checkedLinks counts the links of all parts.
 type checkedLinks struct {
 	live, tombstones     atomic.Uint64 // hot records
 	matched, matchedTags atomic.Uint64 // cold records of live links, and their tags
@@ -23,7 +23,7 @@ func (l *checkedLinks) report(r *CheckReport) {
 	r.Links, r.Tombstones, r.DeletedRecords = l.live.Load(), l.tombstones.Load(), l.deleted.Load()
 }
 
-// hotPart checks hot records by themselves. Counting shows whether each has its cold record; see
+// hotPart checks each hot record alone. Counting shows whether each has its cold record; see
 // nameStrays.
 type hotPart struct{ c *check }
 
@@ -55,8 +55,9 @@ func (p hotPart) row(key, value []byte) error {
 
 func (hotPart) end() error { return nil }
 
-// coldPart checks cold records: each has a hot record of its code. If that is live and has its id,
-// the link has its index rows. If it has another id, the link was deleted and its code given again.
+// coldPart checks cold records: each has a hot record of its code. If that is live and has the same
+// id, the link has its index rows. If it has another id, the link was deleted and its code was
+// given to another link.
 type coldPart struct {
 	c          *check
 	key, value []byte // kept for their memory
@@ -92,7 +93,7 @@ func (p *coldPart) row(key, value []byte) error {
 	}
 	hot, err := row.DecodeHot([]byte(cold.Code), hotValue)
 	switch {
-	case err != nil: // reported where hot records are checked
+	case err != nil: // reported when hot records are checked
 	case hot.ID != id || hot.Flags&engine.FlagTombstone != 0:
 		c.links.deleted.Add(1)
 	default:
@@ -102,7 +103,7 @@ func (p *coldPart) row(key, value []byte) error {
 	return nil
 }
 
-// wantIndexRows looks for the index rows that an edit of the link would write.
+// wantIndexRows checks that the link has the index rows that an edit of it would write.
 func (p *coldPart) wantIndexRows(hot *engine.HotView, cold *engine.Cold) {
 	p.value = row.AppendIndexValue(p.value[:0], row.IndexValue{Code: cold.Code, Host: row.HostOf(string(hot.Target)), Title: cold.Title})
 	p.key = row.AppendByOwnerKey(p.key[:0], hot.Owner, hot.ID)
@@ -128,7 +129,7 @@ func (p *coldPart) wantIndexRow(table, code string) {
 	}
 }
 
-// indexPart checks index rows by themselves.
+// indexPart checks each index row alone.
 type indexPart struct{ c *check }
 
 func beginIndex(c *check) (checkedPart, error) { return indexPart{c}, nil }
@@ -152,8 +153,8 @@ func indexName(key []byte) string {
 	return "by owner"
 }
 
-// nameStrays looks for hot records without a cold record, and index rows without a link. There are
-// some if there are more of them than the cold records have found.
+// nameStrays finds hot records without a cold record, and index rows without a link. Some exist if
+// there are more hot records or index rows than the cold records have found.
 func (c *check) nameStrays() error {
 	l := &c.links
 	for _, x := range []struct {
@@ -213,7 +214,7 @@ func (p strayIndex) row(key, value []byte) error {
 	switch owner := binary.BigEndian.Uint32(key[1:]); {
 	case err == nil && rec.Hot.Flags&engine.FlagTombstone == 0 && rec.Hot.ID == id && rec.Hot.Owner == owner &&
 		(key[0] == row.TableByOwner || slices.Contains(rec.Cold.Tags, tag)):
-	case pebble.ExtractDataCorruptionInfo(err) != nil: // reported where the link's own records are checked
+	case pebble.ExtractDataCorruptionInfo(err) != nil: // reported when the link's own records are checked
 	default:
 		p.c.o.Faults.Add(where(indexName(key), key), "there is no such link: code %q, id %d, owner %d, tag %q", x.Code, id, owner, tag)
 	}

@@ -9,7 +9,7 @@ import (
 	"shunt/storage/row"
 )
 
-// checkedMeta is the content of the meta rows, as far as they could be read.
+// checkedMeta holds the content of the meta rows that could be read.
 type checkedMeta struct {
 	layout, firstHour uint32
 	node              uint16
@@ -101,8 +101,9 @@ func (c *check) readMeta() {
 	c.checkWrites()
 }
 
-// checkWrites compares the sequence of writes with the number of the last acknowledged one. In a
-// store in use that number is ahead of a snapshot; a backup has none.
+// checkWrites checks the sequence of writes, and compares it with the number of the last
+// acknowledged write. That number is left out for a store in use, where it is ahead of a snapshot,
+// and for a backup, which has none.
 func (c *check) checkWrites() {
 	acked := uint64(0)
 	if !c.v.live && !c.v.backup {
@@ -122,7 +123,7 @@ func (c *check) checkWrites() {
 	}
 }
 
-// problems returns what is impossible, by the name of the row.
+// problems returns the impossible values, by the name of their row.
 func (m *checkedMeta) problems() map[string]string {
 	found := map[string]string{}
 	if m.layout != row.LayoutVersion {
@@ -158,7 +159,7 @@ type metaPart struct{ c *check }
 
 func beginMeta(c *check) (checkedPart, error) { return metaPart{c}, nil }
 
-// row accepts the known names: readMeta has looked at the values.
+// row accepts the known names; readMeta has already checked the values.
 func (p metaPart) row(key, _ []byte) error {
 	for _, known := range knownMeta {
 		if len(key) == 2 && key[1] == known.name {
@@ -171,7 +172,7 @@ func (p metaPart) row(key, _ []byte) error {
 
 func (metaPart) end() error { return nil }
 
-// idProblem returns why an id cannot have been given, or "" if it can.
+// idProblem returns the reason why an id cannot have been given, or "" if it can.
 func (m *checkedMeta) idProblem(id uint64) string {
 	counter := id & (1<<idCounterBits - 1)
 	switch node := uint16(id >> idCounterBits); {

@@ -7,7 +7,7 @@ import (
 	"shunt/storage/row"
 )
 
-// The parts of a check that look at deleted links and at receipts.
+// The parts of a check that read deleted links and receipts.
 
 // deletionPart checks rows of the index by deletion: each is of a deleted link.
 type deletionPart struct {
@@ -54,7 +54,7 @@ func (p *deletionPart) wantDeleted(id uint64, code string) error {
 	return nil
 }
 
-// wantDeletion looks for the row of a tombstone in the index by deletion, without which the
+// wantDeletion checks that a tombstone has its row in the index by deletion. Without that row the
 // tombstone would stay for ever.
 func (c *check) wantDeletion(h *engine.HotView, key []byte) {
 	_, missing, done := c.lookup("by deletion", row.AppendByDeletionKey(nil, row.DeletionHour(h.DeletedAtMs), h.ID))
@@ -64,7 +64,7 @@ func (c *check) wantDeletion(h *engine.HotView, key []byte) {
 	}
 }
 
-// receiptPart checks receipts by themselves, not their links, which may have changed since.
+// receiptPart checks each receipt alone, not against its links, which may have changed since.
 type receiptPart struct{ c *check }
 
 func beginReceipts(c *check) (checkedPart, error) { return receiptPart{c}, nil }

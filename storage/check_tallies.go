@@ -11,7 +11,8 @@ import (
 
 func hits(n uint64) string { return plural.Of(n, "hit", "hits") }
 
-// counts are the sums of tally rows. They may overflow, on both sides of a comparison alike.
+// counts are sums of tally rows. They may overflow, but then both sides of a comparison overflow
+// alike.
 type counts struct{ hits, bots, prefetches, heads uint64 }
 
 func (s *counts) add(t *row.RawTally) {
@@ -22,7 +23,7 @@ func (s *counts) add(t *row.RawTally) {
 }
 
 // checkedTotals are the sums of each hour and each day, over all links and over all owners: every
-// record counts for both. There are as many as hours and days are kept, some 5,000 at most, unless
+// hit counts for both. There is one for each hour and day that is kept, some 5,000 at most unless
 // clocks were wrong.
 type checkedTotals struct {
 	mu  sync.Mutex
@@ -49,8 +50,8 @@ func (t *checkedTotals) add(key totalKey, s *counts) {
 	sum.heads += s.heads
 }
 
-// compareTotals compares links with owners, hour by hour and day by day. A hit counts for both. The
-// figures of links go when the links are purged, and those of their owners stay, so links never
+// compareTotals compares the sums of links with those of owners, hour by hour and day by day. A hit
+// counts for both. A purge removes the rows of a link and keeps those of its owner, so links never
 // have more.
 func (c *check) compareTotals() {
 	for key := range c.totals.all {
@@ -63,7 +64,7 @@ func (c *check) compareTotals() {
 	}
 }
 
-// compareTotal leaves out days that are being swept, and the day that is being rolled up: there,
+// compareTotal skips days that are being swept, and the day that is being rolled up, since in those
 // links may be ahead of owners.
 func (c *check) compareTotal(linkKey, ownerKey totalKey) {
 	what, m := "hour", &c.meta
@@ -90,7 +91,7 @@ func (s *counts) exceeds(o *counts) bool {
 
 func (s *counts) all() uint64 { return s.hits + s.bots + s.prefetches + s.heads }
 
-// tallyPart is what the checks of all five tables of tallies share.
+// tallyPart is the shared part of the checks of all five tables of tallies.
 type tallyPart struct {
 	c     *check
 	name  string
@@ -121,7 +122,7 @@ func (p *tallyPart) flush() {
 	p.sum = counts{}
 }
 
-// tally checks a value, and adds it to the sums of its hour or day.
+// tally checks a value and adds it to the sums of its hour or day.
 func (p *tallyPart) tally(key, value []byte, total totalKey) (t row.RawTally, ok bool) {
 	t, err := checkedTally(value)
 	if err != nil {
@@ -162,7 +163,7 @@ func checkedTally(value []byte) (row.RawTally, error) {
 	return t, nil
 }
 
-// linkHours: a row before the mark is contained in its day.
+// linkHours checks that a row before the mark is contained in its day.
 type linkHours struct {
 	tallyPart
 	days *join
@@ -244,7 +245,7 @@ func (p *ownerHours) row(key, value []byte) error {
 	return p.hour(key, value, owner, row.StageOwners, p.days)
 }
 
-// linkDays: the days of a link have no more hits than its life.
+// linkDays checks that the days of a link have no more hits than its life.
 type linkDays struct {
 	tallyPart
 	lives *join
@@ -295,7 +296,8 @@ func (p *linkDays) wantLife() {
 	p.hits = 0
 }
 
-// day checks a row of a day against the mark: a day has rows once one of its hours is rolled up.
+// day checks a row of a day against the mark: a day has rows only after one of its hours is rolled
+// up.
 func (p *tallyPart) day(key, value []byte, day uint32) (row.RawTally, bool) {
 	t, ok := p.tally(key, value, totalKey{key[0], day})
 	if last := p.c.meta.mark.Hour / row.HoursPerDay; ok && day > last {

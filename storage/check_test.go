@@ -19,9 +19,9 @@ import (
 	"shunt/storage/row/rowtest"
 )
 
-// The store that the tests of Check look at has links with and without tags, an edited one, a
-// tombstone, a code that was given again, hours that are rolled up, half rolled up and open, days,
-// lives, dense sketches and breakdowns.
+// The tests of Check use a store that has links with and without tags, an edited link, a tombstone,
+// a reused code, hours that are rolled up, half rolled up and open, days, lives, dense sketches and
+// breakdowns.
 const (
 	checkedHour  = 480_000
 	checkedOwner = 7
@@ -80,7 +80,7 @@ func fillForCheck(t testing.TB, s *Store) {
 	}
 }
 
-// checkAll returns what Check finds in an inspection, and what it counts.
+// checkAll returns the report of Check, its faults and their number.
 func checkAll(t testing.TB, v *Inspection) (CheckReport, []engine.Fault, uint64) {
 	t.Helper()
 	faults := new(engine.Faults)
@@ -117,7 +117,7 @@ func TestAHealthyStoreOfEverythingHasNoFaults(t *testing.T) {
 	live := s.Inspect()
 	report, faults, total := checkAll(t, live)
 	if total != 0 {
-		t.Errorf("beside the store: got %d faults: %+v", total, faults)
+		t.Errorf("while the store is open: got %d faults: %+v", total, faults)
 	}
 	want := CheckReport{
 		Links: 19, Tombstones: 1, DeletedRecords: 2, ByOwner: 19, ByTag: 9, ByDeletion: 2, LinkHours: 44, OwnerHours: 4,
@@ -128,7 +128,7 @@ func TestAHealthyStoreOfEverythingHasNoFaults(t *testing.T) {
 		t.Errorf("got %+v\nwant %+v", report, want)
 	}
 	closeInspection(t, live)
-	if err := s.db.Flush(); err != nil { // table files, and not only the log
+	if err := s.db.Flush(); err != nil { // so that there are table files, not only a log
 		t.Fatal(err)
 	}
 	closeStore(t, s)
@@ -154,7 +154,7 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 	owner2, hot01, code04 := uint32(8), link("code01", 1, checkedOwner, "autumn", "spring"), link("code04", 4, checkedOwner)
 	for name, c := range map[string]struct {
 		plant func(b *pebble.Batch)
-		want  string // in where and what of a fault
+		want  string // part of a fault's text, its place included
 	}{
 		"a hot record without a cold one":             {delRow(row.AppendColdKey(nil, 4)), `code "code04" has no cold record of its id 4`},
 		"a cold record of another code":               {putRow(row.AppendColdKey(nil, 4), row.AppendCold(nil, &engine.Cold{Code: "code02"})), `the cold record of its id 4 is of code "code02"`},
@@ -166,26 +166,26 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a hot record of another node":                {putRow(row.AppendHotKey(nil, "code04"), row.AppendHot(nil, &engine.Hot{ID: 1<<48 | 4, Owner: 7, Target: "https://a.b/"})), "is of node 1"},
 		"a hot record without a target":               {putRow(row.AppendHotKey(nil, "code04"), row.AppendHot(nil, &engine.Hot{ID: 4, Owner: 7})), "no target"},
 		"a hot record under a key that is not a code": {putRow(row.AppendHotKey(nil, "a b"), row.AppendHot(nil, &engine.Hot{ID: 4, Owner: 7, Target: "https://a.b/"})), `"a b" is not a code`},
-		"a tombstone of nobody":                       {putRow(row.AppendHotKey(nil, "code03"), row.AppendHot(nil, &engine.Hot{ID: 3, Owner: owner2, Flags: engine.FlagTombstone})), "there is no user 8"},
+		"a tombstone without owner":                   {putRow(row.AppendHotKey(nil, "code03"), row.AppendHot(nil, &engine.Hot{ID: 3, Owner: owner2, Flags: engine.FlagTombstone})), "there is no user 8"},
 		"a missing row by owner":                      {delRow(row.AppendByOwnerKey(nil, 7, 4)), `by owner, key 2200000007fffffffffffffffb: the row of code "code04" is missing`},
 		"a missing row by tag":                        {delRow(row.AppendByTagKey(nil, 7, "spring", 1)), `the row of code "code01" is missing`},
-		"a row by owner too many":                     {putRow(row.AppendByOwnerKey(nil, 7, 3), row.AppendIndexValue(nil, row.IndexValue{Code: "code03"})), "there is no such link"},
+		"a superfluous row by owner":                  {putRow(row.AppendByOwnerKey(nil, 7, 3), row.AppendIndexValue(nil, row.IndexValue{Code: "code03"})), "there is no such link"},
 		"a row by owner of another owner":             {putRow(row.AppendByOwnerKey(nil, owner2, 4), row.AppendIndexValue(nil, row.IndexValue{Code: "code04"})), "there is no such link"},
-		"a row by tag too many":                       {putRow(row.AppendByTagKey(nil, 7, "winter", 1), row.AppendIndexValue(nil, row.IndexValue{Code: "code01"})), `tag "winter"`},
+		"a superfluous row by tag":                    {putRow(row.AppendByTagKey(nil, 7, "winter", 1), row.AppendIndexValue(nil, row.IndexValue{Code: "code01"})), `tag "winter"`},
 		"a row by tag with a wrong length":            {putRow(append([]byte{row.TableByTag, 0, 0, 0, 7, 9, 'a'}, make([]byte, 8)...), row.AppendIndexValue(nil, row.IndexValue{Code: "code01"})), "its length is wrong"},
 		"a row by owner of another title":             {putRow(row.AppendByOwnerKey(nil, 7, 1), row.AppendIndexValue(nil, row.IndexValue{Code: "code01", Host: "example.com", Title: "old"})), "is not what the link is"},
 		"a row by tag with the old host":              {putRow(row.AppendByTagKey(nil, 7, "autumn", 1), row.AppendIndexValue(nil, row.IndexValue{Code: "code01", Host: "old.example", Title: hot01.Cold.Title})), "is not what the link is"},
 		"an index value that is cut off":              {putRow(row.AppendByOwnerKey(nil, 7, 4), []byte{1, 6, 'c'}), "string too long"},
-		"a tally of no link":                          {putRow(row.AppendLinkLifeKey(nil, 77), rowOf(rowtest.Hit(1))), "no link, not even a deleted one, has id 77"},
+		"a tally without a link":                      {putRow(row.AppendLinkLifeKey(nil, 77), rowOf(rowtest.Hit(1))), "no link, not even a deleted one, has id 77"},
 		"a tally of an id that was not given":         {putRow(row.AppendLinkDayKey(nil, 5000, checkedHour/24), rowOf(rowtest.Hit(1))), "id 5000 was never given"},
-		"a tally of no user":                          {putRow(row.AppendOwnerDayKey(nil, owner2, checkedHour/24), rowOf(rowtest.Hit(1))), "there is no user 8"},
+		"a tally without a user":                      {putRow(row.AppendOwnerDayKey(nil, owner2, checkedHour/24), rowOf(rowtest.Hit(1))), "there is no user 8"},
 		"a tally that is cut off":                     {putRow(row.AppendLinkLifeKey(nil, 4), rowOf(rowtest.Hit(1))[:5]), "link lives, key 330000000000000004"},
 		"a merge operand that is cut off":             {func(b *pebble.Batch) { merge(b, row.AppendLinkLifeKey(nil, 2), rowOf(rowtest.Hit(1))[:5]) }, "link lives"},
 		"more visitors than hits":                     {putRow(row.AppendLinkLifeKey(nil, 4), row.AppendTally(nil, moreVisitors(2, 3))), "2 hits of at least 3 visitors"},
 		"more visitors than hits in registers":        {putRow(row.AppendLinkLifeKey(nil, 20), row.AppendTally(nil, moreVisitors(1000, 3000))), "1000 hits of at least"},
-		"a life with less hits than its days":         {putRow(row.AppendLinkLifeKey(nil, 4), rowOf(rowtest.Hit(1))), "the life of link 4 has 1 hit, and its days 2"},
+		"a life with fewer hits than its days":        {putRow(row.AppendLinkLifeKey(nil, 4), rowOf(rowtest.Hit(1))), "the life of link 4 has 1 hit, and its days 2"},
 		"a link without a life":                       {delRow(row.AppendLinkLifeKey(nil, 4)), "the life of link 4 has 0 hits, and its days 2"},
-		"an hour that its day does not have":          {putRow(row.AppendLinkDayKey(nil, 4, checkedHour/24), rowOf(rowtest.Hit(1))[:0:0]), "link days"},
+		"an hour missing in its day":                  {putRow(row.AppendLinkDayKey(nil, 4, checkedHour/24), rowOf(rowtest.Hit(1))[:0:0]), "link days"},
 		"an hour that is rolled up without a day":     {delRow(row.AppendLinkDayKey(nil, 4, checkedHour/24)), "it is rolled up, and its day 20000 has only 0 hits of its 1"},
 		"an owner's hour without a day":               {delRow(row.AppendOwnerDayKey(nil, 7, checkedHour/24)), "owner hours"},
 		"links and owners that differ in an hour":     {putRow(row.AppendLinkHourKey(nil, checkedHour+3, 12), rowOf(rowtest.Hit(1))), "tallies of hour 480003: all links have 3011 hits, and all owners 3010"},
@@ -196,8 +196,8 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a deletion without a code":                   {putRow(row.AppendByDeletionKey(nil, 0, 3), row.AppendDeletion(nil, "")), "no code"},
 		"a receipt that is cut off":                   {putRow(row.AppendReceiptKey(nil, &engine.RequestKey{}), []byte{1, 2}), "receipts, key"},
 		"a receipt under a key of a wrong length":     {putRow([]byte{row.TableReceipts, 1}, []byte{1, 2}), "in the table of receipts"},
-		"writes in the middle that are gone":          {putRow(row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: 5, Last: 6})), "it contains 5 of its first 6"},
-		"writes at the end that are gone":             {putRow(row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: 5, Last: 5})), "it contains 5, "},
+		"lost writes in the middle":                   {putRow(row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: 5, Last: 6})), "it contains 5 of its first 6"},
+		"lost writes at the end":                      {putRow(row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: 5, Last: 5})), "it contains 5, "},
 		"a day of the future":                         {putRow(row.AppendLinkDayKey(nil, 4, checkedHour/24+1), rowOf(rowtest.Hit(1))), "no hour of day 20001 is rolled up"},
 		"an hour that should be deleted":              {putRow(row.MetaKey(row.MetaFirstHour), binary.BigEndian.AppendUint32(nil, checkedHour+1)), "hours before 480001 are deleted"},
 		"a mark beyond the open hour":                 {putRow(row.MetaKey(row.MetaMark), row.AppendMark(nil, row.Mark{Hour: checkedHour + 100})), "roll-up mark: hour 480100"},
@@ -208,9 +208,9 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a base URL that is empty":                    {putRow(row.MetaKey(row.MetaBaseURL), []byte{1}), "base URL: "},
 		"a meta row of an unknown name":               {putRow(row.MetaKey('?'), nil), "a row of no known name"},
 		"an id bound of 0":                            {putRow(row.MetaKey(row.MetaIDBound), make([]byte, 8)), "id bound: 0 is out of range"},
-		"a layout that the format file has not":       {putRow(row.MetaKey(row.MetaLayout), []byte{0, 0, 0, 9}), "version 1, and the database has 9"},
+		"a layout that differs from the format file":  {putRow(row.MetaKey(row.MetaLayout), []byte{0, 0, 0, 9}), "version 1, and the database has 9"},
 		"a newer layout":                              {putRow(row.MetaKey(row.MetaLayout), []byte{0, 0, 0, 9}), "layout version: 9"},
-		"a row of a table that there is not":          {putRow([]byte{0x66, 1}, nil), "key 6601: a row of no known table"},
+		"a row of an unknown table":                   {putRow([]byte{0x66, 1}, nil), "key 6601: a row of no known table"},
 		"a row before all tables":                     {putRow([]byte{0x01}, nil), "key 01: a row of no known table"},
 		"a row after all tables":                      {putRow([]byte{0xfe}, nil), "key fe: a row of no known table"},
 	} {
@@ -259,7 +259,7 @@ func cloneStore(t testing.TB, mem *vfs.MemFS) *vfs.MemFS {
 	return to
 }
 
-// plant writes what a store would not.
+// plant writes rows that a store would not write.
 func plant(t testing.TB, fs vfs.FS, write func(*pebble.Batch)) {
 	t.Helper()
 	db, err := pebble.Open("/data/store/db", pebbleOptions(fs, &Options{Logger: quiet}, nil, false))
@@ -313,7 +313,7 @@ func TestAFlippedBitAnywhereInATableFileIsFound(t *testing.T) {
 	}
 }
 
-func TestManyFaultsAreCountedAndTheFirstAreTold(t *testing.T) {
+func TestManyFaultsAreCountedAndTheFirstAreListed(t *testing.T) {
 	mem := vfs.NewMem()
 	closeStore(t, openMem(t, mem))
 	plant(t, mem, func(b *pebble.Batch) {

@@ -15,24 +15,24 @@ import (
 )
 
 const (
-	// commitQueueLimit bounds the mutations that wait for a commit, each mutation of a request
-	// counted. The largest has about 40 KB with its index rows, a typical one 300 bytes.
+	// commitQueueLimit bounds the mutations that wait for a commit; each mutation of a request
+	// counts. The largest has about 40 KB with its index rows, a typical one 300 bytes.
 	commitQueueLimit = 4096
 
-	// commitBatchBytes is how large a batch may grow before it is committed and the next one
-	// begins. The mutations of one ApplyAll are never split: at worst, with 1,000 links of 32 tags
-	// each, a batch has 45 MB.
+	// commitBatchBytes is the size at which a batch is committed and the next one begins. The
+	// mutations of one ApplyAll are never split: at worst, with 1,000 links of 32 tags each, a
+	// batch has 45 MB.
 	commitBatchBytes = 4 << 20
 )
 
 var errRunning = errors.New("the committer is running")
 
-// committer turns mutations into batches: all that wait when a commit ends share the next commit
-// and its fsync.
+// committer turns mutations into batches: all mutations that wait when a commit ends share the next
+// commit and its fsync.
 //
-// A mutation is first in the queue, then with the goroutine in run, which calls its done. Once
-// closed is set, under mu, nothing enters the queue; whoever set it answers what is left. So what
-// was accepted is answered exactly once.
+// A mutation is first in the queue, then with the goroutine in run, which calls its done. After
+// closed is set, under mu, nothing enters the queue, and the goroutine that set it answers the
+// mutations left in it. So each accepted mutation is answered exactly once.
 type committer struct {
 	db   *pebble.DB
 	w    *writer
@@ -58,7 +58,8 @@ type queued struct {
 	done   func(error)
 }
 
-// mutations is the number of mutations that q counts as. A bulk without any still has its receipt.
+// mutations returns the number of mutations that q counts as. A bulk without any still has its
+// receipt, and counts as one.
 func (q *queued) mutations() int {
 	if q.bulk == nil {
 		return 1
@@ -72,7 +73,7 @@ func (c *committer) init(db *pebble.DB, w *writer) {
 }
 
 // Apply implements engine.Store. It does not wait: Run commits m. A mutation that no record could
-// hold is an error. Only a purge reads; therefore only the flush goroutine may ask for one.
+// hold is an error. A purge reads tally rows, so only the flush goroutine may apply one.
 func (s *Store) Apply(m engine.Mutation, done func(error)) {
 	if err := row.CheckMutation(&m); err != nil {
 		done(fmt.Errorf("storage: refusing a mutation: %w", err))
@@ -112,8 +113,8 @@ func (s *Store) ApplyAll(b engine.Bulk, done func(error)) {
 }
 
 // Run commits mutations until ctx is done. Then it commits those that wait, and answers later ones
-// with engine.ErrClosed. It may be called once. Meanwhile it watches the free space and the room of
-// the cache.
+// with engine.ErrClosed. It also watches the free space and the room of the cache. It may be called
+// once.
 func (s *Store) Run(ctx context.Context) error {
 	watched, stop := context.WithCancel(ctx)
 	var g errgroup.Group
@@ -227,7 +228,7 @@ func (c *committer) commit(waiting []queued) {
 		c.answer(rest[:n], c.commitBatch(mutations))
 		rest = rest[n:]
 	}
-	clear(waiting) // lets go of strings and callbacks
+	clear(waiting) // releases strings and callbacks
 }
 
 func (c *committer) commitBatch(mutations int) error {

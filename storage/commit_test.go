@@ -72,7 +72,7 @@ func TestAFullQueueIsOverloaded(t *testing.T) {
 	closeStore(t, s)
 }
 
-func TestNothingIsAcceptedAndNeverAnswered(t *testing.T) {
+func TestEveryMutationIsAnsweredWhileRunEnds(t *testing.T) {
 	s := openMem(t, vfs.NewMem())
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -109,7 +109,7 @@ func TestNothingIsAcceptedAndNeverAnswered(t *testing.T) {
 	closeStore(t, s)
 }
 
-func TestClosingAnswersWhatNoRunHasTaken(t *testing.T) {
+func TestCloseAnswersMutationsThatRunNeverTook(t *testing.T) {
 	s := openMem(t, vfs.NewMem())
 	var got error
 	s.Apply(creation(link("a", 1, 1)), func(err error) { got = err })
@@ -122,7 +122,7 @@ func TestClosingAnswersWhatNoRunHasTaken(t *testing.T) {
 func TestRunRunsOnceAndHoldsTheStoreOpen(t *testing.T) {
 	s := openMem(t, vfs.NewMem())
 	stop := start(t, s)
-	apply(t, s, creation(link("a", 1, 1))) // it runs by now
+	apply(t, s, creation(link("a", 1, 1))) // now Run is running
 	if err := s.Run(context.Background()); !errors.Is(err, errRunning) {
 		t.Errorf("a second Run: got %v, want %v", err, errRunning)
 	}

@@ -48,16 +48,16 @@ func (c *crasher) arm(armed bool) {
 	c.mu.armed = armed
 }
 
-// taken returns the clones, and one of now.
+// taken returns the clones and one of the current state.
 func (c *crasher) taken() []*vfs.MemFS {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append(c.mu.clones, c.mem.CrashClone(c.cfg()))
 }
 
-// loseAll loses everything that was not synced, loseNothing nothing, as a kill; loseSome loses each
-// block and each name with a probability of one half, also of two of which a file system keeps the
-// order.
+// loseAll loses everything that was not synced. loseNothing loses nothing, like a kill. loseSome
+// loses each block and each name with a probability of one half, even where a file system would
+// preserve their order.
 func loseAll() vfs.CrashCloneCfg { return vfs.CrashCloneCfg{} }
 
 func loseNothing() vfs.CrashCloneCfg {
@@ -69,7 +69,7 @@ func loseSome(seed uint64) func() vfs.CrashCloneCfg {
 	return func() vfs.CrashCloneCfg { return vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rng} }
 }
 
-func TestACreationThatCrashedAnywhereIsMadeUpFor(t *testing.T) {
+func TestACrashedCreationBeginsAgain(t *testing.T) {
 	t.Parallel()
 	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseSome(1), loseSome(2)} {
 		c, fs := newCrasher(cfg)
@@ -97,10 +97,9 @@ func TestACreationThatCrashedAnywhereIsMadeUpFor(t *testing.T) {
 	}
 }
 
-// TestACreationThatCrashedTwiceIsMadeUpFor lets the second attempt crash as well, wherever the
-// first one did. (Once the store stands, what opens it is Pebble's, and that does not bear a loss
-// out of order.)
-func TestACreationThatCrashedTwiceIsMadeUpFor(t *testing.T) {
+// TestATwiceCrashedCreationBeginsAgain also crashes the second attempt, for each crash of the
+// first. (After the creation, Pebble opens the store, and it does not survive losses out of order.)
+func TestATwiceCrashedCreationBeginsAgain(t *testing.T) {
 	t.Parallel()
 	first, fs := newCrasher(loseAll)
 	first.arm(true)
@@ -171,8 +170,8 @@ func TestAllocatedIDsSurviveACrash(t *testing.T) {
 	closeStore(t, s)
 }
 
-// crashFlushes returns the flushes of TestAFlushIsStoredWholeOrNotAtAll: number i adds i hits to
-// each of 40 links.
+// crashFlush returns flush i of TestAFlushIsStoredWholeOrNotAtAll: it adds i hits to each of 40
+// links.
 func crashFlush(i uint64) *modelFlush {
 	f := newModelFlush()
 	for id := range uint64(40) {
@@ -209,7 +208,7 @@ func TestAFlushIsStoredWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// wantWholeFlushes checks that all links hold exactly the flushes that the positions tell of, and
+// wantWholeFlushes checks that all links contain exactly the flushes that the positions cover, and
 // returns their number.
 func wantWholeFlushes(t *testing.T, s *Store) uint64 {
 	t.Helper()

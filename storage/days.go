@@ -11,8 +11,8 @@ import (
 )
 
 // dayReader reads the day rows of one id after the other. All are read through one iterator, whose
-// bounds are the days of the id that are asked for. So an id costs one seek, each further day one
-// step, and no row beyond is merged.
+// bounds are the requested days of the id. So an id costs one seek, each further day costs one
+// step, and no row outside the bounds is merged.
 type dayReader struct {
 	it             *pebble.Iterator // nil: no span has days
 	table          byte
@@ -20,7 +20,7 @@ type dayReader struct {
 	lower, upper   []byte
 	id             uint64
 
-	// Where the iterator is. Every row of id before the day next has been read or passed over.
+	// The position of the iterator. Every row of id before the day next has been read or skipped.
 	begun bool
 	valid bool
 	next  uint32
@@ -50,7 +50,7 @@ func (d *dayReader) close() error {
 	return d.it.Close()
 }
 
-// begin goes to another id.
+// begin moves to another id.
 func (d *dayReader) begin(id uint64) {
 	if d.it == nil {
 		return
@@ -61,7 +61,7 @@ func (d *dayReader) begin(id uint64) {
 	d.it.SetBounds(d.lower, d.upper)
 }
 
-// add adds the rows of the days from fromDay to before toDay.
+// add adds the rows of the days from fromDay up to, but not including, toDay.
 func (d *dayReader) add(sum *row.Sum, fromDay, toDay uint32, wanted engine.Parts) error {
 	d.seek(fromDay)
 	for d.valid {

@@ -13,18 +13,18 @@ var (
 	ErrNoStore = errors.New("no store")
 	// ErrLocked: another process, or another Store of this one, has the store open.
 	ErrLocked = errors.New("store is in use by another process")
-	// ErrNewerFormat: a newer version of shunt has written the store.
+	// ErrNewerFormat: a newer version of shunt wrote the store.
 	ErrNewerFormat = errors.New("store was written by a newer version of shunt")
-	// ErrOldFormat: a program from before the first release has written the store or the backup.
-	// Those formats had numbers of their own, and this program does not read them.
+	// ErrOldFormat: a program from before the first release wrote the store or the backup. Those
+	// formats had other numbers, and this program does not read them.
 	ErrOldFormat = errors.New("written by a version of shunt from before its first release")
 	// ErrNotAStore: the folder holds something else.
 	ErrNotAStore = errors.New("folder holds other files and no store")
-	// ErrBackup: the folder is a backup, which Restore makes a store of. Inspect opens it.
+	// ErrBackup: the folder is a backup. Restore makes a store of it; Inspect opens it.
 	ErrBackup = errors.New("folder is a backup")
-	// ErrUnfinishedBackup: a backup into the folder was cut off. It cannot be used.
+	// ErrUnfinishedBackup: a backup into the folder was interrupted. It cannot be used.
 	ErrUnfinishedBackup = errors.New("a backup did not finish here")
-	// ErrUnfinishedRestore: a restore into the folder was cut off. Restore begins it again.
+	// ErrUnfinishedRestore: a restore into the folder was interrupted. Restore begins it again.
 	ErrUnfinishedRestore = errors.New("a restore did not finish here")
 )
 
@@ -32,14 +32,14 @@ var (
 var (
 	// ErrNotEmpty: the target exists and is not empty. It is unchanged.
 	ErrNotEmpty = errors.New("folder is not empty")
-	// ErrInside: one of source and target lies in the other.
+	// ErrInside: one of the two folders is inside the other.
 	ErrInside = errors.New("folder lies inside the other one")
 	// ErrBackupRuns: another backup of this store is under way.
 	ErrBackupRuns = errors.New("another backup is under way")
 )
 
 var (
-	// ErrCorrupt: a key or a value is not what this program writes.
+	// ErrCorrupt: a key or a value is not one that this program writes.
 	ErrCorrupt = row.ErrCorrupt
 	// ErrLostWrites: the store does not contain every acknowledged write: a damaged disk, or a copy
 	// of a folder that was in use. Open refuses it unless Options.AcceptLoss.

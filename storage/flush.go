@@ -11,26 +11,26 @@ import (
 )
 
 const (
-	// flushRetainBytes is the largest buffer of a flush that is kept for the next one: of about a
-	// million rows. (Pebble keeps for itself the buffer of a batch over half a memtable.)
+	// flushRetainBytes is the largest buffer of a flush that is kept for the next one: that of
+	// about a million rows. (Pebble itself keeps the buffer of a batch over half a memtable.)
 	flushRetainBytes = 32 << 20
 )
 
-// maxFlushBytes bounds a flush; Pebble's own limit, at which it panics, is 4 GiB. 1 GiB holds 30
-// million rows without visitors and breakdowns. It is a variable for tests.
+// maxFlushBytes bounds a flush. Pebble panics at 4 GiB; 1 GiB holds 30 million rows without
+// visitors and breakdowns. It is a variable only for tests.
 var maxFlushBytes = 1 << 30
 
 // flusher is the state of the one goroutine that flushes and rolls up.
 type flusher struct {
 	batch      *pebble.Batch
 	key, value []byte
-	hour       uint32 // of the row before, if hourKnown: rows come sorted
+	hour       uint32 // of the previous row, if hourKnown: rows come sorted
 	hourKnown  bool
 
 	mark  row.Mark  // as last committed
 	sweep row.Sweep // as last committed
 
-	nextReceipt []byte // where the sweep of receipts goes on; nil: at the first
+	nextReceipt []byte // where the sweep of receipts continues; nil: at the first
 
 	rolledUp atomic.Uint64 // rows since Open; read by metrics
 }
@@ -40,8 +40,8 @@ func (f *flusher) init(db *pebble.DB) {
 }
 
 // Flush implements engine.Store. It allocates nothing for a row; a row with a few visitors costs
-// about 0.2 µs before its commit. A row of an hour that is rolled up is an error: it would never be
-// counted.
+// about 0.2 µs before its commit. A row of an hour that is rolled up is an error, because it would
+// never be counted.
 func (s *Store) Flush(b engine.FlushBatch) error {
 	f := &s.flusher
 	defer f.batch.Reset()
@@ -53,7 +53,7 @@ func (s *Store) Flush(b engine.FlushBatch) error {
 	return s.sync(f.batch, "storage: committing a flush")
 }
 
-// collect puts the rows of b into the batch, and their hours into the open ones.
+// collect adds the rows of b to the batch, and their hours to the set of hours.
 func (s *Store) collect(b *engine.FlushBatch) error {
 	f := &s.flusher
 	f.hour, f.hourKnown = 0, false

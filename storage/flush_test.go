@@ -24,12 +24,12 @@ func TestAFlushAllocatesNothingForARow(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if allocs > rows/10 { // Pebble's own, above all for new memtables
+	if allocs > rows/10 { // those of Pebble, mostly for new memtables
 		t.Errorf("got %v allocations for %d rows", allocs, rows)
 	}
 }
 
-// flushDense commits a flush of links rows of one hour, each of the same 2,000 visitors.
+// flushDense commits a flush of one hour, with one row per link, each of the same 2,000 visitors.
 func flushDense(t *testing.T, s *Store, hour uint32, links uint64) *rowtest.Model {
 	t.Helper()
 	m := &rowtest.Model{Hits: 2000, Visitors: map[uint64]bool{}}
@@ -51,7 +51,7 @@ func flushDense(t *testing.T, s *Store, hour uint32, links uint64) *rowtest.Mode
 	return m
 }
 
-// TestAFlushOverHalfAMemtableIsWhole has a batch that Pebble keeps the buffer of.
+// TestAFlushOverHalfAMemtableIsWhole commits a batch whose buffer Pebble keeps.
 func TestAFlushOverHalfAMemtableIsWhole(t *testing.T) {
 	t.Parallel()
 	const links = memTableBytes / 2 / (16 << 10)
@@ -85,7 +85,7 @@ func TestATooLargeFlushIsRefusedWhole(t *testing.T) {
 		t.Fatalf("200 rows in 4 KiB: %v", err)
 	}
 	if after, err := s.Positions(); err != nil || after.FlushSeq != before.FlushSeq {
-		t.Errorf("flush %d is there, want %d (%v)", after.FlushSeq, before.FlushSeq, err)
+		t.Errorf("got flush %d, want %d (%v)", after.FlushSeq, before.FlushSeq, err)
 	}
 	wantTally(t, s, 7, &rowtest.Model{})
 	small := newModelFlush()
@@ -96,8 +96,8 @@ func TestATooLargeFlushIsRefusedWhole(t *testing.T) {
 	wantTally(t, s, 7, one)
 }
 
-// TestAFlushOfCountsAloneIsNeverTooLarge does the sum for the largest rows that there can be, of as
-// many as may wait.
+// TestAFlushOfCountsAloneIsNeverTooLarge computes the size of the largest possible rows, as many as
+// may wait.
 func TestAFlushOfCountsAloneIsNeverTooLarge(t *testing.T) {
 	s := openMem(t, vfs.NewMem())
 	defer closeStore(t, s)
@@ -115,12 +115,12 @@ func TestAFlushOfCountsAloneIsNeverTooLarge(t *testing.T) {
 	}
 }
 
-func TestChunksOfDenseRowsEndByTheirSize(t *testing.T) {
+func TestChunksOfDenseRowsAreCutBySize(t *testing.T) {
 	const links = 600
 	s := openMem(t, vfs.NewMem())
 	defer closeStore(t, s)
 	m := flushDense(t, s, 10, links)
-	if chunks := rollUpAll(t, s, upTo(11), nil); chunks != 6 { // 128 rows, of 16 KB twice, are 4 MiB; and one of no owners
+	if chunks := rollUpAll(t, s, upTo(11), nil); chunks != 6 { // 128 rows, 16 KB twice each, are 4 MiB; one more chunk has no owners
 		t.Errorf("got %d chunks of %d dense rows, want 6", chunks, links)
 	}
 	wantTally(t, s, 0, m)

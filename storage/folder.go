@@ -15,8 +15,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Names in the store's folder. The others' are known here because a folder that holds nothing else
-// is no stranger's.
+// Names in the store's folder. The names that other packages use are here too, because a store may
+// be created in a folder that holds nothing else.
 const (
 	formatName       = "format"
 	formatNewName    = "format.new"       // becomes format when the store is made
@@ -29,7 +29,8 @@ const (
 	formatPrefix = "shunt data, version "
 	backupPrefix = "shunt backup, version "
 
-	// Programs from before the first release wrote these. Their numbers are not ours.
+	// Programs from before the first release wrote these prefixes. Their version numbers differ
+	// from ours.
 	oldFormatPrefix = "shunt store, format "
 	oldBackupPrefix = "shunt backup, format "
 
@@ -39,26 +40,27 @@ const (
 	maxFormatBytes = 256
 )
 
-// harmless are the names that may stand in a folder in which a store is created: what an unfinished
-// creation leaves, what other parts of this program make, and what a fresh file system has.
+// harmless are the names that a folder may contain when a store is created in it: files that an
+// unfinished creation leaves, files of other parts of this program, and the folder of a fresh file
+// system.
 var harmless = map[string]bool{
 	formatNewName: true, formatTmpName: true, dbName: true, "journal": true, "shunt.sock": true, "lost+found": true,
 	ackedName: true, ballastName: true,
 }
 
-// folder is the store's folder as it is outside of Pebble. What it holds is one of
+// folder is the store's folder as seen without Pebble. Its state is one of
 //
 //	absent      nothing, or only harmless names
 //	unfinished  format.new, and whatever Pebble has made in db: nobody has seen this store yet
 //	stored      format: a whole store; or a backup, as its format says, which is never opened for writing
 //
-// or the rest of a backup or a restore that was cut off: format.backup, format.restoring.
+// or the remains of an interrupted backup or restore: format.backup, format.restoring.
 //
-// A creation makes the folders, takes the lock, writes format.new, empties db, has Pebble make a
-// database and the first rows durable, and renames format.new to format. So one that crashed
-// anywhere begins again with an empty db. This is necessary because, after a power cut, Pebble's
-// own creation may leave a database that Pebble does not open. A folder that does not say by format
-// or format.new that it is ours is never written to.
+// After a power cut, Pebble's own creation may leave a database that Pebble does not open. So a
+// creation makes the folders, takes the lock, writes format.new, empties db, lets Pebble make a
+// database and the first rows durable, and renames format.new to format. A creation that crashed
+// anywhere begins again with an empty db. A folder without a format or format.new of ours is never
+// written to.
 type folder struct {
 	fs  vfs.FS
 	dir string
@@ -74,8 +76,8 @@ const (
 
 func (f *folder) path(name string) string { return f.fs.PathJoin(f.dir, name) }
 
-// inspect returns what the folder holds. It changes nothing. Errors: ErrOldFormat, ErrNewerFormat,
-// ErrNotAStore.
+// inspect returns the state of the folder. It changes nothing. Errors: ErrOldFormat,
+// ErrNewerFormat, ErrNotAStore.
 func (f *folder) inspect() (folderState, error) {
 	names, err := f.list(f.dir)
 	if err != nil {
@@ -83,9 +85,9 @@ func (f *folder) inspect() (folderState, error) {
 	}
 	switch {
 	case slices.Contains(names, formatBackupName):
-		return absent, fmt.Errorf("%w: %s", ErrUnfinishedBackup, f.dir)
+		return absent, f.interrupted(formatBackupName, ErrUnfinishedBackup)
 	case slices.Contains(names, formatRestName):
-		return absent, fmt.Errorf("%w: %s", ErrUnfinishedRestore, f.dir)
+		return absent, f.interrupted(formatRestName, ErrUnfinishedRestore)
 	case slices.Contains(names, formatName):
 		return stored, f.checkFormat(formatName)
 	}
@@ -97,8 +99,17 @@ func (f *folder) inspect() (folderState, error) {
 	return f.inspectDB(slices.Contains(names, formatNewName))
 }
 
-// inspectDB distinguishes unfinished from absent. Without a whole format.new, which is durable
-// before Pebble's first file, db may hold nothing but a lock file.
+// interrupted returns the error of a backup or restore that did not finish, or ErrOldFormat if a
+// program from before the first release began it: such data is never written to.
+func (f *folder) interrupted(name string, unfinished error) error {
+	if _, _, err := f.readFormat(name); errors.Is(err, ErrOldFormat) {
+		return err
+	}
+	return fmt.Errorf("%w: %s", unfinished, f.dir)
+}
+
+// inspectDB distinguishes unfinished from absent. format.new is durable before Pebble writes its
+// first file, so without a whole format.new, db may contain nothing but a lock file.
 func (f *folder) inspectDB(announced bool) (folderState, error) {
 	names, err := f.list(f.path(dbName))
 	if err != nil {
@@ -125,8 +136,7 @@ func (f *folder) list(dir string) ([]string, error) {
 	return names, nil
 }
 
-// checkFormat checks that a format file is that of a store, and of a version that this program
-// knows.
+// checkFormat checks that a format file is that of a store, in a version that this program knows.
 func (f *folder) checkFormat(name string) error {
 	_, backup, err := f.readFormat(name)
 	if err == nil && backup {
@@ -168,12 +178,12 @@ func checkLayout(version uint32) error {
 	return nil
 }
 
-// make makes the folder and Pebble's folder in it, and ensures that they outlive a crash. It does
-// so even if they exist: the process that made them may have crashed before that. A parent that may
-// not be read cannot be synced.
+// make makes the folder and Pebble's folder in it, and syncs their parents so that they survive a
+// crash. It syncs even if the folders exist, since the process that made them may have crashed
+// before its sync. A parent without read permission cannot be synced.
 func (f *folder) make() error { return f.makeDir(f.path(dbName)) }
 
-// makeDir makes the folder, and dir, which is the folder or is in it.
+// makeDir makes the folder and dir; dir is the folder itself or inside it.
 func (f *folder) makeDir(dir string) error {
 	parents := []string{f.dir, f.fs.PathDir(f.dir)}
 	for above := parents[1]; f.fs.PathDir(above) != above; above = f.fs.PathDir(above) {
@@ -193,8 +203,8 @@ func (f *folder) makeDir(dir string) error {
 	return nil
 }
 
-// beginCreation announces a store, and removes what an unfinished creation has left. The caller
-// must hold the lock.
+// beginCreation writes format.new and removes the files of an unfinished creation. The caller must
+// hold the lock.
 func (f *folder) beginCreation() error {
 	if err := f.writeFormat(formatNewName, formatPrefix, row.LayoutVersion); err != nil {
 		return err
@@ -219,8 +229,8 @@ func (f *folder) emptyDB() error {
 	return nil
 }
 
-// writeFormat makes a format file or replaces it, durably. The file is whole at every moment: with
-// a torn one, a folder with a database in it would look like somebody else's.
+// writeFormat creates or replaces a format file, durably. The file is whole at every moment: with a
+// torn one, a folder with a database in it would look like somebody else's.
 func (f *folder) writeFormat(name, prefix string, version uint32) error {
 	if err := f.writeSynced(formatTmpName, fmt.Sprintf("%s%d\n", prefix, version)); err != nil {
 		return fmt.Errorf("writing the store's format: %w", err)
@@ -242,8 +252,8 @@ func (f *folder) writeSynced(name, text string) error {
 	return errors.Join(err, file.Close())
 }
 
-// end turns the folder into a store or a backup: name is the format file that says what is under
-// way.
+// end turns the folder into a store or a backup by renaming name, the format file of the operation
+// under way.
 func (f *folder) end(name string) error {
 	if err := f.fs.Rename(f.path(name), f.path(formatName)); err != nil {
 		return fmt.Errorf("renaming the store's format: %w", err)
@@ -262,8 +272,8 @@ func (f *folder) syncDir(dir string) error {
 	return nil
 }
 
-// lock takes Pebble's lock, before anything is written that the process that holds the lock may be
-// using.
+// lock takes Pebble's lock. It is called before anything is written, because another process with
+// the lock may be using the files.
 func (f *folder) lock() (*pebble.Lock, error) {
 	lock, err := pebble.LockDirectory(f.path(dbName), f.fs)
 	switch {
@@ -277,9 +287,9 @@ func (f *folder) lock() (*pebble.Lock, error) {
 	return nil, fmt.Errorf("locking the store: %w", err)
 }
 
-// heldElsewhere reports whether an error of vfs.FS.Lock means that the lock is taken: EAGAIN or
-// EACCES of fcntl, bare, if another process has it; an error of Pebble without a number if this
-// process has it. An error of making the file has a path.
+// heldElsewhere reports whether an error of vfs.FS.Lock means that the lock is taken. If another
+// process has it, the error is a bare EAGAIN or EACCES of fcntl; if this process has it, an error
+// of Pebble without an errno. An error of creating the file has a path instead.
 func heldElsewhere(err error) bool {
 	var pathError *fs.PathError
 	var errno syscall.Errno

@@ -72,7 +72,7 @@ func TestAFolderWithoutStoreIsNoStoreUnlessCreated(t *testing.T) {
 		t.Errorf("got %v, want ErrNoStore", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "a")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the folder was made")
+		t.Errorf("the folder was created")
 	}
 	closeStore(t, open(t, missing, Options{}))
 	info, err := os.Stat(missing)
@@ -90,7 +90,7 @@ func TestAFolderWithoutStoreIsNoStoreUnlessCreated(t *testing.T) {
 	closeStore(t, s)
 }
 
-func TestAStrangersFolderIsLeftAlone(t *testing.T) {
+func TestAFolderWithOtherFilesIsLeftAlone(t *testing.T) {
 	for _, name := range []string{"thesis.doc", "db/CURRENT", ".git/HEAD"} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, name)
@@ -131,7 +131,7 @@ func TestANewerLayoutInTheDatabaseIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeStore(t, s)
-	for range 2 { // the second time: the first one has let go of the lock
+	for range 2 { // the second time: the first one has released the lock
 		if _, err := Open("/data/store", Options{FS: mem, Logger: quiet}); !errors.Is(err, ErrNewerFormat) {
 			t.Errorf("got %v, want ErrNewerFormat", err)
 		}
@@ -157,7 +157,7 @@ func TestAStoreWithoutMetaOrDatabaseIsCorrupt(t *testing.T) {
 		if err := damage(openMem(t, mem), mem); err != nil {
 			t.Fatal(err)
 		}
-		for range 2 { // the second time: the first one has let go of the lock
+		for range 2 { // the second time: the first one has released the lock
 			if _, err := Open("/data/store", Options{FS: mem, Logger: quiet, Create: true}); !errors.Is(err, ErrCorrupt) {
 				t.Errorf("%s: got %v, want ErrCorrupt", name, err)
 			}
@@ -178,7 +178,7 @@ func TestAStoreKeepsItsIdentity(t *testing.T) {
 	other := openMem(t, vfs.NewMem())
 	defer closeStore(t, other)
 	if got := other.Identity(); got.StoreID == first.StoreID || got.VisitorKey == first.VisitorKey {
-		t.Error("two stores have one identity")
+		t.Error("two stores have the same identity")
 	}
 }
 
@@ -244,15 +244,15 @@ func TestAFatalPebbleErrorEndsTheProcessWithOneLine(t *testing.T) {
 	}
 }
 
-// firstLine is what a format file of ours begins with, that of a store or of a backup.
+// firstLine is the first line of a format file of a store or of a backup.
 var firstLine = regexp.MustCompile(`\Ashunt (data|backup), version ([1-9][0-9]*)\n`)
 
-// oldLine is what one began with before the first release, that of a backup too.
+// oldLine is the first line of such a file from before the first release.
 var oldLine = regexp.MustCompile(`\Ashunt (store|backup), format .*\n`)
 
-// FuzzFormatFile inspects a folder whose format file is any bytes: what is taken begins with the
-// line of a version just as writeFormat writes it, a newer version is told apart, all else is no
-// store, and the file stays as it is.
+// FuzzFormatFile inspects a folder whose format file has any bytes: an accepted file begins with
+// the line of a version exactly as writeFormat writes it, a newer version is recognized, anything
+// else is not a store, and the file does not change.
 func FuzzFormatFile(f *testing.F) {
 	for _, text := range []string{
 		"", "shunt data, version 1\n", "shunt data, version 1", "shunt data, version 1\nand more\n", "shunt data, version 2\n", "shunt backup, version 1\n", "shunt store, format 3\n", "shunt store, format x\n", "shunt backup, format 2\n",

@@ -14,27 +14,28 @@ import (
 )
 
 const (
-	// Ids are read in blocks: from few to many, as long as what is kept of a block stays small. A
-	// row can have 80 KB.
+	// Ids are read in blocks. A row can have 80 KB, so blocks begin small, and grow as long as the
+	// kept parts of a block stay small.
 	minHourBlock    = 16
 	maxHourBlock    = 1024
 	smallBlockBytes = 1 << 20
 	largeBlockBytes = 8 << 20
 
-	// From this many ids on, an iterator goes through the rows in order. For fewer, each row is
-	// read by a Get, which mostly learns from a Bloom filter that there is none.
+	// For at least this many ids, an iterator reads the rows in order. For fewer, each row is read
+	// by a Get, which usually learns from a Bloom filter that there is none.
 	hourIteratorIDs = 16
 )
 
-// hourReader reads the hour rows of many ids. Rows of one hour stand together, by id, and rows of
-// one id far apart. So it reads a block of ids at once, hour by hour and in the order of ids, and
-// keeps the wanted parts of the rows that it finds. Read link by link, 10,000 links over 48 hours
-// took 65 times as long (34 s), since each row is in another block of a table.
+// hourReader reads the hour rows of many ids. The rows of one hour are next to each other, ordered
+// by id; the rows of one id are far apart. So it reads a block of ids at once, hour by hour and in
+// the order of ids, and keeps the wanted parts of the rows that it finds. Reading 10,000 links over
+// 48 hours link by link took 65 times as long (34 s), since each row is in another block of a
+// table.
 type hourReader struct {
 	view     *view
 	table    byte
 	wanted   engine.Parts
-	hours    []uint32         // that any span wants
+	hours    []uint32         // those that any span wants
 	it       *pebble.Iterator // nil: few ids
 	key      []byte
 	strip    row.Sum
@@ -46,7 +47,7 @@ type hourReader struct {
 
 // hourRow is a row of the block: contents[from:to].
 type hourRow struct {
-	i        int // place of the id in the block
+	i        int // index of the id in the block
 	hour     uint32
 	from, to int
 }
@@ -74,8 +75,8 @@ func (h *hourReader) close() error {
 	return h.it.Close()
 }
 
-// blockSize returns how many ids the next block has: more if little was kept of the last one, fewer
-// if much was.
+// blockSize returns the number of ids of the next block: more if little of the last block was kept,
+// fewer if much was.
 func (h *hourReader) blockSize() int {
 	switch kept := len(h.contents); {
 	case h.block == 0:
@@ -151,7 +152,7 @@ func (h *hourReader) get(hour uint32, i int) error {
 	return errors.Join(h.keep(hour, i, value), closer.Close())
 }
 
-// keep keeps the wanted parts of a row.
+// keep copies the wanted parts of a row into the block.
 func (h *hourReader) keep(hour uint32, i int, value []byte) error {
 	from := len(h.contents)
 	if h.wanted == row.AllParts {
@@ -167,7 +168,7 @@ func (h *hourReader) keep(hour uint32, i int, value []byte) error {
 	return nil
 }
 
-// add adds the rows of an id, which is number i of the block, that p asks for.
+// add adds the rows that p asks for of an id, which is number i of the block.
 func (h *hourReader) add(sum *row.Sum, rows rowKind, i int, id uint64, p *spanPlan) error {
 	if len(p.hours) == 0 {
 		return nil

@@ -10,14 +10,14 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// hourSet is the set of hours that have rows in the tables of hours, or may have. An hour enters
+// hourSet is the set of hours that have, or may have, rows in the tables of hours. An hour enters
 // before the batch with its first row is committed, and leaves after the batch that deletes its
-// rows is committed. Therefore a snapshot that is taken under mu has no rows of an hour that is not
-// in hours at that moment. An hour is open from the roll-up mark on.
+// rows is committed. Therefore every hour that has rows in a snapshot taken under mu is in hours at
+// that moment. The hours from the roll-up mark on are open.
 type hourSet struct {
 	mu struct {
 		sync.RWMutex
-		hours []uint32 // ascending; replaced, never changed. As many as are kept, some 800 at most
+		hours []uint32 // ascending; replaced, never changed; those that are kept, some 800 at most
 	}
 }
 
@@ -36,7 +36,7 @@ func (o *hourSet) removeBefore(hour uint32) {
 	o.mu.hours = slices.Clone(hoursFrom(o.mu.hours, hour))
 }
 
-// first returns the first hour of the set from an hour on.
+// first returns the first hour of the set that is not before from.
 func (o *hourSet) first(from uint32) (hour uint32, ok bool) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
@@ -47,7 +47,7 @@ func (o *hourSet) first(from uint32) (hour uint32, ok bool) {
 	return hours[0], true
 }
 
-// from returns the hours of the set from an hour on.
+// from returns the hours of the set that are not before hour.
 func (o *hourSet) from(hour uint32) []uint32 {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
@@ -67,7 +67,7 @@ func hoursFrom(hours []uint32, from uint32) []uint32 {
 	return hours[at:]
 }
 
-// findHours finds the hours that have rows, by skipping from hour to hour.
+// findHours fills the set when the store is opened, by skipping from hour to hour.
 func (s *Store) findHours() error {
 	for _, table := range []byte{row.TableLinkHours, row.TableOwnerHours} {
 		if err := s.findHoursIn(table); err != nil {

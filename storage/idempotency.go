@@ -12,8 +12,8 @@ import (
 	"shunt/storage/row"
 )
 
-// receiptChunk is how many receipts a chunk of a sweep looks at: some 5 ms, and an fsync if any of
-// them goes.
+// receiptChunk is the number of receipts that a chunk of a sweep reads: some 5 ms, and an fsync if
+// any is deleted.
 const receiptChunk = 4096
 
 // ReadReceipt implements engine.Store.
@@ -32,7 +32,7 @@ func (s *Store) ReadReceipt(k engine.RequestKey) (engine.Receipt, error) {
 	return r, nil
 }
 
-// LoadReceipts implements engine.Store. It looks at keys only.
+// LoadReceipts implements engine.Store. It reads keys only.
 func (s *Store) LoadReceipts(ctx context.Context, fn func(engine.RequestKey)) error {
 	err := scan(ctx, s.db, []row.Range{row.TableRange(row.TableReceipts)}, func(key, _ []byte) error {
 		k, err := row.SplitReceiptKey(key)
@@ -47,9 +47,9 @@ func (s *Store) LoadReceipts(ctx context.Context, fn func(engine.RequestKey)) er
 	return nil
 }
 
-// SweepReceipts implements engine.Store. Its position is kept in memory only: a sweep that a
-// restart cut off begins again. There is no index by time, which would be a second row for each
-// receipt, so a sweep reads them all.
+// SweepReceipts implements engine.Store. Its position is kept in memory only, so a sweep that a
+// restart interrupted begins again. A sweep reads all receipts: an index by time would be a second
+// row for each.
 func (s *Store) SweepReceipts(w engine.ReceiptSweep) (more bool, err error) {
 	if more, err = s.sweepReceipts(&w); err != nil {
 		return false, fmt.Errorf("storage: deleting old receipts: %w", err)
@@ -76,8 +76,8 @@ func (s *Store) sweepReceipts(w *engine.ReceiptSweep) (more bool, err error) {
 	return next != nil, nil
 }
 
-// oldReceipts puts the deletions of a chunk into b. It returns the requests of those receipts, and
-// the key at which the next chunk begins; nil if this is the last one.
+// oldReceipts adds the deletions of a chunk to b. It returns the requests of the deleted receipts,
+// and the key at which the next chunk begins, or nil if this is the last one.
 func (s *Store) oldReceipts(b *pebble.Batch, w *engine.ReceiptSweep) (gone []engine.RequestKey, next []byte, err error) {
 	keys := row.TableRange(row.TableReceipts)
 	if s.flusher.nextReceipt != nil {
@@ -111,8 +111,8 @@ func (s *Store) oldReceipts(b *pebble.Batch, w *engine.ReceiptSweep) (gone []eng
 }
 
 // isOldReceipt reports whether the receipt at the iterator may be deleted. The iterator shows the
-// store as it was before the key was locked, and the receipt may have been written again since;
-// so it is read once more.
+// store as it was before the key was locked, and the receipt may have been written again since, so
+// isOldReceipt reads it again.
 func (s *Store) isOldReceipt(it *pebble.Iterator, w *engine.ReceiptSweep, k engine.RequestKey) (bool, error) {
 	v, err := it.ValueAndErr()
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"shunt/storage/row"
 )
 
-// requestKey is the key of request i of a sender.
+// requestKey returns the key of request i of a sender.
 func requestKey(sender byte, i int) engine.RequestKey {
 	return engine.RequestKey{Sender: [32]byte{sender}, Key: [32]byte{byte(i >> 8), byte(i)}}
 }
 
-// once is a creation with a receipt.
+// once returns a creation with a receipt.
 func once(k engine.RequestKey, rec engine.Record, createdAtMs int64) engine.Mutation {
 	m := creation(rec)
 	m.Receipt = &engine.Receipt{Request: engine.Request{RequestKey: k, Body: [16]byte{7}}, CreatedAtMs: createdAtMs}
@@ -61,7 +61,8 @@ func TestALinkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 	}
 }
 
-// sweepAll sweeps until the end is reached, and returns whose receipts went.
+// sweepAll sweeps to the end, and returns the keys of the deleted receipts and the number of
+// chunks.
 func sweepAll(t *testing.T, s *Store, beforeMs int64, lock func(engine.RequestKey) bool) (gone []engine.RequestKey, chunks int) {
 	t.Helper()
 	for more := true; more; chunks++ {
@@ -87,7 +88,7 @@ func TestASweepDeletesOldReceiptsAndNoOthers(t *testing.T) {
 	gone, chunks := sweepAll(t, s, 4000, func(k engine.RequestKey) bool { return k != busy })
 	want := []engine.RequestKey{requestKey(0, 0), requestKey(0, 2), requestKey(1, 3)}
 	if !slices.Equal(gone, want) || chunks != 1 {
-		t.Errorf("gone are %v in %d chunks, want %v in 1", gone, chunks, want)
+		t.Errorf("deleted %v in %d chunks, want %v in 1", gone, chunks, want)
 	}
 	var left sync.Map
 	if err := s.LoadReceipts(t.Context(), func(k engine.RequestKey) { left.Store(k, true) }); err != nil {
@@ -107,8 +108,9 @@ func TestASweepDeletesOldReceiptsAndNoOthers(t *testing.T) {
 	}
 }
 
-// TestAReceiptThatIsWrittenAnewUnderASweepStays writes it after the sweep has taken its snapshot.
-func TestAReceiptThatIsWrittenAnewUnderASweepStays(t *testing.T) {
+// TestAReceiptRewrittenDuringASweepStays writes the receipt again after the sweep has taken its
+// snapshot.
+func TestAReceiptRewrittenDuringASweepStays(t *testing.T) {
 	s := openTemp(t)
 	k := requestKey(1, 1)
 	apply(t, s, once(k, link("old", 1, 1), 1000))
@@ -117,11 +119,11 @@ func TestAReceiptThatIsWrittenAnewUnderASweepStays(t *testing.T) {
 		return true
 	})
 	if r, err := s.ReadReceipt(k); len(gone) != 0 || err != nil || r.Link.Hot.Code != "new" {
-		t.Errorf("%v are gone, and the receipt is %+v, %v", gone, r, err)
+		t.Errorf("deleted %v, and the receipt is %+v, %v", gone, r, err)
 	}
 }
 
-func TestALargeSweepGoesByChunks(t *testing.T) {
+func TestALargeSweepRunsInChunks(t *testing.T) {
 	const receipts = 2*receiptChunk + 1
 	s := openTemp(t)
 	b := s.db.NewBatch()
@@ -135,7 +137,7 @@ func TestALargeSweepGoesByChunks(t *testing.T) {
 	}
 	gone, chunks := sweepAll(t, s, 1, always)
 	if len(gone) != receipts || chunks != 3 {
-		t.Errorf("%d receipts went in %d chunks, want %d in 3", len(gone), chunks, receipts)
+		t.Errorf("deleted %d receipts in %d chunks, want %d in 3", len(gone), chunks, receipts)
 	}
 	if left := len(rows(t, s, row.TableReceipts)); left != 0 {
 		t.Errorf("%d are left", left)

@@ -6,7 +6,7 @@ import (
 	"shunt/storage/row"
 )
 
-// idCounterBits is the width of an id's counter; the node stands above it.
+// idCounterBits is the width of an id's counter. The bits above it are the node.
 const idCounterBits = 48
 
 // AllocateIDs implements engine.Store. Counters start at 1. It commits a batch of its own. Errors:

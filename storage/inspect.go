@@ -13,15 +13,15 @@ import (
 	"shunt/storage/row"
 )
 
-// Inspection is a store at one moment, to be read and not changed: a store that is not in use, a
-// backup, or a snapshot of an open store.
+// Inspection is a read-only store at one moment: a store that is not in use, a backup, or a
+// snapshot of an open store.
 type Inspection struct {
 	fs     vfs.FS
 	folder *folder
 	db     *pebble.DB
 	r      pebble.Reader // db itself, or a snapshot of it
 	backup bool
-	live   bool // of a Store in use
+	live   bool // a snapshot of a Store in use
 	close  func() error
 }
 
@@ -58,7 +58,7 @@ func inspectFolder(f *folder, options *Options) (*Inspection, error) {
 	// The reader reports damage; by default it ends the process.
 	o.EventListener = &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}}
 	cache := newBlockCache(options.CacheBytes)
-	defer cache.close() // db has its own hold on it
+	defer cache.close() // db holds a reference of its own
 	cache.use(o)
 	db, err := pebble.Open(f.path(dbName), o)
 	if err != nil {
@@ -71,7 +71,7 @@ func inspectFolder(f *folder, options *Options) (*Inspection, error) {
 	}, nil
 }
 
-// Inspect returns the store at this moment, to be closed before the store is.
+// Inspect returns the store at this moment. The inspection must be closed before the store.
 func (s *Store) Inspect() *Inspection {
 	snapshot := s.db.NewSnapshot()
 	return &Inspection{fs: s.folder.fs, folder: s.folder, db: s.db, r: snapshot, live: true, close: snapshot.Close}
@@ -85,10 +85,10 @@ func (v *Inspection) Close() error {
 	return nil
 }
 
-// Backup reports whether it is a backup.
+// Backup reports whether the folder is a backup.
 func (v *Inspection) Backup() bool { return v.backup }
 
-// Accounts returns the table of accounts, which is read-only.
+// Accounts returns the table of accounts, read-only.
 func (v *Inspection) Accounts() *AccountTable { return &AccountTable{r: v.r} }
 
 // Identity returns the store's identity, as far as it can be read.
@@ -117,8 +117,8 @@ func (v *Inspection) Positions() (engine.Positions, error) {
 	return p, nil
 }
 
-// onlyRead is a file system on which taking the lock makes no file: a backup has no lock file, and
-// may be on a disk that cannot be written. If there is no lock file, nobody has ever opened the
+// onlyRead is a file system on which taking the lock creates no file, because a backup has no lock
+// file and may be on a read-only disk. Without a lock file, no process has ever opened the
 // database.
 type onlyRead struct{ vfs.FS }
 

@@ -13,12 +13,12 @@ import (
 	"shunt/storage/row"
 )
 
-// listing is the engine.Listing in use: a snapshot of the database.
+// listing implements engine.Listing with a snapshot of the database.
 type listing struct{ snapshot *pebble.Snapshot }
 
-// Listing implements engine.Store. A snapshot also has batches that Pebble has applied and not
-// synced yet. The number of its last batch says what to wait for: the log is in the order of the
-// numbers, so once that batch is durable, all of it is.
+// Listing implements engine.Store. A snapshot also contains batches that Pebble has applied and not
+// synced yet, so Listing waits for the last batch in it. The log is in the order of the numbers of
+// batches, so once that batch is durable, the whole snapshot is.
 func (s *Store) Listing(ctx context.Context) (engine.Listing, error) {
 	snapshot := s.db.NewSnapshot()
 	contained, err := readSequence(snapshot)
@@ -48,9 +48,9 @@ func (l *listing) ReadRecord(code string) (engine.Record, error) {
 	return rec, err
 }
 
-// Scan implements engine.Listing. The links of one owner have an index, whose rows have everything
-// that fn gets. All owners together have no index: then Scan goes over the cold records, newest
-// first, and reads the hot record of each.
+// Scan implements engine.Listing. The links of one owner have an index, whose rows hold everything
+// that fn gets. All owners together have no index, so for those Scan reads the cold records, newest
+// first, and the hot record of each.
 func (l *listing) Scan(r engine.ListRange, limit int, fn func(engine.LinkEntry) bool) (last uint64, more bool, err error) {
 	if len(r.Tag) > engine.MaxTagBytes { // no link has it
 		return 0, false, nil
@@ -65,14 +65,14 @@ func (l *listing) Scan(r engine.ListRange, limit int, fn func(engine.LinkEntry) 
 	return last, more, nil
 }
 
-// rowScan goes over rows that stand for links, newest first.
+// rowScan iterates over rows that each represent a link, newest first.
 type rowScan struct {
 	keys        row.Range
 	first, next func(*pebble.Iterator) bool
 	read        func(key, value []byte) (entry engine.LinkEntry, listed bool, err error) // entry.ID also if it is not listed
 }
 
-// run looks at limit rows at most. Key and value of a row are valid only during the call of read.
+// run reads at most limit rows. Key and value of a row are valid only during the call of read.
 func (s *rowScan) run(r pebble.Reader, limit int, fn func(engine.LinkEntry) bool) (last uint64, more bool, err error) {
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: s.keys.Lower, UpperBound: s.keys.Upper})
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *rowScan) run(r pebble.Reader, limit int, fn func(engine.LinkEntry) bool
 	return last, more, it.Error()
 }
 
-// ownerScan goes over an index by owner or by tag.
+// ownerScan returns a scan of the index by owner or by tag.
 func (l *listing) ownerScan(r *engine.ListRange) rowScan {
 	key := row.AppendByOwnerKey(nil, r.Owner, 0)
 	if r.Tag != "" {
@@ -123,7 +123,7 @@ func (l *listing) ownerScan(r *engine.ListRange) rowScan {
 	}
 }
 
-// coldScan goes over all cold records; those of deleted links are not listed.
+// coldScan returns a scan of all cold records; those of deleted links are not listed.
 func (l *listing) coldScan(r *engine.ListRange) rowScan {
 	keys := row.TableRange(row.TableCold)
 	if r.Below != 0 {

@@ -50,7 +50,7 @@ func TestAListingHasLinksOfOwnerOrTagNewestFirst(t *testing.T) {
 			apply(t, s, deletion(rec))
 		}
 	}
-	apply(t, s, creation(link("c", 6, 2))) // the same code is another owner's now
+	apply(t, s, creation(link("c", 6, 2))) // the code now belongs to another owner
 	l := openListing(t, s)
 	for name, c := range map[string]struct {
 		r    engine.ListRange
@@ -63,7 +63,7 @@ func TestAListingHasLinksOfOwnerOrTagNewestFirst(t *testing.T) {
 		"with a longer tag":          {engine.ListRange{Owner: 1, Tag: "xy"}, "5 4"},
 		"with too long a tag":        {engine.ListRange{Owner: 1, Tag: strings.Repeat("x", 256)}, ""},
 		"below an id":                {engine.ListRange{Owner: 1, Below: 5}, "4 1"},
-		"below an id that is none":   {engine.ListRange{Owner: 1, Below: 3}, "1"},
+		"below an unknown id":        {engine.ListRange{Owner: 1, Below: 3}, "1"},
 		"below the first":            {engine.ListRange{Owner: 1, Below: 1}, ""},
 		"below, with a tag":          {engine.ListRange{Owner: 1, Tag: "x", Below: 4}, "1"},
 		"everybody's":                {engine.ListRange{AnyOwner: true}, "6 5 4 2 1"},
@@ -87,7 +87,7 @@ func TestAListingHasLinksOfOwnerOrTagNewestFirst(t *testing.T) {
 	}
 }
 
-// TestAScanEndsAtItsLimitAndContinuesAfterIt counts deleted links, too: there may be many of them.
+// TestAScanEndsAtItsLimitAndContinuesAfterIt also counts deleted links, since there may be many.
 func TestAScanEndsAtItsLimitAndContinuesAfterIt(t *testing.T) {
 	s := openTemp(t)
 	for id := uint64(1); id <= 10; id++ {
@@ -175,8 +175,9 @@ func TestAListingIsOfOneMoment(t *testing.T) {
 	}
 }
 
-// TestAListingWaitsUntilWhatItHasIsDurable has a batch applied that nobody has waited for.
-func TestAListingWaitsUntilWhatItHasIsDurable(t *testing.T) {
+// TestAListingWaitsUntilItsContentIsDurable opens a listing after a batch was applied and before it
+// is durable.
+func TestAListingWaitsUntilItsContentIsDurable(t *testing.T) {
 	s := openTemp(t)
 	apply(t, s, creation(link("a", 1, 1)))
 	openListing(t, s)

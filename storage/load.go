@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// partsAWorker is how many parts each goroutine of a scan gets on average. Parts are cut by
-	// key, not by count of rows, so they differ in size; a goroutine that has finished takes the
+	// partsAWorker is the average number of parts per goroutine of a scan. Parts are cut by key,
+	// not by number of rows, so they differ in size; a goroutine that has finished one takes the
 	// next.
 	partsAWorker = 32
 
-	// rowsBetweenChecks is how many rows a scan reads before it looks at its context again: about 1
-	// ms.
+	// rowsBetweenChecks is the number of rows that a scan reads between two checks of its context:
+	// about 1 ms.
 	rowsBetweenChecks = 1024
 )
 
@@ -79,8 +79,8 @@ func loadHits(ctx context.Context, r pebble.Reader, hours []uint32, fn func(id, 
 	})
 }
 
-// scan calls fn for every row in ranges, on as many goroutines as Go may use processors. Key and
-// value are valid only during the call. The first error stops it and is returned.
+// scan calls fn for every row in ranges, on GOMAXPROCS goroutines. Key and value are valid only
+// during the call. The first error stops the scan and is returned.
 func scan(ctx context.Context, r pebble.Reader, ranges []row.Range, fn func(key, value []byte) error) error {
 	workers := runtime.GOMAXPROCS(0)
 	var parts []row.Range
@@ -99,7 +99,7 @@ func scan(ctx context.Context, r pebble.Reader, ranges []row.Range, fn func(key,
 	return g.Wait()
 }
 
-// scanParts takes parts, by the counter next, until there are no more.
+// scanParts takes parts, by the counter next, and reads them until none are left.
 func scanParts(
 	ctx context.Context, r pebble.Reader, parts []row.Range, next *atomic.Int64, fn func(key, value []byte) error,
 ) (err error) {
@@ -135,9 +135,9 @@ func scanPart(ctx context.Context, it *pebble.Iterator, fn func(key, value []byt
 }
 
 // cutRange cuts a range into at most n parts. They have about the same number of rows if keys are
-// spread evenly over the eight bytes after the prefix that the range's first and last key have in
-// common. Ids are, since they are consecutive numbers; codes are to within a factor of two, since
-// they have 64 of 77 successive bytes.
+// spread evenly over the eight bytes after the common prefix of the range's first and last key. Ids
+// are spread evenly, since they are consecutive numbers. Codes are, within a factor of two, since
+// they use 64 of 77 successive byte values.
 func cutRange(r pebble.Reader, keys row.Range, n int) ([]row.Range, error) {
 	first, last, err := ends(r, keys)
 	if err != nil || first == nil {
@@ -158,7 +158,7 @@ func cutRange(r pebble.Reader, keys row.Range, n int) ([]row.Range, error) {
 	return append(parts, keys), nil
 }
 
-// ends returns the first and the last key of a range; nil if it is empty.
+// ends returns the first and the last key of a range, or nil if it is empty.
 func ends(r pebble.Reader, keys row.Range) (first, last []byte, err error) {
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
@@ -168,7 +168,7 @@ func ends(r pebble.Reader, keys row.Range) (first, last []byte, err error) {
 	if it.First() {
 		first = append([]byte{}, it.Key()...)
 	}
-	if err := it.Error(); err != nil { // Last would forget it, and the range count as empty
+	if err := it.Error(); err != nil { // Last would clear it, and the range would count as empty
 		return nil, nil, err
 	}
 	if it.Last() {

@@ -15,7 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// badRead fails one read of tables, once it is armed.
+// badRead fails one read of a table after it is armed.
 type badRead struct{ left atomic.Int64 }
 
 func (b *badRead) before(op errorfs.Op) error {
@@ -25,8 +25,8 @@ func (b *badRead) before(op errorfs.Op) error {
 	return nil
 }
 
-// TestAScanThatCannotReadABlockFails fails each read of a scan of links: none may be missing in
-// silence, and if the first block cannot be read the range is not empty.
+// TestAScanThatCannotReadABlockFails fails each read of a scan of links. No link may be missing
+// without an error, and a range whose first block cannot be read must not count as empty.
 func TestAScanThatCannotReadABlockFails(t *testing.T) {
 	const links = 200
 	mem := vfs.NewMem()
@@ -41,8 +41,8 @@ func TestAScanThatCannotReadABlockFails(t *testing.T) {
 	}
 	stop()
 	closeStore(t, s)
-	closeStore(t, openMem(t, mem))                                                                   // makes a table of the log
-	fives := row.Range{Lower: row.AppendHotKey(nil, "code5"), Upper: row.AppendHotKey(nil, "code6")} // not the first block of the table, which an opening reads
+	closeStore(t, openMem(t, mem))                                                                   // writes the log into a table
+	fives := row.Range{Lower: row.AppendHotKey(nil, "code5"), Upper: row.AppendHotKey(nil, "code6")} // not in the first block of the table, which an opening reads
 	failures := 0
 	for k := int64(1); ; k++ {
 		bad := new(badRead)
@@ -68,7 +68,7 @@ func TestAScanThatCannotReadABlockFails(t *testing.T) {
 		}
 	}
 	if failures == 0 {
-		t.Error("no read of a scan was failed")
+		t.Error("no read of a scan failed")
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 	"shunt/storage/row/rowtest"
 )
 
-// childEnv makes the test binary a process that does one thing to a store: see child.
+// childEnv makes the test binary a process that runs one task on a store; see child.
 const childEnv = "SHUNT_STORAGE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -34,7 +34,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// child does a task "hold DIR", to hold a store open until standard input ends, or "fatal".
+// child runs a task: "hold DIR" holds a store open until standard input ends, "fatal" ends with a
+// fatal error of Pebble.
 func child(task string) {
 	what, dir, _ := strings.Cut(task, " ")
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
@@ -46,7 +47,7 @@ func child(task string) {
 		if err != nil {
 			panic(err)
 		}
-		s.db.TestOnlyWaitForCleaning() // so that the folder stays as it is
+		s.db.TestOnlyWaitForCleaning() // so that the folder does not change
 		fmt.Println("held")
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		if err := s.Close(); err != nil {
@@ -92,7 +93,7 @@ func openTemp(t testing.TB) *Store {
 // openMem opens the store of a file system in memory.
 func openMem(t testing.TB, mem vfs.FS) *Store { return open(t, "/data/store", Options{FS: mem}) }
 
-// start lets s run until stop is called.
+// start runs s until stop is called.
 func start(t testing.TB, s *Store) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -253,7 +254,7 @@ func rows(t testing.TB, s *Store, prefix ...byte) map[string]string {
 	return found
 }
 
-// hitsOf sums what LoadHits yields.
+// hitsOf returns the sums of the hits that LoadHits yields.
 func hitsOf(t testing.TB, s *Store) map[uint64]uint64 {
 	t.Helper()
 	type pair struct{ id, hits uint64 }
@@ -275,5 +276,5 @@ func hitsOf(t testing.TB, s *Store) map[uint64]uint64 {
 	return sums
 }
 
-// rowOf is the tally row of a model.
+// rowOf returns the tally row of a model.
 func rowOf(m *rowtest.Model) []byte { return row.AppendTally(nil, m.Tally()) }

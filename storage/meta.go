@@ -9,8 +9,8 @@ import (
 	"shunt/storage/row"
 )
 
-// create writes what never changes in the store's life, and the first id bound, in one batch, and
-// makes it a store.
+// create writes the rows that never change in the store's life, and the first id bound, in one
+// batch, and then turns the folder into a store.
 func (s *Store) create(f *folder, visitorKey *[16]byte) error {
 	var storeID, randomKey [16]byte
 	rand.Read(storeID[:])
@@ -31,7 +31,7 @@ func (s *Store) create(f *folder, visitorKey *[16]byte) error {
 	return f.end(formatNewName)
 }
 
-// start reads what is kept in memory.
+// start reads the state that is kept in memory.
 func (s *Store) start() (err error) {
 	if err := s.checkLayout(); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (s *Store) readMeta() error {
 	return err
 }
 
-// readFixed reads a meta row of a fixed width, which must be there.
+// readFixed reads a meta row of a fixed width, which must exist.
 func (s *Store) readFixed(name byte, dst []byte, what string) error {
 	v, err := s.get(row.MetaKey(name))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// metaRows are the rows of fixed width that a store cannot do without, by name.
+// metaRows are the required rows of fixed width, by name.
 type metaRows map[byte][]byte
 
 func goldenMeta() metaRows {
@@ -22,7 +22,7 @@ func goldenMeta() metaRows {
 	}
 }
 
-// restart writes the rows and has s read all that it keeps in memory again.
+// restart writes the rows and makes s read its state in memory again.
 func (m metaRows) restart(t testing.TB, s *Store) error {
 	t.Helper()
 	b := s.db.NewBatch()
@@ -45,7 +45,7 @@ func metaOf(s *Store) metaRows {
 	}
 }
 
-func TestAMetaRowThatIsNeverWrittenIsCorrupt(t *testing.T) {
+func TestAnImpossibleMetaRowIsCorrupt(t *testing.T) {
 	s := openTemp(t)
 	for what, fields := range map[string]metaRows{
 		"layout version 0":                {row.MetaLayout: {0, 0, 0, 0}},
@@ -64,8 +64,8 @@ func TestAMetaRowThatIsNeverWrittenIsCorrupt(t *testing.T) {
 	}
 }
 
-// FuzzMetaRows starts a store whose meta rows are any bytes: what it takes would be written so, and
-// its ids are its node's.
+// FuzzMetaRows starts a store whose meta rows are any bytes: the rows that it accepts are those
+// that it would write, and its ids belong to its node.
 func FuzzMetaRows(f *testing.F) {
 	add := func(name byte, value ...byte) {
 		m := goldenMeta()
@@ -96,7 +96,7 @@ func FuzzMetaRows(f *testing.F) {
 			return
 		}
 		if again := metaOf(s); !maps.EqualFunc(again, m, bytes.Equal) {
-			t.Fatalf("%x was taken, and is %x again", m, again)
+			t.Fatalf("%x was accepted, and is written as %x", m, again)
 		}
 		id, err := s.AllocateIDs(1)
 		if err != nil && !errors.Is(err, ErrNoIDs) {

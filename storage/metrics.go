@@ -1,16 +1,16 @@
 package storage
 
-// Metrics is a snapshot of the store's figures, for a scrape: plain numbers, so that the reader
-// needs no Pebble. Counts are since Open.
+// Metrics is a snapshot of the store's figures for a scrape. They are plain numbers, so that the
+// reader need not know Pebble. Counts begin at Open.
 type Metrics struct {
-	DiskBytes     uint64 // tables, logs, and what waits for removal
+	DiskBytes     uint64 // tables, logs, and files that wait for removal
 	MemTableBytes uint64
-	// MemTableReservedBytes includes what Pebble keeps for reuse, or for readers of a memtable that
-	// is flushed.
+	// MemTableReservedBytes includes memtables that Pebble keeps for reuse, or for readers of a
+	// flushed one.
 	MemTableReservedBytes uint64
 	BlockCacheBytes       uint64
-	CacheRoomBytes        uint64 // of blocks, at most: what memtables leave
-	CacheHits             uint64 // blocks that were in the cache when they were read
+	CacheRoomBytes        uint64 // for blocks, at most: the room that memtables leave
+	CacheHits             uint64 // reads of blocks that were in the cache
 	CacheMisses           uint64
 	WALBytes              uint64
 	CompactionDebtBytes   uint64
@@ -21,11 +21,11 @@ type Metrics struct {
 	CompactedBytes        uint64 // written by compactions
 	RunningCompactions    uint64
 	RolledUpRows          uint64 // hour rows that went into day and life rows
-	FreeBytes             uint64 // where the store is, its ballast included; 0 if unknown
+	FreeBytes             uint64 // on the store's disk, including its ballast; 0 if unknown
 	CommitQueueLength     uint64 // mutations that wait for a commit
 	CommitBatches         uint64
-	Mutations             uint64 // committed; Mutations / CommitBatches share one fsync
-	MutationsRefused      uint64 // for a full queue, or after the end
+	Mutations             uint64 // committed; on average Mutations / CommitBatches share one fsync
+	MutationsRefused      uint64 // because the queue was full or closed
 }
 
 // Metrics returns the store's figures. It takes Pebble's mutex for some microseconds.

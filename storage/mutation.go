@@ -9,15 +9,16 @@ import (
 	"shunt/storage/row"
 )
 
-// mutationBatch writes mutations into a Pebble batch. Its buffers are used again for each row.
+// mutationBatch writes mutations into a Pebble batch. It reuses its buffers for each row.
 type mutationBatch struct {
 	batch      *pebble.Batch
 	key, value []byte
 }
 
-// add writes the rows that m changes: always the hot record; on creation and edit the cold record
-// and the index rows; on an edit and a deletion it removes the index rows that are no longer true;
-// on a deletion it writes the row of the index by deletion; and the receipt, if there is one.
+// add writes the rows that m changes. It always writes the hot record. A creation or an edit writes
+// the cold record and the index rows. An edit or a deletion removes the index rows that are no
+// longer true. A deletion writes the row of the index by deletion. The receipt is written if there
+// is one.
 func (b *mutationBatch) add(m *engine.Mutation) {
 	b.key = row.AppendHotKey(b.key[:0], m.Hot.Code)
 	b.value = row.AppendHot(b.value[:0], &m.Hot)

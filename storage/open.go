@@ -11,8 +11,8 @@ import (
 	"shunt/storage/row"
 )
 
-// Open opens the store in the folder dir. It starts no goroutine of its own; Pebble's end with
-// Close. Errors: ErrNoStore, ErrLocked, ErrOldFormat, ErrNewerFormat, ErrNotAStore, ErrBackup,
+// Open opens the store in the folder dir. It starts no goroutine of its own; those of Pebble end
+// with Close. Errors: ErrNoStore, ErrLocked, ErrOldFormat, ErrNewerFormat, ErrNotAStore, ErrBackup,
 // ErrUnfinishedBackup, ErrUnfinishedRestore, ErrLostWrites, ErrCorrupt.
 func Open(dir string, o Options) (*Store, error) {
 	o = o.withDefaults()
@@ -100,21 +100,22 @@ func (f *folder) openDB(o *pebble.Options) (*pebble.DB, error) {
 	return db, nil
 }
 
-// backgroundError logs what Pebble tries again. While the store is being opened, that may go on for
-// ever: without space, backgroundError then ends the process. Later nothing fails for want of
-// space, unless the store is closed meanwhile, and then the data is in the log.
+// backgroundError logs errors after which Pebble tries again. While the store is being opened, the
+// attempts could go on for ever, so if there is no space, backgroundError then ends the process.
+// Later nothing fails for lack of space unless the store is being closed, and then the data is in
+// the log.
 func (s *Store) backgroundError(log *slog.Logger) func(error) {
 	return func(err error) {
 		if wantsSpace(err) && s.opening.Load() {
 			pebbleLogger{log}.Fatalf("opening it: %v", err)
 		}
-		log.Error("pebble: background error, it is tried again", "error", err)
+		log.Error("pebble: background error, trying again", "error", err)
 	}
 }
 
 // checkWrites checks, without writing anything, that the store contains every acknowledged write.
-// Opening a damaged database for writing would tidy up, and destroy what could be saved. If writes
-// are missing and that is accepted, lost is the number of the last write that there was.
+// Opening a damaged database for writing would tidy up and destroy data that could be saved. If
+// writes are missing and that is accepted, lost is the number of the last acknowledged write.
 func (f *folder) checkWrites(o *Options, lock *pebble.Lock) (lost uint64, err error) {
 	options := pebbleOptions(f.fs, o, lock, false)
 	options.ReadOnly = true
@@ -159,7 +160,7 @@ func (f *folder) ackedOf(db *pebble.DB, contained row.Sequence, log *slog.Logger
 	return contained.Last, nil
 }
 
-// begin initializes s on an open database.
+// begin initializes s from an open database.
 func (s *Store) begin(f *folder, o *Options, create bool) error {
 	s.writer.init(s.db, o.Logger)
 	s.commits.init(s.db, &s.writer)
@@ -183,14 +184,14 @@ func (s *Store) begin(f *folder, o *Options, create bool) error {
 	return nil
 }
 
-// writeTable has Pebble write a table, and with it a manifest. Usually Pebble does that while
-// opening, when it has replayed a log. A start may find no log, because the last process was killed
-// when the old logs were gone and the new one was not there yet. Then there would be no manifest
-// until there is another table, and checkpoints would have an empty one, which nobody can open.
+// writeTable makes Pebble write a table, and with it a manifest. Usually Pebble does that while
+// opening, after it has replayed a log. But a start may find no log, if the last process was killed
+// after the old logs were removed and before the new one was made. Then no manifest would exist
+// until the next table is written, and checkpoints would have an empty one, which cannot be opened.
 func (s *Store) writeTable() error {
 	b := s.db.NewBatch()
 	defer b.Close()
-	if err := s.sync(b, "writing the first table"); err != nil { // nothing is flushed where nothing was written
+	if err := s.sync(b, "writing the first table"); err != nil { // an empty memtable is not flushed
 		return err
 	}
 	if err := s.db.Flush(); err != nil {
@@ -199,7 +200,7 @@ func (s *Store) writeTable() error {
 	return nil
 }
 
-// beginWriting continues the numbers of writes, and notes that everything in the store is
+// beginWriting continues the numbers of writes, and records that everything in the store is
 // acknowledged.
 func (s *Store) beginWriting(f *folder, o *Options) error {
 	contained, err := readSequence(s.db)
@@ -222,13 +223,13 @@ func (s *Store) beginWriting(f *folder, o *Options) error {
 	return nil
 }
 
-// idsALostWrite is how many ids a lost write may have allocated: more than any caller asks for at
-// once.
+// idsALostWrite is the number of ids that a lost write may have allocated: more than any caller
+// allocates at once.
 const idsALostWrite = 1 << 16
 
-// closeGap accounts for writes that are lost, if that is accepted. Each may have been a reservation
-// of ids: the links that had them are gone, but their hits may be in the journal, so these ids are
-// not given again.
+// closeGap accounts for lost writes, if the loss is accepted. Each may have been a reservation of
+// ids. The links with these ids are lost, but their hits may be in the journal, so the ids are not
+// given again.
 func (s *Store) closeGap(contained row.Sequence) error {
 	b := s.db.NewBatch()
 	defer b.Close()

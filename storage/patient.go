@@ -14,49 +14,51 @@ import (
 )
 
 const (
-	// retryPause is how long an operation that found no space or descriptor waits before it is
-	// tried again.
+	// retryPause is the time after which an operation that found no space or descriptor is tried
+	// again.
 	retryPause = 50 * time.Millisecond
 
-	// logSuffix is what the names of Pebble's write-ahead logs end with.
+	// logSuffix ends the names of Pebble's write-ahead logs.
 	logSuffix = ".log"
 
-	// markerPrefix is what the names of Pebble's markers begin with.
+	// markerPrefix begins the names of Pebble's markers.
 	markerPrefix = "marker."
 
-	// readPatience bounds how long a read waits for a descriptor: a caller waits for the answer.
+	// readPatience bounds the time that a read waits for a descriptor, because a caller waits for
+	// its answer.
 	readPatience = 2 * time.Second
 )
 
-// patientFS turns a full disk, or a lack of file descriptors, into a stall instead of a failure: an
-// operation that changes something waits and is tried again until it succeeds. Pebble ends the
-// process when its log cannot be written; with patientFS it goes on once there is space. Pebble
-// does not learn of a stall. The writers of links wait for a commit no longer than their timeout.
+// Pebble ends the process when its log cannot be written. So patientFS turns a full disk, or a lack
+// of file descriptors, into a stall: an operation that changes something waits and is tried again
+// until it succeeds. Pebble does not learn of a stall. The writers of links wait for a commit no
+// longer than their timeout.
 //
-// A failed fsync is not tried again: the second one would say nothing about what the first one has
-// lost. Where Pebble panics because of an error, which would print a stack and no clear line,
-// patientFS ends the process by fatal before that: when the log fails while the store is open, and
-// when a sync of the folder fails.
+// A failed fsync is not tried again, since the success of a second one would not mean that the data
+// of the first is safe. After some errors Pebble panics, which would print a stack and no clear
+// line. In those cases patientFS ends the process first, by fatal: when the log fails while the
+// store is open, and when a sync of the folder fails.
 type patientFS struct {
 	vfs.FS
-	dir   string                           // what lies in it is waited for; a backup is elsewhere, and fails
-	full  func()                           // called when there is no space; it may make some
+	dir   string                           // operations in it wait; a backup is elsewhere, and its operations fail
+	full  func()                           // called when there is no space; it may free some
 	fatal func(format string, args ...any) // ends the process
 
-	waits atomic.Bool // else an operation is tried once more, and then fails
+	waits atomic.Bool // if false, an operation is tried once more and then fails
 
-	backup atomic.Pointer[context.Context] // of the backup under way: what lies elsewhere fails once it ends
+	backup atomic.Pointer[context.Context] // of the backup under way: after it ends, operations elsewhere fail
 }
 
 func (p *patientFS) Unwrap() vfs.FS { return p.FS }
 
-// concerns reports whether a file is the store's. A backup is elsewhere, possibly on another disk.
+// concerns reports whether a file is in the store's folder. A backup is elsewhere, possibly on
+// another disk.
 func (p *patientFS) concerns(name string) bool {
 	rest, err := filepath.Rel(p.dir, name)
 	return err == nil && rest != ".." && !strings.HasPrefix(rest, ".."+string(filepath.Separator))
 }
 
-// insist repeats an operation that changes something until it does not fail for want of space or
+// insist repeats an operation that changes something until it does not fail for lack of space or
 // descriptors.
 func (p *patientFS) insist(name string, do func() error) error {
 	for attempt := 0; ; attempt++ {
@@ -84,7 +86,7 @@ func wantsDescriptor(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// file opens a file by insist, and makes it patient.
+// file opens a file with insist and makes it patient.
 func (p *patientFS) file(name string, open func() (vfs.File, error)) (f vfs.File, err error) {
 	if !p.concerns(name) {
 		if err := p.ended(); err != nil {
@@ -105,7 +107,7 @@ func (p *patientFS) file(name string, open func() (vfs.File, error)) (f vfs.File
 	return patientFile{f, p, name}, nil
 }
 
-// ended returns why the backup under way must end, or nil.
+// ended returns the reason why the backup under way must end, or nil.
 func (p *patientFS) ended() error {
 	if ctx := p.backup.Load(); ctx != nil {
 		return (*ctx).Err()
@@ -127,7 +129,8 @@ func (f foreignFile) Write(b []byte) (int, error) {
 	return f.File.Write(b)
 }
 
-// logged returns err; but if it is of the log while the store is open, it ends the process.
+// logged returns err. But if err is an error of the log while the store is open, it ends the
+// process.
 func (p *patientFS) logged(name string, err error) error {
 	if err != nil && strings.HasSuffix(name, logSuffix) && p.waits.Load() {
 		p.fatal("the log fails: %v", err)
@@ -135,9 +138,9 @@ func (p *patientFS) logged(name string, err error) error {
 	return err
 }
 
-// Create implements vfs.FS. A marker file of Pebble's says which manifest counts, so after a power
-// cut the manifest must exist if the marker does. Most file systems keep the order in which names
-// were made in a folder; nothing says that they must.
+// Create implements vfs.FS. A marker file of Pebble names the manifest in use, so after a power cut
+// the manifest must exist if the marker does. Most file systems preserve the order in which names
+// are made in a folder, but none must, so Create syncs the folder before it makes a marker.
 func (p *patientFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if strings.HasPrefix(p.PathBase(name), markerPrefix) {
 		if err := p.syncDir(p.PathDir(name)); err != nil {
@@ -152,8 +155,8 @@ func (p *patientFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, o
 	return p.file(name, func() (vfs.File, error) { return p.FS.OpenReadWrite(name, category, o...) })
 }
 
-// ReuseForWrite implements vfs.FS. The renaming may have happened when the opening fails, so the
-// whole is not tried again.
+// ReuseForWrite implements vfs.FS. When the opening fails, the renaming may already have happened,
+// so the whole operation is not tried again.
 func (p *patientFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if err := p.logged(newname, p.Rename(oldname, newname)); err != nil {
 		return nil, err
@@ -206,14 +209,14 @@ func (p *patientFS) MkdirAll(dir string, mode os.FileMode) error {
 	return p.insist(dir, func() error { return p.FS.MkdirAll(dir, mode) })
 }
 
-// patientFile is a file of a patientFS.
+// patientFile is a file opened by a patientFS.
 type patientFile struct {
 	vfs.File
 	fs   *patientFS
 	name string
 }
 
-// Write writes all of b. It does not write again what was written before space ran out.
+// Write writes all of b. It does not repeat the part that was written before space ran out.
 func (f patientFile) Write(b []byte) (n int, err error) {
 	err = f.fs.insist(f.fs.dir, func() error {
 		written, err := f.File.Write(b[n:])
@@ -245,7 +248,7 @@ func (f patientFile) SyncTo(length int64) (fullSync bool, err error) {
 	return fullSync, f.fs.logged(f.name, err)
 }
 
-// Stat implements vfs.File. Pebble asks for the size of a log that it writes again.
+// Stat implements vfs.File. Pebble asks for the size of a log that it reuses.
 func (f patientFile) Stat() (vfs.FileInfo, error) {
 	info, err := f.File.Stat()
 	return info, f.fs.logged(f.name, err)
@@ -261,8 +264,8 @@ type patientDir struct {
 	name string
 }
 
-// Sync implements vfs.File. If Pebble cannot sync a renaming, the file may
-// be there or not, and Pebble does not go on.
+// Sync implements vfs.File. If a renaming cannot be synced, the file may exist or not, and Pebble
+// cannot continue.
 func (d patientDir) Sync() error {
 	err := d.File.Sync()
 	if err != nil && d.fs.PathBase(d.name) == dbName {

@@ -21,7 +21,7 @@ import (
 type sick struct {
 	*patientFS
 	err      error
-	left     int // operations that fail
+	left     int // number of operations that still fail
 	kinds    []errorfs.OpKind
 	wasFull  int
 	attempts int
@@ -47,7 +47,7 @@ func newSick(err error, left int, kinds ...errorfs.OpKind) *sick {
 	return s
 }
 
-func TestAFullDiskIsWaitedForAndNothingWrittenTwice(t *testing.T) {
+func TestAFullDiskIsWaitedForWithoutWritingTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSick(syscall.ENOSPC, 100, errorfs.OpFileWrite)
 		s.waits.Store(true)
@@ -145,14 +145,14 @@ func closed(f vfs.File, err error) error {
 	return f.Close()
 }
 
-func TestBeforeItWaitsAnOperationIsTriedTwice(t *testing.T) {
+func TestWhileOpeningAnOperationIsTriedTwice(t *testing.T) {
 	s := newSick(syscall.ENOSPC, -1, errorfs.OpCreate)
 	if err := closed(s.Create("/a", "")); !errors.Is(err, syscall.ENOSPC) || s.attempts != 2 || s.wasFull != 2 {
 		t.Errorf("got %v after %d attempts, %d times full", err, s.attempts, s.wasFull)
 	}
 }
 
-func TestOnlyWhatLiesInTheStoresFolderIsWaitedFor(t *testing.T) {
+func TestOnlyOperationsInTheStoresFolderWait(t *testing.T) {
 	for _, c := range []struct {
 		dir, name string
 		want      bool
@@ -189,7 +189,7 @@ func TestOtherErrorsAndFailedSyncsAreNotTriedAgain(t *testing.T) {
 	}
 }
 
-func TestAReaderWaitsForADescriptorNotForEver(t *testing.T) {
+func TestAReaderWaitsForADescriptorForALimitedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSick(syscall.EMFILE, 5, errorfs.OpOpen)
 		s.waits.Store(true)
@@ -207,14 +207,14 @@ func TestAReaderWaitsForADescriptorNotForEver(t *testing.T) {
 	})
 }
 
-// fatal makes s note what would end the process.
+// fatal makes s record the lines that would end the process.
 func (s *sick) fatal() (said *[]string) {
 	said = new([]string)
 	s.patientFS.fatal = func(format string, args ...any) { *said = append(*said, fmt.Sprintf(format, args...)) }
 	return said
 }
 
-func TestWhatPebblePanicsAtEndsTheProcessWithALine(t *testing.T) {
+func TestErrorsThatMakePebblePanicEndTheProcessCleanly(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind    errorfs.OpKind
 		do      func(fs vfs.FS) error
@@ -292,7 +292,8 @@ func TestABackupEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestAStoreClosedOnAFullDiskKeepsItsData has a table under way that finds no space.
+// TestAStoreClosedOnAFullDiskKeepsItsData closes the store while a table that is being written
+// finds no space.
 func TestAStoreClosedOnAFullDiskKeepsItsData(t *testing.T) { synctest.Test(t, closeOnAFullDisk) }
 
 func closeOnAFullDisk(t *testing.T) {
@@ -313,9 +314,9 @@ func closeOnAFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	synctest.Wait() // until the table waits for space
+	synctest.Wait() // until the writing of the table waits for space
 	if !s.ReadOnly() {
-		t.Error("the table has found space")
+		t.Error("the table was written without space")
 	}
 	closeStore(t, s)
 	full.Store(false)

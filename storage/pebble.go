@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	// formatMajorVersion pins Pebble's own format, so that a newer Pebble does not move it on. This
-	// one has WAL chunks that tell corruption from the log's end, and checksums in table footers;
-	// value separation comes after it.
+	// formatMajorVersion pins Pebble's own format, so that a newer Pebble does not upgrade it. This
+	// version has WAL chunks that distinguish corruption from the end of the log, and checksums in
+	// table footers; value separation came later.
 	formatMajorVersion = pebble.FormatTableFormatV6
 
-	// A flush of 200,000 rows is a batch of 6 MB, and 15 MB in a memtable. What matters is how much
-	// compaction has to write for it. Measured with such a flush each half second for a minute,
-	// rows of random links out of 10 million, in CPU seconds a flush, all included: 0.56 (memtable
-	// 64 MiB, L0 compaction at 2 sublevels, base level 64 MiB), 0.49 (64, 8, 64), 0.50 (64, 8,
-	// 256), 0.29 (96, 4, 256), 0.28 (128, 4, 256), 0.26 (128, 8, 256). Memtables begin at 256 KiB
-	// and double, so that a store with little to do has small ones.
+	// A flush of 200,000 rows is a batch of 6 MB, and 15 MB in a memtable. Its main cost is the
+	// bytes that compaction writes. Measured with such a flush each half second for a minute, rows
+	// of random links out of 10 million, in CPU seconds per flush, all included: 0.56 (memtable 64
+	// MiB, L0 compaction at 2 sublevels, base level 64 MiB), 0.49 (64, 8, 64), 0.50 (64, 8, 256),
+	// 0.29 (96, 4, 256), 0.28 (128, 4, 256), 0.26 (128, 8, 256). Memtables begin at 256 KiB and
+	// double, so that a store with few writes has small ones.
 	memTableBytes      = 128 << 20
 	maxQueuedMemTables = 3 // writes stall beyond: 384 MiB
 
-	// With merge operands read amplification is paid on each read of a row that is not united yet.
-	// Writes stall late, because commits of links stall as well then, while hits can wait in the
+	// With merge operands, each read of a row that is not merged yet pays for read amplification.
+	// Writes stall late, because then commits of links stall too, while hits can wait in the
 	// journal.
 	l0CompactionSublevels = 4
 	l0StopSublevels       = 40
@@ -40,12 +40,12 @@ const (
 	blockBytes       = 16 << 10
 	indexBlockBytes  = 128 << 10
 	bloomBitsPerKey  = 10 // 1 % false positives
-	maxCompactions   = 2  // as many as the smallest machine that we measure on has cores
+	maxCompactions   = 2  // the number of cores of the smallest machine that we measure on
 	debtACompaction  = 1 << 30
 	fileGrowthFactor = 2
 
-	// damagePause is how long a reader that met a damaged block waits before it gets its error: a
-	// compaction that fails begins again at once, and without a pause would keep a processor busy.
+	// damagePause delays the error of a damaged block to its reader. A compaction that fails begins
+	// again at once, and without a pause would keep a processor busy.
 	damagePause = 100 * time.Millisecond
 )
 
@@ -77,8 +77,8 @@ func pebbleOptions(fs vfs.FS, s *Options, lock *pebble.Lock, create bool) *pebbl
 	return o
 }
 
-// listen logs what Pebble does: damage always, and at level debug when a memtable is flushed or
-// tables are compacted.
+// listen logs events of Pebble: damage always, and flushes of memtables and compactions at level
+// debug.
 func listen(log *slog.Logger) *pebble.EventListener {
 	said := pebble.MakeLoggingEventListener(pebbleLogger{log})
 	return &pebble.EventListener{
@@ -88,8 +88,8 @@ func listen(log *slog.Logger) *pebble.EventListener {
 	}
 }
 
-// logDamage logs that a file is damaged, once for each. By default Pebble then ends the process.
-// Here the reader that met the damage gets an error, and everything else goes on: a question for
+// logDamage logs that a file is damaged, once per file. By default Pebble then ends the process.
+// Here the reader of the damaged block gets an error, and everything else continues: a request for
 // one link's figures must not end the redirects of all.
 func logDamage(log *slog.Logger) func(pebble.DataCorruptionInfo) {
 	var logged sync.Map
@@ -101,7 +101,7 @@ func logDamage(log *slog.Logger) func(pebble.DataCorruptionInfo) {
 	}
 }
 
-// pebbleLogger passes Pebble's messages to a slog.Logger.
+// pebbleLogger forwards Pebble's messages to a slog.Logger.
 type pebbleLogger struct{ log *slog.Logger }
 
 // Infof implements pebble.Logger. Pebble logs a lot, so this is at level debug.
@@ -114,8 +114,8 @@ func (l pebbleLogger) Errorf(format string, args ...any) {
 	l.log.Error("pebble: " + oneLine(format, args))
 }
 
-// Fatalf implements pebble.Logger. It ends the process: Pebble reports by it that a commit has
-// failed, and if it returned, the commit would look good. What was acknowledged is durable, and
+// Fatalf implements pebble.Logger. It ends the process: Pebble calls it when a commit has failed,
+// and if it returned, the commit would look successful. Everything acknowledged is durable, and
 // hits are in the journal.
 func (l pebbleLogger) Fatalf(format string, args ...any) {
 	l.log.Error("the store cannot go on; the process ends", "cause", oneLine(format, args))

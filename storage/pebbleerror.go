@@ -7,8 +7,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// A pebbleError is an error of Pebble's in words for people. Its cause can still be asked, and
-// damage is ErrCorrupt.
+// A pebbleError is an error of Pebble with a text for people. errors.Is and errors.As still find
+// its cause, and damage is ErrCorrupt.
 type pebbleError struct{ cause error }
 
 func (e pebbleError) Error() string {
@@ -25,8 +25,8 @@ func (e pebbleError) Is(target error) bool {
 	return target == ErrCorrupt && pebble.IsCorruptionError(e.cause)
 }
 
-// withoutPebble returns an error's text without the names of Pebble's packages, and of a file that
-// it knows by no number.
+// withoutPebble returns an error's text without the names of Pebble's packages, and without the
+// placeholder for a file whose number Pebble does not know.
 func withoutPebble(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n") // a mark of Pebble's own
 	for _, prefix := range []string{"pebble: ", "pebble/table: ", "file 000000: "} {

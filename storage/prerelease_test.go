@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// unpackPrerelease unpacks what a program from before the first release wrote: a data folder in
-// store, without most of its journal, and a backup of it in backup. Both have format 3 of that
-// time, and three links, of which one is deleted.
+// unpackPrerelease unpacks folders that a program from before the first release wrote: a data
+// folder in store, without most of its journal, and a backup of it in backup. Both have format 3 of
+// that time, and three links, one of which is deleted.
 func unpackPrerelease(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -75,18 +75,26 @@ func TestDataFromBeforeTheFirstReleaseIsRefused(t *testing.T) {
 }
 
 func TestARestoreOverOldDataIsRefused(t *testing.T) {
-	store, dir := filepath.Join(unpackPrerelease(t), "store"), t.TempDir()
-	s := openTemp(t)
-	backup := filepath.Join(dir, "backup")
-	if _, err := s.Backup(context.Background(), backup); err != nil {
-		t.Fatal(err)
-	}
-	before := contents(t, store)
-	if _, err := Restore(context.Background(), backup, store, RestoreOptions{Logger: quiet}); !errors.Is(err, ErrNotEmpty) {
-		t.Errorf("got %v, want ErrNotEmpty", err)
-	}
-	if after := contents(t, store); !maps.Equal(before, after) {
-		t.Error("the folder has changed")
+	for _, format := range []string{formatName, formatRestName, formatBackupName, formatNewName} {
+		store, dir := filepath.Join(unpackPrerelease(t), "store"), t.TempDir()
+		if err := os.Rename(filepath.Join(store, formatName), filepath.Join(store, format)); err != nil {
+			t.Fatal(err)
+		}
+		s := openTemp(t)
+		backup := filepath.Join(dir, "backup")
+		if _, err := s.Backup(context.Background(), backup); err != nil {
+			t.Fatal(err)
+		}
+		before := contents(t, store)
+		if _, err := Restore(context.Background(), backup, store, RestoreOptions{Logger: quiet}); !errors.Is(err, ErrNotEmpty) {
+			t.Errorf("%s: restoring: got %v, want ErrNotEmpty", format, err)
+		}
+		if _, err := Open(store, Options{Create: true, Logger: quiet}); !errors.Is(err, ErrOldFormat) {
+			t.Errorf("%s: opening: got %v, want ErrOldFormat", format, err)
+		}
+		if after := contents(t, store); !maps.Equal(before, after) {
+			t.Errorf("%s: the folder has changed", format)
+		}
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"shunt/storage/row"
 )
 
-// maxDaysByKey is how many day rows of a purged link are deleted by their keys. Beyond that, one
-// range deletion deletes them, which every reader has to know of until it is compacted (see
-// sweepChunk): few links have that many.
+// maxDaysByKey is the largest number of day rows of a purged link that are deleted by their keys.
+// More than that are deleted by one range deletion, which every reader must consider until it is
+// compacted (see sweepChunk); few links have that many.
 const maxDaysByKey = 64
 
 func (b *mutationBatch) addDeletion(hour uint32, id uint64, code string) {
@@ -64,12 +64,12 @@ func decodeDeletionRow(it *pebble.Iterator) (engine.Deletion, error) {
 	return engine.Deletion{Hour: hour, ID: id, Code: code}, nil
 }
 
-// purgedRows are those rows of a purged link that only a read finds. The flush goroutine looks for
-// them: it alone writes such rows, and it does nothing else until the purge is committed.
+// purgedRows are the rows of a purged link that only a read finds. The flush goroutine reads them:
+// it alone writes such rows, and it does nothing else until the purge is committed.
 type purgedRows struct {
 	days     []uint32
-	manyDays bool     // they are more than days holds
-	hours    []uint32 // that roll-up has not passed: a row in them would make day and life rows again
+	manyDays bool     // there are more than days holds
+	hours    []uint32 // those that roll-up has not passed: a row in one would create day and life rows again
 }
 
 func (s *Store) rowsToPurge(id uint64) (_ *purgedRows, err error) {
@@ -105,8 +105,9 @@ func (b *mutationBatch) addQueued(q *queued) {
 	}
 }
 
-// purge removes every row of a deleted link, except hour rows that roll-up has passed, which are
-// not read without a code and go with their hour. The owner's rows keep its hits for good.
+// purge removes every row of a deleted link, except hour rows that roll-up has passed: without a
+// code they are not read, and they are deleted with their hour. The owner's rows keep the link's
+// hits for good.
 func (b *mutationBatch) purge(p *engine.Purge, rows *purgedRows) {
 	if p.FreesCode {
 		b.remove(row.AppendHotKey(b.key[:0], p.Code))

@@ -17,8 +17,8 @@ import (
 
 const msPerHour = 3600 * 1000
 
-// rowsOfLinks returns how many rows each link id has in all tables together, but for those of hours
-// that were rolled up.
+// rowsOfLinks returns the number of rows of each link id in all tables together, without rows of
+// hours that were rolled up.
 func rowsOfLinks(t testing.TB, s *Store) map[uint64]int {
 	t.Helper()
 	found := map[uint64]int{}
@@ -58,7 +58,7 @@ func purgeOf(d engine.Deletion, freesCode bool) engine.Mutation {
 	return engine.Mutation{Purge: &engine.Purge{Deletion: d, FreesCode: freesCode}}
 }
 
-// deletedAt is the deletion of a link in an hour.
+// deletedAt returns the deletion of a link in an hour.
 func deletedAt(r engine.Record, hour int64) engine.Mutation {
 	m := deletion(r)
 	m.Hot.DeletedAtMs = hour*msPerHour + 5
@@ -98,9 +98,9 @@ func TestDeletionsComeOldestFirstUpToHourAndLimit(t *testing.T) {
 	}
 }
 
-// TestAPurgeRemovesAllRowsOfOneLinkOnly has links with few and with many days, in hours that are
-// rolled up and, as a clock that was ahead leaves them, in one to come; and neighbours of their
-// ids.
+// TestAPurgeRemovesAllRowsOfOneLinkOnly has links with few and with many days, and links with
+// neighbouring ids. Their rows are in hours that are rolled up and in a future hour, as a clock
+// that was ahead leaves them.
 func TestAPurgeRemovesAllRowsOfOneLinkOnly(t *testing.T) {
 	s := openTemp(t)
 	const few, many, ahead = 3, maxDaysByKey + 9, 9999
@@ -130,7 +130,7 @@ func TestAPurgeRemovesAllRowsOfOneLinkOnly(t *testing.T) {
 	wantRowsOf(t, s, 0, 1, 3, 5, 6)
 	after := rowsOfLinks(t, s)
 	for _, id := range []uint64{0, 1, 3, 5, 6} {
-		if after[id] != before[id] { // the hour to come has become a day
+		if after[id] != before[id] { // the future hour was rolled up into a day
 			t.Errorf("link %d: got %d rows, had %d", id, after[id], before[id])
 		}
 		wantTally(t, s, id, &rowtest.Model{Hits: few + 1, Visitors: map[uint64]bool{id: true}})
@@ -153,17 +153,18 @@ func TestAPurgeLeavesALinkThatTookTheCodeAgain(t *testing.T) {
 	}
 }
 
-func TestAPurgeOfNoCodeIsRefused(t *testing.T) {
+func TestAPurgeWithoutAValidCodeIsRefused(t *testing.T) {
 	s := openTemp(t)
 	for _, code := range []string{"", string(make([]byte, engine.MaxCodeBytes+1))} {
 		if err := tryApply(s, purgeOf(engine.Deletion{ID: 1, Code: code}, true)); err == nil {
-			t.Errorf("a code of %d bytes was taken", len(code))
+			t.Errorf("a code of %d bytes was accepted", len(code))
 		}
 	}
 }
 
-// TestAPurgeIsDoneWholeOrNotAtAll crashes at every write of purges: a link has all its rows, those
-// by which it is found included, or none; no other link loses any; and a second run ends it.
+// TestAPurgeIsDoneWholeOrNotAtAll crashes at every write of purges. After a crash a link has all
+// its rows, including those by which a purge finds it, or none; no other link loses any; and a
+// second run finishes the purge.
 func TestAPurgeIsDoneWholeOrNotAtAll(t *testing.T) {
 	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseNothing} {
 		c, fs := newCrasher(cfg)

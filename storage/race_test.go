@@ -4,11 +4,10 @@ package storage
 
 import "flag"
 
-// Under the race detector everything takes four to ten times as long, so there are fewer of what
-// takes minutes.
+// Under the race detector everything takes four to ten times as long, so tests that take minutes
+// try fewer cases.
 
-// stride is every how many-th is tried of the moments at which something may crash, and of the
-// faults that may be found.
+// stride n means that every n-th crash or fault is tried.
 const stride = 5
 
 func init() {

@@ -11,7 +11,7 @@ import (
 	"shunt/storage/row"
 )
 
-// ReadRecord implements engine.Store. A tombstone whose cold record has gone has a zero one.
+// ReadRecord implements engine.Store. For a tombstone whose cold record was removed, Cold is zero.
 func (s *Store) ReadRecord(code string) (engine.Record, error) {
 	snapshot := s.db.NewSnapshot()
 	defer snapshot.Close()
@@ -62,7 +62,7 @@ func (s *Store) ListLinks(owner uint32, tag string, fn func(id uint64, code stri
 	return nil
 }
 
-// listIndex goes over the index rows whose keys are prefix and a link id.
+// listIndex calls fn for the index rows whose keys are prefix and a link id.
 func (s *Store) listIndex(prefix []byte, fn func(id uint64, code string) bool) (err error) {
 	keys := row.PrefixRange(prefix)
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})

@@ -15,7 +15,7 @@ import (
 	"shunt/storage/row"
 )
 
-// copyChunkBytes is how much of a file is copied before the context is looked at again.
+// copyChunkBytes is the number of bytes copied between two checks of the context.
 const copyChunkBytes = 1 << 20
 
 // RestoreOptions are the settings of Restore; the zero value of each field is its default.
@@ -25,22 +25,22 @@ type RestoreOptions struct {
 	Progress func(copiedBytes, bytes uint64) // called after each MiB
 }
 
-// RestoreResult says what Restore made.
+// RestoreResult describes a store that Restore made.
 type RestoreResult struct {
 	Dir   string `json:"dir"`
 	Bytes uint64 `json:"bytes"`
 	Files int    `json:"files"`
 }
 
-// Restore makes a store in dir of the backup in from. dir must be absent, or empty, or left by a
-// restore that was cut off: then it begins again. The files are copied, so that the store shares
-// none with the backup. The store has the id of the original and a journal history of its own
+// Restore makes a store in dir from the backup in from. dir must be absent, or empty, or left by an
+// interrupted restore, which then begins again. The files are copied, so that the store shares none
+// with the backup. The store has the id of the original and a journal history of its own
 // (engine.NewHistory).
 //
-// While it is under way, DIR/format is named DIR/format.restoring, and Open refuses the folder; it
-// is renamed when everything else is durable. Errors: ErrNoStore, ErrNotAStore, ErrOldFormat,
-// ErrNewerFormat and ErrUnfinishedBackup of from; ErrNotEmpty, ErrLocked and ErrInside of dir;
-// those of ctx.
+// While a restore is under way, DIR/format is named DIR/format.restoring, and Open refuses the
+// folder. The file is renamed when everything else is durable. Errors: ErrNoStore, ErrNotAStore,
+// ErrOldFormat, ErrNewerFormat and ErrUnfinishedBackup of from; ErrNotEmpty, ErrLocked and
+// ErrInside of dir; those of ctx.
 func Restore(ctx context.Context, from, dir string, o RestoreOptions) (RestoreResult, error) {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	o.FS = cmp.Or(o.FS, vfs.Default)
@@ -54,7 +54,7 @@ func Restore(ctx context.Context, from, dir string, o RestoreOptions) (RestoreRe
 	return r.result, nil
 }
 
-// Restorable returns nil if Restore would begin, or the error that it would return. fs may be nil:
+// Restorable returns the error with which Restore would refuse to begin, or nil. fs may be nil:
 // vfs.Default.
 func Restorable(from, dir string, fs vfs.FS) error {
 	fs = cmp.Or(fs, vfs.Default)
@@ -69,7 +69,7 @@ type restore struct {
 	from, to *folder
 	o        *RestoreOptions
 	result   RestoreResult
-	bytes    uint64 // that are to be copied
+	bytes    uint64 // to be copied
 }
 
 func (r *restore) run(ctx context.Context) error {
@@ -87,7 +87,7 @@ func (r *restore) run(ctx context.Context) error {
 	return errors.Join(r.runLocked(ctx, lock, layout), lock.Close())
 }
 
-// inspect looks at both folders, and changes nothing.
+// inspect checks both folders and changes nothing.
 func (r *restore) inspect() (layout uint32, err error) {
 	if layout, err = r.from.wantBackup(); err != nil {
 		return 0, err
@@ -98,7 +98,7 @@ func (r *restore) inspect() (layout uint32, err error) {
 	return layout, r.to.wantRestorable()
 }
 
-// runLocked looks at the target again, since another process may have written to it meanwhile.
+// runLocked checks the target again, since another process may have written to it meanwhile.
 func (r *restore) runLocked(ctx context.Context, lock *pebble.Lock, layout uint32) error {
 	if err := r.to.wantRestorable(); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (f *folder) wantBackup() (layout uint32, err error) {
 	return 0, fmt.Errorf("%w in %s", ErrNoStore, f.dir)
 }
 
-// wantRestorable checks that the folder is empty, or left by a restore that was cut off.
+// wantRestorable checks that the folder is empty, or left by an interrupted restore.
 func (f *folder) wantRestorable() error {
 	switch _, err := f.inspect(); {
 	case errors.Is(err, ErrUnfinishedRestore):
@@ -147,7 +147,7 @@ func (f *folder) wantRestorable() error {
 		return err
 	}
 	for _, name := range names {
-		if name == formatTmpName || name == "lost+found" { // cut off before it was renamed; of a fresh file system
+		if name == formatTmpName || name == "lost+found" { // a crash before the renaming; a fresh file system
 			continue
 		}
 		if name == dbName {
@@ -236,8 +236,7 @@ func (r *restore) beginHistory(lock *pebble.Lock) (err error) {
 	return r.noteWrites(db)
 }
 
-// noteWrites notes that the restored store contains every write that it should. It refuses a backup
-// that does not.
+// noteWrites writes the acked file of the restored store. It refuses a backup that lacks writes.
 func (r *restore) noteWrites(db *pebble.DB) (err error) {
 	contained, err := readSequence(db)
 	if err == nil {

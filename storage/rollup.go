@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// A chunk of roll-up ends after chunkRows rows, or once its batch has chunkBytes: dense rows
-	// take 16 KB.
+	// A chunk of roll-up ends after chunkRows rows, or when its batch reaches chunkBytes: dense
+	// rows take 16 KB.
 	chunkRows  = 4096
 	chunkBytes = 4 << 20
 )
 
-// rollUpL0Sublevels is how far compaction may have fallen behind for a chunk of roll-up to run:
-// writes stall at 40. Without it, the hour of a load of 200,000 hits/s over 10 million links
-// brought L0 from 4 sublevels to 36.
+// rollUpL0Sublevels bounds the sublevels of L0, the work that compaction has not done yet, at which
+// a chunk of roll-up still runs. Writes stall at 40. Without this bound, the roll-up of one hour of
+// 200,000 hits/s over 10 million links raised L0 from 4 sublevels to 36.
 const rollUpL0Sublevels = 8
 
 // RollUp implements engine.Store. A chunk is at most 4,096 rows of one table of one hour, about 10
@@ -55,7 +55,7 @@ func (s *Store) l0Sublevels() int32 { return s.db.Metrics().Levels[0].Sublevels 
 // Kept implements engine.Store.
 func (s *Store) Kept() (firstHour, firstDay uint32) { return s.firstHour.Load(), s.firstDay.Load() }
 
-// readKept reads what Kept returns.
+// readKept reads the values that Kept returns.
 func (s *Store) readKept() error {
 	v, err := read(s.db, row.MetaKey(row.MetaFirstHour))
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Store) readKept() error {
 	return nil
 }
 
-// rollChunk rolls up one chunk that begins at from, in one batch with the mark after it.
+// rollChunk rolls up one chunk that begins at from, in one batch with the new mark.
 func (s *Store) rollChunk(from row.Mark) error {
 	b := s.db.NewBatch()
 	defer b.Close()
@@ -89,7 +89,7 @@ func (s *Store) rollChunk(from row.Mark) error {
 	return nil
 }
 
-// rollRows puts the rows of a chunk into b as merge operands of day and life rows. It returns the
+// rollRows adds the rows of a chunk to b as merge operands of day and life rows. It returns the
 // mark after the chunk and the number of its rows.
 func (s *Store) rollRows(b *pebble.Batch, from row.Mark) (to row.Mark, rows uint64, err error) {
 	table, add := byte(row.TableLinkHours), rollLink
@@ -131,8 +131,7 @@ func rollOwner(b *pebble.Batch, day uint32, owner uint64, value []byte) {
 	merge(b, row.AppendOwnerDayKey(key[:0], uint32(owner), day), value)
 }
 
-// dropHours deletes the rows of hours before firstHour that are rolled up, by one range for each
-// table.
+// dropHours deletes the rows of rolled-up hours before firstHour, by one range per table.
 func (s *Store) dropHours(firstHour uint32) error {
 	before := min(firstHour, s.flusher.mark.Hour)
 	oldest, ok := s.hours.first(0)
@@ -145,7 +144,7 @@ func (s *Store) dropHours(firstHour uint32) error {
 		must(b.DeleteRange(row.AppendHourPrefix(nil, table, oldest), row.AppendHourPrefix(nil, table, before), nil))
 	}
 	set(b, row.MetaKey(row.MetaFirstHour), binary.BigEndian.AppendUint32(nil, before))
-	s.firstHour.Store(before) // first, so that nobody takes what goes for zeros
+	s.firstHour.Store(before) // first, so that no reader takes deleted rows for zeros
 	if err := s.sync(b, "committing"); err != nil {
 		return err
 	}

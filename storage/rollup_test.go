@@ -16,11 +16,11 @@ import (
 	"shunt/storage/row/rowtest"
 )
 
-// upTo is what rolls up the hours before openHour, and deletes nothing.
+// upTo returns limits that roll up the hours before openHour and delete nothing.
 func upTo(openHour uint32) engine.RollUpLimits { return engine.RollUpLimits{OpenHour: openHour} }
 
-// rollUpAll does all that l says and calls after, if it is not nil, after each chunk. It returns
-// the number of chunks.
+// rollUpAll rolls up to the limits l and calls after, if it is not nil, after each chunk. It
+// returns the number of chunks.
 func rollUpAll(t testing.TB, s *Store, l engine.RollUpLimits, after func()) (chunks int) {
 	t.Helper()
 	for more := true; more; chunks++ {
@@ -101,7 +101,7 @@ func TestAFlushThatFailsLeavesNothing(t *testing.T) {
 	wantTally(t, s, 1, rowtest.Hit(1))
 }
 
-// TestRollUpResumesAfterACrashBetweenAnyTwoChunks rolls two hours of 9,000 links up in ten chunks,
+// TestRollUpResumesAfterACrashBetweenAnyTwoChunks rolls up two hours of 9,000 links in ten chunks,
 // and crashes after each.
 func TestRollUpResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	t.Parallel()
@@ -217,9 +217,9 @@ func TestACorruptRowStopsTheRollUpWithoutLoss(t *testing.T) {
 	wantTally(t, s, 1, rowtest.Hit(1))
 }
 
-// TestTalliesAreThoseOfAPlainMapThroughAnyHistory is a model test: random flushes, roll-ups,
+// TestTalliesMatchAPlainMapThroughAnyHistory is a model test: random flushes, roll-ups,
 // compactions and crashes.
-func TestTalliesAreThoseOfAPlainMapThroughAnyHistory(t *testing.T) {
+func TestTalliesMatchAPlainMapThroughAnyHistory(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		mem := vfs.NewCrashableMem()
@@ -267,8 +267,8 @@ func TestTalliesAreThoseOfAPlainMapThroughAnyHistory(t *testing.T) {
 	})
 }
 
-// TestReadersBesideFlushAndRollUpNeverMissAHit reads while rows move from hours to lives.
-func TestReadersBesideFlushAndRollUpNeverMissAHit(t *testing.T) {
+// TestReadersDuringFlushAndRollUpNeverMissAHit reads while rows move from hours to lives.
+func TestReadersDuringFlushAndRollUpNeverMissAHit(t *testing.T) {
 	s := openTemp(t)
 	const flushes = 300
 	ended := make(chan struct{})
@@ -298,7 +298,7 @@ func TestReadersBesideFlushAndRollUpNeverMissAHit(t *testing.T) {
 	}
 }
 
-func TestHoursAreFoundAgain(t *testing.T) {
+func TestReopeningFindsTheHoursWithRows(t *testing.T) {
 	mem := vfs.NewMem()
 	s := openMem(t, mem)
 	f := newModelFlush()
@@ -309,7 +309,7 @@ func TestHoursAreFoundAgain(t *testing.T) {
 	}
 	flush(t, s, 1, f)
 	rollUpAll(t, s, upTo(12), nil)
-	b := s.db.NewBatch() // an hour that only an owner has
+	b := s.db.NewBatch() // an hour in which only an owner has a row
 	merge(b, row.AppendOwnerHourKey(nil, 30, 1), rowOf(rowtest.Hit(1)))
 	if err := s.db.Apply(b, pebble.Sync); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ func readSequence(r pebble.Reader) (row.Sequence, error) {
 	return row.DecodeSequence(v)
 }
 
-// writer commits batches. Every batch that changes the store goes through it.
+// writer numbers and commits batches. Every batch that changes the store goes through it.
 type writer struct {
 	db    *pebble.DB
 	fatal func(format string, args ...any) // ends the process
@@ -34,8 +34,8 @@ type writer struct {
 
 	durable struct {
 		sync.Mutex
-		last   uint64        // number of the last batch that is durable; so are all before it
-		raised chan struct{} // closed when last rises; nil unless somebody waits for that
+		last   uint64        // number of the last durable batch; all before it are durable too
+		raised chan struct{} // closed when last rises; nil unless a goroutine waits for that
 	}
 }
 
@@ -43,8 +43,8 @@ func (w *writer) init(db *pebble.DB, log *slog.Logger) {
 	w.db, w.fatal = db, pebbleLogger{log}.Fatalf
 }
 
-// commit makes b durable. An error means that it has not happened and will not: Pebble cannot go on
-// after a failed write of its log, and then the process ends before any caller is answered.
+// commit makes b durable. An error means that b is not committed and never will be: after a failed
+// write of its log Pebble cannot continue, and the process ends before any caller is answered.
 func (w *writer) commit(b *pebble.Batch) error {
 	number, err := w.apply(b)
 	if err != nil {
@@ -66,7 +66,7 @@ func (w *writer) lastDurable() uint64 {
 	return w.durable.last
 }
 
-// raise notes that the batch of that number is durable.
+// raise records that the batch with this number is durable.
 func (w *writer) raise(number uint64) {
 	d := &w.durable
 	d.Lock()
@@ -80,7 +80,7 @@ func (w *writer) raise(number uint64) {
 	}
 }
 
-// awaitDurable waits until the batch of that number is durable, or until ctx is done:
+// awaitDurable waits until the batch with this number is durable. If ctx is done first, it returns
 // engine.ErrOverloaded.
 func (w *writer) awaitDurable(ctx context.Context, number uint64) error {
 	for {
@@ -96,8 +96,8 @@ func (w *writer) awaitDurable(ctx context.Context, number uint64) error {
 	}
 }
 
-// below returns nil if the batch of that number is durable, or else a channel that is closed when
-// another one becomes durable.
+// below returns nil if the batch with this number is durable, or else a channel that is closed when
+// another batch becomes durable.
 func (w *writer) below(number uint64) <-chan struct{} {
 	d := &w.durable
 	d.Lock()
@@ -111,8 +111,8 @@ func (w *writer) below(number uint64) <-chan struct{} {
 	return d.raised
 }
 
-// apply numbers b and puts it into the log. The lock makes the order of the numbers that of the
-// log.
+// apply numbers b and writes it to the log. The lock guarantees that the numbers have the order of
+// the log.
 func (w *writer) apply(b *pebble.Batch) (number uint64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,8 +126,8 @@ func (w *writer) apply(b *pebble.Batch) (number uint64, err error) {
 	return number, nil
 }
 
-// checkWhole returns an error if a store that contains q has lost writes of which those up to acked
-// were acknowledged.
+// checkWhole returns an error if a store that contains q has lost writes. Those up to acked were
+// acknowledged.
 func checkWhole(q row.Sequence, acked uint64) error {
 	switch {
 	case q.Count < q.Last:

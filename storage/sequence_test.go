@@ -23,7 +23,7 @@ func TestTheAckedFileIsAsPinned(t *testing.T) {
 	}
 }
 
-// writes returns what a store says it contains.
+// writes returns the sequence of writes that a store claims to contain.
 func writes(t *testing.T, s *Store) row.Sequence {
 	t.Helper()
 	q, err := readSequence(s.db)
@@ -68,7 +68,7 @@ func TestEveryWriteIsNumberedInTheOrderOfTheLog(t *testing.T) {
 	closeStore(t, s)
 }
 
-// setSequence makes the database in dir say that it contains q.
+// setSequence makes the database in dir claim to contain q.
 func setSequence(t *testing.T, dir string, q row.Sequence) {
 	t.Helper()
 	db, err := pebble.Open(filepath.Join(dir, dbName), pebbleOptions(vfs.Default, &Options{Logger: quiet}, nil, false))
@@ -158,15 +158,15 @@ func TestADamagedOrMissingAckedFileIsLoggedAndReplaced(t *testing.T) {
 				t.Errorf("afterwards: got %d, %v, %v, want %d", got, known, err, want)
 			}
 			if _, known, _ := f.readAcked([16]byte{1}); known {
-				t.Error("it passes for another store's")
+				t.Error("the file was accepted for another store")
 			}
 		})
 	}
 }
 
-// TestAStoreFromBeforeAnAcknowledgedWriteIsRefused puts back an earlier copy of the database, as
-// whoever restores a disk does, or a file system that has lost what it had synced.
-func TestAStoreFromBeforeAnAcknowledgedWriteIsRefused(t *testing.T) {
+// TestAnOlderCopyOfTheDatabaseIsRefused puts back an earlier copy of the database, as a restored
+// disk does, or a file system that lost synced data.
+func TestAnOlderCopyOfTheDatabaseIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	closeStore(t, open(t, dir, Options{}))
 	earlier := filepath.Join(t.TempDir(), "db")
@@ -187,8 +187,8 @@ func TestAStoreFromBeforeAnAcknowledgedWriteIsRefused(t *testing.T) {
 	wantUntouched(t, dir, false, ErrLostWrites)
 }
 
-// TestAFlippedBitInLogOrManifestLosesNothingSilently: some flips leave Pebble with a database that
-// opens and lacks what was acknowledged.
+// TestAFlippedBitInLogOrManifestLosesNothingSilently flips bits, some of which leave Pebble with a
+// database that opens and lacks acknowledged writes.
 func TestAFlippedBitInLogOrManifestLosesNothingSilently(t *testing.T) {
 	const links = 20
 	mem := vfs.NewCrashableMem()
@@ -197,7 +197,7 @@ func TestAFlippedBitInLogOrManifestLosesNothingSilently(t *testing.T) {
 	for i := range uint64(links) {
 		apply(t, s, creation(link("c"+strings.Repeat("x", int(i)), i+1, 1)))
 	}
-	killed := mem.CrashClone(loseNothing()) // with its log, as a killed process leaves it
+	killed := mem.CrashClone(loseNothing()) // with its log, as after a kill
 	stop()
 	closeStore(t, s)
 

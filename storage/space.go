@@ -18,29 +18,29 @@ import (
 )
 
 const (
-	// spaceInterval is how often the free space is looked at. If a file system fills up faster, the
-	// operation that finds it full notices.
+	// spaceInterval is the time between two checks of the free space. If a file system fills up
+	// faster, the operation that finds it full reports it.
 	spaceInterval = time.Second
 
 	defaultFloorBytes   = 512 << 20
 	defaultFloorPercent = 5
 
-	// ballastName is a file that takes space while there is some, and is removed when there is
-	// none: enough for operations under way to end, and for an operator to get in.
+	// ballastName is a file that occupies space while there is some, and is removed when there is
+	// none. It is large enough for operations under way to end, and for an operator to log in.
 	ballastName     = "ballast"
 	maxBallastBytes = 64 << 20
 
-	// startBytes is the space that opening a store needs beside what its log holds: a manifest and
-	// a log. The journal is separate.
+	// startBytes is the space that opening a store needs in addition to the content of its log: for
+	// a manifest and a log. The journal is separate.
 	startBytes = 16 << 20
 
-	// fullFor is how long a disk counts as full after an operation has found it so, whatever the
-	// file system reports as free: that may be more than a quota allows.
+	// fullFor is the time for which a disk counts as full after an operation has found it full,
+	// whatever the file system reports as free: the report may be more than a quota allows.
 	fullFor = 3 * time.Second
 )
 
-// Floor is the free space below which the store takes no writes of links: the smaller one of what
-// is set. The zero value is 5 % or 512 MiB.
+// Floor is the free space below which the store refuses writes of links: the smaller of the two
+// limits that are set. The zero value means 5 % or 512 MiB.
 type Floor struct {
 	Bytes   uint64
 	Percent float64 // of the file system
@@ -63,7 +63,7 @@ func (f Floor) of(total uint64) uint64 {
 	return min(f.Bytes, share)
 }
 
-// space watches how much is free where the store is. Below the floor, links and accounts are
+// space watches the free space of the store's file system. Below the floor, links and accounts are
 // refused (ErrReadOnly), so that the rest is left for hits and compaction. On a full disk those
 // wait (patientFS).
 type space struct {
@@ -73,11 +73,11 @@ type space struct {
 	log   *slog.Logger
 
 	readOnly atomic.Bool
-	free     atomic.Uint64 // bytes, as last looked at, the ballast included
+	free     atomic.Uint64 // bytes at the last check, including the ballast
 
 	mu struct {
 		sync.Mutex
-		ballast  uint64 // bytes of the ballast file that is there
+		ballast  uint64 // bytes of the existing ballast file
 		lastFull time.Time
 	}
 }
@@ -100,9 +100,9 @@ func (s *space) findBallast() error {
 	return nil
 }
 
-// wantFreeSpace refuses to open the store in f if there is too little space for that: Pebble writes
-// the content of the logs into tables, and tries again as long as that fails. The ballast is
-// removed if that suffices.
+// wantFreeSpace refuses to open the store in f if there is too little space for that, because
+// Pebble writes the content of the logs into tables and would try again as long as that fails. It
+// removes the ballast if that frees enough.
 func (s *space) wantFreeSpace(f *folder) error {
 	need := uint64(startBytes)
 	names, err := f.list(f.path(dbName))
@@ -129,12 +129,12 @@ func (s *space) wantFreeSpace(f *folder) error {
 	case free < need:
 		return fmt.Errorf("%w: %d MiB are free in %s, and %d are needed to open it", syscall.ENOSPC, free>>20, s.dir, need>>20)
 	}
-	s.log.Warn("too little space to open the store: its ballast file is removed for that", "folder", s.dir, "free_bytes", usage.AvailBytes)
+	s.log.Warn("too little space to open the store: removing its ballast file", "folder", s.dir, "free_bytes", usage.AvailBytes)
 	s.mu.ballast = 0
 	return s.fs.Remove(s.path())
 }
 
-// watch looks at the space until ctx is done.
+// watch checks the space once a second until ctx is done.
 func (s *space) watch(ctx context.Context) error {
 	tick := time.NewTicker(spaceInterval)
 	defer tick.Stop()
@@ -179,8 +179,8 @@ func (s *space) look() error {
 // store.
 func ballastBytes(floor uint64) uint64 { return min(maxBallastBytes, max(floor/4, 2*startBytes)) }
 
-// full is called by an operation that found no space: the ballast is removed, and no new write is
-// accepted until there is space again.
+// full is called by an operation that found no space. It removes the ballast and makes the store
+// refuse new writes until there is space again.
 func (s *space) full() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,12 +207,12 @@ func (s *space) changeLocked(readOnly bool, why ...any) {
 	}
 }
 
-// makeBallastLocked makes the ballast file if the file system can set space aside; otherwise there
-// is none.
+// makeBallastLocked makes the ballast file if the file system can reserve space; otherwise there is
+// none.
 func (s *space) makeBallastLocked(sizeBytes uint64) {
 	if err := s.allocate(sizeBytes); err != nil {
 		s.log.Debug("no ballast file", "error", err)
-		_ = s.fs.Remove(s.path()) // it may not be there
+		_ = s.fs.Remove(s.path()) // it may not exist
 		return
 	}
 	s.mu.ballast = sizeBytes
@@ -232,7 +232,8 @@ func (s *space) allocate(sizeBytes uint64) error {
 // ReadOnly implements engine.Store.
 func (s *Store) ReadOnly() bool { return s.space.readOnly.Load() }
 
-// check is called before a write of links or accounts.
+// check returns engine.ErrReadOnly below the floor. It is called before a write of links or
+// accounts.
 func (s *space) check() error {
 	if s.readOnly.Load() {
 		return fmt.Errorf("storage: %w", engine.ErrReadOnly)

@@ -15,7 +15,7 @@ import (
 	"shunt/storage/row/rowtest"
 )
 
-// limited is a file system in memory that has as much free space as avail says.
+// limited is a file system in memory with avail bytes of free space.
 type limited struct {
 	vfs.FS
 	avail atomic.Uint64
@@ -27,7 +27,7 @@ func (l *limited) GetDiskUsage(string) (vfs.DiskUsage, error) {
 	return vfs.DiskUsage{AvailBytes: l.avail.Load(), TotalBytes: limitedTotal}, nil
 }
 
-func TestAFloorIsTheSmallerOfWhatIsSet(t *testing.T) {
+func TestTheFloorIsTheSmallerOfItsLimits(t *testing.T) {
 	for _, c := range []struct {
 		floor       Floor
 		total, want uint64
@@ -45,8 +45,8 @@ func TestAFloorIsTheSmallerOfWhatIsSet(t *testing.T) {
 	}
 }
 
-// TestBelowTheFloorLinksAreRefusedAndHitsAreFlushed goes down and up again; the default floor is
-// 512 MiB here.
+// TestBelowTheFloorLinksAreRefusedAndHitsAreFlushed lowers the free space and raises it again; the
+// default floor is 512 MiB here.
 func TestBelowTheFloorLinksAreRefusedAndHitsAreFlushed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &limited{FS: vfs.NewMem()}
@@ -78,7 +78,7 @@ func ballastOf(s *Store) uint64 {
 	return s.space.mu.ballast
 }
 
-// wantWritable tries a create and writes of accounts.
+// wantWritable tries to create a link and to write accounts.
 func wantWritable(t *testing.T, s *Store, id uint64, want bool) {
 	t.Helper()
 	done := make(chan error, 1)
@@ -91,7 +91,7 @@ func wantWritable(t *testing.T, s *Store, id uint64, want bool) {
 			t.Errorf("link %d, %s: got %v, want it done: %v", id, what, err, want)
 		}
 	}
-	if err := writeAccounts(s.Accounts(), nil, [][]byte{{1}}); err != nil { // a token is revoked whatever the space
+	if err := writeAccounts(s.Accounts(), nil, [][]byte{{1}}); err != nil { // a token can always be revoked
 		t.Errorf("link %d, deletes of accounts alone: got %v", id, err)
 	}
 }
@@ -117,7 +117,7 @@ func TestAFullDiskGivesUpItsBallastAndRecovers(t *testing.T) {
 		disk.avail.Store(10 << 30) // more than a quota allows, maybe
 		time.Sleep(fullFor - spaceInterval)
 		if !s.ReadOnly() {
-			t.Error("it is taken for writable although an operation has just found no space")
+			t.Error("it is writable although an operation has just found no space")
 		}
 		time.Sleep(3 * spaceInterval)
 		if s.ReadOnly() {
@@ -137,7 +137,7 @@ func TestAFullDiskGivesUpItsBallastAndRecovers(t *testing.T) {
 		}
 		closeStore(t, s)
 
-		disk.avail.Store(0) // the ballast goes, and that is enough
+		disk.avail.Store(0) // removing the ballast frees enough
 		s = openMem(t, disk)
 		if _, err := disk.Stat(path); err == nil || !s.ReadOnly() {
 			t.Errorf("the ballast is still there; read only is %v", s.ReadOnly())

@@ -14,27 +14,27 @@ import (
 	"shunt/engine"
 )
 
-// DefaultOpenFiles is how many tables are kept open, unless Options say otherwise.
+// DefaultOpenFiles is the number of tables kept open unless Options set another.
 const DefaultOpenFiles = 1000
 
 // Options are the settings of Open; the zero value of each field but Create is its default.
 type Options struct {
 	Create bool         // make the store if there is none
 	Logger *slog.Logger // default: slog.Default()
-	FS     vfs.FS       // default: vfs.Default. Everything goes through it, so crashes and I/O errors can be tested
+	FS     vfs.FS       // default: vfs.Default. All file access goes through it, so crashes and I/O errors can be tested
 
-	// VisitorKey, if set, becomes the secret key of a store that is created; default: drawn. For
-	// tests that count on estimates.
+	// VisitorKey, if set, becomes the secret key of a store that is created; by default it is drawn
+	// at random. It is for tests that need reproducible estimates.
 	VisitorKey *[16]byte
 
-	// MinFree is how much free space is wanted for writes of links.
+	// MinFree is the free space below which writes of links are refused.
 	MinFree Floor
-	// AcceptLoss opens a store although it has lost writes that were acknowledged (ErrLostWrites),
-	// and goes on without them.
+	// AcceptLoss opens a store that has lost acknowledged writes (ErrLostWrites), and continues
+	// without them.
 	AcceptLoss bool
 	// MaxOpenFiles bounds the tables that are kept open; default DefaultOpenFiles.
 	MaxOpenFiles int
-	// CacheBytes is the room of the block cache, beside what memtables take; default
+	// CacheBytes is the size of the block cache, not counting the memory of memtables; default
 	// DefaultCacheBytes.
 	CacheBytes int64
 }
@@ -47,8 +47,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Store keeps links and tallies in Pebble. It is the engine.Store in use; what may be called at
-// once is said there. Run commits what Apply takes, so it must run while links are written.
+// Store keeps links and tallies in Pebble. It implements engine.Store, which documents what may be
+// called at once. Run commits the mutations that Apply accepts, so it must run while links are
+// written.
 type Store struct {
 	db       *pebble.DB
 	cache    *blockCache
@@ -58,7 +59,7 @@ type Store struct {
 
 	fs      *patientFS
 	opening atomic.Bool
-	lost    uint64 // number of the last write that was acknowledged, if the store has lost some and that is accepted
+	lost    uint64 // number of the last acknowledged write, if the store has lost some and that is accepted
 	space   space
 	writer  writer
 	commits committer
@@ -80,8 +81,8 @@ type Store struct {
 
 var _ engine.Store = (*Store)(nil)
 
-// Close closes the store. Everything else must have returned, Run as well. Mutations that no Run
-// has taken are answered with engine.ErrClosed.
+// Close closes the store. All other calls must have returned, including Run. Mutations that Run did
+// not take are answered with engine.ErrClosed.
 func (s *Store) Close() error {
 	if err := s.commits.close(); err != nil {
 		return fmt.Errorf("storage: %w", err)
@@ -100,10 +101,11 @@ func (s *Store) Close() error {
 // Identity implements engine.Store.
 func (s *Store) Identity() engine.Identity { return s.identity }
 
-// get returns a copy of a value, nil if there is none.
+// get returns a copy of a value, or nil if there is none.
 func (s *Store) get(key []byte) ([]byte, error) { return read(s.db, key) }
 
-// read returns a copy of a value, nil if there is none. A value that is there and empty is not nil.
+// read returns a copy of a value, or nil if there is none. A value that exists and is empty is not
+// nil.
 func read(r pebble.Reader, key []byte) ([]byte, error) {
 	v, closer, err := r.Get(key)
 	switch {

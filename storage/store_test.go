@@ -61,7 +61,7 @@ func TestImportedHitsAreInTheLifeRowOnce(t *testing.T) {
 	}
 }
 
-func TestMutationsThatNoRecordHoldsAreRefused(t *testing.T) {
+func TestMutationsThatNoRecordCanHoldAreRefused(t *testing.T) {
 	s := openTemp(t)
 	for name, change := range map[string]func(*engine.Mutation){
 		"no code":                func(m *engine.Mutation) { m.Hot.Code, m.Cold.Code = "", "" },
@@ -84,7 +84,7 @@ func TestMutationsThatNoRecordHoldsAreRefused(t *testing.T) {
 	}
 }
 
-// wantIndexes checks both indexes and nothing but the rows of links in them.
+// wantIndexes checks that both indexes have exactly the rows of links.
 func wantIndexes(t testing.TB, s *Store, links map[string]engine.Record) {
 	t.Helper()
 	want := map[string]string{}
@@ -103,7 +103,7 @@ func wantIndexes(t testing.TB, s *Store, links map[string]engine.Record) {
 }
 
 // TestIndexesFollowLinksThroughAnyHistory is a model test: random creations, edits, deletions and
-// replacements of a few codes; after each, the store holds what a plain map holds.
+// replacements of a few codes; after each, the store has the same content as a plain map.
 func TestIndexesFollowLinksThroughAnyHistory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := openMem(t, vfs.NewMem())
@@ -140,7 +140,7 @@ func TestIndexesFollowLinksThroughAnyHistory(t *testing.T) {
 	})
 }
 
-// listed returns what ListLinks yields, at most limit links, as "id code".
+// listed returns the links that ListLinks yields, at most limit, as "id code".
 func listed(t testing.TB, s *Store, owner uint32, tag string, limit int) (found []string) {
 	t.Helper()
 	err := s.ListLinks(owner, tag, func(id uint64, code string) bool {
@@ -309,7 +309,7 @@ func TestAnEmptyStoreLoadsNothing(t *testing.T) {
 	}
 }
 
-func TestMetricsTellOfCommitsAndBytes(t *testing.T) {
+func TestMetricsCountCommitsAndBytes(t *testing.T) {
 	s := openTemp(t)
 	apply(t, s, creation(link("a", 1, 1)))
 	m := s.Metrics()

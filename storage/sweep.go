@@ -9,12 +9,13 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// A chunk of a sweep ends after this many links or owners, or deletions: some 20 ms and an fsync.
+// sweepIDs is the number of links, owners or deletions after which a chunk of a sweep ends: some 20
+// ms and an fsync.
 const sweepIDs = 4096
 
 // sweepDays deletes one chunk of the day rows before firstDay, unless they are swept already. A
-// sweep under way ends before the next one begins, even if fewer days are to go by then: Kept
-// promises none of them.
+// sweep under way ends before the next one begins, even if fewer days are to be deleted by then:
+// Kept no longer promises any of those days.
 func (s *Store) sweepDays(firstDay uint32) (more bool, err error) {
 	w := s.flusher.sweep
 	switch {
@@ -29,7 +30,7 @@ func (s *Store) sweepDays(firstDay uint32) (more bool, err error) {
 		return false, err
 	}
 	set(b, row.MetaKey(row.MetaSweep), row.AppendSweep(nil, w))
-	s.firstDay.Store(max(s.firstDay.Load(), w.FirstDay)) // first, so that nobody takes what goes for zeros
+	s.firstDay.Store(max(s.firstDay.Load(), w.FirstDay)) // first, so that no reader takes deleted rows for zeros
 	if err := s.sync(b, "committing a chunk"); err != nil {
 		return false, err
 	}
@@ -37,10 +38,10 @@ func (s *Store) sweepDays(firstDay uint32) (more bool, err error) {
 	return true, nil
 }
 
-// sweepChunk puts the deletions of a chunk that begins at w into b, and returns the mark after it.
-// It skips from id to id. Every day one row of an id becomes too old, and is deleted by its key. A
-// range deletion for each would cost every reader a range tombstone; range deletions are for ids
-// that have several such rows, when fewer days are kept than before.
+// sweepChunk adds the deletions of a chunk that begins at w to b, and returns the mark after it. It
+// skips from id to id. Every day one row of an id becomes too old, and is deleted by its key, since
+// a range deletion would cost every reader a range tombstone. Range deletions are for ids that have
+// several such rows, when fewer days are kept than before.
 func (s *Store) sweepChunk(b *pebble.Batch, w row.Sweep) (_ row.Sweep, err error) {
 	table := byte(row.TableLinkDays)
 	if w.Stage == row.StageOwners {
@@ -74,7 +75,7 @@ func (s *Store) sweepChunk(b *pebble.Batch, w row.Sweep) (_ row.Sweep, err error
 	return w, it.Error()
 }
 
-// sweepID deletes the rows before FirstDay of the id at whose first row the iterator is, and
+// sweepID deletes the rows before firstDay of one id, at whose first row the iterator is, and
 // returns the id.
 func sweepID(b *pebble.Batch, it *pebble.Iterator, firstDay uint32) (id uint64, err error) {
 	id, day, err := row.SplitDayKey(it.Key())

@@ -12,7 +12,7 @@ import (
 	"shunt/storage/row/rowtest"
 )
 
-// daysLeft returns how many rows there are of each day in a table of days.
+// daysLeft returns the number of rows of each day in a table of days.
 func daysLeft(t testing.TB, s *Store, table byte) map[uint32]int {
 	t.Helper()
 	found := map[uint32]int{}
@@ -36,7 +36,7 @@ func wantDays(t testing.TB, s *Store, links, owners map[uint32]int) {
 	}
 }
 
-// addDay adds a row of the first hour of a day for each of links links, and one for as many owners.
+// addDay adds a row of the first hour of a day for each link, and one for each of as many owners.
 func addDay(f *modelFlush, day uint32, links uint64) {
 	for id := range links {
 		f.add(day*row.HoursPerDay, id, uint32(id), rowtest.Hit(id))
@@ -118,8 +118,8 @@ func TestDaysAreSweptOnceForEachFirstDay(t *testing.T) {
 	}
 }
 
-// TestASweepThatIsUnderWayEnds changes what is kept in the middle of a sweep.
-func TestASweepThatIsUnderWayEnds(t *testing.T) {
+// TestASweepUnderWayIsFinishedFirst changes the kept days in the middle of a sweep.
+func TestASweepUnderWayIsFinishedFirst(t *testing.T) {
 	const links = sweepIDs + 1
 	for name, c := range map[string]struct {
 		next          uint32
@@ -149,7 +149,7 @@ func TestASweepThatIsUnderWayEnds(t *testing.T) {
 	}
 }
 
-func TestAStoreRemembersFromWhenOnItIsWhole(t *testing.T) {
+func TestAStoreRemembersItsFirstKeptHourAndDay(t *testing.T) {
 	fs := vfs.NewMem()
 	s := openMem(t, fs)
 	if hour, day := s.Kept(); hour != 0 || day != 0 {

@@ -11,8 +11,8 @@ import (
 	"shunt/storage/row"
 )
 
-// view is the engine.View in use: a snapshot of the database, and the hours that may have rows in
-// it. Everything that it reads is added up in sum.
+// view implements engine.View with a snapshot of the database and the hours that may have rows in
+// it. It adds up everything that it reads in sum.
 type view struct {
 	snapshot *pebble.Snapshot
 	hours    []uint32
@@ -57,7 +57,8 @@ func (v *view) Close() error {
 	return nil
 }
 
-// ReadLife implements engine.View: the life row, and the hour rows that are not contained in it.
+// ReadLife implements engine.View. It adds the life row and the hour rows that are not contained in
+// it.
 func (v *view) ReadLife(id uint64, wanted engine.Parts) (engine.Tally, error) {
 	v.sum.Reset()
 	if err := v.addLife(id, wanted); err != nil {
@@ -81,7 +82,7 @@ func (v *view) addLife(id uint64, wanted engine.Parts) error {
 	return nil
 }
 
-// addRow adds what is wanted of the tally row of key, if there is one.
+// addRow adds the wanted parts of the tally row of key, if there is one.
 func (v *view) addRow(key []byte, wanted engine.Parts) error {
 	value, closer, err := v.snapshot.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -97,7 +98,7 @@ func (v *view) addRow(key []byte, wanted engine.Parts) error {
 	return nil
 }
 
-// rowKind is whose rows are read: links' or owners'.
+// rowKind describes the rows to read: those of links or those of owners.
 type rowKind struct {
 	hours, days byte // tables
 	stage       row.Stage
@@ -162,7 +163,7 @@ type spanReader struct {
 	wanted engine.Parts
 }
 
-// readBlock reads the ids of which hours holds the rows.
+// readBlock reads a block of ids, whose hour rows hours holds.
 func (r *spanReader) readBlock(block []uint64, yield func(i, j int, t *engine.Tally) error) error {
 	sum := r.view.sum
 	for i, id := range block {
@@ -194,19 +195,19 @@ func (r *spanReader) addSpan(i int, id uint64, p *spanPlan) error {
 	return r.hours.add(r.view.sum, r.kind, i, id, p)
 }
 
-// spanPlan is what is read for a span.
+// spanPlan is the set of rows that are read for a span.
 type spanPlan struct {
 	fromDay, toDay uint32   // day rows; empty for a span of hours
 	hours          []uint32 // hour rows
-	open           bool     // only those that day rows do not contain
+	open           bool     // only those hour rows that day rows do not contain
 }
 
-// endOfDays is after every day that has hours.
+// endOfDays is a day after the last one that an hour can have.
 const endOfDays = math.MaxUint32/row.HoursPerDay + 1
 
-// plan decides what to read. A span that begins and ends with a day is read from day rows, as far
-// as roll-up has come. Any other span is read from hour rows, which are kept for some time after
-// they were rolled up. Only hours that exist are looked at.
+// plan decides which rows to read. A span that begins and ends with a day is read from day rows, as
+// far as roll-up has come. Any other span is read from hour rows, which are kept for some time
+// after they are rolled up. Only hours that have rows are read.
 func (v *view) plan(spans []engine.Span) []spanPlan {
 	plans := make([]spanPlan, len(spans))
 	for j, span := range spans {

@@ -18,7 +18,7 @@ import (
 	"shunt/storage/row/rowtest"
 )
 
-// history is a store and what plain maps hold of all that was done to it.
+// history is a store, with plain maps that hold the results of all operations on it.
 type history struct {
 	t      *testing.T
 	mem    *vfs.MemFS
@@ -27,7 +27,7 @@ type history struct {
 	owners map[linkHour]*rowtest.Model
 	seq    uint64
 	hour   uint32              // rows before it may be rolled up
-	limits engine.RollUpLimits // the highest that were asked for
+	limits engine.RollUpLimits // the highest that were requested
 }
 
 const historyLinks, historyOwners = 4, 2
@@ -39,7 +39,7 @@ func newHistory(t *testing.T) *history {
 	}
 }
 
-// step does one thing to the store.
+// step does one random operation on the store.
 func (h *history) step(rt *rapid.T) {
 	switch rapid.IntRange(0, 8).Draw(rt, "step") {
 	case 0, 1, 2, 3:
@@ -86,7 +86,7 @@ func (h *history) flush(rt *rapid.T) {
 	}
 }
 
-// genSpan draws a span that the store has all rows of: whole days, or hours that are kept.
+// genSpan draws a span whose rows the store still has: whole days, or hours that are kept.
 func (h *history) genSpan() *rapid.Generator[engine.Span] {
 	return rapid.Custom(func(rt *rapid.T) engine.Span {
 		from := max(h.limits.FirstHour, 980) + rapid.Uint32Max(200).Draw(rt, "from")
@@ -102,7 +102,7 @@ func (h *history) genSpan() *rapid.Generator[engine.Span] {
 	})
 }
 
-// want returns what is wanted of the sum of rows of an id over a span; nil if there is nothing.
+// want returns the wanted parts of the sum of an id's rows over a span, or nil if there are none.
 func want(rows map[linkHour]*rowtest.Model, id uint64, span engine.Span, wanted engine.Parts) []byte {
 	sum := rowtest.Model{}
 	for key, m := range rows {
@@ -122,7 +122,7 @@ func want(rows map[linkHour]*rowtest.Model, id uint64, span engine.Span, wanted 
 	return rowOf(&sum)
 }
 
-// seen gathers what a view yields as encoded rows, by i and j, and checks their order.
+// seen collects the tallies that a view yields, as encoded rows by i and j, and checks their order.
 type seen struct {
 	rows map[[2]int][]byte
 	last [2]int
@@ -137,7 +137,7 @@ func (s *seen) add(i, j int, t *engine.Tally) error {
 	return nil
 }
 
-// check compares what a view yields of random windows with the maps.
+// check compares random windows of a view with the maps.
 func (h *history) check(rt *rapid.T) {
 	v := openView(h.t, h.s)
 	defer closeView(h.t, v)
@@ -198,10 +198,10 @@ func (h *history) compare(what string, spans []engine.Span, got, want map[[2]int
 	h.t.Fatalf("%s over %+v: got %d tallies, want %d", what, spans, len(got), len(want))
 }
 
-// TestWindowsAreThoseOfPlainMapsThroughAnyHistory is a model test: random flushes, roll-ups,
-// compactions, crashes, and deletions of hours and days that are not kept. None of them but a flush
-// changes a window.
-func TestWindowsAreThoseOfPlainMapsThroughAnyHistory(t *testing.T) {
+// TestWindowsMatchPlainMapsThroughAnyHistory is a model test: random flushes, roll-ups,
+// compactions, crashes, and deletions of hours and days that are not kept. Only a flush changes a
+// window.
+func TestWindowsMatchPlainMapsThroughAnyHistory(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		h := newHistory(t)
@@ -213,9 +213,9 @@ func TestWindowsAreThoseOfPlainMapsThroughAnyHistory(t *testing.T) {
 	})
 }
 
-// TestManyLinksAreReadAsFewAre reads more ids than a block has, in any order, some of them twice or
-// without rows.
-func TestManyLinksAreReadAsFewAre(t *testing.T) {
+// TestManyLinksAreReadLikeFew reads more ids than a block has, in any order, some twice or without
+// rows.
+func TestManyLinksAreReadLikeFew(t *testing.T) {
 	s := openTemp(t)
 	rng := rand.New(rand.NewPCG(1, 1))
 	all := map[linkHour]*rowtest.Model{}
@@ -233,7 +233,7 @@ func TestManyLinksAreReadAsFewAre(t *testing.T) {
 			rollUpAll(t, s, upTo(97), nil)
 		}
 	}
-	if _, err := s.RollUp(upTo(98)); err != nil { // the links of hour 97, and not the owners
+	if _, err := s.RollUp(upTo(98)); err != nil { // the links of hour 97, but not the owners
 		t.Fatal(err)
 	}
 	ids := []uint64{5, 5, math.MaxUint64}
@@ -312,7 +312,7 @@ func TestSpansReachTheEndOfTime(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfYieldEndsAReading(t *testing.T) {
+func TestAnErrorOfYieldEndsTheRead(t *testing.T) {
 	s := openTemp(t)
 	f := newModelFlush()
 	f.add(100, 1, 7, rowtest.Hit(1))
@@ -327,7 +327,7 @@ func TestAnErrorOfYieldEndsAReading(t *testing.T) {
 	}
 }
 
-func TestWhatIsYieldedMayBeKeptByItsStrings(t *testing.T) {
+func TestYieldedReferrerNamesMayBeKept(t *testing.T) {
 	s := openTemp(t)
 	f := newModelFlush()
 	for id := range uint64(20) {

@@ -164,8 +164,8 @@ func storeError(dir string, err error) error {
 }
 
 // keepOldLinks says what to do with data from before the first release.
-const keepOldLinks = "To keep its links, print them with 'shunt export' of the version that wrote them, and read them into a new " +
-	"data folder with 'shunt import' of this one"
+const keepOldLinks = "To keep its links, use the version that wrote it (a backup is made into data by its 'shunt restore'): print the links " +
+	"with its 'shunt export', and read them into a new data folder with 'shunt import' of this version"
 
 // folderError explains what is wrong with a folder that flag, or an argument, names, without the
 // operation that failed.

@@ -2,7 +2,7 @@
 
 package row
 
-// The race detector has a sync.Pool forget at random, so this file is not for it.
+// Under the race detector a sync.Pool drops items at random, so this file is left out there.
 
 import (
 	"shunt/storage/row/rowtest"

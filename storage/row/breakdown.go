@@ -10,8 +10,8 @@ import (
 	"shunt/engine"
 )
 
-// appendBreakdowns appends the part of a tally row that holds breakdowns, of which there is at
-// least one.
+// appendBreakdowns appends the part of a tally row that holds breakdowns. There must be at least
+// one.
 //
 //	┌────────┬────────┬──────────────────────────────────────────────┐
 //	│ length │ mask 1 │ for each dimension of the mask, ascending:   │
@@ -20,9 +20,9 @@ import (
 //	└────────┴────────┴──────────────────────────────────────────────┘
 //
 // The length is that of everything after it. Bit i of the mask is set if there is a breakdown by
-// engine.Dimension i. It has n ≤ 256 values, which ascend as bytes do. A referrer is a string of at
-// most 253 bytes, any other value one byte. If one value has all hits of the row, as with most rows
-// of an hour, 0 stands for n, and the hits are left out.
+// engine.Dimension i. It has n ≤ 256 values, in ascending order of their bytes. A referrer is a
+// string of at most 253 bytes, any other value one byte. If one value has all hits of the row, as
+// in most rows of an hour, n is written as 0, and the hits are left out.
 func appendBreakdowns(dst []byte, rowHits uint64, d *engine.Dimensions) []byte {
 	at := len(dst)
 	dst = append(dst, 0, 0)
@@ -60,17 +60,17 @@ func appendValue(dst []byte, value string, dim engine.Dimension) []byte {
 	return append(dst, value...)
 }
 
-// valueReader goes over the values of the breakdowns of a row: those of the first dimension, then
-// those of the next. It allocates nothing unless something is wrong.
+// valueReader iterates over the values of the breakdowns of a row: those of the first dimension,
+// then those of the next. It allocates nothing unless the row is malformed.
 type valueReader struct {
 	reader
 	rowHits uint64
-	mask    byte   // dimensions that are not begun
-	number  uint64 // of values of the dimension, as written
-	left    uint64 // values of the dimension that are not read
-	room    uint64 // hits that they may have
+	mask    byte   // dimensions that are still to be read
+	number  uint64 // number of values of the dimension, as written
+	left    uint64 // values of the dimension that are still to be read
+	room    uint64 // the most hits that those may have
 
-	// The value that next has read; it aliases the row.
+	// The value that next read last; it aliases the row.
 	dimension engine.Dimension
 	value     []byte
 	hits      uint64
@@ -89,8 +89,8 @@ func readValues(part []byte, rowHits uint64) valueReader {
 	return r
 }
 
-// next reads a value. It returns false if there are no more, or if one is malformed, which end
-// returns.
+// next reads a value. It returns false if there are no more, or if one is malformed; end returns
+// that error.
 func (r *valueReader) next() bool {
 	if r.left > 0 {
 		return r.nextOfSeveral(false)
@@ -101,7 +101,7 @@ func (r *valueReader) next() bool {
 	if r.number > 0 {
 		return r.nextOfSeveral(true)
 	}
-	r.value, r.hits = r.readValue(), r.rowHits // most are so
+	r.value, r.hits = r.readValue(), r.rowHits // the usual case: one value has all hits
 	return r.err == nil
 }
 
@@ -131,7 +131,7 @@ func (r *valueReader) readValue() []byte {
 	return r.oneByte()
 }
 
-// nextDimension begins the next dimension, if there is one.
+// nextDimension begins the next dimension. It returns false if there is none or it is malformed.
 func (r *valueReader) nextDimension() bool {
 	if r.mask == 0 {
 		return false
@@ -165,7 +165,7 @@ func checkBreakdowns(part []byte, rowHits uint64) error {
 	return r.end()
 }
 
-// CheckDimensions refuses breakdowns that could be written but not read again.
+// CheckDimensions returns an error for breakdowns that could be written but not read back.
 func CheckDimensions(t *engine.Tally) error {
 	for i := range t.Dimensions {
 		if err := checkBreakdown(t.Dimensions[i], engine.Dimension(i), t.Hits); err != nil {

@@ -14,7 +14,7 @@ import (
 	"shunt/engine"
 )
 
-// codecs are all value formats: each takes a value apart and puts it together again.
+// codecs are all value formats: each decodes a value and encodes it again.
 var codecs = map[string]func(v []byte) ([]byte, error){
 	"hot": func(v []byte) ([]byte, error) {
 		view, err := DecodeHot([]byte("code"), v)
@@ -92,8 +92,8 @@ var (
 	goldenMark = Mark{Hour: 472_222, Stage: StageOwners, Next: 128}
 )
 
-// TestFormatsAreAsPinned holds the bytes on disk. Whoever changes one of these literals changes a
-// format: then its version must change too, and stores of the old one must still open.
+// TestFormatsAreAsPinned pins the bytes on disk. A change of one of these literals is a change of a
+// format: then its version must change too, and stores in the old format must still open.
 func TestFormatsAreAsPinned(t *testing.T) {
 	for name, c := range map[string]struct {
 		got  []byte
@@ -132,7 +132,7 @@ func wantBytes(t *testing.T, name string, got []byte, hexWant string) {
 	}
 }
 
-// unhex takes hexadecimal digits, with any spaces.
+// unhex decodes hexadecimal digits, ignoring spaces.
 func unhex(t testing.TB, digits string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
@@ -305,8 +305,8 @@ func TestTheHostEndsBeforePathQueryAndFragment(t *testing.T) {
 	}
 }
 
-// fuzzCodec decodes arbitrary bytes: nothing may panic, every error is ErrCorrupt, and what is
-// taken is encoded as it was.
+// fuzzCodec decodes arbitrary bytes: nothing may panic, every error is ErrCorrupt, and an accepted
+// value is encoded to the same bytes.
 func fuzzCodec(f *testing.F, name string, seeds ...[]byte) {
 	for _, seed := range seeds {
 		f.Add(seed)

@@ -1,7 +1,6 @@
-// Package row has every byte of the store's rows: keys, values, and how tally rows are added up. It
-// knows engine's types and nothing of Pebble, files or batches: what its merges look like to Pebble
-// is for storage to say. Only storage imports it, and tests do. A change here is a change of what
-// is on disk.
+// Package row lays out every byte of the store's rows: keys, values, and how tally rows are added
+// up. It knows engine's types, and neither Pebble nor files nor batches; storage connects its
+// merges to Pebble. Only storage and tests import it. A change here changes the bytes on disk.
 //
 // # Layout
 //
@@ -14,7 +13,7 @@
 //	└──────┴──────────┴───────────────────────┴──────────────┴──────────────────────┴───────────┴──────────┘
 //	  once   links: Apply writes               Flush merges    RollUp merges           Apply       AccountTable
 //
-// keys.go draws the keys of every table, and the file of each value draws that:
+// keys.go draws the keys of every table. Each value is drawn in its file:
 //
 //	table          value                                    file
 //	hot, cold      hot record or tombstone, cold record     link.go
@@ -27,10 +26,10 @@
 //	               the rest: numbers and ids of fixed width keys.go
 //	accounts       what api/account encodes
 //
-// Links, owners and hours meet in this way:
+// Links, owners and hours are connected in this way:
 //
 //	code ──hot──▶ id, owner, flags, expiry, cap, target         what a redirect needs
-//	id ───cold──▶ code, version, times, title, tags             everything else of the link
+//	id ───cold──▶ code, version, times, title, tags             everything else about the link
 //	owner, ^id ──by owner, by tag──▶ code, host, title          lists, newest first
 //	hour, id ──by deletion──▶ code                              what a purge deletes next
 //	hour, id ─┬─▶ tally ──roll-up──▶ (id, day), id              of links: hours, days, lives
@@ -38,28 +37,32 @@
 //
 // # Versions
 //
-// Each value begins with the version of its format, and all of them are at version 1. LayoutVersion
-// covers what no single value tells: tables, keys, the merger and the set of formats. There is
-// exactly one encoding of everything, so decoding and encoding are inverse to each other, which the
-// fuzz tests check. What is not canonical, cut off, too long or of an unknown version is ErrCorrupt
-// and never a guess. Golden tests hold the bytes (TestFormatsAreAsPinned, TestKeysAreAsPinned).
+// Each value begins with the version of its format; all formats are at version 1. LayoutVersion
+// covers everything that no single value shows: tables, keys, the merger and the set of formats.
 //
-// To change a format: give the new one the next version byte, write only that, and put a decoder of
-// the old one beside the new one, chosen by the byte. Pin both. Raise LayoutVersion if an older
-// program must not open the store.
+// Everything has exactly one encoding, so decoding and encoding are inverse to each other; the fuzz
+// tests check this. A value that is not canonical, cut off, too long or of an unknown version is
+// ErrCorrupt, never a guess. Golden tests pin the bytes (TestFormatsAreAsPinned,
+// TestKeysAreAsPinned).
+//
+// To change a format: give the new one the next version byte, write only that, and keep a decoder
+// of the old one next to the new decoder, chosen by the byte. Pin both. Raise LayoutVersion if an
+// older program must not open the store.
 //
 // # Merging
 //
-// A merge operand is a tally row, and so is the sum of some, so a merge of merges is a merge. Sums
-// and unions are associative and commutative and the encoding depends on nothing else, so every
-// grouping gives the same bytes. The exception is breakdowns by more than 256 referrers: those are
-// summaries (engine.Breakdown), each within the same bound. A malformed operand is an error; so
-// CheckDimensions refuses breakdowns that could not be read, before they are written.
+// A merge operand is a tally row, and so is a sum of operands, so a merge of merges is a merge.
+// Sums and unions are associative and commutative, and the encoding depends on nothing else, so
+// every grouping gives the same bytes. The exception is breakdowns by more than 256 referrers:
+// those are summaries (engine.Breakdown), each within the same bound. A malformed operand is an
+// error, so CheckDimensions refuses breakdowns that could not be read back, before they are
+// written.
 //
-// Sum adds rows up, for merges and for views. Hashes are read in place. Once there are more than
-// 1,024, they go into registers, with which those of dense rows are united eight at a time. A
-// country, device or browser is a byte, and has a cell of its own; referrers are kept in order,
-// with their names in one arena. So a row costs no allocation, however many there are:
+// Sum adds rows up, for merges and for views. Merges are frequent and most rows are small, so a row
+// costs no allocation, however many rows are added. Hashes are read in place. Once there are more
+// than 1,024, they go into registers, and the registers of dense rows are united with those eight
+// at a time. A country, device or browser is one byte and has a cell of its own; referrers are kept
+// in order, with their names in one arena. Measured:
 //
 //	two rows of one visitor             0.26 µs (0.28 before there were breakdowns), 1 allocation: the result
 //	two, of all dimensions              0.67 µs, 1 allocation
@@ -72,20 +75,20 @@
 // Row does not import Pebble. Pebble takes any type with the three methods of Merge, so storage
 // registers NewMerge in one line, and the merge tests need no database.
 //
-// Own codecs, not protobuf or gob: a row of one visitor takes 13 bytes, its hits are read from its
-// first bytes alone when a store is loaded, and there is one encoding of each value.
+// Own codecs, not protobuf or gob. A row of one visitor takes 13 bytes, a load of the store reads
+// hits from the first bytes alone, and there is one encoding of each value.
 //
 // Index rows hold code, host and title, so that a list with a prefix query reads no cold record. An
-// edit of those rewrites up to 33 index rows, which is rare and one batch.
+// edit of one of these rewrites up to 33 index rows; that is rare, and takes one batch.
 //
-// The forms of a sketch are known here as well as in the engine (sketch.go), because a Sketch for
-// each operand would cost three allocations a merge, and one for a dense row 33 KB and most of 50
-// µs; tests hold both to the same bytes.
+// The forms of a sketch are known here as well as in the engine (sketch.go). A Sketch for each
+// operand would cost three allocations a merge, and for a dense row 33 KB and most of 50 µs. Tests
+// hold both packages to the same bytes.
 //
 // Breakdowns are in the tally row, not in rows of their own: a key for each value would multiply
-// what a flush writes by five. They stand before the sketch with their length, so that either is
-// skipped without being read.
+// what a flush writes by five. They come before the sketch, with their length, so that a reader can
+// skip either.
 //
-// Hits that overflow 64 bits, which an import can bring about, stay at the maximum and lose their
+// Hits that overflow 64 bits, which an import can cause, stay at the maximum and lose their
 // breakdowns: a row whose breakdowns exceed its hits is corrupt, and a merge must never write one.
 package row

@@ -10,13 +10,13 @@ import (
 )
 
 // LayoutVersion is the version of everything below DIR/db: tables, keys, and the set of value
-// formats. It stands in DIR/format and in the meta table. Each value format has a version byte of
-// its own as well.
+// formats. It is stored in DIR/format and in the meta table. Each value format also has a version
+// byte of its own.
 const LayoutVersion = 1
 
 // Tables. Every key begins with the byte of its table; numbers in keys are big-endian, so that keys
-// sort as numbers do. A table's byte never changes its meaning, and that of a table that has gone
-// is not given again.
+// sort as numbers do. A table's byte never changes its meaning, and the byte of a removed table is
+// not used again.
 //
 //	 byte  table         key after the byte                              value
 //	┌────┬─────────────┬───────────────────────────────────────────────┬──────────────────────────┐
@@ -40,13 +40,13 @@ const LayoutVersion = 1
 //	└────┴─────────────┴───────────────────────────────────────────────┴──────────────────────────┘
 //
 // Hours are Unix time / 3600, days hours / 24. The complement ^link id makes the newest link come
-// first. Hour rows begin with the hour, not the link: an hour is rolled up by one sequential scan,
-// and old hours go by one range deletion. The tag has its length before it, so that no byte is
-// forbidden in tags and no tag is a prefix of another.
+// first. Hour rows begin with the hour, not the link, so that an hour is rolled up by one
+// sequential scan, and old hours are deleted by one range deletion. The length comes before the
+// tag, so that no byte is forbidden in tags and no tag is a prefix of another.
 //
-// The index by deletion has a row for each deleted link that has other rows, also for one whose
-// code is another link's by now: it is how a purge finds the oldest. An hour that is not known is
-// 0.
+// The index by deletion lets a purge find the oldest deleted links. It has a row for each deleted
+// link that still has other rows, even if its code belongs to another link by now. An unknown hour
+// is 0.
 const (
 	TableMeta       = 0x10
 	TableHot        = 0x20
@@ -105,14 +105,15 @@ func AppendColdKey(dst []byte, id uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, TableCold), id)
 }
 
-// AppendByOwnerKey appends the key of a link in the index by owner. Without its last 8 bytes it is
-// the prefix of an owner's links.
+// AppendByOwnerKey appends the key of a link in the index by owner. The key without its last 8
+// bytes is the prefix of all links of the owner.
 func AppendByOwnerKey(dst []byte, owner uint32, id uint64) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, TableByOwner), owner)
 	return binary.BigEndian.AppendUint64(dst, ^id)
 }
 
-// AppendByTagKey wants a tag of at most 255 bytes.
+// AppendByTagKey appends the key of a link in the index by tag. The tag must have at most 255
+// bytes.
 func AppendByTagKey(dst []byte, owner uint32, tag string, id uint64) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, TableByTag), owner)
 	dst = append(append(dst, byte(len(tag))), tag...)
@@ -125,7 +126,7 @@ func AppendByDeletionKey(dst []byte, hour uint32, id uint64) []byte {
 	return binary.BigEndian.AppendUint64(dst, id)
 }
 
-// SplitByDeletionKey takes a key of the index by deletion apart.
+// SplitByDeletionKey splits a key of the index by deletion.
 func SplitByDeletionKey(key []byte) (hour uint32, id uint64, err error) {
 	if len(key) != 1+4+8 || key[0] != TableByDeletion {
 		return 0, 0, fmt.Errorf("%w: key %x in the index by deletion", ErrCorrupt, key)
@@ -175,7 +176,7 @@ func AppendReceiptKey(dst []byte, k *engine.RequestKey) []byte {
 	return append(append(append(dst, TableReceipts), k.Sender[:]...), k.Key[:]...)
 }
 
-// SplitReceiptKey takes a key of the idempotency table apart.
+// SplitReceiptKey splits a key of the idempotency table.
 func SplitReceiptKey(key []byte) (k engine.RequestKey, err error) {
 	if len(key) != 1+len(k.Sender)+len(k.Key) || key[0] != TableReceipts {
 		return k, fmt.Errorf("%w: key %x in the table of receipts", ErrCorrupt, key)
@@ -185,13 +186,13 @@ func SplitReceiptKey(key []byte) (k engine.RequestKey, err error) {
 	return k, nil
 }
 
-// AppendHourPrefix returns the prefix of an hour in one of the two tables of hours.
+// AppendHourPrefix appends the prefix of an hour in one of the two tables of hours.
 func AppendHourPrefix(dst []byte, table byte, hour uint32) []byte {
 	return binary.BigEndian.AppendUint32(append(dst, table), hour)
 }
 
-// HourSuffix returns what follows the hour in a key of the link hours or the owner hours: the link
-// id or the owner.
+// HourSuffix returns the part after the hour in a key of the link hours or the owner hours: the
+// link id or the owner.
 func HourSuffix(key []byte) (uint64, error) {
 	switch {
 	case len(key) == 1+4+8 && key[0] == TableLinkHours:
@@ -202,7 +203,7 @@ func HourSuffix(key []byte) (uint64, error) {
 	return 0, fmt.Errorf("%w: key %x in a table of hours", ErrCorrupt, key)
 }
 
-// SplitDayKey takes a key of the link days or the owner days apart.
+// SplitDayKey splits a key of the link days or the owner days.
 func SplitDayKey(key []byte) (id uint64, day uint32, err error) {
 	switch {
 	case len(key) == 1+8+4 && key[0] == TableLinkDays:
@@ -228,10 +229,10 @@ func LinkOf(key []byte) (uint64, error) {
 	return 0, fmt.Errorf("%w: key %x in a table of link tallies", ErrCorrupt, key)
 }
 
-// Range is the keys from lower to before upper.
+// Range is the keys from Lower up to, but not including, Upper.
 type Range struct{ Lower, Upper []byte }
 
-// PrefixRange returns the range of the keys that begin with prefix, which must hold a byte other
+// PrefixRange returns the range of the keys that begin with prefix, which must contain a byte other
 // than 0xff.
 func PrefixRange(prefix []byte) Range {
 	upper := bytes.Clone(prefix)
@@ -245,11 +246,11 @@ func PrefixRange(prefix []byte) Range {
 // TableRange returns the range of a table.
 func TableRange(table byte) Range { return PrefixRange([]byte{table}) }
 
-// HourOf returns the hour of a key in a table of hours that HourSuffix takes.
+// HourOf returns the hour of a key in a table of hours. HourSuffix must accept the key.
 func HourOf(key []byte) uint32 { return binary.BigEndian.Uint32(key[1:]) }
 
-// AppendSuffix appends what follows the hour in a key of the given table of hours: the inverse of
-// HourSuffix.
+// AppendSuffix appends the part after the hour in a key of the given table of hours. It is the
+// inverse of HourSuffix.
 func AppendSuffix(dst []byte, table byte, suffix uint64) []byte {
 	if table == TableLinkHours {
 		return binary.BigEndian.AppendUint64(dst, suffix)
@@ -257,10 +258,11 @@ func AppendSuffix(dst []byte, table byte, suffix uint64) []byte {
 	return binary.BigEndian.AppendUint32(dst, uint32(suffix))
 }
 
-// AccountKey returns the key of a row of accounts, of which api/account lays out key.
+// AccountKey returns the key of a row of accounts. Package api/account lays out the argument.
 func AccountKey(key []byte) []byte { return append([]byte{TableAccounts}, key...) }
 
-// SplitIndexKey returns the tag, empty by owner, and the id of a key of an index.
+// SplitIndexKey returns the tag and the id of a key of an index. The tag is empty in the index by
+// owner.
 func SplitIndexKey(key []byte) (tag string, id uint64, ok bool) {
 	if len(key) < 1+4+8 {
 		return "", 0, false
@@ -279,12 +281,13 @@ func SplitIndexKey(key []byte) (tag string, id uint64, ok bool) {
 
 const msPerHour = 3600 * 1000
 
-// DeletionHour is the hour of a deletion as the index has it, the nearest that it can hold.
+// DeletionHour returns the hour of a deletion as the index has it: the nearest that the key can
+// hold.
 func DeletionHour(deletedAtMs int64) uint32 {
 	return uint32(min(max(deletedAtMs/msPerHour, 0), math.MaxUint32))
 }
 
-// DaysOfLink is the range of the day rows of a link.
+// DaysOfLink returns the range of the day rows of a link.
 func DaysOfLink(id uint64) Range {
 	return Range{AppendLinkDayKey(nil, id, 0), append(AppendLinkDayKey(nil, id, math.MaxUint32), 0)}
 }

@@ -14,7 +14,7 @@ import (
 	"shunt/engine"
 )
 
-// TestKeysAreAsPinned holds the keys on disk, as TestFormatsAreAsPinned holds the values.
+// TestKeysAreAsPinned pins the keys on disk, as TestFormatsAreAsPinned pins the values.
 func TestKeysAreAsPinned(t *testing.T) {
 	for name, c := range map[string]struct {
 		got  []byte
@@ -76,8 +76,8 @@ func TestTheRangeOfAPrefixEndsAfterItsLastKey(t *testing.T) {
 	}
 }
 
-// tallyTuple takes a key of a table of hours apart. It must be that of what it holds, and no other
-// key may be taken.
+// tallyTuple splits a key of a table of hours. An accepted key must equal the key made from its
+// parts.
 func tallyTuple(t *testing.T, key []byte) (tuple [3]uint64, ok bool) {
 	t.Helper()
 	suffix, err := HourSuffix(key)
@@ -98,7 +98,7 @@ func tallyTuple(t *testing.T, key []byte) (tuple [3]uint64, ok bool) {
 	return [3]uint64{uint64(key[0]), uint64(hour), suffix}, true
 }
 
-// FuzzHourKey takes any two keys apart: what is taken sorts as what it holds.
+// FuzzHourKey splits any two keys: accepted keys sort as their parts do.
 func FuzzHourKey(f *testing.F) {
 	a, b := AppendLinkHourKey(nil, 472_222, 1<<48|5), AppendOwnerHourKey(nil, 472_222, 7)
 	for _, other := range [][]byte{
@@ -117,7 +117,7 @@ func FuzzHourKey(f *testing.F) {
 	})
 }
 
-// FuzzDayKey takes any key apart as one of a table of days.
+// FuzzDayKey splits any key as one of a table of days.
 func FuzzDayKey(f *testing.F) {
 	for _, key := range [][]byte{
 		AppendLinkDayKey(nil, 1<<48|5, 19_675), AppendOwnerDayKey(nil, 7, 19_675), AppendLinkHourKey(nil, 472_222, 5), {},
@@ -139,7 +139,7 @@ func FuzzDayKey(f *testing.F) {
 	})
 }
 
-// FuzzLinkOf takes any key apart from which a load reads a link id.
+// FuzzLinkOf reads a link id from any key, as a load does.
 func FuzzLinkOf(f *testing.F) {
 	for _, key := range [][]byte{
 		AppendLinkLifeKey(nil, 1<<48|5), AppendLinkHourKey(nil, 472_222, 5), AppendLinkDayKey(nil, 5, 19_675),
@@ -166,7 +166,7 @@ func FuzzLinkOf(f *testing.F) {
 	})
 }
 
-// FuzzRequestOf takes any key apart as one of a receipt.
+// FuzzRequestOf splits any key as one of a receipt.
 func FuzzRequestOf(f *testing.F) {
 	key := AppendReceiptKey(nil, &engine.RequestKey{Sender: [32]byte{1, 2}, Key: [32]byte{3, 4}})
 	for _, key := range [][]byte{key, key[:64], append(bytes.Clone(key), 0), {TableReceipts}, {}} {
@@ -186,7 +186,7 @@ func FuzzRequestOf(f *testing.F) {
 	})
 }
 
-// FuzzByDeletionKey takes any key of the index by deletion apart.
+// FuzzByDeletionKey splits any key as one of the index by deletion.
 func FuzzByDeletionKey(f *testing.F) {
 	f.Add(AppendByDeletionKey(nil, 472_222, 1<<48|5))
 	f.Add(AppendByDeletionKey(nil, 472_222, 5)[:12])
@@ -205,14 +205,14 @@ func FuzzByDeletionKey(f *testing.F) {
 	})
 }
 
-// fields are what keys hold, of which each table takes some.
+// fields are the parts of keys; each table uses some of them.
 type fields struct {
 	number uint32 // an hour, a day or an owner
 	id     uint64 // a link's, or, cut to 32 bits, an owner
 	text   string // a code or a tag
 }
 
-// tableOrders are the keys of each table, and the order that keys.go promises of them.
+// tableOrders are the keys of each table and the order that keys.go promises for them.
 var tableOrders = map[string]struct {
 	key     func(x fields) []byte
 	compare func(a, b fields) int
@@ -244,8 +244,8 @@ var tableOrders = map[string]struct {
 	}},
 }
 
-// FuzzKeyOrder makes two keys of each table: they sort as what they hold, and are equal only if
-// that is.
+// FuzzKeyOrder makes two keys of each table: they sort as their parts do, and are equal only if
+// their parts are.
 func FuzzKeyOrder(f *testing.F) {
 	f.Add(uint32(7), uint64(5), "tag", uint32(7), uint64(6), "tag")
 	f.Add(uint32(7), uint64(5), "tag", uint32(7), uint64(5), "tags")
@@ -270,8 +270,8 @@ func FuzzKeyOrder(f *testing.F) {
 	})
 }
 
-// FuzzPrefixRange looks for any key in the range of any prefix: it holds the keys with that prefix,
-// and no others.
+// FuzzPrefixRange looks up any key in the range of any prefix: the range contains the keys with
+// that prefix and no others.
 func FuzzPrefixRange(f *testing.F) {
 	f.Add([]byte{TableAccounts}, []byte{TableAccounts, 0xff, 0xff})
 	f.Add([]byte{TableAccounts}, []byte{TableAccounts + 1})

@@ -15,11 +15,12 @@ const (
 	indexVersion    = 1
 	deletionVersion = 1
 
-	// knownFlags are the flag bits of a hot record of version 1. Three of them say which fields
-	// follow; a bit that brings no field with it needs no change here.
+	// knownFlags are the flag bits of a hot record of version 1. Three of them determine which
+	// fields follow; a new bit without a field needs no change here.
 	knownFlags = engine.DurableFlags
 
-	// maxHostBytes is how much of a host the indexes keep. A host name has at most 253 bytes.
+	// maxHostBytes bounds the part of a host that the indexes keep. A host name has at most 253
+	// bytes.
 	maxHostBytes = 255
 )
 
@@ -30,7 +31,7 @@ const (
 //	│           │         │         │       │  zigzag       │    hits] │  ms] zigzag  │  …end  │
 //	└───────────┴─────────┴─────────┴───────┴───────────────┴──────────┴──────────────┴────────┘
 //
-// A field in brackets is there if its flag is set. A tombstone has no target.
+// A field in brackets is present if its flag is set. A tombstone has no target.
 func AppendHot(dst []byte, h *engine.Hot) []byte {
 	dst = append(dst, hotVersion, byte(h.Flags))
 	dst = binary.AppendUvarint(dst, h.ID)
@@ -119,7 +120,7 @@ func DecodeCold(v []byte) (engine.Cold, error) {
 	return c, r.end()
 }
 
-// IndexValue is the part of a link that the indexes by owner and by tag hold, so that a list that
+// IndexValue is the part of a link that the indexes by owner and by tag hold. With it, a list that
 // is filtered by a prefix of code, host or title reads no other record.
 type IndexValue struct{ Code, Host, Title string }
 
@@ -179,7 +180,7 @@ func HostOf(target string) string {
 	return host[:min(len(host), maxHostBytes)]
 }
 
-// CheckMutation refuses a mutation that could be written but not read again.
+// CheckMutation returns an error for a mutation that could be written but not read back.
 func CheckMutation(m *engine.Mutation) error {
 	h, c := &m.Hot, &m.Cold
 	deleted := h.Flags&engine.FlagTombstone != 0
@@ -208,7 +209,7 @@ func CheckMutation(m *engine.Mutation) error {
 	return checkTags(c.Tags)
 }
 
-// CheckBulk is CheckMutation for the creations of one request and their receipt.
+// CheckBulk does the same as CheckMutation for the creations of one request and their receipt.
 func CheckBulk(b *engine.Bulk) error {
 	if len(b.Creations) > engine.MaxBulk {
 		return fmt.Errorf("%d creations", len(b.Creations))

@@ -13,20 +13,20 @@ const MergerName = "shunt.tally.v1"
 // so a merge of merges is a merge: counts are summed, visitors and breakdowns united. A malformed
 // operand is an error, which stops the read or the compaction; nothing is dropped.
 //
-// Pebble merges each row that it reads, also one that is united already: a single operand is
-// checked in the end, and is the result.
+// Pebble begins a merge for each row that it reads, even one that is merged already. So a single
+// operand is only checked at the end, and is the result.
 type tallyMerge struct {
 	sum    Sum
-	single bool   // there was one operand, and row is a copy
-	row    []byte // kept for its memory
+	single bool   // there was only one operand so far, and row is a copy of it
+	row    []byte // kept so that its memory is reused
 }
 
-// mergePool keeps merges for their memory. A merge goes back in Finish, after which Pebble does not
-// touch it.
+// mergePool keeps merges so that their memory is reused. Finish puts a merge back; Pebble does not
+// use it after that.
 var mergePool = sync.Pool{New: func() any { return new(tallyMerge) }}
 
 // A Merge adds further operands of a row to the first, in any order. It has the methods of Pebble's
-// ValueMerger, and is used by one goroutine.
+// ValueMerger. Only one goroutine may use it.
 type Merge interface {
 	MergeNewer(operand []byte) error
 	MergeOlder(operand []byte) error

@@ -84,10 +84,10 @@ func TestManySmallOperandsCrossTheExactBoundWithoutLoss(t *testing.T) {
 	}
 }
 
-// TestMoreReferrersThanAreKeptAreUnderestimatedWithinTheBound merges rows of 3,000 referrers in
-// random groups: no value is shown with more hits than it has, nor with fewer than the bound of
-// engine.Breakdown allows.
-func TestMoreReferrersThanAreKeptAreUnderestimatedWithinTheBound(t *testing.T) {
+// TestDroppedReferrersAreUndercountedWithinTheBound merges rows of 3,000 referrers, more than are
+// kept, in random groups: no value is shown with more hits than it has, nor with fewer than the
+// bound of engine.Breakdown allows.
+func TestDroppedReferrersAreUndercountedWithinTheBound(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		zipf := rand.NewZipf(rng, 1.1, 1, 3000)
@@ -135,7 +135,7 @@ func wantWithinBound(t *testing.T, row []byte, want *rowtest.Model) {
 	}
 }
 
-func TestHitsThatOverflowGiveTheirBreakdownsUp(t *testing.T) {
+func TestOverflowingHitsLoseTheirBreakdowns(t *testing.T) {
 	most := &rowtest.Model{Hits: math.MaxUint64}
 	rows := [][]byte{rowOf(most), rowOf(rowtest.HitFrom(1, "a.b", 5, 2, 1))}
 	want := &rowtest.Model{Hits: math.MaxUint64, Visitors: map[uint64]bool{1: true}}
@@ -149,7 +149,7 @@ func TestHitsThatOverflowGiveTheirBreakdownsUp(t *testing.T) {
 	}
 }
 
-func TestDenseRowsAreUnitedAsTheirSketchesAre(t *testing.T) {
+func TestDenseRowsMergeLikeTheirSketches(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for range 20 {
 		var want engine.Tally
@@ -181,8 +181,8 @@ func TestACorruptOperandStopsTheMerge(t *testing.T) {
 	}
 }
 
-// FuzzMerge merges any two operands: both are refused or taken as their decoder does, and their sum
-// is that of the decoded.
+// FuzzMerge merges any two operands: the merge accepts exactly those that their decoder accepts,
+// and the result is the sum of the decoded tallies.
 func FuzzMerge(f *testing.F) {
 	seeds := append(tallySeeds(), rowOf(rowtest.Hit(1)), AppendTally(nil, &engine.Tally{Hits: math.MaxUint64, Heads: 1}))
 	for _, a := range seeds {

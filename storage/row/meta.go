@@ -51,7 +51,8 @@ func DecodePositions(v []byte) (engine.Positions, error) {
 	return p, r.end()
 }
 
-// Stage says which of two tables, of hours or of days, the roll-up or a sweep goes over.
+// Stage is the table that the roll-up or a sweep has reached: of the two tables of hours or of the
+// two of days.
 type Stage byte
 
 const (
@@ -60,8 +61,8 @@ const (
 	StageDone // of a sweep only
 )
 
-// Mark says how far the roll-up has come. In the order of (hour, stage, link id or owner), every
-// row before (Hour, Stage, Next) is contained in day and life rows, and no other row is.
+// Mark is the point that the roll-up has reached. In the order of (hour, stage, link id or owner),
+// every row before (Hour, Stage, Next) is contained in day and life rows, and no other row is.
 type Mark struct {
 	Hour  uint32
 	Stage Stage
@@ -102,8 +103,8 @@ func DecodeMark(v []byte) (Mark, error) {
 	return m, r.end()
 }
 
-// Sweep says how far the deletion of old day rows has come. In the order of (Stage, link id or
-// owner), no row of a day before FirstDay is left before (Stage, Next), except rows that were
+// Sweep is the point that the deletion of old day rows has reached. In the order of (Stage, link id
+// or owner), no row of a day before FirstDay is left before (Stage, Next), except rows that were
 // rolled up later.
 type Sweep struct {
 	FirstDay uint32
@@ -136,7 +137,7 @@ func DecodeSweep(v []byte) (Sweep, error) {
 
 const baseURLVersion = 1
 
-// MaxBaseURLBytes bounds a base URL: it is checked as a target is, so none is longer.
+// MaxBaseURLBytes bounds a base URL. A base URL is checked like a target, so none is longer.
 const MaxBaseURLBytes = engine.MaxTargetBytes
 
 // AppendBaseURL appends the base URL of the last server: scheme, host and port, in ASCII.
@@ -161,7 +162,7 @@ func DecodeBaseURL(v []byte) (string, error) {
 	return text, nil
 }
 
-// BaseURLProblem returns why text cannot be kept as a base URL, or "" if it can.
+// BaseURLProblem returns the reason why text cannot be stored as a base URL, or "" if it can.
 func BaseURLProblem(text string) string {
 	visible := func(c rune) bool { return ' ' < c && c <= '~' }
 	switch {

@@ -6,19 +6,20 @@ import (
 	"fmt"
 )
 
-// ErrCorrupt: a key or a value is not what this package writes.
+// ErrCorrupt: a key or a value is not one that this package writes.
 var ErrCorrupt = errors.New("store is corrupt")
 
 // Value formats. Each value begins with the version of its format. Numbers are uvarints in their
-// shortest form, unless a diagram gives a width; signed ones are zigzag varints; a string has its
-// length before it, unless it ends the value. So there is exactly one encoding of everything, and a
-// decoder takes no other: decode and encode are inverse.
+// shortest form, unless a diagram gives a width; signed numbers are zigzag varints. A string comes
+// after its length, unless it ends the value. So everything has exactly one encoding, and a decoder
+// accepts no other: decoding and encoding are inverse to each other.
 
-// reader decodes a value from front to back. The first failure sticks; the zero values that are
-// read after it mean nothing, and end returns it. It allocates nothing unless something is wrong.
+// reader decodes a value from front to back. The first failure is kept, and end returns it; values
+// read after it are zero and mean nothing. A reader allocates nothing unless the value is
+// malformed.
 type reader struct {
 	rest []byte
-	what string // is being read
+	what string // name of the value, for errors
 	err  error
 }
 
@@ -49,7 +50,7 @@ func (r *reader) byte() byte {
 }
 
 func (r *reader) uvarint() uint64 {
-	if len(r.rest) > 0 && r.rest[0] < 0x80 { // most are small
+	if len(r.rest) > 0 && r.rest[0] < 0x80 { // most numbers are small
 		v := r.rest[0]
 		r.rest = r.rest[1:]
 		return uint64(v)
@@ -100,7 +101,7 @@ func (r *reader) fixed(n int) []byte {
 	return b
 }
 
-// remaining returns what is left, at most limit bytes; it aliases the value.
+// remaining returns the rest of the value, at most limit bytes; it aliases the value.
 func (r *reader) remaining(limit int) []byte {
 	b := r.rest
 	if len(b) > limit {

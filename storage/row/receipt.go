@@ -10,26 +10,27 @@ import (
 const (
 	receiptVersion = 1
 
-	// A receipt's outcome: what was answered.
+	// The outcome of a receipt is the answer that the request got.
 	outcomeCreated = 0
 	outcomeExisted = 1
 	outcomeSeveral = 2 // to a request for several links: each item has an outcome of its own
 
-	// maxHotBytes and maxColdBytes are more than any record has.
+	// maxHotBytes and maxColdBytes are larger than any record.
 	maxHotBytes  = engine.MaxTargetBytes + 64
 	maxColdBytes = engine.MaxCodeBytes + engine.MaxTitleBytes + engine.MaxTags*(engine.MaxTagBytes+2) + 64
 )
 
 // AppendReceipt appends a receipt; sender and key are in the row's key. The receipt holds the whole
-// link as it was answered, since the link may be edited or deleted later. The hits of that moment
-// stand in place of the imported ones.
+// link as it was answered, since the link may be edited or deleted later. In its cold record, the
+// hits at that moment replace the imported hits.
 //
 //	┌───────────┬──────────────┬──────────────┬──────────────────────┬────────────┬─────────────┐
 //	│ version 1 │ created, ms  │ body hash 16 │ outcome 1: 0 created │ hot record │ cold record │
 //	│           │ zigzag       │              │            1 existed │            │ …end        │
 //	└───────────┴──────────────┴──────────────┴──────────────────────┴────────────┴─────────────┘
 //
-// Outcome 2 is that of a request for several links; AppendBulkReceipt draws what follows it then.
+// Outcome 2 is that of a request for several links; AppendBulkReceipt draws the fields that follow
+// it.
 func AppendReceipt(dst []byte, r *engine.Receipt, hot *engine.Hot, cold *engine.Cold) []byte {
 	outcome := byte(outcomeCreated)
 	if r.Existed {
@@ -47,8 +48,9 @@ func appendReceiptStart(dst []byte, r *engine.Receipt, outcome byte) []byte {
 	return append(append(dst, r.Body[:]...), outcome)
 }
 
-// AppendBulkReceipt appends the receipt of a request for several links. Of each link it has only
-// code and id: its 1,000 items of at most 75 bytes each take 75 KB at most, and usually some 15 KB.
+// AppendBulkReceipt appends the receipt of a request for several links. It has only the code and
+// the id of each link: its 1,000 items of at most 75 bytes each take at most 75 KB, and usually
+// some 15 KB.
 //
 //	┌───────────┬─────────────┬──────────────┬─────────────┬───────┐ ┌──────────────────────┬───────────┬────────┐
 //	│ version 1 │ created, ms │ body hash 16 │ outcome 1:  │ items │ │ outcome 1: 0 created │ [link id] │ [code] │ …
@@ -56,7 +58,7 @@ func appendReceiptStart(dst []byte, r *engine.Receipt, outcome byte) []byte {
 //	└───────────┴─────────────┴──────────────┴─────────────┴───────┘ │ 2 taken  3 refused   │           │        │
 //	                                                                 └──────────────────────┴───────────┴────────┘
 //
-// Fields in brackets are there for an item's outcomes 0 and 1.
+// Fields in brackets are present for an item's outcomes 0 and 1.
 func AppendBulkReceipt(dst []byte, r *engine.Receipt) []byte {
 	dst = binary.AppendUvarint(appendReceiptStart(dst, r, outcomeSeveral), uint64(len(r.Items)))
 	for i := range r.Items {
@@ -88,7 +90,7 @@ func DecodeReceipt(k engine.RequestKey, v []byte) (engine.Receipt, error) {
 	return x, r.end()
 }
 
-// readReceiptLink reads what follows the outcome in the receipt of one link.
+// readReceiptLink reads the fields after the outcome in the receipt of one link.
 func readReceiptLink(r *reader, x *engine.Receipt) error {
 	hot, cold := r.bytes(maxHotBytes), r.remaining(maxColdBytes)
 	err := r.end()
@@ -104,7 +106,7 @@ func readReceiptLink(r *reader, x *engine.Receipt) error {
 	return err
 }
 
-// readReceiptItems reads what follows the outcome in the receipt of several links.
+// readReceiptItems reads the fields after the outcome in the receipt of several links.
 func readReceiptItems(r *reader) []engine.ReceiptItem {
 	n := r.uvarint()
 	if n == 0 || n > engine.MaxBulk {
@@ -128,7 +130,7 @@ func readReceiptItems(r *reader) []engine.ReceiptItem {
 	return items
 }
 
-// checkReceiptItems refuses items that could be written but not read again.
+// checkReceiptItems returns an error for items that could be written but not read back.
 func checkReceiptItems(items []engine.ReceiptItem) error {
 	if len(items) == 0 || len(items) > engine.MaxBulk {
 		return fmt.Errorf("receipt of %d items", len(items))
@@ -142,7 +144,7 @@ func checkReceiptItems(items []engine.ReceiptItem) error {
 	return nil
 }
 
-// DecodeReceiptTime decodes when a receipt's request succeeded, and nothing else.
+// DecodeReceiptTime decodes the time at which a receipt's request succeeded, and nothing else.
 func DecodeReceiptTime(v []byte) (createdAtMs int64, err error) {
 	r := readValue("receipt", v, receiptVersion)
 	createdAtMs = r.varint()

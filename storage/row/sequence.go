@@ -7,11 +7,11 @@ import (
 
 const sequenceVersion = 1
 
-// Sequence says which batches a store contains. Batches that change it are numbered 1, 2, 3 … in
-// the order of the write-ahead log, and each adds itself to one row by a merge. A store that has
-// lost nothing contains as many as the number of its last one; a crash takes only the last ones, so
-// that stays true. If some in the middle are missing (because a damaged manifest leaves tables out,
-// say), there are fewer.
+// Sequence describes the batches that a store contains. Batches that change it are numbered 1, 2, 3
+// … in the order of the write-ahead log, and each adds itself to one row by a merge. So in a store
+// that has lost nothing, Count equals Last. A crash takes only the last batches, so that stays
+// true. If batches in the middle are missing (for example because a damaged manifest leaves tables
+// out), Count is smaller.
 type Sequence struct {
 	Count uint64 // batches contained
 	Last  uint64 // the highest number among them
@@ -19,7 +19,7 @@ type Sequence struct {
 
 func (q Sequence) add(r Sequence) Sequence { return Sequence{q.Count + r.Count, max(q.Last, r.Last)} }
 
-// AppendSequence appends a sequence, which is the row and each operand of it.
+// AppendSequence appends a sequence. The row and each operand of it have this format.
 //
 //	┌───────────┬───────┬──────┐
 //	│ version 1 │ count │ last │
@@ -36,7 +36,7 @@ func DecodeSequence(v []byte) (Sequence, error) {
 	return q, r.end()
 }
 
-// sequenceMerge adds operands of the sequence's row.
+// sequenceMerge adds up the operands of the sequence's row.
 type sequenceMerge struct{ sum Sequence }
 
 // MergeNewer implements Merge.

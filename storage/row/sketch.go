@@ -8,10 +8,10 @@ import (
 	"shunt/engine"
 )
 
-// What this package knows of the sketch's encoding, which is the engine's: the exact form, so that
-// merging the many rows of few visitors needs no Sketch for each; and the registers of the dense
-// form, so that uniting dense rows is a maximum of bytes, in place. The merge tests hold both to
-// what engine.Sketch does.
+// The encoding of a sketch belongs to the engine, but this package knows two parts of it: the exact
+// form, so that merging the many rows of few visitors needs no Sketch for each; and the registers
+// of the dense form, so that uniting dense rows is a maximum of bytes, in place. The merge tests
+// check that both give the same result as engine.Sketch.
 const (
 	sketchEmpty = 0
 	sketchExact = 1 // uvarint n, then n ascending hashes of 8 bytes, little-endian
@@ -60,8 +60,8 @@ const (
 	lowBits  = 0x0101010101010101
 )
 
-// raiseRegisters sets each register of dst to the larger of its own and that of src, eight at once:
-// all are below 0x80.
+// raiseRegisters sets each register of dst to the larger of its own value and that of src, eight at
+// once. All values must be below 0x80.
 func raiseRegisters(dst, src []byte) {
 	dst, src = dst[:denseRegisterCount], src[:denseRegisterCount]
 	for at := 0; at < denseRegisterCount; at += 8 {
@@ -73,7 +73,7 @@ func raiseRegisters(dst, src []byte) {
 }
 
 // raiseRegister adds a hash, as the library's InsertHash does: the first 14 bits are the register's
-// number, and its value is the place of the first 1 in what follows.
+// number, and its value is the position of the first 1 in the following bits.
 func raiseRegister(registers []byte, hash uint64) {
 	place := byte(bits.LeadingZeros64(hash<<14|1<<13)) + 1
 	register := &registers[hash>>(64-14)]
@@ -100,8 +100,8 @@ func exactHashes(dst []uint64, sketch []byte, keep bool) ([]uint64, error) {
 	return dst, r.err
 }
 
-// LeastVisitors returns a lower bound for the visitors of a row that CheckTally accepts: each has
-// set at most one register.
+// LeastVisitors returns a lower bound for the visitors of a row that CheckTally accepts: each
+// visitor has set at most one register.
 func (t *RawTally) LeastVisitors() (n uint64) {
 	sketch := t.sketch
 	if sketch == nil {

@@ -12,36 +12,37 @@ import (
 )
 
 const (
-	// maxLooseHashes bounds the hashes that a sum gathers before it unites them: 64 KiB, eight full
-	// exact sketches.
+	// maxLooseHashes bounds the hashes that a sum collects before it unites them: 64 KiB, eight
+	// full exact sketches.
 	maxLooseHashes = 8 * engine.MaxExactVisitors
 
-	// maxLooseReferrers bounds the referrers that a sum gathers before it cuts them to
-	// engine.MaxValues. The more, the closer the result; their names take at most 259 KB.
+	// maxLooseReferrers bounds the referrers that a sum collects before it cuts them to
+	// engine.MaxValues. A larger bound gives a closer result; their names take at most 259 KB.
 	maxLooseReferrers = 4 * engine.MaxValues
 )
 
-// AllParts is everything that Add can add of a row.
+// AllParts selects every part of a row that Add can add.
 const AllParts = engine.Visitors | engine.Breakdowns
 
-// Sum adds up tally rows. The zero value is an empty sum. It is made for many rows that are small:
-// a count, a few hashes, one value of each dimension, of which none costs an allocation.
+// Sum adds up tally rows. The zero value is an empty sum. It is made for many small rows (a count,
+// a few hashes, one value of each dimension), none of which costs an allocation.
 //
-//   - Hashes are gathered, and sorted once at the end. When there are too many to be counted
-//     exactly, or a row is dense, they go into registers, with which dense rows are united in place.
+//   - Hashes are collected, and sorted once at the end. When there are too many to be counted
+//     exactly, or a row is dense, they go into registers, with which dense rows are united in
+//     place.
 //   - Referrers are kept in order, and their names once, in an arena. Countries, devices and
-//     browsers are one byte each, so each has a cell of its own, and a bit that says whether it is
-//     used: those need no search, order or clearing.
+//     browsers are one byte each, so each value has a cell of its own, and a bit that marks the
+//     cell as used. Cells need no search, order or clearing.
 //
 // The result depends on nothing but what was added, unless there are more than maxLooseReferrers
 // referrers: cutting them in between is a merge of summaries like any other, with the same bound.
 type Sum struct {
 	hits, bots, prefetches, heads uint64
-	overflown                     bool // hits stay at their maximum, and what they are broken down by is given up
+	overflown                     bool // hits stay at their maximum, and there are no breakdowns
 
-	hashes    []uint64 // not in registers yet; maybe repeated
+	hashes    []uint64 // those not in registers yet; may be repeated
 	unsorted  bool     // hashes may be in any order, and repeated
-	registers []byte   // of a dense sketch; empty: it is not dense yet
+	registers []byte   // of a dense sketch; empty: not dense yet
 
 	divided   bool             // there are breakdowns
 	referrers engine.Breakdown // the strings alias arena
@@ -53,25 +54,25 @@ type Sum struct {
 // engine.Referrers.
 const numByteDimensions = engine.NumDimensions - 1
 
-// byteCells are hits by the values of a dimension of one byte.
+// byteCells are the hits by value of a dimension whose values are one byte.
 type byteCells struct {
 	hits   [256]uint64
-	used   [4]uint64        // a bit a value: hits is not zero
-	listed engine.Breakdown // by list; kept for its memory
+	used   [4]uint64        // one bit per value: hits is not zero
+	listed engine.Breakdown // made by list; kept so that its memory is reused
 }
 
 var sumPool = sync.Pool{New: func() any { return new(Sum) }}
 
-// NewSum returns an empty sum; Release gives it back.
+// NewSum returns an empty sum from a pool; Release puts it back.
 func NewSum() *Sum { return sumPool.Get().(*Sum) }
 
-// Release gives s back. Nothing that aliases it may be used any more.
+// Release puts s back into the pool. Nothing that aliases s may be used after that.
 func (s *Sum) Release() {
 	s.Reset()
 	sumPool.Put(s)
 }
 
-// Reset empties s and keeps its memory, so what aliases it must not be used any more.
+// Reset empties s and reuses its memory, so nothing that aliases s may be used after that.
 func (s *Sum) Reset() {
 	s.hits, s.bots, s.prefetches, s.heads, s.overflown = 0, 0, 0, 0, false
 	s.hashes, s.unsorted, s.registers = s.hashes[:0], false, s.registers[:0]
@@ -86,7 +87,7 @@ func (s *Sum) Reset() {
 	}
 }
 
-// Add adds the wanted parts of a row, and looks at nothing else of it.
+// Add adds the counts and the wanted parts of a row, and skips its other parts.
 func (s *Sum) Add(row []byte, wanted engine.Parts) error {
 	raw, err := ParseTally(row)
 	if err != nil {
@@ -138,8 +139,8 @@ func (s *Sum) addDense(sketch []byte) error {
 	return nil
 }
 
-// unite removes repeated hashes, or moves all hashes into registers if there are registers or must
-// be.
+// unite removes repeated hashes. If there are registers or too many hashes, it moves all hashes
+// into registers.
 func (s *Sum) unite() {
 	dense := len(s.registers) > 0
 	if !dense && s.unsorted {
@@ -172,7 +173,7 @@ func (s *Sum) appendVisitors(dst []byte) []byte {
 	return dst
 }
 
-// visitors returns the sketch. Once dense, it shares no memory with s.
+// visitors returns the sketch. A dense sketch shares no memory with s.
 func (s *Sum) visitors() engine.Sketch {
 	s.unite()
 	if len(s.registers) == 0 {
@@ -199,8 +200,9 @@ func (s *Sum) addBreakdowns(part []byte, rowHits uint64) error {
 	return r.end()
 }
 
-// addReferrer adds hits of a referrer whose place is from or later, and returns where the next one
-// of the row can be: the names of a row ascend, and are often those of the rows before.
+// addReferrer adds hits of a referrer whose index is from or later, and returns the first index
+// that the next one of the row can have. This is fast because the names of a row ascend, and are
+// often those of the previous rows.
 func (s *Sum) addReferrer(from int, name []byte, hits uint64) (next int) {
 	at, found := from, false
 	if from < len(s.referrers) {
@@ -230,8 +232,7 @@ func (s *Sum) findReferrer(from int, name string) (at int, found bool) {
 	return from + at, found
 }
 
-// keep copies name into the arena. Where that grows, the strings before keep the array that they
-// are in.
+// keep copies name into the arena. If the arena grows, earlier strings keep their old array alive.
 func (s *Sum) keep(name []byte) string {
 	at := len(s.arena)
 	s.arena = append(s.arena, name...)
@@ -240,7 +241,7 @@ func (s *Sum) keep(name []byte) string {
 
 func aliasString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// cutReferrers makes room for more referrers, in the arena too.
+// cutReferrers makes room for more referrers, also in the arena.
 func (s *Sum) cutReferrers() {
 	s.referrers = s.referrers.Cut()
 	s.arena = nil
@@ -255,14 +256,15 @@ func (s *Sum) Empty() bool {
 	return s.hits|s.bots|s.prefetches|s.heads == 0 && len(s.hashes)+len(s.registers) == 0
 }
 
-// Tally returns the sum. It shares memory with s, until reset, and may be called once.
+// Tally returns the sum. The result shares memory with s and is valid until Reset. Tally may be
+// called once.
 func (s *Sum) Tally() engine.Tally {
 	t := s.counts()
 	t.Visitors = s.visitors()
 	return t
 }
 
-// counts is tally without visitors.
+// counts returns the tally without visitors.
 func (s *Sum) counts() engine.Tally {
 	t := engine.Tally{Hits: s.hits, Bots: s.bots, Prefetches: s.prefetches, Heads: s.heads}
 	if !s.divided || s.overflown {
@@ -287,7 +289,7 @@ func (s *Sum) AppendRow(dst []byte) []byte {
 	return dst
 }
 
-// OwnTally is Tally, but its result belongs to the caller.
+// OwnTally returns the sum like Tally, but the result belongs to the caller.
 func (s *Sum) OwnTally() engine.Tally {
 	t := s.Tally()
 	if !t.Visitors.Dense() {
@@ -300,8 +302,7 @@ func (s *Sum) OwnTally() engine.Tally {
 	return t
 }
 
-// GiveNames gives the names of referrers up, so that the strings of the last tally stay as they
-// are.
+// GiveNames gives the arena of referrer names to the last tally, so that its strings stay valid.
 func (s *Sum) GiveNames() { s.arena = nil }
 
 func (c *byteCells) add(value byte, hits uint64) {

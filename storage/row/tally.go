@@ -8,7 +8,7 @@ import (
 
 const tallyVersion = 1
 
-// Flags of a tally row say which parts it has. A part that is zero or empty is left out.
+// The flags of a tally row mark the parts that it has. A part that is zero or empty is left out.
 const (
 	tallyHits = 1 << iota
 	tallyBots
@@ -20,16 +20,16 @@ const (
 	knownTallyFlags = tallyBreakdowns<<1 - 1
 )
 
-// AppendTally appends a tally row; the rows of hours, days and lives have one format, and so have
-// merge operands.
+// AppendTally appends a tally row. The rows of hours, days and lives, and merge operands, all have
+// this format.
 //
 //	┌─────────┬─────────┬────────┬────────┬──────────────┬─────────┬───────────────┬──────────────────────┐
 //	│ version │ flags 1 │ [hits] │ [bots] │ [prefetches] │ [heads] │ [breakdowns]  │ [visitors: a sketch  │
 //	│ 1       │         │        │        │              │         │               │  …end]               │
 //	└─────────┴─────────┴────────┴────────┴──────────────┴─────────┴───────────────┴──────────────────────┘
 //
-// A part in brackets is there if its flag is set; appendBreakdowns draws breakdowns. One hit of one
-// visitor takes 13 bytes, with all dimensions 23 and the name of the referrer.
+// A part in brackets is present if its flag is set; appendBreakdowns draws breakdowns. One hit of
+// one visitor takes 13 bytes; with all dimensions it takes 23 bytes plus the name of the referrer.
 func AppendTally(dst []byte, t *engine.Tally) []byte {
 	counts := [...]uint64{t.Hits, t.Bots, t.Prefetches, t.Heads}
 	at := len(dst)
@@ -53,8 +53,8 @@ func AppendTally(dst []byte, t *engine.Tally) []byte {
 
 func isEmpty(s *engine.Sketch) bool { return !s.Dense() && s.Count() == 0 }
 
-// RawTally is a tally row whose sketch and breakdowns are still encoded; nil: there are none. They
-// alias the row.
+// RawTally is a tally row whose sketch and breakdowns are still encoded. They alias the row; nil
+// means that there are none.
 type RawTally struct {
 	Hits, Bots, Prefetches, Heads uint64
 	breakdowns                    []byte // without their length
@@ -70,8 +70,8 @@ func readTally(v []byte) (r reader, flags byte) {
 	return r, flags
 }
 
-// ParseTally decodes the counts of a tally row, and checks no more of sketch and breakdowns than
-// their lengths.
+// ParseTally decodes the counts of a tally row. Of the sketch and the breakdowns it checks only the
+// lengths.
 func ParseTally(v []byte) (RawTally, error) {
 	r, flags := readTally(v)
 	t := RawTally{
@@ -89,7 +89,7 @@ func ParseTally(v []byte) (RawTally, error) {
 	return t, r.end()
 }
 
-// count reads a count that is there if flag is not 0.
+// count reads a count that is present if flag is not 0.
 func (r *reader) count(flag byte) uint64 {
 	if flag == 0 {
 		return 0
@@ -108,7 +108,8 @@ func DecodeTallyHits(v []byte) (uint64, error) {
 	return hits, r.err
 }
 
-// CheckTally checks that v is a tally row. It allocates nothing unless something is wrong.
+// CheckTally returns an error unless v is a tally row. It allocates nothing unless it returns an
+// error.
 func CheckTally(v []byte) error {
 	raw, err := ParseTally(v)
 	if err == nil && raw.breakdowns != nil {

@@ -12,8 +12,8 @@ import (
 	"shunt/storage/row/rowtest"
 )
 
-// decodeTally is the plain decoder of a tally row, against which Sum is measured. The result shares
-// no memory with v.
+// decodeTally is the plain decoder of a tally row, with which Sum is compared. The result shares no
+// memory with v.
 func decodeTally(v []byte) (engine.Tally, error) {
 	raw, err := ParseTally(v)
 	if err != nil {
@@ -44,7 +44,7 @@ var (
 	}}
 )
 
-// TestTallyRowsAreAsPinned is TestFormatsAreAsPinned for tally rows.
+// TestTallyRowsAreAsPinned pins tally rows, as TestFormatsAreAsPinned pins the other values.
 func TestTallyRowsAreAsPinned(t *testing.T) {
 	oneHit := engine.Tally{Hits: 1, Visitors: engine.ExactSketch([]uint64{0x1122334455667788})}
 	from := rowtest.HitFrom(0x1122334455667788, "a.b", 5, 2, 1).Tally()
@@ -67,7 +67,7 @@ func TestTallyRowsAreAsPinned(t *testing.T) {
 	}
 }
 
-func TestALongPartOfBreakdownsHasItsLengthBeforeIt(t *testing.T) {
+func TestLongBreakdownsComeAfterTheirLength(t *testing.T) {
 	tally := engine.Tally{Hits: 1, Dimensions: engine.Dimensions{{{Value: strings.Repeat("a", 253), Hits: 1}}}}
 	wantBytes(t, "253 bytes", AppendTally([]byte{7}, &tally), "07 01 21 01 8102 01 00 fd01"+strings.Repeat("61", 253))
 }
@@ -143,7 +143,7 @@ func TestMalformedTallyRowsAreRefusedAsCorrupt(t *testing.T) {
 	}
 }
 
-func TestTalliesThatNoRowHoldsAreRefused(t *testing.T) {
+func TestBreakdownsThatCannotBeReadBackAreRefused(t *testing.T) {
 	long := strings.Repeat("a", engine.MaxReferrerBytes+1)
 	for name, d := range map[string]engine.Dimensions{
 		"long referrer":     {{{Value: long, Hits: 1}}},
@@ -193,8 +193,8 @@ func tallySeeds() [][]byte {
 	}
 }
 
-// FuzzTallyReaders reads any bytes as a tally row in each of the ways there are: they agree on what
-// is one, and on its hits.
+// FuzzTallyReaders reads any bytes as a tally row by each reader: all readers accept the same rows
+// and find the same hits.
 func FuzzTallyReaders(f *testing.F) {
 	for _, row := range tallySeeds() {
 		f.Add(row)
@@ -215,5 +215,5 @@ func FuzzTallyReaders(f *testing.F) {
 	})
 }
 
-// rowOf is the tally row of a model.
+// rowOf returns the tally row of a model.
 func rowOf(m *rowtest.Model) []byte { return AppendTally(nil, m.Tally()) }

@@ -1,5 +1,5 @@
-// Package rowtest has the plain model of a tally that the tests of row and of storage measure their
-// rows by. It knows engine's types only. Only tests may import it.
+// Package rowtest has a plain model of a tally, with which the tests of row and of storage compare
+// their rows. It knows engine's types only. Only tests may import it.
 package rowtest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"shunt/engine"
 )
 
-// Model is what tallies must be: counts, a plain set of visitors, and plain maps of hits by value.
+// Model is the plain form of a tally: counts, a set of visitors, and maps of hits by value.
 type Model struct {
 	Hits, Bots, Prefetches, Heads uint64
 	Visitors                      map[uint64]bool
@@ -37,7 +37,7 @@ func (m *Model) Add(o *Model) {
 	}
 }
 
-// Count adds hits of a value, which m.hits must contain already.
+// Count adds hits of a value. m.Hits must already contain them.
 func (m *Model) Count(dim engine.Dimension, value string, hits uint64) {
 	if m.Values[dim] == nil {
 		m.Values[dim] = map[string]uint64{}
@@ -45,7 +45,7 @@ func (m *Model) Count(dim engine.Dimension, value string, hits uint64) {
 	m.Values[dim][value] += hits
 }
 
-// Tally returns the tally that a row of m holds.
+// Tally returns m as the tally that a row holds.
 func (m *Model) Tally() *engine.Tally {
 	t := &engine.Tally{Hits: m.Hits, Bots: m.Bots, Prefetches: m.Prefetches, Heads: m.Heads}
 	t.Visitors.AddAll(slices.Collect(maps.Keys(m.Visitors)))
@@ -57,10 +57,10 @@ func (m *Model) Tally() *engine.Tally {
 	return t
 }
 
-// Hit is the model of one hit.
+// Hit returns the model of one hit.
 func Hit(visitor uint64) *Model { return &Model{Hits: 1, Visitors: map[uint64]bool{visitor: true}} }
 
-// HitFrom is the model of one hit with a value of each dimension.
+// HitFrom returns the model of one hit with a value of each dimension.
 func HitFrom(visitor uint64, referrer string, country, device, browser byte) *Model {
 	m := Hit(visitor)
 	for i, value := range []string{referrer, string([]byte{country}), string([]byte{device}), string([]byte{browser})} {
@@ -69,7 +69,7 @@ func HitFrom(visitor uint64, referrer string, country, device, browser byte) *Mo
 	return m
 }
 
-// Models draws a small tally, or now and then one with more visitors than are counted exactly.
+// Models draws a small tally, or occasionally one with more visitors than are counted exactly.
 func Models() *rapid.Generator[*Model] {
 	return rapid.Custom(func(t *rapid.T) *Model {
 		m := &Model{Visitors: map[uint64]bool{}}
@@ -105,7 +105,7 @@ func genValues(t *rapid.T, m *Model, dim engine.Dimension) {
 	}
 }
 
-// Referrer returns a name for a number: none for 0, and some that are long.
+// Referrer returns a name for a number: "" for 0, and some long names.
 func Referrer(n int) string {
 	switch {
 	case n == 0:
