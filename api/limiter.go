@@ -142,11 +142,9 @@ func (l *limiter) loginKey(ctx *fasthttp.RequestCtx, email string) []byte {
 // mayMiss counts a request for an unknown code. If it is one too many for its network, the answer
 // has the fields that say so.
 func (l *limiter) mayMiss(ctx *fasthttp.RequestCtx, client netip.Addr) bool {
-	var a limit.Allowance
-	l.rules.Ask(&a, limit.Misses, nil, countedNetwork(ctx, l.proxies, client))
-	wait := a.Take(l.now.of(ctx), 1)
+	a, wait := l.rules.TakeForNetwork(limit.Misses, countedNetwork(ctx, l.proxies, client), l.now.of(ctx))
 	if wait > 0 {
-		l.refuse(ctx, &a, limit.Misses, wait)
+		l.refuse(ctx, a, limit.Misses, wait)
 	}
 	return wait == 0
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/ops"
+	"shunt/api/redirect"
 	"shunt/api/visitor"
 )
 
@@ -146,5 +147,14 @@ func BenchmarkRedirect(b *testing.B) {
 				b.Fatalf("got %d", ctx.Response.StatusCode())
 			}
 		})
+	}
+}
+
+func TestRawHeadersWithTwoPrefetchLinesAreReadWithoutAllocation(t *testing.T) {
+	ctx := requestFrom(tcpAddr("192.0.2.1"), "Purpose", "foo", "Cookie", "a=b; c=d", "Purpose", "prefetch")
+	var got bool
+	allocations := testing.AllocsPerRun(100, func() { got = redirect.IsPrefetch(ctx.Request.Header.RawHeaders()) })
+	if !got || allocations != 0 {
+		t.Errorf("got %v and %v allocations, want true and 0", got, allocations)
 	}
 }

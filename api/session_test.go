@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"errors"
 	"shunt/api/account"
 )
 
@@ -238,6 +239,38 @@ func TestALiveStreamEndsWithItsSession(t *testing.T) {
 	}
 	if !strings.Contains(rest, `{"reason":"unauthorized"}`) {
 		t.Errorf("got %q, want the end for want of a session", rest)
+	}
+}
+
+func TestADemotionEndsStreamsAndExportsOfOthersLinks(t *testing.T) {
+	st := newSite(t, nil)
+	n := st.exported(st.token)
+	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	boss := st.person("boss@example.com", account.RoleAdmin)
+	token := st.issue(account.CallerOf(boss), account.AllScopes...)
+	conn, err := st.publicAt.Dial()
+	check(t, err)
+	defer conn.Close()
+	if _, err := io.WriteString(conn, requestText("GET", "/api/v1/stats/x/live?owner=all", "", "Authorization: Bearer "+token)); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(conn)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "data: ") {
+	}
+	_, body := st.export(token, "?owner=all")
+	if r := st.call("PATCH", fmt.Sprintf("/users/%d", boss.ID), `{"role":"member"}`); r.status != 200 {
+		t.Fatal(r)
+	}
+	rest := ""
+	for lines.Scan() {
+		rest += lines.Text() + "\n"
+	}
+	if !strings.Contains(rest, `{"reason":"unauthorized"}`) {
+		t.Errorf("the stream: got %q, want its end", rest)
+	}
+	links, problem, err := readLines(t, body)
+	if len(links) == 0 || len(links) >= n || problem != "unauthorized" || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("the export: got %d links, problem %q, %v", len(links), problem, err)
 	}
 }
 

@@ -67,9 +67,8 @@ func RingPath(dir string, s Store, i int) (string, error) {
 	p, err := s.Positions()
 	id := s.Identity().StoreID
 	name := fmt.Sprintf("ring-%x-%d-%02d", id[:8], p.Epoch, i)
-	standby := filepath.Join(StandbyFolder(filepath.Dir(dir), s), name) // as type life has it
-	if _, statErr := os.Stat(standby); statErr == nil {
-		return standby, err
+	if i >= len(p.Rings)/2 { // the second half are standby rings
+		return filepath.Join(StandbyFolder(filepath.Dir(dir), s), name), err // as type life has it
 	}
 	return filepath.Join(dir, name), err
 }

@@ -37,6 +37,24 @@ func (r *Rules) Ask(a *Allowance, scope Scope, owner []byte, network netip.Addr)
 	}
 }
 
+// TakeForNetwork takes one event of a scope that is limited by network only. It is Ask and Take for
+// misses: an Allowance escapes to the heap, so it is made only for a refusal.
+func (r *Rules) TakeForNetwork(scope Scope, network netip.Addr, at time.Time) (refused *Allowance, wait time.Duration) {
+	limit := &r.byNetwork[scope]
+	if limit.table == nil || !network.IsValid() {
+		return nil, 0
+	}
+	key := network.As16()
+	verdict := limit.table.Take(key[:], at, 1)
+	if verdict.Wait == 0 {
+		return nil, 0
+	}
+	refused = &Allowance{network: key}
+	refused.under(limit, refused.network[:])
+	refused.asked[0].verdict = verdict
+	return refused, verdict.Wait
+}
+
 // under adds a rule that the request comes under, unless it is off.
 func (a *Allowance) under(r *rule, key []byte) {
 	if r.table != nil {

@@ -2,7 +2,6 @@ package ops
 
 import (
 	"context"
-	"errors"
 
 	"shunt/api/account"
 	"shunt/engine"
@@ -83,7 +82,7 @@ func (x *Export) Close() error {
 func (c *Calls) Recheck(caller account.Caller, g engine.Guard, scope account.Scope) func() error {
 	return func() error {
 		now, err := c.accounts.Recheck(caller)
-		if err == nil && (!now.Has(scope) || errors.Is(mayUse(now, g), errOwnerNeedsAdmin)) {
+		if err == nil && (!now.Has(scope) || mayUse(now, g) != nil) {
 			err = account.ErrUnauthorized
 		}
 		return err
