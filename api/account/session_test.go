@@ -56,16 +56,16 @@ func TestOnlyTheRightPasswordLogsIn(t *testing.T) {
 	f.admin(t) // has no password
 	u := f.withPassword(t, "ann@example.com")
 	for name, c := range map[string]struct{ email, password string }{
-		"wrong password":      {"ann@example.com", "correct horse batterY"},
-		"a part of it":        {"ann@example.com", rightPassword[:8]},
-		"no password":         {"ann@example.com", ""},
-		"too long a password": {"ann@example.com", strings.Repeat("x", 1025)},
-		"nobody":              {"ben@example.com", rightPassword},
-		"an unknown user, and the password of the hash for them": {"ben@example.com", "A"},
-		"somebody without a password":                            {"admin", ""},
-		"somebody without a password, guessed":                   {"admin", rightPassword},
-		"too long an address":                                    {strings.Repeat("a", 1000) + "@example.com", rightPassword},
-		"no address":                                             {"", rightPassword},
+		"wrong password":                     {"ann@example.com", "correct horse batterY"},
+		"a part of it":                       {"ann@example.com", rightPassword[:8]},
+		"no password":                        {"ann@example.com", ""},
+		"too long a password":                {"ann@example.com", strings.Repeat("x", 1025)},
+		"an unknown user":                    {"ben@example.com", rightPassword},
+		"an unknown user, by its fake hash":  {"ben@example.com", "A"},
+		"a user without a password":          {"admin", ""},
+		"a user without a password, guessed": {"admin", rightPassword},
+		"too long an address":                {strings.Repeat("a", 1000) + "@example.com", rightPassword},
+		"no address":                         {"", rightPassword},
 	} {
 		if _, cookie, err := f.LogIn(nobody, c.email, c.password); !errors.Is(err, ErrUnauthorized) || cookie != "" {
 			t.Errorf("%s: got %v, want %v", name, err, ErrUnauthorized)

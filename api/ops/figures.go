@@ -234,7 +234,7 @@ const (
 
 // shownValues returns the values with the most hits and their names, and last the hits that have
 // another value or no known one. A host that is called like one of these two names is not shown,
-// because anybody can send such a name in a header.
+// because anybody can send such a name in a Referer.
 func shownValues(d engine.Dimension, values engine.Breakdown, hits uint64) []ValueFigures {
 	shown := make([]ValueFigures, 0, engine.ShownValues+1)
 	for _, v := range values.Top(len(values)) {

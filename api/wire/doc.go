@@ -29,7 +29,7 @@
 // by the grammar of RFC 9112. It refuses everything that a proxy before us could read differently,
 // so that both always agree where a request ends:
 //
-//   - Transfer-Encoding together with Content-Length, in HTTP/1.0, or anything but a single chunked;
+//   - Transfer-Encoding with Content-Length, in HTTP/1.0, or anything but a single chunked;
 //   - lengths that occur twice or are not digits;
 //   - chunk sizes, extensions and trailers that are not well-formed;
 //   - lines that do not end in CR LF, folded lines, names with white space;

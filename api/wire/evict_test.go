@@ -70,7 +70,7 @@ func TestAnAddressGetsItsShareOfConnectionsAndNoMore(t *testing.T) {
 	}
 }
 
-func TestAnAddressWithItsShareGivesUpItsLongestIdleConnection(t *testing.T) {
+func TestAFullShareGivesUpItsLongestIdleConnection(t *testing.T) {
 	l := crowd(t, Limits{PerAddress: 3})
 	busy, first, second := join(t, l, "192.0.2.1"), join(t, l, "192.0.2.1"), join(t, l, "192.0.2.1")
 	noteState(first, fasthttp.StateIdle)

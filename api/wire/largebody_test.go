@@ -133,7 +133,7 @@ func TestALargeBodyBelowTheRateLags(t *testing.T) {
 	for name, c := range map[string]struct {
 		seconds, moved  int64
 		taken, arriving bool
-		behind          bool
+		lags            bool
 	}{
 		"none":                       {100, 0, false, false, false},
 		"just begun":                 {largeBodyGrace, 0, true, true, false},
@@ -147,8 +147,8 @@ func TestALargeBodyBelowTheRateLags(t *testing.T) {
 		p.since.Store(began)
 		p.taken.Store(c.taken)
 		p.arriving.Store(c.arriving)
-		if lag := p.lag(began+c.seconds, c.moved); lag > 0 != c.behind {
-			t.Errorf("%s: got a lag of %d, want one: %v", name, lag, c.behind)
+		if lag := p.lag(began+c.seconds, c.moved); lag > 0 != c.lags {
+			t.Errorf("%s: got a lag of %d, want one: %v", name, lag, c.lags)
 		}
 	}
 }
