@@ -12,10 +12,9 @@ import (
 	"shunt/api/problem"
 )
 
-// This file writes the answers of the API: objects in JSON, and problems.
+// This file writes the answers of the API: JSON objects and problems.
 
-// fail answers an API request with the problem that err stands for, and logs the cause if it is an
-// internal error.
+// fail answers an API request with the problem of err, and logs the cause of an internal error.
 func fail(ctx *fasthttp.RequestCtx, log *slog.Logger, err error) {
 	r, known := problem.Of(err)
 	if !known {
@@ -59,9 +58,9 @@ func writeEncodedAs(ctx *fasthttp.RequestCtx, contentType string, status int, te
 func encodeJSON(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // addresses stay legible
+	enc.SetEscapeHTML(false) // keeps addresses readable
 	if err := enc.Encode(v); err != nil {
-		panic(fmt.Sprintf("api: encoding an answer: %v", err)) // our own types; the top recovers it
+		panic(fmt.Sprintf("api: encoding an answer: %v", err)) // only our own types are encoded; handle recovers the panic
 	}
 	return b.Bytes()
 }

@@ -16,11 +16,12 @@ import (
 // userHeader names the user that a local command acts as.
 const userHeader = "Shunt-User"
 
-// An authenticate returns who makes a request. There is one for each way in to the API.
+// An authenticate returns who makes a request. The network and the socket of local commands have
+// one each.
 type authenticate func(ctx *fasthttp.RequestCtx) (account.Caller, error)
 
-// An authenticator says who makes a request: by a token, by the cookie of a session, or because the
-// request came through the socket in the data folder.
+// An authenticator identifies the caller of a request: by a token, by the cookie of a session, or
+// by the fact that the request came through the socket in the data folder.
 type authenticator struct {
 	accounts *account.Accounts
 	https    *httpsRule
@@ -29,8 +30,8 @@ type authenticator struct {
 	failed   func() // counts a request without a valid token
 }
 
-// overNetwork knows callers by a token, or else by the cookie of a session, over a connection that
-// nobody listens in on.
+// overNetwork identifies the caller by a token, or else by the cookie of a session. It refuses
+// connections on which others could read either.
 func (a *authenticator) overNetwork(ctx *fasthttp.RequestCtx) (account.Caller, error) {
 	if err := a.https.require(ctx); err != nil {
 		return account.Caller{}, err
@@ -46,19 +47,19 @@ func (a *authenticator) overNetwork(ctx *fasthttp.RequestCtx) (account.Caller, e
 	return caller, err
 }
 
-// unauthorized counts a request without a valid token, and returns the problem that it gets.
+// unauthorized counts a request without a valid token, and returns the problem to answer it with.
 func (a *authenticator) unauthorized(detail string) error {
 	a.failed()
 	return problem.New(problem.Unauthorized, "%s", detail)
 }
 
 // oneAuthorization refuses a request with two Authorization lines, even if they are equal: the
-// field is not a list (RFC 9110, 11.6.2), so a proxy before us may have read the other one. As
-// after everything that could be read in two ways, the connection is closed.
+// field is not a list (RFC 9110, 11.6.2), so a proxy before us may have read the other one. The
+// connection is closed, as after every request that could be read in two ways.
 func oneAuthorization(ctx *fasthttp.RequestCtx) error {
 	if len(ctx.Request.Header.PeekAll(fasthttp.HeaderAuthorization)) > 1 {
 		ctx.SetConnectionClose()
-		return problem.New(problem.BadRequest, "there must be only one Authorization")
+		return problem.New(problem.BadRequest, "send only one Authorization field")
 	}
 	return nil
 }
@@ -72,11 +73,11 @@ func bearerToken(authorization []byte) (token string, found bool) {
 	return string(bytes.TrimSpace(credentials)), true
 }
 
-// bySession knows the caller of a request without a token by the cookie of a session.
+// bySession identifies the caller of a request without a token by the cookie of a session.
 func (a *authenticator) bySession(ctx *fasthttp.RequestCtx) (account.Caller, error) {
 	cookie := a.cookies.read(ctx)
 	if cookie == "" {
-		return account.Caller{}, a.unauthorized("send Authorization: Bearer and a token")
+		return account.Caller{}, a.unauthorized("send a token in the field Authorization: Bearer")
 	}
 	caller, err := a.accounts.AuthenticateSession(cookie)
 	if errors.Is(err, account.ErrUnauthorized) {
@@ -88,8 +89,8 @@ func (a *authenticator) bySession(ctx *fasthttp.RequestCtx) (account.Caller, err
 	return caller, err
 }
 
-// sender returns the caller that sends h, if it has scope. The other questions (was the request
-// sent by the right scheme, from a page of ours?) are asked when the body has arrived.
+// sender returns the caller that sends h, if it has scope. Whether the request came over HTTPS and
+// from a page of ours is checked when the body has arrived.
 func (a *authenticator) sender(h *fasthttp.RequestHeader, scope account.Scope) (caller account.Caller, found bool) {
 	if token, _ := bearerToken(h.Peek(fasthttp.HeaderAuthorization)); token != "" {
 		caller, err := a.accounts.Authenticate(token)
@@ -105,9 +106,10 @@ func (a *authenticator) sender(h *fasthttp.RequestHeader, scope account.Scope) (
 	return account.Caller{}, false
 }
 
-// overSocket knows the caller of a local command. The user who can open the socket in the data
-// folder owns the folder, and all that tokens protect is in it. So a command needs no token, and
-// acts as the oldest admin, who is made if there is no user yet, or as the user that it names.
+// overSocket identifies the caller of a local command. A user of the machine that can open the
+// socket owns the data folder, which holds everything that tokens protect. So a command needs no
+// token. It acts as the user that it names, or else as the oldest admin, which is created if there
+// is no user yet.
 func (a *authenticator) overSocket(ctx *fasthttp.RequestCtx) (account.Caller, error) {
 	name := string(ctx.Request.Header.Peek(userHeader))
 	if name == "" {

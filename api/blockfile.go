@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// blockFileInterval is how often the file of the block list is looked at. With the 0.3 s that a million hosts take to
-	// read, a host that is put on the list is blocked within a second.
+	// blockFileInterval is the time between two checks of the block list's file. A million hosts
+	// take 0.3 s to read, so a new host is blocked within a second.
 	blockFileInterval = 250 * time.Millisecond
 
-	// blockFileSettles is how long a file that was changed is read again whatever its stat says: a second change within a tick of
-	// the file system's clock shows in nothing but the content.
+	// blockFileSettles is how long after a change the file is read again whatever its stat reports:
+	// a second change within one tick of the file system's clock shows only in the content.
 	blockFileSettles = 2 * time.Second
 
 	// maxBlockFileBytes is 32 bytes for each of engine.MaxBlocked.
@@ -30,7 +30,8 @@ const (
 	maxLineWarnings = 20
 )
 
-// A BlockFile is a block list in a file that is read again when it changes. Run and update are for one goroutine.
+// A BlockFile is a block list in a file that is read again when it changes. Run and update must be
+// called from one goroutine.
 type BlockFile struct {
 	list engine.BlockList
 	path string
@@ -38,9 +39,9 @@ type BlockFile struct {
 
 	stat    os.FileInfo       // when content was read
 	readAt  time.Time         // when content was read
-	content [sha256.Size]byte // the hash of what list was made of
-	warned  map[string]bool   // lines of that content which were skipped
-	failing bool              // the last look failed, and that was said
+	content [sha256.Size]byte // the hash of the text that list was made from
+	warned  map[string]bool   // skipped lines of that content
+	failing bool              // the last check failed, and that was logged
 }
 
 // OpenBlockFile reads the list at path.
@@ -52,7 +53,8 @@ func OpenBlockFile(path string, log *slog.Logger) (*BlockFile, error) {
 	return f, nil
 }
 
-// Run keeps the list as the file is until ctx ends. A file that cannot be read leaves the list as it was.
+// Run keeps the list up to date with the file until ctx ends. If the file cannot be read, the list
+// stays as it was.
 func (f *BlockFile) Run(ctx context.Context) error {
 	ticker := time.NewTicker(blockFileInterval)
 	defer ticker.Stop()
@@ -66,12 +68,12 @@ func (f *BlockFile) Run(ctx context.Context) error {
 	}
 }
 
-// look is one step of Run.
+// look checks the file once.
 func (f *BlockFile) look() {
 	err := f.update()
 	switch {
 	case err != nil && !f.failing:
-		f.log.Error("the block list cannot be read; the last one stays", slog.Any("cause", err), slog.Int("entries", f.list.Len()))
+		f.log.Error("cannot read the block list; the last one stays in force", slog.Any("cause", err), slog.Int("entries", f.list.Len()))
 	case err == nil && f.failing:
 		f.log.Info("the block list can be read again", slog.Int("entries", f.list.Len()))
 	}
@@ -84,7 +86,7 @@ func (f *BlockFile) update() error {
 	if err != nil {
 		return err
 	}
-	if !stat.Mode().IsRegular() { // to open a pipe would wait for its writer
+	if !stat.Mode().IsRegular() { // opening a pipe would wait for its writer
 		return fmt.Errorf("%s is not a regular file", f.path)
 	}
 	if f.stat != nil && f.unchanged(stat) {
@@ -105,7 +107,7 @@ func (f *BlockFile) update() error {
 	return nil
 }
 
-// unchanged tells whether the file is certainly what was read.
+// unchanged reports whether the file is certainly the same as when it was last read.
 func (f *BlockFile) unchanged(stat os.FileInfo) bool {
 	return os.SameFile(f.stat, stat) && f.stat.Size() == stat.Size() && f.stat.ModTime().Equal(stat.ModTime()) &&
 		f.readAt.Sub(stat.ModTime()) > blockFileSettles
@@ -123,7 +125,7 @@ func (f *BlockFile) replace(text []byte) error {
 	return nil
 }
 
-// warn names the lines that were skipped, unless it has already: a line that stays where and what it is is named once.
+// warn logs the lines that were skipped. A line that keeps its place and text is logged only once.
 func (f *BlockFile) warn(text []byte, skipped []engine.LineError) {
 	warned := make(map[string]bool)
 	number, unnamed := 0, 0

@@ -17,10 +17,10 @@ const (
 	maxOperators      = 32  // connections to the admin address, and to the socket
 )
 
-// bodyLimits says how large the body of a request may be, before it is read.
+// bodyLimits decides how large the body of a request may be, before the body is read.
 type bodyLimits struct {
 	auth      *authenticator
-	endpoints map[string]endpoint // those that have a limit of their own, by method and path
+	endpoints map[string]endpoint // those with a limit of their own, by method and path
 }
 
 // newBodyLimits returns the limits of endpoints. Only paths without parameters may have one.
@@ -34,7 +34,7 @@ func newBodyLimits(auth *authenticator, endpoints []endpoint) *bodyLimits {
 	return b
 }
 
-// endpointOf returns the endpoint that h is for, if that has a limit of its own.
+// endpointOf returns the endpoint of h, if the endpoint has a limit of its own.
 func (b *bodyLimits) endpointOf(h *fasthttp.RequestHeader) (e endpoint, found bool) {
 	if len(b.endpoints) == 0 {
 		return endpoint{}, false
@@ -44,9 +44,9 @@ func (b *bodyLimits) endpointOf(h *fasthttp.RequestHeader) (e endpoint, found bo
 	return e, found
 }
 
-// overNetwork returns how large h's body may be, and whose it is if it may be a large one. fasthttp
-// reads the body whole before it is known who sends it, so more than the usual is for callers whose
-// token or session is good for the endpoint.
+// overNetwork returns the limit of h's body in bytes and, if the body may be large, the key of its
+// caller. fasthttp reads the whole body before the handler identifies the caller, so only a caller
+// whose token or session is valid for the endpoint gets more than the usual limit.
 func (b *bodyLimits) overNetwork(h *fasthttp.RequestHeader) (limit int, key turnstile.Key) {
 	e, found := b.endpointOf(h)
 	switch {
@@ -61,8 +61,8 @@ func (b *bodyLimits) overNetwork(h *fasthttp.RequestHeader) (limit int, key turn
 	return wire.MaxBodyBytes, key
 }
 
-// overSocket is overNetwork for the socket of local commands: a command may send what the endpoint
-// takes, and has no share.
+// overSocket is overNetwork for the socket of local commands: a command may send as much as the
+// endpoint accepts, and has no share.
 func (b *bodyLimits) overSocket(h *fasthttp.RequestHeader) (limit int, key turnstile.Key) {
 	if e, found := b.endpointOf(h); found {
 		return e.maxBody, key

@@ -6,7 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// A clock says what time it is; nil is the clock of the system.
+// A clock returns the time; nil is the clock of the system.
 type clock func() time.Time
 
 // time returns the time.
@@ -17,7 +17,7 @@ func (c clock) time() time.Time {
 	return time.Now()
 }
 
-// of returns when the request was taken.
+// of returns when the server began to handle the request.
 func (c clock) of(ctx *fasthttp.RequestCtx) time.Time {
 	if c != nil {
 		return c()

@@ -8,9 +8,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// cors lets pages of other origins call the API (Fetch, 3.2): those that the operator has named, by
-// default none. They send tokens of their own; with a cookie they can read no answer, since none
-// has Access-Control-Allow-Credentials.
+// cors lets pages of other origins call the API (Fetch, 3.2): those that the operator names, by
+// default none. They send tokens of their own; they cannot read the answer to a request with a
+// cookie, because no answer has Access-Control-Allow-Credentials.
 type cors struct {
 	any     bool // "*": every origin
 	origins map[string]bool
@@ -41,7 +41,7 @@ func newCORS(origins []string) (c cors, err error) {
 	return c, nil
 }
 
-// CheckCORSOrigins returns why Options.CORSOrigins cannot be these.
+// CheckCORSOrigins returns an error if origins is not valid for Options.CORSOrigins.
 func CheckCORSOrigins(origins []string) error {
 	_, err := newCORS(origins)
 	return err

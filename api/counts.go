@@ -8,7 +8,7 @@ import (
 	"shunt/api/wire"
 )
 
-// counts returns what redirects, rules and connections have counted, for the metrics.
+// counts returns the counters of redirects, rules and connections, for the metrics.
 func (s *Server) counts() (front admin.Front) {
 	counts := s.redirects.Counts()
 	for i, n := range counts.Redirects {

@@ -9,7 +9,8 @@ import (
 	"shunt/api/docs"
 )
 
-// A publicPage answers GET and HEAD of a path. code is what the path has before the page's suffix.
+// A publicPage answers GET and HEAD of a path. code is the part of the path before the page's
+// suffix.
 type publicPage func(ctx *fasthttp.RequestCtx, code []byte)
 
 // docsPath is where the reference page is.
@@ -24,8 +25,8 @@ func serveDocs(baseURL string) publicPage {
 	}
 }
 
-// readDocument is GET /openapi.json. It says nothing that is not in the program, so it needs neither
-// token nor HTTPS.
+// readDocument is GET /openapi.json. The document is part of the program and holds no secret, so it
+// needs neither token nor HTTPS.
 func readDocument(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	return writeOpenAPI(ctx, docs.OpenAPI)
 }

@@ -11,15 +11,16 @@ var errShutDown = errors.New("api: the server is shut down")
 
 // Bounds of draining.
 const (
-	drainFor  = 3 * time.Second        // how long keep-alive clients have to come once more and be told to close
-	drainPoll = 10 * time.Millisecond  // how often it is looked whether all have gone
+	drainFor  = 3 * time.Second        // how long keep-alive clients have to send one more request and be told to close
+	drainPoll = 10 * time.Millisecond  // time between two checks whether all have gone
 	silentFor = 2 * wire.SweepInterval // how old a connection without a byte must be to be cut; more than one, less than drainFor
 )
 
-// Shutdown drains: /readyz says not ready, every answer that follows carries Connection: close, the public and the
-// local listeners are closed, live streams end. Clients have drainFor to finish and go, those that have never sent a
-// byte silentFor; then idle connections are closed, and requests under way are waited for until ctx ends. The admin
-// address goes last. After an error of ctx, connections may be left.
+// Shutdown drains the server: /readyz reports not ready, every later answer carries Connection:
+// close, the public and the local listeners are closed, and live streams end. Clients have drainFor
+// to finish and disconnect, those that have never sent a byte silentFor. Then idle connections are
+// closed, and Shutdown waits for requests under way until ctx ends. The admin address is closed
+// last. If Shutdown returns the error of ctx, connections may be left.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if !s.drain.Begin() {
 		return errShutDown
@@ -32,7 +33,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return errors.Join(err, s.admin.CloseListeners(), s.admin.Shutdown(ctx))
 }
 
-// clients returns the ways in whose clients are waited for.
+// clients returns the groups of listeners whose clients Shutdown waits for.
 func (s *Server) clients() []*wire.Group { return []*wire.Group{s.public, s.insecure, s.local} }
 
 // awaitClients waits until the connections of clients are gone, for drainFor at most.

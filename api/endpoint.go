@@ -8,13 +8,14 @@ import (
 	"shunt/api/account"
 )
 
-// apiPrefix begins the paths of the API, apiRoot those of the version that there is.
+// apiPrefix begins all paths of the API, apiRoot those of its only version.
 const (
 	apiPrefix = "/api/"
 	apiRoot   = apiPrefix + "v1"
 )
 
-// A handler answers an API request of a caller who may make it. Its error is answered as a problem.
+// A handler answers an API request of a caller that may make it. If it returns an error, the answer
+// is a problem.
 type handler func(ctx *fasthttp.RequestCtx, caller account.Caller) error
 
 const (
@@ -31,5 +32,5 @@ type endpoint struct {
 	maxBody int // bytes; 0: maxBodyBytes. Only of a path without parameters
 }
 
-// creates reports whether e makes links: those calls have a limit of their own.
+// creates reports whether e creates links: such calls have a rate limit of their own.
 func (e endpoint) creates() bool { return strings.HasPrefix(e.path, "/shorten") || e.path == "/import" }

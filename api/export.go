@@ -16,9 +16,9 @@ import (
 	"shunt/api/wire"
 )
 
-// exportLinks is GET /export: link objects, one a line, newest first. It is whole if, and only if,
-// the answer ends as chunked answers do, with the last chunk. If it cannot go on, its last line is
-// a problem instead of a link (its type begins with urn:shunt:problem:), and the connection ends
+// exportLinks is GET /export: link objects, one a line, newest first. An export is complete if, and
+// only if, its last chunk arrives, as in any chunked answer. If it cannot go on, its last line is a
+// problem instead of a link (its type begins with urn:shunt:problem:), and the connection ends
 // without the last chunk.
 func (l *linkCalls) exportLinks(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	q, err := ops.ParseExport(caller, ctx.QueryArgs())
@@ -26,7 +26,7 @@ func (l *linkCalls) exportLinks(ctx *fasthttp.RequestCtx, caller account.Caller)
 		return err
 	}
 	if !ctx.Request.Header.IsHTTP11() {
-		return problem.New(problem.BadRequest, "without chunks the end of an export cannot be told from an error: it needs HTTP/1.1")
+		return problem.New(problem.BadRequest, "an export needs HTTP/1.1: without chunks a client cannot tell its end from an error")
 	}
 	if !ctx.IsHead() {
 		if err := l.startExport(ctx, caller, q); err != nil {
@@ -40,8 +40,8 @@ func (l *linkCalls) exportLinks(ctx *fasthttp.RequestCtx, caller account.Caller)
 	return nil
 }
 
-// startExport makes the links the body of the answer. The first page is read before, so that what
-// fails at once is an answer of its own.
+// startExport makes the links the body of the answer. It reads the first page itself, so that an
+// error there becomes an ordinary answer.
 func (l *linkCalls) startExport(ctx *fasthttp.RequestCtx, caller account.Caller, q ops.ListQuery) error {
 	export, err := l.calls.Export(caller, q)
 	if err != nil {
@@ -56,17 +56,17 @@ func (l *linkCalls) startExport(ctx *fasthttp.RequestCtx, caller account.Caller,
 }
 
 // An exportStream is the body of an export. fasthttp reads it on the connection's goroutine, sends
-// what a Read returns before it reads again, and closes it when the client has gone, too. What is
-// sent earns time like any large answer: a client that takes less than minRate is reset, and so
-// cannot hold the snapshot for ever.
+// the bytes of each Read before it reads again, and closes the stream at its end or when the client
+// has gone. Sent bytes earn time as in any large answer: a client that reads more slowly than
+// minRate is reset, so it cannot hold the snapshot for ever.
 type exportStream struct {
 	export *ops.Export
 	ending <-chan struct{} // closed when the server shuts down
 	log    *slog.Logger
 	conn   net.Conn
 
-	page bytes.Buffer // lines that are to be sent
-	end  error        // once page is sent: io.EOF or errStreamBroken; nil: there are more pages
+	page bytes.Buffer // lines to send
+	end  error        // returned once page is sent: io.EOF or errStreamBroken; nil: there are more pages
 }
 
 // Read implements io.Reader. It recovers its own panics, because nothing above it does.
@@ -117,7 +117,7 @@ func (x *exportStream) readPage() error {
 	return nil
 }
 
-// fail ends the export with the problem that err stands for.
+// fail ends the export with the problem of err.
 func (x *exportStream) fail(err error) {
 	r, known := problem.Of(err)
 	if !known {

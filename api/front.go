@@ -9,18 +9,18 @@ import (
 	"shunt/api/wire"
 )
 
-// scratch is what a redirect needs besides its RequestCtx; a pool keeps it.
+// scratch is the memory that a redirect needs besides its RequestCtx. Scratches are kept in a pool.
 type scratch struct {
 	request redirect.Request
 	buf     []byte // of Redirector.Answer
 }
 
-// scratchBytes is room for all but one in a thousand locations. A longer location makes its scratch
-// larger for good.
+// scratchBytes is enough for all but one in a thousand locations. A longer location enlarges its
+// scratch for good.
 const scratchBytes = 512
 
-// front is the public address: it takes codes to the redirector, everything else to the router. It is
-// the hot path, so it knows the redirector itself and no table of handlers.
+// front is the handler of the public address: it passes codes to the redirector, everything else to
+// the router. It is the hot path, so it calls the redirector itself, without a table of handlers.
 type front struct {
 	redirects *redirect.Redirector
 	proxies   *wire.Proxies
@@ -36,8 +36,7 @@ type front struct {
 
 func newScratch() any { return &scratch{buf: make([]byte, 0, scratchBytes)} }
 
-// handle handles every request on the public address. Codes go to the redirector, everything
-// else to the router.
+// handle answers every request on the public address.
 func (f *front) handle(ctx *fasthttp.RequestCtx) {
 	defer f.panics.recovered(ctx)
 	if f.drain.Begun() {

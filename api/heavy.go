@@ -10,30 +10,31 @@ import (
 	"shunt/api/turnstile"
 )
 
-// heavyAnswerBytes is the size from which on an answer keeps its place until it is sent.
+// heavyAnswerBytes is the size at which an answer keeps its place until it is sent.
 const heavyAnswerBytes = 64 << 10
 
-// Limits of what waits for a core: at most 32 heavy reads, 16 exports, 4 hashes, and as many QR
-// codes as there are places; the rest of 256 is for bulks, whose bodies of usual size take 13 MiB.
-// A request has 30 s in all (api/wire): after 20 of them it is too late to begin.
+// Limits of work that waits for a core: at most 32 heavy reads, 16 exports, 4 hashes, and as many
+// QR codes as there are places; the rest of 256 is for bulks, whose bodies of usual size take 13
+// MiB. A request has 30 s in all (api/wire); after 20 s it is too late to begin.
 const (
 	maxCostlyWaiting = 256
 	costlyPatience   = ops.Patience
 )
 
-// newCores returns the places for all that keeps a core busy for a millisecond or more: half of the
-// cores, so that redirects have the others, whatever is asked of the API. Figures of ten thousand
-// links take 5 to 30 ms, 8 MiB of JSON half a second, a password 40 ms, a QR code 1 to 3 ms. The
-// callers take turns, so lists and exports, which can be cut into pieces, enter for each piece.
+// newCores returns the places for all work that keeps a core busy for a millisecond or more. There
+// are half as many as cores, so that redirects have the other half, whatever load the API has.
+// Figures of ten thousand links take 5 to 30 ms, 8 MiB of JSON half a second, a password 40 ms, a
+// QR code 1 to 3 ms. The callers take turns, so lists and exports, which can be cut into pieces,
+// enter for each piece.
 func newCores() *turnstile.Turnstile {
 	return turnstile.New(turnstile.Limits{Places: turnstile.HalfTheCores(), Waiting: maxCostlyWaiting, Patience: costlyPatience})
 }
 
-// heavyCalls bounds heavy reads, and has costly work wait for a core.
+// heavyCalls limits heavy reads, and makes costly work wait for a core.
 type heavyCalls struct{ calls *ops.Calls }
 
 // bounded limits how many calls of handle run at once and how many of their answers are being sent.
-// handle does its costly parts in turn.
+// handle itself takes turns for its costly parts.
 func (h *heavyCalls) bounded(handle handler) handler {
 	return func(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 		release, err := h.calls.BeginHeavy(caller)
@@ -54,7 +55,7 @@ func (h *heavyCalls) bounded(handle handler) handler {
 	}
 }
 
-// inTurn calls all of handle in turn with other costly work.
+// inTurn runs the whole of handle in turn with other costly work.
 func (h *heavyCalls) inTurn(handle handler) handler {
 	return func(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 		return h.calls.InTurn(caller, func() error { return handle(ctx, caller) })
@@ -72,7 +73,8 @@ func keepUntilSent(ctx *fasthttp.RequestCtx, release func()) bool {
 	return true
 }
 
-// A heavyBody is the body of an answer. fasthttp closes it when it is sent or the client has gone.
+// A heavyBody is the body of an answer. fasthttp closes it when it has been sent or the client has
+// gone.
 type heavyBody struct {
 	*bytes.Reader
 	release func()

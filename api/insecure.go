@@ -10,15 +10,15 @@ import (
 	"shunt/api/redirect"
 )
 
-// The plain listener beside HTTPS, which redirects every client there.
+// This file is the plain HTTP listener of a server with HTTPS; it redirects every client to HTTPS.
 
-// RedirectConnections is how many clients may be connected to a plain listener at a time.
+// RedirectConnections is the limit of open connections to a plain listener.
 const RedirectConnections = 256
 
 // challengePrefix begins the paths of ACME's http-01 challenges (RFC 8555, 8.3).
 var challengePrefix = []byte("/.well-known/acme-challenge/")
 
-// An upgrader sends requests over plain HTTP to HTTPS.
+// An upgrader redirects requests over plain HTTP to HTTPS.
 type upgrader struct {
 	baseURL    string
 	pages      pages
@@ -33,8 +33,9 @@ func newUpgrader(baseURL string, pages pages, challenges http.Handler) *upgrader
 	return u
 }
 
-// answer redirects to the same path and query on the base URL: the Host that a request names is
-// anybody's. A day's cache lets browsers skip the redirect, and operators change their minds.
+// answer redirects to the same path and query on the base URL, not on the Host of the request,
+// which anybody can choose. Browsers may cache the redirect for a day: they skip the next ones, and
+// an operator can still go back to plain HTTP.
 func (u *upgrader) answer(ctx *fasthttp.RequestCtx) {
 	target := originForm(ctx.Request.Header.RequestURI())
 	if u.challenges != nil && bytes.HasPrefix(target, challengePrefix) {
@@ -50,7 +51,7 @@ func (u *upgrader) answer(ctx *fasthttp.RequestCtx) {
 	ctx.Response.Header.SetCanonical(headerCacheControl, []byte("max-age=86400"))
 }
 
-// answerChallenge answers a challenge, or 404 without a reason: autocert's reason is for its log.
+// answerChallenge answers a challenge. A 404 has no reason: autocert's reason is meant for its log.
 func (u *upgrader) answerChallenge(ctx *fasthttp.RequestCtx) {
 	u.challenges(ctx)
 	if ctx.Response.StatusCode() != fasthttp.StatusOK {
@@ -59,8 +60,8 @@ func (u *upgrader) answerChallenge(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// originForm returns path and query of a request target as they were sent: of an absolute-form
-// target the part after the authority, of "*" the root.
+// originForm returns path and query of a request target as they were sent: for an absolute-form
+// target the part after the authority, for "*" the root.
 func originForm(uri []byte) []byte {
 	if len(uri) > 0 && uri[0] == '/' {
 		return uri

@@ -15,7 +15,8 @@ import (
 	"shunt/api/wire"
 )
 
-// A limiter counts requests by the rules of package limit: who asks, from which network, and when.
+// A limiter counts requests by the rules of package limit, for the caller and for the client's
+// network.
 type limiter struct {
 	rules   *limit.Rules
 	proxies *wire.Proxies
@@ -29,9 +30,9 @@ func isLimited(ctx *fasthttp.RequestCtx) bool {
 	return tcp
 }
 
-// countedNetwork returns the network for which a request of client is counted. It is the zero Addr,
-// which is nobody in particular, if the request came through a socket, or through a trusted proxy
-// that has not said for whom it asks.
+// countedNetwork returns the network for which a request of client is counted. It is the zero Addr
+// if no network is known: the request came through a socket, or through a trusted proxy that does
+// not name its client.
 func countedNetwork(ctx *fasthttp.RequestCtx, p *wire.Proxies, client netip.Addr) netip.Addr {
 	if !isLimited(ctx) || p.Trust(client) {
 		return netip.Addr{}
@@ -39,13 +40,13 @@ func countedNetwork(ctx *fasthttp.RequestCtx, p *wire.Proxies, client netip.Addr
 	return wire.NetworkOf(client)
 }
 
-// strangerKey names a client without a login by its network.
+// strangerKey returns the key of a client without a login: its network.
 func strangerKey(ctx *fasthttp.RequestCtx, p *wire.Proxies) turnstile.Key {
 	return turnstile.Key{Network: countedNetwork(ctx, p, p.ClientAddr(ctx, wire.PeerAddr(ctx)))}
 }
 
-// ask adds the rules that a request of that scope comes under: for owner, unless it is nil, and for
-// the client's network.
+// ask adds the rules that apply to a request of that scope: those for owner, unless owner is nil,
+// and those for the client's network.
 func (l *limiter) ask(a *limit.Allowance, ctx *fasthttp.RequestCtx, scope limit.Scope, owner []byte) {
 	if isLimited(ctx) {
 		client := l.proxies.ClientAddr(ctx, wire.PeerAddr(ctx))
@@ -53,8 +54,8 @@ func (l *limiter) ask(a *limit.Allowance, ctx *fasthttp.RequestCtx, scope limit.
 	}
 }
 
-// count counts a request of that scope as cost events, for owner, unless it is nil, and for the
-// client's network. It refuses the request if that is too much for either; then it is not counted.
+// count counts a request of that scope as cost events, for owner, unless owner is nil, and for the
+// client's network. If that is too much for either, it refuses the request and counts nothing.
 func (l *limiter) count(ctx *fasthttp.RequestCtx, scope limit.Scope, owner []byte, cost int) error {
 	var a limit.Allowance
 	l.ask(&a, ctx, scope, owner)
@@ -67,7 +68,8 @@ func (l *limiter) count(ctx *fasthttp.RequestCtx, scope limit.Scope, owner []byt
 	return problem.New(problem.RateLimited, "try again in %d s; see RateLimit-Policy for the limits", seconds)
 }
 
-// refuse counts a refused request, and tells the client of a and in how many seconds to try again.
+// refuse counts a refused request, and tells the client its allowance a and in how many seconds to
+// try again.
 func (l *limiter) refuse(ctx *fasthttp.RequestCtx, a *limit.Allowance, scope limit.Scope, wait time.Duration) (seconds int64) {
 	l.rules.Refuse(scope)
 	seconds = limit.WholeSeconds(wait)
@@ -76,7 +78,7 @@ func (l *limiter) refuse(ctx *fasthttp.RequestCtx, a *limit.Allowance, scope lim
 	return seconds
 }
 
-// writeAllowance tells a client of its allowance, if the request came under a rule.
+// writeAllowance writes the client's allowance to the header, if a rule applies to the request.
 func writeAllowance(h *fasthttp.ResponseHeader, a *limit.Allowance) {
 	var policies, left [128]byte
 	if p, l := a.AppendFields(policies[:0], left[:0]); len(p) > 0 {
@@ -85,8 +87,8 @@ func writeAllowance(h *fasthttp.ResponseHeader, a *limit.Allowance) {
 	}
 }
 
-// mayCall counts an API request, of caller if somebody is known, before its body is looked at. A
-// creating one counts as one create.
+// mayCall counts an API request before its body is read, for caller if one is known. A request that
+// creates links counts as one create.
 func (l *limiter) mayCall(ctx *fasthttp.RequestCtx, caller account.Caller, creates bool) error {
 	if caller.Has(account.Admin) {
 		return nil
@@ -99,7 +101,7 @@ func (l *limiter) mayCall(ctx *fasthttp.RequestCtx, caller account.Caller, creat
 }
 
 // mayCreateMore counts n more creates, from 1 to rate.MaxCost, of a request that creates more than
-// one.
+// one link.
 func (l *limiter) mayCreateMore(ctx *fasthttp.RequestCtx, caller account.Caller, n int) error {
 	if n < 1 || caller.Has(account.Admin) {
 		return nil
@@ -107,7 +109,8 @@ func (l *limiter) mayCreateMore(ctx *fasthttp.RequestCtx, caller account.Caller,
 	return l.count(ctx, limit.Creates, ownerKey(caller), n)
 }
 
-// ownerKey names a token or, of sessions, a user; nil if nobody is known.
+// ownerKey returns the key of the caller's token or, for a session, of the user; nil if the caller
+// is not known.
 func ownerKey(caller account.Caller) []byte {
 	switch {
 	case caller.TokenID != "":
@@ -118,29 +121,29 @@ func ownerKey(caller account.Caller) []byte {
 	return nil
 }
 
-// mayLogIn counts an attempt to log in as email, before a password is looked at: for the account at
-// this network, in whatever case or form its name is written, and for the network. An attacker can
-// invent names by the thousand, but not networks: see package rate for why an attempt that the
-// network is refused must not be counted for the account.
+// mayLogIn counts an attempt to log in as email, before a password is checked: for the pair of
+// account and network, however the name is spelt (case, Unicode form), and for the network. An
+// attacker can invent names by the thousand, but not networks: package rate says why an attempt
+// that is refused for the network must not be counted for the account.
 func (l *limiter) mayLogIn(ctx *fasthttp.RequestCtx, email string) error {
 	return l.count(ctx, limit.Logins, l.loginKey(ctx, email), 1)
 }
 
-// hasNotTried takes back that an attempt was counted, because no password was looked at.
+// hasNotTried takes the count of an attempt back, because no password was checked.
 func (l *limiter) hasNotTried(ctx *fasthttp.RequestCtx, email string) {
 	var a limit.Allowance
 	l.ask(&a, ctx, limit.Logins, l.loginKey(ctx, email))
 	a.GiveBack(l.now.of(ctx), 1)
 }
 
-// loginKey names an account at the client's network.
+// loginKey returns the key of an account at the client's network.
 func (l *limiter) loginKey(ctx *fasthttp.RequestCtx, email string) []byte {
 	key := wire.NetworkOf(l.proxies.ClientAddr(ctx, wire.PeerAddr(ctx))).As16()
 	return append(key[:], account.LoginName(email)...)
 }
 
-// mayMiss counts a request for an unknown code. If it is one too many for its network, the answer
-// has the fields that say so.
+// mayMiss counts a request for an unknown code. If that exceeds the limit of its network, it adds
+// the header fields of the limit to the answer.
 func (l *limiter) mayMiss(ctx *fasthttp.RequestCtx, client netip.Addr) bool {
 	a, wait := l.rules.TakeForNetwork(limit.Misses, countedNetwork(ctx, l.proxies, client), l.now.of(ctx))
 	if wait > 0 {

@@ -13,7 +13,7 @@ import (
 	"shunt/engine"
 )
 
-// linkCalls answers the calls on links and their figures. What a call does, package ops says.
+// linkCalls answers the calls on links and their figures; package ops defines what each call does.
 type linkCalls struct {
 	calls   *ops.Calls
 	heavy   *heavyCalls
@@ -96,8 +96,8 @@ func (l *linkCalls) deleteLink(ctx *fasthttp.RequestCtx, caller account.Caller) 
 	return nil
 }
 
-// linkAsked returns the {code} of the path, and whose link it may be. No query parameter but owner
-// is known.
+// linkAsked returns the {code} of the path, and the guard that says whose link it may be. The only
+// query parameter is owner.
 func linkAsked(ctx *fasthttp.RequestCtx, caller account.Caller) (code string, g engine.Guard, err error) {
 	if g, err = ops.ParseGuard(caller, ctx.QueryArgs()); err != nil {
 		return "", g, err
@@ -112,7 +112,7 @@ func codeAsked(ctx *fasthttp.RequestCtx) (string, error) {
 	return ops.ParseCode(text)
 }
 
-// versionsAsked returns the versions that If-Match demands; none if it demands none.
+// versionsAsked returns the versions that If-Match lists; none if any version will do.
 func versionsAsked(ctx *fasthttp.RequestCtx) (versions []uint64) {
 	for _, line := range ctx.Request.Header.PeekAll("If-Match") {
 		for tag := range strings.SplitSeq(string(line), ",") {
@@ -126,8 +126,8 @@ func versionsAsked(ctx *fasthttp.RequestCtx) (versions []uint64) {
 	return versions
 }
 
-// versionOf returns the version in a strong entity tag of ours, ops.NoVersion in any other: it then
-// matches nothing.
+// versionOf returns the version in one of our strong entity tags, and ops.NoVersion, which matches
+// no link, for any other tag.
 func versionOf(tag string) uint64 {
 	digits, opened := strings.CutPrefix(tag, `"`)
 	digits, closed := strings.CutSuffix(digits, `"`)

@@ -23,12 +23,12 @@ import (
 const (
 	maxLiveStreams       = 256
 	maxLiveStreamsCaller = 16
-	liveInterval         = time.Second      // between two looks at the figures; so also the least time between two events
+	liveInterval         = time.Second      // between two looks at the figures, so also the shortest time between two events
 	liveCommentInterval  = 15 * time.Second // between two comments, which show that the stream is alive
 )
 
-// liveCalls answers the calls for live figures: it bounds the streams, and ends them all at
-// shutdown.
+// liveCalls answers the calls for live figures: it limits the number of streams, and ends them all
+// at shutdown.
 type liveCalls struct {
 	*ops.Places
 	ending chan struct{} // closed by Shutdown
@@ -52,7 +52,7 @@ func (c *liveCalls) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller)
 		return err
 	}
 	if !ctx.Request.Header.IsHTTP11() {
-		return problem.New(problem.BadRequest, "an endless answer needs HTTP/1.1")
+		return problem.New(problem.BadRequest, "live figures need HTTP/1.1, because the answer has no end")
 	}
 	if !ctx.IsHead() {
 		if err := c.Take(ops.KeyOf(caller)); err != nil {
@@ -62,7 +62,7 @@ func (c *liveCalls) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller)
 	h := &ctx.Response.Header
 	h.SetContentType("text/event-stream")
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // otherwise nginx buffers events
+	h.Set("X-Accel-Buffering", "no") // or nginx buffers events
 	h.Set("X-Content-Type-Options", "nosniff")
 	if !ctx.IsHead() {
 		c.stream(ctx, caller, code, id, guard)
@@ -98,13 +98,13 @@ func (c *liveCalls) stream(ctx *fasthttp.RequestCtx, caller account.Caller, code
 type liveFigures struct{ hits, unique uint64 }
 
 // A liveStream is the body of an endless answer. fasthttp reads it on the connection's goroutine,
-// and sends what a Read returns before it reads again. So each Read tells the sweep that the
-// connection is alive; the connection of a client that does not read is swept like any other
-// request that takes too long.
+// and sends the bytes of each Read before it reads again. So each Read tells the sweep that the
+// connection is alive; if a client does not read, no Read follows, and the sweep treats the
+// connection like any other request that takes too long.
 //
-// A second goroutine, watch, waits for the client to go away. It ends with the connection, which is
-// closed after the stream's end: nothing could wake it earlier without cutting off the bytes that
-// are still to be sent.
+// A second goroutine, watch, waits for the client to disconnect. It ends with the connection, which
+// is closed after the stream's end: nothing could wake it earlier without cutting off the bytes
+// that have yet to be sent.
 type liveStream struct {
 	hits    func() (uint64, error)      // called before figures; an error ends the stream
 	figures func() (liveFigures, error) // more expensive than hits
@@ -114,11 +114,11 @@ type liveStream struct {
 	log     *slog.Logger
 
 	gone      chan struct{} // closed by watch; nil until the first Read
-	timer     *time.Timer   // to the next look
+	timer     *time.Timer   // until the next look
 	commented time.Time     // when the last comment was sent
 	last      liveFigures   // sent
 	settled   bool          // last was read twice: it is final until the hits change
-	unread    []byte        // the rest of what is to be sent
+	unread    []byte        // bytes that have yet to be sent
 	ended     bool
 }
 
@@ -147,7 +147,7 @@ func (l *liveStream) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// Close ends the stream, even if it was not read to its end.
+// Close ends the stream, whether or not it was read to its end.
 func (l *liveStream) Close() error {
 	if l.timer != nil {
 		l.timer.Stop()
@@ -168,14 +168,13 @@ func (l *liveStream) start() {
 	}
 }
 
-// watch waits until the client closes the connection or sends a byte, which ends the stream as
-// well.
+// watch waits until the client closes the connection or sends a byte; either ends the stream.
 func (l *liveStream) watch() {
 	defer close(l.gone)
 	_, _ = l.conn.Read(make([]byte, 1))
 }
 
-// wait waits for the next look, and looks.
+// wait waits until the next look is due, and takes it.
 func (l *liveStream) wait() {
 	select {
 	case <-l.gone:
@@ -197,8 +196,8 @@ func (l *liveStream) wait() {
 	l.timer.Reset(liveInterval)
 }
 
-// look sends the figures if they have changed. Hits are counted a moment before their visitors, so
-// after a change it reads both once more.
+// look queues the figures for sending if they have changed. Hits are counted a moment before their
+// visitors, so after a change it reads both once more.
 func (l *liveStream) look() error {
 	hits, err := l.hits()
 	if err != nil || hits == l.last.hits && l.settled {
@@ -219,7 +218,7 @@ func (l *liveStream) send(f liveFigures) {
 	l.unread = fmt.Appendf(l.unread, "data: {\"hits\":%d,\"unique\":%d}\n\n", f.hits, f.unique)
 }
 
-// end sends the reason why the stream ends: after "deleted" or "unauthorized" a client need not
+// end queues the reason why the stream ends. After "deleted" or "unauthorized" a client need not
 // connect again.
 func (l *liveStream) end(reason string) {
 	l.unread = fmt.Appendf(l.unread, "event: end\ndata: {\"reason\":%q}\n\n", reason)

@@ -18,7 +18,7 @@ type accountCalls struct {
 	engine   *engine.Engine
 	auth     *authenticator
 	limiter  *limiter
-	issues   *ops.Places // for requests that make a token
+	issues   *ops.Places // for requests that create a token
 	baseURL  string
 }
 
@@ -63,7 +63,7 @@ func (a *accountCalls) readCredentials(ctx *fasthttp.RequestCtx) (c credentials,
 	if err := a.auth.https.require(ctx); err != nil {
 		return c, err
 	}
-	if err := a.auth.pages.require(ctx, false); err != nil { // nobody is logged in by another's page
+	if err := a.auth.pages.require(ctx, false); err != nil { // no page of another origin may log a visitor in
 		return c, err
 	}
 	if err := noParameters(ctx); err != nil {
@@ -74,12 +74,12 @@ func (a *accountCalls) readCredentials(ctx *fasthttp.RequestCtx) (c credentials,
 		err = invalid
 	}
 	if err == nil && len(sent) < len(credentialFields) {
-		err = jsonbody.FieldError("", "required", "email and password are both needed")
+		err = jsonbody.FieldError("", "required", "email and password must both be given")
 	}
 	return c, err
 }
 
-// endSession is DELETE /session. A caller without a session has none afterwards either.
+// endSession is DELETE /session. It succeeds for a caller without a session, too.
 func (a *accountCalls) endSession(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	if err := a.auth.https.require(ctx); err != nil {
 		return err

@@ -20,17 +20,17 @@ import (
 	"shunt/engine"
 )
 
-// Operations are what the process can do with its data besides serving it. Only the socket of local
-// commands offers them. Each ends soon after its ctx does; it may call say from any goroutine, as
-// often as it likes. The result is sent as JSON, and so is the error's text: a user who can open
-// the socket owns the data.
+// Operations are the tasks of the process besides serving: a backup and a check of its data. Only
+// the socket of local commands offers them. Each ends soon after its ctx does; it may call say from
+// any goroutine, any number of times. The result is sent as JSON, and so is the text of the error:
+// a user that can open the socket owns the data, so the text gives nothing away.
 type Operations struct {
 	Backup func(ctx context.Context, dir string, say func(progress string)) (result any, err error)
 	Check  func(ctx context.Context, say func(progress string)) (result any, err error)
 }
 
-// progressInterval is the time between two lines of an operation's answer. To both sides, a line is
-// a sign of life.
+// progressInterval is the time between two lines of an operation's answer. A line shows the client
+// that the server is alive, and the server that the client is.
 const progressInterval = time.Second
 
 // maxDirBytes is the limit of the path of a folder: PATH_MAX of Linux.
@@ -45,7 +45,7 @@ type operator struct {
 	running    sync.Mutex // held by the operation under way
 }
 
-// endpoints are what the socket of local commands has besides the API.
+// endpoints are the rows that the socket of local commands has besides those of the API.
 func (o *operator) endpoints() []endpoint {
 	var all []endpoint
 	if o.operations.Backup != nil {
@@ -98,7 +98,7 @@ func (o *operator) operate(ctx *fasthttp.RequestCtx, do func(context.Context, fu
 		return engine.ErrLoading
 	}
 	if !o.running.TryLock() {
-		return problem.New(problem.Busy, "a backup or a check is already running; try again when it has ended")
+		return problem.New(problem.Busy, "a backup or a check is already running; try again when it has finished")
 	}
 	ctx.SetConnectionClose()
 	ctx.Response.Header.SetContentType("application/x-ndjson")
@@ -148,7 +148,8 @@ func (o *operation) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close cancels the operation, even if its answer was not read to its end, and waits for it.
+// Close cancels the operation, whether or not its answer was read to its end, and waits until it
+// has returned.
 func (o *operation) Close() error {
 	defer o.release()
 	if o.cancel != nil {
@@ -182,7 +183,7 @@ func (o *operation) wait() {
 		o.cancel()
 		<-o.ended
 	case <-o.timer.C:
-		wire.Renew(o.conn) // it is working: the sweep leaves it alone
+		wire.Renew(o.conn) // tells the sweep that the operation is working
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.line(map[string]any{"progress": o.mu.said})

@@ -25,19 +25,19 @@ type Options struct {
 	Listens  []string          // addresses of the public listeners, as host:port: a target there is a loop, see ownOrigins
 
 	TrustedProxies []netip.Prefix
-	ClientIPHeader string             // default X-Forwarded-For; believed only from TrustedProxies
-	CountryHeader  string             // believed only from TrustedProxies, and preferred to Countries; empty: none
+	ClientIPHeader string             // default X-Forwarded-For; used only from TrustedProxies
+	CountryHeader  string             // used only from TrustedProxies, and preferred to Countries; empty: none
 	Countries      *visitor.Countries // countries of client addresses; nil: unknown
 	PrivateTargets string             // allow, refuse, or auto (default): allowed if BaseURL itself is of a private network
 	RateLimits     limit.Limits       // default: none; see limit.Default
-	HSTSMaxAge     time.Duration      // answers over TLS demand HTTPS for that time; 0: they do not
+	HSTSMaxAge     time.Duration      // for how long answers over TLS demand HTTPS; 0: they do not
 	ACMEChallenges http.Handler       // answers http-01 challenges on ServeRedirects; nil: none
 	CORSOrigins    []string           // origins whose pages may call the API, such as https://app.example; "*": all; default: none
 	AllowHTTP      bool               // tokens may be sent over plain HTTP from anywhere
 	Blocks         *BlockFile         // refused and blocked targets; nil: none
 	RootRedirect   string             // the target of /; empty: a page
-	MaxConnections int                // public ones at once, at most and by default 32,768
-	MaxPerAddress  int                // of them from one address (IPv6: one /64); default 512; negative: unlimited
+	MaxConnections int                // limit of open public connections; default and maximum 32,768
+	MaxPerAddress  int                // of those, from one address (IPv6: one /64); default 512; negative: unlimited
 	AdminHosts     []string           // host names of the admin address, besides loopback ones; see package admin
 	Pprof          bool               // /debug/pprof on the admin address even if that is not loopback
 	Operations     Operations         // offered on the socket of local commands only
@@ -48,7 +48,7 @@ type Options struct {
 	Now            func() time.Time          // default time.Now
 }
 
-// checkedOptions are what the texts of Options mean.
+// checkedOptions are the parsed values of the texts in Options.
 type checkedOptions struct {
 	targets      engine.TargetPolicy
 	rootRedirect string
@@ -99,8 +99,8 @@ func parseOrigin(baseURL string) (*url.URL, error) {
 	return u, nil
 }
 
-// refusesPrivate reports whether that policy refuses private targets, on a server that only its own
-// network can reach or on a public one.
+// refusesPrivate reports whether policy refuses private targets. inOwnNetwork means that only its
+// own network can reach the server.
 func refusesPrivate(policy string, inOwnNetwork bool) (bool, error) {
 	switch policy {
 	case "allow":
@@ -110,12 +110,12 @@ func refusesPrivate(policy string, inOwnNetwork bool) (bool, error) {
 	case "auto", "":
 		return !inOwnNetwork, nil
 	}
-	return false, fmt.Errorf("private targets: %q is none of allow, refuse, auto", policy)
+	return false, fmt.Errorf("private targets: %q must be allow, refuse or auto", policy)
 }
 
-// ownOrigins returns the addresses that lead back to this server. The listeners' addresses do so
-// only if the base URL is of our own network: a visitor who follows a link of a public server to
-// 127.0.0.1:8080 comes to their own machine.
+// ownOrigins returns the origins that lead back to this server. The listeners' addresses do so only
+// if the base URL is in our own network: a visitor that follows a link of a public server to
+// 127.0.0.1:8080 reaches their own machine.
 func ownOrigins(o Options, inOwnNetwork bool) []string {
 	origins := []string{o.BaseURL}
 	if !inOwnNetwork {
@@ -130,7 +130,7 @@ func ownOrigins(o Options, inOwnNetwork bool) []string {
 	return origins
 }
 
-// rootRedirectOf returns where / leads, in the form of targets; empty: to a page.
+// rootRedirectOf returns the target of /, in the normal form of targets; empty: / is a page.
 func rootRedirectOf(o Options, ownOrigins []string) (string, error) {
 	if o.RootRedirect == "" {
 		return "", nil

@@ -17,7 +17,7 @@ var (
 // pages are the pages of this site.
 type pages struct{ *page.Set }
 
-// answer answers with the page of an outcome, or with a problem if the client prefers JSON.
+// answer sends the page of an outcome, or a problem if the client prefers JSON.
 func (s pages) answer(ctx *fasthttp.RequestCtx, o redirect.Outcome) {
 	p := s.Error(o)
 	h := &ctx.Response.Header
@@ -37,15 +37,15 @@ func (s pages) answer(ctx *fasthttp.RequestCtx, o redirect.Outcome) {
 	writeHTML(ctx, p.HTML)
 }
 
-// writeHTML sends a page with what every page has in its header.
+// writeHTML sends a page with the header fields that every page has.
 func writeHTML(ctx *fasthttp.RequestCtx, html []byte) {
 	guardPage(ctx, page.Policy)
 	ctx.Response.Header.SetContentType("text/html; charset=utf-8")
 	ctx.Response.SetBodyRaw(html)
 }
 
-// guardPage tells browsers what they may do with an answer that they show: no more than policy
-// allows, in no frame, as the type that it has, and without telling the next site where they were.
+// guardPage restricts what browsers may do with an answer that they show: load only what policy
+// allows, show it in no frame, take its type as sent, and send no Referer to the next site.
 func guardPage(ctx *fasthttp.RequestCtx, policy string) {
 	h := &ctx.Response.Header
 	h.Set("Content-Security-Policy", policy)

@@ -11,8 +11,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// recovered is deferred once at the top of every request, because fasthttp would let a panic end
-// the process.
+// recovered is deferred once at the top of every request, because fasthttp lets a panic end the
+// process.
 func (l *panicLog) recovered(ctx *fasthttp.RequestCtx) {
 	if v := recover(); v != nil {
 		l.log(v)
@@ -23,12 +23,12 @@ func (l *panicLog) recovered(ctx *fasthttp.RequestCtx) {
 }
 
 const (
-	panicInterval = time.Minute // between two log lines of one place
-	maxPanicSites = 64          // more than one program has places that panic
+	panicInterval = time.Minute // between two log lines about one place
+	maxPanicSites = 64          // more places than one program panics at
 )
 
-// A panicLog logs panics, those of one place at most once a minute: a panic in every request would
-// fill the disk that the hits need.
+// A panicLog logs panics, those at one place in the code at most once a minute: a log line for each
+// request would fill the disk that the hits need.
 type panicLog struct {
 	out *slog.Logger
 	mu  struct {
@@ -46,7 +46,8 @@ type panics struct {
 	unlogged int
 }
 
-// log logs a panic with v. Its caller was deferred by a function on the way.
+// log logs a panic with v. It must be called by recovered, because it skips a fixed number of stack
+// frames.
 func (l *panicLog) log(v any) {
 	var site panicSite
 	runtime.Callers(4, site[:]) // without Callers, log, recovered and gopanic
@@ -56,8 +57,8 @@ func (l *panicLog) log(v any) {
 	}
 }
 
-// count counts a panic. due reports whether to log it, and unlogged how many of its kind were not
-// logged since the last one.
+// count counts a panic. due reports whether to log it; unlogged is the number of panics at its
+// place that were not logged since the last log line.
 func (l *panicLog) count(site panicSite, now time.Time) (unlogged int, due bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,8 +6,9 @@ import (
 	"shunt/engine"
 )
 
-// splitURI returns the path and the query of a raw request target, both as they were sent: nothing is decoded or
-// cleaned. Of an absolute-form target (RFC 9112, 3.2.2) it is the path after the authority.
+// splitURI returns the path and the query of a raw request target, both as they were sent: nothing
+// is decoded or cleaned. The path of an absolute-form target (RFC 9112, 3.2.2) is the part after
+// the authority.
 func splitURI(uri []byte) (path, query []byte) {
 	path, query, _ = bytes.Cut(uri, []byte{'?'})
 	query, _, _ = bytes.Cut(query, []byte{'#'}) // a request target has no fragment; it must not become the target's

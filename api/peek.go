@@ -8,7 +8,7 @@ import (
 	"shunt/api/wire"
 )
 
-// A peeker finds links for pages about them.
+// A peeker finds links for the pages about them.
 type peeker struct {
 	redirects *redirect.Redirector
 	limiter   *limiter
@@ -16,8 +16,8 @@ type peeker struct {
 	now       clock
 }
 
-// peek returns the link of code as a redirect would find it now. If a redirect would not be
-// answered with a location, peek answers with the page of the outcome, and found is false.
+// peek returns the link of code as a redirect would find it now. If a request for code would not be
+// redirected, peek answers with the page of that outcome and returns found == false.
 func (p *peeker) peek(ctx *fasthttp.RequestCtx, code []byte) (link redirect.Peeked, found bool) {
 	link, o := p.redirects.Peek(code, p.now.of(ctx).UnixMilli())
 	if o == redirect.Redirected {
@@ -30,7 +30,7 @@ func (p *peeker) peek(ctx *fasthttp.RequestCtx, code []byte) (link redirect.Peek
 	return link, false
 }
 
-// key names the client of a request, whose work is limited.
+// key returns the key by which a turnstile limits the client of a request.
 func (p *peeker) key(ctx *fasthttp.RequestCtx) turnstile.Key {
 	return strangerKey(ctx, p.limiter.proxies)
 }

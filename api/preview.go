@@ -13,16 +13,16 @@ import (
 	"shunt/engine"
 )
 
-// Limits of previews, which read the store: a preview takes some 10 µs, or a few ms from a disk.
-// Then 1,024 waiting ones take 0.5 s.
+// Limits of previews, which read the store: a preview takes about 10 µs, or a few ms from a disk.
+// From a disk 1,024 waiting ones take 0.5 s.
 const (
 	maxPreviews        = 16
-	maxPreviewsCaller  = 64 // of one network, those that wait included
+	maxPreviewsCaller  = 64 // of one network, waiting ones included
 	maxPreviewsWaiting = 1024
 	previewPatience    = 5 * time.Second
 )
 
-// previews are the pages that show where a link leads.
+// previews serves the pages that show where a link leads.
 type previews struct {
 	*peeker
 	engine *engine.Engine
@@ -44,7 +44,7 @@ func (p *previews) serve(ctx *fasthttp.RequestCtx, code []byte) {
 	}
 	created, err := p.createdAt(p.key(ctx), string(code), link.ID)
 	switch {
-	case errors.Is(err, engine.ErrNotFound): // deleted since
+	case errors.Is(err, engine.ErrNotFound): // deleted since peek found it
 		p.pages.answer(ctx, redirect.UnknownCode)
 	case err != nil:
 		fail(ctx, p.log, err)

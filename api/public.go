@@ -13,7 +13,7 @@ import (
 
 // This file serves the public paths that are not codes and not of the API.
 
-// publicPages takes requests to the pages of this site.
+// publicPages routes requests to the pages of this site.
 type publicPages struct {
 	pages     pages
 	redirects *redirect.Redirector
@@ -21,8 +21,8 @@ type publicPages struct {
 	ofCode    []codePage
 }
 
-// A codePage is a page about a link: its path is the code and the suffix, which has bytes that a code
-// cannot have.
+// A codePage is a page about a link. Its path is the code and the suffix; the suffix has bytes that
+// a code cannot contain.
 type codePage struct {
 	suffix []byte
 	serve  publicPage
@@ -62,7 +62,7 @@ func (p *publicPages) pageAt(path []byte) (serve publicPage, code []byte) {
 	return nil, nil
 }
 
-// serve handles requests whose path is not a code and not of the API.
+// serve answers requests whose path is neither a code nor of the API.
 func (p *publicPages) serve(ctx *fasthttp.RequestCtx, path []byte) {
 	serve, code := p.pageAt(path)
 	switch {
@@ -104,7 +104,7 @@ func serveIcon(ctx *fasthttp.RequestCtx, _ []byte) {
 	writeAsset(ctx, "image/x-icon", iconImage)
 }
 
-// writeAsset sends a file that stays the same for a day at least.
+// writeAsset sends a file that browsers may cache for a day.
 func writeAsset(ctx *fasthttp.RequestCtx, contentType string, body []byte) {
 	guardPage(ctx, page.AssetPolicy)
 	h := &ctx.Response.Header

@@ -20,7 +20,7 @@ import (
 // are 1,985 sizes of every code.
 const (
 	maxQRCodesWaiting = 64
-	maxQRCodesCaller  = 16 // of one network, those that wait included
+	maxQRCodesCaller  = 16 // of one network, waiting ones included
 	qrCodePatience    = 5 * time.Second
 )
 
@@ -30,7 +30,7 @@ type qrCodes struct {
 	baseURL string
 	log     *slog.Logger
 	places  *turnstile.Turnstile
-	cores   *turnstile.Turnstile // for all that keeps a core busy
+	cores   *turnstile.Turnstile // for all work that keeps a core busy
 }
 
 func newQRCodes(p *peeker, baseURL string, log *slog.Logger, cores *turnstile.Turnstile) *qrCodes {
@@ -60,13 +60,13 @@ func (q *qrCodes) servePNG(ctx *fasthttp.RequestCtx, code []byte) {
 		case err != nil:
 			return nil, err
 		case pixels < c.MinPixels():
-			return nil, jsonbody.FieldError("size", "range", fmt.Sprintf("must be at least %d for so long an address", c.MinPixels()))
+			return nil, jsonbody.FieldError("size", "range", fmt.Sprintf("must be at least %d for an address of this length", c.MinPixels()))
 		}
 		return c.PNG(pixels), nil
 	})
 }
 
-// sizeAsked returns the parameter size. Others are ignored, as they are after a code.
+// sizeAsked returns the parameter size. Other parameters are ignored, as they are in a redirect.
 func sizeAsked(ctx *fasthttp.RequestCtx) (int, error) {
 	sizes := ctx.QueryArgs().PeekMulti("size")
 	if len(sizes) == 0 {
@@ -97,8 +97,8 @@ func (q *qrCodes) serve(ctx *fasthttp.RequestCtx, code []byte, contentType strin
 	ctx.Response.SetBodyRaw(image)
 }
 
-// draw draws for the caller that key names, in turn with other QR codes and then with all costly
-// work.
+// draw calls draw with the code of text for the caller of key, in turn with other QR codes and then
+// with all costly work.
 func (q *qrCodes) draw(key turnstile.Key, text string, draw func(qrcode.Code) ([]byte, error)) (image []byte, err error) {
 	err = q.places.Do(key, func() error {
 		return q.cores.Do(key, func() error {

@@ -8,13 +8,13 @@ import (
 	"shunt/engine"
 )
 
-// bodyOf returns what a request brought. It dies with the request.
+// bodyOf returns the body of a request. It is valid until the handler returns.
 func bodyOf(ctx *fasthttp.RequestCtx) jsonbody.Body {
 	return jsonbody.Body{MediaType: ctx.Request.Header.ContentType(), Text: ctx.PostBody()}
 }
 
-// readBody reads the request's JSON object into v with readers. null is as good as absent. It
-// returns the names of the fields that were sent, and all that is wrong with fields in invalid.
+// readBody reads the request's JSON object into v with readers. A null field counts as absent. It
+// returns the names of the fields that were sent, and all errors of fields in invalid.
 func readBody[T any](ctx *fasthttp.RequestCtx, v *T, readers map[string]jsonbody.Reader[T]) (
 	sent []string, invalid engine.InvalidError, err error,
 ) {

@@ -14,14 +14,14 @@ import (
 	"shunt/api/problem"
 )
 
-// Labels of requests that no route took, and of those that could not be read, or whose framing is
+// Labels of requests that match no route, and of those that could not be read or whose framing is
 // refused.
 const (
 	noRoute    = "none"
 	badRequest = "malformed"
 )
 
-// An apiRouter takes API requests to their endpoints, for those who may call them.
+// An apiRouter passes API requests to their endpoints, if the caller may make them.
 type apiRouter struct {
 	limiter *limiter
 	metrics *admin.Metrics
@@ -30,9 +30,9 @@ type apiRouter struct {
 	page    func(ctx *fasthttp.RequestCtx, path []byte) // answers requests for other paths
 }
 
-// routes returns a handler of the endpoints, for the callers that authenticate knows, with 404 for
-// all other paths of the API. The router corrects no path: a wrong one is a 404. It sees only paths
-// of the API, because it has meanings of its own for others ("/*").
+// routes returns a handler of the endpoints, for the callers that authenticate accepts. All other
+// paths of the API are 404. The router corrects no path: a wrong one is a 404. It sees only paths
+// of the API, because it gives some others a meaning of its own ("/*").
 func (a *apiRouter) routes(authenticate authenticate, endpoints []endpoint) fasthttp.RequestHandler {
 	r := router.New()
 	r.RedirectTrailingSlash = false
@@ -61,7 +61,8 @@ func (a *apiRouter) routes(authenticate authenticate, endpoints []endpoint) fast
 	}
 }
 
-// measured returns call for e, with its problems answered, and timed and counted.
+// measured returns a handler that calls e, answers its errors as problems, and measures and counts
+// its requests.
 func (a *apiRouter) measured(authenticate authenticate, e endpoint) fasthttp.RequestHandler {
 	seconds := a.metrics.Seconds(e.path)
 	return func(ctx *fasthttp.RequestCtx) {
@@ -79,9 +80,9 @@ func (a *apiRouter) count(route string, ctx *fasthttp.RequestCtx) {
 	a.metrics.Answered(route, ctx.Method(), ctx.Response.StatusCode())
 }
 
-// call lets e be called by callers that authenticate knows and e's scope allows. Others learn
-// nothing else, so the body is not looked at before. It counts requests before it looks at scopes;
-// a caller that authenticate does not know is counted by address.
+// call calls e's handler if authenticate accepts the caller and the caller has e's scope. It reads
+// no body before, so that other callers learn nothing else. It counts requests before it checks
+// scopes; a caller that authenticate refuses is counted by address.
 func (a *apiRouter) call(ctx *fasthttp.RequestCtx, authenticate authenticate, e endpoint) error {
 	var caller account.Caller
 	err := oneAuthorization(ctx)
@@ -98,7 +99,7 @@ func (a *apiRouter) call(ctx *fasthttp.RequestCtx, authenticate authenticate, e 
 		return e.handle(ctx, caller)
 	}
 	if e.scope != anyScope && !caller.Has(e.scope) {
-		return problem.New(problem.Forbidden, "this needs the scope %s", e.scope)
+		return problem.New(problem.Forbidden, "this request needs the scope %s", e.scope)
 	}
 	return e.handle(ctx, caller)
 }
@@ -114,7 +115,8 @@ func (a *apiRouter) notFound(ctx *fasthttp.RequestCtx) {
 	a.count(noRoute, ctx)
 }
 
-// methodNotAllowed: the router has set Allow. It names OPTIONS, which we do not answer.
+// methodNotAllowed answers a method that the path does not have. The router has set Allow; it
+// includes OPTIONS, which is not a method of the API and is removed.
 func (a *apiRouter) methodNotAllowed(ctx *fasthttp.RequestCtx) {
 	allow := string(ctx.Response.Header.Peek("Allow"))
 	ctx.Response.Header.Set("Allow", strings.ReplaceAll(strings.Replace(allow, "OPTIONS, ", "", 1), ", OPTIONS", ""))

@@ -20,7 +20,7 @@ import (
 	"shunt/engine"
 )
 
-// Server is the HTTP front end: the public address, the admin address, and the socket of local
+// A Server is the HTTP front end: the public address, the admin address, and the socket of local
 // commands.
 type Server struct {
 	engine   *engine.Engine
@@ -46,7 +46,7 @@ type Server struct {
 	previews    *previews
 	qrCodes     *qrCodes
 	front       *front
-	cores       *turnstile.Turnstile // for all that keeps a core busy
+	cores       *turnstile.Turnstile // for all work that keeps a core busy
 	heavy       heavyCalls
 	router      *apiRouter
 	bodyLimits  *bodyLimits
@@ -58,7 +58,7 @@ type Server struct {
 	drain                *wire.Drain
 }
 
-// NewServer returns a server that serves nothing yet. It starts no goroutine.
+// NewServer returns a server that does not serve yet. It starts no goroutine.
 func NewServer(o Options) (*Server, error) {
 	checked, err := o.check()
 	if err != nil {
@@ -84,7 +84,7 @@ func NewServer(o Options) (*Server, error) {
 	return s, nil
 }
 
-// buildRedirects builds what answers requests for codes.
+// buildRedirects builds the parts that answer requests for codes.
 func (s *Server) buildRedirects(o Options) {
 	if o.Blocks != nil {
 		s.targets.Blocked = &o.Blocks.list
@@ -92,7 +92,7 @@ func (s *Server) buildRedirects(o Options) {
 	s.redirects = redirect.New(o.Engine, o.Countries, s.targets.Blocked, s.now.time())
 }
 
-// buildBounds builds what bounds how much runs at once.
+// buildBounds builds the limits of work that runs at once.
 func (s *Server) buildBounds() {
 	s.cores = newCores()
 	s.accounts.ShareCores(s.cores)
@@ -100,7 +100,7 @@ func (s *Server) buildBounds() {
 	s.heavy = heavyCalls{s.calls}
 }
 
-// newCalls returns what can be asked of links.
+// newCalls returns the calls on links and their figures.
 func (s *Server) newCalls() *ops.Calls {
 	return ops.New(ops.Options{
 		Engine: s.engine, Accounts: s.accounts, BaseURL: s.baseURL, Targets: s.targets, Cores: s.cores,
@@ -109,7 +109,7 @@ func (s *Server) newCalls() *ops.Calls {
 	})
 }
 
-// missed returns the codes that were missed most.
+// missed returns the top codes with the most misses.
 func (s *Server) missed(top int) ops.Misses {
 	data, total, since := s.redirects.Missed(top)
 	m := ops.Misses{Data: make([]ops.MissedCode, len(data)), Total: total, Since: since}
@@ -119,7 +119,7 @@ func (s *Server) missed(top int) ops.Misses {
 	return m
 }
 
-// buildCallers builds what says who makes a request, and how often they may.
+// buildCallers builds the parts that identify callers and limit their rates.
 func (s *Server) buildCallers(o Options) {
 	https := &httpsRule{
 		proxies: &s.proxies, allowHTTP: o.AllowHTTP, secureBase: strings.HasPrefix(s.baseURL, "https://"), log: s.log,
@@ -132,7 +132,7 @@ func (s *Server) buildCallers(o Options) {
 	s.panics.out = s.log
 }
 
-// buildCalls builds what answers the calls of the API.
+// buildCalls builds the handlers of the API's calls.
 func (s *Server) buildCalls(o Options) {
 	s.accountCalls = &accountCalls{
 		accounts: o.Accounts, engine: o.Engine, auth: s.auth, limiter: s.limiter, baseURL: s.baseURL,
@@ -142,14 +142,14 @@ func (s *Server) buildCalls(o Options) {
 	s.linkCalls = &linkCalls{calls: s.calls, heavy: &s.heavy, limiter: s.limiter, ending: s.live.ending, log: s.log}
 }
 
-// buildAdmin builds what the admin address shows.
+// buildAdmin builds the pages of the admin address.
 func (s *Server) buildAdmin(o Options, hosts admin.Hosts) {
 	s.metrics = admin.NewMetrics(o.Version, admin.Sources{Engine: o.Engine, Front: s.counts, Store: o.StorageMetrics})
 	s.adminAddress = admin.NewAddress(o.Engine, s.metrics, s.drain.Begun)
 	s.adminAddress.Hosts, s.adminAddress.Profiles = hosts, o.Pprof
 }
 
-// buildRoutes builds what takes a request to its endpoint.
+// buildRoutes builds the routers that pass a request to its endpoint.
 func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	peeker := &peeker{redirects: s.redirects, limiter: s.limiter, pages: s.pages, now: s.now}
 	s.previews = newPreviews(peeker, o.Engine, s.log)
@@ -166,7 +166,7 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	s.localRoutes = s.router.routes(s.auth.overSocket, append(s.endpoints(), operator.endpoints()...))
 }
 
-// buildListeners builds the four ways in.
+// buildListeners builds the four groups of listeners.
 func (s *Server) buildListeners(o Options) {
 	s.public = s.newGroup(s.front.handle, s.publicLimits(o))
 	s.insecure = s.newGroup(s.handled(newUpgrader(s.baseURL, s.pages, o.ACMEChallenges).answer), s.redirectLimits(o))
@@ -205,21 +205,21 @@ func (s *Server) redirectLimits(o Options) wire.Limits {
 // be called for several listeners.
 func (s *Server) ServePublic(ln net.Listener) error { return s.public.Serve(ln) }
 
-// ServeLocal serves the API to local commands on ln until Shutdown. Every client is trusted with
-// everything: ln is a Unix socket that only the owner of the data folder can open, or in memory.
+// ServeLocal serves the API to local commands on ln until Shutdown. Every client is fully trusted,
+// so ln must be a Unix socket that only the owner of the data folder can open, or in memory.
 func (s *Server) ServeLocal(ln net.Listener) error { return s.local.Serve(ln) }
 
-// ServeAdmin serves /metrics, /healthz, /readyz and maybe /debug/pprof on ln until Shutdown. It
-// requires no token.
+// ServeAdmin serves /metrics, /healthz, /readyz and, if allowed, /debug/pprof on ln until Shutdown.
+// It requires no token.
 func (s *Server) ServeAdmin(ln net.Listener) error { return s.admin.Serve(ln) }
 
-// ServeRedirects redirects everything that comes to ln to BaseURL, until Shutdown, except for ACME
+// ServeRedirects redirects every request on ln to BaseURL until Shutdown, except for ACME
 // challenges.
 func (s *Server) ServeRedirects(ln net.Listener) error { return s.insecure.Serve(ln) }
 
-// handled returns handle with what every request passes: a panic is logged and answered, and while
-// the server drains, answers close their connections. front.handle does so itself, which saves a
-// redirect one call.
+// handled returns handle with the steps that every request needs: a panic is logged and answered,
+// and while the server drains, answers close their connections. front.handle does the same itself,
+// which saves a redirect one call.
 func (s *Server) handled(handle fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		defer s.panics.recovered(ctx)
@@ -230,7 +230,7 @@ func (s *Server) handled(handle fasthttp.RequestHandler) fasthttp.RequestHandler
 	}
 }
 
-// handleAdmin is the way of every request on the admin address.
+// handleAdmin answers every request on the admin address.
 func (s *Server) handleAdmin(ctx *fasthttp.RequestCtx) {
 	defer s.panics.recovered(ctx)
 	if err := s.adminAddress.Answer(ctx, wire.AddrOf(ctx.LocalAddr())); err != nil {

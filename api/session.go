@@ -11,11 +11,12 @@ import (
 	"shunt/api/problem"
 )
 
-// The cookie of a session. Over HTTPS its name begins with __Host-, which browsers take only with
-// Secure, from this very host, for all of its paths: no neighbouring host can put one of its own
-// there. Over plain HTTP, which is for loopback and --allow-http, it is neither: Safari keeps no
-// Secure cookie of http://localhost, and browsers have disagreed on whether a __Host- one may come
-// from there (httpwg/http-extensions#2605). Each name is looked at only over its own scheme.
+// The cookie of a session. Over HTTPS its name begins with __Host-. Browsers accept such a cookie
+// only with Secure, from this very host, for all of its paths, so no neighbouring host can set one
+// of its own here. Plain HTTP is for loopback and --allow-http; there the cookie is neither __Host-
+// nor Secure: Safari keeps no Secure cookie of http://localhost, and browsers have disagreed on
+// whether a __Host- one may come from there (httpwg/http-extensions#2605). Each name is read only
+// over its own scheme.
 const (
 	secureCookie = "__Host-shunt_session"
 	plainCookie  = "shunt_session"
@@ -36,7 +37,7 @@ func (c cookies) read(ctx *fasthttp.RequestCtx) string {
 	return string(ctx.Request.Header.Cookie(c.name(ctx)))
 }
 
-// set lets the browser keep a session's cookie for that long; 0 takes it away.
+// set sets a session's cookie, which the browser keeps for age; 0 removes it.
 func (c cookies) set(ctx *fasthttp.RequestCtx, value string, age time.Duration) {
 	name := c.name(ctx)
 	cookie := fmt.Sprintf("%s=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Strict", name, value, int(age.Seconds()))
@@ -46,12 +47,12 @@ func (c cookies) set(ctx *fasthttp.RequestCtx, value string, age time.Duration) 
 	ctx.Response.Header.Set("Set-Cookie", cookie)
 }
 
-// ownPages are the pages of this server: those of one origin, as browsers write it.
+// ownPages recognizes requests from the pages of this server, by its origin as browsers write it.
 type ownPages struct{ origin string }
 
-// require refuses a request that a page of another origin made a browser send. Browsers say where a
-// request comes from in Sec-Fetch-Site, older ones in Origin; no page can change either. strict
-// refuses requests that say neither, too.
+// require refuses a request that a page of another origin made a browser send. Browsers name the
+// source of a request in Sec-Fetch-Site, older ones in Origin; no page can change either. With
+// strict, it also refuses requests that have neither field.
 func (p ownPages) require(ctx *fasthttp.RequestCtx, strict bool) error {
 	site, origin := ctx.Request.Header.Peek("Sec-Fetch-Site"), ctx.Request.Header.Peek("Origin")
 	own := !strict
@@ -62,7 +63,7 @@ func (p ownPages) require(ctx *fasthttp.RequestCtx, strict bool) error {
 		own = string(origin) == p.origin
 	}
 	if !own {
-		return problem.New(problem.Forbidden, "with a session, changes can be asked for by the pages of this server only")
+		return problem.New(problem.Forbidden, "with a session cookie, only the pages of this server may make changes")
 	}
 	return nil
 }
@@ -70,7 +71,7 @@ func (p ownPages) require(ctx *fasthttp.RequestCtx, strict bool) error {
 // originOf returns the origin of a base URL as browsers write it: without the scheme's own port.
 func originOf(baseURL string) string {
 	u, err := url.Parse(baseURL)
-	if err != nil { // it was read at start
+	if err != nil { // NewServer has checked it
 		return ""
 	}
 	host := strings.ToLower(u.Host)

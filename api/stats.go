@@ -17,7 +17,7 @@ func (l *linkCalls) readStats(ctx *fasthttp.RequestCtx, caller account.Caller) e
 	if err != nil {
 		return err
 	}
-	if _, err := l.calls.Find(caller, code, q.Guard); err != nil { // before it takes a place
+	if _, err := l.calls.Find(caller, code, q.Guard); err != nil { // so that a missing link takes no place
 		return err
 	}
 	answer := func(ctx *fasthttp.RequestCtx, caller account.Caller) error {

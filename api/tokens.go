@@ -18,7 +18,7 @@ type tokenObject struct {
 	Scopes     []account.Scope `json:"scopes"`
 	CreatedAt  time.Time       `json:"created_at"`
 	ExpiresAt  *time.Time      `json:"expires_at"`
-	LastUsedAt *time.Time      `json:"last_used_at"`    // to the minute after a crash
+	LastUsedAt *time.Time      `json:"last_used_at"`    // after a crash exact to the minute
 	Token      string          `json:"token,omitempty"` // only in the answer to POST /tokens
 }
 
@@ -53,9 +53,9 @@ var tokenFields = map[string]jsonbody.Reader[account.TokenDraft]{
 	},
 }
 
-// Limits of POST /tokens: a request under way holds up every other change of accounts for as long
-// as it takes to read the thousand tokens that the caller may have. Above all, a thief with a
-// stolen token must not be able to block its revocation.
+// Limits of POST /tokens: a request under way delays every other change of accounts while it reads
+// the up to thousand tokens of the caller. Above all, a thief with a stolen token must not be able
+// to block its revocation.
 const (
 	maxIssues       = 32
 	maxIssuesCaller = 4
@@ -88,7 +88,7 @@ func (a *accountCalls) issueToken(ctx *fasthttp.RequestCtx, caller account.Calle
 	return writeJSON(ctx, fasthttp.StatusCreated, o)
 }
 
-// listTokens is GET /tokens. A user has at most account.MaxTokens live ones, so the list has one
+// listTokens is GET /tokens. A user has at most account.MaxTokens live tokens, so the list has one
 // page.
 func (a *accountCalls) listTokens(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	if err := noParameters(ctx); err != nil {

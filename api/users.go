@@ -147,10 +147,10 @@ func (a *accountCalls) editUser(ctx *fasthttp.RequestCtx, caller account.Caller)
 // keepLinks is the one value of the parameter links of DELETE /users/{id}.
 const keepLinks = "keep"
 
-// removeUser is DELETE /users/{id}. Links outlive their owner only if the caller says so with
-// links=keep: they go on redirecting and counting under the owner's number, which no other user
-// ever gets, and admins reach them by owner=ID. (A transfer to another user would lose the owner's
-// figures, which are kept by owner.)
+// removeUser is DELETE /users/{id}. The user's links are kept only if the caller says so with
+// links=keep: then they go on redirecting and counting under the user's number, which no other user
+// ever gets, and admins reach them by owner=ID. (A transfer to another user would lose the figures
+// that are kept by owner.)
 func (a *accountCalls) removeUser(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	keep, err := linksKept(ctx)
 	if err != nil {
@@ -161,7 +161,7 @@ func (a *accountCalls) removeUser(ctx *fasthttp.RequestCtx, _ account.Caller) er
 		return err
 	}
 	err = a.accounts.RemoveUser(id, func(ctx context.Context) (settle func(gone bool), err error) {
-		if keep { // then links that are being made at this moment stay too
+		if keep { // links that are being created at this moment stay too
 			return func(bool) {}, nil
 		}
 		if settle, err = a.engine.RetireOwner(ctx, id); errors.Is(err, engine.ErrOverloaded) {
@@ -170,7 +170,7 @@ func (a *accountCalls) removeUser(ctx *fasthttp.RequestCtx, _ account.Caller) er
 		return settle, err
 	})
 	if errors.Is(err, engine.ErrOwnsLinks) {
-		return jsonbody.FieldError("links", "required", "this user has links: with links=keep they stay, under the number of the user")
+		return jsonbody.FieldError("links", "required", "this user has links; send links=keep to keep them under the user's number")
 	}
 	if err != nil {
 		return err

@@ -20,6 +20,8 @@ type view struct {
 	flushSeq uint64
 	sum      *row.Sum
 	key      [row.MaxTallyKeyBytes]byte
+
+	firstHour, firstDay uint32 // kept; read after the snapshot was made, so the snapshot has all of them
 }
 
 // View implements engine.Store.
@@ -29,6 +31,7 @@ func (s *Store) View() (engine.View, error) {
 	if err != nil {
 		return nil, fmt.Errorf("storage: opening a view: %w", errors.Join(err, snapshot.Close()))
 	}
+	v.firstHour, v.firstDay = s.Kept()
 	return v, nil
 }
 
@@ -218,6 +221,9 @@ func (v *view) plan(spans []engine.Span) []spanPlan {
 		}
 		if span.FromHour%row.HoursPerDay != 0 || span.ToHour != engine.Endless && span.ToHour%row.HoursPerDay != 0 {
 			continue
+		}
+		if span.FromHour/row.HoursPerDay < v.firstDay && span.FromHour >= v.firstHour {
+			continue // its day is deleted already, its hours are not: fewer days are kept than hours
 		}
 		p.open = true
 		p.hours = hoursFrom(p.hours, v.mark.Hour)

@@ -16,19 +16,19 @@ type Table interface {
 	// returns false or an error. Key and value are valid only during the call, which must not call
 	// the table.
 	Scan(prefix []byte, fn func(key, value []byte) (more bool, err error)) error
-	// Write does all sets (key, value) and deletes as one atomic batch. It does not wait for the
-	// end of the write. Then done is called exactly once, by any goroutine and maybe before Write
-	// returns, however long the write takes: with nil if the batch is durable and every Get and
-	// Scan from now on sees it, with an error if nothing of it will ever be seen. A write that
-	// began may not be given up before. done returns soon, and does not call the table. The slices
-	// stay as they are until done is called.
+	// Write applies all sets (key, value) and deletes as one atomic batch. It does not wait for the
+	// end of the write. At the end, however late, done is called exactly once, by any goroutine and
+	// maybe before Write returns: with nil if the batch is durable and every later Get and Scan
+	// sees it, with an error if nothing of it will ever be seen. A write that has begun must not be
+	// abandoned before that. done returns soon, and does not call the table. The slices must not
+	// change until done is called.
 	Write(sets [][2][]byte, deletes [][]byte, done func(error))
 }
 
 // Limits of what a user, or all users, may have.
 const (
 	MaxUsers    = 10_000
-	MaxTokens   = 1000 // of a user, those that have expired not counted
+	MaxTokens   = 1000 // of a user, not counting expired ones
 	MaxSessions = 32   // of a user; one more ends the one that has been idle longest
 )
 
@@ -38,18 +38,19 @@ const (
 	maxEmailBytes     = 254 // RFC 5321 with its erratum 1690
 )
 
-// AdminName is the name of the user that EnsureAdmin makes.
+// AdminName is the name of the user that EnsureAdmin creates.
 const AdminName = "admin"
 
 var (
-	// ErrUnauthorized: the token or the session is malformed, unknown, ended or expired, or its
-	// user is gone; or the e-mail address or the password is wrong. The error does not say which.
+	// ErrUnauthorized means that the token or the session is malformed, unknown, ended or expired,
+	// or that its user is gone; or that the e-mail address or the password is wrong. The error does
+	// not say which.
 	ErrUnauthorized = errors.New("unauthorized")
-	// ErrNoUser: there is no such user.
+	// ErrNoUser means that the user does not exist.
 	ErrNoUser = errors.New("no such user")
-	// ErrNoToken: the user has no such token.
+	// ErrNoToken means that the user has no such token.
 	ErrNoToken = errors.New("no such token")
-	// ErrOverloaded: too many passwords are being hashed.
+	// ErrOverloaded means that too many passwords are being hashed.
 	ErrOverloaded = errors.New("too many passwords are being checked")
 )
 
@@ -64,7 +65,7 @@ type Accounts struct {
 	uses    uses
 }
 
-// New returns the accounts in table. A nil now is time.Now.
+// New returns the accounts in table. If now is nil, it is time.Now.
 func New(table Table, now func() time.Time) *Accounts {
 	if now == nil {
 		now = time.Now

@@ -17,7 +17,7 @@ import (
 	"shunt/storage"
 )
 
-// folder is accounts in a store on disk, with a clock that stands.
+// folder is accounts in a store on disk, with a clock that only the test moves.
 type folder struct {
 	*Accounts
 	dir   string
@@ -55,7 +55,7 @@ func (f *folder) reopen(t *testing.T) {
 	f.open(t)
 }
 
-// writeRows writes rows past everything that looks at them.
+// writeRows writes rows without any check.
 func (f *folder) writeRows(sets [][2][]byte, deletes [][]byte) error {
 	done := make(chan error, 1)
 	f.store.Accounts().Write(sets, deletes, func(err error) { done <- err })
@@ -80,7 +80,7 @@ func (f *folder) add(t *testing.T, name string, role Role) User {
 	return u
 }
 
-func TestANewStoreGetsOneAdminHoweverManyAsk(t *testing.T) {
+func TestANewStoreGetsOneAdminUnderConcurrentCalls(t *testing.T) {
 	f := newFolder(t)
 	if _, err := f.OldestAdmin(); !errors.Is(err, ErrNoUser) {
 		t.Errorf("before: got %v, want %v", err, ErrNoUser)
@@ -105,11 +105,11 @@ func TestANewStoreGetsOneAdminHoweverManyAsk(t *testing.T) {
 		}
 	}
 	if n != 1 {
-		t.Errorf("%d askers made an admin, want 1", n)
+		t.Errorf("%d calls created an admin, want 1", n)
 	}
 }
 
-func TestTheOldestAdminIsTheOneWithTheLowestNumber(t *testing.T) {
+func TestTheOldestAdminHasTheLowestNumber(t *testing.T) {
 	f := newFolder(t)
 	f.add(t, "member@example.com", RoleMember)
 	if _, _, err := f.EnsureAdmin(); !errors.Is(err, ErrNoUser) {
@@ -125,7 +125,7 @@ func TestTheOldestAdminIsTheOneWithTheLowestNumber(t *testing.T) {
 	}
 }
 
-func TestNamesAreUniqueWhateverTheirCase(t *testing.T) {
+func TestNamesAreUniqueInAnyCase(t *testing.T) {
 	f := newFolder(t)
 	want := f.add(t, "Ann@Example.com", RoleMember)
 	for _, name := range []string{"ann@example.com", "ANN@EXAMPLE.COM"} {
@@ -206,7 +206,7 @@ func TestTheStoreHoldsNoTokenText(t *testing.T) {
 	}
 }
 
-func TestATokenIsNoStrongerThanItsMaker(t *testing.T) {
+func TestATokenCanDoNoMoreThanItsMaker(t *testing.T) {
 	f := newFolder(t)
 	admin := f.admin(t)
 	hour := f.now.Add(time.Hour)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Caller is the origin of a request: a user, and what they may do.
+// Caller is the sender of a request: a user, and what the user may do with it.
 type Caller struct {
 	User      User
 	Scopes    []Scope
@@ -18,7 +18,7 @@ type Caller struct {
 	credential credential
 }
 
-// credential is what a caller proved their identity with.
+// credential is the secret by which a caller was identified.
 type credential struct {
 	kind credentialKind
 	hash [sha256.Size]byte // of the token or the cookie
@@ -35,11 +35,11 @@ const (
 // Has reports whether c has that scope. Admin does not include the other scopes.
 func (c Caller) Has(scope Scope) bool { return slices.Contains(c.Scopes, scope) }
 
-// CallerOf returns u with every scope that its role allows: for the owner of the data folder.
+// CallerOf returns u with every scope that its role allows. It is for the owner of the data folder.
 func CallerOf(u User) Caller { return Caller{User: u, Scopes: u.Role.scopes()} }
 
-// Authenticate returns the caller that a token belongs to, or ErrUnauthorized. A failure leaves no
-// trace.
+// Authenticate returns the caller that a token belongs to, or ErrUnauthorized. A failed attempt is
+// not recorded.
 func (a *Accounts) Authenticate(text string) (Caller, error) {
 	hash, ok := parseToken(text)
 	if !ok {
@@ -49,7 +49,7 @@ func (a *Accounts) Authenticate(text string) (Caller, error) {
 }
 
 // AuthenticateSession returns the caller that owns the session of a cookie, or ErrUnauthorized. A
-// failure leaves no trace.
+// failed attempt is not recorded.
 func (a *Accounts) AuthenticateSession(cookie string) (Caller, error) {
 	hash, ok := parseCookie(cookie)
 	if !ok {
@@ -77,8 +77,8 @@ func (a *Accounts) callerByToken(hash [sha256.Size]byte) (Caller, error) {
 	if err != nil {
 		return Caller{}, err
 	}
-	// The look-up compared the SHA-256 of a secret, in a time that may leak some of the hash, which
-	// is of no use. This comparison decides.
+	// The look-up compared the SHA-256 of the secret, in a time that may leak a part of the hash,
+	// which is of no use to anybody. This comparison decides.
 	now := a.now()
 	if subtle.ConstantTimeCompare(kept, hash[:]) != 1 || t.expired(now) {
 		return Caller{}, ErrUnauthorized

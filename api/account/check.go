@@ -11,7 +11,7 @@ import (
 	"shunt/engine"
 )
 
-// CheckReport counts what Check has read.
+// CheckReport counts the rows that Check has read.
 type CheckReport struct {
 	Users    uint64 `json:"users"`
 	Tokens   uint64 `json:"tokens"`
@@ -20,8 +20,8 @@ type CheckReport struct {
 
 // Check reads every row of the table and verifies it: its key, that its value is what this package
 // writes, and that users and names, and tokens, sessions and their index rows, refer to each other
-// both ways. It adds what it finds to faults; an error means that it could not read. Nobody may
-// write to the table meanwhile, and the table must allow a Get during a Scan.
+// both ways. It adds every fault to faults; an error means that it could not read the table.
+// Nothing may write to the table meanwhile, and the table must allow a Get during a Scan.
 func Check(table Table, faults *engine.Faults) (CheckReport, error) {
 	c := tableCheck{table: table, faults: faults}
 	err := table.Scan(nil, func(key, value []byte) (bool, error) {
@@ -58,8 +58,8 @@ func (c *tableCheck) there(user uint32) (string, error) {
 	return "", err
 }
 
-// canonical reports whether a value is what this program writes for that row, in its version. row
-// is a pointer.
+// canonical reports whether value is exactly the bytes that this program writes for row, in its
+// version. row is a pointer.
 func canonical(row any, value []byte) bool {
 	return json.Unmarshal(value, row) == nil && bytes.Equal(encode(row), value)
 }
@@ -68,10 +68,10 @@ type tableCheck struct {
 	table   Table
 	faults  *engine.Faults
 	report  CheckReport
-	highest uint32 // number of a user
+	highest uint32 // highest number of a user so far
 }
 
-// row returns what is wrong with a row, "" if nothing is.
+// row returns the fault of a row, "" if it has none.
 func (c *tableCheck) row(key, value []byte) (why string, err error) {
 	if len(key) == 0 {
 		return "it has no key", nil
@@ -117,7 +117,7 @@ func (c *tableCheck) user(id uint32, value []byte) (string, error) {
 	case u.ID != id || id == 0:
 		return fmt.Sprintf("it is of user %d", u.ID), nil
 	case u.Role != RoleAdmin && u.Role != RoleMember:
-		return fmt.Sprintf("its role %q is none", u.Role), nil
+		return fmt.Sprintf("its role %q does not exist", u.Role), nil
 	}
 	owner, err := c.table.Get(nameKey(u.Name))
 	if err == nil && (len(owner) != 4 || binary.BigEndian.Uint32(owner) != id) {
@@ -136,7 +136,7 @@ func (c *tableCheck) name(key, value []byte) (string, error) {
 		return "", err
 	}
 	if u, err := decodeUser(text); text == nil || err == nil && !bytes.Equal(nameKey(u.Name), key) {
-		return fmt.Sprintf("it leads to user %d, who has not this name", id), nil
+		return fmt.Sprintf("it leads to user %d, who has another name", id), nil
 	}
 	return "", nil
 }
@@ -200,8 +200,8 @@ func (c *tableCheck) sessionIndex(user uint32, hash, value []byte) (string, erro
 	return "", nil
 }
 
-// use allows a row without a token or session: one that was removed while its use was noted leaves
-// such a row, which holds nothing about anybody.
+// use allows a row without a token or session. Such a row is left if the token or session is
+// removed while its use is being recorded; it holds no personal data.
 func (c *tableCheck) use(_, value []byte) (string, error) {
 	if _, err := decodeUse(value); err != nil {
 		return err.Error(), nil
@@ -228,7 +228,8 @@ func (c *tableCheck) tokenIndex(user uint32, id string, hash []byte) (string, er
 	return "", err
 }
 
-// checkLast checks that the highest number that was ever given is no lower than any number in use.
+// checkLast checks that the highest number that was ever given is at least as high as every number
+// in use.
 func (c *tableCheck) checkLast() error {
 	last, err := c.table.Get(lastUserKey)
 	if err == nil && (len(last) != 4 || binary.BigEndian.Uint32(last) < c.highest) {

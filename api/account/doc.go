@@ -1,13 +1,13 @@
 // Package account keeps users, their passwords, API tokens and sessions in a small table of bytes
-// that its caller makes durable. It knows engine's errors, not HTTP: it says who a caller is and
-// what they may do, and the API asks it.
+// that its caller makes durable. It knows engine's errors, not HTTP. The API asks it who a caller
+// is and what the caller may do.
 //
 // # Terminology
 //
 // A user owns links; the owner of a link is a user's number. A token is a secret that acts for its
 // user, within its scopes. A session is a user's login in a browser: a secret in a cookie, with
-// every scope of the user's role. A caller is the identity of a request: a user, the scopes that
-// the token leaves them, and the credential, so that Recheck can ask again later.
+// every scope of the user's role. A caller is the sender of a request: a user, the scopes that the
+// token allows, and the credential, so that Recheck can check it again later.
 //
 // # Tokens
 //
@@ -16,18 +16,18 @@
 // The checksum is CRC-32 (IEEE) of the 30 characters, most significant digit first: a mistyped or
 // cut token is recognized without a look-up, and a secret scanner can tell a token from noise (the
 // form is the one that GitHub chose in 2021). The table knows a token only by its SHA-256. A slow
-// hash would gain nothing, because nobody can guess 178 bits.
+// hash would add no protection, because nobody can guess 178 bits.
 //
 // # Passwords and sessions
 //
 // A password has 8 to 1,024 bytes and is kept as argon2id (19 MiB, 2 passes, 1 lane, 16 bytes of
 // salt). At most 4 are hashed at a time (76 MiB), on no more than half of the cores; 64 wait for up
 // to 5 s, 8 of them of one caller, and callers take turns (package turnstile). All others are
-// refused with ErrOverloaded. A login with an unknown name costs a hash as well. A hash with other
-// parameters is replaced at the next login.
+// refused with ErrOverloaded. A login with an unknown name is hashed too, so that its time does not
+// show whether the name exists. A hash with other parameters is replaced at the next login.
 //
 // A session's cookie is 256 random bits in base64url, known to the table by its SHA-256 only. It
-// ends 7 days after its last use, which is noted once an hour; 30 days after its beginning; at
+// ends 7 days after its last use, which is recorded once an hour; 30 days after its beginning; at
 // log-out; when its user gets a new password, unless this session asked for it; and when the user
 // is deleted. A new password leaves tokens valid, because programs use them.
 //
@@ -53,14 +53,15 @@
 // writer reads before it writes. It holds the write lock until its write has ended in the table,
 // even if its caller stops waiting before (after engine.CommitTimeout, for the lock and the table
 // together). After engine.ErrOutcomeUnknown the write may still happen, and until it ends other
-// writers get engine.ErrOverloaded after the same time. What a function has written is durable when
-// it returns nil. A caller is read from the table on each call (two gets and two JSON values, 7 µs;
-// three for a session) and cached nowhere: a revocation, log-out, demotion or deletion is in force
-// when the function returns, for requests on open connections too. Where it matters, the caller is
-// checked again: IssueToken reads its maker again with the write lock held. Before a user is
-// deleted, the Farewell of RemoveUser says whether the user still owns something; it learns how the
-// write ended, however late, so that nothing is made for the user meanwhile.
+// writers get engine.ErrOverloaded after the same time. When a function returns nil, its write is
+// durable. A caller is read from the table on each call (two gets and two JSON values, 7 µs; three
+// for a session) and never cached: a revocation, log-out, demotion or deletion is in force when its
+// function returns, for requests on open connections too. Where it matters, the caller is checked
+// again: IssueToken reads its maker again with the write lock held. Before a user is deleted, the
+// Farewell of RemoveUser decides whether that is allowed, because it knows what the user owns
+// elsewhere. It is told how the write ended, however late, so that nothing is created for the user
+// meanwhile.
 //
-// Only last uses are written later: Run writes them once a minute. Until then they are in memory,
-// those of verified tokens and sessions only and at most 65,536.
+// Only last uses are written later: Run writes them once a minute. Until then they are in memory:
+// only those of verified tokens and sessions, and at most 65,536.
 package account

@@ -17,7 +17,7 @@ type UserEdit struct {
 	Password *string
 }
 
-// EditUser changes a user, as by asked for: it makes all changes or none. A new password ends the
+// EditUser changes a user for the caller by: it makes all changes or none. A new password ends the
 // user's sessions except the one that asked for it. The tokens of an admin who becomes a member
 // lose the scope Admin; those without another scope are revoked. Errors: ErrNoUser, those of
 // AddUser, and an engine.FieldError of "role" if there would be no admin.
@@ -62,7 +62,7 @@ func (a *Accounts) EditUser(by Caller, id uint32, e UserEdit) (User, error) {
 	return w.new.User, nil
 }
 
-// check returns the new address in its stored form, "" if there is none, and what is wrong with e.
+// check returns the new address in its stored form, "" if there is none, and the errors of e.
 func (e UserEdit) check() (email string, invalid engine.InvalidError) {
 	if e.Email != nil {
 		var err error
@@ -139,10 +139,10 @@ func (a *Accounts) checkNotLast(u User, field string) error {
 	return err
 }
 
-// A Farewell says whether a user may be deleted, because it knows what the user owns elsewhere. If
-// not, it returns an error. Otherwise it lets nothing more be made for the user until settle is
-// called: once, by any goroutine, with whether the user is gone. ctx is done when it is too late to
-// delete the user. settle returns soon.
+// A Farewell decides whether a user may be deleted, because it knows what the user owns elsewhere.
+// It returns an error if not. Otherwise nothing more is created for the user until settle is
+// called: once, by any goroutine; gone reports whether the user was deleted. ctx is done when it is
+// too late to delete the user. settle returns soon.
 type Farewell func(ctx context.Context) (settle func(gone bool), err error)
 
 // RemoveUser deletes a user with all tokens and sessions, at once. It calls mayGo last, and returns

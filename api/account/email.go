@@ -17,8 +17,8 @@ var domains = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainNa
 
 // normalizeEmail returns an e-mail address in its stored form: lower case, the domain in its ASCII
 // form. The part before the @ is a dot-atom (RFC 5322, 3.2.3); quoted strings and comments are
-// refused. Lower case makes one of two addresses that a mail server may tell apart, but no known
-// server does.
+// refused. Two addresses that differ in case become one. A mail server may treat them as two, but
+// no known server does.
 func normalizeEmail(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	at := strings.LastIndexByte(text, '@')
@@ -57,8 +57,7 @@ func isDotAtom(text string) bool {
 	return true
 }
 
-// LoginName returns the stored form of a name that somebody logs in with, "" if no user can have
-// it.
+// LoginName returns the stored form of a name given at a login, "" if no user can have it.
 func LoginName(text string) string {
 	name, _ := loginName(text)
 	return name
@@ -75,7 +74,7 @@ func loginName(text string) (string, bool) {
 	if email, err := normalizeEmail(text); err == nil {
 		return email, true
 	}
-	return strings.ToLower(text), true // no user has it; the limits of logins count it by itself
+	return strings.ToLower(text), true // no user has it, but the limits of logins count it like any other name
 }
 
 func validRole(r Role) error {

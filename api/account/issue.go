@@ -21,14 +21,14 @@ type Token struct {
 
 func (t Token) expired(now time.Time) bool { return !t.ExpiresAt.IsZero() && !now.Before(t.ExpiresAt) }
 
-// TokenDraft asks for a token.
+// TokenDraft describes a token to issue.
 type TokenDraft struct {
 	Name      string
-	Scopes    []Scope   // nil: all of the maker's but Admin
-	ExpiresAt time.Time // zero: with the maker's token, else never
+	Scopes    []Scope   // nil: all of the maker's except Admin
+	ExpiresAt time.Time // zero: when the maker's token does, or never
 }
 
-// IssueToken makes a token of maker's user and returns its text, which nobody can read again. Its
+// IssueToken creates a token of maker's user and returns its text, which nobody can read again. Its
 // scopes are a subset of maker's, and it expires no later than maker's token. Errors: an
 // engine.InvalidError if the draft asks for more; an engine.FieldError if the user has MaxTokens
 // live tokens; ErrUnauthorized if maker's own token or session is no longer valid.
@@ -42,7 +42,7 @@ func (a *Accounts) IssueToken(maker Caller, d TokenDraft) (Token, string, error)
 		return Token{}, "", err
 	}
 	defer lock.unlock()
-	if maker, err = a.Recheck(maker); err != nil { // it may have been revoked a moment ago
+	if maker, err = a.Recheck(maker); err != nil { // its credential may have been revoked a moment ago
 		return Token{}, "", err
 	}
 	t, err := a.draftToken(maker, d)

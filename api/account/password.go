@@ -12,7 +12,8 @@ import (
 	"shunt/api/turnstile"
 )
 
-// Bounds of a password, in bytes. There are no rules about its characters (NIST SP 800-63B,
+// Limits of the length of a password, in bytes. There are no rules about its characters (NIST SP
+// 800-63B,
 // 5.1.1.2).
 const (
 	minPasswordBytes = 8
@@ -23,25 +24,25 @@ const (
 // passes, one lane. A hash with other parameters is replaced when its user logs in.
 var passwordParams = argon2id.Params{Memory: 19 << 10, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 
-// noPassword is a hash that no password has. Comparing with it takes as long as with any other, so
-// the time of an answer does not show whether an address has a user.
+// noPassword is a hash that matches no password. Comparing with it takes as long as with any other,
+// so the time of an answer does not show whether an address has a user.
 var noPassword = fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version,
 	passwordParams.Memory, passwordParams.Iterations, passwordParams.Parallelism, strings.Repeat("A", 22), strings.Repeat("A", 43))
 
 // Limits of hashing. A hash takes 19 MiB and about 40 ms of a core. To leave memory and cores to
-// others, at most 4 passwords are hashed at a time (76 MiB), on at most half of the cores. On a
+// other work, at most 4 passwords are hashed at a time (76 MiB), on at most half of the cores. On a
 // machine with two cores, a full queue of 64 takes 2.6 s.
 const (
 	maxHashings     = 4
 	maxHashWaiters  = 64
-	maxHashesCaller = 8 // of one user or network, those that wait included
+	maxHashesCaller = 8 // of one user or network, waiting ones included
 	hashingPatience = 5 * time.Second
 )
 
 // hashing limits how many passwords are hashed at a time.
 type hashing struct {
 	places *turnstile.Turnstile
-	cores  *turnstile.Turnstile // for all that keeps a core busy
+	cores  *turnstile.Turnstile // for all work that keeps a core busy
 }
 
 func newHashing() hashing {
@@ -53,12 +54,12 @@ func newHashing() hashing {
 	}
 }
 
-// ShareCores makes hashing take a place of cores, which it then shares with everything else that
-// keeps a core busy. Call it before anything is hashed.
+// ShareCores makes each hash take a place of cores, which hashing then shares with all other work
+// that keeps a core busy. Call it before the first hash.
 func (a *Accounts) ShareCores(cores *turnstile.Turnstile) { a.hashing.cores = cores }
 
-// inTurn calls fn for from when its turn comes, or returns ErrOverloaded if that takes too long or
-// too many wait.
+// inTurn calls fn when the turn of the caller from comes, or returns ErrOverloaded if that takes
+// too long or too many wait.
 func (h hashing) inTurn(from turnstile.Key, fn func() error) error {
 	err := h.places.Do(from, func() error { return h.cores.Do(from, fn) })
 	if errors.Is(err, turnstile.ErrFull) || errors.Is(err, turnstile.ErrShare) {
@@ -67,7 +68,7 @@ func (h hashing) inTurn(from turnstile.Key, fn func() error) error {
 	return err
 }
 
-// hash returns the hash of a new password that from has chosen, or an engine.FieldError of
+// hash returns the hash of a new password for the caller from, or an engine.FieldError of
 // "password".
 func (h hashing) hash(from turnstile.Key, password string) (kept string, err error) {
 	switch {
@@ -85,8 +86,8 @@ func (h hashing) hash(from turnstile.Key, password string) (kept string, err err
 	return kept, err
 }
 
-// matches reports whether kept is the hash of password, which from has sent, and whether it has
-// other parameters than passwordParams. An empty kept matches nothing, in the same time.
+// matches reports whether kept is the hash of password, which the caller from has sent, and whether
+// it has other parameters than passwordParams. An empty kept matches nothing, in the same time.
 func (h hashing) matches(from turnstile.Key, password, kept string) (ok, outdated bool, err error) {
 	if len(password) > maxPasswordBytes { // nobody has such a password, so no hash is needed
 		return false, false, nil

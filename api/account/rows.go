@@ -52,13 +52,13 @@ type userRow struct {
 
 type sessionRow struct {
 	V         int    `json:"v"`
-	Hash      []byte `json:"hash"` // again, so that it is compared with what was asked for
+	Hash      []byte `json:"hash"` // repeated, to compare it with the hash that was asked for
 	User      uint32 `json:"user"`
 	CreatedMs int64  `json:"created_ms"`
 }
 
-// useRow is apart from the token or session, so that noting a use changes no row that identifies a
-// caller.
+// useRow is separate from the token or session, so that to record a use changes no row that
+// identifies a caller.
 type useRow struct {
 	V    int   `json:"v"`
 	AtMs int64 `json:"at_ms"`
@@ -67,7 +67,7 @@ type useRow struct {
 type tokenRow struct {
 	V         int     `json:"v"`
 	ID        string  `json:"id"`
-	Hash      []byte  `json:"hash"` // again, so that it is compared with what was asked for
+	Hash      []byte  `json:"hash"` // repeated, to compare it with the hash that was asked for
 	User      uint32  `json:"user"`
 	Name      string  `json:"name"`
 	Scopes    []Scope `json:"scopes"`
@@ -101,7 +101,7 @@ func encodeToken(t Token, hash []byte) []byte {
 func encode(row any) []byte {
 	b, err := json.Marshal(row)
 	if err != nil {
-		panic(fmt.Sprintf("account: encoding a row: %v", err)) // its fields cannot fail
+		panic(fmt.Sprintf("account: encoding a row: %v", err)) // encoding its fields cannot fail
 	}
 	return b
 }

@@ -50,8 +50,8 @@ func TestKeysOfAccountsAreAsPinned(t *testing.T) {
 	}
 }
 
-// Whatever stands in a row, decoding it does not panic, and what it takes for a row survives being
-// written again.
+// Decoding must not panic, whatever bytes a row has, and a row that is accepted must be the same
+// after it is encoded and decoded again.
 
 func FuzzDecodeUser(f *testing.F) {
 	f.Add(encodeUser(userRecord{User{ID: 7, Name: "ann@example.com", Role: RoleMember, CreatedAt: time.UnixMilli(1_800_000_000_000)}, "$"}))

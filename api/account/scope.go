@@ -8,7 +8,7 @@ import (
 	"shunt/engine"
 )
 
-// Scope is what a token may be used for.
+// Scope is a permission of a token.
 type Scope string
 
 const (
@@ -46,7 +46,7 @@ func (r Role) scopes() []Scope {
 	return withoutAdmin(AllScopes)
 }
 
-// limit returns those of scopes that a user of role r can hold.
+// limit returns the part of scopes that a user of role r can hold.
 func (r Role) limit(scopes []Scope) []Scope {
 	if r == RoleAdmin {
 		return scopes

@@ -12,10 +12,10 @@ import (
 	"shunt/api/turnstile"
 )
 
-// How long a session lives.
+// Limits of the life of a session.
 const (
 	SessionLifetime = 30 * 24 * time.Hour // at most
-	sessionIdle     = 7 * 24 * time.Hour  // after its last use, which is noted once an hour
+	sessionIdle     = 7 * 24 * time.Hour  // after its last use, which is recorded once an hour
 	sessionSlide    = time.Hour
 )
 
@@ -51,7 +51,8 @@ func parseCookie(text string) (hash [sha256.Size]byte, ok bool) {
 // LogIn begins a session of the user with that e-mail address (or AdminName) if the password is
 // right, and returns its cookie. A wrong password, an unknown user and a user without a password
 // are all ErrUnauthorized, after the same work. A hash with outdated parameters is replaced. from
-// is the caller whose share of hashing it takes. ErrOverloaded: too many others are logging in.
+// is the caller whose share of hashing it takes. It returns ErrOverloaded if too many others are
+// logging in.
 func (a *Accounts) LogIn(from turnstile.Key, name, password string) (Caller, string, error) {
 	u, err := a.userByName(name)
 	if err != nil && !errors.Is(err, ErrNoUser) {
@@ -73,8 +74,8 @@ func (a *Accounts) LogIn(from turnstile.Key, name, password string) (Caller, str
 	return a.beginSession(u, rehashed)
 }
 
-// beginSession begins a session of the user that was checked, unless its password has changed
-// since, and stores the password's new hash.
+// beginSession begins a session of checked, a user whose password was right, unless the password
+// has changed since. It stores the password's new hash, if there is one.
 func (a *Accounts) beginSession(checked userRecord, password string) (Caller, string, error) {
 	cookie, err := newCookie(a.random)
 	if err != nil {
@@ -141,7 +142,7 @@ func (a *Accounts) callerBySession(hash [sha256.Size]byte) (Caller, error) {
 	return c, nil
 }
 
-// sessionUse returns when a session was last used, as far as noted. Its beginning is a use.
+// sessionUse returns the recorded time of a session's last use. Its beginning counts as a use.
 func (a *Accounts) sessionUse(s session, hash [sha256.Size]byte) (time.Time, error) {
 	used, err := a.lastUse(hash)
 	if used.Before(s.CreatedAt) {
@@ -180,7 +181,7 @@ func (a *Accounts) endedSessions(user uint32) (dead [][]byte, err error) {
 	return dead, err
 }
 
-// EndSession ends the session of a cookie at once. It is no error if there is none.
+// EndSession ends the session of a cookie at once. It is not an error if there is none.
 func (a *Accounts) EndSession(cookie string) error {
 	hash, ok := parseCookie(cookie)
 	if !ok {

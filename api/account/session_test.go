@@ -41,7 +41,7 @@ func (f *folder) logIn(t *testing.T, email string) (Caller, string) {
 	return c, cookie
 }
 
-// live tells whether a cookie is of a session.
+// live reports whether a cookie belongs to a session.
 func (f *folder) live(t *testing.T, cookie string) bool {
 	t.Helper()
 	_, err := f.AuthenticateSession(cookie)
@@ -56,16 +56,16 @@ func TestOnlyTheRightPasswordLogsIn(t *testing.T) {
 	f.admin(t) // has no password
 	u := f.withPassword(t, "ann@example.com")
 	for name, c := range map[string]struct{ email, password string }{
-		"wrong password":                       {"ann@example.com", "correct horse batterY"},
-		"a part of it":                         {"ann@example.com", rightPassword[:8]},
-		"no password":                          {"ann@example.com", ""},
-		"too long a password":                  {"ann@example.com", strings.Repeat("x", 1025)},
-		"nobody":                               {"ben@example.com", rightPassword},
-		"nobody, and what is hashed for them":  {"ben@example.com", "A"},
-		"somebody without a password":          {"admin", ""},
-		"somebody without a password, guessed": {"admin", rightPassword},
-		"too long an address":                  {strings.Repeat("a", 1000) + "@example.com", rightPassword},
-		"no address":                           {"", rightPassword},
+		"wrong password":                     {"ann@example.com", "correct horse batterY"},
+		"a part of it":                       {"ann@example.com", rightPassword[:8]},
+		"no password":                        {"ann@example.com", ""},
+		"too long a password":                {"ann@example.com", strings.Repeat("x", 1025)},
+		"an unknown user":                    {"ben@example.com", rightPassword},
+		"an unknown user, by its fake hash":  {"ben@example.com", "A"},
+		"a user without a password":          {"admin", ""},
+		"a user without a password, guessed": {"admin", rightPassword},
+		"too long an address":                {strings.Repeat("a", 1000) + "@example.com", rightPassword},
+		"no address":                         {"", rightPassword},
 	} {
 		if _, cookie, err := f.LogIn(nobody, c.email, c.password); !errors.Is(err, ErrUnauthorized) || cookie != "" {
 			t.Errorf("%s: got %v, want %v", name, err, ErrUnauthorized)
@@ -89,8 +89,8 @@ func TestOnlyTheRightPasswordLogsIn(t *testing.T) {
 	}
 }
 
-// Who is there and who is not is as dear to ask: both are hashed for, which shows when there is no
-// slot for it.
+// A login must cost the same whether or not the user exists: a hash is computed for both. That
+// shows when there is no slot for a hash.
 func TestAnUnknownUserCostsAHashToo(t *testing.T) {
 	f := newFolder(t)
 	f.admin(t)
@@ -134,7 +134,7 @@ func TestPasswordsAreHashedOnHalfTheCores(t *testing.T) {
 					}
 				})
 			}
-			synctest.Wait() // without any time passing
+			synctest.Wait() // no time passes
 			if got := int(hashing.Load()); got != want || int(refused.Load()) != maxHashings-want+5 {
 				t.Errorf("%d cores: %d hash and %d are refused, want %d and %d", cores, got, refused.Load(), want, maxHashings-want+5)
 			}
@@ -230,7 +230,7 @@ func TestASessionEndsAfterAWeekIdleOrAMonth(t *testing.T) {
 	}
 	f.now = begin.Add(SessionLifetime)
 	if f.live(t, used) {
-		t.Error("it outlives its time")
+		t.Error("it lives longer than its time")
 	}
 	f.now = begin.Add(sessionIdle)
 	if f.live(t, idle) {
@@ -242,7 +242,7 @@ func TestASessionEndsAfterAWeekIdleOrAMonth(t *testing.T) {
 	}
 }
 
-func TestTheUseOfASessionIsNotedOnceAnHour(t *testing.T) {
+func TestTheUseOfASessionIsRecordedOnceAnHour(t *testing.T) {
 	f := newFolder(t)
 	f.withPassword(t, "ann@example.com")
 	_, cookie := f.logIn(t, "ann@example.com")
@@ -255,7 +255,7 @@ func TestTheUseOfASessionIsNotedOnceAnHour(t *testing.T) {
 	}
 	f.live(t, cookie)
 	if n := len(f.uses.pending); n != 1 {
-		t.Errorf("after an hour %d uses are noted, want 1", n)
+		t.Errorf("after an hour %d uses are recorded, want 1", n)
 	}
 }
 
@@ -297,7 +297,7 @@ func TestANewPasswordEndsAllSessionsButItsOwn(t *testing.T) {
 	own, ownCookie := f.logIn(t, "ann@example.com")
 	_, other := f.logIn(t, "ann@example.com")
 	_, bens := f.logIn(t, "ben@example.com")
-	checked, err := f.readUser(u.ID) // a login that is on its way
+	checked, err := f.readUser(u.ID) // a login that is under way
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func newToken(r io.Reader) (string, error) {
 			return "", fmt.Errorf("draw a token: %w", err)
 		}
 		for _, b := range random {
-			if b >= 4*62 { // modulo 62, it would make some characters more likely
+			if b >= 4*62 { // larger bytes would make some characters more likely, modulo 62
 				continue
 			}
 			if secret = append(secret, base62[b%62]); len(secret) == secretBytes {

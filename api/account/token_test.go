@@ -79,8 +79,8 @@ func TestTheChecksumIsCRC32InBase62(t *testing.T) {
 	}
 }
 
-// Whatever is taken for a token has the form of one, by a reckoning of its own; every token that is
-// drawn is taken, and none with another byte.
+// FuzzParseToken checks that every accepted text has the form of a token, by a calculation of its
+// own, that every drawn token is accepted, and that a token with one byte changed is refused.
 func FuzzParseToken(f *testing.F) {
 	text, err := newToken(rand.NewChaCha8([32]byte{4}))
 	if err != nil {
@@ -99,19 +99,20 @@ func FuzzParseToken(f *testing.F) {
 			return
 		}
 		if _, ok := parseToken(drawn); !ok || !hasFormOfToken(drawn) {
-			t.Errorf("%q was drawn, and is not taken", drawn)
+			t.Errorf("%q was drawn, but is refused", drawn)
 		}
 		changed := []byte(drawn)
 		changed[int(at)%len(changed)] ^= flip
 		if _, ok := parseToken(string(changed)); ok && flip != 0 {
-			t.Errorf("%q is taken, and so is %q", drawn, changed)
+			t.Errorf("%q is accepted, and so is %q", drawn, changed)
 		}
 	})
 }
 
 var tokenForm = regexp.MustCompile(`^shunt_([0-9A-Za-z]{30})([0-9A-Za-z]{6})$`)
 
-// hasFormOfToken is parseToken by other means. Big numbers have their capitals last in base 62.
+// hasFormOfToken is a second implementation of parseToken, with math/big, whose base 62 has the
+// capitals last.
 func hasFormOfToken(text string) bool {
 	part := tokenForm.FindStringSubmatch(text)
 	if part == nil {

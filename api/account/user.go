@@ -29,7 +29,7 @@ type userRecord struct {
 	password string // its argon2id hash; empty: none
 }
 
-// EnsureAdmin returns the oldest admin. If there is no user at all, it makes one: AdminName,
+// EnsureAdmin returns the oldest admin. If there is no user at all, it creates one: AdminName,
 // without a password.
 func (a *Accounts) EnsureAdmin() (u User, created bool, err error) {
 	lock, err := a.lockWrites()
@@ -52,15 +52,15 @@ func (a *Accounts) EnsureAdmin() (u User, created bool, err error) {
 	return u, err == nil, err
 }
 
-// UserDraft asks for a user.
+// UserDraft describes a user to add.
 type UserDraft struct {
 	Email    string
 	Role     Role
 	Password string // empty: none, and the user cannot log in
-	By       uint32 // the user who asks, whose share of hashing it takes; 0: nobody
+	By       uint32 // the user that asks, whose share of hashing it takes; 0: none
 }
 
-// AddUser makes a user, or returns an engine.FieldError or engine.InvalidError: the address is
+// AddUser adds a user, or returns an engine.FieldError or engine.InvalidError: the address is
 // malformed or taken (case is ignored), the role is unknown, the password is too short or too long,
 // or there are MaxUsers users.
 func (a *Accounts) AddUser(d UserDraft) (User, error) {
@@ -133,7 +133,7 @@ func (l *writeLock) addUser(u userRecord) (User, error) {
 }
 
 // checkUserCount returns an engine.FieldError if there are MaxUsers users. It counts them only if
-// so many numbers were ever given.
+// at least MaxUsers numbers were ever given.
 func (a *Accounts) checkUserCount(last uint32) error {
 	if last < MaxUsers {
 		return nil
@@ -215,7 +215,7 @@ func (a *Accounts) LastUserID() (uint32, error) {
 	return binary.BigEndian.Uint32(last), nil
 }
 
-// nameProblem returns what is wrong with a token's name, "" if nothing is.
+// nameProblem returns the error text for a token's name, "" if the name is valid.
 func nameProblem(name string, maxBytes int) string {
 	switch {
 	case strings.TrimSpace(name) == "":

@@ -63,7 +63,7 @@ func FuzzNormalizeEmail(f *testing.F) {
 	})
 }
 
-func TestAUserIsMadeWholeOrNotAtAll(t *testing.T) {
+func TestAUserIsAddedCompletelyOrNotAtAll(t *testing.T) {
 	f := newFolder(t)
 	for name, c := range map[string]struct {
 		draft UserDraft
@@ -99,7 +99,7 @@ func TestThereIsAlwaysAnAdmin(t *testing.T) {
 		t.Error(err)
 	}
 	if err := f.RemoveUser(second.ID, mayGo(nil)); code(err) != "last_admin" {
-		t.Errorf("deleting what is now the last admin: got %v", err)
+		t.Errorf("deleting the admin that is now the last: got %v", err)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestADemotedAdminsTokensLoseTheScopeAdminForGood(t *testing.T) {
 	}
 }
 
-func TestADemotedAdminCanMakeNoAdminToken(t *testing.T) {
+func TestADemotedAdminCannotIssueAnAdminToken(t *testing.T) {
 	f := newFolder(t)
 	f.admin(t)
 	boss := f.add(t, "boss@example.com", RoleAdmin)
@@ -137,7 +137,7 @@ func TestADemotedAdminCanMakeNoAdminToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked, err := f.Authenticate(text) // a request that is on its way while the role changes
+	asked, err := f.Authenticate(text) // a request that is under way while the role changes
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestADeletedUserLeavesNothingButTheNumber(t *testing.T) {
 	}
 	refusal := errors.New("no")
 	if err := f.RemoveUser(u.ID, mayGo(refusal)); err != refusal {
-		t.Errorf("got %v, want what mayGo says", err)
+		t.Errorf("got %v, want the error of mayGo", err)
 	}
 	if _, err := f.Authenticate(token); err != nil {
 		t.Errorf("refused, and yet: %v", err)
@@ -198,7 +198,7 @@ func TestADeletedUserLeavesNothingButTheNumber(t *testing.T) {
 			t.Errorf("got %v, want %v", err, ErrUnauthorized)
 		}
 	}
-	if err := f.WriteUses(); err != nil { // of uses that were noted before
+	if err := f.WriteUses(); err != nil { // those recorded before
 		t.Fatal(err)
 	}
 	if after := rows(t, f); after != before {
@@ -227,7 +227,7 @@ func rows(t *testing.T, f *folder) (text string) {
 	return text
 }
 
-func TestAnEditChangesAllThatItNamesOrNothing(t *testing.T) {
+func TestAnEditMakesAllItsChangesOrNone(t *testing.T) {
 	f := newFolder(t)
 	f.admin(t)
 	ann, ben := f.add(t, "ann@example.com", RoleMember), f.add(t, "ben@example.com", RoleMember)
@@ -238,8 +238,8 @@ func TestAnEditChangesAllThatItNamesOrNothing(t *testing.T) {
 		want string
 	}{
 		"an address that is taken":    {UserEdit{Email: text("BEN@example.com"), Role: &admin}, "taken"},
-		"an address that is none":     {UserEdit{Email: text("ann"), Role: &admin}, "invalid"},
-		"a role that there is not":    {UserEdit{Email: text("x@example.com"), Role: &king}, "unknown"},
+		"a malformed address":         {UserEdit{Email: text("ann"), Role: &admin}, "invalid"},
+		"an unknown role":             {UserEdit{Email: text("x@example.com"), Role: &king}, "unknown"},
 		"a password that is too long": {UserEdit{Role: &admin, Password: text(strings.Repeat("x", 1025))}, "too_long"},
 	} {
 		if _, err := f.EditUser(Caller{}, ann.ID, c.edit); code(err) != c.want {
@@ -309,7 +309,7 @@ func hashOf(token string) []byte {
 	return hash[:]
 }
 
-func TestFailedAttemptsLeaveNothingBehind(t *testing.T) {
+func TestFailedAttemptsLeaveNoTrace(t *testing.T) {
 	f := newFolder(t)
 	f.admin(t)
 	before := rows(t, f)
@@ -329,7 +329,7 @@ func TestFailedAttemptsLeaveNothingBehind(t *testing.T) {
 		}
 	}
 	if n := len(f.uses.pending); n != 0 || rows(t, f) != before {
-		t.Errorf("%d uses are noted, and the rows are\n%s", n, rows(t, f))
+		t.Errorf("%d uses are recorded, and the rows are\n%s", n, rows(t, f))
 	}
 }
 
@@ -341,11 +341,11 @@ func TestUsesBeyondTheLimitWait(t *testing.T) {
 	}
 	u.note([32]byte{}, at.Add(1))
 	if len(u.pending) != maxPendingUses || !u.of([32]byte{}).Equal(at.Add(1)) {
-		t.Errorf("got %d, want %d, and what is there brought up to date", len(u.pending), maxPendingUses)
+		t.Errorf("got %d, want %d, and the pending ones updated", len(u.pending), maxPendingUses)
 	}
 }
 
-// mayGo lets a user go, or says why not.
+// mayGo returns a Farewell that allows the deletion, or returns why if that is not nil.
 func mayGo(why error) Farewell {
 	return func(context.Context) (func(gone bool), error) { return func(bool) {}, why }
 }

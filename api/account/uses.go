@@ -16,12 +16,12 @@ import (
 
 const (
 	useInterval    = time.Minute // between two writes of last uses
-	maxPendingUses = 1 << 16     // noted and not written, about 6 MiB; further uses are not noted
-	usesPerWrite   = 1 << 10     // in one batch, which other writers wait for
+	maxPendingUses = 1 << 16     // recorded and not written, about 6 MiB; further uses are not recorded
+	usesPerWrite   = 1 << 10     // in one batch, for which other writers wait
 )
 
 // uses are the times of last use of tokens and sessions that are not written yet. Only uses of
-// verified ones are noted, so guesses cannot fill it.
+// verified ones are recorded, so guesses cannot fill it.
 type uses struct {
 	mu      *sync.Mutex
 	pending map[[sha256.Size]byte]time.Time // by hash
@@ -29,7 +29,7 @@ type uses struct {
 
 func newUses() uses { return uses{new(sync.Mutex), make(map[[sha256.Size]byte]time.Time)} }
 
-// note notes that a token or session was used. It costs a lock and a look-up, but no write.
+// note records that a token or session was used. It costs a lock and a look-up, but no write.
 func (u *uses) note(hash [sha256.Size]byte, at time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -50,7 +50,7 @@ func (u *uses) copy() map[[sha256.Size]byte]time.Time {
 	return maps.Clone(u.pending)
 }
 
-// forget drops the written uses of those hashes, unless there was another use since.
+// forget drops the written uses of hashes, except those with a later use.
 func (u *uses) forget(hashes [][sha256.Size]byte, written map[[sha256.Size]byte]time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -62,7 +62,7 @@ func (u *uses) forget(hashes [][sha256.Size]byte, written map[[sha256.Size]byte]
 }
 
 // Run writes the last uses of tokens and sessions once a minute and when ctx ends. A crash loses at
-// most a minute of them. It logs errors, and tries again with what was not written.
+// most a minute of them. It logs errors, and tries again to write the rest.
 func (a *Accounts) Run(ctx context.Context, log *slog.Logger) error {
 	tick := time.NewTicker(useInterval)
 	defer tick.Stop()
@@ -72,7 +72,7 @@ func (a *Accounts) Run(ctx context.Context, log *slog.Logger) error {
 		case <-ctx.Done():
 			ended = true
 		}
-		if err := a.WriteUses(); err != nil && !errors.Is(err, engine.ErrReadOnly) { // the storage logs that
+		if err := a.WriteUses(); err != nil && !errors.Is(err, engine.ErrReadOnly) { // package storage logs that
 			log.Warn("the last uses of tokens could not be written; trying again", slog.Any("cause", err))
 		}
 	}
@@ -90,8 +90,7 @@ func (a *Accounts) WriteUses() error {
 	return nil
 }
 
-// writeUses writes the uses of those hashes whose token or session still exists, and then forgets
-// them.
+// writeUses writes the uses of hashes whose token or session still exists, and then forgets them.
 func (a *Accounts) writeUses(hashes [][sha256.Size]byte, at map[[sha256.Size]byte]time.Time) error {
 	lock, err := a.lockWrites()
 	if err != nil {
@@ -123,7 +122,7 @@ func (a *Accounts) writeUses(hashes [][sha256.Size]byte, at map[[sha256.Size]byt
 	return nil
 }
 
-// hasHash reports whether there is a token or a session with that hash.
+// hasHash reports whether a token or a session has that hash.
 func (a *Accounts) hasHash(hash []byte) (bool, error) {
 	for _, key := range [][]byte{tokenKey(hash), sessionKey(hash)} {
 		if value, err := a.table.Get(key); err != nil || value != nil {

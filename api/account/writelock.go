@@ -6,19 +6,19 @@ import (
 	"shunt/engine"
 )
 
-// A writeLock is the right to write. One goroutine at a time has it: from before it looks at the
-// table until its write has ended there, however long after its caller has gone. A mutex that the
-// caller unlocks would not do: the next writer would look at rows that the write under way is about
-// to change, and undo the change or give its number twice.
+// A writeLock is the right to write. One goroutine at a time has it: from before it reads the table
+// until its write has ended there, however long after its caller has given up. A mutex that the
+// caller unlocks would not do: the next writer would read rows that the write under way is about to
+// change, and would undo the change or give its number twice.
 type writeLock struct {
 	accounts *Accounts
-	ctx      context.Context // done CommitTimeout after the lock was asked for
+	ctx      context.Context // done CommitTimeout after lockWrites was called
 	cancel   context.CancelFunc
 	begun    bool // a write, which unlocks when it has ended
 }
 
 // lockWrites waits for the right to write. It returns engine.ErrOverloaded if others have it for
-// engine.CommitTimeout. The lock is to be unlocked.
+// engine.CommitTimeout. The caller must call unlock.
 func (a *Accounts) lockWrites() (*writeLock, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), engine.CommitTimeout)
 	select {
@@ -30,7 +30,7 @@ func (a *Accounts) lockWrites() (*writeLock, error) {
 	}
 }
 
-// unlock gives up the right to write, unless a write was begun: then the end of the write does.
+// unlock gives up the right to write. If a write was begun, the end of the write does that instead.
 func (l *writeLock) unlock() {
 	l.cancel()
 	if !l.begun {
@@ -40,16 +40,16 @@ func (l *writeLock) unlock() {
 
 func (a *Accounts) unlockWrites() { <-a.writes }
 
-// write is writeThen with nothing to do at its end.
+// write is writeThen without a function to call at its end.
 func (l *writeLock) write(sets [][2][]byte, deletes [][]byte) error {
 	return l.writeThen(sets, deletes, func(bool) {})
 }
 
 // writeThen writes rows, once for each lock, and waits for the write until engine.CommitTimeout
-// after the lock was asked for. It calls ended once, when the write has ended and before anybody
-// else has the lock, with whether the rows were written; also if the caller has gone by then, or no
-// write was begun. Errors: those of the table; engine.ErrOverloaded if it was too late to begin;
-// engine.ErrOutcomeUnknown.
+// after the lock was asked for. It calls ended once, when the write has ended and before another
+// goroutine gets the lock, and reports to it whether the rows were written. It does so even if the
+// caller has given up by then, or no write was begun. Errors: those of the table;
+// engine.ErrOverloaded if it was too late to begin; engine.ErrOutcomeUnknown.
 func (l *writeLock) writeThen(sets [][2][]byte, deletes [][]byte, ended func(written bool)) error {
 	if l.ctx.Err() != nil {
 		ended(false)

@@ -9,16 +9,16 @@ import (
 	"shunt/engine"
 )
 
-// stalling is a table whose writes, while it is stalled, begin and do not end until it is released.
+// stalling is a table that can be stalled: then writes begin, and do not end until it is released.
 type stalling struct {
 	Table
-	stalled chan struct{} // nil: it is not; closed by release
-	fails   error         // of what was stalled, if set
+	stalled chan struct{} // nil: the table is not stalled; closed by release
+	fails   error         // the error of stalled writes, if set
 }
 
 func (s *stalling) stall() { s.stalled = make(chan struct{}) }
 
-// release lets all that was stalled end, and waits for it.
+// release lets the stalled writes end, and waits for them.
 func (s *stalling) release() {
 	close(s.stalled)
 	s.stalled = nil
@@ -41,8 +41,8 @@ func (s *stalling) Write(sets [][2][]byte, deletes [][]byte, done func(error)) {
 	}()
 }
 
-// inStall runs a test, in time that passes at once, of accounts in a folder of its own whose table
-// can be stalled.
+// inStall runs a test in simulated time, with accounts in a folder of its own whose table can be
+// stalled.
 func inStall(t *testing.T, test func(t *testing.T, f *folder, table *stalling)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -53,7 +53,7 @@ func inStall(t *testing.T, test func(t *testing.T, f *folder, table *stalling)) 
 	})
 }
 
-// within wants an error of a call, at an exact time after it.
+// within fails unless call returns want after exactly the time took.
 func within(t *testing.T, call func() error, want error, took time.Duration) {
 	t.Helper()
 	start := time.Now()
@@ -69,7 +69,7 @@ func adding(f *folder, email string) func() error {
 	}
 }
 
-func TestNobodyWritesBesideAWriteWhoseCallerHasGone(t *testing.T) {
+func TestAWriteKeepsTheLockAfterItsCallerGaveUp(t *testing.T) {
 	inStall(t, func(t *testing.T, f *folder, table *stalling) {
 		f.admin(t)
 		table.stall()
@@ -127,19 +127,19 @@ func TestARefusalBeforeWritingReleasesTheLock(t *testing.T) {
 		for what, call := range map[string]func() error{
 			"a taken address":      adding(f, taken),
 			"no such user":         func() error { return f.RemoveUser(99, mayGo(nil)) },
-			"who may not go":       func() error { return f.RemoveUser(2, mayGo(errors.New("no"))) },
+			"a user who must stay": func() error { return f.RemoveUser(2, mayGo(errors.New("no"))) },
 			"the last admin":       func() error { _, err := f.EditUser(admin, 1, UserEdit{Role: &role}); return err },
 			"no such token":        func() error { return f.RevokeToken(1, "none") },
 			"a token without name": func() error { _, _, err := f.IssueToken(admin, TokenDraft{}); return err },
 		} {
 			if err := call(); err == nil || len(f.writes) != 0 {
-				t.Errorf("%s: got %v, and %d turns are taken", what, err, len(f.writes))
+				t.Errorf("%s: got %v, and the lock is held %d times", what, err, len(f.writes))
 			}
 		}
 	})
 }
 
-func TestALateEditUndoesNoNewPassword(t *testing.T) {
+func TestALateEditDoesNotUndoANewPassword(t *testing.T) {
 	inStall(t, func(t *testing.T, f *folder, table *stalling) {
 		admin := f.admin(t)
 		u := f.add(t, "ann@example.com", RoleMember)
@@ -216,11 +216,11 @@ func TestALastUseIsForgottenOnlyWhenWritten(t *testing.T) {
 				table.fails = fails
 				within(t, f.WriteUses, engine.ErrOutcomeUnknown, engine.CommitTimeout)
 				if f.uses.of(hash).IsZero() {
-					t.Error("it is forgotten before the write has ended")
+					t.Error("the use is forgotten before the write has ended")
 				}
 				table.release()
 				if kept := !f.uses.of(hash).IsZero(); kept != (fails != nil) {
-					t.Errorf("after the write: it is still pending: %v", kept)
+					t.Errorf("after the write: the use is still pending: %v", kept)
 				}
 			})
 		})

@@ -15,12 +15,12 @@ import (
 	"shunt/engine"
 )
 
-// An Address answers requests on the admin address. Its fields are set before it is used.
+// An Address answers requests on the admin address. Set its fields before its first use.
 type Address struct {
 	Engine   *engine.Engine
-	Hosts    Hosts       // beside loopback ones
+	Hosts    Hosts       // besides loopback ones
 	Profiles bool        // /debug/pprof even if the address is not loopback
-	Draining func() bool // whether the server is shutting down
+	Draining func() bool // reports whether the server is shutting down
 
 	pages map[string]fasthttp.RequestHandler
 }
@@ -36,15 +36,16 @@ func NewAddress(e *engine.Engine, m *Metrics, draining func() bool) *Address {
 	return a
 }
 
-// ProfilePatience is how long a request to the admin address may take: a CPU profile takes as long
-// as it is asked to.
+// ProfilePatience is how long a request to the admin address may take. It is long because a CPU
+// profile takes as long as its client asks.
 const ProfilePatience = 5 * time.Minute
 
 const pprofIndexPath = "/debug/pprof/"
 
 var pprofIndex = fasthttpadaptor.NewFastHTTPHandlerFunc(pprof.Index)
 
-// Answer answers a request that came to that local address, or returns the problem that it gets.
+// Answer answers a request that came to the address local, or returns the problem to answer it
+// with.
 func (a *Address) Answer(ctx *fasthttp.RequestCtx, local netip.Addr) error {
 	if err := a.refuseForPage(ctx, local); err != nil {
 		return err
@@ -62,22 +63,22 @@ func (a *Address) Answer(ctx *fasthttp.RequestCtx, local netip.Addr) error {
 		return problem.New(problem.NotFound, "see /metrics, /healthz and /readyz")
 	case !ctx.IsGet() && !ctx.IsHead():
 		ctx.Response.Header.Set("Allow", "GET, HEAD")
-		return problem.New(problem.Method, "only GET and HEAD")
+		return problem.New(problem.Method, "the admin address takes only GET and HEAD")
 	}
 	ctx.Response.Header.Set("Cache-Control", "no-store")
 	handle(ctx)
 	return nil
 }
 
-// mayProfile: profiles show what is in memory and cost time, so they are for this machine, unless
-// the operator asks for them.
+// mayProfile reports whether profiles may be read on that local address. Profiles show the contents
+// of memory and cost time, so they are only for this machine, unless the operator allows more.
 func (a *Address) mayProfile(local netip.Addr) bool { return a.Profiles || local.IsLoopback() }
 
-// healthy: the process answers.
+// healthy answers that the process is alive.
 func healthy(ctx *fasthttp.RequestCtx) { writeText(ctx, fasthttp.StatusOK, "ok\n") }
 
-// ready: redirects are answered, and go on being answered. That holds when there is no space for
-// writes, too: a balancer that goes by this answer must not take away the node that redirects.
+// ready answers whether the server redirects, and will go on. It is ready even if there is no space
+// for writes: a load balancer that follows this answer must not remove a node that redirects.
 func (a *Address) ready(ctx *fasthttp.RequestCtx) {
 	switch {
 	case a.Draining():

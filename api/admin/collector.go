@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Front is what the front end has counted since its start.
+// Front has the counters of the front end since its start.
 type Front struct {
 	Redirects   []Count // by status
 	Misses      []Count // by reason
@@ -21,8 +21,8 @@ type Count struct {
 	N     uint64
 }
 
-// collector reads the engine's and the front end's own atomics when Prometheus asks, so that the
-// hot path pays nothing for it.
+// collector reads the atomics of the engine and the front end when Prometheus asks, so that the hot
+// path does no extra work.
 type collector struct{ sources Sources }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -129,7 +129,7 @@ func gauge(ch chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels ..
 	ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 }
 
-// storeCollector shows the store's own figures. Their names are the store's, so it describes
+// storeCollector collects the store's own figures. The store chooses their names, so it describes
 // nothing in advance.
 type storeCollector struct{ read func() map[string]float64 }
 

@@ -11,11 +11,11 @@ import (
 	"shunt/engine"
 )
 
-// The admin address asks for no token: anybody who can connect may read. But a browser on the
-// operator's machine connects for any page that it shows. So a request must be for a host that no
-// such page can have (a name that an attacker's DNS server points at 127.0.0.1 makes the page and
-// the admin address one origin), and a browser must not say that another page made it. CORS is
-// never allowed here.
+// The admin address asks for no token: anybody that can connect may read. But a browser on the
+// operator's machine sends requests for any page that it shows. So a request must be for a host
+// that no such page can have: a name that an attacker's DNS server points at 127.0.0.1 would make
+// the page and the admin address one origin. And a request is refused if the browser reports that
+// another page made it. CORS is never allowed here.
 
 // Hosts are the hosts of --admin-host, in the form of engine.HostName.
 type Hosts map[string]bool
@@ -33,8 +33,8 @@ func ParseHosts(names []string) (Hosts, error) {
 	return set, nil
 }
 
-// refuseForPage returns why the admin address does not answer a request that a page may have made;
-// nil: it does.
+// refuseForPage returns a problem if a page may have made the request; nil: the request is to be
+// answered.
 func (a *Address) refuseForPage(ctx *fasthttp.RequestCtx, local netip.Addr) error {
 	switch {
 	case !a.hasHost(ctx, local):
@@ -46,10 +46,10 @@ func (a *Address) refuseForPage(ctx *fasthttp.RequestCtx, local netip.Addr) erro
 	return nil
 }
 
-// hasHost reports whether the admin address is asked under a host of its own: a loopback name, the
-// address that the client connected to, or one of Hosts. A connection from another machine may name
-// any host unless there are Hosts, since Prometheus asks for whatever name it was given. A request
-// without Host (HTTP/1.0) is not a browser's.
+// hasHost reports whether the Host of a request is one of the admin address: a loopback name, the
+// address that the client connected to, or one of Hosts. If there are no Hosts, a connection from
+// another machine may name any host, because Prometheus sends whatever name it was configured with.
+// A request without Host (HTTP/1.0) is not from a browser.
 func (a *Address) hasHost(ctx *fasthttp.RequestCtx, local netip.Addr) bool {
 	authority := string(ctx.Host())
 	if authority == "" || !local.IsLoopback() && len(a.Hosts) == 0 || engine.LoopbackHost(authority) {
@@ -59,10 +59,10 @@ func (a *Address) hasHost(ctx *fasthttp.RequestCtx, local netip.Addr) bool {
 	return err == nil && (a.Hosts[host] || host == local.String())
 }
 
-// fromAnotherPage reports whether a browser says that a page of another origin made the request. Of
-// a page of the same site, such as a Grafana on another port of localhost, only a link that a
-// person follows is let in: the answer is shown to the person, and the page cannot read it.
-// Browsers send Origin with GET only for other origins.
+// fromAnotherPage reports whether, by its header, a page of another origin made a browser send the
+// request. A link that a person follows on a page of the same site, such as a Grafana on another
+// port of localhost, is allowed: the answer is shown to the person, and the page cannot read it.
+// Browsers send Origin with GET only to other origins.
 func fromAnotherPage(h *fasthttp.RequestHeader) bool {
 	return hasLine(h, "Origin", func([]byte) bool { return true }) ||
 		hasLine(h, "Sec-Fetch-Site", func(site []byte) bool {
@@ -76,7 +76,7 @@ func fromAnotherPage(h *fasthttp.RequestHeader) bool {
 		})
 }
 
-// hasLine reports whether f holds of one of the values of a header.
+// hasLine reports whether f is true for one of the lines of a header field.
 func hasLine(h *fasthttp.RequestHeader, name string, f func(value []byte) bool) bool {
 	return slices.ContainsFunc(h.PeekAll(name), f)
 }

@@ -12,8 +12,8 @@ import (
 	"shunt/engine"
 )
 
-// Metrics are what is counted beside the hot path; a collector reads the rest from the engine and
-// the front end. Any number of goroutines may use them at once.
+// Metrics has the counters that are not on the hot path; a collector reads the others from the
+// engine and the front end. Any number of goroutines may use them at once.
 type Metrics struct {
 	registry       *prometheus.Registry
 	requests       *prometheus.CounterVec   // route, method, code
@@ -22,15 +22,15 @@ type Metrics struct {
 	authFailures   prometheus.Counter
 }
 
-// Sources are where figures come from that are counted anyway. They are asked whenever Prometheus
-// asks, from any goroutine.
+// Sources are the functions that return figures which are counted elsewhere. They are called
+// whenever Prometheus asks, from any goroutine.
 type Sources struct {
 	Engine *engine.Engine
 	Front  func() Front
 	Store  func() map[string]float64 // gauges, or counters if the name ends in _total; nil: none
 }
 
-// NewMetrics returns metrics of a program of that version, empty if it has none.
+// NewMetrics returns the metrics of a program; version is empty if the program has none.
 func NewMetrics(version string, sources Sources) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
@@ -59,7 +59,7 @@ func NewMetrics(version string, sources Sources) *Metrics {
 	return m
 }
 
-// Seconds returns where the duration of a request to route is observed.
+// Seconds returns the observer of the durations of requests to route.
 func (m *Metrics) Seconds(route string) prometheus.Observer {
 	return m.requestSeconds.WithLabelValues(route)
 }
@@ -69,11 +69,11 @@ func (m *Metrics) Answered(route string, method []byte, status int) {
 	m.requests.WithLabelValues(route, MethodLabel(method), strconv.Itoa(status)).Inc()
 }
 
-// AuthFailed counts a request that named no caller.
+// AuthFailed counts a request without a valid token, session or password.
 func (m *Metrics) AuthFailed() { m.authFailures.Inc() }
 
-// MethodLabel returns the method if it is one of the usual ones, "other" if not: clients can make
-// up methods without end.
+// MethodLabel returns the method if it is one of the usual ones, "other" if not, because clients
+// can invent any number of methods.
 func MethodLabel(method []byte) string {
 	switch m := string(method); m {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":

@@ -8,7 +8,7 @@ import (
 	"shunt/api/visitor"
 )
 
-// hits writes what counts as a hit, from the tables that decide it.
+// hits writes the section on what counts as a hit, from the tables that decide it.
 func (p *referencePage) hits() {
 	p.add("<h2 id=\"hits\">What counts as a hit</h2>\n%s", prose("A redirect counts as a hit, unless the request is a `HEAD`, says that it is a "+
 		"prefetch or a preview (in `Sec-Purpose`, `Purpose`, `X-Purpose` or `X-Moz`), or comes from a known bot. Such requests get the same "+
@@ -22,7 +22,7 @@ func (p *referencePage) hits() {
 	p.add("<h4>%s</h4>\n<p>%s</p>", "Always visitors: User-Agents that begin with one of these", wordList(visitor.CommandLineTools))
 }
 
-// wordList writes words as code, and marks those that count only at the beginning.
+// wordList writes words as code, and marks those that match only at the beginning.
 func wordList(words []string) page.Markup {
 	var b strings.Builder
 	for i, word := range words {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// documentText describes the API for programs (OpenAPI 3.1). It is written by hand; the tests hold
-// every answer of theirs to it, and the reference page is made from it (page.go).
+// documentText describes the API for programs (OpenAPI 3.1). It is written by hand; tests check
+// every answer that they get against it, and the reference page is made from it (page.go).
 //
 //go:embed openapi.json
 var documentText []byte
@@ -27,7 +27,7 @@ func newDocument(body []byte) Document {
 	return Document{body, `"` + base64.RawURLEncoding.EncodeToString(hash[:12]) + `"`}
 }
 
-// OpenAPI is the OpenAPI document without the white space that is for people: half of its bytes.
+// OpenAPI is the OpenAPI document without white space, which is half of its bytes.
 var OpenAPI = func() Document {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, documentText); err != nil {
@@ -36,8 +36,8 @@ var OpenAPI = func() Document {
 	return newDocument(compact.Bytes())
 }()
 
-// IsIn reports whether lines of If-None-Match name d. A weak tag is as good as a strong one (RFC 9110,
-// 13.1.2).
+// IsIn reports whether lines of If-None-Match name d. A weak tag matches like a strong one (RFC
+// 9110, 13.1.2).
 func (d *Document) IsIn(lines [][]byte) bool {
 	for _, line := range lines {
 		for tag := range strings.SplitSeq(string(line), ",") {

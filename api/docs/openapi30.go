@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// OpenAPI30 returns OpenAPI in version 3.0.3, for tools that do not read 3.1. It is made from it, so
-// that the two cannot differ, and when it is first asked for.
+// OpenAPI30 returns OpenAPI in version 3.0.3, for tools that do not read 3.1. It is made from
+// OpenAPI, so that the two cannot differ, at the first call.
 var OpenAPI30 = sync.OnceValue(func() Document {
 	text, err := openAPI30(documentText)
 	if err != nil {
@@ -74,8 +74,8 @@ func (t *tree) nullTypeTo30() {
 
 // nullBranchTo30 turns {"anyOf": [X, {"type": "null"}]}, where X is a component, into {"type":
 // "string", "allOf": [X], "nullable": true}. By the letter of 3.0.3 that does not accept null,
-// because X does not; but tools read it so, and some cannot read what is right by the letter: X's
-// enum again, with null.
+// because X does not. But tools read it as accepting null, and some cannot read the form that is
+// right by the letter: X's enum repeated with null.
 func (t *tree) nullBranchTo30(components *ordered[*tree]) {
 	branches := t.object.values["anyOf"]
 	if branches == nil || len(branches.list) != 2 || string(branches.list[1].appendTo(nil)) != `{"type":"null"}` {
@@ -89,10 +89,10 @@ func (t *tree) nullBranchTo30(components *ordered[*tree]) {
 }
 
 // A tree is a JSON value: an object, a list, or the text of anything else; nil is null. Objects
-// keep their order, because some tools write the code that they generate in it.
+// keep their order, because some tools write generated code in that order.
 type tree struct {
 	object *ordered[*tree]
-	list   []*tree // not nil if it is one
+	list   []*tree // not nil if the value is a list
 	text   json.RawMessage
 }
 

@@ -79,7 +79,7 @@ type apiSchema struct {
 	Properties          ordered[apiSchema]
 }
 
-// ordered is a JSON object in the order in which it is written.
+// ordered is a JSON object that keeps the order of its names.
 type ordered[T any] struct {
 	names  []string
 	values map[string]T
@@ -138,9 +138,8 @@ func deref[T any](components ordered[T], ref string, itself T) T {
 
 func refName(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }
 
-// described returns the schema that a reader must know to understand s: of a list, that of its
-// items; of a choice between a component and null, the component. name is that of the component, or
-// empty.
+// described returns the schema to describe for s: for a list that of its items, for a choice
+// between a component and null the component. name is the name of the component, or empty.
 func (d *openAPI) described(s *apiSchema) (name string, _ apiSchema) {
 	if s.Items != nil {
 		s = s.Items
@@ -166,7 +165,7 @@ func (d *openAPI) objectsOf(s *apiSchema) (names []string) {
 	return names
 }
 
-// typeOf returns in words what a value may be.
+// typeOf describes the type of a value in words.
 func (d *openAPI) typeOf(s *apiSchema) string {
 	if s.Items != nil {
 		return orNull(s.Type, "list of "+d.typeOf(s.Items))
@@ -201,8 +200,8 @@ func orNull(types words, text string) string {
 	return text
 }
 
-// maxShownWords is how many words are shown in place of their type; more are part of the
-// description.
+// maxShownWords is the largest number of enum values that are shown in place of the type; longer
+// lists are part of the description.
 const maxShownWords = 8
 
 func wordsOf(values []json.RawMessage) words {
@@ -213,7 +212,7 @@ func wordsOf(values []json.RawMessage) words {
 	return texts
 }
 
-// between returns the bounds of a number in words. 0 is not worth mentioning.
+// between returns the bounds of a number in words, without a bound of 0.
 func between(low, high *int64) string {
 	switch {
 	case low != nil && high != nil && *high < 1<<32-1:

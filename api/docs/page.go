@@ -18,8 +18,8 @@ var style = page.BaseStyle + ownStyle
 // Policy is the Content-Security-Policy of Page.
 var Policy = page.PolicyFor(style)
 
-// Page returns the reference page of the API at baseURL. Everything on it about the API comes from the
-// OpenAPI document.
+// Page returns the reference page of the API at baseURL. Everything on it about the API comes from
+// the OpenAPI document.
 func Page(baseURL string) Document {
 	r, err := readReference(documentText)
 	if err != nil {
@@ -36,7 +36,7 @@ type referencePage struct {
 	baseURL string
 }
 
-// add writes a format's text, in which strings are escaped and markup is not.
+// add formats and writes text as page.Format does.
 func (p *referencePage) add(format string, values ...any) {
 	p.html.WriteString(string(page.Format(format+"\n", values...)))
 }
@@ -46,7 +46,7 @@ var (
 	codeSpan     = regexp.MustCompile("`([^`]*)`")
 )
 
-// prose is the part of CommonMark that the page uses: paragraphs, and code between backticks.
+// prose converts the part of CommonMark that the page uses: paragraphs, and code between backticks.
 func prose(text string) page.Markup {
 	var b strings.Builder
 	for _, paragraph := range paragraphEnd.Split(text, -1) {
@@ -57,7 +57,7 @@ func prose(text string) page.Markup {
 	return page.Markup(b.String())
 }
 
-// inline is prose within a line.
+// inline converts text within a line: code between backticks.
 func inline(text string) page.Markup {
 	return page.Markup(codeSpan.ReplaceAllString(html.EscapeString(text), "<code>$1</code>"))
 }

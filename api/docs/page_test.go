@@ -9,7 +9,7 @@ import (
 	"shunt/api/visitor"
 )
 
-func TestNothingOfTheDocumentBecomesMarkup(t *testing.T) {
+func TestTextOfTheDocumentIsEscapedOnThePage(t *testing.T) {
 	const sharp = `<b a="x">&`
 	example := refExample{sharp, sharp}
 	problem := refError{Name: "n", Status: sharp, Code: sharp, Summary: sharp, Text: sharp}
@@ -31,7 +31,7 @@ func TestNothingOfTheDocumentBecomesMarkup(t *testing.T) {
 		t.Errorf("got %s", page)
 	}
 	if docs := Page("https://sho.rt"); strings.Contains(page+string(docs.Body), "%!") {
-		t.Error("a format of the page lacks a value, or has one too many")
+		t.Error("a format of the page has too few or too many values")
 	}
 }
 
@@ -41,7 +41,7 @@ func TestTheReferencePageNamesEveryBotAndCommandLineTool(t *testing.T) {
 	for _, group := range visitor.KnownBots {
 		words = append(words, group.Words...)
 		if !strings.Contains(page, "<h4>"+group.Name+"</h4>") {
-			t.Errorf("there is no %s", group.Name)
+			t.Errorf("the page has no group %s", group.Name)
 		}
 	}
 	for _, word := range words {

@@ -70,7 +70,7 @@ func readReference(text []byte) (*reference, error) {
 		return nil, err
 	}
 	r := &reference{Title: d.Info.Title, Summary: d.Info.Summary, Description: d.Info.Description, Root: d.Servers[0].URL}
-	asked := make(map[string]bool) // objects of requests: they are shown with their requests
+	asked := make(map[string]bool) // objects in requests, which are shown with their requests
 	for _, tag := range d.Tags {
 		group := refGroup{Name: tag.Name, Description: tag.Description}
 		for path, item := range d.Paths.all {
@@ -121,7 +121,7 @@ func (d *openAPI) operation(method, path string, o *apiOperation) refOperation {
 	return shown
 }
 
-// access says in words what the caller needs.
+// access describes in words what the caller needs.
 func (o *apiOperation) access() string {
 	if len(o.Security) == 0 {
 		return "Needs no token."
@@ -200,7 +200,7 @@ func (d *openAPI) examples(m *apiMedia) (shown []refExample) {
 	return shown
 }
 
-// exampleText returns a string as its text, and other JSON indented.
+// exampleText returns the text of a JSON string, and other JSON indented.
 func exampleText(value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil {
@@ -213,7 +213,7 @@ func exampleText(value json.RawMessage) string {
 	return b.String()
 }
 
-// object returns the fields of a schema. Those that are required have the mark required, the others
+// object returns the fields of a schema. Required fields get the mark required, the others the mark
 // optional.
 func (d *openAPI) object(name string, s *apiSchema, required, optional string) refObject {
 	shown := refObject{Name: name, Description: s.Description}
@@ -241,7 +241,7 @@ func (d *openAPI) field(name string, s *apiSchema, description, mark string) ref
 	return refField{name, mark, d.typeOf(s), description, object}
 }
 
-// A refCurl is a command line that sends a request: what is before and after the base URL.
+// A refCurl is a command line that sends a request, in two parts: before and after the base URL.
 type refCurl struct{ Before, After string }
 
 // curl returns a command for the first example of a request, with the examples of its path's

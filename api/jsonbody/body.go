@@ -11,7 +11,7 @@ import (
 	"shunt/api/problem"
 )
 
-// A Body is what a request brought, with the media type that it says it has.
+// A Body is the body of a request, with the media type of its Content-Type.
 type Body struct {
 	MediaType []byte
 	Text      []byte
@@ -20,10 +20,10 @@ type Body struct {
 // JSON is the media type of JSON.
 const JSON = "application/json"
 
-// NDJSON is the media type of lines of JSON, in both of its spellings.
+// NDJSON has both spellings of the media type of lines of JSON.
 var NDJSON = []string{"application/x-ndjson", "application/ndjson"}
 
-// WantJSON refuses a body that does not say that it is JSON.
+// WantJSON refuses a body that is not declared as JSON.
 func (b Body) WantJSON() error {
 	if !b.Is(JSON) {
 		return problem.New(problem.MediaType, "Content-Type must be %s", JSON)
@@ -31,8 +31,8 @@ func (b Body) WantJSON() error {
 	return nil
 }
 
-// Is reports whether the body says that it has one of mediaTypes, which are in lower case. It may
-// say so in any case and with any parameters, except for a charset other than UTF-8.
+// Is reports whether the body is declared as one of mediaTypes, which are in lower case. Case is
+// ignored, and so are parameters, except for a charset other than UTF-8.
 func (b Body) Is(mediaTypes ...string) bool {
 	mediaType, parameters, _ := strings.Cut(strings.ToLower(string(b.MediaType)), ";")
 	if !slices.Contains(mediaTypes, strings.TrimSpace(mediaType)) {
@@ -53,16 +53,16 @@ type Member struct {
 	Value json.RawMessage
 }
 
-// maxMembers is how many members of an object are read. No request has more than a dozen, and
-// splitting an object costs thirty times as much as checking its grammar.
+// maxMembers is the limit of members in an object. No request has more than a dozen, and splitting
+// an object costs thirty times as much as checking its grammar.
 const maxMembers = 64
 
 var errTooManyMembers = FieldError("", "too_many", "the object must have at most "+strconv.Itoa(maxMembers)+" fields")
 
 var errMalformedObject = problem.New(problem.MalformedJSON, "the body must be one JSON object in UTF-8")
 
-// Object splits a JSON object into its members, in their order. encoding/json bounds its depth
-// (10,000 levels), and the size of the text bounds the work.
+// Object splits a JSON object into its members, in their order. encoding/json limits its depth
+// (10,000 levels), and the size of the text limits the work.
 func Object(text []byte) ([]Member, error) {
 	if !json.Valid(text) || !utf8.Valid(text) || hasLoneSurrogate(text) {
 		return nil, errMalformedObject
@@ -90,7 +90,7 @@ func Object(text []byte) ([]Member, error) {
 }
 
 // hasLoneSurrogate reports whether a \u escape in well-formed JSON is half of a surrogate pair.
-// encoding/json would put U+FFFD in its place, and so change what was sent.
+// encoding/json would replace it with U+FFFD, and so change the client's text.
 func hasLoneSurrogate(body []byte) bool {
 	for i := 0; i+1 < len(body); i++ {
 		if body[i] != '\\' {
@@ -112,8 +112,7 @@ func hasLoneSurrogate(body []byte) bool {
 	return false
 }
 
-// escapedUnit returns the UTF-16 unit of the \uXXXX that b starts with, or 0 if b starts with
-// something else.
+// escapedUnit returns the UTF-16 unit of the \uXXXX at the start of b, or 0 if there is none.
 func escapedUnit(b []byte) uint64 {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return 0

@@ -36,7 +36,8 @@ func TestDeepNestingIsRefusedNotFollowed(t *testing.T) {
 	}
 }
 
-// FuzzObject: any text is an object or refused, and its members are those that encoding/json reads.
+// FuzzObject checks that any text is an object or refused, and that its members are those that
+// encoding/json reads.
 func FuzzObject(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"url":"http://a"}`, `{"a":1,"a":2}`, `[1]`, `{"a":{"b":[null]}} x`, "{\"a\":\"\xff\"}", `{"a":"\ud800"}`, ``} {
 		f.Add([]byte(seed))
@@ -63,7 +64,7 @@ func FuzzObject(f *testing.F) {
 		if len(got) != len(want) {
 			t.Fatalf("%q: got %d names, want %d", body, len(got), len(want))
 		}
-		for name, value := range want { // of a name that comes twice, the last
+		for name, value := range want { // if a name comes twice, the last value
 			if !bytes.Equal(got[name], value) {
 				t.Fatalf("%q: %q is %q, want %q", body, name, got[name], value)
 			}

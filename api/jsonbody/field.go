@@ -7,13 +7,12 @@ import (
 	"shunt/engine"
 )
 
-// A Reader reads one member's value into v and returns what is wrong with it: an engine.FieldError
-// without Field.
+// A Reader reads one member's value into v. Its error is an engine.FieldError without Field.
 type Reader[T any] func(v *T, value json.RawMessage) error
 
-// Read reads the members of an object into v. It returns which were sent with a value and which as
-// null, for which no reader is called; and all that is wrong with members, so that a client learns
-// it at once.
+// Read reads the members of an object into v. It returns the names of the members that have a value
+// and of those that are null, for which no reader is called. It returns the errors of all members,
+// so that a client gets them at once.
 func Read[T any](members []Member, v *T, readers map[string]Reader[T]) (
 	sent, null []string, invalid engine.InvalidError,
 ) {
@@ -36,10 +35,11 @@ func Read[T any](members []Member, v *T, readers map[string]Reader[T]) (
 	return sent, null, invalid
 }
 
-// maxEchoBytes is how much of an unknown field's name goes back to the client.
+// maxEchoBytes is how much of an unknown field's name is sent back to the client.
 const maxEchoBytes = 64
 
-// FieldError returns what is wrong with a field, whose name a client may have made up.
+// FieldError returns the error of a field. It cuts a long name, because a client may have made it
+// up.
 func FieldError(name, code, message string) engine.FieldError {
 	if len(name) > maxEchoBytes {
 		name = strings.ToValidUTF8(name[:maxEchoBytes], "") + "…"
@@ -47,8 +47,8 @@ func FieldError(name, code, message string) engine.FieldError {
 	return engine.FieldError{Field: name, Code: code, Message: message}
 }
 
-// AppendError appends err, if it is not nil, as an error of the field name, unless it names
-// another.
+// AppendError appends err, if it is not nil, as an error of the field name, or of the field that
+// err names itself.
 func AppendError(invalid engine.InvalidError, name string, err error) engine.InvalidError {
 	switch e := err.(type) {
 	case nil:

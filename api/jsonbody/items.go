@@ -9,10 +9,10 @@ import (
 	"shunt/api/problem"
 )
 
-// Items splits a body into the texts of at most limit items: the elements of one JSON array, or, if
-// the body says that it is NDJSON, its lines that are not blank. A line that is not JSON is an item
-// all the same, for its own result to say so; an array is read whole or not at all. The texts alias
-// the body.
+// Items splits a body into the texts of at most limit items: the elements of one JSON array or, if
+// the body is declared as NDJSON, its lines that are not blank. A line that is not JSON is an item
+// too, so that its own result can report the error; an array is read whole or not at all. The texts
+// alias the body.
 func (b Body) Items(limit int) (items [][]byte, err error) {
 	switch {
 	case b.Is(NDJSON...):

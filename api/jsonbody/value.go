@@ -57,7 +57,7 @@ func Time(value json.RawMessage) (time.Time, error) {
 		return time.Time{}, err
 	}
 	t, err := time.Parse(time.RFC3339, text)
-	if t = t.UTC(); err != nil || t.Year() > 9999 { // an offset can lead to the year 10000
+	if t = t.UTC(); err != nil || t.Year() > 9999 { // an offset can move a time into the year 10000
 		return time.Time{}, FieldError("", "format", "must be a time such as 2030-12-31T23:59:59Z (RFC 3339)")
 	}
 	return t.Truncate(time.Millisecond), nil

@@ -8,8 +8,8 @@ import (
 	"shunt/api/rate"
 )
 
-// An Allowance is what one request asks of the rules that it comes under, from the narrowest to the
-// widest, and what is left of them.
+// An Allowance is one request's use of the rules that apply to it, from the narrowest to the
+// widest, and what is left of each.
 type Allowance struct {
 	network, site [16]byte
 	asked         [3]struct {
@@ -20,8 +20,9 @@ type Allowance struct {
 	n int
 }
 
-// Ask adds the rules that a request of that scope comes under: for owner, unless it is nil, and for
-// network, unless it is the zero Addr. Neither is copied: owner must stay as it is while a is used.
+// Ask adds the rules that apply to a request of that scope: those for owner, unless owner is nil,
+// and those for network, unless network is the zero Addr. owner is not copied, and must not change
+// while a is used.
 func (r *Rules) Ask(a *Allowance, scope Scope, owner []byte, network netip.Addr) {
 	if owner != nil {
 		a.under(&r.own[scope], owner)
@@ -55,7 +56,7 @@ func (r *Rules) TakeForNetwork(scope Scope, network netip.Addr, at time.Time) (r
 	return refused, verdict.Wait
 }
 
-// under adds a rule that the request comes under, unless it is off.
+// under adds a rule that applies to the request, unless the rule is off.
 func (a *Allowance) under(r *rule, key []byte) {
 	if r.table != nil {
 		a.asked[a.n].rule, a.asked[a.n].key = r, key
@@ -63,11 +64,12 @@ func (a *Allowance) under(r *rule, key []byte) {
 	}
 }
 
-// Take takes cost events by every rule. If they are too many for one of the rules, it takes nothing
-// and wait is the longest time until they are not. It looks at all rules before it takes, so that
-// what one refuses leaves no trace in the others. It takes by the widest first, so that an account
-// at an address that races for the last attempt of the address is not counted either. A rule that
-// refuses although it looked well, because of such a race, gives the wider ones back.
+// Take counts cost events by every rule. If they are too many for one of the rules, it counts
+// nothing, and wait is the longest time until every rule allows them. It checks all rules before it
+// counts, so that a request that one rule refuses leaves no trace in the others. It counts by the
+// widest rule first: if requests race for the last attempt of an address, the loser is not counted
+// for its account. A rule may refuse after the check allowed it, because of such a race; then Take
+// gives back what it took from the wider rules.
 func (a *Allowance) Take(at time.Time, cost int) (wait time.Duration) {
 	for i := range a.asked[:a.n] {
 		q := &a.asked[i]
@@ -87,17 +89,17 @@ func (a *Allowance) Take(at time.Time, cost int) (wait time.Duration) {
 // GiveBack undoes a Take of cost events.
 func (a *Allowance) GiveBack(at time.Time, cost int) { a.giveBack(0, at, cost) }
 
-// giveBack undoes a take by the rules from the first-th on.
+// giveBack undoes a Take by the rules from index first on.
 func (a *Allowance) giveBack(first int, at time.Time, cost int) {
 	for i := first; i < a.n; i++ {
 		a.asked[i].rule.table.GiveBack(a.asked[i].key, at, cost)
 	}
 }
 
-// AppendFields appends what a client is told of its allowance after a Take: the values of
-// RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11). These are for each
-// policy the quota q in a window of w seconds, what remains of it, and the seconds t until it is
-// whole again. It appends nothing if the request comes under no rule.
+// AppendFields appends the header values that show a client its allowance after a Take:
+// RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11). Each policy has the
+// quota q in a window of w seconds, the rest r of the quota, and the seconds t until the quota is
+// whole again. It appends nothing if no rule applies to the request.
 func (a *Allowance) AppendFields(policies, left []byte) (newPolicies, newLeft []byte) {
 	for i := range a.asked[:a.n] {
 		q := &a.asked[i]

@@ -16,8 +16,8 @@ func TestTheDefaultLimitsAreThoseOfTheContract(t *testing.T) {
 	}
 }
 
-// Two that race for the last event of a rule both see it; whoever comes second must not have been
-// counted by the wider rules. One rule that is asked twice stands for the two.
+// If two requests race for the last event of a rule, both see it as free. The one that comes second
+// must not be counted by the wider rules. Asking one rule twice simulates the race.
 func TestARefusalInARaceIsGivenBack(t *testing.T) {
 	at := time.Unix(0, 0)
 	one := rate.Limit{Events: 1, Period: time.Hour, Burst: 1}
@@ -27,9 +27,9 @@ func TestARefusalInARaceIsGivenBack(t *testing.T) {
 	a.under(&account, []byte("a"))
 	a.under(&address, []byte("b"))
 	if wait := a.Take(at, 1); wait == 0 {
-		t.Error("both were allowed, want one")
+		t.Error("both requests were allowed, want one")
 	}
 	if v := address.table.Peek([]byte("b"), at, 2); !v.Allowed {
-		t.Error("the one that was refused is counted for the address")
+		t.Error("the refused request is counted for the address")
 	}
 }

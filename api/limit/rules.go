@@ -9,15 +9,15 @@ import (
 	"shunt/api/rate"
 )
 
-// Limits are how often clients may ask. Each may be off, which is the zero rate.Limit. Redirects of
-// known codes have none; neither have callers with the scope admin, nor the socket of local
-// commands. An address is the client's; an IPv6 address counts as its /64; trusted proxies have no
-// limit as addresses.
+// Limits are the rates at which clients may send requests. The zero rate.Limit means no limit.
+// Redirects of known codes have no limit; neither have callers with the scope admin, nor the socket
+// of local commands. An address is the client's; an IPv6 address counts as its /64; trusted proxies
+// have no limit as addresses.
 type Limits struct {
 	Creates       rate.Limit // of links: for each token, and for each address
 	Calls         rate.Limit // other API requests: for each token, and for each address
 	Logins        rate.Limit // attempts, for each account and address
-	AddressLogins rate.Limit // attempts, for each address; for each /48 of IPv6, siteShare times as many
+	AddressLogins rate.Limit // attempts, for each address; for each /48 of IPv6, siteShare times that
 	Misses        rate.Limit // unknown codes, for each address
 }
 
@@ -32,7 +32,7 @@ func Default() Limits {
 	}
 }
 
-// A Scope is what a request asks for.
+// A Scope is a kind of request, to which limits of its own apply.
 type Scope uint8
 
 const (
@@ -45,9 +45,9 @@ const (
 
 var scopeNames = [numScopes]string{"creates", "calls", "logins", "misses"}
 
-// A rule is a limit that is in force. Its table is nil if the limit is off.
+// A rule is a limit with the table that enforces it. The table is nil if the limit is off.
 type rule struct {
-	name   string // in the fields of an answer
+	name   string // in the header fields of an answer
 	policy string // its member of RateLimit-Policy
 	table  *rate.Table
 }
@@ -69,10 +69,10 @@ type Rules struct {
 	refused   [numScopes]atomic.Uint64
 }
 
-// siteShare is how many times the limit of an address a /48 has. A site is given a /48 (RFC 6177),
-// which has 65,536 /64: without a limit of its own, the owner of one could attempt 1.3 million
+// siteShare is the limit of a /48 as a multiple of the limit of an address. A site gets a /48 (RFC
+// 6177), which has 65,536 /64: without a limit for the /48, its owner could attempt 1.3 million
 // logins in 15 minutes and fill the table of addresses. 16 times 20 are enough for a provider that
-// gives its customers /64 of one /48, as phones get them.
+// gives its customers, such as phones, /64 of one /48.
 const siteShare = 16
 
 // siteLimit returns l for a /48.
@@ -81,7 +81,7 @@ func siteLimit(l rate.Limit) rate.Limit {
 	return l
 }
 
-// New returns rules that have counted nothing yet. A time before epoch counts as epoch.
+// New returns rules with nothing counted yet. A time before epoch counts as epoch.
 func New(l Limits, epoch time.Time) *Rules {
 	r := new(Rules)
 	r.own[Creates] = newRule("creates", l.Creates, epoch)
@@ -113,6 +113,6 @@ func siteOf(network netip.Addr) (site [16]byte, found bool) {
 	if !network.Is6() || network.Is4In6() {
 		return site, false
 	}
-	prefix, _ := network.Prefix(48) // 48 is no error
+	prefix, _ := network.Prefix(48) // fails only above 128 bits
 	return prefix.Addr().As16(), true
 }

@@ -10,19 +10,20 @@ import (
 	"shunt/engine"
 )
 
-// MaxItemBytes bounds an item of a bulk: it is as much as the body of a single creation.
+// MaxItemBytes is the limit of an item of a bulk. It is the same as for the body of a single
+// creation.
 const MaxItemBytes = 64 << 10
 
-// A Bulk is what a caller asks for in one request for several links. May is asked whether the
-// caller may make n more links than the one that each request counts as; nil: as many as they like.
+// A Bulk is a caller's request for several links. May returns an error if the caller may not create
+// n more links than the one that each request counts as; nil: unlimited.
 type Bulk struct {
 	Body jsonbody.Body
 	May  func(n int) error
 }
 
-// CreateBulk makes links of the items of a body, in one commit. Items that are refused keep no
-// other from being made; but after an error nothing has been made, except for
-// engine.ErrOutcomeUnknown.
+// CreateBulk creates links from the items of a body, in one commit. A refused item does not keep
+// the others from being created. If it returns an error, nothing has been created, except perhaps
+// after engine.ErrOutcomeUnknown.
 func (c *Calls) CreateBulk(caller account.Caller, key Key, b Bulk) (Results, error) {
 	request := func() *engine.Request { return key.request(caller, "/shorten/bulk", b.Body) }
 	return c.createMany(caller, request, b, func(item []byte) (engine.Draft, error) {
@@ -30,8 +31,8 @@ func (c *Calls) CreateBulk(caller account.Caller, key Key, b Bulk) (Results, err
 	})
 }
 
-// Import takes in links of the user that g names that were made elsewhere, with their codes, times
-// and hits. It needs no key to be repeated: a link that is there already with the same fields is
+// Import adds links that were created elsewhere, with their codes, times and hits, for the user
+// that g names. It needs no key to be repeated: a link that exists already with the same fields is
 // left as it is.
 func (c *Calls) Import(caller account.Caller, g engine.Guard, b Bulk) (Results, error) {
 	if err := mayUse(caller, g); err != nil {
@@ -48,13 +49,13 @@ func (c *Calls) Import(caller account.Caller, g engine.Guard, b Bulk) (Results, 
 		})
 	}
 	if errors.Is(err, account.ErrNoUser) || errors.Is(err, engine.ErrOwnerGone) {
-		return nil, jsonbody.FieldError("owner", "unknown", "is no user's id")
+		return nil, jsonbody.FieldError("owner", "unknown", "is not the id of a user")
 	}
 	return results, err
 }
 
-// createMany makes links of the items of a body, each as parse reads it. The body is read in turn
-// with other costly work: 8 MiB of JSON take half a second of a core.
+// createMany creates links from the items of a body; parse reads each item. The body is read in
+// turn with other costly work, because 8 MiB of JSON take half a second of a core.
 func (c *Calls) createMany(
 	caller account.Caller, request func() *engine.Request, b Bulk, parse func([]byte) (engine.Draft, error),
 ) (Results, error) {

@@ -13,8 +13,8 @@ import (
 	"shunt/engine"
 )
 
-// FuzzBulk: a body that is taken has 1 to 1,000 items, each within the body, and each is read or
-// refused.
+// FuzzBulk checks that an accepted body has 1 to 1,000 items, each within the body, and that each
+// item is read or refused.
 func FuzzBulk(f *testing.F) {
 	items := []string{`{"url":"https://a.example/","alias":"one"}`, `{"url":"https://b.example/"}`, `{"url":"ftp://x"}`, `{`, `7`}
 	for _, body := range []string{"[" + strings.Join(items, ",") + "]", strings.Join(items, "\n"), "[]", "[[", "\xff", `["\ud800"]`} {
@@ -35,7 +35,7 @@ func FuzzBulk(f *testing.F) {
 			return
 		}
 		if len(items) == 0 || len(items) > engine.MaxBulk {
-			t.Fatalf("%d items are taken", len(items))
+			t.Fatalf("a body of %d items was accepted", len(items))
 		}
 		if want := bulkItemsOf(t, body, lines); !slices.EqualFunc(items, want, sameJSON) {
 			t.Fatalf("%q: got items %q, encoding/json says %q", body, items, want)
@@ -55,12 +55,12 @@ func FuzzBulk(f *testing.F) {
 	})
 }
 
-// bulkItemsOf reads a body by encoding/json alone.
+// bulkItemsOf reads the items of a body with encoding/json alone.
 func bulkItemsOf(t *testing.T, body []byte, lines bool) (items [][]byte) {
 	if !lines {
 		var all []json.RawMessage
 		if err := json.Unmarshal(body, &all); err != nil {
-			t.Fatalf("%q is taken: %v", body, err)
+			t.Fatalf("%q was accepted: %v", body, err)
 		}
 		for _, item := range all {
 			items = append(items, item)

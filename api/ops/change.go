@@ -15,11 +15,11 @@ import (
 // PatchTypes are the media types of a patch: RFC 7396's own, and what most clients send.
 var PatchTypes = []string{"application/merge-patch+json", jsonbody.JSON}
 
-// NoVersion is a version that no link has.
+// NoVersion is a version that no link ever has.
 const NoVersion = 1<<64 - 1
 
-// ParseCode returns a code that a request names. It is copied, because a write may outlive the
-// request. Errors: engine.ErrNotFound if no link can have it.
+// ParseCode returns a copy of the code that a request names; a copy, because a write may outlive
+// the request. Errors: engine.ErrNotFound if no link can have the code.
 func ParseCode(text string) (string, error) {
 	if !engine.ValidCode([]byte(text)) {
 		return "", engine.ErrNotFound
@@ -42,9 +42,8 @@ func (c *Calls) Read(caller account.Caller, code string, g engine.Guard) (Link, 
 	return c.counted(d), nil
 }
 
-// Update changes a link as body says, a JSON merge patch (RFC 7396). One that changes nothing
-// leaves the link at its version. versions, if there are any, are those that the link may have
-// before.
+// Update applies body, a JSON merge patch (RFC 7396), to a link that g admits. A patch that changes
+// nothing leaves the link at its version. If versions is not empty, the link must have one of them.
 func (c *Calls) Update(
 	caller account.Caller, code string, g engine.Guard, versions []uint64, body jsonbody.Body,
 ) (Link, error) {
@@ -66,7 +65,7 @@ func (c *Calls) Update(
 	return c.counted(c.withVisitors(d)), nil
 }
 
-// Delete deletes a link that g admits and that has one of versions, if there are any.
+// Delete deletes a link that g admits. If versions is not empty, the link must have one of them.
 func (c *Calls) Delete(caller account.Caller, code string, g engine.Guard, versions []uint64) error {
 	err := mayUse(caller, g)
 	if err != nil {
@@ -80,9 +79,9 @@ func (c *Calls) Delete(caller account.Caller, code string, g engine.Guard, versi
 	return err
 }
 
-// demanded returns the version that a link must have, 0 if there is no such demand. Of several
-// versions it is the one that the link has now; the engine compares it again while the code is
-// reserved.
+// demanded returns the version that a link must have, 0 if any version will do. If there are
+// several versions, it returns the one that the link has now; the engine compares it again while
+// the code is reserved.
 func (c *Calls) demanded(code string, g engine.Guard, versions []uint64) (uint64, error) {
 	switch len(versions) {
 	case 0:
@@ -100,18 +99,20 @@ func (c *Calls) demanded(code string, g engine.Guard, versions []uint64) (uint64
 	return NoVersion, nil
 }
 
-// withVisitors adds the visitors of a link that was edited. They are looked up by its id, because
-// its code may be another link's by now. The edit has happened even if they cannot be read.
+// withVisitors adds the visitors of a link that was edited. It looks them up by the link's id,
+// because the code may be another link's by now. If it cannot read them, it only logs that, because
+// the edit has been written.
 func (c *Calls) withVisitors(d engine.Detail) engine.Detail {
 	unique, err := c.engine.Visitors(context.Background(), d.ID)
 	if err != nil {
-		c.log.Error("a link was edited, and its figures cannot be read", slog.Any("cause", err))
+		c.log.Error("a link was edited, but its figures cannot be read", slog.Any("cause", err))
 	}
 	d.Unique = min(unique, d.Hits)
 	return d
 }
 
-// A patch is what an update is to change: the fields that were sent, to their values in draft.
+// A patch is the change that an update asks for: the fields that were sent get their values in
+// draft.
 type patch struct {
 	fields []string
 	draft  engine.Draft
@@ -143,7 +144,7 @@ func (c *Calls) parsePatch(body jsonbody.Body) (patch, error) {
 	return patch{fields: append(sent, null...), draft: a.Draft}, nil
 }
 
-// apply changes a link's record as p says.
+// apply applies p to a link's record.
 func (p *patch) apply(rec *engine.Record) error {
 	for _, name := range p.fields {
 		fieldNamed[name].set(rec, &p.draft)

@@ -8,12 +8,12 @@ import (
 	"shunt/engine"
 )
 
-// The engine is given a background context, because a write must not end with the request that
-// asked for it.
+// The engine gets a background context, because a write must not end with the request that asked
+// for it.
 
-// Create makes the caller's link that body asks for. existed reports that there was one already
-// with the same fields. With a key, a repeat of the request is answered as the first was, before
-// the body is looked at.
+// Create creates the link that body describes, for the caller. existed reports that the caller
+// already had a link with the same fields. With a key, a repeat of the request gets the answer to
+// the first, before its body is examined.
 func (c *Calls) Create(caller account.Caller, key Key, body jsonbody.Body) (l Link, existed bool, err error) {
 	read := func() (engine.Draft, error) {
 		if err := body.WantJSON(); err != nil {
@@ -28,7 +28,7 @@ func (c *Calls) Create(caller account.Caller, key Key, body jsonbody.Body) (l Li
 	return c.shown(d), existed, nil
 }
 
-// create makes the link of the draft that read returns, or finds it.
+// create creates the link of the draft that read returns, or finds the one that exists.
 func (c *Calls) create(request *engine.Request, read func() (engine.Draft, error)) (engine.Detail, bool, error) {
 	if request == nil {
 		draft, err := read()

@@ -10,29 +10,29 @@ import (
 	"shunt/engine"
 )
 
-// A cursor says where a list goes on. It is base64url without padding of
+// A cursor marks the place where a list continues. It is base64url without padding of
 //
 //	┌───────────┬────────────────────┬────────────────────────────────────────────┐
 //	│ version 1 │ id of a link 8     │ first 16 bytes of an HMAC-SHA256 over both │
 //	│           │ big-endian         │ and the list: owner, tag, prefix           │
 //	└───────────┴────────────────────┴────────────────────────────────────────────┘
 //
-// under a key that is derived from the store's secret one. So it is taken only for the list that it
-// was given for, and nobody learns from it, or can try out, what ids others have. It never says
+// under a key that is derived from the store's secret one. So it is accepted only for the list that
+// it was given for, and nobody can learn the ids of others from it, or by trying. It never says
 // whose links are listed: the request does, and its scope is checked each time. Ids are never given
-// again, so a cursor holds as long as the store does.
+// again, so a cursor is valid as long as the store exists.
 const (
 	cursorVersion  = 1
 	cursorMACBytes = 16
 	cursorBytes    = 1 + 8 + cursorMACBytes
 )
 
-var errCursor = jsonbody.FieldError("cursor", "invalid", "is not one that this list was continued with; begin anew without it")
+var errCursor = jsonbody.FieldError("cursor", "invalid", "is not a cursor of this list; start again without a cursor")
 
 // cursors makes cursors and reads them.
 type cursors struct{ key [sha256.Size]byte }
 
-// newCursors derives the key from the store's visitor key.
+// newCursors derives the key of cursors from the store's visitor key.
 func newCursors(k0, k1 uint64) cursors {
 	secret := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, k0), k1)
 	mac := hmac.New(sha256.New, secret)
@@ -40,15 +40,15 @@ func newCursors(k0, k1 uint64) cursors {
 	return cursors{[sha256.Size]byte(mac.Sum(nil))}
 }
 
-// encode returns the cursor with which q goes on below an id.
+// encode returns the cursor that continues q below an id.
 func (c *cursors) encode(q *engine.LinkQuery, below uint64) string {
 	b := binary.BigEndian.AppendUint64([]byte{cursorVersion}, below)
 	return base64.RawURLEncoding.EncodeToString(append(b, c.mac(q, b)...))
 }
 
-// decode returns the id below which q goes on, or ok == false if text is not a cursor of q.
+// decode returns the id below which q continues, or ok == false if text is not a cursor of q.
 func (c *cursors) decode(q *engine.LinkQuery, text string) (below uint64, ok bool) {
-	b, err := base64.RawURLEncoding.Strict().DecodeString(text) // which skips line ends
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text) // DecodeString skips line ends
 	if err != nil || len(text) != base64.RawURLEncoding.EncodedLen(cursorBytes) || len(b) != cursorBytes || b[0] != cursorVersion {
 		return 0, false
 	}
@@ -57,8 +57,8 @@ func (c *cursors) decode(q *engine.LinkQuery, text string) (below uint64, ok boo
 	return below, below != 0 && hmac.Equal(mac, c.mac(q, head))
 }
 
-// mac authenticates the head of a cursor of q. Every field but the last has a fixed width or its
-// length before it.
+// mac returns the authentication code of a cursor of q with that head. Every field but the last has
+// a fixed width or its length before it, so no two lists share a code.
 func (c *cursors) mac(q *engine.LinkQuery, head []byte) []byte {
 	list := []byte{0}
 	if q.AnyOwner {

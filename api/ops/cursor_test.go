@@ -7,7 +7,7 @@ import (
 	"shunt/engine"
 )
 
-func TestACursorIsTakenOnlyForItsOwnList(t *testing.T) {
+func TestACursorIsAcceptedOnlyForItsOwnList(t *testing.T) {
 	c, other := newCursors(1, 2), newCursors(1, 3)
 	list := func(owner uint32, any bool, tag, prefix string) *engine.LinkQuery {
 		return &engine.LinkQuery{ListRange: engine.ListRange{Owner: owner, AnyOwner: any, Tag: tag}, Prefix: prefix}
@@ -22,29 +22,30 @@ func TestACursorIsTakenOnlyForItsOwnList(t *testing.T) {
 		"another prefix": list(7, false, "ab", "cd"), "another split of both": list(7, false, "a", "bc"), "neither": list(7, false, "", ""),
 	} {
 		if _, ok := c.decode(foreign, text); ok {
-			t.Errorf("%s: it is taken", name)
+			t.Errorf("%s: the cursor was accepted", name)
 		}
 	}
 	if _, ok := other.decode(q, text); ok {
-		t.Error("it is taken by another store")
+		t.Error("the cursor was accepted by another store")
 	}
 	raw, _ := base64.RawURLEncoding.DecodeString(text)
 	for i := range 8 * len(raw) {
 		raw[i/8] ^= 1 << (i % 8)
 		if _, ok := c.decode(q, base64.RawURLEncoding.EncodeToString(raw)); ok {
-			t.Errorf("it is taken with bit %d flipped", i)
+			t.Errorf("the cursor was accepted with bit %d flipped", i)
 		}
 		raw[i/8] ^= 1 << (i % 8)
 	}
 	for _, bad := range []string{"", "x", text + "A", text[1:], text + "=", text + "\n", "!" + text[1:]} {
 		if _, ok := c.decode(q, bad); ok {
-			t.Errorf("%q is taken", bad)
+			t.Errorf("%q was accepted", bad)
 		}
 	}
 }
 
-// FuzzCursor: a cursor of any list is taken for that list and for no other, nor when a byte of it
-// is another; and what is taken for a cursor is what would be given.
+// FuzzCursor checks that a cursor of any list is accepted for that list and for no other, that it
+// is refused when a byte of it is changed, and that only a cursor that encode would return is
+// accepted.
 func FuzzCursor(f *testing.F) {
 	c := newCursors(1, 2)
 	plain := &engine.LinkQuery{ListRange: engine.ListRange{Owner: 7}}
@@ -53,7 +54,7 @@ func FuzzCursor(f *testing.F) {
 	f.Add("AQAAAAAAAAAB", uint64(0), uint32(0), "a", "", byte(33), byte('A'^'B'))
 	f.Fuzz(func(t *testing.T, text string, id uint64, owner uint32, tag, prefix string, at, flip byte) {
 		if below, ok := c.decode(plain, text); ok && c.encode(plain, below) != text {
-			t.Errorf("%q is taken for %d, which is %q", text, below, c.encode(plain, below))
+			t.Errorf("%q was accepted as a cursor below %d, whose cursor is %q", text, below, c.encode(plain, below))
 		}
 		q := &engine.LinkQuery{ListRange: engine.ListRange{Owner: owner, Tag: tag}, Prefix: prefix}
 		given := c.encode(q, id)
@@ -63,12 +64,12 @@ func FuzzCursor(f *testing.F) {
 		other := *q
 		other.Tag, other.Prefix = q.Prefix, q.Tag
 		if _, ok := c.decode(&other, given); ok && tag != prefix {
-			t.Errorf("a cursor of tag %q and prefix %q is taken for the other way round", tag, prefix)
+			t.Errorf("a cursor of tag %q and prefix %q was accepted with both exchanged", tag, prefix)
 		}
 		changed := []byte(given)
 		changed[int(at)%len(changed)] ^= flip
 		if _, ok := c.decode(q, string(changed)); ok && flip != 0 {
-			t.Errorf("%q is taken for %q", changed, given)
+			t.Errorf("%q was accepted for %q", changed, given)
 		}
 	})
 }

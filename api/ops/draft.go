@@ -7,7 +7,7 @@ import (
 	"shunt/engine"
 )
 
-// parseDraft reads what text, a JSON object, asks of a new link of owner.
+// parseDraft reads text, a JSON object, as a draft of a new link of owner.
 func (c *Calls) parseDraft(text []byte, owner uint32, now time.Time) (engine.Draft, error) {
 	a, sent, err := c.parseLink(text, createFields, now)
 	if err != nil {
@@ -26,14 +26,14 @@ func (c *Calls) parseImport(text []byte, owner uint32, now time.Time) (engine.Dr
 	if i.CreatedAt.IsZero() {
 		i.CreatedAt = now
 	}
-	if i.UpdatedAt.Before(i.CreatedAt) { // it was not sent, or a clock went back
+	if i.UpdatedAt.Before(i.CreatedAt) { // updated_at was not sent, or a clock went back
 		i.UpdatedAt = i.CreatedAt
 	}
 	a.Draft.Import = i
 	return a.draft(owner, sent), nil
 }
 
-// parseLink reads a JSON object, and returns which fields it has.
+// parseLink reads a JSON object, and returns its values and the names of its fields.
 func (c *Calls) parseLink(text []byte, readers map[string]jsonbody.Reader[askedLink], now time.Time) (
 	a *askedLink, sent []string, err error,
 ) {
@@ -49,7 +49,7 @@ func (c *Calls) parseLink(text []byte, readers map[string]jsonbody.Reader[askedL
 	return a, sent, nil
 }
 
-// draft returns what is asked for as a draft of owner; sent are the fields that the body has.
+// draft returns a as a draft of owner; sent are the names of the fields that the body has.
 func (a *askedLink) draft(owner uint32, sent []string) engine.Draft {
 	a.Owner = owner
 	a.Same = func(l engine.Detail) bool { return sameLink(&a.Draft, sent, &l) }

@@ -7,17 +7,18 @@ import (
 	"shunt/engine"
 )
 
-// Limits of exports. Each keeps a snapshot of the store open, which keeps what was deleted since,
-// and a page of links in memory: some 100 KB, or 2 MB if their targets are as long as possible.
+// Limits of exports. Each keeps a snapshot of the store open, so that links deleted since stay on
+// disk, and a page of links in memory: about 100 KB, or 2 MB if their targets are as long as
+// possible.
 const (
 	maxExports       = 16
 	maxExportsCaller = 2
 	exportPage       = 256
 )
 
-// An Export reads all links of a moment, the newest first, page by page. The links are those of the
-// moment at which it began; their hits, visitors and states those of the moment at which their page
-// was read. It belongs to one goroutine.
+// An Export reads all links that existed when it began, the newest first, page by page. The hits,
+// visitors and states of links are those of the moment at which their page was read. It belongs to
+// one goroutine.
 type Export struct {
 	calls   *Calls
 	caller  account.Caller
@@ -27,8 +28,7 @@ type Export struct {
 	guard   engine.Guard
 }
 
-// Export begins an export, which its caller closes. One that cannot begin because too many are open
-// is refused.
+// Export begins an export, which the caller must close. It returns an error if too many are open.
 func (c *Calls) Export(caller account.Caller, q ListQuery) (*Export, error) {
 	asked, err := c.linkQuery(caller, &q)
 	if err != nil {
@@ -46,8 +46,8 @@ func (c *Calls) Export(caller account.Caller, q ListQuery) (*Export, error) {
 	return &Export{calls: c, caller: caller, query: asked, list: list, guard: q.Guard}, nil
 }
 
-// Page reads a page, in turn with other costly work, and has write write each of its links. more
-// reports whether another page follows. From the second page on it asks whether the caller may
+// Page reads a page, in turn with other costly work, and calls write with each of its links. more
+// reports whether another page follows. From the second page on it first checks that the caller may
 // still see the links.
 func (x *Export) Page(write func(*Link)) (more bool, err error) {
 	if x.recheck == nil {
@@ -76,9 +76,9 @@ func (x *Export) Close() error {
 	return x.list.Close()
 }
 
-// Recheck returns a function that reports whether the caller may still use g and what needs scope:
-// the token may have been revoked, the session ended, or the user demoted since. Its error is
-// account.ErrUnauthorized, or one of reading accounts.
+// Recheck returns a function that checks that the caller may still use g and calls that need scope:
+// the token may have been revoked, the session may have ended, or the user may have been demoted
+// since. The function returns account.ErrUnauthorized, or an error of reading accounts.
 func (c *Calls) Recheck(caller account.Caller, g engine.Guard, scope account.Scope) func() error {
 	return func() error {
 		now, err := c.accounts.Recheck(caller)

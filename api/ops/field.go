@@ -9,19 +9,20 @@ import (
 	"shunt/engine"
 )
 
-// A row is a field of a link. What POST /shorten, PATCH, POST /import and bulks take, what makes a
-// repeated request the same one, and what a link object has follow from the rows.
+// A row describes a field of a link. The rows determine the fields that POST /shorten, PATCH, POST
+// /import and bulks accept, when a repeated request counts as the same one, and the fields of a
+// link object.
 type row struct {
 	name     string
-	required bool // where it is read, it must be sent; in a patch it must not be null
+	required bool // it must be sent to create or import a link; in a patch it must not be null
 
-	// read reads the value that POST /shorten and PATCH are sent, imported the value that POST
-	// /import is sent. Each checks it. nil: the field is unknown there. Neither is called for null,
-	// which leaves the default.
+	// read reads and checks the value in a body of POST /shorten or PATCH, imported the value in a
+	// body of POST /import. nil: the field is unknown there. Neither is called for null, which
+	// leaves the default.
 	read, imported jsonbody.Reader[askedLink]
 
 	// set puts a draft's value into a link's record, the default if the draft has none. nil: the
-	// field cannot be changed, and a patch that names it is told fixed.
+	// field cannot be changed, and a patch that names it gets the error text fixed.
 	set   func(rec *engine.Record, d *engine.Draft)
 	fixed string
 
@@ -30,7 +31,7 @@ type row struct {
 
 	// write appends the value in JSON. nil: a link object does not have the field.
 	write func(dst []byte, l *Link) []byte
-	// omitted reports whether l is without the field. nil: it never is.
+	// omitted reports whether the link object of l leaves the field out. nil: it never does.
 	omitted func(l *Link) bool
 }
 
@@ -39,8 +40,8 @@ const (
 	readOnly  = "is read-only"
 )
 
-// table has the fields of a link, in the order of a link object. A field that is true or false is
-// one flagField more, and what engine/link.go needs to keep it.
+// table has the fields of a link, in the order of a link object. A new field that is true or false
+// is one more flagField, and the code in engine/link.go that stores it.
 var table = []row{
 	{
 		name: "code", required: true, imported: readImportedCode, fixed: fixedCode, same: sameCode,
@@ -167,7 +168,7 @@ type Field struct {
 	Settable   bool   // PATCH takes it
 	Importable bool   // POST /import takes it
 	Shown      bool   // a link object has it
-	Fixed      string // if it is not Settable, what a patch that names it is told
+	Fixed      string // if it is not Settable, the error text of a patch that names it
 }
 
 // Fields returns the fields of a link, in the order of a link object.
@@ -179,7 +180,7 @@ func Fields() []Field {
 	return fields
 }
 
-// What POST /shorten, PATCH /links/{code} and POST /import read.
+// The readers of POST /shorten, PATCH /links/{code} and POST /import.
 var (
 	createFields = readersOf(func(f *row) jsonbody.Reader[askedLink] { return f.read })
 	importFields = readersOf(func(f *row) jsonbody.Reader[askedLink] { return f.imported })
@@ -210,7 +211,8 @@ func sameLink(d *engine.Draft, sent []string, l *engine.Detail) bool {
 	})
 }
 
-// missing returns what is wrong if required fields that readers know were not sent.
+// missing returns an error that names the required fields that readers know and that were not sent;
+// nil if there are none.
 func missing(readers map[string]jsonbody.Reader[askedLink], sent []string) (invalid engine.InvalidError) {
 	for i := range table {
 		f := &table[i]

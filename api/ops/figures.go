@@ -10,8 +10,8 @@ import (
 	"shunt/engine"
 )
 
-// Figures are those of a link or an owner, as they are answered: the first two fields alone, if
-// nothing more is asked for. A list that is asked for and empty is [].
+// Figures are the figures of a link or an owner in an answer: only the first two fields, if no more
+// is asked for. A list that is asked for and empty is [].
 type Figures struct {
 	Hits       uint64         `json:"hits"`
 	Unique     uint64         `json:"unique"`
@@ -35,7 +35,7 @@ type Bucket struct {
 	Unique uint64    `json:"unique"`
 }
 
-// BotFigures are the redirects that are no hits.
+// BotFigures are the redirects that are not hits.
 type BotFigures struct {
 	Bots       uint64 `json:"bots"`
 	Prefetches uint64 `json:"prefetches"`
@@ -48,20 +48,20 @@ type ValueFigures struct {
 	Hits  uint64 `json:"hits"`
 }
 
-// Durability says which hits would outlive a power cut.
+// Durability says which hits would survive a power cut.
 type Durability struct {
 	DurableHits uint64    `json:"durable_hits"`
 	FlushedAt   time.Time `json:"flushed_at"`
 }
 
-// LinkFigures are those of one of the most-hit links.
+// LinkFigures are the figures of one of the most-hit links.
 type LinkFigures struct {
 	Code   string `json:"code"`
 	Hits   uint64 `json:"hits"`
 	Unique uint64 `json:"unique"`
 }
 
-// Find returns the id of the live link that code names, if g admits it. It asks the index in
+// Find returns the id of the live link that code names, if g admits it. It reads only the index in
 // memory.
 func (c *Calls) Find(caller account.Caller, code string, g engine.Guard) (id uint64, err error) {
 	if err := mayUse(caller, g); err != nil {
@@ -79,8 +79,8 @@ func (c *Calls) Find(caller account.Caller, code string, g engine.Guard) (id uin
 	return id, nil
 }
 
-// Figures returns the figures of a link. For the two counts alone the cold record is not read. A
-// query that is Heavy is answered in turn with other costly work; the face takes a place with
+// Figures returns the figures of a link. For the two counts alone it does not read the cold record.
+// A query that is Heavy takes turns with other costly work; its handler must take a place with
 // BeginHeavy before.
 func (c *Calls) Figures(caller account.Caller, code string, q FiguresQuery) (f Figures, err error) {
 	if _, err := c.Find(caller, code, q.Guard); err != nil {
@@ -100,8 +100,8 @@ func (c *Calls) Figures(caller account.Caller, code string, q FiguresQuery) (f F
 	return f, err
 }
 
-// Hits returns the hits of code, or engine.ErrNotFound if it is no longer the link id: a deleted
-// code may have been taken again. It reads no visitors.
+// Hits returns the hits of the link id, or engine.ErrNotFound if code no longer names that link: a
+// deleted code may have been taken again. It reads no visitors.
 func (c *Calls) Hits(caller account.Caller, code string, id uint64, g engine.Guard) (uint64, error) {
 	switch now, err := c.Find(caller, code, g); {
 	case err != nil:
@@ -114,8 +114,8 @@ func (c *Calls) Hits(caller account.Caller, code string, id uint64, g engine.Gua
 }
 
 // OwnerFigures returns the figures of all links of an owner, or of those with a tag, in turn with
-// other costly work. They go as far back as days are kept, so the answer always says from when to
-// when they are. The face takes a place with BeginHeavy before.
+// other costly work. The figures go back only as far as days are kept, so the answer always has the
+// window that they cover. The handler must take a place with BeginHeavy before.
 func (c *Calls) OwnerFigures(caller account.Caller, q FiguresQuery) (f Figures, err error) {
 	if err := mayUse(caller, q.Guard); err != nil {
 		return f, err
@@ -145,10 +145,10 @@ func (c *Calls) ownerFigures(q *FiguresQuery) (f Figures, err error) {
 	return f, nil
 }
 
-// maxReportedOwners bounds the users whose figures are added up in one answer.
+// maxReportedOwners is the largest number of users whose figures are added up in one answer.
 const maxReportedOwners = 1_000
 
-// ownersOf returns the owners whom g admits: with AnyOwner, everybody who ever was a user.
+// ownersOf returns the owners that g admits: with AnyOwner, all users that ever existed.
 func (c *Calls) ownersOf(g engine.Guard) (owners []uint32, err error) {
 	if !g.AnyOwner {
 		return []uint32{g.Owner}, nil
@@ -158,7 +158,7 @@ func (c *Calls) ownersOf(g engine.Guard) (owners []uint32, err error) {
 	case err != nil:
 		return nil, err
 	case last > maxReportedOwners:
-		return nil, jsonbody.FieldError("owner", "too_many", "there were more than 1,000 users: ask for one of them")
+		return nil, jsonbody.FieldError("owner", "too_many", "there have been more than 1,000 users; ask for one of them")
 	}
 	for id := range last {
 		owners = append(owners, id+1)
@@ -172,7 +172,7 @@ func (c *Calls) topLinks(q *FiguresQuery, owners []uint32, r *engine.Report) ([]
 		return []LinkFigures{}, nil
 	}
 	asked := q.Query
-	if asked.Interval != engine.NoSeries { // the list has none, and without it other defaults
+	if asked.Interval != engine.NoSeries { // the list has no series, and defaults differ without one
 		asked.From, asked.To = r.From, r.To
 	}
 	links, err := c.engine.TopLinks(context.Background(), owners, q.tag, asked, q.top)
@@ -186,7 +186,7 @@ func (c *Calls) topLinks(q *FiguresQuery, owners []uint32, r *engine.Report) ([]
 	return top, nil
 }
 
-// explain names the parameter that made the query read too many links.
+// explain returns err, or the error of the parameter that made the query read too many links.
 func (q *FiguresQuery) explain(err error) error {
 	if !errors.Is(err, engine.ErrTooManyLinks) {
 		return err
@@ -195,10 +195,10 @@ func (q *FiguresQuery) explain(err error) error {
 	if q.tag != "" {
 		return jsonbody.FieldError("tag", "too_many", "more than "+limit+" links have this tag")
 	}
-	return jsonbody.FieldError("top", "too_many", "there are more than "+limit+" links to choose from: ask with a tag that fewer have")
+	return jsonbody.FieldError("top", "too_many", "there are more than "+limit+" links to choose from; ask with a tag that fewer links have")
 }
 
-// answer returns what q asks for of r.
+// answer returns the figures of r that q asks for.
 func (q *FiguresQuery) answer(r *engine.Report) Figures {
 	o := Figures{Hits: r.Hits, Unique: r.Unique, From: r.From, To: r.To}
 	if q.Interval != engine.NoSeries {
@@ -226,15 +226,15 @@ func (q *FiguresQuery) answer(r *engine.Report) Figures {
 	return o
 }
 
-// Names that stand for several values: those that are not shown, and those that are not known.
+// Names for the sums of several values: those that are not shown, and those that are not known.
 const (
 	otherValues  = "other"
 	unknownValue = "unknown"
 )
 
-// shownValues returns the values with the most hits, by their names, and last how many of all hits
-// have another or no known value. A host whose name is one of our own words, which anybody can put
-// into a header, is not shown.
+// shownValues returns the values with the most hits and their names, and last the hits that have
+// another value or no known one. A host that is called like one of these two names is not shown,
+// because anybody can send such a name in a Referer.
 func shownValues(d engine.Dimension, values engine.Breakdown, hits uint64) []ValueFigures {
 	shown := make([]ValueFigures, 0, engine.ShownValues+1)
 	for _, v := range values.Top(len(values)) {

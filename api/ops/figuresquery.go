@@ -10,13 +10,13 @@ import (
 	"shunt/engine"
 )
 
-// maxFiguresValueBytes bounds the value of a parameter: the longest that means something is a tag.
+// maxFiguresValueBytes is the limit of a parameter's value; the longest valid value is a tag.
 const maxFiguresValueBytes = engine.MaxTagBytes
 
-// maxTop is the largest top: how many links, or missed codes, are listed at most.
+// maxTop is the largest value of the parameter top, in links or missed codes.
 const maxTop = 1000
 
-// A FiguresQuery is what is asked of the figures of a link, or of an owner.
+// A FiguresQuery is a query for the figures of a link, or of an owner.
 type FiguresQuery struct {
 	engine.Query
 	Guard    engine.Guard // whose link, or links
@@ -26,7 +26,7 @@ type FiguresQuery struct {
 	top      int // 0: no list
 }
 
-// included is what the parameter include adds to the answer.
+// included says which parts the parameter include adds to the answer.
 type included struct {
 	any                         bool
 	bots, durability, uncertain bool
@@ -75,8 +75,8 @@ func (q *FiguresQuery) Heavy() bool { return q.windowed || q.include.any }
 func readFrom(q *FiguresQuery, value string) (err error) {
 	q.windowed = true
 	q.From, err = readMoment(value)
-	// The engine takes the zero time, which can be written, for no time. Nothing is kept of 1969,
-	// whatever the second.
+	// A client can send the zero time, but the engine takes it for no time. Any moment of 1969 does
+	// as well, because no figures are older.
 	if before := time.Unix(-1, 0); err == nil && q.From.Before(before) {
 		q.From = before
 	}
@@ -94,7 +94,7 @@ func readTo(q *FiguresQuery, value string) (err error) {
 }
 
 // readMoment reads an RFC 3339 time, or a date: its midnight in UTC. A + in a query means a space
-// (HTML, 4.10.21.8), and people forget to write %2B before an offset; no RFC 3339 time has a space,
+// (HTML, 4.10.21.8), and people forget to write %2B before an offset. No RFC 3339 time has a space,
 // so a space is always such a +.
 func readMoment(value string) (t time.Time, err error) {
 	if t, err = time.Parse(time.DateOnly, value); err == nil {
@@ -126,7 +126,7 @@ func readInterval(q *FiguresQuery, value string) error {
 	return nil
 }
 
-// readInclude reads a list of names; the same name again does nothing.
+// readInclude reads a list of names; a repeated name has no effect.
 func readInclude(q *FiguresQuery, value string) error {
 	q.include.any = true
 	for name := range strings.SplitSeq(value, ",") {
@@ -139,14 +139,15 @@ func readInclude(q *FiguresQuery, value string) error {
 			q.include.uncertain = true
 		default:
 			if !q.include.list(name) {
-				return jsonbody.FieldError("", "range", "must be of bots, "+strings.Join(listNames[:], ", ")+", durability, error")
+				return jsonbody.FieldError("", "range", "must be some of bots, "+strings.Join(listNames[:], ", ")+", durability, error")
 			}
 		}
 	}
 	return nil
 }
 
-// list notes that a list is asked for. It returns false if no list has that name.
+// list records that the list with that name is asked for. It returns false if there is no such
+// list.
 func (i *included) list(name string) bool {
 	for d, known := range listNames {
 		if name == known {
@@ -172,14 +173,14 @@ func readTop(q *FiguresQuery, value string) (err error) {
 
 // readCount reads a number of rows.
 func readCount(value string) (int, error) {
-	n, err := strconv.ParseUint(value, 10, 16) // takes no sign
+	n, err := strconv.ParseUint(value, 10, 16) // ParseUint accepts no sign
 	if err != nil || n < 1 || n > maxTop {
 		return 0, jsonbody.FieldError("", "range", "must be 1 to "+strconv.Itoa(maxTop))
 	}
 	return int(n), nil
 }
 
-// readTag takes what the tag of a link may be.
+// readTag reads a tag; it accepts any text that the tag of a link may be.
 func readTag(q *FiguresQuery, value string) error {
 	q.tag = value
 	if value == "" {

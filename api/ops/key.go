@@ -12,14 +12,15 @@ import (
 
 const maxKeyBytes = 255
 
-// A Key names a request that its sender may repeat: an Idempotency-Key. The zero Key names none.
+// A Key is an Idempotency-Key: it names a request that its sender may repeat. The zero Key names
+// none.
 type Key struct {
 	value []byte
 	given bool
 }
 
-// ParseKey reads the values of Idempotency-Key, of which there may be one. Its bytes are taken as
-// they are, quoted or not.
+// ParseKey reads the values of Idempotency-Key, of which there may be at most one. Its bytes are
+// taken as they are, quoted or not.
 func ParseKey(values [][]byte) (Key, error) {
 	switch {
 	case len(values) == 0:
@@ -39,19 +40,20 @@ func validKey(key []byte) bool {
 	return len(key) > 0 && len(key) <= maxKeyBytes
 }
 
-// request returns what the key makes of a caller's request to path; nil if there is no key.
+// request returns the engine's record of a caller's request to path under the key; nil if there is
+// no key.
 func (k Key) request(caller account.Caller, path string, body jsonbody.Body) *engine.Request {
 	if !k.given {
 		return nil
 	}
 	q := &engine.Request{RequestKey: engine.RequestKey{Sender: senderOf(caller), Key: sha256.Sum256(k.value)}}
-	sum := sha256.Sum256(append([]byte(path+"\x00"), body.Text...)) // the same bytes mean something else elsewhere
+	sum := sha256.Sum256(append([]byte(path+"\x00"), body.Text...)) // the same bytes mean another request at another path
 	copy(q.Body[:], sum[:])
 	return q
 }
 
-// senderOf returns whom the keys of a caller belong to: the token, or, of local commands, the user.
-// A token's id is never given again.
+// senderOf returns the owner of a caller's keys: the token or, for local commands, the user. A
+// token's id is never given again.
 func senderOf(caller account.Caller) [32]byte {
 	if caller.TokenID != "" {
 		return sha256.Sum256([]byte("token " + caller.TokenID))

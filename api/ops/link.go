@@ -2,8 +2,8 @@ package ops
 
 import "shunt/engine"
 
-// A Link is a link as its owner sees it, with what the engine does not know of it. Its State may be
-// blocked.
+// A Link is a link as its owner sees it, with the values that the engine does not know. Its State
+// may be blocked.
 type Link struct {
 	engine.Detail
 	ShortURL string
@@ -11,8 +11,8 @@ type Link struct {
 }
 
 // AppendJSON appends the link object: the fields of the table, in its order. The bytes are those
-// that encoding/json would write, without escapes of HTML. Lists have 1,000 links, so it does not
-// use encoding/json.
+// that encoding/json would write without escapes of HTML. It does not use encoding/json, because
+// lists have up to 1,000 links.
 func (l *Link) AppendJSON(dst []byte) []byte {
 	separator := byte('{')
 	for i := range table {

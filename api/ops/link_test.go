@@ -15,7 +15,7 @@ import (
 	"shunt/engine"
 )
 
-// linkObject is a link as encoding/json wrote it before it was written by hand.
+// linkObject is the link object as encoding/json wrote it before AppendJSON did.
 type linkObject struct {
 	Code           string       `json:"code"`
 	ShortURL       string       `json:"short_url"`
@@ -34,7 +34,7 @@ type linkObject struct {
 	Unique         *uint64      `json:"unique,omitempty"`
 }
 
-// encodedLink is the link object as encoding/json writes it, which is how it was always written.
+// encodedLink returns the link object as encoding/json writes it.
 func encodedLink(l *Link) []byte {
 	o := linkObject{
 		Code: l.Code, ShortURL: l.ShortURL, URL: l.Target, RedirectStatus: l.RedirectStatus, State: l.State, Owner: l.Owner,
@@ -62,7 +62,7 @@ func encodedLink(l *Link) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
 
-// onlyKnown takes the fields out of the table that linkObject does not have, until the test's end.
+// onlyKnown removes the fields that linkObject does not have from the table, until the test's end.
 func onlyKnown(t *testing.T) {
 	whole := table
 	t.Cleanup(func() { table = whole })
@@ -74,7 +74,7 @@ func onlyKnown(t *testing.T) {
 	table = slices.DeleteFunc(slices.Clone(whole), func(f row) bool { return !known[f.name] })
 }
 
-func TestALinkObjectHasTheBytesThatEncodingJSONWrites(t *testing.T) {
+func TestALinkObjectHasTheBytesOfEncodingJSON(t *testing.T) {
 	onlyKnown(t)
 	text := rapid.OneOf(rapid.String(), rapid.StringN(0, 20, -1), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
 	moment := rapid.Map(rapid.Int64Range(0, 253_402_300_799_999), func(ms int64) time.Time { return time.UnixMilli(ms) })
@@ -101,7 +101,7 @@ func TestALinkObjectHasTheBytesThatEncodingJSONWrites(t *testing.T) {
 	}
 }
 
-// listOf returns a page of n links as they are.
+// listOf returns a page of n typical links.
 func listOf(n int) []Link {
 	links := make([]Link, n)
 	for i := range links {

@@ -12,14 +12,14 @@ import (
 	"shunt/engine"
 )
 
-// maxListValueBytes bounds the value of a parameter of a list: the longest that means something is
-// the beginning of a host or a title.
+// maxListValueBytes is the limit of a parameter's value; the longest useful value is the beginning
+// of a host or a title.
 const maxListValueBytes = 256
 
-// defaultListed is how many links a page has unless limit says otherwise.
+// defaultListed is the number of links on a page without the parameter limit.
 const defaultListed = 50
 
-// A ListQuery is what is asked of a list of links.
+// A ListQuery is a query for a list of links.
 type ListQuery struct {
 	Guard  engine.Guard // whose
 	Prefix string       // of code, host or title; empty: all
@@ -30,7 +30,7 @@ type ListQuery struct {
 }
 
 // listParameters are the parameters of a list, exportParameters those of an export; both have
-// owner, too. An empty cursor, q or tag is as good as none.
+// owner, too. An empty cursor, q or tag counts as absent.
 var (
 	listParameters = map[string]parameterReader[ListQuery]{
 		"limit": readLimit, "include": readUnique,
@@ -51,7 +51,7 @@ var (
 )
 
 func readLimit(q *ListQuery, value string) error {
-	n, err := strconv.ParseUint(value, 10, 16) // takes no sign
+	n, err := strconv.ParseUint(value, 10, 16) // ParseUint accepts no sign
 	if err != nil || n < 1 || n > engine.MaxListed {
 		return jsonbody.FieldError("", "range", "must be 1 to "+strconv.Itoa(engine.MaxListed))
 	}
@@ -85,7 +85,7 @@ func parseListQuery(caller account.Caller, p Parameters, readers map[string]para
 	return q, err
 }
 
-// linkQuery returns the query for the engine, from where its cursor says.
+// linkQuery returns the query for the engine, beginning at the place of the cursor.
 func (c *Calls) linkQuery(caller account.Caller, q *ListQuery) (engine.LinkQuery, error) {
 	asked := engine.LinkQuery{Prefix: q.Prefix, Limit: cmp.Or(q.Limit, defaultListed), Unique: q.Unique}
 	asked.Tag = q.Tag
@@ -111,10 +111,10 @@ type Page struct {
 	Next  string // the cursor of the next page; empty: this is the last
 }
 
-// List reads a page and has write write it. A page of many links is read, and written, in several
-// turns, so that others who ask for a few do not wait for all of it. When Patience is over,
-// no more of it is begun, however short each wait was: the connection would soon be ended. The face
-// takes a place with BeginHeavy before.
+// List reads a page and calls write with it. A page of many links is read and written in several
+// turns, so that callers that ask for a few links do not wait for all of it. Once Patience is over,
+// List starts no further turn, however short each wait was, because the connection would soon be
+// closed. The handler must take a place with BeginHeavy before.
 func (c *Calls) List(caller account.Caller, q ListQuery, write func(Page) error) error {
 	asked, err := c.linkQuery(caller, &q)
 	if err != nil {
@@ -152,7 +152,7 @@ func (c *Calls) listed(q *engine.LinkQuery, d *engine.Detail) Link {
 	return l
 }
 
-// linkBytes is what a link object takes as a rule.
+// linkBytes is the usual size of a link object.
 const linkBytes = 512
 
 // AppendJSON appends the answer: the links, and the cursor of the next page.

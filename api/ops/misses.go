@@ -7,24 +7,24 @@ import (
 	"shunt/engine"
 )
 
-// Misses are the codes that were asked for most and that no link has.
+// Misses are the most requested codes that no link has.
 type Misses struct {
 	Data  []MissedCode `json:"data"`
 	Total uint64       `json:"total"` // of all codes
 	Since time.Time    `json:"since"`
 }
 
-// A MissedCode says how often a code was asked for.
+// A MissedCode is a code and the number of requests for it.
 type MissedCode struct {
 	Code  string `json:"code"`
 	Count uint64 `json:"count"`
-	Error uint64 `json:"error"` // how much too high the count may be
+	Error uint64 `json:"error"` // the count is too high by at most this
 }
 
-// defaultMisses is how many codes are listed unless top says otherwise.
+// defaultMisses is the number of codes listed without the parameter top.
 const defaultMisses = 50
 
-// ParseTop reads the one parameter of a list of misses: how many codes are asked for.
+// ParseTop reads the only parameter of a list of misses: the number of codes.
 func ParseTop(p Parameters) (top int, err error) {
 	top = defaultMisses
 	seen := false
@@ -43,7 +43,7 @@ func ParseTop(p Parameters) (top int, err error) {
 	return top, nil
 }
 
-// Misses returns the codes that were missed most. Codes that have a link by now are not among them.
+// Misses returns the most missed codes, without those that have a link by now.
 func (c *Calls) Misses(top int) (Misses, error) {
 	if !c.engine.Ready() {
 		return Misses{}, engine.ErrLoading

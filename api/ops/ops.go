@@ -16,7 +16,7 @@ type Options struct {
 	Accounts *account.Accounts
 	BaseURL  string // short addresses begin with it; without a slash at its end
 	Targets  engine.TargetPolicy
-	Cores    *turnstile.Turnstile // shared with all else that keeps a core busy
+	Cores    *turnstile.Turnstile // shared with all other work that keeps a core busy
 
 	State  func(*engine.Detail) engine.State // of a link, block list included
 	Missed func(top int) Misses              // the codes that were missed most
@@ -26,7 +26,7 @@ type Options struct {
 	Logger *slog.Logger // default: discards
 }
 
-// Calls are what can be asked of links and their figures. Any number of goroutines may use them at
+// Calls are the operations on links and their figures. Any number of goroutines may use them at
 // once.
 type Calls struct {
 	engine   *engine.Engine

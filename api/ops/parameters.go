@@ -12,24 +12,25 @@ import (
 )
 
 // Parameters are the query parameters of a request, or of a form, in their order. *fasthttp.Args
-// are some.
+// implements it.
 type Parameters interface {
 	Len() int
 	All() iter.Seq2[[]byte, []byte] // names and values; valid until the next
 }
 
-// MaxParameters bounds how many parameters are read, and answered with an error.
+// MaxParameters limits the parameters that are read, and so the errors in an answer.
 const MaxParameters = 32
 
-// maxOwnerBytes is more than any user's id has.
+// maxOwnerBytes is longer than the id of any user.
 const maxOwnerBytes = 32
 
-// A parameterReader reads one query parameter into q and returns what is wrong with it: an
-// engine.FieldError without Field.
+// A parameterReader reads one query parameter into q. Its error is an engine.FieldError without
+// Field.
 type parameterReader[T any] func(q *T, value string) error
 
-// ParseGuard reads whose links a request is about, if it has no other parameter: the caller's own,
-// or by owner=all or owner=ID, which need the scope admin, anybody's.
+// ParseGuard reads the parameters of a request that has none but owner, and returns whose links the
+// request is about: the caller's own without owner; with owner=all or owner=ID, which need the
+// scope admin, everybody's or that user's.
 func ParseGuard(caller account.Caller, p Parameters) (engine.Guard, error) {
 	return readParameters[struct{}](caller, p, nil, nil, maxOwnerBytes)
 }
@@ -42,13 +43,13 @@ func ParseNone(p Parameters) error {
 	return nil
 }
 
-// UnknownParameter returns what is wrong with a parameter that a request does not have.
+// UnknownParameter returns the error of a parameter that a request does not have.
 func UnknownParameter(name []byte) error {
 	return jsonbody.FieldError(string(name), "unknown", "is not a parameter of this request")
 }
 
-// readParameters reads the query parameters into q, and whose links are asked for, as ParseGuard
-// does. None may be unknown, or longer than maxBytes; only include may come twice. It returns all
+// readParameters reads the query parameters into q, and returns the guard, as ParseGuard does. No
+// parameter may be unknown, or longer than maxBytes; only include may occur twice. It returns all
 // errors at once, except for an owner that the caller may not ask for.
 func readParameters[T any](
 	caller account.Caller, p Parameters, q *T, readers map[string]parameterReader[T], maxBytes int,
@@ -57,7 +58,7 @@ func readParameters[T any](
 	var invalid engine.InvalidError
 	seen := make(map[string]bool)
 	if p.Len() > MaxParameters {
-		return guard, problem.New(problem.BadRequest, "more than %d query parameters", MaxParameters)
+		return guard, problem.New(problem.BadRequest, "there must be at most %d query parameters", MaxParameters)
 	}
 	for nameBytes, value := range p.All() {
 		name := string(nameBytes)
@@ -87,7 +88,7 @@ func readParameters[T any](
 var errOwnerNeedsAdmin = problem.New(problem.Forbidden, "owner needs the scope %s", account.Admin)
 
 // mayUse refuses a guard that admits links of others, unless the caller is an admin. Every call
-// asks it, whoever has made the guard.
+// checks its guard with it, wherever the guard came from.
 func mayUse(caller account.Caller, g engine.Guard) error {
 	if (g.AnyOwner || g.Owner != caller.User.ID) && !caller.Has(account.Admin) {
 		return errOwnerNeedsAdmin

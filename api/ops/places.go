@@ -13,21 +13,21 @@ import (
 // 1 MB, which stays in memory until it is sent.
 const (
 	maxHeavy       = 32
-	maxHeavyCaller = 8 // with those whose answers are being sent
+	maxHeavyCaller = 8 // including those whose answers are being sent
 )
 
-// Patience is how long a call waits for a core. A request has 30 s in all; after 20 of them it is
-// too late to begin.
+// Patience is how long a call waits for a core. A request has 30 s in all; after 20 s it is too
+// late to begin.
 const Patience = 20 * time.Second
 
-// Places bound how many answers of one kind are under way, in all and for each caller. Nobody waits
-// for one, and a refusal names what there is too much of.
+// Places limit how many answers of one kind are under way, in all and for each caller. Nobody waits
+// for a place: a caller without one is refused, with an error that names the kind.
 type Places struct {
 	*turnstile.Turnstile
-	what string // they are for, in the plural
+	what string // the kind, a noun in the plural
 }
 
-// NewPlaces returns places for what, which is a noun in the plural.
+// NewPlaces returns places for answers of a kind; what is its name, a noun in the plural.
 func NewPlaces(what string, limit, perCaller int) *Places {
 	return &Places{turnstile.New(turnstile.Limits{Places: limit, PerCaller: perCaller}), what}
 }
@@ -38,16 +38,16 @@ func (p *Places) Take(key turnstile.Key) error {
 	case errors.Is(err, turnstile.ErrShare):
 		return problem.New(problem.Overloaded, "you have %d %s open; close some", l.PerCaller, p.what)
 	case err != nil:
-		return problem.New(problem.Overloaded, "%d %s are open, and no more are served", l.Places, p.what)
+		return problem.New(problem.Overloaded, "%d %s are already under way, which is the limit; try again later", l.Places, p.what)
 	}
 	return nil
 }
 
-// KeyOf names a known caller to turnstiles.
+// KeyOf returns the key of a known caller for turnstiles.
 func KeyOf(caller account.Caller) turnstile.Key { return turnstile.Key{User: caller.User.ID} }
 
-// BeginHeavy takes a place for a heavy read. A face holds it while it calls List, OwnerFigures or
-// Figures that are heavy, and until the answer has been sent; then it calls release once.
+// BeginHeavy takes a place for a heavy read. A handler holds it while it calls List, OwnerFigures
+// or heavy Figures, and until the answer has been sent; then it calls release once.
 func (c *Calls) BeginHeavy(caller account.Caller) (release func(), err error) {
 	key := KeyOf(caller)
 	if err := c.heavy.Take(key); err != nil {

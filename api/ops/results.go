@@ -8,24 +8,24 @@ import (
 	"shunt/api/problem"
 )
 
-// A Result is what became of an item of a bulk: a link that was made or existed, or an error.
+// A Result is the outcome of an item of a bulk: a link that was created or existed, or an error.
 type Result struct {
 	Link    Link
 	Existed bool
 	Err     error
 }
 
-// Results are what became of the items of a bulk, in their order.
+// Results are the outcomes of the items of a bulk, in the order of the items.
 type Results []Result
 
-// The statuses that a single creation is answered with.
+// The statuses of the answer to a single creation.
 const (
 	statusOK      = 200
 	statusCreated = 201
 )
 
-// AppendJSON appends the answer: for each item a link or a problem, with the status that a single
-// creation would have been answered with.
+// AppendJSON appends the answer: for each item a link or a problem, with the status that the answer
+// to a single creation would have.
 func (r Results) AppendJSON(dst []byte) []byte {
 	created, existing, failed := 0, 0, 0
 	items := make([]byte, 0, linkBytes*len(r))
@@ -66,7 +66,7 @@ func appendRefused(dst []byte, i int, err error) []byte {
 func appendValue(dst []byte, v any) []byte {
 	b := bytes.NewBuffer(dst)
 	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false) // addresses stay legible
+	enc.SetEscapeHTML(false) // keeps addresses readable
 	if err := enc.Encode(v); err != nil {
 		panic(fmt.Sprintf("ops: encoding an answer: %v", err)) // our own types
 	}

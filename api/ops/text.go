@@ -22,11 +22,11 @@ func appendStrings(dst []byte, texts []string) []byte {
 	return append(dst, ']')
 }
 
-// appendString appends text as a JSON string. Like encoding/json it puts U+FFFD in the place of
-// bytes that are not UTF-8, and escapes U+2028 and U+2029, which end a line in old JavaScript.
+// appendString appends text as a JSON string. Like encoding/json it replaces bytes that are not
+// UTF-8 with U+FFFD, and escapes U+2028 and U+2029, which end a line in old JavaScript.
 func appendString(dst []byte, text string) []byte {
 	dst = append(dst, '"')
-	plain := 0 // text up to here is appended
+	plain := 0 // text[:plain] has been appended
 	for i := 0; i < len(text); {
 		size := 1
 		if c := text[i]; c >= utf8.RuneSelf {

@@ -13,13 +13,14 @@ import (
 	"shunt/engine"
 )
 
-// maxHitsLimit is the largest cap: what every JSON reader can hold exactly (2^53).
+// maxHitsLimit is the largest limit of hits: every JSON reader can hold whole numbers up to 2^53
+// exactly.
 const maxHitsLimit = 1 << 53
 
-// An askedLink is what a body asks of a link, as far as it has been read.
+// An askedLink holds the values of a body about a link, as far as it has been read.
 type askedLink struct {
 	engine.Draft
-	imports engine.Import // what an import brings along
+	imports engine.Import // the values that only an import has
 	policy  engine.TargetPolicy
 	now     time.Time
 }
@@ -41,7 +42,7 @@ func readAlias(a *askedLink, value json.RawMessage) (err error) {
 	return engine.ValidateAlias(a.Alias)
 }
 
-// readImportedCode says of a code what readAlias says of an alias.
+// readImportedCode returns the errors of readAlias, for the field code.
 func readImportedCode(a *askedLink, value json.RawMessage) error {
 	err := readAlias(a, value)
 	if wrong := (engine.FieldError{}); errors.As(err, &wrong) {
@@ -116,14 +117,13 @@ func readUpdated(a *askedLink, value json.RawMessage) (err error) {
 	return err
 }
 
-// skip reads over a field that the importing server knows better: whose the link is, what state it
-// is in.
+// skip ignores a field that the importing server sets itself: the link's owner, its state.
 func skip(*askedLink, json.RawMessage) error { return nil }
 
-// clockSkew is how far ahead the clock of the server may be from which a link comes.
+// clockSkew is how far ahead the clock of the server that a link comes from may be.
 const clockSkew = time.Minute
 
-// readPast reads a time that is not in the future. The database has times from 1970 on.
+// readPast reads a time that is not in the future. The database can hold times from 1970 on.
 func readPast(value json.RawMessage, now time.Time) (time.Time, error) {
 	t, err := jsonbody.Time(value)
 	switch {
@@ -143,7 +143,7 @@ func checkText(field, text string, maxBytes int) error {
 		return jsonbody.FieldError(field, "too_long", "must be at most "+strconv.Itoa(maxBytes)+" bytes")
 	}
 	if strings.ContainsFunc(text, unicode.IsControl) {
-		return jsonbody.FieldError(field, "characters", "must not hold control characters")
+		return jsonbody.FieldError(field, "characters", "must not contain control characters")
 	}
 	return nil
 }

@@ -7,7 +7,8 @@ import (
 	"shunt/engine"
 )
 
-// FuzzFields: no value of any field makes a reader panic, and what it takes is within the contract.
+// FuzzFields checks that no value of any field makes a reader panic, and that every value it
+// accepts is within the contract.
 func FuzzFields(f *testing.F) {
 	for _, seed := range []string{`"http://a"`, `301`, `["a","b"]`, `"2030-01-01T00:00:00Z"`, `true`, `1e3`, `-1`, `{}`, `["",null]`} {
 		for name := range createFields {

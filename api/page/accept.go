@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// PrefersJSON reports whether the lines of Accept name JSON, and do not name HTML with the same or a
-// greater weight. Wildcards count for neither, so that curl and browsers get pages, and clients that
-// write "application/json, */*" get JSON.
+// PrefersJSON reports whether the lines of Accept name JSON, and do not name HTML with the same or
+// a greater weight. Wildcards count for neither, so that curl and browsers get pages, and clients
+// that write "application/json, */*" get JSON.
 func PrefersJSON(lines [][]byte) bool {
 	json, html := 0.0, 0.0
 	for _, line := range lines {
@@ -24,8 +24,8 @@ func PrefersJSON(lines [][]byte) bool {
 	return json > html
 }
 
-// quality returns the q of a media range's parameters (RFC 9110, 12.4.2): 1 if there is none, 0 if it
-// is malformed.
+// quality returns the q of a media range's parameters (RFC 9110, 12.4.2): 1 if there is none, 0 if
+// it is malformed.
 func quality(parameters string) float64 {
 	for p := range strings.SplitSeq(parameters, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(p), "=")

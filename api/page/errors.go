@@ -7,8 +7,8 @@ import (
 	"shunt/api/redirect"
 )
 
-// errorTexts is the table of error pages: what happened, and what the visitor can do. SITE stands for
-// the host of the site.
+// errorTexts is the table of error pages: what happened, and what the visitor can do. SITE is
+// replaced by the host of the site.
 var errorTexts = [redirect.NumOutcomes]struct {
 	kind   *problem.Kind
 	title  string
@@ -37,7 +37,7 @@ var errorTexts = [redirect.NumOutcomes]struct {
 		"The address may be unsafe. If you think that this is a mistake, write to whoever runs SITE."},
 }
 
-// An Error is how an outcome that is not a redirect is shown.
+// An Error is the page of an outcome that is not a redirect.
 type Error struct {
 	Kind   *problem.Kind
 	Detail string // of the problem, for clients that prefer JSON

@@ -17,27 +17,29 @@ var BaseStyle string
 //go:embed page.css
 var pageStyle string
 
-// style is the style of all pages but the reference page. It stands in the page, so that a page is
-// one request, and is allowed by its hash.
+// style is the style of all pages but the reference page. It is part of the page, so that a page
+// takes one request; the policy allows it by its hash.
 var style = BaseStyle + pageStyle
 
 // Policy is the Content-Security-Policy of the pages of Set.HTML.
 var Policy = PolicyFor(style)
 
-// AssetPolicy is the Content-Security-Policy of what is not a page, in case a browser shows it by itself.
+// AssetPolicy is the Content-Security-Policy of answers that are not pages, in case a browser shows
+// one by itself.
 const AssetPolicy = "default-src 'none'; frame-ancestors 'none'"
 
-// PolicyFor returns the Content-Security-Policy of a page that has a style and nothing else.
+// PolicyFor returns the Content-Security-Policy of a page that loads nothing but its style.
 func PolicyFor(style string) string {
 	hash := sha256.Sum256([]byte(style))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) +
 		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
-// Markup is HTML. A string is text.
+// Markup is HTML; a plain string is text, which Format escapes.
 type Markup string
 
-// Format returns format, which is HTML, with its values; strings among them are escaped, Markup is not.
+// Format formats values by format, which is HTML. It escapes strings among the values, and leaves
+// Markup as it is.
 func Format(format string, values ...any) Markup {
 	for i, v := range values {
 		if text, ok := v.(string); ok {

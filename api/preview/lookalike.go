@@ -7,18 +7,18 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// This file decides which host names may be shown in the letters that they stand for, and which only in
-// punycode, because a name of other letters looks the same: "аррӏе" is all Cyrillic. It follows what
-// browsers do, on the careful side: Unicode Technical Standard 39, "highly restrictive", without the
-// marks and rare letters that it leaves to them, and with Chrome's tables of confusable letters, for
-// names that consist of such letters alone.
+// This file decides which host names may be shown in their own letters, and which only in punycode,
+// because a name in other letters looks the same: "аррӏе" is all Cyrillic. It is as careful as
+// browsers, or more so: it follows Unicode Technical Standard 39, level "highly restrictive", but
+// refuses the marks and rare letters that the standard leaves to browsers. For names that consist
+// of confusable letters alone it has Chrome's tables of such letters.
 
 // unicodeOf is UTS 46 for display, as strict as the engine's conversion to punycode.
 var unicodeOf = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.BidiRule(), idna.CheckHyphens(false),
 	idna.StrictDomainName(false))
 
-// readableHost returns a host in the letters that its punycode stands for, or "" if it has no punycode.
-// doubtful reports that some of the letters look like others; readable is then empty.
+// readableHost decodes the punycode of a host; readable is "" if the host has none. doubtful
+// reports that some of the letters look like others; readable is then empty, too.
 func readableHost(host string) (readable string, doubtful bool) {
 	if !strings.HasPrefix(host, "xn--") && !strings.Contains(host, ".xn--") {
 		return "", false
@@ -38,8 +38,8 @@ func readableHost(host string) (readable string, doubtful bool) {
 	return readable, false
 }
 
-// scriptMixes are the scripts that may stand together in a label: one, or those of a language that is
-// written in several. Latin goes with the last three.
+// scriptMixes are the sets of scripts that may occur together in a label: a single script, or those
+// of a language that is written in several. Latin may be mixed with the last three.
 var scriptMixes = [][]*unicode.RangeTable{
 	{unicode.Latin}, {unicode.Cyrillic}, {unicode.Greek}, {unicode.Armenian}, {unicode.Georgian}, {unicode.Hebrew}, {unicode.Arabic},
 	{unicode.Ethiopic}, {unicode.Devanagari}, {unicode.Bengali}, {unicode.Gurmukhi}, {unicode.Gujarati}, {unicode.Oriya},
@@ -65,7 +65,7 @@ var confusables = map[*unicode.RangeTable]string{
 	unicode.Lao:      "ບພຟຣຮ໐ເ",
 }
 
-// plainLabel reports whether no label of other letters looks like label.
+// plainLabel reports whether label cannot be confused with a label of other letters.
 func plainLabel(label string) bool {
 	if isPlainASCII(label) {
 		return true
@@ -98,9 +98,9 @@ func writtenIn(label string, scripts []*unicode.RangeTable) bool {
 }
 
 // isCommonLetter reports whether r is a letter, or a mark that is part of its script; of Latin,
-// only the letters of languages of today. Not among them are ı and ȷ, ĸ, ƽ, the clicks (ǃ looks
-// like !, ǀ like l), phonetic signs, full-width letters and letters for formulas; nor the letters
-// of Katakana and Han that look like strokes and slashes.
+// only the letters of living languages. That leaves out ı and ȷ, ĸ, ƽ, the clicks (ǃ looks like !,
+// ǀ like l), phonetic signs, full-width letters and letters for formulas. The letters of Katakana
+// and Han that look like strokes and slashes are left out, too.
 func isCommonLetter(r rune) bool {
 	switch {
 	case strings.ContainsRune("ıȷĸƽǀǁǂǃŀ\u30CE\u30F3\u30FD\u30FE\u4E00\u4E36\u4E3F\u2F00\u30A0\u30FB\u30FC\u30CB\u30CF\u30A8\u5DE5\u56D7\u53E3\u529B", r):

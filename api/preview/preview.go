@@ -13,9 +13,9 @@ import (
 // Title is the heading of every preview.
 const Title = "Where this link leads"
 
-// Body returns the HTML of a preview, below its title. Its link is the short one, so that whoever
-// follows it is counted. Of a capped link only the host is shown: whoever saw the whole target would
-// not need a hit.
+// Body returns the HTML of a preview, below its title. The page links to the short address, so that
+// a visitor that follows it is counted. If the link has a limit of hits, only the host of its
+// target is shown: with the whole target a visitor could go there without a hit.
 func Body(code string, link redirect.Peeked, created time.Time) page.Markup {
 	shown, host := shownTarget(link.Target)
 	var b strings.Builder
@@ -39,9 +39,9 @@ func Body(code string, link redirect.Peeked, created time.Time) page.Markup {
 	return page.Markup(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// shownTarget returns a target as it can be shown to people, and its host. After the host, characters
-// outside ASCII are shown as browsers send them: some of them change the order in which text is read,
-// and some are invisible.
+// shownTarget returns a target in a form that is safe to show, and its host. After the host,
+// characters outside ASCII are shown as browsers send them: some of them change the order in which
+// text is read, and some are invisible.
 func shownTarget(target string) (shown, host string) {
 	scheme, after, _ := strings.Cut(target, "://")
 	end := strings.IndexAny(after, "/?#")

@@ -20,7 +20,7 @@ func TestAPreviewShowsBytesThatReorderTextAsEscapes(t *testing.T) {
 }
 
 func TestLookAlikeHostsAreShownInPunycodeOnly(t *testing.T) {
-	for name, want := range map[string]string{ // the host in its own letters; the readable form, "?" if it is doubtful
+	for name, want := range map[string]string{ // from the host in its own letters to the readable form; "?" if it is doubtful
 		"good.example":                "",
 		"münchen.example":             "münchen.example",
 		"straße.example":              "straße.example",

@@ -49,8 +49,8 @@ var (
 	TooManyReceipts     = &Kind{429, "rate_limited", "Too many requests with a key", "300"} // receipts are swept every 300 s
 )
 
-// table is the one place where errors of the domain become problems. An error that is not in it is
-// Internal.
+// table maps errors of the domain to problems; it is the only place that does. An error that is not
+// in it is Internal.
 var table = []struct {
 	err  error
 	kind *Kind
@@ -62,7 +62,7 @@ var table = []struct {
 	{engine.ErrTooManyReceipts, TooManyReceipts},
 	{engine.ErrDeleted, Gone},
 	{engine.ErrRefused, Invalid},
-	{engine.ErrOwnerGone, Unauthorized}, // the caller, deleted since; an import says which owner
+	{engine.ErrOwnerGone, Unauthorized}, // the caller has been deleted since; an import has a problem of its own, about the owner
 	{engine.ErrLoading, Loading},
 	{engine.ErrOutcomeUnknown, OutcomeUnknown},
 	{engine.ErrReadOnly, ReadOnly},
@@ -79,7 +79,7 @@ var table = []struct {
 // A Problem is an error that a client may see.
 type Problem struct {
 	Kind   *Kind
-	Detail string              // for people; never anything of the inside
+	Detail string              // for people; never about internals
 	Fields []engine.FieldError // of an Invalid request: at most MaxErrors
 }
 
@@ -90,12 +90,12 @@ func New(k *Kind, format string, args ...any) error {
 	return Problem{Kind: k, Detail: fmt.Sprintf(format, args...)}
 }
 
-// MaxErrors bounds the errors that one request, or one item of a bulk, is answered with, so that an
+// MaxErrors limits the errors in the answer to one request, or to one item of a bulk, so that an
 // answer is not much larger than its request.
 const MaxErrors = 20
 
-// Of returns the part of err that a client may see. known is false if err is not in the table: then the
-// problem is Internal, and the caller is to log err.
+// Of returns the part of err that a client may see. known is false if err is not in the table: then
+// the problem is Internal, and the caller must log err.
 func Of(err error) (r Problem, known bool) {
 	if errors.As(err, &r) {
 		return r, true
@@ -120,7 +120,8 @@ func Of(err error) (r Problem, known bool) {
 	return Problem{Kind: Internal, Detail: "the cause is in the server's log"}, false
 }
 
-// kindOf returns Blocked if the only error is a target on the block list, which is well-formed.
+// kindOf returns Blocked if the only error is a target on the block list, because such a request is
+// otherwise valid, and Invalid for all other errors.
 func kindOf(fields engine.InvalidError) *Kind {
 	if len(fields) == 1 && fields[0].Code == engine.BlockedTarget {
 		return Blocked

@@ -13,7 +13,8 @@ const (
 	pngUp        = 2 // filter: the difference from the row above
 )
 
-// PNG draws q in the middle of a square that is pixels wide, at least MinPixels (RFC 2083).
+// PNG draws q in the middle of a square that is pixels wide (RFC 2083). pixels must be at least
+// MinPixels.
 func (q Code) PNG(pixels int) []byte {
 	header := binary.BigEndian.AppendUint32(nil, uint32(pixels))
 	header = binary.BigEndian.AppendUint32(header, uint32(pixels))
@@ -39,7 +40,7 @@ func (q Code) pngRows(pixels int) []byte {
 			q.pngRow(row, at, scale, margin)
 			line, last = row, at
 		}
-		_, _ = z.Write(line) // a bytes.Buffer takes everything
+		_, _ = z.Write(line) // a bytes.Buffer never fails
 	}
 	_ = z.Close()
 	return b.Bytes()

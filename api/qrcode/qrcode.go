@@ -8,10 +8,10 @@ import (
 	"github.com/boombuler/barcode/qr"
 )
 
-// quietModules is the white margin that readers need (ISO/IEC 18004, 5.3.8).
+// quietModules is the width of the white margin that scanners need (ISO/IEC 18004, 5.3.8).
 const quietModules = 4
 
-// A Code is the modules of a QR code with its margin.
+// A Code holds the modules of a QR code with its margin.
 type Code struct {
 	modules barcode.Barcode
 	width   int // in modules, margin included
@@ -36,7 +36,7 @@ func (q Code) black(x, y int) bool {
 	return x >= 0 && y >= 0 && x < inside && y < inside && q.modules.At(x, y) == color.Black
 }
 
-// SVG draws q as a path of runs, one unit a module.
+// SVG draws q as a path of runs of black modules, one unit a module.
 func (q Code) SVG() []byte {
 	b := fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" shape-rendering="crispEdges">`+
 		`<path fill="#fff" d="M0 0h%dv%[1]dH0z"/><path d="`, q.width, q.width, q.width)

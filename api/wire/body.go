@@ -12,14 +12,14 @@ const (
 	MaxBodyBytes   = 64 << 10 // of a body, unless Group.MaxBody says otherwise
 
 	maxHeaderBytes     = 16 << 10 // request line and header fields together
-	maxRequestsPerConn = 100_000  // so that the clients of a balancer spread again after a change
+	maxRequestsPerConn = 100_000  // so that the clients of a load balancer spread again after a change
 )
 
 // noBody is fasthttp's ContentLength of a request without Content-Length and Transfer-Encoding.
 const noBody = -2
 
-// prepareBody is fasthttp's HeaderReceived hook, which returns how large the body may be. A
-// redirect leaves it at the first line.
+// prepareBody is fasthttp's HeaderReceived hook: it returns how large the body may be. For a
+// redirect it returns after its first line.
 func (g *Group) prepareBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	if h.IsGet() || h.IsHead() {
 		return fasthttp.RequestConfig{}

@@ -16,7 +16,7 @@ type chunk struct {
 	extra  int // bytes of extensions and trailers in the whole body
 }
 
-// A chunkState names what may come next.
+// A chunkState says what may come next.
 type chunkState uint8
 
 const (
@@ -34,8 +34,9 @@ const (
 	bodyLF
 )
 
-// read reads b until data or the end of the body comes. It writes what fasthttp may see to out:
-// everything but extensions and trailer fields. out may begin where b does, or before it.
+// read reads b until data or the end of the body comes. It writes the bytes that fasthttp may see
+// to out: all but extensions and trailer fields. out may begin where b does, or before it in the
+// same array.
 func (c *chunk) read(g *gate, out, b []byte) (used, kept int) {
 	for used < len(b) && g.part == partChunk && g.refused == nil {
 		next := b[used]
@@ -111,7 +112,8 @@ func (c *chunk) stepEnd(g *gate, b byte) (keep bool) {
 }
 
 // stepTrailer reads the lines of trailer fields. They must be well-formed and are dropped: a
-// program that merges them into the header fields believes what RFC 9110, 6.5.1, tells it not to.
+// program that merges them into the header fields trusts values that RFC 9110, 6.5.1, forbids it to
+// trust.
 func (c *chunk) stepTrailer(g *gate, b byte) {
 	class := bytesOf[b]
 	switch {
@@ -128,7 +130,7 @@ func (c *chunk) stepTrailer(g *gate, b byte) {
 	case c.state == trailerLF && b == '\n':
 		c.state = trailerLine
 	default:
-		g.refuse(problem.BadRequest, "a trailer line is a name, a colon and a value")
+		g.refuse(problem.BadRequest, "a trailer line must be a name, a colon and a value")
 	}
 	c.drop(g)
 }

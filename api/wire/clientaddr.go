@@ -9,8 +9,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// thisMachine stands for a peer without an IP address: a Unix socket or a pipe, which only this
-// machine can open.
+// thisMachine is the address of a peer without an IP address: a Unix socket or a pipe, which only
+// this machine can open.
 var thisMachine = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
 // PeerAddr returns the address of the other end of the connection; see AddrOf.
@@ -27,7 +27,7 @@ func AddrOf(a net.Addr) netip.Addr {
 	return thisMachine
 }
 
-// Proxies are the peers that are trusted when they name the client that they speak for.
+// Proxies are the peers that may name the client of a request that they forward.
 type Proxies struct {
 	Trusted       []netip.Prefix
 	Header        string // the one header with the client's address; empty: none
@@ -45,8 +45,8 @@ func (p *Proxies) Trust(addr netip.Addr) bool {
 }
 
 // ClientAddr returns the address of the client. It is the peer's, or, if the peer is a trusted
-// proxy, the rightmost hop in the header that is not one. Several lines of the header are one list.
-// It does not allocate.
+// proxy, the rightmost hop in the header that is not a trusted proxy. Several lines of the header
+// are one list. It does not allocate.
 func (p *Proxies) ClientAddr(ctx *fasthttp.RequestCtx, peer netip.Addr) netip.Addr {
 	if len(p.Trusted) == 0 || p.Header == "" || !p.Trust(peer) {
 		return peer
@@ -62,9 +62,9 @@ func (p *Proxies) ClientAddr(ctx *fasthttp.RequestCtx, peer netip.Addr) netip.Ad
 	return client
 }
 
-// CountryCode returns the client's country as a trusted peer says it, nil if it says nothing. The
-// last line counts, because a proxy adds its own line after the client's. The result aliases ctx.
-// It does not allocate.
+// CountryCode returns the client's country if a trusted peer names it, otherwise nil. The last line
+// counts, because a proxy adds its own line after the client's. The result aliases ctx. It does not
+// allocate.
 func (p *Proxies) CountryCode(ctx *fasthttp.RequestCtx, peer netip.Addr) []byte {
 	if p.CountryHeader == "" || !p.Trust(peer) {
 		return nil
@@ -78,8 +78,8 @@ func (p *Proxies) CountryCode(ctx *fasthttp.RequestCtx, peer netip.Addr) []byte 
 
 // rightmostHop walks over the hops of a line from the right, as long as they are trusted proxies.
 // nearest is the hop, or the peer, to the right of the line. A hop that is not an address ends the
-// walk: nobody vouches for what stands to its left, so the proxy that wrote it is the best that is
-// known. Empty hops do not count (RFC 9110, 5.6.1).
+// walk: no trusted proxy vouches for the hops to its left, so the result is the proxy that wrote
+// it. Empty hops do not count (RFC 9110, 5.6.1).
 func (p *Proxies) rightmostHop(nearest netip.Addr, line []byte) (addr netip.Addr, decided bool) {
 	for len(line) > 0 {
 		comma := bytes.LastIndexByte(line, ',')
@@ -101,8 +101,8 @@ func (p *Proxies) rightmostHop(nearest netip.Addr, line []byte) (addr netip.Addr
 }
 
 // parseHop reads an address as proxies write it: 192.0.2.1, 192.0.2.1:4711, 2001:db8::1,
-// [2001:db8::1], [2001:db8::1]:4711. An IPv6 address may have a zone, which means nothing outside
-// its machine and is dropped.
+// [2001:db8::1], [2001:db8::1]:4711. An IPv6 address may have a zone, which is dropped, because a
+// zone has no meaning outside its machine.
 func parseHop(hop []byte) (netip.Addr, bool) {
 	if hop[0] == '[' {
 		end := bytes.IndexByte(hop, ']')

@@ -20,12 +20,12 @@ func requestFrom(peer net.Addr, lines ...string) *fasthttp.RequestCtx {
 	return parsed(&req, peer)
 }
 
-// parsed returns req as the server has it after reading it from peer: with its raw headers.
+// parsed returns req as the server sees it after reading it from peer, with its raw headers.
 func parsed(req *fasthttp.Request, peer net.Addr) *fasthttp.RequestCtx {
 	req.Header.SetHost("any.example")
 	var read fasthttp.Request
 	if err := read.Header.Read(bufio.NewReaderSize(bytes.NewReader(req.Header.Header()), maxHeaderBytes)); err != nil {
-		panic(err) // of the test's own headers
+		panic(err) // the test's own headers are wrong
 	}
 	ctx := new(fasthttp.RequestCtx)
 	ctx.Init(&read, peer, nil)
@@ -41,7 +41,7 @@ var someProxies = Proxies{
 	Header:  "X-Forwarded-For",
 }
 
-func TestTheClientIsTheRightmostHopThatIsNotTrusted(t *testing.T) {
+func TestTheClientIsTheRightmostUntrustedHop(t *testing.T) {
 	for name, c := range map[string]struct {
 		peer  string
 		lines []string
@@ -50,8 +50,8 @@ func TestTheClientIsTheRightmostHopThatIsNotTrusted(t *testing.T) {
 		"no header":                              {"10.0.0.1", nil, "10.0.0.1"},
 		"one hop":                                {"10.0.0.1", []string{"192.0.2.7"}, "192.0.2.7"},
 		"peer not trusted":                       {"198.51.100.1", []string{"192.0.2.7"}, "198.51.100.1"},
-		"client's own claim is left of it":       {"10.0.0.1", []string{"1.1.1.1, 192.0.2.7"}, "192.0.2.7"},
-		"trusted hops are passed over":           {"10.0.0.1", []string{"1.1.1.1, 192.0.2.7, 10.0.0.9,10.0.0.8"}, "192.0.2.7"},
+		"the client's own claim is ignored":      {"10.0.0.1", []string{"1.1.1.1, 192.0.2.7"}, "192.0.2.7"},
+		"trusted hops are skipped":               {"10.0.0.1", []string{"1.1.1.1, 192.0.2.7, 10.0.0.9,10.0.0.8"}, "192.0.2.7"},
 		"all hops trusted":                       {"10.0.0.1", []string{"10.0.0.3, 10.0.0.2"}, "10.0.0.3"},
 		"several lines are one list":             {"10.0.0.1", []string{"1.1.1.1", "192.0.2.7", "10.0.0.2"}, "192.0.2.7"},
 		"empty hops":                             {"10.0.0.1", []string{"192.0.2.7, ,", ""}, "192.0.2.7"},
@@ -66,15 +66,15 @@ func TestTheClientIsTheRightmostHopThatIsNotTrusted(t *testing.T) {
 		"IPv4-mapped peer is trusted as IPv4":    {"::ffff:10.0.0.1", []string{"192.0.2.7"}, "192.0.2.7"},
 		"IPv6 proxy":                             {"2001:db8:aaaa::1", []string{"192.0.2.7"}, "192.0.2.7"},
 		"garbage":                                {"10.0.0.1", []string{"unknown"}, "10.0.0.1"},
-		"garbage hides what is left of it":       {"10.0.0.1", []string{"192.0.2.7, _hidden"}, "10.0.0.1"},
-		"garbage behind a trusted hop":           {"10.0.0.1", []string{"192.0.2.7, unknown, 10.0.0.5"}, "10.0.0.5"},
+		"garbage hides the hops to its left":     {"10.0.0.1", []string{"192.0.2.7, _hidden"}, "10.0.0.1"},
+		"garbage left of a trusted hop":          {"10.0.0.1", []string{"192.0.2.7, unknown, 10.0.0.5"}, "10.0.0.5"},
 		"garbage left of the client is not read": {"10.0.0.1", []string{"<script>, 192.0.2.7"}, "192.0.2.7"},
 		"name and port":                          {"10.0.0.1", []string{"localhost:80"}, "10.0.0.1"},
 		"port of letters":                        {"10.0.0.1", []string{"192.0.2.7:http"}, "10.0.0.1"},
 		"port without digits":                    {"10.0.0.1", []string{"192.0.2.7:"}, "10.0.0.1"},
 		"bracket not closed":                     {"10.0.0.1", []string{"[2001:db8::7"}, "10.0.0.1"},
 		"brackets around IPv4":                   {"10.0.0.1", []string{"[192.0.2.7]"}, "10.0.0.1"},
-		"something behind the bracket":           {"10.0.0.1", []string{"[2001:db8::7]x"}, "10.0.0.1"},
+		"text after the bracket":                 {"10.0.0.1", []string{"[2001:db8::7]x"}, "10.0.0.1"},
 		"octal":                                  {"10.0.0.1", []string{"0192.0.2.7"}, "10.0.0.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestTheClientIsTheRightmostHopThatIsNotTrusted(t *testing.T) {
 	}
 }
 
-func TestOnlyTheConfiguredHeaderIsBelieved(t *testing.T) {
+func TestOnlyTheConfiguredHeaderIsUsed(t *testing.T) {
 	p := Proxies{Trusted: someProxies.Trusted, Header: "CF-Connecting-IP"}
 	ctx := requestFrom(tcpAddr("10.0.0.1"), "X-Forwarded-For", "1.1.1.1", "Cf-Connecting-Ip", "192.0.2.7", "X-Real-Ip", "2.2.2.2")
 	if got := p.ClientAddr(ctx, PeerAddr(ctx)); got != netip.MustParseAddr("192.0.2.7") {
@@ -98,19 +98,19 @@ func TestOnlyTheConfiguredHeaderIsBelieved(t *testing.T) {
 	}
 }
 
-func TestOnlyATrustedProxyIsBelievedWhereTheClientIs(t *testing.T) {
+func TestOnlyATrustedProxyMayNameTheCountry(t *testing.T) {
 	p := Proxies{Trusted: someProxies.Trusted, CountryHeader: "CF-IPCountry"}
 	for name, c := range map[string]struct {
 		peer  string
 		lines []string
 		want  string
 	}{
-		"a trusted peer":         {"10.0.0.1", []string{"CF-IPCountry", "DE"}, "DE"},
-		"in any case":            {"10.0.0.1", []string{"cf-ipcountry", "de"}, "de"},
-		"a peer that is not":     {"192.0.2.1", []string{"CF-IPCountry", "DE"}, ""},
-		"a trusted peer, silent": {"10.0.0.1", nil, ""},
-		"another header":         {"10.0.0.1", []string{"X-Country", "DE"}, ""},
-		"two lines":              {"10.0.0.1", []string{"CF-IPCountry", "US", "CF-IPCountry", "DE"}, "DE"},
+		"a trusted peer":    {"10.0.0.1", []string{"CF-IPCountry", "DE"}, "DE"},
+		"in any case":       {"10.0.0.1", []string{"cf-ipcountry", "de"}, "de"},
+		"an untrusted peer": {"192.0.2.1", []string{"CF-IPCountry", "DE"}, ""},
+		"no header":         {"10.0.0.1", nil, ""},
+		"another header":    {"10.0.0.1", []string{"X-Country", "DE"}, ""},
+		"two lines":         {"10.0.0.1", []string{"CF-IPCountry", "US", "CF-IPCountry", "DE"}, "DE"},
 	} {
 		ctx := requestFrom(tcpAddr(c.peer), c.lines...)
 		if got := p.CountryCode(ctx, PeerAddr(ctx)); string(got) != c.want {
@@ -129,7 +129,7 @@ func TestAPeerWithoutAnAddressIsThisMachine(t *testing.T) {
 		t.Errorf("peer: got %v, want %v", got, thisMachine)
 	}
 	if got := someProxies.ClientAddr(ctx, PeerAddr(ctx)); got != netip.MustParseAddr("192.0.2.7") {
-		t.Errorf("client, 127.0.0.1 being Trusted: got %v, want 192.0.2.7", got)
+		t.Errorf("client, if 127.0.0.1 is trusted: got %v, want 192.0.2.7", got)
 	}
 }
 
@@ -142,8 +142,8 @@ func TestFindingTheClientDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// FuzzForwardedFor: the client is the peer or an address in the header. That address is not a
-// trusted proxy, unless all to its right are.
+// FuzzForwardedFor checks that the client is the peer or an address in the header, and that the
+// address is not a trusted proxy, unless all hops to its right are.
 func FuzzForwardedFor(f *testing.F) {
 	for _, seed := range []string{"192.0.2.7", "a, 10.0.0.1", "[::1]:1,,", "%", "[", "1:2", "fe80::1%", ":", "[]:", "::ffff:10.0.0.1"} {
 		f.Add(seed, "10.0.0.3")
@@ -158,7 +158,7 @@ func FuzzForwardedFor(f *testing.F) {
 			t.Fatalf("%q, %q: got %v, want a plain address", first, second, addr)
 		}
 		if !decided && !someProxies.Trust(addr) {
-			t.Fatalf("%q, %q: got %v, which is not a trusted proxy, without having decided", first, second, addr)
+			t.Fatalf("%q, %q: got %v, which no trusted proxy named", first, second, addr)
 		}
 	})
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// A conn passes what its client sends through a gate, and notes its progress for the sweep. The
-// notes cost a request two atomic stores. Everything else happens only if a head does not come in
-// one piece, or if there is a body.
+// A conn passes the client's bytes through a gate, and records its progress for the sweep. That
+// costs a request two atomic stores; more only if a head does not come in one piece, or if there is
+// a body.
 type conn struct {
 	net.Conn
 	owner *listener
@@ -23,9 +23,9 @@ type conn struct {
 	moved   atomic.Int64 // bytes of this request's body, and of its answer if that is large
 	inHead  atomic.Bool  // the client has begun a head, or has sent nothing yet; written by Read
 	heard   atomic.Bool  // the client has sent something; written by Read
-	lingers atomic.Bool  // Close is to wait for the client to read the answer
+	lingers atomic.Bool  // Close must wait until the client has read the answer
 	interim interim      // of the goroutine that writes
-	plain   bool         // the client spoke HTTP where TLS is spoken; of the connection's goroutine
+	plain   bool         // the client spoke HTTP on a TLS port; of the connection's goroutine
 
 	// Guarded by the owner's lock.
 	address    netip.Addr // that c is counted for; zero: none
@@ -33,8 +33,8 @@ type conn struct {
 	evicting   bool       // it was chosen for eviction
 }
 
-// Read reads what the gate lets through. Over TLS, the first byte that the gate sees is the first
-// of a request, not of the handshake.
+// Read reads the bytes that the gate lets through. Over TLS, the first byte that the gate sees is
+// the first of a request, not of the handshake.
 func (c *conn) Read(b []byte) (n int, err error) {
 	for n == 0 && err == nil && len(b) > 0 {
 		if c.gate.closed() {
@@ -48,7 +48,7 @@ func (c *conn) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
-// pass passes b through the gate and notes for the sweep what has come.
+// pass passes b through the gate and records progress for the sweep.
 func (c *conn) pass(b []byte) int {
 	if !c.heard.Load() {
 		c.heard.Store(true)
@@ -63,7 +63,7 @@ func (c *conn) pass(b []byte) int {
 	return n
 }
 
-// largeWrite is how many bytes are written at a time. A redirect is smaller.
+// largeWrite is the largest number of bytes in one write. A redirect is smaller.
 const largeWrite = 32 << 10
 
 // Write writes b, without an interim response that the client does not wait for.
@@ -74,7 +74,7 @@ func (c *conn) Write(b []byte) (n int, err error) {
 	return c.Conn.Write(b)
 }
 
-// writeSlow writes a large answer in pieces, so that the sweep sees that the client takes it.
+// writeSlow writes a large answer in pieces, so that the sweep sees that the client reads it.
 func (c *conn) writeSlow(b []byte) (n int, err error) {
 	if c.interim.unwanted {
 		return c.writeWithoutInterim(b)
@@ -92,7 +92,7 @@ func (c *conn) writeSlow(b []byte) (n int, err error) {
 	return n + m, err
 }
 
-// note notes that a request begins (busy) or has been answered.
+// note records that a request has begun (busy) or has been answered.
 func (c *conn) note(busy bool) {
 	state := c.owner.seconds.Load() << 1
 	if busy {
@@ -105,7 +105,7 @@ func (c *conn) note(busy bool) {
 	}
 }
 
-// noted returns what was noted last, and when, on the sweeper's clock.
+// noted returns the last record of note and its time, on the sweeper's clock.
 func (c *conn) noted() (since int64, busy bool) {
 	state := c.state.Load()
 	return state >> 1, state&1 != 0
@@ -119,7 +119,7 @@ const (
 
 // Close closes the connection. Closing with unread bytes would reset it, and the client might lose
 // an answer that it has not read yet. So a connection that lingers is closed for writing first, and
-// what still comes is discarded for a while. It counts as open until then.
+// bytes that still come are discarded for a while. It counts as open until then.
 func (c *conn) Close() error {
 	talk := c.Conn
 	if c.plain {
@@ -127,7 +127,7 @@ func (c *conn) Close() error {
 	}
 	if half, ok := talk.(interface{ CloseWrite() error }); ok && c.lingers.Swap(false) && half.CloseWrite() == nil {
 		_ = c.SetReadDeadline(time.Now().Add(lingerTime))
-		_, _ = io.CopyN(io.Discard, talk, lingerBytes) // whatever it ends with, the connection is closed next
+		_, _ = io.CopyN(io.Discard, talk, lingerBytes) // with or without an error, the connection is closed next
 	}
 	err := c.Conn.Close()
 	c.gate.large.leave()
@@ -142,7 +142,7 @@ func (c *conn) drop() {
 	_ = c.socket().Close()
 }
 
-// reset is drop, but the kernel also discards what the client has not taken.
+// reset is drop, but the kernel also discards the bytes that the client has not read.
 func (c *conn) reset() {
 	if tcp, ok := c.socket().(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
@@ -158,12 +158,12 @@ func (c *conn) socket() net.Conn {
 	return c.Conn
 }
 
-// A tlsConn has the methods by which fasthttp recognizes TLS.
+// A tlsConn has the methods that fasthttp looks for to recognize TLS.
 type tlsConn struct{ *conn }
 
 func (c tlsConn) ConnectionState() tls.ConnectionState { return c.Conn.(*tls.Conn).ConnectionState() }
 
-// connOf returns the conn that c is, nil if it is another connection.
+// connOf returns the conn of c, nil if c is another kind of connection.
 func connOf(c net.Conn) *conn {
 	switch c := c.(type) {
 	case *conn:
@@ -181,23 +181,24 @@ func noteState(c net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// Renew gives the request under way on c its whole time again. A handler whose answer goes on for
-// long calls it whenever the client has taken a part. c may be any connection.
+// Renew restarts the time limit of the request under way on c. A handler of a long answer calls it
+// whenever the client has read a part. c may be any connection.
 func Renew(c net.Conn) {
 	if tracked := connOf(c); tracked != nil {
 		tracked.note(true)
 	}
 }
 
-// Sent adds to the time of the request under way on c, for a number of bytes of its answer that are
-// being sent. Slower clients than minRate are cut. c may be any connection.
+// Sent extends the time limit of the request under way on c by the time that minRate allows for
+// bytes, a number of bytes of its answer that are being sent. So a client slower than minRate is
+// cut. c may be any connection.
 func Sent(c net.Conn, bytes int) {
 	if tracked := connOf(c); tracked != nil {
 		tracked.moved.Add(int64(bytes))
 	}
 }
 
-// linger has Close wait for the client to read the answer.
+// linger makes Close wait until the client has read the answer.
 func linger(c net.Conn) {
 	if tracked := connOf(c); tracked != nil {
 		tracked.lingers.Store(true)

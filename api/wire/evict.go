@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// Which connections are kept when there are too many. A listener has a fixed number of slots, and
-// each address may take a fixed number of them. When either number is used up, the connection that
-// has been idle for longest is evicted for the new one: a browser or a proxy opens another when it
-// needs it.
+// This file decides which connections are kept when there are too many. A listener has a fixed
+// number of slots, and each address may take a fixed number of them. When either number is used up,
+// the connection that has been idle for longest is evicted for the new one: a browser or a proxy
+// opens another when it needs one.
 
-// evictFraction: 1/64 of all slots are freed at a time, because scanning every connection is
-// expensive.
+// evictFraction is the divisor of the slots that are freed at once: 1/64 of them, because scanning
+// every connection is expensive.
 const evictFraction = 64
 
 // idleEnough is how long a connection must have been idle to be evicted, on the sweeper's clock.
-// Two of its seconds are more than one second, so a connection between two requests of a busy
+// Two ticks of that clock are more than one second, so a connection between two requests of a busy
 // client is never evicted.
 const idleEnough = 2
 
@@ -36,16 +36,16 @@ func (l *listener) countedAddress(peer netip.Addr) (addr netip.Addr, counted boo
 }
 
 // NetworkOf returns the address that clients are counted by: an IPv4 address itself, and the /64 of
-// an IPv6 address, because a household or a phone has all of it.
+// an IPv6 address, because a household or a phone has a whole /64.
 func NetworkOf(addr netip.Addr) netip.Addr {
 	if addr.Is6() && !addr.Is4In6() {
-		prefix, _ := addr.Prefix(64) // 64 is no error
+		prefix, _ := addr.Prefix(64) // fails only above 128 bits
 		return prefix.Addr()
 	}
 	return addr
 }
 
-// joinLocked counts c for addr. If addr has its share of connections already, the one that has been
+// joinLocked counts c for addr. If addr already has its share of connections, the one that has been
 // idle for longest is evicted, and the caller must close it. joinLocked returns false if none has
 // been idle for long enough.
 func (l *listener) joinLocked(c *conn, addr netip.Addr) (ok bool, evicted *conn) {

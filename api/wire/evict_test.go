@@ -9,7 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// crowd returns a listener whose connections the test makes by hand.
+// crowd returns a listener whose connections the test creates itself.
 func crowd(t *testing.T, lim Limits) *listener {
 	t.Helper()
 	if lim.Connections == 0 {
@@ -20,7 +20,7 @@ func crowd(t *testing.T, lim Limits) *listener {
 	return l
 }
 
-// join tracks a connection from addr as Accept does; it returns nil if it is refused.
+// join tracks a connection from addr as Accept does; it returns nil if the connection is refused.
 func join(t *testing.T, l *listener, addr string) *conn {
 	t.Helper()
 	client, server := net.Pipe()
@@ -38,7 +38,7 @@ func join(t *testing.T, l *listener, addr string) *conn {
 
 func isOpen(c *conn) bool { return c.SetDeadline(time.Time{}) == nil }
 
-func TestAnAddressHasItsShareOfConnectionsAndNoMore(t *testing.T) {
+func TestAnAddressGetsItsShareOfConnectionsAndNoMore(t *testing.T) {
 	l := crowd(t, Limits{PerAddress: 2, Exempt: &someProxies})
 	for _, addr := range []string{"192.0.2.1", "192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2:1", "2001:db8:0:1::1"} {
 		if join(t, l, addr) == nil {
@@ -47,7 +47,7 @@ func TestAnAddressHasItsShareOfConnectionsAndNoMore(t *testing.T) {
 	}
 	for _, addr := range []string{"192.0.2.1", "2001:db8::3", "::ffff:192.0.2.1"} {
 		if join(t, l, addr) != nil {
-			t.Errorf("a third one from %s: got a connection", addr)
+			t.Errorf("a third connection from %s was accepted", addr)
 		}
 	}
 	for _, addr := range []string{"10.0.0.1", "127.0.0.1", "::1"} { // a trusted proxy, this machine
@@ -70,7 +70,7 @@ func TestAnAddressHasItsShareOfConnectionsAndNoMore(t *testing.T) {
 	}
 }
 
-func TestAnAddressWithItsShareGivesUpItsLongestIdleConnection(t *testing.T) {
+func TestAFullShareGivesUpItsLongestIdleConnection(t *testing.T) {
 	l := crowd(t, Limits{PerAddress: 3})
 	busy, first, second := join(t, l, "192.0.2.1"), join(t, l, "192.0.2.1"), join(t, l, "192.0.2.1")
 	noteState(first, fasthttp.StateIdle)
@@ -81,14 +81,14 @@ func TestAnAddressWithItsShareGivesUpItsLongestIdleConnection(t *testing.T) {
 		t.Errorf("got open: idle for 2 s %v, for 1 s %v, busy %v", isOpen(first), isOpen(second), isOpen(busy))
 	}
 	if join(t, l, "192.0.2.1") != nil || !isOpen(second) {
-		t.Error("one that has been idle for a tick, which may be a millisecond, was evicted")
+		t.Error("a connection idle for one tick, which may be a millisecond, was evicted")
 	}
 	l.sweep()
 	if join(t, l, "192.0.2.1") == nil || isOpen(second) || !isOpen(busy) {
-		t.Error("the next one did not get the place of the next idle one")
+		t.Error("the next connection did not get the place of the next idle one")
 	}
 	if join(t, l, "192.0.2.1") != nil {
-		t.Error("all are busy, and still there was one more")
+		t.Error("a connection was accepted although all are busy")
 	}
 	check(t, first.Close())
 	if got := l.mu.addresses[first.address]; got.n != 0 {
@@ -99,7 +99,7 @@ func TestAnAddressWithItsShareGivesUpItsLongestIdleConnection(t *testing.T) {
 	}
 }
 
-func TestNoLimitPerAddressMeansNone(t *testing.T) {
+func TestWithoutALimitPerAddressNoneIsCounted(t *testing.T) {
 	l := crowd(t, Limits{})
 	for range 50 {
 		if join(t, l, "192.0.2.1") == nil {
@@ -107,11 +107,11 @@ func TestNoLimitPerAddressMeansNone(t *testing.T) {
 		}
 	}
 	if len(l.mu.addresses) != 0 {
-		t.Error("addresses are counted for nothing")
+		t.Error("addresses are counted although there is no limit")
 	}
 }
 
-func TestWhenAllSlotsAreTakenTheLongestIdleAreEvicted(t *testing.T) {
+func TestTheLongestIdleAreEvictedWhenSlotsRunOut(t *testing.T) {
 	st := newSite(t, Limits{Connections: 3, Counts: new(Counts)})
 	ask := requestText("GET", "/x")
 	for range 2 { // the third slot is that of the Accept under way
@@ -120,7 +120,7 @@ func TestWhenAllSlotsAreTakenTheLongestIdleAreEvicted(t *testing.T) {
 	}
 	st.Sweep()
 	st.Sweep()
-	for range 20 { // each gets a slot, although nobody leaves of their own accord
+	for range 20 { // each gets a slot, although no client disconnects
 		_, r := st.dial(ask)
 		if got := readReply(t, r, "GET"); got.status != 302 {
 			t.Fatalf("got %+v", got)

@@ -12,27 +12,27 @@ const (
 	maxRequestLineBytes = 9 << 10 // a Location has at most 8 KiB, the query of the request included
 	maxFields           = 128     // fasthttp keeps some 70 bytes for each while it keeps the connection's context
 	maxMethodBytes      = 32      // nobody implements a longer method
-	maxLengthDigits     = 18      // of Content-Length: so many fit in 64 bits
+	maxLengthDigits     = 18      // of Content-Length; 18 digits fit in 64 bits
 	maxChunkDigits      = 15      // of a chunk's size
 	maxChunkExtraBytes  = 4 << 10 // of all chunk extensions and trailer fields of a message
 )
 
-// A gate reads the bytes of a connection before fasthttp does. It reads each message by the grammar
-// of RFC 9112 and nothing else. If a message could be read in two ways, the gate refuses it and
-// lets nothing through after it. fasthttp alone accepts lines that end in LF, folded lines, names
-// with spaces, the identity coding and chunk extensions without end; and it puts trailer fields
-// among the header fields, where a client could name the address that a trusted proxy speaks for.
-// So the gate checks extensions and trailers and removes them.
+// A gate reads the bytes of a connection before fasthttp does. It reads each message strictly by
+// the grammar of RFC 9112. If a message could be read in two ways, the gate refuses it and lets
+// nothing through after it. Without a gate, fasthttp accepts lines that end in LF, folded lines,
+// names with spaces, the identity coding and chunk extensions without end; and it puts trailer
+// fields among the header fields, where a client of a trusted proxy could name an address of its
+// choice. So the gate checks extensions and trailers and removes them.
 //
 // A gate belongs to the goroutine that reads the connection. Nearly every head comes in one piece;
-// it is not copied and is looked at once (BenchmarkGate).
+// such a head is not copied and is read once (BenchmarkGate).
 type gate struct {
 	part    part
 	started bool // a byte of the present message has come
 	over    bool // the present message is the last one: it says Connection: close
 	head    head
 	line    []byte // of the head: a line whose end has not come yet
-	left    int    // bytes of the body, or of the chunk, that are still to come
+	left    int    // bytes of the body, or of the chunk, that have yet to come
 	body    int    // bytes of the body that have come
 	large   largePlace
 	chunk   chunk
@@ -45,13 +45,13 @@ type part uint8
 const (
 	partHead  part = iota
 	partBody       // left bytes
-	partChunk      // what stands around and after chunks, byte by byte: chunk.state says which
+	partChunk      // the bytes around and after chunks, one at a time; see chunk.state
 	partData       // left bytes of a chunk
 	partOver       // nothing: the connection is to be closed
 )
 
-// pass reads b, which has come from the client. It moves what fasthttp may see to the first n bytes
-// of b; n may be 0.
+// pass reads b, bytes of the client. It moves those that fasthttp may see to the first n bytes of
+// b; n may be 0.
 func (g *gate) pass(b []byte) (n int) {
 	for in := 0; in < len(b) && g.refused == nil; {
 		var used int
@@ -88,7 +88,8 @@ func (g *gate) pass(b []byte) (n int) {
 	return n
 }
 
-// endData enters the state after the last byte of a body, or of a chunk, which CR LF follows.
+// endData enters the state after the last byte of a body, or of a chunk, after which CR LF must
+// follow.
 func (g *gate) endData() {
 	if g.part == partBody {
 		g.next()
@@ -133,7 +134,7 @@ func (g *gate) end() error {
 // closed reports whether nothing more gets through.
 func (g *gate) closed() bool { return g.refused != nil || g.part == partOver }
 
-// refuse lets nothing more through. The first problem counts.
+// refuse refuses the message, so that nothing more gets through. Only the first problem counts.
 func (g *gate) refuse(k *problem.Kind, detail string) {
 	if g.refused == nil {
 		g.refused = &problem.Problem{Kind: k, Detail: detail}

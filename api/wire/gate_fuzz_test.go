@@ -90,7 +90,7 @@ func netHTTPSees(raw []byte) (seen []reading) {
 	}
 }
 
-// seeds returns some rows of wiretest, each with a request after it. With all rows, gathering
+// seeds returns some rows of wiretest, each with a request after it. With all rows, measuring their
 // coverage would take as long as fuzzing.
 func seeds() (raws [][]byte) {
 	for i, row := range append(wiretest.Accepted(), wiretest.Refused()...) {
@@ -101,8 +101,9 @@ func seeds() (raws [][]byte) {
 	return raws
 }
 
-// FuzzRequestHead sends any bytes through the gate. net/http must see the same requests, with
-// bodies of the same length, as come through; and where the bytes are cut makes no difference.
+// FuzzRequestHead sends any bytes through the gate. net/http must read the same requests, with
+// bodies of the same length, as the handler gets. It must make no difference where the bytes are
+// cut.
 func FuzzRequestHead(f *testing.F) {
 	for i, raw := range seeds() {
 		f.Add(raw, i)
@@ -114,7 +115,7 @@ func FuzzRequestHead(f *testing.F) {
 		ours := fasthttpSees(raw, cut)
 		theirs := netHTTPSees(raw)
 		if n := len(theirs); len(ours) > n && notClean(ours[n].target) {
-			t.Skip("net/http decodes targets, and refuses escapes that are none")
+			t.Skip("net/http decodes targets, and refuses invalid escapes")
 		}
 		if len(ours) > len(theirs) {
 			t.Fatalf("%q: got %+v, net/http sees only %+v", raw, ours, theirs)

@@ -7,7 +7,7 @@ import (
 	"shunt/api/wiretest"
 )
 
-// A request that comes byte by byte is the same request.
+// A request must have the same result in one piece and byte by byte.
 func TestARefusedRequestIsRefusedHoweverItIsCut(t *testing.T) {
 	for _, row := range wiretest.Refused() {
 		whole, bytewise := endOf(row.Raw+wiretest.Smuggled, len(row.Raw)+len(wiretest.Smuggled)), endOf(row.Raw+wiretest.Smuggled, 1)
@@ -17,7 +17,7 @@ func TestARefusedRequestIsRefusedHoweverItIsCut(t *testing.T) {
 	}
 }
 
-// endOf sends raw through a gate in pieces and returns how that ends.
+// endOf sends raw through a gate in pieces and returns the result.
 func endOf(raw string, piece int) string {
 	var g gate
 	for b := []byte(raw); len(b) > 0 && !g.closed(); b = b[min(piece, len(b)):] {

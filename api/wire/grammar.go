@@ -14,11 +14,11 @@ const (
 	// they are harmless and common.
 	inTarget
 
-	// inName is reg-name (RFC 3986, 3.2.2) without escapes: no host has any, and readers differ on
+	// inName is reg-name (RFC 3986, 3.2.2) without escapes: no host has any, and parsers differ on
 	// them.
 	inName
 
-	// inText is what field values and chunk extensions may have: VCHAR, obs-text, SP, HTAB.
+	// inText is the class of bytes in field values and chunk extensions: VCHAR, obs-text, SP, HTAB.
 	inText
 )
 
@@ -79,8 +79,8 @@ func isHost(b []byte) bool {
 // isHostPort is isPort, except that the port may be empty (RFC 3986, 3.2.3).
 func isHostPort(b []byte) bool { return string(b) == ":" || isPort(b) }
 
-// isWord reports whether b is the lower-case word, in any case. bytes.EqualFold knows Unicode,
-// where K, the sign of kelvins, is a k.
+// isWord reports whether b is word in any case; word is in lower case. bytes.EqualFold would not
+// do: it folds by Unicode, where K, the kelvin sign, is a k.
 func isWord(b []byte, word string) bool { return len(b) == len(word) && equalFold(b, word) }
 
 // equalFold is isWord for b of the word's length.
@@ -93,8 +93,8 @@ func equalFold(b []byte, word string) bool {
 	return true
 }
 
-// trimOWS drops optional white space (RFC 9110, 5.6.3) around b. bytes.TrimSpace would drop more
-// than that.
+// trimOWS drops optional white space (RFC 9110, 5.6.3) around b. bytes.TrimSpace would drop other
+// bytes, too.
 func trimOWS(b []byte) []byte {
 	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
 		b = b[1:]

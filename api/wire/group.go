@@ -16,11 +16,11 @@ import (
 	"shunt/api/turnstile"
 )
 
-// A Group is the listeners of one way in and the HTTP server that they share. Set its exported
-// fields before the first Serve and do not change them after it. Its methods may be called from any
-// number of goroutines at once.
+// A Group is the listeners of one kind (public, plain HTTP, admin or local) and the HTTP server
+// that they share. Set its exported fields before the first Serve and do not change them after it.
+// Its methods may be called from any number of goroutines at once.
 type Group struct {
-	// Handle answers the requests that got through. It must not panic.
+	// Handle answers the requests that are not refused. It must not panic.
 	Handle fasthttp.RequestHandler
 
 	// WriteProblem writes the answer to a request that was refused before Handle. The connection is
@@ -46,8 +46,8 @@ type Group struct {
 	}
 }
 
-// A Drain is the shutdown of a server. The groups of the server share it, so that all of them stop
-// taking listeners when it begins and keep sweeping until it ends.
+// A Drain is the shutdown of a server. The groups of the server share it, so that all of them
+// refuse new listeners when it begins and keep sweeping until it ends.
 type Drain struct {
 	begun atomic.Bool
 	over  chan struct{} // closed by End
@@ -117,7 +117,8 @@ func (g *Group) Open() (n int) {
 }
 
 // Sweep lets one second pass on every listener and ends the connections that take too long. Serve
-// does the same for its listener once a second, so only tests need Sweep: they let hours pass.
+// does the same for its listener once a second, so only tests need Sweep: with it they let hours
+// pass.
 func (g *Group) Sweep() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -127,8 +128,8 @@ func (g *Group) Sweep() {
 }
 
 // CloseListeners closes the listeners and returns when no goroutine accepts connections any more.
-// fasthttp counts a goroutine that accepts as a connection, and its Shutdown looks only ten times a
-// second whether all connections have gone.
+// fasthttp counts a goroutine that accepts as a connection, and its Shutdown checks only ten times
+// a second whether all connections have gone.
 func (g *Group) CloseListeners() error {
 	errs := g.closeEach()
 	g.accepting.Wait()
@@ -163,8 +164,8 @@ func (g *Group) Shutdown(ctx context.Context) error {
 // server returns the HTTP server of the group.
 //
 // Header names are normalized (DisableHeaderNamesNormalizing stays off), because Peek compares
-// canonical names and clients write them in any case. Timeouts are kept by the sweep: ReadTimeout
-// and IdleTimeout cost 0.66 µs of the 5 µs of a request.
+// canonical names and clients write them in any case. The sweep enforces timeouts: ReadTimeout and
+// IdleTimeout cost 0.66 µs of the 5 µs of a request.
 func (g *Group) server() *fasthttp.Server {
 	g.once.Do(func() {
 		g.http = &fasthttp.Server{

@@ -6,18 +6,18 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 )
 
-func TestNobodyAcceptsOnceListenersAreClosed(t *testing.T) {
+func TestNothingAcceptsAfterTheListenersAreClosed(t *testing.T) {
 	st := newSite(t, Limits{Connections: 10})
 	check(t, st.CloseListeners())
-	if n := st.server().GetOpenConnectionsCount() + 1; n != 0 { // it leaves out one, whoever accepts
-		t.Errorf("%d still accept, or are open", n)
+	if n := st.server().GetOpenConnectionsCount() + 1; n != 0 { // fasthttp subtracts one for the goroutine that accepts
+		t.Errorf("%d goroutines still accept, or connections are open", n)
 	}
 }
 
 func TestNothingIsServedAfterTheDrainHasBegun(t *testing.T) {
 	g := newGroup(Limits{Connections: 10})
 	if !g.Drain.Begin() || g.Drain.Begin() || !g.Drain.Begun() {
-		t.Error("the drain began twice, or never")
+		t.Error("Begin did not report the first call only")
 	}
 	ln := fasthttputil.NewInmemoryListener()
 	check(t, g.Serve(ln))
@@ -26,7 +26,7 @@ func TestNothingIsServedAfterTheDrainHasBegun(t *testing.T) {
 	}
 }
 
-// What fasthttp says of a bad request quotes it.
+// A log line of fasthttp about a bad request would quote it.
 func TestFasthttpLogsNothing(t *testing.T) {
 	if logger, ok := newGroup(Limits{}).server().Logger.(silent); !ok {
 		t.Errorf("fasthttp logs to %T", logger)

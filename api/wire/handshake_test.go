@@ -31,7 +31,7 @@ func TestAHandshakeThatDoesNotEndIsReaped(t *testing.T) {
 	}
 }
 
-// A byte now and then prolongs nothing.
+// A byte now and then must not extend the time of a handshake.
 func TestAHandshakeThatTricklesIsReaped(t *testing.T) {
 	st := newSecureSite(t)
 	c, _ := st.dial(clientHello)

@@ -23,8 +23,7 @@ import (
 )
 
 // A site is a group that serves one listener on a socket. /x is redirected, everything else is
-// 404. /large is 200 and takes large bodies of senders that say in Authorization which user they
-// are.
+// 404. /large is 200 and accepts large bodies of senders that name their user in Authorization.
 type site struct {
 	*Group
 	t    *testing.T
@@ -135,7 +134,7 @@ func (l *listener) await(holds func(c *conn) bool) {
 	}
 }
 
-// awaitNone waits until no connection is open.
+// awaitNone waits until all connections are closed.
 func (l *listener) awaitNone() {
 	for l.open() > 0 {
 		runtime.Gosched()
@@ -177,7 +176,7 @@ func requestText(method, target string) string {
 	return method + " " + target + " HTTP/1.1\r\nHost: any.example\r\n\r\n"
 }
 
-// patienceOfTests bounds tests that hang. It measures nothing.
+// patienceOfTests ends tests that hang. No test measures it.
 const patienceOfTests = 20 * time.Second
 
 // dial opens a connection and sends raw.
@@ -210,7 +209,8 @@ func (st *site) askTLS(method, raw string) reply {
 	return readReply(st.t, bufio.NewReader(c), method)
 }
 
-// exchange sends raw on a new connection and returns all that comes until the server closes it.
+// exchange sends raw on a new connection and returns all bytes that come until the server closes
+// it.
 func (st *site) exchange(raw string) []byte {
 	st.t.Helper()
 	c, r := st.dial("")
@@ -223,7 +223,7 @@ func (st *site) exchange(raw string) []byte {
 	return answers
 }
 
-// talk sends raw, closes its side for writing and returns all that is answered.
+// talk sends raw, closes its side for writing and returns all bytes of the answers.
 func (st *site) talk(raw string) []byte {
 	st.t.Helper()
 	c, r := st.dial("")

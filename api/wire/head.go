@@ -9,8 +9,8 @@ import (
 // noLength is the length of a head without Content-Length, so far.
 const noLength = -1
 
-// A head is what the gate knows of a request line and header fields while they come. Comments in
-// this file name sections of RFC 9112 unless they say otherwise.
+// A head is the state of the gate while a request line and header fields come. Comments in this
+// file name sections of RFC 9112 unless they say otherwise.
 type head struct {
 	bytes  int  // of the lines so far
 	fields int  // so far
@@ -31,8 +31,8 @@ func (h *head) read(g *gate, line []byte) (last bool) {
 	h.checkSize(g, len(line)+1)
 	h.bytes += len(line) + 1
 	if len(line) == 0 || line[len(line)-1] != '\r' {
-		// 2.2 lets a server be lenient here, and others read it differently.
-		g.refuse(problem.BadRequest, "lines end in CR LF")
+		// 2.2 lets a server be lenient here, but others read such a line differently.
+		g.refuse(problem.BadRequest, "lines must end in CR LF")
 		return false
 	}
 	line = line[:len(line)-1]
@@ -45,7 +45,7 @@ func (h *head) read(g *gate, line []byte) (last bool) {
 	case h.begun:
 		return true
 	case h.blank:
-		g.refuse(problem.BadRequest, "there is more than one empty line before the request")
+		g.refuse(problem.BadRequest, "there must be at most one empty line before the request")
 	default:
 		h.blank = true // 2.2: ignore at least one, which old clients send after a body
 	}
@@ -68,10 +68,10 @@ func (h *head) readRequestLine(g *gate, line []byte) {
 	space := bytes.LastIndexByte(rest, ' ')
 	switch {
 	case !ok || space <= 0 || !isToken(method):
-		g.refuse(problem.BadRequest, "the request line is a method, a target and a version, with a space between")
+		g.refuse(problem.BadRequest, "the request line must be a method, a target and a version, separated by single spaces")
 		return
 	case len(method) > maxMethodBytes:
-		g.refuse(problem.NotImplemented, "no such method")
+		g.refuse(problem.NotImplemented, "this method is not known")
 		return
 	}
 	h.readVersion(g, rest[space+1:])
@@ -83,7 +83,7 @@ func (h *head) readRequestLine(g *gate, line []byte) {
 }
 
 // readVersion reads HTTP/1.0 or HTTP/1.1 (2.3). Other minor versions do not exist, and a server may
-// refuse what it does not speak (RFC 9110, 15.6.6).
+// refuse versions that it does not support (RFC 9110, 15.6.6).
 func (h *head) readVersion(g *gate, version []byte) {
 	const form = "HTTP/1."
 	switch {
@@ -91,9 +91,9 @@ func (h *head) readVersion(g *gate, version []byte) {
 		h.minor = version[7]
 	case len(version) == 8 && string(version[:5]) == form[:5] && isDigit(version[5]) &&
 		version[6] == '.' && isDigit(version[7]):
-		g.refuse(problem.Version, "only HTTP/1.1 and HTTP/1.0 are spoken here")
+		g.refuse(problem.Version, "this server supports only HTTP/1.1 and HTTP/1.0")
 	default:
-		g.refuse(problem.BadRequest, "the request line does not end in a version of HTTP")
+		g.refuse(problem.BadRequest, "the request line must end in a version of HTTP")
 	}
 }
 
@@ -102,20 +102,21 @@ func (h *head) readVersion(g *gate, version []byte) {
 func checkTarget(g *gate, method string, target []byte) {
 	for _, c := range target {
 		if bytesOf[c]&inTarget == 0 {
-			g.refuse(problem.BadRequest, "the target has bytes that must be percent-encoded, or a fragment")
+			g.refuse(problem.BadRequest, "the target has a fragment, or bytes that must be percent-encoded")
 			return
 		}
 	}
 	switch {
 	case method == "CONNECT":
-		g.refuse(problem.NotImplemented, "this is no proxy")
+		g.refuse(problem.NotImplemented, "this server is not a proxy")
 	case target[0] == '/', string(target) == "*" && method == "OPTIONS":
 	case !absoluteForm(target):
-		g.refuse(problem.BadRequest, "the target is neither a path nor an address of http or https")
+		g.refuse(problem.BadRequest, "the target must be a path, or an address with http or https")
 	}
 }
 
-// absoluteForm reports whether target is http or https, an authority, and what may follow it.
+// absoluteForm reports whether target is http or https, a valid authority, and a path or query, if
+// any.
 func absoluteForm(target []byte) bool {
 	scheme, rest, _ := bytes.Cut(target, []byte("://"))
 	if !isWord(scheme, "http") && !isWord(scheme, "https") {
@@ -139,7 +140,7 @@ func (h *head) readField(g *gate, line []byte) {
 	}
 	// Folded lines (5.2) and a space before the colon (5.1) end here, too.
 	if colon == 0 || colon == len(line) || line[colon] != ':' {
-		g.refuse(problem.BadRequest, "a header line is a name, a colon and a value")
+		g.refuse(problem.BadRequest, "a header line must be a name, a colon and a value")
 		return
 	}
 	switch name := line[:colon]; {
@@ -158,16 +159,16 @@ func (h *head) readField(g *gate, line []byte) {
 // authority, and http has no such targets (RFC 9110, 4.2.1).
 func (h *head) readHost(g *gate, value []byte) {
 	if h.host || !isHost(value) {
-		g.refuse(problem.BadRequest, "there must be one Host, and it must be valid")
+		g.refuse(problem.BadRequest, "there must be exactly one Host, and it must be valid")
 	}
 	h.host = true
 }
 
-// readLength requires digits, once. 6.3 lets a server accept equal lengths, but others may use
-// another of them.
+// readLength requires digits, once. 6.3 lets a server accept repeated equal lengths, but a lenient
+// proxy may read them differently.
 func (h *head) readLength(g *gate, value []byte) {
 	if h.length != noLength || len(value) == 0 || len(value) > maxLengthDigits {
-		g.refuse(problem.BadRequest, "there must be one Content-Length, and it must be a number")
+		g.refuse(problem.BadRequest, "there must be at most one Content-Length, and it must be a number")
 		return
 	}
 	h.length = 0
@@ -181,7 +182,7 @@ func (h *head) readLength(g *gate, value []byte) {
 }
 
 // readCoding requires chunked, once. An unknown coding is 501 if chunked comes after it. Otherwise
-// nobody knows where the body ends, which is 400 (6.1, 6.3).
+// the end of the body is not known, which is 400 (6.1, 6.3).
 func (h *head) readCoding(g *gate, value []byte) {
 	first, last := value, []byte(nil)
 	if comma := bytes.LastIndexByte(value, ','); comma >= 0 {
@@ -189,11 +190,11 @@ func (h *head) readCoding(g *gate, value []byte) {
 	}
 	switch {
 	case h.chunked:
-		g.refuse(problem.BadRequest, "there must be one Transfer-Encoding")
+		g.refuse(problem.BadRequest, "there must be at most one Transfer-Encoding")
 	case last == nil && isWord(first, "chunked"):
 		h.chunked = true
 	case isWord(last, "chunked") && isToken(first) && !isWord(first, "chunked"):
-		g.refuse(problem.NotImplemented, "chunked is the only transfer coding here")
+		g.refuse(problem.NotImplemented, "this server supports no transfer coding but chunked")
 	default:
 		g.refuse(problem.BadRequest, "the transfer coding must be chunked")
 	}
@@ -205,11 +206,11 @@ func (h *head) checkWhole(g *gate) {
 	case !h.host && h.minor == '1':
 		g.refuse(problem.BadRequest, "HTTP/1.1 needs a Host") // 3.2
 	case h.chunked && h.minor == '0':
-		g.refuse(problem.BadRequest, "HTTP/1.0 has no Transfer-Encoding") // 6.1
+		g.refuse(problem.BadRequest, "HTTP/1.0 must not have Transfer-Encoding") // 6.1
 	case h.chunked && h.length != noLength:
 		// 6.1, 11.2
-		g.refuse(problem.BadRequest, "Transfer-Encoding and Content-Length exclude each other")
+		g.refuse(problem.BadRequest, "Transfer-Encoding and Content-Length must not both be given")
 	case h.bodyless && (h.chunked || h.length > 0):
-		g.refuse(problem.BadRequest, "GET and HEAD take no body") // RFC 9110, 9.3.1: a possible attack
+		g.refuse(problem.BadRequest, "GET and HEAD must not have a body") // RFC 9110, 9.3.1: a possible attack
 	}
 }

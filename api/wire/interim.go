@@ -18,9 +18,9 @@ import (
 // interimText is the interim response as fasthttp writes it.
 const interimText = "HTTP/1.1 100 Continue\r\n\r\n"
 
-// An interim is the state of an interim response that fasthttp is about to write.
+// An interim is the state of the interim response that fasthttp may be writing.
 type interim struct {
-	unwanted bool   // the next one is not to be sent
+	unwanted bool   // the next one must not be sent
 	begun    []byte // the end of the last Write, if it may begin an interim response
 }
 
@@ -43,7 +43,7 @@ func (c *conn) writeWithoutInterim(b []byte) (n int, err error) {
 		begun := interimBegun(all)
 		kept, next.begun = all[:len(all)-begun], all[len(all)-begun:]
 	}
-	c.interim = interim{} // so that Write writes what is kept
+	c.interim = interim{} // so that Write writes the kept bytes
 	if len(kept) > 0 {
 		if _, err := c.Write(kept); err != nil {
 			return 0, err
@@ -53,7 +53,7 @@ func (c *conn) writeWithoutInterim(b []byte) (n int, err error) {
 	return len(b), nil
 }
 
-// interimBegun returns how many bytes at the end of b may be the beginning of an interim response.
+// interimBegun returns the number of bytes at the end of b that may begin an interim response.
 func interimBegun(b []byte) int {
 	for n := min(len(b), len(interimText)-1); n > 0; n-- {
 		if bytes.HasSuffix(b, []byte(interimText[:n])) {

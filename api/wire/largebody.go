@@ -19,20 +19,20 @@ import (
 //
 // A body that moves 256 KiB a second (2 Mbit/s) from its beginning is never cut: the largest has
 // come after 32 s. A slower body has 4 s to begin. When another body waits, the slower one loses
-// its place at the next sweep, after 5 s at most. So a body that waits 10 s does not wait in vain
-// for slow ones.
+// its place at the next sweep, after 5 s at most. So a body that may wait 10 s gets the place of a
+// slow one in time.
 const (
 	maxLargeBodies        = 32
-	maxLargeBodiesCaller  = 8 // those that wait included
+	maxLargeBodiesCaller  = 8 // waiting ones included
 	maxLargeBodiesWaiting = 64
 	largeBodyPatience     = 10 * time.Second
 
-	largeBodyRate  = 256 << 10 // bytes a second, while others wait
+	largeBodyRate  = 256 << 10 // bytes a second, required while others wait
 	largeBodyGrace = 4         // of the sweeper's seconds
 )
 
-// chunkedLargeBytes is the size from which a chunked body is large. Senders without a right to
-// large bodies never get there: fasthttp refuses theirs when it has read a buffer beyond
+// chunkedLargeBytes is the size from which a chunked body is large. A sender without a right to
+// large bodies never reaches it: fasthttp refuses the body when it has read a buffer beyond
 // MaxBodyBytes.
 const chunkedLargeBytes = MaxBodyBytes + 2*maxHeaderBytes
 
@@ -43,9 +43,9 @@ func newLargeBodies() *turnstile.Turnstile {
 	})
 }
 
-// A largePlace is a connection's claim to a place for a large body. The goroutine that reads takes
-// the place and gives it back when the request has been answered or refused; closing the connection
-// gives it back, too. The sweep reads the atomics.
+// A largePlace is a connection's place for a large body, or its claim to one. The goroutine that
+// reads takes the place and gives it back when the request has been answered or refused; closing
+// the connection gives it back, too. The sweep reads the atomics.
 type largePlace struct {
 	of    *turnstile.Turnstile // nil: unlimited
 	clock *atomic.Int64        // the sweeper's
@@ -53,7 +53,7 @@ type largePlace struct {
 	since atomic.Int64         // when the place was taken, on that clock
 
 	taken    atomic.Bool
-	arriving atomic.Bool // a part of the body is still to come
+	arriving atomic.Bool // a part of the body has yet to come
 	cut      atomic.Bool // the sweep has ended the body for another that waits
 }
 
@@ -73,7 +73,7 @@ func (p *largePlace) take() error {
 	return nil
 }
 
-// arrived notes that the whole body has come.
+// arrived records that the whole body has come.
 func (p *largePlace) arrived() { p.arriving.Store(false) }
 
 // leave gives the place back, if there is one.
@@ -84,8 +84,8 @@ func (p *largePlace) leave() {
 	}
 }
 
-// lag returns by how many bytes the body is behind the rate that it must have while others wait. It
-// is 0 or less if the body has come or comes in time.
+// lag returns how many bytes the body lacks at now to have the rate that is required while others
+// wait. It is 0 or less if the body has come or is fast enough.
 func (p *largePlace) lag(now, moved int64) int64 {
 	if !p.taken.Load() || !p.arriving.Load() {
 		return 0
@@ -93,8 +93,8 @@ func (p *largePlace) lag(now, moved int64) int64 {
 	return (now-p.since.Load()-largeBodyGrace)*largeBodyRate - moved
 }
 
-// slowLargeLocked returns the connections whose large bodies are to be cut: as many as others wait,
-// the slowest first.
+// slowLargeLocked returns the connections whose large bodies are to be cut, the slowest first, and
+// at most as many as there are bodies that wait.
 func (l *listener) slowLargeLocked(now int64) (slow []*conn) {
 	waiting := l.large.Waiting()
 	if waiting == 0 {
@@ -111,7 +111,7 @@ func (l *listener) slowLargeLocked(now int64) (slow []*conn) {
 	return slow[:min(len(slow), waiting)]
 }
 
-// cutLarge has the read of a slow body fail. fasthttp then answers 408, and the place is given
+// cutLarge makes the read of a slow body fail. fasthttp then answers 408, and the place is given
 // back.
 func (c *conn) cutLarge() {
 	c.gate.large.cut.Store(true)
@@ -119,7 +119,7 @@ func (c *conn) cutLarge() {
 }
 
 // admitBody returns how large the body that h announces may be: limit, or less if the body is large
-// and there is no place for key. A chunked body needs a place only when it turns out to be large.
+// and there is no place for key. A chunked body takes a place only once it turns out to be large.
 func admitBody(h *fasthttp.RequestHeader, limit int, key turnstile.Key) int {
 	length := h.ContentLength()
 	if length > limit {
@@ -139,14 +139,14 @@ func admitBody(h *fasthttp.RequestHeader, limit int, key turnstile.Key) int {
 	if err := place.take(); err != nil {
 		c.gate.refuse(problem.Overloaded, err.Error())
 		h.Del(fasthttp.HeaderExpect)
-		return MaxBodyBytes // less than is announced, so that fasthttp reads nothing of it
+		return MaxBodyBytes // less than announced, so that fasthttp reads nothing of the body
 	}
 	return limit
 }
 
-// contextOf returns the context that h is the header of. fasthttp calls HeaderReceived with a
-// pointer to a field of a field of the connection's context and gives no other way to find the
-// connection. TestTheHookForAHeaderFindsItsConnection fails if that changes.
+// contextOf returns the context whose header is h. fasthttp calls HeaderReceived with a pointer to
+// a field of a field of the connection's context and gives no other way to find the connection.
+// TestTheHookForAHeaderFindsItsConnection fails if that changes.
 func contextOf(h *fasthttp.RequestHeader) *fasthttp.RequestCtx {
 	const offset = unsafe.Offsetof(fasthttp.RequestCtx{}.Request) + unsafe.Offsetof(fasthttp.Request{}.Header)
 	return (*fasthttp.RequestCtx)(unsafe.Add(unsafe.Pointer(h), -int(offset)))

@@ -42,8 +42,9 @@ const largeBodyBytes = 200 << 10
 
 func largeItem() string { return "[" + strings.Repeat(" ", largeBodyBytes-2) + "]" }
 
-// holdLarge begins large bodies of several users until every place is held, and returns the first
-// with its reader: of all others, which come in chunks, more than half has come.
+// holdLarge begins large bodies of several users until every place is held, and returns the
+// connection of the first with its reader. All others are chunked, and more than half of each has
+// come.
 func (st *site) holdLarge() (first net.Conn, answer *bufio.Reader) {
 	st.t.Helper()
 	for n := range maxLargeBodies {
@@ -61,7 +62,7 @@ func (st *site) holdLarge() (first net.Conn, answer *bufio.Reader) {
 	return first, answer
 }
 
-func TestABoundedNumberOfLargeBodiesComesAtATime(t *testing.T) {
+func TestTheNumberOfLargeBodiesAtOnceIsLimited(t *testing.T) {
 	st := newSite(t, Limits{Connections: 100})
 	first, answer := st.holdLarge()
 	chunk := fmt.Sprintf("%x\r\n%s\r\n", largeBodyBytes, largeItem())
@@ -69,10 +70,10 @@ func TestABoundedNumberOfLargeBodiesComesAtATime(t *testing.T) {
 		raw    string
 		status int
 	}{
-		"one more than a share":             {largeHead("user 1", largeBodyBytes), 503},
-		"one more than a share, in chunks":  {largeHead("user 1", 0) + chunk, 503},
-		"one that expects to be asked":      {strings.Replace(largeHead("user 1", largeBodyBytes), "\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n", 1), 503},
-		"one of a nobody, who has no place": {largeHead("nobody", largeBodyBytes), 413},
+		"one more than a share":            {largeHead("user 1", largeBodyBytes), 503},
+		"one more than a share, in chunks": {largeHead("user 1", 0) + chunk, 503},
+		"one that expects to be asked":     {strings.Replace(largeHead("user 1", largeBodyBytes), "\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n", 1), 503},
+		"one of a sender without a right":  {largeHead("nobody", largeBodyBytes), 413},
 		"the same, and it expects to be asked": {
 			strings.Replace(largeHead("nobody", largeBodyBytes), "\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n", 1), 413,
 		},
@@ -97,9 +98,9 @@ func TestABoundedNumberOfLargeBodiesComesAtATime(t *testing.T) {
 		t.Errorf("the first: got %+v, want 200", got)
 	}
 	if got := readReply(t, next, "POST"); got.status != 200 || got.close {
-		t.Errorf("the one that waited for it: got %+v, want 200", got)
+		t.Errorf("the body that waited for the place: got %+v, want 200", got)
 	}
-	st.l.awaitLarge(maxLargeBodies - 1) // although the connections are there
+	st.l.awaitLarge(maxLargeBodies - 1) // although the connections are still open
 	st.l.closeAll()
 	st.l.awaitLarge(0)
 }
@@ -114,7 +115,7 @@ func TestASlowLargeBodyLosesItsPlaceWhenOthersWait(t *testing.T) {
 	}
 	sweeps()
 	if st.l.large.Held() != maxLargeBodies {
-		t.Fatal("a slow body was cut although nobody waited")
+		t.Fatal("a slow body was cut although no other waited")
 	}
 	_, r := st.dial(largeHead("user 99", largeBodyBytes) + largeItem())
 	st.l.awaitWaiting(1)
@@ -123,16 +124,16 @@ func TestASlowLargeBodyLosesItsPlaceWhenOthersWait(t *testing.T) {
 		t.Errorf("the slowest: got %+v, want 408", got)
 	}
 	if got := readReply(t, r, "POST"); got.status != 200 {
-		t.Errorf("the one that waited: got %d %s, want 200", got.status, got.body)
+		t.Errorf("the body that waited: got %d %s, want 200", got.status, got.body)
 	}
 	st.l.awaitLarge(maxLargeBodies - 1) // one waited, so one was cut
 }
 
-func TestALargeBodyBelowTheRateIsBehind(t *testing.T) {
+func TestALargeBodyBelowTheRateLags(t *testing.T) {
 	for name, c := range map[string]struct {
 		seconds, moved  int64
 		taken, arriving bool
-		behind          bool
+		lags            bool
 	}{
 		"none":                       {100, 0, false, false, false},
 		"just begun":                 {largeBodyGrace, 0, true, true, false},
@@ -146,8 +147,8 @@ func TestALargeBodyBelowTheRateIsBehind(t *testing.T) {
 		p.since.Store(began)
 		p.taken.Store(c.taken)
 		p.arriving.Store(c.arriving)
-		if lag := p.lag(began+c.seconds, c.moved); lag > 0 != c.behind {
-			t.Errorf("%s: got a lag of %d, want one: %v", name, lag, c.behind)
+		if lag := p.lag(began+c.seconds, c.moved); lag > 0 != c.lags {
+			t.Errorf("%s: got a lag of %d, want one: %v", name, lag, c.lags)
 		}
 	}
 }
@@ -166,7 +167,7 @@ func TestALargeBodyHasArrivedWhenTheNextHasBegun(t *testing.T) {
 		g.large.arriving.Store(true)
 		pass(first[:len(first)-10])
 		if !g.large.arriving.Load() {
-			t.Errorf("%s: it has arrived before its end", name)
+			t.Errorf("%s: it arrived before its end", name)
 		}
 		pass(first[len(first)-10:] + largeHead("x", 5) + "12")
 		if g.refused != nil || !g.inBody() || g.large.arriving.Load() {
@@ -189,10 +190,10 @@ func TestTheHookForAHeaderFindsItsConnection(t *testing.T) {
 	}
 }
 
-func TestWhoIsRefusedALargeBodyKeepsNoPlace(t *testing.T) {
+func TestARefusedLargeBodyKeepsNoPlace(t *testing.T) {
 	st := newSite(t, Limits{Connections: 100})
 	for range 2 * maxLargeBodies {
-		_, r := st.dial(largeHead("nobody", largeLimit)) // and waits for what the other side has to say
+		_, r := st.dial(largeHead("nobody", largeLimit)) // and waits for the answer
 		if got := readReply(t, r, "POST"); got.status != 413 {
 			t.Fatalf("got %d %s, want 413", got.status, got.body)
 		}

@@ -17,9 +17,10 @@ import (
 )
 
 // A listener keeps track of the connections that it accepts and sweeps them, so that no client
-// holds one for ever. This needs no deadline and no look at the clock per request: a connection
-// notes when its state changed by the sweeper's own clock (one atomic store), and once a second the
-// sweeper ends the connections that took too long. Sending a byte now and then prolongs nothing.
+// holds one for ever. This needs no deadline and no reading of the system's clock per request: a
+// connection records when its state changed by the sweeper's own clock (one atomic store), and once
+// a second the sweeper ends the connections that took too long. A byte now and then does not extend
+// the time.
 type listener struct {
 	net.Listener
 	patience Patience
@@ -41,10 +42,10 @@ type listener struct {
 	}
 }
 
-// Limits bound the connections of a listener.
+// Limits are the limits of a listener's connections.
 type Limits struct {
 	Connections int
-	PerAddress  int      // from one address; an IPv6 address stands for its /64; 0: no limit
+	PerAddress  int      // from one address; an IPv6 address counts as its /64; 0: no limit
 	Exempt      *Proxies // from PerAddress; nil: none
 	Counts      *Counts  // nil: not counted
 }
@@ -52,10 +53,10 @@ type Limits struct {
 // Counts counts connections that were closed or refused, by reason. Listeners may share one.
 type Counts struct {
 	Late      atomic.Uint64 // a request, or the reading of its answer, took too long
-	Idle      atomic.Uint64 // no request came for too long
+	Idle      atomic.Uint64 // no request came in time
 	Evicted   atomic.Uint64 // idle, and a new connection needed the slot
 	Address   atomic.Uint64 // refused: the address has its share
-	PlainHTTP atomic.Uint64 // the client spoke HTTP where HTTPS is spoken
+	PlainHTTP atomic.Uint64 // the client spoke HTTP on a port of HTTPS
 }
 
 func newListener(ln net.Listener, lim Limits, p Patience, log *slog.Logger) *listener {
@@ -72,8 +73,8 @@ func newListener(ln net.Listener, lim Limits, p Patience, log *slog.Logger) *lis
 	return l
 }
 
-// Accept waits for a free slot and then for a connection. Clients wait in the backlog meanwhile. A
-// lack of file descriptors or memory passes, so Accept waits until it is over.
+// Accept waits for a free slot and then for a connection. Clients wait in the backlog meanwhile. If
+// file descriptors or memory run out, Accept tries again until there are some.
 func (l *listener) Accept() (net.Conn, error) {
 	if !l.takeSlot() {
 		return nil, io.EOF
@@ -122,7 +123,7 @@ func (l *listener) accept() (net.Conn, error) {
 		default:
 		}
 		if !passing(err) {
-			l.closing.Do(func() { close(l.closed) }) // its owner has closed it, or it is broken
+			l.closing.Do(func() { close(l.closed) }) // the listener was closed, or it is broken
 			return nil, err
 		}
 		if delay == 0 {
@@ -137,8 +138,8 @@ func (l *listener) accept() (net.Conn, error) {
 	}
 }
 
-// nextDelay doubles from 5 ms to 250 ms, so that service resumes within a second after there are
-// descriptors again.
+// nextDelay doubles the delay, from 5 ms to 250 ms, so that service resumes within a second when
+// descriptors are free again.
 func nextDelay(delay time.Duration) time.Duration {
 	return min(max(2*delay, 5*time.Millisecond), 250*time.Millisecond)
 }
@@ -147,7 +148,7 @@ var passingErrors = []error{
 	syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EINTR,
 }
 
-// passing reports whether an error of accept passes by itself.
+// passing reports whether an error of accept is temporary.
 func passing(err error) bool {
 	return slices.ContainsFunc(passingErrors, func(e error) bool { return errors.Is(err, e) }) || isTimeout(err)
 }

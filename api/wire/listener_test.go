@@ -14,7 +14,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 )
 
-func TestWantOfFileDescriptorsIsWaitedOut(t *testing.T) {
+func TestAcceptWaitsForFreeFileDescriptors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		errs := make([]error, 12)
 		for i := range errs {

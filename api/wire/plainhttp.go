@@ -8,17 +8,18 @@ import (
 	"time"
 )
 
-// HTTP on the port of HTTPS: a person left out the s, or a proxy is set up for the wrong scheme. An
-// empty reply or a TLS alert would help neither of them, so they get a 400 in the clear. That is
-// safe: the answer holds nothing of ours, and only the first bytes of the request are looked at.
+// This file answers HTTP on the port of HTTPS: a person left out the s, or a proxy is set up for
+// the wrong scheme. An empty reply or a TLS alert would help neither of them, so they get a 400 in
+// the clear. That is safe: the answer holds no data of the server, and only the first bytes of the
+// request are read.
 
 // plainText is the body of the answer. The whole answer is under 300 bytes and the first on its
-// connection, so the socket's buffer takes it, and the write does not wait for the client.
+// connection, so it fits in the socket's buffer, and the write does not wait for the client.
 const plainText = "This port speaks HTTPS. Use https:// in place of http://.\n"
 
-// Handshake runs the TLS handshake. A client that speaks HTTP instead is told so. fasthttp calls it
-// once, on the connection's goroutine. If it fails, fasthttp's read fails for the same reason, and
-// fasthttp closes the connection.
+// Handshake runs the TLS handshake. A client that speaks HTTP instead gets the 400. fasthttp calls
+// it once, on the connection's goroutine. If it fails, fasthttp's read fails for the same reason,
+// and fasthttp closes the connection.
 func (c tlsConn) Handshake() error {
 	err := c.Conn.(*tls.Conn).Handshake()
 	var first tls.RecordHeaderError
@@ -46,7 +47,7 @@ func looksLikeHTTP(first [5]byte) bool {
 	return n+1 == len(first) || first[n+1] > ' '
 }
 
-// answerPlain answers in the clear and has Close wait until the client has read the answer.
+// answerPlain answers in the clear and makes Close wait until the client has read the answer.
 func (c tlsConn) answerPlain(isHEAD bool) {
 	body := plainText
 	if isHEAD {

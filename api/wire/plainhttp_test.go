@@ -24,7 +24,7 @@ func wantToldHTTPS(t *testing.T, answers []byte, method string) {
 	}
 }
 
-func TestHTTPOnTheTLSPortIsToldToUseHTTPS(t *testing.T) {
+func TestAClientThatSpeaksHTTPIsToldToUseHTTPS(t *testing.T) {
 	var handled atomic.Int64
 	g := newGroup(Limits{Connections: MaxConnections})
 	handle := g.Handle
@@ -52,12 +52,12 @@ func TestHTTPOnTheTLSPortIsToldToUseHTTPS(t *testing.T) {
 		t.Errorf("got %d counted, want %d", got, n)
 	}
 	if got := handled.Load(); got != int64(n) {
-		t.Errorf("%d requests were handled, want those over TLS: %d", got, n)
+		t.Errorf("%d requests were handled, want only those over TLS: %d", got, n)
 	}
 }
 
-// The first five bytes decide, however they come.
-func TestHTTPInPiecesOnTheTLSPortIsToldToo(t *testing.T) {
+// The first five bytes decide, in whatever pieces they come.
+func TestAClientThatSpeaksHTTPInPiecesIsToldToo(t *testing.T) {
 	st := newSecureSite(t)
 	c, r := st.dial("")
 	check(t, c.(*net.TCPConn).SetNoDelay(true))
@@ -75,7 +75,7 @@ func TestHTTPInPiecesOnTheTLSPortIsToldToo(t *testing.T) {
 }
 
 // A head that stops is swept like a handshake, and others are served meanwhile.
-func TestABeginningOfHTTPOnTheTLSPortIsReaped(t *testing.T) {
+func TestAnUnfinishedHTTPHeadOnTheTLSPortIsReaped(t *testing.T) {
 	st := newSecureSite(t)
 	c, _ := st.dial("GET ")
 	st.l.await(func(c *conn) bool { return true })

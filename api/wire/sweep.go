@@ -19,8 +19,8 @@ type Patience struct {
 // DefaultPatience suits redirects and other small answers.
 var DefaultPatience = Patience{Head: 10 * time.Second, Request: 30 * time.Second, Idle: 75 * time.Second}
 
-// minRate is how many bytes of a body, or of a large answer, add a second to a request's time. It
-// is Apache's MinRate (mod_reqtimeout), for both directions.
+// minRate is the number of bytes of a body, or of a large answer, that add a second to a request's
+// time. It is Apache's MinRate (mod_reqtimeout), for both directions.
 const minRate = 16 << 10
 
 // SweepInterval is the time between two sweeps, and so the precision of Patience.
@@ -40,19 +40,19 @@ func (l *listener) sweepUntil(done <-chan struct{}) {
 	}
 }
 
-// A standing is how a connection stands when it is swept.
-type standing uint8
+// health says how a connection is doing when it is swept.
+type health uint8
 
 const (
-	well standing = iota // in time
-	idle                 // idle for too long: to be closed
-	late                 // its read is to fail; fasthttp answers 408 if it waits for the rest of a request
-	dead                 // late for so long that it is to be reset
+	well health = iota // in time
+	idle               // idle for too long: to be closed
+	late               // its read must fail; fasthttp answers 408 if it waits for the rest of a request
+	dead               // late for more than two sweeps: to be reset
 )
 
-// judge returns the standing of c at now, on the sweeper's clock. A connection that is late has two
+// judge returns the health of c at now, on the sweeper's clock. A connection that is late has two
 // more sweeps for its 408 before it is dead.
-func (p *Patience) judge(c *conn, now int64) standing {
+func (p *Patience) judge(c *conn, now int64) health {
 	since, busy := c.noted()
 	took := time.Duration(now-since) * time.Second
 	if !busy {

@@ -19,21 +19,21 @@ func TestAConnectionIsJudgedByItsTimeAndWhatMoved(t *testing.T) {
 		busy    bool
 		inHead  bool
 		moved   int64
-		want    standing
+		want    health
 	}{
-		"idle, in time":                     {75, false, false, 0, well},
-		"idle for too long":                 {76, false, false, 0, idle},
-		"idle, a byte of a head just came":  {12, false, true, 0, well},
-		"a head in time":                    {10, true, true, 0, well},
-		"a head that takes too long":        {11, true, true, 0, late},
-		"a head that takes for ever":        {33, true, true, 0, dead},
-		"a body in time":                    {30, true, false, 100, well},
-		"a body that trickles":              {31, true, false, minRate - 1, late},
-		"a body that trickles on":           {33, true, false, minRate - 1, dead},
-		"a body that moves":                 {60, true, false, 30 * minRate, well},
-		"a body that moved and stopped":     {61, true, false, 30 * minRate, late},
-		"an answer that is taken, slowly":   {90, true, false, 60 * minRate, well},
-		"an answer that is no longer taken": {93, true, false, 60 * minRate, dead},
+		"idle, in time":                    {75, false, false, 0, well},
+		"idle for too long":                {76, false, false, 0, idle},
+		"idle, a byte of a head just came": {12, false, true, 0, well},
+		"a head in time":                   {10, true, true, 0, well},
+		"a head that takes too long":       {11, true, true, 0, late},
+		"a head that takes for ever":       {33, true, true, 0, dead},
+		"a body in time":                   {30, true, false, 100, well},
+		"a body that trickles":             {31, true, false, minRate - 1, late},
+		"a body that trickles on":          {33, true, false, minRate - 1, dead},
+		"a body that moves":                {60, true, false, 30 * minRate, well},
+		"a body that moved and stopped":    {61, true, false, 30 * minRate, late},
+		"an answer that is read slowly":    {90, true, false, 60 * minRate, well},
+		"an answer that is not read on":    {93, true, false, 60 * minRate, dead},
 	} {
 		l := &listener{}
 		conn := &conn{owner: l}
@@ -46,7 +46,7 @@ func TestAConnectionIsJudgedByItsTimeAndWhatMoved(t *testing.T) {
 	}
 }
 
-func TestASlowHeadIsAnswered408AndABodyHasLonger(t *testing.T) {
+func TestASlowHeadIs408AndABodyHasLonger(t *testing.T) {
 	st := newSite(t, Limits{Connections: 10})
 	_, slow := st.dial("GET /x HTTP/1.1\r\nHost: ")
 	body, fast := st.dial("POST /y HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabc")
@@ -72,7 +72,7 @@ func TestAClientThatNeverReadsIsCut(t *testing.T) {
 	st := newSiteOn(t, g, nil)
 	c, _ := st.dial("")
 	cut := make(chan error)
-	go func() { // more requests than the buffers between have room for answers
+	go func() { // more requests than the buffers have room for answers
 		request := requestText("GET", "/x")
 		var err error
 		for err == nil {
@@ -85,8 +85,8 @@ func TestAClientThatNeverReadsIsCut(t *testing.T) {
 		case <-cut:
 			return
 		default:
-			st.Sweep()                   // hours pass; a connection whose answers are taken begins a new request at each
-			time.Sleep(time.Millisecond) // the kernel's buffers are the subject; they need time to fill
+			st.Sweep()                   // hours pass; a client that reads its answers would begin a new request at each sweep
+			time.Sleep(time.Millisecond) // the subject is the kernel's buffers, which need time to fill
 		}
 	}
 }
@@ -108,7 +108,7 @@ func TestAConnectionHasALimitOfRequests(t *testing.T) {
 	}
 }
 
-func TestConnectionsAreSweptWhenTheyTakeTooLong(t *testing.T) {
+func TestConnectionsThatTakeTooLongAreSwept(t *testing.T) {
 	ln := fasthttputil.NewInmemoryListener()
 	l := newListener(ln, Limits{Connections: MaxConnections}, Patience{Request: 3 * time.Second, Idle: 5 * time.Second}, testLogger(io.Discard))
 	accept := func() (client net.Conn, c *conn) {
@@ -153,7 +153,7 @@ func TestConnectionsAreSweptWhenTheyTakeTooLong(t *testing.T) {
 	}
 }
 
-func TestOnlyConnectionsThatHaveLongBeenSilentAreCut(t *testing.T) {
+func TestOnlyConnectionsThatAreLongSilentAreCut(t *testing.T) {
 	ln := fasthttputil.NewInmemoryListener()
 	l := newListener(ln, Limits{Connections: MaxConnections}, DefaultPatience, testLogger(io.Discard))
 	accept := func(greeting string) net.Conn {

@@ -9,8 +9,8 @@ import (
 	"shunt/api/problem"
 )
 
-// refuseUnread is fasthttp's ErrorHandler: it answers a request that the gate or fasthttp refuses,
-// and closes the connection.
+// refuseUnread is fasthttp's ErrorHandler. It answers a request that the gate or fasthttp has
+// refused, and closes the connection.
 func (g *Group) refuseUnread(ctx *fasthttp.RequestCtx, err error) {
 	r := problem.Problem{Kind: problem.BadRequest, Detail: "the request could not be read"}
 	c := connOf(ctx.Conn())
@@ -28,7 +28,7 @@ func (g *Group) refuseUnread(ctx *fasthttp.RequestCtx, err error) {
 		r.Detail = fmt.Sprintf("the body must be at most %d bytes", limit)
 	case isTimeout(err) && c != nil && c.gate.large.cut.Load():
 		r.Kind = problem.Timeout
-		r.Detail = fmt.Sprintf("others waited, and a large body must move %d KiB a second then", largeBodyRate>>10)
+		r.Detail = fmt.Sprintf("while others wait, a large body must arrive at %d KiB a second or faster", largeBodyRate>>10)
 	case isTimeout(err):
 		r.Kind, r.Detail = problem.Timeout, "the request did not arrive in time"
 	}

@@ -2,8 +2,8 @@ package wiretest
 
 import "strings"
 
-// Accepted returns requests that are unusual and valid. Each is answered, and the connection goes on. /once is a link that
-// redirects GET and HEAD.
+// Accepted returns requests that are unusual but valid. Each is answered, and the connection stays
+// open. /once is a link that redirects GET and HEAD.
 func Accepted() []Row {
 	const head = " HTTP/1.1\r\nHost: a\r\n"
 	chunked := "POST /keep" + head + "Transfer-Encoding: chunked\r\n"

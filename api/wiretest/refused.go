@@ -1,5 +1,6 @@
-// Package wiretest has requests as bytes, for tests of whoever reads them: what could be read in two ways, and what is unusual
-// and valid. The server answers them, proxies in front of it pass some on, fuzz tests begin with them.
+// Package wiretest has raw requests, for tests of everything that reads them: requests that could
+// be read in two ways, and requests that are unusual but valid. The server must refuse or answer
+// them, proxies in front of it forward some, and fuzz tests start from them.
 package wiretest
 
 import (
@@ -7,16 +8,17 @@ import (
 	"strings"
 )
 
-// A Row is a request, and what RFC 9110 (H:) or RFC 9112 (M:) says of it.
+// A Row is a request, with the section of RFC 9110 (H:) or RFC 9112 (M:) that applies to it.
 type Row struct {
 	Name, Section, Raw string
-	Want               []int // the statuses that are right
+	Want               []int // the statuses that are allowed
 }
 
-// Smuggled is a request that stands behind others: for a link of that name, which nobody asks for otherwise.
+// Smuggled is a request that is hidden after others. Its link is requested in no other way, so a
+// hit of it shows that it was read as a request.
 const Smuggled = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
 
-// on returns the rows of one subject: each variant put in place of § in a request.
+// on returns the rows of one subject: for each variant, request with the variant in place of §.
 func on(subject, section, request string, want []int, variants ...string) (rows []Row) {
 	for _, v := range variants {
 		rows = append(rows, Row{subject + " " + shown(v), section, strings.Replace(request, "§", v, 1), want})
@@ -24,7 +26,7 @@ func on(subject, section, request string, want []int, variants ...string) (rows 
 	return rows
 }
 
-// shown is v as a name of a test.
+// shown returns v in a form for the name of a test.
 func shown(v string) string {
 	if len(v) > 40 {
 		v = v[:30] + "…"
@@ -41,8 +43,8 @@ var (
 	badOr505 = []int{400, 505}
 )
 
-// Requests that hold a place for something. /keep is a link that redirects every method, so that a request which is taken for
-// valid shows in the counts.
+// Requests with a placeholder, §. /keep is a link that redirects every method, so that a request
+// which is accepted by mistake shows in the counts.
 const (
 	withField  = "GET /keep HTTP/1.1\r\nHost: a\r\n§\r\n\r\n"
 	withLength = "POST /keep HTTP/1.1\r\nHost: a\r\nContent-Length:§\r\n\r\nabcde"
@@ -55,10 +57,11 @@ const (
 	withBody   = "§ HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabcde"
 )
 
-// maxRequestLine is the longest request line that the server takes.
+// maxRequestLine is the longest request line that the server accepts.
 const maxRequestLine = 9 << 10
 
-// Refused returns requests that are refused, after which the connection is closed. /keep is a link that redirects every method.
+// Refused returns requests that are refused and after which the connection is closed. /keep is a
+// link that redirects every method.
 func Refused() (rows []Row) {
 	for _, of := range [][]Row{
 		lengthRows(), codingRows(), chunkRows(), trailerRows(), lineRows(), fieldRows(), requestLineRows(), hostRows(),
@@ -87,7 +90,7 @@ func codingRows() []Row {
 		" identity", " xchunked", " chunkedx", " chunk", " chunked, identity", " identity, chunked", " chunked, chunked", " gzip", " gzip, chunked",
 		" chunked, gzip", " chunked;q=1", " chunked;", " ;chunked", ",chunked", " chunked,", " , chunked", " ", "", " \"chunked\"", " 'chunked'",
 		" \x0bchunked", " chunked\x0b", " chunked\x0c", " \x00chunked", " chunked\x00", " chun\x00ked", " chunked\r", " \rchunked", " \xa0chunked", " chunked\x85",
-		" x chunked", " chunked chunked", " deflate, gzip, chunked", " ｃhunked", " chun\u212Aed", // the sign of kelvins, which is a k in Unicode
+		" x chunked", " chunked chunked", " deflate, gzip, chunked", " ｃhunked", " chun\u212Aed", // the kelvin sign, which is a k in Unicode
 		" trailers", " compress", " cow", " chunked, cow", " none")
 	rows = append(rows, on("coding and length", "M:6.1", withBoth, bad,
 		"Transfer-Encoding: chunked\r\nContent-Length: 5", "Content-Length: 5\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 0",
@@ -128,16 +131,16 @@ func trailerRows() []Row {
 
 func lineRows() []Row {
 	rows := []Row{
-		{"LF behind the request line", "M:2.2", "GET /keep HTTP/1.1\nHost: a\r\n\r\n", bad},
-		{"LF behind a field", "M:2.2", "GET /keep HTTP/1.1\r\nHost: a\nX: y\r\n\r\n", bad},
+		{"LF after the request line", "M:2.2", "GET /keep HTTP/1.1\nHost: a\r\n\r\n", bad},
+		{"LF after a field", "M:2.2", "GET /keep HTTP/1.1\r\nHost: a\nX: y\r\n\r\n", bad},
 		{"LF at the end", "M:2.2", "GET /keep HTTP/1.1\r\nHost: a\r\n\n", bad},
 		{"LF only", "M:2.2", "GET /keep HTTP/1.1\nHost: a\n\n", bad},
-		{"LF LF behind a field", "M:2.2", "GET /keep HTTP/1.1\r\nHost: a\n\n", bad},
+		{"LF LF after a field", "M:2.2", "GET /keep HTTP/1.1\r\nHost: a\n\n", bad},
 		{"LF before the request", "M:2.2", "\nGET /keep HTTP/1.1\r\nHost: a\r\n\r\n", bad},
-		{"CR behind the request line", "M:2.2", "GET /keep HTTP/1.1\rHost: a\r\n\r\n", bad},
-		{"CR behind a field", "M:2.2", "GET /keep HTTP/1.1\r\nHost: a\rX: y\r\n\r\n", bad},
-		{"CR CR LF behind the request line", "M:2.2", "GET /keep HTTP/1.1\r\r\nHost: a\r\n\r\n", bad},
-		{"CR CR LF behind a field", "M:2.2", "GET /keep HTTP/1.1\r\nHost: a\r\r\n\r\n", bad},
+		{"CR after the request line", "M:2.2", "GET /keep HTTP/1.1\rHost: a\r\n\r\n", bad},
+		{"CR after a field", "M:2.2", "GET /keep HTTP/1.1\r\nHost: a\rX: y\r\n\r\n", bad},
+		{"CR CR LF after the request line", "M:2.2", "GET /keep HTTP/1.1\r\r\nHost: a\r\n\r\n", bad},
+		{"CR CR LF after a field", "M:2.2", "GET /keep HTTP/1.1\r\nHost: a\r\r\n\r\n", bad},
 		{"CR CR LF at the end", "M:2.2", "GET /keep HTTP/1.1\r\nHost: a\r\n\r\r\n", bad},
 		{"CR before the request", "M:2.2", "\rGET /keep HTTP/1.1\r\nHost: a\r\n\r\n", bad},
 		{"two empty lines before the request", "M:2.2", "\r\n\r\nGET /keep HTTP/1.1\r\nHost: a\r\n\r\n", bad},
@@ -200,7 +203,7 @@ func targetRows() []Row {
 		"http:/keep", "http:keep", "http//a/keep", "://a/keep", "ftp://a/keep", "ws://a/keep", "file:///keep", "javascript:/keep", "http://", "http:///keep", "http://?x", "http://u@a/keep", "http://u:p@a/keep", "http://@a/keep",
 		"http://a b/keep", "http://a:b/keep", "http://a:123456/keep", "http://[::1/keep", "http://[]/keep", "http://a\\b/keep", "http://a\x00/keep", "http://a#/keep", "http://é/keep", "http://a|b/keep", "https://<a>/keep", "xhttp://a/keep", "http ://a/keep")
 	for i := range rows {
-		if strings.HasPrefix(rows[i].Raw, "GET // ") { // an origin-form of two empty segments, and no code: 404
+		if strings.HasPrefix(rows[i].Raw, "GET // ") { // an origin-form with two empty segments, not a code: 404
 			rows = append(rows[:i], rows[i+1:]...)
 			break
 		}

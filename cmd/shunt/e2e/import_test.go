@@ -58,7 +58,7 @@ func TestLinksOfOtherServicesAreImportedWhereverTheServerIs(t *testing.T) {
 			}
 			run("import", again).want(t, exitDone, `^0 links imported, 2 already there, 0 refused\n$`, "^$")
 			run("import", again, "--json").want(t, exitDone, `^\{\s*"created": *0,\s*"existing": *2,\s*"failed": *0\s*\}\n$`, "^$")
-			run("import", again, "--owner", "77").want(t, exitFailed, "", `^shunt: import: owner: is no user's id \(422 invalid\)\n$`)
+			run("import", again, "--owner", "77").want(t, exitFailed, "", `^shunt: import: owner: is not the id of a user \(422 invalid\)\n$`)
 			run("import", again, "--owner", "all").want(t, exitUsage, "", `must be a user's ID`)
 			run("import", filepath.Join(t.TempDir(), "none")).want(t, exitFailed, "", `does not exist`)
 			run("import").want(t, exitUsage, "", `FILE is missing`)
