@@ -1,4 +1,5 @@
-// Package shunt_test holds the direction of the dependencies: cmd → api → engine ← storage, bench → all.
+// Package shunt_test holds the direction of the dependencies: cmd → api → engine ← storage, bench →
+// all.
 package shunt_test
 
 import (
@@ -19,7 +20,8 @@ import (
 
 const module = "shunt/"
 
-// A layer says what the packages of one top-level folder may know. Tests are free: they use the real store.
+// A layer says what the packages of one top-level folder may know. Tests are free: they use the
+// real store.
 type layer struct {
 	// imports are the layers that may be imported beside the package's own.
 	imports []string
@@ -43,8 +45,8 @@ var layers = map[string]layer{
 	"bench":   {imports: []string{"engine", "storage", "api"}},
 }
 
-// A room is a folder that promises what it knows of ours, and which packages may use it. The rules of
-// its layer hold as well. Tests are free here too.
+// A room is a folder that promises what it knows of ours, and which packages may use it. The rules
+// of its layer hold as well. Tests are free here too.
 type room struct {
 	knows []string // the packages of ours that it may import
 	users []string // the packages that may import it, or all below one if it ends in /; nil: those whose layer may
@@ -104,12 +106,12 @@ var rooms = map[string]room{
 	"cmd/shunt/socket":         {never: []string{cobra}},
 }
 
-// tops are the packages at the top of the layers. They tie their rooms together, and no room imports
-// one of another layer than its own, except for engine.
+// tops are the packages at the top of the layers. They tie their rooms together, and no room
+// imports one of another layer than its own, except for engine.
 var tops = []string{"engine", "storage", "api", "cmd/shunt", "bench"}
 
-// alone are packages that need the standard library and nothing else: programs of others take on what
-// they import.
+// alone are packages that need the standard library and nothing else: programs of others take on
+// what they import.
 var alone = []string{module + "api/client"}
 
 // pkg is what go list tells of a package.
@@ -176,8 +178,8 @@ func violations(packages []pkg) []string {
 	return found
 }
 
-// strayed returns a violation for each import by which p, or a room that it imports, breaks what a room
-// promises.
+// strayed returns a violation for each import by which p, or a room that it imports, breaks what a
+// room promises.
 func strayed(p pkg) (found []string) {
 	own := strings.TrimPrefix(p.ImportPath, module)
 	promise, isRoom := rooms[own]
@@ -202,8 +204,8 @@ func (p pkg) is(name string) bool {
 	return path == name || strings.HasSuffix(name, "/") && strings.HasPrefix(path, name)
 }
 
-// company returns a violation for each package that p needs and that is not of the standard library,
-// in which the first folder of a path has no dot.
+// company returns a violation for each package that p needs and that is not of the standard
+// library, in which the first folder of a path has no dot.
 func company(p pkg) (found []string) {
 	for _, dep := range p.Deps {
 		if first, _, _ := strings.Cut(dep, "/"); folder(dep) != "" || strings.Contains(first, ".") {

@@ -194,8 +194,8 @@ func codemapOrder(t *testing.T, folder string) (order []string) {
 // maxBackShare is the share of the uses between files of api that may run back.
 const maxBackShare = 0.25
 
-// The codemap lists leaves first, so that a file uses names of files before it: a reader who begins at
-// the start needs nothing from later files.
+// The codemap lists leaves first, so that a file uses names of files before it: a reader who begins
+// at the start needs nothing from later files.
 func TestFewUsesInTheFrontEndRunBack(t *testing.T) {
 	files, uses := loadPackage(t, "api")
 	order := codemapOrder(t, "api")

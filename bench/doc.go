@@ -6,10 +6,12 @@
 // Each benchmark reports its own figures, so that benchstat can compare two runs:
 //
 //   - machine_test.go: how long a load from memory takes on this machine now;
-//   - index_test.go: Resolve, Resolve+Hit, maps as a yardstick, memory a link and the cost of a garbage collection;
-//   - figures_test.go: the size of figures on disk and in memory, and the time to read them (SHUNT_BENCH_DAY_HITS
-//     sets the hits of BenchmarkDay, by default 10 M);
-//   - flush_test.go: the cost of fold and flush during a steady load, and the latency that the load sees;
+//   - index_test.go: Resolve, Resolve+Hit, maps as a yardstick, memory of a link, the cost of a
+//     garbage collection;
+//   - figures_test.go: the size of figures on disk and in memory, and the time to read them
+//     (SHUNT_BENCH_DAY_HITS sets the hits of BenchmarkDay, by default 10 M);
+//   - flush_test.go: the cost of fold and flush during a steady load, and the latency that the load
+//     sees;
 //   - redirect_test.go: redirects over loopback, through the whole server.
 //
 // RESULTS.md holds the figures of record with their machine, commit and command.

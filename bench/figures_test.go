@@ -121,8 +121,8 @@ func (f *figured) pass(b *testing.B, d time.Duration) {
 	}
 }
 
-// BenchmarkStorage reports the size on disk of one link and day, compacted: its hour rows (kept for 48
-// hours), its day row and its life row. The visitors come over 24 hours, with one hit each.
+// BenchmarkStorage reports the size on disk of one link and day, compacted: its hour rows (kept for
+// 48 hours), its day row and its life row. The visitors come over 24 hours, with one hit each.
 func BenchmarkStorage(b *testing.B) {
 	for _, c := range []struct{ visitors, links uint64 }{{1, 100_000}, {10, 20_000}, {1_000, 500}, {100_000, 10}} {
 		b.Run("visitors="+human(c.visitors), func(b *testing.B) {

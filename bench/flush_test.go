@@ -29,11 +29,11 @@ func (p preloaded) LoadLinks(_ context.Context, fn func(engine.HotView) error) e
 
 func (p preloaded) LoadHits(context.Context, func(id, hits uint64)) error { return nil }
 
-// BenchmarkFoldFlush puts a steady load of 200,000 hits/s, spread evenly over all links, on an engine
-// for SHUNT_BENCH_SECONDS (by default 60). It reports the time of a hit (Resolve and Hit together,
-// waiting for the processor included) and the processor time of the process. fold=off is the same load
-// without fold and flush: the difference of the cpu figures is their share. The store is sampled every
-// second, and the means of each twentieth of the time are printed: see samples.
+// BenchmarkFoldFlush puts a steady load of 200,000 hits/s, spread evenly over all links, on an
+// engine for SHUNT_BENCH_SECONDS (by default 60). It reports the time of a hit (Resolve and Hit
+// together, waiting for the processor included) and the processor time of the process. fold=off is
+// the same load without fold and flush: the difference of the cpu figures is their share. The store
+// is sampled every second, and the means of each twentieth of the time are printed: see samples.
 func BenchmarkFoldFlush(b *testing.B) {
 	b.Run("links="+human(links())+"/fold=off", func(b *testing.B) {
 		seconds := min(int(number("SHUNT_BENCH_SECONDS", 60)), 30) // the rings hold that much
@@ -120,8 +120,8 @@ func runLoad(b *testing.B, e *engine.Engine, seconds int, store *storage.Store) 
 }
 
 // samples are the store's figures, one a second. The compaction debt of an LSM tree grows with the
-// tree. A backlog shows in a debt that grows faster than the disk use, in more sublevels of L0, and in a
-// long time to settle.
+// tree. A backlog shows in a debt that grows faster than the disk use, in more sublevels of L0, and
+// in a long time to settle.
 type samples []storage.Metrics
 
 func (s *samples) add(m storage.Metrics) { *s = append(*s, m) }

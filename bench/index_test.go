@@ -16,8 +16,8 @@ import (
 	"shunt/engine"
 )
 
-// loaded returns an engine over n generated links and a store that keeps nothing. It is not running, so
-// a caller that hits links must drain it. The benchmarks of one run share it.
+// loaded returns an engine over n generated links and a store that keeps nothing. It is not
+// running, so a caller that hits links must drain it. The benchmarks of one run share it.
 var loaded = sync.OnceValue(func() *engine.Engine {
 	dir, err := os.MkdirTemp("", "shunt-bench-")
 	if err != nil {
@@ -117,8 +117,8 @@ func newMapped(n uint64) *mapped {
 	return m
 }
 
-// BenchmarkMap is a yardstick for Resolve: the same look-ups in maps. It took 309 ns on a machine of
-// this kind when the targets were set.
+// BenchmarkMap is a yardstick for Resolve: the same look-ups in maps. It took 309 ns on a machine
+// of this kind when the targets were set.
 func BenchmarkMap(b *testing.B) {
 	m := newMapped(links())
 	for _, dist := range []string{"uniform", "zipf"} {
@@ -137,10 +137,10 @@ func BenchmarkMap(b *testing.B) {
 	}
 }
 
-// BenchmarkResolveHit measures a redirect's cost in the engine. With fold=off the records wait in the
-// rings and are folded while the clock is stopped: that is the redirect's own cost. With fold=on the
-// fold runs at the same time, at the same millions of records a second, and shares processors, caches
-// and memory.
+// BenchmarkResolveHit measures a redirect's cost in the engine. With fold=off the records wait in
+// the rings and are folded while the clock is stopped: that is the redirect's own cost. With
+// fold=on the fold runs at the same time, at the same millions of records a second, and shares
+// processors, caches and memory.
 func BenchmarkResolveHit(b *testing.B) {
 	for _, dist := range []string{"uniform", "zipf"} {
 		for _, fold := range []string{"off", "on"} {
@@ -215,8 +215,8 @@ func BenchmarkMemory(b *testing.B) {
 	})
 }
 
-// settledBytes returns residentBytes after the memory of earlier runs is unmapped, which happens some
-// time after its collection.
+// settledBytes returns residentBytes after the memory of earlier runs is unmapped, which happens
+// some time after its collection.
 func settledBytes(b *testing.B) int64 {
 	b.Helper()
 	for last := residentBytes(b); ; {

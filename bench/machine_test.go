@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkDependentLoad measures the machine: one load from memory that waits for the load before it,
-// over 1 GiB in huge pages. A look-up of one of 10 M links has two such loads, and a hit adds none.
-// Machines are shared, and this figure moves with the load of the neighbours: compare with this figure,
-// not with yesterday's.
+// BenchmarkDependentLoad measures the machine: one load from memory that waits for the load before
+// it, over 1 GiB in huge pages. A look-up of one of 10 M links has two such loads, and a hit adds
+// none. Machines are shared, and this figure moves with the load of the neighbours: compare with
+// this figure, not with yesterday's.
 func BenchmarkDependentLoad(b *testing.B) {
 	const sizeBytes, lineWords = 1 << 30, 8
 	m, err := unix.Mmap(-1, 0, sizeBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)

@@ -62,9 +62,9 @@ func serve(b *testing.B, n uint64) served {
 	}}
 }
 
-// BenchmarkHTTPRedirect drives the whole server over loopback from the same process, over a number of
-// keep-alive connections; each sends its next request after the answer to the last. Client and server
-// share the processors, so a server by itself does more.
+// BenchmarkHTTPRedirect drives the whole server over loopback from the same process, over a number
+// of keep-alive connections; each sends its next request after the answer to the last. Client and
+// server share the processors, so a server by itself does more.
 func BenchmarkHTTPRedirect(b *testing.B) {
 	const n = 1_000_000
 	s := serve(b, n)

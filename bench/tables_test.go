@@ -13,8 +13,9 @@ import (
 	"shunt/storage/row"
 )
 
-// openCompacted opens the database of a store that is closed, with the options that the store has used, and compacts all
-// of it, so that each row is there once. It rewrites the whole store: minutes for gigabytes.
+// openCompacted opens the database of a store that is closed, with the options that the store has
+// used, and compacts all of it, so that each row is there once. It rewrites the whole store:
+// minutes for gigabytes.
 func openCompacted(b *testing.B, dir string) *pebble.DB {
 	b.Helper()
 	db, err := pebble.Open(dir, optionsOf(b, dir))

@@ -50,7 +50,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// appendCode appends the code of link i: 8 characters. The last five are i in base 62, so that codes are distinct.
+// appendCode appends the code of link i: 8 characters. The last five are i in base 62, so that
+// codes are distinct.
 func appendCode(dst []byte, i uint64) []byte {
 	for h, n := mix(i), 0; n < 3; n++ {
 		dst = append(dst, base62[h%62])
@@ -207,8 +208,8 @@ func (nothing) ReadRecord(string) (engine.Record, error) { return engine.Record{
 func (nothing) Close() error { return nil }
 
 // visits draws the properties of hits: visitors uniformly out of 5 M; half of the hits without a
-// referrer, the others by a Zipf distribution over 2,000 hosts; 60 countries, 3 devices, 8 browsers,
-// the first ones more often.
+// referrer, the others by a Zipf distribution over 2,000 hosts; 60 countries, 3 devices, 8
+// browsers, the first ones more often.
 type visits struct {
 	rng       *rand.Rand
 	referrers [2000]uint16
