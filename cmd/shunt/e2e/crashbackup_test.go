@@ -153,7 +153,7 @@ func (k *crash) restoreMet() bool {
 		k.t.Errorf("a restore ended by itself: %v", cmd.ProcessState)
 	}
 	k.cutRestores++
-	if r := shunt(k.t, "", nil, "stats", "nosuchcode", "--data", to); r.code != exitFailed || !strings.Contains(r.stderr, "restore did not finish") && !strings.Contains(r.stderr, "there is no store") {
+	if r := shunt(k.t, "", nil, "stats", "nosuchcode", "--data", to); r.code != exitFailed || !strings.Contains(r.stderr, "did not finish") && !strings.Contains(r.stderr, "there is no store") {
 		k.t.Errorf("a folder whose restore was cut off: got %+v", r)
 	}
 	k.restoreWhole(dir, to)
