@@ -13,8 +13,8 @@ import (
 	"unicode"
 )
 
-// What these tests are of meets bytes from outside and is not exported; the others use the package
-// as its users do.
+// These tests are of unexported decoders, which read bytes from outside. The other tests use the
+// package as its users do.
 
 func TestAProblemIsOneLine(t *testing.T) {
 	for name, c := range map[string]struct{ answer, want string }{

@@ -85,6 +85,13 @@ type Problem struct {
 
 func (r Problem) Error() string { return r.Kind.Code + ": " + r.Detail }
 
+// Is makes errors.Is find a Problem of the same kind and detail. Without it errors.Is would find
+// none, because a Problem has a slice and cannot be compared.
+func (p Problem) Is(target error) bool {
+	t, ok := target.(Problem)
+	return ok && p.Kind == t.Kind && p.Detail == t.Detail
+}
+
 // New returns a Problem of kind k with a detail for people.
 func New(k *Kind, format string, args ...any) error {
 	return Problem{Kind: k, Detail: fmt.Sprintf(format, args...)}
