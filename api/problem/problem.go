@@ -83,7 +83,7 @@ type Problem struct {
 	Fields []engine.FieldError // of an Invalid request: at most MaxErrors
 }
 
-func (r Problem) Error() string { return r.Kind.Code + ": " + r.Detail }
+func (p Problem) Error() string { return p.Kind.Code + ": " + p.Detail }
 
 // Is makes errors.Is find a Problem of the same kind and detail. Without it errors.Is would find
 // none, because a Problem has a slice and cannot be compared.
@@ -147,9 +147,9 @@ type Body struct {
 }
 
 // Body returns the object that a client gets.
-func (r Problem) Body() Body {
+func (p Problem) Body() Body {
 	return Body{
-		Type: "urn:shunt:problem:" + r.Kind.Code, Title: r.Kind.Title, Status: r.Kind.Status,
-		Detail: r.Detail, Code: r.Kind.Code, Errors: r.Fields,
+		Type: "urn:shunt:problem:" + p.Kind.Code, Title: p.Kind.Title, Status: p.Kind.Status,
+		Detail: p.Detail, Code: p.Kind.Code, Errors: p.Fields,
 	}
 }
