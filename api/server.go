@@ -154,7 +154,7 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	peeker := &peeker{redirects: s.redirects, limiter: s.limiter, pages: s.pages, now: s.now}
 	s.previews = newPreviews(peeker, o.Engine, s.log)
 	s.qrCodes = newQRCodes(peeker, s.baseURL, s.log, s.cores)
-	public := newPublicPages(s.baseURL, checked.rootRedirect, s.redirects, s.previews, s.qrCodes)
+	public := newPublicPages(s.baseURL, checked.rootRedirect, s.redirects, s.previews, s.qrCodes, s.newDashboard(checked.site).Serve)
 	s.bodyLimits = newBodyLimits(s.auth, s.endpoints())
 	s.router = &apiRouter{limiter: s.limiter, metrics: s.metrics, cors: checked.cors, log: s.log, page: public.serve}
 	s.front = &front{

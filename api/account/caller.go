@@ -14,6 +14,7 @@ type Caller struct {
 	Scopes    []Scope
 	TokenID   string    // empty: not by token
 	ExpiresAt time.Time // of the token; zero: never
+	SessionID string    // empty: not by session
 
 	credential credential
 }

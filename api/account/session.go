@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -109,9 +110,7 @@ func (a *Accounts) beginSession(checked userRecord, password string) (Caller, st
 	if err := lock.write(sets, dead); err != nil {
 		return Caller{}, "", fmt.Errorf("write session: %w", err)
 	}
-	c := CallerOf(u.User)
-	c.credential = credential{bySession, hash}
-	return c, cookie, nil
+	return callerOfSession(u.User, hash), cookie, nil
 }
 
 func (a *Accounts) callerBySession(hash [sha256.Size]byte) (Caller, error) {
@@ -137,9 +136,21 @@ func (a *Accounts) callerBySession(hash [sha256.Size]byte) (Caller, error) {
 	if now.Sub(used) >= sessionSlide {
 		a.uses.note(hash, now)
 	}
+	return callerOfSession(u, hash), nil
+}
+
+// callerOfSession returns the caller of u's session of that hash.
+func callerOfSession(u User, hash [sha256.Size]byte) Caller {
 	c := CallerOf(u)
-	c.credential = credential{bySession, hash}
-	return c, nil
+	c.credential, c.SessionID = credential{bySession, hash}, sessionID(hash)
+	return c
+}
+
+// sessionID returns the public name of a session. It is a hash of the stored hash, so it helps
+// nobody to find either.
+func sessionID(hash [sha256.Size]byte) string {
+	id := sha256.Sum256(hash[:])
+	return hex.EncodeToString(id[:8])
 }
 
 // sessionUse returns the recorded time of a session's last use. Its beginning counts as a use.

@@ -1,0 +1,59 @@
+package api
+
+import (
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+	"shunt/api/dashboard"
+)
+
+// This file serves the dashboard with the sessions and the rates of the API.
+
+// webSessions implements dashboard.Sessions.
+type webSessions struct {
+	auth     *authenticator
+	limiter  *limiter
+	accounts *accountCalls
+}
+
+func (w webSessions) Secure(ctx *fasthttp.RequestCtx) error { return w.auth.https.require(ctx) }
+
+func (w webSessions) Own(ctx *fasthttp.RequestCtx) error { return w.auth.pages.require(ctx, true) }
+
+func (w webSessions) Caller(ctx *fasthttp.RequestCtx) (account.Caller, error) {
+	cookie := w.auth.cookies.read(ctx)
+	if cookie == "" {
+		return account.Caller{}, account.ErrUnauthorized
+	}
+	return w.auth.accounts.AuthenticateSession(cookie)
+}
+
+func (w webSessions) Allow(ctx *fasthttp.RequestCtx, caller account.Caller, creates bool) error {
+	return w.limiter.mayCall(ctx, caller, creates)
+}
+
+func (w webSessions) AllowMore(ctx *fasthttp.RequestCtx, caller account.Caller, n int) error {
+	return w.limiter.mayCreateMore(ctx, caller, n)
+}
+
+func (w webSessions) LogIn(ctx *fasthttp.RequestCtx, email, password string) (account.Caller, error) {
+	return w.accounts.logIn(ctx, email, password)
+}
+
+func (w webSessions) LogOut(ctx *fasthttp.RequestCtx) error { return w.accounts.logOut(ctx) }
+
+// newDashboard returns the pages under /_/.
+func (s *Server) newDashboard(site string) *dashboard.Dashboard {
+	return dashboard.New(dashboard.Options{
+		Calls: s.calls, Accounts: s.accounts, Engine: s.engine,
+		Sessions: webSessions{s.auth, s.limiter, s.accountCalls},
+		Site:     site, BaseURL: s.baseURL, Docs: docsPath,
+		Answered: func(route string, method []byte, status int, took time.Duration) {
+			s.metrics.Seconds(route).Observe(took.Seconds())
+			s.metrics.Answered(route, method, status)
+		},
+		Now: s.now.time, Logger: s.log,
+	})
+}
