@@ -10,6 +10,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/ops"
+	"shunt/api/problem"
 	"shunt/engine"
 )
 
@@ -27,6 +28,7 @@ type Options struct {
 	BaseURL string // short addresses begin with it; without a slash at its end
 	Docs    string // path of the reference page
 
+	Problem  func(ctx *fasthttp.RequestCtx, p problem.Problem)                 // answers with p, for clients that prefer JSON
 	Answered func(route string, method []byte, status int, took time.Duration) // counts an answered request
 	Now      func() time.Time
 
@@ -62,6 +64,7 @@ type Dashboard struct {
 	site     string
 	baseURL  string
 	docs     string
+	problem  func(ctx *fasthttp.RequestCtx, p problem.Problem)
 	answered func(route string, method []byte, status int, took time.Duration)
 	now      func() time.Time
 	log      *slog.Logger
@@ -76,7 +79,7 @@ type Dashboard struct {
 func New(o Options) *Dashboard {
 	d := &Dashboard{
 		calls: o.Calls, accounts: o.Accounts, engine: o.Engine, sessions: o.Sessions, site: o.Site, baseURL: o.BaseURL, docs: o.Docs,
-		answered: o.Answered, now: o.Now, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		problem: o.Problem, answered: o.Answered, now: o.Now, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		rows: rows(), views: parseViews(), keep: newKeep(o.Now),
 	}
 	d.routes = fasthttp.CompressHandler(d.router().Handler)

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"log/slog"
 
+	"shunt/api/page"
 	"shunt/api/problem"
 )
 
@@ -13,6 +14,11 @@ func (r *request) fail(err error) {
 		r.log.Error("a page failed", slog.String("page", r.row.path), slog.Any("cause", err))
 	}
 	h := &r.ctx.Response.Header
+	h.Set("Vary", "Accept")
+	if page.PrefersJSON(r.ctx.Request.Header.PeekAll("Accept")) {
+		r.problem(r.ctx, p)
+		return
+	}
 	if p.Kind.RetryAfter != "" && len(h.Peek("Retry-After")) == 0 {
 		h.Set("Retry-After", p.Kind.RetryAfter)
 	}
