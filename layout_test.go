@@ -80,6 +80,7 @@ var rooms = map[string]room{
 
 	"api/account":   {knows: []string{"engine", "api/turnstile"}, never: noHTTP},
 	"api/admin":     {knows: []string{"engine", "api/problem"}},
+	"api/chart":     {never: noHTTP},
 	"api/client":    {}, // see alone
 	"api/dashboard": {
 		knows: []string{"engine", "api/account", "api/chart", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/turnstile"},

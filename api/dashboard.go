@@ -50,7 +50,7 @@ func (s *Server) newDashboard(site string) *dashboard.Dashboard {
 		Calls: s.calls, Accounts: s.accounts, Engine: s.engine,
 		Sessions: webSessions{s.auth, s.limiter, s.accountCalls},
 		Site:     site, BaseURL: s.baseURL, Docs: docsPath,
-		Problem: writeProblem,
+		Problem: writeProblem, Stream: s.live.streamOf,
 		Answered: func(route string, method []byte, status int, took time.Duration) {
 			s.metrics.Seconds(route).Observe(took.Seconds())
 			s.metrics.Answered(route, method, status)

@@ -28,12 +28,17 @@ type Options struct {
 	BaseURL string // short addresses begin with it; without a slash at its end
 	Docs    string // path of the reference page
 
-	Problem  func(ctx *fasthttp.RequestCtx, p problem.Problem)                 // answers with p, for clients that prefer JSON
+	Problem  func(ctx *fasthttp.RequestCtx, p problem.Problem) // answers with p, for clients that prefer JSON
+	Stream   Stream
 	Answered func(route string, method []byte, status int, took time.Duration) // counts an answered request
 	Now      func() time.Time
 
 	Logger *slog.Logger // default: discards
 }
+
+// A Stream answers with what read returns, whenever it changes, as long as the caller may use the
+// guard.
+type Stream func(ctx *fasthttp.RequestCtx, caller account.Caller, g engine.Guard, read func() (hits, unique uint64, err error)) error
 
 // Sessions decide who makes a request, and how often. Package api implements it with the rules that
 // hold for its own calls. All errors are for package problem.
@@ -65,6 +70,7 @@ type Dashboard struct {
 	baseURL  string
 	docs     string
 	problem  func(ctx *fasthttp.RequestCtx, p problem.Problem)
+	stream   Stream
 	answered func(route string, method []byte, status int, took time.Duration)
 	now      func() time.Time
 	log      *slog.Logger
@@ -79,7 +85,7 @@ type Dashboard struct {
 func New(o Options) *Dashboard {
 	d := &Dashboard{
 		calls: o.Calls, accounts: o.Accounts, engine: o.Engine, sessions: o.Sessions, site: o.Site, baseURL: o.BaseURL, docs: o.Docs,
-		problem: o.Problem, answered: o.Answered, now: o.Now, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		problem: o.Problem, stream: o.Stream, answered: o.Answered, now: o.Now, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		rows: rows(), views: parseViews(), keep: newKeep(o.Now),
 	}
 	d.routes = fasthttp.CompressHandler(d.router().Handler)

@@ -5,28 +5,44 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"shunt/api/chart"
 )
 
 // functions are what templates can call.
 var functions = template.FuncMap{
-	"number": grouped,
-	"time":   timeTag,
-	"ago":    agoTag,
-	"join":   func(texts []string) string { return strings.Join(texts, ", ") },
-	"plural": plural,
+	"number":      chart.Grouped,
+	"sum":         func(a, b uint64) string { return chart.Grouped(a + b) },
+	"compare":     compare,
+	"uncertainty": uncertainty,
+	"time":        timeTag,
+	"ago":         agoTag,
+	"join":        func(texts []string) string { return strings.Join(texts, ", ") },
+	"plural":      plural,
 }
 
-// grouped returns a number with a space between groups of three digits.
-func grouped(n uint64) string {
-	digits := strconv.FormatUint(n, 10)
-	var b strings.Builder
-	for i, c := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteString("\u202f") // narrow no-break space
-		}
-		b.WriteRune(c)
+// A delta is the difference between two figures in words.
+type delta struct{ Class, Text string }
+
+// compare returns how much more or less now is than before.
+func compare(now, before uint64) delta {
+	switch {
+	case now == before:
+		return delta{"", "as many as"}
+	case before == 0:
+		return delta{"up", "▲ none"}
+	case now > before:
+		return delta{"up", "▲ " + chart.Share(now-before, before) + " more than"}
 	}
-	return b.String()
+	return delta{"down", "▼ " + chart.Share(before-now, before) + " less than"}
+}
+
+// uncertainty says how exact a number of visitors is; relative is its standard error.
+func uncertainty(relative *float64) string {
+	if relative == nil || *relative == 0 {
+		return "exact"
+	}
+	return "estimated, ±" + strconv.FormatFloat(100**relative, 'f', 1, 64) + " %"
 }
 
 // timeTag returns a time in UTC to the minute, which the script shows in the visitor's zone. The
@@ -49,5 +65,5 @@ func plural(n uint64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return grouped(n) + " " + many
+	return chart.Grouped(n) + " " + many
 }

@@ -22,6 +22,8 @@ type row struct {
 func rows() []row {
 	return []row{
 		{"GET", "/_/", signedIn, (*request).overview, false},
+		{"GET", "/_/live", signedIn, (*request).liveToday, false},
+		{"GET", "/_/link/{code}", signedIn, (*request).link, false},
 		{"GET", "/_/sign-in", anybody, (*request).signInPage, false},
 		{"POST", "/_/sign-in", anybody, (*request).signIn, false},
 		{"POST", "/_/sign-out", anybody, (*request).signOut, false},
