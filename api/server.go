@@ -5,6 +5,7 @@ import (
 
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -163,7 +164,8 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	}
 	s.front.scratch.New = newScratch
 	operator := &operator{operations: o.Operations, engine: o.Engine, ending: s.live.ending, log: s.log}
-	s.localRoutes = s.router.routes(s.auth.overSocket, append(s.endpoints(), operator.endpoints()...))
+	local := slices.Concat(s.endpoints(), operator.endpoints(), s.accountCalls.localEndpoints())
+	s.localRoutes = s.router.routes(s.auth.overSocket, local)
 }
 
 // buildListeners builds the four groups of listeners.
