@@ -1,12 +1,14 @@
 package api
 
 import (
+	"errors"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
 	"shunt/api/dashboard"
+	"shunt/api/problem"
 )
 
 // This file serves the dashboard with the sessions and the rates of the API.
@@ -43,6 +45,43 @@ func (w webSessions) LogIn(ctx *fasthttp.RequestCtx, email, password string) (ac
 }
 
 func (w webSessions) LogOut(ctx *fasthttp.RequestCtx) error { return w.accounts.logOut(ctx) }
+
+func (w webSessions) LookUpSetup(ctx *fasthttp.RequestCtx, code string) (account.User, error) {
+	if err := w.limiter.mayTrySetup(ctx); err != nil {
+		return account.User{}, err
+	}
+	u, err := w.auth.accounts.LookUpSetupCode(code)
+	if !errors.Is(err, account.ErrNoSetupCode) {
+		w.limiter.hasNotTriedSetup(ctx)
+	}
+	return u, err
+}
+
+func (w webSessions) SetUp(ctx *fasthttp.RequestCtx, code, email, password string) (account.Caller, error) {
+	if err := w.limiter.mayTrySetup(ctx); err != nil {
+		return account.Caller{}, err
+	}
+	caller, cookie, err := w.auth.accounts.UseSetupCode(strangerKey(ctx, w.limiter.proxies), code, email, password)
+	if !errors.Is(err, account.ErrNoSetupCode) {
+		w.limiter.hasNotTriedSetup(ctx)
+	}
+	if err == nil {
+		w.auth.cookies.set(ctx, cookie, account.SessionLifetime)
+	}
+	return caller, err
+}
+
+// ChangePassword counts as an attempt to log in, because it says whether a password is right.
+func (w webSessions) ChangePassword(ctx *fasthttp.RequestCtx, caller account.Caller, current, password string) error {
+	if err := w.limiter.mayLogIn(ctx, caller.User.Name); err != nil {
+		return err
+	}
+	err := w.auth.accounts.ChangePassword(caller, strangerKey(ctx, w.limiter.proxies), current, password)
+	if p, _ := problem.Of(err); err == nil || p.Kind != problem.Invalid || len(p.Fields) != 1 || p.Fields[0].Field != "current" {
+		w.limiter.hasNotTried(ctx, caller.User.Name)
+	}
+	return err
+}
 
 // newDashboard returns the pages under /_/.
 func (s *Server) newDashboard(site string) *dashboard.Dashboard {

@@ -15,6 +15,15 @@ type Session struct {
 	LastUsedAt time.Time // up to an hour late: a use is recorded once an hour
 }
 
+// Ends returns when the session ends if it is not used any more.
+func (s Session) Ends() time.Time {
+	idle, latest := s.LastUsedAt.Add(sessionIdle), s.CreatedAt.Add(SessionLifetime)
+	if latest.Before(idle) {
+		return latest
+	}
+	return idle
+}
+
 // sessionIDBytes make 16 hex digits. A user has at most MaxSessions sessions, so two of them have
 // the same ID with a probability below 2^-54.
 const sessionIDBytes = 8

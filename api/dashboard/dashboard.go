@@ -56,6 +56,13 @@ type Sessions interface {
 	AllowMore(ctx *fasthttp.RequestCtx, caller account.Caller, n int) error
 	// LogIn begins a session, and sets its cookie.
 	LogIn(ctx *fasthttp.RequestCtx, email, password string) (account.Caller, error)
+	// LookUpSetup returns the user that a setup code is for, or account.ErrNoSetupCode.
+	LookUpSetup(ctx *fasthttp.RequestCtx, code string) (account.User, error)
+	// SetUp sets the password of the user that a setup code is for, begins a session, and sets its
+	// cookie. See account.Accounts.UseSetupCode.
+	SetUp(ctx *fasthttp.RequestCtx, code, email, password string) (account.Caller, error)
+	// ChangePassword sets the caller's password. See account.Accounts.ChangePassword.
+	ChangePassword(ctx *fasthttp.RequestCtx, caller account.Caller, current, password string) error
 	// LogOut ends the session of the cookie, if there is one, and removes the cookie.
 	LogOut(ctx *fasthttp.RequestCtx) error
 }

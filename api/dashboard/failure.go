@@ -51,6 +51,12 @@ func newFailure(p problem.Problem) failure {
 	return failure{p.Kind.Title, p.Detail, advice[p.Kind], p.Kind.Code}
 }
 
+// statusOf returns the status of the problem of err.
+func statusOf(err error) int {
+	p, _ := problem.Of(err)
+	return p.Kind.Status
+}
+
 // fieldErrors returns the errors of a form's fields by name, and the text for all of those whose
 // field the form does not have. It returns ok == false for an error that is not about the form.
 func fieldErrors(err error, fields ...string) (at map[string]string, general string, ok bool) {
