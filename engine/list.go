@@ -34,6 +34,14 @@ type LinkQuery struct {
 	Limit     int    // 1 to MaxListed
 	Unique    bool   // whether to read Detail.Unique
 
+	// Select, if set, chooses links by what memory has of them when the page is read: flags, expiry,
+	// cap, hits of a capped link, and target. It is asked about each scanned row before its record
+	// is read, so a page of few links among many reads few records. It must be fast and call
+	// nothing that waits. Links that were deleted since the list was opened are not listed. A link
+	// may change between the choice and the end of the page, and a record is of the list's moment:
+	// so a caller that must be exact checks each Detail again.
+	Select func(Link) bool
+
 	rows, sizeBytes int // bounds of a step, see listturns.go; 0: those of a page
 }
 
@@ -87,6 +95,9 @@ func (l *LinkList) Page(ctx context.Context, q LinkQuery) (LinkPage, error) {
 	if err != nil {
 		return LinkPage{}, err
 	}
+	if len(records) == 0 { // no hits are shown, so none need to be folded
+		return LinkPage{Next: next}, nil
+	}
 	e := l.engine
 	if err := e.foldNow(ctx); err != nil {
 		return LinkPage{}, err
@@ -110,7 +121,7 @@ func (l *LinkList) Page(ctx context.Context, q LinkQuery) (LinkPage, error) {
 func (l *LinkList) records(q *LinkQuery) (found []Record, next uint64, err error) {
 	wanted, sizeBytes := foldPrefix(q.Prefix), 0
 	var readErr error
-	last, more, err := l.listing.Scan(q.ListRange, cmp.Or(q.rows, maxListScan), func(entry LinkEntry) bool {
+	last, more, err := l.listing.Scan(l.rangeOf(q), cmp.Or(q.rows, maxListScan), func(entry LinkEntry) bool {
 		if !wanted.begins(entry.Code) && !wanted.begins(entry.Host) && !wanted.begins(entry.Title) {
 			return true
 		}
@@ -129,6 +140,22 @@ func (l *LinkList) records(q *LinkQuery) (found []Record, next uint64, err error
 		next = last
 	}
 	return found, next, nil
+}
+
+// rangeOf returns the range of q, narrowed to the links that q selects.
+func (l *LinkList) rangeOf(q *LinkQuery) ListRange {
+	r := q.ListRange
+	if q.Select != nil {
+		r.Wanted = func(id uint64, code []byte) bool {
+			link, ok := l.engine.Resolve(code)
+			if !ok || link.ID() != id {
+				return false
+			}
+			defer link.Release()
+			return q.Select(link)
+		}
+	}
+	return r
 }
 
 // readEntry reads the link of a row, at the same moment: if the link is another one, the store is
