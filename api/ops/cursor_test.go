@@ -18,6 +18,9 @@ func TestACursorIsAcceptedOnlyForItsOwnList(t *testing.T) {
 	}
 	q := list(7, false, "ab", "c")
 	text := c.encode(q, 1<<48|5)
+	if want := "AQABAAAAAAAFoPOM4F0npFwwHw5T4LqRAw"; text != want { // as before lists had states
+		t.Errorf("got %s, want %s: old cursors must remain valid", text, want)
+	}
 	if below, ok := c.decode(q, text); below != 1<<48|5 || !ok {
 		t.Errorf("got %d, %v", below, ok)
 	}
