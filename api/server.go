@@ -105,7 +105,7 @@ func (s *Server) buildBounds() {
 func (s *Server) newCalls() *ops.Calls {
 	return ops.New(ops.Options{
 		Engine: s.engine, Accounts: s.accounts, BaseURL: s.baseURL, Targets: s.targets, Cores: s.cores,
-		State: s.redirects.State, Missed: s.missed, Wrote: func(op string, err error) { s.metrics.Wrote(op, err) },
+		State: s.redirects.State, StateNow: s.redirects.StateNow, Missed: s.missed, Wrote: func(op string, err error) { s.metrics.Wrote(op, err) },
 		Now: s.now.time, Logger: s.log,
 	})
 }
