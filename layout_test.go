@@ -80,6 +80,7 @@ var rooms = map[string]room{
 
 	"api/account":   {knows: []string{"engine", "api/turnstile"}, never: noHTTP},
 	"api/admin":     {knows: []string{"engine", "api/problem"}},
+	"api/chart":     {never: noHTTP},
 	"api/client":    {}, // see alone
 	"api/docs":      {knows: []string{"api/page", "api/problem", "api/visitor"}, never: noHTTP},
 	"api/jsonbody":  {knows: []string{"engine", "api/problem"}, never: noHTTP},
