@@ -123,6 +123,7 @@ func (c Chart) labelsAt(step xStep, width float64) (labels []label) {
 		}
 		if l.context == context {
 			l.context = ""
+			l.chars = l.room(step)
 		} else {
 			context = l.context
 		}
@@ -138,11 +139,16 @@ func (c Chart) labelOf(bucket int, step xStep) label {
 		bucket: bucket, center: (float64(bucket) + 0.5) / float64(len(c.Buckets)),
 		text: t.Format(step.text), context: t.Format(step.context),
 	}
-	l.chars = max(len(l.text), len(l.context))
-	if step.text == hourFormat {
-		l.chars = max(l.chars, hourChars)
-	}
+	l.chars = l.room(step)
 	return l
+}
+
+func (l label) room(step xStep) int {
+	chars := max(len(l.text), len(l.context))
+	if step.text == hourFormat {
+		chars = max(chars, hourChars)
+	}
+	return chars
 }
 
 // roomy reports whether no two labels touch in a drawing of this width.

@@ -164,10 +164,18 @@ func (c Chart) writeCaption(b *strings.Builder) {
 // writeReadout writes the line in which the script says what is pointed at.
 func (c Chart) writeReadout(b *strings.Builder, peak int) {
 	if p := c.Buckets[peak]; p.Hits > 0 {
-		fmt.Fprintf(b, `<p class="chart-readout" role="status">Most hits: %s (%s)</p>`, Grouped(p.Hits), c.name(peak))
+		fmt.Fprintf(b, `<p class="chart-readout" role="status">%s: %s, %s (most hits)</p>`,
+			c.name(peak), counted(p.Hits, "hit"), counted(p.Unique, "visitor"))
 		return
 	}
 	b.WriteString(`<p class="chart-readout" role="status">No hits in this time</p>`)
+}
+
+func counted(n uint64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return Grouped(n) + " " + noun
 }
 
 // writeTable leaves out the tags that HTML does not need: they are most of a long table.
@@ -177,7 +185,7 @@ func (c Chart) writeTable(b *strings.Builder) {
 		unit = "Hour"
 	}
 	fmt.Fprintf(b, `<details><summary>Figures as a table</summary>`+
-		`<div class="scroll" tabindex="0" role="region" aria-label="Figures as a table"><table><caption>%s, by %s (UTC)</caption>`+
+		`<div class="scroll" tabindex="0" role="region" aria-label="Figures as a table"><table><caption>%s, by %s <span class="chart-zone">(UTC)</span></caption>`+
 		"<thead><tr><th scope=col>%s<th scope=col>Hits<th scope=col>Visitors<tbody>", escape(c.Caption), c.Interval, unit)
 	for i, bucket := range c.Buckets {
 		fmt.Fprintf(b, "\n<tr><th scope=row>%s", c.name(i))
