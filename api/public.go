@@ -28,14 +28,14 @@ type codePage struct {
 	serve  publicPage
 }
 
-func newPublicPages(baseURL, rootRedirect string, redirects *redirect.Redirector, previews *previews, qrCodes *qrCodes) *publicPages {
-	return &publicPages{
+func newPublicPages(baseURL string, checked checkedOptions, redirects *redirect.Redirector, previews *previews, qrCodes *qrCodes) *publicPages {
+	p := &publicPages{
 		pages: previews.pages, redirects: redirects,
 		fixed: map[string]publicPage{
-			"/":            serveRoot(previews.pages, rootRedirect),
+			"/":            serveRoot(previews.pages, checked.rootRedirect),
 			"/robots.txt":  serveRobots,
 			"/favicon.ico": serveIcon,
-			docsPath:       serveDocs(baseURL),
+			docsPath:       serveDocs(baseURL, checked.site),
 		},
 		ofCode: []codePage{
 			{[]byte("+"), previews.serve},
@@ -43,6 +43,10 @@ func newPublicPages(baseURL, rootRedirect string, redirects *redirect.Redirector
 			{[]byte(".png"), qrCodes.servePNG},
 		},
 	}
+	if logo := checked.site.Brand.Logo; logo != nil {
+		p.fixed[page.LogoPath] = serveLogo(logo)
+	}
+	return p
 }
 
 // pageAt returns the page that a raw path names, nil if there is none.
@@ -86,7 +90,7 @@ func serveRoot(pages pages, target string) publicPage {
 			return
 		}
 		ctx.Response.Header.Set("Cache-Control", "public, max-age=300")
-		writeHTML(ctx, pages.Landing)
+		pages.write(ctx, pages.Landing)
 	}
 }
 
