@@ -13,7 +13,7 @@ import (
 //go:embed docs.css
 var ownStyle string
 
-var style = page.BaseStyle + ownStyle
+var style = page.BaseStyle + page.Compact(ownStyle)
 
 // Policy returns the Content-Security-Policy of Page.
 func Policy(site page.Site) string { return page.PolicyFor(&site, style) }

@@ -20,9 +20,15 @@ var (
 		"warn":    {"page", "box", "warn-box"},
 		"bad":     {"page", "box", "bad-box"},
 		"on-link": {"link"},
+		"get":     {"page"},
+		"post":    {"page"},
+		"patch":   {"page"},
+		"delete":  {"page"},
 	}
 	edgesOn = map[string][]string{"edge": {"page"}, "link": {"page", "line"}, "bad": {"page"}, "good": {"page"}}
 )
+
+var styles = []string{"base.css", "page.css", "../docs/docs.css", "../dashboard/style.css"}
 
 func TestEveryTextHasContrastInLightAndDark(t *testing.T) {
 	light, dark := tokens(t, 0), tokens(t, 1)
@@ -42,7 +48,7 @@ func TestEveryTextHasContrastInLightAndDark(t *testing.T) {
 }
 
 func TestTextHasNoColourBesideTheTokens(t *testing.T) {
-	for _, path := range []string{"base.css", "page.css", "../docs/docs.css", "../dashboard/style.css"} {
+	for _, path := range styles {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -60,15 +66,23 @@ func TestTextHasNoColourBesideTheTokens(t *testing.T) {
 
 var token = regexp.MustCompile(`--([a-z-]+): #([0-9a-f]{3,6})\b`)
 
-// tokens returns the relative luminance (WCAG 2.2) of every colour of the nth :root of BaseStyle.
+// tokens returns the relative luminance (WCAG 2.2) of every colour of the nth :root of each style.
 func tokens(t *testing.T, nth int) map[string]float64 {
-	blocks := strings.Split(BaseStyle, ":root {")
-	if len(blocks) != 3 {
-		t.Fatalf("base.css has %d blocks of tokens, want light and dark", len(blocks)-1)
+	all := ""
+	for _, path := range styles {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if blocks := strings.Split(string(text), ":root {"); len(blocks) == 3 {
+			block, _, _ := strings.Cut(blocks[nth+1], "}")
+			all += block + ";"
+		} else if len(blocks) != 1 {
+			t.Fatalf("%s has %d blocks of tokens, want light and dark", path, len(blocks)-1)
+		}
 	}
-	block, _, _ := strings.Cut(blocks[nth+1], "}")
 	found := make(map[string]float64)
-	for _, m := range token.FindAllStringSubmatch(block, -1) {
+	for _, m := range token.FindAllStringSubmatch(all, -1) {
 		hex := m[2]
 		if len(hex) == 3 {
 			hex = string([]byte{hex[0], hex[0], hex[1], hex[1], hex[2], hex[2]})

@@ -9,17 +9,19 @@ import (
 	"strings"
 )
 
-// BaseStyle has what all pages share: colours, light and dark, and the font.
-//
 //go:embed base.css
-var BaseStyle string
+var baseStyle string
 
 //go:embed page.css
 var pageStyle string
 
+// BaseStyle has what all pages and the dashboard share: colours, light and dark, the font, and the
+// bar at the top.
+var BaseStyle = Compact(baseStyle)
+
 // style is the style of all pages but the reference page. It is part of the page, so that a page
 // takes one request; the policy allows it by its hash.
-var style = BaseStyle + pageStyle
+var style = BaseStyle + Compact(pageStyle)
 
 // AssetPolicy is the Content-Security-Policy of answers that are not pages, in case a browser shows
 // one by itself.

@@ -47,3 +47,11 @@ func TestStringsAreEscapedAndMarkupIsNot(t *testing.T) {
 		}
 	}
 }
+
+func TestACompactStyleKeepsTheSpacesThatMeanSomething(t *testing.T) {
+	const css = "/* a { */a :hover, .b > c {\n  margin: 0 calc(1px + 2px); color: red; }\n@media (max-width: 1rem) { a { top: 0 } }\n"
+	const want = "a :hover,.b > c{margin:0 calc(1px + 2px);color:red}@media (max-width:1rem){a{top:0}}"
+	if got := Compact(css); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
