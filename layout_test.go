@@ -80,6 +80,7 @@ var rooms = map[string]room{
 
 	"api/account": {knows: []string{"engine", "api/turnstile"}, never: noHTTP},
 	"api/admin":   {knows: []string{"engine", "api/problem"}},
+	"api/brand":   {never: noHTTP},
 	"api/chart":   {never: noHTTP},
 	"api/client":  {}, // see alone
 	"api/dashboard": {
@@ -90,7 +91,7 @@ var rooms = map[string]room{
 	"api/jsonbody":  {knows: []string{"engine", "api/problem"}, never: noHTTP},
 	"api/limit":     {knows: []string{"api/rate"}, never: noHTTP},
 	"api/ops":       {knows: []string{"engine", "api/account", "api/jsonbody", "api/problem", "api/turnstile"}, never: noHTTP},
-	"api/page":      {knows: []string{"api/problem", "api/redirect"}, never: noHTTP},
+	"api/page":      {knows: []string{"api/brand", "api/problem", "api/redirect"}, never: noHTTP},
 	"api/preview":   {knows: []string{"api/page", "api/redirect"}, never: noHTTP},
 	"api/problem":   {knows: []string{"engine", "api/account", "api/turnstile"}, never: noHTTP},
 	"api/qrcode":    {never: noHTTP},

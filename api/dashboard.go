@@ -8,6 +8,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/dashboard"
+	"shunt/api/page"
 	"shunt/api/problem"
 )
 
@@ -83,17 +84,20 @@ func (w webSessions) ChangePassword(ctx *fasthttp.RequestCtx, caller account.Cal
 	return err
 }
 
-// newDashboard returns the pages under /_/.
-func (s *Server) newDashboard(site string) *dashboard.Dashboard {
+// newDashboard returns the handler of the pages under /_/; nil if there are none.
+func (s *Server) newDashboard(site page.Site) fasthttp.RequestHandler {
+	if site.SignIn == "" {
+		return nil
+	}
 	return dashboard.New(dashboard.Options{
 		Calls: s.calls, Accounts: s.accounts, Engine: s.engine,
 		Sessions: webSessions{s.auth, s.limiter, s.accountCalls},
-		Site:     site, BaseURL: s.baseURL, Docs: docsPath,
+		Site: site, BaseURL: s.baseURL,
 		Problem: writeProblem, Stream: s.live.streamOf,
 		Answered: func(route string, method []byte, status int, took time.Duration) {
 			s.metrics.Seconds(route).Observe(took.Seconds())
 			s.metrics.Answered(route, method, status)
 		},
 		Now: s.now.time, Logger: s.log,
-	})
+	}).Serve
 }

@@ -6,21 +6,27 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/dashboard"
 	"shunt/api/docs"
+	"shunt/api/page"
 )
 
 // A publicPage answers GET and HEAD of a path. code is the part of the path before the page's
 // suffix.
 type publicPage func(ctx *fasthttp.RequestCtx, code []byte)
 
-// docsPath is where the reference page is.
-const docsPath = "/_/docs"
+// Where the dashboard and the reference page are.
+const (
+	dashboardPath = dashboard.Root
+	docsPath      = "/_/docs"
+)
 
 // serveDocs returns GET /_/docs.
-func serveDocs(baseURL string) publicPage {
-	page := sync.OnceValue(func() docs.Document { return docs.Page(baseURL) }) // made at the first request
+func serveDocs(baseURL string, site page.Site) publicPage {
+	page := sync.OnceValue(func() docs.Document { return docs.Page(baseURL, site) }) // made at the first request
+	policy := docs.Policy(site)
 	return func(ctx *fasthttp.RequestCtx, _ []byte) {
-		guardPage(ctx, docs.Policy)
+		guardPage(ctx, policy)
 		writeDocument(ctx, page(), "text/html; charset=utf-8")
 	}
 }

@@ -298,7 +298,7 @@ func TestTooManyMissesGetASmallUncachedPage(t *testing.T) {
 	a := asker{t, st.from("192.0.2.1"), nil}
 	a.statuses(3, "GET", "/nosuchcode", "")
 	page, problem := a.ask("GET", "/nosuchcode", ""), a.ask("GET", "/nosuchcode", "", "Accept: application/json")
-	if page.status != 429 || page.header.Get("Content-Type") != "text/html; charset=utf-8" || len(page.body) > 3000 {
+	if page.status != 429 || page.header.Get("Content-Type") != "text/html; charset=utf-8" || len(page.body) > 2000 {
 		t.Errorf("got %+v", page)
 	}
 	if problem.status != 429 || problem.problem() != "rate_limited" {

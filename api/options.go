@@ -12,7 +12,9 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/admin"
+	"shunt/api/brand"
 	"shunt/api/limit"
+	"shunt/api/page"
 	"shunt/api/visitor"
 	"shunt/engine"
 )
@@ -36,6 +38,8 @@ type Options struct {
 	AllowHTTP      bool               // tokens may be sent over plain HTTP from anywhere
 	Blocks         *BlockFile         // refused and blocked targets; nil: none
 	RootRedirect   string             // the target of /; empty: a page
+	Brand          brand.Brand        // shown on the public pages
+	NoDashboard    bool               // there is nothing under /_/ but the reference page and the logo
 	MaxConnections int                // limit of open public connections; default and maximum 32,768
 	MaxPerAddress  int                // of those, from one address (IPv6: one /64); default 512; negative: unlimited
 	AdminHosts     []string           // host names of the admin address, besides loopback ones; see package admin
@@ -54,7 +58,7 @@ type checkedOptions struct {
 	rootRedirect string
 	cors         cors
 	adminHosts   admin.Hosts
-	site         string // the host of the base URL, with its port
+	site         page.Site
 }
 
 func (o Options) check() (p checkedOptions, err error) {
@@ -65,7 +69,13 @@ func (o Options) check() (p checkedOptions, err error) {
 	if err != nil {
 		return p, err
 	}
-	p.site = origin.Host
+	if err := o.Brand.Check(); err != nil {
+		return p, err
+	}
+	p.site = page.Site{Host: origin.Host, Docs: docsPath, Brand: o.Brand}
+	if !o.NoDashboard {
+		p.site.SignIn = dashboardPath
+	}
 	inOwnNetwork := engine.InOwnNetwork(origin.Host)
 	p.targets.OwnOrigins = ownOrigins(o, inOwnNetwork)
 	if p.targets.RefusePrivate, err = refusesPrivate(o.PrivateTargets, inOwnNetwork); err != nil {

@@ -34,12 +34,12 @@ func (s pages) answer(ctx *fasthttp.RequestCtx, o redirect.Outcome) {
 	}
 	h.Set("Cache-Control", "no-store")
 	ctx.SetStatusCode(p.Kind.Status)
-	writeHTML(ctx, p.HTML)
+	s.write(ctx, p.HTML)
 }
 
-// writeHTML sends a page with the header fields that every page has.
-func writeHTML(ctx *fasthttp.RequestCtx, html []byte) {
-	guardPage(ctx, page.Policy)
+// write sends a page of the set with the header fields that every page has.
+func (s pages) write(ctx *fasthttp.RequestCtx, html []byte) {
+	guardPage(ctx, s.Policy)
 	ctx.Response.Header.SetContentType("text/html; charset=utf-8")
 	ctx.Response.SetBodyRaw(html)
 }

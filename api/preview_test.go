@@ -11,7 +11,7 @@ func TestAPreviewShowsTheTargetEscapedAndCountsNothing(t *testing.T) {
 	r := st.get("/live+", browser)
 	for _, want := range []string{
 		"https://good.example/x?a=1&amp;b=&#34;&lt;script&gt;&#34;#y", `<time datetime="2026-01-02T03:04:05Z">2 January 2026, 03:04 UTC</time>`,
-		`<a href="/live" rel="nofollow noreferrer">`,
+		`<a class="button" href="/live" rel="nofollow noreferrer">`,
 	} {
 		if !strings.Contains(r.body, want) {
 			t.Errorf("the preview lacks %s:\n%s", want, r.body)

@@ -18,7 +18,7 @@ import (
 type publicPages struct {
 	pages     pages
 	redirects *redirect.Redirector
-	dashboard fasthttp.RequestHandler // of the paths that begin with dashboard.Root, except for fixed ones
+	dashboard fasthttp.RequestHandler // of the paths that begin with dashboard.Root, except for fixed ones; nil: none
 	fixed     map[string]publicPage   // by path
 	ofCode    []codePage
 }
@@ -31,15 +31,16 @@ type codePage struct {
 }
 
 func newPublicPages(
-	baseURL, rootRedirect string, redirects *redirect.Redirector, previews *previews, qrCodes *qrCodes, dashboard fasthttp.RequestHandler,
+	baseURL string, checked checkedOptions, redirects *redirect.Redirector, previews *previews, qrCodes *qrCodes,
+	dashboard fasthttp.RequestHandler,
 ) *publicPages {
-	return &publicPages{
+	p := &publicPages{
 		pages: previews.pages, redirects: redirects, dashboard: dashboard,
 		fixed: map[string]publicPage{
-			"/":            serveRoot(previews.pages, rootRedirect),
+			"/":            serveRoot(previews.pages, checked.rootRedirect),
 			"/robots.txt":  serveRobots,
 			"/favicon.ico": serveIcon,
-			docsPath:       serveDocs(baseURL),
+			docsPath:       serveDocs(baseURL, checked.site),
 		},
 		ofCode: []codePage{
 			{[]byte("+"), previews.serve},
@@ -47,6 +48,10 @@ func newPublicPages(
 			{[]byte(".png"), qrCodes.servePNG},
 		},
 	}
+	if logo := checked.site.Brand.Logo; logo != nil {
+		p.fixed[page.LogoPath] = serveLogo(logo)
+	}
+	return p
 }
 
 // pageAt returns the page that a raw path names, nil if there is none.
@@ -70,7 +75,7 @@ func (p *publicPages) pageAt(path []byte) (serve publicPage, code []byte) {
 func (p *publicPages) serve(ctx *fasthttp.RequestCtx, path []byte) {
 	serve, code := p.pageAt(path)
 	switch {
-	case serve == nil && bytes.HasPrefix(path, []byte(dashboard.Root)):
+	case serve == nil && p.dashboard != nil && bytes.HasPrefix(path, []byte(dashboard.Root)):
 		p.dashboard(ctx)
 	case serve == nil:
 		p.redirects.CountPath()
@@ -92,7 +97,7 @@ func serveRoot(pages pages, target string) publicPage {
 			return
 		}
 		ctx.Response.Header.Set("Cache-Control", "public, max-age=300")
-		writeHTML(ctx, pages.Landing)
+		pages.write(ctx, pages.Landing)
 	}
 }
 

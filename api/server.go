@@ -71,7 +71,7 @@ func NewServer(o Options) (*Server, error) {
 			Trusted: o.TrustedProxies, CountryHeader: o.CountryHeader,
 			Header: cmp.Or(o.ClientIPHeader, fasthttp.HeaderXForwardedFor),
 		},
-		pages: pages{page.New(checked.site, docsPath)},
+		pages: pages{page.New(checked.site)},
 		log:   cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: o.Now,
 		drain: wire.NewDrain(),
 	}
@@ -155,7 +155,7 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	peeker := &peeker{redirects: s.redirects, limiter: s.limiter, pages: s.pages, now: s.now}
 	s.previews = newPreviews(peeker, o.Engine, s.log)
 	s.qrCodes = newQRCodes(peeker, s.baseURL, s.log, s.cores)
-	public := newPublicPages(s.baseURL, checked.rootRedirect, s.redirects, s.previews, s.qrCodes, s.newDashboard(checked.site).Serve)
+	public := newPublicPages(s.baseURL, checked, s.redirects, s.previews, s.qrCodes, s.newDashboard(checked.site))
 	s.bodyLimits = newBodyLimits(s.auth, s.endpoints())
 	s.router = &apiRouter{limiter: s.limiter, metrics: s.metrics, cors: checked.cors, log: s.log, page: public.serve}
 	s.front = &front{

@@ -10,6 +10,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/ops"
+	"shunt/api/page"
 	"shunt/api/problem"
 	"shunt/engine"
 )
@@ -24,9 +25,8 @@ type Options struct {
 	Engine   *engine.Engine
 	Sessions Sessions
 
-	Site    string // the host of short addresses, with its port
+	Site    page.Site
 	BaseURL string // short addresses begin with it; without a slash at its end
-	Docs    string // path of the reference page
 
 	Problem  func(ctx *fasthttp.RequestCtx, p problem.Problem) // answers with p, for clients that prefer JSON
 	Stream   Stream
@@ -73,9 +73,8 @@ type Dashboard struct {
 	accounts *account.Accounts
 	engine   *engine.Engine
 	sessions Sessions
-	site     string
+	site     page.Site
 	baseURL  string
-	docs     string
 	problem  func(ctx *fasthttp.RequestCtx, p problem.Problem)
 	stream   Stream
 	answered func(route string, method []byte, status int, took time.Duration)
@@ -91,7 +90,7 @@ type Dashboard struct {
 // New returns the dashboard. It starts no goroutine.
 func New(o Options) *Dashboard {
 	d := &Dashboard{
-		calls: o.Calls, accounts: o.Accounts, engine: o.Engine, sessions: o.Sessions, site: o.Site, baseURL: o.BaseURL, docs: o.Docs,
+		calls: o.Calls, accounts: o.Accounts, engine: o.Engine, sessions: o.Sessions, site: o.Site, baseURL: o.BaseURL,
 		problem: o.Problem, stream: o.Stream, answered: o.Answered, now: o.Now, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		rows: rows(), views: parseViews(), keep: newKeep(o.Now),
 	}

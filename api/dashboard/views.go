@@ -88,6 +88,8 @@ func guard(ctx *fasthttp.RequestCtx) {
 type frame struct {
 	Title               string
 	Site                string
+	Mark                template.HTML // of the site: its logo or its name
+	Support             string        // the address to ask at; empty: none
 	StyleURL, ScriptURL string
 	Nav                 []navItem // empty: nobody is signed in
 	User                string
@@ -133,7 +135,8 @@ func (r *request) navigation() (items []navItem) {
 // show answers with the page of that name: a file in templates. data is what it shows.
 func (r *request) show(status int, name, title string, data any) error {
 	f := frame{
-		Title: title, Site: r.site, StyleURL: r.views.styleURL, ScriptURL: r.views.scriptURL, Docs: r.docs,
+		Title: title, Site: r.site.Name(), Mark: template.HTML(r.site.Mark()), Support: r.site.Brand.SupportURL, Docs: r.site.Docs,
+		StyleURL: r.views.styleURL, ScriptURL: r.views.scriptURL,
 		Conditions: r.conditions(), Page: data,
 	}
 	if r.signedIn() {

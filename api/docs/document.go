@@ -22,7 +22,8 @@ type Document struct {
 	ETag string
 }
 
-func newDocument(body []byte) Document {
+// NewDocument returns the document whose bytes are body, which it keeps.
+func NewDocument(body []byte) Document {
 	hash := sha256.Sum256(body)
 	return Document{body, `"` + base64.RawURLEncoding.EncodeToString(hash[:12]) + `"`}
 }
@@ -33,7 +34,7 @@ var OpenAPI = func() Document {
 	if err := json.Compact(&compact, documentText); err != nil {
 		panic(fmt.Sprintf("docs: openapi.json: %v", err)) // it is part of the program
 	}
-	return newDocument(compact.Bytes())
+	return NewDocument(compact.Bytes())
 }()
 
 // IsIn reports whether lines of If-None-Match name d. A weak tag matches like a strong one (RFC

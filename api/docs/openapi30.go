@@ -16,7 +16,7 @@ var OpenAPI30 = sync.OnceValue(func() Document {
 	if err != nil {
 		panic(fmt.Sprintf("docs: openapi.json as 3.0: %v", err)) // it is part of the program
 	}
-	return newDocument(text)
+	return NewDocument(text)
 })
 
 // openAPI30 converts a document of version 3.1 to version 3.0.3. It knows the parts of 3.1 that

@@ -13,27 +13,28 @@ import (
 //go:embed docs.css
 var ownStyle string
 
-var style = page.BaseStyle + ownStyle
+var style = page.BaseStyle + page.Compact(ownStyle)
 
-// Policy is the Content-Security-Policy of Page.
-var Policy = page.PolicyFor(style)
+// Policy returns the Content-Security-Policy of Page.
+func Policy(site page.Site) string { return page.PolicyFor(&site, style) }
 
 // Page returns the reference page of the API at baseURL. Everything on it about the API comes from
 // the OpenAPI document.
-func Page(baseURL string) Document {
+func Page(baseURL string, site page.Site) Document {
 	r, err := readReference(documentText)
 	if err != nil {
 		panic(fmt.Sprintf("docs: openapi.json: %v", err)) // it is part of the program
 	}
-	p := referencePage{baseURL: baseURL}
+	p := referencePage{baseURL: baseURL, site: site}
 	p.reference(r)
-	return newDocument([]byte(p.html.String()))
+	return NewDocument([]byte(p.html.String()))
 }
 
 // A referencePage is the HTML of the reference page.
 type referencePage struct {
 	html    strings.Builder
 	baseURL string
+	site    page.Site
 }
 
 // add formats and writes text as page.Format does.
@@ -64,6 +65,7 @@ func inline(text string) page.Markup {
 
 func (p *referencePage) reference(r *reference) {
 	p.html.WriteString(string(page.Head(r.Title+" API", style)))
+	p.html.WriteString(string(p.site.Top()))
 	p.contents(r)
 	p.add("<main id=\"top\">\n<h1>%s API</h1>\n<p class=\"lead\">%s</p>\n%s", r.Title, r.Summary, prose(r.Description))
 	for _, g := range r.Groups {

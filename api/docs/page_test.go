@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"shunt/api/page"
 	"shunt/api/visitor"
 )
 
@@ -20,27 +21,27 @@ func TestTextOfTheDocumentIsEscapedOnThePage(t *testing.T) {
 		Answers: []refAnswer{{Status: sharp, Description: sharp, Type: sharp, Headers: []refField{field}, Examples: []refExample{example}}},
 		Errors:  []refError{problem},
 	}
-	p := referencePage{baseURL: sharp}
+	p := referencePage{baseURL: sharp, site: page.Site{Host: sharp}}
 	p.reference(&reference{
 		Title: sharp, Summary: sharp, Description: "`" + sharp + "`",
 		Groups:  []refGroup{{sharp, sharp, []refOperation{o}}},
 		Objects: []refObject{{"Name", sharp, []refField{field}}}, Errors: []refError{problem},
 	})
-	page := p.html.String()
-	if strings.Contains(page, "<b ") || strings.Count(page, "&lt;b a=&#34;x&#34;&gt;&amp;") < 40 {
-		t.Errorf("got %s", page)
+	shown := p.html.String()
+	if strings.Contains(shown, "<b ") || strings.Count(shown, "&lt;b a=&#34;x&#34;&gt;&amp;") < 40 {
+		t.Errorf("got %s", shown)
 	}
-	if docs := Page("https://sho.rt"); strings.Contains(page+string(docs.Body), "%!") {
+	if docs := Page("https://sho.rt", page.Site{Host: "sho.rt"}); strings.Contains(shown+string(docs.Body), "%!") {
 		t.Error("a format of the page has too few or too many values")
 	}
 }
 
 func TestTheReferencePageNamesEveryBotAndCommandLineTool(t *testing.T) {
-	page := string(Page("https://sho.rt").Body)
+	shown := string(Page("https://sho.rt", page.Site{Host: "sho.rt"}).Body)
 	words := slices.Clone(visitor.CommandLineTools)
 	for _, group := range visitor.KnownBots {
 		words = append(words, group.Words...)
-		if !strings.Contains(page, "<h4>"+group.Name+"</h4>") {
+		if !strings.Contains(shown, "<h4>"+group.Name+"</h4>") {
 			t.Errorf("the page has no group %s", group.Name)
 		}
 	}
@@ -50,11 +51,11 @@ func TestTheReferencePageNamesEveryBotAndCommandLineTool(t *testing.T) {
 		if first {
 			want += " (at the beginning)"
 		}
-		if !strings.Contains(page, want) {
+		if !strings.Contains(shown, want) {
 			t.Errorf("%s is not on the page", word)
 		}
 	}
-	if want := "<code>␣bot)</code>, <code>␣bot␣</code>"; !strings.Contains(page, want) {
+	if want := "<code>␣bot)</code>, <code>␣bot␣</code>"; !strings.Contains(shown, want) {
 		t.Errorf("the page does not have %s", want)
 	}
 }

@@ -7,34 +7,35 @@ import (
 	"shunt/api/redirect"
 )
 
-// errorTexts is the table of error pages: what happened, and what the visitor can do. SITE is
-// replaced by the host of the site.
+// errorTexts is the table of error pages: what happened, and what the visitor can do. SUPPORT is
+// replaced by a link to the support of the site, or by "whoever runs" it.
 var errorTexts = [redirect.NumOutcomes]struct {
 	kind   *problem.Kind
 	title  string
 	text   string // also the detail of the problem
 	advice string
+	help   bool // the support of the site can help
 }{
 	redirect.UnknownCode: {problem.NotFound, "This link does not exist", "There is no link at this address.",
-		"Check the address: upper and lower case matter. If somebody gave you this link, ask them for the right one."},
+		"Check the address: upper and lower case matter. If somebody gave you this link, ask them for the right one.", true},
 	redirect.Disabled: {problem.Gone, "This link is disabled", "The owner of this link has disabled it.",
-		"Ask whoever gave you this link for a new one."},
+		"Ask whoever gave you this link for a new one.", true},
 	redirect.Expired: {problem.Gone, "This link has expired", "This link expired and no longer works.",
-		"Ask whoever gave you this link for a new one."},
+		"Ask whoever gave you this link for a new one.", true},
 	redirect.Exhausted: {problem.Gone, "This link is used up", "This link has reached its limit of uses.",
-		"Ask whoever gave you this link for a new one."},
+		"Ask whoever gave you this link for a new one.", true},
 	redirect.StillLoading: {problem.Loading, "One moment, please", "This server has just started and is still loading its links.",
-		"Try again in a few seconds."},
+		"Try again in a few seconds.", false},
 	redirect.WrongMethod: {problem.Method, "This method is not allowed", "This address can only be read, with GET or HEAD.",
-		"Open the address in a browser."},
+		"Open the address in a browser.", false},
 	redirect.TooManyMisses: {problem.RateLimited, "Too many unknown addresses",
 		"Too many unknown addresses were requested from your network. Try again in a minute.",
-		"Links that exist still work."},
+		"Links that exist still work.", false},
 	redirect.LocationTooLong: {problem.URITooLong, "This address is too long",
 		"With the text after the question mark, this link leads to an address that is too long.",
-		"Open the link without the question mark and the text after it."},
+		"Open the link without the question mark and the text after it.", false},
 	redirect.TargetBlocked: {problem.Blocked, "This link is blocked", "This link leads to an address that is blocked here.",
-		"The address may be unsafe. If you think that this is a mistake, write to whoever runs SITE."},
+		"The address may be unsafe. If you think that this is a mistake, ask SUPPORT.", false},
 }
 
 // An Error is the page of an outcome that is not a redirect.
@@ -48,6 +49,19 @@ type Error struct {
 func (s *Set) Error(o redirect.Outcome) *Error { return &s.errors[o] }
 
 // errorBody returns the body of the error page of one row of errorTexts.
-func (s *Set) errorBody(text, advice string) Markup {
-	return Format("<p>%s</p>\n<p class=\"quiet\">%s</p>", text, strings.ReplaceAll(advice, "SITE", s.site))
+func (s *Set) errorBody(text, advice string, help bool) Markup {
+	support := s.site.support()
+	body := Format("<p>%s</p>\n", text)
+	if before, after, found := strings.Cut(advice, "SUPPORT"); found {
+		whom := support
+		if whom == "" {
+			whom = Format("whoever runs %s", s.site.Name())
+		}
+		return body + Format("<p class=\"quiet\">%s%s%s</p>", before, whom, after)
+	}
+	body += Format("<p class=\"quiet\">%s</p>", advice)
+	if help && support != "" {
+		body += Format("\n<p class=\"quiet\">If that does not help, ask %s.</p>", support)
+	}
+	return body
 }

@@ -9,29 +9,33 @@ import (
 	"strings"
 )
 
-// BaseStyle has what all pages share: colours, light and dark, and the font.
-//
 //go:embed base.css
-var BaseStyle string
+var baseStyle string
 
 //go:embed page.css
 var pageStyle string
 
+// BaseStyle has what all pages and the dashboard share: colours, light and dark, the font, and the
+// bar at the top.
+var BaseStyle = Compact(baseStyle)
+
 // style is the style of all pages but the reference page. It is part of the page, so that a page
 // takes one request; the policy allows it by its hash.
-var style = BaseStyle + pageStyle
-
-// Policy is the Content-Security-Policy of the pages of Set.HTML.
-var Policy = PolicyFor(style)
+var style = BaseStyle + Compact(pageStyle)
 
 // AssetPolicy is the Content-Security-Policy of answers that are not pages, in case a browser shows
 // one by itself.
 const AssetPolicy = "default-src 'none'; frame-ancestors 'none'"
 
-// PolicyFor returns the Content-Security-Policy of a page that loads nothing but its style.
-func PolicyFor(style string) string {
+// PolicyFor returns the Content-Security-Policy of a page of site that loads nothing but its style
+// and, if the site has one, the logo.
+func PolicyFor(site *Site, style string) string {
 	hash := sha256.Sum256([]byte(style))
-	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) +
+	images := ""
+	if site.Brand.Logo != nil {
+		images = "img-src 'self'; "
+	}
+	return "default-src 'none'; " + images + "style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) +
 		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
@@ -64,29 +68,38 @@ func Head(title, style string) Markup {
 // A Set is the pages of one site.
 type Set struct {
 	Landing []byte // the page at /; read-only
+	Policy  string // the Content-Security-Policy of every page of the set
 
-	site   string
+	site   Site
 	errors [len(errorTexts)]Error
 }
 
-// New returns the pages of the site whose host is site. docs is the path of the reference page.
-func New(site, docs string) *Set {
-	s := &Set{site: site}
+// New returns the pages of site.
+func New(site Site) *Set {
+	s := &Set{site: site, Policy: PolicyFor(&site, style)}
 	for o, t := range errorTexts {
 		if t.kind != nil {
-			s.errors[o] = Error{t.kind, t.text, s.HTML(t.title, s.errorBody(t.text, t.advice))}
+			s.errors[o] = Error{t.kind, t.text, s.HTML(t.title, s.errorBody(t.text, t.advice, t.help))}
 		}
 	}
-	s.Landing = s.HTML("Short links", Format("<p>This server turns long addresses into short ones. "+
-		"Add a + to the end of a short address to see where it leads.</p>\n"+
-		`<p>Programs can use the <a href="%s">API</a>.</p>`, docs))
+	s.Landing = s.HTML("Short links", s.landingBody())
 	return s
+}
+
+func (s *Set) landingBody() Markup {
+	body := Format("<p>This server turns long addresses into short ones. " +
+		"Add a + to the end of a short address to see where it leads.</p>\n")
+	if s.site.SignIn != "" {
+		body += Format("<p class=\"act\"><a class=\"button\" href=\"%s\">Sign in</a></p>\n", s.site.SignIn)
+	}
+	return body + Format(`<p class="quiet">Programs can use the <a href="%s">API</a>.</p>`, s.site.Docs)
 }
 
 // HTML returns a page, which names the site in its title and at its top.
 func (s *Set) HTML(title string, body Markup) []byte {
 	var b strings.Builder
-	b.WriteString(string(Head(title+" · "+s.site, style)))
-	b.WriteString(string(Format("<main>\n<p class=\"site\">%s</p>\n<h1>%s</h1>\n%s\n</main>\n</html>\n", s.site, title, body)))
+	b.WriteString(string(Head(title+" · "+s.site.Name(), style)))
+	b.WriteString(string(s.site.Top()))
+	b.WriteString(string(Format("<main>\n<h1>%s</h1>\n%s\n</main>\n</html>\n", title, body)))
 	return []byte(b.String())
 }

@@ -4,11 +4,12 @@ import (
 	"strings"
 	"testing"
 
+	"shunt/api/brand"
 	"shunt/api/redirect"
 )
 
 func TestEveryOutcomeHasAPageThatNamesTheSite(t *testing.T) {
-	pages := New("sho.rt:8443", "/docs")
+	pages := New(Site{Host: "sho.rt:8443", Docs: "/docs"})
 	for o := redirect.UnknownCode; o < redirect.NumOutcomes; o++ {
 		p := pages.Error(o)
 		if p.Kind == nil {
@@ -16,12 +17,12 @@ func TestEveryOutcomeHasAPageThatNamesTheSite(t *testing.T) {
 			continue
 		}
 		html := string(p.HTML)
-		for _, want := range []string{"<p class=\"site\">sho.rt:8443</p>", " · sho.rt:8443</title>", "<p>" + p.Detail + "</p>"} {
+		for _, want := range []string{"<a class=\"brand\" href=\"/\">sho.rt:8443</a>", " · sho.rt:8443</title>", "<p>" + p.Detail + "</p>"} {
 			if !strings.Contains(html, want) {
 				t.Errorf("the page of outcome %d lacks %s:\n%s", o, want, html)
 			}
 		}
-		if strings.Contains(html, "SITE") || strings.Contains(html, "<p class=\"quiet\"></p>") {
+		if strings.Contains(html, "SUPPORT") || strings.Contains(html, "%!") || strings.Contains(html, "<p class=\"quiet\"></p>") {
 			t.Errorf("the page of outcome %d is not filled in:\n%s", o, html)
 		}
 	}
@@ -32,7 +33,25 @@ func TestStringsAreEscapedAndMarkupIsNot(t *testing.T) {
 	if got, want := Format("<i>%s</i>%s %d", sharp, Markup("<b>"), 7), Markup("<i>&lt;b a=&#34;x&#34;&gt;&amp;&#39;</i><b> 7"); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if html := string(New(sharp, sharp).HTML(sharp, "")); strings.Contains(html, "<b ") {
-		t.Errorf("got %s", html)
+	for _, logo := range []*brand.Logo{nil, {}} {
+		site := Site{Host: sharp, Docs: sharp, SignIn: sharp, Brand: brand.Brand{Name: sharp, SupportURL: sharp, Logo: logo}}
+		pages := New(site)
+		all := [][]byte{pages.Landing, pages.HTML(sharp, "")}
+		for o := redirect.UnknownCode; o < redirect.NumOutcomes; o++ {
+			all = append(all, pages.Error(o).HTML)
+		}
+		for _, html := range all {
+			if strings.Contains(string(html), "<b ") || !strings.Contains(string(html), "&lt;b ") {
+				t.Errorf("got %s", html)
+			}
+		}
+	}
+}
+
+func TestACompactStyleKeepsTheSpacesThatMeanSomething(t *testing.T) {
+	const css = "/* a { */a :hover, .b > c {\n  margin: 0 calc(1px + 2px); color: red; }\n@media (max-width: 1rem) { a { top: 0 } }\n"
+	const want = "a :hover,.b > c{margin:0 calc(1px + 2px);color:red}@media (max-width:1rem){a{top:0}}"
+	if got := Compact(css); got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

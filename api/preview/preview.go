@@ -35,7 +35,7 @@ func Body(code string, link redirect.Peeked, created time.Time) page.Markup {
 	created = created.UTC()
 	add(`<p class="quiet">This link was created on <time datetime="%s">%s UTC</time>.</p>`, created.Format(time.RFC3339),
 		created.Format("2 January 2006, 15:04"))
-	add(`<p><a href="/%s" rel="nofollow noreferrer">Follow this link</a></p>`, code)
+	add(`<p class="act"><a class="button" href="/%s" rel="nofollow noreferrer">Follow this link</a></p>`, code)
 	return page.Markup(strings.TrimSuffix(b.String(), "\n"))
 }
 

@@ -25,6 +25,7 @@ import (
 	"shunt/api"
 	"shunt/api/account"
 	"shunt/api/admin"
+	"shunt/api/brand"
 	"shunt/api/limit"
 	"shunt/api/visitor"
 	"shunt/engine"
@@ -40,6 +41,8 @@ type serveConfig struct {
 	geoIP          string
 	blockList      string
 	rootRedirect   string
+	brand          brandSettings
+	noDashboard    bool
 	countryHeader  string
 	flushInterval  time.Duration
 	cacheSize      int64
@@ -98,6 +101,8 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	fs.StringVar(&cfg.blockList, "block-list", "",
 		"`FILE` of hosts and address prefixes, one per line, that no link may lead to; read again when it changes")
 	settings.Var(fs, &cfg.rootRedirect, "root-redirect", "URL", "", "where / redirects to (default: a page)", parseTarget)
+	addBrandSettings(fs, &cfg.brand)
+	fs.BoolVar(&cfg.noDashboard, "no-dashboard", false, "serve no dashboard: under /_/ only the reference of the API and the logo")
 	settings.Var(fs, &cfg.flushInterval, "flush-interval", "DURATION", engine.DefaultFlushInterval.String(),
 		"how often hits are written; a power cut loses at most this much", parseFlushInterval)
 	settings.Var(fs, &cfg.cacheSize, "cache-size", "SIZE", "auto",
@@ -187,8 +192,9 @@ type server struct {
 	parts   *stack
 
 	countries            *visitor.Countries // nil without --geoip
-	certs                certs.Source       // nil: no HTTPS
-	blocks               *api.BlockFile     // nil without --block-list
+	brand                brand.Brand
+	certs                certs.Source   // nil: no HTTPS
+	blocks               *api.BlockFile // nil without --block-list
 	public, admin, local net.Listener
 	redirects            net.Listener // to HTTPS; nil: none
 	core                 core
@@ -217,6 +223,10 @@ func (s *server) run(ctx context.Context) error {
 // before what writes.
 func (s *server) start(ctx context.Context) error {
 	if err := s.readCountries(); err != nil {
+		return err
+	}
+	var err error
+	if s.brand, err = s.cfg.brand.read(); err != nil {
 		return err
 	}
 	if err := s.chooseCertificates(); err != nil {
@@ -359,6 +369,7 @@ func (s *server) serveAPI(baseURL string) error {
 	o.TrustedProxies, o.ClientIPHeader = s.cfg.trustedProxies, s.cfg.clientIPHeader
 	o.CountryHeader, o.Countries = s.cfg.countryHeader, s.countries
 	o.Blocks, o.RootRedirect = s.blocks, s.cfg.rootRedirect
+	o.Brand, o.NoDashboard = s.brand, s.cfg.noDashboard
 	o.Listens, o.AdminHosts = s.listens(), s.cfg.adminHosts
 	o.AllowHTTP, o.Pprof, o.CORSOrigins = s.cfg.allowHTTP, s.cfg.pprof, s.cfg.corsOrigins
 	o.MaxPerAddress, o.RateLimits = s.cfg.perAddress, s.cfg.rateLimits

@@ -135,7 +135,8 @@ func (cfg *serveConfig) checkFiles(stderr io.Writer) error {
 			errs = append(errs, fmt.Errorf("--block-list: %w", err))
 		}
 	}
-	return errors.Join(errs...)
+	_, err := cfg.brand.read()
+	return errors.Join(append(errs, err)...)
 }
 
 // derived returns the base URL where none is given, and the setting from which it follows.

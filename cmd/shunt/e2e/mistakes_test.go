@@ -96,6 +96,11 @@ var mistakes = []mistake{
 	{call: "serve --data file", code: 1, stderr: "shunt: DIR/file is not a folder; is your server's data elsewhere? Name its folder with --data\n"},
 	{call: "serve --geoip none.mmdb", code: 1, stderr: "shunt: --geoip: none.mmdb does not exist\n"},
 	{call: "serve --block-list folder", code: 1, stderr: "shunt: --block-list: folder is not a regular file\n"},
+	{call: "serve --brand-logo none.svg", code: 1, stderr: "shunt: --brand-logo: none.svg does not exist\n"},
+	{call: "serve --brand-logo folder", code: 1, stderr: "shunt: --brand-logo: folder is not a regular file\n"},
+	{call: "serve --brand-logo file", code: 1, stderr: "shunt: --brand-logo: file is neither an SVG nor a PNG image\n"},
+	{call: "serve --support-url javascript:alert(1)", code: 2, stderr: "shunt: --support-url: must be an address such as https://help.example or " +
+		"mailto:help@example.org; it is \"javascript:alert(1)\"" + seeServe},
 	{call: "serve --base-url https://a.b --tls-cert file --tls-key file", code: 1,
 		stderr: "shunt: --tls-cert file, --tls-key file: the first has no certificate in PEM\n"},
 	{call: "import folder", code: 1, stderr: "shunt: import: folder is a folder, not a file\n"},

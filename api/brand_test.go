@@ -1,0 +1,110 @@
+package api
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"shunt/api/brand"
+)
+
+const testLogo = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><script>alert(1)</script></svg>`
+
+// newBrandedSite returns a site with a name that has markup, and a link "live".
+func newBrandedSite(t *testing.T, change func(*Options)) *site {
+	logo, err := brand.ParseLogo([]byte(testLogo))
+	check(t, err)
+	st := newSite(t, func(o *Options) {
+		o.Brand = brand.Brand{Name: `<b>"A&B'`, SupportURL: "mailto:help@example.org?subject=a&b", Logo: logo}
+		change(o)
+	})
+	st.shorten(`{"url":"https://good.example/","alias":"live"}`)
+	return st
+}
+
+func TestTheBrandIsOnEveryPublicPageEscaped(t *testing.T) {
+	st := newBrandedSite(t, func(*Options) {})
+	for _, path := range []string{"/", "/live+", "/none", "/none+", "/a/b", "/_/docs"} {
+		r := st.get(path)
+		for _, want := range []string{
+			`<a class="brand" href="/"><img src="/_/logo" alt=""> &lt;b&gt;&#34;A&amp;B&#39;</a>`,
+			`<a class="support" href="mailto:help@example.org?subject=a&amp;b">Support</a>`,
+		} {
+			if strings.Count(r.body, want) != 1 {
+				t.Errorf("%s: the page lacks %s", path, want)
+			}
+		}
+		if strings.Contains(r.body, "<b>") || strings.Count(r.body, "<img") != 1 {
+			t.Errorf("%s: got markup of the name:\n%s", path, r.body)
+		}
+		policy := r.header.Get("Content-Security-Policy")
+		if want := "default-src 'none'; img-src 'self'; style-src 'sha256-" + hashOf(styleElement.FindStringSubmatch(r.body)[1]) +
+			"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"; policy != want {
+			t.Errorf("%s: got policy %s, want %s", path, policy, want)
+		}
+	}
+	if r := st.get("/none"); !strings.Contains(r.body, `ask <a href="mailto:help@example.org?subject=a&amp;b">help@example.org</a>.`) {
+		t.Errorf("an error page does not say whom to ask:\n%s", r.body)
+	}
+}
+
+func TestALogoWithoutANameIsCalledAfterTheHost(t *testing.T) {
+	st := newBrandedSite(t, func(o *Options) { o.BaseURL, o.Brand.Name = "https://sho.rt", "" })
+	if body := st.get("/").body; !strings.Contains(body, `<img src="/_/logo" alt="sho.rt"></a>`) || !strings.Contains(body, " · sho.rt</title>") {
+		t.Errorf("got\n%s", body)
+	}
+}
+
+func TestTheLogoRunsNoScriptsAndIsCached(t *testing.T) {
+	st := newBrandedSite(t, func(o *Options) { o.NoDashboard = true })
+	r := st.get("/_/logo")
+	tag := r.header.Get("ETag")
+	for name, want := range map[string]string{
+		"Content-Type": "image/svg+xml", "X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox",
+		"Cache-Control": "public, max-age=300",
+	} {
+		if got := r.header.Get(name); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+	if r.status != 200 || r.body != testLogo || tag == "" {
+		t.Errorf("got %d, tag %s, %s", r.status, tag, r.body)
+	}
+	again := st.get("/_/logo", "If-None-Match: "+tag)
+	if again.status != 304 || again.body != "" || again.header.Get("Content-Security-Policy") != "default-src 'none'; sandbox" {
+		t.Errorf("with the tag: got %+v", again)
+	}
+	if r := send(t, st.publicAt, "POST", requestText("POST", "/_/logo", "")); r.status != 405 {
+		t.Errorf("POST: got %d", r.status)
+	}
+	if r := newSite(t, nil).get("/_/logo"); r.status != 404 {
+		t.Errorf("without a logo: got %d", r.status)
+	}
+}
+
+func TestSignInIsOfferedOnlyWithADashboard(t *testing.T) {
+	signIn := regexp.MustCompile(`<a [^>]*href="/_/">Sign in</a>`)
+	if body := newSite(t, nil).get("/").body; !signIn.MatchString(body) {
+		t.Errorf("got\n%s", body)
+	}
+	without := newSite(t, func(o *Options) { o.NoDashboard = true })
+	if body := without.get("/").body; signIn.MatchString(body) {
+		t.Errorf("without a dashboard: got\n%s", body)
+	}
+	for path, want := range map[string]int{
+		"/_/": 404, "/_": 404, "/_/sign-in": 404, "/_/setup?code=x": 404, "/_/assets/x/style.css": 404, "/_/docs": 200,
+	} {
+		if r := without.get(path); r.status != want || want == 404 && strings.Contains(r.body, "password") {
+			t.Errorf("%s: got %d, want %d", path, r.status, want)
+		}
+	}
+}
+
+func TestABrandThatWasNotCheckedIsRefused(t *testing.T) {
+	st := newSite(t, nil)
+	for _, b := range []brand.Brand{{Name: "a\nb"}, {SupportURL: "javascript:alert(1)"}} {
+		if _, err := NewServer(Options{Engine: st.engine, Accounts: st.accounts, BaseURL: "https://sho.rt", Brand: b}); err == nil {
+			t.Errorf("%+v: taken", b)
+		}
+	}
+}
