@@ -26,8 +26,8 @@
 // # Decisions
 //
 // Each bucket has no element of its own: all bars are one path, and the script computes positions
-// from the number of buckets. 400 rectangles with titles took 14 KB compressed, with the table;
-// the path takes 6.
+// from the number of buckets. With two rectangles and one with a title for each bucket, 400 days
+// took 18.2 KB compressed, with the table; with paths they take 7.0 KB. Drawing them takes 1.1 ms.
 //
 // A chart with more than MaxBuckets buckets is an error. Visitors of several buckets cannot be
 // added up, so this package cannot draw fewer, larger ones.

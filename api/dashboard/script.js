@@ -190,87 +190,70 @@ function live(root) {
 
 // Charts. The table has the values; row i is bucket i.
 function chart(figure) {
-	const svg = figure.querySelector('svg.chart'), plot = svg.querySelector('svg');
-	const readout = figure.querySelector('.chart-readout'), rows = all('tbody tr', figure);
-	const { from, step, peak } = figure.dataset, hourly = step < 86400;
-	const at = i => new Date((+from + i * step) * 1000);
-	const name = i => format(at(i), hourly
-		? { weekday: 'short', day: 'numeric', month: 'short', hour: 'numeric', minute: '2-digit' }
-		: { weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
-	const isOpen = i => 'open' in figure.dataset && i === rows.length - 1;
+	const { from, step, peak, open } = figure.dataset, hourly = step < 86400, one = q => figure.querySelector(q);
+	const svg = one('svg.chart'), plot = svg.querySelector('svg'), readout = one('.chart-readout');
+	const rows = all('tbody tr', figure), last = rows.length - 1;
+	const day = { day: 'numeric', month: 'short' }, hour = { hour: 'numeric', minute: '2-digit' };
+	const at = (i, options) => new Date((+from + i * step) * 1000).toLocaleString(undefined, options);
+	const name = i => at(i, { ...day, weekday: 'short', ...(hourly ? hour : { year: 'numeric', timeZone: 'UTC' }) });
+	const soFar = i => open !== undefined && i === last;
+	const values = i => [1, 2].map(j => count(+rows[i].cells[j].textContent.replace(/\D/g, ''), j < 2 ? 'hit' : 'visitor')).join(', ');
+
 	if (hourly) {
-		const short = { hour: 'numeric', minute: '2-digit' }, half = new Date().getTimezoneOffset() % 60;
-		if (!half && new Intl.DateTimeFormat(undefined, short).resolvedOptions().hour12) delete short.minute;
 		for (const axis of all('.axis', svg)) {
-			let last;
+			let before;
 			for (const text of all('text', axis)) {
-				const date = at(text.dataset.bucket), day = format(date, { day: 'numeric', month: 'short' });
-				text.textContent = format(date, short);
-				if (day !== last) {
-					last = day;
-					text.append(drawn('tspan', { x: text.getAttribute('x'), dy: 16 }, day));
-				}
+				const i = text.dataset.bucket, date = at(i, day);
+				text.textContent = at(i, hour).replace(/:00(?=\s[AP]M)/, '');
+				if (date !== before) text.append(drawn('tspan', { x: text.getAttribute('x'), dy: 16 }, before = date));
 			}
 		}
-		rows.forEach((row, i) => { row.cells[0].textContent = name(i) + (isOpen(i) ? ' (so far)' : ''); });
-		const zone = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' }).formatToParts(at(0));
-		for (const e of all('.chart-zone', figure)) e.textContent = '(' + zone.find(p => p.type === 'timeZoneName').value + ')';
+		rows.forEach((row, i) => { row.cells[0].textContent = name(i) + (soFar(i) ? ' (so far)' : ''); });
+		const zone = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' }).formatToParts(new Date(from * 1000)).find(p => p.type === 'timeZoneName');
+		for (const e of all('.chart-zone', figure)) e.textContent = '(' + zone.value + ')';
 	}
 	if (!plot) return;
-	const values = i => [...rows[i].cells].slice(1).map((cell, j) => {
-		const text = cell.textContent.trim();
-		return text + [' hit', ' visitor'][j] + (text === '1' ? '' : 's');
-	}).join(', ');
+
 	const band = drawn('rect', { class: 'band on', width: 100 / rows.length + '%', y: plot.getAttribute('y'), height: plot.getAttribute('height') });
 	let current = -1;
-	function show(i) {
+	const show = i => {
 		current = i;
-		if (i < 0) {
-			band.remove();
-			readout.textContent = name(peak) + ': ' + values(peak) + ' (most hits)';
-			return;
-		}
 		band.setAttribute('x', 100 * i / rows.length + '%');
-		svg.append(band);
-		readout.textContent = name(i) + ': ' + values(i) + (isOpen(i) ? ', so far' : '');
-	}
-	const point = e => {
-		const box = svg.getBoundingClientRect();
-		const i = Math.floor((e.clientX - box.left) / box.width * rows.length);
-		if (i !== current && i >= 0 && i < rows.length) show(i);
+		i < 0 ? band.remove() : svg.append(band);
+		const shown = i < 0 ? peak : i;
+		readout.replaceChildren(make('bdi', {}, name(shown)), ': ' + values(shown) + (i < 0 ? ' (most hits)' : soFar(i) ? ', so far' : ''));
 	};
-	svg.onpointerdown = svg.onpointermove = point;
-	svg.addEventListener('pointerleave', e => { if (e.pointerType === 'mouse') show(-1); });
+	svg.onpointerdown = svg.onpointermove = e => {
+		const box = svg.getBoundingClientRect(), i = Math.floor((e.clientX - box.left) / box.width * rows.length);
+		if (i !== current && i >= 0 && i <= last) show(i);
+	};
+	svg.onpointerleave = e => { if (e.pointerType === 'mouse') show(-1); };
 	figure.tabIndex = 0;
-	figure.setAttribute('aria-label', figure.querySelector('figcaption').firstElementChild.textContent + '. Arrow keys read each value.');
-	figure.addEventListener('blur', () => show(-1));
-	figure.addEventListener('keydown', e => {
-		const last = rows.length - 1;
+	figure.ariaLabel = one('figcaption').firstElementChild.textContent + '. Arrow keys read each value.';
+	figure.onblur = () => show(-1);
+	figure.onkeydown = e => {
 		const to = {
-			ArrowLeft: current < 0 ? last : Math.max(current - 1, 0), ArrowRight: Math.min(current + 1, last),
-			Home: 0, End: last, Escape: -1,
+			ArrowLeft: current < 0 ? last : Math.max(current - 1, 0), ArrowRight: Math.min(current + 1, last), Home: 0, End: last, Escape: -1,
 		}[e.key];
 		if (to === undefined || e.target !== figure || e.ctrlKey || e.altKey || e.metaKey) return;
 		e.preventDefault();
 		show(to);
-	});
+	};
 	show(-1);
 }
 
-// Forms that can be sent once. The buttons are disabled after the form's data was taken.
-function release(form) {
+// Forms that can be sent once. A button that is disabled too early is not in the form's data.
+const release = form => {
 	delete form.dataset.sent;
-	for (const e of form.elements) if (e.dataset.waits) { e.disabled = false; delete e.dataset.waits; }
-}
+	for (const b of all('[data-waits]', form)) b.disabled = b.toggleAttribute('data-waits');
+};
 document.addEventListener('submit', e => {
 	const form = e.target;
 	if (e.defaultPrevented || !form.matches('[data-once]')) return;
 	if (form.dataset.sent) return e.preventDefault();
 	form.dataset.sent = 1;
-	setTimeout(() => {
-		for (const b of form.elements) if (b.type === 'submit' && !b.disabled) { b.disabled = true; b.dataset.waits = 1; }
-	});
-	setTimeout(release, 15000, form);
+	setTimeout(() => all('button:enabled', form).forEach(b => { b.disabled = b.toggleAttribute('data-waits'); }));
+	setTimeout(release, 15000, form); // it was stopped, or answered by a download
 });
 addEventListener('pageshow', () => all('form[data-once]').forEach(release));
 
@@ -279,87 +262,83 @@ const maxLines = 1000, maxBytes = 4 << 20, maxRefused = 1000;
 
 async function* linesOf(file) {
 	const reader = file.stream().getReader();
-	let rest = new Uint8Array(0);
-	for (;;) {
-		const { value, done } = await reader.read();
-		if (done) break;
-		const data = new Uint8Array(rest.length + value.length);
+	let rest = new Uint8Array(0), part, end;
+	while (rest.length <= maxBytes && !(part = await reader.read()).done) {
+		const data = new Uint8Array(rest.length + part.value.length);
 		data.set(rest);
-		data.set(value, rest.length);
+		data.set(part.value, rest.length);
 		let start = 0;
-		for (let end; (end = data.indexOf(10, start)) >= 0; start = end + 1) yield data.subarray(start, end + 1);
+		for (; (end = data.indexOf(10, start) + 1); start = end) yield data.subarray(start, end);
 		rest = data.slice(start);
-		if (rest.length > maxBytes) break;
 	}
 	if (rest.length) yield rest;
 }
 
-async function sendLines(url, parts, signal, wait) {
+async function sendLines(url, lines, signal, waits) {
 	for (let tries = 1; ; tries++) {
-		let problem = 'The server cannot be reached.', delay = Math.min(2 ** tries, 60), again = true;
+		let problem = 'The server cannot be reached.', again = true, delay = 2 ** tries;
 		try {
-			const answer = await fetch(url, { method: 'POST', headers: { 'Content-Type': 'application/x-ndjson', Accept: 'application/json' }, body: new Blob(parts), signal });
+			const answer = await fetch(url, { method: 'POST', headers: { 'Content-Type': 'application/x-ndjson' }, body: new Blob(lines), signal });
 			if (answer.ok) return await answer.json();
 			again = answer.status === 429 || answer.status === 503;
-			delay = Math.min(+answer.headers.get('Retry-After') || delay, 120);
-			const body = await answer.json().catch(() => ({}));
-			problem = body.detail || body.title || 'The server answered ' + answer.status + '.';
+			delay = +answer.headers.get('Retry-After') || delay;
+			problem = (await answer.json().catch(() => 0)).detail ?? 'The server answered ' + answer.status + '.';
 		} catch { signal.throwIfAborted(); }
-		if (!again || tries === 10) throw new Error(problem);
-		wait(delay);
+		if (!again || tries === 9) throw new Error(problem);
+		waits(delay = Math.min(delay, 60));
 		await pause(delay * 1000, signal);
 	}
 }
 
 function importFile(form) {
-	const input = form.querySelector('input[type=file]');
 	const bar = make('progress', { 'aria-label': 'Import' }), text = make('span', { role: 'status' });
-	const cancel = make('button', { type: 'button', class: 'button' }, 'Cancel');
-	const refused = make('ul', { class: 'refused' }), box = make('div', { class: 'progress' }, bar, text, cancel, refused);
-	const warn = e => e.preventDefault();
+	const cancel = make('button', { type: 'button', class: 'button' }, 'Cancel'), refused = make('ul');
+	const box = make('div', { class: 'progress' }, bar, text, cancel, refused), warn = e => e.preventDefault();
 	let stop;
-	cancel.addEventListener('click', () => stop.abort());
+	cancel.onclick = () => stop.abort();
 
 	async function run(file) {
-		const { signal } = stop, sums = { created: 0, existing: 0, failed: 0 };
-		const url = new URL(form.dataset.import, location), owner = form.elements.owner?.value;
-		if (owner) url.searchParams.set('owner', owner);
+		const { signal } = stop, url = new URL(form.dataset.import, location), owner = form.elements.owner?.value;
+		const sums = { created: 0, existing: 0, failed: 0 };
 		const told = () => number(sums.created) + ' created, ' + number(sums.existing) + ' there already, ' + number(sums.failed) + ' refused.';
-		let parts = [], numbers = [], size = 0, read = 0, line = 0;
+		let lines, numbers, size, read = 0, n = 0;
+		const begin = () => { lines = []; numbers = []; size = 0; };
 		const flush = async () => {
-			if (!parts.length) return;
-			const answer = await sendLines(url, parts, signal, s => { text.textContent = 'Waiting ' + count(s, 'second') + '. ' + told(); });
+			if (!size) return;
+			const answer = await sendLines(url, lines, signal, s => { text.textContent = 'Waiting ' + count(s, 'second') + '. ' + told(); });
 			for (const key in sums) sums[key] += answer[key];
 			for (const { index, problem } of answer.results) {
-				if (problem && refused.childElementCount < maxRefused) refused.append(make('li', {}, 'Line ' + number(numbers[index]) + ': ' + (problem.detail || problem.title)));
+				if (problem && refused.childElementCount < maxRefused) refused.append(make('li', {}, 'Line ' + number(numbers[index]) + ': ' + problem.detail));
 			}
 			bar.value = read;
 			text.textContent = told();
-			parts = [], numbers = [], size = 0;
+			begin();
 		};
+		if (owner) url.searchParams.set('owner', owner);
+		begin();
 		try {
-			for await (let bytes of linesOf(file)) {
-				line++;
-				if (bytes.length > maxBytes) throw new Error('Line ' + number(line) + ' is too long.');
-				if (parts.length === maxLines || size + bytes.length > maxBytes) await flush();
-				read += bytes.length;
-				if (line === 1 && bytes[0] === 0xef && bytes[1] === 0xbb) bytes = bytes.subarray(3); // a byte order mark
-				if (bytes.every(b => b === 32 || b === 9 || b === 13 || b === 10)) continue; // blank: the server does not count it
-				parts.push(bytes);
-				numbers.push(line);
-				size += bytes.length;
+			for await (let line of linesOf(file)) {
+				n++;
+				if (line.length > maxBytes) throw new Error('Line ' + number(n) + ' is too long.');
+				if (lines.length === maxLines || size + line.length > maxBytes) await flush();
+				read += line.length;
+				if (n === 1 && line[0] === 0xef) line = line.subarray(3); // a byte order mark
+				if (line.every(b => b === 32 || b === 9 || b === 13 || b === 10)) continue; // the server does not count it
+				lines.push(line);
+				numbers.push(n);
+				size += line.length;
 			}
 			await flush();
-			bar.value = file.size;
-			return (line ? 'Done. ' : 'The file is empty. ') + told();
+			bar.value = bar.max;
+			return 'Done. ' + told();
 		} catch (e) {
 			return (signal.aborted ? 'Cancelled. ' : 'Stopped: ' + e.message + ' ') + told();
 		}
 	}
 
 	form.addEventListener('submit', async e => {
-		const file = input.files[0];
-		if (!file || !file.stream) return;
+		const file = form.querySelector('input[type=file]').files[0];
+		if (!file) return;
 		e.preventDefault();
 		if (stop) return;
 		stop = new AbortController();
@@ -370,9 +349,8 @@ function importFile(form) {
 		cancel.hidden = false;
 		form.after(box);
 		addEventListener('beforeunload', warn);
-		const end = await run(file);
+		text.textContent = await run(file);
 		removeEventListener('beforeunload', warn);
-		text.textContent = end;
 		cancel.hidden = true;
 		stop = null;
 	});
