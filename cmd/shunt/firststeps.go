@@ -18,6 +18,10 @@ func (s *server) sayNext(baseURL string) error {
 	if begun || err != nil {
 		return err
 	}
+	if s.cfg.noDashboard {
+		s.say.Next("There is no API token yet", s.withData("token", "add", "--name", "first")...)
+		return nil
+	}
 	if s.say.Person() {
 		link, err := s.setupLink(baseURL)
 		if err == nil {
@@ -26,12 +30,17 @@ func (s *server) sayNext(baseURL string) error {
 		}
 		s.say.Log.Warn("no setup link could be made", slog.Any("cause", err))
 	}
-	command := []string{s.program, "user", "setup-link"}
+	s.say.Next("Nobody can sign in yet", s.withData("user", "setup-link")...)
+	return nil
+}
+
+// withData returns the words of one of our commands about the data of this server.
+func (s *server) withData(words ...string) []string {
+	command := append([]string{s.program}, words...)
 	if s.cfg.data.dataDir != defaultDataDir {
 		command = append(command, "--data", s.cfg.data.dataDir)
 	}
-	s.say.Next("Nobody can sign in yet", command...)
-	return nil
+	return command
 }
 
 // begun reports whether the oldest admin has a password or a token.
