@@ -78,10 +78,15 @@ var rooms = map[string]room{
 	"storage/row":         {knows: []string{"engine"}, users: []string{"storage"}, never: []string{pebble}},
 	"storage/row/rowtest": {knows: []string{"engine"}, users: nobody, never: []string{pebble}},
 
-	"api/account":   {knows: []string{"engine", "api/turnstile"}, never: noHTTP},
-	"api/admin":     {knows: []string{"engine", "api/problem"}},
-	"api/brand":     {never: noHTTP},
-	"api/client":    {}, // see alone
+	"api/account": {knows: []string{"engine", "api/turnstile"}, never: noHTTP},
+	"api/admin":   {knows: []string{"engine", "api/problem"}},
+	"api/brand":   {never: noHTTP},
+	"api/chart":   {never: noHTTP},
+	"api/client":  {}, // see alone
+	"api/dashboard": {
+		knows: []string{"engine", "api/account", "api/chart", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/turnstile"},
+		users: []string{"api"},
+	},
 	"api/docs":      {knows: []string{"api/page", "api/problem", "api/visitor"}, never: noHTTP},
 	"api/jsonbody":  {knows: []string{"engine", "api/problem"}, never: noHTTP},
 	"api/limit":     {knows: []string{"api/rate"}, never: noHTTP},

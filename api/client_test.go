@@ -221,6 +221,8 @@ func listLinks(t *tour) {
 	t.want("pages", t.record.requests.Load()-before, 2)
 	t.want("by title", codesOf(t, t.Links(ctx, client.LinksQuery{Q: "b", Tag: ""})), "b a")
 	t.want("by tag", codesOf(t, t.Links(ctx, client.LinksQuery{Tag: "none"})), "")
+	t.want("by state", codesOf(t, t.Links(ctx, client.LinksQuery{State: client.StateActive})), "b a")
+	t.want("by another state", codesOf(t, t.Links(ctx, client.LinksQuery{State: client.StateDisabled})), "")
 	t.want("of all", codesOf(t, t.Export(ctx, client.ExportQuery{})), "b a")
 	for link, err := range t.Export(ctx, client.ExportQuery{Unique: true}, client.Owner(1)) {
 		t.must(err)

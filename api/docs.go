@@ -6,6 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/dashboard"
 	"shunt/api/docs"
 	"shunt/api/page"
 )
@@ -16,7 +17,7 @@ type publicPage func(ctx *fasthttp.RequestCtx, code []byte)
 
 // Where the dashboard and the reference page are.
 const (
-	dashboardPath = "/_/"
+	dashboardPath = dashboard.Root
 	docsPath      = "/_/docs"
 )
 

@@ -75,7 +75,7 @@ func TestTheReferencePageIsAtOnePathAndOnlyRead(t *testing.T) {
 	if r := st.get("/_/docs", "If-None-Match: "+tag); r.status != 304 || r.body != "" {
 		t.Errorf("with the current tag: got %d", r.status)
 	}
-	for request, want := range map[string]int{"GET /_/docs/": 404, "GET /_/DOCS": 404, "GET /_/": 404, "POST /_/docs": 405} {
+	for request, want := range map[string]int{"GET /_/docs/": 404, "GET /_/DOCS": 404, "GET /_/": 303, "POST /_/docs": 405} {
 		method, path, _ := strings.Cut(request, " ")
 		if r := send(t, st.publicAt, method, requestText(method, path, "")); r.status != want {
 			t.Errorf("%s: got %d, want %d", request, r.status, want)

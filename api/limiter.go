@@ -131,15 +131,39 @@ func (l *limiter) mayLogIn(ctx *fasthttp.RequestCtx, email string) error {
 
 // hasNotTried takes the count of an attempt back, because no password was checked.
 func (l *limiter) hasNotTried(ctx *fasthttp.RequestCtx, email string) {
+	l.giveBackLogin(ctx, l.loginKey(ctx, email))
+}
+
+// mayTrySetup counts an attempt to use a setup code, before the code is looked up: for the network
+// as a login is, and for all setup codes together at that network, as if they were one account.
+func (l *limiter) mayTrySetup(ctx *fasthttp.RequestCtx) error {
+	return l.count(ctx, limit.Logins, l.networkKey(ctx, setupCodes), 1)
+}
+
+// hasNotTriedSetup takes the count of an attempt back, because the code was right: whatever else is
+// wrong with the form, its sender guesses nothing.
+func (l *limiter) hasNotTriedSetup(ctx *fasthttp.RequestCtx) {
+	l.giveBackLogin(ctx, l.networkKey(ctx, setupCodes))
+}
+
+// setupCodes stands for all setup codes among the names of accounts, which have no upper case.
+const setupCodes = "SETUP"
+
+func (l *limiter) giveBackLogin(ctx *fasthttp.RequestCtx, key []byte) {
 	var a limit.Allowance
-	l.ask(&a, ctx, limit.Logins, l.loginKey(ctx, email))
+	l.ask(&a, ctx, limit.Logins, key)
 	a.GiveBack(l.now.of(ctx), 1)
 }
 
 // loginKey returns the key of an account at the client's network.
 func (l *limiter) loginKey(ctx *fasthttp.RequestCtx, email string) []byte {
+	return l.networkKey(ctx, account.LoginName(email))
+}
+
+// networkKey returns the key of name at the client's network.
+func (l *limiter) networkKey(ctx *fasthttp.RequestCtx, name string) []byte {
 	key := wire.NetworkOf(l.proxies.ClientAddr(ctx, wire.PeerAddr(ctx))).As16()
-	return append(key[:], account.LoginName(email)...)
+	return append(key[:], name...)
 }
 
 // mayMiss counts a request for an unknown code. If that exceeds the limit of its network, it adds

@@ -36,7 +36,7 @@ func TestLinksAreListedByPagesNewestFirst(t *testing.T) {
 	for i := range 5 {
 		st.shorten(fmt.Sprintf(`{"url":"https://a.example/","alias":"l%d","title":"T%d","tags":["t%d"]}`, i, i, i%2))
 	}
-	first, r := st.list(st.token, "limit=2&cursor=&q=&tag=")
+	first, r := st.list(st.token, "limit=2&cursor=&q=&tag=&state=")
 	if first.codes() != "l4 l3" || first.NextCursor == nil {
 		t.Fatalf("got %+v", r)
 	}
@@ -93,6 +93,7 @@ func TestACursorGivesNoAccessToOtherUsersLinks(t *testing.T) {
 		"that of all owners":     {bob, "cursor=" + *all.NextCursor},
 		"that of another tag":    {ann, "tag=x&cursor=" + *page.NextCursor},
 		"that of another prefix": {ann, "q=x&cursor=" + *page.NextCursor},
+		"that of another state":  {ann, "state=active&cursor=" + *page.NextCursor},
 		"a malformed one":        {ann, "cursor=AAAA"},
 		"one of another version": {ann, "cursor=AA" + (*page.NextCursor)[2:]},
 	} {
@@ -117,6 +118,7 @@ func TestBadListParametersAreNamed(t *testing.T) {
 		"include=hits": "include:range", "include=": "include:range", "x=1": "x:unknown", "owner=0": "owner:range",
 		"q=" + strings.Repeat("x", 257): "q:too_long", "q=%00": "q:characters", "q=%ff": "q:characters",
 		"tag=" + strings.Repeat("x", 65): "tag:too_long", "tag=%ff": "tag:characters", "limit=x&cursor=y": "limit:range",
+		"state=dead": "state:range", "state=Active": "state:range", "state=active,expired": "state:range", "state=active&state=expired": "state:duplicate",
 	} {
 		if _, r := st.list(st.token, query); r.status != 422 || r.fields() != want {
 			t.Errorf("%s: got %d %s, want %s", query, r.status, r.fields(), want)

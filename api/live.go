@@ -51,47 +51,57 @@ func (c *liveCalls) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller)
 	if err != nil {
 		return err
 	}
+	return c.stream(ctx, caller, &liveStream{
+		recheck: c.calls.Recheck(caller, guard, account.StatsRead),
+		hits:    func() (uint64, error) { return c.calls.Hits(caller, code, id, guard) },
+		figures: func() (liveFigures, error) {
+			f, err := c.calls.Figures(caller, code, ops.FiguresQuery{Guard: guard})
+			return liveFigures{f.Hits, f.Unique}, err
+		},
+	})
+}
+
+// streamOf is dashboard.Stream: it answers with what read returns.
+func (c *liveCalls) streamOf(
+	ctx *fasthttp.RequestCtx, caller account.Caller, g engine.Guard, read func() (hits, unique uint64, err error),
+) error {
+	figures := func() (f liveFigures, err error) {
+		f.hits, f.unique, err = read()
+		return f, err
+	}
+	return c.stream(ctx, caller, &liveStream{
+		recheck: c.calls.Recheck(caller, g, account.StatsRead),
+		hits: func() (uint64, error) {
+			f, err := figures()
+			return f.hits, err
+		},
+		figures: figures,
+	})
+}
+
+// stream makes live figures the body of the answer, if the caller may have one more stream.
+func (c *liveCalls) stream(ctx *fasthttp.RequestCtx, caller account.Caller, l *liveStream) error {
 	if !ctx.Request.Header.IsHTTP11() {
 		return problem.New(problem.BadRequest, "live figures need HTTP/1.1, because the answer has no end")
-	}
-	if !ctx.IsHead() {
-		if err := c.Take(ops.KeyOf(caller)); err != nil {
-			return err
-		}
 	}
 	h := &ctx.Response.Header
 	h.SetContentType("text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // or nginx buffers events
 	h.Set("X-Content-Type-Options", "nosniff")
-	if !ctx.IsHead() {
-		c.stream(ctx, caller, code, id, guard)
+	if ctx.IsHead() {
+		return nil
 	}
-	return nil
-}
-
-// stream makes the live figures of the link the body of the answer.
-func (c *liveCalls) stream(ctx *fasthttp.RequestCtx, caller account.Caller, code string, id uint64, guard engine.Guard) {
+	if err := c.Take(ops.KeyOf(caller)); err != nil {
+		return err
+	}
 	// No request follows on this connection, so any byte on it, or its end, means that the client
 	// has stopped.
 	ctx.SetConnectionClose()
-	recheck := c.calls.Recheck(caller, guard, account.StatsRead)
-	ctx.SetBodyStream(&liveStream{
-		hits: func() (uint64, error) {
-			if err := recheck(); err != nil {
-				return 0, err
-			}
-			return c.calls.Hits(caller, code, id, guard)
-		},
-		figures: func() (liveFigures, error) {
-			f, err := c.calls.Figures(caller, code, ops.FiguresQuery{Guard: guard})
-			return liveFigures{f.Hits, f.Unique}, err
-		},
-		ending:  c.ending,
-		conn:    ctx.Conn(),
-		release: func() { c.Leave(ops.KeyOf(caller)) },
-		log:     c.log,
-	}, -1)
+	l.ending, l.conn, l.log = c.ending, ctx.Conn(), c.log
+	l.release = func() { c.Leave(ops.KeyOf(caller)) }
+	ctx.SetBodyStream(l, -1)
+	return nil
 }
 
 // liveFigures is the data of an event.
@@ -106,6 +116,7 @@ type liveFigures struct{ hits, unique uint64 }
 // is closed after the stream's end: nothing could wake it earlier without cutting off the bytes
 // that have yet to be sent.
 type liveStream struct {
+	recheck func() error                // called before hits: the caller may still see them; an error ends the stream
 	hits    func() (uint64, error)      // called before figures; an error ends the stream
 	figures func() (liveFigures, error) // more expensive than hits
 	ending  <-chan struct{}             // closed when the server shuts down
@@ -199,6 +210,9 @@ func (l *liveStream) wait() {
 // look queues the figures for sending if they have changed. Hits are counted a moment before their
 // visitors, so after a change it reads both once more.
 func (l *liveStream) look() error {
+	if err := l.recheck(); err != nil {
+		return err
+	}
 	hits, err := l.hits()
 	if err != nil || hits == l.last.hits && l.settled {
 		return err

@@ -42,21 +42,29 @@ func (a *accountCalls) beginSession(ctx *fasthttp.RequestCtx, _ account.Caller) 
 	if err != nil {
 		return err
 	}
-	if err := a.limiter.mayLogIn(ctx, asked.email); err != nil {
-		return err
-	}
-	caller, cookie, err := a.accounts.LogIn(strangerKey(ctx, a.limiter.proxies), asked.email, asked.password)
-	if errors.Is(err, account.ErrOverloaded) {
-		a.limiter.hasNotTried(ctx, asked.email)
-	}
-	if errors.Is(err, account.ErrUnauthorized) {
-		return a.auth.unauthorized("the e-mail address or the password is wrong")
-	}
+	caller, err := a.logIn(ctx, asked.email, asked.password)
 	if err != nil {
 		return err
 	}
-	a.auth.cookies.set(ctx, cookie, account.SessionLifetime)
 	return writeJSON(ctx, fasthttp.StatusOK, newMeObject(caller, a.baseURL))
+}
+
+// logIn begins a session if the password is right, and sets its cookie. It counts the attempt.
+func (a *accountCalls) logIn(ctx *fasthttp.RequestCtx, email, password string) (account.Caller, error) {
+	if err := a.limiter.mayLogIn(ctx, email); err != nil {
+		return account.Caller{}, err
+	}
+	caller, cookie, err := a.accounts.LogIn(strangerKey(ctx, a.limiter.proxies), email, password)
+	if errors.Is(err, account.ErrOverloaded) {
+		a.limiter.hasNotTried(ctx, email)
+	}
+	if errors.Is(err, account.ErrUnauthorized) {
+		return account.Caller{}, a.auth.unauthorized("the e-mail address or the password is wrong")
+	}
+	if err == nil {
+		a.auth.cookies.set(ctx, cookie, account.SessionLifetime)
+	}
+	return caller, err
 }
 
 func (a *accountCalls) readCredentials(ctx *fasthttp.RequestCtx) (c credentials, err error) {
@@ -91,10 +99,18 @@ func (a *accountCalls) endSession(ctx *fasthttp.RequestCtx, _ account.Caller) er
 	if err := noParameters(ctx); err != nil {
 		return err
 	}
-	if err := a.accounts.EndSession(cookie); err != nil {
+	if err := a.logOut(ctx); err != nil {
+		return err
+	}
+	ctx.SetStatusCode(fasthttp.StatusNoContent)
+	return nil
+}
+
+// logOut ends the session of the cookie, if there is one, and removes the cookie.
+func (a *accountCalls) logOut(ctx *fasthttp.RequestCtx) error {
+	if err := a.accounts.EndSession(a.auth.cookies.read(ctx)); err != nil {
 		return err
 	}
 	a.auth.cookies.set(ctx, "", 0)
-	ctx.SetStatusCode(fasthttp.StatusNoContent)
 	return nil
 }

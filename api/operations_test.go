@@ -45,7 +45,7 @@ func (o *operations) options(options *Options) {
 }
 
 // ask starts an operation on the socket of local commands.
-func ask(t *testing.T, st *site, dial func() (net.Conn, error), path, body string, header ...string) *http.Response {
+func ask(t testing.TB, st *site, dial func() (net.Conn, error), path, body string, header ...string) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/api/v1"+path, strings.NewReader(body))
 	if err != nil {

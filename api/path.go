@@ -33,7 +33,9 @@ func matchCode(path []byte) []byte {
 	}
 	code := path[1:]
 	if code[len(code)-1] == '/' {
-		code = code[:len(code)-1]
+		if code = code[:len(code)-1]; string(code) == "_" { // the overview, dashboard.Root
+			return nil
+		}
 	}
 	if !engine.ValidCode(code) {
 		return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/dashboard"
 	"shunt/api/page"
 	"shunt/api/redirect"
 	"shunt/engine"
@@ -17,7 +18,8 @@ import (
 type publicPages struct {
 	pages     pages
 	redirects *redirect.Redirector
-	fixed     map[string]publicPage // by path
+	dashboard fasthttp.RequestHandler // of the paths that begin with dashboard.Root, except for fixed ones; nil: none
+	fixed     map[string]publicPage   // by path
 	ofCode    []codePage
 }
 
@@ -28,9 +30,12 @@ type codePage struct {
 	serve  publicPage
 }
 
-func newPublicPages(baseURL string, checked checkedOptions, redirects *redirect.Redirector, previews *previews, qrCodes *qrCodes) *publicPages {
+func newPublicPages(
+	baseURL string, checked checkedOptions, redirects *redirect.Redirector, previews *previews, qrCodes *qrCodes,
+	dashboard fasthttp.RequestHandler,
+) *publicPages {
 	p := &publicPages{
-		pages: previews.pages, redirects: redirects,
+		pages: previews.pages, redirects: redirects, dashboard: dashboard,
 		fixed: map[string]publicPage{
 			"/":            serveRoot(previews.pages, checked.rootRedirect),
 			"/robots.txt":  serveRobots,
@@ -70,6 +75,8 @@ func (p *publicPages) pageAt(path []byte) (serve publicPage, code []byte) {
 func (p *publicPages) serve(ctx *fasthttp.RequestCtx, path []byte) {
 	serve, code := p.pageAt(path)
 	switch {
+	case serve == nil && p.dashboard != nil && bytes.HasPrefix(path, []byte(dashboard.Root)):
+		p.dashboard(ctx)
 	case serve == nil:
 		p.redirects.CountPath()
 		p.pages.answer(ctx, redirect.UnknownCode)

@@ -3,7 +3,7 @@ package api
 import "shunt/api/account"
 
 // endpoints is the table of the API: a row for each call. The socket of local commands has a few
-// more (operations.go).
+// more (operations.go, setuplinks.go).
 func (s *Server) endpoints() []endpoint {
 	heavy, calls, links := &s.heavy, s.accountCalls, s.linkCalls
 	return []endpoint{

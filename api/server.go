@@ -5,6 +5,7 @@ import (
 
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -104,7 +105,7 @@ func (s *Server) buildBounds() {
 func (s *Server) newCalls() *ops.Calls {
 	return ops.New(ops.Options{
 		Engine: s.engine, Accounts: s.accounts, BaseURL: s.baseURL, Targets: s.targets, Cores: s.cores,
-		State: s.redirects.State, Missed: s.missed, Wrote: func(op string, err error) { s.metrics.Wrote(op, err) },
+		State: s.redirects.State, StateNow: s.redirects.StateNow, Missed: s.missed, Wrote: func(op string, err error) { s.metrics.Wrote(op, err) },
 		Now: s.now.time, Logger: s.log,
 	})
 }
@@ -154,7 +155,7 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	peeker := &peeker{redirects: s.redirects, limiter: s.limiter, pages: s.pages, now: s.now}
 	s.previews = newPreviews(peeker, o.Engine, s.log)
 	s.qrCodes = newQRCodes(peeker, s.baseURL, s.log, s.cores)
-	public := newPublicPages(s.baseURL, checked, s.redirects, s.previews, s.qrCodes)
+	public := newPublicPages(s.baseURL, checked, s.redirects, s.previews, s.qrCodes, s.newDashboard(checked.site))
 	s.bodyLimits = newBodyLimits(s.auth, s.endpoints())
 	s.router = &apiRouter{limiter: s.limiter, metrics: s.metrics, cors: checked.cors, log: s.log, page: public.serve}
 	s.front = &front{
@@ -163,7 +164,8 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	}
 	s.front.scratch.New = newScratch
 	operator := &operator{operations: o.Operations, engine: o.Engine, ending: s.live.ending, log: s.log}
-	s.localRoutes = s.router.routes(s.auth.overSocket, append(s.endpoints(), operator.endpoints()...))
+	local := slices.Concat(s.endpoints(), operator.endpoints(), s.accountCalls.localEndpoints())
+	s.localRoutes = s.router.routes(s.auth.overSocket, local)
 }
 
 // buildListeners builds the four groups of listeners.

@@ -309,6 +309,7 @@ type bubble struct {
 
 func newBubble() *bubble {
 	b := new(bubble)
+	b.recheck = func() error { return nil }
 	b.hits = func() (uint64, error) {
 		if err := b.err.Load(); err != nil {
 			return 0, *err

@@ -2,11 +2,13 @@ package api
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
 	"shunt/api/account"
 	"shunt/api/problem"
+	"shunt/api/turnstile"
 )
 
 func TestAnAdminMakesEditsAndDeletesUsers(t *testing.T) {
@@ -112,7 +114,8 @@ func TestLinksSurviveTheirOwnerOnlyOnRequest(t *testing.T) {
 func TestEachRefusalOfAccountsHasItsProblem(t *testing.T) {
 	for err, want := range map[error]*problem.Kind{
 		account.ErrUnauthorized: problem.Unauthorized, account.ErrNoUser: problem.NotFound, account.ErrNoToken: problem.NotFound,
-		account.ErrOverloaded: problem.Overloaded,
+		account.ErrNoSetupCode: problem.NotFound,
+		account.ErrOverloaded:  problem.Overloaded,
 	} {
 		if r, known := problem.Of(fmt.Errorf("wrapped: %w", err)); r.Kind != want || !known {
 			t.Errorf("%v: got %v, want %v", err, r.Kind, want)
@@ -131,6 +134,33 @@ func TestTheListOfTokensShowsTheLastUse(t *testing.T) {
 	if strings.Count(r.body, `"last_used_at":null`) != 1 || !strings.Contains(r.body, `"last_used_at":"2026-01-02T03:05:35Z"`) {
 		t.Errorf("got %s", r.body)
 	}
+}
+
+// askForSetup opens a setup link in the ways that people and programs do, before and after the code
+// is used, and returns what it is answered without the code itself: its page may show it to who has
+// sent it.
+func (a *access) askForSetup() (answers string) {
+	a.t.Helper()
+	_, code := a.setupLink(fmt.Sprintf(`{"user":%d}`, a.owner.ID))
+	form := "code=" + code + "&password=" + url.QueryEscape(password)
+	ask := func() {
+		for _, path := range []string{"/_/setup?code=", "/setup?code=", "/_/setup/", "/api/v1/setup-links?code="} {
+			for _, method := range []string{"GET", "HEAD", "POST", "PUT"} {
+				head := []string{"Referer: http://127.0.0.1:8080/_/setup?code=" + code, "Content-Type: application/x-www-form-urlencoded"}
+				r := send(a.t, a.publicAt, method, requestText(method, path+code, form, head...))
+				answers += strings.ReplaceAll(r.body, code, "")
+			}
+		}
+		answers += a.as([]string{"Authorization: Bearer " + code}, "GET", "/me", "").body
+		answers += a.as([]string{"Cookie: shunt_session=" + code}, "GET", "/me", "").body
+		answers += a.callAs(a.token, "GET", "/misses", "").body
+	}
+	ask()
+	if _, cookie, err := a.accounts.UseSetupCode(turnstile.Key{}, code, "", password); err == nil {
+		a.secret(cookie)
+	}
+	ask()
+	return answers
 }
 
 // The log is checked whenever a site ends. It is longest here: every kind of answer, and rows that
@@ -159,6 +189,7 @@ func TestNoSecretIsLoggedMeasuredOrAnswered(t *testing.T) {
 			a.secret(rest[:42])
 		}
 	}
+	bodies += a.askForSetup()
 	if len(issued) == 0 {
 		t.Error("no token was issued on the way")
 	}

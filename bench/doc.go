@@ -12,6 +12,7 @@
 //     (SHUNT_BENCH_DAY_HITS sets the hits of BenchmarkDay, by default 10 M);
 //   - flush_test.go: the cost of fold and flush during a steady load, and the latency that the load
 //     sees;
+//   - lists_test.go: lists by state, out of 1 M links;
 //   - redirect_test.go: redirects over loopback, through the whole server.
 //
 // RESULTS.md holds the figures of record with their machine, commit and command.

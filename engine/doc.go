@@ -80,7 +80,8 @@
 //
 // A list is a Listing of the store: one moment, all of it durable. It is in the order of ids, so a
 // page continues below the id at which the last page ended, whatever was made, edited or deleted
-// since. A page scans at most 10,000 rows.
+// since. A page scans at most 10,000 rows. A caller may select links, by their state for example:
+// rows are then judged by the index first, and records are read of selected links only (Select).
 //
 // # The life of a hit
 //

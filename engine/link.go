@@ -18,6 +18,11 @@ const (
 	StateBlocked   State = "blocked" // for callers that know the block list: the engine does not
 )
 
+// States returns every state, in the order in which the API names them.
+func States() []State {
+	return []State{StateActive, StateExpired, StateExhausted, StateBlocked, StateDisabled}
+}
+
 // Hot is the part of a link that redirects need: the durable hot record, keyed by code. The latest
 // hot record of a code is the state of the code; a tombstone is such a record too.
 type Hot struct {

@@ -6,7 +6,8 @@ import (
 )
 
 // A page is read in steps, so that a caller that asks for few links does not wait for callers that
-// ask for many. A step takes about a millisecond, and ten if it reads the disk or visitors.
+// ask for many. A step takes about a millisecond, and ten if it reads the disk or visitors. A step
+// that selects 500 rows by their links in memory takes a third of a millisecond.
 const (
 	listStepLinks = 50
 	listStepRows  = maxListScan / (MaxListed / listStepLinks) // so that 20 steps are a page, whichever bound they reach

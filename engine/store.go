@@ -141,8 +141,8 @@ type View interface {
 // open, the store keeps rows that were deleted or replaced since.
 type Listing interface {
 	// Scan reads at most limit rows of the links of r, newest first, and calls fn for those that
-	// are live and have the tag, until fn returns false. It returns the id of the last row that it
-	// read, and whether there are more.
+	// are live, have the tag and are wanted, until fn returns false. It returns the id of the last
+	// row that it read, and whether there are more.
 	Scan(r ListRange, limit int, fn func(LinkEntry) bool) (last uint64, more bool, err error)
 
 	// ReadRecord is Store.ReadRecord for this moment.
@@ -157,6 +157,11 @@ type ListRange struct {
 	AnyOwner bool   // Owner is ignored
 	Tag      string // only those that have it; empty: all
 	Below    uint64 // only those with a smaller id; 0: all
+
+	// Wanted, if set, is asked about each link that has the tag, before the store reads more of it
+	// than its row: only those for which it returns true are listed. It may also be asked about
+	// links that are not live. code is valid only during the call.
+	Wanted func(id uint64, code []byte) bool
 }
 
 // LinkEntry has the fields of a link that the store knows without reading the whole link. It is

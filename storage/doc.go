@@ -145,7 +145,9 @@
 // A listing is a snapshot that waits until everything in it is durable: the sequence of writes in
 // it gives the number of its last batch. Lists of an owner, or of a tag of an owner, read index
 // rows. Lists of all owners have no index: they read cold records, newest first, with a Get of the
-// hot record each. While a listing is open, compactions keep the rows that it sees.
+// hot record each, but only of links that the range wants: a page of 10,000 rows takes 130 ms with
+// the hot record of each, and 7 ms without (BenchmarkListByState, out of 1 M links, 2 shared cores).
+// While a listing is open, compactions keep the rows that it sees.
 //
 // # Views
 //

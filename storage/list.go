@@ -118,7 +118,7 @@ func (l *listing) ownerScan(r *engine.ListRange) rowScan {
 			}
 			entry, err := row.DecodeLinkEntry(value)
 			entry.ID = ^binary.BigEndian.Uint64(key[len(prefix):])
-			return entry, true, err
+			return entry, err == nil && isWanted(r, entry.ID, entry.Code), err
 		},
 	}
 }
@@ -131,17 +131,24 @@ func (l *listing) coldScan(r *engine.ListRange) rowScan {
 	}
 	return rowScan{
 		keys: keys, first: (*pebble.Iterator).Last, next: (*pebble.Iterator).Prev,
-		read: func(key, value []byte) (engine.LinkEntry, bool, error) { return l.readCold(key, value, r.Tag) },
+		read: func(key, value []byte) (engine.LinkEntry, bool, error) { return l.readCold(key, value, r) },
 	}
 }
 
-func (l *listing) readCold(key, value []byte, tag string) (entry engine.LinkEntry, listed bool, err error) {
+// isWanted reports whether a link of the range is to be listed.
+func isWanted(r *engine.ListRange, id uint64, code []byte) bool {
+	return r.Wanted == nil || r.Wanted(id, code)
+}
+
+// readCold returns the entry of a cold record. It reads the hot record only of links that have the
+// tag and are wanted: the look-up costs more than the rest of a row.
+func (l *listing) readCold(key, value []byte, r *engine.ListRange) (entry engine.LinkEntry, listed bool, err error) {
 	if len(key) != 1+8 {
 		return entry, false, fmt.Errorf("%w: key of a cold record", ErrCorrupt)
 	}
 	entry.ID = binary.BigEndian.Uint64(key[1:])
 	cold, err := row.DecodeCold(value)
-	if err != nil || tag != "" && !slices.Contains(cold.Tags, tag) {
+	if err != nil || r.Tag != "" && !slices.Contains(cold.Tags, r.Tag) || !isWanted(r, entry.ID, []byte(cold.Code)) {
 		return entry, false, err
 	}
 	v, err := read(l.snapshot, row.AppendHotKey(nil, cold.Code))

@@ -226,3 +226,35 @@ func TestADamagedRowIsAnErrorNotAGuess(t *testing.T) {
 		}
 	}
 }
+
+// TestAScanReadsNoMoreOfUnwantedLinks has an unwanted link whose hot record is damaged: to read it
+// would be an error.
+func TestAScanReadsNoMoreOfUnwantedLinks(t *testing.T) {
+	s := openTemp(t)
+	for id := uint64(1); id <= 6; id++ {
+		apply(t, s, creation(link("c"+strconv.Itoa(int(id)), id, 1)))
+	}
+	b := s.db.NewBatch()
+	set(b, row.AppendHotKey(nil, "c4"), []byte{9})
+	if err := s.sync(b, "test"); err != nil {
+		t.Fatal(err)
+	}
+	l := openListing(t, s)
+	for _, any := range []bool{false, true} {
+		r, asked := engine.ListRange{Owner: 1, AnyOwner: any}, 0
+		r.Wanted = func(id uint64, code []byte) bool {
+			if want := "c" + strconv.Itoa(int(id)); string(code) != want {
+				t.Errorf("of all owners %v: asked about %q, want %q", any, code, want)
+			}
+			asked++
+			return id%3 == 0
+		}
+		if entries, last, more := page(t, l, r, 5); len(entries) != 2 || asked != 5 || last != 2 || !more {
+			t.Errorf("of all owners %v: got %q and %d asked, last %d, more %v, want 6 and 3 of five rows", any, entries, asked, last, more)
+		}
+	}
+	r := engine.ListRange{AnyOwner: true, Wanted: func(id uint64, _ []byte) bool { return id == 4 }}
+	if _, _, err := l.Scan(r, 9, func(engine.LinkEntry) bool { return true }); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a wanted link with a damaged record: got %v, want ErrCorrupt", err)
+	}
+}

@@ -30,6 +30,8 @@ const (
 	MaxUsers    = 10_000
 	MaxTokens   = 1000 // of a user, not counting expired ones
 	MaxSessions = 32   // of a user; one more ends the one that has been idle longest
+
+	MaxSetupCodes = 8 // of a user, not counting expired ones; one more ends the oldest
 )
 
 // Limits of names, in bytes.
@@ -50,6 +52,9 @@ var (
 	ErrNoUser = errors.New("no such user")
 	// ErrNoToken means that the user has no such token.
 	ErrNoToken = errors.New("no such token")
+	// ErrNoSetupCode means that the setup code is malformed, unknown, used or expired, or that its
+	// user is gone. The error does not say which.
+	ErrNoSetupCode = errors.New("no such setup code")
 	// ErrOverloaded means that too many passwords are being hashed.
 	ErrOverloaded = errors.New("too many passwords are being checked")
 )

@@ -13,6 +13,7 @@ type Caller struct {
 	User      User
 	Scopes    []Scope
 	TokenID   string    // empty: not by token
+	SessionID string    // empty: not by session
 	ExpiresAt time.Time // of the token; zero: never
 
 	credential credential
@@ -95,9 +96,14 @@ func (a *Accounts) callerByToken(hash [sha256.Size]byte) (Caller, error) {
 
 // callersUser returns the user of that number, or ErrUnauthorized if the user is gone.
 func (a *Accounts) callersUser(id uint32) (User, error) {
+	u, err := a.callersRecord(id)
+	return u.User, err
+}
+
+func (a *Accounts) callersRecord(id uint32) (userRecord, error) {
 	u, err := a.readUser(id)
 	if errors.Is(err, ErrNoUser) {
 		err = ErrUnauthorized
 	}
-	return u.User, err
+	return u, err
 }

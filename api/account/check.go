@@ -92,6 +92,10 @@ func (c *tableCheck) row(key, value []byte) (why string, err error) {
 		return c.session(rest, value)
 	case key[0] == 'y' && len(rest) == 4+sha256.Size:
 		return c.sessionIndex(binary.BigEndian.Uint32(rest), rest[4:], value)
+	case key[0] == 'k' && len(rest) == sha256.Size:
+		return c.setupCode(rest, value)
+	case key[0] == 'w' && len(rest) == 4+sha256.Size:
+		return c.setupCodeIndex(binary.BigEndian.Uint32(rest), rest[4:], value)
 	case key[0] == 'l' && len(rest) == sha256.Size:
 		return c.use(rest, value)
 	}
@@ -198,6 +202,42 @@ func (c *tableCheck) sessionIndex(user uint32, hash, value []byte) (string, erro
 		return fmt.Sprintf("its session is of user %d", s.UserID), nil
 	}
 	return "", nil
+}
+
+func (c *tableCheck) setupCode(hash, value []byte) (string, error) {
+	s, kept, err := decodeSetupCode(value)
+	switch {
+	case err != nil:
+		return err.Error(), nil
+	case !canonical(new(setupCodeRow), value):
+		return "it is not written as this program writes it", nil
+	case !bytes.Equal(kept, hash):
+		return "it is of another hash", nil
+	}
+	indexed, err := c.table.Get(setupCodeIndexKey(s.UserID, hash))
+	if err == nil && indexed == nil {
+		return fmt.Sprintf("it is not among the setup codes of user %d", s.UserID), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return c.there(s.UserID)
+}
+
+func (c *tableCheck) setupCodeIndex(user uint32, hash, value []byte) (string, error) {
+	if why := wantWidth(value, 0); why != "" {
+		return why, nil
+	}
+	s, _, err := (&Accounts{table: c.table}).readSetupCode(hash)
+	switch {
+	case errors.Is(err, ErrNoSetupCode):
+		return "there is no setup code of its hash", nil
+	case errors.Is(err, errFormat):
+		return "", nil // reported where the setup code is
+	case err == nil && s.UserID != user:
+		return fmt.Sprintf("its setup code is of user %d", s.UserID), nil
+	}
+	return "", err
 }
 
 // use allows a row without a token or session. Such a row is left if the token or session is

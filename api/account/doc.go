@@ -1,13 +1,14 @@
-// Package account keeps users, their passwords, API tokens and sessions in a small table of bytes
-// that its caller makes durable. It knows engine's errors, not HTTP. The API asks it who a caller
-// is and what the caller may do.
+// Package account keeps users, their passwords, API tokens, sessions and setup codes in a small
+// table of bytes that its caller makes durable. It knows engine's errors, not HTTP. The API asks it
+// who a caller is and what the caller may do.
 //
 // # Terminology
 //
 // A user owns links; the owner of a link is a user's number. A token is a secret that acts for its
 // user, within its scopes. A session is a user's login in a browser: a secret in a cookie, with
-// every scope of the user's role. A caller is the sender of a request: a user, the scopes that the
-// token allows, and the credential, so that Recheck can check it again later.
+// every scope of the user's role. A setup code is a secret in an address, with which a user sets a
+// password: the first one, or another for a lost one. A caller is the sender of a request: a user,
+// the scopes that the token allows, and the credential, so that Recheck can check it again later.
 //
 // # Tokens
 //
@@ -28,8 +29,18 @@
 //
 // A session's cookie is 256 random bits in base64url, known to the table by its SHA-256 only. It
 // ends 7 days after its last use, which is recorded once an hour; 30 days after its beginning; at
-// log-out; when its user gets a new password, unless this session asked for it; and when the user
-// is deleted. A new password leaves tokens valid, because programs use them.
+// log-out; when its user ends it, or all of them, in another session; when its user gets a new
+// password, unless this session asked for it; and when the user is deleted. A new password leaves
+// tokens valid, because programs use them. A session's public ID is 64 bits of SHA-256 of the
+// cookie's SHA-256.
+//
+// # Setup codes
+//
+// A setup code is 128 random bits in base64url, known to the table by its SHA-256 only. It works
+// once: its use sets the password, and the e-mail address of a user who has none, and begins a
+// session. It ends after an hour; when its user gets a new password, by this code or in any other
+// way; when the user is deleted; and as the oldest of more than 8. Looking at a code does not use it
+// up. Wrong, used and expired codes are one error.
 //
 // # Layout of the table
 //
@@ -43,9 +54,12 @@
 //	'x' | user id (4) | token id       → SHA-256 of the token (32)
 //	'c' | SHA-256 of the cookie (32)   → session
 //	'y' | user id (4) | SHA-256 (32)   → nothing
+//	'k' | SHA-256 of the code (32)     → setup code
+//	'w' | user id (4) | SHA-256 (32)   → nothing
 //	'l' | SHA-256 (32)                 → when that token or session was last used
 //
-// A user, token or session is written, and deleted, with its other rows in one batch.
+// A user, token, session or setup code is written, and deleted, with its other rows in one batch.
+// The use of a setup code is one batch, too.
 //
 // # Concurrency and durability
 //

@@ -2,6 +2,7 @@ package account
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -18,13 +19,56 @@ type UserEdit struct {
 }
 
 // EditUser changes a user for the caller by: it makes all changes or none. A new password ends the
-// user's sessions except the one that asked for it. The tokens of an admin who becomes a member
-// lose the scope Admin; those without another scope are revoked. Errors: ErrNoUser, those of
-// AddUser, and an engine.FieldError of "role" if there would be no admin.
+// user's sessions, except the one that asked for it, and setup codes. The tokens of an admin who
+// becomes a member lose the scope Admin; those without another scope are revoked. Errors:
+// ErrNoUser, those of AddUser, and an engine.FieldError of "role" if there would be no admin.
 func (a *Accounts) EditUser(by Caller, id uint32, e UserEdit) (User, error) {
 	if _, err := a.readUser(id); err != nil {
 		return User{}, err
 	}
+	return a.edit(by, turnstile.Key{User: by.User.ID}, id, e, func(*userWrite) error { return nil })
+}
+
+// ChangePassword gives caller's own user a new password, if current is the password of the user.
+// It ends the user's setup codes and sessions except caller's. from is the caller whose share of
+// hashing it takes, for each of the two passwords. Errors: an engine.FieldError of "current" if that
+// is not the password; one in an engine.InvalidError of "password" if the new one is too short or
+// too long; ErrUnauthorized if caller's session has ended; ErrOverloaded.
+func (a *Accounts) ChangePassword(caller Caller, from turnstile.Key, current, password string) error {
+	u, err := a.callersRecord(caller.User.ID)
+	if err != nil {
+		return err
+	}
+	edit := UserEdit{Password: &password}
+	if _, invalid := edit.check(); invalid != nil {
+		return invalid
+	}
+	wrong := fieldError("current", "wrong", "is not your password")
+	ok, _, err := a.hashing.matches(from, current, u.password)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return wrong
+	}
+	_, err = a.edit(caller, from, u.ID, edit, func(w *userWrite) error {
+		if w.old.password != u.password { // changed since
+			return wrong
+		}
+		_, err := a.Recheck(caller)
+		return err
+	})
+	if errors.Is(err, ErrNoUser) {
+		err = ErrUnauthorized
+	}
+	return err
+}
+
+// edit makes the changes e of a user for the caller by. Before it writes, it calls also, which has
+// the write lock and sees what is about to be written: also may refuse, and add rows.
+func (a *Accounts) edit(
+	by Caller, from turnstile.Key, id uint32, e UserEdit, also func(w *userWrite) error,
+) (User, error) {
 	email, invalid := e.check()
 	if invalid != nil {
 		return User{}, invalid
@@ -32,7 +76,7 @@ func (a *Accounts) EditUser(by Caller, id uint32, e UserEdit) (User, error) {
 	password := ""
 	if e.Password != nil {
 		var err error
-		if password, err = a.hashing.hash(turnstile.Key{User: by.User.ID}, *e.Password); err != nil {
+		if password, err = a.hashing.hash(from, *e.Password); err != nil {
 			return User{}, err
 		}
 	}
@@ -50,6 +94,7 @@ func (a *Accounts) EditUser(by Caller, id uint32, e UserEdit) (User, error) {
 		func() error { return a.changeName(w, email) },
 		func() error { return a.changeRole(w, e.Role) },
 		func() error { return a.changePassword(w, by, password) },
+		func() error { return also(w) },
 	} {
 		if err := change(); err != nil {
 			return User{}, err
@@ -71,6 +116,9 @@ func (e UserEdit) check() (email string, invalid engine.InvalidError) {
 	}
 	if e.Role != nil {
 		invalid = appendInvalid(invalid, validRole(*e.Role))
+	}
+	if e.Password != nil {
+		invalid = appendInvalid(invalid, validPassword(*e.Password))
 	}
 	return email, invalid
 }
@@ -122,9 +170,22 @@ func (a *Accounts) changePassword(w *userWrite, by Caller, hash string) error {
 		return nil
 	}
 	w.new.password, w.new.HasPassword = hash, true
-	others, err := a.otherSessions(w.old.ID, by)
-	w.deletes = append(w.deletes, others...)
+	ended, err := a.waysIn(w.old.ID, by)
+	w.deletes = append(w.deletes, ended...)
 	return err
+}
+
+// waysIn returns the rows of all setup codes and sessions of user, except the session of by, if it
+// has one.
+func (a *Accounts) waysIn(user uint32, by Caller) ([][]byte, error) {
+	rows, err := a.otherSessions(user, by)
+	if err != nil {
+		return nil, err
+	}
+	err = a.eachSetupCode(user, func(_ setupCode, hash [sha256.Size]byte) {
+		rows = append(rows, setupCodeRows(user, hash)...)
+	})
+	return rows, err
 }
 
 // checkNotLast returns an engine.FieldError of field if u is the only admin.
@@ -145,7 +206,7 @@ func (a *Accounts) checkNotLast(u User, field string) error {
 // too late to delete the user. settle returns soon.
 type Farewell func(ctx context.Context) (settle func(gone bool), err error)
 
-// RemoveUser deletes a user with all tokens and sessions, at once. It calls mayGo last, and returns
+// RemoveUser deletes a user with all tokens, sessions and setup codes, at once. It calls mayGo last, and returns
 // its error. The number is never given to another user. Errors: ErrNoUser, and an engine.FieldError
 // if it is the last admin.
 func (a *Accounts) RemoveUser(id uint32, mayGo Farewell) error {
@@ -161,7 +222,7 @@ func (a *Accounts) RemoveUser(id uint32, mayGo Farewell) error {
 	if err := a.checkNotLast(u.User, ""); err != nil {
 		return err
 	}
-	rows, err := a.otherSessions(id, Caller{})
+	rows, err := a.waysIn(id, Caller{})
 	if err != nil {
 		return err
 	}

@@ -71,11 +71,8 @@ func (h hashing) inTurn(from turnstile.Key, fn func() error) error {
 // hash returns the hash of a new password for the caller from, or an engine.FieldError of
 // "password".
 func (h hashing) hash(from turnstile.Key, password string) (kept string, err error) {
-	switch {
-	case len(password) < minPasswordBytes:
-		return "", fieldError("password", "too_short", fmt.Sprintf("must be at least %d bytes", minPasswordBytes))
-	case len(password) > maxPasswordBytes:
-		return "", fieldError("password", "too_long", fmt.Sprintf("must be at most %d bytes", maxPasswordBytes))
+	if err := validPassword(password); err != nil {
+		return "", err
 	}
 	err = h.inTurn(from, func() (err error) {
 		if kept, err = argon2id.CreateHash(password, &passwordParams); err != nil {
@@ -84,6 +81,16 @@ func (h hashing) hash(from turnstile.Key, password string) (kept string, err err
 		return err
 	})
 	return kept, err
+}
+
+func validPassword(password string) error {
+	switch {
+	case len(password) < minPasswordBytes:
+		return fieldError("password", "too_short", fmt.Sprintf("must be at least %d bytes", minPasswordBytes))
+	case len(password) > maxPasswordBytes:
+		return fieldError("password", "too_long", fmt.Sprintf("must be at most %d bytes", maxPasswordBytes))
+	}
+	return nil
 }
 
 // matches reports whether kept is the hash of password, which the caller from has sent, and whether

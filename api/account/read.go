@@ -42,6 +42,18 @@ func (a *Accounts) readSession(hash []byte) (session, []byte, error) {
 	return decodeSession(value)
 }
 
+// readSetupCode returns the setup code of a hash and the hash in its row, or ErrNoSetupCode.
+func (a *Accounts) readSetupCode(hash []byte) (setupCode, []byte, error) {
+	value, err := a.table.Get(setupCodeKey(hash))
+	if err != nil {
+		return setupCode{}, nil, fmt.Errorf("read setup code: %w", err)
+	}
+	if value == nil {
+		return setupCode{}, nil, ErrNoSetupCode
+	}
+	return decodeSetupCode(value)
+}
+
 // eachUser calls fn for each user, the lowest number first, until it returns false.
 func (a *Accounts) eachUser(fn func(User) (more bool)) error {
 	err := a.table.Scan([]byte{'u'}, func(_, value []byte) (bool, error) {
@@ -84,15 +96,7 @@ func (a *Accounts) eachToken(user uint32, fn func(t Token, hash []byte)) error {
 // eachSession calls fn for each session of user, including expired ones. The scan ends before the
 // first call.
 func (a *Accounts) eachSession(user uint32, fn func(s session, hash [sha256.Size]byte) error) error {
-	var hashes [][sha256.Size]byte
-	prefix := sessionsOf(user)
-	err := a.table.Scan(prefix, func(key, _ []byte) (bool, error) {
-		if len(key) != len(prefix)+sha256.Size {
-			return false, errFormat
-		}
-		hashes = append(hashes, [sha256.Size]byte(key[len(prefix):]))
-		return true, nil
-	})
+	hashes, err := a.hashesUnder(sessionsOf(user))
 	if err != nil {
 		return fmt.Errorf("read sessions of user %d: %w", user, err)
 	}
@@ -109,4 +113,36 @@ func (a *Accounts) eachSession(user uint32, fn func(s session, hash [sha256.Size
 		}
 	}
 	return nil
+}
+
+// eachSetupCode calls fn for each setup code of user, including expired ones. The scan ends before
+// the first call.
+func (a *Accounts) eachSetupCode(user uint32, fn func(s setupCode, hash [sha256.Size]byte)) error {
+	hashes, err := a.hashesUnder(setupCodesOf(user))
+	if err != nil {
+		return fmt.Errorf("read setup codes of user %d: %w", user, err)
+	}
+	for _, hash := range hashes {
+		s, _, err := a.readSetupCode(hash[:])
+		if errors.Is(err, ErrNoSetupCode) {
+			continue // used since the scan
+		}
+		if err != nil {
+			return err
+		}
+		fn(s, hash)
+	}
+	return nil
+}
+
+// hashesUnder returns the hashes that follow prefix in the keys of rows.
+func (a *Accounts) hashesUnder(prefix []byte) (hashes [][sha256.Size]byte, err error) {
+	err = a.table.Scan(prefix, func(key, _ []byte) (bool, error) {
+		if len(key) != len(prefix)+sha256.Size {
+			return false, errFormat
+		}
+		hashes = append(hashes, [sha256.Size]byte(key[len(prefix):]))
+		return true, nil
+	})
+	return hashes, err
 }

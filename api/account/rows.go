@@ -31,6 +31,13 @@ func useKey(hash []byte) []byte     { return append([]byte{'l'}, hash...) }
 
 func sessionIndexKey(user uint32, hash []byte) []byte { return append(sessionsOf(user), hash...) }
 
+func setupCodeKey(hash []byte) []byte { return append([]byte{'k'}, hash...) }
+func setupCodesOf(user uint32) []byte { return binary.BigEndian.AppendUint32([]byte{'w'}, user) }
+
+func setupCodeIndexKey(user uint32, hash []byte) []byte {
+	return append(setupCodesOf(user), hash...)
+}
+
 // tokenRows returns the keys of all rows of a token.
 func tokenRows(t Token, hash []byte) [][]byte {
 	return [][]byte{tokenIndexKey(t.UserID, t.ID), tokenKey(hash), useKey(hash)}
@@ -39,6 +46,11 @@ func tokenRows(t Token, hash []byte) [][]byte {
 // sessionRows returns the keys of all rows of a session.
 func sessionRows(user uint32, hash [sha256.Size]byte) [][]byte {
 	return [][]byte{sessionIndexKey(user, hash[:]), sessionKey(hash[:]), useKey(hash[:])}
+}
+
+// setupCodeRows returns the keys of all rows of a setup code.
+func setupCodeRows(user uint32, hash [sha256.Size]byte) [][]byte {
+	return [][]byte{setupCodeIndexKey(user, hash[:]), setupCodeKey(hash[:])}
 }
 
 type userRow struct {
@@ -55,6 +67,13 @@ type sessionRow struct {
 	Hash      []byte `json:"hash"` // repeated, to compare it with the hash that was asked for
 	User      uint32 `json:"user"`
 	CreatedMs int64  `json:"created_ms"`
+}
+
+type setupCodeRow struct {
+	V         int    `json:"v"`
+	Hash      []byte `json:"hash"` // repeated, to compare it with the hash that was asked for
+	User      uint32 `json:"user"`
+	ExpiresMs int64  `json:"expires_ms"`
 }
 
 // useRow is separate from the token or session, so that to record a use changes no row that
@@ -83,6 +102,10 @@ func encodeUser(u userRecord) []byte {
 
 func encodeSession(s session, hash []byte) []byte {
 	return encode(sessionRow{V: formatVersion, Hash: hash, User: s.UserID, CreatedMs: s.CreatedAt.UnixMilli()})
+}
+
+func encodeSetupCode(s setupCode, hash []byte) []byte {
+	return encode(setupCodeRow{V: formatVersion, Hash: hash, User: s.UserID, ExpiresMs: s.ExpiresAt.UnixMilli()})
 }
 
 func encodeUse(at time.Time) []byte { return encode(useRow{V: formatVersion, AtMs: at.UnixMilli()}) }
@@ -126,6 +149,14 @@ func decodeSession(value []byte) (s session, hash []byte, err error) {
 		return session{}, nil, fmt.Errorf("%w (version %d)", errFormat, row.V)
 	}
 	return session{row.User, time.UnixMilli(row.CreatedMs).UTC()}, row.Hash, nil
+}
+
+func decodeSetupCode(value []byte) (s setupCode, hash []byte, err error) {
+	var row setupCodeRow
+	if err := json.Unmarshal(value, &row); err != nil || row.V != formatVersion {
+		return setupCode{}, nil, fmt.Errorf("%w (version %d)", errFormat, row.V)
+	}
+	return setupCode{row.User, time.UnixMilli(row.ExpiresMs).UTC()}, row.Hash, nil
 }
 
 func decodeUse(value []byte) (time.Time, error) {

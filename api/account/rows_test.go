@@ -24,8 +24,9 @@ func TestRowsAreWrittenAsTheyAlwaysWere(t *testing.T) {
 			encodeToken(Token{ID: "i", UserID: 3, Name: "n", Scopes: []Scope{LinksRead}, CreatedAt: at, ExpiresAt: at}, []byte{1, 2}),
 			`{"v":1,"id":"i","hash":"AQI=","user":3,"name":"n","scopes":["links:read"],"created_ms":1767323045000,"expires_ms":1767323045000}`,
 		},
-		"session":  {encodeSession(session{3, at}, []byte{1, 2}), `{"v":1,"hash":"AQI=","user":3,"created_ms":1767323045000}`},
-		"last use": {encodeUse(at), `{"v":1,"at_ms":1767323045000}`},
+		"session":    {encodeSession(session{3, at}, []byte{1, 2}), `{"v":1,"hash":"AQI=","user":3,"created_ms":1767323045000}`},
+		"setup code": {encodeSetupCode(setupCode{3, at}, []byte{1, 2}), `{"v":1,"hash":"AQI=","user":3,"expires_ms":1767323045000}`},
+		"last use":   {encodeUse(at), `{"v":1,"at_ms":1767323045000}`},
 	} {
 		if string(row.got) != row.want {
 			t.Errorf("%s: got %s, want %s", name, row.got, row.want)
@@ -43,6 +44,7 @@ func TestKeysOfAccountsAreAsPinned(t *testing.T) {
 		"u\x00\x00\x00\x07": userKey(7), "s": lastUserKey, "na@b": nameKey("A@b"), "t" + h: tokenKey(hash[:]),
 		"x\x00\x00\x00\x07id": tokenIndexKey(7, "id"), "c" + h: sessionKey(hash[:]),
 		"y\x00\x00\x00\x07" + h: sessionIndexKey(7, hash[:]), "l" + h: useKey(hash[:]),
+		"k" + h: setupCodeKey(hash[:]), "w\x00\x00\x00\x07" + h: setupCodeIndexKey(7, hash[:]),
 	} {
 		if string(got) != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -91,13 +93,20 @@ func FuzzDecodeToken(f *testing.F) {
 	})
 }
 
-func FuzzDecodeSessionAndUse(f *testing.F) {
+func FuzzDecodeSessionCodeAndUse(f *testing.F) {
+	f.Add(encodeSetupCode(setupCode{7, time.UnixMilli(1_800_000_000_000)}, []byte("a hash")))
 	f.Add(encodeSession(session{7, time.UnixMilli(1_800_000_000_000)}, []byte("a hash")))
 	f.Add(encodeUse(time.UnixMilli(1_800_000_000_000)))
 	f.Add([]byte(`{"v":1,"at_ms":-9223372036854775808,"created_ms":9223372036854775807}`))
 	f.Fuzz(func(t *testing.T, value []byte) {
 		if s, hash, err := decodeSession(value); err == nil {
 			again, hashAgain, err := decodeSession(encodeSession(s, hash))
+			if err != nil || again != s || !bytes.Equal(hashAgain, hash) {
+				t.Errorf("got %+v, %x, %v, want %+v, %x", again, hashAgain, err, s, hash)
+			}
+		}
+		if s, hash, err := decodeSetupCode(value); err == nil {
+			again, hashAgain, err := decodeSetupCode(encodeSetupCode(s, hash))
 			if err != nil || again != s || !bytes.Equal(hashAgain, hash) {
 				t.Errorf("got %+v, %x, %v, want %+v, %x", again, hashAgain, err, s, hash)
 			}

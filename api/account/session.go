@@ -3,10 +3,8 @@ package account
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"shunt/api/turnstile"
@@ -27,25 +25,28 @@ type session struct {
 	CreatedAt time.Time
 }
 
-// newCookie draws the text of a session's cookie: 256 bits in base64url.
-func newCookie(r io.Reader) (string, error) {
-	var secret [cookieSecretBytes]byte
-	if _, err := io.ReadFull(r, secret[:]); err != nil {
-		return "", fmt.Errorf("draw a cookie: %w", err)
-	}
-	return base64.RawURLEncoding.EncodeToString(secret[:]), nil
-}
+// newCookie draws the text of a session's cookie.
+func (a *Accounts) newCookie() (string, error) { return newSecret(a.random, cookieSecretBytes) }
 
 // parseCookie returns the hash that is the key of a session, or ok == false if text cannot be one
 // of our cookies.
 func parseCookie(text string) (hash [sha256.Size]byte, ok bool) {
-	if len(text) != base64.RawURLEncoding.EncodedLen(cookieSecretBytes) {
-		return hash, false
+	return parseSecret(text, cookieSecretBytes)
+}
+
+// newSession returns the caller and the rows of a session of u that begins now.
+func (a *Accounts) newSession(u User, cookie string) (Caller, [][2][]byte) {
+	hash := sha256.Sum256([]byte(cookie))
+	return callerInSession(u, hash), [][2][]byte{
+		{sessionKey(hash[:]), encodeSession(session{u.ID, a.moment()}, hash[:])},
+		{sessionIndexKey(u.ID, hash[:]), {}},
 	}
-	if _, err := base64.RawURLEncoding.Strict().DecodeString(text); err != nil {
-		return hash, false
-	}
-	return sha256.Sum256([]byte(text)), true
+}
+
+func callerInSession(u User, hash [sha256.Size]byte) Caller {
+	c := CallerOf(u)
+	c.SessionID, c.credential = sessionID(hash), credential{bySession, hash}
+	return c
 }
 
 // LogIn begins a session of the user with that e-mail address (or AdminName) if the password is
@@ -77,7 +78,7 @@ func (a *Accounts) LogIn(from turnstile.Key, name, password string) (Caller, str
 // beginSession begins a session of checked, a user whose password was right, unless the password
 // has changed since. It stores the password's new hash, if there is one.
 func (a *Accounts) beginSession(checked userRecord, password string) (Caller, string, error) {
-	cookie, err := newCookie(a.random)
+	cookie, err := a.newCookie()
 	if err != nil {
 		return Caller{}, "", err
 	}
@@ -97,11 +98,7 @@ func (a *Accounts) beginSession(checked userRecord, password string) (Caller, st
 	if err != nil {
 		return Caller{}, "", err
 	}
-	hash := sha256.Sum256([]byte(cookie))
-	sets := [][2][]byte{
-		{sessionKey(hash[:]), encodeSession(session{u.ID, a.moment()}, hash[:])},
-		{sessionIndexKey(u.ID, hash[:]), {}},
-	}
+	c, sets := a.newSession(u.User, cookie)
 	if password != u.password {
 		u.password = password
 		sets = append(sets, [2][]byte{userKey(u.ID), encodeUser(u)})
@@ -109,8 +106,6 @@ func (a *Accounts) beginSession(checked userRecord, password string) (Caller, st
 	if err := lock.write(sets, dead); err != nil {
 		return Caller{}, "", fmt.Errorf("write session: %w", err)
 	}
-	c := CallerOf(u.User)
-	c.credential = credential{bySession, hash}
 	return c, cookie, nil
 }
 
@@ -137,9 +132,7 @@ func (a *Accounts) callerBySession(hash [sha256.Size]byte) (Caller, error) {
 	if now.Sub(used) >= sessionSlide {
 		a.uses.note(hash, now)
 	}
-	c := CallerOf(u)
-	c.credential = credential{bySession, hash}
-	return c, nil
+	return callerInSession(u, hash), nil
 }
 
 // sessionUse returns the recorded time of a session's last use. Its beginning counts as a use.

@@ -318,12 +318,15 @@ func TestFailedAttemptsLeaveNoTrace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cookie, err := newCookie(f.random)
+		cookie, err := f.newCookie()
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, byToken := f.Authenticate(text)
 		_, bySession := f.AuthenticateSession(cookie)
+		if _, err := f.LookUpSetupCode(cookie[:22]); !errors.Is(err, ErrNoSetupCode) {
+			t.Fatalf("got %v, want %v", err, ErrNoSetupCode)
+		}
 		if !errors.Is(byToken, ErrUnauthorized) || !errors.Is(bySession, ErrUnauthorized) {
 			t.Fatalf("got %v and %v", byToken, bySession)
 		}

@@ -20,6 +20,7 @@ const (
 	StateExpired   State = "expired"
 	StateExhausted State = "exhausted" // all hits of its cap are used up
 	StateBlocked   State = "blocked"   // its target is on the block list
+	StateDisabled  State = "disabled"  // its owner has switched it off
 )
 
 // A Link is a short link.

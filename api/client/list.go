@@ -14,8 +14,9 @@ import (
 type LinksQuery struct {
 	Q        string // a prefix of code, host or title, in any case
 	Tag      string
-	Unique   bool // with the number of visitors of each
-	PageSize int  // links fetched at once, at most 1,000; 0: the server's default, 50
+	State    State // at the moment; empty: any
+	Unique   bool  // with the number of visitors of each
+	PageSize int   // links fetched at once, at most 1,000; 0: the server's default, 50
 }
 
 var errSameCursor = errors.New("client: the server's list goes in circles")
@@ -58,6 +59,7 @@ func (c *Client) linkPage(ctx context.Context, q LinksQuery, cursor string, opti
 	query := make(url.Values)
 	setGiven(query, "q", q.Q)
 	setGiven(query, "tag", q.Tag)
+	setGiven(query, "state", string(q.State))
 	setGiven(query, "cursor", cursor)
 	if q.Unique {
 		query.Set("include", "unique")

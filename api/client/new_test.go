@@ -98,8 +98,8 @@ func TestAQueryIsWhatWasAskedAndNoMore(t *testing.T) {
 		},
 		"/misses":       func(c *client.Client) error { return second(c.Misses(t.Context(), 0)) },
 		"/misses?top=9": func(c *client.Client) error { return second(c.Misses(t.Context(), 9)) },
-		"/links?include=unique&limit=7&q=%C3%BC&tag=t": func(c *client.Client) error {
-			for _, err := range c.Links(t.Context(), client.LinksQuery{Q: "ü", Tag: "t", Unique: true, PageSize: 7}) {
+		"/links?include=unique&limit=7&q=%C3%BC&state=disabled&tag=t": func(c *client.Client) error {
+			for _, err := range c.Links(t.Context(), client.LinksQuery{Q: "ü", Tag: "t", State: client.StateDisabled, Unique: true, PageSize: 7}) {
 				return err
 			}
 			return nil

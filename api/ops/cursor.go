@@ -7,14 +7,13 @@ import (
 	"encoding/binary"
 
 	"shunt/api/jsonbody"
-	"shunt/engine"
 )
 
 // A cursor marks the place where a list continues. It is base64url without padding of
 //
 //	┌───────────┬────────────────────┬────────────────────────────────────────────┐
 //	│ version 1 │ id of a link 8     │ first 16 bytes of an HMAC-SHA256 over both │
-//	│           │ big-endian         │ and the list: owner, tag, prefix           │
+//	│           │ big-endian         │ and the list: owner, state, tag, prefix    │
 //	└───────────┴────────────────────┴────────────────────────────────────────────┘
 //
 // under a key that is derived from the store's secret one. So it is accepted only for the list that
@@ -41,13 +40,13 @@ func newCursors(k0, k1 uint64) cursors {
 }
 
 // encode returns the cursor that continues q below an id.
-func (c *cursors) encode(q *engine.LinkQuery, below uint64) string {
+func (c *cursors) encode(q *ListQuery, below uint64) string {
 	b := binary.BigEndian.AppendUint64([]byte{cursorVersion}, below)
 	return base64.RawURLEncoding.EncodeToString(append(b, c.mac(q, b)...))
 }
 
 // decode returns the id below which q continues, or ok == false if text is not a cursor of q.
-func (c *cursors) decode(q *engine.LinkQuery, text string) (below uint64, ok bool) {
+func (c *cursors) decode(q *ListQuery, text string) (below uint64, ok bool) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text) // DecodeString skips line ends
 	if err != nil || len(text) != base64.RawURLEncoding.EncodedLen(cursorBytes) || len(b) != cursorBytes || b[0] != cursorVersion {
 		return 0, false
@@ -57,14 +56,27 @@ func (c *cursors) decode(q *engine.LinkQuery, text string) (below uint64, ok boo
 	return below, below != 0 && hmac.Equal(mac, c.mac(q, head))
 }
 
-// mac returns the authentication code of a cursor of q with that head. Every field but the last has
-// a fixed width or its length before it, so no two lists share a code.
-func (c *cursors) mac(q *engine.LinkQuery, head []byte) []byte {
+// The first byte of what is authenticated of a list says which fields follow. A list without a
+// state has the bytes that it had before lists had states, so that old cursors remain valid.
+const (
+	cursorAnyOwner = 1 << iota // no owner follows
+	cursorState                // a state follows
+)
+
+// mac returns the authentication code of a cursor of q with that head. The first byte says which
+// fields follow, and every field but the last has a fixed width or its length before it, so no two
+// lists share a code.
+func (c *cursors) mac(q *ListQuery, head []byte) []byte {
 	list := []byte{0}
-	if q.AnyOwner {
-		list[0] = 1
+	if q.Guard.AnyOwner {
+		list[0] |= cursorAnyOwner
 	} else {
-		list = binary.BigEndian.AppendUint32(list, q.Owner)
+		list = binary.BigEndian.AppendUint32(list, q.Guard.Owner)
+	}
+	if q.State != "" {
+		list[0] |= cursorState
+		list = binary.BigEndian.AppendUint32(list, uint32(len(q.State)))
+		list = append(list, q.State...)
 	}
 	list = binary.BigEndian.AppendUint32(list, uint32(len(q.Tag)))
 	list = append(append(list, q.Tag...), q.Prefix...)

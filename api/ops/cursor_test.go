@@ -9,20 +9,41 @@ import (
 
 func TestACursorIsAcceptedOnlyForItsOwnList(t *testing.T) {
 	c, other := newCursors(1, 2), newCursors(1, 3)
-	list := func(owner uint32, any bool, tag, prefix string) *engine.LinkQuery {
-		return &engine.LinkQuery{ListRange: engine.ListRange{Owner: owner, AnyOwner: any, Tag: tag}, Prefix: prefix}
+	list := func(owner uint32, any bool, tag, prefix string) *ListQuery {
+		return &ListQuery{Guard: engine.Guard{Owner: owner, AnyOwner: any}, Tag: tag, Prefix: prefix}
+	}
+	in := func(state engine.State, q *ListQuery) *ListQuery {
+		q.State = state
+		return q
 	}
 	q := list(7, false, "ab", "c")
 	text := c.encode(q, 1<<48|5)
+	if want := "AQABAAAAAAAFoPOM4F0npFwwHw5T4LqRAw"; text != want { // as before lists had states
+		t.Errorf("got %s, want %s: old cursors must remain valid", text, want)
+	}
 	if below, ok := c.decode(q, text); below != 1<<48|5 || !ok {
 		t.Errorf("got %d, %v", below, ok)
 	}
-	for name, foreign := range map[string]*engine.LinkQuery{
+	for name, foreign := range map[string]*ListQuery{
 		"another owner": list(8, false, "ab", "c"), "all owners": list(0, true, "ab", "c"), "another tag": list(7, false, "a", "c"),
 		"another prefix": list(7, false, "ab", "cd"), "another split of both": list(7, false, "a", "bc"), "neither": list(7, false, "", ""),
+		"with a state": in(engine.StateActive, list(7, false, "ab", "c")),
 	} {
 		if _, ok := c.decode(foreign, text); ok {
 			t.Errorf("%s: the cursor was accepted", name)
+		}
+	}
+	disabled := in(engine.StateDisabled, list(7, false, "ab", "c"))
+	ofDisabled := c.encode(disabled, 5)
+	if below, ok := c.decode(disabled, ofDisabled); below != 5 || !ok {
+		t.Errorf("of a state: got %d, %v", below, ok)
+	}
+	for name, foreign := range map[string]*ListQuery{
+		"another state": in(engine.StateExpired, list(7, false, "ab", "c")), "no state": q, "another tag": in(engine.StateDisabled, list(7, false, "a", "c")),
+		"all owners": in(engine.StateDisabled, list(7, true, "ab", "c")),
+	} {
+		if _, ok := c.decode(foreign, ofDisabled); ok {
+			t.Errorf("%s: the cursor of a state was accepted", name)
 		}
 	}
 	if _, ok := other.decode(q, text); ok {
@@ -48,15 +69,15 @@ func TestACursorIsAcceptedOnlyForItsOwnList(t *testing.T) {
 // accepted.
 func FuzzCursor(f *testing.F) {
 	c := newCursors(1, 2)
-	plain := &engine.LinkQuery{ListRange: engine.ListRange{Owner: 7}}
-	f.Add(c.encode(plain, 1), uint64(1), uint32(7), "", "", byte(0), byte(1))
-	f.Add(c.encode(plain, 1<<63), uint64(1<<63), uint32(1), "tag", "prefix", byte(30), byte(8))
-	f.Add("AQAAAAAAAAAB", uint64(0), uint32(0), "a", "", byte(33), byte('A'^'B'))
-	f.Fuzz(func(t *testing.T, text string, id uint64, owner uint32, tag, prefix string, at, flip byte) {
+	plain := &ListQuery{Guard: engine.Guard{Owner: 7}}
+	f.Add(c.encode(plain, 1), uint64(1), uint32(7), "", "", "", byte(0), byte(1))
+	f.Add(c.encode(plain, 1<<63), uint64(1<<63), uint32(1), "active", "tag", "prefix", byte(30), byte(8))
+	f.Add("AQAAAAAAAAAB", uint64(0), uint32(0), "a", "a", "", byte(33), byte('A'^'B'))
+	f.Fuzz(func(t *testing.T, text string, id uint64, owner uint32, state, tag, prefix string, at, flip byte) {
 		if below, ok := c.decode(plain, text); ok && c.encode(plain, below) != text {
 			t.Errorf("%q was accepted as a cursor below %d, whose cursor is %q", text, below, c.encode(plain, below))
 		}
-		q := &engine.LinkQuery{ListRange: engine.ListRange{Owner: owner, Tag: tag}, Prefix: prefix}
+		q := &ListQuery{Guard: engine.Guard{Owner: owner}, State: engine.State(state), Tag: tag, Prefix: prefix}
 		given := c.encode(q, id)
 		if below, ok := c.decode(q, given); below != id || ok != (id != 0) {
 			t.Errorf("%+v below %d: got %d, %v", q, id, below, ok)
@@ -65,6 +86,11 @@ func FuzzCursor(f *testing.F) {
 		other.Tag, other.Prefix = q.Prefix, q.Tag
 		if _, ok := c.decode(&other, given); ok && tag != prefix {
 			t.Errorf("a cursor of tag %q and prefix %q was accepted with both exchanged", tag, prefix)
+		}
+		other = *q
+		other.State, other.Tag = engine.State(q.Tag), string(q.State)
+		if _, ok := c.decode(&other, given); ok && tag != state {
+			t.Errorf("a cursor of state %q and tag %q was accepted with both exchanged", state, tag)
 		}
 		changed := []byte(given)
 		changed[int(at)%len(changed)] ^= flip

@@ -22,10 +22,10 @@ const (
 type Export struct {
 	calls   *Calls
 	caller  account.Caller
+	asked   ListQuery
 	query   engine.LinkQuery // of the next page
 	list    *engine.LinkList
 	recheck func() error // nil until the first page was read
-	guard   engine.Guard
 }
 
 // Export begins an export, which the caller must close. It returns an error if too many are open.
@@ -43,7 +43,7 @@ func (c *Calls) Export(caller account.Caller, q ListQuery) (*Export, error) {
 		return nil, err
 	}
 	asked.Limit = exportPage
-	return &Export{calls: c, caller: caller, query: asked, list: list, guard: q.Guard}, nil
+	return &Export{calls: c, caller: caller, asked: q, query: asked, list: list}, nil
 }
 
 // Page reads a page, in turn with other costly work, and calls write with each of its links. more
@@ -51,7 +51,7 @@ func (c *Calls) Export(caller account.Caller, q ListQuery) (*Export, error) {
 // still see the links.
 func (x *Export) Page(write func(*Link)) (more bool, err error) {
 	if x.recheck == nil {
-		x.recheck = x.calls.Recheck(x.caller, x.guard, account.LinksRead)
+		x.recheck = x.calls.Recheck(x.caller, x.asked.Guard, account.LinksRead)
 	} else if err := x.recheck(); err != nil {
 		return false, err
 	}
@@ -61,8 +61,9 @@ func (x *Export) Page(write func(*Link)) (more bool, err error) {
 			return err
 		}
 		for i := range page.Links {
-			l := x.calls.listed(&x.query, &page.Links[i])
-			write(&l)
+			if l, ok := x.calls.listed(&x.asked, &page.Links[i]); ok {
+				write(&l)
+			}
 		}
 		x.query.Below = page.Next
 		return nil

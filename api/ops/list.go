@@ -3,6 +3,7 @@ package ops
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,16 +25,17 @@ type ListQuery struct {
 	Guard  engine.Guard // whose
 	Prefix string       // of code, host or title; empty: all
 	Tag    string       // empty: any
+	State  engine.State // block list included; empty: any
 	Limit  int          // 1 to engine.MaxListed; 0: defaultListed
 	Cursor string       // of the page before; empty: from the newest on
 	Unique bool         // with visitors
 }
 
 // listParameters are the parameters of a list, exportParameters those of an export; both have
-// owner, too. An empty cursor, q or tag counts as absent.
+// owner, too. An empty cursor, q, tag or state counts as absent.
 var (
 	listParameters = map[string]parameterReader[ListQuery]{
-		"limit": readLimit, "include": readUnique,
+		"limit": readLimit, "include": readUnique, "state": readState,
 		"cursor": func(q *ListQuery, value string) error {
 			q.Cursor = value
 			return nil
@@ -57,6 +59,27 @@ func readLimit(q *ListQuery, value string) error {
 	}
 	q.Limit = int(n)
 	return nil
+}
+
+func readState(q *ListQuery, value string) error {
+	states := engine.States()
+	if q.State = engine.State(value); value != "" && !slices.Contains(states, q.State) {
+		return jsonbody.FieldError("", "range", "must be "+oneOf(states))
+	}
+	return nil
+}
+
+// oneOf returns the words as a choice: "a, b or c".
+func oneOf[T ~string](words []T) string {
+	text := string(words[0])
+	for i, word := range words[1:] {
+		separator := ", "
+		if i == len(words)-2 {
+			separator = " or "
+		}
+		text += separator + string(word)
+	}
+	return text
 }
 
 // readUnique reads a list of names; the only name is unique.
@@ -95,8 +118,11 @@ func (c *Calls) linkQuery(caller account.Caller, q *ListQuery) (engine.LinkQuery
 	if asked.AnyOwner = q.Guard.AnyOwner; !asked.AnyOwner {
 		asked.Owner = q.Guard.Owner
 	}
+	if q.State != "" {
+		asked.Select = c.inState(q.State)
+	}
 	if q.Cursor != "" {
-		below, ok := c.cursors.decode(&asked, q.Cursor)
+		below, ok := c.cursors.decode(q, q.Cursor)
 		if !ok {
 			return asked, errCursor
 		}
@@ -105,7 +131,14 @@ func (c *Calls) linkQuery(caller account.Caller, q *ListQuery) (engine.LinkQuery
 	return asked, nil
 }
 
-// A Page is a page of a list of links, the newest first.
+// inState returns a function that selects the links that are in a state at this moment.
+func (c *Calls) inState(state engine.State) func(engine.Link) bool {
+	nowMs := c.now().UnixMilli()
+	return func(l engine.Link) bool { return c.stateNow(l, nowMs) == state }
+}
+
+// A Page is a page of a list of links, the newest first. It has at most as many links as were asked
+// for, and may have fewer, or none, although there are more.
 type Page struct {
 	Links []Link
 	Next  string // the cursor of the next page; empty: this is the last
@@ -131,13 +164,15 @@ func (c *Calls) List(caller account.Caller, q ListQuery, write func(Page) error)
 	if err != nil {
 		return err
 	}
-	return turn(func() error { return write(c.page(&asked, page)) })
+	return turn(func() error { return write(c.page(&q, page)) })
 }
 
-func (c *Calls) page(q *engine.LinkQuery, page engine.LinkPage) Page {
-	p := Page{Links: make([]Link, len(page.Links))}
+func (c *Calls) page(q *ListQuery, page engine.LinkPage) Page {
+	p := Page{Links: make([]Link, 0, len(page.Links))}
 	for i := range page.Links {
-		p.Links[i] = c.listed(q, &page.Links[i])
+		if l, ok := c.listed(q, &page.Links[i]); ok {
+			p.Links = append(p.Links, l)
+		}
 	}
 	if page.Next != 0 {
 		p.Next = c.cursors.encode(q, page.Next)
@@ -145,11 +180,13 @@ func (c *Calls) page(q *engine.LinkQuery, page engine.LinkPage) Page {
 	return p
 }
 
-// listed returns a link of a list, with its visitors if q asks for them.
-func (c *Calls) listed(q *engine.LinkQuery, d *engine.Detail) Link {
-	l := c.shown(*d)
+// listed returns a link of a list, with its visitors if q asks for them. ok is false if the link
+// left the state that q asks for after it was selected: it was edited, it expired, its last hit was
+// used up, or the block list changed.
+func (c *Calls) listed(q *ListQuery, d *engine.Detail) (l Link, ok bool) {
+	l = c.shown(*d)
 	l.Counted = q.Unique
-	return l
+	return l, q.State == "" || l.State == q.State
 }
 
 // linkBytes is the usual size of a link object.

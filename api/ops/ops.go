@@ -18,10 +18,11 @@ type Options struct {
 	Targets  engine.TargetPolicy
 	Cores    *turnstile.Turnstile // shared with all other work that keeps a core busy
 
-	State  func(*engine.Detail) engine.State // of a link, block list included
-	Missed func(top int) Misses              // the codes that were missed most
-	Wrote  func(op string, err error)        // counts a write of a link
-	Now    func() time.Time
+	State    func(*engine.Detail) engine.State             // of a link, block list included
+	StateNow func(l engine.Link, nowMs int64) engine.State // the same of a link in memory; takes no lock
+	Missed   func(top int) Misses                          // the codes that were missed most
+	Wrote    func(op string, err error)                    // counts a write of a link
+	Now      func() time.Time
 
 	Logger *slog.Logger // default: discards
 }
@@ -35,6 +36,7 @@ type Calls struct {
 	targets  engine.TargetPolicy
 	cores    *turnstile.Turnstile
 	state    func(*engine.Detail) engine.State
+	stateNow func(l engine.Link, nowMs int64) engine.State
 	missed   func(top int) Misses
 	wrote    func(op string, err error)
 	log      *slog.Logger
@@ -49,7 +51,7 @@ type Calls struct {
 func New(o Options) *Calls {
 	return &Calls{
 		engine: o.Engine, accounts: o.Accounts, baseURL: o.BaseURL, targets: o.Targets, cores: o.Cores, missed: o.Missed,
-		state: o.State, wrote: o.Wrote,
+		state: o.State, stateNow: o.StateNow, wrote: o.Wrote,
 		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		now: o.Now,
 

@@ -55,7 +55,7 @@ func (s *Set) errorBody(text, advice string, help bool) Markup {
 	if before, after, found := strings.Cut(advice, "SUPPORT"); found {
 		whom := support
 		if whom == "" {
-			whom = Format("whoever runs %s", s.site.name())
+			whom = Format("whoever runs %s", s.site.Name())
 		}
 		return body + Format("<p class=\"quiet\">%s%s%s</p>", before, whom, after)
 	}

@@ -98,7 +98,7 @@ func (s *Set) landingBody() Markup {
 // HTML returns a page, which names the site in its title and at its top.
 func (s *Set) HTML(title string, body Markup) []byte {
 	var b strings.Builder
-	b.WriteString(string(Head(title+" · "+s.site.name(), style)))
+	b.WriteString(string(Head(title+" · "+s.site.Name(), style)))
 	b.WriteString(string(s.site.Top()))
 	b.WriteString(string(Format("<main>\n<h1>%s</h1>\n%s\n</main>\n</html>\n", title, body)))
 	return []byte(b.String())

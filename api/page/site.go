@@ -17,24 +17,28 @@ type Site struct {
 // LogoPath is where the logo is.
 const LogoPath = "/_/logo"
 
-// name is how pages call the site.
-func (s *Site) name() string { return cmp.Or(s.Brand.Name, s.Host) }
+// Name is how pages call the site.
+func (s *Site) Name() string { return cmp.Or(s.Brand.Name, s.Host) }
 
-// Top returns the bar at the top of every page: who runs the site, and where to ask. If there is a
-// logo, a name stands beside it only if it was given: most logos have one in them.
-func (s *Site) Top() Markup {
-	mark := Format("%s", s.name())
+// Mark returns how pages show the site: its logo, its name or both. A name stands beside a logo only
+// if it was given, because most logos have one in them.
+func (s *Site) Mark() Markup {
 	switch {
 	case s.Brand.Logo != nil && s.Brand.Name != "":
-		mark = Format(`<img src="%s" alt=""> %s`, LogoPath, s.Brand.Name)
+		return Format(`<img src="%s" alt=""> %s`, LogoPath, s.Brand.Name)
 	case s.Brand.Logo != nil:
-		mark = Format(`<img src="%s" alt="%s">`, LogoPath, s.Host)
+		return Format(`<img src="%s" alt="%s">`, LogoPath, s.Host)
 	}
+	return Format("%s", s.Name())
+}
+
+// Top returns the bar at the top of every page: who runs the site, and where to ask.
+func (s *Site) Top() Markup {
 	support := Markup("")
 	if s.Brand.SupportURL != "" {
 		support = Format("<a class=\"support\" href=\"%s\">Support</a>\n", s.Brand.SupportURL)
 	}
-	return Format("<header class=\"top\">\n<a class=\"brand\" href=\"/\">%s</a>\n%s</header>\n", mark, support)
+	return Format("<header class=\"top\">\n<a class=\"brand\" href=\"/\">%s</a>\n%s</header>\n", s.Mark(), support)
 }
 
 // support returns a link to the support, empty if there is none.

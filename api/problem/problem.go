@@ -71,6 +71,7 @@ var table = []struct {
 	{account.ErrUnauthorized, Unauthorized},
 	{account.ErrNoToken, NotFound},
 	{account.ErrNoUser, NotFound},
+	{account.ErrNoSetupCode, NotFound},
 	{account.ErrOverloaded, Overloaded},
 	{turnstile.ErrFull, Overloaded},
 	{turnstile.ErrShare, Overloaded},

@@ -85,6 +85,19 @@ func (r *Redirector) State(d *engine.Detail) engine.State {
 	}.Verdict().State()
 }
 
+// StateNow returns the state that a link object of l has at nowMs, judged by what is in memory. It
+// takes no lock and reads nothing from the store.
+func (r *Redirector) StateNow(l engine.Link, nowMs int64) engine.State {
+	return r.verdictOn(l, nowMs).State()
+}
+
+// verdictOn returns the outcome of a redirect of l that forwards no query.
+func (r *Redirector) verdictOn(l engine.Link, nowMs int64) Outcome {
+	facts := r.factsOf(l, l.Target(), nowMs)
+	facts.Exhausted = r.engine.UsedUp(l)
+	return facts.Verdict()
+}
+
 // Peeked is a link as Peek finds it, copied.
 type Peeked struct {
 	ID     uint64
@@ -103,9 +116,7 @@ func (r *Redirector) Peek(code []byte, nowMs int64) (Peeked, Outcome) {
 		return Peeked{}, r.unknown(code).Outcome
 	}
 	defer l.Release()
-	facts := r.factsOf(l, l.Target(), nowMs)
-	facts.Exhausted = r.engine.UsedUp(l)
-	if o := facts.Verdict(); o != Redirected {
+	if o := r.verdictOn(l, nowMs); o != Redirected {
 		return Peeked{}, o
 	}
 	return Peeked{l.ID(), string(l.Target()), l.Flags()&engine.FlagCapped != 0}, Redirected

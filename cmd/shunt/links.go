@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,12 @@ const (
 	defaultListed = 50
 	maxPage       = 1000 // links that the server gives at once
 )
+
+// linkStates are the states that --state takes.
+var linkStates = []string{
+	string(client.StateActive), string(client.StateExpired), string(client.StateExhausted),
+	string(client.StateBlocked), string(client.StateDisabled),
+}
 
 // listAsked has the flags of ls.
 type listAsked struct {
@@ -58,6 +65,7 @@ and --all, it lists the newest 50.
 ` + whereTokensAre,
 		Example: `  shunt ls
   shunt ls --tag campaign --all
+  shunt ls --state expired
   shunt ls --q example.org --json | jq -r .short_url`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -70,12 +78,14 @@ and --all, it lists the newest 50.
 	addLocalSettings(cmd, &where)
 	fs := cmd.Flags()
 	fs.StringVar(&asked.Tag, "tag", "", "only links with the `TAG`")
+	settings.WordVar(fs, (*string)(&asked.State), "state", "STATE", "",
+		"only links in the `STATE`: "+strings.Join(linkStates, ", "), linkStates...)
 	fs.StringVar(&asked.Q, "q", "", "only links whose code, host or title begins with `TEXT`, in upper or lower case")
 	fs.IntVar(&asked.limit, "limit", defaultListed, "at most `MANY`")
 	fs.BoolVar(&asked.all, "all", false, "all links")
 	addOwner(cmd, &asked.owner)
 	fs.BoolVar(&asked.asJSON, "json", false, "print link objects, one per line")
-	settings.MarkArguments(fs, "tag", "q", "limit", "all", "json")
+	settings.MarkArguments(fs, "tag", "state", "q", "limit", "all", "json")
 	return cmd
 }
 

@@ -30,6 +30,7 @@ func TestShellsCompleteWordsAndFolders(t *testing.T) {
 		{"serve --log-level d", "debug info warn error :4"},
 		{"serve --private-targets ", "allow refuse auto :4"},
 		{"stats x --interval ", "hour day :4"},
+		{"ls --state ", "active expired exhausted blocked disabled :4"},
 		{"add https://a.example --status 30", "301 302 307 308 :4"},
 		{"token add --scopes links:read,sta", "links:read,links:read links:read,links:write links:read,stats:read links:read,tokens:write links:read,admin :6"},
 		{"serve --data ", ":16"},

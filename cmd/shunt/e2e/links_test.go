@@ -31,6 +31,9 @@ func TestLinksAreListedExportedAndDeletedWhereverTheServerIs(t *testing.T) {
 			}
 			run("ls").want(t, exitDone, `(?s)\nb1 +0 +active .* https://example.org/b1 +T b1\na2 .*\na1 `, "")
 			run("ls", "--tag", "a", "--q", "t A2").want(t, exitDone, `^CODE[^\n]*\na2 [^\n]*\n$`, "")
+			run("ls", "--state", "active", "--tag", "a").want(t, exitDone, `(?s)^CODE[^\n]*\na2 .*\na1 [^\n]*\n$`, "")
+			run("ls", "--state", "disabled").want(t, exitDone, `^CODE[^\n]*\n$`, "^$")
+			run("ls", "--state", "off").want(t, exitUsage, "", "must be one of active, expired, exhausted, blocked, disabled")
 			run("ls", "--limit", "1").want(t, exitDone, `^CODE[^\n]*\nb1 [^\n]*\n$`, `there are more; --all lists them`)
 			run("ls", "--limit", "3").want(t, exitDone, `(?s)^CODE[^\n]*\nb1 .*\na1 [^\n]*\n$`, "^$")
 			run("ls", "--limit", "0").want(t, exitUsage, "", "limit")

@@ -1,0 +1,220 @@
+package account
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shunt/engine"
+)
+
+func TestLiveSessionsAreListedByLastUse(t *testing.T) {
+	f := newFolder(t)
+	u := f.withPassword(t, "ann@example.com")
+	f.withPassword(t, "ben@example.com")
+	f.logIn(t, "ben@example.com")
+	expired, _ := f.logIn(t, "ann@example.com")
+	f.now = f.now.Add(sessionIdle - time.Hour)
+	first, firstCookie := f.logIn(t, "ann@example.com")
+	begin := f.now
+	f.now = f.now.Add(time.Hour)
+	second, _ := f.logIn(t, "ann@example.com")
+	want := func(when string, want ...Session) {
+		t.Helper()
+		if got, err := f.ListSessions(u.ID); !slices.Equal(got, want) || err != nil {
+			t.Errorf("%s: got %+v, %v, want %+v", when, got, err, want)
+		}
+	}
+	want("by their beginning",
+		Session{second.SessionID, begin.Add(time.Hour), begin.Add(time.Hour)}, Session{first.SessionID, begin, begin})
+	f.now = f.now.Add(time.Hour)
+	if c, err := f.AuthenticateSession(firstCookie); err != nil || c.SessionID != first.SessionID {
+		t.Errorf("the session of %q is now %q, %v", first.SessionID, c.SessionID, err)
+	}
+	used := []Session{{first.SessionID, begin, f.now}, {second.SessionID, begin.Add(time.Hour), begin.Add(time.Hour)}}
+	want("after a use", used...)
+	if err := f.WriteUses(); err != nil {
+		t.Fatal(err)
+	}
+	f.reopen(t)
+	want("after a restart", used...)
+	ids := []string{expired.SessionID, first.SessionID, second.SessionID}
+	if slices.Sort(ids); len(slices.Compact(ids)) != 3 || len(ids[0]) != 16 {
+		t.Errorf("got the IDs %q, want three of 16 digits", ids)
+	}
+}
+
+// A session's ID stands on pages, so it must not lead to the session.
+func TestTheIDOfASessionIsOfNoUse(t *testing.T) {
+	f := newFolder(t)
+	f.withPassword(t, "ann@example.com")
+	c, cookie := f.logIn(t, "ann@example.com")
+	if f.live(t, c.SessionID) || strings.Contains(cookie, c.SessionID) {
+		t.Error("the ID is a part of the cookie")
+	}
+	id, err := hex.DecodeString(c.SessionID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = f.store.Accounts().Scan(nil, func(key, value []byte) (bool, error) {
+		if bytes.Contains(key, id) || bytes.Contains(value, id) {
+			t.Errorf("row %q holds the ID", key)
+		}
+		return true, nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAUserEndsOneSessionOrAll(t *testing.T) {
+	f := newFolder(t)
+	u := f.withPassword(t, "ann@example.com")
+	ben := f.withPassword(t, "ben@example.com")
+	bens, bensCookie := f.logIn(t, "ben@example.com")
+	first, firstCookie := f.logIn(t, "ann@example.com")
+	_, second := f.logIn(t, "ann@example.com")
+	_, third := f.logIn(t, "ann@example.com")
+	code := f.newCode(t, u)
+	before := rows(t, f)
+	for _, id := range []string{bens.SessionID, "", "0123456789abcdef", first.SessionID[:15]} {
+		if err := f.EndSessionByID(u.ID, id); err != nil || rows(t, f) != before {
+			t.Errorf("%q, which is no session of the user: got %v, or rows have changed", id, err)
+		}
+	}
+	if err := f.EndSessionByID(u.ID, first.SessionID); err != nil || f.live(t, firstCookie) || !f.live(t, second) {
+		t.Errorf("one: got %v, want only that session ended", err)
+	}
+	if _, err := f.Recheck(first); !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("its caller: got %v, want %v", err, ErrUnauthorized)
+	}
+	if err := f.EndSessions(u.ID); err != nil || f.live(t, second) || f.live(t, third) || !f.live(t, bensCookie) {
+		t.Errorf("all: got %v, want all sessions of the user ended, and only those", err)
+	}
+	if left, err := f.ListSessions(u.ID); len(left) != 0 || left == nil || err != nil {
+		t.Errorf("got %+v, %v, want an empty list", left, err)
+	}
+	if !f.usable(t, code) {
+		t.Error("a setup code has ended with the sessions")
+	}
+	if err := errors.Join(f.EndSessions(u.ID), f.EndSessions(99)); err != nil || len(f.writes) != 0 {
+		t.Errorf("without sessions: got %v, and the lock is held %d times", err, len(f.writes))
+	}
+	if left, err := f.ListSessions(ben.ID); len(left) != 1 || err != nil {
+		t.Errorf("the other user: got %+v, %v", left, err)
+	}
+}
+
+func TestOnlyWhoKnowsThePasswordChangesIt(t *testing.T) {
+	f := newFolder(t)
+	admin := f.admin(t)
+	u := f.withPassword(t, "ann@example.com")
+	own, ownCookie := f.logIn(t, "ann@example.com")
+	_, other := f.logIn(t, "ann@example.com")
+	code := f.newCode(t, u)
+	_, token, err := f.IssueToken(own, TokenDraft{Name: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := rows(t, f)
+	for name, c := range map[string]struct {
+		caller               Caller
+		current, next, field string
+	}{
+		"a wrong password":           {own, rightPassword + ".", "another password", "current"},
+		"no password":                {own, "", "another password", "current"},
+		"too long a password":        {own, strings.Repeat("x", 1025), "another password", "current"},
+		"a short new one":            {own, rightPassword, "seven77", "password"},
+		"a long new one":             {own, rightPassword, strings.Repeat("x", 1025), "password"},
+		"a user without a password":  {admin, "", "another password", "current"},
+		"the hash of no password":    {admin, "A", "another password", "current"},
+		"somebody else's password":   {admin, rightPassword, "another password", "current"},
+		"nothing that could be used": {own, "", "", "password"},
+	} {
+		err := f.ChangePassword(c.caller, nobody, c.current, c.next)
+		if got := fieldOf(err); got != c.field {
+			t.Errorf("%s: got %v, want an error of %q", name, err, c.field)
+		}
+	}
+	if rows(t, f) != before || !f.live(t, other) {
+		t.Error("a refusal has changed the table")
+	}
+	if err := f.ChangePassword(own, nobody, rightPassword, "another password"); err != nil {
+		t.Fatal(err)
+	}
+	if !f.live(t, ownCookie) || f.live(t, other) || f.usable(t, code) {
+		t.Error("want the other sessions and the codes ended, and this session alive")
+	}
+	if _, err := f.Authenticate(token); err != nil {
+		t.Errorf("the user's token: got %v", err)
+	}
+	if _, _, err := f.LogIn(nobody, "ann@example.com", "another password"); err != nil {
+		t.Errorf("the new password: got %v", err)
+	}
+	if err := f.ChangePassword(own, nobody, rightPassword, "a third password"); fieldOf(err) != "current" {
+		t.Errorf("sent twice: got %v", err)
+	}
+	check(t, f.RemoveUser(u.ID, mayGo(nil)))
+	if err := f.ChangePassword(own, nobody, "another password", "a third password"); !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("a user who is gone: got %v", err)
+	}
+}
+
+// fieldOf returns the field of the first field error in err, "" if there is none.
+func fieldOf(err error) string {
+	var fields engine.InvalidError
+	var field engine.FieldError
+	switch {
+	case errors.As(err, &fields):
+		return fields[0].Field
+	case errors.As(err, &field):
+		return field.Field
+	}
+	return ""
+}
+
+// A password that was set meanwhile, for example by an admin because the old one is known to a
+// thief, is not overwritten by who knows only the old one.
+func TestALateChangeDoesNotUndoANewPassword(t *testing.T) {
+	inStall(t, func(t *testing.T, f *folder, table *stalling) {
+		admin := f.admin(t)
+		u := f.withPassword(t, "ann@example.com")
+		thief, _ := f.logIn(t, "ann@example.com")
+		fresh := "set by an admin"
+		table.stall()
+		within(t, func() error { _, err := f.EditUser(admin, u.ID, UserEdit{Password: &fresh}); return err },
+			engine.ErrOutcomeUnknown, engine.CommitTimeout)
+		changed := make(chan error, 1)
+		go func() { changed <- f.ChangePassword(thief, nobody, rightPassword, "set by a thief") }()
+		synctest.Wait() // it waits for the lock
+		table.release()
+		if err := <-changed; fieldOf(err) != "current" {
+			t.Errorf("got %v, want that the current password is wrong", err)
+		}
+		if _, _, err := f.LogIn(nobody, "ann@example.com", fresh); err != nil {
+			t.Errorf("the new password: got %v", err)
+		}
+	})
+}
+
+func TestAChangeOfAnEndedSessionIsRefused(t *testing.T) {
+	inStall(t, func(t *testing.T, f *folder, table *stalling) {
+		u := f.withPassword(t, "ann@example.com")
+		c, _ := f.logIn(t, "ann@example.com")
+		table.stall()
+		within(t, func() error { return f.EndSessions(u.ID) }, engine.ErrOutcomeUnknown, engine.CommitTimeout)
+		changed := make(chan error, 1)
+		go func() { changed <- f.ChangePassword(c, nobody, rightPassword, "another password") }()
+		synctest.Wait() // it waits for the lock
+		table.release()
+		if err := <-changed; !errors.Is(err, ErrUnauthorized) {
+			t.Errorf("got %v, want %v", err, ErrUnauthorized)
+		}
+		f.logIn(t, "ann@example.com")
+	})
+}

@@ -1,0 +1,67 @@
+package chart
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestNumbersAreGroupedAndShortened(t *testing.T) {
+	for n, want := range map[uint64][2]string{
+		0: {"0", "0"}, 999: {"999", "999"}, 1000: {"1,000", "1k"}, 1200: {"1,200", "1.2k"}, 1999: {"1,999", "1.9k"},
+		12_345: {"12,345", "12k"}, 999_999: {"999,999", "999k"}, 3_400_000: {"3,400,000", "3.4M"},
+		5e9: {"5,000,000,000", "5B"}, 2e15: {"2,000,000,000,000,000", "2,000T"},
+		math.MaxUint64: {"18,446,744,073,709,551,615", "18,446,744T"},
+	} {
+		if grouped, short := Grouped(n), Short(n); grouped != want[0] || short != want[1] {
+			t.Errorf("%d: got %s and %s, want %s and %s", n, grouped, short, want[0], want[1])
+		}
+	}
+}
+
+func TestSharesAreExactAtTheirEnds(t *testing.T) {
+	for _, c := range []struct {
+		part, total uint64
+		want        string
+	}{
+		{0, 0, "0%"}, {0, 9, "0%"}, {1, 1e6, "<0.1%"}, {1, 80, "1.2%"}, {1, 10, "10%"}, {999_999, 1e6, "99%"}, {7, 7, "100%"}, {8, 7, "100%"},
+	} {
+		if got := Share(c.part, c.total); got != c.want {
+			t.Errorf("%d of %d: got %s, want %s", c.part, c.total, got, c.want)
+		}
+	}
+}
+
+func TestBarsHaveLabelValueAndShare(t *testing.T) {
+	got := string(Bars([]Row{{"<news>", 1500, false}, {"other", 500, true}}, 2000))
+	for _, want := range []string{
+		`<bdi class="label">&lt;news&gt;</bdi> <span class="num">1,500</span> <span class="share">75%</span>`,
+		`<rect width="75%" height="100%"/>`, `<li class="rest">`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("lacks %s:\n%s", want, got)
+		}
+	}
+}
+
+func TestASparklineHasAtMost60PointsWithTheSameSum(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.Uint64Range(0, 1e9), 0, 500).Draw(t, "values")
+		points := addedUp(values)
+		if len(points) > maxPoints || total(points) != total(values) {
+			t.Fatalf("got %d points that sum to %d, want %d", len(points), total(points), total(values))
+		}
+		if html := string(Sparkline(values)); strings.Contains(html, "<path") != (total(values) > 0) || len(html) > 2000 {
+			t.Fatalf("got %s", html)
+		}
+	})
+}
+
+func total(values []uint64) (sum uint64) {
+	for _, v := range values {
+		sum += v
+	}
+	return sum
+}

@@ -1,0 +1,203 @@
+package chart
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+)
+
+// Style has the rules for the classes of this package.
+//
+//go:embed chart.css
+var Style string
+
+// Limits of a Chart. A chart of 1,000 days takes about 16 KB compressed, with its table. Numbers up
+// to MaxFigure are exact in the script and in its language.
+const (
+	MaxBuckets = 1000
+	MaxFigure  = 1 << 53
+)
+
+// Errors of Chart.HTML.
+var (
+	ErrNoBuckets = errors.New("chart: there are no buckets")
+	ErrTooMany   = fmt.Errorf("chart: more than %d buckets", MaxBuckets)
+	ErrUneven    = errors.New("chart: the buckets do not follow each other, or do not begin on the hour or day (UTC)")
+	ErrTooLarge  = errors.New("chart: a figure is over 2^53")
+)
+
+// An Interval is how long a bucket is.
+type Interval int
+
+const (
+	Hour Interval = iota
+	Day
+)
+
+func (i Interval) duration() time.Duration {
+	if i == Day {
+		return 24 * time.Hour
+	}
+	return time.Hour
+}
+
+func (i Interval) String() string {
+	if i == Day {
+		return "day"
+	}
+	return "hour"
+}
+
+// A Bucket has the figures of an hour or a day.
+type Bucket struct {
+	From         time.Time
+	Hits, Unique uint64
+}
+
+// A Chart draws hits and visitors over time.
+type Chart struct {
+	ID       string // of the figure, unique in its page; its parts have ids that begin with it
+	Caption  string // what the chart shows
+	Interval Interval
+	Now      time.Time // a bucket that has not ended by then is drawn as open; zero: none is
+	Height   int       // of the drawing, in pixels; 0: 224; at least 120
+	Buckets  []Bucket  // each begins where the one before it ends
+}
+
+// HTML returns the chart as a <figure>. Texts are escaped. On an error it returns nothing.
+func (c Chart) HTML() (template.HTML, error) {
+	if err := c.check(); err != nil {
+		return "", err
+	}
+	if c.Height == 0 {
+		c.Height = 224
+	}
+	c.Height = max(c.Height, 120)
+	b := new(strings.Builder)
+	peak := c.peak()
+	fmt.Fprintf(b, `<figure class="chart-box" id="%s" data-from="%d" data-step="%d"`,
+		escape(c.ID), c.Buckets[0].From.Unix(), int(c.Interval.duration().Seconds()))
+	if c.Buckets[peak].Hits > 0 {
+		fmt.Fprintf(b, ` data-peak="%d"`, peak)
+	}
+	if c.hasOpen() {
+		b.WriteString(` data-open`)
+	}
+	b.WriteString(">")
+	c.writeCaption(b)
+	c.writeDrawing(b)
+	c.writeReadout(b, peak)
+	c.writeTable(b)
+	b.WriteString("</figure>")
+	return template.HTML(b.String()), nil
+}
+
+func (c Chart) check() error {
+	switch {
+	case len(c.Buckets) == 0:
+		return ErrNoBuckets
+	case len(c.Buckets) > MaxBuckets:
+		return fmt.Errorf("%w: %d", ErrTooMany, len(c.Buckets))
+	}
+	step := c.Interval.duration()
+	next := c.Buckets[0].From.UTC().Truncate(step)
+	for _, bucket := range c.Buckets {
+		if !bucket.From.Equal(next) {
+			return ErrUneven
+		}
+		if max(bucket.Hits, bucket.Unique) > MaxFigure {
+			return ErrTooLarge
+		}
+		next = next.Add(step)
+	}
+	return nil
+}
+
+// peak returns the first bucket with the most hits.
+func (c Chart) peak() int {
+	most := 0
+	for i := range c.Buckets {
+		if c.Buckets[i].Hits > c.Buckets[most].Hits {
+			most = i
+		}
+	}
+	return most
+}
+
+// most returns the largest figure.
+func (c Chart) most() (most uint64) {
+	for _, bucket := range c.Buckets {
+		most = max(most, bucket.Hits, bucket.Unique)
+	}
+	return most
+}
+
+// open reports whether a bucket has begun and not ended.
+func (c Chart) open(i int) bool {
+	from := c.Buckets[i].From
+	return !c.Now.IsZero() && !from.After(c.Now) && from.Add(c.Interval.duration()).After(c.Now)
+}
+
+// hasOpen reports whether the last bucket is open.
+func (c Chart) hasOpen() bool { return c.open(len(c.Buckets) - 1) }
+
+// name returns the time of a bucket.
+func (c Chart) name(i int) string {
+	if c.Interval == Day {
+		return c.Buckets[i].From.UTC().Format("2006-01-02")
+	}
+	return c.Buckets[i].From.UTC().Format("2006-01-02 15:04")
+}
+
+func (c Chart) writeCaption(b *strings.Builder) {
+	fmt.Fprintf(b, `<figcaption><span><span id="%s-caption">%s</span> <span class="chart-zone">(UTC)</span></span>`, escape(c.ID), escape(c.Caption))
+	b.WriteString(`<span class="legend"><span class="key hits">Hits</span> <span class="key visitors">Visitors</span>`)
+	if c.hasOpen() && c.most() > 0 {
+		fmt.Fprintf(b, ` <span class="key hits open">This %s, so far</span>`, c.Interval)
+	}
+	b.WriteString("</span></figcaption>")
+}
+
+// writeReadout writes the line in which the script says what is pointed at.
+func (c Chart) writeReadout(b *strings.Builder, peak int) {
+	if p := c.Buckets[peak]; p.Hits > 0 {
+		fmt.Fprintf(b, `<p class="chart-readout" role="status">%s: %s, %s (most hits)</p>`,
+			c.name(peak), counted(p.Hits, "hit"), counted(p.Unique, "visitor"))
+		return
+	}
+	b.WriteString(`<p class="chart-readout" role="status">No hits in this time</p>`)
+}
+
+func counted(n uint64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return Grouped(n) + " " + noun
+}
+
+// writeTable leaves out the tags that HTML does not need: they are most of a long table.
+func (c Chart) writeTable(b *strings.Builder) {
+	unit := "Day"
+	if c.Interval == Hour {
+		unit = "Hour"
+	}
+	fmt.Fprintf(b, `<details><summary>Figures as a table</summary>`+
+		`<div class="scroll" tabindex="0" role="region" aria-labelledby="%s-table"><table><caption id="%[1]s-table">%s, by %s <span class="chart-zone">(UTC)</span></caption>`+
+		"<thead><tr><th scope=col>%s<th scope=col>Hits<th scope=col>Visitors<tbody>", escape(c.ID), escape(c.Caption), c.Interval, unit)
+	for i, bucket := range c.Buckets {
+		fmt.Fprintf(b, "\n<tr><th scope=row>%s", c.name(i))
+		if c.open(i) {
+			b.WriteString(" (so far)")
+		}
+		fmt.Fprintf(b, "<td>%s<td>%s", Grouped(bucket.Hits), Grouped(bucket.Unique))
+	}
+	b.WriteString("</table></div></details>")
+}
+
+// escape makes text safe within elements and quoted attributes.
+func escape(text string) string {
+	return template.HTMLEscapeString(strings.ToValidUTF8(text, "\uFFFD"))
+}

@@ -1,0 +1,103 @@
+package api
+
+import (
+	"errors"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+	"shunt/api/dashboard"
+	"shunt/api/page"
+	"shunt/api/problem"
+)
+
+// This file serves the dashboard with the sessions and the rates of the API.
+
+// webSessions implements dashboard.Sessions.
+type webSessions struct {
+	auth     *authenticator
+	limiter  *limiter
+	accounts *accountCalls
+}
+
+func (w webSessions) Secure(ctx *fasthttp.RequestCtx) error { return w.auth.https.require(ctx) }
+
+func (w webSessions) Own(ctx *fasthttp.RequestCtx) error { return w.auth.pages.require(ctx, true) }
+
+func (w webSessions) Caller(ctx *fasthttp.RequestCtx) (account.Caller, error) {
+	cookie := w.auth.cookies.read(ctx)
+	if cookie == "" {
+		return account.Caller{}, account.ErrUnauthorized
+	}
+	return w.auth.accounts.AuthenticateSession(cookie)
+}
+
+func (w webSessions) Allow(ctx *fasthttp.RequestCtx, caller account.Caller, creates bool) error {
+	return w.limiter.mayCall(ctx, caller, creates)
+}
+
+func (w webSessions) AllowMore(ctx *fasthttp.RequestCtx, caller account.Caller, n int) error {
+	return w.limiter.mayCreateMore(ctx, caller, n)
+}
+
+func (w webSessions) LogIn(ctx *fasthttp.RequestCtx, email, password string) (account.Caller, error) {
+	return w.accounts.logIn(ctx, email, password)
+}
+
+func (w webSessions) LogOut(ctx *fasthttp.RequestCtx) error { return w.accounts.logOut(ctx) }
+
+func (w webSessions) LookUpSetup(ctx *fasthttp.RequestCtx, code string) (account.User, error) {
+	if err := w.limiter.mayTrySetup(ctx); err != nil {
+		return account.User{}, err
+	}
+	u, err := w.auth.accounts.LookUpSetupCode(code)
+	if !errors.Is(err, account.ErrNoSetupCode) {
+		w.limiter.hasNotTriedSetup(ctx)
+	}
+	return u, err
+}
+
+func (w webSessions) SetUp(ctx *fasthttp.RequestCtx, code, email, password string) (account.Caller, error) {
+	if err := w.limiter.mayTrySetup(ctx); err != nil {
+		return account.Caller{}, err
+	}
+	caller, cookie, err := w.auth.accounts.UseSetupCode(strangerKey(ctx, w.limiter.proxies), code, email, password)
+	if !errors.Is(err, account.ErrNoSetupCode) {
+		w.limiter.hasNotTriedSetup(ctx)
+	}
+	if err == nil {
+		w.auth.cookies.set(ctx, cookie, account.SessionLifetime)
+	}
+	return caller, err
+}
+
+// ChangePassword counts as an attempt to log in, because it says whether a password is right.
+func (w webSessions) ChangePassword(ctx *fasthttp.RequestCtx, caller account.Caller, current, password string) error {
+	if err := w.limiter.mayLogIn(ctx, caller.User.Name); err != nil {
+		return err
+	}
+	err := w.auth.accounts.ChangePassword(caller, strangerKey(ctx, w.limiter.proxies), current, password)
+	if p, _ := problem.Of(err); err == nil || p.Kind != problem.Invalid || len(p.Fields) != 1 || p.Fields[0].Field != "current" {
+		w.limiter.hasNotTried(ctx, caller.User.Name)
+	}
+	return err
+}
+
+// newDashboard returns the handler of the pages under /_/; nil if there are none.
+func (s *Server) newDashboard(site page.Site) fasthttp.RequestHandler {
+	if site.SignIn == "" {
+		return nil
+	}
+	return dashboard.New(dashboard.Options{
+		Calls: s.calls, Accounts: s.accounts, Engine: s.engine,
+		Sessions: webSessions{s.auth, s.limiter, s.accountCalls},
+		Site: site, BaseURL: s.baseURL,
+		Problem: writeProblem, Stream: s.live.streamOf,
+		Answered: func(route string, method []byte, status int, took time.Duration) {
+			s.metrics.Seconds(route).Observe(took.Seconds())
+			s.metrics.Answered(route, method, status)
+		},
+		Now: s.now.time, Logger: s.log,
+	}).Serve
+}

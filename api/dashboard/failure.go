@@ -1,0 +1,82 @@
+package dashboard
+
+import (
+	"log/slog"
+
+	"shunt/api/page"
+	"shunt/api/problem"
+)
+
+// fail answers with the page of an error, and logs the cause of an internal one.
+func (r *request) fail(err error) {
+	p, known := problem.Of(err)
+	if !known {
+		r.log.Error("a page failed", slog.String("page", r.row.path), slog.Any("cause", err))
+	}
+	h := &r.ctx.Response.Header
+	h.Set("Vary", "Accept")
+	if page.PrefersJSON(r.ctx.Request.Header.PeekAll("Accept")) {
+		r.problem(r.ctx, p)
+		return
+	}
+	if p.Kind.RetryAfter != "" && len(h.Peek("Retry-After")) == 0 {
+		h.Set("Retry-After", p.Kind.RetryAfter)
+	}
+	if err := r.show(p.Kind.Status, "error", p.Kind.Title, newFailure(p)); err != nil {
+		r.log.Error("the page of an error failed", slog.Any("cause", err))
+		r.ctx.Error(p.Kind.Title, p.Kind.Status)
+	}
+}
+
+// A failure is an error as its page shows it.
+type failure struct {
+	Title, Detail, Advice string
+	Code                  string // of the problem
+}
+
+// advice is what the visitor can do about a problem.
+var advice = map[*problem.Kind]string{
+	problem.NotFound:       "Check the address, or begin at the overview.",
+	problem.Forbidden:      "Open the page again from this server, and send the form again.",
+	problem.HTTPSRequired:  "Open this page over https.",
+	problem.RateLimited:    "Wait a moment, then try again.",
+	problem.Overloaded:     "Wait a moment, then try again.",
+	problem.OutcomeUnknown: "The change may have been made all the same. Look before you try again.",
+	problem.ReadOnly:       "Whoever runs this server has to make room on its disk.",
+	problem.Loading:        "Try again in a few seconds.",
+	problem.Internal:       "Try again. If it happens again, tell whoever runs this server.",
+}
+
+func newFailure(p problem.Problem) failure {
+	return failure{p.Kind.Title, p.Detail, advice[p.Kind], p.Kind.Code}
+}
+
+// statusOf returns the status of the problem of err.
+func statusOf(err error) int {
+	p, _ := problem.Of(err)
+	return p.Kind.Status
+}
+
+// fieldErrors returns the errors of a form's fields by name, and the text for all of those whose
+// field the form does not have. It returns ok == false for an error that is not about the form.
+func fieldErrors(err error, fields ...string) (at map[string]string, general string, ok bool) {
+	p, known := problem.Of(err)
+	if !known || p.Kind.Status >= 500 {
+		return nil, "", false
+	}
+	at = make(map[string]string)
+	for _, f := range fields {
+		at[f] = ""
+	}
+	for _, e := range p.Fields {
+		if text, has := at[e.Field]; has && text == "" {
+			at[e.Field] = e.Message
+		} else if !has {
+			general = e.Error()
+		}
+	}
+	if len(p.Fields) == 0 {
+		general = p.Detail
+	}
+	return at, general, true
+}

@@ -1,0 +1,69 @@
+package dashboard
+
+import (
+	"html/template"
+	"strconv"
+	"strings"
+	"time"
+
+	"shunt/api/chart"
+)
+
+// functions are what templates can call.
+var functions = template.FuncMap{
+	"number":      chart.Grouped,
+	"sum":         func(a, b uint64) string { return chart.Grouped(a + b) },
+	"compare":     compare,
+	"uncertainty": uncertainty,
+	"time":        timeTag,
+	"ago":         agoTag,
+	"join":        func(texts []string) string { return strings.Join(texts, ", ") },
+	"plural":      plural,
+}
+
+// A delta is the difference between two figures in words.
+type delta struct{ Class, Text string }
+
+// compare returns how much more or less now is than before.
+func compare(now, before uint64) delta {
+	switch {
+	case now == before:
+		return delta{"", "as many as"}
+	case before == 0:
+		return delta{"up", "▲ none"}
+	case now > before:
+		return delta{"up", "▲ " + chart.Share(now-before, before) + " more than"}
+	}
+	return delta{"down", "▼ " + chart.Share(before-now, before) + " less than"}
+}
+
+// uncertainty says how exact a number of visitors is; relative is its standard error.
+func uncertainty(relative *float64) string {
+	if relative == nil || *relative == 0 {
+		return "exact"
+	}
+	return "estimated, ±" + strconv.FormatFloat(100**relative, 'f', 1, 64) + " %"
+}
+
+// timeTag returns a time in UTC to the minute, which the script shows in the visitor's zone. The
+// zero time is "never".
+func timeTag(t time.Time) template.HTML { return markTime(t, "") }
+
+// agoTag is timeTag for the past: the script shows how long ago it was.
+func agoTag(t time.Time) template.HTML { return markTime(t, " data-relative") }
+
+func markTime(t time.Time, attribute string) template.HTML {
+	if t.IsZero() {
+		return "never"
+	}
+	t = t.UTC()
+	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `"` + attribute + `>` + t.Format("2006-01-02 15:04") + ` UTC</time>`)
+}
+
+// plural returns a number with its noun: one if n is 1, many otherwise.
+func plural(n uint64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return chart.Grouped(n) + " " + many
+}

@@ -1,0 +1,163 @@
+package dashboard
+
+import (
+	"html/template"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/ops"
+	"shunt/engine"
+)
+
+// linkView is what the page of a link shows.
+type linkView struct {
+	Link      ops.Link
+	Owner     string // the parameter owner
+	Works     bool   // the link redirects, so it has a QR code and a preview
+	Life      ops.Figures
+	Pending   uint64 // hits that are not on the disk yet
+	Error     string // of Life.Unique
+	Tabs      []tab
+	Period    period // its Name is empty if the visitor chose a window
+	Window    ops.Figures
+	WindowErr string // why the window cannot be shown
+	From, To  string // as typed
+	Chart     template.HTML
+	Lists     []breakdown
+	Live      string
+	Query     string // the query that the link's other pages need; "": none
+}
+
+// link is GET /_/link/{code}.
+func (r *request) link() error {
+	code, guard, err := r.linkAsked()
+	if err != nil {
+		return err
+	}
+	l, err := r.calls.Read(r.caller, code, guard)
+	if err != nil {
+		return err
+	}
+	view := linkView{Link: l, Owner: r.query("owner"), Works: l.State == engine.StateActive, From: r.query("from"), To: r.query("to")}
+	view.Query = ownerQuery(view.Owner)
+	view.Live = "/api/v1/stats/" + code + "/live" + view.Query
+	if view.From == "" && view.To == "" {
+		view.Period = periodNamed(r.query("period"), "48h")
+	}
+	view.Tabs = tabs(linkTabs(code, view.Owner), view.Period.Name)
+	if err := r.heavily(func() error { return r.readLink(&view, code) }); err != nil {
+		return err
+	}
+	return r.show(fasthttp.StatusOK, "link", code, view)
+}
+
+// linkAsked returns the {code} of the path and the guard of the query.
+func (r *request) linkAsked() (code string, g engine.Guard, err error) {
+	if g, err = ops.ParseGuard(r.caller, parameters("owner", r.query("owner"))); err != nil {
+		return "", g, err
+	}
+	code, err = ops.ParseCode(r.segment("code"))
+	return code, g, err
+}
+
+// ownerQuery returns the query by which an admin sees a link of somebody else; "" if owner is empty.
+func ownerQuery(owner string) string {
+	if owner == "" {
+		return ""
+	}
+	return "?owner=" + template.URLQueryEscaper(owner)
+}
+
+func linkTabs(code, owner string) string {
+	if owner == "" {
+		return Root + "link/" + code + "?period="
+	}
+	return linkPath(code, owner) + "&period="
+}
+
+// readLink reads the figures of a link: of its life, and of the chosen window.
+func (r *request) readLink(view *linkView, code string) (err error) {
+	view.Life, err = r.linkFigures(code, view.Owner, "include", "bots,durability,error")
+	if err != nil {
+		return err
+	}
+	if d := view.Life.Durability; d != nil && view.Life.Hits > d.DurableHits {
+		view.Pending = view.Life.Hits - d.DurableHits
+	}
+	view.Window, err = r.linkFigures(code, view.Owner, r.windowAsked(view)...)
+	if at, general, ok := fieldErrors(err, "from", "to"); err != nil && ok && view.Period.Name == "" {
+		view.WindowErr = firstOf(labelled("From", at["from"]), labelled("To", at["to"]), general)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	view.Lists = breakdowns(&view.Window)
+	view.Chart, err = r.drawn("Hits and visitors of "+code, view.Period.Interval, view.Window.Series)
+	return err
+}
+
+// maxHourly is the longest window that is shown by the hour.
+const maxHourly = 48 * time.Hour
+
+// windowAsked returns the parameters of the window that a link's page shows. A window that the
+// visitor chose is shown by the hour if it is short, and so recent that hours are kept.
+func (r *request) windowAsked(view *linkView) []string {
+	p, from, to := &view.Period, view.From, view.To
+	if p.Name != "" {
+		from = moment(p.since(view.Link.CreatedAt, r.now()))
+	} else {
+		p.Title, p.Interval = "the chosen time", "day"
+		if at, err := time.Parse(time.DateOnly, from); err == nil && r.now().Sub(at) <= maxHourly {
+			p.Interval = "hour"
+		}
+	}
+	return []string{"from", from, "to", to, "interval", p.Interval, "include", allLists}
+}
+
+// since returns the beginning of the period for a link. The chart of a young link does not show
+// 400 days of nothing.
+func (p *period) since(created, now time.Time) time.Time {
+	from := p.from(now)
+	if p.Interval == "hour" {
+		return from
+	}
+	const shortest = 30 // days
+	least := beginning("day", now).AddDate(0, 0, 1-shortest)
+	if first := beginning("day", created); first.Before(least) {
+		least = first
+	}
+	return later(from, least)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func labelled(label, text string) string {
+	if text == "" {
+		return ""
+	}
+	return label + ": " + text
+}
+
+func firstOf(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+func (r *request) linkFigures(code, owner string, pairs ...string) (ops.Figures, error) {
+	q, err := ops.ParseFigures(r.caller, parameters(append(pairs, "owner", owner)...))
+	if err != nil {
+		return ops.Figures{}, err
+	}
+	return r.calls.Figures(r.caller, code, q)
+}

@@ -1,0 +1,37 @@
+package dashboard
+
+// who may ask for a page.
+type who uint8
+
+const (
+	anybody  who = iota
+	signedIn     // others are asked to sign in
+	admins       // for others the page does not exist
+)
+
+// A row is one page, or one form that a page sends.
+type row struct {
+	method, path string // the path is also the label route of the metrics
+	who          who
+	handle       func(*request) error
+	creates      bool // it may create a link
+}
+
+// rows returns the table of pages and forms. A form is sent to the path of the page that shows it,
+// or to a path below it.
+func rows() []row {
+	return []row{
+		{"GET", "/_/", signedIn, (*request).overview, false},
+		{"GET", "/_/live", signedIn, (*request).liveToday, false},
+		{"GET", "/_/link/{code}", signedIn, (*request).link, false},
+		{"GET", "/_/account", signedIn, (*request).account, false},
+		{"POST", "/_/account/password", signedIn, (*request).changePassword, false},
+		{"POST", "/_/account/sessions", signedIn, (*request).endSessions, false},
+		{"GET", "/_/setup", anybody, (*request).setupPage, false},
+		{"POST", "/_/setup", anybody, (*request).setup, false},
+		{"GET", "/_/welcome", signedIn, (*request).welcome, false},
+		{"GET", "/_/sign-in", anybody, (*request).signInPage, false},
+		{"POST", "/_/sign-in", anybody, (*request).signIn, false},
+		{"POST", "/_/sign-out", anybody, (*request).signOut, false},
+	}
+}

@@ -1,0 +1,408 @@
+'use strict';
+/*
+What the pages gain by script. Each works without it too. Texts of others are only ever set as text.
+
+on                      does                                                        and uses
+[data-copy=ID]          copies the text or value of #ID; is [hidden] without script
+time[datetime]          local time, UTC in its title; a date without a time stays   [data-relative]: "5 minutes ago"
+form[data-search]       sends itself as one types, and replaces #results            #results[data-say]: "12 links", is announced
+[data-live=URL]         shows events {"hits":n,"unique":n}                          [data-live-value=hits|unique], [data-live-state]
+figure[data-from]       svg.chart: values by pointer and arrow keys, local hours    .chart-readout, .chart-zone, the table (api/chart)
+form[data-once]         can be sent once
+form[data-import=URL]   sends an NDJSON file in parts: input[type=file], [name=owner]
+a[data-export]          counts lines while it loads                                 data-total: links, from 100,000 on the browser loads it
+*/
+(() => {
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+const number = n => Number(n).toLocaleString('en');
+const count = (n, one) => number(n) + ' ' + one + (n === 1 ? '' : 's');
+
+function fill(e, attributes, children) {
+	for (const key in attributes) e.setAttribute(key, attributes[key]);
+	e.append(...children);
+	return e;
+}
+const make = (name, attributes, ...children) => fill(document.createElement(name), attributes, children);
+const drawn = (name, attributes, ...children) => fill(document.createElementNS('http://www.w3.org/2000/svg', name), attributes, children);
+
+const announcer = make('div', { class: 'sr', 'aria-live': 'polite' });
+const say = text => { announcer.textContent = text; };
+
+function pause(ms, signal) {
+	return new Promise((done, fail) => {
+		const timer = setTimeout(done, ms);
+		signal?.addEventListener('abort', () => { clearTimeout(timer); fail(signal.reason); }, { once: true });
+	});
+}
+
+// Copy. Only secure pages have navigator.clipboard; on others the selection is copied.
+async function copy(source) {
+	const field = source.select instanceof Function;
+	const text = field ? source.value : source.textContent.trim();
+	try {
+		await navigator.clipboard.writeText(text);
+		return true;
+	} catch { /* the old way */ }
+	if (field) source.select();
+	else getSelection().selectAllChildren(source);
+	const put = e => { e.clipboardData.setData('text/plain', text); e.preventDefault(); };
+	document.addEventListener('copy', put);
+	try {
+		return document.execCommand('copy');
+	} finally {
+		document.removeEventListener('copy', put);
+	}
+}
+
+document.addEventListener('click', async e => {
+	const button = e.target.closest('[data-copy]');
+	const source = button && document.getElementById(button.dataset.copy);
+	if (!source) return;
+	const told = await copy(source) ? 'Copied' : 'Press Ctrl+C';
+	button.dataset.label ??= button.textContent;
+	button.textContent = told;
+	say(told);
+	clearTimeout(button.timer);
+	button.timer = setTimeout(() => { button.textContent = button.dataset.label; say(''); }, 2000);
+});
+
+// Time.
+const units = [['year', 31536e3], ['month', 2592e3], ['day', 86400], ['hour', 3600], ['minute', 60]];
+const format = (date, options) => date.toLocaleString(undefined, options);
+
+function ago(date) {
+	const seconds = (date - Date.now()) / 1000;
+	const [unit, size] = units.find(u => Math.abs(seconds) >= u[1]) ?? ['second', Infinity];
+	return new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' }).format(Math.trunc(seconds / size) + 0, unit);
+}
+
+function showTime(e) {
+	const date = new Date(e.dateTime);
+	if (!e.dateTime.includes('T') || isNaN(date)) return;
+	try {
+		const local = format(date, { dateStyle: 'medium', timeStyle: 'short' });
+		const utc = date.toISOString().slice(0, 16).replace('T', ' ') + ' UTC';
+		const relative = 'relative' in e.dataset;
+		const text = relative ? ago(date) : local;
+		if (e.textContent !== text) e.textContent = text;
+		e.title = relative ? local + ' (' + utc + ')' : utc;
+	} catch { /* keeps the text in UTC */ }
+}
+setInterval(() => all('time[data-relative]').forEach(showTime), 20000);
+
+// Search. One entry of the history for each time one types; going back loads what was shown.
+function search(form) {
+	let timer, request, typing = false, shown = location.pathname + location.search;
+	const results = () => document.getElementById('results');
+	const idle = () => results().removeAttribute('aria-busy');
+	const wanted = () => {
+		const fields = [...new FormData(form)].filter(f => f[1] !== '');
+		return new URL(form.getAttribute('action') || location.pathname, location).pathname +
+			(fields.length ? '?' + new URLSearchParams(fields) : '');
+	};
+	async function load(address) {
+		request = new AbortController();
+		const { signal } = request, old = results();
+		old.setAttribute('aria-busy', 'true');
+		const answer = await fetch(address, { signal, headers: { Accept: 'text/html' } });
+		const text = await answer.text();
+		const fresh = new DOMParser().parseFromString(text, 'text/html').getElementById('results');
+		signal.throwIfAborted();
+		if (!answer.ok || !fresh) throw new Error('not a list');
+		old.replaceWith(fresh);
+		shown = address;
+		enhance(fresh);
+		say(fresh.dataset.say ?? count(all('tbody tr', fresh).length, 'result'));
+	}
+	async function run() {
+		clearTimeout(timer);
+		const address = wanted();
+		request?.abort();
+		if (address === shown) return idle();
+		try {
+			await load(address);
+			history[typing ? 'replaceState' : 'pushState'](null, '', address);
+			typing = true;
+		} catch (e) {
+			if (e.name !== 'AbortError') HTMLFormElement.prototype.submit.call(form);
+		}
+	}
+	form.addEventListener('input', () => { clearTimeout(timer); timer = setTimeout(run, 250); });
+	form.addEventListener('change', () => { typing = false; });
+	form.addEventListener('submit', e => { e.preventDefault(); run(); });
+	addEventListener('popstate', () => {
+		clearTimeout(timer);
+		request?.abort();
+		const address = location.pathname + location.search;
+		if (address === shown) return idle();
+		const values = new URLSearchParams(location.search);
+		for (const e of form.elements) {
+			if (e.type === 'checkbox' || e.type === 'radio') e.checked = values.getAll(e.name).includes(e.value);
+			else if (e.name) e.value = values.get(e.name) ?? '';
+		}
+		typing = false;
+		load(address).catch(e => { if (e.name !== 'AbortError') location.reload(); });
+	});
+}
+
+// Live figures. Closed while the page is hidden, because a server and a browser have few streams.
+function live(root) {
+	const state = root.querySelector('[data-live-state]');
+	let source, timer, hiding, failures = 0, over = false;
+	const tell = on => {
+		if (!state) return;
+		state.textContent = on ? 'live' : 'paused';
+		state.classList.toggle('live', on);
+	};
+	const close = () => { clearTimeout(timer); source?.close(); source = null; tell(false); };
+	const retry = () => {
+		close();
+		if (++failures < 12) timer = setTimeout(open, Math.min(1000 * 2 ** failures, 60000) * (1 + Math.random() / 2));
+	};
+	function open() {
+		if (over || source) return;
+		clearTimeout(timer);
+		source = new EventSource(root.dataset.live);
+		source.onmessage = e => {
+			failures = 0;
+			tell(true);
+			const figures = JSON.parse(e.data);
+			for (const value of all('[data-live-value]', root)) {
+				const figure = figures[value.dataset.liveValue];
+				if (Number.isFinite(figure)) value.textContent = number(figure);
+			}
+		};
+		source.onerror = retry;
+		source.addEventListener('end', e => {
+			over = /"(unauthorized|deleted)"/.test(e.data);
+			over ? close() : retry();
+		});
+	}
+	document.addEventListener('visibilitychange', () => {
+		clearTimeout(hiding);
+		if (document.hidden) hiding = setTimeout(close, 30000);
+		else { failures = 0; open(); }
+	});
+	addEventListener('pagehide', close);
+	addEventListener('pageshow', e => { if (e.persisted) open(); });
+	open();
+}
+
+// Charts. The table has the values; row i is bucket i.
+function chart(figure) {
+	const { from, step, peak, open } = figure.dataset, hourly = step < 86400, one = q => figure.querySelector(q);
+	const svg = one('svg.chart'), plot = svg.querySelector('svg'), readout = one('.chart-readout');
+	const rows = all('tbody tr', figure), last = rows.length - 1;
+	const day = { day: 'numeric', month: 'short' }, hour = { hour: 'numeric', minute: '2-digit' };
+	const at = (i, options) => new Date((+from + i * step) * 1000).toLocaleString(undefined, options);
+	const name = i => at(i, { ...day, weekday: 'short', ...(hourly ? hour : { year: 'numeric', timeZone: 'UTC' }) });
+	const soFar = i => open !== undefined && i === last;
+	const values = i => [1, 2].map(j => count(+rows[i].cells[j].textContent.replace(/\D/g, ''), j < 2 ? 'hit' : 'visitor')).join(', ');
+
+	if (hourly) {
+		for (const axis of all('.axis', svg)) {
+			let before;
+			for (const text of all('text', axis)) {
+				const i = text.dataset.bucket, date = at(i, day);
+				text.textContent = at(i, hour).replace(/:00(?=\s[AP]M)/, '');
+				if (date !== before) text.append(drawn('tspan', { x: text.getAttribute('x'), dy: 16 }, before = date));
+			}
+		}
+		rows.forEach((row, i) => { row.cells[0].textContent = name(i) + (soFar(i) ? ' (so far)' : ''); });
+		const zone = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' }).formatToParts(new Date(from * 1000)).find(p => p.type === 'timeZoneName');
+		for (const e of all('.chart-zone', figure)) e.textContent = '(' + zone.value + ')';
+	}
+	if (!plot) return;
+
+	const band = drawn('rect', { class: 'band on', width: 100 / rows.length + '%', y: plot.getAttribute('y'), height: plot.getAttribute('height') });
+	let current = -1;
+	const show = i => {
+		current = i;
+		band.setAttribute('x', 100 * i / rows.length + '%');
+		i < 0 ? band.remove() : svg.append(band);
+		const shown = i < 0 ? peak : i;
+		readout.replaceChildren(make('bdi', {}, name(shown)), ': ' + values(shown) + (i < 0 ? ' (most hits)' : soFar(i) ? ', so far' : ''));
+	};
+	svg.onpointerdown = svg.onpointermove = e => {
+		const box = svg.getBoundingClientRect(), i = Math.floor((e.clientX - box.left) / box.width * rows.length);
+		if (i !== current && i >= 0 && i <= last) show(i);
+	};
+	svg.onpointerleave = e => { if (e.pointerType === 'mouse') show(-1); };
+	figure.tabIndex = 0;
+	figure.ariaLabel = one('figcaption').firstElementChild.textContent + '. Arrow keys read each value.';
+	figure.onblur = () => show(-1);
+	figure.onkeydown = e => {
+		const to = {
+			ArrowLeft: current < 0 ? last : Math.max(current - 1, 0), ArrowRight: Math.min(current + 1, last), Home: 0, End: last, Escape: -1,
+		}[e.key];
+		if (to === undefined || e.target !== figure || e.ctrlKey || e.altKey || e.metaKey) return;
+		e.preventDefault();
+		show(to);
+	};
+	show(-1);
+}
+
+// Forms that can be sent once. A button that is disabled too early is not in the form's data.
+const release = form => {
+	delete form.dataset.sent;
+	for (const b of all('[data-waits]', form)) b.disabled = b.toggleAttribute('data-waits');
+};
+document.addEventListener('submit', e => {
+	const form = e.target;
+	if (e.defaultPrevented || !form.matches('[data-once]')) return;
+	if (form.dataset.sent) return e.preventDefault();
+	form.dataset.sent = 1;
+	setTimeout(() => all('button:enabled', form).forEach(b => { b.disabled = b.toggleAttribute('data-waits'); }));
+	setTimeout(release, 15000, form); // it was stopped, or answered by a download
+});
+addEventListener('pageshow', () => all('form[data-once]').forEach(release));
+
+// Import. Lines are cut as bytes, so that the server sees what the file has.
+const maxLines = 1000, maxBytes = 4 << 20, maxRefused = 1000;
+
+async function* linesOf(file) {
+	const reader = file.stream().getReader();
+	let rest = new Uint8Array(0), part, end;
+	while (rest.length <= maxBytes && !(part = await reader.read()).done) {
+		const data = new Uint8Array(rest.length + part.value.length);
+		data.set(rest);
+		data.set(part.value, rest.length);
+		let start = 0;
+		for (; (end = data.indexOf(10, start) + 1); start = end) yield data.subarray(start, end);
+		rest = data.slice(start);
+	}
+	if (rest.length) yield rest;
+}
+
+async function sendLines(url, lines, signal, waits) {
+	for (let tries = 1; ; tries++) {
+		let problem = 'The server cannot be reached.', again = true, delay = 2 ** tries;
+		try {
+			const answer = await fetch(url, { method: 'POST', headers: { 'Content-Type': 'application/x-ndjson' }, body: new Blob(lines), signal });
+			if (answer.ok) return await answer.json();
+			again = answer.status === 429 || answer.status === 503;
+			delay = +answer.headers.get('Retry-After') || delay;
+			problem = (await answer.json().catch(() => 0)).detail ?? 'The server answered ' + answer.status + '.';
+		} catch { signal.throwIfAborted(); }
+		if (!again || tries === 9) throw new Error(problem);
+		waits(delay = Math.min(delay, 60));
+		await pause(delay * 1000, signal);
+	}
+}
+
+function importFile(form) {
+	const bar = make('progress', { 'aria-label': 'Import' }), text = make('span', { role: 'status' });
+	const cancel = make('button', { type: 'button', class: 'button' }, 'Cancel'), refused = make('ul');
+	const box = make('div', { class: 'progress' }, bar, text, cancel, refused), warn = e => e.preventDefault();
+	let stop;
+	cancel.onclick = () => stop.abort();
+
+	async function run(file) {
+		const { signal } = stop, url = new URL(form.dataset.import, location), owner = form.elements.owner?.value;
+		const sums = { created: 0, existing: 0, failed: 0 };
+		const told = () => number(sums.created) + ' created, ' + number(sums.existing) + ' there already, ' + number(sums.failed) + ' refused.';
+		let lines, numbers, size, read = 0, n = 0;
+		const begin = () => { lines = []; numbers = []; size = 0; };
+		const flush = async () => {
+			if (!size) return;
+			const answer = await sendLines(url, lines, signal, s => { text.textContent = 'Waiting ' + count(s, 'second') + '. ' + told(); });
+			for (const key in sums) sums[key] += answer[key];
+			for (const { index, problem } of answer.results) {
+				if (problem && refused.childElementCount < maxRefused) refused.append(make('li', {}, 'Line ' + number(numbers[index]) + ': ' + problem.detail));
+			}
+			bar.value = read;
+			text.textContent = told();
+			begin();
+		};
+		if (owner) url.searchParams.set('owner', owner);
+		begin();
+		try {
+			for await (let line of linesOf(file)) {
+				n++;
+				if (line.length > maxBytes) throw new Error('Line ' + number(n) + ' is too long.');
+				if (lines.length === maxLines || size + line.length > maxBytes) await flush();
+				read += line.length;
+				if (n === 1 && line[0] === 0xef) line = line.subarray(3); // a byte order mark
+				if (line.every(b => b === 32 || b === 9 || b === 13 || b === 10)) continue; // the server does not count it
+				lines.push(line);
+				numbers.push(n);
+				size += line.length;
+			}
+			await flush();
+			bar.value = bar.max;
+			return 'Done. ' + told();
+		} catch (e) {
+			return (signal.aborted ? 'Cancelled. ' : 'Stopped: ' + e.message + ' ') + told();
+		}
+	}
+
+	form.addEventListener('submit', async e => {
+		const file = form.querySelector('input[type=file]').files[0];
+		if (!file) return;
+		e.preventDefault();
+		if (stop) return;
+		stop = new AbortController();
+		bar.max = file.size || 1;
+		bar.value = 0;
+		text.textContent = 'Reading';
+		refused.replaceChildren();
+		cancel.hidden = false;
+		form.after(box);
+		addEventListener('beforeunload', warn);
+		text.textContent = await run(file);
+		removeEventListener('beforeunload', warn);
+		cancel.hidden = true;
+		stop = null;
+	});
+}
+
+// Export. A large one is left to the browser, which writes it to the disk as it comes.
+function exportLinks(link) {
+	const text = make('span', { class: 'quiet', role: 'status' });
+	let busy = false;
+	link.addEventListener('click', async e => {
+		if (!(+link.dataset.total < 1e5) || e.ctrlKey || e.metaKey || e.shiftKey) return;
+		e.preventDefault();
+		if (busy) return;
+		busy = true;
+		link.after(' ', text);
+		const chunks = [];
+		let lines = 0, bytes = 0;
+		const told = () => count(lines, 'link') + ', ' + (bytes / 1e6).toFixed(1) + ' MB';
+		try {
+			const answer = await fetch(link.href);
+			if (!answer.ok || answer.redirected) return location.assign(link.href); // shows the reason
+			const reader = answer.body.getReader();
+			for (let part; !(part = await reader.read()).done;) {
+				chunks.push(part.value);
+				bytes += part.value.length;
+				for (const b of part.value) if (b === 10) lines++;
+				text.textContent = told();
+			}
+			const url = URL.createObjectURL(new Blob(chunks, { type: 'application/x-ndjson' }));
+			make('a', { href: url, download: link.download || 'links.ndjson' }).click();
+			setTimeout(() => URL.revokeObjectURL(url), 60000);
+			text.textContent = 'Done: ' + told();
+		} catch {
+			text.textContent = 'The export broke off after ' + told() + '. Please try again.';
+		} finally {
+			busy = false;
+		}
+	});
+}
+
+function enhance(root) {
+	const each = (selector, f) => {
+		for (const e of all(selector, root)) try { f(e); } catch (error) { console.error(error); } // the others go on
+	};
+	each('[data-copy]', e => { e.hidden = false; });
+	each('time[datetime]', showTime);
+	each('figure[data-from]', chart);
+	each('form[data-search]', search);
+	each('[data-live]', live);
+	each('form[data-import]', importFile);
+	each('a[data-export]', exportLinks);
+}
+document.body.append(announcer);
+enhance(document);
+})();

@@ -1,0 +1,83 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"testing"
+
+	"shunt/api/redirect"
+	"shunt/engine"
+)
+
+// createAll makes n links of owner 1 by bulks, none of them disabled.
+func (f *figured) createAll(b *testing.B, n int) {
+	b.Helper()
+	const bulk = 1000
+	for made := 0; made < n; {
+		items := make([]engine.BulkItem, min(bulk, n-made))
+		for i := range items {
+			items[i].Draft = engine.Draft{Owner: 1, Target: string(appendTarget(nil, uint64(made)))}
+			made++
+		}
+		if _, err := f.CreateBulk(context.Background(), items); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// blockedHosts returns a block list of n hosts, none of which is a target.
+func blockedHosts(b *testing.B, n int) *engine.BlockList {
+	b.Helper()
+	var text bytes.Buffer
+	for i := range n {
+		fmt.Fprintf(&text, "blocked%d.example\n", i)
+	}
+	list := new(engine.BlockList)
+	if _, err := list.Replace(text.Bytes()); err != nil {
+		b.Fatal(err)
+	}
+	return list
+}
+
+// BenchmarkListByState reads a page of the links with a state that none of them has, which is the
+// dearest: it scans all rows that a page may scan. A walk reads all pages of the list. For
+// comparison, the same with a prefix that no link has.
+func BenchmarkListByState(b *testing.B) {
+	for _, n := range []int{10_000, 1_000_000} {
+		f := newFigured(b, 0)
+		f.createAll(b, n)
+		redirects := redirect.New(f.Engine, nil, blockedHosts(b, 100_000), f.now())
+		disabled := func(l engine.Link) bool {
+			return redirects.StateNow(l, f.clock.Load()) == engine.StateDisabled
+		}
+		for _, of := range []string{"one", "all"} {
+			r := engine.ListRange{Owner: 1, AnyOwner: of == "all"}
+			name := fmt.Sprintf("links=%s/owners=%s/", human(uint64(n)), of)
+			b.Run(name+"by=state", func(b *testing.B) { f.walk(b, engine.LinkQuery{ListRange: r, Limit: 50, Select: disabled}, n) })
+			b.Run(name+"by=prefix", func(b *testing.B) { f.walk(b, engine.LinkQuery{ListRange: r, Limit: 50, Prefix: "no link"}, n) })
+		}
+		f.stop()
+	}
+}
+
+// walk reads a list without links among n to its end, in turns.
+func (f *figured) walk(b *testing.B, q engine.LinkQuery, n int) {
+	pages := 0
+	for b.Loop() {
+		for q.Below = 0; ; {
+			page, err := f.ListLinksInTurns(context.Background(), q, func(step func() error) error { return step() })
+			if err != nil || len(page.Links) > 0 {
+				b.Fatalf("%d links, %v", len(page.Links), err)
+			}
+			pages++
+			if q.Below = page.Next; q.Below == 0 {
+				break
+			}
+		}
+	}
+	if want := b.N * n / 10_000; pages != want {
+		b.Fatalf("%d pages, want %d", pages, want)
+	}
+	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(pages), "ms/page")
+}
