@@ -12,6 +12,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/admin"
+	"shunt/api/dashboard"
 	"shunt/api/limit"
 	"shunt/api/ops"
 	"shunt/api/page"
@@ -156,7 +157,7 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	s.previews = newPreviews(peeker, o.Engine, s.log)
 	s.qrCodes = newQRCodes(peeker, s.baseURL, s.log, s.cores)
 	public := newPublicPages(s.baseURL, checked, s.redirects, s.previews, s.qrCodes, s.newDashboard(checked.site))
-	s.bodyLimits = newBodyLimits(s.auth, s.endpoints())
+	s.bodyLimits = newBodyLimits(s.auth, s.endpoints(), dashboard.LargeForms())
 	s.router = &apiRouter{limiter: s.limiter, metrics: s.metrics, cors: checked.cors, log: s.log, page: public.serve}
 	s.front = &front{
 		redirects: s.redirects, proxies: &s.proxies, limiter: s.limiter, pages: s.pages, hsts: newHSTS(o.HSTSMaxAge), now: s.now,
