@@ -110,7 +110,7 @@ func (r *request) links() error {
 // searched returns what is searched for. Of a pasted short address only the code is.
 func (r *request) searched() string {
 	q := strings.TrimSpace(r.query("q"))
-	for _, start := range []string{r.baseURL + "/", r.site + "/"} {
+	for _, start := range []string{r.baseURL + "/", r.site.Host + "/"} {
 		if code, found := strings.CutPrefix(q, start); found {
 			return code
 		}
