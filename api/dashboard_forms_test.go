@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/valyala/fasthttp/fasthttputil"
 	"golang.org/x/net/html"
 )
 
@@ -13,12 +14,13 @@ import (
 type plainBrowser struct {
 	st     *site
 	cookie string
+	at     *fasthttputil.InmemoryListener
 }
 
 // browse returns a browser in which a user has signed in.
 func (st *site) browse(email string) *plainBrowser {
 	st.t.Helper()
-	return &plainBrowser{st, st.logIn(email)}
+	return &plainBrowser{st, st.logIn(email), st.publicAt}
 }
 
 // A shown is a page that a browser shows.
@@ -35,7 +37,7 @@ func (b *plainBrowser) ask(method, path, body string) *shown {
 	if method == "POST" {
 		lines = append(lines, "Content-Type: application/x-www-form-urlencoded")
 	}
-	r := send(b.st.t, b.st.publicAt, method, requestText(method, path, body, lines...))
+	r := send(b.st.t, b.at, method, requestText(method, path, body, lines...))
 	if r.status >= 500 && r.status != 503 {
 		b.st.t.Errorf("%s %s: got %d %s", method, path, r.status, r.body)
 	}

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"shunt/api/account"
 )
@@ -67,6 +68,29 @@ func TestPagesOfLinksAreThoseOfTheAPI(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestLinksAreFoundByTheirState(t *testing.T) {
+	st, b := withAnn(t, nil)
+	for alias, fields := range map[string][]string{"on": {}, "off": {"disabled", "on"}, "old": {"expires_at", "2026-01-02T03:05"}} {
+		b.follow(b.open("/_/links").form("/_/links").with(append(fields, "url", "https://a.example/", "alias", alias)...))
+	}
+	st.now.Add(time.Hour.Milliseconds())
+	for state, want := range map[string]string{"active": "on", "disabled": "off", "expired": "old", "exhausted": ""} {
+		page := b.open("/_/links?q=&tag=&state=" + state)
+		if got := listedOn(page); got != want || page.form("/_/links").values.Get("key") == "" {
+			t.Errorf("%s: got %q, want %q", state, got, want)
+		}
+		if want == "" {
+			continue
+		}
+		if badges := page.all("span", "badge"); len(badges) != 1 || textOf(badges[0]) != state {
+			t.Errorf("%s: got %d badges", state, len(badges))
+		}
+	}
+	if page := b.get("/_/links?state=dead"); page.status != 422 {
+		t.Errorf("an unknown state: got %d", page.status)
 	}
 }
 
@@ -180,6 +204,9 @@ func TestForeignLinksAreMissingOnPages(t *testing.T) {
 				t.Errorf("POST %s as %s: got %d", path, email, r.status)
 			}
 		}
+	}
+	if page := st.browse("ann@example.com").open("/_/links?made=foreign"); strings.Contains(page.text(), "foreign") {
+		t.Errorf("the page that shows what was made shows a foreign link: %s", page.text())
 	}
 	if r := st.call("GET", "/links/foreign", ""); !strings.Contains(r.body, `"url":"http://a/"`) || !strings.Contains(r.body, `"state":"active"`) {
 		t.Errorf("the link was changed: %s", r.body)

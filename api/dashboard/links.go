@@ -85,15 +85,10 @@ func (s *linkSearch) address(pairs ...string) string {
 // Cleared returns the address of the list of everything.
 func (s *linkSearch) Cleared() string { return (&linkSearch{Owner: s.Owner}).address() }
 
-// states are the states of a link, in the order of the page.
-var states = []engine.State{
-	engine.StateActive, engine.StateDisabled, engine.StateExpired, engine.StateExhausted, engine.StateBlocked,
-}
-
 // links is GET /_/links.
 func (r *request) links() error {
 	view := linksView{
-		Form: r.newForm(linksPath, nil), Admin: r.admin(), States: states,
+		Form: r.newForm(linksPath, nil), Admin: r.admin(), States: engine.States(),
 		Search: linkSearch{Q: r.searched(), Tag: strings.TrimSpace(r.query("tag")), State: r.query("state"), Owner: r.query("owner")},
 	}
 	view.Pager = r.pager(&view.Search)
