@@ -96,6 +96,11 @@ func (a *authenticator) sender(h *fasthttp.RequestHeader, scope account.Scope) (
 		caller, err := a.accounts.Authenticate(token)
 		return caller, err == nil && caller.Has(scope)
 	}
+	return a.visitor(h, scope)
+}
+
+// visitor returns the caller whose session sends h, if it has scope.
+func (a *authenticator) visitor(h *fasthttp.RequestHeader, scope account.Scope) (caller account.Caller, found bool) {
 	for _, name := range []string{secureCookie, plainCookie} {
 		if cookie := h.Cookie(name); len(cookie) > 0 {
 			if caller, err := a.accounts.AuthenticateSession(string(cookie)); err == nil && caller.Has(scope) {

@@ -5,6 +5,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/account"
+	"shunt/api/dashboard"
 	"shunt/api/ops"
 	"shunt/api/turnstile"
 	"shunt/api/wire"
@@ -19,44 +21,59 @@ const (
 
 // bodyLimits decides how large the body of a request may be, before the body is read.
 type bodyLimits struct {
-	auth      *authenticator
-	endpoints map[string]endpoint // those with a limit of their own, by method and path
+	auth *authenticator
+	of   map[string]bodyLimit // by method and path
 }
 
-// newBodyLimits returns the limits of endpoints. Only paths without parameters may have one.
-func newBodyLimits(auth *authenticator, endpoints []endpoint) *bodyLimits {
-	b := &bodyLimits{auth: auth, endpoints: make(map[string]endpoint)}
+// A bodyLimit is the limit of an endpoint of the API, or of a form of the dashboard.
+type bodyLimit struct {
+	maxBytes int
+	scope    account.Scope // that the sender of a large body needs
+	page     bool          // the sender needs a session; a token is not enough
+}
+
+// newBodyLimits returns the limits of endpoints and forms. Only paths without parameters may have
+// one.
+func newBodyLimits(auth *authenticator, endpoints []endpoint, forms []dashboard.LargeForm) *bodyLimits {
+	b := &bodyLimits{auth: auth, of: make(map[string]bodyLimit)}
 	for _, e := range endpoints {
 		if e.maxBody > 0 {
-			b.endpoints[e.method+" "+apiRoot+e.path] = e
+			b.of[e.method+" "+apiRoot+e.path] = bodyLimit{e.maxBody, e.scope, false}
 		}
+	}
+	for _, f := range forms {
+		b.of[fasthttp.MethodPost+" "+f.Path] = bodyLimit{f.MaxBytes, f.Scope, true}
 	}
 	return b
 }
 
-// endpointOf returns the endpoint of h, if the endpoint has a limit of its own.
-func (b *bodyLimits) endpointOf(h *fasthttp.RequestHeader) (e endpoint, found bool) {
-	if len(b.endpoints) == 0 {
-		return endpoint{}, false
+// limitOf returns the limit of the path of h, if the path has one of its own.
+func (b *bodyLimits) limitOf(h *fasthttp.RequestHeader) (l bodyLimit, found bool) {
+	if len(b.of) == 0 {
+		return bodyLimit{}, false
 	}
 	path, _, _ := bytes.Cut(h.RequestURI(), []byte{'?'})
-	e, found = b.endpoints[string(h.Method())+" "+string(path)]
-	return e, found
+	l, found = b.of[string(h.Method())+" "+string(path)]
+	return l, found
 }
 
 // overNetwork returns the limit of h's body in bytes and, if the body may be large, the key of its
 // caller. fasthttp reads the whole body before the handler identifies the caller, so only a caller
-// whose token or session is valid for the endpoint gets more than the usual limit.
+// whose token or session is valid for the path gets more than the usual limit.
 func (b *bodyLimits) overNetwork(h *fasthttp.RequestHeader) (limit int, key turnstile.Key) {
-	e, found := b.endpointOf(h)
+	l, found := b.limitOf(h)
 	switch {
 	case !found:
 		return wire.MaxBodyBytes, key
-	case e.maxBody <= wire.MaxBodyBytes:
-		return e.maxBody, key
+	case l.maxBytes <= wire.MaxBodyBytes:
+		return l.maxBytes, key
 	}
-	if caller, found := b.auth.sender(h, e.scope); found {
-		return e.maxBody, ops.KeyOf(caller)
+	known := b.auth.sender
+	if l.page {
+		known = b.auth.visitor
+	}
+	if caller, found := known(h, l.scope); found {
+		return l.maxBytes, ops.KeyOf(caller)
 	}
 	return wire.MaxBodyBytes, key
 }
@@ -64,8 +81,8 @@ func (b *bodyLimits) overNetwork(h *fasthttp.RequestHeader) (limit int, key turn
 // overSocket is overNetwork for the socket of local commands: a command may send as much as the
 // endpoint accepts, and has no share.
 func (b *bodyLimits) overSocket(h *fasthttp.RequestHeader) (limit int, key turnstile.Key) {
-	if e, found := b.endpointOf(h); found {
-		return e.maxBody, key
+	if l, found := b.limitOf(h); found {
+		return l.maxBytes, key
 	}
 	return wire.MaxBodyBytes, key
 }

@@ -14,7 +14,7 @@ func TestAnEndpointMayAcceptALargerBodyFromKnownCallers(t *testing.T) {
 	st := newSite(t, nil)
 	*st.bodyLimits = *newBodyLimits(st.auth, []endpoint{
 		{method: "POST", path: "/shorten", scope: account.LinksWrite, maxBody: 128 << 10}, {method: "POST", path: "/tokens", maxBody: 100},
-	})
+	}, nil)
 	body := `{"url":"http://a/"}` + strings.Repeat(" ", 100<<10)
 	for name, c := range map[string]struct {
 		token, path, body string

@@ -84,8 +84,8 @@ func (w webSessions) ChangePassword(ctx *fasthttp.RequestCtx, caller account.Cal
 	return err
 }
 
-// newDashboard returns the handler of the pages under /_/; nil if there are none.
-func (s *Server) newDashboard(site page.Site) fasthttp.RequestHandler {
+// newDashboard returns the pages under /_/; nil if there are none.
+func (s *Server) newDashboard(site page.Site) *dashboard.Dashboard {
 	if site.SignIn == "" {
 		return nil
 	}
@@ -99,5 +99,13 @@ func (s *Server) newDashboard(site page.Site) fasthttp.RequestHandler {
 			s.metrics.Answered(route, method, status)
 		},
 		Now: s.now.time, Logger: s.log,
-	}).Serve
+	})
+}
+
+// largeForms returns the forms of d that may be large.
+func largeForms(d *dashboard.Dashboard) []dashboard.LargeForm {
+	if d == nil {
+		return nil
+	}
+	return dashboard.LargeForms()
 }

@@ -18,8 +18,8 @@ import (
 type publicPages struct {
 	pages     pages
 	redirects *redirect.Redirector
-	dashboard fasthttp.RequestHandler // of the paths that begin with dashboard.Root, except for fixed ones; nil: none
-	fixed     map[string]publicPage   // by path
+	dashboard *dashboard.Dashboard  // of the paths that begin with dashboard.Root, except for fixed ones; nil: none
+	fixed     map[string]publicPage // by path
 	ofCode    []codePage
 }
 
@@ -32,10 +32,10 @@ type codePage struct {
 
 func newPublicPages(
 	baseURL string, checked checkedOptions, redirects *redirect.Redirector, previews *previews, qrCodes *qrCodes,
-	dashboard fasthttp.RequestHandler,
+	people *dashboard.Dashboard,
 ) *publicPages {
 	p := &publicPages{
-		pages: previews.pages, redirects: redirects, dashboard: dashboard,
+		pages: previews.pages, redirects: redirects, dashboard: people,
 		fixed: map[string]publicPage{
 			"/":            serveRoot(previews.pages, checked.rootRedirect),
 			"/robots.txt":  serveRobots,
@@ -76,7 +76,7 @@ func (p *publicPages) serve(ctx *fasthttp.RequestCtx, path []byte) {
 	serve, code := p.pageAt(path)
 	switch {
 	case serve == nil && p.dashboard != nil && bytes.HasPrefix(path, []byte(dashboard.Root)):
-		p.dashboard(ctx)
+		p.dashboard.Serve(ctx)
 	case serve == nil:
 		p.redirects.CountPath()
 		p.pages.answer(ctx, redirect.UnknownCode)

@@ -11,6 +11,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/admin"
+	"shunt/api/dashboard"
 	"shunt/api/problem"
 )
 
@@ -28,6 +29,8 @@ type apiRouter struct {
 	cors    cors
 	log     *slog.Logger
 	page    func(ctx *fasthttp.RequestCtx, path []byte) // answers requests for other paths
+
+	dashboard *dashboard.Dashboard // answers forms that were not read; nil: none
 }
 
 // routes returns a handler of the endpoints, for the callers that authenticate accepts. All other
@@ -104,9 +107,16 @@ func (a *apiRouter) call(ctx *fasthttp.RequestCtx, authenticate authenticate, e 
 	return e.handle(ctx, caller)
 }
 
-// refuseUnread answers a request that could not be read, or whose framing is refused.
+// refuseUnread answers a request that could not be read, or whose framing is refused. Somebody who
+// sent a form that is too large, or too slow, gets a page.
 func (a *apiRouter) refuseUnread(ctx *fasthttp.RequestCtx, p problem.Problem) {
-	writeProblem(ctx, p)
+	path, _ := splitURI(ctx.Request.Header.RequestURI())
+	ofForm := p.Kind == problem.BodyTooLarge || p.Kind == problem.Overloaded || p.Kind == problem.Timeout
+	if a.dashboard != nil && ofForm && bytes.HasPrefix(path, []byte(dashboard.Root)) {
+		a.dashboard.Refuse(ctx, p)
+	} else {
+		writeProblem(ctx, p)
+	}
 	a.metrics.Answered(badRequest, nil, ctx.Response.StatusCode())
 }
 

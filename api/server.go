@@ -12,6 +12,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/admin"
+	"shunt/api/dashboard"
 	"shunt/api/limit"
 	"shunt/api/ops"
 	"shunt/api/page"
@@ -46,6 +47,7 @@ type Server struct {
 	pages       pages
 	previews    *previews
 	qrCodes     *qrCodes
+	dashboard   *dashboard.Dashboard // nil: none
 	front       *front
 	cores       *turnstile.Turnstile // for all work that keeps a core busy
 	heavy       heavyCalls
@@ -155,9 +157,10 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	peeker := &peeker{redirects: s.redirects, limiter: s.limiter, pages: s.pages, now: s.now}
 	s.previews = newPreviews(peeker, o.Engine, s.log)
 	s.qrCodes = newQRCodes(peeker, s.baseURL, s.log, s.cores)
-	public := newPublicPages(s.baseURL, checked, s.redirects, s.previews, s.qrCodes, s.newDashboard(checked.site))
-	s.bodyLimits = newBodyLimits(s.auth, s.endpoints())
-	s.router = &apiRouter{limiter: s.limiter, metrics: s.metrics, cors: checked.cors, log: s.log, page: public.serve}
+	s.dashboard = s.newDashboard(checked.site)
+	public := newPublicPages(s.baseURL, checked, s.redirects, s.previews, s.qrCodes, s.dashboard)
+	s.bodyLimits = newBodyLimits(s.auth, s.endpoints(), largeForms(s.dashboard))
+	s.router = &apiRouter{limiter: s.limiter, metrics: s.metrics, cors: checked.cors, log: s.log, page: public.serve, dashboard: s.dashboard}
 	s.front = &front{
 		redirects: s.redirects, proxies: &s.proxies, limiter: s.limiter, pages: s.pages, hsts: newHSTS(o.HSTSMaxAge), now: s.now,
 		panics: &s.panics, drain: s.drain, routes: s.router.routes(s.auth.overNetwork, s.endpoints()),

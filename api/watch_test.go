@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/dashboard"
 	"shunt/api/problem"
 	"shunt/api/wire"
 )
@@ -57,8 +58,11 @@ func (st *site) watched(ctx *fasthttp.RequestCtx) {
 }
 
 // watchedRefusal checks the answer to a request that is not HTTP against the component Unread, for
-// any path.
+// any path but those of the dashboard, whose forms are answered with pages.
 func (st *site) watchedRefusal(ctx *fasthttp.RequestCtx) {
+	if path, _ := splitURI(ctx.Request.Header.RequestURI()); bytes.HasPrefix(path, []byte(dashboard.Root)) {
+		return
+	}
 	x := exchangeOf(ctx)
 	x.body = bytes.Clone(ctx.Response.Body())
 	check(st.t, holdBoth(x, (*contract).holdUnread))

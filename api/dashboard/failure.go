@@ -3,6 +3,8 @@ package dashboard
 import (
 	"log/slog"
 
+	"github.com/valyala/fasthttp"
+
 	"shunt/api/page"
 	"shunt/api/problem"
 )
@@ -28,6 +30,12 @@ func (r *request) fail(err error) {
 	}
 }
 
+// Refuse answers with p a request whose body was not read.
+func (d *Dashboard) Refuse(ctx *fasthttp.RequestCtx, p problem.Problem) {
+	guard(ctx)
+	(&request{Dashboard: d, ctx: ctx, row: &row{path: "none"}}).fail(p)
+}
+
 // A failure is an error as its page shows it.
 type failure struct {
 	Title, Detail, Advice string
@@ -39,6 +47,7 @@ var advice = map[*problem.Kind]string{
 	problem.NotFound:       "Check the address, or begin at the overview.",
 	problem.Forbidden:      "Open the page again from this server, and send the form again.",
 	problem.HTTPSRequired:  "Open this page over https.",
+	problem.BodyTooLarge:   "Go back and send less at once. If you were signed out meanwhile, sign in again first, on another page.",
 	problem.RateLimited:    "Wait a moment, then try again.",
 	problem.Overloaded:     "Wait a moment, then try again.",
 	problem.OutcomeUnknown: "The change may have been made all the same. Look before you try again.",

@@ -1,0 +1,100 @@
+package dashboard
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/jsonbody"
+	"shunt/api/ops"
+	"shunt/api/problem"
+)
+
+// The paths of the pages that create links.
+const (
+	linksPath = Root + "links"
+	newPath   = Root + "links/new"
+	bulkPath  = Root + "links/bulk"
+)
+
+// newForm returns the form that creates a link and is sent to action. given are the values of its
+// fields, until the visitor types others.
+func (r *request) newForm(action string, given map[string]string) linkForm {
+	f := linkForm{Action: action, Key: r.formKey()}
+	f.fill(r, func(name string) string {
+		if text, ok := given[name]; ok {
+			return text
+		}
+		return defaultShown[name]
+	})
+	return f
+}
+
+// formKey returns the key of a form that creates: that of the form that was sent, or a new one. A
+// form that is sent twice has one key, and makes its links once.
+func (r *request) formKey() string {
+	if key, _ := r.typed("key"); key != "" {
+		return key
+	}
+	return rand.Text()
+}
+
+// creationKey returns the Idempotency-Key of a form. The content is part of it: somebody who comes
+// back to a form that has made a link, and types another address, wants another link.
+func creationKey(key string, body jsonbody.Body) (ops.Key, error) {
+	if key == "" {
+		return ops.Key{}, nil
+	}
+	sum := sha256.Sum256(append([]byte(key+"\x00"), body.Text...))
+	return ops.ParseKey([][]byte{[]byte("form-" + hex.EncodeToString(sum[:]))})
+}
+
+// newLink is GET /_/links/new.
+func (r *request) newLink() error {
+	form := r.newForm(newPath, map[string]string{"url": r.query("url"), "alias": r.query("alias")})
+	form.Fields["url"].Focus = true
+	return r.show(fasthttp.StatusOK, "link-new", "New link", form)
+}
+
+// createLink is POST /_/links and POST /_/links/new. A form with errors is shown on its own page.
+func (r *request) createLink() error {
+	form := r.newForm(newPath, nil)
+	link, existed, err := r.create(&form)
+	if err != nil {
+		status, ok := form.refuse(err)
+		if !ok {
+			return err
+		}
+		r.retryAfter(err)
+		return r.show(status, "link-new", "New link", form)
+	}
+	if existed {
+		r.say("info", "You already had this link, so no other was made.")
+	} else {
+		r.say("done", "The link is ready.")
+	}
+	return r.seeOther(linksPath + "?made=" + link.Code)
+}
+
+func (r *request) create(form *linkForm) (l ops.Link, existed bool, err error) {
+	// A field that the default says is left out, so that a link that is there is found by the others.
+	body, err := form.body(false, func(name string) bool { return form.Fields[name].Value != defaultShown[name] })
+	if err != nil {
+		return l, false, err
+	}
+	key, err := creationKey(form.Key, body)
+	if err != nil {
+		return l, false, err
+	}
+	return r.calls.Create(r.caller, key, body)
+}
+
+// retryAfter sets the header Retry-After of a problem that has one.
+func (r *request) retryAfter(err error) {
+	h := &r.ctx.Response.Header
+	if p, _ := problem.Of(err); p.Kind.RetryAfter != "" && len(h.Peek(fasthttp.HeaderRetryAfter)) == 0 {
+		h.Set(fasthttp.HeaderRetryAfter, p.Kind.RetryAfter)
+	}
+}

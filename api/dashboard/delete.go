@@ -1,0 +1,57 @@
+package dashboard
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/ops"
+	"shunt/engine"
+)
+
+// deleteView is what the page shows that asks before a link is deleted.
+type deleteView struct {
+	Link    ops.Link
+	Owner   string // the parameter
+	Foreign bool   // the link is somebody else's
+	Version string
+	Back    string // the path of the link's page
+	Changed bool   // the link was edited since the page was shown
+}
+
+// confirmDelete is GET /_/link/{code}/delete.
+func (r *request) confirmDelete() error { return r.showDelete(fasthttp.StatusOK) }
+
+// showDelete asks whether the link is to be deleted, as it is now.
+func (r *request) showDelete(status int) error {
+	code, guard, owner, err := r.whoseLink()
+	if err != nil {
+		return err
+	}
+	l, err := r.calls.Read(r.caller, code, guard)
+	if err != nil {
+		return err
+	}
+	return r.show(status, "link-delete", "Delete "+code, deleteView{
+		Link: l, Owner: owner, Foreign: l.Owner != r.caller.User.ID, Version: strconv.FormatUint(l.Version, 10),
+		Back: linkPath(code, owner), Changed: status == fasthttp.StatusPreconditionFailed,
+	})
+}
+
+// deleteLink is POST /_/link/{code}/delete.
+func (r *request) deleteLink() error {
+	code, guard, owner, err := r.whoseLink()
+	if err != nil {
+		return err
+	}
+	err = r.calls.Delete(r.caller, code, guard, []uint64{versionOf(r.sent("version"))})
+	if errors.Is(err, engine.ErrVersion) {
+		return r.showDelete(fasthttp.StatusPreconditionFailed)
+	}
+	if err != nil {
+		return err
+	}
+	r.say("done", "The link "+code+" is deleted.")
+	return r.seeOther((&linkSearch{Owner: owner}).address())
+}

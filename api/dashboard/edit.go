@@ -1,0 +1,194 @@
+package dashboard
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/jsonbody"
+	"shunt/api/ops"
+	"shunt/api/problem"
+	"shunt/engine"
+)
+
+// editView is what the page shows that edits a link.
+type editView struct {
+	Code     string
+	ShortURL string
+	Form     linkForm
+	Back     string // the path of the link's page
+	Crossed  bool   // another edit was saved since the form was shown
+}
+
+// whoseLink returns the {code} of the path, the guard of the parameter owner, and the parameter. A
+// form has it in a hidden field, so that it outlives signing in again.
+func (r *request) whoseLink() (code string, g engine.Guard, owner string, err error) {
+	if owner = r.query("owner"); owner == "" {
+		owner, _ = r.typed("owner")
+	}
+	if g, err = ops.ParseGuard(r.caller, parameters("owner", owner)); err != nil {
+		return "", g, "", err
+	}
+	code, err = ops.ParseCode(r.segment("code"))
+	return code, g, owner, err
+}
+
+// textsOf returns a function that returns the texts of a link's fields by their names.
+func textsOf(l *ops.Link) func(name string) string {
+	texts := make(map[string]string)
+	for _, of := range linkFields {
+		texts[of.name] = of.shown(l)
+	}
+	return func(name string) string { return texts[name] }
+}
+
+// editView returns the page that edits a link, without the values of its fields.
+func (r *request) editView(code, owner string) editView {
+	return editView{
+		Code: code, ShortURL: r.baseURL + "/" + code, Back: linkPath(code, owner),
+		Form: linkForm{Action: Root + "link/" + code + "/edit", Owner: owner},
+	}
+}
+
+// editLink is GET /_/link/{code}/edit.
+func (r *request) editLink() error {
+	code, guard, owner, err := r.whoseLink()
+	if err != nil {
+		return err
+	}
+	l, err := r.calls.Read(r.caller, code, guard)
+	if err != nil {
+		return err
+	}
+	view := r.editView(code, owner)
+	f, texts := &view.Form, textsOf(&l)
+	f.fill(r, texts)
+	f.Version, f.Before = strconv.FormatUint(l.Version, 10), digests(texts)
+	if version, ok := r.typed("version"); ok { // typed before signing in again
+		f.Version = version
+		f.Before, _ = r.typed("before")
+	}
+	return r.show(fasthttp.StatusOK, "link-edit", "Edit "+code, view)
+}
+
+// saveLink is POST /_/link/{code}/edit. It changes the fields that the visitor has touched: an
+// expiry that has passed, for example, is not sent again when somebody edits the title.
+func (r *request) saveLink() error {
+	code, guard, owner, err := r.whoseLink()
+	if err != nil {
+		return err
+	}
+	view := r.editView(code, owner)
+	f := &view.Form
+	f.Version, f.Before = r.sent("version"), r.sent("before")
+	f.fill(r, nil)
+	version := versionOf(f.Version)
+	body, err := f.body(true, f.touched)
+	var l ops.Link
+	if err == nil {
+		l, err = r.calls.Update(r.caller, code, guard, []uint64{version}, body)
+	}
+	switch {
+	case errors.Is(err, engine.ErrVersion):
+		return r.showCrossed(&view, guard)
+	case err != nil:
+		return r.refuseEdit(&view, err)
+	case l.Version == version:
+		r.say("info", "Nothing was changed.")
+	default:
+		r.say("done", "The link is saved.")
+	}
+	return r.seeOther(view.Back)
+}
+
+// refuseEdit shows the form again with the errors of err.
+func (r *request) refuseEdit(view *editView, err error) error {
+	status, ok := view.Form.refuse(err)
+	if !ok {
+		return err
+	}
+	r.retryAfter(err)
+	return r.show(status, "link-edit", "Edit "+view.Code, view)
+}
+
+// versionOf returns the version that a form has, and one that no link has if it is damaged.
+func versionOf(text string) uint64 {
+	if version, err := strconv.ParseUint(text, 10, 64); err == nil && version != 0 {
+		return version
+	}
+	return ops.NoVersion
+}
+
+// showCrossed shows the form again after another edit of the link: what was typed, beside what the
+// link has now. If it is sent again, it changes the link as it is now.
+func (r *request) showCrossed(view *editView, g engine.Guard) error {
+	l, err := r.calls.Read(r.caller, view.Code, g)
+	if err != nil {
+		return err
+	}
+	f, texts := &view.Form, textsOf(&l)
+	f.meet(texts)
+	f.Version, f.Before = strconv.FormatUint(l.Version, 10), digests(texts)
+	view.Crossed, f.Open = true, true
+	return r.show(fasthttp.StatusPreconditionFailed, "link-edit", "Edit "+view.Code, view)
+}
+
+// meet puts the texts that a link has now beside those that were typed. A field that was not touched
+// gets the new text.
+func (f *linkForm) meet(texts func(name string) string) {
+	for _, of := range linkFields {
+		at, now := f.Fields[of.name], strings.TrimSpace(texts(of.name))
+		if of.fixed || at.Value == now {
+			continue
+		}
+		if f.touched(of.name) {
+			at.Now = inWords(of.name, now)
+		} else {
+			at.Value, at.Changed = now, true
+		}
+	}
+}
+
+// inWords returns the text of a field for people.
+func inWords(name, text string) string {
+	switch {
+	case name == "forward_query" || name == "disabled":
+		if text == "" {
+			return "no"
+		}
+		return "yes"
+	case text == "":
+		return "empty"
+	case name == "expires_at":
+		return strings.Replace(text, "T", " ", 1) + " UTC"
+	}
+	return text
+}
+
+// setDisabled is POST /_/link/{code}/disabled: it disables a link, or enables it.
+func (r *request) setDisabled() error {
+	code, guard, owner, err := r.whoseLink()
+	if err != nil {
+		return err
+	}
+	to := r.sent("disabled")
+	if to != "true" && to != "false" {
+		return problem.New(problem.BadRequest, "the form must say whether the link is to be disabled: true or false")
+	}
+	body := jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: []byte(`{"disabled":` + to + `}`)}
+	l, err := r.calls.Update(r.caller, code, guard, nil, body)
+	if err != nil {
+		return err
+	}
+	switch {
+	case l.Disabled:
+		r.say("done", "The link is disabled: it does not redirect any more.")
+	case l.State == engine.StateActive:
+		r.say("done", "The link is enabled: it redirects again.")
+	default:
+		r.say("info", "The link is enabled, but it does not redirect: it is "+string(l.State)+".")
+	}
+	return r.seeOther(linkPath(code, owner))
+}

@@ -1,0 +1,304 @@
+package dashboard
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"shunt/api/jsonbody"
+	"shunt/api/ops"
+	"shunt/api/problem"
+)
+
+// A linkField is a field of a link in the forms that create and edit one. What is typed becomes a
+// JSON value, and the call checks it: no rule of a field is here.
+type linkField struct {
+	name  string
+	fixed bool                     // it cannot be edited
+	shown func(l *ops.Link) string // the text of the field for a link
+	value func(text string) any    // the JSON value of what was typed, without spaces at its ends; nil: the default
+}
+
+// linkFields are the fields of the forms, in the order of the pages.
+var linkFields = []linkField{
+	{"url", false, func(l *ops.Link) string { return l.Target }, textValue},
+	{"alias", true, func(l *ops.Link) string { return l.Code }, textValue},
+	{"title", false, func(l *ops.Link) string { return l.Title }, textValue},
+	{"tags", false, func(l *ops.Link) string { return joinTags(l.Tags) }, tagsValue},
+	{"expires_at", false, func(l *ops.Link) string { return shownExpiry(l.ExpiresAt) }, expiryValue},
+	{"max_hits", false, shownMaxHits, numberValue},
+	{"redirect_status", false, func(l *ops.Link) string { return strconv.Itoa(l.RedirectStatus) }, numberValue},
+	{"forward_query", false, func(l *ops.Link) string { return shownCheck(l.ForwardQuery) }, checkValue},
+	{"disabled", false, func(l *ops.Link) string { return shownCheck(l.Disabled) }, checkValue},
+}
+
+// defaultShown are the texts of the fields of a new link that are not empty.
+var defaultShown = map[string]string{"redirect_status": "302"}
+
+func shownMaxHits(l *ops.Link) string {
+	if l.MaxHits == 0 {
+		return ""
+	}
+	return strconv.FormatUint(l.MaxHits, 10)
+}
+
+// The form of a time in a field datetime-local.
+const (
+	minuteForm = "2006-01-02T15:04"
+	secondForm = "2006-01-02T15:04:05"
+)
+
+// shownExpiry returns a time in UTC; to the minute if it has no seconds.
+func shownExpiry(t time.Time) string {
+	switch t = t.UTC(); {
+	case t.IsZero():
+		return ""
+	case t.Second() == 0:
+		return t.Format(minuteForm)
+	}
+	return t.Format(secondForm)
+}
+
+func shownCheck(on bool) string {
+	if on {
+		return "on"
+	}
+	return ""
+}
+
+func textValue(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// numberValue returns text that is not a number as it is, so that the call refuses it.
+func numberValue(text string) any {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n
+	}
+	return textValue(text)
+}
+
+// expiryValue takes a time without a zone as UTC.
+func expiryValue(text string) any {
+	for _, form := range []string{minuteForm, secondForm} {
+		if t, err := time.Parse(form, text); err == nil {
+			return t.Format(time.RFC3339)
+		}
+	}
+	return textValue(text)
+}
+
+func checkValue(text string) any { return text != "" }
+
+func tagsValue(text string) any {
+	if tags := splitTags(text); len(tags) > 0 {
+		return tags
+	}
+	return nil
+}
+
+// A field is a field as a form shows it.
+type field struct {
+	Name, Value string
+	Error       string
+	Now         string // after an edit that crossed another's: what the link has now; "": the same
+	Changed     bool   // the other edit has changed it, and this one has not
+	Focus       bool   // the page begins here
+}
+
+// ID returns the id of the field's element.
+func (f *field) ID() string { return "link-" + f.Name }
+
+// Hint returns what stands beside the field's label.
+func (f *field) Hint() string { return hints[f.Name] }
+
+var hints = map[string]string{
+	"url":        "The address that the link leads to, with https:// before it.",
+	"alias":      "What follows the slash in the short address. Empty: one is made up.",
+	"title":      "Visitors do not see it.",
+	"tags":       "With commas between them.",
+	"expires_at": "Empty: never.",
+	"max_hits":   "Empty: no limit.",
+}
+
+// Described returns the ids of the elements that describe the field.
+func (f *field) Described() string {
+	var ids []string
+	if f.Hint() != "" {
+		ids = append(ids, f.ID()+"-hint")
+	}
+	if f.Error != "" {
+		ids = append(ids, f.ID()+"-error")
+	}
+	return strings.Join(ids, " ")
+}
+
+// A redirectKind is a choice of how a link redirects.
+type redirectKind struct{ Status, Meaning string }
+
+// Redirects returns the choices, the usual one first.
+func (f *field) Redirects() []redirectKind {
+	return []redirectKind{
+		{"302", "for now; browsers ask again each time"},
+		{"301", "for good; browsers may remember it"},
+		{"307", "for now; forms are sent on"},
+		{"308", "for good; forms are sent on"},
+	}
+}
+
+// A linkForm is the form that creates or edits a link.
+type linkForm struct {
+	Action string // the path that it is sent to
+	Fields map[string]*field
+	Error  string // of no field
+	Open   bool   // the details are unfolded
+
+	Key                    string // of a form that creates
+	Owner, Version, Before string // of a form that edits; see digests
+}
+
+// fill sets the fields to what was typed, or else to the text that shown returns.
+func (f *linkForm) fill(r *request, shown func(name string) string) {
+	f.Fields = make(map[string]*field, len(linkFields))
+	for _, of := range linkFields {
+		text, ok := r.typed(of.name)
+		if !ok {
+			text = shown(of.name)
+		}
+		f.Fields[of.name] = &field{Name: of.name, Value: strings.TrimSpace(text)}
+	}
+	f.unfold()
+}
+
+// unfold opens the details if one of their fields has an error, or a value that is not the default.
+func (f *linkForm) unfold() {
+	for _, of := range linkFields {
+		if of.name == "url" || of.name == "alias" {
+			continue
+		}
+		at := f.Fields[of.name]
+		f.Open = f.Open || at.Error != "" || at.Value != defaultShown[of.name]
+	}
+}
+
+// body returns the JSON body of a call with the fields that has names. In a patch, a field that is
+// empty gets null, or the empty text if the link must have it.
+func (f *linkForm) body(patch bool, has func(name string) bool) (jsonbody.Body, error) {
+	values := make(map[string]any)
+	for _, of := range linkFields {
+		text := f.Fields[of.name].Value
+		if of.fixed && patch || !has(of.name) {
+			continue
+		}
+		if !utf8.ValidString(text) {
+			return jsonbody.Body{}, jsonbody.FieldError(of.name, "characters", "must be UTF-8")
+		}
+		switch value := of.value(text); {
+		case value != nil:
+			values[of.name] = value
+		case patch && of.name == "url":
+			values[of.name] = ""
+		case patch:
+			values[of.name] = nil
+		}
+	}
+	text, err := json.Marshal(values) // sorted by name, so a repeat has the same bytes
+	return jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: text}, err
+}
+
+// refuse puts the errors of err at their fields, and returns the status of the answer. ok == false:
+// the error is internal, or says that there is no such link.
+func (f *linkForm) refuse(err error) (status int, ok bool) {
+	p, known := problem.Of(err)
+	if !known || p.Kind == problem.NotFound {
+		return 0, false
+	}
+	if p.Kind == problem.AliasTaken {
+		f.Fields["alias"].Error = sentence(p.Detail)
+	} else if len(p.Fields) == 0 {
+		f.Error = formError(p)
+	}
+	for _, e := range p.Fields {
+		name, index, inList := strings.Cut(e.Field, "[")
+		at := f.Fields[name]
+		switch text := sentence(e.Message); {
+		case at == nil:
+			f.Error = sentence(e.Error())
+		case at.Error != "": // the first is enough
+		case inList:
+			at.Error = "Tag " + ordinal(index) + ": " + e.Message + "."
+		default:
+			at.Error = text
+		}
+	}
+	f.unfold()
+	f.focus()
+	return p.Kind.Status, true
+}
+
+// focus lets the page begin at the first field with an error.
+func (f *linkForm) focus() {
+	for _, of := range linkFields {
+		if at := f.Fields[of.name]; at.Error != "" {
+			at.Focus = true
+			return
+		}
+	}
+}
+
+// ordinal returns the number that people give to the place "0]" of a list.
+func ordinal(index string) string {
+	n, _ := strconv.Atoi(strings.TrimSuffix(index, "]"))
+	return strconv.Itoa(n + 1)
+}
+
+// formError returns the text of a problem that is not about a field, with what the visitor can do.
+func formError(p problem.Problem) string {
+	if p.Kind == problem.OutcomeUnknown {
+		return "The server's disk did not answer in time, so the change may have been made or not. Send the form again: nothing is made twice."
+	}
+	return strings.TrimSpace(sentence(p.Detail) + " " + advice[p.Kind])
+}
+
+// sentence returns a message as a sentence.
+func sentence(message string) string {
+	if message == "" {
+		return ""
+	}
+	first, size := utf8.DecodeRuneInString(message)
+	text := strings.ToUpper(string(first)) + message[size:]
+	if strings.HasSuffix(text, ".") {
+		return text
+	}
+	return text + "."
+}
+
+// digests returns the names of the fields with a part of a hash of their texts, for a hidden field.
+// From it a form knows which fields were touched, although it is sent without their old values.
+func digests(text func(name string) string) string {
+	var parts []string
+	for _, of := range linkFields {
+		if !of.fixed {
+			parts = append(parts, of.name+"="+digest(text(of.name)))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(strings.TrimSpace(text)))
+	return hex.EncodeToString(sum[:8])
+}
+
+// touched reports whether what was typed into a field differs from what the form had shown.
+func (f *linkForm) touched(name string) bool {
+	return !slices.Contains(strings.Fields(f.Before), name+"="+digest(f.Fields[name].Value))
+}

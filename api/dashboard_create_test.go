@@ -1,0 +1,220 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/api/account"
+)
+
+// withAnn returns a site and the browser of a member.
+func withAnn(t *testing.T, change func(*Options)) (*site, *plainBrowser) {
+	t.Helper()
+	st := newSite(t, change)
+	st.person("ann@example.com", account.RoleMember)
+	return st, st.browse("ann@example.com")
+}
+
+// object returns a link of anybody as the API shows it.
+func (st *site) object(code string) (o linkObject) {
+	st.t.Helper()
+	r := st.call("GET", "/links/"+code+"?owner=all", "")
+	if err := json.Unmarshal([]byte(r.body), &o); err != nil || r.status != 200 {
+		st.t.Fatalf("%s: got %d %s, %v", code, r.status, r.body, err)
+	}
+	return o
+}
+
+func TestAFormMakesALinkOfAllItsFields(t *testing.T) {
+	st, b := withAnn(t, nil)
+	made := b.follow(b.open("/_/links").form("/_/links").with(
+		"url", " https://a.example/x?y=1#z ", "alias", "full", "title", "A <title>", "tags", `news, "a, b" , ü`, "expires_at", "2027-03-04T05:06",
+		"max_hits", "0100", "redirect_status", "308", "forward_query", "on", "disabled", "on"))
+	made.want("The link is ready.", "http://127.0.0.1:8080/full", "The link does not redirect now: it is disabled.")
+	o := st.object("full")
+	got := fmt.Sprintf("%s|%s|%q|%v|%d|%d|%v|%v", o.URL, o.Title, o.Tags, o.ExpiresAt.Format(time.RFC3339), *o.MaxHits, o.RedirectStatus, o.ForwardQuery, o.State)
+	if want := `https://a.example/x?y=1#z|A <title>|["news" "a, b" "ü"]|2027-03-04T05:06:00Z|100|308|true|disabled`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	made = b.follow(b.open("/_/links/new?url=https://b.example/&alias=other").form("/_/links/new"))
+	if got := made.at("made-address"); got != "http://127.0.0.1:8080/other" || !strings.Contains(made.body, `<img src="/other.svg"`) {
+		t.Errorf("the page after a form that was filled by its address: got %q %s", got, made.text())
+	}
+	if again := b.open(made.path); again.at("made-address") != "http://127.0.0.1:8080/other" || strings.Contains(again.text(), "is ready") {
+		t.Errorf("loaded again: got %s", again.text())
+	}
+}
+
+func TestAFormThatIsSentTwiceMakesOneLink(t *testing.T) {
+	st, b := withAnn(t, nil)
+	form := b.open("/_/links").form("/_/links").with("url", "https://a.example/")
+	var sending sync.WaitGroup
+	places := make(chan string, 16)
+	for range cap(places) {
+		sending.Go(func() { places <- b.submit(form).header.Get("Location") })
+	}
+	sending.Wait()
+	first := <-places
+	for range cap(places) - 1 {
+		if got := <-places; got != first || !strings.HasPrefix(got, "/_/links?made=") {
+			t.Errorf("got %q, want %q", got, first)
+		}
+	}
+	if n := st.engine.Metrics().Links; n != 1 {
+		t.Errorf("got %d links, want 1", n)
+	}
+	if got := b.submit(form.with("url", "https://b.example/")).header.Get("Location"); got == first || got == "" {
+		t.Errorf("another address in the same form: got %q", got)
+	}
+}
+
+func TestALinkThatIsThereIsSaidToBe(t *testing.T) {
+	_, b := withAnn(t, nil)
+	for _, want := range []string{"The link is ready.", "You already had this link, so no other was made."} {
+		b.follow(b.open("/_/links").form("/_/links").with("url", "https://a.example/", "alias", "x")).want(want)
+	}
+}
+
+func TestErrorsStandAtTheirFieldsAndWhatWasTypedStays(t *testing.T) {
+	st, b := withAnn(t, func(o *Options) { o.Blocks = openBlockFile(t, writeTo(t, "list", []byte("evil.example\n")), o.Logger) })
+	st.shorten(`{"url":"http://secret.example/","alias":"foreign"}`)
+	b.follow(b.open("/_/links").form("/_/links").with("url", "https://mine.example/", "alias", "mine"))
+	many := strings.Repeat("t%d,", 33)
+	for i := range 33 {
+		many = strings.Replace(many, "%d", fmt.Sprint(i), 1)
+	}
+	for name, c := range map[string]struct {
+		field, value, want string
+		status             int
+	}{
+		"no address":            {"url", "", "Must be given.", 422},
+		"no scheme":             {"url", "example.com", "Must be an absolute address, with http:// or https:// before it.", 422},
+		"script":                {"url", "javascript:alert(1)", "Must be", 422},
+		"9,000 bytes":           {"url", "https://a.example/" + strings.Repeat("x", 9000), "Must be at most 8192 bytes", 422},
+		"blocked":               {"url", "https://evil.example/", "block", 403},
+		"our own":               {"url", "http://127.0.0.1:8080/x", "", 422},
+		"not UTF-8":             {"title", "a\xff", "Must be UTF-8.", 422},
+		"own alias":             {"alias", "mine", `Alias is taken: "mine" leads to https://mine.example/.`, 409},
+		"foreign alias":         {"alias", "foreign", "Alias is taken.", 409},
+		"an alias with a slash": {"alias", "a/b", "May only hold letters, digits, _ and -.", 422},
+		"hostile text":          {"alias", `"><script>alert(1)</script>`, "May only hold letters, digits, _ and -.", 422},
+		"a long title":          {"title", strings.Repeat("x", 513), "Must be at most 512 bytes.", 422},
+		"33 tags":               {"tags", many, "Must be at most 32 tags.", 422},
+		"a tag twice":           {"tags", "a, b, a", "Tag 3: must not be given twice.", 422},
+		"a past expiry":         {"expires_at", "2026-01-02T03:04", "Must be in the future.", 422},
+		"no time":               {"expires_at", "soon", "Must be a time such as", 422},
+		"no hits":               {"max_hits", "0", "Must be at least 1", 422},
+		"not a number":          {"max_hits", "a few", "Must be a whole number.", 422},
+		"half a hit":            {"max_hits", "1.5", "Must be a whole number.", 422},
+		"an odd status":         {"redirect_status", "303", "Must be 301, 302, 307 or 308.", 422},
+	} {
+		for _, at := range []string{"/_/links", "/_/links/new"} {
+			before := st.engine.Metrics().Links
+			typed := b.open(at).form(at).with("url", "https://fine.example/?a=\"<b>", "title", "kept <b>", "tags", "one", c.field, c.value)
+			page := b.submit(typed)
+			id := "link-" + c.field
+			if got := page.at(id + "-error"); page.status != c.status || !strings.HasPrefix(got, c.want) && !strings.Contains(got, c.want) || got == "" {
+				t.Errorf("%s: got %d %q, want %d %q", name, page.status, got, c.status, c.want)
+				continue
+			}
+			field := page.element(id)
+			if !has(field, "autofocus") || attribute(field, "aria-invalid") != "true" || !strings.Contains(attribute(field, "aria-describedby"), id+"-error") {
+				t.Errorf("%s: the field does not say that it is wrong: %v", name, field.Attr)
+			}
+			again := page.form("/_/links/new")
+			for _, of := range []string{"url", "alias", "title", "tags", "expires_at", "max_hits", "key"} {
+				if got, want := again.values.Get(of), strings.TrimSpace(typed.values.Get(of)); got != want && !strings.Contains(want, "\xff") {
+					t.Errorf("%s: %s is %q, want what was typed, %q", name, of, got, want)
+				}
+			}
+			if details := page.all("details", "more"); len(details) != 1 || !has(details[0], "open") {
+				t.Errorf("%s: the details are not unfolded", name)
+			}
+			if strings.Contains(page.body, "secret.example") || st.engine.Metrics().Links != before || strings.Contains(page.body, "<script>alert") {
+				t.Errorf("%s: got %s", name, page.body)
+			}
+		}
+	}
+}
+
+func TestAFullDiskKeepsWhatWasTyped(t *testing.T) {
+	disk := &sickDisk{FS: vfs.Default}
+	st := newSiteOver(t, disk)
+	st.person("ann@example.com", account.RoleMember)
+	b := st.browse("ann@example.com")
+	b.follow(b.open("/_/links").form("/_/links").with("url", "https://a.example/", "alias", "x"))
+	disk.full.Store(true)
+	for deadline := time.Now().Add(patienceOfTests); st.metric("shunt_read_only") != "1"; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the full disk is not noticed")
+		}
+	}
+	for path, fields := range map[string][]string{
+		"/_/links/new": {"url", "https://b.example/"}, "/_/links/bulk": {"addresses", "https://b.example/"}, "/_/link/x/edit": {"title", "other"},
+	} {
+		page := b.submit(b.open(path).form(path).with(fields...))
+		if got := page.form(path).values.Get(fields[0]); page.status != 503 || page.header.Get("Retry-After") != "10" || got != fields[1] {
+			t.Errorf("%s: got %d, Retry-After %q, the form with %q", path, page.status, page.header.Get("Retry-After"), got)
+		}
+		page.want("Nothing can be changed at present", "Whoever runs this server has to make room on its disk.")
+	}
+	if page := b.submit(b.open("/_/link/x/delete").form("/_/link/x/delete")); page.status != 503 {
+		t.Errorf("a delete: got %d", page.status)
+	}
+	if got := listedOn(b.open("/_/links")); got != "x" {
+		t.Errorf("the list: got %q", got)
+	}
+}
+
+func TestPagesOfLinksSayThatTheStoreIsLoading(t *testing.T) {
+	st := unloadedSite(t, nil)
+	st.person("ann@example.com", account.RoleMember)
+	b := st.browse("ann@example.com")
+	for _, path := range []string{"/_/links", "/_/link/x/edit", "/_/link/x/delete"} {
+		if page := b.get(path); page.status != 503 || page.header.Get("Retry-After") == "" {
+			t.Errorf("%s: got %d %s", path, page.status, page.text())
+		}
+	}
+	page := b.submit(b.open("/_/links/new").form("/_/links/new").with("url", "https://a.example/"))
+	if got := page.form("/_/links/new").values.Get("url"); page.status != 503 || got != "https://a.example/" {
+		t.Errorf("a new link: got %d, the form with %q", page.status, got)
+	}
+}
+
+func TestAFormOfAnEndedSessionIsFilledAgainNotSent(t *testing.T) {
+	st, b := withAnn(t, nil)
+	b.follow(b.open("/_/links").form("/_/links").with("url", "https://a.example/", "alias", "x"))
+	for path, fields := range map[string][]string{
+		"/_/links":       {"url", "https://b.example/?a=b&c=\"", "tags", "one, two"},
+		"/_/links/new":   {"url", "https://b.example/", "disabled", "on"},
+		"/_/links/bulk":  {"addresses", "https://b.example/\r\n\r\nhttps://c.example/", "tags", "x"},
+		"/_/link/x/edit": {"url", "https://b.example/", "title", "other"},
+	} {
+		b.cookie = st.logIn("ann@example.com")
+		form := b.open(path).form(path).with(fields...)
+		if r := st.as([]string{b.cookie, ownPage}, "DELETE", "/session", ""); r.status != 204 {
+			t.Fatal(r)
+		}
+		signIn := b.submit(form)
+		signIn.want("Sign in again")
+		r := b.submit(signIn.form("/_/sign-in").with("email", "ann@example.com", "password", password))
+		cookie, _, _ := strings.Cut(r.header.Get("Set-Cookie"), ";")
+		_, value, _ := strings.Cut(cookie, "=")
+		st.secret(value)
+		b.cookie = "Cookie: " + cookie
+		page := b.open(r.header.Get("Location"))
+		page.want("Nothing has been sent yet")
+		if got, want := page.form(path).values.Encode(), form.values.Encode(); page.path != path || got != want {
+			t.Errorf("%s, filled again:\n got %s\nwant %s", page.path, got, want)
+		}
+		if o := st.object("x"); st.engine.Metrics().Links != 1 || o.URL != "https://a.example/" {
+			t.Errorf("%s: something was sent", path)
+		}
+	}
+}
