@@ -77,3 +77,16 @@ func (c *Calls) RemoveUser(id uint32, keepLinks bool) error {
 	}
 	return err
 }
+
+// CountLinks returns how many live links a user has, at most limit; more: there are more. It takes
+// a millisecond for some thousand links. The handler must take a place with BeginHeavy before.
+func (c *Calls) CountLinks(caller account.Caller, owner uint32, limit uint64) (n uint64, more bool, err error) {
+	if err := mayUse(caller, engine.Guard{Owner: owner}); err != nil {
+		return 0, false, err
+	}
+	err = c.InTurn(caller, func() error {
+		n, more, err = c.engine.CountLinks(owner, limit)
+		return err
+	})
+	return n, more, err
+}
