@@ -54,6 +54,7 @@ const (
 	bigFlush      = 50 * time.Millisecond
 	bigQuiet      = 2 * time.Second // without a row rolled up: the roll-up is done
 	bigHourOfDay  = 12*time.Hour + 30*time.Minute
+	bigSeed       = 0xb16
 	bigFirstShare = 60 // percent of the links that are made on the first day
 )
 
@@ -247,14 +248,14 @@ var bigWords = [...]string{"Spring", "sale", "report", "invitation", "to", "the"
 
 // draft returns link i.
 func (m *bigMaker) draft(i uint64) engine.Draft {
-	h := mix(i ^ 0xb16)
+	h := mix(i ^ bigSeed)
 	d := engine.Draft{Alias: BigCode(i), Owner: bigOwner(h % 1000), Target: string(appendTarget(nil, i))}
-	switch h >> 10 % 100 {
-	case 0, 1, 2:
+	switch stateOf(i) {
+	case engine.StateDisabled:
 		d.Disabled = true
-	case 3, 4, 5:
+	case engine.StateExpired:
 		d.ExpiresAt = m.now().Add(time.Duration(1+h%90) * 24 * time.Hour)
-	case 6, 7, 8:
+	case engine.StateExhausted:
 		d.MaxHits = 10
 	}
 	if h>>20%10 < 6 {
@@ -274,6 +275,22 @@ func (m *bigMaker) draft(i uint64) engine.Draft {
 	}
 	return d
 }
+
+// stateOf returns the state that link i has or will have, if it gets enough hits.
+func stateOf(i uint64) engine.State {
+	switch mix(i^bigSeed) >> 10 % 100 {
+	case 0, 1, 2:
+		return engine.StateDisabled
+	case 3, 4, 5:
+		return engine.StateExpired
+	case 6, 7, 8:
+		return engine.StateExhausted
+	}
+	return engine.StateActive
+}
+
+// Redirects reports whether link i redirects, whenever it was made and however often it was hit.
+func (s *BigStore) Redirects(i uint64) bool { return stateOf(i) == engine.StateActive }
 
 // bigOwner returns the owner of a thousandth of the links.
 func bigOwner(thousandth uint64) uint32 {
