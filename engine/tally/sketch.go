@@ -81,6 +81,8 @@ func (s *Sketch) AddAll(hashes []uint64) {
 // afterwards.
 func (s *Sketch) Unite(t Sketch) {
 	switch {
+	case t.dense != nil && s.dense == nil && len(s.exact) == 0:
+		s.dense = t.dense.Clone() // a series does this for each bucket; a merge takes 40 times as long
 	case t.dense != nil:
 		if s.dense == nil {
 			s.turnDense()
