@@ -152,9 +152,14 @@ func (e *Engine) windowReport(ctx context.Context, q Query, created time.Time, s
 		return Report{}, err
 	}
 	r := Report{From: hourTime(w.from), To: hourTime(w.to), FlushedAt: e.flusher.last()}
-	buckets := make([]tally.Tally, len(w.spans))
+	var total tally.Tally
+	buckets := make([]bucket, len(w.spans))
 	err = e.readSpans(ctx, s, w.spans, q.Parts, func(_, j int, t *tally.Tally, durable bool) {
-		buckets[j].Add(t)
+		total.Add(t)
+		if q.Interval != NoSeries {
+			buckets[j].hits += t.Hits
+			buckets[j].visitors.Unite(t.Visitors)
+		}
 		if durable {
 			r.DurableHits += t.Hits
 		}
@@ -162,16 +167,20 @@ func (e *Engine) windowReport(ctx context.Context, q Query, created time.Time, s
 	if err != nil {
 		return Report{}, err
 	}
-	var total tally.Tally
-	for j := range buckets {
-		b := &buckets[j]
-		if q.Interval != NoSeries {
-			r.Series = append(r.Series, Bucket{hourTime(w.spans[j].FromHour), b.Hits, min(b.Visitors.Count(), b.Hits)})
+	if q.Interval != NoSeries {
+		for j := range buckets {
+			b := &buckets[j]
+			r.Series = append(r.Series, Bucket{hourTime(w.spans[j].FromHour), b.hits, min(b.visitors.Count(), b.hits)})
 		}
-		total.Add(b)
 	}
 	r.set(&total)
 	return r, nil
+}
+
+// bucket is the part of a Tally that a bucket of a series shows.
+type bucket struct {
+	hits     uint64
+	visitors tally.Sketch
 }
 
 // set copies the figures of the window from t.
