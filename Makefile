@@ -206,6 +206,20 @@ latency: ## measure 5,000 redirects a second during logins, large bodies and QR 
 	SHUNTTEST_LATENCY_PAIRS=$(PAIRS) SHUNTTEST_LATENCY_SECONDS=$(SECONDS) $(GO) test ./cmd/shunt/e2e \
 		-run '^TestRedirectsAreFastDuringCostlyRequests$$' -v -count=1 -timeout $$(( $(PAIRS) * ($(SECONDS) + 2) * 2 + 300 ))s
 
+.PHONY: big-store
+big-store: ## write a data folder with a million links and 400 days of figures that ends now, for page-times (3 min, 1.5 GB): make big-store DIR=big
+	@test -n "$(DIR)" || { echo "make big-store DIR=big: name a folder that does not exist"; exit 2; }
+	SHUNT_BENCH_BIG_STORE="$(abspath $(DIR))" SHUNT_BENCH_LINKS=$(LINKS) SHUNT_BENCH_DAYS=$(DAYS) \
+		$(GO) test ./bench -run '^TestABigStoreIsSoundAndEndsNow$$' -v -count=1 -timeout 30m
+
+.PHONY: page-times
+page-times: SECONDS = 20
+page-times: PAIRS = 4
+page-times: ## time every page on the folder of big-store: one by one, by ten people, beside redirects (PAIRS of SECONDS): make page-times DIR=big
+	@test -n "$(DIR)" || { echo "make page-times DIR=big: name the folder that make big-store has written"; exit 2; }
+	SHUNTTEST_PAGE_TIMES="$(abspath $(DIR))" SHUNTTEST_PAGE_SECONDS=$(SECONDS) SHUNTTEST_PAGE_PAIRS=$(PAIRS) SHUNTTEST_PAGE_ONLY='$(ONLY)' \
+		$(GO) test ./cmd/shunt/e2e -run '^TestPagesAreFastOnABigStore$$' -v -count=1 -timeout $$(( $(SECONDS) * ($(PAIRS) * 2 + 2) + 600 ))s
+
 # The three proofs run in one process, because each one alone would build the same test program.
 .PHONY: proofs
 proofs: ## run short forms of crash-clone, faults and bitflip, as make check does

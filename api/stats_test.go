@@ -312,12 +312,14 @@ func TestAForeignLinkHasNoFigures(t *testing.T) {
 
 func TestTooManyLinksToChooseFromAreRefused(t *testing.T) {
 	st := newSite(t, nil)
+	hitBefore := &engine.Import{Hits: 5} // more than the most-hit link will have in the window
 	var making sync.WaitGroup
 	for g := range 64 {
 		making.Go(func() {
 			for i := g; i <= engine.MaxScannedLinks; i += 64 {
 				_, _, err := st.engine.Create(context.Background(), engine.Draft{
 					Target: "http://a/", Alias: "c" + strconv.Itoa(i), Owner: 1, RedirectStatus: 302, Tags: []string{"all", "t" + strconv.Itoa(i%2)},
+					Import: hitBefore,
 				})
 				if err != nil {
 					t.Error(err)

@@ -15,5 +15,8 @@
 //   - lists_test.go: lists by state, out of 1 M links;
 //   - redirect_test.go: redirects over loopback, through the whole server.
 //
+// bigstore.go writes a data folder with a million links and 400 days of figures (make big-store), on
+// which make page-times measures pages.
+//
 // RESULTS.md holds the figures of record with their machine, commit and command.
 package bench

@@ -251,8 +251,8 @@ func BenchmarkReport(b *testing.B) {
 	}
 	b.Run("of=top-20/links=10k/days=30", func(b *testing.B) {
 		for b.Loop() {
-			if top, err := f.TopLinks(context.Background(), []uint32{1}, "", q, 20); err != nil || len(top) != 20 {
-				b.Fatalf("%d links, %v", len(top), err)
+			if top, err := f.TopLinks(context.Background(), []uint32{1}, "", q, 20); err != nil || len(top.Links) != 20 {
+				b.Fatalf("%d links, %v", len(top.Links), err)
 			}
 		}
 	})

@@ -245,8 +245,9 @@
 // that no hit is outside every window.
 //
 // Account-wide figures are the same for (hour, owner) rows, so unique visitors are visitors of any
-// link, and deleted links stay in the figures. A query by tag, or for the most-hit links, scans the
-// links, at most MaxScannedLinks.
+// link, and deleted links stay in the figures. A query by tag scans the links that have it, at most
+// MaxScannedLinks. A query for the most-hit links reads those with the most hits of all time, until
+// no other link can have as many in the window (top.go).
 //
 // Hours: a record carries the hour of its redirect. When an hour is over (and a minute's grace), it
 // is first closed in memory, so that late records count in the next one; then its pending deltas

@@ -137,6 +137,7 @@ type Engine struct {
 	ids      ids
 	receipts receipts
 	owners   owners
+	rankings rankings
 	ready    atomic.Bool
 
 	store    Store

@@ -73,6 +73,13 @@ func RingPath(dir string, s Store, i int) (string, error) {
 	return filepath.Join(dir, name), err
 }
 
+// LimitScans makes n the largest number of links that a query scans, until the test ends.
+func LimitScans(t *testing.T, n int) {
+	before := maxScannedLinks
+	maxScannedLinks = n
+	t.Cleanup(func() { maxScannedLinks = before })
+}
+
 // Fold folds all records.
 func (e *Engine) Fold() { e.pending.fold() }
 

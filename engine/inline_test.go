@@ -24,7 +24,7 @@ var inlined = []struct {
 	{"index/index.go", "resolveAny", []string{"placeOf", "placeAt"}},
 	{"index/table.go", "find", []string{"tagByte", "matchByte", "(*arena).at", "codeIs", "groupFull"}},
 	{"index/hits.go", "Admit", []string{"(*counters).at"}},
-	{"index/hits.go", "capInForce", []string{"Link.code", "Link.ID", "Link.MaxHits", "Link.Release"}},
+	{"index/hits.go", "capInForce", []string{"Link.Code", "Link.ID", "Link.MaxHits", "Link.Release"}},
 	{"engine.go", "Hit", []string{
 		"index.Link.Flags", "index.Flags.CountAtOnce", "index.Link.ID", "index.Link.Owner", "journal.Visit.PackOwner",
 		"journal.Visit.PackClass", "journal.(*Journal).RingOf", "journal.(*Ring).Reserve", "journal.(*Ring).LookAgain",

@@ -17,10 +17,13 @@ const (
 
 	// maxListScan bounds the rows that are scanned for a page, so that a page without a match costs
 	// little. Out of 1 M links in memory, 10,000 rows of one owner take 1.3 ms with a Prefix and 6
-	// with a Select that asks the block list. Those of all owners, which have no index, take 130 ms
-	// with a Prefix, which needs the hot record of each row, and 7 with a Select, which does not
-	// (BenchmarkListByState, 2 shared cores).
+	// with a Select that asks the block list; of all owners, 7 ms with a Select (BenchmarkListByState,
+	// 2 shared cores).
 	maxListScan = 10_000
+
+	// maxPrefixScanAll is that for a page of all owners with a Prefix. They have no index, so a Prefix
+	// needs the hot record of each row: 3 to 13 µs.
+	maxPrefixScanAll = 4_000
 
 	// maxListBytes bounds the targets, titles and tags of a page, which ends early when it reaches
 	// this size. At some 100 bytes a link, a page of 1,000 links is smaller; but it could have 11
@@ -46,6 +49,14 @@ type LinkQuery struct {
 	Select func(Link) bool
 
 	rows, sizeBytes int // bounds of a step, see listturns.go; 0: those of a page
+}
+
+// maxScan returns the bound of the rows that are scanned for a page.
+func (q *LinkQuery) maxScan() int {
+	if q.AnyOwner && q.Prefix != "" {
+		return maxPrefixScanAll
+	}
+	return maxListScan
 }
 
 // LinkPage is a part of a list. It may be short, or empty, although there are more.
@@ -124,7 +135,7 @@ func (l *LinkList) Page(ctx context.Context, q LinkQuery) (LinkPage, error) {
 func (l *LinkList) records(q *LinkQuery) (found []Record, next uint64, err error) {
 	wanted, sizeBytes := foldPrefix(q.Prefix), 0
 	var readErr error
-	last, more, err := l.listing.Scan(l.rangeOf(q), cmp.Or(q.rows, maxListScan), func(entry LinkEntry) bool {
+	last, more, err := l.listing.Scan(l.rangeOf(q), cmp.Or(q.rows, q.maxScan()), func(entry LinkEntry) bool {
 		if !wanted.begins(entry.Code) && !wanted.begins(entry.Host) && !wanted.begins(entry.Title) {
 			return true
 		}

@@ -25,7 +25,7 @@ func (e *Engine) ListLinksInTurns(
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	sizeBytes := 0
-	for rows := 0; rows < maxListScan && len(page.Links) < q.Limit && sizeBytes < maxListBytes; rows += listStepRows {
+	for rows, bound := 0, q.maxScan(); rows < bound && len(page.Links) < q.Limit && sizeBytes < maxListBytes; rows += listStepRows {
 		step := q
 		step.Limit = min(listStepLinks, q.Limit-len(page.Links))
 		step.rows, step.sizeBytes = listStepRows, maxListBytes-sizeBytes

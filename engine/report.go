@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,15 +28,12 @@ type Report struct {
 	FlushedAt   time.Time // the last time at which all folded records were durable
 }
 
-// LinkHits is one row of a list of the most-hit links.
-type LinkHits struct {
-	Code         string
-	Hits, Unique uint64
-}
-
-// MaxScannedLinks bounds the links that a query by tag or for the most-hit links scans:
-// ErrTooManyLinks.
+// MaxScannedLinks bounds the links that a query by tag scans, and those whose figures a query for
+// the most-hit links reads: ErrTooManyLinks.
 const MaxScannedLinks = 10_000
+
+// maxScannedLinks is MaxScannedLinks. It is a variable only for tests.
+var maxScannedLinks = MaxScannedLinks
 
 // LinkReport returns the figures of a link. They include every redirect that was answered before
 // the call. Errors: ErrNotFound if code has no live link, InvalidError if the window is impossible,
@@ -122,63 +118,6 @@ func (e *Engine) OwnerReport(ctx context.Context, owners []uint32, tag string, q
 	return r, nil
 }
 
-// TopLinks returns the n live links of owners with the most hits in the window, in descending
-// order; with a tag, only links that have it. It leaves out links without hits. Errors:
-// InvalidError, ErrTooManyLinks, ErrLoading.
-func (e *Engine) TopLinks(ctx context.Context, owners []uint32, tag string, q Query, n int) ([]LinkHits, error) {
-	if !e.Ready() {
-		return nil, ErrLoading
-	}
-	links, err := e.scanLinks(owners, tag)
-	if err != nil {
-		return nil, err
-	}
-	if err := e.foldNow(ctx); err != nil {
-		return nil, err
-	}
-	now := e.now()
-	q.Interval = NoSeries
-	w, err := q.window(e.kept(now), now, time.Time{})
-	if err != nil {
-		return nil, err
-	}
-	hits := make([]uint64, len(links.ids))
-	err = e.readSpans(ctx, linkSource(links.ids...), w.spans, 0, func(i, _ int, t *tally.Tally, _ bool) { hits[i] += t.Hits })
-	if err != nil {
-		return nil, fmt.Errorf("hits of the links of owners: %w", err)
-	}
-	return e.topOf(ctx, links, hits, w.spans, n)
-}
-
-// topOf returns the n links with the most hits, with their unique visitors.
-func (e *Engine) topOf(ctx context.Context, links ownedLinks, hits []uint64, spans []Span, n int) ([]LinkHits, error) {
-	order := make([]int, 0, len(hits))
-	for i, h := range hits {
-		if h > 0 {
-			order = append(order, i)
-		}
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(hits[b], hits[a]), cmp.Compare(links.codes[a], links.codes[b]))
-	})
-	order = order[:min(n, len(order))]
-	ids := make([]uint64, len(order))
-	for at, i := range order {
-		ids[at] = links.ids[i]
-	}
-	totals := make([]tally.Tally, len(order))
-	err := e.readSpans(ctx, linkSource(ids...), spans, tally.Visitors, func(i, _ int, t *tally.Tally, _ bool) { totals[i].Add(t) })
-	if err != nil {
-		return nil, err
-	}
-	top := make([]LinkHits, len(order))
-	for at, i := range order {
-		t := &totals[at]
-		top[at] = LinkHits{Code: links.codes[i], Hits: t.Hits, Unique: min(t.Visitors.Count(), t.Hits)}
-	}
-	return top, nil
-}
-
 type ownedLinks struct {
 	ids   []uint64
 	codes []string
@@ -188,7 +127,7 @@ func (e *Engine) scanLinks(owners []uint32, tag string) (links ownedLinks, err e
 	tooMany := false
 	for _, owner := range owners {
 		err := e.store.ListLinks(owner, tag, func(id uint64, code string) bool {
-			if len(links.ids) == MaxScannedLinks {
+			if len(links.ids) == maxScannedLinks {
 				tooMany = true
 				return false
 			}
@@ -213,9 +152,14 @@ func (e *Engine) windowReport(ctx context.Context, q Query, created time.Time, s
 		return Report{}, err
 	}
 	r := Report{From: hourTime(w.from), To: hourTime(w.to), FlushedAt: e.flusher.last()}
-	buckets := make([]tally.Tally, len(w.spans))
+	var total tally.Tally
+	buckets := make([]bucket, len(w.spans))
 	err = e.readSpans(ctx, s, w.spans, q.Parts, func(_, j int, t *tally.Tally, durable bool) {
-		buckets[j].Add(t)
+		total.Add(t)
+		if q.Interval != NoSeries {
+			buckets[j].hits += t.Hits
+			buckets[j].visitors.Unite(t.Visitors)
+		}
 		if durable {
 			r.DurableHits += t.Hits
 		}
@@ -223,16 +167,20 @@ func (e *Engine) windowReport(ctx context.Context, q Query, created time.Time, s
 	if err != nil {
 		return Report{}, err
 	}
-	var total tally.Tally
-	for j := range buckets {
-		b := &buckets[j]
-		if q.Interval != NoSeries {
-			r.Series = append(r.Series, Bucket{hourTime(w.spans[j].FromHour), b.Hits, min(b.Visitors.Count(), b.Hits)})
+	if q.Interval != NoSeries {
+		for j := range buckets {
+			b := &buckets[j]
+			r.Series = append(r.Series, Bucket{hourTime(w.spans[j].FromHour), b.hits, min(b.visitors.Count(), b.hits)})
 		}
-		total.Add(b)
 	}
 	r.set(&total)
 	return r, nil
+}
+
+// bucket is the part of a Tally that a bucket of a series shows.
+type bucket struct {
+	hits     uint64
+	visitors tally.Sketch
 }
 
 // set copies the figures of the window from t.

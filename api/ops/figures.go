@@ -26,6 +26,7 @@ type Figures struct {
 	Durability *Durability    `json:"durability,omitempty"`
 	Error      *float64       `json:"error,omitempty"`
 	Top        []LinkFigures  `json:"top,omitzero"`
+	TopAmong   int            `json:"-"` // see FiguresQuery.AmongMostHit
 }
 
 // A Bucket is an hour or a day of a series.
@@ -127,6 +128,25 @@ func (c *Calls) OwnerFigures(caller account.Caller, q FiguresQuery) (f Figures, 
 	return f, err
 }
 
+// SeveralOwnerFigures returns what OwnerFigures returns for each of queries, which one page shows,
+// in one turn: a page that took a turn for each would wait for other callers each time. The handler
+// must take a place with BeginHeavy before.
+func (c *Calls) SeveralOwnerFigures(caller account.Caller, queries []FiguresQuery) ([]Figures, error) {
+	several := make([]Figures, len(queries))
+	for i := range queries {
+		if err := mayUse(caller, queries[i].Guard); err != nil {
+			return nil, err
+		}
+	}
+	err := c.InTurn(caller, func() (err error) {
+		for i := 0; i < len(queries) && err == nil; i++ {
+			several[i], err = c.ownerFigures(&queries[i])
+		}
+		return err
+	})
+	return several, err
+}
+
 func (c *Calls) ownerFigures(q *FiguresQuery) (f Figures, err error) {
 	owners, err := c.ownersOf(q.Guard)
 	if err != nil {
@@ -138,7 +158,7 @@ func (c *Calls) ownerFigures(q *FiguresQuery) (f Figures, err error) {
 	}
 	f = q.answer(&r)
 	if q.top > 0 {
-		if f.Top, err = c.topLinks(q, owners, &r); err != nil {
+		if f.Top, f.TopAmong, err = c.topLinks(q, owners, &r); err != nil {
 			return f, q.explain(err)
 		}
 	}
@@ -166,24 +186,28 @@ func (c *Calls) ownersOf(g engine.Guard) (owners []uint32, err error) {
 	return owners, nil
 }
 
-// topLinks returns the links with the most hits in the window of r.
-func (c *Calls) topLinks(q *FiguresQuery, owners []uint32, r *engine.Report) ([]LinkFigures, error) {
+// topLinks returns the links with the most hits in the window of r. A list that may lack a link is
+// an error, unless q allows it.
+func (c *Calls) topLinks(q *FiguresQuery, owners []uint32, r *engine.Report) (top []LinkFigures, among int, err error) {
 	if !r.From.Before(r.To) {
-		return []LinkFigures{}, nil
+		return []LinkFigures{}, 0, nil
 	}
 	asked := q.Query
 	if asked.Interval != engine.NoSeries { // the list has no series, and defaults differ without one
 		asked.From, asked.To = r.From, r.To
 	}
-	links, err := c.engine.TopLinks(context.Background(), owners, q.tag, asked, q.top)
-	if err != nil {
-		return nil, err
+	found, err := c.engine.TopLinks(context.Background(), owners, q.tag, asked, q.top)
+	if err == nil && found.Among > 0 && !q.AmongMostHit {
+		err = engine.ErrTooManyLinks
 	}
-	top := make([]LinkFigures, len(links))
-	for i, l := range links {
+	if err != nil {
+		return nil, 0, err
+	}
+	top = make([]LinkFigures, len(found.Links))
+	for i, l := range found.Links {
 		top[i] = LinkFigures(l)
 	}
-	return top, nil
+	return top, found.Among, nil
 }
 
 // explain returns err, or the error of the parameter that made the query read too many links.
@@ -195,7 +219,8 @@ func (q *FiguresQuery) explain(err error) error {
 	if q.tag != "" {
 		return jsonbody.FieldError("tag", "too_many", "more than "+limit+" links have this tag")
 	}
-	return jsonbody.FieldError("top", "too_many", "there are more than "+limit+" links to choose from; ask with a tag that fewer links have")
+	return jsonbody.FieldError("top", "too_many",
+		"more than "+limit+" links had enough hits to be among these; ask for fewer or a longer window, or with a tag that fewer links have")
 }
 
 // answer returns the figures of r that q asks for.

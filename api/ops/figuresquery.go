@@ -24,6 +24,11 @@ type FiguresQuery struct {
 	include  included
 	tag      string
 	top      int // 0: no list
+
+	// AmongMostHit allows a list of the most-hit links that may lack some because too many links
+	// had enough hits before the window. Then Figures.TopAmong is not 0: the list is one of the
+	// TopAmong links with the most hits of all time.
+	AmongMostHit bool
 }
 
 // included says which parts the parameter include adds to the answer.

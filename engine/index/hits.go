@@ -29,7 +29,7 @@ func (x *Index) Admit(l Link, id uint64, raise bool) bool {
 // capInForce returns the cap that link l has now; 0: no cap. If the link is gone, it returns the
 // cap that l had.
 func (x *Index) capInForce(l Link, id uint64) uint64 {
-	now, ok := x.Resolve(l.code())
+	now, ok := x.Resolve(l.Code())
 	if !ok || now.ID() != id {
 		now = l
 	}
@@ -40,7 +40,7 @@ func (x *Index) capInForce(l Link, id uint64) uint64 {
 
 // CountsAtOnce reports whether hits of link l now raise its counter themselves.
 func (x *Index) CountsAtOnce(l Link) bool {
-	now, ok := x.Resolve(l.code())
+	now, ok := x.Resolve(l.Code())
 	if !ok {
 		return false
 	}

@@ -21,8 +21,8 @@ func (l Link) Target() []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(l.record, l.targetAt())), *(*uint16)(l.record))
 }
 
-// code returns the link's code, which aliases the shard's arena as Target does.
-func (l Link) code() []byte {
+// Code returns the link's code, which aliases the shard's arena as Target does.
+func (l Link) Code() []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(l.record, recordHeaderBytes)), *(*uint8)(unsafe.Add(l.record, 2)))
 }
 

@@ -137,6 +137,21 @@ func (t *table) entries(yield func(entry uint64) bool) {
 	runtime.KeepAlive(t)
 }
 
+// eachLive calls fn for the live link of every slot. It takes no lock.
+func (t *table) eachLive(fn func(Link)) {
+	for i := range t.groups {
+		g := &t.groups[i]
+		used := (bits.Len64(atomic.LoadUint64(&g[0])) + 7) / 8
+		for slot := 1; slot <= used; slot++ {
+			l := Link{record: t.arena.at(atomic.LoadUint64(&g[slot]) & offsetMask), arena: t.arena}
+			if l.Flags()&FlagTombstone == 0 {
+				fn(l)
+			}
+		}
+	}
+	runtime.KeepAlive(t) // it maps the groups
+}
+
 // probe yields the slots that a look-up of tag meets and that have this tag. The shard's mutex is
 // held.
 func (t *table) probe(tag uint64) iter.Seq[*uint64] {

@@ -114,7 +114,7 @@ func TestSketchesHaveTheDocumentedBytes(t *testing.T) {
 		s.Add(i << 50) // the high 14 bits choose the register: 2,000 registers have the value 51 (50 zeros)
 	}
 	b := s.AppendBinary(nil)
-	if got := hex.EncodeToString(b[:13]); len(b) != 1+denseEncodedBytes || got != "02"+"020e0000"+"00004000"+"3333"+"3333" {
+	if got := hex.EncodeToString(b[:13]); len(b) != 1+len(densePrefix)+len(registers{}) || got != "02"+"020e0000"+"00004000"+"3333"+"3333" {
 		t.Errorf("dense: %d bytes, beginning with %s", len(b), got)
 	}
 }
@@ -230,13 +230,27 @@ func FuzzDecodeSketch(f *testing.F) {
 	})
 }
 
-func TestTheEstimateEqualsTheLibrarys(t *testing.T) {
+// TestADenseSketchEqualsTheLibrarys compares bytes, unions and estimates with those of the library
+// that earlier versions used.
+func TestADenseSketchEqualsTheLibrarys(t *testing.T) {
 	for _, n := range []uint64{0, 1, 500, 1025, 5_000, 20_000, 100_000, 3_000_000} {
-		s := Sketch{dense: hyperloglog.NewNoSparse()}
+		s, united, other := Sketch{dense: new(registers)}, Sketch{dense: new(registers)}, Sketch{dense: new(registers)}
+		library := hyperloglog.NewNoSparse()
 		for i := range n {
-			s.Add(hash.Mix(i+1, 0x9e3779b97f4a7c15))
+			h := hash.Mix(i+1, 0x9e3779b97f4a7c15)
+			s.Add(h)
+			library.InsertHash(h)
+			if i%3 == 0 {
+				united.Add(h)
+			} else {
+				other.Add(h)
+			}
 		}
-		if got, want := s.Count(), s.dense.Estimate(); max(got, want)-min(got, want) > 1 { // rounding
+		want, err := library.AppendBinary([]byte{sketchDense})
+		if united.Unite(other); err != nil || !bytes.Equal(s.AppendBinary(nil), want) || !bytes.Equal(united.AppendBinary(nil), want) {
+			t.Errorf("of %d visitors the bytes are not the library's, %v", n, err)
+		}
+		if got, want := s.Count(), library.Estimate(); max(got, want)-min(got, want) > 1 { // rounding
 			t.Errorf("of %d visitors %d, the library says %d", n, got, want)
 		}
 	}
@@ -244,8 +258,10 @@ func TestTheEstimateEqualsTheLibrarys(t *testing.T) {
 
 func BenchmarkCountDense(b *testing.B) {
 	var s Sketch
+	library := hyperloglog.NewNoSparse()
 	for i := range uint64(100_000) {
 		s.Add(hash.Mix(i+1, 0x9e3779b97f4a7c15))
+		library.InsertHash(hash.Mix(i+1, 0x9e3779b97f4a7c15))
 	}
 	b.Run("impl=ours", func(b *testing.B) {
 		for b.Loop() {
@@ -254,7 +270,19 @@ func BenchmarkCountDense(b *testing.B) {
 	})
 	b.Run("impl=library", func(b *testing.B) {
 		for b.Loop() {
-			s.dense.Estimate()
+			library.Estimate()
 		}
 	})
+}
+
+// BenchmarkUniteDense unites two dense sketches.
+func BenchmarkUniteDense(b *testing.B) {
+	var s [2]Sketch
+	for i := range uint64(100_000) {
+		s[i%2].Add(hash.Mix(i+1, 0x9e3779b97f4a7c15))
+	}
+	for b.Loop() {
+		union := s[0].Clone()
+		union.Unite(s[1])
+	}
 }

@@ -70,12 +70,13 @@ func median(values []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// A redirectLoad follows a link at fixed times.
+// A redirectLoad follows a link, or several, at fixed times.
 type redirectLoad struct {
 	t      *testing.T
 	server *process
 	rate   int
 	length time.Duration
+	codes  func(client int) (next func() string) // nil: always x
 	table  bytes.Buffer
 }
 
@@ -116,7 +117,7 @@ func (r *redirectLoad) measure(begin func() (end func())) *window {
 	before, start := r.server.processorTime(r.t), time.Now()
 	var clients sync.WaitGroup
 	for n := range openLoopClients {
-		clients.Go(func() { r.follow(&w.took, start.Add(time.Duration(n)*time.Second/time.Duration(r.rate))) })
+		clients.Go(func() { r.follow(n, &w.took, start.Add(time.Duration(n)*time.Second/time.Duration(r.rate))) })
 	}
 	clients.Wait()
 	w.cores = float64(r.server.processorTime(r.t)-before) / float64(time.Since(start))
@@ -124,18 +125,24 @@ func (r *redirectLoad) measure(begin func() (end func())) *window {
 	return w
 }
 
-// follow follows the link at fixed times from first on. The latency of a late request counts from
-// when it was due.
-func (r *redirectLoad) follow(took *latencies, first time.Time) {
+// follow is a client that follows links at fixed times from first on. The latency of a late request
+// counts from when it was due.
+func (r *redirectLoad) follow(client int, took *latencies, first time.Time) {
 	c, err := net.Dial("tcp", strings.TrimPrefix(r.server.public, "http://"))
 	if err != nil {
 		r.t.Error(err)
 		return
 	}
 	defer c.Close()
-	request, answer := []byte("GET /x HTTP/1.1\r\nHost: a\r\nUser-Agent: load\r\n\r\n"), make([]byte, 4096)
+	code := func() string { return "x" }
+	if r.codes != nil {
+		code = r.codes(client)
+	}
+	var request []byte
+	answer := make([]byte, 4096)
 	interval := openLoopClients * time.Second / time.Duration(r.rate)
 	for due := first; due.Sub(first) < r.length; due = due.Add(interval) {
+		request = fmt.Appendf(request[:0], "GET /%s HTTP/1.1\r\nHost: a\r\nUser-Agent: load\r\n\r\n", code())
 		time.Sleep(time.Until(due))
 		if _, err := c.Write(request); err != nil {
 			r.t.Error(err)

@@ -28,6 +28,17 @@ func (l *latencies) add(d time.Duration) {
 	l.slowest = max(l.slowest, d)
 }
 
+// merge adds the durations of m, to which nobody adds any more.
+func (l *latencies) merge(m *latencies) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for step, n := range m.counts {
+		l.counts[step] += n
+	}
+	l.n += m.n
+	l.slowest = max(l.slowest, m.slowest)
+}
+
 // latencyStep returns the exponent of d and the four bits after its highest bit.
 func latencyStep(d time.Duration) int {
 	v := uint64(max(d, 1<<latencyBits))

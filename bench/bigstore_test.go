@@ -1,0 +1,46 @@
+package bench
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"shunt/engine"
+	"shunt/storage"
+)
+
+// TestABigStoreIsSoundAndEndsNow makes a small one, or with SHUNT_BENCH_BIG_STORE=DIR, which make
+// big-store sets, the folder DIR with a million links and 400 days.
+func TestABigStoreIsSoundAndEndsNow(t *testing.T) {
+	s := &BigStore{Links: 3000, Days: 8, DayHits: 2000, Progress: t.Logf}
+	dir := filepath.Join(t.TempDir(), "data")
+	if named := os.Getenv("SHUNT_BENCH_BIG_STORE"); named != "" {
+		dir = named
+		s.Links, s.Days, s.DayHits = number("SHUNT_BENCH_LINKS", 1_000_000), int(number("SHUNT_BENCH_DAYS", 400)), number("SHUNT_BENCH_DAY_HITS", 100_000)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Fatalf("%s exists", dir)
+	}
+	start := time.Now()
+	if err := s.Make(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("made in %v", time.Since(start).Round(time.Second))
+	var faults engine.Faults
+	inspected, err := storage.Inspect(dir, storage.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := inspected.Check(t.Context(), storage.CheckOptions{Faults: &faults})
+	if err != nil || inspected.Close() != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v", report)
+	if first, total := faults.Found(); total > 0 {
+		t.Errorf("the check found %d faults: %v", total, first)
+	}
+	if report.OwnerDays < uint64(s.Days) || report.LinkHours == 0 || report.Tombstones == 0 {
+		t.Error("days, hours or deleted links are missing")
+	}
+}

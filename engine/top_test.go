@@ -1,0 +1,121 @@
+package engine_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"shunt/engine"
+)
+
+// topLinks are links of two owners whose hits are known.
+type topLinks struct {
+	*figures
+	rng *rand.Rand
+}
+
+// newTopLinks makes links of owner 1 and a few of owner 2, so that a scan of owner 1 is too long.
+func newTopLinks(t *testing.T, links int) *topLinks {
+	f := &topLinks{figures: newFigures(t), rng: rand.New(rand.NewPCG(1, 2))}
+	t.Cleanup(f.close)
+	for i := range links {
+		f.addLink(fmt.Sprintf("top%d", i), 1+uint32(i%7/6), "t")
+	}
+	return f
+}
+
+// day hits links and lets a day pass.
+func (f *topLinks) day() {
+	f.hitFrom(3)
+	f.now = f.now.Add(24 * time.Hour)
+	f.closeHours()
+}
+
+// hitFrom hits links whose number is first or later, lower numbers more often.
+func (f *topLinks) hitFrom(first int) {
+	for i := first; i < len(f.links); i++ {
+		for range 40 / (i - first + 1) {
+			f.hit(i, engine.ClassHit, f.rng.Uint64N(1000))
+		}
+	}
+}
+
+// wantTop returns the n most-hit links of owner 1 since a time, by the model, of those that pass.
+func (f *topLinks) wantTop(from time.Time, n int, pass func(link int) bool) (want []engine.LinkHits) {
+	for i, l := range f.links {
+		in := f.want(func(x figuredLink) bool { return x == l && x.owner == 1 && !x.deleted }, from, f.now.Add(time.Hour))
+		if in.hits > 0 && pass(i) {
+			want = append(want, engine.LinkHits{Code: l.code, Hits: in.hits, Unique: uint64(len(in.visitors))})
+		}
+	}
+	slices.SortFunc(want, func(a, b engine.LinkHits) int {
+		return cmp.Or(cmp.Compare(b.Hits, a.Hits), cmp.Compare(a.Code, b.Code))
+	})
+	return want[:min(n, len(want))]
+}
+
+func (f *topLinks) top(from time.Time, n int) engine.TopLinks {
+	top, err := f.e.TopLinks(context.Background(), []uint32{1}, "", engine.Query{From: from}, n)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return top
+}
+
+func anyLink(int) bool { return true }
+
+func TestTheMostHitLinksOfManyAreExact(t *testing.T) {
+	engine.LimitScans(t, 12)
+	f := newTopLinks(t, 60)
+	for range 4 {
+		f.day()
+	}
+	for _, days := range []int{1, 3, 10} {
+		from := f.now.AddDate(0, 0, -days).Truncate(24 * time.Hour)
+		if got, want := f.top(from, 3), f.wantTop(from, 3, anyLink); got.Among != 0 || !slices.Equal(got.Links, want) {
+			t.Errorf("%d days: got %+v, want %v", days, got, want)
+		}
+	}
+}
+
+func TestATopListThatMayLackLinksSaysSo(t *testing.T) {
+	engine.LimitScans(t, 12)
+	f := newTopLinks(t, 60)
+	for range 20 {
+		f.day()
+	}
+	f.hitFrom(3)
+	f.hitFrom(40) // links that had few before
+	from := f.now.Truncate(24 * time.Hour)
+	got := f.top(from, 3)
+	if got.Among != 12 || slices.Equal(got.Links, f.wantTop(from, 3, anyLink)) {
+		t.Errorf("got %+v, want a list among 12", got)
+	}
+	life := map[string]uint64{}
+	for _, x := range f.wantTop(time.Unix(0, 0), 12, anyLink) {
+		life[x.Code] = x.Hits
+	}
+	if want := f.wantTop(from, 3, func(i int) bool { return life[f.links[i].code] > 0 }); !slices.Equal(got.Links, want) {
+		t.Errorf("got %v, want %v", got.Links, want)
+	}
+}
+
+func TestADeletedLinkIsInNoTopList(t *testing.T) {
+	engine.LimitScans(t, 12)
+	f := newTopLinks(t, 60)
+	f.day()
+	from := f.now.AddDate(0, 0, -1).Truncate(24 * time.Hour)
+	first := f.top(from, 3).Links[0].Code // the ranking is kept for a minute
+	if err := f.e.Delete(context.Background(), first, engine.Guard{AnyOwner: true}); err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(f.links, func(l figuredLink) bool { return l.code == first })
+	f.links[i].deleted = true
+	if got, want := f.top(from, 3), f.wantTop(from, 3, anyLink); !slices.Equal(got.Links, want) {
+		t.Errorf("got %v, want %v", got.Links, want)
+	}
+}
