@@ -20,6 +20,8 @@ type accountCalls struct {
 	limiter  *limiter
 	issues   *ops.Places // for requests that create a token
 	baseURL  string
+
+	noDashboard bool // so nobody can use a setup link
 }
 
 // credentials are the body of POST /session.

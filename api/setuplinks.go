@@ -11,6 +11,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/jsonbody"
+	"shunt/api/problem"
 )
 
 // setupPath is where a setup code is used, after the base URL.
@@ -52,6 +53,9 @@ type setupLinkObject struct {
 func (a *accountCalls) makeSetupLink(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	if err := noParameters(ctx); err != nil {
 		return err
+	}
+	if a.noDashboard {
+		return problem.New(problem.NotImplemented, "this server has no pages (--no-dashboard), so nobody can sign in")
 	}
 	var r setupLinkRequest
 	_, invalid, err := readBody(ctx, &r, setupLinkFields)

@@ -40,7 +40,7 @@ type views struct {
 // parseViews reads the templates. Each page has the layout, the parts and a file of its own.
 func parseViews() views {
 	v := views{pages: make(map[string]*template.Template), assets: make(map[string]asset)}
-	v.styleURL = v.addAsset("style.css", "text/css; charset=utf-8", page.BaseStyle+style+chart.Style)
+	v.styleURL = v.addAsset("style.css", "text/css; charset=utf-8", page.BaseStyle+page.Compact(style+chart.Style))
 	v.scriptURL = v.addAsset("script.js", "text/javascript; charset=utf-8", script)
 	base := template.Must(template.New("layout.html").Funcs(functions).ParseFS(templates, "templates/layout.html", "templates/parts/*.html"))
 	files, _ := fs.Glob(templates, "templates/*.html")

@@ -28,7 +28,7 @@ var (
 	edgesOn = map[string][]string{"edge": {"page"}, "link": {"page", "line"}, "bad": {"page"}, "good": {"page"}}
 )
 
-var styles = []string{"base.css", "page.css", "../docs/docs.css", "../dashboard/style.css"}
+var styles = []string{"base.css", "page.css", "../docs/docs.css", "../dashboard/style.css", "../chart/chart.css"}
 
 func TestEveryTextHasContrastInLightAndDark(t *testing.T) {
 	light, dark := tokens(t, 0), tokens(t, 1)

@@ -23,7 +23,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api"
-	"shunt/api/account"
 	"shunt/api/admin"
 	"shunt/api/brand"
 	"shunt/api/limit"
@@ -268,7 +267,7 @@ func (s *server) start(ctx context.Context) error {
 		return err
 	}
 	close(loaded)
-	if err := s.sayNext(); err != nil {
+	if err := s.sayNext(baseURL); err != nil {
 		return err
 	}
 	s.say.Ready(s.core.engine.Metrics().Links)
@@ -402,24 +401,4 @@ func (s *server) listens() []string {
 		addresses = append(addresses, s.redirects.Addr().String())
 	}
 	return addresses
-}
-
-// sayNext prints how to make a token if there is none yet.
-func (s *server) sayNext() error {
-	admin, err := s.core.accounts.OldestAdmin()
-	if err == nil {
-		var tokens []account.Token
-		if tokens, err = s.core.accounts.ListTokens(admin.ID); len(tokens) > 0 {
-			return nil
-		}
-	}
-	if err != nil && !errors.Is(err, account.ErrNoUser) {
-		return err
-	}
-	command := []string{s.program, "token", "add", "--name", "first"}
-	if s.cfg.data.dataDir != defaultDataDir {
-		command = append(command, "--data", s.cfg.data.dataDir)
-	}
-	s.say.Next("There is no API token yet", command...)
-	return nil
 }

@@ -35,7 +35,8 @@ func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 
 func newUser(stdout, stderr io.Writer) *cobra.Command {
 	return newGroup("user", "Manage users",
-		newUserAdd(stdout, stderr), newUserEdit(stdout, stderr), newUserPasswd(stderr), newUserLs(stdout, stderr), newUserRm(stderr))
+		newUserAdd(stdout, stderr), newUserEdit(stdout, stderr), newUserPasswd(stderr),
+		newUserSetupLink(stdout, stderr), newUserLs(stdout, stderr), newUserRm(stderr))
 }
 
 const whereUsersAre = `
@@ -54,12 +55,12 @@ func newUserAdd(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add EMAIL",
 		Short: "Make a user",
-		Long: `Make a user and print the e-mail address as it is stored. 'shunt user passwd' sets a password; without
-one, the user has links and tokens but cannot log in. --init makes a store if the data folder has
-none.
+		Long: `Make a user and print the e-mail address as it is stored. A user without a password has
+links and tokens but cannot sign in: 'shunt user setup-link' prints an address at which the user sets
+one, and 'shunt user passwd' sets one. --init makes a store if the data folder has none.
 ` + whereUsersAre,
 		Example: `  shunt user add ann@example.com
-  shunt user add ann@example.com --admin && shunt user passwd ann@example.com
+  shunt user add ann@example.com --admin && shunt user setup-link ann@example.com
   shunt token add --user ann@example.com --name laptop`,
 		Args: exactly("EMAIL"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -78,6 +78,13 @@ func (c *Console) Listening(a Addresses, created bool) {
 	fmt.Fprintf(c.w, "  data                 %s\n\n", folder)
 }
 
+// Person reports whether a person reads along at a terminal.
+func (c *Console) Person() bool { return c.person }
+
+// Open shows a person the address to open next. It may hold a secret, so it is not logged: call it
+// only if Person.
+func (c *Console) Open(address string) { fmt.Fprintf(c.w, "open %s\n\n", address) }
+
 // Next shows the command to run next.
 func (c *Console) Next(why string, command ...string) {
 	for i, word := range command {

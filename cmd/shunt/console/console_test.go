@@ -61,9 +61,21 @@ func TestNextCommandsCanBePastedIntoAShell(t *testing.T) {
 	var out strings.Builder
 	c := New(&out, "text", slog.LevelInfo)
 	c.person = true
-	c.Next("There is no API token yet", "./shunt", "token", "add", "--data", "/tmp/it's here")
-	if want := `  ./shunt token add --data '/tmp/it'\''s here'` + "\n"; !strings.Contains(out.String(), want) {
+	c.Next("Nobody can sign in yet", "./shunt", "user", "setup-link", "--data", "/tmp/it's here")
+	if want := `  ./shunt user setup-link --data '/tmp/it'\''s here'` + "\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("got %q, want %q in it", out.String(), want)
+	}
+}
+
+func TestTheAddressToOpenIsALineOfItsOwn(t *testing.T) {
+	var out strings.Builder
+	c := New(&out, "text", slog.LevelInfo)
+	if c.Person() {
+		t.Error("a buffer is taken for a terminal")
+	}
+	c.Open("http://127.0.0.1:8080/_/setup?code=x")
+	if want := "open http://127.0.0.1:8080/_/setup?code=x\n\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }
 

@@ -48,21 +48,25 @@ func TestTheFirstStartLogsAddressesAndTheNextCommand(t *testing.T) {
 	mode(t, dir, 0o700)
 	mode(t, filepath.Join(dir, socketName), 0o600|fs.ModeSocket)
 
-	found := regexp.MustCompile(`token yet" run="(.*)"\n`).FindStringSubmatch(p.stderr()) // leftovers of other servers are logged with a run, too
+	found := regexp.MustCompile(`sign in yet" run="(.*)"\n`).FindStringSubmatch(p.stderr()) // leftovers of other servers are logged with a run, too
 	if found == nil {
 		t.Fatalf("it does not log what to run next:\n%s", p.stderr())
 	}
 	line := strings.TrimPrefix(found[1], binary+" ")
 	words := strings.Fields(strings.ReplaceAll(line, "'"+dir+"'", "DIR"))
 	words[len(words)-1] = dir
-	if r := shunt(t, home, nil, words...); r.code != exitDone || !tokenLine.MatchString(r.stdout) {
-		t.Errorf("%q: got %+v, want a token", line, r)
+	if r := shunt(t, home, nil, words...); r.code != exitDone || !strings.HasPrefix(r.stdout, p.public+"/_/setup?code=") {
+		t.Errorf("%q: got %+v, want a setup link", line, r)
 	}
+	if strings.Contains(p.stderr(), "code=") {
+		t.Errorf("its log has a setup code:\n%s", p.stderr())
+	}
+	p.token()
 	p.terminate()
 
 	p = startServer(t, dir)
-	if s := p.stderr(); strings.Contains(s, "token") || !strings.Contains(s, `"new":false`) {
-		t.Errorf("a later start: got\n%s\nwant no mention of tokens", s)
+	if s := p.stderr(); strings.Contains(s, "sign in") || !strings.Contains(s, `"new":false`) {
+		t.Errorf("a start with a token: got\n%s\nwant no mention of signing in", s)
 	}
 }
 

@@ -33,15 +33,16 @@ func TestHelpShowsOnlySettingsThatTheCommandReads(t *testing.T) {
 		}
 	}
 	of := map[string][]string{ // settings that name a link, and those that only serve has
-		"check":      {"listen", "base-url", "acme-domain", "private-targets", "min-free-space"},
-		"add":        {"listen", "acme-domain", "journal-dir"},
-		"token add":  {"listen", "base-url", "acme-domain"},
-		"token ls":   {"listen", "base-url", "acme-domain"},
-		"token rm":   {"listen", "base-url", "acme-domain"},
-		"user ls":    {"listen", "base-url", "acme-domain", "user"},
-		"user add":   {"listen", "base-url", "acme-domain", "user"},
-		"serve":      {"server", "token"},
-		"completion": {"data", "config"},
+		"check":           {"listen", "base-url", "acme-domain", "private-targets", "min-free-space"},
+		"add":             {"listen", "acme-domain", "journal-dir"},
+		"token add":       {"listen", "base-url", "acme-domain"},
+		"token ls":        {"listen", "base-url", "acme-domain"},
+		"token rm":        {"listen", "base-url", "acme-domain"},
+		"user ls":         {"listen", "base-url", "acme-domain", "user"},
+		"user add":        {"listen", "base-url", "acme-domain", "user"},
+		"serve":           {"server", "token"},
+		"user setup-link": {"listen", "acme-domain", "user", "server", "token"},
+		"completion":      {"data", "config"},
 	}
 	for command, never := range of {
 		shown := flagsOf(t, command)
