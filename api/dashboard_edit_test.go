@@ -164,7 +164,7 @@ func TestAnAdminEditsTheLinkOfSomebodyElse(t *testing.T) {
 	st, _ := withX(t, `"title":"old"`)
 	st.person("boss@example.com", account.RoleAdmin)
 	boss := st.browse("boss@example.com")
-	form := boss.open(editX + "?owner=all").form(editX).with("title", "new")
+	form := boss.open(editX+"?owner=all").form(editX).with("title", "new")
 	if r := st.as([]string{boss.cookie, ownPage}, "DELETE", "/session", ""); r.status != 204 {
 		t.Fatal(r)
 	}
