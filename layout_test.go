@@ -84,7 +84,7 @@ var rooms = map[string]room{
 	"api/chart":   {never: noHTTP},
 	"api/client":  {}, // see alone
 	"api/dashboard": {
-		knows: []string{"engine", "api/account", "api/chart", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/turnstile"},
+		knows: []string{"engine", "api/account", "api/admin", "api/chart", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/turnstile"},
 		users: []string{"api"},
 	},
 	"api/docs":      {knows: []string{"api/page", "api/problem", "api/visitor"}, never: noHTTP},

@@ -92,7 +92,7 @@ func (s *Server) newDashboard(site page.Site) *dashboard.Dashboard {
 	return dashboard.New(dashboard.Options{
 		Calls: s.calls, Accounts: s.accounts, Engine: s.engine,
 		Sessions: webSessions{s.auth, s.limiter, s.accountCalls},
-		Site:     site, BaseURL: s.baseURL,
+		Facts:    s.metrics.Facts, Site: site, BaseURL: s.baseURL,
 		Problem: writeProblem, Stream: s.live.streamOf,
 		Answered: func(route string, method []byte, status int, took time.Duration) {
 			s.metrics.Seconds(route).Observe(took.Seconds())

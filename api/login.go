@@ -9,16 +9,14 @@ import (
 	"shunt/api/account"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
-	"shunt/engine"
 )
 
 // accountCalls are the calls about sessions, users and tokens.
 type accountCalls struct {
 	accounts *account.Accounts
-	engine   *engine.Engine
+	calls    *ops.Calls
 	auth     *authenticator
 	limiter  *limiter
-	issues   *ops.Places // for requests that create a token
 	baseURL  string
 
 	noDashboard bool // so nobody can use a setup link

@@ -138,8 +138,7 @@ func (s *Server) buildCallers(o Options) {
 // buildCalls builds the handlers of the API's calls.
 func (s *Server) buildCalls(o Options) {
 	s.accountCalls = &accountCalls{
-		accounts: o.Accounts, engine: o.Engine, auth: s.auth, limiter: s.limiter, baseURL: s.baseURL, noDashboard: o.NoDashboard,
-		issues: ops.NewPlaces("requests for tokens", maxIssues, maxIssuesCaller),
+		accounts: o.Accounts, calls: s.calls, auth: s.auth, limiter: s.limiter, baseURL: s.baseURL, noDashboard: o.NoDashboard,
 	}
 	s.live = liveCalls{Places: newLivePlaces(), ending: make(chan struct{}), calls: s.calls, log: s.log}
 	s.linkCalls = &linkCalls{calls: s.calls, heavy: &s.heavy, limiter: s.limiter, ending: s.live.ending, log: s.log}

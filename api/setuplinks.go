@@ -10,16 +10,14 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/dashboard"
 	"shunt/api/jsonbody"
 	"shunt/api/problem"
 )
 
-// setupPath is where a setup code is used, after the base URL.
-const setupPath = "/_/setup?code="
-
 // SetupURL returns the address at which a person uses a setup code on the server of baseURL, which
 // has no path.
-func SetupURL(baseURL, code string) string { return baseURL + setupPath + code }
+func SetupURL(baseURL, code string) string { return baseURL + dashboard.SetupPath + code }
 
 // localEndpoints are the rows that the socket of local commands has besides those of the API.
 func (a *accountCalls) localEndpoints() []endpoint {

@@ -8,7 +8,6 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/jsonbody"
-	"shunt/api/ops"
 )
 
 // tokenObject is a token in JSON.
@@ -53,14 +52,6 @@ var tokenFields = map[string]jsonbody.Reader[account.TokenDraft]{
 	},
 }
 
-// Limits of POST /tokens: a request under way delays every other change of accounts while it reads
-// the up to thousand tokens of the caller. Above all, a thief with a stolen token must not be able
-// to block its revocation.
-const (
-	maxIssues       = 32
-	maxIssuesCaller = 4
-)
-
 // issueToken is POST /tokens.
 func (a *accountCalls) issueToken(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	if err := noParameters(ctx); err != nil {
@@ -74,11 +65,7 @@ func (a *accountCalls) issueToken(ctx *fasthttp.RequestCtx, caller account.Calle
 	if len(invalid) > 0 {
 		return invalid
 	}
-	if err := a.issues.Take(ops.KeyOf(caller)); err != nil {
-		return err
-	}
-	defer a.issues.Leave(ops.KeyOf(caller))
-	t, text, err := a.accounts.IssueToken(caller, draft)
+	t, text, err := a.calls.IssueToken(caller, draft)
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,7 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"strconv"
 	"time"
 
@@ -12,8 +10,6 @@ import (
 	"shunt/api/account"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
-	"shunt/api/problem"
-	"shunt/engine"
 )
 
 // userObject is a user in JSON. The password is never in it.
@@ -82,26 +78,13 @@ func readUser(ctx *fasthttp.RequestCtx) (edit account.UserEdit, err error) {
 	return edit, err
 }
 
-// addUser is POST /users. Without a role the user is a member; without a password the user cannot
-// log in.
+// addUser is POST /users.
 func (a *accountCalls) addUser(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	asked, err := readUser(ctx)
 	if err != nil {
 		return err
 	}
-	if asked.Email == nil {
-		return jsonbody.FieldError("email", "required", "is missing")
-	}
-	draft := account.UserDraft{Email: *asked.Email, Role: account.RoleMember, By: caller.User.ID}
-	if asked.Role != nil {
-		draft.Role = *asked.Role
-	}
-	if asked.Password != nil {
-		if draft.Password = *asked.Password; draft.Password == "" {
-			return jsonbody.FieldError("password", "too_short", "must not be empty; leave it out for a user who cannot log in")
-		}
-	}
-	u, err := a.accounts.AddUser(draft)
+	u, err := a.calls.AddUser(caller, asked)
 	if err != nil {
 		return err
 	}
@@ -148,9 +131,7 @@ func (a *accountCalls) editUser(ctx *fasthttp.RequestCtx, caller account.Caller)
 const keepLinks = "keep"
 
 // removeUser is DELETE /users/{id}. The user's links are kept only if the caller says so with
-// links=keep: then they go on redirecting and counting under the user's number, which no other user
-// ever gets, and admins reach them by owner=ID. (A transfer to another user would lose the figures
-// that are kept by owner.)
+// links=keep.
 func (a *accountCalls) removeUser(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	keep, err := linksKept(ctx)
 	if err != nil {
@@ -160,19 +141,7 @@ func (a *accountCalls) removeUser(ctx *fasthttp.RequestCtx, _ account.Caller) er
 	if err != nil {
 		return err
 	}
-	err = a.accounts.RemoveUser(id, func(ctx context.Context) (settle func(gone bool), err error) {
-		if keep { // links that are being created at this moment stay too
-			return func(bool) {}, nil
-		}
-		if settle, err = a.engine.RetireOwner(ctx, id); errors.Is(err, engine.ErrOverloaded) {
-			err = problem.New(problem.Overloaded, "links of this user are being written; try again")
-		}
-		return settle, err
-	})
-	if errors.Is(err, engine.ErrOwnsLinks) {
-		return jsonbody.FieldError("links", "required", "this user has links; send links=keep to keep them under the user's number")
-	}
-	if err != nil {
+	if err := a.calls.RemoveUser(id, keep); err != nil {
 		return err
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)

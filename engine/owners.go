@@ -171,3 +171,17 @@ func (e *Engine) checkOwnsNone(owner uint32) error {
 	}
 	return nil
 }
+
+// CountLinks returns how many live links owner has, at most limit; more: there are more.
+func (e *Engine) CountLinks(owner uint32, limit uint64) (n uint64, more bool, err error) {
+	err = e.store.ListLinks(owner, "", func(uint64, string) bool {
+		if more = n == limit; !more {
+			n++
+		}
+		return !more
+	})
+	if err != nil {
+		return 0, false, fmt.Errorf("counting links of owner %d: %w", owner, err)
+	}
+	return n, more, nil
+}

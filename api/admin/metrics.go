@@ -33,30 +33,41 @@ type Sources struct {
 // NewMetrics returns the metrics of a program; version is empty if the program has none.
 func NewMetrics(version string, sources Sources) *Metrics {
 	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "shunt_http_requests_total", Help: "API requests answered.",
-		}, []string{"route", "method", "code"}),
-		requestSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "shunt_request_duration_seconds", Help: "Time to handle an API request.",
-			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
-		}, []string{"route"}),
-		linkWrites: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "shunt_link_writes_total", Help: "Writes of links, by result: ok, refused or failed.",
-		}, []string{"op", "result"}),
-		authFailures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "shunt_auth_failures_total", Help: "API requests without a valid token, session or password.",
-		}),
+		registry:       prometheus.NewRegistry(),
+		requests:       newCounters("shunt_http_requests_total"),
+		requestSeconds: newSeconds("shunt_request_duration_seconds"),
+		linkWrites:     newCounters("shunt_link_writes_total"),
+		authFailures:   newCounters("shunt_auth_failures_total").WithLabelValues(),
 	}
+	m.registry.MustRegister(m.requests, m.requestSeconds, m.linkWrites, m.authFailures, newBuildInfo(version),
+		newCollector(sources), storeCollector{sources.Store},
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// newCounters returns counters that are described in the table.
+func newCounters(name string) *prometheus.CounterVec {
+	row := rowOf(name)
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: row.name, Help: row.help}, row.labels)
+}
+
+// newSeconds returns a histogram of durations that is described in the table.
+func newSeconds(name string) *prometheus.HistogramVec {
+	row := rowOf(name)
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: row.name, Help: row.help,
+		Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
+	}, row.labels)
+}
+
+func newBuildInfo(version string) prometheus.Collector {
+	row := rowOf("shunt_build_info")
 	buildInfo := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "shunt_build_info", Help: "Always 1; the labels are the version of the program and of Go.",
+		Name: row.name, Help: row.help,
 		ConstLabels: prometheus.Labels{"version": cmp.Or(version, "unknown"), "goversion": runtime.Version()},
 	})
 	buildInfo.Set(1)
-	m.registry.MustRegister(m.requests, m.requestSeconds, m.linkWrites, m.authFailures, buildInfo,
-		&collector{sources}, storeCollector{sources.Store},
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return m
+	return buildInfo
 }
 
 // Seconds returns the observer of the durations of requests to route.

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 
@@ -30,15 +29,6 @@ func (r *request) newForm(action string, given map[string]string) linkForm {
 		return defaultShown[name]
 	})
 	return f
-}
-
-// formKey returns the key of a form that creates: that of the form that was sent, or a new one. A
-// form that is sent twice has one key, and makes its links once.
-func (r *request) formKey() string {
-	if key, _ := r.typed("key"); key != "" {
-		return key
-	}
-	return rand.Text()
 }
 
 // creationKey returns the Idempotency-Key of a form. The content is part of it: somebody who comes

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/admin"
 	"shunt/api/ops"
 	"shunt/api/page"
 	"shunt/api/problem"
@@ -24,6 +25,7 @@ type Options struct {
 	Accounts *account.Accounts
 	Engine   *engine.Engine
 	Sessions Sessions
+	Facts    func() ([]admin.Group, error) // about the server: its metrics in words
 
 	Site    page.Site
 	BaseURL string // short addresses begin with it; without a slash at its end
@@ -73,6 +75,7 @@ type Dashboard struct {
 	accounts *account.Accounts
 	engine   *engine.Engine
 	sessions Sessions
+	facts    func() ([]admin.Group, error)
 	site     page.Site
 	baseURL  string
 	problem  func(ctx *fasthttp.RequestCtx, p problem.Problem)
@@ -90,7 +93,7 @@ type Dashboard struct {
 // New returns the dashboard. It starts no goroutine.
 func New(o Options) *Dashboard {
 	d := &Dashboard{
-		calls: o.Calls, accounts: o.Accounts, engine: o.Engine, sessions: o.Sessions, site: o.Site, baseURL: o.BaseURL,
+		calls: o.Calls, accounts: o.Accounts, engine: o.Engine, sessions: o.Sessions, facts: o.Facts, site: o.Site, baseURL: o.BaseURL,
 		problem: o.Problem, stream: o.Stream, answered: o.Answered, now: o.Now, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		rows: rows(), views: parseViews(), keep: newKeep(o.Now),
 	}

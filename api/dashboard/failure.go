@@ -89,3 +89,11 @@ func fieldErrors(err error, fields ...string) (at map[string]string, general str
 	}
 	return at, general, true
 }
+
+// sentences returns the errors of fields as sentences.
+func sentences(errors map[string]string) map[string]string {
+	for name, text := range errors {
+		errors[name] = sentence(text)
+	}
+	return errors
+}

@@ -19,6 +19,7 @@ var functions = template.FuncMap{
 	"ago":         agoTag,
 	"join":        func(texts []string) string { return strings.Join(texts, ", ") },
 	"plural":      plural,
+	"value":       valueText,
 }
 
 // A delta is the difference between two figures in words.

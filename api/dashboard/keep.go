@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 )
@@ -37,8 +38,9 @@ type keep struct {
 type kept struct {
 	until  time.Time
 	notice *notice
-	secret string
+	secret string // with its purpose before it
 	form   *form
+	sent   []*sentForm // the last forms that make something, see once
 }
 
 func newKeep(now func() time.Time) keep {
@@ -89,7 +91,7 @@ func (k *keep) take(session string, get func(*kept)) {
 	if !e.until.Before(k.now()) {
 		get(e)
 	}
-	if e.notice == nil && e.secret == "" && e.form == nil || e.until.Before(k.now()) {
+	if e.notice == nil && e.secret == "" && e.form == nil && len(e.sent) == 0 || e.until.Before(k.now()) {
 		delete(k.of, session)
 	}
 }
@@ -110,13 +112,22 @@ func (k *keep) takeNotice(session string) (n *notice) {
 	return n
 }
 
-// takeSecret returns the secret that is kept for a session, and forgets it; "": none.
-func (k *keep) takeSecret(session string) (secret string) {
-	k.take(session, func(e *kept) { secret, e.secret = e.secret, "" })
-	return secret
-}
-
 // say keeps a notice for the next page.
 func (r *request) say(kind, text string) {
 	r.keep.change(r.caller.SessionID, func(e *kept) { e.notice = &notice{kind, text} })
+}
+
+// keepSecret keeps a text for the next page that takes one for the same purpose.
+func (r *request) keepSecret(purpose, text string) {
+	r.keep.change(r.caller.SessionID, func(e *kept) { e.secret = purpose + " " + text })
+}
+
+// takeSecret returns the text that is kept for a purpose, and forgets it; "": none.
+func (r *request) takeSecret(purpose string) (text string) {
+	r.keep.take(r.caller.SessionID, func(e *kept) {
+		if secret, found := strings.CutPrefix(e.secret, purpose+" "); found {
+			text, e.secret = secret, ""
+		}
+	})
+	return text
 }

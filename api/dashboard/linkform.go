@@ -268,19 +268,6 @@ func formError(p problem.Problem) string {
 	return strings.TrimSpace(sentence(p.Detail) + " " + advice[p.Kind])
 }
 
-// sentence returns a message as a sentence.
-func sentence(message string) string {
-	if message == "" {
-		return ""
-	}
-	first, size := utf8.DecodeRuneInString(message)
-	text := strings.ToUpper(string(first)) + message[size:]
-	if strings.HasSuffix(text, ".") {
-		return text
-	}
-	return text + "."
-}
-
 // digests returns the names of the fields with a part of a hash of their texts, for a hidden field.
 // From it a form knows which fields were touched, although it is sent without their old values.
 func digests(text func(name string) string) string {

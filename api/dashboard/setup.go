@@ -76,11 +76,11 @@ const firstTokenName = "first"
 
 // makeFirstToken makes a token for a new user, which the next page shows.
 func (r *request) makeFirstToken() error {
-	_, text, err := r.accounts.IssueToken(r.caller, account.TokenDraft{Name: firstTokenName})
+	_, text, err := r.calls.IssueToken(r.caller, account.TokenDraft{Name: firstTokenName})
 	if err != nil {
 		return err
 	}
-	r.keep.change(r.caller.SessionID, func(e *kept) { e.secret = text })
+	r.keepSecret("token", text)
 	return r.seeOther(Root + "welcome")
 }
 
@@ -100,5 +100,5 @@ type welcomeView struct {
 
 // welcome is GET /_/welcome: the first token, once.
 func (r *request) welcome() error {
-	return r.show(fasthttp.StatusOK, "welcome", "Welcome", welcomeView{r.keep.takeSecret(r.caller.SessionID), r.baseURL})
+	return r.show(fasthttp.StatusOK, "welcome", "Welcome", welcomeView{r.takeSecret("token"), r.baseURL})
 }

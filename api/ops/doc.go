@@ -1,7 +1,8 @@
-// Package ops is the operations on links and their figures, without HTTP: each call takes a caller
-// and typed arguments and returns typed results, or errors that package problem can show to
-// clients. It knows engine and account, and no HTTP library. All rules of a call are here and
-// nowhere else: the API's handlers serve the calls to programs, and pages use the same calls.
+// Package ops is the operations on links, their figures, users and tokens, without HTTP: each call
+// takes a caller and typed arguments and returns typed results, or errors that package problem can
+// show to clients. It knows engine and account, and no HTTP library. All rules of a call are here
+// and nowhere else: the API's handlers serve the calls to programs, and pages use the same calls.
+// Calls on accounts that need no rule beside those of package account are made there.
 //
 // # The table
 //

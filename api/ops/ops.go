@@ -27,7 +27,7 @@ type Options struct {
 	Logger *slog.Logger // default: discards
 }
 
-// Calls are the operations on links and their figures. Any number of goroutines may use them at
+// Calls are the operations on links, their figures, and users and tokens. Any number of goroutines may use them at
 // once.
 type Calls struct {
 	engine   *engine.Engine
@@ -45,6 +45,7 @@ type Calls struct {
 	cursors cursors
 	exports *Places
 	heavy   *Places
+	issues  *Places // for requests that make a token
 }
 
 // New returns the calls. It starts no goroutine.
@@ -58,5 +59,6 @@ func New(o Options) *Calls {
 		cursors: newCursors(o.Engine.VisitorKey()),
 		exports: NewPlaces("exports", maxExports, maxExportsCaller),
 		heavy:   NewPlaces("lists and figures", maxHeavy, maxHeavyCaller),
+		issues:  NewPlaces("requests for tokens", maxIssues, MaxIssuesCaller),
 	}
 }

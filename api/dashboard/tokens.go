@@ -1,0 +1,233 @@
+package dashboard
+
+import (
+	"slices"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+	"shunt/api/jsonbody"
+)
+
+const tokensPath = Root + "tokens"
+
+// scopeWords are the scopes as people read them.
+var scopeWords = map[account.Scope]struct{ name, allows string }{
+	account.LinksRead:   {"Read links", "List, read and export your links."},
+	account.LinksWrite:  {"Change links", "Create, edit and delete your links."},
+	account.StatsRead:   {"Read figures", "Read the hits and visitors of your links."},
+	account.TokensWrite: {"Manage tokens", "List, make and revoke your tokens, as this page does. Few programs need it."},
+	account.Admin: {"Administer", "Manage users, import links and see misses. With the permissions above: " +
+		"also the links and figures of all users."},
+}
+
+// tokensView is what the page of tokens shows.
+type tokensView struct {
+	Token   string // that was just made; empty: none
+	BaseURL string
+	Tokens  []tokenView
+	Pager   cutPager
+	Form    tokenForm
+}
+
+// A tokenView is a token as pages show it.
+type tokenView struct {
+	account.Token
+	Scopes  []string // in words
+	Expired bool
+}
+
+func (r *request) tokenView(t account.Token) tokenView {
+	v := tokenView{Token: t, Expired: !t.ExpiresAt.IsZero() && !r.now().Before(t.ExpiresAt)}
+	for _, s := range t.Scopes {
+		v.Scopes = append(v.Scopes, scopeWords[s].name)
+	}
+	return v
+}
+
+// A tokenForm is the form that makes a token, with what was typed.
+type tokenForm struct {
+	Key, Name string
+	Scopes    []scopeChoice
+	Expires   []expiryChoice
+	Date      string
+	Errors    map[string]string
+	Error     string
+}
+
+type scopeChoice struct {
+	Scope        account.Scope
+	Name, Allows string
+	Chosen       bool
+}
+
+type expiryChoice struct {
+	Value, Name string
+	Chosen      bool
+}
+
+// expiries are the choices of when a token expires; onDate: at the end of the day that was typed.
+var expiries = []struct {
+	value, name string
+	days        int // 0: never
+}{
+	{"never", "Never", 0}, {"30", "In 30 days", 30}, {"90", "In 90 days", 90}, {"365", "In a year", 365}, {onDate, "After a day that you choose", 0},
+}
+
+const onDate = "date"
+
+// tokensPage is GET /_/tokens.
+func (r *request) tokensPage() error { return r.showTokens(fasthttp.StatusOK, nil) }
+
+// showTokens shows the page of tokens; refused is why a form was not taken, nil if none was sent.
+func (r *request) showTokens(status int, refused error) error {
+	view := tokensView{Form: r.tokenForm()}
+	if refused != nil {
+		at, general, ok := fieldErrors(refused, "name", "scopes", "expires_at")
+		if !ok {
+			return refused
+		}
+		view.Form.Errors, view.Form.Error = sentences(at), sentence(general)
+	}
+	tokens, err := r.ownTokens()
+	if err != nil {
+		return err
+	}
+	slices.Reverse(tokens) // the newest first
+	tokens, view.Pager = cut(r, tokens)
+	for _, t := range tokens {
+		view.Tokens = append(view.Tokens, r.tokenView(t))
+	}
+	view.Token, view.BaseURL = r.takeSecret("token"), r.baseURL
+	return r.show(status, "tokens", "Tokens", view)
+}
+
+// ownTokens returns the caller's tokens, the oldest first.
+func (r *request) ownTokens() (tokens []account.Token, err error) {
+	err = r.heavily(func() error {
+		return r.calls.InTurn(r.caller, func() error {
+			tokens, err = r.accounts.ListTokens(r.caller.User.ID)
+			return err
+		})
+	})
+	return tokens, err
+}
+
+// tokenForm returns the form with what was typed.
+func (r *request) tokenForm() tokenForm {
+	f := tokenForm{Key: r.formKey(), Errors: map[string]string{}}
+	name, typed := r.typed("name")
+	f.Name = name
+	f.Date, _ = r.typed("date")
+	chosen := r.typedAll("scope")
+	if !typed {
+		chosen = []string{string(account.LinksRead), string(account.LinksWrite), string(account.StatsRead)}
+	}
+	for _, s := range account.AllScopes {
+		if r.caller.Has(s) {
+			f.Scopes = append(f.Scopes, scopeChoice{s, scopeWords[s].name, scopeWords[s].allows, slices.Contains(chosen, string(s))})
+		}
+	}
+	expires, _ := r.typed("expires")
+	for _, e := range expiries {
+		f.Expires = append(f.Expires, expiryChoice{e.value, e.name, e.value == expires})
+	}
+	return f
+}
+
+// typedAll is typed for a field with several values.
+func (r *request) typedAll(name string) (texts []string) {
+	if r.posts() {
+		for _, text := range r.ctx.PostArgs().PeekMulti(name) {
+			texts = append(texts, string(text))
+		}
+		return texts
+	}
+	if f := r.keptForm(); f != nil {
+		return f.values[name]
+	}
+	return nil
+}
+
+// makeToken is POST /_/tokens.
+func (r *request) makeToken() error {
+	err := r.once(func() error {
+		draft, err := r.tokenDraft()
+		if err != nil {
+			return err
+		}
+		_, text, err := r.calls.IssueToken(r.caller, draft)
+		if err == nil {
+			r.keepSecret("token", text)
+		}
+		return err
+	})
+	if err != nil {
+		return r.showTokens(statusOf(err), err)
+	}
+	return r.seeOther(tokensPath)
+}
+
+// tokenDraft reads the form. Package account checks the values.
+func (r *request) tokenDraft() (draft account.TokenDraft, err error) {
+	draft = account.TokenDraft{Name: r.sent("name"), Scopes: []account.Scope{}}
+	for _, s := range r.typedAll("scope") {
+		draft.Scopes = append(draft.Scopes, account.Scope(s))
+	}
+	draft.ExpiresAt, err = r.expiryAsked()
+	return draft, err
+}
+
+// expiryAsked returns when the token is to expire; the zero time: never.
+func (r *request) expiryAsked() (time.Time, error) {
+	asked := r.sent("expires")
+	if asked == onDate {
+		day, err := time.Parse(time.DateOnly, r.sent("date"))
+		if err != nil {
+			return day, jsonbody.FieldError("expires_at", "format", "choose a day, such as 2026-11-21")
+		}
+		return day.AddDate(0, 0, 1), nil
+	}
+	for _, e := range expiries {
+		if e.value == asked && e.days > 0 {
+			return r.now().AddDate(0, 0, e.days), nil
+		}
+	}
+	return time.Time{}, nil
+}
+
+// tokenAsked returns the caller's token that the path names, or that the page is missing.
+func (r *request) tokenAsked() (account.Token, error) {
+	tokens, err := r.ownTokens()
+	if err != nil {
+		return account.Token{}, err
+	}
+	i := slices.IndexFunc(tokens, func(t account.Token) bool { return t.ID == r.segment("id") })
+	if i < 0 {
+		return account.Token{}, r.missing()
+	}
+	return tokens[i], nil
+}
+
+// revokePage is GET /_/tokens/{id}/revoke: it asks whether to revoke the token.
+func (r *request) revokePage() error {
+	t, err := r.tokenAsked()
+	if err != nil {
+		return err
+	}
+	return r.show(fasthttp.StatusOK, "token-revoke", "Revoke a token", r.tokenView(t))
+}
+
+// revokeToken is POST /_/tokens/{id}/revoke.
+func (r *request) revokeToken() error {
+	t, err := r.tokenAsked()
+	if err != nil {
+		return err
+	}
+	if err := r.accounts.RevokeToken(r.caller.User.ID, t.ID); err != nil {
+		return err
+	}
+	r.say("done", "The token “"+t.Name+"” is revoked. It no longer works.")
+	return r.seeOther(tokensPath)
+}

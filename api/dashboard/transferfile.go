@@ -1,0 +1,171 @@
+package dashboard
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+
+	"shunt/api/jsonbody"
+	"shunt/api/ops"
+	"shunt/api/problem"
+	"shunt/engine"
+)
+
+// Limits of an import without script. maxImportBytes is of the whole form.
+const (
+	maxImportBytes  = 8 << 20
+	maxUploadParts  = 8
+	maxOwnerBytes   = 32
+	maxRefusedShown = 1000
+)
+
+var (
+	errOwner   = jsonbody.FieldError("owner", "range", "must be the number of a user")
+	errNoFile  = jsonbody.FieldError("file", "required", "choose a file with links")
+	errNotForm = problem.New(problem.BadRequest, "the form is not whole; send it again")
+)
+
+// An upload is the form with a file.
+type upload struct {
+	owner string
+	text  []byte
+}
+
+// uploadedFile reads the form. The text aliases the body if it can.
+func (r *request) uploadedFile() (f upload, err error) {
+	mediaType, parameters, err := mime.ParseMediaType(string(r.ctx.Request.Header.ContentType()))
+	if err != nil || mediaType != "multipart/form-data" {
+		return f, errNotForm
+	}
+	form := multipart.NewReader(bytes.NewReader(r.ctx.PostBody()), parameters["boundary"])
+	for range maxUploadParts {
+		part, err := form.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return f, errNotForm
+		}
+		if err := f.read(part); err != nil {
+			return f, errNotForm
+		}
+	}
+	if len(bytes.TrimSpace(f.text)) == 0 {
+		return f, errNoFile
+	}
+	return f, nil
+}
+
+func (f *upload) read(part *multipart.Part) (err error) {
+	switch part.FormName() {
+	case "owner":
+		var owner []byte
+		owner, err = io.ReadAll(io.LimitReader(part, maxOwnerBytes))
+		f.owner = string(owner)
+	case "file":
+		f.text, err = io.ReadAll(part)
+	}
+	return err
+}
+
+// imported is the outcome of an import.
+type imported struct {
+	Created, Existing, Refused uint64
+	Lines                      []refusedLine // the first maxRefusedShown
+	Stopped                    string        // why it did not come to the end of the file; empty: it did
+	After                      int           // the last line that was read, if it stopped
+}
+
+type refusedLine struct {
+	Line    int
+	Problem string
+}
+
+// importLines imports the lines of a file, as many at once as one request of the API may have. If
+// it cannot go on after some, the outcome says so.
+func (r *request) importLines(f upload) (*imported, error) {
+	guard, err := ownerOf(f)
+	if err != nil {
+		return nil, err
+	}
+	done, end := new(imported), r.now().Add(ops.Patience)
+	for s := newSlicer(f.text); s.next(); {
+		if r.now().After(end) {
+			done.Stopped = "The rest takes too long for one request. Split the file, or use the command “shunt import”."
+			break
+		}
+		results, err := r.calls.Import(r.caller, guard, ops.Bulk{
+			Body: jsonbody.Body{MediaType: []byte(jsonbody.NDJSON[0]), Text: s.slice},
+			May:  func(n int) error { return r.sessions.AllowMore(r.ctx, r.caller, n) },
+		})
+		if err != nil && done.After == 0 {
+			return nil, err
+		}
+		if err != nil {
+			p, known := problem.Of(err)
+			if !known {
+				r.logCause("an import failed", err)
+			}
+			done.Stopped = sentence(p.Detail)
+			break
+		}
+		r.add(done, results, s.lines)
+		done.After = s.line
+	}
+	return done, nil
+}
+
+// add adds the results of a slice, whose items are of these lines.
+func (r *request) add(done *imported, results ops.Results, lines []int) {
+	for i := range results {
+		switch {
+		case results[i].Err != nil:
+			done.Refused++
+			p, known := problem.Of(results[i].Err)
+			if !known {
+				r.logCause("a link could not be imported", results[i].Err)
+			}
+			if p.Kind == problem.MalformedJSON {
+				p.Detail = "is not a JSON object"
+			}
+			if len(done.Lines) < maxRefusedShown {
+				done.Lines = append(done.Lines, refusedLine{lines[i], p.Detail})
+			}
+		case results[i].Existed:
+			done.Existing++
+		default:
+			done.Created++
+		}
+	}
+}
+
+// A slicer cuts a text into slices of at most engine.MaxBulk lines that are not blank.
+type slicer struct {
+	rest  []byte
+	line  int    // the last line of the slice
+	slice []byte // the present one
+	lines []int  // the numbers of its lines that are not blank
+}
+
+func newSlicer(text []byte) *slicer { return &slicer{rest: bytes.TrimPrefix(text, []byte("\ufeff"))} }
+
+// next goes to the next slice. It returns false if there is none.
+func (s *slicer) next() bool {
+	s.lines = s.lines[:0]
+	size := 0
+	for size < len(s.rest) && len(s.lines) < engine.MaxBulk {
+		end := bytes.IndexByte(s.rest[size:], '\n') + 1
+		if end == 0 {
+			end = len(s.rest) - size
+		}
+		s.line++
+		if len(bytes.Trim(s.rest[size:size+end], " \t\r\n")) > 0 {
+			s.lines = append(s.lines, s.line)
+		}
+		size += end
+	}
+	s.slice, s.rest = s.rest[:size], s.rest[size:]
+	return len(s.lines) > 0
+}

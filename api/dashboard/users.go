@@ -1,0 +1,117 @@
+package dashboard
+
+import (
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+)
+
+const usersPath = Root + "users"
+
+// SetupPath is where a setup code is used: with the code after it.
+const SetupPath = Root + "setup?code="
+
+// usersView is what the page of users shows.
+type usersView struct {
+	Users    []account.User
+	Total    uint64
+	Found    uint64 // by the search
+	Search   string
+	Pager    cutPager
+	Form     userForm
+	Filtered bool
+}
+
+// A userForm is the form that invites or changes a user, with what was typed.
+type userForm struct {
+	Key, Email string
+	Admin      bool
+	Errors     map[string]string
+	Error      string
+}
+
+// refuse adds the errors of the form. It returns err if it is not about the form.
+func (f *userForm) refuse(err error) error {
+	at, general, ok := fieldErrors(err, "email", "role")
+	if !ok {
+		return err
+	}
+	f.Errors, f.Error = sentences(at), sentence(general)
+	return nil
+}
+
+// usersPage is GET /_/users.
+func (r *request) usersPage() error { return r.showUsers(fasthttp.StatusOK, nil) }
+
+// showUsers shows the page of users; refused is why an invitation was not taken, nil if none was
+// sent.
+func (r *request) showUsers(status int, refused error) error {
+	view := usersView{Search: r.query("q"), Form: userForm{Key: r.formKey(), Errors: map[string]string{}}}
+	view.Form.Email, _ = r.typed("email")
+	role, _ := r.typed("role")
+	view.Form.Admin = role == string(account.RoleAdmin)
+	if refused != nil {
+		if err := view.Form.refuse(refused); err != nil {
+			return err
+		}
+	}
+	users, err := r.allUsers()
+	if err != nil {
+		return err
+	}
+	view.Total, view.Filtered = uint64(len(users)), view.Search != ""
+	found := users[:0]
+	for _, u := range users {
+		if strings.Contains(u.Name, strings.ToLower(strings.TrimSpace(view.Search))) {
+			found = append(found, u)
+		}
+	}
+	view.Found = uint64(len(found))
+	view.Users, view.Pager = cut(r, found)
+	return r.show(status, "users", "Users", view)
+}
+
+// allUsers returns all users, the lowest number first.
+func (r *request) allUsers() (users []account.User, err error) {
+	err = r.calls.InTurn(r.caller, func() error {
+		users, err = r.accounts.ListUsers()
+		return err
+	})
+	return users, err
+}
+
+// inviteUser is POST /_/users: it makes a user, and a link with which that person sets a password.
+func (r *request) inviteUser() error {
+	path := usersPath
+	err := r.once(func() error {
+		email, role := r.sent("email"), account.Role(r.sent("role"))
+		u, err := r.calls.AddUser(r.caller, account.UserEdit{Email: &email, Role: &role})
+		if err != nil {
+			return err
+		}
+		path = userPath(u.ID)
+		if err := r.makeSetupLink(u); err != nil {
+			r.logCause("a setup link could not be made", err)
+			r.say("warning", "The user "+u.Name+" is added, but the setup link could not be made. Try again below.")
+		} else {
+			r.say("done", "The user "+u.Name+" is added. Now pass on the link below.")
+		}
+		return nil
+	})
+	if err != nil {
+		return r.showUsers(statusOf(err), err)
+	}
+	return r.seeOther(path)
+}
+
+// makeSetupLink makes a link with which the user can set a password once, and keeps it for the page
+// of the user.
+func (r *request) makeSetupLink(u account.User) error {
+	code, _, err := r.accounts.NewSetupCode(u.ID)
+	if err == nil {
+		r.keepSecret(setupPurpose(u.ID), r.baseURL+SetupPath+code)
+	}
+	return err
+}

@@ -1,0 +1,194 @@
+package dashboard
+
+import (
+	"log/slog"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+)
+
+// userView is what the pages of one user show.
+type userView struct {
+	account.User
+	Self      bool   // it is the caller
+	NoAddress bool   // the name is not an e-mail address
+	SetupLink string // that was just made; empty: none
+	Key       string // of the form that makes another
+	Form      userForm
+	Links     ownedLinks
+	KeepError string // at the field "keep"
+}
+
+// ownedLinks is how many links a user has. At most maxCounted are counted.
+type ownedLinks struct {
+	N    uint64
+	More bool // there are more
+}
+
+// maxCounted is how many links are counted, which takes some milliseconds.
+const maxCounted = 10_000
+
+// ownedBy counts the links of a user.
+func (r *request) ownedBy(user uint32) (o ownedLinks, err error) {
+	err = r.heavily(func() error {
+		o.N, o.More, err = r.calls.CountLinks(r.caller, user, maxCounted)
+		return err
+	})
+	return o, err
+}
+
+func userPath(id uint32) string { return usersPath + "/" + strconv.FormatUint(uint64(id), 10) }
+
+// setupPurpose is the purpose of the link that the page of a user shows once.
+func setupPurpose(id uint32) string { return "setup" + userPath(id) }
+
+// userAsked returns the user that the path names, or that the page is missing.
+func (r *request) userAsked() (account.User, error) {
+	text := r.segment("id")
+	id, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || strconv.FormatUint(id, 10) != text {
+		return account.User{}, r.missing()
+	}
+	users, err := r.allUsers()
+	if err != nil {
+		return account.User{}, err
+	}
+	for _, u := range users {
+		if uint64(u.ID) == id {
+			return u, nil
+		}
+	}
+	return account.User{}, r.missing()
+}
+
+// userView returns what the pages of u show.
+func (r *request) userView(u account.User) (v userView, err error) {
+	v = userView{User: u, Self: u.ID == r.caller.User.ID, NoAddress: u.Name == account.AdminName, Key: r.formKey()}
+	v.Form = userForm{Admin: u.Role == account.RoleAdmin, Errors: map[string]string{}}
+	if !v.NoAddress {
+		v.Form.Email = u.Name
+	}
+	v.Links, err = r.ownedBy(u.ID)
+	return v, err
+}
+
+// userPage is GET /_/users/{id}.
+func (r *request) userPage() error {
+	u, err := r.userAsked()
+	if err != nil {
+		return err
+	}
+	return r.showUser(fasthttp.StatusOK, u, nil)
+}
+
+// showUser shows the page of u; refused is why a change was not taken, nil if none was sent.
+func (r *request) showUser(status int, u account.User, refused error) error {
+	view, err := r.userView(u)
+	if err != nil {
+		return err
+	}
+	if email, typed := r.typed("email"); typed {
+		role, _ := r.typed("role")
+		view.Form.Email, view.Form.Admin = email, role == string(account.RoleAdmin)
+	}
+	if refused != nil {
+		if err := view.Form.refuse(refused); err != nil {
+			return err
+		}
+	}
+	view.SetupLink = r.takeSecret(setupPurpose(u.ID))
+	return r.show(status, "user", u.Name, view)
+}
+
+// editUser is POST /_/users/{id}.
+func (r *request) editUser() error {
+	u, err := r.userAsked()
+	if err != nil {
+		return err
+	}
+	email, role := r.sent("email"), account.Role(r.sent("role"))
+	edit := account.UserEdit{Role: &role}
+	if email != u.Name && (email != "" || u.Name != account.AdminName) {
+		edit.Email = &email
+	}
+	changed, err := r.accounts.EditUser(r.caller, u.ID, edit)
+	if err != nil {
+		return r.showUser(statusOf(err), u, err)
+	}
+	if changed.ID == r.caller.User.ID && changed.Role != account.RoleAdmin {
+		r.say("done", "You are a member now. The pages for admins are closed to you.")
+		return r.seeOther(Root)
+	}
+	r.say("done", "The changes are saved.")
+	return r.seeOther(userPath(u.ID))
+}
+
+// renewSetupLink is POST /_/users/{id}/setup-link.
+func (r *request) renewSetupLink() error {
+	u, err := r.userAsked()
+	if err != nil {
+		return err
+	}
+	if err := r.once(func() error { return r.makeSetupLink(u) }); err != nil {
+		return err
+	}
+	return r.seeOther(userPath(u.ID))
+}
+
+// deleteUserPage is GET /_/users/{id}/delete: it asks whether to delete the user.
+func (r *request) deleteUserPage() error {
+	u, err := r.userAsked()
+	if err != nil {
+		return err
+	}
+	return r.askToDelete(fasthttp.StatusOK, u, nil)
+}
+
+// askToDelete shows the page; refused is why the user was not deleted, nil if nobody tried.
+func (r *request) askToDelete(status int, u account.User, refused error) error {
+	view, err := r.userView(u)
+	if err != nil {
+		return err
+	}
+	if refused != nil {
+		at, general, ok := fieldErrors(refused, "links")
+		if !ok {
+			return refused
+		}
+		if view.Form.Error = sentence(general); at["links"] != "" {
+			view.KeepError = "This user has links. Choose to keep them, or delete the links first."
+		}
+	}
+	return r.show(status, "user-delete", "Delete "+u.Name, view)
+}
+
+// deleteUser is POST /_/users/{id}/delete.
+func (r *request) deleteUser() error {
+	u, err := r.userAsked()
+	if err != nil {
+		return err
+	}
+	keep := r.sent("links") == "keep"
+	if err := r.calls.RemoveUser(u.ID, keep); err != nil {
+		return r.askToDelete(statusOf(err), u, err)
+	}
+	if u.ID == r.caller.User.ID {
+		if err := r.sessions.LogOut(r.ctx); err != nil {
+			r.logCause("the cookie of a deleted user could not be removed", err)
+		}
+		return r.seeOther(Root + "sign-in")
+	}
+	text := "The user " + u.Name + " is deleted."
+	if keep {
+		text += " Links of that user go on redirecting under the user number " + strconv.FormatUint(uint64(u.ID), 10) + "."
+	}
+	r.say("done", text)
+	return r.seeOther(usersPath)
+}
+
+// logCause logs an error that the visitor is not shown.
+func (r *request) logCause(what string, err error) {
+	r.log.Error(what, slog.String("page", r.row.path), slog.Any("cause", err))
+}

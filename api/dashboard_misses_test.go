@@ -1,0 +1,32 @@
+package api
+
+import (
+	"strings"
+	"testing"
+
+	"shunt/api/account"
+)
+
+func TestMissesAreShownWithAWayToMakeThem(t *testing.T) {
+	st := newSite(t, nil)
+	b := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)
+	b.wantText(b.wantOpen("/_/misses"), "Nobody has requested a code without a link.", "0 requests since 2026-01-02 03:04 UTC")
+	for range 3 {
+		st.get("/spring-sale")
+	}
+	st.get("/-_-")
+	for _, hostile := range []string{"/%3Cscript%3Ealert(1)%3C/script%3E", "/<script>", `/x"onload=1`} {
+		st.get(hostile)
+	}
+	p := b.wantOpen("/_/misses")
+	b.wantText(p, "spring-sale 3 exact Make this link", "-_- 1 exact")
+	for _, want := range []string{`href="/_/links/new?alias=spring-sale"`, `href="/_/links/new?alias=-_-"`} {
+		if !strings.Contains(p.body, want) {
+			t.Errorf("no %s in %s", want, p.body)
+		}
+	}
+	st.shorten(`{"url":"http://a/","alias":"spring-sale"}`)
+	if p := b.wantOpen("/_/misses"); strings.Contains(p.body, "spring-sale") {
+		t.Error("a code that has a link by now is still a miss")
+	}
+}

@@ -1,0 +1,59 @@
+package api
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"shunt/api/account"
+)
+
+func TestTheSystemPageHasEveryMetric(t *testing.T) {
+	st := newSite(t, func(o *Options) {
+		o.StorageMetrics = func() map[string]float64 {
+			return map[string]float64{"disk_bytes": 3 << 20, "compactions_total": 1234, "news_total": 5}
+		}
+	})
+	b := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)
+	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	st.get("/x", browser)
+	st.get("/none")
+	st.get("/_/nothing")
+	p := b.wantOpen("/_/system")
+	shown := map[string]bool{}
+	for n := range p.root.Descendants() {
+		if name := attrOf(n, "data-metric"); name != "" {
+			shown[name] = true
+		}
+	}
+	metrics := send(t, st.adminAt, "GET", requestText("GET", "/metrics", "")).body
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+) `).FindAllStringSubmatch(metrics, -1) {
+		if !shown[m[1]] {
+			t.Errorf("the page does not show %s", m[1])
+		}
+		delete(shown, m[1])
+	}
+	if len(shown) > 0 {
+		t.Errorf("the page shows what is not a metric: %v", shown)
+	}
+	b.wantText(p, "Short addresses begin with http://127.0.0.1:8080", "Links, expired ones too 1 ", "unknown code: 1",
+		"Disk space that the store takes 3.0 MiB", "Merges of files 1,234", "From the store: news total 5", "shunt: test",
+		"Read-only because the disk is almost full no", "Everything up to this time is on disk 2026-01-02 03:04 UTC", "index of codes:", "visitors (hits): 0 bots: 0")
+}
+
+func TestEachMetricOfTheServerHasWords(t *testing.T) {
+	st := newSite(t, nil)
+	b := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)
+	groups, err := st.metrics.Facts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range groups {
+		for _, f := range g.Facts {
+			if strings.HasPrefix(f.Metric, "shunt_") && g.Title == "Other metrics" || f.Words == "" {
+				t.Errorf("%s has no words in the table", f.Metric)
+			}
+		}
+	}
+	b.wantOpen("/_/system")
+}

@@ -1,0 +1,109 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"shunt/api/account"
+)
+
+// upload sends a file with the form of the page to import.
+func (b *scriptless) upload(owner, text string) shownPage {
+	b.t.Helper()
+	body := "--xyz\r\nContent-Disposition: form-data; name=\"owner\"\r\n\r\n" + owner +
+		"\r\n--xyz\r\nContent-Disposition: form-data; name=\"file\"; filename=\"links.ndjson\"\r\nContent-Type: application/octet-stream\r\n\r\n" +
+		text + "\r\n--xyz--\r\n"
+	return b.read(b.postForm("/_/transfer", "multipart/form-data; boundary=xyz", body))
+}
+
+func TestAMemberExportsAndIsToldWhereToPaste(t *testing.T) {
+	st := newSite(t, nil)
+	b := scriptlessOf(t, st, "ann@example.com", account.RoleMember)
+	p := b.wantOpen("/_/transfer")
+	b.wantText(p, "You have no links", "An admin can import a file")
+	if strings.Contains(p.body, "owner=all") || strings.Contains(p.body, "multipart") || !strings.Contains(p.body, `href="/_/links/bulk"`) {
+		t.Errorf("got %s", p.body)
+	}
+	if r := st.as([]string{b.cookie, ownPage}, "POST", "/shorten", `{"url":"http://a/","alias":"mine"}`); r.status != 201 {
+		t.Fatal(r)
+	}
+	p = b.wantOpen("/_/transfer")
+	b.wantText(p, "You have 1 link.")
+	if !strings.Contains(p.body, `href="/api/v1/export?include=unique" download="links.ndjson" data-export data-total="1"`) {
+		t.Errorf("got %s", p.body)
+	}
+	if r := st.get("/api/v1/export?include=unique", b.cookie, ownPage); r.status != 200 || !strings.Contains(r.body, `"code":"mine"`) {
+		t.Errorf("the export: got %+v", r)
+	}
+}
+
+func TestAnImportShowsItsOutcomeByLine(t *testing.T) {
+	st := newSite(t, nil)
+	b := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)
+	st.person("ben@example.com", account.RoleMember)
+	form := b.wantOpen("/_/transfer").form(t, "/_/transfer")
+	if form.Get("owner") != "2" {
+		t.Errorf("the owner at first: got %v, want the admin", form)
+	}
+	text := "\ufeff" + `{"code":"one","url":"http://a/","hits":5}` + "\r\n\n" + `{"code":"two","url":"javascript:alert(1)"}` + "\n" +
+		`<script>alert(1)</script>` + "\n" + `{"code":"three","url":"http://b/"}`
+	p := b.upload("3", text)
+	b.wantText(p, "The import is done", "Created 2", "There already 0", "Refused 2")
+	lines := p.text()[strings.Index(p.text(), "Lines that were refused"):]
+	for _, want := range []string{"3 url: ", "4 is not a JSON object"} {
+		if !strings.Contains(lines, want) {
+			t.Errorf("no %q in %s", want, lines)
+		}
+	}
+	if r := st.call("GET", "/links/one?owner=3", ""); r.status != 200 || !strings.Contains(r.body, `"hits":5`) {
+		t.Errorf("a link: got %+v", r)
+	}
+	b.wantText(b.upload("3", text), "Created 0", "There already 2", "Refused 2")
+}
+
+func TestAFileIsImportedInSlices(t *testing.T) {
+	st := newSite(t, nil)
+	b := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)
+	var text strings.Builder
+	for i := range 1700 {
+		if fmt.Fprintf(&text, `{"code":"c%d","url":"http://a/"}`+"\n", i); i%1000 == 500 {
+			text.WriteString("\n{}\n")
+		}
+	}
+	p := b.upload("2", text.String())
+	b.wantText(p, "Created 1,700", "Refused 2", "503 ", "1505 ")
+	if n := st.engine.Metrics().Links; n != 1700 {
+		t.Errorf("got %d links, want 1700", n)
+	}
+	b.wantText(b.wantOpen("/_/transfer"), "You have 1,700 links.")
+}
+
+func TestABadUploadIsExplained(t *testing.T) {
+	st := newSite(t, nil)
+	b := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)
+	for _, c := range []struct{ owner, text, at, want string }{
+		{"2", "", "file-error", "Choose a file with links."},
+		{"2", " \n\n", "file-error", "Choose a file with links."},
+		{"x", "{}", "owner-error", "Must be the number of a user."},
+		{"99", "{}", "owner-error", "Is not the id of a user."},
+	} {
+		if p := b.upload(c.owner, c.text); p.status != 422 || p.of(c.at) != c.want {
+			t.Errorf("%+v: got %d %q", c, p.status, p.of(c.at))
+		}
+	}
+	for contentType, body := range map[string]string{
+		formType: "owner=2&file=x", "multipart/form-data": "x",
+	} {
+		if r := b.postForm("/_/transfer", contentType, body); r.status != 400 {
+			t.Errorf("%s: got %d %s", contentType, r.status, r.body)
+		}
+	}
+	lines := []string{b.cookie, "Sec-Fetch-Site: cross-site", "Content-Type: multipart/form-data; boundary=xyz"}
+	if r := send(t, st.publicAt, "POST", requestText("POST", "/_/transfer", "--xyz--\r\n", lines...)); r.status != 403 {
+		t.Errorf("from another site: got %d, want 403", r.status)
+	}
+	if n := st.engine.Metrics().Links; n != 0 {
+		t.Errorf("got %d links, want 0", n)
+	}
+}
