@@ -106,7 +106,7 @@ func TestAnEditThatCrossedAnotherIsShownAndRepeated(t *testing.T) {
 	mine := b.open(editX).form(editX).with("title", "mine", "expires_at", "2030-01-01T00:00", "disabled", "on")
 	b.follow(b.open(editX).form(editX).with("title", "theirs", "tags", "b", "max_hits", "")).want("The link is saved.")
 	page := b.submit(mine)
-	page.want("Somebody else saved this link while you edited it.", "Now: theirs", "Now: empty", "Now: no", "Changed by the other edit.")
+	page.want("This link was saved elsewhere while you edited it.", "Now: theirs", "Now: empty", "Now: no", "Changed by the other edit.")
 	form := page.form(editX)
 	got := fmt.Sprint(page.status, form.values["title"], form.values["tags"], form.values["max_hits"], form.values["expires_at"], form.values["disabled"])
 	if want := "412[mine][b][][2030-01-01T00:00][on]"; strings.ReplaceAll(got, " ", "") != want {

@@ -47,7 +47,7 @@ type bulkView struct {
 	Key       string
 	Addresses string
 	Tags      string
-	Most      int    // lines
+	Most      uint64 // lines
 	TooLong   bool   // what was typed is too long to be shown again
 	Error     string // of no field
 	LineError string // of the addresses

@@ -5,6 +5,7 @@ What the pages gain by script. Each works without it too. Texts of others are on
 on                      does                                                        and uses
 [data-copy=ID]          copies the text or value of #ID; is [hidden] without script
 time[datetime]          local time, UTC in its title; a date without a time stays   [data-relative]: "5 minutes ago"
+input[data-utc=ID]      a datetime-local, sent in UTC, is typed in local time   #ID names the zone
 form[data-search]       sends itself as one types, and replaces #results            #results[data-say]: "12 links", is announced
 [data-live=URL]         shows events {"hits":n,"unique":n}                          [data-live-value=hits|unique], [data-live-state]
 figure[data-from]       svg.chart: values by pointer and arrow keys, local hours    .chart-readout, .chart-zone, the table (api/chart)
@@ -89,6 +90,23 @@ function showTime(e) {
 	} catch { /* keeps the text in UTC */ }
 }
 setInterval(() => all('time[data-relative]').forEach(showTime), 20000);
+
+// A time that a form sends in UTC. One that is not touched is sent as it was, whatever its zone does
+// in that hour.
+function utcTime(input) {
+	const was = input.value, date = new Date(was + 'Z'), sent = make('input', { type: 'hidden', name: input.name, value: was });
+	const text = d => d.toISOString().slice(0, d.getUTCSeconds() ? 19 : 16);
+	if (was && isNaN(date)) return;
+	if (was) input.value = text(new Date(date - date.getTimezoneOffset() * 60000));
+	const shown = input.value;
+	input.removeAttribute('name');
+	input.after(sent);
+	input.addEventListener('input', () => {
+		const typed = new Date(input.value);
+		sent.value = input.value === shown ? was : isNaN(typed) ? input.value : text(typed);
+	});
+	document.getElementById(input.dataset.utc).textContent = Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
 
 // Search. One entry of the history for each time one types; going back loads what was shown.
 function search(form) {
@@ -398,6 +416,7 @@ function enhance(root) {
 	each('[data-copy]', e => { e.hidden = false; });
 	each('time[datetime]', showTime);
 	each('figure[data-from]', chart);
+	each('input[data-utc]', utcTime);
 	each('form[data-search]', search);
 	each('[data-live]', live);
 	each('form[data-import]', importFile);
