@@ -38,7 +38,7 @@ func TestTheSystemPageHasEveryMetric(t *testing.T) {
 	}
 	b.wantText(p, "Short addresses begin with http://127.0.0.1:8080", "Links, expired ones too 1 ", "unknown code: 1",
 		"Disk space that the store takes 3.0 MiB", "Merges of files 1,234", "From the store: news total 5", "shunt: test",
-		"Read-only because the disk is almost full no", "Everything up to this time is on disk 2026-01-02 03:04 UTC", "index of codes:", "visitors (hits): 0 bots: 0")
+		"Read-only because the disk is almost full no", "Everything up to this time is on disk 2026-01-02 03:04 UTC", "index of codes:", " bots: 0 prefetches of browsers: 0")
 }
 
 func TestEachMetricOfTheServerHasWords(t *testing.T) {

@@ -79,6 +79,23 @@ func TestAFileIsImportedInSlices(t *testing.T) {
 	b.wantText(b.wantOpen("/_/transfer"), "You have 1,700 links.")
 }
 
+func TestALargeFileIsForSignedInAdminsOnly(t *testing.T) {
+	st := newSite(t, nil)
+	owner := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)
+	ann := scriptlessOf(t, st, "ann@example.com", account.RoleMember)
+	large := strings.Repeat(`{"code":"same","url":"http://a/"}`+"\n", 5000) // 165 KB
+	stranger := &scriptless{st, t, "Cookie: a=b"}
+	for name, b := range map[string]*scriptless{"a member": ann, "a stranger": stranger} {
+		if p := b.upload("2", large); p.status != 413 {
+			t.Errorf("%s: got %d, want 413", name, p.status)
+		}
+	}
+	owner.wantText(owner.upload("2", large), "Created 1 ", "There already 4,999", "Refused 0")
+	if p := owner.upload("2", strings.Repeat(" ", 8<<20)); p.status != 413 {
+		t.Errorf("over 8 MiB: got %d, want 413", p.status)
+	}
+}
+
 func TestABadUploadIsExplained(t *testing.T) {
 	st := newSite(t, nil)
 	b := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)

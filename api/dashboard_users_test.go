@@ -164,6 +164,25 @@ func TestDeletingAUserSpellsOutTheLinks(t *testing.T) {
 	}
 }
 
+func TestLinksAreCountedUpToALimit(t *testing.T) {
+	st := newSite(t, nil)
+	ann := st.person("ann@example.com", account.RoleMember)
+	for range 3 {
+		st.shorten(`{"url":"http://a/"}`)
+	}
+	admin, err := st.accounts.OldestAdmin()
+	check(t, err)
+	for limit, want := range map[uint64]string{2: "2 true", 3: "3 false", 4: "3 false"} {
+		n, more, err := st.calls.CountLinks(account.CallerOf(admin), admin.ID, limit)
+		if got := fmt.Sprint(n, more); got != want || err != nil {
+			t.Errorf("limit %d: got %s (%v), want %s", limit, got, err, want)
+		}
+	}
+	if _, _, err := st.calls.CountLinks(account.CallerOf(ann), admin.ID, 4); err == nil {
+		t.Error("a member counts the links of others")
+	}
+}
+
 func TestManyUsersAreShownByPages(t *testing.T) {
 	st := newSite(t, nil)
 	b := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)

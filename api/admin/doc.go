@@ -15,4 +15,9 @@
 // collector reads the atomics of the engine and the front end when Prometheus asks, so that the hot
 // path does no extra work. The store reports its own figures, by name. Labels are from closed sets,
 // because clients can invent any number of methods and paths.
+//
+// Each metric is a row of one table (table.go, tablestore.go): its name, help and labels for
+// Prometheus, and its words and unit for people. Facts returns in words exactly what Prometheus
+// reads, so a page that shows them lacks nothing; metrics without a row have the words of their
+// help.
 package admin

@@ -85,8 +85,11 @@ func others(families []*dto.MetricFamily, left map[string]*dto.MetricFamily) Gro
 			continue
 		}
 		row := metric{name: f.GetName(), words: strings.TrimSuffix(f.GetHelp(), ".")}
-		if strings.HasSuffix(row.name, "_bytes") {
+		switch name := row.name; {
+		case strings.HasSuffix(name, "_bytes"), strings.HasSuffix(name, "_bytes_total"):
 			row.unit = Bytes
+		case strings.HasSuffix(name, "_time_seconds"), strings.HasSuffix(name, "_timestamp_seconds"):
+			row.unit = Moment
 		}
 		g.Facts = append(g.Facts, newFact(&row, f))
 	}
@@ -104,7 +107,9 @@ func newFact(row *metric, f *dto.MetricFamily) Fact {
 		}
 		v := valueOf(m)
 		v.Label = labelOf(row, m)
-		fact.Values = append(fact.Values, v)
+		if v.Label == "" || !v.Mean || v.Of > 0 { // no mean of a route that nobody asked for
+			fact.Values = append(fact.Values, v)
+		}
 	}
 	return fact
 }
@@ -162,10 +167,14 @@ func (row *metric) place(m *dto.Metric) int {
 	return len(row.values)
 }
 
-// infoOf returns the labels of a metric as values.
+// infoOf returns the labels of a metric as values, in the order of the table.
 func infoOf(row *metric, m *dto.Metric) (values []Value) {
-	for _, p := range m.GetLabel() {
-		values = append(values, Value{Label: row.wording(p.GetName()), Text: p.GetValue()})
+	for _, w := range row.values {
+		for _, p := range m.GetLabel() {
+			if p.GetName() == w.value {
+				values = append(values, Value{Label: w.words, Text: p.GetValue()})
+			}
+		}
 	}
 	return values
 }

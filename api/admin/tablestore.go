@@ -45,6 +45,7 @@ var requestMetrics = []metric{
 	{
 		name: "shunt_request_duration_seconds", help: "Time to handle an API request.", labels: []string{"route"},
 		words: "How long requests took on average", unit: Seconds,
+		values: []wording{{"none", "unknown addresses"}, {"malformed", "requests that could not be read"}},
 	},
 	{
 		name: "shunt_http_requests_total", help: "API requests answered.", labels: []string{"route", "method", "code"},

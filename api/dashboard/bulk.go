@@ -26,7 +26,7 @@ type LargeForm struct {
 
 // LargeForms returns the forms that may be large. They are sent with POST.
 func LargeForms() []LargeForm {
-	return []LargeForm{{bulkPath, account.LinksWrite, 8 << 20}}
+	return []LargeForm{{bulkPath, account.LinksWrite, 8 << 20}, {transferPath, account.Admin, maxImportBytes}}
 }
 
 const (

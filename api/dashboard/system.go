@@ -66,6 +66,9 @@ func countText(n float64) string {
 
 // bytesText returns a number of bytes in the unit that suits it.
 func bytesText(n float64) string {
+	if n >= 1<<60 {
+		return "no limit"
+	}
 	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
 	i := 0
 	for ; n >= 1024 && i < len(units)-1; i++ {
