@@ -2,12 +2,10 @@ package dashboard
 
 import (
 	"html/template"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/ops"
-	"shunt/api/problem"
 )
 
 // overviewView is what the overview shows.
@@ -59,67 +57,62 @@ func (r *request) overview() error {
 	return r.show(fasthttp.StatusOK, "overview", "Overview", view)
 }
 
-// readOverview reads the figures of the overview.
-func (r *request) readOverview(view *overviewView) (err error) {
+// readOverview reads the figures of the overview, all in one turn.
+func (r *request) readOverview(view *overviewView) error {
 	now := r.now()
 	today := beginning("day", now)
-	for i, c := range comparisons {
+	p := view.Period
+	window, err := r.ownerQuery(view.Owner, "from", moment(p.from(now)), "interval", p.Interval, "include", allLists, "top", topShown)
+	if err != nil {
+		return err
+	}
+	window.AmongMostHit = true
+	queries := []ops.FiguresQuery{window}
+	for _, c := range comparisons {
 		from := today.AddDate(0, 0, 1-c.days)
-		shown := comparison{Title: c.title, Before: c.before}
-		if shown.Now, err = r.ownerFigures(view.Owner, "from", moment(from)); err != nil {
+		during, err := r.ownerQuery(view.Owner, "from", moment(from))
+		if err != nil {
 			return err
 		}
-		if shown.Then, err = r.ownerFigures(view.Owner, "from", moment(from.AddDate(0, 0, -c.days)), "to", moment(from)); err != nil {
+		before, err := r.ownerQuery(view.Owner, "from", moment(from.AddDate(0, 0, -c.days)), "to", moment(from))
+		if err != nil {
 			return err
 		}
+		queries = append(queries, during, before)
+	}
+	figures, err := r.calls.SeveralOwnerFigures(r.caller, queries)
+	if err != nil {
+		return err
+	}
+	return r.fillOverview(view, figures)
+}
+
+// fillOverview puts the figures into the view: those of the window, and then two for each comparison.
+func (r *request) fillOverview(view *overviewView, figures []ops.Figures) (err error) {
+	view.Window = figures[0]
+	view.Lists = breakdowns(&view.Window)
+	view.TopAmong = uint64(view.Window.TopAmong)
+	for _, l := range view.Window.Top {
+		view.Top = append(view.Top, topLink{l, linkPath(l.Code, view.Owner)})
+	}
+	for i, c := range comparisons {
+		shown := comparison{Title: c.title, Before: c.before, Now: figures[1+2*i], Then: figures[2+2*i]}
 		if i == 0 {
 			view.Today = shown
 		} else {
 			view.Others = append(view.Others, shown)
 		}
 	}
-	if err := r.readWindow(view, now); err != nil {
-		return err
-	}
-	return r.readTop(view, now)
-}
-
-// readWindow reads the figures of the chosen period.
-func (r *request) readWindow(view *overviewView, now time.Time) (err error) {
-	p := view.Period
-	view.Window, err = r.ownerFigures(view.Owner, "from", moment(p.from(now)), "interval", p.Interval, "include", allLists)
-	if err != nil {
-		return err
-	}
-	view.Lists = breakdowns(&view.Window)
-	view.Chart, err = r.drawn("Hits and visitors, "+p.Title, p.Interval, view.Window.Series)
+	view.Chart, err = r.drawn("Hits and visitors, "+view.Period.Title, view.Period.Interval, view.Window.Series)
 	return err
 }
 
 // topShown is the number of links in the list of the most-hit ones.
 const topShown = "10"
 
-// readTop reads the most-hit links of the chosen period. There may be too many links to choose
-// from; then the list is missing.
-func (r *request) readTop(view *overviewView, now time.Time) error {
-	f, err := r.ownerFigures(view.Owner, "from", moment(view.Period.from(now)), "top", topShown)
-	if p, _ := problem.Of(err); err != nil && p.Kind == problem.Invalid {
-		view.TopError = p.Detail
-		return nil
-	}
-	for _, l := range f.Top {
-		view.Top = append(view.Top, topLink{l, linkPath(l.Code, view.Owner)})
-	}
-	return err
-}
-
-// ownerFigures returns figures of all links of the caller, or of owner.
-func (r *request) ownerFigures(owner string, pairs ...string) (ops.Figures, error) {
-	q, err := ops.ParseOwnerFigures(r.caller, parameters(append(pairs, "owner", owner)...))
-	if err != nil {
-		return ops.Figures{}, err
-	}
-	return r.calls.OwnerFigures(r.caller, q)
+// ownerQuery returns a query for figures of all links of the caller, or of owner.
+func (r *request) ownerQuery(owner string, pairs ...string) (ops.FiguresQuery, error) {
+	return ops.ParseOwnerFigures(r.caller, parameters(append(pairs, "owner", owner)...))
 }
 
 // linkPath returns the path of a link's page. owner is the parameter by which an admin sees a link
@@ -145,18 +138,18 @@ func (r *request) with(name string) string {
 
 // liveToday is GET /_/live: the hits and visitors of today of all links, as a stream.
 func (r *request) liveToday() error {
-	owner := r.query("owner")
+	q, err := r.ownerQuery(r.query("owner"), "from", moment(beginning("day", r.now())))
+	if err != nil {
+		return err
+	}
 	read := func() (hits, unique uint64, err error) {
 		err = r.heavily(func() error {
-			f, err := r.ownerFigures(owner, "from", moment(beginning("day", r.now())))
+			q.From = beginning("day", r.now())
+			f, err := r.calls.OwnerFigures(r.caller, q)
 			hits, unique = f.Hits, f.Unique
 			return err
 		})
 		return hits, unique, err
-	}
-	q, err := ops.ParseOwnerFigures(r.caller, parameters("owner", owner))
-	if err != nil {
-		return err
 	}
 	return r.stream(r.ctx, r.caller, q.Guard, read)
 }
