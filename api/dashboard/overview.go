@@ -20,6 +20,7 @@ type overviewView struct {
 	Window   ops.Figures
 	Lists    []breakdown
 	Top      []topLink
+	TopAmong uint64 // Top is among that many links with the most hits ever; 0: among all
 	TopError string // why there is no list of the most-hit links
 	Live     string // the path of the live figures of today
 	BaseURL  string
