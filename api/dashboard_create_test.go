@@ -218,3 +218,33 @@ func TestAFormOfAnEndedSessionIsFilledAgainNotSent(t *testing.T) {
 		}
 	}
 }
+
+// A form leaves out the spaces around a target, so hostile targets with those are others here.
+func TestFormsRefuseHostileTargets(t *testing.T) {
+	st := hostileSite(t)
+	st.shorten(`{"url":"https://good.example/","alias":"x"}`)
+	st.person("boss@example.com", account.RoleAdmin)
+	b := st.browse("boss@example.com")
+	create, edit := b.open("/_/links").form("/_/links"), b.open(editX+"?owner=all").form(editX)
+	var several []string
+	for _, h := range hostileTargets(t) {
+		if h.target != strings.TrimSpace(h.target) {
+			continue
+		}
+		for _, form := range []*htmlForm{create, edit} {
+			if page := b.submit(form.with("url", h.target)); page.status < 400 || page.at("link-url-error") == "" {
+				t.Errorf("line %d, %s, %s: got %d", h.line, h.kind, form.action, page.status)
+			}
+		}
+		if h.target != "" && !strings.Contains(h.target, "\n") && len(several) < 1000 {
+			several = append(several, h.target)
+		}
+	}
+	page := b.submit(b.open(bulk).form(bulk).with("addresses", strings.Join(several, "\r\n")))
+	if n := len(page.all("span", "error")); page.status != 200 || n != len(several) || n < 400 || st.engine.Metrics().Links != 1 {
+		t.Errorf("several: got %d, %d of %d refused", page.status, n, len(several))
+	}
+	if got, want := st.get("/x").header.Get("Location"), "https://good.example/"; got != want {
+		t.Errorf("the link leads to %s, want %s", got, want)
+	}
+}

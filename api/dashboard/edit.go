@@ -135,8 +135,8 @@ func (r *request) showCrossed(view *editView, g engine.Guard) error {
 	return r.show(fasthttp.StatusPreconditionFailed, "link-edit", "Edit "+view.Code, view)
 }
 
-// meet puts the texts that a link has now beside those that were typed. A field that was not touched
-// gets the new text.
+// meet puts the texts that a link has now beside those that were typed. A field that was not
+// touched gets the new text.
 func (f *linkForm) meet(texts func(name string) string) {
 	for _, of := range linkFields {
 		at, now := f.Fields[of.name], strings.TrimSpace(texts(of.name))
