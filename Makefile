@@ -190,17 +190,17 @@ openapi-clients: node ## generate, compile and use clients for Go and TypeScript
 		npm install --prefix "$$tools" --no-save --ignore-scripts --no-audit --no-fund --loglevel error $(OPENAPI_NODE); \
 		SHUNTTEST_OPENAPI=$$tools $(GO) test ./cmd/shunt/e2e -run '^TestGeneratedClients' -v -count=1 -timeout 10m
 
-# The browser is Debian's chromium; it is installed if missing, and so are nodejs and npm (node),
-# which fetch axe-core, the checker of accessibility. axe-core goes into a temporary folder; it is
-# not a dependency of the program.
+# The browser is Debian's chromium; it is installed if missing, and so are curl, which the tests use
+# as people do, and nodejs and npm (node), which fetch axe-core, the checker of accessibility.
+# axe-core goes into a temporary folder; it is not a dependency of the program.
 AXE ?= axe-core@4.14.1
 AXE_SHA256 ?= 29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c
 
 .PHONY: chromium
 chromium:
-	@command -v chromium >/dev/null || { \
-		echo "installing Debian's chromium"; apt-get update -q; \
-		DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends chromium fonts-dejavu-core; }
+	@{ command -v chromium && command -v curl; } >/dev/null || { \
+		echo "installing Debian's chromium and curl"; apt-get update -q; \
+		DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends chromium curl fonts-dejavu-core; }
 
 .PHONY: browser
 browser: BROWSER = long

@@ -15,9 +15,9 @@ import (
 
 // A certificateFile is the certificate of all servers over HTTPS.
 type certificateFile struct {
-	cert, key string // paths
-	roots     *x509.CertPool
-	spki      string // the hash of its public key, by which the browser accepts it
+	cert, key, authority string // paths
+	roots                *x509.CertPool
+	spki                 string // the hash of its public key, by which the browser accepts it
 }
 
 var certified struct {
@@ -42,10 +42,10 @@ func certificate(t *testing.T) certificateFile {
 	}
 	hash := sha256.Sum256(parsed.RawSubjectPublicKeyInfo)
 	made := certificateFile{
-		cert: filepath.Join(work, "cert.pem"), key: filepath.Join(work, "key.pem"),
+		cert: filepath.Join(work, "cert.pem"), key: filepath.Join(work, "key.pem"), authority: filepath.Join(work, "ca.pem"),
 		roots: authority.Pool(), spki: base64.StdEncoding.EncodeToString(hash[:]),
 	}
-	for path, content := range map[string][]byte{made.cert: certPEM, made.key: keyPEM} {
+	for path, content := range map[string][]byte{made.cert: certPEM, made.key: keyPEM, made.authority: authority.PEM()} {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}

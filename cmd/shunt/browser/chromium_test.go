@@ -47,7 +47,6 @@ func startChromium(t *testing.T) context.Context {
 		chromedp.Flag("host-resolver-rules", "MAP "+intranetHost+" 127.0.0.1"),
 		chromedp.Flag("ignore-certificate-errors-spki-list", certificate(t).spki),
 		chromedp.Flag("hide-scrollbars", true),
-		chromedp.Flag("lang", "en-GB"),
 		chromedp.Env("TZ=UTC", "LANG=C.UTF-8"),
 	)
 	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
@@ -76,7 +75,8 @@ type tab struct {
 	t      testing.TB
 	ctx    context.Context
 	base   string
-	script bool
+	script bool // pages may run scripts
+	keys   bool // only the keyboard is used
 	watch  *watcher
 }
 
@@ -124,6 +124,7 @@ func watchedTab(t *testing.T, base string) *tab {
 	call(b, accessibility.Enable, cdp.Empty{})
 	call(b, runtime.AddBinding, runtime.AddBindingParams{Name: reportBinding})
 	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watchScript})
+	call(b, emulation.SetLocaleOverride, emulation.SetLocaleOverrideParams{Locale: "en-GB"})
 	b.resize(1280)
 	b.colours("light")
 	return b

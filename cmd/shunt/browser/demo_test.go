@@ -63,13 +63,16 @@ var demoVisitors = []visitor{
 	{"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", ""},
 }
 
+// demoTurns is the order in which they do, some more often than others.
+var demoTurns = []int{0, 1, 2, 0, 3, 1, 4, 0, 2, 5, 6, 1, 7, 0, 8, 2, 3}
+
 // fillDemo makes accounts, links, tokens, hits and misses.
 func (d *demo) fillDemo() {
 	d.t.Helper()
 	root := d.token()
 	d.addUser(root, emails[admin], "admin")
 	d.addUser(root, emails[member], "member")
-	d.addUser(root, "carla.with-a-long-name@accounting.example.com", "member")
+	d.addUser(root, emails[newcomer], "member")
 	ann := d.run("", "token", "add", "--user", emails[admin], "--name", "laptop")
 	d.run("", "token", "add", "--user", emails[admin], "--name", "website", "--scopes", "links:read,stats:read", "--expires", "90d")
 	ben := d.run("", "token", "add", "--user", emails[member], "--name", "phone")
@@ -98,7 +101,7 @@ func (d *demo) fillLinks(token string) {
 		}
 		code := d.create(token, fields).Code
 		for n := range l.hits {
-			d.hit(code, 1, demoVisitors[(n*n+i)%len(demoVisitors)])
+			d.hit(code, 1, demoVisitors[demoTurns[(n+i)%len(demoTurns)]])
 		}
 	}
 	must[any](d.server, token, http.MethodPatch, "/links/"+disabledCode, map[string]any{"disabled": true})

@@ -44,8 +44,9 @@ func TestFormsAreFilledInWithAndWithoutScript(t *testing.T) {
 				}
 			}
 			b.back()
-			b.write(field("Address"), "by keyboard")
-			b.press(button("Send"))
+			b.keys = true
+			b.fill(field("Address"), "by keyboard")
+			b.follow(button("Send"))
 			b.isAt("/done")
 			if got := b.query("url"); got != "by keyboard" {
 				t.Errorf("by keyboard, got %q", got)

@@ -15,7 +15,7 @@ import (
 )
 
 // This file finds elements as people and screen readers do, by role and accessible name, and uses
-// them with mouse and keyboard. Without script it works the same.
+// them with the mouse, or with the keyboard if the tab has keys. Without script it works the same.
 
 // A thing is an element, by its roles and its name.
 type thing struct {
@@ -75,6 +75,11 @@ func (b *tab) has(e thing) bool {
 // click clicks e, which loads no page.
 func (b *tab) click(e thing) {
 	b.t.Helper()
+	if b.keys {
+		b.tabTo(e)
+		b.key(keyOf(e))
+		return
+	}
 	node := b.find(e)
 	call(b, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: node})
 	quads := call(b, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: node}).Quads
@@ -91,6 +96,14 @@ func (b *tab) click(e thing) {
 		}
 		call(b, input.DispatchMouseEvent, event)
 	}
+}
+
+// keyOf returns the key that uses an element as a click does.
+func keyOf(e thing) string {
+	if slices.Contains(e.roles, "checkbox") {
+		return " "
+	}
+	return "Enter"
 }
 
 // middle returns the middle of a quadrangle.
@@ -122,7 +135,11 @@ func (b *tab) fill(e thing, text string) {
 		b.set(node, text)
 		return
 	}
-	call(b, dom.Focus, dom.FocusParams{BackendNodeID: node})
+	if b.keys {
+		b.tabTo(e)
+	} else {
+		call(b, dom.Focus, dom.FocusParams{BackendNodeID: node})
+	}
 	b.key("a", "selectAll")
 	if text == "" {
 		b.key("Delete", "delete")

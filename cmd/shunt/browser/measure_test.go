@@ -14,8 +14,8 @@ import (
 // maxWeight is how many bytes a page may be with all of its parts, as they are sent.
 const maxWeight = 40_000
 
-// smallest is the size of a body below which compression is no gain: it fits into one packet.
-const smallest = 2_048
+// smallest is the size of a body below which compression gains nothing to speak of: three packets.
+const smallest = 4_000
 
 // weightless are the parts of a page that maxWeight does not hold for.
 var weightless = []string{"/_/logo"}
@@ -43,10 +43,10 @@ func (b *tab) wantLight() {
 func (b *tab) wantNoSideways(width int64) {
 	b.t.Helper()
 	wide := eval[[]string](b, `(() => {
-		const page = document.scrollingElement;
-		if (page.scrollWidth <= innerWidth && innerWidth === `+jsonOf(width)+`) return [];
-		const beyond = [...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1);
-		return ['the page is ' + page.scrollWidth + ' px wide in a window of ' + innerWidth,
+		const page = document.scrollingElement, width = `+jsonOf(width)+`;
+		if (page.scrollWidth <= width && innerWidth <= width) return []; // a phone's innerWidth grows with the page
+		const beyond = [...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > width + 1);
+		return ['the page is ' + page.scrollWidth + ' px wide in a window of ' + width,
 			...beyond.slice(0, 5).map(e => '<' + e.tagName.toLowerCase() + ' class="' + e.className + '"> ' + e.textContent.trim().slice(0, 60))];
 	})()`)
 	for _, w := range wide {

@@ -33,10 +33,11 @@ const (
 	stranger person = iota
 	admin
 	member
+	newcomer // who has made nothing yet
 )
 
 // emails has the accounts of the demo, without strangers.
-var emails = map[person]string{admin: "ann@example.com", member: "ben@example.com"}
+var emails = map[person]string{admin: "ann@example.com", member: "ben@example.com", newcomer: "carla.with-a-long-name@accounting.example.com"}
 
 // A demo is a server with plausible data, and the session of each person.
 type demo struct {
