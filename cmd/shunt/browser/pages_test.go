@@ -3,6 +3,7 @@ package browser
 import (
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -24,6 +25,33 @@ var pages = []row{
 	{name: "error-unknown", path: "/no-such-code", status: http.StatusNotFound},
 	{name: "error-disabled", path: "/" + disabledCode, status: http.StatusGone},
 	{name: "error-used-up", path: "/" + usedUpCode, status: http.StatusGone},
+
+	{name: "sign-in", path: "/_/sign-in"},
+	{name: "sign-in-refused", path: "/_/sign-in", then: refusedSignIn},
+	{name: "setup-refused", path: "/_/setup?code=0000000000000000000000", status: http.StatusNotFound},
+	{name: "overview", path: "/_/", as: admin},
+	{name: "overview-empty", path: "/_/", as: newcomer},
+	{name: "account", path: "/_/account", as: admin},
+	{name: "links", path: "/_/links", as: admin},
+	{name: "links-found", path: "/_/links?tag=events&state=active", as: admin},
+	{name: "links-none", path: "/_/links?q=zzz", as: admin},
+	{name: "links-empty", path: "/_/links", as: newcomer},
+	{name: "link-new", path: "/_/links/new", as: admin},
+	{name: "link-refused", path: "/_/links/new", as: admin, then: refusedLink},
+	{name: "links-bulk", path: "/_/links/bulk", as: admin},
+	{name: "link", path: "/_/link/" + demoCode, as: admin},
+	{name: "link-disabled", path: "/_/link/" + disabledCode, as: admin},
+	{name: "link-edit", path: "/_/link/" + demoCode + "/edit", as: admin},
+	{name: "link-delete", path: "/_/link/" + demoCode + "/delete", as: admin},
+	{name: "link-foreign", path: "/_/link/" + demoCode, as: member, status: http.StatusNotFound},
+	{name: "tokens", path: "/_/tokens", as: admin},
+	{name: "tokens-empty", path: "/_/tokens", as: newcomer},
+	{name: "users", path: "/_/users", as: admin},
+	{name: "user", path: "/_/users/2", as: admin},
+	{name: "user-delete", path: "/_/users/3/delete", as: admin},
+	{name: "misses", path: "/_/misses", as: admin},
+	{name: "transfer", path: "/_/transfer", as: admin},
+	{name: "system", path: "/_/system", as: admin},
 }
 
 // A person is who looks at a page.
@@ -43,6 +71,20 @@ var emails = map[person]string{admin: "ann@example.com", member: "ben@example.co
 type demo struct {
 	*server
 	sessions map[person][]*http.Cookie
+}
+
+// refusedSignIn signs in with a wrong password.
+func refusedSignIn(b *tab) {
+	b.fill(field("E-mail"), emails[member])
+	b.fill(field("Password"), "not the password")
+	b.submit(button("Sign in"), http.StatusUnauthorized)
+}
+
+// refusedLink sends a form with mistakes.
+func refusedLink(b *tab) {
+	b.fill(field("Address that the link leads to"), "https://example.org/"+strings.Repeat("long/", 1800))
+	b.fill(field("Alias"), demoCode)
+	b.submit(button("Make the link"), http.StatusUnprocessableEntity)
 }
 
 // startDemo starts a server with the demo's data.
@@ -83,6 +125,7 @@ func TestEveryPage(t *testing.T) {
 	for _, r := range pages {
 		t.Run(r.name, func(t *testing.T) {
 			b := d.open(t, r)
+			b.wantLight()
 			b.stops()
 			for _, width := range []int64{360, 768, 1280, 1920} {
 				b.resize(width)
