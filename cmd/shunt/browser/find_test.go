@@ -25,7 +25,9 @@ type thing struct {
 
 func (e thing) String() string { return fmt.Sprintf("%s %q", strings.Join(e.roles, "/"), e.name) }
 
-func button(name string) thing  { return thing{[]string{"button", "DisclosureTriangle"}, name} }
+func button(name string) thing {
+	return thing{[]string{"button", "DisclosureTriangle", "DisclosureTriangleGrouped"}, name}
+}
 func link(name string) thing    { return thing{[]string{"link"}, name} }
 func heading(name string) thing { return thing{[]string{"heading"}, name} }
 func field(name string) thing {

@@ -63,7 +63,7 @@ func (w *walk) all() {
 var (
 	tokenText     = regexp.MustCompile(`shunt_[0-9A-Za-z]{36}`)
 	codeText      = regexp.MustCompile(`"code":\s*"(\w+)"`)
-	setupLinkText = regexp.MustCompile(`https?://[^\s"']+(/_/setup\?code=[\w-]+)`)
+	setupLinkText = regexp.MustCompile(`https?://[^\s"']+(/_/setup\?code=[\w-]{22})`)
 )
 
 // path returns the path of a setup link in a text.
@@ -133,7 +133,7 @@ func (w *walk) curl(line string) string {
 func (w *walk) makeLink(code string) {
 	b := w.tab
 	b.visit("/_/links/new", http.StatusOK)
-	b.fill(field("Address that the link leads to"), "https://example.org/menu")
+	b.fill(field("Target"), "https://example.org/menu")
 	b.fill(field("Alias"), code)
 	b.follow(button("Make the link"))
 	b.sees(w.base + "/" + code)

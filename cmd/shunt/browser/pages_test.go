@@ -82,7 +82,7 @@ func refusedSignIn(b *tab) {
 
 // refusedLink sends a form with mistakes.
 func refusedLink(b *tab) {
-	b.fill(field("Address that the link leads to"), "https://example.org/"+strings.Repeat("long/", 1800))
+	b.fill(field("Target"), "https://example.org/"+strings.Repeat("long/", 1800))
 	b.fill(field("Alias"), demoCode)
 	b.submit(button("Make the link"), http.StatusUnprocessableEntity)
 }
