@@ -49,11 +49,11 @@ test: ## run all tests, including the end-to-end run on the sample of addresses
 	$(GO) test ./...
 
 # The tests of the binary run without the race detector, because it would see their clients and
-# not the binary. The proofs run in a process of their own (proofs), so a few rounds of each are
+# not the binary. Those in a browser have a target of their own (browser). The proofs run in a process of their own (proofs), so a few rounds of each are
 # enough here. Both commands run all tests of their packages.
 .PHONY: race
 race: ## run the tests with the race detector, and those of the binary without it; all with invariant checks
-	SHUNTTEST_CRASHES=10 SHUNTTEST_FLIPS=8 $(GO) test -race -vet=off -timeout 15m -tags shuntinvariants $$($(GO) list ./... | grep -v '/e2e$$')
+	SHUNTTEST_CRASHES=10 SHUNTTEST_FLIPS=8 $(GO) test -race -vet=off -timeout 15m -tags shuntinvariants $$($(GO) list ./... | grep -vE '/(e2e|browser)$$')
 	$(GO) test -short -vet=off -tags shuntinvariants ./cmd/shunt/e2e
 
 # The second vet and staticcheck use the build flags of race, so that nothing is compiled a third
@@ -190,6 +190,34 @@ openapi-clients: node ## generate, compile and use clients for Go and TypeScript
 		npm install --prefix "$$tools" --no-save --ignore-scripts --no-audit --no-fund --loglevel error $(OPENAPI_NODE); \
 		SHUNTTEST_OPENAPI=$$tools $(GO) test ./cmd/shunt/e2e -run '^TestGeneratedClients' -v -count=1 -timeout 10m
 
+# The browser is Debian's chromium; it is installed if missing, and so are curl, which the tests use
+# as people do, and nodejs and npm (node), which fetch axe-core, the checker of accessibility.
+# axe-core goes into a temporary folder; it is not a dependency of the program.
+AXE ?= axe-core@4.14.1
+AXE_SHA256 ?= 29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c
+
+.PHONY: chromium
+chromium:
+	@{ command -v chromium && command -v curl; } >/dev/null || { \
+		echo "installing Debian's chromium and curl"; apt-get update -q; \
+		DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends chromium curl fonts-dejavu-core; }
+
+.PHONY: browser
+browser: BROWSER = long
+browser: chromium node ## use the pages in a real browser and check them with axe-core (a minute; as root it installs chromium); BROWSER=short for a quick run, RUN=regexp
+	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
+		echo "fetching $(AXE)"; \
+		npm install --prefix "$$tools" --no-save --ignore-scripts --no-audit --no-fund --loglevel error $(AXE); \
+		axe=$$tools/node_modules/axe-core/axe.min.js; \
+		echo "$(AXE_SHA256)  $$axe" | sha256sum --check --quiet; \
+		SHUNTTEST_BROWSER=$(BROWSER) SHUNTTEST_AXE=$$axe $(GO) test ./cmd/shunt/browser -run '$(or $(RUN),.)' -v -count=1 -timeout 15m
+
+.PHONY: screenshots
+screenshots: SCREENSHOTS = screenshots
+screenshots: chromium ## draw every page, light and dark, wide and on a phone, into the folder SCREENSHOTS (screenshots)
+	SHUNTTEST_BROWSER=long SHUNTTEST_SCREENSHOTS="$(abspath $(SCREENSHOTS))" \
+		$(GO) test ./cmd/shunt/browser -run '^TestScreenshotsOfEveryPage$$' -v -count=1 -timeout 15m
+
 .PHONY: slow
 slow: ## attack with slow clients (Debian's slowhttptest) and measure the cost of idle connections; SIEGE=short for a quick run
 	SHUNTTEST_SLOW=$(or $(SIEGE),long) $(GO) test ./cmd/shunt/e2e -run '^TestSlowClientsHarmNobody$$' -v -count=1 -timeout 30m
@@ -227,7 +255,7 @@ proofs: ## run short forms of crash-clone, faults and bitflip, as make check doe
 		-timeout 20m -run '^Test(NothingAcknowledgedIsLostByACrash|AFailedFileOperationIsHarmlessOrClear|AFlippedBitIsNeverSilentlyWrong)$$'
 
 .PHONY: check
-check: lint race proofs ## run lint, race, and short forms of the proofs, fuzz and crash; with test, all that CI runs without root
+check: lint race proofs ## run lint, race, and short forms of the proofs, fuzz and crash; with test and browser, all that CI runs without root
 	$(MAKE) fuzz FUZZ_BUILD='$(CHECK_FUZZ_BUILD)' FUZZTIME=$(CHECK_FUZZTIME) LONG='$(OUTSIDE)' LONGTIME=$(CHECK_OUTSIDE_FUZZTIME)
 	$(MAKE) crash N=$(CHECK_CRASH)
 

@@ -102,6 +102,7 @@ var rooms = map[string]room{
 	"api/wire":      {knows: []string{"api/problem", "api/turnstile"}},
 	"api/wiretest":  {users: nobody},
 
+	"cmd/shunt/browser":        {users: nobody},
 	"cmd/shunt/certs":          {},
 	"cmd/shunt/certs/certtest": {users: nobody},
 	"cmd/shunt/console":        {knows: []string{"engine/plural"}, never: []string{cobra}},

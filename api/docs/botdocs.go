@@ -17,9 +17,9 @@ func (p *referencePage) hits() {
 		"library mileusna/useragent calls it a bot, because its name contains `bot` or because it gives the address of a web page, as most "+
 		"crawlers do. Everybody else is a visitor, also without a User-Agent. (␣ is a space.)"))
 	for _, group := range visitor.KnownBots {
-		p.add("<h4>%s</h4>\n<p>%s</p>", group.Name, wordList(group.Words))
+		p.add("<h3 class=\"group\">%s</h3>\n<p>%s</p>", group.Name, wordList(group.Words))
 	}
-	p.add("<h4>%s</h4>\n<p>%s</p>", "Always visitors: User-Agents that begin with one of these", wordList(visitor.CommandLineTools))
+	p.add("<h3 class=\"group\">%s</h3>\n<p>%s</p>", "Always visitors: User-Agents that begin with one of these", wordList(visitor.CommandLineTools))
 }
 
 // wordList writes words as code, and marks those that match only at the beginning.

@@ -41,7 +41,7 @@ func TestTheReferencePageNamesEveryBotAndCommandLineTool(t *testing.T) {
 	words := slices.Clone(visitor.CommandLineTools)
 	for _, group := range visitor.KnownBots {
 		words = append(words, group.Words...)
-		if !strings.Contains(shown, "<h4>"+group.Name+"</h4>") {
+		if !strings.Contains(shown, `<h3 class="group">`+group.Name+"</h3>") {
 			t.Errorf("the page has no group %s", group.Name)
 		}
 	}

@@ -1,0 +1,174 @@
+package browser
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/audits"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// patience is how long a page may take to show what a test waits for.
+const patience = 20 * time.Second
+
+// chromium is the one browser of all tests; nil until it is needed.
+var chromium struct {
+	sync.Mutex
+	ctx    context.Context
+	cancel func()
+}
+
+// startChromium starts the browser at its first call, and returns its context.
+func startChromium(t *testing.T) context.Context {
+	t.Helper()
+	chromium.Lock()
+	defer chromium.Unlock()
+	if chromium.ctx != nil {
+		return chromium.ctx
+	}
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatalf("%v; make browser installs it", err)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], // as root, chromedp adds no-sandbox
+		chromedp.ExecPath(path),
+		chromedp.UserDataDir(filepath.Join(work, "profile")),
+		chromedp.Flag("host-resolver-rules", "MAP "+intranetHost+" 127.0.0.1"),
+		chromedp.Flag("ignore-certificate-errors-spki-list", certificate(t).spki),
+		chromedp.Flag("hide-scrollbars", true),
+		chromedp.Env("TZ=UTC", "LANG=C.UTF-8"),
+	)
+	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, _ := chromedp.NewContext(allocator)
+	if err := chromedp.Do(ctx); err != nil {
+		cancel()
+		t.Fatalf("chromium: %v", err)
+	}
+	chromium.ctx, chromium.cancel = ctx, cancel
+	return ctx
+}
+
+func closeChromium() {
+	if chromium.ctx == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(chromium.ctx, 10*time.Second)
+	defer cancel()
+	_ = chromedp.Cancel(ctx) // it is killed otherwise
+	chromium.cancel()
+}
+
+// A tab shows pages of one server to one person. It fails its test if a page does what the watcher
+// forbids.
+type tab struct {
+	t      testing.TB
+	ctx    context.Context
+	base   string
+	script bool // pages may run scripts
+	keys   bool // only the keyboard is used
+	watch  *watcher
+}
+
+// openTab opens a tab without cookies, 1280 px wide, in light colours.
+func openTab(t *testing.T, base string) *tab {
+	t.Helper()
+	b := watchedTab(t, base)
+	t.Cleanup(func() {
+		b.settle()
+		for _, complaint := range b.watch.complaints() {
+			t.Errorf("the page at %s: %s", b.watch.address(), complaint)
+		}
+	})
+	return b
+}
+
+// openTabWithoutScript opens a tab in which pages can run no script.
+func openTabWithoutScript(t *testing.T, base string) *tab {
+	t.Helper()
+	b := openTab(t, base)
+	b.script = false
+	call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	return b
+}
+
+// watchedTab opens a tab whose watcher fails no test by itself.
+func watchedTab(t *testing.T, base string) *tab {
+	t.Helper()
+	needBrowser(t)
+	b := &tab{t: t, base: base, script: true, watch: newWatcher(base)}
+	ctx, cancel := chromedp.NewContext(startChromium(t), chromedp.WithNewBrowserContext(), chromedp.WithListener(b.watch.see))
+	b.ctx = ctx
+	t.Cleanup(cancel)
+	b.watch.dismiss = func() {
+		_, _ = chromedp.Call(ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{}) // the tab may be closed
+	}
+	if err := chromedp.Do(ctx); err != nil { // the tab lives as long as the context of its first call
+		t.Fatal(err)
+	}
+	call(b, page.Enable, page.EnableParams{})
+	call(b, network.Enable, network.EnableParams{})
+	call(b, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true})
+	call(b, log.Enable, cdp.Empty{})
+	call(b, audits.Enable, cdp.Empty{})
+	call(b, accessibility.Enable, cdp.Empty{})
+	call(b, runtime.AddBinding, runtime.AddBindingParams{Name: reportBinding})
+	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watchScript})
+	call(b, emulation.SetLocaleOverride, emulation.SetLocaleOverrideParams{Locale: "en-GB"})
+	b.resize(1280)
+	b.colours("light")
+	return b
+}
+
+// call runs a command of the browser's protocol in the tab.
+func call[P, R any](b *tab, command cdp.Command[P, R], params P) R {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	r, err := chromedp.Call(ctx, command, params)
+	if err != nil {
+		b.t.Fatalf("%s: %v", command.Method, err)
+	}
+	return r
+}
+
+// quietly does what call does, but returns no result if the page is gone.
+func quietly[P, R any](b *tab, command cdp.Command[P, R], params P) (r R) {
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	r, _ = chromedp.Call(ctx, command, params)
+	return r
+}
+
+// settle waits until the watcher has seen all that the page has done so far.
+func (b *tab) settle() {
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	_, _ = chromedp.Call(ctx, runtime.Evaluate, runtime.EvaluateParams{Expression: "0"}) // the test may have failed before
+}
+
+// resize sets the width of the page.
+func (b *tab) resize(width int64) {
+	b.t.Helper()
+	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: width, Height: 900, DeviceScaleFactor: 1, Mobile: width < 600,
+	})
+}
+
+// colours sets the scheme, light or dark, that the person prefers.
+func (b *tab) colours(scheme string) {
+	b.t.Helper()
+	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+	}})
+}

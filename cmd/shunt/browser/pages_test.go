@@ -1,0 +1,176 @@
+package browser
+
+import (
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+)
+
+// A row is a page that people see. Each row is checked by TestEveryPage and drawn by make
+// screenshots, on the store that fillDemo fills.
+type row struct {
+	name   string // of its pictures
+	path   string
+	as     person
+	status int        // 0: 200
+	then   func(*tab) // what is done before the page is looked at; nil: nothing
+}
+
+// pages is the one table of pages. A row about a link uses a code of demo_test.go.
+var pages = []row{
+	{name: "landing", path: "/"},
+	{name: "preview", path: "/" + demoCode + "+"},
+	{name: "docs", path: "/_/docs"},
+	{name: "error-unknown", path: "/no-such-code", status: http.StatusNotFound},
+	{name: "error-disabled", path: "/" + disabledCode, status: http.StatusGone},
+	{name: "error-used-up", path: "/" + usedUpCode, status: http.StatusGone},
+
+	{name: "sign-in", path: "/_/sign-in"},
+	{name: "sign-in-refused", path: "/_/sign-in", then: refusedSignIn},
+	{name: "setup-refused", path: "/_/setup?code=0000000000000000000000", status: http.StatusNotFound},
+	{name: "overview", path: "/_/", as: admin},
+	{name: "overview-empty", path: "/_/", as: newcomer},
+	{name: "account", path: "/_/account", as: admin},
+	{name: "links", path: "/_/links", as: admin},
+	{name: "links-found", path: "/_/links?tag=events&state=active", as: admin},
+	{name: "links-none", path: "/_/links?q=zzz", as: admin},
+	{name: "links-empty", path: "/_/links", as: newcomer},
+	{name: "link-new", path: "/_/links/new", as: admin},
+	{name: "link-refused", path: "/_/links/new", as: admin, then: refusedLink},
+	{name: "links-bulk", path: "/_/links/bulk", as: admin},
+	{name: "link", path: "/_/link/" + demoCode, as: admin},
+	{name: "link-disabled", path: "/_/link/" + disabledCode, as: admin},
+	{name: "link-edit", path: "/_/link/" + demoCode + "/edit", as: admin},
+	{name: "link-delete", path: "/_/link/" + demoCode + "/delete", as: admin},
+	{name: "link-foreign", path: "/_/link/" + demoCode, as: member, status: http.StatusNotFound},
+	{name: "tokens", path: "/_/tokens", as: admin},
+	{name: "tokens-empty", path: "/_/tokens", as: newcomer},
+	{name: "users", path: "/_/users", as: admin},
+	{name: "user", path: "/_/users/2", as: admin},
+	{name: "user-delete", path: "/_/users/3/delete", as: admin},
+	{name: "misses", path: "/_/misses", as: admin},
+	{name: "transfer", path: "/_/transfer", as: admin},
+	{name: "system", path: "/_/system", as: admin},
+}
+
+// A person is who looks at a page.
+type person int
+
+const (
+	stranger person = iota
+	admin
+	member
+	newcomer // who has made nothing yet
+)
+
+// emails has the accounts of the demo, without strangers.
+var emails = map[person]string{admin: "ann@example.com", member: "ben@example.com", newcomer: "carla.with-a-long-name@accounting.example.com"}
+
+// A demo is a server with plausible data, and the session of each person.
+type demo struct {
+	*server
+	sessions map[person][]*http.Cookie
+}
+
+// refusedSignIn signs in with a wrong password.
+func refusedSignIn(b *tab) {
+	b.fill(field("E-mail"), emails[member])
+	b.fill(field("Password"), "not the password")
+	b.submit(button("Sign in"), http.StatusUnauthorized)
+}
+
+// refusedLink sends a form with mistakes.
+func refusedLink(b *tab) {
+	b.fill(field("Target"), "https://example.org/"+strings.Repeat("long/", 1800))
+	b.fill(field("Alias"), demoCode)
+	b.submit(button("Make the link"), http.StatusUnprocessableEntity)
+}
+
+// startDemo starts a server with the demo's data.
+func startDemo(t *testing.T) *demo {
+	t.Helper()
+	needBrowser(t)
+	d := &demo{server: startServer(t, localhost), sessions: make(map[person][]*http.Cookie)}
+	d.fillDemo()
+	for p, email := range emails { // once, because logins are limited
+		d.sessions[p] = d.logIn(email, password)
+	}
+	return d
+}
+
+// open opens the page of a row in a new tab of t's, as the row's person.
+func (d *demo) open(t *testing.T, r row) *tab {
+	t.Helper()
+	b := openTab(t, d.base)
+	b.enter(d.sessions[r.as])
+	b.show(r)
+	return b
+}
+
+// show loads the page of a row.
+func (b *tab) show(r row) {
+	b.t.Helper()
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	b.visit(r.path, r.status)
+	if r.then != nil {
+		r.then(b)
+	}
+}
+
+func TestEveryPage(t *testing.T) {
+	d := startDemo(t)
+	for _, r := range pages {
+		t.Run(r.name, func(t *testing.T) {
+			b := d.open(t, r)
+			b.wantLight()
+			b.stops()
+			for _, width := range []int64{360, 768, 1280, 1920} {
+				b.resize(width)
+				b.wantNoSideways(width)
+			}
+			for _, look := range looks() {
+				b.resize(look.width)
+				b.colours(look.colours)
+				b.wantAccessible(look)
+			}
+		})
+	}
+}
+
+// A look is a window and a scheme of colours.
+type look struct {
+	colours string
+	width   int64
+}
+
+func (l look) String() string {
+	if l.width < 600 {
+		return l.colours + "-phone"
+	}
+	return l.colours
+}
+
+// looks returns those under which each page is checked.
+func looks() []look {
+	all := []look{{"light", 1280}, {"dark", 360}, {"dark", 1280}, {"light", 360}}
+	if short() {
+		return all[:2]
+	}
+	return all
+}
+
+// screenshots is the folder that make screenshots names.
+func screenshots(t *testing.T) string {
+	t.Helper()
+	folder := os.Getenv(screenshotsVariable)
+	if folder == "" {
+		t.Skip("make screenshots runs this test")
+	}
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}

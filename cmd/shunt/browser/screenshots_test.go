@@ -1,0 +1,43 @@
+package browser
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+)
+
+// maxHeight bounds a picture; the reference page is longer than a picture can be.
+const maxHeight = 6000
+
+// Each page is drawn whole, in each look, into the folder that make screenshots names.
+func TestScreenshotsOfEveryPage(t *testing.T) {
+	folder := screenshots(t)
+	d := startDemo(t)
+	for _, r := range pages {
+		t.Run(r.name, func(t *testing.T) {
+			b := d.open(t, r)
+			for _, look := range []look{{"light", 1280}, {"dark", 1280}, {"light", 360}, {"dark", 360}} {
+				b.resize(look.width)
+				b.colours(look.colours)
+				path := filepath.Join(folder, fmt.Sprintf("%s-%v.png", r.name, look))
+				if err := os.WriteFile(path, b.picture(), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// picture returns a PNG of the whole page.
+func (b *tab) picture() []byte {
+	b.t.Helper()
+	size := call(b, page.GetLayoutMetrics, cdp.Empty{}).CSSContentSize
+	return call(b, page.CaptureScreenshot, page.CaptureScreenshotParams{
+		CaptureBeyondViewport: ptr(true),
+		Clip:                  &page.Viewport{Width: size.Width, Height: min(size.Height, maxHeight), Scale: 1},
+	}).Data
+}
