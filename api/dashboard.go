@@ -23,7 +23,9 @@ type webSessions struct {
 
 func (w webSessions) Secure(ctx *fasthttp.RequestCtx) error { return w.auth.https.require(ctx) }
 
-func (w webSessions) Own(ctx *fasthttp.RequestCtx) error { return w.auth.pages.require(ctx, true) }
+func (w webSessions) Own(ctx *fasthttp.RequestCtx) error {
+	return w.auth.pages.requireForm(ctx, w.auth.https.reached(ctx))
+}
 
 func (w webSessions) Caller(ctx *fasthttp.RequestCtx) (account.Caller, error) {
 	cookie := w.auth.cookies.read(ctx)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/dashboard"
 	"shunt/api/problem"
 )
 
@@ -49,6 +50,33 @@ func (c cookies) set(ctx *fasthttp.RequestCtx, value string, age time.Duration) 
 
 // ownPages recognizes requests from the pages of this server, by its origin as browsers write it.
 type ownPages struct{ origin string }
+
+// requireForm refuses a form that no page of this server has sent. People may open the pages by a
+// name or an address of the server other than that of its base URL, and over plain HTTP browsers
+// send no Sec-Fetch-Site. So the page may also be of the origin that the request was sent to, as
+// far as the server can tell: https says whether the browser used HTTPS.
+//
+// That is safe although Host may be any name that leads here. A page on another host has another
+// origin than the host it sends the form to. A page whose own name was pointed to this server (DNS
+// rebinding) passes, but the browser has no cookie of ours for that name; if the page logs the
+// visitor in, the cookie is for that name only; and its guesses of passwords are limited like all
+// others. The API keeps to the origin of the base URL.
+func (p ownPages) requireForm(ctx *fasthttp.RequestCtx, https bool) error {
+	if p.require(ctx, true) == nil {
+		return nil
+	}
+	h := &ctx.Request.Header
+	scheme := "http://"
+	if https {
+		scheme = "https://"
+	}
+	origin := string(h.Peek("Origin"))
+	if len(h.Peek("Sec-Fetch-Site")) == 0 && len(h.Host()) > 0 && strings.EqualFold(origin, scheme+string(h.Host())) {
+		return nil
+	}
+	return problem.New(problem.Forbidden, "the form was not sent by a page of this server; open %s%s in this browser, and send it from there (a proxy in front of the server must not change Host or Origin)",
+		p.origin, dashboard.Root)
+}
 
 // require refuses a request that a page of another origin made a browser send. Browsers name the
 // source of a request in Sec-Fetch-Site, older ones in Origin; no page can change either. With

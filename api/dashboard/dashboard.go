@@ -97,12 +97,23 @@ func New(o Options) *Dashboard {
 		problem: o.Problem, stream: o.Stream, answered: o.Answered, now: o.Now, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		rows: rows(), views: parseViews(), keep: newKeep(o.Now),
 	}
-	d.routes = fasthttp.CompressHandler(d.router().Handler)
+	d.routes = compressed(d.router().Handler)
 	return d
 }
 
 // Serve answers a request whose path begins with Root.
 func (d *Dashboard) Serve(ctx *fasthttp.RequestCtx) { d.routes(ctx) }
+
+// compressed compresses the answers of handle, except for streams: their events must not wait in a
+// buffer, and their reads must stay on the goroutine of the connection.
+func compressed(handle fasthttp.RequestHandler) fasthttp.RequestHandler {
+	compress := fasthttp.CompressHandler(func(*fasthttp.RequestCtx) {})
+	return func(ctx *fasthttp.RequestCtx) {
+		if handle(ctx); !ctx.Response.IsBodyStream() {
+			compress(ctx)
+		}
+	}
+}
 
 // router returns the router of the pages. It corrects no path: a wrong one is a 404.
 func (d *Dashboard) router() *router.Router {
@@ -122,6 +133,7 @@ func (d *Dashboard) router() *router.Router {
 	}
 	for path, asset := range d.views.assets {
 		r.GET(path, asset.serve)
+		r.HEAD(path, asset.serve)
 	}
 	return r
 }

@@ -45,7 +45,6 @@ type failure struct {
 // advice is what the visitor can do about a problem.
 var advice = map[*problem.Kind]string{
 	problem.NotFound:       "Check the address, or begin at the overview.",
-	problem.Forbidden:      "Open the page again from this server, and send the form again.",
 	problem.HTTPSRequired:  "Open this page over https.",
 	problem.BodyTooLarge:   "Go back and send less at once. If you were signed out meanwhile, sign in again first, on another page.",
 	problem.RateLimited:    "Wait a moment, then try again.",

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"time"
 
+	"shunt/api/account"
 	"shunt/api/problem"
 )
 
@@ -30,7 +31,7 @@ func (r *request) once(do func() error) error {
 	}
 	key := sha256.Sum256(append([]byte(r.path()+"\x00"), r.ctx.PostBody()...))
 	for {
-		sent, first := r.keep.begin(r.caller.SessionID, key)
+		sent, first := r.keep.begin(r.caller, key)
 		if first {
 			return r.endOf(sent, do)
 		}
@@ -49,7 +50,7 @@ func (r *request) once(do func() error) error {
 func (r *request) endOf(sent *sentForm, do func() error) (err error) {
 	defer func() {
 		if !sent.made {
-			r.keep.forget(r.caller.SessionID, sent)
+			r.keep.forget(r.caller, sent)
 		}
 		close(sent.ended)
 	}()
@@ -59,9 +60,9 @@ func (r *request) endOf(sent *sentForm, do func() error) (err error) {
 	return err
 }
 
-// begin notes that a session sends a form. first == false: it was sent before.
-func (k *keep) begin(session string, key [sha256.Size]byte) (sent *sentForm, first bool) {
-	k.change(session, func(e *kept) {
+// begin notes that the caller's session sends a form. first == false: it was sent before.
+func (k *keep) begin(c account.Caller, key [sha256.Size]byte) (sent *sentForm, first bool) {
+	k.change(c, func(e *kept) {
 		for _, s := range e.sent {
 			if s.key == key {
 				sent = s
@@ -78,8 +79,8 @@ func (k *keep) begin(session string, key [sha256.Size]byte) (sent *sentForm, fir
 }
 
 // forget removes a form.
-func (k *keep) forget(session string, sent *sentForm) {
-	k.change(session, func(e *kept) {
+func (k *keep) forget(c account.Caller, sent *sentForm) {
+	k.change(c, func(e *kept) {
 		for i, s := range e.sent {
 			if s == sent {
 				e.sent = append(e.sent[:i:i], e.sent[i+1:]...)

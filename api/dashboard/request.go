@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"errors"
+	"net/url"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -17,7 +18,8 @@ type request struct {
 	row    *row
 	caller account.Caller // the zero Caller: nobody is signed in
 
-	kept *form // what the visitor had typed before signing in again, for this page; nil: nothing
+	kept     url.Values // see keptFields
+	keptRead bool       // kept was read
 }
 
 // serve answers the request if its sender may make it.
@@ -85,22 +87,17 @@ func (r *request) typed(name string) (text string, ok bool) {
 	switch {
 	case r.posts():
 		return r.sent(name), true
-	case r.keptForm() == nil:
+	case r.keptFields() == nil:
 		return "", false
 	}
-	return r.kept.values.Get(name), true
+	return r.kept.Get(name), true
 }
 
-// keptForm returns what the visitor had typed into the form of this page before signing in again;
-// nil: nothing. It is given once.
-func (r *request) keptForm() *form {
-	if r.kept == nil {
-		if r.kept = r.keep.takeForm(r.caller.SessionID, r.path()); r.kept == nil {
-			r.kept = &form{}
-		}
-	}
-	if r.kept.path == "" {
-		return nil
+// keptFields returns what the visitor had typed into the form of this page before signing in again;
+// nil: nothing. It is given to one request.
+func (r *request) keptFields() url.Values {
+	if !r.keptRead {
+		r.kept, r.keptRead = r.takeForm(), true
 	}
 	return r.kept
 }
@@ -128,7 +125,10 @@ func (r *request) missing() error {
 	return problem.New(problem.NotFound, "there is no page at this address")
 }
 
-// wrongMethod answers a request whose method the page does not have. The router has set Allow.
+// wrongMethod answers a request whose method the page does not have. The router has set Allow, with
+// OPTIONS, which pages do not have either.
 func (r *request) wrongMethod() error {
+	allow := string(r.ctx.Response.Header.Peek("Allow"))
+	r.ctx.Response.Header.Set("Allow", strings.ReplaceAll(strings.Replace(allow, "OPTIONS, ", "", 1), ", OPTIONS", ""))
 	return problem.New(problem.Method, "this page cannot be asked for with the method %s", r.ctx.Method())
 }

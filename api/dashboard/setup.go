@@ -48,11 +48,8 @@ func (r *request) setupView(code string) (view setupView, err error) {
 func (r *request) setup() error {
 	code := r.sent("code")
 	view, err := r.setupView(code)
-	if errors.Is(err, account.ErrNoSetupCode) && r.signedIn() { // the form was sent twice
-		return r.seeOther(Root + "welcome")
-	}
 	if err != nil {
-		return r.refuseSetup(err)
+		return r.refuseSetupForm(err)
 	}
 	view.Email = r.sent("email")
 	caller, err := r.sessions.SetUp(r.ctx, code, view.Email, r.sent("password"))
@@ -61,7 +58,7 @@ func (r *request) setup() error {
 		return r.show(statusOf(err), "setup", "Choose a password", view)
 	}
 	if err != nil {
-		return r.refuseSetup(err)
+		return r.refuseSetupForm(err)
 	}
 	r.caller = caller
 	if !view.FirstToken {
@@ -78,10 +75,19 @@ const firstTokenName = "first"
 func (r *request) makeFirstToken() error {
 	_, text, err := r.calls.IssueToken(r.caller, account.TokenDraft{Name: firstTokenName})
 	if err != nil {
-		return err
+		r.say("warning", "Your password is set, but no token could be made. Make one here.")
+		return r.seeOther(Root + "tokens")
 	}
 	r.keepSecret("token", text)
 	return r.seeOther(Root + "welcome")
+}
+
+// refuseSetupForm is refuseSetup for the form, which may have been sent twice.
+func (r *request) refuseSetupForm(err error) error {
+	if errors.Is(err, account.ErrNoSetupCode) && r.signedIn() {
+		return r.seeOther(Root + "welcome")
+	}
+	return r.refuseSetup(err)
 }
 
 // refuseSetup shows why a setup link does not work.

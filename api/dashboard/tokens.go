@@ -144,10 +144,7 @@ func (r *request) typedAll(name string) (texts []string) {
 		}
 		return texts
 	}
-	if f := r.keptForm(); f != nil {
-		return f.values[name]
-	}
-	return nil
+	return r.keptFields()[name]
 }
 
 // makeToken is POST /_/tokens.

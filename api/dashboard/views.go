@@ -141,7 +141,7 @@ func (r *request) show(status int, name, title string, data any) error {
 	}
 	if r.signedIn() {
 		f.Nav, f.User = r.navigation(), r.caller.User.Name
-		f.Notice = r.keep.takeNotice(r.caller.SessionID)
+		f.Notice = r.takeNotice()
 	}
 	var b bytes.Buffer
 	if err := r.views.pages[name].ExecuteTemplate(&b, "layout.html", f); err != nil {
