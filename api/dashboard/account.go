@@ -40,7 +40,7 @@ func (r *request) showAccount(status int, view accountView) error {
 func (r *request) changePassword() error {
 	err := r.sessions.ChangePassword(r.ctx, r.caller, r.sent("current-password"), r.sent("new-password"))
 	if at, general, ok := fieldErrors(err, "current", "password"); err != nil && ok {
-		return r.showAccount(statusOf(err), accountView{CurrentErr: at["current"], NewErr: at["password"], Error: general})
+		return r.showAccount(statusOf(err), accountView{CurrentErr: sentence(at["current"]), NewErr: sentence(at["password"]), Error: sentence(general)})
 	}
 	if err != nil {
 		return err

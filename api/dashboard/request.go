@@ -30,7 +30,7 @@ func (r *request) serve() error {
 	if err := r.identify(); err != nil {
 		return err
 	}
-	if err := r.sessions.Allow(r.ctx, r.caller, r.row.creates); err != nil {
+	if err := r.sessions.Allow(r.ctx, r.caller, r.row.who == creating); err != nil {
 		return err
 	}
 	if r.posts() {

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"errors"
+	"log/slog"
 
 	"github.com/valyala/fasthttp"
 
@@ -54,7 +55,7 @@ func (r *request) setup() error {
 	view.Email = r.sent("email")
 	caller, err := r.sessions.SetUp(r.ctx, code, view.Email, r.sent("password"))
 	if at, general, ok := fieldErrors(err, "email", "password"); err != nil && ok && !errors.Is(err, account.ErrNoSetupCode) {
-		view.EmailErr, view.Password, view.Error = at["email"], at["password"], general
+		view.EmailErr, view.Password, view.Error = sentence(at["email"]), sentence(at["password"]), sentence(general)
 		return r.show(statusOf(err), "setup", "Choose a password", view)
 	}
 	if err != nil {
@@ -75,6 +76,7 @@ const firstTokenName = "first"
 func (r *request) makeFirstToken() error {
 	_, text, err := r.calls.IssueToken(r.caller, account.TokenDraft{Name: firstTokenName})
 	if err != nil {
+		r.log.Warn("the first token of a user could not be made", slog.Any("cause", err))
 		r.say("warning", "Your password is set, but no token could be made. Make one here.")
 		return r.seeOther(Root + "tokens")
 	}
