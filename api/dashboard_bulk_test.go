@@ -112,7 +112,7 @@ func TestALargeFormNeedsASession(t *testing.T) {
 	if page := b.submit(form); page.status != 413 {
 		t.Errorf("beyond the limit: got %d", page.status)
 	}
-	if page := b.ask("POST", "/_/links/new", url.Values{"url": {strings.Repeat("x", 80<<10)}}.Encode()); page.status != 413 {
+	if page := b.post("/_/links/new", formType, url.Values{"url": {strings.Repeat("x", 80<<10)}}.Encode()); page.status != 413 {
 		t.Errorf("another form: got %d", page.status)
 	}
 }

@@ -129,7 +129,7 @@ func TestADeletionIsConfirmedByNameAndVersion(t *testing.T) {
 	st, b := withX(t, `"title":"t"`)
 	st.get("/x", "User-Agent: a")
 	page := b.open("/_/link/x/delete")
-	page.want("Delete x?", "https://a.example/", "Hits1", "For 90 days nobody else can take the code x.")
+	page.want("Delete x?", "https://a.example/", "Hits 1", "For 90 days nobody else can take the code x.")
 	form := page.form("/_/link/x/delete")
 	b.follow(b.open(editX).form(editX).with("title", "other"))
 	changed := b.submit(form)
@@ -155,7 +155,7 @@ func TestALinkIsDisabledAndEnabled(t *testing.T) {
 	st.now.Add(time.Hour.Milliseconds())
 	b.follow(b.open("/_/link/x").form(path))
 	b.follow(b.open("/_/link/x").form(path)).want("The link is enabled, but it does not redirect: it is expired.")
-	if page := b.ask("POST", path, "disabled=perhaps"); page.status != 400 {
+	if page := b.post(path, formType, "disabled=perhaps"); page.status != 400 {
 		t.Errorf("got %d", page.status)
 	}
 }

@@ -200,7 +200,7 @@ func TestForeignLinksAreMissingOnPages(t *testing.T) {
 			}
 		}
 		for path, body := range map[string]string{"/edit": "url=http://b/&version=1&before=", "/delete": "version=1", "/disabled": "disabled=true"} {
-			if r := b.ask("POST", "/_/link/foreign"+path, body); r.status != 404 {
+			if r := b.post("/_/link/foreign"+path, formType, body); r.status != 404 {
 				t.Errorf("POST %s as %s: got %d", path, email, r.status)
 			}
 		}

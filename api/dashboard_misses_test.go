@@ -9,8 +9,8 @@ import (
 
 func TestMissesAreShownWithAWayToMakeThem(t *testing.T) {
 	st := newSite(t, nil)
-	b := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)
-	b.wantText(b.wantOpen("/_/misses"), "Nobody has requested a code without a link.", "0 requests since 2026-01-02 03:04 UTC")
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
+	b.open("/_/misses").want("Nobody has requested a code without a link.", "0 requests since 2026-01-02 03:04 UTC")
 	for range 3 {
 		st.get("/spring-sale")
 	}
@@ -18,15 +18,15 @@ func TestMissesAreShownWithAWayToMakeThem(t *testing.T) {
 	for _, hostile := range []string{"/%3Cscript%3Ealert(1)%3C/script%3E", "/<script>", `/x"onload=1`} {
 		st.get(hostile)
 	}
-	p := b.wantOpen("/_/misses")
-	b.wantText(p, "spring-sale 3 exact Make this link", "-_- 1 exact")
+	p := b.open("/_/misses")
+	p.want("spring-sale 3 exact Make this link", "-_- 1 exact")
 	for _, want := range []string{`href="/_/links/new?alias=spring-sale"`, `href="/_/links/new?alias=-_-"`} {
 		if !strings.Contains(p.body, want) {
 			t.Errorf("no %s in %s", want, p.body)
 		}
 	}
 	st.shorten(`{"url":"http://a/","alias":"spring-sale"}`)
-	if p := b.wantOpen("/_/misses"); strings.Contains(p.body, "spring-sale") {
+	if p := b.open("/_/misses"); strings.Contains(p.body, "spring-sale") {
 		t.Error("a code that has a link by now is still a miss")
 	}
 }

@@ -14,15 +14,15 @@ func TestTheSystemPageHasEveryMetric(t *testing.T) {
 			return map[string]float64{"disk_bytes": 3 << 20, "compactions_total": 1234, "news_total": 5}
 		}
 	})
-	b := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	st.get("/x", browser)
 	st.get("/none")
 	st.get("/_/nothing")
-	p := b.wantOpen("/_/system")
+	p := b.open("/_/system")
 	shown := map[string]bool{}
-	for n := range p.root.Descendants() {
-		if name := attrOf(n, "data-metric"); name != "" {
+	for n := range p.doc.Descendants() {
+		if name := attribute(n, "data-metric"); name != "" {
 			shown[name] = true
 		}
 	}
@@ -36,14 +36,14 @@ func TestTheSystemPageHasEveryMetric(t *testing.T) {
 	if len(shown) > 0 {
 		t.Errorf("the page shows what is not a metric: %v", shown)
 	}
-	b.wantText(p, "Short addresses begin with http://127.0.0.1:8080", "Links, expired ones too 1 ", "unknown code: 1",
+	p.want("Short addresses begin with http://127.0.0.1:8080", "Links, expired ones too 1 ", "unknown code: 1",
 		"Disk space that the store takes 3.0 MiB", "Merges of files 1,234", "From the store: news total 5", "shunt: test",
 		"Read-only because the disk is almost full no", "Everything up to this time is on disk 2026-01-02 03:04 UTC", "index of codes:", " bots: 0 prefetches of browsers: 0")
 }
 
 func TestEachMetricOfTheServerHasWords(t *testing.T) {
 	st := newSite(t, nil)
-	b := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
 	groups, err := st.metrics.Facts()
 	if err != nil {
 		t.Fatal(err)
@@ -55,5 +55,5 @@ func TestEachMetricOfTheServerHasWords(t *testing.T) {
 			}
 		}
 	}
-	b.wantOpen("/_/system")
+	b.open("/_/system")
 }

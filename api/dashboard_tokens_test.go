@@ -8,92 +8,90 @@ import (
 	"shunt/api/account"
 )
 
-const formType = "application/x-www-form-urlencoded"
-
 func TestANewTokenIsShownOnceAndWorks(t *testing.T) {
 	st := newSite(t, nil)
-	b := scriptlessOf(t, st, "ann@example.com", account.RoleMember)
-	p := b.wantOpen("/_/tokens")
-	b.wantText(p, "You have no token.", "Read links", "Change links", "Read figures", "Manage tokens")
+	b := st.browseAs("ann@example.com", account.RoleMember)
+	p := b.open("/_/tokens")
+	p.want("You have no token.", "Read links", "Change links", "Read figures", "Manage tokens")
 	if strings.Contains(p.text(), "Administer") {
 		t.Error("a member is offered the scope admin")
 	}
-	p = b.submit(p, "/_/tokens", "name", "newsletter", "expires", "30")
-	token := st.secret(p.of("token"))
-	b.wantText(p, "newsletter", "Read links, Change links, Read figures", "2026-02-01 03:04 UTC", "It is shown only now.")
-	if line := p.of("curl"); !strings.Contains(line, "-H 'Authorization: Bearer "+token+"'") || !strings.Contains(line, "http://127.0.0.1:8080/api/v1/shorten") {
+	p = b.fill(p, "/_/tokens", "name", "newsletter", "expires", "30")
+	token := st.secret(p.at("token"))
+	p.want("newsletter", "Read links, Change links, Read figures", "2026-02-01 03:04 UTC", "It is shown only now.")
+	if line := p.at("curl"); !strings.Contains(line, "-H 'Authorization: Bearer "+token+"'") || !strings.Contains(line, "http://127.0.0.1:8080/api/v1/shorten") {
 		t.Errorf("the line for curl: got %s", line)
 	}
 	if r := st.callAs(token, "POST", "/shorten", `{"url":"https://example.com"}`); r.status != 201 {
 		t.Errorf("a link with the token: got %+v", r)
 	}
-	if again := b.wantOpen("/_/tokens"); strings.Contains(again.body, token) || !strings.Contains(again.text(), "newsletter") {
+	if again := b.open("/_/tokens"); strings.Contains(again.body, token) || !strings.Contains(again.text(), "newsletter") {
 		t.Error("a reload shows the token again, or not its name")
 	}
 }
 
 func TestATokenFormSentTwiceMakesOneToken(t *testing.T) {
 	st := newSite(t, nil)
-	b := scriptlessOf(t, st, "ann@example.com", account.RoleMember)
-	body := b.wantOpen("/_/tokens").form(t, "/_/tokens", "name", "twice").Encode()
+	b := st.browseAs("ann@example.com", account.RoleMember)
+	body := b.open("/_/tokens").form("/_/tokens").with("name", "twice").values.Encode()
 	var sending sync.WaitGroup
 	for range 8 {
 		sending.Go(func() {
-			if r := b.postForm("/_/tokens", formType, body); r.status != 303 {
+			if r := b.post("/_/tokens", formType, body); r.status != 303 {
 				t.Errorf("got %d %s", r.status, r.body)
 			}
 		})
 	}
 	sending.Wait()
-	p := b.wantOpen("/_/tokens")
-	st.secret(p.of("token"))
-	if n := strings.Count(p.body, `data-label="Allows"`); n != 1 || p.of("token") == "" {
+	p := b.open("/_/tokens")
+	st.secret(p.at("token"))
+	if n := strings.Count(p.body, `data-label="Allows"`); n != 1 || p.at("token") == "" {
 		t.Errorf("got %d tokens, want 1", n)
 	}
 }
 
 func TestAFormWithAnotherNameMakesAnotherToken(t *testing.T) {
 	st := newSite(t, nil)
-	b := scriptlessOf(t, st, "ann@example.com", account.RoleMember)
-	p := b.wantOpen("/_/tokens")
+	b := st.browseAs("ann@example.com", account.RoleMember)
+	p := b.open("/_/tokens")
 	for _, name := range []string{"one", "two", "two"} { // the visitor goes back to the same form
-		if token := b.submit(p, "/_/tokens", "name", name).of("token"); token != "" {
+		if token := b.fill(p, "/_/tokens", "name", name).at("token"); token != "" {
 			st.secret(token)
 		}
 	}
-	if p := b.wantOpen("/_/tokens"); strings.Count(p.body, `data-label="Allows"`) != 2 {
+	if p := b.open("/_/tokens"); strings.Count(p.body, `data-label="Allows"`) != 2 {
 		t.Errorf("got %s, want two tokens", p.text())
 	}
 }
 
 func TestABadTokenFormKeepsWhatWasTyped(t *testing.T) {
 	st := newSite(t, nil)
-	b := scriptlessOf(t, st, "ann@example.com", account.RoleMember)
-	p := b.wantOpen("/_/tokens")
-	p = b.submit(p, "/_/tokens", "name", " ", "scope-", "", "expires", "date", "date", "2020-01-01")
-	if p.status != 422 || p.of("name-error") != "Must not be empty." || p.of("scopes-error") != "Must name a scope." ||
-		p.of("expires-error") != "Must be in the future." {
-		t.Errorf("got %d: %q, %q, %q", p.status, p.of("name-error"), p.of("scopes-error"), p.of("expires-error"))
+	b := st.browseAs("ann@example.com", account.RoleMember)
+	p := b.open("/_/tokens")
+	p = b.fill(p, "/_/tokens", "name", " ", "scope-", "", "expires", "date", "date", "2020-01-01")
+	if p.status != 422 || p.at("name-error") != "Must not be empty." || p.at("scopes-error") != "Must name a scope." ||
+		p.at("expires-error") != "Must be in the future." {
+		t.Errorf("got %d: %q, %q, %q", p.status, p.at("name-error"), p.at("scopes-error"), p.at("expires-error"))
 	}
-	if f := p.form(t, "/_/tokens"); f.Get("name") != " " || f.Get("expires") != "date" || f.Get("date") != "2020-01-01" || f.Has("scope") {
+	if f := p.form("/_/tokens"); f.values.Get("name") != " " || f.values.Get("expires") != "date" || f.values.Get("date") != "2020-01-01" || f.values.Has("scope") {
 		t.Errorf("what was typed is lost: %v", f)
 	}
 	for scope, want := range map[string]string{"admin": "must be a scope that you have", "x": "must be one of"} {
-		if p := b.submit(p, "/_/tokens", "name", "x", "scope", scope, "expires", "never"); p.status != 422 || !strings.Contains(p.text(), want) {
+		if p := b.fill(p, "/_/tokens", "name", "x", "scope", scope, "expires", "never"); p.status != 422 || !strings.Contains(p.text(), want) {
 			t.Errorf("scope %s: got %d %s", scope, p.status, p.text())
 		}
 	}
-	p = b.submit(p, "/_/tokens", "name", "good", "scope", "stats:read", "date", "2026-03-01")
-	st.secret(p.of("token"))
-	b.wantText(p, "good", "2026-03-02 00:00 UTC")
+	p = b.fill(p, "/_/tokens", "name", "good", "scope", "stats:read", "date", "2026-03-01")
+	st.secret(p.at("token"))
+	p.want("good", "2026-03-02 00:00 UTC")
 }
 
 func TestARevokedTokenEndsAtOnce(t *testing.T) {
 	st := newSite(t, nil)
-	b := scriptlessOf(t, st, "ann@example.com", account.RoleMember)
-	other := scriptlessOf(t, st, "ben@example.com", account.RoleAdmin)
-	p := b.submit(b.wantOpen("/_/tokens"), "/_/tokens", "name", `<b>"x"</b>`)
-	token := st.secret(p.of("token"))
+	b := st.browseAs("ann@example.com", account.RoleMember)
+	other := st.browseAs("ben@example.com", account.RoleAdmin)
+	p := b.fill(b.open("/_/tokens"), "/_/tokens", "name", `<b>"x"</b>`)
+	token := st.secret(p.at("token"))
 	_, rest, _ := strings.Cut(p.body, `href="/_/tokens/`)
 	path := "/_/tokens/" + rest[:strings.Index(rest, `"`)]
 	if r := st.callAs(token, "GET", "/links", ""); r.status != 200 {
@@ -104,17 +102,17 @@ func TestARevokedTokenEndsAtOnce(t *testing.T) {
 		if missing != path {
 			who = b
 		}
-		if p := who.open(missing); p.status != 404 {
+		if p := who.get(missing); p.status != 404 {
 			t.Errorf("%s: got %d, want 404", missing, p.status)
 		}
-		if r := who.postForm(missing, formType, ""); r.status != 404 {
+		if r := who.post(missing, formType, ""); r.status != 404 {
 			t.Errorf("POST %s: got %d, want 404", missing, r.status)
 		}
 	}
-	p = b.wantOpen(path)
-	b.wantText(p, `Revoke “<b>"x"</b>”?`)
-	p = b.submit(p, path)
-	b.wantText(p, `The token “<b>"x"</b>” is revoked.`, "You have no token.")
+	p = b.open(path)
+	p.want(`Revoke “<b>"x"</b>”?`)
+	p = b.fill(p, path)
+	p.want(`The token “<b>"x"</b>” is revoked.`, "You have no token.")
 	if r := st.callAs(token, "GET", "/links", ""); r.status != 401 {
 		t.Errorf("the revoked token: got %d, want 401", r.status)
 	}
@@ -122,9 +120,9 @@ func TestARevokedTokenEndsAtOnce(t *testing.T) {
 
 func TestAnExpiredTokenIsShownAsExpired(t *testing.T) {
 	st := newSite(t, nil)
-	b := scriptlessOf(t, st, "ann@example.com", account.RoleMember)
-	p := b.submit(b.wantOpen("/_/tokens"), "/_/tokens", "name", "x", "expires", "date", "date", "2026-01-02")
-	st.secret(p.of("token"))
+	b := st.browseAs("ann@example.com", account.RoleMember)
+	p := b.fill(b.open("/_/tokens"), "/_/tokens", "name", "x", "expires", "date", "date", "2026-01-02")
+	st.secret(p.at("token"))
 	st.now.Add(24 * 3600 * 1000)
-	b.wantText(b.wantOpen("/_/tokens"), "expired 2026-01-03 00:00 UTC")
+	b.open("/_/tokens").want("expired 2026-01-03 00:00 UTC")
 }

@@ -9,27 +9,27 @@ import (
 )
 
 // upload sends a file with the form of the page to import.
-func (b *scriptless) upload(owner, text string) shownPage {
-	b.t.Helper()
+func (b *plainBrowser) upload(owner, text string) *shown {
+	b.st.t.Helper()
 	body := "--xyz\r\nContent-Disposition: form-data; name=\"owner\"\r\n\r\n" + owner +
 		"\r\n--xyz\r\nContent-Disposition: form-data; name=\"file\"; filename=\"links.ndjson\"\r\nContent-Type: application/octet-stream\r\n\r\n" +
 		text + "\r\n--xyz--\r\n"
-	return b.read(b.postForm("/_/transfer", "multipart/form-data; boundary=xyz", body))
+	return b.post("/_/transfer", "multipart/form-data; boundary=xyz", body)
 }
 
 func TestAMemberExportsAndIsToldWhereToPaste(t *testing.T) {
 	st := newSite(t, nil)
-	b := scriptlessOf(t, st, "ann@example.com", account.RoleMember)
-	p := b.wantOpen("/_/transfer")
-	b.wantText(p, "You have no links", "An admin can import a file")
+	b := st.browseAs("ann@example.com", account.RoleMember)
+	p := b.open("/_/transfer")
+	p.want("You have no links", "An admin can import a file")
 	if strings.Contains(p.body, "owner=all") || strings.Contains(p.body, "multipart") || !strings.Contains(p.body, `href="/_/links/bulk"`) {
 		t.Errorf("got %s", p.body)
 	}
 	if r := st.as([]string{b.cookie, ownPage}, "POST", "/shorten", `{"url":"http://a/","alias":"mine"}`); r.status != 201 {
 		t.Fatal(r)
 	}
-	p = b.wantOpen("/_/transfer")
-	b.wantText(p, "You have 1 link.")
+	p = b.open("/_/transfer")
+	p.want("You have 1 link.")
 	if !strings.Contains(p.body, `href="/api/v1/export?include=unique" download="links.ndjson" data-export data-total="1"`) {
 		t.Errorf("got %s", p.body)
 	}
@@ -40,16 +40,16 @@ func TestAMemberExportsAndIsToldWhereToPaste(t *testing.T) {
 
 func TestAnImportShowsItsOutcomeByLine(t *testing.T) {
 	st := newSite(t, nil)
-	b := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
 	st.person("ben@example.com", account.RoleMember)
-	form := b.wantOpen("/_/transfer").form(t, "/_/transfer")
-	if form.Get("owner") != "2" {
+	form := b.open("/_/transfer").form("/_/transfer")
+	if form.values.Get("owner") != "2" {
 		t.Errorf("the owner at first: got %v, want the admin", form)
 	}
 	text := "\ufeff" + `{"code":"one","url":"http://a/","hits":5}` + "\r\n\n" + `{"code":"two","url":"javascript:alert(1)"}` + "\n" +
 		`<script>alert(1)</script>` + "\n" + `{"code":"three","url":"http://b/"}`
 	p := b.upload("3", text)
-	b.wantText(p, "The import is done", "Created 2", "There already 0", "Refused 2")
+	p.want("The import is done", "Created 2", "There already 0", "Refused 2")
 	lines := p.text()[strings.Index(p.text(), "Lines that were refused"):]
 	for _, want := range []string{"3 url: ", "4 is not a JSON object"} {
 		if !strings.Contains(lines, want) {
@@ -59,12 +59,12 @@ func TestAnImportShowsItsOutcomeByLine(t *testing.T) {
 	if r := st.call("GET", "/links/one?owner=3", ""); r.status != 200 || !strings.Contains(r.body, `"hits":5`) {
 		t.Errorf("a link: got %+v", r)
 	}
-	b.wantText(b.upload("3", text), "Created 0", "There already 2", "Refused 2")
+	b.upload("3", text).want("Created 0", "There already 2", "Refused 2")
 }
 
 func TestAFileIsImportedInSlices(t *testing.T) {
 	st := newSite(t, nil)
-	b := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
 	var text strings.Builder
 	for i := range 1700 {
 		if fmt.Fprintf(&text, `{"code":"c%d","url":"http://a/"}`+"\n", i); i%1000 == 500 {
@@ -72,25 +72,25 @@ func TestAFileIsImportedInSlices(t *testing.T) {
 		}
 	}
 	p := b.upload("2", text.String())
-	b.wantText(p, "Created 1,700", "Refused 2", "503 ", "1505 ")
+	p.want("Created 1,700", "Refused 2", "503 ", "1505 ")
 	if n := st.engine.Metrics().Links; n != 1700 {
 		t.Errorf("got %d links, want 1700", n)
 	}
-	b.wantText(b.wantOpen("/_/transfer"), "You have 1,700 links.")
+	b.open("/_/transfer").want("You have 1,700 links.")
 }
 
 func TestALargeFileIsForSignedInAdminsOnly(t *testing.T) {
 	st := newSite(t, nil)
-	owner := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)
-	ann := scriptlessOf(t, st, "ann@example.com", account.RoleMember)
+	owner := st.browseAs("owner@example.com", account.RoleAdmin)
+	ann := st.browseAs("ann@example.com", account.RoleMember)
 	large := strings.Repeat(`{"code":"same","url":"http://a/"}`+"\n", 5000) // 165 KB
-	stranger := &scriptless{st, t, "Cookie: a=b"}
-	for name, b := range map[string]*scriptless{"a member": ann, "a stranger": stranger} {
+	stranger := st.visitor()
+	for name, b := range map[string]*plainBrowser{"a member": ann, "a stranger": stranger} {
 		if p := b.upload("2", large); p.status != 413 {
 			t.Errorf("%s: got %d, want 413", name, p.status)
 		}
 	}
-	owner.wantText(owner.upload("2", large), "Created 1 ", "There already 4,999", "Refused 0")
+	owner.upload("2", large).want("Created 1 ", "There already 4,999", "Refused 0")
 	if p := owner.upload("2", strings.Repeat(" ", 8<<20)); p.status != 413 {
 		t.Errorf("over 8 MiB: got %d, want 413", p.status)
 	}
@@ -98,21 +98,21 @@ func TestALargeFileIsForSignedInAdminsOnly(t *testing.T) {
 
 func TestABadUploadIsExplained(t *testing.T) {
 	st := newSite(t, nil)
-	b := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
 	for _, c := range []struct{ owner, text, at, want string }{
 		{"2", "", "file-error", "Choose a file with links."},
 		{"2", " \n\n", "file-error", "Choose a file with links."},
 		{"x", "{}", "owner-error", "Must be the number of a user."},
 		{"99", "{}", "owner-error", "Is not the id of a user."},
 	} {
-		if p := b.upload(c.owner, c.text); p.status != 422 || p.of(c.at) != c.want {
-			t.Errorf("%+v: got %d %q", c, p.status, p.of(c.at))
+		if p := b.upload(c.owner, c.text); p.status != 422 || p.at(c.at) != c.want {
+			t.Errorf("%+v: got %d %q", c, p.status, p.at(c.at))
 		}
 	}
 	for contentType, body := range map[string]string{
 		formType: "owner=2&file=x", "multipart/form-data": "x",
 	} {
-		if r := b.postForm("/_/transfer", contentType, body); r.status != 400 {
+		if r := b.post("/_/transfer", contentType, body); r.status != 400 {
 			t.Errorf("%s: got %d %s", contentType, r.status, r.body)
 		}
 	}

@@ -10,14 +10,14 @@ import (
 
 func TestMembersDoNotSeePagesOfAdmins(t *testing.T) {
 	st := newSite(t, nil)
-	b := scriptlessOf(t, st, "ann@example.com", account.RoleMember)
+	b := st.browseAs("ann@example.com", account.RoleMember)
 	for _, path := range []string{"/_/users", "/_/users/1", "/_/users/1/delete", "/_/misses", "/_/system"} {
-		if p := b.open(path); p.status != 404 {
+		if p := b.get(path); p.status != 404 {
 			t.Errorf("%s: got %d, want 404", path, p.status)
 		}
 	}
 	for _, path := range []string{"/_/users", "/_/users/1", "/_/users/1/setup-link", "/_/users/1/delete", "/_/transfer"} {
-		if r := b.postForm(path, formType, "email=x%40example.com&role=admin&links=keep"); r.status != 404 {
+		if r := b.post(path, formType, "email=x%40example.com&role=admin&links=keep"); r.status != 404 {
 			t.Errorf("POST %s: got %d, want 404", path, r.status)
 		}
 	}
@@ -28,57 +28,57 @@ func TestMembersDoNotSeePagesOfAdmins(t *testing.T) {
 
 func TestAnInvitationShowsASetupLinkOnce(t *testing.T) {
 	st := newSite(t, nil)
-	b := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)
-	p := b.submit(b.wantOpen("/_/users"), "/_/users", "email", "Ben@Example.com", "role", "member")
-	link := p.of("setup-link")
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
+	p := b.fill(b.open("/_/users"), "/_/users", "email", "Ben@Example.com", "role", "member")
+	link := p.at("setup-link")
 	prefix := "http://127.0.0.1:8080/_/setup?code="
 	code, found := strings.CutPrefix(link, prefix)
-	if !found || p.of("main") == "" {
+	if !found || p.at("main") == "" {
 		t.Fatalf("got the link %q: %s", link, p.text())
 	}
 	st.secret(code)
-	b.wantText(p, "The user ben@example.com is added.", "works once, for one hour", "this user cannot sign in yet")
+	p.want("The user ben@example.com is added.", "works once, for one hour", "this user cannot sign in yet")
 	if u, err := st.accounts.LookUpSetupCode(code); err != nil || u.Name != "ben@example.com" || u.Role != account.RoleMember {
 		t.Errorf("the link is of %+v (%v)", u, err)
 	}
-	if again := b.wantOpen("/_/users/3"); strings.Contains(again.body, code) {
+	if again := b.open("/_/users/3"); strings.Contains(again.body, code) {
 		t.Error("a reload shows the link again")
 	}
-	b.wantText(b.wantOpen("/_/users"), "ben@example.com 3 member not set", "3 users")
-	p = b.submit(b.wantOpen("/_/users/2"), "/_/users/2/setup-link")
-	if other := st.secret(p.of("setup-link")); !strings.HasPrefix(other, prefix) || other == link {
+	b.open("/_/users").want("ben@example.com 3 member not set", "3 users")
+	p = b.fill(b.open("/_/users/2"), "/_/users/2/setup-link")
+	if other := st.secret(p.at("setup-link")); !strings.HasPrefix(other, prefix) || other == link {
 		t.Errorf("another link: got %q", other)
 	}
 }
 
 func TestASetupLinkIsShownOnlyWithItsUser(t *testing.T) {
 	st := newSite(t, nil)
-	b := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)
-	form := b.wantOpen("/_/users/2").form(t, "/_/users/2/setup-link")
-	if r := b.postForm("/_/users/2/setup-link", formType, form.Encode()); r.status != 303 {
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
+	form := b.open("/_/users/2").form("/_/users/2/setup-link")
+	if r := b.post("/_/users/2/setup-link", formType, form.values.Encode()); r.status != 303 {
 		t.Fatal(r)
 	}
 	for _, path := range []string{"/_/users/1", "/_/tokens"} {
-		if p := b.wantOpen(path); strings.Contains(p.body, "setup?code=") {
+		if p := b.open(path); strings.Contains(p.body, "setup?code=") {
 			t.Errorf("%s shows the link of another page", path)
 		}
 	}
-	if p := b.wantOpen("/_/users/2"); st.secret(p.of("setup-link")) == "" {
+	if p := b.open("/_/users/2"); st.secret(p.at("setup-link")) == "" {
 		t.Error("the page of the user does not show the link")
 	}
 }
 
 func TestABadInvitationChangesNothing(t *testing.T) {
 	st := newSite(t, nil)
-	b := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
 	for _, c := range []struct{ email, role, at, want string }{
 		{"OWNER@example.com", "member", "email-error", "A user with this address exists already."},
 		{`<script>"@x`, "admin", "email-error", "Must have at most 64 letters, digits and .!#$%&'*+/=?^_`{|}~- before the @."},
 		{"x@example.com", "king", "role-error", "Must be admin or member."},
 	} {
-		p := b.submit(b.wantOpen("/_/users"), "/_/users", "email", c.email, "role", c.role)
-		if p.status != 422 || p.of(c.at) != c.want || p.form(t, "/_/users").Get("email") != c.email {
-			t.Errorf("%+v: got %d %q", c, p.status, p.of(c.at))
+		p := b.fill(b.open("/_/users"), "/_/users", "email", c.email, "role", c.role)
+		if p.status != 422 || p.at(c.at) != c.want || p.form("/_/users").values.Get("email") != c.email {
+			t.Errorf("%+v: got %d %q", c, p.status, p.at(c.at))
 		}
 	}
 	if users, err := st.accounts.ListUsers(); err != nil || len(users) != 2 {
@@ -88,21 +88,21 @@ func TestABadInvitationChangesNothing(t *testing.T) {
 
 func TestAnAdminChangesAddressAndRole(t *testing.T) {
 	st := newSite(t, nil)
-	b := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
 	st.person("ben@example.com", account.RoleMember)
-	p := b.submit(b.wantOpen("/_/users/3"), "/_/users/3", "email", "o'hara+b&c@example.com", "role", "admin")
-	b.wantText(p, "The changes are saved.", "o'hara+b&c@example.com")
+	p := b.fill(b.open("/_/users/3"), "/_/users/3", "email", "o'hara+b&c@example.com", "role", "admin")
+	p.want("The changes are saved.", "o'hara+b&c@example.com")
 	if u, err := st.accounts.UserByName("o'hara+b&c@example.com"); err != nil || u.ID != 3 || u.Role != account.RoleAdmin {
 		t.Errorf("got %+v (%v)", u, err)
 	}
-	if p := b.submit(p, "/_/users/3", "email", "owner@example.com"); p.status != 422 || p.of("email-error") != "A user with this address exists already." {
+	if p := b.fill(p, "/_/users/3", "email", "owner@example.com"); p.status != 422 || p.at("email-error") != "A user with this address exists already." {
 		t.Errorf("a taken address: got %d %s", p.status, p.text())
 	}
-	if p := b.submit(b.wantOpen("/_/users/1"), "/_/users/1"); p.status != 200 { // the first admin has no address
+	if p := b.fill(b.open("/_/users/1"), "/_/users/1"); p.status != 200 { // the first admin has no address
 		t.Errorf("a user without an address: got %d %s", p.status, p.text())
 	}
 	for _, path := range []string{"/_/users/9", "/_/users/0", "/_/users/03", "/_/users/x", "/_/users/4294967297"} {
-		if p := b.open(path); p.status != 404 {
+		if p := b.get(path); p.status != 404 {
 			t.Errorf("%s: got %d, want 404", path, p.status)
 		}
 	}
@@ -110,56 +110,56 @@ func TestAnAdminChangesAddressAndRole(t *testing.T) {
 
 func TestTheLastAdminStays(t *testing.T) {
 	st := newSite(t, nil)
-	b := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
 	check(t, st.calls.RemoveUser(1, true))
-	p := b.submit(b.wantOpen("/_/users/2"), "/_/users/2", "role", "member")
-	if want := "This is the last admin; make somebody else an admin first."; p.status != 422 || p.of("role-error") != want {
-		t.Errorf("demoted: got %d %q, want %q", p.status, p.of("role-error"), want)
+	p := b.fill(b.open("/_/users/2"), "/_/users/2", "role", "member")
+	if want := "This is the last admin; make somebody else an admin first."; p.status != 422 || p.at("role-error") != want {
+		t.Errorf("demoted: got %d %q, want %q", p.status, p.at("role-error"), want)
 	}
-	p = b.submit(b.wantOpen("/_/users/2/delete"), "/_/users/2/delete")
-	b.wantText(p, "This is the last admin; make somebody else an admin first.", "This is you.")
+	p = b.fill(b.open("/_/users/2/delete"), "/_/users/2/delete")
+	p.want("This is the last admin; make somebody else an admin first.", "This is you.")
 	if p.status != 422 {
 		t.Errorf("deleted: got %d", p.status)
 	}
-	b.wantOpen("/_/users")
+	b.open("/_/users")
 }
 
 func TestAnAdminCanLeave(t *testing.T) {
 	st := newSite(t, nil)
-	b := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)
-	other := scriptlessOf(t, st, "second@example.com", account.RoleAdmin)
-	b.wantText(b.submit(b.wantOpen("/_/users/2"), "/_/users/2", "role", "member"), "You are a member now.")
-	if p := b.open("/_/users"); p.status != 404 {
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
+	other := st.browseAs("second@example.com", account.RoleAdmin)
+	b.fill(b.open("/_/users/2"), "/_/users/2", "role", "member").want("You are a member now.")
+	if p := b.get("/_/users"); p.status != 404 {
 		t.Errorf("the users after that: got %d, want 404", p.status)
 	}
-	p := other.submit(other.wantOpen("/_/users/3/delete"), "/_/users/3/delete")
-	other.wantText(p, "Sign in")
-	if r := other.get("/_/users", other.cookie); r.status != 303 {
+	p := other.fill(other.open("/_/users/3/delete"), "/_/users/3/delete")
+	p.want("Sign in")
+	if r := other.get("/_/users"); r.status != 303 {
 		t.Errorf("a deleted admin: got %d, want to sign in", r.status)
 	}
 }
 
 func TestDeletingAUserSpellsOutTheLinks(t *testing.T) {
 	st := newSite(t, nil)
-	b := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
 	ann := st.member("ann@example.com")
 	for i := range 3 {
 		st.callAs(ann, "POST", "/shorten", fmt.Sprintf(`{"url":"http://a/","alias":"x%d"}`, i))
 	}
-	p := b.wantOpen("/_/users/3/delete")
-	b.wantText(p, "Delete ann@example.com?", "Keep 3 links of this user", "under the user number 3, which nobody else ever gets")
-	p = b.submit(p, "/_/users/3/delete")
-	if want := "This user has links. Choose to keep them, or delete the links first."; p.status != 422 || p.of("links-error") != want {
-		t.Errorf("without a word about the links: got %d %q", p.status, p.of("links-error"))
+	p := b.open("/_/users/3/delete")
+	p.want("Delete ann@example.com?", "Keep 3 links of this user", "under the user number 3, which nobody else ever gets")
+	p = b.fill(p, "/_/users/3/delete")
+	if want := "This user has links. Choose to keep them, or delete the links first."; p.status != 422 || p.at("links-error") != want {
+		t.Errorf("without a word about the links: got %d %q", p.status, p.at("links-error"))
 	}
-	b.wantText(b.submit(p, "/_/users/3/delete", "links", "keep"), "The user ann@example.com is deleted.", "under the user number 3.", "2 users")
+	b.fill(p, "/_/users/3/delete", "links", "keep").want("The user ann@example.com is deleted.", "under the user number 3.", "2 users")
 	if r := st.get("/x1"); r.status != 302 {
 		t.Errorf("a link: got %d, want 302", r.status)
 	}
 	if r := st.callAs(ann, "GET", "/me", ""); r.status != 401 {
 		t.Errorf("the token: got %d, want 401", r.status)
 	}
-	if p := b.open("/_/users/3"); p.status != 404 {
+	if p := b.get("/_/users/3"); p.status != 404 {
 		t.Errorf("the page: got %d, want 404", p.status)
 	}
 }
@@ -185,20 +185,20 @@ func TestLinksAreCountedUpToALimit(t *testing.T) {
 
 func TestManyUsersAreShownByPages(t *testing.T) {
 	st := newSite(t, nil)
-	b := scriptlessOf(t, st, "owner@example.com", account.RoleAdmin)
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
 	for i := range 120 {
 		_, err := st.accounts.AddUser(account.UserDraft{Email: fmt.Sprintf("user%d@example.com", i), Role: account.RoleMember})
 		check(t, err)
 	}
-	count := func(p shownPage) int { return strings.Count(p.body, `data-label="Number"`) }
-	if p := b.wantOpen("/_/users"); count(p) != 100 || !strings.Contains(p.body, `href="/_/users?from=100"`) {
+	count := func(p *shown) int { return strings.Count(p.body, `data-label="Number"`) }
+	if p := b.open("/_/users"); count(p) != 100 || !strings.Contains(p.body, `href="/_/users?from=100"`) {
 		t.Errorf("the first page has %d rows", count(p))
 	}
-	if p := b.wantOpen("/_/users?from=100"); count(p) != 22 || !strings.Contains(p.body, `href="/_/users">Before`) {
+	if p := b.open("/_/users?from=100"); count(p) != 22 || !strings.Contains(p.body, `href="/_/users">Before`) {
 		t.Errorf("the second page has %d rows", count(p))
 	}
-	if p := b.wantOpen("/_/users?q=USER11"); count(p) != 11 {
+	if p := b.open("/_/users?q=USER11"); count(p) != 11 {
 		t.Errorf("a search finds %d", count(p))
 	}
-	b.wantText(b.wantOpen("/_/users?q=%22%3E%3Cscript%3E"), "No user has an address like this.")
+	b.open("/_/users?q=%22%3E%3Cscript%3E").want("No user has an address like this.")
 }

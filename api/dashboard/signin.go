@@ -11,9 +11,9 @@ import (
 // signInView is what the page to sign in shows.
 type signInView struct {
 	Email string
-	Next  string  // the path to go to, with its query
+	Next  string        // the path to go to, with its query
 	Kept  []hiddenField // what was typed into the form of that page
-	Lost  bool    // that was too large to keep
+	Lost  bool          // that was too large to keep
 	Error string
 	Ended bool // a session has ended while the visitor was at work
 }
