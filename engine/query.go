@@ -56,6 +56,12 @@ func (e *Engine) kept(now time.Time) kept {
 	}
 }
 
+// KeptSince returns the first hour and the first day for which figures are kept.
+func (e *Engine) KeptSince() (hour, day time.Time) {
+	k := e.kept(e.now())
+	return hourTime(k.firstHour), hourTime(k.firstDay * hoursPerDay)
+}
+
 // window returns the window of q. created is the creation time of its subject, before which there
 // are no figures.
 func (q *Query) window(k kept, now, created time.Time) (window, error) {
@@ -93,8 +99,8 @@ func (q *Query) from(k kept, now, created time.Time) (uint32, error) {
 			return 0, windowError("to", "not_kept", hoursKept, hourTime(k.firstHour).Format(time.RFC3339))
 		}
 		return q.defaultFrom(k, created), nil
-	case !q.From.Before(now):
-		return 0, windowError("from", "in_future", "must be in the past")
+	case q.From.After(now):
+		return 0, windowError("from", "in_future", "must not be in the future")
 	case !q.To.IsZero() && !q.From.Before(q.To):
 		return 0, windowError("from", "reversed", "must be before to")
 	}

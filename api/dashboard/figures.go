@@ -10,26 +10,58 @@ import (
 	"shunt/api/ops"
 )
 
-// A period is a window of time that a page offers, with the width of its buckets.
+// A period is a window of time that a page offers: the last hours or days, with the present one.
 type period struct {
 	Name     string // in the query
 	Title    string
 	Interval string // hour or day
-	back     time.Duration
+	buckets  int
 }
 
 const day = 24 * time.Hour
 
-// periods are the windows of all pages with figures.
+// periods are the windows of all pages with figures, the shorter before the longer.
 var periods = []period{
-	{"24h", "24 hours", "hour", 23 * time.Hour},
-	{"48h", "48 hours", "hour", 47 * time.Hour},
-	{"30d", "30 days", "day", 29 * day},
-	{"400d", "400 days", "day", 399 * day},
+	{Name: "24h", Interval: "hour", buckets: 24},
+	{Name: "48h", Interval: "hour", buckets: 48},
+	{Name: "30d", Interval: "day", buckets: 30},
+	{Name: "400d", Interval: "day", buckets: 400},
+}
+
+// keptPeriods returns the periods for which figures are kept. One that is kept in part is cut, and
+// left out if a shorter one shows as much.
+func (r *request) keptPeriods() (all []period) {
+	hour, day := r.engine.KeptSince()
+	now, longest := r.now(), make(map[string]int)
+	for _, p := range periods {
+		first := day
+		if p.Interval == "hour" {
+			first = hour
+		}
+		whole := int(beginning(p.Interval, now).Sub(first) / p.width()) // without the present one
+		p.buckets = min(p.buckets, max(whole, 1))
+		if p.buckets <= longest[p.Interval] {
+			continue
+		}
+		longest[p.Interval] = p.buckets
+		p.Title = plural(uint64(p.buckets), p.Interval, p.Interval+"s")
+		all = append(all, p)
+	}
+	return all
+}
+
+// width returns the width of the period's buckets.
+func (p period) width() time.Duration {
+	if p.Interval == "hour" {
+		return time.Hour
+	}
+	return day
 }
 
 // from returns the beginning of the period that ends at now.
-func (p period) from(now time.Time) time.Time { return beginning(p.Interval, now).Add(-p.back) }
+func (p period) from(now time.Time) time.Time {
+	return beginning(p.Interval, now).Add(-time.Duration(p.buckets-1) * p.width())
+}
 
 // beginning returns the beginning of the hour or day of t, in UTC.
 func beginning(interval string, t time.Time) time.Time {
@@ -39,10 +71,11 @@ func beginning(interval string, t time.Time) time.Time {
 	return t.UTC().Truncate(day)
 }
 
-// periodNamed returns the period of that name, or the one that a page shows without a name.
-func periodNamed(name, otherwise string) period {
-	found := period{}
-	for _, p := range periods {
+// periodNamed returns the period of that name, or the one that a page shows without a name, or the
+// first.
+func periodNamed(all []period, name, otherwise string) period {
+	found := all[0]
+	for _, p := range all {
 		if p.Name == name {
 			return p
 		}
@@ -59,8 +92,8 @@ type tab struct {
 	Current     bool
 }
 
-// tabs returns the choices of periods; path is the page's, and ends in "period=" .
-func tabs(path, current string) (all []tab) {
+// tabs returns the choices of periods; path is the page's, and ends in "period=".
+func tabs(periods []period, path, current string) (all []tab) {
 	for _, p := range periods {
 		all = append(all, tab{p.Title, path + p.Name, p.Name == current})
 	}
@@ -112,7 +145,7 @@ func breakdowns(f *ops.Figures) []breakdown {
 	return all
 }
 
-// drawn returns the chart of a series.
+// drawn returns the chart of a series; "" if that is empty, or too long for a chart.
 func (r *request) drawn(caption, interval string, series []ops.Bucket) (template.HTML, error) {
 	c := chart.Chart{ID: "hits", Caption: caption, Now: r.now()}
 	if interval == "day" {
@@ -121,7 +154,7 @@ func (r *request) drawn(caption, interval string, series []ops.Bucket) (template
 	for _, b := range series {
 		c.Buckets = append(c.Buckets, chart.Bucket(b))
 	}
-	if len(c.Buckets) == 0 {
+	if n := len(c.Buckets); n == 0 || n > chart.MaxBuckets {
 		return "", nil
 	}
 	return c.HTML()

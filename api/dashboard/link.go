@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/chart"
 	"shunt/api/ops"
 	"shunt/engine"
 )
@@ -24,6 +25,7 @@ type linkView struct {
 	WindowErr string // why the window cannot be shown
 	From, To  string // as typed
 	Chart     template.HTML
+	TooLong   bool // the window is too long for a chart
 	Lists     []breakdown
 	Live      string
 	Query     string // the query that the link's other pages need; "": none
@@ -42,10 +44,11 @@ func (r *request) link() error {
 	view := linkView{Link: l, Owner: r.query("owner"), Works: l.State == engine.StateActive, From: r.query("from"), To: r.query("to")}
 	view.Query = ownerQuery(view.Owner)
 	view.Live = "/api/v1/stats/" + code + "/live" + view.Query
+	periods := r.keptPeriods()
 	if view.From == "" && view.To == "" {
-		view.Period = periodNamed(r.query("period"), "48h")
+		view.Period = periodNamed(periods, r.query("period"), "48h")
 	}
-	view.Tabs = tabs(linkTabs(code, view.Owner), view.Period.Name)
+	view.Tabs = tabs(periods, linkTabs(code, view.Owner), view.Period.Name)
 	if err := r.heavily(func() error { return r.readLink(&view, code) }); err != nil {
 		return err
 	}
@@ -94,6 +97,7 @@ func (r *request) readLink(view *linkView, code string) (err error) {
 		return err
 	}
 	view.Lists = breakdowns(&view.Window)
+	view.TooLong = len(view.Window.Series) > chart.MaxBuckets
 	view.Chart, err = r.drawn("Hits and visitors of "+code, view.Period.Interval, view.Window.Series)
 	return err
 }
@@ -109,7 +113,8 @@ func (r *request) windowAsked(view *linkView) []string {
 		from = moment(p.since(view.Link.CreatedAt, r.now()))
 	} else {
 		p.Title, p.Interval = "the chosen time", "day"
-		if at, err := time.Parse(time.DateOnly, from); err == nil && r.now().Sub(at) <= maxHourly {
+		hours, _ := r.engine.KeptSince()
+		if at, err := time.Parse(time.DateOnly, from); err == nil && r.now().Sub(at) <= maxHourly && !at.Before(hours) {
 			p.Interval = "hour"
 		}
 	}

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"html/template"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -29,7 +30,9 @@ type overviewView struct {
 // A comparison is the figures of some days, beside those of the same number of days before.
 type comparison struct {
 	Title, Before string
-	Now, Then     ops.Figures
+	Now           ops.Figures
+	Then          *ops.Figures // of the days before; nil: they are not kept
+	from, since   time.Time    // of Now and of Then
 }
 
 // A topLink is one of the most-hit links.
@@ -44,14 +47,32 @@ var comparisons = []struct {
 	title, before string
 }{{1, "Today", "yesterday"}, {7, "7 days", "the 7 days before"}, {30, "30 days", "the 30 days before"}}
 
+// keptComparisons returns the comparisons whose days are kept, without their figures.
+func (r *request) keptComparisons() (all []comparison) {
+	_, first := r.engine.KeptSince()
+	today := beginning("day", r.now())
+	for _, c := range comparisons {
+		shown := comparison{Title: c.title, Before: c.before, from: today.AddDate(0, 0, 1-c.days), since: today.AddDate(0, 0, 1-2*c.days)}
+		if c.days > 1 && shown.from.Before(first) {
+			break
+		}
+		if !shown.since.Before(first) {
+			shown.Then = new(ops.Figures)
+		}
+		all = append(all, shown)
+	}
+	return all
+}
+
 // overview is GET /_/.
 func (r *request) overview() error {
 	view := overviewView{Owner: r.query("owner"), Admin: r.admin(), BaseURL: r.baseURL, Live: Root + "live"}
 	if view.Owner != "" {
 		view.Live += "?owner=" + template.URLQueryEscaper(view.Owner)
 	}
-	view.Period = periodNamed(r.query("period"), "30d")
-	view.Tabs = tabs(r.with("period"), view.Period.Name)
+	periods := r.keptPeriods()
+	view.Period = periodNamed(periods, r.query("period"), "30d")
+	view.Tabs = tabs(periods, r.with("period"), view.Period.Name)
 	if err := r.heavily(func() error { return r.readOverview(&view) }); err != nil {
 		return err
 	}
@@ -60,50 +81,54 @@ func (r *request) overview() error {
 
 // readOverview reads the figures of the overview, all in one turn.
 func (r *request) readOverview(view *overviewView) error {
-	now := r.now()
-	today := beginning("day", now)
 	p := view.Period
-	window, err := r.ownerQuery(view.Owner, "from", moment(p.from(now)), "interval", p.Interval, "include", allLists, "top", topShown)
+	window, err := r.ownerQuery(view.Owner, "from", moment(p.from(r.now())), "interval", p.Interval, "include", allLists, "top", topShown)
 	if err != nil {
 		return err
 	}
 	window.AmongMostHit = true
 	queries := []ops.FiguresQuery{window}
-	for _, c := range comparisons {
-		from := today.AddDate(0, 0, 1-c.days)
-		during, err := r.ownerQuery(view.Owner, "from", moment(from))
+	compared := r.keptComparisons()
+	for _, c := range compared {
+		during, err := r.ownerQuery(view.Owner, "from", moment(c.from))
 		if err != nil {
 			return err
 		}
-		before, err := r.ownerQuery(view.Owner, "from", moment(from.AddDate(0, 0, -c.days)), "to", moment(from))
+		queries = append(queries, during)
+		if c.Then == nil {
+			continue
+		}
+		before, err := r.ownerQuery(view.Owner, "from", moment(c.since), "to", moment(c.from))
 		if err != nil {
 			return err
 		}
-		queries = append(queries, during, before)
+		queries = append(queries, before)
 	}
 	figures, err := r.calls.SeveralOwnerFigures(r.caller, queries)
 	if err != nil {
 		return err
 	}
-	return r.fillOverview(view, figures)
+	return r.fillOverview(view, figures, compared)
 }
 
-// fillOverview puts the figures into the view: those of the window, and then two for each comparison.
-func (r *request) fillOverview(view *overviewView, figures []ops.Figures) (err error) {
+// fillOverview puts the figures into the view: those of the window, and then those of each
+// comparison.
+func (r *request) fillOverview(view *overviewView, figures []ops.Figures, compared []comparison) (err error) {
 	view.Window = figures[0]
 	view.Lists = breakdowns(&view.Window)
 	view.TopAmong = uint64(view.Window.TopAmong)
 	for _, l := range view.Window.Top {
 		view.Top = append(view.Top, topLink{l, linkPath(l.Code, view.Owner)})
 	}
-	for i, c := range comparisons {
-		shown := comparison{Title: c.title, Before: c.before, Now: figures[1+2*i], Then: figures[2+2*i]}
-		if i == 0 {
-			view.Today = shown
-		} else {
-			view.Others = append(view.Others, shown)
+	figures = figures[1:]
+	for i := range compared {
+		c := &compared[i]
+		c.Now, figures = figures[0], figures[1:]
+		if c.Then != nil {
+			*c.Then, figures = figures[0], figures[1:]
 		}
 	}
+	view.Today, view.Others = compared[0], compared[1:]
 	view.Chart, err = r.drawn("Hits and visitors, "+view.Period.Title, view.Period.Interval, view.Window.Series)
 	return err
 }

@@ -1,0 +1,179 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"shunt/api/account"
+	"shunt/api/chart"
+	"shunt/engine"
+)
+
+// visits makes n hits of links, by n visitors, at a time.
+func (st *site) visits(at time.Time, n int, codes ...string) {
+	st.t.Helper()
+	st.now.Store(at.UnixMilli())
+	for _, code := range codes {
+		for i := range n {
+			if r := st.get("/"+code, fmt.Sprintf("User-Agent: Firefox/%d", i), "Referer: https://"+code+".example/"); r.status != 302 {
+				st.t.Fatal(r)
+			}
+		}
+	}
+	if err := st.engine.Flush(); err != nil {
+		st.t.Fatal(err)
+	}
+}
+
+// stats returns the figures that the API has.
+func (st *site) stats(query string) (f struct {
+	Hits, Unique uint64
+	Series       []struct{ Hits, Unique uint64 }
+	Top          []struct {
+		Code         string
+		Hits, Unique uint64
+	}
+}) {
+	st.t.Helper()
+	r := st.call("GET", "/stats"+query, "")
+	if err := json.Unmarshal([]byte(r.body), &f); err != nil || r.status != 200 {
+		st.t.Fatalf("%s: got %d %s, %v", query, r.status, r.body, err)
+	}
+	return f
+}
+
+// chartOf returns the figures of a page's chart, as its table has them.
+func chartOf(p *shown) (rows []string) {
+	for _, table := range p.all("figure", "chart-box") {
+		for n := range table.Descendants() {
+			if n.Data == "tr" && n.Parent.Data == "tbody" {
+				cells := n.LastChild
+				rows = append(rows, strings.TrimSpace(textOf(cells.PrevSibling)+" "+textOf(cells)))
+			}
+		}
+	}
+	return rows
+}
+
+// ownFigures signs in as the owner of the links that st.token makes.
+func (st *site) ownFigures() *plainBrowser {
+	st.t.Helper()
+	email, chosen := "boss@example.com", st.secret(password)
+	admin, err := st.accounts.OldestAdmin()
+	if err == nil {
+		_, err = st.accounts.EditUser(account.CallerOf(admin), admin.ID, account.UserEdit{Email: &email, Password: &chosen})
+	}
+	if err != nil {
+		st.t.Fatal(err)
+	}
+	return st.browse(email)
+}
+
+func TestPagesShowTheFiguresOfTheAPI(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"https://a.example/","alias":"x"}`)
+	st.shorten(`{"url":"https://a.example/","alias":"y"}`)
+	today := time.Date(2026, 3, 20, 0, 0, 0, 0, time.UTC)
+	for i, at := range []time.Time{
+		today.AddDate(0, 0, -45), today.AddDate(0, 0, -30).Add(-time.Second), today.AddDate(0, 0, -29), today.AddDate(0, 0, -8),
+		today.AddDate(0, 0, -6), today.Add(-time.Second), today, today.Add(5 * time.Hour),
+	} {
+		st.visits(at, 1<<i, "x")
+		st.visits(at, 1, "y")
+	}
+	day := func(n int) string { return today.AddDate(0, 0, n).Format(time.RFC3339) }
+	for _, at := range []struct {
+		name, query string
+		page        []string
+	}{
+		{"today", "?from=" + day(0), []string{"Today (UTC)%d", "%d visitors, before"}},
+		{"a week", "?from=" + day(-6), []string{"7 days%d", "%d visitors, before"}},
+		{"a month", "?from=" + day(-29), []string{"30 days%d", "%d visitors, before"}},
+	} {
+		t.Run(at.name, func(t *testing.T) {
+			want := st.stats(at.query)
+			st.ownFigures().open("/_/").want(fmt.Sprintf(at.page[0], want.Hits), fmt.Sprintf(at.page[1], want.Unique))
+		})
+	}
+	b := st.ownFigures()
+	for period, query := range map[string]string{
+		"24h": "from=2026-03-19T06:00:00Z&interval=hour", "48h": "from=2026-03-18T06:00:00Z&interval=hour",
+		"30d": "from=" + day(-29) + "&interval=day", "400d": "from=" + day(-399) + "&interval=day",
+	} {
+		t.Run(period, func(t *testing.T) {
+			for path, of := range map[string]string{"/_/": "", "/_/link/x": "/x"} {
+				if of != "" && period == "400d" { // the chart of a link begins with the link
+					query = "from=2026-01-02&interval=day"
+				}
+				page, want := b.open(path+"?period="+period), st.stats(of+"?"+query)
+				var rows []string
+				for _, bucket := range want.Series {
+					rows = append(rows, fmt.Sprintf("%d %d", bucket.Hits, bucket.Unique))
+				}
+				if got := chartOf(page); strings.Join(got, ", ") != strings.Join(rows, ", ") {
+					t.Errorf("%s: the chart has %q, want %q", path, got, rows)
+				}
+			}
+			for _, l := range st.stats("?" + query + "&top=10").Top {
+				b.open("/_/?period=" + period).want(fmt.Sprintf("%s%d%d", l.Code, l.Hits, l.Unique))
+			}
+		})
+	}
+}
+
+func TestPagesOfferThePeriodsThatAreKept(t *testing.T) {
+	for _, kept := range []struct {
+		hours, days int
+		titles      string
+		compared    string
+	}{
+		{48, 400, "24 hours, 48 hours, 30 days, 400 days", "yesterday, the 7 days before, the 30 days before"},
+		{24, 10, "24 hours, 10 days", "yesterday"},
+		{1, 1, "1 hour, 1 day", "yesterday"},
+		{36, 13, "24 hours, 36 hours, 13 days", "yesterday, the 7 days before"},
+		{744, 3660, "24 hours, 48 hours, 30 days, 400 days", "yesterday, the 7 days before, the 30 days before"},
+	} {
+		t.Run(fmt.Sprintf("%d hours and %d days", kept.hours, kept.days), func(t *testing.T) {
+			st := newSiteOn(t, func(o *engine.Options) { o.KeptHours, o.KeptDays = kept.hours, kept.days }, nil)
+			st.shorten(`{"url":"https://a.example/","alias":"x"}`)
+			st.visits(time.Date(2026, 3, 20, 12, 0, 0, 0, time.UTC), 1, "x")
+			b := st.ownFigures()
+			for _, path := range []string{"/_/", "/_/link/x"} {
+				for _, period := range []string{"", "24h", "48h", "30d", "400d"} {
+					var titles []string
+					for _, tabs := range b.open(path+"?period="+period).all("nav", "tabs") {
+						for n := range tabs.ChildNodes() {
+							titles = append(titles, textOf(n))
+						}
+					}
+					if got := strings.Join(titles, ", "); got != kept.titles {
+						t.Errorf("%s: got %q, want %q", path, got, kept.titles)
+					}
+				}
+			}
+			overview := b.open("/_/")
+			for _, text := range []string{"yesterday", "the 7 days before", "the 30 days before"} {
+				if got, want := strings.Contains(overview.text(), text), strings.Contains(kept.compared, text); got != want {
+					t.Errorf("compared with %s: got %v, want %v", text, got, want)
+				}
+			}
+			for _, from := range []string{"2026-03-19", "2026-03-20"} {
+				b.open("/_/link/x?from=" + from).want("1 hit and 1 visitor")
+			}
+		})
+	}
+}
+
+func TestALongWindowIsShownWithoutAChart(t *testing.T) {
+	st := newSiteOn(t, func(o *engine.Options) { o.KeptDays = engine.MaxKeptDays }, nil)
+	st.shorten(`{"url":"https://a.example/","alias":"x"}`)
+	st.visits(time.Date(2026, 3, 20, 12, 0, 0, 0, time.UTC), 1, "x")
+	page := st.ownFigures().open("/_/link/x?from=2019-01-01")
+	page.want("A chart shows at most 1,000 days.", "1 hit and 1 visitor", "x.example")
+	if rows := chartOf(page); len(rows) > 0 || chart.MaxBuckets != 1000 {
+		t.Errorf("got a chart of %d days; a chart has at most %d", len(rows), chart.MaxBuckets)
+	}
+}
