@@ -49,8 +49,9 @@ test: ## run all tests, including the end-to-end run on the sample of addresses
 	$(GO) test ./...
 
 # The tests of the binary run without the race detector, because it would see their clients and
-# not the binary. Those in a browser have a target of their own (browser). The proofs run in a process of their own (proofs), so a few rounds of each are
-# enough here. Both commands run all tests of their packages.
+# not the binary. Those in a browser have a target of their own (browser). The proofs run in a
+# process of their own (proofs), so a few rounds of each are enough here. Both commands run all
+# tests of their packages.
 .PHONY: race
 race: ## run the tests with the race detector, and those of the binary without it; all with invariant checks
 	SHUNTTEST_CRASHES=10 SHUNTTEST_FLIPS=8 $(GO) test -race -vet=off -timeout 15m -tags shuntinvariants $$($(GO) list ./... | grep -vE '/(e2e|browser)$$')

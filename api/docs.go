@@ -27,7 +27,7 @@ func serveDocs(baseURL string, site page.Site) publicPage {
 	policy := docs.Policy(site)
 	return func(ctx *fasthttp.RequestCtx, _ []byte) {
 		guardPage(ctx, policy)
-		writeDocument(ctx, page(), "text/html; charset=utf-8")
+		writeCompressed(ctx, page(), "text/html; charset=utf-8")
 	}
 }
 
@@ -63,4 +63,16 @@ func writeDocument(ctx *fasthttp.RequestCtx, d docs.Document, contentType string
 	}
 	h.SetContentType(contentType)
 	ctx.Response.SetBodyRaw(d.Body)
+}
+
+// writeCompressed does what writeDocument does, but compresses the body for clients that accept it.
+// Calls of the API do not: their contract has no Content-Encoding.
+func writeCompressed(ctx *fasthttp.RequestCtx, d docs.Document, contentType string) {
+	h := &ctx.Response.Header
+	writeDocument(ctx, d, contentType)
+	if ctx.Response.StatusCode() == fasthttp.StatusNotModified {
+		h.Add("Vary", "Accept-Encoding")
+	} else if writeText(ctx, d.Text) {
+		h.Set("ETag", "W/"+d.ETag) // a strong tag names bytes, and these are others
+	}
 }

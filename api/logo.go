@@ -16,6 +16,6 @@ func serveLogo(logo *brand.Logo) publicPage {
 	document := docs.NewDocument(logo.Bytes)
 	return func(ctx *fasthttp.RequestCtx, _ []byte) {
 		guardPage(ctx, logoPolicy)
-		writeDocument(ctx, document, logo.Type)
+		writeCompressed(ctx, document, logo.Type)
 	}
 }

@@ -38,10 +38,39 @@ func (s pages) answer(ctx *fasthttp.RequestCtx, o redirect.Outcome) {
 }
 
 // write sends a page of the set with the header fields that every page has.
-func (s pages) write(ctx *fasthttp.RequestCtx, html []byte) {
+func (s pages) write(ctx *fasthttp.RequestCtx, html page.Text) {
+	guardPage(ctx, s.Policy)
+	ctx.Response.Header.SetContentType("text/html; charset=utf-8")
+	writeText(ctx, html)
+}
+
+// writeOnce does what write does with a page that is made for one request.
+func (s pages) writeOnce(ctx *fasthttp.RequestCtx, html []byte) {
 	guardPage(ctx, s.Policy)
 	ctx.Response.Header.SetContentType("text/html; charset=utf-8")
 	ctx.Response.SetBodyRaw(html)
+	compress(ctx)
+}
+
+// compress compresses the answer if the client accepts that.
+var compress = fasthttp.CompressHandler(func(*fasthttp.RequestCtx) {})
+
+// writeText sends the body of t, compressed if the client accepts that. It reports whether it is.
+func writeText(ctx *fasthttp.RequestCtx, t page.Text) (compressed bool) {
+	zipped := t.Gzip()
+	if zipped == nil {
+		ctx.Response.SetBodyRaw(t.Body)
+		return false
+	}
+	h := &ctx.Response.Header
+	h.Add("Vary", "Accept-Encoding")
+	if !ctx.Request.Header.HasAcceptEncoding("gzip") {
+		ctx.Response.SetBodyRaw(t.Body)
+		return false
+	}
+	h.SetContentEncoding("gzip")
+	ctx.Response.SetBodyRaw(zipped)
+	return true
 }
 
 // guardPage restricts what browsers may do with an answer that they show: load only what policy

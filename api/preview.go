@@ -50,7 +50,7 @@ func (p *previews) serve(ctx *fasthttp.RequestCtx, code []byte) {
 		fail(ctx, p.log, err)
 	default:
 		ctx.Response.Header.Set("Cache-Control", "no-store")
-		p.pages.write(ctx, p.pages.HTML(preview.Title, preview.Body(string(code), link, created)))
+		p.pages.writeOnce(ctx, p.pages.HTML(preview.Title, preview.Body(string(code), link, created)))
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"shunt/api/page"
 )
 
 // documentText describes the API for programs (OpenAPI 3.1). It is written by hand; tests check
@@ -18,14 +20,14 @@ var documentText []byte
 
 // A Document is an answer that is the same for everybody, with its entity tag. It is read-only.
 type Document struct {
-	Body []byte
+	page.Text
 	ETag string
 }
 
 // NewDocument returns the document whose bytes are body, which it keeps.
 func NewDocument(body []byte) Document {
 	hash := sha256.Sum256(body)
-	return Document{body, `"` + base64.RawURLEncoding.EncodeToString(hash[:12]) + `"`}
+	return Document{page.NewText(body), `"` + base64.RawURLEncoding.EncodeToString(hash[:12]) + `"`}
 }
 
 // OpenAPI is the OpenAPI document without white space, which is half of its bytes.

@@ -42,10 +42,10 @@ var errorTexts = [redirect.NumOutcomes]struct {
 type Error struct {
 	Kind   *problem.Kind
 	Detail string // of the problem, for clients that prefer JSON
-	HTML   []byte
+	HTML   Text
 }
 
-// Error returns the page of an outcome that is not Redirected. Its HTML is shared: read-only.
+// Error returns the page of an outcome that is not Redirected. It is shared: read-only.
 func (s *Set) Error(o redirect.Outcome) *Error { return &s.errors[o] }
 
 // errorBody returns the body of the error page of one row of errorTexts.

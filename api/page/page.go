@@ -67,7 +67,7 @@ func Head(title, style string) Markup {
 
 // A Set is the pages of one site.
 type Set struct {
-	Landing []byte // the page at /; read-only
+	Landing Text   // the page at /
 	Policy  string // the Content-Security-Policy of every page of the set
 
 	site   Site
@@ -79,10 +79,10 @@ func New(site Site) *Set {
 	s := &Set{site: site, Policy: PolicyFor(&site, style)}
 	for o, t := range errorTexts {
 		if t.kind != nil {
-			s.errors[o] = Error{t.kind, t.text, s.HTML(t.title, s.errorBody(t.text, t.advice, t.help))}
+			s.errors[o] = Error{t.kind, t.text, NewText(s.HTML(t.title, s.errorBody(t.text, t.advice, t.help)))}
 		}
 	}
-	s.Landing = s.HTML("Short links", s.landingBody())
+	s.Landing = NewText(s.HTML("Short links", s.landingBody()))
 	return s
 }
 

@@ -16,7 +16,7 @@ func TestEveryOutcomeHasAPageThatNamesTheSite(t *testing.T) {
 			t.Errorf("outcome %d has no page", o)
 			continue
 		}
-		html := string(p.HTML)
+		html := string(p.HTML.Body)
 		for _, want := range []string{"<a class=\"brand\" href=\"/\">sho.rt:8443</a>", " · sho.rt:8443</title>", "<p>" + p.Detail + "</p>"} {
 			if !strings.Contains(html, want) {
 				t.Errorf("the page of outcome %d lacks %s:\n%s", o, want, html)
@@ -36,9 +36,9 @@ func TestStringsAreEscapedAndMarkupIsNot(t *testing.T) {
 	for _, logo := range []*brand.Logo{nil, {}} {
 		site := Site{Host: sharp, Docs: sharp, SignIn: sharp, Brand: brand.Brand{Name: sharp, SupportURL: sharp, Logo: logo}}
 		pages := New(site)
-		all := [][]byte{pages.Landing, pages.HTML(sharp, "")}
+		all := [][]byte{pages.Landing.Body, pages.HTML(sharp, "")}
 		for o := redirect.UnknownCode; o < redirect.NumOutcomes; o++ {
-			all = append(all, pages.Error(o).HTML)
+			all = append(all, pages.Error(o).HTML.Body)
 		}
 		for _, html := range all {
 			if strings.Contains(string(html), "<b ") || !strings.Contains(string(html), "&lt;b ") {
