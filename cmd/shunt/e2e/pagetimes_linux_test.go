@@ -2,15 +2,14 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -31,69 +30,10 @@ const (
 	pageDefaultRequests  = 200
 	pageDefaultSeconds   = 20
 	pageDefaultPairs     = 4
-	pageDefaultThinkMs   = 500
+	pageDefaultThinkMs   = 1000
 	pagePeople           = 10
-	pageLimit            = 50 * time.Millisecond
-	pageLongLimit        = 2 * time.Second // windows over 90 days over all links
 	pageWarmUps          = 3
 )
-
-// A timedPage is a line of the table: a path, whose words in braces are replaced (see timedPaths),
-// and what its p99 may be.
-type timedPage struct {
-	path  string
-	limit time.Duration
-}
-
-// timedPages are all pages, or the calls that pages make. A page that is added here is measured in
-// every way.
-var timedPages = []timedPage{
-	{"/api/v1/links?limit=50", pageLimit},
-	{"/api/v1/links?limit=50&cursor={cursor}", pageLimit},
-	{"/api/v1/links?limit=50&tag=few", pageLimit},
-	{"/api/v1/links?limit=50&tag=some", pageLimit},
-	{"/api/v1/links?limit=50&tag=many", pageLimit},
-	{"/api/v1/links?limit=50&q=www", pageLimit},
-	{"/api/v1/links?limit=50&q=price", pageLimit},
-	{"/api/v1/links?limit=50&q=nowhere", pageLimit},
-	{"/api/v1/links?limit=50&tag=many&q=nowhere", pageLimit},
-	{"/api/v1/links?limit=50&owner=2", pageLimit},
-	{"/api/v1/links?limit=50&owner=all", pageLimit},
-	{"/api/v1/links?limit=50&owner=all&q=nowhere", pageLimit},
-	{"/api/v1/links/{hot}", pageLimit},
-	{"/api/v1/links/{rare}", pageLimit},
-	{"/api/v1/stats/{hot}?include=" + everyPart, pageLimit},
-	{"/api/v1/stats/{hot}?interval=hour&from={24h}&include=" + everyPart, pageLimit},
-	{"/api/v1/stats/{hot}?interval=hour&include=" + everyPart, pageLimit},
-	{"/api/v1/stats/{hot}?interval=day&include=" + everyPart, pageLimit},
-	{"/api/v1/stats/{hot}?interval=day&from={399d}&include=" + everyPart, pageLimit},
-	{"/api/v1/stats/{rare}?interval=day&from={399d}&include=" + everyPart, pageLimit},
-	{"/api/v1/stats?from={0d}", pageLimit},
-	{"/api/v1/stats?from={6d}", pageLimit},
-	{"/api/v1/stats?from={13d}&to={6d}", pageLimit},
-	{"/api/v1/stats?from={29d}", pageLimit},
-	{"/api/v1/stats?from={59d}&to={29d}", pageLimit},
-	{"/api/v1/stats?interval=hour", pageLimit},
-	{"/api/v1/stats?interval=day", pageLimit},
-	{"/api/v1/stats?interval=day&include=" + everyPart, pageLimit},
-	{"/api/v1/stats?interval=day&from={89d}&include=" + everyPart, pageLimit},
-	{"/api/v1/stats?interval=day&from={399d}&include=" + everyPart, pageLongLimit},
-	{"/api/v1/stats?owner=all&interval=day&from={399d}&include=" + everyPart, pageLongLimit},
-	{"/api/v1/stats?owner=2&from={6d}&top=10", pageLimit},
-	{"/api/v1/stats?owner=2&from={29d}&top=10", pageLimit},
-	{"/api/v1/stats?tag=some&from={29d}&top=10", pageLimit},
-	{"/api/v1/stats?from={0d}&top=10", pageLimit},
-	{"/api/v1/stats?from={6d}&top=10", pageLimit},
-	{"/api/v1/stats?from={29d}&top=10", pageLimit},
-	{"/api/v1/stats?from={399d}&top=10", pageLongLimit},
-	{"/api/v1/me", pageLimit},
-	{"/api/v1/tokens", pageLimit},
-	{"/api/v1/users", pageLimit},
-	{"/api/v1/misses?top=50", pageLimit},
-	{"/_/docs", pageLimit},
-}
-
-const everyPart = "bots,referrers,countries,devices,browsers,durability,error"
 
 // TestPagesAreFastOnABigStore measures each page on a store of make big-store: one request after
 // the other, by ten people at once, and redirects with and without the ten people. It logs tables;
@@ -106,13 +46,16 @@ func TestPagesAreFastOnABigStore(t *testing.T) {
 	if _, err := os.Stat(dir); err != nil {
 		t.Fatal(err)
 	}
-	p := startServer(t, dir)
-	m := &pageTimes{t: t, server: p, cookie: bigSession(t, p), store: &bench.BigStore{Links: 1_000_000, Days: 400}}
+	p := startServer(t, dir, "--limit-logins", "off", "--limit-address-logins", "off")
+	m := &pageTimes{t: t, server: p, cookie: bigSession(t, p, bench.BigAdmin), store: &bench.BigStore{Links: 1_000_000, Days: 400}}
 	m.think = time.Duration(numberOf(t, pageThinkVariable, pageDefaultThinkMs)) * time.Millisecond
 	m.length = time.Duration(numberOf(t, pageSecondsVariable, pageDefaultSeconds)) * time.Second
-	m.choose()
+	m.signIn()
+	words, only := m.words(), os.Getenv(pageOnlyVariable)
+	m.pages, m.others = chosenPages(words, "", only), chosenPages(words, "owner=1&", only)
 	m.oneByOne(int(numberOf(t, pageRequestsVariable, pageDefaultRequests)))
 	if m.length > 0 {
+		m.restoredTabs()
 		m.besideEachOther()
 		if pairs := numberOf(t, pagePairsVariable, pageDefaultPairs); pairs > 0 {
 			m.redirects(int(pairs))
@@ -121,21 +64,29 @@ func TestPagesAreFastOnABigStore(t *testing.T) {
 	p.terminate()
 }
 
-// pageTimes measures pages of a server as an admin who has signed in.
+// pageTimes measures pages of a server.
 type pageTimes struct {
 	t      *testing.T
 	server *process
-	cookie string
+	cookie string // of the admin who owns the links
 	store  *bench.BigStore
 	think  time.Duration
 	length time.Duration
-	pages  []timedPage // with paths to be requested
+	pages  []timedPage // for the admin
+	others []timedPage // the same for other admins
+	people [pagePeople]person
 }
 
-// bigSession signs in as the admin of a big store and returns the cookie.
-func bigSession(t *testing.T, p *process) string {
+// A person requests pages with a session.
+type person struct {
+	client *http.Client
+	cookie string
+}
+
+// bigSession signs in as a user of a big store and returns the cookie.
+func bigSession(t *testing.T, p *process, email string) string {
 	t.Helper()
-	body, _ := json.Marshal(map[string]string{"email": bench.BigAdmin, "password": bench.BigPassword})
+	body, _ := json.Marshal(map[string]string{"email": email, "password": bench.BigPassword})
 	response, err := http.Post(p.public+"/api/v1/session", "application/json", bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -148,60 +99,90 @@ func bigSession(t *testing.T, p *process) string {
 	return cookies[0].Name + "=" + cookies[0].Value
 }
 
-// choose replaces the words in paths: codes of the most-hit link and of one with few hits, a cursor
-// somewhere in the list, and times back from now, in hours, or in whole days.
-func (m *pageTimes) choose() {
-	words := map[string]string{"hot": bench.BigCode(m.store.Ranked(0)), "rare": bench.BigCode(m.store.Ranked(45_000))}
-	words["24h"] = time.Now().UTC().Add(-23 * time.Hour).Format("2006-01-02T15:00:00Z")
-	for _, days := range []int{0, 6, 13, 29, 59, 89, 399} {
-		words[strconv.Itoa(days)+"d"] = time.Now().UTC().AddDate(0, 0, -days).Format(time.DateOnly)
-	}
-	words["cursor"] = url.QueryEscape(m.cursor())
-	only := os.Getenv(pageOnlyVariable)
-	for _, page := range timedPages {
-		if !strings.Contains(page.path, only) {
-			continue
+// signIn makes ten admins, unless an earlier run has, and signs them in.
+func (m *pageTimes) signIn() {
+	for n := range m.people {
+		email := fmt.Sprintf("person%d@example.com", n)
+		body, _ := json.Marshal(map[string]string{"email": email, "role": "admin", "password": bench.BigPassword})
+		request, _ := http.NewRequest(http.MethodPost, m.server.public+"/api/v1/users", bytes.NewReader(body))
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Cookie", m.cookie)
+		request.Header.Set("Sec-Fetch-Site", "same-origin")
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			m.t.Fatal(err)
 		}
-		for word, value := range words {
-			page.path = strings.ReplaceAll(page.path, "{"+word+"}", value)
+		response.Body.Close()
+		if s := response.StatusCode; s != http.StatusCreated && s != http.StatusConflict {
+			m.t.Fatalf("POST /users: %s", response.Status)
 		}
-		m.pages = append(m.pages, page)
+		m.people[n] = person{newPageClient(), bigSession(m.t, m.server, email)}
 	}
 }
 
-// cursor returns the cursor after the first thousand links.
-func (m *pageTimes) cursor() string {
-	_, body, err := m.request(new(http.Client), "/api/v1/links?limit=1000")
-	var list struct {
-		Next string `json:"next_cursor"`
+// newPageClient returns a client that follows no redirect.
+func newPageClient() *http.Client {
+	return &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport:     &http.Transport{MaxIdleConnsPerHost: pagePeople},
 	}
-	if err == nil {
-		err = json.Unmarshal(body, &list)
-	}
-	if err != nil || list.Next == "" {
-		m.t.Fatalf("no cursor: %v", err)
-	}
-	return list.Next
 }
 
-// request requests a page and returns how long the whole answer took.
-func (m *pageTimes) request(c *http.Client, path string) (took time.Duration, body []byte, err error) {
-	request, err := http.NewRequest(http.MethodGet, m.server.public+path, nil)
+// A gotPage is the answer to a request for a page.
+type gotPage struct {
+	took     time.Duration // until the whole answer was there
+	body     []byte        // as sent
+	encoding string
+}
+
+// text returns the body, uncompressed.
+func (g *gotPage) text() string {
+	if g.encoding != "gzip" {
+		return string(g.body)
+	}
+	r, err := gzip.NewReader(bytes.NewReader(g.body))
 	if err != nil {
-		return 0, nil, err
+		return err.Error()
 	}
-	request.Header.Set("Cookie", m.cookie)
+	text, _ := io.ReadAll(r)
+	return string(text)
+}
+
+// request requests a page as a browser does.
+func (m *pageTimes) request(by *person, page *timedPage) (got gotPage, err error) {
+	method, body := http.MethodGet, io.Reader(nil)
+	if page.form != "" {
+		method, body = http.MethodPost, strings.NewReader(page.form)
+	}
+	request, err := http.NewRequest(method, m.server.public+page.path, body)
+	if err != nil {
+		return got, err
+	}
+	if page.form != "" {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if !page.stranger {
+		request.Header.Set("Cookie", by.cookie)
+	}
 	request.Header.Set("Sec-Fetch-Site", "same-origin")
+	request.Header.Set("Accept", "text/html,*/*")
+	request.Header.Set("Accept-Encoding", "gzip, deflate, br, zstd")
 	start := time.Now()
-	response, err := c.Do(request)
+	response, err := by.client.Do(request)
 	if err != nil {
-		return 0, nil, err
+		return got, err
 	}
 	defer response.Body.Close()
-	if body, err = io.ReadAll(response.Body); err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %.200s", response.Status, body)
+	from := io.Reader(response.Body)
+	if page.first > 0 {
+		from = io.LimitReader(from, int64(page.first))
 	}
-	return time.Since(start), body, err
+	got.body, err = io.ReadAll(from)
+	got.took, got.encoding = time.Since(start), response.Header.Get("Content-Encoding")
+	if want := cmp.Or(page.status, http.StatusOK); err == nil && response.StatusCode != want {
+		err = fmt.Errorf("%s: %.200s", response.Status, got.text())
+	}
+	return got, err
 }
 
 // oneByOne requests each page n times, one request after the other, and logs the table. The
@@ -210,24 +191,27 @@ func (m *pageTimes) request(c *http.Client, path string) (took time.Duration, bo
 func (m *pageTimes) oneByOne(n int) {
 	profiled := m.profile()
 	var table strings.Builder
-	c := new(http.Client)
-	defer c.CloseIdleConnections()
-	for _, page := range m.pages {
-		took, bodyBytes, gzipBytes, err := new(latencies), 0, 0, error(nil)
-		before := m.server.processorTime(m.t)
+	by := person{newPageClient(), m.cookie}
+	defer by.client.CloseIdleConnections()
+	for i := range m.pages {
+		page := &m.pages[i]
+		took, first, err := new(latencies), gotPage{}, error(nil)
+		var before time.Duration
 		for i := 0; i < n+pageWarmUps && err == nil; i++ {
-			var d time.Duration
-			var body []byte
-			if d, body, err = m.request(c, page.path); i == 0 {
-				bodyBytes, gzipBytes = len(body), gzipped(body)
+			if i == pageWarmUps {
+				before = m.server.processorTime(m.t)
+			}
+			var got gotPage
+			if got, err = m.request(&by, page); i == 0 {
+				first = got
 			} else if i >= pageWarmUps && err == nil {
-				took.add(d)
+				took.add(got.took)
 			}
 		}
-		used := (m.server.processorTime(m.t) - before) / time.Duration(n+pageWarmUps)
-		fmt.Fprintf(&table, "%s %9v %8d %7d  %s\n", page.row(took), rounded(used), bodyBytes, gzipBytes, withError(page.path, err))
+		used := (m.server.processorTime(m.t) - before) / time.Duration(n)
+		fmt.Fprintf(&table, "%s %9v %8d %7d  %s\n", page.row(took), rounded(used), len(first.text()), len(first.body), withError(page.path+page.form, err))
 	}
-	m.t.Logf("one after the other, %d requests of each\n%s %9s %8s %7s  path\n%s", n, pageHeader, "processor", "bytes", "gzip", &table)
+	m.t.Logf("one after the other, %d requests of each\n%s %9s %8s %7s  path\n%s", n, pageHeader, "processor", "bytes", "sent", &table)
 	profiled()
 }
 
@@ -248,14 +232,6 @@ func withError(path string, err error) string {
 		return path + ": " + err.Error()
 	}
 	return path
-}
-
-func gzipped(body []byte) int {
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, _ = w.Write(body)
-	_ = w.Close()
-	return b.Len()
 }
 
 // profile begins a processor profile of the server, if one is asked for. end waits for it.
@@ -281,16 +257,16 @@ func (m *pageTimes) profile() (end func()) {
 	return func() { <-done }
 }
 
-// people begins ten people who click through all pages in random order. end waits until they have
+// click begins ten people who click through all pages in random order. end waits until they have
 // stopped, and returns how long each page took.
-func (m *pageTimes) people() (end func() []*latencies) {
-	took, over := make([]*latencies, len(m.pages)), make(chan struct{})
+func (m *pageTimes) click() (end func() []*latencies) {
+	took, over := make([]*latencies, len(m.others)), make(chan struct{})
 	for i := range took {
 		took[i] = new(latencies)
 	}
 	var all sync.WaitGroup
 	for n := range pagePeople {
-		all.Go(func() { m.click(rand.New(rand.NewPCG(1, uint64(n))), took, over) })
+		all.Go(func() { m.clickOn(&m.people[n], rand.New(rand.NewPCG(1, uint64(n))), took, over) })
 	}
 	return func() []*latencies {
 		close(over)
@@ -299,35 +275,62 @@ func (m *pageTimes) people() (end func() []*latencies) {
 	}
 }
 
-func (m *pageTimes) click(rng *rand.Rand, took []*latencies, over <-chan struct{}) {
-	c := new(http.Client)
-	defer c.CloseIdleConnections()
+func (m *pageTimes) clickOn(by *person, rng *rand.Rand, took []*latencies, over <-chan struct{}) {
+	defer by.client.CloseIdleConnections()
 	for {
-		for _, i := range rng.Perm(len(m.pages)) {
+		for _, i := range rng.Perm(len(m.others)) {
 			select {
 			case <-over:
 				return
 			case <-time.After(time.Duration(rng.Int64N(int64(2*m.think) + 1))):
 			}
-			d, _, err := m.request(c, m.pages[i].path)
+			got, err := m.request(by, &m.others[i])
 			if err != nil {
-				m.t.Logf("%s: %v", m.pages[i].path, err)
+				m.t.Logf("%s: %v", m.others[i].path, err)
 				continue
 			}
-			took[i].add(d)
+			took[i].add(got.took)
 		}
 	}
 }
 
+// restoredTabs logs how long ten pages take that one person's browser requests at once.
+func (m *pageTimes) restoredTabs() {
+	const rounds = 20
+	took, refused := new(latencies), 0
+	var mu sync.Mutex
+	by := person{newPageClient(), m.cookie}
+	defer by.client.CloseIdleConnections()
+	for round := range rounds {
+		var all sync.WaitGroup
+		for tab := range pagePeople {
+			all.Go(func() {
+				got, err := m.request(&by, &m.pages[(round*pagePeople+tab)%len(m.pages)])
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil {
+					refused++
+					m.t.Log(err)
+				} else {
+					took.add(got.took)
+				}
+			})
+		}
+		all.Wait()
+	}
+	m.t.Logf("ten tabs of one account at once, %d times: p50 %v, p99 %v, slowest %v; %d not answered",
+		rounds, rounded(took.percentile(0.5)), rounded(took.percentile(0.99)), rounded(took.slowest), refused)
+}
+
 // besideEachOther logs how long pages take when ten people request them.
 func (m *pageTimes) besideEachOther() {
-	end := m.people()
+	end := m.click()
 	time.Sleep(m.length)
 	var table strings.Builder
-	all, short := new(latencies), timedPage{"all with a limit of " + pageLimit.String(), pageLimit}
+	all, short := new(latencies), page("all with a limit of "+pageLimit.String())
 	for i, took := range end() {
-		fmt.Fprintf(&table, "%s  %s\n", m.pages[i].row(took), m.pages[i].path)
-		if m.pages[i].limit == pageLimit {
+		fmt.Fprintf(&table, "%s  %s\n", m.others[i].row(took), m.others[i].path)
+		if m.others[i].limit == pageLimit {
 			all.merge(took)
 		}
 	}
@@ -342,7 +345,7 @@ func (m *pageTimes) redirects(pairs int) {
 	for range pairs {
 		alone := r.measure(func() func() { return func() {} })
 		r.row("without people", alone)
-		beside := r.measure(func() func() { end := m.people(); return func() { end() } })
+		beside := r.measure(func() func() { end := m.click(); return func() { end() } })
 		r.row("with ten people", beside)
 		without, with = append(without, milliseconds(&alone.took)), append(with, milliseconds(&beside.took))
 	}
