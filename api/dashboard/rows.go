@@ -61,3 +61,17 @@ func rows() []row {
 		{"GET", "/_/system", admins, (*request).systemPage},
 	}
 }
+
+// A Page is a row as others need it.
+type Page struct {
+	Method, Path     string // {name} stands for a part of the path
+	SignedIn, Admins bool   // who may ask for it: only visitors who are signed in, only admins
+}
+
+// Pages returns all pages and forms. HEAD and the files that pages load are not among them.
+func Pages() (pages []Page) {
+	for _, r := range rows() {
+		pages = append(pages, Page{r.method, r.path, r.who != anybody, r.who == admins})
+	}
+	return pages
+}

@@ -1,0 +1,255 @@
+package api
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"testing"
+
+	"shunt/api/account"
+	"shunt/api/dashboard"
+)
+
+// pathOf returns a path of a page: of the link x, of user 2, of the token that is named.
+func pathOf(p dashboard.Page, token string) string {
+	id := "2"
+	if strings.HasPrefix(p.Path, "/_/tokens/") {
+		id = token
+	}
+	return strings.NewReplacer("{code}", "x", "{id}", id).Replace(p.Path)
+}
+
+// askFor asks for a page, or sends a form with a value of every field.
+func (b *plainBrowser) askFor(p dashboard.Page, path string) *shown {
+	b.st.t.Helper()
+	if p.Method == "GET" {
+		return b.get(path)
+	}
+	return b.post(path, formType, everyField)
+}
+
+// streams reports whether a page is a stream, which has no end.
+func streams(p dashboard.Page) bool { return p.Path == "/_/live" }
+
+// everyField are good values of the fields of all forms, so that each form would do something.
+var everyField = url.Values{
+	"url": {"https://example.com/"}, "addresses": {"https://example.com/"}, "email": {"new@example.com"}, "role": {"member"}, "links": {"keep"},
+	"password": {"another password"}, "current-password": {password}, "new-password": {"another password"}, "session": {"all"}, "name": {"n"},
+	"scope": {"links:read"}, "expires": {"never"}, "disabled": {"true"}, "version": {"1"}, "key": {"k"}, "title": {"t"}, "code": {"c"},
+}.Encode()
+
+// state returns what forms could change.
+func (st *site) state() string {
+	st.t.Helper()
+	users, err := st.accounts.ListUsers()
+	check(st.t, err)
+	var text strings.Builder
+	for _, u := range users {
+		sessions, err := st.accounts.ListSessions(u.ID)
+		check(st.t, err)
+		tokens, err := st.accounts.ListTokens(u.ID)
+		check(st.t, err)
+		fmt.Fprint(&text, u, len(sessions), len(tokens))
+	}
+	return text.String() + fmt.Sprint(st.engine.Metrics().Links) + st.call("GET", "/links/x?owner=2", "").body
+}
+
+// everyRow calls do with each row of the table of pages, on a site with an admin, user 2, who has a
+// token and the link x.
+func everyRow(t *testing.T, do func(t *testing.T, st *site, admin *plainBrowser, p dashboard.Page, path string)) {
+	t.Helper()
+	st := newSite(t, nil)
+	admin := st.browseAs("owner@example.com", account.RoleAdmin)
+	if p := admin.post("/_/links", formType, "url=https%3A%2F%2Fexample.com%2F&alias=x&key=k"); p.status != 303 {
+		t.Fatal(p.reply)
+	}
+	admin.open("/_/link/x") // which shows the notice of the form
+	u, err := st.accounts.UserByName("owner@example.com")
+	check(t, err)
+	st.issue(account.CallerOf(u), account.LinksRead)
+	tokens, err := st.accounts.ListTokens(u.ID)
+	check(t, err)
+	for _, p := range dashboard.Pages() {
+		t.Run(p.Method+" "+p.Path, func(t *testing.T) { do(t, st, admin, p, pathOf(p, tokens[0].ID)) })
+	}
+}
+
+func TestEveryPageOpensGuardedAndAnswersHEAD(t *testing.T) {
+	everyRow(t, func(t *testing.T, _ *site, admin *plainBrowser, p dashboard.Page, path string) {
+		if p.Method != "GET" || streams(p) {
+			return
+		}
+		want := 200
+		switch path {
+		case "/_/setup": // without a code
+			want = 404
+		case "/_/sign-in":
+			want = 303
+		}
+		got := admin.get(path)
+		head := admin.ask("HEAD", path, "", "")
+		if got.status != want || head.status != want || head.body != "" {
+			t.Errorf("got %d, HEAD %d %q", got.status, head.status, head.body)
+		}
+		for _, name := range []string{"Content-Security-Policy", "Referrer-Policy", "X-Content-Type-Options", "Cache-Control"} { // on redirects, too
+			if got.header.Get(name) == "" || head.header.Get(name) != got.header.Get(name) {
+				t.Errorf("%s: got %q, HEAD %q", name, got.header.Get(name), head.header.Get(name))
+			}
+		}
+	})
+}
+
+func TestACompressedPageIsTheSamePage(t *testing.T) {
+	everyRow(t, func(t *testing.T, st *site, admin *plainBrowser, p dashboard.Page, path string) {
+		if p.Method != "GET" || streams(p) || path == "/_/sign-in" || path == "/_/system" { // whose numbers change
+			return
+		}
+		plain := admin.get(path)
+		r := st.get(path, admin.cookie, "Accept-Encoding: gzip, deflate, br, zstd")
+		z, err := gzip.NewReader(strings.NewReader(r.body))
+		if err != nil {
+			t.Fatalf("got %+v: %v", r.header, err)
+		}
+		text, err := io.ReadAll(z)
+		if err != nil || string(text) != plain.body && !strings.Contains(plain.body, `name="key"`) || r.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("got %d bytes (%v), want %d: %v", len(text), err, len(plain.body), r.header)
+		}
+		if !strings.Contains(r.header.Get("Vary"), "Accept-Encoding") {
+			t.Errorf("got Vary: %q", r.header.Get("Vary"))
+		}
+	})
+}
+
+func TestEveryFormOfAnotherSiteIsRefusedAndChangesNothing(t *testing.T) {
+	everyRow(t, func(t *testing.T, st *site, admin *plainBrowser, p dashboard.Page, path string) {
+		if p.Method == "GET" {
+			return
+		}
+		before := st.state()
+		for name, lines := range map[string][]string{
+			"another site": {"Sec-Fetch-Site: cross-site"}, "a neighbour": {"Sec-Fetch-Site: same-site"}, "the address bar": {"Sec-Fetch-Site: none"},
+			"an opaque origin": {"Origin: null"}, "another origin": {"Origin: http://evil.example"}, "neither field": nil,
+			"another site with our Origin": {"Sec-Fetch-Site: cross-site", "Origin: http://127.0.0.1:8080"},
+			"another scheme":               {"Origin: https://any.example"}, "another port": {"Origin: http://any.example:81"},
+			"a name that begins like ours": {"Origin: http://any.example.evil.example"}, "two sources": {"Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-origin"},
+		} {
+			from := &plainBrowser{st, admin.cookie, lines, st.publicAt}
+			if got := from.post(path, formType, everyField); got.status != 403 || got.header.Get("Set-Cookie") != "" {
+				t.Errorf("%s: got %d %s", name, got.status, got.text())
+			} else {
+				got.want("open http://127.0.0.1:8080/_/ in this browser")
+			}
+		}
+		if after := st.state(); after != before {
+			t.Errorf("it has changed\n%s\nto\n%s", before, after)
+		}
+	})
+}
+
+func TestEveryPageOfUsersAsksToSignIn(t *testing.T) {
+	everyRow(t, func(t *testing.T, st *site, _ *plainBrowser, p dashboard.Page, path string) {
+		if !p.SignedIn {
+			return
+		}
+		before := st.state()
+		for name, cookie := range map[string]string{
+			"nobody": "", "garbage": "Cookie: shunt_session=\x80%00;;=\";", "another server's": "Cookie: session=abc; __Host-shunt_session=" + strings.Repeat("A", 43),
+			"a hundred": "Cookie: " + strings.Repeat("a=b; ", 100) + "shunt_session=" + strings.Repeat("A", 43), "a long one": "Cookie: shunt_session=" + strings.Repeat("A", 3000),
+		} {
+			b := &plainBrowser{st, cookie, []string{ownPage}, st.publicAt}
+			if p.Method == "GET" {
+				got := b.get(path)
+				want := "/_/sign-in?next=" + url.QueryEscape(path)
+				if path == dashboard.Root {
+					want = "/_/sign-in"
+				}
+				if got.status != 303 || got.header.Get("Location") != want {
+					t.Errorf("%s: got %d to %s, want 303 to %s", name, got.status, got.header.Get("Location"), want)
+				}
+				continue
+			}
+			got := b.post(path, formType, everyField)
+			if got.want("Sign in again", "Nothing was changed."); got.status != 401 || strings.Contains(got.body, password) || strings.Contains(got.body, "another password") {
+				t.Errorf("%s: got %d %s", name, got.status, got.body)
+			}
+		}
+		if after := st.state(); after != before {
+			t.Errorf("it has changed\n%s\nto\n%s", before, after)
+		}
+	})
+}
+
+func TestMembersMissAllThatIsNotTheirs(t *testing.T) {
+	var ben *plainBrowser
+	everyRow(t, func(t *testing.T, st *site, _ *plainBrowser, p dashboard.Page, path string) {
+		if ben == nil {
+			ben = st.browseAs("ben@example.com", account.RoleMember)
+		}
+		foreign := strings.Contains(p.Path, "{") // the link, user and token of somebody else
+		if !p.Admins && !foreign {
+			return
+		}
+		before := st.state()
+		none := ben.get("/_/nothing")
+		got := ben.askFor(p, path)
+		if got.status != 404 || p.Method == "GET" && p.Admins && got.body != none.body {
+			t.Errorf("got %d %s", got.status, got.text())
+		}
+		if after := st.state(); after != before {
+			t.Errorf("it has changed\n%s\nto\n%s", before, after)
+		}
+	})
+}
+
+func TestEveryPageRefusesOtherMethods(t *testing.T) {
+	everyRow(t, func(t *testing.T, st *site, admin *plainBrowser, p dashboard.Page, path string) {
+		for _, method := range []string{"PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"} {
+			got := admin.ask(method, path, "", "")
+			if allow := got.header.Get("Allow"); got.status != 405 || !strings.Contains(allow, p.Method) || strings.Contains(allow, "OPTIONS") {
+				t.Errorf("%s: got %d, Allow: %s", method, got.status, allow)
+			}
+		}
+	})
+}
+
+func TestEveryPageNeedsASafeConnection(t *testing.T) {
+	everyRow(t, func(t *testing.T, st *site, admin *plainBrowser, p dashboard.Page, path string) {
+		b := &plainBrowser{st, admin.cookie, []string{ownPage}, st.from("192.0.2.1")}
+		got := b.askFor(p, path)
+		if got.want("use https://, or start the server with --allow-http"); got.status != 403 {
+			t.Errorf("got %d", got.status)
+		}
+		b.lines = append(b.lines, "Accept: application/json")
+		if got := b.askFor(p, path); got.problem() != "https_required" {
+			t.Errorf("as JSON: got %+v", got.reply)
+		}
+	})
+}
+
+func TestEveryPageIsCountedByItsRow(t *testing.T) {
+	var seen bytes.Buffer
+	everyRow(t, func(t *testing.T, st *site, admin *plainBrowser, p dashboard.Page, path string) {
+		if p.Method == "GET" && !streams(p) {
+			admin.get(path)
+			if metrics := st.metricsText(); !strings.Contains(metrics, `route="`+p.Path+`"`) {
+				t.Errorf("no route %s", p.Path)
+			} else {
+				seen.Reset()
+				seen.WriteString(metrics)
+			}
+		}
+	})
+	for _, text := range []string{"/_/link/x", "/_/users/2", "/_/none", "owner@"} {
+		if strings.Contains(seen.String(), text) {
+			t.Errorf("the metrics have %s", text)
+		}
+	}
+}
+
+func (st *site) metricsText() string {
+	st.t.Helper()
+	return send(st.t, st.adminAt, "GET", requestText("GET", "/metrics", "")).body
+}
