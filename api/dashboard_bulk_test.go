@@ -79,6 +79,36 @@ func TestABulkThatCannotBeDoneKeepsWhatWasTyped(t *testing.T) {
 	}
 }
 
+// fasthttp keeps the memory of a form's fields for later requests.
+func TestAFormOfManyFieldsIsRefused(t *testing.T) {
+	st, b := withAnn(t, nil)
+	page := b.post(bulk, formType, strings.Repeat("&", 255))
+	if page.status != 422 {
+		t.Errorf("256 fields: got %d %.300s", page.status, page.text())
+	}
+	page = b.post(bulk, formType, "addresses=https%3A%2F%2Fa.example%2F"+strings.Repeat("&", 256))
+	if page.want("the form has more than 256 fields"); page.status != 400 || st.engine.Metrics().Links != 0 {
+		t.Errorf("257 fields: got %d", page.status)
+	}
+}
+
+func TestHostileTextsOfABulkAreNotShownWhole(t *testing.T) {
+	_, b := withAnn(t, nil)
+	values := url.Values{"key": {strings.Repeat(`"`, 1<<20)}, "tags": {strings.Repeat(`"`, 1<<20)}, "addresses": {"\xff\r\nhttps://a.example/"}}
+	page := b.post(bulk, formType, values.Encode())
+	if page.want("Must be shorter."); page.status != 422 || len(page.body) > 200<<10 {
+		t.Errorf("got %d with %d bytes", page.status, len(page.body))
+	}
+}
+
+func TestTagsAreRefusedWhateverTheFirstLineIs(t *testing.T) {
+	_, b := withAnn(t, nil)
+	page := b.submit(b.open(bulk).form(bulk).with("addresses", "\xff\r\nhttps://a.example/", "tags", "x, x"))
+	if got := page.at("tags-error"); got != "Tag 2: must not be given twice." {
+		t.Errorf("got %d %q", page.status, got)
+	}
+}
+
 func manyTags(n int) string {
 	tags := make([]string, n)
 	for i := range tags {

@@ -89,9 +89,9 @@ func TestPagesShowTheFiguresOfTheAPI(t *testing.T) {
 		name, query string
 		page        []string
 	}{
-		{"today", "?from=" + day(0), []string{"Today (UTC)%d", "%d visitors, before"}},
-		{"a week", "?from=" + day(-6), []string{"7 days%d", "%d visitors, before"}},
-		{"a month", "?from=" + day(-29), []string{"30 days%d", "%d visitors, before"}},
+		{"today", "?from=" + day(0), []string{"Today (UTC) %d", "%d visitors, before"}},
+		{"a week", "?from=" + day(-6), []string{"7 days %d", "%d visitors, before"}},
+		{"a month", "?from=" + day(-29), []string{"30 days %d", "%d visitors, before"}},
 	} {
 		t.Run(at.name, func(t *testing.T) {
 			want := st.stats(at.query)
@@ -118,7 +118,7 @@ func TestPagesShowTheFiguresOfTheAPI(t *testing.T) {
 				}
 			}
 			for _, l := range st.stats("?" + query + "&top=10").Top {
-				b.open("/_/?period=" + period).want(fmt.Sprintf("%s%d%d", l.Code, l.Hits, l.Unique))
+				b.open("/_/?period=" + period).want(fmt.Sprintf("%s %d %d", l.Code, l.Hits, l.Unique))
 			}
 		})
 	}

@@ -76,6 +76,15 @@ func TestABadTokenFormKeepsWhatWasTyped(t *testing.T) {
 	if f := p.form("/_/tokens"); f.values.Get("name") != " " || f.values.Get("expires") != "date" || f.values.Get("date") != "2020-01-01" || f.values.Has("scope") {
 		t.Errorf("what was typed is lost: %v", f)
 	}
+	for expires, want := range map[string]string{"never": "", "": "Choose one of these.", "soon": "Choose one of these."} {
+		if p := b.fill(p, "/_/tokens", "name", "", "scope", "stats:read", "expires", expires); p.status != 422 || p.at("expires-error") != want {
+			t.Errorf("expires %q: got %d %q, want %q", expires, p.status, p.at("expires-error"), want)
+		}
+	}
+	p = b.fill(p, "/_/tokens", "name", "x", "scope", "stats:read", "expires", "date", "date", "9999-12-31")
+	if p.status != 422 || p.at("expires-error") != "Must be before the year 10000." {
+		t.Errorf("the year 10000: got %d %q", p.status, p.at("expires-error"))
+	}
 	for scope, want := range map[string]string{"admin": "must be a scope that you have", "x": "must be one of"} {
 		if p := b.fill(p, "/_/tokens", "name", "x", "scope", scope, "expires", "never"); p.status != 422 || !strings.Contains(p.text(), want) {
 			t.Errorf("scope %s: got %d %s", scope, p.status, p.text())

@@ -51,6 +51,18 @@ func TestAnInvitationShowsASetupLinkOnce(t *testing.T) {
 	}
 }
 
+// A browser shows the answer to the last of two equal requests.
+func TestAnInvitationSentTwiceShowsItsLink(t *testing.T) {
+	st := newSite(t, nil)
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
+	form := b.open("/_/users").form("/_/users").with("email", "ben@example.com", "role", "member")
+	b.submit(form)
+	p := b.follow(form)
+	if st.secret(p.at("setup-link")) == "" || p.path != "/_/users/3" {
+		t.Errorf("%s shows no setup link: %s", p.path, p.text())
+	}
+}
+
 func TestASetupLinkIsShownOnlyWithItsUser(t *testing.T) {
 	st := newSite(t, nil)
 	b := st.browseAs("owner@example.com", account.RoleAdmin)

@@ -79,6 +79,8 @@ func (a *Accounts) draftToken(maker Caller, d TokenDraft) (Token, error) {
 	switch {
 	case !expires.IsZero() && !expires.After(now):
 		invalid = append(invalid, fieldError("expires_at", "past", "must be in the future"))
+	case expires.UTC().Year() > 9999: // JSON has no such time
+		invalid = append(invalid, fieldError("expires_at", "range", "must be before the year 10000"))
 	case !maker.ExpiresAt.IsZero() && expires.After(maker.ExpiresAt):
 		invalid = append(invalid, fieldError("expires_at", "exceeds", "must not be after your own token's expiry"))
 	}

@@ -35,8 +35,9 @@ const (
 	maxTypedAgain = 1 << 20
 
 	// maxTagText bounds the text of the tags, which each line gets. All tags that a link may have are
-	// shorter.
-	maxTagText = 8 << 10
+	// shorter. Of a longer text the page shows the beginning.
+	maxTagText   = 8 << 10
+	maxTagsShown = 2 * maxTagText
 
 	// maxShownLine bounds what the result shows of a line.
 	maxShownLine = 300
@@ -77,6 +78,7 @@ func (r *request) bulkView() bulkView {
 	v := bulkView{Key: r.formKey(), Most: engine.MaxBulk}
 	addresses, _ := r.typed("addresses")
 	v.Tags, _ = r.typed("tags")
+	v.Tags = v.Tags[:min(len(v.Tags), maxTagsShown)]
 	v.setAddresses(addresses)
 	return v
 }
@@ -186,13 +188,16 @@ func (v *bulkView) refuse(err error) (status int, ok bool) {
 	return p.Kind.Status, true
 }
 
-// tagError returns the error that all lines have because of the tags; "": none.
+// tagError returns the error that lines have because of the tags; "": none. A line that is not
+// UTF-8 has another error only.
 func tagError(results ops.Results) string {
-	for _, e := range problemOf(&results[0]).Fields {
-		if name, index, inList := strings.Cut(e.Field, "["); name == "tags" && inList {
-			return "Tag " + ordinal(index) + ": " + e.Message + "."
-		} else if name == "tags" {
-			return sentence(e.Message)
+	for i := range results {
+		for _, e := range problemOf(&results[i]).Fields {
+			if name, index, inList := strings.Cut(e.Field, "["); name == "tags" && inList {
+				return "Tag " + ordinal(index) + ": " + e.Message + "."
+			} else if name == "tags" {
+				return sentence(e.Message)
+			}
 		}
 	}
 	return ""

@@ -12,7 +12,7 @@ import (
 type sentForm struct {
 	key   [sha256.Size]byte // of the path and the whole form
 	ended chan struct{}     // closed when its request has ended
-	made  bool              // it has made the thing; not set before ended is closed
+	page  string            // that shows what the form has made; "": nothing. Not set before ended is closed
 }
 
 // Limits of the forms that a session has sent.
@@ -21,11 +21,11 @@ const (
 	sentPatience = 20 * time.Second // for the end of the first of two equal requests
 )
 
-// once calls do, unless the session has sent the same form before and it has made its thing: then
-// it does nothing. A form that is sent twice at the same time waits for the first to end. The
-// content is part of what is compared: somebody who comes back to a form, and types another name,
-// wants another thing.
-func (r *request) once(do func() error) error {
+// once calls do, which makes a thing and returns the path of the page that shows it. If the session
+// has sent the same form before and it has made its thing, once only returns that page. A form that
+// is sent twice at the same time waits for the first to end. The content is part of what is
+// compared: somebody who comes back to a form, and types another name, wants another thing.
+func (r *request) once(do func() (page string, err error)) (page string, err error) {
 	if r.sent("key") == "" {
 		return do()
 	}
@@ -37,27 +37,27 @@ func (r *request) once(do func() error) error {
 		}
 		select {
 		case <-sent.ended:
-			if sent.made {
-				return nil
+			if sent.page != "" {
+				return sent.page, nil
 			}
 		case <-time.After(sentPatience):
-			return problem.New(problem.Overloaded, "this form was sent twice, and the first has not ended")
+			return "", problem.New(problem.Overloaded, "this form was sent twice, and the first has not ended")
 		}
 	}
 }
 
 // endOf calls do, and forgets the form if it has made nothing, so that it can be sent again.
-func (r *request) endOf(sent *sentForm, do func() error) (err error) {
+func (r *request) endOf(sent *sentForm, do func() (page string, err error)) (page string, err error) {
 	defer func() {
-		if !sent.made {
+		if sent.page == "" {
 			r.keep.forget(r.caller, sent)
 		}
 		close(sent.ended)
 	}()
-	if err = do(); err == nil {
-		sent.made = true
+	if page, err = do(); err == nil {
+		sent.page = page
 	}
-	return err
+	return page, err
 }
 
 // begin notes that the caller's session sends a form. first == false: it was sent before.

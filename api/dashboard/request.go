@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"bytes"
 	"errors"
 	"net/url"
 	"strings"
@@ -37,6 +38,9 @@ func (r *request) serve() error {
 		if err := r.sessions.Own(r.ctx); err != nil {
 			return err
 		}
+		if bytes.Count(r.ctx.PostBody(), []byte{'&'}) >= maxFields && !r.uploads() {
+			return problem.New(problem.BadRequest, "the form has more than %d fields", maxFields)
+		}
 	}
 	switch {
 	case r.row.who != anybody && !r.signedIn():
@@ -45,6 +49,15 @@ func (r *request) serve() error {
 		return r.missing()
 	}
 	return r.row.handle(r)
+}
+
+// maxFields bounds the fields of a form. A field takes more than 100 bytes of memory, which are kept
+// for later requests: 8 MiB of empty fields would take more than half a gigabyte.
+const maxFields = 256
+
+// uploads reports whether the form has files, so that its fields are not separated by &.
+func (r *request) uploads() bool {
+	return bytes.HasPrefix(r.ctx.Request.Header.ContentType(), []byte("multipart/form-data"))
 }
 
 // identify finds out who is signed in.

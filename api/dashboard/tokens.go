@@ -149,21 +149,21 @@ func (r *request) typedAll(name string) (texts []string) {
 
 // makeToken is POST /_/tokens.
 func (r *request) makeToken() error {
-	err := r.once(func() error {
+	page, err := r.once(func() (string, error) {
 		draft, err := r.tokenDraft()
 		if err != nil {
-			return err
+			return "", err
 		}
 		_, text, err := r.calls.IssueToken(r.caller, draft)
 		if err == nil {
 			r.keepSecret("token", text)
 		}
-		return err
+		return tokensPath, err
 	})
 	if err != nil {
 		return r.showTokens(statusOf(err), err)
 	}
-	return r.seeOther(tokensPath)
+	return r.seeOther(page)
 }
 
 // tokenDraft reads the form. Package account checks the values.
@@ -187,11 +187,15 @@ func (r *request) expiryAsked() (time.Time, error) {
 		return day.AddDate(0, 0, 1), nil
 	}
 	for _, e := range expiries {
-		if e.value == asked && e.days > 0 {
+		switch {
+		case e.value != asked:
+		case e.days > 0:
 			return r.now().AddDate(0, 0, e.days), nil
+		default:
+			return time.Time{}, nil
 		}
 	}
-	return time.Time{}, nil
+	return time.Time{}, jsonbody.FieldError("expires_at", "range", "choose one of these")
 }
 
 // tokenAsked returns the caller's token that the path names, or that the page is missing.

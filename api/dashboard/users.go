@@ -84,26 +84,24 @@ func (r *request) allUsers() (users []account.User, err error) {
 
 // inviteUser is POST /_/users: it makes a user, and a link with which that person sets a password.
 func (r *request) inviteUser() error {
-	path := usersPath
-	err := r.once(func() error {
+	page, err := r.once(func() (string, error) {
 		email, role := r.sent("email"), account.Role(r.sent("role"))
 		u, err := r.calls.AddUser(r.caller, account.UserEdit{Email: &email, Role: &role})
 		if err != nil {
-			return err
+			return "", err
 		}
-		path = userPath(u.ID)
 		if err := r.makeSetupLink(u); err != nil {
 			r.logCause("a setup link could not be made", err)
 			r.say("warning", "The user "+u.Name+" is added, but the setup link could not be made. Try again below.")
 		} else {
 			r.say("done", "The user "+u.Name+" is added. Now pass on the link below.")
 		}
-		return nil
+		return userPath(u.ID), nil
 	})
 	if err != nil {
 		return r.showUsers(statusOf(err), err)
 	}
-	return r.seeOther(path)
+	return r.seeOther(page)
 }
 
 // makeSetupLink makes a link with which the user can set a password once, and keeps it for the page

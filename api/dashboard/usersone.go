@@ -131,10 +131,11 @@ func (r *request) renewSetupLink() error {
 	if err != nil {
 		return err
 	}
-	if err := r.once(func() error { return r.makeSetupLink(u) }); err != nil {
+	page, err := r.once(func() (string, error) { return userPath(u.ID), r.makeSetupLink(u) })
+	if err != nil {
 		return err
 	}
-	return r.seeOther(userPath(u.ID))
+	return r.seeOther(page)
 }
 
 // deleteUserPage is GET /_/users/{id}/delete: it asks whether to delete the user.
