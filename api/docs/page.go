@@ -64,7 +64,7 @@ func inline(text string) page.Markup {
 }
 
 func (p *referencePage) reference(r *reference) {
-	p.html.WriteString(string(page.Head(r.Title+" API", style)))
+	p.html.WriteString(string(page.Head("API · "+p.site.Name(), style)))
 	p.html.WriteString(string(p.site.Top()))
 	p.contents(r)
 	p.add("<main id=\"top\">\n<h1>%s API</h1>\n<p class=\"lead\">%s</p>\n%s", r.Title, r.Summary, prose(r.Description))

@@ -47,7 +47,7 @@ func startChromium(t *testing.T) context.Context {
 		chromedp.Flag("host-resolver-rules", "MAP "+intranetHost+" 127.0.0.1"),
 		chromedp.Flag("ignore-certificate-errors-spki-list", certificate(t).spki),
 		chromedp.Flag("hide-scrollbars", true),
-		chromedp.Env("TZ=UTC", "LANG=C.UTF-8"),
+		chromedp.Env("TZ=UTC", "LANG=C.UTF-8", "TMPDIR="+work),
 	)
 	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, _ := chromedp.NewContext(allocator)

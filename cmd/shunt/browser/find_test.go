@@ -89,15 +89,33 @@ func (b *tab) click(e thing) {
 		b.t.Fatalf("%s: %v takes no room on the page", b.watch.address(), e)
 	}
 	x, y := middle(quads[0])
-	for _, action := range []input.DispatchMouseEventType{
-		input.DispatchMouseEventTypeMouseMoved, input.DispatchMouseEventTypeMousePressed, input.DispatchMouseEventTypeMouseReleased,
-	} {
-		event := input.DispatchMouseEventParams{Type: action, X: x, Y: y}
-		if action != input.DispatchMouseEventTypeMouseMoved {
-			event.Button, event.ClickCount = input.MouseButtonLeft, 1
-		}
-		call(b, input.DispatchMouseEvent, event)
+	b.point(x, y)
+	b.press(x, y, 1)
+}
+
+// point moves the mouse.
+func (b *tab) point(x, y float64) {
+	b.t.Helper()
+	call(b, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: x, Y: y})
+}
+
+// press presses the button of the mouse; it is the nth time in a quick row.
+func (b *tab) press(x, y float64, nth int64) {
+	b.t.Helper()
+	for _, action := range []input.DispatchMouseEventType{input.DispatchMouseEventTypeMousePressed, input.DispatchMouseEventTypeMouseReleased} {
+		call(b, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: action, X: x, Y: y, Button: input.MouseButtonLeft, ClickCount: nth})
 	}
+}
+
+// place returns the middle of the element that a selector finds first, which it scrolls into view.
+func (b *tab) place(selector string) (x, y float64) {
+	b.t.Helper()
+	at := eval[[]float64](b, `(e => {
+		e.scrollIntoView({block: 'center'});
+		const r = e.getClientRects()[0];
+		return [r.x + r.width / 2, r.y + r.height / 2];
+	})(document.querySelector(`+jsonOf(selector)+"))")
+	return at[0], at[1]
 }
 
 // keyOf returns the key that uses an element as a click does.

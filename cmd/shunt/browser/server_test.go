@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -83,6 +84,7 @@ func startServer(t *testing.T, w way, flags ...string) *server {
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		<-ended
+		s.forget()
 	})
 	select {
 	case <-ready:
@@ -90,6 +92,16 @@ func startServer(t *testing.T, w way, flags ...string) *server {
 		t.Fatalf("serve ended before it was ready:\n%s", s.log())
 	}
 	return s
+}
+
+// forget removes the files in memory that a killed server leaves for its next start. Their folder
+// has the name of the store, which is in the names of its journal's files.
+func (s *server) forget() {
+	files, _ := filepath.Glob(filepath.Join(s.dir, "journal", "ring-*"))
+	for _, path := range files {
+		store, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), "ring-"), "-")
+		_ = os.RemoveAll(filepath.Join("/dev/shm", "shunt-"+store))
+	}
 }
 
 var readyLine = regexp.MustCompile(`msg=ready\b`)

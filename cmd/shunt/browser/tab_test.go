@@ -50,6 +50,21 @@ func (b *tab) loading(status int, do func()) {
 	if got := b.watch.present(); got.status != int64(status) {
 		b.t.Fatalf("%s: got status %d, want %d:\n%s", got.url, got.status, status, b.text())
 	}
+	b.drawn()
+}
+
+// drawn waits until the browser has drawn a page that has just loaded, and has put the focus where
+// the page wants it. No person is quicker than that, but a test is; the browser then complains that
+// something else has the focus already. A page that comes back keeps its focus, so drawn gives up
+// soon.
+func (b *tab) drawn() {
+	b.t.Helper()
+	const soon = time.Second
+	for began := time.Now(); time.Since(began) < soon; time.Sleep(5 * time.Millisecond) {
+		if eval[bool](b, "!document.querySelector('[autofocus]') || document.activeElement !== document.body") {
+			return
+		}
+	}
 }
 
 // until waits until ok. It fails the test with what was waited for, and the text of the page.
