@@ -104,3 +104,13 @@ func StandbyFolder(dir string, s Store) string {
 	id := s.Identity().StoreID
 	return filepath.Join(dir, fmt.Sprintf("shunt-%x", id[:8]))
 }
+
+// RankingsMade returns how often all links in memory were ranked.
+func (e *Engine) RankingsMade() uint64 { return e.rankings.made.Load() }
+
+// RefreshRankings makes the rankings that are in use again, as a loop does every minute.
+func (e *Engine) RefreshRankings() {
+	for _, owners := range e.rankings.used(e.now()) {
+		e.refreshRanking(context.Background(), owners)
+	}
+}

@@ -71,6 +71,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	loops.Go(func() { e.foldLoop(ctx) })
 	loops.Go(func() { e.flushLoop(ctx) })
 	loops.Go(func() { e.refillIDs(ctx) })
+	loops.Go(func() { e.refreshRankings(ctx) })
 	e.loopsEnded = make(chan struct{})
 	go func() {
 		loops.Wait()

@@ -1,10 +1,11 @@
 package engine
 
 import (
+	"context"
 	"fmt"
-	"shunt/engine/invalid"
 	"time"
 
+	"shunt/engine/invalid"
 	"shunt/engine/tally"
 )
 
@@ -31,6 +32,18 @@ type Query struct {
 	Interval Interval    // of the series; NoSeries: none
 	AllTime  bool        // the whole life of a link (for LinkReport only); From, To and Interval are ignored
 	Parts    tally.Parts // Visitors for Unique, Breakdowns for Dimensions
+
+	// Pause, if set, is called between steps, each of which takes less than a millisecond or a few.
+	// It may wait, so that other work gets a core. Its error ends the query.
+	Pause func() error
+}
+
+// pause is called between steps of q.
+func (q *Query) pause(ctx context.Context) error {
+	if err := ctx.Err(); err != nil || q.Pause == nil {
+		return err
+	}
+	return q.Pause()
 }
 
 // window is a Query in the store's terms.

@@ -154,7 +154,7 @@ func (e *Engine) windowReport(ctx context.Context, q Query, created time.Time, s
 	r := Report{From: hourTime(w.from), To: hourTime(w.to), FlushedAt: e.flusher.last()}
 	var total tally.Tally
 	buckets := make([]bucket, len(w.spans))
-	err = e.readSpans(ctx, s, w.spans, q.Parts, func(_, j int, t *tally.Tally, durable bool) {
+	err = e.readSpans(ctx, &q, s, w.spans, q.Parts, func(_, j int, t *tally.Tally, durable bool) {
 		total.Add(t)
 		if q.Interval != NoSeries {
 			buckets[j].hits += t.Hits
@@ -213,9 +213,9 @@ type pendingSpan struct {
 
 // readSpans calls add with tallies of links[i], or of owners[i], over spans[j]: any number of times
 // for each i and j, to be added up. durable says whether the tally is the store's. The tally is
-// valid only during the call.
+// valid only during the call. Of q it only pauses.
 func (e *Engine) readSpans(
-	ctx context.Context, s source, spans []Span, wanted tally.Parts, add func(i, j int, t *tally.Tally, durable bool),
+	ctx context.Context, q *Query, s source, spans []Span, wanted tally.Parts, add func(i, j int, t *tally.Tally, durable bool),
 ) (err error) {
 	view, beyond, err := openView(ctx, e, func(p *pair) []pendingSpan { return s.pending(p, spans, wanted, e.journal.Referrers) })
 	if err != nil {
@@ -225,7 +225,7 @@ func (e *Engine) readSpans(
 	for i, owner := range s.owners {
 		err := view.ReadOwnerSpans(owner, spans, wanted, func(j int, t *tally.Tally) error {
 			add(i, j, t, true)
-			return ctx.Err()
+			return q.pause(ctx)
 		})
 		if err != nil {
 			return err
@@ -233,7 +233,7 @@ func (e *Engine) readSpans(
 	}
 	err = view.ReadSpans(s.links, spans, wanted, func(i, j int, t *tally.Tally) error {
 		add(i, j, t, true)
-		return ctx.Err()
+		return q.pause(ctx)
 	})
 	if err != nil {
 		return err

@@ -3,13 +3,10 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
-	"shunt/engine/index"
 	"shunt/engine/tally"
 )
 
@@ -22,9 +19,9 @@ import (
 // Traffic that has just moved to other links may need more; after MaxScannedLinks, the list is
 // complete only among those.
 //
-// A ranking of an owner with more than MaxScannedLinks links takes 20 to 50 ms for a million links in
-// memory. It is kept for a minute. So a link that was not among the first, and has just got so many
-// hits that it belongs into the list, may be missing there for a minute.
+// A window by the hour has many rows for each link that is read. So there, the links are read over
+// the whole days around the window, which takes a row or two for each; and over the window itself
+// only those that had enough hits in these days.
 //
 // Rejected: reading all hour and day rows of the window, because rows of days are ordered by link
 // (3 s for a million links); a summary of the most-hit links in each row of an owner, which makes
@@ -65,185 +62,108 @@ func (e *Engine) TopLinks(ctx context.Context, owners []uint32, tag string, q Qu
 	if err != nil {
 		return TopLinks{}, err
 	}
-	t := topSearch{engine: e, ranking: r, spans: w.spans, n: n}
+	t := topSearch{engine: e, ranking: r, query: &q, spans: w.spans, days: daysAround(w.spans), n: n}
 	if err := t.search(ctx); err != nil {
 		return TopLinks{}, fmt.Errorf("hits of the links of owners: %w", err)
 	}
 	return t.list(ctx)
 }
 
-// rankedLink is a link with its hits of all time.
-type rankedLink struct {
-	id, hits uint64
-	code     string
-}
-
-// ranking is the links with the most hits of all time, in descending order, at most
-// MaxScannedLinks. No other link has more than beyond hits.
-type ranking struct {
-	links  []rankedLink
-	beyond uint64
-}
-
-// rankLinks ranks the links of owners. Those of a tag, or of owners who have few links, are listed
-// from the store; otherwise it goes over all links in memory.
-func (e *Engine) rankLinks(owners []uint32, tag string) (r ranking, err error) {
-	if r, ok := e.rankings.kept(owners, e.now()); ok && tag == "" {
-		return r, nil
-	}
-	owned, err := e.scanLinks(owners, tag)
-	switch {
-	case errors.Is(err, ErrTooManyLinks) && tag == "":
-		r = e.rankAll(owners)
-		e.rankings.keep(owners, r, e.now())
-		return r, nil
-	case err != nil:
-		return ranking{}, err
-	}
-	for i, id := range owned.ids {
-		if hits := e.index.Hits(id); hits > 0 {
-			r.links = append(r.links, rankedLink{id, hits, owned.codes[i]})
-		}
-	}
-	r.sort()
-	return r, nil
-}
-
-func (r *ranking) sort() {
-	slices.SortFunc(r.links, func(a, b rankedLink) int {
-		return cmp.Or(cmp.Compare(b.hits, a.hits), cmp.Compare(a.id, b.id))
-	})
-}
-
-// rankAll ranks the links of owners in memory.
-func (e *Engine) rankAll(owners []uint32) (r ranking) {
-	links := make([]hitLink, 0, 2*maxScannedLinks) // cut to half when full
-	wanted := make(map[uint32]bool, len(owners))
-	for _, owner := range owners {
-		wanted[owner] = true
-	}
-	last, lastWanted := uint32(0), wanted[0] // neighbours often have one owner, and a map is slow
-	e.index.Each(func(l index.Link) {
-		if owner := l.Owner(); owner != last {
-			last, lastWanted = owner, wanted[owner]
-		}
-		if !lastWanted {
-			return
-		}
-		hits := e.index.Hits(l.ID())
-		if hits <= r.beyond {
-			return
-		}
-		if links = append(links, hitLink{l, hits}); len(links) == cap(links) {
-			links, r.beyond = cutToMostHit(links, r.beyond)
-		}
-	})
-	if len(links) > maxScannedLinks {
-		links, r.beyond = cutToMostHit(links, r.beyond)
-	}
-	for _, x := range links {
-		r.links = append(r.links, rankedLink{x.link.ID(), x.hits, string(x.link.Code())})
-		x.link.Release()
-	}
-	r.sort()
-	return r
-}
-
-type hitLink struct {
-	link index.Link
-	hits uint64
-}
-
-// cutToMostHit keeps the MaxScannedLinks links with the most hits. It returns the most hits that any
-// other link has; so far, that was before.
-func cutToMostHit(links []hitLink, before uint64) (kept []hitLink, beyond uint64) {
-	slices.SortFunc(links, func(a, b hitLink) int { return cmp.Compare(b.hits, a.hits) })
-	return links[:maxScannedLinks], max(before, links[maxScannedLinks].hits)
-}
-
-// rankings keeps the rankings of owners with many links for a while: 500 KB each. The zero value is
-// ready for use; any goroutine may call its methods.
-type rankings struct {
-	mu struct {
-		sync.Mutex
-		recent []keptRanking // at most maxRankings, the oldest first
-	}
-}
-
-type keptRanking struct {
-	owners []uint32
-	ranking
-	at time.Time
-}
-
-const (
-	maxRankings = 16
-	rankingAge  = time.Minute
-)
-
-// kept returns the ranking of owners, if there is one that is not too old. It must not be changed.
-func (k *rankings) kept(owners []uint32, now time.Time) (ranking, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.mu.recent = slices.DeleteFunc(k.mu.recent, func(r keptRanking) bool { return now.Sub(r.at).Abs() > rankingAge })
-	at := slices.IndexFunc(k.mu.recent, func(r keptRanking) bool { return slices.Equal(r.owners, owners) })
-	if at < 0 {
-		return ranking{}, false
-	}
-	return k.mu.recent[at].ranking, true
-}
-
-func (k *rankings) keep(owners []uint32, r ranking, now time.Time) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.mu.recent = append(k.mu.recent, keptRanking{slices.Clone(owners), r, now})
-	k.mu.recent = k.mu.recent[max(0, len(k.mu.recent)-maxRankings):]
-}
-
 // topSearch looks for the most-hit links of a window.
 type topSearch struct {
 	engine  *Engine
 	ranking ranking
+	query   *Query
 	spans   []Span
+	days    []Span // around spans, if these are of hours: see daysAround
 	n       int
-	hits    []uint64 // in the window, of the links that were read: ranking.links[:len(hits)]
-	top     []int    // of ranking.links, descending: the n with the most hits in the window
+	read    int          // ranking.links[:read] were read
+	queue   []windowHits // descending, with their hits in days: they may be in the list
+	top     []windowHits // descending: the n with the most hits in the window
+}
+
+// windowHits is ranking.links[i] with its hits in some window.
+type windowHits struct {
+	i    int
+	hits uint64
 }
 
 // Links are read in blocks: of many, each costs less; of few, fewer are read in vain.
 const (
 	firstTopBlock  = 128
 	topBlockGrowth = 2 // the next block has this many times as many links
+	hourlyTopBlock = 16
 )
 
 // search reads links until no other can be in the list, or there are no more.
 func (t *topSearch) search(ctx context.Context) error {
-	links := t.ranking.links
-	for block := firstTopBlock; len(t.hits) < len(links) && !t.certain(); block *= topBlockGrowth {
-		first := len(t.hits)
-		ids := make([]uint64, 0, block)
-		for _, l := range links[first:min(first+block, len(links))] {
-			ids = append(ids, l.id)
+	for size := firstTopBlock; t.read < len(t.ranking.links) && !t.certain(); size *= topBlockGrowth {
+		block := make([]windowHits, min(size, len(t.ranking.links)-t.read))
+		for i := range block {
+			block[i].i = t.read + i
 		}
-		t.hits = append(t.hits, make([]uint64, len(ids))...)
-		err := t.engine.readSpans(ctx, linkSource(ids...), t.spans, 0, func(i, _ int, x *tally.Tally, _ bool) { t.hits[first+i] += x.Hits })
-		if err != nil {
+		t.read += len(block)
+		if t.days == nil {
+			if err := t.readInto(ctx, block, t.spans); err != nil {
+				return err
+			}
+			t.rank(block)
+			continue
+		}
+		if err := t.readInto(ctx, block, t.days); err != nil {
 			return err
 		}
-		t.rank(first)
+		t.queue = append(t.queue, block...)
+		slices.SortFunc(t.queue, func(a, b windowHits) int { return cmp.Compare(b.hits, a.hits) })
+		if err := t.readQueue(ctx); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// rank puts the links from first on that were read into the list.
-func (t *topSearch) rank(first int) {
-	for i := first; i < len(t.hits); i++ {
-		if t.hits[i] > 0 && t.engine.stillNames(&t.ranking.links[i]) {
-			t.top = append(t.top, i)
+// readQueue reads the links of the queue that may be in the list.
+func (t *topSearch) readQueue(ctx context.Context) error {
+	for len(t.queue) > 0 && t.queue[0].hits > 0 && t.queue[0].hits >= t.least() {
+		block := t.queue[:min(hourlyTopBlock, len(t.queue))]
+		t.queue = t.queue[len(block):]
+		for i := range block {
+			block[i].hits = 0
+		}
+		if err := t.readInto(ctx, block, t.spans); err != nil {
+			return err
+		}
+		t.rank(block)
+	}
+	return nil
+}
+
+// least returns the hits that a link needs to be in the list.
+func (t *topSearch) least() uint64 {
+	if len(t.top) < t.n {
+		return 0
+	}
+	return t.top[t.n-1].hits
+}
+
+// readInto adds the hits of links over spans to them.
+func (t *topSearch) readInto(ctx context.Context, links []windowHits, spans []Span) error {
+	ids := make([]uint64, len(links))
+	for at := range links {
+		ids[at] = t.ranking.links[links[at].i].id
+	}
+	return t.engine.readSpans(ctx, t.query, linkSource(ids...), spans, 0, func(at, _ int, x *tally.Tally, _ bool) { links[at].hits += x.Hits })
+}
+
+// rank puts links, which were read over the window, into the list.
+func (t *topSearch) rank(links []windowHits) {
+	for _, l := range links {
+		if l.hits > 0 && l.hits >= t.least() && t.engine.stillNames(&t.ranking.links[l.i]) {
+			t.top = append(t.top, l)
 		}
 	}
-	slices.SortFunc(t.top, func(a, b int) int {
-		return cmp.Or(cmp.Compare(t.hits[b], t.hits[a]), cmp.Compare(t.ranking.links[a].code, t.ranking.links[b].code))
+	slices.SortFunc(t.top, func(a, b windowHits) int {
+		return cmp.Or(cmp.Compare(b.hits, a.hits), cmp.Compare(t.ranking.links[a.i].code, t.ranking.links[b.i].code))
 	})
 	t.top = t.top[:min(t.n, len(t.top))]
 }
@@ -262,10 +182,10 @@ func (e *Engine) stillNames(r *rankedLink) bool {
 // the last one might come before it, by its code.
 func (t *topSearch) certain() bool {
 	next := t.ranking.beyond
-	if len(t.hits) < len(t.ranking.links) {
-		next = t.ranking.links[len(t.hits)].hits
+	if t.read < len(t.ranking.links) {
+		next = t.ranking.links[t.read].hits
 	}
-	return next == 0 || len(t.top) == t.n && t.hits[t.top[t.n-1]] > next
+	return next == 0 || len(t.top) == t.n && t.least() > next
 }
 
 // list returns the list, with visitors.
@@ -274,18 +194,46 @@ func (t *topSearch) list(ctx context.Context) (found TopLinks, err error) {
 		found.Among = len(t.ranking.links)
 	}
 	ids := make([]uint64, len(t.top))
-	for at, i := range t.top {
-		ids[at] = t.ranking.links[i].id
+	for at := range t.top {
+		ids[at] = t.ranking.links[t.top[at].i].id
 	}
 	totals := make([]tally.Tally, len(ids))
-	err = t.engine.readSpans(ctx, linkSource(ids...), t.spans, tally.Visitors, func(i, _ int, x *tally.Tally, _ bool) { totals[i].Add(x) })
+	err = t.engine.readSpans(ctx, t.query, linkSource(ids...), t.spans, tally.Visitors, func(i, _ int, x *tally.Tally, _ bool) { totals[i].Add(x) })
 	if err != nil {
 		return TopLinks{}, fmt.Errorf("visitors of the links of owners: %w", err)
 	}
 	found.Links = make([]LinkHits, len(ids))
 	for at := range totals {
 		x := &totals[at]
-		found.Links[at] = LinkHits{Code: t.ranking.links[t.top[at]].code, Hits: x.Hits, Unique: min(x.Visitors.Count(), x.Hits)}
+		found.Links[at] = LinkHits{Code: t.ranking.links[t.top[at].i].code, Hits: x.Hits, Unique: min(x.Visitors.Count(), x.Hits)}
 	}
 	return found, nil
+}
+
+// fewHours is how many hours of a window are read for each link: an hour costs about as much as a
+// day.
+const fewHours = 4
+
+// daysAround returns the whole days that have spans in them, or nil if these are of days, or of few
+// hours. No link has more hits in spans than in these days.
+func daysAround(spans []Span) []Span {
+	var hours uint32
+	around := spans[0]
+	for _, s := range spans {
+		whole := s.FromHour%hoursPerDay == 0 && (s.ToHour == Endless || s.ToHour%hoursPerDay == 0)
+		if s.ToHour == Endless && !whole {
+			hours = fewHours + 1
+		} else if !whole {
+			hours += s.ToHour - s.FromHour
+		}
+		around.FromHour, around.ToHour = min(around.FromHour, s.FromHour), max(around.ToHour, s.ToHour)
+	}
+	if hours <= fewHours {
+		return nil
+	}
+	around.FromHour -= around.FromHour % hoursPerDay
+	if around.ToHour != Endless {
+		around.ToHour = ceilDay(around.ToHour)
+	}
+	return []Span{around}
 }

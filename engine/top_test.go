@@ -3,6 +3,7 @@ package engine_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -117,5 +118,87 @@ func TestADeletedLinkIsInNoTopList(t *testing.T) {
 	f.links[i].deleted = true
 	if got, want := f.top(from, 3), f.wantTop(from, 3, anyLink); !slices.Equal(got.Links, want) {
 		t.Errorf("got %v, want %v", got.Links, want)
+	}
+}
+
+func TestTheMostHitLinksOfHoursAreExact(t *testing.T) {
+	engine.LimitScans(t, 30)
+	f := newTopLinks(t, 60)
+	for range 3 {
+		f.day()
+	}
+	for hour := range 30 { // other links in every hour, so days and hours differ
+		for n := range 20 {
+			f.hit(3+(hour*7+n*n)%25, engine.ClassHit, f.rng.Uint64N(1000))
+		}
+		f.now = f.now.Add(time.Hour)
+		if hour%3 == 0 {
+			f.closeHours()
+		}
+	}
+	for _, hours := range []time.Duration{1, 3, 7, 23, 29} {
+		from := f.now.Truncate(time.Hour).Add(-hours * time.Hour)
+		got := f.top(from, 3)
+		if want := f.wantTop(from, 3, anyLink); got.Among == 0 && !slices.Equal(got.Links, want) || len(got.Links) != len(want) {
+			t.Errorf("%d hours: got %+v, want %v", hours, got, want)
+		}
+		if hours > 20 && got.Among != 0 {
+			t.Errorf("%d hours: the list is not certain", hours)
+		}
+	}
+}
+
+func TestARankingIsMadeOnceAndThenRefreshed(t *testing.T) {
+	engine.LimitScans(t, 12)
+	f := newTopLinks(t, 60)
+	f.day()
+	from := f.now.AddDate(0, 0, -1).Truncate(24 * time.Hour)
+	for range 3 {
+		f.top(from, 3)
+		f.now = f.now.Add(time.Minute)
+	}
+	if made := f.e.RankingsMade(); made != 1 {
+		t.Errorf("got %d rankings, want 1", made)
+	}
+	for range 500 {
+		f.hit(50, engine.ClassHit, f.rng.Uint64N(1000))
+	}
+	f.e.Fold()
+	f.e.RefreshRankings()
+	if got, want := f.top(from, 3), f.wantTop(from, 3, anyLink); !slices.Equal(got.Links, want) {
+		t.Errorf("after a refresh: got %v, want %v", got.Links, want)
+	}
+	if made := f.e.RankingsMade(); made != 2 {
+		t.Errorf("got %d rankings, want 2", made)
+	}
+	f.now = f.now.Add(25 * time.Hour)
+	f.e.RefreshRankings()
+	if made := f.e.RankingsMade(); made != 2 {
+		t.Errorf("unused for a day: got %d rankings, want 2", made)
+	}
+}
+
+func TestAQueryForFiguresPausesAndEndsWithItsPause(t *testing.T) {
+	f := newTopLinks(t, 60)
+	for range 5 {
+		f.day()
+	}
+	broken := errors.New("no further turn")
+	pauses := 0
+	q := engine.Query{From: f.now.AddDate(0, 0, -5), Interval: engine.Daily, Pause: func() error {
+		if pauses++; pauses == 3 {
+			return broken
+		}
+		return nil
+	}}
+	for name, read := range map[string]func() error{
+		"owner": func() error { _, err := f.e.OwnerReport(context.Background(), []uint32{1}, "", q); return err },
+		"link":  func() error { _, err := f.e.LinkReport(context.Background(), "top0", q); return err },
+		"top":   func() error { _, err := f.e.TopLinks(context.Background(), []uint32{1}, "", q, 3); return err },
+	} {
+		pauses = 0
+		if err := read(); !errors.Is(err, broken) || pauses != 3 {
+			t.Errorf("%s: got %v after %d pauses, want the error of the third", name, err, pauses)
+		}
 	}
 }

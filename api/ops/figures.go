@@ -91,7 +91,8 @@ func (c *Calls) Figures(caller account.Caller, code string, q FiguresQuery) (f F
 		counts, err := c.engine.Stats(context.Background(), code)
 		return Figures{Hits: counts.Hits, Unique: counts.Unique}, err
 	}
-	err = c.InTurn(caller, func() error {
+	err = c.inSteps(caller, func(pause func() error) error {
+		q.Pause = pause
 		r, err := c.engine.LinkReport(context.Background(), code, q.Query)
 		if err == nil {
 			f = q.answer(&r)
@@ -121,7 +122,8 @@ func (c *Calls) OwnerFigures(caller account.Caller, q FiguresQuery) (f Figures, 
 	if err := mayUse(caller, q.Guard); err != nil {
 		return f, err
 	}
-	err = c.InTurn(caller, func() error {
+	err = c.inSteps(caller, func(pause func() error) error {
+		q.Pause = pause
 		f, err = c.ownerFigures(&q)
 		return err
 	})
@@ -129,8 +131,8 @@ func (c *Calls) OwnerFigures(caller account.Caller, q FiguresQuery) (f Figures, 
 }
 
 // SeveralOwnerFigures returns what OwnerFigures returns for each of queries, which one page shows,
-// in one turn: a page that took a turn for each would wait for other callers each time. The handler
-// must take a place with BeginHeavy before.
+// in one turn if they are short: a page that took a turn for each would wait for other callers each
+// time. The handler must take a place with BeginHeavy before.
 func (c *Calls) SeveralOwnerFigures(caller account.Caller, queries []FiguresQuery) ([]Figures, error) {
 	several := make([]Figures, len(queries))
 	for i := range queries {
@@ -138,8 +140,9 @@ func (c *Calls) SeveralOwnerFigures(caller account.Caller, queries []FiguresQuer
 			return nil, err
 		}
 	}
-	err := c.InTurn(caller, func() (err error) {
+	err := c.inSteps(caller, func(pause func() error) (err error) {
 		for i := 0; i < len(queries) && err == nil; i++ {
+			queries[i].Pause = pause
 			several[i], err = c.ownerFigures(&queries[i])
 		}
 		return err

@@ -14,14 +14,22 @@ import (
 const (
 	maxHeavy       = 32
 	maxHeavyCaller = 8 // including those whose answers are being sent
+
+	// A browser that is started again asks for all of its tabs at once. So a page waits for a place.
+	// A request has 30 s in all.
+	maxHeavyWaiting = 32 // of a caller
+	heavyPatience   = 5 * time.Second
 )
+
+// turnStep is how long costly work that can pause keeps a core while other work waits for one.
+const turnStep = 4 * time.Millisecond
 
 // Patience is how long a call waits for a core. A request has 30 s in all; after 20 s it is too
 // late to begin.
 const Patience = 20 * time.Second
 
-// Places limit how many answers of one kind are under way, in all and for each caller. Nobody waits
-// for a place: a caller without one is refused, with an error that names the kind.
+// Places limit how many answers of one kind are under way, in all and for each caller. A caller
+// without a place is refused, with an error that names the kind.
 type Places struct {
 	*turnstile.Turnstile
 	what string // the kind, a noun in the plural
@@ -33,8 +41,11 @@ func NewPlaces(what string, limit, perCaller int) *Places {
 }
 
 // Take takes one of the places, which Leave gives back.
-func (p *Places) Take(key turnstile.Key) error {
-	switch err, l := p.Enter(key), p.Limits(); {
+func (p *Places) Take(key turnstile.Key) error { return p.explain(p.Enter(key)) }
+
+// explain returns the error of a caller without a place.
+func (p *Places) explain(err error) error {
+	switch l := p.Limits(); {
 	case errors.Is(err, turnstile.ErrShare):
 		return problem.New(problem.Overloaded, "you have %d %s open; close some", l.PerCaller, p.what)
 	case err != nil:
@@ -49,11 +60,21 @@ func KeyOf(caller account.Caller) turnstile.Key { return turnstile.Key{User: cal
 // BeginHeavy takes a place for a heavy read. A handler holds it while it calls List, OwnerFigures
 // or heavy Figures, and until the answer has been sent; then it calls release once.
 func (c *Calls) BeginHeavy(caller account.Caller) (release func(), err error) {
-	key := KeyOf(caller)
-	if err := c.heavy.Take(key); err != nil {
+	return c.releaseHeavy(caller, c.heavy.Take(KeyOf(caller)))
+}
+
+// BeginHeavyPatiently does what BeginHeavy does, but waits some seconds for a place, behind the
+// caller's other requests that wait.
+func (c *Calls) BeginHeavyPatiently(caller account.Caller) (release func(), err error) {
+	err = c.heavy.EnterPatiently(KeyOf(caller), maxHeavyWaiting, heavyPatience)
+	return c.releaseHeavy(caller, c.heavy.explain(err))
+}
+
+func (c *Calls) releaseHeavy(caller account.Caller, err error) (release func(), _ error) {
+	if err != nil {
 		return nil, err
 	}
-	return func() { c.heavy.Leave(key) }, nil
+	return func() { c.heavy.Leave(KeyOf(caller)) }, nil
 }
 
 // HeavyHeld returns how many places for heavy reads are taken.
@@ -65,4 +86,10 @@ func (c *Calls) ExportsHeld() int { return c.exports.Held() }
 // InTurn calls do in turn with the costly work of other callers.
 func (c *Calls) InTurn(caller account.Caller, do func() error) error {
 	return c.cores.Do(KeyOf(caller), do)
+}
+
+// inSteps calls do in turn with the costly work of other callers, and lets them take turns between
+// the parts of do, whenever it calls pause.
+func (c *Calls) inSteps(caller account.Caller, do func(pause func() error) error) error {
+	return c.cores.DoInSteps(KeyOf(caller), turnStep, do)
 }

@@ -31,7 +31,9 @@
 // instead (buffer stealing, McKenney 1990). So no caller, not even the zero key, can keep the
 // others out of the queue.
 //
-// Requests wait only while every place is held.
+// Requests wait only while every place is held; those of EnterPatiently also while their caller's
+// share is used up. These are passed over until it has a place less, and no new request takes their
+// room in the queue.
 //
 // # Concurrency
 //

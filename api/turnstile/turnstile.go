@@ -56,6 +56,9 @@ type caller struct {
 	queue   []*request
 }
 
+// held returns how many places c holds.
+func (c *caller) held() int { return c.present - len(c.queue) }
+
 // A request waits for a place.
 type request struct {
 	of      *caller
@@ -80,17 +83,35 @@ func (t *Turnstile) Enter(key Key) error {
 	if r == nil {
 		return err
 	}
-	patience := time.NewTimer(t.limits.Patience)
+	if !t.await(r, t.limits.Patience) {
+		return ErrFull
+	}
+	return nil
+}
+
+// EnterPatiently does what Enter does, but also waits if the caller's share is used up, and if the
+// queue has no room: up to patience, with at most waiting other requests of the caller.
+func (t *Turnstile) EnterPatiently(key Key, waiting int, patience time.Duration) error {
+	r, err := t.arrivePatiently(key, waiting)
+	if r == nil || t.await(r, patience) {
+		return err
+	}
+	if t.limits.PerCaller > 0 && t.heldBy(key) >= t.limits.PerCaller {
+		return ErrShare
+	}
+	return ErrFull
+}
+
+// await waits until r is decided, or gives up, and reports whether r has a place.
+func (t *Turnstile) await(r *request, atMost time.Duration) bool {
+	patience := time.NewTimer(atMost)
 	defer patience.Stop()
 	select {
 	case <-r.decided:
 	case <-patience.C:
 		t.giveUp(r)
 	}
-	if !r.placed {
-		return ErrFull
-	}
-	return nil
+	return r.placed
 }
 
 // Do calls fn while it holds a place for key.
@@ -107,16 +128,17 @@ func (t *Turnstile) Leave(key Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.mu.present[key]
-	if c == nil || c.present == len(c.queue) {
+	if c == nil || c.held() == 0 {
 		panic("turnstile: a place is given back that nobody has taken")
 	}
 	t.toEndLocked(c)
 	t.partLocked(c)
-	if len(t.mu.queue) == 0 {
+	i := slices.IndexFunc(t.mu.queue, t.mayHoldLocked)
+	if i < 0 {
 		t.mu.held--
 		return
 	}
-	next := t.mu.queue[0]
+	next := t.mu.queue[i]
 	r := next.queue[0]
 	t.removeLocked(r)
 	t.toEndLocked(next)
@@ -124,11 +146,49 @@ func (t *Turnstile) Leave(key Key) {
 	close(r.decided)
 }
 
+// DoInSteps does what Do does for work that takes longer than step. fn calls pause between parts of
+// it: when the work has taken a step and other requests wait, it gives its place to them, and waits
+// for its next turn as a new request does. After an error of pause, fn must return, without its
+// place.
+func (t *Turnstile) DoInSteps(key Key, step time.Duration, fn func(pause func() error) error) error {
+	err := t.Enter(key)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err == nil {
+			t.Leave(key)
+		}
+	}()
+	began := time.Now()
+	return fn(func() error {
+		if err != nil || time.Since(began) < step {
+			return err
+		}
+		if t.Waiting() > 0 {
+			t.Leave(key)
+			err = t.Enter(key)
+		}
+		began = time.Now()
+		return err
+	})
+}
+
 // Held returns how many places are held.
 func (t *Turnstile) Held() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.mu.held
+}
+
+// heldBy returns how many places key holds.
+func (t *Turnstile) heldBy(key Key) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.mu.present[key]; c != nil {
+		return c.held()
+	}
+	return 0
 }
 
 // Waiting returns how many requests wait for a place.
@@ -151,7 +211,7 @@ func (t *Turnstile) arrive(key Key) (*request, error) {
 		return nil, ErrShare
 	case t.mu.held < t.limits.Places:
 		t.mu.held++
-	case t.mu.waiting >= t.limits.Waiting && !t.crowdOutLocked(len(c.queue)+1):
+	case t.limits.Waiting == 0, t.mu.waiting >= t.limits.Waiting && !t.crowdOutLocked(len(c.queue)+1):
 		return nil, ErrFull
 	default:
 		t.joinLocked(c)
@@ -159,6 +219,35 @@ func (t *Turnstile) arrive(key Key) (*request, error) {
 	}
 	t.joinLocked(c)
 	return nil, nil
+}
+
+// arrivePatiently is arrive for EnterPatiently.
+func (t *Turnstile) arrivePatiently(key Key, waiting int) (*request, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.mu.present[key]
+	if c == nil {
+		c = &caller{key: key}
+	}
+	mayHold := t.mayHoldLocked(c)
+	switch {
+	case mayHold && t.mu.held < t.limits.Places:
+		t.mu.held++
+		t.joinLocked(c)
+		return nil, nil
+	case len(c.queue) < waiting:
+		t.joinLocked(c)
+		return t.waitLocked(c), nil
+	case !mayHold:
+		return nil, ErrShare
+	}
+	return nil, ErrFull
+}
+
+// mayHoldLocked reports whether c may hold another place. Only requests of EnterPatiently wait while
+// their caller may not.
+func (t *Turnstile) mayHoldLocked(c *caller) bool {
+	return t.limits.PerCaller == 0 || c.held() < t.limits.PerCaller || c.key == Key{}
 }
 
 // joinLocked adds a place or a waiting request of c.
