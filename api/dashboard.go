@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -10,6 +11,7 @@ import (
 	"shunt/api/dashboard"
 	"shunt/api/page"
 	"shunt/api/problem"
+	"shunt/engine"
 )
 
 // This file serves the dashboard with the sessions and the rates of the API.
@@ -86,6 +88,25 @@ func (w webSessions) ChangePassword(ctx *fasthttp.RequestCtx, caller account.Cal
 	return err
 }
 
+// A stallMark notes that the store has not answered a write of a link in time.
+type stallMark struct{ unixMs atomic.Int64 } // of the last such write; 0: a later one was answered
+
+// stallShown is how long pages say so if nobody tries another write.
+const stallShown = time.Minute
+
+func (m *stallMark) note(now time.Time, err error) {
+	switch {
+	case errors.Is(err, engine.ErrOutcomeUnknown), errors.Is(err, engine.ErrOverloaded):
+		m.unixMs.Store(now.UnixMilli())
+	case err == nil && m.unixMs.Load() != 0:
+		m.unixMs.Store(0)
+	}
+}
+
+func (m *stallMark) stalled(now time.Time) bool {
+	return now.Sub(time.UnixMilli(m.unixMs.Load())) < stallShown
+}
+
 // newDashboard returns the pages under /_/; nil if there are none.
 func (s *Server) newDashboard(site page.Site) *dashboard.Dashboard {
 	if site.SignIn == "" {
@@ -94,6 +115,7 @@ func (s *Server) newDashboard(site page.Site) *dashboard.Dashboard {
 	return dashboard.New(dashboard.Options{
 		Calls: s.calls, Accounts: s.accounts, Engine: s.engine,
 		Sessions: webSessions{s.auth, s.limiter, s.accountCalls},
+		Stalled:  func() bool { return s.stall.stalled(s.now.time()) },
 		Facts:    s.metrics.Facts, Site: site, BaseURL: s.baseURL,
 		Problem: writeProblem, Stream: s.live.streamOf,
 		Answered: func(route string, method []byte, status int, took time.Duration) {

@@ -61,21 +61,27 @@ func (c *liveCalls) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller)
 	})
 }
 
-// streamOf is dashboard.Stream: it answers with what read returns.
+// streamOf is dashboard.Stream: it answers with what read returns. read may be costly, so what was
+// read for the hits is not read again for the figures.
 func (c *liveCalls) streamOf(
 	ctx *fasthttp.RequestCtx, caller account.Caller, g engine.Guard, read func() (hits, unique uint64, err error),
 ) error {
-	figures := func() (f liveFigures, err error) {
-		f.hits, f.unique, err = read()
-		return f, err
-	}
+	var f liveFigures
+	fresh := false // f has yet to be returned as figures
 	return c.stream(ctx, caller, &liveStream{
 		recheck: c.calls.Recheck(caller, g, account.StatsRead),
-		hits: func() (uint64, error) {
-			f, err := figures()
+		hits: func() (_ uint64, err error) {
+			f.hits, f.unique, err = read()
+			fresh = err == nil
 			return f.hits, err
 		},
-		figures: figures,
+		figures: func() (_ liveFigures, err error) {
+			if !fresh {
+				f.hits, f.unique, err = read()
+			}
+			fresh = false
+			return f, err
+		},
 	})
 }
 
@@ -172,7 +178,9 @@ func (l *liveStream) start() {
 	go l.watch()
 	l.commented = time.Now()
 	l.timer = time.NewTimer(liveInterval)
-	if figures, err := l.figures(); err != nil {
+	if figures, err := l.figures(); busy(err) {
+		return
+	} else if err != nil {
 		l.fail(err)
 	} else {
 		l.send(figures)
@@ -197,7 +205,7 @@ func (l *liveStream) wait() {
 	case <-l.timer.C:
 	}
 	wire.Renew(l.conn)
-	if err := l.look(); err != nil {
+	if err := l.look(); err != nil && !busy(err) {
 		l.fail(err)
 	}
 	if now := time.Now(); !l.ended && now.Sub(l.commented) >= liveCommentInterval {
@@ -225,6 +233,12 @@ func (l *liveStream) look() error {
 		l.send(figures)
 	}
 	return nil
+}
+
+// busy reports whether err passes, so that the next look may succeed.
+func busy(err error) bool {
+	p, _ := problem.Of(err)
+	return err != nil && p.Kind == problem.Overloaded
 }
 
 func (l *liveStream) send(f liveFigures) {

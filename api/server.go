@@ -51,6 +51,7 @@ type Server struct {
 	front       *front
 	cores       *turnstile.Turnstile // for all work that keeps a core busy
 	heavy       heavyCalls
+	stall       stallMark
 	router      *apiRouter
 	bodyLimits  *bodyLimits
 	localRoutes fasthttp.RequestHandler
@@ -107,9 +108,15 @@ func (s *Server) buildBounds() {
 func (s *Server) newCalls() *ops.Calls {
 	return ops.New(ops.Options{
 		Engine: s.engine, Accounts: s.accounts, BaseURL: s.baseURL, Targets: s.targets, Cores: s.cores,
-		State: s.redirects.State, StateNow: s.redirects.StateNow, Missed: s.missed, Wrote: func(op string, err error) { s.metrics.Wrote(op, err) },
+		State: s.redirects.State, StateNow: s.redirects.StateNow, Missed: s.missed, Wrote: s.wrote,
 		Now: s.now.time, Logger: s.log,
 	})
+}
+
+// wrote counts a write of a link.
+func (s *Server) wrote(op string, err error) {
+	s.metrics.Wrote(op, err)
+	s.stall.note(s.now.time(), err)
 }
 
 // missed returns the top codes with the most misses.

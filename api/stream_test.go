@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"shunt/api/account"
+	"shunt/api/problem"
 	"shunt/api/turnstile"
 	"shunt/engine"
 )
@@ -47,15 +48,21 @@ func (st *site) realAddress() string {
 	return ln.Addr().String()
 }
 
-// live opens a stream. If it gets another answer than 200, it returns that.
+// live opens a stream of a link. If it gets another answer than 200, it returns that.
 func live(t *testing.T, address, token, path string) (*liveClient, reply) {
+	t.Helper()
+	return liveAt(t, address, "/api/v1/stats/"+path, bearer(token))
+}
+
+// liveAt opens a stream.
+func liveAt(t *testing.T, address, path string, lines ...string) (*liveClient, reply) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	if _, err := io.WriteString(conn, requestText("GET", "/api/v1/stats/"+path, "", "Authorization: Bearer "+token)); err != nil {
+	if _, err := io.WriteString(conn, requestText("GET", path, "", lines...)); err != nil {
 		t.Fatal(err)
 	}
 	r := bufio.NewReader(conn)
@@ -408,6 +415,20 @@ func TestALiveStreamSaysWhyItEnds(t *testing.T) {
 		if b.freed != 1 {
 			t.Errorf("its place was given back %d times", b.freed)
 		}
+	})
+}
+
+func TestABusyServerOnlyDelaysLiveFigures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble()
+		b.want(t, 0, figuresEvent(0, 0))
+		overloaded := problem.New(problem.Overloaded, "all places are taken")
+		b.err.Store(&overloaded)
+		b.hitsNow.Store(1)
+		time.AfterFunc(5*time.Second+time.Millisecond, func() { b.err.Store(nil) })
+		b.want(t, 6*time.Second, figuresEvent(1, 1))
+		check(t, b.Close())
+		check(t, b.conn.Close())
 	})
 }
 

@@ -26,6 +26,7 @@ type Options struct {
 	Engine   *engine.Engine
 	Sessions Sessions
 	Facts    func() ([]admin.Group, error) // about the server: its metrics in words
+	Stalled  func() bool                   // the store has not answered a write in time
 
 	Site    page.Site
 	BaseURL string // short addresses begin with it; without a slash at its end
@@ -76,6 +77,7 @@ type Dashboard struct {
 	engine   *engine.Engine
 	sessions Sessions
 	facts    func() ([]admin.Group, error)
+	stalled  func() bool
 	site     page.Site
 	baseURL  string
 	problem  func(ctx *fasthttp.RequestCtx, p problem.Problem)
@@ -93,7 +95,7 @@ type Dashboard struct {
 // New returns the dashboard. It starts no goroutine.
 func New(o Options) *Dashboard {
 	d := &Dashboard{
-		calls: o.Calls, accounts: o.Accounts, engine: o.Engine, sessions: o.Sessions, facts: o.Facts, site: o.Site, baseURL: o.BaseURL,
+		calls: o.Calls, accounts: o.Accounts, engine: o.Engine, sessions: o.Sessions, facts: o.Facts, stalled: o.Stalled, site: o.Site, baseURL: o.BaseURL,
 		problem: o.Problem, stream: o.Stream, answered: o.Answered, now: o.Now, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		rows: rows(), views: parseViews(), keep: newKeep(o.Now),
 	}

@@ -23,10 +23,17 @@
 // nothing inline. All text goes through html/template. Only the cookie of a session identifies a
 // visitor, and it is SameSite=Strict. A form is taken only from a page of ours (Sessions.Own). When
 // a visitor follows a link on another site to a page, the browser leaves the cookie out; the page
-// continue.html then asks for the same address from our own site.
+// continue.html then asks for the same address from our own site. After signing in, only a page of
+// the table is returned to (nextPage): any other path of this server may be a short link.
+//
+// Pages are compressed, and some show a secret (a token, a setup link). The length of a compressed
+// page betrays a secret only to somebody who makes the browser ask for it again and again with
+// chosen text beside the secret (BREACH). Here a secret is shown once, requests from other sites
+// come without the cookie, and no page has a lasting secret such as a form's token.
 //
 // # Memory
 //
 // What the next page of a session shows once is kept in memory (keep): a notice, a token, a form to
-// fill in again after signing in.
+// fill in again after signing in. Until then that form is in hidden fields of the form to sign in,
+// so nothing is kept for strangers.
 package dashboard

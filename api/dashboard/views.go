@@ -161,7 +161,7 @@ func (r *request) conditions() (all []notice) {
 	if r.engine.ReadOnly() {
 		all = append(all, notice{"warning", "Nothing can be changed at present, because the server's disk is almost full. Links still redirect, and hits are still counted."})
 	}
-	if m := r.engine.Metrics(); m.JournalUnprotected > 0 || m.JournalStandby {
+	if m := r.engine.Metrics(); m.JournalUnprotected > 0 || m.JournalStandby || r.stalled() {
 		all = append(all, notice{"warning", "The server's disk does not answer at present. Links still redirect, and hits are still counted, but changes may have to wait."})
 	}
 	return all

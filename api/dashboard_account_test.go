@@ -1,0 +1,163 @@
+package api
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shunt/api/account"
+)
+
+func TestSessionsAreListedAndEnded(t *testing.T) {
+	st := newSite(t, nil)
+	here := st.browseAs("ann@example.com", account.RoleMember)
+	st.now.Add(1000)
+	there, third := st.browse("ann@example.com"), st.browse("ann@example.com")
+	ben := st.browseAs("ben@example.com", account.RoleMember)
+	p := here.open("/_/account")
+	if n := strings.Count(p.body, `data-label="Last use"`); n != 3 || strings.Count(p.body, "this one") != 1 {
+		t.Errorf("got %d sessions: %s", n, p.text())
+	}
+	sessions, err := st.accounts.ListSessions(2)
+	check(t, err)
+	c, err := st.accounts.AuthenticateSession(cookieValue(there))
+	check(t, err)
+	for _, of := range []*plainBrowser{ben, there} { // a session of somebody else is not ended
+		of.post("/_/account/sessions", formType, "session="+c.SessionID)
+		if p := there.get("/_/account"); (p.status == 200) != (of == ben) {
+			t.Errorf("got %d", p.status)
+		}
+	}
+	c, err = st.accounts.AuthenticateSession(cookieValue(third))
+	check(t, err)
+	here.post("/_/account/sessions", formType, "session="+c.SessionID)
+	here.open("/_/account").want("The session has ended.")
+	if p := third.get("/_/account"); p.status != 303 || len(sessions) != 3 {
+		t.Errorf("the third session: got %d", p.status)
+	}
+	for _, none := range []string{"", "none", strings.Repeat("x", 1000)} {
+		if p := here.post("/_/account/sessions", formType, "session="+none); p.status != 303 {
+			t.Errorf("%.10q: got %d", none, p.status)
+		}
+	}
+	here.open("/_/account")
+}
+
+func cookieValue(b *plainBrowser) string { return b.cookie[strings.IndexByte(b.cookie, '=')+1:] }
+
+func TestSigningOutEverywhereEndsSessionsAndStreamsAtOnce(t *testing.T) {
+	t.Parallel()
+	st := newSite(t, nil)
+	here := st.browseAs("ann@example.com", account.RoleMember)
+	there := st.browse("ann@example.com")
+	c, r := liveAt(t, st.realAddress(), "/_/live", there.cookie, "Accept-Encoding: gzip")
+	if c == nil {
+		t.Fatalf("got %+v", r)
+	}
+	if c.header.Get("Content-Encoding") != "" || c.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("got %v", c.header)
+	}
+	c.want(soon, figuresEvent(0, 0))
+	here.post("/_/account/sessions", formType, "session=all")
+	c.want(2*time.Second, `event: end|data: {"reason":"unauthorized"}`)
+	st.awaitStreams(0)
+	if p := there.get("/_/account"); p.status != 303 || here.cookie != "" {
+		t.Errorf("got %d, with %q", p.status, here.cookie)
+	}
+}
+
+func TestAPasswordIsChangedByWhoKnowsIt(t *testing.T) {
+	st := limitedSite(t, nil)
+	here := st.browseAs("ann@example.com", account.RoleMember)
+	there := st.browse("ann@example.com")
+	token := here.fill(here.open("/_/tokens"), "/_/tokens", "name", "n").at("token")
+	st.secret(token)
+	here.at = st.from("192.0.2.1")
+	change := func(current, new string) *shown {
+		t.Helper()
+		st.now.Add(2000)
+		form := here.open("/_/account").form("/_/account/password")
+		return here.submit(form.with("current-password", current, "new-password", new))
+	}
+	for range 5 { // not counted: they say nothing about the password
+		if p := change("wrong", "short"); p.status != 422 || p.at("new-error") == "" || p.at("current-error") != "" {
+			t.Fatalf("a short one: got %d %s", p.status, p.text())
+		}
+	}
+	for i, want := range []int{422, 422, 429} {
+		p := change("wrong", "another password")
+		if p.status != want || want == 422 && p.at("current-error") != "Is not your password." || strings.Contains(p.body, "another password") {
+			t.Errorf("%d: got %d %s", i, p.status, p.text())
+		}
+	}
+	st.now.Add(60_000)
+	if p := change(password, "another password"); p.status != 303 {
+		t.Errorf("got %d %s", p.status, p.text())
+	}
+	here.open("/_/account").want("Your password is changed.")
+	if p := there.get("/_/"); p.status != 303 {
+		t.Errorf("the other session: got %d", p.status)
+	}
+	if r := st.callAs(token, "GET", "/me", ""); r.status != 200 {
+		t.Errorf("the token: got %d", r.status)
+	}
+}
+
+func TestAFormThatIsTooLongToKeepSaysSo(t *testing.T) {
+	_, b := withAnn(t, nil)
+	b.cookie = ""
+	for n, lost := range map[int]bool{8: false, 47 << 10: false, 50 << 10: true} {
+		form := (&htmlForm{action: "/_/links/new"}).with("title", strings.Repeat("ä", n/6), "new-password", password)
+		p := b.submit(form)
+		if got := strings.Contains(p.text(), "too long to keep"); p.status != 401 || got != lost || strings.Contains(p.body, password) {
+			t.Errorf("%d bytes: got %d, lost %v", n, p.status, got)
+		}
+		again := b.fill(p, "/_/sign-in", "email", "ann@example.com", "password", "wrong") // a wrong password loses nothing
+		answer := b.submit(again.form("/_/sign-in").with("password", password))
+		if answer.status != 303 || answer.header.Get("Location") != "/_/links/new" {
+			t.Fatalf("%d bytes: got %d to %s", n, answer.status, answer.header.Get("Location"))
+		}
+		b.ask("HEAD", "/_/links/new", "", "")
+		b.get("/_/tokens")
+		if got := b.open("/_/links/new").form("/_/links/new").values.Get("title"); (got == form.values.Get("title")) == lost {
+			t.Errorf("%d bytes: %d are filled in", n, len(got))
+		}
+		if got := b.open("/_/links/new").form("/_/links/new").values.Get("title"); got != "" {
+			t.Errorf("%d bytes: it is filled in twice", n)
+		}
+		b.cookie = ""
+	}
+}
+
+func TestAKeptFormKeepsTheOwnerInItsPath(t *testing.T) {
+	st := newSite(t, nil)
+	admin := st.browseAs("owner@example.com", account.RoleAdmin)
+	st.shorten(`{"url":"https://a.example/","alias":"x"}`)
+	admin.cookie = ""
+	p := admin.post("/_/link/x/edit?owner=all", formType, url.Values{"title": {"other"}}.Encode())
+	answer := admin.submit(p.form("/_/sign-in").with("email", "owner@example.com", "password", password))
+	if to := answer.header.Get("Location"); to != "/_/link/x/edit?owner=all" {
+		t.Fatalf("got %q", to)
+	}
+	admin.open("/_/link/x/edit?owner=all").want("Nothing has been sent yet")
+}
+
+func TestHostilePathsAreMissingPages(t *testing.T) {
+	st := newSite(t, nil)
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
+	for _, path := range []string{
+		"/_/links/", "/_/%2e%2e/", "/_/%2e%2e/links", "/_/../links", "/_/./links", "/_//links", "/_/link/", "/_/link/%00", "/_/link/%ff%fe", "/_/link/\xff\xfe", "/_/link/x%2fedit",
+		"/_/link/" + strings.Repeat("x", 4000), "/_/link/%", "/_/link/%zz", "/_/link/x/", "/_/link//edit", "/_/*", "/_/{code}", "/_/link/{code}", "/_/link/javascript:alert(1)",
+		"/_/users/-1", "/_/users/99999999999999999999", "/_/users/%31%00", "/_/tokens/%0d%0aX:y/revoke", "/_/assets/", "/_/assets/0/style.css", "/_/logo", "/_/\x80",
+	} {
+		p := b.get(path)
+		if p.status != 404 && p.status != 400 || p.header.Get("X") != "" || p.status == 404 && !slices.Contains([]string{"text/html; charset=utf-8"}, p.header.Get("Content-Type")) {
+			t.Errorf("%.60q: got %d %.200s", path, p.status, p.text())
+		}
+	}
+	if strings.Contains(st.log.String(), "level=ERROR") {
+		t.Errorf("got the log\n%s", st.log)
+	}
+}

@@ -1,0 +1,114 @@
+package api
+
+import (
+	"strings"
+	"testing"
+
+	"shunt/api/account"
+)
+
+func TestTheFirstSetupLeadsToATokenThatWorks(t *testing.T) {
+	st := newSite(t, nil)
+	check(t, st.accounts.RevokeToken(1, st.tokenID()))
+	_, code := st.setupLink(`{}`)
+	b := st.visitor()
+	path := "/_/setup?code=" + code
+	for range 3 { // programs that preview links look, too
+		b.open(path).want("Choose a password", "E-mail")
+	}
+	if p := b.fill(b.open(path), "/_/setup", "email", "ann", "password", "short"); p.status != 422 || p.at("email-error") == "" || p.at("password-error") == "" ||
+		p.form("/_/setup").values.Get("email") != "ann" || strings.Contains(p.body, `value="short"`) {
+		t.Errorf("two mistakes: got %d %s", p.status, p.text())
+	}
+	form := b.open(path).form("/_/setup").with("email", "ann@example.com", "password", st.secret("another password"))
+	answer := b.submit(form)
+	if to := answer.header.Get("Location"); answer.status != 303 || to != "/_/welcome" {
+		t.Fatalf("got %d to %s", answer.status, to)
+	}
+	if p := b.submit(form); p.status != 303 || p.header.Get("Location") != "/_/welcome" {
+		t.Errorf("sent twice: got %d", p.status)
+	}
+	p := b.open("/_/welcome")
+	token := st.secret(p.at("token"))
+	if r := st.callAs(token, "POST", "/shorten", `{"url":"https://example.com"}`); r.status != 201 || !strings.Contains(p.at("curl"), token) {
+		t.Errorf("the token: got %d, with the line %s", r.status, p.at("curl"))
+	}
+	if again := b.open("/_/welcome"); strings.Contains(again.body, token) {
+		t.Error("the token is shown twice")
+	}
+	for _, p := range []*shown{st.visitor().get(path), st.visitor().submit(form)} {
+		if p.want("This link does not work"); p.status != 404 || strings.Contains(p.body, code) {
+			t.Errorf("the used code: got %d %s", p.status, p.body)
+		}
+	}
+	st.wantNothingSecretIn("the metrics", st.metricsText())
+	st.wantNothingSecretIn("the list of misses", st.browseAs("owner@example.com", account.RoleAdmin).open("/_/misses").body)
+}
+
+// tokenID returns the ID of the admin's token.
+func (st *site) tokenID() string {
+	st.t.Helper()
+	tokens, err := st.accounts.ListTokens(1)
+	if err != nil || len(tokens) != 1 {
+		st.t.Fatal(tokens, err)
+	}
+	return tokens[0].ID
+}
+
+func TestALostPasswordIsReplacedAndAllElseEnds(t *testing.T) {
+	st := newSite(t, nil)
+	old := st.browseAs("ann@example.com", account.RoleMember)
+	token := old.fill(old.open("/_/tokens"), "/_/tokens", "name", "n").at("token")
+	st.secret(token)
+	_, code := st.setupLink(`{"user":2}`)
+	_, other := st.setupLink(`{"user":2}`)
+	b := st.visitor()
+	p := b.fill(b.open("/_/setup?code="+code), "/_/setup", "password", "another password")
+	if p.want("Your password is set. All other sessions have ended."); p.path != "/_/" {
+		t.Errorf("got %s", p.path)
+	}
+	if p := old.get("/_/"); p.status != 303 {
+		t.Errorf("the old session: got %d", p.status)
+	}
+	if p := st.visitor().get("/_/setup?code=" + other); p.status != 404 {
+		t.Errorf("the other link: got %d", p.status)
+	}
+	if r := st.callAs(token, "GET", "/me", ""); r.status != 200 {
+		t.Errorf("the token: got %d", r.status)
+	}
+}
+
+func TestTriesOfSetupCodesAreLimitedButNotTypingErrors(t *testing.T) {
+	st := limitedSite(t, nil)
+	_, code := st.setupLink(`{}`)
+	b := st.visitor()
+	b.at = st.from("192.0.2.1")
+	form := b.open("/_/setup?code=" + code).form("/_/setup")
+	for range 20 {
+		st.now.Add(1000) // for the limit of all calls
+		if p := b.submit(form.with("email", "ann", "password", "x")); p.status != 422 {
+			t.Fatalf("a typing error: got %d %s", p.status, p.text())
+		}
+	}
+	for i, want := range []int{404, 404, 429} {
+		st.now.Add(1000)
+		if p := b.get("/_/setup?code=" + code[1:] + "A"); p.status != want || want == 429 && p.header.Get("Retry-After") == "" {
+			t.Errorf("wrong code %d: got %d, want %d", i, p.status, want)
+		}
+	}
+	st.now.Add(1000)
+	if p := b.submit(form.with("email", "ann@example.com", "password", password)); p.status != 429 {
+		t.Errorf("the right one after that: got %d, want 429", p.status)
+	}
+	b.at = st.from("192.0.2.2")
+	for _, wrong := range []string{"", "?code=", "?code=" + code[:21], "?code=%00%ff"} {
+		st.now.Add(60_000)
+		if p := b.get("/_/setup" + wrong); p.status != 404 {
+			t.Errorf("%s: got %d, want 404", wrong, p.status)
+		}
+	}
+	st.now.Add(3_600_000)
+	if p := b.submit(form.with("email", "ann@example.com", "password", password)); p.status != 404 {
+		t.Errorf("an expired code: got %d, want 404", p.status)
+	}
+}
