@@ -329,7 +329,7 @@ function importFile(form) {
 			const answer = await sendLines(url, lines, signal, s => { text.textContent = 'Waiting ' + count(s, 'second') + '. ' + told(); });
 			for (const key in sums) sums[key] += answer[key];
 			for (const { index, problem } of answer.results) {
-				if (problem && refused.childElementCount < maxRefused) refused.append(make('li', {}, 'Line ' + number(numbers[index]) + ': ' + sentence(problem.detail)));
+				if (problem && refused.childElementCount < maxRefused) refused.append(make('li', {}, 'Line ' + number(numbers[index]) + ': ' + problem.detail));
 			}
 			bar.value = read;
 			text.textContent = told();
