@@ -167,6 +167,33 @@ func TestPagesOfferThePeriodsThatAreKept(t *testing.T) {
 	}
 }
 
+// The clock may have been set back since a link was made, and it may be midnight exactly.
+func TestPagesOfFiguresBearAnyTime(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"https://a.example/","alias":"x"}`)
+	b := st.ownFigures()
+	for _, now := range []string{"2025-12-31T23:59:59.999Z", "2026-01-01T00:00:00Z", "2026-01-01T12:00:00Z", "2026-01-02T00:00:00Z"} {
+		at, err := time.Parse(time.RFC3339Nano, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st.now.Store(at.UnixMilli())
+		for _, path := range []string{"/_/", "/_/link/x"} {
+			for _, period := range []string{"24h", "48h", "30d", "400d"} {
+				if rows := chartOf(b.open(path + "?period=" + period)); len(rows) < 24 {
+					t.Errorf("%s: %s has a chart of %d", now, path, len(rows))
+				}
+			}
+		}
+	}
+	for query, want := range map[string]string{
+		"from=2026-01-03": "From: must not be in the future", "from=x": "From: must be a time such as", "to=0000-01-01": "To: must be after",
+		"from=2026-01-01&to=2025-01-01": "From: must be before to", "to=9999-12-31": "0 hits and 0 visitors", "from=0001-01-01": "0 hits and 0 visitors",
+	} {
+		b.open("/_/link/x?" + query).want(want)
+	}
+}
+
 func TestALongWindowIsShownWithoutAChart(t *testing.T) {
 	st := newSiteOn(t, func(o *engine.Options) { o.KeptDays = engine.MaxKeptDays }, nil)
 	st.shorten(`{"url":"https://a.example/","alias":"x"}`)

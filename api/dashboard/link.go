@@ -112,7 +112,7 @@ func (r *request) windowAsked(view *linkView) []string {
 	if p.Name != "" {
 		from = moment(p.since(view.Link.CreatedAt, r.now()))
 	} else {
-		p.Title, p.Interval = "the chosen time", "day"
+		p.Interval = "day"
 		hours, _ := r.engine.KeptSince()
 		if at, err := time.Parse(time.DateOnly, from); err == nil && r.now().Sub(at) <= maxHourly && !at.Before(hours) {
 			p.Interval = "hour"

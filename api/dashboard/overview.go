@@ -22,9 +22,7 @@ type overviewView struct {
 	Lists    []breakdown
 	Top      []topLink
 	TopAmong uint64 // Top is among that many links with the most hits ever; 0: among all
-	TopError string // why there is no list of the most-hit links
 	Live     string // the path of the live figures of today
-	BaseURL  string
 }
 
 // A comparison is the figures of some days, beside those of the same number of days before.
@@ -66,7 +64,7 @@ func (r *request) keptComparisons() (all []comparison) {
 
 // overview is GET /_/.
 func (r *request) overview() error {
-	view := overviewView{Owner: r.query("owner"), Admin: r.admin(), BaseURL: r.baseURL, Live: Root + "live"}
+	view := overviewView{Owner: r.query("owner"), Admin: r.admin(), Live: Root + "live"}
 	if view.Owner != "" {
 		view.Live += "?owner=" + template.URLQueryEscaper(view.Owner)
 	}

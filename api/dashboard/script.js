@@ -17,6 +17,7 @@ a[data-export]          counts lines while it loads                             
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const number = n => Number(n).toLocaleString('en');
 const count = (n, one) => number(n) + ' ' + one + (n === 1 ? '' : 's');
+const sentence = text => text[0].toUpperCase() + text.slice(1) + (text.endsWith('.') ? '' : '.');
 
 function fill(e, attributes, children) {
 	for (const key in attributes) e.setAttribute(key, attributes[key]);
@@ -99,6 +100,7 @@ function utcTime(input) {
 	if (was && isNaN(date)) return;
 	if (was) input.value = text(new Date(date - date.getTimezoneOffset() * 60000));
 	const shown = input.value;
+	if (was && !shown) return void (input.value = was); // the local time is in the year 10000, which no field can show
 	input.removeAttribute('name');
 	input.after(sent);
 	input.addEventListener('input', () => {
@@ -300,7 +302,8 @@ async function sendLines(url, lines, signal, waits) {
 			if (answer.ok) return await answer.json();
 			again = answer.status === 429 || answer.status === 503;
 			delay = +answer.headers.get('Retry-After') || delay;
-			problem = (await answer.json().catch(() => 0)).detail ?? 'The server answered ' + answer.status + '.';
+			problem = answer.status === 401 ? 'You are not signed in any more.' :
+				(await answer.json().catch(() => 0)).detail ?? 'The server answered ' + answer.status + '.';
 		} catch { signal.throwIfAborted(); }
 		if (!again || tries === 9) throw new Error(problem);
 		waits(delay = Math.min(delay, 60));
@@ -350,7 +353,7 @@ function importFile(form) {
 			bar.value = bar.max;
 			return 'Done. ' + told();
 		} catch (e) {
-			return (signal.aborted ? 'Cancelled. ' : 'Stopped: ' + e.message + ' ') + told();
+			return (signal.aborted ? 'Cancelled. ' : 'Stopped: ' + sentence(e.message) + ' ') + told();
 		}
 	}
 
@@ -389,6 +392,7 @@ function exportLinks(link) {
 		const told = () => count(lines, 'link') + ', ' + (bytes / 1e6).toFixed(1) + ' MB';
 		try {
 			const answer = await fetch(link.href);
+			if (answer.status === 401) return location.reload(); // to sign in
 			if (!answer.ok || answer.redirected) return location.assign(link.href); // shows the reason
 			const reader = answer.body.getReader();
 			for (let part; !(part = await reader.read()).done;) {

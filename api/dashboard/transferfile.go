@@ -33,7 +33,7 @@ type upload struct {
 	text  []byte
 }
 
-// uploadedFile reads the form. The text aliases the body if it can.
+// uploadedFile reads the form.
 func (r *request) uploadedFile() (f upload, err error) {
 	mediaType, parameters, err := mime.ParseMediaType(string(r.ctx.Request.Header.ContentType()))
 	if err != nil || mediaType != "multipart/form-data" {
