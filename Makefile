@@ -205,13 +205,13 @@ chromium:
 
 .PHONY: browser
 browser: BROWSER = long
-browser: chromium node ## use the pages in a real browser and check them with axe-core (a minute; as root it installs chromium); BROWSER=short for a quick run, RUN=regexp
+browser: chromium node ## use the pages in a real browser and check them with axe-core (10 min; as root it installs chromium); BROWSER=short for a quick run, RUN=regexp
 	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
 		echo "fetching $(AXE)"; \
 		npm install --prefix "$$tools" --no-save --ignore-scripts --no-audit --no-fund --loglevel error $(AXE); \
 		axe=$$tools/node_modules/axe-core/axe.min.js; \
 		echo "$(AXE_SHA256)  $$axe" | sha256sum --check --quiet; \
-		SHUNTTEST_BROWSER=$(BROWSER) SHUNTTEST_AXE=$$axe $(GO) test ./cmd/shunt/browser -run '$(or $(RUN),.)' -v -count=1 -timeout 15m
+		SHUNTTEST_BROWSER=$(BROWSER) SHUNTTEST_AXE=$$axe $(GO) test ./cmd/shunt/browser -run '$(or $(RUN),.)' -v -count=1 -timeout 40m
 
 .PHONY: screenshots
 screenshots: SCREENSHOTS = screenshots

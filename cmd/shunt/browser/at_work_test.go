@@ -26,10 +26,13 @@ type desk struct {
 // hands are the ways to open a tab, for tests that hold with and without script.
 var hands = map[string]func(*testing.T, string) *tab{"script": openTab, "no script": openTabWithoutScript}
 
-// withAndWithoutScript runs a test on two desks.
+// withAndWithoutScript runs a test on two desks, in the short form on the one with script.
 func withAndWithoutScript(t *testing.T, test func(d *desk)) {
 	needBrowser(t)
 	for name, open := range hands {
+		if short() && name != "script" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) { test(openDesk(t, localhost, open)) })
 	}
 }

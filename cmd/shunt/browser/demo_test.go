@@ -73,6 +73,8 @@ func (d *demo) fillDemo() {
 	d.addUser(root, emails[admin], "admin")
 	d.addUser(root, emails[member], "member")
 	d.addUser(root, emails[newcomer], "member")
+	d.addUser(root, emails[leaver], "member")
+	must[any](d.server, root, http.MethodPost, "/users", map[string]any{"email": emails[invited], "role": "member"})
 	ann := d.run("", "token", "add", "--user", emails[admin], "--name", "laptop")
 	d.run("", "token", "add", "--user", emails[admin], "--name", "website", "--scopes", "links:read,stats:read", "--expires", "90d")
 	ben := d.run("", "token", "add", "--user", emails[member], "--name", "phone")

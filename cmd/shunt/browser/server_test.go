@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -59,6 +60,17 @@ type server struct {
 // ends.
 func startServer(t *testing.T, w way, flags ...string) *server {
 	t.Helper()
+	s, err := tryServer(t, w, flags...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// tryServer does what startServer does, but returns an error with the log if the binary refuses to
+// start.
+func tryServer(t *testing.T, w way, flags ...string) (*server, error) {
+	t.Helper()
 	binary, address := shuntBinary(t), freeAddress(t, w.ip)
 	_, port, _ := net.SplitHostPort(address)
 	s := &server{t: t, base: w.origin + ":" + port, dir: filepath.Join(t.TempDir(), "data"), client: clientOf(t, address)}
@@ -88,10 +100,10 @@ func startServer(t *testing.T, w way, flags ...string) *server {
 	})
 	select {
 	case <-ready:
+		return s, nil
 	case <-ended:
-		t.Fatalf("serve ended before it was ready:\n%s", s.log())
+		return nil, fmt.Errorf("serve ended before it was ready:\n%s", s.log())
 	}
-	return s
 }
 
 // forget removes the files in memory that a killed server leaves for its next start. Their folder

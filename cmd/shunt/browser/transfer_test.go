@@ -60,7 +60,7 @@ func TestAFileOfFiveThousandLinesIsImported(t *testing.T) {
 func TestAnExportIsAFileThatCanBeImported(t *testing.T) {
 	withAndWithoutScript(t, func(d *desk) {
 		for i := range 300 {
-			d.create(d.token, map[string]any{"url": fmt.Sprintf("https://example.org/%d", i), "title": "Ünïcode\n\"quoted\""})
+			d.create(d.token, map[string]any{"url": fmt.Sprintf("https://example.org/%d", i), "title": "Ünïcode \"quoted\" <b>"})
 		}
 		folder := d.t.TempDir()
 		b := d.tab
