@@ -123,8 +123,8 @@ func (r *request) seeOther(path string) error {
 }
 
 // heavily calls do while the caller has a place for heavy reads, for which it waits some seconds:
-// many tabs may be opened at once. Pages are compressed before they
-// are sent, so they are small, and the place is not kept until then.
+// many tabs may be opened at once. Pages are compressed before they are sent, so they are small, and
+// the place is not kept until then.
 func (r *request) heavily(do func() error) error {
 	release, err := r.calls.BeginHeavyPatiently(r.caller)
 	if err != nil {

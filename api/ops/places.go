@@ -80,6 +80,9 @@ func (c *Calls) releaseHeavy(caller account.Caller, err error) (release func(), 
 // HeavyHeld returns how many places for heavy reads are taken.
 func (c *Calls) HeavyHeld() int { return c.heavy.Held() }
 
+// HeavyWaiting returns how many pages wait for a place.
+func (c *Calls) HeavyWaiting() int { return c.heavy.Waiting() }
+
 // ExportsHeld returns how many exports are open.
 func (c *Calls) ExportsHeld() int { return c.exports.Held() }
 

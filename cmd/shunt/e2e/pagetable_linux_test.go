@@ -19,7 +19,6 @@ type timedPage struct {
 	form     string // sent by POST; "": a GET
 	stranger bool   // without a session
 	status   int    // of the answer; 0: 200
-	first    int    // how many bytes of the body are waited for; 0: all
 }
 
 const (
@@ -95,7 +94,7 @@ var timedPages = []timedPage{
 	page("/api/v1/stats?{own}from={6d}&top=10"),
 	longPage("/api/v1/stats?{own}from={399d}&top=10"),
 	page("/api/v1/me"),
-	{path: "/api/v1/export?{own}", limit: pageLimit, first: 64 << 10},
+	page("/api/v1/export?owner=3"),
 }
 
 const everyPart = "bots,referrers,countries,devices,browsers,durability,error"
