@@ -56,7 +56,7 @@ var advice = map[*problem.Kind]string{
 }
 
 func newFailure(p problem.Problem) failure {
-	return failure{p.Kind.Title, p.Detail, advice[p.Kind], p.Kind.Code}
+	return failure{p.Kind.Title, sentence(p.Detail), advice[p.Kind], p.Kind.Code}
 }
 
 // statusOf returns the status of the problem of err.

@@ -126,23 +126,50 @@ const allLists = "bots,referrers,countries,devices,browsers,error"
 type breakdown struct {
 	Title string
 	Bars  template.HTML
-	None  bool
+	None  string // why there is nothing to show; empty: there is
 }
 
 // breakdowns returns the lists of figures.
-func breakdowns(f *ops.Figures) []breakdown {
+func (r *request) breakdowns(f *ops.Figures) []breakdown {
 	var all []breakdown
 	for _, d := range []struct {
 		title  string
 		values []ops.ValueFigures
 	}{{"Referrers", f.Referrers}, {"Countries", f.Countries}, {"Devices", f.Devices}, {"Browsers", f.Browsers}} {
-		rows := make([]chart.Row, len(d.values))
-		for i, v := range d.values {
-			rows[i] = chart.Row{Label: v.Value, Value: v.Hits, Rest: v.Value == "other" && i == len(d.values)-1}
+		shown := breakdown{Title: d.title}
+		switch {
+		case len(d.values) == 0:
+			shown.None = "No hits in this time."
+		case d.title == "Countries" && allOther(d.values):
+			shown.None = r.noCountries()
+		default:
+			shown.Bars = bars(d.values, f.Hits)
 		}
-		all = append(all, breakdown{d.title, chart.Bars(rows, f.Hits), len(rows) == 0})
+		all = append(all, shown)
 	}
 	return all
+}
+
+// bars draws the values of a breakdown.
+func bars(values []ops.ValueFigures, hits uint64) template.HTML {
+	rows := make([]chart.Row, len(values))
+	for i, v := range values {
+		rows[i] = chart.Row{Label: v.Value, Value: v.Hits, Rest: i == len(values)-1 && v.Value == ops.OtherValues}
+	}
+	return chart.Bars(rows, hits)
+}
+
+// allOther reports whether no value of a breakdown is known.
+func allOther(values []ops.ValueFigures) bool {
+	return len(values) == 1 && values[0].Value == ops.OtherValues
+}
+
+// noCountries says why no country is known.
+func (r *request) noCountries() string {
+	if r.admin() {
+		return "No country is known. The server finds countries with --geoip FILE, or takes them from a proxy with --country-header."
+	}
+	return "No country is known."
 }
 
 // drawn returns the chart of a series; "" if that is empty, or too long for a chart.

@@ -17,6 +17,7 @@ var functions = template.FuncMap{
 	"uncertainty": uncertainty,
 	"time":        timeTag,
 	"ago":         agoTag,
+	"day":         dayTag,
 	"join":        func(texts []string) string { return strings.Join(texts, ", ") },
 	"plural":      plural,
 	"value":       valueText,
@@ -25,17 +26,21 @@ var functions = template.FuncMap{
 // A delta is the difference between two figures in words.
 type delta struct{ Class, Text string }
 
-// compare returns how much more or less now is than before.
-func compare(now, before uint64) delta {
+// compare returns how many more or fewer hits there are now than then; before says when that was.
+func compare(now, then uint64, before string) delta {
 	switch {
-	case now == before:
-		return delta{"", "as many as"}
-	case before == 0:
-		return delta{"up", "▲ none"}
-	case now > before:
-		return delta{"up", "▲ " + chart.Share(now-before, before) + " more than"}
+	case now == 0 && then == 0:
+		return delta{"", "none " + before + " either"}
+	case now == then:
+		return delta{"", "as many as " + before}
+	case then == 0:
+		return delta{"up", "▲ none " + before}
+	case now >= 2*then:
+		return delta{"up", "▲ " + strconv.FormatFloat(float64(now)/float64(then), 'f', 1, 64) + " times as many as " + before}
+	case now > then:
+		return delta{"up", "▲ " + chart.Share(now-then, then) + " more than " + before}
 	}
-	return delta{"down", "▼ " + chart.Share(before-now, before) + " less than"}
+	return delta{"down", "▼ " + chart.Share(then-now, then) + " fewer than " + before}
 }
 
 // uncertainty says how exact a number of visitors is; relative is its standard error.
@@ -49,6 +54,12 @@ func uncertainty(relative *float64) string {
 // timeTag returns a time in UTC to the minute, which the script shows in the visitor's zone. The
 // zero time is "never".
 func timeTag(t time.Time) template.HTML { return markTime(t, "") }
+
+// dayTag returns the day of a time, in UTC.
+func dayTag(t time.Time) template.HTML {
+	text := t.UTC().Format(time.DateOnly)
+	return template.HTML(`<time datetime="` + text + `">` + text + `</time>`)
+}
 
 // agoTag is timeTag for the past: the script shows how long ago it was.
 func agoTag(t time.Time) template.HTML { return markTime(t, " data-relative") }

@@ -96,7 +96,7 @@ func (r *request) readLink(view *linkView, code string) (err error) {
 	if err != nil {
 		return err
 	}
-	view.Lists = breakdowns(&view.Window)
+	view.Lists = r.breakdowns(&view.Window)
 	view.TooLong = len(view.Window.Series) > chart.MaxBuckets
 	view.Chart, err = r.drawn("Hits and visitors of "+code, view.Period.Interval, view.Window.Series)
 	return err

@@ -43,7 +43,7 @@ type topLink struct {
 var comparisons = []struct {
 	days          int
 	title, before string
-}{{1, "Today", "yesterday"}, {7, "7 days", "the 7 days before"}, {30, "30 days", "the 30 days before"}}
+}{{1, "Today", "yesterday"}, {7, "7 days", "in the 7 days before"}, {30, "30 days", "in the 30 days before"}}
 
 // keptComparisons returns the comparisons whose days are kept, without their figures.
 func (r *request) keptComparisons() (all []comparison) {
@@ -113,7 +113,7 @@ func (r *request) readOverview(view *overviewView) error {
 // comparison.
 func (r *request) fillOverview(view *overviewView, figures []ops.Figures, compared []comparison) (err error) {
 	view.Window = figures[0]
-	view.Lists = breakdowns(&view.Window)
+	view.Lists = r.breakdowns(&view.Window)
 	view.TopAmong = uint64(view.Window.TopAmong)
 	for _, l := range view.Window.Top {
 		view.Top = append(view.Top, topLink{l, linkPath(l.Code, view.Owner)})

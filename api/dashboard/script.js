@@ -11,6 +11,7 @@ form[data-search]       sends itself as one types, and replaces #results        
 figure[data-from]       svg.chart: values by pointer and arrow keys, local hours    .chart-readout, .chart-zone, the table (api/chart)
 form[data-once]         can be sent once
 form[data-import=URL]   sends an NDJSON file in parts: input[type=file], [name=owner]
+a[data-busy]                            shows that its page is being fetched
 a[data-export]          counts lines while it loads                                 data-total: links, from 100,000 on the browser loads it
 */
 (() => {
@@ -55,6 +56,17 @@ async function copy(source) {
 		document.removeEventListener('copy', put);
 	}
 }
+
+document.addEventListener('click', e => {
+	const link = e.target.closest('a[data-busy]');
+	if (!link || e.button || e.ctrlKey || e.metaKey || e.shiftKey) return;
+	link.classList.add('busy');
+	link.setAttribute('aria-busy', 'true');
+});
+addEventListener('pageshow', () => all('.busy[data-busy]').forEach(link => {
+	link.classList.remove('busy');
+	link.removeAttribute('aria-busy');
+}));
 
 document.addEventListener('click', async e => {
 	const button = e.target.closest('[data-copy]');

@@ -104,9 +104,10 @@ func (r *request) refuseSetup(err error) error {
 type welcomeView struct {
 	Token   string // empty: it was shown before
 	BaseURL string
+	Creates bool // it may create links
 }
 
 // welcome is GET /_/welcome: the first token, once.
 func (r *request) welcome() error {
-	return r.show(fasthttp.StatusOK, "welcome", "Welcome", welcomeView{r.takeSecret("token"), r.baseURL})
+	return r.show(fasthttp.StatusOK, "welcome", "Welcome", welcomeView{r.takeSecret("token"), r.baseURL, true})
 }

@@ -26,6 +26,7 @@ var scopeWords = map[account.Scope]struct{ name, allows string }{
 type tokensView struct {
 	Token   string // that was just made; empty: none
 	BaseURL string
+	Creates bool // Token may create links
 	Tokens  []tokenView
 	Pager   cutPager
 	Form    tokenForm
@@ -100,6 +101,9 @@ func (r *request) showTokens(status int, refused error) error {
 		view.Tokens = append(view.Tokens, r.tokenView(t))
 	}
 	view.Token, view.BaseURL = r.takeSecret("token"), r.baseURL
+	if view.Creates = view.Token != ""; !view.Creates {
+		view.Token = r.takeSecret("other token")
+	}
 	return r.show(status, "tokens", "Tokens", view)
 }
 
@@ -156,7 +160,7 @@ func (r *request) makeToken() error {
 		}
 		_, text, err := r.calls.IssueToken(r.caller, draft)
 		if err == nil {
-			r.keepSecret("token", text)
+			r.keepSecret(tokenPurpose(draft.Scopes), text)
 		}
 		return tokensPath, err
 	})
@@ -164,6 +168,14 @@ func (r *request) makeToken() error {
 		return r.showTokens(statusOf(err), err)
 	}
 	return r.seeOther(page)
+}
+
+// tokenPurpose returns the purpose for which a new token is kept: its page shows how to try it.
+func tokenPurpose(scopes []account.Scope) string {
+	if slices.Contains(scopes, account.LinksWrite) {
+		return "token"
+	}
+	return "other token"
 }
 
 // tokenDraft reads the form. Package account checks the values.

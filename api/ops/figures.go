@@ -256,7 +256,7 @@ func (q *FiguresQuery) answer(r *engine.Report) Figures {
 
 // Names for the sums of several values: those that are not shown, and those that are not known.
 const (
-	otherValues  = "other"
+	OtherValues  = "other"
 	unknownValue = "unknown"
 )
 
@@ -267,7 +267,7 @@ func shownValues(d engine.Dimension, values engine.Breakdown, hits uint64) []Val
 	shown := make([]ValueFigures, 0, engine.ShownValues+1)
 	for _, v := range values.Top(len(values)) {
 		name := d.Name(v.Value)
-		if name == otherValues || name == unknownValue || name == engine.DirectReferrer && v.Value != "" {
+		if name == OtherValues || name == unknownValue || name == engine.DirectReferrer && v.Value != "" {
 			continue
 		}
 		if len(shown) == engine.ShownValues || v.Hits > hits {
@@ -277,7 +277,7 @@ func shownValues(d engine.Dimension, values engine.Breakdown, hits uint64) []Val
 		hits -= v.Hits
 	}
 	if hits > 0 {
-		shown = append(shown, ValueFigures{otherValues, hits})
+		shown = append(shown, ValueFigures{OtherValues, hits})
 	}
 	return shown
 }
