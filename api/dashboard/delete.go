@@ -45,13 +45,18 @@ func (r *request) deleteLink() error {
 	if err != nil {
 		return err
 	}
-	err = r.calls.Delete(r.caller, code, guard, []uint64{versionOf(r.sent("version"))})
+	page, err := r.once(func() (string, error) {
+		err := r.calls.Delete(r.caller, code, guard, []uint64{versionOf(r.sent("version"))})
+		if err == nil {
+			r.say("done", "The link "+code+" is deleted.")
+		}
+		return (&linkSearch{Owner: owner}).address(), err
+	})
 	if errors.Is(err, engine.ErrVersion) {
 		return r.showDelete(fasthttp.StatusPreconditionFailed)
 	}
 	if err != nil {
 		return err
 	}
-	r.say("done", "The link "+code+" is deleted.")
-	return r.seeOther((&linkSearch{Owner: owner}).address())
+	return r.seeOther(page)
 }

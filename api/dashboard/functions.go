@@ -21,6 +21,7 @@ var functions = template.FuncMap{
 	"join":        func(texts []string) string { return strings.Join(texts, ", ") },
 	"plural":      plural,
 	"value":       valueText,
+	"day":         dayText,
 }
 
 // A delta is the difference between two figures in words.
@@ -70,6 +71,15 @@ func markTime(t time.Time, attribute string) template.HTML {
 	}
 	t = t.UTC()
 	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `"` + attribute + `>` + t.Format("2006-01-02 15:04") + ` UTC</time>`)
+}
+
+// dayText returns a day as a field of dates can have it, and of any other text nothing: browsers
+// would complain about it.
+func dayText(text string) string {
+	if _, err := time.Parse(time.DateOnly, text); err != nil {
+		return ""
+	}
+	return text
 }
 
 // plural returns a number with its noun: one if n is 1, many otherwise.

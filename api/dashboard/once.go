@@ -8,11 +8,12 @@ import (
 	"shunt/api/problem"
 )
 
-// A sentForm is a form that was sent to make something that the API has no Idempotency-Key for.
+// A sentForm is a form that was sent to make something that the API has no Idempotency-Key for, or to
+// delete something, which is there only once.
 type sentForm struct {
 	key   [sha256.Size]byte // of the path and the whole form
 	ended chan struct{}     // closed when its request has ended
-	page  string            // that shows what the form has made; "": nothing. Not set before ended is closed
+	page  string            // that says what the form has done; "": nothing. Not set before ended is closed
 }
 
 // Limits of the forms that a session has sent.
@@ -21,14 +22,11 @@ const (
 	sentPatience = 20 * time.Second // for the end of the first of two equal requests
 )
 
-// once calls do, which makes a thing and returns the path of the page that shows it. If the session
-// has sent the same form before and it has made its thing, once only returns that page. A form that
-// is sent twice at the same time waits for the first to end. The content is part of what is
+// once calls do, which makes or deletes a thing and returns the path of the page that says so. If
+// the session has sent the same form before and it was done, once only returns that page. A form
+// that is sent twice at the same time waits for the first to end. The content is part of what is
 // compared: somebody who comes back to a form, and types another name, wants another thing.
 func (r *request) once(do func() (page string, err error)) (page string, err error) {
-	if r.sent("key") == "" {
-		return do()
-	}
 	key := sha256.Sum256(append([]byte(r.path()+"\x00"), r.ctx.PostBody()...))
 	for {
 		sent, first := r.keep.begin(r.caller, key)
@@ -46,7 +44,7 @@ func (r *request) once(do func() (page string, err error)) (page string, err err
 	}
 }
 
-// endOf calls do, and forgets the form if it has made nothing, so that it can be sent again.
+// endOf calls do, and forgets the form if it has done nothing, so that it can be sent again.
 func (r *request) endOf(sent *sentForm, do func() (page string, err error)) (page string, err error) {
 	defer func() {
 		if sent.page == "" {

@@ -234,13 +234,19 @@ func (r *request) revokePage() error {
 
 // revokeToken is POST /_/tokens/{id}/revoke.
 func (r *request) revokeToken() error {
-	t, err := r.tokenAsked()
+	page, err := r.once(func() (string, error) {
+		t, err := r.tokenAsked()
+		if err != nil {
+			return "", err
+		}
+		if err := r.accounts.RevokeToken(r.caller.User.ID, t.ID); err != nil {
+			return "", err
+		}
+		r.say("done", "The token “"+t.Name+"” is revoked. It no longer works.")
+		return tokensPath, nil
+	})
 	if err != nil {
 		return err
 	}
-	if err := r.accounts.RevokeToken(r.caller.User.ID, t.ID); err != nil {
-		return err
-	}
-	r.say("done", "The token “"+t.Name+"” is revoked. It no longer works.")
-	return r.seeOther(tokensPath)
+	return r.seeOther(page)
 }

@@ -167,26 +167,40 @@ func (r *request) askToDelete(status int, u account.User, refused error) error {
 
 // deleteUser is POST /_/users/{id}/delete.
 func (r *request) deleteUser() error {
-	u, err := r.userAsked()
-	if err != nil {
+	var u account.User
+	page, err := r.once(func() (page string, err error) {
+		if u, err = r.userAsked(); err != nil {
+			return "", err
+		}
+		return r.removeUser(u)
+	})
+	switch {
+	case err != nil && u.ID != 0:
+		return r.askToDelete(statusOf(err), u, err)
+	case err != nil:
 		return err
 	}
+	return r.seeOther(page)
+}
+
+// removeUser deletes u, and returns the page to go to.
+func (r *request) removeUser(u account.User) (page string, err error) {
 	keep := r.sent("links") == "keep"
 	if err := r.calls.RemoveUser(u.ID, keep); err != nil {
-		return r.askToDelete(statusOf(err), u, err)
+		return "", err
 	}
 	if u.ID == r.caller.User.ID {
 		if err := r.sessions.LogOut(r.ctx); err != nil {
 			r.logCause("the cookie of a deleted user could not be removed", err)
 		}
-		return r.seeOther(Root + "sign-in")
+		return Root + "sign-in", nil
 	}
 	text := "The user " + u.Name + " is deleted."
 	if keep {
 		text += " Links of that user go on redirecting under the user number " + strconv.FormatUint(uint64(u.ID), 10) + "."
 	}
 	r.say("done", text)
-	return r.seeOther(usersPath)
+	return usersPath, nil
 }
 
 // logCause logs an error that the visitor is not shown.
