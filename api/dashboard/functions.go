@@ -16,6 +16,7 @@ var functions = template.FuncMap{
 	"compare":     compare,
 	"uncertainty": uncertainty,
 	"time":        timeTag,
+	"date":        dateText,
 	"ago":         agoTag,
 	"join":        func(texts []string) string { return strings.Join(texts, ", ") },
 	"plural":      plural,
@@ -44,6 +45,15 @@ func uncertainty(relative *float64) string {
 		return "exact"
 	}
 	return "estimated, ±" + strconv.FormatFloat(100**relative, 'f', 1, 64) + " %"
+}
+
+// dateText returns text if it is a date, "" otherwise: browsers complain of a field of a date that
+// has something else.
+func dateText(text string) string {
+	if _, err := time.Parse(time.DateOnly, text); err != nil {
+		return ""
+	}
+	return text
 }
 
 // timeTag returns a time in UTC to the minute, which the script shows in the visitor's zone. The
