@@ -219,6 +219,11 @@ screenshots: chromium ## draw every page, light and dark, wide and on a phone, i
 	SHUNTTEST_BROWSER=long SHUNTTEST_SCREENSHOTS="$(abspath $(SCREENSHOTS))" \
 		$(GO) test ./cmd/shunt/browser -run '^TestScreenshotsOfEveryPage$$' -v -count=1 -timeout 15m
 
+.PHONY: pictures
+pictures: chromium ## draw the two pages that the README shows again
+	SHUNTTEST_BROWSER=long SHUNTTEST_SCREENSHOTS="$(abspath api/dashboard/pictures)" \
+		$(GO) test ./cmd/shunt/browser -run '^TestPicturesOfTheReadme$$' -v -count=1
+
 .PHONY: slow
 slow: ## attack with slow clients (Debian's slowhttptest) and measure the cost of idle connections; SIEGE=short for a quick run
 	SHUNTTEST_SLOW=$(or $(SIEGE),long) $(GO) test ./cmd/shunt/e2e -run '^TestSlowClientsHarmNobody$$' -v -count=1 -timeout 30m

@@ -16,12 +16,12 @@ var functions = template.FuncMap{
 	"compare":     compare,
 	"uncertainty": uncertainty,
 	"time":        timeTag,
+	"date":        dateText,
 	"ago":         agoTag,
 	"day":         dayTag,
 	"join":        func(texts []string) string { return strings.Join(texts, ", ") },
 	"plural":      plural,
 	"value":       valueText,
-	"day":         dayText,
 }
 
 // A delta is the difference between two figures in words.
@@ -52,6 +52,15 @@ func uncertainty(relative *float64) string {
 	return "estimated, ±" + strconv.FormatFloat(100**relative, 'f', 1, 64) + " %"
 }
 
+// dateText returns text if it is a date, "" otherwise: browsers complain of a field of a date that
+// has something else.
+func dateText(text string) string {
+	if _, err := time.Parse(time.DateOnly, text); err != nil {
+		return ""
+	}
+	return text
+}
+
 // timeTag returns a time in UTC to the minute, which the script shows in the visitor's zone. The
 // zero time is "never".
 func timeTag(t time.Time) template.HTML { return markTime(t, "") }
@@ -71,15 +80,6 @@ func markTime(t time.Time, attribute string) template.HTML {
 	}
 	t = t.UTC()
 	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `"` + attribute + `>` + t.Format("2006-01-02 15:04") + ` UTC</time>`)
-}
-
-// dayText returns a day as a field of dates can have it, and of any other text nothing: browsers
-// would complain about it.
-func dayText(text string) string {
-	if _, err := time.Parse(time.DateOnly, text); err != nil {
-		return ""
-	}
-	return text
 }
 
 // plural returns a number with its noun: one if n is 1, many otherwise.

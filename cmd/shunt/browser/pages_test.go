@@ -89,10 +89,10 @@ type demo struct {
 }
 
 // startDemo starts a server with the demo's data.
-func startDemo(t *testing.T) *demo {
+func startDemo(t *testing.T, flags ...string) *demo {
 	t.Helper()
 	needBrowser(t)
-	d := &demo{server: startServer(t, localhost), sessions: make(map[person][]*http.Cookie)}
+	d := &demo{server: startServer(t, localhost, flags...), sessions: make(map[person][]*http.Cookie)}
 	d.fillDemo()
 	for p, email := range emails { // once, because logins are limited
 		if p != invited {

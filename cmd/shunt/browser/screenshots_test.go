@@ -32,12 +32,29 @@ func TestScreenshotsOfEveryPage(t *testing.T) {
 	}
 }
 
+// The README shows the upper part of two pages, as people see them at an address of their own.
+func TestPicturesOfTheReadme(t *testing.T) {
+	folder := screenshots(t)
+	d := startDemo(t, "--base-url", "https://sho.rt")
+	for name, path := range map[string]string{"overview": "/_/", "link": "/_/link/" + demoCode} {
+		b := d.open(t, row{path: path, as: admin})
+		if err := os.WriteFile(filepath.Join(folder, name+".png"), b.pictureTo(readmeHeight), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+const readmeHeight = 860
+
 // picture returns a PNG of the whole page.
-func (b *tab) picture() []byte {
+func (b *tab) picture() []byte { return b.pictureTo(maxHeight) }
+
+// pictureTo returns a PNG of the page, or of its upper part.
+func (b *tab) pictureTo(height float64) []byte {
 	b.t.Helper()
 	size := call(b, page.GetLayoutMetrics, cdp.Empty{}).CSSContentSize
 	return call(b, page.CaptureScreenshot, page.CaptureScreenshotParams{
 		CaptureBeyondViewport: ptr(true),
-		Clip:                  &page.Viewport{Width: size.Width, Height: min(size.Height, maxHeight), Scale: 1},
+		Clip:                  &page.Viewport{Width: size.Width, Height: min(size.Height, height), Scale: 1},
 	}).Data
 }
