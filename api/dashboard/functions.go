@@ -35,7 +35,7 @@ func compare(now, then uint64, before string) delta {
 	case now == then:
 		return delta{"", "as many as " + before}
 	case then == 0:
-		return delta{"up", "▲ none " + before}
+		return delta{"up", "▲ up from none " + before}
 	case now >= 2*then:
 		return delta{"up", "▲ " + strconv.FormatFloat(float64(now)/float64(then), 'f', 1, 64) + " times as many as " + before}
 	case now > then:

@@ -14,6 +14,7 @@ type overviewView struct {
 	Owner    string // the parameter owner: empty (one's own links) or all
 	Admin    bool
 	Today    comparison
+	Unused   bool // no link was hit lately
 	Others   []comparison
 	Tabs     []tab
 	Period   period
@@ -127,6 +128,10 @@ func (r *request) fillOverview(view *overviewView, figures []ops.Figures, compar
 		}
 	}
 	view.Today, view.Others = compared[0], compared[1:]
+	view.Unused = true
+	for i := range figures {
+		view.Unused = view.Unused && figures[i].Hits == 0
+	}
 	view.Chart, err = r.drawn("Hits and visitors, "+view.Period.Title, view.Period.Interval, view.Window.Series)
 	return err
 }
