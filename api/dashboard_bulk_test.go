@@ -87,7 +87,7 @@ func TestAFormOfManyFieldsIsRefused(t *testing.T) {
 		t.Errorf("256 fields: got %d %.300s", page.status, page.text())
 	}
 	page = b.post(bulk, formType, "addresses=https%3A%2F%2Fa.example%2F"+strings.Repeat("&", 256))
-	if page.want("the form has more than 256 fields"); page.status != 400 || st.engine.Metrics().Links != 0 {
+	if page.want("The form has more than 256 fields."); page.status != 400 || st.engine.Metrics().Links != 0 {
 		t.Errorf("257 fields: got %d", page.status)
 	}
 }

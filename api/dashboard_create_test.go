@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -94,7 +95,7 @@ func TestErrorsStandAtTheirFieldsAndWhatWasTypedStays(t *testing.T) {
 		status             int
 	}{
 		"no address":            {"url", "", "Must be given.", 422},
-		"no scheme":             {"url", "example.com", "Must be an absolute address, with http:// or https:// before it.", 422},
+		"no scheme, no host":    {"url", "example", "Must be an absolute address, with http:// or https:// before it.", 422},
 		"script":                {"url", "javascript:alert(1)", "Must be", 422},
 		"9,000 bytes":           {"url", "https://a.example/" + strings.Repeat("x", 9000), "Must be at most 8192 bytes", 422},
 		"blocked":               {"url", "https://evil.example/", "block", 403},
@@ -219,7 +220,22 @@ func TestAFormOfAnEndedSessionIsFilledAgainNotSent(t *testing.T) {
 	}
 }
 
-// A form leaves out the spaces around a target, so hostile targets with those are others here.
+func TestAnAddressWithoutItsSchemeGetsHTTPS(t *testing.T) {
+	st := newSite(t, nil)
+	st.person("ann@example.com", account.RoleMember)
+	b := st.browse("ann@example.com")
+	b.follow(b.open("/_/links").form("/_/links").with("url", "shop.example/spring?a=b", "alias", "x"))
+	b.submit(b.open(bulk).form(bulk).with("addresses", "www.example.org\r\nmailto:ann@example.com"))
+	if got := st.object("x").URL; got != "https://shop.example/spring?a=b" || st.engine.Metrics().Links != 2 {
+		t.Errorf("got %s, %d links", got, st.engine.Metrics().Links)
+	}
+}
+
+// bareHost matches an address that lacks only its scheme.
+var bareHost = regexp.MustCompile(`^(www\.)?good\.example(/x)?$`)
+
+// A form leaves out the spaces around a target, and puts https:// before the name of a host, so
+// hostile targets with the former and without the latter are others here.
 func TestFormsRefuseHostileTargets(t *testing.T) {
 	st := hostileSite(t)
 	st.shorten(`{"url":"https://good.example/","alias":"x"}`)
@@ -228,7 +244,7 @@ func TestFormsRefuseHostileTargets(t *testing.T) {
 	create, edit := b.open("/_/links").form("/_/links"), b.open(editX+"?owner=all").form(editX)
 	var several []string
 	for _, h := range hostileTargets(t) {
-		if h.target != strings.TrimSpace(h.target) {
+		if h.target != strings.TrimSpace(h.target) || bareHost.MatchString(h.target) {
 			continue
 		}
 		for _, form := range []*htmlForm{create, edit} {

@@ -219,7 +219,7 @@ func TestEveryPageNeedsASafeConnection(t *testing.T) {
 	everyRow(t, func(t *testing.T, st *site, admin *plainBrowser, p dashboard.Page, path string) {
 		b := &plainBrowser{st, admin.cookie, []string{ownPage}, st.from("192.0.2.1")}
 		got := b.askFor(p, path)
-		if got.want("use https://, or start the server with --allow-http"); got.status != 403 {
+		if got.want("Use https://, or start the server with --allow-http."); got.status != 403 {
 			t.Errorf("got %d", got.status)
 		}
 		b.lines = append(b.lines, "Accept: application/json")

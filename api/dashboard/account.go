@@ -69,5 +69,11 @@ func (r *request) endOwnSession(id string) error {
 			return err
 		}
 	}
-	return r.signOut()
+	if err := r.sessions.LogOut(r.ctx); err != nil {
+		return err
+	}
+	if id == "all" {
+		return r.seeOther(Root + "sign-in?signed-out=everywhere")
+	}
+	return r.seeOther(Root + "sign-in")
 }

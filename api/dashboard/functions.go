@@ -47,7 +47,7 @@ func compare(now, then uint64, before string) delta {
 // uncertainty says how exact a number of visitors is; relative is its standard error.
 func uncertainty(relative *float64) string {
 	if relative == nil || *relative == 0 {
-		return "exact"
+		return "counted exactly"
 	}
 	return "estimated, ±" + strconv.FormatFloat(100**relative, 'f', 1, 64) + " %"
 }

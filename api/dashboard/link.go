@@ -118,6 +118,9 @@ func (r *request) windowAsked(view *linkView) []string {
 			p.Interval = "hour"
 		}
 	}
+	if at, err := time.Parse(time.DateOnly, to); err == nil && at.AddDate(0, 0, 1).Year() <= 9999 {
+		to = moment(at.AddDate(0, 0, 1)) // the form asks for the last day
+	}
 	return []string{"from", from, "to", to, "interval", p.Interval, "include", allLists}
 }
 

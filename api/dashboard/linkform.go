@@ -26,7 +26,7 @@ type linkField struct {
 
 // linkFields are the fields of the forms, in the order of the pages.
 var linkFields = []linkField{
-	{"url", false, func(l *ops.Link) string { return l.Target }, textValue},
+	{"url", false, func(l *ops.Link) string { return l.Target }, targetValue},
 	{"alias", true, func(l *ops.Link) string { return l.Code }, textValue},
 	{"title", false, func(l *ops.Link) string { return l.Title }, textValue},
 	{"tags", false, func(l *ops.Link) string { return joinTags(l.Tags) }, tagsValue},
@@ -121,7 +121,7 @@ func (f *field) ID() string { return "link-" + f.Name }
 func (f *field) Hint() string { return hints[f.Name] }
 
 var hints = map[string]string{
-	"url":        "The address that the link leads to, with https:// before it.",
+	"url":        "The address that the link leads to.",
 	"alias":      "What follows the slash in the short address. Empty: one is made up.",
 	"title":      "Visitors do not see it.",
 	"tags":       "With commas between them.",

@@ -74,7 +74,8 @@ const firstTokenName = "first"
 
 // makeFirstToken makes a token for a new user, which the next page shows.
 func (r *request) makeFirstToken() error {
-	_, text, err := r.calls.IssueToken(r.caller, account.TokenDraft{Name: firstTokenName})
+	scopes := []account.Scope{account.LinksRead, account.LinksWrite, account.StatsRead}
+	_, text, err := r.calls.IssueToken(r.caller, account.TokenDraft{Name: firstTokenName, Scopes: scopes})
 	if err != nil {
 		r.log.Warn("the first token of a user could not be made", slog.Any("cause", err))
 		r.say("warning", "Your password is set, but no token could be made. Make one here.")

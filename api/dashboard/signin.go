@@ -1,10 +1,12 @@
 package dashboard
 
 import (
+	"errors"
 	"net/url"
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/account"
 	"shunt/api/problem"
 )
 
@@ -16,6 +18,8 @@ type signInView struct {
 	Lost  bool          // that was too large to keep
 	Error string
 	Ended bool // a session has ended while the visitor was at work
+	Out   bool // the visitor has just signed out everywhere
+	New   bool // nobody has a password yet
 }
 
 // signInPage is GET /_/sign-in.
@@ -24,7 +28,15 @@ func (r *request) signInPage() error {
 	if r.signedIn() {
 		return r.seeOther(next)
 	}
-	return r.show(fasthttp.StatusOK, "sign-in", "Sign in", signInView{Next: next})
+	return r.show(fasthttp.StatusOK, "sign-in", "Sign in", signInView{
+		Next: next, Out: r.query("signed-out") != "", New: r.unused(),
+	})
+}
+
+// unused reports whether nobody has set this server up yet.
+func (r *request) unused() bool {
+	admin, err := r.accounts.OldestAdmin()
+	return errors.Is(err, account.ErrNoUser) || err == nil && !admin.HasPassword && admin.Name == account.AdminName
 }
 
 // signIn is POST /_/sign-in.

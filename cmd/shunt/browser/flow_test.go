@@ -156,7 +156,7 @@ func (w *walk) countLive(code string) {
 func (b *tab) hits() int {
 	b.t.Helper()
 	return eval[int](b, `(() => {
-		const name = [...document.querySelectorAll('dt')].find(e => e.textContent.trim() === 'Hits');
+		const name = [...document.querySelectorAll('dt')].find(e => e.firstChild.textContent.trim() === 'Hits');
 		return name ? parseInt(name.nextElementSibling.textContent.replace(/\D/g, '')) : -1;
 	})()`)
 }
