@@ -387,7 +387,8 @@ type Metrics struct {
 	FlushesReduced     uint64    // flushes that were too large, and left out breakdowns, or visitors too
 	LastFlush          time.Time // the last time at which all folded records were durable; at first the start
 	LastFlushTook      time.Duration
-	FlushSeconds       float64 // summed
+	FlushInterval      time.Duration // Options.FlushInterval
+	FlushSeconds       float64       // summed
 }
 
 // Metrics returns the engine's figures.
@@ -401,7 +402,7 @@ func (e *Engine) Metrics() Metrics {
 		JournalWaits: f.waits.Load(), ReferrersRefused: e.journal.Referrers.Refused(),
 		JournalBytes: e.journal.SizeBytes(), JournalFillRatio: e.journal.FillRatio(),
 		Flushes: f.count.Load(), FlushErrors: f.failures.Load(), FlushesReduced: f.reduced.Load(),
-		LastFlushTook: time.Duration(f.lastNanos.Load()), FlushSeconds: time.Duration(f.sumNanos.Load()).Seconds(),
+		FlushInterval: e.options.FlushInterval, LastFlushTook: time.Duration(f.lastNanos.Load()), FlushSeconds: time.Duration(f.sumNanos.Load()).Seconds(),
 	}
 	m.PendingBytes, m.VisitorsDropped, m.ValuesDropped = e.pending.size()
 	m.LastFlush = f.last()

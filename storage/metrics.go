@@ -1,9 +1,13 @@
 package storage
 
+import "github.com/cockroachdb/pebble/v2"
+
 // Metrics is a snapshot of the store's figures for a scrape. They are plain numbers, so that the
 // reader need not know Pebble. Counts begin at Open.
 type Metrics struct {
-	DiskBytes     uint64 // tables, logs, and files that wait for removal
+	DiskBytes     uint64 // tables, logs (LogDiskBytes), and files that wait for removal
+	LogDiskBytes  uint64 // the log of writes, with the room that Pebble reserves for it on most file systems
+	BallastBytes  uint64 // the ballast file; 0 if there is none
 	MemTableBytes uint64
 	// MemTableReservedBytes includes memtables that Pebble keeps for reuse, or for readers of a
 	// flushed one.
@@ -31,12 +35,15 @@ type Metrics struct {
 // Metrics returns the store's figures. It takes Pebble's mutex for some microseconds.
 func (s *Store) Metrics() Metrics {
 	p := s.db.Metrics()
+	log := logDiskBytes(p)
 	var compacted uint64
 	for i := range p.Levels {
 		compacted += p.Levels[i].TableBytesCompacted
 	}
 	return Metrics{
-		DiskBytes:             p.DiskSpaceUsage(),
+		DiskBytes:             p.DiskSpaceUsage() - p.WAL.PhysicalSize + log,
+		LogDiskBytes:          log,
+		BallastBytes:          s.space.kept.Load(),
 		MemTableBytes:         p.MemTable.Size,
 		MemTableReservedBytes: uint64(reserved(p)),
 		BlockCacheBytes:       uint64(p.BlockCache.Size),
@@ -58,4 +65,12 @@ func (s *Store) Metrics() Metrics {
 		Mutations:             s.commits.mutations.Load(),
 		MutationsRefused:      s.commits.refused.Load(),
 	}
+}
+
+// logDiskBytes returns the disk space of the log. WAL.PhysicalSize lacks the file that is being
+// written, for which Pebble reserves 110 % of a memtable.
+func logDiskBytes(p *pebble.Metrics) uint64 {
+	const reserved = memTableBytes/10 + memTableBytes
+	older := p.WAL.PhysicalSize
+	return older + max(reserved, p.WAL.Size-min(p.WAL.Size, older))
 }

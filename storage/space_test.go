@@ -172,3 +172,19 @@ func TestAStoreWithoutSpaceDoesNotOpenAndLosesNothing(t *testing.T) {
 	}
 	closeStore(t, s)
 }
+
+func TestMetricsCountTheLogAndTheBallast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &limited{FS: vfs.NewMem()}
+		disk.avail.Store(10 << 30)
+		s := open(t, "/data/store", Options{FS: disk})
+		stop := start(t, s)
+		time.Sleep(3 * spaceInterval)
+		m := s.Metrics()
+		if m.LogDiskBytes < memTableBytes || m.DiskBytes <= m.LogDiskBytes || m.BallastBytes != maxBallastBytes {
+			t.Errorf("got %d bytes of which %d are the log, and a ballast of %d", m.DiskBytes, m.LogDiskBytes, m.BallastBytes)
+		}
+		stop()
+		closeStore(t, s)
+	})
+}

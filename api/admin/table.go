@@ -72,11 +72,11 @@ var table = []section{
 	{title: "Links", metrics: linkMetrics},
 	{title: "Redirects", metrics: redirectMetrics},
 	{title: "Memory", metrics: memoryMetrics},
-	{title: "Journal of hits", metrics: journalMetrics},
-	{title: "Writing figures to disk", metrics: flushMetrics},
-	{title: "Connections and limits", metrics: connectionMetrics},
-	{title: "Disk and store", metrics: storeMetrics},
-	{title: "Program", metrics: programMetrics},
+	{title: "Journal of hits", folded: true, metrics: journalMetrics},
+	{title: "Writing figures to disk", folded: true, metrics: flushMetrics},
+	{title: "Connections and limits", folded: true, metrics: connectionMetrics},
+	{title: "Disk and store", folded: true, metrics: storeMetrics},
+	{title: "Program", folded: true, metrics: programMetrics},
 	{title: "Requests of programs and pages", folded: true, metrics: requestMetrics},
 }
 

@@ -3,9 +3,11 @@ package admin
 // storeMetrics are the figures that the store reports, as long as it reports them. It may report
 // others, too; those are shown by their names.
 var storeMetrics = []metric{
-	{name: "shunt_storage_disk_bytes", words: "Disk space that the store takes", unit: Bytes},
-	{name: "shunt_storage_free_bytes", words: "Free space on its disk", unit: Bytes},
-	{name: "shunt_storage_wal_bytes", words: "Log of writes", unit: Bytes},
+	{name: "shunt_storage_disk_bytes", words: "Disk space of the tables and the log of writes", unit: Bytes},
+	{name: "shunt_storage_log_disk_bytes", words: "Of this, the log of writes with the room reserved for it", unit: Bytes},
+	{name: "shunt_storage_ballast_bytes", words: "Reserve that is given up when the disk is full (ballast)", unit: Bytes},
+	{name: "shunt_storage_free_bytes", words: "Free space on its disk, with the reserve", unit: Bytes},
+	{name: "shunt_storage_wal_bytes", words: "Log of writes that a restart would read", unit: Bytes},
 	{name: "shunt_storage_memtable_bytes", words: "Recent writes in memory", unit: Bytes},
 	{name: "shunt_storage_memtable_reserved_bytes", words: "Memory reserved for recent writes", unit: Bytes},
 	{name: "shunt_storage_block_cache_bytes", words: "Cache of what was read", unit: Bytes},

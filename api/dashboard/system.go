@@ -16,6 +16,7 @@ import (
 // systemView is what the page of the server shows.
 type systemView struct {
 	BaseURL string
+	Summary summary
 	Groups  []admin.Group
 }
 
@@ -25,7 +26,7 @@ func (r *request) systemPage() error {
 	if err != nil {
 		return err
 	}
-	return r.show(fasthttp.StatusOK, "system", "System", systemView{r.baseURL, groups})
+	return r.show(fasthttp.StatusOK, "system", "System", systemView{r.baseURL, r.summary(groups), groups})
 }
 
 // valueText returns a value of a fact as people read it.
@@ -69,15 +70,16 @@ func bytesText(n float64) string {
 	if n >= 1<<60 {
 		return "no limit"
 	}
+	const space = "\u00a0" // a number stays beside its unit
 	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
 	i := 0
 	for ; n >= 1024 && i < len(units)-1; i++ {
 		n /= 1024
 	}
 	if i == 0 {
-		return countText(n) + " bytes"
+		return countText(n) + space + "bytes"
 	}
-	return strconv.FormatFloat(n, 'f', 1, 64) + " " + units[i]
+	return strconv.FormatFloat(n, 'f', 1, 64) + space + units[i]
 }
 
 // seconds returns a duration in the unit that suits it.

@@ -75,6 +75,8 @@ func (c *core) storageMetrics() map[string]float64 {
 	m := c.store.Metrics()
 	return map[string]float64{
 		"disk_bytes":              float64(m.DiskBytes),
+		"log_disk_bytes":          float64(m.LogDiskBytes),
+		"ballast_bytes":           float64(m.BallastBytes),
 		"memtable_bytes":          float64(m.MemTableBytes),
 		"memtable_reserved_bytes": float64(m.MemTableReservedBytes),
 		"block_cache_bytes":       float64(m.BlockCacheBytes),

@@ -1,0 +1,114 @@
+package dashboard
+
+import (
+	"html/template"
+	"time"
+
+	"shunt/api/admin"
+	"shunt/engine"
+)
+
+// A summary says on top of the page of the server whether all is well.
+type summary struct {
+	Problems []string // each with what to do; empty: everything works
+	Disk     *diskUse // nil: the store does not report it
+	Version  string
+	Since    template.HTML // when the server started; empty: unknown
+}
+
+// diskUse is how much disk space the data takes.
+type diskUse struct {
+	All, Parts string
+	Free       string // empty: unknown
+}
+
+// summary returns the summary of the server; groups are its metrics.
+func (r *request) summary(groups []admin.Group) summary {
+	m := r.engine.Metrics()
+	s := summary{Problems: append(r.problemsNow(&m), problemsSince(&m)...), Disk: diskUseOf(groups, m.JournalBytes)}
+	if v, ok := valueOf(groups, "shunt_build_info"); ok {
+		s.Version = v.Text
+	}
+	if v, ok := valueOf(groups, "process_start_time_seconds"); ok {
+		s.Since = valueText(admin.Moment, v)
+	}
+	return s
+}
+
+// problemsNow are the conditions that may pass.
+func (r *request) problemsNow(m *engine.Metrics) (all []string) {
+	add := func(is bool, text string) {
+		if is {
+			all = append(all, text)
+		}
+	}
+	add(!r.engine.Ready(), "The server is still loading its links. Wait a few seconds.")
+	add(r.engine.ReadOnly(), "The disk is almost full, so links cannot be made or changed. Make room on the disk; changes are then possible again without a restart.")
+	add(r.stalled(), "The disk does not answer changes in time. Check whether it is slow, full or gone.")
+	add(m.JournalStandby, "The disk of the journal does not answer, so new hits are kept in memory. Check the disk. If the computer stops before it answers, these hits are lost.")
+	add(m.JournalUnprotected > 0, plural(m.JournalUnprotected, "hit is", "hits are")+" not safe on the disk yet and would be lost in a crash. Check the disk, and do not stop the server by force.")
+	add(r.flushIsLate(m), lateFlush(r.now().Sub(m.LastFlush), m.FlushErrors))
+	return all
+}
+
+// lateAfter is how old the last write of figures may be, beyond the time between two.
+const lateAfter = time.Minute
+
+func (r *request) flushIsLate(m *engine.Metrics) bool {
+	return r.now().Sub(m.LastFlush) > lateAfter+m.FlushInterval
+}
+
+func lateFlush(age time.Duration, failed uint64) string {
+	text := "Figures were not written to the disk for " + age.Truncate(time.Second).String() + "."
+	if failed > 0 {
+		text += " " + plural(failed, "attempt has", "attempts have") + " failed since the start."
+	}
+	return text + " Hits still count. Check the disk and the server's log."
+}
+
+// problemsSince are what has happened since the start. They stay until the next one.
+func problemsSince(m *engine.Metrics) (all []string) {
+	add := func(n uint64, one, many, text string) {
+		if n > 0 {
+			all = append(all, plural(n, one, many)+text)
+		}
+	}
+	add(m.FlushErrors, "write of figures has", "writes of figures have", " failed since the start. The server tried again. If the number grows, check the disk and the server's log.")
+	add(m.HitsMissing, "hit", "hits", " could not be kept for the disk, because it did not answer for too long. They count until the server stops, and are lost then. Check the disk.")
+	add(m.VisitorsDropped+m.ValuesDropped+m.ReferrersRefused, "detail of a hit", "details of hits",
+		" (visitors, referrers, countries, devices, browsers) dropped since the start, because memory was full. The hits themselves count. Check whether the disk is slow.")
+	add(m.FlushesReduced, "write of figures was", "writes of figures were", " too large and left out breakdowns or visitors. The hits themselves count. Check whether the disk is slow.")
+	add(m.JournalMissing, "file", "files", " of the journal could not be recovered whole at the start, so some of the last hits before it may be missing. Check the disk.")
+	return all
+}
+
+// diskUseOf adds up what the data takes; the journal's files are mapped into memory.
+func diskUseOf(groups []admin.Group, journal uint64) *diskUse {
+	number := func(name string) float64 {
+		v, _ := valueOf(groups, "shunt_storage_"+name)
+		return v.N
+	}
+	database, log, ballast := number("disk_bytes"), number("log_disk_bytes"), number("ballast_bytes")
+	if database == 0 {
+		return nil
+	}
+	use := &diskUse{All: bytesText(database + ballast + float64(journal))}
+	use.Parts = "tables " + bytesText(max(database-log, 0)) + ", log of writes with the room reserved for it " + bytesText(log) +
+		", journal of hits " + bytesText(float64(journal)) + ", reserve for a full disk " + bytesText(ballast)
+	if free := number("free_bytes"); free > 0 {
+		use.Free = bytesText(max(free-ballast, 0)) // the metric includes the ballast
+	}
+	return use
+}
+
+// valueOf returns the first value of a metric.
+func valueOf(groups []admin.Group, metric string) (v admin.Value, ok bool) {
+	for _, g := range groups {
+		for _, f := range g.Facts {
+			if f.Metric == metric && len(f.Values) > 0 {
+				return f.Values[0], true
+			}
+		}
+	}
+	return v, false
+}
