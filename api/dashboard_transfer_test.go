@@ -124,3 +124,17 @@ func TestABadUploadIsExplained(t *testing.T) {
 		t.Errorf("got %d links, want 0", n)
 	}
 }
+
+func TestAnImportKeepsTheOrderOfTheFile(t *testing.T) {
+	st := newSite(t, nil)
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
+	p := b.upload("2", `{"code":"newest","url":"http://a/","hits":5}`+"\n"+`{"code":"middle","url":"http://a/"}`+"\n"+`{"code":"oldest","url":"http://a/"}`)
+	p.want("Created 3", "Show the links", "You have 3 links.", "Visitors are not imported")
+	list := b.open("/_/links").body
+	if n, m, o := strings.Index(list, `short-newest`), strings.Index(list, `short-middle`), strings.Index(list, `short-oldest`); n < 0 || n > m || m > o {
+		t.Errorf("the list has them at %d, %d and %d", n, m, o)
+	}
+	p = b.open("/_/link/newest")
+	p.want("Visitors not known visitors of imported hits are not known", "5 imported hits are in the total only, not in the chart")
+	b.open("/_/link/middle").want("Visitors 0 counted exactly")
+}

@@ -57,22 +57,23 @@ func (c Chart) writeBars(b *strings.Builder, axis yAxis) {
 		roomAbove, c.plotHeight(), len(c.Buckets), unitHeight)
 	for _, series := range []struct {
 		class  string
+		open   string // added to the class for the bucket that has not ended: only its hits are marked
 		figure func(Bucket) uint64
 		part   float64 // of a bar's width
 	}{
-		{"bar hits", func(b Bucket) uint64 { return b.Hits }, 1},
-		{"bar visitors", func(b Bucket) uint64 { return b.Unique }, 0.5},
+		{"bar hits", " open", func(b Bucket) uint64 { return b.Hits }, 1},
+		{"bar visitors", "", func(b Bucket) uint64 { return b.Unique }, 0.5},
 	} {
 		heights := make([]int, len(c.Buckets))
 		for i, bucket := range c.Buckets {
 			heights[i] = barHeight(series.figure(bucket), axis.top())
 		}
 		closed := len(heights)
-		if c.hasOpen() {
+		if c.hasOpen() && series.open != "" {
 			closed--
 		}
 		writePath(b, series.class, bars(heights[:closed], 0, len(heights), series.part))
-		writePath(b, series.class+" open", bars(heights[closed:], closed, len(heights), series.part))
+		writePath(b, series.class+series.open, bars(heights[closed:], closed, len(heights), series.part))
 	}
 	b.WriteString("</svg>")
 }

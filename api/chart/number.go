@@ -35,19 +35,19 @@ func Short(n uint64) string {
 	return strconv.FormatUint(whole, 10) + "." + strconv.FormatUint(tenth, 10) + units[:1]
 }
 
-// Share returns how much of total part is, in per cent. Only nothing is 0%, and only everything is
-// 100%.
+// Share returns how much of total part is, in whole per cent, rounded to the nearest. Only nothing is
+// 0%, and only everything is 100%.
 func Share(part, total uint64) string {
 	percent := percentOf(part, total)
 	switch {
 	case percent == 0 || percent == 100:
 		return strconv.Itoa(int(percent)) + "%"
-	case percent < 0.1:
-		return "<0.1%"
-	case percent < 10:
-		return decimal(math.Floor(percent*10)/10) + "%"
+	case percent < 0.5:
+		return "<1%"
+	case percent >= 99.5:
+		return ">99%"
 	default:
-		return strconv.Itoa(int(percent)) + "%"
+		return strconv.Itoa(int(math.Round(percent))) + "%"
 	}
 }
 

@@ -292,18 +292,33 @@ addEventListener('pageshow', () => all('form[data-once]').forEach(release));
 // Import. Lines are cut as bytes, so that the server sees what the file has.
 const maxLines = 1000, maxBytes = 4 << 20, maxRefused = 1000;
 
-async function* linesOf(file) {
-	const reader = file.stream().getReader();
-	let rest = new Uint8Array(0), part, end;
-	while (rest.length <= maxBytes && !(part = await reader.read()).done) {
-		const data = new Uint8Array(rest.length + part.value.length);
-		data.set(rest);
-		data.set(part.value, rest.length);
-		let start = 0;
-		for (; (end = data.indexOf(10, start) + 1); start = end) yield data.subarray(start, end);
-		rest = data.slice(start);
+const partBytes = 1 << 20;
+
+async function countLines(file, signal) {
+	let lines = 1;
+	for (const reader = file.stream().getReader(); ;) {
+		const part = await reader.read();
+		signal.throwIfAborted();
+		if (part.done) return lines;
+		for (const b of part.value) if (b === 10) lines++;
 	}
-	if (rest.length) yield rest;
+}
+
+// linesFromEnd yields the lines from the last to the first, without their ends: exports have the
+// newest link first, and lists show the link that was made last first.
+async function* linesFromEnd(file) {
+	let rest = new Uint8Array(0);
+	for (let start = file.size; start > 0 && rest.length <= maxBytes;) {
+		const end = start;
+		start = Math.max(0, end - partBytes);
+		const part = new Uint8Array(await file.slice(start, end).arrayBuffer()), data = new Uint8Array(part.length + rest.length);
+		data.set(part);
+		data.set(rest, part.length);
+		let to = data.length, at;
+		for (; to > 0 && (at = data.lastIndexOf(10, to - 1)) >= 0; to = at) yield data.subarray(at + 1, to);
+		rest = data.slice(0, to);
+	}
+	yield rest;
 }
 
 async function sendLines(url, lines, signal, waits) {
@@ -323,6 +338,15 @@ async function sendLines(url, lines, signal, waits) {
 	}
 }
 
+// renewExport shows how many links there are after an import.
+async function renewExport() {
+	const answer = await fetch(location.pathname, { headers: { Accept: 'text/html' } });
+	const part = new DOMParser().parseFromString(await answer.text(), 'text/html').getElementById('export-part');
+	if (!part) return;
+	document.getElementById('export-part').replaceWith(part);
+	enhance(part);
+}
+
 function importFile(form) {
 	const bar = make('progress', { 'aria-label': 'Import' }), text = make('span', { role: 'status' });
 	const cancel = make('button', { type: 'button', class: 'button' }, 'Cancel'), refused = make('ul');
@@ -334,14 +358,14 @@ function importFile(form) {
 		const { signal } = stop, url = new URL(form.dataset.import, location), owner = form.elements.owner?.value;
 		const sums = { created: 0, existing: 0, failed: 0 };
 		const told = () => number(sums.created) + ' created, ' + number(sums.existing) + ' there already, ' + number(sums.failed) + ' refused.';
-		let lines, numbers, size, read = 0, n = 0;
+		let lines, numbers, size, read = 0, n;
 		const begin = () => { lines = []; numbers = []; size = 0; };
 		const flush = async () => {
 			if (!size) return;
 			const answer = await sendLines(url, lines, signal, s => { text.textContent = 'Waiting ' + count(s, 'second') + '. ' + told(); });
 			for (const key in sums) sums[key] += answer[key];
 			for (const { index, problem } of answer.results) {
-				if (problem && refused.childElementCount < maxRefused) refused.append(make('li', {}, 'Line ' + number(numbers[index]) + ': ' + problem.detail));
+				if (problem && refused.childElementCount < maxRefused) refused.prepend(make('li', {}, 'Line ' + number(numbers[index]) + ': ' + problem.detail));
 			}
 			bar.value = read;
 			text.textContent = told();
@@ -350,16 +374,17 @@ function importFile(form) {
 		if (owner) url.searchParams.set('owner', owner);
 		begin();
 		try {
-			for await (let line of linesOf(file)) {
-				n++;
-				if (line.length > maxBytes) throw new Error('Line ' + number(n) + ' is too long.');
-				if (lines.length === maxLines || size + line.length > maxBytes) await flush();
-				read += line.length;
+			n = await countLines(file, signal) + 1;
+			for await (let line of linesFromEnd(file)) {
+				n--;
+				if (line.length >= maxBytes) throw new Error('Line ' + number(n) + ' is too long.');
+				if (numbers.length === maxLines || size + line.length >= maxBytes) await flush();
+				read += line.length + 1;
 				if (n === 1 && line[0] === 0xef) line = line.subarray(3); // a byte order mark
 				if (line.every(b => b === 32 || b === 9 || b === 13 || b === 10)) continue; // the server does not count it
-				lines.push(line);
+				lines.push(line, '\n');
 				numbers.push(n);
-				size += line.length;
+				size += line.length + 1;
 			}
 			await flush();
 			bar.value = bar.max;
@@ -379,10 +404,14 @@ function importFile(form) {
 		bar.value = 0;
 		text.textContent = 'Reading';
 		refused.replaceChildren();
+		text.nextElementSibling.matches('a') && text.nextElementSibling.remove();
 		cancel.hidden = false;
 		form.after(box);
 		addEventListener('beforeunload', warn);
 		text.textContent = await run(file);
+		const owner = form.elements.owner?.value;
+		text.after(make('a', { class: 'underlined', href: '/_/links' + (owner ? '?owner=' + owner : '') }, 'Show the links'));
+		await renewExport().catch(() => {}); // it is as it was
 		removeEventListener('beforeunload', warn);
 		cancel.hidden = true;
 		stop = null;

@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"mime/multipart"
+	"slices"
 
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
@@ -73,9 +74,10 @@ func (f *upload) read(part *multipart.Part) (err error) {
 // imported is the outcome of an import.
 type imported struct {
 	Created, Existing, Refused uint64
-	Lines                      []refusedLine // the first maxRefusedShown
+	Lines                      []refusedLine // at most maxRefusedShown, by number
 	Stopped                    string        // why it did not come to the end of the file; empty: it did
-	After                      int           // the last line that was read, if it stopped
+	Before                     int           // the line that was read last, if it stopped
+	Owner                      uint32        // of the links
 }
 
 type refusedLine struct {
@@ -83,14 +85,14 @@ type refusedLine struct {
 	Problem string
 }
 
-// importLines imports the lines of a file, as many at once as one request of the API may have. If
+// importLines imports the lines of a file from the last to the first, as many at once as one request of the API may have. If
 // it cannot go on after some, the outcome says so.
 func (r *request) importLines(f upload) (*imported, error) {
 	guard, err := ownerOf(f)
 	if err != nil {
 		return nil, err
 	}
-	done, end := new(imported), r.now().Add(ops.Patience)
+	done, end := &imported{Owner: guard.Owner}, r.now().Add(ops.Patience)
 	for s := newSlicer(f.text); s.next(); {
 		if r.now().After(end) {
 			done.Stopped = "The rest takes too long for one request. Split the file, or use the command “shunt import”."
@@ -100,7 +102,7 @@ func (r *request) importLines(f upload) (*imported, error) {
 			Body: jsonbody.Body{MediaType: []byte(jsonbody.NDJSON[0]), Text: s.slice},
 			May:  func(n int) error { return r.sessions.AllowMore(r.ctx, r.caller, n) },
 		})
-		if err != nil && done.After == 0 {
+		if err != nil && done.Before == 0 {
 			return nil, err
 		}
 		if err != nil {
@@ -112,8 +114,9 @@ func (r *request) importLines(f upload) (*imported, error) {
 			break
 		}
 		r.add(done, results, s.lines)
-		done.After = s.line
+		done.Before = s.line
 	}
+	slices.SortFunc(done.Lines, func(a, b refusedLine) int { return a.Line - b.Line })
 	return done, nil
 }
 
@@ -141,31 +144,33 @@ func (r *request) add(done *imported, results ops.Results, lines []int) {
 	}
 }
 
-// A slicer cuts a text into slices of at most engine.MaxBulk lines that are not blank.
+// A slicer cuts a text into slices of at most engine.MaxBulk lines that are not blank, from the last
+// line to the first: exports have the newest link first, and the list shows the link that was made
+// last first.
 type slicer struct {
 	rest  []byte
-	line  int    // the last line of the slice
-	slice []byte // the present one
-	lines []int  // the numbers of its lines that are not blank
+	line  int    // of the slice, the one with the lowest number
+	slice []byte // the present one, its last line first
+	lines []int  // the numbers of its lines
 }
 
-func newSlicer(text []byte) *slicer { return &slicer{rest: bytes.TrimPrefix(text, []byte("\ufeff"))} }
+func newSlicer(text []byte) *slicer {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	return &slicer{rest: text, line: bytes.Count(text, []byte{'\n'}) + 2}
+}
 
 // next goes to the next slice. It returns false if there is none.
 func (s *slicer) next() bool {
-	s.lines = s.lines[:0]
-	size := 0
-	for size < len(s.rest) && len(s.lines) < engine.MaxBulk {
-		end := bytes.IndexByte(s.rest[size:], '\n') + 1
-		if end == 0 {
-			end = len(s.rest) - size
-		}
-		s.line++
-		if len(bytes.Trim(s.rest[size:size+end], " \t\r\n")) > 0 {
+	s.slice, s.lines = nil, s.lines[:0]
+	for s.line > 1 && len(s.lines) < engine.MaxBulk {
+		start := bytes.LastIndexByte(s.rest, '\n') + 1
+		text := s.rest[start:]
+		s.line--
+		s.rest = s.rest[:max(start-1, 0)]
+		if len(bytes.Trim(text, " \t\r\n")) > 0 {
 			s.lines = append(s.lines, s.line)
+			s.slice = append(append(s.slice, text...), '\n')
 		}
-		size += end
 	}
-	s.slice, s.rest = s.rest[:size], s.rest[size:]
 	return len(s.lines) > 0
 }
