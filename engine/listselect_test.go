@@ -38,7 +38,7 @@ func (e *testEngine) fill(t testing.TB, owner uint32, links, disabledth int) {
 	for made := 0; made < links; {
 		items := make([]engine.BulkItem, min(1000, links-made))
 		for i := range items {
-			items[i].Draft = engine.Draft{Owner: owner, Target: "https://example.com/", Disabled: made%disabledth == 0, Title: fmt.Sprint(made % 7)}
+			items[i].Draft = engine.Draft{Owner: owner, Target: "https://example.com/", Disabled: made%disabledth == 0, Title: fmt.Sprintf("title %d", made%7)}
 			made++
 		}
 		if _, err := e.CreateBulk(context.Background(), items); err != nil {
@@ -56,7 +56,7 @@ func TestASelectionReadsOnlyTheRecordsOfItsLinks(t *testing.T) {
 	}{
 		"of an owner":     {engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 1000}, 6},
 		"of all owners":   {engine.LinkQuery{ListRange: engine.ListRange{AnyOwner: true}, Limit: 1000}, 6},
-		"with a prefix":   {engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Prefix: "3", Limit: 1000}, 1}, // 500 % 7
+		"with a prefix":   {engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Prefix: "title 3", Limit: 1000}, 1}, // 500 % 7
 		"by pages of two": {engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 2}, 6},
 	} {
 		c.q.Select = isDisabled
