@@ -205,3 +205,14 @@ func TestALongWindowIsShownWithoutAChart(t *testing.T) {
 		t.Errorf("got a chart of %d days; a chart has at most %d", len(rows), chart.MaxBuckets)
 	}
 }
+
+func TestThePageCanSayThatTheChartIsBehind(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	b := st.ownFigures()
+	for _, path := range []string{"/_/", "/_/link/x?period=24h"} {
+		if p := b.open(path); !strings.Contains(p.body, `data-newer hidden>Newer hits are not in the chart yet. <a class="underlined" href="`+path+`">Show them</a>`) {
+			t.Errorf("%s: got %s", path, p.body)
+		}
+	}
+}

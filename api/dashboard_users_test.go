@@ -165,7 +165,7 @@ func TestDeletingAUserSpellsOutTheLinks(t *testing.T) {
 		t.Errorf("without a word about the links: got %d %q", p.status, p.at("links-error"))
 	}
 	b.submit(p.form("/_/users/3/delete").with("links", "keep")) // and once more, as by a double click
-	b.fill(p, "/_/users/3/delete", "links", "keep").want("The user ann@example.com is deleted.", "under the user number 3.", "2 users")
+	b.fill(p, "/_/users/3/delete", "links", "keep").want("The user ann@example.com is deleted.", "The links of user 3 go on redirecting. Show the links of user 3", "2 users")
 	if r := st.get("/x1"); r.status != 302 {
 		t.Errorf("a link: got %d, want 302", r.status)
 	}
@@ -214,4 +214,23 @@ func TestManyUsersAreShownByPages(t *testing.T) {
 		t.Errorf("a search finds %d", count(p))
 	}
 	b.open("/_/users?q=%22%3E%3Cscript%3E").want("No user has an address like this.")
+}
+
+func TestAnAdminIsLedToALinkOfSomebodyElse(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"theirs"}`)
+	admin, member := st.browseAs("other@example.com", account.RoleAdmin), st.browseAs("ann@example.com", account.RoleMember)
+	const offer = "Look among the links of all users"
+	for _, page := range []string{"", "/edit", "/delete"} {
+		p := admin.get("/_/link/theirs" + page)
+		if p.status != 404 || !strings.Contains(p.body, `href="/_/link/theirs`+page+`?owner=all"`) {
+			t.Errorf("%s: got %d %s", page, p.status, p.text())
+		}
+		if p := member.get("/_/link/theirs" + page); p.status != 404 || strings.Contains(p.body, offer) {
+			t.Errorf("a member, %s: got %d %s", page, p.status, p.text())
+		}
+	}
+	if p := admin.get("/_/link/none"); p.status != 404 || strings.Contains(p.body, offer) {
+		t.Errorf("no such link: got %d %s", p.status, p.text())
+	}
 }

@@ -5,8 +5,10 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/ops"
 	"shunt/api/page"
 	"shunt/api/problem"
+	"shunt/engine"
 )
 
 // fail answers with the page of an error, and logs the cause of an internal one.
@@ -24,7 +26,7 @@ func (r *request) fail(err error) {
 	if p.Kind.RetryAfter != "" && len(h.Peek("Retry-After")) == 0 {
 		h.Set("Retry-After", p.Kind.RetryAfter)
 	}
-	if err := r.show(p.Kind.Status, "error", p.Kind.Title, newFailure(p)); err != nil {
+	if err := r.show(p.Kind.Status, "error", p.Kind.Title, r.failure(p)); err != nil {
 		r.log.Error("the page of an error failed", slog.Any("cause", err))
 		r.ctx.Error(p.Kind.Title, p.Kind.Status)
 	}
@@ -40,6 +42,7 @@ func (d *Dashboard) Refuse(ctx *fasthttp.RequestCtx, p problem.Problem) {
 type failure struct {
 	Title, Detail, Advice string
 	Code                  string // of the problem
+	Elsewhere             string // the same page of a link of somebody else; empty: there is none
 }
 
 // advice is what the visitor can do about a problem.
@@ -56,7 +59,24 @@ var advice = map[*problem.Kind]string{
 }
 
 func newFailure(p problem.Problem) failure {
-	return failure{p.Kind.Title, sentence(p.Detail), advice[p.Kind], p.Kind.Code}
+	return failure{Title: p.Kind.Title, Detail: sentence(p.Detail), Advice: advice[p.Kind], Code: p.Kind.Code}
+}
+
+// failure returns what the page of p shows. Admins who ask for a link of somebody else are led to it;
+// others learn nothing.
+func (r *request) failure(p problem.Problem) failure {
+	f := newFailure(p)
+	if p.Kind.Status != fasthttp.StatusNotFound || !r.admin() || r.posts() || r.query("owner") != "" {
+		return f
+	}
+	code, err := ops.ParseCode(r.segment("code"))
+	if err != nil {
+		return f
+	}
+	if _, err = r.calls.Read(r.caller, code, engine.Guard{AnyOwner: true}); err == nil {
+		f.Elsewhere = r.with("owner") + "all"
+	}
+	return f
 }
 
 // statusOf returns the status of the problem of err.

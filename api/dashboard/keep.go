@@ -13,6 +13,7 @@ import (
 type notice struct {
 	Kind string // info, done, warning or error: a class of the style
 	Text string
+	Link option // that is offered; empty: none
 }
 
 // A form is what a visitor had typed when the session had ended.
@@ -113,7 +114,12 @@ func (k *keep) take(session string, get func(*kept)) {
 
 // say keeps a notice for the next page.
 func (r *request) say(kind, text string) {
-	r.keep.change(r.caller, func(e *kept) { e.notice = &notice{kind, text} })
+	r.keep.change(r.caller, func(e *kept) { e.notice = &notice{Kind: kind, Text: text} })
+}
+
+// sayWith is say with a link after the text.
+func (r *request) sayWith(kind, text string, link option) {
+	r.keep.change(r.caller, func(e *kept) { e.notice = &notice{kind, text, link} })
 }
 
 // keepSecret keeps a text for the next page that takes one for the same purpose.

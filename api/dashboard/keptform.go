@@ -61,6 +61,6 @@ func (r *request) keepForm(path string, fields []hiddenField) {
 	}
 	r.keep.change(r.caller, func(e *kept) {
 		e.form = &form{path, values.Encode()}
-		e.notice = &notice{"info", "You are signed in again. Nothing has been sent yet: check the form and send it."}
+		e.notice = &notice{Kind: "info", Text: "You are signed in again. Nothing has been sent yet: check the form and send it."}
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 // linkView is what the page of a link shows.
 type linkView struct {
+	Here      string // the address of the page
 	Link      ops.Link
 	Owner     string // the parameter owner
 	Works     bool   // the link redirects, so it has a QR code and a preview
@@ -41,7 +42,7 @@ func (r *request) link() error {
 	if err != nil {
 		return err
 	}
-	view := linkView{Link: l, Owner: r.query("owner"), Works: l.State == engine.StateActive, From: r.query("from"), To: r.query("to")}
+	view := linkView{Here: r.here(), Link: l, Owner: r.query("owner"), Works: l.State == engine.StateActive, From: r.query("from"), To: r.query("to")}
 	view.Query = ownerQuery(view.Owner)
 	view.Live = "/api/v1/stats/" + code + "/live" + view.Query
 	periods := r.keptPeriods()

@@ -11,6 +11,7 @@ import (
 
 // overviewView is what the overview shows.
 type overviewView struct {
+	Here     string // the address of the page
 	Owner    string // the parameter owner: empty (one's own links) or all
 	Admin    bool
 	Today    comparison
@@ -65,7 +66,7 @@ func (r *request) keptComparisons() (all []comparison) {
 
 // overview is GET /_/.
 func (r *request) overview() error {
-	view := overviewView{Owner: r.query("owner"), Admin: r.admin(), Live: Root + "live"}
+	view := overviewView{Here: r.here(), Owner: r.query("owner"), Admin: r.admin(), Live: Root + "live"}
 	if view.Owner != "" {
 		view.Live += "?owner=" + template.URLQueryEscaper(view.Owner)
 	}
@@ -152,6 +153,9 @@ func linkPath(code, owner string) string {
 	}
 	return Root + "link/" + code + "?owner=" + template.URLQueryEscaper(owner)
 }
+
+// here returns the path and query of the request.
+func (r *request) here() string { return string(r.ctx.URI().RequestURI()) }
 
 // with returns the path and query of the request without the parameter name, up to its new value.
 func (r *request) with(name string) string {

@@ -7,7 +7,7 @@ on                      does                                                    
 time[datetime]          local time, UTC in its title; a date without a time stays   [data-relative]: "5 minutes ago"
 input[data-utc=ID]      a datetime-local, sent in UTC, is typed in local time   #ID names the zone
 form[data-search]       sends itself as one types, and replaces #results            #results[data-say]: "12 links", is announced
-[data-live=URL]         shows events {"hits":n,"unique":n}                          [data-live-value=hits|unique], [data-live-state]
+[data-live=URL]         shows events {"hits":n,"unique":n}                          [data-live-value=hits|unique], [data-live-state]; [data-newer] is shown once hits differ
 figure[data-from]       svg.chart: values by pointer and arrow keys, local hours    .chart-readout, .chart-zone, the table (api/chart)
 form[data-once]         can be sent once
 form[data-import=URL]   sends an NDJSON file in parts: input[type=file], [name=owner]
@@ -179,7 +179,8 @@ function search(form) {
 
 // Live figures. Closed while the page is hidden, because a server and a browser have few streams.
 function live(root) {
-	const state = root.querySelector('[data-live-state]');
+	const state = root.querySelector('[data-live-state]'), hits = root.querySelector('[data-live-value=hits]');
+	const drawn = hits && +hits.textContent.replace(/\D/g, ''); // as the rest of the page has them
 	let source, timer, hiding, failures = 0, over = false;
 	const tell = on => {
 		if (!state) return;
@@ -199,6 +200,7 @@ function live(root) {
 			failures = 0;
 			tell(true);
 			const figures = JSON.parse(e.data);
+			if (hits) for (const e of all('[data-newer]')) e.hidden = figures.hits === drawn;
 			for (const value of all('[data-live-value]', root)) {
 				const figure = figures[value.dataset.liveValue];
 				if (Number.isFinite(figure)) value.textContent = number(figure);

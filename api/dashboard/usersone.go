@@ -197,7 +197,9 @@ func (r *request) removeUser(u account.User) (page string, err error) {
 	}
 	text := "The user " + u.Name + " is deleted."
 	if keep {
-		text += " Links of that user go on redirecting under the user number " + strconv.FormatUint(uint64(u.ID), 10) + "."
+		id := strconv.FormatUint(uint64(u.ID), 10)
+		r.sayWith("done", text+" The links of user "+id+" go on redirecting.", option{"Show the links of user " + id, linksPath + "?owner=" + id})
+		return usersPath, nil
 	}
 	r.say("done", text)
 	return usersPath, nil

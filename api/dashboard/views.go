@@ -171,13 +171,13 @@ func (r *request) show(status int, name, title string, data any) error {
 // conditions are what keeps the server from doing all of its work.
 func (r *request) conditions() (all []notice) {
 	if !r.engine.Ready() {
-		return []notice{{"warning", "The server has just started and is still loading its links. Try again in a few seconds."}}
+		return []notice{{Kind: "warning", Text: "The server has just started and is still loading its links. Try again in a few seconds."}}
 	}
 	if r.engine.ReadOnly() {
-		all = append(all, notice{"warning", "Nothing can be changed at present, because the server's disk is almost full. Links still redirect, and hits are still counted."})
+		all = append(all, notice{Kind: "warning", Text: "Nothing can be changed at present, because the server's disk is almost full. Links still redirect, and hits are still counted."})
 	}
 	if m := r.engine.Metrics(); m.JournalUnprotected > 0 || m.JournalStandby || r.stalled() {
-		all = append(all, notice{"warning", "The server's disk does not answer at present. Links still redirect, and hits are still counted, but changes may have to wait."})
+		all = append(all, notice{Kind: "warning", Text: "The server's disk does not answer at present. Links still redirect, and hits are still counted, but changes may have to wait."})
 	}
 	return all
 }
