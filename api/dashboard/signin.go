@@ -95,8 +95,13 @@ func (r *request) askToSignIn() error {
 
 // fromElsewhere reports whether a link on a page of another site was followed. Browsers then leave
 // out the cookie of the session, because it is SameSite=Strict. They send it when a page of ours
-// asks for the same address.
+// asks for the same address. Over plain HTTP browsers do not send Sec-Fetch-Site, so there the
+// Referer decides.
 func (r *request) fromElsewhere() bool {
-	return string(r.ctx.Request.Header.Peek("Sec-Fetch-Site")) == "cross-site" &&
-		string(r.ctx.Request.Header.Peek("Sec-Fetch-Mode")) == "navigate"
+	h := &r.ctx.Request.Header
+	if site := string(h.Peek("Sec-Fetch-Site")); site != "" {
+		return site == "cross-site" && string(h.Peek("Sec-Fetch-Mode")) == "navigate"
+	}
+	referer, err := url.Parse(string(h.Referer()))
+	return err == nil && referer.Host != "" && referer.Host != string(h.Host())
 }
