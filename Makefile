@@ -220,8 +220,9 @@ screenshots: chromium ## draw every page, light and dark, wide and on a phone, i
 		$(GO) test ./cmd/shunt/browser -run '^TestScreenshotsOfEveryPage$$' -v -count=1 -timeout 15m
 
 .PHONY: pictures
-pictures: chromium ## draw the two pages that the README shows again
-	SHUNTTEST_BROWSER=long SHUNTTEST_SCREENSHOTS="$(abspath api/dashboard/pictures)" \
+pictures: chromium ## draw the two pages that the README shows again, on a store of big-store: make pictures DIR=big
+	@test -n "$(DIR)" || { echo "make pictures DIR=big: name a folder of make big-store"; exit 2; }
+	SHUNTTEST_BROWSER=long SHUNTTEST_SCREENSHOTS="$(abspath api/dashboard/pictures)" SHUNTTEST_BIG_STORE="$(abspath $(DIR))" \
 		$(GO) test ./cmd/shunt/browser -run '^TestPicturesOfTheReadme$$' -v -count=1
 
 .PHONY: slow

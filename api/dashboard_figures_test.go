@@ -216,3 +216,16 @@ func TestThePageCanSayThatTheChartIsBehind(t *testing.T) {
 		}
 	}
 }
+
+func TestTheOverviewSaysWhereToBeginUntilALinkIsHit(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"https://a.example/","alias":"x"}`)
+	const hint = "Begin here"
+	if p := st.ownFigures().open("/_/"); !strings.Contains(p.text(), hint) {
+		t.Errorf("without hits: got %s", p.text())
+	}
+	st.visits(time.UnixMilli(st.now.Load()), 1, "x")
+	if p := st.ownFigures().open("/_/"); strings.Contains(p.text(), hint) {
+		t.Errorf("with a hit: got %s", p.text())
+	}
+}

@@ -2,12 +2,15 @@ package browser
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
+
+	"shunt/bench"
 )
 
 // maxHeight bounds a picture; the reference page is longer than a picture can be.
@@ -32,12 +35,20 @@ func TestScreenshotsOfEveryPage(t *testing.T) {
 	}
 }
 
-// The README shows the upper part of two pages, as people see them at an address of their own.
+// The README shows the upper part of two pages, as people see them at an address of their own, on a
+// store of make big-store, which has 400 days of figures.
 func TestPicturesOfTheReadme(t *testing.T) {
-	folder := screenshots(t)
-	d := startDemo(t, "--base-url", "https://sho.rt")
-	for name, path := range map[string]string{"overview": "/_/", "link": "/_/link/" + demoCode} {
-		b := d.open(t, row{path: path, as: admin})
+	folder, big := screenshots(t), os.Getenv("SHUNTTEST_BIG_STORE")
+	if big == "" {
+		t.Skip("make pictures runs this test")
+	}
+	needBrowser(t)
+	d := &demo{server: startServer(t, localhost, "--data", big, "--base-url", "https://sho.rt")}
+	d.sessions = map[person][]*http.Cookie{admin: d.logIn(bench.BigAdmin, bench.BigPassword)}
+	overview := d.open(t, row{path: "/_/", as: admin})
+	most := eval[string](overview, `document.querySelector('table.list a').getAttribute('href')`)
+	link := d.open(t, row{path: most + "?period=30d", as: admin})
+	for name, b := range map[string]*tab{"overview": overview, "link": link} {
 		if err := os.WriteFile(filepath.Join(folder, name+".png"), b.pictureTo(readmeHeight), 0o666); err != nil {
 			t.Fatal(err)
 		}
