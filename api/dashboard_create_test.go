@@ -77,7 +77,7 @@ func TestAFormThatIsSentTwiceMakesOneLink(t *testing.T) {
 
 func TestALinkThatIsThereIsSaidToBe(t *testing.T) {
 	_, b := withAnn(t, nil)
-	for _, want := range []string{"The link is ready.", "You already had this link, so no other was made."} {
+	for _, want := range []string{"The link is ready.", "You already had this link, so no other was created."} {
 		b.follow(b.open("/_/links").form("/_/links").with("url", "https://a.example/", "alias", "x")).want(want)
 	}
 }

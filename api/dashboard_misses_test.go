@@ -19,7 +19,7 @@ func TestMissesAreShownWithAWayToMakeThem(t *testing.T) {
 		st.get(hostile)
 	}
 	p := b.open("/_/misses")
-	p.want("spring-sale 3 exact Make this link", "-_- 1 exact")
+	p.want("spring-sale 3 exact Create this link", "-_- 1 exact")
 	for _, want := range []string{`href="/_/links/new?alias=spring-sale"`, `href="/_/links/new?alias=-_-"`} {
 		if !strings.Contains(p.body, want) {
 			t.Errorf("no %s in %s", want, p.body)

@@ -61,7 +61,7 @@ func (r *request) createLink() error {
 		return r.show(status, "link-new", "New link", form)
 	}
 	if existed {
-		r.say("info", "You already had this link, so no other was made.")
+		r.say("info", "You already had this link, so no other was created.")
 	} else {
 		r.say("done", "The link is ready.")
 	}

@@ -13,7 +13,6 @@ import (
 var functions = template.FuncMap{
 	"number":      chart.Grouped,
 	"sum":         func(a, b uint64) string { return chart.Grouped(a + b) },
-	"compare":     compare,
 	"uncertainty": uncertainty,
 	"time":        timeTag,
 	"date":        dateText,

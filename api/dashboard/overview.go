@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/chart"
 	"shunt/api/ops"
 )
 
@@ -16,7 +17,7 @@ type overviewView struct {
 	Owner    string // the parameter owner: empty (one's own links) or all
 	Admin    bool
 	Today    comparison
-	Unused   bool // no link was hit lately
+	Unused   bool // no link was hit lately: the page says how to begin
 	Others   []comparison
 	Tabs     []tab
 	Period   period
@@ -31,9 +32,19 @@ type overviewView struct {
 // A comparison is the figures of some days, beside those of the same number of days before.
 type comparison struct {
 	Title, Before string
+	Today         bool // Now is of a day that is not over
 	Now           ops.Figures
 	Then          *ops.Figures // of the days before; nil: they are not kept
 	from, since   time.Time    // of Now and of Then
+}
+
+// Delta returns the difference between the hits of Now and of Then in words.
+func (c comparison) Delta() delta {
+	now, then := c.Now.Hits, c.Then.Hits
+	if c.Today && now < then {
+		return delta{"", "so far " + chart.Share(now, then) + " of " + c.Before}
+	}
+	return compare(now, then, c.Before)
 }
 
 // A topLink is one of the most-hit links.
@@ -53,7 +64,7 @@ func (r *request) keptComparisons() (all []comparison) {
 	_, first := r.engine.KeptSince()
 	today := beginning("day", r.now())
 	for _, c := range comparisons {
-		shown := comparison{Title: c.title, Before: c.before, from: today.AddDate(0, 0, 1-c.days), since: today.AddDate(0, 0, 1-2*c.days)}
+		shown := comparison{Title: c.title, Before: c.before, Today: c.days == 1, from: today.AddDate(0, 0, 1-c.days), since: today.AddDate(0, 0, 1-2*c.days)}
 		if c.days > 1 && shown.from.Before(first) {
 			break
 		}

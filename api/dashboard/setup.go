@@ -78,7 +78,7 @@ func (r *request) makeFirstToken() error {
 	_, text, err := r.calls.IssueToken(r.caller, account.TokenDraft{Name: firstTokenName, Scopes: scopes})
 	if err != nil {
 		r.log.Warn("the first token of a user could not be made", slog.Any("cause", err))
-		r.say("warning", "Your password is set, but no token could be made. Make one here.")
+		r.say("warning", "Your password is set, but no token could be created. Create one here.")
 		return r.seeOther(Root + "tokens")
 	}
 	r.keepSecret("token", text)

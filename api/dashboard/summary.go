@@ -43,7 +43,7 @@ func (r *request) problemsNow(m *engine.Metrics) (all []string) {
 		}
 	}
 	add(!r.engine.Ready(), "The server is still loading its links. Wait a few seconds.")
-	add(r.engine.ReadOnly(), "The disk is almost full, so links cannot be made or changed. Make room on the disk; changes are then possible again without a restart.")
+	add(r.engine.ReadOnly(), "The disk is almost full, so links cannot be created or changed. Make room on the disk; changes are then possible again without a restart.")
 	add(r.stalled(), "The disk does not answer changes in time. Check whether it is slow, full or gone.")
 	add(m.JournalStandby, "The disk of the journal does not answer, so new hits are kept in memory. Check the disk. If the computer stops before it answers, these hits are lost.")
 	add(m.JournalUnprotected > 0, plural(m.JournalUnprotected, "hit is", "hits are")+" not safe on the disk yet and would be lost in a crash. Check the disk, and do not stop the server by force.")

@@ -17,7 +17,7 @@ var scopeWords = map[account.Scope]struct{ name, allows string }{
 	account.LinksRead:   {"Read links", "List, read and export your links."},
 	account.LinksWrite:  {"Change links", "Create, edit and delete your links."},
 	account.StatsRead:   {"Read figures", "Read the hits and visitors of your links."},
-	account.TokensWrite: {"Manage tokens", "List, make and revoke your tokens, as this page does. Few programs need it."},
+	account.TokensWrite: {"Manage tokens", "List, create and revoke your tokens, as this page does. Few programs need it."},
 	account.Admin: {"Administer", "Manage users, import links and see misses. With the permissions above: " +
 		"also the links and figures of all users."},
 }

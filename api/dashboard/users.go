@@ -92,7 +92,7 @@ func (r *request) inviteUser() error {
 		}
 		if err := r.makeSetupLink(u); err != nil {
 			r.logCause("a setup link could not be made", err)
-			r.say("warning", "The user "+u.Name+" is added, but the setup link could not be made. Try again below.")
+			r.say("warning", "The user "+u.Name+" is added, but the setup link could not be created. Try again below.")
 		} else {
 			r.say("done", "The user "+u.Name+" is added. Now pass on the link below.")
 		}

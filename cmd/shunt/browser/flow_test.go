@@ -135,7 +135,7 @@ func (w *walk) makeLink(code string) {
 	b.visit("/_/links/new", http.StatusOK)
 	b.fill(field("Target"), "https://example.org/menu")
 	b.fill(field("Alias"), code)
-	b.follow(button("Make the link"))
+	b.follow(button("Create the link"))
 	b.sees(w.base + "/" + code)
 }
 

@@ -43,7 +43,7 @@ func TestAFormOutlivesItsSession(t *testing.T) {
 		b.fill(field("Target"), "https://example.org/typed")
 		b.fill(field("Alias"), "typed")
 		d.endSession()
-		b.submit(button("Make the link"), http.StatusUnauthorized)
+		b.submit(button("Create the link"), http.StatusUnauthorized)
 		b.sees("Your session has ended")
 		b.fill(field("E-mail"), emails[admin])
 		b.fill(field("Password"), "not the password")
@@ -60,7 +60,7 @@ func TestAFormOutlivesItsSession(t *testing.T) {
 		if codes := d.codes(); len(codes) != 0 {
 			d.t.Errorf("the form was sent by itself: there are %q", codes)
 		}
-		b.follow(button("Make the link"))
+		b.follow(button("Create the link"))
 		if codes := d.codes(); !slices.Equal(codes, []string{"typed"}) {
 			d.t.Errorf("got the links %q, want the one", codes)
 		}
@@ -123,23 +123,23 @@ func TestAThousandAddressesBecomeLinks(t *testing.T) {
 		}
 		addresses[16], addresses[499] = "no address", "javascript:alert(1)"
 		b.visit("/_/links/bulk", http.StatusOK)
-		b.fill(field("Addresses"), strings.Join(addresses, "\n"))
+		b.fill(field("Targets"), strings.Join(addresses, "\n"))
 		b.fill(field("Tags for all of them"), "pasted")
-		b.follow(button("Make the links"))
+		b.follow(button("Create the links"))
 		b.sees("998 links are ready, 2 lines were refused")
 		short := strings.Split(strings.TrimSpace(b.value(field("Short addresses"))), "\n")
 		if slices.Sort(short); len(slices.Compact(short)) != 998 || !strings.HasPrefix(short[0], d.base+"/") {
 			d.t.Errorf("got %d short addresses, %q first", len(short), short[0])
 		}
-		if got, want := strings.TrimSpace(b.value(field("Addresses"))), addresses[16]+"\n"+addresses[499]; got != want {
+		if got, want := strings.TrimSpace(b.value(field("Targets"))), addresses[16]+"\n"+addresses[499]; got != want {
 			d.t.Errorf("the form has %q, want the lines that were refused", got)
 		}
 		rows := eval[[]string](b, "[...document.querySelectorAll('#results tbody tr')].filter(r => r.querySelector('.error')).map(r => r.cells[0].textContent)")
 		if !slices.Equal(rows, []string{"17", "500"}) {
 			d.t.Errorf("the lines %q were refused, want 17 and 500", rows)
 		}
-		b.fill(field("Addresses"), "https://example.org/corrected\nhttps://example.org/too")
-		b.follow(button("Make the links"))
+		b.fill(field("Targets"), "https://example.org/corrected\nhttps://example.org/too")
+		b.follow(button("Create the links"))
 		b.sees("2 links are ready")
 	})
 }

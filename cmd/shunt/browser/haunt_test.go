@@ -206,7 +206,7 @@ func (h *haunted) typed(b *tab) {
 		for _, name := range []string{"Target", "Alias", "Title", "Tags", "Limit of hits"} {
 			b.fill(field(name), text)
 		}
-		b.submitAny(button("Make the link"))
+		b.submitAny(button("Create the link"))
 		b.wantText()
 		other.visit("/_/sign-in", http.StatusOK)
 		other.fill(field("E-mail"), text)
@@ -233,9 +233,9 @@ func (h *haunted) typed(b *tab) {
 func (h *haunted) pasted(b *tab) {
 	lines := strings.Join(hostileStrings(h.t), "\n")
 	b.visit("/_/links/bulk", http.StatusOK)
-	b.fill(field("Addresses"), lines)
+	b.fill(field("Targets"), lines)
 	b.fill(field("Tags for all of them"), "<b>tag</b>")
-	b.submitAny(button("Make the links"))
+	b.submitAny(button("Create the links"))
 	b.sees("refused")
 	shown := eval[[]string](b, "[...document.querySelectorAll('#results tbody tr')].map(r => r.cells[1].textContent)")
 	if len(shown) < 60 {

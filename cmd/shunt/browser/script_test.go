@@ -100,8 +100,8 @@ func TestCopyButtonsCopy(t *testing.T) {
 			pasted(d.base + "/abc")
 
 			b.visit("/_/links/bulk", http.StatusOK)
-			b.fill(field("Addresses"), "https://example.org/one")
-			b.follow(button("Make the links"))
+			b.fill(field("Targets"), "https://example.org/one")
+			b.follow(button("Create the links"))
 			short := strings.TrimSpace(b.value(field("Short addresses")))
 			b.click(button("Copy all short addresses"))
 			b.find(button("Copied"))

@@ -23,7 +23,7 @@ func refusedSignIn(b *tab) {
 func refusedLink(b *tab) {
 	b.fill(field("Target"), "https://example.org/"+strings.Repeat("long/", 1800))
 	b.fill(field("Alias"), demoCode)
-	b.submit(button("Make the link"), http.StatusUnprocessableEntity)
+	b.submit(button("Create the link"), http.StatusUnprocessableEntity)
 }
 
 func setPassword(b *tab) {
@@ -35,7 +35,7 @@ func setPassword(b *tab) {
 func endedSession(b *tab) {
 	b.fill(field("Target"), "https://example.org/typed")
 	call(b, network.ClearBrowserCookies, cdp.Empty{})
-	b.submit(button("Make the link"), http.StatusUnauthorized)
+	b.submit(button("Create the link"), http.StatusUnauthorized)
 }
 
 // crossedEdit saves what another tab has changed meanwhile.
@@ -50,17 +50,17 @@ func crossedEdit(b *tab) {
 
 func madeLink(b *tab) {
 	b.fill(field("Target"), "https://talks.example.com/2026/ben/slides.pdf")
-	b.follow(button("Make the link"))
+	b.follow(button("Create the link"))
 }
 
 func madeLinks(b *tab) {
-	b.fill(field("Addresses"), "https://talks.example.com/2026/one\nno address\nhttps://talks.example.com/2026/two\nftp://talks.example.com/three")
-	b.follow(button("Make the links"))
+	b.fill(field("Targets"), "https://talks.example.com/2026/one\nno address\nhttps://talks.example.com/2026/two\nftp://talks.example.com/three")
+	b.follow(button("Create the links"))
 }
 
 func madeToken(b *tab) {
 	b.fill(field("Name"), "tablet")
-	b.follow(button("Make the token"))
+	b.follow(button("Create the token"))
 }
 
 func invitedUser(b *tab) {
