@@ -315,7 +315,7 @@ func wordsOf(n *html.Node) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-var inline = []string{"a", "b", "code", "em", "i", "small", "strong", "time"}
+var inline = []string{"a", "b", "code", "em", "i", "small", "strong", "time", "wbr"}
 
 func writeWords(b *strings.Builder, n *html.Node) {
 	for c := range n.ChildNodes() {

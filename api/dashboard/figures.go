@@ -173,8 +173,8 @@ func (r *request) noCountries() string {
 }
 
 // drawn returns the chart of a series; "" if that is empty, or too long for a chart.
-func (r *request) drawn(caption, interval string, series []ops.Bucket) (template.HTML, error) {
-	c := chart.Chart{ID: "hits", Caption: caption, Now: r.now()}
+func (r *request) drawn(interval string, series []ops.Bucket) (template.HTML, error) {
+	c := chart.Chart{ID: "hits", Caption: "Hits and visitors by " + interval, Now: r.now()}
 	if interval == "day" {
 		c.Interval = chart.Day
 	}

@@ -20,6 +20,7 @@ var functions = template.FuncMap{
 	"day":         dayTag,
 	"join":        func(texts []string) string { return strings.Join(texts, ", ") },
 	"plural":      plural,
+	"breakable":   breakable,
 	"value":       valueText,
 }
 
@@ -79,6 +80,12 @@ func markTime(t time.Time, attribute string) template.HTML {
 	}
 	t = t.UTC()
 	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `"` + attribute + `>` + t.Format("2006-01-02 15:04") + ` UTC</time>`)
+}
+
+// breakable returns a short address that breaks before its code where it does not fit in a line.
+func breakable(shortURL string) template.HTML {
+	code := strings.LastIndexByte(shortURL, '/') + 1
+	return template.HTML(template.HTMLEscapeString(shortURL[:code]) + "<wbr>" + template.HTMLEscapeString(shortURL[code:]))
 }
 
 // plural returns a number with its noun: one if n is 1, many otherwise.

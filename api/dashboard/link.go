@@ -91,7 +91,7 @@ func (r *request) readLink(view *linkView, code string) (err error) {
 	}
 	view.Window, err = r.linkFigures(code, view.Owner, r.windowAsked(view)...)
 	if at, general, ok := fieldErrors(err, "from", "to"); err != nil && ok && view.Period.Name == "" {
-		view.WindowErr = firstOf(labelled("From", at["from"]), labelled("To", at["to"]), general)
+		view.WindowErr = sentence(firstOf(labelled("From", at["from"]), labelled("To", at["to"]), general))
 		return nil
 	}
 	if err != nil {
@@ -99,7 +99,7 @@ func (r *request) readLink(view *linkView, code string) (err error) {
 	}
 	view.Lists = r.breakdowns(&view.Window)
 	view.TooLong = len(view.Window.Series) > chart.MaxBuckets
-	view.Chart, err = r.drawn("Hits and visitors of "+code, view.Period.Interval, view.Window.Series)
+	view.Chart, err = r.drawn(view.Period.Interval, view.Window.Series)
 	return err
 }
 

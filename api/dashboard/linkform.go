@@ -147,10 +147,10 @@ type redirectKind struct{ Status, Meaning string }
 // Redirects returns the choices, the usual one first.
 func (f *field) Redirects() []redirectKind {
 	return []redirectKind{
-		{"302", "for now; browsers ask again each time"},
-		{"301", "for good; browsers may remember it"},
-		{"307", "for now; forms are sent on"},
-		{"308", "for good; forms are sent on"},
+		{"302", "temporary, the usual kind"},
+		{"301", "permanent, browsers remember it"},
+		{"307", "temporary, forms are sent on"},
+		{"308", "permanent, forms are sent on"},
 	}
 }
 

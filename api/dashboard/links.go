@@ -15,6 +15,9 @@ import (
 // listed is how many links a page has, as text for the call.
 const listed = "50"
 
+// shownTags is how many tags of a link the list shows.
+const shownTags = 3
+
 // linksView is what the page of links shows.
 type linksView struct {
 	Form  linkForm  // creates a link
@@ -43,8 +46,9 @@ type linkRow struct {
 	Site       string   // its host
 	Path       string   // of the link's page
 	Edit       string   // of the page that edits it
-	Tags       []option // each leads to the links with the tag
-	Host, Rest string   // of the target
+	Tags       []option // the first tags; each leads to the links with it
+	MoreTags   int
+	Host, Rest string // of the target
 	OwnerName  string
 }
 
@@ -149,7 +153,8 @@ func (r *request) takePage(view *linksView, p ops.Page) error {
 		if row.OwnerName = names[l.Owner]; row.OwnerName == "" {
 			row.OwnerName = "user " + strconv.FormatUint(uint64(l.Owner), 10)
 		}
-		for _, tag := range l.Tags {
+		row.MoreTags = max(0, len(l.Tags)-shownTags)
+		for _, tag := range l.Tags[:len(l.Tags)-row.MoreTags] {
 			row.Tags = append(row.Tags, option{tag, (&linkSearch{Tag: tag, Owner: s.Owner}).address()})
 		}
 		view.Rows = append(view.Rows, row)

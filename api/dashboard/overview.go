@@ -142,7 +142,7 @@ func (r *request) fillOverview(view *overviewView, figures []ops.Figures, compar
 	}
 	view.Today, view.Others = compared[0], compared[1:]
 	view.Unused = view.Window.Hits == 0 && !slices.ContainsFunc(compared, func(c comparison) bool { return c.Now.Hits > 0 })
-	view.Chart, err = r.drawn("Hits and visitors, "+view.Period.Title, view.Period.Interval, view.Window.Series)
+	view.Chart, err = r.drawn(view.Period.Interval, view.Window.Series)
 	return err
 }
 
