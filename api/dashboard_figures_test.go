@@ -229,3 +229,18 @@ func TestTheOverviewSaysWhereToBeginUntilALinkIsHit(t *testing.T) {
 		t.Errorf("with a hit: got %s", p.text())
 	}
 }
+
+func TestALongBreakdownIsFoldedWhole(t *testing.T) {
+	st := newSite(t, nil)
+	codes := make([]string, 20)
+	for i := range codes {
+		codes[i] = fmt.Sprintf("site-%02d", i)
+		st.shorten(fmt.Sprintf(`{"url":"https://a.example/","alias":%q}`, codes[i]))
+	}
+	st.visits(time.UnixMilli(st.now.Load()), 1, codes...)
+	page := st.ownFigures().open("/_/")
+	page.want("10 more")
+	for _, code := range codes {
+		page.want(code + ".example 1 5%")
+	}
+}

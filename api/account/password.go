@@ -86,7 +86,7 @@ func (h hashing) hash(from turnstile.Key, password string) (kept string, err err
 func validPassword(password string) error {
 	switch {
 	case len(password) < minPasswordBytes:
-		return fieldError("password", "too_short", fmt.Sprintf("must be at least %d bytes", minPasswordBytes))
+		return fieldError("password", "too_short", fmt.Sprintf("must be at least %d characters", minPasswordBytes))
 	case len(password) > maxPasswordBytes:
 		return fieldError("password", "too_long", fmt.Sprintf("must be at most %d bytes", maxPasswordBytes))
 	}

@@ -124,9 +124,11 @@ const allLists = "bots,referrers,countries,devices,browsers,error"
 
 // A breakdown is the hits of a window by one dimension.
 type breakdown struct {
-	Title string
-	Bars  template.HTML
-	None  string // why there is nothing to show; empty: there is
+	Title  string
+	Bars   template.HTML
+	More   template.HTML // bars that are folded at first; empty: none
+	Folded int           // how many More has
+	None   string        // why there is nothing to show; empty: there is
 }
 
 // breakdowns returns the lists of figures.
@@ -143,20 +145,31 @@ func (r *request) breakdowns(f *ops.Figures) []breakdown {
 		case d.title == "Countries" && allOther(d.values):
 			shown.None = r.noCountries()
 		default:
-			shown.Bars = bars(d.values, f.Hits)
+			shown.Bars, shown.More = bars(d.values, f.Hits)
+			shown.Folded = len(d.values) - unfolded
 		}
 		all = append(all, shown)
 	}
 	return all
 }
 
-// bars draws the values of a breakdown.
-func bars(values []ops.ValueFigures, hits uint64) template.HTML {
+// A breakdown with more than maxUnfolded values shows the first unfolded ones, and has the others
+// folded.
+const (
+	maxUnfolded = 15
+	unfolded    = 10
+)
+
+// bars draws the values of a breakdown; more are those that are folded at first.
+func bars(values []ops.ValueFigures, hits uint64) (first, more template.HTML) {
 	rows := make([]chart.Row, len(values))
 	for i, v := range values {
 		rows[i] = chart.Row{Label: v.Value, Value: v.Hits, Rest: i == len(values)-1 && v.Value == ops.OtherValues}
 	}
-	return chart.Bars(rows, hits)
+	if len(rows) <= maxUnfolded {
+		return chart.Bars(rows, hits), ""
+	}
+	return chart.Bars(rows[:unfolded], hits), chart.Bars(rows[unfolded:], hits)
 }
 
 // allOther reports whether no value of a breakdown is known.

@@ -122,7 +122,7 @@ func (f *field) Hint() string { return hints[f.Name] }
 
 var hints = map[string]string{
 	"url":        "The address that the link leads to.",
-	"alias":      "What follows the slash in the short address. Empty: a random code.",
+	"alias":      "What follows the slash. Empty: a random code.",
 	"title":      "Visitors do not see it.",
 	"tags":       "With commas between them.",
 	"expires_at": "Empty: never.",
