@@ -46,7 +46,7 @@ func TestPicturesOfTheReadme(t *testing.T) {
 	d := &demo{server: startServer(t, localhost, "--data", big, "--base-url", "https://sho.rt")}
 	d.sessions = map[person][]*http.Cookie{admin: d.logIn(bench.BigAdmin, bench.BigPassword)}
 	overview := d.open(t, row{path: "/_/", as: admin})
-	most := eval[string](overview, `document.querySelector('table.list a').getAttribute('href')`)
+	most := eval[string](overview, `document.querySelector('table.slim a').getAttribute('href')`)
 	link := d.open(t, row{path: most + "?period=30d", as: admin})
 	for name, b := range map[string]*tab{"overview": overview, "link": link} {
 		if err := os.WriteFile(filepath.Join(folder, name+".png"), b.pictureTo(readmeHeight), 0o666); err != nil {
