@@ -117,8 +117,8 @@ var rooms = map[string]room{
 // imports one of another layer than its own, except for engine.
 var tops = []string{"engine", "storage", "api", "cmd/shunt", "bench"}
 
-// alone are packages that need the standard library and nothing else: programs of others take on
-// what they import.
+// alone are packages that may import the standard library only, because other people's programs
+// import them, and would depend on all that they import.
 var alone = []string{module + "api/client"}
 
 // pkg is what go list tells of a package.

@@ -129,7 +129,7 @@ func TestALinkOnAnotherSiteLeadsThroughAPageOfOurs(t *testing.T) {
 	if p := b.get("/_/nothing"); p.status != 404 {
 		t.Errorf("no page: got %d", p.status)
 	}
-	for referer, want := range map[string]int{"http://elsewhere.example/": 200, "http://any.example/_/links": 303, "": 303, "%zz": 303} {
+	for referer, want := range map[string]int{"http://elsewhere.example/": 200, "http://elsewhere.example/_/links": 303, "http://any.example/_/links": 303, "": 303, "%zz": 303} {
 		b.lines = []string{"Referer: " + referer} // over plain HTTP there is no other sign
 		if p := b.get("/_/links"); p.status != want {
 			t.Errorf("from %q: got %d, want %d", referer, p.status, want)

@@ -14,8 +14,8 @@ import (
 
 // A ranking of an owner with more than MaxScannedLinks links takes 20 to 50 ms for a million links in
 // memory. So the first who asks for one waits, and then it is kept, and made again every minute by a
-// loop. A link that was not among the first, and has just got so many hits that it belongs into a
-// list, may be missing there for that time.
+// loop. A link that has just got enough hits for a list, and was not ranked before, may be missing
+// there for that time.
 //
 // Rejected: to make it again when somebody asks, which made one request in a minute slow; and to make
 // it then beside the request, because after a quiet night the first list would be of yesterday.

@@ -177,8 +177,8 @@ func (l label) extent(width float64) (from, to float64) {
 	}
 }
 
-// anchor returns where a label must stand to be seen whole in a drawing of this width: below the
-// middle of its bucket, or beside it.
+// anchor returns the text-anchor with which the whole label is inside a drawing of this width: the
+// label is centred below its bucket, or begins or ends there.
 func (l label) anchor(width float64) string {
 	half := charWidth * float64(l.chars) / 2
 	switch {

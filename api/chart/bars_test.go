@@ -4,8 +4,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 func TestNumbersAreGroupedAndShortened(t *testing.T) {
@@ -45,24 +43,4 @@ func TestBarsHaveLabelValueAndShare(t *testing.T) {
 			t.Errorf("lacks %s:\n%s", want, got)
 		}
 	}
-}
-
-func TestASparklineHasAtMost60PointsWithTheSameSum(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		values := rapid.SliceOfN(rapid.Uint64Range(0, 1e9), 0, 500).Draw(t, "values")
-		points := addedUp(values)
-		if len(points) > maxPoints || total(points) != total(values) {
-			t.Fatalf("got %d points that sum to %d, want %d", len(points), total(points), total(values))
-		}
-		if html := string(Sparkline(values)); strings.Contains(html, "<path") != (total(values) > 0) || len(html) > 2000 {
-			t.Fatalf("got %s", html)
-		}
-	})
-}
-
-func total(values []uint64) (sum uint64) {
-	for _, v := range values {
-		sum += v
-	}
-	return sum
 }

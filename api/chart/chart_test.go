@@ -288,7 +288,7 @@ func TestZonesDoNotChangeAChart(t *testing.T) {
 }
 
 func TestEveryClassHasARule(t *testing.T) {
-	for _, class := range []string{".hits", ".visitors", ".open", ".chart-box", ".dense", ".sparse", ".band", ".spark", ".chart-empty"} {
+	for _, class := range []string{".hits", ".visitors", ".open", ".chart-box", ".dense", ".sparse", ".band", ".chart-empty"} {
 		if !strings.Contains(Style, class) {
 			t.Errorf("there is no rule for %s", class)
 		}

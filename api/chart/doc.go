@@ -1,5 +1,5 @@
 // Package chart draws figures as HTML and SVG: a Chart of hits and visitors over time with the
-// table behind it, a Sparkline, and Bars of a breakdown. It is a leaf: it imports none of our
+// table behind it, and Bars of a breakdown. It is a leaf: it imports none of our
 // packages, knows no HTTP, and returns the same bytes for the same input.
 //
 // # How a chart is laid out

@@ -45,7 +45,7 @@
 //
 // # Memory
 //
-// What the next page of a session shows once is kept in memory (keep): a notice, a token, a form to
-// fill in again after signing in. Until then that form is in hidden fields of the form to sign in,
-// so nothing is kept for strangers.
+// Package dashboard keeps in memory what a session's next page shows once (keep): a notice, a token,
+// a form to fill in again after signing in. Before the visitor has signed in, that form is in hidden
+// fields of the form to sign in, so nothing is kept for strangers.
 package dashboard

@@ -1,6 +1,6 @@
 package dashboard
 
-// who may ask for a page.
+// A who says which visitors may ask for a page.
 type who uint8
 
 const (

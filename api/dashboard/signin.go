@@ -19,7 +19,7 @@ type signInView struct {
 	Error string
 	Ended bool // a session has ended while the visitor was at work
 	Out   bool // the visitor has just signed out everywhere
-	New   bool // nobody has a password yet
+	New   bool // the first admin has no password yet
 }
 
 // signInPage is GET /_/sign-in.
@@ -33,7 +33,7 @@ func (r *request) signInPage() error {
 	})
 }
 
-// unused reports whether nobody has set this server up yet.
+// unused reports whether the first admin has neither an address nor a password yet.
 func (r *request) unused() bool {
 	admin, err := r.accounts.OldestAdmin()
 	return errors.Is(err, account.ErrNoUser) || err == nil && !admin.HasPassword && admin.Name == account.AdminName
@@ -103,5 +103,6 @@ func (r *request) fromElsewhere() bool {
 		return site == "cross-site" && string(h.Peek("Sec-Fetch-Mode")) == "navigate"
 	}
 	referer, err := url.Parse(string(h.Referer()))
-	return err == nil && referer.Host != "" && referer.Host != string(h.Host())
+	return err == nil && referer.Host != "" && referer.Host != string(h.Host()) &&
+		referer.RequestURI() != string(r.ctx.URI().RequestURI()) // the page continue.html itself, at a name that a proxy hides
 }

@@ -8,7 +8,7 @@ import (
 	"shunt/api/account"
 )
 
-// What serve says when nobody can use it yet.
+// This file has the first steps that serve prints as long as nobody can sign in.
 
 // sayNext says how to begin if nobody can: the oldest admin has neither a password nor a token, or
 // there is no user. At a terminal it prints the address of the page that sets a password. Elsewhere

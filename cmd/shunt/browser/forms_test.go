@@ -162,7 +162,7 @@ func TestALinkFromAnotherSiteLeadsToThePage(t *testing.T) {
 	})
 }
 
-// What a person asked for comes after signing in, with its query.
+// After signing in, the browser shows the page that was asked for, with its query.
 func TestSigningInLeadsToThePageThatWasAskedFor(t *testing.T) {
 	withAndWithoutScript(t, func(d *desk) {
 		b := openTab(d.t, d.base)

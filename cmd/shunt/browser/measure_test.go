@@ -60,7 +60,7 @@ func (b *tab) wantAccessible(l look) {
 	if !eval[bool](b, "typeof axe === 'object'") {
 		call(b, runtime.Evaluate, runtime.EvaluateParams{Expression: axe(b.t)})
 	}
-	// What preload would fetch, the policy of the pages forbids.
+	// The policy of the pages forbids what axe's preload would fetch, so preload is off.
 	found := eval[[]struct {
 		Rule, Help, Why string
 		Selectors       []string

@@ -15,7 +15,7 @@ import (
 
 // This file has what the pages can do by script only.
 
-// What is found changes as one types, at the same page. Going back and reloading find it again.
+// The results change while a person types. Going back and reloading show them again.
 func TestSearchFindsAsOneTypes(t *testing.T) {
 	d := startDemo(t)
 	b := d.open(t, row{path: "/_/links", as: admin})

@@ -12,7 +12,7 @@ import (
 )
 
 // A timedPage is a line of the table: a path, whose words in braces are replaced (see words), and
-// what its p99 may be.
+// the limit of its p99.
 type timedPage struct {
 	path     string
 	limit    time.Duration
