@@ -89,9 +89,9 @@ func TestPagesShowTheFiguresOfTheAPI(t *testing.T) {
 		name, query string
 		page        []string
 	}{
-		{"today", "?from=" + day(0), []string{"Today (UTC) %d", "%d visitors,"}},
-		{"a week", "?from=" + day(-6), []string{"7 days %d", "%d visitors,"}},
-		{"a month", "?from=" + day(-29), []string{"30 days %d", "%d visitors,"}},
+		{"today", "?from=" + day(0), []string{"Hits today (UTC) %d", "%d visitors,"}},
+		{"a week", "?from=" + day(-6), []string{"Hits in 7 days %d", "%d visitors,"}},
+		{"a month", "?from=" + day(-29), []string{"Hits in 30 days %d", "%d visitors,"}},
 	} {
 		t.Run(at.name, func(t *testing.T) {
 			want := st.stats(at.query)

@@ -27,7 +27,7 @@ func TestAVisitorSignsInAndOut(t *testing.T) {
 		t.Errorf("before: got %d to %s", p.status, p.header.Get("Location"))
 	}
 	p := b.signIn("/_/sign-in", "ANN@example.com", password)
-	p.want("Today")
+	p.want("Hits today")
 	if p.path != "/_/" || !strings.HasPrefix(b.cookie, "Cookie: shunt_session=") {
 		t.Errorf("got %s with %q", p.path, b.cookie)
 	}

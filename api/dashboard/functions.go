@@ -20,6 +20,7 @@ var functions = template.FuncMap{
 	"day":         dayTag,
 	"join":        func(texts []string) string { return strings.Join(texts, ", ") },
 	"plural":      plural,
+	"redirect":    redirectMeaning,
 	"breakable":   breakable,
 	"value":       valueText,
 }

@@ -144,14 +144,24 @@ func (f *field) Described() string {
 // A redirectKind is a choice of how a link redirects.
 type redirectKind struct{ Status, Meaning string }
 
-// Redirects returns the choices, the usual one first.
-func (f *field) Redirects() []redirectKind {
-	return []redirectKind{
-		{"302", "temporary, the usual kind"},
-		{"301", "permanent, browsers remember it"},
-		{"307", "temporary, forms are sent on"},
-		{"308", "permanent, forms are sent on"},
+// redirectKinds are the choices, the usual one first.
+var redirectKinds = []redirectKind{
+	{"302", "temporary, the usual kind"},
+	{"301", "permanent, browsers remember it"},
+	{"307", "temporary, forms are sent on"},
+	{"308", "permanent, forms are sent on"},
+}
+
+func (f *field) Redirects() []redirectKind { return redirectKinds }
+
+// redirectMeaning returns what a status means; "" for one that is no choice.
+func redirectMeaning(status int) string {
+	for _, k := range redirectKinds {
+		if k.Status == strconv.Itoa(status) {
+			return k.Meaning
+		}
 	}
+	return ""
 }
 
 // A linkForm is the form that creates or edits a link.

@@ -57,7 +57,7 @@ type topLink struct {
 var comparisons = []struct {
 	days          int
 	title, before string
-}{{1, "Today", "yesterday"}, {7, "7 days", "in the 7 days before"}, {30, "30 days", "in the 30 days before"}}
+}{{1, "Hits today", "yesterday"}, {7, "Hits in 7 days", "in the 7 days before"}, {30, "Hits in 30 days", "in the 30 days before"}}
 
 // keptComparisons returns the comparisons whose days are kept, without their figures.
 func (r *request) keptComparisons() (all []comparison) {

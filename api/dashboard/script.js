@@ -367,7 +367,7 @@ function importFile(form) {
 			const answer = await sendLines(url, lines, signal, s => { text.textContent = 'Waiting ' + count(s, 'second') + '. ' + told(); });
 			for (const key in sums) sums[key] += answer[key];
 			for (const { index, problem } of answer.results) {
-				if (problem && refused.childElementCount < maxRefused) refused.prepend(make('li', {}, 'Line ' + number(numbers[index]) + ': ' + problem.detail));
+				if (problem && refused.childElementCount < maxRefused) refused.prepend(make('li', {}, 'Line ' + number(numbers[index]) + ': ' + sentence(problem.detail)));
 			}
 			bar.value = read;
 			text.textContent = told();
