@@ -1,0 +1,24 @@
+package wire
+
+import "net/netip"
+
+// A Plain is a plain request: a GET or HEAD of one path segment, with nothing unusual in it. What it
+// accepts is a subset of what the gate and fasthttp accept, so that every refusal stays theirs. Its
+// slices alias the bytes that were read, and live until the answer has been appended.
+type Plain struct {
+	Raw       []byte // the whole head, with the empty line at its end
+	Segment   []byte // of the path, without slashes: 1 to 64 bytes of 0-9, A-Z, a-z, _ and -
+	Query     []byte // what follows the first '?', without it
+	UserAgent []byte
+	Referrer  []byte // the Referer header
+	Purposes  []byte // the header block from the first line with one of the purpose fields on; nil: it has none
+
+	Peer    netip.Addr // the other end of the connection
+	Client  netip.Addr // see Proxies.ClientAddr
+	Country []byte     // see Proxies.CountryCode
+
+	Head   bool // the method is HEAD
+	Closes bool // the connection is closed after the answer, which must say so
+
+	NowMs int64 // Unix time of the wake-up that read the request
+}
