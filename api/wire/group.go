@@ -32,6 +32,16 @@ type Group struct {
 	// been read and is not called for GET and HEAD. If it is nil, the limit is MaxBodyBytes.
 	MaxBody func(h *fasthttp.RequestHeader) (limit int, sender turnstile.Key)
 
+	// Plain appends the whole answer to r to out. It sets r.Closes if the connection must be closed
+	// after that. If it appends nothing, r is not plain after all, nothing has been counted, and
+	// Handle must answer the same bytes. If it is nil, no request is plain. It may panic, and out is
+	// then to be cut back to what it was.
+	Plain func(out []byte, r *Plain) []byte
+
+	// PlainPanic appends the answer to r after a panic of Plain with cause, and sets r.Closes. It must
+	// be called by the deferred function that recovered the panic.
+	PlainPanic func(out []byte, r *Plain, cause any) []byte
+
 	Limits   Limits // of each listener
 	Patience Patience
 	Drain    *Drain // required; several groups may share one
