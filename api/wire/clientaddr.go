@@ -51,15 +51,7 @@ func (p *Proxies) ClientAddr(ctx *fasthttp.RequestCtx, peer netip.Addr) netip.Ad
 	if len(p.Trusted) == 0 || p.Header == "" || !p.Trust(peer) {
 		return peer
 	}
-	client := peer
-	lines := ctx.Request.Header.PeekAll(p.Header)
-	for i := len(lines) - 1; i >= 0; i-- {
-		var decided bool
-		if client, decided = p.rightmostHop(client, lines[i]); decided {
-			break
-		}
-	}
-	return client
+	return p.rightmostClient(peer, ctx.Request.Header.PeekAll(p.Header))
 }
 
 // CountryCode returns the client's country if a trusted peer names it, otherwise nil. The last line
@@ -74,6 +66,19 @@ func (p *Proxies) CountryCode(ctx *fasthttp.RequestCtx, peer netip.Addr) []byte 
 		return nil
 	}
 	return lines[len(lines)-1]
+}
+
+// rightmostClient returns the address of the client that the lines of the header name. peer, which
+// sent them, is a trusted proxy.
+func (p *Proxies) rightmostClient(peer netip.Addr, lines [][]byte) (client netip.Addr) {
+	client = peer
+	for i := len(lines) - 1; i >= 0; i-- {
+		var decided bool
+		if client, decided = p.rightmostHop(client, lines[i]); decided {
+			break
+		}
+	}
+	return client
 }
 
 // rightmostHop walks over the hops of a line from the right, as long as they are trusted proxies.

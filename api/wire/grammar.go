@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// The character classes of RFC 9110 and RFC 3986 that the gate knows.
+// The character classes of RFC 9110 and RFC 3986 that the gate and the reader of plain requests know.
 const (
 	// inToken is tchar (RFC 9110, 5.6.2).
 	inToken = 1 << iota
@@ -20,6 +20,9 @@ const (
 
 	// inText is the class of bytes in field values and chunk extensions: VCHAR, obs-text, SP, HTAB.
 	inText
+
+	// inSegment is the class of the path of a plain request, one segment: the bytes of codes.
+	inSegment
 )
 
 // bytesOf has the classes of each byte.
@@ -40,6 +43,9 @@ func classes() (c [256]uint8) {
 		}
 		if b == '\t' || b >= 0x20 && b != 0x7f {
 			c[b] |= inText
+		}
+		if alphanumeric || b == '-' || b == '_' {
+			c[b] |= inSegment
 		}
 	}
 	return c
