@@ -24,8 +24,9 @@ type conn struct {
 	closed  atomic.Bool  // Close has been called
 	interim interim      // of the goroutine that writes
 	plain   bool         // the client spoke HTTP on a TLS port; of the connection's goroutine
-	ahead   []byte       // bytes that a loop has read already; of the goroutine that reads
-	adopted bool         // the state is the loop's, and fasthttp has not noted one yet
+	lane    lane
+	ahead   []byte // bytes that a loop has read already; of the goroutine that reads
+	adopted bool   // the state is the loop's, and fasthttp has not noted one yet
 }
 
 // Read reads the bytes that the gate lets through. Over TLS, the first byte that the gate sees is
@@ -37,6 +38,9 @@ func (c *conn) Read(b []byte) (n int, err error) {
 		}
 		if n, err = c.readAhead(b); n == 0 {
 			n, err = c.Conn.Read(b)
+		}
+		if n > 0 && c.opensLane() {
+			n, err = c.answerPlain(b[:n])
 		}
 		if n > 0 {
 			n = c.pass(b[:n])
@@ -115,6 +119,9 @@ const (
 // an answer that it has not read yet. So a connection that lingers is closed for writing first, and
 // bytes that still come are discarded for a while. It counts as open until then.
 func (c *conn) Close() error {
+	if !c.lane.mayClose() {
+		return nil
+	}
 	talk := c.Conn
 	if c.plain {
 		talk = c.socket()

@@ -57,6 +57,7 @@ type Group struct {
 
 	once      sync.Once        // makes http
 	http      *fasthttp.Server // use server()
+	answers   sync.Pool        // of *answers, for lanes
 	accepting sync.WaitGroup   // calls of http.Serve; added to before the drain begins, with mu held
 	mu        struct {
 		sync.Mutex
@@ -87,7 +88,9 @@ func (d *Drain) End() { close(d.over) }
 // returns at once if the drain has begun. It starts the sweep and the loops, and joins them.
 func (g *Group) Serve(ln net.Listener) error {
 	l := newListener(ln, g.Limits, g.Patience, g.Log)
-	l.loops = g.newLoops(l, ln)
+	if g.Plain != nil {
+		l.plain, l.loops = g, g.newLoops(l, ln)
+	}
 	if !g.add(l) { // the drain has begun: there is nothing to serve
 		return errors.Join(l.Close(), l.loops.discard())
 	}

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
@@ -35,6 +34,7 @@ type listener struct {
 	closed    chan struct{}
 	closing   sync.Once
 
+	plain *Group // answers plain requests in the lane; nil: there is none
 	loops *loops // nil: fasthttp accepts
 
 	mu struct {
@@ -189,11 +189,7 @@ func (l *listener) track(c net.Conn) net.Conn {
 	if r == nil {
 		return nil
 	}
-	tracked := l.wrap(c, r)
-	if _, secure := c.(*tls.Conn); secure {
-		return tlsConn{tracked}
-	}
-	return tracked
+	return l.wrap(c, r).asServed()
 }
 
 // wrap returns the connection that fasthttp gets for c, whose row is r.

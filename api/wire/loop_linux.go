@@ -16,26 +16,21 @@ import (
 type loop struct {
 	number int32
 	l      *listener
-	g      *Group
 	epoll  int
 	wakeup int // an eventfd
 	conns  atomic.Int32
 	inbox  inbox
 
-	maxRequests uint32 // of a connection
-	nowMs       int64  // Unix time of this wake-up
-	restedMs    int64  // when the loop last slept, or yielded
-	many        bool   // the last wake-up had many events, so others have probably come
-	missed      bool   // a panic has cut off a wake-up: there may be orders
-	closing     bool   // connections are closed once nothing is under way on them
-	ended       bool
-	door        door
+	answers         // nowMs is the time of this wake-up
+	answering *row  // whose requests are being answered
+	restedMs  int64 // when the loop last slept, or yielded
+	many      bool  // the last wake-up had many events, so others have probably come
+	missed    bool  // a panic has cut off a wake-up: there may be orders
+	closing   bool  // connections are closed once nothing is under way on them
+	ended     bool
+	door      door
 
-	plain  Plain
-	answer *row // whose requests are being answered
-	start  int  // where the present answer begins in out
 	in     [maxHeaderBytes + readBytes]byte
-	out    []byte
 	spare  []order
 	events [maxEvents]unix.EpollEvent
 }
@@ -43,7 +38,6 @@ type loop struct {
 const (
 	maxEvents  = 256
 	readBytes  = 16 << 10 // of one read
-	flushBytes = 16 << 10 // answers are written before they grow further; one has at most 16 KiB more
 	manyEvents = 4        // so many that others have probably come meanwhile
 	maxPieces  = 8        // of a head. fasthttp and the gate read each byte once, a loop all for each piece
 	yieldMs    = 5        // a loop that never sleeps yields to other goroutines after this time
@@ -159,52 +153,27 @@ func (lp *loop) read(r *row) {
 // serve answers the plain requests at the beginning of b and sends the answers; then it deals with
 // what follows them. begun says that b begins with a head that had begun before.
 func (lp *loop) serve(r *row, b []byte, begun bool) {
-	peer := r.peer()
-	lp.answer, lp.out = r, lp.out[:0]
-	used, last, other := 0, false, false
-	for used < len(b) && !last && len(lp.out) < flushBytes {
-		n, more := lp.g.Reader.Read(b[used:], peer, &lp.plain)
-		if n == 0 {
-			other = !more
-			break
-		}
-		if last = lp.answerPlain(r); len(lp.out) == lp.start {
-			other = true
-			break
-		}
-		used += n
-	}
-	lp.answer = nil
+	lp.answering = r
+	used, follows := lp.answer(b, r, nil)
+	lp.answering = nil
 	begun, b = begun && used == 0, b[used:]
-	if len(lp.out) > 0 && !lp.send(r, b, last) {
+	if len(lp.out) > 0 && !lp.send(r, b, follows == theEnd) {
 		return
 	}
-	switch {
-	case last:
+	switch follows {
+	case theEnd:
 		lp.close(r)
-	case len(b) == 0:
+	case nothing:
 		lp.idle(r)
-	case other:
+	case another:
 		lp.beginHead(r, begun)
 		lp.handOver(r, b)
-	case len(lp.out) >= flushBytes: // b was not looked at
+	case unread:
 		lp.serve(r, b, false)
-	default:
+	case partOfHead:
 		lp.beginHead(r, begun)
 		lp.keepHead(r, b)
 	}
-}
-
-// answerPlain appends the answer to the present request. last reports that the connection is closed
-// after it.
-func (lp *loop) answerPlain(r *row) (last bool) {
-	p := &lp.plain
-	if r.requests++; r.requests >= lp.maxRequests {
-		p.Closes = true
-	}
-	p.NowMs, lp.start = lp.nowMs, len(lp.out)
-	lp.out = lp.g.Plain(lp.out, p)
-	return p.Closes
 }
 
 // recovered ends the answer under way after a panic. The answers before it are sent, and the
@@ -214,12 +183,12 @@ func (lp *loop) recovered() {
 	if cause == nil {
 		return
 	}
-	r := lp.answer
+	r := lp.answering
 	if r == nil {
 		panic(cause) // not of an answer: a broken invariant of the loop
 	}
-	lp.answer = nil
-	lp.out = lp.g.PlainPanic(lp.out[:lp.start], &lp.plain, cause)
+	lp.answering = nil
+	lp.panicked(cause)
 	if lp.send(r, nil, true) {
 		lp.close(r)
 	}

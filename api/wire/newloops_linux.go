@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,7 +17,7 @@ func (g *Group) newLoops(l *listener, ln net.Listener) *loops {
 	socketed, ok := ln.(interface {
 		SyscallConn() (syscall.RawConn, error)
 	})
-	if !ok || g.Loops <= 0 || g.Plain == nil {
+	if !ok || g.Loops <= 0 {
 		return nil
 	}
 	ls, err := g.openLoops(l, socketed)
@@ -95,8 +94,7 @@ func (g *Group) newLoop(l *listener, number int32, socket int) (*loop, error) {
 		return nil, errors.Join(fmt.Errorf("eventfd: %w", err), unix.Close(epoll))
 	}
 	lp := &loop{
-		number: number, l: l, g: g, epoll: epoll, wakeup: wakeup, maxRequests: uint32(g.server().MaxRequestsPerConn),
-		door: door{socket: socket, asleep: true}, out: make([]byte, 0, 2*flushBytes), nowMs: time.Now().UnixMilli(),
+		number: number, l: l, epoll: epoll, wakeup: wakeup, answers: newAnswers(g), door: door{socket: socket, asleep: true},
 	}
 	lp.inbox.wake = func() { _, _ = unix.Write(wakeup, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 	// Edge-triggered, so that the eventfd need not be read: each write to it is an event.
