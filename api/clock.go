@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/api/wire"
 )
 
 // A clock returns the time; nil is the clock of the system.
@@ -23,4 +25,12 @@ func (c clock) of(ctx *fasthttp.RequestCtx) time.Time {
 		return c()
 	}
 	return ctx.Time()
+}
+
+// ofPlain returns when the server read the request, in Unix milliseconds.
+func (c clock) ofPlain(r *wire.Plain) int64 {
+	if c != nil {
+		return c().UnixMilli()
+	}
+	return r.NowMs
 }

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -12,7 +14,7 @@ import (
 // scratch is the memory that a redirect needs besides its RequestCtx. Scratches are kept in a pool.
 type scratch struct {
 	request redirect.Request
-	buf     []byte // of Redirector.Answer
+	buf     []byte // of Redirector.Decide
 }
 
 // scratchBytes is enough for all but one in a thousand locations. A longer location enlarges its
@@ -30,6 +32,7 @@ type front struct {
 	now       clock
 	panics    *panicLog
 	drain     *wire.Drain
+	heads     datedHeads              // of answerPlain
 	scratch   sync.Pool               // of *scratch
 	routes    fasthttp.RequestHandler // of every path that is not a code
 }
@@ -56,7 +59,7 @@ func (f *front) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 	sc := f.scratch.Get().(*scratch)
 	method := ctx.Method()
 	head := string(method) == fasthttp.MethodHead
-	peer := wire.PeerAddr(ctx)
+	peer, now := wire.PeerAddr(ctx), f.now.of(ctx)
 	sc.request = redirect.Request{
 		Code:      code,
 		Query:     query,
@@ -64,24 +67,31 @@ func (f *front) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 		Referrer:  ctx.Request.Header.Referer(),
 		Country:   f.proxies.CountryCode(ctx, peer),
 		Client:    f.proxies.ClientAddr(ctx, peer),
-		NowMs:     f.now.of(ctx).UnixMilli(),
+		NowMs:     now.UnixMilli(),
 		Safe:      head || string(method) == fasthttp.MethodGet,
 		Head:      head,
 		Prefetch:  redirect.IsPrefetch(ctx.Request.Header.RawHeaders()),
 	}
-	var a redirect.Answer
-	a, sc.buf = f.redirects.Answer(sc.buf[:0], &sc.request)
-	if a.Outcome == redirect.Redirected {
-		ctx.Response.SetStatusCode(a.Status)
-		ctx.Response.Header.SetCanonical(headerLocation, a.Location)
-		ctx.Response.Header.SetCanonical(headerCacheControl, a.CacheControl)
+	var d redirect.Decision
+	d, sc.buf = f.redirects.Decide(sc.buf[:0], &sc.request)
+	if o := f.redirects.Commit(d, &sc.request); o == redirect.Redirected {
+		location := len(sc.buf)
+		sc.buf = d.AppendCacheControl(sc.buf)
+		ctx.Response.SetStatusCode(d.Status)
+		ctx.Response.Header.SetCanonical(headerLocation, sc.buf[:location])
+		ctx.Response.Header.SetCanonical(headerCacheControl, sc.buf[location:])
 	} else {
-		if a.Outcome == redirect.UnknownCode && !f.limiter.mayMiss(ctx, sc.request.Client) {
-			a.Outcome = redirect.TooManyMisses
-		}
-		f.hsts.demand(ctx)
-		f.pages.answer(ctx, a.Outcome)
+		f.miss(ctx, o, sc.request.Client, now)
 	}
 	sc.request = redirect.Request{} // nothing of ctx outlives it
 	f.scratch.Put(sc)
+}
+
+// miss answers a request for a code that is not redirected.
+func (f *front) miss(ctx *fasthttp.RequestCtx, o redirect.Outcome, client netip.Addr, now time.Time) {
+	if o == redirect.UnknownCode && !f.limiter.mayMiss(ctx, client, now) {
+		o = redirect.TooManyMisses
+	}
+	f.hsts.demand(ctx)
+	f.pages.answer(ctx, o)
 }

@@ -168,8 +168,8 @@ func (l *limiter) networkKey(ctx *fasthttp.RequestCtx, name string) []byte {
 
 // mayMiss counts a request for an unknown code. If that exceeds the limit of its network, it adds
 // the header fields of the limit to the answer.
-func (l *limiter) mayMiss(ctx *fasthttp.RequestCtx, client netip.Addr) bool {
-	a, wait := l.rules.TakeForNetwork(limit.Misses, countedNetwork(ctx, l.proxies, client), l.now.of(ctx))
+func (l *limiter) mayMiss(ctx *fasthttp.RequestCtx, client netip.Addr, now time.Time) bool {
+	a, wait := l.rules.TakeForNetwork(limit.Misses, countedNetwork(ctx, l.proxies, client), now)
 	if wait > 0 {
 		l.refuse(ctx, a, limit.Misses, wait)
 	}

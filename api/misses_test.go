@@ -54,7 +54,8 @@ func BenchmarkMiss(b *testing.B) {
 	b.Run("counted=true", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if a, _ := st.redirects.Answer(nil, &r); a.Outcome != redirect.UnknownCode {
+			d, _ := st.redirects.Decide(nil, &r)
+			if st.redirects.Commit(d, &r) != redirect.UnknownCode {
 				b.Fatal("found")
 			}
 		}

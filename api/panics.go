@@ -4,11 +4,12 @@ import (
 	"log/slog"
 	"runtime"
 	"runtime/debug"
-	"shunt/api/problem"
 	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/api/problem"
 )
 
 // recovered is deferred once at the top of every request, because fasthttp lets a panic end the
@@ -18,8 +19,13 @@ func (l *panicLog) recovered(ctx *fasthttp.RequestCtx) {
 		l.log(v)
 		ctx.Response.Reset()
 		ctx.SetConnectionClose()
-		writeProblem(ctx, problem.Problem{Kind: problem.Internal, Detail: "the cause is in the server's log"})
+		answerInternal(ctx)
 	}
+}
+
+// answerInternal answers a request whose handler panicked.
+func answerInternal(ctx *fasthttp.RequestCtx) {
+	writeProblem(ctx, problem.Problem{Kind: problem.Internal, Detail: "the cause is in the server's log"})
 }
 
 const (
@@ -38,20 +44,31 @@ type panicLog struct {
 }
 
 // A panicSite is where a panic came from: the program counters of the functions under way, the
-// innermost first.
-type panicSite [8]uintptr
+// innermost first. It ends before those that tell one event of a loop from another.
+type panicSite [6]uintptr
+
+// siteOfPanic returns where the panic under way came from, whoever recovered it: what the runtime's
+// gopanic was called by.
+func siteOfPanic() (site panicSite) {
+	var frames [32]uintptr // those of who recovered it come first
+	under := frames[:runtime.Callers(1, frames[:])]
+	for i, pc := range under {
+		if f := runtime.FuncForPC(pc - 1); f != nil && f.Name() == "runtime.gopanic" {
+			copy(site[:], under[i+1:])
+			break
+		}
+	}
+	return site
+}
 
 type panics struct {
 	logged   time.Time
 	unlogged int
 }
 
-// log logs a panic with v. It must be called by recovered, because it skips a fixed number of stack
-// frames.
+// log logs a panic with v. It must be called below the deferred function that recovered it.
 func (l *panicLog) log(v any) {
-	var site panicSite
-	runtime.Callers(4, site[:]) // without Callers, log, recovered and gopanic
-	if repeats, first := l.count(site, time.Now()); first {
+	if repeats, first := l.count(siteOfPanic(), time.Now()); first {
 		l.out.Error("panic in a request", slog.Any("cause", v), slog.Int("repeated_unlogged", repeats),
 			slog.String("stack", string(debug.Stack())))
 	}

@@ -19,11 +19,12 @@ type peeker struct {
 // peek returns the link of code as a redirect would find it now. If a request for code would not be
 // redirected, peek answers with the page of that outcome and returns found == false.
 func (p *peeker) peek(ctx *fasthttp.RequestCtx, code []byte) (link redirect.Peeked, found bool) {
-	link, o := p.redirects.Peek(code, p.now.of(ctx).UnixMilli())
+	now := p.now.of(ctx)
+	link, o := p.redirects.Peek(code, now.UnixMilli())
 	if o == redirect.Redirected {
 		return link, true
 	}
-	if o == redirect.UnknownCode && !p.limiter.mayMiss(ctx, p.limiter.proxies.ClientAddr(ctx, wire.PeerAddr(ctx))) {
+	if o == redirect.UnknownCode && !p.limiter.mayMiss(ctx, p.limiter.proxies.ClientAddr(ctx, wire.PeerAddr(ctx)), now) {
 		o = redirect.TooManyMisses
 	}
 	p.pages.answer(ctx, o)

@@ -39,9 +39,13 @@ type counts struct {
 }
 
 func (c *counts) redirected(status int, visitor uint64) {
-	i := status - 301 // 301, 302
+	c.shards[visitor%uint64(len(c.shards))].redirects[placeOf(status)].Add(1)
+}
+
+// placeOf returns the place of a status in Statuses.
+func placeOf(status int) int {
 	if status >= 307 {
-		i = status - 305 // 307, 308
+		return status - 305 // 307, 308
 	}
-	c.shards[visitor%uint64(len(c.shards))].redirects[i].Add(1)
+	return status - 301 // 301, 302
 }

@@ -2,11 +2,12 @@ package redirect
 
 import "bytes"
 
-// prefetchHeaders say what a request is for; the first is that of today's browsers.
-var prefetchHeaders = [...]string{"sec-purpose:", "purpose:", "x-purpose:", "x-moz:"}
+// PurposeFields are the header fields, in lower case, that say what a request is for; the first is
+// that of today's browsers.
+var PurposeFields = [...]string{"sec-purpose", "purpose", "x-purpose", "x-moz"}
 
 // IsPrefetch reports whether the lines of a raw header block say that nobody looks at the answer
-// yet: whether one of prefetchHeaders names prefetch or preview, alone or among parameters
+// yet: whether one of PurposeFields names prefetch or preview, alone or among parameters
 // ("prefetch;prerender"). It looks at lines because a header may come in several, and four look-ups
 // by name would be four passes over all headers. It allocates nothing.
 func IsPrefetch(raw []byte) bool {
@@ -24,8 +25,8 @@ func IsPrefetch(raw []byte) bool {
 	return false
 }
 
-// purposeOf returns the value of a header line that is one of prefetchHeaders, nil of any other.
-// The first letter rules out most lines.
+// purposeOf returns the value of a header line that is one of PurposeFields, nil of any other. The
+// first letter rules out most lines.
 func purposeOf(line []byte) []byte {
 	if len(line) == 0 {
 		return nil
@@ -35,9 +36,9 @@ func purposeOf(line []byte) []byte {
 	default:
 		return nil
 	}
-	for _, name := range prefetchHeaders {
-		if len(line) > len(name) && equalFold(line[:len(name)], name) {
-			return line[len(name):]
+	for _, name := range PurposeFields {
+		if n := len(name); len(line) > n+1 && line[n] == ':' && equalFold(line[:n], name) {
+			return line[n+1:]
 		}
 	}
 	return nil

@@ -13,7 +13,8 @@ import (
 // maxLocationBytes bounds a target together with the query that is added to it.
 const maxLocationBytes = engine.MaxTargetBytes
 
-// A Request is what a redirect needs of an HTTP request. Its slices are read during Answer only.
+// A Request is what a redirect needs of an HTTP request. Its slices are read during Decide and
+// Commit only.
 type Request struct {
 	Code      []byte
 	Query     []byte // what follows the first '?', without it
@@ -25,15 +26,20 @@ type Request struct {
 	Safe      bool // GET or HEAD: what every link redirects
 	Head      bool
 	Prefetch  bool // see IsPrefetch
+
+	Heads *Heads // of the answer; nil: Decide appends the location only
 }
 
-// An Answer is what to send. Its slices alias the buffer given to Redirector.Answer, or are
-// constants.
-type Answer struct {
-	Outcome      Outcome
-	Status       int // with Redirected
-	Location     []byte
-	CacheControl []byte
+// Heads are what an answer begins with, up to its location, by Statuses.
+type Heads [len(Statuses)][]byte
+
+// A Decision is what a request for a code gets, before it is counted. It keeps the link that it is
+// about valid until Commit or Release.
+type Decision struct {
+	Outcome Outcome
+	Status  int         // with Redirected
+	maxAge  int64       // with Redirected: how many seconds the answer may be stored; neverStored: not at all
+	link    engine.Link // with Redirected
 }
 
 // A Redirector answers requests for codes. Everything in it is read-only or atomic, or has a lock
@@ -63,66 +69,94 @@ var NeverStore = []byte("private, no-store")
 
 var storeBriefly = []byte("private, max-age=90")
 
-const storeBrieflySeconds = 90
+const (
+	storeBrieflySeconds = 90
+	neverStored         = -1 // seconds
+)
 
-// Answer decides what a request for a code gets, and counts it. It appends the bytes of the
-// answer's slices to buf and returns the grown buffer for reuse. It does no I/O and takes no lock,
-// except to count an unknown code. It allocates nothing if buf is large enough and User-Agent and
-// referrer were seen before.
-func (r *Redirector) Answer(buf []byte, q *Request) (Answer, []byte) {
+// Decide decides what a request for a code gets, and counts nothing. It appends the head, if q has
+// any, and the location to buf; of a miss it appends nothing. The answer is not certain before
+// Commit. Decide does no I/O, takes no lock, and allocates nothing if buf is large enough.
+func (r *Redirector) Decide(buf []byte, q *Request) (Decision, []byte) {
 	if !r.engine.Ready() {
-		return r.miss(StillLoading), buf
+		return Decision{Outcome: StillLoading}, buf
 	}
 	l, ok := r.engine.Resolve(q.Code)
 	if !ok {
-		return r.unknown(q.Code), buf
+		return Decision{Outcome: UnknownCode}, buf
 	}
-	a, buf := r.follow(buf, l, q)
-	l.Release()
-	return a, buf
+	return r.follow(buf, l, q)
 }
 
-// follow redirects along l, unless l or the request forbid it. Hit comes last, so that only what
-// passes every other check counts; it decides Exhausted, because a cap must be exact.
-func (r *Redirector) follow(buf []byte, l engine.Link, q *Request) (Answer, []byte) {
-	status := l.Flags().RedirectStatus()
-	if !q.Safe && status < 307 { // first: the method is wrong in every state of the link
-		return r.miss(WrongMethod), buf
+// follow redirects along l, unless l or the request forbid it.
+func (r *Redirector) follow(buf []byte, l engine.Link, q *Request) (Decision, []byte) {
+	d := Decision{Status: l.Flags().RedirectStatus(), link: l}
+	if !q.Safe && d.Status < 307 { // first: the method is wrong in every state of the link
+		return d.missed(WrongMethod), buf
 	}
 	var query []byte
 	if l.Flags()&engine.FlagForwardQuery != 0 {
 		query = q.Query
 	}
-	buf = appendLocation(buf, l.Target(), query)
-	if o := r.factsOf(l, buf, q.NowMs).Verdict(); o != Redirected {
-		return r.miss(o), buf
+	start := len(buf)
+	if q.Heads != nil {
+		buf = append(buf, q.Heads[placeOf(d.Status)]...)
 	}
-	if len(buf) > maxLocationBytes {
-		return r.miss(LocationTooLong), buf
+	at := len(buf)
+	buf = appendLocation(buf, l.Target(), query)
+	if o := r.factsOf(l, buf[at:], q.NowMs).Verdict(); o != Redirected {
+		return d.missed(o), buf[:start]
+	}
+	if len(buf)-at > maxLocationBytes {
+		return d.missed(LocationTooLong), buf[:start]
+	}
+	if d.maxAge = neverStored; d.Status != 302 && d.Status != 307 && l.Flags()&engine.FlagCapped == 0 {
+		d.maxAge = maxAge(l.ExpiresAtMs(), q.NowMs)
+	}
+	return d, buf
+}
+
+// missed lets go of the link and returns a miss.
+func (d Decision) missed(o Outcome) Decision {
+	d.Release()
+	return Decision{Outcome: o}
+}
+
+// Release drops a decision without counting it. A decision that Commit has counted needs none.
+func (d Decision) Release() { d.link.Release() }
+
+// Commit counts what was decided about q, and releases the decision. It returns the outcome that
+// the client must get: of all outcomes only Redirected may differ from the decision's, because only
+// Hit decides whether a cap is Exhausted. Hit comes last, so that only what passes every other check
+// counts. Commit does no I/O, takes no lock except to count an unknown code, and allocates nothing if
+// User-Agent and referrer were seen before.
+func (r *Redirector) Commit(d Decision, q *Request) Outcome {
+	switch d.Outcome {
+	case Redirected:
+	case UnknownCode:
+		return r.unknown(q.Code)
+	default:
+		return r.miss(d.Outcome)
 	}
 	visit := r.visit(q)
-	if !r.engine.Hit(l, visit) {
-		return r.miss(Exhausted), buf
+	admitted := r.engine.Hit(d.link, visit)
+	d.Release()
+	if !admitted {
+		return r.miss(Exhausted)
 	}
-	r.counts.redirected(status, visit.Visitor)
-	a := Answer{Outcome: Redirected, Status: status, Location: buf}
-	if status == 302 || status == 307 || l.Flags()&engine.FlagCapped != 0 {
-		a.CacheControl = NeverStore
-	} else {
-		a.CacheControl, buf = appendMaxAge(buf, l.ExpiresAtMs(), q.NowMs)
-	}
-	return a, buf
+	r.counts.redirected(d.Status, visit.Visitor)
+	return Redirected
 }
 
 // unknown counts a request for a code that no link has.
-func (r *Redirector) unknown(code []byte) Answer {
+func (r *Redirector) unknown(code []byte) Outcome {
 	r.missed.add(code)
 	return r.miss(UnknownCode)
 }
 
-func (r *Redirector) miss(o Outcome) Answer {
+func (r *Redirector) miss(o Outcome) Outcome {
 	r.counts.misses[o].Add(1)
-	return Answer{Outcome: o}
+	return o
 }
 
 // appendLocation appends target and query, which goes before target's fragment.
@@ -144,15 +178,23 @@ func appendLocation(buf, target, query []byte) []byte {
 	return append(append(buf, query...), fragment...)
 }
 
-// appendMaxAge returns the Cache-Control of a permanent redirect. It may be cached briefly, so that
-// an edit shows and most hits are counted, and never past its expiry. A redirect that must be asked
-// for again each time, because it is temporary or each of its hits counts, has NeverStore.
-func appendMaxAge(buf []byte, expiresAtMs, nowMs int64) (value, rest []byte) {
-	left := (expiresAtMs - nowMs) / 1000
-	if expiresAtMs == 0 || left >= storeBrieflySeconds {
-		return storeBriefly, buf
+// maxAge returns for how many seconds a permanent redirect may be cached: briefly, so that an edit
+// shows and most hits are counted, and never past its expiry. A redirect that must be asked for again
+// each time, because it is temporary or each of its hits counts, is neverStored.
+func maxAge(expiresAtMs, nowMs int64) int64 {
+	if expiresAtMs == 0 {
+		return storeBrieflySeconds
 	}
-	start := len(buf)
-	buf = strconv.AppendInt(append(buf, "private, max-age="...), left, 10)
-	return buf[start:], buf
+	return min((expiresAtMs-nowMs)/1000, storeBrieflySeconds)
+}
+
+// AppendCacheControl appends the Cache-Control of the redirect to buf.
+func (d Decision) AppendCacheControl(buf []byte) []byte {
+	switch d.maxAge {
+	case neverStored:
+		return append(buf, NeverStore...)
+	case storeBrieflySeconds:
+		return append(buf, storeBriefly...)
+	}
+	return strconv.AppendInt(append(buf, "private, max-age="...), d.maxAge, 10)
 }

@@ -35,7 +35,8 @@ func TestAPermanentRedirectIsCachedBrieflyAndNeverPastExpiry(t *testing.T) {
 		"expires immediately": {now + 1, "private, max-age=0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, _ := appendMaxAge([]byte("http://a"), c.expiresAt, now); string(got) != c.want {
+			d := Decision{maxAge: maxAge(c.expiresAt, now)}
+			if got := d.AppendCacheControl(nil); string(got) != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})

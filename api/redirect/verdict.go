@@ -113,7 +113,7 @@ func (r *Redirector) Peek(code []byte, nowMs int64) (Peeked, Outcome) {
 	}
 	l, ok := r.engine.Resolve(code)
 	if !ok {
-		return Peeked{}, r.unknown(code).Outcome
+		return Peeked{}, r.unknown(code)
 	}
 	defer l.Release()
 	if o := r.verdictOn(l, nowMs); o != Redirected {

@@ -1,6 +1,9 @@
 package wire
 
-import "net/netip"
+import (
+	"net"
+	"net/netip"
+)
 
 // A Plain is a plain request: a GET or HEAD of one path segment, with nothing unusual in it. What it
 // accepts is a subset of what the gate and fasthttp accept, so that every refusal stays theirs. Its
@@ -13,6 +16,7 @@ type Plain struct {
 	Referrer  []byte // the Referer header
 	Purposes  []byte // the header block from the first line with one of the purpose fields on; nil: it has none
 
+	Conn    net.Conn   // the connection; nil: it is TCP without TLS, and its other end is Peer
 	Peer    netip.Addr // the other end of the connection
 	Client  netip.Addr // see Proxies.ClientAddr
 	Country []byte     // see Proxies.CountryCode

@@ -1,0 +1,117 @@
+package api
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/redirect"
+	"shunt/api/wire"
+)
+
+// This file answers plain requests for codes, which wire has read without fasthttp. Redirects are
+// written here; every other answer is fasthttp's, from the handler that fasthttp calls too.
+
+// answerPlain appends the whole answer to r to out, with the bytes that fasthttp would send for
+// handle's. It sets r.Closes if the connection must be closed after it. If it appends nothing,
+// fasthttp must answer r, because it would read r in another way; then nothing is counted. A redirect
+// takes no lock, allocates nothing and calls no interface.
+func (f *front) answerPlain(out []byte, r *wire.Plain) []byte {
+	if f.drain.Begun() {
+		r.Closes = true
+	}
+	q := redirect.Request{
+		Code:      r.Segment,
+		Query:     r.Query,
+		UserAgent: r.UserAgent,
+		Referrer:  r.Referrer,
+		Country:   r.Country,
+		Client:    r.Client,
+		NowMs:     f.now.ofPlain(r),
+		Safe:      true,
+		Head:      r.Head,
+		Prefetch:  r.Purposes != nil && redirect.IsPrefetch(r.Purposes),
+		Heads:     f.heads.of(r),
+	}
+	start := len(out)
+	d, out := f.redirects.Decide(out, &q)
+	if d.Outcome != redirect.Redirected {
+		return f.missPlain(out, r, &q, d)
+	}
+	out = append(out, "\r\nCache-Control: "...)
+	out = d.AppendCacheControl(out)
+	if r.Closes {
+		out = append(out, "\r\nConnection: close"...)
+	}
+	out = append(out, "\r\n\r\n"...)
+	if f.redirects.Commit(d, &q) != redirect.Redirected {
+		return f.missPlain(out[:start], r, &q, d)
+	}
+	return out
+}
+
+// missPlain appends the answer to a request that is not redirected, because of what was decided, or
+// because Commit has found the cap of a link exhausted.
+func (f *front) missPlain(out []byte, r *wire.Plain, q *redirect.Request, d redirect.Decision) []byte {
+	m := detach(r)
+	if m.read(r) == nil {
+		o := redirect.Exhausted
+		if d.Outcome != redirect.Redirected {
+			o = f.redirects.Commit(d, q)
+		}
+		f.miss(&m.ctx, o, q.Client, time.UnixMilli(q.NowMs))
+		out = m.appendTo(out, r)
+	}
+	m.free()
+	return out
+}
+
+// answerPanic logs a panic of answerPlain with cause, and appends the answer that recovered gives.
+// It sets r.Closes.
+func (f *front) answerPanic(out []byte, r *wire.Plain, cause any) []byte {
+	f.panics.log(cause)
+	r.Closes = true
+	m := detach(r)
+	answerInternal(&m.ctx)
+	out = m.appendTo(out, r)
+	m.free()
+	return out
+}
+
+// dated are the heads of redirects in one second.
+type dated struct {
+	second    int64 // Unix time
+	get, head redirect.Heads
+}
+
+// datedHeads has the heads of redirects in the present second. Any number of goroutines may use it.
+type datedHeads struct{ now atomic.Pointer[dated] }
+
+// of returns the heads of an answer to r. A goroutine whose wake-up was in the second before gets the
+// present one's too, so that two of them do not make heads in turn.
+func (h *datedHeads) of(r *wire.Plain) *redirect.Heads {
+	second := r.NowMs / 1000
+	now := h.now.Load()
+	if now == nil || uint64(now.second-second) > 1 {
+		now = h.renew(second)
+	}
+	if r.Head {
+		return &now.head
+	}
+	return &now.get
+}
+
+// renew makes the heads of a second.
+func (h *datedHeads) renew(second int64) *dated {
+	now := &dated{second: second}
+	date := fasthttp.AppendHTTPDate([]byte("\r\nDate: "), time.Unix(second, 0))
+	for i, status := range redirect.Statuses {
+		start := fmt.Sprintf("HTTP/1.1 %d %s%s\r\n", status, fasthttp.StatusMessage(status), date)
+		now.get[i] = []byte(start + "Content-Length: 0\r\nLocation: ")
+		now.head[i] = []byte(start + "Location: ") // to HEAD, fasthttp gives no length of an empty body
+	}
+	h.now.Store(now)
+	return now
+}
