@@ -97,7 +97,7 @@ var rooms = map[string]room{
 	"api/qrcode":    {never: noHTTP},
 	"api/rate":      {never: noHTTP},
 	"api/redirect":  {knows: []string{"engine", "api/visitor"}, never: noHTTP},
-	"api/turnstile": {never: noHTTP},
+	"api/turnstile": {knows: []string{"engine"}, never: noHTTP},
 	"api/visitor":   {knows: []string{"engine"}, never: noHTTP},
 	"api/wire":      {knows: []string{"api/problem", "api/turnstile"}},
 	"api/wiretest":  {users: nobody},

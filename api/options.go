@@ -40,6 +40,7 @@ type Options struct {
 	RootRedirect   string             // the target of /; empty: a page
 	Brand          brand.Brand        // shown on the public pages
 	NoDashboard    bool               // there is nothing under /_/ but the reference page and the logo
+	Front          Front              // of the public listeners
 	MaxConnections int                // limit of open public connections; default and maximum 32,768
 	MaxPerAddress  int                // of those, from one address (IPv6: one /64); default 512; negative: unlimited
 	AdminHosts     []string           // host names of the admin address, besides loopback ones; see package admin
@@ -51,6 +52,14 @@ type Options struct {
 	StorageMetrics func() map[string]float64 // gauges, or counters if the name ends in _total; the prefix shunt_storage_ is added
 	Now            func() time.Time          // default time.Now
 }
+
+// A Front is who answers the requests of the public listeners.
+type Front uint8
+
+const (
+	FrontAuto     Front = iota // plain requests are answered without fasthttp: by event loops where there are some, or else in its lane
+	FrontFasthttp              // fasthttp answers all of them
+)
 
 // checkedOptions are the parsed values of the texts in Options.
 type checkedOptions struct {

@@ -180,7 +180,10 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 // buildListeners builds the four groups of listeners.
 func (s *Server) buildListeners(o Options) {
 	s.public = s.newGroup(s.front.handle, s.publicLimits(o))
-	s.public.Plain, s.public.PlainPanic = s.front.answerPlain, s.front.answerPanic
+	if o.Front != FrontFasthttp {
+		s.public.Plain, s.public.PlainPanic, s.public.Loops = s.front.answerPlain, s.front.answerPanic, engine.Cores()
+		s.public.Reader = wire.NewReader(&s.proxies, redirect.PurposeFields[:])
+	}
 	s.insecure = s.newGroup(s.handled(newUpgrader(s.baseURL, s.pages, o.ACMEChallenges).answer), s.redirectLimits(o))
 	s.local = s.newGroup(s.handled(s.localRoutes), wire.Limits{Connections: maxOperators})
 	s.local.MaxBody = s.bodyLimits.overSocket

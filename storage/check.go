@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -186,10 +185,10 @@ func where(table string, key []byte) string {
 	return fmt.Sprintf("%s, key %x", table, key)
 }
 
-// checkRows checks the rows of a range in parts, on GOMAXPROCS goroutines, and counts them. If rows
+// checkRows checks the rows of a range in parts, on as many goroutines as there are cores, and counts them. If rows
 // cannot be read, that is a fault, and the rest of the part is skipped.
 func (c *check) checkRows(name string, keys row.Range, begin func(*check) (checkedPart, error)) (uint64, error) {
-	workers := runtime.GOMAXPROCS(0)
+	workers := engine.Cores()
 	parts, err := cutRange(c.r, keys, workers*partsAWorker)
 	if err != nil {
 		c.o.Faults.Add(name, "%s", unreadable(err))

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -79,10 +78,10 @@ func loadHits(ctx context.Context, r pebble.Reader, hours []uint32, fn func(id, 
 	})
 }
 
-// scan calls fn for every row in ranges, on GOMAXPROCS goroutines. Key and value are valid only
+// scan calls fn for every row in ranges, on as many goroutines as there are cores. Key and value are valid only
 // during the call. The first error stops the scan and is returned.
 func scan(ctx context.Context, r pebble.Reader, ranges []row.Range, fn func(key, value []byte) error) error {
-	workers := runtime.GOMAXPROCS(0)
+	workers := engine.Cores()
 	var parts []row.Range
 	for _, keys := range ranges {
 		cut, err := cutRange(r, keys, workers*partsAWorker)

@@ -3,7 +3,7 @@ package turnstile
 import (
 	"errors"
 	"net/netip"
-	"runtime"
+	"shunt/engine"
 	"slices"
 	"sync"
 	"time"
@@ -19,7 +19,7 @@ var (
 
 // HalfTheCores returns how many requests that each keep a core busy may run at once: half of the
 // cores, at least one, so that redirects have the others.
-func HalfTheCores() int { return max(1, runtime.GOMAXPROCS(0)/2) }
+func HalfTheCores() int { return max(1, engine.Cores()/2) }
 
 // A Key names a caller. The zero Key is nobody in particular.
 type Key struct {

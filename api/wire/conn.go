@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
-	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -17,20 +16,17 @@ import (
 type conn struct {
 	net.Conn
 	owner *listener
+	row   *row // given back by Close
 	gate  gate // of the goroutine that reads
 
-	state   atomic.Int64 // since, on the owner's clock, << 1 | busy
 	moved   atomic.Int64 // bytes of this request's body, and of its answer if that is large
-	inHead  atomic.Bool  // the client has begun a head, or has sent nothing yet; written by Read
-	heard   atomic.Bool  // the client has sent something; written by Read
 	lingers atomic.Bool  // Close must wait until the client has read the answer
+	closed  atomic.Bool  // Close has been called
 	interim interim      // of the goroutine that writes
 	plain   bool         // the client spoke HTTP on a TLS port; of the connection's goroutine
-
-	// Guarded by the owner's lock.
-	address    netip.Addr // that c is counted for; zero: none
-	next, prev *conn      // of the same address
-	evicting   bool       // it was chosen for eviction
+	lane    lane
+	ahead   []byte // bytes that a loop has read already; of the goroutine that reads
+	adopted bool   // the state is the loop's, and fasthttp has not noted one yet
 }
 
 // Read reads the bytes that the gate lets through. Over TLS, the first byte that the gate sees is
@@ -40,7 +36,12 @@ func (c *conn) Read(b []byte) (n int, err error) {
 		if c.gate.closed() {
 			return 0, c.gate.end()
 		}
-		n, err = c.Conn.Read(b)
+		if n, err = c.readAhead(b); n == 0 {
+			n, err = c.Conn.Read(b)
+		}
+		if n > 0 && c.opensLane() {
+			n, err = c.answerPlain(b[:n])
+		}
 		if n > 0 {
 			n = c.pass(b[:n])
 		}
@@ -48,18 +49,25 @@ func (c *conn) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
+// readAhead reads from what a loop has read already.
+func (c *conn) readAhead(b []byte) (n int, err error) {
+	if len(c.ahead) > 0 {
+		n = copy(b, c.ahead)
+		if c.ahead = c.ahead[n:]; len(c.ahead) == 0 {
+			c.ahead = nil
+		}
+	}
+	return n, nil
+}
+
 // pass passes b through the gate and records progress for the sweep.
 func (c *conn) pass(b []byte) int {
-	if !c.heard.Load() {
-		c.heard.Store(true)
-	}
+	c.row.mark(stateHeard, true)
 	if c.gate.inBody() {
 		c.moved.Add(int64(len(b)))
 	}
 	n := c.gate.pass(b)
-	if inHead := c.gate.inHead(); inHead != c.inHead.Load() {
-		c.inHead.Store(inHead)
-	}
+	c.row.mark(stateInHead, c.gate.inHead())
 	return n
 }
 
@@ -94,21 +102,11 @@ func (c *conn) writeSlow(b []byte) (n int, err error) {
 
 // note records that a request has begun (busy) or has been answered.
 func (c *conn) note(busy bool) {
-	state := c.owner.seconds.Load() << 1
-	if busy {
-		state |= 1
-	}
-	c.state.Store(state)
+	c.row.note(busy, c.owner.seconds.Load())
 	if c.moved.Load() != 0 {
 		c.moved.Store(0)
 		c.gate.large.leave()
 	}
-}
-
-// noted returns the last record of note and its time, on the sweeper's clock.
-func (c *conn) noted() (since int64, busy bool) {
-	state := c.state.Load()
-	return state >> 1, state&1 != 0
 }
 
 // Limits of lingering.
@@ -121,6 +119,9 @@ const (
 // an answer that it has not read yet. So a connection that lingers is closed for writing first, and
 // bytes that still come are discarded for a while. It counts as open until then.
 func (c *conn) Close() error {
+	if !c.lane.mayClose() {
+		return nil
+	}
 	talk := c.Conn
 	if c.plain {
 		talk = c.socket()
@@ -131,7 +132,9 @@ func (c *conn) Close() error {
 	}
 	err := c.Conn.Close()
 	c.gate.large.leave()
-	c.owner.forget(c)
+	if !c.closed.Swap(true) { // the row may be another connection's by the next call
+		c.owner.forget(c.row)
+	}
 	return err
 }
 
@@ -144,7 +147,7 @@ func (c *conn) drop() {
 
 // reset is drop, but the kernel also discards the bytes that the client has not read.
 func (c *conn) reset() {
-	if tcp, ok := c.socket().(*net.TCPConn); ok {
+	if tcp, ok := c.socket().(interface{ SetLinger(sec int) error }); ok {
 		_ = tcp.SetLinger(0)
 	}
 	c.drop()
@@ -176,9 +179,15 @@ func connOf(c net.Conn) *conn {
 
 // noteState is fasthttp's ConnState hook.
 func noteState(c net.Conn, state fasthttp.ConnState) {
-	if tracked := connOf(c); tracked != nil {
-		tracked.note(state != fasthttp.StateIdle)
+	tracked := connOf(c)
+	if tracked == nil {
+		return
 	}
+	if tracked.adopted { // fasthttp notes a new connection as busy; this one may be so for longer
+		tracked.adopted = false
+		return
+	}
+	tracked.note(state != fasthttp.StateIdle)
 }
 
 // Renew restarts the time limit of the request under way on c. A handler of a long answer calls it

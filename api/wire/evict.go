@@ -19,9 +19,9 @@ const evictFraction = 64
 // client is never evicted.
 const idleEnough = 2
 
-// An addressConns is the list of open connections of one address.
-type addressConns struct {
-	first *conn
+// An addressRows is the list of open connections of one address.
+type addressRows struct {
+	first uint16 // the number of a row
 	n     int
 }
 
@@ -45,79 +45,74 @@ func NetworkOf(addr netip.Addr) netip.Addr {
 	return addr
 }
 
-// joinLocked counts c for addr. If addr already has its share of connections, the one that has been
-// idle for longest is evicted, and the caller must close it. joinLocked returns false if none has
-// been idle for long enough.
-func (l *listener) joinLocked(c *conn, addr netip.Addr) (ok bool, evicted *conn) {
+// joinLocked counts r for addr.
+func (l *listener) joinLocked(r *row, addr netip.Addr) {
 	of := l.mu.addresses[addr]
-	if of.n >= l.limits.PerAddress {
-		if evicted = of.longestIdle(l.seconds.Load()); evicted == nil {
-			return false, nil
-		}
-		evicted.evicting = true
-		l.leaveLocked(evicted)
-		of = l.mu.addresses[addr]
+	r.next, r.prev = of.first, 0
+	if of.first != 0 {
+		l.mu.at(of.first).prev = r.number
 	}
-	c.address, c.next = addr, of.first
-	if of.first != nil {
-		of.first.prev = c
-	}
-	l.mu.addresses[addr] = addressConns{c, of.n + 1}
-	return true, evicted
+	l.mu.addresses[addr] = addressRows{r.number, of.n + 1}
 }
 
-// leaveLocked undoes joinLocked, if c is counted. The table has only addresses with connections.
-func (l *listener) leaveLocked(c *conn) {
-	if !c.address.IsValid() {
+// leaveLocked undoes joinLocked, if r is counted. The table has only addresses with connections.
+func (l *listener) leaveLocked(r *row) {
+	if !r.counted {
 		return
 	}
-	of := l.mu.addresses[c.address]
-	if c.prev == nil {
-		of.first = c.next
+	addr := NetworkOf(r.peer())
+	of := l.mu.addresses[addr]
+	if r.prev == 0 {
+		of.first = r.next
 	} else {
-		c.prev.next = c.next
+		l.mu.at(r.prev).next = r.next
 	}
-	if c.next != nil {
-		c.next.prev = c.prev
+	if r.next != 0 {
+		l.mu.at(r.next).prev = r.prev
 	}
 	if of.n--; of.n == 0 {
-		delete(l.mu.addresses, c.address)
+		delete(l.mu.addresses, addr)
 	} else {
-		l.mu.addresses[c.address] = of
+		l.mu.addresses[addr] = of
 	}
-	c.address, c.next, c.prev = netip.Addr{}, nil, nil
+	r.counted, r.next, r.prev = false, 0, 0
 }
 
-// longestIdle returns the connection that has been idle for longest, nil if none has been idle for
-// long enough.
-func (of addressConns) longestIdle(now int64) (longest *conn) {
-	least := now - idleEnough
-	for c := of.first; c != nil; c = c.next {
-		if since, busy := c.noted(); !busy && since <= least {
-			longest, least = c, since-1
+// evictOfLocked takes the connection of addr that has been idle for longest out of the list; the
+// caller must close it. It returns nil if none has been idle for long enough.
+func (l *listener) evictOfLocked(addr netip.Addr) (longest *row) {
+	least := l.seconds.Load() - idleEnough
+	for number := l.mu.addresses[addr].first; number != 0; number = l.mu.at(number).next {
+		r := l.mu.at(number)
+		if since, busy := r.noted(); !busy && since <= least {
+			longest, least = r, since-1
 		}
+	}
+	if longest != nil {
+		longest.evicting = true
+		l.leaveLocked(longest)
 	}
 	return longest
 }
 
 // pickIdleLocked returns the connections to evict: up to 1/evictFraction of all slots, those that
 // have been idle for longest first.
-func (l *listener) pickIdleLocked(now int64) []*conn {
-	type idleConn struct {
-		c     *conn
+func (l *listener) pickIdleLocked(now int64) []*row {
+	type idleRow struct {
+		r     *row
 		since int64
 	}
-	var idle []idleConn
-	for c := range l.mu.conns {
-		if since, busy := c.noted(); !busy && !c.evicting && now-since >= idleEnough {
-			idle = append(idle, idleConn{c, since})
+	var idle []idleRow
+	l.mu.all(func(r *row) {
+		if since, busy := r.noted(); !busy && !r.evicting && now-since >= idleEnough {
+			idle = append(idle, idleRow{r, since})
 		}
-	}
-	slices.SortFunc(idle, func(a, b idleConn) int { return int(a.since - b.since) })
-	chosen := make([]*conn, 0, max(1, cap(l.slots)/evictFraction))
+	})
+	slices.SortFunc(idle, func(a, b idleRow) int { return int(a.since - b.since) })
+	chosen := make([]*row, 0, max(1, cap(l.slots)/evictFraction))
 	for _, i := range idle[:min(len(idle), cap(chosen))] {
-		i.c.evicting = true
-		chosen = append(chosen, i.c)
+		i.r.evicting = true
+		chosen = append(chosen, i.r)
 	}
 	return chosen
 }
@@ -135,8 +130,8 @@ func (l *listener) evictIdle() {
 	if len(idle) == 0 {
 		l.fruitless.Store(now)
 	}
-	for _, c := range idle {
-		c.drop()
+	for _, r := range idle {
+		l.drop(r)
 	}
 	l.limits.Counts.Evicted.Add(uint64(len(idle)))
 }

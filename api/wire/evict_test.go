@@ -60,10 +60,8 @@ func TestAnAddressGetsItsShareOfConnectionsAndNoMore(t *testing.T) {
 	if got := l.limits.Counts.Evicted.Load(); got != 0 {
 		t.Errorf("%d were evicted, although none was idle", got)
 	}
-	for len(l.mu.conns) > 0 {
-		for c := range l.mu.conns {
-			check(t, c.Close())
-		}
+	for _, c := range l.conns() {
+		check(t, c.Close())
 	}
 	if len(l.mu.addresses) != 0 || len(l.slots) != 0 {
 		t.Errorf("without connections there are %d addresses and %d slots taken", len(l.mu.addresses), len(l.slots))
@@ -91,10 +89,10 @@ func TestAFullShareGivesUpItsLongestIdleConnection(t *testing.T) {
 		t.Error("a connection was accepted although all are busy")
 	}
 	check(t, first.Close())
-	if got := l.mu.addresses[first.address]; got.n != 0 {
-		t.Errorf("an evicted connection is still counted: %+v", got)
+	if first.row.counted {
+		t.Error("an evicted connection is still counted")
 	}
-	if got := l.mu.addresses[busy.address].n; got != 3 {
+	if got := l.mu.addresses[busy.row.peer()].n; got != 3 {
 		t.Errorf("got %d connections of the address, want 3", got)
 	}
 }
@@ -125,7 +123,7 @@ func TestTheLongestIdleAreEvictedWhenSlotsRunOut(t *testing.T) {
 		if got := readReply(t, r, "GET"); got.status != 302 {
 			t.Fatalf("got %+v", got)
 		}
-		st.l.await(func(c *conn) bool { _, busy := c.noted(); return !busy })
+		st.l.await(func(c *conn) bool { _, busy := c.row.noted(); return !busy })
 		st.Sweep()
 		st.Sweep()
 	}

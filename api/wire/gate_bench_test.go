@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"io"
+	"net/netip"
 	"strings"
 	"testing"
 )
@@ -36,8 +37,8 @@ func BenchmarkSweep(b *testing.B) {
 		b.Run(fmt.Sprintf("connections=%d", n), func(b *testing.B) {
 			l := newListener(nil, Limits{Connections: n}, DefaultPatience, testLogger(io.Discard))
 			for range n {
-				c := &conn{Conn: &pieces{}, owner: l}
-				l.mu.conns[c] = struct{}{}
+				r := l.join(netip.IPv4Unspecified(), byServer)
+				l.wrap(&pieces{}, r)
 			}
 			for b.Loop() {
 				l.seconds.Store(0)

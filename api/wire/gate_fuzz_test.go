@@ -67,7 +67,7 @@ func gated(raw []byte, cut int) (client io.Closer, c *conn) {
 			p.left = append(p.left, part)
 		}
 	}
-	return p, &conn{Conn: p}
+	return p, &conn{owner: new(listener), row: new(row), Conn: p}
 }
 
 // netHTTPSees returns the requests that net/http reads from raw. net/http does not know the empty

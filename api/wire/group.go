@@ -42,6 +42,14 @@ type Group struct {
 	// be called by the deferred function that recovered the panic.
 	PlainPanic func(out []byte, r *Plain, cause any) []byte
 
+	// Reader reads the plain requests. It is required if Plain is set.
+	Reader *Reader
+
+	// Loops is the number of event loops of each listener that loops can serve: a TCP or Unix listener
+	// without TLS, on Linux. The loops own its connections until one sends a request that is not
+	// plain. 0: fasthttp owns all connections from the beginning.
+	Loops int
+
 	Limits   Limits // of each listener
 	Patience Patience
 	Drain    *Drain // required; several groups may share one
@@ -49,6 +57,7 @@ type Group struct {
 
 	once      sync.Once        // makes http
 	http      *fasthttp.Server // use server()
+	answers   sync.Pool        // of *answers, for lanes
 	accepting sync.WaitGroup   // calls of http.Serve; added to before the drain begins, with mu held
 	mu        struct {
 		sync.Mutex
@@ -76,16 +85,21 @@ func (d *Drain) Begun() bool { return d.begun.Load() }
 func (d *Drain) End() { close(d.over) }
 
 // Serve serves ln until the drain ends or ln fails. ln may be a TLS listener. Serve closes ln and
-// returns at once if the drain has begun. It starts one goroutine, the sweep, and joins it.
+// returns at once if the drain has begun. It starts the sweep and the loops, and joins them.
 func (g *Group) Serve(ln net.Listener) error {
 	l := newListener(ln, g.Limits, g.Patience, g.Log)
-	if !g.add(l) {
-		return ln.Close() // the drain has begun: there is nothing to serve
+	if g.Plain != nil {
+		l.plain, l.loops = g, g.newLoops(l, ln)
+	}
+	if !g.add(l) { // the drain has begun: there is nothing to serve
+		return errors.Join(l.Close(), l.loops.discard())
 	}
 	done := make(chan struct{})
 	var sweeper sync.WaitGroup
 	sweeper.Go(func() { l.sweepUntil(done) })
+	looping := l.loops.run()
 	err := g.server().Serve(l)
+	l.loops.awaitClosed()
 	g.accepting.Done()
 	if g.Drain.Begun() {
 		<-g.Drain.over
@@ -94,6 +108,8 @@ func (g *Group) Serve(ln net.Listener) error {
 	}
 	close(done)
 	sweeper.Wait()
+	l.loops.tellAll(end)
+	looping.Wait()
 	g.remove(l)
 	return err
 }
@@ -168,8 +184,55 @@ func (g *Group) CloseSilent(age time.Duration) {
 // under way until ctx ends. Call CloseListeners first.
 func (g *Group) Shutdown(ctx context.Context) error {
 	g.CloseSilent(0)
-	return g.server().ShutdownWithContext(ctx)
+	g.closeIdle()
+	err := g.server().ShutdownWithContext(ctx)
+	return errors.Join(err, g.awaitLoops(ctx))
 }
+
+// closeIdle makes the loops close their idle connections, and give those with a request under way to
+// fasthttp.
+func (g *Group) closeIdle() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, l := range g.mu.listeners {
+		l.loops.tellAll(closeIdle)
+	}
+}
+
+// awaitLoops waits until the loops have no connections, or ctx ends.
+func (g *Group) awaitLoops(ctx context.Context) error {
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for g.inLoops() > 0 {
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// inLoops returns how many connections loops own.
+func (g *Group) inLoops() (n int) {
+	for _, open := range g.LoopConnections() {
+		n += open
+	}
+	return n
+}
+
+// LoopConnections returns how many connections each loop of each listener owns.
+func (g *Group) LoopConnections() (open []int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, l := range g.mu.listeners {
+		open = append(open, l.loops.open()...)
+	}
+	return open
+}
+
+// serveHanded serves a connection that a loop has handed over.
+func (g *Group) serveHanded(c *conn) { _ = g.server().ServeConn(c) } // the error is the client's
 
 // server returns the HTTP server of the group.
 //

@@ -126,12 +126,22 @@ func (g *Group) shutDown(t *testing.T) {
 // await waits until holds is true of a connection.
 func (l *listener) await(holds func(c *conn) bool) {
 	for found := false; !found; runtime.Gosched() {
-		l.mu.Lock()
-		for c := range l.mu.conns {
+		for _, c := range l.conns() {
 			found = found || holds(c)
 		}
-		l.mu.Unlock()
 	}
+}
+
+// conns returns the connections that fasthttp owns.
+func (l *listener) conns() (conns []*conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.all(func(r *row) {
+		if r.conn != nil {
+			conns = append(conns, r.conn)
+		}
+	})
+	return conns
 }
 
 // awaitNone waits until all connections are closed.

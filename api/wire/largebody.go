@@ -101,12 +101,16 @@ func (l *listener) slowLargeLocked(now int64) (slow []*conn) {
 		return nil
 	}
 	lags := make(map[*conn]int64)
-	for c := range l.mu.conns {
+	l.mu.all(func(r *row) {
+		c := r.conn
+		if c == nil {
+			return
+		}
 		if lag := c.gate.large.lag(now, c.moved.Load()); lag > 0 {
 			lags[c] = lag
 			slow = append(slow, c)
 		}
-	}
+	})
 	slices.SortFunc(slow, func(a, b *conn) int { return int(lags[b] - lags[a]) })
 	return slow[:min(len(slow), waiting)]
 }

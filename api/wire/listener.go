@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
@@ -30,15 +29,18 @@ type listener struct {
 
 	seconds   atomic.Int64         // the sweeper's clock: seconds since it started; written by sweep
 	large     *turnstile.Turnstile // places for large bodies
-	waiting   atomic.Bool          // an Accept waits for a slot
+	waiting   atomic.Int32         // Accepts and loops that wait for a slot
 	fruitless atomic.Int64         // the second in which evictIdle last found nothing
 	closed    chan struct{}
 	closing   sync.Once
 
+	plain *Group // answers plain requests in the lane; nil: there is none
+	loops *loops // nil: fasthttp accepts
+
 	mu struct {
 		sync.Mutex
-		conns     map[*conn]struct{}
-		addresses map[netip.Addr]addressConns // those that are counted; see evict.go
+		rows
+		addresses map[netip.Addr]addressRows // those that are counted; see evict.go
 	}
 }
 
@@ -64,18 +66,21 @@ func newListener(ln net.Listener, lim Limits, p Patience, log *slog.Logger) *lis
 		lim.Counts = new(Counts)
 	}
 	l := &listener{
-		Listener: ln, patience: p, limits: lim, slots: make(chan struct{}, lim.Connections), log: log,
+		Listener: ln, patience: p, limits: lim, slots: make(chan struct{}, min(lim.Connections, MaxConnections)), log: log,
 		closed: make(chan struct{}), large: newLargeBodies(),
 	}
 	l.fruitless.Store(-1)
-	l.mu.conns = make(map[*conn]struct{})
-	l.mu.addresses = make(map[netip.Addr]addressConns)
+	l.mu.addresses = make(map[netip.Addr]addressRows)
 	return l
 }
 
 // Accept waits for a free slot and then for a connection. Clients wait in the backlog meanwhile. If
 // file descriptors or memory run out, Accept tries again until there are some.
 func (l *listener) Accept() (net.Conn, error) {
+	if l.loops != nil {
+		<-l.closed // the loops accept, and fasthttp gets its connections from them
+		return nil, io.EOF
+	}
 	if !l.takeSlot() {
 		return nil, io.EOF
 	}
@@ -95,18 +100,26 @@ func (l *listener) Accept() (net.Conn, error) {
 
 // takeSlot waits for a free slot. It returns false if the listener is closed first.
 func (l *listener) takeSlot() bool {
-	select {
-	case l.slots <- struct{}{}:
+	if l.trySlot() {
 		return true
-	default:
 	}
-	l.waiting.Store(true)
-	defer l.waiting.Store(false)
+	l.waiting.Add(1)
+	defer l.waiting.Add(-1)
 	l.evictIdle()
 	select {
 	case l.slots <- struct{}{}:
 		return true
 	case <-l.closed:
+		return false
+	}
+}
+
+// trySlot takes a slot if one is free.
+func (l *listener) trySlot() bool {
+	select {
+	case l.slots <- struct{}{}:
+		return true
+	default:
 		return false
 	}
 }
@@ -163,52 +176,90 @@ func (l *listener) Close() error {
 	var err error
 	l.closing.Do(func() {
 		close(l.closed)
-		err = l.Listener.Close()
+		if l.loops.tellAll(stopAccept); l.loops == nil {
+			err = l.Listener.Close()
+		}
 	})
 	return err
 }
 
 // track wraps c and begins to sweep it. It returns nil if c's address has its share of connections.
 func (l *listener) track(c net.Conn) net.Conn {
-	tracked := &conn{Conn: c, owner: l}
-	tracked.gate.large.of, tracked.gate.large.clock = l.large, &l.seconds
-	tracked.inHead.Store(true)
-	tracked.note(true)
-	ok, evicted := l.add(tracked)
-	if evicted != nil {
-		l.limits.Counts.Evicted.Add(1)
-		evicted.drop()
-	}
-	switch _, secure := c.(*tls.Conn); {
-	case !ok:
+	r := l.join(AddrOf(c.RemoteAddr()), byServer)
+	if r == nil {
 		return nil
-	case secure:
-		return tlsConn{tracked}
 	}
+	return l.wrap(c, r).asServed()
+}
+
+// wrap returns the connection that fasthttp gets for c, whose row is r.
+func (l *listener) wrap(c net.Conn, r *row) *conn {
+	tracked := &conn{Conn: c, owner: l, row: r}
+	tracked.gate.large.of, tracked.gate.large.clock = l.large, &l.seconds
+	l.mu.Lock()
+	r.conn = tracked
+	l.mu.Unlock()
 	return tracked
 }
 
-func (l *listener) add(c *conn) (ok bool, evicted *conn) {
-	addr, counted := l.countedAddress(AddrOf(c.RemoteAddr()))
+// join returns the row of a new connection of peer. It returns nil if peer's address has its share
+// of connections.
+func (l *listener) join(peer netip.Addr, owner int32) *row {
+	addr, counted := l.countedAddress(peer)
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if counted {
-		if ok, evicted = l.joinLocked(c, addr); !ok {
-			return false, nil
+	var evicted *row
+	if counted && l.mu.addresses[addr].n >= l.limits.PerAddress {
+		if evicted = l.evictOfLocked(addr); evicted == nil {
+			l.mu.Unlock()
+			return nil
 		}
 	}
-	l.mu.conns[c] = struct{}{}
-	return true, evicted
+	r := l.mu.take()
+	r.addr, r.requests, r.flags, r.rest = peer.As16(), 0, 0, nil
+	r.state.Store(uint32(l.seconds.Load())<<stateBits | stateBusy | stateInHead)
+	r.moved.Store(0)
+	if r.counted = counted; counted {
+		l.joinLocked(r, addr)
+	}
+	r.owner.Store(owner)
+	l.mu.Unlock()
+	if evicted != nil {
+		l.limits.Counts.Evicted.Add(1)
+		l.drop(evicted)
+	}
+	return r
 }
 
-// forget undoes track and frees the slot of c. Only the first call for c has an effect.
-func (l *listener) forget(c *conn) {
+// drop closes the connection of r, which was chosen for eviction.
+func (l *listener) drop(r *row) {
+	l.mu.Lock()
+	c, owner, still := r.conn, r.owner.Load(), r.evicting
+	l.mu.Unlock()
+	switch {
+	case !still: // it was closed meanwhile, and the row may be another connection's
+	case c != nil:
+		c.drop()
+	default:
+		l.loops.tell(owner, evict, r)
+	}
+}
+
+// isEvicting reports whether the connection of r was chosen for eviction.
+func (l *listener) isEvicting(r *row) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, tracked := l.mu.conns[c]; tracked {
-		delete(l.mu.conns, c)
-		l.leaveLocked(c)
-		<-l.slots
+	return r.evicting
+}
+
+// forget undoes join and frees the slot of the connection. It must be called once.
+func (l *listener) forget(r *row) {
+	l.mu.Lock()
+	l.leaveLocked(r)
+	l.mu.release(r)
+	l.mu.Unlock()
+	<-l.slots
+	if l.waiting.Load() > 0 {
+		l.loops.tellAll(accept)
 	}
 }
 
@@ -216,14 +267,17 @@ func (l *listener) forget(c *conn) {
 func (l *listener) open() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.mu.conns)
+	return l.mu.used
 }
 
 // closeAll closes every connection.
 func (l *listener) closeAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for c := range l.mu.conns {
-		c.drop()
-	}
+	l.mu.all(func(r *row) {
+		if r.conn != nil {
+			r.conn.drop()
+		}
+	})
+	l.loops.tellAll(closeAll)
 }

@@ -50,10 +50,10 @@ const (
 	dead               // late for more than two sweeps: to be reset
 )
 
-// judge returns the health of c at now, on the sweeper's clock. A connection that is late has two
-// more sweeps for its 408 before it is dead.
-func (p *Patience) judge(c *conn, now int64) health {
-	since, busy := c.noted()
+// judge returns the health of r at now, on the sweeper's clock; moved is r.movedBytes(). A connection
+// that is late has two more sweeps for its 408 before it is dead.
+func (p *Patience) judge(r *row, moved, now int64) health {
+	since, busy := r.noted()
 	took := time.Duration(now-since) * time.Second
 	if !busy {
 		if took > p.Idle {
@@ -61,11 +61,11 @@ func (p *Patience) judge(c *conn, now int64) health {
 		}
 		return well
 	}
-	allowed := p.Request + time.Duration(c.moved.Load()/minRate)*time.Second
+	allowed := p.Request + time.Duration(moved/minRate)*time.Second
 	switch {
 	case took > allowed+2*SweepInterval:
 		return dead
-	case took > allowed, took > p.Head && c.inHead.Load():
+	case took > allowed, took > p.Head && r.inHead():
 		return late
 	}
 	return well
@@ -77,14 +77,18 @@ func (l *listener) sweep() {
 	now := l.seconds.Add(int64(SweepInterval / time.Second))
 	var found [dead + 1][]*conn
 	l.mu.Lock()
-	for c := range l.mu.conns {
-		if v := l.patience.judge(c, now); v != well {
-			found[v] = append(found[v], c)
+	l.mu.all(func(r *row) {
+		switch v := l.patience.judge(r, r.movedBytes(), now); {
+		case v == well:
+		case r.conn != nil:
+			found[v] = append(found[v], r.conn)
+		default:
+			l.loops.tell(r.owner.Load(), judge, r)
 		}
-	}
+	})
 	slow := l.slowLargeLocked(now)
 	l.mu.Unlock()
-	if l.waiting.Load() {
+	if l.waiting.Load() > 0 {
 		l.evictIdle()
 	}
 	l.limits.Counts.Idle.Add(uint64(len(found[idle])))
@@ -110,10 +114,14 @@ func (l *listener) closeSilent(age time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.seconds.Load()
-	for c := range l.mu.conns {
-		since, _ := c.noted()
-		if !c.heard.Load() && time.Duration(now-since)*time.Second >= age {
-			c.drop()
+	l.mu.all(func(r *row) {
+		since, _ := r.noted()
+		switch {
+		case r.heard() || time.Duration(now-since)*time.Second < age:
+		case r.conn != nil:
+			r.conn.drop()
+		default:
+			l.loops.tell(r.owner.Load(), silence, r)
 		}
-	}
+	})
 }

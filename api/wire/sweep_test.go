@@ -35,12 +35,10 @@ func TestAConnectionIsJudgedByItsTimeAndWhatMoved(t *testing.T) {
 		"an answer that is read slowly":    {90, true, false, 60 * minRate, well},
 		"an answer that is not read on":    {93, true, false, 60 * minRate, dead},
 	} {
-		l := &listener{}
-		conn := &conn{owner: l}
-		conn.note(c.busy)
-		conn.inHead.Store(c.inHead)
-		conn.moved.Store(c.moved)
-		if got := p.judge(conn, c.seconds); got != c.want {
+		var r row
+		r.note(c.busy, 0)
+		r.mark(stateInHead, c.inHead)
+		if got := p.judge(&r, c.moved, c.seconds); got != c.want {
 			t.Errorf("%s: got %d, want %d", name, got, c.want)
 		}
 	}
@@ -50,8 +48,8 @@ func TestASlowHeadIs408AndABodyHasLonger(t *testing.T) {
 	st := newSite(t, Limits{Connections: 10})
 	_, slow := st.dial("GET /x HTTP/1.1\r\nHost: ")
 	body, fast := st.dial("POST /y HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabc")
-	st.l.await(func(c *conn) bool { return c.heard.Load() && c.inHead.Load() })
-	st.l.await(func(c *conn) bool { return c.heard.Load() && !c.inHead.Load() })
+	st.l.await(func(c *conn) bool { return c.row.heard() && c.row.inHead() })
+	st.l.await(func(c *conn) bool { return c.row.heard() && !c.row.inHead() })
 	for range DefaultPatience.Head/SweepInterval + 1 {
 		st.Sweep()
 	}

@@ -42,6 +42,7 @@ type serveConfig struct {
 	rootRedirect   string
 	brand          brandSettings
 	noDashboard    bool
+	front          string
 	countryHeader  string
 	flushInterval  time.Duration
 	cacheSize      int64
@@ -118,6 +119,8 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 		settings.CountOr("off", -1, api.MaxConnections))
 	addRateLimits(fs, &cfg.rateLimits)
 	addHTTPSSettings(fs, &cfg.https)
+	settings.WordVar(fs, &cfg.front, "front", "DOOR", "auto",
+		"who answers redirects: auto (event loops of our own on Linux, the fastest way) or fasthttp", "auto", "fasthttp")
 	fs.StringSliceVar(&cfg.corsOrigins, "cors-origin", nil,
 		"`ORIGIN` whose pages may call the API with tokens, such as https://app.example, or *; may be repeated or a list with commas (default: none)")
 	fs.BoolVar(&cfg.allowHTTP, "allow-http", false, "accept tokens over plain HTTP from anywhere (in a network that you trust)")
@@ -374,6 +377,9 @@ func (s *server) serveAPI(baseURL string) error {
 	o.MaxPerAddress, o.RateLimits = s.cfg.perAddress, s.cfg.rateLimits
 	if s.cfg.connections > 0 {
 		o.MaxConnections = min(o.MaxConnections, s.cfg.connections)
+	}
+	if s.cfg.front == "fasthttp" {
+		o.Front = api.FrontFasthttp
 	}
 	s.speakHTTPS(&o)
 	server, err := api.NewServer(o)

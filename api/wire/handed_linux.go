@@ -1,0 +1,70 @@
+package wire
+
+import (
+	"net"
+	"net/netip"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// A handed is a connection that a loop has handed over. It uses the loop's descriptor: net.FileConn
+// would need another one, and there may be none.
+type handed struct {
+	*os.File
+	remote *net.TCPAddr
+}
+
+// newHanded returns the connection of fd, which is in non-blocking mode and unknown to epoll. Its
+// other end has the address peer.
+func newHanded(fd int32, peer netip.Addr) *handed {
+	addr, _ := unix.Getpeername(int(fd)) // fails if the client has reset the connection
+	return &handed{os.NewFile(uintptr(fd), "connection"), tcpAddrOf(addr, peer)}
+}
+
+// LocalAddr returns the address of this end.
+func (h *handed) LocalAddr() net.Addr {
+	var addr unix.Sockaddr
+	_ = h.control(func(fd int) (err error) { // without an address, the zero one
+		addr, err = unix.Getsockname(fd)
+		return err
+	})
+	return tcpAddrOf(addr, netip.Addr{})
+}
+
+// RemoteAddr returns the address of the other end.
+func (h *handed) RemoteAddr() net.Addr { return h.remote }
+
+// CloseWrite closes the connection for writing.
+func (h *handed) CloseWrite() error {
+	return h.control(func(fd int) error { return unix.Shutdown(fd, unix.SHUT_WR) })
+}
+
+// SetLinger does what it does of a net.TCPConn.
+func (h *handed) SetLinger(sec int) error {
+	return h.control(func(fd int) error {
+		return unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1, Linger: int32(sec)})
+	})
+}
+
+func (h *handed) control(call func(fd int) error) error {
+	raw, err := h.SyscallConn()
+	if err != nil {
+		return err
+	}
+	if failed := raw.Control(func(fd uintptr) { err = call(int(fd)) }); failed != nil {
+		return failed
+	}
+	return err
+}
+
+// tcpAddrOf returns addr, or otherwise if the kernel does not know it any more.
+func tcpAddrOf(addr unix.Sockaddr, otherwise netip.Addr) *net.TCPAddr {
+	switch a := addr.(type) {
+	case *unix.SockaddrInet4:
+		return &net.TCPAddr{IP: a.Addr[:], Port: a.Port}
+	case *unix.SockaddrInet6:
+		return &net.TCPAddr{IP: a.Addr[:], Port: a.Port}
+	}
+	return &net.TCPAddr{IP: otherwise.AsSlice()}
+}

@@ -1,0 +1,350 @@
+package wire
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A loop owns connections from accept on and answers the plain requests on them. It waits for all of
+// them at once, reads once for each event, and answers everything that has come in one write. A
+// connection that sends anything else goes to fasthttp, with its bytes.
+//
+// Only conns and inbox may be used by others than the loop's goroutine.
+type loop struct {
+	number int32
+	l      *listener
+	epoll  int
+	wakeup int // an eventfd
+	conns  atomic.Int32
+	inbox  inbox
+
+	answers         // nowMs is the time of this wake-up
+	answering *row  // whose requests are being answered
+	restedMs  int64 // when the loop last slept, or yielded
+	many      bool  // the last wake-up had many events, so others have probably come
+	missed    bool  // a panic has cut off a wake-up: there may be orders
+	closing   bool  // connections are closed once nothing is under way on them
+	ended     bool
+	door      door
+
+	in     [maxHeaderBytes + readBytes]byte
+	spare  []order
+	events [maxEvents]unix.EpollEvent
+}
+
+const (
+	maxEvents  = 256
+	readBytes  = 16 << 10 // of one read
+	manyEvents = 4        // so many that others have probably come meanwhile
+	maxPieces  = 8        // of a head. fasthttp and the gate read each byte once, a loop all for each piece
+	yieldMs    = 5        // a loop that never sleeps yields to other goroutines after this time
+)
+
+// The keys of events that are not a connection's; that of a connection is the number of its row.
+const (
+	keyListener = -1
+	keyWakeup   = -2
+)
+
+// Flags of a row that belongs to a loop.
+const (
+	flagRegistered = 1 << iota // epoll knows the connection
+	flagWriting                // answers wait until the client reads; nothing is read meanwhile
+	flagLast                   // the connection is closed after them
+	flagLingers                // nothing is answered any more; the client has a moment to read the last answer
+	flagWaitsOut               // epoll reports when something can be sent, not when something has come
+)
+
+// A rest is what waits on a connection of a loop.
+type rest struct {
+	in     []byte // the beginning of a head, or requests that were not looked at yet
+	out    []byte // answers that the client must read first
+	sent   int64  // bytes of answers that the client has read while others waited
+	pieces int    // in which the head in in has come
+}
+
+// run handles events until the loop is ended.
+func (lp *loop) run() {
+	for !lp.ended {
+		lp.spin()
+	}
+	lp.closeOwned(func(*row) bool { return true })
+	lp.closeFiles()
+}
+
+// spin handles events until the loop is ended, or a panic cuts it off.
+func (lp *loop) spin() {
+	defer lp.recovered()
+	for !lp.ended {
+		told, connecting := lp.missed, false
+		lp.missed = true // until this wake-up is over
+		for _, e := range lp.events[:lp.wait()] {
+			switch e.Fd {
+			case keyListener:
+				connecting = true
+			case keyWakeup:
+				told = true
+			default:
+				lp.handle(lp.l.mu.at(uint16(e.Fd)))
+			}
+		}
+		// Orders and new connections come last, because they free and take rows and descriptors. An
+		// event of this wake-up must not be taken for one of a newer connection.
+		if told {
+			lp.obey()
+		}
+		if connecting || lp.door.isDue(lp.nowMs) {
+			lp.acceptAll()
+		}
+		lp.missed = false
+	}
+}
+
+// wait waits for events. After many of them it first looks for others without giving up its P. It
+// reads the clock once for all of them.
+func (lp *loop) wait() (n int) {
+	if lp.many {
+		n = epollNow(lp.epoll, lp.events[:])
+	}
+	if n == 0 {
+		n = epollWait(lp.epoll, lp.events[:], lp.door.waitMs())
+		lp.nowMs = time.Now().UnixMilli()
+		lp.restedMs = lp.nowMs
+	} else if lp.nowMs = time.Now().UnixMilli(); lp.nowMs-lp.restedMs >= yieldMs {
+		runtime.Gosched()
+		lp.restedMs = lp.nowMs
+	}
+	lp.many = n >= manyEvents
+	return n
+}
+
+// handle reads what has come on the connection of r, or sends what waits to be sent.
+func (lp *loop) handle(r *row) {
+	if r.flags&flagWriting != 0 {
+		lp.sendOn(r)
+	} else {
+		lp.read(r)
+	}
+}
+
+// read reads once and serves what has come.
+func (lp *loop) read(r *row) {
+	kept := 0
+	if r.rest != nil {
+		kept = copy(lp.in[:], r.rest.in)
+	}
+	n, errno := readNow(r.fd, lp.in[kept:kept+readBytes])
+	switch {
+	case errno == unix.EAGAIN || errno == unix.EINTR:
+		lp.register(r)
+	case errno != 0 || n == 0 && kept == 0:
+		lp.close(r)
+	case n == 0: // closed in the middle of a head
+		lp.handOver(r, lp.in[:kept])
+	case r.flags&flagLingers == 0:
+		r.mark(stateHeard, true)
+		lp.serve(r, lp.in[:kept+n], kept > 0)
+	}
+}
+
+// serve answers the plain requests at the beginning of b and sends the answers; then it deals with
+// what follows them. begun says that b begins with a head that had begun before.
+func (lp *loop) serve(r *row, b []byte, begun bool) {
+	lp.answering = r
+	used, follows := lp.answer(b, r, nil)
+	lp.answering = nil
+	begun, b = begun && used == 0, b[used:]
+	if len(lp.out) > 0 && !lp.send(r, b, follows == theEnd) {
+		return
+	}
+	switch follows {
+	case theEnd:
+		lp.close(r)
+	case nothing:
+		lp.idle(r)
+	case another:
+		lp.beginHead(r, begun)
+		lp.handOver(r, b)
+	case unread:
+		lp.serve(r, b, false)
+	case partOfHead:
+		lp.beginHead(r, begun)
+		lp.keepHead(r, b)
+	}
+}
+
+// recovered ends the answer under way after a panic. The answers before it are sent, and the
+// connection is closed after one that says so.
+func (lp *loop) recovered() {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	r := lp.answering
+	if r == nil {
+		panic(cause) // not of an answer: a broken invariant of the loop
+	}
+	lp.answering = nil
+	lp.panicked(cause)
+	if lp.send(r, nil, true) {
+		lp.close(r)
+	}
+}
+
+// idle records that everything that came on r is answered, and waits for more.
+func (lp *loop) idle(r *row) {
+	if lp.closing {
+		lp.close(r)
+		return
+	}
+	r.rest = nil
+	r.mark(stateInHead, false)
+	r.note(false, lp.l.seconds.Load())
+	lp.register(r)
+}
+
+// beginHead records that a head has begun, if it has not begun before.
+func (lp *loop) beginHead(r *row, before bool) {
+	if !before {
+		r.mark(stateInHead, true)
+		r.note(true, lp.l.seconds.Load())
+		r.rest = nil
+	}
+}
+
+// keepHead keeps b, the beginning of a head, until more comes.
+func (lp *loop) keepHead(r *row, b []byte) {
+	if r.rest == nil {
+		r.rest = new(rest)
+	}
+	if r.rest.pieces++; r.rest.pieces > maxPieces || lp.closing {
+		lp.handOver(r, b)
+		return
+	}
+	r.rest.in = append(r.rest.in[:0], b...)
+	lp.register(r)
+}
+
+// send sends out. What the client does not take now waits, and so does in, the bytes that follow the
+// requests; then send returns false. It also returns false if the connection is gone.
+func (lp *loop) send(r *row, in []byte, last bool) (all bool) {
+	n, errno := sendNow(r.fd, lp.out)
+	switch {
+	case n == len(lp.out):
+		return true
+	case errno != 0 && errno != unix.EAGAIN && errno != unix.EINTR:
+		lp.close(r)
+		return false
+	}
+	r.rest = &rest{in: clone(in), out: clone(lp.out[n:])}
+	r.flags |= flagWriting
+	if last {
+		r.flags |= flagLast
+	}
+	r.moved.Store(0)
+	r.mark(stateInHead, false)
+	r.note(true, lp.l.seconds.Load())
+	lp.register(r)
+	return false
+}
+
+func clone(b []byte) []byte { return append([]byte(nil), b...) }
+
+// sendOn sends what has waited. When nothing waits any more, it goes on with the bytes that follow.
+func (lp *loop) sendOn(r *row) {
+	w := r.rest
+	n, errno := sendNow(r.fd, w.out)
+	if errno != 0 && errno != unix.EAGAIN && errno != unix.EINTR {
+		lp.close(r)
+		return
+	}
+	w.out = w.out[n:]
+	w.sent += int64(n)
+	r.moved.Store(uint32(w.sent >> 10))
+	if len(w.out) > 0 {
+		return
+	}
+	last := r.flags&flagLast != 0
+	r.flags &^= flagWriting | flagLast
+	r.rest = nil
+	switch {
+	case last:
+		lp.close(r)
+	case len(w.in) == 0:
+		lp.idle(r)
+	default:
+		lp.serve(r, lp.in[:copy(lp.in[:], w.in)], false)
+	}
+}
+
+// register makes epoll report when something has come on r, or, with flagWriting, when something can
+// be sent. A connection that is new to epoll goes to another loop if that has clearly fewer.
+func (lp *loop) register(r *row) {
+	op, events, waits := unix.EPOLL_CTL_ADD, uint32(unix.EPOLLIN), uint8(flagRegistered)
+	if r.flags&flagWriting != 0 {
+		events, waits = unix.EPOLLOUT, flagRegistered|flagWaitsOut
+	}
+	switch now := r.flags & (flagRegistered | flagWaitsOut); {
+	case now == waits:
+		return
+	case now != 0:
+		op = unix.EPOLL_CTL_MOD
+	case lp.give(r):
+		return
+	}
+	if !epollControl(lp.epoll, op, int(r.fd), events, int32(r.number)) {
+		lp.close(r)
+		return
+	}
+	r.flags = r.flags&^flagWaitsOut | waits
+}
+
+// evenSlack is how many connections more than the lightest loop a loop keeps: an eighth, and these.
+const evenSlack = 4
+
+// give gives r, which epoll does not know yet, to the loop with the fewest connections. It returns
+// false if the difference is small.
+func (lp *loop) give(r *row) bool {
+	to := lp.l.loops.lightest()
+	mine, its := lp.conns.Load(), to.conns.Load()
+	if to == lp || lp.closing || r.flags&flagWriting != 0 || mine <= its+its/8+evenSlack {
+		return false
+	}
+	lp.conns.Add(-1)
+	to.conns.Add(1)
+	r.owner.Store(to.number)
+	lp.l.loops.tell(to.number, adopt, r)
+	return true
+}
+
+// close closes the connection of r and frees its row.
+func (lp *loop) close(r *row) {
+	closeNow(r.fd)
+	r.rest = nil
+	lp.conns.Add(-1)
+	lp.l.forget(r)
+}
+
+// reset is close, but the kernel also discards what the client has not read.
+func (lp *loop) reset(r *row) {
+	_ = unix.SetsockoptLinger(int(r.fd), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	lp.close(r)
+}
+
+// handOver gives the connection of r to fasthttp, with b, the bytes that have come and are not
+// answered.
+func (lp *loop) handOver(r *row, b []byte) {
+	if r.flags&flagRegistered != 0 {
+		epollControl(lp.epoll, unix.EPOLL_CTL_DEL, int(r.fd), 0, 0)
+	}
+	fd := r.fd
+	r.rest, r.flags = nil, 0
+	lp.conns.Add(-1)
+	r.owner.Store(byServer)
+	c := lp.l.wrap(newHanded(fd, r.peer()), r)
+	c.ahead, c.adopted = clone(b), true
+	go lp.g.serveHanded(c)
+}

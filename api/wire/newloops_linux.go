@@ -1,0 +1,122 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// newLoops returns the loops that serve ln, and closes ln: Go's own poller would wake for every
+// connection, too. It returns nil if fasthttp must serve ln: no loops are wanted, or the kernel gives
+// none.
+func (g *Group) newLoops(l *listener, ln net.Listener) *loops {
+	socketed, ok := ln.(interface {
+		SyscallConn() (syscall.RawConn, error)
+	})
+	if !ok || g.Loops <= 0 {
+		return nil
+	}
+	ls, err := g.openLoops(l, socketed)
+	if err != nil {
+		g.Log.Warn("no event loops; every connection costs more", slog.Any("cause", err))
+		return nil
+	}
+	_ = ln.Close() // the loops have a descriptor of their own
+	return ls
+}
+
+func (g *Group) openLoops(l *listener, ln interface {
+	SyscallConn() (syscall.RawConn, error)
+}) (*loops, error) {
+	socket, err := socketOf(ln)
+	if err != nil {
+		return nil, err
+	}
+	ls := &loops{done: make(chan struct{})}
+	ls.left.Store(int32(g.Loops))
+	for i := range g.Loops {
+		lp, err := g.newLoop(l, int32(i), socket)
+		if err != nil {
+			ls.closeFiles()
+			return nil, errors.Join(err, unix.Close(socket))
+		}
+		ls.each = append(ls.each, lp)
+	}
+	return ls, nil
+}
+
+// socketOf returns a descriptor of the listening socket. What is set here, the connections inherit.
+func socketOf(ln interface {
+	SyscallConn() (syscall.RawConn, error)
+}) (socket int, err error) {
+	raw, err := ln.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	failed := raw.Control(func(fd uintptr) {
+		if socket, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0); err != nil {
+			return
+		}
+		if family, _ := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_DOMAIN); family == unix.AF_UNIX {
+			return
+		}
+		if err = inherit(socket); err != nil {
+			_ = unix.Close(socket)
+		}
+	})
+	return socket, errors.Join(failed, err)
+}
+
+// keepAliveSeconds is the time before, and between, probes of an idle connection, as in package net.
+const keepAliveSeconds = 15
+
+// inherit sets what package net sets for each TCP connection.
+func inherit(socket int) error {
+	return errors.Join(
+		unix.SetsockoptInt(socket, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1),
+		unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1),
+		unix.SetsockoptInt(socket, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, keepAliveSeconds),
+		unix.SetsockoptInt(socket, unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, keepAliveSeconds),
+	)
+}
+
+func (g *Group) newLoop(l *listener, number int32, socket int) (*loop, error) {
+	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("epoll_create1: %w", err)
+	}
+	wakeup, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("eventfd: %w", err), unix.Close(epoll))
+	}
+	lp := &loop{
+		number: number, l: l, epoll: epoll, wakeup: wakeup, answers: newAnswers(g), door: door{socket: socket, asleep: true},
+	}
+	lp.inbox.wake = func() { _, _ = unix.Write(wakeup, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
+	// Edge-triggered, so that the eventfd need not be read: each write to it is an event.
+	if !epollControl(epoll, unix.EPOLL_CTL_ADD, wakeup, unix.EPOLLIN|unix.EPOLLET, keyWakeup) {
+		lp.closeFiles()
+		return nil, errors.New("epoll_ctl: cannot wait for orders")
+	}
+	lp.openDoor()
+	return lp, nil
+}
+
+// closeFiles closes the loop's own descriptors. Nobody wakes the loop any more.
+func (lp *loop) closeFiles() {
+	lp.inbox.mu.Lock()
+	lp.inbox.wake = nil
+	lp.inbox.mu.Unlock()
+	_ = unix.Close(lp.wakeup)
+	_ = unix.Close(lp.epoll)
+}
+
+func (ls *loops) closeFiles() {
+	for _, lp := range ls.each {
+		lp.closeFiles()
+	}
+}
