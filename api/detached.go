@@ -62,8 +62,6 @@ func (d *detached) appendTo(out []byte, r *wire.Plain) []byte {
 	d.ctx.Response.SkipBody = r.Head
 	if r.Closes {
 		d.ctx.SetConnectionClose()
-	} else if r.HTTP10 {
-		d.ctx.Response.Header.Set("Connection", "keep-alive")
 	}
 	d.out = out
 	_, _ = d.ctx.Response.WriteTo(d) // Write does not fail

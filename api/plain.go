@@ -44,8 +44,6 @@ func (f *front) answerPlain(out []byte, r *wire.Plain) []byte {
 	out = d.AppendCacheControl(out)
 	if r.Closes {
 		out = append(out, "\r\nConnection: close"...)
-	} else if r.HTTP10 {
-		out = append(out, "\r\nConnection: keep-alive"...)
 	}
 	out = append(out, "\r\n\r\n"...)
 	if f.redirects.Commit(d, &q) != redirect.Redirected {

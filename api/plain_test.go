@@ -1,142 +1,19 @@
 package api
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/tls"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"net/netip"
-	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/valyala/fasthttp"
-	"github.com/valyala/fasthttp/fasthttputil"
-
 	"shunt/api/limit"
 	"shunt/api/redirect"
 	"shunt/api/wire"
 )
-
-// twoDoors are two sites with the same links: one is asked through fasthttp, the other through
-// answerPlain.
-type twoDoors struct {
-	t                   *testing.T
-	byFasthttp, byPlain *site
-	listeners           map[string]*fasthttputil.InmemoryListener // of byFasthttp, by the address of their clients
-	dial                func(from string) (net.Conn, error)       // a connection to byFasthttp
-	conn                net.Conn                                  // of plain requests; nil: TCP without TLS
-}
-
-func newTwoDoors(t *testing.T, change func(*Options)) *twoDoors {
-	return newTwoDoorsTo(t, newSite(t, change), newSite(t, change))
-}
-
-func newTwoDoorsTo(t *testing.T, byFasthttp, byPlain *site) *twoDoors {
-	d := &twoDoors{t: t, byFasthttp: byFasthttp, byPlain: byPlain, listeners: make(map[string]*fasthttputil.InmemoryListener)}
-	d.dial = func(from string) (net.Conn, error) {
-		if d.listeners[from] == nil {
-			d.listeners[from] = byFasthttp.from(from)
-		}
-		return d.listeners[from].Dial()
-	}
-	return d
-}
-
-// both does the same to both sites.
-func (d *twoDoors) both(do func(st *site)) {
-	do(d.byFasthttp)
-	do(d.byPlain)
-}
-
-var dateField = regexp.MustCompile(`\r\nDate: [A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT\r\n`)
-
-// undated returns an answer with a Date that does not depend on when it was given.
-func undated(answer []byte) string {
-	return string(dateField.ReplaceAll(answer, []byte("\r\nDate: then\r\n")))
-}
-
-// ask sends a request from an address through both doors, and returns the answer, which must be the
-// same but for its date.
-func (d *twoDoors) ask(from, raw string) (answer string, closes bool) {
-	d.t.Helper()
-	want, wantClosed := d.exchange(from, raw)
-	r := plainOf(d.t, d.byPlain, from, raw)
-	r.Conn = d.conn
-	got := d.byPlain.front.answerPlain([]byte("before"), r)
-	if answer = undated(got); answer != "before"+undated(want) || !strings.Contains(answer, "\r\nDate: then\r\n") {
-		d.t.Errorf("%.60q: got\n%.3000s\nwant\n%.3000s", raw, answer, want)
-	}
-	if r.Closes != wantClosed {
-		d.t.Errorf("%.60q: closes: got %v, want %v", raw, r.Closes, wantClosed)
-	}
-	return strings.TrimPrefix(answer, "before"), wantClosed
-}
-
-// exchange sends raw to fasthttp on a new connection. It returns the bytes of the answer, and
-// whether the server then closed the connection.
-func (d *twoDoors) exchange(from, raw string) (answer []byte, closed bool) {
-	d.t.Helper()
-	c, err := d.dial(from)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	defer c.Close()
-	go io.WriteString(c, raw)
-	var read bytes.Buffer
-	res, err := http.ReadResponse(bufio.NewReader(io.TeeReader(c, &read)), &http.Request{Method: raw[:strings.IndexByte(raw, ' ')]})
-	if err != nil {
-		d.t.Fatalf("%.60q: %v", raw, err)
-	}
-	if _, err := io.Copy(io.Discard, res.Body); err != nil {
-		d.t.Fatal(err)
-	}
-	answer = bytes.Clone(read.Bytes())
-	if !res.Close {
-		return answer, false
-	}
-	n, err := c.Read(make([]byte, 1))
-	return answer, n == 0 && err == io.EOF
-}
-
-// plainOf reads a plain request by fasthttp's means.
-func plainOf(t testing.TB, st *site, from, raw string) *wire.Plain {
-	t.Helper()
-	var h fasthttp.RequestHeader
-	if err := h.Read(bufio.NewReaderSize(strings.NewReader(raw), len(raw))); err != nil {
-		t.Fatal(err)
-	}
-	ctx := new(fasthttp.RequestCtx)
-	ctx.Init(&fasthttp.Request{}, tcpAddr(from), nil)
-	h.CopyTo(&ctx.Request.Header)
-	path, query := splitURI(h.RequestURI())
-	peer := netip.MustParseAddr(from)
-	return &wire.Plain{
-		Raw: []byte(raw), Segment: matchCode(path), Query: query,
-		UserAgent: h.UserAgent(), Referrer: h.Referer(), Purposes: purposesIn(h.RawHeaders()),
-		Peer: peer, Client: st.proxies.ClientAddr(ctx, peer), Country: st.proxies.CountryCode(ctx, peer),
-		Head: h.IsHead(), Closes: h.ConnectionClose(), HTTP10: !h.IsHTTP11(), NowMs: time.Now().UnixMilli(),
-	}
-}
-
-// purposesIn returns the header lines from the first with a purpose field on, nil if there is none.
-func purposesIn(headers []byte) []byte {
-	for rest := headers; len(rest) > 0; {
-		line, after, _ := bytes.Cut(rest, []byte("\n"))
-		name, _, _ := bytes.Cut(line, []byte(":"))
-		if slices.Contains(redirect.PurposeFields[:], strings.ToLower(string(name))) {
-			return rest
-		}
-		rest = after
-	}
-	return nil
-}
 
 func TestAPlainRedirectHasFasthttpsBytes(t *testing.T) {
 	d := newTwoDoors(t, func(o *Options) { o.TrustedProxies, o.CountryHeader = someProxies.Trusted, "CF-IPCountry" })
@@ -200,14 +77,13 @@ func TestAPlainMissHasFasthttpsBytes(t *testing.T) {
 	}
 }
 
-func TestAnOldVersionIsToldWhetherTheConnectionStays(t *testing.T) {
+func TestAnOldVersionIsAnsweredAndClosed(t *testing.T) {
 	d := newTwoDoors(t, nil)
 	d.both(func(st *site) { st.shorten(`{"url":"http://a/","alias":"x"}`) })
 	for _, path := range []string{"/x", "/unknown"} {
-		for connection, stays := range map[string]bool{"": false, "Connection: keep-alive\r\n": true, "Connection: close\r\n": false} {
+		for _, connection := range []string{"", "Host: a\r\n", "Host: a\r\nConnection: close\r\n"} {
 			for _, method := range []string{"GET", "HEAD"} {
-				answer, closes := d.ask("192.0.2.1", method+" "+path+" HTTP/1.0\r\nHost: a\r\n"+connection+"\r\n")
-				if closes == stays || strings.Contains(answer, "\r\nConnection: keep-alive\r\n") != stays {
+				if answer, closes := d.ask("192.0.2.1", method+" "+path+" HTTP/1.0\r\n"+connection+"\r\n"); !closes {
 					t.Errorf("%s %s, %q: got %s", method, path, connection, answer)
 				}
 			}
@@ -246,7 +122,7 @@ func TestPlainMissesAreLimitedLikeOthers(t *testing.T) {
 }
 
 func TestAPlainRequestWhileLoadingIsToldToComeBack(t *testing.T) {
-	d := newTwoDoorsTo(t, unloadedSite(t, nil), unloadedSite(t, nil))
+	d := newTwoDoorsTo(t, unloadedSite(t, throughFasthttp(nil)), unloadedSite(t, nil))
 	for _, lines := range missLines {
 		for _, method := range []string{"GET", "HEAD"} {
 			answer, _ := d.ask("192.0.2.1", requestText(method, "/x", "", lines...))
@@ -293,7 +169,7 @@ func TestPlainAnswersOfADrainingServerClose(t *testing.T) {
 	})
 	for _, path := range []string{"/x", "/unknown"} {
 		for _, method := range []string{"GET", "HEAD"} {
-			for _, version := range []string{"HTTP/1.1\r\n", "HTTP/1.0\r\nConnection: keep-alive\r\n"} {
+			for _, version := range []string{"HTTP/1.1\r\n", "HTTP/1.0\r\n"} {
 				if answer, closes := d.ask("192.0.2.1", method+" "+path+" "+version+"Host: a\r\n\r\n"); !closes {
 					t.Errorf("got %s", answer)
 				}

@@ -180,7 +180,6 @@ func BenchmarkPlainAnswer(b *testing.B) {
 			st.shorten(`{"url":"https://example.com/some/path/of/usual/length?with=query&and=more","alias":"x"}`)
 			lines := append(c.lines, "X-Forwarded-For: 192.0.2.77, 10.0.0.9")
 			r := plainOf(b, st, "10.0.0.1", requestText("GET", c.path, "", lines...))
-			r.Purposes = nil
 			out := make([]byte, 0, 4096)
 			b.ReportAllocs()
 			for b.Loop() {
