@@ -186,7 +186,7 @@ func (g *Group) Shutdown(ctx context.Context) error {
 	g.CloseSilent(0)
 	g.closeIdle()
 	err := g.server().ShutdownWithContext(ctx)
-	return errors.Join(err, g.awaitLoops(ctx))
+	return errors.Join(err, g.awaitGone(ctx))
 }
 
 // closeIdle makes the loops close their idle connections, and give those with a request under way to
@@ -199,11 +199,12 @@ func (g *Group) closeIdle() {
 	}
 }
 
-// awaitLoops waits until the loops have no connections, or ctx ends.
-func (g *Group) awaitLoops(ctx context.Context) error {
+// awaitGone waits until no connection is open, or ctx ends. fasthttp knows neither those of the loops,
+// nor those that loops have handed over while it shut down.
+func (g *Group) awaitGone(ctx context.Context) error {
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
-	for g.inLoops() > 0 {
+	for g.Open() > 0 {
 		select {
 		case <-poll.C:
 		case <-ctx.Done():
@@ -211,14 +212,6 @@ func (g *Group) awaitLoops(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// inLoops returns how many connections loops own.
-func (g *Group) inLoops() (n int) {
-	for _, open := range g.LoopConnections() {
-		n += open
-	}
-	return n
 }
 
 // LoopConnections returns how many connections each loop of each listener owns.

@@ -58,14 +58,6 @@ const (
 	flagWaitsOut               // epoll reports when something can be sent, not when something has come
 )
 
-// A rest is what waits on a connection of a loop.
-type rest struct {
-	in     []byte // the beginning of a head, or requests that were not looked at yet
-	out    []byte // answers that the client must read first
-	sent   int64  // bytes of answers that the client has read while others waited
-	pieces int    // in which the head in in has come
-}
-
 // run handles events until the loop is ended.
 func (lp *loop) run() {
 	for !lp.ended {
