@@ -3,6 +3,7 @@ package wire
 import (
 	"math/bits"
 	"net/netip"
+	"strings"
 )
 
 // A Reader reads plain requests (see Plain): it is both doors' only judge of what they may answer
@@ -101,18 +102,17 @@ func (rd *Reader) readForwarded(b []byte, peer netip.Addr, r *Plain, f *found) {
 
 // readRequestLine reads the request line at the beginning of b and returns where it ends.
 func readRequestLine(b []byte, r *Plain, f *found) (end int) {
-	const getSlash, headSlash = 'G' | 'E'<<8 | 'T'<<16 | ' '<<24 | '/'<<32, 'H' | 'E'<<8 | 'A'<<16 | 'D'<<24 | ' '<<32 | '/'<<40
+	const get, head = "GET /", "HEAD /"
 	from := 0
-	if len(b) < 8 {
-		return firstBytes(b)
-	}
-	switch w := wordAt(b, 0); {
-	case w&(1<<40-1) == getSlash:
-		from, r.Head = len("GET /"), false
-	case w&(1<<48-1) == headSlash:
-		from, r.Head = len("HEAD /"), true
+	switch {
+	case len(b) >= len(get) && string(b[:len(get)]) == get:
+		from, r.Head = len(get), false
+	case len(b) >= len(head) && string(b[:len(head)]) == head:
+		from, r.Head = len(head), true
+	case strings.HasPrefix(get, viewString(b)), strings.HasPrefix(head, viewString(b)):
+		return unfinished
 	default:
-		return firstBytes(b)
+		return notPlain
 	}
 	end = from
 	for last := min(len(b), from+maxSegmentBytes+1); end < last && bytesOf[b[end]]&inSegment != 0; {
@@ -133,17 +133,6 @@ func readRequestLine(b []byte, r *Plain, f *found) (end int) {
 		r.Query = b[from:end]
 	}
 	return readPlainVersion(b, end, f)
-}
-
-// firstBytes returns the state after b, which does not begin with the method of a plain request and
-// a slash.
-func firstBytes(b []byte) int {
-	for _, beginning := range [...]string{"GET /", "HEAD /"} {
-		if n := min(len(b), len(beginning)); string(b[:n]) == beginning[:n] {
-			return unfinished
-		}
-	}
-	return notPlain
 }
 
 // readPlainVersion reads the end of a request line, from the space before the version on, and
@@ -189,7 +178,7 @@ func (rd *Reader) readFields(b []byte, line int, r *Plain, f *found) (end int) {
 			line = next
 		}
 	}
-	if fields == maxFields || !beginsField(b[line:]) {
+	if line < len(b) && (fields == maxFields || !beginsField(b[line:])) {
 		return notPlain
 	}
 	return unfinished
