@@ -104,6 +104,7 @@ func TestAPlainRequestHasWhatARedirectNeeds(t *testing.T) {
 			Plain{Segment: []byte("a"), Client: netip.MustParseAddr("192.0.2.7")}},
 		"a country": {"GET /a HTTP/1.1\r\n" + fields + "CF-IPCountry: US\r\nCF-IPCountry:\r\nCF-IPCountry: DE\r\n\r\n",
 			Plain{Segment: []byte("a"), Country: []byte("DE")}},
+		"a name that is 256 bytes longer": {"GET /a HTTP/1.1\r\n" + fields + "User-Agent" + strings.Repeat("s", 256) + ": c\r\n\r\n", Plain{Segment: []byte("a")}},
 		"a purpose": {"GET /a HTTP/1.1\r\n" + fields + "X: y\r\nx-MOZ: prefetch\r\nZ: z\r\n\r\n",
 			Plain{Segment: []byte("a"), Purposes: []byte("x-MOZ: prefetch\r\nZ: z\r\n\r\n")}},
 		"a purpose first": {"GET /a HTTP/1.1\r\nPurpose: preview\r\n" + fields + "\r\n",
