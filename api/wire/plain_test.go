@@ -295,6 +295,20 @@ func TestSettingsThatNameSpecialFieldsMakeNothingPlain(t *testing.T) {
 	}
 }
 
+func TestTooManyPurposesMakeNothingPlain(t *testing.T) {
+	var purposes []string
+	for i := range maxNames + 1 {
+		purposes = append(purposes, "X-"+strings.Repeat("a", i))
+	}
+	raw := []byte(ordinary["curl"])
+	for n, want := range map[int]int{maxNames: len(raw), maxNames + 1: 0} {
+		var r Plain
+		if got, _ := NewReader(&Proxies{}, purposes[:n]).Read(raw, trustedPeer, &r); got != want {
+			t.Errorf("%d names: got %d, want %d", n, got, want)
+		}
+	}
+}
+
 func TestOneFieldMayNameClientCountryAndPurpose(t *testing.T) {
 	rd := NewReader(&Proxies{Trusted: manyProxies.Trusted, Header: "X-All", CountryHeader: "x-all"}, []string{"X-ALL"})
 	raw := "GET /a HTTP/1.1\r\nHost: b\r\nX-All: 192.0.2.7\r\n\r\n"
