@@ -132,7 +132,8 @@ func (p *process) applyWrk(ctx context.Context, spec load.Spec) (*load.Report, e
 		"http://"+p.address+"/"+load.Code(0))
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	before, err := processTime(ids)
+	cores := []int{p.site.server, p.site.load}
+	before, err := load.ReadClocks(ids, cores)
 	if err != nil {
 		return nil, err
 	}
@@ -144,25 +145,22 @@ func (p *process) applyWrk(ctx context.Context, spec load.Spec) (*load.Report, e
 		return nil, fmt.Errorf("wrk: %w: %s", err, &out)
 	}
 	took := time.Since(began)
-	after, err := processTime(ids)
+	after, err := load.ReadClocks(ids, cores)
 	if err != nil {
 		return nil, err
 	}
-	found := wrkRequests.FindSubmatch(out.Bytes())
-	if found == nil || wrkFailures.Match(out.Bytes()) {
-		return nil, fmt.Errorf("wrk on %s: %s", p.name, &out)
-	}
-	answers, err := strconv.ParseUint(string(found[1]), 10, 64)
-	return &load.Report{Answers: answers, Elapsed: took, CPU: after - before}, err
+	answers, err := wrkAnswers(out.Bytes())
+	return &load.Report{
+		Answers: answers, Elapsed: took, CPU: after.Server - before.Server, Own: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(),
+		Busy: after.Busy - before.Busy, Stolen: after.Stolen - before.Stolen,
+	}, err
 }
 
-func processTime(ids []int) (sum time.Duration, err error) {
-	for _, id := range ids {
-		took, err := load.ProcessTime(id)
-		if err != nil {
-			return 0, err
-		}
-		sum += took
+// wrkAnswers reads the number of answers from what wrk prints.
+func wrkAnswers(out []byte) (uint64, error) {
+	found := wrkRequests.FindSubmatch(out)
+	if found == nil || wrkFailures.Match(out) {
+		return 0, fmt.Errorf("wrk: %s", out)
 	}
-	return sum, nil
+	return strconv.ParseUint(string(found[1]), 10, 64)
 }

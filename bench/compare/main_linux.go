@@ -109,8 +109,20 @@ func (s *settings) run(ctx context.Context) (err error) {
 	return errors.Join(err, printed)
 }
 
-// compare runs all that was chosen and writes the tables.
+// compare runs all that was chosen and writes the tables. Idle connections come first: the kernel
+// keeps memory for connections of other scenarios for a minute.
 func (s *settings) compare(ctx context.Context, c *comparison, tables *strings.Builder) error {
+	var idle, loops strings.Builder
+	if slices.Contains(s.chosen(), idleName) {
+		if err := c.compareIdle(ctx, &idle); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(s.chosen(), loopsName) {
+		if err := c.compareLoops(ctx, &loops); err != nil {
+			return err
+		}
+	}
 	var chosen []scenario
 	for _, sc := range scenarios {
 		if slices.Contains(s.chosen(), sc.name) {
@@ -120,19 +132,9 @@ func (s *settings) compare(ctx context.Context, c *comparison, tables *strings.B
 	if err := c.measure(ctx, chosen); err != nil {
 		return err
 	}
-	c.results.writeTargets(tables, chosen)
-	for i := range chosen {
-		c.results.write(tables, &chosen[i], c.order())
-	}
+	c.results.writeAll(tables, chosen, c.order())
 	c.work.write(tables)
-	if slices.Contains(s.chosen(), loopsName) {
-		if err := c.compareLoops(ctx, tables); err != nil {
-			return err
-		}
-	}
-	if slices.Contains(s.chosen(), idleName) {
-		return c.compareIdle(ctx, tables)
-	}
+	tables.WriteString(loops.String() + idle.String())
 	return nil
 }
 
@@ -147,6 +149,9 @@ func (s *settings) site() (*site, error) {
 	}
 	at := &site{tools: s.tools, data: s.data, links: s.links, server: available[0], load: available[1], progress: os.Stderr}
 	if err := pinSelf(at.load); err != nil {
+		return nil, err
+	}
+	if at.files, err = openFiles(); err != nil {
 		return nil, err
 	}
 	if at.temp, err = os.MkdirTemp("", "compare-"); err != nil {

@@ -65,8 +65,8 @@ func (c *comparison) round(ctx context.Context, sc *scenario, round int) error {
 		}
 		s := sampleOf(round, report, 2)
 		c.results[sc.name][sv.name] = append(c.results[sc.name][sv.name], s)
-		c.say("%-24s %6.2f µs, %7.0f/s, p50 %v, p99 %v, others %.1f %%", sv.name, s.cpu, s.perSecond,
-			s.p50.Round(time.Microsecond), s.p99.Round(time.Microsecond), 100*s.others)
+		c.say("%-24s %6.2f µs, %7.0f/s, p50 %v, p99 %v; load %.2f µs; others %.1f %%", sv.name, s.cpu, s.perSecond,
+			s.p50.Round(time.Microsecond), s.p99.Round(time.Microsecond), report.Own.Seconds()*1e6/float64(max(1, report.Answers)), 100*s.others)
 	}
 	return nil
 }

@@ -27,6 +27,10 @@ func sampleOf(round int, r *load.Report, cores int) sample {
 	}
 }
 
+func cpuOf(s *sample) float64       { return s.cpu }
+func p50Of(s *sample) time.Duration { return s.p50 }
+func p99Of(s *sample) time.Duration { return s.p99 }
+
 func (s *sample) calm() bool { return s.others <= calmShare }
 
 func (s *sample) of(figure string) float64 {

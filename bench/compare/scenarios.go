@@ -36,7 +36,7 @@ type target struct {
 
 var scenarios = []scenario{
 	{
-		name: "hot", words: "One link, 64 connections",
+		name: "hot", words: "one link, 64 connections",
 		spec:    load.Spec{Connections: connections, Pipeline: 1},
 		others:  []string{golink},
 		targets: []target{{ofCPU, shunt, fasthttpConstant, 0.80}},
@@ -47,17 +47,17 @@ var scenarios = []scenario{
 		targets: []target{{ofCPU, shunt, fasthttpConstant, 0.88}},
 	},
 	{
-		name: "browser", words: "A browser's header fields, many visitors, Zipf over all links, 64 connections",
+		name: "browser", words: "a browser's header fields, many visitors, Zipf over all links, 64 connections",
 		spec: load.Spec{Connections: connections, Pipeline: 1, Browser: true, Visitors: true}, zipf: true,
 		targets: []target{{ofCPU, shunt, fasthttpConstant, 0.80}},
 	},
 	{
-		name: "pipelined", words: "One link, 16 requests at once, 64 connections",
+		name: "pipelined", words: "one link, 16 requests at once, 64 connections",
 		spec:    load.Spec{Connections: connections, Pipeline: pipelined},
 		targets: []target{{ofCPU, shunt, fasthttpConstant, 0.45}},
 	},
 	{
-		name: "reconnect", words: "One link, a new connection for each request, 64 at once",
+		name: "reconnect", words: "one link, a new connection for each request, 64 at once",
 		spec:    load.Spec{Connections: connections, Pipeline: 1, Reconnect: true},
 		targets: []target{{ofCPU, shunt, nginx, 1.05}},
 	},
@@ -70,7 +70,7 @@ var scenarios = []scenario{
 		},
 	},
 	{
-		name: "wrk", words: "The same as the first by wrk, as a check of our generator",
+		name: "wrk", words: "as hot, by wrk, as a check of our generator",
 		spec: load.Spec{Connections: connections, Pipeline: 1}, wrk: true,
 	},
 }

@@ -33,7 +33,6 @@ var guests = []string{golink, shuntBusy}
 
 const (
 	mapLinks    = 100_000 // in the maps of nginx and HAProxy
-	openFiles   = 20_000  // of nginx
 	mostClients = 4_096   // of HAProxy, which needs up to two files for each
 	busyFlushes = "100ms" // the flush interval beside other work
 )
@@ -98,7 +97,7 @@ func (s *site) configure(name, line string, p *place) (file string, err error) {
 		Address, Dir, Map string
 		Links             int
 		Files, Clients    int
-	}{p.address, p.dir, filepath.Join(s.temp, name+".map"), links, openFiles, mostClients}
+	}{p.address, p.dir, filepath.Join(s.temp, name+".map"), links, s.files, mostClients}
 	if _, err := os.Stat(values.Map); err != nil {
 		if err := writeLinks(values.Map, links, line); err != nil {
 			return "", err

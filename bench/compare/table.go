@@ -4,8 +4,41 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 )
+
+// writeAll writes the tables of scenarios, with those that sum them up first.
+func (r results) writeAll(w io.Writer, chosen []scenario, order []string) {
+	if len(chosen) == 0 {
+		return
+	}
+	r.writeSummary(w, chosen, order)
+	r.writeTargets(w, chosen)
+	for i := range chosen {
+		r.write(w, &chosen[i], order)
+	}
+}
+
+// writeSummary writes the medians of the CPU times as multiples of the fasthttp constant's.
+func (r results) writeSummary(w io.Writer, chosen []scenario, order []string) {
+	fmt.Fprintf(w, "\n### CPU of a request as a multiple of the %s\n\n| server |", fasthttpConstant)
+	for _, sc := range chosen {
+		fmt.Fprintf(w, " %s |", sc.name)
+	}
+	fmt.Fprintf(w, "\n|---|%s\n", strings.Repeat("---|", len(chosen)))
+	for _, name := range order {
+		fmt.Fprintf(w, "| %s |", name)
+		for _, sc := range chosen {
+			cell := "–"
+			if s := r.ratio(&sc, name, fasthttpConstant, ofCPU); s.n > 0 {
+				cell = fmt.Sprintf("%.2f", s.median)
+			}
+			fmt.Fprintf(w, " %s |", cell)
+		}
+		fmt.Fprintln(w)
+	}
+}
 
 // writeTargets writes which targets are met.
 func (r results) writeTargets(w io.Writer, chosen []scenario) {
@@ -16,7 +49,7 @@ func (r results) writeTargets(w io.Writer, chosen []scenario) {
 			if s := r.ratio(&sc, t.of, t.against, t.figure); s.n > 0 {
 				measured, met = s.String(), verdict(s.median, t.atMost)
 			}
-			fmt.Fprintf(w, "| %s | %s of %s | at most %.2f × %s | %s | %s |\n", sc.words, t.figure, t.of, t.atMost, t.against, measured, met)
+			fmt.Fprintf(w, "| %s | %s of %s | at most %.2f × %s | %s | %s |\n", sc.name, t.figure, t.of, t.atMost, t.against, measured, met)
 		}
 	}
 }
@@ -35,18 +68,18 @@ func (r results) ratio(sc *scenario, of, against, figure string) spread {
 
 // write writes the table of a scenario.
 func (r results) write(w io.Writer, sc *scenario, order []string) {
-	fmt.Fprintf(w, "\n### %s\n\n| server | CPU of a request, µs | × %s | × %s | requests/s | p50, ms | p99, ms | calm turns |\n|---|---|---|---|---|---|---|---|\n",
-		sc.words, fasthttpConstant, nginx)
+	fmt.Fprintf(w, "\n### %s: %s\n\n| server | CPU of a request, µs | × %s | × %s | requests/s | p50, ms | p99, ms | calm turns |\n|---|---|---|---|---|---|---|---|\n",
+		sc.name, sc.words, fasthttpConstant, nginx)
 	for _, name := range order {
 		all := r[sc.name][name]
 		if len(all) == 0 {
 			continue
 		}
 		calm := all.calm()
-		fmt.Fprintf(w, "| %s | %v | %v | %v | %s | %s | %s | %d of %d |\n", name, spreadOf(calm.values(func(s *sample) float64 { return s.cpu })),
+		fmt.Fprintf(w, "| %s | %v | %v | %v | %s | %s | %s | %d of %d |\n", name, spreadOf(calm.values(cpuOf)),
 			r.ratio(sc, name, fasthttpConstant, ofCPU), r.ratio(sc, name, nginx, ofCPU),
 			thousands(spreadOf(calm.values(func(s *sample) float64 { return s.perSecond })).median),
-			inMilliseconds(calm, func(s *sample) time.Duration { return s.p50 }), inMilliseconds(calm, func(s *sample) time.Duration { return s.p99 }),
+			inMilliseconds(calm, p50Of), inMilliseconds(calm, p99Of),
 			all.calmTurns(), len(all))
 	}
 }

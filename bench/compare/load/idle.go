@@ -15,10 +15,10 @@ const idleTimeout = 10 * time.Second
 // answer. Then it calls ready, and keeps the connections open until hold is at its end.
 func Hold(s *Spec, ready func(), hold io.Reader) (err error) {
 	request := templates(s)[0]
-	bytes, c := request.appendTo(nil, new(codeOf(0))), make([]net.Conn, 0, s.Connections)
+	bytes, open := request.appendTo(nil, new(codeOf(0))), make([]net.Conn, 0, s.Connections)
 	defer func() {
-		for _, c := range c {
-			err = errors.Join(err, c.Close())
+		for _, c := range open { // reset, so that the kernel keeps nothing
+			err = errors.Join(err, c.(*net.TCPConn).SetLinger(0), c.Close())
 		}
 	}()
 	for n := range s.Connections {
@@ -28,7 +28,7 @@ func Hold(s *Spec, ready func(), hold io.Reader) (err error) {
 		if err != nil {
 			return fmt.Errorf("connection %d: %w", n+1, err)
 		}
-		c = append(c, conn)
+		open = append(open, conn)
 		if err := askOnce(conn, bytes); err != nil {
 			return fmt.Errorf("connection %d: %w", n+1, err)
 		}

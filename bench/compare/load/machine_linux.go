@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ProcessTime returns the CPU time that a process has used, with all threads that it ever had.
-func ProcessTime(pid int) (time.Duration, error) {
+// processTime returns the CPU time that a process has used, with all threads that it ever had.
+func processTime(pid int) (time.Duration, error) {
 	// A clock of a process is its complemented id, and 2 for the time that the scheduler has counted.
 	var t unix.Timespec
 	if err := unix.ClockGettime(int32(^pid)<<3|2, &t); err != nil {
@@ -60,30 +60,41 @@ func coreTimes(stat []byte, cores []int) (busy, stolen time.Duration, err error)
 	return busy, stolen, nil
 }
 
-// A mark is the state of clocks at a moment.
-type mark struct {
-	at                     time.Duration
-	server, own            time.Duration
-	busy, stolen           time.Duration
-	answers, reconnections uint64
+// Clocks are what processes and cores have used.
+type Clocks struct {
+	Server       time.Duration // CPU time of some processes
+	Busy, Stolen time.Duration // of some cores
 }
 
-func (s *Spec) takeMark(at time.Duration) (m mark, err error) {
-	m.at = at
-	for _, pid := range s.Processes {
-		took, err := ProcessTime(pid)
+// ReadClocks reads the clocks of processes and cores.
+func ReadClocks(processes, cores []int) (c Clocks, err error) {
+	for _, pid := range processes {
+		took, err := processTime(pid)
 		if err != nil {
-			return m, err
+			return c, err
 		}
-		m.server += took
-	}
-	if m.own, err = ProcessTime(os.Getpid()); err != nil {
-		return m, err
+		c.Server += took
 	}
 	stat, err := os.ReadFile("/proc/stat")
 	if err != nil {
+		return c, err
+	}
+	c.Busy, c.Stolen, err = coreTimes(stat, cores)
+	return c, err
+}
+
+// A mark is the state of a run at a moment.
+type mark struct {
+	Clocks
+	at, own                time.Duration
+	answers, reconnections uint64
+}
+
+func (g *generator) mark(now time.Duration) (m mark, err error) {
+	m.at, m.answers, m.reconnections = now, g.answers, g.reconnected
+	if m.Clocks, err = ReadClocks(g.Processes, g.Cores); err != nil {
 		return m, err
 	}
-	m.busy, m.stolen, err = coreTimes(stat, s.Cores)
+	m.own, err = processTime(os.Getpid())
 	return m, err
 }

@@ -64,7 +64,7 @@ func Run(s *Spec) (*Report, error) {
 	}
 	defer g.close()
 	runtime.GC()
-	debug.SetGCPercent(-1)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	g.started = time.Now()
 	if err := g.loop(); err != nil {
 		return nil, err
@@ -174,12 +174,6 @@ func (g *generator) advance(now time.Duration) (done bool, err error) {
 		return true, fmt.Errorf("%d connections have no answer %v after the end", g.inFlight, Tail)
 	}
 	return false, err
-}
-
-func (g *generator) mark(now time.Duration) (mark, error) {
-	m, err := g.takeMark(now)
-	m.answers, m.reconnections = g.answers, g.reconnected
-	return m, err
 }
 
 // sendDue sends the requests of an open loop that are due, as far as connections are free. The
@@ -344,8 +338,8 @@ func (g *generator) flush(c *connection) error {
 
 func (g *generator) report() *Report {
 	return &Report{
-		Answers: g.last.answers - g.first.answers, Elapsed: g.last.at - g.first.at, CPU: g.last.server - g.first.server, Own: g.last.own - g.first.own,
-		Busy: g.last.busy - g.first.busy, Stolen: g.last.stolen - g.first.stolen,
+		Answers: g.last.answers - g.first.answers, Elapsed: g.last.at - g.first.at, CPU: g.last.Server - g.first.Server, Own: g.last.own - g.first.own,
+		Busy: g.last.Busy - g.first.Busy, Stolen: g.last.Stolen - g.first.Stolen,
 		P50: g.took.quantile(0.5), P99: g.took.quantile(0.99), P999: g.took.quantile(0.999), Slowest: g.took.slowest,
 		AnswersInAll: g.answers, Reconnecting: g.last.reconnections - g.first.reconnections,
 	}
