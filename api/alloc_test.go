@@ -56,3 +56,41 @@ func TestARedirectWithKnownHeadersAllocatesNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestAPlainRedirectWithKnownHeadersAllocatesNothing(t *testing.T) {
+	st := newSite(t, func(o *Options) {
+		o.Blocks = openBlockFile(t, writeTo(t, "list", []byte("evil.example\nhttp://a/x/\n")), o.Logger)
+	})
+	st.shorten(`{"url":"http://a/?b#c","alias":"query","forward_query":true,"redirect_status":308}`)
+	st.shorten(`{"url":"http://a/","alias":"capped","max_hits":1000000}`)
+	st.shorten(`{"url":"http://a/","alias":"soon","redirect_status":301,"expires_at":"2026-01-02T03:05:00Z"}`)
+	st.shorten(`{"url":"http://a/` + strings.Repeat("x", 8000) + `","alias":"long"}`)
+	out := make([]byte, 0, 16<<10)
+	for _, path := range []string{"/query?x=1", "/capped", "/soon", "/long"} {
+		for _, method := range []string{"GET", "HEAD"} {
+			for _, lines := range [][]string{
+				{browser, "Referer: https://example.com/"}, {browser, "Sec-Purpose: prefetch"}, {"User-Agent: Twitterbot/1.0", "Connection: close"},
+			} {
+				r := plainOf(t, st, "192.0.2.1", requestText(method, path, "", lines...))
+				out = st.front.answerPlain(out[:0], r)
+				if n := testing.AllocsPerRun(200, func() { out = st.front.answerPlain(out[:0], r) }); n != 0 {
+					t.Errorf("%s %s, %v: got %v allocations, want 0", method, path, lines, n)
+				}
+				if string(out[:10]) != "HTTP/1.1 3" {
+					t.Errorf("%s %s: got %s", method, path, out)
+				}
+			}
+		}
+	}
+}
+
+func TestAPlainMissAllocatesNothingButForItsJSON(t *testing.T) {
+	st := newSite(t, nil)
+	out := make([]byte, 0, 16<<10)
+	for line, most := range map[string]float64{browser: 0, "Accept-Encoding: gzip": 0, "Accept: text/html": 1, "Accept: application/json": 6} {
+		r := plainOf(t, st, "192.0.2.1", requestText("GET", "/unknown", "", line))
+		if n := testing.AllocsPerRun(200, func() { out = st.front.answerPlain(out[:0], r) }); n > most {
+			t.Errorf("%s: got %v allocations, want at most %v", line, n, most)
+		}
+	}
+}

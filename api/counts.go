@@ -22,7 +22,7 @@ func (s *Server) counts() (front admin.Front) {
 	for scope, n := range s.limiter.rules.Refused {
 		front.Limited = append(front.Limited, admin.Count{Label: scope, N: n})
 	}
-	front.Connections = s.public.Open()
+	front.Connections, front.Loops = s.public.Open(), s.public.LoopConnections()
 	front.Ended = endedCounts(&s.connections)
 	return front
 }

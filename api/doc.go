@@ -27,14 +27,18 @@
 //	    │
 //	Location, or a page         (pages.go)
 //
+// A plain request, one that package wire has read without fasthttp, goes to front.answerPlain
+// (plain.go), which writes a redirect itself, byte for byte what fasthttp writes for serveCode. It
+// answers a miss by the same front.miss, with a RequestCtx without a server (detached.go).
+//
 // The path is matched as it was sent. Nothing is decoded, cleaned or case-folded, so each code has
 // one spelling, and no second parser can disagree. The router sees only /api/, and corrects no path
 // either.
 //
 // # The redirect
 //
-// Package redirect decides what a request for a code gets; it does not know fasthttp. front.go
-// keeps a request and a buffer in a pool for each call, and sets Location with SetCanonical,
+// Package redirect decides what a request for a code gets; it does not know fasthttp. For fasthttp,
+// front.go keeps a request and a buffer in a pool for each call, and sets Location with SetCanonical,
 // because fasthttp's own Redirect rewrites targets. Package visitor classifies the maker of a hit.
 // The country comes from a trusted proxy, in the header that CountryHeader names, or else from the
 // table of addresses in Countries.

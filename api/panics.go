@@ -44,8 +44,8 @@ type panicLog struct {
 }
 
 // A panicSite is where a panic came from: the program counters of the functions under way, the
-// innermost first.
-type panicSite [8]uintptr
+// innermost first. It ends before those that tell one event of a loop from another.
+type panicSite [6]uintptr
 
 // siteOfPanic returns where the panic under way came from, whoever recovered it: what the runtime's
 // gopanic was called by.

@@ -1,121 +1,19 @@
 package api
 
 import (
-	"bufio"
-	"bytes"
+	"crypto/tls"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"net/netip"
-	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
+	"shunt/api/limit"
 	"shunt/api/redirect"
 	"shunt/api/wire"
 )
-
-// twoDoors are two sites with the same links: one is asked through fasthttp, the other through
-// answerPlain.
-type twoDoors struct {
-	t            *testing.T
-	byFasthttp   *site
-	byPlain      *site
-	conn         net.Conn // of plain requests; nil: TCP without TLS
-	fasthttpAddr func(from string) func() (net.Conn, error)
-}
-
-func newTwoDoors(t *testing.T, change func(*Options)) *twoDoors {
-	d := &twoDoors{t: t, byFasthttp: newSite(t, change), byPlain: newSite(t, change)}
-	listeners := make(map[string]func() (net.Conn, error))
-	d.fasthttpAddr = func(from string) func() (net.Conn, error) {
-		if listeners[from] == nil {
-			listeners[from] = d.byFasthttp.from(from).Dial
-		}
-		return listeners[from]
-	}
-	return d
-}
-
-// both does the same to both sites.
-func (d *twoDoors) both(do func(st *site)) {
-	do(d.byFasthttp)
-	do(d.byPlain)
-}
-
-var dateField = regexp.MustCompile(`\r\nDate: [A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT\r\n`)
-
-// undated returns an answer with a Date that does not depend on when it was given.
-func undated(answer []byte) string {
-	return string(dateField.ReplaceAll(answer, []byte("\r\nDate: then\r\n")))
-}
-
-// ask sends a request from an address through both doors, and returns the answer, which must be the
-// same but for its date.
-func (d *twoDoors) ask(from, raw string) (answer string, closes bool) {
-	d.t.Helper()
-	want, wantClosed := exchangeBytes(d.t, d.fasthttpAddr(from), raw)
-	r := plainOf(d.t, d.byPlain, from, raw)
-	r.Conn = d.conn
-	got := d.byPlain.front.answerPlain([]byte("before"), r)
-	if answer = undated(got); answer != "before"+undated(want) || !strings.Contains(answer, "\r\nDate: then\r\n") {
-		d.t.Errorf("%.60q: got\n%.3000s\nwant\n%.3000s", raw, answer, want)
-	}
-	if r.Closes != wantClosed {
-		d.t.Errorf("%.60q: closes: got %v, want %v", raw, r.Closes, wantClosed)
-	}
-	return strings.TrimPrefix(answer, "before"), wantClosed
-}
-
-// exchangeBytes sends raw on a new connection, and returns the bytes of the answer and whether the
-// server then closed the connection.
-func exchangeBytes(t testing.TB, dial func() (net.Conn, error), raw string) (answer []byte, closed bool) {
-	t.Helper()
-	c, err := dial()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	go io.WriteString(c, raw)
-	var read bytes.Buffer
-	res, err := http.ReadResponse(bufio.NewReader(io.TeeReader(c, &read)), &http.Request{Method: raw[:strings.IndexByte(raw, ' ')]})
-	if err != nil {
-		t.Fatalf("%.60q: %v", raw, err)
-	}
-	if _, err := io.Copy(io.Discard, res.Body); err != nil {
-		t.Fatal(err)
-	}
-	answer = bytes.Clone(read.Bytes())
-	if !res.Close {
-		return answer, false
-	}
-	n, err := c.Read(make([]byte, 1))
-	return answer, n == 0 && err == io.EOF
-}
-
-// plainOf reads a plain request by fasthttp's means.
-func plainOf(t testing.TB, st *site, from, raw string) *wire.Plain {
-	t.Helper()
-	var h fasthttp.RequestHeader
-	if err := h.Read(bufio.NewReaderSize(strings.NewReader(raw), len(raw))); err != nil {
-		t.Fatal(err)
-	}
-	ctx := new(fasthttp.RequestCtx)
-	ctx.Init(&fasthttp.Request{}, tcpAddr(from), nil)
-	h.CopyTo(&ctx.Request.Header)
-	path, query := splitURI(h.RequestURI())
-	peer := netip.MustParseAddr(from)
-	return &wire.Plain{
-		Raw: []byte(raw), Segment: matchCode(path), Query: query,
-		UserAgent: h.UserAgent(), Referrer: h.Referer(), Purposes: h.RawHeaders(),
-		Peer: peer, Client: st.proxies.ClientAddr(ctx, peer), Country: st.proxies.CountryCode(ctx, peer),
-		Head: h.IsHead(), Closes: h.ConnectionClose(), NowMs: time.Now().UnixMilli(),
-	}
-}
 
 func TestAPlainRedirectHasFasthttpsBytes(t *testing.T) {
 	d := newTwoDoors(t, func(o *Options) { o.TrustedProxies, o.CountryHeader = someProxies.Trusted, "CF-IPCountry" })
@@ -129,7 +27,7 @@ func TestAPlainRedirectHasFasthttpsBytes(t *testing.T) {
 		st.shorten(`{"url":"http://a/` + strings.Repeat("x", 8000) + `","alias":"long","forward_query":true}`)
 	})
 	for _, method := range []string{"GET", "HEAD"} {
-		for _, lines := range [][]string{nil, {"Connection: close"}, {browser, "Referer: https://b.example/", "Accept-Encoding: gzip", "X-Forwarded-For: 192.0.2.9"}} {
+		for _, lines := range [][]string{nil, {"Connection: close"}, {"Connection: keep-alive", browser}, {browser, "Referer: https://b.example/", "Accept-Encoding: gzip", "X-Forwarded-For: 192.0.2.9"}} {
 			for _, kind := range []string{"s", "cap", "soon", "late"} {
 				for _, status := range redirect.Statuses {
 					for _, query := range []string{"", "?", "?x=%41&y", "?x&y=+%zz"} {
@@ -164,20 +62,298 @@ func TestAPlainMissHasFasthttpsBytes(t *testing.T) {
 		st.shorten(`{"url":"http://a/","alias":"long","forward_query":true}`)
 		st.now.Add(2000)
 	})
-	d.ask("192.0.2.1", requestText("GET", "/used", "", browser))
+	d.ask("192.0.2.1", requestText("GET", "/used", "", browser)) // takes the cap
 	for path, status := range map[string]int{
 		"/unknown": 404, "/off": 410, "/past": 410, "/used": 410, "/long?" + strings.Repeat("q", 8200): 414, "/off/": 410,
 	} {
 		for _, method := range []string{"GET", "HEAD"} {
 			for _, lines := range missLines {
 				answer, closes := d.ask("192.0.2.1", requestText(method, path, "", append(lines, browser)...))
-				if path == "/used" && method == "HEAD" {
-					continue // not a hit, so no cap forbids it
-				}
 				if !strings.HasPrefix(answer, fmt.Sprintf("HTTP/1.1 %d ", status)) || closes != strings.Contains(strings.Join(lines, ""), "close") {
 					t.Errorf("%s: got %s", path, answer)
 				}
 			}
+		}
+	}
+}
+
+func TestAnOldVersionIsAnsweredAndClosed(t *testing.T) {
+	d := newTwoDoors(t, nil)
+	d.both(func(st *site) { st.shorten(`{"url":"http://a/","alias":"x"}`) })
+	for _, path := range []string{"/x", "/unknown"} {
+		for _, connection := range []string{"", "Host: a\r\n", "Host: a\r\nConnection: close\r\n"} {
+			for _, method := range []string{"GET", "HEAD"} {
+				if answer, closes := d.ask("192.0.2.1", method+" "+path+" HTTP/1.0\r\n"+connection+"\r\n"); !closes {
+					t.Errorf("%s %s, %q: got %s", method, path, connection, answer)
+				}
+			}
+		}
+	}
+}
+
+func TestPlainMissesAreLimitedLikeOthers(t *testing.T) {
+	d := newTwoDoors(t, func(o *Options) {
+		o.TrustedProxies = someProxies.Trusted
+		o.RateLimits = limit.Limits{Misses: limitOf(t, "1/min:3")}
+	})
+	for _, c := range []struct {
+		from  string
+		line  string
+		limit bool // known clients are limited
+	}{
+		{"192.0.2.1", "X-Forwarded-For: 192.0.2.9", true},
+		{"2001:db8::1", "DNT: 1", true},
+		{"10.0.0.1", "X-Forwarded-For: 192.0.2.2", true},
+		{"10.0.0.1", "Accept: text/html", false}, // a trusted proxy that names no client
+	} {
+		for i := range 6 {
+			status := "404"
+			if c.limit && i >= 3 {
+				status = "429"
+			}
+			method := []string{"GET", "HEAD"}[i%2]
+			answer, _ := d.ask(c.from, requestText(method, "/unknown", "", append([]string{c.line}, missLines[i]...)...))
+			if answer[9:12] != status || strings.Contains(answer, "\r\nRatelimit: ") != (status == "429") {
+				t.Errorf("%s, miss %d: got %.300s, want %s", c.from, i+1, answer, status)
+			}
+		}
+		d.both(func(st *site) { st.now.Add(1500) })
+	}
+}
+
+func TestAPlainRequestWhileLoadingIsToldToComeBack(t *testing.T) {
+	d := newTwoDoorsTo(t, unloadedSite(t, throughFasthttp(nil)), unloadedSite(t, nil))
+	for _, lines := range missLines {
+		for _, method := range []string{"GET", "HEAD"} {
+			answer, _ := d.ask("192.0.2.1", requestText(method, "/x", "", lines...))
+			if answer[9:12] != "503" || !strings.Contains(answer, "\r\nRetry-After: ") {
+				t.Errorf("got %s", answer)
+			}
+		}
+	}
+}
+
+// secureConn is a TLS connection of which handlers see the other end and that it is secure.
+type secureConn struct {
+	*tls.Conn
+	peerConn
+}
+
+func (c *secureConn) RemoteAddr() net.Addr { return c.peerConn.RemoteAddr() }
+
+func TestPlainMissesOverTLSDemandHTTPS(t *testing.T) {
+	d := newTwoDoors(t, func(o *Options) { o.HSTSMaxAge = time.Hour })
+	d.both(func(st *site) { st.shorten(`{"url":"http://a/","alias":"x"}`) })
+	addr := d.byFasthttp.secureAddress("192.0.2.1")
+	d.dial = func(string) (net.Conn, error) { return dialTLS(t, addr), nil }
+	secure := new(secureConn)
+	secure.set(netip.MustParseAddr("192.0.2.1"))
+	d.conn = secure
+	for path, demands := range map[string]bool{"/x": false, "/unknown": true} {
+		for _, method := range []string{"GET", "HEAD"} {
+			answer, _ := d.ask("192.0.2.1", requestText(method, path, "", "Accept-Encoding: gzip"))
+			if strings.Contains(answer, headerHSTS) != demands {
+				t.Errorf("%s %s: got %s", method, path, answer)
+			}
+		}
+	}
+}
+
+func TestPlainAnswersOfADrainingServerClose(t *testing.T) {
+	d := newTwoDoors(t, nil)
+	begun := wire.NewDrain()
+	begun.Begin()
+	d.both(func(st *site) {
+		st.shorten(`{"url":"http://a/","alias":"x"}`)
+		st.front.drain = begun // a real Shutdown closes the listener
+	})
+	for _, path := range []string{"/x", "/unknown"} {
+		for _, method := range []string{"GET", "HEAD"} {
+			for _, version := range []string{"HTTP/1.1\r\n", "HTTP/1.0\r\n"} {
+				if answer, closes := d.ask("192.0.2.1", method+" "+path+" "+version+"Host: a\r\n\r\n"); !closes {
+					t.Errorf("got %s", answer)
+				}
+			}
+		}
+	}
+}
+
+func TestBothDoorsCountTheSame(t *testing.T) {
+	d := newTwoDoors(t, func(o *Options) {
+		o.TrustedProxies, o.CountryHeader = someProxies.Trusted, "CF-IPCountry"
+		o.RateLimits = limit.Limits{Misses: limitOf(t, "1/min:20")}
+	})
+	d.both(func(st *site) {
+		for _, status := range redirect.Statuses {
+			st.shorten(fmt.Sprintf(`{"url":"http://a/","alias":"s%d","redirect_status":%[1]d}`, status))
+		}
+		st.shorten(`{"url":"http://a/","alias":"cap","max_hits":5}`)
+		st.shorten(`{"url":"http://a/","alias":"off","disabled":true}`)
+	})
+	mix := [][]string{
+		{browser}, {browser, "Referer: https://b.example/c"}, {"User-Agent: Twitterbot/1.0"}, {"User-Agent: curl/8"}, nil,
+		{browser, "Sec-Purpose: prefetch"}, {browser, "purpose: navigate", "X-MOZ: Prefetch"}, {browser, "Purpose: navigate"},
+		{browser, "CF-IPCountry: FR", "X-Forwarded-For: 192.0.2.77"}, {browser, "X-Forwarded-For: 192.0.2.78, 10.0.0.2"},
+	}
+	for _, path := range []string{"/s301", "/s302/", "/s307?x", "/s308", "/cap", "/off", "/unknown", "/other"} {
+		for _, lines := range mix {
+			for _, from := range []string{"192.0.2.1", "10.0.0.1", "2001:db8::1"} {
+				d.ask(from, requestText("GET", path, "", lines...))
+			}
+			d.ask("10.0.0.1", requestText("HEAD", path, "", lines...))
+		}
+	}
+	got, want := countsOf(d.byPlain), countsOf(d.byFasthttp)
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if !strings.Contains(want, "cap:") || !strings.Contains(want, `"hits":5,`) {
+		t.Errorf("the mix is too small: %s", want)
+	}
+}
+
+// countsOf returns all that a site has counted.
+func countsOf(st *site) string {
+	var b strings.Builder
+	for _, code := range []string{"s301", "s302", "s307", "s308", "cap", "off"} {
+		r := st.call("GET", "/stats/"+code+"?include=bots,referrers,countries,devices,browsers", "")
+		fmt.Fprintf(&b, "%s: %s", code, r.body)
+	}
+	missed, total, _ := st.redirects.Missed(10)
+	fmt.Fprintln(&b, st.redirects.Counts(), missed, total, st.engine.Metrics().Redirects)
+	return b.String()
+}
+
+func TestADecisionThatIsReleasedCountsNothing(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	st.shorten(`{"url":"http://a/","alias":"once","max_hits":1}`)
+	before := st.redirects.Counts()
+	for range 3 {
+		for code, want := range map[string]redirect.Outcome{"x": redirect.Redirected, "once": redirect.Redirected, "unknown": redirect.UnknownCode} {
+			d, buf := st.redirects.Decide([]byte("before"), &redirect.Request{Code: []byte(code), Safe: true, NowMs: st.now.Load()})
+			d.Release()
+			location := map[redirect.Outcome]string{redirect.Redirected: "http://a/"}[want]
+			if d.Outcome != want || string(buf) != "before"+location {
+				t.Errorf("%s: got %v and %q", code, d.Outcome, buf)
+			}
+		}
+	}
+	_, missed, _ := st.redirects.Missed(1)
+	if got := st.redirects.Counts(); got != before || missed != 0 {
+		t.Errorf("got %v and %d missed codes, want %v and none", got, missed, before)
+	}
+	st.wantStats("x", 0, 0)
+	if r := st.get("/once", browser); r.status != 302 {
+		t.Errorf("the cap of a link was used up by decisions: got %d", r.status)
+	}
+}
+
+func TestAHeadThatFasthttpRefusesIsNotAnsweredAsPlain(t *testing.T) {
+	st := newSite(t, nil)
+	before := st.redirects.Counts()
+	good := requestText("GET", "/unknown", "")
+	for _, raw := range []string{"", "\r\n", "GET", good[:len(good)-2], "GET /unknown HTTP/1.1\r\n\r\n", good + "GET"} {
+		r := plainOf(t, st, "192.0.2.1", good)
+		r.Raw = []byte(raw)
+		if got := st.front.answerPlain([]byte("before"), r); string(got) != "before" {
+			t.Errorf("%q: got %s", raw, got)
+		}
+	}
+	if got := st.redirects.Counts(); got != before {
+		t.Errorf("counted: got %v, want %v", got, before)
+	}
+}
+
+func TestManyGoroutinesAnswerPlainRequestsAtOnce(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	requests := []string{
+		requestText("GET", "/x", ""), requestText("HEAD", "/x", ""), requestText("GET", "/unknown", "", "Accept: application/json"),
+		requestText("GET", "/unknown", "", "Accept-Encoding: gzip"), requestText("HEAD", "/unknown", "", "Connection: close"),
+	}
+	var want []string
+	for _, raw := range requests {
+		want = append(want, undated(st.front.answerPlain(nil, plainOf(t, st, "192.0.2.1", raw))))
+	}
+	var all sync.WaitGroup
+	for g := range 8 {
+		all.Go(func() {
+			var out []byte
+			for i := range 300 {
+				n := (g + i) % len(requests)
+				r := plainOf(t, st, "192.0.2.1", requests[n])
+				r.NowMs += int64(i%3) * 1000
+				start := len(out)
+				out = st.front.answerPlain(out, r)
+				if got := undated(out[start:]); got != want[n] {
+					t.Errorf("got %s, want %s", got, want[n])
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// answerAsLoop answers r as a loop does: what panics is cut off and answered again.
+func answerAsLoop(st *site, out []byte, r *wire.Plain) (answer []byte) {
+	start := len(out)
+	defer func() {
+		if v := recover(); v != nil {
+			answer = st.front.answerPanic(out[:start], r, v)
+		}
+	}()
+	return st.front.answerPlain(out, r)
+}
+
+func TestAPanicOfAPlainAnswerIsAnsweredAsElsewhere(t *testing.T) {
+	for name, sabotage := range map[string]func(st *site){
+		"before the decision": func(st *site) { st.front.redirects = nil },
+		"in a page":           func(st *site) { st.front.pages.Set = nil },
+		"in the limiter":      func(st *site) { st.front.limiter = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newTwoDoors(t, nil)
+			d.both(sabotage)
+			for range 3 {
+				for _, method := range []string{"GET", "HEAD"} {
+					raw := requestText(method, "/unknown", "", "User-Agent: kept?", "Accept-Encoding: gzip")
+					want, _ := d.exchange("192.0.2.1", raw)
+					r := plainOf(t, d.byPlain, "192.0.2.1", raw)
+					got := undated(answerAsLoop(d.byPlain, []byte("before"), r))
+					if got != "before"+undated(want) || !r.Closes || !strings.Contains(got, "HTTP/1.1 500 ") {
+						t.Errorf("got %s, want %s", got, want)
+					}
+				}
+			}
+			for _, st := range []*site{d.byPlain, d.byFasthttp} {
+				if n := strings.Count(st.log.String(), "panic in a request"); n != 1 {
+					t.Errorf("logged %d times, want once: %s", n, st.log)
+				}
+				if strings.Contains(st.log.String(), "kept?") {
+					t.Errorf("the caller is in the log: %s", st.log)
+				}
+			}
+		})
+	}
+}
+
+func TestHeadsOfRedirectsAreMadeOnceASecond(t *testing.T) {
+	var h datedHeads
+	const start = 1_800_000_000_000
+	at := func(ms int64) string { return string(h.of(&wire.Plain{NowMs: start + ms})[1]) }
+	first := at(0)
+	const want = "HTTP/1.1 302 Found\r\nDate: Fri, 15 Jan 2027 08:00:00 GMT\r\nContent-Length: 0\r\nLocation: "
+	if first != want {
+		t.Errorf("got %q, want %q", first, want)
+	}
+	for _, c := range []struct {
+		ms   int64
+		same bool
+	}{{1, true}, {999, true}, {-1, true}, {-1000, true}, {-1001, false}, {0, false}, {1000, false}, {60_000, false}, {-3600_000, false}} {
+		before := h.now.Load()
+		if at(c.ms); (h.now.Load() == before) != c.same {
+			t.Errorf("after %d ms: the same is %v, want %v", c.ms, !c.same, c.same)
 		}
 	}
 }

@@ -158,3 +158,36 @@ func TestRawHeadersWithTwoPrefetchLinesAreReadWithoutAllocation(t *testing.T) {
 		t.Errorf("got %v and %v allocations, want true and 0", got, allocations)
 	}
 }
+
+// BenchmarkPlainAnswer measures answerPlain, without reading the request: a redirect of the browser
+// of BenchmarkRedirect, and a miss as a page, compressed and not, and as JSON.
+func BenchmarkPlainAnswer(b *testing.B) {
+	const firefox = "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0"
+	for _, c := range []struct {
+		name, path string
+		status     string
+		lines      []string
+	}{
+		{"answer=redirect/agent=bot", "/x", "302", []string{"User-Agent: Twitterbot/1.0"}},
+		{"answer=redirect/agent=browser", "/x", "302", []string{firefox}},
+		{"answer=redirect/agent=browser/referrer=on", "/x", "302", []string{firefox, "Referer: https://www.example.com/some/page?of=usual&length=yes"}},
+		{"answer=404/as=page", "/unknown", "404", []string{firefox, "Accept: text/html,application/xhtml+xml"}},
+		{"answer=404/as=gzip", "/unknown", "404", []string{firefox, "Accept: text/html,application/xhtml+xml", "Accept-Encoding: gzip"}},
+		{"answer=404/as=JSON", "/unknown", "404", []string{firefox, "Accept: application/json"}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			st := newSite(b, func(o *Options) { o.TrustedProxies, o.Now = someProxies.Trusted, nil })
+			st.shorten(`{"url":"https://example.com/some/path/of/usual/length?with=query&and=more","alias":"x"}`)
+			lines := append(c.lines, "X-Forwarded-For: 192.0.2.77, 10.0.0.9")
+			r := plainOf(b, st, "10.0.0.1", requestText("GET", c.path, "", lines...))
+			out := make([]byte, 0, 4096)
+			b.ReportAllocs()
+			for b.Loop() {
+				out = st.front.answerPlain(out[:0], r)
+			}
+			if got := string(out[9:12]); got != c.status {
+				b.Fatalf("got %s", got)
+			}
+		})
+	}
+}

@@ -13,6 +13,7 @@ type Front struct {
 	Limited     []Count // by scope
 	Ended       []Count // public connections, by reason
 	Connections int     // open public ones
+	Loops       []int   // of those, each event loop's
 }
 
 // A Count is a number of things with one label.

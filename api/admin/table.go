@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"strconv"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"shunt/engine"
@@ -231,6 +233,15 @@ var connectionMetrics = []metric{
 	{
 		name: "shunt_connections", help: "Open public connections.", words: "Open connections",
 		send: func(s *snapshot, out sender) { out.gauge(float64(s.front.Connections)) },
+	},
+	{
+		name: "shunt_loop_connections", help: "Open public connections that an event loop owns, by loop; the others are fasthttp's.",
+		labels: []string{"loop"}, words: "Connections of each event loop",
+		send: func(s *snapshot, out sender) {
+			for i, n := range s.front.Loops {
+				out.gauge(float64(n), strconv.Itoa(i))
+			}
+		},
 	},
 	{
 		name: "shunt_connections_ended_total", help: "Public connections closed or refused by the server, by reason.",

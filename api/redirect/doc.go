@@ -1,6 +1,6 @@
 // Package redirect is the hot path: it decides what a request for a code gets, and counts it. It
 // knows the engine and package visitor, and no HTTP library: bytes go in, and bytes come out. Front
-// doors call Redirector.Answer for each request; previews, QR codes and link objects ask it too.
+// doors call Decide and Commit for each request; previews, QR codes and link objects ask it too.
 //
 // # Terms
 //
@@ -10,11 +10,13 @@
 //
 // # The redirect
 //
-// The redirector reads a small Request, appends to a buffer, and returns an Answer whose slices
-// alias that buffer. Measured on two cores of an AMD EPYC (go test -bench Redirect ./api, trusted
-// proxy and X-Forwarded-For included): 0.67 µs and no allocation in the handler for a browser, 0.61
-// µs for a bot; a referrer and a country cost 0.1 µs more (dims=on against dims=off); a test holds
-// the zero.
+// A redirect has two steps. Decide reads a small Request, appends the location to the caller's
+// buffer, with what the answer begins with if the caller likes, and counts nothing. Commit counts,
+// and says whether the decision stands. In between the caller may write the whole answer, so that
+// nothing is counted that is not answered. Measured on two cores of an AMD EPYC (go test -bench
+// Redirect ./api, trusted proxy and X-Forwarded-For included): 0.67 µs and no allocation in the
+// handler for a browser, 0.61 µs for a bot; a referrer and a country cost 0.1 µs more (dims=on
+// against dims=off); a test holds the zero.
 //
 // # The order of checks
 //
@@ -25,8 +27,9 @@
 // Facts.Verdict is the one order for redirects, previews, QR codes and the state of link objects.
 // The block list comes first: whatever else has become of a link, its target must not be
 // recommended. A redirect does not ask whether the cap is used up: Hit decides that, and reserves
-// the hit in the same step. Hit comes last, so that only what passes all other checks counts. A
-// redirect is in the journal before its answer is sent.
+// the hit in the same step. Hit comes last, so that only what passes all other checks counts; it is
+// all of Commit that can change the outcome, to Exhausted. A redirect is in the journal before its
+// answer is sent.
 //
 // The block list sees the whole Location, the forwarded query included. A redirect pays a branch
 // without a list, some 0.1 µs with one, 0.2 µs with a million hosts (BenchmarkBlocks, a loaded

@@ -67,19 +67,23 @@ func allIn(b []byte, class uint8) bool {
 // isHost reports whether b is uri-host [ ":" port ] (RFC 9110, 7.2) and not empty. IP literals of
 // other versions than 6 do not exist.
 func isHost(b []byte) bool {
-	end := bytes.IndexByte(b, ':')
 	if len(b) > 0 && b[0] == '[' {
-		end = bytes.IndexByte(b, ']')
-		if end < 0 {
-			return false
-		}
-		addr, err := netip.ParseAddr(viewString(b[1:end]))
-		return err == nil && addr.Is6() && addr.Zone() == "" && isHostPort(b[end+1:])
+		return isIPv6Host(b)
 	}
+	end := 0
+	for end < len(b) && bytesOf[b[end]]&inName != 0 {
+		end++
+	}
+	return end > 0 && isHostPort(b[end:])
+}
+
+func isIPv6Host(b []byte) bool {
+	end := bytes.IndexByte(b, ']')
 	if end < 0 {
-		end = len(b)
+		return false
 	}
-	return end > 0 && allIn(b[:end], inName) && isHostPort(b[end:])
+	addr, err := netip.ParseAddr(viewString(b[1:end]))
+	return err == nil && addr.Is6() && addr.Zone() == "" && isHostPort(b[end+1:])
 }
 
 // isHostPort is isPort, except that the port may be empty (RFC 3986, 3.2.3).

@@ -25,13 +25,13 @@ type loop struct {
 	answering *row  // whose requests are being answered
 	restedMs  int64 // when the loop last slept, or yielded
 	many      bool  // the last wake-up had many events, so others have probably come
-	missed    bool  // a panic has cut off a wake-up: there may be orders
 	closing   bool  // connections are closed once nothing is under way on them
 	ended     bool
 	door      door
 
 	in     [maxHeaderBytes + readBytes]byte
-	spare  []order
+	todo   []order // not obeyed yet
+	spare  []order // the memory of earlier ones
 	events [maxEvents]unix.EpollEvent
 }
 
@@ -79,8 +79,7 @@ func (lp *loop) run() {
 func (lp *loop) spin() {
 	defer lp.recovered()
 	for !lp.ended {
-		told, connecting := lp.missed, false
-		lp.missed = true // until this wake-up is over
+		told, connecting := false, false
 		for _, e := range lp.events[:lp.wait()] {
 			switch e.Fd {
 			case keyListener:
@@ -99,7 +98,6 @@ func (lp *loop) spin() {
 		if connecting || lp.door.isDue(lp.nowMs) {
 			lp.acceptAll()
 		}
-		lp.missed = false
 	}
 }
 
@@ -177,7 +175,8 @@ func (lp *loop) serve(r *row, b []byte, begun bool) {
 }
 
 // recovered ends the answer under way after a panic. The answers before it are sent, and the
-// connection is closed after one that says so.
+// connection is closed after one that says so. What else the wake-up has reported is reported again,
+// except for orders.
 func (lp *loop) recovered() {
 	cause := recover()
 	if cause == nil {
@@ -188,6 +187,7 @@ func (lp *loop) recovered() {
 		panic(cause) // not of an answer: a broken invariant of the loop
 	}
 	lp.answering = nil
+	lp.inbox.rouse()
 	lp.panicked(cause)
 	if lp.send(r, nil, true) {
 		lp.close(r)

@@ -22,7 +22,7 @@ type Plain struct {
 	Country []byte     // see Proxies.CountryCode
 
 	Head   bool // the method is HEAD
-	Closes bool // the connection is closed after the answer, which must say so
+	Closes bool // the connection is closed after the answer, which must say so; always set for HTTP/1.0
 
 	NowMs int64 // Unix time of the wake-up that read the request
 }

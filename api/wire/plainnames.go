@@ -61,101 +61,92 @@ type found struct {
 	clients     [maxClientLines]span
 }
 
-// A nameTable has the names of fields with rules. Most fields have none: their length and first
-// letter show it.
+// A nameTable has the names of fields with rules. Most fields of a request have none: their length
+// and first letter show it.
 type nameTable struct {
 	first [256]uint8 // by slot: the place in rows, plus 1, of the first row of the slot; 0: it has none
 	rows  []nameRow
 }
 
-// A nameRow is one name. Names are compared after fold, which is exact for names of isPlainName.
+// A nameRow is one name, folded. It is as large as a cache line.
 type nameRow struct {
-	name  string // folded
+	words [2]uint64 // the first 16 bytes
+	masks [2]uint64 // of the bytes in words that the name has
+	rest  string    // after the first 16 bytes
+	size  int       // of the name
 	rules rules
 	next  uint8 // in the same slot, like nameTable.first
 }
 
-func slotOf(length int, first byte) uint8 { return uint8(length)<<3 ^ first&31 }
+// slotOf spreads the names of usual fields well: but for content-type, none without rules falls into
+// the slot of one with them.
+func slotOf(size int, first byte) uint8 { return uint8(size)*33 + first&31 }
 
-// fold makes letters lower-case. It changes other bytes, too.
+// fold makes letters lower-case. It changes other bytes, too, but no two bytes of codes become the
+// same unless they are a letter in both cases.
 func fold(c byte) byte { return c | 0x20 }
 
-// isPlainName reports whether name is one of letters, digits, - and _, of which no two are the same
-// after fold but the two cases of a letter.
-func isPlainName(name string) bool {
-	for _, c := range []byte(name) {
-		if bytesOf[c]&inSegment == 0 {
-			return false
+// newNameRow returns the row of a name of bytes of codes.
+func newNameRow(name string, rule rules) (row nameRow) {
+	row.size, row.rules = len(name), rule
+	for i := range len(name) {
+		c := fold(name[i])
+		if i >= 16 {
+			row.rest += string(rune(c))
+			continue
 		}
+		row.words[i/8] |= uint64(c) << (i % 8 * 8)
+		row.masks[i/8] |= 0xff << (i % 8 * 8)
 	}
-	return name != ""
+	return row
 }
 
-// add adds a rule for a name.
-func (t *nameTable) add(name string, rule rules) {
-	if rule == ruleOther {
-		return
-	}
-	folded := make([]byte, len(name))
-	for i := range folded {
-		folded[i] = fold(name[i])
-	}
-	for i := range t.rows {
-		if t.rows[i].name == string(folded) {
-			t.rows[i].rules |= rule
-			return
-		}
-	}
-	slot := &t.first[slotOf(len(name), name[0])]
-	t.rows = append(t.rows, nameRow{name: string(folded), rules: rule, next: *slot})
-	*slot = uint8(len(t.rows))
+// is reports whether row is the name of size bytes, which are the first ones of line. The words
+// begin with the first 16 of them.
+func (row *nameRow) is(first, second uint64, line []byte, size int) bool {
+	return row.size == size &&
+		(first|0x20*ones)&row.masks[0] == row.words[0] && (second|0x20*ones)&row.masks[1] == row.words[1] &&
+		(size <= 16 || isFolded(line[16:size], row.rest))
 }
 
-// may reports whether a name of that length and first letter may have rules.
-func (t *nameTable) may(length int, first byte) bool { return t.first[slotOf(length, first)] != 0 }
-
-// rulesOf returns the rules for the field with the name, 0 if it has none.
-func (t *nameTable) rulesOf(name []byte) rules {
-	for i := t.first[slotOf(len(name), name[0])]; i != 0; {
-		row := &t.rows[i-1]
-		if isFolded(name, row.name) {
-			return row.rules
-		}
-		i = row.next
-	}
-	return 0
-}
-
-// isFolded reports whether name is folded after fold.
+// isFolded reports whether name, of the length of folded, is folded after fold.
 func isFolded(name []byte, folded string) bool {
-	if len(name) != len(folded) {
-		return false
-	}
-	for i := range name {
-		if fold(name[i]) != folded[i] {
+	for i, c := range name {
+		if fold(c) != folded[i] {
 			return false
 		}
 	}
 	return true
 }
 
-// readKnown reads a field whose name may have rules. It returns false if the request is not plain.
-func (rd *Reader) readKnown(b []byte, name, value span, r *Plain, f *found) (plain bool) {
-	rule := rd.names.rulesOf(b[name.from:name.to])
-	if rule == 0 {
-		return true
+// add adds a rule for a name of bytes of codes.
+func (t *nameTable) add(name string, rule rules) {
+	added := newNameRow(name, rule)
+	for i := range t.rows {
+		if row := &t.rows[i]; row.size == added.size && row.words == added.words && row.rest == added.rest {
+			row.rules |= rule
+			return
+		}
 	}
+	slot := &t.first[slotOf(len(name), name[0])]
+	added.next = *slot
+	t.rows = append(t.rows, added)
+	*slot = uint8(len(t.rows))
+}
+
+// read reads a field that has rules. It returns false if the request is not plain.
+func (rule rules) read(b []byte, line, from, to int, r *Plain, f *found) (plain bool) {
 	if rule&(ruleRefuse|f.rules&ruleOnce) != 0 {
 		return false
 	}
 	f.rules |= rule
-	for value.from < value.to && b[value.from] == ' ' {
-		value.from++
+	for from < to && b[from] == ' ' {
+		from++
 	}
-	for value.from < value.to && b[value.to-1] == ' ' {
-		value.to--
+	for from < to && b[to-1] == ' ' {
+		to--
 	}
-	text := b[value.from:value.to]
+	text := b[from:to]
 	switch {
 	case rule == ruleHost:
 		return isHost(text)
@@ -167,7 +158,7 @@ func (rd *Reader) readKnown(b []byte, name, value span, r *Plain, f *found) (pla
 	case rule == ruleReferrer:
 		r.Referrer = text
 	default:
-		return f.note(rule, name.from, value)
+		return f.note(rule, line, span{from, to})
 	}
 	return true
 }

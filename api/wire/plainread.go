@@ -1,13 +1,15 @@
 package wire
 
 import (
+	"math/bits"
 	"net/netip"
 )
 
 // A Reader reads plain requests (see Plain): it is both doors' only judge of what they may answer
 // themselves. It reads a head in one pass, by the gate's classes of bytes and its limits, and knows
-// less than the gate does. Everything that it does not know is not plain: tabs, a second Host,
-// a Connection other than close and keep-alive, and every field that says something about a body.
+// less than the gate does. Everything that it does not know is not plain: tabs, bytes beyond ASCII, a
+// second Host, a Connection other than close and keep-alive, every field that says something about a
+// body.
 //
 // A Reader is immutable. Any number of goroutines may use it at once.
 type Reader struct {
@@ -39,7 +41,7 @@ func (rd *Reader) addName(name string, rule rules) {
 	if name == "" {
 		return
 	}
-	if !isPlainName(name) || hasOwnRule(name) {
+	if !allIn([]byte(name), inSegment) || hasOwnRule(name) {
 		rd.never = true
 		return
 	}
@@ -70,11 +72,8 @@ func (rd *Reader) Read(b []byte, peer netip.Addr, r *Plain) (n int, more bool) {
 		r.UserAgent, r.Referrer, r.Purposes = nil, nil, nil
 		end = rd.readFields(b, end, r, &f)
 	}
-	if end < 0 || rd.never {
+	if end < 0 || rd.never || f.minor == '1' && f.rules&ruleHost == 0 {
 		return 0, end == unfinished && len(b) < maxHeaderBytes && !rd.never
-	}
-	if f.minor == '1' && f.rules&ruleHost == 0 {
-		return 0, false
 	}
 	r.Raw = b[:end]
 	r.Closes = f.closes || f.minor == '0' && f.rules&ruleConnection == 0
@@ -83,13 +82,13 @@ func (rd *Reader) Read(b []byte, peer netip.Addr, r *Plain) (n int, more bool) {
 	}
 	r.Peer, r.Client, r.Country = peer, peer, nil
 	if f.rules&(ruleClient|ruleCountry) != 0 && rd.proxies.Trust(peer) {
-		rd.forwarded(b, peer, r, &f)
+		rd.readForwarded(b, peer, r, &f)
 	}
 	return end, false
 }
 
-// forwarded sets what the trusted peer says about the client.
-func (rd *Reader) forwarded(b []byte, peer netip.Addr, r *Plain, f *found) {
+// readForwarded sets what the trusted peer says about the client.
+func (rd *Reader) readForwarded(b []byte, peer netip.Addr, r *Plain, f *found) {
 	var lines [maxClientLines][]byte
 	for i, s := range f.clients[:f.clientLines] {
 		lines[i] = b[s.from:s.to]
@@ -104,6 +103,9 @@ func (rd *Reader) forwarded(b []byte, peer netip.Addr, r *Plain, f *found) {
 func readRequestLine(b []byte, r *Plain, f *found) (end int) {
 	const getSlash, headSlash = 'G' | 'E'<<8 | 'T'<<16 | ' '<<24 | '/'<<32, 'H' | 'E'<<8 | 'A'<<16 | 'D'<<24 | ' '<<32 | '/'<<40
 	from := 0
+	if len(b) < 8 {
+		return firstBytes(b)
+	}
 	switch w := wordAt(b, 0); {
 	case w&(1<<40-1) == getSlash:
 		from, r.Head = len("GET /"), false
@@ -127,7 +129,7 @@ func readRequestLine(b []byte, r *Plain, f *found) (end int) {
 	}
 	if end < len(b) && b[end] == '?' {
 		from = end + 1
-		end = from + targetBytes(b[from:])
+		end = targetEnd(b, from)
 		r.Query = b[from:end]
 	}
 	return readPlainVersion(b, end, f)
@@ -137,98 +139,108 @@ func readRequestLine(b []byte, r *Plain, f *found) (end int) {
 // a slash.
 func firstBytes(b []byte) int {
 	for _, beginning := range [...]string{"GET /", "HEAD /"} {
-		if len(b) < len(beginning) && string(b) == beginning[:len(b)] {
+		if n := min(len(b), len(beginning)); string(b[:n]) == beginning[:n] {
 			return unfinished
 		}
 	}
 	return notPlain
 }
 
-// readPlainVersion reads the end of a request line, from the space before the version, and returns where
-// the line ends.
+// readPlainVersion reads the end of a request line, from the space before the version on, and
+// returns where the line ends.
 func readPlainVersion(b []byte, at int, f *found) (end int) {
 	const form = " HTTP/1.1\r\n"
 	end = at + len(form)
 	if end > maxRequestLineBytes {
 		return notPlain
 	}
-	for i := range form {
-		switch {
-		case at+i == len(b):
-			return unfinished
-		case b[at+i] != form[i] && (i != 8 || b[at+i] != '0'):
+	for i, c := range b[at:min(end, len(b))] {
+		if c != form[i] && (i != 8 || c != '0') {
 			return notPlain
 		}
+	}
+	if end > len(b) {
+		return unfinished
 	}
 	f.minor = b[at+8]
 	return end
 }
 
-// readFields reads the fields from at on and returns where the head ends.
-func (rd *Reader) readFields(b []byte, at int, r *Plain, f *found) (end int) {
-	for fields := 0; ; fields++ {
-		if at == len(b) {
-			return unfinished
+// readFields reads the fields from at on and returns where the head ends. It looks for the ends of
+// lines in 64 bytes at once, which also finds the bytes that no value may have.
+func (rd *Reader) readFields(b []byte, line int, r *Plain, f *found) (end int) {
+	fields := 0
+	for block := line; block < len(b); block += 64 {
+		m := notTextAt(b, block)
+		if line > block {
+			m &^= 1 // the LF of the last line of the block before
 		}
-		if b[at] == '\r' {
-			return lineEnd(b, at)
-		}
-		if fields == maxFields {
-			return notPlain
-		}
-		colon := at
-		for {
-			k := nameBytes(wordAt(b, colon))
-			if colon += k; k < 8 {
-				break
+		for m != 0 {
+			at := block + bits.TrailingZeros64(m)
+			m &= m - 1
+			m &= m - 1 // the LF
+			next := lineEnd(b, at)
+			if next < 0 || at == line {
+				return next
 			}
-		}
-		if colon == len(b) || b[colon] != ':' {
-			if colon = nameEnd(b, colon); colon < 0 {
-				return colon
+			if fields++; fields > maxFields || !rd.readField(b, line, at, r, f) {
+				return notPlain
 			}
+			line = next
 		}
-		if colon == at {
-			return notPlain
-		}
-		to := colon + 1
-		for {
-			k := textBytes(wordAt(b, to))
-			if to += k; k < 8 {
-				break
-			}
-		}
-		next := lineEnd(b, to)
-		if next < 0 {
-			return next
-		}
-		if rd.names.may(colon-at, b[at]) && !rd.readKnown(b, span{at, colon}, span{colon + 1, to}, r, f) {
-			return notPlain
-		}
-		at = next
 	}
-}
-
-// nameEnd returns where the name of a field ends that has other bytes than letters and dashes from
-// at on.
-func nameEnd(b []byte, at int) int {
-	for ; at < len(b); at++ {
-		switch {
-		case b[at] == ':':
-			return at
-		case bytesOf[b[at]]&inToken == 0:
-			return notPlain
-		}
+	if fields == maxFields || !beginsField(b[line:]) {
+		return notPlain
 	}
 	return unfinished
+}
+
+// readField reads the field line b[line:end], of text. It returns false if the request is not plain.
+func (rd *Reader) readField(b []byte, line, end int, r *Plain, f *found) (plain bool) {
+	first, second := wordAt(b, line), wordAt(b, line+8)
+	size := nameBytes(first, second)
+	if b[line+size] != ':' {
+		size = nameEnd(b[line:end])
+	}
+	if size <= 0 {
+		return false
+	}
+	t := &rd.names
+	for i := t.first[slotOf(size, b[line])]; i != 0; i = t.rows[i-1].next {
+		if row := &t.rows[i-1]; row.is(first, second, b[line:], size) {
+			return row.rules.read(b, line, line+size+1, end, r, f)
+		}
+	}
+	return true
+}
+
+// nameEnd returns the size of the name that line begins with, 0 if there is none.
+func nameEnd(line []byte) (size int) {
+	for size < len(line) && bytesOf[line[size]]&inToken != 0 {
+		size++
+	}
+	if size == len(line) || line[size] != ':' {
+		return 0
+	}
+	return size
+}
+
+// beginsField reports whether line, whose end has not come, may become a field.
+func beginsField(line []byte) bool {
+	for i, c := range line {
+		if bytesOf[c]&inToken == 0 {
+			return i > 0 && c == ':'
+		}
+	}
+	return true
 }
 
 // lineEnd reads the end of a line at at and returns the position after it.
 func lineEnd(b []byte, at int) int {
 	switch {
-	case at < len(b) && b[at] != '\r':
+	case b[at] != '\r':
 		return notPlain
-	case at+1 >= len(b):
+	case at+1 == len(b):
 		return unfinished
 	case b[at+1] != '\n':
 		return notPlain

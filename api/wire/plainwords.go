@@ -5,53 +5,77 @@ import (
 	"math/bits"
 )
 
-// Eight bytes are tested at once in a word: the result of a test has the highest bit of a byte set
-// where the byte fails it. See Mycroft's test for a zero byte (1987).
+// The reader of plain requests tests eight bytes at a time, in a word with the first byte lowest. A
+// test sets the highest bit of the bytes that fail it. It is right up to the first of them: what is
+// carried from a byte, or borrowed, changes only bytes after it. The other bits mean nothing.
 const (
 	ones  = 0x0101010101010101
 	highs = 0x80 * ones
-	lows  = 0x7f * ones
 )
 
-// wordAt returns the eight bytes of b from at on, the first in the lowest byte. Behind the end of b
-// there are zeros. at must not exceed len(b).
+// toTop moves the highest bits of the eight bytes to the highest byte of the product, in order, if
+// all other bits are 0.
+const toTop = 1<<49 | 1<<42 | 1<<35 | 1<<28 | 1<<21 | 1<<14 | 1<<7 | 1
+
+// notText fails all but printable ASCII and the space.
+func notText(w uint64) uint64 { return (w - ' '*ones) | (w + ones) }
+
+// notTarget fails all but the bytes of inTarget.
+func notTarget(w uint64) uint64 {
+	return (w - '!'*ones) | (w + ones) | (highs - (w ^ '#'*ones)) // the last is 0x80 or more for # alone
+}
+
+// notName fails all but letters, dashes and CR, of bytes below 0x80.
+func notName(w uint64) uint64 {
+	lower := w | 0x20*ones
+	letter := (lower + (0x80-'a')*ones) ^ (lower + (0x7f-'z')*ones)
+	return ^(letter | (highs - (lower ^ '-'*ones)))
+}
+
+// wordAt returns the eight bytes of b from at on, with zeros for those after the end of b. b must
+// have at least eight bytes.
 func wordAt(b []byte, at int) uint64 {
 	if at+8 <= len(b) {
 		return binary.LittleEndian.Uint64(b[at:])
 	}
-	return lastWord(b, at)
+	return binary.LittleEndian.Uint64(b[len(b)-8:]) >> (8 * uint(at+8-len(b)))
 }
 
-func lastWord(b []byte, at int) (w uint64) {
-	for i := len(b) - 1; i >= at; i-- {
-		w = w<<8 | uint64(b[i])
+// nameBytes returns how many bytes pass notName, from the first of two words on.
+func nameBytes(first, second uint64) int {
+	return bits.TrailingZeros64(notName(first)&highs*toTop>>56 | notName(second)&highs*toTop>>56<<8 | 1<<16)
+}
+
+// targetEnd returns where the target ends of which b[at] is a byte.
+func targetEnd(b []byte, at int) int {
+	for ; at < len(b); at += 8 {
+		if failed := notTarget(wordAt(b, at)) & highs; failed != 0 {
+			return at + bits.TrailingZeros64(failed)/8
+		}
 	}
-	return w
+	return at
 }
 
-// firstOf returns the place of the first byte that fails a test, 8 if there is none.
-func firstOf(failed uint64) int { return bits.TrailingZeros64(failed) >> 3 }
-
-// textBytes returns how many of the first bytes of w may be in a value of a plain request: all but
-// control characters, the tab among them.
-func textBytes(w uint64) int {
-	// A byte below 0x20 borrows from the one above it, so only the first failure is right. 0x7f is
-	// the only byte below 0x80 to which 1 can be added to reach it.
-	return firstOf((w - 0x20*ones | (w&lows + ones)) & ^w & highs)
-}
-
-// nameBytes returns how many of the first bytes of w are letters and dashes.
-func nameBytes(w uint64) int {
-	lower := w&lows | 0x20*ones
-	letters := (lower + (0x80-'a')*ones) &^ (lower + (0x7f-'z')*ones) // all below 0x100: nothing is carried
-	others := (w^'-'*ones)&lows + lows                                // highest bit 0: the dash, or 0xad
-	return firstOf((^letters&others | w) & highs)
-}
-
-// targetBytes returns how many of the first bytes of b may be in a target.
-func targetBytes(b []byte) (n int) {
-	for n < len(b) && bytesOf[b[n]]&inTarget != 0 {
-		n++
+// notTextAt returns which of 64 bytes of b from at on fail notText: bit i is that of b[at+i]. After
+// the end of b there are none. After a control character, a space may fail, too.
+func notTextAt(b []byte, at int) (failed uint64) {
+	if at+64 <= len(b) {
+		return notText64((*[64]byte)(b[at:]))
 	}
-	return n
+	for i := 0; at+i < len(b); i += 8 {
+		failed |= notText(wordAt(b, at+i)) & highs * toTop >> 56 << uint(i)
+	}
+	return failed &^ (^uint64(0) << uint(len(b)-at))
+}
+
+// notText64 is written out because it would take twice as long as a loop.
+func notText64(p *[64]byte) uint64 {
+	return notText(binary.LittleEndian.Uint64(p[0:]))&highs*toTop>>56 |
+		notText(binary.LittleEndian.Uint64(p[8:]))&highs*toTop>>56<<8 |
+		notText(binary.LittleEndian.Uint64(p[16:]))&highs*toTop>>56<<16 |
+		notText(binary.LittleEndian.Uint64(p[24:]))&highs*toTop>>56<<24 |
+		notText(binary.LittleEndian.Uint64(p[32:]))&highs*toTop>>56<<32 |
+		notText(binary.LittleEndian.Uint64(p[40:]))&highs*toTop>>56<<40 |
+		notText(binary.LittleEndian.Uint64(p[48:]))&highs*toTop>>56<<48 |
+		notText(binary.LittleEndian.Uint64(p[56:]))&highs*toTop>>56<<56
 }

@@ -158,6 +158,7 @@ func serve(ctx context.Context, cfg *serveConfig, say *console.Console, program 
 	if err := cfg.check(); err != nil {
 		return err
 	}
+	addSparePs()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	defer signal.Stop(signals)
