@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"shunt/bench/compare/load"
+)
+
+const (
+	createsPerSecond = 200
+	creators         = 16 // creates at once, at most
+	createTimeout    = 10 * time.Second
+)
+
+// A busyShunt is one that creates links and is scraped.
+type busyShunt struct {
+	*process
+	began            time.Time
+	creates, scrapes atomic.Int64
+	failed           atomic.Pointer[error] // the first failure
+	stop             context.CancelFunc
+	all              sync.WaitGroup
+}
+
+// beBusy makes 200 links a second through the API of a running shunt and reads its metrics every
+// second, until end is called. The server flushes every 100 ms besides.
+func (c *comparison) beBusy(ctx context.Context, p *process) (end func() error) {
+	b := &busyShunt{process: p, began: time.Now()}
+	ctx, b.stop = context.WithCancel(ctx)
+	due := make(chan int, creators)
+	client := &http.Client{Timeout: createTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: creators}}
+	b.all.Go(func() { b.every(ctx, time.Second/createsPerSecond, func(n int) { due <- n }); close(due) })
+	b.all.Go(func() {
+		b.every(ctx, time.Second, func(int) {
+			_, err := p.metrics()
+			b.note(&b.scrapes, err)
+		})
+	})
+	for range creators {
+		b.all.Go(func() {
+			for n := range due {
+				b.note(&b.creates, b.create(client, n))
+			}
+		})
+	}
+	return func() error {
+		b.stop()
+		b.all.Wait()
+		client.CloseIdleConnections()
+		return b.finish(&c.work)
+	}
+}
+
+// every calls do again and again after a time, with a number that counts up.
+func (b *busyShunt) every(ctx context.Context, pause time.Duration, do func(n int)) {
+	ticks := time.NewTicker(pause)
+	defer ticks.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+			do(n)
+		}
+	}
+}
+
+func (b *busyShunt) note(done *atomic.Int64, err error) {
+	if done.Add(1); err != nil {
+		b.failed.CompareAndSwap(nil, &err)
+	}
+}
+
+func (b *busyShunt) create(client *http.Client, n int) error {
+	body := fmt.Appendf(nil, `{"url":%q}`, load.Target(n))
+	request, err := http.NewRequest(http.MethodPost, "http://"+b.address+"/api/v1/shorten", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+b.site.token)
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if answer.StatusCode != http.StatusCreated {
+		return fmt.Errorf("POST /shorten: %s: %s", answer.Status, text)
+	}
+	return err
+}
+
+// finish adds what was done to sum, by the server's metrics.
+func (b *busyShunt) finish(sum *otherWork) error {
+	if err := b.failed.Load(); err != nil {
+		return fmt.Errorf("beside the load: %w", *err)
+	}
+	values, err := b.metrics()
+	if err != nil {
+		return err
+	}
+	sum.add(otherWork{
+		creates: b.creates.Load(), scrapes: b.scrapes.Load(), took: time.Since(b.began), flushes: values["shunt_flush_duration_seconds_count"],
+		memtables: values["shunt_storage_memtable_flushes_total"], compacts: values["shunt_storage_compactions_total"],
+	})
+	return nil
+}
