@@ -96,7 +96,7 @@ compare-tools: proxies
 compare: ROUNDS = 6
 compare: SECONDS = 3
 compare: LINKS = 1000000
-compare: compare-tools ## compare shunt with nginx, HAProxy, golink and constants on one core: ROUNDS (6) of SECONDS (3) each; as root it installs them (40 min)
+compare: compare-tools ## compare shunt with nginx, HAProxy, golink and constants on one core: ROUNDS (6) of SECONDS (3) each; as root it installs them (half an hour)
 	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
 		CGO_ENABLED=0 $(GO) build -trimpath -o "$$tools/" ./cmd/shunt ./bench/compare ./bench/compare/constant; \
 		gcc -O2 -o "$$tools/epoll" bench/compare/epoll/epoll.c; \

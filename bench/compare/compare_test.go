@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,7 +93,9 @@ func TestNumbersAreWrittenForPeople(t *testing.T) {
 
 func TestGuestsTakePartOnlyWhereTheyAreNamed(t *testing.T) {
 	for _, sc := range scenarios {
-		for name, want := range map[string]bool{shunt: true, nginx: true, golink: sc.name == "hot", shuntBusy: sc.name == "paced"} {
+		for name, want := range map[string]bool{
+			shunt: sc.name != "long", nginx: true, golink: sc.name == "hot", shuntBusy: sc.name == "paced", shuntBulks: sc.name == "long",
+		} {
 			if got := sc.takesPart(name); got != want {
 				t.Errorf("%s in %s: got %v", name, sc.name, got)
 			}
@@ -155,10 +158,24 @@ func TestAllServersAreKnownByDifferentNames(t *testing.T) {
 				t.Errorf("%s: there is no server %s or %s", sc.name, target.of, target.against)
 			}
 		}
-		for _, name := range sc.others {
+		for _, name := range slices.Concat(sc.guests, sc.only) {
 			if !seen[name] {
 				t.Errorf("%s: there is no server %s", sc.name, name)
 			}
+		}
+	}
+}
+
+func TestAnImportMustBeWhole(t *testing.T) {
+	for out, whole := range map[string]bool{
+		"10 links imported, 0 already there, 0 refused": true,
+		"7 links imported, 3 already there, 0 refused":  true,
+		"7 links imported, 3 already there, 1 refused":  false,
+		"9 links imported, 0 already there, 0 refused":  false,
+		"": false,
+	} {
+		if err := allImported(out, 10); (err == nil) != whole {
+			t.Errorf("%q: got %v", out, err)
 		}
 	}
 }

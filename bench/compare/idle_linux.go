@@ -48,8 +48,9 @@ type memory struct {
 // compareIdle measures idle connections.
 func (c *comparison) compareIdle(ctx context.Context, w *strings.Builder) error {
 	n := min(idleClients, int(filesOfOthers*float64(c.files)))
-	fmt.Fprintf(w, "\n### %s idle connections\n\nEach has sent one request. Bytes of each; the kernel's are those of both ends.\n\n"+
-		"| server | heap | stacks | resident memory | kernel: sockets and slab |\n|---|---|---|---|---|\n", thousands(float64(n)))
+	fmt.Fprintf(w, "\n### %s idle connections\n\nEach has sent one request (a process may open %s files here). Bytes of each; the kernel's are those of both ends. "+
+		"nginx takes its memory when it starts.\n\n| server | heap | stacks | resident memory | kernel: sockets and slab |\n|---|---|---|---|---|\n",
+		thousands(float64(n)), thousands(float64(c.files)))
 	for _, name := range []string{fasthttpConstant, nethttpConstant, nginx, shunt, shuntFasthttp} {
 		sv := c.named(name)
 		if sv == nil {

@@ -133,7 +133,11 @@ func (s *settings) compare(ctx context.Context, c *comparison, tables *strings.B
 		return err
 	}
 	c.results.writeAll(tables, chosen, c.order())
-	c.work.write(tables)
+	for _, name := range c.order() {
+		if work := c.work[name]; work != nil {
+			work.write(tables, name)
+		}
+	}
 	tables.WriteString(loops.String() + idle.String())
 	return nil
 }
@@ -193,9 +197,10 @@ func (c *comparison) order() (names []string) {
 func (c *comparison) heading(began time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Machine: %s; %s; commit %s; %s UTC.\n", machine(), strings.Join(c.versions(), "; "), commit(), began.UTC().Format("2006-01-02 15:04"))
-	fmt.Fprintf(&b, "Servers on core %d, load on core %d; %d rounds of %v (up to %d more where others used the machine); %d links in shunt, %d in the maps.\n",
-		c.server, c.load, c.rounds, c.length, c.rounds/2, c.links, min(mapLinks, c.links))
-	b.WriteString("Medians over calm turns, with their range. CPU is that of all processes of the server, in the kernel, too.\n")
+	fmt.Fprintf(&b, "Servers on core %d, load on core %d; rounds: %d, and up to %d more where others used the machine; turns of %v; links: %s in shunt, %s in the maps.\n",
+		c.server, c.load, c.rounds, c.rounds/2, c.length, thousands(float64(c.links)), thousands(float64(min(mapLinks, c.links))))
+	fmt.Fprintf(&b, "Medians over calm turns (others used at most %.0f %% of both cores; all turns of a server that had no calm one), with their range.\n"+
+		"CPU is that of all processes of the server, in the kernel, too. Every answer was checked.\n", 100*calmShare)
 	for _, sv := range servers(c.site) {
 		if why := c.absent[sv.name]; why != "" {
 			fmt.Fprintf(&b, "Without %s: %s.\n", sv.name, why)

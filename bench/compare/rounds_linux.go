@@ -18,20 +18,21 @@ type comparison struct {
 	rounds  int
 	length  time.Duration // of a measurement
 	results results
-	work    otherWork // of all turns beside other work
+	work    map[string]*otherWork // beside which servers ran, by their names
 }
 
 // measure runs rounds of all scenarios, and again up to half as many of those in which a server has
 // too few calm turns.
 func (c *comparison) measure(ctx context.Context, chosen []scenario) error {
-	c.results = make(results)
+	c.results, c.work = make(results), map[string]*otherWork{shuntBusy: {}, shuntBulks: {}}
 	for _, sc := range chosen {
 		c.results[sc.name] = make(map[string]samples)
 	}
 	for round := range c.rounds + c.rounds/2 {
 		for i := range chosen {
 			sc := &chosen[i]
-			if round >= c.rounds && c.leastCalm(sc) >= c.rounds {
+			rounds := sc.roundsOf(c.rounds)
+			if round >= rounds+rounds/2 || round >= rounds && c.leastCalm(sc) >= rounds {
 				continue
 			}
 			c.say("round %d, %s", round+1, sc.name)
@@ -78,7 +79,7 @@ func (c *comparison) turn(ctx context.Context, sv *server, spec load.Spec, wrk b
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
-	if sv.name == shuntBusy {
+	if sv.name == shuntBusy || sv.name == shuntBulks {
 		end := c.beBusy(ctx, p)
 		defer func() { err = errors.Join(err, end()) }()
 	}

@@ -113,16 +113,19 @@ func spreadOf(values []float64) spread {
 
 // otherWork is what a shunt has done beside redirects.
 type otherWork struct {
-	creates, scrapes             int64
+	creates, long, scrapes       int64
 	flushes, memtables, compacts float64
 	took                         time.Duration
+	turns                        int
 }
 
 func (w *otherWork) add(more otherWork) {
 	w.creates += more.creates
+	w.long += more.long
 	w.scrapes += more.scrapes
 	w.flushes += more.flushes
 	w.memtables += more.memtables
 	w.compacts += more.compacts
 	w.took += more.took
+	w.turns++
 }

@@ -93,10 +93,11 @@ func inMilliseconds(all samples, of func(*sample) time.Duration) string {
 }
 
 // write says what was done beside redirects.
-func (w *otherWork) write(to io.Writer) {
+func (w *otherWork) write(to io.Writer, name string) {
 	if seconds := w.took.Seconds(); seconds > 0 {
-		fmt.Fprintf(to, "\nBeside %s: %.0f links made, %.1f flushes and %.1f scrapes a second; in all %.0f memtables written and %.0f compactions.\n",
-			shuntBusy, float64(w.creates)/seconds, w.flushes/seconds, float64(w.scrapes)/seconds, w.memtables, w.compacts)
+		fmt.Fprintf(to, "\n%s: %.0f links made, %.0f long ones in bulks, %.1f flushes and %.1f scrapes a second; in all, from the start of %d servers on, "+
+			"%.0f memtables written and %.0f compactions.\n",
+			name, float64(w.creates)/seconds, float64(w.long)/seconds, w.flushes/seconds, float64(w.scrapes)/seconds, w.turns, w.memtables, w.compacts)
 	}
 }
 

@@ -104,13 +104,24 @@ func TestEveryRequestOfALoadIsAnswered(t *testing.T) {
 			if r.Answers == 0 || r.AnswersInAll < r.Answers || r.CPU <= 0 || r.Own <= 0 || r.P50 <= 0 || r.P99 < r.P50 || r.Slowest < r.P99 {
 				t.Errorf("got %+v", r)
 			}
-			if spec.Reconnect != (r.Reconnecting > 0) {
-				t.Errorf("connections made again: %d", r.Reconnecting)
+			if spec.Reconnect != (r.Reconnected > 0) {
+				t.Errorf("connections made again: %d", r.Reconnected)
 			}
 			if n := uint64(spec.Pipeline); r.AnswersInAll%n != 0 {
 				t.Errorf("%d answers are no multiple of %d", r.AnswersInAll, n)
 			}
 		})
+	}
+}
+
+func TestRequestsThatCouldNotBeSentCountAsLate(t *testing.T) {
+	address, pid := startServer(t, "whole")
+	r, err := Run((&Spec{Connections: 1, Pipeline: 1, Rate: 10_000_000}).short(address, pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Unsent < r.Answers || r.P50 < r.Elapsed/10 || r.P99 > r.Elapsed+time.Second {
+		t.Errorf("got %+v", r)
 	}
 }
 

@@ -25,13 +25,15 @@ const Tail = 10 * time.Second
 
 // A Report is what a run has measured between warm-up and end.
 type Report struct {
-	Answers                    uint64
-	Elapsed                    time.Duration
-	CPU                        time.Duration // of Spec.Processes
-	Own                        time.Duration // CPU time of the generator
-	Busy, Stolen               time.Duration // of Spec.Cores, by whomever
-	P50, P99, P999, Slowest    time.Duration // from the time that the request was due
-	AnswersInAll, Reconnecting uint64        // including warm-up and tail; connections made again
+	Answers                 uint64
+	Elapsed                 time.Duration
+	CPU                     time.Duration // of Spec.Processes
+	Own                     time.Duration // CPU time of the generator
+	Busy, Stolen            time.Duration // of Spec.Cores, by whomever
+	P50, P99, P999, Slowest time.Duration // from the time that the request was due
+	AnswersInAll            uint64        // with those of the warm-up and after the end
+	Reconnected             uint64        // connections made again
+	Unsent                  uint64        // that were due, but not sent until the end, as no connection was free
 }
 
 // Others returns the share of the cores' time that neither the server nor the generator used:
