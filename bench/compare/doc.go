@@ -27,9 +27,21 @@
 // a twentieth of the two cores' time. Medians are over calm turns; where a turn was not calm, up to
 // half as many rounds again are run. Rows say how many turns were calm; if none was, all count.
 //
+// # Scenarios
+//
+// scenarios.go has the table, with the targets that shunt must reach. Beside shunt in paced, 200
+// links are made and the metrics read once every second, and it flushes every 100 ms. In long, turns
+// are 20 times as long, and bulks fill the store's memtables, so that it compacts in each turn of a
+// minute. wrk is there to check our generator: its ratios should be those of hot.
+//
+// Two more are of shunt mostly. loops compares it on one core and on both, in pairs, at a rate that
+// two loops can bear; the generator needs a part of the second core then, as asleep as it can be.
+// idle measures the memory of connections that wait, with that of the kernel, and redirects beside
+// them.
+//
 // # What is missing
 //
 // The core of the generator is as busy as the server's. So requests per second in a closed loop are
-// a lower bound for the fastest servers. A run of a few seconds sees flushes every second, but
-// compactions of shunt's store only by chance; the turns beside other work have some.
+// a lower bound for the fastest servers, and a server that waits for the generator is woken more
+// often than one that always has work. A turn of a few seconds contains flushes, but no compaction.
 package main

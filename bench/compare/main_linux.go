@@ -90,8 +90,7 @@ func (s *settings) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(at.temp)) }()
-	at.say("importing %d links into %s", at.links, at.data)
-	if err := at.importShunt(); err != nil {
+	if err := at.importShunt(ctx); err != nil {
 		return err
 	}
 	c := &comparison{site: at, rounds: s.rounds, length: time.Duration(s.seconds * float64(time.Second)), absent: make(map[string]string)}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -185,13 +186,13 @@ func isFile(name string) bool {
 }
 
 // importShunt makes shunt's data folder, with the links, if there is none, and a token for its API.
-func (s *site) importShunt() error {
+func (s *site) importShunt(ctx context.Context) error {
 	program, err := s.find("shunt")
 	if err != nil {
 		return err
 	}
 	run := func(args ...string) (string, error) {
-		out, err := exec.Command(program, append(args, "--data", s.data)...).Output()
+		out, err := exec.CommandContext(ctx, program, append(args, "--data", s.data)...).Output()
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("shunt %s: %w: %s", args[0], err, exit.Stderr)
 		}
@@ -207,6 +208,7 @@ func (s *site) importShunt() error {
 }
 
 func (s *site) makeLinks(run func(args ...string) (string, error)) error {
+	s.say("importing %d links", s.links)
 	if _, err := run("user", "add", "compare@example.com", "--admin", "--init"); err != nil {
 		return err
 	}
