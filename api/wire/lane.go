@@ -64,6 +64,7 @@ func (c *conn) answerPlain(b []byte) (n int, err error) {
 			_, err = c.Write(a.out)
 		}
 	}
+	a.plain = Plain{} // nothing of the connection stays in the pool
 	c.owner.plain.answers.Put(a)
 	if open := c.lane.leave(); !open || err != nil || follows == theEnd {
 		c.gate.part = partOver
