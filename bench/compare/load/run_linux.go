@@ -146,7 +146,7 @@ func (g *generator) loop() error {
 		if err := g.sendDue(now); err != nil {
 			return err
 		}
-		n, err := wait(g.epoll, events[:], g.patience())
+		n, err := wait(g.epoll, events[:], g.patience(now))
 		if err != nil {
 			return err
 		}
@@ -202,16 +202,18 @@ func (g *generator) sendDue(now time.Duration) error {
 	return nil
 }
 
-// patience returns how long to wait for answers. An open loop does not sleep before its next due
-// time, unless the core is needed.
-func (g *generator) patience() time.Duration {
+// patience returns how long to wait for answers: at most until the end, whose mark must be in time.
+// An open loop does not sleep before its next due time, unless the core is needed.
+func (g *generator) patience(now time.Duration) time.Duration {
+	longest := longestWait
+	if !g.ending {
+		longest = max(0, min(longest, g.end-now))
+	}
 	switch {
-	case g.Rate == 0:
-		return longestWait
-	case g.free.empty() || g.arrivals.next >= g.end:
-		return longestWait
+	case g.Rate == 0 || g.free.empty() || g.arrivals.next >= g.end:
+		return longest
 	case g.Sleep:
-		return min(longestWait, max(0, g.arrivals.next-g.now()))
+		return max(0, min(longest, g.arrivals.next-g.now()))
 	}
 	return 0
 }
