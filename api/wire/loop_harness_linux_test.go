@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"runtime"
@@ -182,13 +184,18 @@ func (l *listener) inLoops() (n int) {
 	return n
 }
 
-// awaitRow waits until holds is true of a row that loops own. Only what is atomic of it may be read.
+// awaitRow waits until holds is true of a row that loops own.
 func (l *listener) awaitRow(holds func(r *row) bool) {
 	for found := false; !found; runtime.Gosched() {
-		l.mu.Lock()
-		l.mu.all(func(r *row) { found = found || r.owner.Load() >= 0 && holds(r) })
-		l.mu.Unlock()
+		l.eachRow(func(r *row) { found = found || r.owner.Load() >= 0 && holds(r) })
 	}
+}
+
+// eachRow calls visit with every row. Only what is atomic of it, or guarded by l's lock, may be read.
+func (l *listener) eachRow(visit func(r *row)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.all(visit)
 }
 
 // pass lets seconds pass on the sweeper's clock.
@@ -215,3 +222,15 @@ func (st *loopSite) hold() (release func()) {
 
 // A holding is what /hold waits for.
 type holding struct{ began, over chan struct{} }
+
+// dialQuiet is dial for many connections, which the caller closes itself.
+func (st *loopSite) dialQuiet(t *testing.T, raw string) (net.Conn, *bufio.Reader) {
+	c, err := net.Dial("tcp", st.addr)
+	if err != nil {
+		t.Error(err)
+		runtime.Goexit()
+	}
+	check(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
+	_, _ = io.WriteString(c, raw)
+	return c, bufio.NewReaderSize(c, 512)
+}
