@@ -33,6 +33,7 @@ type listener struct {
 	fruitless atomic.Int64         // the second in which evictIdle last found nothing
 	closed    chan struct{}
 	closing   sync.Once
+	failed    error // why the loops cannot accept; set before closed is closed
 
 	plain *Group // answers plain requests in the lane; nil: there is none
 	loops *loops // nil: fasthttp accepts
@@ -79,6 +80,9 @@ func newListener(ln net.Listener, lim Limits, p Patience, log *slog.Logger) *lis
 func (l *listener) Accept() (net.Conn, error) {
 	if l.loops != nil {
 		<-l.closed // the loops accept, and fasthttp gets its connections from them
+		if l.failed != nil {
+			return nil, l.failed
+		}
 		return nil, io.EOF
 	}
 	if !l.takeSlot() {
@@ -181,6 +185,15 @@ func (l *listener) Close() error {
 		}
 	})
 	return err
+}
+
+// fail is Close after a loop has found that the socket is broken.
+func (l *listener) fail(cause error) {
+	l.closing.Do(func() {
+		l.failed = cause
+		close(l.closed)
+		l.loops.tellAll(stopAccept)
+	})
 }
 
 // track wraps c and begins to sweep it. It returns nil if c's address has its share of connections.

@@ -21,17 +21,15 @@ type loop struct {
 	conns  atomic.Int32
 	inbox  inbox
 
-	answers         // nowMs is the time of this wake-up
-	answering *row  // whose requests are being answered
-	restedMs  int64 // when the loop last slept, or yielded
-	many      bool  // the last wake-up had many events, so others have probably come
-	closing   bool  // connections are closed once nothing is under way on them
-	ended     bool
-	door      door
+	answers        // nowMs is the time of this wake-up
+	restedMs int64 // when the loop last slept, or yielded
+	many     bool  // the last wake-up had many events, so others have probably come
+	closing  bool  // connections are closed once nothing is under way on them
+	ended    bool
+	door     door
 
 	in     [maxHeaderBytes + readBytes]byte
-	todo   []order // not obeyed yet
-	spare  []order // the memory of earlier ones
+	spare  []order // the memory of earlier orders
 	events [maxEvents]unix.EpollEvent
 }
 
@@ -61,16 +59,6 @@ const (
 // run handles events until the loop is ended.
 func (lp *loop) run() {
 	for !lp.ended {
-		lp.spin()
-	}
-	lp.closeOwned(func(*row) bool { return true })
-	lp.closeFiles()
-}
-
-// spin handles events until the loop is ended, or a panic cuts it off.
-func (lp *loop) spin() {
-	defer lp.recovered()
-	for !lp.ended {
 		told, connecting := false, false
 		for _, e := range lp.events[:lp.wait()] {
 			switch e.Fd {
@@ -91,6 +79,8 @@ func (lp *loop) spin() {
 			lp.acceptAll()
 		}
 	}
+	lp.closeOwned(func(*row) bool { return true })
+	lp.closeFiles()
 }
 
 // wait waits for events. After many of them it first looks for others without giving up its P. It
@@ -143,9 +133,7 @@ func (lp *loop) read(r *row) {
 // serve answers the plain requests at the beginning of b and sends the answers; then it deals with
 // what follows them. begun says that b begins with a head that had begun before.
 func (lp *loop) serve(r *row, b []byte, begun bool) {
-	lp.answering = r
-	used, follows := lp.answer(b, r, nil)
-	lp.answering = nil
+	used, follows := lp.answerSome(b, r, nil)
 	begun, b = begun && used == 0, b[used:]
 	if len(lp.out) > 0 && !lp.send(r, b, follows == theEnd) {
 		return
@@ -163,26 +151,6 @@ func (lp *loop) serve(r *row, b []byte, begun bool) {
 	case partOfHead:
 		lp.beginHead(r, begun)
 		lp.keepHead(r, b)
-	}
-}
-
-// recovered ends the answer under way after a panic. The answers before it are sent, and the
-// connection is closed after one that says so. What else the wake-up has reported is reported again,
-// except for orders.
-func (lp *loop) recovered() {
-	cause := recover()
-	if cause == nil {
-		return
-	}
-	r := lp.answering
-	if r == nil {
-		panic(cause) // not of an answer: a broken invariant of the loop
-	}
-	lp.answering = nil
-	lp.inbox.rouse()
-	lp.panicked(cause)
-	if lp.send(r, nil, true) {
-		lp.close(r)
 	}
 }
 

@@ -13,25 +13,18 @@ import (
 // This file is what a loop does because it was told to: by the sweep, by another loop, or because the
 // server stops.
 
-// obey carries out the orders that have come. After a panic it goes on with the next order.
+// obey carries out the orders that have come.
 func (lp *loop) obey() {
-	lp.obeyTodo()
-	lp.todo = lp.inbox.take(lp.spare)
-	lp.spare = lp.todo
-	lp.obeyTodo()
-}
-
-func (lp *loop) obeyTodo() {
-	for len(lp.todo) > 0 {
-		o := lp.todo[0]
-		lp.todo[0] = order{}
-		lp.todo = lp.todo[1:]
+	orders := lp.inbox.take(lp.spare)
+	for _, o := range orders {
 		if o.row == nil {
 			lp.obeyAll(o.kind)
 		} else if o.row.owner.Load() == lp.number {
 			lp.obeyOne(o.kind, o.row)
 		}
 	}
+	clear(orders)
+	lp.spare = orders
 }
 
 func (lp *loop) obeyAll(kind orderKind) {

@@ -55,15 +55,6 @@ func (b *inbox) put(o order) {
 	}
 }
 
-// rouse wakes the loop.
-func (b *inbox) rouse() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.wake != nil {
-		b.wake()
-	}
-}
-
 // take returns the orders and leaves the memory of spare to the next ones.
 func (b *inbox) take(spare []order) []order {
 	b.mu.Lock()
