@@ -10,7 +10,8 @@ type answers struct {
 	nowMs       int64  // Unix time
 	plain       Plain
 	out         []byte
-	start       int // where the present answer begins in out
+	start       int  // where the present answer begins in out
+	cuts        bool // the last answer ends the connection although the client did not ask for that
 }
 
 func newAnswers(g *Group) answers {
@@ -62,13 +63,15 @@ func (a *answers) answer(b []byte, r *row, conn net.Conn) (used int, follows fol
 // append appends the answer to the present request. It returns false if that is not plain after all.
 func (a *answers) append(r *row) bool {
 	last := r.requests+1 >= a.maxRequests
-	a.plain.Closes = a.plain.Closes || last
+	asked := a.plain.Closes
+	a.plain.Closes = asked || last
 	a.plain.NowMs = a.nowMs
 	a.out = a.g.Plain(a.out, &a.plain)
 	if len(a.out) == a.start {
 		return false
 	}
 	r.requests++
+	a.cuts = a.plain.Closes && !asked
 	return true
 }
 
@@ -79,7 +82,7 @@ func (a *answers) answerSome(b []byte, r *row, conn net.Conn) (used int, follows
 	defer func() {
 		if cause := recover(); cause != nil {
 			a.out = a.g.PlainPanic(a.out[:a.start], &a.plain, cause)
-			used, follows = len(b), theEnd
+			used, follows, a.cuts = len(b), theEnd, true
 		}
 	}()
 	return a.answer(b, r, conn)

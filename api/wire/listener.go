@@ -210,8 +210,9 @@ func (l *listener) wrap(c net.Conn, r *row) *conn {
 	tracked := &conn{Conn: c, owner: l, row: r}
 	tracked.gate.large.of, tracked.gate.large.clock = l.large, &l.seconds
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	r.conn = tracked
-	l.mu.Unlock()
+	l.spareLocked(r)
 	return tracked
 }
 
@@ -257,13 +258,6 @@ func (l *listener) drop(r *row) {
 	}
 }
 
-// isEvicting reports whether the connection of r was chosen for eviction.
-func (l *listener) isEvicting(r *row) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return r.evicting
-}
-
 // forget undoes join and frees the slot of the connection. It must be called once.
 func (l *listener) forget(r *row) {
 	l.mu.Lock()
@@ -281,6 +275,17 @@ func (l *listener) open() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.mu.used
+}
+
+// dropIdle closes the connections of fasthttp on which no request is under way.
+func (l *listener) dropIdle() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.all(func(r *row) {
+		if _, busy := r.noted(); r.conn != nil && !busy {
+			r.conn.drop()
+		}
+	})
 }
 
 // closeAll closes every connection.

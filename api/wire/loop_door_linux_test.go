@@ -83,7 +83,7 @@ func TestClosingEndsUnderAFloodOfConnections(t *testing.T) {
 			}
 		})
 	}
-	for st.l.mu.made == 0 {
+	for st.l.open() == 0 {
 		runtime.Gosched()
 	}
 	check(t, st.CloseListeners())

@@ -234,3 +234,15 @@ func (st *loopSite) dialQuiet(t *testing.T, raw string) (net.Conn, *bufio.Reader
 	_, _ = io.WriteString(c, raw)
 	return c, bufio.NewReaderSize(c, 512)
 }
+
+// awaitHeard waits until n connections of loops have sent something.
+func (l *listener) awaitHeard(n int) {
+	for heard := -1; heard < n; runtime.Gosched() {
+		heard = 0
+		l.eachRow(func(r *row) {
+			if r.owner.Load() >= 0 && r.heard() {
+				heard++
+			}
+		})
+	}
+}

@@ -101,8 +101,12 @@ func (lp *loop) wait() (n int) {
 	return n
 }
 
-// handle reads what has come on the connection of r, or sends what waits to be sent.
+// handle reads what has come on the connection of r, or sends what waits to be sent. An event of a
+// connection that is closed is possible while another process has a copy of its descriptor.
 func (lp *loop) handle(r *row) {
+	if r.owner.Load() != lp.number {
+		return
+	}
 	if r.flags&flagWriting != 0 {
 		lp.sendOn(r)
 	} else {
@@ -140,7 +144,7 @@ func (lp *loop) serve(r *row, b []byte, begun bool) {
 	}
 	switch follows {
 	case theEnd:
-		lp.close(r)
+		lp.end(r, len(b) > 0 || lp.cuts)
 	case nothing:
 		lp.idle(r)
 	case another:
@@ -232,7 +236,7 @@ func (lp *loop) sendOn(r *row) {
 	r.rest = nil
 	switch {
 	case last:
-		lp.close(r)
+		lp.end(r, true)
 	case len(w.in) == 0:
 		lp.idle(r)
 	default:
@@ -278,6 +282,21 @@ func (lp *loop) give(r *row) bool {
 	r.owner.Store(to.number)
 	lp.l.loops.tell(to.number, adopt, r)
 	return true
+}
+
+// end closes the connection of r after its last answer. more says that the client has sent more, or
+// may send more. Closing at once would then reset the connection, and the client could lose answers
+// that it has not read yet. So it is closed for writing, and what comes is discarded for a second.
+func (lp *loop) end(r *row, more bool) {
+	if !more || unix.Shutdown(int(r.fd), unix.SHUT_WR) != nil {
+		lp.close(r)
+		return
+	}
+	r.rest = nil
+	r.flags |= flagLingers
+	r.mark(stateInHead, true) // so that the sweep after the next one finds it late
+	r.note(true, max(0, lp.l.seconds.Load()-int64((lp.l.patience.Head-lingerTime)/time.Second)))
+	lp.register(r)
 }
 
 // close closes the connection of r and frees its row.

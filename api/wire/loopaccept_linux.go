@@ -153,6 +153,7 @@ func (lp *loop) closeDoor() {
 	if lp.l.loops.left.Add(-1) == 0 {
 		lp.emptyQueue()
 		closeNow(int32(d.socket))
+		_ = lp.l.Listener.Close() // that of a Unix socket is open
 		close(lp.l.loops.done)
 	}
 	lp.door = door{socket: noSocket}
