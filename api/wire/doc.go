@@ -1,27 +1,92 @@
-// Package wire is bytes and connections: it accepts, checks, times and closes them around fasthttp.
-// It knows no route, no link and no account; of our packages it imports only problem and turnstile.
-// Package api gives it a handler and the limits of bodies, and gets the client's address from it.
+// Package wire is bytes and connections: it accepts, checks, times and closes them, and answers the
+// plainest requests without fasthttp, which serves everything else. It knows no route, no link and no
+// account; of our packages it imports only problem and turnstile. Package api gives it the handlers
+// and the limits of bodies, and gets the client's address from it.
 //
 // # Terminology
 //
 // Clients connect to the public address, the plain HTTP address of a server with HTTPS, the admin
 // address and the socket of local commands. A Group is the listeners of one of these, with the HTTP
-// server that they share. The gate refuses requests that could be read in two ways. The sweep
-// checks every connection once a second; the health of a connection is the result, and Patience has
-// the times that it may take. An idle connection is evicted when a new one needs its slot. A large
+// server that they share. A plain request is a GET or HEAD of one path segment with nothing unusual
+// in it. Two doors answer plain requests: the loops, which own connections, and the lane of a
+// connection that fasthttp owns. A loop hands a connection over to fasthttp when it sends anything
+// else. The gate refuses requests that could be read in two ways. A row of a listener's table has
+// what is known of a connection, whoever owns it. The sweep checks every connection once a second;
+// the health of a connection is the result, and Patience has the times that it may take. An idle
+// connection is evicted when a new one needs its slot. A large
 // body has more than MaxBodyBytes; it needs a place, and a slow one is cut when another waits. A
 // Drain is the shutdown that groups share.
 //
 // # The path of a request
 //
 //	   socket
-//	     │  listener.go   accept (retried on EMFILE), track, sweep; evict.go: slots and shares
-//	     │  conn.go       note what moves, linger at the end; plainhttp.go: HTTP in place of TLS
-//	   gate               what could be read in two ways → 400, 414, 431, 501, 503, 505
-//	     │                (gate.go, head.go, chunk.go, grammar.go)
-//	  fasthttp            parse; what it cannot read → 400, 408, 413, 431 (unread.go)
-//	     │                how large the body may be (body.go, largebody.go); 100 Continue (interim.go)
+//	     │ accept4                      │ Accept: TLS, in memory, other systems, --front fasthttp
+//	   loop    loop_linux.go            │
+//	     │  plain: Group.Plain ─▶ answer
+//	     │  else: hand over             │
+//	     ▼                              ▼
+//	  listener.go, conn.go     track, sweep; slots and shares; note what moves, linger at the end
+//	     │
+//	   lane                    lane.go: plain at the beginning of a message: Group.Plain ─▶ answer
+//	     │
+//	   gate                    what could be read in two ways → 400, 414, 431, 501, 503, 505
+//	     │                     (gate.go, head.go, chunk.go, grammar.go)
+//	  fasthttp                 parse; what it cannot read → 400, 408, 413, 431 (unread.go)
+//	     │                     how large the body may be (body.go, largebody.go); 100 Continue
 //	Group.Handle
+//
+// # Plain requests
+//
+// The Reader (plainread.go) reads a whole head in one pass, by the gate's classes of bytes and its
+// limits. It accepts a subset of what the gate and fasthttp accept, and any doubt goes to them with
+// the same bytes, so every refusal stays theirs. FuzzPlainIsWhatGateAndFasthttpRead holds it to that. It takes 36 to 60 ns for
+// a request of wrk or curl, 180 to 230 ns for one of a browser; the gate alone takes as long
+// (BenchmarkPlain), and fasthttp parses after it.
+//
+// Group.Plain appends the whole answer; nothing is counted before it is certain. Answers are equal to
+// fasthttp's byte for byte, but for the second in Date: FuzzDoors compares answers, counts and the
+// state of the connection over loops, lane and fasthttp.
+//
+// # The loops
+//
+// A redirect by fasthttp alone costs ten times what deciding it costs: two thirds are system calls,
+// the rest is a goroutine that is parked and woken, a second read that finds nothing, and a second
+// parser. On Linux, a loop for each core owns the connections of a listener from accept on
+// (loop_linux.go). It waits for all of them with epoll, reads once for each event, and answers
+// everything that has come in one write. What decided its form:
+//
+//   - System calls that never block are raw, so the runtime does not take part in them. Only the wait
+//     is known to it. After many events a loop looks for others before it waits.
+//   - The clock is read once for each wake-up. A loop that never waits yields every 5 ms.
+//   - A new connection is read from at once, because its request has usually come. With Connection:
+//     close, epoll never hears of it. NODELAY and KEEPALIVE are the listening socket's.
+//   - A connection is a row of 64 bytes, not a goroutine with buffers. A head that is not complete
+//     and answers that the client does not read are kept besides; a loop reads nothing more from a
+//     client that does not read. A head in more than 8 pieces goes to fasthttp, because a loop reads
+//     it from its beginning for each piece.
+//   - The loops share one listening socket, so a second server on its address fails, closing it
+//     resets no connection that waits elsewhere, and an inherited socket needs no other beside it.
+//     SO_REUSEPORT would break all three. Each loop accepts; EPOLLEXCLUSIVE wakes one of those that
+//     wait. A connection that a loop would keep goes to the loop with the fewest if it has an
+//     eighth and 4 more (register). So 500 connections are spread evenly.
+//   - A loop must have a P when it wakes up. With as many Ps as cores it waits up to 10 ms for one
+//     that runs a flush or the garbage collector; serve adds spare ones, and then the kernel
+//     preempts for the loop.
+//   - Handing over uses the same descriptor (handed_linux.go), because there may be no other.
+//
+// Whatever concerns a connection is done by its owner. Others give orders to the loop
+// (looporders_linux.go): the sweep, evictions, shutdown, loops that give a connection away. Orders and
+// new connections come last in a wake-up, so that an event is never taken for that of a newer
+// connection in the same row. The 408 of a slow head, the order of evictions and all limits are those
+// of fasthttp's connections, from the same functions.
+//
+// A panic loses the answer under way: the client gets the answers before it and a 500.
+//
+// # The lane
+//
+// A connection that fasthttp owns answers plain requests in its Read, between two messages
+// (lane.go). That keeps the order of answers: fasthttp has sent its own before it reads a message.
+// fasthttp's Shutdown may take such a connection for idle, so Close waits for the lane.
 //
 // # The gate
 //
@@ -85,8 +150,8 @@
 // addresses has only those with connections. A connection serves 100,000 requests, so that the
 // clients of a load balancer spread again.
 //
-// An idle connection costs 14 to 20 KiB (make slow). The sweep checks 10,000 connections in about 1
-// ms.
+// An idle connection costs its row in a loop, and 14 to 20 KiB with fasthttp (make slow), beside what
+// the kernel needs. The sweep checks 10,000 connections in about 1 ms.
 //
 // # Large bodies
 //
@@ -116,11 +181,15 @@
 // When a Drain has begun, groups accept no new listener. CloseListeners closes the existing ones;
 // CloseSilent cuts connections that have never sent a byte, because fasthttp takes them for busy;
 // Shutdown closes idle connections and waits for the requests under way. The sweep goes on until
-// the Drain ends. Package api decides how long clients have.
+// the Drain ends. Package api decides how long clients have. Before its socket is closed, a loop
+// accepts what waits there. Shutdown makes loops close idle connections and hand over the beginnings
+// of heads; then it waits for the answers that clients have not read.
 //
 // # Concurrency
 //
 // The gate of a connection, and the state of interim responses in its Write, belong to the
-// connection's goroutine. The sweep reads atomics. The list of connections and the table of
-// addresses have the listener's lock. A Group's lock comes before those of its listeners.
+// connection's goroutine. What a loop knows of its connections belongs to the loop's goroutine. The
+// sweep reads atomics. The table of rows, apart from what their owners write, and the table of
+// addresses have the listener's lock, which comes before the inbox of a loop. A Group's lock comes
+// before those of its listeners.
 package wire

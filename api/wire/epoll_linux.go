@@ -79,3 +79,13 @@ func (p *peerAddr) addr() netip.Addr {
 	}
 	return thisMachine
 }
+
+// waitingAt returns how many connections wait at socket to be accepted, or a bound if the kernel does
+// not tell: that of a Unix socket.
+func waitingAt(socket int) int {
+	info, err := unix.GetsockoptTCPInfo(socket, unix.IPPROTO_TCP, unix.TCP_INFO)
+	if err != nil {
+		return unix.SOMAXCONN
+	}
+	return int(info.Unacked) // of a listening socket (tcp_get_info in the kernel)
+}

@@ -95,6 +95,29 @@ func (l *listener) evictOfLocked(addr netip.Addr) (longest *row) {
 	return longest
 }
 
+// confirmEviction reports whether the connection of r is to be closed, because it was chosen for
+// eviction. If a request has begun meanwhile, the connection is kept. Only its loop may ask.
+func (l *listener) confirmEviction(r *row) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, busy := r.noted(); busy {
+		l.spareLocked(r)
+	}
+	return r.evicting
+}
+
+// spareLocked keeps r if it was chosen for eviction, and counts it again.
+func (l *listener) spareLocked(r *row) {
+	if !r.evicting {
+		return
+	}
+	r.evicting = false
+	if addr, counted := l.countedAddress(r.peer()); counted && !r.counted {
+		r.counted = true
+		l.joinLocked(r, addr)
+	}
+}
+
 // pickIdleLocked returns the connections to evict: up to 1/evictFraction of all slots, those that
 // have been idle for longest first.
 func (l *listener) pickIdleLocked(now int64) []*row {

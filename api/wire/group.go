@@ -185,8 +185,10 @@ func (g *Group) CloseSilent(age time.Duration) {
 func (g *Group) Shutdown(ctx context.Context) error {
 	g.CloseSilent(0)
 	g.closeIdle()
-	err := g.server().ShutdownWithContext(ctx)
-	return errors.Join(err, g.awaitLoops(ctx))
+	if err := g.server().ShutdownWithContext(ctx); err != nil {
+		return err
+	}
+	return g.awaitNone(ctx)
 }
 
 // closeIdle makes the loops close their idle connections, and give those with a request under way to
@@ -199,26 +201,30 @@ func (g *Group) closeIdle() {
 	}
 }
 
-// awaitLoops waits until the loops have no connections, or ctx ends.
-func (g *Group) awaitLoops(ctx context.Context) error {
+// awaitNone waits until no connection is open, or ctx ends. Some are not yet known to fasthttp when
+// its Shutdown returns: those that loops hand over, or keep until the client has read its answers.
+// Those that fasthttp then finds idle are closed here.
+func (g *Group) awaitNone(ctx context.Context) error {
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
-	for g.inLoops() > 0 {
+	for g.Open() > 0 {
 		select {
 		case <-poll.C:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+		g.dropIdle()
 	}
 	return nil
 }
 
-// inLoops returns how many connections loops own.
-func (g *Group) inLoops() (n int) {
-	for _, open := range g.LoopConnections() {
-		n += open
+// dropIdle closes the idle connections of fasthttp.
+func (g *Group) dropIdle() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, l := range g.mu.listeners {
+		l.dropIdle()
 	}
-	return n
 }
 
 // LoopConnections returns how many connections each loop of each listener owns.

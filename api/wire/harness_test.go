@@ -88,10 +88,16 @@ func newSiteOn(t *testing.T, g *Group, config *tls.Config) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := &site{Group: g, t: t, addr: ln.Addr().String()}
 	if config != nil {
 		ln = tls.NewListener(ln, config)
 	}
+	return serveSite(t, g, ln)
+}
+
+// serveSite serves g on ln until the test's end.
+func serveSite(t *testing.T, g *Group, ln net.Listener) *site {
+	t.Helper()
+	st := &site{Group: g, t: t, addr: ln.Addr().String()}
 	var serving sync.WaitGroup
 	serving.Go(func() { check(t, g.Serve(ln)) })
 	t.Cleanup(func() {

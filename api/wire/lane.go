@@ -58,12 +58,16 @@ func (c *conn) answerPlain(b []byte) (n int, err error) {
 	for follows == unread && err == nil {
 		var read int
 		a.nowMs = time.Now().UnixMilli()
-		read, follows = c.answerSome(a, b[used:])
+		read, follows = a.answerSome(b[used:], c.row, c.asServed())
 		if used += read; len(a.out) > 0 {
 			c.note(true)
 			_, err = c.Write(a.out)
 		}
 	}
+	if follows == theEnd && (used < len(b) || a.cuts) {
+		c.lingers.Store(true) // as a loop does
+	}
+	a.plain = Plain{} // nothing of the connection stays in the pool
 	c.owner.plain.answers.Put(a)
 	if open := c.lane.leave(); !open || err != nil || follows == theEnd {
 		c.gate.part = partOver
@@ -75,17 +79,6 @@ func (c *conn) answerPlain(b []byte) (n int, err error) {
 		c.note(used < len(b))
 	}
 	return copy(b, b[used:]), nil
-}
-
-// answerSome is answers.answer, with the answer to a panic.
-func (c *conn) answerSome(a *answers, b []byte) (used int, follows follower) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			a.panicked(cause)
-			used, follows = len(b), theEnd
-		}
-	}()
-	return a.answer(b, c.row, c.asServed())
 }
 
 // asServed returns the connection as fasthttp has it, which tells TLS from plain text.

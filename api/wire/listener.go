@@ -33,6 +33,7 @@ type listener struct {
 	fruitless atomic.Int64         // the second in which evictIdle last found nothing
 	closed    chan struct{}
 	closing   sync.Once
+	failed    error // why the loops cannot accept; set before closed is closed
 
 	plain *Group // answers plain requests in the lane; nil: there is none
 	loops *loops // nil: fasthttp accepts
@@ -79,6 +80,9 @@ func newListener(ln net.Listener, lim Limits, p Patience, log *slog.Logger) *lis
 func (l *listener) Accept() (net.Conn, error) {
 	if l.loops != nil {
 		<-l.closed // the loops accept, and fasthttp gets its connections from them
+		if l.failed != nil {
+			return nil, l.failed
+		}
 		return nil, io.EOF
 	}
 	if !l.takeSlot() {
@@ -183,6 +187,15 @@ func (l *listener) Close() error {
 	return err
 }
 
+// fail is Close after a loop has found that the socket is broken.
+func (l *listener) fail(cause error) {
+	l.closing.Do(func() {
+		l.failed = cause
+		close(l.closed)
+		l.loops.tellAll(stopAccept)
+	})
+}
+
 // track wraps c and begins to sweep it. It returns nil if c's address has its share of connections.
 func (l *listener) track(c net.Conn) net.Conn {
 	r := l.join(AddrOf(c.RemoteAddr()), byServer)
@@ -197,8 +210,9 @@ func (l *listener) wrap(c net.Conn, r *row) *conn {
 	tracked := &conn{Conn: c, owner: l, row: r}
 	tracked.gate.large.of, tracked.gate.large.clock = l.large, &l.seconds
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	r.conn = tracked
-	l.mu.Unlock()
+	l.spareLocked(r)
 	return tracked
 }
 
@@ -244,13 +258,6 @@ func (l *listener) drop(r *row) {
 	}
 }
 
-// isEvicting reports whether the connection of r was chosen for eviction.
-func (l *listener) isEvicting(r *row) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return r.evicting
-}
-
 // forget undoes join and frees the slot of the connection. It must be called once.
 func (l *listener) forget(r *row) {
 	l.mu.Lock()
@@ -268,6 +275,17 @@ func (l *listener) open() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.mu.used
+}
+
+// dropIdle closes the connections of fasthttp on which no request is under way.
+func (l *listener) dropIdle() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.all(func(r *row) {
+		if _, busy := r.noted(); r.conn != nil && !busy {
+			r.conn.drop()
+		}
+	})
 }
 
 // closeAll closes every connection.

@@ -21,17 +21,15 @@ type loop struct {
 	conns  atomic.Int32
 	inbox  inbox
 
-	answers         // nowMs is the time of this wake-up
-	answering *row  // whose requests are being answered
-	restedMs  int64 // when the loop last slept, or yielded
-	many      bool  // the last wake-up had many events, so others have probably come
-	missed    bool  // a panic has cut off a wake-up: there may be orders
-	closing   bool  // connections are closed once nothing is under way on them
-	ended     bool
-	door      door
+	answers        // nowMs is the time of this wake-up
+	restedMs int64 // when the loop last slept, or yielded
+	many     bool  // the last wake-up had many events, so others have probably come
+	closing  bool  // connections are closed once nothing is under way on them
+	ended    bool
+	door     door
 
 	in     [maxHeaderBytes + readBytes]byte
-	spare  []order
+	spare  []order // the memory of earlier orders
 	events [maxEvents]unix.EpollEvent
 }
 
@@ -58,29 +56,10 @@ const (
 	flagWaitsOut               // epoll reports when something can be sent, not when something has come
 )
 
-// A rest is what waits on a connection of a loop.
-type rest struct {
-	in     []byte // the beginning of a head, or requests that were not looked at yet
-	out    []byte // answers that the client must read first
-	sent   int64  // bytes of answers that the client has read while others waited
-	pieces int    // in which the head in in has come
-}
-
 // run handles events until the loop is ended.
 func (lp *loop) run() {
 	for !lp.ended {
-		lp.spin()
-	}
-	lp.closeOwned(func(*row) bool { return true })
-	lp.closeFiles()
-}
-
-// spin handles events until the loop is ended, or a panic cuts it off.
-func (lp *loop) spin() {
-	defer lp.recovered()
-	for !lp.ended {
-		told, connecting := lp.missed, false
-		lp.missed = true // until this wake-up is over
+		told, connecting := false, false
 		for _, e := range lp.events[:lp.wait()] {
 			switch e.Fd {
 			case keyListener:
@@ -99,8 +78,9 @@ func (lp *loop) spin() {
 		if connecting || lp.door.isDue(lp.nowMs) {
 			lp.acceptAll()
 		}
-		lp.missed = false
 	}
+	lp.closeOwned(func(*row) bool { return true })
+	lp.closeFiles()
 }
 
 // wait waits for events. After many of them it first looks for others without giving up its P. It
@@ -121,8 +101,12 @@ func (lp *loop) wait() (n int) {
 	return n
 }
 
-// handle reads what has come on the connection of r, or sends what waits to be sent.
+// handle reads what has come on the connection of r, or sends what waits to be sent. An event of a
+// connection that is closed is possible while another process has a copy of its descriptor.
 func (lp *loop) handle(r *row) {
+	if r.owner.Load() != lp.number {
+		return
+	}
 	if r.flags&flagWriting != 0 {
 		lp.sendOn(r)
 	} else {
@@ -153,16 +137,14 @@ func (lp *loop) read(r *row) {
 // serve answers the plain requests at the beginning of b and sends the answers; then it deals with
 // what follows them. begun says that b begins with a head that had begun before.
 func (lp *loop) serve(r *row, b []byte, begun bool) {
-	lp.answering = r
-	used, follows := lp.answer(b, r, nil)
-	lp.answering = nil
+	used, follows := lp.answerSome(b, r, nil)
 	begun, b = begun && used == 0, b[used:]
 	if len(lp.out) > 0 && !lp.send(r, b, follows == theEnd) {
 		return
 	}
 	switch follows {
 	case theEnd:
-		lp.close(r)
+		lp.end(r, len(b) > 0 || lp.cuts)
 	case nothing:
 		lp.idle(r)
 	case another:
@@ -173,24 +155,6 @@ func (lp *loop) serve(r *row, b []byte, begun bool) {
 	case partOfHead:
 		lp.beginHead(r, begun)
 		lp.keepHead(r, b)
-	}
-}
-
-// recovered ends the answer under way after a panic. The answers before it are sent, and the
-// connection is closed after one that says so.
-func (lp *loop) recovered() {
-	cause := recover()
-	if cause == nil {
-		return
-	}
-	r := lp.answering
-	if r == nil {
-		panic(cause) // not of an answer: a broken invariant of the loop
-	}
-	lp.answering = nil
-	lp.panicked(cause)
-	if lp.send(r, nil, true) {
-		lp.close(r)
 	}
 }
 
@@ -272,7 +236,7 @@ func (lp *loop) sendOn(r *row) {
 	r.rest = nil
 	switch {
 	case last:
-		lp.close(r)
+		lp.end(r, true)
 	case len(w.in) == 0:
 		lp.idle(r)
 	default:
@@ -318,6 +282,21 @@ func (lp *loop) give(r *row) bool {
 	r.owner.Store(to.number)
 	lp.l.loops.tell(to.number, adopt, r)
 	return true
+}
+
+// end closes the connection of r after its last answer. more says that the client has sent more, or
+// may send more. Closing at once would then reset the connection, and the client could lose answers
+// that it has not read yet. So it is closed for writing, and what comes is discarded for a second.
+func (lp *loop) end(r *row, more bool) {
+	if !more || unix.Shutdown(int(r.fd), unix.SHUT_WR) != nil {
+		lp.close(r)
+		return
+	}
+	r.rest = nil
+	r.flags |= flagLingers
+	r.mark(stateInHead, true) // so that the sweep after the next one finds it late
+	r.note(true, max(0, lp.l.seconds.Load()-int64((lp.l.patience.Head-lingerTime)/time.Second)))
+	lp.register(r)
 }
 
 // close closes the connection of r and frees its row.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"log/slog"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -52,8 +53,7 @@ func (lp *loop) acceptOne() (again bool) {
 	if d.socket == noSocket {
 		return false
 	}
-	if !lp.l.trySlot() {
-		lp.starve()
+	if !lp.l.trySlot() && !lp.starve() {
 		return false
 	}
 	fd, peer, errno := acceptNow(d.socket)
@@ -71,8 +71,7 @@ func (lp *loop) acceptOne() (again bool) {
 	case passing(errno):
 		lp.sleepDoor(errno)
 	default:
-		lp.l.log.Error("cannot accept connections any more", slog.Any("cause", errno))
-		lp.closeDoor()
+		lp.l.fail(os.NewSyscallError("accept4", errno))
 	}
 	return false
 }
@@ -91,14 +90,19 @@ func (lp *loop) own(fd int32, peer peerAddr) {
 	lp.read(r)
 }
 
-// starve waits until a slot is free.
-func (lp *loop) starve() {
+// starve waits for an order to accept, which comes when a slot is free. It returns true if it has
+// taken a slot after all: one that was freed before the loop was known to wait.
+func (lp *loop) starve() (found bool) {
 	if d := &lp.door; !d.starved {
 		d.starved = true
 		lp.l.waiting.Add(1)
 		lp.shutDoor()
+		if lp.l.trySlot() {
+			return true
+		}
 	}
 	lp.l.evictIdle()
+	return false
 }
 
 // sleepDoor waits some time for descriptors, as listener.accept does.
@@ -149,14 +153,16 @@ func (lp *loop) closeDoor() {
 	if lp.l.loops.left.Add(-1) == 0 {
 		lp.emptyQueue()
 		closeNow(int32(d.socket))
+		_ = lp.l.Listener.Close() // that of a Unix socket is open
 		close(lp.l.loops.done)
 	}
 	lp.door = door{socket: noSocket}
 }
 
-// emptyQueue accepts the connections that wait, as long as there are slots and descriptors.
+// emptyQueue accepts the connections that wait, as long as there are slots and descriptors. It leaves
+// those that come meanwhile, because there may be no end of them.
 func (lp *loop) emptyQueue() {
-	for lp.l.trySlot() {
+	for left := waitingAt(lp.door.socket); left > 0 && lp.l.trySlot(); left-- {
 		fd, peer, errno := acceptNow(lp.door.socket)
 		if errno != 0 {
 			<-lp.l.slots

@@ -3,7 +3,6 @@ package wire
 import (
 	"bytes"
 	"os"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -62,7 +61,7 @@ func (lp *loop) obeyOne(kind orderKind, r *row) {
 			lp.close(r)
 		}
 	case evict:
-		if lp.l.isEvicting(r) {
+		if lp.l.confirmEviction(r) {
 			lp.close(r)
 		}
 	}
@@ -70,6 +69,9 @@ func (lp *loop) obeyOne(kind orderKind, r *row) {
 
 // adopt makes epoll report what comes on r, which another loop has accepted.
 func (lp *loop) adopt(r *row) {
+	if r.flags&flagRegistered != 0 {
+		return // the order was about the connection that had the row before
+	}
 	if _, busy := r.noted(); lp.closing && !busy {
 		lp.close(r)
 		return
@@ -99,18 +101,12 @@ func (lp *loop) judge(r *row) {
 	}
 }
 
-// refuseLate answers a head that does not come to its end with a 408. Then the client has a second
-// to read it: closing at once could reset the connection, if bytes of the head come after all.
+// refuseLate answers a head that does not come to its end with a 408. Bytes of the head may come
+// after all.
 func (lp *loop) refuseLate(r *row) {
-	r.rest = nil
 	lp.out = lp.g.appendRefusal(lp.out[:0], os.ErrDeadlineExceeded)
-	if _, errno := sendNow(r.fd, lp.out); errno != 0 || unix.Shutdown(int(r.fd), unix.SHUT_WR) != nil {
-		lp.close(r)
-		return
-	}
-	r.flags |= flagLingers
-	patience := int64((lp.l.patience.Head - lingerTime) / time.Second)
-	r.note(true, max(0, lp.l.seconds.Load()-patience)) // so that the next sweep but one finds it late
+	_, errno := sendNow(r.fd, lp.out)
+	lp.end(r, errno == 0)
 }
 
 // appendRefusal appends the answer to a request that could not be read because of err.

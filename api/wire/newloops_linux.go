@@ -11,7 +11,8 @@ import (
 )
 
 // newLoops returns the loops that serve ln, and closes ln: Go's own poller would wake for every
-// connection, too. It returns nil if fasthttp must serve ln: no loops are wanted, or the kernel gives
+// connection, too. A Unix listener stays open, because Close removes its file; closeDoor closes it.
+// newLoops returns nil if fasthttp must serve ln: no loops are wanted, or the kernel gives
 // none.
 func (g *Group) newLoops(l *listener, ln net.Listener) *loops {
 	socketed, ok := ln.(interface {
@@ -25,7 +26,9 @@ func (g *Group) newLoops(l *listener, ln net.Listener) *loops {
 		g.Log.Warn("no event loops; every connection costs more", slog.Any("cause", err))
 		return nil
 	}
-	_ = ln.Close() // the loops have a descriptor of their own
+	if _, named := ln.(*net.UnixListener); !named {
+		_ = ln.Close() // the loops have a descriptor of their own
+	}
 	return ls
 }
 
@@ -61,6 +64,7 @@ func socketOf(ln interface {
 		if socket, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0); err != nil {
 			return
 		}
+		_ = unix.SetNonblock(socket, true) // whoever passed it on may have changed that; it fails for no socket
 		if family, _ := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_DOMAIN); family == unix.AF_UNIX {
 			return
 		}

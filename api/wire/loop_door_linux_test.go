@@ -1,0 +1,164 @@
+package wire
+
+import (
+	"errors"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestABrokenSocketEndsServingByLoops(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket, err := ln.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	g := newLoopGroup(2, Limits{Connections: 10})
+	ended := make(chan error)
+	go func() { ended <- g.Serve(ln) }()
+	for g.LoopConnections() == nil {
+		runtime.Gosched()
+	}
+	check(t, unix.Shutdown(int(socket.Fd()), unix.SHUT_RDWR))
+	if err := <-ended; !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("got %v, want the error of accept4", err)
+	}
+}
+
+// Connections that wait while the loops are busy are served when the listener closes.
+func TestClosingResetsNoConnectionThatWaits(t *testing.T) {
+	st := newLoopSite(t, 2, Limits{Connections: 1000})
+	release := st.hold()
+	const clients = 200
+	answers := make(chan error)
+	for range clients {
+		c, r := st.dial(requestText("GET", "/x"))
+		go func() {
+			defer c.Close()
+			line, err := r.ReadString('\n')
+			if err == nil && !strings.HasPrefix(line, "HTTP/1.1 302 ") {
+				err = errors.New(line)
+			}
+			answers <- err
+		}()
+	}
+	for _, err := range st.closeEach() {
+		check(t, err)
+	}
+	release()
+	check(t, st.CloseListeners())
+	for range clients {
+		check(t, <-answers)
+	}
+	if c, err := net.Dial("tcp", st.addr); err == nil {
+		c.Close()
+		t.Error("the listener is still open")
+	}
+}
+
+// The queue may never be empty: each client that is closed comes again at once.
+func TestClosingEndsUnderAFloodOfConnections(t *testing.T) {
+	st := newLoopSite(t, 2, Limits{Connections: 1000})
+	var flood sync.WaitGroup
+	for range 16 {
+		flood.Go(func() {
+			for {
+				c, err := net.Dial("tcp", st.addr)
+				if err != nil {
+					return
+				}
+				_, _ = io.WriteString(c, "GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+				_, _ = io.Copy(io.Discard, c)
+				_ = c.Close()
+			}
+		})
+	}
+	for st.l.open() == 0 {
+		runtime.Gosched()
+	}
+	check(t, st.CloseListeners())
+	flood.Wait()
+}
+
+// A slot may be freed at the moment when a loop finds none, before others know that it waits.
+func TestALoopWithoutSlotsMissesNoneThatIsFreed(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newLoopGroup(1, Limits{Connections: 1})
+	l := newListener(ln, g.Limits, g.Patience, g.Log)
+	l.loops = g.newLoops(l, ln)
+	lp := l.loops.each[0] // it does not run
+	if !lp.starve() || len(l.slots) != 1 || l.waiting.Load() != 1 {
+		t.Error("the free slot was not taken")
+	}
+	<-l.slots
+	lp.openDoor()
+	check(t, l.Close())
+	check(t, l.loops.discard())
+}
+
+func TestConnectionsBeyondAllSlotsWaitAndAreServed(t *testing.T) {
+	st := newLoopSite(t, 2, Limits{Connections: 2})
+	var clients sync.WaitGroup
+	for i := range 8 {
+		clients.Go(func() {
+			request := "GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+			if i%2 == 0 { // fasthttp's goroutine frees the slot, not the loop
+				request = "GET /a/b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+			}
+			for range 300 {
+				c, r := st.dialQuiet(t, request)
+				if _, err := io.ReadAll(r); err != nil {
+					t.Errorf("not served: %v", err)
+					return
+				}
+				_ = c.Close()
+			}
+		})
+	}
+	clients.Wait()
+}
+
+func TestIdleConnectionsOfALoopMakeRoom(t *testing.T) {
+	st := newLoopSite(t, 2, Limits{Connections: 6})
+	ask := requestText("GET", "/x")
+	for range 3 {
+		_, r := st.dial(ask)
+		readReply(t, r, "GET")
+		_, r = st.dial(requestText("GET", "/a/b")) // fasthttp's
+		readReply(t, r, "GET")
+	}
+	allIdle := func() bool {
+		busy := false
+		st.l.eachRow(func(r *row) {
+			_, now := r.noted()
+			busy = busy || now
+		})
+		return !busy
+	}
+	for i := range 12 { // each gets a slot, although no client disconnects
+		for !allIdle() {
+			runtime.Gosched()
+		}
+		st.pass(2)
+		_, r := st.dial(ask)
+		if got := readReply(t, r, "GET"); got.status != 302 {
+			t.Fatalf("%d: got %+v", i, got)
+		}
+	}
+	if got := st.Limits.Counts.Evicted.Load(); got < 12 {
+		t.Errorf("%d were evicted, want 12 or more", got)
+	}
+}

@@ -1,0 +1,148 @@
+package wire
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/netip"
+	"testing"
+)
+
+// ownAddress returns an address of this machine that is not of its loopback, so that it counts.
+func ownAddress(t *testing.T) net.IP {
+	t.Helper()
+	addrs, err := net.InterfaceAddrs()
+	check(t, err)
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && n.IP.IsGlobalUnicast() {
+			return n.IP
+		}
+	}
+	t.Skip("this machine has only its loopback address")
+	return nil
+}
+
+// dialFrom opens a connection from an address of this machine and sends raw. If it is refused, the
+// reader ends.
+func (st *loopSite) dialFrom(ip net.IP, raw string) (net.Conn, *bufio.Reader) {
+	st.t.Helper()
+	c, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: ip}}).Dial("tcp", st.addr)
+	if err != nil {
+		st.t.Skip("the loopback cannot be reached from another address here:", err)
+	}
+	st.t.Cleanup(func() { _ = c.Close() })
+	_, _ = io.WriteString(c, raw)
+	return c, bufio.NewReader(c)
+}
+
+func refused(r *bufio.Reader) bool {
+	_, err := r.Peek(1)
+	return err != nil
+}
+
+// awaitIdle waits until no request is under way on any connection.
+func (st *loopSite) awaitIdle() {
+	for busy := true; busy; {
+		busy = false
+		st.l.eachRow(func(r *row) {
+			_, now := r.noted()
+			busy = busy || now
+		})
+	}
+}
+
+func TestAnAddressHasOneShareOfBothDoors(t *testing.T) {
+	ip := ownAddress(t)
+	st := newLoopSite(t, 2, Limits{Connections: 100, PerAddress: 4})
+	asks := []string{requestText("GET", "/x"), requestText("GET", "/a/b")}
+	var readers []*bufio.Reader
+	for i := range 4 { // two of loops, two of fasthttp
+		_, r := st.dialFrom(ip, asks[i%2])
+		readReply(t, r, "GET")
+		readers = append(readers, r)
+	}
+	st.awaitIdle()
+	for _, ask := range asks {
+		if _, r := st.dialFrom(ip, ask); !refused(r) {
+			t.Error("a fifth connection was served")
+		}
+	}
+	if got := st.Limits.Counts.Address.Load(); got != 2 {
+		t.Errorf("%d were refused, want 2", got)
+	}
+	st.pass(1)
+	for i := range 4 { // each evicts one that was idle for longest, whoever owns it
+		st.pass(2)
+		_, r := st.dialFrom(ip, asks[1-i%2])
+		readReply(t, r, "GET")
+		st.awaitIdle()
+	}
+	for i, r := range readers {
+		if !refused(r) {
+			t.Errorf("connection %d was not evicted", i)
+		}
+	}
+	for range 20 { // this machine, by its loopback address
+		_, r := st.dial(asks[0])
+		readReply(t, r, "GET")
+	}
+	st.l.mu.Lock()
+	defer st.l.mu.Unlock()
+	if got := st.l.mu.addresses; len(got) != 1 {
+		t.Errorf("%d addresses are counted, want 1", len(got))
+	}
+}
+
+func TestATrustedProxyIsExemptInALoop(t *testing.T) {
+	ip := ownAddress(t)
+	proxies := &Proxies{Trusted: []netip.Prefix{netip.PrefixFrom(AddrOf(&net.TCPAddr{IP: ip}), 32)}}
+	st := newLoopSite(t, 2, Limits{Connections: 100, PerAddress: 2, Exempt: proxies})
+	for range 10 {
+		_, r := st.dialFrom(ip, requestText("GET", "/x"))
+		readReply(t, r, "GET")
+	}
+}
+
+// A connection may be chosen for eviction while a request on it waits to be read. Then it is kept.
+func TestAConnectionThatIsBusyAgainIsNotEvicted(t *testing.T) {
+	ip := ownAddress(t)
+	for name, sent := range map[string]string{"its head has begun": "GET /x HTTP/1.1\r\n", "it is handed over": "GET /a/b HTTP/1.1\r\n"} {
+		t.Run(name, func(t *testing.T) {
+			st := newLoopSite(t, 1, Limits{Connections: 100, PerAddress: 2})
+			c, r := st.dialFrom(ip, requestText("GET", "/x"))
+			readReply(t, r, "GET")
+			st.awaitIdle()
+			release := st.hold()
+			st.pass(2)
+			_, err := io.WriteString(c, sent)
+			check(t, err)
+			evicted := st.evictOf(AddrOf(&net.TCPAddr{IP: ip}))
+			if evicted == nil || evicted.counted {
+				t.Fatal("it was not chosen")
+			}
+			release()
+			for chosen := true; chosen; {
+				st.l.eachRow(func(r *row) { chosen = chosen && (r != evicted || r.evicting) })
+			}
+			_, err = io.WriteString(c, "Host: a\r\n\r\n")
+			check(t, err)
+			readReply(t, r, "GET")
+			st.l.mu.Lock()
+			defer st.l.mu.Unlock()
+			if of := st.l.mu.addresses[evicted.peer()]; of.n != 1 || !evicted.counted {
+				t.Errorf("%d are counted, want 1", of.n)
+			}
+		})
+	}
+}
+
+// evictOf does what join does for a full share.
+func (st *loopSite) evictOf(addr netip.Addr) *row {
+	st.l.mu.Lock()
+	evicted := st.l.evictOfLocked(addr)
+	st.l.mu.Unlock()
+	if evicted != nil {
+		st.l.drop(evicted)
+	}
+	return evicted
+}

@@ -1,0 +1,185 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// strange are requests that no loop answers, with their methods.
+var strange = []struct{ method, raw string }{
+	{"GET", requestText("GET", "/a/b")},
+	{"OPTIONS", requestText("OPTIONS", "*")},
+	{"POST", "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"},
+	{"POST", "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"},
+	{"GET", "GET /x HTTP/1.1\r\nHost: a\r\nX-Tab:\tx\r\n\r\n"},
+	{"GET", "GET /x HTTP/1.1\r\nHost: a\r\nX-Long: " + strings.Repeat("x", 12<<10) + "\tx\r\n\r\n"},
+}
+
+// Wherever a request that is not plain stands among others, and in however many pieces all of them
+// come, each is answered once and in order.
+func TestAPipelineIsAnsweredInOrderWhereverItIsHandedOver(t *testing.T) {
+	st := newLoopSite(t, 2, Limits{Connections: 100})
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, odd := range strange {
+		for place := range 6 {
+			for _, pieces := range []int{1, 2, 5, 30} {
+				st.pipeline(random, odd.method, odd.raw, place, pieces)
+			}
+		}
+	}
+	if n := len(st.l.conns()); n != 0 && st.Open() > 0 {
+		st.l.awaitNone()
+	}
+}
+
+func (st *loopSite) pipeline(random *rand.Rand, method, odd string, place, pieces int) {
+	st.t.Helper()
+	var raw strings.Builder
+	for i := range 6 {
+		if i == place {
+			raw.WriteString(odd)
+		} else {
+			raw.WriteString(requestText("GET", fmt.Sprintf("/x?%d", i)))
+		}
+	}
+	c, r := st.dialQuiet(st.t, "")
+	defer c.Close()
+	go sendInPieces(c, raw.String(), random.Perm(raw.Len())[:pieces-1])
+	for i := range 6 {
+		if i == place {
+			if got := readReply(st.t, r, method); got.header.Get("Via") == "" && got.status != 400 {
+				st.t.Fatalf("%.40q at %d in %d pieces: got %+v, not fasthttp's", odd, i, pieces, got)
+			}
+		} else if got := readReply(st.t, r, "GET"); got.header.Get("Location") != fmt.Sprintf("http://a/%d", i) {
+			st.t.Fatalf("%.40q at %d in %d pieces: answer %d is %+v", odd, place, pieces, i, got)
+		}
+	}
+}
+
+// sendInPieces sends raw, cut at some positions.
+func sendInPieces(c net.Conn, raw string, cuts []int) {
+	marks := make(map[int]bool)
+	for _, cut := range cuts {
+		marks[cut] = true
+	}
+	from := 0
+	for i := range len(raw) + 1 {
+		if i == len(raw) || marks[i] {
+			_, _ = io.WriteString(c, raw[from:i])
+			from = i
+			runtime.Gosched()
+		}
+	}
+}
+
+func TestAConnectionCountsOnceWhoeverOwnsIt(t *testing.T) {
+	st := newLoopSite(t, 2, Limits{Connections: 100})
+	const clients = 20
+	var conns []net.Conn
+	for range clients {
+		c, r := st.dial(requestText("GET", "/x"))
+		readReply(t, r, "GET")
+		conns = append(conns, c)
+	}
+	if st.Open() != clients || st.l.inLoops() != clients {
+		t.Errorf("got %d open, %d in loops; want %d", st.Open(), st.l.inLoops(), clients)
+	}
+	for _, c := range conns[:15] {
+		st.wantBothDoors(c)
+	}
+	if st.Open() != clients || st.l.inLoops() != clients-15 || len(st.l.slots) < clients || len(st.l.slots) > clients+1 {
+		t.Errorf("got %d open, %d in loops, %d slots", st.Open(), st.l.inLoops(), len(st.l.slots))
+	}
+	for _, c := range conns {
+		check(t, c.Close())
+	}
+	st.l.awaitNone()
+}
+
+func TestTenThousandHandOversLeakNothing(t *testing.T) {
+	st := newLoopSite(t, 2, Limits{Connections: 100})
+	ask := "GET /a/b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+	one := func() {
+		c, r := st.dialQuiet(t, requestText("GET", "/x")+ask)
+		_, _ = io.Copy(io.Discard, r)
+		_ = c.Close()
+	}
+	one()
+	st.l.awaitNone()
+	files, goroutines := openFiles(t), runtime.NumGoroutine()
+	var clients sync.WaitGroup
+	for range 10 {
+		clients.Go(func() {
+			for range 1000 {
+				one()
+			}
+		})
+	}
+	clients.Wait()
+	st.l.awaitNone()
+	for i := 0; openFiles(t) > files || runtime.NumGoroutine() > goroutines; i++ {
+		if i == 100_000 {
+			t.Fatalf("%d descriptors and %d goroutines, %d and %d before", openFiles(t), runtime.NumGoroutine(), files, goroutines)
+		}
+		runtime.Gosched()
+	}
+	if made := st.l.mu.made; made != 1 {
+		t.Errorf("%d chunks of rows were made, want 1", made)
+	}
+}
+
+// A head that has begun when the server stops is answered, and Shutdown waits for it.
+func TestShutdownWaitsForHeadsThatHaveBegun(t *testing.T) {
+	for range 20 {
+		st := newLoopSite(t, 2, Limits{Connections: 20})
+		const clients = 6
+		var conns []net.Conn
+		var answers [clients]chan reply
+		for i := range answers {
+			c, r := st.dial("GET /x HTTP/1.1\r\nHost: ")
+			answers[i] = make(chan reply, 1)
+			conns = append(conns, c)
+			go func() { answers[i] <- readReply(t, r, "GET") }()
+		}
+		st.l.awaitHeard(clients)
+		st.Drain.Begin()
+		check(t, st.CloseListeners())
+		over := make(chan error)
+		go func() { over <- st.Shutdown(t.Context()) }()
+		for i, c := range conns {
+			_, err := io.WriteString(c, "a\r\n\r\n")
+			check(t, err)
+			if got := <-answers[i]; got.status != 302 {
+				t.Errorf("got %+v, want 302", got)
+			}
+			if i < clients-1 {
+				continue
+			}
+			check(t, <-over)
+			if n := st.Open(); n != 0 {
+				t.Fatalf("after Shutdown %d connections are open", n)
+			}
+		}
+	}
+}
+
+func TestShutdownEndsWithItsContext(t *testing.T) {
+	st := newLoopSite(t, 2, Limits{Connections: 20})
+	st.dial("GET /x HTTP/1.1\r\nHost: ")
+	st.l.awaitHeard(1)
+	st.Drain.Begin()
+	check(t, st.CloseListeners())
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := st.Shutdown(ctx); err != context.DeadlineExceeded {
+		t.Errorf("got %v, want that the time is over", err)
+	}
+}

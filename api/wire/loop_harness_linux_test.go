@@ -1,0 +1,248 @@
+package wire
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// A loopSite is a site whose connections loops own. /x is redirected to a target that ends in the
+// query, so that answers can be told apart; /page is a 404 of 2 KiB, /panic panics; every other plain
+// path is a 404. fasthttp gives the same answers, with Via: fasthttp.
+type loopSite struct {
+	*site
+	log     *syncLog
+	files   int // open descriptors before the site was there
+	holding atomic.Pointer[holding]
+}
+
+// loopPage is the body of /page.
+var loopPage = strings.Repeat("p", 2<<10)
+
+func newLoopGroup(loops int, lim Limits) *Group {
+	if lim.Counts == nil {
+		lim.Counts = new(Counts)
+	}
+	g := newGroup(lim)
+	g.Loops, g.Reader = loops, NewReader(&Proxies{}, nil)
+	g.Plain = answerInLoop
+	g.PlainPanic = func(out []byte, r *Plain, _ any) []byte {
+		r.Closes = true
+		return append(out, "HTTP/1.1 500 Internal Server Error\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"...)
+	}
+	g.Handle = func(ctx *fasthttp.RequestCtx) {
+		ctx.Response.Header.Set("Via", "fasthttp")
+		switch string(ctx.Path()) {
+		case "/x":
+			ctx.SetStatusCode(fasthttp.StatusFound)
+			ctx.Response.Header.SetCanonical([]byte("Location"), append([]byte("http://a/"), ctx.URI().QueryString()...))
+		case "/page":
+			ctx.SetStatusCode(fasthttp.StatusNotFound)
+			ctx.SetBodyString(loopPage)
+		default:
+			ctx.SetStatusCode(fasthttp.StatusNotFound)
+		}
+	}
+	return g
+}
+
+// answerInLoop is Plain of a loopSite.
+func answerInLoop(out []byte, r *Plain) []byte {
+	status, body := "404 Not Found", ""
+	switch string(r.Segment) {
+	case "x":
+		status = "302 Found\r\nLocation: http://a/" + string(r.Query)
+	case "page":
+		body = loopPage
+	case "panic":
+		panic("as was asked for")
+	}
+	out = fmt.Appendf(out, "HTTP/1.1 %s\r\nContent-Length: %d\r\n", status, len(body))
+	if r.Closes {
+		out = append(out, "Connection: close\r\n"...)
+	}
+	if out = append(out, "\r\n"...); !r.Head {
+		out = append(out, body...)
+	}
+	return out
+}
+
+// newLoopSite serves a group with loops until the test's end. Then nothing of it must be left.
+func newLoopSite(t *testing.T, loops int, lim Limits) *loopSite {
+	t.Helper()
+	return newLoopSiteOn(t, newLoopGroup(loops, lim))
+}
+
+func newLoopSiteOn(t *testing.T, g *Group) *loopSite {
+	t.Helper()
+	files := openFiles(t)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newLoopSiteAt(t, g, ln, files)
+}
+
+// newLoopSiteAt serves g on a listener of the test, before which files descriptors were open.
+func newLoopSiteAt(t *testing.T, g *Group, ln net.Listener, files int) *loopSite {
+	t.Helper()
+	st := &loopSite{log: new(syncLog), files: files}
+	g.Log = testLogger(st.log)
+	plain := g.Plain
+	g.Plain = func(out []byte, r *Plain) []byte {
+		if h := st.holding.Load(); h != nil && string(r.Segment) == "hold" {
+			h.began <- struct{}{}
+			<-h.over
+		}
+		return plain(out, r)
+	}
+	t.Cleanup(func() { st.wantNothingLeft(t) }) // after it has been shut down
+	st.site = serveSite(t, g, ln)
+	return st
+}
+
+// wantNothingLeft checks what must hold once serving has ended and all clients have gone.
+func (st *loopSite) wantNothingLeft(t *testing.T) {
+	t.Helper()
+	l := st.l
+	l.awaitNone()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if free := l.mu.made * rowsPerChunk; len(l.mu.free) != free || l.mu.used != 0 {
+		t.Errorf("%d of %d rows are free, %d used", len(l.mu.free), free, l.mu.used)
+	}
+	if len(l.mu.addresses) != 0 || len(l.slots) != 0 || l.waiting.Load() != 0 {
+		t.Errorf("%d addresses, %d slots, %d waiting are left", len(l.mu.addresses), len(l.slots), l.waiting.Load())
+	}
+	for _, n := range l.loops.open() {
+		if n != 0 {
+			t.Errorf("a loop counts %d connections", n)
+		}
+	}
+	for n := openFiles(t); n > st.files; n = openFiles(t) { // conns of the test close after its own clean-ups
+		if !awaitFewer(t, n) {
+			t.Errorf("%d descriptors are open, %d before", n, st.files)
+			return
+		}
+	}
+}
+
+// awaitFewer waits until fewer than n descriptors are open. It returns false if that does not happen.
+func awaitFewer(t *testing.T, n int) bool {
+	for range 1000 {
+		if openFiles(t) < n {
+			return true
+		}
+		runtime.Gosched()
+	}
+	return false
+}
+
+// openFiles returns the number of descriptors that the process has open.
+func openFiles(t testing.TB) int {
+	t.Helper()
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(files)
+}
+
+// A syncLog is a log that tests can read while it is written.
+type syncLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *syncLog) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *syncLog) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// inLoops returns the connections of loops.
+func (l *listener) inLoops() (n int) {
+	for _, open := range l.loops.open() {
+		n += open
+	}
+	return n
+}
+
+// awaitRow waits until holds is true of a row that loops own.
+func (l *listener) awaitRow(holds func(r *row) bool) {
+	for found := false; !found; runtime.Gosched() {
+		l.eachRow(func(r *row) { found = found || r.owner.Load() >= 0 && holds(r) })
+	}
+}
+
+// eachRow calls visit with every row. Only what is atomic of it, or guarded by l's lock, may be read.
+func (l *listener) eachRow(visit func(r *row)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.all(visit)
+}
+
+// pass lets seconds pass on the sweeper's clock.
+func (st *loopSite) pass(seconds int) {
+	for range seconds {
+		st.Sweep()
+	}
+}
+
+// hold stops every loop in the middle of a request, until release is called.
+func (st *loopSite) hold() (release func()) {
+	held := &holding{began: make(chan struct{}), over: make(chan struct{})}
+	st.holding.Store(held)
+	for n := 0; n < st.Loops; {
+		st.dial(requestText("GET", "/hold"))
+		select {
+		case <-held.began:
+			n++
+		case <-time.After(20 * time.Millisecond): // it waits at a loop that is held already
+		}
+	}
+	return sync.OnceFunc(func() { close(held.over) })
+}
+
+// A holding is what /hold waits for.
+type holding struct{ began, over chan struct{} }
+
+// dialQuiet is dial for many connections, which the caller closes itself.
+func (st *loopSite) dialQuiet(t *testing.T, raw string) (net.Conn, *bufio.Reader) {
+	c, err := net.Dial("tcp", st.addr)
+	if err != nil {
+		t.Error(err)
+		runtime.Goexit()
+	}
+	check(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
+	_, _ = io.WriteString(c, raw)
+	return c, bufio.NewReaderSize(c, 512)
+}
+
+// awaitHeard waits until n connections of loops have sent something.
+func (l *listener) awaitHeard(n int) {
+	for heard := -1; heard < n; runtime.Gosched() {
+		heard = 0
+		l.eachRow(func(r *row) {
+			if r.owner.Load() >= 0 && r.heard() {
+				heard++
+			}
+		})
+	}
+}

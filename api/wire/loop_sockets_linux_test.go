@@ -1,0 +1,104 @@
+package wire
+
+import (
+	"bufio"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+func TestLoopsServeAUnixSocketAndRemoveItsFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	files := openFiles(t)
+	ln, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := newLoopSiteAt(t, newLoopGroup(2, Limits{Connections: 10, PerAddress: 1}), ln, files)
+	for range 3 {
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		st.wantBothDoors(c)
+	}
+	check(t, st.CloseListeners())
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after closing: got %v, want that the socket is gone", err)
+	}
+}
+
+// wantBothDoors checks that a loop answers on c, and then fasthttp.
+func (st *loopSite) wantBothDoors(c net.Conn) {
+	st.t.Helper()
+	r := bufio.NewReader(c)
+	for i, target := range []string{"/x", "/x", "/a/b", "/x"} {
+		if _, err := c.Write([]byte(requestText("GET", target))); err != nil {
+			st.t.Fatal(err)
+		}
+		got := readReply(st.t, r, "GET")
+		if byFasthttp := got.header.Get("Via") != ""; byFasthttp != (target == "/a/b") || (got.status == 302) == byFasthttp {
+			st.t.Errorf("request %d, %s: got %+v", i, target, got)
+		}
+	}
+}
+
+// Socket activation passes on a socket that others hold, too. It must be used itself.
+func TestLoopsServeAnInheritedSocket(t *testing.T) {
+	files := openFiles(t)
+	original, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := original.(*net.TCPListener).File()
+	check(t, err)
+	check(t, original.Close())
+	defer file.Close()
+	inherited, err := net.FileListener(file)
+	check(t, err)
+	st := newLoopSiteAt(t, newLoopGroup(2, Limits{Connections: 10}), inherited, files)
+	c, _ := st.dial("")
+	st.wantBothDoors(c)
+	check(t, st.CloseListeners())
+	if c, err := net.Dial("tcp", st.addr); err != nil { // the socket of file still listens
+		t.Errorf("the socket that was passed on is gone: %v", err)
+	} else {
+		check(t, c.Close())
+	}
+}
+
+func TestASecondServerOnTheAddressOfLoopsFails(t *testing.T) {
+	st := newLoopSite(t, 2, Limits{Connections: 10})
+	if ln, err := net.Listen("tcp", st.addr); !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("got %v, %v, want that the address is in use", ln, err)
+	}
+}
+
+// A connection over IPv4 to a socket of IPv6 has an IPv4 address, also when it counts for its share.
+func TestLoopsSeeIPv4ClientsOfAnIPv6Socket(t *testing.T) {
+	files := openFiles(t)
+	ln, err := net.Listen("tcp", "[::]:0")
+	if err != nil {
+		t.Skip("no IPv6 here")
+	}
+	st := newLoopSiteAt(t, newLoopGroup(1, Limits{Connections: 10, PerAddress: 1}), ln, files)
+	_, port, _ := net.SplitHostPort(st.addr)
+	for _, client := range []string{"127.0.0.1", "::1"} {
+		c, err := net.Dial("tcp", net.JoinHostPort(client, port))
+		if err != nil {
+			t.Skip("no IPv6 here")
+		}
+		defer c.Close()
+		st.wantBothDoors(c)
+	}
+	seen := make(map[string]bool)
+	st.l.eachRow(func(r *row) { seen[r.peer().String()] = true })
+	if len(seen) != 2 || !seen["127.0.0.1"] || !seen["::1"] {
+		t.Errorf("got %v", seen)
+	}
+}
