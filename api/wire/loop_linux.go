@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"net"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -17,7 +18,8 @@ type loop struct {
 	number int32
 	l      *listener
 	epoll  int
-	wakeup int // an eventfd
+	wakeup int      // an eventfd
+	stand  net.Conn // Plain.Conn of all requests
 	conns  atomic.Int32
 	inbox  inbox
 
@@ -137,7 +139,7 @@ func (lp *loop) read(r *row) {
 // serve answers the plain requests at the beginning of b and sends the answers; then it deals with
 // what follows them. begun says that b begins with a head that had begun before.
 func (lp *loop) serve(r *row, b []byte, begun bool) {
-	used, follows := lp.answerSome(b, r, nil)
+	used, follows := lp.answerSome(b, r, lp.stand)
 	begun, b = begun && used == 0, b[used:]
 	if len(lp.out) > 0 && !lp.send(r, b, follows == theEnd) {
 		return
