@@ -38,12 +38,13 @@ func TestAPanicAnywhereIsAnswered500AndLoggedOnce(t *testing.T) {
 	}
 }
 
-// wantPanicsAnswered sends requests for a path, each of which must panic.
+// wantPanicsAnswered sends requests for a path, each of which must panic, and many others after it:
+// closing the connection must not reset it, because the client could lose the answer.
 func (st *site) wantPanicsAnswered(dial func() net.Conn, path string) {
 	st.t.Helper()
 	for range 5 {
 		request := requestText("GET", path, "", "User-Agent: kept?", "X-Forwarded-For: 192.0.2.77", "Cookie: kept?")
-		r := onlyAnswer(st.t, exchangeOn(st.t, dial(), request+wiretest.Smuggled), "GET")
+		r := onlyAnswer(st.t, exchangeOn(st.t, dial(), request+strings.Repeat(wiretest.Smuggled, 10_000)), "GET")
 		if r.problem() != "internal" || r.status != 500 || !r.close || strings.Contains(r.body, "secret") {
 			st.t.Errorf("got %+v, want 500 and the connection closed", r)
 		}
