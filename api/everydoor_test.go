@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"testing"
@@ -68,4 +69,14 @@ func (d *door) open(t *testing.T, st *site) (open func() net.Conn) {
 		}
 		return c
 	}
+}
+
+// difference shows where two texts differ first.
+func difference(a, b string) string {
+	at := 0
+	for at < min(len(a), len(b)) && a[at] == b[at] {
+		at++
+	}
+	from := max(0, at-200)
+	return fmt.Sprintf("after %d bytes of %d and %d:\n%.500q\n%.500q", at, len(a), len(b), a[from:], b[from:])
 }

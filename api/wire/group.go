@@ -240,6 +240,17 @@ func (g *Group) LoopConnections() (open []int) {
 // serveHanded serves a connection that a loop has handed over.
 func (g *Group) serveHanded(c *conn) { _ = g.server().ServeConn(c) } // the error is the client's
 
+// handle calls Handle, and ends a connection after its last request. fasthttp could count requests
+// itself, but not those that a loop or the lane has answered.
+func (g *Group) handle(ctx *fasthttp.RequestCtx) {
+	g.Handle(ctx)
+	if c := connOf(ctx.Conn()); c != nil {
+		if c.row.requests++; c.row.requests >= maxRequestsPerConn {
+			EndConnection(ctx)
+		}
+	}
+}
+
 // server returns the HTTP server of the group.
 //
 // Header names are normalized (DisableHeaderNamesNormalizing stays off), because Peek compares
@@ -248,7 +259,7 @@ func (g *Group) serveHanded(c *conn) { _ = g.server().ServeConn(c) } // the erro
 func (g *Group) server() *fasthttp.Server {
 	g.once.Do(func() {
 		g.http = &fasthttp.Server{
-			Handler:                      g.Handle,
+			Handler:                      g.handle,
 			ErrorHandler:                 g.refuseUnread,
 			HeaderReceived:               g.prepareBody,
 			ExpectHandler:                expected,
@@ -256,7 +267,6 @@ func (g *Group) server() *fasthttp.Server {
 			Concurrency:                  MaxConnections,
 			ReadBufferSize:               maxHeaderBytes,
 			MaxRequestBodySize:           MaxBodyBytes,
-			MaxRequestsPerConn:           maxRequestsPerConn,
 			DisablePreParseMultipartForm: true,
 			NoDefaultServerHeader:        true,
 			NoDefaultContentType:         true,

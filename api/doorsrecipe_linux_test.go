@@ -69,8 +69,8 @@ var (
 
 // input draws an input: up to eight requests, some of them changed, in pieces.
 func (r *recipe) input() *input {
-	in := &input{probes: !r.oneIn(4)}
-	for range r.upTo(6) {
+	in := &input{probes: !r.oneIn(4), late: r.oneIn(4)}
+	for range r.upTo(maxPieces + 1) {
 		in.pieces = append(in.pieces, byte(r.upTo(256)))
 	}
 	var b strings.Builder
