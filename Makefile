@@ -133,6 +133,11 @@ crash: N = 1000
 crash: ## kill the server N (1000) times under load and compare its data with the answers to its clients
 	SHUNTTEST_CRASHES=$(N) $(GO) test ./cmd/shunt/e2e -run '^TestEverythingClientsWereTold' -v -count=1 -timeout $$(( $(N) * 5 + 300 ))s
 
+.PHONY: drain
+drain: N = 100
+drain: ## stop the server N (100) times by SIGTERM, and as often by SIGKILL, under pipelined load, and compare hits with answers (2 min)
+	SHUNTTEST_DRAINS=$(N) $(GO) test ./cmd/shunt/e2e -run 'UnderPipelinedLoad' -v -count=1 -timeout $$(( $(N) * 10 + 300 ))s
+
 # The tests of failing disks mount, fill and freeze file systems of their own. They need Linux,
 # root, loop devices, mkfs.ext4 and mount. The last two are in Debian's packages e2fsprogs and
 # mount, which are installed if missing.

@@ -67,29 +67,32 @@ func TestProxiesAndServerFrameRequestsAlike(t *testing.T) {
 		t.Skip("make desync runs this test: it needs nginx and haproxy")
 	}
 	for name, f := range fronts {
-		t.Run(name, func(t *testing.T) {
-			if _, err := exec.LookPath(f.program); err != nil {
-				t.Fatalf("%s is missing: install Debian's packages nginx-light and haproxy", f.program)
-			}
-			p := startFront(t, name)
-			p.checkLongTarget()
-			p.checkForwarding()
-			for i := range sentinels {
-				p.create(fmt.Sprintf("s%d", i), fmt.Sprintf("http://sentinel/%d", i), 302)
-			}
-			p.create("keep", "http://keep/", 307)
-			p.create("smuggled", "http://smuggled/", 302)
-			p.smuggle()
-		})
+		for _, door := range []string{"auto", "fasthttp"} {
+			t.Run(name+"/front="+door, func(t *testing.T) {
+				if _, err := exec.LookPath(f.program); err != nil {
+					t.Fatalf("%s is missing: install Debian's packages nginx-light and haproxy", f.program)
+				}
+				p := startFront(t, name, "--front", door)
+				p.checkLongTarget()
+				p.checkForwarding()
+				for i := range sentinels {
+					p.create(fmt.Sprintf("s%d", i), fmt.Sprintf("http://sentinel/%d", i), 302)
+				}
+				p.create("keep", "http://keep/", 307)
+				p.create("smuggled", "http://smuggled/", 302)
+				p.smuggle()
+			})
+		}
 	}
 }
 
 const sentinels = 64
 
-func startFront(t *testing.T, name string) *front {
+// startFront starts a server with these arguments, and a proxy before it.
+func startFront(t *testing.T, name string, args ...string) *front {
 	t.Helper()
 	f := fronts[name]
-	server := startServer(t, filepath.Join(t.TempDir(), "data"), "--trusted-proxy", "127.0.0.1")
+	server := startServer(t, filepath.Join(t.TempDir(), "data"), append(args, "--trusted-proxy", "127.0.0.1")...)
 	p := &front{t: t, server: server, addr: freeAddress(t), token: server.token()}
 	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", f.config))
 	if err != nil {

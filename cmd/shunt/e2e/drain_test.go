@@ -38,13 +38,13 @@ const (
 	drainPatience = 20 * time.Second // for an answer; nothing is measured with it
 )
 
-// drainDoors are the servers that are stopped, in turn.
-var drainDoors = []string{"auto", "auto", "auto", "fasthttp"}
+// turnFronts are the values of --front of servers that are stopped or killed, in turn.
+var turnFronts = []string{"auto", "auto", "auto", "fasthttp"}
 
 func TestADrainUnderPipelinedLoadLosesNothing(t *testing.T) {
 	d := newDrain(t)
 	for i := range d.stops {
-		d.stop(drainDoors[i%len(drainDoors)], func(p *process) { p.terminate() })
+		d.stop(turnFronts[i%len(turnFronts)], func(p *process) { p.terminate() })
 		if n := d.cut.Load(); n > 0 {
 			t.Errorf("%d answers were cut off", n)
 		}
@@ -54,7 +54,7 @@ func TestADrainUnderPipelinedLoadLosesNothing(t *testing.T) {
 func TestAKillUnderPipelinedLoadLosesNoHit(t *testing.T) {
 	d := newDrain(t)
 	for i := range d.stops {
-		d.stop(drainDoors[i%len(drainDoors)], func(p *process) { p.kill() })
+		d.stop(turnFronts[i%len(turnFronts)], func(p *process) { p.kill() })
 	}
 }
 
@@ -108,13 +108,13 @@ func (d *drain) report() {
 		d.allSent, d.allAnswered, d.others.Load(), d.told.Load(), d.untold.Load(), d.cut.Load())
 }
 
-func (d *drain) start(door string) {
-	d.server = startServer(d.t, d.dir, "--front", door, "--limit-misses", "off", "--base-url", "https://sho.rt", "--private-targets", "allow")
+func (d *drain) start(front string) {
+	d.server = startServer(d.t, d.dir, "--front", front, "--limit-misses", "off", "--base-url", "https://sho.rt", "--private-targets", "allow")
 }
 
 // stop starts clients, stops the server among their requests, and compares what a new server with
 // that door knows.
-func (d *drain) stop(door string, end func(p *process)) {
+func (d *drain) stop(front string, end func(p *process)) {
 	var clients sync.WaitGroup
 	over := make(chan struct{})
 	for range drainClients {
@@ -125,7 +125,7 @@ func (d *drain) stop(door string, end func(p *process)) {
 	end(d.server)
 	close(over)
 	clients.Wait()
-	d.start(door)
+	d.start(front)
 	d.compare()
 	if d.t.Failed() {
 		d.t.FailNow()

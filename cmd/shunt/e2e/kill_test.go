@@ -152,8 +152,10 @@ func (k *killing) start(round uint64) {
 	k.started = append(k.started, k.server)
 }
 
+// killArgs returns the arguments of a round. Servers with either front take turns on one folder.
 func killArgs(round uint64) []string {
 	return []string{"--trusted-proxy", "127.0.0.1", "--base-url", "https://sho.rt", "--private-targets", "allow",
+		"--front", turnFronts[round%uint64(len(turnFronts))],
 		"--flush-interval", killIntervals[round%uint64(len(killIntervals))]}
 }
 

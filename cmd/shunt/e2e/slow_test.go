@@ -54,9 +54,9 @@ func TestSlowClientsHarmNobody(t *testing.T) {
 	if _, err := exec.LookPath("slowhttptest"); err != nil {
 		t.Fatal("slowhttptest is missing: install Debian's package of that name")
 	}
-	for _, listen := range []string{"127.0.0.1:0", "[::1]:0"} {
-		t.Run("listen="+listen, func(t *testing.T) {
-			p := &front{t: t, server: startServer(t, filepath.Join(t.TempDir(), "data"), "--listen", listen)}
+	for _, c := range []struct{ listen, front string }{{"127.0.0.1:0", "auto"}, {"[::1]:0", "auto"}, {"127.0.0.1:0", "fasthttp"}} {
+		t.Run("listen="+c.listen+"/front="+c.front, func(t *testing.T) {
+			p := &front{t: t, server: startServer(t, filepath.Join(t.TempDir(), "data"), "--listen", c.listen, "--front", c.front)}
 			p.addr, p.token = strings.TrimPrefix(p.server.public, "http://"), p.server.token()
 			p.create("x", "http://a/", 302)
 			p.create("keep", "http://a/", 307)
