@@ -30,6 +30,7 @@ type listener struct {
 	seconds   atomic.Int64         // the sweeper's clock: seconds since it started; written by sweep
 	large     *turnstile.Turnstile // places for large bodies
 	waiting   atomic.Int32         // Accepts and loops that wait for a slot
+	held      atomic.Int64         // bytes that loops keep for connections
 	fruitless atomic.Int64         // the second in which evictIdle last found nothing
 	closed    chan struct{}
 	closing   sync.Once

@@ -121,8 +121,8 @@ func (st *loopSite) wantNothingLeft(t *testing.T) {
 	if free := l.mu.made * rowsPerChunk; len(l.mu.free) != free || l.mu.used != 0 {
 		t.Errorf("%d of %d rows are free, %d used", len(l.mu.free), free, l.mu.used)
 	}
-	if len(l.mu.addresses) != 0 || len(l.slots) != 0 || l.waiting.Load() != 0 {
-		t.Errorf("%d addresses, %d slots, %d waiting are left", len(l.mu.addresses), len(l.slots), l.waiting.Load())
+	if len(l.mu.addresses) != 0 || len(l.slots) != 0 || l.waiting.Load() != 0 || l.held.Load() != 0 {
+		t.Errorf("%d addresses, %d slots, %d waiting, %d bytes are left", len(l.mu.addresses), len(l.slots), l.waiting.Load(), l.held.Load())
 	}
 	for _, n := range l.loops.open() {
 		if n != 0 {
@@ -184,25 +184,11 @@ func (l *listener) inLoops() (n int) {
 	return n
 }
 
-// awaitRow waits until holds is true of a row that loops own.
-func (l *listener) awaitRow(holds func(r *row) bool) {
-	for found := false; !found; runtime.Gosched() {
-		l.eachRow(func(r *row) { found = found || r.owner.Load() >= 0 && holds(r) })
-	}
-}
-
 // eachRow calls visit with every row. Only what is atomic of it, or guarded by l's lock, may be read.
 func (l *listener) eachRow(visit func(r *row)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.all(visit)
-}
-
-// pass lets seconds pass on the sweeper's clock.
-func (st *loopSite) pass(seconds int) {
-	for range seconds {
-		st.Sweep()
-	}
 }
 
 // hold stops every loop in the middle of a request, until release is called.
