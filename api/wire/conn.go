@@ -106,7 +106,7 @@ func (c *conn) note(busy bool) {
 	c.forgetMoved()
 }
 
-// forgetMoved begins to count anew what moves.
+// forgetMoved sets the count of what has moved back to 0.
 func (c *conn) forgetMoved() {
 	if c.moved.Load() != 0 {
 		c.moved.Store(0)

@@ -192,10 +192,13 @@ func (l *listener) eachRow(visit func(r *row)) {
 }
 
 // hold stops every loop in the middle of a request, until release is called.
-func (st *loopSite) hold() (release func()) {
+func (st *loopSite) hold() (release func()) { return st.holdSome(st.Loops) }
+
+// holdSome stops that many loops.
+func (st *loopSite) holdSome(loops int) (release func()) {
 	held := &holding{began: make(chan struct{}), over: make(chan struct{})}
 	st.holding.Store(held)
-	for n := 0; n < st.Loops; {
+	for n := 0; n < loops; {
 		st.dial(requestText("GET", "/hold"))
 		select {
 		case <-held.began:
