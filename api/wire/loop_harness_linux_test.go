@@ -49,6 +49,9 @@ func newLoopGroup(loops int, lim Limits) *Group {
 		case "/page":
 			ctx.SetStatusCode(fasthttp.StatusNotFound)
 			ctx.SetBodyString(loopPage)
+		case "/panic":
+			ctx.SetStatusCode(fasthttp.StatusInternalServerError)
+			ctx.SetConnectionClose()
 		default:
 			ctx.SetStatusCode(fasthttp.StatusNotFound)
 		}
