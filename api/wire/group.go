@@ -240,6 +240,24 @@ func (g *Group) LoopConnections() (open []int) {
 // serveHanded serves a connection that a loop has handed over.
 func (g *Group) serveHanded(c *conn) { _ = g.server().ServeConn(c) } // the error is the client's
 
+// handle calls Handle. fasthttp counts the requests on a connection from the moment when it gets it;
+// the row counts those that loop and lane have answered, too. If the server ends the connection and
+// the client has not asked for that, other requests may be on their way, so Close lingers.
+func (g *Group) handle(ctx *fasthttp.RequestCtx) {
+	c := connOf(ctx.Conn())
+	if c == nil {
+		g.Handle(ctx)
+		return
+	}
+	if c.row.requests++; c.row.requests >= uint32(g.http.MaxRequestsPerConn) {
+		ctx.SetConnectionClose()
+	}
+	g.Handle(ctx)
+	if ctx.Response.ConnectionClose() && !ctx.Request.ConnectionClose() {
+		c.lingers.Store(true)
+	}
+}
+
 // server returns the HTTP server of the group.
 //
 // Header names are normalized (DisableHeaderNamesNormalizing stays off), because Peek compares
@@ -248,7 +266,7 @@ func (g *Group) serveHanded(c *conn) { _ = g.server().ServeConn(c) } // the erro
 func (g *Group) server() *fasthttp.Server {
 	g.once.Do(func() {
 		g.http = &fasthttp.Server{
-			Handler:                      g.Handle,
+			Handler:                      g.handle,
 			ErrorHandler:                 g.refuseUnread,
 			HeaderReceived:               g.prepareBody,
 			ExpectHandler:                expected,
