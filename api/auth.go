@@ -11,7 +11,6 @@ import (
 	"shunt/api/account"
 	"shunt/api/jsonbody"
 	"shunt/api/problem"
-	"shunt/api/wire"
 )
 
 // userHeader names the user that a local command acts as.
@@ -59,7 +58,7 @@ func (a *authenticator) unauthorized(detail string) error {
 // connection is closed, as after every request that could be read in two ways.
 func oneAuthorization(ctx *fasthttp.RequestCtx) error {
 	if len(ctx.Request.Header.PeekAll(fasthttp.HeaderAuthorization)) > 1 {
-		wire.EndConnection(ctx)
+		ctx.SetConnectionClose()
 		return problem.New(problem.BadRequest, "send only one Authorization field")
 	}
 	return nil

@@ -10,7 +10,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/problem"
-	"shunt/api/wire"
 )
 
 // recovered is deferred once at the top of every request, because fasthttp lets a panic end the
@@ -19,7 +18,7 @@ func (l *panicLog) recovered(ctx *fasthttp.RequestCtx) {
 	if v := recover(); v != nil {
 		l.log(v)
 		ctx.Response.Reset()
-		wire.EndConnection(ctx)
+		ctx.SetConnectionClose()
 		answerInternal(ctx)
 	}
 }

@@ -239,7 +239,7 @@ func (s *Server) handled(handle fasthttp.RequestHandler) fasthttp.RequestHandler
 	return func(ctx *fasthttp.RequestCtx) {
 		defer s.panics.recovered(ctx)
 		if s.drain.Begun() {
-			wire.EndConnection(ctx)
+			ctx.SetConnectionClose()
 		}
 		handle(ctx)
 	}

@@ -5,16 +5,17 @@ import "net"
 // answers answers the plain requests that have come on a connection, all that there are in one piece
 // of memory, so that they go out in one write. Both doors use it. It belongs to one goroutine.
 type answers struct {
-	g     *Group
-	nowMs int64 // Unix time
-	plain Plain
-	out   []byte
-	start int  // where the present answer begins in out
-	cuts  bool // the last answer ends the connection although the client did not ask for that
+	g           *Group
+	maxRequests uint32 // of a connection
+	nowMs       int64  // Unix time
+	plain       Plain
+	out         []byte
+	start       int  // where the present answer begins in out
+	cuts        bool // the last answer ends the connection although the client did not ask for that
 }
 
 func newAnswers(g *Group) answers {
-	return answers{g: g, out: make([]byte, 0, 2*flushBytes)}
+	return answers{g: g, maxRequests: uint32(g.server().MaxRequestsPerConn), out: make([]byte, 0, 2*flushBytes)}
 }
 
 // flushBytes is how many bytes of answers are sent at once, or more by one answer.
@@ -61,7 +62,7 @@ func (a *answers) answer(b []byte, r *row, conn net.Conn) (used int, follows fol
 
 // append appends the answer to the present request. It returns false if that is not plain after all.
 func (a *answers) append(r *row) bool {
-	last := r.requests+1 >= maxRequestsPerConn
+	last := r.requests+1 >= a.maxRequests
 	asked := a.plain.Closes
 	a.plain.Closes = asked || last
 	a.plain.NowMs = a.nowMs

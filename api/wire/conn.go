@@ -103,10 +103,27 @@ func (c *conn) writeSlow(b []byte) (n int, err error) {
 // note records that a request has begun (busy) or has been answered.
 func (c *conn) note(busy bool) {
 	c.row.note(busy, c.owner.seconds.Load())
+	c.forgetMoved()
+}
+
+// forgetMoved sets the count of what has moved back to 0.
+func (c *conn) forgetMoved() {
 	if c.moved.Load() != 0 {
 		c.moved.Store(0)
 		c.gate.large.leave()
 	}
+}
+
+// renew is note(true) from a goroutine that may outlive the connection. It returns false if the row is
+// not the connection's any more.
+func (c *conn) renew() bool {
+	c.owner.mu.Lock()
+	defer c.owner.mu.Unlock()
+	if c.row.conn != c {
+		return false
+	}
+	c.row.note(true, c.owner.seconds.Load())
+	return true
 }
 
 // Limits of lingering.
@@ -177,10 +194,11 @@ func connOf(c net.Conn) *conn {
 	return nil
 }
 
-// noteState is fasthttp's ConnState hook.
+// noteState is fasthttp's ConnState hook. fasthttp calls it once more after Close, when the row may be
+// another connection's.
 func noteState(c net.Conn, state fasthttp.ConnState) {
 	tracked := connOf(c)
-	if tracked == nil {
+	if tracked == nil || state == fasthttp.StateClosed || state == fasthttp.StateHijacked {
 		return
 	}
 	if tracked.adopted { // fasthttp notes a new connection as busy; this one may be so for longer
@@ -193,8 +211,8 @@ func noteState(c net.Conn, state fasthttp.ConnState) {
 // Renew restarts the time limit of the request under way on c. A handler of a long answer calls it
 // whenever the client has read a part. c may be any connection.
 func Renew(c net.Conn) {
-	if tracked := connOf(c); tracked != nil {
-		tracked.note(true)
+	if tracked := connOf(c); tracked != nil && tracked.renew() {
+		tracked.forgetMoved()
 	}
 }
 
@@ -205,13 +223,6 @@ func Sent(c net.Conn, bytes int) {
 	if tracked := connOf(c); tracked != nil {
 		tracked.moved.Add(int64(bytes))
 	}
-}
-
-// EndConnection ends the connection of ctx after the answer, although the client has not asked for that: Close
-// waits until the client has read the answer.
-func EndConnection(ctx *fasthttp.RequestCtx) {
-	ctx.SetConnectionClose()
-	linger(ctx.Conn())
 }
 
 // linger makes Close wait until the client has read the answer.

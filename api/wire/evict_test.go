@@ -131,3 +131,18 @@ func TestTheLongestIdleAreEvictedWhenSlotsRunOut(t *testing.T) {
 		t.Errorf("%d were evicted, want about 20", got)
 	}
 }
+
+// fasthttp reports that a connection is closed after it has closed it, and a handler that streams may
+// renew its time limit until it knows.
+func TestAClosedConnectionLeavesItsRowToTheNext(t *testing.T) {
+	l := crowd(t, Limits{})
+	closed := join(t, l, "192.0.2.1")
+	check(t, closed.Close())
+	next := join(t, l, "192.0.2.2")
+	noteState(next, fasthttp.StateIdle)
+	noteState(closed, fasthttp.StateClosed)
+	Renew(closed)
+	if _, busy := next.row.noted(); busy || next.row != closed.row {
+		t.Errorf("got busy %v, the same row %v; want false, true", busy, next.row == closed.row)
+	}
+}

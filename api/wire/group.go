@@ -240,14 +240,21 @@ func (g *Group) LoopConnections() (open []int) {
 // serveHanded serves a connection that a loop has handed over.
 func (g *Group) serveHanded(c *conn) { _ = g.server().ServeConn(c) } // the error is the client's
 
-// handle calls Handle, and ends a connection after its last request. fasthttp could count requests
-// itself, but not those that a loop or the lane has answered.
+// handle calls Handle. fasthttp counts the requests on a connection from the moment when it gets it;
+// the row counts those that loop and lane have answered, too. If the server ends the connection and
+// the client has not asked for that, other requests may be on their way, so Close lingers.
 func (g *Group) handle(ctx *fasthttp.RequestCtx) {
+	c := connOf(ctx.Conn())
+	if c == nil {
+		g.Handle(ctx)
+		return
+	}
+	if c.row.requests++; c.row.requests >= uint32(g.http.MaxRequestsPerConn) {
+		ctx.SetConnectionClose()
+	}
 	g.Handle(ctx)
-	if c := connOf(ctx.Conn()); c != nil {
-		if c.row.requests++; c.row.requests >= maxRequestsPerConn {
-			EndConnection(ctx)
-		}
+	if ctx.Response.ConnectionClose() && !ctx.Request.ConnectionClose() {
+		c.lingers.Store(true)
 	}
 }
 
@@ -267,6 +274,7 @@ func (g *Group) server() *fasthttp.Server {
 			Concurrency:                  MaxConnections,
 			ReadBufferSize:               maxHeaderBytes,
 			MaxRequestBodySize:           MaxBodyBytes,
+			MaxRequestsPerConn:           maxRequestsPerConn,
 			DisablePreParseMultipartForm: true,
 			NoDefaultServerHeader:        true,
 			NoDefaultContentType:         true,

@@ -27,13 +27,15 @@ type listener struct {
 	slots    chan struct{} // each connection takes one, and so does an Accept under way
 	log      *slog.Logger
 
-	seconds   atomic.Int64         // the sweeper's clock: seconds since it started; written by sweep
-	large     *turnstile.Turnstile // places for large bodies
-	waiting   atomic.Int32         // Accepts and loops that wait for a slot
-	fruitless atomic.Int64         // the second in which evictIdle last found nothing
-	closed    chan struct{}
-	closing   sync.Once
-	failed    error // why the loops cannot accept; set before closed is closed
+	seconds     atomic.Int64         // the sweeper's clock: seconds since it started; written by sweep
+	large       *turnstile.Turnstile // places for large bodies
+	waiting     atomic.Int32         // Accepts and loops that wait for a slot
+	held        atomic.Int64         // bytes that loops keep for connections
+	fruitless   atomic.Int64         // the second in which evictIdle last found nothing
+	nextWarning atomic.Int64         // on the sweeper's clock; see warnTrying
+	closed      chan struct{}
+	closing     sync.Once
+	failed      error // why the loops cannot accept; set before closed is closed
 
 	plain *Group // answers plain requests in the lane; nil: there is none
 	loops *loops // nil: fasthttp accepts
@@ -143,15 +145,25 @@ func (l *listener) accept() (net.Conn, error) {
 			l.closing.Do(func() { close(l.closed) }) // the listener was closed, or it is broken
 			return nil, err
 		}
-		if delay == 0 {
-			l.log.Warn("cannot accept connections; trying again", slog.Any("cause", err))
-		}
+		l.warnTrying(err)
 		delay = nextDelay(delay)
 		select {
 		case <-time.After(delay):
 		case <-l.closed:
 			return nil, io.EOF
 		}
+	}
+}
+
+// warnSeconds is the least time between two warnings that connections cannot be accepted: there may be
+// descriptors one moment and none the next.
+const warnSeconds = 60
+
+// warnTrying logs that a connection could not be accepted because of cause, and that it is tried again.
+func (l *listener) warnTrying(cause error) {
+	next, now := l.nextWarning.Load(), l.seconds.Load()
+	if now >= next && l.nextWarning.CompareAndSwap(next, now+warnSeconds) {
+		l.log.Warn("cannot accept connections; trying again", slog.Any("cause", cause))
 	}
 }
 

@@ -92,21 +92,13 @@ func TestClosingEndsUnderAFloodOfConnections(t *testing.T) {
 
 // A slot may be freed at the moment when a loop finds none, before others know that it waits.
 func TestALoopWithoutSlotsMissesNoneThatIsFreed(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := newLoopGroup(1, Limits{Connections: 1})
-	l := newListener(ln, g.Limits, g.Patience, g.Log)
-	l.loops = g.newLoops(l, ln)
+	l := stoppedLoops(t, 1)
 	lp := l.loops.each[0] // it does not run
 	if !lp.starve() || len(l.slots) != 1 || l.waiting.Load() != 1 {
 		t.Error("the free slot was not taken")
 	}
 	<-l.slots
 	lp.openDoor()
-	check(t, l.Close())
-	check(t, l.loops.discard())
 }
 
 func TestConnectionsBeyondAllSlotsWaitAndAreServed(t *testing.T) {

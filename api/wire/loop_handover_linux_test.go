@@ -183,3 +183,30 @@ func TestShutdownEndsWithItsContext(t *testing.T) {
 		t.Errorf("got %v, want that the time is over", err)
 	}
 }
+
+// The limit of requests holds wherever the requests on a connection are answered.
+func TestBothDoorsShareTheLimitOfRequests(t *testing.T) {
+	for place := range 8 { // of the request that is not plain; 7: there is none
+		g := newLoopGroup(1, Limits{Connections: 10})
+		g.server().MaxRequestsPerConn = 5
+		st := newLoopSiteOn(t, g)
+		var raw strings.Builder
+		for i := range 1000 { // more than are read at once, so that an end without delay would reset
+			if i == place {
+				raw.WriteString(requestText("GET", "/a/b"))
+			} else {
+				raw.WriteString(requestText("GET", "/page"))
+			}
+		}
+		c, r := st.dial("")
+		go func() { _, _ = io.WriteString(c, raw.String()) }()
+		for i := range 5 {
+			if got := readReply(t, r, "GET"); got.close != (i == 4) {
+				t.Fatalf("not plain at %d: answer %d: closes %v", place, i, got.close)
+			}
+		}
+		if rest, err := io.ReadAll(r); len(rest) > 0 || err != nil {
+			t.Errorf("not plain at %d: after the last: got %d bytes, %v", place, len(rest), err)
+		}
+	}
+}

@@ -49,6 +49,9 @@ func newLoopGroup(loops int, lim Limits) *Group {
 		case "/page":
 			ctx.SetStatusCode(fasthttp.StatusNotFound)
 			ctx.SetBodyString(loopPage)
+		case "/panic":
+			ctx.SetStatusCode(fasthttp.StatusInternalServerError)
+			ctx.SetConnectionClose()
 		default:
 			ctx.SetStatusCode(fasthttp.StatusNotFound)
 		}
@@ -121,8 +124,8 @@ func (st *loopSite) wantNothingLeft(t *testing.T) {
 	if free := l.mu.made * rowsPerChunk; len(l.mu.free) != free || l.mu.used != 0 {
 		t.Errorf("%d of %d rows are free, %d used", len(l.mu.free), free, l.mu.used)
 	}
-	if len(l.mu.addresses) != 0 || len(l.slots) != 0 || l.waiting.Load() != 0 {
-		t.Errorf("%d addresses, %d slots, %d waiting are left", len(l.mu.addresses), len(l.slots), l.waiting.Load())
+	if len(l.mu.addresses) != 0 || len(l.slots) != 0 || l.waiting.Load() != 0 || l.held.Load() != 0 {
+		t.Errorf("%d addresses, %d slots, %d waiting, %d bytes are left", len(l.mu.addresses), len(l.slots), l.waiting.Load(), l.held.Load())
 	}
 	for _, n := range l.loops.open() {
 		if n != 0 {
@@ -184,13 +187,6 @@ func (l *listener) inLoops() (n int) {
 	return n
 }
 
-// awaitRow waits until holds is true of a row that loops own.
-func (l *listener) awaitRow(holds func(r *row) bool) {
-	for found := false; !found; runtime.Gosched() {
-		l.eachRow(func(r *row) { found = found || r.owner.Load() >= 0 && holds(r) })
-	}
-}
-
 // eachRow calls visit with every row. Only what is atomic of it, or guarded by l's lock, may be read.
 func (l *listener) eachRow(visit func(r *row)) {
 	l.mu.Lock()
@@ -198,18 +194,14 @@ func (l *listener) eachRow(visit func(r *row)) {
 	l.mu.all(visit)
 }
 
-// pass lets seconds pass on the sweeper's clock.
-func (st *loopSite) pass(seconds int) {
-	for range seconds {
-		st.Sweep()
-	}
-}
-
 // hold stops every loop in the middle of a request, until release is called.
-func (st *loopSite) hold() (release func()) {
+func (st *loopSite) hold() (release func()) { return st.holdSome(st.Loops) }
+
+// holdSome stops that many loops.
+func (st *loopSite) holdSome(loops int) (release func()) {
 	held := &holding{began: make(chan struct{}), over: make(chan struct{})}
 	st.holding.Store(held)
-	for n := 0; n < st.Loops; {
+	for n := 0; n < loops; {
 		st.dial(requestText("GET", "/hold"))
 		select {
 		case <-held.began:

@@ -30,17 +30,16 @@ type loop struct {
 	ended     bool
 	door      door
 
-	in     [maxHeaderBytes + readBytes]byte
-	spare  []order // the memory of earlier orders
+	in     [maxHeaderBytes]byte // of one read, after what was kept of a head
+	spare  []order              // the memory of earlier orders
 	events [maxEvents]unix.EpollEvent
 }
 
 const (
 	maxEvents  = 256
-	readBytes  = 16 << 10 // of one read
-	manyEvents = 4        // so many that others have probably come meanwhile
-	maxPieces  = 8        // of a head. fasthttp and the gate read each byte once, a loop all for each piece
-	yieldMs    = 4        // between two yields
+	manyEvents = 4 // so many that others have probably come meanwhile
+	maxPieces  = 8 // of a head. fasthttp and the gate read each byte once, a loop all for each piece
+	yieldMs    = 4 // between two yields
 )
 
 // The keys of events that are not a connection's; that of a connection is the number of its row.
@@ -129,7 +128,7 @@ func (lp *loop) read(r *row) {
 	if r.rest != nil {
 		kept = copy(lp.in[:], r.rest.in)
 	}
-	n, errno := readNow(r.fd, lp.in[kept:kept+readBytes])
+	n, errno := readNow(r.fd, lp.in[kept:])
 	switch {
 	case errno == unix.EAGAIN || errno == unix.EINTR:
 		lp.register(r)
@@ -138,8 +137,9 @@ func (lp *loop) read(r *row) {
 	case n == 0: // closed in the middle of a head
 		lp.handOver(r, lp.in[:kept])
 	case r.flags&flagLingers == 0:
+		first := !r.heard() // its head has begun with the connection
 		r.mark(stateHeard, true)
-		lp.serve(r, lp.in[:kept+n], kept > 0)
+		lp.serve(r, lp.in[:kept+n], kept > 0 || first)
 	}
 }
 
@@ -173,7 +173,7 @@ func (lp *loop) idle(r *row) {
 		lp.close(r)
 		return
 	}
-	r.rest = nil
+	lp.letGo(r)
 	r.mark(stateInHead, false)
 	r.note(false, lp.l.seconds.Load())
 	lp.register(r)
@@ -184,21 +184,21 @@ func (lp *loop) beginHead(r *row, before bool) {
 	if !before {
 		r.mark(stateInHead, true)
 		r.note(true, lp.l.seconds.Load())
-		r.rest = nil
+		lp.letGo(r)
 	}
 }
 
 // keepHead keeps b, the beginning of a head, until more comes.
 func (lp *loop) keepHead(r *row, b []byte) {
-	if r.rest == nil {
-		r.rest = new(rest)
+	pieces := 1
+	if r.rest != nil {
+		pieces += r.rest.pieces
 	}
-	if r.rest.pieces++; r.rest.pieces > maxPieces || lp.closing {
+	if pieces > maxPieces || lp.closing {
 		lp.handOver(r, b)
-		return
+	} else if lp.keep(r, &rest{in: clone(b), pieces: pieces}) {
+		lp.register(r)
 	}
-	r.rest.in = append(r.rest.in[:0], b...)
-	lp.register(r)
 }
 
 // send sends out. What the client does not take now waits, and so does in, the bytes that follow the
@@ -212,7 +212,9 @@ func (lp *loop) send(r *row, in []byte, last bool) (all bool) {
 		lp.close(r)
 		return false
 	}
-	r.rest = &rest{in: clone(in), out: clone(lp.out[n:])}
+	if !lp.keep(r, &rest{in: clone(in), out: clone(lp.out[n:])}) {
+		return false
+	}
 	r.flags |= flagWriting
 	if last {
 		r.flags |= flagLast
@@ -223,8 +225,6 @@ func (lp *loop) send(r *row, in []byte, last bool) (all bool) {
 	lp.register(r)
 	return false
 }
-
-func clone(b []byte) []byte { return append([]byte(nil), b...) }
 
 // sendOn sends what has waited. When nothing waits any more, it goes on with the bytes that follow.
 func (lp *loop) sendOn(r *row) {
@@ -242,7 +242,7 @@ func (lp *loop) sendOn(r *row) {
 	}
 	last := r.flags&flagLast != 0
 	r.flags &^= flagWriting | flagLast
-	r.rest = nil
+	lp.letGo(r)
 	switch {
 	case last:
 		lp.end(r, true)
@@ -301,7 +301,7 @@ func (lp *loop) end(r *row, more bool) {
 		lp.close(r)
 		return
 	}
-	r.rest = nil
+	lp.letGo(r)
 	r.flags |= flagLingers
 	r.mark(stateInHead, true) // so that the sweep after the next one finds it late
 	r.note(true, max(0, lp.l.seconds.Load()-int64((lp.l.patience.Head-lingerTime)/time.Second)))
@@ -311,7 +311,7 @@ func (lp *loop) end(r *row, more bool) {
 // close closes the connection of r and frees its row.
 func (lp *loop) close(r *row) {
 	closeNow(r.fd)
-	r.rest = nil
+	lp.letGo(r)
 	lp.conns.Add(-1)
 	lp.l.forget(r)
 }
@@ -328,11 +328,13 @@ func (lp *loop) handOver(r *row, b []byte) {
 	if r.flags&flagRegistered != 0 {
 		epollControl(lp.epoll, unix.EPOLL_CTL_DEL, int(r.fd), 0, 0)
 	}
+	ahead := clone(b) // b may be what is kept
+	lp.letGo(r)
 	fd := r.fd
-	r.rest, r.flags = nil, 0
+	r.flags = 0
 	lp.conns.Add(-1)
 	r.owner.Store(byServer)
 	c := lp.l.wrap(newHanded(fd, r.peer()), r)
-	c.ahead, c.adopted = clone(b), true
+	c.ahead, c.adopted = ahead, true
 	go lp.g.serveHanded(c)
 }

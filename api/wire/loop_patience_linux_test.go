@@ -1,41 +1,277 @@
 package wire
 
 import (
+	"bytes"
+	"fmt"
 	"io"
+	"net"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
-
-// A head in a loop is judged like one of fasthttp, and refused with the same bytes.
-func TestASlowHeadInALoopGetsFasthttps408(t *testing.T) {
-	byFasthttp := newSite(t, Limits{Connections: 10})
-	byLoop := newLoopSite(t, 1, Limits{Connections: 10})
-	const head = "GET /x HTTP/1.1\r\nHost: "
-	_, want := byFasthttp.dial(head)
-	_, got := byLoop.dial(head)
-	byFasthttp.l.await(func(c *conn) bool { return c.row.heard() })
-	byLoop.l.awaitRow((*row).heard)
-	for range DefaultPatience.Head / SweepInterval {
-		byFasthttp.Sweep()
-		byLoop.Sweep()
-	}
-	if n := byLoop.Open(); n != 1 {
-		t.Fatalf("after 10 s there are %d connections, want 1", n)
-	}
-	byFasthttp.Sweep()
-	byLoop.Sweep()
-	wanted, err := io.ReadAll(want)
-	check(t, err)
-	answer, err := io.ReadAll(got)
-	check(t, err)
-	if undated(answer) != undated(wanted) || !strings.HasPrefix(string(answer), "HTTP/1.1 408 ") {
-		t.Errorf("got\n%s\nwant\n%s", answer, wanted)
-	}
-}
 
 var dateField = regexp.MustCompile(`\r\nDate: [^\r]*\r\n`)
 
 func undated(answer []byte) string {
 	return string(dateField.ReplaceAll(answer, []byte("\r\nDate: then\r\n")))
+}
+
+// A head in a loop has as long as one at fasthttp, and is refused with the same bytes.
+func TestASlowHeadInALoopGetsFasthttps408(t *testing.T) {
+	for name, sent := range map[string]struct{ before, head string }{
+		"nothing is sent":          {"", ""},
+		"one byte":                 {"", "G"},
+		"it stops in a line":       {"", "GET /x HTTP/1.1\r\nHost: "},
+		"it stops after a line":    {"", "GET /x HTTP/1.1\r\nHost: a\r\n"},
+		"HEAD":                     {"", "HEAD /x HTTP/1.1\r\nHost: a\r\n"},
+		"after another request":    {requestText("GET", "/x"), "GET /x HTTP/1.1\r\n"},
+		"a long one":               {"", "GET /x HTTP/1.1\r\nX: " + strings.Repeat("x", 16000)},
+		"a head without its last…": {"", strings.TrimSuffix(requestText("GET", "/x"), "\n")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			byFasthttp := newSite(t, Limits{Connections: 10, Counts: new(Counts)})
+			byLoop := newLoopSite(t, 1, Limits{Connections: 10})
+			want := slowHead(t, byFasthttp, sent.before, sent.head)
+			got := slowHead(t, byLoop.site, sent.before, sent.head)
+			if undated(got) != undated(want) || name != "nothing is sent" && !strings.HasPrefix(string(got), "HTTP/1.1 408 ") {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+			if got, want := byLoop.Limits.Counts.Late.Load(), byFasthttp.Limits.Counts.Late.Load(); got != want {
+				t.Errorf("got %d late ones, want %d", got, want)
+			}
+		})
+	}
+}
+
+// slowHead sends a request, and the beginning of another, and returns the answer to the latter after
+// 11 s.
+func slowHead(t *testing.T, st *site, before, head string) []byte {
+	t.Helper()
+	c, r := st.dial(before)
+	if before != "" {
+		readReply(t, r, "GET")
+		st.awaitRows(1, func(r *row) bool { _, busy := r.noted(); return !busy })
+	}
+	st.awaitRows(1, func(*row) bool { return true })
+	st.pass(3)
+	_, err := io.WriteString(c, head)
+	check(t, err)
+	st.awaitRows(1, func(r *row) bool { return r.inHead() && (head == "" || r.heard()) })
+	patience := int(DefaultPatience.Head / SweepInterval)
+	if before == "" {
+		patience -= 3 // the first head may have begun with the connection
+	}
+	st.pass(patience - 2) // seconds pass on their own, too
+	if n := st.Open(); n != 1 {
+		t.Fatalf("after 8 s there are %d connections, want 1", n)
+	}
+	st.pass(3)
+	answer, err := io.ReadAll(r)
+	check(t, err)
+	return answer
+}
+
+// awaitRows waits until holds is true of n rows.
+func (st *site) awaitRows(n int, holds func(r *row) bool) {
+	for found := -1; found < n; runtime.Gosched() {
+		found = 0
+		st.l.eachRow(func(r *row) {
+			if holds(r) {
+				found++
+			}
+		})
+	}
+}
+
+// pass lets seconds pass on the sweeper's clock, besides those that pass on their own.
+func (st *site) pass(seconds int) {
+	for range seconds {
+		st.Sweep()
+	}
+}
+
+// The client that was refused has a second to read why. Then it is cut, whatever it sends.
+func TestARefusedClientIsCutAlthoughItSends(t *testing.T) {
+	st := newLoopSite(t, 1, Limits{Connections: 10})
+	c, r := st.dial("GET /x HTTP/1.1\r\nHost: ")
+	st.l.awaitHeard(1)
+	st.pass(11)
+	if got := readReply(t, r, "GET"); got.status != 408 {
+		t.Errorf("got %+v, want 408", got)
+	}
+	for st.Open() > 0 {
+		_, _ = io.WriteString(c, strings.Repeat("x", 1000))
+		st.pass(1)
+		time.Sleep(time.Millisecond) // so that the loop has time to obey
+	}
+}
+
+func TestAnIdleConnectionOfALoopIsClosedAfter75Seconds(t *testing.T) {
+	st := newLoopSite(t, 1, Limits{Connections: 10})
+	_, r := st.dial(requestText("GET", "/x"))
+	readReply(t, r, "GET")
+	st.awaitRows(1, func(r *row) bool { _, busy := r.noted(); return !busy })
+	st.pass(int(DefaultPatience.Idle/SweepInterval) - 5) // seconds pass on their own, too
+	if st.Open() != 1 {
+		t.Error("after 70 s it is closed")
+	}
+	st.pass(6)
+	if _, err := r.ReadByte(); err != io.EOF {
+		t.Errorf("after 76 s: got %v, want the end", err)
+	}
+	if got := st.Limits.Counts.Idle.Load(); got != 1 {
+		t.Errorf("got %d idle ones, want 1", got)
+	}
+}
+
+// A head in many pieces goes to fasthttp. Its time goes on.
+func TestAHeadThatTricklesIsHandedOverAndRefusedInTime(t *testing.T) {
+	st := newLoopSite(t, 1, Limits{Connections: 10})
+	c, r := st.dial("")
+	st.awaitRows(1, func(*row) bool { return true })
+	head := "GET /x?" + strings.Repeat("x", 1000)
+	for piece := range 10 {
+		held := st.l.held.Load()
+		_, err := io.WriteString(c, head[16*piece:16*piece+16])
+		check(t, err)
+		for st.l.held.Load() == held && st.l.inLoops() > 0 { // until the loop has read it
+			runtime.Gosched()
+		}
+		if owned := st.l.inLoops() == 1; owned != (piece < maxPieces) {
+			t.Fatalf("after %d pieces: owned by a loop: %v", piece+1, owned)
+		}
+		st.pass(1)
+	}
+	st.l.await(func(c *conn) bool { return c.row.heard() })
+	st.pass(1)
+	if got := readReply(t, r, "GET"); got.status != 408 || !got.close {
+		t.Errorf("got %+v, want 408", got)
+	}
+}
+
+// A client that reads nothing is reset: closed, its answers would wait in the kernel.
+func TestAClientOfALoopThatNeverReadsIsReset(t *testing.T) {
+	st := newLoopSite(t, 1, Limits{Connections: 10})
+	c, r := st.dial("")
+	jam(t, c)
+	st.awaitRows(1, func(r *row) bool { _, busy := r.noted(); return busy && !r.inHead() })
+	st.pass(int(DefaultPatience.Request/SweepInterval) - 5)
+	if st.Open() != 1 {
+		t.Fatal("it was cut too early")
+	}
+	st.pass(9)
+	st.l.awaitNone()
+	if _, err := io.Copy(io.Discard, r); err == nil {
+		t.Error("the connection was closed, not reset")
+	}
+	if got := st.Limits.Counts.Late.Load(); got != 1 {
+		t.Errorf("got %d late ones, want 1", got)
+	}
+}
+
+// jam sends requests on c until the server does not read any more.
+func jam(t *testing.T, c net.Conn) {
+	t.Helper()
+	batch := []byte(strings.Repeat(requestText("GET", "/page"), 1000))
+	sent := 0
+	for stuck := 0; stuck < 4; {
+		check(t, c.SetWriteDeadline(time.Now().Add(50*time.Millisecond)))
+		n, err := c.Write(batch[sent:])
+		if sent = (sent + n) % len(batch); n > 0 {
+			stuck = 0
+		} else if stuck++; !isTimeout(err) {
+			t.Fatal(err)
+		}
+	}
+	check(t, c.SetWriteDeadline(time.Time{}))
+}
+
+// Every 16 KiB that a client reads give it another second.
+func TestAClientThatReadsSlowlyHasLonger(t *testing.T) {
+	st := newLoopSite(t, 1, Limits{Connections: 10})
+	c, r := st.dial("")
+	jam(t, c)
+	st.awaitRows(1, func(r *row) bool { _, busy := r.noted(); return busy && !r.inHead() })
+	for range 100 {
+		_, err := io.CopyN(io.Discard, r, 4*minRate)
+		check(t, err)
+		st.pass(1)
+	}
+	if st.Open() != 1 {
+		t.Error("a client that reads 64 KiB a second was cut")
+	}
+}
+
+// What a client does not read makes its loop wait. When it reads on, every request is answered, once
+// and in order.
+func TestASlowReaderGetsEveryAnswerInOrder(t *testing.T) {
+	st := newLoopSite(t, 2, Limits{Connections: 10})
+	const clients, requests = 4, 20_000
+	done := make(chan error)
+	for range clients {
+		c, r := st.dial("")
+		go func() {
+			for i := range requests {
+				target := fmt.Sprintf("/x?%d", i)
+				if i%10 == 0 {
+					target = "/page"
+				}
+				_, _ = io.WriteString(c, requestText("GET", target))
+			}
+		}()
+		go func() {
+			time.Sleep(100 * time.Millisecond) // so that the buffers fill
+			for i := range requests {
+				got := readReply(t, r, "GET")
+				if i%10 == 0 && got.body != loopPage || i%10 != 0 && got.header.Get("Location") != fmt.Sprintf("http://a/%d", i) {
+					done <- fmt.Errorf("answer %d is %+v", i, got)
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	for range clients {
+		check(t, <-done)
+	}
+}
+
+// A client that half-closes after its requests still gets its answers.
+func TestAHalfClosedClientGetsItsAnswers(t *testing.T) {
+	st := newLoopSite(t, 2, Limits{Connections: 10})
+	for _, n := range []int{1, 16, 5000} {
+		answers := st.talk(strings.Repeat(requestText("GET", "/page"), n))
+		if got := bytes.Count(answers, []byte(loopPage)); got != n {
+			t.Errorf("%d requests: got %d answers", n, got)
+		}
+	}
+}
+
+// What waits for clients that do not read has a bound in each connection, and in all.
+func TestTheMemoryForClientsThatDoNotReadIsBounded(t *testing.T) {
+	st := newLoopSite(t, 1, Limits{Connections: 100})
+	const clients = 8
+	for range clients {
+		c, _ := st.dial("")
+		jam(t, c)
+	}
+	if held := st.l.held.Load(); held < clients*1000 || held > clients*43<<10 {
+		t.Errorf("%d bytes are held for %d clients that read nothing", held, clients)
+	}
+	st.l.held.Add(maxHeldBytes) // as if there were thousands of them
+	head, r := st.dial("GET /x HTTP/1.1\r\nX: " + strings.Repeat("x", 4000) + "\r\n")
+	st.l.awaitHeard(clients + 1)
+	c, _ := st.dial("")
+	_, err := io.WriteString(c, strings.Repeat(requestText("GET", "/page"), 100_000)) // more than the kernel takes
+	if err == nil || isTimeout(err) {
+		t.Errorf("a client above its share was not reset: %v", err)
+	}
+	_, err = io.WriteString(head, "Host: a\r\n\r\n")
+	check(t, err)
+	if got := readReply(t, r, "GET"); got.status != 302 {
+		t.Errorf("a head of 4 KB: got %+v, want 302", got)
+	}
+	st.l.held.Add(-maxHeldBytes)
 }

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"log/slog"
 	"os"
 	"time"
 
@@ -108,9 +107,7 @@ func (lp *loop) starve() (found bool) {
 // sleepDoor waits some time for descriptors, as listener.accept does.
 func (lp *loop) sleepDoor(cause error) {
 	d := &lp.door
-	if d.delay == 0 {
-		lp.l.log.Warn("cannot accept connections; trying again", slog.Any("cause", cause))
-	}
+	lp.l.warnTrying(cause)
 	d.delay = nextDelay(d.delay)
 	d.retryMs = lp.nowMs + d.delay.Milliseconds()
 	lp.shutDoor()

@@ -37,6 +37,7 @@ type rest struct {
 	out    []byte // answers that the client must read first
 	sent   int64  // bytes of answers that the client has read while others waited
 	pieces int    // in which the head in in has come
+	held   int64  // bytes of memory, counted in listener.held
 }
 
 // Owners of a row that are not loops.

@@ -89,6 +89,23 @@ func TestAClientThatNeverReadsIsCut(t *testing.T) {
 	}
 }
 
+func TestAConnectionHasALimitOfRequests(t *testing.T) {
+	g := newGroup(Limits{Connections: 10})
+	if got := g.server().MaxRequestsPerConn; got != maxRequestsPerConn {
+		t.Errorf("got %d requests, want %d", got, maxRequestsPerConn)
+	}
+	g.server().MaxRequestsPerConn = 3
+	_, r := newSiteOn(t, g, nil).dial(strings.Repeat(requestText("GET", "/x"), 4))
+	for i := 1; i <= 3; i++ {
+		if answer := readReply(t, r, "GET"); answer.close != (i == 3) {
+			t.Errorf("answer %d: got close %v", i, answer.close)
+		}
+	}
+	if rest, err := io.ReadAll(r); len(rest) > 0 || err != nil {
+		t.Errorf("after the last: got %q, %v", rest, err)
+	}
+}
+
 func TestConnectionsThatTakeTooLongAreSwept(t *testing.T) {
 	ln := fasthttputil.NewInmemoryListener()
 	l := newListener(ln, Limits{Connections: MaxConnections}, Patience{Request: 3 * time.Second, Idle: 5 * time.Second}, testLogger(io.Discard))
