@@ -110,7 +110,8 @@ func TestAConnectionThatIsHandedOverHasNoFixedSendBuffer(t *testing.T) {
 	st := newLoopSite(t, 1, Limits{Connections: 10})
 	c, r := st.dial(requestText("GET", "/x"))
 	readReply(t, r, "GET")
-	fd := st.l.mu.at(1).fd // it is idle, so the loop does not write it
+	st.awaitIdle() // so that the loop has written the number of the descriptor, and does not change it
+	fd := st.l.mu.at(1).fd
 	if size, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF); size != 2*sendBufferBytes {
 		t.Errorf("got a buffer of %d, %v; want twice %d", size, err, sendBufferBytes)
 	}
