@@ -21,7 +21,7 @@ CHECK_EVERY ?= 20
 # from outside, so make check runs them longer. A name in OUTSIDE without a test is an error.
 FUZZTIME ?= 10s
 CHECK_FUZZTIME ?= 1s
-OUTSIDE = MatchCode RequestHead ParseTarget ParseToken ShortenBody PatchBody ImportBody Cursor DecodeSketch Record Replay
+OUTSIDE = DoorsAnyBytes DoorsRequests MatchCode RequestHead ParseTarget ParseToken ShortenBody PatchBody ImportBody Cursor DecodeSketch Record Replay
 CHECK_OUTSIDE_FUZZTIME ?= 10s
 
 # The seconds that each test of a failing disk runs in make check-root.
@@ -82,6 +82,26 @@ fuzz: ## run each fuzz test for FUZZTIME (10s), JOBS (2) at a time; FUZZ and SKI
 bench: ## run the benchmarks on 10 M links (BENCH=regexp, COUNT=10 for benchstat, LINKS=n, SECONDS=n of steady load)
 	SHUNT_BENCH_LINKS=$(LINKS) SHUNT_BENCH_SECONDS=$(SECONDS) \
 		$(GO) test -p 1 ./... -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -count $(or $(COUNT),1) -timeout 60m
+
+# The other servers and wrk are Debian's packages, and so is the C compiler; they are installed if
+# missing. golink is fetched and built in another folder, if the module can be had.
+GOLINK ?= github.com/tailscale/golink/cmd/golink@v1.0.0
+
+.PHONY: compare-tools
+compare-tools: proxies
+	@{ command -v wrk && command -v gcc; } >/dev/null || { \
+		apt-get update -q; DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends wrk gcc libc6-dev; }
+
+.PHONY: compare
+compare: ROUNDS = 6
+compare: SECONDS = 3
+compare: LINKS = 1000000
+compare: compare-tools ## compare shunt with nginx, HAProxy, golink and constants on one core: ROUNDS (6) of SECONDS (3) each; as root it installs them (half an hour)
+	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
+		CGO_ENABLED=0 $(GO) build -trimpath -o "$$tools/" ./cmd/shunt ./bench/compare ./bench/compare/constant; \
+		gcc -O2 -o "$$tools/epoll" bench/compare/epoll/epoll.c; \
+		GOBIN=$$tools $(GO) install $(GOLINK) || echo "going on without golink" >&2; \
+		"$$tools/compare" --tools "$$tools" --rounds $(ROUNDS) --seconds $(SECONDS) --links $(LINKS) --data "$(DATA)" --out "$(OUT)" $(ARGS)
 
 .PHONY: accuracy
 accuracy: ## measure the accuracy of unique visitors in 1,000 trials of up to a million visitors (30 CPU seconds)

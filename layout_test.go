@@ -102,6 +102,10 @@ var rooms = map[string]room{
 	"api/wire":      {knows: []string{"api/problem", "api/turnstile"}},
 	"api/wiretest":  {users: nobody},
 
+	"bench/compare":          {knows: []string{"bench/compare/load"}, users: nobody},
+	"bench/compare/constant": {users: nobody},
+	"bench/compare/load":     {users: []string{"bench/compare"}},
+
 	"cmd/shunt/browser":        {users: nobody},
 	"cmd/shunt/certs":          {},
 	"cmd/shunt/certs/certtest": {users: nobody},

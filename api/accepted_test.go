@@ -6,7 +6,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"shunt/api/wiretest"
 )
@@ -16,39 +15,39 @@ const sentinel = "GET /sentinel HTTP/1.1\r\nHost: a\r\n\r\n"
 // Each row is sent with a request after it, once in one piece, once byte by byte, all on one
 // connection.
 func TestUnusualRequestsAreAnsweredAndKeepTheConnection(t *testing.T) {
-	st := newSite(t, nil)
-	st.shorten(`{"url":"http://a/","alias":"keep","redirect_status":307}`)
-	st.shorten(`{"url":"http://a/","alias":"once"}`)
-	st.shorten(`{"url":"http://sentinel/","alias":"sentinel"}`)
 	rows := wiretest.Accepted()
 	if len(rows) < 40 {
 		t.Errorf("there are only %d rows", len(rows))
 	}
-	for _, piece := range []int{1 << 20, 1} {
-		c, err := net.Dial("tcp", st.realAddress())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		if err := c.SetDeadline(time.Now().Add(patienceOfTests)); err != nil {
-			t.Fatal(err)
-		}
-		r := bufio.NewReader(c)
-		for _, row := range rows {
-			writePieces(t, c, row.Raw+sentinel, piece)
-			answer := readReply(t, r, strings.Fields(row.Raw)[0])
-			if want := row.Name == "an expectation"; (answer.status == 100) != want {
-				t.Errorf("%s: got %d, want 100: %v", row.Name, answer.status, want)
-			} else if want {
-				answer = readReply(t, r, "POST")
-			}
-			if answer.status != row.Want[0] || answer.close {
-				t.Fatalf("%s, %s: got %+v, want %d", row.Name, row.Section, answer, row.Want[0])
-			}
-			if next := readReply(t, r, "GET"); next.header.Get("Location") != "http://sentinel/" {
-				t.Fatalf("behind %s: got %+v, want the answer to the next request", row.Name, next)
+	everyDoor(t, nil, func(t *testing.T, st *site, dial func() net.Conn) {
+		st.shorten(`{"url":"http://a/","alias":"keep","redirect_status":307}`)
+		st.shorten(`{"url":"http://a/","alias":"once"}`)
+		st.shorten(`{"url":"http://sentinel/","alias":"sentinel"}`)
+		for _, piece := range []int{1 << 20, 1} {
+			c := dial()
+			r := bufio.NewReader(c)
+			for _, row := range rows {
+				writePieces(t, c, row.Raw+sentinel, piece)
+				wantUnusual(t, r, row)
 			}
 		}
+	})
+}
+
+// wantUnusual reads the answers to a row and to the sentinel behind it.
+func wantUnusual(t *testing.T, r *bufio.Reader, row wiretest.Row) {
+	t.Helper()
+	answer := readReply(t, r, strings.Fields(row.Raw)[0])
+	if want := row.Name == "an expectation"; (answer.status == 100) != want {
+		t.Errorf("%s: got %d, want 100: %v", row.Name, answer.status, want)
+	} else if want {
+		answer = readReply(t, r, "POST")
+	}
+	if answer.status != row.Want[0] || answer.close {
+		t.Fatalf("%s, %s: got %+v, want %d", row.Name, row.Section, answer, row.Want[0])
+	}
+	if next := readReply(t, r, "GET"); next.header.Get("Location") != "http://sentinel/" {
+		t.Fatalf("behind %s: got %+v, want the answer to the next request", row.Name, next)
 	}
 }
 
@@ -65,25 +64,26 @@ func writePieces(t *testing.T, w io.Writer, raw string, piece int) {
 
 // Each of these is answered, too, but nothing after it.
 func TestARequestedCloseClosesTheConnection(t *testing.T) {
-	st := newSite(t, nil)
-	st.shorten(`{"url":"http://a/","alias":"keep","redirect_status":307}`)
-	st.shorten(`{"url":"http://a/","alias":"smuggled"}`)
-	for name, raw := range map[string]string{
-		"close":               "GET /keep HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
-		"in capitals":         "GET /keep HTTP/1.1\r\nHost: a\r\nConnection: CLOSE\r\n\r\n",
-		"among others":        "GET /keep HTTP/1.1\r\nHost: a\r\nConnection: TE , close,\r\n\r\n",
-		"in two lines":        "GET /keep HTTP/1.1\r\nHost: a\r\nConnection: close\r\nConnection: keep-alive\r\n\r\n",
-		"with a body":         "POST /keep HTTP/1.1\r\nHost: a\r\nconnection: Close\r\nContent-Length: 5\r\n\r\nabcde",
-		"with chunks":         "POST /keep HTTP/1.1\r\nHost: a\r\nConnection: Close\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-		"HTTP/1.0":            "GET /keep HTTP/1.0\r\n\r\n",
-		"HTTP/1.0, all of it": "GET /keep HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n",
-	} {
-		r := onlyAnswer(t, exchange(t, st.realAddress(), raw+wiretest.Smuggled), "GET")
-		if r.status != 307 {
-			t.Errorf("%s: got %+v, want a redirect", name, r)
+	everyDoor(t, nil, func(t *testing.T, st *site, dial func() net.Conn) {
+		st.shorten(`{"url":"http://a/","alias":"keep","redirect_status":307}`)
+		st.shorten(`{"url":"http://a/","alias":"smuggled"}`)
+		for name, raw := range map[string]string{
+			"close":               "GET /keep HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+			"in capitals":         "GET /keep HTTP/1.1\r\nHost: a\r\nConnection: CLOSE\r\n\r\n",
+			"among others":        "GET /keep HTTP/1.1\r\nHost: a\r\nConnection: TE , close,\r\n\r\n",
+			"in two lines":        "GET /keep HTTP/1.1\r\nHost: a\r\nConnection: close\r\nConnection: keep-alive\r\n\r\n",
+			"with a body":         "POST /keep HTTP/1.1\r\nHost: a\r\nconnection: Close\r\nContent-Length: 5\r\n\r\nabcde",
+			"with chunks":         "POST /keep HTTP/1.1\r\nHost: a\r\nConnection: Close\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+			"HTTP/1.0":            "GET /keep HTTP/1.0\r\n\r\n",
+			"HTTP/1.0, all of it": "GET /keep HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n",
+		} {
+			r := onlyAnswer(t, exchangeOn(t, dial(), raw+wiretest.Smuggled), "GET")
+			if r.status != 307 {
+				t.Errorf("%s: got %+v, want a redirect", name, r)
+			}
 		}
-	}
-	st.wantStats("smuggled", 0, 0)
+		st.wantStats("smuggled", 0, 0)
+	})
 }
 
 // fasthttp adds trailer fields to the header fields, where a handler might trust them.

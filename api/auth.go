@@ -11,6 +11,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/jsonbody"
 	"shunt/api/problem"
+	"shunt/api/wire"
 )
 
 // userHeader names the user that a local command acts as.
@@ -58,7 +59,7 @@ func (a *authenticator) unauthorized(detail string) error {
 // connection is closed, as after every request that could be read in two ways.
 func oneAuthorization(ctx *fasthttp.RequestCtx) error {
 	if len(ctx.Request.Header.PeekAll(fasthttp.HeaderAuthorization)) > 1 {
-		ctx.SetConnectionClose()
+		wire.EndConnection(ctx)
 		return problem.New(problem.BadRequest, "send only one Authorization field")
 	}
 	return nil

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/valyala/fasthttp/fasthttputil"
-
 	"shunt/api/account"
 )
 
@@ -228,7 +226,7 @@ func TestIfMatchIsHonoured(t *testing.T) {
 }
 
 func TestTokensTravelOverHTTPSOnly(t *testing.T) {
-	me := func(t *testing.T, st *site, ln *fasthttputil.InmemoryListener, lines ...string) reply {
+	me := func(t *testing.T, st *site, ln dialer, lines ...string) reply {
 		lines = append(lines, "Authorization: Bearer "+st.token)
 		return send(t, ln, "GET", requestText("GET", "/api/v1/me", "", lines...))
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/valyala/fasthttp/fasthttputil"
 	"golang.org/x/net/html"
 
 	"shunt/api/account"
@@ -21,7 +20,7 @@ type plainBrowser struct {
 	st     *site
 	cookie string   // the line of the session; "": nobody is signed in
 	lines  []string // sent with each request
-	at     *fasthttputil.InmemoryListener
+	at     dialer
 }
 
 // visitor returns a browser in which nobody is signed in.

@@ -25,17 +25,21 @@ type detached struct {
 
 // detachedPool has a detached for each thread that answers a plain request with it at present. One
 // has up to 16 KiB for the head, and the answer's fields.
-var detachedPool = sync.Pool{New: func() any { return &detached{buf: bufio.NewReader(nil)} }}
+var detachedPool = sync.Pool{New: newDetached}
+
+func newDetached() any {
+	d := &detached{buf: bufio.NewReader(nil)}
+	d.ctx.Init2(&d.peer, nil, false)
+	return d
+}
 
 // detach returns a detached with the connection of r, but not yet its head.
 func detach(r *wire.Plain) *detached {
 	d := detachedPool.Get().(*detached)
-	conn := r.Conn
-	if conn == nil {
-		d.peer.set(r.Peer)
-		conn = &d.peer
+	d.peer.set(r.Peer)
+	if r.Conn != nil {
+		d.ctx.Init2(r.Conn, nil, false)
 	}
-	d.ctx.Init2(conn, nil, false)
 	d.ctx.Response.Header.SetNoDefaultContentType(true) // as wire.Group does
 	return d
 }
@@ -78,7 +82,9 @@ func (d *detached) Write(b []byte) (int, error) {
 func (d *detached) free() {
 	d.ctx.Request.Reset()
 	d.ctx.Response.Reset()
-	d.ctx.Init2(nil, nil, false)
+	if d.ctx.Conn() != &d.peer {
+		d.ctx.Init2(&d.peer, nil, false)
+	}
 	d.head.Reset(nil)
 	d.out = nil
 	detachedPool.Put(d)

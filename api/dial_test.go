@@ -34,6 +34,13 @@ func exchange(t testing.TB, addr, raw string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return exchangeOn(t, c, raw)
+}
+
+// exchangeOn sends raw on c and returns everything that it receives until the server closes the
+// connection.
+func exchangeOn(t testing.TB, c net.Conn, raw string) []byte {
+	t.Helper()
 	defer c.Close()
 	if err := c.SetDeadline(time.Now().Add(patienceOfTests)); err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ func newScratch() any { return &scratch{buf: make([]byte, 0, scratchBytes)} }
 func (f *front) handle(ctx *fasthttp.RequestCtx) {
 	defer f.panics.recovered(ctx)
 	if f.drain.Begun() {
-		ctx.SetConnectionClose()
+		wire.EndConnection(ctx)
 	}
 	path, query := splitURI(ctx.Request.Header.RequestURI())
 	if code := matchCode(path); code != nil {

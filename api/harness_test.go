@@ -27,8 +27,8 @@ import (
 	"shunt/storage"
 )
 
-// A site is the whole server over a real store in a temporary folder, reached through listeners in
-// memory.
+// A site is the whole server over a real store in a temporary folder, reached through listeners
+// that use no network.
 type site struct {
 	*Server
 	t        testing.TB
@@ -44,8 +44,12 @@ type site struct {
 		texts []string
 	}
 
-	publicAt, adminAt, localAt *fasthttputil.InmemoryListener
+	publicAt         dialer // event loops, where the tests have them; see servePublic
+	adminAt, localAt *fasthttputil.InmemoryListener
 }
+
+// A dialer connects to a listener.
+type dialer interface{ Dial() (net.Conn, error) }
 
 // syncBuffer is a log that tests can read while it is written.
 type syncBuffer struct {
@@ -160,7 +164,7 @@ func unloadedSiteOn(t testing.TB, kept storage.Options, tune func(*engine.Option
 		t.Fatal(err)
 	}
 	st.watch()
-	st.publicAt, st.adminAt, st.localAt = st.serve(st.ServePublic), st.serve(st.ServeAdmin), st.serve(st.ServeLocal)
+	st.publicAt, st.adminAt, st.localAt = st.servePublic(), st.serve(st.ServeAdmin), st.serve(st.ServeLocal)
 	t.Cleanup(st.shutDown)
 	admin, _, err := st.accounts.EnsureAdmin()
 	if err != nil {
@@ -364,7 +368,7 @@ func (r reply) fields() string {
 }
 
 // send writes raw bytes on a new connection and reads one reply to a request of method.
-func send(t testing.TB, ln *fasthttputil.InmemoryListener, method, raw string) reply {
+func send(t testing.TB, ln dialer, method, raw string) reply {
 	t.Helper()
 	c, err := ln.Dial()
 	if err != nil {

@@ -15,31 +15,23 @@ const expecting = " HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
 // Earlier requests in the same packet, whose answers wait in one buffer with the interim response,
 // make no difference.
 func TestOnlyARequestWithABodyIsToldToContinue(t *testing.T) {
-	st := newSite(t, nil)
-	plain := st.realAddress()
-	secure := st.secureAddress("192.0.2.1")
-	for name, connect := range map[string]func() net.Conn{
-		"plain": func() net.Conn { c, _ := dial(t, plain, ""); return c },
-		"TLS":   func() net.Conn { return dialTLS(t, secure) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			for pad := range 40 {
-				code := fmt.Sprintf("%s%d", name, pad)
-				st.shorten(fmt.Sprintf(`{"url":"http://a/%s","alias":%q,"redirect_status":307}`, strings.Repeat("x", 5*pad), code))
-				before := strings.Repeat("GET /"+code+" HTTP/1.1\r\nHost: a\r\n\r\n", 30)
-				for request, interims := range map[string]int{
-					"GET /" + code + expecting + "\r\n":                                        0,
-					"HEAD /" + code + expecting + "\r\n":                                       0,
-					"POST /" + code + expecting + "\r\n":                                       0,
-					"POST /" + code + expecting + "Content-Length: 0\r\n\r\n":                  0,
-					"POST /" + code + expecting + "Content-Length: 1\r\n\r\nx":                 1,
-					"PUT /" + code + expecting + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n": 1,
-				} {
-					wantInStep(t, connect(), code, before+request+sentinelOf(code), 32, interims)
-				}
+	everyDoor(t, nil, func(t *testing.T, st *site, dial func() net.Conn) {
+		for pad := range 40 {
+			code := fmt.Sprintf("code%d", pad)
+			st.shorten(fmt.Sprintf(`{"url":"http://a/%s","alias":%q,"redirect_status":307}`, strings.Repeat("x", 5*pad), code))
+			before := strings.Repeat("GET /"+code+" HTTP/1.1\r\nHost: a\r\n\r\n", 30)
+			for request, interims := range map[string]int{
+				"GET /" + code + expecting + "\r\n":                                        0,
+				"HEAD /" + code + expecting + "\r\n":                                       0,
+				"POST /" + code + expecting + "\r\n":                                       0,
+				"POST /" + code + expecting + "Content-Length: 0\r\n\r\n":                  0,
+				"POST /" + code + expecting + "Content-Length: 1\r\n\r\nx":                 1,
+				"PUT /" + code + expecting + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n": 1,
+			} {
+				wantInStep(t, dial(), code, before+request+sentinelOf(code), 32, interims)
 			}
-		})
-	}
+		}
+	})
 }
 
 // sentinelOf returns the last request, which ends the connection.

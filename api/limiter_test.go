@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-	"github.com/valyala/fasthttp/fasthttputil"
 
 	"shunt/api/account"
 	"shunt/api/limit"
@@ -44,7 +43,7 @@ func limitedSite(t *testing.T, change func(*Options)) *site {
 // asker sends requests from one address.
 type asker struct {
 	t     *testing.T
-	ln    *fasthttputil.InmemoryListener
+	ln    dialer
 	lines []string
 }
 

@@ -41,6 +41,7 @@ type Options struct {
 	Brand          brand.Brand        // shown on the public pages
 	NoDashboard    bool               // there is nothing under /_/ but the reference page and the logo
 	Front          Front              // of the public listeners
+	Loops          int                // event loops of each of these, where Front allows some; default: one for each core; negative: none
 	MaxConnections int                // limit of open public connections; default and maximum 32,768
 	MaxPerAddress  int                // of those, from one address (IPv6: one /64); default 512; negative: unlimited
 	AdminHosts     []string           // host names of the admin address, besides loopback ones; see package admin

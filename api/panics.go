@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/problem"
+	"shunt/api/wire"
 )
 
 // recovered is deferred once at the top of every request, because fasthttp lets a panic end the
@@ -18,7 +19,7 @@ func (l *panicLog) recovered(ctx *fasthttp.RequestCtx) {
 	if v := recover(); v != nil {
 		l.log(v)
 		ctx.Response.Reset()
-		ctx.SetConnectionClose()
+		wire.EndConnection(ctx)
 		answerInternal(ctx)
 	}
 }

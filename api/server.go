@@ -181,7 +181,7 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 func (s *Server) buildListeners(o Options) {
 	s.public = s.newGroup(s.front.handle, s.publicLimits(o))
 	if o.Front != FrontFasthttp {
-		s.public.Plain, s.public.PlainPanic, s.public.Loops = s.front.answerPlain, s.front.answerPanic, engine.Cores()
+		s.public.Plain, s.public.PlainPanic, s.public.Loops = s.front.answerPlain, s.front.answerPanic, max(0, cmp.Or(o.Loops, engine.Cores()))
 		s.public.Reader = wire.NewReader(&s.proxies, redirect.PurposeFields[:])
 	}
 	s.insecure = s.newGroup(s.handled(newUpgrader(s.baseURL, s.pages, o.ACMEChallenges).answer), s.redirectLimits(o))
@@ -239,7 +239,7 @@ func (s *Server) handled(handle fasthttp.RequestHandler) fasthttp.RequestHandler
 	return func(ctx *fasthttp.RequestCtx) {
 		defer s.panics.recovered(ctx)
 		if s.drain.Begun() {
-			ctx.SetConnectionClose()
+			wire.EndConnection(ctx)
 		}
 		handle(ctx)
 	}

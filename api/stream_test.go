@@ -277,7 +277,7 @@ func TestAClientThatDoesNotReadItsStreamIsCut(t *testing.T) {
 	t.Parallel()
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
-	stuck, err := st.publicAt.Dial() // in memory: there is no buffer for a client that does not read
+	stuck, err := st.serve(st.ServePublic).Dial() // in memory: there is no buffer for a client that does not read
 	if err != nil {
 		t.Fatal(err)
 	}

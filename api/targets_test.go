@@ -13,7 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"shunt/api/jsonbody"
 	"shunt/engine"
@@ -169,8 +168,14 @@ func TestAcceptedTargetsGoOutByteForByte(t *testing.T) {
 	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	st := newSite(t, func(o *Options) { o.PrivateTargets = "refuse" })
-	address := st.realAddress()
+	refusePrivate := func(o *Options) { o.PrivateTargets = "refuse" }
+	everyDoor(t, refusePrivate, func(t *testing.T, st *site, dial func() net.Conn) {
+		st.checkTargets(dial, n/len(doors), seed)
+	})
+}
+
+// checkTargets sends n targets through a door.
+func (st *site) checkTargets(dial func() net.Conn, n int, seed uint64) {
 	var sums targetSums
 	var left atomic.Int64
 	left.Store(int64(n))
@@ -178,18 +183,18 @@ func TestAcceptedTargetsGoOutByteForByte(t *testing.T) {
 	for w := range 8 {
 		writing.Go(func() {
 			targets := acceptedTargets{rand.New(rand.NewPCG(seed, uint64(w)))}
-			for left.Add(-targetBatch) > -targetBatch && !t.Failed() {
+			for left.Add(-targetBatch) > -targetBatch && !st.t.Failed() {
 				batch := make([]acceptedTarget, targetBatch)
 				for i := range batch {
 					batch[i] = targets.next()
 				}
 				sums.add(batch)
-				st.wantByteForByte(address, batch, w%2 == 0)
+				st.wantByteForByte(dial, batch, w%2 == 0)
 			}
 		})
 	}
 	writing.Wait()
-	t.Logf("%d targets, %d bytes; %d targets have %d bytes", sums.targets.Load(), sums.bytes.Load(), sums.longest.Load(), engine.MaxTargetBytes)
+	st.t.Logf("%d targets, %d bytes; %d targets have %d bytes", sums.targets.Load(), sums.bytes.Load(), sums.longest.Load(), engine.MaxTargetBytes)
 }
 
 // targetBatch is how many links are made and followed at once. The requests to follow them are 7
@@ -210,8 +215,8 @@ func (s *targetSums) add(batch []acceptedTarget) {
 }
 
 // wantByteForByte compares the bytes that go out for targets with those that must.
-func (st *site) wantByteForByte(address string, targets []acceptedTarget, lines bool) {
-	locations, err := st.followAll(address, targets, lines)
+func (st *site) wantByteForByte(dial func() net.Conn, targets []acceptedTarget, lines bool) {
+	locations, err := st.followAll(dial, targets, lines)
 	if err != nil {
 		st.t.Error(err)
 		return
@@ -224,21 +229,17 @@ func (st *site) wantByteForByte(address string, targets []acceptedTarget, lines 
 }
 
 // followAll makes links to targets through the API, the first in its own request and the others in
-// one, follows them, all on one connection to address, and returns the bytes that it receives.
-func (st *site) followAll(address string, targets []acceptedTarget, lines bool) (locations []string, err error) {
-	conn, err := net.Dial("tcp", address)
+// one, follows them, all on another connection, and returns the bytes that it receives.
+func (st *site) followAll(dial func() net.Conn, targets []acceptedTarget, lines bool) (locations []string, err error) {
+	api := dial()
+	defer api.Close()
+	codes, err := st.shortenAll(api, bufio.NewReader(api), targets, lines)
 	if err != nil {
 		return nil, err
 	}
+	conn := dial()
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(patienceOfTests)); err != nil {
-		return nil, err
-	}
 	answers := bufio.NewReaderSize(conn, 2*engine.MaxTargetBytes)
-	codes, err := st.shortenAll(conn, answers, targets, lines)
-	if err != nil {
-		return nil, err
-	}
 	var requests bytes.Buffer
 	for _, code := range codes {
 		fmt.Fprintf(&requests, "GET /%s HTTP/1.1\r\nHost: a\r\n\r\n", code)

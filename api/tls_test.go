@@ -7,13 +7,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"shunt/api/wiretest"
 )
 
 // secureAddress serves the public address over TLS on a socket, to clients whose address is from.
@@ -67,32 +64,6 @@ func TestTokensAreAcceptedOverTLSFromAnywhere(t *testing.T) {
 		if got := readReply(t, r, "GET"); got.status != 200 {
 			t.Errorf("got %+v, want 200", got)
 		}
-	}
-}
-
-func TestFramingRulesHoldInsideTLS(t *testing.T) {
-	st := newSite(t, nil)
-	st.shorten(`{"url":"http://a/","alias":"keep","redirect_status":307}`)
-	st.shorten(`{"url":"http://a/","alias":"smuggled"}`)
-	addr := st.secureAddress("192.0.2.1")
-	before := st.counted()
-	for i, row := range wiretest.Refused() {
-		if i%5 != 0 { // the rules are those of plain connections, and handshakes are expensive
-			continue
-		}
-		c := dialTLS(t, addr)
-		go func() { _, _ = io.WriteString(c, row.Raw+wiretest.Smuggled) }() // the server may close before it has read all
-		answers, err := io.ReadAll(c)
-		if err != nil {
-			t.Fatalf("%s: the connection was not closed: %v", row.Name, err)
-		}
-		method, _, _ := strings.Cut(row.Raw, " ")
-		if r := onlyAnswer(t, answers, method); !slices.Contains(row.Want, r.status) || !r.close {
-			t.Errorf("%s: got %d, close %v; want %v, and the connection closed", row.Name, r.status, r.close, row.Want)
-		}
-	}
-	if after := st.counted(); after != before {
-		t.Errorf("something was created or counted: %s became %s", before, after)
 	}
 }
 

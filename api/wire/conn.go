@@ -225,6 +225,13 @@ func Sent(c net.Conn, bytes int) {
 	}
 }
 
+// EndConnection ends the connection of ctx after the answer, although the client has not asked for that: Close
+// waits until the client has read the answer.
+func EndConnection(ctx *fasthttp.RequestCtx) {
+	ctx.SetConnectionClose()
+	linger(ctx.Conn())
+}
+
 // linger makes Close wait until the client has read the answer.
 func linger(c net.Conn) {
 	if tracked := connOf(c); tracked != nil {

@@ -12,7 +12,7 @@ import (
 // would need another one, and there may be none.
 type handed struct {
 	*os.File
-	remote *net.TCPAddr
+	remote net.Addr
 }
 
 // newHanded returns the connection of fd, which is in non-blocking mode and unknown to epoll. Its
@@ -21,7 +21,7 @@ func newHanded(fd int32, peer netip.Addr) *handed {
 	// fasthttp also sends large answers, so the kernel may enlarge the buffer again. Linux can since 5.14.
 	_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_BUF_LOCK, 0)
 	addr, _ := unix.Getpeername(int(fd)) // fails if the client has reset the connection
-	return &handed{os.NewFile(uintptr(fd), "connection"), tcpAddrOf(addr, peer)}
+	return &handed{os.NewFile(uintptr(fd), "connection"), netAddrOf(addr, peer)}
 }
 
 // LocalAddr returns the address of this end.
@@ -31,7 +31,7 @@ func (h *handed) LocalAddr() net.Addr {
 		addr, err = unix.Getsockname(fd)
 		return err
 	})
-	return tcpAddrOf(addr, netip.Addr{})
+	return netAddrOf(addr, netip.Addr{})
 }
 
 // RemoteAddr returns the address of the other end.
@@ -60,13 +60,28 @@ func (h *handed) control(call func(fd int) error) error {
 	return err
 }
 
-// tcpAddrOf returns addr, or otherwise if the kernel does not know it any more.
-func tcpAddrOf(addr unix.Sockaddr, otherwise netip.Addr) *net.TCPAddr {
+// netAddrOf returns addr, or otherwise if the kernel does not know it any more.
+func netAddrOf(addr unix.Sockaddr, otherwise netip.Addr) net.Addr {
 	switch a := addr.(type) {
 	case *unix.SockaddrInet4:
 		return &net.TCPAddr{IP: a.Addr[:], Port: a.Port}
 	case *unix.SockaddrInet6:
 		return &net.TCPAddr{IP: a.Addr[:], Port: a.Port}
+	case *unix.SockaddrUnix:
+		return &net.UnixAddr{Name: a.Name, Net: "unix"}
 	}
 	return &net.TCPAddr{IP: otherwise.AsSlice()}
 }
+
+// A unixPeer stands for the connection of a plain request that has come through a Unix socket. Only
+// its address is known.
+type unixPeer struct {
+	net.Conn // nil
+	addr     net.UnixAddr
+}
+
+// LocalAddr returns the address of this end, without its name.
+func (p *unixPeer) LocalAddr() net.Addr { return &p.addr }
+
+// RemoteAddr returns the address of the other end, without its name.
+func (p *unixPeer) RemoteAddr() net.Addr { return &p.addr }

@@ -67,6 +67,7 @@ func (c *conn) answerPlain(b []byte) (n int, err error) {
 	if follows == theEnd && (used < len(b) || a.cuts) {
 		c.lingers.Store(true) // as a loop does
 	}
+	a.plain = Plain{} // nothing of the connection stays in the pool
 	c.owner.plain.answers.Put(a)
 	if open := c.lane.leave(); !open || err != nil || follows == theEnd {
 		c.gate.part = partOver

@@ -2,15 +2,6 @@ package wire
 
 // This file is what a loop keeps of a connection besides its row, and how much that may be.
 
-// A rest is what waits on a connection of a loop.
-type rest struct {
-	in     []byte // the beginning of a head, or requests that were not looked at yet
-	out    []byte // answers that the client must read first
-	sent   int64  // bytes of answers that the client has read while others waited
-	pieces int    // in which the head in in has come
-	held   int64  // bytes of memory, counted in listener.held
-}
-
 // The memory of rests. A client that sends 16 KiB of requests and reads nothing makes its loop keep
 // these and as many bytes of answers, and one answer more: 43 KiB at most. 32,768 such clients would
 // take 1.4 GB. So beyond maxHeldBytes, a client gets heldShare and no more: what all connections

@@ -65,7 +65,7 @@ func socketOf(ln interface {
 			return
 		}
 		_ = unix.SetNonblock(socket, true) // whoever passed it on may have changed that; it fails for no socket
-		if family, _ := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_DOMAIN); family == unix.AF_UNIX {
+		if isUnix(socket) {
 			return
 		}
 		if err = inherit(socket); err != nil {
@@ -73,6 +73,11 @@ func socketOf(ln interface {
 		}
 	})
 	return socket, errors.Join(failed, err)
+}
+
+func isUnix(socket int) bool {
+	family, _ := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_DOMAIN) // fails for no socket
+	return family == unix.AF_UNIX
 }
 
 // keepAliveSeconds is the time before, and between, probes of an idle connection, as in package net.
@@ -105,6 +110,9 @@ func (g *Group) newLoop(l *listener, number int32, socket int) (*loop, error) {
 	}
 	lp := &loop{
 		number: number, l: l, epoll: epoll, wakeup: wakeup, answers: newAnswers(g), door: door{socket: socket, asleep: true},
+	}
+	if isUnix(socket) {
+		lp.stand = &unixPeer{addr: net.UnixAddr{Net: "unix"}}
 	}
 	lp.inbox.wake = func() { _, _ = unix.Write(wakeup, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 	// Edge-triggered, so that the eventfd need not be read: each write to it is an event.

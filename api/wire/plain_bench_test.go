@@ -1,36 +1,58 @@
 package wire
 
 import (
-	"net/netip"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 )
 
-// BenchmarkPlain measures the reader beside the gate (BenchmarkGate), with requests of ordinary
-// clients in one piece. The proxy is trusted.
+// BenchmarkPlain measures the reader beside the gate, with requests of ordinary clients in one
+// piece. The proxy is trusted. mixed are different clients in turns, with headers of different
+// lengths, so that the processor cannot learn where lines end; its ns/op are those of one request.
 func BenchmarkPlain(b *testing.B) {
-	rd := NewReader(&someProxies, somePurposes)
-	peer := netip.MustParseAddr("10.0.0.1")
+	rd := newReader()
 	for _, client := range []string{"curl", "wrk", "Firefox", "Chrome", "nginx 1.22"} {
-		text := []byte(ordinary[client])
-		b.Run("reader=plain/client="+client, func(b *testing.B) {
-			b.ReportAllocs()
-			b.SetBytes(int64(len(text)))
-			var r Plain
-			for b.Loop() {
-				if n, _ := rd.Read(text, peer, &r); n != len(text) {
-					b.Fatal("not plain")
-				}
-			}
-		})
-		b.Run("reader=gate/client="+client, func(b *testing.B) {
-			b.ReportAllocs()
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				var g gate
-				if n := g.pass(text); n != len(text) {
-					b.Fatal("refused")
-				}
-			}
-		})
+		benchmarkReaders(b, rd, client, [][]byte{[]byte(ordinary[client])})
 	}
+	benchmarkReaders(b, rd, "mixed", mixed(512))
+}
+
+func benchmarkReaders(b *testing.B, rd *Reader, client string, requests [][]byte) {
+	b.Run("reader=plain/client="+client, func(b *testing.B) {
+		b.ReportAllocs()
+		var r Plain
+		for i := 0; b.Loop(); i = (i + 1) % len(requests) {
+			if n, _ := rd.Read(requests[i], trustedPeer, &r); n != len(requests[i]) {
+				b.Fatal("not plain")
+			}
+		}
+	})
+	b.Run("reader=gate/client="+client, func(b *testing.B) {
+		b.ReportAllocs()
+		var g gate
+		for i := 0; b.Loop(); i = (i + 1) % len(requests) {
+			g.part = partHead // after Connection: close, too
+			if n := g.pass(requests[i]); n != len(requests[i]) {
+				b.Fatal("refused")
+			}
+		}
+	})
+}
+
+// mixed returns n requests of the ordinary clients, each with another code, User-Agent and cookie.
+func mixed(n int) (requests [][]byte) {
+	source := rand.New(rand.NewPCG(1, 2))
+	clients := slices.Sorted(maps.Keys(ordinary))
+	for range n {
+		raw := ordinary[clients[source.IntN(len(clients))]]
+		raw = strings.Replace(raw, "/aB3dE6gH", "/"+strings.Repeat("a", 4+source.IntN(9)), 1)
+		raw = strings.Replace(raw, "Mozilla/5.0", "Mozilla/5.0"+strings.Repeat("x", source.IntN(60)), 1)
+		if source.IntN(3) == 0 {
+			raw = strings.Replace(raw, "\r\n\r\n", "\r\nCookie: "+strings.Repeat("y", source.IntN(200))+"\r\n\r\n", 1)
+		}
+		requests = append(requests, []byte(raw))
+	}
+	return requests
 }

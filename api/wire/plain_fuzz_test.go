@@ -16,7 +16,6 @@ import (
 // manyProxies has both headers, so that both are compared.
 var manyProxies = Proxies{Trusted: someProxies.Trusted, Header: "X-Forwarded-For", CountryHeader: "CF-IPCountry"}
 
-// A peerCase is a peer and what a plain request from it is compared under.
 var (
 	trustedPeer = netip.MustParseAddr("10.0.0.1")
 	strangePeer = netip.MustParseAddr("198.51.100.1")
@@ -44,9 +43,15 @@ func FuzzPlainIsWhatGateAndFasthttpRead(f *testing.F) {
 	})
 }
 
+// A failer is a *testing.T or a *rapid.T.
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
 // checkPlain reads raw and, if it is plain, compares it with what the gate and fasthttp read. It
 // returns the number of bytes of the request.
-func checkPlain(t testing.TB, rd *Reader, raw []byte, peer netip.Addr) int {
+func checkPlain(t failer, rd *Reader, raw []byte, peer netip.Addr) int {
 	t.Helper()
 	var r Plain
 	sent := slices.Clone(raw)
@@ -68,7 +73,7 @@ func checkPlain(t testing.TB, rd *Reader, raw []byte, peer netip.Addr) int {
 
 // checkGate fails unless raw passes the gate unchanged and whole, as one message, which is the last
 // one exactly if it says so.
-func checkGate(t testing.TB, raw []byte, r *Plain) {
+func checkGate(t failer, raw []byte, r *Plain) {
 	t.Helper()
 	var g gate
 	last, let := raw[len(raw)-1:], slices.Clone(raw[:len(raw)-1])
@@ -85,7 +90,7 @@ func checkGate(t testing.TB, raw []byte, r *Plain) {
 }
 
 // checkFasthttp fails unless fasthttp reads raw as r says.
-func checkFasthttp(t testing.TB, p *Proxies, raw []byte, r *Plain, peer netip.Addr) {
+func checkFasthttp(t failer, p *Proxies, raw []byte, r *Plain, peer netip.Addr) {
 	t.Helper()
 	var req fasthttp.Request
 	br := bufio.NewReaderSize(bytes.NewReader(raw), maxHeaderBytes)
@@ -109,7 +114,7 @@ func checkFasthttp(t testing.TB, p *Proxies, raw []byte, r *Plain, peer netip.Ad
 }
 
 // comparePlain fails unless r and want are the same.
-func comparePlain(t testing.TB, r, want *Plain) {
+func comparePlain(t failer, r, want *Plain) {
 	t.Helper()
 	for name, part := range map[string][2][]byte{
 		"Raw": {r.Raw, want.Raw}, "Segment": {r.Segment, want.Segment}, "Query": {r.Query, want.Query},
@@ -127,7 +132,7 @@ func comparePlain(t testing.TB, r, want *Plain) {
 }
 
 // pathAndQuery cuts a target, which must be /segment or /segment/, with a query or without one.
-func pathAndQuery(t testing.TB, uri []byte) (segment, query []byte) {
+func pathAndQuery(t failer, uri []byte) (segment, query []byte) {
 	t.Helper()
 	path, query, _ := bytes.Cut(uri, []byte("?"))
 	segment, slash := bytes.CutSuffix(path[1:], []byte("/"))
@@ -159,12 +164,12 @@ func purposeLines(headers []byte) []byte {
 
 // checkPrefixes fails unless every proper beginning of raw needs more bytes. Of a long one it tries
 // a part.
-func checkPrefixes(t testing.TB, rd *Reader, raw []byte, peer netip.Addr) {
+func checkPrefixes(t failer, rd *Reader, raw []byte, peer netip.Addr) {
 	t.Helper()
 	step := 1 + len(raw)/2000
 	var r Plain
 	for n := 0; n < len(raw); n += step {
-		// Beyond the end are bytes that must not be read.
+		// What follows the beginning in memory must make no difference.
 		if m, more := rd.Read(raw[:n], peer, &r); m != 0 || !more {
 			t.Fatalf("%q: of its first %d bytes: %d, %v, want 0, true", raw, n, m, more)
 		}

@@ -47,7 +47,7 @@ func hasOwnRule(name string) bool {
 	return false
 }
 
-// A span is a part of a head.
+// A span is a part of a head: the bytes from from to before to.
 type span struct{ from, to int }
 
 // found is what a reader knows of a head besides what it has set in the Plain.
@@ -60,6 +60,9 @@ type found struct {
 	clientLines int
 	clients     [maxClientLines]span
 }
+
+// maxNames is how many names the settings may have. A place in a nameTable has 8 bits.
+const maxNames = 200
 
 // A nameTable has the names of fields with rules. Most fields of a request have none: their length
 // and first letter show it.
@@ -78,8 +81,8 @@ type nameRow struct {
 	next  uint8 // in the same slot, like nameTable.first
 }
 
-// slotOf spreads the names of usual fields well: but for content-type, none without rules falls into
-// the slot of one with them.
+// slotOf has a factor with which, of all usual fields without rules, only Content-Type falls into the
+// slot of one with rules.
 func slotOf(size int, first byte) uint8 { return uint8(size)*33 + first&31 }
 
 // fold makes letters lower-case. It changes other bytes, too, but no two bytes of codes become the

@@ -31,6 +31,15 @@ type row struct {
 	conn       *conn  // of fasthttp; nil: a loop has it
 }
 
+// A rest is what waits on a connection of a loop.
+type rest struct {
+	in     []byte // the beginning of a head, or requests that were not looked at yet
+	out    []byte // answers that the client must read first
+	sent   int64  // bytes of answers that the client has read while others waited
+	pieces int    // in which the head in in has come
+	held   int64  // bytes of memory, counted in listener.held
+}
+
 // Owners of a row that are not loops.
 const (
 	free     = -1

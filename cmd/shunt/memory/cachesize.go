@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 const (
@@ -31,11 +29,7 @@ func CacheBytes(memory uint64) int64 {
 // Usable returns how many bytes of memory this process may use: the machine's, or what its control
 // groups or GOMEMLIMIT say, if that is less; 0 if none is known.
 func Usable(root fs.FS) uint64 {
-	limit := min(groupMemory(root), uint64(debug.SetMemoryLimit(-1)))
-	var info unix.Sysinfo_t
-	if unix.Sysinfo(&info) == nil {
-		limit = min(limit, uint64(info.Totalram)*uint64(info.Unit))
-	}
+	limit := min(groupMemory(root), uint64(debug.SetMemoryLimit(-1)), machineMemory())
 	if limit >= math.MaxInt64 {
 		return 0
 	}

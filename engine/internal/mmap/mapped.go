@@ -39,7 +39,7 @@ func Memory(sizeBytes int) []byte {
 func HugeMemory(sizeBytes int) []byte {
 	b := Memory(sizeBytes)
 	if sizeBytes >= HugePageBytes {
-		_ = unix.Madvise(b, unix.MADV_HUGEPAGE) // advice: without it the pages are small
+		_ = unix.Madvise(b, madvHugePage) // advice: without it the pages are small
 	}
 	return b
 }
@@ -48,7 +48,6 @@ func HugeMemory(sizeBytes int) []byte {
 // kernel before 6.1, or without free huge pages, they stay small, and look-ups have some more TLB
 // misses.
 func Collapse(b []byte) {
-	const madvCollapse = 25 // MADV_COLLAPSE of linux/mman.h
 	_ = unix.Madvise(b, madvCollapse)
 }
 
@@ -85,8 +84,8 @@ func MakeWritable(b []byte) error {
 	start := unsafe.Pointer(unsafe.SliceData(b))
 	before := uintptr(start) & (page - 1)
 	pages := unsafe.Slice((*byte)(unsafe.Add(start, -int(before))), (before+uintptr(len(b))+page-1)&^(page-1))
-	switch err := unix.Madvise(pages, unix.MADV_POPULATE_WRITE); err {
-	case unix.EINVAL: // before Linux 5.14
+	switch err := unix.Madvise(pages, madvPopulateWrite); err {
+	case unix.EINVAL: // before Linux 5.14, and elsewhere
 		for i := 0; i < len(pages); i += int(page) {
 			atomic.AddUint64((*uint64)(unsafe.Pointer(&pages[i])), 0)
 		}

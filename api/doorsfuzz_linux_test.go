@@ -1,0 +1,348 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"shunt/api/account"
+	"shunt/api/redirect"
+	"shunt/api/wiretest"
+	"shunt/engine"
+)
+
+// The tests of this file send any bytes, in any pieces, through every door, and compare everything
+// that comes back and everything that is counted. A piece is sent once the server has read the one
+// before it, so that the same input is the same reads each time.
+//
+// These differences are allowed:
+//
+//   - Date, which says when an answer was given.
+//
+// Nothing else may differ: neither a byte of an answer, nor whether the connection is open after
+// it, nor a count, nor how much of the answers comes before the client says that it has finished.
+
+// A doorway is a door with its site, which clients reach through a Unix socket. (Over TCP, a machine
+// would soon have too many ports in TIME-WAIT.)
+type doorway struct {
+	door
+	*site
+	token, tokenID []byte // that may only read
+	addr           unix.SockaddrUnix
+}
+
+// probe is a request after an input. Its answer shows whether the connection is still served.
+const probe = "GET /probe HTTP/1.1\r\nHost: a\r\n\r\n"
+
+// probeAnswer is the end of the answer to probe.
+const probeAnswer = "Location: http://probe/\r\nCache-Control: private, no-store\r\n\r\n"
+
+// tokenHere is where an input has the token of the site, which is as long.
+var tokenHere = []byte("TOKEN" + strings.Repeat("-", 37))
+
+// doorLinks are the links of each site. No input can use up a cap of a million hits.
+var doorLinks = []string{
+	`{"alias":"keep","url":"http://keep/","redirect_status":307}`,
+	`{"alias":"once","url":"http://once/?a#b","redirect_status":302,"forward_query":true}`,
+	`{"alias":"for-ever","url":"http://for.ever/","redirect_status":301}`,
+	`{"alias":"until","url":"http://until/","redirect_status":308,"expires_at":"2026-01-02T03:05:00Z"}`,
+	`{"alias":"capped","url":"http://capped/","redirect_status":302,"max_hits":1000000}`,
+	`{"alias":"off","url":"http://off/","disabled":true}`,
+	`{"alias":"smuggled","url":"http://smuggled/","redirect_status":307}`,
+	`{"alias":"probe","url":"http://probe/"}`,
+}
+
+// openDoors serves a site through each door.
+func openDoors(t testing.TB) (all []*doorway) {
+	spare := runtime.GOMAXPROCS(runtime.NumCPU() + 6)
+	t.Cleanup(func() { runtime.GOMAXPROCS(spare) })
+	for _, d := range doors {
+		if d.name == "loop" {
+			continue // two loops are enough
+		}
+		tune := func(o *engine.Options) { o.RingRecords, o.FlushInterval = 1<<16, time.Minute }
+		st := newSiteOn(t, tune, d.options(func(o *Options) {
+			o.TrustedProxies, o.CountryHeader, o.AllowHTTP = someProxies.Trusted, "CF-IPCountry", true
+		}))
+		for _, link := range doorLinks {
+			st.shorten(link)
+		}
+		admin, _, err := st.accounts.EnsureAdmin()
+		check(t, err)
+		token, text, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "t", Scopes: []account.Scope{account.LinksRead, account.StatsRead}})
+		check(t, err)
+		if len(text) != len(tokenHere) {
+			t.Fatalf("a token has %d bytes", len(text))
+		}
+		name := fmt.Sprintf("@shunt-test-%d-%s", os.Getpid(), d.name) // not a file
+		ln, err := net.Listen("unix", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st.serveOn(ln, st.ServePublic)
+		t.Cleanup(st.shutDown)
+		all = append(all, &doorway{d, st, []byte(text), []byte(token.ID), unix.SockaddrUnix{Name: name}})
+	}
+	return all
+}
+
+// figures are what a site has counted.
+type figures struct {
+	front   redirect.Counts
+	classes [4]uint64 // hits, heads, bots and prefetches of all links
+	keep    engine.Stats
+}
+
+func (w *doorway) figures(t testing.TB) (f figures) {
+	f.front = w.redirects.Counts()
+	var err error
+	f.keep, err = w.engine.Stats(context.Background(), "keep") // folds
+	check(t, err)
+	f.classes = w.engine.Metrics().Redirects
+	return f
+}
+
+// since returns what was counted after before.
+func (f figures) since(before figures) figures {
+	for i := range f.front.Redirects {
+		f.front.Redirects[i] -= before.front.Redirects[i]
+	}
+	for i := range f.front.Misses {
+		f.front.Misses[i] -= before.front.Misses[i]
+	}
+	for i := range f.classes {
+		f.classes[i] -= before.classes[i]
+	}
+	f.keep.Hits -= before.keep.Hits
+	f.keep.Unique -= before.keep.Unique
+	f.keep.Bots -= before.keep.Bots
+	f.keep.Heads -= before.keep.Heads
+	f.keep.Prefetches -= before.keep.Prefetches
+	return f
+}
+
+// maxPieces bounds the pieces of an input, see mayAnswer.
+const maxPieces = 6
+
+// An input is what a client sends.
+type input struct {
+	raw    []byte
+	pieces []byte // the length of each piece but the last: up to 128 bytes, or a multiple of 128
+	probes bool   // a probe follows
+}
+
+// parts returns in as it is sent, for the site with that token.
+func (in *input) parts(token []byte) (parts [][]byte) {
+	rest := bytes.ReplaceAll(in.raw, tokenHere, token)
+	for _, size := range in.pieces {
+		n := int(size) + 1
+		if n > 128 {
+			n = (n - 128) * 128
+		}
+		n = min(n, len(rest))
+		parts, rest = append(parts, rest[:n]), rest[n:]
+	}
+	parts = append(parts, rest)
+	if in.probes {
+		parts = append(parts, []byte(probe))
+	}
+	return slices.DeleteFunc(parts, func(part []byte) bool { return len(part) == 0 })
+}
+
+// joined returns parts with those in one piece that have a bit in which between them.
+func joined(parts [][]byte, which int) (pieces [][]byte) {
+	for i, part := range parts {
+		if i > 0 && which>>(i-1)&1 == 1 {
+			last := len(pieces) - 1
+			pieces[last] = slices.Concat(pieces[last], part)
+		} else {
+			pieces = append(pieces, part)
+		}
+	}
+	return pieces
+}
+
+// An outcome is what came of an input.
+type outcome struct {
+	answers string // without dates
+	bytes   int    // of the answers, with dates
+	counted figures
+}
+
+// try sends pieces through w on a new connection. It waits for the first prompt bytes of the answers
+// before it says that nothing follows; then the server must close the connection.
+func (w *doorway) try(t testing.TB, pieces [][]byte, prompt int) outcome {
+	before := w.figures(t)
+	c := w.dial(t)
+	defer c.close()
+	for _, piece := range pieces {
+		c.send(piece)
+	}
+	c.await(func() bool { return c.ended || len(c.got) >= prompt }, "answer at once")
+	_ = unix.Shutdown(c.fd, unix.SHUT_WR)
+	c.await(func() bool { return c.ended }, "close the connection")
+	answers := bytes.ReplaceAll(c.got, w.tokenID, []byte("ID")) // it is random
+	return outcome{undated(answers), len(c.got), w.figures(t).since(before)}
+}
+
+// A doorClient is a connection to a doorway.
+type doorClient struct {
+	t      testing.TB
+	door   string
+	fd     int
+	got    []byte
+	ended  bool // nothing more will come
+	broken bool // the server takes nothing more
+	begun  time.Time
+}
+
+func (w *doorway) dial(t testing.TB) *doorClient {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Connect(fd, &w.addr); err != nil {
+		t.Fatal(err)
+	}
+	return &doorClient{t: t, door: w.name, fd: fd, begun: time.Now()}
+}
+
+func (c *doorClient) close() { _ = unix.Close(c.fd) }
+
+// send sends b and waits until the server has read it.
+func (c *doorClient) send(b []byte) {
+	c.await(func() bool {
+		if len(b) > 0 && !c.broken {
+			n, err := unix.SendmsgN(c.fd, b, nil, nil, unix.MSG_NOSIGNAL)
+			c.broken = err != nil && err != unix.EAGAIN && err != unix.EINTR
+			b = b[max(0, n):]
+		}
+		return len(b) == 0 || c.broken
+	}, "read")
+	c.await(func() bool {
+		unread, err := unix.IoctlGetInt(c.fd, unix.SIOCOUTQ)
+		return unread == 0 || err != nil || c.broken || c.ended
+	}, "read all")
+}
+
+// await waits until the server has done something, and takes what it sends meanwhile.
+func (c *doorClient) await(done func() bool, what string) {
+	for spins := 0; ; spins++ {
+		c.receive()
+		if done() {
+			return
+		}
+		if runtime.Gosched(); spins > 50 {
+			_, _ = unix.Ppoll([]unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLIN}}, &unix.Timespec{Nsec: 50_000}, nil)
+			if spins%256 == 0 && time.Since(c.begun) > patienceOfTests {
+				c.t.Fatalf("%s: the server does not %s; got %q", c.door, what, c.got)
+			}
+		}
+	}
+}
+
+// receive takes what has come.
+func (c *doorClient) receive() {
+	var b [16 << 10]byte
+	for !c.ended {
+		n, err := unix.Read(c.fd, b[:])
+		if err == unix.EAGAIN || err == unix.EINTR {
+			return
+		}
+		c.ended = n <= 0
+		c.got = append(c.got, b[:max(0, n)]...)
+	}
+}
+
+// atOnce returns how many bytes of the answers must come before the client says that nothing
+// follows: all, if the last one is that to a probe. (Otherwise the end may be part of a request, and
+// fasthttp keeps answers back until it has read the next request, if it has the beginning of it.)
+func (o *outcome) atOnce() int {
+	if strings.HasSuffix(o.answers, probeAnswer) {
+		return o.bytes
+	}
+	return 0
+}
+
+// compareDoors sends in through every door.
+func compareDoors(t *testing.T, all []*doorway, in *input) {
+	t.Helper()
+	if bytes.Contains(in.raw, []byte("/live")) {
+		t.Skip("an answer without end")
+	}
+	model := all[0]
+	parts := in.parts(model.token)
+	want := model.try(t, parts, 0)
+	for _, w := range all[1:] {
+		got := w.try(t, in.parts(w.token), want.atOnce())
+		if got != want && !model.mayAnswer(t, parts, got) {
+			t.Fatalf("%s and %s differ:\n%s\n%+v\n%+v\non %q", model.name, w.name,
+				difference(want.answers, got.answers), want.counted, got.counted, parts)
+		}
+	}
+}
+
+// difference shows where two texts differ first.
+func difference(a, b string) string {
+	at := 0
+	for at < min(len(a), len(b)) && a[at] == b[at] {
+		at++
+	}
+	from := max(0, at-200)
+	return fmt.Sprintf("after %d bytes of %d and %d:\n%.500q\n%.500q", at, len(a), len(b), a[from:], b[from:])
+}
+
+// mayAnswer reports whether got may be the outcome through w of parts, some of them in one piece.
+// That may happen: the server may get, with the end of a piece, the next one, because the kernel
+// reports a piece as read before the call that reads it has ended. What the text of a refusal says
+// depends on that, because the gate may read, and refuse, requests that come after one that fasthttp
+// refuses.
+func (w *doorway) mayAnswer(t testing.TB, parts [][]byte, got outcome) bool {
+	got.counted.keep.Unique = 0 // those who come a second time are not counted again
+	for which := range 1 << (len(parts) - 1) {
+		may := w.try(t, joined(parts, which), 0)
+		if may.counted.keep.Unique = 0; may == got {
+			return true
+		}
+	}
+	return false
+}
+
+// FuzzDoorsAnyBytes compares the doors with any bytes.
+func FuzzDoorsAnyBytes(f *testing.F) {
+	for i, row := range append(wiretest.Accepted(), wiretest.Refused()...) {
+		if len(row.Raw) < 2000 && i%7 == 0 {
+			f.Add([]byte(row.Raw+wiretest.Smuggled), []byte{byte(i)}, i%2 == 0)
+		}
+	}
+	all := openDoors(f)
+	f.Fuzz(func(t *testing.T, raw, pieces []byte, probes bool) {
+		compareDoors(t, all, &input{raw, pieces[:min(len(pieces), maxPieces)], probes})
+	})
+}
+
+// FuzzDoorsRequests compares the doors with what recipes draw.
+func FuzzDoorsRequests(f *testing.F) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		seed := make([]byte, 100)
+		for i := range seed {
+			seed[i] = byte(random.Uint32())
+		}
+		f.Add(seed)
+	}
+	all := openDoors(f)
+	f.Fuzz(func(t *testing.T, choices []byte) {
+		compareDoors(t, all, (*recipe)(&choices).input())
+	})
+}

@@ -1,0 +1,37 @@
+package api
+
+import (
+	"bytes"
+	"net/netip"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"shunt/api/wire"
+)
+
+// The reader of plain requests and matchCode must agree on what a code is.
+func TestPlainPathsAreExactlyThoseOfCodes(t *testing.T) {
+	rd := wire.NewReader(&wire.Proxies{}, nil)
+	rapid.Check(t, func(t *rapid.T) {
+		uri := rapid.OneOf(
+			rapid.StringMatching(`/[0-9A-Za-z_-]{0,66}/{0,2}(\?[!-~]{0,9})?`),
+			rapid.StringMatching(`(/(_|api|a\.b|%61|a)){0,3}/?(\?[!-~]{0,9})?`),
+			rapid.StringMatching(`(http://a)?/[a-c_/?.]{0,5}`),
+		).Draw(t, "target")
+		raw := []byte("GET " + uri + " HTTP/1.1\r\nHost: a\r\n\r\n")
+		var r wire.Plain
+		n, _ := rd.Read(raw, netip.MustParseAddr("127.0.0.1"), &r)
+		path, query := splitURI([]byte(uri))
+		code := matchCode(path)
+		if bytes.IndexByte([]byte(uri), '#') >= 0 || bytes.HasPrefix([]byte(uri), []byte("http")) {
+			code = nil // the gate refuses the first; the second is valid, but not plain
+		}
+		if plain := n == len(raw); plain != (code != nil) {
+			t.Fatalf("%q: plain: %v, code %q", uri, plain, code)
+		}
+		if code != nil && (!bytes.Equal(r.Segment, code) || !bytes.Equal(r.Query, query)) {
+			t.Fatalf("%q: got %q and %q, want %q and %q", uri, r.Segment, r.Query, code, query)
+		}
+	})
+}

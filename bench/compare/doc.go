@@ -1,0 +1,47 @@
+// Compare runs shunt and other servers that redirect, in turn on the same core of this machine, and
+// writes what a redirect costs on each as a Markdown table. make compare builds and installs what it
+// needs and runs it; it needs Linux and two cores.
+//
+// # What is compared
+//
+// shunt from this tree, with all its work on: a million links, every hit journaled, folded and
+// flushed; also with --front fasthttp. nginx and HAProxy with a map of 100,000 links, by the
+// configurations in proxies/. Constants, which answer every request with the same redirect:
+// fasthttp and net/http with their defaults (constant/), and a loop over epoll in C (epoll/).
+// golink, which keeps its links in SQLite, with one link, if the module can be had.
+//
+// # How
+//
+// Servers run on one core, and the generator (load/) on another, with everything else of this
+// program. A round runs every server for a few seconds, one after the other, and the next round
+// begins with another server. Each server is started for its turn, warmed up for up to a second,
+// measured, and stopped, so only one exists at a time: an idle shunt wakes up 100 times a second,
+// which the next server's slowest answers would show.
+//
+// The figure that compares servers is CPU time: what the processes of the server used between the
+// end of the warm-up and the end of the measurement (in the kernel, too, and with shunt's folds and
+// flushes; nginx with its master), by the answers in this time. Ratios are of figures of the same
+// round; shown are the median over rounds, and the range.
+//
+// Machines are shared. A turn is calm if neither the hypervisor nor other processes used more than
+// a twentieth of the two cores' time. Medians are over calm turns; where a turn was not calm, up to
+// half as many rounds again are run. Rows say how many turns were calm; if none was, all count.
+//
+// # Scenarios
+//
+// scenarios.go has the table, with the targets that shunt must reach. Beside shunt in paced, 200
+// links are made and the metrics read once every second, and it flushes every 100 ms. In long, turns
+// are 20 times as long, and bulks fill the store's memtables, so that it compacts in each turn of a
+// minute. wrk is there to check our generator: its ratios should be those of hot.
+//
+// Two more are of shunt mostly. loops compares it on one core and on both, in pairs, at a rate that
+// two loops can bear; the generator needs a part of the second core then, as asleep as it can be.
+// idle measures the memory of connections that wait, with that of the kernel, and redirects beside
+// them.
+//
+// # What is missing
+//
+// The core of the generator is as busy as the server's. So requests per second in a closed loop are
+// a lower bound for the fastest servers, and a server that waits for the generator is woken more
+// often than one that always has work. A turn of a few seconds contains flushes, but no compaction.
+package main

@@ -1,0 +1,96 @@
+package load
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// maxHeadBytes is how long the head of an answer may be.
+const maxHeadBytes = 8 << 10
+
+var (
+	statusLine = []byte("HTTP/1.1 302 ")
+	headEnd    = []byte("\r\n\r\n")
+)
+
+// errNotRedirect is an answer other than the redirect that was asked for.
+var errNotRedirect = errors.New("the answer is not a redirect to a target")
+
+// answerLength returns the length of the answer at the start of b, head and body, or 0 if more of
+// it must come. The answer must be a 302 with a Content-Length and a Location that begins with
+// TargetStart.
+func answerLength(b []byte) (int, error) {
+	if n := min(len(b), len(statusLine)); !bytes.Equal(b[:n], statusLine[:n]) {
+		return 0, notRedirect(b)
+	}
+	end := bytes.Index(b, headEnd)
+	if end < 0 {
+		if len(b) > maxHeadBytes {
+			return 0, notRedirect(b)
+		}
+		return 0, nil
+	}
+	body, ok := readFields(b[:end+2])
+	if !ok {
+		return 0, notRedirect(b)
+	}
+	if whole := end + len(headEnd) + body; whole <= len(b) {
+		return whole, nil
+	}
+	return 0, nil
+}
+
+func notRedirect(b []byte) error {
+	return fmt.Errorf("%w: %.300q", errNotRedirect, b)
+}
+
+// readFields returns the length of the body that a head announces. Each line ends with CR LF.
+func readFields(head []byte) (body int, ok bool) {
+	located := false
+	body = -1
+	for {
+		end := bytes.IndexByte(head, '\n')
+		if head = head[end+1:]; len(head) == 0 {
+			return body, located && body >= 0
+		}
+		switch head[0] | 0x20 { // only two letters matter
+		case 'l':
+			if v, is := value(head, "location:"); is {
+				located = bytes.HasPrefix(v, []byte(TargetStart))
+			}
+		case 'c':
+			if v, is := value(head, "content-length:"); is {
+				body = number(v)
+			}
+		}
+	}
+}
+
+// value returns what follows name, which is in small letters, and white space at the start of b.
+func value(b []byte, name string) (v []byte, is bool) {
+	if len(b) < len(name) {
+		return nil, false
+	}
+	for i := range len(name) {
+		if c := b[i]; c != name[i] && (c < 'A' || c > 'Z' || c|0x20 != name[i]) {
+			return nil, false
+		}
+	}
+	return bytes.TrimLeft(b[len(name):], " \t"), true
+}
+
+// number reads digits up to CR. It returns -1 for anything else, and for numbers over a million.
+func number(b []byte) int {
+	n := 0
+	for i, c := range b {
+		switch {
+		case c == '\r' && i > 0:
+			return n
+		case c < '0' || c > '9' || n > 100_000:
+			return -1
+		}
+		n = n*10 + int(c-'0')
+	}
+	return -1
+}

@@ -1,0 +1,195 @@
+package load
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestAQuantileIsAtMostA64thTooLarge(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	h, all := new(histogram), make([]time.Duration, 10_000)
+	for i := range all {
+		all[i] = time.Duration(math.Exp(rng.Float64() * 24)) // up to 26 s
+		h.add(all[i])
+	}
+	slices.Sort(all)
+	for _, p := range []float64{0, 0.01, 0.5, 0.9, 0.99, 0.999, 1} {
+		want := all[min(len(all)-1, int(p*float64(len(all))))]
+		if got := h.quantile(p); got < want || got > max(want+want/64+1, 1<<histogramBits+1) {
+			t.Errorf("quantile %v: got %v, want %v or at most a 64th more", p, got, want)
+		}
+	}
+	if got := new(histogram).quantile(0.5); got != 0 {
+		t.Errorf("of nothing: got %v", got)
+	}
+}
+
+const redirect = "HTTP/1.1 302 Found\r\nDate: Sun, 22 Nov 2026 22:47:22 GMT\r\nContent-Length: 0\r\nLocation: " + TargetStart + "x\r\n\r\n"
+
+func TestOnlyRedirectsToTargetsAreAnswers(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer string
+		length int
+		fails  bool
+	}{
+		"a redirect":                     {redirect, len(redirect), false},
+		"a redirect and half of another": {redirect + redirect[:20], len(redirect), false},
+		"nothing":                        {"", 0, false},
+		"half a status line":             {redirect[:9], 0, false},
+		"half a head":                    {redirect[:len(redirect)-1], 0, false},
+		"small letters":                  {strings.Replace(strings.ToLower(redirect), "http", "HTTP", 1), len(redirect), false},
+		"a body":                         {strings.Replace(redirect, ": 0", ": 3", 1) + "abc", len(redirect) + 3, false},
+		"half a body":                    {strings.Replace(redirect, ": 0", ": 3", 1) + "ab", 0, false},
+		"no length":                      {strings.Replace(redirect, "Content-Length", "Content-Size", 1), 0, true},
+		"a length that is no number":     {strings.Replace(redirect, ": 0", ": x", 1), 0, true},
+		"an enormous length":             {strings.Replace(redirect, ": 0", ": 99999999999999999999", 1), 0, true},
+		"no Location":                    {strings.Replace(redirect, "Location", "Elsewhere", 1), 0, true},
+		"a Location elsewhere":           {strings.Replace(redirect, "example", "elsewhere", 1), 0, true},
+		"not found":                      {strings.Replace(redirect, "302 Found", "404 Not Found", 1), 0, true},
+		"another protocol":               {"SSH-2.0-x", 0, true},
+		"a head without end":             {strings.Replace(redirect, "\r\n\r\n", "\r\nX: "+strings.Repeat("x", maxHeadBytes), 1), 0, true},
+	} {
+		got, err := answerLength([]byte(c.answer))
+		if got != c.length || (err != nil) != c.fails || err != nil && !errors.Is(err, errNotRedirect) {
+			t.Errorf("%s: got %d, %v", name, got, err)
+		}
+	}
+}
+
+// FuzzAnswerLength checks that answers are found wherever their bytes are cut.
+func FuzzAnswerLength(f *testing.F) {
+	f.Add([]byte(redirect), 30)
+	f.Add([]byte(strings.Replace(redirect, ": 0", ": 5", 1)+"<a/>\n"), 130)
+	f.Fuzz(func(t *testing.T, b []byte, cut int) {
+		n, err := answerLength(b)
+		if n < 0 || n > len(b) || err != nil && n != 0 {
+			t.Fatalf("got %d, %v", n, err)
+		}
+		if cut = max(0, min(cut, n-1)); n == 0 {
+			return
+		}
+		if got, err := answerLength(b[:cut]); got != 0 || err != nil {
+			t.Errorf("its first %d bytes: got %d, %v", cut, got, err)
+		}
+	})
+}
+
+func TestArrivalsAreAPoissonProcess(t *testing.T) {
+	const rate, n = 30_000, 200_000
+	a := newArrivals(rate, rand.New(rand.NewPCG(3, 4)))
+	var gaps []float64
+	for last := time.Duration(0); len(gaps) < n; a.step() {
+		gaps = append(gaps, float64(a.next-last)*rate/float64(time.Second))
+		last = a.next
+	}
+	sum, long := 0.0, 0
+	for _, gap := range gaps {
+		if sum += gap; gap > 1 {
+			long++
+		}
+	}
+	if mean := sum / n; math.Abs(mean-1) > 0.01 {
+		t.Errorf("the mean gap is %v of the wanted one", mean)
+	}
+	if share := float64(long) / n; math.Abs(share-1/math.E) > 0.005 {
+		t.Errorf("a share of %v of the gaps is longer than their mean, want 1/e", share)
+	}
+}
+
+func TestLinksHaveCodesAndTargetsOfTheirOwn(t *testing.T) {
+	const n = 200_000
+	seen := make(map[string]bool, n)
+	for i := range n {
+		seen[strings.ToLower(Code(i))] = true
+	}
+	if len(seen) != n {
+		t.Errorf("%d codes differ by more than case, want %d", len(seen), n)
+	}
+	if got := Target(7); len(got) != targetBytes || !strings.HasPrefix(got, TargetStart) || got == Target(8) {
+		t.Errorf("got target %q", got)
+	}
+}
+
+func TestZipfDrawsFewLinksOften(t *testing.T) {
+	const links = 1000
+	counts := make(map[code]int)
+	for _, c := range drawCodes(links, rand.New(rand.NewPCG(5, 6))) {
+		counts[c]++
+	}
+	for i := range links {
+		delete(counts, codeOf(i))
+		if i == links/2 && len(counts) < links/10 {
+			t.Errorf("only %d links are in the other half", len(counts))
+		}
+	}
+	if len(counts) > 0 {
+		t.Errorf("%d codes are of no link", len(counts))
+	}
+	if got := drawCodes(1, nil); len(got) != 1 || got[0] != codeOf(0) {
+		t.Errorf("of one link: got %q", got)
+	}
+}
+
+func TestRequestsAreThoseOfBrowsers(t *testing.T) {
+	s := &Spec{Address: "127.0.0.1:80", Visitors: true, Browser: true}
+	agents := make(map[string]bool)
+	for _, request := range templates(s) {
+		c := codeOf(5)
+		b := request.appendTo([]byte("before"), &c)[len("before"):]
+		if len(b) < 600 || len(b) > 850 {
+			t.Fatalf("got %d bytes", len(b))
+		}
+		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.URL.Path != "/"+Code(5) || r.Host != s.Address || r.Header.Get("Sec-Fetch-Mode") != "navigate" {
+			t.Errorf("got %s of %s with %v", r.URL, r.Host, r.Header)
+		}
+		agents[r.UserAgent()] = true
+	}
+	if len(agents) != 160 {
+		t.Errorf("got %d User-Agents", len(agents))
+	}
+	plain := templates(&Spec{Address: "127.0.0.1:80", Reconnect: true})
+	if r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(plain[0].bytes))); err != nil || !r.Close || len(plain) != 1 {
+		t.Errorf("the request of a new connection: got %v, %v", r, err)
+	}
+}
+
+func TestConnectionsTakeTurnsInARing(t *testing.T) {
+	r := newRing(3)
+	var got []int32
+	for i := range int32(3) {
+		r.push(i)
+	}
+	for range 7 {
+		i := r.pop()
+		got = append(got, i)
+		r.push(i)
+	}
+	if want := []int32{0, 1, 2, 0, 1, 2, 0}; !slices.Equal(got, want) || r.empty() {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestSourceAddressesAreOfLoopback(t *testing.T) {
+	seen := make(map[[4]byte]bool)
+	for n := range 2 * sourceAddresses {
+		a := sourceOf(n)
+		if seen[a] = true; a[0] != 127 || a[3] == 0 || a[3] == 255 {
+			t.Fatalf("got %v", a)
+		}
+	}
+	if len(seen) != sourceAddresses {
+		t.Errorf("got %d addresses, want %d", len(seen), sourceAddresses)
+	}
+}

@@ -1,0 +1,183 @@
+package load
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// serverName is the name by which the test program is a server: its loop must not share a process
+// with the generator, which keeps the scheduler from seeing its system calls.
+const serverName = "load-test-server"
+
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == serverName {
+		standInForServer(os.Args[1])
+	}
+	os.Exit(m.Run())
+}
+
+// standInForServer redirects, until standard input is at its end. Every 100th answer is none if
+// kind says so.
+func standInForServer(kind string) {
+	var count atomic.Int64
+	server := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch n := count.Add(1); {
+		case kind == "missing" && n%100 == 0:
+			http.NotFound(w, r)
+		case kind == "closing" && n%100 == 0:
+			panic(http.ErrAbortHandler)
+		default:
+			http.Redirect(w, r, Target(0), http.StatusFound) // with a body
+		}
+	})}
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(listener.Addr())
+	go func() { _ = server.Serve(listener) }()
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(0)
+}
+
+// startServer starts the stand-in and returns its address and process.
+func startServer(t *testing.T, kind string) (address string, pid int) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, kind)
+	cmd.Args[0], cmd.Stderr = serverName, io.Discard
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		input.Close()
+		_ = cmd.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(line), cmd.Process.Pid
+}
+
+func (s *Spec) short(address string, pid int) *Spec {
+	s.Address, s.Processes, s.Links, s.WarmUp, s.Length = address, []int{pid}, 100, 20*time.Millisecond, 200*time.Millisecond
+	return s
+}
+
+func TestEveryRequestOfALoadIsAnswered(t *testing.T) {
+	address, pid := startServer(t, "whole")
+	for name, spec := range map[string]*Spec{
+		"closed":          {Connections: 4, Pipeline: 1},
+		"pipelined":       {Connections: 4, Pipeline: 16, Browser: true, Visitors: true},
+		"new connections": {Connections: 4, Pipeline: 1, Reconnect: true},
+		"open":            {Connections: 16, Pipeline: 1, Rate: 500, Visitors: true},
+		"open, asleep":    {Connections: 16, Pipeline: 1, Rate: 500, Sleep: true},
+		"open, new":       {Connections: 16, Pipeline: 1, Rate: 500, Reconnect: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := Run(spec.short(address, pid))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Answers == 0 || r.AnswersInAll < r.Answers || r.CPU <= 0 || r.Own <= 0 || r.P50 <= 0 || r.P99 < r.P50 || r.Slowest < r.P99 {
+				t.Errorf("got %+v", r)
+			}
+			if spec.Reconnect != (r.Reconnected > 0) {
+				t.Errorf("connections made again: %d", r.Reconnected)
+			}
+			if n := uint64(spec.Pipeline); r.AnswersInAll%n != 0 {
+				t.Errorf("%d answers are no multiple of %d", r.AnswersInAll, n)
+			}
+		})
+	}
+}
+
+func TestRequestsThatCouldNotBeSentCountAsLate(t *testing.T) {
+	address, pid := startServer(t, "whole")
+	r, err := Run((&Spec{Connections: 1, Pipeline: 1, Rate: 10_000_000}).short(address, pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Unsent < r.Answers || r.P50 < r.Elapsed/10 || r.P99 > r.Elapsed+time.Second {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestAWrongAnswerEndsALoad(t *testing.T) {
+	for kind, want := range map[string]string{"missing": "404 Not Found", "closing": "closed a connection"} {
+		address, pid := startServer(t, kind)
+		_, err := Run((&Spec{Connections: 2, Pipeline: 1}).short(address, pid))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want an error with %q", kind, err, want)
+		}
+	}
+}
+
+func TestALoadWithoutServerFails(t *testing.T) {
+	for address, want := range map[string]string{
+		"127.0.0.1:1": "connect", "192.0.2.1:80": "loopback", "localhost:80": "loopback", "[::1]:80": "loopback",
+	} {
+		_, err := Run((&Spec{Connections: 1, Pipeline: 1}).short(address, os.Getpid()))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want an error with %q", address, err, want)
+		}
+	}
+	if _, err := Run(&Spec{Address: "127.0.0.1:1"}); err == nil {
+		t.Error("a load without connections ran")
+	}
+}
+
+func TestIdleConnectionsAreHeldUntilReleased(t *testing.T) {
+	address, _ := startServer(t, "whole")
+	input, release := io.Pipe()
+	held := make(chan error)
+	ready := make(chan bool)
+	go func() {
+		held <- Hold(&Spec{Address: address, Connections: 50}, func() { close(ready) }, input)
+	}()
+	select {
+	case <-ready:
+	case err := <-held:
+		t.Fatal(err)
+	}
+	release.Close()
+	if err := <-held; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheTimesOfCoresAreReadFromStat(t *testing.T) {
+	const stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 100 20 30 1000 50 6 7 8 0 0\ncpu1 1 1 1 1 1 1 1 1 0 0\ncpu10 5 5 5 5 5 5 5 5 0 0\nintr 1 2 3\n"
+	busy, stolen, err := coreTimes([]byte(stat), []int{0, 1})
+	if err != nil || busy != 1680*time.Millisecond || stolen != 90*time.Millisecond {
+		t.Errorf("got %v, %v, %v", busy, stolen, err)
+	}
+	if _, _, err := coreTimes([]byte(stat), []int{0, 2}); err == nil {
+		t.Error("a core that is not there was read")
+	}
+	if c, err := ReadClocks([]int{os.Getpid()}, []int{0}); err != nil || c.Server <= 0 || c.Busy <= 0 {
+		t.Errorf("of this process: got %+v, %v", c, err)
+	}
+}

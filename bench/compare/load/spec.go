@@ -1,0 +1,44 @@
+package load
+
+import "time"
+
+// A Spec is what a run of the generator does. It travels as JSON.
+type Spec struct {
+	Address     string // of the server: an IPv4 address and a port
+	Connections int
+	Pipeline    int     // requests sent together on a connection; at least 1
+	Reconnect   bool    // a new connection for each request, which asks for it to be closed
+	Rate        float64 // requests per second of an open loop; 0: a closed loop
+	Sleep       bool    // wait asleep for the next due time, where the core is needed by others
+	Links       int     // number of links; 1: always the same
+	Visitors    bool    // many User-Agents and source addresses
+	Browser     bool    // all the header fields of a browser
+
+	WarmUp, Length time.Duration
+	Seed           uint64
+	Processes      []int // whose CPU time is measured
+	Cores          []int // on which nothing else should run
+}
+
+// Tail is how long after the end of a run the last answers may come.
+const Tail = 10 * time.Second
+
+// A Report is what a run has measured between warm-up and end.
+type Report struct {
+	Answers                 uint64
+	Elapsed                 time.Duration
+	CPU                     time.Duration // of Spec.Processes
+	Own                     time.Duration // CPU time of the generator
+	Busy, Stolen            time.Duration // of Spec.Cores, by whomever
+	P50, P99, P999, Slowest time.Duration // from the time that the request was due
+	AnswersInAll            uint64        // with those of the warm-up and after the end
+	Reconnected             uint64        // connections made again
+	Unsent                  uint64        // that were due, but not sent until the end, as no connection was free
+}
+
+// Others returns the share of the cores' time that neither the server nor the generator used:
+// other processes, and the hypervisor.
+func (r *Report) Others(cores int) float64 {
+	others := r.Busy + r.Stolen - r.CPU - r.Own
+	return max(0, float64(others)/float64(r.Elapsed)/float64(cores))
+}

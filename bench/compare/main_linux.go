@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// settings are the flags.
+type settings struct {
+	tools, data, out string
+	rounds, links    int
+	seconds          float64
+	scenarios        string
+	servers          string
+}
+
+func main() {
+	if len(os.Args) == 2 && (os.Args[1] == loadArgument || os.Args[1] == holdArgument) {
+		exit(generate(os.Args[1]))
+	}
+	var s settings
+	flag.StringVar(&s.tools, "tools", "", "`folder` of the programs that make compare has built")
+	flag.StringVar(&s.data, "data", "", "data `folder` of shunt, made if missing and kept (default: one that is removed at the end)")
+	flag.StringVar(&s.out, "out", "", "`file` for the tables, besides standard output")
+	flag.IntVar(&s.rounds, "rounds", 6, "rounds, and pairs")
+	flag.Float64Var(&s.seconds, "seconds", 3, "seconds of each measurement")
+	flag.IntVar(&s.links, "links", 1_000_000, "links of shunt, at most 1,048,576")
+	flag.StringVar(&s.scenarios, "scenarios", "", "names of scenarios with commas between them: "+strings.Join(allNames(), ",")+" (default: all)")
+	flag.StringVar(&s.servers, "servers", "", "parts of names of servers with commas between them (default: all)")
+	flag.Parse()
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := s.run(ctx)
+	cancel()
+	exit(err)
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "compare:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// allNames returns the names that --scenarios takes.
+func allNames() (names []string) {
+	for _, sc := range scenarios {
+		names = append(names, sc.name)
+	}
+	return append(names, loopsName, idleName)
+}
+
+func (s *settings) check() error {
+	if s.tools == "" || s.rounds < 1 || s.rounds > 100 || s.seconds < 0.1 || s.seconds > 600 || s.links < 1 || s.links > 1<<20 || flag.NArg() > 0 {
+		return errors.New("run it by make compare; flags: compare -help")
+	}
+	for _, name := range s.chosen() {
+		if !slices.Contains(allNames(), name) {
+			return fmt.Errorf("there is no scenario %q; there are %s", name, strings.Join(allNames(), ", "))
+		}
+	}
+	return nil
+}
+
+// chosen returns the names of the scenarios to run.
+func (s *settings) chosen() []string {
+	if s.scenarios == "" {
+		return allNames()
+	}
+	return strings.Split(s.scenarios, ",")
+}
+
+func (s *settings) run(ctx context.Context) (err error) {
+	if err := s.check(); err != nil {
+		return err
+	}
+	at, err := s.site()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(at.temp)) }()
+	if err := at.importShunt(ctx); err != nil {
+		return err
+	}
+	c := &comparison{site: at, rounds: s.rounds, length: time.Duration(s.seconds * float64(time.Second)), absent: make(map[string]string)}
+	c.choose(s.servers)
+	began := time.Now()
+	var tables strings.Builder
+	if err := s.compare(ctx, c, &tables); err != nil {
+		return err
+	}
+	text := c.heading(began) + tables.String()
+	if s.out != "" {
+		err = os.WriteFile(s.out, []byte(text), 0o644)
+	}
+	_, printed := io.WriteString(os.Stdout, text)
+	return errors.Join(err, printed)
+}
+
+// compare runs all that was chosen and writes the tables. Idle connections come first: the kernel
+// keeps memory for connections of other scenarios for a minute.
+func (s *settings) compare(ctx context.Context, c *comparison, tables *strings.Builder) error {
+	var idle, loops strings.Builder
+	if slices.Contains(s.chosen(), idleName) {
+		if err := c.compareIdle(ctx, &idle); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(s.chosen(), loopsName) {
+		if err := c.compareLoops(ctx, &loops); err != nil {
+			return err
+		}
+	}
+	var chosen []scenario
+	for _, sc := range scenarios {
+		if slices.Contains(s.chosen(), sc.name) {
+			chosen = append(chosen, sc)
+		}
+	}
+	if err := c.measure(ctx, chosen); err != nil {
+		return err
+	}
+	c.results.writeAll(tables, chosen, c.order())
+	for _, name := range c.order() {
+		if work := c.work[name]; work != nil {
+			work.write(tables, name)
+		}
+	}
+	tables.WriteString(loops.String() + idle.String())
+	return nil
+}
+
+// site chooses the cores and makes the folders.
+func (s *settings) site() (*site, error) {
+	available, err := cores()
+	if err != nil {
+		return nil, err
+	}
+	if len(available) < 2 {
+		return nil, errors.New("this needs two cores: one for the server, one for the load")
+	}
+	at := &site{tools: s.tools, data: s.data, links: s.links, server: available[0], load: available[1], progress: os.Stderr}
+	if err := pinSelf(at.load); err != nil {
+		return nil, err
+	}
+	if at.files, err = openFiles(); err != nil {
+		return nil, err
+	}
+	if at.temp, err = os.MkdirTemp("", "compare-"); err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(at.temp, 0o755); err != nil { // nginx's worker is another user
+		return nil, err
+	}
+	if at.data == "" {
+		at.data = filepath.Join(at.temp, "data")
+	}
+	return at, nil
+}
+
+// choose sets the servers that can be run and are wanted.
+func (c *comparison) choose(wanted string) {
+	for _, sv := range servers(c.site) {
+		isWanted := func(part string) bool { return strings.Contains(sv.name, part) }
+		if wanted != "" && !slices.ContainsFunc(strings.Split(wanted, ","), isWanted) {
+			continue
+		}
+		if why := c.missing(&sv); why != "" {
+			c.absent[sv.name] = why
+			continue
+		}
+		c.servers = append(c.servers, sv)
+	}
+}
+
+// order returns the names of the servers in the order of the tables.
+func (c *comparison) order() (names []string) {
+	for _, sv := range c.servers {
+		names = append(names, sv.name)
+	}
+	return names
+}
+
+// heading returns the lines that say where, when and how the figures were taken.
+func (c *comparison) heading(began time.Time) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Machine: %s; %s; commit %s; %s UTC.\n", machine(), strings.Join(c.versions(), "; "), commit(), began.UTC().Format("2006-01-02 15:04"))
+	fmt.Fprintf(&b, "Servers on core %d, load on core %d; rounds: %d, and up to %d more where others used the machine; turns of %v; links: %s in shunt, %s in the maps.\n",
+		c.server, c.load, c.rounds, c.rounds/2, c.length, thousands(float64(c.links)), thousands(float64(min(mapLinks, c.links))))
+	fmt.Fprintf(&b, "Medians over calm turns (others used at most %.0f %% of both cores; all turns of a server that had no calm one), with their range.\n"+
+		"CPU is that of all processes of the server, in the kernel, too. Every answer was checked.\n", 100*calmShare)
+	for _, sv := range servers(c.site) {
+		if why := c.absent[sv.name]; why != "" {
+			fmt.Fprintf(&b, "Without %s: %s.\n", sv.name, why)
+		}
+	}
+	return b.String()
+}
+
+func (c *comparison) versions() []string {
+	return []string{c.version("nginx", "-v"), c.version("haproxy", "-v"), c.version("wrk", "-v"), c.version("gcc", "--version")}
+}
+
+// commit returns the commit of the tree, with a mark if it was changed.
+func commit() string {
+	out, err := exec.Command("git", "describe", "--always", "--dirty", "--abbrev=7").Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// machine describes this machine: its processor, kernel and Go.
+func machine() string {
+	cpu := "unknown processor"
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(info)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			cpu = strings.TrimSpace(value)
+			break
+		}
+	}
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	return cpu + ", Linux " + strings.TrimSpace(string(release))
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"shunt/bench/compare/load"
+)
+
+const (
+	startTimeout = time.Minute
+	stopTimeout  = 30 * time.Second
+	probePause   = 5 * time.Millisecond
+	logBytes     = 2000 // of a server, shown when it failed
+)
+
+// cores returns the cores that this process may use.
+func cores() (all []int, err error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return nil, fmt.Errorf("sched_getaffinity: %w", err)
+	}
+	for core := range len(set) * 64 {
+		if set.IsSet(core) {
+			all = append(all, core)
+		}
+	}
+	return all, nil
+}
+
+// pinSelf keeps all threads of this process, and those that they start, on a core.
+func pinSelf(core int) error {
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return err
+	}
+	for _, thread := range threads {
+		id, err := strconv.Atoi(thread.Name())
+		if err != nil {
+			return err
+		}
+		if err := pin(id, core); err != nil && !errors.Is(err, unix.ESRCH) {
+			return err
+		}
+	}
+	return nil
+}
+
+func pin(thread int, cores ...int) error {
+	var set unix.CPUSet
+	for _, core := range cores {
+		set.Set(core)
+	}
+	return unix.SchedSetaffinity(thread, &set)
+}
+
+// start starts a command on some cores: a process inherits them from the thread that makes it.
+func (s *site) start(cmd *exec.Cmd, cores ...int) error {
+	// A server must not outlive this process. SIGTERM, because nginx ends its workers then.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := pin(0, cores...); err != nil {
+		return err
+	}
+	return errors.Join(cmd.Start(), pin(0, s.load))
+}
+
+// A process is a running server.
+type process struct {
+	*server
+	*place
+	site  *site
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when err is set
+	err   error
+}
+
+// run starts a server, on the server's core or on the given ones, and waits until it redirects.
+func (s *site) run(ctx context.Context, sv *server, cores ...int) (*process, error) {
+	if cores == nil {
+		cores = []int{s.server}
+	}
+	program, err := s.find(sv.program)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{server: sv, site: s, ended: make(chan struct{})}
+	if p.place, err = s.place(); err != nil {
+		return nil, err
+	}
+	if p.cmd, err = sv.command(s, program, p.place); err != nil {
+		return nil, fmt.Errorf("%s: %w", sv.name, err)
+	}
+	log, err := os.Create(p.log())
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	if err := s.start(p.cmd, cores...); err != nil {
+		return nil, fmt.Errorf("%s: %w", sv.name, err)
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.ended)
+	}()
+	if err := p.awaitReady(ctx); err != nil {
+		return nil, errors.Join(err, p.stop())
+	}
+	return p, nil
+}
+
+// awaitReady waits until the last of the server's links is redirected.
+func (p *process) awaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	url := "http://" + p.address + "/" + load.Code(max(0, p.links-1))
+	client := &http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Timeout:       time.Second,
+	}
+	for last := "no answer"; ; {
+		if answer, err := client.Get(url); err == nil {
+			answer.Body.Close()
+			if answer.StatusCode == http.StatusFound {
+				return nil
+			}
+			last = answer.Status
+		}
+		select {
+		case <-p.ended:
+			return fmt.Errorf("%s ended at its start: %w\n%s", p.name, p.err, p.lastLog())
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not redirect (%s): %w\n%s", p.name, last, ctx.Err(), p.lastLog())
+		case <-time.After(probePause):
+		}
+	}
+}
+
+func (p *process) lastLog() []byte {
+	log, err := os.ReadFile(p.log())
+	if err != nil {
+		return []byte(err.Error())
+	}
+	return log[max(0, len(log)-logBytes):]
+}
+
+// ids returns the processes of the server: the one that was started, and its children.
+func (p *process) ids() ([]int, error) {
+	ids := []int{p.cmd.Process.Pid}
+	name := fmt.Sprintf("/proc/%d/task/%[1]d/children", ids[0])
+	children, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	for _, child := range strings.Fields(string(children)) {
+		id, err := strconv.Atoi(child)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// stop ends the server and removes its folder. It returns an error if the server had ended before.
+func (p *process) stop() error {
+	select {
+	case <-p.ended:
+		return fmt.Errorf("%s ended by itself: %w\n%s", p.name, p.err, p.lastLog())
+	default:
+	}
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.ended:
+	case <-time.After(stopTimeout):
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+		return fmt.Errorf("%s did not end within %v", p.name, stopTimeout)
+	}
+	return os.RemoveAll(p.dir)
+}
+
+// metrics returns what /metrics of shunt says, by name with labels.
+func (p *process) metrics() (map[string]float64, error) {
+	client := http.Client{Timeout: stopTimeout}
+	answer, err := client.Get("http://" + p.admin + "/metrics")
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	values := make(map[string]float64)
+	lines := bufio.NewScanner(answer.Body)
+	for lines.Scan() {
+		name, text, _ := strings.Cut(lines.Text(), " ")
+		if value, err := strconv.ParseFloat(text, 64); err == nil {
+			values[name] = value
+		}
+	}
+	return values, lines.Err()
+}
+
+// version returns the first line that a program prints when it is asked for its version.
+func (s *site) version(program string, args ...string) string {
+	file, err := s.find(program)
+	if err != nil {
+		return filepath.Base(program) + " not installed"
+	}
+	out, _ := exec.Command(file, args...).CombinedOutput() // wrk prints it with exit code 1
+	first, _, _ := bytes.Cut(out, []byte("\n"))
+	return strings.TrimSpace(string(first))
+}

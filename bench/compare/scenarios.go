@@ -1,0 +1,115 @@
+package main
+
+import (
+	"slices"
+	"time"
+
+	"shunt/bench/compare/load"
+)
+
+const (
+	maxWarmUp     = time.Second
+	connections   = 64
+	pacedRate     = 30_000 // requests per second
+	pacedVisitors = 256    // connections
+	pipelined     = 16
+	roundsInALong = 3 // short ones for one of long turns
+
+	ofCPU = "CPU of a request"
+	ofP99 = "p99"
+)
+
+// A scenario is a kind of load.
+type scenario struct {
+	name, words string
+	spec        load.Spec // without the server's part
+	zipf        bool      // over all links of a server; otherwise one link
+	wrk         bool      // by wrk in place of our generator
+	guests      []string  // servers that take part only where they are named
+	only        []string  // no other servers take part; nil: all but guests do
+	times       int       // turns are so many times as long, and there is one round for three of others; 0 is 1
+	targets     []target
+}
+
+// A target is a promise: a figure of a server is at most so many times that of another.
+type target struct {
+	figure, of, against string
+	atMost              float64
+}
+
+var scenarios = []scenario{
+	{
+		name: "hot", words: "one link, 64 connections",
+		spec:    load.Spec{Connections: connections, Pipeline: 1},
+		guests:  []string{golink},
+		targets: []target{{ofCPU, shunt, fasthttpConstant, 0.80}},
+	},
+	{
+		name: "zipf", words: "Zipf over all links, 64 connections",
+		spec: load.Spec{Connections: connections, Pipeline: 1}, zipf: true,
+		targets: []target{{ofCPU, shunt, fasthttpConstant, 0.88}},
+	},
+	{
+		name: "browser", words: "a browser's header fields, many visitors, Zipf over all links, 64 connections",
+		spec: load.Spec{Connections: connections, Pipeline: 1, Browser: true, Visitors: true}, zipf: true,
+		targets: []target{{ofCPU, shunt, fasthttpConstant, 0.80}},
+	},
+	{
+		name: "pipelined", words: "one link, 16 requests at once, 64 connections",
+		spec:    load.Spec{Connections: connections, Pipeline: pipelined},
+		targets: []target{{ofCPU, shunt, fasthttpConstant, 0.45}},
+	},
+	{
+		name: "reconnect", words: "one link, a new connection for each request, 64 at once",
+		spec:    load.Spec{Connections: connections, Pipeline: 1, Reconnect: true},
+		targets: []target{{ofCPU, shunt, nginx, 1.05}},
+	},
+	{
+		name: "paced", words: "30,000 requests a second at random times, many visitors, Zipf over all links, 256 connections",
+		spec: load.Spec{Connections: pacedVisitors, Pipeline: 1, Rate: pacedRate, Visitors: true}, zipf: true,
+		guests: []string{shuntBusy},
+		targets: []target{
+			{ofCPU, shunt, nginx, 1.0}, {ofP99, shunt, nginx, 1.0}, {ofP99, shuntBusy, nginx, 1.0},
+		},
+	},
+	{
+		name: "long", words: "as paced, but in turns of 20 times the length: with 3 s, compactions fit into one",
+		spec: load.Spec{Connections: pacedVisitors, Pipeline: 1, Rate: pacedRate, Visitors: true}, zipf: true,
+		only: []string{nginx, shuntBulks}, times: 20,
+		targets: []target{{ofP99, shuntBulks, nginx, 1.0}},
+	},
+	{
+		name: "wrk", words: "as hot, by wrk, as a check of our generator",
+		spec: load.Spec{Connections: connections, Pipeline: 1}, wrk: true,
+	},
+}
+
+// takesPart reports whether a server is measured in the scenario.
+func (sc *scenario) takesPart(name string) bool {
+	if sc.only != nil {
+		return slices.Contains(sc.only, name)
+	}
+	return !slices.Contains(guests, name) || slices.Contains(sc.guests, name)
+}
+
+// roundsOf returns the number of rounds where others have n.
+func (sc *scenario) roundsOf(n int) int {
+	if sc.times > 1 {
+		return (n + roundsInALong - 1) / roundsInALong
+	}
+	return n
+}
+
+// specFor returns the load for a server with a number of links, 0 if it answers all requests alike;
+// most is the number of links of the server that has most.
+func (sc *scenario) specFor(links, most int, length time.Duration, round int) load.Spec {
+	s := sc.spec
+	s.Links, s.Length, s.Seed = 1, length*time.Duration(max(1, sc.times)), uint64(round)
+	s.WarmUp = min(maxWarmUp, length/2)
+	if sc.zipf {
+		if s.Links = links; links == 0 {
+			s.Links = most
+		}
+	}
+	return s
+}

@@ -1,0 +1,27 @@
+package memory
+
+import (
+	"math"
+
+	"golang.org/x/sys/unix"
+)
+
+// machineMemory returns how many bytes of memory the machine has; MaxUint64 if that is not known.
+func machineMemory() uint64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return math.MaxUint64
+	}
+	return uint64(info.Totalram) * uint64(info.Unit)
+}
+
+// Folder returns a folder whose files are in memory, and outlive a process but not the machine; ""
+// if there is none.
+func Folder() string {
+	const dir = "/dev/shm"
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil || s.Type != unix.TMPFS_MAGIC {
+		return ""
+	}
+	return dir
+}

@@ -1,0 +1,10 @@
+package mmap
+
+import "golang.org/x/sys/unix"
+
+// Advice for unix.Madvise.
+const (
+	madvHugePage      = unix.MADV_HUGEPAGE
+	madvPopulateWrite = unix.MADV_POPULATE_WRITE
+	madvCollapse      = 25 // MADV_COLLAPSE of linux/mman.h
+)

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package mmap
+
+// Advice that only Linux knows; other kernels answer EINVAL.
+const (
+	madvHugePage      = -1
+	madvPopulateWrite = -1
+	madvCollapse      = -1
+)
