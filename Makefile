@@ -254,6 +254,10 @@ pictures: chromium ## draw the two pages that the README shows again, on a store
 slow: ## attack with slow clients (Debian's slowhttptest) and measure the cost of idle connections; SIEGE=short for a quick run
 	SHUNTTEST_SLOW=$(or $(SIEGE),long) $(GO) test ./cmd/shunt/e2e -run '^TestSlowClientsHarmNobody$$' -v -count=1 -timeout 30m
 
+.PHONY: floods
+floods: ## flood with 30,000 connections that come and go, send nothing, trickle, read nothing, idle (4 min); FLOOD=short for a quick run
+	SHUNTTEST_FLOOD=$(or $(FLOOD),long) $(GO) test ./cmd/shunt/e2e -run '^TestFloodsHarmNobody$$' -v -count=1 -timeout 30m
+
 .PHONY: login-flood
 login-flood: SECONDS = 60
 login-flood: ## flood with logins of invented names from three addresses for SECONDS (60); none of 100 correct logins may be refused

@@ -18,6 +18,8 @@ type handed struct {
 // newHanded returns the connection of fd, which is in non-blocking mode and unknown to epoll. Its
 // other end has the address peer.
 func newHanded(fd int32, peer netip.Addr) *handed {
+	// fasthttp also sends large answers, so the kernel may enlarge the buffer again. Linux can since 5.14.
+	_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_BUF_LOCK, 0)
 	addr, _ := unix.Getpeername(int(fd)) // fails if the client has reset the connection
 	return &handed{os.NewFile(uintptr(fd), "connection"), netAddrOf(addr, peer)}
 }

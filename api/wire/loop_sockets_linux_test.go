@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestLoopsServeAUnixSocketAndRemoveItsFile(t *testing.T) {
@@ -100,5 +102,21 @@ func TestLoopsSeeIPv4ClientsOfAnIPv6Socket(t *testing.T) {
 	st.l.eachRow(func(r *row) { seen[r.peer().String()] = true })
 	if len(seen) != 2 || !seen["127.0.0.1"] || !seen["::1"] {
 		t.Errorf("got %v", seen)
+	}
+}
+
+// The kernel keeps little for a client of a loop that does not read; fasthttp sends large answers, too.
+func TestAConnectionThatIsHandedOverHasNoFixedSendBuffer(t *testing.T) {
+	st := newLoopSite(t, 1, Limits{Connections: 10})
+	c, r := st.dial(requestText("GET", "/x"))
+	readReply(t, r, "GET")
+	st.awaitIdle() // so that the loop has written the number of the descriptor, and does not change it
+	fd := st.l.mu.at(1).fd
+	if size, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF); size != 2*sendBufferBytes {
+		t.Errorf("got a buffer of %d, %v; want twice %d", size, err, sendBufferBytes)
+	}
+	st.wantBothDoors(c)
+	if locks, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_BUF_LOCK); err == nil && locks&1 != 0 { // SOCK_SNDBUF_LOCK
+		t.Error("the size of its send buffer is fixed")
 	}
 }

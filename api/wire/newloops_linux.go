@@ -83,9 +83,15 @@ func isUnix(socket int) bool {
 // keepAliveSeconds is the time before, and between, probes of an idle connection, as in package net.
 const keepAliveSeconds = 15
 
-// inherit sets what package net sets for each TCP connection.
+// sendBufferBytes is what the kernel keeps of answers that the client of a loop has not read; it doubles
+// the number for its own needs. Without it, that is up to 4 MiB, for clients that never read, too:
+// 0.8 MB were measured. It is enough for 200 redirects in one write.
+const sendBufferBytes = 64 << 10
+
+// inherit sets what package net sets for each TCP connection, and the size of its send buffer.
 func inherit(socket int) error {
 	return errors.Join(
+		unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBufferBytes),
 		unix.SetsockoptInt(socket, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1),
 		unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1),
 		unix.SetsockoptInt(socket, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, keepAliveSeconds),

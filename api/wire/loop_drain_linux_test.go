@@ -1,0 +1,141 @@
+package wire
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// fasthttpCleaner is a goroutine that fasthttp leaves for some seconds.
+var fasthttpCleaner = goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2")
+
+// drains makes the answers of g close their connections once the drain has begun, as package api does.
+func drains(g *Group) *Group {
+	plain := g.Plain
+	g.Plain = func(out []byte, r *Plain) []byte {
+		r.Closes = r.Closes || g.Drain.Begun()
+		return plain(out, r)
+	}
+	return g
+}
+
+// In a drain, the next answer on a connection is its last, also in the middle of a pipeline. No answer
+// that was sent is lost, although the client goes on to send.
+func TestInADrainEachConnectionGetsALastAnswer(t *testing.T) {
+	st := newLoopSiteOn(t, drains(newLoopGroup(2, Limits{Connections: 100})))
+	const clients = 20
+	ended := make(chan error)
+	begun := make(chan struct{})
+	for range clients {
+		c, r := st.dial("")
+		go func() { // until the server ends the connection
+			for {
+				if _, err := io.WriteString(c, strings.Repeat(requestText("GET", "/page"), 16)); err != nil {
+					return
+				}
+			}
+		}()
+		go func() {
+			last := false
+			for n := 0; ; n++ {
+				if _, err := r.Peek(1); err != nil {
+					if err == io.EOF && last {
+						err = nil
+					}
+					ended <- err
+					return
+				}
+				if n == 100 {
+					begun <- struct{}{}
+				}
+				last = readReply(t, r, "GET").close
+			}
+		}()
+	}
+	for range clients {
+		<-begun
+	}
+	st.Drain.Begin()
+	check(t, st.CloseListeners())
+	for range clients {
+		check(t, <-ended)
+	}
+	for st.Open() > 0 { // clients that were told to close have a second
+		st.pass(1)
+		time.Sleep(time.Millisecond)
+	}
+	check(t, st.Shutdown(t.Context()))
+}
+
+// Idle connections, and those that have sent nothing, do not keep Shutdown waiting.
+func TestShutdownClosesIdleAndSilentConnectionsOfLoops(t *testing.T) {
+	st := newLoopSite(t, 2, Limits{Connections: 100})
+	var conns []net.Conn
+	for i := range 30 {
+		c, r := st.dial([]string{"", requestText("GET", "/x"), requestText("GET", "/a/b")}[i%3])
+		if i%3 != 0 {
+			readReply(t, r, "GET")
+		}
+		conns = append(conns, c)
+	}
+	st.awaitRows(30, func(*row) bool { return true })
+	st.Drain.Begin()
+	check(t, st.CloseListeners())
+	check(t, st.Shutdown(t.Context()))
+	for i, c := range conns {
+		if _, err := c.Read(make([]byte, 1)); err == nil || isTimeout(err) {
+			t.Errorf("connection %d is open: %v", i, err)
+		}
+	}
+}
+
+func TestServeWithLoopsLeavesNoGoroutineAndNoDescriptor(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), fasthttpCleaner)
+	files := openFiles(t)
+	for range 20 {
+		g := newLoopGroup(3, Limits{Connections: 10})
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := make(chan error)
+		go func() { served <- g.Serve(ln) }()
+		c, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.WriteString(c, requestText("GET", "/x"))
+		check(t, err)
+		_, err = c.Read(make([]byte, 1))
+		check(t, err)
+		g.shutDown(t)
+		check(t, <-served)
+		check(t, c.Close())
+	}
+	if n := openFiles(t); n > files {
+		t.Errorf("%d descriptors, %d before", n, files)
+	}
+}
+
+func TestLoopsServeNothingAfterTheDrainHasBegun(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), fasthttpCleaner)
+	files := openFiles(t)
+	g := newLoopGroup(2, Limits{Connections: 10})
+	g.Drain.Begin()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, g.Serve(ln))
+	if c, err := net.Dial("tcp", ln.Addr().String()); err == nil {
+		check(t, c.Close())
+		t.Error("the listener is still open")
+	}
+	if n := openFiles(t); n > files {
+		t.Errorf("%d descriptors, %d before", n, files)
+	}
+}
