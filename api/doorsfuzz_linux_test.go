@@ -207,7 +207,6 @@ type doorClient struct {
 	ended  bool // nothing more will come
 	broken bool // the server takes nothing more
 	late   bool
-	begun  time.Time
 }
 
 func (w *doorway) dial(t testing.TB) *doorClient {
@@ -218,7 +217,7 @@ func (w *doorway) dial(t testing.TB) *doorClient {
 	if err := unix.Connect(fd, &w.addr); err != nil {
 		t.Fatal(err)
 	}
-	return &doorClient{t: t, door: w.name, fd: fd, begun: time.Now()}
+	return &doorClient{t: t, door: w.name, fd: fd}
 }
 
 func (c *doorClient) close() { _ = unix.Close(c.fd) }
@@ -241,6 +240,7 @@ func (c *doorClient) send(b []byte) {
 
 // await waits until the server has done something, and takes what it sends meanwhile.
 func (c *doorClient) await(done func() bool, what string) {
+	begun := time.Now()
 	for spins := 0; ; spins++ {
 		if !c.late || spins%64 == 63 {
 			c.receive()
@@ -250,7 +250,7 @@ func (c *doorClient) await(done func() bool, what string) {
 		}
 		if runtime.Gosched(); spins > 50 {
 			_, _ = unix.Ppoll([]unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLIN}}, &unix.Timespec{Nsec: 50_000}, nil)
-			if spins%256 == 0 && time.Since(c.begun) > patienceOfTests {
+			if spins%256 == 0 && time.Since(begun) > 3*patienceOfTests {
 				c.t.Fatalf("%s: the server does not %s; got %q", c.door, what, c.got)
 			}
 		}
