@@ -19,6 +19,7 @@ import (
 	"shunt/api/redirect"
 	"shunt/api/wiretest"
 	"shunt/engine"
+	"shunt/engine/tally"
 )
 
 // The tests of this file send any bytes, in any pieces, through every door, and compare everything
@@ -326,6 +327,30 @@ func TestDoorsWaitAlikeForAClientThatReadsLate(t *testing.T) {
 	}
 	for _, pieces := range [][]byte{nil, {255, 255}, {100, 255, 7}} {
 		compareDoors(t, all, &input{raw.Bytes(), pieces, true, true})
+	}
+}
+
+// Referrers, countries, devices and browsers are the same, too.
+func TestDoorsBreakHitsDownAlike(t *testing.T) {
+	all := openDoors(t)
+	for _, field := range slices.Concat(recipeHarmless, recipeFields) {
+		for _, second := range recipeHarmless[:12] {
+			raw := fmt.Sprintf("GET /keep HTTP/1.1\r\nHost: a\r\n%s\r\n%s\r\n\r\n", field, second)
+			compareDoors(t, all, &input{raw: []byte(raw)})
+		}
+	}
+	var want string
+	for _, w := range all {
+		r, err := w.engine.LinkReport(t.Context(), "keep", engine.Query{AllTime: true, Parts: tally.Visitors | tally.Breakdowns})
+		check(t, err)
+		if got := fmt.Sprint(r.Stats, r.Dimensions); w == all[0] {
+			want = got
+		} else if got != want {
+			t.Errorf("%s: got %s, want %s", w.name, got, want)
+		}
+	}
+	if !strings.Contains(want, "example.com") {
+		t.Errorf("got %s, want some referrers", want)
 	}
 }
 
