@@ -1,0 +1,122 @@
+package wire
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A client may vanish in every state of its connection. The loop notices without the sweep.
+func TestAConnectionThatTheClientResetsIsForgotten(t *testing.T) {
+	for name, prepare := range map[string]func(t *testing.T, st *loopSite, c net.Conn){
+		"nothing was sent": func(_ *testing.T, st *loopSite, _ net.Conn) {
+			st.awaitRows(1, func(*row) bool { return true })
+		},
+		"idle": func(_ *testing.T, st *loopSite, c net.Conn) {
+			_, _ = io.WriteString(c, requestText("GET", "/x"))
+			st.awaitRows(1, func(r *row) bool { _, busy := r.noted(); return !busy })
+		},
+		"in a head": func(_ *testing.T, st *loopSite, c net.Conn) {
+			_, _ = io.WriteString(c, "GET /x HT")
+			st.l.awaitHeard(1)
+		},
+		"answers wait": func(t *testing.T, _ *loopSite, c net.Conn) { jam(t, c) },
+		"refused": func(_ *testing.T, st *loopSite, c net.Conn) {
+			_, _ = io.WriteString(c, "GET /x HT")
+			st.l.awaitHeard(1)
+			st.pass(11)
+			_, _ = c.Read(make([]byte, 1))
+		},
+	} {
+		for _, resets := range []bool{true, false} {
+			st := newLoopSite(t, 1, Limits{Connections: 10})
+			c, _ := st.dial("")
+			prepare(t, st, c)
+			if resets {
+				check(t, c.(*net.TCPConn).SetLinger(0))
+			} else if name == "answers wait" {
+				continue // unread answers make it a reset
+			}
+			check(t, c.Close())
+			st.l.awaitNone()
+			if late := st.Limits.Counts.Late.Load(); late != 0 {
+				t.Errorf("%s: it was found late", name)
+			}
+		}
+	}
+}
+
+// While a child process has a copy of a descriptor, epoll reports events of a connection that is
+// closed. They must not harm the one that has its row.
+func TestAnEventOfAClosedConnectionHarmsNoOther(t *testing.T) {
+	st := newLoopSite(t, 1, Limits{Connections: 10})
+	old, r := st.dial(requestText("GET", "/x"))
+	readReply(t, r, "GET")
+	st.awaitRows(1, func(r *row) bool { _, busy := r.noted(); return !busy })
+	st.awaitIdle() // so that the loop has written the number of the descriptor
+	duplicate, err := unix.Dup(int(st.l.mu.at(1).fd))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(duplicate)
+	check(t, old.Close())
+	st.l.awaitNone()
+	c, r := st.dial("GET /x HT") // it gets the row
+	st.l.awaitHeard(1)
+	for range 3 {
+		_, err := io.WriteString(c, "TP/1.1\r\nHost: a\r\n\r\nGET /x HT")
+		check(t, err)
+		if got := readReply(t, r, "GET"); got.status != 302 {
+			t.Errorf("got %+v", got)
+		}
+	}
+}
+
+// Answers that are larger than what goes out at once, on as many connections as there are.
+func TestAHugePipelineOfPagesIsAnswered(t *testing.T) {
+	st := newLoopSite(t, 2, Limits{Connections: 100})
+	const clients, requests = 20, 1000
+	got := make(chan int)
+	for range clients {
+		go func() {
+			answers := st.talk(strings.Repeat(requestText("GET", "/page"), requests))
+			got <- strings.Count(string(answers), "\r\n\r\n"+loopPage)
+		}()
+	}
+	for range clients {
+		if n := <-got; n != requests {
+			t.Errorf("got %d answers, want %d", n, requests)
+		}
+	}
+}
+
+// All rows that there may be have a number and can be used, and a row's clock lasts.
+func TestTheTableHoldsAllConnections(t *testing.T) {
+	l := crowd(t, Limits{Connections: MaxConnections, PerAddress: MaxConnections})
+	addr := AddrOf(tcpAddr("192.0.2.1"))
+	seen := make(map[uint16]bool)
+	for range MaxConnections {
+		l.slots <- struct{}{}
+		seen[l.join(addr, byServer).number] = true
+	}
+	if len(seen) != MaxConnections || seen[0] || !seen[MaxConnections] || l.mu.addresses[addr].n != MaxConnections {
+		t.Errorf("got %d numbers, %d of the address", len(seen), l.mu.addresses[addr].n)
+	}
+	for number := range seen {
+		l.forget(l.mu.at(number))
+	}
+	if l.open() != 0 || len(l.mu.addresses) != 0 || len(l.slots) != 0 {
+		t.Errorf("got %d open, %d addresses, %d slots", l.open(), len(l.mu.addresses), len(l.slots))
+	}
+	var r row
+	const years15 = 15 * 366 * 24 * 3600
+	if r.note(true, years15); r.inHead() || r.heard() {
+		t.Error("the clock runs into the other bits")
+	}
+	if since, busy := r.noted(); since != years15 || !busy {
+		t.Errorf("got %d, %v", since, busy)
+	}
+}
