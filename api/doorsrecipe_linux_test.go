@@ -105,7 +105,8 @@ func (r *recipe) plain() string {
 		b.WriteString(r.pick(recipeFields) + "\r\n")
 	}
 	b.WriteString("\r\n")
-	return strings.Repeat(b.String(), []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 7, 20, 100}[r.upTo(14)])
+	times := []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 7, 20, 100}[r.upTo(14)]
+	return strings.Repeat(b.String(), min(times, 1+20_000/b.Len()))
 }
 
 // ordinary draws a request that is well-formed and not plain, with a body or without one.
