@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"time"
+
+	"shunt/engine"
 )
 
 // Table keeps rows of bytes. storage.Store.Accounts returns the one in use. Any number of
@@ -75,7 +77,7 @@ func New(table Table, now func() time.Time) *Accounts {
 	if now == nil {
 		now = time.Now
 	}
-	return &Accounts{table: table, now: now, random: rand.Reader, writes: make(chan struct{}, 1), hashing: newHashing(), uses: newUses()}
+	return &Accounts{table: table, now: now, random: rand.Reader, writes: make(chan struct{}, 1), hashing: newHashing(engine.Cores()), uses: newUses()}
 }
 
 // moment returns the time as rows can hold it: UTC, to the millisecond.

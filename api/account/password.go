@@ -45,12 +45,14 @@ type hashing struct {
 	cores  *turnstile.Turnstile // for all work that keeps a core busy
 }
 
-func newHashing() hashing {
+// newHashing returns a hashing for a machine with that many cores.
+func newHashing(cores int) hashing {
+	places := turnstile.HalfOf(cores)
 	return hashing{
 		places: turnstile.New(turnstile.Limits{
-			Places: min(maxHashings, turnstile.HalfTheCores()), PerCaller: maxHashesCaller, Waiting: maxHashWaiters, Patience: hashingPatience,
+			Places: min(maxHashings, places), PerCaller: maxHashesCaller, Waiting: maxHashWaiters, Patience: hashingPatience,
 		}),
-		cores: turnstile.New(turnstile.Limits{Places: turnstile.HalfTheCores(), Waiting: maxHashings, Patience: hashingPatience}),
+		cores: turnstile.New(turnstile.Limits{Places: places, Waiting: maxHashings, Patience: hashingPatience}),
 	}
 }
 

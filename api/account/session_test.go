@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 	"github.com/alexedwards/argon2id"
 
 	"shunt/api/turnstile"
+	"shunt/engine"
 )
 
 const rightPassword = "correct horse battery"
@@ -100,7 +100,7 @@ func TestAnUnknownUserCostsAHashToo(t *testing.T) {
 		t.Errorf("no password: got %v, outdated %v, %v; want the work of today's parameters", ok, outdated, err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		f.hashing = newHashing()
+		f.hashing = newHashing(engine.Cores())
 		for range f.hashing.places.Limits().Places {
 			if err := f.hashing.places.Enter(nobody); err != nil {
 				t.Fatal(err)
@@ -122,8 +122,7 @@ func TestAnUnknownUserCostsAHashToo(t *testing.T) {
 func TestPasswordsAreHashedOnHalfTheCores(t *testing.T) {
 	for cores, want := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 8: 4, 64: 4} {
 		synctest.Test(t, func(t *testing.T) {
-			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
-			h := newHashing()
+			h := newHashing(cores)
 			end := make(chan struct{})
 			var askers sync.WaitGroup
 			var hashing, refused atomic.Int32
@@ -151,7 +150,7 @@ func TestPasswordsAreHashedOnHalfTheCores(t *testing.T) {
 
 func TestOneCallerDoesNotKeepOthersFromHashing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHashing()
+		h := newHashing(engine.Cores())
 		greedy, other := turnstile.Key{User: 1}, turnstile.Key{User: 2}
 		for range h.places.Limits().Places {
 			if err := h.places.Enter(nobody); err != nil {

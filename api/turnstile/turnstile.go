@@ -19,7 +19,10 @@ var (
 
 // HalfTheCores returns how many requests that each keep a core busy may run at once: half of the
 // cores, at least one, so that redirects have the others.
-func HalfTheCores() int { return max(1, engine.Cores()/2) }
+func HalfTheCores() int { return HalfOf(engine.Cores()) }
+
+// HalfOf is HalfTheCores for a machine with that many cores.
+func HalfOf(cores int) int { return max(1, cores/2) }
 
 // A Key names a caller. The zero Key is nobody in particular.
 type Key struct {

@@ -1,0 +1,91 @@
+package api
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A head that does not come to its end is refused through every door with the same bytes, and counted
+// in the same way.
+func TestALateHeadIsRefusedAlikeThroughEveryDoor(t *testing.T) {
+	for name, head := range map[string]string{
+		"it stops in a line":    "GET /x HTTP/1.1\r\nHost: ",
+		"it stops after a line": "HEAD /x HTTP/1.1\r\nHost: sho.rt\r\n",
+		"it is not plain":       "POST /api/links HTTP/1.1\r\nHost: sho.rt\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			want, counted := "", ""
+			everyDoor(t, nil, func(t *testing.T, st *site, dial func() net.Conn) {
+				c := dial()
+				if _, err := io.WriteString(c, head); err != nil {
+					t.Fatal(err)
+				}
+				answered := make(chan string)
+				go func() {
+					answer, err := io.ReadAll(c)
+					if err != nil {
+						answer = []byte(err.Error())
+					}
+					answered <- undated(answer)
+				}()
+				got := ""
+				for second := 0; got == ""; second++ {
+					patience := 5 * time.Millisecond // so that the bytes come before the seconds pass
+					if second > 10 {
+						patience = 200 * time.Millisecond // so that the answer comes before the connection is cut
+					}
+					select {
+					case got = <-answered:
+					case <-time.After(patience):
+						st.public.Sweep()
+					}
+					if second > 40 {
+						t.Fatal("not answered")
+					}
+				}
+				_, metrics, _ := strings.Cut(st.metricsText(), `shunt_http_requests_total{code="408"`)
+				metrics, _, _ = strings.Cut(metrics, "\n")
+				if want == "" {
+					want, counted = got, metrics
+				}
+				if got != want || metrics != counted || !strings.HasPrefix(got, "HTTP/1.1 408 ") {
+					t.Errorf("got\n%s%s\nwant\n%s%s", got, metrics, want, counted)
+				}
+			})
+		})
+	}
+}
+
+// A server that has not read its links yet says so through every door, and serves as soon as it has.
+func TestALoadingServerAnswersAlikeThroughEveryDoor(t *testing.T) {
+	want := ""
+	for _, d := range doors {
+		t.Run("door="+d.name, func(t *testing.T) {
+			st := unloadedSite(t, d.options(nil))
+			ask := requestText("GET", "/abc", "")
+			answer := func(c net.Conn) string {
+				if _, err := io.WriteString(c, ask+strings.Replace(ask, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)); err != nil {
+					t.Fatal(err)
+				}
+				all, err := io.ReadAll(c)
+				check(t, err)
+				return undated(all)
+			}
+			open := d.open(t, st)
+			got := answer(open())
+			if want == "" {
+				want = got
+			}
+			if got != want || strings.Count(got, "HTTP/1.1 503 ") != 2 || !strings.Contains(got, "\r\nRetry-After: ") {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+			loaded(t, st)
+			if got := answer(open()); strings.Count(got, "HTTP/1.1 404 ") != 2 {
+				t.Errorf("once it is loaded: got\n%s", got)
+			}
+		})
+	}
+}
