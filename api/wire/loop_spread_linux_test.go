@@ -16,6 +16,7 @@ func (st *loopSite) wantEven(n int) {
 		runtime.Gosched()
 	}
 	open := st.l.loops.open()
+	st.t.Logf("of %d connections the loops have %v", n, open)
 	for _, its := range open {
 		if its*100 > n*60 {
 			st.t.Errorf("of %d connections the loops have %v", n, open)

@@ -33,8 +33,8 @@ const (
 	end                         // close every connection and end
 )
 
-// maxOrders bounds the orders of a loop that are about one connection. Those beyond are dropped:
-// the sweep repeats them.
+// maxOrders bounds the orders of a loop that the sweep and the drain repeat. Those beyond are dropped.
+// Each connection has at most one of the other orders.
 const maxOrders = 2 * MaxConnections
 
 // An inbox has the orders of a loop, and wakes it.
@@ -47,7 +47,8 @@ type inbox struct {
 func (b *inbox) put(o order) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.wake == nil || len(b.orders) >= maxOrders && o.row != nil && o.kind != adopt {
+	n, repeated := len(b.orders), o.kind == judge || o.kind == silence
+	if b.wake == nil || repeated && n >= maxOrders || o.kind == accept && n > 0 && b.orders[n-1] == o {
 		return
 	}
 	if b.orders = append(b.orders, o); len(b.orders) == 1 {
