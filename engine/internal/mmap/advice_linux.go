@@ -1,3 +1,5 @@
+//go:build !race
+
 package mmap
 
 import "golang.org/x/sys/unix"
