@@ -79,9 +79,9 @@ func (lp *loop) acceptOne() (again bool) {
 func (lp *loop) own(fd int32, peer peerAddr) {
 	r := lp.l.join(peer.addr(), lp.number)
 	if r == nil {
+		lp.l.limits.Counts.Address.Add(1)
 		closeNow(fd)
 		<-lp.l.slots
-		lp.l.limits.Counts.Address.Add(1)
 		return
 	}
 	r.fd = fd
