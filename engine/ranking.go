@@ -99,7 +99,7 @@ func (e *Engine) rankAll(owners []uint32, pause func()) (r ranking) {
 		links, r.beyond = cutToMostHit(links, r.beyond)
 	}
 	for _, x := range links {
-		r.links = append(r.links, rankedLink{x.link.ID(), x.hits, string(x.link.Code())})
+		r.links = append(r.links, rankedLink{x.link.ID(), x.hits, string(x.link.AppendCode(nil))})
 		x.link.Release()
 	}
 	r.sort()

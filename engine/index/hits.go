@@ -1,5 +1,7 @@
 package index
 
+import "shunt/engine/internal/limits"
+
 // NodeOf returns the node that made id: its high 16 bits.
 func NodeOf(id uint64) uint16 { return uint16(id >> counterBits) }
 
@@ -29,7 +31,8 @@ func (x *Index) Admit(l Link, id uint64, raise bool) bool {
 // capInForce returns the cap that link l has now; 0: no cap. If the link is gone, it returns the
 // cap that l had.
 func (x *Index) capInForce(l Link, id uint64) uint64 {
-	now, ok := x.Resolve(l.Code())
+	var code [limits.MaxCodeBytes]byte
+	now, ok := x.Resolve(l.AppendCode(code[:0]))
 	if !ok || now.ID() != id {
 		now = l
 	}
@@ -40,7 +43,8 @@ func (x *Index) capInForce(l Link, id uint64) uint64 {
 
 // CountsAtOnce reports whether hits of link l now raise its counter themselves.
 func (x *Index) CountsAtOnce(l Link) bool {
-	now, ok := x.Resolve(l.Code())
+	var code [limits.MaxCodeBytes]byte
+	now, ok := x.Resolve(l.AppendCode(code[:0]))
 	if !ok {
 		return false
 	}

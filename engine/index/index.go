@@ -16,22 +16,25 @@ type Index struct {
 	shards   [numShards]shard
 	key      hash.Key
 	counters *counters
-	mapped   *atomic.Int64 // apart from the index: the arenas' cleanups hold it and must not hold the index
+	memory   *memory // apart from the index: the arenas' cleanups hold it and must not hold the index
 }
 
 // Init prepares an empty index.
 func (x *Index) Init() {
-	x.key, x.counters, x.mapped = hash.NewKey(), new(counters), new(atomic.Int64)
+	x.key, x.counters, x.memory = hash.NewKey(), new(counters), new(memory)
 	for i := range x.shards {
-		x.shards[i].init(x.mapped)
+		x.shards[i].init(i, x.memory)
 	}
 }
 
 // Resolve returns the live link that code names; ok is false if there is none. It takes no lock,
 // allocates nothing and does no I/O. Call Release when done with the link.
 func (x *Index) Resolve(code []byte) (l Link, ok bool) {
-	if len(code) == wordBytes { // the fast path: few instructions and no calls, see "Decisions" in doc.go
-		word := binary.LittleEndian.Uint64(code)
+	if len(code) != wordBytes {
+		return x.resolveAny(code)
+	}
+	// The fast path: few instructions and no calls, see "Decisions" in doc.go.
+	if word := binary.LittleEndian.Uint64(code); word&flagBits == 0 {
 		p := placeOfWord(&x.key, word)
 		t := x.shards[p.shard].current.Load()
 		if s := t.firstSlot(p.tag); s != nil {
@@ -105,7 +108,7 @@ type Figures struct {
 
 // Figures returns the current figures.
 func (x *Index) Figures() Figures {
-	f := Figures{ArenaBytes: uint64(x.mapped.Load()), CounterBytes: x.counters.slabs() * 8 << slabBits}
+	f := Figures{ArenaBytes: uint64(x.memory.arenaBytes.Load()), CounterBytes: x.counters.slabs() * 8 << slabBits}
 	for i := range x.shards {
 		s := &x.shards[i]
 		f.Links += uint64(s.links.Load())

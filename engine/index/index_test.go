@@ -90,7 +90,7 @@ func TestRecordsKeepEveryField(t *testing.T) {
 }
 
 func TestHeaderAndCodeOfARecordShareACacheLine(t *testing.T) {
-	a := newArena(new(atomic.Int64))
+	a := newArena(new(memory))
 	rng := rand.New(rand.NewPCG(1, 2))
 	usedBytes := 0
 	for i := range 20_000 { // more than four chunks
@@ -104,11 +104,11 @@ func TestHeaderAndCodeOfARecordShareACacheLine(t *testing.T) {
 		}
 		usedBytes += sizeBytes
 		first := uintptr(a.at(offset))
-		last := first + uintptr(recordHeaderBytes+len(h.Code)) - 1
+		last := first + uintptr(h.headBytes(h.narrow(a.idHigh))) - 1
 		if read := last - first + 1; read <= cacheLineBytes && first/cacheLineBytes != last/cacheLineBytes {
 			t.Fatalf("record %d: bytes %d to %d of a line", i, first%cacheLineBytes, first%cacheLineBytes+read)
 		}
-		if v := view(a.record(offset)); v.ID != h.ID || len(v.Target) != len(h.Target) {
+		if v := a.view(offset); v.ID != h.ID || len(v.Target) != len(h.Target) {
 			t.Fatalf("record %d: got %d, %d bytes of target", i, v.ID, len(v.Target))
 		}
 	}
@@ -223,11 +223,11 @@ func TestMemoryOfRewrittenArenasIsReturned(t *testing.T) {
 		x.put(t, HotView{Code: []byte("one"), Target: []byte(strings.Repeat("x", 1000)), ID: uint64(v)})
 	}
 	s := &x.shards[placeOf(&x.key, []byte("one")).shard]
-	for deadline := time.Now().Add(time.Minute); x.mapped.Load() >= 1<<20 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); x.memory.arenaBytes.Load() >= 1<<20 && time.Now().Before(deadline); {
 		runtime.GC()
 		runtime.Gosched() // cleanups run in a goroutine of their own, some time after the collection
 	}
-	if got := x.mapped.Load(); got > 1<<20 {
+	if got := x.memory.arenaBytes.Load(); got > 1<<20 {
 		t.Errorf("%d bytes are mapped for one link after 20,000 edits of 1,000 bytes", got)
 	}
 	if s.links.Load() != 1 {

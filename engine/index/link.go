@@ -1,6 +1,7 @@
 package index
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"runtime"
 	"unsafe"
@@ -18,50 +19,94 @@ type Link struct {
 // Target returns the target, which becomes the Location. It aliases the shard's arena: read-only,
 // to be copied before Release.
 func (l Link) Target() []byte {
-	return unsafe.Slice((*byte)(unsafe.Add(l.record, l.targetAt())), *(*uint16)(l.record))
+	if l.word()&unusualBits == 0 {
+		return unsafe.Slice((*byte)(unsafe.Add(l.record, narrowHeaderBytes)), *(*uint32)(unsafe.Add(l.record, 12))>>narrowOwnerBits)
+	}
+	return unsafe.Slice((*byte)(unsafe.Add(l.record, l.targetAt())), l.targetBytes())
 }
 
-// Code returns the link's code, which aliases the shard's arena as Target does.
-func (l Link) Code() []byte {
-	return unsafe.Slice((*byte)(unsafe.Add(l.record, recordHeaderBytes)), *(*uint8)(unsafe.Add(l.record, 2)))
+func (l Link) word() uint64 { return *(*uint64)(l.record) }
+
+func (l Link) wide() bool { return l.word()&wideMark != 0 }
+
+// AppendCode appends the link's code to dst.
+func (l Link) AppendCode(dst []byte) []byte {
+	w := l.word()
+	if w&wideMark != 0 {
+		return append(dst, unsafe.Slice((*byte)(unsafe.Add(l.record, wideHeaderBytes)), w&0x7f)...)
+	}
+	w &= charBits
+	codeBytes := (bits.Len64(w) + 7) / 8
+	return binary.LittleEndian.AppendUint64(dst, w)[:len(dst)+codeBytes]
 }
 
 // Flags returns the link's flags.
-func (l Link) Flags() Flags { return *(*Flags)(unsafe.Add(l.record, 3)) }
+func (l Link) Flags() Flags { return gather(l.word() &^ wideMark) }
 
 // Owner returns the owner's number.
-func (l Link) Owner() uint32 { return *(*uint32)(unsafe.Add(l.record, 4)) }
+func (l Link) Owner() uint32 {
+	if l.wide() {
+		return *(*uint32)(unsafe.Add(l.record, 16))
+	}
+	return *(*uint32)(unsafe.Add(l.record, 12)) & narrowOwnerMask
+}
 
 // ID returns the link's id: 16 bits node, 48 bits counter; never reused.
-func (l Link) ID() uint64 { return *(*uint64)(unsafe.Add(l.record, 8)) }
+func (l Link) ID() uint64 {
+	if l.wide() {
+		return *(*uint64)(unsafe.Add(l.record, 8))
+	}
+	return l.arena.idHigh<<32 | uint64(*(*uint32)(unsafe.Add(l.record, 8)))
+}
 
 // ExpiresAtMs returns the expiry in Unix milliseconds; 0: never.
 func (l Link) ExpiresAtMs() int64 {
-	if l.Flags()&FlagExpires == 0 {
+	if l.word()&expiresBit == 0 {
 		return 0
 	}
-	return *(*int64)(unsafe.Add(l.record, l.optionalAt()))
+	return l.firstField()
 }
 
 // MaxHits returns the cap; 0: no cap.
 func (l Link) MaxHits() uint64 {
-	if l.Flags()&FlagCapped == 0 {
+	if l.word()&cappedBit == 0 {
 		return 0
 	}
-	return *(*uint64)(unsafe.Add(l.record, l.targetAt()-8))
+	return *(*uint64)(unsafe.Add(l.record, uint64(l.headBytes())+l.word()&expiresBit>>28)) // after the expiry's 8 bytes
 }
 
 // Expired reports whether the link's expiry has passed at nowMs (Unix milliseconds).
 func (l Link) Expired(nowMs int64) bool {
-	return l.Flags()&FlagExpires != 0 && nowMs >= l.ExpiresAtMs()
+	return l.word()&expiresBit != 0 && nowMs >= l.firstField()
 }
 
 // Release ends the validity of the slice that Target returned. It costs nothing: it only tells the
 // compiler that the memory was needed until here.
 func (l Link) Release() { runtime.KeepAlive(l.arena) }
 
-func (l Link) optionalAt() int { return recordHeaderBytes + int(*(*uint8)(unsafe.Add(l.record, 2))) }
+// headBytes is the size of what a look-up reads of the record.
+func (l Link) headBytes() int {
+	if w := l.word(); w&wideMark != 0 {
+		return wideHeaderBytes + int(w&0x7f)
+	}
+	return narrowHeaderBytes
+}
+
+// firstField returns what follows the head: the expiry or the deletion, if the record has one.
+func (l Link) firstField() int64 { return *(*int64)(unsafe.Add(l.record, l.headBytes())) }
 
 func (l Link) targetAt() int {
-	return l.optionalAt() + 8*bits.OnesCount8(uint8(l.Flags()&(FlagExpires|FlagCapped)))
+	f := l.Flags()
+	if isTombstone(l.record) {
+		f |= FlagTombstone
+	}
+	return l.headBytes() + restBytes(f)
+}
+
+// targetBytes is the length of the target.
+func (l Link) targetBytes() int {
+	if w := l.word(); w&wideMark != 0 {
+		return int(w>>8&0x7f | w>>16&0x7f<<7)
+	}
+	return int(*(*uint32)(unsafe.Add(l.record, 12)) >> narrowOwnerBits)
 }

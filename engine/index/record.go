@@ -9,8 +9,14 @@ import (
 )
 
 const (
-	recordHeaderBytes = 16
-	maxRecordBytes    = recordHeaderBytes + limits.MaxCodeBytes + 16 + limits.MaxTargetBytes
+	narrowHeaderBytes = 16
+	wideHeaderBytes   = 20
+	maxRecordBytes    = wideHeaderBytes + limits.MaxCodeBytes + 16 + limits.MaxTargetBytes
+
+	// What a narrow record has room for.
+	narrowOwnerBits  = 22
+	narrowTargetBits = 10
+	narrowOwnerMask  = 1<<narrowOwnerBits - 1
 
 	// purgedAtMs as the deletion time of a tombstone in memory means that the store no longer has
 	// the record. The slot stays until its code is taken again or the shard is rewritten.
@@ -18,16 +24,43 @@ const (
 )
 
 // A record in an arena, little-endian (as every platform is that Go and mmap share, in practice; a
-// test holds it):
+// test holds it). A link whose code has at most eight bytes has a narrow record:
 //
-//	 0        2   3      4        8          16
-//	┌────────┬───┬──────┬────────┬──────────┬────────────┬───────────┬─────────┬──────────┐
-//	│ target │code│flags│ owner  │ id       │ code bytes │ expiry or │ cap     │ target   │
-//	│ length │len │     │        │          │            │ deletion  │ 8       │ bytes    │
-//	└────────┴───┴──────┴────────┴──────────┴────────────┴─8─ms──────┴─────────┴──────────┘
+//	 0              8        12      14,75     16
+//	┌──────────────┬────────┬───────┬─────────┬────────────┬───────┬──────────┐
+//	│ code │ flags │ low id │ owner │ target  │ expiry     │ cap   │ target   │
+//	│ 8 × 7  8 × 1 │ 32     │ 22    │ 10 bits │ 8, in ms   │ 8     │ bytes    │
+//	└──────────────┴────────┴───────┴─────────┴────────────┴───────┴──────────┘
+//
+// The first word is the code, filled up with zeros, whose characters leave the high bit of each byte
+// free; that of byte i is bit i of the flags. The bit of FlagTombstone, which a link does not have,
+// marks a wide record. High halves of ids are those of the arena's first record. What has no room
+// there, a tombstone or a longer code gets a wide record:
+//
+//	 0              8        16      20
+//	┌──────────────┬────────┬───────┬────────────┬────────────┬───────┬──────────┐
+//	│ lens │ flags │ id     │ owner │ code bytes │ expiry or  │ cap   │ target   │
+//	│ 8 × 7  8 × 1 │ 64     │ 32    │            │ deletion   │ 8     │ bytes    │
+//	└──────────────┴────────┴───────┴────────────┴─8, in ms───┴───────┴──────────┘
+//
+// Its first word has flags in the high bits too. The other bits are, from byte 0 on: 7 bits length
+// of the code, 2 × 7 bits length of the target, 1 bit that marks a tombstone.
 //
 // The expiry is present with FlagExpires, the deletion with FlagTombstone (a tombstone has no
 // expiry), the cap with FlagCapped.
+const (
+	charBits = 0x7f7f7f7f7f7f7f7f
+	flagBits = ^uint64(charBits)
+	wideMark = uint64(FlagTombstone) << 2 << (5 * 8) // the high bit of byte 5; FlagTombstone is bit 5
+
+	expiresBit = uint64(FlagExpires) << 4 << (3 * 8)
+	cappedBit  = uint64(FlagCapped) << 3 << (4 * 8)
+
+	// unusualBits put something between the header of a narrow record and its target.
+	unusualBits = wideMark | expiresBit | cappedBit
+
+	wideTombstone = 1 << 24
+)
 
 // HotView is the part of a link that redirects need. Put takes it; Variants and a store that loads
 // its links pass it on. Its slices alias a buffer of the caller: valid only during the call.
@@ -44,19 +77,105 @@ type HotView struct {
 // Purged reports whether the record is a tombstone that no longer blocks anything.
 func (v *HotView) Purged() bool { return v.Flags&FlagTombstone != 0 && v.DeletedAtMs == purgedAtMs }
 
+// spread puts bit i of f into the high bit of byte i.
+func spread(f Flags) uint64 {
+	const bitOfByte, toHighBit = 0x8040201008040201, 0x00406070787c7e7f
+	return (uint64(f)*lowBits&bitOfByte + toHighBit) & flagBits
+}
+
+// gather is the inverse of spread. Each bit of the factor moves the bit of one byte to its place, and
+// no two meet.
+func gather(w uint64) Flags { return Flags((w & flagBits) * 0x0002040810204081 >> 56) }
+
+// wordBytes is the length of codes that fit into one word, as drawn codes do.
+const wordBytes = 8
+
+// wordOf returns a code of up to eight bytes as a word, filled up with zeros; 0 for a longer code.
+func wordOf(code []byte) (word uint64) {
+	switch n := len(code); {
+	case n > wordBytes:
+		return 0
+	case n == wordBytes:
+		return binary.LittleEndian.Uint64(code)
+	case n >= 4: // both halves, which may overlap in equal bytes
+		return uint64(binary.LittleEndian.Uint32(code)) | uint64(binary.LittleEndian.Uint32(code[n-4:]))<<(8*(n-4))
+	}
+	for i, c := range code {
+		word |= uint64(c) << (8 * i)
+	}
+	return word
+}
+
+// narrow reports whether h gets a narrow record in an arena with these high halves of ids.
+func (h *HotView) narrow(idHigh uint64) bool {
+	return len(h.Code) <= wordBytes && h.Flags&FlagTombstone == 0 && h.ID>>32 == idHigh &&
+		h.Owner <= narrowOwnerMask && len(h.Target) < 1<<narrowTargetBits && wordOf(h.Code)&flagBits == 0
+}
+
+// headBytes is the size of what a look-up reads of h's record.
+func (h *HotView) headBytes(narrow bool) int {
+	if narrow {
+		return narrowHeaderBytes
+	}
+	return wideHeaderBytes + len(h.Code)
+}
+
+// restBytes is the size of the fields between the head of a record and its target.
+func restBytes(f Flags) (n int) {
+	if f&(FlagExpires|FlagTombstone) != 0 {
+		n += 8
+	}
+	if f&FlagCapped != 0 {
+		n += 8
+	}
+	return n
+}
+
+// recordBytes is the size of h's record.
+func (a *arena) recordBytes(h *HotView) int {
+	return h.headBytes(h.narrow(a.idHigh)) + restBytes(h.Flags) + len(h.Target)
+}
+
 // appendRecord appends h as a new record. The shard's mutex is held.
 func (a *arena) appendRecord(h *HotView) (offset uint64, sizeBytes int, ok bool) {
-	sizeBytes = recordBytes(len(h.Code), len(h.Target), h.Flags)
-	offset, b, ok := a.alloc(sizeBytes, recordHeaderBytes+len(h.Code))
+	if a.usedBytes == 0 {
+		a.idHigh = h.ID >> 32
+	}
+	sizeBytes = a.recordBytes(h)
+	narrow := h.narrow(a.idHigh)
+	headBytes := h.headBytes(narrow)
+	offset, b, ok := a.alloc(sizeBytes, headBytes)
 	if !ok {
 		return 0, 0, false
 	}
-	binary.LittleEndian.PutUint16(b, uint16(len(h.Target)))
-	b[2], b[3] = uint8(len(h.Code)), uint8(h.Flags)
-	binary.LittleEndian.PutUint32(b[4:], h.Owner)
+	if narrow {
+		h.putNarrow(b)
+	} else {
+		h.putWide(b)
+	}
+	h.putRest(b[headBytes:])
+	return offset, sizeBytes, true
+}
+
+func (h *HotView) putNarrow(b []byte) {
+	binary.LittleEndian.PutUint64(b, wordOf(h.Code)|spread(h.Flags))
+	binary.LittleEndian.PutUint32(b[8:], uint32(h.ID))
+	binary.LittleEndian.PutUint32(b[12:], h.Owner|uint32(len(h.Target))<<narrowOwnerBits)
+}
+
+func (h *HotView) putWide(b []byte) {
+	w := spread(h.Flags&^FlagTombstone) | wideMark | uint64(len(h.Code)) | uint64(len(h.Target)&0x7f)<<8 | uint64(len(h.Target)>>7)<<16
+	if h.Flags&FlagTombstone != 0 {
+		w |= wideTombstone
+	}
+	binary.LittleEndian.PutUint64(b, w)
 	binary.LittleEndian.PutUint64(b[8:], h.ID)
-	b = b[recordHeaderBytes:]
-	b = b[copy(b, h.Code):]
+	binary.LittleEndian.PutUint32(b[16:], h.Owner)
+	copy(b[wideHeaderBytes:], h.Code)
+}
+
+// putRest writes the fields that only some records have, and the target.
+func (h *HotView) putRest(b []byte) {
 	if h.Flags&(FlagExpires|FlagTombstone) != 0 {
 		ms := h.ExpiresAtMs
 		if h.Flags&FlagTombstone != 0 {
@@ -70,62 +189,54 @@ func (a *arena) appendRecord(h *HotView) (offset uint64, sizeBytes int, ok bool)
 		b = b[8:]
 	}
 	copy(b, h.Target)
-	return offset, sizeBytes, true
 }
 
-// recordBytes is the size of a record.
-func recordBytes(codeBytes, targetBytes int, f Flags) int {
-	n := recordHeaderBytes + codeBytes + targetBytes
-	if f&(FlagExpires|FlagTombstone) != 0 {
-		n += 8
+// appendCopy appends a copy of a record of another arena, which is to replace that arena.
+func (a *arena) appendCopy(from *arena, offset uint64) (_ uint64, ok bool) {
+	a.idHigh = from.idHigh
+	l := Link{record: from.at(offset), arena: from}
+	targetAt, targetBytes := l.targetAt(), l.targetBytes()
+	copied, b, ok := a.alloc(targetAt+targetBytes, l.headBytes())
+	if ok {
+		copy(b, from.record(offset))
 	}
-	if f&FlagCapped != 0 {
-		n += 8
-	}
-	return n
+	return copied, ok
 }
 
-// codeIs reports whether the record at r has this code.
-func codeIs(r unsafe.Pointer, code []byte) bool {
-	if int(*(*uint8)(unsafe.Add(r, 2))) != len(code) {
-		return false
+// view decodes the record with this offset. Its target aliases the arena.
+func (a *arena) view(offset uint64) (v HotView) {
+	l := Link{record: a.at(offset), arena: a}
+	v = HotView{Code: l.AppendCode(nil), Target: l.Target(), ID: l.ID(), Owner: l.Owner(), Flags: l.Flags()}
+	v.ExpiresAtMs, v.MaxHits = l.ExpiresAtMs(), l.MaxHits()
+	if isTombstone(l.record) {
+		v.Flags |= FlagTombstone
+		v.DeletedAtMs, v.ExpiresAtMs = l.firstField(), 0
 	}
-	return unsafe.String((*byte)(unsafe.Add(r, recordHeaderBytes)), len(code)) == string(code)
-}
-
-// wordBytes is the length of codes that fit into one word, as drawn codes do.
-const wordBytes = 8
-
-// isLiveWord reports whether the record at r is a link, not a tombstone, whose code is this word.
-func isLiveWord(r unsafe.Pointer, word uint64) bool {
-	const codeBytesAndTombstone = 0xff | uint32(FlagTombstone)<<8
-	return *(*uint32)(r)>>16&codeBytesAndTombstone == wordBytes && *(*uint64)(unsafe.Add(r, recordHeaderBytes)) == word
-}
-
-// view decodes the record at the start of b; its slices alias b.
-func view(b []byte) (v HotView) {
-	targetBytes, codeBytes := int(binary.LittleEndian.Uint16(b)), int(b[2])
-	v.Flags = Flags(b[3])
-	v.Owner = binary.LittleEndian.Uint32(b[4:])
-	v.ID = binary.LittleEndian.Uint64(b[8:])
-	b = b[recordHeaderBytes:]
-	v.Code, b = b[:codeBytes:codeBytes], b[codeBytes:]
-	if v.Flags&(FlagExpires|FlagTombstone|FlagCapped) != 0 {
-		b = v.optional(b)
-	}
-	v.Target = b[:targetBytes:targetBytes]
 	return v
 }
 
-// optional reads the fields that only some records have, and returns the bytes after them.
-func (v *HotView) optional(b []byte) []byte {
-	if v.Flags&FlagTombstone != 0 {
-		v.DeletedAtMs, b = int64(binary.LittleEndian.Uint64(b)), b[8:]
-	} else if v.Flags&FlagExpires != 0 {
-		v.ExpiresAtMs, b = int64(binary.LittleEndian.Uint64(b)), b[8:]
+// isTombstone reports whether the record at r is a tombstone.
+func isTombstone(r unsafe.Pointer) bool {
+	const both = wideMark | wideTombstone
+	return *(*uint64)(r)&both == both
+}
+
+// isPurged reports whether the record at r is a tombstone that no longer blocks anything.
+func isPurged(r unsafe.Pointer) bool {
+	return isTombstone(r) && Link{record: r}.firstField() == purgedAtMs
+}
+
+// codeIs reports whether the record at r has this code, whose word is word.
+func codeIs(r unsafe.Pointer, word uint64, code []byte) bool {
+	w := *(*uint64)(r)
+	if w&wideMark == 0 {
+		return w&charBits == word
 	}
-	if v.Flags&FlagCapped != 0 {
-		v.MaxHits, b = binary.LittleEndian.Uint64(b), b[8:]
-	}
-	return b
+	return int(w&0x7f) == len(code) && unsafe.String((*byte)(unsafe.Add(r, wideHeaderBytes)), len(code)) == string(code)
+}
+
+// isLiveWord reports whether the record at r is narrow and has this code, which is ASCII. Wide
+// records never match, because they have the mark.
+func isLiveWord(r unsafe.Pointer, word uint64) bool {
+	return *(*uint64)(r)&^(flagBits&^wideMark) == word
 }

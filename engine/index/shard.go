@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"shunt/engine/internal/invariants"
 	"shunt/engine/internal/limits"
@@ -39,18 +38,21 @@ type shard struct {
 	// Written with mu held, read by metrics.
 	links, tombstones, garbage, indexBytes atomic.Int64
 
-	mapped *atomic.Int64
+	memory *memory
 	_      [40]byte // shards are an array: keep one's pointer off another's counters
 }
 
-func (s *shard) init(mapped *atomic.Int64) {
-	s.mapped = mapped
+// init prepares shard i. Each shard begins with another number of groups. So they grow at different
+// times: writers never wait for many at once, and the whole index is about equally dense at any
+// number of links.
+func (s *shard) init(i int, memory *memory) {
+	s.memory = memory
 	s.mu.locked = make(map[string]chan struct{})
-	s.publishTable(newTable(minGroups, newArena(mapped)))
+	s.publishTable(newTable(minGroups+i, newArena(memory)))
 }
 
 func (s *shard) publishTable(t *table) {
-	s.indexBytes.Store(int64(8 * groupWords * len(t.groups)))
+	s.indexBytes.Store(int64(t.bytes()))
 	s.current.Store(t)
 }
 
@@ -59,7 +61,7 @@ func (s *shard) lookup(tag uint64, code []byte) (l Link, ok bool) {
 	t := s.current.Load()
 	r, _ := t.find(tag, code)
 	runtime.KeepAlive(t) // it maps the groups; the record belongs to the arena
-	if r == nil || *(*Flags)(unsafe.Add(r, 3))&FlagTombstone != 0 {
+	if r == nil || isTombstone(r) {
 		return Link{}, false
 	}
 	return Link{record: r, arena: t.arena}, true
@@ -71,7 +73,7 @@ func (s *shard) variantsLocked(tag uint64, code []byte, fn func(HotView)) {
 	var a, b [limits.MaxCodeBytes]byte
 	folded := string(foldCase(&a, code))
 	for slot := range t.probe(tag) {
-		if v := view(t.arena.record(*slot & offsetMask)); string(foldCase(&b, v.Code)) == folded {
+		if v := t.arena.view(*slot & offsetMask); string(foldCase(&b, v.Code)) == folded {
 			fn(v)
 		}
 	}
@@ -106,7 +108,7 @@ func (s *shard) putLocked(tag uint64, h *HotView) error {
 	}
 	entry := tag<<offsetBits | offset
 	if old != nil {
-		s.retireLocked(view(t.arena.record(*slot & offsetMask)))
+		s.retireLocked(t.arena.view(*slot & offsetMask))
 		atomic.StoreUint64(slot, entry)
 	} else {
 		t.insert(entry)
@@ -132,7 +134,7 @@ func (s *shard) retireLocked(v HotView) {
 }
 
 func (s *shard) discardLocked(v *HotView) {
-	s.mu.garbageBytes += uint64(recordBytes(len(v.Code), len(v.Target), v.Flags))
+	s.mu.garbageBytes += uint64(s.current.Load().arena.recordBytes(v))
 	s.garbage.Store(int64(s.mu.garbageBytes))
 }
 
@@ -146,20 +148,21 @@ func (s *shard) countLocked(v *HotView, n int64) {
 	}
 }
 
-// roomLocked returns a table with room for one more entry: t, or else a table of twice the size,
-// which it publishes. A table is full when six of seven slots are used.
+// roomLocked returns a table with room for one more entry: t, or else a larger one, which it
+// publishes.
 func (s *shard) roomLocked(t *table) (*table, error) {
-	if s.mu.used < (groupSlots-1)*len(t.groups) {
+	if !t.full(s.mu.used) {
 		return t, nil
 	}
 	if len(t.groups) >= maxGroups {
 		return nil, errShardFull
 	}
-	larger := newTable(2*len(t.groups), t.arena)
+	larger := t.larger()
 	for entry := range t.entries {
 		larger.insert(entry)
 	}
 	s.publishTable(larger)
+	s.memory.retire(t.mappedBytes())
 	return larger, nil
 }
 
@@ -167,14 +170,13 @@ func (s *shard) roomLocked(t *table) (*table, error) {
 // that still hold a link of the old arena keep that arena alive. Purged codes are dropped.
 func (s *shard) rewriteLocked() {
 	old := s.current.Load()
-	fresh := newTable(len(old.groups), newArena(s.mapped))
+	fresh := newTable(len(old.groups), newArena(s.memory))
 	used := 0
 	for entry := range old.entries {
-		v := view(old.arena.record(entry & offsetMask))
-		if v.Purged() {
+		if isPurged(old.arena.at(entry & offsetMask)) {
 			continue
 		}
-		offset, _, ok := fresh.arena.appendRecord(&v)
+		offset, ok := fresh.arena.appendCopy(old.arena, entry&offsetMask)
 		if !ok {
 			panic("index: a rewritten arena is larger than the one it came from")
 		}
@@ -184,6 +186,7 @@ func (s *shard) rewriteLocked() {
 	s.mu.used, s.mu.garbageBytes = used, 0
 	s.garbage.Store(0)
 	s.publishTable(fresh)
+	s.memory.retire(old.mappedBytes() + int(old.arena.usedBytes))
 }
 
 // checkLocked verifies the whole shard in builds with invariants: at every write while it is small,
@@ -196,7 +199,7 @@ func (s *shard) checkLocked() {
 	used, live, dead := 0, int64(0), int64(0)
 	for entry := range t.entries {
 		used++
-		v := view(t.arena.record(entry & offsetMask))
+		v := t.arena.view(entry & offsetMask)
 		if r, _ := t.find(entry>>offsetBits, v.Code); r != t.arena.at(entry&offsetMask) {
 			panic(fmt.Sprintf("index: code %q is not found in its own slot", v.Code))
 		}
@@ -224,7 +227,7 @@ func (s *shard) forget(tag uint64, code string, id uint64) {
 	if record == nil {
 		return
 	}
-	v := view(t.arena.record(*slot & offsetMask))
+	v := t.arena.view(*slot & offsetMask)
 	if v.ID != id || v.Flags&FlagTombstone == 0 {
 		if invariants.Enabled {
 			panic(fmt.Sprintf("index: code %q was purged as the tombstone of %d, and is %d with flags %#x", code, id, v.ID, v.Flags))

@@ -13,13 +13,13 @@ import (
 
 const (
 	// An index slot is a tag and an offset: tag<<offsetBits | offset. The tag is part of the hash
-	// of the case-folded code. Its high bits are the group where probing starts, so that growth
+	// of the case-folded code. Its high bits choose the group where probing starts, so that growth
 	// need not read the records; its low byte is in the group's control word.
 	tagBits = 64 - offsetBits
 
 	groupWords = 8              // a group is one cache line: its control word and
 	groupSlots = groupWords - 1 // its slots
-	minGroups  = 1
+	minGroups  = 64             // of the first shard; see shard.init
 	maxGroups  = 1 << tagBits
 )
 
@@ -36,8 +36,7 @@ const (
 // probe. Readers load control words and slots atomically; a writer stores the slot first, then the
 // control word. A table that is too small is replaced, never resized.
 type table struct {
-	groups []group // a power of two; outside the Go heap once they fill huge pages
-	shift  uint8   // tag >> shift is the group where probing starts
+	groups []group // any number; outside the Go heap once they fill a huge page
 	arena  *arena
 }
 
@@ -48,7 +47,7 @@ type group [groupWords]uint64
 var mappedTableBytes = mmap.HugePageBytes
 
 func newTable(groups int, a *arena) *table {
-	t := &table{shift: uint8(tagBits - bits.TrailingZeros(uint(groups))), arena: a}
+	t := &table{arena: a}
 	if sizeBytes := 8 * groupWords * groups; sizeBytes < mappedTableBytes {
 		t.groups = make([]group, groups)
 	} else {
@@ -57,6 +56,39 @@ func newTable(groups int, a *arena) *table {
 		runtime.AddCleanup(t, mmap.Unmap, b)
 	}
 	return t
+}
+
+// bytes returns the memory that the groups take.
+func (t *table) bytes() int { return 8 * groupWords * len(t.groups) }
+
+// mappedBytes is the part of bytes that is outside the Go heap.
+func (t *table) mappedBytes() int {
+	if t.bytes() < mappedTableBytes {
+		return 0
+	}
+	return t.bytes()
+}
+
+// full reports whether the table must grow before it takes another entry, when it has used of them.
+// It is full at seven eighths of its slots. By then one entry in twelve is not in its first group.
+func (t *table) full(used int) bool { return 8*used >= 7*groupSlots*len(t.groups) }
+
+// larger returns an empty table with an eighth more groups over the same arena.
+func (t *table) larger() *table {
+	return newTable(min(len(t.groups)+(len(t.groups)+7)/8, maxGroups), t.arena)
+}
+
+// home returns the group where probing for tag starts: tag / 2^tagBits of the way through the table.
+// So any number of groups is used evenly, and growth keeps the order of entries. (Lemire: Fast Random
+// Integer Generation in an Interval, 2019.)
+func (t *table) home(tag uint64) uint { return uint(tag * uint64(len(t.groups)) >> tagBits) }
+
+// after returns the group that follows group n.
+func (t *table) after(n uint) uint {
+	if n++; n == uint(len(t.groups)) {
+		return 0
+	}
+	return n
 }
 
 const (
@@ -79,15 +111,15 @@ func groupFull(control uint64) bool { return control>>(8*(groupSlots-1)) != 0 }
 
 // find returns the record of code and the slot that names it, or nil.
 func (t *table) find(tag uint64, code []byte) (record unsafe.Pointer, slot *uint64) {
-	mask := uint(len(t.groups) - 1)
+	word := wordOf(code)
 	want := tagByte(tag) * lowBits
-	for n := uint(tag >> (t.shift & 63)); ; n++ {
-		g := &t.groups[n&mask]
+	for n := t.home(tag); ; n = t.after(n) {
+		g := &t.groups[n]
 		control := atomic.LoadUint64(&g[0])
 		for m := matchByte(control, want); m != 0; m &= m - 1 {
 			s := &g[(bits.TrailingZeros64(m)/8+1)%groupWords]
 			entry := atomic.LoadUint64(s)
-			if r := t.arena.at(entry & offsetMask); entry>>offsetBits == tag && codeIs(r, code) {
+			if r := t.arena.at(entry & offsetMask); entry>>offsetBits == tag && codeIs(r, word, code) {
 				return r, s
 			}
 		}
@@ -100,8 +132,7 @@ func (t *table) find(tag uint64, code []byte) (record unsafe.Pointer, slot *uint
 // firstSlot returns the slot of the first match in the group where probing for tag starts; nil if
 // there is none.
 func (t *table) firstSlot(tag uint64) *uint64 {
-	n := tag >> (t.shift & 63) & uint64(len(t.groups)-1)
-	g := unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.groups)), n*(8*groupWords))
+	g := unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.groups)), t.home(tag)*(8*groupWords))
 	m := matchByte(atomic.LoadUint64((*uint64)(g)), tagByte(tag)*lowBits)
 	if m == 0 {
 		return nil
@@ -113,9 +144,8 @@ func (t *table) firstSlot(tag uint64) *uint64 {
 // and there is room.
 func (t *table) insert(entry uint64) {
 	tag := entry >> offsetBits
-	mask := uint(len(t.groups) - 1)
-	for n := uint(tag >> t.shift); ; n++ {
-		g := &t.groups[n&mask]
+	for n := t.home(tag); ; n = t.after(n) {
+		g := &t.groups[n]
 		if control := g[0]; !groupFull(control) {
 			used := (bits.Len64(control) + 7) / 8
 			atomic.StoreUint64(&g[1+used], entry)
@@ -143,9 +173,9 @@ func (t *table) eachLive(fn func(Link)) {
 		g := &t.groups[i]
 		used := (bits.Len64(atomic.LoadUint64(&g[0])) + 7) / 8
 		for slot := 1; slot <= used; slot++ {
-			l := Link{record: t.arena.at(atomic.LoadUint64(&g[slot]) & offsetMask), arena: t.arena}
-			if l.Flags()&FlagTombstone == 0 {
-				fn(l)
+			r := t.arena.at(atomic.LoadUint64(&g[slot]) & offsetMask)
+			if !isTombstone(r) {
+				fn(Link{record: r, arena: t.arena})
 			}
 		}
 	}
@@ -156,9 +186,8 @@ func (t *table) eachLive(fn func(Link)) {
 // held.
 func (t *table) probe(tag uint64) iter.Seq[*uint64] {
 	return func(yield func(*uint64) bool) {
-		mask := uint(len(t.groups) - 1)
-		for n := uint(tag >> t.shift); ; n++ {
-			g := &t.groups[n&mask]
+		for n := t.home(tag); ; n = t.after(n) {
+			g := &t.groups[n]
 			for i := 1; i < groupWords; i++ {
 				if g[i] != 0 && g[i]>>offsetBits == tag && !yield(&g[i]) {
 					return
@@ -181,7 +210,7 @@ func (t *table) tombstoneVariant(tag uint64, h *HotView) (old unsafe.Pointer, sl
 	var a, b [limits.MaxCodeBytes]byte
 	folded := string(foldCase(&a, h.Code))
 	for s := range t.probe(tag) {
-		v := view(t.arena.record(*s & offsetMask))
+		v := t.arena.view(*s & offsetMask)
 		if v.Owner != h.Owner || string(foldCase(&b, v.Code)) != folded {
 			continue
 		}
