@@ -20,8 +20,10 @@ var fragments = [...]string{
 	"download", "media", "page", "web", "site", "app", "tion", "ing", "ment", "able",
 	"-the-", "-and-", "-of-", "-in-", "-for-", "-to-", "-a-", "%20", "%2F", "%3A",
 	"%C3%", "er", "in", "an", "on", "re", "st", "en", "al", "at",
-	"or", "es", "ti", "te", "le", "ar", "it", "is", "co", "de",
+	"or", "es", "ti", "te", "le", "ar", "it", "is", "co", "da",
 	"ra", "ro", "ma", "li", "se", "ne", "un", "ch", "th", "us",
 	"20", "00", "10", "ou", "ge", "om", "el", "ic", "la", "ri",
 	"me", "ta", "ca", "si", "no", "po", "lo", "di", "ec", "nt",
+	"he", "as", "il", "ol", "ac", "ab", "sh", "ad", "ul", "em",
+	"et", "ve", "be", "ha", "do",
 }
