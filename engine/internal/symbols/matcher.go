@@ -34,23 +34,27 @@ const (
 	maxEntries = 1 << (32 - codeBits)
 )
 
-// A matcher finds the symbols of a dictionary in a text. It is the automaton of Aho and Corasick
-// (CACM 1975) over the reversed symbols, with all its transitions written out: it reads a text from
-// the end to the start, and after each byte its state names the longest symbol that begins there.
-// All others that begin there are prefixes of that one, so a list of prefixes yields them.
+// A matcher finds the symbols of a dictionary in a text. For those of several bytes it is the
+// automaton of Aho and Corasick (CACM 1975) over the reversed symbols, with all its transitions
+// written out: it reads a text from the end to the start, and after each byte its state names the
+// longest symbol that begins there. All others that begin there are prefixes of that one, so a list
+// of prefixes yields them.
 //
 // The number of a symbol in the dictionary, from 1 up, is its code.
 type matcher struct {
-	class [256]uint8 // of a byte, from 1 up; 0: the byte is in no symbol
+	class [256]uint8 // of a byte, from 1 up; 0: no symbol of several bytes has it
 
 	// next has a row for each state, and in it an entry for each class of byte: where the row of
 	// the next state begins, and below that, in codeBits, the longest symbol that begins there; 0 if
 	// none does. An entry is also how a state is represented. The first row is the initial state.
 	next []uint32
 
-	// steps has for each code the code of the longest other symbol that is a prefix of it, or 0, and
-	// below that, in lengthBits, its own length.
+	// steps has for each code the code of the longest other symbol of several bytes that is a prefix
+	// of it, or 0, and below that, in lengthBits, its own length.
 	steps [1 << codeBits]uint16
+
+	// single has the code of each byte, and oneCode, which it costs; unknown: the byte has none.
+	single [256]uint64
 }
 
 const (
@@ -62,18 +66,21 @@ const (
 // most 255 different bytes. A row for each byte of each symbol must fit into maxEntries.
 func newMatcher(dictionary []symbol) *matcher {
 	m := new(matcher)
+	for b := range m.single {
+		m.single[b] = unknown
+	}
 	classes := m.classify(dictionary)
 	rows := m.addReversed(dictionary, classes)
 	m.link(rows, classes)
 	return m
 }
 
-// classify numbers the bytes that occur in symbols and returns how long a row is.
+// classify numbers the bytes of symbols of several bytes and returns how long a row is.
 func (m *matcher) classify(dictionary []symbol) (classes int) {
 	classes = 1
 	for i := range dictionary {
 		for _, b := range dictionary[i].text() {
-			if m.class[b] == 0 {
+			if m.class[b] == 0 && dictionary[i].length > 1 {
 				m.class[b] = uint8(classes)
 				classes++
 			}
@@ -86,20 +93,23 @@ func (m *matcher) classify(dictionary []symbol) (classes int) {
 // only if the whole of it was read. It returns how many rows there are.
 func (m *matcher) addReversed(dictionary []symbol, classes int) (rows int) {
 	m.next = make([]uint32, classes)
-	for code, s := range dictionary {
-		at := uint32(0)
-		for i := int(s.length) - 1; i >= 0; i-- {
-			entry := at>>codeBits + uint32(m.class[s.bytes[i]])
+	for i, s := range dictionary {
+		m.steps[i+1] = uint16(s.length)
+		if s.length == 1 {
+			m.single[s.bytes[0]] = oneCode + uint64(i+1)
+			continue
+		}
+		at, last := uint32(0), uint32(0)
+		for _, b := range slices.Backward(s.text()) {
+			entry := at>>codeBits + uint32(m.class[b])
 			if m.next[entry] == 0 {
 				m.next[entry] = uint32(len(m.next)) << codeBits
 				m.next = append(m.next, make([]uint32, classes)...)
 			}
-			if i == 0 {
-				m.next[entry] |= uint32(code + 1)
-			}
 			at = m.next[entry]
+			last = entry
 		}
-		m.steps[code+1] = uint16(s.length)
+		m.next[last] |= uint32(i + 1)
 	}
 	return len(m.next) / classes
 }
@@ -132,12 +142,13 @@ func (m *matcher) link(rows, classes int) {
 }
 
 // costs are those of the last 32 ends of a text that parse has seen. The end from i on is at i
-// modulo 32: the number of codes that it takes, and below that, in 16 bits, the first of them.
+// modulo 32: the number of codes that it takes, times oneCode.
 type costs [2 * maxSymbolBytes]uint64
 
 const (
 	oneCode   = 1 << 16
 	firstCode = oneCode - 1
+	unknown   = 1 << 62 // more than any text costs
 )
 
 func (c *costs) at(i int) *uint64 { return &c[uint(i)%uint(len(c))] }
@@ -149,20 +160,21 @@ func (c *costs) at(i int) *uint64 { return &c[uint(i)%uint(len(c))] }
 // zero.
 //
 // It goes from the end to the start, which is how the shortest way to the end becomes known for
-// each place (dynamic programming), and takes no other memory. No branch depends on which symbol
-// is best.
+// each place (dynamic programming), and takes no other memory.
 func parse[C uint8 | uint16](m *matcher, text []byte, codes []C, c *costs) {
-	state := uint32(0)
+	state, after := uint32(0), uint64(0)
 	codes = codes[:len(text)]
 	for i := len(text) - 1; i >= 0; i-- {
-		state = m.next[state>>codeBits+uint32(m.class[text[i]])]
-		best := uint64(len(text)-i+1) * oneCode
+		b := text[i]
+		state = m.next[state>>codeBits+uint32(m.class[b])]
+		best := min(uint64(len(text)-i+1)*oneCode, after+m.single[b])
 		for code := state & codeMask; code != 0; {
 			step := uint32(m.steps[code])
-			best = min(best, *c.at(i + int(step&lengthMask))&^firstCode+oneCode+uint64(code))
+			best = min(best, *c.at(i + int(step&lengthMask))+oneCode+uint64(code))
 			code = step >> lengthBits
 		}
-		*c.at(i) = best
 		codes[i] = C(best & firstCode)
+		after = best &^ firstCode
+		*c.at(i) = after
 	}
 }

@@ -249,7 +249,7 @@ func (t *trainer) without(code int) int {
 	var c costs
 	s := t.symbol(code)
 	parse(t.matcher, s.text(), t.codes, &c)
-	least := uint64(maxSymbolBytes + 1)
+	least := 1 + *c.at(1)/oneCode
 	for p := t.matcher.steps[code] >> lengthBits; p != 0; p = t.matcher.steps[p] >> lengthBits {
 		least = min(least, 1+*c.at(int(t.matcher.steps[p] & lengthMask))/oneCode)
 	}
