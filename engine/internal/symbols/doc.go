@@ -31,7 +31,7 @@
 // at each place (matcher.go), and the shortest coding of each end of the text follows from those of
 // shorter ends. So the coding is the shortest that the table allows.
 //
-// Training (train.go) makes candidates out of symbols that often follow each other, 768 at once, codes
+// Training (train.go) makes candidates out of symbols that often follow each other, 512 at once, codes
 // the samples by them, and drops those that save the fewest codes, in several steps.
 //
 // # Concurrency

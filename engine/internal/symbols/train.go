@@ -30,8 +30,9 @@ const (
 	minPairs  = 2
 
 	// maxCandidates is the number of symbols of several bytes that are tried at once. The matcher
-	// of all of them has room: 768 · 15 + 165 + 1 rows of at most 166 entries are below maxEntries.
-	maxCandidates = 768
+	// of all of them has room: 512 · 16 + 1 rows of at most 166 entries are below maxEntries. With 768
+	// or more, codings are shorter by 0.3 % at most.
+	maxCandidates = 512
 )
 
 // schedule is how training goes: in each step the candidates are coded by, and then cut to a number
@@ -43,7 +44,7 @@ var schedule = [...]struct {
 	pairs bool
 }{
 	{maxCandidates, true}, {maxCandidates, true}, {maxCandidates, true}, {maxCandidates, true}, {maxCandidates, true},
-	{512, false}, {384, false}, {288, false}, {224, false}, {0, false},
+	{384, false}, {288, false}, {224, false}, {0, false},
 }
 
 // Train returns a table for texts that are like samples, which it does not keep. The result depends

@@ -113,7 +113,7 @@ func TestTheWorstSamplesFitTheMatcher(t *testing.T) {
 }
 
 func TestTheLargestDictionaryFitsTheMatcher(t *testing.T) {
-	rows := 1 + len(addressBytes) + maxOtherBytes + maxCandidates*(maxSymbolBytes-1)
+	rows := 1 + maxCandidates*maxSymbolBytes
 	entries := rows * (1 + len(addressBytes) + maxOtherBytes)
 	if entries > maxEntries {
 		t.Errorf("it has %d entries, and %d can be addressed", entries, maxEntries)
