@@ -62,7 +62,8 @@ var (
 // rooms has every package but those at the top of a layer.
 var rooms = map[string]room{
 	"engine/index": {knows: []string{
-		"engine/internal/hash", "engine/internal/invariants", "engine/internal/limits", "engine/internal/mmap", "engine/invalid",
+		"engine/internal/hash", "engine/internal/invariants", "engine/internal/limits", "engine/internal/mmap", "engine/internal/symbols",
+		"engine/invalid",
 	}},
 	"engine/internal/hash":       {users: engines},
 	"engine/internal/invariants": {users: engines},

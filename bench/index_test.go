@@ -75,11 +75,12 @@ func BenchmarkResolve(b *testing.B) {
 	for _, dist := range []string{"uniform", "zipf"} {
 		b.Run("links="+human(links())+"/dist="+dist, func(b *testing.B) {
 			e, codes := loaded(), stream(dist)
+			location := make([]byte, 0, 256)
 			b.ReportAllocs()
 			n := 0
 			for b.Loop() {
 				l, ok := e.Resolve(codes[n&(len(codes)-1)])
-				if !ok || len(l.Target()) == 0 {
+				if !ok || len(l.AppendTarget(location)) == 0 {
 					b.Fatal("a link is missing")
 				}
 				l.Release()

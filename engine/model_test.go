@@ -150,8 +150,8 @@ func (m *model) startReaders() {
 			for !m.stopped.Load() {
 				m.published.Range(func(code, targets any) bool {
 					if l, ok := e.Resolve([]byte(code.(string))); ok {
-						if _, known := targets.(*sync.Map).Load(string(l.Target())); !known {
-							m.t.Errorf("%s resolves to %q, which it never was", code, l.Target())
+						if _, known := targets.(*sync.Map).Load(string(l.AppendTarget(nil))); !known {
+							m.t.Errorf("%s resolves to %q, which it never was", code, l.AppendTarget(nil))
 						}
 						l.Release()
 					}
@@ -611,8 +611,8 @@ func (m *model) checkLink(rt *rapid.T, code string, l *modelLink) {
 		}
 		return
 	}
-	if string(link.Target()) != l.target || link.Owner() != l.owner || link.MaxHits() != l.maxHits || link.ExpiresAtMs() != l.expiresAtMs {
-		rt.Fatalf("%s resolves to %q of %d, want %+v", code, link.Target(), link.Owner(), *l)
+	if string(link.AppendTarget(nil)) != l.target || link.Owner() != l.owner || link.MaxHits() != l.maxHits || link.ExpiresAtMs() != l.expiresAtMs {
+		rt.Fatalf("%s resolves to %q of %d, want %+v", code, link.AppendTarget(nil), link.Owner(), *l)
 	}
 	link.Release()
 	state := engine.StateActive

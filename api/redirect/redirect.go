@@ -3,6 +3,7 @@ package redirect
 import (
 	"bytes"
 	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 
@@ -103,7 +104,7 @@ func (r *Redirector) follow(buf []byte, l engine.Link, q *Request) (Decision, []
 		buf = append(buf, q.Heads[placeOf(d.Status)]...)
 	}
 	at := len(buf)
-	buf = appendLocation(buf, l.Target(), query)
+	buf = addQuery(l.AppendTarget(buf), at, query)
 	if o := r.factsOf(l, buf[at:], q.NowMs).Verdict(); o != Redirected {
 		return d.missed(o), buf[:start]
 	}
@@ -159,23 +160,23 @@ func (r *Redirector) miss(o Outcome) Outcome {
 	return o
 }
 
-// appendLocation appends target and query, which goes before target's fragment.
-func appendLocation(buf, target, query []byte) []byte {
+// addQuery adds query to the target at the end of buf, which begins at at: before its fragment.
+func addQuery(buf []byte, at int, query []byte) []byte {
 	if len(query) == 0 {
-		return append(buf, target...)
+		return buf
 	}
-	head, fragment := target, []byte(nil)
+	head := buf[at:]
 	if i := bytes.IndexByte(head, '#'); i >= 0 {
-		head, fragment = head[:i], head[i:]
+		head = head[:i]
 	}
-	buf = append(buf, head...)
+	end := at + len(head)
 	switch mark := bytes.IndexByte(head, '?'); {
 	case mark < 0:
-		buf = append(buf, '?')
+		buf, end = slices.Insert(buf, end, '?'), end+1
 	case mark < len(head)-1 && head[len(head)-1] != '&':
-		buf = append(buf, '&')
+		buf, end = slices.Insert(buf, end, '&'), end+1
 	}
-	return append(append(buf, query...), fragment...)
+	return slices.Insert(buf, end, query...)
 }
 
 // maxAge returns for how many seconds a permanent redirect may be cached: briefly, so that an edit

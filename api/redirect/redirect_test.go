@@ -16,7 +16,7 @@ func TestTheQueryIsPutBeforeTheFragment(t *testing.T) {
 		"query is not decoded":      {"http://a/", "%41+%zz", "http://a/?%41+%zz"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := appendLocation(nil, []byte(c.target), []byte(c.query)); string(got) != c.want {
+			if got := addQuery([]byte("head "+c.target), len("head "), []byte(c.query)); string(got) != "head "+c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})

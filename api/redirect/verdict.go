@@ -93,7 +93,8 @@ func (r *Redirector) StateNow(l engine.Link, nowMs int64) engine.State {
 
 // verdictOn returns the outcome of a redirect of l that forwards no query.
 func (r *Redirector) verdictOn(l engine.Link, nowMs int64) Outcome {
-	facts := r.factsOf(l, l.Target(), nowMs)
+	var target [256]byte
+	facts := r.factsOf(l, l.AppendTarget(target[:0]), nowMs)
 	facts.Exhausted = r.engine.UsedUp(l)
 	return facts.Verdict()
 }
@@ -119,5 +120,5 @@ func (r *Redirector) Peek(code []byte, nowMs int64) (Peeked, Outcome) {
 	if o := r.verdictOn(l, nowMs); o != Redirected {
 		return Peeked{}, o
 	}
-	return Peeked{l.ID(), string(l.Target()), l.Flags()&engine.FlagCapped != 0}, Redirected
+	return Peeked{l.ID(), string(l.AppendTarget(nil)), l.Flags()&engine.FlagCapped != 0}, Redirected
 }

@@ -16,14 +16,16 @@ type Index struct {
 	shards   [numShards]shard
 	key      hash.Key
 	counters *counters
+	coder    *coder
 	memory   *memory // apart from the index: the arenas' cleanups hold it and must not hold the index
 }
 
 // Init prepares an empty index.
 func (x *Index) Init() {
-	x.key, x.counters, x.memory = hash.NewKey(), new(counters), new(memory)
+	x.key, x.counters, x.coder, x.memory = hash.NewKey(), new(counters), new(coder), new(memory)
+	x.coder.sampling.Store(true)
 	for i := range x.shards {
-		x.shards[i].init(i, x.memory)
+		x.shards[i].init(i, x.coder, x.memory)
 	}
 }
 
@@ -64,6 +66,7 @@ func (x *Index) Put(h *HotView) error {
 	if err := x.counters.ensure(h.ID); err != nil {
 		return err
 	}
+	x.coder.see(h.Target)
 	p := placeOf(&x.key, h.Code)
 	return x.shards[p.shard].put(p.tag, h)
 }

@@ -39,7 +39,7 @@ func TestCodesThatDifferByCaseAreDifferentLinks(t *testing.T) {
 	}
 	for i, code := range []string{"Abc_-9", "abc_-9", "ABC_-9"} {
 		l, ok := x.get(code)
-		if !ok || l.ID() != uint64(i) || string(l.Target()) != "https://x/"+code {
+		if !ok || l.ID() != uint64(i) || string(l.AppendTarget(nil)) != "https://x/"+code {
 			t.Errorf("%s: got %+v, %v", code, l, ok)
 		}
 	}
@@ -81,8 +81,8 @@ func TestRecordsKeepEveryField(t *testing.T) {
 	x.put(t, want)
 	l, ok := x.get(string(want.Code))
 	if !ok || l.ID() != want.ID || l.ExpiresAtMs() != want.ExpiresAtMs || l.MaxHits() != want.MaxHits || l.Owner() != want.Owner ||
-		l.Flags() != want.Flags || string(l.Target()) != string(want.Target) {
-		t.Errorf("got %d %d %d %d %b %q, %v", l.ID(), l.ExpiresAtMs(), l.MaxHits(), l.Owner(), l.Flags(), l.Target(), ok)
+		l.Flags() != want.Flags || string(l.AppendTarget(nil)) != string(want.Target) {
+		t.Errorf("got %d %d %d %d %b %q, %v", l.ID(), l.ExpiresAtMs(), l.MaxHits(), l.Owner(), l.Flags(), l.AppendTarget(nil), ok)
 	}
 	if l.Flags().RedirectStatus() != 308 {
 		t.Errorf("redirect status %d, want 308", l.Flags().RedirectStatus())
@@ -90,7 +90,7 @@ func TestRecordsKeepEveryField(t *testing.T) {
 }
 
 func TestHeaderAndCodeOfARecordShareACacheLine(t *testing.T) {
-	a := newArena(new(memory))
+	a := newArena(new(memory), nil)
 	rng := rand.New(rand.NewPCG(1, 2))
 	usedBytes := 0
 	for i := range 20_000 { // more than four chunks
@@ -104,7 +104,7 @@ func TestHeaderAndCodeOfARecordShareACacheLine(t *testing.T) {
 		}
 		usedBytes += sizeBytes
 		first := uintptr(a.at(offset))
-		last := first + uintptr(h.headBytes(h.narrow(a.idHigh))) - 1
+		last := first + uintptr(h.readBytes(h.narrow(a.idHigh))) - 1
 		if read := last - first + 1; read <= cacheLineBytes && first/cacheLineBytes != last/cacheLineBytes {
 			t.Fatalf("record %d: bytes %d to %d of a line", i, first%cacheLineBytes, first%cacheLineBytes+read)
 		}
@@ -141,7 +141,7 @@ func TestVariantsMadeAndDeletedShareOneSlot(t *testing.T) {
 	x.put(t, HotView{Code: []byte("Abcdefghijkl"), Flags: FlagTombstone, DeletedAtMs: 5})
 	x.put(t, HotView{Code: []byte("aBcdefghijkl"), Target: []byte("https://live")})
 	x.put(t, HotView{Code: []byte("abCdefghijkl"), Flags: FlagTombstone, DeletedAtMs: 1 << 40})
-	if l, ok := x.get("aBcdefghijkl"); !ok || string(l.Target()) != "https://live" || s.mu.used != 1 {
+	if l, ok := x.get("aBcdefghijkl"); !ok || string(l.AppendTarget(nil)) != "https://live" || s.mu.used != 1 {
 		t.Errorf("the live variant resolves: %v, in %d slots", ok, s.mu.used)
 	}
 }
@@ -187,11 +187,11 @@ func TestLinksStayWholeWhileTheirShardIsRewritten(t *testing.T) {
 		readers.Go(func() {
 			for n := 0; !stop.Load(); n++ {
 				l, ok := x.get(fmt.Sprintf("code%d", n%codes))
-				if !ok || len(l.Target()) != 600+n%codes {
+				if !ok || len(l.AppendTarget(nil)) != 600+n%codes {
 					t.Errorf("link lost or of wrong length: %v", ok)
 					return
 				}
-				target := l.Target()
+				target := l.AppendTarget(nil)
 				if n%64 == 0 {
 					runtime.GC() // frees the arenas that nobody holds
 				}

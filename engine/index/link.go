@@ -8,17 +8,19 @@ import (
 )
 
 // Link is the part of a link that a redirect needs: a reference of two words to its record in
-// memory, read on demand. The record never changes; an edit makes another one. The slice that
-// Target returns aliases it: read-only, and valid until Release. The zero Link is not a link; its
-// methods must not be called.
+// memory, read on demand. The record never changes; an edit makes another one. No method may be called
+// after Release. The zero Link is not a link; its methods must not be called.
 type Link struct {
 	record unsafe.Pointer
 	arena  *arena // keeps the mapped memory under record alive
 }
 
-// Target returns the target, which becomes the Location. It aliases the shard's arena: read-only,
-// to be copied before Release.
-func (l Link) Target() []byte {
+// AppendTarget appends the target, which becomes the Location, to dst. It may overwrite the next 16
+// bytes of dst's room as well, and allocates nothing if dst has room for them.
+func (l Link) AppendTarget(dst []byte) []byte { return l.arena.appendPlain(dst, l.keptTarget()) }
+
+// keptTarget returns the target as the arena keeps it, which it aliases.
+func (l Link) keptTarget() []byte {
 	if l.word()&unusualBits == 0 {
 		return unsafe.Slice((*byte)(unsafe.Add(l.record, narrowHeaderBytes)), *(*uint32)(unsafe.Add(l.record, 12))>>narrowOwnerBits)
 	}
@@ -80,11 +82,11 @@ func (l Link) Expired(nowMs int64) bool {
 	return l.word()&expiresBit != 0 && nowMs >= l.firstField()
 }
 
-// Release ends the validity of the slice that Target returned. It costs nothing: it only tells the
-// compiler that the memory was needed until here.
+// Release ends the use of the link. It costs nothing: it only tells the compiler that the memory was
+// needed until here.
 func (l Link) Release() { runtime.KeepAlive(l.arena) }
 
-// headBytes is the size of what a look-up reads of the record.
+// headBytes is the size of the record up to the fields that not all records have.
 func (l Link) headBytes() int {
 	if w := l.word(); w&wideMark != 0 {
 		return wideHeaderBytes + int(w&0x7f)

@@ -11,7 +11,7 @@ import (
 const (
 	narrowHeaderBytes = 16
 	wideHeaderBytes   = 20
-	maxRecordBytes    = wideHeaderBytes + limits.MaxCodeBytes + 16 + limits.MaxTargetBytes
+	maxRecordBytes    = wideHeaderBytes + limits.MaxCodeBytes + 16 + maxCodedBytes
 
 	// What a narrow record has room for.
 	narrowOwnerBits  = 22
@@ -112,12 +112,21 @@ func (h *HotView) narrow(idHigh uint64) bool {
 		h.Owner <= narrowOwnerMask && len(h.Target) < 1<<narrowTargetBits && wordOf(h.Code)&flagBits == 0
 }
 
-// headBytes is the size of what a look-up reads of h's record.
+// headBytes is the size of h's record up to the fields that not all records have.
 func (h *HotView) headBytes(narrow bool) int {
 	if narrow {
 		return narrowHeaderBytes
 	}
 	return wideHeaderBytes + len(h.Code)
+}
+
+// readBytes is the size of what a look-up compares. It is not the whole head of a narrow record,
+// because the rest is read together with the target, which often lies in the next line anyway.
+func (h *HotView) readBytes(narrow bool) int {
+	if narrow {
+		return wordBytes
+	}
+	return h.headBytes(false)
 }
 
 // restBytes is the size of the fields between the head of a record and its target.
@@ -144,7 +153,7 @@ func (a *arena) appendRecord(h *HotView) (offset uint64, sizeBytes int, ok bool)
 	sizeBytes = a.recordBytes(h)
 	narrow := h.narrow(a.idHigh)
 	headBytes := h.headBytes(narrow)
-	offset, b, ok := a.alloc(sizeBytes, headBytes)
+	offset, b, ok := a.alloc(sizeBytes, h.readBytes(narrow))
 	if !ok {
 		return 0, 0, false
 	}
@@ -191,22 +200,41 @@ func (h *HotView) putRest(b []byte) {
 	copy(b, h.Target)
 }
 
-// appendCopy appends a copy of a record of another arena, which is to replace that arena.
+// appendCopy appends a copy of a record of the arena that a is to replace.
 func (a *arena) appendCopy(from *arena, offset uint64) (_ uint64, ok bool) {
+	if a.symbols != from.symbols {
+		return a.appendRecoded(from, offset)
+	}
 	a.idHigh = from.idHigh
 	l := Link{record: from.at(offset), arena: from}
 	targetAt, targetBytes := l.targetAt(), l.targetBytes()
-	copied, b, ok := a.alloc(targetAt+targetBytes, l.headBytes())
+	readBytes := l.headBytes()
+	if !l.wide() {
+		readBytes = wordBytes
+	}
+	copied, b, ok := a.alloc(targetAt+targetBytes, readBytes)
 	if ok {
 		copy(b, from.record(offset))
 	}
 	return copied, ok
 }
 
-// view decodes the record with this offset. Its target aliases the arena.
+// appendRecoded is appendCopy where targets are coded by another table.
+func (a *arena) appendRecoded(from *arena, offset uint64) (_ uint64, ok bool) {
+	var plain, room [256]byte
+	v := from.view(offset)
+	v.Target = coded(room[:0], a.symbols, from.appendPlain(plain[:0], v.Target))
+	copied, _, ok := a.appendRecord(&v)
+	return copied, ok
+}
+
+// view decodes the record with this offset. Its target is as the arena keeps it, and aliases the
+// arena.
 func (a *arena) view(offset uint64) (v HotView) {
 	l := Link{record: a.at(offset), arena: a}
-	v = HotView{Code: l.AppendCode(nil), Target: l.Target(), ID: l.ID(), Owner: l.Owner(), Flags: l.Flags()}
+	targetAt := l.targetAt() // a tombstone has no target, and may end where its chunk ends
+	kept := a.record(offset)[targetAt : targetAt+l.targetBytes()]
+	v = HotView{Code: l.AppendCode(nil), Target: kept, ID: l.ID(), Owner: l.Owner(), Flags: l.Flags()}
 	v.ExpiresAtMs, v.MaxHits = l.ExpiresAtMs(), l.MaxHits()
 	if isTombstone(l.record) {
 		v.Flags |= FlagTombstone

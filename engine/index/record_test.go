@@ -40,7 +40,7 @@ func anyRecord(rng *rand.Rand) HotView {
 
 func TestNarrowAndWideRecordsKeepEveryField(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	a := newArena(new(memory))
+	a := newArena(new(memory), nil)
 	narrow := 0
 	for i := range 10_000 {
 		h := anyRecord(rng)
@@ -54,7 +54,7 @@ func TestNarrowAndWideRecordsKeepEveryField(t *testing.T) {
 		if h.narrow(a.idHigh) {
 			narrow++
 		}
-		b := newArena(new(memory))
+		b := newArena(new(memory), nil)
 		copied, ok := b.appendCopy(a, offset)
 		for _, v := range []HotView{a.view(offset), b.view(copied)} {
 			if !ok || !reflect.DeepEqual(v, h) {
@@ -83,7 +83,7 @@ func TestNarrowAndWideRecordsKeepEveryField(t *testing.T) {
 }
 
 func TestTheUsualLinkTakesSixteenBytesAndItsTarget(t *testing.T) {
-	a := newArena(new(memory))
+	a := newArena(new(memory), nil)
 	for id := uint64(7 << 48); id < 7<<48+100; id++ {
 		h := HotView{Code: []byte("a1b2c3d4"), Target: make([]byte, 45), ID: id, Owner: 4_000_000, Flags: 1 | FlagForwardQuery | FlagDisabled}
 		if _, sizeBytes, _ := a.appendRecord(&h); sizeBytes != 16+45 {

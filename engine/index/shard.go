@@ -33,22 +33,24 @@ type shard struct {
 		used         int                      // slots in use
 		puts         uint64
 		garbageBytes uint64 // of the arena: superseded records
+		recent       recent
 	}
 
 	// Written with mu held, read by metrics.
 	links, tombstones, garbage, indexBytes atomic.Int64
 
+	coder  *coder
 	memory *memory
-	_      [40]byte // shards are an array: keep one's pointer off another's counters
+	_      [16]byte // shards are an array: keep one's pointer off another's counters
 }
 
 // init prepares shard i. Each shard begins with another number of groups. So they grow at different
 // times: writers never wait for many at once, and the whole index is about equally dense at any
 // number of links.
-func (s *shard) init(i int, memory *memory) {
-	s.memory = memory
+func (s *shard) init(i int, coder *coder, memory *memory) {
+	s.coder, s.memory = coder, memory
 	s.mu.locked = make(map[string]chan struct{})
-	s.publishTable(newTable(minGroups+i, newArena(memory)))
+	s.publishTable(newTable(minGroups+i, newArena(memory, nil)))
 }
 
 func (s *shard) publishTable(t *table) {
@@ -74,18 +76,39 @@ func (s *shard) variantsLocked(tag uint64, code []byte, fn func(HotView)) {
 	folded := string(foldCase(&a, code))
 	for slot := range t.probe(tag) {
 		if v := t.arena.view(*slot & offsetMask); string(foldCase(&b, v.Code)) == folded {
+			v.Target = t.arena.appendPlain(nil, v.Target)
 			fn(v)
 		}
 	}
 }
 
-// put publishes h as the record of its code.
+// put publishes h as the record of its code. It codes the target before it takes the mutex.
 func (s *shard) put(tag uint64, h *HotView) error {
+	var room [256]byte
+	kept := *h
+	table := s.current.Load().arena.symbols
+	kept.Target = coded(room[:0], table, h.Target)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.putLocked(tag, h)
+	s.leavePlainLocked()
+	arena := s.current.Load().arena
+	if arena.symbols != table { // the shard was rewritten meanwhile
+		kept.Target = coded(room[:0], arena.symbols, h.Target)
+	}
+	s.coder.count(&s.mu.recent, arena, len(h.Target), len(kept.Target))
+	return s.putLocked(tag, &kept)
 }
 
+// leavePlainLocked rewrites a shard whose targets are plain once there is a table to code them by,
+// if it is small as yet. A larger one is coded when it is rewritten for its garbage.
+func (s *shard) leavePlainLocked() {
+	arena := s.current.Load().arena
+	if arena.symbols == nil && arena.usedBytes <= maxPlainBytes && s.coder.table.Load() != nil {
+		s.rewriteLocked()
+	}
+}
+
+// putLocked is put for a target as the arena keeps it.
 func (s *shard) putLocked(tag uint64, h *HotView) error {
 	s.mu.puts++
 	t := s.current.Load()
@@ -166,11 +189,12 @@ func (s *shard) roomLocked(t *table) (*table, error) {
 	return larger, nil
 }
 
-// rewriteLocked copies the live records and tombstones into a new arena and publishes it. Readers
-// that still hold a link of the old arena keep that arena alive. Purged codes are dropped.
+// rewriteLocked copies the live records and tombstones into a new arena and publishes it, with the
+// targets coded by the newest table. Readers that still hold a link of the old arena keep that arena
+// alive. Purged codes are dropped.
 func (s *shard) rewriteLocked() {
 	old := s.current.Load()
-	fresh := newTable(len(old.groups), newArena(s.memory))
+	fresh := newTable(len(old.groups), newArena(s.memory, s.coder.table.Load()))
 	used := 0
 	for entry := range old.entries {
 		if isPurged(old.arena.at(entry & offsetMask)) {

@@ -139,7 +139,7 @@ func (s *session) read(code string) (f found, err error) {
 		state:   shows(d.Target, d.Title, d.Tags, d.Owner, d.MaxHits, expiryMs(d.ExpiresAt), d.RedirectStatus),
 		version: d.Version, id: d.ID,
 	}
-	redirects := shows(string(l.Target()), d.Title, d.Tags, l.Owner(), l.MaxHits(), l.ExpiresAtMs(), l.Flags().RedirectStatus())
+	redirects := shows(string(l.AppendTarget(nil)), d.Title, d.Tags, l.Owner(), l.MaxHits(), l.ExpiresAtMs(), l.Flags().RedirectStatus())
 	l.Release()
 	if redirects != f.state || l.ID() != d.ID {
 		return found{}, fmt.Errorf("%s resolves to %s, and reads as %s", code, redirects, f.state)

@@ -1,0 +1,209 @@
+package index
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"shunt/engine/internal/symbols"
+)
+
+// shopTarget and newsTarget are targets of two kinds, which code badly by each other's tables.
+func shopTarget(i int) string {
+	return fmt.Sprintf("https://www.shop.example.com/catalogue/item/%d?utm_source=letter&utm_campaign=spring#top", i)
+}
+
+func newsTarget(i int) string {
+	return fmt.Sprintf("http://NEWS.EXAMPLE.ORG/ARTIKEL/2026/NOVEMBER/SEITE-%d/DRUCKEN.HTML", i)
+}
+
+func codeOf(i int) []byte { return fmt.Appendf(nil, "c%07d", i) }
+
+// putTargets puts n links from code number first on.
+func putTargets(t *testing.T, x *Index, first, n int, target func(int) string) {
+	t.Helper()
+	for i := first; i < first+n; i++ {
+		must(t, x.Put(&HotView{Code: codeOf(i), Target: []byte(target(i)), ID: uint64(i + 1)}))
+	}
+}
+
+// wantTargets checks every link that putTargets put.
+func wantTargets(t *testing.T, x *Index, first, n int, target func(int) string) {
+	t.Helper()
+	for i := first; i < first+n; i++ {
+		l, ok := x.Resolve(codeOf(i))
+		if !ok || string(l.AppendTarget([]byte("to "))) != "to "+target(i) {
+			t.Fatalf("%s: got %v, %q, want %q", codeOf(i), ok, l.AppendTarget(nil), target(i))
+		}
+		l.Release()
+	}
+}
+
+// trained waits until the index has another table than old.
+func trained(t *testing.T, x *Index, old *symbols.Table) *symbols.Table {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); runtime.Gosched() {
+		if table := x.coder.table.Load(); table != old {
+			return table
+		}
+	}
+	t.Fatal("no table was trained")
+	return nil
+}
+
+// recordsBytes returns what all records take, garbage included.
+func (x *Index) recordsBytes() (n uint64) {
+	for i := range x.shards {
+		n += x.shards[i].current.Load().arena.usedBytes
+	}
+	return n
+}
+
+func TestTargetsAreCodedOnceThereIsATable(t *testing.T) {
+	const n = symbols.MaxSamples
+	x := newIndex()
+	putTargets(t, x, 0, n-1, shopTarget)
+	plainBytes := x.recordsBytes()
+	if x.coder.table.Load() != nil {
+		t.Error("a table was trained on fewer targets than it should be")
+	}
+	putTargets(t, x, n-1, 1, shopTarget)
+	table := trained(t, x, nil)
+	putTargets(t, x, n, n, shopTarget)
+	wantTargets(t, x, 0, 2*n, shopTarget)
+	for i := range x.shards {
+		if x.shards[i].current.Load().arena.symbols != table {
+			t.Errorf("shard %d is still plain", i)
+		}
+	}
+	if got := x.recordsBytes(); got > plainBytes {
+		t.Errorf("%d links take %d bytes coded, %d took %d plain", 2*n, got, n-1, plainBytes)
+	}
+	var seen HotView
+	x.Variants("C0000005", func(v HotView) { seen = v })
+	if string(seen.Target) != shopTarget(5) {
+		t.Errorf("a variant's target is %q, want %q", seen.Target, shopTarget(5))
+	}
+}
+
+func TestAFewTargetsStayPlain(t *testing.T) {
+	x := newIndex()
+	putTargets(t, x, 0, 100, shopTarget)
+	for range 100 { // edits of one link are samples as well, but tombstones are not
+		must(t, x.Put(&HotView{Code: []byte("gone"), ID: 1, Flags: FlagTombstone, DeletedAtMs: 1}))
+	}
+	x.coder.mu.Lock()
+	defer x.coder.mu.Unlock()
+	if got := len(x.coder.mu.samples); got != 100 || x.coder.mu.training {
+		t.Errorf("%d samples, want 100", got)
+	}
+}
+
+func TestAnotherTableIsTrainedWhenTargetsChange(t *testing.T) {
+	x := newIndex()
+	putTargets(t, x, 0, symbols.MaxSamples, shopTarget)
+	first := trained(t, x, nil)
+	const n = 200_000 // 64 shards notice it after 64 KiB each
+	putTargets(t, x, 1_000_000, n, newsTarget)
+	trained(t, x, first)
+	// A link whose shard is rewritten for its garbage is coded by the newest table.
+	for range 100 {
+		for i := range 300 {
+			must(t, x.Put(&HotView{Code: codeOf(1_000_000), Target: []byte(newsTarget(i)), ID: 1_000_001}))
+		}
+	}
+	must(t, x.Put(&HotView{Code: codeOf(1_000_000), Target: []byte(newsTarget(1_000_000)), ID: 1_000_001}))
+	p := placeOf(&x.key, codeOf(1_000_000))
+	if got := x.shards[p.shard].current.Load().arena.symbols; got == first || got == nil {
+		t.Error("a rewritten shard keeps the old table")
+	}
+	wantTargets(t, x, 0, symbols.MaxSamples, shopTarget)
+	wantTargets(t, x, 1_000_000, n, newsTarget)
+}
+
+func TestRandomTargetsTakeOneByteMoreAtMost(t *testing.T) {
+	const n = 4 * symbols.MaxSamples
+	rng := rand.New(rand.NewPCG(9, 9))
+	targets := make([]string, n)
+	for i := range targets {
+		b := make([]byte, 45)
+		for j := range b {
+			b[j] = byte(rng.Uint32())
+		}
+		targets[i] = string(b)
+	}
+	target := func(i int) string { return targets[i] }
+	x := newIndex()
+	putTargets(t, x, 0, symbols.MaxSamples, target)
+	plain := x.recordsBytes() / symbols.MaxSamples
+	trained(t, x, nil)
+	putTargets(t, x, symbols.MaxSamples, n-symbols.MaxSamples, target)
+	wantTargets(t, x, 0, n, target)
+	if got := x.recordsBytes() / n; got > plain+1 {
+		t.Errorf("%d bytes a link, %d when they were plain", got, plain)
+	}
+}
+
+// TestLinksStayWholeWhileTheirTableChanges has readers that hold links across training and rewrites.
+func TestLinksStayWholeWhileTheirTableChanges(t *testing.T) {
+	const n = 3000
+	x := newIndex()
+	putTargets(t, x, 0, n, shopTarget)
+	var stop atomic.Bool
+	var readers sync.WaitGroup
+	for g := range 2 {
+		readers.Go(func() {
+			room := make([]byte, 0, 256)
+			for i := g; !stop.Load(); i = (i + 7) % n {
+				l, ok := x.Resolve(codeOf(i))
+				if !ok {
+					t.Errorf("%s is lost", codeOf(i))
+					return
+				}
+				runtime.Gosched()
+				if got := l.AppendTarget(room); string(got) != shopTarget(i) {
+					t.Errorf("got %q, want %q", got, shopTarget(i))
+					return
+				}
+				l.Release()
+			}
+		})
+	}
+	for range 8 { // each round trains a table, and rewrites every shard by it
+		old := x.coder.table.Load()
+		x.coder.sampleAgain()
+		putTargets(t, x, 0, symbols.MaxSamples+1, shopTarget)
+		trained(t, x, old)
+		for i := range x.shards {
+			s := &x.shards[i]
+			s.mu.Lock()
+			s.rewriteLocked()
+			s.mu.Unlock()
+		}
+	}
+	stop.Store(true)
+	readers.Wait()
+}
+
+func TestALookUpOfACodedTargetAllocatesNothing(t *testing.T) {
+	x := newIndex()
+	putTargets(t, x, 0, symbols.MaxSamples, shopTarget)
+	trained(t, x, nil)
+	putTargets(t, x, 0, symbols.MaxSamples, shopTarget)
+	code, room := codeOf(7), make([]byte, 0, len(shopTarget(7))+16)
+	if n := testing.AllocsPerRun(100, func() {
+		l, _ := x.Resolve(code)
+		_ = l.AppendTarget(room)
+		l.Release()
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	h := HotView{Code: codeOf(8), Target: []byte(shopTarget(8)), ID: 9}
+	if n := testing.AllocsPerRun(100, func() { must(t, x.Put(&h)) }); n > 1 {
+		t.Errorf("an edit makes %v allocations, want the code of the old record at most", n)
+	}
+}
