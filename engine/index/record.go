@@ -206,7 +206,9 @@ func (a *arena) appendCopy(from *arena, offset uint64) (_ uint64, ok bool) {
 // view decodes the record with this offset. Its target aliases the arena.
 func (a *arena) view(offset uint64) (v HotView) {
 	l := Link{record: a.at(offset), arena: a}
-	v = HotView{Code: l.AppendCode(nil), Target: l.Target(), ID: l.ID(), Owner: l.Owner(), Flags: l.Flags()}
+	targetAt := l.targetAt() // a tombstone has no target, and may end where its chunk ends
+	target := a.record(offset)[targetAt : targetAt+l.targetBytes()]
+	v = HotView{Code: l.AppendCode(nil), Target: target, ID: l.ID(), Owner: l.Owner(), Flags: l.Flags()}
 	v.ExpiresAtMs, v.MaxHits = l.ExpiresAtMs(), l.MaxHits()
 	if isTombstone(l.record) {
 		v.Flags |= FlagTombstone
