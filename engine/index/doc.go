@@ -12,7 +12,7 @@
 //
 //	code ──hash──┬─ 6 bits ─▶ shard ──atomic──▶ table ─▶ groups ─ 28 bits ─▶ group ─▶ slot: tag 28 │ offset 36
 //	             └──────────────────────────────▶ arena ◀───────────────────────────────────────────────┘
-//	                                               record: id, owner, flags, code, expiry, cap, target
+//	                                               record: code and flags, id, owner, expiry, cap, target
 //	             id ──▶ counters ─ slab ─ 8 bytes of hits
 //
 // The case-folded code is hashed under a random key of the process. So codes that differ only by
@@ -26,18 +26,24 @@
 // and its arena. While the arena is reachable its memory stays mapped, because a cleanup of the
 // arena unmaps it. Link.Release marks the last use.
 //
-// A link takes 16 bytes of record header, its code and target, 5 bytes that keep what a look-up
-// reads in one cache line, 8 bytes of counter, and 9 to 21 bytes of index (64 bytes a group, in
-// which six down to three of seven slots are used).
+// A usual link has a narrow record: its drawn code, whose characters leave a bit free for each flag,
+// its id, owner and the target's length take 16 bytes. A longer code, a tombstone or a large number
+// takes a wide record of 20 bytes and the code (record.go).
+//
+// A link takes 16 bytes of record, its target, 2 bytes that keep the record's head in one cache line,
+// 8 bytes of counter, and 10.4 to 11.8 bytes of index. With targets of 66.5 bytes on average that
+// was 95.7 bytes at 5 M links without the counter, which takes memory once links are hit; before records
+// were narrow it was 108.7. (Two cores shared with other work, SHUNT_BENCH_LINKS=5000000,
+// BenchmarkMemory of bench, before at 78738ad.)
 //
 // # Concurrency
 //
 // Resolve, Admit, Hits and AddHits take no lock. A shard's writers hold its mutex, and publish by
 // one atomic store: a slot before its control word, a table by its pointer. Bytes of an arena that
 // were published are never written again: an edit appends a record and stores another slot. A table
-// that is full is replaced by one of twice the size over the same arena; a shard whose garbage
-// passes a quarter of its arena gets a new arena and table. Readers go on with the ones that they
-// have. Slots are never emptied, because a deleted code stays taken: its record is a tombstone,
+// of which seven eighths are used is replaced by one that is an eighth larger, over the same arena; a
+// shard whose garbage passes a quarter of its arena gets a new arena and table. Readers go on with
+// the ones that they have. Slots are never emptied, because a deleted code stays taken: its record is a tombstone,
 // which is ignored once its time is over. When the link is purged, the slot gets an empty record,
 // which counts as garbage and is dropped by the next rewrite.
 //
@@ -72,10 +78,14 @@
 //     same code has two speeds). So codes of eight bytes have a path of their own in Resolve,
 //     inlined, without calls or spills: 90 instructions instead of 200. Over 10 M links, drawn
 //     uniformly, medians in pairs: Resolve 0.56 of the time.
-//   - A record's header and code are in one cache line. When records were packed without gaps,
-//     header and code crossed the border of two lines in 23 of 64 cases, and a look-up waited for
-//     both. Five pairs over 10 M links, drawn uniformly, medians of the ratios: Resolve 0.88 of the
-//     time, with Hit 0.90, for 5 bytes a link.
+//   - A record's header and code are in one cache line. When records of 24 bytes and more were
+//     packed without gaps, a look-up waited for two lines in 23 of 64 cases. Five pairs over 10 M links,
+//     drawn uniformly, medians of the ratios: Resolve 0.88 of the time, with Hit 0.90.
+//   - Tables grow by an eighth, not by doubling, and a tag is mapped to a group by multiplication, so
+//     that any number of groups will do. An entry is copied eight times on average as its shard fills,
+//     in order of memory. Shards begin with different sizes, so that they grow at different times.
+//     Memory outside the Go heap that growth and rewrites leave behind waits for a collection, which
+//     the index begins itself after each 64 MiB (memory.go).
 //   - Huge pages: an arena asks for each one when it has filled it (MADV_COLLAPSE), tables and
 //     counters ask from the start. Rejected: advising whole chunks beforehand, which makes half a
 //     huge page a shard resident for nothing, 6 bytes a link at 10 M links.
