@@ -124,7 +124,7 @@ func (e *Engine) creation(
 		return Mutation{}, Detail{}, false, takenError(c.by, d)
 	}
 	rec.Hot.Code, rec.Cold.Code = code, code
-	switch err := e.number(ctx, &rec, c.othersVariant); {
+	switch err := e.number(ctx, &rec, &c); {
 	case errors.Is(err, ErrTaken):
 		return Mutation{}, Detail{}, false, takenError(c.by, d)
 	case err != nil:
@@ -153,12 +153,28 @@ func (e *Engine) existing(ctx context.Context, exact *Hot, d *Draft) (m Mutation
 }
 
 // number gives a new link its id, with the hits that it brings along, and a version that no link of
-// this code had: the deletion of the last link counts as an edit, so that an If-Match of that link
-// does not match the new one. After a purge nobody knows the last link, and versions begin at 1
-// again. The store says whose the code was, because in the index a variant may have taken the slot
-// of its tombstone. Errors: ErrTaken if another owner deleted the code and it is not free yet; and,
-// with formerOnly, if the code was not the owner's own until not long ago.
-func (e *Engine) number(ctx context.Context, rec *Record, formerOnly bool) (err error) {
+// this code had. Errors: those of succeed.
+func (e *Engine) number(ctx context.Context, rec *Record, c *claim) (err error) {
+	if c.known {
+		if err := e.succeed(rec, c.othersVariant); err != nil {
+			return err
+		}
+	}
+	if rec.Hot.ID, err = e.ids.take(ctx); err != nil || rec.Cold.ImportedHits == 0 {
+		return err
+	}
+	// The counter gets the hits that the link brings along before the link is durable: lists show
+	// it from then on.
+	return e.index.SetHits(rec.Hot.ID, rec.Cold.ImportedHits)
+}
+
+// succeed gives rec its version if its code was deleted before: the deletion of the last link
+// counts as an edit, so that an If-Match of that link does not match the new one. After a purge
+// nobody knows the last link, and versions begin at 1 again. The store says whose the code was,
+// because in the index a variant may have taken the slot of its tombstone. Errors: ErrTaken if
+// another owner deleted the code and it is not free yet; and, with formerOnly, if the code was not
+// the owner's own until not long ago.
+func (e *Engine) succeed(rec *Record, formerOnly bool) error {
 	old, err := e.store.ReadRecord(rec.Hot.Code)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return fmt.Errorf("reading link %q: %w", rec.Hot.Code, err)
@@ -171,12 +187,7 @@ func (e *Engine) number(ctx context.Context, rec *Record, formerOnly bool) (err 
 	if deleted {
 		rec.Cold.Version = old.Cold.Version + 2
 	}
-	if rec.Hot.ID, err = e.ids.take(ctx); err != nil || rec.Cold.ImportedHits == 0 {
-		return err
-	}
-	// The counter gets the hits that the link brings along before the link is durable: lists show
-	// it from then on.
-	return e.index.SetHits(rec.Hot.ID, rec.Cold.ImportedHits)
+	return nil
 }
 
 // commit writes m. When m is durable, commit publishes it, calls published if it is not nil, and
