@@ -36,7 +36,7 @@ func (e *Engine) CreateBulk(ctx context.Context, items []BulkItem) ([]BulkResult
 	if !e.Ready() {
 		return nil, ErrLoading
 	}
-	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
+	ctx, cancel := e.waits.within(ctx)
 	defer cancel()
 	return e.createBulk(ctx, items, nil, false)
 }

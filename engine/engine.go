@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -137,6 +138,8 @@ type Engine struct {
 	ids      ids
 	receipts receipts
 	owners   owners
+	waits    deadlines // of writers
+	writes   sync.Pool // *write
 	rankings rankings
 	ready    atomic.Bool
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unsafe"
 
 	"shunt/engine/index"
 )
@@ -20,7 +21,8 @@ const drawAttempts = 16
 // codeLock is the lock of a code, and the owner that was entered for it.
 type codeLock struct {
 	index.CodeLock
-	leave func() // leaves the owner; nil: no owner was entered
+	owners *owners // nil: no owner was entered
+	owner  uint32
 }
 
 // lockCode takes the lock of code, waiting for another writer of it until ctx is done:
@@ -42,8 +44,8 @@ func (e *Engine) lockCode(ctx context.Context, code string) (codeLock, error) {
 
 func (l *codeLock) unlock() {
 	l.Unlock()
-	if l.leave != nil {
-		l.leave()
+	if l.owners != nil {
+		l.owners.leave(l.owner)
 	}
 }
 
@@ -54,7 +56,7 @@ func (e *Engine) Create(ctx context.Context, d Draft) (detail Detail, existed bo
 	if !e.Ready() {
 		return Detail{}, false, ErrLoading
 	}
-	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
+	ctx, cancel := e.waits.within(ctx)
 	defer cancel()
 	return e.create(ctx, d, nil)
 }
@@ -190,6 +192,27 @@ func (e *Engine) succeed(rec *Record, formerOnly bool) error {
 	return nil
 }
 
+// write is a mutation under way. It is used again for another one when its outcome is known: so a
+// create does not allocate a channel, a callback and a mutation.
+type write struct {
+	engine    *Engine
+	m         Mutation
+	lock      codeLock
+	once      *once
+	published func()
+	outcome   chan error  // gets the outcome, and has room for it
+	end       func(error) // ended, for the store
+}
+
+func (e *Engine) newWrite() *write {
+	if w, ok := e.writes.Get().(*write); ok {
+		return w
+	}
+	w := &write{engine: e, outcome: make(chan error, 1)}
+	w.end = w.ended
+	return w
+}
+
 // commit writes m. When m is durable, commit publishes it, calls published if it is not nil, and
 // then unlocks l and settles o if there is one. If ctx is done before, commit returns
 // ErrOutcomeUnknown, and all this still happens.
@@ -197,33 +220,40 @@ func (e *Engine) commit(ctx context.Context, l codeLock, m Mutation, o *once, pu
 	if o != nil {
 		o.settling = true
 	}
-	done := make(chan error, 1)
-	e.store.Apply(m, func(err error) {
-		written := err == nil
-		if written {
-			err = e.publishMutation(&m)
-			if published != nil {
-				published()
-			}
-		}
-		l.unlock()
-		if o != nil {
-			o.settle(written)
-		}
-		done <- err
-	})
+	w := e.newWrite()
+	w.m, w.lock, w.once, w.published = m, l, o, published
+	e.store.Apply(m, w.end)
 	select {
-	case err := <-done:
+	case err := <-w.outcome:
+		w.m, w.lock, w.once, w.published = Mutation{}, codeLock{}, nil, nil
+		e.writes.Put(w)
 		return err
 	case <-ctx.Done():
-		return ErrOutcomeUnknown
+		return ErrOutcomeUnknown // and w is the store's
 	}
+}
+
+// ended publishes the mutation if the store has it, and lets the next writer go on.
+func (w *write) ended(err error) {
+	written := err == nil
+	if written {
+		err = w.engine.publishMutation(&w.m)
+		if w.published != nil {
+			w.published()
+		}
+	}
+	w.lock.unlock()
+	if w.once != nil {
+		w.once.settle(written)
+	}
+	w.outcome <- err
 }
 
 // publishMutation publishes m. When it returns, no hit is admitted any more under the cap that the
 // link had before.
 func (e *Engine) publishMutation(m *Mutation) error {
-	if err := e.publish(m.Hot.view()); err != nil {
+	v := m.Hot.view()
+	if err := e.publish(&v); err != nil {
 		return err
 	}
 	if m.Before != nil && m.Before.Hot.MaxHits != m.Hot.MaxHits {
@@ -232,12 +262,16 @@ func (e *Engine) publishMutation(m *Mutation) error {
 	return nil
 }
 
-func (h *Hot) view() *index.HotView {
-	return &index.HotView{
-		Code: []byte(h.Code), Target: []byte(h.Target), ID: h.ID, ExpiresAtMs: h.ExpiresAtMs, MaxHits: h.MaxHits,
+// view returns h as the index takes it, which only reads it.
+func (h *Hot) view() index.HotView {
+	return index.HotView{
+		Code: bytesOf(h.Code), Target: bytesOf(h.Target), ID: h.ID, ExpiresAtMs: h.ExpiresAtMs, MaxHits: h.MaxHits,
 		DeletedAtMs: h.DeletedAtMs, Owner: h.Owner, Flags: h.Flags,
 	}
 }
+
+// bytesOf returns the bytes of s, which must not be written: without a copy.
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // Delete deletes a link. Its code stays taken for TombstoneDays; after that its rows are deleted
 // (see purge.go). Errors: those of Update.
@@ -262,7 +296,7 @@ func (e *Engine) rewrite(
 	if !index.ValidCode([]byte(code)) {
 		return ErrNotFound
 	}
-	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
+	ctx, cancel := e.waits.within(ctx)
 	defer cancel()
 	l, err := e.lockCode(ctx, code)
 	if err != nil {
@@ -321,7 +355,7 @@ func (e *Engine) Read(code string) (Detail, error) {
 	if !index.ValidCode([]byte(code)) {
 		return Detail{}, ErrNotFound
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), CommitTimeout)
+	ctx, cancel := e.waits.within(context.Background())
 	defer cancel()
 	l, err := e.lockCode(ctx, code)
 	if err != nil {

@@ -30,7 +30,7 @@ type shard struct {
 
 	mu struct {
 		sync.Mutex
-		locked       map[string]chan struct{} // case-folded codes whose CodeLock is held; closed on Unlock
+		locked       map[string]chan struct{} // case-folded codes whose CodeLock is held; closed on Unlock; nil: nobody waits
 		hidden       map[string]*hidden       // by case-folded code: tombstones without slot
 		used         int                      // slots in use
 		puts         uint64
