@@ -95,14 +95,15 @@ func (e *Engine) createAs(
 			l.unlock()
 		}
 	}()
-	m, detail, existed, err := e.creation(ctx, code, rec, d, 0)
+	n := newLink{code: code, rec: rec, now: e.now(), wantIDs: 1}
+	m, detail, existed, err := e.creation(ctx, d, &n)
 	if err != nil {
 		return Detail{}, false, err
 	}
 	if existed && o == nil { // nothing to write
 		return detail, true, nil
 	}
-	m.Receipt = o.receipt(existed, detail.Hits, e.now())
+	m.Receipt = o.receipt(existed, detail.Hits, n.now)
 	committing = true
 	if err := e.commit(ctx, l, m, o, nil); err != nil {
 		return Detail{}, false, err
@@ -110,14 +111,21 @@ func (e *Engine) createAs(
 	return detail, existed, nil
 }
 
-// creation returns the mutation that makes rec, which d asks for, the link of code. If the same
-// link exists there, existed is true and the mutation writes that link again. detail is the link as
-// it will be when the mutation is published: nobody else writes it meanwhile, and a new link has no
-// hits before. prepared is the number of variants of code that are about to be made.
-func (e *Engine) creation(
-	ctx context.Context, code string, rec Record, d *Draft, prepared int,
-) (m Mutation, detail Detail, existed bool, err error) {
-	c := e.claim(code, d.Owner, d.Import != nil, prepared, e.now().UnixMilli())
+// newLink is a link that a caller wants to make. The caller has the lock of its code.
+type newLink struct {
+	code     string
+	rec      Record // the draft's; it gets code, id and version
+	now      time.Time
+	prepared int     // variants of code that are about to be made
+	ids      idRange // unused ids; filled when it is empty
+	wantIDs  int     // how many ids it is filled with, at most
+}
+
+// creation returns the mutation that makes n, which d asks for. If the same link exists there, existed is true and
+// the mutation writes that link again. detail is the link as it will be when the mutation is
+// published: nobody else writes it meanwhile, and a new link has no hits before.
+func (e *Engine) creation(ctx context.Context, d *Draft, n *newLink) (m Mutation, detail Detail, existed bool, err error) {
+	c := e.claim(n.code, d.Owner, d.Import != nil, n.prepared, n.now.UnixMilli())
 	switch {
 	case c.exact != nil:
 		m, detail, err = e.existing(ctx, c.exact, d)
@@ -125,14 +133,14 @@ func (e *Engine) creation(
 	case c.full, c.ownVariant, c.othersTombstone:
 		return Mutation{}, Detail{}, false, takenError(c.by, d)
 	}
-	rec.Hot.Code, rec.Cold.Code = code, code
-	switch err := e.number(ctx, &rec, &c); {
+	n.rec.Hot.Code, n.rec.Cold.Code = n.code, n.code
+	switch err := e.number(ctx, n, &c); {
 	case errors.Is(err, ErrTaken):
 		return Mutation{}, Detail{}, false, takenError(c.by, d)
 	case err != nil:
 		return Mutation{}, Detail{}, false, err
 	}
-	return Mutation{Hot: rec.Hot, Cold: rec.Cold}, detailOf(&rec, rec.Cold.ImportedHits, e.now()), false, nil
+	return Mutation{Hot: n.rec.Hot, Cold: n.rec.Cold}, detailOf(&n.rec, n.rec.Cold.ImportedHits, n.now), false, nil
 }
 
 // existing returns the live link exact and the mutation that writes it again, if d asks for that
@@ -156,18 +164,25 @@ func (e *Engine) existing(ctx context.Context, exact *Hot, d *Draft) (m Mutation
 
 // number gives a new link its id, with the hits that it brings along, and a version that no link of
 // this code had. Errors: those of succeed.
-func (e *Engine) number(ctx context.Context, rec *Record, c *claim) (err error) {
+func (e *Engine) number(ctx context.Context, n *newLink, c *claim) (err error) {
 	if c.known {
-		if err := e.succeed(rec, c.othersVariant); err != nil {
+		if err := e.succeed(&n.rec, c.othersVariant, n.now.UnixMilli()); err != nil {
 			return err
 		}
 	}
-	if rec.Hot.ID, err = e.ids.take(ctx); err != nil || rec.Cold.ImportedHits == 0 {
-		return err
+	if n.ids.next == n.ids.end {
+		if n.ids, err = e.ids.take(ctx, n.wantIDs); err != nil {
+			return err
+		}
+	}
+	n.rec.Hot.ID = n.ids.next
+	n.ids.next++
+	if n.rec.Cold.ImportedHits == 0 {
+		return nil
 	}
 	// The counter gets the hits that the link brings along before the link is durable: lists show
 	// it from then on.
-	return e.index.SetHits(rec.Hot.ID, rec.Cold.ImportedHits)
+	return e.index.SetHits(n.rec.Hot.ID, n.rec.Cold.ImportedHits)
 }
 
 // succeed gives rec its version if its code was deleted before: the deletion of the last link
@@ -176,13 +191,13 @@ func (e *Engine) number(ctx context.Context, rec *Record, c *claim) (err error) 
 // because in the index a variant may have taken the slot of its tombstone. Errors: ErrTaken if
 // another owner deleted the code and it is not free yet; and, with formerOnly, if the code was not
 // the owner's own until not long ago.
-func (e *Engine) succeed(rec *Record, formerOnly bool) error {
+func (e *Engine) succeed(rec *Record, formerOnly bool, nowMs int64) error {
 	old, err := e.store.ReadRecord(rec.Hot.Code)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return fmt.Errorf("reading link %q: %w", rec.Hot.Code, err)
 	}
 	deleted := err == nil
-	holds := deleted && tombstoneHolds(old.Hot.DeletedAtMs, e.now().UnixMilli())
+	holds := deleted && tombstoneHolds(old.Hot.DeletedAtMs, nowMs)
 	if own := holds && old.Hot.Owner == rec.Hot.Owner; formerOnly && !own || holds && !own {
 		return ErrTaken
 	}
