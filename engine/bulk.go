@@ -43,9 +43,11 @@ func (e *Engine) CreateBulk(ctx context.Context, items []BulkItem) ([]BulkResult
 }
 
 // CreateBulkOnce is CreateBulk for a request that may be repeated (see CreateOnce): it makes
-// nothing a second time. Its receipt has only codes and ids, so a repeat shows each link as it is
-// now, ErrDeleted if it is gone. A request of which no item succeeded leaves no receipt. Errors:
-// those of CreateBulk; ErrMismatch, ErrTooManyReceipts.
+// nothing a second time. A repeat shows the links that the first request made as they were then,
+// except for their version. The receipt has only the codes and ids of links that existed, so these
+// are shown as they are now, ErrDeleted if they are gone; so are links that the rules would refuse
+// by now. A request of which no item succeeded leaves no receipt. Errors: those of CreateBulk;
+// ErrMismatch, ErrTooManyReceipts.
 func (e *Engine) CreateBulkOnce(ctx context.Context, q Request, items []BulkItem) (results []BulkResult, err error) {
 	err = e.answerOnce(ctx, q, func(ctx context.Context, o *once, replaces bool) (err error) {
 		results, err = e.createBulk(ctx, items, o, replaces)
@@ -366,6 +368,10 @@ func (e *Engine) repeatBulk(ctx context.Context, r *Receipt, items []BulkItem) (
 	}
 	results := make([]BulkResult, len(items))
 	for i := range r.Items {
+		if made, ok := r.made(i, &items[i]); ok {
+			results[i] = made
+			continue
+		}
 		if results[i], err = e.repeatItem(listing, &r.Items[i], &items[i]); err != nil {
 			return nil, err
 		}
@@ -373,6 +379,23 @@ func (e *Engine) repeatBulk(ctx context.Context, r *Receipt, items []BulkItem) (
 	return results, nil
 }
 
+// made returns the answer about a link that the request has made, as it was then: the repeat asks
+// for the same link, and the receipt has what was drawn. ok is false if item i did not make a link,
+// or if it is refused by now, as when the link was to expire meanwhile.
+func (r *Receipt) made(i int, item *BulkItem) (_ BulkResult, ok bool) {
+	kept, at := &r.Items[i], time.UnixMilli(r.CreatedAtMs)
+	if kept.Outcome != OutcomeCreated || item.Refused != nil {
+		return BulkResult{}, false
+	}
+	rec, err := item.Draft.record(at)
+	if err != nil {
+		return BulkResult{}, false
+	}
+	rec.Hot.ID, rec.Hot.Code, rec.Cold.Code = kept.ID, kept.Code, kept.Code
+	return BulkResult{Detail: detailOf(&rec, rec.Cold.ImportedHits, at)}, true
+}
+
+// repeatItem answers an item as things are now.
 func (e *Engine) repeatItem(listing Listing, kept *ReceiptItem, item *BulkItem) (BulkResult, error) {
 	switch {
 	case kept.Outcome == OutcomeTaken:

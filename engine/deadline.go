@@ -31,18 +31,19 @@ func (d *deadlines) within(ctx context.Context) (_ context.Context, cancel conte
 		return context.WithTimeout(ctx, CommitTimeout)
 	}
 	for {
-		if shared := d.current.Load(); shared != nil {
+		shared := d.current.Load()
+		if shared != nil && shared.Err() == nil { // it has ended if the process was stopped for seconds
 			return shared.Context, func() {}
 		}
-		d.begin()
+		d.replace(shared)
 	}
 }
 
-// begin makes a deadline the current one for a step, unless another goroutine is faster.
-func (d *deadlines) begin() {
+// replace makes a new deadline the current one for a step, unless another goroutine is faster.
+func (d *deadlines) replace(old *sharedDeadline) {
 	ctx, cancel := context.WithTimeout(context.Background(), CommitTimeout)
 	shared := &sharedDeadline{ctx, cancel}
-	if !d.current.CompareAndSwap(nil, shared) {
+	if !d.current.CompareAndSwap(old, shared) {
 		cancel()
 		return
 	}
