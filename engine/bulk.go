@@ -367,32 +367,35 @@ func (e *Engine) repeatBulk(ctx context.Context, r *Receipt, items []BulkItem) (
 		return nil, err
 	}
 	results := make([]BulkResult, len(items))
+	made := make(map[uint64]*Detail, len(items)) // by id
 	for i := range r.Items {
-		if made, ok := r.made(i, &items[i]); ok {
-			results[i] = made
-			continue
-		}
-		if results[i], err = e.repeatItem(listing, &r.Items[i], &items[i]); err != nil {
+		kept := &r.Items[i]
+		if d, ok := r.made(i, &items[i]); ok {
+			results[i].Detail = d
+			made[kept.ID] = &results[i].Detail
+		} else if d := made[kept.ID]; d != nil && kept.Outcome == OutcomeExisted { // made by an earlier item
+			results[i] = BulkResult{Detail: *d, Existed: true}
+		} else if results[i], err = e.repeatItem(listing, kept, &items[i]); err != nil {
 			return nil, err
 		}
 	}
 	return results, nil
 }
 
-// made returns the answer about a link that the request has made, as it was then: the repeat asks
-// for the same link, and the receipt has what was drawn. ok is false if item i did not make a link,
+// made returns the link that item i of the request has made, as it was then: the repeat asks for
+// the same link, and the receipt has what was drawn. ok is false if item i did not make a link,
 // or if it is refused by now, as when the link was to expire meanwhile.
-func (r *Receipt) made(i int, item *BulkItem) (_ BulkResult, ok bool) {
+func (r *Receipt) made(i int, item *BulkItem) (_ Detail, ok bool) {
 	kept, at := &r.Items[i], time.UnixMilli(r.CreatedAtMs)
 	if kept.Outcome != OutcomeCreated || item.Refused != nil {
-		return BulkResult{}, false
+		return Detail{}, false
 	}
 	rec, err := item.Draft.record(at)
 	if err != nil {
-		return BulkResult{}, false
+		return Detail{}, false
 	}
 	rec.Hot.ID, rec.Hot.Code, rec.Cold.Code = kept.ID, kept.Code, kept.Code
-	return BulkResult{Detail: detailOf(&rec, rec.Cold.ImportedHits, at)}, true
+	return detailOf(&rec, rec.Cold.ImportedHits, at), true
 }
 
 // repeatItem answers an item as things are now.
