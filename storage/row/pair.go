@@ -48,13 +48,15 @@ func appendPair(dst, a, b []byte) (sum []byte, ok bool, err error) {
 	ok = true
 	if x.breakdowns != nil || y.breakdowns != nil {
 		dst[at+1] |= tallyBreakdowns
-		dst, ok, err = appendPairValues(dst, hits, &x, &y)
+		if dst, ok, err = appendPairValues(dst, hits, &x, &y); err != nil {
+			return dst, false, err
+		}
 	}
 	if ok && (x.sketch != nil || y.sketch != nil) {
 		dst[at+1] |= tallyVisitors
 		dst, ok, err = appendPairVisitors(dst, x.sketch, y.sketch)
 	}
-	return dst, ok && err == nil, err
+	return dst, ok, err
 }
 
 // appendPairValues appends the breakdowns of the sum of two rows, which has this many hits.
@@ -70,7 +72,8 @@ func appendPairValues(dst []byte, hits uint64, x, y *RawTally) (_ []byte, ok boo
 			return dst, false, nil
 		}
 	}
-	return setLength(dst, at), true, p.end()
+	err = p.end()
+	return setLength(dst, at), err == nil, err
 }
 
 // valuePair reads the breakdowns of two rows side by side.
