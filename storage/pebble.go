@@ -32,10 +32,11 @@ const (
 	// Pebble begins to compact L0 at half of l0CompactionSublevels. Each compaction of L0 rewrites
 	// what it meets in the base level, so the more sublevels it takes at once, the less is rewritten
 	// for a row. In CPU seconds for a second of 200,000 hits over 10 million links (BenchmarkHour at
-	// a fifth of the size): 0.94 (4, and before rows were merged in pairs), 0.70 (4), 0.59 (8), 0.53
-	// (12). No gain over the same without it: a larger base level, MinLZ instead of Snappy, L0 not
-	// compressed (at 8). The price is that a read of a row that is not merged yet looks into five
-	// sublevels instead of two, and Bloom filters answer most of those.
+	// a fifth of the size): 0.94 (4, and before rows were merged in pairs), 0.70 (4), 0.59 (8), 0.60
+	// (10, in other runs), 0.53 (12). A larger base level cost more; MinLZ instead of Snappy, and L0
+	// not compressed (at 8), gained nothing that could be seen. The price is that a read of a row
+	// that is not merged yet looks into up to five sublevels instead of two; Bloom filters answer
+	// most of those.
 	l0CompactionSublevels = 10
 	l0Concurrency         = 8 // sublevels of L0 at which a second compaction begins
 
