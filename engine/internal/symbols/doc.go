@@ -1,5 +1,5 @@
-// Package symbols codes short texts of one kind, above all targets, so that they take about half of
-// their memory, and decodes them in some 20 ns. It knows nothing of ours. Every room of the engine
+// Package symbols codes short texts of one kind, above all targets, so that they take less than half of
+// their memory, and decodes them in some 40 ns. It knows nothing of ours. Every room of the engine
 // may use it. The coding is for memory only: the next start trains another table, so nothing coded
 // may be stored.
 //
@@ -33,6 +33,11 @@
 //
 // Training (train.go) makes candidates out of symbols that often follow each other, 512 at once, codes
 // the samples by them, and drops those that save the fewest codes, in several steps.
+//
+// Figures, of 29,914 addresses of projects (of 38.5 bytes on average), trained on 4,096 of them: 0.387
+// of plain, 0.503 by the table of no samples. With ?id= and 8 random characters each (50.5 bytes),
+// 0.470: 23.7 bytes, of which the random ones are eight; decoding one takes 35 to 49 ns, coding 440 to
+// 490 ns, training 45 to 100 ms. (SHUNTTEST_URLS=FILE, processor time on a busy machine.)
 //
 // # Concurrency
 //
