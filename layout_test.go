@@ -68,6 +68,7 @@ var rooms = map[string]room{
 	"engine/internal/invariants": {users: engines},
 	"engine/internal/limits":     {users: engines},
 	"engine/internal/mmap":       {users: []string{"engine/index", "engine/journal"}},
+	"engine/internal/symbols":    {users: engines},
 	"engine/invalid":             {},
 	"engine/journal":             {knows: []string{"engine/internal/hash", "engine/internal/mmap", "engine/plural", "engine/tally"}},
 	"engine/plural":              {},

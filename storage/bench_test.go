@@ -282,7 +282,7 @@ func BenchmarkLoad(b *testing.B) {
 	var loaded atomic.Uint64
 	b.ResetTimer()
 	for range b.N {
-		err := s.LoadLinks(context.Background(), func(engine.HotView) error { loaded.Add(1); return nil })
+		err := s.LoadLinks(context.Background(), engine.EachLink(func(engine.HotView) error { loaded.Add(1); return nil }))
 		if err != nil {
 			b.Fatal(err)
 		}
