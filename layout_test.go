@@ -112,6 +112,7 @@ var rooms = map[string]room{
 	"cmd/shunt/certs/certtest": {users: nobody},
 	"cmd/shunt/console":        {knows: []string{"engine/plural"}, never: []string{cobra}},
 	"cmd/shunt/e2e":            {users: nobody},
+	"cmd/shunt/importer":       {knows: []string{"api/client", "cmd/shunt/console", "engine/plural"}, never: []string{cobra}},
 	"cmd/shunt/linkflags":      {knows: []string{"api/client", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
 	"cmd/shunt/memory":         {knows: []string{"storage"}, never: []string{cobra}},
 	"cmd/shunt/settings":       {never: []string{cobra}},
