@@ -180,11 +180,11 @@ func Fields() []Field {
 	return fields
 }
 
-// The readers of POST /shorten, PATCH /links/{code} and POST /import.
+// The fields of POST /shorten, PATCH /links/{code} and POST /import.
 var (
-	createFields = readersOf(func(f *row) jsonbody.Reader[askedLink] { return f.read })
-	importFields = readersOf(func(f *row) jsonbody.Reader[askedLink] { return f.imported })
-	patchFields  = readersOf(func(f *row) jsonbody.Reader[askedLink] {
+	createFields = fieldsOf(func(f *row) jsonbody.Reader[askedLink] { return f.read })
+	importFields = fieldsOf(func(f *row) jsonbody.Reader[askedLink] { return f.imported })
+	patchFields  = fieldsOf(func(f *row) jsonbody.Reader[askedLink] {
 		if f.set == nil {
 			return nil
 		}
@@ -192,15 +192,15 @@ var (
 	})
 )
 
-// readersOf returns the readers that reader finds in the table.
-func readersOf(reader func(*row) jsonbody.Reader[askedLink]) map[string]jsonbody.Reader[askedLink] {
+// fieldsOf returns the fields for which reader finds a reader in the table.
+func fieldsOf(reader func(*row) jsonbody.Reader[askedLink]) jsonbody.Fields[askedLink] {
 	readers := make(map[string]jsonbody.Reader[askedLink])
 	for i := range table {
 		if read := reader(&table[i]); read != nil {
 			readers[table[i].name] = read
 		}
 	}
-	return readers
+	return jsonbody.NewFields(readers)
 }
 
 // sameLink reports whether link l has what draft d asks for in every field that was sent.
@@ -211,12 +211,12 @@ func sameLink(d *engine.Draft, sent []string, l *engine.Detail) bool {
 	})
 }
 
-// missing returns an error that names the required fields that readers know and that were not sent;
-// nil if there are none.
-func missing(readers map[string]jsonbody.Reader[askedLink], sent []string) (invalid engine.InvalidError) {
+// missing returns an error that names the required ones of fields that were not sent; nil if there
+// are none.
+func missing(fields jsonbody.Fields[askedLink], sent []string) (invalid engine.InvalidError) {
 	for i := range table {
 		f := &table[i]
-		if f.required && readers[f.name] != nil && !slices.Contains(sent, f.name) {
+		if f.required && fields.Has(f.name) && !slices.Contains(sent, f.name) {
 			invalid = append(invalid, jsonbody.FieldError(f.name, "required", "must be given"))
 		}
 	}
