@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"shunt/api/jsonbody"
+	"shunt/api/jsontext"
 	"shunt/engine"
 )
 
@@ -45,18 +46,18 @@ const (
 var table = []row{
 	{
 		name: "code", required: true, imported: readImportedCode, fixed: fixedCode, same: sameCode,
-		write: func(dst []byte, l *Link) []byte { return appendString(dst, l.Code) },
+		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.Code) },
 	},
 	{name: "alias", read: readAlias, fixed: fixedCode, same: sameCode},
 	{
 		name: "short_url", imported: skip, fixed: fixedCode,
-		write: func(dst []byte, l *Link) []byte { return appendString(dst, l.ShortURL) },
+		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.ShortURL) },
 	},
 	{
 		name: "url", required: true, read: readTarget, imported: readTarget,
 		set:   func(rec *engine.Record, d *engine.Draft) { rec.Hot.Target = d.Target },
 		same:  func(d *engine.Draft, l *engine.Detail) bool { return d.Target == l.Target },
-		write: func(dst []byte, l *Link) []byte { return appendString(dst, l.Target) },
+		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.Target) },
 	},
 	{
 		name: "redirect_status", read: readRedirectStatus, imported: readRedirectStatus,
@@ -66,7 +67,7 @@ var table = []row{
 	},
 	{
 		name: "state", imported: skip, fixed: "is read-only; it follows from disabled, expires_at, max_hits, hits and the block list",
-		write: func(dst []byte, l *Link) []byte { return appendString(dst, string(l.State)) },
+		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, string(l.State)) },
 	},
 	{
 		name: "owner", imported: skip, fixed: "cannot be changed",
@@ -77,11 +78,11 @@ var table = []row{
 		same: func(d *engine.Draft, l *engine.Detail) bool {
 			return d.Import != nil && d.Import.CreatedAt.Equal(l.CreatedAt)
 		},
-		write: func(dst []byte, l *Link) []byte { return appendTime(dst, l.CreatedAt) },
+		write: func(dst []byte, l *Link) []byte { return jsontext.AppendTime(dst, l.CreatedAt) },
 	},
 	{
 		name: "updated_at", imported: readUpdated, fixed: readOnly, // not compared, because it changes here
-		write: func(dst []byte, l *Link) []byte { return appendTime(dst, l.UpdatedAt) },
+		write: func(dst []byte, l *Link) []byte { return jsontext.AppendTime(dst, l.UpdatedAt) },
 	},
 	{
 		name: "expires_at", read: readExpiry, imported: readImportedExpiry,
@@ -91,7 +92,7 @@ var table = []row{
 			if l.ExpiresAt.IsZero() {
 				return append(dst, "null"...)
 			}
-			return appendTime(dst, l.ExpiresAt)
+			return jsontext.AppendTime(dst, l.ExpiresAt)
 		},
 	},
 	{
@@ -109,13 +110,13 @@ var table = []row{
 		name: "title", read: readTitle, imported: readTitle,
 		set:   func(rec *engine.Record, d *engine.Draft) { rec.Cold.Title = d.Title },
 		same:  func(d *engine.Draft, l *engine.Detail) bool { return d.Title == l.Title },
-		write: func(dst []byte, l *Link) []byte { return appendString(dst, l.Title) },
+		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.Title) },
 	},
 	{
 		name: "tags", read: readTags, imported: readTags,
 		set:   func(rec *engine.Record, d *engine.Draft) { rec.Cold.Tags = d.Tags },
 		same:  func(d *engine.Draft, l *engine.Detail) bool { return slices.Equal(d.Tags, l.Tags) },
-		write: func(dst []byte, l *Link) []byte { return appendStrings(dst, l.Tags) },
+		write: func(dst []byte, l *Link) []byte { return jsontext.AppendStrings(dst, l.Tags) },
 	},
 	flagField("forward_query", (*engine.Record).SetForwardQuery,
 		func(d *engine.Draft) *bool { return &d.ForwardQuery },
