@@ -38,7 +38,7 @@ func BenchmarkReadLink(b *testing.B) {
 	}
 }
 
-// BenchmarkReadBulk reads 1,000 items; one of them has a field that is not a plain value.
+// BenchmarkReadBulk reads 1,000 items.
 func BenchmarkReadBulk(b *testing.B) {
 	c := &Calls{}
 	for _, body := range benchBodies {
