@@ -76,7 +76,7 @@ var rooms = map[string]room{
 	"engine/target":              {knows: []string{"engine/internal/limits", "engine/invalid"}},
 
 	"storage/crashtest":   {users: nobody},
-	"storage/row":         {knows: []string{"engine"}, users: []string{"storage"}, never: []string{pebble}},
+	"storage/row":         {knows: []string{"engine"}, users: []string{"storage", "bench/compare/batches"}, never: []string{pebble}},
 	"storage/row/rowtest": {knows: []string{"engine"}, users: nobody, never: []string{pebble}},
 
 	"api/account": {knows: []string{"engine", "api/turnstile"}, never: noHTTP},
@@ -105,8 +105,9 @@ var rooms = map[string]room{
 	"api/wiretest":  {users: nobody},
 
 	"bench/compare":          {knows: []string{"bench/compare/load"}, users: nobody},
+	"bench/compare/batches":  {knows: []string{"engine", "storage/row", "bench/compare/load"}, users: nobody},
 	"bench/compare/constant": {users: nobody},
-	"bench/compare/load":     {users: []string{"bench/compare"}},
+	"bench/compare/load":     {users: []string{"bench/compare", "bench/compare/batches"}},
 
 	"cmd/shunt/browser":        {users: nobody},
 	"cmd/shunt/certs":          {},
