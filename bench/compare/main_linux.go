@@ -23,6 +23,8 @@ type settings struct {
 	seconds          float64
 	scenarios        string
 	servers          string
+	writes           string
+	many             int
 }
 
 func main() {
@@ -38,6 +40,8 @@ func main() {
 	flag.IntVar(&s.links, "links", 1_000_000, "links of shunt, at most 1,048,576")
 	flag.StringVar(&s.scenarios, "scenarios", "", "names of scenarios with commas between them: "+strings.Join(allNames(), ",")+" (default: all)")
 	flag.StringVar(&s.servers, "servers", "", "parts of names of servers with commas between them (default: all)")
+	flag.StringVar(&s.writes, "writes", "", "measure writes instead: names of their scenarios with commas between them: "+strings.Join(writingNames(), ",")+"; or all")
+	flag.IntVar(&s.many, "many", 3_000_000, "links of the full store that creations are measured on, 0: none")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := s.run(ctx)
@@ -62,7 +66,7 @@ func allNames() (names []string) {
 }
 
 func (s *settings) check() error {
-	if s.tools == "" || s.rounds < 1 || s.rounds > 100 || s.seconds < 0.1 || s.seconds > 600 || s.links < 1 || s.links > 1<<20 || flag.NArg() > 0 {
+	if s.tools == "" || s.rounds < 1 || s.rounds > 100 || s.seconds < 0.1 || s.seconds > 600 || s.links < 1 || s.links > 1<<20 || s.many < 0 || s.many > 50_000_000 || flag.NArg() > 0 {
 		return errors.New("run it by make compare; flags: compare -help")
 	}
 	for _, name := range s.chosen() {
@@ -70,7 +74,23 @@ func (s *settings) check() error {
 			return fmt.Errorf("there is no scenario %q; there are %s", name, strings.Join(allNames(), ", "))
 		}
 	}
+	for _, name := range s.chosenWrites() {
+		if !slices.Contains(writingNames(), name) {
+			return fmt.Errorf("there is no scenario of writes %q; there are %s", name, strings.Join(writingNames(), ", "))
+		}
+	}
 	return nil
+}
+
+// chosenWrites returns the names of the scenarios of writes to run, in place of those of redirects.
+func (s *settings) chosenWrites() []string {
+	switch s.writes {
+	case "":
+		return nil
+	case "all":
+		return writingNames()
+	}
+	return strings.Split(s.writes, ",")
 }
 
 // chosen returns the names of the scenarios to run.
@@ -90,22 +110,32 @@ func (s *settings) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(at.temp)) }()
-	if err := at.importShunt(ctx); err != nil {
-		return err
-	}
-	c := &comparison{site: at, rounds: s.rounds, length: time.Duration(s.seconds * float64(time.Second)), absent: make(map[string]string)}
-	c.choose(s.servers)
+	c := &comparison{site: at, rounds: s.rounds, length: time.Duration(s.seconds * float64(time.Second)), absent: make(map[string]string), many: s.many, wanted: s.servers}
 	began := time.Now()
 	var tables strings.Builder
-	if err := s.compare(ctx, c, &tables); err != nil {
+	var heading string
+	if writes := s.chosenWrites(); writes != nil {
+		err, heading = c.compareWrites(ctx, writes, &tables), c.headingOfWrites(began)
+	} else {
+		err, heading = s.compareRedirects(ctx, c, &tables), c.heading(began)
+	}
+	if err != nil {
 		return err
 	}
-	text := c.heading(began) + tables.String()
+	text := heading + tables.String()
 	if s.out != "" {
 		err = os.WriteFile(s.out, []byte(text), 0o644)
 	}
 	_, printed := io.WriteString(os.Stdout, text)
 	return errors.Join(err, printed)
+}
+
+func (s *settings) compareRedirects(ctx context.Context, c *comparison, tables *strings.Builder) error {
+	if err := c.importShunt(ctx); err != nil {
+		return err
+	}
+	c.choose(s.servers)
+	return s.compare(ctx, c, tables)
 }
 
 // compare runs all that was chosen and writes the tables. Idle connections come first: the kernel

@@ -125,31 +125,46 @@ func (s *site) run(ctx context.Context, sv *server, cores ...int) (*process, err
 	return p, nil
 }
 
-// awaitReady waits until the last of the server's links is redirected.
+// awaitReady waits until the server answers its probe, or redirects the last of its links.
 func (p *process) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	url := "http://" + p.address + "/" + load.Code(max(0, p.links-1))
-	client := &http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Timeout:       time.Second,
+	probe := p.probe
+	if probe == nil {
+		probe = answers(load.Code(max(0, p.links-1)), http.StatusFound)
 	}
-	for last := "no answer"; ; {
-		if answer, err := client.Get(url); err == nil {
-			answer.Body.Close()
-			if answer.StatusCode == http.StatusFound {
-				return nil
-			}
-			last = answer.Status
+	for {
+		last := probe(p.address)
+		if last == nil {
+			return nil
 		}
 		select {
 		case <-p.ended:
 			return fmt.Errorf("%s ended at its start: %w\n%s", p.name, p.err, p.lastLog())
 		case <-ctx.Done():
-			return fmt.Errorf("%s does not redirect (%s): %w\n%s", p.name, last, ctx.Err(), p.lastLog())
+			return fmt.Errorf("%s does not answer as it must (%w): %w\n%s", p.name, last, ctx.Err(), p.lastLog())
 		case <-time.After(probePause):
 		}
+	}
+}
+
+// answers returns a probe that asks for a code and wants an answer with a status.
+func answers(code string, status int) func(address string) error {
+	client := &http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Timeout:       time.Second,
+	}
+	return func(address string) error {
+		answer, err := client.Get("http://" + address + "/" + code)
+		if err != nil {
+			return err
+		}
+		answer.Body.Close()
+		if answer.StatusCode != status {
+			return errors.New(answer.Status)
+		}
+		return nil
 	}
 }
 

@@ -19,6 +19,11 @@ type comparison struct {
 	length  time.Duration // of a measurement
 	results results
 	work    map[string]*otherWork // beside which servers ran, by their names
+
+	// Of scenarios of writes.
+	many                   int    // links of full
+	wanted                 string // parts of names of servers, with commas; "": all
+	empty, full, redirects folder
 }
 
 // measure runs rounds of all scenarios, and again up to half as many of those in which a server has

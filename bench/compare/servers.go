@@ -44,6 +44,7 @@ type server struct {
 	program string // its file, of the tools or of the system
 	links   int    // 0: it answers all requests alike
 	command func(s *site, program string, p *place) (*exec.Cmd, error)
+	probe   func(address string) error // nil if the server answers; nil: it redirects its last link
 }
 
 // A place is where a server listens, and a folder of its own.
@@ -55,16 +56,16 @@ type place struct {
 // servers returns all servers, in the order of the tables.
 func servers(s *site) []server {
 	return []server{
-		{fasthttpConstant, "constant", 0, constant("fasthttp")},
-		{nethttpConstant, "constant", 0, constant("nethttp")},
-		{epollConstant, "epoll", 0, epollLoop},
-		{nginx, "nginx", min(mapLinks, s.links), nginxMap},
-		{haproxy, "haproxy", min(mapLinks, s.links), haproxyMap},
-		{golink, "golink", 1, golinkTable},
-		{shunt, "shunt", s.links, shuntWith()},
-		{shuntFasthttp, "shunt", s.links, shuntWith("--front", "fasthttp")},
-		{shuntBusy, "shunt", s.links, shuntBeside},
-		{shuntBulks, "shunt", s.links, shuntBeside},
+		{fasthttpConstant, "constant", 0, constant("fasthttp"), nil},
+		{nethttpConstant, "constant", 0, constant("nethttp"), nil},
+		{epollConstant, "epoll", 0, epollLoop, nil},
+		{nginx, "nginx", min(mapLinks, s.links), nginxMap, nil},
+		{haproxy, "haproxy", min(mapLinks, s.links), haproxyMap, nil},
+		{golink, "golink", 1, golinkTable, nil},
+		{shunt, "shunt", s.links, shuntWith(), nil},
+		{shuntFasthttp, "shunt", s.links, shuntWith("--front", "fasthttp"), nil},
+		{shuntBusy, "shunt", s.links, shuntBeside, nil},
+		{shuntBulks, "shunt", s.links, shuntBeside, nil},
 	}
 }
 
@@ -187,24 +188,28 @@ func isFile(name string) bool {
 
 // importShunt makes shunt's data folder, with the links, if there is none, and a token for its API.
 func (s *site) importShunt(ctx context.Context) error {
-	program, err := s.find("shunt")
-	if err != nil {
-		return err
-	}
-	run := func(args ...string) (string, error) {
-		out, err := exec.CommandContext(ctx, program, append(args, "--data", s.data)...).Output()
-		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-			err = fmt.Errorf("shunt %s: %w: %s", args[0], err, exit.Stderr)
-		}
-		return strings.TrimSpace(string(out)), err
-	}
+	run := func(args ...string) (string, error) { return s.runShunt(ctx, s.data, args...) }
 	if !isFile(filepath.Join(s.data, "format")) {
 		if err := s.makeLinks(run); err != nil {
 			return err
 		}
 	}
-	s.token, err = run("token", "add", "--name", "compare")
+	token, err := run("token", "add", "--name", "compare")
+	s.token = token
 	return err
+}
+
+// runShunt runs a command of shunt on a data folder and returns what it prints.
+func (s *site) runShunt(ctx context.Context, data string, args ...string) (string, error) {
+	program, err := s.find("shunt")
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.CommandContext(ctx, program, append(args, "--data", data)...).Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		err = fmt.Errorf("shunt %s: %w: %s", args[0], err, exit.Stderr)
+	}
+	return strings.TrimSpace(string(out)), err
 }
 
 func (s *site) makeLinks(run func(args ...string) (string, error)) error {

@@ -29,7 +29,8 @@ type shard struct {
 
 	mu struct {
 		sync.Mutex
-		locked       map[string]chan struct{} // case-folded codes whose CodeLock is held; closed on Unlock
+		locked       map[string]chan struct{} // case-folded codes whose CodeLock is held; closed on Unlock; nil: nobody waits
+		hidden       map[string]*hidden       // by case-folded code: tombstones without slot
 		used         int                      // slots in use
 		puts         uint64
 		garbageBytes uint64 // of the arena: superseded records
@@ -50,6 +51,7 @@ type shard struct {
 func (s *shard) init(i int, coder *coder, memory *memory) {
 	s.coder, s.memory = coder, memory
 	s.mu.locked = make(map[string]chan struct{})
+	s.mu.hidden = make(map[string]*hidden)
 	s.publishTable(newTable(minGroups+i, newArena(memory, nil)))
 }
 
@@ -69,21 +71,25 @@ func (s *shard) lookup(tag uint64, code []byte) (l Link, ok bool) {
 	return Link{record: r, arena: t.arena}, true
 }
 
-// variantsLocked calls fn for every record whose code equals code or differs from it only by case.
-func (s *shard) variantsLocked(tag uint64, code []byte, fn func(HotView)) {
+// variantsLocked is Index.Variants.
+func (s *shard) variantsLocked(tag uint64, code []byte, fn func(HotView)) (known, hidden bool) {
 	t := s.current.Load()
 	var a, b [limits.MaxCodeBytes]byte
 	folded := string(foldCase(&a, code))
 	for slot := range t.probe(tag) {
 		if v := t.arena.view(*slot & offsetMask); string(foldCase(&b, v.Code)) == folded {
+			known = true
 			v.Target = t.arena.appendPlain(nil, v.Target)
 			fn(v)
 		}
 	}
+	hidden = len(s.mu.hidden) > 0 && s.mu.hidden[folded] != nil
+	return known || hidden, hidden
 }
 
 // put publishes h as the record of its code. It codes the target before it takes the mutex.
 func (s *shard) put(tag uint64, h *HotView) error {
+	s.coder.see(h.Target)
 	var room [256]byte
 	kept := *h
 	table := s.current.Load().arena.symbols
@@ -116,6 +122,7 @@ func (s *shard) putLocked(tag uint64, h *HotView) error {
 	if old == nil {
 		var superseded bool
 		if old, slot, superseded = t.tombstoneVariant(tag, h); superseded {
+			s.hideLocked(h)
 			return nil
 		}
 	}
@@ -129,9 +136,14 @@ func (s *shard) putLocked(tag uint64, h *HotView) error {
 	if !ok {
 		return errShardFull
 	}
+	s.unhideLocked(h.Code)
 	entry := tag<<offsetBits | offset
 	if old != nil {
-		s.retireLocked(t.arena.view(*slot & offsetMask))
+		v := t.arena.view(*slot & offsetMask)
+		if string(v.Code) != string(h.Code) {
+			s.hideLocked(&v)
+		}
+		s.retireLocked(v)
 		atomic.StoreUint64(slot, entry)
 	} else {
 		t.insert(entry)
@@ -249,6 +261,7 @@ func (s *shard) forget(tag uint64, code string, id uint64) {
 	t := s.current.Load()
 	record, slot := t.find(tag, []byte(code))
 	if record == nil {
+		s.unhideLocked([]byte(code))
 		return
 	}
 	v := t.arena.view(*slot & offsetMask)

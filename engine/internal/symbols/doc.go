@@ -1,7 +1,7 @@
-// Package symbols codes short texts of one kind, above all targets, so that they take about half of
-// their memory, and decodes them in some 20 ns. It knows nothing of ours. Every room of the engine
-// may use it. The coding is for memory only: the next start trains another table, so nothing coded
-// may be stored.
+// Package symbols codes short texts of one kind, above all targets, so that they take less than
+// half of their memory, and decodes them in some 40 ns. It knows nothing of ours. Every room of the
+// engine may use it. The coding is for memory only: the next start trains another table, so nothing
+// coded may be stored.
 //
 // # Terminology
 //
@@ -31,8 +31,14 @@
 // at each place (matcher.go), and the shortest coding of each end of the text follows from those of
 // shorter ends. So the coding is the shortest that the table allows.
 //
-// Training (train.go) makes candidates out of symbols that often follow each other, 512 at once, codes
-// the samples by them, and drops those that save the fewest codes, in several steps.
+// Training (train.go) makes candidates out of symbols that often follow each other, 512 at once,
+// codes the samples by them, and drops those that save the fewest codes, in several steps.
+//
+// Figures, of 29,914 addresses of projects (of 38.5 bytes on average), trained on 4,096 of them:
+// 0.387 of plain, 0.503 by the table of no samples. With ?id= and 8 random characters each (50.5
+// bytes), 0.470: 23.7 bytes, of which the random ones are eight; decoding one takes 35 to 49 ns,
+// coding 440 to 490 ns, training 45 to 100 ms. (SHUNTTEST_URLS=FILE, processor time on a busy
+// machine.)
 //
 // # Concurrency
 //

@@ -49,7 +49,8 @@ var schedule = [...]struct {
 
 // Train returns a table for texts that are like samples, which it does not keep. The result depends
 // on the samples alone. Without samples, it is a table for addresses as they are common everywhere.
-// Training takes 10 to 60 ms and some MB, however many samples there are and however long they are.
+// Training takes up to some 100 ms and some MB, however many samples there are and however long
+// they are.
 //
 // The samples must be real: a table that was trained on texts of another kind codes twice as long.
 func Train(samples [][]byte) *Table {
